@@ -12,11 +12,12 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "base/folder_fixture.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "client/api_world.h"
 #include "node/agent_impl.h"
-#include "node/plugins_world.h"
+#include "node/plugins.h"
 #include "node/saver.h"
 
 struct world {
@@ -84,7 +85,7 @@ static void world_free(struct world *w)
 	saver_free(w->saver);
 	sim_run_for(w->api.sim, 100);
 	api_world_release(&w->api);
-	plugins_world_remove_tree(w->dir);
+	folder_fixture_remove(w->dir);
 	free(w);
 }
 

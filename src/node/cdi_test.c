@@ -14,7 +14,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
-#include "node/plugins_world.h"
+#include "base/folder_fixture.h"
 
 struct world {
 	char root[64];
@@ -46,7 +46,7 @@ static int teardown(void **state)
 {
 	struct world *w = *state;
 
-	plugins_world_remove_tree(w->root);
+	folder_fixture_remove(w->root);
 	arena_release(&w->a);
 	free(w);
 	return 0;

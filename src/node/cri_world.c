@@ -12,12 +12,12 @@
 
 #include <cmocka.h>
 
+#include "base/folder_fixture.h"
 #include "base/metrics.h"
 #include "grpc/message.h"
 #include "net/http_server.h"
 #include "net/loop.h"
 #include "net/sim.h"
-#include "node/plugins_world.h"
 #include "node/runtime_cri.h"
 
 enum { SETTLE_MS = 50, LINGER_MS = 2000 };
@@ -455,6 +455,6 @@ void cri_world_release(struct cri_world *w)
 	grpc_server_free(w->grpc);
 	sim_free(w->sim);
 	metrics_free(w->metrics);
-	plugins_world_remove_tree(w->root);
+	folder_fixture_remove(w->root);
 	arena_release(&w->a);
 }

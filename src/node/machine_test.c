@@ -2,7 +2,6 @@
 #include "node/machine.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/folder_fixture.h"
 #include "base/mem.h"
 
 /* A temporary folder with sys, proc and etc. */
@@ -21,14 +21,9 @@ struct tree {
 	struct arena a;
 };
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
 static void tree_release_cleanup(struct tree *t)
 {
-	(void)nftw(t->root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	folder_fixture_remove(t->root);
 	arena_release(&t->a);
 }
 

@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/folder_fixture.h"
 #include "base/mem.h"
 #include "net/loop.h"
 #include "node/plugin_watcher.h"
 #include "node/plugins.h"
-#include "node/plugins_world.h"
 
 struct test {
 	struct loop *loop;
@@ -131,7 +131,7 @@ static int tear_down(void **state)
 	spin(t->loop);
 	loop_free(t->loop);
 	buf_release(&t->lines);
-	plugins_world_remove_tree(t->dir);
+	folder_fixture_remove(t->dir);
 	free(t);
 	return 0;
 }
@@ -287,7 +287,7 @@ static void the_agents_socket_comes_back_when_somebody_deletes_it(void **state)
 			spin(t->loop);
 		spin(t->loop);
 	}
-	plugins_world_remove_tree(dir);
+	folder_fixture_remove(dir);
 	while (!answers(path))
 		spin(t->loop);
 	plugins_close(p, on_closed, t->loop);

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder_fixture.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -154,17 +154,6 @@ void plugins_world_stop(struct plugins_world *w)
 	assert_true(w->closed);
 }
 
-static int remove_one(const char *path, const struct stat *st UNUSED, int type UNUSED,
-		      struct FTW *at UNUSED)
-{
-	return remove(path);
-}
-
-void plugins_world_remove_tree(const char *dir)
-{
-	assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
-}
-
 static void fake_free(struct fake_plugin *f)
 {
 	list_remove(&f->link);
@@ -185,7 +174,7 @@ void plugins_world_release(struct plugins_world *w)
 	metrics_free(w->metrics);
 	buf_release(&w->lines);
 	buf_release(&w->problems);
-	plugins_world_remove_tree(w->dir);
+	folder_fixture_remove(w->dir);
 }
 
 void plugins_world_run(struct plugins_world *w, int64_t ms)

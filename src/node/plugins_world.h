@@ -54,9 +54,6 @@ void plugins_world_expect(struct plugins_world *w, const char *lines);
 /* That a problem holds these words, and forgets all problems. */
 void plugins_world_expect_problem(struct plugins_world *w, const char *words);
 
-/* Removes a folder with all that is in it. */
-void plugins_world_remove_tree(const char *dir);
-
 /* Services of a fake. */
 enum {
 	FAKE_REGISTRATION = 1,

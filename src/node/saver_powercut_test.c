@@ -17,12 +17,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/folder_fixture.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/random.h"
@@ -31,7 +31,7 @@
 #include "net/sim.h"
 #include "node/saver.h"
 
-enum { SAVES = 40, CUTS = 400, SECTOR = 512, BODY_MAX = 9000, OPEN_FOLDERS = 8, FILES_MAX = 64 };
+enum { SAVES = 40, CUTS = 400, SECTOR = 512, BODY_MAX = 9000, FILES_MAX = 64 };
 
 enum op_kind { OP_CREATE, OP_WRITE, OP_SYNC, OP_RENAME, OP_SYNC_FOLDER, OP_ACKNOWLEDGED };
 
@@ -164,17 +164,6 @@ static void play(struct workload *w, struct prng *prng)
 	sim_free(sim);
 }
 
-static int remove_one(const char *path, const struct stat *st UNUSED, int type UNUSED,
-		      struct FTW *ftw UNUSED)
-{
-	return remove(path);
-}
-
-static void remove_folder(const char *path)
-{
-	(void)nftw(path, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
-}
-
 static void begin(struct workload *w, uint64_t seed)
 {
 	struct prng prng;
@@ -186,7 +175,7 @@ static void begin(struct workload *w, uint64_t seed)
 	assert_non_null(mkdtemp(record.folder));
 	prng_init(&prng, seed);
 	play(w, &prng);
-	remove_folder(record.folder);
+	folder_fixture_remove(record.folder);
 }
 
 static void end(struct workload *w)
@@ -339,7 +328,7 @@ static bool survives(const struct workload *w, size_t until, bool syncs_work, st
 	for (int i = 0; i < FILES_MAX; i++)
 		buf_release(&d->content[i]);
 	free(d);
-	remove_folder(folder);
+	folder_fixture_remove(folder);
 	return fine;
 }
 

@@ -10,7 +10,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/folder_fixture.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "net/loop.h"
@@ -25,8 +25,6 @@
 #include "net/gzip.h"
 #include "node/saver.h"
 #include "node/saver_header.h"
-
-enum { OPEN_FOLDERS = 8 };
 
 struct test {
 	char dir[32], path[64];
@@ -52,19 +50,13 @@ static void begin(struct test *t)
 	event_init(&t->held);
 }
 
-static int remove_one(const char *path, const struct stat *st UNUSED, int type UNUSED,
-		      struct FTW *ftw UNUSED)
-{
-	return remove(path);
-}
-
 static void end(struct test *t)
 {
 	saver_free(t->saver);
 	loop_free(t->loop);
 	event_release(&t->hold);
 	event_release(&t->held);
-	(void)nftw(t->dir, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+	folder_fixture_remove(t->dir);
 }
 
 static int write_slowly(void *arg, const char *path, struct str content, struct error *err)
