@@ -5,15 +5,15 @@
  *	p JSON	a pod
  *	c JSON	status.devices of claim ns/c
  *
- * Said again nothing changes; what counts for a device has a source, and fits into a status; if all
- * say nothing, nothing is left.
+ * Said again later nothing changes; what counts for a device has a source, and fits into a status;
+ * if all say nothing, nothing is left.
  */
 #include "base/limits.h"
 #include "dra/device_health.h"
 #include "dra/inventory_impl.h"
 #include "target.h"
 
-enum { NOW = 1000, LINES_MAX = 64 };
+enum { NOW = 1000, LATER = 2000, LINES_MAX = 64 };
 
 struct world {
 	struct inventory *inv;
@@ -54,21 +54,22 @@ static void make(struct world *w)
 }
 
 /* `uid` gets that of a pod, or is empty. */
-static void say(struct world *w, char who, struct str words, struct arena *a, struct str *uid)
+static void say(struct world *w, char who, struct str words, int64_t now, struct arena *a,
+		struct str *uid)
 {
 	struct error err = { 0 };
 	struct json *v;
 
 	*uid = STR("");
 	if (who == 'n') {
-		if (device_health_book_put_node(w->book, STR("n1"), words, NOW, &err) < 0)
+		if (device_health_book_put_node(w->book, STR("n1"), words, now, &err) < 0)
 			require(err.msg[0]);
 	} else if (json_parse(a, words, NULL, &v, NULL) < 0) {
 		return;
 	} else if (who == 'c') {
-		device_health_book_put_claim(w->book, STR("ns"), STR("c"), v, NOW);
+		device_health_book_put_claim(w->book, STR("ns"), STR("c"), v, now);
 	} else if (who == 'p') {
-		device_health_book_put_pod(w->book, v, NOW);
+		device_health_book_put_pod(w->book, v, now);
 		*uid = json_text_at(json_getz(v, "metadata"), "uid");
 	}
 }
@@ -95,13 +96,13 @@ static void take_line(struct world *w, struct str line)
 	if (line.n == 0 || ++w->lines > LINES_MAX)
 		return;
 	arena_init(&a, 16 * MIB);
-	say(w, line.p[0], str_skip(line, 1), &a, &uid);
+	say(w, line.p[0], str_skip(line, 1), NOW, &a, &uid);
 	n = device_health_book_reports(w->book);
 	require(n <= w->lines * DEVICE_HEALTH_REPORTS_MAX);
 	look(w, STR("a"));
 	look(w, STR("b"));
 	changes = w->changes;
-	say(w, line.p[0], str_skip(line, 1), &a, &again);
+	say(w, line.p[0], str_skip(line, 1), LATER, &a, &again);
 	require(w->changes == changes && device_health_book_reports(w->book) == n);
 	if (line.p[0] == 'p')
 		device_health_book_remove_pod(w->book, uid);

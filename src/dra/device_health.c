@@ -34,7 +34,9 @@ struct speaker {
 	struct str namespace; /* of a pod or claim */
 	struct list reports;
 	size_t n;
-	struct map by_id; /* struct report, while it is put */
+	/* While it is put: its reports by id, and how many it has repeated or made. */
+	struct map by_id;
+	size_t met;
 	enum speaker_kind kind;
 };
 
@@ -43,10 +45,12 @@ struct report {
 	struct subject *subject;
 	struct speaker *speaker;
 	struct device_health_report is;
+	int64_t dated; /* the beginning that the speaker gives, or 0 */
 	struct str
 		claim; /* of a pod: name of the claim by which it has the device; of a claim: its */
 	/* While it is put: what the speaker says now, in its own text. */
 	struct device_health_report next;
+	int64_t next_dated;
 	struct str next_claim;
 	bool met; /* it says something */
 };
@@ -62,6 +66,7 @@ struct device_health_book {
 struct said {
 	struct str id, driver, pool, device;
 	struct device_health_report is;
+	int64_t dated; /* as in struct report */
 	struct str claim;
 };
 
@@ -188,19 +193,18 @@ static void report_free(struct device_health_book *b, struct report *r)
 	free(r);
 }
 
-/* Nodes and claims say themselves since when; for a pod, an equal health goes on. */
+/* An equal health goes on, unless the speaker says that it began at another time. */
 static void report_update(struct device_health_book *b, struct report *r)
 {
 	const struct device_health_report *next = &r->next;
-	bool goes_on = r->is.health == next->health && r->speaker->kind == OF_POD;
-	int64_t since = goes_on ? r->is.since : next->since;
+	bool goes_on = r->is.health == next->health && r->dated == r->next_dated;
 
-	if (r->is.health == next->health && r->is.since == since &&
-	    str_eq(r->is.message, next->message) && str_eq(r->claim, r->next_claim))
+	if (goes_on && str_eq(r->is.message, next->message) && str_eq(r->claim, r->next_claim))
 		return;
 	list_remove(&r->of_subject);
 	r->is.health = next->health;
-	r->is.since = since;
+	r->is.since = goes_on ? r->is.since : next->since;
+	r->dated = r->next_dated;
 	set_text(&r->is.message, next->message);
 	set_text(&r->claim, r->next_claim);
 	sort_in(r);
@@ -217,13 +221,32 @@ static void say(struct device_health_book *b, struct speaker *by, struct said *s
 		return;
 	said->is.message = str_cut(said->is.message, RESOURCE_HEALTH_MESSAGE_MAX);
 	r = map_get(&by->by_id, said->id);
-	if (!r && by->n < DEVICE_HEALTH_REPORTS_MAX)
-		r = report_new(b, by, said);
-	if (!r || (r->met && r->next.health >= said->is.health))
+	if (by->met == DEVICE_HEALTH_REPORTS_MAX && !(r && r->met))
 		return;
+	if (!r)
+		r = report_new(b, by, said);
+	if (r->met && r->next.health >= said->is.health)
+		return;
+	by->met += !r->met;
 	r->met = true;
 	r->next = said->is;
+	r->next_dated = said->dated;
 	r->next_claim = said->claim;
+}
+
+/* The same about a device that is named by its parts. */
+static void say_of(struct device_health_book *b, struct speaker *by, struct str driver,
+		   struct str pool, struct str device, struct said *said)
+{
+	struct buf id = BUF_INIT(ID_MAX);
+
+	if (str_chr(driver, '/') < 0 && str_chr(device, '/') < 0 &&
+	    buf_printf(&id, "%.*s/%.*s/%.*s", STR_ARG(driver), STR_ARG(pool), STR_ARG(device)) ==
+		    0) {
+		said->id = buf_str(&id);
+		say(b, by, said);
+	}
+	buf_release(&id);
 }
 
 /* --- speakers -------------------------------------------------------------------------------- */
@@ -279,6 +302,7 @@ static void speaker_free(struct speaker *s)
 
 static void begin(struct speaker *s)
 {
+	s->met = 0;
 	LIST_FOREACH (it, &s->reports) {
 		struct report *r = LIST_ENTRY(it, struct report, of_speaker);
 
@@ -404,13 +428,14 @@ void device_health_book_remove_pod(struct device_health_book *b, struct str uid)
 
 /* --- nodes ----------------------------------------------------------------------------------- */
 
-static int64_t since_of(struct str text, int64_t now)
+/* Sets since when it is, by the speaker's time; not in the future, whatever its clock says. */
+static void date(struct said *said, struct str text, int64_t now)
 {
-	int64_t since;
+	bool has = timestamp_parse(text, &said->dated, NULL) == 0;
 
-	if (timestamp_parse(text, &since, NULL) < 0)
-		return now;
-	return MIN(since, now);
+	if (!has)
+		said->dated = 0;
+	said->is.since = has ? MIN(said->dated, now) : now;
 }
 
 static void read_annotation(struct device_health_book *b, struct speaker *by,
@@ -420,11 +445,14 @@ static void read_annotation(struct device_health_book *b, struct speaker *by,
 		struct said said = {
 			.id = json_text_at(v, "id"),
 			.is = { .health = device_health_of_name(json_text_at(v, "health")),
-				.message = json_text_at(v, "message"),
-				.since = since_of(json_text_at(v, "since"), now) },
+				.message = json_text_at(v, "message") },
 		};
 
+		date(&said, json_text_at(v, "since"), now);
 		say(b, by, &said);
+		JSON_FOREACH (device, json_getz(v, "devices"))
+			say_of(b, by, json_text_at(v, "driver"), json_text_at(v, "pool"),
+			       json_str(device), &said);
 	}
 }
 
@@ -490,21 +518,15 @@ static void read_claim_device(struct device_health_book *b, struct speaker *by,
 			      const struct json *device, struct str claim, int64_t now)
 {
 	const struct json *ready = json_find(json_getz(device, "conditions"), "type", STR("Ready"));
-	struct buf id = BUF_INIT(ID_MAX);
 	struct said said = {
 		.is = { .health = health_of_ready(json_text_at(ready, "status")),
-			.message = json_text_at(ready, "message"),
-			.since = since_of(json_text_at(ready, "lastTransitionTime"), now) },
+			.message = json_text_at(ready, "message") },
 		.claim = claim,
 	};
 
-	if (buf_printf(&id, "%.*s/%.*s/%.*s", STR_ARG(json_text_at(device, "driver")),
-		       STR_ARG(json_text_at(device, "pool")),
-		       STR_ARG(json_text_at(device, "device"))) == 0) {
-		said.id = buf_str(&id);
-		say(b, by, &said);
-	}
-	buf_release(&id);
+	date(&said, json_text_at(ready, "lastTransitionTime"), now);
+	say_of(b, by, json_text_at(device, "driver"), json_text_at(device, "pool"),
+	       json_text_at(device, "device"), &said);
 }
 
 void device_health_book_put_claim(struct device_health_book *b, struct str namespace,
@@ -606,7 +628,8 @@ void device_health_book_recall(struct device_health_book *b, const struct invent
 	LIST_FOREACH (it, &s->reports[health]) {
 		struct report *r = LIST_ENTRY(it, struct report, of_subject);
 
-		r->is.since = MIN(r->is.since, since);
+		if (r->dated == 0)
+			r->is.since = MIN(r->is.since, since);
 	}
 }
 

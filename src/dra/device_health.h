@@ -3,10 +3,10 @@
  * is made.
  *
  * Three speakers report health. A pod's status has it for the devices of the pod's claims
- * (KEP-4680). A node agent reports it for the devices of its node that are not healthy, whoever
- * holds them, in the annotation DEVICE_HEALTH_ANNOTATION of its Node. A driver reports it in the
- * status of a claim, as condition Ready of a device (KEP-4817). The book keeps what each of them
- * said last; an event costs what its pod, node or claim says.
+ * (KEP-4680). A node agent reports it for the devices of its node, whoever holds them, in the
+ * annotation DEVICE_HEALTH_ANNOTATION of its Node. A driver reports it in the status of a claim, as
+ * condition Ready of a device (KEP-4817). The book keeps what each of them said last; an event
+ * costs what its pod, node or claim says.
  *
  * A speaker is believed only in its own affairs, which is decided when a device is looked up. A pod
  * counts for devices that the claim, as it names it, holds and is reserved for the pod. A node
@@ -45,7 +45,7 @@ struct device_health_report {
 	struct str message; /* or empty */
 	/*
 	 * When the source began to report this health, in ns since 1970: as the node's agent or the
-	 * claim's condition says, or, for pods, when the book first got it.
+	 * claim's condition says, or, if the report has no time, when the book first got it.
 	 */
 	int64_t since;
 	struct str source; /* "pod NAMESPACE/NAME", "node NAME", "claim NAMESPACE/NAME" */
@@ -78,9 +78,12 @@ void device_health_book_put_pod(struct device_health_book *b, const struct json 
 void device_health_book_remove_pod(struct device_health_book *b, struct str uid);
 
 /*
- * The same for a node, with the text of its annotation: a JSON array of objects with `id`, `health`
- * ("Unhealthy" or "Unknown"), `since` and `message`. Empty: it says nothing. -ERR_INVALID, or
- * -ERR_TOO_LARGE above DEVICE_HEALTH_ANNOTATION_MAX bytes, and then it says nothing either.
+ * The same for a node, with the text of its annotation: a JSON array of two forms of objects. A
+ * device has `id`, `health` ("Unhealthy" or "Unknown"), `since` and `message`. Devices of one pool
+ * that are alike have `driver`, `pool`, `health` ("Healthy") and `devices`, an array of their
+ * names. Older agents do not write this form, and older readers ignore it. Objects of other forms
+ * are ignored. Empty: it says nothing. -ERR_INVALID, or -ERR_TOO_LARGE above
+ * DEVICE_HEALTH_ANNOTATION_MAX bytes, and then it says nothing either.
  */
 #define DEVICE_HEALTH_ANNOTATION "devplane.dev/device-health"
 int device_health_book_put_node(struct device_health_book *b, struct str node, struct str text,
@@ -101,7 +104,7 @@ struct device_health_report device_health(const struct device_health_book *b,
 
 /*
  * The device was published with that health since then, before the book was made: reports of the
- * same health that are newer began then.
+ * same health that are newer, and do not say themselves since when, began then.
  */
 void device_health_book_recall(struct device_health_book *b, const struct inventory_device *d,
 			       enum device_health health, int64_t since);

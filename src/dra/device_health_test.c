@@ -253,6 +253,57 @@ static void a_node_is_believed_only_about_its_own_devices(void **state)
 	assert_int_equal(find(w, "p1", "a").health, DEVICE_NOT_REPORTED);
 }
 
+#define HEALTHY(names)                                                       \
+	"{\"driver\":\"" DRIVER "\",\"pool\":\"p1\",\"health\":\"Healthy\"," \
+	"\"devices\":[" names "]}"
+#define A_IS_LOST "{\"id\":\"" DRIVER "/p1/a\",\"health\":\"Unhealthy\",\"message\":\"lost\"}"
+
+static void a_node_reports_its_healthy_devices_by_pool(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(put_node(w, "n1", "[" A_IS_LOST "," HEALTHY("\"b\"") "]", 5), 0);
+	assert_health(find(w, "p1", "a"), DEVICE_UNHEALTHY, "lost", 5, "node n1");
+	assert_health(find(w, "p1", "b"), DEVICE_HEALTHY, "", 5, "node n1");
+	assert_int_equal(w->changes, 2);
+	assert_int_equal(put_node(w, "n1", "[" HEALTHY("\"a\",\"b\"") "]", 9), 0);
+	assert_int_equal(w->changes, 3);
+	assert_string_equal(w->last, DRIVER " p1 a");
+	assert_health(find(w, "p1", "a"), DEVICE_HEALTHY, "", 9, "node n1");
+	assert_health(find(w, "p1", "b"), DEVICE_HEALTHY, "", 5, "node n1");
+	assert_int_equal(put_node(w, "n1", "[" HEALTHY("\"b\"") "]", 9), 0);
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_NOT_REPORTED);
+	assert_int_equal(device_health_book_reports(w->book), 1);
+}
+
+static void a_device_that_a_node_names_twice_has_the_worse_health(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(put_node(w, "n1", "[" HEALTHY("\"a\"") "," A_IS_LOST "]", 5), 0);
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_UNHEALTHY);
+	assert_int_equal(w->changes, 1);
+}
+
+static void forms_that_are_not_known_are_ignored(void **state)
+{
+	static const char *const odd[] = {
+		"[" HEALTHY("3,null,{},\"\",\"x/y\"") "]",
+		"[{\"pool\":\"p1\",\"health\":\"Healthy\",\"devices\":[\"a\"]}]",
+		"[{\"driver\":\"" DRIVER "\",\"health\":\"Healthy\",\"devices\":[\"a\"]}]",
+		"[{\"driver\":\"" DRIVER "\",\"pool\":\"p1\",\"devices\":[\"a\"]}]",
+		"[{\"driver\":\"" DRIVER
+		"\",\"pool\":\"p1\",\"health\":\"Healthy\",\"devices\":\"a\"}]",
+		"[{\"driver\":\"x/y\",\"pool\":\"p1\",\"health\":\"Healthy\",\"devices\":[\"a\"]}]",
+	};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(odd); i++) {
+		assert_int_equal(put_node(w, "n1", odd[i], 1), 0);
+		assert_int_equal(device_health_book_reports(w->book), 0);
+	}
+}
+
 static void a_bad_annotation_says_nothing(void **state)
 {
 	static const char *const bad[] = { "{", "{}", "3", "\"x\"" };
@@ -381,6 +432,29 @@ static void a_speaker_is_bounded(void **state)
 	buf_release(&text);
 }
 
+/* 1024 names of devices from xFIRST on, as a node has them in its annotation. */
+static void put_names(struct world *w, unsigned first)
+{
+	struct buf text = BUF_INIT(MIB);
+
+	buf_addz(&text, "[{\"driver\":\"d\",\"pool\":\"p\",\"health\":\"Healthy\",\"devices\":[");
+	for (unsigned i = first; i < first + 1024; i++)
+		(void)buf_printf(&text, "%s\"x%u\"", i > first ? "," : "", i);
+	buf_addz(&text, "]}]");
+	assert_int_equal(put_node(w, "n1", text.p, 1), 0);
+	buf_release(&text);
+}
+
+static void earlier_reports_take_no_room_from_new_ones(void **state)
+{
+	struct world *w = *state;
+
+	put_names(w, 0);
+	assert_int_equal(device_health_book_reports(w->book), 1024);
+	put_names(w, 500);
+	assert_int_equal(device_health_book_reports(w->book), 1024);
+}
+
 static void ids_are_split_at_the_first_and_the_last_slash(void **state)
 {
 	static const char *const bad[] = { "", "a", "a/b", "/b/c", "a//c", "a/b/" };
@@ -407,12 +481,16 @@ int main(void)
 		TEST(ended_and_deleted_pods_say_nothing),
 		TEST(a_pod_is_believed_only_about_devices_that_are_reserved_for_it),
 		TEST(a_node_is_believed_only_about_its_own_devices),
+		TEST(a_node_reports_its_healthy_devices_by_pool),
+		TEST(a_device_that_a_node_names_twice_has_the_worse_health),
+		TEST(forms_that_are_not_known_are_ignored),
 		TEST(a_bad_annotation_says_nothing),
 		TEST(a_claim_reports_the_devices_that_it_holds),
 		TEST(a_claim_is_believed_only_about_devices_that_it_holds),
 		TEST(the_worst_counts_and_among_equals_the_newest),
 		TEST(a_published_beginning_is_recalled),
 		TEST(a_speaker_is_bounded),
+		TEST(earlier_reports_take_no_room_from_new_ones),
 		TEST(ids_are_split_at_the_first_and_the_last_slash),
 	};
 

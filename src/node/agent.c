@@ -185,7 +185,7 @@ static int make_node(struct agent *a, struct error *err)
 		.procfs = o->runtime_endpoint ? (o->procfs ? o->procfs : "/proc") : NULL,
 		.machine = &a->machine,
 		.assign = a->host.assign,
-		.health = a->host.health,
+		.health = gates_on(&o->gates, GATE_ResourceHealthStatus) ? a->host.health : NULL,
 		.reserved_cpu_milli = o->reserved_cpu_milli,
 		.reserved_memory = o->reserved_memory,
 		.hollow = !o->runtime_endpoint,

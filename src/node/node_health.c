@@ -17,9 +17,13 @@ struct making {
 	struct map before; /* id -> its object */
 	struct str now; /* as text */
 	struct buf *out;
+	const struct health_entry *last; /* in the list of names that is open, or NULL */
 	size_t n;
 	bool full;
 };
+
+/* The ends of a list of names, its object and the text. */
+static const char names_end[] = "]}", text_end[] = "]";
 
 static void read_before(struct making *m, struct str text)
 {
@@ -46,6 +50,17 @@ static struct str since(const struct making *m, struct str id, const char *healt
 	return text;
 }
 
+/* Counts a device whose text begins at `was`, and `end` follows; drops it if it does not fit. */
+static void keep_or_drop(struct making *m, size_t was, const char *end)
+{
+	size_t n = m->out->n + strlen(end) + strlen(text_end);
+
+	m->n++;
+	m->full = n > DEVICE_HEALTH_ANNOTATION_MAX || m->n > DEVICE_HEALTH_REPORTS_MAX;
+	if (m->full)
+		m->out->n = was;
+}
+
 static void add(struct making *m, const struct health_entry *e)
 {
 	const char *health = assign_health_name(e->health);
@@ -63,13 +78,43 @@ static void add(struct making *m, const struct health_entry *e)
 		(void)print_json(m->out, message);
 	}
 	(void)buf_addz(m->out, "}");
-	m->n++;
-	m->full = m->out->n >= DEVICE_HEALTH_ANNOTATION_MAX || m->n > DEVICE_HEALTH_REPORTS_MAX;
-	if (m->full)
-		m->out->n = was;
+	keep_or_drop(m, was, "");
 }
 
-static void add_all(struct making *m, const struct health *h, enum assign_health which)
+static void close_names(struct making *m)
+{
+	if (m->last)
+		(void)buf_addz(m->out, names_end);
+	m->last = NULL;
+}
+
+/* Those of one pool come one after another. */
+static void add_name(struct making *m, const struct health_entry *e)
+{
+	bool more = m->last && m->last->driver == e->driver && str_eq(m->last->pool, e->pool);
+	size_t was;
+
+	if (!more)
+		close_names(m);
+	was = m->out->n;
+	if (more) {
+		(void)buf_addz(m->out, ",");
+	} else {
+		(void)buf_addz(m->out, m->n > 0 ? ",{\"driver\":" : "[{\"driver\":");
+		(void)print_json(m->out, e->driver->name);
+		(void)buf_addz(m->out, ",\"pool\":");
+		(void)print_json(m->out, e->pool);
+		(void)buf_printf(m->out, ",\"health\":\"%s\",\"devices\":[",
+				 assign_health_name(e->health));
+	}
+	(void)print_json(m->out, e->device);
+	keep_or_drop(m, was, names_end);
+	if (more || !m->full)
+		m->last = e;
+}
+
+static void add_all(struct making *m, const struct health *h, enum assign_health which,
+		    void (*one)(struct making *m, const struct health_entry *e))
 {
 	struct omap_cursor d, c;
 
@@ -81,7 +126,7 @@ static void add_all(struct making *m, const struct health *h, enum assign_health
 			const struct health_entry *e = omap_value(&c);
 
 			if (e->health == which)
-				add(m, e);
+				one(m, e);
 		}
 	}
 }
@@ -97,11 +142,13 @@ struct str node_health_annotation(struct arena *a, const struct health *h, struc
 		return STR_NULL;
 	m.now = timestamp_print(wall_ns, TIMESTAMP_SECONDS, now);
 	read_before(&m, before);
-	add_all(&m, h, ASSIGN_UNHEALTHY);
-	add_all(&m, h, ASSIGN_UNKNOWN);
+	add_all(&m, h, ASSIGN_UNHEALTHY, add);
+	add_all(&m, h, ASSIGN_UNKNOWN, add);
+	add_all(&m, h, ASSIGN_HEALTHY, add_name);
+	close_names(&m);
 	map_release(&m.before);
 	if (out.n == 0)
 		return STR_NULL;
-	(void)buf_addz(&out, "]");
+	(void)buf_addz(&out, text_end);
 	return arena_str(a, buf_str(&out));
 }

@@ -250,7 +250,7 @@ static void on_health(void *arg, const struct health_device *now, enum assign_he
 	(void)before;
 }
 
-static void ill_health_is_told_and_taken_back(void **state UNUSED)
+static void health_is_written_when_it_changes_and_removed_with_its_driver(void **state UNUSED)
 {
 	static const char at[] = "/metadata/annotations/devplane.dev~1device-health";
 	struct health *h = health_new(&(struct health_opts){ .on_change = on_health });
@@ -274,6 +274,16 @@ static void ill_health_is_told_and_taken_back(void **state UNUSED)
 	assert_null(node_status_patch(&b.arena, known, node_status_make(&b.arena, &b.in, known)));
 	v.health = ASSIGN_HEALTHY;
 	health_report(h, STR("d"), &v, 1, 0);
+	wanted = node_status_make(&b.arena, &b.in, known);
+	known = patched(&b, known, node_status_patch(&b.arena, known, wanted));
+	assert_at(known, at,
+		  "[{\"driver\":\"d\",\"pool\":\"p\",\"health\":\"Healthy\","
+		  "\"devices\":[\"g0\"]}]");
+	v.message = STR("still fine");
+	health_report(h, STR("d"), &v, 1, 1000);
+	b.in.wall_ns += 100 * CLOCK_SEC;
+	assert_null(node_status_patch(&b.arena, known, node_status_make(&b.arena, &b.in, known)));
+	health_driver_gone(h, STR("d"));
 	wanted = node_status_make(&b.arena, &b.in, known);
 	known = patched(&b, known, node_status_patch(&b.arena, known, wanted));
 	assert_null(json_pointer(known, str_from(at)));
@@ -321,7 +331,7 @@ int main(void)
 		cmocka_unit_test(labels_and_taints_that_are_none_are_refused),
 		cmocka_unit_test(nothing_is_patched_for_a_heartbeat),
 		cmocka_unit_test(what_has_vanished_is_taken_back_and_others_things_stay),
-		cmocka_unit_test(ill_health_is_told_and_taken_back),
+		cmocka_unit_test(health_is_written_when_it_changes_and_removed_with_its_driver),
 		cmocka_unit_test(equal_quantities_of_other_spelling_are_left_alone),
 		cmocka_unit_test(an_empty_node_becomes_whole),
 	};

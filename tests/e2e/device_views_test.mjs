@@ -23,10 +23,11 @@ const json = (...args) => JSON.parse(run(...args, "-o", "json"))
 const POOLS = ["fabric", "gone", "half", "n1", "parts"]
 const id = (name) => `${DRIVER}/n1/${name}`
 
-// On node n1: free; under maintenance, by its slice and by a rule; held; held and broken; free and broken.
+// On node n1: free, and reported as healthy; under maintenance, by its slice and by a rule; held; held and broken; free and broken.
 async function makeGPUs() {
 	expect(await client.post(`${core}/nodes`, { metadata: { name: "n1", annotations: {
-		"devplane.dev/device-health": JSON.stringify([{ id: id("free-broken"), health: "Unhealthy", message: "Xid 48", since: "2026-01-01T00:00:00Z" }]) } } }), 201)
+		"devplane.dev/device-health": JSON.stringify([{ id: id("free-broken"), health: "Unhealthy", message: "Xid 48", since: "2026-01-01T00:00:00Z" },
+			{ driver: DRIVER, pool: "n1", health: "Healthy", devices: ["free", "ruled"] }]) } } }), 201)
 	await cluster.slice("n1-gpu", { node: "n1", devices: [device("free"),
 		device("maintained", { taints: [{ key: "maintenance", effect: "NoSchedule" }] }),
 		device("ruled"), device("held"), device("held-broken"), device("free-broken")] })
@@ -282,6 +283,19 @@ await test("one device has the same health everywhere", async () => {
 	assert.match(run("describe", "resourceclaim", "broken"), /held-broken +Unhealthy +Xid 79/)
 	assert.match(run("top", "devices", "-o", "wide"), /held-broken +Allocated +Unhealthy: Xid 79/)
 	assert.match(run("get", "devices", "--unhealthy", "-o", "wide"), /held-broken .* Allocated +<none> +Unhealthy +default\/broken +\S+ +Xid 79/)
+})
+
+await test("a free device that its driver reports as healthy is Healthy in every view, and one that nobody reports is NotReported", async () => {
+	const rows = Object.fromEntries(table(run("get", "devices", "n1")).map((r) => [r.device, r]))
+	assert.deepEqual([rows.free.state, rows.free.health, rows.held.health], ["Available", "Healthy", "NotReported"])
+	const items = json("get", "devices", "n1").items
+	assert.equal(items.find((d) => d.metadata.name === "free").status.health, "Healthy")
+	assert.match(run("describe", "node", "n1"), /free:\n +Status: +Available\n +Health: +Healthy\n/)
+	assert.match(run("top", "devices", "-o", "wide"), /free +Available +Healthy/)
+	assert.match(run("top", "devices", "-o", "wide", ...narrow), /free +Available +Healthy/)
+	const { status } = (await client.get(`${slices}/n1-gpu`)).body
+	assert.deepEqual(status.devices.filter((d) => ["free", "held"].includes(d.name)).map((d) => [d.name, d.health]), [["free", "Healthy"], ["held", undefined]])
+	assert.match(await controller.metrics(), /^devplane_devices\{[^}]*pool="n1"[^}]*state="Available",health="Healthy"\} 1$/m)
 })
 
 await test("a maintenance taint is not ill health, and a broken device that is free is marked", async () => {

@@ -1,5 +1,6 @@
 // Device health in Pod status where it used to be wrong: long messages of device plugins, an agent that is killed while
-// reports come in, the gate switched off, two instances of one device plugin, the counter of changes, and drivers' time stamps.
+// reports come in, the gate switched off, two instances of one device plugin, the counter of changes, and drivers' time stamps. And
+// the annotation of the Node, which has the health of devices that nobody holds.
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { unique } from "./api_lib.mjs"
@@ -32,6 +33,7 @@ async function podWithClaim(devices) {
 
 const shows = (pod, wanted) => cluster.pod(pod, (p) => JSON.stringify(healthOf(p)) === JSON.stringify(wanted))
 const condition = (pod) => pod.status.conditions.find((c) => c.type === "devplane.dev/DevicesHealthy")
+const annotation = (n) => n.metadata.annotations?.["devplane.dev/device-health"]
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 
 async function end(...all) {
@@ -95,9 +97,11 @@ await test("with the gate off in the agent the condition goes, as the fields do"
 	driver.report([{ pool: "p", device: "gpu0", health: "Unhealthy", message: "gated", timeout: 3600 }])
 	const pod = await podWithClaim(["gpu0"])
 	await cluster.pod(pod, (p) => condition(p)?.status === "False")
+	await cluster.readNodeWhen("n1", (n) => annotation(n) !== undefined)
 	await node.stop()
 	const off = await cluster.node("n1", { root: node.root, flags: ["--feature-gates", "ResourceHealthStatus=false"] })
 	await cluster.pod(pod, (p) => !condition(p) && JSON.stringify(healthOf(p)) === "{}")
+	await cluster.readNodeWhen("n1", (n) => annotation(n) === undefined)
 	await off.stop()
 	driver.notified.length = 0
 	await node.begin()
@@ -157,6 +161,31 @@ await test("an event says when the driver determined the health, if that was lon
 	await cluster.event(pod.metadata.name, "DeviceUnhealthy", /p\/gpu0 of claim:gpu: Healthy -> Unhealthy, determined 2023-11-14T22:13:20Z: old news$/)
 	await cluster.event(pod.metadata.name, "DeviceUnhealthy", /p\/gpu1 of claim:gpu: Healthy -> Unhealthy: fresh$/)
 	await end(pod)
+})
+
+await test("the node names its healthy devices, and reports that repeat themselves write nothing", async () => {
+	const report = (...broken) => driver.report(["gpu0", "gpu1", "gpu2"].map((device) => ({ pool: "p", device, timeout: 3600,
+		...broken.includes(device) ? { health: "Unhealthy", message: "Xid 79" } : { health: "Healthy", message: `fine at ${Date.now()}` } })))
+	const says = (n, broken, healthy) => {
+		const all = JSON.parse(annotation(n) ?? "[]")
+		return JSON.stringify(all.map(({ since, ...rest }) => rest)) === JSON.stringify([...broken.map((device) => ({ id: id(device), health: "Unhealthy", message: "Xid 79" })),
+			{ driver: driverName, pool: "p", health: "Healthy", devices: healthy }])
+	}
+	report("gpu1")
+	const { metadata: { resourceVersion } } = await cluster.readNodeWhen("n1", (n) => says(n, ["gpu1"], ["gpu0", "gpu2"]))
+	const watch = await server.client.watch(`/api/v1/nodes?watch=true&resourceVersion=${resourceVersion}`)
+	// Longer than the agent waits between writes.
+	for (let i = 0; i < 15; i++) {
+		report("gpu1")
+		await sleep(200)
+	}
+	report()
+	await until("a node whose devices are healthy", () => watch.events.some(({ object }) => says(object, [], ["gpu0", "gpu1", "gpu2"])))
+	const beats = ({ object }) => object.status.conditions.map((c) => c.lastHeartbeatTime).join()
+	const writes = watch.events.filter((e, i) => i === 0 || beats(e) === beats(watch.events[i - 1]))
+	assert.deepEqual(writes.map(({ object }) => annotation(object)).filter((text, i, all) => text === all[i - 1]), [])
+	assert.ok(says(watch.events[0].object, [], ["gpu0", "gpu1", "gpu2"]), annotation(watch.events[0].object))
+	watch.close()
 })
 
 finish()
