@@ -1,8 +1,8 @@
 /*
- * A device enters the book when a slice reports it as Unhealthy, and when a rule of ours exists for
- * it. While the book has entries, each second looks at all of them: they are only the cluster's
- * broken devices. A device goes into the queue if its entry wants something else than what our copy
- * of the rules shows.
+ * A device enters the book when a pod or a node reports it as Unhealthy, and when a rule of ours
+ * exists for it. While the book has entries, each second looks at all of them: they are only the
+ * cluster's broken devices. A device goes into the queue if its entry wants something else than
+ * what our copy of the rules shows.
  */
 #include "controller/health_taints.h"
 
@@ -63,7 +63,8 @@ static const struct inventory_device *find(struct health_taints *t, struct str i
 static struct device_health_report health_of(struct health_taints *t,
 					     const struct inventory_device *d)
 {
-	return device_health(devices_health(t->devices), devices_inventory(t->devices), d);
+	return device_health_without_claims(devices_health(t->devices),
+					    devices_inventory(t->devices), d);
 }
 
 static const struct cached *rule_of(struct health_taints *t, struct str id)

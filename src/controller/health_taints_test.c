@@ -157,6 +157,41 @@ static void another_controller_goes_on(void **state)
 	stop(&w);
 }
 
+/* Condition Ready of g1, in the status of the claim that holds it. */
+static void put_ready(struct world *w, const char *status)
+{
+	char body[512];
+
+	snprintf(body, sizeof(body),
+		 "{\"status\":{\"devices\":[{\"driver\":\"" WORLD_DRIVER "\",\"pool\":\"p\","
+		 "\"device\":\"g1\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"%s\","
+		 "\"message\":\"setting up\",\"lastTransitionTime\":\"2000-01-01T00:00:00Z\"}]}]}}",
+		 status);
+	merge(&w->bench, CLAIMS "ns/resourceclaims/c", body);
+}
+
+static void a_claims_condition_taints_nothing_and_keeps_no_taint(void **state)
+{
+	struct world w;
+
+	(void)state;
+	start(&w);
+	tell(&w.bench, "claim ns/c p/g1");
+	put_ready(&w, "False");
+	pass(&w, 30);
+	assert_status(&w.bench, "s", "/devices/1/health", "\"Unhealthy\"");
+	assert_status(&w.bench, "s", "/devices/1/healthMessage", "\"setting up\"");
+	assert_false(has_rule(&w, "g1"));
+	break_devices(&w, "g1");
+	pass(&w, 15);
+	assert_true(has_rule(&w, "g1"));
+	break_devices(&w, "");
+	pass(&w, 70);
+	assert_status(&w.bench, "s", "/devices/1/health", "\"Unhealthy\"");
+	assert_false(has_rule(&w, "g1"));
+	stop(&w);
+}
+
 static void rules_of_others_are_left_alone(void **state)
 {
 	struct world w;
@@ -175,6 +210,7 @@ int main(void)
 		cmocka_unit_test(a_broken_device_is_tainted_and_freed_after_recovery),
 		cmocka_unit_test(a_lying_driver_takes_half_of_a_pool_at_most),
 		cmocka_unit_test(another_controller_goes_on),
+		cmocka_unit_test(a_claims_condition_taints_nothing_and_keeps_no_taint),
 		cmocka_unit_test(rules_of_others_are_left_alone),
 	};
 

@@ -601,9 +601,9 @@ static struct subject *find_subject(const struct device_health_book *b,
 	return map_get(&b->subjects, str_of(id, n));
 }
 
-struct device_health_report device_health(const struct device_health_book *b,
-					  const struct inventory *inv,
-					  const struct inventory_device *d)
+static struct device_health_report find_report(const struct device_health_book *b,
+					       const struct inventory *inv,
+					       const struct inventory_device *d, bool claims)
 {
 	const struct subject *s = find_subject(b, d);
 
@@ -611,11 +611,25 @@ struct device_health_report device_health(const struct device_health_book *b,
 		LIST_FOREACH (it, &s->reports[h]) {
 			const struct report *r = LIST_ENTRY(it, struct report, of_subject);
 
-			if (is_believed(r, inv, d))
+			if ((claims || r->speaker->kind != OF_CLAIM) && is_believed(r, inv, d))
 				return r->is;
 		}
 	}
 	return (struct device_health_report){ .health = DEVICE_NOT_REPORTED };
+}
+
+struct device_health_report device_health(const struct device_health_book *b,
+					  const struct inventory *inv,
+					  const struct inventory_device *d)
+{
+	return find_report(b, inv, d, true);
+}
+
+struct device_health_report device_health_without_claims(const struct device_health_book *b,
+							 const struct inventory *inv,
+							 const struct inventory_device *d)
+{
+	return find_report(b, inv, d, false);
 }
 
 void device_health_book_recall(struct device_health_book *b, const struct inventory_device *d,

@@ -101,6 +101,13 @@ void device_health_book_put_claim(struct device_health_book *b, struct str names
 struct device_health_report device_health(const struct device_health_book *b,
 					  const struct inventory *inv,
 					  const struct inventory_device *d);
+/*
+ * The same by pods and nodes alone. A condition of a claim is for people to see: a driver may keep
+ * Ready=False while it sets a device up, so nothing is to be done about the device.
+ */
+struct device_health_report device_health_without_claims(const struct device_health_book *b,
+							 const struct inventory *inv,
+							 const struct inventory_device *d);
 
 /*
  * The device was published with that health since then, before the book was made: reports of the

@@ -385,6 +385,24 @@ static void a_claim_is_believed_only_about_devices_that_it_holds(void **state)
 	assert_int_equal(find(w, "p1", "a").health, DEVICE_UNHEALTHY);
 }
 
+static void claims_can_be_left_out(void **state)
+{
+	struct world *w = *state;
+	const struct inventory_device *d = inventory_device(w->inv, STR(DRIVER), STR("p1"),
+							    STR("a"));
+
+	put_claim(w, "c1", "[" DEVICE_IS("p1", "a", "Ready", "False", "setting up") "]", 1);
+	assert_int_equal(device_health_without_claims(w->book, w->inv, d).health,
+			 DEVICE_NOT_REPORTED);
+	put_health(w, "u1", "c1", "p1/a", "Healthy", "", 2);
+	assert_health(device_health_without_claims(w->book, w->inv, d), DEVICE_HEALTHY, "", 2,
+		      "pod ns/pod-u1");
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_UNHEALTHY);
+	put_node(w, "n1", "[" A_IS_LOST "]", 3);
+	assert_health(device_health_without_claims(w->book, w->inv, d), DEVICE_UNHEALTHY, "lost", 3,
+		      "node n1");
+}
+
 static void the_worst_counts_and_among_equals_the_newest(void **state)
 {
 	struct world *w = *state;
@@ -487,6 +505,7 @@ int main(void)
 		TEST(a_bad_annotation_says_nothing),
 		TEST(a_claim_reports_the_devices_that_it_holds),
 		TEST(a_claim_is_believed_only_about_devices_that_it_holds),
+		TEST(claims_can_be_left_out),
 		TEST(the_worst_counts_and_among_equals_the_newest),
 		TEST(a_published_beginning_is_recalled),
 		TEST(a_speaker_is_bounded),
