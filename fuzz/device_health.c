@@ -6,7 +6,7 @@
  *	c JSON	status.devices of claim ns/c
  *
  * Said again later nothing changes; what counts for a device has a source, and fits into a status;
- * if all say nothing, nothing is left.
+ * it does not depend on who spoke first, nor when; if all say nothing, nothing is left.
  */
 #include "base/limits.h"
 #include "dra/device_health.h"
@@ -18,6 +18,7 @@ enum { NOW = 1000, LATER = 2000, LINES_MAX = 64 };
 struct world {
 	struct inventory *inv;
 	struct device_health_book *book;
+	struct str node, claim; /* the last line of each that could be read */
 	unsigned changes;
 	size_t lines;
 };
@@ -53,8 +54,8 @@ static void make(struct world *w)
 	arena_release(&a);
 }
 
-/* `uid` gets that of a pod, or is empty. */
-static void say(struct world *w, char who, struct str words, int64_t now, struct arena *a,
+/* `uid` gets that of a pod, or is empty. False: it is not JSON, and nothing was said. */
+static bool say(struct world *w, char who, struct str words, int64_t now, struct arena *a,
 		struct str *uid)
 {
 	struct error err = { 0 };
@@ -65,13 +66,14 @@ static void say(struct world *w, char who, struct str words, int64_t now, struct
 		if (device_health_book_put_node(w->book, STR("n1"), words, now, &err) < 0)
 			require(err.msg[0]);
 	} else if (json_parse(a, words, NULL, &v, NULL) < 0) {
-		return;
+		return false;
 	} else if (who == 'c') {
 		device_health_book_put_claim(w->book, STR("ns"), STR("c"), v, now);
 	} else if (who == 'p') {
 		device_health_book_put_pod(w->book, v, now);
 		*uid = json_text_at(json_getz(v, "metadata"), "uid");
 	}
+	return true;
 }
 
 static void look(struct world *w, struct str device)
@@ -86,6 +88,30 @@ static void look(struct world *w, struct str device)
 	require(device_health_of_name(str_from(device_health_name(r.health))) == r.health);
 }
 
+static void require_same(struct world *w, struct world *other, struct str device)
+{
+	struct device_health_report a = device_health(
+		w->book, w->inv, inventory_device(w->inv, STR("d"), STR("p"), device));
+	struct device_health_report b = device_health(
+		other->book, w->inv, inventory_device(w->inv, STR("d"), STR("p"), device));
+
+	require(a.health == b.health && str_eq(a.message, b.message) && str_eq(a.source, b.source));
+}
+
+/* Another book hears what counts now later, and in the opposite order. */
+static void hear_backwards(struct world *w, struct str pod, struct arena *a)
+{
+	struct str lines[] = { pod, w->claim, w->node }, uid;
+	struct world other = { .book = device_health_book_new(NULL, NULL) };
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		if (lines[i].n > 0)
+			(void)say(&other, lines[i].p[0], str_skip(lines[i], 1), LATER, a, &uid);
+	require_same(w, &other, STR("a"));
+	require_same(w, &other, STR("b"));
+	device_health_book_free(other.book);
+}
+
 static void take_line(struct world *w, struct str line)
 {
 	struct str uid, again;
@@ -96,14 +122,18 @@ static void take_line(struct world *w, struct str line)
 	if (line.n == 0 || ++w->lines > LINES_MAX)
 		return;
 	arena_init(&a, 16 * MIB);
-	say(w, line.p[0], str_skip(line, 1), NOW, &a, &uid);
+	if (say(w, line.p[0], str_skip(line, 1), NOW, &a, &uid)) {
+		w->node = line.p[0] == 'n' ? line : w->node;
+		w->claim = line.p[0] == 'c' ? line : w->claim;
+	}
 	n = device_health_book_reports(w->book);
 	require(n <= w->lines * DEVICE_HEALTH_REPORTS_MAX);
 	look(w, STR("a"));
 	look(w, STR("b"));
 	changes = w->changes;
-	say(w, line.p[0], str_skip(line, 1), LATER, &a, &again);
+	(void)say(w, line.p[0], str_skip(line, 1), LATER, &a, &again);
 	require(w->changes == changes && device_health_book_reports(w->book) == n);
+	hear_backwards(w, line.p[0] == 'p' ? line : STR_NULL, &a);
 	if (line.p[0] == 'p')
 		device_health_book_remove_pod(w->book, uid);
 	arena_release(&a);

@@ -20,13 +20,16 @@ enum { ID_MAX = 512 };
 
 struct subject {
 	struct str id, driver, pool, device;
-	struct list reports[DEVICE_HEALTHS]; /* the newest first, then by source */
+	struct list reports[DEVICE_HEALTHS]; /* in the order of goes_before() */
 	size_t n;
 	char text[]; /* the id */
 };
 
-/* The first byte of a speaker's key; then a pod's uid, a node's name, a claim's namespace/name. */
-enum speaker_kind { OF_POD = 'p', OF_NODE = 'n', OF_CLAIM = 'c' };
+/*
+ * The first byte of a speaker's key; then a pod's uid, a node's name, a claim's namespace/name.
+ * Among reports of equal health, lower kinds come first.
+ */
+enum speaker_kind { OF_POD = 1, OF_NODE, OF_CLAIM };
 
 struct speaker {
 	struct str key;
@@ -132,14 +135,20 @@ static void tell(struct device_health_book *b, const struct subject *s)
 		b->changed(b->arg, s->driver, s->pool, s->device);
 }
 
+/* Compares what speakers say, and nothing that depends on when it came. */
 static bool goes_before(const struct report *a, const struct report *b)
 {
-	if (a->is.since != b->is.since)
-		return a->is.since > b->is.since;
-	return str_cmp(a->is.source, b->is.source) < 0;
+	int by_name = str_cmp(a->is.source, b->is.source);
+
+	if (a->speaker->kind != b->speaker->kind)
+		return a->speaker->kind < b->speaker->kind;
+	if (a->dated != b->dated)
+		return a->dated > b->dated;
+	/* Pods of one name differ in their uids. */
+	return by_name != 0 ? by_name < 0 : str_cmp(a->speaker->key, b->speaker->key) < 0;
 }
 
-/* What comes is mostly newer than all, or, in a first list, as new and later by name. */
+/* In a first list names come in their order; a claim's new time is mostly newer than all. */
 static void sort_in(struct report *r)
 {
 	struct list *head = &r->subject->reports[r->is.health], *at = head->prev;
@@ -201,13 +210,15 @@ static void report_update(struct device_health_book *b, struct report *r)
 
 	if (goes_on && str_eq(r->is.message, next->message) && str_eq(r->claim, r->next_claim))
 		return;
-	list_remove(&r->of_subject);
-	r->is.health = next->health;
-	r->is.since = goes_on ? r->is.since : next->since;
-	r->dated = r->next_dated;
 	set_text(&r->is.message, next->message);
 	set_text(&r->claim, r->next_claim);
-	sort_in(r);
+	if (!goes_on) {
+		list_remove(&r->of_subject);
+		r->is.health = next->health;
+		r->is.since = next->since;
+		r->dated = r->next_dated;
+		sort_in(r);
+	}
 	tell(b, r->subject);
 }
 

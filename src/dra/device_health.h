@@ -13,8 +13,10 @@
  * counts for devices that only that node reaches. A claim counts for devices that it holds; access
  * for administrators holds nothing. Pods that have ended say nothing.
  *
- * If several speakers disagree, Unhealthy counts more than Unknown and Unknown more than Healthy;
- * among equals the newest counts. Taints are another fact: see device_state.h.
+ * If several speakers disagree, Unhealthy counts more than Unknown and Unknown more than Healthy.
+ * Among reports of equal health those of pods come first, then nodes', then claims'; among these
+ * the one that carries the newest time, and among these the first by name. So the answer does not
+ * depend on the order in which reports came. Taints are another fact: see device_state.h.
  *
  * No I/O, no clock. Nothing of a tree that is put is kept. Messages are cut at
  * RESOURCE_HEALTH_MESSAGE_MAX bytes, and devices of one speaker beyond DEVICE_HEALTH_REPORTS_MAX

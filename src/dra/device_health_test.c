@@ -403,21 +403,105 @@ static void claims_can_be_left_out(void **state)
 		      "node n1");
 }
 
-static void the_worst_counts_and_among_equals_the_newest(void **state)
+/* Device p1/a is shared by claims c1 and c2, for pods u1 and u2. */
+static void share(struct world *w)
 {
-	struct world *w = *state;
-
 	tell(w, "slice s1 p1 2/1 n1 a(multi,memory=10) generation=2");
 	tell(w, "claim ns/c1 p1/a(share=1,memory=1) for=u1");
 	tell(w, "claim ns/c2 p1/a(share=2,memory=1) for=u2");
+}
+
+static void the_worst_counts(void **state)
+{
+	struct world *w = *state;
+
+	share(w);
 	put_health(w, "u1", "c1", "p1/a", "Healthy", "", 1);
 	put_health(w, "u2", "c2", "p1/a", "Unknown", "", 2);
 	assert_int_equal(find(w, "p1", "a").health, DEVICE_UNKNOWN);
 	put_health(w, "u1", "c1", "p1/a", "Unhealthy", "first", 3);
 	put_health(w, "u2", "c2", "p1/a", "Unhealthy", "second", 4);
-	assert_health(find(w, "p1", "a"), DEVICE_UNHEALTHY, "second", 4, "pod ns/pod-u2");
-	put_health(w, "u2", "c2", "p1/a", "Healthy", "", 5);
 	assert_health(find(w, "p1", "a"), DEVICE_UNHEALTHY, "first", 3, "pod ns/pod-u1");
+	put_health(w, "u1", "c1", "p1/a", "Healthy", "", 5);
+	assert_health(find(w, "p1", "a"), DEVICE_UNHEALTHY, "second", 4, "pod ns/pod-u2");
+}
+
+#define SINCE(time) ",\"lastTransitionTime\":\"1970-01-01T00:00:0" time "Z\""
+#define CLAIM_IS_HOT(since)                                                              \
+	"[{\"driver\":\"" DRIVER "\",\"pool\":\"p1\",\"device\":\"a\",\"conditions\":[{" \
+	"\"type\":\"Ready\",\"status\":\"False\"" since "}]}]"
+
+/* Reports that p1/a is Unhealthy, those that count more first. */
+enum { SPEAKERS = 6 };
+
+static void complain(struct world *w, size_t who)
+{
+	const int64_t now = 9000000000 + w->changes;
+
+	if (who < 2)
+		put_health(w, who ? "u2" : "u1", who ? "c2" : "c1", "p1/a", "Unhealthy", "", now);
+	else if (who == 2)
+		put_node(w, "n1", "[" A_IS_LOST "]", now);
+	else if (who == 3)
+		put_claim(w, "c3", CLAIM_IS_HOT(SINCE("8")), now);
+	else
+		put_claim(w, who == 4 ? "c1" : "c2", CLAIM_IS_HOT(SINCE("5")), now);
+}
+
+static void withdraw(struct world *w, size_t who)
+{
+	static const char *const claims[SPEAKERS] = { [3] = "c3", "c1", "c2" };
+
+	if (who < 2)
+		device_health_book_remove_pod(w->book, who ? STR("u2") : STR("u1"));
+	else if (who == 2)
+		device_health_book_remove_node(w->book, STR("n1"));
+	else
+		device_health_book_put_claim(w->book, STR("ns"), str_from(claims[who]), NULL, 1);
+}
+
+/* All complain, in the order of `at`. Then the one that counts withdraws, until none is left. */
+static void assert_order(struct world *w, const size_t at[SPEAKERS])
+{
+	static const char *const sources[SPEAKERS] = { "pod ns/pod-u1", "pod ns/pod-u2",
+						       "node n1",       "claim ns/c3",
+						       "claim ns/c1",   "claim ns/c2" };
+
+	for (size_t i = 0; i < SPEAKERS; i++)
+		complain(w, at[i]);
+	for (size_t i = 0; i < SPEAKERS; i++) {
+		char source[64];
+
+		snprintf(source, sizeof(source), "%.*s", STR_ARG(find(w, "p1", "a").source));
+		assert_string_equal(source, sources[i]);
+		withdraw(w, i);
+	}
+	assert_int_equal(device_health_book_reports(w->book), 0);
+}
+
+static void among_equals_the_order_of_arrival_does_not_matter(void **state)
+{
+	static const size_t forth[SPEAKERS] = { 0, 1, 2, 3, 4, 5 };
+	static const size_t back[SPEAKERS] = { 5, 4, 3, 2, 1, 0 };
+	static const size_t mixed[SPEAKERS] = { 3, 5, 0, 2, 1, 4 };
+
+	share(*state);
+	tell(*state, "claim ns/c3 p1/a(share=3,memory=1) for=u3");
+	assert_order(*state, forth);
+	assert_order(*state, back);
+	assert_order(*state, mixed);
+}
+
+static void a_claim_without_a_time_comes_after_those_that_have_one(void **state)
+{
+	struct world *w = *state;
+
+	share(w);
+	put_claim(w, "c2", CLAIM_IS_HOT(SINCE("5")), 9000000000);
+	put_claim(w, "c1", CLAIM_IS_HOT(""), 9000000001);
+	assert_health(find(w, "p1", "a"), DEVICE_UNHEALTHY, "", 5000000000, "claim ns/c2");
+	put_claim(w, "c1", CLAIM_IS_HOT(SINCE("6")), 9000000002);
+	assert_health(find(w, "p1", "a"), DEVICE_UNHEALTHY, "", 6000000000, "claim ns/c1");
 }
 
 static void a_published_beginning_is_recalled(void **state)
@@ -506,7 +590,9 @@ int main(void)
 		TEST(a_claim_reports_the_devices_that_it_holds),
 		TEST(a_claim_is_believed_only_about_devices_that_it_holds),
 		TEST(claims_can_be_left_out),
-		TEST(the_worst_counts_and_among_equals_the_newest),
+		TEST(the_worst_counts),
+		TEST(among_equals_the_order_of_arrival_does_not_matter),
+		TEST(a_claim_without_a_time_comes_after_those_that_have_one),
 		TEST(a_published_beginning_is_recalled),
 		TEST(a_speaker_is_bounded),
 		TEST(earlier_reports_take_no_room_from_new_ones),
