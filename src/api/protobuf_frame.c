@@ -13,6 +13,15 @@
 
 enum { FRAME_LENGTH = 4 }; /* bytes of an event's length, the highest first */
 
+struct protobuf_frame protobuf_frame_partial(struct str version, bool list)
+{
+	return (struct protobuf_frame){
+		.api_version = str_eq(version, STR("v1")) ? STR("meta.k8s.io/v1")
+							  : STR("meta.k8s.io/v1beta1"),
+		.kind = list ? STR("PartialObjectMetadataList") : STR("PartialObjectMetadata"),
+	};
+}
+
 static size_t field_size(size_t n)
 {
 	return 1 + wire_varint_size(n) + n;

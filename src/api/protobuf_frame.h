@@ -19,6 +19,9 @@ struct protobuf_frame {
 	struct str api_version, kind; /* of the message */
 };
 
+/* The frame of a PartialObjectMetadata, or of a list of them; `version` is meta.k8s.io's. */
+struct protobuf_frame protobuf_frame_partial(struct str version, bool list);
+
 /* What follows the message: the envelope's two empty texts. */
 #define PROTOBUF_TAIL STR("\x1a\0\x22\0")
 

@@ -27,19 +27,10 @@ static bool is_kept(const struct reply_form *f)
 	return is_partial(f) || f->kind == f->kind->storage;
 }
 
-struct protobuf_frame reply_message_partial(struct str version, bool list)
-{
-	return (struct protobuf_frame){
-		.api_version = str_eq(version, STR("v1")) ? STR("meta.k8s.io/v1")
-							  : STR("meta.k8s.io/v1beta1"),
-		.kind = list ? STR("PartialObjectMetadataList") : STR("PartialObjectMetadata"),
-	};
-}
-
 static struct protobuf_frame frame_of(const struct reply_form *f, bool list)
 {
 	if (is_partial(f))
-		return reply_message_partial(f->version, list);
+		return protobuf_frame_partial(f->version, list);
 	return (struct protobuf_frame){ .api_version = f->kind->api_version,
 					.kind = list ? f->kind->list_kind : f->kind->kind };
 }
@@ -128,7 +119,7 @@ int reply_message_tree(struct exchange *x, int status, const struct reply_form *
 
 	/* A Status is never partial. */
 	if (is_partial(f) && !str_eq(frame.kind, STR("Status")))
-		frame = reply_message_partial(f->version, false);
+		frame = protobuf_frame_partial(f->version, false);
 	kind = is_partial(f) ? schema_find_kind(STR("meta.k8s.io/v1"), frame.kind) : NULL;
 	if (!kind)
 		kind = schema_find_kind(frame.api_version, frame.kind);

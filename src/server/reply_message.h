@@ -17,9 +17,6 @@ struct exchange;
 
 /* --- one object ------------------------------------------------------------------- */
 
-/* What a message of PartialObjectMetadata or, as a list, PartialObjectMetadataList is. */
-struct protobuf_frame reply_message_partial(struct str version, bool list);
-
 /* Sends a committed object. */
 void reply_message_object(struct exchange *x, int status, const struct reply_form *f,
 			  const struct object *o);

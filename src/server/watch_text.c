@@ -10,8 +10,6 @@
 #include "api/write.h"
 #include "base/limits.h"
 #include "server/lane_text.h"
-#include "server/negotiate.h"
-#include "server/reply_message.h"
 
 #define EVENT_TEXT_MAX (16UL * MIB)
 
@@ -94,7 +92,7 @@ static int add_frame(const struct watch_form *f, struct str event, const struct 
 	const struct schema_kind *kind = f->kind;
 
 	if (f->as == WATCH_PARTIAL) {
-		frame = reply_message_partial(f->table_version, false);
+		frame = protobuf_frame_partial(f->table_version, false);
 		frame.event = event;
 		kind = schema_find_kind(STR("meta.k8s.io/v1"), frame.kind);
 	}
@@ -231,7 +229,8 @@ struct str watch_text_content_type(const struct watch_form *f)
 
 struct str watch_text_failure_type(const struct watch_form *f)
 {
-	return negotiate_media_type(f->protobuf_failure ? ACCEPT_PROTOBUF : ACCEPT_JSON);
+	return f->protobuf_failure ? STR("application/vnd.kubernetes.protobuf")
+				   : STR("application/json");
 }
 
 struct bytes *watch_text_failure(const struct watch_form *f, const struct error *err,
