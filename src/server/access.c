@@ -10,6 +10,7 @@
 #include "server/custom.h"
 #include "server/exchange.h"
 #include "server/health.h"
+#include "server/ready.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
 #include "server/ui.h"

@@ -101,7 +101,7 @@ _Static_assert(ARRAY_SIZE(plugins) <= ADMISSION_PLUGINS_MAX, "too many plugins f
 
 static bool is_on(const struct plugin *p, const struct mutation *m)
 {
-	int8_t said = m->x->server->admission.said[p - plugins];
+	int8_t said = m->x->server->admission->said[p - plugins];
 
 	return said ? said > 0 : !p->off;
 }

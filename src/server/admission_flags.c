@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "server/admission.h"
-#include "server/server.h"
+#include "server/server_opts.h"
 
 /* Upstream's names beside those of the table. */
 static const struct known {

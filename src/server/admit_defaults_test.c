@@ -95,7 +95,7 @@ static void pods_tolerate_nodes_that_are_away_for_five_minutes(void **state)
 static void a_plugin_can_be_switched(void **state)
 {
 	struct verb_world *w = *state;
-	struct admission *a = &w->server.admission;
+	struct admission *a = &w->admission;
 	const char *const on[] = { "TaintNodesByCondition" }, *const bad[] = { "Foo" };
 	const char *const lacking[] = { "AlwaysPullImages" }, *const fixed[] = {
 		"NamespaceLifecycle"

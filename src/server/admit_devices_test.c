@@ -365,7 +365,7 @@ static void without_the_plugin_all_is_as_upstream(void **state)
 {
 	struct verb_world *w = *state;
 
-	assert_true(admission_switch(&w->server.admission, STR("DeviceAllocationFence"), false));
+	assert_true(admission_switch(&w->admission, STR("DeviceAllocationFence"), false));
 	make(w, "a");
 	make(w, "b");
 	(void)allocate(w, "a", plain, 200);

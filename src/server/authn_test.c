@@ -16,7 +16,7 @@
 #include "server/authn_cache.h"
 #include "server/authz.h"
 #include "server/claims.h"
-#include "server/server.h"
+#include "server/server_opts.h"
 #include "server/service_accounts.h"
 #include "server/tokens.h"
 

@@ -21,7 +21,7 @@
 #include "net/addr.h"
 #include "net/pki.h"
 #include "net/tls.h"
-#include "server/server.h"
+#include "server/server_opts.h"
 
 #define DAY                INT64_C(86400) /* seconds */
 #define CA_LIFETIME        (3650 * DAY)

@@ -21,7 +21,7 @@
 #include "net/pki.h"
 #include "net/tls.h"
 #include "server/bootstrap.h"
-#include "server/server.h"
+#include "server/server_opts.h"
 
 /* A data folder of its own for each test. */
 struct folder {

@@ -33,7 +33,7 @@ int connect_get(struct connect *c, struct state *st, const char *resource, struc
 /* Binds it to the rule, which is asked again about each address that a name has. */
 static int reach(struct connect *c, enum reach_to to)
 {
-	c->to.rule = reach_rule(&c->x->server->reach, to);
+	c->to.rule = reach_rule(c->x->server->reach, to);
 	if (!addr_allows(&c->to, &c->to))
 		return error_set(&c->err, ERR_BAD_REQUEST, "address not allowed");
 	return 0;

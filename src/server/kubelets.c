@@ -13,7 +13,7 @@
 #include "base/queue.h"
 #include "net/pki.h"
 #include "net/tls.h"
-#include "server/server.h"
+#include "server/server_opts.h"
 #include "server/user.h"
 
 enum { KUBELET_PORT = 10250, PEM_MAX = 1 << 20 };

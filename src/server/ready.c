@@ -1,10 +1,21 @@
 /* A waiting request is a job on the first loop, outside of the state's own list. */
 #include "server/ready.h"
 
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "server/exchange.h"
 #include "server/server_impl.h"
 
 enum { SWEEP_MS = 250 };
+
+struct ready {
+	struct server *server;
+	struct list waiting; /* jobs */
+	struct loop_timer sweep; /* ends those whose time is up */
+	atomic_uint count; /* of those that wait, or are on their way to the list */
+};
 
 struct waiting {
 	void (*then)(struct exchange *x);
@@ -40,7 +51,7 @@ static void finish(struct exchange *x)
 
 static void release_one(struct server *s, struct job *j)
 {
-	atomic_fetch_sub(&s->unready.count, 1);
+	atomic_fetch_sub(&s->unready->count, 1);
 	job_finish(j);
 }
 
@@ -53,15 +64,15 @@ static void run(struct state *st UNUSED, struct job *j)
 		return;
 	}
 	j->deadline = loop_now(s->opts.loops[0]) + j->limit_ms;
-	list_push_back(&s->unready.waiting, &j->link);
-	if (!loop_timer_running(&s->unready.sweep))
-		loop_timer_start(&s->unready.sweep, SWEEP_MS);
+	list_push_back(&s->unready->waiting, &j->link);
+	if (!loop_timer_running(&s->unready->sweep))
+		loop_timer_start(&s->unready->sweep, SWEEP_MS);
 }
 
 static void on_sweep(struct loop_timer *t)
 {
 	struct ready *r = CONTAINER_OF(t, struct ready, sweep);
-	struct server *s = CONTAINER_OF(r, struct server, unready);
+	struct server *s = r->server;
 
 	LIST_FOREACH_SAFE (it, &r->waiting) {
 		struct job *j = LIST_ENTRY(it, struct job, link);
@@ -79,23 +90,32 @@ void ready_release(struct server *s)
 {
 	struct list *node;
 
-	loop_timer_stop(&s->unready.sweep);
-	while ((node = list_pop_front(&s->unready.waiting)))
+	loop_timer_stop(&s->unready->sweep);
+	while ((node = list_pop_front(&s->unready->waiting)))
 		release_one(s, LIST_ENTRY(node, struct job, link));
 }
 
-void ready_init(struct server *s)
+struct ready *ready_new(struct server *s)
 {
-	list_init(&s->unready.waiting);
-	loop_timer_init(&s->unready.sweep, s->opts.loops[0], on_sweep);
-	atomic_init(&s->unready.count, 0);
+	struct ready *r = XNEW(struct ready);
+
+	r->server = s;
+	list_init(&r->waiting);
+	loop_timer_init(&r->sweep, s->opts.loops[0], on_sweep);
+	atomic_init(&r->count, 0);
+	return r;
+}
+
+void ready_free(struct ready *r)
+{
+	free(r);
 }
 
 /* --- on the request's loop -------------------------------------------------------- */
 
 void ready_wait(struct exchange *x, void (*then)(struct exchange *x))
 {
-	struct ready *r = &x->server->unready;
+	struct ready *r = x->server->unready;
 	struct waiting *w;
 
 	if (atomic_fetch_add(&r->count, 1) >= READY_WAITING_MAX) {

@@ -9,23 +9,14 @@
 #ifndef SERVER_READY_H
 #define SERVER_READY_H
 
-#include <stdatomic.h>
-
-#include "base/list.h"
-#include "net/loop.h"
-
 struct exchange;
+struct ready;
 struct server;
 
 enum { READY_WAITING_MAX = 400 };
 
-struct ready {
-	struct list waiting; /* jobs */
-	struct loop_timer sweep; /* ends those whose time is up */
-	atomic_uint count; /* of those that wait, or are on their way to the list */
-};
-
-void ready_init(struct server *s);
+struct ready *ready_new(struct server *s);
+void ready_free(struct ready *r); /* NULL allowed; after ready_release() */
 
 /* Calls `then` when the server is ready, or answers the request. */
 void ready_wait(struct exchange *x, void (*then)(struct exchange *x));

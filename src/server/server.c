@@ -19,6 +19,7 @@
 #include "net/http_server.h"
 #include "net/pki.h"
 #include "net/tls.h"
+#include "server/admission.h"
 #include "server/admission_policy.h"
 #include "server/audit.h"
 #include "server/auth_config.h"
@@ -38,8 +39,11 @@
 #include "server/policy.h"
 #include "server/quotas.h"
 #include "server/priority_classes.h"
+#include "server/reach.h"
+#include "server/ready.h"
 #include "server/server_impl.h"
 #include "server/server_metrics.h"
+#include "server/server_wait.h"
 #include "server/service_accounts.h"
 #include "server/services.h"
 #include "server/storage_versions.h"
@@ -115,7 +119,7 @@ static int listen_on(struct server *s, struct error *err)
 		return error_wrap(err, r, "--bind-address");
 	s->http = http_server_new(&opts);
 	r = http_server_listen(s->http, &at, s->tls, 0, &s->at, err);
-	atomic_store(&s->reach.port, r == 0 ? s->at.port : 0);
+	atomic_store(&s->reach->port, r == 0 ? s->at.port : 0);
 	if (r == 0 && s->tls)
 		loop_timer_start(&s->renew, RENEW_MS);
 	if (r == 0 && !s->opts.simulated)
@@ -369,7 +373,7 @@ static int start(struct server *s, struct error *err)
 	if (r == 0)
 		r = memory_new(s, &s->memory, err);
 	if (r == 0)
-		r = admission_configure(&s->admission, o, err);
+		r = admission_configure(s->admission, o, err);
 	if (r == 0)
 		r = bootstrap_ca(o->data_dir, s->clock, &s->ca, err);
 	if (r == 0 && o->token_auth_file)
@@ -387,7 +391,7 @@ static int start(struct server *s, struct error *err)
 	if (r == 0)
 		r = kubelets_new(o, s->ca, s->clock, &s->kubelets, err);
 	if (r == 0)
-		r = reach_init(&s->reach, o->node_address_ranges, o->nnode_address_ranges, err);
+		r = reach_init(s->reach, o->node_address_ranges, o->nnode_address_ranges, err);
 	if (r < 0)
 		return r;
 	start_access(s);
@@ -423,8 +427,10 @@ int server_new(const struct server_opts *opts, struct server **ret_server, struc
 	s->selectors = known_selectors_new();
 	loop_timer_init(&s->renew, opts->loops[0], on_renew);
 	loop_timer_init(&s->tidy, opts->loops[0], on_tidy);
-	server_wait_init(s);
-	ready_init(s);
+	s->wait = server_wait_new(s);
+	s->unready = ready_new(s);
+	s->admission = XNEW(struct admission);
+	s->reach = XNEW(struct reach);
 	*ret_server = s;
 	return start(s, err);
 }
@@ -513,7 +519,11 @@ void server_free(struct server *s)
 	tokens_free(s->tokens);
 	tls_unref(s->tls);
 	kubelets_free(s->kubelets);
-	reach_release(&s->reach);
+	reach_release(s->reach);
+	free(s->reach);
+	free(s->admission);
+	ready_free(s->unready);
+	server_wait_free(s->wait);
 	pki_ca_free(s->ca);
 	memory_free(s->memory);
 	server_metrics_free(s->counts);

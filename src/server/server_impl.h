@@ -8,13 +8,11 @@
 
 #include "base/resident.h"
 #include "net/loop.h"
-#include "server/admission.h"
-#include "server/reach.h"
-#include "server/ready.h"
-#include "server/server.h"
-#include "server/server_wait.h"
+#include "net/addr.h"
+#include "server/server_opts.h"
 #include "server/state.h"
 
+struct admission;
 struct admission_policies;
 struct audit;
 struct authn;
@@ -31,7 +29,10 @@ struct metrics;
 struct memory;
 struct pki_ca;
 struct quotas;
+struct reach;
+struct ready;
 struct server_metrics;
+struct server_wait;
 struct service_accounts;
 struct services;
 struct tls;
@@ -42,7 +43,7 @@ struct webhooks;
 struct server {
 	struct server_opts opts;
 	struct gates gates;
-	struct admission admission;
+	struct admission *admission; /* which plugins are on */
 	const struct clock *clock;
 	struct store *store;
 	struct state *state;
@@ -53,10 +54,10 @@ struct server {
 	struct loop_timer renew; /* of the serving certificate */
 	struct loop_timer tidy; /* of memory */
 	struct resident resident;
-	struct server_wait wait;
-	struct ready unready; /* requests that came too early */
+	struct server_wait *wait; /* for the store, at the start */
+	struct ready *unready; /* requests that came too early */
 	struct kubelets *kubelets; /* the way to the nodes' agents */
-	struct reach reach; /* where requests may be led on to */
+	struct reach *reach; /* where requests may be led on to */
 	struct identity *identity; /* which of the servers on its store it is */
 	struct tokens *tokens; /* or NULL */
 	struct service_accounts *accounts; /* who issues tokens */

@@ -1,7 +1,10 @@
 /* One timer: the steps of a start come one after the other. */
 #include "server/server_wait.h"
 
+#include <stdlib.h>
+
 #include "base/log.h"
+#include "base/mem.h"
 #include "server/server_impl.h"
 #include "store/store.h"
 
@@ -11,23 +14,39 @@ enum {
 	GAP_MAX_MS = 5 * 60 * 1000,
 };
 
+struct server_wait {
+	struct server *server;
+	struct loop_timer timer;
+	void (*step)(struct server *s); /* to be done again */
+	int64_t log_at; /* ms: not before */
+	int64_t gap_ms; /* to the line after that */
+};
+
 static void on_timer(struct loop_timer *t)
 {
 	struct server_wait *w = CONTAINER_OF(t, struct server_wait, timer);
-	struct server *s = CONTAINER_OF(w, struct server, wait);
 
-	w->step(s);
+	w->step(w->server);
 }
 
-void server_wait_init(struct server *s)
+struct server_wait *server_wait_new(struct server *s)
 {
-	loop_timer_init(&s->wait.timer, s->opts.loops[0], on_timer);
-	s->wait.gap_ms = GAP_MIN_MS;
+	struct server_wait *w = XNEW(struct server_wait);
+
+	w->server = s;
+	loop_timer_init(&w->timer, s->opts.loops[0], on_timer);
+	w->gap_ms = GAP_MIN_MS;
+	return w;
+}
+
+void server_wait_free(struct server_wait *w)
+{
+	free(w);
 }
 
 void server_wait_stop(struct server *s)
 {
-	loop_timer_stop(&s->wait.timer);
+	loop_timer_stop(&s->wait->timer);
 }
 
 void server_wait_log(struct server *s, const struct error *err)
@@ -35,14 +54,14 @@ void server_wait_log(struct server *s, const struct error *err)
 	int64_t now = loop_now(s->opts.loops[0]);
 	struct error why;
 
-	if (now < s->wait.log_at)
+	if (now < s->wait->log_at)
 		return;
 	/* The store's health names each member of etcd and its condition. */
 	if (store_health(s->store, &why) == 0)
 		why = *err;
 	log_warn(s->opts.log, "waiting for the store", LOG_ERR(&why));
-	s->wait.log_at = now + s->wait.gap_ms;
-	s->wait.gap_ms = MIN(2 * s->wait.gap_ms, (int64_t)GAP_MAX_MS);
+	s->wait->log_at = now + s->wait->gap_ms;
+	s->wait->gap_ms = MIN(2 * s->wait->gap_ms, (int64_t)GAP_MAX_MS);
 }
 
 bool server_wait_again(struct server *s, const struct error *err, void (*step)(struct server *s))
@@ -52,7 +71,7 @@ bool server_wait_again(struct server *s, const struct error *err, void (*step)(s
 	    (err->code != ERR_UNAVAILABLE && err->code != ERR_TIMEOUT))
 		return false;
 	server_wait_log(s, err);
-	s->wait.step = step;
-	loop_timer_start(&s->wait.timer, RETRY_MS);
+	s->wait->step = step;
+	loop_timer_start(&s->wait->timer, RETRY_MS);
 	return true;
 }

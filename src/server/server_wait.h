@@ -10,19 +10,15 @@
 #ifndef SERVER_SERVER_WAIT_H
 #define SERVER_SERVER_WAIT_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
-#include "net/loop.h"
 
 struct server;
+struct server_wait;
 
-struct server_wait {
-	struct loop_timer timer;
-	void (*step)(struct server *s); /* to be done again */
-	int64_t log_at; /* ms: not before */
-	int64_t gap_ms; /* to the line after that */
-};
-
-void server_wait_init(struct server *s);
+struct server_wait *server_wait_new(struct server *s);
+void server_wait_free(struct server_wait *w); /* NULL allowed */
 void server_wait_stop(struct server *s);
 
 /* The store does not answer: logs it, unless it did so recently. */

@@ -15,7 +15,7 @@
 #include "net/jwt.h"
 #include "net/pki.h"
 #include "server/claims.h"
-#include "server/server.h"
+#include "server/server_opts.h"
 
 #define DEFAULT_ISSUER "https://kubernetes.default.svc.cluster.local"
 

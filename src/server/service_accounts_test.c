@@ -19,7 +19,7 @@
 #include "net/jwt_fixture.h"
 #include "net/pki.h"
 #include "server/claims.h"
-#include "server/server.h"
+#include "server/server_opts.h"
 #include "server/service_accounts.h"
 
 #define NOW INT64_C(1893456000) /* 2030-01-01 */

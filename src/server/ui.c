@@ -11,6 +11,7 @@
 #include "server/authn.h"
 #include "server/document.h"
 #include "server/exchange.h"
+#include "server/ready.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
 #include "server/ui_cookie.h"

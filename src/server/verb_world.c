@@ -206,7 +206,9 @@ void verb_world_init(struct verb_world *w, uint64_t seed, enum http_protocol pro
 	assert_int_equal(server_metrics_new(s, &s->counts, &err), 0);
 	assert_int_equal(memory_new(s, &s->memory, &err), 0);
 	assert_int_equal(kubelets_new(&s->opts, NULL, s->clock, &s->kubelets, &err), 0);
-	assert_int_equal(reach_init(&s->reach, s->opts.node_address_ranges,
+	s->admission = &w->admission;
+	s->reach = &w->reach;
+	assert_int_equal(reach_init(s->reach, s->opts.node_address_ranges,
 				    s->opts.nnode_address_ranges, &err),
 			 0);
 	start_state(w, seed);
@@ -249,7 +251,7 @@ void verb_world_release(struct verb_world *w)
 	free(w->server.observers);
 	fake_data_free(w->data);
 	kubelets_free(w->server.kubelets);
-	reach_release(&w->server.reach);
+	reach_release(&w->reach);
 	memory_free(w->server.memory);
 	server_metrics_free(w->server.counts);
 	metrics_free(w->server.metrics);

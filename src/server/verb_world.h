@@ -12,6 +12,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "net/http_client.h"
+#include "server/admission.h"
+#include "server/reach.h"
 #include "server/server_impl.h"
 
 struct sim;
@@ -43,6 +45,8 @@ struct verb_world {
 	struct fake_data *data;
 	struct log log; /* nobody reads it */
 	struct server server;
+	struct admission admission;
+	struct reach reach;
 	struct http_client *clients[2]; /* they take turns, so both lanes are asked */
 	unsigned asked;
 	unsigned served[2]; /* requests by lane */
