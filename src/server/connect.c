@@ -164,7 +164,7 @@ static size_t log_head(const struct connect *c, const struct http_field **ret_fi
 	v[1] = HTTP_FIELD("cache-control", STR("no-cache, private"));
 	v[2] = HTTP_FIELD("content-type", STR("text/plain"));
 	*ret_fields = v;
-	return 3 + flow_fields(c->x, v + 3);
+	return 3 + flow_fields(&c->x->flow, v + 3);
 }
 
 /* A redirection to a path of theirs leads through us again. */
@@ -195,7 +195,7 @@ static size_t on_answer(void *arg, const struct http_head *answer,
 	for (size_t i = 0; i < nwarnings; i++)
 		v[n++] = warnings[i];
 	*ret_fields = v;
-	return n + flow_fields(c->x, v + n);
+	return n + flow_fields(&c->x->flow, v + n);
 }
 
 static void on_over(void *arg, struct http_stream *s, const struct error *err UNUSED)
@@ -328,7 +328,7 @@ static void lead_on(struct connect *c)
 		opts.nwebsocket = ARRAY_SIZE(log_protocols);
 	}
 	x->answered = true; /* from here on by the relay */
-	flow_leave(x); /* what runs long holds no seat */
+	flow_leave(&x->flow); /* what runs long holds no seat */
 	audit_started(x);
 	if (http_relay(x->stream, &opts, &err) < 0)
 		on_refused(c, x->stream, 0, STR_NULL, &err);

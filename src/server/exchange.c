@@ -42,7 +42,7 @@ static void exchange_drop(void *object)
 {
 	struct exchange *x = object;
 
-	flow_forget(x);
+	flow_forget(&x->flow);
 	memory_end(x);
 	arena_release(&x->work);
 	buf_release(&x->incoming);
@@ -108,6 +108,27 @@ void exchange_made(struct exchange *x)
 	exchange_shed_later(x);
 }
 
+/* --- its turn ------------------------------------------------------------------------ */
+
+static struct exchange *exchange_of_ticket(struct flow_ticket *t)
+{
+	return CONTAINER_OF(t, struct exchange, flow);
+}
+
+static void refuse_turn(struct flow_ticket *t)
+{
+	static const struct http_field nosniff[] = {
+		{ { "x-content-type-options", 22 }, { "nosniff", 7 } },
+	};
+	struct exchange *x = exchange_of_ticket(t);
+
+	x->retry_after_s = 1;
+	x->more = nosniff;
+	x->nmore = 1;
+	reply_text(x, error_http_status(ERR_TOO_MANY_REQUESTS), STR("text/plain; charset=utf-8"),
+		   STR("Too many requests, please try again later.\n"));
+}
+
 /* --- time ------------------------------------------------------------------------- */
 
 static void on_timer(struct loop_timer *t)
@@ -115,11 +136,11 @@ static void on_timer(struct loop_timer *t)
 	struct exchange *x = CONTAINER_OF(t, struct exchange, timer);
 	struct error err;
 
-	if (flow_time_out(x))
+	if (flow_time_out(&x->flow))
 		return;
 	/* Who does not take the answer keeps no seat with it. */
 	if (x->answered) {
-		flow_leave(x);
+		flow_leave(&x->flow);
 		return;
 	}
 	(void)error_set(&err, ERR_TIMEOUT, "request did not complete within the allotted timeout");
@@ -150,6 +171,12 @@ static struct exchange *exchange_new(struct server *s, struct http_stream *strea
 	x->arena = &stream->arena;
 	x->begun_ns = clock_monotonic(s->clock);
 	x->wall_ns = clock_wall(s->clock);
+	x->flow.flow = s->flow;
+	x->flow.lane = lane;
+	x->flow.request = &x->request;
+	x->flow.timer = &x->timer;
+	x->flow.refuse = refuse_turn;
+	x->flow.begun_ns = x->begun_ns;
 	arena_init_in(&x->work, REQUEST_WORK_MAX, x + 1, EXCHANGE_BLOCK - sizeof(*x));
 	buf_init(&x->incoming, HTTP_BODY_MAX);
 	loop_timer_init(&x->timer, home, on_timer);
@@ -170,7 +197,7 @@ void exchange_over(struct exchange *x)
 	loop_task_cancel(&x->task);
 	/* What is at the state is still under way. */
 	if (!x->at_state)
-		flow_leave(x);
+		flow_leave(&x->flow);
 	audit_end(x);
 	server_metrics_end(x);
 }
@@ -195,7 +222,7 @@ static void job_back(struct job *j)
 	if (!x->over && !x->answered)
 		x->finish(x);
 	if (x->over)
-		flow_leave(x);
+		flow_leave(&x->flow);
 	else if (x->answered && x->flow.state == FLOW_RUNS)
 		loop_timer_start(&x->timer, exchange_time_limit(x));
 	if (x->answered)
@@ -303,6 +330,22 @@ static void act(struct exchange *x)
 	x->verb(x);
 }
 
+static void enter(struct exchange *x, void (*then)(struct flow_ticket *t))
+{
+	flow_enter(&x->flow,
+		   &(struct flow_arrival){ .user = &x->user,
+					   .head = &x->stream->in,
+					   .arena = x->arena,
+					   .body_n = x->incoming.n,
+					   .limit_ms = exchange_time_limit(x) },
+		   then);
+}
+
+static void act_in_turn(struct flow_ticket *t)
+{
+	act(exchange_of_ticket(t));
+}
+
 /* The request is complete and may be done, when it is its turn. */
 static void perform(struct exchange *x)
 {
@@ -311,7 +354,7 @@ static void perform(struct exchange *x)
 		return;
 	}
 	x->entered = true;
-	flow_enter(x, act);
+	enter(x, act_in_turn);
 }
 
 static void on_body(struct http_stream *s, struct str piece)
@@ -447,6 +490,11 @@ static void ask(struct exchange *x)
 	access_ask(x, on_admitted);
 }
 
+static void ask_in_turn(struct flow_ticket *t)
+{
+	ask(exchange_of_ticket(t));
+}
+
 /* The device page decides by itself who may what. */
 static void begin_page(struct exchange *x)
 {
@@ -491,7 +539,7 @@ void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 		     !x->session_id.p &&
 		     !http_fields_get(&stream->in.fields, STR("impersonate-user")).n;
 	if (x->entered)
-		flow_enter(x, ask);
+		enter(x, ask_in_turn);
 	else
 		ask(x);
 }

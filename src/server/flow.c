@@ -18,11 +18,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
-#include "server/exchange.h"
+#include "net/http.h"
 #include "server/flow_config.h"
 #include "server/flow_impl.h"
-#include "server/reply_impl.h"
-#include "server/server_impl.h"
+#include "server/request.h"
+#include "server/user.h"
 
 enum {
 	TURN_ALONE = 100 * 1000, /* ns of cost that a loop takes on in one turn */
@@ -66,10 +66,10 @@ static uint32_t *size_of(struct flow_lane *lane, const struct request *r)
 	return &lane->sizes[(h ^ (h >> 17)) % FLOW_SIZES];
 }
 
-static int64_t cost_of(struct flow_lane *lane, const struct exchange *x)
+static int64_t cost_of(struct flow_lane *lane, const struct request *r,
+		       const struct flow_arrival *in)
 {
-	const struct request *r = &x->request;
-	size_t body = MAX(x->incoming.n, (size_t)COMMON_BODY) - COMMON_BODY;
+	size_t body = MAX(in->body_n, (size_t)COMMON_BODY) - COMMON_BODY;
 
 	if (r->verb == REQUEST_LIST)
 		return COST_READ + (int64_t)*size_of(lane, r);
@@ -78,10 +78,9 @@ static int64_t cost_of(struct flow_lane *lane, const struct exchange *x)
 	return COST_WRITE + (int64_t)body * COST_BYTE;
 }
 
-static struct flow_query query_of(const struct exchange *x)
+static struct flow_query query_of(const struct request *r, const struct flow_arrival *in)
 {
-	const struct request *r = &x->request;
-	struct flow_query q = { .user = &x->user };
+	struct flow_query q = { .user = in->user };
 
 	if (r->resource.n) {
 		q.verb = str_from(request_verb_name(r->verb));
@@ -90,66 +89,52 @@ static struct flow_query query_of(const struct exchange *x)
 		q.subresource = r->subresource;
 		q.ns = r->ns;
 	} else {
-		q.verb = arena_lower(x->arena, x->stream->in.method);
-		q.path = x->stream->in.path;
+		q.verb = arena_lower(in->arena, in->head->method);
+		q.path = in->head->path;
 	}
 	return q;
 }
 
 /* The text of a flow: its schema, and by what its requests are told apart. */
-static struct str flow_of(const struct exchange *x, char *buf, size_t size)
+static struct str flow_of(const struct flow_ticket *t, const struct flow_arrival *in, char *buf,
+			  size_t size)
 {
-	const struct flow_schema *s = x->flow.schema;
+	const struct flow_schema *s = t->schema;
 	struct str by = { "", 0 };
 	int n;
 
 	if (s->by == FLOW_BY_USER)
-		by = x->user.name;
+		by = in->user->name;
 	else if (s->by == FLOW_BY_NAMESPACE)
-		by = x->request.ns;
+		by = t->request->ns;
 	n = snprintf(buf, size, "%.*s/%.*s", STR_ARG(s->name), STR_ARG(by));
 	return str_of(buf, MIN((size_t)n, size - 1));
 }
 
 /* --- refusing ----------------------------------------------------------------------- */
 
-static void tell_refusal(struct exchange *x)
+static struct flow_lane *lane_of(const struct flow_ticket *t)
 {
-	static const struct http_field nosniff[] = {
-		{ { "x-content-type-options", 22 }, { "nosniff", 7 } },
-	};
-
-	x->retry_after_s = 1;
-	x->more = nosniff;
-	x->nmore = 1;
-	reply_text(x, error_http_status(ERR_TOO_MANY_REQUESTS), STR("text/plain; charset=utf-8"),
-		   STR("Too many requests, please try again later.\n"));
-}
-
-static struct flow_lane *lane_of(const struct exchange *x)
-{
-	struct flow *f = x->server->flow;
-
-	return f ? &f->lanes[x->lane] : NULL;
+	return t->flow ? &t->flow->lanes[t->lane] : NULL;
 }
 
 /*
  * Who does not come back later, as they are told, but at once, would keep the loop busy with
  * nothing but refusals: so these take a moment, too, as long as they are not too many.
  */
-static void refuse(struct exchange *x, enum flow_reason reason)
+static void refuse(struct flow_ticket *t, enum flow_reason reason)
 {
-	struct flow_lane *lane = lane_of(x);
+	struct flow_lane *lane = lane_of(t);
 
-	flow_metrics_rejected(lane->flow, x->flow.schema, reason);
+	flow_metrics_rejected(lane->flow, t->schema, reason);
 	if (lane->refused == REFUSED_MAX) {
-		tell_refusal(x);
+		t->refuse(t);
 		return;
 	}
 	lane->refused++;
-	x->flow.state = FLOW_REFUSED;
+	t->state = FLOW_REFUSED;
 	/* Not all at once, or these would be a flood of their own. */
-	loop_timer_start(&x->timer,
+	loop_timer_start(t->timer,
 			 REFUSAL_MS + (int64_t)prng_below(loop_prng(lane->loop), REFUSAL_MS));
 }
 
@@ -160,10 +145,8 @@ static bool is_system(const struct flow_schema *s)
 	return s->precedence <= SYSTEM_PRECEDENCE;
 }
 
-static void run(struct flow_lane *lane, struct exchange *x)
+static void run(struct flow_lane *lane, struct flow_ticket *t)
 {
-	struct flow_ticket *t = &x->flow;
-
 	t->state = FLOW_RUNS;
 	if (t->writes && !is_system(t->schema)) {
 		atomic_store(&t->commits, true);
@@ -173,7 +156,7 @@ static void run(struct flow_lane *lane, struct exchange *x)
 	loop_defer_last(lane->loop, &lane->task);
 	if (t->schema->dispatched)
 		metrics_counter_add(t->schema->dispatched, 1);
-	t->then(x);
+	t->then(t);
 }
 
 static bool may(void *arg, size_t level)
@@ -189,16 +172,17 @@ static bool is_shared(const struct flow_lane *lane)
 	return loop_now(lane->loop) < lane->shared_until;
 }
 
-static void note_flow(struct flow_lane *lane, const struct exchange *x)
+static void note_flow(struct flow_lane *lane, const struct flow_ticket *t,
+		      const struct flow_arrival *in)
 {
-	const struct flow_schema *s = x->flow.schema;
+	const struct flow_schema *s = t->schema;
 	int64_t now = loop_now(lane->loop);
 	uint64_t id = (uintptr_t)s;
 
 	if (s->by == FLOW_BY_USER)
-		id ^= hash_bytes(x->user.name, 0);
+		id ^= hash_bytes(in->user->name, 0);
 	else if (s->by == FLOW_BY_NAMESPACE)
-		id ^= hash_bytes(x->request.ns, 0);
+		id ^= hash_bytes(t->request->ns, 0);
 	if (id != lane->last_flow && now < lane->last_at + SHARED_MS)
 		lane->shared_until = now + SHARED_MS;
 	lane->last_flow = id;
@@ -222,22 +206,17 @@ static void note_waiting(struct flow_lane *lane, struct flow_seats *s, int by)
 					   0);
 }
 
-static struct exchange *exchange_of_item(struct flow_item *item)
-{
-	return CONTAINER_OF(item, struct exchange, flow.item);
-}
-
 static void run_some(struct flow_lane *lane, enum flow_class class)
 {
 	struct flow_item *item;
 
 	while (has_room(lane, class) && (item = flow_queue_next(lane->queues[class], may, lane))) {
-		struct exchange *x = exchange_of_item(item);
+		struct flow_ticket *t = CONTAINER_OF(item, struct flow_ticket, item);
 
-		note_waiting(lane, x->flow.schema->level->seats, -1);
-		loop_timer_stop(&x->timer);
-		flow_metrics_waited(x);
-		run(lane, x);
+		note_waiting(lane, t->schema->level->seats, -1);
+		loop_timer_stop(t->timer);
+		flow_metrics_waited(t);
+		run(lane, t);
 	}
 }
 
@@ -276,186 +255,179 @@ static void wake(struct flow *f, struct flow_lane *from)
 /* --- entering ----------------------------------------------------------------------- */
 
 /* One of a flow of which nobody waits: it need not wait for those of others. */
-static bool run_rare(struct flow_lane *lane, struct exchange *x, size_t waiting)
+static bool run_rare(struct flow_lane *lane, struct flow_ticket *t, size_t waiting)
 {
-	struct flow_ticket *t = &x->flow;
-
 	if (waiting || lane->rare >= TURN_RARE ||
 	    (t->writes &&
 	     atomic_load(&lane->flow->committing) >= COMMITTING_SHARED + COMMITTING_RARE) ||
 	    !flow_seats_take(t->schema->level->seats))
 		return false;
 	lane->rare += t->item.cost;
-	run(lane, x);
+	run(lane, t);
 	return true;
 }
 
-static void enqueue(struct flow_lane *lane, struct exchange *x)
+static void enqueue(struct flow_lane *lane, struct flow_ticket *t, const struct flow_arrival *in)
 {
-	struct flow_ticket *t = &x->flow;
 	const struct flow_level *level = t->schema->level;
 	struct flow_seats *s = level->seats;
 	struct flow_queue *q = lane->queues[t->writes];
 	char buf[512];
-	struct str flow = flow_of(x, buf, sizeof(buf));
+	struct str flow = flow_of(t, in, buf, sizeof(buf));
 	size_t waiting = flow_queue_flow_count(q, s->index, flow);
 
-	if (run_rare(lane, x, waiting))
+	if (run_rare(lane, t, waiting))
 		return;
 	if (atomic_load(&s->waiting) >= level->all_max || (int64_t)waiting >= level->flow_max) {
-		refuse(x, FLOW_QUEUE_FULL);
+		refuse(t, FLOW_QUEUE_FULL);
 		return;
 	}
 	t->state = FLOW_WAITS;
-	t->since_ns = x->begun_ns;
 	flow_queue_add(q, &t->item, s->index, MAX(level->shares, 1), flow);
 	note_waiting(lane, s, 1);
-	loop_timer_start(&x->timer, exchange_time_limit(x) / WAIT_PARTS);
+	loop_timer_start(t->timer, in->limit_ms / WAIT_PARTS);
 	loop_defer_last(lane->loop, &lane->task);
 }
 
 /* Upstream's older limits: of reads and of writes under way; administrators pass. */
-static void enter_by_limit(struct flow *f, struct exchange *x)
+static void enter_by_limit(struct flow *f, struct flow_ticket *t, const struct flow_arrival *in)
 {
-	bool writes = x->flow.writes;
+	bool writes = t->writes;
 	atomic_llong *taken = writes ? &f->writing : &f->reading;
 	int64_t limit = writes ? f->max_writing : f->max_reading;
 
-	if (user_in_group(&x->user, USER_MASTERS) || x->request.verb == REQUEST_WATCH) {
-		x->flow.then(x);
+	if (user_in_group(in->user, USER_MASTERS) || t->request->verb == REQUEST_WATCH) {
+		t->then(t);
 		return;
 	}
 	if (atomic_fetch_add(taken, 1) >= limit) {
 		(void)atomic_fetch_sub(taken, 1);
-		refuse(x, FLOW_CONCURRENCY_LIMIT);
+		refuse(t, FLOW_CONCURRENCY_LIMIT);
 		return;
 	}
-	x->flow.state = FLOW_RUNS;
-	x->flow.then(x);
+	t->state = FLOW_RUNS;
+	t->then(t);
 }
 
 /* Whether it may run now, if there is a seat. */
-static bool needs_no_turn(struct flow_lane *lane, const struct exchange *x)
+static bool needs_no_turn(struct flow_lane *lane, const struct flow_ticket *t)
 {
-	const struct flow_ticket *t = &x->flow;
-
 	if (is_system(t->schema) || !t->schema->level->queues)
 		return true;
 	return !flow_queue_count(lane->queues[t->writes]) && has_room(lane, t->writes);
 }
 
-void flow_enter(struct exchange *x, void (*then)(struct exchange *x))
+void flow_enter(struct flow_ticket *t, const struct flow_arrival *in,
+		void (*then)(struct flow_ticket *t))
 {
-	struct flow_lane *lane = lane_of(x);
-	struct flow_ticket *t = &x->flow;
+	struct flow_lane *lane = lane_of(t);
 	const struct flow_level *level;
 	struct flow_query q;
 
-	if (!lane || !lane->config || is_long(&x->request)) {
-		then(x);
+	if (!lane || !lane->config || is_long(t->request)) {
+		then(t);
 		return;
 	}
 	t->then = then;
-	t->writes = request_verb_writes(x->request.verb);
+	t->writes = request_verb_writes(t->request->verb);
 	if (!lane->flow->fair) {
-		enter_by_limit(lane->flow, x);
+		enter_by_limit(lane->flow, t, in);
 		return;
 	}
-	q = query_of(x);
+	q = query_of(t->request, in);
 	t->schema = flow_config_match(lane->config, &q);
 	t->config = flow_config_ref(lane->config);
 	level = t->schema->level;
-	t->item.cost = cost_of(lane, x);
+	t->item.cost = cost_of(lane, t->request, in);
 	if (level->exempt) {
-		then(x);
+		then(t);
 		return;
 	}
-	note_flow(lane, x);
-	if (needs_no_turn(lane, x) && flow_seats_take(level->seats))
-		run(lane, x);
+	note_flow(lane, t, in);
+	if (needs_no_turn(lane, t) && flow_seats_take(level->seats))
+		run(lane, t);
 	else if (level->queues)
-		enqueue(lane, x);
+		enqueue(lane, t, in);
 	else
-		refuse(x, FLOW_CONCURRENCY_LIMIT);
+		refuse(t, FLOW_CONCURRENCY_LIMIT);
 }
 
 /* --- leaving ------------------------------------------------------------------------ */
 
 /* True when it was counted. */
-static bool stop_committing(struct exchange *x)
+static bool stop_committing(struct flow_ticket *t)
 {
-	if (!atomic_exchange(&x->flow.commits, false))
+	if (!atomic_exchange(&t->commits, false))
 		return false;
-	(void)atomic_fetch_sub(&x->server->flow->committing, 1);
+	(void)atomic_fetch_sub(&t->flow->committing, 1);
 	return true;
 }
 
-void flow_pause(struct exchange *x)
+void flow_pause(struct flow_ticket *t)
 {
-	if (stop_committing(x))
-		wake(x->server->flow, NULL);
+	if (stop_committing(t))
+		wake(t->flow, NULL);
 }
 
-static void leave_seat(struct flow_lane *lane, struct exchange *x)
+static void leave_seat(struct flow_lane *lane, struct flow_ticket *t)
 {
 	struct flow *f = lane->flow;
 
-	if (!x->flow.schema) {
-		(void)atomic_fetch_sub(x->flow.writes ? &f->writing : &f->reading, 1);
+	if (!t->schema) {
+		(void)atomic_fetch_sub(t->writes ? &f->writing : &f->reading, 1);
 		return;
 	}
-	(void)stop_committing(x);
-	flow_seats_leave(x->flow.schema->level->seats);
+	(void)stop_committing(t);
+	flow_seats_leave(t->schema->level->seats);
 	wake(f, lane);
 }
 
-void flow_leave(struct exchange *x)
+void flow_leave(struct flow_ticket *t)
 {
-	struct flow_lane *lane = lane_of(x);
-	struct flow_ticket *t = &x->flow;
+	struct flow_lane *lane = lane_of(t);
 
 	if (t->state == FLOW_WAITS) {
 		flow_queue_remove(lane->queues[t->writes], &t->item);
 		note_waiting(lane, t->schema->level->seats, -1);
-		loop_timer_stop(&x->timer);
+		loop_timer_stop(t->timer);
 	} else if (t->state == FLOW_RUNS) {
-		leave_seat(lane, x);
+		leave_seat(lane, t);
 	} else if (t->state == FLOW_REFUSED) {
 		lane->refused--;
-		loop_timer_stop(&x->timer);
+		loop_timer_stop(t->timer);
 	}
 	t->state = FLOW_OUTSIDE;
 }
 
-void flow_forget(struct exchange *x)
+void flow_forget(struct flow_ticket *t)
 {
-	flow_config_unref(x->flow.config);
-	x->flow.config = NULL;
-	x->flow.schema = NULL;
+	flow_config_unref(t->config);
+	t->config = NULL;
+	t->schema = NULL;
 }
 
-bool flow_time_out(struct exchange *x)
+bool flow_time_out(struct flow_ticket *t)
 {
-	bool waited = x->flow.state == FLOW_WAITS;
+	bool waited = t->state == FLOW_WAITS;
 
-	if (!waited && x->flow.state != FLOW_REFUSED)
+	if (!waited && t->state != FLOW_REFUSED)
 		return false;
-	flow_leave(x);
+	flow_leave(t);
 	if (waited)
-		flow_metrics_rejected(x->server->flow, x->flow.schema, FLOW_TIME_OUT);
-	tell_refusal(x);
+		flow_metrics_rejected(t->flow, t->schema, FLOW_TIME_OUT);
+	t->refuse(t);
 	return true;
 }
 
-void flow_note_size(struct exchange *x, size_t bytes)
+void flow_note_size(struct flow_ticket *t, size_t bytes)
 {
-	if (x->flow.schema && x->request.verb == REQUEST_LIST)
-		*size_of(lane_of(x), &x->request) = (uint32_t)MIN(bytes, (size_t)64 * MIB);
+	if (t->schema && t->request->verb == REQUEST_LIST)
+		*size_of(lane_of(t), t->request) = (uint32_t)MIN(bytes, (size_t)64 * MIB);
 }
 
-size_t flow_fields(const struct exchange *x, struct http_field *ret_fields)
+size_t flow_fields(const struct flow_ticket *t, struct http_field *ret_fields)
 {
-	const struct flow_schema *s = x->flow.schema;
+	const struct flow_schema *s = t->schema;
 
 	if (!s)
 		return 0;

@@ -12,7 +12,7 @@
  * Without fairness (--enable-priority-and-fairness=false) there are only the two limits of requests
  * under way, and who comes when they are reached is refused.
  *
- * Threads: flow_new() to flow_start() on the state's loop, the rest on the exchange's.
+ * Threads: flow_new() to flow_start() on the state's loop, the rest on the request's.
  */
 #ifndef SERVER_FLOW_H
 #define SERVER_FLOW_H
@@ -23,21 +23,32 @@
 #include "server/flow_queue.h"
 #include "server/state.h"
 
+struct arena;
 struct error;
-struct exchange;
 struct flow;
 struct flow_config;
 struct flow_schema;
 struct http_field;
+struct http_head;
+struct loop_timer;
+struct request;
 struct server;
+struct user;
 
-/* A request's part in it; in the exchange, zeroed before. */
+/* A request's part in it. Its owner zeroes it and fills in the first fields; all are borrowed. */
 struct flow_ticket {
+	struct flow *flow; /* NULL: there is no flow control */
+	size_t lane; /* number of the request's loop */
+	const struct request *request;
+	struct loop_timer *timer; /* of the request; runs for flow control while it waits */
+	int64_t begun_ns; /* monotonic */
+	void (*refuse)(struct flow_ticket *t); /* answers 429 */
+
+	/* Private. */
 	const struct flow_schema *schema; /* NULL: not sorted */
 	struct flow_config *config; /* that the schema is in; a reference while it waits or runs */
 	struct flow_item item;
-	void (*then)(struct exchange *x);
-	int64_t since_ns; /* it waits */
+	void (*then)(struct flow_ticket *t);
 	enum { FLOW_OUTSIDE, FLOW_WAITS, FLOW_RUNS, FLOW_REFUSED } state;
 	bool writes;
 	atomic_bool commits; /* counted among those that are on their way to the store */
@@ -53,28 +64,38 @@ int flow_metrics_add(struct flow *f, struct error *err);
 void flow_start(struct flow *f);
 void flow_stop(struct flow *f);
 
-/* `then` follows, now or when it is the request's turn; or it is refused and answered. */
-void flow_enter(struct exchange *x, void (*then)(struct exchange *x));
+/* A request that comes; borrowed for the call. */
+struct flow_arrival {
+	const struct user *user;
+	const struct http_head *head;
+	struct arena *arena;
+	size_t body_n; /* bytes that have come */
+	int64_t limit_ms; /* of the request */
+};
+
+/* Calls `then`, now or when it is the request's turn; or refuses the request. */
+void flow_enter(struct flow_ticket *t, const struct flow_arrival *in,
+		void (*then)(struct flow_ticket *t));
 
 /*
- * A write waits for something else than the store: others may go meanwhile. On the state's loop,
+ * The write waits for something other than the store: others may go meanwhile. On the state's loop,
  * any number of times.
  */
-void flow_pause(struct exchange *x);
+void flow_pause(struct flow_ticket *t);
 
-/* It is answered, or will never be. Does nothing when it is not inside. */
-void flow_leave(struct exchange *x);
+/* The request is answered, or will never be. Does nothing when it is not inside. */
+void flow_leave(struct flow_ticket *t);
 
-/* The exchange goes: so does what it holds. */
-void flow_forget(struct exchange *x);
+/* The ticket goes: so does what it holds. */
+void flow_forget(struct flow_ticket *t);
 
-/* The exchange's timer: true when it was flow control's, and the request is refused now. */
-bool flow_time_out(struct exchange *x);
+/* The request's timer: true when it ran for flow control, and the request is refused now. */
+bool flow_time_out(struct flow_ticket *t);
 
-/* Its answer has so many bytes: known for the next of its sort. */
-void flow_note_size(struct exchange *x, size_t bytes);
+/* Tells how many bytes the answer has: an estimate for the next list of its sort. */
+void flow_note_size(struct flow_ticket *t, size_t bytes);
 
-/* Which schema and level it was sorted into, as the answer's head says it; at most two. */
-size_t flow_fields(const struct exchange *x, struct http_field *ret_fields);
+/* The fields of the answer's head that name the schema and the level; at most two. */
+size_t flow_fields(const struct flow_ticket *t, struct http_field *ret_fields);
 
 #endif

@@ -76,6 +76,6 @@ void flow_on_wake(struct loop_msg *m);
 void flow_metrics_schema(struct flow *f, struct flow_schema *s);
 void flow_metrics_level(struct flow *f, struct flow_seats *s);
 void flow_metrics_rejected(struct flow *f, const struct flow_schema *s, enum flow_reason reason);
-void flow_metrics_waited(const struct exchange *x);
+void flow_metrics_waited(const struct flow_ticket *t);
 
 #endif

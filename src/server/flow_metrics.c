@@ -3,7 +3,6 @@
  */
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "server/exchange.h"
 #include "server/flow_config.h"
 #include "server/flow_impl.h"
 #include "server/server_impl.h"
@@ -82,9 +81,9 @@ void flow_metrics_rejected(struct flow *f, const struct flow_schema *s, enum flo
 	metrics_counter_add(metrics_counter_of(f->rejected, values, ARRAY_SIZE(values)), 1);
 }
 
-void flow_metrics_waited(const struct exchange *x)
+void flow_metrics_waited(const struct flow_ticket *t)
 {
-	int64_t ns = clock_monotonic(x->server->clock) - x->flow.since_ns;
+	int64_t ns = clock_monotonic(t->flow->server->clock) - t->begun_ns;
 
-	metrics_histogram_observe(x->flow.schema->waited, (double)ns / (double)CLOCK_SEC);
+	metrics_histogram_observe(t->schema->waited, (double)ns / (double)CLOCK_SEC);
 }

@@ -151,7 +151,7 @@ bool reply_head(struct exchange *x, int status, struct str content_type, struct 
 		fields[n++] = HTTP_FIELD("location", x->location);
 	for (size_t i = 0; i < x->nmore && i < MORE_MAX; i++)
 		fields[n++] = x->more[i];
-	n += flow_fields(x, fields + n);
+	n += flow_fields(&x->flow, fields + n);
 	for (size_t i = 0; i < nwarnings; i++)
 		fields[n++] = warnings[i];
 	r = http_stream_respond(x->stream, status, fields, n, length);
@@ -192,7 +192,7 @@ void reply_body(struct exchange *x, int status, struct str content_type, struct 
 	}
 	(void)http_stream_send(x->stream, body);
 	(void)http_stream_end(x->stream, NULL, 0);
-	flow_leave(x);
+	flow_leave(&x->flow);
 	exchange_made(x);
 }
 

@@ -363,7 +363,7 @@ static void begin(struct list_reply *l, size_t size, int64_t length)
 	if (zipped)
 		l->gzip = gzip_deflate_new(GZIP_LEVEL);
 	x->produce = produce;
-	flow_note_size(x, size);
+	flow_note_size(&x->flow, size);
 	if (reply_head(x, 200, reply_content_type(x), zipped ? STR("gzip") : STR_NULL,
 		       zipped ? -1 : length))
 		produce(x);

@@ -85,7 +85,7 @@ static const struct http_field *head_of(struct exchange *x, size_t *ret_n)
 	fields[1] = HTTP_FIELD("cache-control", STR("no-cache, private"));
 	for (size_t i = 0; i < x->nmore; i++)
 		fields[n++] = x->more[i];
-	n += flow_fields(x, fields + n);
+	n += flow_fields(&x->flow, fields + n);
 	for (size_t i = 0; i < nwarnings; i++)
 		fields[n++] = warnings[i];
 	*ret_n = n;
@@ -119,7 +119,7 @@ static void start(struct exchange *x, int64_t revision)
 	};
 
 	opts.head = head_of(x, &opts.nhead);
-	flow_leave(x);
+	flow_leave(&x->flow);
 	x->answered = true; /* from here on by the watch */
 	x->data = watch_right_new(x);
 	x->status = 200;

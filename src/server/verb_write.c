@@ -220,7 +220,7 @@ void *mutation_memo(struct mutation *m, const void *key, size_t size)
 int mutation_park(struct mutation *m, struct error *err)
 {
 	m->parked = true;
-	flow_pause(m->x);
+	flow_pause(&m->x->flow);
 	return error_set(err, ERR_UNAVAILABLE, "admission is not decided yet");
 }
 
@@ -603,7 +603,7 @@ static void go_on(struct mutation *m)
 	if (m->trial && selector_trial_go_on(m->trial, SELECTOR_TRIAL_STEPS) &&
 	    state_run_later(m->state, m->job, on_trying)) {
 		server_metrics_paused(m->x->server->counts);
-		flow_pause(m->x);
+		flow_pause(&m->x->flow);
 		return;
 	}
 	m->write.trial = m->trial;
