@@ -21,6 +21,7 @@
 #include "net/websocket.h"
 #include "server/audit.h"
 #include "server/authz.h"
+#include "server/connect.h"
 #include "server/connect_fields.h"
 #include "server/connect_impl.h"
 #include "server/connect_location.h"

@@ -291,12 +291,6 @@ static bool look_kind(struct custom *c, struct exchange *x, struct custom_view *
 	return true;
 }
 
-void custom_hold(const struct exchange *x, struct arena *a)
-{
-	if (x->custom)
-		arena_hold(a, drop_crd, crd_ref(crd_of(x->custom)));
-}
-
 bool custom_look(struct custom *c, struct exchange *x, struct custom_view *ret_view)
 {
 	const struct request *r = &x->request;

@@ -60,8 +60,6 @@ struct custom_view {
  */
 bool custom_look(struct custom *c, struct exchange *x, struct custom_view *ret_view);
 void custom_show(struct exchange *x, const struct custom_view *view);
-/* Has the arena hold the definition of the exchange's kind, too, if that is a custom one. */
-void custom_hold(const struct exchange *x, struct arena *a);
 
 /* The kind of that name that is served; NULL: there is none. Good until a definition changes. */
 const struct schema_kind *custom_find_kind(const struct custom *c, struct str group,

@@ -22,7 +22,6 @@
 #include "server/request.h"
 #include "server/state.h"
 #include "server/user.h"
-#include "server/watch.h"
 
 struct audit_annotation;
 struct catalogue;
@@ -74,7 +73,7 @@ struct exchange {
 	struct metrics_gauge *inflight; /* that counts it while it is under way; or NULL */
 	void *data; /* of whoever handles it */
 
-	/* Private to exchange.c and reply*.c. */
+	/* Private to exchange*.c and reply*.c. */
 	void (*verb)(struct exchange *x); /* what to do when the request is complete */
 	void (*finish)(struct exchange *x); /* what to do when the job is back */
 	void (*produce)(struct exchange *x); /* a body that is made as there is room */
@@ -86,15 +85,16 @@ struct exchange {
 	struct buf incoming; /* body */
 	const struct exchange_fault *fault; /* of the request's text; or NULL */
 	bool answered, over, at_state;
+	bool keeps; /* whoever answers goes on to use body and work */
 	bool made; /* the whole answer is encoded */
 	bool admitted, complete; /* access was granted; the body is there */
 	bool entered; /* flow control has been asked */
 };
 
-/* --- course (exchange.c) ---------------------------------------------------------- */
+/* --- life and jobs (exchange.c) ----------------------------------------------------- */
 
-/* Takes a request whose head is complete, on its lane's loop. */
-void exchange_begin(struct server *s, struct http_stream *stream, size_t lane);
+/* For a request whose head is complete, on its lane's loop. Lives in memory of the stream. */
+struct exchange *exchange_new(struct server *s, struct http_stream *stream, size_t lane);
 
 /*
  * Sends x->job to the state: `run` there, `finish` back here, unless the stream
@@ -116,6 +116,15 @@ static inline struct exchange *exchange_of(struct job *j)
 {
 	return CONTAINER_OF(j, struct exchange, job);
 }
+
+/* The exchange of a ticket of flow control. */
+static inline struct exchange *exchange_of_ticket(struct flow_ticket *t)
+{
+	return CONTAINER_OF(t, struct exchange, flow);
+}
+
+/* Sets x->accept from the request's fields. Where nothing of it is served: plain JSON, and err. */
+int exchange_negotiate(struct exchange *x, unsigned forms, struct error *err);
 
 /* All is over: audit and metrics are told, once. Streams that others own call it by hand. */
 void exchange_over(struct exchange *x);
@@ -151,19 +160,5 @@ void reply_json(struct exchange *x, int status, struct bytes *json);
 
 /* Anything else. */
 void reply_text(struct exchange *x, int status, struct str content_type, struct str text);
-
-/* --- verbs (verb_*.c) ------------------------------------------------------------- */
-
-/* The body is collected; request, kind and accept are set. */
-void verb_get(struct exchange *x);
-void verb_list(struct exchange *x);
-void verb_watch(struct exchange *x);
-void verb_create(struct exchange *x); /* also subresources that are created: binding, eviction */
-void verb_update(struct exchange *x);
-void verb_patch(struct exchange *x);
-void verb_delete(struct exchange *x);
-void verb_delete_collection(struct exchange *x);
-void verb_connect(struct exchange *x); /* subresources that lead on: log, exec, proxy, .. */
-void verb_scale(struct exchange *x); /* the subresource: get, update, patch */
 
 #endif

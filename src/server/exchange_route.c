@@ -7,9 +7,11 @@
 #include "server/exchange_route.h"
 
 #include "api/protobuf.h"
+#include "server/connect.h"
 #include "server/reply_impl.h"
 #include "server/review.h"
 #include "server/server_impl.h"
+#include "server/verb.h"
 
 struct route {
 	uint16_t verb; /* SCHEMA_*: who has it */
@@ -173,21 +175,6 @@ static int check_fields(const struct schema_kind *k, const struct selector *fiel
 
 /* --- the form of the answer ------------------------------------------------------- */
 
-int exchange_negotiate(struct exchange *x, unsigned forms, struct error *err)
-{
-	const struct http_fields *f = &x->stream->in.fields;
-	const struct request *r = &x->request;
-	int ret;
-
-	/* What the query says of `pretty` goes before what the client looks like. */
-	ret = negotiate_accept(forms, http_fields_get(f, STR("accept")),
-			       http_fields_get(f, STR("accept-encoding")),
-			       r->pretty_given ? STR_NULL : http_fields_get(f, STR("user-agent")),
-			       &x->accept, err);
-	x->accept.pretty = x->accept.pretty || r->pretty;
-	return ret;
-}
-
 static int check_table(const struct exchange *x, struct error *err)
 {
 	static const char *const values[] = { "", "Metadata", "Object", "None" };
@@ -259,6 +246,7 @@ bool exchange_route(struct exchange *x)
 		/* Only failures are ours to say. */
 		(void)exchange_negotiate(x, ACCEPT_OF_RESOURCES, NULL);
 		x->verb = verb_connect;
+		x->keeps = true;
 		return true;
 	}
 	if (!check_form(x))

@@ -12,7 +12,4 @@
  */
 bool exchange_route(struct exchange *x);
 
-/* Sets x->accept from the request's fields. Where nothing of it is served: plain JSON, and err. */
-int exchange_negotiate(struct exchange *x, unsigned forms, struct error *err);
-
 #endif

@@ -8,7 +8,6 @@
 
 #include "base/limits.h"
 #include "base/print.h"
-#include "server/exchange_route.h"
 #include "server/reply_form.h"
 #include "server/reply_impl.h"
 #include "server/reply_message.h"

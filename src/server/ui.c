@@ -16,6 +16,7 @@
 #include "server/server_impl.h"
 #include "server/ui_cookie.h"
 #include "server/ui_sessions.h"
+#include "server/watch.h"
 #include "web/web.h"
 
 #define CODE_LIFE_S     600

@@ -8,6 +8,7 @@
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
 #include "server/server_metrics.h"
+#include "server/verb.h"
 #include "server/verb_impl.h"
 
 enum { NAMES_MAX = 8 };

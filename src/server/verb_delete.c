@@ -5,6 +5,7 @@
  */
 #include "server/custom.h"
 #include "server/reply_impl.h"
+#include "server/verb.h"
 #include "server/verb_impl.h"
 
 /* --- options ---------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "server/admission.h"
 #include "server/custom.h"
 #include "server/reply_impl.h"
+#include "server/verb.h"
 #include "server/verb_impl.h"
 
 enum {

@@ -3,6 +3,7 @@
  * at the state, the answer is the object's bytes.
  */
 #include "server/reply_impl.h"
+#include "server/verb.h"
 #include "server/verb_impl.h"
 
 struct get {

@@ -3,6 +3,7 @@
  * continue, as facts of upstream: a table of cases that plan() is.
  */
 #include "server/reply_impl.h"
+#include "server/verb.h"
 #include "server/verb_impl.h"
 
 #define EXPIRED_LIST "The resourceVersion for the provided list is too old."

@@ -4,6 +4,7 @@
  */
 #include "api/scale.h"
 #include "server/reply_impl.h"
+#include "server/verb.h"
 #include "server/verb_impl.h"
 
 /* --- answers ---------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include "server/claim_access.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
+#include "server/verb.h"
 #include "server/verb_impl.h"
 
 /* --- update ----------------------------------------------------------------------- */

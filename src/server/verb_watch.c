@@ -8,7 +8,9 @@
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
 #include "server/ui_sessions.h"
+#include "server/verb.h"
 #include "server/verb_impl.h"
+#include "server/watch.h"
 #include "server/watch_right.h"
 
 struct watch_job {

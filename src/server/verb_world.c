@@ -22,7 +22,7 @@
 #include "server/admission_policy.h"
 #include "server/custom.h"
 #include "server/device_holds.h"
-#include "server/exchange.h"
+#include "server/exchange_begin.h"
 #include "server/kubelets.h"
 #include "server/namespaces.h"
 #include "server/nonresource.h"

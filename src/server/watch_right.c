@@ -8,6 +8,7 @@
 #include "server/access.h"
 #include "server/exchange.h"
 #include "server/server_impl.h"
+#include "server/watch.h"
 
 enum { ASK_MS = 15 * 1000, SPREAD_MS = 10 * 1000 };
 
