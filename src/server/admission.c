@@ -3,7 +3,9 @@
  */
 #include "server/admission.h"
 
+#include "server/admission_request.h"
 #include "server/admit_account.h"
+#include "server/admit_authz.h"
 #include "server/admit_defaults.h"
 #include "server/admit_devices.h"
 #include "server/admit_policy.h"
@@ -11,14 +13,12 @@
 #include "server/admit_quota.h"
 #include "server/admit_priority.h"
 #include "server/admit_service.h"
-#include "server/authz.h"
 #include "server/custom.h"
 #include "server/server_impl.h"
-#include "server/verb_impl.h"
 #include "server/webhooks.h"
 
-typedef int (*admission_fn)(struct mutation *m, const struct json *old, struct json *object,
-			    struct error *err);
+typedef int (*admission_fn)(struct admission_request *req, const struct json *old,
+			    struct json *object, struct error *err);
 
 /* In the order in which they are asked. */
 static const struct plugin {
@@ -27,7 +27,7 @@ static const struct plugin {
 	struct str resource; /* empty: all of the group */
 	unsigned ops;
 	/* Which of their writes; spares the others a parse of what is stored. NULL: all. */
-	bool (*concerns)(const struct mutation *m);
+	bool (*concerns)(const struct admission_request *req);
 	admission_fn mutate, validate; /* or NULL */
 	bool own; /* upstream does it elsewhere, and has no plugin of this name */
 	bool off; /* unless a flag switches it on: what it does, only others' controllers undo */
@@ -37,8 +37,8 @@ static const struct plugin {
 	  admit_limits_fill, admit_limits_check },
 	{ "ServiceAccount", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE,
 	  admit_account_concerns, admit_account, NULL },
-	{ "NodeRestriction", STR_NULL, STR(""), ADMIT_WRITES, authz_admit_node_concerns, NULL,
-	  authz_admit_node },
+	{ "NodeRestriction", STR_NULL, STR(""), ADMIT_WRITES, admit_node_concerns, NULL,
+	  admit_node },
 	{ "PodSecurity", STR(""), STR("namespaces"), ADMIT_CREATE | ADMIT_UPDATE,
 	  admit_defaults_concerns, NULL, admit_security_labels, .blind = true },
 	{ "TaintNodesByCondition", STR(""), STR("nodes"), ADMIT_CREATE, admit_defaults_concerns,
@@ -62,9 +62,9 @@ static const struct plugin {
 	{ "CustomResourceDefinition", STR("apiextensions.k8s.io"), STR(""), ADMIT_WRITES, NULL,
 	  NULL, custom_admit, .own = true },
 	{ "Certificates", STR("certificates.k8s.io"), STR(""), ADMIT_WRITES, NULL, NULL,
-	  authz_admit_certificate, .own = true },
+	  admit_certificate, .own = true },
 	{ "RBACEscalation", STR("rbac.authorization.k8s.io"), STR(""), ADMIT_WRITES, NULL, NULL,
-	  authz_admit_rbac, .own = true },
+	  admit_rbac, .own = true },
 	{ "MutatingAdmissionWebhook", STR_NULL, STR(""), ADMIT_ALL, webhooks_mutate_concerns,
 	  webhooks_mutate, webhooks_mutate_deletion },
 	{ "ValidatingAdmissionPolicy", STR_NULL, STR(""), ADMIT_ALL, admit_policy_concerns, NULL,
@@ -84,9 +84,9 @@ static const struct plugin {
 	  NULL, admit_quota },
 };
 
-static enum admission_op op_of(const struct mutation *m, bool is_new)
+static enum admission_op op_of(const struct admission_request *req, bool is_new)
 {
-	switch (m->x->request.verb) {
+	switch (req->request->verb) {
 	case REQUEST_CREATE:
 		return ADMIT_CREATE;
 	case REQUEST_DELETE:
@@ -99,47 +99,47 @@ static enum admission_op op_of(const struct mutation *m, bool is_new)
 
 _Static_assert(ARRAY_SIZE(plugins) <= ADMISSION_PLUGINS_MAX, "too many plugins for a server");
 
-static bool is_on(const struct plugin *p, const struct mutation *m)
+static bool is_on(const struct plugin *p, const struct admission_request *req)
 {
-	int8_t said = m->x->server->admission->said[p - plugins];
+	int8_t said = req->server->admission->said[p - plugins];
 
 	return said ? said > 0 : !p->off;
 }
 
-static bool is_asked(const struct plugin *p, const struct mutation *m)
+static bool is_asked(const struct plugin *p, const struct admission_request *req)
 {
-	const struct schema_kind *k = m->kind;
+	const struct schema_kind *k = req->kind;
 
-	return is_on(p, m) && (p->ops & m->op) && (!p->group.p || str_eq(p->group, k->group)) &&
+	return is_on(p, req) && (p->ops & req->op) && (!p->group.p || str_eq(p->group, k->group)) &&
 	       (!p->resource.n || str_eq(p->resource, k->resource)) &&
-	       (!p->concerns || p->concerns(m));
+	       (!p->concerns || p->concerns(req));
 }
 
 /* `foreign`: only those who are about any kind. */
-static int mutate_once(struct mutation *m, const struct json *old, struct json *object,
+static int mutate_once(struct admission_request *req, const struct json *old, struct json *object,
 		       bool foreign, struct error *err)
 {
 	int r = 0;
 
 	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins) && r == 0; p++)
-		if (p->mutate && !(foreign && p->group.p) && is_asked(p, m))
-			r = p->mutate(m, old, object, err);
+		if (p->mutate && !(foreign && p->group.p) && is_asked(p, req))
+			r = p->mutate(req, old, object, err);
 	return r;
 }
 
 /* What a webhook changed is seen once more by all, as upstream has it. */
-static int mutate(struct mutation *m, const struct json *old, struct json *object, bool foreign,
-		  struct error *err)
+static int mutate(struct admission_request *req, const struct json *old, struct json *object,
+		  bool foreign, struct error *err)
 {
 	int r;
 
-	m->reinvoke = m->reinvoking = false;
-	r = mutate_once(m, old, object, foreign, err);
-	if (r < 0 || !m->reinvoke)
+	req->reinvoke = req->reinvoking = false;
+	r = mutate_once(req, old, object, foreign, err);
+	if (r < 0 || !req->reinvoke)
 		return r;
-	m->reinvoking = true;
-	r = mutate_once(m, old, object, foreign, err);
-	m->reinvoking = false;
+	req->reinvoking = true;
+	r = mutate_once(req, old, object, foreign, err);
+	req->reinvoking = false;
 	return r;
 }
 
@@ -166,61 +166,62 @@ const char *admission_plugin(size_t i)
 int admission_mutate(struct write *w, const struct json *old, struct json *object,
 		     struct error *err)
 {
-	struct mutation *m = w->mutate_arg;
+	struct admission_request *req = w->mutate_arg;
 
-	m->op = op_of(m, !old);
-	return mutate(m, old, object, false, err);
+	req->op = op_of(req, !old);
+	return mutate(req, old, object, false, err);
 }
 
-int admission_mutate_foreign(struct mutation *m, struct json *object, struct error *err)
+int admission_mutate_foreign(struct admission_request *req, struct json *object, struct error *err)
 {
-	m->op = ADMIT_CREATE;
-	return mutate(m, NULL, object, true, err);
+	req->op = ADMIT_CREATE;
+	return mutate(req, NULL, object, true, err);
 }
 
-static int validate(struct mutation *m, const struct json *old, struct json *object,
+static int validate(struct admission_request *req, const struct json *old, struct json *object,
 		    struct error *err)
 {
 	int r = 0;
 
 	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins) && r == 0; p++)
-		if (p->validate && is_asked(p, m))
-			r = p->validate(m, old, object, err);
+		if (p->validate && is_asked(p, req))
+			r = p->validate(req, old, object, err);
 	return r;
 }
 
-int admission_connect(struct mutation *m, struct json *options, struct error *err)
+int admission_connect(struct admission_request *req, struct json *options, struct error *err)
 {
 	int r;
 
-	m->op = ADMIT_CONNECT;
-	r = mutate(m, NULL, options, true, err);
-	return r < 0 ? r : validate(m, NULL, options, err);
+	req->op = ADMIT_CONNECT;
+	r = mutate(req, NULL, options, true, err);
+	return r < 0 ? r : validate(req, NULL, options, err);
 }
 
-int admission_check_tree(struct mutation *m, const struct json *old, struct json *object,
+int admission_check_tree(struct admission_request *req, const struct json *old, struct json *object,
 			 struct error *err)
 {
-	m->op = op_of(m, !old);
-	return validate(m, old, object, err);
+	req->op = op_of(req, !old);
+	return validate(req, old, object, err);
 }
 
 /* Whether some plugin that is asked looks at what is stored. */
-static bool any_looks(const struct mutation *m)
+static bool any_looks(const struct admission_request *req)
 {
 	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins); p++)
-		if (p->validate && !p->blind && is_asked(p, m))
+		if (p->validate && !p->blind && is_asked(p, req))
 			return true;
 	return false;
 }
 
-int admission_check(struct mutation *m, struct object *base, struct json *object, struct error *err)
+int admission_check(struct admission_request *req, struct object *base, struct json *object,
+		    struct error *err)
 {
 	struct json *old = NULL;
 	int r = 0;
 
-	m->op = op_of(m, !base);
-	if (base && any_looks(m))
-		r = object_tree(base, m->write.arena, &old, err);
-	return r < 0 ? r : validate(m, old, object, err);
+	req->op = op_of(req, !base);
+	if (base && any_looks(req))
+		r = object_tree(base, req->write->arena, &old, err);
+	return r < 0 ? r : validate(req, old, object, err);
 }

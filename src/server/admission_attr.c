@@ -3,27 +3,27 @@
  * handed on as they are; else a copy is converted.
  */
 #include "server/admission_attr.h"
+#include "server/admission_request.h"
 
 #include "api/scale.h"
 #include "base/print.h"
-#include "server/verb_impl.h"
 
 /* --- attributes --------------------------------------------------------------------- */
 
 /* A copy in the version of the kind. */
-static int converted(struct mutation *m, const struct json *tree, const struct schema_kind *kind,
-		     struct json **ret_tree, struct error *err)
+static int converted(struct admission_request *req, const struct json *tree,
+		     const struct schema_kind *kind, struct json **ret_tree, struct error *err)
 {
 	int r;
 
-	r = json_copy(m->write.arena, tree, ret_tree, err);
+	r = json_copy(req->write->arena, tree, ret_tree, err);
 	if (r == 0)
-		write_from_storage(m->write.arena, *ret_tree, kind);
+		write_from_storage(req->write->arena, *ret_tree, kind);
 	return r;
 }
 
-static int scale_of(struct mutation *m, const struct json *tree, const struct json **ret_scale,
-		    struct error *err)
+static int scale_of(struct admission_request *req, const struct json *tree,
+		    const struct json **ret_scale, struct error *err)
 {
 	struct json *copy, *scale;
 	int r;
@@ -31,36 +31,37 @@ static int scale_of(struct mutation *m, const struct json *tree, const struct js
 	*ret_scale = NULL;
 	if (!tree)
 		return 0;
-	r = converted(m, tree, m->x->kind, &copy, err);
+	r = converted(req, tree, req->path_kind, &copy, err);
 	if (r == 0)
-		r = scale_get(m->write.arena, scale_paths(m->x->kind), copy, &scale, err);
+		r = scale_get(req->write->arena, scale_paths(req->path_kind), copy, &scale, err);
 	if (r == 0)
 		*ret_scale = scale;
 	return r;
 }
 
 /* Bindings and evictions are created, options connected with; a Scale is changed. */
-static int foreign_objects(struct mutation *m, struct admission_attr *attr, struct error *err)
+static int foreign_objects(struct admission_request *req, struct admission_attr *attr,
+			   struct error *err)
 {
 	const struct json *old = attr->old, *object = attr->object;
 	int r;
 
 	attr->foreign = true;
 	if (str_eqz(attr->subresource, "scale")) {
-		r = scale_of(m, old, &attr->old, err);
-		return r < 0 ? r : scale_of(m, object, &attr->object, err);
+		r = scale_of(req, old, &attr->old, err);
+		return r < 0 ? r : scale_of(req, object, &attr->object, err);
 	}
-	attr->object = m->tree;
+	attr->object = req->tree;
 	attr->old = NULL;
 	return 0;
 }
 
 /* As the request had it: what is generated is not known to it. */
-static struct str name_of(const struct mutation *m, const struct json *object)
+static struct str name_of(const struct admission_request *req, const struct json *object)
 {
-	if (m->x->request.verb == REQUEST_DELETE_COLLECTION || m->write.generated_from.n)
+	if (req->request->verb == REQUEST_DELETE_COLLECTION || req->write->generated_from.n)
 		return STR("");
-	return m->name.n ? m->name : json_text_at(json_getz(object, "metadata"), "name");
+	return req->name.n ? req->name : json_text_at(json_getz(object, "metadata"), "name");
 }
 
 static bool is_namespace(const struct schema_kind *k)
@@ -69,38 +70,36 @@ static bool is_namespace(const struct schema_kind *k)
 }
 
 /* Of an update that lets an object go: what it was updated to. */
-static const struct json *object_of(const struct mutation *m, const struct json *object)
+static const struct json *object_of(const struct admission_request *req, const struct json *object)
 {
-	if (m->op == ADMIT_DELETE)
+	if (req->op == ADMIT_DELETE)
 		return NULL;
-	return !object && m->op == ADMIT_UPDATE ? m->write.last : object;
+	return !object && req->op == ADMIT_UPDATE ? req->write->last : object;
 }
 
-int admission_attr(struct mutation *m, const struct json *old, const struct json *object,
+int admission_attr(struct admission_request *req, const struct json *old, const struct json *object,
 		   struct admission_attr *ret_attr, struct error *err)
 {
-	const struct exchange *x = m->x;
-
 	*ret_attr = (struct admission_attr){
-		.op = m->op,
-		.kind = x->kind,
-		.subresource = x->request.subresource,
-		.ns = m->ns,
-		.name = name_of(m, object),
-		.object = object_of(m, object),
-		.old = m->op == ADMIT_CREATE ? NULL : old,
-		.namespace_labels = m->write.namespace_labels,
+		.op = req->op,
+		.kind = req->path_kind,
+		.subresource = req->request->subresource,
+		.ns = req->ns,
+		.name = name_of(req, object),
+		.object = object_of(req, object),
+		.old = req->op == ADMIT_CREATE ? NULL : old,
+		.namespace_labels = req->write->namespace_labels,
 	};
-	if (is_namespace(x->kind)) {
+	if (is_namespace(req->path_kind)) {
 		ret_attr->ns = ret_attr->name;
 		ret_attr->namespace_labels = json_getz(json_getz(old, "metadata"), "labels");
 	}
-	if (verb_is_foreign(x) || m->kind != x->kind)
-		return foreign_objects(m, ret_attr, err);
+	if (req->foreign)
+		return foreign_objects(req, ret_attr, err);
 	return 0;
 }
 
-const struct json *admission_seen(struct mutation *m, const struct admission_attr *attr,
+const struct json *admission_seen(struct admission_request *req, const struct admission_attr *attr,
 				  const struct json *tree, const struct schema_kind *kind)
 {
 	struct json *seen;
@@ -109,7 +108,7 @@ const struct json *admission_seen(struct mutation *m, const struct admission_att
 		return tree;
 	if (str_eq(json_text_at(tree, "apiVersion"), kind->api_version))
 		return tree;
-	return converted(m, tree, kind, &seen, NULL) < 0 ? NULL : seen;
+	return converted(req, tree, kind, &seen, NULL) < 0 ? NULL : seen;
 }
 
 /* --- the request -------------------------------------------------------------------- */
@@ -133,14 +132,14 @@ static void put_dry_run(struct arena *a, struct json *options)
 	json_setz(options, "dryRun", all);
 }
 
-struct json *admission_options(struct mutation *m, enum admission_op op)
+struct json *admission_options(struct admission_request *req, enum admission_op op)
 {
-	const struct request *r = &m->x->request;
-	struct arena *a = m->write.arena;
+	const struct request *r = req->request;
+	struct arena *a = req->write->arena;
 	struct json *options = NULL;
 
 	if (op == ADMIT_DELETE) {
-		if (!m->tree || json_copy(a, m->tree, &options, NULL) < 0)
+		if (!req->tree || json_copy(a, req->tree, &options, NULL) < 0)
 			options = json_make_object(a);
 		put(a, options, "kind", STR("DeleteOptions"));
 		put(a, options, "apiVersion", STR("meta.k8s.io/v1"));
@@ -151,7 +150,7 @@ struct json *admission_options(struct mutation *m, enum admission_op op)
 	options = json_make_object(a);
 	put(a, options, "kind", op == ADMIT_CREATE ? STR("CreateOptions") : STR("UpdateOptions"));
 	put(a, options, "apiVersion", STR("meta.k8s.io/v1"));
-	if (m->dry_run)
+	if (req->dry_run)
 		put_dry_run(a, options);
 	put_if(a, options, "fieldManager", r->field_manager);
 	put_if(a, options, "fieldValidation", r->field_validation);
@@ -209,10 +208,11 @@ static struct json *user_tree(struct arena *a, const struct user *u)
 	return tree;
 }
 
-struct json *admission_request(struct mutation *m, const struct admission_attr *attr,
-			       const struct schema_kind *kind)
+struct json *admission_request_tree(struct admission_request *req,
+				    const struct admission_attr *attr,
+				    const struct schema_kind *kind)
 {
-	struct arena *a = m->write.arena;
+	struct arena *a = req->write->arena;
 	struct json *tree = json_make_object(a);
 
 	put(a, tree, "uid", STR(""));
@@ -225,25 +225,25 @@ struct json *admission_request(struct mutation *m, const struct admission_attr *
 	put_if(a, tree, "name", attr->name);
 	put_if(a, tree, "namespace", attr->ns);
 	put(a, tree, "operation", admission_op_name(attr->op));
-	json_setz(tree, "userInfo", user_tree(a, &m->x->user));
+	json_setz(tree, "userInfo", user_tree(a, req->user));
 	json_setz(tree, "object", json_make_null(a));
 	json_setz(tree, "oldObject", json_make_null(a));
-	json_put_bool(a, tree, "dryRun", m->dry_run);
-	json_setz(tree, "options", admission_options(m, attr->op));
+	json_put_bool(a, tree, "dryRun", req->dry_run);
+	json_setz(tree, "options", admission_options(req, attr->op));
 	return tree;
 }
 
 /* --- refusing ----------------------------------------------------------------------- */
 
-static struct str shown_name(const struct mutation *m, const struct admission_attr *attr)
+static struct str shown_name(const struct admission_request *req, const struct admission_attr *attr)
 {
 	const struct json *meta = json_getz(attr->object, "metadata");
 	struct str generated = json_text_at(meta, "generateName");
 
 	if (attr->name.n)
 		return attr->name;
-	if (m->name.n && !m->write.generated_from.n)
-		return m->name;
+	if (req->name.n && !req->write->generated_from.n)
+		return req->name;
 	return json_text_at(meta, "name").n ? json_text_at(meta, "name")
 	       : generated.n                ? generated
 					    : STR("Unknown");
@@ -264,13 +264,13 @@ static struct json *denial_details(struct arena *a, const struct schema_kind *k,
 	return details;
 }
 
-int admission_deny(struct mutation *m, const struct admission_attr *attr, enum error_code code,
-		   const char *message, struct error *err)
+int admission_deny(struct admission_request *req, const struct admission_attr *attr,
+		   enum error_code code, const char *message, struct error *err)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(SIZE_MAX);
-	struct arena *a = &m->x->work;
+	struct arena *a = req->work;
 	const struct schema_kind *k = attr->kind;
-	struct str name = arena_str(a, shown_name(m, attr));
+	struct str name = arena_str(a, shown_name(req, attr));
 	struct json *status = json_make_object(a);
 
 	message = arena_strdup(a, str_from(message));
@@ -286,6 +286,6 @@ int admission_deny(struct mutation *m, const struct admission_attr *attr, enum e
 	put(a, status, "reason", str_from(error_reason((int)code)));
 	json_setz(status, "details", denial_details(a, k, name, message));
 	json_put_i64(a, status, "code", error_http_status((int)code));
-	m->refusal = status;
+	req->about.status = status;
 	return error_set(err, code, "%s", message);
 }

@@ -7,9 +7,9 @@
 
 #include "base/limits.h"
 #include "cel/json.h"
+#include "server/admission_request.h"
 #include "server/authz.h"
 #include "server/server_impl.h"
-#include "server/verb_impl.h"
 
 enum { NAMED_DEPTH_MAX = 200 }; /* of variables within variables: each is a C call deep */
 
@@ -75,7 +75,7 @@ static void decide(const struct cel_authorizer *self, struct cel_eval *ev,
 	struct selector fields, labels;
 	struct user account;
 	struct authz_query q = {
-		.user = &c->m->x->user,
+		.user = c->req->user,
 		.verb = from->verb,
 		.is_path = from->is_path,
 		.path = from->path,
@@ -92,7 +92,7 @@ static void decide(const struct cel_authorizer *self, struct cel_eval *ev,
 		q.user = &account;
 	}
 	read_selectors(ev->scratch, from, &q, &fields, &labels);
-	ret_answer->allowed = authz_decide(c->m->x->server->authz, &q, ev->scratch,
+	ret_answer->allowed = authz_decide(c->req->server->authz, &q, ev->scratch,
 					   &ret_answer->reason) == AUTHZ_ALLOW;
 }
 
@@ -156,10 +156,10 @@ static const struct cel_object_class named_class = { named_type, named_get, name
 
 /* --- evaluating --------------------------------------------------------------------- */
 
-void admission_cel_begin(struct admission_cel *c, struct mutation *m,
+void admission_cel_begin(struct admission_cel *c, struct admission_request *req,
 			 const struct admission_attr *attr)
 {
-	c->m = m;
+	c->req = req;
 	c->attr = attr;
 	c->views = NULL;
 	c->authorizer.decide = decide;
@@ -188,11 +188,11 @@ static const struct admission_view *view_of(struct admission_cel *c, const struc
 		v = v->next;
 	if (v)
 		return v;
-	v = ARENA_NEW(c->m->write.arena, struct admission_view);
+	v = ARENA_NEW(c->req->write->arena, struct admission_view);
 	v->kind = kind;
-	v->object = value_of(admission_seen(c->m, c->attr, c->attr->object, kind));
-	v->old = value_of(admission_seen(c->m, c->attr, c->attr->old, kind));
-	v->request = cel_of_json(admission_request(c->m, c->attr, kind));
+	v->object = value_of(admission_seen(c->req, c->attr, c->attr->object, kind));
+	v->old = value_of(admission_seen(c->req, c->attr, c->attr->old, kind));
+	v->request = cel_of_json(admission_request_tree(c->req, c->attr, kind));
 	v->next = c->views;
 	c->views = v;
 	return v;
@@ -290,7 +290,7 @@ int admission_conditions_hold(struct admission_cel *c, const struct admission_ex
 			      struct str *ret_name, const char **ret_fault)
 {
 	const struct admission_run run = { .kind = kind, .params = params };
-	struct arena *a = c->m->write.arena;
+	struct arena *a = c->req->write->arena;
 	uint64_t budget = CEL_POLICY_BUDGET_CONDITIONS;
 	size_t nfaults = 0, nfalse = conditions->n;
 	const char **faults;

@@ -5,7 +5,7 @@
  * keeps why, and is an error whenever it is asked. Evaluating is bounded by upstream's budgets of
  * cost, each expression alone and all together.
  *
- *	admission_cel_begin(&c, m, &attr);
+ *	admission_cel_begin(&c, req, &attr);
  *	r = admission_conditions_hold(&c, &conditions, kind, NULL);
  *	admission_cel_end(&c);
  *
@@ -47,7 +47,7 @@ struct admission_view {
 
 /* One write that expressions are evaluated on; the caller's storage. */
 struct admission_cel {
-	struct mutation *m;
+	struct admission_request *req;
 	const struct admission_attr *attr;
 	struct admission_view *views;
 	struct cel_authorizer authorizer;
@@ -66,7 +66,7 @@ struct admission_cel {
 	unsigned depth; /* of variables that ask for others */
 };
 
-void admission_cel_begin(struct admission_cel *c, struct mutation *m,
+void admission_cel_begin(struct admission_cel *c, struct admission_request *req,
 			 const struct admission_attr *attr);
 void admission_cel_end(struct admission_cel *c);
 

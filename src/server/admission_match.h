@@ -13,7 +13,7 @@
 #include "api/selector.h"
 #include "base/arena.h"
 #include "base/json.h"
-#include "server/admission.h"
+#include "server/admission_request.h"
 
 /* A write as admission is told of it: upstream's admission.Attributes. */
 struct admission_attr {

@@ -3,9 +3,9 @@
  * has them.
  */
 #include "server/admission_policy.h"
+#include "server/admission_request.h"
 #include "server/custom.h"
 #include "server/server_impl.h"
-#include "server/verb_impl.h"
 
 /* "v1" is of the core group. */
 static void split_version(struct str api_version, struct str *ret_group, struct str *ret_version)
@@ -16,7 +16,7 @@ static void split_version(struct str api_version, struct str *ret_group, struct 
 	*ret_version = slash < 0 ? api_version : str_skip(api_version, (size_t)slash + 1);
 }
 
-int admission_param_kind(struct mutation *m, const struct admission_policy *p,
+int admission_param_kind(struct admission_request *req, const struct admission_policy *p,
 			 const struct schema_kind **ret_kind, struct error *err)
 {
 	const struct schema_kind *k = schema_find_kind(p->param_version, p->param_kind);
@@ -27,7 +27,7 @@ int admission_param_kind(struct mutation *m, const struct admission_policy *p,
 		return 0;
 	split_version(p->param_version, &group, &version);
 	if (!k || !k->resource.n || k->flags & SCHEMA_REVIEW)
-		k = custom_find_kind(m->x->server->custom, group, version, p->param_kind);
+		k = custom_find_kind(req->server->custom, group, version, p->param_kind);
 	*ret_kind = k;
 	if (k)
 		return 0;
@@ -37,14 +37,14 @@ int admission_param_kind(struct mutation *m, const struct admission_policy *p,
 }
 
 struct gathering {
-	struct mutation *m;
+	struct admission_request *req;
 	const struct schema_kind *kind;
 	struct admission_params *params;
 };
 
 static void take(struct gathering *g, const struct object *o)
 {
-	struct arena *a = g->m->write.arena;
+	struct arena *a = g->req->write->arena;
 	struct json *tree;
 
 	if (object_tree(o, a, &tree, NULL) < 0)
@@ -62,7 +62,7 @@ static void on_listed(void *arg, const struct list_result *list, const struct er
 
 	if (err)
 		return;
-	g->params->v = ARENA_ARRAY(g->m->write.arena, const struct json *, list->n + 1);
+	g->params->v = ARENA_ARRAY(g->req->write->arena, const struct json *, list->n + 1);
 	for (size_t i = 0; i < list->n; i++)
 		take(g, list->items[i]);
 }
@@ -71,7 +71,7 @@ static void take_named(struct gathering *g, struct resource *r, struct str ns, s
 {
 	struct object *o = resource_get(r, ns, name);
 
-	g->params->v = ARENA_ARRAY(g->m->write.arena, const struct json *, 1);
+	g->params->v = ARENA_ARRAY(g->req->write->arena, const struct json *, 1);
 	if (o)
 		take(g, o);
 }
@@ -96,27 +96,27 @@ static int namespace_of(const struct schema_kind *k, const struct admission_bind
 	return 0;
 }
 
-int admission_params(struct mutation *m, const struct schema_kind *kind,
+int admission_params(struct admission_request *req, const struct schema_kind *kind,
 		     const struct admission_binding *b, struct str ns,
 		     struct admission_params *ret_params, struct error *err)
 {
-	struct gathering g = { .m = m, .kind = kind, .params = ret_params };
+	struct gathering g = { .req = req, .kind = kind, .params = ret_params };
 	struct list_query query = { .labels = b->param_selector };
 	struct resource *r;
 	int ret;
 
 	*ret_params = (struct admission_params){ 0 };
 	if (!kind || !b->has_params) {
-		ret_params->v = ARENA_ARRAY(m->write.arena, const struct json *, 1);
+		ret_params->v = ARENA_ARRAY(req->write->arena, const struct json *, 1);
 		ret_params->n = 1;
 		return 0;
 	}
 	ret = namespace_of(kind, b, ns, &query.ns, err);
 	if (ret < 0)
 		return ret;
-	r = state_resource(m->state, kind);
+	r = state_resource(req->state, kind);
 	if (b->by_selector)
-		resource_list(r, &query, m->write.arena, on_listed, &g);
+		resource_list(r, &query, req->write->arena, on_listed, &g);
 	else
 		take_named(&g, r, query.ns, b->param_name);
 	if (ret_params->n == 0 && b->deny_without)

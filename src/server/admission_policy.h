@@ -77,7 +77,7 @@ int admission_policies_check(const struct admission_policies *p, struct error *e
 /* --- parameters (admission_params.c) ------------------------------------------------- */
 
 /* The kind of the policy's parameters; NULL when it has none. -ERR_NOT_FOUND: nobody serves it. */
-int admission_param_kind(struct mutation *m, const struct admission_policy *p,
+int admission_param_kind(struct admission_request *req, const struct admission_policy *p,
 			 const struct schema_kind **ret_kind, struct error *err);
 
 /*
@@ -88,7 +88,7 @@ struct admission_params {
 	const struct json **v;
 	size_t n;
 };
-int admission_params(struct mutation *m, const struct schema_kind *kind,
+int admission_params(struct admission_request *req, const struct schema_kind *kind,
 		     const struct admission_binding *b, struct str ns,
 		     struct admission_params *ret_params, struct error *err);
 

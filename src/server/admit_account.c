@@ -10,8 +10,8 @@
 #include "server/admit_account.h"
 
 #include "base/map.h"
+#include "server/admission_request.h"
 #include "server/pod_refs.h"
-#include "server/verb_impl.h"
 
 #define VOLUME_PREFIX "kube-api-access-"
 #define MOUNT_PATH    "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -84,20 +84,20 @@ static bool mount_in(struct admit_account *t, const char *list, struct str volum
 }
 
 /* The same each time that the write is decided. */
-static struct str new_volume_name(struct mutation *m)
+static struct str new_volume_name(struct admission_request *req)
 {
 	static const char key;
-	struct str *name = mutation_memo(m, &key, sizeof(*name));
+	struct str *name = admission_memo(req, &key, sizeof(*name));
 
 	if (!name->n)
-		*name = arena_str(&m->x->work, write_generate_name(&m->write, STR(VOLUME_PREFIX)));
+		*name = arena_str(req->work, write_generate_name(req->write, STR(VOLUME_PREFIX)));
 	return *name;
 }
 
-static int mount_token(struct admit_account *t, struct mutation *m, struct error *err)
+static int mount_token(struct admit_account *t, struct admission_request *req, struct error *err)
 {
 	struct str found = token_volume_name(t->spec);
-	struct str name = found.n ? found : new_volume_name(m);
+	struct str name = found.n ? found : new_volume_name(req);
 	bool any = mount_in(t, "initContainers", name);
 	struct json *volume;
 	int r;
@@ -294,27 +294,27 @@ static int check_mirror(const struct json *pod, struct error *err)
 
 /* --- pods ------------------------------------------------------------------------- */
 
-static struct object *find_account(struct mutation *m, struct str name)
+static struct object *find_account(struct admission_request *req, struct str name)
 {
 	const struct schema_kind *kind = schema_find_resource(STR(""), STR("v1"),
 							      STR("serviceaccounts"));
-	struct resource *r = state_resource(m->state, kind);
-	struct object *tip = resource_tip(r, m->ns, name);
+	struct resource *r = state_resource(req->state, kind);
+	struct object *tip = resource_tip(r, req->ns, name);
 
-	return tip ? tip : resource_get(r, m->ns, name);
+	return tip ? tip : resource_get(r, req->ns, name);
 }
 
-static int refuse_missing(struct mutation *m, struct str name, struct error *err)
+static int refuse_missing(struct admission_request *req, struct str name, struct error *err)
 {
 	return error_set(err, ERR_FORBIDDEN,
 			 "error looking up service account %.*s/%.*s: serviceaccount \"%.*s\" not "
 			 "found",
-			 STR_ARG(m->ns), STR_ARG(name), STR_ARG(name));
+			 STR_ARG(req->ns), STR_ARG(name), STR_ARG(name));
 }
 
-static int admit_new(struct mutation *m, struct json *pod, struct error *err)
+static int admit_new(struct admission_request *req, struct json *pod, struct error *err)
 {
-	struct admit_account t = { .arena = &m->x->work, .spec = json_getz(pod, "spec") };
+	struct admit_account t = { .arena = req->work, .spec = json_getz(pod, "spec") };
 	struct str named = json_text_at(t.spec, "serviceAccountName");
 	struct object *object;
 	struct json *account;
@@ -323,11 +323,11 @@ static int admit_new(struct mutation *m, struct json *pod, struct error *err)
 	if (pod_refs_is_mirror(pod))
 		return check_mirror(pod, err);
 	t.name = named.n ? named : STR("default");
-	object = find_account(m, t.name);
-	if (!object && !named.n && mutation_is_current(m))
+	object = find_account(req, t.name);
+	if (!object && !named.n && admission_is_current(req))
 		return 0;
 	if (!object)
-		return refuse_missing(m, t.name, err);
+		return refuse_missing(req, t.name, err);
 	r = object_tree(object, t.arena, &account, err);
 	if (r < 0)
 		return r;
@@ -337,16 +337,16 @@ static int admit_new(struct mutation *m, struct json *pod, struct error *err)
 		json_put_str(t.arena, t.spec, "serviceAccount", t.name);
 	}
 	if (wants_token(&t))
-		r = mount_token(&t, m, err);
+		r = mount_token(&t, req, err);
 	if (r < 0)
 		return r;
 	give_pull_secrets(&t);
 	return is_limited(account) ? limit_secrets(&t, false, err) : 0;
 }
 
-static int admit_ephemeral(struct mutation *m, struct json *pod, struct error *err)
+static int admit_ephemeral(struct admission_request *req, struct json *pod, struct error *err)
 {
-	struct admit_account t = { .arena = &m->x->work, .spec = json_getz(pod, "spec") };
+	struct admit_account t = { .arena = req->work, .spec = json_getz(pod, "spec") };
 	struct object *object;
 	struct json *account;
 	int r;
@@ -356,11 +356,11 @@ static int admit_ephemeral(struct mutation *m, struct json *pod, struct error *e
 		return 0;
 	if (!t.name.n)
 		return error_set(err, ERR_FORBIDDEN,
-				 "no service account specified for pod %.*s/%.*s", STR_ARG(m->ns),
-				 STR_ARG(m->name));
-	object = find_account(m, t.name);
+				 "no service account specified for pod %.*s/%.*s", STR_ARG(req->ns),
+				 STR_ARG(req->name));
+	object = find_account(req, t.name);
 	if (!object)
-		return refuse_missing(m, t.name, err);
+		return refuse_missing(req, t.name, err);
 	r = object_tree(object, t.arena, &account, err);
 	if (r < 0)
 		return r;
@@ -368,22 +368,23 @@ static int admit_ephemeral(struct mutation *m, struct json *pod, struct error *e
 	return is_limited(account) ? limit_secrets(&t, true, err) : 0;
 }
 
-bool admit_account_concerns(const struct mutation *m)
+bool admit_account_concerns(const struct admission_request *req)
 {
-	struct str sub = m->write.subresource;
+	struct str sub = req->write->subresource;
 
-	return sub.n ? str_eq(sub, STR("ephemeralcontainers")) : m->op == ADMIT_CREATE;
+	return sub.n ? str_eq(sub, STR("ephemeralcontainers")) : req->op == ADMIT_CREATE;
 }
 
-int admit_account(struct mutation *m, const struct json *old, struct json *pod, struct error *err)
+int admit_account(struct admission_request *req, const struct json *old, struct json *pod,
+		  struct error *err)
 {
 	int r;
 
 	if (old)
-		return admit_ephemeral(m, pod, err);
-	r = admit_new(m, pod, err);
+		return admit_ephemeral(req, pod, err);
+	r = admit_new(req, pod, err);
 	/* Upstream makes the name after admission. */
-	if (r < 0 && m->write.generated_from.n)
-		m->about_name = m->write.generated_from;
+	if (r < 0 && req->write->generated_from.n)
+		req->about.name = req->write->generated_from;
 	return r;
 }

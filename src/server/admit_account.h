@@ -21,12 +21,13 @@
 
 struct error;
 struct json;
-struct mutation;
+struct admission_request;
 
 /* Creations, and writes of ephemeral containers: no other write of a pod is looked at. */
-bool admit_account_concerns(const struct mutation *m);
+bool admit_account_concerns(const struct admission_request *req);
 
 /* Changes the pod, which may have been changed by an earlier try. -ERR_FORBIDDEN. */
-int admit_account(struct mutation *m, const struct json *old, struct json *pod, struct error *err);
+int admit_account(struct admission_request *req, const struct json *old, struct json *pod,
+		  struct error *err);
 
 #endif

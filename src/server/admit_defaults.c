@@ -2,12 +2,11 @@
  * Classes are few: the default one is looked for among all, when an object without one comes.
  */
 #include "server/admit_defaults.h"
+#include "server/admission_request.h"
 
-#include "server/verb_impl.h"
-
-bool admit_defaults_concerns(const struct mutation *m)
+bool admit_defaults_concerns(const struct admission_request *req)
 {
-	return !m->write.subresource.n;
+	return !req->write->subresource.n;
 }
 
 static struct json *need_list(struct arena *a, struct json *object, const char *name)
@@ -34,12 +33,12 @@ static bool tolerates(const struct json *list, const char *key)
 	return false;
 }
 
-int admit_toleration_seconds(struct mutation *m, const struct json *old UNUSED, struct json *pod,
-			     struct error *err UNUSED)
+int admit_toleration_seconds(struct admission_request *req, const struct json *old UNUSED,
+			     struct json *pod, struct error *err UNUSED)
 {
 	static const char *const keys[] = { "node.kubernetes.io/not-ready",
 					    "node.kubernetes.io/unreachable" };
-	struct arena *a = m->write.arena;
+	struct arena *a = req->write->arena;
 	struct json *spec = json_need_object(a, pod, "spec");
 	bool has[ARRAY_SIZE(keys)];
 
@@ -95,63 +94,63 @@ static void look(void *arg, const struct list_result *result, const struct error
 }
 
 /* Its name, or nothing. */
-static struct str default_class(struct mutation *m, const char *group, const char *resource,
-				const char *const *marks)
+static struct str default_class(struct admission_request *req, const char *group,
+				const char *resource, const char *const *marks)
 {
 	const struct schema_kind *kind = schema_find_resource(str_from(group), STR("v1"),
 							      str_from(resource));
-	struct search s = { .resource = state_resource(m->state, kind),
-			    .arena = m->write.arena,
+	struct search s = { .resource = state_resource(req->state, kind),
+			    .arena = req->write->arena,
 			    .marks = marks };
 	struct list_query q = { 0 };
 
-	resource_list(s.resource, &q, m->write.arena, look, &s);
-	return s.found ? arena_str(m->write.arena, s.found->key) : STR_NULL;
+	resource_list(s.resource, &q, req->write->arena, look, &s);
+	return s.found ? arena_str(req->write->arena, s.found->key) : STR_NULL;
 }
 
-int admit_storage_class(struct mutation *m, const struct json *old UNUSED, struct json *claim,
-			struct error *err UNUSED)
+int admit_storage_class(struct admission_request *req, const struct json *old UNUSED,
+			struct json *claim, struct error *err UNUSED)
 {
 	static const char *const marks[] = { "storageclass.kubernetes.io/is-default-class",
 					     "storageclass.beta.kubernetes.io/is-default-class",
 					     NULL };
-	struct json *spec = json_need_object(m->write.arena, claim, "spec");
+	struct json *spec = json_need_object(req->write->arena, claim, "spec");
 	const struct json *notes = json_getz(json_getz(claim, "metadata"), "annotations");
 	struct str name;
 
 	if (json_getz(spec, "storageClassName") ||
 	    json_getz(notes, "volume.beta.kubernetes.io/storage-class"))
 		return 0;
-	name = default_class(m, "storage.k8s.io", "storageclasses", marks);
+	name = default_class(req, "storage.k8s.io", "storageclasses", marks);
 	if (name.n)
-		json_put_str(m->write.arena, spec, "storageClassName", name);
+		json_put_str(req->write->arena, spec, "storageClassName", name);
 	return 0;
 }
 
-int admit_ingress_class(struct mutation *m, const struct json *old UNUSED, struct json *ingress,
-			struct error *err UNUSED)
+int admit_ingress_class(struct admission_request *req, const struct json *old UNUSED,
+			struct json *ingress, struct error *err UNUSED)
 {
 	static const char *const marks[] = { "ingressclass.kubernetes.io/is-default-class", NULL };
-	struct json *spec = json_need_object(m->write.arena, ingress, "spec");
+	struct json *spec = json_need_object(req->write->arena, ingress, "spec");
 	const struct json *notes = json_getz(json_getz(ingress, "metadata"), "annotations");
 	struct str name;
 
 	if (json_getz(spec, "ingressClassName") || json_getz(notes, "kubernetes.io/ingress.class"))
 		return 0;
-	name = default_class(m, "networking.k8s.io", "ingressclasses", marks);
+	name = default_class(req, "networking.k8s.io", "ingressclasses", marks);
 	if (name.n)
-		json_put_str(m->write.arena, spec, "ingressClassName", name);
+		json_put_str(req->write->arena, spec, "ingressClassName", name);
 	return 0;
 }
 
 /* --- what controllers take away ------------------------------------------------------------- */
 
-int admit_security_labels(struct mutation *m, const struct json *old UNUSED, struct json *ns,
-			  struct error *err UNUSED)
+int admit_security_labels(struct admission_request *req, const struct json *old UNUSED,
+			  struct json *ns, struct error *err UNUSED)
 {
 	JSON_FOREACH (it, json_getz(json_getz(ns, "metadata"), "labels")) {
 		if (str_starts(json_key(it), STR("pod-security.kubernetes.io/")))
-			write_warn(&m->write,
+			write_warn(req->write,
 				   "label \"%.*s\" has no effect: this server does not enforce "
 				   "pod security standards",
 				   STR_ARG(json_key(it)));
@@ -159,11 +158,11 @@ int admit_security_labels(struct mutation *m, const struct json *old UNUSED, str
 	return 0;
 }
 
-int admit_not_ready_taint(struct mutation *m, const struct json *old UNUSED, struct json *node,
-			  struct error *err UNUSED)
+int admit_not_ready_taint(struct admission_request *req, const struct json *old UNUSED,
+			  struct json *node, struct error *err UNUSED)
 {
 	static const char key[] = "node.kubernetes.io/not-ready";
-	struct arena *a = m->write.arena;
+	struct arena *a = req->write->arena;
 	struct json *list = need_list(a, json_need_object(a, node, "spec"), "taints"), *taint;
 
 	JSON_FOREACH (it, list)
@@ -177,12 +176,12 @@ int admit_not_ready_taint(struct mutation *m, const struct json *old UNUSED, str
 	return 0;
 }
 
-int admit_volume_finalizer(struct mutation *m, const struct json *old UNUSED, struct json *object,
-			   struct error *err UNUSED)
+int admit_volume_finalizer(struct admission_request *req, const struct json *old UNUSED,
+			   struct json *object, struct error *err UNUSED)
 {
-	struct arena *a = m->write.arena;
+	struct arena *a = req->write->arena;
 	struct json *list = need_list(a, json_need_object(a, object, "metadata"), "finalizers");
-	struct str name = str_eq(m->kind->resource, STR("persistentvolumes"))
+	struct str name = str_eq(req->kind->resource, STR("persistentvolumes"))
 				  ? STR("kubernetes.io/pv-protection")
 				  : STR("kubernetes.io/pvc-protection");
 

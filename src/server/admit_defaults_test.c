@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
+#include "server/admission_request.h"
 #include "server/admit_priority.h"
-#include "server/verb_impl.h"
 #include "server/verb_world.h"
 
 #define PODS    "/api/v1/namespaces/default/pods"
@@ -151,15 +151,16 @@ static void a_plugin_takes_a_pod_without_a_spec(void **state)
 {
 	static const char stored[] = "{\"spec\":{\"priority\":5}}";
 	struct verb_world *w = *state;
-	struct mutation m = { .write.arena = &w->arena };
+	struct write write = { .arena = &w->arena };
+	struct admission_request req = { .write = &write };
 	struct json *pod = json_make_object(&w->arena), *old;
 	struct error err;
 
 	assert_int_equal(json_parse(&w->arena, str_from(stored), NULL, &old, &err), 0);
-	assert_int_equal(admit_toleration_seconds(&m, NULL, pod, &err), 0);
+	assert_int_equal(admit_toleration_seconds(&req, NULL, pod, &err), 0);
 	assert_int_equal(json_count(json_pointer(pod, STR("/spec/tolerations"))), 2);
 	pod = json_make_object(&w->arena);
-	assert_int_equal(admit_priority(&m, old, pod, &err), 0);
+	assert_int_equal(admit_priority(&req, old, pod, &err), 0);
 	assert_int_equal(priority(pod), 5);
 }
 

@@ -18,17 +18,17 @@
 #ifndef SERVER_ADMIT_DEVICES_H
 #define SERVER_ADMIT_DEVICES_H
 
-#include "server/admission.h"
+#include "server/admission_request.h"
 
 /* Writes of a status, if the gate is on. */
-bool admit_devices_concerns(const struct mutation *m);
-/* Sets m->allocates; refuses nothing. */
-int admit_devices_note(struct mutation *m, const struct json *old, struct json *claim,
+bool admit_devices_concerns(const struct admission_request *req);
+/* Sets req->allocates; refuses nothing. */
+int admit_devices_note(struct admission_request *req, const struct json *old, struct json *claim,
 		       struct error *err);
 
 /* Those of them that change the devices; what is stored is not looked at. */
-bool admit_devices_allocates(const struct mutation *m);
-int admit_devices(struct mutation *m, const struct json *old, struct json *claim,
+bool admit_devices_allocates(const struct admission_request *req);
+int admit_devices(struct admission_request *req, const struct json *old, struct json *claim,
 		  struct error *err);
 
 #endif

@@ -5,30 +5,30 @@
 #include "server/admit_limits.h"
 
 #include "api/limit_range.h"
+#include "server/admission_request.h"
 #include "server/in_namespace.h"
 #include "server/server_impl.h"
-#include "server/verb_impl.h"
 
-static struct resource *ranges(const struct mutation *m)
+static struct resource *ranges(const struct admission_request *req)
 {
 	const struct schema_kind *kind = schema_find_resource(STR(""), STR("v1"),
 							      STR("limitranges"));
 
-	return state_resource(m->state, kind);
+	return state_resource(req->state, kind);
 }
 
-bool admit_limits_concerns(const struct mutation *m)
+bool admit_limits_concerns(const struct admission_request *req)
 {
-	struct str sub = m->write.subresource;
-	bool pods = str_eq(m->kind->resource, STR("pods"));
+	struct str sub = req->write->subresource;
+	bool pods = str_eq(req->kind->resource, STR("pods"));
 
-	if (m->kind->group.n || !m->ns.n || !resource_count(ranges(m)))
+	if (req->kind->group.n || !req->ns.n || !resource_count(ranges(req)))
 		return false;
 	if (sub.n)
-		return pods && m->op == ADMIT_UPDATE && str_eq(sub, STR("resize"));
+		return pods && req->op == ADMIT_UPDATE && str_eq(sub, STR("resize"));
 	if (pods)
-		return m->op == ADMIT_CREATE;
-	return str_eq(m->kind->resource, STR("persistentvolumeclaims"));
+		return req->op == ADMIT_CREATE;
+	return str_eq(req->kind->resource, STR("persistentvolumeclaims"));
 }
 
 static bool is_deleted(const struct json *old)
@@ -36,18 +36,18 @@ static bool is_deleted(const struct json *old)
 	return old && json_getz(json_getz(old, "metadata"), "deletionTimestamp");
 }
 
-int admit_limits_fill(struct mutation *m, const struct json *old, struct json *object,
+int admit_limits_fill(struct admission_request *req, const struct json *old, struct json *object,
 		      struct error *err)
 {
-	struct arena *a = m->write.arena;
+	struct arena *a = req->write->arena;
 	struct object **v = NULL;
 	struct json *range;
 	size_t n;
 	int r = 0;
 
-	if (!object || is_deleted(old) || !str_eq(m->kind->resource, STR("pods")))
+	if (!object || is_deleted(old) || !str_eq(req->kind->resource, STR("pods")))
 		return 0;
-	n = in_namespace(ranges(m), m->ns, a, &v);
+	n = in_namespace(ranges(req), req->ns, a, &v);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		r = object_tree(v[i], a, &range, err);
 		if (r == 0)
@@ -56,11 +56,11 @@ int admit_limits_fill(struct mutation *m, const struct json *old, struct json *o
 	return r;
 }
 
-int admit_limits_check(struct mutation *m, const struct json *old, struct json *object,
+int admit_limits_check(struct admission_request *req, const struct json *old, struct json *object,
 		       struct error *err)
 {
-	bool pods = str_eq(m->kind->resource, STR("pods"));
-	struct arena *a = m->write.arena;
+	bool pods = str_eq(req->kind->resource, STR("pods"));
+	struct arena *a = req->write->arena;
 	struct object **v = NULL;
 	struct json *range;
 	size_t n;
@@ -68,7 +68,7 @@ int admit_limits_check(struct mutation *m, const struct json *old, struct json *
 
 	if (!object || is_deleted(old))
 		return 0;
-	n = in_namespace(ranges(m), m->ns, a, &v);
+	n = in_namespace(ranges(req), req->ns, a, &v);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		r = object_tree(v[i], a, &range, err);
 		if (r < 0)
@@ -78,8 +78,8 @@ int admit_limits_check(struct mutation *m, const struct json *old, struct json *
 	}
 	/* What was refused memory was not decided. */
 	if (a->refused)
-		r = mutation_check_memory(a, err);
+		r = admission_check_memory(a, err);
 	if (r < 0)
-		m->about_name = m->name;
+		req->about.name = req->name;
 	return r;
 }

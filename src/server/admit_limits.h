@@ -11,16 +11,16 @@
 
 struct error;
 struct json;
-struct mutation;
+struct admission_request;
 
 /* Pods that are made or resized; volume claims that are made or changed. */
-bool admit_limits_concerns(const struct mutation *m);
+bool admit_limits_concerns(const struct admission_request *req);
 
-int admit_limits_fill(struct mutation *m, const struct json *old, struct json *object,
+int admit_limits_fill(struct admission_request *req, const struct json *old, struct json *object,
 		      struct error *err);
 
 /* -ERR_FORBIDDEN. */
-int admit_limits_check(struct mutation *m, const struct json *old, struct json *object,
+int admit_limits_check(struct admission_request *req, const struct json *old, struct json *object,
 		       struct error *err);
 
 #endif

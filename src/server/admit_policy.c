@@ -6,9 +6,9 @@
 
 #include "base/limits.h"
 #include "server/admission_policy.h"
+#include "server/admission_request.h"
 #include "server/audit.h"
 #include "server/server_impl.h"
-#include "server/verb_impl.h"
 
 enum {
 	MESSAGE_MAX = 5 * 1024, /* bytes that a messageExpression makes at most */
@@ -18,7 +18,7 @@ enum {
 
 /* One write that policies are asked about. */
 struct asking {
-	struct mutation *m;
+	struct admission_request *req;
 	const struct admission_attr *attr;
 	struct admission_cel cel;
 	struct json *failures; /* for the audit log; or NULL */
@@ -38,7 +38,7 @@ struct asking {
 
 static void deny(struct asking *q, enum error_code code, const char *message)
 {
-	struct arena *a = q->m->write.arena;
+	struct arena *a = q->req->write->arena;
 
 	if (q->denial)
 		return;
@@ -60,13 +60,13 @@ static void misconfigured(struct asking *q, const struct error *err)
 	if (q->policy->ignores_failures)
 		return;
 	deny(q, ERR_INVALID,
-	     arena_printf(q->m->write.arena, "failed to configure %s: %s",
+	     arena_printf(q->req->write->arena, "failed to configure %s: %s",
 			  q->binding ? "binding" : "policy", err->msg));
 }
 
 static void tell_audit(struct asking *q, size_t index, const char *message)
 {
-	struct arena *a = q->m->write.arena;
+	struct arena *a = q->req->write->arena;
 	struct json *failure = json_make_object(a), *actions;
 
 	if (!q->failures)
@@ -87,13 +87,13 @@ static void failed(struct asking *q, size_t index, enum error_code code, const c
 {
 	unsigned actions = q->binding->actions;
 
-	message = arena_strdup(q->m->write.arena, str_from(message));
+	message = arena_strdup(q->req->write->arena, str_from(message));
 	if (actions & ADMISSION_DENY)
 		deny(q, code, message);
 	if (actions & ADMISSION_AUDIT)
 		tell_audit(q, index, message);
 	if (actions & ADMISSION_WARN)
-		write_warn(&q->m->write,
+		write_warn(q->req->write,
 			   "Validation failed for ValidatingAdmissionPolicy '%.*s' with binding "
 			   "'%.*s': %s",
 			   STR_ARG(q->policy->name), STR_ARG(q->binding->name), message);
@@ -111,7 +111,7 @@ static void errored(struct asking *q, size_t index, const char *message)
 static const char *message_of(struct asking *q, const struct admission_validation *v,
 			      struct cel_value made)
 {
-	struct arena *a = q->m->write.arena;
+	struct arena *a = q->req->write->arena;
 	struct str text = made.kind == CEL_STRING ? str_trim_space(made.s) : STR("");
 
 	if (text.n > MESSAGE_MAX || str_chr(text, '\n') >= 0)
@@ -152,7 +152,7 @@ struct outcome {
 static void tell_outcomes(struct asking *q, const struct outcome *outcomes, uint64_t budget)
 {
 	const struct admission_policy *p = q->policy;
-	const char **messages = ARENA_ARRAY(q->m->write.arena, const char *, p->nvalidations);
+	const char **messages = ARENA_ARRAY(q->req->write->arena, const char *, p->nvalidations);
 	bool made = make_messages(q, budget, messages);
 
 	for (size_t i = 0; i < p->nvalidations; i++) {
@@ -168,7 +168,7 @@ static void tell_outcomes(struct asking *q, const struct outcome *outcomes, uint
 static void validate(struct asking *q)
 {
 	const struct admission_policy *p = q->policy;
-	struct arena *a = q->m->write.arena;
+	struct arena *a = q->req->write->arena;
 	struct outcome *outcomes = ARENA_ARRAY(a, struct outcome, p->nvalidations + 1);
 	uint64_t budget = CEL_POLICY_BUDGET;
 	bool all = true;
@@ -195,7 +195,7 @@ static void validate(struct asking *q)
 /* Each value is told once, however many bindings and parameters gave it. */
 static void annotate(struct asking *q, struct str key, struct str value)
 {
-	struct arena *a = q->m->write.arena;
+	struct arena *a = q->req->write->arena;
 	struct audit_annotation **it = &q->annotations;
 
 	if (value.n > ANNOTATION_MAX)
@@ -211,7 +211,7 @@ static void annotate(struct asking *q, struct str key, struct str value)
 static void annotation_failed(struct asking *q, const char *why)
 {
 	if (!q->policy->ignores_failures)
-		deny(q, ERR_INVALID, arena_strdup(q->m->write.arena, str_from(why)));
+		deny(q, ERR_INVALID, arena_strdup(q->req->write->arena, str_from(why)));
 }
 
 static void make_annotations(struct asking *q)
@@ -241,7 +241,7 @@ static void make_annotations(struct asking *q)
 /* Several values of a key are joined. */
 static void publish_annotations(struct asking *q)
 {
-	struct mutation *m = q->m;
+	struct admission_request *req = q->req;
 
 	for (struct audit_annotation *it = q->annotations; it; it = it->next) {
 		CLEANUP(buf_release) struct buf value = BUF_INIT(SIZE_MAX);
@@ -252,7 +252,7 @@ static void publish_annotations(struct asking *q)
 			if (str_eq(of->key, it->key))
 				(void)buf_printf(&value, "%s%.*s", of == it ? "" : ", ",
 						 STR_ARG(of->value));
-		audit_annotate(&m->annotations, &m->x->work, buf_str(&key), buf_str(&value));
+		audit_annotate(&req->annotations, req->work, buf_str(&key), buf_str(&value));
 	}
 	q->annotations = NULL;
 }
@@ -262,7 +262,7 @@ static void publish_failures(struct asking *q)
 	CLEANUP(buf_release) struct buf text = BUF_INIT(OBJECT_MAX);
 
 	if (q->failures && json_print(&text, q->failures, NULL) == 0)
-		audit_annotate(&q->m->annotations, &q->m->x->work,
+		audit_annotate(&q->req->annotations, q->req->work,
 			       STR("validation.policy.admission.k8s.io/validation_failure"),
 			       buf_str(&text));
 }
@@ -293,8 +293,8 @@ static const struct json *namespace_object(struct asking *q)
 		return q->namespace_object;
 	q->knows_namespace = true;
 	if (q->attr->kind->flags & SCHEMA_NAMESPACED)
-		o = resource_tip(state_resource(q->m->state, kind), STR(""), q->attr->ns);
-	if (o && object_tree(o, q->m->write.arena, &tree, NULL) == 0) {
+		o = resource_tip(state_resource(q->req->state, kind), STR(""), q->attr->ns);
+	if (o && object_tree(o, q->req->write->arena, &tree, NULL) == 0) {
 		prune_namespace(tree);
 		q->namespace_object = tree;
 	}
@@ -331,7 +331,7 @@ static void ask_binding(struct asking *q, const struct schema_kind *kind,
 
 	if (!b->everywhere && !admission_matches(&b->match, q->attr, &ignored))
 		return;
-	if (admission_params(q->m, param_kind, b, q->attr->ns, &params, &err) < 0) {
+	if (admission_params(q->req, param_kind, b, q->attr->ns, &params, &err) < 0) {
 		misconfigured(q, &err);
 		return;
 	}
@@ -348,7 +348,7 @@ static void ask_policy(struct asking *q, const struct admission_policy *p)
 		return;
 	q->policy = p;
 	q->binding = NULL;
-	if (admission_param_kind(q->m, p, &param_kind, &err) < 0) {
+	if (admission_param_kind(q->req, p, &param_kind, &err) < 0) {
 		misconfigured(q, &err);
 		return;
 	}
@@ -365,32 +365,33 @@ static bool is_exempt(const struct schema_kind *k)
 	       (admission_is_exempt(k) && str_find(k->kind, STR("AdmissionPolicy")) >= 0);
 }
 
-bool admit_policy_concerns(const struct mutation *m)
+bool admit_policy_concerns(const struct admission_request *req)
 {
-	struct admission_policies *all = m->x->server->policies;
+	struct admission_policies *all = req->server->policies;
 
-	return all && admission_policies_any(all) && !is_exempt(m->x->kind);
+	return all && admission_policies_any(all) && !is_exempt(req->path_kind);
 }
 
-int admit_policy(struct mutation *m, const struct json *old, struct json *object, struct error *err)
+int admit_policy(struct admission_request *req, const struct json *old, struct json *object,
+		 struct error *err)
 {
-	const struct admission_policies *all = m->x->server->policies;
+	const struct admission_policies *all = req->server->policies;
 	struct admission_attr attr;
-	struct asking q = { .m = m, .attr = &attr };
+	struct asking q = { .req = req, .attr = &attr };
 	struct omap_cursor at;
 	int r;
 
 	r = admission_policies_check(all, err);
 	if (r == 0)
-		r = admission_attr(m, old, object, &attr, err);
+		r = admission_attr(req, old, object, &attr, err);
 	if (r < 0)
 		return r;
-	admission_cel_begin(&q.cel, m, &attr);
+	admission_cel_begin(&q.cel, req, &attr);
 	for (bool ok = omap_first(&all->policies, &at); ok; ok = omap_next(&at))
 		ask_policy(&q, omap_value(&at));
 	publish_failures(&q);
 	if (q.denial)
-		r = admission_deny(m, &attr, q.code, q.denial, err);
+		r = admission_deny(req, &attr, q.code, q.denial, err);
 	admission_cel_end(&q.cel);
 	return r;
 }

@@ -12,10 +12,10 @@
 
 struct error;
 struct json;
-struct mutation;
+struct admission_request;
 
-bool admit_policy_concerns(const struct mutation *m);
-int admit_policy(struct mutation *m, const struct json *old, struct json *object,
+bool admit_policy_concerns(const struct admission_request *req);
+int admit_policy(struct admission_request *req, const struct json *old, struct json *object,
 		 struct error *err);
 
 #endif

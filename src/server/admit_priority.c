@@ -2,17 +2,16 @@
  * Classes are few: those that are the default are looked for among all.
  */
 #include "server/admit_priority.h"
+#include "server/admission_request.h"
 
-#include "server/verb_impl.h"
-
-static struct resource *classes_of(const struct mutation *m)
+static struct resource *classes_of(const struct admission_request *req)
 {
-	return state_resource(m->state, schema_find_resource(STR("scheduling.k8s.io"), STR("v1"),
-							     STR("priorityclasses")));
+	return state_resource(req->state, schema_find_resource(STR("scheduling.k8s.io"), STR("v1"),
+							       STR("priorityclasses")));
 }
 
 struct search {
-	struct mutation *m;
+	struct admission_request *req;
 	struct json *found;
 };
 
@@ -28,11 +27,12 @@ static void look_for_default(void *arg, const struct list_result *result,
 	struct search *s = arg;
 
 	for (size_t i = 0; result && i < result->n; i++) {
-		struct object *tip = resource_tip(classes_of(s->m), STR(""), result->items[i]->key);
+		struct object *tip = resource_tip(classes_of(s->req), STR(""),
+						  result->items[i]->key);
 		struct json *class = NULL;
 
 		if (tip && may_be_default(tip))
-			(void)object_tree(tip, s->m->write.arena, &class, NULL);
+			(void)object_tree(tip, s->req->write->arena, &class, NULL);
 		if (!json_true_at(class, "globalDefault"))
 			continue;
 		/* Two of them can be there when two servers made them at the same time. */
@@ -42,16 +42,16 @@ static void look_for_default(void *arg, const struct list_result *result,
 }
 
 /* Or NULL. */
-static const struct json *default_class(struct mutation *m)
+static const struct json *default_class(struct admission_request *req)
 {
-	struct search s = { .m = m };
+	struct search s = { .req = req };
 	struct list_query q = { 0 };
 
-	resource_list(classes_of(m), &q, m->write.arena, look_for_default, &s);
+	resource_list(classes_of(req), &q, req->write->arena, look_for_default, &s);
 	return s.found;
 }
 
-static int find_class(struct mutation *m, struct str name, const struct json **ret_class,
+static int find_class(struct admission_request *req, struct str name, const struct json **ret_class,
 		      struct error *err)
 {
 	struct object *o;
@@ -59,19 +59,19 @@ static int find_class(struct mutation *m, struct str name, const struct json **r
 	int r;
 
 	if (!name.n) {
-		*ret_class = default_class(m);
+		*ret_class = default_class(req);
 		return 0;
 	}
-	o = resource_tip(classes_of(m), STR(""), name);
+	o = resource_tip(classes_of(req), STR(""), name);
 	if (!o)
 		return error_set(err, ERR_FORBIDDEN, "no PriorityClass with name %.*s was found",
 				 STR_ARG(name));
-	r = object_tree(o, m->write.arena, &class, err);
+	r = object_tree(o, req->write->arena, &class, err);
 	*ret_class = class;
 	return r;
 }
 
-static int set_priority(struct mutation *m, struct json *spec, const struct json *class,
+static int set_priority(struct admission_request *req, struct json *spec, const struct json *class,
 			struct error *err)
 {
 	int64_t value = json_i64_at(class, "value", 0), given;
@@ -82,11 +82,11 @@ static int set_priority(struct mutation *m, struct json *spec, const struct json
 				 "pod spec; priority admission controller computed %lld from the "
 				 "given PriorityClass name",
 				 (long long)given, (long long)value);
-	json_put_i64(m->write.arena, spec, "priority", value);
+	json_put_i64(req->write->arena, spec, "priority", value);
 	return 0;
 }
 
-static int set_policy(struct mutation *m, struct json *spec, const struct json *class,
+static int set_policy(struct admission_request *req, struct json *spec, const struct json *class,
 		      struct error *err)
 {
 	struct str policy = class ? json_text_at(class, "preemptionPolicy")
@@ -101,61 +101,63 @@ static int set_policy(struct mutation *m, struct json *spec, const struct json *
 				 "in pod spec; priority admission controller computed %.*s from "
 				 "the given PriorityClass name",
 				 STR_ARG(given), STR_ARG(policy));
-	json_put_str(m->write.arena, spec, "preemptionPolicy", policy);
+	json_put_str(req->write->arena, spec, "preemptionPolicy", policy);
 	return 0;
 }
 
-static void keep(struct mutation *m, struct json *spec, const struct json *old, const char *name)
+static void keep(struct admission_request *req, struct json *spec, const struct json *old,
+		 const char *name)
 {
 	struct json *copy;
 
 	if (json_getz(spec, name) || !json_getz(old, name))
 		return;
-	if (json_copy(m->write.arena, json_getz(old, name), &copy, NULL) == 0)
+	if (json_copy(req->write->arena, json_getz(old, name), &copy, NULL) == 0)
 		json_setz(spec, name, copy);
 }
 
-bool admit_priority_concerns(const struct mutation *m)
+bool admit_priority_concerns(const struct admission_request *req)
 {
-	return !m->write.subresource.n;
+	return !req->write->subresource.n;
 }
 
-int admit_priority(struct mutation *m, const struct json *old, struct json *pod, struct error *err)
+int admit_priority(struct admission_request *req, const struct json *old, struct json *pod,
+		   struct error *err)
 {
-	struct json *spec = json_need_object(m->write.arena, pod, "spec");
+	struct json *spec = json_need_object(req->write->arena, pod, "spec");
 	const struct json *class = NULL;
 	int r;
 
 	if (old) {
-		keep(m, spec, json_getz(old, "spec"), "priority");
-		keep(m, spec, json_getz(old, "spec"), "preemptionPolicy");
+		keep(req, spec, json_getz(old, "spec"), "priority");
+		keep(req, spec, json_getz(old, "spec"), "preemptionPolicy");
 		return 0;
 	}
-	r = find_class(m, json_text_at(spec, "priorityClassName"), &class, err);
+	r = find_class(req, json_text_at(spec, "priorityClassName"), &class, err);
 	if (r == 0 && class)
-		json_put_str(m->write.arena, spec, "priorityClassName",
+		json_put_str(req->write->arena, spec, "priorityClassName",
 			     json_text_at(json_getz(class, "metadata"), "name"));
 	if (r == 0)
-		r = set_priority(m, spec, class, err);
+		r = set_priority(req, spec, class, err);
 	if (r == 0)
-		r = set_policy(m, spec, class, err);
+		r = set_policy(req, spec, class, err);
 	/* Upstream makes the name after admission. */
-	if (r < 0 && m->write.generated_from.n)
-		m->about_name = m->write.generated_from;
+	if (r < 0 && req->write->generated_from.n)
+		req->about.name = req->write->generated_from;
 	return r;
 }
 
-int admit_priority_class(struct mutation *m, const struct json *old UNUSED, struct json *class,
-			 struct error *err)
+int admit_priority_class(struct admission_request *req, const struct json *old UNUSED,
+			 struct json *class, struct error *err)
 {
 	const struct json *other;
 	struct str name;
 
 	if (!class || !json_true_at(class, "globalDefault"))
 		return 0;
-	other = default_class(m);
+	other = default_class(req);
 	name = json_text_at(json_getz(other, "metadata"), "name");
-	if (!other || (m->op == ADMIT_UPDATE && str_eq(name, m->name)))
+	if (!other || (req->op == ADMIT_UPDATE && str_eq(name, req->name)))
 		return 0;
 	return error_set(err, ERR_FORBIDDEN,
 			 "PriorityClass %.*s is already marked as default. Only one default can "

@@ -9,15 +9,16 @@
 #include "base/error.h"
 
 struct json;
-struct mutation;
+struct admission_request;
 
-bool admit_priority_concerns(const struct mutation *m);
+bool admit_priority_concerns(const struct admission_request *req);
 
 /* Pods: priority and preemptionPolicy from their class, or from the default one. */
-int admit_priority(struct mutation *m, const struct json *old, struct json *pod, struct error *err);
+int admit_priority(struct admission_request *req, const struct json *old, struct json *pod,
+		   struct error *err);
 
 /* Priority classes: one default. */
-int admit_priority_class(struct mutation *m, const struct json *old, struct json *class,
+int admit_priority_class(struct admission_request *req, const struct json *old, struct json *class,
 			 struct error *err);
 
 #endif

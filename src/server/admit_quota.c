@@ -6,9 +6,9 @@
  */
 #include "server/admit_quota.h"
 
+#include "server/admission_request.h"
 #include "server/quotas.h"
 #include "server/server_impl.h"
-#include "server/verb_impl.h"
 
 enum { UNSURE_MAX = 100 }; /* commits that a refusal waits for; one or two are usual */
 
@@ -17,7 +17,7 @@ struct paid {
 	enum { PAID_NOTHING, PAID_WAITS, PAID_ALL, PAID_REFUSED } state;
 	struct quota_wait wait;
 	struct quota_item old;
-	struct mutation *m;
+	struct admission_request *req;
 	struct error err;
 	bool unsure;
 	bool hooked; /* on_over() will be called */
@@ -42,18 +42,18 @@ static bool may_concern(const struct quota_kind *k, unsigned op, struct str sub)
 }
 
 /* Where there is no quota at all, nothing is parsed. */
-static bool any_quota(const struct mutation *m)
+static bool any_quota(const struct admission_request *req)
 {
-	return resource_count(state_quotas(m->state)) > 0;
+	return resource_count(state_quotas(req->state)) > 0;
 }
 
-bool admit_quota_concerns(const struct mutation *m)
+bool admit_quota_concerns(const struct admission_request *req)
 {
 	struct quota_kind k;
 
-	return m->ns.n && (m->kind->flags & SCHEMA_NAMESPACED) && any_quota(m) &&
-	       quota_kind_of(m->kind->group, m->kind->resource, &k) &&
-	       may_concern(&k, m->op, m->write.subresource);
+	return req->ns.n && (req->kind->flags & SCHEMA_NAMESPACED) && any_quota(req) &&
+	       quota_kind_of(req->kind->group, req->kind->resource, &k) &&
+	       may_concern(&k, req->op, req->write->subresource);
 }
 
 static void on_charged(struct quota_wait *w, const struct error *err, bool unsure)
@@ -64,27 +64,27 @@ static void on_charged(struct quota_wait *w, const struct error *err, bool unsur
 	p->unsure = unsure;
 	if (err) {
 		p->err = *err;
-		quotas_give_back(p->m->x->server->quotas, w);
+		quotas_give_back(p->req->server->quotas, w);
 	}
-	mutation_resume(p->m);
+	admission_resume(p->req);
 }
 
 /* A success whose last try needed no charge did not use it. */
-static void on_over(struct mutation *m, void *arg, bool done)
+static void on_over(struct admission_request *req, void *arg, const struct error *err)
 {
 	struct paid *p = arg;
 
-	if (done ? !m->send_by : !m->in_doubt)
-		quotas_give_back(m->x->server->quotas, &p->wait);
+	if (err ? !req->in_doubt : !req->send_by)
+		quotas_give_back(req->server->quotas, &p->wait);
 }
 
 /* A refusal is told once: whoever asks again has it judged again. */
-static int refuse(struct mutation *m, struct paid *p, struct error *err)
+static int refuse(struct admission_request *req, struct paid *p, struct error *err)
 {
 	p->state = PAID_NOTHING;
 	if (p->unsure && ++p->waits < UNSURE_MAX)
-		return mutation_park_for_commit(m, err);
-	m->about_name = m->name;
+		return admission_park_for_commit(req, err);
+	req->about.name = req->name;
 	*err = p->err;
 	return -(int)err->code;
 }
@@ -118,66 +118,67 @@ static void keep_item(struct quota_item *to, const struct quota_item *from, stru
 		to->lacking[i] = arena_str(a, from->lacking[i]);
 }
 
-static int pay(struct mutation *m, struct paid *p, const struct quota_kind *k,
+static int pay(struct admission_request *req, struct paid *p, const struct quota_kind *k,
 	       const struct quota_item *item, const struct quota_item *old, struct error *err)
 {
 	struct quota_request *rq = &p->wait.request;
-	struct arena *a = &m->x->work;
+	struct arena *a = req->work;
 	int r;
 
 	/* None of the tries until now was written. */
 	if (p->state == PAID_ALL)
-		quotas_give_back(m->x->server->quotas, &p->wait);
+		quotas_give_back(req->server->quotas, &p->wait);
 	if (!p->hooked)
-		mutation_on_over(m, on_over, p);
+		admission_on_over(req, on_over, p);
 	p->hooked = true;
 	p->state = PAID_NOTHING;
-	p->wait.ns = m->ns;
+	p->wait.ns = req->ns;
 	p->wait.arena = a;
 	p->wait.done = on_charged;
 	rq->kind = *k;
 	keep_item(&rq->item, item, a);
 	if (old)
 		keep_item(&p->old, old, a);
-	r = mutation_check_memory(a, err);
+	r = admission_check_memory(a, err);
 	if (r < 0)
 		return r;
-	p->m = m;
+	p->req = req;
 	p->state = PAID_WAITS;
 	rq->old = old ? &p->old : NULL;
-	rq->dry_run = m->dry_run;
-	rq->status_only = str_eq(m->write.subresource, STR("status"));
-	quotas_charge(m->x->server->quotas, &p->wait);
-	return mutation_park(m, err);
+	rq->dry_run = req->dry_run;
+	rq->status_only = str_eq(req->write->subresource, STR("status"));
+	quotas_charge(req->server->quotas, &p->wait);
+	return admission_park(req, err);
 }
 
-int admit_quota(struct mutation *m, const struct json *old, struct json *object, struct error *err)
+int admit_quota(struct admission_request *req, const struct json *old, struct json *object,
+		struct error *err)
 {
 	static const char key;
-	struct quotas *quotas = m->x->server->quotas;
+	struct quotas *quotas = req->server->quotas;
 	struct quota_item item, before;
 	struct quota_context ctx;
 	struct quota_kind k;
 	struct paid *p;
 	int r;
 
-	if (!quota_kind_of(m->kind->group, m->kind->resource, &k) ||
-	    !quota_concerns(&k, m->write.subresource, old, object) ||
-	    !quotas_limit(quotas, m->ns, &k, m->write.arena))
+	if (!quota_kind_of(req->kind->group, req->kind->resource, &k) ||
+	    !quota_concerns(&k, req->write->subresource, old, object) ||
+	    !quotas_limit(quotas, req->ns, &k, req->write->arena))
 		return 0;
-	p = mutation_memo(m, &key, sizeof(*p));
+	p = admission_memo(req, &key, sizeof(*p));
 	if (p->state == PAID_REFUSED)
-		return refuse(m, p, err);
-	ctx = quotas_context(quotas, m->write.arena);
-	quota_measure(&k, &ctx, object, m->write.arena, &item);
+		return refuse(req, p, err);
+	ctx = quotas_context(quotas, req->write->arena);
+	quota_measure(&k, &ctx, object, req->write->arena, &item);
 	if (old)
-		quota_measure(&k, &ctx, old, m->write.arena, &before);
-	r = mutation_check_memory(m->write.arena, err);
+		quota_measure(&k, &ctx, old, req->write->arena, &before);
+	r = admission_check_memory(req->write->arena, err);
 	if (r < 0)
 		return r;
-	if (is_paid(p, &item, old ? &before : NULL, loop_now(m->x->server->opts.loops[0]))) {
-		m->send_by = p->wait.debits ? paid_until(p) : 0;
+	if (is_paid(p, &item, old ? &before : NULL, loop_now(req->server->opts.loops[0]))) {
+		req->send_by = p->wait.debits ? paid_until(p) : 0;
 		return 0;
 	}
-	return pay(m, p, &k, &item, old ? &before : NULL, err);
+	return pay(req, p, &k, &item, old ? &before : NULL, err);
 }

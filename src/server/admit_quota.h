@@ -12,11 +12,12 @@
 
 struct error;
 struct json;
-struct mutation;
+struct admission_request;
 
-bool admit_quota_concerns(const struct mutation *m);
+bool admit_quota_concerns(const struct admission_request *req);
 
 /* -ERR_FORBIDDEN; parks the write while it is charged. */
-int admit_quota(struct mutation *m, const struct json *old, struct json *object, struct error *err);
+int admit_quota(struct admission_request *req, const struct json *old, struct json *object,
+		struct error *err);
 
 #endif

@@ -2,12 +2,12 @@
  * Upstream's plugin RuntimeClass: what a class adds to the pods that name it.
  */
 #include "base/quantity.h"
+#include "server/admission_request.h"
 #include "server/admit_defaults.h"
-#include "server/verb_impl.h"
 
 /* *ret_class is NULL when the pod names none. */
-static int find_class(struct mutation *m, const struct json *pod, const struct json **ret_class,
-		      struct error *err)
+static int find_class(struct admission_request *req, const struct json *pod,
+		      const struct json **ret_class, struct error *err)
 {
 	const struct schema_kind *kind = schema_find_resource(STR("node.k8s.io"), STR("v1"),
 							      STR("runtimeclasses"));
@@ -19,20 +19,20 @@ static int find_class(struct mutation *m, const struct json *pod, const struct j
 	*ret_class = NULL;
 	if (!name.p)
 		return 0;
-	o = resource_tip(state_resource(m->state, kind), STR(""), name);
+	o = resource_tip(state_resource(req->state, kind), STR(""), name);
 	if (!o)
 		return error_set(err, ERR_FORBIDDEN,
 				 "pod rejected: RuntimeClass \"%.*s\" not found", STR_ARG(name));
-	r = object_tree(o, m->write.arena, &class, err);
+	r = object_tree(o, req->write->arena, &class, err);
 	*ret_class = class;
 	return r;
 }
 
-static struct json *copy(struct mutation *m, const struct json *tree)
+static struct json *copy(struct admission_request *req, const struct json *tree)
 {
 	struct json *c = NULL;
 
-	(void)json_copy(m->write.arena, tree, &c, NULL);
+	(void)json_copy(req->write->arena, tree, &c, NULL);
 	return c;
 }
 
@@ -63,7 +63,7 @@ static int refuse_overhead(struct error *err)
 			 "Overhead");
 }
 
-static int set_overhead(struct mutation *m, struct json *spec, const struct json *class,
+static int set_overhead(struct admission_request *req, struct json *spec, const struct json *class,
 			struct error *err)
 {
 	const struct json *fixed = overhead_of(class);
@@ -74,19 +74,19 @@ static int set_overhead(struct mutation *m, struct json *spec, const struct json
 	    !same_amounts(fixed, json_getz(spec, "overhead")))
 		return refuse_overhead(err);
 	if (fixed)
-		json_setz(spec, "overhead", copy(m, fixed));
+		json_setz(spec, "overhead", copy(req, fixed));
 	return 0;
 }
 
-static int add_selector(struct mutation *m, struct json *spec, const struct json *selector,
-			struct error *err)
+static int add_selector(struct admission_request *req, struct json *spec,
+			const struct json *selector, struct error *err)
 {
 	struct json *own = json_getz(spec, "nodeSelector");
 
 	if (json_count(selector) == 0)
 		return 0;
 	if (!json_is(own, JSON_OBJECT)) {
-		json_setz(spec, "nodeSelector", copy(m, selector));
+		json_setz(spec, "nodeSelector", copy(req, selector));
 		return 0;
 	}
 	JSON_FOREACH (it, selector) {
@@ -98,20 +98,21 @@ static int add_selector(struct mutation *m, struct json *spec, const struct json
 					 "%.*s; pod.spec.nodeSelector[%.*s] = %.*s",
 					 STR_ARG(key), STR_ARG(json_str(it)), STR_ARG(key),
 					 STR_ARG(value));
-		json_set(own, arena_str(m->write.arena, key), copy(m, it));
+		json_set(own, arena_str(req->write->arena, key), copy(req, it));
 	}
 	return 0;
 }
 
 /* Those that the pod has already are not put in twice. */
-static void add_tolerations(struct mutation *m, struct json *spec, const struct json *more)
+static void add_tolerations(struct admission_request *req, struct json *spec,
+			    const struct json *more)
 {
 	struct json *list = json_getz(spec, "tolerations");
 
 	if (json_count(more) == 0)
 		return;
 	if (!json_is(list, JSON_ARRAY)) {
-		list = json_make_array(m->write.arena);
+		list = json_make_array(req->write->arena);
 		json_setz(spec, "tolerations", list);
 	}
 	JSON_FOREACH (it, more) {
@@ -120,36 +121,36 @@ static void add_tolerations(struct mutation *m, struct json *spec, const struct 
 		JSON_FOREACH (other, list)
 			has |= json_equal(it, other);
 		if (!has)
-			json_append(list, copy(m, it));
+			json_append(list, copy(req, it));
 	}
 }
 
-int admit_runtime_class(struct mutation *m, const struct json *old UNUSED, struct json *pod,
-			struct error *err)
+int admit_runtime_class(struct admission_request *req, const struct json *old UNUSED,
+			struct json *pod, struct error *err)
 {
 	struct json *spec = json_getz(pod, "spec");
 	const struct json *class, *scheduling;
 	int r;
 
-	r = find_class(m, pod, &class, err);
+	r = find_class(req, pod, &class, err);
 	if (r < 0 || !class)
 		return r;
-	r = set_overhead(m, spec, class, err);
+	r = set_overhead(req, spec, class, err);
 	scheduling = json_getz(class, "scheduling");
 	if (r == 0)
-		r = add_selector(m, spec, json_getz(scheduling, "nodeSelector"), err);
+		r = add_selector(req, spec, json_getz(scheduling, "nodeSelector"), err);
 	if (r == 0)
-		add_tolerations(m, spec, json_getz(scheduling, "tolerations"));
+		add_tolerations(req, spec, json_getz(scheduling, "tolerations"));
 	return r;
 }
 
-int admit_overhead(struct mutation *m, const struct json *old UNUSED, struct json *pod,
+int admit_overhead(struct admission_request *req, const struct json *old UNUSED, struct json *pod,
 		   struct error *err)
 {
 	const struct json *overhead = json_getz(json_getz(pod, "spec"), "overhead"), *class;
 	int r;
 
-	r = find_class(m, pod, &class, err);
+	r = find_class(req, pod, &class, err);
 	if (r < 0)
 		return r;
 	if (class && json_getz(class, "overhead"))

@@ -21,37 +21,37 @@ static void release_ip(struct held *h, struct held_ip *ip)
 	char text[ADDRESS_TEXT];
 
 	if (ip->held)
-		services_release(h->services, str_from(address_print(&ip->ip, text)), h->m->ns,
+		services_release(h->services, str_from(address_print(&ip->ip, text)), h->req->ns,
 				 h->name);
 	*ip = (struct held_ip){ 0 };
 }
 
-static void on_over(struct mutation *m, void *arg, bool done)
+static void on_over(struct admission_request *req UNUSED, void *arg, const struct error *err)
 {
 	struct held *h = arg;
 	/*
 	 * Nobody knows whether it was written: the address is the service's if it was. If not, it
 	 * is found to be nobody's later.
 	 */
-	bool unknown = !done && m->err.code == ERR_TIMEOUT;
+	bool unknown = err && err->code == ERR_TIMEOUT;
 
 	write_ports_return(&h->ports, unknown);
 	if (unknown)
 		return;
 	for (size_t i = 0; i < SERVICE_IPS_MAX; i++)
-		if (!done || !h->ips[i].used)
+		if (err || !h->ips[i].used)
 			release_ip(h, &h->ips[i]);
 }
 
-static struct held *held_of(struct mutation *m)
+static struct held *held_of(struct admission_request *req)
 {
-	struct held *h = mutation_memo(m, &memo_key, sizeof(*h));
+	struct held *h = admission_memo(req, &memo_key, sizeof(*h));
 
-	if (!h->m) {
-		h->m = m;
-		h->services = m->x->server->services;
-		write_ports_init(&h->ports, h->services, &m->x->work, m->dry_run);
-		mutation_on_over(m, on_over, h);
+	if (!h->req) {
+		h->req = req;
+		h->services = req->server->services;
+		write_ports_init(&h->ports, h->services, req->work, req->dry_run);
+		admission_on_over(req, on_over, h);
 	}
 	return h;
 }
@@ -60,7 +60,7 @@ void held_close(struct held *h)
 {
 	if (--h->open == 0 && h->parked) {
 		h->parked = false;
-		mutation_resume(h->m);
+		admission_resume(h->req);
 	}
 }
 
@@ -72,15 +72,15 @@ int held_refuse(struct error *err)
 	return -ERR_INVALID;
 }
 
-static int refuse_ip(struct mutation *m, const struct json *service, const struct address *ip,
-		     const char *why, struct error *err)
+static int refuse_ip(struct admission_request *req, const struct json *service,
+		     const struct address *ip, const char *why, struct error *err)
 {
-	struct validation v = { .errs = &m->write.errs, .arena = m->write.arena };
+	struct validation v = { .errs = &req->write->errs, .arena = req->write->arena };
 	struct field_path spec_at = field_path_name(NULL, "spec");
 	struct field_path at = field_path_name(&spec_at, "clusterIPs");
 	char text[ADDRESS_TEXT];
 
-	field_errors_addf(&m->write.errs, FIELD_INVALID, &at,
+	field_errors_addf(&req->write->errs, FIELD_INVALID, &at,
 			  validate_shown(&v, json_getz(json_getz(service, "spec"), "clusterIPs")),
 			  "failed to allocate IP %s: %s", address_print(ip, text), why);
 	return held_refuse(err);
@@ -88,31 +88,31 @@ static int refuse_ip(struct mutation *m, const struct json *service, const struc
 
 /* --- addresses ------------------------------------------------------------------------------ */
 
-static struct str name_of(const struct mutation *m, const struct json *service)
+static struct str name_of(const struct admission_request *req, const struct json *service)
 {
 	struct str name = json_text_at(json_getz(service, "metadata"), "name");
 
-	return name.n ? name : m->name;
+	return name.n ? name : req->name;
 }
 
 static int take_fixed(struct held *h, struct held_ip *slot, const struct json *service,
 		      const struct address *ip, struct error *err)
 {
-	struct mutation *m = h->m;
+	struct admission_request *req = h->req;
 
 	if (slot->chosen && address_compare(&slot->ip, ip) == 0 && !slot->lost)
 		return 0;
 	release_ip(h, slot);
 	if (!services_has(h->services, ip))
-		return refuse_ip(m, service, ip,
+		return refuse_ip(req, service, ip,
 				 "the provided network does not match the current range", err);
-	if (!m->dry_run && services_is_taken(h->services, ip)) {
+	if (!req->dry_run && services_is_taken(h->services, ip)) {
 		/* Whoever let it go may be about to delete it. */
 		if (services_is_left(h->services, ip) && !h->waited) {
 			h->waited = true;
-			return mutation_park_for_commit(m, err);
+			return admission_park_for_commit(req, err);
 		}
-		return refuse_ip(m, service, ip, "provided IP is already allocated", err);
+		return refuse_ip(req, service, ip, "provided IP is already allocated", err);
 	}
 	*slot = (struct held_ip){ .ip = *ip, .chosen = true, .fixed = true };
 	return 0;
@@ -124,12 +124,12 @@ static int take_any(struct held *h, struct held_ip *slot, const struct json *ser
 	if (slot->chosen && !slot->fixed && !slot->lost)
 		return 0;
 	release_ip(h, slot);
-	if (h->m->dry_run)
+	if (h->req->dry_run)
 		slot->ip = services_shown(h->services, is4);
 	else if (!services_pick(h->services, is4, &slot->ip))
 		return error_set(err, ERR_INTERNAL,
 				 "failed to allocate a serviceIP for Service \"%.*s\": %s",
-				 STR_ARG(name_of(h->m, service)),
+				 STR_ARG(name_of(h->req, service)),
 				 services_has_family(h->services, is4) ? "range is full"
 				 : is4 ? "no ServiceCIDR of family IPv4 is ready"
 				       : "no ServiceCIDR of family IPv6 is ready");
@@ -141,7 +141,7 @@ static int take_any(struct held *h, struct held_ip *slot, const struct json *ser
 static int take_ips(struct held *h, struct json *service, size_t i, struct error *err)
 {
 	struct json *spec = json_getz(service, "spec"), *ips = json_getz(spec, "clusterIPs");
-	struct arena *a = h->m->write.arena;
+	struct arena *a = h->req->write->arena;
 	int r = 0;
 
 	if (!json_is(ips, JSON_ARRAY)) {
@@ -189,23 +189,23 @@ static int choose_ips(struct held *h, const struct json *old, struct json *servi
 
 /* --- the two phases ------------------------------------------------------------------------- */
 
-bool admit_service_concerns(const struct mutation *m)
+bool admit_service_concerns(const struct admission_request *req)
 {
-	return !m->write.subresource.n && m->x->server->services;
+	return !req->write->subresource.n && req->server->services;
 }
 
-int admit_service(struct mutation *m, const struct json *old, struct json *service,
+int admit_service(struct admission_request *req, const struct json *old, struct json *service,
 		  struct error *err)
 {
-	struct held *h = held_of(m);
-	struct validation v = { .errs = &m->write.errs, .arena = m->write.arena };
+	struct held *h = held_of(req);
+	struct validation v = { .errs = &req->write->errs, .arena = req->write->arena };
 	int r;
 
 	/* A webhook has all asked once more: what the service is then counts. */
-	if (m->reinvoke && !m->reinvoking)
+	if (req->reinvoke && !req->reinvoking)
 		return 0;
 	service_settle(&v, service, old, services_families(h->services));
-	if (field_errors_any(&m->write.errs))
+	if (field_errors_any(&req->write->errs))
 		return held_refuse(err);
 	r = choose_ips(h, old, service, err);
 	return r < 0 ? r : held_choose_ports(h, old, service, err);
@@ -214,22 +214,22 @@ int admit_service(struct mutation *m, const struct json *old, struct json *servi
 static void on_locked(void *arg, const struct error *err, bool outrun);
 
 /* A chosen address in the service, wherever it is, becomes another. */
-static void put_other(struct mutation *m, struct json *service, const struct address *old,
-		      const struct address *now)
+static void put_other(struct admission_request *req, struct json *service,
+		      const struct address *old, const struct address *now)
 {
-	struct json *spec = json_getz(service, "spec"), *ips = json_make_array(m->write.arena);
+	struct json *spec = json_getz(service, "spec"), *ips = json_make_array(req->write->arena);
 	char is[ADDRESS_TEXT];
-	struct str text = arena_str(m->write.arena, str_from(address_print(now, is)));
+	struct str text = arena_str(req->write->arena, str_from(address_print(now, is)));
 
 	JSON_FOREACH (it, json_getz(spec, "clusterIPs")) {
 		struct address ip;
 		bool same = address_read(json_str(it), &ip) && ip.is4 == old->is4 &&
 			    address_compare(&ip, old) == 0;
 
-		json_append(ips, json_make_str(m->write.arena, same ? text : json_str(it)));
+		json_append(ips, json_make_str(req->write->arena, same ? text : json_str(it)));
 	}
 	json_setz(spec, "clusterIPs", ips);
-	json_put_str(m->write.arena, spec, "clusterIP", json_str(json_first(ips)));
+	json_put_str(req->write->arena, spec, "clusterIP", json_str(json_first(ips)));
 }
 
 static bool is_used(const struct json *service, const struct address *ip)
@@ -247,11 +247,11 @@ static int replace_lost(struct held *h, struct held_ip *slot, struct json *servi
 	int r;
 
 	if (slot->fixed)
-		return refuse_ip(h->m, service, &lost, "provided IP is already allocated", err);
+		return refuse_ip(h->req, service, &lost, "provided IP is already allocated", err);
 	r = take_any(h, slot, service, lost.is4, err);
 	if (r < 0)
 		return r;
-	put_other(h->m, service, &lost, &slot->ip);
+	put_other(h->req, service, &lost, &slot->ip);
 	slot->used = true;
 	return 0;
 }
@@ -263,12 +263,12 @@ struct locking {
 
 static void lock(struct held *h, struct held_ip *slot, struct str name)
 {
-	struct locking *l = ARENA_NEW(&h->m->x->work, struct locking);
-	struct ensure *e = ensure_new(h->m->x->server, on_locked, l);
+	struct locking *l = ARENA_NEW(h->req->work, struct locking);
+	struct ensure *e = ensure_new(h->req->server, on_locked, l);
 
 	*l = (struct locking){ h, slot };
 	h->open++;
-	services_lock(e, &slot->ip, h->m->ns, name);
+	services_lock(e, &slot->ip, h->req->ns, name);
 	ensure_end(e);
 }
 
@@ -296,13 +296,13 @@ static void keep_name(struct held *h, struct str name)
 
 		if (!slot->held)
 			continue;
-		services_release(h->services, str_from(address_print(&slot->ip, text)), h->m->ns,
+		services_release(h->services, str_from(address_print(&slot->ip, text)), h->req->ns,
 				 h->name);
 		slot->held = false;
 		slot->lost = true;
 	}
 	if (!str_eq(h->name, name))
-		h->name = arena_str(&h->m->x->work, name);
+		h->name = arena_str(h->req->work, name);
 }
 
 /* 0 when this address is taken, or being taken. */
@@ -321,17 +321,17 @@ static int lock_one(struct held *h, struct held_ip *slot, struct json *service, 
 	return r;
 }
 
-int admit_service_lock(struct mutation *m, const struct json *old UNUSED, struct json *service,
-		       struct error *err)
+int admit_service_lock(struct admission_request *req, const struct json *old UNUSED,
+		       struct json *service, struct error *err)
 {
-	struct held *h = held_of(m);
+	struct held *h = held_of(req);
 	int r = 0;
 
-	if (m->dry_run || !service)
+	if (req->dry_run || !service)
 		return 0;
 	/* All was well until here; what it was refused for before it waited is found again. */
-	field_errors_init(&m->write.errs, m->write.arena);
-	keep_name(h, name_of(m, service));
+	field_errors_init(&req->write->errs, req->write->arena);
+	keep_name(h, name_of(req, service));
 	for (size_t i = 0; i < SERVICE_IPS_MAX && r == 0; i++)
 		r = lock_one(h, &h->ips[i], service, err);
 	if (r == 0)
@@ -339,7 +339,7 @@ int admit_service_lock(struct mutation *m, const struct json *old UNUSED, struct
 	/* What is under way is waited for, whatever else there is: it is found again. */
 	if (h->open > 0) {
 		h->parked = true;
-		return mutation_park(m, err);
+		return admission_park(req, err);
 	}
 	if (r == 0 && h->err.code != ERR_OK) {
 		*err = h->err;

@@ -12,16 +12,16 @@
 #include "base/error.h"
 
 struct json;
-struct mutation;
+struct admission_request;
 
-bool admit_service_concerns(const struct mutation *m);
+bool admit_service_concerns(const struct admission_request *req);
 
 /* Settles the families and chooses what is not there yet. */
-int admit_service(struct mutation *m, const struct json *old, struct json *service,
+int admit_service(struct admission_request *req, const struct json *old, struct json *service,
 		  struct error *err);
 
 /* Makes the IPAddresses of what was chosen, locks the ports where that must be, and waits. */
-int admit_service_lock(struct mutation *m, const struct json *old, struct json *service,
+int admit_service_lock(struct admission_request *req, const struct json *old, struct json *service,
 		       struct error *err);
 
 #endif

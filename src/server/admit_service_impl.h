@@ -5,8 +5,8 @@
 #define SERVER_ADMIT_SERVICE_IMPL_H
 
 #include "server/admit_service.h"
+#include "server/admission_request.h"
 #include "server/services.h"
-#include "server/verb_impl.h"
 #include "server/write_ports.h"
 
 enum { SERVICE_IPS_MAX = 2 };
@@ -22,7 +22,7 @@ struct held_ip {
 
 /* What a write has, over all of its tries. */
 struct held {
-	struct mutation *m;
+	struct admission_request *req;
 	struct services *services;
 	struct held_ip ips[SERVICE_IPS_MAX]; /* by family: IPv4, IPv6 */
 	struct str name; /* of the service that the IPAddresses name */

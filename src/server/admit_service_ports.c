@@ -33,13 +33,13 @@ static void on_ports(struct port_lock *l, const struct error *err)
 
 static void lock_ports(struct held *h, const struct port_set *ports)
 {
-	struct mutation *m = h->m;
+	struct admission_request *req = h->req;
 
 	if (!h->port_lock)
-		h->port_lock = ARENA_NEW(&m->x->work, struct port_lock);
+		h->port_lock = ARENA_NEW(req->work, struct port_lock);
 	*h->port_lock = (struct port_lock){
 		.wanted = *ports,
-		.deadline_ns = m->x->begun_ns + exchange_time_limit(m->x) * CLOCK_MS,
+		.deadline_ns = req->deadline_ns,
 		.done = on_ports,
 		.arg = h,
 	};
@@ -59,7 +59,7 @@ static int wait_for_port(struct held *h, int64_t port, struct error *err)
 		return -(int)h->err.code;
 	}
 	/* A refusal that is not current waits for all that others did, and comes here again. */
-	if (h->waited_for_port || h->locking_ports || !mutation_is_current(h->m) ||
+	if (h->waited_for_port || h->locking_ports || !admission_is_current(h->req) ||
 	    !services_is_port_left(h->services, port))
 		return 0;
 	h->waited_for_port = true;
@@ -67,7 +67,7 @@ static int wait_for_port(struct held *h, int64_t port, struct error *err)
 	if (!h->open)
 		return 0;
 	h->parked = true;
-	return mutation_park(h->m, err);
+	return admission_park(h->req, err);
 }
 
 /* --- choosing ------------------------------------------------------------------------------- */
@@ -142,7 +142,7 @@ static int choose_port(struct choosing *c, struct json *port, size_t place)
 		c->wanted[number] = (uint16_t)node_port;
 		port_set_add(&c->got, number);
 	}
-	json_put_i64(c->held->m->write.arena, port, "nodePort", node_port);
+	json_put_i64(c->held->req->write->arena, port, "nodePort", node_port);
 	return 0;
 }
 
@@ -179,23 +179,23 @@ static int choose_health_port(struct held *h, const struct json *before, struct 
 	} else if (!write_ports_take(&h->ports, port)) {
 		return refuse_health_port(h, port, err);
 	}
-	json_put_i64(h->m->write.arena, spec, "healthCheckNodePort", port);
+	json_put_i64(h->req->write->arena, spec, "healthCheckNodePort", port);
 	return 0;
 }
 
-static int refuse_port(struct mutation *m, size_t i, int64_t port, struct error *err)
+static int refuse_port(struct admission_request *req, size_t i, int64_t port, struct error *err)
 {
-	const struct services *sv = m->x->server->services;
+	const struct services *sv = req->server->services;
 	struct field_path spec_at = field_path_name(NULL, "spec");
 	struct field_path list = field_path_name(&spec_at, "ports");
 	struct field_path item = field_path_index(&list, i);
 	struct field_path at = field_path_name(&item, "nodePort");
 
 	if (services_has_port(sv, port))
-		field_errors_invalid(&m->write.errs, &at, FIELD_I64(port),
+		field_errors_invalid(&req->write->errs, &at, FIELD_I64(port),
 				     "provided port is already allocated");
 	else
-		field_errors_addf(&m->write.errs, FIELD_INVALID, &at, FIELD_I64(port),
+		field_errors_addf(&req->write->errs, FIELD_INVALID, &at, FIELD_I64(port),
 				  "provided port is not in the valid range. The range of valid "
 				  "ports is %s",
 				  services_ports_text(sv));
@@ -210,7 +210,7 @@ static int refuse_node_port(struct held *h, size_t i, int64_t node_port, struct 
 	if (r < 0)
 		return r;
 	if (node_port)
-		return refuse_port(h->m, i, node_port, err);
+		return refuse_port(h->req, i, node_port, err);
 	return error_set(err, ERR_INTERNAL, "failed to allocate a nodePort: range is full");
 }
 
@@ -285,7 +285,7 @@ static void put_other_port(struct replacing *r, struct json *at, const char *nam
 	int64_t lost = json_i64_at(at, name, 0);
 
 	if (port_set_takes(lost) && r->others[lost])
-		json_put_i64(r->held->m->write.arena, at, name, r->others[lost]);
+		json_put_i64(r->held->req->write->arena, at, name, r->others[lost]);
 }
 
 /* What has another is not lost any more. False when there are not enough. */

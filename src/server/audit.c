@@ -161,7 +161,7 @@ static void write_object_ref(struct json_writer *w, const struct exchange *x)
 	json_writer_begin_object(w);
 	member(w, "resource", r->resource);
 	member(w, "namespace", r->ns);
-	member(w, "name", x->about_name.n ? x->about_name : r->name);
+	member(w, "name", x->about.name.n ? x->about.name : r->name);
 	member(w, "apiGroup", r->group);
 	member(w, "apiVersion", r->version);
 	member(w, "subresource", r->subresource);

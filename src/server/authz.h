@@ -18,7 +18,6 @@
 struct arena;
 struct authz;
 struct json;
-struct mutation;
 struct state;
 struct state_observer;
 
@@ -53,27 +52,6 @@ enum authz_decision authz_decide(struct authz *az, const struct authz_query *q, 
  */
 int authz_require(struct authz *az, const struct authz_query *q, struct arena *a,
 		  struct error *err);
-
-/* --- admission: rules on what is written, by who writes it ------------------------- */
-
-/*
- * Roles and bindings: nobody grants what they have not (escalate, bind). At the state, before
- * `object` (NULL: deletion) takes the place of `old` (NULL: creation).
- */
-int authz_admit_rbac(struct mutation *m, const struct json *old, struct json *object,
-		     struct error *err);
-
-/* Nodes touch only what is their own (NodeRestriction). For users with user_node(). */
-bool authz_admit_node_concerns(const struct mutation *m);
-int authz_admit_node(struct mutation *m, const struct json *old, struct json *object,
-		     struct error *err);
-
-/*
- * Requests for certificates say who made them; approving and signing them, and vouching for a
- * bundle, takes a right on the signer; nobody asks for a certificate of system:masters.
- */
-int authz_admit_certificate(struct mutation *m, const struct json *old, struct json *object,
-			    struct error *err);
 
 /*
  * A token that a node asks for (serviceaccounts/token) must be for a pod of its own and an

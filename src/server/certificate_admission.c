@@ -6,10 +6,11 @@
 #include "base/base64.h"
 #include "base/limits.h"
 #include "net/pki_csr.h"
+#include "server/admission_request.h"
+#include "server/admit_authz.h"
 #include "server/authz_impl.h"
 #include "server/review.h"
 #include "server/server_impl.h"
-#include "server/verb_impl.h"
 
 static struct str text_at(const struct json *object, const char *name)
 {
@@ -18,31 +19,31 @@ static struct str text_at(const struct json *object, const char *name)
 
 /* --- who may ------------------------------------------------------------------------ */
 
-static bool may_as(struct mutation *m, const char *verb, struct str name)
+static bool may_as(struct admission_request *req, const char *verb, struct str name)
 {
-	struct authz_query q = { .user = &m->x->user,
+	struct authz_query q = { .user = req->user,
 				 .verb = str_from(verb),
 				 .group = STR("certificates.k8s.io"),
 				 .version = STR("*"),
 				 .resource = STR("signers"),
 				 .name = name };
 
-	return authz_decide(m->x->server->authz, &q, &m->x->work, NULL) == AUTHZ_ALLOW;
+	return authz_decide(req->server->authz, &q, req->work, NULL) == AUTHZ_ALLOW;
 }
 
-static bool may(struct mutation *m, const char *verb, struct str signer)
+static bool may(struct admission_request *req, const char *verb, struct str signer)
 {
 	ptrdiff_t slash = str_chr(signer, '/');
 	struct str domain = slash < 0 ? signer : str_of(signer.p, (size_t)slash);
 
-	return may_as(m, verb, signer) ||
-	       may_as(m, verb, str_from(arena_printf(&m->x->work, "%.*s/*", STR_ARG(domain))));
+	return may_as(req, verb, signer) ||
+	       may_as(req, verb, str_from(arena_printf(req->work, "%.*s/*", STR_ARG(domain))));
 }
 
-static int require(struct mutation *m, const char *verb, const char *words, struct str signer,
-		   struct error *err)
+static int require(struct admission_request *req, const char *verb, const char *words,
+		   struct str signer, struct error *err)
 {
-	if (may(m, verb, signer))
+	if (may(req, verb, signer))
 		return 0;
 	return error_set(err, ERR_FORBIDDEN, "user not permitted to %s signerName \"%.*s\"", words,
 			 STR_ARG(signer));
@@ -59,9 +60,9 @@ static void take_over(struct json *spec, const struct json *user, const char *to
 		json_setz(spec, to, json_unlink((struct json *)user, v));
 }
 
-static void name_requester(struct mutation *m, struct json *object)
+static void name_requester(struct admission_request *req, struct json *object)
 {
-	struct json *user = review_user_info(&m->x->work, &m->x->user);
+	struct json *user = review_user_info(req->work, req->user);
 	struct json *spec = json_getz(object, "spec");
 
 	if (!json_is(spec, JSON_OBJECT))
@@ -72,7 +73,8 @@ static void name_requester(struct mutation *m, struct json *object)
 	take_over(spec, user, "extra", "extra");
 }
 
-static int refuse_masters(struct mutation *m, const struct json *object, struct error *err)
+static int refuse_masters(struct admission_request *req, const struct json *object,
+			  struct error *err)
 {
 	CLEANUP(buf_release) struct buf pem = BUF_INIT(OBJECT_MAX);
 	struct error why = { 0 };
@@ -81,7 +83,7 @@ static int refuse_masters(struct mutation *m, const struct json *object, struct 
 	if (!str_eqz(text_at(object, "signerName"), "kubernetes.io/kube-apiserver-client"))
 		return 0;
 	if (base64_decode(&pem, text_at(object, "request"), BASE64_STD, &why) < 0 ||
-	    pki_csr_has_organization(buf_str(&pem), USER_MASTERS, &m->x->work, &masters, &why) < 0)
+	    pki_csr_has_organization(buf_str(&pem), USER_MASTERS, req->work, &masters, &why) < 0)
 		return error_set(err, ERR_FORBIDDEN, "failed to parse CSR: %s", why.msg);
 	if (!masters)
 		return 0;
@@ -98,53 +100,53 @@ static bool same_at(const struct json *a, const struct json *b, const char *name
 	return x && y ? json_equal(x, y) : !x == !y;
 }
 
-static int admit_request(struct mutation *m, const struct json *old, struct json *object,
+static int admit_request(struct admission_request *req, const struct json *old, struct json *object,
 			 struct error *err)
 {
-	struct str sub = m->write.subresource, signer = text_at(old, "signerName");
+	struct str sub = req->write->subresource, signer = text_at(old, "signerName");
 
 	if (!old)
-		name_requester(m, object);
+		name_requester(req, object);
 	if (!sub.n)
-		return refuse_masters(m, object, err);
+		return refuse_masters(req, object, err);
 	if (str_eqz(sub, "approval"))
-		return require(m, "approve", "approve requests with", signer, err);
+		return require(req, "approve", "approve requests with", signer, err);
 	if (same_at(old, object, "certificate") && same_at(old, object, "conditions"))
 		return 0;
-	return require(m, "sign", "sign requests with", signer, err);
+	return require(req, "sign", "sign requests with", signer, err);
 }
 
 /* A request of a pod: its status is its signer's. */
-static int admit_pod_request(struct mutation *m, const struct json *old, struct json *object,
-			     struct error *err)
+static int admit_pod_request(struct admission_request *req, const struct json *old,
+			     struct json *object, struct error *err)
 {
-	if (!str_eqz(m->write.subresource, "status") ||
+	if (!str_eqz(req->write->subresource, "status") ||
 	    json_equal(json_getz(old, "status"), json_getz(object, "status")))
 		return 0;
-	return require(m, "sign", "sign requests with", text_at(old, "signerName"), err);
+	return require(req, "sign", "sign requests with", text_at(old, "signerName"), err);
 }
 
-static int admit_bundle(struct mutation *m, const struct json *old, struct json *object,
+static int admit_bundle(struct admission_request *req, const struct json *old, struct json *object,
 			struct error *err)
 {
 	struct str signer = text_at(object, "signerName");
 
 	if (!signer.n || (old && authz_only_gc_fields(old, object)))
 		return 0;
-	return require(m, "attest", "attest for", signer, err);
+	return require(req, "attest", "attest for", signer, err);
 }
 
-int authz_admit_certificate(struct mutation *m, const struct json *old, struct json *object,
-			    struct error *err)
+int admit_certificate(struct admission_request *req, const struct json *old, struct json *object,
+		      struct error *err)
 {
-	struct str resource = m->kind->resource;
+	struct str resource = req->kind->resource;
 
-	if (!object || m->x->request.verb == REQUEST_DELETE ||
-	    m->x->request.verb == REQUEST_DELETE_COLLECTION)
+	if (!object || req->request->verb == REQUEST_DELETE ||
+	    req->request->verb == REQUEST_DELETE_COLLECTION)
 		return 0;
 	if (str_eqz(resource, "certificatesigningrequests"))
-		return admit_request(m, old, object, err);
+		return admit_request(req, old, object, err);
 	if (str_eqz(resource, "podcertificaterequests"))
-		return admit_pod_request(m, old, object, err);
-	return str_eqz(resource, "clustertrustbundles") ? admit_bundle(m, old, object, err) : 0;
+		return admit_pod_request(req, old, object, err);
+	return str_eqz(resource, "clustertrustbundles") ? admit_bundle(req, old, object, err) : 0;
 }

@@ -14,9 +14,9 @@
 #include "base/limits.h"
 #include "base/print.h"
 #include "base/vec.h"
+#include "server/admission_request.h"
 #include "server/authz.h"
 #include "server/server_impl.h"
-#include "server/verb_impl.h"
 
 /*
  * A claim has at most 32 allocated devices, and as many had entries before: whoever touches
@@ -28,7 +28,7 @@ enum { DRIVERS_MAX = 64 };
 
 struct ask {
 	struct write *write;
-	const struct mutation *mutation;
+	const struct admission_request *req;
 	struct str verb; /* of the request: "update" or "patch" */
 	struct str claim_node; /* p NULL: none that could be compared */
 	struct claim_access_place place;
@@ -112,10 +112,10 @@ static void print_places(struct buf *out, const struct ask *k)
 static struct authz_query query(const struct ask *k, const char *resource, const char *subresource,
 				struct str verb, struct str name)
 {
-	return (struct authz_query){ .user = &k->mutation->x->user,
+	return (struct authz_query){ .user = k->req->user,
 				     .verb = verb,
 				     .group = GROUP,
-				     .version = k->mutation->kind->version,
+				     .version = k->req->kind->version,
 				     .resource = str_from(resource),
 				     .subresource = str_from(subresource),
 				     .name = name };
@@ -126,7 +126,7 @@ static bool require(const struct ask *k, const struct authz_query *q, struct buf
 {
 	struct error err = { 0 };
 
-	if (authz_require(k->mutation->x->server->authz, q, k->write->arena, &err) == 0)
+	if (authz_require(k->req->server->authz, q, k->write->arena, &err) == 0)
 		return true;
 	(void)buf_printf(why, "%.*s.%.*s ", STR_ARG(q->resource), STR_ARG(q->group));
 	if (q->name.n) {
@@ -151,7 +151,7 @@ static bool has_driver_right(const struct ask *k, struct str driver, struct buf 
 	struct authz_query q = query(k, "resourceclaims", "driver", far, driver);
 	bool associated = is_associated(k);
 
-	q.ns = k->mutation->ns;
+	q.ns = k->req->ns;
 	(void)buf_printf(why,
 			 "resource=\"resourceclaims/driver\", verb=\"[%.*s%s%.*s]\" "
 			 "permission: ",
@@ -319,29 +319,29 @@ static void check_devices(struct ask *k, const struct json *old, const struct js
 
 static void authorize(struct write *w, const struct json *old_claim, const struct json *claim)
 {
-	const struct mutation *m = w->authorize_arg;
+	const struct admission_request *req = w->authorize_arg;
 	const struct json *old = json_getz(old_claim, "status");
 	const struct json *status = json_getz(claim, "status");
 	const struct json *allocation = json_getz(status, "allocation");
-	struct ask k = { .write = w, .mutation = m };
+	struct ask k = { .write = w, .req = req };
 
-	k.verb = str_from(request_verb_name(m->x->request.verb));
+	k.verb = str_from(request_verb_name(req->request->verb));
 	if (!same_part(old, status, "allocation") || !same_part(old, status, "reservedFor"))
 		check_binding(&k);
 	if (!json_is(allocation, JSON_OBJECT) || same_part(old, status, "devices") ||
 	    !gates_on(w->gates, GATE_DRAResourceClaimDeviceStatus))
 		return;
 	k.claim_node = claim_access_node(allocation);
-	k.place = claim_access_place(&m->x->user);
+	k.place = claim_access_place(req->user);
 	check_devices(&k, old, status);
 }
 
-void claim_access_attach(struct mutation *m)
+void claim_access_attach(struct admission_request *req)
 {
-	if (!str_eqz(m->write.subresource, "status") ||
-	    !str_eqz(m->kind->resource, "resourceclaims") || !str_eq(m->kind->group, GROUP) ||
-	    !gates_on(m->write.gates, GATE_DRAResourceClaimGranularStatusAuthorization))
+	if (!str_eqz(req->write->subresource, "status") ||
+	    !str_eqz(req->kind->resource, "resourceclaims") || !str_eq(req->kind->group, GROUP) ||
+	    !gates_on(req->write->gates, GATE_DRAResourceClaimGranularStatusAuthorization))
 		return;
-	m->write.authorize = authorize;
-	m->write.authorize_arg = m;
+	req->write->authorize = authorize;
+	req->write->authorize_arg = req;
 }

@@ -29,11 +29,11 @@
 #include "base/str.h"
 
 struct json;
-struct mutation;
+struct admission_request;
 struct user;
 
 /* Has the rules asked when the write is one of theirs; else does nothing. */
-void claim_access_attach(struct mutation *m);
+void claim_access_attach(struct admission_request *req);
 
 /* The one node that an allocation selects by name; p NULL for any other form, or none. */
 struct str claim_access_node(const struct json *allocation);

@@ -84,8 +84,8 @@ static void decide(struct mutation *m)
 	c->nobody = false;
 	m->again = again;
 	if (may_create(c) == 0 && connect_admit(c) == 0)
-		(void)connect_find(c, m->state);
-	if (m->parked)
+		(void)connect_find(c, m->req.state);
+	if (m->req.parked)
 		return;
 	if (c->err.code)
 		mutation_fail(m, &c->err);
@@ -357,7 +357,7 @@ static void finish(struct exchange *x)
 	bool upgrade = http_stream_wants_upgrade(x->stream);
 
 	x->warnings = m->write.warnings;
-	x->annotations = m->annotations;
+	x->annotations = m->req.annotations;
 	if (m->err.code && c->nobody) {
 		reply_status(x, &m->err, &(struct status_about){ 0 });
 	} else if (m->err.code) {
@@ -389,7 +389,7 @@ static int decode(struct mutation *m, struct error *err)
 {
 	const struct connect *c = m->data;
 
-	return c->options ? json_copy(m->write.arena, c->options, &m->tree, err) : 0;
+	return c->options ? json_copy(m->write.arena, c->options, &m->req.tree, err) : 0;
 }
 
 /* What admission will see; a log is read, and is none of its business. */

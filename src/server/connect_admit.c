@@ -3,6 +3,7 @@
  * change these; then they count as if the client had asked for them.
  */
 #include "base/limits.h"
+#include "server/admission.h"
 #include "server/connect_impl.h"
 #include "server/connect_options.h"
 #include "server/verb_impl.h"
@@ -10,7 +11,7 @@
 static int take_changes(struct connect *c)
 {
 	struct arena *a = &c->x->work;
-	const struct json *options = c->m->tree;
+	const struct json *options = c->m->req.tree;
 	struct field_errors errs;
 	struct str query;
 	int r;
@@ -34,9 +35,9 @@ int connect_admit(struct connect *c)
 
 	if (!c->options)
 		return 0;
-	mutation_prepare(m);
-	r = admission_connect(m, m->tree, &c->err);
+	mutation_prepare(&m->req);
+	r = admission_connect(&m->req, m->req.tree, &c->err);
 	if (r == 0)
-		r = mutation_check_memory(m->write.arena, &c->err);
+		r = admission_check_memory(m->write.arena, &c->err);
 	return r < 0 ? r : take_changes(c);
 }

@@ -26,7 +26,7 @@ struct catalogue;
 struct custom;
 struct exchange;
 struct json;
-struct mutation;
+struct admission_request;
 struct server;
 struct write;
 
@@ -82,7 +82,7 @@ struct catalogue *custom_catalogue(struct custom *c);
 /* --- definitions -------------------------------------------------------------------- */
 
 /* Admission of definitions (admission.h): accepts names, sets conditions. */
-int custom_admit(struct mutation *m, const struct json *old, struct json *object,
+int custom_admit(struct admission_request *req, const struct json *old, struct json *object,
 		 struct error *err);
 
 /*

@@ -5,10 +5,10 @@
  * where the names of all others are known, pending ones included.
  */
 #include "api/write.h"
+#include "server/admission_request.h"
 #include "server/custom_impl.h"
 #include "server/server_impl.h"
 #include "server/state_impl.h"
-#include "server/verb_impl.h"
 
 /* Names of definitions whose writes are under way. */
 struct pending_names {
@@ -148,11 +148,11 @@ bool custom_settle(struct custom *c, struct arena *a, struct json *definition, i
 	return note_stored(a, definition) || changed;
 }
 
-int custom_admit(struct mutation *m, const struct json *old UNUSED, struct json *object,
+int custom_admit(struct admission_request *req, const struct json *old UNUSED, struct json *object,
 		 struct error *err UNUSED)
 {
 	if (object && !json_getz(json_getz(object, "metadata"), "deletionTimestamp"))
-		(void)custom_settle(m->x->server->custom, &m->x->work, object, m->write.now_ns);
+		(void)custom_settle(req->server->custom, req->work, object, req->write->now_ns);
 	return 0;
 }
 

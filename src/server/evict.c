@@ -7,9 +7,9 @@
 
 #include "api/disruption.h"
 #include "api/schema.h"
+#include "server/admission_request.h"
 #include "server/ensure.h"
 #include "server/server_impl.h"
-#include "server/verb_impl.h"
 
 /* What this eviction did so far. */
 struct asked {
@@ -44,8 +44,8 @@ static int find_budget(struct ensure *e, const struct schema_kind *kind, struct 
 /* When somebody else was first with the budget it is asked again. */
 static void on_told(void *arg, const struct error *err, bool outrun)
 {
-	struct mutation *m = arg;
-	struct asked *asked = mutation_memo(m, &memo_key, sizeof(*asked));
+	struct admission_request *req = arg;
+	struct asked *asked = admission_memo(req, &memo_key, sizeof(*asked));
 
 	if (err)
 		asked->err = *err;
@@ -54,7 +54,7 @@ static void on_told(void *arg, const struct error *err, bool outrun)
 		return;
 	}
 	asked->counted = !err && !outrun;
-	mutation_resume(m);
+	admission_resume(req);
 }
 
 /* What is not committed has no version yet. */
@@ -63,8 +63,8 @@ static bool is_pending(const struct json *object)
 	return str_eqz(json_text_at(json_getz(object, "metadata"), "resourceVersion"), "0");
 }
 
-static int ask(struct mutation *m, struct ensure *e, const struct json *pod, struct asked *asked,
-	       struct error *err)
+static int ask(struct admission_request *req, struct ensure *e, const struct json *pod,
+	       struct asked *asked, struct error *err)
 {
 	const struct schema_kind *kind = schema_find_resource(STR("policy"), STR("v1"),
 							      STR("poddisruptionbudgets"));
@@ -73,27 +73,28 @@ static int ask(struct mutation *m, struct ensure *e, const struct json *pod, str
 	struct disruption_refusal refusal;
 	int r;
 
-	r = find_budget(e, kind, m->ns, pod, &budget, err);
+	r = find_budget(e, kind, req->ns, pod, &budget, err);
 	if (r < 0 || !budget)
 		return r;
 	asked->waits = is_pending(budget);
 	if (asked->waits)
 		return 0;
-	r = disruption_check(ensure_arena(e), budget, pod, m->write.now_ns, &patch, &refusal, err);
+	r = disruption_check(ensure_arena(e), budget, pod, req->write->now_ns, &patch, &refusal,
+			     err);
 	if (r < 0) {
-		m->cause_reason = "DisruptionBudget";
-		m->cause_message = arena_strdup(&m->x->work, str_from(refusal.cause));
-		m->retry_after_s = refusal.retry_after_s;
+		req->about.cause_reason = "DisruptionBudget";
+		req->about.cause_message = arena_strdup(req->work, str_from(refusal.cause));
+		req->about.retry_after_s = refusal.retry_after_s;
 		return r;
 	}
-	if (patch && !m->dry_run)
+	if (patch && !req->dry_run)
 		ensure_patch_status(e, kind, budget, patch, ENSURE_MANAGER);
 	return 0;
 }
 
-int evict_ask_budget(struct mutation *m, const struct json *pod, struct error *err)
+int evict_ask_budget(struct admission_request *req, const struct json *pod, struct error *err)
 {
-	struct asked *asked = mutation_memo(m, &memo_key, sizeof(*asked));
+	struct asked *asked = admission_memo(req, &memo_key, sizeof(*asked));
 	struct ensure *e;
 	int r = 0;
 
@@ -102,14 +103,14 @@ int evict_ask_budget(struct mutation *m, const struct json *pod, struct error *e
 	if (!asked->err.code) {
 		asked->asking = true;
 		asked->ended = asked->waits = false;
-		e = ensure_new(m->x->server, on_told, m);
-		r = ask(m, e, pod, asked, err);
+		e = ensure_new(req->server, on_told, req);
+		r = ask(req, e, pod, asked, err);
 		ensure_end(e);
 		asked->asking = false;
 		if (!asked->ended)
-			return mutation_park(m, err);
+			return admission_park(req, err);
 		if (asked->waits)
-			return mutation_park_for_commit(m, err);
+			return admission_park_for_commit(req, err);
 	}
 	if (r == 0 && asked->err.code) {
 		*err = asked->err;

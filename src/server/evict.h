@@ -9,13 +9,13 @@
 #include "base/error.h"
 
 struct json;
-struct mutation;
+struct admission_request;
 
 /*
  * Whether the pod, as it is stored, may be evicted. Where its budget must be told first, that is
- * written and the mutation is parked; it is then decided anew, and this says 0.
+ * written and the write is parked; it is then decided anew, and this says 0.
  * -ERR_TOO_MANY_REQUESTS when the budget is used up.
  */
-int evict_ask_budget(struct mutation *m, const struct json *pod, struct error *err);
+int evict_ask_budget(struct admission_request *req, const struct json *pod, struct error *err);
 
 #endif

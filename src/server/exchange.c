@@ -62,7 +62,7 @@ static void keep_for_the_end(struct exchange *x)
 	for (struct audit_annotation *a = x->annotations; a; a = a->next)
 		audit_annotate(&kept, x->arena, a->key, a->value);
 	x->annotations = kept;
-	x->about_name = x->about_name.n <= KEPT_NAME_MAX ? arena_str(x->arena, x->about_name)
+	x->about.name = x->about.name.n <= KEPT_NAME_MAX ? arena_str(x->arena, x->about.name)
 							 : STR_NULL;
 	x->message = STR_NULL;
 	x->warnings = NULL;
@@ -114,7 +114,7 @@ static void refuse_turn(struct flow_ticket *t)
 	};
 	struct exchange *x = exchange_of_ticket(t);
 
-	x->retry_after_s = 1;
+	x->about.retry_after_s = 1;
 	x->more = nosniff;
 	x->nmore = 1;
 	reply_text(x, error_http_status(ERR_TOO_MANY_REQUESTS), STR("text/plain; charset=utf-8"),
@@ -291,6 +291,6 @@ void exchange_refuse_memory(struct exchange *x)
 
 	(void)error_set(&err, ERR_TOO_MANY_REQUESTS,
 			"too much memory is held for requests and unread answers of this client");
-	x->retry_after_s = 1;
+	x->about.retry_after_s = 1;
 	reply_error(x, &err, NULL);
 }

@@ -16,6 +16,7 @@
 
 #include "base/json.h"
 #include "net/http.h"
+#include "server/about.h"
 #include "server/flow.h"
 #include "server/memory.h"
 #include "server/negotiate.h"
@@ -57,14 +58,10 @@ struct exchange {
 	int status; /* that was answered */
 	struct text_list *warnings;
 	struct audit_annotation *annotations; /* of its line in the audit log */
-	const struct schema_kind *about_kind; /* what a failure's Status names; usually `kind` */
-	struct str about_name;
-	/* Of a failure: one more cause; or NULL. */
-	const char *cause_reason, *cause_message, *cause_field;
+	struct about about; /* what is answered; usually zero: what the request is about */
 	struct str message; /* of a failure, where the error has no room for it; or empty */
 	const struct managed_conflict *conflicts; /* of a refused apply */
 	size_t nconflicts, untold_conflicts;
-	int retry_after_s; /* of a failure; 0: none */
 	const char *etag; /* of a document; or NULL */
 	const char *cache_control; /* of a document; NULL: not to be kept */
 	struct str location; /* of a redirection */

@@ -6,11 +6,12 @@
 
 #include "base/print.h"
 #include "base/vec.h"
+#include "server/admission_request.h"
+#include "server/admit_authz.h"
 #include "server/authz_impl.h"
 #include "server/node_restriction.h"
 #include "server/pod_refs.h"
 #include "server/server_impl.h"
-#include "server/verb_impl.h"
 
 static int forbid(struct error *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
@@ -406,9 +407,9 @@ static const struct {
 	{ "certificates.k8s.io", "podcertificaterequests", node_check_pod_certificate },
 };
 
-static enum node_operation operation_of(const struct mutation *m, const struct json *old)
+static enum node_operation operation_of(const struct admission_request *req, const struct json *old)
 {
-	switch (m->x->request.verb) {
+	switch (req->request->verb) {
 	case REQUEST_DELETE:
 	case REQUEST_DELETE_COLLECTION:
 		return NODE_DELETE;
@@ -417,33 +418,33 @@ static enum node_operation operation_of(const struct mutation *m, const struct j
 	}
 }
 
-bool authz_admit_node_concerns(const struct mutation *m)
+bool admit_node_concerns(const struct admission_request *req)
 {
-	return user_node(&m->x->user).p != NULL;
+	return user_node(req->user).p != NULL;
 }
 
-int authz_admit_node(struct mutation *m, const struct json *old, struct json *object,
-		     struct error *err)
+int admit_node(struct admission_request *req, const struct json *old, struct json *object,
+	       struct error *err)
 {
-	struct node_write c = { .authz = m->x->server->authz,
-				.arena = &m->x->work,
-				.user = &m->x->user,
-				.node = user_node(&m->x->user),
-				.ns = m->ns,
-				.name = m->name,
-				.sub = m->write.subresource,
+	struct node_write c = { .authz = req->server->authz,
+				.arena = req->work,
+				.user = req->user,
+				.node = user_node(req->user),
+				.ns = req->ns,
+				.name = req->name,
+				.sub = req->write->subresource,
 				.old = old,
 				.object = object,
-				.op = operation_of(m, old) };
+				.op = operation_of(req, old) };
 
 	if (!c.node.p)
 		return 0;
 	if (!c.node.n)
 		return forbid(err, "could not determine node from user \"%.*s\"",
-			      STR_ARG(m->x->user.name));
+			      STR_ARG(req->user->name));
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (str_eqz(m->kind->resource, rows[i].resource) &&
-		    str_eqz(m->kind->group, rows[i].group))
+		if (str_eqz(req->kind->resource, rows[i].resource) &&
+		    str_eqz(req->kind->group, rows[i].group))
 			return rows[i].check(&c, err);
 	return 0;
 }

@@ -7,13 +7,14 @@
 
 #include "base/limits.h"
 #include "base/print.h"
+#include "server/admission_request.h"
+#include "server/admit_authz.h"
 #include "server/authz_impl.h"
 #include "server/server_impl.h"
-#include "server/verb_impl.h"
 
-static struct authz *authz_of(const struct mutation *m)
+static struct authz *authz_of(const struct admission_request *req)
 {
-	return m->x->server->authz;
+	return req->server->authz;
 }
 
 /* --- what an update changes ----------------------------------------------------------- */
@@ -94,17 +95,17 @@ static void print_user(struct buf *out, const struct user *u)
 }
 
 /* Whether the user holds all of `wanted` in the mutation's namespace. */
-static int require_held(struct mutation *m, struct rbac_rules wanted, struct error *err)
+static int require_held(struct admission_request *req, struct rbac_rules wanted, struct error *err)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(OBJECT_MAX);
 	CLEANUP(buf_release) struct buf faults = BUF_INIT(OBJECT_MAX);
-	struct arena *a = &m->x->work;
-	struct rbac_rules held = rbac_rules_of(authz_of(m)->rbac, &m->x->user, m->ns, a, &faults);
+	struct arena *a = req->work;
+	struct rbac_rules held = rbac_rules_of(authz_of(req)->rbac, req->user, req->ns, a, &faults);
 	struct rbac_rules missing = rbac_missing(a, held, wanted);
 
 	if (missing.n == 0)
 		return 0;
-	print_user(&text, &m->x->user);
+	print_user(&text, req->user);
 	(void)buf_addz(&text, " is attempting to grant RBAC permissions not currently held:");
 	print_missing(a, &text, missing);
 	if (faults.n)
@@ -112,17 +113,18 @@ static int require_held(struct mutation *m, struct rbac_rules wanted, struct err
 	return error_set(err, ERR_FORBIDDEN, "%.*s", STR_ARG(buf_str(&text)));
 }
 
-static bool may(struct mutation *m, const char *verb, struct str resource, struct str name)
+static bool may(struct admission_request *req, const char *verb, struct str resource,
+		struct str name)
 {
-	struct authz_query q = { .user = &m->x->user,
+	struct authz_query q = { .user = req->user,
 				 .verb = str_from(verb),
 				 .group = RBAC_GROUP,
 				 .version = STR("*"),
 				 .resource = resource,
-				 .ns = m->ns,
+				 .ns = req->ns,
 				 .name = name };
 
-	return authz_decide(authz_of(m), &q, &m->x->work, NULL) == AUTHZ_ALLOW;
+	return authz_decide(authz_of(req), &q, req->work, NULL) == AUTHZ_ALLOW;
 }
 
 /* --- roles and bindings ------------------------------------------------------------- */
@@ -134,58 +136,59 @@ static bool gathers(const struct json *role)
 }
 
 /* An aggregated role can gather anything: it takes everything. */
-static int require_everything(struct mutation *m, struct error *err)
+static int require_everything(struct admission_request *req, struct error *err)
 {
 	static const struct str all = { "*", 1 };
 	static const struct rbac_texts any = { &all, 1 };
 	const struct rbac_rule rules[] = { { .verbs = any, .groups = any, .resources = any },
 					   { .verbs = any, .urls = any } };
 
-	if (require_held(m, (struct rbac_rules){ rules, ARRAY_SIZE(rules) }, err) == 0)
+	if (require_held(req, (struct rbac_rules){ rules, ARRAY_SIZE(rules) }, err) == 0)
 		return 0;
 	return error_set(err, ERR_FORBIDDEN,
 			 "must have cluster-admin privileges to use the aggregationRule");
 }
 
-static int admit_role(struct mutation *m, const struct json *old, const struct json *role,
-		      struct error *err)
+static int admit_role(struct admission_request *req, const struct json *old,
+		      const struct json *role, struct error *err)
 {
-	struct rbac_rules wanted = rbac_rules_parse(&m->x->work, json_getz(role, "rules"));
+	struct rbac_rules wanted = rbac_rules_parse(req->work, json_getz(role, "rules"));
 	int r;
 
-	if (may(m, "escalate", m->kind->resource, m->x->request.name))
+	if (may(req, "escalate", req->kind->resource, req->request->name))
 		return 0;
-	r = require_held(m, wanted, err);
+	r = require_held(req, wanted, err);
 	if (r == 0 && (gathers(role) || (old && gathers(old))))
-		r = require_everything(m, err);
+		r = require_everything(req, err);
 	return r;
 }
 
-static int admit_binding(struct mutation *m, const struct json *binding, struct error *err)
+static int admit_binding(struct admission_request *req, const struct json *binding,
+			 struct error *err)
 {
 	const struct json *ref = json_getz(binding, "roleRef");
 	struct str name = json_text_at(ref, "name");
 	bool local = str_eqz(json_text_at(ref, "kind"), "Role");
 	const struct rbac_rules *rules;
 
-	if (may(m, "bind", local ? STR("roles") : STR("clusterroles"), name))
+	if (may(req, "bind", local ? STR("roles") : STR("clusterroles"), name))
 		return 0;
-	rules = rbac_role(authz_of(m)->rbac, local ? m->ns : STR_NULL, name);
+	rules = rbac_role(authz_of(req)->rbac, local ? req->ns : STR_NULL, name);
 	if (rules)
-		return require_held(m, *rules, err);
+		return require_held(req, *rules, err);
 	/* Upstream names the binding's resource with the role's name. */
 	return error_set(err, ERR_NOT_FOUND, "%.*s.%.*s \"%.*s\" not found",
-			 STR_ARG(m->kind->resource), STR_ARG(RBAC_GROUP), STR_ARG(name));
+			 STR_ARG(req->kind->resource), STR_ARG(RBAC_GROUP), STR_ARG(name));
 }
 
-int authz_admit_rbac(struct mutation *m, const struct json *old, struct json *object,
-		     struct error *err)
+int admit_rbac(struct admission_request *req, const struct json *old, struct json *object,
+	       struct error *err)
 {
-	if (!object || m->x->request.verb == REQUEST_DELETE ||
-	    m->x->request.verb == REQUEST_DELETE_COLLECTION ||
-	    user_in_group(&m->x->user, USER_MASTERS) || authz_only_gc_fields(old, object))
+	if (!object || req->request->verb == REQUEST_DELETE ||
+	    req->request->verb == REQUEST_DELETE_COLLECTION ||
+	    user_in_group(req->user, USER_MASTERS) || authz_only_gc_fields(old, object))
 		return 0;
 	if (json_getz(object, "roleRef"))
-		return admit_binding(m, object, err);
-	return admit_role(m, old, object, err);
+		return admit_binding(req, object, err);
+	return admit_role(req, old, object, err);
 }

@@ -32,7 +32,7 @@ static void refuse(struct exchange *x)
 		(void)error_set(&err, ERR_UNAVAILABLE,
 				"the server is starting and has not loaded all objects yet; try "
 				"again");
-	x->retry_after_s = 1;
+	x->about.retry_after_s = 1;
 	reply_error(x, &err, NULL);
 }
 

@@ -139,9 +139,10 @@ bool reply_head(struct exchange *x, int status, struct str content_type, struct 
 		fields[n++] = HTTP_FIELD("content-encoding", encoding);
 		fields[n++] = HTTP_FIELD("vary", STR("Accept-Encoding"));
 	}
-	if (x->retry_after_s)
-		fields[n++] = HTTP_FIELD("retry-after",
-					 str_from(arena_printf(x->arena, "%d", x->retry_after_s)));
+	if (x->about.retry_after_s)
+		fields[n++] = HTTP_FIELD(
+			"retry-after",
+			str_from(arena_printf(x->arena, "%d", x->about.retry_after_s)));
 	if (x->etag) {
 		fields[n++] = HTTP_FIELD("etag", str_from(x->etag));
 		fields[n++] = HTTP_FIELD("vary", STR("Accept"));
@@ -261,7 +262,7 @@ void reply_status(struct exchange *x, const struct error *err, const struct stat
 	CLEANUP(buf_release) struct buf out = BUF_INIT(4 * MIB);
 	int status = error_http_status((int)err->code);
 
-	x->retry_after_s = about->retry_after_s;
+	x->about.retry_after_s = about->retry_after_s;
 	/* What is refused early was not negotiated yet. */
 	if (!x->accept.as_version.p)
 		(void)exchange_negotiate(x, ACCEPT_OF_RESOURCES | ACCEPT_OBJECT_AS_PROTOBUF, NULL);
@@ -285,18 +286,18 @@ void reply_refusal(struct exchange *x, const struct json *status)
 
 void reply_error(struct exchange *x, const struct error *err, const struct field_errors *causes)
 {
-	const struct schema_kind *kind = x->about_kind ? x->about_kind : x->kind;
+	const struct schema_kind *kind = x->about.kind ? x->about.kind : x->kind;
 	struct status_about about = {
-		.name = x->about_name.p ? x->about_name : x->request.name,
+		.name = x->about.name.p ? x->about.name : x->request.name,
 		.message = x->message,
 		.causes = causes,
-		.cause_reason = x->cause_reason,
-		.cause_message = x->cause_message,
-		.cause_field = x->cause_field,
+		.cause_reason = x->about.cause_reason,
+		.cause_message = x->about.cause_message,
+		.cause_field = x->about.cause_field,
 		.conflicts = x->conflicts,
 		.nconflicts = x->nconflicts,
 		.untold_conflicts = x->untold_conflicts,
-		.retry_after_s = x->retry_after_s,
+		.retry_after_s = x->about.retry_after_s,
 	};
 
 	if (kind) {

@@ -79,7 +79,7 @@ static void set_cookie(struct exchange *x, const char *value)
 
 static void fail(struct exchange *x, const struct error *err)
 {
-	reply_status(x, err, &(struct status_about){ .retry_after_s = x->retry_after_s });
+	reply_status(x, err, &(struct status_about){ .retry_after_s = x->about.retry_after_s });
 }
 
 static void refuse(struct exchange *x, enum error_code code, const char *why)
@@ -329,7 +329,7 @@ static void finish_login(struct exchange *x)
 	struct call *c = x->data;
 
 	if (c->err.code) {
-		x->retry_after_s = c->err.code == ERR_TOO_MANY_REQUESTS ? 1 : 0;
+		x->about.retry_after_s = c->err.code == ERR_TOO_MANY_REQUESTS ? 1 : 0;
 		fail(x, &c->err);
 		return;
 	}

@@ -4,6 +4,7 @@
  * upstream does.
  */
 #include "api/disruption.h"
+#include "server/admission.h"
 #include "server/evict.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
@@ -17,7 +18,7 @@ enum { NAMES_MAX = 8 };
 
 static int decode(struct mutation *m, struct error *err)
 {
-	return write_decode(&m->write, m->x->body, m->format, &m->tree, err);
+	return write_decode(&m->write, m->x->body, m->format, &m->req.tree, err);
 }
 
 static struct str name_of(const struct json *object)
@@ -28,16 +29,16 @@ static struct str name_of(const struct json *object)
 static void refuse_taken(struct mutation *m)
 {
 	struct error err = { .code = ERR_ALREADY_EXISTS };
-	struct str group = m->kind->group;
+	struct str group = m->req.kind->group;
 
-	m->about_name = m->name;
+	m->req.about.name = m->req.name;
 	if (m->write.generated_from.n) {
-		m->retry_after_s = 1;
+		m->req.about.retry_after_s = 1;
 		(void)error_set(&err, ERR_ALREADY_EXISTS,
 				"%.*s%s%.*s \"%.*s\" already exists, the server was not able to "
 				"generate a unique name for the object",
-				STR_ARG(m->kind->resource), group.n ? "." : "", STR_ARG(group),
-				STR_ARG(m->name));
+				STR_ARG(m->req.kind->resource), group.n ? "." : "", STR_ARG(group),
+				STR_ARG(m->req.name));
 	}
 	mutation_fail(m, &err);
 }
@@ -47,17 +48,17 @@ static void place_again(struct mutation *m);
 /* The object is made: finds it a place. Also when that was taken meanwhile. */
 static void place(struct mutation *m)
 {
-	m->name = name_of(m->tree);
+	m->req.name = name_of(m->req.tree);
 	for (int i = 1; mutation_base(m); i++) {
 		if (!m->write.generated_from.n || i == NAMES_MAX) {
 			if (!mutation_wait(m, place_again))
 				refuse_taken(m);
 			return;
 		}
-		write_rename(&m->write, m->tree);
-		m->name = name_of(m->tree);
+		write_rename(&m->write, m->req.tree);
+		m->req.name = name_of(m->req.tree);
 	}
-	mutation_commit(m, NULL, m->tree, place_again);
+	mutation_commit(m, NULL, m->req.tree, place_again);
 }
 
 /* While it waited its namespace, or its kind, may have gone. */
@@ -65,14 +66,14 @@ static void place_again(struct mutation *m)
 {
 	struct error err = { 0 };
 
-	if (mutation_is_cancelled(m)) {
-		mutation_fail(m, m->cancelled);
+	if (m->req.cancelled) {
+		mutation_fail(m, m->req.cancelled);
 		return;
 	}
 	m->again = place_again;
 	if (mutation_check_home(m, &err) == 0)
 		place(m);
-	else if (!m->parked)
+	else if (!m->req.parked)
 		mutation_fail(m, &err);
 }
 
@@ -83,17 +84,17 @@ static void make(struct mutation *m)
 	struct error err = { 0 };
 	int r;
 
-	m->about_name = name_of(m->tree);
+	m->req.about.name = name_of(m->req.tree);
 	m->again = again;
 	r = mutation_check_home(m, &err);
 	if (r == 0) {
-		mutation_prepare(m);
-		r = write_create(&m->write, m->tree, &m->tree, &err);
+		mutation_prepare(&m->req);
+		r = write_create(&m->write, m->req.tree, &m->req.tree, &err);
 	}
 	server_metrics_compiled(m->x->server->counts, m->write.compile_steps);
 	if (r == 0)
-		r = mutation_check_memory(m->write.arena, &err);
-	if (m->parked)
+		r = admission_check_memory(m->write.arena, &err);
+	if (m->req.parked)
 		return;
 	if (r == 0)
 		place(m);
@@ -124,9 +125,9 @@ static void answer_success(struct mutation *m)
 /* Upstream: objects in a body may not claim another namespace than the path's. */
 static int check_body_namespace(const struct mutation *m, struct error *err)
 {
-	struct str ns = json_text_at(json_getz(m->tree, "metadata"), "namespace");
+	struct str ns = json_text_at(json_getz(m->req.tree, "metadata"), "namespace");
 
-	if (!ns.n || str_eq(ns, m->ns))
+	if (!ns.n || str_eq(ns, m->req.ns))
 		return 0;
 	return error_set(err, ERR_BAD_REQUEST,
 			 "the namespace of the provided object does not match the namespace sent "
@@ -141,9 +142,9 @@ static int decode_binding(struct mutation *m, struct error *err)
 	if (r == 0)
 		r = check_body_namespace(m, err);
 	/* POST .../bindings has the name in the body alone. */
-	if (r == 0 && !m->name.n) {
-		m->name = m->write.name = name_of(m->tree);
-		if (!m->name.n)
+	if (r == 0 && !m->req.name.n) {
+		m->req.name = m->write.name = name_of(m->req.tree);
+		if (!m->req.name.n)
 			r = error_set(err, ERR_BAD_REQUEST, "name must be provided");
 	}
 	return r;
@@ -154,8 +155,8 @@ static int decide_binding(struct mutation *m, const struct json *old, struct jso
 {
 	int r;
 
-	r = admission_mutate_foreign(m, m->tree, err);
-	return r < 0 ? r : write_bind(&m->write, old, m->tree, ret_object, err);
+	r = admission_mutate_foreign(&m->req, m->req.tree, err);
+	return r < 0 ? r : write_bind(&m->write, old, m->req.tree, ret_object, err);
 }
 
 static const struct mutation_ops binding_ops = {
@@ -179,13 +180,13 @@ static int decide_eviction(struct mutation *m, const struct json *old, struct js
 {
 	int r;
 
-	r = admission_mutate_foreign(m, m->tree, err);
+	r = admission_mutate_foreign(&m->req, m->req.tree, err);
 	if (r == 0)
-		r = write_evict(&m->write, old, m->tree, &m->options, err);
+		r = write_evict(&m->write, old, m->req.tree, &m->options, err);
 	if (r < 0)
 		return r;
-	m->dry_run = m->dry_run || m->options.dry_run;
-	r = evict_ask_budget(m, old, err);
+	m->req.dry_run = m->req.dry_run || m->options.dry_run;
+	r = evict_ask_budget(&m->req, old, err);
 	if (r < 0)
 		return r;
 	r = write_delete(&m->write, old, &m->options, ret_object, err);
@@ -217,8 +218,9 @@ static void aim_at_pod(struct mutation *m)
 {
 	if (m->x->sub)
 		return;
-	m->kind = m->write.kind = schema_find_resource(STR(""), STR("v1"), STR("pods"));
+	m->req.kind = m->write.kind = schema_find_resource(STR(""), STR("v1"), STR("pods"));
 	m->write.subresource = STR("binding");
+	m->req.foreign = true;
 }
 
 void verb_create(struct exchange *x)

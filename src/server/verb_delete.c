@@ -65,16 +65,16 @@ bool mutation_delete_options(struct mutation *m)
 	int r;
 
 	if (x->body.n)
-		r = options_of_body(m, &m->tree, &err);
+		r = options_of_body(m, &m->req.tree, &err);
 	else
-		r = options_of_query(&x->request, &x->work, &m->tree, &err);
+		r = options_of_query(&x->request, &x->work, &m->req.tree, &err);
 	if (r == 0)
-		r = write_delete_options(&m->write, m->tree, &m->options, &err);
+		r = write_delete_options(&m->write, m->req.tree, &m->options, &err);
 	if (r < 0) {
 		reply_bad_options(x, "DeleteOptions", &err, &m->write.errs);
 		return false;
 	}
-	m->dry_run = m->dry_run || m->options.dry_run;
+	m->req.dry_run = m->req.dry_run || m->options.dry_run;
 	return true;
 }
 
@@ -105,7 +105,7 @@ static const char *immortal(const struct schema_kind *k, struct str name)
 static int decide(struct mutation *m, const struct json *old, struct json **ret_object,
 		  struct error *err)
 {
-	const char *why = immortal(m->kind, m->name);
+	const char *why = immortal(m->req.kind, m->req.name);
 
 	if (why)
 		return error_set(err, ERR_FORBIDDEN, "%s", why);
@@ -115,17 +115,17 @@ static int decide(struct mutation *m, const struct json *old, struct json **ret_
 
 static void answer(struct mutation *m)
 {
-	bool orphan = true, whole = m->kind->flags & SCHEMA_RETURN_DELETED;
+	bool orphan = true, whole = m->req.kind->flags & SCHEMA_RETURN_DELETED;
 
 	/* 202 is for those who asked for it in the oldest way; others would not expect it. */
-	(void)json_bool(json_getz(m->tree, "orphanDependents"), &orphan);
+	(void)json_bool(json_getz(m->req.tree, "orphanDependents"), &orphan);
 	if (!m->gone && !orphan)
 		m->status = 202;
 	if (m->gone) {
 		if (whole)
 			reply_object(m->x, m->status, m->object);
 		else
-			reply_deleted(m->x, m->name, m->object->uid);
+			reply_deleted(m->x, m->req.name, m->object->uid);
 	} else if (m->shown) {
 		mutation_reply_shown(m);
 	} else {

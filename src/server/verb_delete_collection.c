@@ -24,7 +24,7 @@ struct removal {
 	struct arena arena; /* cleared for each item */
 	struct write write;
 	struct state_write pending;
-	struct mutation one; /* of the item, for admission */
+	struct admission_request req; /* of the item */
 	struct object *item; /* of the list */
 	int tries;
 };
@@ -58,8 +58,8 @@ static void removal_end(struct removal *d, const struct error *err)
 
 	if (err && err->code != ERR_NOT_FOUND && !c->m->err.code) {
 		c->m->err = *err;
-		c->m->about_name = object_name(d->item);
-		c->m->refusal = d->one.refusal;
+		c->m->req.about.name = object_name(d->item);
+		c->m->req.about.status = d->req.about.status;
 	}
 	c->open--;
 	c->idle[c->nidle++] = d;
@@ -82,9 +82,8 @@ static void on_written(struct state_write *w, struct object *object UNUSED, cons
 static int removal_admit(struct removal *d, const struct json *old, struct json *object,
 			 struct error *err)
 {
-	d->one.write = d->write;
-	mutation_prepare(&d->one);
-	return admission_check_tree(&d->one, old, object, err);
+	mutation_prepare(&d->req);
+	return admission_check_tree(&d->req, old, object, err);
 }
 
 static int removal_write(struct removal *d, struct resource *r, struct object *base,
@@ -101,7 +100,7 @@ static int removal_write(struct removal *d, struct resource *r, struct object *b
 		ret = write_delete(&d->write, custom_delete_base(&d->write, old), &m->options,
 				   &object, err);
 	if (ret == 0)
-		ret = mutation_check_memory(&d->arena, err);
+		ret = admission_check_memory(&d->arena, err);
 	if (ret == 0)
 		ret = removal_admit(d, old, object, err);
 	if (ret < 0)
@@ -117,23 +116,25 @@ static int removal_write(struct removal *d, struct resource *r, struct object *b
 static void removal_try(struct removal *d)
 {
 	struct mutation *m = d->collection->m;
-	struct resource *r = state_resource(m->state, m->kind);
+	struct resource *r = state_resource(m->req.state, m->req.kind);
 	struct object *base = resource_tip(r, object_ns(d->item), object_name(d->item));
 	struct error err = { 0 };
 
-	d->one.base_pending = base && !base->revision;
+	d->req.base_pending = base && !base->revision;
 	if (!base)
 		removal_end(d, NULL);
-	else if (removal_write(d, r, base, &err) < 0 && !d->one.parked)
+	else if (removal_write(d, r, base, &err) < 0 && !d->req.parked)
 		removal_end(d, &err);
 }
 
-static void removal_again(struct mutation *one)
+static void removal_resume(struct admission_request *req)
 {
-	if (mutation_is_cancelled(one))
-		removal_end(one->data, one->cancelled);
+	struct removal *d = CONTAINER_OF(req, struct removal, req);
+
+	if (req->cancelled)
+		removal_end(d, req->cancelled);
 	else
-		removal_try(one->data);
+		removal_try(d);
 }
 
 static void removal_begin(struct removal *d, struct object *item)
@@ -141,11 +142,11 @@ static void removal_begin(struct removal *d, struct object *item)
 	d->item = item;
 	d->tries = 0;
 	d->write.prng = d->collection->m->write.prng;
-	d->one = *d->collection->m;
-	d->one.ns = object_ns(item);
-	d->one.name = object_name(item);
-	d->one.again = removal_again;
-	d->one.data = d;
+	d->req = d->collection->m->req;
+	d->req.write = &d->write;
+	d->req.ns = object_ns(item);
+	d->req.name = object_name(item);
+	d->req.resume = removal_resume;
 	removal_try(d);
 }
 
@@ -153,7 +154,7 @@ static void removal_begin(struct removal *d, struct object *item)
 
 static bool has_more(const struct collection *c)
 {
-	return c->next < c->list.n && !c->m->err.code && !c->m->dry_run;
+	return c->next < c->list.n && !c->m->err.code && !c->m->req.dry_run;
 }
 
 static void fill(struct collection *c)
@@ -200,7 +201,7 @@ static void on_synced(struct state *st, struct job *j, const struct error *err)
 	if (err)
 		mutation_fail(m, err);
 	else
-		resource_list(state_resource(st, m->kind), &query, &m->x->work, on_listed, c);
+		resource_list(state_resource(st, m->req.kind), &query, &m->x->work, on_listed, c);
 }
 
 static void on_state(struct state *st, struct job *j)

@@ -5,7 +5,7 @@
 #define SERVER_VERB_IMPL_H
 
 #include "api/write.h"
-#include "server/admission.h"
+#include "server/admission_request.h"
 #include "server/exchange.h"
 
 struct mutation;
@@ -38,7 +38,7 @@ int verb_field_validation(const struct request *r);
 /* What differs between writes. */
 struct mutation_ops {
 	/*
-	 * Makes m->tree of the body, anew for each try. First on the stream's loop,
+	 * Makes m->req.tree of the body, anew for each try. First on the stream's loop,
 	 * later on the state's. May be NULL.
 	 */
 	int (*decode)(struct mutation *m, struct error *err);
@@ -61,54 +61,26 @@ struct mutation_ops {
 struct mutation {
 	struct exchange *x;
 	const struct mutation_ops *ops;
+	struct admission_request req; /* what is written, and what admission makes of it */
 	struct write write;
-	const struct schema_kind *kind; /* of what is written; of the request's version */
-	struct str ns, name;
 	enum decode_format format;
 	enum patch_type patch_type;
-	struct json *tree; /* the body */
 	struct delete_options options;
-	bool dry_run;
 	int status; /* of a success */
 	void *data; /* of the verb */
-
-	/* At the state: where it is. */
-	struct job *job;
-	struct state *state;
-	bool base_pending; /* what it is decided on is under way itself */
-	enum admission_op op; /* for admission */
-	bool reinvoke; /* a webhook changed the object: all that mutate are asked once more ... */
-	bool reinvoking; /* ... and this is that time */
-	bool allocates; /* of a claim: its devices differ from the stored ones (admit_devices.h) */
-	const struct str *guards; /* that admission wants the write to take: see state.h */
-	size_t nguards;
-	int64_t send_by; /* that admission wants the store to send it by: see store.h; 0: none */
+	struct job *job; /* at the state */
+	void (*again)(struct mutation *m); /* decides anew, when it waited or somebody was first */
 
 	/* Private to verb_write.c. */
 	struct arena retry; /* of all tries but the first: each begins with it empty */
 	bool retries;
 	struct state_write pending;
-	void (*again)(struct mutation *m);
-	int tries, waits;
+	int tries;
 	bool on_committed; /* decides on the committed object, not on the tip */
-	struct state_wait settling; /* waits for a write of some key to end */
-	struct mutation_memo *memos;
 	struct selector_trial *trial; /* of the body's expressions; or NULL */
-	struct job sync; /* waits for any commit; the exchange's may be several mutations' */
-	struct error *cancelled; /* why it shall not be decided again; NULL: it shall */
-	struct mutation_hook *hooks;
-	bool parked;
-	bool synced; /* it was decided on everything that was acknowledged before it came */
+
 	/* Set when it is over; read by `answer`. */
-	bool in_doubt; /* of a failure: the object may have been written */
 	struct error err;
-	const struct schema_kind *about_kind; /* of a failure; NULL: the request's */
-	struct str about_name;
-	const char *cause_reason, *cause_message, *cause_field;
-	int retry_after_s;
-	/* Of a refusal: the Status that is answered, as it is; NULL: it is made of err. */
-	const struct json *refusal;
-	struct audit_annotation *annotations; /* for the audit log */
 	struct object *object; /* what is stored now, or was last */
 	struct json *shown; /* of a dry run: what would be stored; NULL: see object */
 	bool gone; /* it was deleted */
@@ -138,8 +110,8 @@ int mutation_blame(struct mutation *m, const struct schema_kind *kind, struct st
 
 /* --- for writes that keep their own course (create, deletecollection) ------------- */
 
-/* What the rules need of the state: the labels of the namespace. */
-void mutation_prepare(struct mutation *m);
+/* Finds what the rules need of the state: the labels of the namespace. */
+void mutation_prepare(struct admission_request *req);
 
 /*
  * Writes, or shows what would be written: then answers. `base` is from
@@ -171,49 +143,6 @@ struct object *mutation_base(const struct mutation *m);
  * called, or will be, to decide on such a state.
  */
 bool mutation_wait(struct mutation *m, void (*again)(struct mutation *m));
-
-/* Whether all that other servers had done when it came is here; if not, a refusal waits for it. */
-bool mutation_is_current(const struct mutation *m);
-
-/* --- for admission that must wait ---------------------------------------------------- */
-
-/*
- * An admission function that cannot answer yet returns what this returns; nothing is refused.
- * Later, in another turn of the state's loop, mutation_resume() has all decided anew, and the
- * function is asked again: with the same trees unless what is stored was changed meanwhile (a
- * creation keeps its uid and name). What it learnt it keeps in a memo. The client may be gone by
- * then.
- */
-int mutation_park(struct mutation *m, struct error *err);
-void mutation_resume(struct mutation *m);
-
-/*
- * The first thing that any other `again` does. True when there is no use in deciding anew: the
- * request's time is over, or the state stops. The reason is in m->cancelled.
- */
-bool mutation_is_cancelled(const struct mutation *m);
-
-/* A result that was made without all the memory it needs is none: -ERR_TOO_LARGE. */
-int mutation_check_memory(const struct arena *a, struct error *err);
-
-/* Parks until the write of the object that is under way (m->base_pending) has ended. */
-int mutation_park_for_base(struct mutation *m, struct error *err);
-
-/* Parks until something is committed. */
-int mutation_park_for_commit(struct mutation *m, struct error *err);
-
-/*
- * Memory of a write that outlives its tries: `size` bytes, zeroed when they are first asked for
- * under this key (an address that is the caller's own).
- */
-void *mutation_memo(struct mutation *m, const void *key, size_t size);
-
-/*
- * Tells, at the state, when the write is over: `done` or not. Once for each call; after what was
- * written was observed, and before the client is answered.
- */
-void mutation_on_over(struct mutation *m, void (*fn)(struct mutation *m, void *arg, bool done),
-		      void *arg);
 
 /*
  * Compiles the expressions of the body, in parts between which others are served, and then calls

@@ -77,8 +77,8 @@ static void finish(struct exchange *x)
 
 	x->warnings = c->write.warnings;
 	if (r->about_kind) {
-		x->about_kind = r->about_kind;
-		x->about_name = r->about_name;
+		x->about.kind = r->about_kind;
+		x->about.name = r->about_name;
 	}
 	if (c->err.code)
 		reply_error(x, &c->err, field_errors_any(&r->errs) ? &r->errs : NULL);

@@ -36,7 +36,7 @@ static void answer_object(struct exchange *x, const struct object *o)
 
 static int decode(struct mutation *m, struct error *err)
 {
-	return write_decode(&m->write, m->x->body, m->format, &m->tree, err);
+	return write_decode(&m->write, m->x->body, m->format, &m->req.tree, err);
 }
 
 static int decide_on(struct mutation *m, const struct json *old, struct json *scale,
@@ -46,14 +46,14 @@ static int decide_on(struct mutation *m, const struct json *old, struct json *sc
 
 	r = scale_check(&m->write, scale, err);
 	if (r < 0)
-		return mutation_blame(m, scale_kind(), m->name, r);
+		return mutation_blame(m, scale_kind(), m->req.name, r);
 	return scale_update(&m->write, old, scale, ret_object, err);
 }
 
 static int decide(struct mutation *m, const struct json *old, struct json **ret_object,
 		  struct error *err)
 {
-	return decide_on(m, old, m->tree, ret_object, err);
+	return decide_on(m, old, m->req.tree, ret_object, err);
 }
 
 /* Applied to the scale of what is stored, again for each try. */
@@ -64,12 +64,12 @@ static int decide_patch(struct mutation *m, const struct json *old, struct json 
 	int r;
 
 	if (m->patch_type == PATCH_APPLY) {
-		r = scale_apply(&m->write, old, m->tree, ret_object, err);
-		return r == -ERR_INVALID ? mutation_blame(m, scale_kind(), m->name, r) : r;
+		r = scale_apply(&m->write, old, m->req.tree, ret_object, err);
+		return r == -ERR_INVALID ? mutation_blame(m, scale_kind(), m->req.name, r) : r;
 	}
-	r = scale_patch(&m->write, old, m->patch_type, m->tree, &scale, err);
+	r = scale_patch(&m->write, old, m->patch_type, m->req.tree, &scale, err);
 	if (r < 0)
-		return r == -ERR_INVALID ? mutation_blame(m, scale_kind(), m->name, r) : r;
+		return r == -ERR_INVALID ? mutation_blame(m, scale_kind(), m->req.name, r) : r;
 	return decide_on(m, old, scale, ret_object, err);
 }
 

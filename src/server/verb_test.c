@@ -440,7 +440,7 @@ static void an_answer_that_nobody_takes_keeps_nothing_and_ends(void **state)
 	assert_null(x->incoming.p);
 	assert_null(x->room);
 	assert_int_equal(x->work.used, 0);
-	assert_string_equal(x->about_name.p, "a");
+	assert_string_equal(x->about.name.p, "a");
 	assert_true(sim_run_until(w->sim, is_over, &ask, 61 * 1000));
 	assert_int_equal(ask.err.code, ERR_CANCELED);
 	verb_ask_release(&ask);

@@ -13,7 +13,7 @@
 
 static int decode(struct mutation *m, struct error *err)
 {
-	return write_decode(&m->write, m->x->body, m->format, &m->tree, err);
+	return write_decode(&m->write, m->x->body, m->format, &m->req.tree, err);
 }
 
 static int decide(struct mutation *m, const struct json *old, struct json **ret_object,
@@ -21,8 +21,8 @@ static int decide(struct mutation *m, const struct json *old, struct json **ret_
 {
 	m->status = 200;
 	if (str_eq(m->write.subresource, STR("finalize")))
-		return write_finalize(&m->write, old, m->tree, ret_object, err);
-	return write_update(&m->write, old, m->tree, ret_object, err);
+		return write_finalize(&m->write, old, m->req.tree, ret_object, err);
+	return write_update(&m->write, old, m->req.tree, ret_object, err);
 }
 
 /* Who may replace may not make: that is a right of its own. */
@@ -31,40 +31,40 @@ static int require_create(struct mutation *m, struct error *err)
 	struct exchange *x = m->x;
 	const struct authz_query q = { .user = &x->user,
 				       .verb = STR("create"),
-				       .group = m->kind->group,
-				       .version = m->kind->version,
-				       .resource = m->kind->resource,
-				       .ns = m->ns,
-				       .name = m->name };
+				       .group = m->req.kind->group,
+				       .version = m->req.kind->version,
+				       .resource = m->req.kind->resource,
+				       .ns = m->req.ns,
+				       .name = m->req.name };
 
 	return authz_require(x->server->authz, &q, &x->work, err);
 }
 
 static int decide_new(struct mutation *m, struct json **ret_object, struct error *err)
 {
-	bool may = (m->kind->flags & SCHEMA_CREATE_ON_UPDATE) && !m->x->sub;
-	const struct json *meta = json_getz(m->tree, "metadata");
+	bool may = (m->req.kind->flags & SCHEMA_CREATE_ON_UPDATE) && !m->x->sub;
+	const struct json *meta = json_getz(m->req.tree, "metadata");
 	struct str uid = json_text_at(meta, "uid"), name = json_text_at(meta, "name");
 	int r;
 
-	if (!str_eq(name, m->name))
+	if (!str_eq(name, m->req.name))
 		return error_set(err, ERR_BAD_REQUEST,
 				 "the name of the object (%.*s) does not match the name on the URL "
 				 "(%.*s)",
-				 STR_ARG(name), STR_ARG(m->name));
+				 STR_ARG(name), STR_ARG(m->req.name));
 	/* Who names a uid means an object that was there. */
 	if (!may || uid.n) {
 		*err = (struct error){ .code = ERR_NOT_FOUND };
-		return mutation_blame(m, m->kind, m->name, -ERR_NOT_FOUND);
+		return mutation_blame(m, m->req.kind, m->req.name, -ERR_NOT_FOUND);
 	}
 	r = require_create(m, err);
 	if (r < 0)
-		return mutation_blame(m, m->kind, m->name, r);
+		return mutation_blame(m, m->req.kind, m->req.name, r);
 	r = mutation_check_home(m, err);
 	if (r < 0)
 		return r;
 	m->status = 201;
-	return write_create(&m->write, m->tree, ret_object, err);
+	return write_create(&m->write, m->req.tree, ret_object, err);
 }
 
 static const struct mutation_ops update_ops = {
@@ -78,7 +78,7 @@ void verb_update(struct exchange *x)
 	struct mutation *m = mutation_new(x, &update_ops);
 	struct error err = { 0 };
 
-	claim_access_attach(m);
+	claim_access_attach(&m->req);
 	if (verb_is_foreign(x))
 		mutation_refuse(m, &(struct error){ .code = ERR_METHOD_NOT_ALLOWED });
 	else if (verb_body_format(m, &err) < 0)
@@ -111,15 +111,15 @@ int mutation_decode_patch(struct mutation *m, struct error *err)
 	struct decode_report report = { 0 };
 	int r;
 
-	if (m->tree)
+	if (m->req.tree)
 		return 0;
-	r = decode_parse(&m->x->work, m->x->body, m->format, &report, &m->tree, err);
+	r = decode_parse(&m->x->work, m->x->body, m->format, &report, &m->req.tree, err);
 	if (r == 0 && m->patch_type == PATCH_APPLY)
-		r = check_is_object(m->tree, err);
+		r = check_is_object(m->req.tree, err);
 	if (r < 0)
 		return error_wrap(err, r, "error decoding patch");
-	decode_tell_patch(&m->x->work, m->x->body, m->format, m->tree, m->patch_type == PATCH_JSON,
-			  &report);
+	decode_tell_patch(&m->x->work, m->x->body, m->format, m->req.tree,
+			  m->patch_type == PATCH_JSON, &report);
 	m->write.patch_lines = report.lines;
 	m->write.patch_faults = report.faults;
 	return 0;
@@ -130,8 +130,8 @@ static int decide_patch(struct mutation *m, const struct json *old, struct json 
 {
 	m->status = 200;
 	if (m->patch_type == PATCH_APPLY)
-		return write_apply(&m->write, old, m->tree, ret_object, err);
-	return write_patch(&m->write, old, m->patch_type, m->tree, ret_object, err);
+		return write_apply(&m->write, old, m->req.tree, ret_object, err);
+	return write_patch(&m->write, old, m->patch_type, m->req.tree, ret_object, err);
 }
 
 /* Apply makes what is not there. */
@@ -141,16 +141,16 @@ static int decide_new_patch(struct mutation *m, struct json **ret_object, struct
 
 	if (m->patch_type != PATCH_APPLY || m->x->sub) {
 		*err = (struct error){ .code = ERR_NOT_FOUND };
-		return mutation_blame(m, m->kind, m->name, -ERR_NOT_FOUND);
+		return mutation_blame(m, m->req.kind, m->req.name, -ERR_NOT_FOUND);
 	}
 	r = require_create(m, err);
 	if (r < 0)
-		return mutation_blame(m, m->kind, m->name, r);
+		return mutation_blame(m, m->req.kind, m->req.name, r);
 	r = mutation_check_home(m, err);
 	if (r < 0)
 		return r;
 	m->status = 201;
-	return write_apply(&m->write, NULL, m->tree, ret_object, err);
+	return write_apply(&m->write, NULL, m->req.tree, ret_object, err);
 }
 
 static const struct mutation_ops patch_ops = {
@@ -191,7 +191,7 @@ void verb_patch(struct exchange *x)
 {
 	struct mutation *m = mutation_new(x, &patch_ops);
 
-	claim_access_attach(m);
+	claim_access_attach(&m->req);
 	if (verb_is_foreign(x))
 		mutation_refuse(m, &(struct error){ .code = ERR_METHOD_NOT_ALLOWED });
 	else if (verb_patch_options(m))

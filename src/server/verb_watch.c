@@ -159,7 +159,7 @@ static void finish(struct exchange *x)
 
 static void refuse(struct exchange *x, const struct error *err)
 {
-	x->retry_after_s = RETRY_AFTER_S;
+	x->about.retry_after_s = RETRY_AFTER_S;
 	reply_error(x, err, NULL);
 }
 

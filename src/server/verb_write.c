@@ -27,7 +27,6 @@
 
 enum {
 	TRIES_MAX = 10,
-	WAITS_MAX = 100, /* time-outs of waiting for a commit */
 };
 
 /*
@@ -44,11 +43,11 @@ bool verb_is_foreign(const struct exchange *x)
 void verb_reply_sync_error(struct exchange *x, const struct error *err)
 {
 	if (err->code == ERR_TIMEOUT && x->job.named) {
-		x->cause_reason = "ResourceVersionTooLarge";
-		x->cause_message = "Too large resource version";
+		x->about.cause_reason = "ResourceVersionTooLarge";
+		x->about.cause_message = "Too large resource version";
 	}
 	if (err->code == ERR_TIMEOUT)
-		x->retry_after_s = 1;
+		x->about.retry_after_s = 1;
 	reply_error(x, err, NULL);
 }
 
@@ -67,8 +66,8 @@ void mutation_reply_shown(struct mutation *m)
 
 	if (str_eq(json_text_at(meta, "resourceVersion"), unknown_version))
 		json_remove(meta, STR("resourceVersion"));
-	(void)write_served_form(a, m->shown, m->kind->storage, m->write.gates);
-	write_from_storage(a, m->shown, m->kind);
+	(void)write_served_form(a, m->shown, m->req.kind->storage, m->write.gates);
+	write_from_storage(a, m->shown, m->req.kind);
 	reply_tree(m->x, m->status, m->shown);
 }
 
@@ -77,21 +76,16 @@ void mutation_refuse(struct mutation *m, const struct error *err)
 	struct exchange *x = m->x;
 
 	x->warnings = m->write.warnings;
-	x->annotations = m->annotations;
-	if (m->about_kind)
-		x->about_kind = m->about_kind;
-	if (m->about_name.n)
-		x->about_name = m->about_name;
+	x->annotations = m->req.annotations;
+	x->about = m->req.about;
+	if (!x->about.name.n)
+		x->about.name = STR_NULL;
 	x->message = m->write.message;
-	x->cause_reason = m->cause_reason;
-	x->cause_message = m->cause_message;
-	x->cause_field = m->cause_field;
 	x->conflicts = m->write.conflicts;
 	x->nconflicts = m->write.nconflicts;
 	x->untold_conflicts = m->write.untold_conflicts;
-	x->retry_after_s = m->retry_after_s;
-	if (m->refusal) {
-		reply_refusal(x, m->refusal);
+	if (x->about.status) {
+		reply_refusal(x, x->about.status);
 		return;
 	}
 	reply_error(x, err, field_errors_any(&m->write.errs) ? &m->write.errs : NULL);
@@ -106,8 +100,8 @@ static void finish(struct exchange *x)
 		return;
 	}
 	x->warnings = m->write.warnings;
-	x->annotations = m->annotations;
-	x->about_name = m->name;
+	x->annotations = m->req.annotations;
+	x->about.name = m->req.name;
 	if (m->ops->answer)
 		m->ops->answer(m);
 	else if (m->shown)
@@ -116,32 +110,10 @@ static void finish(struct exchange *x)
 		reply_object(x, m->status, m->object);
 }
 
-struct mutation_hook {
-	struct mutation_hook *next;
-	void (*fn)(struct mutation *m, void *arg, bool done);
-	void *arg;
-};
-
-void mutation_on_over(struct mutation *m, void (*fn)(struct mutation *m, void *arg, bool done),
-		      void *arg)
-{
-	struct mutation_hook *h = ARENA_NEW(&m->x->work, struct mutation_hook);
-
-	*h = (struct mutation_hook){ m->hooks, fn, arg };
-	m->hooks = h;
-}
-
-static void tell_over(struct mutation *m, bool done)
-{
-	for (struct mutation_hook *h = m->hooks; h; h = h->next)
-		h->fn(m, h->arg, done);
-	m->hooks = NULL;
-}
-
 void mutation_fail(struct mutation *m, const struct error *err)
 {
 	m->err = *err;
-	tell_over(m, false);
+	admission_over(&m->req, err);
 	job_finish(m->job);
 }
 
@@ -151,24 +123,24 @@ void mutation_end(struct mutation *m, struct object *object)
 		m->object = object_ref(object);
 		arena_hold(&m->x->work, object_drop, object);
 	}
-	tell_over(m, true);
+	admission_over(&m->req, NULL);
 	job_finish(m->job);
 }
 
 int mutation_blame(struct mutation *m, const struct schema_kind *kind, struct str name, int r)
 {
-	m->about_kind = kind;
-	m->about_name = name;
+	m->req.about.kind = kind;
+	m->req.about.name = name;
 	return r;
 }
 
 /* --- namespaces ------------------------------------------------------------------- */
 
-static struct object *namespace_of(struct mutation *m)
+static struct object *namespace_of(const struct admission_request *req)
 {
-	if (!(m->kind->flags & SCHEMA_NAMESPACED))
+	if (!(req->kind->flags & SCHEMA_NAMESPACED))
 		return NULL;
-	return resource_tip(state_namespaces(m->state), STR(""), m->ns);
+	return resource_tip(state_namespaces(req->state), STR(""), req->ns);
 }
 
 /* The labels of an object, from its header. */
@@ -186,128 +158,12 @@ static struct json *labels_of(struct arena *a, const struct object *o)
 	return labels;
 }
 
-void mutation_prepare(struct mutation *m)
+void mutation_prepare(struct admission_request *req)
 {
-	struct object *ns = namespace_of(m);
+	struct object *ns = namespace_of(req);
+	struct write *w = req->write;
 
-	m->write.namespace_labels = ns && ns->nlabels ? labels_of(m->write.arena, ns) : NULL;
-}
-
-/* --- waiting for admission -------------------------------------------------------- */
-
-struct mutation_memo {
-	struct mutation_memo *next;
-	const void *key;
-	_Alignas(max_align_t) unsigned char data[];
-};
-
-void *mutation_memo(struct mutation *m, const void *key, size_t size)
-{
-	struct mutation_memo *memo = m->memos;
-
-	while (memo && memo->key != key)
-		memo = memo->next;
-	if (memo)
-		return memo->data;
-	memo = arena_alloc(&m->x->work, sizeof(*memo) + size);
-	memset(memo, 0, sizeof(*memo) + size);
-	memo->key = key;
-	memo->next = m->memos;
-	m->memos = memo;
-	return memo->data;
-}
-
-int mutation_park(struct mutation *m, struct error *err)
-{
-	m->parked = true;
-	flow_pause(&m->x->flow);
-	return error_set(err, ERR_UNAVAILABLE, "admission is not decided yet");
-}
-
-static struct error *cancelled(struct mutation *m)
-{
-	if (!m->cancelled)
-		m->cancelled = ARENA_NEW(&m->x->work, struct error);
-	return m->cancelled;
-}
-
-/* Whoever was told that it took too long is not to find it done later. */
-static void check_deadline(struct mutation *m)
-{
-	int64_t ns = clock_monotonic(m->x->server->clock) - m->x->begun_ns;
-
-	if (ns / CLOCK_MS >= exchange_time_limit(m->x))
-		(void)error_set(cancelled(m), ERR_TIMEOUT,
-				"request did not complete within the allotted timeout");
-}
-
-void mutation_resume(struct mutation *m)
-{
-	m->parked = false;
-	check_deadline(m);
-	m->again(m);
-}
-
-bool mutation_is_cancelled(const struct mutation *m)
-{
-	return m->cancelled != NULL;
-}
-
-/* --- waiting for writes ----------------------------------------------------------- */
-
-static void on_settled(struct state_wait *wait)
-{
-	struct mutation *m = CONTAINER_OF(wait, struct mutation, settling);
-
-	m->on_committed = false;
-	mutation_resume(m);
-}
-
-/* Decides again when the writes of that key that are under way now have ended. */
-static void settle(struct mutation *m, struct state_write *pending)
-{
-	m->settling.over = on_settled;
-	state_write_wait(pending, &m->settling);
-}
-
-static int park_until_settled(struct mutation *m, struct resource *r, struct str ns,
-			      struct str name, struct error *err)
-{
-	struct state_write *pending = resource_pending(r, ns, name);
-	int ret;
-
-	if (!pending)
-		return mutation_park_for_commit(m, err);
-	ret = mutation_park(m, err);
-	settle(m, pending);
-	return ret;
-}
-
-int mutation_park_for_base(struct mutation *m, struct error *err)
-{
-	return park_until_settled(m, state_resource(m->state, m->kind), m->ns, m->name, err);
-}
-
-static void on_commit(struct state *st UNUSED, struct job *j, const struct error *err)
-{
-	struct mutation *m = CONTAINER_OF(j, struct mutation, sync);
-
-	if (err && (err->code != ERR_TIMEOUT || ++m->waits > WAITS_MAX))
-		*cancelled(m) = *err;
-	mutation_resume(m);
-}
-
-int mutation_park_for_commit(struct mutation *m, struct error *err)
-{
-	int r;
-
-	/* A state that stops would answer at once, from within. The reason is in /readyz. */
-	if (state_health(m->state, NULL) < 0)
-		return error_set(err, ERR_UNAVAILABLE,
-				 "the server cannot write at the moment; try again");
-	r = mutation_park(m, err);
-	state_sync(m->state, &m->sync, state_revision(m->state) + 1, on_commit);
-	return r;
+	w->namespace_labels = ns && ns->nlabels ? labels_of(w->arena, ns) : NULL;
 }
 
 /* 0: the namespace is not there; 1: it is going; 2: it takes objects. */
@@ -318,28 +174,32 @@ static int openness(const struct object *ns)
 
 static int check_namespace(struct mutation *m, struct error *err)
 {
-	struct object *ns = namespace_of(m);
+	struct object *ns = namespace_of(&m->req);
 
-	if (!(m->kind->flags & SCHEMA_NAMESPACED))
+	if (!(m->req.kind->flags & SCHEMA_NAMESPACED))
 		return 0;
-	if (openness(ns) != openness(resource_get(state_namespaces(m->state), STR(""), m->ns)))
-		return park_until_settled(m, state_namespaces(m->state), STR(""), m->ns, err);
+	if (openness(ns) !=
+	    openness(resource_get(state_namespaces(m->req.state), STR(""), m->req.ns))) {
+		m->on_committed = false;
+		return admission_park_for_write(&m->req, state_namespaces(m->req.state), STR(""),
+						m->req.ns, err);
+	}
 	if (!ns) {
 		*err = (struct error){ .code = ERR_NOT_FOUND };
 		return mutation_blame(m,
 				      schema_find_resource(STR(""), STR("v1"), STR("namespaces")),
-				      m->ns, -ERR_NOT_FOUND);
+				      m->req.ns, -ERR_NOT_FOUND);
 	}
 	if (!ns->deleting)
 		return 0;
-	m->cause_reason = "NamespaceTerminating";
-	m->cause_field = "metadata.namespace";
-	m->cause_message = arena_printf(&m->x->work, "namespace %.*s is being terminated",
-					STR_ARG(m->ns));
+	m->req.about.cause_reason = "NamespaceTerminating";
+	m->req.about.cause_field = "metadata.namespace";
+	m->req.about.cause_message = arena_printf(&m->x->work, "namespace %.*s is being terminated",
+						  STR_ARG(m->req.ns));
 	return error_set(err, ERR_FORBIDDEN,
 			 "unable to create new content in namespace %.*s because it is being "
 			 "terminated",
-			 STR_ARG(m->ns));
+			 STR_ARG(m->req.ns));
 }
 
 /*
@@ -348,21 +208,22 @@ static int check_namespace(struct mutation *m, struct error *err)
  */
 static struct store_basis namespace_basis(struct mutation *m)
 {
-	const struct object *ns = m->kind->flags & SCHEMA_NAMESPACED
-					  ? resource_get(state_namespaces(m->state), STR(""), m->ns)
+	const struct object *ns = m->req.kind->flags & SCHEMA_NAMESPACED
+					  ? resource_get(state_namespaces(m->req.state), STR(""),
+							 m->req.ns)
 					  : NULL;
 
 	if (!ns)
 		return (struct store_basis){ 0 };
 	return (struct store_basis){
-		.key = { .resource = STR("core/namespaces"), .name = m->ns },
+		.key = { .resource = STR("core/namespaces"), .name = m->req.ns },
 		.at = ns->revision,
 	};
 }
 
 int mutation_check_home(struct mutation *m, struct error *err)
 {
-	int r = custom_check_create(m->x->server->custom, m->kind, err);
+	int r = custom_check_create(m->x->server->custom, m->req.kind, err);
 
 	return r < 0 ? r : check_namespace(m, err);
 }
@@ -373,7 +234,7 @@ static void on_written(struct state_write *w, struct object *object, const struc
 {
 	struct mutation *m = w->arg;
 
-	m->in_doubt = err && !store_has_refused(err);
+	m->req.in_doubt = err && !store_has_refused(err);
 	if (err && err->code == ERR_CONFLICT && ++m->tries < TRIES_MAX)
 		m->again(m);
 	else if (err)
@@ -384,7 +245,7 @@ static void on_written(struct state_write *w, struct object *object, const struc
 
 static struct state_write *pending_of(const struct mutation *m)
 {
-	return resource_pending(state_resource(m->state, m->kind), m->ns, m->name);
+	return resource_pending(state_resource(m->req.state, m->req.kind), m->req.ns, m->req.name);
 }
 
 /* False when it was refused, or will be decided again. */
@@ -393,11 +254,11 @@ static bool admit(struct mutation *m, struct object *base, struct json *object,
 {
 	struct error err = { 0 };
 
-	m->send_by = 0;
-	if (admission_check(m, base, object, &err) == 0)
+	m->req.send_by = 0;
+	if (admission_check(&m->req, base, object, &err) == 0)
 		return true;
 	m->again = again;
-	if (!m->parked && !mutation_wait(m, again))
+	if (!m->req.parked && !mutation_wait(m, again))
 		mutation_fail(m, &err);
 	return false;
 }
@@ -405,18 +266,19 @@ static bool admit(struct mutation *m, struct object *base, struct json *object,
 void mutation_commit(struct mutation *m, struct object *base, struct json *object,
 		     void (*again)(struct mutation *m))
 {
-	struct resource *r = state_resource(m->state, m->kind);
+	struct resource *r = state_resource(m->req.state, m->req.kind);
 	struct error err = { 0 };
 
 	if (!admit(m, base, object, again))
 		return;
 	m->again = again;
 	if (m->on_committed && pending_of(m)) {
-		settle(m, pending_of(m));
+		m->on_committed = false;
+		admission_resume_after(&m->req, pending_of(m));
 		return;
 	}
 	m->gone = !object;
-	if (m->dry_run) {
+	if (m->req.dry_run) {
 		m->shown = object;
 		mutation_end(m, base);
 		return;
@@ -424,13 +286,14 @@ void mutation_commit(struct mutation *m, struct object *base, struct json *objec
 	m->on_committed = false;
 	m->pending.done = on_written;
 	m->pending.arg = m;
-	m->pending.guards = m->guards;
-	m->pending.nguards = m->nguards;
-	m->pending.send_by = m->send_by;
+	m->pending.guards = m->req.guards;
+	m->pending.nguards = m->req.nguards;
+	m->pending.send_by = m->req.send_by;
 	m->pending.bases[0] = base ? (struct store_basis){ 0 } : namespace_basis(m);
 	m->pending.bases[1] = base ? (struct store_basis){ 0 }
-				   : custom_basis(m->x->server->custom, m->kind, &m->x->work);
-	if (state_write(&m->pending, r, m->ns, m->name, base, object, &m->x->work, &err) < 0)
+				   : custom_basis(m->x->server->custom, m->req.kind, &m->x->work);
+	if (state_write(&m->pending, r, m->req.ns, m->req.name, base, object, &m->x->work, &err) <
+	    0)
 		mutation_fail(m, &err);
 }
 
@@ -446,16 +309,12 @@ static void on_synced(struct state *st UNUSED, struct job *j, const struct error
 		m->again(m);
 }
 
-bool mutation_is_current(const struct mutation *m)
-{
-	return m->synced || !state_is_shared(m->state);
-}
-
 struct object *mutation_base(const struct mutation *m)
 {
-	struct resource *r = state_resource(m->state, m->kind);
+	struct resource *r = state_resource(m->req.state, m->req.kind);
 
-	return m->on_committed ? resource_get(r, m->ns, m->name) : resource_tip(r, m->ns, m->name);
+	return m->on_committed ? resource_get(r, m->req.ns, m->req.name)
+			       : resource_tip(r, m->req.ns, m->req.name);
 }
 
 bool mutation_wait(struct mutation *m, void (*again)(struct mutation *m))
@@ -466,11 +325,11 @@ bool mutation_wait(struct mutation *m, void (*again)(struct mutation *m))
 		again(m);
 		return true;
 	}
-	if (mutation_is_current(m))
+	if (admission_is_current(&m->req))
 		return false;
-	m->synced = true;
+	m->req.synced = true;
 	m->on_committed = false;
-	state_sync(m->state, m->job, 0, on_synced);
+	state_sync(m->req.state, m->job, 0, on_synced);
 	return true;
 }
 
@@ -482,7 +341,7 @@ static int decide_on(struct mutation *m, struct object *base, struct json **ret_
 
 	if (!base && !m->ops->decide_new) {
 		*err = (struct error){ .code = ERR_NOT_FOUND };
-		return mutation_blame(m, m->kind, m->name, -ERR_NOT_FOUND);
+		return mutation_blame(m, m->req.kind, m->req.name, -ERR_NOT_FOUND);
 	}
 	if (!base)
 		return m->ops->decide_new(m, ret_object, err);
@@ -495,14 +354,6 @@ static int decide_on(struct mutation *m, struct object *base, struct json **ret_
 	return m->ops->decide(m, old, ret_object, err);
 }
 
-int mutation_check_memory(const struct arena *a, struct error *err)
-{
-	if (!a->refused)
-		return 0;
-	return error_set(err, ERR_TOO_LARGE, "the object takes more than %lu MiB of memory",
-			 REQUEST_WORK_MAX / MIB);
-}
-
 static void attempt(struct mutation *m)
 {
 	struct object *base = mutation_base(m);
@@ -511,17 +362,18 @@ static void attempt(struct mutation *m)
 	bool same;
 	int r;
 
-	mutation_prepare(m);
+	mutation_prepare(&m->req);
 	m->again = mutation_again;
-	m->base_pending = base && !base->revision;
+	m->req.base_pending = base && !base->revision;
 	r = decide_on(m, base, &object, &err);
 	server_metrics_compiled(m->x->server->counts, m->write.compile_steps);
-	if (m->parked)
+	if (m->req.parked)
 		return;
 	if (m->write.arena->refused)
-		r = mutation_check_memory(m->write.arena, &err);
+		r = admission_check_memory(m->write.arena, &err);
 	/* A write that changes nothing still brings what is stored into its present version. */
-	same = r == 0 && m->write.unchanged && object && base && !object_is_stale(base, m->kind);
+	same = r == 0 && m->write.unchanged && object && base &&
+	       !object_is_stale(base, m->req.kind);
 	if ((r < 0 || same) && mutation_wait(m, mutation_again))
 		return;
 	if (r < 0)
@@ -553,12 +405,9 @@ static void renew_memory(struct mutation *m)
 static int decode_again(struct mutation *m, struct error *err)
 {
 	write_init(&m->write);
-	m->name = m->x->request.name; /* one of the body was in that memory */
-	m->about_kind = NULL;
-	m->about_name = STR_NULL;
-	m->cause_reason = m->cause_message = m->cause_field = NULL;
-	m->refusal = NULL;
-	m->annotations = NULL;
+	m->req.name = m->x->request.name; /* one of the body was in that memory */
+	m->req.about = (struct about){ 0 };
+	m->req.annotations = NULL;
 	return m->ops->decode ? m->ops->decode(m, err) : 0;
 }
 
@@ -566,8 +415,8 @@ bool mutation_renew(struct mutation *m)
 {
 	struct error err = { 0 };
 
-	if (mutation_is_cancelled(m)) {
-		mutation_fail(m, m->cancelled);
+	if (m->req.cancelled) {
+		mutation_fail(m, m->req.cancelled);
 		return false;
 	}
 	renew_memory(m);
@@ -587,12 +436,12 @@ struct mutation *mutation_arrive(struct state *st, struct job *j)
 {
 	struct mutation *m = exchange_of(j)->data;
 
-	m->state = st;
+	m->req.state = st;
 	m->job = j;
 	m->write.prng = loop_prng(m->x->server->opts.loops[0]);
 	m->write.selectors = m->x->server->selectors;
 	m->write.mutate = admission_mutate;
-	m->write.mutate_arg = m;
+	m->write.mutate_arg = &m->req;
 	return m;
 }
 
@@ -601,7 +450,7 @@ static void on_trying(struct state *st, struct job *j);
 static void go_on(struct mutation *m)
 {
 	if (m->trial && selector_trial_go_on(m->trial, SELECTOR_TRIAL_STEPS) &&
-	    state_run_later(m->state, m->job, on_trying)) {
+	    state_run_later(m->req.state, m->job, on_trying)) {
 		server_metrics_paused(m->x->server->counts);
 		flow_pause(&m->x->flow);
 		return;
@@ -614,9 +463,9 @@ static void on_trying(struct state *st UNUSED, struct job *j)
 {
 	struct mutation *m = exchange_of(j)->data;
 
-	check_deadline(m);
-	if (mutation_is_cancelled(m))
-		mutation_fail(m, m->cancelled);
+	admission_check_deadline(&m->req);
+	if (m->req.cancelled)
+		mutation_fail(m, m->req.cancelled);
 	else
 		go_on(m);
 }
@@ -624,8 +473,8 @@ static void on_trying(struct state *st UNUSED, struct job *j)
 /* Subresources have no expressions of their own, and what is stored is not looked at again. */
 void mutation_try(struct mutation *m, void (*then)(struct mutation *m))
 {
-	if (!m->x->sub && m->tree)
-		m->trial = selector_trial_new(&m->x->work, m->kind, m->tree, m->write.gates,
+	if (!m->x->sub && m->req.tree)
+		m->trial = selector_trial_new(&m->x->work, m->req.kind, m->req.tree, m->write.gates,
 					      m->write.selectors);
 	m->again = then;
 	go_on(m);
@@ -669,11 +518,38 @@ int verb_body_format(struct mutation *m, struct error *err)
 
 	r = negotiate_body(http_fields_get(fields, STR("content-type")), &m->format, err);
 	/* A definition gives its fields no numbers. Its subresource Scale has some. */
-	if (r == 0 && m->format == DECODE_PROTOBUF && m->kind->custom && !verb_is_foreign(m->x))
+	if (r == 0 && m->format == DECODE_PROTOBUF && m->req.kind->custom && !verb_is_foreign(m->x))
 		r = error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
 			      "the body of the request was in an unknown format - accepted media "
 			      "types include: application/json, application/yaml");
 	return r;
+}
+
+static void resume(struct admission_request *req)
+{
+	struct mutation *m = CONTAINER_OF(req, struct mutation, req);
+
+	m->again(m);
+}
+
+static struct admission_request request_of(struct exchange *x, struct write *w)
+{
+	return (struct admission_request){
+		.server = x->server,
+		.user = &x->user,
+		.request = &x->request,
+		.path_kind = x->kind,
+		.kind = x->kind,
+		.foreign = verb_is_foreign(x),
+		.ns = x->request.ns,
+		.name = x->request.name,
+		.write = w,
+		.work = &x->work,
+		.deadline_ns = x->begun_ns + exchange_time_limit(x) * CLOCK_MS,
+		.dry_run = x->request.dry_run,
+		.resume = resume,
+		.flow = &x->flow,
+	};
 }
 
 struct mutation *mutation_new(struct exchange *x, const struct mutation_ops *ops)
@@ -683,11 +559,8 @@ struct mutation *mutation_new(struct exchange *x, const struct mutation_ops *ops
 
 	m->x = x;
 	m->ops = ops;
-	m->kind = x->kind;
-	m->ns = r->ns;
-	m->name = r->name;
 	m->status = 200;
-	m->dry_run = r->dry_run;
+	m->req = request_of(x, &m->write);
 	m->write = (struct write){
 		.arena = &x->work,
 		.kind = x->kind,

@@ -10,8 +10,8 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/uuid.h"
+#include "server/admission_request.h"
 #include "server/server_impl.h"
-#include "server/verb_impl.h"
 #include "server/webhook_target.h"
 #include "server/webhooks_impl.h"
 
@@ -31,7 +31,7 @@ struct webhook_call {
 	struct arena arena;
 	struct list link; /* of all calls */
 	struct webhooks *webhooks;
-	struct mutation *m;
+	struct admission_request *req;
 	struct webhook_answer *answer;
 	enum webhook_type type;
 	enum webhook_version version;
@@ -43,14 +43,14 @@ struct webhook_call {
 	char uid[UUID_TEXT_SIZE];
 };
 
-static struct webhook_memo *memo_of(struct mutation *m)
+static struct webhook_memo *memo_of(struct admission_request *req)
 {
-	return mutation_memo(m, &memo_key, sizeof(struct webhook_memo));
+	return admission_memo(req, &memo_key, sizeof(struct webhook_memo));
 }
 
-struct webhook_rounds *webhook_rounds(struct mutation *m)
+struct webhook_rounds *webhook_rounds(struct admission_request *req)
 {
-	return &memo_of(m)->rounds;
+	return &memo_of(req)->rounds;
 }
 
 /* --- the end of a call ------------------------------------------------------------ */
@@ -75,7 +75,7 @@ static int read_answer(struct webhook_call *c, struct error *err)
 	r = webhook_review_read(&c->arena, buf_str(&p->answer), c->version, str_from(c->uid),
 				c->type == WEBHOOK_MUTATING, &c->answer->verdict, err);
 	if (r == 0)
-		r = webhook_verdict_keep(&c->m->x->work, &c->answer->verdict, err);
+		r = webhook_verdict_keep(c->req->work, &c->answer->verdict, err);
 	return r;
 }
 
@@ -102,7 +102,7 @@ static void count(struct webhook_call *c)
 static void fail(struct webhook_call *c, const struct error *err)
 {
 	const struct log *log = c->webhooks->server->opts.log;
-	struct error *kept = ARENA_NEW(&c->m->x->work, struct error);
+	struct error *kept = ARENA_NEW(c->req->work, struct error);
 
 	*kept = *err;
 	c->answer->err = kept;
@@ -114,9 +114,9 @@ static void fail(struct webhook_call *c, const struct error *err)
 static void on_done(struct webhook_post *post)
 {
 	struct webhook_call *c = CONTAINER_OF(post, struct webhook_call, post);
-	struct webhook_memo *memo = memo_of(c->m);
+	struct webhook_memo *memo = memo_of(c->req);
 	struct webhooks *w = c->webhooks;
-	struct mutation *m = c->m;
+	struct admission_request *req = c->req;
 	struct error err;
 
 	list_remove(&c->link);
@@ -128,7 +128,7 @@ static void on_done(struct webhook_post *post)
 	count(c);
 	call_free(c);
 	if (--memo->open == 0)
-		mutation_resume(m);
+		admission_resume(req);
 	if (w->stopping && list_empty(&w->calls))
 		w->on_stopped(w->stop_arg);
 }
@@ -155,9 +155,8 @@ void webhooks_stop(struct webhooks *w, void (*done)(void *arg), void *arg)
 /* Not longer than the request itself may take; 1 at least, for it to end with a timeout. */
 static void limit_time(struct webhook_call *c, const struct webhook *h)
 {
-	const struct exchange *x = c->m->x;
-	int64_t spent_ms = (c->begun - x->begun_ns) / CLOCK_MS;
-	int64_t left_ms = MAX(exchange_time_limit(x) - spent_ms, INT64_C(1));
+	int64_t left_ns = c->req->deadline_ns - c->begun;
+	int64_t left_ms = MAX((left_ns + CLOCK_MS - 1) / CLOCK_MS, INT64_C(1));
 
 	c->cut = left_ms < h->timeout_s * 1000;
 	c->post.timeout_ms = c->cut ? left_ms : h->timeout_s * 1000;
@@ -170,7 +169,7 @@ static void start(struct webhook_call *c, const struct webhook *h, struct str te
 	char *body = arena_strdup(a, text);
 	struct uuid uuid;
 
-	uuid_make_seeded(&uuid, c->m->write.prng);
+	uuid_make_seeded(&uuid, c->req->write->prng);
 	webhook_review_name(c->version, body, uuid_print(&uuid, c->uid));
 	limit_time(c, h);
 	c->post.server_name = arena_strdup(a, str_from(h->server_name));
@@ -178,26 +177,26 @@ static void start(struct webhook_call *c, const struct webhook *h, struct str te
 	c->post.body = str_of(body, text.n);
 	c->post.done = on_done;
 	list_push_back(&c->webhooks->calls, &c->link);
-	memo_of(c->m)->open++;
+	memo_of(c->req)->open++;
 	webhook_peer_post(h->peer, &c->post);
 }
 
 /* A call, or an answer that says why there can be none. */
-static void call(struct mutation *m, const struct webhook *h, enum webhook_type type,
+static void call(struct admission_request *req, const struct webhook *h, enum webhook_type type,
 		 struct webhook_answer *answer, struct str text)
 {
-	struct webhooks *w = m->x->server->webhooks;
+	struct webhooks *w = req->server->webhooks;
 	struct webhook_call *c = XNEW(struct webhook_call);
 	struct arena *a = &c->arena;
 	struct error err = { 0 }, why;
 	int r = 0;
 
 	*c = (struct webhook_call){ .webhooks = w,
-				    .m = m,
+				    .req = req,
 				    .answer = answer,
 				    .type = type,
 				    .version = h->version,
-				    .op = m->op,
+				    .op = req->op,
 				    .fails_open = h->fails_open,
 				    .begun = clock_monotonic(w->server->clock) };
 	arena_init(a, SIZE_MAX);
@@ -207,7 +206,7 @@ static void call(struct mutation *m, const struct webhook *h, enum webhook_type 
 	if (w->stopping)
 		r = error_set(&err, ERR_UNAVAILABLE, "the server is being stopped");
 	if (r == 0)
-		r = webhook_target(m->state, h, m->write.prng, a, &c->post.to, &err);
+		r = webhook_target(req->state, h, req->write->prng, a, &c->post.to, &err);
 	if (r == 0) {
 		start(c, h, text);
 		return;
@@ -248,12 +247,12 @@ static void refuse_version(struct webhook_answer *answer)
 	answer->err = &err;
 }
 
-int webhook_ask(struct mutation *m, const struct webhook *h, enum webhook_type type,
+int webhook_ask(struct admission_request *req, const struct webhook *h, enum webhook_type type,
 		const struct webhook_question *q, struct webhook_answer **ret_answer,
 		struct error *err)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(WEBHOOK_REVIEW_MAX);
-	struct webhook_memo *memo = memo_of(m);
+	struct webhook_memo *memo = memo_of(req);
 	struct webhook_answer *answer;
 	uint64_t hash[2];
 	unsigned asked;
@@ -271,7 +270,7 @@ int webhook_ask(struct mutation *m, const struct webhook *h, enum webhook_type t
 				 "admission webhook \"%.*s\" was asked; please try again",
 				 ASKED_MAX, STR_ARG(h->name));
 	if (!answer) {
-		answer = ARENA_NEW(&m->x->work, struct webhook_answer);
+		answer = ARENA_NEW(req->work, struct webhook_answer);
 		*answer = (struct webhook_answer){ .next = memo->answers,
 						   .hook = h->id,
 						   .hash = { hash[0], hash[1] } };
@@ -279,7 +278,7 @@ int webhook_ask(struct mutation *m, const struct webhook *h, enum webhook_type t
 		if (h->version == WEBHOOK_NO_VERSION)
 			refuse_version(answer);
 		else
-			call(m, h, type, answer, buf_str(&text));
+			call(req, h, type, answer, buf_str(&text));
 	}
 	*ret_answer = answer;
 	return 0;

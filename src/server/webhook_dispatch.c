@@ -9,14 +9,14 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "server/admission_attr.h"
+#include "server/admission_request.h"
 #include "server/audit.h"
 #include "server/server_impl.h"
-#include "server/verb_impl.h"
 #include "server/webhooks_impl.h"
 
 /* One write before the webhooks of one kind. */
 struct dispatch {
-	struct mutation *m;
+	struct admission_request *req;
 	enum webhook_type type;
 	struct webhook_set *set;
 	const struct json *old;
@@ -67,26 +67,26 @@ static int refuse_unreadable(const struct webhook_set *set, struct error *err)
 			 STR_ARG(c->name));
 }
 
-static int dispatch_init(struct dispatch *d, struct mutation *m, enum webhook_type type,
+static int dispatch_init(struct dispatch *d, struct admission_request *req, enum webhook_type type,
 			 const struct json *old, struct json *object, struct error *err)
 {
 	/* An update that lets an object go is one of what it would have become. */
-	if (!object && m->op == ADMIT_UPDATE)
-		object = m->write.last;
-	*d = (struct dispatch){ .m = m,
+	if (!object && req->op == ADMIT_UPDATE)
+		object = req->write->last;
+	*d = (struct dispatch){ .req = req,
 				.type = type,
-				.set = &m->x->server->webhooks->sets[type],
+				.set = &req->server->webhooks->sets[type],
 				.old = old,
-				.object = m->op == ADMIT_DELETE ? NULL : object };
+				.object = req->op == ADMIT_DELETE ? NULL : object };
 	if (d->set->nunreadable)
 		return refuse_unreadable(d->set, err);
-	return admission_attr(m, old, object, &d->attr, err);
+	return admission_attr(req, old, object, &d->attr, err);
 }
 
 /* After a patch: the trees that are seen are others. */
 static int dispatch_renew(struct dispatch *d, struct error *err)
 {
-	return admission_attr(d->m, d->old, d->object, &d->attr, err);
+	return admission_attr(d->req, d->old, d->object, &d->attr, err);
 }
 
 /* Whether its conditions hold; one that cannot be told is the failurePolicy's matter. */
@@ -97,7 +97,7 @@ static int conditions_hold(struct dispatch *d, const struct webhook *h,
 	const char *fault = NULL;
 	int r;
 
-	admission_cel_begin(&cel, d->m, &d->attr);
+	admission_cel_begin(&cel, d->req, &d->attr);
 	r = admission_conditions_hold(&cel, &h->conditions, kind, NULL, NULL, &fault);
 	admission_cel_end(&cel);
 	if (r >= 0)
@@ -119,7 +119,7 @@ static struct str name_for(const struct dispatch *d)
 	struct str name = d->attr.name;
 
 	/* What was made up is told to those who come when it is settled. */
-	if (!name.n && d->type == WEBHOOK_VALIDATING && d->m->op == ADMIT_CREATE)
+	if (!name.n && d->type == WEBHOOK_VALIDATING && d->req->op == ADMIT_CREATE)
 		name = json_text_at(json_getz(d->object, "metadata"), "name");
 	return name;
 }
@@ -128,15 +128,15 @@ static struct str name_for(const struct dispatch *d)
 static int question_of(struct dispatch *d, const struct webhook *h, const struct schema_kind *kind,
 		       const struct json *shown, struct webhook_question *q, struct error *err)
 {
-	struct mutation *m = d->m;
+	struct admission_request *req = d->req;
 	struct admission_attr attr = d->attr;
 
 	attr.name = name_for(d);
 	*q = (struct webhook_question){
 		.version = h->version,
-		.request = admission_request(m, &attr, kind),
-		.object = shown ? shown : admission_seen(m, &d->attr, d->attr.object, kind),
-		.old = admission_seen(m, &d->attr, d->attr.old, kind),
+		.request = admission_request_tree(req, &attr, kind),
+		.object = shown ? shown : admission_seen(req, &d->attr, d->attr.object, kind),
+		.old = admission_seen(req, &d->attr, d->attr.old, kind),
 	};
 	if ((d->attr.object && !q->object) || (d->attr.old && !q->old))
 		return error_set(err, ERR_INTERNAL,
@@ -150,36 +150,37 @@ static int question_of(struct dispatch *d, const struct webhook *h, const struct
 static int ask(struct dispatch *d, const struct webhook *h, const struct schema_kind *kind,
 	       const struct json *shown, struct webhook_answer **ret_answer, struct error *err)
 {
-	struct mutation *m = d->m;
+	struct admission_request *req = d->req;
 	struct webhook_question q;
 	int r;
 
-	if (m->dry_run && h->side_effects)
+	if (req->dry_run && h->side_effects)
 		return error_set(err, ERR_BAD_REQUEST,
 				 "admission webhook \"%.*s\" does not support dry run",
 				 STR_ARG(h->name));
 	/* Nobody is to see what may never be. */
-	if (m->base_pending)
-		return mutation_park_for_base(m, err);
+	if (req->base_pending)
+		return admission_park_for_base(req, err);
 	r = question_of(d, h, kind, shown, &q, err);
-	return r < 0 ? r : webhook_ask(m, h, d->type, &q, ret_answer, err);
+	return r < 0 ? r : webhook_ask(req, h, d->type, &q, ret_answer, err);
 }
 
 /* --- answers ---------------------------------------------------------------------- */
 
-static void note(struct mutation *m, struct str key, struct str value)
+static void note(struct admission_request *req, struct str key, struct str value)
 {
-	audit_annotate(&m->annotations, &m->x->work, key, value);
+	audit_annotate(&req->annotations, req->work, key, value);
 }
 
-static void annotate(struct mutation *m, const struct webhook *h, const struct json *annotations)
+static void annotate(struct admission_request *req, const struct webhook *h,
+		     const struct json *annotations)
 {
 	JSON_FOREACH (it, annotations) {
-		const char *key = arena_printf(&m->x->work, "%.*s/%.*s", STR_ARG(h->name),
+		const char *key = arena_printf(req->work, "%.*s/%.*s", STR_ARG(h->name),
 					       STR_ARG(json_key(it)));
 
 		if (json_str(it).p)
-			note(m, str_from(key), json_str(it));
+			note(req, str_from(key), json_str(it));
 	}
 }
 
@@ -201,7 +202,7 @@ static int fail_late(struct error *err)
 static int judge(struct dispatch *d, const struct webhook *h, size_t index, int round,
 		 const struct webhook_answer *answer, struct error *err)
 {
-	struct mutation *m = d->m;
+	struct admission_request *req = d->req;
 	const struct webhook_verdict *v = &answer->verdict;
 	int code;
 
@@ -210,8 +211,8 @@ static int judge(struct dispatch *d, const struct webhook *h, size_t index, int 
 	if (answer->err && answer->late)
 		return fail_late(err);
 	if (answer->err) {
-		note(m,
-		     str_from(arena_printf(&m->x->work,
+		note(req,
+		     str_from(arena_printf(req->work,
 					   "failed-open.%s.webhook.admission.k8s.io/"
 					   "round_%d_index_%zu",
 					   d->type == WEBHOOK_MUTATING ? "mutation" : "validating",
@@ -219,12 +220,12 @@ static int judge(struct dispatch *d, const struct webhook *h, size_t index, int 
 		     h->name);
 		return 0;
 	}
-	annotate(m, h, v->annotations);
+	annotate(req, h, v->annotations);
 	JSON_FOREACH (it, v->warnings)
-		write_warn(&m->write, "%.*s", STR_ARG(json_str(it)));
+		write_warn(req->write, "%.*s", STR_ARG(json_str(it)));
 	if (v->allowed)
 		return 0;
-	m->refusal = webhook_review_refusal(&m->x->work, h->name, v, &code);
+	req->about.status = webhook_review_refusal(req->work, h->name, v, &code);
 	return error_set(err, ERR_FORBIDDEN, "admission webhook \"%.*s\" denied the request",
 			 STR_ARG(h->name));
 }
@@ -251,12 +252,12 @@ static void require_again(struct webhook_rounds *r, size_t n)
 
 static struct webhook_rounds *begin_round(struct dispatch *d)
 {
-	struct webhook_rounds *r = webhook_rounds(d->m);
+	struct webhook_rounds *r = webhook_rounds(d->req);
 	size_t n = d->set->nhooks;
 
-	if (!d->m->reinvoking) {
-		r->invoked = ARENA_ARRAY(d->m->write.arena, bool, n + 1);
-		r->again = ARENA_ARRAY(d->m->write.arena, bool, n + 1);
+	if (!d->req->reinvoking) {
+		r->invoked = ARENA_ARRAY(d->req->write->arena, bool, n + 1);
+		r->again = ARENA_ARRAY(d->req->write->arena, bool, n + 1);
 	} else if (hash_of(d->object) != r->left) {
 		require_again(r, n); /* a built-in plugin changed it */
 	}
@@ -266,18 +267,18 @@ static struct webhook_rounds *begin_round(struct dispatch *d)
 static void note_mutation(struct dispatch *d, const struct webhook *h, size_t index, bool changed)
 {
 	CLEANUP(buf_release) struct buf value = BUF_INIT(4 * KIB);
-	struct mutation *m = d->m;
+	struct admission_request *req = d->req;
 
 	(void)buf_addz(&value, "{\"configuration\":");
 	(void)json_print_str(&value, h->config, NULL);
 	(void)buf_addz(&value, ",\"webhook\":");
 	(void)json_print_str(&value, h->name, NULL);
 	(void)buf_printf(&value, ",\"mutated\":%s}", changed ? "true" : "false");
-	note(m,
-	     str_from(arena_printf(&m->x->work,
+	note(req,
+	     str_from(arena_printf(req->work,
 				   "mutation.webhook.admission.k8s.io/"
 				   "round_%d_index_%zu",
-				   m->reinvoking ? 1 : 0, index)),
+				   req->reinvoking ? 1 : 0, index)),
 	     buf_str(&value));
 }
 
@@ -295,7 +296,7 @@ static int take_patch(struct dispatch *d, const struct webhook *h, const struct 
 				 "admission webhook \"%.*s\" attempted to modify the object, which "
 				 "is not supported for this operation",
 				 STR_ARG(h->name));
-	r = webhook_form_patch(d->m, &d->attr, kind, shown, patch, d->object, ret_changed, err);
+	r = webhook_form_patch(d->req, &d->attr, kind, shown, patch, d->object, ret_changed, err);
 	if (r < 0)
 		return error_wrap(err, r, "the patch of admission webhook \"%.*s\" does not apply",
 				  STR_ARG(h->name));
@@ -312,29 +313,29 @@ static int mutate_by(struct dispatch *d, const struct webhook *h, size_t index,
 	int r;
 
 	r = is_asked(d, h, &kind, err);
-	if (r <= 0 || (d->m->reinvoking && !rounds->again[index]))
+	if (r <= 0 || (d->req->reinvoking && !rounds->again[index]))
 		return r;
-	r = d->object ? webhook_form_show(d->m, &d->attr, kind, &shown, err) : 0;
+	r = d->object ? webhook_form_show(d->req, &d->attr, kind, &shown, err) : 0;
 	if (r == 0)
 		r = ask(d, h, kind, shown, &answer, err);
 	if (r < 0)
 		return r;
 	if (!answer->done)
-		return mutation_park(d->m, err);
-	r = judge(d, h, index, d->m->reinvoking, answer, err);
+		return admission_park(d->req, err);
+	r = judge(d, h, index, d->req->reinvoking, answer, err);
 	if (r == 0 && !answer->err)
 		r = take_patch(d, h, kind, shown, answer->verdict.patch, &changed, err);
 	note_mutation(d, h, index, changed);
 	if (changed) {
 		require_again(rounds, d->set->nhooks);
-		d->m->reinvoke = true;
+		d->req->reinvoke = true;
 	}
 	if (h->reinvoked)
 		rounds->invoked[index] = true;
 	return r;
 }
 
-static int mutate(struct mutation *m, const struct json *old, struct json *object,
+static int mutate(struct admission_request *req, const struct json *old, struct json *object,
 		  struct error *err)
 {
 	struct hook_cursor at = { .begun = false };
@@ -343,27 +344,27 @@ static int mutate(struct mutation *m, const struct json *old, struct json *objec
 	struct dispatch d;
 	int r;
 
-	r = dispatch_init(&d, m, WEBHOOK_MUTATING, old, object, err);
+	r = dispatch_init(&d, req, WEBHOOK_MUTATING, old, object, err);
 	if (r < 0)
 		return r;
 	rounds = begin_round(&d);
 	while (r >= 0 && (h = next_hook(d.set, &at)))
 		r = mutate_by(&d, h, at.index, rounds, err);
-	if (r >= 0 && m->reinvoke)
+	if (r >= 0 && req->reinvoke)
 		rounds->left = hash_of(d.object);
 	return MIN(r, 0);
 }
 
-int webhooks_mutate(struct mutation *m, const struct json *old, struct json *object,
+int webhooks_mutate(struct admission_request *req, const struct json *old, struct json *object,
 		    struct error *err)
 {
-	return mutate(m, old, object, err);
+	return mutate(req, old, object, err);
 }
 
-int webhooks_mutate_deletion(struct mutation *m, const struct json *old, struct json *object,
-			     struct error *err)
+int webhooks_mutate_deletion(struct admission_request *req, const struct json *old,
+			     struct json *object, struct error *err)
 {
-	return m->op == ADMIT_DELETE ? mutate(m, old, object, err) : 0;
+	return req->op == ADMIT_DELETE ? mutate(req, old, object, err) : 0;
 }
 
 /* --- validating ------------------------------------------------------------------- */
@@ -399,7 +400,7 @@ static int ask_all(struct dispatch *d, struct asked *list, size_t *ret_n, bool *
 	return MIN(r, 0);
 }
 
-int webhooks_validate(struct mutation *m, const struct json *old, struct json *object,
+int webhooks_validate(struct admission_request *req, const struct json *old, struct json *object,
 		      struct error *err)
 {
 	struct asked *list;
@@ -409,20 +410,20 @@ int webhooks_validate(struct mutation *m, const struct json *old, struct json *o
 	size_t n = 0;
 	int r, ruling, result = 0;
 
-	r = dispatch_init(&d, m, WEBHOOK_VALIDATING, old, object, err);
+	r = dispatch_init(&d, req, WEBHOOK_VALIDATING, old, object, err);
 	if (r < 0)
 		return r;
-	list = ARENA_ARRAY(m->write.arena, struct asked, d.set->nhooks);
+	list = ARENA_ARRAY(req->write->arena, struct asked, d.set->nhooks);
 	r = ask_all(&d, list, &n, &open, err);
 	/* Calls that began are waited for, also before a refusal. */
 	if (open)
-		return mutation_park(m, err);
+		return admission_park(req, err);
 	for (size_t i = 0; i < n && r == 0; i++) {
-		const struct json *refusal = m->refusal;
+		const struct json *refusal = req->about.status;
 
 		ruling = judge(&d, list[i].hook, i, 0, list[i].answer, result ? &one : err);
 		if (result) /* the first refusal is the one that is told */
-			m->refusal = refusal;
+			req->about.status = refusal;
 		else
 			result = ruling;
 	}

@@ -6,8 +6,8 @@
  */
 #include "api/scale.h"
 #include "server/admission_attr.h"
+#include "server/admission_request.h"
 #include "server/connect_options.h"
-#include "server/verb_impl.h"
 #include "server/webhooks_impl.h"
 
 /* The server's own, which a new object has not got yet. */
@@ -29,24 +29,24 @@ static struct json *meta_of(const struct json *object)
 	return json_getz(object, "metadata");
 }
 
-int webhook_form_show(struct mutation *m, const struct admission_attr *attr,
+int webhook_form_show(struct admission_request *req, const struct admission_attr *attr,
 		      const struct schema_kind *kind, struct json **ret_shown, struct error *err)
 {
-	const struct json *seen = admission_seen(m, attr, attr->object, kind);
+	const struct json *seen = admission_seen(req, attr, attr->object, kind);
 	struct json *shown, *meta;
 	int r;
 
 	if (!seen)
 		return error_set(err, ERR_INTERNAL, "the object cannot be converted to %.*s",
 				 STR_ARG(kind->api_version));
-	r = json_copy(m->write.arena, seen, &shown, err);
+	r = json_copy(req->write->arena, seen, &shown, err);
 	if (r < 0)
 		return r;
 	meta = meta_of(shown);
 	if (attr->op == ADMIT_CREATE && !attr->foreign && meta) {
 		for (size_t i = 0; i < ARRAY_SIZE(unborn); i++)
 			json_remove(meta, str_from(unborn[i]));
-		if (m->write.generated_from.n)
+		if (req->write->generated_from.n)
 			json_remove(meta, STR("name"));
 	}
 	*ret_shown = shown;
@@ -66,23 +66,23 @@ static void carry(struct arena *a, struct json *to, const struct json *from, con
 		json_remove(to, str_from(key));
 }
 
-static void restore_meta(struct mutation *m, const struct admission_attr *attr, struct json *doc,
-			 const struct json *object)
+static void restore_meta(struct admission_request *req, const struct admission_attr *attr,
+			 struct json *doc, const struct json *object)
 {
-	struct arena *a = m->write.arena;
+	struct arena *a = req->write->arena;
 	struct json *meta = meta_of(doc);
 	const struct json *own = meta_of(object);
 
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		carry(a, meta, own, kept[i]);
 	/* Only who asked for no name in particular gets another. */
-	if (attr->op != ADMIT_CREATE || m->write.name.n || !json_text_at(meta, "name").n)
+	if (attr->op != ADMIT_CREATE || req->write->name.n || !json_text_at(meta, "name").n)
 		carry(a, meta, own, "name");
-	else if (m->write.generated_from.n)
-		m->write.generated_from = STR_NULL; /* the webhook named it */
+	else if (req->write->generated_from.n)
+		req->write->generated_from = STR_NULL; /* the webhook named it */
 }
 
-static int take_own(struct mutation *m, const struct admission_attr *attr,
+static int take_own(struct admission_request *req, const struct admission_attr *attr,
 		    const struct schema_kind *kind, struct json *doc, struct json *object,
 		    bool *ret_changed, struct error *err)
 {
@@ -90,12 +90,12 @@ static int take_own(struct mutation *m, const struct admission_attr *attr,
 
 	if (!json_is(meta_of(doc), JSON_OBJECT))
 		return error_set(err, ERR_INTERNAL, "the patch leaves no metadata");
-	restore_meta(m, attr, doc, object);
-	r = write_readmit(&m->write, doc, kind, err);
+	restore_meta(req, attr, doc, object);
+	r = write_readmit(req->write, doc, kind, err);
 	if (r < 0)
 		return r;
 	*ret_changed = !json_equal(doc, object);
-	m->write.mutated |= *ret_changed;
+	req->write->mutated |= *ret_changed;
 	if (*ret_changed)
 		json_assign(object, doc);
 	return 0;
@@ -115,8 +115,8 @@ static int take_options(struct json *doc, struct json *options, bool *ret_change
 }
 
 /* A Scale changes the count of its object; a Binding and an Eviction are what they are. */
-static int take_foreign(struct mutation *m, const struct admission_attr *attr, struct json *doc,
-			struct json *object, bool *ret_changed, struct error *err)
+static int take_foreign(struct admission_request *req, const struct admission_attr *attr,
+			struct json *doc, struct json *object, bool *ret_changed, struct error *err)
 {
 	const struct schema_kind *kind = schema_find_kind(json_text_at(doc, "apiVersion"),
 							  json_text_at(doc, "kind"));
@@ -126,7 +126,7 @@ static int take_foreign(struct mutation *m, const struct admission_attr *attr, s
 		return take_options(doc, object, ret_changed, err);
 	if (!kind)
 		return error_set(err, ERR_BAD_REQUEST, "the object is of no kind any more");
-	r = decode_fit(m->write.arena, doc, kind->type, NULL, err);
+	r = decode_fit(req->write->arena, doc, kind->type, NULL, err);
 	if (r < 0)
 		return r;
 	*ret_changed = !json_equal(doc, attr->object);
@@ -134,17 +134,17 @@ static int take_foreign(struct mutation *m, const struct admission_attr *attr, s
 		json_assign(object, doc);
 		return 0;
 	}
-	m->write.mutated |= *ret_changed;
-	if (!scale_set(m->write.arena, scale_paths(m->x->kind), object, doc))
+	req->write->mutated |= *ret_changed;
+	if (!scale_set(req->write->arena, scale_paths(req->path_kind), object, doc))
 		return error_set(err, ERR_BAD_REQUEST, "the object has no place for a count");
 	return 0;
 }
 
-int webhook_form_patch(struct mutation *m, const struct admission_attr *attr,
+int webhook_form_patch(struct admission_request *req, const struct admission_attr *attr,
 		       const struct schema_kind *kind, struct json *shown, const struct json *patch,
 		       struct json *object, bool *ret_changed, struct error *err)
 {
-	struct arena *a = m->write.arena;
+	struct arena *a = req->write->arena;
 	struct str version = json_text_at(shown, "apiVersion"), name = json_text_at(shown, "kind");
 	struct json *doc = shown;
 	int r;
@@ -156,8 +156,8 @@ int webhook_form_patch(struct mutation *m, const struct admission_attr *attr,
 	if (r == 0) {
 		json_put_str(a, doc, "apiVersion", version);
 		json_put_str(a, doc, "kind", name);
-		r = attr->foreign ? take_foreign(m, attr, doc, object, ret_changed, err)
-				  : take_own(m, attr, kind, doc, object, ret_changed, err);
+		r = attr->foreign ? take_foreign(req, attr, doc, object, ret_changed, err)
+				  : take_own(req, attr, kind, doc, object, ret_changed, err);
 	}
 	if (r < 0) {
 		err->code = ERR_INTERNAL;

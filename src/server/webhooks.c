@@ -7,8 +7,8 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "server/admission_request.h"
 #include "server/server_impl.h"
-#include "server/verb_impl.h"
 #include "server/webhooks_impl.h"
 
 /* --- configurations --------------------------------------------------------------- */
@@ -113,20 +113,20 @@ void webhooks_free(struct webhooks *w)
 
 /* --- the plugins ------------------------------------------------------------------ */
 
-static bool concerns(const struct mutation *m, enum webhook_type type)
+static bool concerns(const struct admission_request *req, enum webhook_type type)
 {
-	const struct webhooks *w = m->x->server->webhooks;
+	const struct webhooks *w = req->server->webhooks;
 
 	return w && (w->sets[type].nhooks || w->sets[type].nunreadable) &&
-	       !admission_is_exempt(m->x->kind);
+	       !admission_is_exempt(req->path_kind);
 }
 
-bool webhooks_mutate_concerns(const struct mutation *m)
+bool webhooks_mutate_concerns(const struct admission_request *req)
 {
-	return concerns(m, WEBHOOK_MUTATING);
+	return concerns(req, WEBHOOK_MUTATING);
 }
 
-bool webhooks_validate_concerns(const struct mutation *m)
+bool webhooks_validate_concerns(const struct admission_request *req)
 {
-	return concerns(m, WEBHOOK_VALIDATING);
+	return concerns(req, WEBHOOK_VALIDATING);
 }

@@ -19,7 +19,7 @@
 #include "base/error.h"
 
 struct json;
-struct mutation;
+struct admission_request;
 struct server;
 struct state_observer;
 struct webhooks;
@@ -37,17 +37,17 @@ void webhooks_stop(struct webhooks *w, void (*done)(void *arg), void *arg);
 void webhooks_free(struct webhooks *w); /* NULL allowed */
 
 /* Whether there is any webhook of that kind. */
-bool webhooks_mutate_concerns(const struct mutation *m);
-bool webhooks_validate_concerns(const struct mutation *m);
+bool webhooks_mutate_concerns(const struct admission_request *req);
+bool webhooks_validate_concerns(const struct admission_request *req);
 
 /* The plugins; `old` and `object` as admission has them. */
-int webhooks_mutate(struct mutation *m, const struct json *old, struct json *object,
+int webhooks_mutate(struct admission_request *req, const struct json *old, struct json *object,
 		    struct error *err);
-int webhooks_validate(struct mutation *m, const struct json *old, struct json *object,
+int webhooks_validate(struct admission_request *req, const struct json *old, struct json *object,
 		      struct error *err);
 
 /* Mutating webhooks of a deletion, which they may refuse and not change. */
-int webhooks_mutate_deletion(struct mutation *m, const struct json *old, struct json *object,
-			     struct error *err);
+int webhooks_mutate_deletion(struct admission_request *req, const struct json *old,
+			     struct json *object, struct error *err);
 
 #endif

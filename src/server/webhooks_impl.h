@@ -11,7 +11,7 @@
 #include "server/webhooks.h"
 
 struct metrics_family;
-struct mutation;
+struct admission_request;
 
 enum webhook_type { WEBHOOK_MUTATING, WEBHOOK_VALIDATING, WEBHOOK_TYPES };
 
@@ -54,7 +54,7 @@ struct webhook_answer {
  * The answer to a question: the one that is there, or begins a call that resumes the write when
  * it and all others of the write are over. -ERR_CONFLICT when it was asked too often already.
  */
-int webhook_ask(struct mutation *m, const struct webhook *h, enum webhook_type type,
+int webhook_ask(struct admission_request *req, const struct webhook *h, enum webhook_type type,
 		const struct webhook_question *q, struct webhook_answer **ret_answer,
 		struct error *err);
 
@@ -64,7 +64,7 @@ struct webhook_rounds {
 	bool *again; /* by index: is to be called in the second round */
 	uint64_t left; /* hash of the object as the first round left it */
 };
-struct webhook_rounds *webhook_rounds(struct mutation *m);
+struct webhook_rounds *webhook_rounds(struct admission_request *req);
 
 /* --- objects (webhook_form.c) ------------------------------------------------------ */
 
@@ -72,11 +72,11 @@ struct webhook_rounds *webhook_rounds(struct mutation *m);
  * The object of a write as a mutating webhook sees it: a copy in the version that matched. A new
  * one is without what the server alone sets; a name that is made up is not there yet.
  */
-int webhook_form_show(struct mutation *m, const struct admission_attr *attr,
+int webhook_form_show(struct admission_request *req, const struct admission_attr *attr,
 		      const struct schema_kind *kind, struct json **ret_shown, struct error *err);
 
 /* Applies a patch to what was shown, and makes `object` what came of it. */
-int webhook_form_patch(struct mutation *m, const struct admission_attr *attr,
+int webhook_form_patch(struct admission_request *req, const struct admission_attr *attr,
 		       const struct schema_kind *kind, struct json *shown, const struct json *patch,
 		       struct json *object, bool *ret_changed, struct error *err);
 
