@@ -180,34 +180,6 @@ static struct json *resource_tree(struct arena *a, const struct schema_kind *k)
 	return tree;
 }
 
-static struct json *texts_tree(struct arena *a, const struct str *v, size_t n)
-{
-	struct json *list = json_make_array(a);
-
-	for (size_t i = 0; i < n; i++)
-		json_append(list, json_make_str(a, v[i]));
-	return list;
-}
-
-static struct json *user_tree(struct arena *a, const struct user *u)
-{
-	struct json *tree = json_make_object(a);
-	struct json *extra;
-
-	put_if(a, tree, "username", u->name);
-	put_if(a, tree, "uid", u->uid);
-	if (u->ngroups)
-		json_setz(tree, "groups", texts_tree(a, u->groups, u->ngroups));
-	if (!u->nextras)
-		return tree;
-	extra = json_make_object(a);
-	for (size_t i = 0; i < u->nextras; i++)
-		json_set(extra, u->extras[i].key,
-			 texts_tree(a, u->extras[i].values, u->extras[i].nvalues));
-	json_setz(tree, "extra", extra);
-	return tree;
-}
-
 struct json *admission_request_tree(struct admission_request *req,
 				    const struct admission_attr *attr,
 				    const struct schema_kind *kind)
@@ -225,7 +197,7 @@ struct json *admission_request_tree(struct admission_request *req,
 	put_if(a, tree, "name", attr->name);
 	put_if(a, tree, "namespace", attr->ns);
 	put(a, tree, "operation", admission_op_name(attr->op));
-	json_setz(tree, "userInfo", user_tree(a, req->user));
+	json_setz(tree, "userInfo", user_info(a, req->user));
 	json_setz(tree, "object", json_make_null(a));
 	json_setz(tree, "oldObject", json_make_null(a));
 	json_put_bool(a, tree, "dryRun", req->dry_run);

@@ -9,7 +9,6 @@
 #include "server/admission_request.h"
 #include "server/admit_authz.h"
 #include "server/authz_impl.h"
-#include "server/review.h"
 #include "server/server_impl.h"
 
 static struct str text_at(const struct json *object, const char *name)
@@ -62,7 +61,7 @@ static void take_over(struct json *spec, const struct json *user, const char *to
 
 static void name_requester(struct admission_request *req, struct json *object)
 {
-	struct json *user = review_user_info(req->work, req->user);
+	struct json *user = user_info(req->work, req->user);
 	struct json *spec = json_getz(object, "spec");
 
 	if (!json_is(spec, JSON_OBJECT))

@@ -38,9 +38,6 @@ int review_self_subject_access(struct review *r, struct error *err);
 int review_local_subject_access(struct review *r, struct error *err);
 int review_self_subject_rules(struct review *r, struct error *err);
 
-/* A user as UserInfo has it; text is borrowed. */
-struct json *review_user_info(struct arena *a, const struct user *u);
-
 /* Authentication (review_token.c, review_user.c). */
 int review_token(struct review *r, struct error *err);
 int review_self_subject(struct review *r, struct error *err);

@@ -9,34 +9,6 @@
 #include "server/authn.h"
 #include "server/server_impl.h"
 
-static struct json *texts_of(struct arena *a, const struct str *v, size_t n)
-{
-	struct json *list = json_make_array(a);
-
-	for (size_t i = 0; i < n; i++)
-		json_append(list, json_make_str(a, v[i]));
-	return list;
-}
-
-struct json *review_user_info(struct arena *a, const struct user *u)
-{
-	struct json *info = json_make_object(a), *extra;
-
-	json_put_str(a, info, "username", u->name);
-	if (u->uid.n)
-		json_put_str(a, info, "uid", u->uid);
-	if (u->ngroups)
-		json_setz(info, "groups", texts_of(a, u->groups, u->ngroups));
-	if (!u->nextras)
-		return info;
-	extra = json_make_object(a);
-	for (size_t i = 0; i < u->nextras; i++)
-		json_set(extra, u->extras[i].key,
-			 texts_of(a, u->extras[i].values, u->extras[i].nvalues));
-	json_setz(info, "extra", extra);
-	return info;
-}
-
 static int authenticate(struct review *r, struct str token, struct json *status, struct error *why)
 {
 	const struct json *asked = json_pointer(r->tree, STR("/spec/audiences"));
@@ -53,8 +25,8 @@ static int authenticate(struct review *r, struct str token, struct json *status,
 	if (ret < 0)
 		return ret;
 	json_put_bool(r->arena, status, "authenticated", true);
-	json_setz(status, "user", review_user_info(r->arena, &user));
-	json_setz(status, "audiences", texts_of(r->arena, common.v, common.n));
+	json_setz(status, "user", user_info(r->arena, &user));
+	json_setz(status, "audiences", user_texts(r->arena, common.v, common.n));
 	return 0;
 }
 
@@ -95,7 +67,7 @@ int review_self_subject(struct review *r, struct error *err UNUSED)
 
 	json_put_str(a, meta, "creationTimestamp",
 		     timestamp_print(r->x->wall_ns, TIMESTAMP_SECONDS, now));
-	json_setz(status, "userInfo", review_user_info(a, &r->x->user));
+	json_setz(status, "userInfo", user_info(a, &r->x->user));
 	json_setz(r->tree, "metadata", meta);
 	json_setz(r->tree, "status", status);
 	return 0;

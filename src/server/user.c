@@ -4,6 +4,7 @@
 #include "server/user.h"
 
 #include "api/names.h"
+#include "base/json.h"
 
 struct user user_anonymous(void)
 {
@@ -55,4 +56,32 @@ struct str user_node(const struct user *u)
 	if (!str_starts(u->name, prefix) || !user_in_group(u, STR("system:nodes")))
 		return STR_NULL;
 	return str_skip(u->name, prefix.n);
+}
+
+struct json *user_texts(struct arena *a, const struct str *v, size_t n)
+{
+	struct json *list = json_make_array(a);
+
+	for (size_t i = 0; i < n; i++)
+		json_append(list, json_make_str(a, v[i]));
+	return list;
+}
+
+struct json *user_info(struct arena *a, const struct user *u)
+{
+	struct json *info = json_make_object(a), *extra;
+
+	json_put_str(a, info, "username", u->name);
+	if (u->uid.n)
+		json_put_str(a, info, "uid", u->uid);
+	if (u->ngroups)
+		json_setz(info, "groups", user_texts(a, u->groups, u->ngroups));
+	if (!u->nextras)
+		return info;
+	extra = json_make_object(a);
+	for (size_t i = 0; i < u->nextras; i++)
+		json_set(extra, u->extras[i].key,
+			 user_texts(a, u->extras[i].values, u->extras[i].nvalues));
+	json_setz(info, "extra", extra);
+	return info;
 }

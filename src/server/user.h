@@ -26,6 +26,9 @@
 #define USER_EXTRA_POD_UID       STR("authentication.kubernetes.io/pod-uid")
 #define USER_EXTRA_CREDENTIAL_ID STR("authentication.kubernetes.io/credential-id")
 
+struct arena;
+struct json;
+
 struct user_extra {
 	struct str key;
 	const struct str *values;
@@ -69,5 +72,9 @@ bool user_service_account(const struct user *u, struct str *ret_ns, struct str *
 
 /* "system:node:NAME" of a member of system:nodes; p NULL for anybody else. */
 struct str user_node(const struct user *u);
+
+/* The user as UserInfo of authentication.k8s.io/v1; and texts as an array. Text is borrowed. */
+struct json *user_info(struct arena *a, const struct user *u);
+struct json *user_texts(struct arena *a, const struct str *v, size_t n);
 
 #endif
