@@ -8,7 +8,6 @@
 
 #include "api/checks.h"
 #include "api/names.h"
-#include "api/write_impl.h"
 #include "base/json_index.h"
 #include "base/limits.h"
 #include "cel/env.h"

@@ -5,7 +5,7 @@
  */
 #include "api/crd.h"
 
-#include "api/write_impl.h"
+#include "api/write_tree.h"
 #include "base/limits.h"
 #include "base/print.h"
 
@@ -91,7 +91,7 @@ bool crd_set_condition(struct arena *a, struct json *definition,
 	}
 	if (set_text(a, c, "status", condition->status) ||
 	    json_text_at(c, "lastTransitionTime").n == 0) {
-		write_set_time(a, c, "lastTransitionTime", now_ns);
+		tree_set_time(a, c, "lastTransitionTime", now_ns);
 		changed = true;
 	}
 	changed |= set_text(a, c, "reason", condition->reason);
@@ -172,7 +172,7 @@ static void accept_short_names(struct naming *n)
 		(void)buf_printf(&message, "%s%.*s", conflicts++ ? ", " : "", STR_ARG(used));
 	}
 	if (conflicts == 0) {
-		write_carry(n->arena, n->accepted, n->wanted, "shortNames");
+		tree_carry(n->arena, n->accepted, n->wanted, "shortNames");
 		return;
 	}
 	refuse(n, STR("ShortNamesConflict"),
@@ -187,7 +187,7 @@ static void accept_all(struct naming *n)
 	accept_short_names(n);
 	accept_name(n, "kind", true, STR("KindConflict"));
 	accept_name(n, "listKind", true, STR("ListKindConflict"));
-	write_carry(n->arena, n->accepted, n->wanted, "categories");
+	tree_carry(n->arena, n->accepted, n->wanted, "categories");
 }
 
 /* "plural" and "kind" are there even when they are empty: an untouched status has that much. */
@@ -219,7 +219,7 @@ bool crd_accept_names(struct arena *a, struct json *definition, const struct crd
 		.taken = taken,
 		.group = json_text_at(spec, "group"),
 		.wanted = json_getz(spec, "names"),
-		.accepted = before ? write_copy(a, before) : json_make_object(a),
+		.accepted = before ? tree_copy(a, before) : json_make_object(a),
 		.condition = { STR("NamesAccepted"), STR("True"), STR("NoConflicts"),
 			       STR("no conflicts found") },
 	};
@@ -318,7 +318,8 @@ bool crd_set_approval(struct arena *a, struct json *definition, int64_t now_ns)
 
 void crd_begin_deletion(struct arena *a, struct json *definition, int64_t now_ns)
 {
-	struct json *meta = write_meta(a, definition), *list = json_getz(meta, "finalizers");
+	struct json *meta = json_need_object(a, definition, "metadata"),
+		    *list = json_getz(meta, "finalizers");
 
 	if (!json_is(list, JSON_ARRAY)) {
 		list = json_make_array(a);

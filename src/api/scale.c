@@ -184,7 +184,7 @@ static struct json *scale_meta(struct arena *a, const struct json *object)
 	struct json *meta = json_make_object(a);
 
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
-		write_carry(a, meta, from, kept[i]);
+		tree_carry(a, meta, from, kept[i]);
 	return meta;
 }
 
@@ -235,7 +235,7 @@ int scale_get(struct arena *a, const struct scale_paths *paths, const struct jso
 /* What is stored, in the request's version. */
 static struct json *current(struct write *w, const struct json *old)
 {
-	struct json *object = write_copy(w->arena, old);
+	struct json *object = tree_copy(w->arena, old);
 
 	write_from_storage(w->arena, object, w->kind);
 	return object;
@@ -298,7 +298,7 @@ static int object_config(struct write *w, const struct json *config, struct json
 	json_put_str(w->arena, object, "kind", w->kind->kind);
 	meta = write_meta(w->arena, object);
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
-		write_carry(w->arena, meta, json_getz(config, "metadata"), kept[i]);
+		tree_carry(w->arena, meta, json_getz(config, "metadata"), kept[i]);
 	*ret_object = object;
 	if (!json_getz(json_getz(config, "spec"), "replicas") ||
 	    set_at(w->arena, object, path, replicas_of(config)))
@@ -310,7 +310,7 @@ static int object_config(struct write *w, const struct json *config, struct json
 int scale_apply(struct write *w, const struct json *old, const struct json *config,
 		struct json **ret_object, struct error *err)
 {
-	struct json *scale = write_copy(w->arena, config), *object = NULL;
+	struct json *scale = tree_copy(w->arena, config), *object = NULL;
 	int r;
 
 	r = managed_check_config(w->arena, scale_kind(), config, err);
@@ -338,8 +338,8 @@ int scale_update(struct write *w, const struct json *old, const struct json *sca
 				 STR_ARG(without_dot(paths->replicas)));
 	/* A scale without one is for whatever is stored, also where objects need one. */
 	if (json_text_at(json_getz(scale, "metadata"), "resourceVersion").n)
-		write_carry(w->arena, write_meta(w->arena, object), json_getz(scale, "metadata"),
-			    "resourceVersion");
+		tree_carry(w->arena, write_meta(w->arena, object), json_getz(scale, "metadata"),
+			   "resourceVersion");
 	return write_finish_update(w, old, object, ret_object, err);
 }
 

@@ -6,7 +6,7 @@
 
 #include "api/address.h"
 #include "api/port_set.h"
-#include "api/write_impl.h"
+#include "api/write_tree.h"
 #include "base/map.h"
 
 #define NONE STR("None")
@@ -175,9 +175,9 @@ static void keep_addresses(struct arena *a, struct json *spec, const struct json
 	if (is_named(old) || is_named(spec))
 		return;
 	if (!json_text_at(spec, "clusterIP").n)
-		write_carry(a, spec, old, "clusterIP");
+		tree_carry(a, spec, old, "clusterIP");
 	if (json_count(ips_of(spec)) == 0 && json_count(ips_of(old)))
-		write_carry(a, spec, old, "clusterIPs");
+		tree_carry(a, spec, old, "clusterIPs");
 }
 
 /* By the name of a port; a number that another port of the new service has is not used twice. */
@@ -209,7 +209,7 @@ static void keep_allocated(struct arena *a, struct json *spec, const struct json
 	keep_ports(a, spec, old);
 	if (service_wants_health_port(old) && service_wants_health_port(spec) &&
 	    !json_i64_at(spec, "healthCheckNodePort", 0))
-		write_carry(a, spec, old, "healthCheckNodePort");
+		tree_carry(a, spec, old, "healthCheckNodePort");
 }
 
 static void set_only_ip(struct arena *a, struct json *spec, struct str ip)
@@ -231,7 +231,7 @@ static void join_addresses(struct arena *a, struct json *spec, const struct json
 		return;
 	}
 	if (json_count(ips_of(old)) && json_count(ips_of(spec)) == 0 && str_eq(ip, old_ip))
-		write_carry(a, spec, old, "clusterIPs");
+		tree_carry(a, spec, old, "clusterIPs");
 	if (str_eq(ip, old_ip) || !same_ips(spec, old))
 		return;
 	if (ip.n)
@@ -275,7 +275,7 @@ static void set_policy(struct arena *a, struct json *spec, const struct json *ol
 	if (policy_of(spec).n)
 		return;
 	if (policy_of(old).n)
-		write_carry(a, spec, old, "ipFamilyPolicy");
+		tree_carry(a, spec, old, "ipFamilyPolicy");
 	else
 		json_put_str(a, spec, "ipFamilyPolicy",
 			     is_open(spec) ? STR("RequireDualStack") : STR("SingleStack"));

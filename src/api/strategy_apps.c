@@ -13,10 +13,10 @@ void strategy_deployment_update(struct write *w, struct json *object, const stru
 	const struct json *old_meta = json_getz(old, "metadata");
 
 	if (str_eq(w->subresource, STR("status"))) {
-		write_carry(w->arena, meta, old_meta, "labels");
+		tree_carry(w->arena, meta, old_meta, "labels");
 		return;
 	}
-	if (!write_same(meta, old_meta, "annotations"))
+	if (!tree_same(meta, old_meta, "annotations"))
 		json_put_i64(w->arena, meta, "generation",
 			     json_i64_at(old_meta, "generation", 0) + 1);
 }

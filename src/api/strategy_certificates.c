@@ -26,13 +26,13 @@ static void keep_approvals(struct write *w, struct json *object, const struct js
 		struct json *is = condition_of(object, decisions[i]);
 
 		JSON_FOREACH (member, is && was ? was : NULL)
-			write_carry_key(w->arena, is, was, json_key(member));
+			tree_carry_key(w->arena, is, was, json_key(member));
 	}
 }
 
 void strategy_signing_request_update(struct write *w, struct json *object, const struct json *old)
 {
-	write_carry(w->arena, object, old, "spec");
+	tree_carry(w->arena, object, old, "spec");
 	if (str_eq(w->subresource, STR("status")))
 		keep_approvals(w, object, old);
 }

@@ -40,8 +40,8 @@ void strategy_namespace_create(struct write *w, struct json *object)
 void strategy_namespace_update(struct write *w, struct json *object, const struct json *old)
 {
 	if (w->subresource.n == 0)
-		write_carry(w->arena, json_need_object(w->arena, object, "spec"),
-			    json_getz(old, "spec"), "finalizers");
+		tree_carry(w->arena, json_need_object(w->arena, object, "spec"),
+			   json_getz(old, "spec"), "finalizers");
 }
 
 /* --- secrets ------------------------------------------------------------------------------- */
@@ -128,7 +128,7 @@ void strategy_volume_create(struct write *w, struct json *object)
 
 	json_setz(object, "status", status);
 	json_put_str(w->arena, status, "phase", STR("Pending"));
-	write_set_time(w->arena, status, "lastPhaseTransitionTime", w->now_ns);
+	tree_set_time(w->arena, status, "lastPhaseTransitionTime", w->now_ns);
 }
 
 /* The time of a phase is kept with it, and set anew where a change does not bring one. */
@@ -140,11 +140,11 @@ void strategy_volume_update(struct write *w, struct json *object, const struct j
 
 	if (!str_eq(w->subresource, STR("status")) || !json_is(status, JSON_OBJECT))
 		return;
-	if (write_same(status, old_status, "phase")) {
+	if (tree_same(status, old_status, "phase")) {
 		if (!json_getz(status, time))
-			write_carry(w->arena, status, old_status, time);
-	} else if (!json_getz(status, time) || write_same(status, old_status, time)) {
-		write_set_time(w->arena, status, time, w->now_ns);
+			tree_carry(w->arena, status, old_status, time);
+	} else if (!json_getz(status, time) || tree_same(status, old_status, time)) {
+		tree_set_time(w->arena, status, time, w->now_ns);
 	}
 }
 
@@ -156,9 +156,9 @@ static void normalize_sources(struct write *w, struct json *object)
 
 	if (json_getz(spec, "dataSource") && !reference)
 		json_setz(spec, "dataSourceRef",
-			  write_copy(w->arena, json_getz(spec, "dataSource")));
+			  tree_copy(w->arena, json_getz(spec, "dataSource")));
 	else if (reference && !json_getz(spec, "dataSource") && !json_getz(reference, "namespace"))
-		json_setz(spec, "dataSource", write_copy(w->arena, reference));
+		json_setz(spec, "dataSource", tree_copy(w->arena, reference));
 }
 
 void strategy_volume_claim_create(struct write *w, struct json *object)

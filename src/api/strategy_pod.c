@@ -68,7 +68,7 @@ static void add_gated_condition(struct write *w, struct json *status)
 	json_put_str(w->arena, c, "type", STR("PodScheduled"));
 	json_put_str(w->arena, c, "status", STR("False"));
 	json_setz(c, "lastProbeTime", json_make_null(w->arena));
-	write_set_time(w->arena, c, "lastTransitionTime", w->now_ns);
+	tree_set_time(w->arena, c, "lastTransitionTime", w->now_ns);
 	json_put_str(w->arena, c, "reason", STR("SchedulingGated"));
 	json_put_str(w->arena, c, "message",
 		     STR("Scheduling is blocked due to non-empty scheduling gates"));
@@ -98,7 +98,7 @@ static void keep_when_absent(struct write *w, struct json *object, const struct 
 			     const char *key)
 {
 	if (!json_getz(object, key))
-		write_carry(w->arena, object, old, key);
+		tree_carry(w->arena, object, old, key);
 }
 
 /* Stored conditions of one type, in their order; types may repeat. */
@@ -158,10 +158,10 @@ void strategy_pod_update(struct write *w, struct json *object, const struct json
 
 	if (!str_eq(w->subresource, STR("status")))
 		return;
-	write_carry(w->arena, json_getz(object, "metadata"), json_getz(old, "metadata"),
-		    "ownerReferences");
-	write_carry(w->arena, json_getz(object, "metadata"), json_getz(old, "metadata"),
-		    "deletionTimestamp");
+	tree_carry(w->arena, json_getz(object, "metadata"), json_getz(old, "metadata"),
+		   "ownerReferences");
+	tree_carry(w->arena, json_getz(object, "metadata"), json_getz(old, "metadata"),
+		   "deletionTimestamp");
 	status = json_need_object(w->arena, object, "status");
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		keep_when_absent(w, status, old_status, kept[i]);

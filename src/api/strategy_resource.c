@@ -15,8 +15,8 @@ static const struct json *results(const struct json *claim)
 
 static bool same_device(const struct json *a, const struct json *b)
 {
-	return write_same(a, b, "driver") && write_same(a, b, "pool") &&
-	       write_same(a, b, "device") && write_same(a, b, "shareID");
+	return tree_same(a, b, "driver") && tree_same(a, b, "pool") && tree_same(a, b, "device") &&
+	       tree_same(a, b, "shareID");
 }
 
 static bool has_device(const struct json *list, const struct json *device)
@@ -37,7 +37,7 @@ static void keep_hidden_devices(struct write *w, struct json *object, const stru
 
 	if (devices)
 		json_setz(json_need_object(w->arena, object, "status"), "devices",
-			  write_copy(w->arena, devices));
+			  tree_copy(w->arena, devices));
 	else
 		json_remove(json_getz(object, "status"), STR("devices"));
 }
@@ -67,6 +67,6 @@ void strategy_taint_rule_update(struct write *w, struct json *object, const stru
 
 	if (w->subresource.n || !json_is(taint, JSON_OBJECT))
 		return;
-	if (!write_same(taint, old_taint, "effect") && write_same(taint, old_taint, "timeAdded"))
-		write_set_time(w->arena, taint, "timeAdded", w->now_ns);
+	if (!tree_same(taint, old_taint, "effect") && tree_same(taint, old_taint, "timeAdded"))
+		tree_set_time(w->arena, taint, "timeAdded", w->now_ns);
 }

@@ -100,8 +100,8 @@ void write_fold_aliases(struct write *w, struct json *object)
 static const struct json *same_device(const struct json *old, const struct json *device)
 {
 	JSON_FOREACH (it, json_getz(json_getz(old, "status"), "devices"))
-		if (write_same(it, device, "driver") && write_same(it, device, "pool") &&
-		    write_same(it, device, "device") && write_same(it, device, "shareID"))
+		if (tree_same(it, device, "driver") && tree_same(it, device, "pool") &&
+		    tree_same(it, device, "device") && tree_same(it, device, "shareID"))
 			return it;
 	return NULL;
 }
@@ -142,7 +142,7 @@ static void settle(struct write *w, const struct write_alias *pair, struct json 
 	if (is_none(pair->value))
 		json_remove(network, stored);
 	else
-		json_set(network, stored, write_copy(w->arena, pair->value));
+		json_set(network, stored, tree_copy(w->arena, pair->value));
 }
 
 /* They were remembered one before the other; devices are met in their order. */
@@ -186,7 +186,7 @@ bool write_show_names(struct arena *a, struct json *network)
 
 		if (!value || json_get(network, name->alias))
 			continue;
-		json_set(network, name->alias, write_copy(a, value));
+		json_set(network, name->alias, tree_copy(a, value));
 		changed = true;
 	}
 	return changed;
@@ -214,7 +214,7 @@ static void give_both(struct arena *a, struct json *network)
 		const struct json *value = json_get(network, name->alias);
 
 		if (value && !json_get(network, name->stored))
-			json_set(network, name->stored, write_copy(a, value));
+			json_set(network, name->stored, tree_copy(a, value));
 	}
 }
 
@@ -302,7 +302,7 @@ const struct json *write_complete_patch(struct write *w, const struct json *patc
 
 	if (!write_is_claim(w->kind) || !json_is(patch, JSON_ARRAY))
 		return patch;
-	own = write_copy(w->arena, patch);
+	own = tree_copy(w->arena, patch);
 	JSON_FOREACH (op, own) {
 		complete_value(w->arena, json_getz(op, "value"),
 			       steps_to_network(json_text_at(op, "path")));

@@ -45,7 +45,7 @@ bool write_same_but_times(struct write *w, struct json *object, const struct jso
 
 	if (!entries || !before || !same_entries(entries, before))
 		return false;
-	kept = write_copy(w->arena, before);
+	kept = tree_copy(w->arena, before);
 	json_replace(meta, entries, kept);
 	if (json_equal(object, stored))
 		return true;
@@ -62,7 +62,7 @@ static const struct json *fold(struct write *w, const struct json *config, const
 
 	if (!write_is_claim(w->kind))
 		return config;
-	own = write_copy(w->arena, config);
+	own = tree_copy(w->arena, config);
 	write_fold_aliases(w, own);
 	write_settle_aliases(w, own, live);
 	return own;
@@ -144,7 +144,7 @@ int write_apply(struct write *w, const struct json *old, const struct json *conf
 	int r;
 
 	if (old) {
-		live = write_copy(w->arena, old);
+		live = tree_copy(w->arena, old);
 		write_from_storage(w->arena, live, w->kind);
 	}
 	config = fold(w, config, live);

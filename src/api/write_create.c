@@ -31,7 +31,7 @@ static void fill_meta(struct write *w, struct json *meta)
 		(void)uuid_print(&uuid, w->uid);
 	}
 	json_put_str(w->arena, meta, "uid", arena_str(w->arena, str_from(w->uid)));
-	write_set_time(w->arena, meta, "creationTimestamp", w->now_ns);
+	tree_set_time(w->arena, meta, "creationTimestamp", w->now_ns);
 	if (write_rules(w)->flags & SCHEMA_GENERATION)
 		json_put_i64(w->arena, meta, "generation", 1);
 }

@@ -200,7 +200,7 @@ static void shorten(struct write *w, struct json *meta, int64_t from_s, int64_t 
 		if (to_s != 0)
 			to_s = 1;
 	}
-	write_set_time(w->arena, meta, "deletionTimestamp", end);
+	tree_set_time(w->arena, meta, "deletionTimestamp", end);
 	json_put_i64(w->arena, meta, "deletionGracePeriodSeconds", to_s);
 }
 
@@ -223,7 +223,7 @@ static enum grace begin_grace(struct write *w, struct json *object, const struct
 		return GRACE_BEGUN;
 	}
 	period = grace_period(object, o);
-	write_set_time(w->arena, meta, "deletionTimestamp", w->now_ns + period * SECOND);
+	tree_set_time(w->arena, meta, "deletionTimestamp", w->now_ns + period * SECOND);
 	json_put_i64(w->arena, meta, "deletionGracePeriodSeconds", period);
 	bump_generation(w, meta);
 	return GRACE_BEGUN;
@@ -236,9 +236,9 @@ static void mark(struct write *w, struct json *meta)
 {
 	if (!json_getz(meta, "deletionTimestamp")) {
 		bump_generation(w, meta);
-		write_set_time(w->arena, meta, "deletionTimestamp", w->now_ns);
+		tree_set_time(w->arena, meta, "deletionTimestamp", w->now_ns);
 	} else if (read_time(meta, "deletionTimestamp") > w->now_ns) {
-		write_set_time(w->arena, meta, "deletionTimestamp", w->now_ns);
+		tree_set_time(w->arena, meta, "deletionTimestamp", w->now_ns);
 	}
 	json_put_i64(w->arena, meta, "deletionGracePeriodSeconds", 0);
 }
@@ -262,7 +262,7 @@ static bool delete_namespace(struct write *w, struct json *object, const struct 
 	struct json *meta = json_getz(object, "metadata");
 
 	if (!json_getz(meta, "deletionTimestamp")) {
-		write_set_time(w->arena, meta, "deletionTimestamp", w->now_ns);
+		tree_set_time(w->arena, meta, "deletionTimestamp", w->now_ns);
 		json_put_str(w->arena, json_need_object(w->arena, object, "status"), "phase",
 			     STR("Terminating"));
 		set_propagation(w, meta, o);
@@ -278,7 +278,7 @@ static bool delete_definition(struct write *w, struct json *object)
 
 	if (json_getz(meta, "deletionTimestamp"))
 		return false;
-	write_set_time(w->arena, meta, "deletionTimestamp", w->now_ns);
+	tree_set_time(w->arena, meta, "deletionTimestamp", w->now_ns);
 	crd_begin_deletion(w->arena, object, w->now_ns);
 	return true;
 }
@@ -311,7 +311,7 @@ int write_delete(struct write *w, const struct json *old, const struct delete_op
 	r = check_preconditions(json_getz(old, "metadata"), options, err);
 	if (r < 0)
 		return r;
-	object = write_copy(w->arena, old);
+	object = tree_copy(w->arena, old);
 	held = (is_namespace(w) && delete_namespace(w, object, options)) ||
 	       (is_definition(w) && delete_definition(w, object)) || is_held(w, object, options);
 	if (!held) {

@@ -8,21 +8,8 @@
 #define API_WRITE_IMPL_H
 
 #include "api/write.h"
+#include "api/write_tree.h"
 #include "base/json.h"
-
-/* --- members ---------------------------------------------------------------------- */
-
-void write_set_time(struct arena *a, struct json *object, const char *key, int64_t ns);
-
-/* Makes the member what it is in `from`: copied, or removed when that has none. */
-void write_carry(struct arena *a, struct json *object, const struct json *from, const char *key);
-void write_carry_key(struct arena *a, struct json *object, const struct json *from, struct str key);
-
-/* Whether the member is the same in both: equal, or in neither. */
-bool write_same(const struct json *a, const struct json *b, const char *key);
-
-/* A copy in the arena; never fails for what was stored. */
-struct json *write_copy(struct arena *a, const struct json *tree);
 
 /* --- metadata ---------------------------------------------------------------------- */
 

@@ -106,14 +106,14 @@ void write_dedup_owners(struct write *w, struct json *object)
 void write_keep_meta(struct arena *a, struct json *meta, const struct json *old_meta)
 {
 	if (json_text_at(meta, "uid").n == 0)
-		write_carry(a, meta, old_meta, "uid");
+		tree_carry(a, meta, old_meta, "uid");
 	if (json_getz(old_meta, "creationTimestamp"))
-		write_carry(a, meta, old_meta, "creationTimestamp");
+		tree_carry(a, meta, old_meta, "creationTimestamp");
 	if (json_getz(old_meta, "deletionTimestamp"))
-		write_carry(a, meta, old_meta, "deletionTimestamp");
+		tree_carry(a, meta, old_meta, "deletionTimestamp");
 	if (!json_getz(meta, "deletionGracePeriodSeconds"))
-		write_carry(a, meta, old_meta, "deletionGracePeriodSeconds");
-	write_carry(a, meta, old_meta, "generation");
+		tree_carry(a, meta, old_meta, "deletionGracePeriodSeconds");
+	tree_carry(a, meta, old_meta, "generation");
 	json_remove(meta, STR("selfLink"));
 }
 

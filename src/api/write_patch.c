@@ -46,7 +46,7 @@ static int apply(struct write *w, struct json **doc, enum patch_type type, const
 static int patched_form(struct write *w, const struct json *old, enum patch_type type,
 			const struct json *patch, struct json **ret_doc, struct error *err)
 {
-	*ret_doc = write_copy(w->arena, old);
+	*ret_doc = tree_copy(w->arena, old);
 	write_from_storage(w->arena, *ret_doc, w->kind);
 	return apply(w, ret_doc, type, patch, err);
 }

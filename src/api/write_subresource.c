@@ -80,7 +80,7 @@ static void merge_map(struct write *w, struct json *meta, const struct json *fro
 		return;
 	into = json_need_object(w->arena, meta, key);
 	JSON_FOREACH (entry, entries)
-		json_set(into, json_key(entry), write_copy(w->arena, entry));
+		json_set(into, json_key(entry), tree_copy(w->arena, entry));
 }
 
 /* The condition of that type, made when there is none. */
@@ -112,7 +112,7 @@ static void set_scheduled(struct write *w, struct json *pod)
 	if (str_eq(json_text_at(c, "status"), STR("True")))
 		return;
 	json_put_str(w->arena, c, "status", STR("True"));
-	write_set_time(w->arena, c, "lastTransitionTime", w->now_ns);
+	tree_set_time(w->arena, c, "lastTransitionTime", w->now_ns);
 }
 
 int write_bind(struct write *w, const struct json *pod, const struct json *binding,
@@ -130,7 +130,7 @@ int write_bind(struct write *w, const struct json *pod, const struct json *bindi
 	if (r < 0)
 		return r;
 
-	object = write_copy(w->arena, pod);
+	object = tree_copy(w->arena, pod);
 	meta = json_getz(object, "metadata");
 	json_put_str(w->arena, json_need_object(w->arena, object, "spec"), "nodeName",
 		     arena_str(w->arena, node));

@@ -1,19 +1,18 @@
 /*
- * The small verbs on trees that writes and strategies are made of. They stand
- * alone, so that a table that names a strategy does not pull in all of write.
+ * These functions stand alone, so that a table that names a strategy does not pull in all of write.
  */
-#include "api/write_impl.h"
+#include "api/write_tree.h"
 
 #include "base/timestamp.h"
 
-void write_set_time(struct arena *a, struct json *object, const char *key, int64_t ns)
+void tree_set_time(struct arena *a, struct json *object, const char *key, int64_t ns)
 {
 	char text[TIMESTAMP_SIZE];
 
 	json_put_str(a, object, key, arena_str(a, timestamp_print(ns, TIMESTAMP_SECONDS, text)));
 }
 
-struct json *write_copy(struct arena *a, const struct json *tree)
+struct json *tree_copy(struct arena *a, const struct json *tree)
 {
 	struct json *copy = NULL;
 
@@ -22,22 +21,22 @@ struct json *write_copy(struct arena *a, const struct json *tree)
 	return copy;
 }
 
-void write_carry_key(struct arena *a, struct json *object, const struct json *from, struct str key)
+void tree_carry_key(struct arena *a, struct json *object, const struct json *from, struct str key)
 {
 	const struct json *value = json_get(from, key);
 
 	if (value)
-		json_set(object, arena_str(a, key), write_copy(a, value));
+		json_set(object, arena_str(a, key), tree_copy(a, value));
 	else
 		json_remove(object, key);
 }
 
-void write_carry(struct arena *a, struct json *object, const struct json *from, const char *key)
+void tree_carry(struct arena *a, struct json *object, const struct json *from, const char *key)
 {
-	write_carry_key(a, object, from, str_from(key));
+	tree_carry_key(a, object, from, str_from(key));
 }
 
-bool write_same(const struct json *a, const struct json *b, const char *key)
+bool tree_same(const struct json *a, const struct json *b, const char *key)
 {
 	const struct json *x = json_getz(a, key), *y = json_getz(b, key);
 

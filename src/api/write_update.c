@@ -94,15 +94,15 @@ static void keep_all_but_status(struct write *w, struct json *object, const stru
 		struct str key = json_key(member);
 
 		if (!str_eq(key, STR("metadata")) && !str_eq(key, STR("status")))
-			write_carry_key(w->arena, object, old, key);
+			tree_carry_key(w->arena, object, old, key);
 	}
 	JSON_FOREACH (member, old)
 		if (!json_get(object, json_key(member)) && !str_eq(json_key(member), STR("status")))
-			write_carry_key(w->arena, object, old, json_key(member));
+			tree_carry_key(w->arena, object, old, json_key(member));
 	if (!status_resets_meta(w->kind))
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(meta_members); i++)
-		write_carry(w->arena, meta, old_meta, meta_members[i]);
+		tree_carry(w->arena, meta, old_meta, meta_members[i]);
 }
 
 /* Who approves writes the conditions, and nothing else of the status. */
@@ -111,7 +111,7 @@ static void keep_all_but_conditions(struct write *w, struct json *object, const 
 	struct json *conditions = json_remove(json_getz(object, "status"), STR("conditions"));
 
 	keep_all_but_status(w, object, old);
-	write_carry(w->arena, object, old, "status");
+	tree_carry(w->arena, object, old, "status");
 	if (conditions)
 		json_setz(json_need_object(w->arena, object, "status"), "conditions", conditions);
 	else
@@ -128,7 +128,7 @@ static void keep_stored(struct write *w, struct json *object, const struct json 
 	else if (str_eq(w->subresource, STR("approval")))
 		keep_all_but_conditions(w, object, old);
 	else if (write_rules(w)->flags & SCHEMA_STATUS)
-		write_carry(w->arena, object, old, "status");
+		tree_carry(w->arena, object, old, "status");
 }
 
 static void count_generation(struct write *w, struct json *object, const struct json *old)
@@ -141,7 +141,7 @@ static void count_generation(struct write *w, struct json *object, const struct 
 	changed = write_spec_changed(object, old);
 	/* A custom resource without a status of its own has one member more that counts. */
 	if (w->kind->custom && !str_eq(w->subresource, STR("status")))
-		changed |= !write_same(object, old, "status");
+		changed |= !tree_same(object, old, "status");
 	if (changed)
 		json_put_i64(w->arena, json_getz(object, "metadata"), "generation",
 			     json_i64_at(old_meta, "generation", 0) + 1);
@@ -193,7 +193,7 @@ static const struct json *seen_form(struct write *w, const struct json *stored)
 
 	if (!w->kind->custom)
 		return stored;
-	seen = write_copy(w->arena, stored);
+	seen = tree_copy(w->arena, stored);
 	write_from_storage(w->arena, seen, w->kind);
 	return seen;
 }
