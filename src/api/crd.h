@@ -6,9 +6,8 @@
  * on custom kinds as on compiled ones; schema_kind.custom tells them apart. What
  * differs is how a body becomes a tree: a custom resource keeps zero values,
  * loses what its structural schema does not know, gets the schema's defaults,
- * and wrong types are faults of validation (422), not of decoding. write.h,
- * decode.h and validate.h see to that for custom kinds by calling the functions
- * of "objects" below; who writes through them need not know.
+ * and wrong types are faults of validation (422), not of decoding. write.h calls the
+ * functions of "objects" below for custom kinds, so its callers need not know.
  *
  * The scale subresource is a row of the kind's subresources, with its paths: see scale.h.
  *

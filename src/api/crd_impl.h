@@ -12,7 +12,6 @@
 #include <stdatomic.h>
 
 #include "api/crd.h"
-#include "api/scale.h"
 #include "base/field_errors.h"
 #include "base/json.h"
 #include "base/regex.h"

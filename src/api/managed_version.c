@@ -7,7 +7,6 @@
 #include "api/convert.h"
 #include "api/crd.h"
 #include "api/decode.h"
-#include "api/write.h"
 
 struct managed_seen {
 	struct managed_seen *next;
@@ -87,8 +86,9 @@ struct json *managed_convert(struct arena *a, const struct json *tree,
 		json_put_str(a, copy, "apiVersion", to->api_version);
 		return copy;
 	}
-	write_to_storage(a, copy, from);
-	write_from_storage(a, copy, to);
+	convert_to_storage(a, copy, from);
+	convert_from_storage(a, copy, to);
+	json_put_str(a, copy, "apiVersion", to->api_version);
 	if (json_copy(a, copy, &fitted, NULL) < 0 ||
 	    decode_fit(a, fitted, to->type, NULL, NULL) < 0)
 		return copy;

@@ -11,14 +11,6 @@
 
 #include "api/write.h"
 
-/* Dotted names ("spec.replicas"), with a dot before them or not. */
-struct scale_paths {
-	struct str replicas; /* that is wanted; the one that can be set */
-	struct str status_replicas; /* that is there; 0 where nothing is */
-	/* Text, a LabelSelector or a map of labels; empty, or nothing there: no selector. */
-	struct str selector;
-};
-
 /* Those of a kind: of its subresource "scale", or where all built-in kinds have them. */
 const struct scale_paths *scale_paths(const struct schema_kind *kind);
 

@@ -24,7 +24,6 @@ struct buf;
 struct crd;
 struct field_path;
 struct json;
-struct scale_paths; /* api/scale.h */
 struct schema_field;
 struct schema_kind;
 struct schema_type;
@@ -186,6 +185,17 @@ enum schema_verb {
 	SCHEMA_ALL_VERBS = 0xff,
 };
 
+/*
+ * The places of an object that its Scale shows (scale.h): dotted names ("spec.replicas"), with a
+ * leading dot or without.
+ */
+struct scale_paths {
+	struct str replicas; /* the wanted count, which a client can set */
+	struct str status_replicas; /* the count that runs now; 0 if the field is missing */
+	/* Text, a LabelSelector or a map of labels; empty, or nothing there: no selector. */
+	struct str selector;
+};
+
 struct schema_subresource {
 	struct str name; /* "status" */
 	/* What is sent and answered: the kind itself, or another (Binding, Eviction, Scale). */
@@ -195,8 +205,7 @@ struct schema_subresource {
 	uint8_t gate; /* GATE_NONE when always on */
 	/* Leads on to somebody else (log, exec, proxy); `kind` is that of its parameters. */
 	bool connect;
-	const struct scale_paths
-		*scale; /* of "scale" (scale.h); NULL: where built-in kinds have it */
+	const struct scale_paths *scale; /* of "scale"; NULL: where built-in kinds have it */
 };
 
 /* A column of `kubectl get`. */

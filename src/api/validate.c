@@ -6,7 +6,6 @@
  *
  * Nothing is allocated for a valid object.
  */
-#include "api/crd.h"
 #include "api/validate.h"
 
 #include "api/validate_impl.h"
@@ -322,10 +321,6 @@ static void check_meta(struct validation *v)
 
 void validate_create(struct validation *v)
 {
-	if (v->kind->custom) {
-		crd_validate(v);
-		return;
-	}
 	check_meta(v);
 	walk_top(v, false);
 	if (v->kind->check)
@@ -334,10 +329,6 @@ void validate_create(struct validation *v)
 
 void validate_update(struct validation *v)
 {
-	if (v->kind->custom) {
-		crd_validate(v);
-		return;
-	}
 	check_meta(v);
 	walk_top(v, false);
 	if (v->kind->check)
@@ -348,10 +339,6 @@ void validate_update(struct validation *v)
 
 void validate_status_update(struct validation *v)
 {
-	if (v->kind->custom) {
-		crd_validate_status(v);
-		return;
-	}
 	check_meta(v);
 	walk_top(v, true);
 	if (v->kind->check_status_update)

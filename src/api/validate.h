@@ -7,7 +7,7 @@
  * another.
  *
  * Validation sees trees of the storage version only, after conversion, defaults
- * and the dropping of gated fields.
+ * and the dropping of gated fields. Objects of custom kinds are validated by crd.h.
  *
  * On an update, what equals its stored counterpart is not looked at again: it
  * was valid when it was stored, and a rule that became stricter since must not

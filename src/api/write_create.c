@@ -6,6 +6,7 @@
  */
 #include "api/write_impl.h"
 
+#include "api/crd.h"
 #include "api/validate.h"
 #include "base/uuid.h"
 #include "cel/env.h"
@@ -158,7 +159,10 @@ int write_create(struct write *w, struct json *body, struct json **ret_object, s
 	if (kind->prepare_create)
 		kind->prepare_create(w, body);
 	write_order_meta(w->arena, body);
-	validate_create(&v);
+	if (kind->custom)
+		crd_validate(&v);
+	else
+		validate_create(&v);
 	w->compile_steps = CEL_COMPILE_MAX - budget.left;
 	r = write_result(w, err);
 	if (r < 0)

@@ -6,6 +6,7 @@
  */
 #include "api/write_impl.h"
 
+#include "api/crd.h"
 #include "api/validate.h"
 #include "cel/env.h"
 
@@ -178,11 +179,12 @@ static void validate(struct write *w, const struct json *object, const struct js
 		.budget = &budget,
 		.subresource = w->subresource,
 	};
+	bool status = str_eq(w->subresource, STR("status"));
 
-	if (str_eq(w->subresource, STR("status")))
-		validate_status_update(&v);
+	if (v.kind->custom)
+		(status ? crd_validate_status : crd_validate)(&v);
 	else
-		validate_update(&v);
+		(status ? validate_status_update : validate_update)(&v);
 	w->compile_steps = CEL_COMPILE_MAX - budget.left;
 }
 
