@@ -3,7 +3,7 @@
  * canonical text.
  */
 #include "api/address.h"
-#include "api/checks.h"
+#include "api/device_checks.h"
 
 /* As the table has it for networkData.ips. */
 enum { NETWORK_ADDRESSES_MAX = 16 };

@@ -7,7 +7,7 @@
  * stricter than those that stored ones were made under.
  */
 #include "api/check_claim.h"
-#include "api/checks.h"
+#include "api/device_checks.h"
 #include "base/limits.h"
 #include "base/print.h"
 

@@ -1,6 +1,6 @@
 /*
- * metav1.Condition and metav1.LabelSelector: types of metadata's group that
- * kinds embed.
+ * Types of metadata's group that kinds embed: metav1.Condition, metav1.LabelSelector and the
+ * metadata of templates.
  */
 #include "api/checks.h"
 #include "api/names.h"
@@ -64,13 +64,16 @@ static void check_condition(struct validation *v, const struct json *condition,
 		field_errors_too_long(v->errs, &message_at, CONDITION_MESSAGE_MAX);
 }
 
-void validate_conditions(struct validation *v, const struct json *conditions,
-			 const struct field_path *path)
+/* Too many conditions are refused by the table already. */
+void check_conditions(struct validation *v, const struct json *conditions,
+		      const struct field_path *path)
 {
 	CLEANUP(json_index_release) struct json_index types;
 	size_t i = 0;
 
 	json_index_init(&types, conditions, "type");
+	if (json_count(conditions) > CONDITIONS_MAX)
+		return;
 	JSON_FOREACH (condition, conditions) {
 		struct field_path at = field_path_index(path, i++);
 
@@ -79,14 +82,6 @@ void validate_conditions(struct validation *v, const struct json *conditions,
 					       FIELD_STR(json_text_at(condition, "type")));
 		check_condition(v, condition, &at);
 	}
-}
-
-/* The table has the most that there may be; what is beyond it was refused already. */
-void check_conditions(struct validation *v, const struct json *conditions,
-		      const struct field_path *path)
-{
-	if (json_count(conditions) <= CONDITIONS_MAX)
-		validate_conditions(v, conditions, path);
 }
 
 static void check_requirement(struct validation *v, const struct json *requirement,
@@ -133,5 +128,28 @@ void check_label_selector(struct validation *v, const struct json *selector,
 		struct field_path at = field_path_index(&list, i++);
 
 		check_requirement(v, requirement, &at);
+	}
+}
+
+void check_pod_template_metadata(struct validation *v, const struct json *meta,
+				 const struct field_path *path)
+{
+	struct field_path labels_at = field_path_name(path, "labels");
+	struct field_path annotations_at = field_path_name(path, "annotations");
+
+	validate_labels(v, json_getz(meta, "labels"), &labels_at);
+	validate_annotations(v, json_getz(meta, "annotations"), &annotations_at);
+}
+
+void check_template_metadata(struct validation *v, const struct json *meta,
+			     const struct field_path *path)
+{
+	check_pod_template_metadata(v, meta, path);
+	JSON_FOREACH (member, meta) {
+		struct field_path at = { path, json_key(member), 0, FIELD_PATH_NAME };
+
+		if (!str_eqz(at.text, "labels") && !str_eqz(at.text, "annotations") &&
+		    !validate_is_unset(member))
+			field_errors_forbidden(v->errs, &at, "cannot be set");
 	}
 }

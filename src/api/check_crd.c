@@ -6,7 +6,7 @@
  */
 #include "api/check_crd.h"
 
-#include "api/checks.h"
+#include "api/crd_checks.h"
 #include "api/names.h"
 #include "base/json_index.h"
 #include "base/limits.h"

@@ -3,7 +3,7 @@
  * tables; here is what counts across them, and conditions, capacity and what a device
  * takes of its node.
  */
-#include "api/checks.h"
+#include "api/device_checks.h"
 #include "base/json_index.h"
 #include "base/quantity.h"
 #include "base/limits.h"

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "api/checks.h"
+#include "api/device_checks.h"
 #include "base/quantity.h"
 #include "base/limits.h"
 

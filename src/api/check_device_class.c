@@ -7,7 +7,7 @@
  * right a while ago are remembered.
  */
 #include "api/check_claim.h"
-#include "api/checks.h"
+#include "api/device_checks.h"
 #include "api/known_selectors.h"
 #include "api/names.h"
 #include "api/selector_trial.h"

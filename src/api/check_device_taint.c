@@ -2,7 +2,7 @@
  * Taints of devices, tolerations for them, and the rules that taint devices
  * whoever published them.
  */
-#include "api/checks.h"
+#include "api/device_checks.h"
 #include "api/names.h"
 #include "base/timestamp.h"
 

@@ -27,6 +27,7 @@
 
 #include <cmocka.h>
 
+#include "api/defaults.h"
 #include "api/validate.h"
 #include "base/file.h"
 #include "base/limits.h"

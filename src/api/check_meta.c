@@ -1,9 +1,9 @@
 /*
  * ObjectMeta: names, labels, annotations, owners, finalizers, managed fields,
- * and what may not change. Also labels of templates and metav1.Condition, which
- * have their rules beside metadata's upstream.
+ * and what may not change.
  */
-#include "api/checks.h"
+#include "api/validate.h"
+
 #include "api/names.h"
 #include "base/json_index.h"
 #include "base/limits.h"
@@ -338,27 +338,4 @@ void validate_embedded_meta(struct validation *v, const struct json *meta,
 	if (ns.n)
 		validate_format(v, SCHEMA_FORMAT_DNS_LABEL, ns, &namespace_at);
 	check_parts(v, meta, NULL, path);
-}
-
-void check_pod_template_metadata(struct validation *v, const struct json *meta,
-				 const struct field_path *path)
-{
-	struct field_path labels_at = field_path_name(path, "labels");
-	struct field_path annotations_at = field_path_name(path, "annotations");
-
-	validate_labels(v, json_getz(meta, "labels"), &labels_at);
-	validate_annotations(v, json_getz(meta, "annotations"), &annotations_at);
-}
-
-void check_template_metadata(struct validation *v, const struct json *meta,
-			     const struct field_path *path)
-{
-	check_pod_template_metadata(v, meta, path);
-	JSON_FOREACH (member, meta) {
-		struct field_path at = { path, json_key(member), 0, FIELD_PATH_NAME };
-
-		if (!str_eqz(at.text, "labels") && !str_eqz(at.text, "annotations") &&
-		    !validate_is_unset(member))
-			field_errors_forbidden(v->errs, &at, "cannot be set");
-	}
 }

@@ -3,7 +3,7 @@
  * written once, and the status of a ResourceSlice (KEP-5677), which the
  * controller keeps up to date.
  */
-#include "api/checks.h"
+#include "api/device_checks.h"
 #include "base/map.h"
 
 /* The table refuses a change; taking the answer away is refused here. */

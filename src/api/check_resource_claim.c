@@ -6,7 +6,7 @@
  * entries, each with at most 8 alternatives.
  */
 #include "api/check_claim.h"
-#include "api/checks.h"
+#include "api/device_checks.h"
 #include "api/names.h"
 #include "cel/device.h"
 

@@ -2,7 +2,7 @@
  * The spec of resource slices: who it is for, and what depends on more than one
  * of its parts. What a single device must obey is in check_device.c.
  */
-#include "api/checks.h"
+#include "api/device_checks.h"
 #include "api/names.h"
 #include "base/limits.h"
 

@@ -5,6 +5,7 @@
 #include "api/check_pod.h"
 #include "api/names.h"
 #include "api/service.h"
+#include "api/service_checks.h"
 #include "base/json_index.h"
 
 /* --- addresses ------------------------------------------------------------------------------ */

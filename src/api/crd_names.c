@@ -5,6 +5,7 @@
  */
 #include "api/crd.h"
 
+#include "api/crd_checks.h"
 #include "api/write_tree.h"
 #include "base/limits.h"
 #include "base/print.h"
@@ -107,6 +108,20 @@ bool crd_condition_is_true(const struct json *definition, struct str type)
 }
 
 /* --- names ------------------------------------------------------------------------ */
+
+void fill_crd_names(struct arena *a, struct json *spec, int64_t now_ns UNUSED)
+{
+	struct json *names = json_getz(spec, "names");
+	struct str kind = json_text_at(names, "kind");
+
+	if (!json_is(names, JSON_OBJECT) || !kind.n)
+		return;
+	if (!json_text_at(names, "singular").n)
+		json_put_str(a, names, "singular", arena_lower(a, kind));
+	if (!json_text_at(names, "listKind").n)
+		json_put_str(a, names, "listKind",
+			     str_from(arena_printf(a, "%.*sList", STR_ARG(kind))));
+}
 
 struct naming {
 	struct arena *arena;

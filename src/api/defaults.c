@@ -6,6 +6,8 @@
  * Zero counts as unset unless the field is a pointer upstream, where zero is
  * a choice.
  */
+#include "api/defaults.h"
+
 #include "api/validate.h"
 #include "base/limits.h"
 

@@ -2,7 +2,9 @@
  * Defaults of the other kinds of the core group, of workloads and of jobs, that
  * depend on more than the field itself.
  */
-#include "api/checks.h"
+#include "api/defaults.h"
+
+#include "api/validate.h"
 #include "base/json_index.h"
 
 static bool is_unset(const struct json *object, const char *name)

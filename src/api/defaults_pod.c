@@ -3,7 +3,9 @@
  * spec and its containers hold in templates too; those of the pod only when it
  * is one, so a template stays as its owner wrote it.
  */
-#include "api/checks.h"
+#include "api/defaults.h"
+
+#include "api/validate.h"
 #include "base/json_index.h"
 
 static bool is_unset(const struct json *object, const char *name)

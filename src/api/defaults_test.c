@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "api/defaults.h"
 #include "api/validate.h"
 #include "base/limits.h"
 

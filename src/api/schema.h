@@ -103,6 +103,19 @@ enum schema_flag {
 	SCHEMA_OPEN = 1 << 12, /* what its enum does not have is for a check to refuse */
 };
 
+/*
+ * Functions that rows name, for rules that tables cannot express. The headers that declare them do
+ * so by these types. A check of a field gets the field's value, a check of a type gets the object;
+ * during either, v->old_value is the stored counterpart, or NULL. A fill changes an object after
+ * its other defaults.
+ */
+typedef void schema_check(struct validation *v, const struct json *value,
+			  const struct field_path *path);
+typedef void schema_check_kind(struct validation *v, const struct json *object);
+typedef void schema_check_update(struct validation *v, const struct json *object,
+				 const struct json *old);
+typedef void schema_fill(struct arena *a, struct json *parent, int64_t now_ns);
+
 /* What a field must obey beyond its type. Shared by fields that obey the same. */
 struct schema_rules {
 	int64_t min, max; /* of a number; with HAS_MIN and HAS_MAX */
@@ -119,13 +132,12 @@ struct schema_rules {
 	const struct str *unique_keys;
 	struct str initial; /* default, as JSON text; p NULL: none */
 	/* Called for the field's whole value when it is there. Path is the field's. */
-	void (*check)(struct validation *v, const struct json *value,
-		      const struct field_path *path);
+	schema_check *check;
 	/*
 	 * Called for each object that has the field, present or not, after its
 	 * other defaults: what depends on siblings. `parent` is the object.
 	 */
-	void (*fill)(struct arena *a, struct json *parent, int64_t now_ns);
+	schema_fill *fill;
 };
 
 struct schema_field {
@@ -167,8 +179,7 @@ struct schema_type {
 	bool atomic; /* x-kubernetes-map-type: atomic */
 	bool preserve; /* unknown fields are kept */
 	/* Called for each object of the type, after its fields were validated. */
-	void (*check)(struct validation *v, const struct json *object,
-		      const struct field_path *path);
+	schema_check *check;
 };
 
 /* --- kinds ---------------------------------------------------------------------- */
@@ -296,11 +307,9 @@ struct schema_kind {
 	/* What tables cannot say; each may be NULL. See write.h and validate.h. */
 	void (*prepare_create)(struct write *w, struct json *object);
 	void (*prepare_update)(struct write *w, struct json *object, const struct json *old);
-	void (*check)(struct validation *v, const struct json *object);
-	void (*check_update)(struct validation *v, const struct json *object,
-			     const struct json *old);
-	void (*check_status_update)(struct validation *v, const struct json *object,
-				    const struct json *old);
+	schema_check_kind *check;
+	schema_check_update *check_update;
+	schema_check_update *check_status_update;
 };
 
 /* --- finding -------------------------------------------------------------------- */

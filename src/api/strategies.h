@@ -53,6 +53,8 @@ void strategy_taint_rule_update(struct write *w, struct json *object, const stru
 
 /* Requests for certificates: what is asked for stays; approval writes conditions alone. */
 void strategy_signing_request_update(struct write *w, struct json *object, const struct json *old);
+schema_check_update check_signing_request_update;
+schema_check_update check_signing_request_status;
 
 /* Definitions: versions that may be stored. */
 void strategy_crd_create(struct write *w, struct json *object);

@@ -2,8 +2,9 @@
  * Requests for certificates. Who approves one and who signs it are different people: each
  * path writes its part of the status, and what was asked for never changes.
  */
-#include "api/checks.h"
 #include "api/strategies.h"
+
+#include "api/validate.h"
 #include "api/write_impl.h"
 
 static const char *const decisions[] = { "Approved", "Denied", "Failed" };

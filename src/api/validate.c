@@ -26,11 +26,8 @@ static bool is_unset(const struct schema_field *field, const struct json *value)
 	return validate_is_unset(value);
 }
 
-static void call_check(struct validation *v,
-		       void (*check)(struct validation *v, const struct json *value,
-				     const struct field_path *path),
-		       const struct json *value, const struct json *old,
-		       const struct field_path *path)
+static void call_check(struct validation *v, schema_check *check, const struct json *value,
+		       const struct json *old, const struct field_path *path)
 {
 	const struct json *outer = v->old_value;
 

@@ -1,5 +1,5 @@
 /*
- * validate - defaults, and whether an object is valid.
+ * validate - whether an object is valid.
  *
  * One walker over schema and tree applies what the tables say (required,
  * limits, formats, enums, unions, unique keys, immutability), in upstream's words,
@@ -50,10 +50,6 @@ struct validation {
 	unsigned depth;
 };
 
-/* Fills in what is absent, all through the tree. */
-void defaults_fill(struct arena *a, struct json *tree, const struct schema_type *type,
-		   int64_t now_ns);
-
 /*
  * An object that is to be created: metadata, fields, the kind's check. The object
  * has its name by now. A status that only /status writes is not looked at.
@@ -92,10 +88,6 @@ void validate_format(struct validation *v, enum schema_format format, struct str
 /* The two must be equal, or `field is immutable`. */
 void validate_immutable(struct validation *v, const struct json *value, const struct json *old,
 			const struct field_path *path);
-
-/* A list of metav1.Condition; metav1's rules. */
-void validate_conditions(struct validation *v, const struct json *conditions,
-			 const struct field_path *path);
 
 /* Labels and annotations, also those of templates. */
 void validate_labels(struct validation *v, const struct json *labels,

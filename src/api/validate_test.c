@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "api/defaults.h"
 #include "base/limits.h"
 
 static unsigned checked; /* how often count_check() was called in a test */

@@ -11,6 +11,7 @@
 
 #include "api/convert.h"
 #include "api/crd.h"
+#include "api/defaults.h"
 #include "api/managed.h"
 #include "api/validate.h"
 

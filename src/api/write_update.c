@@ -7,6 +7,7 @@
 #include "api/write_impl.h"
 
 #include "api/crd.h"
+#include "api/defaults.h"
 #include "api/validate.h"
 #include "cel/env.h"
 

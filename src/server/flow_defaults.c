@@ -4,8 +4,8 @@
 #include "server/flow_defaults.h"
 
 #include "api/decode.h"
+#include "api/defaults.h"
 #include "api/schema.h"
-#include "api/validate.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/limits.h"
