@@ -16,7 +16,7 @@
 #include "base/limits.h"
 #include "cli/completion.h"
 #include "cli/help.h"
-#include "cli/output.h"
+#include "cli/output_clean.h"
 
 enum { WIDTH_DEFAULT = 80, WIDTH_MIN = 40, WIDTH_MAX = 120 };
 
