@@ -2,6 +2,7 @@
  * `devplane driver`: drivers of devices.
  */
 #include "cli/commands.h"
+#include "cli/driver_commands.h"
 
 static const struct command *const rows[] = { &cmd_driver_disk, &cmd_driver_net, &cmd_driver_sim,
 					      NULL };

@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "cli/ask_socket.h"
 #include "cli/cli.h"
-#include "cli/commands.h"
+#include "cli/driver_commands.h"
 #include "cli/output.h"
 #include "drivers/vendor_control.h"
 

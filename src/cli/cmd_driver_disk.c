@@ -5,7 +5,7 @@
 #include "base/limits.h"
 #include "base/quantity.h"
 #include "cli/cli.h"
-#include "cli/commands.h"
+#include "cli/driver_commands.h"
 #include "cli/driver_role.h"
 #include "cli/tabs.h"
 #include "drivers/disk_driver.h"

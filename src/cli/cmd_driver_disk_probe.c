@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "cli/cli.h"
-#include "cli/commands.h"
+#include "cli/driver_commands.h"
 #include "cli/output.h"
 #include "drivers/disk_book.h"
 #include "drivers/disk_probe.h"

@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "cli/ask_socket.h"
 #include "cli/cli.h"
-#include "cli/commands.h"
+#include "cli/driver_commands.h"
 #include "cli/driver_role.h"
 #include "cli/output.h"
 #include "cli/tabs.h"

@@ -4,7 +4,7 @@
  */
 #include "base/limits.h"
 #include "cli/cli.h"
-#include "cli/commands.h"
+#include "cli/driver_commands.h"
 #include "cli/driver_role.h"
 #include "drivers/vendor.h"
 #include "drivers/vendor_control.h"

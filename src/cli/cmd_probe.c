@@ -3,6 +3,7 @@
  * that a cluster's parts speak to each other.
  */
 #include "cli/commands.h"
+#include "cli/probe_commands.h"
 
 static const struct command *const rows[] = {
 	&cmd_probe_serve,

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/client_tls.h"
-#include "cli/commands.h"
+#include "cli/probe_commands.h"
 #include "cli/probe_call.h"
 #include "net/tls.h"
 

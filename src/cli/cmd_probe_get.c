@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "cli/cli.h"
 #include "cli/client_tls.h"
-#include "cli/commands.h"
+#include "cli/probe_commands.h"
 #include "net/http_client.h"
 #include "net/loop.h"
 #include "net/tls.h"

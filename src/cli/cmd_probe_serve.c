@@ -7,7 +7,7 @@
 #include "base/metrics.h"
 #include "base/metrics_process.h"
 #include "cli/cli.h"
-#include "cli/commands.h"
+#include "cli/probe_commands.h"
 #include "cli/probe_http.h"
 #include "cli/probe_service.h"
 #include "cli/role.h"

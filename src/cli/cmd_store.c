@@ -2,6 +2,7 @@
  * `devplane store`: care for the folder that a server keeps its objects in.
  */
 #include "cli/commands.h"
+#include "cli/store_dir.h"
 
 static const struct command *const rows[] = {
 	&cmd_store_check, &cmd_store_backup, &cmd_store_restore, &cmd_store_compact, NULL,

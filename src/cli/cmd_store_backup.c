@@ -2,7 +2,6 @@
  * `devplane store backup FILE`: a copy of one moment, from a server that may go on.
  */
 #include "cli/cli.h"
-#include "cli/commands.h"
 #include "cli/store_dir.h"
 #include "store/store_lmdb_tools.h"
 

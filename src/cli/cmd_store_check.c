@@ -5,7 +5,6 @@
 
 #include "base/json.h"
 #include "cli/cli.h"
-#include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/store_dir.h"
 #include "store/store_lmdb_tools.h"

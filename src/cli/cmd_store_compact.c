@@ -2,7 +2,6 @@
  * `devplane store compact`: a store's file, made as small as its objects are.
  */
 #include "cli/cli.h"
-#include "cli/commands.h"
 #include "cli/store_dir.h"
 #include "store/store_lmdb_tools.h"
 

@@ -2,7 +2,6 @@
  * `devplane store restore FILE`: a store from a copy.
  */
 #include "cli/cli.h"
-#include "cli/commands.h"
 #include "cli/store_dir.h"
 #include "store/store_lmdb_tools.h"
 

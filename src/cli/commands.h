@@ -2,7 +2,8 @@
  * commands - the rows of devplane's command table.
  *
  * Each is defined in the file of its name; `commands_root` is the program
- * itself, with all the others below it.
+ * itself, with all the others below it. Subcommands of `driver`, `probe` and `store` have headers
+ * of their own.
  */
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
@@ -25,16 +26,6 @@ extern const struct command cmd_diff; /* cmd_diff.c */
 extern const struct command cmd_doctor; /* cmd_doctor.c */
 extern const struct command cmd_down; /* cmd_down.c */
 extern const struct command cmd_driver; /* cmd_driver.c */
-extern const struct command cmd_driver_disk; /* cmd_driver_disk.c */
-extern const struct command cmd_driver_disk_probe; /* cmd_driver_disk_probe.c */
-extern const struct command cmd_driver_net; /* cmd_driver_net.c */
-extern const struct command cmd_driver_sim; /* cmd_driver_sim.c */
-extern const struct command cmd_driver_sim_fail; /* cmd_driver_control.c, like those below */
-extern const struct command cmd_driver_sim_heal;
-extern const struct command cmd_driver_sim_list;
-extern const struct command cmd_driver_sim_remove;
-extern const struct command cmd_driver_sim_restore;
-extern const struct command cmd_driver_sim_silence;
 extern const struct command cmd_explain_fit; /* cmd_explain_fit.c */
 extern const struct command cmd_get; /* cmd_get.c */
 extern const struct command cmd_help; /* cmd_help.c */
@@ -45,17 +36,10 @@ extern const struct command cmd_page; /* cmd_page.c */
 extern const struct command cmd_podresources; /* cmd_podresources.c */
 extern const struct command cmd_podresources_watch; /* cmd_podresources_watch.c */
 extern const struct command cmd_probe; /* cmd_probe.c */
-extern const struct command cmd_probe_call; /* cmd_probe_call.c */
-extern const struct command cmd_probe_get; /* cmd_probe_get.c */
-extern const struct command cmd_probe_serve; /* cmd_probe_serve.c */
 extern const struct command cmd_scheduler; /* cmd_scheduler.c */
 extern const struct command cmd_server; /* cmd_server.c */
 extern const struct command cmd_status; /* cmd_status.c */
 extern const struct command cmd_store; /* cmd_store.c */
-extern const struct command cmd_store_backup; /* cmd_store_backup.c */
-extern const struct command cmd_store_check; /* cmd_store_check.c */
-extern const struct command cmd_store_compact; /* cmd_store_compact.c */
-extern const struct command cmd_store_restore; /* cmd_store_restore.c */
 extern const struct command cmd_top; /* cmd_top.c */
 extern const struct command cmd_up; /* cmd_up.c */
 extern const struct command cmd_version; /* cmd_version.c */

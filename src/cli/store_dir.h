@@ -1,11 +1,16 @@
 /*
- * store_dir - what the `devplane store` commands have in common: --data-dir, and
- * where in it the store is.
+ * store_dir - the subcommands of `devplane store`, their flag --data-dir, and the folder of the
+ * store in it.
  */
 #ifndef CLI_STORE_DIR_H
 #define CLI_STORE_DIR_H
 
 #include "cli/cli.h"
+
+extern const struct command cmd_store_backup; /* cmd_store_backup.c */
+extern const struct command cmd_store_check; /* cmd_store_check.c */
+extern const struct command cmd_store_compact; /* cmd_store_compact.c */
+extern const struct command cmd_store_restore; /* cmd_store_restore.c */
 
 /* The flag's row; `type` has the member `data_dir`. */
 #define STORE_DIR_FLAG(type)                                      \
