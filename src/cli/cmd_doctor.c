@@ -1,8 +1,6 @@
 /*
  * `devplane doctor`: looks at everything that has kept clusters from working, and says what to do.
  */
-#include <stdarg.h>
-
 #include "base/columns.h"
 #include "base/json.h"
 #include "base/limits.h"
@@ -25,24 +23,6 @@ static const struct flag flags[] = {
 	KUBE_FLAGS(struct doctor_options, kube),
 	{ NULL },
 };
-
-void doctor_say(struct doctor *d, enum doctor_verdict verdict, const char *subject,
-		const char *hint, const char *fmt, ...)
-{
-	CLEANUP(buf_release) struct buf raw = BUF_INIT(64 * KIB);
-	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * KIB);
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)buf_vprintf(&raw, fmt, ap);
-	va_end(ap);
-	output_clean(&text, buf_str(&raw));
-	(void)vec_push(&d->findings, (struct doctor_finding){
-					     .verdict = verdict,
-					     .subject = arena_strdup(d->arena, str_from(subject)),
-					     .text = arena_strdup(d->arena, buf_str(&text)),
-					     .hint = hint });
-}
 
 static size_t count(const struct doctor *d, enum doctor_verdict verdict)
 {

@@ -2,7 +2,7 @@
  * `devplane get`: objects as tables, or as they are. Tables are the server's, so that any type
  * that it serves shows what its author wanted shown.
  */
-#include "cli/cmd_get.h"
+#include "cli/get.h"
 
 #include "base/limits.h"
 #include "cli/commands.h"
@@ -75,26 +75,6 @@ static int read_format(struct get *g, struct error *err)
 			     STR_ARG(word));
 }
 
-static bool is_table(const struct get *g)
-{
-	return g->format == GET_TABLE || g->format == GET_WIDE;
-}
-
-struct kube_query get_query(const struct get *g, const struct object_arg *arg)
-{
-	const struct get_options *o = g->options;
-	struct kube_query q = { .resource = &arg->type->resource,
-				.name = arg->name,
-				.label_selector = str_from(o->selector),
-				.field_selector = str_from(o->field_selector) };
-
-	if (arg->type->resource.namespaced && !o->all_namespaces)
-		q.ns = g->kube.config.ns;
-	if (is_table(g) && !get_is_slices(arg->type))
-		q.accept = OBJECT_TABLE_ACCEPT;
-	return q;
-}
-
 /* --- what is not there ----------------------------------------------------------------------- */
 
 static void explain_missing(const struct get *g, const struct object_arg *arg, struct error *err)
@@ -127,8 +107,9 @@ static int read_one(struct get *g, const struct object_arg *arg, struct json **r
 		    struct error *err)
 {
 	struct kube_query q = get_query(g, arg);
-	int r = is_table(g) && get_is_slices(arg->type) ? get_slices(g, arg, ret_tree, err)
-							: kube_read(&g->kube, &q, ret_tree, err);
+	int r = get_is_table(g) && get_is_slices(arg->type)
+			? get_slices(g, arg, ret_tree, err)
+			: kube_read(&g->kube, &q, ret_tree, err);
 
 	if (r == -ERR_NOT_FOUND && arg->name.n > 0 && g->options->ignore_not_found)
 		return 0;
@@ -140,23 +121,6 @@ static int read_one(struct get *g, const struct object_arg *arg, struct json **r
 }
 
 /* --- tables ---------------------------------------------------------------------------------- */
-
-void get_print_table(struct get *g, const struct json *head, const struct json *table)
-{
-	CLEANUP(buf_release) struct buf text = BUF_INIT(CODEC_MAX);
-	CLEANUP(buf_release) struct buf out = BUF_INIT(CODEC_MAX);
-	bool headed = !g->head_printed && !g->style.no_headers;
-
-	if (object_table_rows(table) == 0)
-		return;
-	if (!g->head_printed)
-		object_table_head(&text, head, &g->style);
-	g->head_printed = true;
-	object_table_body(&text, head, table, &g->style);
-	tabs_align_more(&out, buf_str(&text), TABS_TABLE, &g->memory);
-	output_table(g->cli, buf_str(&out), headed);
-	(void)fflush(g->cli->out);
-}
 
 static void begin_type(struct get *g, const struct discovery_resource *type)
 {
@@ -353,7 +317,7 @@ static int get(struct get *g, struct error *err)
 	if (r == 0)
 		r = check_options(g, err);
 	if (r == 0)
-		r = is_table(g) ? show_tables(g, &last, err) : show_objects(g, &last, err);
+		r = get_is_table(g) ? show_tables(g, &last, err) : show_objects(g, &last, err);
 	if (r < 0 || !(g->options->watch || g->options->watch_only))
 		return r;
 	return get_watch(g, &g->args.v[0], version_of(last), last, err);

@@ -1,7 +1,7 @@
 /* Single devices as a table, or as objects of a kind that no server has. */
 #include "base/limits.h"
 #include "cli/claim_sight.h"
-#include "cli/cmd_get.h"
+#include "cli/get.h"
 #include "cli/describe_devices.h"
 #include "cli/pool_args.h"
 

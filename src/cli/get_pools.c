@@ -1,6 +1,6 @@
 /* Pools as a table, or as objects of a kind that no server has. */
 #include "cli/claim_sight.h"
-#include "cli/cmd_get.h"
+#include "cli/get.h"
 #include "cli/describe_devices.h"
 #include "cli/pool_args.h"
 

@@ -1,12 +1,46 @@
 /*
- * Objects that are not shown as a table. Items of lists come without apiVersion and kind: they are
- * given them, so that each can stand for itself.
+ * Queries, and printing: tables, and objects in the other formats. Items of lists come without
+ * apiVersion and kind; here they get them, so that each is an object of its own.
  */
 #include "api/jsonpath.h"
 #include "base/limits.h"
-#include "cli/cmd_get.h"
+#include "cli/get.h"
 #include "cli/output.h"
 #include "client/discovery.h"
+
+struct kube_query get_query(const struct get *g, const struct object_arg *arg)
+{
+	const struct get_options *o = g->options;
+	struct kube_query q = { .resource = &arg->type->resource,
+				.name = arg->name,
+				.label_selector = str_from(o->selector),
+				.field_selector = str_from(o->field_selector) };
+
+	if (arg->type->resource.namespaced && !o->all_namespaces)
+		q.ns = g->kube.config.ns;
+	if (get_is_table(g) && !get_is_slices(arg->type))
+		q.accept = OBJECT_TABLE_ACCEPT;
+	return q;
+}
+
+void get_print_table(struct get *g, const struct json *head, const struct json *table)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(CODEC_MAX);
+	CLEANUP(buf_release) struct buf out = BUF_INIT(CODEC_MAX);
+	bool headed = !g->head_printed && !g->style.no_headers;
+
+	if (object_table_rows(table) == 0)
+		return;
+	if (!g->head_printed)
+		object_table_head(&text, head, &g->style);
+	g->head_printed = true;
+	object_table_body(&text, head, table, &g->style);
+	tabs_align_more(&out, buf_str(&text), TABS_TABLE, &g->memory);
+	output_table(g->cli, buf_str(&out), headed);
+	(void)fflush(g->cli->out);
+}
+
+/* --- objects --------------------------------------------------------------------------------- */
 
 static void drop_managed(struct get *g, struct json *object)
 {

@@ -5,7 +5,7 @@
 #include "base/duration.h"
 #include "base/limits.h"
 #include "base/timestamp.h"
-#include "cli/cmd_get.h"
+#include "cli/get.h"
 #include "cli/device_pools.h"
 #include "cli/output.h"
 #include "client/discovery.h"

@@ -3,7 +3,7 @@
  * own there. What comes is printed at once, one event after the other.
  */
 #include "base/limits.h"
-#include "cli/cmd_get.h"
+#include "cli/get.h"
 #include "client/discovery.h"
 #include "client/watch_event.h"
 #include "net/loop.h"

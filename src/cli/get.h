@@ -1,8 +1,8 @@
 /*
- * cmd_get - `devplane get` between its files: what was asked for, and how it is printed.
+ * get - the parts of `devplane get`: the options of a run, how to query, and how to print.
  */
-#ifndef CLI_CMD_GET_H
-#define CLI_CMD_GET_H
+#ifndef CLI_GET_H
+#define CLI_GET_H
 
 #include "cli/object_args.h"
 #include "cli/object_table.h"
@@ -40,6 +40,11 @@ struct get {
 	struct device_newest *newest; /* generations of pools, for a watch of slices */
 	struct claim_sight *sight; /* which claims may be named */
 };
+
+static inline bool get_is_table(const struct get *g)
+{
+	return g->format == GET_TABLE || g->format == GET_WIDE;
+}
 
 /* How to ask for one argument. */
 struct kube_query get_query(const struct get *g, const struct object_arg *arg);
