@@ -200,6 +200,7 @@ static void finish(struct exchange *x)
 
 	x->data = NULL;
 	if (a->session) {
+		ui_session_hold(a->session, x->arena);
 		x->session = a->session;
 		x->user = a->session->user;
 	}

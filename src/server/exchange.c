@@ -16,7 +16,6 @@
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
 #include "server/server_metrics.h"
-#include "server/ui_sessions.h"
 
 enum {
 	REQUEST_TIMEOUT_MS = 60 * 1000,
@@ -57,8 +56,6 @@ static void keep_for_the_end(struct exchange *x)
 
 	if (x->custom)
 		arena_hold(x->arena, drop_crd, crd_ref(crd_of(x->custom)));
-	if (x->session)
-		ui_session_hold(x->session, x->arena);
 	for (struct audit_annotation *a = x->annotations; a; a = a->next)
 		audit_annotate(&kept, x->arena, a->key, a->value);
 	x->annotations = kept;

@@ -39,7 +39,7 @@ struct exchange {
 	void *room; /* a write's part of it */
 	struct user user;
 	struct str session_id; /* that the request claims (ui_cookie.h); p NULL: none */
-	struct ui_session *session; /* that it was found to be of; held by `work`; or NULL */
+	struct ui_session *session; /* that it was found to be of; held by `arena`; or NULL */
 	struct user *impersonator; /* who asks in the name of `user`; or NULL */
 	struct request request;
 	const struct schema_kind *kind; /* of a resource request */
