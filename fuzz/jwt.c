@@ -30,7 +30,7 @@ static bool is_from_rfc(struct str token)
 static void try_token(struct str token, const struct pki_key *k)
 {
 	CLEANUP(arena_release) struct arena a;
-	struct claims c;
+	struct token_claims c;
 	struct user u;
 	struct jwt t;
 
@@ -41,11 +41,11 @@ static void try_token(struct str token, const struct pki_key *k)
 	require(t.message.p == token.p && t.message.n < token.n && t.signature.n > 0);
 	require(str_eq(json_text_at(t.header, "alg"), pki_alg_name(t.alg)));
 	require(!jwt_verify(&t, k) || is_from_rfc(token));
-	if (claims_read(&t, &a, &c, NULL) < 0)
+	if (token_claims_read(&t, &a, &c, NULL) < 0)
 		return;
-	claims_user(&c, &a, &u);
+	token_claims_user(&c, &a, &u);
 	require(u.authenticated && u.ngroups == 3 && u.binding->ns.n > 0);
-	(void)claims_check_time(&c, INT64_C(1893456000), NULL);
+	(void)token_claims_check_time(&c, INT64_C(1893456000), NULL);
 }
 
 static void try_payload(struct str payload, const struct pki_key *k)

@@ -218,7 +218,7 @@ static void quote(struct buf *out, struct authn_audiences list)
 }
 
 /* A token of before audiences is for the API alone. */
-static int check_audiences(const struct authn *n, const struct claims *c,
+static int check_audiences(const struct authn *n, const struct token_claims *c,
 			   struct authn_audiences wanted, struct arena *a,
 			   struct authn_audiences *ret_common, struct error *err)
 {
@@ -244,7 +244,7 @@ static const struct user *find_in_file(const struct authn *n, struct str token)
 }
 
 static int verify(const struct authn *n, struct str token, struct arena *a,
-		  struct claims *ret_claims, struct error *err)
+		  struct token_claims *ret_claims, struct error *err)
 {
 	if (!n->opts.accounts)
 		return error_set(err, ERR_UNAUTHORIZED, AUTHN_NO_TOKEN);
@@ -257,7 +257,7 @@ int authn_token(const struct authn *n, struct str token, struct authn_audiences 
 {
 	struct authn_audiences wanted = audiences.n ? audiences : api_audiences(n), common;
 	const struct user *known = find_in_file(n, token);
-	struct claims c;
+	struct token_claims c;
 	int r;
 
 	/* Tokens of the file say nothing of audiences: they are for the API. */
@@ -274,7 +274,7 @@ int authn_token(const struct authn *n, struct str token, struct authn_audiences 
 		r = check_audiences(n, &c, wanted, a, &common, err);
 	if (r < 0)
 		return r;
-	claims_user(&c, a, ret_user);
+	token_claims_user(&c, a, ret_user);
 	*ret_audiences = common;
 	return 0;
 }
@@ -283,15 +283,15 @@ static struct authn_entry *make_entry(const struct authn *n, struct str token, c
 {
 	CLEANUP(authn_entry_unref) struct authn_entry *e = authn_entry_new(hash);
 	struct authn_audiences common;
-	struct claims c;
+	struct token_claims c;
 
 	token = arena_str(&e->arena, token);
 	if (verify(n, token, &e->arena, &c, NULL) < 0 ||
 	    check_audiences(n, &c, api_audiences(n), &e->arena, &common, NULL) < 0)
 		return NULL;
-	claims_user(&c, &e->arena, &e->user);
+	token_claims_user(&c, &e->arena, &e->user);
 	e->until_ns = clock_monotonic(n->opts.clock) + REMEMBERED_NS;
-	e->expires_s = c.expires_s + CLAIMS_LEEWAY_S;
+	e->expires_s = c.expires_s + TOKEN_CLAIMS_LEEWAY_S;
 	return TAKE(e);
 }
 

@@ -44,7 +44,7 @@ static int64_t deletion_time(const struct object *o)
  */
 static bool is_gone(const struct object *o, int64_t now_ns)
 {
-	return o->deleting && deletion_time(o) < now_ns - CLAIMS_LEEWAY_S * CLOCK_SEC;
+	return o->deleting && deletion_time(o) < now_ns - TOKEN_CLAIMS_LEEWAY_S * CLOCK_SEC;
 }
 
 static int check_account(struct state *st, const struct user_binding *b, int64_t now_ns,

@@ -74,7 +74,7 @@ static int tear_down(void **state)
 static struct str make_token(struct world *w, struct str audience, int64_t age_s)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(JWT_MAX);
-	struct claims c = {
+	struct token_claims c = {
 		.binding = { .ns = STR("ns"), .account = STR("sa"), .account_uid = STR("uid") },
 		.jti = STR("jti"),
 		.audiences = &audience,
@@ -213,7 +213,7 @@ static void a_service_accounts_token_is_its_users_until_it_ends(void **state)
 		assert_true(u.authenticated);
 	}
 	/* While it is remembered, too. */
-	w->clock.wall_ns = (NOW + 600 + CLAIMS_LEEWAY_S) * CLOCK_SEC;
+	w->clock.wall_ns = (NOW + 600 + TOKEN_CLAIMS_LEEWAY_S) * CLOCK_SEC;
 	assert_int_equal(ask(w, header, &u), 0);
 	w->clock.wall_ns += CLOCK_SEC;
 	assert_int_equal(ask(w, header, &u), -ERR_UNAUTHORIZED);

@@ -28,7 +28,7 @@ static void print_ref(struct json_writer *w, const char *key, struct str name, s
 	json_writer_end_object(w);
 }
 
-static void print_binding(struct json_writer *w, const struct claims *c)
+static void print_binding(struct json_writer *w, const struct token_claims *c)
 {
 	const struct user_binding *b = &c->binding;
 
@@ -47,7 +47,7 @@ static void print_binding(struct json_writer *w, const struct claims *c)
 	json_writer_end_object(w);
 }
 
-static void print_audiences(struct json_writer *w, const struct claims *c)
+static void print_audiences(struct json_writer *w, const struct token_claims *c)
 {
 	json_writer_keyz(w, "aud");
 	json_writer_begin_array(w);
@@ -62,7 +62,7 @@ static struct str subject(const struct user_binding *b, struct arena *a)
 				     STR_ARG(b->account)));
 }
 
-int claims_print(const struct claims *c, struct buf *out)
+int token_claims_print(const struct token_claims *c, struct buf *out)
 {
 	CLEANUP(arena_release) struct arena a;
 	struct json_writer w;
@@ -126,7 +126,7 @@ static bool read_binding(const struct json *k, struct user_binding *b)
 }
 
 /* One text or a list of them. */
-static bool read_audiences(const struct json *aud, struct arena *a, struct claims *c)
+static bool read_audiences(const struct json *aud, struct arena *a, struct token_claims *c)
 {
 	struct str *list;
 	size_t n = 0;
@@ -156,10 +156,11 @@ static bool read_time(const struct jwt *t, const char *claim, int64_t *ret_secon
 	return jwt_time(t, claim, ret_seconds) || !json_getz(t->payload, claim);
 }
 
-int claims_read(const struct jwt *t, struct arena *a, struct claims *ret_claims, struct error *err)
+int token_claims_read(const struct jwt *t, struct arena *a, struct token_claims *ret_claims,
+		      struct error *err)
 {
 	const struct json *k = json_getz(t->payload, "kubernetes.io");
-	struct claims c = { 0 };
+	struct token_claims c = { 0 };
 	struct str sub;
 
 	if (!read_binding(k, &c.binding) || !read_audiences(json_getz(t->payload, "aud"), a, &c) ||
@@ -175,13 +176,13 @@ int claims_read(const struct jwt *t, struct arena *a, struct claims *ret_claims,
 	return 0;
 }
 
-int claims_check_time(const struct claims *c, int64_t now_s, struct error *err)
+int token_claims_check_time(const struct token_claims *c, int64_t now_s, struct error *err)
 {
-	if (now_s + CLAIMS_LEEWAY_S < c->not_before_s)
+	if (now_s + TOKEN_CLAIMS_LEEWAY_S < c->not_before_s)
 		return error_set(err, ERR_UNAUTHORIZED, "service account token is not valid yet");
-	if (now_s - CLAIMS_LEEWAY_S > c->expires_s)
+	if (now_s - TOKEN_CLAIMS_LEEWAY_S > c->expires_s)
 		return error_set(err, ERR_UNAUTHORIZED, "service account token has expired");
-	if (now_s + CLAIMS_LEEWAY_S < c->issued_s)
+	if (now_s + TOKEN_CLAIMS_LEEWAY_S < c->issued_s)
 		return error_set(err, ERR_UNAUTHORIZED,
 				 "service account token is issued in the future");
 	return 0;
@@ -201,7 +202,7 @@ static void add_extra(struct user_extra *extras, size_t *n, struct arena *a, str
 	extras[(*n)++] = (struct user_extra){ key, values, 1 };
 }
 
-static void set_extras(const struct claims *c, struct arena *a, struct user *u)
+static void set_extras(const struct token_claims *c, struct arena *a, struct user *u)
 {
 	const struct user_binding *b = &c->binding;
 	struct user_extra *extras = ARENA_ARRAY(a, struct user_extra, EXTRAS_MAX);
@@ -222,7 +223,7 @@ static void set_extras(const struct claims *c, struct arena *a, struct user *u)
 	u->nextras = n;
 }
 
-void claims_user(const struct claims *c, struct arena *a, struct user *ret_user)
+void token_claims_user(const struct token_claims *c, struct arena *a, struct user *ret_user)
 {
 	struct user_binding *b = ARENA_NEW(a, struct user_binding);
 	struct str *groups = ARENA_ARRAY(a, struct str, 3);

@@ -1,5 +1,5 @@
 /*
- * claims - what a service account's token says, in both directions.
+ * token_claims - the claims of a service account's token (JWT), read and printed.
  *
  * The payload is upstream's: iss, sub, aud, exp, iat, nbf, jti and the private
  * claim kubernetes.io with the account and what the token is bound to.
@@ -14,7 +14,7 @@
 struct arena;
 struct jwt;
 
-struct claims {
+struct token_claims {
 	struct user_binding binding;
 	struct str issuer, jti;
 	const struct str *audiences;
@@ -24,19 +24,20 @@ struct claims {
 };
 
 /* Appends the payload. -ERR_TOO_LARGE. */
-int claims_print(const struct claims *c, struct buf *out);
+int token_claims_print(const struct token_claims *c, struct buf *out);
 
 /*
  * Of a token whose signature was verified; borrows from it. -ERR_UNAUTHORIZED when something is
  * missing or of a wrong type.
  */
-int claims_read(const struct jwt *t, struct arena *a, struct claims *ret_claims, struct error *err);
+int token_claims_read(const struct jwt *t, struct arena *a, struct token_claims *ret_claims,
+		      struct error *err);
 
 /* Clocks may differ by a minute, as upstream. -ERR_UNAUTHORIZED in upstream's words. */
-#define CLAIMS_LEEWAY_S 60
-int claims_check_time(const struct claims *c, int64_t now_s, struct error *err);
+#define TOKEN_CLAIMS_LEEWAY_S 60
+int token_claims_check_time(const struct token_claims *c, int64_t now_s, struct error *err);
 
 /* The user: name, groups, extras, binding. Text is borrowed from the claims. */
-void claims_user(const struct claims *c, struct arena *a, struct user *ret_user);
+void token_claims_user(const struct token_claims *c, struct arena *a, struct user *ret_user);
 
 #endif

@@ -28,7 +28,7 @@ struct ask {
 	struct object *account;
 	struct json *meta, *spec;
 	int64_t age_s;
-	struct claims claims;
+	struct token_claims claims;
 	bool of_pod;
 };
 

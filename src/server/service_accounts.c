@@ -205,13 +205,13 @@ bool service_accounts_is_audience(const struct service_accounts *s, struct str a
 
 /* --- tokens ------------------------------------------------------------------------------ */
 
-int service_accounts_issue(const struct service_accounts *s, struct claims *c, struct buf *out,
-			   struct error *err)
+int service_accounts_issue(const struct service_accounts *s, struct token_claims *c,
+			   struct buf *out, struct error *err)
 {
 	CLEANUP(buf_release) struct buf payload = BUF_INIT(JWT_MAX);
 
 	c->issuer = service_accounts_issuer(s);
-	if (claims_print(c, &payload) < 0)
+	if (token_claims_print(c, &payload) < 0)
 		return error_set(err, ERR_TOO_LARGE, "the token is larger than %lu bytes", JWT_MAX);
 	return jwt_print(s->keys[0], buf_str(&payload), out, err);
 }
@@ -232,9 +232,9 @@ static int verify_signature(const struct service_accounts *s, const struct jwt *
 }
 
 int service_accounts_verify(const struct service_accounts *s, struct str token, int64_t now_s,
-			    struct arena *a, struct claims *ret_claims, struct error *err)
+			    struct arena *a, struct token_claims *ret_claims, struct error *err)
 {
-	struct claims c;
+	struct token_claims c;
 	struct jwt t;
 	int r;
 
@@ -243,9 +243,9 @@ int service_accounts_verify(const struct service_accounts *s, struct str token, 
 		return error_set(err, ERR_UNAUTHORIZED, "invalid bearer token");
 	r = verify_signature(s, &t, err);
 	if (r == 0)
-		r = claims_read(&t, a, &c, err);
+		r = token_claims_read(&t, a, &c, err);
 	if (r == 0)
-		r = claims_check_time(&c, now_s, err);
+		r = token_claims_check_time(&c, now_s, err);
 	if (r == 0)
 		*ret_claims = c;
 	return r;

@@ -15,7 +15,7 @@
 #include "base/str.h"
 
 struct arena;
-struct claims;
+struct token_claims;
 struct json_writer;
 struct server_opts;
 struct service_accounts;
@@ -31,15 +31,15 @@ const struct str *service_accounts_audiences(const struct service_accounts *s, s
 bool service_accounts_is_audience(const struct service_accounts *s, struct str audience);
 
 /* Appends a token that says `c`; its issuer is set here. */
-int service_accounts_issue(const struct service_accounts *s, struct claims *c, struct buf *out,
-			   struct error *err);
+int service_accounts_issue(const struct service_accounts *s, struct token_claims *c,
+			   struct buf *out, struct error *err);
 
 /*
  * Signature, issuer, and the times of the token; audiences and bindings are the caller's to
  * check. -ERR_UNAUTHORIZED in upstream's words. Borrows from the token and the arena.
  */
 int service_accounts_verify(const struct service_accounts *s, struct str token, int64_t now_s,
-			    struct arena *a, struct claims *ret_claims, struct error *err);
+			    struct arena *a, struct token_claims *ret_claims, struct error *err);
 
 /* For relying parties: the JWK set, and the algorithms in it as a JSON array. */
 void service_accounts_print_keys(const struct service_accounts *s, struct json_writer *w);

@@ -75,9 +75,9 @@ static struct service_accounts *load(struct folder *f)
 
 static const struct str audience[] = { { "https://api", 11 } };
 
-static struct claims some_claims(void)
+static struct token_claims some_claims(void)
 {
-	return (struct claims){
+	return (struct token_claims){
 		.binding = { .ns = STR("ns"),
 			     .account = STR("sa"),
 			     .account_uid = STR("sa-uid"),
@@ -94,7 +94,7 @@ static struct claims some_claims(void)
 	};
 }
 
-static struct str issue(struct folder *f, const struct service_accounts *s, struct claims c)
+static struct str issue(struct folder *f, const struct service_accounts *s, struct token_claims c)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(JWT_MAX);
 
@@ -104,7 +104,7 @@ static struct str issue(struct folder *f, const struct service_accounts *s, stru
 
 static void assert_verifies(struct folder *f, const struct service_accounts *s, struct str token)
 {
-	struct claims c;
+	struct token_claims c;
 	struct error err = { 0 };
 
 	if (service_accounts_verify(s, token, NOW, &f->arena, &c, &err) < 0)
@@ -114,7 +114,7 @@ static void assert_verifies(struct folder *f, const struct service_accounts *s, 
 static void assert_refused(struct folder *f, const struct service_accounts *s, struct str token,
 			   int64_t now, const char *why)
 {
-	struct claims c;
+	struct token_claims c;
 	struct error err = { 0 };
 
 	assert_int_equal(service_accounts_verify(s, token, now, &f->arena, &c, &err),
@@ -152,11 +152,11 @@ static void a_token_says_what_upstreams_say(void **state)
 	struct folder *f = *state;
 	CLEANUP(service_accounts_free) struct service_accounts *s = load(f);
 	CLEANUP(buf_release) struct buf out = BUF_INIT(4 * KIB);
-	struct claims c = some_claims();
+	struct token_claims c = some_claims();
 
 	c.warn_after_s = NOW + 60;
 	c.issuer = service_accounts_issuer(s);
-	assert_int_equal(claims_print(&c, &out), 0);
+	assert_int_equal(token_claims_print(&c, &out), 0);
 	assert_string_equal(
 		out.p, "{\"aud\":[\"https://api\"],\"exp\":1893459600,\"iat\":1893456000,"
 		       "\"iss\":\"https://kubernetes.default.svc.cluster.local\",\"jti\":\"jti\","
@@ -172,13 +172,13 @@ static void a_token_makes_a_user_with_groups_and_extras(void **state)
 {
 	struct folder *f = *state;
 	CLEANUP(service_accounts_free) struct service_accounts *s = load(f);
-	struct claims c;
+	struct token_claims c;
 	struct user u;
 
 	assert_int_equal(
 		service_accounts_verify(s, issue(f, s, some_claims()), NOW, &f->arena, &c, NULL),
 		0);
-	claims_user(&c, &f->arena, &u);
+	token_claims_user(&c, &f->arena, &u);
 	assert_true(str_eqz(u.name, "system:serviceaccount:ns:sa"));
 	assert_true(str_eqz(u.uid, "sa-uid"));
 	assert_int_equal(u.ngroups, 3);
@@ -199,7 +199,7 @@ static void a_token_is_good_in_its_time_give_or_take_a_minute(void **state)
 	struct folder *f = *state;
 	CLEANUP(service_accounts_free) struct service_accounts *s = load(f);
 	struct str token = issue(f, s, some_claims());
-	struct claims c;
+	struct token_claims c;
 
 	assert_refused(f, s, token, NOW - 61, "service account token is not valid yet");
 	assert_int_equal(service_accounts_verify(s, token, NOW - 60, &f->arena, &c, NULL), 0);
