@@ -11,7 +11,6 @@
 
 #include "net/addr.h"
 #include "net/loop.h"
-#include "node/runtime.h"
 #include "node/runtime_cri.h"
 
 enum { CONNECT_MS = 2000, RUNTIME_MS = 3000 };
