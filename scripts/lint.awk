@@ -55,6 +55,8 @@ function check_layer(path,    other) {
 		return
 	else if (index(uses[layer], " " other " ") == 0)
 		finding("src/" layer " may not include " path "; see scripts/layers")
+	else if (!is_test && ((layer, other) in faced) && !((layer, path) in facade))
+		finding(path " is not a facade of src/" other " for src/" layer "; see scripts/layers")
 }
 
 function check_library(path,    prefix, i, n, globs) {
@@ -92,6 +94,11 @@ FNR == NR {
 		uses[$2] = " "
 		for (i = 3; i <= NF; i++)
 			uses[$2] = uses[$2] $i " "
+	} else if ($1 == "facade") {
+		for (i = 3; i <= NF; i++) {
+			split($i, parts, "/")
+			facade[$2, $i] = faced[$2, parts[1]] = 1
+		}
 	} else if ($1 == "library") {
 		owners[$2] = ""
 		for (i = 3; i <= NF; i++)
