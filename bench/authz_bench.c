@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/random.h"
+#include "base/core/clock.h"
+#include "base/core/random.h"
 #include "server/authz_impl.h"
 #include "server/policy_table.h"
 

@@ -16,10 +16,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/json.h"
-#include "base/mem.h"
-#include "base/random.h"
+#include "base/core/clock.h"
+#include "base/core/mem.h"
+#include "base/core/random.h"
+#include "base/json/json.h"
 #include "load.h"
 
 enum { AT_ONCE = 64, TICK_MS = 5 };

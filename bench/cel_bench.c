@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/json.h"
-#include "base/limits.h"
-#include "cel/device.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
+#include "cel/kubernetes/device.h"
 
 enum { DEVICES = 64, ROUNDS = 40000, SCRATCH = 4096 };
 

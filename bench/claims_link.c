@@ -10,10 +10,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/compiler.h"
-#include "base/mem.h"
-#include "drivers/netns.h"
-#include "drivers/rtnl.h"
+#include "base/core/compiler.h"
+#include "base/core/mem.h"
+#include "drivers/rtnl/netns.h"
+#include "drivers/rtnl/rtnl.h"
 #include "load.h"
 
 struct claims_link {

@@ -37,13 +37,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
 #include "claims_link.h"
 #include "claims_node.h"
 #include "claims_updates.h"
-#include "drivers/nic_driver.h"
+#include "drivers/nic/driver.h"
 #include "load.h"
 #include "node_driver.h"
 #include "node_pods.h"

@@ -3,16 +3,16 @@
  */
 #include "claims_node.h"
 
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "drivers/cni_exec.h"
-#include "drivers/nic_driver.h"
-#include "drivers/nic_socket.h"
-#include "drivers/socket_path.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
+#include "drivers/cni/cni_exec.h"
+#include "drivers/cni/nic_socket.h"
+#include "drivers/nic/driver.h"
+#include "drivers/prepare/socket_path.h"
 #include "grpc/channel.h"
 #include "load.h"
-#include "net/http_client.h"
+#include "net/http/client.h"
 #include "node/plugin_wire.h"
 
 #define PLUGINS "/usr/lib/cni" /* those that claims name */

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "base/str.h"
+#include "base/core/str.h"
 
 struct claims_node;
 struct loop;

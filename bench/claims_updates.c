@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
 
 struct claim {
 	char *name;

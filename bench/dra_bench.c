@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/limits.h"
-#include "base/random.h"
-#include "dra/allocate.h"
+#include "base/core/limits.h"
+#include "base/core/random.h"
+#include "dra/allocate/allocate.h"
 
 enum { PER_NODE = 10, PER_SLICE = 100, CLAIMS = 20000 };
 

@@ -8,11 +8,11 @@
  */
 #include <inttypes.h>
 
-#include "base/arena.h"
-#include "base/clock.h"
-#include "base/mem.h"
-#include "net/loop.h"
-#include "store/store_etcd.h"
+#include "base/core/arena.h"
+#include "base/core/clock.h"
+#include "base/core/mem.h"
+#include "net/loop/loop.h"
+#include "store/etcd/store.h"
 
 enum { KEYS = 4096, VALUE = 2048, SECONDS = 3 };
 

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/queue.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/core/queue.h"
+#include "base/system/file.h"
 #include "load.h"
 
 enum { PAUSE_MS = 1 };

@@ -25,12 +25,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/json_writer.h"
-#include "base/map.h"
-#include "base/mem.h"
-#include "client/informer.h"
-#include "client/kubeconfig.h"
-#include "net/loop.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
+#include "base/json/writer.h"
+#include "client/informer/informer.h"
+#include "client/kubeconfig/kubeconfig.h"
+#include "net/loop/loop.h"
 
 enum { TICK_MS = 2 };
 

@@ -9,9 +9,9 @@
  * The two take turns and each counts its best round, so that a busy machine
  * slows both or neither.
  */
-#include "base/clock.h"
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 #include "json_jansson.h"
 
 enum {

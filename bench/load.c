@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "client/kubeconfig.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
+#include "client/kubeconfig/kubeconfig.h"
 
 enum { TICK_MS = 5, TIMES_FIRST = 1024, TREE_BLOCK = 256 * 1024 };
 

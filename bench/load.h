@@ -7,13 +7,13 @@
 #ifndef BENCH_LOAD_H
 #define BENCH_LOAD_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/compiler.h"
-#include "base/vec.h"
-#include "client/client.h"
-#include "client/watch_event.h"
-#include "net/loop.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/compiler.h"
+#include "base/core/vec.h"
+#include "client/api/client.h"
+#include "client/informer/watch_event.h"
+#include "net/loop/loop.h"
 
 struct json;
 

@@ -6,12 +6,12 @@
 
 #include <stdio.h>
 
-#include "base/arena.h"
-#include "base/clock.h"
-#include "base/mem.h"
+#include "base/core/arena.h"
+#include "base/core/clock.h"
+#include "base/core/mem.h"
 #include "dra.pb-c.h"
 #include "drahealth.pb-c.h"
-#include "drivers/rpc_socket.h"
+#include "drivers/prepare/rpc_socket.h"
 #include "grpc/message.h"
 #include "grpc/server.h"
 #include "pluginregistration.pb-c.h"

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 struct loop;
 struct node_driver;

@@ -20,11 +20,11 @@
  */
 #include <stdio.h>
 
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/random.h"
-#include "base/vec.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/core/random.h"
+#include "base/core/vec.h"
+#include "base/json/json.h"
 #include "load.h"
 #include "node_driver.h"
 #include "node_pods.h"

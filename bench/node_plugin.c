@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
+#include "base/core/clock.h"
+#include "base/core/mem.h"
 #include "deviceplugin.pb-c.h"
-#include "drivers/rpc_socket.h"
+#include "drivers/prepare/rpc_socket.h"
 #include "grpc/channel.h"
 #include "grpc/message.h"
 #include "grpc/server.h"

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 struct loop;
 struct node_plugin;

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "client/client.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
+#include "client/api/client.h"
 #include "node_driver.h"
 #include "node_plugin.h"
 

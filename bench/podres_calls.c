@@ -5,9 +5,9 @@
 
 #include <stdlib.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "grpc/frame.h"
-#include "net/http_client.h"
+#include "net/http/client.h"
 #include "node/podres_methods.h"
 #include "podres_http.h"
 #include "podresources.pb-c.h"

@@ -8,7 +8,7 @@
 #define BENCH_PODRES_CALLS_H
 
 #include "load.h"
-#include "net/addr.h"
+#include "net/loop/addr.h"
 
 struct podres_calls_result {
 	struct load_times ms; /* of each call */

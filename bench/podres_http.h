@@ -5,7 +5,7 @@
 #define BENCH_PODRES_HTTP_H
 
 #include "grpc/grpc.h"
-#include "net/http_client.h"
+#include "net/http/client.h"
 
 /* Calls with an empty message. What fails ends the program. */
 void podres_http_call(struct http_client *c, const struct grpc_method *m,

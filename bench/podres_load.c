@@ -29,10 +29,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "client/cached.h"
-#include "client/informer.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "client/informer/cached.h"
+#include "client/informer/informer.h"
 #include "grpc/message.h"
 #include "load.h"
 #include "node/podres_methods.h"

@@ -5,10 +5,10 @@
 
 #include <stdlib.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "grpc/frame.h"
 #include "load.h"
-#include "net/http_client.h"
+#include "net/http/client.h"
 #include "podres_http.h"
 
 struct watcher {

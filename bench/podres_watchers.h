@@ -8,7 +8,7 @@
 #define BENCH_PODRES_WATCHERS_H
 
 #include "grpc/grpc.h"
-#include "net/addr.h"
+#include "net/loop/addr.h"
 
 struct loop;
 struct podres_watchers;

@@ -16,9 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json.h"
-#include "base/mem.h"
-#include "client/kubeconfig.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
+#include "client/kubeconfig/kubeconfig.h"
 #include "load.h"
 
 enum { AT_ONCE = 64 }; /* requests under way */

@@ -10,12 +10,12 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/mem.h"
-#include "net/loop.h"
-#include "store/store_lmdb.h"
+#include "base/core/arena.h"
+#include "base/core/clock.h"
+#include "base/core/mem.h"
+#include "base/system/file.h"
+#include "net/loop/loop.h"
+#include "store/lmdb/store.h"
 
 enum { KEYS = 20000, UPDATES = 60000, LONE = 500, IN_FLIGHT = 512, VALUE = 1536 };
 

@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
-#include "net/http_client.h"
-#include "net/loop.h"
-#include "net/tls.h"
+#include "base/core/clock.h"
+#include "base/core/mem.h"
+#include "net/http/client.h"
+#include "net/loop/loop.h"
+#include "net/tls/tls.h"
 
 enum { WINDOW = 4 * 1024 * 1024 }; /* that of Go's clients */
 enum { PATIENCE_MS = 60000 }; /* without an event */

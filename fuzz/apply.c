@@ -9,7 +9,7 @@
 #include "api/managed.h"
 #include "api/managed_reference.h"
 #include "api/managed_set.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "target.h"
 
 static const struct {

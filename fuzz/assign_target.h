@@ -4,8 +4,8 @@
 #ifndef FUZZ_ASSIGN_TARGET_H
 #define FUZZ_ASSIGN_TARGET_H
 
-#include "base/buf.h"
-#include "base/limits.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
 #include "node/assign.h"
 #include "node/machine.h"
 #include "target.h"

@@ -3,12 +3,12 @@
  * the reference yields: the same value, or both an error. Evaluations that cost too much,
  * or take too much memory, are not compared.
  */
-#include "base/buf.h"
-#include "base/limits.h"
-#include "cel/program.h"
-#include "cel/reference.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "cel/run/program.h"
+#include "cel/check/reference.h"
 #include "target.h"
-#include "cel/libraries.h"
+#include "cel/lib/libraries.h"
 
 enum { COST_MAX = 20000, STEPS = 100000, TEXT_MAX = 2048 };
 

@@ -2,10 +2,10 @@
  * Any bytes as an expression with every macro there is. It becomes a tree or has issues that
  * can be told; a tree that is printed is read as the same again.
  */
-#include "base/limits.h"
-#include "cel/env.h"
-#include "cel/libraries.h"
-#include "cel/macro.h"
+#include "base/core/limits.h"
+#include "cel/core/env.h"
+#include "cel/lib/libraries.h"
+#include "cel/parse/macro.h"
 #include "target.h"
 
 /* Printing adds a pair of parentheses per operator: only what is flat stays within bounds. */

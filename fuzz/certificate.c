@@ -4,13 +4,13 @@
  */
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/base64.h"
-#include "base/json_writer.h"
-#include "base/limits.h"
-#include "net/pki.h"
-#include "net/pki_sign.h"
-#include "net/tls.h"
+#include "base/core/arena.h"
+#include "base/core/limits.h"
+#include "base/json/writer.h"
+#include "base/text/base64.h"
+#include "net/tls/pki.h"
+#include "net/tls/pki_sign.h"
+#include "net/tls/tls.h"
 #include "target.h"
 
 static void must_be_name(struct str s)

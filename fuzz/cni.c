@@ -3,8 +3,8 @@
  * first line is CNI_COMMAND, then CNI_ARGS, CNI_IFNAME and CNI_CONTAINERID; the rest is the input.
  * What is read can name files, and what is printed is JSON that says the same.
  */
-#include "base/limits.h"
-#include "drivers/cni_plugin.h"
+#include "base/core/limits.h"
+#include "drivers/cni/cni_plugin.h"
 #include "target.h"
 
 enum { VARIABLES = 4 };

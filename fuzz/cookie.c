@@ -2,7 +2,7 @@
  * Any text as the value of Cookie fields, one per line. What is found lies in one of them, and the
  * whole in one field is found as often as its parts in several.
  */
-#include "net/http.h"
+#include "net/http/http.h"
 #include "server/ui_cookie.h"
 #include "target.h"
 

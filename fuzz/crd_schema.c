@@ -4,7 +4,7 @@
  * is valid stays so.
  */
 #include "api/crd.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "target.h"
 #include "writing.h"
 

@@ -2,7 +2,7 @@
  * Any bytes as the end of a container's log, which the container decides, and as the name of an
  * image.
  */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "node/cri_image.h"
 #include "node/cri_log.h"
 #include "target.h"

@@ -8,9 +8,9 @@
  * Said again later nothing changes; what counts for a device has a source, and fits into a status;
  * it does not depend on who spoke first, nor when; if all say nothing, nothing is left.
  */
-#include "base/limits.h"
-#include "dra/device_health.h"
-#include "dra/inventory_impl.h"
+#include "base/core/limits.h"
+#include "dra/availability/device_health.h"
+#include "dra/inventory/inventory_impl.h"
 #include "target.h"
 
 enum { NOW = 1000, LATER = 2000, LINES_MAX = 64 };

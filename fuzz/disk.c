@@ -4,11 +4,11 @@
  */
 #include <math.h>
 
-#include "base/clock.h"
-#include "base/limits.h"
-#include "drivers/disk_book.h"
-#include "drivers/disk_meter.h"
-#include "drivers/disk_spec.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "drivers/disk/book.h"
+#include "drivers/disk/meter.h"
+#include "drivers/disk/spec.h"
 #include "target.h"
 
 static void check_rate(double v)

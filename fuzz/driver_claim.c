@@ -2,8 +2,8 @@
  * Any JSON as a claim of a driver's checkpoint and as a ResourceClaim of an API server. What a
  * checkpoint gives is written and read back the same.
  */
-#include "base/limits.h"
-#include "drivers/claim.h"
+#include "base/core/limits.h"
+#include "drivers/prepare/claim.h"
 #include "target.h"
 
 static struct str print(struct arena *a, const struct dp_claim *c)

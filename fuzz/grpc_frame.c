@@ -5,9 +5,9 @@
  */
 #include <stdint.h>
 
-#include "base/limits.h"
-#include "base/map.h"
-#include "base/random.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/core/random.h"
 #include "grpc/frame.h"
 #include "target.h"
 

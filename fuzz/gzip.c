@@ -4,8 +4,8 @@
  */
 #include <stdint.h>
 
-#include "base/limits.h"
-#include "net/gzip.h"
+#include "base/core/limits.h"
+#include "net/loop/gzip.h"
 #include "target.h"
 
 /* Small enough to be reached often: what stops bombs is tried too. */

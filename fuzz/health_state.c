@@ -2,7 +2,7 @@
  * Any text as the health cache's file. What is accepted is written again as the same text,
  * whenever it is read, and its devices expire in order; what is refused leaves the cache empty.
  */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "node/health.h"
 #include "target.h"
 

@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/buf.h"
-#include "base/limits.h"
-#include "net/http_session.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "net/http/session.h"
 #include "target.h"
 
 struct side {

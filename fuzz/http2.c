@@ -6,8 +6,8 @@
  */
 #include <stdint.h>
 
-#include "base/limits.h"
-#include "net/http_session.h"
+#include "base/core/limits.h"
+#include "net/http/session.h"
 #include "target.h"
 
 struct fuzz {

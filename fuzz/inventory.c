@@ -7,10 +7,10 @@
  * Whatever comes, every slice has a status that is small enough, and what many changes made of
  * the inventory is what telling another one only what is left makes of it.
  */
-#include "base/limits.h"
-#include "base/vec.h"
-#include "dra/availability.h"
-#include "dra/inventory_impl.h"
+#include "base/core/limits.h"
+#include "base/core/vec.h"
+#include "dra/availability/availability.h"
+#include "dra/inventory/inventory_impl.h"
 #include "target.h"
 
 /* An object that was put last under its name. */

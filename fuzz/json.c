@@ -2,8 +2,8 @@
  * Any bytes into the JSON parser. What it accepts must print, compactly and
  * indented, to text that reads back as the same value and prints the same again.
  */
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 #include "target.h"
 
 static void check_round_trip(struct arena *a, const struct json *v, const struct json_style *style)

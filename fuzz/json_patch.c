@@ -4,7 +4,7 @@
  * than what can be read.
  */
 #include "api/patch.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

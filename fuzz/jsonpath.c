@@ -3,7 +3,7 @@
  * object, or a literal, or nothing; the same each time.
  */
 #include "api/jsonpath.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

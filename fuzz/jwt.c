@@ -6,9 +6,9 @@
  */
 #include <stdint.h>
 
-#include "base/limits.h"
-#include "net/jwt.h"
-#include "net/jwt_fixture.h"
+#include "base/core/limits.h"
+#include "net/tls/jwt.h"
+#include "net/tls/jwt_fixture.h"
 #include "server/claims.h"
 #include "target.h"
 

@@ -2,7 +2,7 @@
  * Any text as a kubeconfig. What is accepted names a server; what is refused says why.
  * Files that it names lie in a folder that does not exist.
  */
-#include "client/kubeconfig.h"
+#include "client/kubeconfig/kubeconfig.h"
 #include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,9 +3,9 @@
  * and the wire of a message. Whatever is taken of it, no device and no CPU is with two pods of the
  * book, and what a reader gets can be read.
  */
-#include "base/arena.h"
-#include "base/limits.h"
-#include "base/map.h"
+#include "base/core/arena.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
 #include "grpc/message.h"
 #include "node/attach_merge.h"
 #include "target.h"

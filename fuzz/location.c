@@ -2,7 +2,7 @@
  * Any text as the Location of somebody behind a proxy. What clients are told is that text, or leads
  * through the proxy; and it would be told again as it is.
  */
-#include "base/arena.h"
+#include "base/core/arena.h"
 #include "server/connect_location.h"
 #include "target.h"
 

@@ -3,7 +3,7 @@
  * are those of sets.
  */
 #include "api/managed_set.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "target.h"
 
 static struct json *read_set(struct arena *a, struct str text)

@@ -3,7 +3,7 @@
  * the same; merging the same patch again changes nothing more.
  */
 #include "api/patch.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

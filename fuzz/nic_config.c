@@ -2,9 +2,9 @@
  * Any text as the parameters of a network device: a class's, and behind a NUL a claim's. What is
  * taken is within its limits, and is written and read back the same.
  */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "devplane/driver.h"
-#include "drivers/nic_config.h"
+#include "drivers/nic_inventory/config.h"
 #include "target.h"
 
 static struct str print(struct arena *a, const struct nic_config *c)

@@ -7,7 +7,7 @@
 #include "api/convert.h"
 #include "api/decode.h"
 #include "api/managed.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "target.h"
 
 static struct json *reread(struct arena *a, const struct json *v, struct buf *out)

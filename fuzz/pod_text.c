@@ -3,7 +3,7 @@
  * command, a path of a volume's file, a redirect. Nothing may be read beyond its end; a file's path
  * never leads out of its volume; a redirect keeps a host and a path.
  */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "node/env.h"
 #include "node/probe_run_impl.h"
 #include "node/volume_payload.h"

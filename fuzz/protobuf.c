@@ -5,7 +5,7 @@
  */
 #include "api/decode.h"
 #include "api/protobuf.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "target.h"
 
 /* Whether it fits. */

@@ -4,7 +4,7 @@
  * format ("2000" of a binary quantity does not: it reads back as decimal, "2k"),
  * and order as its rounded values do.
  */
-#include "base/quantity.h"
+#include "base/json/quantity.h"
 #include "target.h"
 
 static void check_round_trip(struct quantity q)

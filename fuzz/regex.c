@@ -3,8 +3,8 @@
  * bounds of both; the quoted pattern matches itself; an anchored pattern matches no more than the
  * free one; and the program, its table and its search agree.
  */
-#include "base/limits.h"
-#include "base/regex.h"
+#include "base/core/limits.h"
+#include "base/regex/regex.h"
 #include "target.h"
 
 static bool matches(struct arena *a, const char *fmt, struct str pattern, struct str text)

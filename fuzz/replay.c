@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "base/buf.h"
-#include "base/limits.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
  */
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 #include "server/negotiate.h"
 #include "server/request.h"
 #include "target.h"

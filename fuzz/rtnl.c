@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
-#include "base/mem.h"
-#include "base/str.h"
-#include "drivers/rtnl_message.h"
+#include "base/core/mem.h"
+#include "base/core/str.h"
+#include "drivers/rtnl/message.h"
 #include "target.h"
 
 enum { IPV4 = 2, IPV6 = 10 };

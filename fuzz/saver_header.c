@@ -2,7 +2,7 @@
  * Any bytes as a state file. What is accepted is, byte for byte, what we write for that body;
  * what is refused says why.
  */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "node/saver_header.h"
 #include "target.h"
 

@@ -5,12 +5,12 @@
  */
 #include <stdint.h>
 
-#include "base/base64.h"
-#include "base/duration.h"
-#include "base/limits.h"
-#include "base/timestamp.h"
-#include "base/uuid.h"
-#include "net/addr.h"
+#include "base/core/limits.h"
+#include "base/system/uuid.h"
+#include "base/text/base64.h"
+#include "base/time/duration.h"
+#include "base/time/timestamp.h"
+#include "net/loop/addr.h"
 #include "target.h"
 
 static void try_timestamp(struct str text)

@@ -2,7 +2,7 @@
  * Any text as a scheduler's configuration. What is accepted is complete; what is refused says why
  * and leaves what there was.
  */
-#include "scheduler/config.h"
+#include "scheduler/config/config.h"
 #include "target.h"
 
 static void check(const struct config *c)

@@ -3,7 +3,7 @@
  * not, without looking beyond its own memory, and its copy must say the same.
  */
 #include "api/selector.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "target.h"
 
 /* Every key has the value that is its own name; those with an even length have none. */

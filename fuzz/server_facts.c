@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/metrics.h"
-#include "net/sim.h"
+#include "base/core/arena.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
+#include "base/report/metrics.h"
+#include "net/sim/sim.h"
 #include "server/memory.h"
 #include "server/server_impl.h"
 

@@ -25,7 +25,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "server_facts.h"
 
 enum {

@@ -9,14 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "net/loop.h"
-#include "net/sim.h"
+#include "base/core/arena.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
+#include "base/report/log.h"
+#include "base/system/file.h"
+#include "net/loop/loop.h"
+#include "net/sim/sim.h"
 #include "server/resource_walk.h"
 #include "server/server_impl.h"
 

@@ -12,9 +12,9 @@
 #ifndef FUZZ_SERVER_WORLD_H
 #define FUZZ_SERVER_WORLD_H
 
-#include "base/buf.h"
-#include "base/list.h"
-#include "net/http_client.h"
+#include "base/core/buf.h"
+#include "base/core/list.h"
+#include "net/http/client.h"
 #include "target.h"
 
 enum world_user { WORLD_ADMIN, WORLD_ALICE, WORLD_BOB, WORLD_CAROL, WORLD_ANONYMOUS, WORLD_USERS };

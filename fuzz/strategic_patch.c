@@ -3,7 +3,7 @@
  * object that prints and reads back the same; failures are those of the contract.
  */
 #include "api/patch_strategic.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

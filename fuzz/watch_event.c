@@ -3,9 +3,9 @@
  * lines do not depend on the cuts; what is taken for an object has a name, and its
  * fields lie within it.
  */
-#include "base/map.h"
-#include "client/reflector_list.h"
-#include "client/watch_event.h"
+#include "base/core/map.h"
+#include "client/informer/reflector_list.h"
+#include "client/informer/watch_event.h"
 #include "target.h"
 
 static void take_line(struct str line)

@@ -5,10 +5,10 @@
  */
 #include <stdint.h>
 
-#include "base/map.h"
-#include "base/random.h"
-#include "net/http.h"
-#include "net/websocket.h"
+#include "base/core/map.h"
+#include "base/core/random.h"
+#include "net/http/http.h"
+#include "net/relay/websocket.h"
 #include "target.h"
 
 struct outcome {

@@ -6,7 +6,7 @@
  * as the same tree, and putting back what is served changes nothing.
  */
 #include "api/object.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "target.h"
 #include "writing.h"
 

@@ -3,8 +3,8 @@
  * reads back as the same value and prints the same again. Keys that are set again are
  * found only where the parser found some, or merges.
  */
-#include "base/limits.h"
-#include "base/yaml.h"
+#include "base/core/limits.h"
+#include "base/yaml/yaml.h"
 #include "target.h"
 
 static void check_round_trip(struct arena *a, const struct json *v, bool sort)

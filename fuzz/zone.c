@@ -2,7 +2,7 @@
  * Any bytes as a file of a time zone, and as a rule. What is accepted must have an offset at any
  * time, one that the format allows; and one rule read twice gives the same.
  */
-#include "base/zone.h"
+#include "base/time/zone.h"
 #include "target.h"
 
 /* More than a rule can add to the offset of a type: 24 hours of its own and one of summer. */

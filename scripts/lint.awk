@@ -147,7 +147,7 @@ match(code, /^#[ \t]*include[ \t]*/) && match($0, /["<][^">]+[">]/) {
 
 in_function && code ~ /^#[ \t]*if/ { finding("#if inside a function; give each case its own function") }
 code ~ /^typedef struct/ || code ~ /^typedef .*\*[a-z_]+;/ { finding("typedef of a struct or pointer; name the struct") }
-FILENAME != "src/base/banned.h" && code ~ banned { finding("banned function; see src/base/banned.h") }
+FILENAME != "src/base/core/banned.h" && code ~ banned { finding("banned function; see src/base/core/banned.h") }
 is_test && code ~ sleeping { finding("a test that sleeps; move the clock or wait for the event") }
 FILENAME ~ libraries && !is_test && code ~ leaving { finding("a library that exits; return an error") }
 code ~ /(^|[^a-z_])(assert_[a-z_]+|fail_msg|fail) *\(/ { asserts = 1 }

@@ -1,8 +1,8 @@
 /*
  * The example plugin, loaded as a shared object, in a profile of the scheduler's.
  */
-#include "base/json_writer.h"
-#include "scheduler/extension_fixture.h"
+#include "base/json/writer.h"
+#include "scheduler/extension/extension_fixture.h"
 
 static const char *folder;
 

@@ -7,7 +7,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "base/compiler.h"
+#include "base/core/compiler.h"
 
 /* Dotted decimal with leading zeros allowed, as upstream's sloppy parser. */
 static bool read_ipv4(struct str s, unsigned char out[static 4])

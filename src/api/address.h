@@ -5,8 +5,8 @@
 #ifndef API_ADDRESS_H
 #define API_ADDRESS_H
 
-#include "base/buf.h"
-#include "base/ip6.h"
+#include "base/core/buf.h"
+#include "base/text/ip6.h"
 
 enum { ADDRESS_TEXT = IP6_TEXT + 4 };
 

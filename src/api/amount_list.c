@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 enum merge { MERGE_ADD, MERGE_MAX, MERGE_PUT, MERGE_SUB, MERGE_REDUCE };
 

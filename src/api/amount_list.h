@@ -9,9 +9,9 @@
 #ifndef API_AMOUNT_LIST_H
 #define API_AMOUNT_LIST_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/quantity.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/json/quantity.h"
 
 struct json;
 

@@ -5,8 +5,8 @@
 #define API_CHECK_ADMISSION_H
 
 #include "api/validate.h"
-#include "base/map.h"
-#include "cel/policy.h"
+#include "base/core/map.h"
+#include "cel/kubernetes/policy.h"
 
 /* RuleWithOperations: of webhooks, and within NamedRuleWithOperations. */
 void check_admission_rule(struct validation *v, const struct json *rule,

@@ -5,7 +5,7 @@
 #include "api/checks.h"
 
 #include "api/label_selector.h"
-#include "base/json.h"
+#include "base/json/json.h"
 
 static const char not_found_by_selector[] = "`selector` does not match template `labels`";
 

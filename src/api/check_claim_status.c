@@ -8,8 +8,8 @@
  */
 #include "api/check_claim.h"
 #include "api/device_checks.h"
-#include "base/limits.h"
-#include "base/print.h"
+#include "base/core/limits.h"
+#include "base/text/print.h"
 
 static bool same_member(const struct json *a, const struct json *b, const char *name)
 {

@@ -4,8 +4,8 @@
  */
 #include "api/checks.h"
 #include "api/names.h"
-#include "base/json_index.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/json/index.h"
 
 static void check_condition_status(struct validation *v, struct str status,
 				   const struct field_path *path)

@@ -5,8 +5,8 @@
 #include "api/check_pod.h"
 
 #include "api/names.h"
-#include "base/quantity.h"
-#include "base/limits.h"
+#include "base/json/quantity.h"
+#include "base/core/limits.h"
 
 static int64_t number_at(const struct json *object, const char *name)
 {

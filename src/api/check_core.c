@@ -3,8 +3,8 @@
  */
 #include "api/check_pod.h"
 #include "api/names.h"
-#include "base/limits.h"
-#include "base/map.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
 
 /* --- ConfigMaps and Secrets --------------------------------------------------------------- */
 

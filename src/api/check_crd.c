@@ -8,9 +8,9 @@
 
 #include "api/crd_checks.h"
 #include "api/names.h"
-#include "base/json_index.h"
-#include "base/limits.h"
-#include "cel/env.h"
+#include "base/core/limits.h"
+#include "base/json/index.h"
+#include "cel/core/env.h"
 
 enum { WARNING_MAX = 256, SELECTABLE_MAX = 8 };
 

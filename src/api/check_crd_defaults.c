@@ -8,7 +8,7 @@
 #include "api/check_crd.h"
 
 #include "api/crd_rule.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 /* The way from an embedded object down to the default; on the stack. */
 struct step {

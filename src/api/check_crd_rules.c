@@ -5,7 +5,7 @@
  */
 #include "api/check_crd_rules.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 /* Units of cost. */
 #define COST_MAX       UINT64_C(10000000) /* of one expression */

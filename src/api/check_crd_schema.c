@@ -7,9 +7,9 @@
 #include "api/check_crd.h"
 
 #include "api/check_crd_rules.h"
-#include "base/json_index.h"
-#include "base/limits.h"
-#include "base/map.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/json/index.h"
 
 struct context {
 	const char *no_defaults; /* why defaults are forbidden here; NULL: they are not */

@@ -5,8 +5,8 @@
  */
 #include "api/check_crd.h"
 
-#include "base/limits.h"
-#include "cel/env.h"
+#include "base/core/limits.h"
+#include "cel/core/env.h"
 
 enum level { ROOT, ITEM, FIELD };
 

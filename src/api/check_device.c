@@ -4,9 +4,9 @@
  * takes of its node.
  */
 #include "api/device_checks.h"
-#include "base/json_index.h"
-#include "base/quantity.h"
-#include "base/limits.h"
+#include "base/json/index.h"
+#include "base/json/quantity.h"
+#include "base/core/limits.h"
 
 static size_t attribute_values(const struct json *attribute)
 {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "api/device_checks.h"
-#include "base/quantity.h"
-#include "base/limits.h"
+#include "base/json/quantity.h"
+#include "base/core/limits.h"
 
 /* A quantity with its text, which faults show. */
 struct amount {

@@ -11,8 +11,8 @@
 #include "api/known_selectors.h"
 #include "api/names.h"
 #include "api/selector_trial.h"
-#include "base/limits.h"
-#include "cel/device.h"
+#include "base/core/limits.h"
+#include "cel/kubernetes/device.h"
 
 /* --- expressions -------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
  */
 #include "api/device_checks.h"
 #include "api/names.h"
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 
 void fill_device_taint(struct arena *a, struct json *taint, int64_t now_ns)
 {

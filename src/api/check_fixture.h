@@ -29,8 +29,8 @@
 
 #include "api/defaults.h"
 #include "api/validate.h"
-#include "base/file.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
 
 #define NOW_NS (INT64_C(1790000000) * 1000000000)
 

@@ -6,7 +6,7 @@
 
 #include "api/checks.h"
 #include "api/names.h"
-#include "base/json_index.h"
+#include "base/json/index.h"
 
 enum { PRECEDENCE_MAX = 10000 };
 

@@ -5,7 +5,7 @@
 
 #include "api/amount_list.h"
 #include "api/names.h"
-#include "base/json_index.h"
+#include "base/json/index.h"
 
 enum list { LIST_MAX, LIST_MIN, LIST_DEFAULT, LIST_REQUEST, LIST_RATIO, LISTS };
 

@@ -5,8 +5,8 @@
 #include "api/validate.h"
 
 #include "api/names.h"
-#include "base/json_index.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/json/index.h"
 
 static const char *name_fault(const struct schema_kind *kind, struct str name)
 {

@@ -5,7 +5,7 @@
 #define API_CHECK_POD_H
 
 #include "api/checks.h"
-#include "base/json_index.h"
+#include "base/json/index.h"
 
 /* What the containers of a pod refer to, by name. */
 struct check_pod {

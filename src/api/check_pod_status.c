@@ -7,7 +7,7 @@
  * is for claims that no container names.
  */
 #include "api/check_pod.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 static bool is_claim(struct str name)
 {

@@ -4,7 +4,7 @@
  * fault can name what changed.
  */
 #include "api/check_pod.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 static bool is_one_of(struct str name, const char *const *names)
 {

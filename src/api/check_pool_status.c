@@ -4,7 +4,7 @@
  * controller keeps up to date.
  */
 #include "api/device_checks.h"
-#include "base/map.h"
+#include "base/core/map.h"
 
 /* The table refuses a change; taking the answer away is refused here. */
 void check_pool_request_status(struct validation *v, const struct json *object,

@@ -5,7 +5,7 @@
 
 #include "api/amount_list.h"
 #include "api/names.h"
-#include "base/json_index.h"
+#include "base/json/index.h"
 
 /* --- names of resources ------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 #include "api/check_claim.h"
 #include "api/device_checks.h"
 #include "api/names.h"
-#include "cel/device.h"
+#include "cel/kubernetes/device.h"
 
 static const char bad_reference[] =
 	"must be the name of a request in the claim or the name of a request and a subrequest "

@@ -4,7 +4,7 @@
  */
 #include "api/device_checks.h"
 #include "api/names.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 void check_resource_pool(struct validation *v, const struct json *pool,
 			 const struct field_path *path)

@@ -3,8 +3,8 @@
  */
 #include "api/check_fixture.h"
 #include "api/known_selectors.h"
-#include "base/limits.h"
-#include "cel/env.h"
+#include "base/core/limits.h"
+#include "cel/core/env.h"
 
 static void slices_are_judged_as_upstream_does(void **state)
 {

@@ -6,7 +6,7 @@
 #include "api/names.h"
 #include "api/service.h"
 #include "api/service_checks.h"
-#include "base/json_index.h"
+#include "base/json/index.h"
 
 /* --- addresses ------------------------------------------------------------------------------ */
 

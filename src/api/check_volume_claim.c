@@ -4,7 +4,7 @@
  */
 #include "api/checks.h"
 #include "api/names.h"
-#include "base/quantity.h"
+#include "base/json/quantity.h"
 
 static void check_modes(struct validation *v, const struct json *spec,
 			const struct field_path *spec_at)

@@ -5,7 +5,7 @@
 #include "api/client_side.h"
 
 #include "api/managed_set.h"
-#include "base/json.h"
+#include "base/json/json.h"
 
 #define ANNOTATION "f:kubectl.kubernetes.io/last-applied-configuration"
 

@@ -8,8 +8,8 @@
 #ifndef API_CLIENT_SIDE_H
 #define API_CLIENT_SIDE_H
 
-#include "base/arena.h"
-#include "base/str.h"
+#include "base/core/arena.h"
+#include "base/core/str.h"
 
 struct json;
 

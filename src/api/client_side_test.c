@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/json/json.h"
+#include "base/core/limits.h"
 #include "api/client_side.h"
 
 #define ANNOTATED                                \

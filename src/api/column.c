@@ -6,8 +6,8 @@
 #include <stdarg.h>
 
 #include "api/table.h"
-#include "base/limits.h"
-#include "base/timestamp.h"
+#include "base/core/limits.h"
+#include "base/time/timestamp.h"
 
 struct json *column_find(const struct json *object, const char *path)
 {

@@ -7,9 +7,9 @@
 #define API_COLUMN_H
 
 #include "api/columns.h"
-#include "base/buf.h"
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 
 #define CELL_MAX (64UL * KIB) /* text of one cell; what is longer is left out */
 

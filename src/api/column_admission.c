@@ -3,7 +3,7 @@
  */
 #include "api/column.h"
 #include "api/columns.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 void column_validation_count(const struct json *object, int64_t now_ns, struct buf *out)
 {

@@ -4,9 +4,9 @@
  */
 #include "api/column.h"
 
-#include "base/duration.h"
-#include "base/limits.h"
-#include "base/timestamp.h"
+#include "base/core/limits.h"
+#include "base/time/duration.h"
+#include "base/time/timestamp.h"
 
 /* --- scales -------------------- */
 

@@ -4,8 +4,8 @@
  */
 #include "api/column.h"
 
-#include "base/clock.h"
-#include "base/duration.h"
+#include "base/core/clock.h"
+#include "base/time/duration.h"
 
 /* --- autoscalers -------------------- */
 

@@ -3,7 +3,7 @@
  */
 #include "api/column.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 /* --- nodes ------------------------------------------------------------------------------ */
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "api/columns.h"
-#include "base/limits.h"
-#include "base/vec.h"
+#include "base/core/limits.h"
+#include "base/core/vec.h"
 
 static int order(const void *a, const void *b)
 {

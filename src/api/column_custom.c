@@ -5,9 +5,9 @@
 #include "api/column.h"
 
 #include "api/jsonpath.h"
-#include "base/limits.h"
-#include "base/print.h"
-#include "base/timestamp.h"
+#include "base/core/limits.h"
+#include "base/text/print.h"
+#include "base/time/timestamp.h"
 
 /* Text as it is, other scalars as Go prints them, the rest as JSON. */
 static void print_text(const struct json *value, struct buf *out)

@@ -5,8 +5,8 @@
 #include "api/column.h"
 
 #include "api/table.h"
-#include "base/limits.h"
-#include "base/timestamp.h"
+#include "base/core/limits.h"
+#include "base/time/timestamp.h"
 
 /* What the containers' states amount to. */
 struct summary {

@@ -3,7 +3,7 @@
  */
 #include "api/column.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 void column_claim_state(const struct json *object, int64_t now_ns, struct buf *out)
 {

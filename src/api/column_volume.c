@@ -3,7 +3,7 @@
  */
 #include "api/column.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 /* ReadWriteOnce is RWO, in the order in which upstream tells them, each once. */
 static void access_modes(const struct json *modes, struct buf *out)

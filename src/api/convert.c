@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "api/schema.h"
-#include "base/json.h"
+#include "base/json/json.h"
 
 static bool is_among(const struct str *names, const struct json *member)
 {

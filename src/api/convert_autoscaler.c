@@ -7,10 +7,10 @@
 
 #include "api/decode.h"
 #include "api/schema.h"
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 
 #define METRICS    "autoscaling.alpha.kubernetes.io/metrics"
 #define CURRENT    "autoscaling.alpha.kubernetes.io/current-metrics"

@@ -4,7 +4,7 @@
  */
 #include "api/convert.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 static const struct {
 	struct str core, v1;

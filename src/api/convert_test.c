@@ -11,7 +11,7 @@
 
 #include "api/convert.h"
 #include "api/decode.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 struct versions {
 	const char *api_version, *storage_version, *kind;

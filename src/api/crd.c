@@ -6,8 +6,8 @@
 #include "api/crd_impl.h"
 
 #include "api/jsonpath.h"
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 
 /* --- versions in order ------------------------------------------------------------ */
 

@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
 
 enum { LINES_MAX = 64 };
 

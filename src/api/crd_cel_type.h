@@ -11,7 +11,7 @@
 #define API_CRD_CEL_TYPE_H
 
 #include "api/crd_impl.h"
-#include "cel/type.h"
+#include "cel/core/type.h"
 
 /* The bytes of a request that estimates reckon with. */
 #define CRD_CEL_REQUEST_MAX (3 * 1024 * 1024)

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 
 #include "api/crd_cel_type.h"
-#include "base/base64.h"
-#include "base/limits.h"
-#include "base/timestamp.h"
-#include "cel/json.h"
+#include "base/core/limits.h"
+#include "base/text/base64.h"
+#include "base/time/timestamp.h"
+#include "cel/core/json.h"
 
 /* What a list or map of ours begins with. */
 struct node {

@@ -8,7 +8,7 @@
 #include "api/crd_impl.h"
 
 #include "api/decode_impl.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 /* --- pruning ---------------------------------------------------------------------- */
 

@@ -7,8 +7,8 @@
 
 #include <arpa/inet.h>
 
-#include "base/date.h"
-#include "base/duration.h"
+#include "base/time/date.h"
+#include "base/time/duration.h"
 
 #define HEX_PAIR  "[0-9a-f]{4}-?"
 #define LETTER    "[a-zA-Z0-9\\p{S}\\p{L}]"

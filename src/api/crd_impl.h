@@ -12,9 +12,9 @@
 #include <stdatomic.h>
 
 #include "api/crd.h"
-#include "base/field_errors.h"
-#include "base/json.h"
-#include "base/regex.h"
+#include "base/json/json.h"
+#include "base/regex/regex.h"
+#include "base/report/field_errors.h"
 
 enum crd_type {
 	CRD_OBJECT = 1 << 0,

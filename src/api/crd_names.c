@@ -7,8 +7,8 @@
 
 #include "api/crd_checks.h"
 #include "api/write_tree.h"
-#include "base/limits.h"
-#include "base/print.h"
+#include "base/core/limits.h"
+#include "base/text/print.h"
 
 const struct crd_condition crd_installing = {
 	STR("Established"),

@@ -7,8 +7,8 @@
 #include "api/crd_impl.h"
 
 #include "api/names.h"
-#include "base/limits.h"
-#include "base/map.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
 
 /* --- sets and keyed lists --------------------------------------------------------- */
 

@@ -6,8 +6,8 @@
 #include "api/crd_rule.h"
 
 #include "api/crd_cel_type.h"
-#include "base/limits.h"
-#include "cel/libraries.h"
+#include "base/core/limits.h"
+#include "cel/lib/libraries.h"
 
 enum {
 	NAME_MAX_LENGTH = 253, /* of metadata.name; a generated suffix takes one at least */

@@ -16,7 +16,7 @@
 #define API_CRD_RULE_H
 
 #include "api/crd_impl.h"
-#include "cel/program.h"
+#include "cel/run/program.h"
 
 /* What all rules together may cost when an object is written. */
 #define CRD_RULES_COST_MAX INT64_C(10000000)

@@ -11,8 +11,8 @@
 
 #include <stdlib.h>
 
-#include "base/limits.h"
-#include "base/map.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
 
 enum {
 	CALL_COST_MAX = 1000000, /* of one expression */

@@ -17,7 +17,7 @@
 #include "api/crd_cases_fixture.h"
 #include "api/crd_cel_type.h"
 #include "api/write.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 struct world {
 	struct arena arena;

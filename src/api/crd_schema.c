@@ -6,8 +6,8 @@
 #include "api/crd_impl.h"
 
 #include "api/crd_rule.h"
-#include "base/limits.h"
-#include "cel/env.h"
+#include "base/core/limits.h"
+#include "cel/core/env.h"
 
 enum { FEW_PROPERTIES = 8 }; /* so few are compared one by one */
 

@@ -11,7 +11,7 @@
 #include "api/scale.h"
 #include "api/table.h"
 #include "api/write.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 #define NOW (INT64_C(1700000000) * 1000000000)
 

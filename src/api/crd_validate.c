@@ -12,8 +12,8 @@
 
 #include <stdarg.h>
 
-#include "base/limits.h"
-#include "base/print.h"
+#include "base/core/limits.h"
+#include "base/text/print.h"
 
 enum { KEYED_SEARCH_MAX = 1000000 }; /* comparisons of elements by key, per list */
 

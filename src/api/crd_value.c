@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-#include "base/limits.h"
-#include "base/print.h"
+#include "base/core/limits.h"
+#include "base/text/print.h"
 
 const struct crd_rules crd_no_rules = { .min_length = -1,
 					.max_length = -1,

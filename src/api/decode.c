@@ -8,9 +8,9 @@
 #include <assert.h>
 
 #include "api/protobuf.h"
-#include "base/limits.h"
-#include "base/print.h"
-#include "base/yaml.h"
+#include "base/core/limits.h"
+#include "base/text/print.h"
+#include "base/yaml/yaml.h"
 
 enum { PATH_MAX_BYTES = 8192, SUMMARY_BYTES = 30 };
 

@@ -15,7 +15,7 @@
 #define API_DECODE_H
 
 #include "api/schema.h"
-#include "base/json.h"
+#include "base/json/json.h"
 
 enum decode_format { DECODE_JSON, DECODE_YAML, DECODE_PROTOBUF };
 

@@ -6,9 +6,9 @@
  * here.
  */
 #include "api/decode_impl.h"
-#include "base/limits.h"
-#include "base/map.h"
-#include "base/yaml.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/yaml/yaml.h"
 
 enum { STRICT_TEXT_MAX = 4 * MIB };
 

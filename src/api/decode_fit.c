@@ -9,8 +9,8 @@
 
 #include <assert.h>
 
-#include "base/limits.h"
-#include "base/map.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
 
 enum verdict { KEEP, DROP }; /* errors are below zero */
 

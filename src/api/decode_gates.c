@@ -5,7 +5,7 @@
  */
 #include "api/decode.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 _Static_assert(GATE_COUNT <= 64, "sets of gates are words");
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "api/decode.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 static void assert_stored(const char *api_version, const char *kind, const char *text,
 			  const char *expected, const char *faults)

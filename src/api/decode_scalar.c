@@ -6,11 +6,11 @@
  */
 #include "api/decode_impl.h"
 
-#include "base/quantity.h"
-#include "base/duration.h"
-#include "base/limits.h"
-#include "base/print.h"
-#include "base/timestamp.h"
+#include "base/json/quantity.h"
+#include "base/time/duration.h"
+#include "base/core/limits.h"
+#include "base/text/print.h"
+#include "base/time/timestamp.h"
 
 enum { QUANTITY_SIZE = 64 }; /* a canonical quantity is never longer */
 

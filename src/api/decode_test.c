@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "api/decode.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 /* clang-format off */
 #define NAMED(n) .name = { n, sizeof(n) - 1 }

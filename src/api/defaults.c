@@ -9,7 +9,7 @@
 #include "api/defaults.h"
 
 #include "api/validate.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 static bool wants_initial(const struct schema_field *field, const struct json *value)
 {

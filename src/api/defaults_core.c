@@ -5,7 +5,7 @@
 #include "api/defaults.h"
 
 #include "api/validate.h"
-#include "base/json_index.h"
+#include "base/json/index.h"
 
 static bool is_unset(const struct json *object, const char *name)
 {

@@ -10,7 +10,7 @@
 
 #include "api/defaults.h"
 #include "api/validate.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 #define NOW_NS (INT64_C(1767225600) * 1000000000 + 5) /* 2026-01-01T00:00:00Z */
 

@@ -5,9 +5,9 @@
 #include "api/disruption.h"
 
 #include "api/label_selector.h"
-#include "base/arena.h"
-#include "base/json.h"
-#include "base/timestamp.h"
+#include "base/core/arena.h"
+#include "base/json/json.h"
+#include "base/time/timestamp.h"
 
 #define DISRUPTED_MAX 2000 /* evictions that the controller has not confirmed */
 #define RETRY_AFTER_S 10 /* its controller has seen the budget by then */

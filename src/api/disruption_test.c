@@ -8,10 +8,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 
 #define NOW_NS (INT64_C(1790000000) * 1000000000)
 

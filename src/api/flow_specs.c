@@ -3,7 +3,7 @@
  */
 #include "api/flow_specs.h"
 
-#include "base/compiler.h"
+#include "base/core/compiler.h"
 
 /* A level of requests that wait. */
 #define QUEUE(shares, lendable, queues, hand)                                      \

@@ -4,7 +4,7 @@
  */
 #include "api/gates.h"
 
-#include "base/nearest.h"
+#include "base/text/nearest.h"
 
 struct gate_row {
 	const char *name, *stage;

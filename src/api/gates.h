@@ -7,8 +7,8 @@
 #ifndef API_GATES_H
 #define API_GATES_H
 
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 /*        name                                    default  stage      locked */
 #define GATE_MAP(X)                                                         \

@@ -6,7 +6,7 @@
  */
 #include "api/jsonpath.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 enum step_kind {
 	STEP_FIELD, /* .name */

@@ -13,8 +13,8 @@
 #ifndef API_JSONPATH_H
 #define API_JSONPATH_H
 
-#include "base/arena.h"
-#include "base/json.h"
+#include "base/core/arena.h"
+#include "base/json/json.h"
 
 struct jsonpath;
 

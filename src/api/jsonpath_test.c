@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 static const char object[] =
 	"{\"metadata\":{\"name\":\"n\",\"annotations\":{\"a.b/c\":\"dotted\"}},"

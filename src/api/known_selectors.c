@@ -8,9 +8,9 @@
 
 #include <stdlib.h>
 
-#include "base/limits.h"
-#include "base/map.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
 
 enum {
 	PLACES = 256, /* a power of two */

@@ -11,7 +11,7 @@
 #ifndef API_KNOWN_SELECTORS_H
 #define API_KNOWN_SELECTORS_H
 
-#include "base/str.h"
+#include "base/core/str.h"
 
 struct known_selectors;
 

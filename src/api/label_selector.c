@@ -4,7 +4,7 @@
  */
 #include "api/label_selector.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 static bool expression_holds(const struct json *e, const struct json *labels)
 {

@@ -4,8 +4,8 @@
  */
 #include "api/last_applied.h"
 
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 
 int last_applied_print(struct arena *a, const struct json *tree, struct str *ret_text,
 		       struct error *err)

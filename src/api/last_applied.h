@@ -6,8 +6,8 @@
 #ifndef API_LAST_APPLIED_H
 #define API_LAST_APPLIED_H
 
-#include "base/arena.h"
-#include "base/error.h"
+#include "base/core/arena.h"
+#include "base/core/error.h"
 
 struct json;
 

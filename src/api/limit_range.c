@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "api/pod_resources.h"
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 
 #define ANNOTATION "kubernetes.io/limit-ranger"
 

@@ -7,8 +7,8 @@
 #ifndef API_LIMIT_RANGE_H
 #define API_LIMIT_RANGE_H
 
-#include "base/arena.h"
-#include "base/error.h"
+#include "base/core/arena.h"
+#include "base/core/error.h"
 
 struct json;
 

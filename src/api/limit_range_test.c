@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 
 #define CPU(request, limit)                                               \
 	"{\"name\":\"c\",\"resources\":{\"requests\":{\"cpu\":\"" request \

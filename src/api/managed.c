@@ -9,7 +9,7 @@
 #include "api/managed_set.h"
 #include "api/managed_tree.h"
 #include "api/managed_version.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 enum { MANAGER_MAX = 128 };
 

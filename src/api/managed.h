@@ -11,7 +11,7 @@
 #define API_MANAGED_H
 
 #include "api/schema.h"
-#include "base/json.h"
+#include "base/json/json.h"
 
 struct managed_writer {
 	struct str manager; /* up to 128 bytes */

@@ -12,8 +12,8 @@
 #include "api/managed_tree.h"
 #include "api/managed_type.h"
 #include "api/managed_version.h"
-#include "base/limits.h"
-#include "base/quote.h"
+#include "base/core/limits.h"
+#include "base/text/quote.h"
 
 enum { CONFLICT_WORDS = 128 }; /* bytes of an answer around each, at most */
 

@@ -26,8 +26,8 @@
 #include "api/crd_cases_fixture.h"
 #include "api/managed_fixture.h"
 #include "api/status.h"
-#include "base/timestamp.h"
-#include "base/yaml.h"
+#include "base/time/timestamp.h"
+#include "base/yaml/yaml.h"
 
 struct runner {
 	struct arena arena;

@@ -6,8 +6,8 @@
 #include "api/managed_tree.h"
 
 #include "api/managed_type.h"
-#include "base/limits.h"
-#include "base/quote.h"
+#include "base/core/limits.h"
+#include "base/text/quote.h"
 
 enum { FAULTS_MAX = 20 }; /* so many are told; then nothing more is looked at */
 

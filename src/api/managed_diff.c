@@ -12,7 +12,7 @@
 
 #include "api/managed_set.h"
 #include "api/managed_type.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 /* How deep metadata's own fields lie: there some are nobody's. */
 enum level { ROOT, METADATA, BELOW };

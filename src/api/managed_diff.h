@@ -11,7 +11,7 @@
 #define API_MANAGED_DIFF_H
 
 #include "api/schema.h"
-#include "base/json.h"
+#include "base/json/json.h"
 
 struct managed_diff {
 	struct json *changed, *removed; /* sets in order (managed_set.h); NULL when empty */

@@ -6,7 +6,7 @@
 
 #include "api/managed.h"
 #include "api/managed_set.h"
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 
 enum { UPDATERS_MAX = 10, SPARE = 2 };
 

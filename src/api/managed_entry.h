@@ -5,7 +5,7 @@
 #ifndef API_MANAGED_ENTRY_H
 #define API_MANAGED_ENTRY_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 struct managed_writer; /* api/managed.h */
 

@@ -21,7 +21,7 @@
 #include "api/managed.h"
 #include "api/managed_reference.h"
 #include "api/patch.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 #define WORLD_BEGIN_S INT64_C(1700000000)
 #define SECOND_NS     INT64_C(1000000000)

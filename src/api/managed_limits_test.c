@@ -10,7 +10,7 @@
 
 #include "api/decode.h"
 #include "api/managed.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 struct fixture {
 	struct arena arena;

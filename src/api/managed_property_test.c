@@ -12,8 +12,8 @@
 #include "api/crd_cases_fixture.h"
 #include "api/managed_fixture.h"
 #include "api/managed_universes.h"
-#include "base/random.h"
-#include "base/yaml.h"
+#include "base/core/random.h"
+#include "base/yaml/yaml.h"
 
 enum { STEPS_MAX = 14, SEEDS = 1200, MANAGERS = 5 };
 

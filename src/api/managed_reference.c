@@ -5,8 +5,8 @@
  */
 #include "api/managed_reference_impl.h"
 
-#include "base/limits.h"
-#include "base/timestamp.h"
+#include "base/core/limits.h"
+#include "base/time/timestamp.h"
 
 /* --- comparing ------------------------------------------------------------------------ */
 

@@ -3,7 +3,7 @@
  */
 #include "api/managed_reference_impl.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 /* A place of the schema; `single`: one element of the field's list or map. */
 struct place {

@@ -3,7 +3,7 @@
  */
 #include "api/managed_reference.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 static int line_cmp(const void *a, const void *b)
 {

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 
 #include "api/managed_type.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 enum { FEW_MEMBERS = 16 };
 

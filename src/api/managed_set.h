@@ -11,7 +11,7 @@
 #ifndef API_MANAGED_SET_H
 #define API_MANAGED_SET_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 /* The order of steps: fields by name, then keys, values, places; numbers by their value. */
 int managed_step_cmp(struct str a, struct str b);

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "api/managed_set.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 static struct json *parse(struct arena *a, const char *text)
 {

@@ -11,7 +11,7 @@
 
 #include "api/decode.h"
 #include "api/managed.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 enum { SECOND_NS = 1000000000 };
 

@@ -7,7 +7,7 @@
 
 #include "api/managed_set.h"
 #include "api/managed_type.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 /* A value that is not what its place wants is owned as a whole. */
 static enum managed_container container_of(struct managed_place *place, const struct json *value)

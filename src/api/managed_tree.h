@@ -8,7 +8,7 @@
 #define API_MANAGED_TREE_H
 
 #include "api/schema.h"
-#include "base/json.h"
+#include "base/json/json.h"
 
 /*
  * The fields that a tree says something about: leaves, elements of lists, members of maps,

@@ -5,7 +5,7 @@
  */
 #include "api/managed_type.h"
 
-#include "base/quote.h"
+#include "base/text/quote.h"
 
 enum { FEW_ITEMS = 16 }; /* so few are searched one by one */
 

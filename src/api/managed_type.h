@@ -10,9 +10,9 @@
 #define API_MANAGED_TYPE_H
 
 #include "api/schema.h"
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/map.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/json/json.h"
 
 /* The text of a step: what a body can hold, each byte escaped. */
 #define MANAGED_STEP_MAX (8 * HTTP_BODY_MAX)

@@ -9,8 +9,8 @@
 #define API_NAMES_H
 
 #include "api/schema.h"
-#include "base/names.h"
-#include "base/str.h"
+#include "base/core/str.h"
+#include "base/text/names.h"
 
 const char *names_dns_label(struct str s);
 const char *names_dns_subdomain(struct str s);

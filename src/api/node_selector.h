@@ -9,7 +9,7 @@
 #define API_NODE_SELECTOR_H
 
 #include "api/selector.h"
-#include "base/json.h"
+#include "base/json/json.h"
 
 struct node_selector_term {
 	struct selector labels, fields;

@@ -9,10 +9,10 @@
 
 #include "api/object_build.h"
 #include "api/write.h"
-#include "base/json_cursor.h"
-#include "base/json_writer.h"
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/cursor.h"
+#include "base/json/writer.h"
 
 /* --- encoding --------------------------------------------------------------------- */
 

@@ -17,7 +17,7 @@
 
 #include "api/gates.h"
 #include "api/schema.h"
-#include "base/bytes.h"
+#include "base/core/bytes.h"
 
 /*
  * Bytes as stored: compact JSON with apiVersion and kind first, metadata third,

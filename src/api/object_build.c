@@ -1,5 +1,5 @@
 /*
- * One walk over the text finds where everything is (base/json_cursor.h), then the
+ * One walk over the text finds where everything is (base/json/cursor.h), then the
  * struct, its labels, fields and key are made in one allocation. Labels and
  * fields are places in the text, so that an object costs little more than its
  * bytes. A field whose text has escapes is the exception: its value is copied
@@ -9,11 +9,11 @@
 
 #include <stdlib.h>
 
-#include "base/json.h"
-#include "base/json_cursor.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/timestamp.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/cursor.h"
+#include "base/json/json.h"
+#include "base/time/timestamp.h"
 
 #define PATH_MAX_BYTES 256 /* of a selectable, dotted */
 

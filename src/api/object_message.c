@@ -6,8 +6,8 @@
 
 #include "api/protobuf.h"
 #include "api/protobuf_wire.h"
-#include "base/arena.h"
-#include "base/json.h"
+#include "base/core/arena.h"
+#include "base/json/json.h"
 
 static const struct schema_type *message_type(const struct schema_kind *kind)
 {

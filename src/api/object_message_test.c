@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "api/protobuf.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 static const struct schema_kind *kind_of(const char *api_version, const char *kind)
 {

@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/arena.h"
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/arena.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 
 static const struct schema_selectable selectables[] = {
 	{ .path = STR("spec.nodeName"), .initial = STR(""), .indexed = true },

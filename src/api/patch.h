@@ -9,9 +9,9 @@
 #ifndef API_PATCH_H
 #define API_PATCH_H
 
-#include "base/arena.h"
-#include "base/error.h"
-#include "base/json.h"
+#include "base/core/arena.h"
+#include "base/core/error.h"
+#include "base/json/json.h"
 
 #define PATCH_OPS_MAX 10000 /* operations of one JSON patch; more is 413 */
 

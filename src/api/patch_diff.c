@@ -7,7 +7,7 @@
 #include "api/patch_diff.h"
 
 #include "api/patch_strategic_impl.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 struct diff {
 	struct arena *arena;

@@ -16,8 +16,8 @@
 #ifndef API_PATCH_DIFF_H
 #define API_PATCH_DIFF_H
 
-#include "base/arena.h"
-#include "base/error.h"
+#include "base/core/arena.h"
+#include "base/core/error.h"
 
 struct json;
 struct schema_type;

@@ -16,8 +16,8 @@
 #include "api/patch.h"
 #include "api/patch_strategic.h"
 #include "api/schema.h"
-#include "base/limits.h"
-#include "base/random.h"
+#include "base/core/limits.h"
+#include "base/core/random.h"
 
 static struct json *parsed(struct arena *a, const char *text)
 {

@@ -10,8 +10,8 @@
  */
 #include "api/patch.h"
 
-#include "base/limits.h"
-#include "base/vec.h"
+#include "base/core/limits.h"
+#include "base/core/vec.h"
 
 struct patching {
 	struct arena *arena;

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "api/patch.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 struct patch_case {
 	const char *name, *doc, *patch;

@@ -8,8 +8,8 @@
  */
 #include "api/patch.h"
 
-#include "base/map.h"
-#include "base/vec.h"
+#include "base/core/map.h"
+#include "base/core/vec.h"
 
 enum { FEW_MEMBERS = 16 }; /* so few are looked up one by one */
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "api/patch.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 static const struct {
 	const char *doc, *patch, *result;

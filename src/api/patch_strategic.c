@@ -12,7 +12,7 @@
 #include "api/patch_strategic.h"
 
 #include "api/patch_strategic_impl.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 static const struct str deletes = STR("$deleteFromPrimitiveList");
 static const struct str orders = STR("$setElementOrder");

@@ -11,7 +11,7 @@
 #define API_PATCH_STRATEGIC_H
 
 #include "api/schema.h"
-#include "base/json.h"
+#include "base/json/json.h"
 
 /*
  * Changes *doc, an object of `type`, in place or replaces it; on failure it must

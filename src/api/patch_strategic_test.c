@@ -25,9 +25,9 @@
 
 #include <cmocka.h>
 
-#include "base/arena.h"
-#include "base/file.h"
-#include "base/limits.h"
+#include "base/core/arena.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
 
 struct patch_case {
 	struct str title, object, patch, result, refusal;

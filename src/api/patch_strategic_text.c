@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "api/patch_strategic_impl.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 #define TEXT_MAX 1024 /* more than an error's message has room for */
 

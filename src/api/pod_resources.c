@@ -11,8 +11,8 @@
 
 #include <stdlib.h>
 
-#include "base/json.h"
-#include "base/map.h"
+#include "base/core/map.h"
+#include "base/json/json.h"
 
 enum source { SOURCE_SPEC, SOURCE_ALLOCATED, SOURCE_ACTUATED };
 

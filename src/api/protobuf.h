@@ -17,7 +17,7 @@
 #define API_PROTOBUF_H
 
 #include "api/schema.h"
-#include "base/json.h"
+#include "base/json/json.h"
 
 /* --- decoding --------------------------------------------------------------------- */
 

@@ -12,8 +12,8 @@
 
 #include "api/decode_impl.h"
 #include "api/protobuf_impl.h"
-#include "base/base64.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/text/base64.h"
 
 struct scope {
 	const struct schema_type *type;

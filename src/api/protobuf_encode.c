@@ -8,11 +8,11 @@
 #include "api/protobuf.h"
 
 #include "api/protobuf_impl.h"
-#include "base/base64.h"
-#include "base/duration.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/timestamp.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/text/base64.h"
+#include "base/time/duration.h"
+#include "base/time/timestamp.h"
 
 #define NS_PER_S INT64_C(1000000000)
 

@@ -6,7 +6,7 @@
 
 #include "api/protobuf_wire.h"
 #include "api/schema.h"
-#include "base/json_impl.h"
+#include "base/json/json_impl.h"
 
 #define PROTOBUF_MAGIC STR("k8s\0")
 

@@ -11,8 +11,8 @@
 
 #include "api/decode.h"
 #include "api/protobuf.h"
-#include "base/limits.h"
-#include "base/random.h"
+#include "base/core/limits.h"
+#include "base/core/random.h"
 
 enum { ROUNDS = 20, DEPTH_MAX = 6 };
 

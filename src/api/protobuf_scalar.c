@@ -7,9 +7,9 @@
 #include <math.h>
 
 #include "api/protobuf_impl.h"
-#include "base/base64.h"
-#include "base/duration.h"
-#include "base/timestamp.h"
+#include "base/text/base64.h"
+#include "base/time/duration.h"
+#include "base/time/timestamp.h"
 
 #define ZERO_TIME INT64_C(-62135596800) /* seconds at which Go's zero time lies: year 1 */
 #define NS_PER_S  INT64_C(1000000000)

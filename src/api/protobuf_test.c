@@ -13,8 +13,8 @@
 #include "api/protobuf.h"
 #include "api/protobuf_frame.h"
 #include "api/protobuf_wire.h"
-#include "base/file.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
 
 struct fixture {
 	struct arena arena;

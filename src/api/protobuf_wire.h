@@ -9,9 +9,9 @@
 #ifndef API_PROTOBUF_WIRE_H
 #define API_PROTOBUF_WIRE_H
 
-#include "base/buf.h"
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/buf.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 enum wire_type {
 	WIRE_VARINT = 0,

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "api/protobuf_wire.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 static void assert_bytes(const struct buf *b, struct str expected)
 {

@@ -4,7 +4,7 @@
 #include "api/quota.h"
 
 #include "api/quota_impl.h"
-#include "base/json.h"
+#include "base/json/json.h"
 
 #define CORE_COUNT STR("count/")
 

@@ -10,7 +10,7 @@
 #define API_QUOTA_H
 
 #include "api/amount_list.h"
-#include "base/error.h"
+#include "base/core/error.h"
 
 struct json;
 

@@ -8,8 +8,8 @@
 #include "api/names.h"
 #include "api/pod_resources.h"
 #include "api/quota_impl.h"
-#include "base/json.h"
-#include "base/timestamp.h"
+#include "base/json/json.h"
+#include "base/time/timestamp.h"
 
 enum { ALL_DEVICES = 32 }; /* what "All" may be: the most that a claim is given */
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 
 #define NOW_NS (INT64_C(1790000000) * 1000000000) /* 2026-09-21T14:13:20Z */
 

@@ -9,7 +9,7 @@
 
 #include "api/managed.h"
 #include "api/write_impl.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 static const struct scale_paths built_in = {
 	.replicas = STR("spec.replicas"),

@@ -5,7 +5,7 @@
  * language); a generator compiles the descriptions into constant tables of the
  * structs below. Decoding, pruning, defaulting, validation, patches, field
  * ownership, protobuf, OpenAPI, `explain` and Table output all work on schema
- * and tree (base/json.h) and know no kind by name. A CustomResourceDefinition
+ * and tree (base/json/json.h) and know no kind by name. A CustomResourceDefinition
  * is the same structs built at run time.
  *
  * What tables cannot say is a named C function in a row: a check, a
@@ -16,8 +16,8 @@
 #define API_SCHEMA_H
 
 #include "api/gates.h"
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 struct arena;
 struct buf;

@@ -9,9 +9,9 @@
 #ifndef API_SELECTOR_H
 #define API_SELECTOR_H
 
-#include "base/arena.h"
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/arena.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 struct json;
 

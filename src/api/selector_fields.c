@@ -5,7 +5,7 @@
  */
 #include "api/selector.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 /* The place of the first comma that no backslash protects; the end without one. */
 static size_t term_end(struct str s)

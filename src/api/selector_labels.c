@@ -7,9 +7,9 @@
 #include "api/selector.h"
 
 #include "api/names.h"
-#include "base/field_errors.h"
-#include "base/limits.h"
-#include "base/vec.h"
+#include "base/core/limits.h"
+#include "base/core/vec.h"
+#include "base/report/field_errors.h"
 
 enum token {
 	TOKEN_END,

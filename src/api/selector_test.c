@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "api/selector.h"
-#include "base/buf.h"
-#include "base/limits.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
 
 typedef int parse_fn(struct arena *a, struct str text, struct selector *ret_selector,
 		     struct error *err);

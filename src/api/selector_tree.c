@@ -3,7 +3,7 @@
  */
 #include "api/selector.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 static enum selector_op op_of(struct str name)
 {

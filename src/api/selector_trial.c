@@ -8,12 +8,12 @@
 #include "api/gates.h"
 #include "api/known_selectors.h"
 #include "api/schema.h"
-#include "base/buf.h"
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/map.h"
-#include "base/vec.h"
-#include "cel/device.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/core/vec.h"
+#include "base/json/json.h"
+#include "cel/kubernetes/device.h"
 
 struct selector_trial {
 	struct arena *arena;

@@ -12,8 +12,8 @@
 #ifndef API_SELECTOR_TRIAL_H
 #define API_SELECTOR_TRIAL_H
 
-#include "base/arena.h"
-#include "base/str.h"
+#include "base/core/arena.h"
+#include "base/core/str.h"
 
 struct cel_budget;
 struct gates;

@@ -11,9 +11,9 @@
 #include "api/schema.h"
 #include "api/selector_trial.h"
 #include "api/validate.h"
-#include "base/buf.h"
-#include "base/limits.h"
-#include "cel/env.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "cel/core/env.h"
 
 struct bench {
 	struct arena arena;

@@ -7,7 +7,7 @@
 #include "api/address.h"
 #include "api/port_set.h"
 #include "api/write_tree.h"
-#include "base/map.h"
+#include "base/core/map.h"
 
 #define NONE STR("None")
 

@@ -8,7 +8,7 @@
 #define API_SERVICE_H
 
 #include "api/validate.h"
-#include "base/json_index.h"
+#include "base/json/index.h"
 
 /* The families of addresses that the cluster has for services: one, or both. */
 struct service_families {

@@ -7,8 +7,8 @@
 #include "api/status.h"
 
 #include "api/managed.h"
-#include "base/json_writer.h"
-#include "base/print.h"
+#include "base/json/writer.h"
+#include "base/text/print.h"
 
 enum compose {
 	AS_IS, /* the message alone */

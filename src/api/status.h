@@ -7,9 +7,9 @@
 #ifndef API_STATUS_H
 #define API_STATUS_H
 
-#include "base/buf.h"
-#include "base/error.h"
-#include "base/field_errors.h"
+#include "base/core/buf.h"
+#include "base/core/error.h"
+#include "base/report/field_errors.h"
 
 struct managed_conflict; /* api/managed.h */
 

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "api/status.h"
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 
 static const struct status_about claim = {
 	.group = { "resource.k8s.io", 15 },

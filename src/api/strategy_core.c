@@ -6,9 +6,9 @@
 
 #include "api/service.h"
 #include "api/write_impl.h"
-#include "base/base64.h"
-#include "base/json_index.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/json/index.h"
+#include "base/text/base64.h"
 
 /* --- namespaces --------------------------------------------------------------------------- */
 

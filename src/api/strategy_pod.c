@@ -5,8 +5,8 @@
  */
 #include "api/strategies.h"
 
-#include "base/map.h"
-#include "base/quantity.h"
+#include "base/core/map.h"
+#include "base/json/quantity.h"
 #include "api/write_impl.h"
 
 /* --- QoS class ------------------------------------------------------------------------- */

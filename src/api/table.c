@@ -6,9 +6,9 @@
 #include "api/table.h"
 
 #include "api/column.h"
-#include "base/duration.h"
-#include "base/json_writer.h"
-#include "base/timestamp.h"
+#include "base/json/writer.h"
+#include "base/time/duration.h"
+#include "base/time/timestamp.h"
 
 static const struct schema_column name_column = {
 	.name = "Name",

@@ -8,7 +8,7 @@
 #define API_TABLE_H
 
 #include "api/schema.h"
-#include "base/buf.h"
+#include "base/core/buf.h"
 
 enum table_include { TABLE_INCLUDE_METADATA, TABLE_INCLUDE_OBJECT, TABLE_INCLUDE_NONE };
 

@@ -7,10 +7,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/arena.h"
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/timestamp.h"
+#include "base/core/arena.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
+#include "base/time/timestamp.h"
 
 static int64_t now(void)
 {

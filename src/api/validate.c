@@ -9,7 +9,7 @@
 #include "api/validate.h"
 
 #include "api/validate_impl.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 static const struct json empty = { .type = JSON_OBJECT };
 

@@ -19,8 +19,8 @@
 
 #include "api/decode.h"
 #include "api/schema.h"
-#include "base/field_errors.h"
-#include "base/json.h"
+#include "base/json/json.h"
+#include "base/report/field_errors.h"
 
 struct cel_budget;
 struct known_selectors;

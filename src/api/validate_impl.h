@@ -5,7 +5,7 @@
 #define API_VALIDATE_IMPL_H
 
 #include "api/validate.h"
-#include "base/json_index.h"
+#include "base/json/index.h"
 
 /* The field's rules for one value: of the field itself, or an element of it. */
 void validate_scalar(struct validation *v, const struct schema_field *field,

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "api/defaults.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 static unsigned checked; /* how often count_check() was called in a test */
 

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 
 #include "api/validate_impl.h"
-#include "base/limits.h"
-#include "base/map.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
 
 enum { SMALL = 24 };
 

@@ -7,7 +7,7 @@
 #include "api/names.h"
 #include "api/validate.h"
 #include "api/validate_impl.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 bool validate_is_unset(const struct json *value)
 {

@@ -18,9 +18,9 @@
 #include "api/decode.h"
 #include "api/patch.h"
 #include "api/schema.h"
-#include "base/field_errors.h"
-#include "base/random.h"
-#include "base/uuid.h"
+#include "base/core/random.h"
+#include "base/report/field_errors.h"
+#include "base/system/uuid.h"
 
 struct known_selectors;
 struct selector_trial;

@@ -6,7 +6,7 @@
 #include "api/write_impl.h"
 
 #include "api/managed.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 /* --- no-ops ------------------------------------------------------------------------------- */
 

@@ -9,8 +9,8 @@
 #include "api/crd.h"
 #include "api/defaults.h"
 #include "api/validate.h"
-#include "base/uuid.h"
-#include "cel/env.h"
+#include "base/system/uuid.h"
+#include "cel/core/env.h"
 
 /* System fields: not the client's to set. */
 static void wipe_meta(struct json *meta)

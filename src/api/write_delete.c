@@ -7,7 +7,7 @@
 #include "api/write_impl.h"
 
 #include "api/crd.h"
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 
 #define SECOND INT64_C(1000000000)
 

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "api/write.h"
-#include "base/limits.h"
-#include "base/timestamp.h"
+#include "base/core/limits.h"
+#include "base/time/timestamp.h"
 
 struct fixture {
 	struct arena arena;

@@ -9,7 +9,7 @@
 
 #include "api/write.h"
 #include "api/write_tree.h"
-#include "base/json.h"
+#include "base/json/json.h"
 
 /* --- metadata ---------------------------------------------------------------------- */
 

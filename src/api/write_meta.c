@@ -5,7 +5,7 @@
  */
 #include "api/write_impl.h"
 
-#include "base/random.h"
+#include "base/core/random.h"
 
 /* Upstream's alphabet of suffixes: no vowels, so no words. */
 static const char suffix_letters[] = "bcdfghjklmnpqrstvwxz2456789";

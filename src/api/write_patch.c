@@ -7,8 +7,8 @@
 #include "api/write_impl.h"
 
 #include "api/patch_strategic.h"
-#include "base/limits.h"
-#include "base/map.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
 
 int write_check_patch(const struct write *w, enum patch_type type, struct error *err)
 {

@@ -8,7 +8,7 @@
  */
 #include "api/crd.h"
 #include "api/write_impl.h"
-#include "base/json_cursor.h"
+#include "base/json/cursor.h"
 
 /* Gates of fields that are marked SERVED; a test compares it with the schema. */
 static const enum gate served_gates[] = {

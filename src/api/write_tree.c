@@ -3,7 +3,7 @@
  */
 #include "api/write_tree.h"
 
-#include "base/timestamp.h"
+#include "base/time/timestamp.h"
 
 void tree_set_time(struct arena *a, struct json *object, const char *key, int64_t ns)
 {

@@ -6,7 +6,7 @@
 #ifndef API_WRITE_TREE_H
 #define API_WRITE_TREE_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 void tree_set_time(struct arena *a, struct json *object, const char *key, int64_t ns);
 

@@ -9,7 +9,7 @@
 #include "api/crd.h"
 #include "api/defaults.h"
 #include "api/validate.h"
-#include "cel/env.h"
+#include "cel/core/env.h"
 
 /* --- may it be replaced --------------------------------------------------------------- */
 

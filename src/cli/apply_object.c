@@ -4,13 +4,13 @@
 #include "api/last_applied.h"
 #include "api/patch_diff.h"
 #include "api/schema.h"
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 #include "cli/apply_server.h"
 #include "cli/cli.h"
 #include "cli/kube.h"
 #include "cli/manifest.h"
-#include "client/discovery.h"
+#include "client/api/discovery.h"
 
 /* One object on its way. */
 struct wish {

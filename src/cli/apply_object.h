@@ -8,8 +8,8 @@
 #ifndef CLI_APPLY_OBJECT_H
 #define CLI_APPLY_OBJECT_H
 
-#include "base/flags.h"
-#include "client/resource.h"
+#include "base/system/flags.h"
+#include "client/api/resource.h"
 #include "cli/kube_flags.h"
 
 struct discovery_resource;

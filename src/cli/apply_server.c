@@ -6,7 +6,7 @@
 #include "cli/apply_server.h"
 
 #include "api/client_side.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "cli/cli.h"
 #include "cli/manifest.h"
 

@@ -4,9 +4,9 @@
  */
 #include "cli/ask_socket.h"
 
-#include "base/limits.h"
-#include "net/http_client.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "net/http/client.h"
+#include "net/loop/loop.h"
 
 enum { TIMEOUT_MS = 10000 };
 

@@ -7,7 +7,7 @@
 #ifndef CLI_ASK_SOCKET_H
 #define CLI_ASK_SOCKET_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 /* Everything is borrowed. */
 struct ask_socket {

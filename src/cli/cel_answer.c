@@ -4,8 +4,8 @@
  */
 #include "cli/cel_answer.h"
 
-#include "base/limits.h"
-#include "cel/json.h"
+#include "base/core/limits.h"
+#include "cel/core/json.h"
 
 /* What is wrong with the whole has no place to show. */
 static void print_issues(const struct cel_issues *issues, struct buf *out)

@@ -4,8 +4,8 @@
 #ifndef CLI_CEL_ANSWER_H
 #define CLI_CEL_ANSWER_H
 
-#include "base/json_writer.h"
-#include "cel/program.h"
+#include "base/json/writer.h"
+#include "cel/run/program.h"
 #include "cli/cli.h"
 
 struct cel_question {

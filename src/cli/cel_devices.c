@@ -8,15 +8,15 @@
 #include <stdlib.h>
 
 #include "api/node_selector.h"
-#include "base/limits.h"
-#include "base/map.h"
-#include "base/vec.h"
-#include "cel/device.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/core/vec.h"
+#include "cel/kubernetes/device.h"
 #include "cli/cel_answer.h"
 #include "cli/kube.h"
 #include "cli/output.h"
 #include "cli/tabs.h"
-#include "client/discovery.h"
+#include "client/api/discovery.h"
 
 enum {
 	WARNINGS_MAX = 10, /* devices that are told one by one */

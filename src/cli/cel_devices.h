@@ -8,7 +8,7 @@
 #ifndef CLI_CEL_DEVICES_H
 #define CLI_CEL_DEVICES_H
 
-#include "cel/value.h"
+#include "cel/core/value.h"
 #include "cli/kube_flags.h"
 
 struct cel_devices_options {

@@ -1,8 +1,8 @@
 /* Answers are kept: a cluster has far fewer namespaces than claims. */
 #include "cli/claim_sight.h"
 
-#include "base/clock.h"
-#include "base/map.h"
+#include "base/core/clock.h"
+#include "base/core/map.h"
 #include "cli/kube.h"
 
 enum { ANSWER_S = 60, FAILURE_S = 5 };

@@ -10,7 +10,7 @@
 #ifndef CLI_CLAIM_SIGHT_H
 #define CLI_CLAIM_SIGHT_H
 
-#include "base/arena.h"
+#include "base/core/arena.h"
 
 struct clock;
 struct kube;

@@ -13,7 +13,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/output_clean.h"

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/cli.h"
 #include "cli/completion.h"
 

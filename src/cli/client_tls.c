@@ -4,9 +4,9 @@
  */
 #include "cli/client_tls.h"
 
-#include "base/file.h"
-#include "base/limits.h"
-#include "net/tls.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
+#include "net/tls/tls.h"
 
 static int read_if(const char *path, struct buf *content, struct error *err)
 {

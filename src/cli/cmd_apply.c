@@ -2,14 +2,14 @@
  * `devplane apply`: brings objects to what manifests say; how is apply_object.h's. Objects come in
  * the order of the files; a failure is said and the others go on.
  */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "cli/apply_object.h"
 #include "cli/commands.h"
 #include "cli/kube.h"
 #include "cli/manifest.h"
 #include "cli/object_args.h"
 #include "cli/output.h"
-#include "client/discovery.h"
+#include "client/api/discovery.h"
 
 struct options {
 	struct apply_options apply;

@@ -10,18 +10,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/file.h"
-#include "base/json_writer.h"
-#include "base/limits.h"
-#include "base/yaml.h"
-#include "cel/json.h"
+#include "base/system/file.h"
+#include "base/json/writer.h"
+#include "base/core/limits.h"
+#include "base/yaml/yaml.h"
+#include "cel/core/json.h"
 #include "cli/cel_answer.h"
 #include "cli/cel_devices.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/zones.h"
-#include "cel/libraries.h"
+#include "cel/lib/libraries.h"
 
 struct cel_options {
 	const char *input, *env, *output, *driver, *node;

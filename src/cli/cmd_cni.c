@@ -11,15 +11,15 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/json_writer.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/json/writer.h"
+#include "base/system/file.h"
 #include "cli/ask_socket.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
-#include "drivers/cdi_file.h"
-#include "drivers/cni_plugin.h"
-#include "drivers/nic_socket.h"
+#include "drivers/cni/cni_plugin.h"
+#include "drivers/cni/nic_socket.h"
+#include "drivers/prepare/cdi_file.h"
 
 enum { ASK_MS = 60000 };
 

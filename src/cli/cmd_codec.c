@@ -8,9 +8,9 @@
 #include "api/decode.h"
 #include "api/protobuf.h"
 #include "api/write.h"
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/yaml.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
+#include "base/yaml/yaml.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 

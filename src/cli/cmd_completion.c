@@ -2,7 +2,7 @@
  * `devplane completion SHELL`: each shell is a subcommand, with the way to
  * install its script as examples.
  */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/completion.h"

@@ -2,12 +2,12 @@
  * `devplane controller`: namespaces, garbage, service accounts, claims of pods, what is free of the
  * devices, network endpoints. Flags that kube-controller-manager has keep its names and meaning.
  */
-#include "controller/controller.h"
+#include "controller/run/controller.h"
 
 #include "api/gates.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/limits.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/elected_role.h"

@@ -4,12 +4,12 @@
  * All are asked for first and waited for then, so that what holds another one does not hold us. An
  * object that comes back under its name has another uid, and is not what we wait for.
  */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "cli/commands.h"
 #include "cli/kube.h"
 #include "cli/manifest.h"
 #include "cli/object_args.h"
-#include "client/discovery.h"
+#include "client/api/discovery.h"
 
 enum { LOOK_FIRST_MS = 10, LOOK_MAX_MS = 500 };
 

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/columns.h"
-#include "base/limits.h"
-#include "base/nearest.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/text/columns.h"
+#include "base/text/nearest.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/demo_files.h"

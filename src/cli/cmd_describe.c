@@ -3,14 +3,14 @@
  * health of their devices, for whatever has devices what is free of them. A table finds the
  * function of a kind.
  */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/claim_sight.h"
 #include "cli/commands.h"
 #include "cli/describe_devices.h"
 #include "cli/device_gate.h"
 #include "cli/object_args.h"
 #include "cli/pool_args.h"
-#include "client/discovery.h"
+#include "client/api/discovery.h"
 
 struct describe_options {
 	struct kube_options kube;

@@ -3,15 +3,15 @@
  * it would have are printed as YAML and compared line by line.
  */
 #include "api/last_applied.h"
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/yaml.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
+#include "base/yaml/yaml.h"
 #include "cli/apply_object.h"
 #include "cli/commands.h"
 #include "cli/kube.h"
 #include "cli/manifest.h"
 #include "cli/text_diff.h"
-#include "client/discovery.h"
+#include "client/api/discovery.h"
 
 enum { SAME = 0, DIFFERS = 1, FAILED = 2 };
 

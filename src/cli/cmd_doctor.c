@@ -1,9 +1,9 @@
 /*
  * `devplane doctor`: looks at everything that has kept clusters from working, and says what to do.
  */
-#include "base/columns.h"
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
+#include "base/text/columns.h"
 #include "cli/commands.h"
 #include "cli/doctor.h"
 #include "cli/kube_flags.h"

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "base/clock.h"
-#include "base/duration.h"
+#include "base/core/clock.h"
+#include "base/time/duration.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/up_state.h"

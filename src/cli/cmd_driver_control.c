@@ -3,13 +3,13 @@
  */
 #include <dirent.h>
 
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 #include "cli/ask_socket.h"
 #include "cli/cli.h"
 #include "cli/driver_commands.h"
 #include "cli/output.h"
-#include "drivers/vendor_control.h"
+#include "drivers/sim/control.h"
 
 struct control_options {
 	const char *root_dir, *name, *instance, *message, *output;

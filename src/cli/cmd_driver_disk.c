@@ -1,15 +1,15 @@
 /*
- * `devplane driver disk`: the driver of drivers/disk_driver.h as a role, and the definition of what
+ * `devplane driver disk`: the driver of drivers/disk/driver.h as a role, and the definition of what
  * it publishes.
  */
-#include "base/limits.h"
-#include "base/quantity.h"
+#include "base/core/limits.h"
+#include "base/json/quantity.h"
 #include "cli/cli.h"
 #include "cli/driver_commands.h"
 #include "cli/driver_role.h"
 #include "cli/tabs.h"
-#include "drivers/disk_driver.h"
-#include "drivers/disk_status.h"
+#include "drivers/disk/driver.h"
+#include "drivers/disk/status.h"
 
 #define DAY (86400 * CLOCK_SEC)
 

@@ -2,14 +2,14 @@
  * `devplane driver disk probe`: measures what a disk can do, here and now, and remembers it for the
  * driver.
  */
-#include "base/clock.h"
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 #include "cli/cli.h"
 #include "cli/driver_commands.h"
 #include "cli/output.h"
-#include "drivers/disk_book.h"
-#include "drivers/disk_probe.h"
+#include "drivers/disk/book.h"
+#include "drivers/disk/probe.h"
 
 struct probe_options {
 	const char *write, *root_dir, *sys_root, *output;

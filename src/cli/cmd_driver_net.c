@@ -1,22 +1,22 @@
 /*
- * `devplane driver net`: the network driver of drivers/nic_driver.h as a role, and what shows its
+ * `devplane driver net`: the network driver of drivers/nic/driver.h as a role, and what shows its
  * devices.
  */
 #include <linux/capability.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/json_writer.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/json/writer.h"
 #include "cli/ask_socket.h"
 #include "cli/cli.h"
 #include "cli/driver_commands.h"
 #include "cli/driver_role.h"
 #include "cli/output.h"
 #include "cli/tabs.h"
-#include "drivers/nic_config.h"
-#include "drivers/nic_driver.h"
-#include "drivers/nic_socket.h"
+#include "drivers/cni/nic_socket.h"
+#include "drivers/nic/driver.h"
+#include "drivers/nic_inventory/config.h"
 
 /* Devices of one kind that are named when it starts; of the others their number. */
 enum { NAMED_MAX = 4 };

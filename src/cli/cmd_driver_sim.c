@@ -1,13 +1,13 @@
 /*
- * `devplane driver sim`: the simulated vendor of drivers/vendor.h as a role; its subcommands are in
+ * `devplane driver sim`: the simulated vendor of drivers/sim/vendor.h as a role; its subcommands are in
  * cmd_driver_control.c.
  */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/cli.h"
 #include "cli/driver_commands.h"
 #include "cli/driver_role.h"
-#include "drivers/vendor.h"
-#include "drivers/vendor_control.h"
+#include "drivers/sim/control.h"
+#include "drivers/sim/vendor.h"
 
 struct sim_options {
 	struct driver_options driver;

@@ -2,8 +2,8 @@
  * `devplane explain-fit`: where a claim, or the claims of a pod, could get their devices, and why
  * not elsewhere. The first line is the answer; the rest is for who wants to change it.
  */
-#include "base/limits.h"
-#include "base/vec.h"
+#include "base/core/limits.h"
+#include "base/core/vec.h"
 #include "cli/claim_sight.h"
 #include "cli/commands.h"
 #include "cli/device_gate.h"
@@ -11,9 +11,9 @@
 #include "cli/fit_load.h"
 #include "cli/fit_pod.h"
 #include "cli/output.h"
-#include "client/discovery.h"
-#include "controller/pod_claims_decide.h"
-#include "dra/explain.h"
+#include "client/api/discovery.h"
+#include "controller/pod_claims/decide.h"
+#include "dra/allocate/explain.h"
 
 enum { NAMES_MAX = 3 };
 

@@ -4,12 +4,12 @@
  */
 #include "cli/get.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/commands.h"
 #include "cli/device_gate.h"
 #include "cli/output.h"
 #include "cli/pool_args.h"
-#include "client/discovery.h"
+#include "client/api/discovery.h"
 
 static const struct flag flags[] = {
 	{ "output", 'o', FLAG_STRING(struct get_options, output), .arg = "FORMAT",

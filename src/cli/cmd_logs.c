@@ -8,12 +8,12 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/nearest.h"
-#include "base/timestamp.h"
-#include "base/vec.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/core/vec.h"
+#include "base/system/file.h"
+#include "base/text/nearest.h"
+#include "base/time/timestamp.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/log_line.h"

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "base/clock.h"
-#include "base/limits.h"
-#include "base/version.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/system/version.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/man.h"

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/commands.h"
 #include "cli/kube.h"
 #include "cli/page_link.h"
 #include "cli/up_layout.h"
-#include "net/program.h"
+#include "net/loop/program.h"
 
 enum { OPEN_TIMEOUT_MS = 30 * 1000 };
 

@@ -2,7 +2,7 @@
  * `devplane podresources`: who holds which devices, CPUs and memory of this node, from the socket
  * that says so. List and allocatable, which ask once, are here; watch is in a file of its own.
  */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/podres_caller.h"

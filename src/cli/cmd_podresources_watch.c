@@ -7,16 +7,16 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/backoff.h"
-#include "base/limits.h"
-#include "base/timestamp.h"
+#include "base/core/limits.h"
+#include "base/time/backoff.h"
+#include "base/time/timestamp.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/podres_caller.h"
 #include "cli/podres_json.h"
 #include "cli/podres_print.h"
 #include "cli/tabs.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 #include "node/podres_methods.h"
 
 struct watch_options {

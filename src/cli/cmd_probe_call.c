@@ -2,14 +2,14 @@
  * `devplane probe call TARGET METHOD`: one gRPC call, as the roles' own client
  * makes it. The result is one line of JSON, also when the call failed.
  */
-#include "base/base64.h"
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/text/base64.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "cli/cli.h"
 #include "cli/client_tls.h"
 #include "cli/probe_commands.h"
 #include "cli/probe_call.h"
-#include "net/tls.h"
+#include "net/tls/tls.h"
 
 struct call_options {
 	int64_t count, size, cancel_after, max_message;

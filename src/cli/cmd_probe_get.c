@@ -5,14 +5,14 @@
  */
 #include <inttypes.h>
 
-#include "base/file.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
 #include "cli/cli.h"
 #include "cli/client_tls.h"
 #include "cli/probe_commands.h"
-#include "net/http_client.h"
-#include "net/loop.h"
-#include "net/tls.h"
+#include "net/http/client.h"
+#include "net/loop/loop.h"
+#include "net/tls/tls.h"
 
 struct get_options {
 	const char *method, *data, *unix_path, *protocol;

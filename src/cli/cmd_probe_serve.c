@@ -2,19 +2,19 @@
  * `devplane probe serve`: the answering side. One HTTP server on any number of
  * sockets; requests whose content type says gRPC go to the probe's services.
  */
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/metrics.h"
-#include "base/metrics_process.h"
+#include "base/core/limits.h"
+#include "base/report/metrics.h"
+#include "base/report/metrics_process.h"
+#include "base/system/file.h"
 #include "cli/cli.h"
 #include "cli/probe_commands.h"
 #include "cli/probe_http.h"
 #include "cli/probe_service.h"
 #include "cli/role.h"
 #include "grpc/server.h"
-#include "net/http_server.h"
-#include "net/pki.h"
-#include "net/tls.h"
+#include "net/http/server.h"
+#include "net/tls/pki.h"
+#include "net/tls/tls.h"
 
 struct serve_options {
 	struct role_options role;

@@ -2,16 +2,16 @@
  * `devplane scheduler`: finds nodes for pods. Flags that kube-scheduler has keep its names and
  * meaning, and its configuration file is understood.
  */
-#include "scheduler/scheduler.h"
+#include "scheduler/run/scheduler.h"
 
 #include "api/gates.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/limits.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/elected_role.h"
-#include "scheduler/config.h"
+#include "scheduler/config/config.h"
 
 struct scheduler_options {
 	struct role_options role;

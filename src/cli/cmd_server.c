@@ -6,8 +6,8 @@
 
 #include <sys/resource.h>
 
-#include "base/clock.h"
-#include "base/limits.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/role.h"

@@ -7,11 +7,11 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "base/clock.h"
-#include "base/duration.h"
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/timestamp.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
+#include "base/time/duration.h"
+#include "base/time/timestamp.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/output.h"

@@ -3,7 +3,7 @@
  */
 #include "cli/cli.h"
 #include "cli/store_dir.h"
-#include "store/store_lmdb_tools.h"
+#include "store/lmdb/tools.h"
 
 struct backup_options {
 	const char *data_dir;

@@ -3,11 +3,11 @@
  */
 #include <inttypes.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/store_dir.h"
-#include "store/store_lmdb_tools.h"
+#include "store/lmdb/tools.h"
 
 struct check_options {
 	const char *data_dir, *output;

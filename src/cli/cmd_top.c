@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/claim_sight.h"
 #include "cli/commands.h"
 #include "cli/device_feed.h"

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "api/gates.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
+#include "base/system/file.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/role.h"

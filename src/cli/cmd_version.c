@@ -1,11 +1,11 @@
 /*
  * `devplane version`: which build this is, for people and for scripts.
  */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "base/version.h"
+#include "base/system/version.h"
 
 struct version_options {
 	const char *output;

@@ -4,8 +4,8 @@
  */
 #include "cli/command.h"
 
-#include "base/limits.h"
-#include "base/nearest.h"
+#include "base/core/limits.h"
+#include "base/text/nearest.h"
 
 enum { PATH_MAX_BYTES = 256 /* the words of our own longest command, with room */ };
 

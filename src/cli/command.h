@@ -11,7 +11,7 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
-#include "base/flags.h"
+#include "base/system/flags.h"
 
 struct cli;
 

@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/help.h"
-#include "base/version.h"
+#include "base/system/version.h"
 
 struct root_options {
 	bool version;

@@ -4,7 +4,7 @@
  */
 #include "cli/completion.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 static const char files_may_follow[] = ":0\n", nothing_else[] = ":4\n";
 

@@ -1,9 +1,9 @@
 /* Those of another version of the program are replaced: the stories go with ours. */
 #include "cli/demo_files.h"
 
-#include "base/file.h"
-#include "base/folder.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
+#include "base/system/folder.h"
 
 int demo_files_write(const char *folder, struct error *err)
 {

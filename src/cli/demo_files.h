@@ -4,7 +4,7 @@
 #ifndef CLI_DEMO_FILES_H
 #define CLI_DEMO_FILES_H
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 struct demo_file {
 	const char *name, *text;

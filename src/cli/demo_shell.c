@@ -8,11 +8,11 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "cli/shell_word.h"
-#include "net/loop.h"
-#include "net/program.h"
+#include "net/loop/loop.h"
+#include "net/loop/program.h"
 
 struct demo_shell {
 	struct loop *loop;

@@ -8,8 +8,8 @@
 #ifndef CLI_DEMO_SHELL_H
 #define CLI_DEMO_SHELL_H
 
-#include "base/buf.h"
-#include "base/error.h"
+#include "base/core/buf.h"
+#include "base/core/error.h"
 
 struct demo_shell;
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/duration.h"
-#include "base/limits.h"
-#include "base/timestamp.h"
+#include "base/core/limits.h"
+#include "base/time/duration.h"
+#include "base/time/timestamp.h"
 #include "cli/output.h"
 #include "cli/tabs.h"
 

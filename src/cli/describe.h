@@ -8,7 +8,7 @@
 #ifndef CLI_DESCRIBE_H
 #define CLI_DESCRIBE_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "cli/kube.h"
 
 struct claim_sight;

@@ -1,10 +1,10 @@
 /* Any other kind: what all objects have, then the rest as YAML. */
 #include <ctype.h>
 
-#include "base/limits.h"
-#include "base/yaml.h"
+#include "base/core/limits.h"
+#include "base/yaml/yaml.h"
 #include "cli/describe.h"
-#include "client/discovery.h"
+#include "client/api/discovery.h"
 
 static bool is_common(struct str key)
 {

@@ -2,8 +2,8 @@
  * A ResourceClaim: what it asks for, what it was given, who uses it, and how its devices are, as
  * the pods that use it tell and as their drivers do.
  */
-#include "base/limits.h"
-#include "base/yaml.h"
+#include "base/core/limits.h"
+#include "base/yaml/yaml.h"
 #include "cli/describe_devices.h"
 
 enum {

@@ -18,15 +18,15 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/yaml.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
+#include "base/yaml/yaml.h"
 #include "cli/claim_sight.h"
 #include "cli/describe_devices.h"
 #include "cli/device_groups.h"
 #include "cli/fit_report.h"
 #include "cli/output.h"
-#include "dra/explain.h"
+#include "dra/allocate/explain.h"
 
 struct golden {
 	const char *name;

@@ -3,7 +3,7 @@
  * of it and by whom.
  */
 #include "api/names.h"
-#include "base/quantity.h"
+#include "base/json/quantity.h"
 #include "cli/describe_devices.h"
 
 /* --- the object ------------------------------------------------------------------------------ */

@@ -3,7 +3,7 @@
  * Attributes and capacities are shown as values, without the types that the API wraps them in.
  */
 #include "cli/describe_devices.h"
-#include "client/discovery.h"
+#include "client/api/discovery.h"
 
 /* What comes first, in this order; the devices are last. */
 static const char *const order[] = { "driver",

@@ -2,13 +2,13 @@
  * What is told of availability in several places. A claim is named only to who may get claims
  * of its namespace; others are told how many there are.
  */
-#include "base/limits.h"
-#include "base/quantity.h"
-#include "base/vec.h"
+#include "base/core/limits.h"
+#include "base/core/vec.h"
+#include "base/json/quantity.h"
 #include "cli/claim_sight.h"
 #include "cli/describe_devices.h"
 #include "cli/device_groups.h"
-#include "client/discovery.h"
+#include "client/api/discovery.h"
 
 /* --- claims ---------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* As kubectl describes what it has no description for: names as words, a level for each object. */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/describe_devices.h"
 #include "cli/output.h"
 

@@ -2,15 +2,15 @@
  * device_fact - what is known of one device, and counts of many: all views of devices show these.
  *
  * Facts are read from an entry of status.devices of a slice (KEP-5677), whoever computed that;
- * dra/device_state.h and dra/device_health.h define them. Each device is in one state, so that
+ * dra/availability/device_state.h and dra/availability/device_health.h define them. Each device is in one state, so that
  * counts by state add up to the devices; `unhealthy` is a second count over the same devices. A
  * taint is not ill health.
  */
 #ifndef CLI_DEVICE_FACT_H
 #define CLI_DEVICE_FACT_H
 
-#include "base/json.h"
-#include "dra/device_state.h"
+#include "base/json/json.h"
+#include "dra/availability/device_state.h"
 
 /* A state that nobody reports. */
 enum { DEVICE_FACT_UNKNOWN = DEVICE_STATES, DEVICE_FACT_STATES };

@@ -5,18 +5,18 @@
  */
 #include "cli/device_feed.h"
 
-#include "base/limits.h"
-#include "base/map.h"
-#include "base/mem.h"
-#include "base/vec.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
+#include "base/core/vec.h"
 #include "cli/device_view.h"
-#include "client/cache.h"
-#include "client/discovery.h"
-#include "client/informer.h"
-#include "controller/devices.h"
-#include "controller/devices_touch.h"
-#include "dra/availability.h"
-#include "dra/inventory_impl.h"
+#include "client/api/discovery.h"
+#include "client/informer/cache.h"
+#include "client/informer/informer.h"
+#include "controller/devices/devices.h"
+#include "controller/devices/devices_touch.h"
+#include "dra/availability/availability.h"
+#include "dra/inventory/inventory_impl.h"
 
 /* Slices or statuses that others publish: both have the slice's name. */
 struct published {

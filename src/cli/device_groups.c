@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "base/limits.h"
-#include "base/vec.h"
+#include "base/core/limits.h"
+#include "base/core/vec.h"
 
 struct entry {
 	struct str attribute, type;

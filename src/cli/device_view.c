@@ -6,11 +6,11 @@
 
 #include <stdlib.h>
 
-#include "base/buf.h"
-#include "base/limits.h"
-#include "base/map.h"
-#include "dra/availability.h"
-#include "dra/device_health.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "dra/availability/availability.h"
+#include "dra/availability/device_health.h"
 
 static struct str name_of(const struct json *object)
 {

@@ -15,7 +15,7 @@
 #ifndef CLI_DEVICE_VIEW_H
 #define CLI_DEVICE_VIEW_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "cli/device_fact.h"
 #include "cli/kube.h"
 

@@ -3,9 +3,9 @@
  * generation of a pool is in other slices. Objects that have a status and claims are read only
  * where slices have none.
  */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/device_view.h"
-#include "client/discovery.h"
+#include "client/api/discovery.h"
 
 struct load {
 	struct kube *kube;

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "base/random.h"
+#include "base/core/limits.h"
+#include "base/core/random.h"
 #include "cli/describe_devices.h"
 #include "cli/top_draw.h"
 

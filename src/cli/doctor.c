@@ -5,7 +5,7 @@
 
 #include <stdarg.h>
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/output_clean.h"
 
 void doctor_say(struct doctor *d, enum doctor_verdict verdict, const char *subject,

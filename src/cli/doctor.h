@@ -7,7 +7,7 @@
 #ifndef CLI_DOCTOR_H
 #define CLI_DOCTOR_H
 
-#include "base/vec.h"
+#include "base/core/vec.h"
 #include "cli/cli.h"
 #include "cli/up_state.h"
 

@@ -5,12 +5,12 @@
  */
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/json.h"
-#include "base/timestamp.h"
+#include "base/core/clock.h"
+#include "base/json/json.h"
+#include "base/time/timestamp.h"
 #include "cli/doctor.h"
 #include "cli/kube.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 
 enum { CLOCKS_APART = 5 }; /* seconds */
 

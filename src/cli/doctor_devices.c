@@ -2,7 +2,7 @@
  * Devices of a cluster: pools that give out nothing, devices that nobody gets and why, devices that
  * are unhealthy, statuses that are behind. Counts are those of every other view (device_fact.h).
  */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/device_pools.h"
 #include "cli/doctor.h"
 

@@ -6,15 +6,15 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/base64.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/limits.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
+#include "base/text/base64.h"
 #include "cli/doctor.h"
 #include "cli/up_health.h"
 #include "cli/up_port.h"
-#include "client/kubeconfig.h"
-#include "net/pki.h"
+#include "client/kubeconfig/kubeconfig.h"
+#include "net/tls/pki.h"
 
 enum { PORT = 6443, ASK_MS = 3000, DAYS_SOON = 30 };
 

@@ -4,12 +4,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 #include "cli/doctor.h"
 #include "cli/up_check.h"
-#include "net/loop.h"
-#include "net/program.h"
+#include "net/loop/loop.h"
+#include "net/loop/program.h"
 
 enum { FILES_FEW = 1024, KUBECTL_MS = 10 * 1000, KUBECTL_OLDEST = 29 };
 

@@ -4,8 +4,8 @@
  */
 #include "cli/driver_role.h"
 
-#include "base/metrics.h"
-#include "base/metrics_process.h"
+#include "base/report/metrics.h"
+#include "base/report/metrics_process.h"
 #include "cli/cli.h"
 
 static int check_ready(void *arg, struct error *err)

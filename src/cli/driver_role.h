@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "base/clock.h"
+#include "base/core/clock.h"
 #include "cli/endpoint.h"
 #include "cli/role.h"
 

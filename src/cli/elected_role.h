@@ -9,7 +9,7 @@
 
 #include "cli/endpoint.h"
 #include "cli/role.h"
-#include "client/kubeconfig.h"
+#include "client/kubeconfig/kubeconfig.h"
 
 struct cli;
 struct metrics;

@@ -3,11 +3,11 @@
  */
 #include "cli/endpoint.h"
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/metrics.h"
-#include "net/http_server.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/metrics.h"
+#include "net/http/server.h"
+#include "net/loop/loop.h"
 
 enum { GRACE_MS = 1000 };
 enum { ENDPOINT_PAGE_MAX = 256 * MIB };

@@ -9,7 +9,7 @@
 #ifndef CLI_ENDPOINT_H
 #define CLI_ENDPOINT_H
 
-#include "net/addr.h"
+#include "net/loop/addr.h"
 
 struct buf;
 struct endpoint;

@@ -1,12 +1,12 @@
 /*
- * As the scheduler does it (scheduler/dra_extended.c), but for nodes that offer such a resource by
+ * As the scheduler does it (scheduler/dra/extended.c), but for nodes that offer such a resource by
  * a device plugin: whoever asks is told that they are not told apart.
  */
 #include "cli/fit_extended.h"
 
 #include "api/names.h"
-#include "base/quantity.h"
-#include "dra/inventory_impl.h"
+#include "base/json/quantity.h"
+#include "dra/inventory/inventory_impl.h"
 
 static const char *const container_lists[] = { "initContainers", "containers" };
 

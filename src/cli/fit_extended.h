@@ -5,7 +5,7 @@
 #ifndef CLI_FIT_EXTENDED_H
 #define CLI_FIT_EXTENDED_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 struct inventory;
 

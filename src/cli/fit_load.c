@@ -6,11 +6,11 @@
 
 #include "api/convert.h"
 #include "api/schema.h"
-#include "base/limits.h"
-#include "base/map.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
 #include "cli/device_view.h"
-#include "client/discovery.h"
-#include "dra/inventory_impl.h"
+#include "client/api/discovery.h"
+#include "dra/inventory/inventory_impl.h"
 
 static void to_v1(struct arena *a, const struct resource *r, struct json *tree)
 {

@@ -7,9 +7,9 @@
 #ifndef CLI_FIT_LOAD_H
 #define CLI_FIT_LOAD_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "cli/kube.h"
-#include "dra/inventory.h"
+#include "dra/inventory/inventory.h"
 
 struct fit_cluster {
 	struct inventory *inventory;

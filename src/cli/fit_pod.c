@@ -4,9 +4,9 @@
 #include "cli/fit_pod.h"
 
 #include "api/node_selector.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/device_view.h"
-#include "scheduler/plugin_explain.h"
+#include "scheduler/plugins/explain.h"
 
 struct asking {
 	struct arena *arena;

@@ -4,11 +4,11 @@
  */
 #include "cli/fit_report.h"
 
-#include "base/limits.h"
-#include "base/map.h"
-#include "base/vec.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/core/vec.h"
 #include "cli/claim_sight.h"
-#include "dra/explain.h"
+#include "dra/allocate/explain.h"
 
 enum { DEVICES_MAX = 8 /* named in a line */ };
 

@@ -7,9 +7,9 @@
 #ifndef CLI_FIT_REPORT_H
 #define CLI_FIT_REPORT_H
 
-#include "base/buf.h"
-#include "base/json.h"
-#include "dra/inventory.h"
+#include "base/core/buf.h"
+#include "base/json/json.h"
+#include "dra/inventory/inventory.h"
 
 struct explain_sight;
 

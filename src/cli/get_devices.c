@@ -1,5 +1,5 @@
 /* Single devices as a table, or as objects of a kind that no server has. */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/claim_sight.h"
 #include "cli/get.h"
 #include "cli/describe_devices.h"

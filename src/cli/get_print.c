@@ -3,10 +3,10 @@
  * apiVersion and kind; here they get them, so that each is an object of its own.
  */
 #include "api/jsonpath.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/get.h"
 #include "cli/output.h"
-#include "client/discovery.h"
+#include "client/api/discovery.h"
 
 struct kube_query get_query(const struct get *g, const struct object_arg *arg)
 {

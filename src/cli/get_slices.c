@@ -2,13 +2,13 @@
  * Slices in a table of our own: the server's columns, and what is free of them, which servers that
  * are not ours do not tell. A watch has the same columns with what the objects themselves say.
  */
-#include "base/duration.h"
-#include "base/limits.h"
-#include "base/timestamp.h"
+#include "base/time/duration.h"
+#include "base/core/limits.h"
+#include "base/time/timestamp.h"
 #include "cli/get.h"
 #include "cli/device_pools.h"
 #include "cli/output.h"
-#include "client/discovery.h"
+#include "client/api/discovery.h"
 
 bool get_is_slices(const struct discovery_resource *type)
 {

@@ -2,11 +2,11 @@
  * A watch that a server ends in order is begun again where it was; it has a time limit of its
  * own there. What comes is printed at once, one event after the other.
  */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/get.h"
-#include "client/discovery.h"
-#include "client/watch_event.h"
-#include "net/loop.h"
+#include "client/api/discovery.h"
+#include "client/informer/watch_event.h"
+#include "net/loop/loop.h"
 
 struct watcher {
 	struct get *get;

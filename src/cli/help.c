@@ -5,8 +5,8 @@
  */
 #include "cli/help.h"
 
-#include "base/columns.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/text/columns.h"
 
 enum { INDENT = 2 };
 

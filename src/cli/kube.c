@@ -5,11 +5,11 @@
  */
 #include "cli/kube.h"
 
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/nearest.h"
-#include "client/discovery.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
+#include "base/text/nearest.h"
+#include "client/api/discovery.h"
+#include "net/loop/loop.h"
 
 #define PAGE "500"
 

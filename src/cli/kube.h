@@ -11,8 +11,8 @@
 #define CLI_KUBE_H
 
 #include "cli/kube_flags.h"
-#include "client/client.h"
-#include "client/kubeconfig.h"
+#include "client/api/client.h"
+#include "client/kubeconfig/kubeconfig.h"
 
 struct discovery;
 struct discovery_resource;

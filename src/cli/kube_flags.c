@@ -1,9 +1,9 @@
 /* Flags win over the kubeconfig. */
 #include "cli/kube_flags.h"
 
-#include "base/file.h"
-#include "base/limits.h"
-#include "client/kubeconfig.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
+#include "client/kubeconfig/kubeconfig.h"
 
 static void act_as(const struct kube_options *o, struct kubeconfig *k)
 {

@@ -6,7 +6,7 @@
 #ifndef CLI_KUBE_FLAGS_H
 #define CLI_KUBE_FLAGS_H
 
-#include "base/clock.h"
+#include "base/core/clock.h"
 #include "cli/cli.h"
 
 struct kubeconfig;

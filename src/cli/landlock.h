@@ -8,7 +8,7 @@
 #ifndef CLI_LANDLOCK_H
 #define CLI_LANDLOCK_H
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 enum landlock_access {
 	LANDLOCK_READ,

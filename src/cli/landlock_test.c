@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/compiler.h"
+#include "base/core/compiler.h"
 #include "cli/landlock.h"
 
 static char folder[] = "/tmp/landlock-XXXXXX";

@@ -4,7 +4,7 @@
  */
 #include "cli/log_line.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "cli/output.h"
 
 #define RED    "\033[31m"

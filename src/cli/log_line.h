@@ -9,8 +9,8 @@
 #ifndef CLI_LOG_LINE_H
 #define CLI_LOG_LINE_H
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
 
 struct log_line_style {
 	struct str role; /* shown behind the time; empty: not */

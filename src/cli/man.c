@@ -5,8 +5,8 @@
  */
 #include "cli/man.h"
 
-#include "base/limits.h"
-#include "base/timestamp.h"
+#include "base/core/limits.h"
+#include "base/time/timestamp.h"
 #include "cli/man_roff.h"
 
 /* One page being made. */

@@ -4,7 +4,7 @@
 #ifndef CLI_MAN_H
 #define CLI_MAN_H
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 #include "cli/command.h"
 
 /* What is the same on all pages. */

@@ -7,7 +7,7 @@
 #ifndef CLI_MAN_ROFF_H
 #define CLI_MAN_ROFF_H
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 
 /* As it stands, without an end of line; what is there already may be the line's beginning. */
 void man_roff_literal(struct buf *out, struct str s);

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/man.h"
 #include "cli/man_roff.h"
 

@@ -4,10 +4,10 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/yaml.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
+#include "base/system/file.h"
+#include "base/yaml/yaml.h"
 
 #define FILE_MAX (64UL * MIB) /* bytes of a file, which bounds what it holds */
 

@@ -9,8 +9,8 @@
 #ifndef CLI_MANIFEST_H
 #define CLI_MANIFEST_H
 
-#include "base/flags.h"
-#include "base/vec.h"
+#include "base/core/vec.h"
+#include "base/system/flags.h"
 
 struct json;
 

@@ -4,7 +4,7 @@
 #ifndef CLI_NODE_API_H
 #define CLI_NODE_API_H
 
-#include "base/flags.h"
+#include "base/system/flags.h"
 #include "node/agent.h"
 
 struct cli;

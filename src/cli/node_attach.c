@@ -3,9 +3,9 @@
  */
 #include "cli/node_attach.h"
 
-#include "base/clock.h"
-#include "base/mem.h"
-#include "net/loop.h"
+#include "base/core/clock.h"
+#include "base/core/mem.h"
+#include "net/loop/loop.h"
 
 struct node_attach {
 	struct podres *book;

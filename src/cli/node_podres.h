@@ -4,7 +4,7 @@
 #ifndef CLI_NODE_PODRES_H
 #define CLI_NODE_PODRES_H
 
-#include "base/flags.h"
+#include "base/system/flags.h"
 #include "node/podres_server.h"
 
 struct cli;

@@ -1,7 +1,7 @@
 /* Either every operand has its type, or the first one is the type, or types, of all others. */
 #include "cli/object_args.h"
 
-#include "client/discovery.h"
+#include "client/api/discovery.h"
 
 struct parse {
 	struct kube *kube;

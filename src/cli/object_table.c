@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-#include "base/duration.h"
-#include "base/limits.h"
-#include "base/timestamp.h"
+#include "base/core/limits.h"
+#include "base/time/duration.h"
+#include "base/time/timestamp.h"
 #include "cli/output.h"
 
 /* --- what is no Table ------------------------------------------------------------------------ */

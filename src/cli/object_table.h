@@ -9,9 +9,9 @@
 #ifndef CLI_OBJECT_TABLE_H
 #define CLI_OBJECT_TABLE_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/json.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/json/json.h"
 
 #define OBJECT_TABLE_ACCEPT                                      \
 	STR("application/json;as=Table;v=v1;g=meta.k8s.io,"      \

@@ -4,9 +4,9 @@
  */
 #include "cli/output.h"
 
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/yaml.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
+#include "base/yaml/yaml.h"
 
 /* Beyond any list that a cluster of ours holds; a limit must be named. */
 #define OUTPUT_MAX (1024UL * MIB)

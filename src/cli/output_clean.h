@@ -4,7 +4,7 @@
 #ifndef CLI_OUTPUT_CLEAN_H
 #define CLI_OUTPUT_CLEAN_H
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 
 /*
  * Appends text so that a terminal only shows it. A control character (C0, DEL, and C1 in UTF-8,

@@ -4,9 +4,9 @@
  */
 #include "cli/page_link.h"
 
-#include "base/json.h"
-#include "base/limits.h"
-#include "net/tls.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
+#include "net/tls/tls.h"
 
 static void explain(struct error *err)
 {

@@ -9,7 +9,7 @@
 #ifndef CLI_PAGE_LINK_H
 #define CLI_PAGE_LINK_H
 
-#include "client/client.h"
+#include "client/api/client.h"
 
 enum {
 	PAGE_LINK_SECONDS = 600, /* what the server gives when nobody says */

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/limits.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "net/loop/loop.h"
 #include "node/podres_methods.h"
 
 enum { TIMEOUT_MS = 10000, RETRY_MS = 1 };

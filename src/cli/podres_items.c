@@ -8,9 +8,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/quantity.h"
-#include "base/mem.h"
-#include "base/vec.h"
+#include "base/json/quantity.h"
+#include "base/core/mem.h"
+#include "base/core/vec.h"
 #include "cli/output.h"
 #include "cli/podres_items_impl.h"
 #include "node/cpu_set.h"

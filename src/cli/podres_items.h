@@ -8,9 +8,9 @@
 #ifndef CLI_PODRES_ITEMS_H
 #define CLI_PODRES_ITEMS_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "dra/device_health.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "dra/availability/device_health.h"
 #include "podresources.pb-c.h"
 
 enum podres_item_kind { PODRES_DEVICE, PODRES_CLAIM, PODRES_CPU, PODRES_MEMORY };

@@ -4,7 +4,7 @@
 #ifndef CLI_PODRES_ITEMS_IMPL_H
 #define CLI_PODRES_ITEMS_IMPL_H
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/podres_items.h"
 
 /* A message of 16 MiB names no more; a limit must be named. */

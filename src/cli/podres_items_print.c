@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/quantity.h"
-#include "base/vec.h"
+#include "base/core/vec.h"
+#include "base/json/quantity.h"
 #include "cli/podres_items_impl.h"
 #include "node/cpu_set.h"
 

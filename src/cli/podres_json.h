@@ -8,7 +8,7 @@
 #ifndef CLI_PODRES_JSON_H
 #define CLI_PODRES_JSON_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "grpc/message.h"
 
 /* A tree in the arena; texts are the message's and must live as long. */

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "cli/output.h"
 #include "cli/podres_items.h"
 

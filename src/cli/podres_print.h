@@ -6,8 +6,8 @@
 #ifndef CLI_PODRES_PRINT_H
 #define CLI_PODRES_PRINT_H
 
-#include "base/buf.h"
-#include "base/map.h"
+#include "base/core/buf.h"
+#include "base/core/map.h"
 #include "podresources.pb-c.h"
 
 struct podres_print_style {

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "cli/output.h"
 #include "cli/podres_items.h"
 #include "cli/podres_print.h"

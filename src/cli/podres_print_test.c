@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/podres_items.h"
 #include "cli/podres_json.h"
 #include "cli/podres_print.h"

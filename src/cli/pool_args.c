@@ -1,7 +1,7 @@
 /* Names are compared with pools that exist: names of drivers and pools are not ours to cut. */
 #include "cli/pool_args.h"
 
-#include "base/nearest.h"
+#include "base/text/nearest.h"
 
 static bool is_word(struct str word)
 {

@@ -4,8 +4,8 @@
  */
 #include "cli/probe_call.h"
 
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "cli/probe_service.h"
 #include "health.pb-c.h"
 #include "probe.pb-c.h"

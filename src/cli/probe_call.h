@@ -6,9 +6,9 @@
 #ifndef CLI_PROBE_CALL_H
 #define CLI_PROBE_CALL_H
 
-#include "base/json_writer.h"
+#include "base/json/writer.h"
 #include "grpc/channel.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 
 /* What to ask for. */
 struct probe_ask {

@@ -7,13 +7,13 @@
 
 #include <inttypes.h>
 
-#include "base/json_writer.h"
-#include "base/limits.h"
-#include "base/metrics.h"
-#include "net/addr.h"
-#include "net/conn.h"
-#include "net/gzip.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "base/json/writer.h"
+#include "base/report/metrics.h"
+#include "net/loop/addr.h"
+#include "net/loop/conn.h"
+#include "net/loop/gzip.h"
+#include "net/loop/loop.h"
 
 enum {
 	PIECE = 16 * 1024, /* produced and compressed at a time */

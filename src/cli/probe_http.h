@@ -8,7 +8,7 @@
 #ifndef CLI_PROBE_HTTP_H
 #define CLI_PROBE_HTTP_H
 
-#include "net/http.h"
+#include "net/http/http.h"
 
 struct metrics;
 

@@ -5,14 +5,14 @@
  */
 #include "cli/probe_service.h"
 
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "grpc/server.h"
 #include "health.pb-c.h"
-#include "net/addr.h"
-#include "net/conn.h"
-#include "net/http.h"
-#include "net/loop.h"
+#include "net/http/http.h"
+#include "net/loop/addr.h"
+#include "net/loop/conn.h"
+#include "net/loop/loop.h"
 #include "probe.pb-c.h"
 
 #define PROBE_MESSAGE_MAX (64 * MIB)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "api/gates.h"
-#include "base/uuid.h"
+#include "base/system/uuid.h"
 #include "cli/cli.h"
 #include "cli/syscalls.h"
 

@@ -8,12 +8,12 @@
 #ifndef CLI_ROLE_H
 #define CLI_ROLE_H
 
-#include "base/flags.h"
-#include "base/log.h"
+#include "base/report/log.h"
+#include "base/system/flags.h"
 #include "cli/command.h"
 #include "cli/notify.h"
-#include "net/io_threads.h"
-#include "net/loop.h"
+#include "net/loop/io_threads.h"
+#include "net/loop/loop.h"
 
 /* Embed it in the options of a role's command. */
 struct role_options {

@@ -3,7 +3,7 @@
  */
 #include "cli/shell_word.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 #define HARMLESS                                                         \
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" \

@@ -4,8 +4,8 @@
 #ifndef CLI_SHELL_WORD_H
 #define CLI_SHELL_WORD_H
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
 
 /* Appends it in quotes. */
 void shell_word_quote(struct buf *out, const char *text);

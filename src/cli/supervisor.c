@@ -4,7 +4,7 @@
  */
 #include "cli/supervisor.h"
 
-#include "base/compiler.h"
+#include "base/core/compiler.h"
 #include "cli/cli.h"
 
 const char *supervised_state_name(enum supervised_state s)

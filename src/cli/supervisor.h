@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/backoff.h"
+#include "base/time/backoff.h"
 
 enum { SUPERVISOR_FIRST_MS = 100, SUPERVISOR_MOST_MS = 30 * 1000, SUPERVISOR_GOOD_MS = 10 * 1000 };
 

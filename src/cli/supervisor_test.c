@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "base/compiler.h"
-#include "base/random.h"
+#include "base/core/compiler.h"
+#include "base/core/random.h"
 #include "cli/cli.h"
 
 static const struct supervised_end killed = { .signum = 9 };

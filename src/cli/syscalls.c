@@ -26,7 +26,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/compiler.h"
+#include "base/core/compiler.h"
 
 #if SANITIZED
 #define ARCH 0

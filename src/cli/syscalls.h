@@ -8,7 +8,7 @@
 #ifndef CLI_SYSCALLS_H
 #define CLI_SYSCALLS_H
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 /* The variable in which `devplane confine` names the list for the role that it becomes. */
 #define SYSCALLS_VARIABLE "DEVPLANE_SYSCALLS"

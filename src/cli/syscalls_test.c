@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/compiler.h"
+#include "base/core/compiler.h"
 #include "cli/syscalls.h"
 
 /* The numbers that a child ends with. */

@@ -5,9 +5,9 @@
  */
 #include "cli/tabs.h"
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/vec.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/core/vec.h"
 
 struct cell {
 	struct str text;

@@ -9,7 +9,7 @@
 #ifndef CLI_TABS_H
 #define CLI_TABS_H
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 
 struct tabs_style {
 	size_t min; /* width of a column at least, padding included */

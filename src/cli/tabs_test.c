@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/tabs.h"
 
 static void assert_aligned(const char *text, const struct tabs_style *style, const char *want)

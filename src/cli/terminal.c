@@ -20,10 +20,10 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "net/loop.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "net/loop/loop.h"
 
 #define ENTER "\033[?1049h\033[?25l\033[?7l\033[2J"
 #define LEAVE "\033[?7h\033[?25h\033[?1049l"

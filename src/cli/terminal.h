@@ -10,8 +10,8 @@
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H
 
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 struct loop;
 struct terminal;

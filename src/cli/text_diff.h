@@ -7,8 +7,8 @@
 #ifndef CLI_TEXT_DIFF_H
 #define CLI_TEXT_DIFF_H
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
 
 struct text_diff {
 	struct str before, after;

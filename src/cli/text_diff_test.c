@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cli/text_diff.h"
 
 static void assert_diff(const char *before, const char *after, bool colour, const char *want)

@@ -6,10 +6,10 @@
 
 #include <inttypes.h>
 
-#include "base/limits.h"
-#include "base/map.h"
-#include "base/timestamp.h"
-#include "base/vec.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/core/vec.h"
+#include "base/time/timestamp.h"
 #include "cli/output.h"
 
 enum {

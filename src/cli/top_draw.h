@@ -6,7 +6,7 @@
 #ifndef CLI_TOP_DRAW_H
 #define CLI_TOP_DRAW_H
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 #include "cli/top_model.h"
 
 enum top_sort { TOP_BY_POOL, TOP_BY_FREE, TOP_BY_ALLOCATED, TOP_SORTS };

@@ -1,9 +1,9 @@
 /* Statuses are read once, when they come; everything after that is structs. */
 #include "cli/top_model.h"
 
-#include "base/limits.h"
-#include "base/map.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
 #include "cli/device_view.h"
 
 /* --- a slice --------------------------------------------------------------------------------- */

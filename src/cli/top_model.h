@@ -8,8 +8,8 @@
 #ifndef CLI_TOP_MODEL_H
 #define CLI_TOP_MODEL_H
 
-#include "base/json.h"
-#include "base/omap.h"
+#include "base/core/omap.h"
+#include "base/json/json.h"
 #include "cli/device_fact.h"
 
 struct top_holder {

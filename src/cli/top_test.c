@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/limits.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
 #include "cli/claim_sight.h"
 #include "cli/fit_pod.h"
 #include "cli/fit_report.h"

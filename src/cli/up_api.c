@@ -4,12 +4,12 @@
  */
 #include "cli/up_api.h"
 
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "client/client.h"
-#include "client/kubeconfig.h"
-#include "drivers/disk_status.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
+#include "client/api/client.h"
+#include "client/kubeconfig/kubeconfig.h"
+#include "drivers/disk/status.h"
 
 #define ACCOUNTS "/api/v1/namespaces/kube-system/serviceaccounts"
 

@@ -7,9 +7,9 @@
 #ifndef CLI_UP_API_H
 #define CLI_UP_API_H
 
-#include "base/list.h"
+#include "base/core/list.h"
 #include "cli/up_roles.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 
 struct client;
 

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "net/addr.h"
-#include "net/loop.h"
+#include "net/loop/addr.h"
+#include "net/loop/loop.h"
 #include "node/runtime_cri.h"
 
 enum { CONNECT_MS = 2000, RUNTIME_MS = 3000 };

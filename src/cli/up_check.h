@@ -4,7 +4,7 @@
 #ifndef CLI_UP_CHECK_H
 #define CLI_UP_CHECK_H
 
-#include "base/flags.h"
+#include "base/system/flags.h"
 #include "cli/cli.h"
 
 /* The name of this machine's node: the host's in lower case. */

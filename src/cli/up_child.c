@@ -10,8 +10,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/limits.h"
-#include "client/kubeconfig.h"
+#include "base/core/limits.h"
+#include "client/kubeconfig/kubeconfig.h"
 
 enum {
 	ASK_FIRST_MS = 2,

@@ -9,12 +9,12 @@
 #ifndef CLI_UP_CHILD_H
 #define CLI_UP_CHILD_H
 
-#include "base/log.h"
+#include "base/report/log.h"
 #include "cli/supervisor.h"
 #include "cli/up_log.h"
 #include "cli/up_roles.h"
-#include "client/client.h"
-#include "net/loop.h"
+#include "client/api/client.h"
+#include "net/loop/loop.h"
 
 struct up_child;
 

@@ -4,13 +4,13 @@
  */
 #include "cli/up_credentials.h"
 
-#include "base/base64.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/limits.h"
-#include "net/addr.h"
-#include "net/pki.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
+#include "base/system/file.h"
+#include "base/text/base64.h"
+#include "net/loop/addr.h"
+#include "net/tls/pki.h"
 #include "server/bootstrap.h"
 #include "server/server.h"
 

@@ -4,12 +4,12 @@
  */
 #include "cli/up_health.h"
 
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "client/client.h"
-#include "client/kubeconfig.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/system/file.h"
+#include "client/api/client.h"
+#include "client/kubeconfig/kubeconfig.h"
+#include "net/loop/loop.h"
 
 struct question {
 	struct up_health *health;

@@ -4,8 +4,8 @@
 #ifndef CLI_UP_HEALTH_H
 #define CLI_UP_HEALTH_H
 
-#include "base/arena.h"
-#include "base/error.h"
+#include "base/core/arena.h"
+#include "base/core/error.h"
 
 /* One question, and its answer. */
 struct up_health {

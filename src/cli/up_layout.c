@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/folder.h"
+#include "base/system/folder.h"
 #include "cli/up_roles.h"
 
 #define ROOT_DIR "/var/lib/devplane"

@@ -11,8 +11,8 @@
 #ifndef CLI_UP_LAYOUT_H
 #define CLI_UP_LAYOUT_H
 
-#include "base/arena.h"
-#include "base/error.h"
+#include "base/core/arena.h"
+#include "base/core/error.h"
 
 /* Absolute paths; all of the arena that made them. */
 struct up_layout {

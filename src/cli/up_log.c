@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/clock.h"
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/timestamp.h"
+#include "base/core/buf.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
+#include "base/time/timestamp.h"
 #include "cli/output.h"
 
 #define LINE_MAX_BYTES (256UL * KIB)

@@ -7,8 +7,8 @@
 #ifndef CLI_UP_LOG_H
 #define CLI_UP_LOG_H
 
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 #define UP_LOG_MAX INT64_C(8388608) /* 8 MiB */
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/folder.h"
+#include "base/system/folder.h"
 #include "server/identity.h"
 
 enum { DEPTH_MAX = 16 };

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/file.h"
-#include "base/folder.h"
+#include "base/core/arena.h"
+#include "base/system/file.h"
+#include "base/system/folder.h"
 #include "cli/up_owners.h"
 
 enum { BASE = 5000 };

@@ -11,9 +11,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/limits.h"
-#include "net/addr.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
+#include "net/loop/addr.h"
 
 #define LISTENS 0x0A /* TCP_LISTEN in the table */
 

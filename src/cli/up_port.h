@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 /*
  * 0 when it is free. Else a sentence that names the process that has it, where that can be seen,

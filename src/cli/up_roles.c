@@ -5,7 +5,7 @@
  */
 #include "cli/up_roles.h"
 
-#include "base/vec.h"
+#include "base/core/vec.h"
 
 enum { WORDS_MAX = 256 };
 

@@ -7,7 +7,7 @@
 #ifndef CLI_UP_ROLES_H
 #define CLI_UP_ROLES_H
 
-#include "base/flags.h"
+#include "base/system/flags.h"
 #include "cli/up_layout.h"
 
 /* In the order in which they are started; they are stopped in the reverse one. */

@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/version.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/report/log.h"
+#include "base/system/file.h"
+#include "base/system/version.h"
 #include "cli/notify.h"
 #include "cli/up_api.h"
 #include "cli/up_child.h"

@@ -12,11 +12,11 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/json_writer.h"
-#include "base/limits.h"
-#include "base/timestamp.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/json/writer.h"
+#include "base/system/file.h"
+#include "base/time/timestamp.h"
 
 #define STATE_MAX (4UL * MIB)
 

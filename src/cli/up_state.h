@@ -7,7 +7,7 @@
 #ifndef CLI_UP_STATE_H
 #define CLI_UP_STATE_H
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 #include "cli/up_layout.h"
 
 enum { UP_STATE_FORMAT = 1 };

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/folder.h"
-#include "base/limits.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/system/folder.h"
 #include "cli/log_line.h"
 #include "cli/shell_word.h"
 #include "cli/up_log.h"

@@ -1,9 +1,9 @@
 /* Text of others goes through output_clean(), so that a line stays one. */
 #include "cli/watch_print.h"
 
-#include "base/json_writer.h"
-#include "base/limits.h"
-#include "base/timestamp.h"
+#include "base/core/limits.h"
+#include "base/json/writer.h"
+#include "base/time/timestamp.h"
 #include "cli/claim_sight.h"
 #include "cli/output.h"
 

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/buf.h"
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/zone.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/system/file.h"
+#include "base/time/zone.h"
 
 struct zone_file {
 	char *name;

@@ -7,8 +7,8 @@
 #ifndef CLI_ZONES_H
 #define CLI_ZONES_H
 
-#include "base/map.h"
-#include "base/str.h"
+#include "base/core/map.h"
+#include "base/core/str.h"
 
 struct zones {
 	struct map known; /* name -> struct zone_file */

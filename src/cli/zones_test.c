@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 static bool is_known(struct zones *z, const char *name)
 {

@@ -15,8 +15,8 @@
 
 #include <assert.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 
 const struct grpc_call_ops grpc_call_no_ops = { 0 };
 const struct http_stream_ops grpc_stream_no_ops = { 0 };

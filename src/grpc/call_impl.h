@@ -8,11 +8,11 @@
 #ifndef GRPC_CALL_IMPL_H
 #define GRPC_CALL_IMPL_H
 
-#include "base/arena.h"
+#include "base/core/arena.h"
 #include "grpc/frame.h"
 #include "grpc/metadata.h"
-#include "net/http.h"
-#include "net/loop.h"
+#include "net/http/http.h"
+#include "net/loop/loop.h"
 
 struct grpc_role {
 	bool server;

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "grpc/fixture.h"
 #include "grpc/message.h"
 

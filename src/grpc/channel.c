@@ -9,11 +9,11 @@
  */
 #include "grpc/channel.h"
 
-#include "base/backoff.h"
-#include "base/mem.h"
+#include "base/core/mem.h"
+#include "base/time/backoff.h"
 #include "grpc/client_call.h"
-#include "net/http_client.h"
-#include "net/tls.h"
+#include "net/http/client.h"
+#include "net/tls/tls.h"
 
 enum {
 	CONNECT_TIMEOUT_MS = 20 * 1000,

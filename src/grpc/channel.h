@@ -16,7 +16,7 @@
 #define GRPC_CHANNEL_H
 
 #include "grpc/grpc.h"
-#include "net/addr.h"
+#include "net/loop/addr.h"
 
 struct grpc_channel;
 struct tls;

@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "grpc/fixture.h"
-#include "net/listener.h"
+#include "net/loop/listener.h"
 
 struct test {
 	struct fixture f;

@@ -10,9 +10,9 @@
 
 #include <assert.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "net/http_client.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "net/http/client.h"
 
 static const struct grpc_role client_role;
 

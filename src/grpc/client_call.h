@@ -4,7 +4,7 @@
 #ifndef GRPC_CLIENT_CALL_H
 #define GRPC_CLIENT_CALL_H
 
-#include "base/vec.h"
+#include "base/core/vec.h"
 #include "grpc/call_impl.h"
 #include "grpc/channel.h"
 

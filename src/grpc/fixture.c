@@ -6,8 +6,8 @@
 
 #include <assert.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 
 /* Many times the latency of the simulated network. */
 enum { FIXTURE_SETTLE_MS = 50 };

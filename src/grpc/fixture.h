@@ -1,7 +1,7 @@
 /*
  * fixture - for tests: a server, a service with knobs, and a channel to it.
  *
- * Both on hosts of their own in a simulated world (net/sim.h), "server" and
+ * Both on hosts of their own in a simulated world (net/sim/sim.h), "server" and
  * "client". The service speaks proto/probe.proto; its knobs make it slow,
  * silent or wrong. Both ends note what they saw.
  */
@@ -10,9 +10,9 @@
 
 #include "grpc/channel.h"
 #include "grpc/server.h"
-#include "net/http_server.h"
-#include "net/loop.h"
-#include "net/sim.h"
+#include "net/http/server.h"
+#include "net/loop/loop.h"
+#include "net/sim/sim.h"
 #include "probe.pb-c.h"
 
 /* What one end of a call saw. */

@@ -6,8 +6,8 @@
  */
 #include "grpc/frame.h"
 
-#include "base/limits.h"
-#include "net/gzip.h"
+#include "base/core/limits.h"
+#include "net/loop/gzip.h"
 
 enum {
 	FRAME_COMPRESSED = 1,

@@ -10,9 +10,9 @@
 #ifndef GRPC_FRAME_H
 #define GRPC_FRAME_H
 
-#include "base/buf.h"
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/buf.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 #include "grpc/message.h"
 
 struct grpc_frame {

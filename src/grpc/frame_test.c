@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/random.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/core/random.h"
 #include "grpc/frame.h"
-#include "net/gzip.h"
+#include "net/loop/gzip.h"
 
 static void add_frame(struct buf *wire, unsigned flag, struct str body)
 {

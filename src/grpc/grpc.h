@@ -25,8 +25,8 @@
 
 #include <protobuf-c/protobuf-c.h>
 
-#include "base/bytes.h"
-#include "base/str.h"
+#include "base/core/bytes.h"
+#include "base/core/str.h"
 #include "grpc/status.h"
 
 struct grpc_call;

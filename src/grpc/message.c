@@ -6,7 +6,7 @@
  */
 #include "grpc/message.h"
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 
 /* protobuf-c needs about 1 KiB of stack per level: this allows some hundred levels. */
 enum { MESSAGE_STACK_MAX = 256 * 1024 };

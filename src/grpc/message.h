@@ -6,9 +6,9 @@
 
 #include <protobuf-c/protobuf-c.h>
 
-#include "base/arena.h"
-#include "base/bytes.h"
-#include "base/error.h"
+#include "base/core/arena.h"
+#include "base/core/bytes.h"
+#include "base/core/error.h"
 
 /* Before each message: one byte of flags, four of length in network order. */
 enum { GRPC_PREFIX = 5 };

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "base/buf.h"
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "grpc/message.h"
 #include "probe.pb-c.h"
 

@@ -6,9 +6,9 @@
  */
 #include "grpc/metadata.h"
 
-#include "base/base64.h"
-#include "base/clock.h"
-#include "base/limits.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/text/base64.h"
 
 static bool is_binary(struct str key)
 {

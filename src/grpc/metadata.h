@@ -10,7 +10,7 @@
 #define GRPC_METADATA_H
 
 #include "grpc/grpc.h"
-#include "net/http.h"
+#include "net/http/http.h"
 
 struct grpc_metadata_list {
 	struct grpc_metadata *v;

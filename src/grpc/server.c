@@ -5,10 +5,10 @@
  */
 #include "grpc/server.h"
 
-#include "base/limits.h"
-#include "base/map.h"
-#include "base/mem.h"
-#include "base/vec.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
+#include "base/core/vec.h"
 #include "grpc/server_call.h"
 
 struct route {

@@ -8,8 +8,8 @@
 
 #include <assert.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 
 /* grpc-status, grpc-message, content-type, grpc-accept-encoding. */
 enum { OWN_FIELDS = 4 };

@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "grpc/fixture.h"
-#include "net/gzip.h"
-#include "net/http_client.h"
+#include "net/http/client.h"
+#include "net/loop/gzip.h"
 
 struct test {
 	struct fixture f;

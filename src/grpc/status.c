@@ -4,7 +4,7 @@
  */
 #include "grpc/status.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 struct code_row {
 	const char *name;

@@ -2,15 +2,15 @@
  * status - how a gRPC call ended: a code and a text for people.
  *
  * The codes and their numbers are gRPC's. A handler normally fails with a
- * `struct error`, whose table (base/error.h) knows the code that belongs to it;
+ * `struct error`, whose table (base/core/error.h) knows the code that belongs to it;
  * a client turns a status back into a `struct error` with grpc_status_error().
  */
 #ifndef GRPC_STATUS_H
 #define GRPC_STATUS_H
 
-#include "base/buf.h"
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/buf.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 enum grpc_code {
 	GRPC_OK = 0,

@@ -8,12 +8,12 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "base/metrics.h"
-#include "client/recorder.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
+#include "base/report/metrics.h"
+#include "base/system/file.h"
+#include "client/events/recorder.h"
 #include "node/agent_impl.h"
 #include "node/claims.h"
 #include "node/device_status.h"

@@ -9,8 +9,8 @@
 #define NODE_AGENT_H
 
 #include "api/gates.h"
-#include "base/error.h"
-#include "net/addr.h"
+#include "base/core/error.h"
+#include "net/loop/addr.h"
 #include "node/device_policy.h"
 #include "node/assign.h"
 #include "node/cdi.h"

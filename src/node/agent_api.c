@@ -5,11 +5,11 @@
  * comes back to us later than it reaches a client, who may ask for a log at once. Only whether a
  * container that has ended will be started again is read there. Words of errors are kubelet's.
  */
-#include "base/json_writer.h"
-#include "base/limits.h"
-#include "base/log.h"
-#include "client/cached.h"
-#include "net/addr.h"
+#include "base/core/limits.h"
+#include "base/json/writer.h"
+#include "base/report/log.h"
+#include "client/informer/cached.h"
+#include "net/loop/addr.h"
 #include "node/agent_impl.h"
 #include "node/kubelet_server.h"
 #include "node/kubelet_tls.h"

@@ -7,10 +7,10 @@
  * one write; health is saved a moment after it changed, and after devices that were loaded are
  * reported again. Both are written by the saver's thread.
  */
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "base/metrics.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
+#include "base/report/metrics.h"
 #include "node/agent_impl.h"
 #include "node/claims.h"
 #include "node/device_status.h"

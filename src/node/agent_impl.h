@@ -4,11 +4,11 @@
 #ifndef NODE_AGENT_IMPL_H
 #define NODE_AGENT_IMPL_H
 
-#include "base/backoff.h"
-#include "base/map.h"
-#include "base/vec.h"
-#include "client/informer.h"
-#include "net/loop.h"
+#include "base/core/map.h"
+#include "base/core/vec.h"
+#include "base/time/backoff.h"
+#include "client/informer/informer.h"
+#include "net/loop/loop.h"
 #include "node/agent.h"
 #include "node/health.h"
 #include "node/worker.h"

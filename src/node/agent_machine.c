@@ -4,7 +4,7 @@
  * assignments and the Node; containers that share CPUs follow the log at the end of the turn, as
  * they do when a pod takes CPUs for itself.
  */
-#include "base/log.h"
+#include "base/report/log.h"
 #include "node/agent_impl.h"
 #include "node/node_object.h"
 

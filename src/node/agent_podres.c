@@ -3,7 +3,7 @@
  * told, so the book has changes in the log's order, and a release before the reuse of what it
  * released.
  */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "node/agent_impl.h"
 #include "node/podres_view.h"
 

@@ -4,10 +4,10 @@
  * runtime has and the API does not is left over from an earlier agent: once both are known, it is
  * ended.
  */
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "client/cached.h"
+#include "base/core/limits.h"
+#include "base/report/log.h"
+#include "base/core/mem.h"
+#include "client/informer/cached.h"
 #include "node/fit.h"
 #include "node/agent_impl.h"
 #include "node/claims.h"

@@ -11,11 +11,11 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/folder_fixture.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "client/api_world.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
+#include "base/system/file.h"
+#include "base/system/folder_fixture.h"
+#include "client/testing/api_world.h"
 #include "node/agent_impl.h"
 #include "node/plugins.h"
 #include "node/saver.h"

@@ -9,7 +9,7 @@
  */
 #include "node/assign.h"
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "node/assign_impl.h"
 #include "node/cpu_pick.h"
 

@@ -18,9 +18,9 @@
 #ifndef NODE_ASSIGN_H
 #define NODE_ASSIGN_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/error.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/error.h"
 #include "node/pod.h"
 #include "node/topology.h"
 

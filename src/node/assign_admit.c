@@ -13,7 +13,7 @@
 
 #include <inttypes.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 
 /* --- wishes ---------------------------------------------------------------------------------- */
 

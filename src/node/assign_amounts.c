@@ -1,7 +1,7 @@
 /*
  * How much CPU and memory a pod's containers ask for, as the static policies count it.
  */
-#include "base/quantity.h"
+#include "base/json/quantity.h"
 #include "node/assign_admit.h"
 
 void pod_amount_add(struct pod_amount *sum, enum pod_container_kind kind, int64_t amount)

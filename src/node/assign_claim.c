@@ -1,7 +1,7 @@
 /*
  * Claims: who uses which, and what drivers said.
  */
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "node/assign_impl.h"
 
 /* Every pod that has or had it. */

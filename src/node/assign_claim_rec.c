@@ -4,7 +4,7 @@
  * devices. The index leads from (driver, pool, device) to the claims that have it, those that are
  * forgotten included; from there to pods.
  */
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "node/assign_impl.h"
 
 /* --- claim records --------------------------------------------------------------------------- */

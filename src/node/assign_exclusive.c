@@ -3,7 +3,7 @@
  * What an init container had is used again by those after it, as upstream does; what a sidecar
  * has is not.
  */
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "node/assign_admit.h"
 #include "node/cpu_pick.h"
 

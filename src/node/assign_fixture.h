@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "node/assign.h"
 #include "node/machine.h"
 

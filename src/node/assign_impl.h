@@ -13,9 +13,9 @@
 #ifndef NODE_ASSIGN_IMPL_H
 #define NODE_ASSIGN_IMPL_H
 
-#include "base/map.h"
-#include "base/omap.h"
-#include "base/vec.h"
+#include "base/core/map.h"
+#include "base/core/omap.h"
+#include "base/core/vec.h"
 #include "node/assign.h"
 #include "node/cpu_set.h"
 #include "node/machine.h"

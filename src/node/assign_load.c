@@ -2,10 +2,10 @@
  * Reads the checkpoint back. It trusts nothing: what is not as assign_state.c writes it, or
  * gives a thing twice, fails and leaves the log empty.
  */
-#include "base/base64.h"
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
+#include "base/text/base64.h"
 #include "node/assign_impl.h"
 
 /* What is at fault is the same for all: the file is not ours. */

@@ -6,8 +6,8 @@
  */
 #include "node/assign_fixture.h"
 
-#include "base/random.h"
-#include "base/vec.h"
+#include "base/core/random.h"
+#include "base/core/vec.h"
 #include "node/cpu_set.h"
 
 enum { RESOURCES = 2, DEVICES = 5, PODS = 6, CONTAINERS = 4, CLAIMS = 3, STEPS = 250, SEEDS = 60 };

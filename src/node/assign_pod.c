@@ -5,7 +5,7 @@
  */
 #include <assert.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "node/assign_impl.h"
 
 /* --- records --------------------------------------------------------------------------------- */

@@ -7,8 +7,8 @@
  * Which extended resources plugins offer is not known before they are back; all of them count.
  * CPUs and memory are chosen anew: containers are moved to them.
  */
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "node/assign_admit.h"
 
 enum { WORDS_MAX = 1024 };

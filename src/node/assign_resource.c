@@ -5,8 +5,8 @@
  *
  * Changes of one list are told after all of it is in the log: a watcher never sees half a list.
  */
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "node/assign_impl.h"
 
 const char *assign_health_name(enum assign_health h)

@@ -5,8 +5,8 @@
  * health, which plugins tell again, and whether a claim is prepared, because drivers are asked
  * again after a restart. Reading it is assign_load.c's.
  */
-#include "base/base64.h"
-#include "base/json_writer.h"
+#include "base/json/writer.h"
+#include "base/text/base64.h"
 #include "node/assign_impl.h"
 
 const char *const assign_kind_names[] = {

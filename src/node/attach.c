@@ -2,8 +2,8 @@
  * Everything that happens ends in attach_follow(): it asks what is due, looks whether we are
  * behind, and sets the one timer for the next time that either may change.
  */
-#include "base/log.h"
-#include "base/mem.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
 #include "node/attach_impl.h"
 
 enum {

@@ -14,7 +14,7 @@
 #ifndef NODE_ATTACH_H
 #define NODE_ATTACH_H
 
-#include "base/error.h"
+#include "base/core/error.h"
 #include "node/podres.h"
 
 struct attach;

@@ -2,10 +2,10 @@
  * This node and its pods in the API. A pod's status is written for many reasons, most of which have
  * nothing to do with what it holds; those parts that have are compared as text.
  */
-#include "base/buf.h"
-#include "base/limits.h"
-#include "base/log.h"
-#include "client/cached.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/report/log.h"
+#include "client/informer/cached.h"
 #include "node/attach_impl.h"
 
 /* Parts of a pod, and of the node, in which something that it holds may show. */

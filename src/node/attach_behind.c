@@ -2,8 +2,8 @@
  * Behind means that the book may differ from the kubelet's List for longer than an eye's blink: a
  * reason to ask has been waiting, the kubelet has been silent, or its pods are not in the API.
  */
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/core/clock.h"
+#include "base/report/log.h"
 #include "node/attach_impl.h"
 
 enum { BEHIND_MS = 2000, SILENT_TIMES = 3 };

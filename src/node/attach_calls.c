@@ -2,7 +2,7 @@
  * One call at a time: what its answer means depends on when it began, and a kubelet that is slow is
  * not helped by more of them.
  */
-#include "base/log.h"
+#include "base/report/log.h"
 #include "node/attach_impl.h"
 #include "node/podres_methods.h"
 

@@ -4,7 +4,7 @@
  */
 #include "node/attach_claims.h"
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 #include "node/podres_methods.h"
 
 void attach_claims_init(struct attach_claims *c)

@@ -8,8 +8,8 @@
 #ifndef NODE_ATTACH_CLAIMS_H
 #define NODE_ATTACH_CLAIMS_H
 
-#include "base/arena.h"
-#include "base/omap.h"
+#include "base/core/arena.h"
+#include "base/core/omap.h"
 #include "podresources.pb-c.h"
 
 struct attach_claims {

@@ -18,10 +18,10 @@
 
 #include <cmocka.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "grpc/message.h"
 #include "node/attach_merge.h"
 

@@ -4,10 +4,10 @@
 #ifndef NODE_ATTACH_IMPL_H
 #define NODE_ATTACH_IMPL_H
 
-#include "base/metrics.h"
-#include "client/informer.h"
+#include "base/report/metrics.h"
+#include "client/informer/informer.h"
 #include "grpc/channel.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 #include "node/attach.h"
 #include "node/attach_merge.h"
 #include "node/attach_poll.h"

@@ -9,12 +9,12 @@
 
 #include <assert.h>
 
-#include "base/arena.h"
-#include "base/limits.h"
-#include "base/map.h"
-#include "base/mem.h"
-#include "base/omap.h"
-#include "base/vec.h"
+#include "base/core/arena.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
+#include "base/core/omap.h"
+#include "base/core/vec.h"
 #include "grpc/message.h"
 #include "node/attach_claims.h"
 #include "node/attach_order.h"

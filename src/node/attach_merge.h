@@ -32,7 +32,7 @@
 #ifndef NODE_ATTACH_MERGE_H
 #define NODE_ATTACH_MERGE_H
 
-#include "base/error.h"
+#include "base/core/error.h"
 #include "node/podres.h"
 
 struct attach_merge;

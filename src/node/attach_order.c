@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compiler.h"
+#include "base/core/compiler.h"
 
 static int by_number(const void *a, const void *b)
 {

@@ -7,8 +7,8 @@
 
 #include <assert.h>
 
-#include "base/mem.h"
-#include "base/vec.h"
+#include "base/core/mem.h"
+#include "base/core/vec.h"
 
 enum {
 	TOGETHER_MS = 20,

@@ -12,9 +12,9 @@
 #ifndef NODE_ATTACH_POLL_H
 #define NODE_ATTACH_POLL_H
 
-#include "base/backoff.h"
-#include "base/map.h"
-#include "client/bucket.h"
+#include "base/core/map.h"
+#include "base/time/backoff.h"
+#include "client/api/bucket.h"
 
 struct prng;
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "base/compiler.h"
-#include "base/random.h"
+#include "base/core/compiler.h"
+#include "base/core/random.h"
 #include "node/attach_poll.h"
 
 enum { IDLE = 10 * 1000 };

@@ -4,14 +4,14 @@
  */
 #include "node/attach_fixture.h"
 
-#include "base/log.h"
-#include "base/metrics.h"
-#include "client/client.h"
-#include "client/fakeapi_world.h"
+#include "base/report/log.h"
+#include "base/report/metrics.h"
+#include "client/api/client.h"
+#include "client/testing/fakeapi_world.h"
 #include "grpc/server.h"
-#include "net/http_server.h"
-#include "net/loop.h"
-#include "net/sim.h"
+#include "net/http/server.h"
+#include "net/loop/loop.h"
+#include "net/sim/sim.h"
 #include "node/attach.h"
 #include "node/podres_methods.h"
 

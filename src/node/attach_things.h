@@ -8,9 +8,9 @@
 #ifndef NODE_ATTACH_THINGS_H
 #define NODE_ATTACH_THINGS_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/map.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/map.h"
 #include "podresources.pb-c.h"
 
 struct attach_things {

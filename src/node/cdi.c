@@ -9,9 +9,9 @@
 #include <dirent.h>
 #include <errno.h>
 
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/vec.h"
+#include "base/core/limits.h"
+#include "base/core/vec.h"
+#include "base/system/file.h"
 #include "node/cdi_spec.h"
 
 struct spec_file {

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "node/cdi_spec.h"
 
 /* --- checks --------------------------------------------------------------------------------- */

@@ -4,9 +4,9 @@
  */
 #include "node/cdi_spec.h"
 
-#include "base/limits.h"
-#include "base/map.h"
-#include "base/yaml.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/yaml/yaml.h"
 
 static bool is_letter(char c)
 {

@@ -4,7 +4,7 @@
 #ifndef NODE_CDI_SPEC_H
 #define NODE_CDI_SPEC_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "node/runtime.h"
 
 /*

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "base/arena.h"
-#include "base/file.h"
-#include "base/folder_fixture.h"
+#include "base/core/arena.h"
+#include "base/system/file.h"
+#include "base/system/folder_fixture.h"
 
 struct world {
 	char root[64];

@@ -7,9 +7,9 @@
  */
 #include "node/claims.h"
 
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
 #include "node/claims_impl.h"
 
 static const struct claims_drivers plugin_drivers = {

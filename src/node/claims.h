@@ -21,7 +21,7 @@
 #ifndef NODE_CLAIMS_H
 #define NODE_CLAIMS_H
 
-#include "base/error.h"
+#include "base/core/error.h"
 #include "node/assign.h"
 #include "node/plugins.h"
 

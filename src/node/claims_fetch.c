@@ -3,7 +3,7 @@
  * whether they may be used. Nothing is changed here. All are asked for at once; of several
  * failures that of the first claim is told.
  */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "node/claims_impl.h"
 
 /* --- which ----------------------------------------------------------------------------------- */

@@ -12,11 +12,11 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/metrics.h"
-#include "client/api_world.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
+#include "base/report/metrics.h"
+#include "client/testing/api_world.h"
 #include "node/claims.h"
 #include "node/machine.h"
 

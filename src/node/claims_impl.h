@@ -4,10 +4,10 @@
 #ifndef NODE_CLAIMS_IMPL_H
 #define NODE_CLAIMS_IMPL_H
 
-#include "base/list.h"
-#include "base/map.h"
-#include "client/client.h"
-#include "net/loop.h"
+#include "base/core/list.h"
+#include "base/core/map.h"
+#include "client/api/client.h"
+#include "net/loop/loop.h"
 #include "node/claims.h"
 
 struct claims_op;

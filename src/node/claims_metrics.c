@@ -2,9 +2,9 @@
  * Upstream's metrics of claims. How many are in use is counted from the log whenever an operation
  * has ended: claims of a node are few, and a count that is carried along could go wrong.
  */
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/metrics.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/metrics.h"
 #include "node/claims_impl.h"
 
 #define ANY_DRIVER "<any>"

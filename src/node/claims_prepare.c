@@ -4,7 +4,7 @@
  * claim that the log knows, so that it is either prepared again, with its pod, or unprepared
  * without it.
  */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "node/claims_impl.h"
 
 /* --- what earlier pods left ------------------------------------------------------------------ */

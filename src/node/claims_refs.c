@@ -3,7 +3,7 @@
  * by no container: the scheduler wrote into the pod's status which of its requests is for which
  * container and resource.
  */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "node/claims.h"
 
 struct str claims_base_request(struct str request)

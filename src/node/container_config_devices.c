@@ -3,7 +3,7 @@
  * variable, path or annotation the first one gets it. The pod's own environment and mounts go
  * before any plugin's.
  */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "deviceplugin.pb-c.h"
 #include "grpc/message.h"
 #include "node/container_config_impl.h"

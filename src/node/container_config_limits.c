@@ -1,7 +1,7 @@
 /*
  * requests and limits as the kernel takes them, with upstream's formulas and bounds.
  */
-#include "base/quantity.h"
+#include "base/json/quantity.h"
 #include "node/container_config_impl.h"
 
 enum {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
+#include "base/system/file.h"
 #include "deviceplugin.pb-c.h"
 
 struct world {

@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 
 enum level { LEVEL_NUMA, LEVEL_SOCKET, LEVEL_CORE };
 

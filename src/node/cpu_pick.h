@@ -9,7 +9,7 @@
 #ifndef NODE_CPU_PICK_H
 #define NODE_CPU_PICK_H
 
-#include "base/arena.h"
+#include "base/core/arena.h"
 #include "node/cpu_set.h"
 #include "node/machine.h"
 

@@ -7,9 +7,9 @@
 #ifndef NODE_CPU_SET_H
 #define NODE_CPU_SET_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/error.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/error.h"
 
 enum { CPU_SET_MAX = 2048, CPU_SET_WORDS = CPU_SET_MAX / 64 };
 

@@ -4,8 +4,8 @@
 #ifndef NODE_CRI_IMAGE_H
 #define NODE_CRI_IMAGE_H
 
-#include "base/arena.h"
-#include "base/error.h"
+#include "base/core/arena.h"
+#include "base/core/error.h"
 
 /*
  * The name as it is given to the runtime: ":latest" behind it when it has neither tag nor digest.

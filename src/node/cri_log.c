@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/limits.h"
-#include "base/print.h"
+#include "base/core/limits.h"
+#include "base/text/print.h"
 #include "node/cri_messages.h"
 
 /* Of a log this much is looked at for its last lines: each has a head, and may be long. */

@@ -4,7 +4,7 @@
 #ifndef NODE_CRI_LOG_H
 #define NODE_CRI_LOG_H
 
-#include "base/arena.h"
+#include "base/core/arena.h"
 #include "cri.pb-c.h"
 
 /* Annotations of containers, with kubelet's keys. */

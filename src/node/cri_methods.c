@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "cri.pb-c.h"
 
 #define ROW(service, name, message, op)                               \

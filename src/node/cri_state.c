@@ -5,9 +5,9 @@
  */
 #include "node/cri_state.h"
 
-#include "base/map.h"
-#include "base/mem.h"
-#include "base/vec.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
+#include "base/core/vec.h"
 #include "node/cri_log.h"
 #include "node/cri_messages.h"
 

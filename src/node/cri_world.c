@@ -12,12 +12,12 @@
 
 #include <cmocka.h>
 
-#include "base/folder_fixture.h"
-#include "base/metrics.h"
+#include "base/report/metrics.h"
+#include "base/system/folder_fixture.h"
 #include "grpc/message.h"
-#include "net/http_server.h"
-#include "net/loop.h"
-#include "net/sim.h"
+#include "net/http/server.h"
+#include "net/loop/loop.h"
+#include "net/sim/sim.h"
 #include "node/runtime_cri.h"
 
 enum { SETTLE_MS = 50, LINGER_MS = 2000 };

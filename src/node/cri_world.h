@@ -1,13 +1,13 @@
 /*
  * cri_world - for tests: a container runtime that is made up, and a client of it.
  *
- * It speaks CRI in a simulated world (net/sim.h), keeps sandboxes and containers as entries of
+ * It speaks CRI in a simulated world (net/sim/sim.h), keeps sandboxes and containers as entries of
  * arrays, which tests may change, and counts calls. Sandboxes are s0, s1, .., containers c0, c1, ..
  */
 #ifndef NODE_CRI_WORLD_H
 #define NODE_CRI_WORLD_H
 
-#include "base/arena.h"
+#include "base/core/arena.h"
 #include "cri.pb-c.h"
 #include "grpc/server.h"
 #include "node/cri_methods.h"

@@ -4,9 +4,9 @@
  */
 #include "node/device_events.h"
 
-#include "base/mem.h"
-#include "base/omap.h"
-#include "base/vec.h"
+#include "base/core/mem.h"
+#include "base/core/omap.h"
+#include "base/core/vec.h"
 
 struct entry {
 	size_t at; /* in the heap; SIZE_MAX: nothing is held back */

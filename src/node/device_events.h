@@ -11,7 +11,7 @@
 #ifndef NODE_DEVICE_EVENTS_H
 #define NODE_DEVICE_EVENTS_H
 
-#include "base/str.h"
+#include "base/core/str.h"
 #include "node/assign.h"
 
 enum { DEVICE_EVENTS_PERIOD_MS = 60 * 1000 };

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/random.h"
+#include "base/core/random.h"
 #include "node/device_events.h"
 
 enum { PERIOD = DEVICE_EVENTS_PERIOD_MS };

@@ -7,7 +7,7 @@
 #ifndef NODE_DEVICE_EVIDENCE_H
 #define NODE_DEVICE_EVIDENCE_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "node/assign.h"
 
 /* The pod has ended: `before` has a terminal phase, or all main containers in `now` have ended. */

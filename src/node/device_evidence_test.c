@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "node/device_status_fixture.h"
 #include "node/machine.h"
 

@@ -11,8 +11,8 @@
 #ifndef NODE_DEVICE_PLUGIN_H
 #define NODE_DEVICE_PLUGIN_H
 
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 struct device_endpoint;
 struct device_plugins;

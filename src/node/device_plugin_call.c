@@ -5,7 +5,7 @@
  */
 #include "node/device_plugin.h"
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "node/device_plugin_impl.h"
 #include "node/plugin_wire.h"
 #include "node/plugins_impl.h"

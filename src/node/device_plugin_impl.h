@@ -4,10 +4,10 @@
 #ifndef NODE_DEVICE_PLUGIN_IMPL_H
 #define NODE_DEVICE_PLUGIN_IMPL_H
 
-#include "base/list.h"
-#include "base/omap.h"
+#include "base/core/list.h"
+#include "base/core/omap.h"
 #include "grpc/channel.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 #include "node/device_plugin.h"
 
 struct device_plugins {

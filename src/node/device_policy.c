@@ -4,9 +4,9 @@
  */
 #include "node/device_policy.h"
 
-#include "base/clock.h"
-#include "base/duration.h"
-#include "base/mem.h"
+#include "base/core/clock.h"
+#include "base/core/mem.h"
+#include "base/time/duration.h"
 
 bool device_policy_parse(struct str text, enum device_policy_action *ret_action)
 {

@@ -8,7 +8,7 @@
 #ifndef NODE_DEVICE_POLICY_H
 #define NODE_DEVICE_POLICY_H
 
-#include "base/vec.h"
+#include "base/core/vec.h"
 #include "node/assign.h"
 #include "node/pod.h"
 #include "node/runtime.h"

@@ -5,9 +5,9 @@
  */
 #include "node/device_status.h"
 
-#include "base/json.h"
-#include "base/map.h"
-#include "base/timestamp.h"
+#include "base/core/map.h"
+#include "base/json/json.h"
+#include "base/time/timestamp.h"
 #include "node/claims.h"
 #include "node/device_evidence.h"
 #include "node/pod_condition.h"

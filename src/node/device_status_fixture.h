@@ -5,7 +5,7 @@
 #ifndef NODE_DEVICE_STATUS_FIXTURE_H
 #define NODE_DEVICE_STATUS_FIXTURE_H
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "node/device_status.h"
 #include "node/pod_condition.h"
 

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 
 #include "api/validate.h"
-#include "base/limits.h"
-#include "base/vec.h"
+#include "base/core/limits.h"
+#include "base/core/vec.h"
 #include "node/claims.h"
 #include "node/device_status_fixture.h"
 #include "node/machine.h"

@@ -10,8 +10,8 @@
 #ifndef NODE_DRA_DRIVER_H
 #define NODE_DRA_DRIVER_H
 
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 struct dra_drivers;
 struct grpc_channel;

@@ -4,8 +4,8 @@
 #ifndef NODE_DRA_DRIVER_IMPL_H
 #define NODE_DRA_DRIVER_IMPL_H
 
-#include "base/list.h"
-#include "base/omap.h"
+#include "base/core/list.h"
+#include "base/core/omap.h"
 #include "grpc/channel.h"
 #include "node/dra_driver.h"
 #include "node/plugin_wire.h"

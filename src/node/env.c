@@ -5,8 +5,8 @@
  */
 #include "node/env.h"
 
-#include "base/base64.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/text/base64.h"
 #include "node/env_impl.h"
 #include "node/sources.h"
 

@@ -3,7 +3,7 @@
  * and "$" before anything else stand for themselves. Values are put in as they are, never
  * expanded again.
  */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "node/env_impl.h"
 
 /* What stands at text[at] == '$': bytes that it takes, and either text or a name to look up. */

@@ -2,9 +2,9 @@
  * The downward API: what a pod may know of itself. Paths and texts of failures are upstream's.
  */
 #include "api/names.h"
-#include "base/quantity.h"
-#include "base/limits.h"
-#include "base/print.h"
+#include "base/json/quantity.h"
+#include "base/core/limits.h"
+#include "base/text/print.h"
 #include "node/env.h"
 
 /* --- fields --------------------------------------------------------------------------------- */

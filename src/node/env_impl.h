@@ -4,7 +4,7 @@
 #ifndef NODE_ENV_IMPL_H
 #define NODE_ENV_IMPL_H
 
-#include "base/map.h"
+#include "base/core/map.h"
 #include "node/env.h"
 
 /* One variable, in the arena. */

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "node/sources.h"
 
 struct world {

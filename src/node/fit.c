@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-#include "base/quantity.h"
+#include "base/json/quantity.h"
 
 struct amounts {
 	int64_t cpu_milli, memory;

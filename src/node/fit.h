@@ -8,7 +8,7 @@
 #ifndef NODE_FIT_H
 #define NODE_FIT_H
 
-#include "base/error.h"
+#include "base/core/error.h"
 #include "node/pod.h"
 
 /* What pods ask for together. */

@@ -13,8 +13,8 @@
  */
 #include "node/health.h"
 
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "node/health_impl.h"
 
 /* --- the heap ------------------------------------------------------------------------ */

@@ -23,8 +23,8 @@
 #ifndef NODE_HEALTH_H
 #define NODE_HEALTH_H
 
-#include "base/buf.h"
-#include "base/error.h"
+#include "base/core/buf.h"
+#include "base/core/error.h"
 #include "node/assign.h"
 
 enum { HEALTH_TIMEOUT_DEFAULT_S = 30 };

@@ -4,10 +4,10 @@
 #ifndef NODE_HEALTH_IMPL_H
 #define NODE_HEALTH_IMPL_H
 
-#include "base/limits.h"
-#include "base/list.h"
-#include "base/omap.h"
-#include "base/vec.h"
+#include "base/core/limits.h"
+#include "base/core/list.h"
+#include "base/core/omap.h"
+#include "base/core/vec.h"
 #include "node/health.h"
 
 struct health_driver {

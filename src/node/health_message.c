@@ -4,9 +4,9 @@
  */
 #include "node/health_message.h"
 
-#include "base/buf.h"
-#include "base/limits.h"
-#include "base/print.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/text/print.h"
 
 enum {
 	INPUT_MAX = 3 * RESOURCE_HEALTH_MESSAGE_MAX,

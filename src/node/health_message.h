@@ -7,8 +7,8 @@
 #ifndef NODE_HEALTH_MESSAGE_H
 #define NODE_HEALTH_MESSAGE_H
 
-#include "base/arena.h"
-#include "base/str.h"
+#include "base/core/arena.h"
+#include "base/core/str.h"
 
 /*
  * The message without white space around it, as UTF-8 (U+FFFD for each byte that is not), with a

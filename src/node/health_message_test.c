@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "base/buf.h"
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "node/health_message.h"
 
 static void messages_are_cut_between_characters(void **state UNUSED)

@@ -11,10 +11,10 @@
  */
 #include <inttypes.h>
 
-#include "base/clock.h"
-#include "base/json.h"
-#include "base/json_writer.h"
-#include "base/timestamp.h"
+#include "base/core/clock.h"
+#include "base/json/json.h"
+#include "base/json/writer.h"
+#include "base/time/timestamp.h"
 #include "node/health_impl.h"
 #include "node/health_message.h"
 

@@ -5,8 +5,8 @@
  */
 #include "node/health_stream.h"
 
-#include "base/backoff.h"
-#include "base/mem.h"
+#include "base/core/mem.h"
+#include "base/time/backoff.h"
 #include "grpc/channel.h"
 #include "node/plugins_impl.h"
 

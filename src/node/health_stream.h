@@ -10,7 +10,7 @@
 #ifndef NODE_HEALTH_STREAM_H
 #define NODE_HEALTH_STREAM_H
 
-#include "base/str.h"
+#include "base/core/str.h"
 #include "node/plugin_wire.h"
 
 struct grpc_channel;

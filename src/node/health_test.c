@@ -11,11 +11,11 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/random.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/core/random.h"
+#include "base/system/file.h"
 #include "node/health.h"
 #include "node/saver.h"
 #include "node/saver_header.h"

@@ -4,12 +4,12 @@
  */
 #include "node/kubelet_auth.h"
 
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "net/http.h"
-#include "net/pki_sign.h"
-#include "net/tls.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
+#include "net/http/http.h"
+#include "net/tls/pki_sign.h"
+#include "net/tls/tls.h"
 #include "node/review_cache.h"
 
 enum {

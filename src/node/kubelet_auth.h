@@ -10,7 +10,7 @@
 #ifndef NODE_KUBELET_AUTH_H
 #define NODE_KUBELET_AUTH_H
 
-#include "client/client.h"
+#include "client/api/client.h"
 #include "node/kubelet_route.h"
 
 struct http_stream;

@@ -12,11 +12,11 @@
 
 #include <cmocka.h>
 
-#include "client/client.h"
-#include "client/fakeapi_world.h"
-#include "net/http_client.h"
-#include "net/http_server.h"
-#include "net/loop.h"
+#include "client/api/client.h"
+#include "client/testing/fakeapi_world.h"
+#include "net/http/client.h"
+#include "net/http/server.h"
+#include "net/loop/loop.h"
 
 enum { SOON_MS = 1000, MINUTE_MS = 60 * 1000 };
 

@@ -4,9 +4,9 @@
 #ifndef NODE_KUBELET_IMPL_H
 #define NODE_KUBELET_IMPL_H
 
-#include "base/list.h"
-#include "net/http.h"
-#include "net/loop.h"
+#include "base/core/list.h"
+#include "net/http/http.h"
+#include "net/loop/loop.h"
 #include "node/kubelet_auth.h"
 #include "node/kubelet_server.h"
 

@@ -4,10 +4,10 @@
  */
 #include "node/kubelet_route.h"
 
-#include "base/clock.h"
-#include "base/limits.h"
-#include "base/vec.h"
-#include "net/url.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/core/vec.h"
+#include "net/loop/url.h"
 
 /* --- pages ------------------------------------------------------------------------ */
 

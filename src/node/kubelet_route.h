@@ -8,8 +8,8 @@
 #ifndef NODE_KUBELET_ROUTE_H
 #define NODE_KUBELET_ROUTE_H
 
-#include "base/arena.h"
-#include "base/error.h"
+#include "base/core/arena.h"
+#include "base/core/error.h"
 #include "node/log_reader.h"
 #include "node/runtime.h"
 

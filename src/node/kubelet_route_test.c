@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
+#include "base/core/clock.h"
 
 #define NOW (INT64_C(1700000000) * CLOCK_SEC + 5)
 

@@ -3,12 +3,12 @@
  */
 #include "node/kubelet_server.h"
 
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "base/metrics.h"
-#include "net/http_server.h"
-#include "net/tls.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
+#include "base/report/metrics.h"
+#include "net/http/server.h"
+#include "net/tls/tls.h"
 #include "node/kubelet_impl.h"
 #include "node/log_stream.h"
 

@@ -5,13 +5,13 @@
  * Every request is authenticated and authorized first (kubelet_auth.h), then its path is looked at
  * (kubelet_route.h). Answers, errors included, are plain text or JSON as kubelet's are. Exec,
  * attach and port-forward are tunnels: the request goes to the URL that the runtime named, and what
- * its streaming server says, upgraded or not, goes back (net/http_relay.h).
+ * its streaming server says, upgraded or not, goes back (net/relay/http_relay.h).
  * Threads: the loop's.
  */
 #ifndef NODE_KUBELET_SERVER_H
 #define NODE_KUBELET_SERVER_H
 
-#include "net/addr.h"
+#include "net/loop/addr.h"
 #include "node/kubelet_route.h"
 #include "node/kubelet_tls.h"
 

@@ -1,9 +1,9 @@
 /*
  * What the runtime does in a container: commands to their end, and streams that it serves itself.
  */
-#include "base/limits.h"
-#include "net/http_relay.h"
-#include "net/url.h"
+#include "base/core/limits.h"
+#include "net/loop/url.h"
+#include "net/relay/http_relay.h"
 #include "node/kubelet_impl.h"
 
 #define TEXT STR("text/plain; charset=utf-8")

@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "base/buf.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/limits.h"
-#include "net/pki.h"
-#include "net/tls.h"
+#include "base/core/buf.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
+#include "net/tls/pki.h"
+#include "net/tls/tls.h"
 
 enum { PATH_SIZE = 4096 };
 #define DAY      INT64_C(86400)

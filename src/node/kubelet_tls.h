@@ -9,8 +9,8 @@
 #ifndef NODE_KUBELET_TLS_H
 #define NODE_KUBELET_TLS_H
 
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 struct clock;
 struct tls;

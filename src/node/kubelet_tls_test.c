@@ -13,11 +13,11 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "net/loop.h"
-#include "net/pki.h"
-#include "net/sim.h"
-#include "net/tls.h"
+#include "base/system/file.h"
+#include "net/loop/loop.h"
+#include "net/sim/sim.h"
+#include "net/tls/pki.h"
+#include "net/tls/tls.h"
 #include "node/kubelet_server.h"
 
 #define DAY_MS INT64_C(86400000)

@@ -3,9 +3,9 @@
  * containers which the pod has had, so it is bounded by the spec; outcomes of probes go with
  * their containers.
  */
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/timestamp.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/time/timestamp.h"
 #include "node/lifecycle_impl.h"
 
 enum {

@@ -3,8 +3,8 @@
  * Others' conditions stay as the pod has them. A condition whose status is what it was keeps
  * its time.
  */
-#include "base/limits.h"
-#include "base/timestamp.h"
+#include "base/core/limits.h"
+#include "base/time/timestamp.h"
 #include "node/lifecycle_impl.h"
 #include "node/pod_condition.h"
 

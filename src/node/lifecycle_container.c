@@ -3,8 +3,8 @@
  * that name does, or, when the runtime has none, what the status before said; and instead of
  * either why it does not start, where it should and does not.
  */
-#include "base/mem.h"
-#include "base/timestamp.h"
+#include "base/core/mem.h"
+#include "base/time/timestamp.h"
 #include "node/lifecycle_impl.h"
 
 enum { MESSAGES_MAX = 12 * 1024 }; /* termination messages of all containers of a pod */

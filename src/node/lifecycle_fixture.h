@@ -26,8 +26,8 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
-#include "base/limits.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
 #include "node/lifecycle.h"
 
 /* 2026-01-02T00:00:00Z */

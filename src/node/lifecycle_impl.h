@@ -9,9 +9,9 @@
 #ifndef NODE_LIFECYCLE_IMPL_H
 #define NODE_LIFECYCLE_IMPL_H
 
-#include "base/buf.h"
-#include "base/clock.h"
-#include "base/vec.h"
+#include "base/core/buf.h"
+#include "base/core/clock.h"
+#include "base/core/vec.h"
 #include "node/lifecycle.h"
 
 enum {

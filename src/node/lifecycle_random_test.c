@@ -13,7 +13,7 @@
 #include <inttypes.h>
 
 #include "api/write.h"
-#include "base/random.h"
+#include "base/core/random.h"
 #include "node/lifecycle_fixture.h"
 
 enum {

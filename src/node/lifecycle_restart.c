@@ -6,7 +6,7 @@
  * dead container, on the monotonic clock, so that a jump of the wall clock neither ends nor
  * extends it.
  */
-#include "base/duration.h"
+#include "base/time/duration.h"
 #include "node/lifecycle_impl.h"
 
 /* --- policies ----------------------------------------------------------------------- */

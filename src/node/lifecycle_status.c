@@ -4,7 +4,7 @@
  * claims and volumes as free. What was given last is kept as text, as the base of the next: the
  * server may not have it yet.
  */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "node/lifecycle_impl.h"
 
 /* --- addresses ---------------------------------------------------------------------- */

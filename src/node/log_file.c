@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/compiler.h"
+#include "base/core/compiler.h"
 
 enum { BLOCK = 16 * 1024, STEP = 16 /* blocks */ };
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 /* A regular file, for reading; -ERR_NOT_FOUND when there is none. */
 int log_file_open(const char *path, int *ret_fd, struct error *err);

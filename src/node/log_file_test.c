@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
+#include "base/system/file.h"
 
 struct world {
 	char dir[64], path[96];

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/arena.h"
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "base/vec.h"
-#include "net/loop.h"
+#include "base/core/arena.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/core/vec.h"
+#include "base/report/log.h"
+#include "net/loop/loop.h"
 #include "node/log_rotate.h"
 #include "node/runtime.h"
 

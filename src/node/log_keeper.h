@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/str.h"
+#include "base/core/str.h"
 
 struct log;
 struct log_keeper;

@@ -15,10 +15,10 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/log.h"
-#include "net/loop.h"
-#include "net/sim.h"
+#include "base/report/log.h"
+#include "base/system/file.h"
+#include "net/loop/loop.h"
+#include "net/sim/sim.h"
 #include "node/log_rotate.h"
 #include "node/runtime.h"
 

@@ -12,8 +12,8 @@
 #ifndef NODE_LOG_READER_H
 #define NODE_LOG_READER_H
 
-#include "base/buf.h"
-#include "base/timestamp.h"
+#include "base/core/buf.h"
+#include "base/time/timestamp.h"
 
 struct log_reader_opts {
 	struct timestamp since; /* with has_since: records before it are left out */

@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/timestamp.h"
-#include "net/gzip.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/time/timestamp.h"
+#include "net/loop/gzip.h"
+#include "net/loop/loop.h"
 #include "node/runtime.h"
 
 enum { PIECE = 64 * 1024, LEVEL = 6, FILES_MAX = 1024 };

@@ -10,8 +10,8 @@
 #ifndef NODE_LOG_ROTATE_H
 #define NODE_LOG_ROTATE_H
 
-#include "base/arena.h"
-#include "base/error.h"
+#include "base/core/arena.h"
+#include "base/core/error.h"
 
 struct log_rotate;
 struct loop;

@@ -14,10 +14,10 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "net/gzip.h"
-#include "net/loop.h"
-#include "net/sim.h"
+#include "base/system/file.h"
+#include "net/loop/gzip.h"
+#include "net/loop/loop.h"
+#include "net/sim/sim.h"
 #include "node/runtime.h"
 
 struct world {

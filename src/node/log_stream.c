@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
-#include "net/http.h"
-#include "net/loop.h"
+#include "base/core/mem.h"
+#include "net/http/http.h"
+#include "net/loop/loop.h"
 #include "node/log_file.h"
 
 /* A runtime may write into the old file for a moment when the new one is there already. */

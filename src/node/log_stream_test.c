@@ -14,11 +14,11 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "net/http_client.h"
-#include "net/http_server.h"
-#include "net/loop.h"
-#include "net/sim.h"
+#include "base/system/file.h"
+#include "net/http/client.h"
+#include "net/http/server.h"
+#include "net/loop/loop.h"
+#include "net/sim/sim.h"
 
 #define HEAD "2024-01-01T00:00:00.000000000Z stdout F "
 

@@ -3,7 +3,7 @@
  */
 #include "node/machine.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 void machine_make(struct machine *m, int cpus, int64_t memory_bytes, int numa)
 {

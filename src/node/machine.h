@@ -7,8 +7,8 @@
 #ifndef NODE_MACHINE_H
 #define NODE_MACHINE_H
 
-#include "base/arena.h"
-#include "base/error.h"
+#include "base/core/arena.h"
+#include "base/core/error.h"
 
 /* Nodes from this on, and sizes of huge pages beyond so many, do not exist for us. */
 enum { MACHINE_NUMA_MAX = 64, MACHINE_HUGE_MAX = 4 };

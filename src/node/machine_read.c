@@ -7,9 +7,9 @@
 #include <inttypes.h>
 #include <sys/utsname.h>
 
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/system/file.h"
 #include "node/cpu_set.h"
 #include "node/machine.h"
 

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "base/folder_fixture.h"
-#include "base/mem.h"
+#include "base/core/mem.h"
+#include "base/system/folder_fixture.h"
 
 /* A temporary folder with sys, proc and etc. */
 struct tree {

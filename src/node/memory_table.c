@@ -4,7 +4,7 @@
  */
 #include "node/memory_table.h"
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 
 static bool in(uint64_t nodes, const struct memory_node *n)
 {

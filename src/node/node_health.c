@@ -4,12 +4,12 @@
  */
 #include "node/node_health.h"
 
-#include "base/buf.h"
-#include "base/json.h"
-#include "base/map.h"
-#include "base/print.h"
-#include "base/timestamp.h"
-#include "dra/device_health.h"
+#include "base/core/buf.h"
+#include "base/core/map.h"
+#include "base/json/json.h"
+#include "base/text/print.h"
+#include "base/time/timestamp.h"
+#include "dra/availability/device_health.h"
 #include "node/health_impl.h"
 
 struct making {

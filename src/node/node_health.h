@@ -1,7 +1,7 @@
 /*
  * node_health - what the agent says about the health of devices, on its Node. Pure.
  *
- * The text of the annotation DEVICE_HEALTH_ANNOTATION (dra/device_health.h has its form): every
+ * The text of the annotation DEVICE_HEALTH_ANNOTATION (dra/availability/device_health.h has its form): every
  * device whose health a driver reports, held or not. So the controller knows of devices that no pod
  * holds, and keeps knowing when a pod ends. Unhealthy ones come first, then Unknown ones, each by
  * driver, pool and device; then the names of Healthy ones, by driver and pool. Messages are cut at
@@ -14,8 +14,8 @@
 #ifndef NODE_NODE_HEALTH_H
 #define NODE_NODE_HEALTH_H
 
-#include "base/arena.h"
-#include "base/str.h"
+#include "base/core/arena.h"
+#include "base/core/str.h"
 
 struct health;
 

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 #include "node/health.h"
 #include "node/node_health.h"
 

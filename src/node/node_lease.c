@@ -4,14 +4,14 @@
  */
 #include "node/node_lease.h"
 
-#include "base/backoff.h"
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "base/timestamp.h"
-#include "client/client.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
+#include "base/report/log.h"
+#include "base/time/backoff.h"
+#include "base/time/timestamp.h"
+#include "client/api/client.h"
+#include "net/loop/loop.h"
 
 #define NAMESPACE "kube-node-lease"
 

@@ -9,7 +9,7 @@
 #ifndef NODE_NODE_LEASE_H
 #define NODE_NODE_LEASE_H
 
-#include "base/str.h"
+#include "base/core/str.h"
 
 struct client;
 struct log;

@@ -14,14 +14,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/backoff.h"
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "client/client.h"
-#include "client/informer.h"
-#include "client/recorder.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
+#include "base/time/backoff.h"
+#include "client/api/client.h"
+#include "client/events/recorder.h"
+#include "client/informer/informer.h"
+#include "net/loop/loop.h"
 #include "node/node_lease.h"
 #include "node/node_pressure.h"
 #include "node/node_status.h"

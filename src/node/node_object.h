@@ -14,7 +14,7 @@
 #ifndef NODE_NODE_OBJECT_H
 #define NODE_NODE_OBJECT_H
 
-#include "base/error.h"
+#include "base/core/error.h"
 #include "node/assign.h"
 #include "node/machine.h"
 

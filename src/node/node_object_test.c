@@ -6,13 +6,13 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "client/client.h"
-#include "client/fakeapi_world.h"
-#include "client/lease.h"
-#include "client/recorder.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "client/api/client.h"
+#include "client/events/recorder.h"
+#include "client/testing/fakeapi_world.h"
+#include "client/work/lease.h"
+#include "net/loop/loop.h"
 #include "node/node_object.h"
 
 struct world {

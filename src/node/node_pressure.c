@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <sys/statvfs.h>
 
-#include "base/file.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
 
 enum { STAYS_MS = 5 * 60 * 1000 };
 

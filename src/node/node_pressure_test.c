@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/str.h"
+#include "base/core/str.h"
+#include "base/system/file.h"
 #include "node/node_pressure.h"
 
 enum { MINUTE = 60000 };

@@ -5,12 +5,12 @@
 #include "node/node_status.h"
 
 #include "api/names.h"
-#include "base/quantity.h"
-#include "base/clock.h"
-#include "base/limits.h"
-#include "base/timestamp.h"
-#include "base/version.h"
-#include "dra/device_health.h"
+#include "base/json/quantity.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/time/timestamp.h"
+#include "base/system/version.h"
+#include "dra/availability/device_health.h"
 #include "node/node_health.h"
 
 /* The release of Kubernetes whose kubelet we stand for. */

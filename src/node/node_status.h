@@ -9,7 +9,7 @@
 #ifndef NODE_NODE_STATUS_H
 #define NODE_NODE_STATUS_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "node/assign.h"
 #include "node/machine.h"
 

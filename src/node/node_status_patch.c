@@ -3,8 +3,8 @@
  * to go is named with null; addresses are merged by type upstream, which two of one type do not
  * survive, so they are replaced as a whole.
  */
-#include "base/quantity.h"
-#include "dra/device_health.h"
+#include "base/json/quantity.h"
+#include "dra/availability/device_health.h"
 #include "node/node_status.h"
 
 static const struct json *below(const struct json *node, const char *part, const char *key)

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "api/patch_strategic.h"
-#include "base/clock.h"
-#include "base/limits.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
 #include "node/health.h"
 #include "node/node_status.h"
 

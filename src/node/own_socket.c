@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/folder.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "net/http_server.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/system/folder.h"
+#include "net/http/server.h"
+#include "net/loop/loop.h"
 
 enum {
 	LOOK_MS = 10 * 1000, /* whether the socket is there; the folder's notices come at once */

@@ -9,8 +9,8 @@
 #ifndef NODE_OWN_SOCKET_H
 #define NODE_OWN_SOCKET_H
 
-#include "base/error.h"
-#include "net/http_session.h"
+#include "base/core/error.h"
+#include "net/http/session.h"
 
 struct loop;
 struct own_socket;

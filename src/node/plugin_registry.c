@@ -8,10 +8,10 @@
  */
 #include "node/plugin_registry.h"
 
-#include "base/backoff.h"
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/omap.h"
+#include "base/core/buf.h"
+#include "base/core/mem.h"
+#include "base/core/omap.h"
+#include "base/time/backoff.h"
 #include "node/device_plugin.h"
 #include "node/dra_driver.h"
 #include "node/plugin_watcher.h"

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/mem.h"
-#include "base/print.h"
+#include "base/core/mem.h"
+#include "base/text/print.h"
 #include "grpc/server.h"
 #include "node/device_plugin.h"
 #include "node/own_socket.h"

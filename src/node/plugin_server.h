@@ -8,7 +8,7 @@
 #ifndef NODE_PLUGIN_SERVER_H
 #define NODE_PLUGIN_SERVER_H
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 struct plugin_server;
 struct plugins;

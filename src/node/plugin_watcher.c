@@ -14,13 +14,13 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base/folder.h"
-#include "base/limits.h"
-#include "base/list.h"
-#include "base/map.h"
-#include "base/mem.h"
-#include "base/omap.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "base/core/list.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
+#include "base/core/omap.h"
+#include "base/system/folder.h"
+#include "net/loop/loop.h"
 #include "node/plugins_impl.h"
 
 enum {

@@ -11,8 +11,8 @@
 #ifndef NODE_PLUGIN_WATCHER_H
 #define NODE_PLUGIN_WATCHER_H
 
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 struct loop;
 struct plugin_watcher;

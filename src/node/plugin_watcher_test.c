@@ -15,10 +15,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/folder_fixture.h"
-#include "base/mem.h"
-#include "net/loop.h"
+#include "base/core/buf.h"
+#include "base/core/mem.h"
+#include "base/system/folder_fixture.h"
+#include "net/loop/loop.h"
 #include "node/plugin_watcher.h"
 #include "node/plugins.h"
 

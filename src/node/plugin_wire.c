@@ -5,7 +5,7 @@
  */
 #include "node/plugin_wire.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "grpc/message.h"
 #include "node/health_message.h"
 

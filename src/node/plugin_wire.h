@@ -9,8 +9,8 @@
 #ifndef NODE_PLUGIN_WIRE_H
 #define NODE_PLUGIN_WIRE_H
 
-#include "base/arena.h"
-#include "base/error.h"
+#include "base/core/arena.h"
+#include "base/core/error.h"
 #include "deviceplugin.pb-c.h"
 #include "dra.pb-c.h"
 #include "drahealth.pb-c.h"

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "grpc/message.h"
 #include "node/plugin_wire.h"
 

@@ -10,9 +10,9 @@
 
 #include <assert.h>
 
-#include "base/buf.h"
-#include "base/folder.h"
-#include "base/mem.h"
+#include "base/core/buf.h"
+#include "base/system/folder.h"
+#include "base/core/mem.h"
 #include "node/device_plugin.h"
 #include "node/plugin_server.h"
 #include "node/dra_driver.h"

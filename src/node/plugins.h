@@ -23,8 +23,8 @@
 #ifndef NODE_PLUGINS_H
 #define NODE_PLUGINS_H
 
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 #include "node/assign.h"
 #include "node/health.h"
 

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "base/mem.h"
-#include "base/random.h"
+#include "base/core/mem.h"
+#include "base/core/random.h"
 #include "node/plugins_world.h"
 
 enum { SEEDS = 30, STEPS = 60, FAKES = 6, DRIVERS = 2 };

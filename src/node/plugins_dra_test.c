@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/metrics.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/metrics.h"
 #include "node/plugins_world.h"
 
 #define DRIVER "gpu.example.com"

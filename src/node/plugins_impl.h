@@ -8,11 +8,11 @@
 #ifndef NODE_PLUGINS_IMPL_H
 #define NODE_PLUGINS_IMPL_H
 
-#include "base/arena.h"
-#include "base/list.h"
-#include "base/metrics.h"
+#include "base/core/arena.h"
+#include "base/core/list.h"
+#include "base/report/metrics.h"
 #include "grpc/channel.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 #include "node/plugins.h"
 
 struct device_plugins;

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/metrics.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/metrics.h"
 #include "grpc/channel.h"
 #include "node/plugins_world.h"
 

@@ -14,13 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/folder_fixture.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/metrics.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/metrics.h"
+#include "base/system/folder_fixture.h"
 #include "grpc/channel.h"
 #include "grpc/server.h"
-#include "net/http_server.h"
+#include "net/http/server.h"
 
 enum { SETTLE_MS = 100, CLOSE_MS = 3000, LINES_MAX = 64 * 1024 };
 

@@ -15,11 +15,11 @@
 #ifndef NODE_PLUGINS_WORLD_H
 #define NODE_PLUGINS_WORLD_H
 
-#include "base/buf.h"
-#include "base/list.h"
+#include "base/core/buf.h"
+#include "base/core/list.h"
 #include "grpc/grpc.h"
-#include "net/loop.h"
-#include "net/sim.h"
+#include "net/loop/loop.h"
+#include "net/sim/sim.h"
 #include "node/plugin_wire.h"
 #include "node/plugins.h"
 

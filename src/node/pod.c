@@ -4,10 +4,10 @@
  */
 #include "node/pod.h"
 
-#include "base/quantity.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "client/cached.h"
+#include "base/json/quantity.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "client/informer/cached.h"
 
 enum { GRACE_DEFAULT_S = 30 };
 

@@ -8,9 +8,9 @@
 #ifndef NODE_POD_H
 #define NODE_POD_H
 
-#include "base/arena.h"
-#include "base/error.h"
-#include "base/json.h"
+#include "base/core/arena.h"
+#include "base/core/error.h"
+#include "base/json/json.h"
 
 struct cached;
 

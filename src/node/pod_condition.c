@@ -4,7 +4,7 @@
  */
 #include "node/pod_condition.h"
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 
 static const struct own {
 	const char *type;

@@ -7,7 +7,7 @@
 #ifndef NODE_POD_CONDITION_H
 #define NODE_POD_CONDITION_H
 
-#include "base/str.h"
+#include "base/core/str.h"
 
 /* Whether the pod's devices are healthy; device_status.h makes it. */
 #define DEVICES_HEALTHY_CONDITION "devplane.dev/DevicesHealthy"

@@ -5,10 +5,10 @@
  */
 #include "node/pod_level.h"
 
-#include "base/backoff.h"
-#include "base/mem.h"
-#include "client/client.h"
-#include "net/loop.h"
+#include "base/core/mem.h"
+#include "base/time/backoff.h"
+#include "client/api/client.h"
+#include "net/loop/loop.h"
 
 #define SCHEMA   "\"io.k8s.api.core.v1.PodStatus\":"
 #define PROPERTY "\"allocatedResourcesStatus\":"

@@ -8,7 +8,7 @@
 #ifndef NODE_POD_LEVEL_H
 #define NODE_POD_LEVEL_H
 
-#include "base/str.h"
+#include "base/core/str.h"
 
 struct client;
 struct pod_level;

@@ -11,8 +11,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "node/podres_impl.h"
 #include "node/podres_leaf.h"
 #include "node/podres_wire.h"

@@ -42,8 +42,8 @@
 #ifndef NODE_PODRES_H
 #define NODE_PODRES_H
 
-#include "base/bytes.h"
-#include "base/str.h"
+#include "base/core/bytes.h"
+#include "base/core/str.h"
 #include "podresources.pb-c.h"
 
 struct podres;

@@ -5,7 +5,7 @@
  */
 #include <assert.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "grpc/message.h"
 #include "node/podres_impl.h"
 #include "node/podres_leaf.h"

@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-#include "base/mem.h"
-#include "base/vec.h"
+#include "base/core/mem.h"
+#include "base/core/vec.h"
 #include "node/podres.h"
 #include "node/podres_held_fixture.h"
 

@@ -6,8 +6,8 @@
 
 #include "node/podres_fixture.h"
 
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "node/podres_impl.h"
 
 /* Revisions of these tests: the first change is 102. */

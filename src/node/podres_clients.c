@@ -7,9 +7,9 @@
 
 #include <assert.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "net/conn.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "net/loop/conn.h"
 
 enum { FORGET_MAX = 4 }; /* per call; one call adds one at most */
 

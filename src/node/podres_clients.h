@@ -14,9 +14,9 @@
 #ifndef NODE_PODRES_CLIENTS_H
 #define NODE_PODRES_CLIENTS_H
 
-#include "base/error.h"
-#include "base/list.h"
-#include "base/map.h"
+#include "base/core/error.h"
+#include "base/core/list.h"
+#include "base/core/map.h"
 
 /* 0 in a field: no limit. */
 struct podres_limits {

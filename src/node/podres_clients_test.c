@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "net/conn.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "net/loop/conn.h"
 #include "node/podres_clients.h"
 
 static const struct podres_limits small = {

@@ -7,7 +7,7 @@
 #ifndef NODE_PODRES_CROWD_FIXTURE_H
 #define NODE_PODRES_CROWD_FIXTURE_H
 
-#include "base/random.h"
+#include "base/core/random.h"
 #include "node/podres_believer_fixture.h"
 #include "node/podres_impl.h"
 

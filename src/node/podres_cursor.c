@@ -10,7 +10,7 @@
  */
 #include <assert.h>
 
-#include "base/arena.h"
+#include "base/core/arena.h"
 #include "node/podres_impl.h"
 #include "node/podres_leaf.h"
 #include "node/podres_wire.h"

@@ -19,8 +19,8 @@
 
 #include <cmocka.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
 #include "grpc/message.h"
 #include "node/podres.h"
 

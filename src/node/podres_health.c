@@ -2,7 +2,7 @@
  * Health beside the things that PodResources lists. It is no part of what a thing is: a change of
  * health is an event with the pod's new state, in which nothing was given back or taken.
  */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "node/health.h"
 #include "node/podres_make.h"
 #include "node/podres_view.h"

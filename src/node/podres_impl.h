@@ -4,8 +4,8 @@
 #ifndef NODE_PODRES_IMPL_H
 #define NODE_PODRES_IMPL_H
 
-#include "base/omap.h"
-#include "base/vec.h"
+#include "base/core/omap.h"
+#include "base/core/vec.h"
 #include "node/podres.h"
 
 enum {

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-#include "base/vec.h"
+#include "base/core/vec.h"
 
 enum { THING_PARTS_MAX = 6 };
 

@@ -12,7 +12,7 @@
 #ifndef NODE_PODRES_LEAF_H
 #define NODE_PODRES_LEAF_H
 
-#include "base/arena.h"
+#include "base/core/arena.h"
 #include "podresources.pb-c.h"
 
 /* What had been held before is lost or kept; what is there now is kept or gained. */

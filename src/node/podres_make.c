@@ -4,8 +4,8 @@
  */
 #include "node/podres_make.h"
 
-#include "base/quantity.h"
-#include "base/limits.h"
+#include "base/json/quantity.h"
+#include "base/core/limits.h"
 #include "node/assign.h"
 #include "node/cpu_set.h"
 #include "node/memory_table.h"

@@ -4,8 +4,8 @@
 #ifndef NODE_PODRES_MAKE_H
 #define NODE_PODRES_MAKE_H
 
-#include "base/arena.h"
-#include "base/vec.h"
+#include "base/core/arena.h"
+#include "base/core/vec.h"
 #include "podresources.pb-c.h"
 
 struct assign_claim_device;

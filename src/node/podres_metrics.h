@@ -10,7 +10,7 @@
 #ifndef NODE_PODRES_METRICS_H
 #define NODE_PODRES_METRICS_H
 
-#include "base/metrics.h"
+#include "base/report/metrics.h"
 #include "node/podres_clients.h"
 
 enum podres_call {

@@ -10,7 +10,7 @@
 #include "node/podres_crowd_fixture.h"
 #include "node/podres_make.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 enum { PODS = 6, CONTAINERS = 2, CPUS = 12, STEPS = 400, SEEDS = 40 };
 

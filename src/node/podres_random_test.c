@@ -6,9 +6,9 @@
  */
 #include "node/podres_fixture.h"
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/random.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/core/random.h"
 #include "node/podres_impl.h"
 
 enum {

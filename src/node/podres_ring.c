@@ -3,8 +3,8 @@
  * bytes keeps pods with thousands of devices from filling memory with their past; whoever falls out
  * early because of it is caught up from the present.
  */
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "node/podres_impl.h"
 
 enum { RING_FIRST = 16 };

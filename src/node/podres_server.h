@@ -15,7 +15,7 @@
 #ifndef NODE_PODRES_SERVER_H
 #define NODE_PODRES_SERVER_H
 
-#include "base/error.h"
+#include "base/core/error.h"
 #include "node/podres.h"
 #include "node/podres_clients.h"
 

@@ -18,7 +18,7 @@
 #ifndef NODE_PODRES_VIEW_H
 #define NODE_PODRES_VIEW_H
 
-#include "base/arena.h"
+#include "base/core/arena.h"
 #include "node/assign.h"
 #include "podresources.pb-c.h"
 

@@ -9,7 +9,7 @@
 #ifndef NODE_PODRES_WATCH_H
 #define NODE_PODRES_WATCH_H
 
-#include "net/loop.h"
+#include "net/loop/loop.h"
 #include "node/podres.h"
 #include "node/podres_metrics.h"
 

@@ -6,8 +6,8 @@
 #ifndef NODE_PODRES_WIRE_H
 #define NODE_PODRES_WIRE_H
 
-#include "base/arena.h"
-#include "base/bytes.h"
+#include "base/core/arena.h"
+#include "base/core/bytes.h"
 #include "podresources.pb-c.h"
 
 /* A PodEvent. */

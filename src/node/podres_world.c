@@ -14,11 +14,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "base/metrics.h"
-#include "net/sim.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
+#include "base/report/metrics.h"
+#include "net/sim/sim.h"
 #include "node/podres_methods.h"
 
 enum { GUARD_MS = 60 * 1000 };

@@ -7,9 +7,9 @@
 #ifndef NODE_PODRES_WORLD_H
 #define NODE_PODRES_WORLD_H
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 #include "grpc/channel.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 #include "node/podres_server.h"
 
 struct metrics;

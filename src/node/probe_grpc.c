@@ -2,8 +2,8 @@
  * grpc: grpc.health.v1 Check of one service. Everything but SERVING is a failure; texts are
  * upstream's.
  */
-#include "base/duration.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/time/duration.h"
 #include "grpc/channel.h"
 #include "health.pb-c.h"
 #include "node/probe_run_impl.h"

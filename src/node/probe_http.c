@@ -2,11 +2,11 @@
  * httpGet. A connection per request, no certificate is checked, and redirects are followed while
  * they stay on the host: one to elsewhere is a success with a warning.
  */
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/print.h"
-#include "net/http_client.h"
-#include "net/tls.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/text/print.h"
+#include "net/http/client.h"
+#include "net/tls/tls.h"
 #include "node/probe_run_impl.h"
 
 #define KUBE_MINOR "1.37" /* whose probes these are; servers tell them by it */

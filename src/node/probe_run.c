@@ -7,12 +7,12 @@
 
 #include <errno.h>
 
-#include "base/duration.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/print.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/text/print.h"
+#include "base/time/duration.h"
 #include "grpc/channel.h"
-#include "net/conn.h"
+#include "net/loop/conn.h"
 #include "node/env.h"
 #include "node/probe_run_impl.h"
 

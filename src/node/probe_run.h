@@ -8,8 +8,8 @@
 #ifndef NODE_PROBE_RUN_H
 #define NODE_PROBE_RUN_H
 
-#include "base/error.h"
-#include "base/json.h"
+#include "base/core/error.h"
+#include "base/json/json.h"
 #include "node/runtime.h"
 
 struct loop;

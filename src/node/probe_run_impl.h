@@ -4,11 +4,11 @@
 #ifndef NODE_PROBE_RUN_IMPL_H
 #define NODE_PROBE_RUN_IMPL_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "net/addr.h"
-#include "net/http_client.h"
-#include "net/loop.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "net/http/client.h"
+#include "net/loop/addr.h"
+#include "net/loop/loop.h"
 #include "node/probe_run.h"
 
 struct conn;

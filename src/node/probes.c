@@ -4,10 +4,10 @@
  */
 #include "node/probes.h"
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "net/loop.h"
-#include "net/tls.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "net/loop/loop.h"
+#include "net/tls/tls.h"
 #include "node/probes_impl.h"
 
 enum { TRIES = 3, PERIOD_S = 10 };

@@ -2,10 +2,10 @@
  * Lifecycle handlers. A command is run by the runtime, which cannot be told to stop: what it
  * calls back is a thing of its own that outlives the hook.
  */
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/print.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/text/print.h"
+#include "net/loop/loop.h"
 #include "node/probes_impl.h"
 
 struct hook_exec {

@@ -4,8 +4,8 @@
 #ifndef NODE_PROBES_IMPL_H
 #define NODE_PROBES_IMPL_H
 
-#include "base/list.h"
-#include "base/map.h"
+#include "base/core/list.h"
+#include "base/core/map.h"
 #include "node/probe_run.h"
 #include "node/probes.h"
 

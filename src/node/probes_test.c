@@ -8,15 +8,15 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "grpc/server.h"
 #include "health.pb-c.h"
-#include "net/http_server.h"
-#include "net/loop.h"
-#include "net/pki.h"
-#include "net/sim.h"
-#include "net/tls.h"
+#include "net/http/server.h"
+#include "net/loop/loop.h"
+#include "net/sim/sim.h"
+#include "net/tls/pki.h"
+#include "net/tls/tls.h"
 
 struct world {
 	struct sim *sim;

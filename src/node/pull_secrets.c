@@ -5,7 +5,7 @@
  */
 #include "node/pull_secrets.h"
 
-#include "base/base64.h"
+#include "base/text/base64.h"
 #include "node/cri_image.h"
 #include "node/sources.h"
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "base/base64.h"
-#include "net/loop.h"
+#include "base/text/base64.h"
+#include "net/loop/loop.h"
 #include "node/sources.h"
 
 static const char keyring[] =

@@ -7,8 +7,8 @@
 #ifndef NODE_REVIEW_CACHE_H
 #define NODE_REVIEW_CACHE_H
 
-#include "base/list.h"
-#include "base/map.h"
+#include "base/core/list.h"
+#include "base/core/map.h"
 
 enum { REVIEW_CACHE_MAX = 1024 };
 

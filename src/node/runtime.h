@@ -18,9 +18,9 @@
 #ifndef NODE_RUNTIME_H
 #define NODE_RUNTIME_H
 
-#include "base/arena.h"
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/arena.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 /* --- what is there ------------------------------------------------------------------ */
 

@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "base/metrics.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
+#include "base/report/metrics.h"
 #include "node/cri_image.h"
 #include "node/cri_messages.h"
 

@@ -12,7 +12,7 @@
 #ifndef NODE_RUNTIME_CRI_H
 #define NODE_RUNTIME_CRI_H
 
-#include "base/error.h"
+#include "base/core/error.h"
 #include "node/runtime.h"
 
 struct log;

@@ -4,9 +4,9 @@
  * such setting, newer ones than 2.0 do it unless told otherwise; CRI-O does from 1.28 on. The
  * configuration is asked for once per version: it is long.
  */
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
 #include "node/cri_messages.h"
 #include "node/runtime_cri_impl.h"
 

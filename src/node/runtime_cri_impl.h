@@ -4,11 +4,11 @@
 #ifndef NODE_RUNTIME_CRI_IMPL_H
 #define NODE_RUNTIME_CRI_IMPL_H
 
-#include "base/list.h"
-#include "base/vec.h"
+#include "base/core/list.h"
+#include "base/core/vec.h"
 #include "cri.pb-c.h"
 #include "grpc/channel.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 #include "node/cri_methods.h"
 #include "node/cri_state.h"
 #include "node/runtime_cri.h"

@@ -7,7 +7,7 @@
  * A status that fails leaves its sandbox or container as it was and does not fail the look: one
  * stuck container must not blind the agent for the others. A list that fails does.
  */
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "node/cri_log.h"
 #include "node/runtime_cri_impl.h"
 

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/mem.h"
+#include "base/core/mem.h"
+#include "base/system/file.h"
 #include "node/cri_world.h"
 #include "node/runtime_cri_impl.h"
 

@@ -6,14 +6,14 @@
  */
 #include "node/runtime_hollow.h"
 
-#include "base/duration.h"
-#include "base/limits.h"
-#include "base/list.h"
-#include "base/map.h"
-#include "base/mem.h"
-#include "base/uuid.h"
-#include "base/version.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "base/core/list.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
+#include "base/system/uuid.h"
+#include "base/system/version.h"
+#include "base/time/duration.h"
+#include "net/loop/loop.h"
 
 enum {
 	CODE_TERMINATED = 143, /* 128 + SIGTERM */

@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "net/loop.h"
-#include "net/sim.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "net/loop/loop.h"
+#include "net/sim/sim.h"
 #include "node/runtime_hollow.h"
 
 struct world {

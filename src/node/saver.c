@@ -9,12 +9,12 @@
  */
 #include "node/saver.h"
 
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/list.h"
-#include "base/mem.h"
-#include "base/queue.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "base/core/list.h"
+#include "base/core/mem.h"
+#include "base/core/queue.h"
+#include "base/system/file.h"
+#include "net/loop/loop.h"
 #include "node/saver_header.h"
 
 enum { FILE_MODE = 0600 };

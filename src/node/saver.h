@@ -15,8 +15,8 @@
 #ifndef NODE_SAVER_H
 #define NODE_SAVER_H
 
-#include "base/buf.h"
-#include "base/error.h"
+#include "base/core/buf.h"
+#include "base/core/error.h"
 
 struct loop;
 struct saver;

@@ -6,8 +6,8 @@
 
 #include <inttypes.h>
 
-#include "base/print.h"
-#include "net/gzip.h"
+#include "base/text/print.h"
+#include "net/loop/gzip.h"
 
 #define MAGIC "devplane-state"
 

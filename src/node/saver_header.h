@@ -8,8 +8,8 @@
 #ifndef NODE_SAVER_HEADER_H
 #define NODE_SAVER_HEADER_H
 
-#include "base/buf.h"
-#include "base/error.h"
+#include "base/core/buf.h"
+#include "base/core/error.h"
 
 /* Appends the line for this body. `kind` is a word without spaces. */
 int saver_header_add(struct buf *out, const char *kind, unsigned version, struct str body);

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
 #include "node/saver.h"
 #include "node/saver_header.h"
 

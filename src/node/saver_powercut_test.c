@@ -22,13 +22,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/folder_fixture.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/random.h"
-#include "base/vec.h"
-#include "net/loop.h"
-#include "net/sim.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/core/random.h"
+#include "base/core/vec.h"
+#include "base/system/folder_fixture.h"
+#include "net/loop/loop.h"
+#include "net/sim/sim.h"
 #include "node/saver.h"
 
 enum { SAVES = 40, CUTS = 400, SECTOR = 512, BODY_MAX = 9000, FILES_MAX = 64 };

@@ -16,13 +16,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/folder_fixture.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "net/loop.h"
-#include "net/sim.h"
-#include "net/gzip.h"
+#include "base/system/file.h"
+#include "base/system/folder_fixture.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "net/loop/loop.h"
+#include "net/sim/sim.h"
+#include "net/loop/gzip.h"
 #include "node/saver.h"
 #include "node/saver_header.h"
 

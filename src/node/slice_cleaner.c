@@ -1,12 +1,12 @@
 /* One entry for each driver whose slices are to go, and one without a name for all of them. */
 #include "node/slice_cleaner.h"
 
-#include "base/backoff.h"
-#include "base/list.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "client/client.h"
-#include "net/loop.h"
+#include "base/core/list.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
+#include "base/time/backoff.h"
+#include "client/api/client.h"
+#include "net/loop/loop.h"
 
 enum { DELAY_MS = 30 * 1000 };
 

@@ -9,7 +9,7 @@
 #ifndef NODE_SLICE_CLEANER_H
 #define NODE_SLICE_CLEANER_H
 
-#include "base/str.h"
+#include "base/core/str.h"
 
 struct client;
 struct log;

@@ -5,8 +5,8 @@
  */
 #include "node/sources.h"
 
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "node/sources_impl.h"
 
 enum { WAIT_MS = 2000 };

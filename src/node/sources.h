@@ -13,9 +13,9 @@
 #ifndef NODE_SOURCES_H
 #define NODE_SOURCES_H
 
-#include "base/arena.h"
-#include "base/error.h"
-#include "base/json.h"
+#include "base/core/arena.h"
+#include "base/core/error.h"
+#include "base/json/json.h"
 #include "node/pod.h"
 
 struct client;

@@ -4,11 +4,11 @@
 #ifndef NODE_SOURCES_IMPL_H
 #define NODE_SOURCES_IMPL_H
 
-#include "base/list.h"
-#include "base/map.h"
-#include "base/vec.h"
-#include "client/informer.h"
-#include "net/loop.h"
+#include "base/core/list.h"
+#include "base/core/map.h"
+#include "base/core/vec.h"
+#include "client/informer/informer.h"
+#include "net/loop/loop.h"
 #include "node/sources.h"
 
 /* One pod that wants things. */

@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/timestamp.h"
-#include "client/api_world.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/time/timestamp.h"
+#include "client/testing/api_world.h"
 
 enum { OBJECTS = 16, HOUR_MS = 3600 * 1000 };
 

@@ -2,11 +2,11 @@
  * Tokens, one per pod, audience and length of life. A timer asks for the next one in time; while
  * that fails the old one serves as long as it is valid. Waiters share one request.
  */
-#include "base/backoff.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/timestamp.h"
-#include "client/client.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/time/backoff.h"
+#include "base/time/timestamp.h"
+#include "client/api/client.h"
 #include "node/sources_impl.h"
 
 /* With a clock that runs ahead a token is always old: it is renewed, but not all the time. */

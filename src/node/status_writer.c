@@ -15,13 +15,13 @@
  */
 #include "node/status_writer.h"
 
-#include "base/backoff.h"
-#include "base/limits.h"
-#include "base/map.h"
-#include "base/mem.h"
-#include "base/metrics.h"
-#include "client/client.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
+#include "base/report/metrics.h"
+#include "base/time/backoff.h"
+#include "client/api/client.h"
+#include "net/loop/loop.h"
 #include "node/status_writer_patch.h"
 
 enum {

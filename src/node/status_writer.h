@@ -15,8 +15,8 @@
 #ifndef NODE_STATUS_WRITER_H
 #define NODE_STATUS_WRITER_H
 
-#include "base/error.h"
-#include "base/json.h"
+#include "base/core/error.h"
+#include "base/json/json.h"
 #include "node/pod.h"
 
 struct client;

@@ -6,7 +6,7 @@
  */
 #include "node/status_writer_patch.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "node/pod_condition.h"
 
 enum merge {

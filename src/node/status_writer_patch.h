@@ -7,7 +7,7 @@
 #ifndef NODE_STATUS_WRITER_PATCH_H
 #define NODE_STATUS_WRITER_PATCH_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 /*
  * The `status` of a strategic merge patch that turns `server` into `wanted`: top-level fields that

@@ -10,10 +10,10 @@
 #include <cmocka.h>
 
 #include "api/patch_strategic.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/metrics.h"
-#include "client/api_world.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/metrics.h"
+#include "client/testing/api_world.h"
 #include "node/status_writer.h"
 #include "node/status_writer_patch.h"
 

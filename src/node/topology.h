@@ -11,7 +11,7 @@
 #ifndef NODE_TOPOLOGY_H
 #define NODE_TOPOLOGY_H
 
-#include "base/arena.h"
+#include "base/core/arena.h"
 
 /* As upstream: hints are made for every set of nodes, so that more would take too long. */
 enum { TOPOLOGY_NODES_MAX = 8, TOPOLOGY_SETS_MAX = 1 << TOPOLOGY_NODES_MAX };

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/random.h"
+#include "base/core/random.h"
 
 #define HINT(set, pref)                             \
 	{                                           \

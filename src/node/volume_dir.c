@@ -13,12 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/random.h"
-#include "base/vec.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/core/random.h"
+#include "base/core/vec.h"
+#include "base/system/file.h"
 
 /* --- making --------------------------------------------------------------------------------- */
 

@@ -5,8 +5,8 @@
 #ifndef NODE_VOLUME_DIR_H
 #define NODE_VOLUME_DIR_H
 
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 /*
  * The folder with all above it, those with this mode too (umask or not). One that is there is

@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/file.h"
-#include "base/limits.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
 #include "node/volumes_impl.h"
 
 enum { HOSTNAME_LONGEST = 63 };

@@ -4,7 +4,7 @@
  */
 #include "node/volume_payload.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "node/sources.h"
 
 enum { MODE_DEFAULT = 0644, PATH_LONGEST = 4096, NAME_LONGEST = 255 };

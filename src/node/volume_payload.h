@@ -7,8 +7,8 @@
 #ifndef NODE_VOLUME_PAYLOAD_H
 #define NODE_VOLUME_PAYLOAD_H
 
-#include "base/map.h"
-#include "base/vec.h"
+#include "base/core/map.h"
+#include "base/core/vec.h"
 #include "node/env.h"
 
 struct volume_file {

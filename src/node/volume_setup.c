@@ -8,11 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/quantity.h"
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "net/loop.h"
+#include "base/json/quantity.h"
+#include "base/core/limits.h"
+#include "base/report/log.h"
+#include "base/core/mem.h"
+#include "net/loop/loop.h"
 #include "node/volume_dir.h"
 #include "node/volume_subpath.h"
 #include "node/volume_writer.h"

@@ -8,8 +8,8 @@
 #ifndef NODE_VOLUME_SUBPATH_H
 #define NODE_VOLUME_SUBPATH_H
 
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 /* A fault in upstream's words, or NULL: absolute paths and ".." are not allowed. */
 const char *volume_subpath_fault(struct str path);

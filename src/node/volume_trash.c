@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "base/log.h"
-#include "base/random.h"
+#include "base/core/random.h"
+#include "base/report/log.h"
 #include "node/volume_dir.h"
 #include "node/volumes_impl.h"
 

@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/random.h"
-#include "base/timestamp.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/core/random.h"
+#include "base/time/timestamp.h"
 
 #define DATA     "..data"
 #define DATA_NEW "..data_tmp"

@@ -10,9 +10,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "net/loop/loop.h"
 #include "node/sources.h"
 #include "node/volume_dir.h"
 #include "node/volumes_impl.h"

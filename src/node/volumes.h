@@ -19,8 +19,8 @@
 #ifndef NODE_VOLUMES_H
 #define NODE_VOLUMES_H
 
-#include "base/arena.h"
-#include "base/error.h"
+#include "base/core/arena.h"
+#include "base/core/error.h"
 #include "node/pod.h"
 #include "node/runtime.h"
 

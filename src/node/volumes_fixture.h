@@ -23,10 +23,10 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/limits.h"
-#include "net/loop.h"
-#include "net/sim.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
+#include "net/loop/loop.h"
+#include "net/sim/sim.h"
 #include "node/sources.h"
 #include "node/volume_dir.h"
 #include "node/volume_subpath.h"

@@ -4,8 +4,8 @@
 #ifndef NODE_VOLUMES_IMPL_H
 #define NODE_VOLUMES_IMPL_H
 
-#include "base/list.h"
-#include "net/loop.h"
+#include "base/core/list.h"
+#include "net/loop/loop.h"
 #include "node/volume_payload.h"
 #include "node/volumes.h"
 

@@ -9,11 +9,11 @@
 
 #include <stdarg.h>
 
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/map.h"
-#include "base/mem.h"
-#include "base/metrics.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
+#include "base/report/metrics.h"
 #include "node/device_status.h"
 #include "node/node_object.h"
 #include "node/pod_condition.h"

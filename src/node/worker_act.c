@@ -4,10 +4,10 @@
  * however often the life cycle asks for it. When one ends the runtime is asked for its state, and
  * the life cycle decides anew.
  */
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
+#include "net/loop/loop.h"
 #include "node/container_config.h"
 #include "node/log_rotate.h"
 #include "node/node_object.h"

@@ -8,9 +8,9 @@
  * meanwhile is compared when it is seen first. A failure is tried again with the next look after a
  * while.
  */
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
 #include "node/worker_impl.h"
 
 static void bound_free(struct worker_bound *b)

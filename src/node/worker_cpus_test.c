@@ -1,8 +1,8 @@
 /* Containers follow the CPUs that are shared: a worker without an agent, a runtime that notes. */
 #include <stdlib.h>
 
-#include "base/log.h"
-#include "net/sim.h"
+#include "base/report/log.h"
+#include "net/sim/sim.h"
 #include "node/assign_fixture.h"
 #include "node/worker_impl.h"
 

@@ -4,11 +4,11 @@
 #ifndef NODE_WORKER_IMPL_H
 #define NODE_WORKER_IMPL_H
 
-#include "base/backoff.h"
-#include "base/list.h"
-#include "client/client.h"
-#include "client/recorder.h"
-#include "net/loop.h"
+#include "base/core/list.h"
+#include "base/time/backoff.h"
+#include "client/api/client.h"
+#include "client/events/recorder.h"
+#include "net/loop/loop.h"
 #include "node/fit.h"
 #include "node/worker.h"
 

@@ -2,9 +2,9 @@
  * Carries out what device_policy.h decides for one pod. It is asked whenever the pod is looked at,
  * and has a timer of its own for the end of grace periods.
  */
-#include "base/limits.h"
-#include "base/log.h"
-#include "client/client.h"
+#include "base/core/limits.h"
+#include "base/report/log.h"
+#include "client/api/client.h"
 #include "node/worker_impl.h"
 
 static struct str words(const struct device_policy_due *due, struct arena *a)

@@ -8,9 +8,9 @@
  * are on the disk, then containers start. So an agent that dies anywhere in between finds what it
  * promised.
  */
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/report/log.h"
+#include "base/core/mem.h"
 #include "node/fit.h"
 #include "node/claims.h"
 #include "node/container_config.h"

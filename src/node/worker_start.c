@@ -6,8 +6,8 @@
  */
 #include <inttypes.h>
 
-#include "base/limits.h"
-#include "base/log.h"
+#include "base/core/limits.h"
+#include "base/report/log.h"
 #include "node/claims.h"
 #include "node/container_config.h"
 #include "node/env.h"

@@ -3,10 +3,10 @@
  * the latter from the last time is told as events. Nothing here asks anybody: it is called as often
  * as anything changes.
  */
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "base/timestamp.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
+#include "base/time/timestamp.h"
 #include "node/device_status.h"
 #include "node/pod_condition.h"
 #include "node/probes.h"

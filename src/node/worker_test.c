@@ -9,12 +9,12 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "client/client.h"
-#include "client/fakeapi_world.h"
-#include "net/sim.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
+#include "client/api/client.h"
+#include "client/testing/fakeapi_world.h"
+#include "net/sim/sim.h"
 #include "node/claims.h"
 #include "node/device_events.h"
 #include "node/health.h"

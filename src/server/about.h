@@ -5,7 +5,7 @@
 #ifndef SERVER_ABOUT_H
 #define SERVER_ABOUT_H
 
-#include "base/str.h"
+#include "base/core/str.h"
 
 struct json;
 struct schema_kind;

@@ -18,8 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 struct json;
 struct admission_request;

@@ -6,7 +6,7 @@
 #include "server/admission_request.h"
 
 #include "api/scale.h"
-#include "base/print.h"
+#include "base/text/print.h"
 
 /* --- attributes --------------------------------------------------------------------- */
 

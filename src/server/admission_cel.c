@@ -5,8 +5,8 @@
  */
 #include "server/admission_cel.h"
 
-#include "base/limits.h"
-#include "cel/json.h"
+#include "base/core/limits.h"
+#include "cel/core/json.h"
 #include "server/admission_request.h"
 #include "server/authz.h"
 #include "server/server_impl.h"

@@ -14,8 +14,8 @@
 #ifndef SERVER_ADMISSION_CEL_H
 #define SERVER_ADMISSION_CEL_H
 
-#include "cel/lib_authz.h"
-#include "cel/policy.h"
+#include "cel/kubernetes/policy.h"
+#include "cel/lib/authz.h"
 #include "server/admission_attr.h"
 
 struct admission_expr {

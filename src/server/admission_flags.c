@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/limits.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
 #include "server/admission.h"
 #include "server/server_opts.h"
 

@@ -11,8 +11,8 @@
 
 #include "api/schema.h"
 #include "api/selector.h"
-#include "base/arena.h"
-#include "base/json.h"
+#include "base/core/arena.h"
+#include "base/json/json.h"
 #include "server/admission_request.h"
 
 /* A write as admission is told of it: upstream's admission.Attributes. */

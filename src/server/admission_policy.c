@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
 
 /* --- policies ----------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #ifndef SERVER_ADMISSION_POLICY_H
 #define SERVER_ADMISSION_POLICY_H
 
-#include "base/omap.h"
+#include "base/core/omap.h"
 #include "server/admission_cel.h"
 #include "server/state.h"
 

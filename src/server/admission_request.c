@@ -4,7 +4,7 @@
  */
 #include "server/admission_request.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "server/flow.h"
 #include "server/server_impl.h"
 

@@ -9,7 +9,7 @@
  */
 #include "server/admit_account.h"
 
-#include "base/map.h"
+#include "base/core/map.h"
 #include "server/admission_request.h"
 #include "server/pod_refs.h"
 

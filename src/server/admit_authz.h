@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 struct admission_request;
 struct json;

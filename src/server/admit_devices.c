@@ -4,7 +4,7 @@
  */
 #include "server/admit_devices.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "server/admission_request.h"
 #include "server/authz.h"
 #include "server/device_holds.h"

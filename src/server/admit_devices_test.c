@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "base/mem.h"
-#include "net/sim.h"
+#include "base/core/mem.h"
+#include "net/sim/sim.h"
 #include "server/state_fake.h"
 #include "server/verb_world.h"
 

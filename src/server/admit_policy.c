@@ -4,7 +4,7 @@
  */
 #include "server/admit_policy.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "server/admission_policy.h"
 #include "server/admission_request.h"
 #include "server/audit.h"

@@ -1,7 +1,7 @@
 /*
  * Upstream's plugin RuntimeClass: what a class adds to the pods that name it.
  */
-#include "base/quantity.h"
+#include "base/json/quantity.h"
 #include "server/admission_request.h"
 #include "server/admit_defaults.h"
 

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 struct json;
 struct admission_request;

@@ -10,16 +10,16 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/json_writer.h"
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "base/metrics.h"
-#include "base/timestamp.h"
-#include "base/uuid.h"
-#include "net/addr.h"
-#include "net/conn.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/writer.h"
+#include "base/report/log.h"
+#include "base/report/metrics.h"
+#include "base/system/uuid.h"
+#include "base/time/timestamp.h"
+#include "net/loop/addr.h"
+#include "net/loop/conn.h"
 #include "server/exchange.h"
 #include "server/server_impl.h"
 

@@ -10,8 +10,8 @@
 #ifndef SERVER_AUDIT_H
 #define SERVER_AUDIT_H
 
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 struct arena;
 struct audit;

@@ -4,8 +4,8 @@
  */
 #include "server/auth_config.h"
 
-#include "base/buf.h"
-#include "base/limits.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
 #include "server/bootstrap.h"
 #include "server/ensure.h"
 #include "server/server_impl.h"

@@ -5,8 +5,8 @@
 #ifndef SERVER_AUTH_CONFIG_H
 #define SERVER_AUTH_CONFIG_H
 
-#include "base/arena.h"
-#include "base/str.h"
+#include "base/core/arena.h"
+#include "base/core/str.h"
 
 struct ensure;
 struct server;

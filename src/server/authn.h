@@ -14,8 +14,8 @@
 #ifndef SERVER_AUTHN_H
 #define SERVER_AUTHN_H
 
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 #include "server/user.h"
 
 struct arena;

@@ -5,11 +5,11 @@
 #include "server/authn.h"
 
 #include "api/object.h"
-#include "base/arena.h"
-#include "base/clock.h"
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/timestamp.h"
+#include "base/core/arena.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
+#include "base/time/timestamp.h"
 #include "server/claims.h"
 #include "server/state.h"
 

@@ -5,8 +5,8 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
-#include "base/timestamp.h"
+#include "base/core/clock.h"
+#include "base/time/timestamp.h"
 #include "server/authn.h"
 #include "server/claims.h"
 #include "server/verb_world.h"

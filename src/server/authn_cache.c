@@ -5,8 +5,8 @@
  */
 #include "server/authn_cache.h"
 
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 
 enum { WAYS = 4, SETS = AUTHN_TOKENS_MAX / WAYS };
 

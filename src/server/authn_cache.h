@@ -8,8 +8,8 @@
 #ifndef SERVER_AUTHN_CACHE_H
 #define SERVER_AUTHN_CACHE_H
 
-#include "base/arena.h"
-#include "net/pki_sign.h"
+#include "base/core/arena.h"
+#include "net/tls/pki_sign.h"
 #include "server/user.h"
 
 struct authn_entry {

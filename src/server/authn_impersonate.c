@@ -5,10 +5,10 @@
  */
 #include "server/authn.h"
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/limits.h"
-#include "net/http.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "net/http/http.h"
 #include "server/authz.h"
 #include "server/request.h"
 

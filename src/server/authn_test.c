@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/limits.h"
-#include "net/http.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "net/http/http.h"
 #include "server/authn.h"
 #include "server/authn_cache.h"
 #include "server/authz.h"

@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/print.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/text/print.h"
 #include "server/authz_impl.h"
 #include "server/policy_table.h"
 #include "server/rbac_aggregate.h"

@@ -11,8 +11,8 @@
 #define SERVER_AUTHZ_H
 
 #include "api/selector.h"
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 #include "server/user.h"
 
 struct arena;

@@ -11,16 +11,16 @@
 #include <unistd.h>
 
 #include "api/address.h"
-#include "base/arena.h"
-#include "base/base64.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/vec.h"
-#include "net/addr.h"
-#include "net/pki.h"
-#include "net/tls.h"
+#include "base/core/arena.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/core/vec.h"
+#include "base/system/file.h"
+#include "base/text/base64.h"
+#include "net/loop/addr.h"
+#include "net/tls/pki.h"
+#include "net/tls/tls.h"
 #include "server/server_opts.h"
 
 #define DAY                INT64_C(86400) /* seconds */

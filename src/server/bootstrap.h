@@ -12,8 +12,8 @@
 #ifndef SERVER_BOOTSTRAP_H
 #define SERVER_BOOTSTRAP_H
 
-#include "base/buf.h"
-#include "base/error.h"
+#include "base/core/buf.h"
+#include "base/core/error.h"
 
 struct addr;
 struct clock;

@@ -11,15 +11,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/base64.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/yaml.h"
-#include "net/addr.h"
-#include "net/pki.h"
-#include "net/tls.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
+#include "base/system/file.h"
+#include "base/text/base64.h"
+#include "base/yaml/yaml.h"
+#include "net/loop/addr.h"
+#include "net/tls/pki.h"
+#include "net/tls/tls.h"
 #include "server/bootstrap.h"
 #include "server/server_opts.h"
 

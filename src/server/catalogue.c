@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "api/crd.h"
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "server/discovery.h"
 #include "server/openapi.h"
 

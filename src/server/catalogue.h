@@ -15,7 +15,7 @@
 #include <stdatomic.h>
 
 #include "api/schema.h"
-#include "base/vec.h"
+#include "base/core/vec.h"
 
 struct crd;
 struct discovery;

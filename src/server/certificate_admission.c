@@ -3,9 +3,9 @@
  * made it, so that is the server's to say; and who may approve, sign or vouch is a right on the
  * signer's name, or on its domain with a `*`.
  */
-#include "base/base64.h"
-#include "base/limits.h"
-#include "net/pki_csr.h"
+#include "base/core/limits.h"
+#include "base/text/base64.h"
+#include "net/tls/pki_csr.h"
 #include "server/admission_request.h"
 #include "server/admit_authz.h"
 #include "server/authz_impl.h"

@@ -11,9 +11,9 @@
 
 #include "api/names.h"
 #include "api/validate.h"
-#include "base/limits.h"
-#include "base/print.h"
-#include "base/vec.h"
+#include "base/core/limits.h"
+#include "base/core/vec.h"
+#include "base/text/print.h"
 #include "server/admission_request.h"
 #include "server/authz.h"
 #include "server/server_impl.h"

@@ -26,7 +26,7 @@
 #ifndef SERVER_CLAIM_ACCESS_H
 #define SERVER_CLAIM_ACCESS_H
 
-#include "base/str.h"
+#include "base/core/str.h"
 
 struct json;
 struct admission_request;

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 #include "server/claim_access.h"
 #include "server/user.h"
 

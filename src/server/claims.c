@@ -4,10 +4,10 @@
  */
 #include "server/claims.h"
 
-#include "base/arena.h"
-#include "base/json_writer.h"
-#include "base/limits.h"
-#include "net/jwt.h"
+#include "base/core/arena.h"
+#include "base/core/limits.h"
+#include "base/json/writer.h"
+#include "net/tls/jwt.h"
 
 #define EXTRAS_MAX 5
 

@@ -7,8 +7,8 @@
 #ifndef SERVER_CLAIMS_H
 #define SERVER_CLAIMS_H
 
-#include "base/buf.h"
-#include "base/error.h"
+#include "base/core/buf.h"
+#include "base/core/error.h"
 #include "server/user.h"
 
 struct arena;

@@ -3,7 +3,7 @@
  * services/proxy.
  *
  * The state says whether the request may be, asks admission (but for logs, which are
- * read), and finds where it leads to; then a relay (net/http_relay.h) joins it to the
+ * read), and finds where it leads to; then a relay (net/relay/http_relay.h) joins it to the
  * kubelet or the pod, on the request's own loop, for as long as it takes. WebSocket and
  * SPDY are both tunnelled as they are: a kubelet that does not speak what a client asks
  * for refuses the upgrade, and the refusal goes back to the client, which then asks for
@@ -12,13 +12,13 @@
  *
  * What is answered before a relay has anything to hand on is a Status, in upstream's words.
  */
-#include "base/buf.h"
-#include "base/limits.h"
-#include "base/print.h"
-#include "net/conn.h"
-#include "net/http_relay.h"
-#include "net/tls.h"
-#include "net/websocket.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/text/print.h"
+#include "net/loop/conn.h"
+#include "net/relay/http_relay.h"
+#include "net/relay/websocket.h"
+#include "net/tls/tls.h"
 #include "server/audit.h"
 #include "server/authz.h"
 #include "server/connect.h"

@@ -2,7 +2,7 @@
  * Admission of what leads on: operation CONNECT, with the options as the object. Webhooks may
  * change these; then they count as if the client had asked for them.
  */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "server/admission.h"
 #include "server/connect_impl.h"
 #include "server/connect_options.h"

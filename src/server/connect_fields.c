@@ -4,9 +4,9 @@
  */
 #include "server/connect_fields.h"
 
-#include "base/buf.h"
-#include "base/limits.h"
-#include "net/http.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "net/http/http.h"
 #include "server/authn.h"
 #include "server/ui_cookie.h"
 

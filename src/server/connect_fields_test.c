@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "base/buf.h"
-#include "base/limits.h"
-#include "net/http.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "net/http/http.h"
 #include "server/connect_fields.h"
 
 enum { FIELDS_MAX = 12 };

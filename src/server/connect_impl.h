@@ -4,7 +4,7 @@
 #ifndef SERVER_CONNECT_IMPL_H
 #define SERVER_CONNECT_IMPL_H
 
-#include "net/addr.h"
+#include "net/loop/addr.h"
 #include "server/connect_query.h"
 #include "server/exchange.h"
 

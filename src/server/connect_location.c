@@ -5,7 +5,7 @@
  */
 #include "server/connect_location.h"
 
-#include "base/arena.h"
+#include "base/core/arena.h"
 
 struct url {
 	struct str site; /* "https://host:port", "//host", "https:" or nothing */

@@ -6,7 +6,7 @@
 #ifndef SERVER_CONNECT_LOCATION_H
 #define SERVER_CONNECT_LOCATION_H
 
-#include "base/str.h"
+#include "base/core/str.h"
 
 struct arena;
 

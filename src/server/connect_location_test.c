@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/arena.h"
+#include "base/core/arena.h"
 
 static const struct connect_place place = { .proxy = STR("/p/proxy"),
 					    .asked = STR("api.example:6443"),

@@ -4,10 +4,10 @@
  */
 #include "server/connect_options.h"
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 #include "server/connect_query.h"
 #include "server/request.h"
 

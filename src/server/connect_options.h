@@ -7,8 +7,8 @@
 #ifndef SERVER_CONNECT_OPTIONS_H
 #define SERVER_CONNECT_OPTIONS_H
 
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 struct arena;
 struct json;

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 
 /* Fails the test, or is what the tree prints as; in the arena. */
 static const char *printed(struct arena *a, const struct json *tree)

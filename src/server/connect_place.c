@@ -6,8 +6,8 @@
  * Users who may write a node's or a pod's status could lead the server anywhere; reach.h says
  * where it goes. Of a name, the addresses are looked at when the server connects.
  */
-#include "base/buf.h"
-#include "base/limits.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
 #include "server/connect_impl.h"
 #include "server/kubelets.h"
 #include "server/reach.h"

@@ -5,11 +5,11 @@
  */
 #include "server/connect_query.h"
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/limits.h"
-#include "base/print.h"
-#include "base/timestamp.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/text/print.h"
+#include "base/time/timestamp.h"
 #include "server/request.h"
 
 enum param_type {

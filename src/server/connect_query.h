@@ -8,9 +8,9 @@
 #ifndef SERVER_CONNECT_QUERY_H
 #define SERVER_CONNECT_QUERY_H
 
-#include "base/error.h"
-#include "base/field_errors.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
+#include "base/report/field_errors.h"
 
 struct arena;
 

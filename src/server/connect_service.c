@@ -4,7 +4,7 @@
  * anywhere. A port that is a number is one of the service's; by its name, which many leave empty,
  * slices have the number that the pods listen to.
  */
-#include "base/json_cursor.h"
+#include "base/json/cursor.h"
 #include "server/connect_impl.h"
 #include "server/endpoints.h"
 #include "server/server_impl.h"

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "net/http_server.h"
-#include "net/sim.h"
+#include "base/core/limits.h"
+#include "net/http/server.h"
+#include "net/sim/sim.h"
 #include "server/connect_query.h"
 #include "server/verb_world.h"
 

@@ -7,9 +7,9 @@
 
 #include <stdlib.h>
 
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
 #include "server/catalogue.h"
 #include "server/custom_impl.h"
 #include "server/exchange.h"

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "base/random.h"
-#include "net/sim.h"
+#include "base/core/random.h"
+#include "net/sim/sim.h"
 #include "server/catalogue.h"
 #include "server/discovery.h"
 #include "server/document.h"

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 
 #include "api/write.h"
-#include "base/clock.h"
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "server/custom_impl.h"
 #include "server/server_impl.h"
 #include "server/state_impl.h"

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/json.h"
-#include "base/json_cursor.h"
-#include "base/map.h"
-#include "base/mem.h"
+#include "base/core/arena.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
+#include "base/json/cursor.h"
+#include "base/json/json.h"
 #include "server/state.h"
 
 struct device_holds {

@@ -16,8 +16,8 @@
 
 #include <stddef.h>
 
-#include "base/list.h"
-#include "base/str.h"
+#include "base/core/list.h"
+#include "base/core/str.h"
 
 struct arena;
 struct device;

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "base/arena.h"
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/arena.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 #include "server/state.h"
 
 #define GPU "gpu.example.com/n1/a/gpu-0"

@@ -7,12 +7,12 @@
 #include "server/discovery.h"
 
 #include "api/schema.h"
-#include "base/base64.h"
-#include "base/json_writer.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/vec.h"
-#include "net/pki_sign.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/core/vec.h"
+#include "base/json/writer.h"
+#include "base/text/base64.h"
+#include "net/tls/pki_sign.h"
 #include "server/document_lazy.h"
 #include "server/negotiate.h"
 

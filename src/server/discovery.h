@@ -17,8 +17,8 @@
 #define SERVER_DISCOVERY_H
 
 #include "api/gates.h"
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 struct accept; /* server/negotiate.h */
 struct discovery;

@@ -4,8 +4,8 @@
  */
 #include "server/document.h"
 
-#include "base/limits.h"
-#include "net/gzip.h"
+#include "base/core/limits.h"
+#include "net/loop/gzip.h"
 
 static void hash_hex(struct str s, char hex[33])
 {

@@ -9,8 +9,8 @@
 #ifndef SERVER_DOCUMENT_H
 #define SERVER_DOCUMENT_H
 
-#include "base/buf.h"
-#include "base/bytes.h"
+#include "base/core/buf.h"
+#include "base/core/bytes.h"
 
 /* 32 hex digits in double quotes, and a NUL. */
 enum { DOCUMENT_ETAG_SIZE = 35 };

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 
 struct document_lazy *document_lazy_new(void)
 {

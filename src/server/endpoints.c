@@ -6,8 +6,8 @@
  */
 #include "server/endpoints.h"
 
-#include "base/json.h"
-#include "base/random.h"
+#include "base/core/random.h"
+#include "base/json/json.h"
 #include "server/kubelets.h"
 #include "server/state.h"
 

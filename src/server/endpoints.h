@@ -7,9 +7,9 @@
 #ifndef SERVER_ENDPOINTS_H
 #define SERVER_ENDPOINTS_H
 
-#include "base/arena.h"
-#include "base/error.h"
-#include "net/addr.h"
+#include "base/core/arena.h"
+#include "base/core/error.h"
+#include "net/loop/addr.h"
 
 struct json;
 struct prng;

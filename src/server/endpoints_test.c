@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "net/loop.h"
+#include "net/loop/loop.h"
 #include "server/verb_world.h"
 
 #define SLICES "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "api/write.h"
-#include "base/clock.h"
-#include "base/mem.h"
+#include "base/core/clock.h"
+#include "base/core/mem.h"
 #include "server/server_impl.h"
 
 struct ensure {

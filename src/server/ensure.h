@@ -10,8 +10,8 @@
 #define SERVER_ENSURE_H
 
 #include "api/schema.h"
-#include "base/error.h"
-#include "base/json.h"
+#include "base/core/error.h"
+#include "base/json/json.h"
 
 struct ensure;
 struct server;

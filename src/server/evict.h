@@ -6,7 +6,7 @@
 #ifndef SERVER_EVICT_H
 #define SERVER_EVICT_H
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 struct json;
 struct admission_request;

@@ -10,8 +10,8 @@
 #include "server/exchange.h"
 
 #include "api/crd.h"
-#include "base/limits.h"
-#include "base/recycler.h"
+#include "base/core/limits.h"
+#include "base/system/recycler.h"
 #include "server/audit.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"

@@ -14,8 +14,8 @@
 #ifndef SERVER_EXCHANGE_H
 #define SERVER_EXCHANGE_H
 
-#include "base/json.h"
-#include "net/http.h"
+#include "base/json/json.h"
+#include "net/http/http.h"
 #include "server/about.h"
 #include "server/flow.h"
 #include "server/memory.h"

@@ -5,8 +5,8 @@
  */
 #include "server/exchange_begin.h"
 
-#include "base/limits.h"
-#include "base/recycler.h"
+#include "base/core/limits.h"
+#include "base/system/recycler.h"
 #include "server/access.h"
 #include "server/audit.h"
 #include "server/connect.h"

@@ -13,12 +13,12 @@
 
 #include <stdlib.h>
 
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "base/metrics.h"
-#include "net/http.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
+#include "base/report/log.h"
+#include "base/report/metrics.h"
+#include "net/http/http.h"
 #include "server/flow_config.h"
 #include "server/flow_impl.h"
 #include "server/request.h"

@@ -10,7 +10,7 @@
 
 #include <stdatomic.h>
 
-#include "base/arena.h"
+#include "base/core/arena.h"
 #include "server/user.h"
 
 struct flow_seats;

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 #include "server/flow_defaults.h"
 #include "server/flow_seats.h"
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "api/object.h"
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
+#include "base/report/log.h"
 #include "server/flow_config.h"
 #include "server/flow_defaults.h"
 #include "server/flow_impl.h"

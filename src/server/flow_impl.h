@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "net/loop.h"
+#include "net/loop/loop.h"
 #include "server/flow.h"
 #include "server/flow_seats.h"
 

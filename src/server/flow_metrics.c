@@ -1,8 +1,8 @@
 /*
  * What /metrics tells of flow control, with upstream's names and labels.
  */
-#include "base/clock.h"
-#include "base/metrics.h"
+#include "base/core/clock.h"
+#include "base/report/metrics.h"
 #include "server/flow_config.h"
 #include "server/flow_impl.h"
 #include "server/server_impl.h"

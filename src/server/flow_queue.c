@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 
 enum { QUANTUM = 25 * 1000 }; /* ns that a flow may use before the next one's turn */
 

@@ -11,8 +11,8 @@
 
 #include <stdint.h>
 
-#include "base/list.h"
-#include "base/map.h"
+#include "base/core/list.h"
+#include "base/core/map.h"
 
 struct flow_queue;
 struct flow_source;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/random.h"
+#include "base/core/random.h"
 
 enum { ITEMS = 4096 };
 

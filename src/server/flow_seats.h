@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/str.h"
+#include "base/core/str.h"
 
 /* Of the whole server. */
 struct flow_hall {

@@ -5,8 +5,8 @@
  */
 #include "server/health.h"
 
-#include "base/buf.h"
-#include "base/limits.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
 #include "server/exchange.h"
 #include "server/server_impl.h"
 

@@ -4,7 +4,7 @@
 #ifndef SERVER_HEALTH_H
 #define SERVER_HEALTH_H
 
-#include "base/str.h"
+#include "base/core/str.h"
 
 struct exchange;
 

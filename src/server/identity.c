@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "base/random.h"
-#include "base/timestamp.h"
+#include "base/core/clock.h"
+#include "base/core/mem.h"
+#include "base/core/random.h"
+#include "base/report/log.h"
+#include "base/system/file.h"
+#include "base/time/timestamp.h"
 #include "server/ensure.h"
 #include "server/server_impl.h"
 

@@ -12,8 +12,8 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 struct ensure;
 struct identity;

@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/log.h"
-#include "net/sim.h"
+#include "base/report/log.h"
+#include "base/system/file.h"
+#include "net/sim/sim.h"
 #include "server/ensure.h"
 #include "server/state_fake.h"
 #include "server/state_world.h"

@@ -3,7 +3,7 @@
  */
 #include "server/in_namespace.h"
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "server/resource_walk.h"
 
 struct str in_namespace_name(const struct object *o)

@@ -4,7 +4,7 @@
 #ifndef SERVER_IN_NAMESPACE_H
 #define SERVER_IN_NAMESPACE_H
 
-#include "base/arena.h"
+#include "base/core/arena.h"
 #include "server/state.h"
 
 /*

@@ -6,13 +6,13 @@
  */
 #include "server/kubelets.h"
 
-#include "base/buf.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/mem.h"
-#include "base/queue.h"
-#include "net/pki.h"
-#include "net/tls.h"
+#include "base/core/buf.h"
+#include "base/core/mem.h"
+#include "base/core/queue.h"
+#include "base/json/json.h"
+#include "base/system/file.h"
+#include "net/tls/pki.h"
+#include "net/tls/tls.h"
 #include "server/server_opts.h"
 #include "server/user.h"
 

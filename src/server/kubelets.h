@@ -13,8 +13,8 @@
 #ifndef SERVER_KUBELETS_H
 #define SERVER_KUBELETS_H
 
-#include "base/error.h"
-#include "net/addr.h"
+#include "base/core/error.h"
+#include "net/loop/addr.h"
 
 struct clock;
 struct json;

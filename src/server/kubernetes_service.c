@@ -9,10 +9,10 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "base/timestamp.h"
+#include "base/core/clock.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
+#include "base/time/timestamp.h"
 #include "server/ensure.h"
 #include "server/identity.h"
 #include "server/server_impl.h"

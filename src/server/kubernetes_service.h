@@ -12,7 +12,7 @@
 #ifndef SERVER_KUBERNETES_SERVICE_H
 #define SERVER_KUBERNETES_SERVICE_H
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 struct kubernetes_service;
 struct server;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "api/crd.h"
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "server/state_impl.h"
 #include "server/watch_impl.h"
 

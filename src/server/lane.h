@@ -14,7 +14,7 @@
 #ifndef SERVER_LANE_H
 #define SERVER_LANE_H
 
-#include "net/loop.h"
+#include "net/loop/loop.h"
 #include "server/lane_text.h"
 #include "server/ring.h"
 #include "server/watch_index.h"

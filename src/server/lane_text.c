@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "api/object_message.h"
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "server/lane.h"
 
 enum {

@@ -10,8 +10,8 @@
 #define SERVER_LANE_TEXT_H
 
 #include "api/protobuf_frame.h"
-#include "base/bytes.h"
-#include "base/list.h"
+#include "base/core/bytes.h"
+#include "base/core/list.h"
 #include "server/ring.h"
 
 struct lane_feed;

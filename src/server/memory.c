@@ -5,11 +5,11 @@
  */
 #include "server/memory.h"
 
-#include "base/list.h"
-#include "base/map.h"
-#include "base/mem.h"
-#include "base/metrics.h"
-#include "base/queue.h"
+#include "base/core/list.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
+#include "base/core/queue.h"
+#include "base/report/metrics.h"
 #include "server/exchange.h"
 #include "server/server_impl.h"
 

@@ -19,8 +19,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/error.h"
-#include "base/limits.h"
+#include "base/core/error.h"
+#include "base/core/limits.h"
 
 struct exchange;
 struct memory;

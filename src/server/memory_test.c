@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "base/metrics.h"
-#include "net/http_session.h"
+#include "base/report/metrics.h"
+#include "net/http/session.h"
 #include "server/exchange.h"
 #include "server/server_impl.h"
 

@@ -3,7 +3,7 @@
  */
 #include "server/namespaces.h"
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "server/ensure.h"
 
 static const char *const names[] = { "default", "kube-system", "kube-public", "kube-node-lease" };

@@ -5,7 +5,7 @@
 #ifndef SERVER_NAMESPACES_H
 #define SERVER_NAMESPACES_H
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 struct server;
 

@@ -7,8 +7,8 @@
 #include "api/decode.h"
 #include "api/patch.h"
 #include "api/table.h"
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 enum accept_as {
 	ACCEPT_OBJECT,

@@ -4,7 +4,7 @@
  * nodes alike. Some of what is allowed here is narrowed by node_restriction.c, which sees
  * the object that is written.
  */
-#include "base/compiler.h"
+#include "base/core/compiler.h"
 #include "server/authz_impl.h"
 #include "server/pod_refs.h"
 

@@ -2,9 +2,9 @@
  * Certificates that nodes ask for: for themselves, and for pods of theirs. Who signs looks at
  * the request again; this keeps a node from asking in another's name at all.
  */
-#include "base/base64.h"
-#include "base/limits.h"
-#include "net/pki_csr.h"
+#include "base/core/limits.h"
+#include "base/text/base64.h"
+#include "net/tls/pki_csr.h"
 #include "server/authz_impl.h"
 #include "server/node_restriction.h"
 #include "server/pod_refs.h"

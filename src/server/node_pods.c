@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "api/object.h"
-#include "base/map.h"
-#include "base/mem.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
 #include "server/pod_refs.h"
 
 struct node {

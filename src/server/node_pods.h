@@ -9,7 +9,7 @@
 #ifndef SERVER_NODE_PODS_H
 #define SERVER_NODE_PODS_H
 
-#include "base/str.h"
+#include "base/core/str.h"
 
 struct node_pods;
 struct object;

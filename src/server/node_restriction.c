@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 
-#include "base/print.h"
-#include "base/vec.h"
+#include "base/core/vec.h"
+#include "base/text/print.h"
 #include "server/admission_request.h"
 #include "server/admit_authz.h"
 #include "server/authz_impl.h"

@@ -4,8 +4,8 @@
 #ifndef SERVER_NODE_RESTRICTION_H
 #define SERVER_NODE_RESTRICTION_H
 
-#include "base/error.h"
-#include "base/json.h"
+#include "base/core/error.h"
+#include "base/json/json.h"
 #include "server/user.h"
 
 struct authz;

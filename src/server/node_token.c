@@ -3,7 +3,7 @@
  * wants by a projected volume or that the driver of one of its CSI volumes wants; or where
  * RBAC lets the node ask for that audience (request-serviceaccounts-token-audience).
  */
-#include "base/print.h"
+#include "base/text/print.h"
 #include "server/authz_impl.h"
 #include "server/pod_refs.h"
 

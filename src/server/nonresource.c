@@ -4,10 +4,10 @@
  */
 #include "server/nonresource.h"
 
-#include "base/json_writer.h"
-#include "base/limits.h"
-#include "base/metrics.h"
-#include "base/version.h"
+#include "base/core/limits.h"
+#include "base/json/writer.h"
+#include "base/report/metrics.h"
+#include "base/system/version.h"
 #include "server/catalogue.h"
 #include "server/discovery.h"
 #include "server/document.h"

@@ -4,8 +4,8 @@
  */
 #include "server/oidc.h"
 
-#include "base/json_writer.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/json/writer.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
 #include "server/service_accounts.h"

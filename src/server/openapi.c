@@ -6,9 +6,9 @@
  */
 #include "server/openapi.h"
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/vec.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/core/vec.h"
 #include "server/document_lazy.h"
 #include "server/openapi_impl.h"
 

@@ -18,8 +18,8 @@
 #define SERVER_OPENAPI_H
 
 #include "api/gates.h"
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 struct document; /* server/document.h */
 struct openapi;

@@ -9,7 +9,7 @@
 #define SERVER_OPENAPI_IMPL_H
 
 #include "api/schema.h"
-#include "base/json_writer.h"
+#include "base/json/writer.h"
 
 struct openapi_print {
 	struct json_writer *w;

@@ -3,8 +3,8 @@
  * document for each group version, and each must be complete in itself. What
  * has no table (times, quantities) is a short list at the end.
  */
-#include "base/map.h"
-#include "base/vec.h"
+#include "base/core/map.h"
+#include "base/core/vec.h"
 #include "server/openapi_impl.h"
 
 struct type_set {

@@ -4,8 +4,8 @@
  */
 #include "server/pod_refs.h"
 
-#include "base/arena.h"
-#include "base/compiler.h"
+#include "base/core/arena.h"
+#include "base/core/compiler.h"
 
 /* A source of a volume that names a secret: in `ref`.name, or directly in `field`. */
 static const struct {

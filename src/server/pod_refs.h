@@ -4,7 +4,7 @@
 #ifndef SERVER_POD_REFS_H
 #define SERVER_POD_REFS_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "server/node_pods.h"
 
 /* Whether the pod refers to that object; with `name` empty, to any of the sort. */

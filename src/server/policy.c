@@ -5,8 +5,8 @@
  */
 #include "server/policy.h"
 
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "server/authz_impl.h"
 #include "server/ensure.h"
 #include "server/policy_table.h"

@@ -9,7 +9,7 @@
 #ifndef SERVER_POLICY_H
 #define SERVER_POLICY_H
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 struct server;
 

@@ -3,7 +3,7 @@
  */
 #include "server/policy_table.h"
 
-#include "base/compiler.h"
+#include "base/core/compiler.h"
 
 #define WORDS_MAX 64
 

@@ -4,7 +4,7 @@
 #ifndef SERVER_POLICY_TABLE_H
 #define SERVER_POLICY_TABLE_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 /* The text without comments; made by embed.py. */
 extern const char policy_text[];

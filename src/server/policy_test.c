@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "base/map.h"
+#include "base/core/map.h"
 #include "server/policy_table.h"
 #include "server/rbac.h"
 

@@ -3,8 +3,8 @@
  */
 #include "server/port_record.h"
 
-#include "base/buf.h"
-#include "base/compiler.h"
+#include "base/core/buf.h"
+#include "base/core/compiler.h"
 #include "server/ensure.h"
 
 /* Every second port: "65535," for each. */

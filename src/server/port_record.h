@@ -11,8 +11,8 @@
 
 #include "api/port_set.h"
 #include "api/schema.h"
-#include "base/arena.h"
-#include "base/json.h"
+#include "base/core/arena.h"
+#include "base/json/json.h"
 
 #define PORT_RECORD_NS   STR("kube-system")
 #define PORT_RECORD_NAME STR("devplane-node-ports")

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/compiler.h"
+#include "base/core/compiler.h"
 
 static size_t count(const struct port_set *ports)
 {

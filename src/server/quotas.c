@@ -12,10 +12,10 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/limits.h"
-#include "base/map.h"
-#include "base/mem.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
 #include "server/ensure.h"
 #include "server/in_namespace.h"
 #include "server/server_impl.h"

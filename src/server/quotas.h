@@ -16,7 +16,7 @@
 #define SERVER_QUOTAS_H
 
 #include "api/quota.h"
-#include "base/list.h"
+#include "base/core/list.h"
 
 struct quotas;
 struct server;

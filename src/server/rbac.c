@@ -11,11 +11,11 @@
 
 #include <stdlib.h>
 
-#include "base/limits.h"
-#include "base/map.h"
-#include "base/mem.h"
-#include "base/print.h"
-#include "base/vec.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
+#include "base/core/vec.h"
+#include "base/text/print.h"
 
 struct role {
 	struct arena arena; /* the rules' text */

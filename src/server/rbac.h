@@ -12,9 +12,9 @@
 #ifndef SERVER_RBAC_H
 #define SERVER_RBAC_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/json.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/json/json.h"
 #include "server/authz.h"
 
 #define RBAC_GROUP STR("rbac.authorization.k8s.io")

@@ -8,10 +8,10 @@
 
 #include <stdlib.h>
 
-#include "base/limits.h"
-#include "base/map.h"
-#include "base/mem.h"
-#include "base/vec.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
+#include "base/core/vec.h"
 #include "server/ensure.h"
 #include "server/rbac.h"
 #include "server/server_impl.h"

@@ -11,7 +11,7 @@
 #ifndef SERVER_RBAC_AGGREGATE_H
 #define SERVER_RBAC_AGGREGATE_H
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 struct json;
 struct object;

@@ -6,9 +6,9 @@
  */
 #include <stdlib.h>
 
-#include "base/limits.h"
-#include "base/print.h"
-#include "base/vec.h"
+#include "base/core/limits.h"
+#include "base/core/vec.h"
+#include "base/text/print.h"
 #include "server/rbac.h"
 
 #define ALL STR("*")

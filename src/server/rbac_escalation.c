@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "base/limits.h"
-#include "base/print.h"
+#include "base/core/limits.h"
+#include "base/text/print.h"
 #include "server/admission_request.h"
 #include "server/admit_authz.h"
 #include "server/authz_impl.h"

@@ -5,7 +5,7 @@
  *
  * Most rules are refused by their verb, so that is a bit each.
  */
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "server/rbac.h"
 
 #define ALL         STR("*")

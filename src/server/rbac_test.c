@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "base/mem.h"
-#include "base/random.h"
+#include "base/core/mem.h"
+#include "base/core/random.h"
 #include "server/policy_table.h"
 #include "server/rbac.h"
 

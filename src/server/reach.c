@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "api/address.h"
-#include "base/mem.h"
+#include "base/core/mem.h"
 
 /* Whether the address is one of this machine's: then a socket can have it. */
 static bool is_ours(const struct addr *a)

@@ -12,7 +12,7 @@
 
 #include <stdatomic.h>
 
-#include "net/addr.h"
+#include "net/loop/addr.h"
 
 struct address;
 

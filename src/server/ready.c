@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "server/exchange.h"
 #include "server/server_impl.h"
 

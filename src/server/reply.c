@@ -6,8 +6,8 @@
  */
 #include <stdio.h>
 
-#include "base/limits.h"
-#include "base/print.h"
+#include "base/core/limits.h"
+#include "base/text/print.h"
 #include "server/reply_form.h"
 #include "server/reply_impl.h"
 #include "server/reply_message.h"

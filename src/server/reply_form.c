@@ -7,9 +7,9 @@
 #include "server/reply_form.h"
 
 #include "api/write.h"
-#include "base/json_cursor.h"
-#include "base/limits.h"
-#include "base/yaml.h"
+#include "base/core/limits.h"
+#include "base/json/cursor.h"
+#include "base/yaml/yaml.h"
 #include "server/exchange.h"
 
 /* Spaces before the items of an indented list. */

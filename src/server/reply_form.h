@@ -11,7 +11,7 @@
 
 #include "api/object.h"
 #include "api/table.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "server/negotiate.h"
 
 struct exchange;

@@ -13,10 +13,10 @@
  */
 #include <inttypes.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "net/gzip.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "net/loop/gzip.h"
+#include "net/loop/loop.h"
 #include "server/reply_form.h"
 #include "server/reply_impl.h"
 #include "server/reply_message.h"

@@ -7,7 +7,7 @@
 #include "api/object_message.h"
 #include "api/protobuf.h"
 #include "api/protobuf_wire.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "server/reply_impl.h"
 
 enum {

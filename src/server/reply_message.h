@@ -9,7 +9,7 @@
 #define SERVER_REPLY_MESSAGE_H
 
 #include "api/protobuf_frame.h"
-#include "base/bytes.h"
+#include "base/core/bytes.h"
 #include "server/reply_form.h"
 #include "server/state.h"
 

@@ -9,10 +9,10 @@
 #define SERVER_REQUEST_H
 
 #include "api/selector.h"
-#include "base/error.h"
-#include "base/field_errors.h"
-#include "base/str.h"
-#include "net/url.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
+#include "base/report/field_errors.h"
+#include "net/loop/url.h"
 
 enum request_verb {
 	/* Not about resources ("/healthz"); or, with one, a method that resources have not. */

@@ -4,10 +4,10 @@
  * writes the key to begin at, which is the last one and a NUL; here it is told
  * as the last key, and the NUL comes and goes in these two functions.
  */
-#include "base/base64.h"
-#include "base/json.h"
-#include "base/json_writer.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
+#include "base/json/writer.h"
+#include "base/text/base64.h"
 #include "server/request.h"
 
 struct str request_continue_print(struct arena *a, int64_t revision, struct str key)

@@ -6,10 +6,10 @@
  */
 #include <stddef.h>
 
-#include "base/clock.h"
-#include "base/duration.h"
-#include "base/limits.h"
-#include "base/print.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/text/print.h"
+#include "base/time/duration.h"
 #include "server/request_impl.h"
 
 #define ON(verb)   (1U << (verb))

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "base/buf.h"
-#include "base/limits.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
 
 struct parsed {
 	struct arena arena;

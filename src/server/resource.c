@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "api/crd.h"
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "server/lane.h"
 
 enum { RING_BYTES = 64 * 1024 * 1024, KEY_MAX = 512 };

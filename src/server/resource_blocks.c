@@ -13,7 +13,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 
 struct resource_blocks_entry {
 	struct str first; /* key of the block's first object, which keeps it */

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/mem.h"
-#include "base/random.h"
+#include "base/core/mem.h"
+#include "base/core/random.h"
 
 enum { KEYS = 3000, TAKEN = 12 };
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "api/crd.h"
-#include "base/mem.h"
-#include "base/metrics.h"
+#include "base/core/mem.h"
+#include "base/report/metrics.h"
 #include "server/lane.h"
 #include "server/state_impl.h"
 

@@ -10,7 +10,7 @@
  */
 #include <stdlib.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "server/resource_walk.h"
 
 struct past {

@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/arena.h"
-#include "base/mem.h"
+#include "base/core/arena.h"
+#include "base/core/mem.h"
 
 /* --- blocks ----------------------------------------------------------------------- */
 

@@ -8,8 +8,8 @@
 
 #include <stdio.h>
 
-#include "base/vec.h"
-#include "net/sim.h"
+#include "base/core/vec.h"
+#include "net/sim/sim.h"
 #include "server/state_impl.h"
 #include "server/state_world.h"
 

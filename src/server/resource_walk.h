@@ -8,7 +8,7 @@
 #ifndef SERVER_RESOURCE_WALK_H
 #define SERVER_RESOURCE_WALK_H
 
-#include "base/omap.h"
+#include "base/core/omap.h"
 #include "server/state_impl.h"
 
 struct resource_walk {

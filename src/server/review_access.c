@@ -3,7 +3,7 @@
  * the body; the answer is the same decision that a request would meet.
  */
 #include "api/validate.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "server/authz_impl.h"
 #include "server/review.h"
 #include "server/server_impl.h"

@@ -5,10 +5,10 @@
  */
 #include "server/review.h"
 
-#include "base/clock.h"
-#include "base/limits.h"
-#include "base/timestamp.h"
-#include "base/uuid.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/system/uuid.h"
+#include "base/time/timestamp.h"
 #include "server/claims.h"
 #include "server/server_impl.h"
 #include "server/service_accounts.h"

@@ -4,8 +4,8 @@
  */
 #include "server/review.h"
 
-#include "base/limits.h"
-#include "base/timestamp.h"
+#include "base/core/limits.h"
+#include "base/time/timestamp.h"
 #include "server/authn.h"
 #include "server/server_impl.h"
 

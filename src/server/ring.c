@@ -8,8 +8,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 
 /* A chunk ends with the event that reaches either; so texts can be joined piece by piece. */
 enum { CHUNK_EVENTS = 512, CHUNK_TEXT = 256 * 1024 };

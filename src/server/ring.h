@@ -15,7 +15,7 @@
 #include <stdatomic.h>
 
 #include "api/object.h"
-#include "base/vec.h"
+#include "base/core/vec.h"
 
 enum {
 	RING_FRESH_MS = 5 * 60 * 1000, /* as long as the store keeps the past */

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 static struct object *make_in(const char *ns, const char *name, int64_t revision, size_t pad)
 {

@@ -12,13 +12,13 @@
 #include <sys/stat.h>
 
 #include "api/known_selectors.h"
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "base/metrics.h"
-#include "net/http_server.h"
-#include "net/pki.h"
-#include "net/tls.h"
+#include "base/core/clock.h"
+#include "base/report/log.h"
+#include "base/core/mem.h"
+#include "base/report/metrics.h"
+#include "net/http/server.h"
+#include "net/tls/pki.h"
+#include "net/tls/tls.h"
 #include "server/admission.h"
 #include "server/admission_policy.h"
 #include "server/audit.h"
@@ -52,8 +52,8 @@
 #include "server/ui_sessions.h"
 #include "server/watch.h"
 #include "server/webhooks.h"
-#include "store/store_etcd.h"
-#include "store/store_lmdb.h"
+#include "store/etcd/store.h"
+#include "store/lmdb/store.h"
 
 #define RENEW_MS (INT64_C(180) * 86400 * 1000) /* half the life of our certificates */
 

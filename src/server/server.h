@@ -8,8 +8,8 @@
 #ifndef SERVER_SERVER_H
 #define SERVER_SERVER_H
 
-#include "base/error.h"
-#include "net/addr.h"
+#include "base/core/error.h"
+#include "net/loop/addr.h"
 #include "server/server_opts.h"
 
 struct server;

@@ -6,9 +6,9 @@
 
 #include <stdatomic.h>
 
-#include "base/resident.h"
-#include "net/loop.h"
-#include "net/addr.h"
+#include "base/system/resident.h"
+#include "net/loop/loop.h"
+#include "net/loop/addr.h"
 #include "server/server_opts.h"
 #include "server/state.h"
 

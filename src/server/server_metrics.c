@@ -6,12 +6,12 @@
  */
 #include "server/server_metrics.h"
 
-#include "base/clock.h"
-#include "base/mem.h"
-#include "base/metrics.h"
-#include "base/metrics_process.h"
-#include "base/version.h"
-#include "net/http_server.h"
+#include "base/core/clock.h"
+#include "base/core/mem.h"
+#include "base/report/metrics.h"
+#include "base/report/metrics_process.h"
+#include "base/system/version.h"
+#include "net/http/server.h"
 #include "server/exchange.h"
 #include "server/server_impl.h"
 

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 struct exchange;
 struct server;

@@ -5,7 +5,7 @@
 #define SERVER_SERVER_OPTS_H
 
 #include "api/gates.h"
-#include "base/error.h"
+#include "base/core/error.h"
 
 struct log;
 struct loop;

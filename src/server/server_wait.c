@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "base/log.h"
-#include "base/mem.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
 #include "server/server_impl.h"
 #include "store/store.h"
 

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 struct server;
 struct server_wait;

@@ -7,13 +7,13 @@
 
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "base/file.h"
-#include "base/json_writer.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "net/jwt.h"
-#include "net/pki.h"
+#include "base/core/arena.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/writer.h"
+#include "base/system/file.h"
+#include "net/tls/jwt.h"
+#include "net/tls/pki.h"
 #include "server/claims.h"
 #include "server/server_opts.h"
 

@@ -10,9 +10,9 @@
 #ifndef SERVER_SERVICE_ACCOUNTS_H
 #define SERVER_SERVICE_ACCOUNTS_H
 
-#include "base/buf.h"
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/buf.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 struct arena;
 struct token_claims;

@@ -3,7 +3,7 @@
  */
 #include "server/service_range.h"
 
-#include "base/compiler.h"
+#include "base/core/compiler.h"
 
 enum { LOWER_MIN = 16, LOWER_MAX = 256, LOWER_PART = 16 };
 

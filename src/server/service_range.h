@@ -9,7 +9,7 @@
 #define SERVER_SERVICE_RANGE_H
 
 #include "api/address.h"
-#include "base/random.h"
+#include "base/core/random.h"
 
 struct service_range {
 	struct address cidr;

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "server/ensure.h"
 #include "server/server_impl.h"
 #include "server/services_impl.h"

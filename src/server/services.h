@@ -17,7 +17,7 @@
 
 #include "api/port_set.h"
 #include "api/service.h"
-#include "base/list.h"
+#include "base/core/list.h"
 #include "server/service_range.h"
 #include "server/state.h"
 

@@ -5,9 +5,9 @@
 #define SERVER_SERVICES_IMPL_H
 
 #include "api/port_set.h"
-#include "base/list.h"
-#include "base/map.h"
-#include "base/vec.h"
+#include "base/core/list.h"
+#include "base/core/map.h"
+#include "base/core/vec.h"
 #include "server/services.h"
 
 /* An address that is in use, or has its object, or both. */

@@ -9,9 +9,9 @@
  */
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/mem.h"
+#include "base/core/clock.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
 #include "server/ensure.h"
 #include "server/port_record.h"
 #include "server/server_impl.h"

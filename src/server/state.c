@@ -13,7 +13,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "server/lane.h"
 #include "server/state_impl.h"
 #include "server/watch.h"

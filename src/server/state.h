@@ -19,8 +19,8 @@
 #include "api/object.h"
 #include "api/schema.h"
 #include "api/selector.h"
-#include "base/omap.h"
-#include "net/loop.h"
+#include "base/core/omap.h"
+#include "net/loop/loop.h"
 #include "store/store.h"
 
 struct job;

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "server/state_impl.h"
 
 enum {

@@ -7,11 +7,11 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/arena.h"
-#include "base/map.h"
-#include "base/mem.h"
-#include "base/vec.h"
-#include "net/loop.h"
+#include "base/core/arena.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
+#include "base/core/vec.h"
+#include "net/loop/loop.h"
 #include "store/store_impl.h"
 
 struct fake_store;

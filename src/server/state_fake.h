@@ -10,7 +10,7 @@
 #ifndef SERVER_STATE_FAKE_H
 #define SERVER_STATE_FAKE_H
 
-#include "base/error.h"
+#include "base/core/error.h"
 #include "store/store.h"
 
 struct fake_data;

@@ -3,7 +3,7 @@
  * by object; then the lanes are told once, the reads that waited go on, and the
  * store answers the writers (state_write.c).
  */
-#include "base/metrics.h"
+#include "base/report/metrics.h"
 #include "server/lane.h"
 #include "server/state_impl.h"
 

@@ -8,8 +8,8 @@
 
 #include <stdatomic.h>
 
-#include "base/arena.h"
-#include "base/map.h"
+#include "base/core/arena.h"
+#include "base/core/map.h"
 #include "server/resource_blocks.h"
 #include "server/ring.h"
 #include "server/state.h"

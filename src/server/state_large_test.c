@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "base/buf.h"
-#include "net/sim.h"
+#include "base/core/buf.h"
+#include "net/sim/sim.h"
 #include "server/state_world.h"
 
 /* A part of a large write, and a small read that comes while it is done. */

@@ -8,8 +8,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/mem.h"
-#include "base/metrics.h"
+#include "base/core/mem.h"
+#include "base/report/metrics.h"
 #include "server/lane.h"
 #include "server/state_impl.h"
 

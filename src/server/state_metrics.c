@@ -1,7 +1,7 @@
 /* What /metrics tells of the state, with upstream's names where it has one. */
 #include <stdio.h>
 
-#include "base/metrics.h"
+#include "base/report/metrics.h"
 #include "server/state_impl.h"
 
 /* "pods", "resourceclaims.resource.k8s.io": as upstream labels storage. */

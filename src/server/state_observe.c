@@ -3,7 +3,7 @@
  */
 #include <stdlib.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "server/state_impl.h"
 
 static bool is_about(const struct state_observer *o, const struct schema_kind *k)

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "net/sim.h"
+#include "net/sim/sim.h"
 #include "server/state_world.h"
 #include "server/state_writer_fixture.h"
 #include "server/watch_guest_fixture.h"

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "net/sim.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "net/sim/sim.h"
 #include "server/state_world.h"
 #include "server/watch.h"
 

@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "net/http_server.h"
-#include "net/io_threads.h"
+#include "net/http/server.h"
+#include "net/loop/io_threads.h"
 #include "server/state_world.h"
 #include "server/state_writer_fixture.h"
 #include "server/watch.h"
 #include "server/watch_guest_fixture.h"
-#include "store/store_lmdb.h"
+#include "store/lmdb/store.h"
 
 enum { LANES = 3, GUESTS = 6, WRITERS = 4, STEPS = 60, POLL_MS = 5, HANG_MS = 60 * 1000 };
 

@@ -11,10 +11,10 @@
 
 #include <stdlib.h>
 
-#include "base/buf.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "net/http_server.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "net/http/server.h"
 #include "server/request.h"
 #include "server/state_impl.h"
 #include "server/state_world.h"

@@ -11,11 +11,11 @@
 #include <ftw.h>
 #include <stdio.h>
 
-#include "base/limits.h"
-#include "net/http_server.h"
-#include "net/sim.h"
+#include "base/core/limits.h"
+#include "net/http/server.h"
+#include "net/sim/sim.h"
 #include "server/watch.h"
-#include "store/store_lmdb.h"
+#include "store/lmdb/store.h"
 
 enum { HANG_MS = 600 * 1000 };
 

@@ -19,10 +19,10 @@
 
 #include <stdatomic.h>
 
-#include "base/arena.h"
-#include "base/json.h"
-#include "net/addr.h"
-#include "net/loop.h"
+#include "base/core/arena.h"
+#include "base/json/json.h"
+#include "net/loop/addr.h"
+#include "net/loop/loop.h"
 #include "server/state.h"
 #include "server/state_fake.h"
 

@@ -6,7 +6,7 @@
  */
 #include <assert.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "server/state_impl.h"
 
 /* The writes from `w` on are no tip any more; what was before it is. */

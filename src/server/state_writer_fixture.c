@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 enum { PATIENCE_MS = 10 * 1000 };
 

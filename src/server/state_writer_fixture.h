@@ -11,8 +11,8 @@
 #ifndef SERVER_STATE_WRITER_FIXTURE_H
 #define SERVER_STATE_WRITER_FIXTURE_H
 
-#include "base/buf.h"
-#include "net/http_client.h"
+#include "base/core/buf.h"
+#include "net/http/client.h"
 #include "server/state_world.h"
 
 enum { STATE_COUNTERS = 3, STATE_PODS = 12 };

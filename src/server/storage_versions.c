@@ -4,9 +4,9 @@
  */
 #include "server/storage_versions.h"
 
-#include "base/clock.h"
-#include "base/mem.h"
-#include "base/timestamp.h"
+#include "base/core/clock.h"
+#include "base/core/mem.h"
+#include "base/time/timestamp.h"
 #include "server/ensure.h"
 #include "server/identity.h"
 #include "server/server_impl.h"

@@ -9,7 +9,7 @@
 #ifndef SERVER_STORAGE_VERSIONS_H
 #define SERVER_STORAGE_VERSIONS_H
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 struct server;
 

@@ -5,11 +5,11 @@
  */
 #include "server/tokens.h"
 
-#include "base/arena.h"
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/map.h"
-#include "base/mem.h"
+#include "base/core/arena.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
+#include "base/system/file.h"
 #include "server/user.h"
 
 #define TOKEN_FIELDS_MIN 3 /* token, user, uid */

@@ -7,8 +7,8 @@
 #ifndef SERVER_TOKENS_H
 #define SERVER_TOKENS_H
 
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 struct tokens;
 struct user;

@@ -5,9 +5,9 @@
  */
 #include "server/ui.h"
 
-#include "base/json_writer.h"
-#include "base/limits.h"
-#include "base/timestamp.h"
+#include "base/core/limits.h"
+#include "base/json/writer.h"
+#include "base/time/timestamp.h"
 #include "server/authn.h"
 #include "server/document.h"
 #include "server/exchange.h"

@@ -16,7 +16,7 @@
 
 #include <stdbool.h>
 
-#include "base/str.h"
+#include "base/core/str.h"
 #include "server/state.h"
 
 struct exchange;

@@ -5,7 +5,7 @@
  */
 #include "server/ui_cookie.h"
 
-#include "net/http.h"
+#include "net/http/http.h"
 
 #define PAGE_HEADER "X-Devplane-UI"
 

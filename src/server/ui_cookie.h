@@ -10,8 +10,8 @@
 #ifndef SERVER_UI_COOKIE_H
 #define SERVER_UI_COOKIE_H
 
-#include "base/error.h"
-#include "base/str.h"
+#include "base/core/error.h"
+#include "base/core/str.h"
 
 struct http_fields;
 struct http_head;

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "net/http.h"
+#include "net/http/http.h"
 #include "server/ui_cookie.h"
 
 #define OURS "__Host-devplane=abc"

@@ -10,10 +10,10 @@
 
 #include <stdlib.h>
 
-#include "base/base64.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/random.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/core/random.h"
+#include "base/text/base64.h"
 
 enum { BUCKETS = 64 };
 

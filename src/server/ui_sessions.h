@@ -19,10 +19,10 @@
 
 #include <stdatomic.h>
 
-#include "base/arena.h"
-#include "base/clock.h"
-#include "base/list.h"
-#include "net/pki_sign.h"
+#include "base/core/arena.h"
+#include "base/core/clock.h"
+#include "base/core/list.h"
+#include "net/tls/pki_sign.h"
 #include "server/user.h"
 
 #define UI_IDLE_NS (INT64_C(3600) * CLOCK_SEC)

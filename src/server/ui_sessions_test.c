@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "server/ui_sessions.h"
 
 #define HOUR  (INT64_C(3600) * CLOCK_SEC)

@@ -4,7 +4,7 @@
 #include "server/user.h"
 
 #include "api/names.h"
-#include "base/json.h"
+#include "base/json/json.h"
 
 struct user user_anonymous(void)
 {

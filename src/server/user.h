@@ -7,7 +7,7 @@
 #ifndef SERVER_USER_H
 #define SERVER_USER_H
 
-#include "base/str.h"
+#include "base/core/str.h"
 
 #define USER_ANONYMOUS       STR("system:anonymous")
 #define USER_AUTHENTICATED   STR("system:authenticated")

@@ -4,7 +4,7 @@
  * As upstream, it is not atomic: the first failure ends it, and what went is
  * gone. The answer is the list as it was.
  */
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "server/admission.h"
 #include "server/custom.h"
 #include "server/reply_impl.h"

@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/yaml.h"
-#include "net/gzip.h"
-#include "net/sim.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/yaml/yaml.h"
+#include "net/loop/gzip.h"
+#include "net/sim/sim.h"
 #include "server/state_fake.h"
 #include "server/verb_world.h"
 

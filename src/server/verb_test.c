@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "net/sim.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "net/sim/sim.h"
 #include "server/exchange.h"
 #include "server/state_fake.h"
 #include "server/verb_world.h"

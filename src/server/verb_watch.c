@@ -3,7 +3,7 @@
  * to its lane (watch.h). Without a resourceVersion a watch begins with what is
  * newest, which the state has to say first.
  */
-#include "net/loop.h"
+#include "net/loop/loop.h"
 #include "server/audit.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"

@@ -12,12 +12,12 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "base/metrics.h"
-#include "net/http_server.h"
-#include "net/sim.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
+#include "base/report/metrics.h"
+#include "net/http/server.h"
+#include "net/sim/sim.h"
 #include "server/access.h"
 #include "server/admission_policy.h"
 #include "server/custom.h"

@@ -8,10 +8,10 @@
 #ifndef SERVER_VERB_WORLD_H
 #define SERVER_VERB_WORLD_H
 
-#include "base/buf.h"
-#include "base/json.h"
-#include "base/log.h"
-#include "net/http_client.h"
+#include "base/core/buf.h"
+#include "base/json/json.h"
+#include "base/report/log.h"
+#include "net/http/client.h"
 #include "server/admission.h"
 #include "server/reach.h"
 #include "server/server_impl.h"

@@ -17,8 +17,8 @@
 #include "server/verb_impl.h"
 
 #include "api/selector_trial.h"
-#include "base/limits.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "net/loop/loop.h"
 #include "server/admission.h"
 #include "server/custom.h"
 #include "server/reply_impl.h"

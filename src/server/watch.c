@@ -11,9 +11,9 @@
 
 #include "api/crd.h"
 #include "api/status.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "net/http.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "net/http/http.h"
 #include "server/watch_impl.h"
 #include "server/watch_text.h"
 

@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 
 /* --- the model -------------------------------------------------------------------- */
 

@@ -10,9 +10,9 @@
 #ifndef SERVER_WATCH_GUEST_FIXTURE_H
 #define SERVER_WATCH_GUEST_FIXTURE_H
 
-#include "base/buf.h"
-#include "base/map.h"
-#include "net/http_client.h"
+#include "base/core/buf.h"
+#include "base/core/map.h"
+#include "net/http/client.h"
 #include "server/state_world.h"
 
 struct watch_guest_opts {

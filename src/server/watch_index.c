@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 
-#include "base/buf.h"
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
 #include "server/state_impl.h"
 
 enum { KEY_MAX = 600 };

@@ -12,8 +12,8 @@
 #ifndef SERVER_WATCH_INDEX_H
 #define SERVER_WATCH_INDEX_H
 
-#include "base/list.h"
-#include "base/map.h"
+#include "base/core/list.h"
+#include "base/core/map.h"
 #include "server/ring.h"
 
 struct resource_filter;

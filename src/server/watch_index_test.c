@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/limits.h"
-#include "base/random.h"
+#include "base/core/limits.h"
+#include "base/core/random.h"
 #include "server/state_impl.h"
 
 enum { WATCHES = 400 };

@@ -4,7 +4,7 @@
  */
 #include "server/watch_right.h"
 
-#include "net/loop.h"
+#include "net/loop/loop.h"
 #include "server/access.h"
 #include "server/exchange.h"
 #include "server/server_impl.h"

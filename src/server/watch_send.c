@@ -8,8 +8,8 @@
  * made once for all who want it. Nothing is flushed here: the connections do that at
  * the end of the turn, once.
  */
-#include "base/metrics.h"
-#include "net/http.h"
+#include "base/report/metrics.h"
+#include "net/http/http.h"
 #include "server/watch_impl.h"
 #include "server/watch_text.h"
 

@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-#include "net/http_server.h"
-#include "net/sim.h"
+#include "net/http/server.h"
+#include "net/sim/sim.h"
 #include "server/state_world.h"
 #include "server/watch_guest_fixture.h"
 

@@ -8,7 +8,7 @@
 #include "api/protobuf.h"
 #include "api/status.h"
 #include "api/write.h"
-#include "base/limits.h"
+#include "base/core/limits.h"
 #include "server/lane_text.h"
 
 #define EVENT_TEXT_MAX (16UL * MIB)

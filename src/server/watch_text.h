@@ -8,7 +8,7 @@
 #ifndef SERVER_WATCH_TEXT_H
 #define SERVER_WATCH_TEXT_H
 
-#include "base/bytes.h"
+#include "base/core/bytes.h"
 #include "server/lane_text.h"
 #include "server/ring.h"
 #include "server/watch.h"

@@ -4,12 +4,12 @@
  * what is asked are the same to the byte. Where they are not, because the object was changed by
  * somebody else meanwhile, the webhook is asked about what it is now: a bounded number of times.
  */
-#include "base/clock.h"
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/map.h"
-#include "base/mem.h"
-#include "base/uuid.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
+#include "base/system/uuid.h"
 #include "server/admission_request.h"
 #include "server/server_impl.h"
 #include "server/webhook_target.h"

@@ -4,10 +4,10 @@
  */
 #include "server/webhook_config.h"
 
-#include "base/base64.h"
-#include "base/limits.h"
-#include "base/map.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
+#include "base/text/base64.h"
 
 static struct str text_of(struct webhook_config *c, const struct json *tree, const char *key)
 {

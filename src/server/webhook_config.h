@@ -8,8 +8,8 @@
 #ifndef SERVER_WEBHOOK_CONFIG_H
 #define SERVER_WEBHOOK_CONFIG_H
 
-#include "base/arena.h"
-#include "net/addr.h"
+#include "base/core/arena.h"
+#include "net/loop/addr.h"
 #include "server/admission_cel.h"
 #include "server/webhook_peer.h"
 #include "server/webhook_review.h"

@@ -6,8 +6,8 @@
  * built-in plugins see the change, too). Validating webhooks are all asked before the first
  * answer is looked at.
  */
-#include "base/limits.h"
-#include "base/map.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
 #include "server/admission_attr.h"
 #include "server/admission_request.h"
 #include "server/audit.h"

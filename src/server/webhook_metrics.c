@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "base/metrics.h"
+#include "base/report/metrics.h"
 #include "server/server_impl.h"
 #include "server/webhooks_impl.h"
 

@@ -8,10 +8,10 @@
  */
 #include "server/webhook_peer.h"
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "net/http_client.h"
-#include "net/tls.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "net/http/client.h"
+#include "net/tls/tls.h"
 
 enum {
 	LINES_MAX = 64, /* connections at a time; more posts wait */

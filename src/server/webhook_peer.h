@@ -11,10 +11,10 @@
 #ifndef SERVER_WEBHOOK_PEER_H
 #define SERVER_WEBHOOK_PEER_H
 
-#include "base/buf.h"
-#include "base/error.h"
-#include "net/addr.h"
-#include "net/loop.h"
+#include "base/core/buf.h"
+#include "base/core/error.h"
+#include "net/loop/addr.h"
+#include "net/loop/loop.h"
 
 struct webhook_line;
 struct webhook_peer;

@@ -6,9 +6,9 @@
 #ifndef SERVER_WEBHOOK_REVIEW_H
 #define SERVER_WEBHOOK_REVIEW_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/json.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/json/json.h"
 
 enum webhook_version { WEBHOOK_NO_VERSION, WEBHOOK_V1, WEBHOOK_V1BETA1 };
 

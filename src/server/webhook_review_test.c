@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
+#include "base/core/limits.h"
 
 #define UID  "01234567-89ab-cdef-0123-456789abcdef"
 #define HEAD "{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/v1\",\"response\":"

@@ -7,8 +7,8 @@
 #ifndef SERVER_WEBHOOK_TARGET_H
 #define SERVER_WEBHOOK_TARGET_H
 
-#include "base/arena.h"
-#include "net/addr.h"
+#include "base/core/arena.h"
+#include "net/loop/addr.h"
 
 struct prng;
 struct state;

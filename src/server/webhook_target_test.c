@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "net/loop.h"
+#include "base/core/limits.h"
+#include "net/loop/loop.h"
 #include "server/verb_world.h"
 #include "server/webhook_config.h"
 

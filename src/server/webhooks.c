@@ -4,9 +4,9 @@
  */
 #include "server/webhooks.h"
 
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
 #include "server/admission_request.h"
 #include "server/server_impl.h"
 #include "server/webhooks_impl.h"

@@ -4,8 +4,8 @@
 #ifndef SERVER_WEBHOOKS_IMPL_H
 #define SERVER_WEBHOOKS_IMPL_H
 
-#include "base/list.h"
-#include "base/omap.h"
+#include "base/core/list.h"
+#include "base/core/omap.h"
 #include "server/state.h"
 #include "server/webhook_config.h"
 #include "server/webhooks.h"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "net/sim.h"
+#include "net/sim/sim.h"
 #include "server/state_fake.h"
 #include "server/verb_world.h"
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "base/compiler.h"
+#include "base/core/compiler.h"
 #include "server/services.h"
 
 /* A dry run shows numbers that nobody can have, as upstream's: the first is one more. */

@@ -9,7 +9,7 @@
 #define SERVER_WRITE_PORTS_H
 
 #include "api/port_set.h"
-#include "base/arena.h"
+#include "base/core/arena.h"
 
 struct services;
 

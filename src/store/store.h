@@ -1,8 +1,8 @@
 /*
  * store - the revisioned key-value store below the API server.
  *
- * One interface, two backends: LMDB in a folder (store_lmdb.h) and an etcd v3
- * cluster (store_etcd.h). A key names one object; its value is bytes that the
+ * One interface, two backends: LMDB in a folder (lmdb/store.h) and an etcd v3
+ * cluster (etcd/store.h). A key names one object; its value is bytes that the
  * store does not look into. Every change has a revision: cluster-wide, strictly
  * increasing, the one clock of the system.
  *
@@ -46,10 +46,10 @@
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
-#include "base/bytes.h"
-#include "base/error.h"
-#include "base/list.h"
-#include "base/str.h"
+#include "base/core/bytes.h"
+#include "base/core/error.h"
+#include "base/core/list.h"
+#include "base/core/str.h"
 
 struct arena;
 struct loop;

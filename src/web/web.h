@@ -8,7 +8,7 @@
 #ifndef WEB_WEB_H
 #define WEB_WEB_H
 
-#include "base/str.h"
+#include "base/core/str.h"
 
 struct web_file {
 	struct str name; /* "index.html" */

@@ -5,8 +5,8 @@
 
 #include <cmocka.h>
 
-#include "base/buf.h"
-#include "net/gzip.h"
+#include "base/core/buf.h"
+#include "net/loop/gzip.h"
 #include "web/web.h"
 
 static void every_file_is_found_by_its_name(void **state UNUSED)

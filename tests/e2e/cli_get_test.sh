@@ -220,7 +220,7 @@ matches "in a description, too" 'Available Devices: +1' "$(dp describe resources
 "$new" delete resourceslices old-a old-b >"$TMP/delete.log"
 
 # An object with the status of a slice names claims to those alone who may read them.
-"$new" create -f ../../src/controller/slice_sink_object.yaml >"$TMP/crd.log" 2>&1
+"$new" create -f ../../src/controller/slice_status/slice_sink_object.yaml >"$TMP/crd.log" 2>&1
 # shellcheck disable=SC2329 # called by until_true
 served() { "$new" get resourceslicestatuses >"$TMP/crd.log" 2>&1; }
 check "the type is served" until_true 20 served

@@ -23,7 +23,7 @@ $head
 
 #include <string.h>
 
-#include "base/str.h"
+#include "base/core/str.h"
 
 /* Calls strcpy() in a comment, which is no call. */
 static int good(void)
@@ -32,9 +32,9 @@ static int good(void)
 }
 END
 lint "a layer may not include a higher one" \
-	'2: src/base may not include net/conn.h; see scripts/layers' src/base/x.c <<END
+	'2: src/base may not include net/loop/conn.h; see scripts/layers' src/base/x.c <<END
 $head
-#include "net/conn.h"
+#include "net/loop/conn.h"
 END
 lint "leaves may not include each other" \
 	'2: src/scheduler may not include node/pods.h; see scripts/layers' src/scheduler/x.c <<END
@@ -47,7 +47,7 @@ $head
 END
 lint "an unknown layer is pointed out" '2: src/stray is not in scripts/layers; add it' src/stray/x.c <<END
 $head
-#include "base/str.h"
+#include "base/core/str.h"
 END
 lint "a library has one owner" \
 	'2: uv.h may be included by src/net/*_uv.c src/net/*_uv.h src/net/loop*.c only; see scripts/layers' \
@@ -55,11 +55,11 @@ lint "a library has one owner" \
 $head
 #include <uv.h>
 END
-lint "the owner may include its library" "" src/net/conn_uv.c <<END
+lint "the owner may include its library" "" src/net/loop/conn_uv.c <<END
 $head
 #include <uv.h>
 END
-lint "a banned function is found" '4: banned function; see src/base/banned.h' src/base/x.c <<END
+lint "a banned function is found" '4: banned function; see src/base/core/banned.h' src/base/x.c <<END
 $head
 static void f(char *p)
 {

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "cli/node_attach.h"
-#include "client/client.h"
-#include "client/kubeconfig.h"
+#include "client/api/client.h"
+#include "client/kubeconfig/kubeconfig.h"
 #include "cluster_world.h"
 
 enum { NAMES = 4 }; /* of pods that follow each other */

@@ -8,8 +8,8 @@
  */
 #include "cluster_crds.h"
 
-#include "base/json.h"
-#include "base/mem.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
 #include "cluster_server.h"
 
 enum { ASK_MS = 20 * 1000, ASKS_MAX = 8, ALIVE_MAX = 20, RECENT = 40, RUSH_MAX = 6 };

@@ -5,7 +5,7 @@
  */
 #include "cluster_world.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "cluster_node.h"
 #include "cluster_plugin.h"
 

@@ -12,13 +12,13 @@
 
 #include <stdlib.h>
 
-#include "base/buf.h"
-#include "base/json.h"
-#include "base/limits.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 #include "cluster_node.h"
 #include "cluster_server.h"
-#include "dra/availability.h"
-#include "dra/device_health.h"
+#include "dra/availability/availability.h"
+#include "dra/availability/device_health.h"
 
 #define RESOURCE "resource.k8s.io"
 

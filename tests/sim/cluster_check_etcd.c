@@ -3,9 +3,9 @@
  */
 #include "cluster_world.h"
 
-#include "base/omap.h"
+#include "base/core/omap.h"
 #include "cluster_crds.h"
-#include "store/etcd_log.h"
+#include "store/etcd/log.h"
 
 bool cluster_choose_server(struct cluster *w)
 {

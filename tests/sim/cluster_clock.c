@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "base/core/clock.h"
 
 static int64_t some_jump(struct cluster *w)
 {

@@ -4,11 +4,11 @@
 #include "cluster_control.h"
 
 #include "api/gates.h"
-#include "base/mem.h"
-#include "client/kubeconfig.h"
-#include "controller/controller.h"
-#include "scheduler/config.h"
-#include "scheduler/scheduler.h"
+#include "base/core/mem.h"
+#include "client/kubeconfig/kubeconfig.h"
+#include "controller/run/controller.h"
+#include "scheduler/config/config.h"
+#include "scheduler/run/scheduler.h"
 
 struct control {
 	struct kubeconfig kubeconfig;

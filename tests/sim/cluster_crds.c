@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
-#include "base/mem.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
 #include "cluster_server.h"
 
 enum { ASK_MS = 20 * 1000, UP_MS = 120 * 1000 };

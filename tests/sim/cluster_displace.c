@@ -11,7 +11,7 @@
  */
 #include "cluster_world.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 enum { HIGH = 1000, LOW = 10, RULES_MAX = 2 };
 

@@ -3,10 +3,10 @@
  */
 #include "cluster_driver.h"
 
-#include "base/buf.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "drivers/vendor.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "drivers/sim/vendor.h"
 
 static struct vendor *vendor_of(const struct cluster_role *role)
 {

@@ -7,8 +7,8 @@
  */
 #include "cluster_etcd_impl.h"
 
-#include "base/mem.h"
-#include "store/etcd_rpc.h"
+#include "base/core/mem.h"
+#include "store/etcd/rpc.h"
 
 enum { COMMIT_MS = 4, SLOW_MS = 12 * 1000 };
 

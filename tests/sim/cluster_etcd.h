@@ -1,7 +1,7 @@
 /*
  * cluster_etcd - the etcd of a simulated cluster: three members, each a role on a host of its own.
  *
- * The data is one log (store/etcd_log.h), the consensus a model: a member proposes, the leader
+ * The data is one log (store/etcd/log.h), the consensus a model: a member proposes, the leader
  * commits after a while, and every member applies with a lag of its own. A leader that is down,
  * paused or cut off from its peers is replaced after a moment without one; proposals under way
  * are then committed late, or lost. A member answers a write when it has applied it, and a read

@@ -4,12 +4,12 @@
 #ifndef SIM_CLUSTER_ETCD_IMPL_H
 #define SIM_CLUSTER_ETCD_IMPL_H
 
-#include "base/list.h"
-#include "base/random.h"
-#include "base/vec.h"
+#include "base/core/list.h"
+#include "base/core/random.h"
+#include "base/core/vec.h"
 #include "cluster_etcd.h"
 #include "grpc/grpc.h"
-#include "store/etcd_log.h"
+#include "store/etcd/log.h"
 
 /* etcd's own times: of an election, and for a request. */
 enum { ETCD_ELECTION_MS = 1000, ETCD_REQUEST_MS = 7000, ETCD_TICK_MS = 100 };

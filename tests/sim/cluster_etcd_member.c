@@ -4,10 +4,10 @@
  */
 #include "cluster_etcd_impl.h"
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "grpc/server.h"
-#include "net/addr.h"
-#include "net/http_server.h"
+#include "net/http/server.h"
+#include "net/loop/addr.h"
 
 enum { NO_LEADER_MS = 3 * ETCD_ELECTION_MS, PIECE_MAX = 20, STOP_MS = 500 };
 

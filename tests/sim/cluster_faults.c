@@ -5,7 +5,7 @@
 #include "cluster_server.h"
 #include "cluster_world.h"
 
-#include "store/lmdb_faults.h"
+#include "store/lmdb/faults.h"
 
 int64_t cluster_faults_ms(struct cluster *w)
 {

@@ -4,7 +4,7 @@
  */
 #include "cluster_world.h"
 
-#include "store/etcd_log.h"
+#include "store/etcd/log.h"
 
 static unsigned some_member(struct cluster *w)
 {

@@ -1,6 +1,6 @@
 #include "cluster_history.h"
 
-#include "base/omap.h"
+#include "base/core/omap.h"
 #include "node/podres.h"
 
 static struct omap had; /* "uid thing", "namespace/name thing" */

@@ -8,7 +8,7 @@
 #ifndef SIM_CLUSTER_HISTORY_H
 #define SIM_CLUSTER_HISTORY_H
 
-#include "base/arena.h"
+#include "base/core/arena.h"
 #include "podresources.pb-c.h"
 
 void cluster_history_begin(void);

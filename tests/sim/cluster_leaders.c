@@ -5,7 +5,7 @@
 #include "cluster_server.h"
 #include "cluster_world.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "cluster_driver.h"
 
 enum {

@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
-#include "base/mem.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
 #include "cluster_server.h"
 
 enum { THINGS_MAX = 60, ASKS_MAX = 12, ASK_MS = 20 * 1000 };

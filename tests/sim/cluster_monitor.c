@@ -10,8 +10,8 @@
  */
 #include "cluster_world.h"
 
-#include "base/json.h"
-#include "base/mem.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
 #include "cluster_attach.h"
 #include "cluster_history.h"
 #include "cluster_node.h"

@@ -5,12 +5,12 @@
 
 #include <errno.h>
 
-#include "base/arena.h"
-#include "base/file.h"
-#include "base/mem.h"
-#include "client/cache.h"
-#include "client/client.h"
-#include "client/kubeconfig.h"
+#include "base/core/arena.h"
+#include "base/core/mem.h"
+#include "base/system/file.h"
+#include "client/api/client.h"
+#include "client/informer/cache.h"
+#include "client/kubeconfig/kubeconfig.h"
 #include "node/agent_impl.h"
 #include "node/pod_level.h"
 #include "node/saver.h"

@@ -5,7 +5,7 @@
 #ifndef SIM_CLUSTER_NODE_H
 #define SIM_CLUSTER_NODE_H
 
-#include "base/str.h"
+#include "base/core/str.h"
 #include "cluster_role.h"
 
 struct arena;

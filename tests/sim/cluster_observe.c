@@ -15,10 +15,10 @@
 
 #include <cmocka.h>
 
-#include "base/buf.h"
-#include "base/json.h"
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
 #include "cluster_server.h"
 
 enum { AGAIN_MS = 500, WATCHES = 3 };

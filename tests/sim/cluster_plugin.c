@@ -1,10 +1,10 @@
 #include "cluster_plugin.h"
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "grpc/channel.h"
 #include "grpc/server.h"
-#include "net/addr.h"
-#include "net/http_server.h"
+#include "net/http/server.h"
+#include "net/loop/addr.h"
 #include "node/plugin_wire.h"
 
 enum { LOOK_MS = 1000, STOP_MS = 500 };

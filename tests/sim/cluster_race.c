@@ -20,8 +20,8 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
-#include "base/mem.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
 
 enum { REGISTERS = 3, RACERS_MAX = 4, ASK_MS = 20 * 1000, TRIES = 20, PORT = 31234 };
 

@@ -17,11 +17,11 @@
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 
-#include "base/map.h"
-#include "base/random.h"
-#include "client/client.h"
-#include "client/kubeconfig.h"
-#include "net/pki_chance.h"
+#include "base/core/map.h"
+#include "base/core/random.h"
+#include "client/api/client.h"
+#include "client/kubeconfig/kubeconfig.h"
+#include "net/tls/pki_chance.h"
 
 static struct prng chance, crypto;
 static bool one; /* HTTP/1.1 */

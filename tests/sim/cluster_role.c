@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/log.h"
+#include "base/report/log.h"
 
 enum { AGAIN_MS = 1000, TERM_MS = 20 * 1000, TIMERS_MAX = 100000 };
 

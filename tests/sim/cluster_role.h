@@ -7,9 +7,9 @@
 #ifndef SIM_CLUSTER_ROLE_H
 #define SIM_CLUSTER_ROLE_H
 
-#include "base/error.h"
-#include "net/loop.h"
-#include "net/sim.h"
+#include "base/core/error.h"
+#include "net/loop/loop.h"
+#include "net/sim/sim.h"
 
 struct cluster_role;
 struct log;

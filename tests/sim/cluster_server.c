@@ -3,12 +3,12 @@
  */
 #include "cluster_server.h"
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/limits.h"
-#include "base/log.h"
-#include "base/mem.h"
-#include "base/metrics.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
+#include "base/report/metrics.h"
 #include "cluster_role.h"
 #include "server/custom_impl.h"
 #include "server/resource_walk.h"

@@ -8,8 +8,8 @@
 #ifndef SIM_CLUSTER_SERVER_H
 #define SIM_CLUSTER_SERVER_H
 
-#include "base/error.h"
-#include "base/json.h"
+#include "base/core/error.h"
+#include "base/json/json.h"
 
 struct arena;
 struct cluster_role;

@@ -27,8 +27,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/boot.h"
-#include "base/mem.h"
+#include "base/core/mem.h"
+#include "base/system/boot.h"
 #include "node/node_pressure.h"
 
 enum {

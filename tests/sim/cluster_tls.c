@@ -25,11 +25,11 @@
 
 #include <sys/stat.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "net/pki.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/system/file.h"
+#include "net/tls/pki.h"
 #include "server/bootstrap.h"
 
 enum {

@@ -15,16 +15,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/map.h"
-#include "base/mem.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
+#include "base/system/file.h"
 #include "cluster_attach.h"
 #include "cluster_control.h"
 #include "cluster_history.h"
 #include "cluster_node.h"
 #include "cluster_random.h"
 #include "cluster_server.h"
-#include "store/lmdb_faults.h"
+#include "store/lmdb/faults.h"
 
 enum {
 	UP_MS = 120 * 1000,

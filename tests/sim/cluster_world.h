@@ -19,14 +19,14 @@
 #ifndef SIM_CLUSTER_WORLD_H
 #define SIM_CLUSTER_WORLD_H
 
-#include "base/arena.h"
-#include "base/list.h"
-#include "base/log.h"
-#include "base/omap.h"
-#include "base/random.h"
-#include "base/vec.h"
-#include "client/client.h"
-#include "client/kubeconfig.h"
+#include "base/core/arena.h"
+#include "base/core/list.h"
+#include "base/core/omap.h"
+#include "base/core/random.h"
+#include "base/core/vec.h"
+#include "base/report/log.h"
+#include "client/api/client.h"
+#include "client/kubeconfig/kubeconfig.h"
 #include "cluster_attach.h"
 #include "cluster_driver.h"
 #include "cluster_etcd.h"

@@ -1,0 +1,100 @@
+/*
+ * Allocation wrappers. The message goes out by write(2), since stdio may want
+ * memory itself.
+ */
+#include "base/core/mem.h"
+
+#include <link.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static NORETURN void out_of_memory(void)
+{
+	static const char msg[] = "devplane: out of memory\n";
+
+	if (write(STDERR_FILENO, msg, sizeof(msg) - 1) < 0)
+		abort();
+	abort();
+}
+
+void *xmalloc(size_t n)
+{
+	void *p = malloc(n ? n : 1);
+
+	if (UNLIKELY(!p))
+		out_of_memory();
+	return p;
+}
+
+void *xcalloc(size_t count, size_t size)
+{
+	void *p = calloc(count ? count : 1, size ? size : 1);
+
+	if (UNLIKELY(!p))
+		out_of_memory();
+	return p;
+}
+
+void *xrealloc(void *old, size_t n)
+{
+	void *p = realloc(old, n ? n : 1);
+
+	if (UNLIKELY(!p))
+		out_of_memory();
+	return p;
+}
+
+char *xstrndup(const char *s, size_t n)
+{
+	char *p = xmalloc(n + 1);
+
+	memcpy(p, s, n);
+	p[n] = '\0';
+	return p;
+}
+
+char *xstrdup(const char *s)
+{
+	return xstrndup(s, strlen(s));
+}
+
+#ifdef __GLIBC__
+void mem_give_back(void)
+{
+	(void)malloc_trim(0);
+}
+
+static int drop_segments(struct dl_phdr_info *info, size_t size UNUSED, void *arg)
+{
+	const uintptr_t *page = arg;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t from = (info->dlpi_addr + p->p_vaddr) & ~(*page - 1);
+		uintptr_t to = (info->dlpi_addr + p->p_vaddr + p->p_memsz) & ~(*page - 1);
+
+		/* Pages that can be written, or could be before relocation, are ours alone. */
+		if (p->p_type == PT_LOAD && !(p->p_flags & PF_W) && from < to)
+			(void)madvise((void *)from, to - from, MADV_DONTNEED);
+	}
+	return 0;
+}
+
+void mem_tidy(void)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	mem_give_back();
+	(void)dl_iterate_phdr(drop_segments, &page);
+}
+#else
+void mem_give_back(void)
+{
+}
+
+void mem_tidy(void)
+{
+}
+#endif

@@ -1,0 +1,100 @@
+/*
+ * str - a borrowed piece of text: pointer and length, not terminated.
+ *
+ * The bytes belong to somebody else; whoever hands out a str says how long
+ * they live. An empty str may have p == NULL.
+ */
+#ifndef BASE_CORE_STR_H
+#define BASE_CORE_STR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/compiler.h"
+
+struct str {
+	const char *p;
+	size_t n;
+};
+
+#define STR(literal) ((struct str){ "" literal, sizeof(literal) - 1 })
+#define STR_NULL     ((struct str){ NULL, 0 })
+/* For "%.*s". */
+#define STR_ARG(s) (int)(s).n, (s).p ? (s).p : ""
+
+static inline struct str str_from(const char *z)
+{
+	return (struct str){ z, z ? strlen(z) : 0 };
+}
+
+static inline struct str str_of(const void *p, size_t n)
+{
+	return (struct str){ (const char *)p, n };
+}
+
+static inline bool str_eq(struct str a, struct str b)
+{
+	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+static inline bool str_eqz(struct str a, const char *z)
+{
+	return str_eq(a, str_from(z));
+}
+
+/* Byte order; a prefix sorts before what it begins. */
+int str_cmp(struct str a, struct str b);
+
+/* Equality that ignores the case of ASCII letters. */
+bool str_ieq(struct str a, struct str b);
+
+bool str_starts(struct str s, struct str prefix);
+bool str_ends(struct str s, struct str suffix);
+
+/* From byte `at` on; empty when beyond the end. */
+struct str str_skip(struct str s, size_t at);
+
+/* Index of the byte or the needle, or -1. */
+ptrdiff_t str_chr(struct str s, char c);
+ptrdiff_t str_find(struct str s, struct str needle);
+
+/* Without spaces and tabs at both ends. */
+struct str str_trim(struct str s);
+
+/* Without any white space of ASCII, line ends too, at both ends. */
+struct str str_trim_space(struct str s);
+
+/*
+ * Takes the piece up to `sep` off the front of *rest. False when *rest is
+ * used up (p == NULL); a trailing separator yields one empty last piece.
+ */
+bool str_split(struct str *rest, char sep, struct str *ret_piece);
+
+/* Whole-string decimal integers: no spaces, no sign '+', no overflow. */
+bool str_to_i64(struct str s, int64_t *ret_value);
+bool str_to_u64(struct str s, uint64_t *ret_value);
+
+/* And the other way, at the end of `room`; not terminated. */
+enum { STR_DIGITS = 20 };
+struct str str_print_i64(char room[static STR_DIGITS], int64_t v);
+struct str str_print_u64(char room[static STR_DIGITS], uint64_t v);
+
+/* Well-formed UTF-8: no overlong forms, surrogates or values above 10FFFF. */
+bool str_is_utf8(struct str s);
+
+/* At most `most` bytes from the beginning; of UTF-8, whole characters. */
+struct str str_cut(struct str s, size_t most);
+
+/* Code points of what is well-formed; bytes that begin none are not counted. */
+size_t str_characters(struct str s);
+
+/* The code point at *at, which is then behind it; each byte that is no UTF-8 is U+FFFD. */
+uint32_t str_rune(struct str s, size_t *at);
+
+/* What a hexadecimal digit of either case is worth; -1 for any other byte. */
+int str_hex_digit(char c);
+
+/* Terminated copy on the heap. */
+char *str_dup(struct str s);
+
+#endif

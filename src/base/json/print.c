@@ -1,0 +1,251 @@
+/*
+ * The tree is walked with a list of the containers above the current one, so
+ * depth costs no stack. Every piece asks the buffer for its exact length once
+ * and is then stored raw; a document that just fits the buffer's limit fits.
+ *
+ * A string is copied and examined in the same pass, sixteen bytes at a time.
+ * Only when that finds something to escape is it written again, run by run.
+ */
+#include "base/json/json.h"
+
+#include "base/core/vec.h"
+#include "base/json/json_impl.h"
+#include "base/json/scan.h"
+#include "base/text/number.h"
+
+struct printer {
+	struct buf *b;
+	unsigned indent;
+	size_t above; /* levels that were open before */
+	bool html;
+	VEC(const struct json *) open; /* containers being printed, outermost first */
+};
+
+static const char digit_pairs[201] = "00010203040506070809101112131415161718192021222324"
+				     "25262728293031323334353637383940414243444546474849"
+				     "50515253545556575859606162636465666768697071727374"
+				     "75767778798081828384858687888990919293949596979899";
+
+/* Where the next n bytes go; NULL at the buffer's limit. */
+static inline char *room(struct buf *b, size_t n)
+{
+	if (UNLIKELY(n > b->cap - b->n || !b->p) && buf_reserve(b, n) < 0)
+		return NULL;
+	return b->p + b->n;
+}
+
+static inline bool put_byte(struct buf *b, char c)
+{
+	char *out = room(b, 1);
+
+	if (UNLIKELY(!out))
+		return false;
+	*out = c;
+	b->n++;
+	return true;
+}
+
+/* The length of what stands at p in HTML's way (and JavaScript's: U+2028 and U+2029), or 0. */
+static size_t html_length(const char *p, const char *end)
+{
+	if (*p == '<' || *p == '>' || *p == '&')
+		return 1;
+	if (end - p >= 3 && memcmp(p, "\xe2\x80", 2) == 0 && ((unsigned char)p[2] & ~1) == 0xa8)
+		return 3;
+	return 0;
+}
+
+static const char *scan_html(const char *p, const char *end)
+{
+	while (p < end && !json_scan_escaped(*p) && html_length(p, end) == 0)
+		p++;
+	return p;
+}
+
+/* Writes the escape for the byte or sequence at p; returns what follows it. */
+static const char *put_escape(struct buf *b, const char *p, const char *end)
+{
+	static const char letters[256] = {
+		['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
+		['\n'] = 'n', ['\r'] = 'r',  ['\t'] = 't',
+	};
+	unsigned char c = (unsigned char)*p;
+
+	if (letters[c])
+		(void)buf_add(b, (char[]){ '\\', letters[c] }, 2);
+	else if (c < 0x80)
+		(void)buf_printf(b, "\\u%04x", c);
+	else
+		(void)buf_printf(b, "\\u20%02x", (unsigned char)p[2] - 0x80);
+	return p + (c < 0x80 ? 1 : html_length(p, end));
+}
+
+static __attribute__((noinline)) bool put_escaped(struct buf *b, struct str s, bool html)
+{
+	const char *p = s.p, *end = s.p + s.n, *run;
+
+	(void)buf_addc(b, '"');
+	while (p < end) {
+		run = html ? scan_html(p, end) : json_scan_plain(p, end);
+		(void)buf_add(b, p, (size_t)(run - p));
+		p = run < end ? put_escape(b, run, end) : end;
+	}
+	(void)buf_addc(b, '"');
+	return !b->overflow;
+}
+
+static ALWAYS_INLINE bool put_str(struct buf *b, const char *s, size_t n, bool html)
+{
+	char *out;
+
+	if (UNLIKELY(html))
+		return put_escaped(b, str_of(s, n), true);
+	out = room(b, n + 2);
+	if (UNLIKELY(!out))
+		return false;
+	if (UNLIKELY(!json_scan_copy(out + 1, s, n)))
+		return put_escaped(b, str_of(s, n), false);
+	out[0] = '"';
+	out[n + 1] = '"';
+	b->n += n + 2;
+	return true;
+}
+
+static bool put_u64(struct buf *b, bool negative, uint64_t v)
+{
+	char digits[24];
+	size_t at = sizeof(digits);
+
+	for (; v >= 100; v /= 100) {
+		at -= 2;
+		memcpy(digits + at, digit_pairs + v % 100 * 2, 2);
+	}
+	if (v >= 10) {
+		at -= 2;
+		memcpy(digits + at, digit_pairs + v * 2, 2);
+	} else {
+		digits[--at] = (char)('0' + v);
+	}
+	if (negative)
+		digits[--at] = '-';
+	return buf_add(b, digits + at, sizeof(digits) - at) == 0;
+}
+
+static bool put_double(struct buf *b, double v)
+{
+	char text[JSON_NUMBER_MAX];
+	size_t n = json_number_print(v, text);
+
+	return buf_add(b, text, n) == 0;
+}
+
+static bool put_scalar(struct printer *p, const struct json *v)
+{
+	switch (v->type) {
+	case JSON_STRING:
+		return put_str(p->b, v->text, v->n, p->html);
+	case JSON_INT:
+		return put_u64(p->b, v->i64 < 0, v->i64 < 0 ? 0 - v->u64 : v->u64);
+	case JSON_UINT:
+		return put_u64(p->b, false, v->u64);
+	case JSON_DOUBLE:
+		return put_double(p->b, v->f64);
+	case JSON_BOOL:
+		return buf_add_str(p->b, v->boolean ? STR("true") : STR("false")) == 0;
+	default:
+		return buf_add_str(p->b, STR("null")) == 0;
+	}
+}
+
+static bool put_line(struct printer *p)
+{
+	size_t n = (p->above + p->open.n) * p->indent + 1;
+	char *out = room(p->b, n);
+
+	if (!out)
+		return false;
+	out[0] = '\n';
+	memset(out + 1, ' ', n - 1);
+	p->b->n += n;
+	return true;
+}
+
+static inline bool put_key(struct printer *p, const struct json *v)
+{
+	if (!put_str(p->b, v->key, v->key_n, p->html))
+		return false;
+	return put_byte(p->b, ':') && (p->indent == 0 || put_byte(p->b, ' '));
+}
+
+/* Writes v, or only opens it when it is a container with content. */
+static inline bool put_node(struct printer *p, const struct json *v)
+{
+	bool object = v->type == JSON_OBJECT;
+
+	if (!json_is_container(v))
+		return put_scalar(p, v);
+	if (v->n == 0)
+		return buf_add_str(p->b, object ? STR("{}") : STR("[]")) == 0;
+	return put_byte(p->b, object ? '{' : '[') && vec_push(&p->open, v);
+}
+
+/* Closes what `v` is the last child of, and so on; returns the next node to print. */
+static inline const struct json *after_node(struct printer *p, const struct json *v)
+{
+	while (p->open.n && !v->next) {
+		v = p->open.v[--p->open.n];
+		if (p->indent && !put_line(p))
+			return NULL;
+		if (!put_byte(p->b, v->type == JSON_OBJECT ? '}' : ']'))
+			return NULL;
+	}
+	if (p->open.n == 0)
+		return NULL;
+	return put_byte(p->b, ',') ? v->next : NULL;
+}
+
+static void print_tree(struct printer *p, const struct json *v)
+{
+	size_t depth;
+
+	while (v) {
+		depth = p->open.n;
+		if (depth && p->indent && !put_line(p))
+			return;
+		if (depth && p->open.v[depth - 1]->type == JSON_OBJECT && !put_key(p, v))
+			return;
+		if (!put_node(p, v))
+			return;
+		v = p->open.n > depth ? v->first : after_node(p, v);
+	}
+}
+
+int json_print_below(struct buf *b, const struct json *v, const struct json_style *style,
+		     size_t depth)
+{
+	struct printer p = { .b = b, .above = depth };
+
+	if (style) {
+		p.indent = style->indent;
+		p.html = style->html;
+	}
+	vec_init(&p.open, SIZE_MAX);
+	print_tree(&p, v);
+	vec_release(&p.open);
+	if (b->p)
+		b->p[b->n] = '\0';
+	return b->overflow ? -ERR_TOO_LARGE : 0;
+}
+
+int json_print(struct buf *b, const struct json *v, const struct json_style *style)
+{
+	return json_print_below(b, v, style, 0);
+}
+
+int json_print_str(struct buf *b, struct str s, const struct json_style *style)
+{
+	(void)put_str(b, s.p ? s.p : "", s.n, style && style->html);
+	if (b->p)
+		b->p[b->n] = '\0';
+	return b->overflow ? -ERR_TOO_LARGE : 0;
+}

@@ -1,0 +1,175 @@
+/*
+ * regex_impl - what the files of regex share: a pattern as a tree, and classes.
+ */
+#ifndef BASE_REGEX_REGEX_IMPL_H
+#define BASE_REGEX_REGEX_IMPL_H
+
+#include "base/core/limits.h"
+#include "base/regex/regex.h"
+
+#define REGEX_RUNE_MAX 0x10ffffU
+
+struct regex_range {
+	uint32_t low, high; /* both included */
+};
+
+/* A set of characters: ranges in order, none touching another; ASCII also as bits. */
+struct regex_class {
+	uint64_t ascii[2];
+	const struct regex_range *ranges;
+	uint32_t n;
+	uint32_t hash; /* of the ranges */
+};
+
+enum regex_op {
+	REGEX_EMPTY,
+	REGEX_CHAR, /* one of `class` */
+	REGEX_CAT, /* `first` and its siblings, in turn */
+	REGEX_ALT, /* one of them */
+	REGEX_REPEAT, /* `first`, min to max times, rather more or rather less; max -1: no end */
+	REGEX_BEGIN_TEXT,
+	REGEX_END_TEXT,
+	REGEX_BEGIN_LINE,
+	REGEX_END_LINE,
+	REGEX_WORD, /* \b */
+	REGEX_NOT_WORD,
+};
+
+struct regex_node {
+	struct regex_node *next, *prev; /* siblings */
+	struct regex_node *first, *last; /* children */
+	const struct regex_class *class;
+	int min, max;
+	bool lazy; /* of a repetition: rather less */
+	bool nullable; /* matches nothing, too; set when it is compiled */
+	enum regex_op op;
+};
+
+/* --- programs ----------------------------------------------------------------------- */
+
+enum regex_inst_op {
+	REGEX_INST_CHAR,
+	REGEX_INST_SPLIT, /* to `next`, and if that fails to `other` */
+	REGEX_INST_ASSERT, /* `assertion` must hold */
+	REGEX_INST_MATCH,
+};
+
+struct regex_inst {
+	const struct regex_class *class;
+	uint32_t next, other;
+	uint8_t op; /* enum regex_inst_op */
+	uint8_t assertion; /* enum regex_op */
+};
+
+struct regex {
+	const struct regex_inst *program;
+	uint32_t n, start;
+	bool anchored; /* can match at the beginning only */
+	const struct regex_dfa *dfa; /* the same as a table of states; or NULL */
+};
+
+/* Whether the text matches, by the table. */
+bool regex_dfa_matches(const struct regex_dfa *dfa, struct str text);
+
+/* The table of a program; NULL: it would be too large. */
+const struct regex_dfa *regex_dfa_new(struct arena *a, const struct regex *re, uint64_t *steps);
+
+/* --- trees -------------------------------------------------------------------------- */
+
+struct regex_property;
+
+/* Memory while a pattern is compiled, and what was made of it. */
+struct regex_work {
+	struct arena arena;
+	size_t ranges; /* that sets were given so far */
+	struct regex_property *properties; /* each once */
+};
+
+/* Sets take no more: what they lack now makes the pattern useless. */
+static inline bool regex_work_is_full(const struct regex_work *work)
+{
+	return work->ranges > REGEX_RANGES_MAX;
+}
+
+/* The tree of a pattern, in working memory. */
+int regex_parse(struct regex_work *work, struct str pattern, struct regex_node **ret_node,
+		struct error *err);
+
+/* "error parsing regexp: <why>: `<part>`" */
+int regex_refuse(struct error *err, const char *why, struct str part);
+
+static inline bool regex_is_word(uint32_t c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+	       c == '_';
+}
+
+/* --- classes (regex/class.c) ------------------------------------------------------ */
+
+/* A class that is being made: ranges in any order. */
+struct regex_set {
+	struct regex_work *work;
+	struct regex_range *v;
+	size_t n, cap;
+};
+
+void regex_set_add(struct regex_set *set, uint32_t low, uint32_t high);
+
+/* Everything of `ranges`, or everything else. */
+void regex_set_add_all(struct regex_set *set, const struct regex_range *ranges, size_t n,
+		       bool negated);
+
+/* For each letter those that differ in case alone. */
+void regex_set_fold(struct regex_set *set);
+
+/* Everything of the other set, which is put in order, or everything else. */
+void regex_set_add_set(struct regex_set *set, struct regex_set *other, bool negated);
+
+/* The finished class; `negated`: of all other characters. */
+const struct regex_class *regex_set_finish(struct regex_set *set, bool negated);
+
+/* \d \s \w by their letter; [:alpha:] and such by name; NULL: there is none. */
+struct regex_named {
+	struct str name;
+	const struct regex_range *ranges;
+	size_t n;
+};
+const struct regex_named *regex_perl_class(char letter);
+const struct regex_named *regex_posix_class(struct str name);
+
+/*
+ * A general category of Unicode ("L", "Lu") or a script ("Greek"), perhaps folded. It is made
+ * when a pattern first names it, as its classes are: there are hundreds of ranges.
+ */
+struct regex_property {
+	struct regex_property *next;
+	struct str name; /* of the pattern */
+	bool folded;
+	struct regex_set set; /* in order */
+	const struct regex_class *classes[2]; /* of these characters, of all others; or NULL */
+};
+
+/* NULL: there is none of this name. */
+struct regex_property *regex_property(struct regex_work *work, struct str name, bool folded);
+const struct regex_class *regex_property_class(struct regex_property *p, bool negated);
+
+static inline bool regex_class_has(const struct regex_class *class, uint32_t c)
+{
+	size_t low = 0, high = class->n;
+
+	if (c < 128)
+		return class->ascii[c >> 6] >> (c & 63) & 1;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (c > class->ranges[middle].high)
+			low = middle + 1;
+		else if (c < class->ranges[middle].low)
+			high = middle;
+		else
+			return true;
+	}
+	return false;
+}
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * names - forms of names and keys, with upstream's words for what is wrong.
+ *
+ * A check lists all faults at once, as k8s.io/apimachinery's validation package does: a name may
+ * be too long and badly formed. Nothing allocates; the sentences are constants.
+ */
+#ifndef BASE_TEXT_NAMES_H
+#define BASE_TEXT_NAMES_H
+
+#include "base/core/str.h"
+
+/* Lengths that several kinds share. */
+enum {
+	NAMES_LABEL_MAX = 63,
+	NAMES_SUBDOMAIN_MAX = 253,
+};
+
+enum { NAMES_FAULTS_MAX = 4 };
+
+struct names_faults {
+	const char *text[NAMES_FAULTS_MAX];
+	struct str part[NAMES_FAULTS_MAX]; /* what it is about; p NULL: the whole name */
+	size_t n;
+};
+
+/* One more, unless there are too many. */
+void names_add_fault(struct names_faults *f, const char *text);
+
+/* Each adds what is wrong. */
+void names_label_faults(struct str s, struct names_faults *f); /* RFC 1123 */
+void names_subdomain_faults(struct str s, struct names_faults *f);
+void names_dns1035_faults(struct str s, struct names_faults *f);
+void names_key_faults(struct str s, struct names_faults *f); /* label keys, qualified names */
+void names_label_value_faults(struct str s, struct names_faults *f);
+
+/*
+ * A generateName as the name that it begins: upstream lets a prefix end in a
+ * dash. Writes at most s.n bytes to `room` when it must change the text.
+ */
+struct str names_mask_prefix(struct str s, char *room);
+
+/* --- for checks of other forms ------------------------------------------------------ */
+
+/* Classes of characters. */
+enum {
+	NAMES_LOWER = 1,
+	NAMES_UPPER = 2,
+	NAMES_DIGIT = 4,
+	NAMES_DASH = 8,
+	NAMES_DOT = 16,
+	NAMES_UNDERSCORE = 32,
+	NAMES_ALNUM_LOWER = NAMES_LOWER | NAMES_DIGIT,
+	NAMES_ALPHA = NAMES_LOWER | NAMES_UPPER,
+	NAMES_ALNUM = NAMES_ALPHA | NAMES_DIGIT,
+};
+
+unsigned names_class(char c); /* 0: none of them */
+bool names_all_of(struct str s, unsigned classes);
+/* Not empty, begins and ends as told, and has nothing else between. */
+bool names_shaped(struct str s, unsigned first, unsigned inner, unsigned last);
+/* Labels of letters and digits of `alnum`, with dots between. */
+bool names_is_subdomain(struct str s, unsigned alnum);
+
+#define NAMES_LABEL_FMT     "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+#define NAMES_SUBDOMAIN_FMT NAMES_LABEL_FMT "(\\." NAMES_LABEL_FMT ")*"
+#define NAMES_SUBDOMAIN_FAULT                                                                     \
+	"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' " \
+	"or '.', and must start and end with an alphanumeric character (e.g. 'example.com', "     \
+	"regex used for validation is '" NAMES_SUBDOMAIN_FMT "')"
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * The way from text to a program. What the program needs of the tree is in its arena; the
+ * issues may be in another one, which is why the tree is made with issues of its own that are
+ * handed over when there are any.
+ */
+#include "cel/run/program.h"
+
+#include "base/core/limits.h"
+#include "cel/check/check.h"
+#include "cel/parse/parse.h"
+#include "cel/run/program_impl.h"
+
+/* Tells the caller, in the caller's memory. */
+static void hand_over(const struct cel_issues *found, struct cel_issues *issues)
+{
+	for (const struct cel_issue *i = found->first; i; i = i->next)
+		cel_issue_add(issues, i->offset, "%.*s", STR_ARG(i->message));
+}
+
+enum {
+	TEXT_STEPS = 256, /* of the budget: for an expression, however short */
+	BYTE_STEPS = 4, /* for each byte of it */
+};
+
+/* Each fault is shown with the text. False: nothing is said but that. */
+static bool spend_issues(const struct cel_env *env, const struct cel_issues *found)
+{
+	return cel_spend(env, MIN(found->n, CEL_ISSUES_MAX) * (found->text.n / 2 + 64));
+}
+
+/* Refuses it for want of steps. */
+static const struct cel_program *exceeded(struct cel_issues *issues)
+{
+	cel_issue_add(issues, SIZE_MAX, "%s", CEL_COMPILE_EXCEEDED);
+	return NULL;
+}
+
+const struct cel_program *cel_compile(const struct cel_env *env, struct str text, struct arena *a,
+				      struct cel_issues *issues)
+{
+	const struct cel_program *p = NULL;
+	size_t used = a->used;
+	struct cel_issues found;
+	struct cel_expr *root;
+
+	if (!cel_spend(env, TEXT_STEPS + BYTE_STEPS * (uint64_t)text.n))
+		return exceeded(issues);
+	cel_issues_init(&found, a, arena_str(a, text));
+	if (issues->text.n == 0)
+		issues->text = found.text;
+	root = cel_parse(env, &found);
+	if (!root || cel_check(env, root, &found) < 0) {
+		if (!spend_issues(env, &found))
+			return exceeded(issues);
+		hand_over(&found, issues);
+		return NULL;
+	}
+	if (a->used - used <= CEL_PROGRAM_MAX)
+		p = cel_compile_tree(env, root, a);
+	if (cel_is_spent(env))
+		return exceeded(issues);
+	if (!p || p->large) {
+		cel_issue_add(issues, SIZE_MAX, "the expression is too large");
+		return NULL;
+	}
+	if (!p->fault || !(env->flags & CEL_LITERALS))
+		return p;
+	cel_issue_add(issues, SIZE_MAX, "program instantiation failed: %s", p->fault);
+	return NULL;
+}
+
+const struct cel_type *cel_program_type(const struct cel_program *p)
+{
+	return p->type;
+}
+
+const struct cel_expr *cel_program_tree(const struct cel_program *p)
+{
+	return p->tree;
+}

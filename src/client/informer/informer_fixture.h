@@ -1,0 +1,40 @@
+/*
+ * informer_fixture - for tests: an informer of a simulated server's collection, and a handler
+ * that keeps its own account and checks every word that it is told.
+ * Failures are cmocka's.
+ */
+#ifndef CLIENT_INFORMER_INFORMER_FIXTURE_H
+#define CLIENT_INFORMER_INFORMER_FIXTURE_H
+
+#include "base/core/map.h"
+#include "client/informer/informer.h"
+#include "client/testing/api_world.h"
+
+struct account {
+	struct informer_handler handler;
+	struct map objects; /* key to struct cached: what it believes */
+	unsigned adds, initial, updates, resyncs, deletes, unknown, synced;
+};
+
+void account_init(struct account *a);
+void account_release(struct account *a);
+
+struct informer_fixture {
+	struct api_world w;
+	struct metrics *metrics;
+	struct informers *set;
+	struct informer *informer;
+	struct account account;
+};
+
+/* Made, with the account as its handler, but not started. */
+void informer_fixture_init(struct informer_fixture *t, const struct sim_opts *opts);
+void informer_fixture_release(struct informer_fixture *t);
+
+/* The copy, and this account of it, equal the server's objects. */
+bool informer_fixture_matches(const struct informer_fixture *t, const struct account *a);
+
+/* Runs until they do; fails when that is never. */
+void informer_fixture_wait(struct informer_fixture *t);
+
+#endif

@@ -1,0 +1,146 @@
+/*
+ * Devices by state and health as metrics, from objects on a fake API server.
+ */
+#include "controller/slice_status/slice_status_fixture.h"
+
+#include "controller/devices/device_metrics.h"
+
+static void begin(struct bench *b)
+{
+	*b = (struct bench){ .health = true, .metrics = metrics_new() };
+	bench_init(b, 1);
+	tell(b, "node n1");
+}
+
+/* The value of a series, by its labels as they are printed; -1: there is none. */
+static double value(struct bench *b, const char *series)
+{
+	struct buf text = BUF_INIT(16 * MIB);
+	struct str rest, line;
+	double v = -1;
+
+	assert_int_equal(metrics_print(b->metrics, &text), 0);
+	rest = buf_str(&text);
+	while (str_split(&rest, '\n', &line))
+		if (str_starts(line, str_from(series)))
+			v = strtod(line.p + strlen(series), NULL);
+	buf_release(&text);
+	return v;
+}
+
+#define DEVICES(pool, node, state, health)                                                  \
+	"devplane_devices{driver=\"" WORLD_DRIVER "\",pool=\"" pool "\",node=\"" node "\"," \
+	"state=\"" state "\",health=\"" health "\"} "
+#define CAPACITY(pool, node, name)                                                                 \
+	"devplane_device_free_capacity{driver=\"" WORLD_DRIVER "\",pool=\"" pool "\",node=\"" node \
+	"\",capacity=\"" name "\"} "
+
+static void assert_value(struct bench *b, const char *series, double expected)
+{
+	double got = value(b, series);
+
+	if (got != expected)
+		fail_msg("%s is %f and not %f", series, got, expected);
+}
+
+static void devices_are_counted_by_state_and_health(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	begin(&b);
+	tell(&b, "slice a p 1/2 n1 g0 g1(!k=NoSchedule)");
+	tell(&b, "slice b p 1/2 n1 g2");
+	tell(&b, "claim ns/c p/g0");
+	run(&b);
+	assert_value(&b, DEVICES("p", "n1", "Allocated", "NotReported"), 1);
+	assert_value(&b, DEVICES("p", "n1", "Available", "NotReported"), 1);
+	assert_value(&b, DEVICES("p", "n1", "Unavailable", "NotReported"), 1);
+	assert_int_equal(
+		fakeapi_call(b.w->api, "PUT", "/api/v1/nodes/n1",
+			     STR("{\"metadata\":{\"name\":\"n1\",\"annotations\":{"
+				 "\"devplane.dev/device-health\":\"[{\\\"id\\\":\\\"" WORLD_DRIVER
+				 "/p/g2\\\",\\\"health\\\":"
+				 "\\\"Unhealthy\\\"}]\"}}}"),
+			     NULL),
+		200);
+	run(&b);
+	assert_value(&b, DEVICES("p", "n1", "Available", "Unhealthy"), 1);
+	assert_value(&b, DEVICES("p", "n1", "Available", "NotReported"), 0);
+	tell(&b, "remove claim ns/c");
+	run(&b);
+	assert_value(&b, DEVICES("p", "n1", "Available", "NotReported"), 1);
+	tell(&b, "remove slice a");
+	tell(&b, "remove slice b");
+	run(&b);
+	assert_value(&b, DEVICES("p", "n1", "Available", "Unhealthy"), 0);
+	assert_value(&b, DEVICES("p", "n1", "Available", "NotReported"), 0);
+	bench_release(&b);
+}
+
+static void free_capacity_is_that_of_devices_that_can_be_had(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	begin(&b);
+	tell(&b, "slice a p 1/1 all g0(multi,memory=10) g1(multi,memory=10,!k=NoSchedule) g2");
+	run(&b);
+	assert_value(&b, CAPACITY("p", "", "memory"), 10);
+	tell(&b, "claim ns/c p/g0(share=1,memory=4)");
+	run(&b);
+	assert_value(&b, CAPACITY("p", "", "memory"), 6);
+	assert_value(&b, DEVICES("p", "", "PartiallyAllocated", "NotReported"), 1);
+	tell(&b, "claim ns/c p/g0");
+	run(&b);
+	assert_value(&b, CAPACITY("p", "", "memory"), 0);
+	bench_release(&b);
+}
+
+static void many_pools_share_a_series(void **state)
+{
+	enum { POOLS = DEVICE_METRICS_POOLS_MAX + 7 };
+	struct bench b;
+	char line[64];
+
+	(void)state;
+	begin(&b);
+	for (unsigned i = 0; i < POOLS; i++) {
+		snprintf(line, sizeof(line), "slice s%u p%u 1/1 n%u g0 g1", i, i, i);
+		tell_line(&b, str_from(line));
+		snprintf(line, sizeof(line), "node n%u", i);
+		tell_line(&b, str_from(line));
+	}
+	run(&b);
+	assert_value(&b, DEVICES("other", "other", "Available", "NotReported"), 14);
+	bench_release(&b);
+}
+
+static void what_is_counted_goes_with_its_controller(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	begin(&b);
+	tell(&b, "slice a p 1/1 n1 g0");
+	run(&b);
+	assert_value(&b, DEVICES("p", "n1", "Available", "NotReported"), 1);
+	bench_stop(&b);
+	assert_value(&b, DEVICES("p", "n1", "Available", "NotReported"), 0);
+	bench_start(&b);
+	run(&b);
+	assert_value(&b, DEVICES("p", "n1", "Available", "NotReported"), 1);
+	bench_release(&b);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(devices_are_counted_by_state_and_health),
+		cmocka_unit_test(free_capacity_is_that_of_devices_that_can_be_had),
+		cmocka_unit_test(many_pools_share_a_series),
+		cmocka_unit_test(what_is_counted_goes_with_its_controller),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,58 @@
+/*
+ * devices_health - the book of devices' health (dra/availability/device_health.h), kept by informers, and which
+ * nodes exist.
+ *
+ * Follows Pods and Nodes; its owner follows claims and passes them on. An event that leaves what is
+ * said about devices as it was costs a comparison of texts; pods without claims cost nothing. If it
+ * may not list Pods or Nodes, it complains once and goes on without what they say.
+ * Threads: the client's loop.
+ */
+#ifndef CONTROLLER_DEVICES_DEVICES_HEALTH_H
+#define CONTROLLER_DEVICES_DEVICES_HEALTH_H
+
+#include <stdbool.h>
+
+#include "base/core/error.h"
+#include "base/core/str.h"
+
+struct cached;
+struct device_health_book;
+struct devices_health;
+struct informer;
+struct informers;
+struct loop;
+
+/* All borrowed. Functions are called from the loop, never within devices_health_new(). */
+struct devices_health_opts {
+	struct loop *loop;
+	struct informers *informers;
+	bool pods; /* follow Pods, too; else nothing is known of health */
+	/* Somebody says something else about a device. */
+	void (*changed)(void *arg, struct str driver, struct str pool, struct str device);
+	/* A node was created or deleted; also called for each node of the first list. */
+	void (*node)(void *arg, struct str name);
+	/* All that was there at the beginning is in the book. */
+	void (*synced)(void *arg);
+	/*
+	 * A node's annotation cannot be read, once for each text; or a kind may not be listed.
+	 */
+	void (*refused)(void *arg, const char *what, struct str key, const struct error *err);
+	void *arg;
+};
+
+struct devices_health *devices_health_new(const struct devices_health_opts *opts);
+void devices_health_free(struct devices_health *h); /* NULL allowed */
+
+/* A claim is new (`old` is NULL), has changed, or is gone (`o` is NULL). */
+void devices_health_claim(struct devices_health *h, const struct cached *old,
+			  const struct cached *o);
+
+/* Also when it may not list them. */
+bool devices_health_synced(const struct devices_health *h);
+struct device_health_book *devices_health_book(struct devices_health *h);
+
+/* False as long as it cannot list Nodes. */
+bool devices_health_knows_nodes(const struct devices_health *h);
+bool devices_health_has_node(const struct devices_health *h, struct str name);
+
+#endif

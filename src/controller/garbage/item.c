@@ -1,0 +1,379 @@
+/*
+ * One object that may have to go: it is read, then each of its owners, then it is
+ * decided upon. The node is looked up anew after every answer, for it may have
+ * changed or gone meanwhile; what the job needs to know for longer it has copied.
+ */
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
+#include "base/report/log.h"
+#include "controller/garbage/decide.h"
+#include "controller/garbage/garbage_impl.h"
+
+struct item {
+	struct garbage_job job;
+	struct client_request request;
+	void (*on_answer)(struct item *it, const struct client_answer *a, const struct error *err);
+	struct garbage_identity who;
+	struct resource resource;
+	struct json *latest; /* the object's metadata as it is now */
+	struct json *reference; /* the owner that is looked at */
+	enum garbage_class *classes; /* of the owners before that */
+	size_t nclasses;
+};
+
+/* --- a job's end ----------------------------------------------------------------------------- */
+
+static void item_free(struct garbage_job *j)
+{
+	struct item *it = CONTAINER_OF(j, struct item, job);
+
+	client_cancel(&it->request);
+	garbage_job_release(j);
+	free(it);
+}
+
+static struct garbage_node *node_of(struct item *it)
+{
+	return garbage_graph_find(it->job.owner->graph, it->job.uid);
+}
+
+static void item_end(struct item *it, bool again)
+{
+	struct garbage *g = it->job.owner;
+	struct garbage_node *n = node_of(it);
+	struct str uid = it->job.uid;
+
+	/* One that was only named is asked for until it is seen, or is known not to exist. */
+	again = n && (again || n->virt);
+	if (again && !n->virt)
+		n->check = true;
+	item_free(&it->job);
+	workqueue_finish(g->deletions, uid, again);
+}
+
+static void item_fail(struct item *it, const struct error *err)
+{
+	log_debug(it->job.owner->ctx.log, "cannot collect", LOG_STR("kind", it->who.kind),
+		  LOG_STR("namespace", it->who.ns), LOG_STR("name", it->who.name), LOG_ERR(err));
+	item_end(it, true);
+}
+
+static void item_absent(struct item *it)
+{
+	garbage_graph_absent(it->job.owner->graph, &it->who);
+	item_end(it, false);
+}
+
+static void on_done(struct client_request *r, const struct client_answer *a,
+		    const struct error *err)
+{
+	struct item *it = r->arg;
+
+	it->on_answer(it, a, err);
+}
+
+/* --- doing ----------------------------------------------------------------------------------- */
+
+static void on_written(struct item *it, const struct client_answer *a UNUSED,
+		       const struct error *err)
+{
+	if (err && err->code == ERR_NOT_FOUND)
+		item_absent(it);
+	else if (err)
+		item_fail(it, err);
+	else
+		item_end(it, false);
+}
+
+static void send_patch(struct item *it, struct json *patch,
+		       void (*on_answer)(struct item *it, const struct client_answer *a,
+					 const struct error *err))
+{
+	struct resource_name name = { .ns = it->who.ns, .name = it->who.name };
+
+	it->on_answer = on_answer;
+	client_patch(it->job.owner->ctx.client, &it->request, &it->resource, name,
+		     CLIENT_PATCH_MERGE, patch);
+}
+
+static void send_delete(struct item *it, const char *propagation)
+{
+	struct client_delete_opts o = { .uid = it->who.uid,
+					.resource_version = garbage_meta(it->latest,
+									 "resourceVersion"),
+					.propagation = propagation };
+
+	log_info(it->job.owner->ctx.log, "deleting", LOG_STR("kind", it->who.kind),
+		 LOG_STR("namespace", it->who.ns), LOG_STR("name", it->who.name),
+		 LOG_Z("propagation", propagation));
+	it->on_answer = on_written;
+	client_delete(it->job.owner->ctx.client, &it->request, &it->resource, it->who.ns,
+		      it->who.name, &o);
+}
+
+/* Finalizers that are there already are honoured. */
+static const char *propagation_of(const struct json *object)
+{
+	if (garbage_has_finalizer(object, STR("orphan")))
+		return "Orphan";
+	if (garbage_has_finalizer(object, STR("foregroundDeletion")))
+		return "Foreground";
+	return "Background";
+}
+
+static bool is_solid(void *arg, const struct json *reference)
+{
+	struct item *it = arg;
+	size_t i = 0;
+
+	JSON_FOREACH (o, json_getz(json_getz(it->latest, "metadata"), "ownerReferences")) {
+		if (o == reference)
+			return it->classes[i] == GARBAGE_SOLID;
+		i++;
+	}
+	return true;
+}
+
+static void on_unblocked(struct item *it, const struct client_answer *a, const struct error *err)
+{
+	if (err) {
+		on_written(it, a, err);
+		return;
+	}
+	/* An answer that is no JSON leaves the object as it was. */
+	(void)client_answer_tree(a, &it->job.arena, &it->latest, NULL);
+	send_delete(it, "Foreground");
+}
+
+static void unblock(struct item *it)
+{
+	struct json *patch = garbage_patch_unblock(&it->job.arena, it->latest);
+
+	if (patch)
+		send_patch(it, patch, on_unblocked);
+	else
+		send_delete(it, "Foreground");
+}
+
+static bool dependent_waits(const struct garbage_node *n)
+{
+	LIST_FOREACH (l, &n->dependents) {
+		if (LIST_ENTRY(l, struct garbage_edge, link)->dependent->deleting_dependents)
+			return true;
+	}
+	return false;
+}
+
+static void decide(struct item *it)
+{
+	const struct garbage_node *n = node_of(it);
+	struct garbage_facts f = { .owners = it->classes, .nowners = it->nclasses };
+
+	if (!n) {
+		item_end(it, false);
+		return;
+	}
+	f.has_dependents = !list_empty(&n->dependents);
+	f.dependent_waits = dependent_waits(n);
+	switch (garbage_decide(&f)) {
+	case GARBAGE_KEEP:
+		item_end(it, false);
+		break;
+	case GARBAGE_UNREFER:
+		send_patch(it, garbage_patch_owners(&it->job.arena, it->latest, is_solid, it),
+			   on_written);
+		break;
+	case GARBAGE_UNBLOCK_FOREGROUND:
+		unblock(it);
+		break;
+	case GARBAGE_FOREGROUND:
+		send_delete(it, "Foreground");
+		break;
+	case GARBAGE_DELETE:
+		send_delete(it, propagation_of(it->latest));
+		break;
+	}
+}
+
+/* --- owners ---------------------------------------------------------------------------------- */
+
+static void next_owner(struct item *it);
+
+static void classify(struct item *it, enum garbage_class class)
+{
+	it->classes[it->nclasses++] = class;
+	it->reference = it->reference->next;
+	next_owner(it);
+}
+
+static struct garbage_owner owner_of(const struct json *reference)
+{
+	return (struct garbage_owner){ .api_version = json_text_at(reference, "apiVersion"),
+				       .kind = json_text_at(reference, "kind"),
+				       .name = json_text_at(reference, "name"),
+				       .uid = json_text_at(reference, "uid") };
+}
+
+static void on_owner(struct item *it, const struct client_answer *a, const struct error *err)
+{
+	struct garbage_owner o = owner_of(it->reference);
+	struct json *owner;
+	struct error why;
+
+	if (err && err->code == ERR_NOT_FOUND) {
+		classify(it, GARBAGE_DANGLING);
+		return;
+	}
+	if (!err && client_answer_tree(a, &it->job.arena, &owner, &why) < 0)
+		err = &why;
+	if (err)
+		item_fail(it, err);
+	else if (!str_eq(garbage_meta(owner, "uid"), o.uid))
+		classify(it, GARBAGE_DANGLING);
+	else if (garbage_meta(owner, "deletionTimestamp").p &&
+		 garbage_has_finalizer(owner, STR("foregroundDeletion")))
+		classify(it, GARBAGE_WAITING);
+	else
+		classify(it, GARBAGE_SOLID);
+}
+
+static void next_owner(struct item *it)
+{
+	struct garbage *g = it->job.owner;
+	struct garbage_owner o = owner_of(it->reference);
+	struct resource r;
+	struct error err;
+
+	if (!it->reference) {
+		decide(it);
+		return;
+	}
+	if (garbage_graph_is_absent(g->graph, &o, it->who.ns)) {
+		classify(it, GARBAGE_DANGLING);
+		return;
+	}
+	if (!garbage_resource_of(g, o.api_version, o.kind, &it->job.arena, &r)) {
+		(void)error_set(&err, ERR_NOT_FOUND, "no resource of owner's kind %.*s in %.*s",
+				STR_ARG(o.kind), STR_ARG(o.api_version));
+		item_fail(it, &err);
+		return;
+	}
+	/* What has no namespace cannot have an owner in one; asking again would not help. */
+	if (r.namespaced && it->who.ns.n == 0) {
+		log_debug(g->ctx.log, "cluster-scoped object refers to a namespaced owner",
+			  LOG_STR("name", it->who.name));
+		item_end(it, false);
+		return;
+	}
+	it->on_answer = on_owner;
+	client_get(g->ctx.client, &it->request, &r, it->who.ns, o.name);
+}
+
+static void look_at_owners(struct item *it)
+{
+	const struct json *owners = json_getz(json_getz(it->latest, "metadata"), "ownerReferences");
+
+	it->reference = json_first(owners);
+	it->classes = ARENA_ARRAY(&it->job.arena, enum garbage_class, json_count(owners) + 1);
+	it->nclasses = 0;
+	next_owner(it);
+}
+
+/* --- an owner that waits for its dependents -------------------------------------------------- */
+
+static void delete_dependents(struct item *it, struct garbage_node *n)
+{
+	struct garbage *g = it->job.owner;
+	struct json *patch;
+
+	if (garbage_node_is_blocked(n) && !garbage_graph_is_knot(g->graph, n)) {
+		LIST_FOREACH (l, &n->dependents) {
+			struct garbage_edge *e = LIST_ENTRY(l, struct garbage_edge, link);
+
+			if (e->blocking && !e->dependent->deleting_dependents)
+				garbage_graph_check(g->graph, e->dependent, false);
+		}
+		item_end(it, false);
+		return;
+	}
+	patch = garbage_patch_finalizer(&it->job.arena, it->latest, STR("foregroundDeletion"));
+	if (patch)
+		send_patch(it, patch, on_written);
+	else
+		item_end(it, false);
+}
+
+/* --- the object ------------------------------------------------------------------------------ */
+
+static void on_read(struct item *it, const struct client_answer *a, const struct error *err)
+{
+	struct garbage_node *n = node_of(it);
+	struct error why;
+
+	if (err && err->code == ERR_NOT_FOUND) {
+		item_absent(it);
+		return;
+	}
+	if (!err && client_answer_tree(a, &it->job.arena, &it->latest, &why) < 0)
+		err = &why;
+	if (err)
+		item_fail(it, err);
+	else if (!str_eq(garbage_meta(it->latest, "uid"), it->who.uid))
+		item_absent(it);
+	else if (!n)
+		item_end(it, false);
+	else if (n->deleting_dependents)
+		delete_dependents(it, n);
+	else
+		look_at_owners(it);
+}
+
+static void begin(struct item *it, struct garbage_node *n)
+{
+	struct garbage *g = it->job.owner;
+	struct error err;
+
+	if (!garbage_resource_of(g, n->kind->api_version, n->kind->kind, &it->job.arena,
+				 &it->resource)) {
+		(void)error_set(&err, ERR_NOT_FOUND, "no resource of kind %.*s in %.*s",
+				STR_ARG(n->kind->kind), STR_ARG(n->kind->api_version));
+		it->who = garbage_identity_copy(&it->job.arena, n);
+		item_fail(it, &err);
+		return;
+	}
+	if (!it->resource.namespaced && n->virt && n->ns.n > 0)
+		garbage_graph_clusterwide(g->graph, n);
+	it->who = garbage_identity_copy(&it->job.arena, n);
+	if (it->resource.namespaced && n->ns.n == 0) {
+		/* Named by something without a namespace: it cannot be said where it would be. */
+		item_free(&it->job);
+		workqueue_finish(g->deletions, n->uid, false);
+		return;
+	}
+	it->on_answer = on_read;
+	client_get(g->ctx.client, &it->request, &it->resource, it->who.ns, it->who.name);
+}
+
+void garbage_handle_deletion(void *arg, struct str uid)
+{
+	struct garbage *g = arg;
+	struct garbage_node *n = garbage_graph_find(g->graph, uid);
+	struct item *it;
+
+	/*
+	 * One that was queued because nobody had seen it, and was seen since, is of no interest
+	 * any more; nor is one that is on its way out and waits for nothing of ours.
+	 */
+	if (!n || (!n->virt && !n->check) || (n->deleting && !n->deleting_dependents)) {
+		workqueue_finish(g->deletions, uid, false);
+		return;
+	}
+	n->check = false;
+	it = XNEW(struct item);
+	garbage_job_init(&it->job, g, uid, item_free);
+	it->request.arg = it;
+	it->request.on_done = on_done;
+	it->request.accept = ACCEPT_METADATA;
+	begin(it, n);
+}

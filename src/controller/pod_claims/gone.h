@@ -1,0 +1,27 @@
+/*
+ * pod_claims_gone - the uids of the last few hundred objects that were seen to go.
+ *
+ * Saves a question to the server for most of them; it holds so many and forgets the oldest.
+ */
+#ifndef CONTROLLER_POD_CLAIMS_GONE_H
+#define CONTROLLER_POD_CLAIMS_GONE_H
+
+#include "base/core/list.h"
+#include "base/core/map.h"
+
+enum { POD_CLAIMS_GONE_MAX = 500 /* as upstream */ };
+
+struct pod_claims_gone {
+	struct map entries; /* by uid */
+	struct list oldest_first;
+};
+
+void pod_claims_gone_init(struct pod_claims_gone *g);
+void pod_claims_gone_release(struct pod_claims_gone *g);
+
+void pod_claims_gone_add(struct pod_claims_gone *g, struct str uid); /* copied; empty: ignored */
+
+/* One that is asked for is as if it had gone just now. */
+bool pod_claims_gone_has(struct pod_claims_gone *g, struct str uid);
+
+#endif

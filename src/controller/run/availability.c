@@ -1,0 +1,197 @@
+/*
+ * What is served is asked first; everything else is made when it is known. Devices that are not
+ * served may be later, and so may requests, and a server may come back with or without a status
+ * of slices: all is asked for again from time to time, and at once when a status can suddenly
+ * not be written.
+ */
+#include "controller/run/availability.h"
+
+#include "base/core/mem.h"
+#include "base/report/log.h"
+#include "client/api/discovery.h"
+#include "controller/devices/devices.h"
+#include "controller/health_taints/health_taints.h"
+#include "controller/pool_requests/pool_requests.h"
+#include "controller/shared/context.h"
+#include "controller/shared/served.h"
+#include "controller/slice_status/slice_sink.h"
+#include "controller/slice_status/slice_status.h"
+#include "controller/taint_eviction/taint_eviction.h"
+#include "net/loop/loop.h"
+
+enum {
+	RETRY_MS = 1000, /* after a failure, and when something is not served any more */
+	LOOK_AGAIN_MS = 30 * 1000, /* for what is not served */
+	CHECK_MS = 5 * 60 * 1000, /* whether it still is */
+};
+
+struct availability {
+	struct context ctx;
+	struct availability_opts opts;
+	struct served_wait wait;
+	struct loop_timer again;
+	bool looked;
+	struct devices *devices; /* NULL: not served yet */
+	struct slice_status *slice_status;
+	bool has_status; /* slices have: it is kept there */
+	struct client_request leftovers; /* removal of objects that are not needed any more */
+	struct pool_requests *pool_requests;
+	struct taint_eviction *taint_eviction;
+	struct health_taints *health_taints;
+};
+
+static void on_refused(void *arg, const char *what, struct str key, const struct error *err)
+{
+	const struct availability *v = arg;
+
+	log_warn(v->ctx.log, "object not understood", LOG_Z("kind", what), LOG_STR("name", key),
+		 LOG_ERR(err));
+}
+
+static void on_unserved(void *arg)
+{
+	struct availability *v = arg;
+
+	if (!v->wait.link.next)
+		loop_timer_start(&v->again, RETRY_MS);
+}
+
+static void on_removed(struct client_request *r, const struct client_answer *a UNUSED,
+		       const struct error *err)
+{
+	const struct availability *v = r->arg;
+
+	if (err)
+		log_warn(v->ctx.log,
+			 "cannot delete resourceslicestatuses.devplane.dev, which are "
+			 "out of date now that slices have a status",
+			 LOG_ERR(err));
+}
+
+/* Objects of a time when slices had no status would tell what was true then, for ever. */
+static void remove_leftovers(struct availability *v, const struct discovery *d)
+{
+	const struct discovery_resource *objects = discovery_find(d, STR("devplane.dev"), STR(""),
+								  STR("resourceslicestatuses"));
+
+	if (!objects || client_busy(&v->leftovers))
+		return;
+	v->leftovers = (struct client_request){ .on_done = on_removed, .arg = v };
+	client_delete_collection(v->ctx.client, &v->leftovers, &objects->resource, STR_NULL, NULL);
+}
+
+static void make_slice_status(struct availability *v, bool has_status, const struct discovery *d)
+{
+	struct slice_status_opts opts = { .workers = v->opts.workers,
+					  .unserved = on_unserved,
+					  .arg = v };
+	struct slice_sink *sink;
+
+	v->has_status = has_status;
+	if (has_status) {
+		remove_leftovers(v, d);
+		sink = slice_sink_status_new(&v->ctx, v->devices);
+	} else {
+		log_info(v->ctx.log, "slices have no status here: it is kept in "
+				     "resourceslicestatuses.devplane.dev");
+		sink = slice_sink_object_new(&v->ctx, v->devices);
+	}
+	v->slice_status = slice_status_new(&v->ctx, v->devices, sink, &opts);
+}
+
+/* Requests are looked for only where they are wanted; without them only slices keep devices. */
+static void make_parts(struct availability *v, const struct discovery *d)
+{
+	struct devices_served served = devices_find_served(d);
+	const struct discovery_resource *requests = NULL;
+
+	if (v->opts.pool_requests)
+		requests = discovery_find(d, STR("resource.k8s.io"), STR(""),
+					  STR("resourcepoolstatusrequests"));
+	if (served.slices.resource.n == 0 || (!v->opts.slice_status && !v->opts.taint_eviction &&
+					      !v->opts.health_taints && !requests))
+		return;
+	if (!v->devices)
+		v->devices = devices_new(&(struct devices_opts){ .loop = v->ctx.loop,
+								 .informers = v->ctx.informers,
+								 .served = served,
+								 .health = v->opts.slice_status ||
+									   v->opts.health_taints,
+								 .refused = on_refused,
+								 .arg = v });
+	if (v->slice_status && v->has_status != served.slice_status)
+		slice_status_free(TAKE(v->slice_status));
+	if (v->opts.slice_status && !v->slice_status)
+		make_slice_status(v, served.slice_status, d);
+	if (requests && !v->pool_requests)
+		v->pool_requests = pool_requests_new(&v->ctx, v->devices, &requests->resource);
+	if (v->opts.taint_eviction && !v->taint_eviction)
+		v->taint_eviction = taint_eviction_new(
+			&v->ctx, v->devices,
+			&(struct taint_eviction_opts){ .workers = v->opts.evictions });
+	if (v->opts.health_taints && !v->health_taints && devices_rules(v->devices))
+		v->health_taints = health_taints_new(&v->ctx, v->devices, &v->opts.health_limits);
+}
+
+static bool is_complete(const struct availability *v)
+{
+	return (!v->opts.slice_status || v->slice_status) &&
+	       (!v->opts.pool_requests || v->pool_requests) &&
+	       (!v->opts.taint_eviction || v->taint_eviction) &&
+	       (!v->opts.health_taints || v->health_taints);
+}
+
+static void on_served(struct served_wait *w, const struct error *err)
+{
+	struct availability *v = CONTAINER_OF(w, struct availability, wait);
+
+	if (err) {
+		loop_timer_start(&v->again, RETRY_MS);
+		return;
+	}
+	make_parts(v, served_discovery(v->ctx.served));
+	v->looked = true;
+	loop_timer_start(&v->again, is_complete(v) ? CHECK_MS : LOOK_AGAIN_MS);
+}
+
+static void on_again(struct loop_timer *t)
+{
+	struct availability *v = CONTAINER_OF(t, struct availability, again);
+
+	served_look(v->ctx.served, &v->wait);
+}
+
+struct availability *availability_new(const struct context *ctx,
+				      const struct availability_opts *opts)
+{
+	struct availability *v = XNEW(struct availability);
+
+	v->ctx = *ctx;
+	v->opts = *opts;
+	v->wait.done = on_served;
+	loop_timer_init(&v->again, ctx->loop, on_again);
+	served_look(ctx->served, &v->wait);
+	return v;
+}
+
+bool availability_synced(const struct availability *v)
+{
+	return v->looked && (!v->devices || devices_synced(v->devices)) &&
+	       (!v->pool_requests || pool_requests_synced(v->pool_requests)) &&
+	       (!v->taint_eviction || taint_eviction_synced(v->taint_eviction));
+}
+
+void availability_free(struct availability *v)
+{
+	if (!v)
+		return;
+	served_cancel(&v->wait);
+	loop_timer_stop(&v->again);
+	client_cancel(&v->leftovers);
+	health_taints_free(v->health_taints);
+	taint_eviction_free(v->taint_eviction);
+	pool_requests_free(v->pool_requests);
+	slice_status_free(v->slice_status);
+	devices_free(v->devices);
+	free(v);
+}

@@ -1,0 +1,84 @@
+/*
+ * controller - `devplane controller`: namespaces, garbage, service accounts, claims of pods, what
+ * is free of the devices, eviction from tainted ones, and, when asked for, endpoints on secondary
+ * networks and taints of unhealthy devices.
+ *
+ * Works against any API server that a kubeconfig leads to. With leader election
+ * one of several works and the others wait; the lease is given back when it is
+ * stopped. Losing the lease ends it for good: what was begun cannot be taken
+ * back, so the process should exit and be started again.
+ */
+#ifndef CONTROLLER_RUN_CONTROLLER_H
+#define CONTROLLER_RUN_CONTROLLER_H
+
+#include "base/core/error.h"
+#include "base/core/str.h"
+#include "controller/garbage/garbage.h"
+#include "controller/health_taints/book.h"
+#include "controller/namespace/namespace.h"
+#include "controller/pod_claims/pod_claims.h"
+
+struct controller;
+struct kubeconfig;
+struct log;
+struct loop;
+struct metrics;
+
+enum controller_part {
+	CONTROLLER_NAMESPACE = 1 << 0,
+	CONTROLLER_GARBAGE = 1 << 1,
+	CONTROLLER_SERVICE_ACCOUNT = 1 << 2,
+	CONTROLLER_ROOT_CA = 1 << 3,
+	CONTROLLER_CLAIMS = 1 << 4,
+	CONTROLLER_SLICE_STATUS = 1 << 5,
+	CONTROLLER_POOL_REQUESTS = 1 << 6,
+	CONTROLLER_TAINT_EVICTION = 1 << 7,
+	CONTROLLER_QUOTAS = 1 << 8,
+	CONTROLLER_NETWORK_ENDPOINTS = 1 << 9,
+	CONTROLLER_HEALTH_TAINTS = 1 << 10,
+	CONTROLLER_ALL = (1 << 9) - 1, /* those that run unless told otherwise */
+};
+
+/* Zero means the default. All is borrowed until controller_free(). */
+struct controller_opts {
+	struct loop *loop;
+	const struct kubeconfig *kubeconfig;
+	struct str root_ca; /* PEM for pods; empty: the kubeconfig's */
+	unsigned parts; /* enum controller_part */
+	double qps, burst; /* of all but the lease: requests per second, at once; 0: no limit */
+	bool no_election; /* work at once */
+	const char *identity; /* in the election */
+	const char *lease_namespace, *lease_name; /* "kube-system", "devplane-controller" */
+	int64_t lease_duration_ms, renew_deadline_ms, retry_period_ms;
+	struct namespaces_opts namespaces;
+	struct garbage_opts garbage;
+	struct pod_claims_opts claims;
+	unsigned slice_status_workers, taint_eviction_workers;
+	struct health_taints_limits health_taints;
+	struct metrics *metrics; /* or NULL */
+	const struct log *log;
+	/* The lease was lost: all work has stopped, nothing more will happen. */
+	void (*on_lost)(void *arg, const struct error *why);
+	void *arg;
+};
+
+/* Begins at once. */
+int controller_new(const struct controller_opts *opts, struct controller **ret_controller,
+		   struct error *err);
+
+/* Ends all work, gives the lease back, then calls `done` once, later. */
+void controller_stop(struct controller *c, void (*done)(void *arg), void *arg);
+
+/* After `done`, or before the loop ran. The loop must run one more turn. NULL allowed. */
+void controller_free(struct controller *c);
+
+/* For health: we are alive. -ERR_INTERNAL when a lease that we hold ran out. */
+int controller_check(const struct controller *c, struct error *err);
+
+/* For readiness: waits for its turn, or works and knows the state. */
+int controller_check_ready(const struct controller *c, struct error *err);
+
+/* The name of a part for --controllers, as upstream calls it; 0 when there is none. */
+unsigned controller_part_find(struct str name);
+
+#endif

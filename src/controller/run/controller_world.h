@@ -1,0 +1,29 @@
+/*
+ * controller_world - for tests: a fake API server and the context of controllers on
+ * another host, which can be restarted as often as one likes.
+ */
+#ifndef CONTROLLER_RUN_CONTROLLER_WORLD_H
+#define CONTROLLER_RUN_CONTROLLER_WORLD_H
+
+#include "client/testing/fakeapi_world.h"
+#include "controller/shared/context.h"
+
+struct controller_world {
+	struct sim *sim;
+	struct fakeapi *api;
+	struct loop *loop;
+	struct context ctx;
+};
+
+struct controller_world *controller_world_new(uint64_t seed);
+
+/* The controllers must have been freed, and controller_world_stop() called. */
+void controller_world_free(struct controller_world *w);
+
+/* Makes a context; make controllers with it, then let informers run: informers_start(). */
+void controller_world_start(struct controller_world *w);
+void controller_world_stop(struct controller_world *w);
+
+void controller_world_run(struct controller_world *w, int64_t ms);
+
+#endif

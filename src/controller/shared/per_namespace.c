@@ -1,0 +1,201 @@
+/*
+ * Decides by the informers alone: when they are behind, a create is answered that
+ * it exists already and an update that it conflicts, and their next event brings
+ * us back here.
+ */
+#include "controller/shared/per_namespace.h"
+
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
+#include "base/report/log.h"
+#include "client/api/client.h"
+#include "client/informer/informer.h"
+#include "client/work/workqueue.h"
+#include "controller/shared/context.h"
+
+struct per_namespace {
+	struct context ctx;
+	struct per_namespace_opts opts;
+	struct resource namespaces_resource;
+	struct informer *namespaces, *objects;
+	struct informer_handler on_namespaces, on_objects;
+	struct workqueue *queue;
+	struct list jobs;
+};
+
+struct job {
+	struct list link;
+	struct per_namespace *owner;
+	struct str ns; /* the queue's until it is done */
+	struct client_request request;
+};
+
+static void job_free(struct job *j)
+{
+	list_remove(&j->link);
+	client_cancel(&j->request);
+	free(j);
+}
+
+/* The namespace went or is going; or we knew less than the server. */
+static bool is_harmless(const struct error *err)
+{
+	return err->code == ERR_ALREADY_EXISTS || err->code == ERR_NOT_FOUND ||
+	       (err->code == ERR_FORBIDDEN && strstr(err->msg, "being terminated"));
+}
+
+static void on_written(struct client_request *r, const struct client_answer *a UNUSED,
+		       const struct error *err)
+{
+	struct job *j = r->arg;
+	struct per_namespace *p = j->owner;
+	struct str ns = j->ns;
+	bool again = err && !is_harmless(err);
+
+	if (again)
+		log_warn(p->ctx.log, "cannot write", LOG_Z("name", p->opts.name),
+			 LOG_STR("namespace", ns), LOG_ERR(err));
+	job_free(j);
+	workqueue_finish(p->queue, ns, again);
+}
+
+static void write_object(struct per_namespace *p, struct str ns, const struct json *object,
+			 bool exists)
+{
+	struct job *j = XNEW(struct job);
+
+	j->owner = p;
+	j->ns = ns;
+	j->request.arg = j;
+	j->request.on_done = on_written;
+	list_push_back(&p->jobs, &j->link);
+	if (exists)
+		client_update(p->ctx.client, &j->request, &p->opts.resource, ns,
+			      str_from(p->opts.name), object);
+	else
+		client_create(p->ctx.client, &j->request, &p->opts.resource, ns, object);
+}
+
+static bool is_active(const struct cached *ns)
+{
+	struct str phase = cached_field(ns, "status.phase", NULL);
+
+	return !ns->deleting && (phase.n == 0 || str_eq(phase, STR("Active")));
+}
+
+static void handle(void *arg, struct str key)
+{
+	struct per_namespace *p = arg;
+	const struct cached *ns = cache_get(informer_cache(p->namespaces), key);
+	struct cached *now = cache_get_in(informer_cache(p->objects), key, str_from(p->opts.name));
+	struct json *tree = NULL, *object = NULL;
+	struct arena a;
+
+	arena_init(&a, REQUEST_WORK_MAX);
+	if (ns && is_active(ns) && (!now || cached_tree(now, &a, &tree, NULL) == 0))
+		object = p->opts.want(p->opts.arg, &a, key, tree);
+	if (object)
+		write_object(p, key, object, now != NULL);
+	else
+		workqueue_finish(p->queue, key, false);
+	arena_release(&a);
+}
+
+/* --- what changes ---------------------------------------------------------------------------- */
+
+static void on_namespace(struct informer_handler *h, struct cached *o, bool initial UNUSED)
+{
+	struct per_namespace *p = CONTAINER_OF(h, struct per_namespace, on_namespaces);
+
+	if (is_active(o))
+		workqueue_add(p->queue, cached_name(o));
+}
+
+static void on_namespace_update(struct informer_handler *h, struct cached *old UNUSED,
+				struct cached *o)
+{
+	on_namespace(h, o, false);
+}
+
+static void on_object_update(struct informer_handler *h, struct cached *old UNUSED,
+			     struct cached *o)
+{
+	workqueue_add(CONTAINER_OF(h, struct per_namespace, on_objects)->queue, cached_ns(o));
+}
+
+static void on_object_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
+{
+	on_object_update(h, last, last);
+}
+
+/* Until both have told their state, everything would look missing. */
+static void on_synced(struct per_namespace *p)
+{
+	if (p->on_namespaces.synced && p->on_objects.synced)
+		workqueue_hold(p->queue, false);
+}
+
+static void on_namespaces_synced(struct informer_handler *h)
+{
+	on_synced(CONTAINER_OF(h, struct per_namespace, on_namespaces));
+}
+
+static void on_objects_synced(struct informer_handler *h)
+{
+	on_synced(CONTAINER_OF(h, struct per_namespace, on_objects));
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+static void watch(struct per_namespace *p)
+{
+	char selector[128];
+	struct informer_spec namespaces = { .resource = &p->namespaces_resource };
+	struct informer_spec objects = { .resource = &p->opts.resource };
+
+	(void)snprintf(selector, sizeof(selector), "metadata.name=%s", p->opts.name);
+	objects.field_selector = str_from(selector);
+	p->namespaces = informers_get(p->ctx.informers, &namespaces);
+	p->objects = informers_get(p->ctx.informers, &objects);
+	p->on_namespaces = (struct informer_handler){ .on_add = on_namespace,
+						      .on_update = on_namespace_update,
+						      .on_synced = on_namespaces_synced };
+	p->on_objects = (struct informer_handler){ .on_update = on_object_update,
+						   .on_delete = on_object_delete,
+						   .on_synced = on_objects_synced };
+	informer_add_handler(p->namespaces, &p->on_namespaces);
+	informer_add_handler(p->objects, &p->on_objects);
+}
+
+struct per_namespace *per_namespace_new(const struct context *ctx,
+					const struct per_namespace_opts *opts)
+{
+	struct per_namespace *p = XNEW(struct per_namespace);
+
+	p->ctx = *ctx;
+	p->opts = *opts;
+	p->namespaces_resource = resource_builtin("", "v1", "namespaces");
+	list_init(&p->jobs);
+	p->queue = workqueue_new(&(struct workqueue_opts){ .loop = ctx->loop,
+							   .name = opts->queue,
+							   .workers = opts->workers,
+							   .handle = handle,
+							   .arg = p,
+							   .metrics = ctx->metrics });
+	workqueue_hold(p->queue, true);
+	watch(p);
+	return p;
+}
+
+void per_namespace_free(struct per_namespace *p)
+{
+	if (!p)
+		return;
+	informer_remove_handler(&p->on_namespaces);
+	informer_remove_handler(&p->on_objects);
+	LIST_FOREACH_SAFE (l, &p->jobs)
+		job_free(LIST_ENTRY(l, struct job, link));
+	workqueue_free(p->queue);
+	free(p);
+}

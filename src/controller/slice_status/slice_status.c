@@ -1,0 +1,554 @@
+/*
+ * Every slice has a state and is a key of the queue: a look computes the status, compares it with
+ * what is stored, and writes what differs. Looks are cheap and come whenever something may have
+ * changed; whether to write is decided by the comparison alone, so nothing can be missed that a
+ * later look would not see. While our copy shows our own last write it is enough to remember the
+ * hash of that, and a write that comes back and changes nothing is not looked at at all.
+ *
+ * A look before our copy shows the last write would compare with what is gone: it is put off
+ * until then. Should that version never come (a server that was put back to an earlier state), it
+ * is waited for only so long.
+ */
+#include "controller/slice_status/slice_status.h"
+
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
+#include "base/report/log.h"
+#include "client/informer/informer.h"
+#include "client/work/workqueue.h"
+#include "controller/devices/device_metrics.h"
+#include "controller/devices/devices.h"
+#include "controller/shared/context.h"
+#include "controller/slice_status/metrics.h"
+#include "controller/slice_status/pools.h"
+#include "controller/slice_status/slice_sink.h"
+#include "controller/slice_status/slice_status_impl.h"
+#include "dra/availability/availability.h"
+#include "dra/inventory/inventory_impl.h"
+
+enum {
+	WORKERS = 32,
+	PACE_MS = 20, /* between two writes of a slice, */
+	PACE_BYTES = 256 * KIB, /* for each so many bytes begun */
+	AWAIT_MS = 5000,
+	REPLACED_MS = 5000, /* how long a driver may take from its first new slice to the last */
+	BACKOFF_MIN_MS = 5,
+	BACKOFF_MAX_MS = 30 * 1000,
+	UNSERVED_MS = 10 * 1000, /* between calls of `unserved` */
+	RETRIES_PER_S = 1000,
+};
+
+struct slice_status {
+	struct context ctx;
+	struct slice_status_opts opts;
+	struct devices *devices;
+	struct slice_sink *sink;
+	struct devices_watcher watcher;
+	struct workqueue *queue; /* names of slices */
+	struct map states; /* name -> struct slice_state */
+	size_t outdated; /* states whose `since` is set */
+	struct slice_status_pools pools;
+	struct slice_status_metrics metrics;
+	struct device_metrics device_metrics;
+	struct arena scratch; /* of one look */
+	struct buf text; /* the same: the status */
+	bool sink_ready;
+	bool unreachable; /* the last write found no server, and that was said */
+	bool unserved; /* writes found nothing to write to, and that was said */
+	int64_t unserved_at; /* when it was last */
+};
+
+/* --- states ---------------------------------------------------------------------------------- */
+
+static void set_since(struct slice_status *s, struct slice_state *st, int64_t since)
+{
+	s->outdated += (since >= 0) - (st->since >= 0);
+	st->since = since;
+	slice_status_metrics_since(&s->metrics, st);
+}
+
+static void on_done(struct client_request *r, const struct client_answer *a,
+		    const struct error *err);
+
+static struct slice_state *state_new(struct slice_status *s, const struct cached *slice)
+{
+	struct slice_state *st = xcalloc(1, sizeof(*st) + slice->key.n + 1);
+
+	memcpy(st->text, slice->key.p, slice->key.n);
+	st->name = str_of(st->text, slice->key.n);
+	st->owner = s;
+	st->since = st->again_since = st->replaced_since = -1;
+	st->request.on_done = on_done;
+	st->request.arg = st;
+	slice_status_metrics_add(&s->metrics, st, slice);
+	(void)map_put(&s->states, st->name, st);
+	return st;
+}
+
+static void state_free(struct slice_state *st)
+{
+	struct slice_status *s = st->owner;
+
+	client_cancel(&st->request);
+	set_since(s, st, -1);
+	slice_status_metrics_forget(&s->metrics, st);
+	device_metrics_note(&s->device_metrics, &st->counts, NULL, NULL);
+	slice_status_pools_leave(&s->pools, st);
+	free(st);
+}
+
+/* --- one look -------------------------------------------------------------------------------- */
+
+/* What was written for an earlier slice of the same name does not count. */
+static void note_uid(struct slice_state *st, const struct cached *slice)
+{
+	uint64_t hash = hash_bytes(slice->uid, 0);
+
+	if (st->uid_hash != hash)
+		st->written = 0;
+	st->uid_hash = hash;
+}
+
+/* Whether our copy shows what we wrote last, whatever the server made of it. */
+static bool is_ours(const struct slice_state *st, uint64_t revision)
+{
+	return st->written && st->written == revision;
+}
+
+/* Whether what is stored is this status, whose text is in s->text. */
+static bool is_stored(struct slice_status *s, const struct slice_state *st,
+		      const struct slice_stored *stored, const struct json *status)
+{
+	struct json *v;
+
+	if (is_ours(st, stored->revision))
+		return st->written_hash == hash_bytes(buf_str(&s->text), 0);
+	if (!status || !stored->status.p)
+		return !status && !stored->status.p;
+	return str_eq(buf_str(&s->text), stored->status) ||
+	       (json_parse(&s->scratch, stored->status, NULL, &v, NULL) == 0 &&
+		json_equal(v, status));
+}
+
+static struct json *compute(struct slice_status *s, struct slice_state *st)
+{
+	struct json *before, *status;
+
+	st->concerned = false;
+	slice_status_pools_join(&s->pools, st);
+	before = slice_status_pools_before(&s->pools, st, &s->scratch);
+	status = availability_slice_status(devices_inventory(s->devices),
+					   devices_health(s->devices), st->name, before,
+					   clock_wall(loop_clock(s->ctx.loop)), &s->scratch);
+	slice_status_pools_note(&s->pools, st, status);
+	device_metrics_note(&s->device_metrics, &st->counts,
+			    inventory_slice(devices_inventory(s->devices), st->name), status);
+	buf_clear(&s->text);
+	if (status)
+		(void)json_print(&s->text, status, NULL);
+	return status;
+}
+
+/* The health of devices began when an earlier controller said so. Once for each slice. */
+static void recall(struct slice_status *s, struct slice_state *st,
+		   const struct slice_stored *stored)
+{
+	struct json *v;
+
+	if (st->recalled || !devices_health(s->devices))
+		return;
+	st->recalled = true;
+	if (stored->status.p && str_find(stored->status, STR("\"healthSince\"")) >= 0 &&
+	    json_parse(&s->scratch, stored->status, NULL, &v, NULL) == 0)
+		availability_recall_health(devices_inventory(s->devices),
+					   devices_health(s->devices), st->name, v);
+}
+
+/* From the end of a write of so many bytes to the next: a slow server is written to less often. */
+static int64_t pace_ms(size_t bytes)
+{
+	return PACE_MS * (1 + (int64_t)(bytes / PACE_BYTES));
+}
+
+/* False: it is what it should be. Else on_done will be called. */
+static bool write_if_other(struct slice_status *s, struct slice_state *st,
+			   const struct cached *slice, const struct slice_stored *stored)
+{
+	struct json *status = compute(s, st);
+
+	if (is_stored(s, st, stored, status))
+		return false;
+	if (st->since < 0)
+		set_since(s, st, loop_now(s->ctx.loop));
+	st->bytes = s->text.n;
+	st->written_hash = hash_bytes(buf_str(&s->text), 0);
+	st->written = 0;
+	st->tried = stored->revision;
+	st->seen_meanwhile = false;
+	st->again_since = -1;
+	return s->sink->ops->write(s->sink, slice, status ? buf_str(&s->text) : STR_NULL,
+				   &st->request, &s->scratch);
+}
+
+static void forget(struct slice_status *s, struct str name)
+{
+	struct slice_state *st = map_remove(&s->states, name);
+
+	if (st)
+		state_free(st);
+}
+
+/*
+ * How long a look must wait: for its slice's pace, for our copy, or, after a failure, for the
+ * time to try again. Who was behind need not wait for that once he has caught up.
+ */
+static int64_t wait_ms(const struct slice_status *s, struct slice_state *st, uint64_t revision)
+{
+	int64_t now = loop_now(s->ctx.loop), until = MAX(st->next_write_at, now);
+
+	if (st->awaited <= revision || now >= st->awaited_until)
+		st->awaited = 0;
+	if (st->awaited)
+		until = MAX(until, st->awaited_until);
+	if (!st->behind || revision == st->tried)
+		until = MAX(until, st->retry_at);
+	return until - now;
+}
+
+/*
+ * A slice of an older generation loses its status, but not while its driver updates the pool slice
+ * by slice: upstream's takes a slice that changes meanwhile for obsolete, deletes it and
+ * makes a new one. A status that is kept elsewhere does not change the slice.
+ */
+static int64_t grace_ms(const struct slice_status *s, struct slice_state *st)
+{
+	int64_t now = loop_now(s->ctx.loop);
+
+	if (!s->sink->in_slice)
+		return 0;
+	if (!availability_is_being_replaced(devices_inventory(s->devices), st->name))
+		st->replaced_since = -1;
+	else if (st->replaced_since < 0)
+		st->replaced_since = now;
+	return st->replaced_since < 0 ? 0 : st->replaced_since + REPLACED_MS - now;
+}
+
+static void look_later(struct slice_status *s, struct slice_state *st, int64_t ms)
+{
+	workqueue_add_after(s->queue, st->name, ms);
+	workqueue_done(s->queue, st->name);
+}
+
+static void end_look(struct slice_status *s, struct slice_state *st)
+{
+	set_since(s, st, -1);
+	workqueue_finish(s->queue, st->name, false);
+}
+
+static void look_at(struct slice_status *s, struct slice_state *st, const struct cached *slice)
+{
+	struct slice_stored stored = { .revision = s->sink->ops->revision(s->sink, st->name) };
+	int64_t wait = wait_ms(s, st, stored.revision), grace = grace_ms(s, st);
+	bool ours, writes;
+
+	note_uid(st, slice);
+	ours = is_ours(st, stored.revision);
+	if (ours && !st->concerned) {
+		end_look(s, st);
+		return;
+	}
+	if (MAX(wait, grace) > 0) {
+		look_later(s, st, MAX(wait, grace));
+		return;
+	}
+	if (!ours) {
+		st->written = 0; /* should it come yet, it is not what was decided last */
+		stored = s->sink->ops->read(s->sink, st->name);
+		recall(s, st, &stored);
+	}
+	slice_status_metrics_look(&s->metrics);
+	writes = write_if_other(s, st, slice, &stored);
+	log_debug(s->ctx.log, "looked at slice", LOG_STR("slice", st->name),
+		  LOG_Z("status", writes ? "is written" : "is up to date"));
+	if (!writes)
+		end_look(s, st);
+	arena_clear(&s->scratch);
+}
+
+static void look(void *arg, struct str name)
+{
+	struct slice_status *s = arg;
+	struct slice_state *st = map_get(&s->states, name);
+	const struct cached *slice = devices_find_slice(s->devices, name);
+
+	if (st && slice) {
+		look_at(s, st, slice);
+		return;
+	}
+	forget(s, name);
+	workqueue_finish(s->queue, name, false);
+}
+
+/* --- the end of a write ---------------------------------------------------------------------- */
+
+/*
+ * The version that a write made; UINT64_MAX: one that we were not told. Who removes is told
+ * nothing, or the last version that was there.
+ */
+static uint64_t written_revision(const struct slice_state *st, const struct client_answer *a)
+{
+	struct cached *o = NULL;
+	uint64_t revision = UINT64_MAX;
+
+	if (cached_new(a->body, NULL, &o, NULL) == 0 && o->revision > st->tried)
+		revision = o->revision;
+	cached_unref(o);
+	return revision;
+}
+
+/* A version that we were not told is not awaited when it may have come before the answer. */
+static void on_written(struct slice_status *s, struct slice_state *st,
+		       const struct client_answer *a)
+{
+	uint64_t revision = written_revision(st, a);
+	int64_t now = loop_now(s->ctx.loop);
+
+	slice_status_metrics_write(&s->metrics, now - st->since, NULL);
+	log_debug(s->ctx.log, "status of slice written", LOG_STR("slice", st->name),
+		  LOG_INT("ms", now - st->since));
+	st->failing = st->missing = st->behind = false;
+	s->unreachable = s->unserved = false;
+	st->retry_at = 0;
+	st->written = revision == UINT64_MAX ? 0 : revision;
+	st->awaited = revision == UINT64_MAX && st->seen_meanwhile ? 0 : revision;
+	st->awaited_until = now + AWAIT_MS;
+	set_since(s, st, st->again_since);
+}
+
+/* We knew less than the server. */
+static bool is_usual(const struct error *err)
+{
+	return err->code == ERR_CONFLICT || err->code == ERR_NOT_FOUND ||
+	       err->code == ERR_ALREADY_EXISTS;
+}
+
+/* Once for each slice until it succeeds; once for all while there is no server. */
+static void complain(struct slice_status *s, struct slice_state *st, const struct error *err)
+{
+	bool said = st->failing || (err->code == ERR_UNAVAILABLE && s->unreachable);
+
+	if (is_usual(err) || said)
+		log_debug(s->ctx.log, "status of slice not written", LOG_STR("slice", st->name),
+			  LOG_ERR(err));
+	else
+		log_warn(s->ctx.log, "status of slice not written", LOG_STR("slice", st->name),
+			 LOG_ERR(err));
+	if (err->code == ERR_UNAVAILABLE)
+		s->unreachable = true;
+	else if (!is_usual(err))
+		st->failing = true;
+}
+
+static int64_t backoff_ms(unsigned failures)
+{
+	return MIN((int64_t)BACKOFF_MIN_MS << MIN(failures, 16u), (int64_t)BACKOFF_MAX_MS);
+}
+
+static void on_failed(struct slice_status *s, struct slice_state *st, const struct error *err)
+{
+	slice_status_metrics_write(&s->metrics, 0, err);
+	complain(s, st, err);
+	st->behind = is_usual(err);
+	st->retry_at = loop_now(s->ctx.loop) +
+		       backoff_ms(workqueue_num_requeues(s->queue, st->name));
+}
+
+/*
+ * Nothing to write to, twice in a row while our copy has the slice: it is not that the slice has
+ * just gone. Said once until a write succeeds.
+ */
+static void note_missing(struct slice_status *s, struct slice_state *st, const struct error *err)
+{
+	bool before = st->missing;
+	int64_t now = loop_now(s->ctx.loop);
+
+	st->missing = err->code == ERR_NOT_FOUND;
+	if (!before || !st->missing || !devices_find_slice(s->devices, st->name))
+		return;
+	if (!s->unserved)
+		log_warn(s->ctx.log, "slice is there, and where its status is kept is not",
+			 LOG_STR("slice", st->name), LOG_ERR(err));
+	else if (now < s->unserved_at + UNSERVED_MS)
+		return;
+	s->unserved = true;
+	s->unserved_at = now;
+	if (s->opts.unserved)
+		s->opts.unserved(s->opts.arg);
+}
+
+static void on_done(struct client_request *r, const struct client_answer *a,
+		    const struct error *err)
+{
+	struct slice_state *st = r->arg;
+	struct slice_status *s = st->owner;
+
+	st->next_write_at = loop_now(s->ctx.loop) + pace_ms(st->bytes);
+	if (err)
+		on_failed(s, st, err);
+	else
+		on_written(s, st, a);
+	st->again_since = -1;
+	workqueue_finish(s->queue, st->name, err != NULL);
+	if (err)
+		note_missing(s, st, err);
+}
+
+/* --- events ---------------------------------------------------------------------------------- */
+
+static void want_look(struct slice_status *s, struct str name, bool concerned)
+{
+	const struct cached *slice = devices_find_slice(s->devices, name);
+	struct slice_state *st = map_get(&s->states, name);
+	int64_t now = loop_now(s->ctx.loop);
+
+	if (!st && !slice)
+		return;
+	if (!st)
+		st = state_new(s, slice);
+	st->concerned |= concerned;
+	if (st->since < 0)
+		set_since(s, st, now);
+	else if (client_busy(&st->request) && st->again_since < 0)
+		st->again_since = now;
+	workqueue_add(s->queue, name);
+}
+
+/* A slice is in its pool before others are looked at that may leave it. */
+static void on_slice(struct devices_watcher *w, struct str slice)
+{
+	struct slice_status *s = CONTAINER_OF(w, struct slice_status, watcher);
+	struct slice_state *st;
+
+	want_look(s, slice, true);
+	st = map_get(&s->states, slice);
+	if (st && !st->pool)
+		slice_status_pools_join(&s->pools, st);
+}
+
+static void on_turn(struct devices_watcher *w)
+{
+	struct slice_status *s = CONTAINER_OF(w, struct slice_status, watcher);
+
+	slice_status_metrics_claims(&s->metrics, devices_claims_held(s->devices));
+}
+
+/*
+ * When nothing is stored any more, what we wrote has been seen and is gone. Versions grow: when
+ * they do not, the server was put back to an earlier state, and ours may be somebody else's now.
+ */
+static void on_stored(void *arg, struct str slice)
+{
+	struct slice_status *s = arg;
+	struct slice_state *st = map_get(&s->states, slice);
+	uint64_t revision = s->sink->ops->revision(s->sink, slice);
+
+	if (st) {
+		if (st->awaited == UINT64_MAX || revision < st->seen || revision == 0)
+			st->awaited = 0;
+		if (revision <= st->seen)
+			st->written = 0;
+		st->seen = revision;
+		st->seen_meanwhile = true;
+	}
+	want_look(s, slice, false);
+}
+
+static bool is_ready(const struct slice_status *s)
+{
+	return s->watcher.synced && s->sink_ready;
+}
+
+static void on_synced(struct devices_watcher *w)
+{
+	struct slice_status *s = CONTAINER_OF(w, struct slice_status, watcher);
+
+	workqueue_hold(s->queue, !is_ready(s));
+}
+
+static void on_sink_ready(void *arg)
+{
+	struct slice_status *s = arg;
+
+	s->sink_ready = true;
+	workqueue_hold(s->queue, !is_ready(s));
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+struct slice_status *slice_status_new(const struct context *ctx, struct devices *devices,
+				      struct slice_sink *sink, const struct slice_status_opts *opts)
+{
+	struct slice_status *s = XNEW(struct slice_status);
+
+	s->ctx = *ctx;
+	s->opts = *opts;
+	s->devices = devices;
+	s->sink = sink;
+	map_init(&s->states);
+	arena_init(&s->scratch, REQUEST_WORK_MAX);
+	buf_init(&s->text, 2 * OBJECT_MAX);
+	slice_status_metrics_init(&s->metrics, ctx->metrics, ctx->loop);
+	device_metrics_init(&s->device_metrics, ctx->metrics);
+	slice_status_pools_init(&s->pools, devices, sink, &s->metrics);
+	s->queue = workqueue_new(
+		&(struct workqueue_opts){ .loop = ctx->loop,
+					  .name = "resourceslice_status",
+					  .workers = opts->workers ? opts->workers : WORKERS,
+					  .handle = look,
+					  .arg = s,
+					  .backoff_base_ms = BACKOFF_MIN_MS,
+					  .backoff_max_ms = BACKOFF_MAX_MS,
+					  .retries_per_s = RETRIES_PER_S,
+					  .retries_burst = RETRIES_PER_S,
+					  .metrics = ctx->metrics });
+	workqueue_hold(s->queue, true);
+	sink->changed = on_stored;
+	sink->ready = on_sink_ready;
+	sink->arg = s;
+	s->watcher.on_slice = on_slice;
+	s->watcher.on_synced = on_synced;
+	s->watcher.on_turn = on_turn;
+	devices_watch(devices, &s->watcher);
+	return s;
+}
+
+bool slice_status_settled(const struct slice_status *s)
+{
+	return is_ready(s) && s->outdated == 0 && workqueue_len(s->queue) == 0 &&
+	       workqueue_running(s->queue) == 0;
+}
+
+void slice_status_free(struct slice_status *s)
+{
+	struct str name;
+	size_t at = 0;
+	void *st;
+
+	if (!s)
+		return;
+	devices_unwatch(&s->watcher);
+	while (map_next(&s->states, &at, &name, &st))
+		state_free(st);
+	map_release(&s->states);
+	slice_status_pools_release(&s->pools);
+	slice_sink_free(s->sink);
+	workqueue_free(s->queue);
+	slice_status_metrics_release(&s->metrics);
+	device_metrics_release(&s->device_metrics);
+	arena_release(&s->scratch);
+	buf_release(&s->text);
+	free(s);
+}

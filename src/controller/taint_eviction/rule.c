@@ -1,0 +1,94 @@
+/*
+ * The status of a rule. It is applied, as a field of ours, so that nobody else's is touched, with
+ * the uid: of two rules of one name the second does not get what the first had.
+ *
+ * The time of the last change says when the next may come, also to a controller that has just
+ * begun; how long ago our own last write was says it while our copy does not show it yet.
+ */
+#include "base/core/clock.h"
+#include "base/json/json.h"
+#include "base/time/timestamp.h"
+#include "controller/taint_eviction/condition.h"
+#include "controller/taint_eviction/taint_eviction_impl.h"
+
+static struct taint_rule *rule_of(const struct taint_job *j)
+{
+	return map_get(&j->owner->rule_states, j->name);
+}
+
+/* How long what the rule says has to stay; 0: no longer. */
+static int64_t must_wait(const struct taint_job *j, const struct taint_rule *rule,
+			 const struct json *had)
+{
+	int64_t now = clock_wall(loop_clock(j->owner->ctx.loop)), since, rest;
+
+	if (rule->written_generation == rule->generation && rule->next_write_at > 0) {
+		rest = rule->next_write_at - loop_now(j->owner->ctx.loop);
+		if (rest > 0)
+			return rest;
+	}
+	if (!had || json_i64_at(had, "observedGeneration", 0) != rule->generation ||
+	    timestamp_parse(json_text_at(had, "lastTransitionTime"), &since, NULL) < 0)
+		return 0;
+	rest = TAINT_STATUS_MS - (now - since) / CLOCK_MS;
+	return rest > TAINT_STATUS_MS ? TAINT_STATUS_MS : rest > 0 ? rest : 0;
+}
+
+static void on_written(struct taint_job *j, const struct client_answer *a UNUSED,
+		       const struct error *err)
+{
+	struct taint_rule *rule = rule_of(j);
+
+	if (err && err->code != ERR_NOT_FOUND) {
+		taint_job_fail(j, "cannot write the status of a DeviceTaintRule", err);
+		return;
+	}
+	if (!err && rule) {
+		rule->written_generation = j->generation;
+		rule->next_write_at = loop_now(j->owner->ctx.loop) + TAINT_STATUS_MS;
+	}
+	taint_job_end(j, false);
+}
+
+static void write_status(struct taint_job *j, const struct json *rule, struct json *condition)
+{
+	struct taint_eviction *t = j->owner;
+	struct resource_name name = { .name = j->name, .subresource = STR("status") };
+	int64_t now = clock_wall(loop_clock(t->ctx.loop));
+
+	j->on_answer = on_written;
+	j->request.query = STR("fieldManager=" TAINT_CONTROLLER "&force=true");
+	client_patch(t->ctx.client, &j->request, informer_resource(t->rules), name,
+		     CLIENT_PATCH_APPLY, taint_condition_patch(&j->arena, rule, condition, now));
+}
+
+void taint_rule_begin(struct taint_job *j)
+{
+	struct taint_eviction *t = j->owner;
+	struct taint_rule *rule = rule_of(j);
+	struct cached *o = t->rules ? cache_get(informer_cache(t->rules), j->name) : NULL;
+	struct taint_counts counts = { 0 };
+	struct json *tree, *condition;
+	int64_t wait;
+
+	if (!rule || !o || !str_eq(o->uid, rule->uid) ||
+	    cached_tree_held(o, &j->arena, &tree, NULL) < 0) {
+		taint_job_end(j, false);
+		return;
+	}
+	wait = must_wait(j, rule, taint_condition_of(tree));
+	if (wait > 0) {
+		taint_job_wait(j, wait);
+		return;
+	}
+	j->generation = rule->generation;
+	if (taint_effect_of(tree) == TAINT_EFFECT_NONE)
+		taint_book_foresee(t->book, j->name, &counts);
+	else
+		taint_book_pending(t->book, j->name, &counts);
+	condition = taint_condition_make(&j->arena, tree, &counts, rule->evicted);
+	if (taint_condition_same(condition, taint_condition_of(tree)))
+		taint_job_end(j, false);
+	else
+		write_status(j, tree, condition);
+}

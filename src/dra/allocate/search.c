@@ -1,0 +1,493 @@
+/*
+ * The search: a stack of choices, each for one device of a request, or for one of the alternatives
+ * of a list. The next choice is pushed, the last one advanced, until all are made or the
+ * first has no option left. Devices of one request come in ascending order: sets, not
+ * permutations.
+ *
+ * It begins as upstream has it: devices are looked at one after the other, selectors evaluated when
+ * a device comes up. That is all that most allocations need. Only when a device that was taken
+ * turns out to be in the way does the search start again with an outlook (allocate/outlook.h):
+ *
+ *  - of devices of one class, only the first that is free is tried for a choice;
+ *  - where the outlook is closed, a choice is not made at all;
+ *  - a choice of a request's first device that failed is remembered by what was taken by
+ *    then, by class: what follows depends on nothing else.
+ *
+ * All three only leave out what has no result, so that the first result is upstream's. But they
+ * may leave out what upstream fails with rather than goes on: a selector at fault, or a constraint
+ * that some of "all" devices do not meet. Where there is such, a second part without the outlook
+ * (and, in the latter case, without classes) looks for it for SEARCH_CAREFUL_MAX steps; only
+ * then is it taken for as far away as not to matter.
+ *
+ * More devices than a claim may have end the attempt down to the nearest alternatives: no other
+ * device would make it less.
+ */
+#include "dra/allocate/outlook.h"
+
+#include <inttypes.h>
+
+#include "base/core/limits.h"
+
+enum {
+	/* Visits of the outlook that count as a step of the search. */
+	WORK_PER_STEP = 256,
+	/* States that are remembered: what is beyond is searched again. */
+	SEARCH_STATES_MAX = 200000,
+	SEARCH_STATES_BYTES = 32 * 1024 * 1024,
+};
+
+/* What became of the attempt to go on. */
+enum outcome {
+	FAILED,
+	EXCEEDED, /* the claim would have too many devices */
+	PUSHED, /* there is a new choice */
+	DONE, /* nothing is left to choose */
+};
+
+enum { UNDECIDED = 2 };
+
+/* Steps of the part that looks for faults as upstream would find them: some milliseconds. */
+enum { SEARCH_CAREFUL_MAX = 20000 };
+
+struct choice {
+	uint32_t group;
+	uint32_t request; /* ALLOCATE_NONE: among alternatives */
+	uint32_t slot; /* of a device; which alternative is next */
+	uint32_t next; /* ordinal, or index of the candidate, that is tried next */
+	uint32_t place; /* plan->nplaces below it */
+	bool taken; /* it holds a device */
+	bool other; /* alternatives: one failed for another reason than the limit */
+	uint64_t *tried; /* bits of classes; of this depth, cleared when it is pushed */
+	struct str key; /* of a state, to be remembered when it fails; or empty */
+};
+
+struct search {
+	struct allocate_plan *plan;
+	struct allocate_outlook *outlook; /* NULL in the first part */
+	bool ask; /* the outlook, before each choice */
+	bool alike; /* devices of one class are the same */
+	uint64_t until; /* steps that this part may take; 0: as many as there are */
+	struct choice *stack;
+	uint32_t n;
+	uint32_t exceeded; /* the claim that had too many devices last */
+	bool admin; /* some request has admin access */
+	struct map failed; /* states */
+	struct arena states;
+	struct buf key;
+};
+
+/* --- states that failed ------------------------------------------------------------- */
+
+static int compare_entries(const void *a, const void *b)
+{
+	return memcmp(a, b, 3 * sizeof(uint64_t));
+}
+
+/*
+ * What was taken so far, as far as it matters: by class for devices that one alone may have, by
+ * device and request for shares; for this claim's with the constraints that apply.
+ */
+static struct str state_key(struct search *s, uint32_t group)
+{
+	struct allocate_plan *plan = s->plan;
+	uint32_t own = allocate_claim_places(plan, plan->groups[group].claim);
+	uint32_t place[2] = { group, plan->nplaces - own };
+	struct {
+		uint64_t what, how, which;
+	} entry;
+
+	buf_clear(&s->key);
+	for (uint32_t i = 0; i < plan->nplaces; i++) {
+		const struct allocate_place *p = &plan->places[i];
+
+		entry.what = p->shared ? (UINT64_C(1) << 32) + p->at.ordinal
+				       : s->outlook->class_of[p->at.ordinal];
+		/* Admin access asks which devices are this claim's. */
+		entry.how = i >= own   ? plan->requests[p->request].constraints
+			    : s->admin ? UINT64_MAX
+				       : 0;
+		entry.which = p->shared ? p->request : UINT64_MAX;
+		(void)buf_add(&s->key, &entry, sizeof(entry));
+	}
+	if (plan->nplaces)
+		qsort(s->key.p, plan->nplaces, sizeof(entry), compare_entries);
+	(void)buf_add(&s->key, place, sizeof(place));
+	return buf_str(&s->key);
+}
+
+static void remember(struct search *s, const struct choice *c)
+{
+	if (c->key.p)
+		(void)map_put(&s->failed, c->key, s);
+}
+
+/* --- making choices ----------------------------------------------------------------- */
+
+static struct choice *push(struct search *s, uint32_t group, uint32_t request, uint32_t slot)
+{
+	struct choice *c = &s->stack[s->n++];
+	uint64_t *tried = c->tried;
+	size_t words = s->outlook ? (s->outlook->n + 63) / 64 : 0;
+
+	if (!tried && words)
+		tried = arena_alloc(s->plan->work, sizeof(*tried) * words);
+	if (words)
+		memset(tried, 0, sizeof(*tried) * words);
+	*c = (struct choice){ .group = group,
+			      .request = request,
+			      .slot = slot,
+			      .place = s->plan->nplaces,
+			      .tried = tried };
+	return c;
+}
+
+/* Whether the state at a group's begin is known to fail; else notes it on the choice. */
+static bool known_to_fail(struct search *s, struct choice *c)
+{
+	struct str key = state_key(s, c->group);
+
+	if (map_get(&s->failed, key))
+		return true;
+	if (s->failed.n < SEARCH_STATES_MAX && s->states.used < SEARCH_STATES_BYTES)
+		c->key = arena_str(&s->states, key);
+	return false;
+}
+
+/* Pushes the choice of a request's device. */
+static enum outcome choose_device(struct search *s, uint32_t group, uint32_t request, uint32_t slot,
+				  uint32_t next)
+{
+	struct allocate_plan *plan = s->plan;
+	const struct allocate_request *r = &plan->requests[request];
+	uint32_t own = plan->nplaces - allocate_claim_places(plan, r->claim);
+	struct choice *c;
+
+	if (r->count - (int64_t)slot > ALLOCATE_RESULTS_MAX - (int64_t)own) {
+		s->exceeded = r->claim;
+		return EXCEEDED;
+	}
+	if (s->ask && !allocate_outlook_open(s->outlook, request, (uint32_t)(r->count - slot),
+					     r->all ? 0 : next, group + 1))
+		return FAILED;
+	c = push(s, group, request, slot);
+	c->next = r->all ? 0 : next;
+	if (s->alike && slot == 0 && !plan->groups[group].alternatives && known_to_fail(s, c)) {
+		s->n--;
+		return FAILED;
+	}
+	return PUSHED;
+}
+
+/* Pushes the choice among alternatives. */
+static enum outcome choose_alternative(struct search *s, uint32_t group)
+{
+	struct choice *c;
+
+	if (s->ask && !allocate_outlook_open(s->outlook, ALLOCATE_NONE, 0, 0, group))
+		return FAILED;
+	c = push(s, group, ALLOCATE_NONE, 0);
+	if (s->alike && known_to_fail(s, c)) {
+		s->n--;
+		return FAILED;
+	}
+	return PUSHED;
+}
+
+static enum outcome begin_request(struct search *s, uint32_t group, uint32_t request);
+
+/* Goes on with the group, or with the next that needs a device. */
+static enum outcome begin_group(struct search *s, uint32_t group)
+{
+	struct allocate_plan *plan = s->plan;
+
+	while (group < plan->ngroups) {
+		const struct allocate_group *g = &plan->groups[group];
+		const struct allocate_request *r = &plan->requests[g->first];
+
+		if (g->alternatives)
+			return choose_alternative(s, group);
+		if (r->count > 0 || r->all)
+			return begin_request(s, group, g->first);
+		group++;
+	}
+	return DONE;
+}
+
+static enum outcome begin_request(struct search *s, uint32_t group, uint32_t request)
+{
+	const struct allocate_request *r = &s->plan->requests[request];
+
+	if (r->all && r->count == 0)
+		return FAILED;
+	if (r->count <= 0)
+		return begin_group(s, group + 1);
+	return choose_device(s, group, request, 0, 0);
+}
+
+/* --- trying devices ----------------------------------------------------------------- */
+
+static int count_step(struct search *s, struct error *err)
+{
+	struct allocate_plan *plan = s->plan;
+	uint64_t work = s->outlook ? s->outlook->work / WORK_PER_STEP : 0;
+
+	work += ++plan->steps;
+	plan->spent = MAX(plan->spent, work);
+	if (work <= plan->steps_max)
+		return 0;
+	return error_set(err, ERR_TIMEOUT, "gave up after %" PRIu64 " steps", plan->steps);
+}
+
+static int take(struct search *s, struct choice *c, const struct allocate_at *at, struct error *err)
+{
+	int r = count_step(s, err);
+
+	if (r == 0)
+		r = allocate_take(s->plan, c->request, at, err);
+	if (r <= 0)
+		return r;
+	c->taken = true;
+	if (s->outlook)
+		allocate_outlook_taken(s->outlook, at->ordinal);
+	return 1;
+}
+
+static int try_all(struct search *s, struct choice *c, struct error *err)
+{
+	const struct allocate_request *r = &s->plan->requests[c->request];
+	struct allocate_at at;
+
+	/* There is one device for each slot of "all". */
+	if (c->next == ALLOCATE_NONE)
+		return 0;
+	c->next = ALLOCATE_NONE;
+	at = allocate_at(s->plan, r->devices[c->slot]);
+	return take(s, c, &at, err);
+}
+
+/* The first part: devices as they come. */
+static int try_next(struct search *s, struct choice *c, struct error *err)
+{
+	struct allocate_plan *plan = s->plan;
+	struct allocate_request *r = &plan->requests[c->request];
+	struct allocate_walk w = allocate_walk_from(plan, c->next);
+	struct allocate_at at;
+
+	while (allocate_walk_next(plan, &w, &at)) {
+		int m;
+
+		if (allocate_held(r, at.device) ||
+		    (plan->taken[at.ordinal] && !r->admin && !allocate_shareable(plan, at.device)))
+			continue;
+		m = allocate_match(plan, r, &at, err);
+		if (m == ALLOCATE_YES)
+			m = take(s, c, &at, err);
+		else if (m > 0)
+			continue;
+		c->next = at.ordinal + 1;
+		if (m != 0)
+			return m;
+	}
+	return 0;
+}
+
+/* The second part: candidates, one of each class. */
+static int try_candidates(struct search *s, struct choice *c, struct error *err)
+{
+	struct allocate_plan *plan = s->plan;
+	struct allocate_outlook *o = s->outlook;
+	const uint32_t *v = o->candidates[c->request];
+	uint32_t n = o->ncandidates[c->request], low = 0, high = n;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (v[mid] < c->next)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (; low < n; low++) {
+		struct allocate_at at;
+		uint32_t class = o->class_of[v[low]];
+		uint64_t bit = UINT64_C(1) << (class % 64);
+		int m;
+
+		if (!plan->taken[v[low]]) {
+			if (s->alike && (c->tried[class / 64] & bit))
+				continue;
+			c->tried[class / 64] |= bit;
+		} else if (!plan->requests[c->request].admin && !o->classes[class].shareable) {
+			continue;
+		}
+		at = allocate_at(plan, v[low]);
+		m = allocate_match(plan, &plan->requests[c->request], &at, err);
+		if (m > 0)
+			m = take(s, c, &at, err);
+		c->next = v[low] + 1;
+		if (m != 0)
+			return m;
+	}
+	return 0;
+}
+
+/* Gives back what the choice has taken. */
+static void undo(struct search *s, struct choice *c)
+{
+	uint32_t ordinal;
+
+	if (!c->taken)
+		return;
+	ordinal = s->plan->places[s->plan->nplaces - 1].at.ordinal;
+	allocate_untake(s->plan);
+	c->taken = false;
+	if (s->outlook)
+		allocate_outlook_untaken(s->outlook, ordinal);
+}
+
+/* --- the search --------------------------------------------------------------------- */
+
+/* Takes the next option of the choice on top: 1, 0: there is none, negative: a fault. */
+static int next_option(struct search *s, struct choice *c, struct error *err)
+{
+	const struct allocate_group *g = &s->plan->groups[c->group];
+
+	if (c->request == ALLOCATE_NONE) {
+		if (c->slot == g->n)
+			return 0;
+		s->plan->chosen[c->group] = g->first + c->slot++;
+		return 1;
+	}
+	undo(s, c);
+	if (s->plan->requests[c->request].all)
+		return try_all(s, c, err);
+	return s->outlook ? try_candidates(s, c, err) : try_next(s, c, err);
+}
+
+/* What comes after the option just taken. */
+static enum outcome follow(struct search *s, const struct choice *c)
+{
+	const struct allocate_request *r;
+
+	if (c->request == ALLOCATE_NONE)
+		return begin_request(s, c->group, s->plan->chosen[c->group]);
+	r = &s->plan->requests[c->request];
+	if (c->slot + 1 < r->count)
+		return choose_device(s, c->group, c->request, c->slot + 1, c->next);
+	return begin_group(s, c->group + 1);
+}
+
+/* Drops the choice on top, which has no option left; says how that is to be taken. */
+static enum outcome drop(struct search *s)
+{
+	struct choice *c = &s->stack[s->n - 1];
+	bool limit = c->request == ALLOCATE_NONE && !c->other;
+
+	undo(s, c);
+	s->n--;
+	if (limit) {
+		s->exceeded = s->plan->groups[c->group].claim;
+		return EXCEEDED;
+	}
+	remember(s, c);
+	return FAILED;
+}
+
+/*
+ * What was to follow the choices on the stack has failed. True when the choice on top may try
+ * another option, after those are dropped that could not change it.
+ */
+static bool retreat(struct search *s, enum outcome why)
+{
+	for (; s->n > 0; s->n--) {
+		struct choice *c = &s->stack[s->n - 1];
+
+		/* Another claim has a limit of its own: to it this is a failure like any other. */
+		if (s->plan->groups[c->group].claim != s->exceeded)
+			why = FAILED;
+		if (c->request == ALLOCATE_NONE)
+			c->other |= why == FAILED;
+		if (c->request == ALLOCATE_NONE || why == FAILED)
+			return true;
+		undo(s, c);
+	}
+	return false;
+}
+
+/* A device that was taken is in the way. */
+static bool in_the_way(const struct search *s)
+{
+	const struct choice *c = &s->stack[s->n - 1];
+
+	return c->taken && !s->plan->requests[c->request].all;
+}
+
+/* 1: found; 0: there is nothing; negative: a fault. UNDECIDED: another part is needed. */
+static int run(struct search *s, struct error *err)
+{
+	enum outcome e = begin_group(s, 0);
+
+	while (e != DONE) {
+		int r;
+
+		if (e != PUSHED && !retreat(s, e))
+			return 0;
+		if (!s->outlook ? in_the_way(s) : s->until && s->plan->steps > s->until)
+			return UNDECIDED;
+		r = next_option(s, &s->stack[s->n - 1], err);
+		if (r < 0)
+			return r;
+		e = r ? follow(s, &s->stack[s->n - 1]) : drop(s);
+	}
+	return 1;
+}
+
+/* Takes back all choices. */
+static void give_up(struct search *s)
+{
+	for (; s->n > 0; s->n--)
+		undo(s, &s->stack[s->n - 1]);
+}
+
+static int run_with_outlook(struct search *s, struct error *err)
+{
+	struct allocate_outlook outlook;
+	int r = UNDECIDED;
+
+	give_up(s);
+	allocate_outlook_init(&outlook, s->plan);
+	for (uint32_t i = 0; i < s->plan->nrequests; i++)
+		s->admin |= s->plan->requests[i].admin;
+	s->outlook = &outlook;
+	s->alike = outlook.alike;
+	if (!outlook.sure) {
+		s->until = s->plan->steps + SEARCH_CAREFUL_MAX;
+		r = run(s, err);
+		s->until = 0;
+	}
+	if (r == UNDECIDED) {
+		give_up(s);
+		s->ask = s->alike = true;
+		r = run(s, err);
+	}
+	s->outlook = NULL;
+	return r;
+}
+
+int allocate_search(struct allocate_plan *plan, struct error *err)
+{
+	struct search s = { .plan = plan, .key = BUF_INIT(REQUEST_WORK_MAX) };
+	int r;
+
+	s.stack = ARENA_ARRAY(plan->work, struct choice,
+			      plan->nclaims * ALLOCATE_RESULTS_MAX + plan->ngroups + 1);
+	map_init_seeded(&s.failed, 1);
+	arena_init(&s.states, SEARCH_STATES_BYTES);
+	r = run(&s, err);
+	if (r == UNDECIDED)
+		r = run_with_outlook(&s, err);
+	map_release(&s.failed);
+	arena_release(&s.states);
+	buf_release(&s.key);
+	return r;
+}

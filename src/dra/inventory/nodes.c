@@ -1,0 +1,424 @@
+/*
+ * Which slices a node can reach. Slices that name one node are found under its name; all others
+ * are in one list that is kept in the order in which pools are handed out, so that a call
+ * looks at each once and sorts nothing that did not change.
+ *
+ * A pool that is whole and sound needs no second look. Otherwise a node decides: as upstream,
+ * a pool is complete for a node that sees as many slices as there should be, and only names of
+ * devices that the node sees can clash.
+ */
+#include "base/core/mem.h"
+#include "dra/inventory/store.h"
+
+/* Slices that name one node. */
+struct inventory_local {
+	struct str name;
+	struct inventory_slice *first; /* of them: mostly there is one */
+	inventory_slices slices; /* in order */
+	char text[];
+};
+
+/* --- the index ---------------------------------------------------------------------- */
+
+static int slice_order(const struct inventory_slice *a, const struct inventory_slice *b)
+{
+	int c = a->pool == b->pool ? 0 : str_cmp(a->pool->driver, b->pool->driver);
+
+	if (c == 0 && a->pool != b->pool)
+		c = str_cmp(a->pool->name, b->pool->name);
+	return c ? c : str_cmp(a->name, b->name);
+}
+
+static int by_order(const void *a, const void *b)
+{
+	return slice_order(*(struct inventory_slice *const *)a,
+			   *(struct inventory_slice *const *)b);
+}
+
+static void insert_sorted(inventory_slices *v, struct inventory_slice *slice)
+{
+	size_t at;
+
+	vec_push(v, slice);
+	for (at = v->n - 1; at > 0 && slice_order(v->v[at - 1], slice) > 0; at--)
+		v->v[at] = v->v[at - 1];
+	v->v[at] = slice;
+}
+
+static void add_local(struct inventory *inv, struct inventory_slice *slice)
+{
+	struct str name = slice->nodes.name;
+	struct inventory_local *local = map_get(&inv->nodes, name);
+
+	if (!local) {
+		local = xcalloc(1, sizeof(*local) + name.n);
+		memcpy(local->text, name.p, name.n);
+		local->name = str_of(local->text, name.n);
+		vec_init(&local->slices, SIZE_MAX);
+		map_put(&inv->nodes, local->name, local);
+	}
+	insert_sorted(&local->slices, slice);
+	local->first = local->slices.v[0];
+	slice->at = 0;
+}
+
+static void remove_local(struct inventory *inv, struct inventory_slice *slice)
+{
+	struct inventory_local *local = map_get(&inv->nodes, slice->nodes.name);
+	size_t at = 0;
+
+	while (local->slices.v[at] != slice)
+		at++;
+	vec_remove(&local->slices, at);
+	if (local->slices.n > 0) {
+		local->first = local->slices.v[0];
+		return;
+	}
+	map_remove(&inv->nodes, local->name);
+	vec_release(&local->slices);
+	free(local);
+}
+
+void inventory_index_add(struct inventory *inv, struct inventory_slice *slice)
+{
+	if (slice->at != SIZE_MAX || slice->nodes.kind == INVENTORY_NODES_NONE)
+		return;
+	if (slice->nodes.kind == INVENTORY_NODES_NAME) {
+		add_local(inv, slice);
+		return;
+	}
+	vec_push(&inv->wide, slice);
+	slice->at = inv->wide.n - 1;
+	inv->wide_unsorted = true;
+}
+
+void inventory_index_remove(struct inventory *inv, struct inventory_slice *slice)
+{
+	if (slice->at == SIZE_MAX)
+		return;
+	if (slice->nodes.kind == INVENTORY_NODES_NAME) {
+		remove_local(inv, slice);
+	} else {
+		vec_remove_swap(&inv->wide, slice->at);
+		if (slice->at < inv->wide.n)
+			inv->wide.v[slice->at]->at = slice->at;
+		inv->wide_unsorted = true;
+	}
+	slice->at = SIZE_MAX;
+}
+
+static void sort_wide(struct inventory *inv)
+{
+	if (!inv->wide_unsorted)
+		return;
+	if (inv->wide.n > 0)
+		qsort(inv->wide.v, inv->wide.n, sizeof(*inv->wide.v), by_order);
+	for (size_t i = 0; i < inv->wide.n; i++)
+		inv->wide.v[i]->at = i;
+	inv->wide_unsorted = false;
+}
+
+void inventory_index_release(struct inventory *inv)
+{
+	struct str name;
+	size_t at = 0;
+	void *value;
+
+	while (map_next(&inv->nodes, &at, &name, &value)) {
+		struct inventory_local *local = value;
+
+		vec_release(&local->slices);
+		free(local);
+	}
+	map_release(&inv->nodes);
+	vec_release(&inv->wide);
+	at = 0;
+	while (map_next(&inv->existing, &at, &name, &value))
+		free(value);
+	map_release(&inv->existing);
+}
+
+size_t inventory_index_bytes(const struct inventory *inv)
+{
+	size_t bytes = inv->wide.cap * sizeof(*inv->wide.v);
+	struct str name;
+	size_t at = 0;
+	void *value;
+
+	while (map_next(&inv->nodes, &at, &name, &value)) {
+		const struct inventory_local *local = value;
+
+		bytes += sizeof(*local) + name.n + local->slices.cap * sizeof(*local->slices.v);
+	}
+	at = 0;
+	while (map_next(&inv->existing, &at, &name, &value))
+		bytes += name.n + 1;
+	return bytes;
+}
+
+/* --- nodes -------------------------------------------------------------------------- */
+
+bool inventory_nodes_match(const struct inventory_nodes *nodes, const struct inventory_node *node)
+{
+	switch (nodes->kind) {
+	case INVENTORY_NODES_NAME:
+		return str_eq(nodes->name, node->name);
+	case INVENTORY_NODES_ALL:
+		return true;
+	case INVENTORY_NODES_SELECTOR:
+		return node_selector_matches(nodes->selector, node->name, node->labels);
+	default:
+		return false;
+	}
+}
+
+void inventory_put_node(struct inventory *inv, struct str name)
+{
+	char *text;
+
+	if (map_get(&inv->existing, name))
+		return;
+	text = str_dup(name);
+	(void)map_put(&inv->existing, str_of(text, name.n), text);
+	inv->nodes_version++;
+}
+
+void inventory_remove_node(struct inventory *inv, struct str name)
+{
+	free(map_remove(&inv->existing, name));
+	inv->nodes_version++;
+}
+
+void inventory_know_nodes(struct inventory *inv)
+{
+	inv->nodes_known = true;
+	inv->nodes_version++;
+}
+
+bool inventory_nodes_gone(const struct inventory *inv, const struct inventory_nodes *nodes)
+{
+	return inv->nodes_known && nodes->kind == INVENTORY_NODES_NAME &&
+	       !map_get(&inv->existing, nodes->name);
+}
+
+static bool slice_applies(const struct inventory_slice *s, const struct inventory_node *node)
+{
+	if (s->nodes.kind != INVENTORY_NODES_PER_DEVICE)
+		return inventory_nodes_match(&s->nodes, node);
+	for (size_t i = 0; i < s->ndevices; i++)
+		if (inventory_nodes_match(s->devices[i].nodes, node))
+			return true;
+	return false;
+}
+
+/* What applies to the node, in order: two sorted lists, merged. */
+static size_t gather(struct inventory *inv, const struct inventory_node *node, struct arena *a,
+		     struct inventory_slice ***ret_slices)
+{
+	const struct inventory_local *local = map_get(&inv->nodes, node->name);
+	size_t nlocal = local ? local->slices.n : 0, n = 0, i = 0, k = 0;
+	struct inventory_slice **out;
+
+	out = ARENA_ARRAY(a, struct inventory_slice *, nlocal + inv->wide.n);
+	*ret_slices = out;
+	if (nlocal == 1 && inv->wide.n == 0) {
+		out[0] = local->first;
+		return 1;
+	}
+	while (i < nlocal || k < inv->wide.n) {
+		if (k == inv->wide.n ||
+		    (i < nlocal && slice_order(local->slices.v[i], inv->wide.v[k]) < 0))
+			out[n++] = local->slices.v[i++];
+		else if (slice_applies(inv->wide.v[k], node))
+			out[n++] = inv->wide.v[k++];
+		else
+			k++;
+	}
+	return n;
+}
+
+static bool names_node(const struct inventory_slice *s, struct str node)
+{
+	for (size_t i = 0; s->nodes.kind == INVENTORY_NODES_PER_DEVICE && i < s->ndevices; i++)
+		if (s->devices[i].nodes->kind == INVENTORY_NODES_NAME &&
+		    str_eq(s->devices[i].nodes->name, node))
+			return true;
+	return false;
+}
+
+size_t inventory_node_slices(struct inventory *inv, struct str node, struct arena *a,
+			     struct inventory_slice ***ret_slices)
+{
+	const struct inventory_local *local;
+	size_t n = 0;
+
+	inventory_settle(inv);
+	local = map_get(&inv->nodes, node);
+	*ret_slices = ARENA_ARRAY(a, struct inventory_slice *,
+				  (local ? local->slices.n : 0) + inv->wide.n);
+	for (size_t i = 0; local && i < local->slices.n; i++)
+		(*ret_slices)[n++] = local->slices.v[i];
+	for (size_t i = 0; i < inv->wide.n; i++)
+		if (names_node(inv->wide.v[i], node))
+			(*ret_slices)[n++] = inv->wide.v[i];
+	return n;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* Names of devices of slices with perDeviceNodeSelection; `out` NULL: counts them. */
+static size_t gone_per_device(const struct inventory *inv, struct str *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < inv->wide.n; i++) {
+		const struct inventory_slice *s = inv->wide.v[i];
+
+		if (s->nodes.kind != INVENTORY_NODES_PER_DEVICE)
+			continue;
+		for (size_t k = 0; k < s->ndevices; k++) {
+			if (!inventory_nodes_gone(inv, s->devices[k].nodes))
+				continue;
+			if (out)
+				out[n] = s->devices[k].nodes->name;
+			n++;
+		}
+	}
+	return n;
+}
+
+size_t inventory_gone_nodes(struct inventory *inv, struct arena *a, struct str **ret_names)
+{
+	size_t n, at = 0, kept = 0;
+	struct str name, *names;
+	void *value;
+
+	inventory_settle(inv);
+	names = ARENA_ARRAY(a, struct str, inv->nodes.n + gone_per_device(inv, NULL));
+	n = gone_per_device(inv, names);
+	while (inv->nodes_known && map_next(&inv->nodes, &at, &name, &value))
+		if (!map_get(&inv->existing, name))
+			names[n++] = name;
+	if (n > 0)
+		qsort(names, n, sizeof(*names), by_text);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || !str_eq(names[i], names[kept - 1]))
+			names[kept++] = names[i];
+	*ret_names = names;
+	return kept;
+}
+
+const struct inventory_slice *inventory_only_slice(struct inventory *inv, struct str node)
+{
+	const struct inventory_local *local;
+
+	inventory_settle(inv);
+	local = inv->wide.n == 0 ? map_get(&inv->nodes, node) : NULL;
+	if (!local || local->slices.n != 1 || !local->first->sound)
+		return NULL;
+	return local->first;
+}
+
+/* --- pools -------------------------------------------------------------------------- */
+
+/* Of slices that are not all of their pool's. */
+static struct str fault_of_some(struct inventory_slice **seen, size_t n, struct arena *a)
+{
+	uint32_t ncounters;
+	struct inventory_counter *counters = inventory_counters(seen, n, &ncounters);
+	struct str fault = inventory_counter_fault(seen, n, counters, ncounters, a);
+
+	free(counters);
+	return fault;
+}
+
+static struct str fault_for(const struct inventory *inv, const struct inventory_pool *pool,
+			    struct inventory_slice **seen, size_t n, struct arena *a)
+{
+	struct str fault = STR("");
+
+	if (pool->name_fault)
+		fault = inventory_name_fault(seen, n, a);
+	if (fault.n > 0 || !inv->features.partitionable)
+		return fault;
+	/* Enough are seen, though there are more: as upstream, the others are not looked at. */
+	if ((int64_t)pool->observed != seen[0]->expected)
+		return fault_of_some(seen, n, a);
+	return str_from(pool->counter_fault);
+}
+
+/* Fills in what the node makes of the pool, of which it sees these n slices. */
+static void judge(const struct inventory *inv, struct inventory_node_pool *np,
+		  struct inventory_slice **seen, size_t n, struct arena *a)
+{
+	const struct inventory_pool *pool = np->pool;
+	bool all_seen = (int64_t)n == seen[0]->expected, sound = seen[0]->sound;
+
+	if (!sound && !all_seen && (int64_t)pool->observed != seen[0]->expected) {
+		np->incomplete = true;
+		return;
+	}
+	if (!sound) {
+		np->invalid_reason = fault_for(inv, pool, seen, n, a);
+		np->invalid = np->invalid_reason.n > 0;
+		if (np->invalid)
+			return;
+	}
+	np->slices = seen;
+	for (size_t i = 0; i < n; i++) {
+		np->binding |= seen[i]->binding;
+		/* Slices of counters have no devices to choose from. */
+		if (seen[i]->ndevices > 0)
+			seen[np->n++] = seen[i];
+	}
+}
+
+/* Those with binding conditions to the end; order is kept otherwise. */
+static void binding_last(struct inventory_node_pool *pools, size_t n, struct arena *a)
+{
+	struct inventory_node_pool *late = NULL;
+	size_t nlate = 0, kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!pools[i].binding) {
+			pools[kept++] = pools[i];
+			continue;
+		}
+		if (!late)
+			late = ARENA_ARRAY(a, struct inventory_node_pool, n);
+		late[nlate++] = pools[i];
+	}
+	for (size_t i = 0; i < nlate; i++)
+		pools[kept + i] = late[i];
+}
+
+size_t inventory_node_pools(struct inventory *inv, const struct inventory_node *node,
+			    struct arena *a, struct inventory_node_pool **ret_pools)
+{
+	struct inventory_node_pool *pools;
+	struct inventory_slice **slices;
+	size_t n, npools = 0;
+
+	inventory_settle(inv);
+	inventory_programs_trim(inv);
+	sort_wide(inv);
+	n = gather(inv, node, a, &slices);
+	for (size_t i = 0; i < n; i++)
+		npools += i == 0 || slices[i]->pool != slices[i - 1]->pool;
+	pools = ARENA_ARRAY(a, struct inventory_node_pool, npools);
+	npools = 0;
+	for (size_t i = 0, end; i < n; i = end) {
+		struct inventory_node_pool *np = &pools[npools++];
+
+		for (end = i + 1; end < n && slices[end]->pool == slices[i]->pool;)
+			end++;
+		*np = (struct inventory_node_pool){ .pool = slices[i]->pool };
+		judge(inv, np, &slices[i], end - i, a);
+	}
+	binding_last(pools, npools, a);
+	*ret_pools = pools;
+	return npools;
+}

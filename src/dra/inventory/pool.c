@@ -1,0 +1,432 @@
+/*
+ * A pool is worked out from its slices when it is next looked at: which generation is the newest,
+ * which of its devices and counters there are, who holds them and whether it all makes
+ * sense. Loading a pool of a thousand slices is therefore one such pass and not a thousand.
+ *
+ * Between two passes claims keep it up to date device by device (inventory_pool_use).
+ */
+#include <assert.h>
+
+#include "base/core/mem.h"
+#include "dra/inventory/store.h"
+
+enum { FEW_DEVICES = 32 }; /* whose names are looked for one by one */
+
+/* --- life --------------------------------------------------------------------------- */
+
+static struct inventory_pool *pool_new(struct str driver, struct str name)
+{
+	struct inventory_pool *pool = xcalloc(1, sizeof(*pool) + driver.n + 1 + name.n);
+
+	memcpy(pool->text, driver.p, driver.n);
+	pool->text[driver.n] = '/';
+	memcpy(pool->text + driver.n + 1, name.p, name.n);
+	pool->key = str_of(pool->text, driver.n + 1 + name.n);
+	pool->driver = str_of(pool->text, driver.n);
+	pool->name = str_of(pool->text + driver.n + 1, name.n);
+	list_init(&pool->all);
+	list_init(&pool->dirty_link);
+	map_init(&pool->devices);
+	map_init(&pool->uses);
+	list_init(&pool->lost);
+	return pool;
+}
+
+struct inventory_pool *inventory_pool_need(struct inventory *inv, struct str driver,
+					   struct str name)
+{
+	struct inventory_pool *made = pool_new(driver, name);
+	struct inventory_pool *pool = omap_get(&inv->pools, made->key);
+
+	if (pool) {
+		inventory_pool_free(made);
+		return pool;
+	}
+	omap_put(&inv->pools, made->key, made);
+	inventory_pool_rules(inv, made);
+	return made;
+}
+
+static void forget_consumers(struct inventory_pool *pool)
+{
+	free(pool->consumers);
+	free(pool->consumers_end);
+	pool->consumers = pool->consumers_end = NULL;
+}
+
+void inventory_pool_free(struct inventory_pool *pool)
+{
+	list_remove(&pool->dirty_link);
+	map_release(&pool->devices);
+	map_release(&pool->uses);
+	free(pool->slices);
+	free(pool->counters);
+	forget_consumers(pool);
+	free(pool->rules);
+	inventory_verdicts_free(pool->verdicts);
+	free(pool->name_fault);
+	free(pool->counter_fault);
+	free(pool);
+}
+
+void inventory_pool_drop(struct inventory *inv, struct inventory_pool *pool)
+{
+	if (!list_empty(&pool->all) || pool->uses.n > 0)
+		return;
+	inv->ndevices -= pool->ndevices;
+	omap_remove(&inv->pools, pool->key);
+	inventory_pool_free(pool);
+}
+
+void inventory_pool_dirty(struct inventory *inv, struct inventory_pool *pool)
+{
+	if (pool->dirty)
+		return;
+	pool->dirty = true;
+	list_push_back(&inv->dirty, &pool->dirty_link);
+}
+
+/* --- working it out ----------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+	const struct inventory_slice *const *x = a, *const *y = b;
+
+	return str_cmp((*x)->name, (*y)->name);
+}
+
+/* The newest generation, its slices in order, and which slices the index has. */
+static void settle_slices(struct inventory *inv, struct inventory_pool *pool)
+{
+	size_t n = 0;
+
+	pool->generation = INT64_MIN;
+	LIST_FOREACH (it, &pool->all) {
+		pool->generation = MAX(pool->generation,
+				       LIST_ENTRY(it, struct inventory_slice, link)->generation);
+		n++;
+	}
+	free(pool->slices);
+	pool->slices = n ? xcalloc(n, sizeof(*pool->slices)) : NULL;
+	pool->nslices = pool->nolder = pool->observed = 0;
+	pool->ndevices = 0;
+	LIST_FOREACH (it, &pool->all) {
+		struct inventory_slice *s = LIST_ENTRY(it, struct inventory_slice, link);
+
+		s->current = s->generation == pool->generation;
+		if (s->current && !s->ignored)
+			inventory_index_add(inv, s);
+		else
+			inventory_index_remove(inv, s);
+		if (!s->current) {
+			pool->nolder++;
+			continue;
+		}
+		pool->slices[pool->nslices++] = s;
+		pool->observed += !s->uncounted;
+		pool->ndevices += s->ndevices;
+	}
+	if (pool->nslices > 0)
+		qsort(pool->slices, pool->nslices, sizeof(*pool->slices), by_name);
+	pool->expected = pool->nslices ? pool->slices[0]->expected : 0;
+	pool->incomplete = (int64_t)pool->observed != pool->expected;
+}
+
+static void settle_counters(struct inventory_pool *pool)
+{
+	free(pool->counters);
+	forget_consumers(pool);
+	pool->counters = inventory_counters(pool->slices, pool->nslices, &pool->ncounters);
+	pool->overdrawn = 0;
+}
+
+/* False: a counter was too full to take something from it. */
+static bool charge(struct inventory_pool *pool, const struct inventory_device *d, int sign)
+{
+	bool exact = true;
+
+	for (size_t i = 0; i < d->ncounters; i++) {
+		struct inventory_counter *c;
+
+		if (d->counters[i].index == UINT32_MAX)
+			continue;
+		c = &pool->counters[d->counters[i].index];
+		exact &= sign > 0 || !inventory_full(c->held);
+		pool->overdrawn -= quantity_cmp(c->held, c->value) > 0;
+		c->held = sign > 0 ? quantity_add(c->held, d->counters[i].amount)
+				   : quantity_sub(c->held, d->counters[i].amount);
+		pool->overdrawn += quantity_cmp(c->held, c->value) > 0;
+	}
+	return exact;
+}
+
+struct inventory_device *inventory_pool_device(const struct inventory_pool *pool, struct str name)
+{
+	if (pool->devices.n > 0)
+		return map_get(&pool->devices, name);
+	for (size_t i = 0; i < pool->nslices; i++)
+		for (size_t k = 0; k < pool->slices[i]->ndevices; k++)
+			if (str_eq(pool->slices[i]->devices[k].name, name))
+				return &pool->slices[i]->devices[k];
+	return NULL;
+}
+
+static bool few_duplicates(const struct inventory_pool *pool)
+{
+	for (size_t i = 0; i < pool->nslices; i++) {
+		struct inventory_slice *s = pool->slices[i];
+
+		for (size_t k = 0; k < s->ndevices; k++)
+			if (inventory_pool_device(pool, s->devices[k].name) != &s->devices[k])
+				return true;
+	}
+	return false;
+}
+
+/* Most pools are a node's few devices, which a map would make larger and not faster. */
+static void settle_names(struct inventory_pool *pool)
+{
+	map_release(&pool->devices);
+	map_init(&pool->devices);
+	if (pool->ndevices <= FEW_DEVICES) {
+		pool->duplicates = few_duplicates(pool);
+		return;
+	}
+	pool->duplicates = false;
+	map_reserve(&pool->devices, pool->ndevices);
+	for (size_t i = pool->nslices; i > 0; i--) {
+		struct inventory_slice *s = pool->slices[i - 1];
+
+		for (size_t k = s->ndevices; k > 0; k--)
+			pool->duplicates |= map_put(&pool->devices, s->devices[k - 1].name,
+						    &s->devices[k - 1]) != NULL;
+	}
+}
+
+/* Notes who holds a device, there and in the bits of its slice. */
+static void note_use(struct inventory_device *d, struct inventory_use *use)
+{
+	size_t index = (size_t)(d - d->slice->devices);
+	uint64_t bit = index < 64 ? UINT64_C(1) << index : 0;
+
+	d->use = use;
+	/* Somebody may have a share of it from when it could be shared; upstream overlooks them. */
+	d->in_use = use && (use->whole || (use->shares && !d->view.allow_multiple));
+	if (d->in_use)
+		d->slice->used |= bit;
+	else
+		d->slice->used &= ~bit;
+}
+
+static void note_plain(struct inventory_device *d)
+{
+	size_t index = (size_t)(d - d->slice->devices);
+
+	if (index < 64 && !d->ntaints && !d->ncounters && !d->nbinding && !d->nodes &&
+	    !d->view.allow_multiple)
+		d->slice->plain |= UINT64_C(1) << index;
+}
+
+/* True: it is the first device of a use. */
+static bool settle_device(struct inventory_pool *pool, struct inventory_device *d)
+{
+	struct inventory_use *use = pool->uses.n ? map_get(&pool->uses, d->name) : NULL;
+	bool first = use && use->met != pool->settled;
+
+	for (size_t i = 0; i < d->ncounters; i++) {
+		struct inventory_consumption *c = &d->counters[i];
+
+		c->index = inventory_counter_find(pool->counters, pool->ncounters, c);
+	}
+	note_use(d, use);
+	note_plain(d);
+	if (inventory_device_held(d))
+		(void)charge(pool, d, 1);
+	if (first)
+		use->met = pool->settled;
+	return first;
+}
+
+static void settle_devices(struct inventory_pool *pool)
+{
+	size_t met = 0, at = 0;
+	struct str name;
+	void *value;
+
+	pool->settled++;
+	for (size_t i = 0; i < pool->nslices; i++)
+		for (size_t k = 0; k < pool->slices[i]->ndevices; k++)
+			met += settle_device(pool, &pool->slices[i]->devices[k]);
+	while (list_pop_front(&pool->lost))
+		;
+	if (met == pool->uses.n)
+		return;
+	while (map_next(&pool->uses, &at, &name, &value)) {
+		struct inventory_use *use = value;
+
+		if (use->met != pool->settled)
+			list_push_back(&pool->lost, &use->lost_link);
+	}
+}
+
+/* The slices that make up the pool: those that count. */
+static struct inventory_slice **counted(const struct inventory_pool *pool, struct arena *a)
+{
+	struct inventory_slice **slices;
+	size_t n = 0;
+
+	if (pool->observed == pool->nslices)
+		return pool->slices;
+	slices = ARENA_ARRAY(a, struct inventory_slice *, pool->observed);
+	for (size_t i = 0; i < pool->nslices; i++)
+		if (!pool->slices[i]->uncounted)
+			slices[n++] = pool->slices[i];
+	return slices;
+}
+
+static void settle_faults(const struct inventory *inv, struct inventory_pool *pool)
+{
+	struct str names = STR(""), counters = STR("");
+	struct inventory_slice **slices;
+	struct arena a;
+
+	free(pool->name_fault);
+	free(pool->counter_fault);
+	pool->name_fault = pool->counter_fault = NULL;
+	arena_init(&a, SIZE_MAX);
+	slices = counted(pool, &a);
+	if (pool->duplicates)
+		names = inventory_name_fault(slices, pool->observed, &a);
+	if (inv->features.partitionable)
+		counters = inventory_counter_fault(slices, pool->observed, pool->counters,
+						   pool->ncounters, &a);
+	if (names.n > 0)
+		pool->name_fault = str_dup(names);
+	if (counters.n > 0)
+		pool->counter_fault = str_dup(counters);
+	pool->invalid = names.n + counters.n > 0;
+	pool->invalid_reason = str_from(pool->name_fault ? pool->name_fault : pool->counter_fault);
+	arena_release(&a);
+}
+
+void inventory_pool_settle(struct inventory *inv, struct inventory_pool *pool)
+{
+	size_t before = pool->ndevices;
+
+	inventory_verdicts_free(pool->verdicts);
+	pool->verdicts = NULL;
+	settle_slices(inv, pool);
+	settle_counters(pool);
+	settle_names(pool);
+	settle_devices(pool);
+	settle_faults(inv, pool);
+	pool->sound = true;
+	for (size_t i = 0; i < pool->nslices; i++) {
+		/* Slices may disagree on the count; a node goes by the first that it sees. */
+		pool->slices[i]->sound = !pool->invalid &&
+					 (int64_t)pool->observed == pool->slices[i]->expected;
+		pool->sound &= pool->slices[i]->sound;
+	}
+	inv->ndevices = inv->ndevices - before + pool->ndevices;
+	pool->dirty = false;
+	list_remove(&pool->dirty_link);
+}
+
+/* --- who consumes a counter ----------------------------------------------------------- */
+
+struct consumers {
+	const struct inventory_pool *pool;
+	uint32_t *last; /* by counter: the slice that was noted last, from 1 */
+	uint32_t *next; /* by counter: its next place in the list, or how many there are */
+	uint32_t *list; /* NULL: counting */
+};
+
+static void note_consumer(struct consumers *c, const struct inventory_device *d, uint32_t slice)
+{
+	for (size_t i = 0; i < d->ncounters; i++) {
+		uint32_t index = d->counters[i].index;
+
+		if (index == UINT32_MAX || c->last[index] == slice + 1)
+			continue;
+		c->last[index] = slice + 1;
+		if (c->list)
+			c->list[c->next[index]] = slice;
+		c->next[index]++;
+	}
+}
+
+static void note_consumers(struct consumers *c)
+{
+	const struct inventory_pool *pool = c->pool;
+
+	c->last = xcalloc(pool->ncounters, sizeof(*c->last));
+	for (uint32_t i = 0; i < pool->nslices; i++)
+		for (size_t k = 0; k < pool->slices[i]->ndevices; k++)
+			note_consumer(c, &pool->slices[i]->devices[k], i);
+	free(c->last);
+}
+
+/* Lists lie behind each other: one pass tells how long they are, another what is in them. */
+static void find_consumers(struct inventory_pool *pool)
+{
+	struct consumers c = { .pool = pool };
+	uint32_t all = 0;
+
+	c.next = xcalloc(pool->ncounters, sizeof(*c.next));
+	note_consumers(&c);
+	for (size_t i = 0; i < pool->ncounters; i++) {
+		uint32_t n = c.next[i];
+
+		c.next[i] = all;
+		all += n;
+	}
+	c.list = xcalloc(MAX(all, (uint32_t)1), sizeof(*c.list));
+	note_consumers(&c);
+	pool->consumers = c.list;
+	pool->consumers_end = c.next;
+}
+
+size_t inventory_consumers(struct inventory_pool *pool, uint32_t counter,
+			   const uint32_t **ret_slices)
+{
+	uint32_t from;
+
+	assert(!pool->dirty && counter < pool->ncounters);
+	if (!pool->consumers)
+		find_consumers(pool);
+	from = counter > 0 ? pool->consumers_end[counter - 1] : 0;
+	*ret_slices = pool->consumers + from;
+	return pool->consumers_end[counter] - from;
+}
+
+/* --- claims --------------------------------------------------------------------------- */
+
+static bool device_use(struct inventory_pool *pool, struct inventory_device *d,
+		       struct inventory_use *use, bool linked, int sign)
+{
+	note_use(d, linked ? use : NULL);
+	return !sign || charge(pool, d, sign);
+}
+
+bool inventory_pool_use(struct inventory_pool *pool, struct inventory_use *use, bool linked,
+			int sign)
+{
+	struct inventory_device *d = inventory_pool_device(pool, use->name);
+	bool exact = true;
+
+	assert(!pool->dirty);
+	if (!d) {
+		list_remove(&use->lost_link);
+		if (linked)
+			list_push_back(&pool->lost, &use->lost_link);
+		return true;
+	}
+	if (!pool->duplicates)
+		return device_use(pool, d, use, linked, sign);
+	for (size_t i = 0; i < pool->nslices; i++)
+		for (size_t k = 0; k < pool->slices[i]->ndevices; k++)
+			if (str_eq(pool->slices[i]->devices[k].name, use->name))
+				exact &= device_use(pool, &pool->slices[i]->devices[k], use, linked,
+						    sign);
+	return exact;
+}

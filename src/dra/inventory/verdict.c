@@ -1,0 +1,363 @@
+/*
+ * What nodes make of a pool with which something is wrong, for all nodes at once.
+ *
+ * Slices that every node sees are added to a ledger of names and counters once; then the slices of
+ * each node are added, looked at and taken out again. So a pool costs its slices once, and a slice
+ * with perDeviceNodeSelection once for each node that its devices name. Names and counters are
+ * numbers meanwhile. The verdict is the one of judge() in inventory/nodes.c, which looks at one node
+ * and finds words for the fault; device_state_test.c compares the two.
+ */
+#include <assert.h>
+
+#include "base/core/mem.h"
+#include "dra/inventory/store.h"
+
+/* A slice that a node sees and others may not. */
+struct own {
+	uint32_t slice; /* of pool->slices */
+	struct own *next;
+};
+
+/* A node that some slice or device names. */
+struct verdict {
+	struct str name;
+	struct own *slices; /* the last first; only while verdicts are made */
+	uint32_t n, first;
+	bool usable;
+};
+
+struct inventory_verdicts {
+	struct arena arena;
+	struct map by_node; /* name -> struct verdict */
+	bool other; /* usable from a node that nobody names */
+	bool any; /* usable from some node that exists, as of: */
+	uint64_t nodes_version;
+};
+
+/* What is seen so far. */
+struct ledger {
+	const struct inventory_pool *pool;
+	/* By slice: where its devices and its counters begin in the lists. */
+	uint32_t *devices_at, *counters_at;
+	uint32_t *names; /* by device: equal numbers are equal names */
+	uint32_t
+		*provided; /* by counter of a slice: which of pool->counters, the first of equals */
+	uint32_t *set_of; /* by counter of the pool: the first one of its set */
+
+	uint32_t *named; /* by name: how many devices have it */
+	uint32_t *wanted, *offered; /* by counter: by how many devices, by how many slices */
+	uint32_t *sets, *stamps; /* by set: how many slices offer it; which call counted it last */
+	uint32_t calls;
+	size_t doubles, missing, double_sets, unknown; /* faults */
+};
+
+/* --- the ledger --------------------------------------------------------------------- */
+
+static void number_names(struct ledger *l, struct arena *a)
+{
+	const struct inventory_pool *pool = l->pool;
+	uint32_t *numbers = ARENA_ARRAY(a, uint32_t, pool->ndevices);
+	uint32_t at = 0;
+	struct map seen;
+
+	map_init(&seen);
+	map_reserve(&seen, pool->ndevices);
+	for (uint32_t i = 0; i < pool->nslices; i++) {
+		l->devices_at[i] = at;
+		for (uint32_t k = 0; k < pool->slices[i]->ndevices; k++, at++) {
+			struct str name = pool->slices[i]->devices[k].name;
+			uint32_t *known = map_get(&seen, name);
+
+			numbers[at] = known ? *known : at;
+			if (!known)
+				(void)map_put(&seen, name, &numbers[at]);
+		}
+	}
+	map_release(&seen);
+	l->names = numbers;
+	l->named = ARENA_ARRAY(a, uint32_t, at);
+}
+
+static void number_counters(struct ledger *l, struct arena *a)
+{
+	const struct inventory_pool *pool = l->pool;
+	uint32_t at = 0;
+
+	l->provided = ARENA_ARRAY(a, uint32_t, pool->ncounters);
+	for (uint32_t i = 0; i < pool->nslices; i++) {
+		const struct inventory_slice *s = pool->slices[i];
+
+		l->counters_at[i] = at;
+		for (uint32_t k = 0; k < s->ncounters; k++)
+			l->provided[at++] = inventory_counter_find(
+				pool->counters, pool->ncounters,
+				&(struct inventory_consumption){ .set = s->counters[k].set,
+								 .counter = s->counters[k].name });
+	}
+	l->set_of = ARENA_ARRAY(a, uint32_t, pool->ncounters);
+	for (uint32_t i = 0; i < pool->ncounters; i++)
+		l->set_of[i] = i > 0 && str_eq(pool->counters[i - 1].set, pool->counters[i].set)
+				       ? l->set_of[i - 1]
+				       : i;
+}
+
+static void ledger_init(struct ledger *l, const struct inventory_pool *pool, struct arena *a)
+{
+	*l = (struct ledger){ .pool = pool };
+	l->devices_at = ARENA_ARRAY(a, uint32_t, pool->nslices);
+	l->counters_at = ARENA_ARRAY(a, uint32_t, pool->nslices);
+	number_names(l, a);
+	number_counters(l, a);
+	l->wanted = ARENA_ARRAY(a, uint32_t, pool->ncounters);
+	l->offered = ARENA_ARRAY(a, uint32_t, pool->ncounters);
+	l->sets = ARENA_ARRAY(a, uint32_t, pool->ncounters);
+	l->stamps = ARENA_ARRAY(a, uint32_t, pool->ncounters);
+}
+
+/* Counts up or down; how many counts above one there are changes with it. */
+static void count(uint32_t *n, int sign, size_t *above_one)
+{
+	*above_one -= *n > 1;
+	*n += (uint32_t)sign;
+	*above_one += *n > 1;
+}
+
+static void count_counter(struct ledger *l, uint32_t counter, int wanted, int offered)
+{
+	l->missing -= l->wanted[counter] && !l->offered[counter];
+	l->wanted[counter] += (uint32_t)wanted;
+	l->offered[counter] += (uint32_t)offered;
+	l->missing += l->wanted[counter] && !l->offered[counter];
+}
+
+static void count_device(struct ledger *l, const struct inventory_device *d, int sign)
+{
+	for (size_t i = 0; i < d->ncounters; i++) {
+		if (d->counters[i].index == UINT32_MAX)
+			l->unknown += (size_t)sign;
+		else
+			count_counter(l, d->counters[i].index, sign, 0);
+	}
+}
+
+/* Adds a slice to what is seen, or takes it out again. */
+static void count_slice(struct ledger *l, uint32_t slice, int sign)
+{
+	const struct inventory_slice *s = l->pool->slices[slice];
+
+	l->calls++;
+	for (uint32_t i = 0; i < s->ndevices; i++) {
+		count(&l->named[l->names[l->devices_at[slice] + i]], sign, &l->doubles);
+		count_device(l, &s->devices[i], sign);
+	}
+	for (uint32_t i = 0; i < s->ncounters; i++) {
+		uint32_t counter = l->provided[l->counters_at[slice] + i];
+		uint32_t set = l->set_of[counter];
+
+		count_counter(l, counter, 0, sign);
+		if (l->stamps[set] != l->calls)
+			count(&l->sets[set], sign, &l->double_sets);
+		l->stamps[set] = l->calls;
+	}
+}
+
+/* --- who sees what ------------------------------------------------------------------ */
+
+struct making {
+	const struct inventory *inv;
+	struct inventory_pool *pool;
+	struct inventory_verdicts *verdicts;
+	struct verdict everybody; /* what all nodes see */
+	struct arena work;
+	struct ledger ledger;
+};
+
+static void see(struct making *m, struct verdict *v, uint32_t slice)
+{
+	struct own *own;
+
+	/* Devices of one slice may name a node again. */
+	if (v->slices && v->slices->slice == slice)
+		return;
+	own = ARENA_NEW(&m->work, struct own);
+	own->slice = slice;
+	own->next = v->slices;
+	v->slices = own;
+	if (v->n++ == 0)
+		v->first = slice;
+}
+
+static void see_named(struct making *m, struct str node, uint32_t slice)
+{
+	struct verdict *v = map_get(&m->verdicts->by_node, node);
+
+	if (!v) {
+		v = ARENA_NEW(&m->verdicts->arena, struct verdict);
+		v->name = node;
+		(void)map_put(&m->verdicts->by_node, node, v);
+	}
+	see(m, v, slice);
+}
+
+static bool is_common(const struct inventory_slice *s)
+{
+	bool common = s->nodes.kind == INVENTORY_NODES_ALL;
+
+	for (uint32_t i = 0; s->nodes.kind == INVENTORY_NODES_PER_DEVICE && i < s->ndevices; i++)
+		common |= s->devices[i].nodes->kind == INVENTORY_NODES_ALL;
+	return common;
+}
+
+/* A node that is named sees what is common, too, whatever else it sees. */
+static void see_slice(struct making *m, uint32_t slice)
+{
+	const struct inventory_slice *s = m->pool->slices[slice];
+
+	if (s->ignored)
+		return;
+	if (is_common(s)) {
+		see(m, &m->everybody, slice);
+		return;
+	}
+	if (s->nodes.kind == INVENTORY_NODES_NAME)
+		see_named(m, s->nodes.name, slice);
+	if (s->nodes.kind != INVENTORY_NODES_PER_DEVICE)
+		return;
+	for (uint32_t i = 0; i < s->ndevices; i++)
+		if (s->devices[i].nodes->kind == INVENTORY_NODES_NAME)
+			see_named(m, s->devices[i].nodes->name, slice);
+}
+
+/* --- verdicts ----------------------------------------------------------------------- */
+
+static void count_own(struct making *m, const struct verdict *v, int sign)
+{
+	for (const struct own *it = v->slices; it; it = it->next)
+		count_slice(&m->ledger, it->slice, sign);
+}
+
+/* Of what the ledger has, in which `first` is the first slice. */
+static bool has_fault(const struct making *m, const struct inventory_slice *first)
+{
+	const struct ledger *l = &m->ledger;
+
+	if (m->pool->name_fault && l->doubles)
+		return true;
+	if (!m->inv->features.partitionable)
+		return false;
+	if ((int64_t)m->pool->observed == first->expected)
+		return m->pool->counter_fault;
+	return l->double_sets || l->missing || l->unknown;
+}
+
+static uint32_t first_of(const struct verdict *a, const struct verdict *b)
+{
+	if (a->n == 0 || b->n == 0)
+		return a->n ? a->first : b->first;
+	return MIN(a->first, b->first);
+}
+
+/* What a node makes of what it and everybody sees. */
+static bool judge(struct making *m, const struct verdict *v)
+{
+	const struct verdict *all = &m->everybody;
+	const struct inventory_slice *first;
+	uint32_t n = v->n + all->n;
+	bool fault;
+
+	if (n == 0)
+		return false;
+	first = m->pool->slices[first_of(v, all)];
+	if (first->sound)
+		return true;
+	if (n != first->expected && (int64_t)m->pool->observed != first->expected)
+		return false;
+	count_own(m, v, 1);
+	fault = has_fault(m, first);
+	count_own(m, v, -1);
+	return !fault;
+}
+
+static void judge_all(struct making *m)
+{
+	struct verdict nobody = { .n = 0 };
+	struct str name;
+	size_t at = 0;
+	void *value;
+
+	count_own(m, &m->everybody, 1);
+	m->verdicts->other = judge(m, &nobody);
+	while (map_next(&m->verdicts->by_node, &at, &name, &value)) {
+		struct verdict *v = value;
+
+		v->usable = judge(m, v);
+		v->slices = NULL;
+	}
+}
+
+static struct inventory_verdicts *make(const struct inventory *inv, struct inventory_pool *pool)
+{
+	struct making m = { .inv = inv, .pool = pool, .verdicts = XNEW(struct inventory_verdicts) };
+
+	arena_init(&m.verdicts->arena, SIZE_MAX);
+	map_init(&m.verdicts->by_node);
+	m.verdicts->nodes_version = UINT64_MAX;
+	arena_init(&m.work, SIZE_MAX);
+	for (uint32_t i = 0; i < pool->nslices; i++)
+		see_slice(&m, i);
+	ledger_init(&m.ledger, pool, &m.work);
+	judge_all(&m);
+	arena_release(&m.work);
+	return m.verdicts;
+}
+
+size_t inventory_verdicts_bytes(const struct inventory_verdicts *v)
+{
+	return v ? sizeof(*v) + v->by_node.n * sizeof(struct verdict) : 0;
+}
+
+void inventory_verdicts_free(struct inventory_verdicts *v)
+{
+	if (!v)
+		return;
+	map_release(&v->by_node);
+	arena_release(&v->arena);
+	free(v);
+}
+
+/* --- asking ------------------------------------------------------------------------- */
+
+static bool usable_from_any(const struct inventory *inv, struct inventory_verdicts *v)
+{
+	struct str name;
+	size_t at = 0;
+	void *value;
+
+	if (v->nodes_version == inv->nodes_version)
+		return v->any;
+	v->any = v->other;
+	while (!v->any && map_next(&v->by_node, &at, &name, &value))
+		v->any = ((struct verdict *)value)->usable &&
+			 (!inv->nodes_known || map_get(&inv->existing, name));
+	v->nodes_version = inv->nodes_version;
+	return v->any;
+}
+
+bool inventory_pool_usable(const struct inventory *inv, struct inventory_pool *pool,
+			   const struct inventory_nodes *nodes)
+{
+	const struct verdict *v;
+
+	assert(!pool->dirty);
+	if (pool->sound)
+		return true;
+	if (!pool->verdicts)
+		pool->verdicts = make(inv, pool);
+	if (nodes->kind == INVENTORY_NODES_ALL)
+		return usable_from_any(inv, pool->verdicts);
+	if (nodes->kind != INVENTORY_NODES_NAME)
+		return false;
+	/* A node that is named only where everybody sees the slice is like any other. */
+	v = map_get(&pool->verdicts->by_node, nodes->name);
+	return v ? v->usable : pool->verdicts->other;
+}

@@ -1,0 +1,615 @@
+/*
+ * The driver as a whole: what the vendor says crosses to the loop's thread by message, whatever
+ * thread he is on, and is put where it belongs there.
+ */
+#include "drivers/sdk/driver_impl.h"
+
+#include <signal.h>
+
+#include "api/names.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/system/folder.h"
+#include "drivers/prepare/abi.h"
+#include "drivers/prepare/cdi_file.h"
+#include "drivers/sdk/claim_status.h"
+#include "drivers/sdk/dra_mode.h"
+#include "drivers/sdk/plugin_mode.h"
+
+enum {
+	TIMEOUT_S = 30,
+	BEATS = 3, /* heartbeats in a time-out */
+	STATUS_GRACE_MS = 2000, /* at the end, for what claims' status is still to say */
+	OWED_MS = 20, /* between two looks at whether the vendor has answered, at the end */
+};
+
+/* --- configuration ------------------------------------------------------------------------ */
+
+static void keep(struct arena *a, const char **text)
+{
+	if (*text)
+		*text = **text ? arena_strdup(a, str_from(*text)) : NULL;
+}
+
+static void keep_texts(struct dp_driver *d)
+{
+	struct dp_driver_config *c = &d->config;
+
+	keep(&d->arena, &c->name);
+	keep(&d->arena, &c->node_name);
+	keep(&d->arena, &c->kubeconfig);
+	keep(&d->arena, &c->root_dir);
+	keep(&d->arena, &c->cdi_dir);
+	keep(&d->arena, &c->resource);
+	keep(&d->arena, &c->instance);
+}
+
+static void fill_defaults(struct dp_driver_config *c)
+{
+	if (!c->root_dir)
+		c->root_dir = "/var/lib/kubelet";
+	if (!c->cdi_dir)
+		c->cdi_dir = "/var/run/cdi";
+	if (!c->node_name && c->mode == DP_MODE_PLUGIN)
+		c->node_name = "node";
+	if (c->health_timeout_s == 0)
+		c->health_timeout_s = TIMEOUT_S;
+	if (c->heartbeat_ms == 0)
+		c->heartbeat_ms = (uint32_t)MIN((uint64_t)c->health_timeout_s * 1000 / BEATS,
+						(uint64_t)INT32_MAX);
+	if (c->health_dialects == 0)
+		c->health_dialects = DP_HEALTH_ALL;
+	if (c->flags & DP_FLAG_NO_HEALTH)
+		c->health_dialects = 0;
+}
+
+static int check_config(const struct dp_driver_config *c, struct error *err)
+{
+	struct str name = str_from(c->name);
+	const char *fault;
+
+	if (c->mode > DP_MODE_PLUGIN)
+		return error_set(err, ERR_INVALID, "mode %u is none", c->mode);
+	fault = name.n > NAMES_DRIVER_MAX ? "it is longer than 63 bytes"
+					  : names_dns_subdomain(name);
+	if (fault)
+		return error_set(err, ERR_INVALID, "driver name \"%.*s\": %s", STR_ARG(name),
+				 fault);
+	fault = names_dns_subdomain(str_from(c->node_name));
+	if (fault)
+		return error_set(err, ERR_INVALID, "node name \"%s\": %s",
+				 c->node_name ? c->node_name : "", fault);
+	if (c->instance && !cdi_file_is_safe(str_from(c->instance)))
+		return error_set(err, ERR_INVALID,
+				 "instance \"%s\" is not letters, digits, '-', '_' and '.'",
+				 c->instance);
+	if (c->mode == DP_MODE_PLUGIN && !names_is_extended_resource(str_from(c->resource)))
+		return error_set(err, ERR_INVALID,
+				 "resource \"%s\" is no extended resource such as example.com/gpu",
+				 c->resource ? c->resource : "");
+	if (c->mode == DP_MODE_DRA && !c->prepare)
+		return error_set(err, ERR_INVALID, "a DRA driver needs prepare()");
+	return 0;
+}
+
+static bool has_device(void *arg, const char *pool, const char *device)
+{
+	const struct dp_driver *d = arg;
+
+	return device_table_find(d->table, str_from(pool), str_from(device)) != NULL;
+}
+
+static void on_seen(void *arg, const struct dp_claim *c, struct str object)
+{
+	struct claim_status_id id = { str_from(dp_claim_namespace(c)), str_from(dp_claim_name(c)),
+				      str_from(dp_claim_uid(c)) };
+
+	claim_status_seen(((struct dp_driver *)arg)->status, id, object);
+}
+
+/* --- what the vendor says ----------------------------------------------------------------- */
+
+enum post_kind { POST_DEVICES, POST_HEALTH, POST_PAUSE, POST_STOP, POST_ENDED };
+
+struct post {
+	struct loop_msg msg;
+	struct dp_driver *driver;
+	enum post_kind kind;
+	struct device_table *table;
+	char *pool, *device, *message;
+	uint32_t value; /* health, or paused */
+};
+
+static void set_table(struct dp_driver *d, struct device_table *t)
+{
+	struct device_table *old = d->table;
+
+	d->table = t;
+	if (d->reporter)
+		reporter_set(d->reporter, t);
+	if (d->publisher)
+		publisher_set(d->publisher, t);
+	device_table_free(old);
+}
+
+static void set_health(struct dp_driver *d, struct post *p)
+{
+	struct str pool = str_from(p->pool ? p->pool : d->config.node_name);
+	struct device *device = device_table_find(d->table, pool, str_from(p->device));
+	bool tainted;
+
+	if (!device) {
+		driver_log(&d->log, DP_LOG_WARN, "health of %.*s/%s, which is no device",
+			   STR_ARG(pool), p->device);
+		return;
+	}
+	tainted = (device->health == DP_UNHEALTHY) != (p->value == DP_UNHEALTHY);
+	device_set_health(device, p->value, TAKE(p->message),
+			  clock_wall(loop_clock(d->loop)) / CLOCK_SEC);
+	if (d->reporter)
+		reporter_changed(d->reporter);
+	if (d->publisher && tainted && (d->config.flags & DP_FLAG_TAINT_UNHEALTHY))
+		publisher_changed(d->publisher);
+}
+
+static void end_own(struct dp_driver *d);
+
+static void post_free(struct post *p)
+{
+	device_table_free(p->table);
+	free(p->pool);
+	free(p->device);
+	free(p->message);
+	free(p);
+}
+
+static void on_post(struct loop_msg *m)
+{
+	struct post *p = CONTAINER_OF(m, struct post, msg);
+	struct dp_driver *d = p->driver;
+
+	switch (p->kind) {
+	case POST_DEVICES:
+		set_table(d, TAKE(p->table));
+		break;
+	case POST_HEALTH:
+		set_health(d, p);
+		break;
+	case POST_PAUSE:
+		if (d->reporter)
+			reporter_pause(d->reporter, p->value != 0);
+		break;
+	case POST_STOP:
+		end_own(d);
+		break;
+	case POST_ENDED:
+		break;
+	}
+	post_free(p);
+}
+
+/* The last of all: whoever hears of it may free the driver. */
+static void on_ended(struct loop_msg *m)
+{
+	struct post *p = CONTAINER_OF(m, struct post, msg);
+	struct dp_driver *d = p->driver;
+
+	post_free(p);
+	d->on_ended(d->ended_arg);
+}
+
+static struct post *post_new(struct dp_driver *d, enum post_kind kind)
+{
+	struct post *p = XNEW(struct post);
+
+	p->msg.fn = on_post;
+	p->driver = d;
+	p->kind = kind;
+	return p;
+}
+
+static int say(const struct error *err, char *message, size_t size)
+{
+	if (message && size > 0)
+		(void)snprintf(message, size, "%s", err->msg);
+	return -1;
+}
+
+int dp_driver_set_devices(struct dp_driver *d, const struct dp_device *v, size_t n, char *message,
+			  size_t message_size)
+{
+	struct device_defaults defaults = {
+		.pool = str_from(d->config.node_name),
+		.timeout_s = d->config.health_timeout_s,
+		.now_s = clock_wall(loop_clock(d->loop)) / CLOCK_SEC,
+		.plugin = d->config.mode == DP_MODE_PLUGIN,
+	};
+	struct device_table *t;
+	struct error err;
+	struct post *p;
+
+	if (device_table_new(v, n, &defaults, &t, &err) < 0)
+		return say(&err, message, message_size);
+	p = post_new(d, POST_DEVICES);
+	p->table = t;
+	loop_post(d->loop, &p->msg);
+	return 0;
+}
+
+int dp_driver_set_health(struct dp_driver *d, const char *pool, const char *device, uint32_t health,
+			 const char *message)
+{
+	struct post *p;
+
+	if (health > DP_UNREPORTED || !device)
+		return -1;
+	p = post_new(d, POST_HEALTH);
+	p->pool = pool && *pool ? xstrdup(pool) : NULL;
+	p->device = xstrdup(device);
+	p->message = device_message_dup(message);
+	p->value = health;
+	loop_post(d->loop, &p->msg);
+	return 0;
+}
+
+void dp_driver_pause_health(struct dp_driver *d, uint32_t paused)
+{
+	struct post *p = post_new(d, POST_PAUSE);
+
+	p->value = paused;
+	loop_post(d->loop, &p->msg);
+}
+
+/* --- CDI files of devices ----------------------------------------------------------------- */
+
+int dp_driver_write_cdi(struct dp_driver *d, const char *device, const struct dp_edits *e, char *id,
+			size_t id_size, char *message, size_t message_size)
+{
+	struct cdi_file f = { d->config.cdi_dir, d->config.name, "device", device };
+	struct str name = str_from(device);
+	struct json *edits, *devices;
+	struct arena a;
+	struct error err;
+	int r = 0;
+
+	arena_init(&a, DRIVER_CLAIM_MAX);
+	edits = json_make_object(&a);
+	devices = json_make_array(&a);
+	if (!cdi_file_is_safe(name))
+		r = error_set(&err, ERR_INVALID, "\"%.*s\" cannot be part of a CDI name",
+			      STR_ARG(name));
+	if (r == 0)
+		r = cdi_file_edit(&a, edits, e, &err);
+	json_append(devices, cdi_file_device(&a, name, edits));
+	if (r == 0)
+		r = cdi_file_write(&f, &a, devices, &err);
+	if (r == 0 && id && id_size > 0)
+		(void)snprintf(id, id_size, "%s", cdi_file_id(&a, &f, name).p);
+	arena_release(&a);
+	return r < 0 ? say(&err, message, message_size) : 0;
+}
+
+int dp_driver_remove_cdi(struct dp_driver *d, const char *device)
+{
+	struct cdi_file f = { d->config.cdi_dir, d->config.name, "device", device };
+
+	if (!cdi_file_is_safe(str_from(device)))
+		return -1;
+	return cdi_file_remove(&f, NULL) < 0 ? -1 : 0;
+}
+
+/* --- beginning ---------------------------------------------------------------------------- */
+
+static void on_tick(struct loop_timer *t)
+{
+	struct dp_driver *d = CONTAINER_OF(t, struct dp_driver, tick);
+
+	loop_timer_start(t, d->config.tick_ms);
+	d->config.tick(d->config.arg);
+}
+
+/* The endpoint that we tell others must be absolute. */
+static int resolve_root(struct dp_driver *d, struct error *err)
+{
+	char *path;
+	int r = folder_make(d->config.root_dir, 0750, err);
+
+	if (r < 0)
+		return r;
+	path = realpath(d->config.root_dir, NULL);
+	if (!path)
+		return error_set(err, ERR_IO, "cannot find the folder %s", d->config.root_dir);
+	d->config.root_dir = arena_strdup(&d->arena, str_from(path));
+	free(path);
+	return 0;
+}
+
+static int open_client(struct dp_driver *d, struct error *err)
+{
+	struct kubeconfig_opts k = { .path = d->config.kubeconfig };
+	struct client_opts o = { .config = &d->kubeconfig,
+				 .role = "driver",
+				 .metrics = d->metrics };
+	int r = kubeconfig_load(&d->kubeconfig, &k, err);
+
+	return r < 0 ? r : client_new(d->loop, &o, &d->client, err);
+}
+
+static void start_publisher(struct dp_driver *d)
+{
+	const struct dp_driver_config *c = &d->config;
+	struct publisher_opts o = { .client = d->client,
+				    .driver = str_from(c->name),
+				    .node = str_from(c->node_name),
+				    .instance = str_from(c->instance),
+				    .started = str_from(c->instance ? d->started : NULL),
+				    .taint_unhealthy = c->flags & DP_FLAG_TAINT_UNHEALTHY,
+				    .log = &d->log,
+				    .metrics = d->metrics };
+
+	if (c->flags & DP_FLAG_NO_SLICES)
+		return;
+	d->publisher = publisher_new(&o);
+	if (d->table)
+		publisher_set(d->publisher, d->table);
+}
+
+static int start_dra(struct dp_driver *d, struct error *err)
+{
+	const struct dp_driver_config *c = &d->config;
+	struct prepare_opts o = { .loop = d->loop,
+				  .driver = c->name,
+				  .cdi_dir = c->cdi_dir,
+				  .shared = c->instance != NULL,
+				  .again = c->flags & DP_FLAG_PREPARE_AGAIN,
+				  .prepare = c->prepare,
+				  .unprepare = c->unprepare,
+				  .arg = c->arg,
+				  .has_device = has_device,
+				  .has_arg = d,
+				  .seen = on_seen,
+				  .seen_arg = d,
+				  .log = &d->log,
+				  .metrics = d->metrics };
+	struct claim_status_opts status = { .driver = c->name,
+					    .log = &d->log,
+					    .metrics = d->metrics };
+	int r = open_client(d, err);
+
+	if (r < 0)
+		return r;
+	o.client = status.client = d->client;
+	d->status = claim_status_new(&status);
+	o.dir = arena_printf(&d->arena, "%s/plugins/%s", c->root_dir, c->name);
+	r = prepare_new(&o, &d->prepare, err);
+	if (r < 0)
+		return r;
+	start_publisher(d);
+	return dra_mode_start(d, &d->dra, err);
+}
+
+int driver_start(struct dp_driver *d, struct error *err)
+{
+	const struct dp_driver_config *c = &d->config;
+	int r = resolve_root(d, err);
+
+	if (r < 0)
+		return r;
+	(void)timestamp_print(clock_wall(loop_clock(d->loop)), TIMESTAMP_MICRO, d->started);
+	d->reporter = reporter_new(d->loop, c->mode == DP_MODE_DRA ? c->heartbeat_ms : 0,
+				   d->metrics);
+	if (d->table)
+		reporter_set(d->reporter, d->table);
+	r = c->mode == DP_MODE_DRA ? start_dra(d, err) : plugin_mode_start(d, &d->plugin, err);
+	if (r == 0 && c->tick && c->tick_ms > 0)
+		loop_timer_start(&d->tick, c->tick_ms);
+	return r;
+}
+
+int driver_check(const struct dp_driver *d, struct error *err)
+{
+	return d->publisher ? publisher_check(d->publisher, err) : 0;
+}
+
+/* --- end ---------------------------------------------------------------------------------- */
+
+/* What was said before the end still comes, and must find the driver. */
+static void on_last(struct loop_timer *t)
+{
+	struct dp_driver *d = CONTAINER_OF(t, struct dp_driver, last);
+	struct post *p;
+
+	if (!d->on_ended) {
+		loop_stop(d->loop);
+		return;
+	}
+	p = post_new(d, POST_ENDED);
+	p->msg.fn = on_ended;
+	loop_post(d->loop, &p->msg);
+}
+
+static void on_owed(struct loop_timer *t);
+
+/* What calls needed may go, in the order of who uses whom. */
+static void on_flushed(void *arg)
+{
+	struct dp_driver *d = arg;
+
+	publisher_free(TAKE(d->publisher));
+	claim_status_free(TAKE(d->status));
+	prepare_free(TAKE(d->prepare));
+	client_free(TAKE(d->client));
+	reporter_free(TAKE(d->reporter));
+	dra_mode_free(TAKE(d->dra));
+	plugin_mode_free(TAKE(d->plugin));
+	if (d->killed)
+		on_last(&d->last);
+	else
+		loop_timer_start(&d->last, 0);
+}
+
+/* Calls have ended. */
+static void on_silent(void *arg)
+{
+	struct dp_driver *d = arg;
+
+	d->silent = true;
+	if (!d->killed && d->prepare && prepare_owed(d->prepare)) {
+		loop_timer_init(&d->tick, d->loop, on_owed);
+		loop_timer_start(&d->tick, OWED_MS);
+	} else if (!d->killed && d->status) {
+		claim_status_end(d->status, STATUS_GRACE_MS, on_flushed, d);
+	} else {
+		on_flushed(d);
+	}
+}
+
+static void on_owed(struct loop_timer *t)
+{
+	on_silent(CONTAINER_OF(t, struct dp_driver, tick));
+}
+
+void driver_end(struct dp_driver *d, void (*done)(void *arg), void *arg)
+{
+	if (d->ending)
+		return;
+	d->ending = true;
+	d->on_ended = done;
+	d->ended_arg = arg;
+	loop_timer_stop(&d->tick);
+	if (d->reporter)
+		reporter_end(d->reporter);
+	if (d->dra)
+		dra_mode_stop(d->dra, on_silent, d);
+	else if (d->plugin)
+		plugin_mode_stop(d->plugin, on_silent, d);
+	else
+		on_silent(d);
+}
+
+void driver_kill(struct dp_driver *d, void (*done)(void *arg), void *arg)
+{
+	d->killed = true;
+	if (!d->ending) {
+		driver_end(d, done, arg);
+	} else if (loop_timer_running(&d->last)) {
+		loop_timer_stop(&d->last);
+		on_last(&d->last);
+	} else if (d->silent) {
+		loop_timer_stop(&d->tick);
+		on_flushed(d);
+	}
+}
+
+static void end_own(struct dp_driver *d)
+{
+	if (d->own_loop)
+		driver_end(d, NULL, NULL);
+}
+
+void dp_driver_stop(struct dp_driver *d)
+{
+	loop_post(d->loop, &post_new(d, POST_STOP)->msg);
+}
+
+static void on_signal(void *arg, int signum)
+{
+	struct dp_driver *d = arg;
+
+	driver_log(&d->log, DP_LOG_INFO, "stopping because of signal %d", signum);
+	end_own(d);
+}
+
+static int catch_signals(struct dp_driver *d, struct error *err)
+{
+	static const int signums[] = { SIGTERM, SIGINT };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(signums); i++)
+		r = loop_signal_new(d->loop, signums[i], on_signal, d, &d->signals[i], err);
+	return r;
+}
+
+int dp_driver_run(struct dp_driver *d, char *message, size_t message_size)
+{
+	struct error err;
+	int r = 0;
+
+	if (d->config.flags & DP_FLAG_SIGNALS)
+		r = catch_signals(d, &err);
+	if (r == 0)
+		r = driver_start(d, &err);
+	if (r < 0)
+		end_own(d);
+	loop_run(d->loop);
+	for (size_t i = 0; i < ARRAY_SIZE(d->signals); i++)
+		loop_signal_free(TAKE(d->signals[i]));
+	return r < 0 ? say(&err, message, message_size) : 0;
+}
+
+/* --- life --------------------------------------------------------------------------------- */
+
+int driver_new_on(struct loop *l, struct metrics *metrics, const struct dp_driver_config *config,
+		  struct dp_driver **ret_driver, struct error *err)
+{
+	struct dp_driver *d = XNEW(struct dp_driver);
+	int r = 0;
+
+	d->loop = l;
+	d->metrics = metrics;
+	arena_init(&d->arena, SIZE_MAX);
+	if (!ABI_READ(&d->config, config, 0))
+		r = error_set(err, ERR_INVALID, "struct dp_driver_config has no size");
+	else if (d->config.abi != DP_DRIVER_ABI)
+		r = error_set(err, ERR_INVALID, "the driver was built for ABI %u, this is %d",
+			      d->config.abi, DP_DRIVER_ABI);
+	if (r == 0) {
+		keep_texts(d);
+		fill_defaults(&d->config);
+		r = check_config(&d->config, err);
+	}
+	if (r < 0) {
+		arena_release(&d->arena);
+		free(d);
+		return r;
+	}
+	d->log = (struct driver_log){ d->config.log, d->config.arg };
+	loop_timer_init(&d->tick, l, on_tick);
+	loop_timer_init(&d->last, l, on_last);
+	*ret_driver = d;
+	return 0;
+}
+
+int dp_driver_new(const struct dp_driver_config *config, struct dp_driver **ret_driver,
+		  char *message, size_t message_size)
+{
+	struct loop *l;
+	struct error err;
+
+	if (loop_new(&l, &err) < 0)
+		return say(&err, message, message_size);
+	if (driver_new_on(l, NULL, config, ret_driver, &err) < 0) {
+		loop_free(l);
+		return say(&err, message, message_size);
+	}
+	(*ret_driver)->own_loop = true;
+	return 0;
+}
+
+void dp_driver_free(struct dp_driver *d)
+{
+	if (!d)
+		return;
+	if (d->own_loop) {
+		/* What was said last is still on its way, and connections close within a turn. */
+		loop_timer_start(&d->last, 0);
+		loop_run(d->loop);
+	}
+	device_table_free(d->table);
+	kubeconfig_release(&d->kubeconfig);
+	if (d->own_loop)
+		loop_free(d->loop);
+	arena_release(&d->arena);
+	free(d);
+}

@@ -1,0 +1,398 @@
+/*
+ * One request at a time, decided from the informer's copy. After a write the copy must have come
+ * to the version that the answer names before anything else is decided; should its event never come
+ * (the watch is being made anew), a timer lets it go on.
+ */
+#include "drivers/sdk/publisher.h"
+
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/metrics.h"
+#include "base/time/backoff.h"
+#include "client/informer/informer.h"
+#include "drivers/sdk/slice_plan.h"
+
+enum {
+	RETRY_MS = 200, /* after a failure, doubling */
+	RETRY_MAX_MS = 30000,
+	CATCH_UP_MS = 5000, /* for the copy to show a write */
+	LOOK_MS = 5000, /* between two looks at whether the copy gets on */
+};
+
+struct publisher {
+	struct publisher_opts opts;
+	struct slice_plan plan;
+	const struct device_table *table;
+	struct informers *informers;
+	struct informer *informer;
+	struct informer_handler handler;
+	struct resource slices, nodes;
+	struct client_request request;
+	struct slice_step step; /* that the request is for; its pointers are gone by then */
+	struct loop_task task; /* decide */
+	struct loop_timer retry; /* after a failure, or when the copy does not follow */
+	struct loop_timer look; /* at whether the copy gets on */
+	struct backoff backoff;
+	uint64_t awaited; /* version that the copy must reach; 0: none */
+	char *gone_uid; /* slice that must have left the copy; or NULL */
+	char *node_uid; /* NULL: ask */
+	struct error failure; /* code ERR_OK: none */
+	bool settled; /* nothing was left to do */
+	struct metrics_counter *writes, *failures; /* or NULL */
+};
+
+static void plan_soon(struct publisher *p)
+{
+	loop_defer(client_loop(p->opts.client), &p->task);
+}
+
+static void count(struct metrics_counter *c)
+{
+	if (c)
+		metrics_counter_add(c, 1);
+}
+
+/* --- waiting for the copy ----------------------------------------------------------------- */
+
+static bool has_uid(const struct publisher *p, const char *uid)
+{
+	const struct cache *c = informer_cache(p->informer);
+	struct cache_walk w = { 0 };
+	struct cached *o;
+
+	while ((o = cache_next(c, &w))) {
+		if (str_eqz(o->uid, uid)) {
+			cache_walk_end(&w);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool caught_up(struct publisher *p)
+{
+	uint64_t seen = 0;
+
+	if (p->gone_uid && has_uid(p, p->gone_uid))
+		return false;
+	if (p->awaited && str_to_u64(informer_resource_version(p->informer), &seen) &&
+	    seen < p->awaited)
+		return false;
+	free(TAKE(p->gone_uid));
+	p->awaited = 0;
+	return true;
+}
+
+static void await(struct publisher *p)
+{
+	loop_timer_start(&p->retry, CATCH_UP_MS);
+	plan_soon(p);
+}
+
+/* --- requests ----------------------------------------------------------------------------- */
+
+/* The same words once: a server that is gone for an hour is one line. */
+static void complain(struct publisher *p, const char *what, const struct error *err)
+{
+	if (strcmp(p->failure.msg, err->msg) != 0)
+		driver_log(p->opts.log, DP_LOG_WARN, "cannot %s: %s; trying again", what, err->msg);
+	p->failure = *err;
+}
+
+static void fail(struct publisher *p, const char *what, const struct error *err)
+{
+	int64_t delay = backoff_next(&p->backoff, loop_prng(client_loop(p->opts.client)));
+
+	complain(p, what, err);
+	count(p->failures);
+	loop_timer_start(&p->retry, delay);
+}
+
+static const char *action_words(enum slice_action action)
+{
+	static const char *const words[] = { "look", "delete a ResourceSlice",
+					     "update a ResourceSlice", "create a ResourceSlice" };
+
+	return words[action];
+}
+
+/* Somebody was faster; the copy will show what there is now. */
+static bool is_race(enum slice_action action, const struct error *err)
+{
+	return err->code == ERR_CONFLICT || (action != SLICE_CREATE && err->code == ERR_NOT_FOUND);
+}
+
+static void note_version(struct publisher *p, const struct client_answer *answer)
+{
+	struct arena a;
+	struct json *tree;
+
+	arena_init(&a, OBJECT_MAX * 8);
+	if (client_answer_tree(answer, &a, &tree, NULL) == 0)
+		(void)str_to_u64(json_text_at(json_getz(tree, "metadata"), "resourceVersion"),
+				 &p->awaited);
+	arena_release(&a);
+}
+
+static void on_written(struct client_request *r, const struct client_answer *answer,
+		       const struct error *err)
+{
+	struct publisher *p = r->arg;
+
+	if (err && is_race(p->step.action, err)) {
+		free(TAKE(p->gone_uid));
+		loop_timer_start(&p->retry, RETRY_MS);
+		return;
+	}
+	if (err) {
+		free(TAKE(p->gone_uid));
+		fail(p, action_words(p->step.action), err);
+		return;
+	}
+	count(p->writes);
+	backoff_reset(&p->backoff);
+	p->failure.code = ERR_OK;
+	p->failure.msg[0] = 0;
+	if (p->step.action != SLICE_DELETE)
+		note_version(p, answer);
+	await(p);
+}
+
+static void on_node(struct client_request *r, const struct client_answer *answer,
+		    const struct error *err)
+{
+	struct publisher *p = r->arg;
+	struct arena a;
+	struct json *tree;
+	struct error why;
+
+	if (err) {
+		fail(p, "find the Node that the ResourceSlices belong to", err);
+		return;
+	}
+	arena_init(&a, OBJECT_MAX * 8);
+	if (client_answer_tree(answer, &a, &tree, &why) < 0)
+		fail(p, "read the Node", &why);
+	else
+		p->node_uid = str_dup(json_text_at(json_getz(tree, "metadata"), "uid"));
+	arena_release(&a);
+	plan_soon(p);
+}
+
+static void ask_for_node(struct publisher *p)
+{
+	p->request.on_done = on_node;
+	client_get(p->opts.client, &p->request, &p->nodes, STR_NULL, p->opts.node);
+}
+
+static void send_step(struct publisher *p, const struct slice_step *s, struct arena *a)
+{
+	struct client_delete_opts only = { 0 };
+
+	p->step.action = s->action;
+	p->request.on_done = on_written;
+	if (s->action == SLICE_DELETE) {
+		only.uid = s->of->uid;
+		p->gone_uid = str_dup(s->of->uid);
+		client_delete(p->opts.client, &p->request, &p->slices, STR_NULL, s->of->key, &only);
+	} else if (s->action == SLICE_UPDATE) {
+		client_update(p->opts.client, &p->request, &p->slices, STR_NULL, s->of->key,
+			      s->object);
+	} else {
+		slice_plan_own(&p->plan, a, s->object, str_from(p->node_uid));
+		client_create(p->opts.client, &p->request, &p->slices, STR_NULL, s->object);
+	}
+}
+
+static void decide(struct publisher *p)
+{
+	struct slice_step s;
+	struct arena a;
+	struct error err;
+
+	arena_init(&a, SIZE_MAX);
+	if (slice_plan_next(&p->plan, p->table, informer_cache(p->informer), &a, &s, &err) < 0) {
+		fail(p, "read the ResourceSlices", &err);
+	} else if (s.action == SLICE_CREATE && !p->node_uid) {
+		p->settled = false;
+		ask_for_node(p);
+	} else if (s.action != SLICE_NONE) {
+		p->settled = false;
+		send_step(p, &s, &a);
+	} else {
+		if (!p->settled)
+			driver_log(p->opts.log, DP_LOG_DEBUG, "ResourceSlices are published");
+		p->failure.msg[0] = 0;
+		p->settled = true;
+	}
+	arena_release(&a);
+}
+
+static void on_task(struct loop_task *t)
+{
+	struct publisher *p = CONTAINER_OF(t, struct publisher, task);
+
+	if (!p->table || !informer_synced(p->informer) || client_busy(&p->request))
+		return;
+	if (p->awaited || p->gone_uid) {
+		if (!caught_up(p))
+			return;
+		loop_timer_stop(&p->retry);
+	}
+	/* Otherwise a failure is being waited off. */
+	if (!loop_timer_running(&p->retry))
+		decide(p);
+}
+
+static void on_retry(struct loop_timer *t)
+{
+	struct publisher *p = CONTAINER_OF(t, struct publisher, retry);
+
+	free(TAKE(p->gone_uid));
+	p->awaited = 0;
+	plan_soon(p);
+}
+
+static void on_look(struct loop_timer *t)
+{
+	struct publisher *p = CONTAINER_OF(t, struct publisher, look);
+	const struct error *err = informer_failure(p->informer);
+
+	if (err->code != ERR_OK)
+		complain(p, "read the ResourceSlices", err);
+	loop_timer_start(t, LOOK_MS);
+}
+
+/* --- the copy ----------------------------------------------------------------------------- */
+
+static struct publisher *of_handler(struct informer_handler *h)
+{
+	return CONTAINER_OF(h, struct publisher, handler);
+}
+
+static void on_add(struct informer_handler *h, struct cached *o UNUSED, bool initial UNUSED)
+{
+	plan_soon(of_handler(h));
+}
+
+static void on_update(struct informer_handler *h, struct cached *old UNUSED,
+		      struct cached *o UNUSED)
+{
+	plan_soon(of_handler(h));
+}
+
+/* Perhaps it went because its Node did; a new Node has another uid. */
+static void on_delete(struct informer_handler *h, struct cached *last UNUSED, bool unknown UNUSED)
+{
+	free(TAKE(of_handler(h)->node_uid));
+	plan_soon(of_handler(h));
+}
+
+static void on_synced(struct informer_handler *h)
+{
+	plan_soon(of_handler(h));
+}
+
+static void follow(struct publisher *p)
+{
+	CLEANUP(buf_release) struct buf selector = BUF_INIT(4 * KIB);
+	struct informer_spec spec = { .resource = &p->slices, .slim = true };
+
+	(void)buf_printf(&selector, "spec.driver=%.*s,spec.nodeName=%.*s", STR_ARG(p->opts.driver),
+			 STR_ARG(p->opts.node));
+	spec.field_selector = buf_str(&selector);
+	p->informers = informers_new(p->opts.client, p->opts.metrics);
+	p->informer = informers_get(p->informers, &spec);
+	p->handler = (struct informer_handler){ .on_add = on_add,
+						.on_update = on_update,
+						.on_delete = on_delete,
+						.on_synced = on_synced };
+	informer_add_handler(p->informer, &p->handler);
+	informers_start(p->informers);
+}
+
+static void add_metrics(struct publisher *p)
+{
+	static const char *const labels[] = { "result" };
+	struct metrics_spec spec = { .name = "devplane_driver_slice_writes_total",
+				     .help = "Writes of ResourceSlices, by how they ended.",
+				     .type = METRICS_COUNTER,
+				     .labels = labels,
+				     .labels_n = 1 };
+	struct metrics_family *f;
+
+	if (!p->opts.metrics || metrics_register(p->opts.metrics, &spec, &f, NULL) < 0)
+		return;
+	p->writes = metrics_counter(f, STR("success"));
+	p->failures = metrics_counter(f, STR("failure"));
+}
+
+/* --- life --------------------------------------------------------------------------------- */
+
+struct publisher *publisher_new(const struct publisher_opts *opts)
+{
+	struct publisher *p = XNEW(struct publisher);
+
+	p->opts = *opts;
+	p->plan = (struct slice_plan){ .driver = opts->driver,
+				       .node = opts->node,
+				       .instance = opts->instance,
+				       .started = opts->started,
+				       .taint_unhealthy = opts->taint_unhealthy };
+	slice_plan_init(&p->plan);
+	p->slices = resource_builtin("resource.k8s.io", "v1", "resourceslices");
+	p->nodes = resource_builtin("", "v1", "nodes");
+	p->request.arg = p;
+	p->backoff = (struct backoff){
+		.initial_ms = RETRY_MS, .max_ms = RETRY_MAX_MS, .factor = 2, .jitter = 0.2
+	};
+	loop_task_init(&p->task, on_task);
+	loop_timer_init(&p->retry, client_loop(opts->client), on_retry);
+	loop_timer_init(&p->look, client_loop(opts->client), on_look);
+	loop_timer_start(&p->look, LOOK_MS);
+	add_metrics(p);
+	follow(p);
+	return p;
+}
+
+void publisher_free(struct publisher *p)
+{
+	if (!p)
+		return;
+	client_cancel(&p->request);
+	loop_task_cancel(&p->task);
+	loop_timer_stop(&p->retry);
+	loop_timer_stop(&p->look);
+	informer_remove_handler(&p->handler);
+	informers_free(p->informers);
+	slice_plan_release(&p->plan);
+	free(p->gone_uid);
+	free(p->node_uid);
+	free(p);
+}
+
+void publisher_set(struct publisher *p, const struct device_table *t)
+{
+	p->table = t;
+	publisher_changed(p);
+}
+
+void publisher_changed(struct publisher *p)
+{
+	slice_plan_reset(&p->plan);
+	p->settled = false;
+	plan_soon(p);
+}
+
+int publisher_check(const struct publisher *p, struct error *err)
+{
+	const struct error *f = informer_failure(p->informer);
+
+	if (f->code != ERR_OK)
+		return error_set(err, f->code, "ResourceSlices cannot be read: %s", f->msg);
+	if (!p->settled && p->failure.code != ERR_OK)
+		return error_set(err, p->failure.code, "%s", p->failure.msg);
+	if (!p->settled)
+		return error_set(err, ERR_UNAVAILABLE, "ResourceSlices are not published yet");
+	return 0;
+}

@@ -1,0 +1,348 @@
+/*
+ * Each step looks at all slices and all devices: a few hundred of the one and some thousands of
+ * the other at most, and steps are as rare as writes.
+ */
+#include "drivers/sdk/slice_plan.h"
+
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "drivers/sdk/slice_equal.h"
+
+enum { SLICES_MAX = 4096 /* of one pool, in an index of three hexadecimal digits */ };
+
+/* One pool as it is and as it should be, for one step. */
+struct pool_view {
+	struct slice_plan *plan;
+	struct slice_pool *pool;
+	struct arena *a;
+	const struct device **devices;
+	size_t ndevices, per_slice, want; /* want: slices */
+	struct cached **there; /* by index; NULL: missing */
+	struct json **trees; /* of `there` */
+	struct cached *surplus; /* one that is too many, or NULL */
+	int64_t newest; /* generation */
+};
+
+void slice_plan_init(struct slice_plan *p)
+{
+	vec_init(&p->pools, DRIVER_DEVICES_MAX);
+}
+
+void slice_plan_release(struct slice_plan *p)
+{
+	for (size_t i = 0; i < p->pools.n; i++)
+		free(p->pools.v[i].name);
+	vec_release(&p->pools);
+}
+
+void slice_plan_reset(struct slice_plan *p)
+{
+	for (size_t i = 0; i < p->pools.n; i++)
+		p->pools.v[i].target = 0;
+}
+
+static struct slice_pool *find_pool(struct slice_plan *p, struct str name)
+{
+	for (size_t i = 0; i < p->pools.n; i++)
+		if (str_eqz(name, p->pools.v[i].name))
+			return &p->pools.v[i];
+	if (!vec_push(&p->pools, (struct slice_pool){ .name = str_dup(name) }))
+		return NULL;
+	return &p->pools.v[p->pools.n - 1];
+}
+
+/* --- what is there ------------------------------------------------------------------------ */
+
+static bool name_index(struct str name, size_t *ret_index)
+{
+	size_t index = 0;
+
+	for (size_t i = 0; i < 3; i++) {
+		int digit = i < name.n ? str_hex_digit(name.p[i]) : -1;
+
+		if (digit < 0)
+			return false;
+		index = index * 16 + (size_t)digit;
+	}
+	*ret_index = index;
+	return name.n > 3 && name.p[3] == '-';
+}
+
+static int64_t generation_of(const struct json *tree)
+{
+	return json_i64_at(json_getz(json_getz(tree, "spec"), "pool"), "generation", 0);
+}
+
+/* Puts a slice at its place; of two that want the same the newer generation has it. */
+static void place(struct pool_view *v, struct cached *o, struct json *tree)
+{
+	int64_t generation = generation_of(tree);
+	size_t i;
+
+	v->newest = MAX(v->newest, generation);
+	if (!name_index(cached_name(o), &i) || i >= v->want ||
+	    (v->there[i] && generation_of(v->trees[i]) >= generation)) {
+		v->surplus = o;
+		return;
+	}
+	if (v->there[i])
+		v->surplus = v->there[i];
+	v->there[i] = o;
+	v->trees[i] = tree;
+}
+
+static int place_all(struct pool_view *v, const struct cache *existing, struct error *err)
+{
+	struct cache_walk w = { 0 };
+	struct json *tree;
+	struct cached *o;
+	int r;
+
+	while ((o = cache_next(existing, &w))) {
+		if (!str_eqz(cached_field(o, "spec.pool.name", NULL), v->pool->name))
+			continue;
+		r = cached_tree(o, v->a, &tree, err);
+		if (r < 0) {
+			cache_walk_end(&w);
+			return r;
+		}
+		place(v, o, tree);
+	}
+	return 0;
+}
+
+/* --- what should be there ----------------------------------------------------------------- */
+
+static struct json *device_tree(const struct pool_view *v, const struct device *d)
+{
+	struct json *tree, *taint;
+
+	(void)json_copy(v->a, d->spec, &tree, NULL);
+	if (!v->plan->taint_unhealthy || d->health != DP_UNHEALTHY)
+		return tree;
+	taint = json_make_object(v->a);
+	json_put_str(v->a, taint, "key",
+		     str_from(arena_printf(v->a, "%.*s/unhealthy", STR_ARG(v->plan->driver))));
+	json_put_str(v->a, taint, "effect", STR("NoSchedule"));
+	json_append(json_need_array(v->a, tree, "taints"), taint);
+	return tree;
+}
+
+static struct json *slice_devices(const struct pool_view *v, size_t index)
+{
+	struct json *list = json_make_array(v->a);
+	size_t end = MIN(v->ndevices, (index + 1) * v->per_slice);
+
+	for (size_t i = index * v->per_slice; i < end; i++)
+		json_append(list, device_tree(v, v->devices[i]));
+	return list;
+}
+
+static bool is_marked(const struct slice_plan *p, const struct json *tree)
+{
+	const struct json *notes = json_getz(json_getz(tree, "metadata"), "annotations");
+
+	return p->instance.n == 0 ||
+	       (str_eq(json_text_at(notes, SLICE_PLAN_INSTANCE), p->instance) &&
+		str_eq(json_text_at(notes, SLICE_PLAN_STARTED), p->started));
+}
+
+static bool slice_is_right(const struct pool_view *v, size_t i, int64_t generation)
+{
+	const struct json *spec = json_getz(v->trees[i], "spec"), *pool = json_getz(spec, "pool");
+
+	return json_i64_at(pool, "generation", 0) == generation &&
+	       json_i64_at(pool, "resourceSliceCount", 0) == (int64_t)v->want &&
+	       is_marked(v->plan, v->trees[i]) &&
+	       slice_equal(slice_devices(v, i), json_getz(spec, "devices"));
+}
+
+/* A change that needs one write keeps the generation. */
+static void choose_generation(struct pool_view *v)
+{
+	size_t wrong = 0;
+
+	if (v->pool->target > 0)
+		return;
+	v->pool->target = v->newest;
+	for (size_t i = 0; i < v->want && wrong < 2; i++) {
+		if (!v->there[i])
+			wrong = 2;
+		else if (!slice_is_right(v, i, v->newest))
+			wrong++;
+	}
+	if (wrong > 1)
+		v->pool->target++;
+}
+
+/* --- trees to send ------------------------------------------------------------------------ */
+
+static void mark(const struct slice_plan *p, struct arena *a, struct json *meta)
+{
+	struct json *notes;
+
+	if (p->instance.n == 0)
+		return;
+	notes = json_need_object(a, meta, "annotations");
+	json_put_str(a, notes, SLICE_PLAN_INSTANCE, p->instance);
+	json_put_str(a, notes, SLICE_PLAN_STARTED, p->started);
+}
+
+static void set_pool(const struct pool_view *v, struct json *spec)
+{
+	struct json *pool = json_make_object(v->a);
+
+	json_put_str(v->a, pool, "name", str_from(v->pool->name));
+	json_put_i64(v->a, pool, "generation", v->pool->target);
+	json_put_i64(v->a, pool, "resourceSliceCount", (int64_t)v->want);
+	json_setz(spec, "pool", pool);
+}
+
+static struct json *updated(const struct pool_view *v, size_t i)
+{
+	struct json *tree = v->trees[i], *spec = json_need_object(v->a, tree, "spec");
+	struct json *devices = slice_devices(v, i);
+
+	slice_keep_times(v->a, devices, json_getz(spec, "devices"));
+	set_pool(v, spec);
+	json_setz(spec, "devices", devices);
+	mark(v->plan, v->a, json_need_object(v->a, tree, "metadata"));
+	return tree;
+}
+
+static struct json *created(const struct pool_view *v, size_t i)
+{
+	const struct slice_plan *p = v->plan;
+	struct json *tree = json_make_object(v->a), *meta, *spec;
+
+	json_put_str(v->a, tree, "apiVersion", STR("resource.k8s.io/v1"));
+	json_put_str(v->a, tree, "kind", STR("ResourceSlice"));
+	meta = json_need_object(v->a, tree, "metadata");
+	json_put_str(v->a, meta, "generateName",
+		     str_from(arena_printf(v->a, "%03zx-%.*s-%.*s-", i, STR_ARG(p->driver),
+					   STR_ARG(p->node))));
+	mark(p, v->a, meta);
+	spec = json_need_object(v->a, tree, "spec");
+	json_put_str(v->a, spec, "driver", p->driver);
+	json_put_str(v->a, spec, "nodeName", p->node);
+	set_pool(v, spec);
+	json_setz(spec, "devices", slice_devices(v, i));
+	return tree;
+}
+
+void slice_plan_own(const struct slice_plan *p, struct arena *a, struct json *object,
+		    struct str node_uid)
+{
+	struct json *owner = json_make_object(a);
+
+	json_put_str(a, owner, "apiVersion", STR("v1"));
+	json_put_str(a, owner, "kind", STR("Node"));
+	json_put_str(a, owner, "name", p->node);
+	json_put_str(a, owner, "uid", node_uid);
+	json_put_bool(a, owner, "controller", true);
+	json_append(json_need_array(a, json_need_object(a, object, "metadata"), "ownerReferences"),
+		    owner);
+}
+
+/* --- steps -------------------------------------------------------------------------------- */
+
+static bool pool_step(struct pool_view *v, struct slice_step *ret)
+{
+	if (v->surplus) {
+		*ret = (struct slice_step){ .action = SLICE_DELETE, .of = v->surplus };
+		return true;
+	}
+	choose_generation(v);
+	for (size_t i = 0; i < v->want; i++) {
+		if (v->there[i] && slice_is_right(v, i, v->pool->target))
+			continue;
+		*ret = (struct slice_step){ .action = v->there[i] ? SLICE_UPDATE : SLICE_CREATE,
+					    .of = v->there[i],
+					    .object = v->there[i] ? updated(v, i) : created(v, i) };
+		return true;
+	}
+	v->pool->target = 0;
+	return false;
+}
+
+static bool has_taints(const struct device *d)
+{
+	return json_count(json_getz(d->spec, "taints")) > 0;
+}
+
+static void gather(struct pool_view *v, const struct device_table *t)
+{
+	bool costly = v->plan->taint_unhealthy;
+
+	v->devices = ARENA_ARRAY(v->a, const struct device *, t->n + 1);
+	for (size_t i = 0; i < t->n; i++) {
+		if (!str_eqz(t->v[i].pool, v->pool->name))
+			continue;
+		v->devices[v->ndevices++] = &t->v[i];
+		costly = costly || has_taints(&t->v[i]);
+	}
+	/* Always what taints would allow where they may come: slices are not cut anew then. */
+	v->per_slice = costly ? SLICE_COSTLY_DEVICES_MAX : SLICE_DEVICES_MAX;
+	v->want = MIN((v->ndevices + v->per_slice - 1) / v->per_slice, (size_t)SLICES_MAX);
+	v->there = ARENA_ARRAY(v->a, struct cached *, v->want + 1);
+	v->trees = ARENA_ARRAY(v->a, struct json *, v->want + 1);
+}
+
+/* All pools that are wanted or there. */
+static void list_pools(struct slice_plan *p, const struct device_table *t,
+		       const struct cache *existing)
+{
+	struct cache_walk w = { 0 };
+	struct cached *o;
+
+	for (size_t i = 0; i < t->n; i++)
+		if (i == 0 || !str_eq(t->v[i].pool, t->v[i - 1].pool))
+			(void)find_pool(p, t->v[i].pool);
+	while ((o = cache_next(existing, &w))) {
+		struct str name = cached_field(o, "spec.pool.name", NULL);
+
+		if (name.n > 0)
+			(void)find_pool(p, name);
+	}
+}
+
+/* An instance that was started after us has written: it is the one that counts. */
+static bool must_yield(const struct slice_plan *p, const struct cache *existing)
+{
+	struct cache_walk w = { 0 };
+	struct cached *o;
+
+	while (p->instance.n > 0 && (o = cache_next(existing, &w))) {
+		struct str by = cached_annotation(o, STR(SLICE_PLAN_INSTANCE), NULL);
+		struct str at = cached_annotation(o, STR(SLICE_PLAN_STARTED), NULL);
+
+		if (by.n > 0 && !str_eq(by, p->instance) && str_cmp(at, p->started) > 0) {
+			cache_walk_end(&w);
+			return true;
+		}
+	}
+	return false;
+}
+
+int slice_plan_next(struct slice_plan *p, const struct device_table *t,
+		    const struct cache *existing, struct arena *a, struct slice_step *ret_step,
+		    struct error *err)
+{
+	int r;
+
+	*ret_step = (struct slice_step){ .action = SLICE_NONE };
+	if (must_yield(p, existing))
+		return 0;
+	list_pools(p, t, existing);
+	for (size_t i = 0; i < p->pools.n; i++) {
+		struct pool_view v = { .plan = p, .pool = &p->pools.v[i], .a = a };
+
+		gather(&v, t);
+		r = place_all(&v, existing, err);
+		if (r < 0)
+			return r;
+		if (pool_step(&v, ret_step))
+			return 0;
+	}
+	return 0;
+}

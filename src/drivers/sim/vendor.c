@@ -1,0 +1,470 @@
+/*
+ * The vendor keeps what he knows of his devices and tells the SDK: one device's health by itself,
+ * the whole list when one is plugged in or out.
+ */
+#include "drivers/sim/vendor.h"
+
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
+#include "base/report/log.h"
+#include "drivers/sdk/driver_impl.h"
+#include "drivers/sim/kind.h"
+#include "drivers/sim/status.h"
+
+struct vendor {
+	struct vendor_opts opts;
+	const struct vendor_kind *kind;
+	char name[128], resource[128];
+	struct dp_driver *driver;
+	struct vendor_device *v;
+	size_t n;
+	struct vendor_status status;
+};
+
+/* --- what a container gets ---------------------------------------------------------------- */
+
+/* "gpu-3" is the device of index 3. */
+static const struct vendor_device *find(const struct vendor *v, struct str name)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (str_eqz(name, v->v[i].name))
+			return &v->v[i];
+	return NULL;
+}
+
+/* Calls `edit` with the environment and the node of a device. */
+static int edit_with(const struct vendor *v, const struct vendor_device *d, const char *config,
+		     int (*edit)(void *arg, const struct dp_edits *e), void *arg)
+{
+	CLEANUP(buf_release) struct buf device = BUF_INIT(KIB);
+	CLEANUP(buf_release) struct buf uuid = BUF_INIT(KIB);
+	CLEANUP(buf_release) struct buf parameters = BUF_INIT(OPAQUE_PARAMETERS_MAX * 8);
+	CLEANUP(buf_release) struct buf path = BUF_INIT(KIB);
+	const char *env[4] = { NULL };
+	struct dp_node node = { .size = sizeof(node), .host_path = "/dev/null" };
+	struct dp_edits e = { .size = sizeof(e), .env = env, .nodes = &node, .nnodes = 1 };
+
+	(void)buf_printf(&device, "DEVPLANE_SIM_DEVICE_%u=%s", d->index, d->name);
+	(void)buf_printf(&uuid, "DEVPLANE_SIM_UUID_%u=%s", d->index, d->uuid);
+	(void)buf_printf(&path, "/dev/sim%s%u", v->kind->name, d->index);
+	env[0] = device.p;
+	env[1] = uuid.p;
+	if (config) {
+		(void)buf_printf(&parameters, "DEVPLANE_SIM_CONFIG_%u=%s", d->index, config);
+		env[2] = parameters.p;
+	}
+	node.path = path.p;
+	return edit(arg, &e);
+}
+
+/* --- claims ------------------------------------------------------------------------------- */
+
+struct claim_edit {
+	struct dp_claim *claim;
+	size_t at;
+};
+
+static int edit_claim(void *arg, const struct dp_edits *e)
+{
+	struct claim_edit *c = arg;
+
+	return dp_claim_edit(c->claim, c->at, e);
+}
+
+static int check_config(struct dp_claim *c, const char *config)
+{
+	struct json *tree;
+	struct arena a;
+	struct str fail;
+	int r = 0;
+
+	arena_init(&a, MIB);
+	if (json_parse(&a, str_from(config), NULL, &tree, NULL) == 0) {
+		fail = json_text_at(tree, "failPrepare");
+		if (fail.n > 0)
+			r = dp_claim_fail(c, arena_strdup(&a, fail));
+	}
+	arena_release(&a);
+	return r;
+}
+
+static int prepare(void *arg, struct dp_claim *c)
+{
+	struct vendor *v = arg;
+	struct claim_edit edit = { .claim = c };
+	const struct vendor_device *d;
+	const struct dp_result *r;
+	const char *config;
+
+	for (; (r = dp_claim_result(c, edit.at)); edit.at++) {
+		d = find(v, str_from(r->device));
+		if (!d || d->removed)
+			return dp_claim_fail(c, "the device is not plugged in");
+		config = r->nconfigs > 0 ? r->configs[r->nconfigs - 1]->parameters : NULL;
+		if (config && check_config(c, config) < 0)
+			return -1;
+		if (edit_with(v, d, config, edit_claim, &edit) < 0)
+			return -1;
+	}
+	vendor_status_tell(&v->status, c);
+	log_info(v->opts.log, "claim prepared", LOG_Z("namespace", dp_claim_namespace(c)),
+		 LOG_Z("name", dp_claim_name(c)), LOG_Z("uid", dp_claim_uid(c)),
+		 LOG_UINT("devices", dp_claim_count(c)));
+	return 0;
+}
+
+static int unprepare(void *arg, struct dp_claim *c)
+{
+	struct vendor *v = arg;
+
+	vendor_status_clear(&v->status, c);
+	log_info(v->opts.log, "claim unprepared", LOG_Z("namespace", dp_claim_namespace(c)),
+		 LOG_Z("name", dp_claim_name(c)), LOG_Z("uid", dp_claim_uid(c)));
+	return 0;
+}
+
+/* --- allocation --------------------------------------------------------------------------- */
+
+static int edit_allocation(void *arg, const struct dp_edits *e)
+{
+	return dp_allocation_edit(arg, e);
+}
+
+static int allocate(void *arg, struct dp_allocation *a)
+{
+	struct vendor *v = arg;
+	const struct vendor_device *d;
+	const char *id;
+
+	for (size_t i = 0; (id = dp_allocation_device(a, i)); i++) {
+		d = find(v, str_from(id));
+		if (!d || d->removed)
+			return dp_allocation_fail(a, "the device is not plugged in");
+		if (edit_with(v, d, NULL, edit_allocation, a) < 0)
+			return -1;
+		log_info(v->opts.log, "device allocated", LOG_Z("device", id));
+	}
+	return 0;
+}
+
+static void on_log(void *arg, uint32_t level, const char *line)
+{
+	const struct vendor *v = arg;
+
+	log_at(v->opts.log, (enum log_level)level, "driver", LOG_Z("what", line));
+}
+
+/* --- devices ------------------------------------------------------------------------------ */
+
+static int tell_devices(struct vendor *v, struct error *err)
+{
+	struct dp_device *list = xcalloc(v->n + 1, sizeof(*list));
+	struct dp_attribute *attributes = xcalloc(v->n + 1,
+						  VENDOR_ATTRIBUTES * sizeof(*attributes));
+	struct dp_capacity *capacity = xcalloc(v->n + 1, VENDOR_CAPACITIES * sizeof(*capacity));
+	char message[512];
+	size_t n = 0;
+	int r;
+
+	for (size_t i = 0; i < v->n; i++) {
+		if (v->v[i].removed)
+			continue;
+		vendor_kind_describe(v->kind, &v->v[i], &attributes[n * VENDOR_ATTRIBUTES],
+				     &capacity[n * VENDOR_CAPACITIES], &list[n]);
+		list[n].pool = v->opts.pool;
+		n++;
+	}
+	r = dp_driver_set_devices(v->driver, list, n, message, sizeof(message));
+	free(list);
+	free(attributes);
+	free(capacity);
+	return r < 0 ? error_set(err, ERR_INTERNAL, "%s", message) : 0;
+}
+
+static void tell_health(struct vendor *v, const struct vendor_device *d)
+{
+	uint32_t health = d->failed ? DP_UNHEALTHY : DP_HEALTHY;
+
+	(void)dp_driver_set_health(v->driver, v->opts.pool, d->name,
+				   d->silent ? DP_UNREPORTED : health, d->message);
+}
+
+/* A driver of which nothing is heard sends nothing, not an empty list. */
+static void tell_pause(struct vendor *v)
+{
+	size_t present = 0, silent = 0;
+
+	for (size_t i = 0; i < v->n; i++) {
+		present += !v->v[i].removed;
+		silent += !v->v[i].removed && v->v[i].silent;
+	}
+	dp_driver_pause_health(v->driver, present > 0 && silent == present);
+}
+
+static const char *state_of(const struct vendor_device *d)
+{
+	if (d->removed)
+		return "Removed";
+	if (d->silent)
+		return "Silent";
+	return d->failed ? "Unhealthy" : "Healthy";
+}
+
+/* --- commands ----------------------------------------------------------------------------- */
+
+static const char *const command_words[] = {
+	[VENDOR_FAIL] = "fail",     [VENDOR_HEAL] = "heal",       [VENDOR_SILENCE] = "silence",
+	[VENDOR_REMOVE] = "remove", [VENDOR_RESTORE] = "restore",
+};
+
+bool vendor_command_parse(struct str word, enum vendor_command *ret_command)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(command_words); i++) {
+		if (str_eqz(word, command_words[i])) {
+			*ret_command = (enum vendor_command)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void change(struct vendor_device *d, enum vendor_command command, const char *message)
+{
+	switch (command) {
+	case VENDOR_FAIL:
+	case VENDOR_HEAL:
+		d->failed = command == VENDOR_FAIL;
+		d->silent = false;
+		free(d->message);
+		d->message = device_message_dup(message);
+		break;
+	case VENDOR_SILENCE:
+		d->silent = true;
+		break;
+	case VENDOR_REMOVE:
+		d->removed = true;
+		break;
+	case VENDOR_RESTORE:
+		d->removed = d->silent = false;
+		break;
+	}
+}
+
+static void write_change(struct json_writer *out, const struct vendor_device *d, const char *before)
+{
+	json_writer_begin_object(out);
+	json_writer_keyz(out, "name");
+	json_writer_strz(out, d->name);
+	json_writer_keyz(out, "before");
+	json_writer_strz(out, before);
+	json_writer_keyz(out, "after");
+	json_writer_strz(out, state_of(d));
+	json_writer_keyz(out, "message");
+	json_writer_strz(out, d->message ? d->message : "");
+	json_writer_end_object(out);
+}
+
+static int do_all(struct vendor *v, enum vendor_command command, struct str device,
+		  const char *message, struct json_writer *out)
+{
+	bool all = str_eqz(device, "all");
+
+	json_writer_begin_array(out);
+	for (size_t i = 0; i < v->n; i++) {
+		struct vendor_device *d = &v->v[i];
+		const char *before = state_of(d);
+
+		if (!all && !str_eqz(device, d->name))
+			continue;
+		if (d->removed && command != VENDOR_RESTORE)
+			continue;
+		change(d, command, message);
+		write_change(out, d, before);
+		if (command != VENDOR_REMOVE && command != VENDOR_RESTORE)
+			tell_health(v, d);
+	}
+	json_writer_end_array(out);
+	return 0;
+}
+
+int vendor_do(struct vendor *v, enum vendor_command command, struct str device, const char *message,
+	      struct json_writer *out, struct error *err)
+{
+	const struct vendor_device *d = find(v, device);
+	int r = 0;
+
+	if (!d && !str_eqz(device, "all"))
+		return error_set(err, ERR_NOT_FOUND,
+				 "driver %s has no device \"%.*s\"; it has %s to %s, and \"all\"",
+				 v->name, STR_ARG(device), v->v[0].name, v->v[v->n - 1].name);
+	if (d && d->removed && command != VENDOR_RESTORE)
+		return error_set(err, ERR_CONFLICT, "%s is not plugged in; \"restore\" it first",
+				 d->name);
+	r = do_all(v, command, device, message, out);
+	if (command == VENDOR_REMOVE || command == VENDOR_RESTORE)
+		r = tell_devices(v, err);
+	tell_pause(v);
+	vendor_status_changed(&v->status, d ? device : STR_NULL);
+	return r;
+}
+
+void vendor_list(const struct vendor *v, struct json_writer *out)
+{
+	json_writer_begin_array(out);
+	for (size_t i = 0; i < v->n; i++) {
+		const struct vendor_device *d = &v->v[i];
+
+		json_writer_begin_object(out);
+		json_writer_keyz(out, "name");
+		json_writer_strz(out, d->name);
+		json_writer_keyz(out, "uuid");
+		json_writer_strz(out, d->uuid);
+		json_writer_keyz(out, "numa");
+		json_writer_i64(out, d->numa);
+		json_writer_keyz(out, "state");
+		json_writer_strz(out, state_of(d));
+		json_writer_keyz(out, "message");
+		json_writer_strz(out, d->message ? d->message : "");
+		json_writer_end_object(out);
+	}
+	json_writer_end_array(out);
+}
+
+/* --- life --------------------------------------------------------------------------------- */
+
+static void make_devices(struct vendor *v)
+{
+	CLEANUP(buf_release) struct buf seed = BUF_INIT(KIB);
+	unsigned numas = v->opts.numa_nodes ? v->opts.numa_nodes : 1;
+
+	(void)buf_printf(&seed, "%s/%s", v->opts.node_name ? v->opts.node_name : "", v->name);
+	v->n = v->opts.devices;
+	v->v = xcalloc(v->n + 1, sizeof(*v->v));
+	for (size_t i = 0; i < v->n; i++)
+		vendor_kind_fill(v->kind, seed.p, (unsigned)i, (int)(i % numas), &v->v[i]);
+	v->status = (struct vendor_status){ .driver = v->driver,
+					    .kind = v->kind,
+					    .devices = v->v,
+					    .ndevices = v->n,
+					    .data_size = v->opts.status_data,
+					    .off = v->opts.no_status || v->opts.plugin,
+					    .log = v->opts.log };
+}
+
+static uint32_t flags_of(const struct vendor_opts *o)
+{
+	return (o->no_taint ? 0 : (uint32_t)DP_FLAG_TAINT_UNHEALTHY) |
+	       (o->no_health ? (uint32_t)DP_FLAG_NO_HEALTH : 0) |
+	       (o->no_slices ? (uint32_t)DP_FLAG_NO_SLICES : 0);
+}
+
+static int make_driver(struct vendor *v, struct error *err)
+{
+	const struct vendor_opts *o = &v->opts;
+	struct dp_driver_config c = {
+		.size = sizeof(c),
+		.abi = DP_DRIVER_ABI,
+		.mode = o->plugin ? DP_MODE_PLUGIN : DP_MODE_DRA,
+		.flags = flags_of(o),
+		.name = v->name,
+		.node_name = o->node_name,
+		.kubeconfig = o->kubeconfig,
+		.root_dir = o->root_dir,
+		.cdi_dir = o->cdi_dir,
+		.resource = v->resource,
+		.instance = o->instance,
+		.health_dialects = o->dialects,
+		.health_timeout_s = o->timeout_s,
+		.heartbeat_ms = o->heartbeat_ms,
+		.arg = v,
+		.prepare = prepare,
+		.unprepare = unprepare,
+		.allocate = allocate,
+		.log = on_log,
+	};
+
+	return driver_new_on(o->loop, o->metrics, &c, &v->driver, err);
+}
+
+int vendor_new(const struct vendor_opts *opts, struct vendor **ret_vendor, struct error *err)
+{
+	struct vendor *v = XNEW(struct vendor);
+	int r = 0;
+
+	v->opts = *opts;
+	v->kind = vendor_kind_find(opts->kind);
+	if (!v->kind)
+		r = error_set(err, ERR_INVALID, "\"%s\" is none of gpu, nic, fpga", opts->kind);
+	else if (opts->status_data > 0 && opts->status_data < VENDOR_STATUS_DATA_MIN)
+		r = error_set(err, ERR_INVALID, "data of %u bytes has no room for a uuid: %d, or 0",
+			      opts->status_data, VENDOR_STATUS_DATA_MIN);
+	if (opts->name)
+		(void)snprintf(v->name, sizeof(v->name), "%s", opts->name);
+	else
+		(void)snprintf(v->name, sizeof(v->name), "%s.sim.devplane.dev", opts->kind);
+	if (opts->resource)
+		(void)snprintf(v->resource, sizeof(v->resource), "%s", opts->resource);
+	else
+		(void)snprintf(v->resource, sizeof(v->resource), "sim.devplane.dev/%s", opts->kind);
+	if (r == 0)
+		r = make_driver(v, err);
+	if (r == 0) {
+		make_devices(v);
+		r = tell_devices(v, err);
+	}
+	if (r < 0) {
+		vendor_free(v);
+		return r;
+	}
+	*ret_vendor = v;
+	return 0;
+}
+
+void vendor_free(struct vendor *v)
+{
+	if (!v)
+		return;
+	dp_driver_free(v->driver);
+	for (size_t i = 0; i < v->n; i++)
+		free(v->v[i].message);
+	free(v->v);
+	free(v);
+}
+
+int vendor_start(struct vendor *v, struct error *err)
+{
+	int r = driver_start(v->driver, err);
+
+	/* Claims from before: his devices may have been in another state when he ended. */
+	if (r == 0)
+		vendor_status_changed(&v->status, STR_NULL);
+	return r;
+}
+
+void vendor_stop(struct vendor *v, void (*done)(void *arg), void *arg)
+{
+	driver_end(v->driver, done, arg);
+}
+
+void vendor_kill(struct vendor *v, void (*done)(void *arg), void *arg)
+{
+	driver_kill(v->driver, done, arg);
+}
+
+void vendor_each_claim(const struct vendor *v, void (*fn)(void *arg, const struct dp_claim *c),
+		       void *arg)
+{
+	dp_driver_each_claim(v->driver, fn, arg);
+}
+
+const char *vendor_name(const struct vendor *v)
+{
+	return v->name;
+}
+
+int vendor_check(const struct vendor *v, struct error *err)
+{
+	return driver_check(v->driver, err);
+}

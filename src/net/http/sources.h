@@ -1,0 +1,36 @@
+/*
+ * http_sources - private to http/server.c: how many connections of unknown clients there are from
+ * each source address.
+ *
+ * One source is an IPv4 address or a /64 prefix of IPv6, as a machine has all of that. Threads:
+ * any; a lock is held while one is counted in or out.
+ */
+#ifndef NET_HTTP_SOURCES_H
+#define NET_HTTP_SOURCES_H
+
+#include "base/core/map.h"
+#include "base/core/queue.h"
+#include "net/loop/addr.h"
+
+struct http_source;
+
+struct http_sources {
+	struct lock lock;
+	struct map map;
+	size_t max; /* connections of one source; 0: they are not counted */
+};
+
+void http_sources_init(struct http_sources *s, size_t max);
+void http_sources_release(struct http_sources *s); /* all have left */
+
+/*
+ * Counts a connection in. False: its source has as many as it may. *ret_source is NULL where
+ * nothing is counted: without a limit, and for unix sockets.
+ */
+bool http_sources_enter(struct http_sources *s, const struct addr *from,
+			struct http_source **ret_source);
+
+/* Counts it out; NULL allowed. */
+void http_sources_leave(struct http_sources *s, struct http_source *source);
+
+#endif

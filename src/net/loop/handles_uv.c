@@ -1,0 +1,266 @@
+/*
+ * Signals, folders, descriptors and child processes on libuv. Freeing a handle closes it,
+ * and libuv gives the memory back in the next turn.
+ */
+#include "net/loop/loop_uv.h"
+
+#include "base/core/mem.h"
+
+struct signal_uv {
+	struct loop_signal handle;
+	uv_signal_t uv;
+	void (*fn)(void *arg, int signum);
+	void *arg;
+};
+
+static void signal_closed(uv_handle_t *h)
+{
+	free(CONTAINER_OF(h, struct signal_uv, uv));
+}
+
+static void signal_free(struct loop_signal *s)
+{
+	uv_close((uv_handle_t *)&CONTAINER_OF(s, struct signal_uv, handle)->uv, signal_closed);
+}
+
+static void on_signal(uv_signal_t *h, int signum)
+{
+	struct signal_uv *s = CONTAINER_OF(h, struct signal_uv, uv);
+
+	s->fn(s->arg, signum);
+}
+
+int loop_uv_signal_new(struct loop *l, int signum, void (*fn)(void *arg, int signum), void *arg,
+		       struct loop_signal **ret_signal, struct error *err)
+{
+	struct signal_uv *s = XNEW(struct signal_uv);
+	int r;
+
+	*s = (struct signal_uv){ .handle = { .free = signal_free }, .fn = fn, .arg = arg };
+	r = uv_signal_init(&loop_uv_of(l)->uv, &s->uv);
+	if (r != 0) {
+		free(s);
+		return loop_uv_error(err, ERR_IO, r, "cannot watch signals");
+	}
+	r = uv_signal_start(&s->uv, on_signal, signum);
+	if (r != 0) {
+		signal_free(&s->handle);
+		return loop_uv_error(err, ERR_IO, r, "cannot watch a signal");
+	}
+	*ret_signal = &s->handle;
+	return 0;
+}
+
+/* --- folders ------------------------------------------------------------------------ */
+
+struct watch_uv {
+	struct loop_watch handle;
+	uv_fs_event_t uv;
+	void (*fn)(void *arg, struct str name, const struct error *err);
+	void *arg;
+};
+
+static void watch_closed(uv_handle_t *h)
+{
+	free(CONTAINER_OF(h, struct watch_uv, uv));
+}
+
+static void watch_free(struct loop_watch *w)
+{
+	uv_close((uv_handle_t *)&CONTAINER_OF(w, struct watch_uv, handle)->uv, watch_closed);
+}
+
+static void on_fs_event(uv_fs_event_t *h, const char *name, int events UNUSED, int status)
+{
+	struct watch_uv *w = CONTAINER_OF(h, struct watch_uv, uv);
+	struct error err;
+
+	if (status < 0) {
+		(void)loop_uv_error(&err, ERR_IO, status, "watching a folder failed");
+		w->fn(w->arg, STR_NULL, &err);
+		return;
+	}
+	w->fn(w->arg, str_from(name), NULL);
+}
+
+int loop_uv_watch_new(struct loop *l, const char *path,
+		      void (*fn)(void *arg, struct str name, const struct error *err), void *arg,
+		      struct loop_watch **ret_watch, struct error *err)
+{
+	struct watch_uv *w = XNEW(struct watch_uv);
+	int r;
+
+	*w = (struct watch_uv){ .handle = { .free = watch_free }, .fn = fn, .arg = arg };
+	r = uv_fs_event_init(&loop_uv_of(l)->uv, &w->uv);
+	if (r != 0) {
+		free(w);
+		return loop_uv_error(err, ERR_IO, r, "cannot watch folders");
+	}
+	r = uv_fs_event_start(&w->uv, on_fs_event, path, 0);
+	if (r != 0) {
+		watch_free(&w->handle);
+		return loop_uv_error(err, r == UV_ENOENT ? ERR_NOT_FOUND : ERR_IO, r, path);
+	}
+	*ret_watch = &w->handle;
+	return 0;
+}
+
+/* --- descriptors -------------------------------------------------------------------- */
+
+struct fd_uv {
+	struct loop_fd handle;
+	uv_poll_t uv;
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+static void fd_closed(uv_handle_t *h)
+{
+	free(CONTAINER_OF(h, struct fd_uv, uv));
+}
+
+static void fd_free(struct loop_fd *f)
+{
+	uv_close((uv_handle_t *)&CONTAINER_OF(f, struct fd_uv, handle)->uv, fd_closed);
+}
+
+/*
+ * libuv ends the watch of a descriptor that has an error (POLLERR). A netlink socket has one
+ * whenever it lost messages, and goes on: whoever reads it gets the error, so it is just readable.
+ */
+static void on_readable(uv_poll_t *h, int status, int events UNUSED)
+{
+	struct fd_uv *f = CONTAINER_OF(h, struct fd_uv, uv);
+
+	if (status < 0)
+		(void)uv_poll_start(h, UV_READABLE, on_readable);
+	f->fn(f->arg);
+}
+
+int loop_uv_fd_new(struct loop *l, int fd, void (*fn)(void *arg), void *arg,
+		   struct loop_fd **ret_fd, struct error *err)
+{
+	struct fd_uv *f = XNEW(struct fd_uv);
+	int r;
+
+	*f = (struct fd_uv){ .handle = { .free = fd_free }, .fn = fn, .arg = arg };
+	r = uv_poll_init(&loop_uv_of(l)->uv, &f->uv, fd);
+	if (r != 0) {
+		free(f);
+		return loop_uv_error(err, ERR_IO, r, "cannot watch a descriptor");
+	}
+	r = uv_poll_start(&f->uv, UV_READABLE, on_readable);
+	if (r != 0) {
+		fd_free(&f->handle);
+		return loop_uv_error(err, ERR_IO, r, "cannot watch a descriptor");
+	}
+	*ret_fd = &f->handle;
+	return 0;
+}
+
+/* --- child processes ---------------------------------------------------------------- */
+
+struct child_uv {
+	struct loop_child handle;
+	uv_process_t uv;
+	void (*on_exit)(void *arg, int status, int signal);
+	void *arg;
+	bool group, exited;
+};
+
+static void child_closed(uv_handle_t *h)
+{
+	free(CONTAINER_OF(h, struct child_uv, uv));
+}
+
+static void child_close(struct child_uv *c)
+{
+	uv_close((uv_handle_t *)&c->uv, child_closed);
+}
+
+static void on_orphan_exit(void *arg, int status UNUSED, int signal UNUSED)
+{
+	child_close(arg);
+}
+
+/*
+ * libuv collects only children whose handle is open. So that of one that runs stays until it ends,
+ * without keeping the loop; what is left then goes with the loop (loop_uv_close_orphans()).
+ */
+static void child_free(struct loop_child *handle)
+{
+	struct child_uv *c = CONTAINER_OF(handle, struct child_uv, handle);
+
+	if (c->exited || c->handle.pid == 0) {
+		child_close(c);
+		return;
+	}
+	c->on_exit = on_orphan_exit;
+	c->arg = c;
+	uv_unref((uv_handle_t *)&c->uv);
+}
+
+static void close_orphan(uv_handle_t *h, void *arg UNUSED)
+{
+	if (h->type == UV_PROCESS && !uv_is_closing(h))
+		uv_close(h, child_closed);
+}
+
+void loop_uv_close_orphans(struct loop_uv *u)
+{
+	uv_walk(&u->uv, close_orphan, NULL);
+}
+
+static int child_kill(struct loop_child *c, int signum, struct error *err)
+{
+	struct child_uv *u = CONTAINER_OF(c, struct child_uv, handle);
+	/* Its pid may belong to another process by now. */
+	int r = u->exited ? UV_ESRCH : uv_kill(u->group ? -c->pid : c->pid, signum);
+
+	return r == 0 ? 0 : loop_uv_error(err, ERR_NOT_FOUND, r, "cannot signal the child process");
+}
+
+static void on_child_exit(uv_process_t *p, int64_t status, int signal)
+{
+	struct child_uv *c = CONTAINER_OF(p, struct child_uv, uv);
+
+	c->exited = true;
+	if (c->on_exit)
+		c->on_exit(c->arg, (int)status, signal);
+}
+
+int loop_uv_child_new(struct loop *l, const struct loop_child_opts *opts,
+		      struct loop_child **ret_child, struct error *err)
+{
+	struct child_uv *c = XNEW(struct child_uv);
+	uv_stdio_container_t stdio[3] = {
+		{ .flags = opts->in_fd ? UV_INHERIT_FD : UV_IGNORE, .data.fd = opts->in_fd },
+		{ .flags = UV_INHERIT_FD, .data.fd = opts->out_fd ? opts->out_fd : 1 },
+		{ .flags = UV_INHERIT_FD, .data.fd = opts->err_fd ? opts->err_fd : 2 },
+	};
+	uv_process_options_t o = {
+		.exit_cb = on_child_exit,
+		.file = opts->argv[0],
+		.args = (char **)(uintptr_t)opts->argv,
+		.env = (char **)(uintptr_t)opts->env,
+		.cwd = opts->cwd,
+		.flags = opts->group ? UV_PROCESS_DETACHED : 0,
+		.stdio_count = 3,
+		.stdio = stdio,
+	};
+	int r;
+
+	*c = (struct child_uv){ .handle = { .kill = child_kill, .free = child_free },
+				.on_exit = opts->on_exit,
+				.arg = opts->arg,
+				.group = opts->group };
+	r = uv_spawn(&loop_uv_of(l)->uv, &c->uv, &o);
+	if (r != 0) {
+		child_free(&c->handle);
+		return loop_uv_error(err, r == UV_ENOENT ? ERR_NOT_FOUND : ERR_IO, r,
+				     opts->argv[0]);
+	}
+	c->handle.pid = uv_process_get_pid(&c->uv);
+	*ret_child = &c->handle;
+	return 0;
+}

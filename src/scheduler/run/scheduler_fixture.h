@@ -1,0 +1,104 @@
+/*
+ * scheduler_fixture - a cluster in memory with one profile, for tests of plugins and of the cycle.
+ *
+ * Objects are written as JSON with ' for ". Either whole, with metadata, or short:
+ *
+ *	{'name':'n1','labels':{..},'taints':[..],'cpu':'4','memory':'8Gi','pods':10,
+ *	 'allocatable':{more ..},'images':[..]}
+ *	{'name':'p1','namespace':'x','labels':{..},'requests':{'cpu':'1'},'nodeName':'n1', ..spec}
+ *
+ * Members of a short node other than name, labels, annotations are those of its spec (taints,
+ * unschedulable) or status; those of a short pod are of its spec, beside owners (metadata), status,
+ * deleting, and requests and image of its one container. Missing are made up: uid, namespace
+ * "default", a container, 110 pods a node.
+ *
+ * A mistake in a text fails the test.
+ */
+#ifndef SCHEDULER_RUN_SCHEDULER_FIXTURE_H
+#define SCHEDULER_RUN_SCHEDULER_FIXTURE_H
+
+#include "api/gates.h"
+#include "client/informer/cache.h"
+#include "scheduler/cache/nodecache.h"
+#include "scheduler/cycle/cycle.h"
+#include "scheduler/framework/profile.h"
+
+struct scheduler_fixture {
+	struct services services; /* what is here; add more before the profile is made */
+	struct amount_names names;
+	struct gates gates;
+	struct cache namespaces, pdbs, kube_services, replication_controllers, replica_sets;
+	struct cache stateful_sets, pvcs, pvs, storage_classes, csi_nodes, csi_drivers;
+	struct cache csi_capacities, attachments;
+	struct profile *profile; /* NULL until it is made */
+	struct arena arena; /* of texts and names */
+	unsigned made; /* for uids */
+};
+
+void scheduler_fixture_init(struct scheduler_fixture *f);
+void scheduler_fixture_release(struct scheduler_fixture *f);
+
+/*
+ * The profile "default-scheduler" with plugins by name ("NodeName NodePorts"; "*": all built-in
+ * ones that upstream has by default), default weights, at all their points. PrioritySort and
+ * DefaultBinder are added. `args` is pluginConfig as an object by plugin name, or NULL.
+ * Replaces the one before.
+ */
+void scheduler_fixture_profile(struct scheduler_fixture *f, const char *plugins, const char *args);
+/* The same; returns what is wrong with the arguments. */
+int scheduler_fixture_try_profile(struct scheduler_fixture *f, const char *plugins,
+				  const char *args, struct error *err);
+struct plugin *scheduler_fixture_plugin(struct scheduler_fixture *f, const char *name);
+
+/* --- objects ------------------------------------------------------------------------------ */
+
+struct cached *scheduler_fixture_object(struct scheduler_fixture *f, const char *text);
+/* Puts the object into one of the caches above. */
+void scheduler_fixture_put(struct scheduler_fixture *f, struct cache *c, const char *text);
+
+/* The caller's reference. */
+struct nodeobject *scheduler_fixture_make_node(struct scheduler_fixture *f, const char *text);
+struct podinfo *scheduler_fixture_make_pod(struct scheduler_fixture *f, const char *text);
+
+/* Into the cluster: a node, or a pod on its node. */
+void scheduler_fixture_node(struct scheduler_fixture *f, const char *text);
+void scheduler_fixture_pod(struct scheduler_fixture *f, const char *text);
+
+/* --- asking -------------------------------------------------------------------------------- */
+
+/* A cycle on the present snapshot; every node is feasible, by name. */
+struct cycle *scheduler_fixture_cycle(struct scheduler_fixture *f, const char *pod);
+
+/*
+ * What one plugin's pre_filter and filters say, nodes by name: "skip"; "Unschedulable[why]" of
+ * pre_filter; or "n1 n2:Unschedulable[why, why]". In the fixture's arena.
+ */
+const char *scheduler_fixture_filter(struct scheduler_fixture *f, const char *plugin,
+				     const char *pod);
+/* The filters alone, of a cycle in which pre_filter was asked. */
+const char *scheduler_fixture_filters(struct scheduler_fixture *f, struct plugin *p,
+				      struct cycle *c);
+
+/* Scores of all nodes by name, raw and normalised: "skip", or "n1=3/100 n2=0/0". */
+const char *scheduler_fixture_score(struct scheduler_fixture *f, const char *plugin,
+				    const char *pod);
+
+/* A table of such: fails with both texts where one differs. */
+struct fixture_row {
+	const char *pod, *expected;
+};
+void scheduler_fixture_check_filters(struct scheduler_fixture *f, const char *plugin,
+				     const struct fixture_row *rows, size_t n);
+void scheduler_fixture_check_scores(struct scheduler_fixture *f, const char *plugin,
+				    const struct fixture_row *rows, size_t n);
+
+/* Whether the plugin, having rejected the pod, would be woken by the event. */
+bool scheduler_fixture_wakes(struct scheduler_fixture *f, const char *plugin, const char *pod,
+			     const struct cluster_event *e);
+/* Of a pod on a node (old, new; NULL: none) with these actions. */
+bool scheduler_fixture_pod_wakes(struct scheduler_fixture *f, const char *plugin, const char *pod,
+				 unsigned actions, const char *old, const char *now);
+bool scheduler_fixture_node_wakes(struct scheduler_fixture *f, const char *plugin, const char *pod,
+				  unsigned actions, const char *old, const char *now);
+
+#endif

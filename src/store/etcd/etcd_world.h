@@ -1,0 +1,125 @@
+/*
+ * etcd_world - for tests: an etcd that fails on demand, in a simulated world.
+ *
+ * It speaks the part of etcd's API that the store uses, from a log in memory,
+ * at one or two members, and does what a real etcd cannot be made to do at a
+ * given moment: lose an answer before or after applying the request, apply it
+ * much later, answer out of order, keep events back, cut responses in pieces,
+ * forget, go back. What etcd says in such a case, it says in etcd's words.
+ */
+#ifndef STORE_ETCD_ETCD_WORLD_H
+#define STORE_ETCD_ETCD_WORLD_H
+
+#include "base/core/vec.h"
+#include "net/loop/loop.h"
+#include "net/sim/sim.h"
+#include "store/etcd/log.h"
+#include "store/store.h"
+
+enum { ETCD_WORLD_MEMBERS = 2, ETCD_WORLD_CALLS = 64 };
+
+struct etcd_world;
+struct store_etcd_opts;
+
+/* A watch of one stream. */
+struct etcd_world_watch {
+	struct grpc_call *call;
+	size_t at; /* index in the log of what it is told next */
+};
+
+/* An answer that waits. */
+struct etcd_world_answer {
+	struct grpc_call *call; /* a reference */
+	bool succeeded;
+	int64_t revision;
+};
+
+struct etcd_world_member {
+	struct etcd_world *world;
+	struct loop *loop; /* NULL: it is down */
+	struct http_server *http;
+	struct grpc_server *grpc;
+	char host[16], url[48];
+	struct etcd_world_watch watches[ETCD_WORLD_CALLS];
+	size_t nwatches;
+	struct loop_msg news; /* something changed at another member */
+	bool has_news;
+	/* Knobs. */
+	bool leaderless; /* refuses all, in etcd's words */
+	bool mute; /* takes requests and never answers; its watches bring nothing */
+	bool lags; /* answers, but its watches bring nothing */
+	unsigned calls; /* that it got, of all kinds but watches and probes */
+	unsigned probes; /* serializable reads: whether it is alive */
+};
+
+/* What becomes of the next transactions of the store's clients. */
+enum etcd_world_fate {
+	ETCD_WORLD_ANSWER,
+	ETCD_WORLD_DROP, /* not applied, and not known to be: "request timed out" */
+	ETCD_WORLD_LOSE, /* applied, and not known to be */
+	ETCD_WORLD_DELAY, /* not known to be applied; is, at etcd_world_apply() */
+	ETCD_WORLD_HOLD, /* applied; the answer waits for etcd_world_answer() */
+	ETCD_WORLD_FULL, /* refused: no space */
+	ETCD_WORLD_VANISH, /* neither applied nor answered: on its way to a leader that died */
+};
+
+struct etcd_world {
+	struct sim *sim;
+	struct loop *client_loop;
+	struct etcd_world_member members[ETCD_WORLD_MEMBERS];
+	size_t nmembers;
+	struct etcd_log log; /* its `term` is a knob, too */
+	/* Knobs. */
+	enum etcd_world_fate fate;
+	unsigned fated; /* how many transactions it befalls; then they are answered */
+	bool hold_events; /* watches are told nothing */
+	size_t piece; /* events in one response, the rest in further fragments; 0: all */
+	VEC(struct etcd_world_answer) held;
+	VEC(void *) delayed; /* transactions, unpacked */
+	unsigned watches_opened, txns;
+};
+
+/* `members` is 1 or 2; they are up. */
+void etcd_world_init(struct etcd_world *w, uint64_t seed, size_t members);
+/* The same with connections that carry at most some ten thousand bytes a second. */
+void etcd_world_init_slow(struct etcd_world *w, uint64_t seed, size_t members);
+
+/* The stores must have been closed. */
+void etcd_world_release(struct etcd_world *w);
+
+/* A store on the client's loop, at all members; `opts` gives the rest, or is NULL. */
+struct store *etcd_world_open(struct etcd_world *w, const struct store_etcd_opts *opts);
+void etcd_world_close(struct etcd_world *w, struct store *s);
+
+void etcd_world_run(struct etcd_world *w, int64_t ms);
+
+/* Runs until *flag; fails the test when that takes more than 60 s of its time. */
+void etcd_world_until(struct etcd_world *w, const bool *flag);
+
+/* A member's process ends, or begins; the data stays. */
+void etcd_world_crash(struct etcd_world *w, size_t member);
+void etcd_world_start(struct etcd_world *w, size_t member);
+
+/* A change by somebody else. Value NULL: deletion. Returns its revision. */
+int64_t etcd_world_change(struct etcd_world *w, const char *key, const char *value);
+
+/* Two changes in one transaction. */
+int64_t etcd_world_change_both(struct etcd_world *w, const char *key1, const char *key2,
+			       const char *value);
+
+/* The key's value without its stamp, or an empty str with p NULL. */
+struct str etcd_world_get(struct etcd_world *w, const char *key);
+
+/* The value of a change without its stamp; borrowed. */
+struct str etcd_world_value(const struct etcd_log_change *c);
+
+/* Forgets what is before the revision; goes back to it, as a restored copy of the data. */
+void etcd_world_compact(struct etcd_world *w, int64_t revision);
+void etcd_world_go_back(struct etcd_world *w, int64_t revision);
+
+/* Lets the held answers out, the last first; applies what was delayed; lets events out. */
+void etcd_world_answer(struct etcd_world *w);
+void etcd_world_apply(struct etcd_world *w);
+void etcd_world_let_events(struct etcd_world *w);
+
+#endif

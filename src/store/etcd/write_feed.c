@@ -1,0 +1,139 @@
+/*
+ * The feed's part in a write: when writes that etcd has answered may end, and, if an answer was
+ * lost, what became of the write. The evidence is the stamp; etcd/write.h has the argument.
+ */
+#include <inttypes.h>
+
+#include "store/etcd/stamp.h"
+#include "store/etcd/write_impl.h"
+
+/* --- verdicts ------------------------------------------------------------------------------ */
+
+static void fail_unknown(struct etcd_write *rec)
+{
+	struct error why = rec->err;
+
+	(void)error_set(&rec->err, ERR_TIMEOUT, "etcd did not say whether it has written it%s%s",
+			why.code ? ": " : "", why.code ? why.msg : "");
+}
+
+static void fail_conflict(struct etcd_write *rec)
+{
+	(void)error_set(&rec->err, ERR_CONFLICT, "the key is no longer at revision %" PRId64,
+			rec->expected);
+}
+
+static void succeed(struct etcd_write *rec, int64_t revision)
+{
+	rec->w->revision = revision;
+	rec->err.code = ERR_OK;
+}
+
+void etcd_write_judge(struct etcd_write *rec, bool complete)
+{
+	switch (rec->verdict) {
+	case VERDICT_SUCCEEDED:
+		succeed(rec, rec->reached);
+		return;
+	case VERDICT_CONFLICTED:
+		fail_conflict(rec);
+		return;
+	case VERDICT_CHANGED:
+		if (rec->seen)
+			succeed(rec, rec->seen);
+		else if ((rec->overtaken || complete) && rec->epoch == rec->all->epoch)
+			fail_conflict(rec);
+		else
+			fail_unknown(rec);
+		return;
+	case VERDICT_ASKED:
+		if (rec->seen)
+			succeed(rec, rec->seen);
+		else
+			fail_unknown(rec);
+		return;
+	}
+}
+
+/* --- what the feed tells ------------------------------------------------------------------- */
+
+void etcd_writes_follow(struct etcd_writes *ws, int64_t revision)
+{
+	ws->following = true;
+	ws->epoch++;
+	ws->delivered = revision;
+	loop_defer(etcd_client_loop(ws->client), &ws->task);
+}
+
+void etcd_writes_lost(struct etcd_writes *ws)
+{
+	ws->epoch++;
+}
+
+void etcd_writes_unfollow(struct etcd_writes *ws)
+{
+	struct list now, *node;
+
+	ws->following = false;
+	ws->epoch++;
+	list_init(&now);
+	list_splice_back(&now, &ws->landed);
+	while ((node = list_pop_front(&now))) {
+		struct etcd_write *rec = LIST_ENTRY(node, struct etcd_write, link);
+
+		etcd_write_judge(rec, false);
+		etcd_write_settle(rec);
+	}
+}
+
+/* Whether the change is this write's. */
+static bool note_change(struct etcd_write *rec, int64_t revision, uint64_t stamp)
+{
+	if (stamp != rec->stamp) {
+		rec->overtaken |= rec->expected && revision > rec->floor;
+		return false;
+	}
+	rec->seen = rec->w->revision = revision;
+	return true;
+}
+
+/* A deletion has the stamp that was put right before it, in its revision. */
+static uint64_t stamp_of(struct etcd_writes *ws, struct str key, int64_t revision,
+			 struct str *value)
+{
+	uint64_t stamp;
+
+	if (!value)
+		return ws->deletion_revision == revision ? ws->deletion_stamp : 0;
+	stamp = etcd_stamp_split(*value, value);
+	if (str_eq(key, buf_str(&ws->deletion_key))) {
+		ws->deletion_revision = revision;
+		ws->deletion_stamp = stamp;
+	}
+	return stamp;
+}
+
+struct store_write *etcd_writes_match(struct etcd_writes *ws, struct str key, int64_t revision,
+				      struct str *value)
+{
+	uint64_t stamp = stamp_of(ws, key, revision, value);
+	struct etcd_write *maker = NULL;
+
+	for (struct etcd_write *rec = map_get(&ws->keys, key); rec; rec = rec->older)
+		if (note_change(rec, revision, stamp))
+			maker = rec;
+	return maker ? maker->w : NULL;
+}
+
+void etcd_writes_delivered(struct etcd_writes *ws, int64_t revision)
+{
+	ws->delivered = revision;
+	while (!list_empty(&ws->landed)) {
+		struct etcd_write *rec = LIST_ENTRY(ws->landed.next, struct etcd_write, link);
+
+		if (revision < rec->reached)
+			return;
+		etcd_write_judge(rec, true);
+		etcd_write_settle(rec);
+	}
+}

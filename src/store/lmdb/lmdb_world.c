@@ -1,0 +1,92 @@
+/*
+ * Folders below TMPDIR. A small map: sanitizers keep a shadow of all of it.
+ */
+#include "store/lmdb/lmdb_world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <ftw.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+
+enum { MAP_MIB = 256, OPEN_FOLDERS = 8 };
+
+static int remove_one(const char *path, const struct stat *st UNUSED, int type UNUSED,
+		      struct FTW *ftw UNUSED)
+{
+	return remove(path);
+}
+
+struct lmdb_world *lmdb_world_new(void)
+{
+	struct lmdb_world *w = XNEW(struct lmdb_world);
+	const char *tmp = getenv("TMPDIR");
+
+	(void)snprintf(w->root, sizeof(w->root), "%s/lmdb-XXXXXX",
+		       tmp && strlen(tmp) < 40 ? tmp : "/tmp");
+	assert_non_null(mkdtemp(w->root));
+	(void)snprintf(w->dir, sizeof(w->dir), "%s/store", w->root);
+	w->opts = (struct store_lmdb_opts){ .dir = w->dir, .map_size = MAP_MIB * MIB };
+	return w;
+}
+
+void lmdb_world_free(struct lmdb_world *w)
+{
+	(void)nftw(w->root, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+	free(w);
+}
+
+const char *lmdb_world_path(struct lmdb_world *w, const char *name, char *buf, size_t size)
+{
+	(void)snprintf(buf, size, "%s/%s", w->dir, name);
+	return buf;
+}
+
+static void *make_threaded(void)
+{
+	return lmdb_world_new();
+}
+
+static void *make_inline(void)
+{
+	struct lmdb_world *w = lmdb_world_new();
+
+	w->opts.inline_commit = true;
+	return w;
+}
+
+static void destroy(void *place)
+{
+	lmdb_world_free(place);
+}
+
+static int open_place(void *place, struct loop *l, struct store **ret_store, struct error *err)
+{
+	struct lmdb_world *w = place;
+
+	return store_lmdb_open(l, &w->opts, ret_store, err);
+}
+
+const struct store_contract_backend lmdb_world_threaded = {
+	.name = "store/lmdb",
+	.past = true,
+	.make = make_threaded,
+	.destroy = destroy,
+	.open = open_place,
+};
+
+const struct store_contract_backend lmdb_world_inline = {
+	.name = "store/lmdb_inline",
+	.past = true,
+	.make = make_inline,
+	.destroy = destroy,
+	.open = open_place,
+};

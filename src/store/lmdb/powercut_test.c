@@ -1,0 +1,564 @@
+/*
+ * Power cuts. A random workload runs on the LMDB store in a simulated world
+ * while everything that reaches its file is recorded. Then the power is cut at
+ * random places of that record: the disk holds all that was synced and some of
+ * what was not, in pieces of blocks and of sectors. From each such disk a store
+ * is opened, and must have the state of exactly some batch, not older than the
+ * last write that was acknowledged before the cut.
+ *
+ * POWERCUTS sets the number of cuts, POWERCUT_SEED repeats a run.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/core/limits.h"
+#include "base/core/map.h"
+#include "base/core/mem.h"
+#include "base/system/file.h"
+#include "net/sim/sim.h"
+#include "store/lmdb/faults.h"
+#include "store/lmdb/lmdb_world.h"
+#include "store/lmdb/tools.h"
+
+enum {
+	CUTS = SANITIZED ? 200 : 1000,
+	CUTS_PER_WORKLOAD = 50,
+	CONTROL_CUTS = 40,
+	ROUNDS = 40,
+	WRITES_PER_ROUND = 12,
+	KEYS = 72,
+	VALUE_MAX = 6000,
+	BLOCK = 4096,
+	SECTOR = 512,
+	WAIT_MS = 60000,
+};
+
+static const char *const resources[] = { "core/pods", "core/nodes", "apps/things" };
+
+/* A key, its last committed state, and its last write that is not finished. */
+struct key {
+	const char *resource;
+	char ns[8], name[8];
+	int64_t revision;
+	uint64_t digest; /* of its item; 0: it does not exist */
+	struct write *last;
+};
+
+struct write {
+	struct store_write store;
+	struct workload *workload;
+	struct key *key;
+};
+
+/* The state after a batch. */
+struct state {
+	int64_t revision;
+	uint64_t digest;
+};
+
+struct workload {
+	struct lmdb_world *world;
+	struct sim *sim;
+	struct loop *loop;
+	struct store *store;
+	struct prng prng;
+	struct key keys[KEYS];
+	uint64_t digest;
+	VEC(struct state) states;
+	bool closed;
+	char *base; /* the file when the record began */
+	size_t base_n;
+};
+
+/* --- the workload --------------------------------------------------------------------- */
+
+static uint64_t digest_of(struct str resource, struct str ns, struct str name, int64_t revision,
+			  struct str value)
+{
+	char text[128];
+	int n = snprintf(text, sizeof(text), "%.*s/%.*s/%.*s@%" PRId64, STR_ARG(resource),
+			 STR_ARG(ns), STR_ARG(name), revision);
+
+	return hash_bytes(str_of(text, (size_t)n), hash_bytes(value, 1)) | 1;
+}
+
+static void on_events(void *arg, const struct store_event *events, size_t n, int64_t revision)
+{
+	struct workload *w = arg;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct store_event *e = &events[i];
+		struct key *k = CONTAINER_OF(e->write, struct write, store)->key;
+
+		w->digest ^= k->digest;
+		k->revision = e->value ? e->revision : 0;
+		k->digest = e->value ? digest_of(e->key.resource, e->key.ns, e->key.name,
+						 e->revision, bytes_str(e->value))
+				     : 0;
+		w->digest ^= k->digest;
+	}
+	(void)vec_push(&w->states, (struct state){ revision, w->digest });
+}
+
+static void on_lost(void *arg UNUSED, const struct error *err)
+{
+	fail_msg("the feed was lost: %s", err->msg);
+}
+
+static void on_done(struct store_write *sw, const struct error *err)
+{
+	struct write *z = CONTAINER_OF(sw, struct write, store);
+
+	if (!err)
+		lmdb_faults_mark(sw->revision);
+	else
+		assert_int_equal(err->code, ERR_CONFLICT);
+	if (z->key->last == z)
+		z->key->last = NULL;
+	bytes_unref(sw->value);
+	free(z);
+}
+
+static void submit(struct workload *w)
+{
+	struct key *k = &w->keys[prng_below(&w->prng, KEYS)];
+	struct write *z = XNEW(struct write);
+	size_t n = prng_below(&w->prng, prng_below(&w->prng, 4) ? 600 : VALUE_MAX);
+
+	z->workload = w;
+	z->key = k;
+	z->store = (struct store_write){ .key = { str_from(k->resource), str_from(k->ns),
+						  str_from(k->name) },
+					 .expected = k->revision,
+					 .after = k->last ? &k->last->store : NULL,
+					 .done = on_done };
+	if (prng_below(&w->prng, 3) || (!k->last && !k->revision)) {
+		z->store.value = bytes_new(n);
+		prng_bytes(&w->prng, z->store.value->data, n);
+	}
+	if (prng_below(&w->prng, 20) == 0)
+		z->store.expected += 7; /* a conflict */
+	k->last = z;
+	store_write(w->store, &z->store);
+}
+
+static bool is_idle(void *arg)
+{
+	return store_pending(((struct workload *)arg)->store) == 0;
+}
+
+static void on_compacted(void *arg UNUSED, const struct error *err)
+{
+	assert_null(err);
+}
+
+static void play(struct workload *w)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		for (uint64_t n = prng_below(&w->prng, WRITES_PER_ROUND) + 1; n; n--)
+			submit(w);
+		if (prng_below(&w->prng, 10) == 0)
+			store_compact(w->store, w->states.v[w->states.n - 1].revision / 2,
+				      on_compacted, NULL);
+		assert_true(sim_run_until(w->sim, is_idle, w, WAIT_MS));
+		sim_run_for(w->sim, (int64_t)prng_below(&w->prng, 3000));
+	}
+}
+
+static void on_closed(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+static bool is_set(void *arg)
+{
+	return *(bool *)arg;
+}
+
+static void close_store(struct sim *sim, struct store *store)
+{
+	bool closed = false;
+
+	store_close(store, on_closed, &closed);
+	assert_true(sim_run_until(sim, is_set, &closed, WAIT_MS));
+}
+
+static void name_keys(struct workload *w)
+{
+	for (size_t i = 0; i < KEYS; i++) {
+		struct key *k = &w->keys[i];
+
+		k->resource = resources[i % ARRAY_SIZE(resources)];
+		(void)snprintf(k->ns, sizeof(k->ns), "ns%zu", i / 3 % 2);
+		(void)snprintf(k->name, sizeof(k->name), "n%zu", i / 6);
+	}
+}
+
+static void record(struct workload *w, uint64_t seed)
+{
+	struct store_feed feed = { .on_events = on_events, .on_lost = on_lost, .arg = w };
+	struct buf file = BUF_INIT(SIZE_MAX / 2);
+	char path[128];
+
+	*w = (struct workload){ .world = lmdb_world_new() };
+	vec_init(&w->states, SIZE_MAX / sizeof(struct state));
+	prng_init(&w->prng, seed);
+	name_keys(w);
+	w->sim = sim_new(&(struct sim_opts){ .seed = seed });
+	w->loop = sim_loop_new(w->sim, "host");
+	w->world->opts.inline_commit = true;
+	w->world->opts.history_ms = 4000;
+	assert_int_equal(store_lmdb_open(w->loop, &w->world->opts, &w->store, NULL), 0);
+	store_follow(w->store, 0, &feed);
+	/* A new store is at revision 1. */
+	(void)vec_push(&w->states, (struct state){ 1, 0 });
+	(void)lmdb_world_path(w->world, "data.mdb", path, sizeof(path));
+	assert_int_equal(file_read(path, &file, NULL), 0);
+	w->base_n = file.n;
+	w->base = buf_take(&file);
+	lmdb_faults_watch(path);
+	lmdb_faults_record(true);
+	play(w);
+	close_store(w->sim, w->store);
+	lmdb_faults_record(false);
+}
+
+static void forget(struct workload *w)
+{
+	lmdb_faults_watch(NULL);
+	loop_free(w->loop);
+	sim_free(w->sim);
+	lmdb_world_free(w->world);
+	vec_release(&w->states);
+	free(w->base);
+}
+
+/* --- the disk ----------------------------------------------------------------------------- */
+
+struct disk {
+	char *p;
+	size_t n;
+};
+
+static void disk_write(struct disk *d, size_t at, const char *p, size_t n)
+{
+	if (n == 0)
+		return;
+	if (at + n > d->n) {
+		d->p = xrealloc(d->p, at + n);
+		memset(d->p + d->n, 0, at + n - d->n);
+		d->n = at + n;
+	}
+	memcpy(d->p + at, p, n);
+}
+
+/* Some of a write's pieces of this size; a piece does not reach over a border. */
+static void disk_write_some(struct disk *d, const struct lmdb_op *op, size_t piece,
+			    struct prng *prng)
+{
+	size_t at = 0, n;
+
+	while (at < op->n) {
+		n = MIN(op->n - at, piece - ((size_t)op->at + at) % piece);
+		if (prng_below(prng, 2))
+			disk_write(d, (size_t)op->at + at, op->data + at, n);
+		at += n;
+	}
+}
+
+/* What a cut leaves of a write that was not synced. */
+static void disk_write_unsynced(struct disk *d, const struct lmdb_op *op, unsigned mode,
+				struct prng *prng)
+{
+	switch (mode) {
+	case 0:
+		break;
+	case 1:
+		disk_write(d, (size_t)op->at, op->data, op->n);
+		break;
+	case 2:
+		disk_write_some(d, op, BLOCK, prng);
+		break;
+	default:
+		disk_write_some(d, op, SECTOR, prng);
+		break;
+	}
+}
+
+/* The disk after the first `end` operations, and the last revision acknowledged by then. */
+static struct disk disk_at(const struct workload *w, const struct lmdb_op *ops, size_t end,
+			   bool syncs_work, struct prng *prng, int64_t *ret_acked)
+{
+	unsigned mode = (unsigned)prng_below(prng, 4);
+	struct disk d = { NULL, 0 };
+	size_t synced = 0;
+
+	*ret_acked = 0;
+	disk_write(&d, 0, w->base, w->base_n);
+	for (size_t i = 0; i < end; i++) {
+		if (ops[i].kind == LMDB_OP_MARK)
+			*ret_acked = ops[i].at;
+		else if (ops[i].kind == LMDB_OP_SYNC && syncs_work)
+			synced = i;
+	}
+	for (size_t i = 0; i < end; i++) {
+		if (ops[i].kind != LMDB_OP_WRITE)
+			continue;
+		if (i < synced)
+			disk_write(&d, (size_t)ops[i].at, ops[i].data, ops[i].n);
+		else
+			disk_write_unsynced(&d, &ops[i], mode, prng);
+	}
+	return d;
+}
+
+static void disk_save(const struct disk *d, const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	for (size_t at = 0; at < d->n;) {
+		ssize_t n = write(fd, d->p + at, d->n - at);
+
+		assert_true(n > 0);
+		at += (size_t)n;
+	}
+	(void)close(fd);
+}
+
+/* --- what is left ---------------------------------------------------------------------------- */
+
+struct survivor {
+	struct sim *sim;
+	struct loop *loop;
+	struct store *store;
+	struct arena arena;
+	struct store_range_result got;
+	bool done, failed;
+};
+
+static void on_range(void *arg, const struct store_range_result *result, const struct error *err)
+{
+	struct survivor *s = arg;
+
+	s->done = true;
+	s->failed = err != NULL;
+	if (!err)
+		s->got = *result;
+}
+
+static bool read_state(struct survivor *s, struct state *ret)
+{
+	*ret = (struct state){ 0, 0 };
+	for (size_t i = 0; i < ARRAY_SIZE(resources); i++) {
+		s->done = false;
+		store_range(s->store, &(struct store_range){ .resource = str_from(resources[i]) },
+			    &s->arena, on_range, s);
+		if (!sim_run_until(s->sim, is_set, &s->done, WAIT_MS) || s->failed)
+			return false;
+		ret->revision = s->got.revision;
+		for (size_t k = 0; k < s->got.n; k++) {
+			const struct store_item *it = &s->got.items[k];
+
+			ret->digest ^= digest_of(it->key.resource, it->key.ns, it->key.name,
+						 it->revision, str_of(it->value.p, it->value.n));
+		}
+	}
+	return true;
+}
+
+static bool is_a_state_of(const struct workload *w, const struct state *found, int64_t acked)
+{
+	for (size_t i = 0; i < w->states.n; i++)
+		if (w->states.v[i].revision == found->revision)
+			return w->states.v[i].digest == found->digest && found->revision >= acked;
+	return false;
+}
+
+static void on_late(struct store_write *w, const struct error *err)
+{
+	w->result = err ? -1 : 1;
+}
+
+/* The store goes on where it was: a new write is taken, with a new revision. */
+static bool goes_on(struct survivor *s, int64_t revision)
+{
+	struct store_write w = { .key = { STR("core/pods"), STR("late"), STR("late") },
+				 .value = bytes_copy(STR("late")),
+				 .done = on_late };
+
+	store_write(s->store, &w);
+	while (store_pending(s->store) && sim_step(s->sim))
+		;
+	bytes_unref(w.value);
+	return w.result == 1 && w.revision > revision;
+}
+
+static bool survives(const struct workload *w, struct lmdb_world *place, int64_t acked, bool write)
+{
+	struct survivor s = { .sim = sim_new(&(struct sim_opts){ .seed = 1 }) };
+	struct store_lmdb_report report = { .faults = 1 };
+	struct state found = { -1, 0 };
+	struct error err = { 0 };
+	bool ok;
+
+	arena_init(&s.arena, SIZE_MAX);
+	s.loop = sim_loop_new(s.sim, "host");
+	ok = store_lmdb_open(s.loop, &place->opts, &s.store, &err) == 0;
+	if (ok) {
+		ok = read_state(&s, &found) && is_a_state_of(w, &found, acked);
+		ok = ok && (!write || goes_on(&s, found.revision));
+		close_store(s.sim, s.store);
+	}
+	ok = ok && store_lmdb_check(place->dir, &report, &err) == 0 && report.faults == 0;
+	if (!ok)
+		(void)fprintf(stderr, "# revision %" PRId64 " of %" PRId64 "; %s\n%s",
+			      found.revision, acked, err.msg, report.text.n ? report.text.p : "");
+	store_lmdb_report_release(&report);
+	arena_release(&s.arena);
+	loop_free(s.loop);
+	sim_free(s.sim);
+	return ok;
+}
+
+/* --- cuts ------------------------------------------------------------------------------------- */
+
+static struct lmdb_world *new_place(void)
+{
+	struct lmdb_world *place = lmdb_world_new();
+
+	place->opts.inline_commit = true;
+	assert_int_equal(mkdir(place->dir, 0700), 0);
+	return place;
+}
+
+static uint64_t number_from(const char *variable, uint64_t otherwise)
+{
+	const char *text = getenv(variable);
+	uint64_t value;
+
+	return text && str_to_u64(str_from(text), &value) ? value : otherwise;
+}
+
+static void cut_often(const struct workload *w, struct prng *prng, size_t cuts)
+{
+	struct lmdb_world *place = new_place();
+	char path[128];
+	const struct lmdb_op *ops;
+	struct disk d;
+	size_t nops, end;
+	int64_t acked;
+
+	ops = lmdb_faults_ops(&nops);
+	(void)lmdb_world_path(place, "data.mdb", path, sizeof(path));
+	for (size_t i = 0; i < cuts; i++) {
+		end = prng_below(prng, nops + 1);
+		d = disk_at(w, ops, end, true, prng, &acked);
+		disk_save(&d, path);
+		free(d.p);
+		if (!survives(w, place, acked, i % 8 == 0))
+			fail_msg("not a state of the store: cut %zu at operation %zu of %zu", i,
+				 end, nops);
+	}
+	lmdb_world_free(place);
+}
+
+static void cut_workloads(uint64_t seed, size_t cuts)
+{
+	struct workload *w = XNEW(struct workload);
+	struct prng prng;
+	size_t n;
+
+	(void)fprintf(stderr, "# POWERCUT_SEED=%" PRIu64 "\n", seed);
+	prng_init(&prng, seed);
+	for (; cuts; cuts -= n) {
+		n = MIN(cuts, (size_t)CUTS_PER_WORKLOAD);
+		record(w, prng_u64(&prng));
+		cut_often(w, &prng, n);
+		forget(w);
+	}
+	free(w);
+}
+
+static void no_power_cut_loses_or_tears_an_acknowledged_write(void **state UNUSED)
+{
+	cut_workloads(number_from("POWERCUT_SEED", random_u64() >> 32),
+		      number_from("POWERCUTS", CUTS));
+}
+
+/* A seed of which a workload takes pages at the end and gives them back before it writes them. */
+static void a_file_that_ends_before_free_pages_is_whole(void **state UNUSED)
+{
+	cut_workloads(384114568, CUTS);
+}
+
+/* In a process of its own, for LMDB may crash on such a disk. */
+static bool survives_apart(const struct workload *w, struct lmdb_world *place, int64_t acked)
+{
+	pid_t pid = fork();
+	int status, quiet;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		quiet = open("/dev/null", O_WRONLY | O_CLOEXEC);
+		(void)dup2(quiet, STDOUT_FILENO);
+		(void)dup2(quiet, STDERR_FILENO);
+		(void)signal(SIGABRT, SIG_DFL);
+		(void)signal(SIGSEGV, SIG_DFL);
+		(void)signal(SIGBUS, SIG_DFL);
+		(void)alarm(20);
+		_Exit(survives(w, place, acked, false) ? 0 : 1);
+	}
+	assert_true(waitpid(pid, &status, 0) == pid);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* The control: were syncs not to work, this test would have to notice. */
+static void a_disk_that_ignores_syncs_is_noticed(void **state UNUSED)
+{
+	struct workload *w = XNEW(struct workload);
+	struct lmdb_world *place = new_place();
+	const struct lmdb_op *ops;
+	size_t nops, noticed = 0;
+	char path[128];
+	struct prng prng;
+	struct disk d;
+	int64_t acked;
+
+	prng_init(&prng, 4711);
+	record(w, 4711);
+	ops = lmdb_faults_ops(&nops);
+	(void)lmdb_world_path(place, "data.mdb", path, sizeof(path));
+	for (size_t i = 0; i < CONTROL_CUTS; i++) {
+		d = disk_at(w, ops, prng_below(&prng, nops + 1), false, &prng, &acked);
+		disk_save(&d, path);
+		free(d.p);
+		noticed += !survives_apart(w, place, acked);
+	}
+	assert_true(noticed > 0);
+	lmdb_world_free(place);
+	forget(w);
+	free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_power_cut_loses_or_tears_an_acknowledged_write),
+		cmocka_unit_test(a_file_that_ends_before_free_pages_is_whole),
+		cmocka_unit_test(a_disk_that_ignores_syncs_is_noticed),
+	};
+
+	return cmocka_run_group_tests_name("store/store_powercut", tests, NULL, NULL);
+}
