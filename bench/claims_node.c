@@ -13,7 +13,7 @@
 #include "grpc/channel.h"
 #include "load.h"
 #include "net/http/client.h"
-#include "node/plugin_wire.h"
+#include "node/plugins/wire.h"
 
 #define PLUGINS "/usr/lib/cni" /* those that claims name */
 

@@ -14,7 +14,7 @@
 #include "grpc/channel.h"
 #include "grpc/message.h"
 #include "grpc/server.h"
-#include "node/plugin_wire.h"
+#include "node/plugins/wire.h"
 
 enum { NUMA_NODES = 2 };
 

@@ -8,7 +8,7 @@
 #include "base/core/mem.h"
 #include "grpc/frame.h"
 #include "net/http/client.h"
-#include "node/podres_methods.h"
+#include "node/book/methods.h"
 #include "podres_http.h"
 #include "podresources.pb-c.h"
 

@@ -35,7 +35,7 @@
 #include "client/informer/informer.h"
 #include "grpc/message.h"
 #include "load.h"
-#include "node/podres_methods.h"
+#include "node/book/methods.h"
 #include "node_plugin.h"
 #include "node_pods.h"
 #include "podres_calls.h"

@@ -5,10 +5,10 @@
  * back, its sets are sets, and the same again changes nothing. Where the slow reference can
  * follow, it comes to the same.
  */
-#include "api/decode.h"
-#include "api/managed.h"
-#include "api/managed_reference.h"
-#include "api/managed_set.h"
+#include "api/codec/decode.h"
+#include "api/managed/managed.h"
+#include "api/managed/reference.h"
+#include "api/managed/set.h"
 #include "base/core/limits.h"
 #include "target.h"
 

@@ -6,8 +6,8 @@
 
 #include "base/core/buf.h"
 #include "base/core/limits.h"
-#include "node/assign.h"
-#include "node/machine.h"
+#include "node/assign/assign.h"
+#include "node/host/machine.h"
 #include "target.h"
 
 static inline struct assign *target_assign_new(const struct machine *m)

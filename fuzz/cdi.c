@@ -2,8 +2,8 @@
  * Any text as a CDI file, JSON or YAML by its first byte. What is accepted has a kind and devices
  * with names, and its edits are applied or refused with a reason.
  */
-#include "node/cdi.h"
-#include "node/cdi_spec.h"
+#include "node/container/cdi.h"
+#include "node/container/cdi_spec.h"
 #include "target.h"
 
 static void apply(const struct json *edits, struct arena *a)

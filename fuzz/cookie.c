@@ -3,7 +3,7 @@
  * whole in one field is found as often as its parts in several.
  */
 #include "net/http/http.h"
-#include "server/ui_cookie.h"
+#include "server/ui/cookie.h"
 #include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,7 +3,7 @@
  * an object that it makes of any body is left alone when it is read again, and one that
  * is valid stays so.
  */
-#include "api/crd.h"
+#include "api/crd/crd.h"
 #include "base/core/limits.h"
 #include "target.h"
 #include "writing.h"

@@ -3,8 +3,8 @@
  * image.
  */
 #include "base/core/limits.h"
-#include "node/cri_image.h"
-#include "node/cri_log.h"
+#include "node/runtime/cri_image.h"
+#include "node/runtime/cri_log.h"
 #include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,7 +3,7 @@
  * whenever it is read, and its devices expire in order; what is refused leaves the cache empty.
  */
 #include "base/core/limits.h"
-#include "node/health.h"
+#include "node/health/health.h"
 #include "target.h"
 
 static struct health *decoded(struct str body)

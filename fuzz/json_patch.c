@@ -3,7 +3,7 @@
  * result is a document that prints, reads back the same, and is not deeper
  * than what can be read.
  */
-#include "api/patch.h"
+#include "api/patch/patch.h"
 #include "base/core/limits.h"
 #include "target.h"
 

@@ -2,7 +2,7 @@
  * A line with a path, and an object behind it. A path that is taken finds a value of the
  * object, or a literal, or nothing; the same each time.
  */
-#include "api/jsonpath.h"
+#include "api/table/jsonpath.h"
 #include "base/core/limits.h"
 #include "target.h"
 

@@ -9,7 +9,7 @@
 #include "base/core/limits.h"
 #include "net/tls/jwt.h"
 #include "net/tls/jwt_fixture.h"
-#include "server/claims.h"
+#include "server/authn/token_claims.h"
 #include "target.h"
 
 static struct pki_key *load(struct str pem)

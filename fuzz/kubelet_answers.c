@@ -7,7 +7,7 @@
 #include "base/core/limits.h"
 #include "base/core/map.h"
 #include "grpc/message.h"
-#include "node/attach_merge.h"
+#include "node/attach/merge.h"
 #include "target.h"
 
 static const struct attach_pod_info pods[] = {

@@ -3,7 +3,7 @@
  * through the proxy; and it would be told again as it is.
  */
 #include "base/core/arena.h"
-#include "server/connect_location.h"
+#include "server/connect/location.h"
 #include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,7 +2,7 @@
  * Any bytes as a container's log: what comes out does not depend on the pieces that it comes in,
  * and limits hold. The first bytes choose the options.
  */
-#include "node/log_reader.h"
+#include "node/logs/reader.h"
 #include "target.h"
 
 enum { IN_MAX = 64 * 1024 };

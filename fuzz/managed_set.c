@@ -2,7 +2,7 @@
  * Two lines, each a FieldsV1. What reads as a set prints and reads back the same; the operations
  * are those of sets.
  */
-#include "api/managed_set.h"
+#include "api/managed/set.h"
 #include "base/core/limits.h"
 #include "target.h"
 

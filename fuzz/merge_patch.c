@@ -2,7 +2,7 @@
  * A document and a merge patch, one line each. The result prints and reads back
  * the same; merging the same patch again changes nothing more.
  */
-#include "api/patch.h"
+#include "api/patch/patch.h"
 #include "base/core/limits.h"
 #include "target.h"
 

@@ -4,9 +4,9 @@
  * stored one and back; ownership of its fields can be recorded. What has faults is read
  * once more, to tell them in order.
  */
-#include "api/convert.h"
-#include "api/decode.h"
-#include "api/managed.h"
+#include "api/codec/decode.h"
+#include "api/convert/convert.h"
+#include "api/managed/managed.h"
 #include "base/core/limits.h"
 #include "target.h"
 

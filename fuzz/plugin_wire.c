@@ -7,8 +7,8 @@
 
 #include "base/core/limits.h"
 #include "grpc/message.h"
-#include "node/health_message.h"
-#include "node/plugin_wire.h"
+#include "node/health/health_message.h"
+#include "node/plugins/wire.h"
 #include "target.h"
 
 enum { MESSAGES = 7 };

@@ -4,10 +4,10 @@
  * never leads out of its volume; a redirect keeps a host and a path.
  */
 #include "base/core/limits.h"
-#include "node/env.h"
-#include "node/probe_run_impl.h"
-#include "node/volume_payload.h"
-#include "node/volume_subpath.h"
+#include "node/probes/run_impl.h"
+#include "node/sources/env.h"
+#include "node/volumes/payload.h"
+#include "node/volumes/subpath.h"
 #include "target.h"
 
 static void expand(struct arena *a, struct str text)

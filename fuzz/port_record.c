@@ -2,7 +2,7 @@
  * Any text as the record of node ports. What is read prints to text that reads back as the same
  * ports, and prints the same again; what is not read has none.
  */
-#include "server/port_record.h"
+#include "server/services/port_record.h"
 #include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

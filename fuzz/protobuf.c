@@ -3,8 +3,8 @@
  * fits is encoded and read again, and then gives the same bytes; what cannot has
  * an error's text.
  */
-#include "api/decode.h"
-#include "api/protobuf.h"
+#include "api/codec/decode.h"
+#include "api/codec/protobuf.h"
 #include "base/core/limits.h"
 #include "target.h"
 

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "base/core/buf.h"
-#include "server/negotiate.h"
-#include "server/request.h"
+#include "server/request/negotiate.h"
+#include "server/request/request.h"
 #include "target.h"
 
 static void must_be_part(struct str s)

@@ -3,7 +3,7 @@
  * what is refused says why.
  */
 #include "base/core/limits.h"
-#include "node/saver_header.h"
+#include "node/host/saver_header.h"
 #include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

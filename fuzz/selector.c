@@ -2,7 +2,7 @@
  * Any text as a label and as a field selector. What is accepted must match, or
  * not, without looking beyond its own memory, and its copy must say the same.
  */
-#include "api/selector.h"
+#include "api/selector/selector.h"
 #include "base/core/limits.h"
 #include "target.h"
 

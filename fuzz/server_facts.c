@@ -10,8 +10,8 @@
 #include "base/json/json.h"
 #include "base/report/metrics.h"
 #include "net/sim/sim.h"
-#include "server/memory.h"
-#include "server/server_impl.h"
+#include "server/core/parts.h"
+#include "server/http/memory.h"
 
 enum {
 	UNSURE_MS = 10 * 1000,

@@ -17,8 +17,8 @@
 #include "base/system/file.h"
 #include "net/loop/loop.h"
 #include "net/sim/sim.h"
-#include "server/resource_walk.h"
-#include "server/server_impl.h"
+#include "server/core/parts.h"
+#include "server/engine/resource_walk.h"
 
 enum {
 	LANES = 2,

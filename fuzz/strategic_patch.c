@@ -2,7 +2,7 @@
  * A pod and a strategic merge patch, one line each. The patch stays as it was; the result is an
  * object that prints and reads back the same; failures are those of the contract.
  */
-#include "api/patch_strategic.h"
+#include "api/patch/strategic.h"
 #include "base/core/limits.h"
 #include "target.h"
 

@@ -5,7 +5,7 @@
  * that made. What is accepted must be storable: it encodes, reads back
  * as the same tree, and putting back what is served changes nothing.
  */
-#include "api/object.h"
+#include "api/object/object.h"
 #include "base/core/limits.h"
 #include "target.h"
 #include "writing.h"

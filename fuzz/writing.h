@@ -4,7 +4,7 @@
 #ifndef FUZZ_WRITING_H
 #define FUZZ_WRITING_H
 
-#include "api/write.h"
+#include "api/write/write.h"
 
 static inline void writing_begin(struct write *w, struct arena *a, const struct schema_kind *kind,
 				 const struct gates *gates, struct prng *prng)

@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
+#include "cli/program/cli.h"
 
 /*
  * A closed standard stream would lend its number to the first file or socket

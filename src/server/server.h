@@ -10,7 +10,7 @@
 
 #include "base/core/error.h"
 #include "net/loop/addr.h"
-#include "server/server_opts.h"
+#include "server/core/options.h"
 
 struct server;
 

@@ -5,7 +5,7 @@
 
 #include "base/core/mem.h"
 #include "base/report/log.h"
-#include "server/server_impl.h"
+#include "server/core/parts.h"
 #include "store/store.h"
 
 enum {

@@ -26,11 +26,11 @@
  *                the feed delivers it as somebody else's change.
  *
  * The layers above may conclude:
- *   - The state (server/state_write.c) keeps a write as its key's tip until the outcome, and then
+ *   - The state (server/engine/state_write.c) keeps a write as its key's tip until the outcome, and then
  *     forgets it, whatever the outcome: only the feed changes committed state.
  *   - A decision that succeeds may build on unfinished writes, because `after` (or a guard)
  *     makes it fail with them. A refusal may not: it waits for the writes that it was decided
- *     on, and is decided again on what became of them (server/verb_write.c).
+ *     on, and is decided again on what became of them (server/verbs/mutation.c).
  *   - The client is answered with success for "written", with a decision made again (or the
  *     refusal that this gives) for a conflict, with 503 for other refusals, and with 504 for
  *     "unknown" and for a decision whose wait took too long. Only 504 and a lost connection leave

@@ -41,7 +41,7 @@ lint "leaves may not include each other" \
 $head
 #include "node/pods.h"
 END
-lint "the command table may include a leaf's commands" "" src/cli/commands.c <<END
+lint "the command table may include a leaf's commands" "" src/cli/commands/commands.c <<END
 $head
 #include "node/node_command.h"
 END

@@ -3,7 +3,7 @@
  */
 #include "cluster_control.h"
 
-#include "api/gates.h"
+#include "api/schema/gates.h"
 #include "base/core/mem.h"
 #include "client/kubeconfig/kubeconfig.h"
 #include "controller/run/controller.h"

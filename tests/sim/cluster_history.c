@@ -1,7 +1,7 @@
 #include "cluster_history.h"
 
 #include "base/core/omap.h"
-#include "node/podres.h"
+#include "node/book/podres.h"
 
 static struct omap had; /* "uid thing", "namespace/name thing" */
 static struct arena memory; /* of the keys */

@@ -11,8 +11,8 @@
 #include "grpc/server.h"
 #include "net/http/server.h"
 #include "net/loop/addr.h"
-#include "node/podres.h"
-#include "node/podres_methods.h"
+#include "node/book/methods.h"
+#include "node/book/podres.h"
 
 enum { STOP_MS = 500, LIST_MS = 1500 };
 

@@ -17,9 +17,9 @@
 #include "cluster_node.h"
 #include "grpc/channel.h"
 #include "grpc/message.h"
-#include "node/attach_order.h"
-#include "node/podres.h"
-#include "node/podres_methods.h"
+#include "node/attach/order.h"
+#include "node/book/methods.h"
+#include "node/book/podres.h"
 
 enum { MONITORS = 2 * CLUSTER_NODES, AGAIN_MS = 300, PING_MS = 5000 };
 

@@ -11,9 +11,9 @@
 #include "client/api/client.h"
 #include "client/informer/cache.h"
 #include "client/kubeconfig/kubeconfig.h"
-#include "node/agent_impl.h"
-#include "node/pod_level.h"
-#include "node/saver.h"
+#include "node/agent/agent_impl.h"
+#include "node/host/saver.h"
+#include "node/status/pod_level.h"
 
 struct node {
 	struct kubeconfig kubeconfig;

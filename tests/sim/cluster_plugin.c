@@ -5,7 +5,7 @@
 #include "grpc/server.h"
 #include "net/http/server.h"
 #include "net/loop/addr.h"
-#include "node/plugin_wire.h"
+#include "node/plugins/wire.h"
 
 enum { LOOK_MS = 1000, STOP_MS = 500 };
 

@@ -10,9 +10,9 @@
 #include "base/report/log.h"
 #include "base/report/metrics.h"
 #include "cluster_role.h"
-#include "server/custom_impl.h"
-#include "server/resource_walk.h"
-#include "server/server_impl.h"
+#include "server/core/parts.h"
+#include "server/custom/custom_impl.h"
+#include "server/engine/resource_walk.h"
 
 static struct server *server_of(const struct cluster_role *role)
 {

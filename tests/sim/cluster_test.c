@@ -29,7 +29,7 @@
 
 #include "base/core/mem.h"
 #include "base/system/boot.h"
-#include "node/node_pressure.h"
+#include "node/registration/pressure.h"
 
 enum {
 	SEEDS = 6,

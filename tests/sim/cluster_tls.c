@@ -30,7 +30,7 @@
 #include "base/core/mem.h"
 #include "base/system/file.h"
 #include "net/tls/pki.h"
-#include "server/bootstrap.h"
+#include "server/startup/bootstrap.h"
 
 enum {
 	ASK_MS = 20 * 1000,

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "api/schema.h"
+#include "api/schema/schema.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"

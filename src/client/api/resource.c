@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-#include "api/schema.h"
+#include "api/schema/schema.h"
 
 struct resource resource_of_kind(const struct schema_kind *k)
 {

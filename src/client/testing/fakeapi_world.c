@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "api/patch.h"
-#include "api/status.h"
+#include "api/object/status.h"
+#include "api/patch/patch.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/system/uuid.h"

@@ -12,7 +12,7 @@
 #ifndef CONTROLLER_ENDPOINTS_DECIDE_H
 #define CONTROLLER_ENDPOINTS_DECIDE_H
 
-#include "api/selector.h"
+#include "api/selector/selector.h"
 #include "base/core/map.h"
 #include "base/json/json.h"
 

@@ -9,7 +9,7 @@
 #ifndef CONTROLLER_QUOTA_BOOK_H
 #define CONTROLLER_QUOTA_BOOK_H
 
-#include "api/quota.h"
+#include "api/quota/quota.h"
 
 struct json;
 struct quota_book;

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "api/quota.h"
+#include "api/quota/quota.h"
 #include "base/core/mem.h"
 #include "client/informer/informer.h"
 #include "controller/run/controller_world.h"

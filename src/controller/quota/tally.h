@@ -7,7 +7,7 @@
  *
  *  - `used` less what was freed: objects that it had counted and that are gone, over, or use less.
  *  - the count, plus all charges of the last QUOTA_SETTLED_MS. An older charge has become an object
- *    that is counted, or it never will (api/quota.h).
+ *    that is counted, or it never will (api/quota/quota.h).
  *
  * The smaller of the two is what `used` should be, and never less than the count. The first bound
  * releases deleted objects at once, the second one the charges of writes that failed.
@@ -20,7 +20,7 @@
 #ifndef CONTROLLER_QUOTA_TALLY_H
 #define CONTROLLER_QUOTA_TALLY_H
 
-#include "api/quota.h"
+#include "api/quota/quota.h"
 
 struct quota_tally;
 

@@ -12,7 +12,7 @@
 #ifndef DRA_INVENTORY_INVENTORY_IMPL_H
 #define DRA_INVENTORY_INVENTORY_IMPL_H
 
-#include "api/node_selector.h"
+#include "api/selector/node_selector.h"
 #include "base/core/list.h"
 #include "base/core/map.h"
 #include "base/core/omap.h"
@@ -33,7 +33,7 @@ enum inventory_nodes_kind {
 struct inventory_nodes {
 	enum inventory_nodes_kind kind;
 	struct str name;
-	const struct node_selector *selector; /* one term; see api/node_selector.h */
+	const struct node_selector *selector; /* one term; see api/selector/node_selector.h */
 };
 
 /* A node as the scheduler knows it. */

@@ -6,7 +6,7 @@
 
 #include <sys/stat.h>
 
-#include "api/names.h"
+#include "api/schema/names.h"
 #include "base/core/clock.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-#include "api/names.h"
+#include "api/schema/names.h"
 #include "base/core/limits.h"
 #include "base/text/nearest.h"
 #include "devplane/driver.h"

@@ -4,7 +4,7 @@
  */
 #include "drivers/prepare/device_table.h"
 
-#include "api/names.h"
+#include "api/schema/names.h"
 #include "base/json/quantity.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"

@@ -7,7 +7,7 @@
 
 #include <sys/socket.h>
 
-#include "api/address.h"
+#include "api/schema/address.h"
 #include "drivers/rtnl/rtnl.h"
 
 static void addresses_are_read_and_printed_in_one_form(void **state UNUSED)

@@ -1,7 +1,7 @@
 /*
  * What the vendor says of claims: judged on his thread, then taken to the loop's by message.
  */
-#include "api/names.h"
+#include "api/schema/names.h"
 #include "base/core/mem.h"
 #include "drivers/prepare/abi.h"
 #include "drivers/sdk/claim_status.h"

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "api/address.h"
-#include "api/names.h"
+#include "api/schema/address.h"
+#include "api/schema/names.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/cursor.h"

@@ -4,7 +4,7 @@
 #ifndef SCHEDULER_CACHE_LABELS_H
 #define SCHEDULER_CACHE_LABELS_H
 
-#include "api/selector.h"
+#include "api/selector/selector.h"
 #include "base/json/json.h"
 
 #define LABEL_HOSTNAME STR("kubernetes.io/hostname")

@@ -9,8 +9,8 @@
 #ifndef SCHEDULER_CACHE_PODINFO_H
 #define SCHEDULER_CACHE_PODINFO_H
 
-#include "api/node_selector.h"
-#include "api/selector.h"
+#include "api/selector/node_selector.h"
+#include "api/selector/selector.h"
 #include "base/core/arena.h"
 #include "base/core/error.h"
 #include "scheduler/cache/amounts.h"

@@ -15,7 +15,7 @@
  * its devices must not be given out twice. At the end come the conditions that drivers have to
  * meet, for which the watch is waited.
  */
-#include "api/gates.h"
+#include "api/schema/gates.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"

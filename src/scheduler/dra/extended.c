@@ -7,8 +7,8 @@
  * Which requests the claim has depends on which resources a node offers itself, so there is one
  * variant of it for each such set, made when the first such node comes up.
  */
-#include "api/gates.h"
-#include "api/names.h"
+#include "api/schema/gates.h"
+#include "api/schema/names.h"
 #include "base/core/mem.h"
 #include "base/json/quantity.h"
 #include "base/system/uuid.h"

@@ -6,7 +6,7 @@
  * As upstream, a node that cannot allocate is rejected for that, and only a node that could is
  * counted against an allocated claim that is in the way: such a claim may be deallocated.
  */
-#include "api/node_selector.h"
+#include "api/selector/node_selector.h"
 #include "base/system/uuid.h"
 #include "scheduler/cache/nodeinfo.h"
 #include "scheduler/dra/plugin.h"

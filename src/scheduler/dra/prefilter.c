@@ -3,8 +3,8 @@
  * is not the pod's, is on its way to be allocated for another pod, or names a class that does not
  * exist. All else is read once, here, so that filter has little left to do for each node.
  */
-#include "api/gates.h"
-#include "api/node_selector.h"
+#include "api/schema/gates.h"
+#include "api/selector/node_selector.h"
 #include "base/core/limits.h"
 #include "client/informer/cached.h"
 #include "dra/inventory/inventory_impl.h"

@@ -10,7 +10,7 @@
  */
 #include "scheduler/dra/state.h"
 
-#include "api/gates.h"
+#include "api/schema/gates.h"
 #include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"

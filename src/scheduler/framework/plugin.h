@@ -62,7 +62,7 @@ struct services {
 	const struct cache *pvcs, *pvs, *storage_classes, *csi_nodes, *csi_drivers, *csi_capacities,
 		*attachments;
 	const struct cache *replication_controllers, *replica_sets, *stateful_sets, *kube_services;
-	const struct gates *gates; /* api/gates.h */
+	const struct gates *gates; /* api/schema/gates.h */
 };
 
 /* An event that may make a pod schedulable that this plugin rejected. */

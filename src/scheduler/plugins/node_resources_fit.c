@@ -6,7 +6,7 @@
  * count (not ignored, not 0) are listed with the text of their reason. A scalar that a device
  * class offers and the node itself does not is left to the DynamicResources plugin.
  */
-#include "api/names.h"
+#include "api/schema/names.h"
 #include "base/core/mem.h"
 #include "client/informer/cached.h"
 #include "scheduler/cycle/cycle.h"

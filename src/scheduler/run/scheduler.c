@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-#include "api/gates.h"
+#include "api/schema/gates.h"
 #include "base/core/mem.h"
 #include "base/json/writer.h"
 #include "base/report/log.h"

@@ -17,7 +17,7 @@
 #ifndef SCHEDULER_RUN_SCHEDULER_FIXTURE_H
 #define SCHEDULER_RUN_SCHEDULER_FIXTURE_H
 
-#include "api/gates.h"
+#include "api/schema/gates.h"
 #include "client/informer/cache.h"
 #include "scheduler/cache/nodecache.h"
 #include "scheduler/cycle/cycle.h"

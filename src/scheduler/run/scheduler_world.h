@@ -7,7 +7,7 @@
 #ifndef SCHEDULER_RUN_SCHEDULER_WORLD_H
 #define SCHEDULER_RUN_SCHEDULER_WORLD_H
 
-#include "api/gates.h"
+#include "api/schema/gates.h"
 #include "client/kubeconfig/kubeconfig.h"
 #include "client/testing/fakeapi_world.h"
 #include "scheduler/config/config.h"

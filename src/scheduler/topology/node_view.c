@@ -5,7 +5,7 @@
  */
 #include "scheduler/topology/node_view.h"
 
-#include "api/selector.h"
+#include "api/selector/selector.h"
 #include "base/core/arena.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"

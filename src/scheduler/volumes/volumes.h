@@ -7,7 +7,7 @@
 #ifndef SCHEDULER_VOLUMES_VOLUMES_H
 #define SCHEDULER_VOLUMES_VOLUMES_H
 
-#include "api/node_selector.h"
+#include "api/selector/node_selector.h"
 #include "base/json/quantity.h"
 #include "client/informer/cached.h"
 #include "scheduler/cache/podinfo.h"

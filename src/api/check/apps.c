@@ -1,0 +1,175 @@
+/*
+ * Workloads: their selector finds the pods of their template, those restart as the
+ * kind needs it, and what controllers rely on does not change.
+ */
+#include "api/check/checks.h"
+
+#include "api/selector/label_selector.h"
+#include "base/json/json.h"
+
+static const char not_found_by_selector[] = "`selector` does not match template `labels`";
+
+static void check_restart_policy(struct validation *v, const struct json *template,
+				 const struct field_path *path, const struct str *allowed, size_t n)
+{
+	struct field_path spec_at = field_path_name(path, "spec");
+	struct field_path at = field_path_name(&spec_at, "restartPolicy");
+	struct str policy = json_text_at(json_getz(template, "spec"), "restartPolicy");
+
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(policy, allowed[i]))
+			return;
+	field_errors_not_supported(v->errs, &at, FIELD_STR(policy), allowed, n);
+}
+
+static void check_labels_found(struct validation *v, const struct json *selector,
+			       const struct json *template, const struct field_path *path)
+{
+	const struct json *labels = json_getz(json_getz(template, "metadata"), "labels");
+	struct field_path meta_at = field_path_name(path, "metadata");
+	struct field_path at = field_path_name(&meta_at, "labels");
+
+	if (!label_selector_matches(selector, labels))
+		field_errors_invalid(v->errs, &at, validate_shown(v, labels),
+				     not_found_by_selector);
+}
+
+/* Upstream's word in a fault; a ReplicaSet's is that of a Deployment. */
+static const char *name_of(const struct validation *v)
+{
+	if (str_eqz(v->kind->kind, "StatefulSet"))
+		return "statefulset";
+	return str_eqz(v->kind->kind, "DaemonSet") ? "daemonset" : "deployment";
+}
+
+/* Deployments, replica sets, daemon sets, stateful sets. */
+void check_workload_spec(struct validation *v, const struct json *spec,
+			 const struct field_path *path)
+{
+	static const struct str always[] = { { "Always", 6 } };
+	const struct json *selector = json_getz(spec, "selector");
+	const struct json *template = json_getz(spec, "template");
+	struct field_path selector_at = field_path_name(path, "selector");
+	struct field_path template_at = field_path_name(path, "template");
+
+	if (!selector)
+		return; /* required, which the table says */
+	if (label_selector_is_empty(selector))
+		field_errors_addf(v->errs, FIELD_INVALID, &selector_at, validate_shown(v, selector),
+				  "empty selector is invalid for %s", name_of(v));
+	check_labels_found(v, selector, template, &template_at);
+	check_restart_policy(v, template, &template_at, always, ARRAY_SIZE(always));
+}
+
+/* --- jobs -------------------- */
+
+static void check_job_template(struct validation *v, const struct json *spec,
+			       const struct field_path *path)
+{
+	static const struct str allowed[] = { { "OnFailure", 9 }, { "Never", 5 } };
+	struct field_path at = field_path_name(path, "template");
+
+	check_restart_policy(v, json_getz(spec, "template"), &at, allowed, ARRAY_SIZE(allowed));
+}
+
+void check_cron_job_spec(struct validation *v, const struct json *spec,
+			 const struct field_path *path)
+{
+	struct field_path template_at = field_path_name(path, "jobTemplate");
+	struct field_path at = field_path_name(&template_at, "spec");
+
+	check_job_template(v, json_getz(json_getz(spec, "jobTemplate"), "spec"), &at);
+}
+
+void check_job(struct validation *v, const struct json *job)
+{
+	struct field_path path = field_path_name(NULL, "spec");
+	struct field_path at = field_path_name(&path, "template");
+	const struct json *spec = json_getz(job, "spec");
+
+	check_job_template(v, spec, &path);
+	if (json_getz(spec, "selector"))
+		check_labels_found(v, json_getz(spec, "selector"), json_getz(spec, "template"),
+				   &at);
+}
+
+static bool same(const struct json *a, const struct json *b)
+{
+	return validate_is_unset(a) ? validate_is_unset(b) : b && json_equal(a, b);
+}
+
+static void check_unchanged(struct validation *v, const struct json *spec, const struct json *old,
+			    const struct field_path *path, const char *name)
+{
+	struct field_path at = field_path_name(path, name);
+
+	if (!same(json_getz(spec, name), json_getz(old, name)))
+		field_errors_invalid(v->errs, &at, validate_shown(v, json_getz(spec, name)),
+				     "field is immutable");
+}
+
+/* Members of `spec` and `old` that differ and are none of these. */
+static bool differs_beside(const struct json *spec, const struct json *old,
+			   const char *const *names, size_t n)
+{
+	JSON_FOREACH (member, spec) {
+		bool free = false;
+
+		for (size_t i = 0; i < n; i++)
+			free = free || str_eqz(json_key(member), names[i]);
+		if (!free && !same(member, json_get(old, json_key(member))))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A job that is suspended and has not begun may still be told where its pods go and what they
+ * get; queues of jobs do that before they let one begin.
+ */
+static bool template_may_become(const struct json *template, const struct json *old)
+{
+	static const char *const parts[] = { "metadata", "spec" };
+	static const char *const directives[] = { "nodeSelector",    "affinity",   "tolerations",
+						  "schedulingGates", "containers", "initContainers",
+						  "resources" };
+	const struct json *spec = json_getz(template, "spec");
+	const struct json *was = json_getz(old, "spec");
+
+	return !differs_beside(template, old, parts, ARRAY_SIZE(parts)) &&
+	       !differs_beside(spec, was, directives, ARRAY_SIZE(directives)) &&
+	       !differs_beside(was, spec, directives, ARRAY_SIZE(directives)) &&
+	       json_count(json_getz(spec, "containers")) ==
+		       json_count(json_getz(was, "containers"));
+}
+
+static void check_job_completions(struct validation *v, const struct json *spec,
+				  const struct json *old, const struct field_path *path)
+{
+	const struct json *completions = json_getz(spec, "completions");
+	struct field_path at = field_path_name(path, "completions");
+
+	if (!str_eqz(json_text_at(spec, "completionMode"), "Indexed"))
+		check_unchanged(v, spec, old, path, "completions");
+	else if (completions && !same(completions, json_getz(old, "completions")) &&
+		 !same(completions, json_getz(spec, "parallelism")))
+		field_errors_invalid(v->errs, &at, validate_shown(v, completions),
+				     "can only be modified in tandem with spec.parallelism");
+}
+
+void check_job_update(struct validation *v, const struct json *job, const struct json *old_job)
+{
+	static const char *const fixed[] = { "selector",         "completionMode",
+					     "podFailurePolicy", "backoffLimitPerIndex",
+					     "managedBy",        "successPolicy" };
+	struct field_path path = field_path_name(NULL, "spec");
+	const struct json *spec = json_getz(job, "spec"), *old = json_getz(old_job, "spec");
+	bool waits = json_true_at(old, "suspend") &&
+		     !json_getz(json_getz(old_job, "status"), "startTime");
+
+	check_job_completions(v, spec, old, &path);
+	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++)
+		check_unchanged(v, spec, old, &path, fixed[i]);
+	if (!waits || !template_may_become(json_getz(spec, "template"), json_getz(old, "template")))
+		check_unchanged(v, spec, old, &path, "template");
+}

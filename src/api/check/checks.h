@@ -1,0 +1,76 @@
+/*
+ * checks - the functions that schema/ names to check built-in kinds, but for devices, services and
+ * definitions of custom kinds.
+ */
+#ifndef API_CHECK_CHECKS_H
+#define API_CHECK_CHECKS_H
+
+#include "api/validate/validate.h"
+
+/* meta */
+schema_check check_conditions; /* []metav1.Condition */
+schema_check check_label_selector;
+schema_check check_template_metadata; /* labels and annotations; any other member is an error */
+schema_check
+	check_pod_template_metadata; /* labels and annotations; other members are not checked */
+
+/* admissionregistration.k8s.io */
+schema_check_kind check_webhooks;
+schema_check_kind check_validating_policy;
+schema_check_kind check_validating_binding;
+schema_check_kind check_mutating_policy;
+schema_check_kind check_mutating_binding;
+
+/* core: node selectors */
+schema_check check_node_selector;
+schema_check check_node_selector_term;
+
+/* core: pods, also in templates */
+schema_check check_pod_certificate; /* a projected one */
+schema_check check_pod_spec;
+schema_check check_toleration;
+schema_check check_resources;
+schema_check check_resource_status; /* health of the devices of one resource */
+schema_check_update check_pod_update;
+schema_check_update check_pod_status_update;
+
+/* core: the rest */
+schema_check_kind check_config_map;
+schema_check_kind check_secret;
+schema_check_kind check_node;
+schema_check_update check_node_update;
+schema_check_kind check_event;
+schema_check_kind check_volume_claim;
+schema_check_kind check_limit_range;
+schema_check_kind check_resource_quota;
+schema_check_update check_resource_quota_update;
+schema_check_update check_resource_quota_status;
+
+/* apps, batch, coordination */
+schema_check check_workload_spec;
+schema_check check_cron_job_spec;
+schema_check_kind check_job;
+schema_check_update check_job_update;
+schema_check check_lease_spec;
+
+/* scheduling */
+schema_check_kind check_priority_class;
+schema_check_update check_priority_class_update;
+
+/* rbac */
+schema_fill fill_subject;
+schema_check_kind check_role;
+schema_check_kind check_cluster_role;
+schema_check_kind check_role_binding;
+schema_check_kind check_cluster_role_binding;
+
+/* flowcontrol.apiserver.k8s.io */
+schema_check check_flow_conditions;
+schema_check_kind check_flow_schema;
+schema_check_kind check_flow_level;
+
+/* internal.apiserver.k8s.io */
+schema_check_kind check_storage_version;
+schema_check_update check_storage_version_status;
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * managed_version - a write, as each version of its kind sees it.
+ *
+ * An entry's set is of the version that its writer used. Where versions differ in more
+ * than their name, both objects are converted before they are compared with it; each
+ * comparison is made once, at the first demand. Layer-private, for managed_*.c.
+ */
+#ifndef API_MANAGED_VERSION_H
+#define API_MANAGED_VERSION_H
+
+#include "api/managed/diff.h"
+
+struct managed_seen; /* a version that was compared */
+
+struct managed_change {
+	struct arena *arena;
+	const struct schema_kind *kind; /* of both trees */
+	const struct json *old; /* NULL: there was none */
+	const struct json *object;
+	struct str subresource;
+	/* `object` is as a client wrote it; other versions see it without zero values that they
+	 * do not print. */
+	bool raw;
+	struct managed_seen *seen;
+};
+
+/* The kind in that version; NULL when there is none any more. */
+const struct schema_kind *managed_kind_at(const struct schema_kind *kind, struct str api_version);
+
+/* Whether fields of both have the same names and merge in the same way. */
+bool managed_same_shape(const struct schema_kind *a, const struct schema_kind *b);
+
+/*
+ * A copy of the tree in another version. Of compiled kinds it is as that version would be printed:
+ * upstream converts typed objects, so zero values go, or come where they are always printed.
+ */
+struct json *managed_convert(struct arena *a, const struct json *tree,
+			     const struct schema_kind *from, const struct schema_kind *to);
+
+/* What changed, in that version; false when there is none. */
+bool managed_change_at(struct managed_change *change, struct str api_version,
+		       struct managed_diff *ret_diff);
+
+#endif

@@ -1,0 +1,153 @@
+/*
+ * quota - what objects use of their namespace's ResourceQuotas.
+ *
+ * The evaluators of upstream: from an object to its usage (names as quotas have them), which scopes
+ * it is in, which names of a quota a kind is concerned with; and the decision whether a write fits.
+ * Pure: the server's admission charges with it, the controller counts with it, and both agree.
+ * Trees are of the storage version.
+ */
+#ifndef API_QUOTA_QUOTA_H
+#define API_QUOTA_QUOTA_H
+
+#include "api/quota/amount_list.h"
+#include "base/core/error.h"
+
+struct json;
+
+/*
+ * How long a charge may be ahead of its object. The server and the controller rely on the same
+ * times: the server charges a quota first and writes the object later, and the controller takes a
+ * charge back if no object came of it.
+ *
+ *  - The server hands the object's write to the store, and etcd's client sends it, within
+ *    QUOTA_CHARGE_MS after the server began to charge. Otherwise it charges again.
+ *  - A write that was sent takes effect within QUOTA_WRITE_MS, or never: etcd's client waits 5 s
+ *    for a member and 10 s for the answer.
+ *  - The controller sees the object within QUOTA_SEEN_MS: a client notices a dead connection within
+ *    a minute.
+ */
+enum {
+	QUOTA_CHARGE_MS = 30 * 1000,
+	QUOTA_WRITE_MS = 30 * 1000,
+	QUOTA_SEEN_MS = 60 * 1000,
+	/* A charge that was seen so long ago has become an object that is seen, or never will. */
+	QUOTA_SETTLED_MS = QUOTA_CHARGE_MS + QUOTA_WRITE_MS + QUOTA_SEEN_MS,
+};
+
+/* --- kinds -------------------------------------------------------------------------------- */
+
+enum quota_sort {
+	QUOTA_COUNTED, /* nothing but their number */
+	QUOTA_PODS,
+	QUOTA_SERVICES,
+	QUOTA_VOLUME_CLAIMS,
+	QUOTA_DEVICE_CLAIMS,
+};
+
+struct quota_kind {
+	struct str group, resource;
+	enum quota_sort sort;
+	struct str alias; /* the older name of its count ("secrets"), or empty */
+};
+
+/* False for what no quota ever counts: events, and what is not stored. Borrows the names. */
+bool quota_kind_of(struct str group, struct str resource, struct quota_kind *ret_kind);
+
+/*
+ * The kind that "count/RESOURCE.GROUP" or an older name is about: false when `name` is no such
+ * name. Borrows from the name.
+ */
+bool quota_kind_counted(struct str name, struct quota_kind *ret_kind);
+
+/* What of a cluster counts beside the object itself. Each function may be NULL: none. */
+struct quota_context {
+	int64_t now_ns;
+	struct arena *arena; /* for what the functions return */
+	/* The extended resource of a device class; empty: none. */
+	struct str (*resource_of)(const struct quota_context *ctx, struct str device_class);
+	/* Whether some device class is that extended resource. */
+	bool (*is_device)(const struct quota_context *ctx, struct str extended_resource);
+	/* NULL when it is not there. */
+	const struct json *(*pod)(const struct quota_context *ctx, struct str ns, struct str name);
+	void *arg;
+};
+
+/* Whether a quota's amount of this name concerns objects of the kind. */
+bool quota_kind_has(const struct quota_kind *k, const struct quota_context *ctx, struct str name);
+
+/* --- objects ------------------------------------------------------------------------------ */
+
+enum { QUOTA_REQUIRED = 6, QUOTA_VOLUME_CLASSES = 3 };
+
+/* What one object uses, and what scopes ask of it. */
+struct quota_item {
+	struct amount_list usage;
+	enum quota_sort sort;
+	bool terminating, best_effort, crosses_namespaces; /* pods */
+	struct str priority_class; /* pods */
+	struct str volume_classes[QUOTA_VOLUME_CLASSES]; /* of a volume claim; empty: none */
+	/*
+	 * Pods: the containers ("a,b") that do not say how much of a resource they want although
+	 * a quota may demand it; by name, see quota_measure.c.
+	 */
+	struct str lacking[QUOTA_REQUIRED];
+};
+
+/* In the arena; borrows from the tree. */
+void quota_measure(const struct quota_kind *k, const struct quota_context *ctx,
+		   const struct json *object, struct arena *a, struct quota_item *ret_item);
+
+/* Whether no quota makes a difference between them: usage, scopes, what is lacking. */
+bool quota_item_equal(const struct quota_item *a, const struct quota_item *b);
+
+/* Pods: whether it counts, beside being an object: it is not over, nor overdue to go. */
+bool quota_pod_counts(const struct json *pod, int64_t now_ns);
+
+/* --- quotas ------------------------------------------------------------------------------- */
+
+struct quota_scope {
+	struct str name, op; /* "PriorityClass", "In" */
+	const struct json *values;
+};
+
+struct quota {
+	struct str name, uid;
+	struct amount_list wanted; /* spec.hard */
+	struct amount_list hard, used; /* status */
+	struct quota_scope *scopes;
+	size_t nscopes;
+	bool changed; /* `used` is not what was read any more */
+};
+
+/* In the arena; borrows from the tree. */
+void quota_read(const struct json *object, struct arena *a, struct quota *ret_quota);
+
+/* Whether an object is in all of the quota's scopes. */
+bool quota_covers(const struct quota *q, const struct quota_item *item);
+
+/* --- decisions ------------------------------------------------------------------------------ */
+
+/* A write that is to be charged. */
+struct quota_request {
+	struct quota_kind kind;
+	struct quota_item item;
+	const struct quota_item *old; /* what is stored; NULL: a creation */
+	bool status_only; /* a write of the status is charged, but never refused */
+	bool dry_run; /* is not charged */
+};
+
+/*
+ * Whether a write can change what is used: `old` is NULL for a creation, `object` is what is
+ * to be stored.
+ */
+bool quota_concerns(const struct quota_kind *k, struct str subresource, const struct json *old,
+		    const struct json *object);
+
+/*
+ * Charges all quotas that the write is covered by, or none and fails: -ERR_FORBIDDEN in upstream's
+ * words. *ret_changed: something was charged. Lists are made in the quotas' arenas.
+ */
+int quota_charge(struct quota *quotas, size_t n, const struct quota_request *rq,
+		 const struct quota_context *ctx, bool *ret_changed, struct error *err);
+
+#endif

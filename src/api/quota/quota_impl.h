@@ -1,0 +1,20 @@
+/*
+ * quota_impl - names that the files of quota share.
+ */
+#ifndef API_QUOTA_QUOTA_IMPL_H
+#define API_QUOTA_QUOTA_IMPL_H
+
+#include "api/quota/quota.h"
+
+#define QUOTA_REQUESTS STR("requests.")
+/* Behind the name of a storage class, before what is counted of it. */
+#define QUOTA_STORAGE_CLASS ".storageclass.storage.k8s.io/"
+/* Behind the name of a device class: devices that claims ask for. */
+#define QUOTA_DEVICES STR(".deviceclass.resource.k8s.io/devices")
+/* Before the name of a device class: the extended resource that every class is. */
+#define QUOTA_IMPLICIT_DEVICES STR("requests.deviceclass.resource.kubernetes.io/")
+
+/* The names of struct quota_item's `lacking`, in order. */
+extern const struct str quota_required[QUOTA_REQUIRED];
+
+#endif

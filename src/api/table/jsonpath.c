@@ -1,0 +1,562 @@
+/*
+ * A path is a chain of steps; the search goes down the chain depth first, so
+ * that the first value comes first and nothing is gathered. Where client-go
+ * would fail (an index beyond the end, a comparison of unlike things) the
+ * branch finds nothing, which shows the same in a table: an empty cell.
+ */
+#include "api/table/jsonpath.h"
+
+#include "base/core/limits.h"
+
+enum step_kind {
+	STEP_FIELD, /* .name */
+	STEP_SLICE, /* [from:to:by] and [index] */
+	STEP_WILDCARD, /* .* */
+	STEP_RECURSIVE, /* .. : the value and all below it that are objects or lists */
+	STEP_FILTER, /* [?(..)] */
+	STEP_UNION, /* [a,b] */
+	STEP_LITERAL, /* a text, number or bool; only within filters */
+};
+
+enum comparison { EXISTS, EQUAL, UNEQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL };
+
+struct step {
+	struct step *next;
+	enum step_kind kind;
+	struct str name;
+	int64_t from, to, by;
+	bool has_from, has_to, single; /* single: one index, which must be there */
+	enum comparison comparison;
+	const struct step *left, *right; /* of a filter; chains */
+	struct branch *branches; /* of a union */
+	const struct json *literal;
+};
+
+struct branch {
+	struct branch *next;
+	const struct step *steps;
+};
+
+struct jsonpath {
+	const struct step *steps; /* NULL: the object itself */
+};
+
+/* --- parsing ---------------------------------------------------------------------- */
+
+struct parser {
+	struct arena *arena;
+	struct str text;
+	size_t at;
+	struct step *first, **tail;
+	unsigned depth;
+	size_t *steps; /* of the whole path, bounded */
+	struct error *err;
+};
+
+static int parse_steps(struct arena *a, struct str text, unsigned depth, size_t *steps,
+		       const struct step **ret_steps, struct error *err);
+
+static int refuse(struct parser *p, const char *why, struct str part)
+{
+	return error_set(p->err, ERR_BAD_REQUEST, "%s%.*s", why, STR_ARG(part));
+}
+
+static struct step *add_step(struct parser *p, enum step_kind kind)
+{
+	struct step *step = ARENA_NEW(p->arena, struct step);
+
+	step->kind = kind;
+	*p->tail = step;
+	p->tail = &step->next;
+	(*p->steps)++;
+	return step;
+}
+
+static bool is_terminator(char c)
+{
+	return c == '\0' || strchr(" \t\r\n.,[]$@{}", c);
+}
+
+/* A name up to the next character that ends one; backslashes protect, and go. */
+static struct str take_name(struct parser *p)
+{
+	size_t from = p->at, n = 0;
+	char *name;
+
+	while (p->at < p->text.n && !is_terminator(p->text.p[p->at]))
+		p->at += p->text.p[p->at] == '\\' && p->at + 1 < p->text.n ? 2 : 1;
+	name = arena_alloc(p->arena, p->at - from + 1);
+	for (size_t i = from; i < p->at; i++)
+		if (p->text.p[i] != '\\')
+			name[n++] = p->text.p[i];
+	return str_of(name, n);
+}
+
+static void parse_field(struct parser *p)
+{
+	struct str name = take_name(p);
+
+	if (str_eqz(name, "*")) {
+		add_step(p, STEP_WILDCARD);
+		return;
+	}
+	add_step(p, STEP_FIELD)->name = name;
+}
+
+static int parse_recursive(struct parser *p)
+{
+	p->at += 2;
+	add_step(p, STEP_RECURSIVE);
+	if (p->at < p->text.n && !is_terminator(p->text.p[p->at]) && p->text.p[p->at] != '*')
+		parse_field(p);
+	return 0;
+}
+
+/* One number of a slice. False when it is none. */
+static bool read_bound(struct str text, int64_t *ret_value, bool *ret_given)
+{
+	*ret_given = text.n > 0;
+	return text.n == 0 ||
+	       (str_to_i64(text, ret_value) && *ret_value > -1000000000 && *ret_value < 1000000000);
+}
+
+static int parse_slice(struct parser *p, struct str text)
+{
+	struct step *step = add_step(p, STEP_SLICE);
+	struct str rest = text, pieces[3] = { STR_NULL };
+	bool has_by, ok = text.n > 0;
+	size_t n = 0;
+
+	step->by = 1;
+	if (str_eqz(text, "*"))
+		return 0;
+	while (n < 3 && str_split(&rest, ':', &pieces[n]))
+		n++;
+	ok = ok && !rest.p && read_bound(pieces[0], &step->from, &step->has_from) &&
+	     read_bound(pieces[1], &step->to, &step->has_to) &&
+	     read_bound(pieces[2], &step->by, &has_by);
+	if (!ok || (n == 1 && !step->has_from))
+		return refuse(p, "invalid array index ", text);
+	step->single = n == 1;
+	return 0;
+}
+
+static int parse_union(struct parser *p, struct str text)
+{
+	struct step *step = add_step(p, STEP_UNION);
+	struct branch **tail = &step->branches;
+	struct str piece;
+	int r;
+
+	while (str_split(&text, ',', &piece)) {
+		struct str inner = str_trim(piece);
+
+		*tail = ARENA_NEW(p->arena, struct branch);
+		r = parse_steps(p->arena,
+				str_from(arena_printf(p->arena, "[%.*s]", STR_ARG(inner))),
+				p->depth + 1, p->steps, &(*tail)->steps, p->err);
+		if (r < 0)
+			return r;
+		tail = &(*tail)->next;
+	}
+	return 0;
+}
+
+/* ['a.b'] is .a.b: whoever means a dot protects it, there too. */
+static int parse_quoted_name(struct parser *p, struct str name)
+{
+	const struct step *steps = NULL;
+	int r;
+
+	r = parse_steps(p->arena, str_from(arena_printf(p->arena, ".%.*s", STR_ARG(name))),
+			p->depth + 1, p->steps, &steps, p->err);
+	if (r < 0)
+		return r;
+	*p->tail = (struct step *)steps;
+	while (*p->tail)
+		p->tail = &(*p->tail)->next;
+	return 0;
+}
+
+static int parse_array(struct parser *p)
+{
+	struct str rest = str_skip(p->text, p->at + 1), text;
+	ptrdiff_t end = str_chr(rest, ']');
+
+	if (end < 0 || str_chr(str_of(rest.p, (size_t)end), '\n') >= 0)
+		return refuse(p, "unterminated array", STR_NULL);
+	text = str_of(rest.p, (size_t)end);
+	p->at += text.n + 2;
+	if (str_chr(text, ',') >= 0)
+		return parse_union(p, text);
+	if (text.n >= 2 && text.p[0] == '\'' && text.p[text.n - 1] == '\'' &&
+	    str_chr(str_of(text.p + 1, text.n - 2), '\'') < 0)
+		return parse_quoted_name(p, str_of(text.p + 1, text.n - 2));
+	return parse_slice(p, text);
+}
+
+/* --- filters ---------------------------------------------------------------------- */
+
+/* The end of "[?(..)]", a closing bracket outside of quotes; 0: there is none. */
+static size_t filter_end(struct str text)
+{
+	char quote = '\0';
+
+	for (size_t i = 0; i < text.n && text.p[i] != '\n'; i++) {
+		char c = text.p[i];
+
+		if (quote && c == '\\' && i + 1 < text.n)
+			i++;
+		else if (quote)
+			quote = c == quote ? '\0' : quote;
+		else if (c == '"' || c == '\'')
+			quote = c;
+		else if (c == ')')
+			return i;
+	}
+	return 0;
+}
+
+static bool comparison_of(struct str text, enum comparison *ret_comparison)
+{
+	static const char *const names[] = {
+		[EQUAL] = "==",      [UNEQUAL] = "!=", [LESS] = "<",
+		[LESS_EQUAL] = "<=", [GREATER] = ">",  [GREATER_EQUAL] = ">="
+	};
+
+	for (unsigned i = EQUAL; i < ARRAY_SIZE(names); i++) {
+		if (!str_eqz(text, names[i]))
+			continue;
+		*ret_comparison = i;
+		return true;
+	}
+	return false;
+}
+
+/* Splits at the first run of operator characters; without one it is about existence. */
+static int parse_condition(struct parser *p, struct step *step, struct str text)
+{
+	struct str left = text, op = STR_NULL;
+	size_t at = 0, end;
+	int r;
+
+	while (at < text.n && !strchr("!<>=", text.p[at]))
+		at++;
+	for (end = at; end < text.n && strchr("!<>=", text.p[end]);)
+		end++;
+	step->comparison = EXISTS;
+	if (at > 0 && end > at && end < text.n) {
+		left = str_of(text.p, at);
+		op = str_of(text.p + at, end - at);
+		if (!comparison_of(op, &step->comparison))
+			return refuse(p, "unrecognized filter operator ", op);
+		r = parse_steps(p->arena, str_skip(text, end), p->depth + 1, p->steps, &step->right,
+				p->err);
+		if (r < 0)
+			return r;
+	}
+	return parse_steps(p->arena, left, p->depth + 1, p->steps, &step->left, p->err);
+}
+
+static int parse_filter(struct parser *p)
+{
+	struct str rest = str_skip(p->text, p->at + 3);
+	size_t end = filter_end(rest);
+
+	if (end == 0)
+		return refuse(p, "unterminated filter", STR_NULL);
+	if (end + 1 >= rest.n || rest.p[end + 1] != ']')
+		return refuse(p, "unclosed array expect ]", STR_NULL);
+	p->at += 3 + end + 2;
+	return parse_condition(p, add_step(p, STEP_FILTER), str_of(rest.p, end));
+}
+
+/* "text" or 'text'; of escapes, a backslash before any character stands for that character. */
+static int parse_quote(struct parser *p)
+{
+	char quote = p->text.p[p->at++];
+	size_t from = p->at, n = 0;
+	char *text;
+
+	while (p->at < p->text.n && p->text.p[p->at] != quote)
+		p->at += p->text.p[p->at] == '\\' && p->at + 1 < p->text.n ? 2 : 1;
+	if (p->at >= p->text.n)
+		return refuse(p, "unterminated quoted string", STR_NULL);
+	text = arena_alloc(p->arena, p->at - from + 1);
+	for (size_t i = from; i < p->at; i++) {
+		if (p->text.p[i] == '\\' && i + 1 < p->at)
+			i++;
+		text[n++] = p->text.p[i];
+	}
+	p->at++;
+	add_step(p, STEP_LITERAL)->literal = json_make_str(p->arena, str_of(text, n));
+	return 0;
+}
+
+/* A number, true or false. */
+static int parse_word(struct parser *p)
+{
+	struct str word = take_name(p), more;
+	struct json *value;
+
+	/* A number may have a dot, which ends names. */
+	while (p->at < p->text.n && p->text.p[p->at] == '.' && word.n && word.p[0] <= '9') {
+		p->at++;
+		more = take_name(p);
+		word = str_from(arena_printf(p->arena, "%.*s.%.*s", STR_ARG(word), STR_ARG(more)));
+	}
+	if (word.n && word.p[0] == '+')
+		word = str_skip(word, 1);
+	if (word.n == 0 || json_parse(p->arena, word, NULL, &value, NULL) < 0 ||
+	    json_is_container(value) || value->type == JSON_NULL)
+		return refuse(p, "unrecognized identifier ", word);
+	add_step(p, STEP_LITERAL)->literal = value;
+	return 0;
+}
+
+/* --- the whole -------------------------------------------------------------------- */
+
+static int parse_step(struct parser *p)
+{
+	struct str rest = str_skip(p->text, p->at);
+
+	if (str_starts(rest, STR("[?(")))
+		return parse_filter(p);
+	if (str_starts(rest, STR("..")))
+		return parse_recursive(p);
+	switch (rest.p[0]) {
+	case ' ':
+	case '@':
+	case '$':
+		p->at++;
+		return 0;
+	case '[':
+		return parse_array(p);
+	case '"':
+	case '\'':
+		return parse_quote(p);
+	case '.':
+		p->at++;
+		parse_field(p);
+		return 0;
+	case '{':
+	case '}':
+	case ',':
+	case ']':
+	case '\n':
+	case '\r':
+		return refuse(p, "unrecognized character in action: ", str_of(rest.p, 1));
+	default:
+		return parse_word(p);
+	}
+}
+
+static int parse_steps(struct arena *a, struct str text, unsigned depth, size_t *steps,
+		       const struct step **ret_steps, struct error *err)
+{
+	struct parser p = { .arena = a, .text = text, .depth = depth, .steps = steps, .err = err };
+	int r;
+
+	if (depth > JSONPATH_DEPTH_MAX)
+		return refuse(&p, "nested too deeply", STR_NULL);
+	p.tail = &p.first;
+	while (p.at < text.n) {
+		if (*steps > JSONPATH_STEPS_MAX)
+			return refuse(&p, "too long", STR_NULL);
+		r = parse_step(&p);
+		if (r < 0)
+			return r;
+	}
+	*ret_steps = p.first;
+	return 0;
+}
+
+int jsonpath_compile(struct arena *a, struct str text, const struct jsonpath **ret_path,
+		     struct error *err)
+{
+	struct jsonpath *path = ARENA_NEW(a, struct jsonpath);
+	size_t steps = 0;
+	int r;
+
+	/* The path outlives the text. */
+	r = parse_steps(a, arena_str(a, text), 0, &steps, &path->steps, err);
+	if (r < 0)
+		return r;
+	*ret_path = path;
+	return 0;
+}
+
+/* --- searching -------------------------------------------------------------------- */
+
+struct search {
+	size_t work;
+	unsigned depth;
+};
+
+static const struct json *find(struct search *s, const struct step *step, const struct json *v);
+
+static bool compare_numbers(double a, double b, enum comparison comparison)
+{
+	switch (comparison) {
+	case EQUAL:
+		return a == b;
+	case UNEQUAL:
+		return a != b;
+	case LESS:
+		return a < b;
+	case LESS_EQUAL:
+		return a <= b;
+	case GREATER:
+		return a > b;
+	default:
+		return a >= b;
+	}
+}
+
+static bool compare(const struct json *a, const struct json *b, enum comparison comparison)
+{
+	double x, y;
+
+	if (json_f64(a, &x) && json_f64(b, &y))
+		return compare_numbers(x, y, comparison);
+	if (json_is(a, JSON_STRING) && json_is(b, JSON_STRING))
+		return compare_numbers(str_cmp(json_str(a), json_str(b)), 0, comparison);
+	if (json_is(a, JSON_BOOL) && json_is(b, JSON_BOOL) && comparison <= UNEQUAL)
+		return (a->boolean == b->boolean) == (comparison == EQUAL);
+	return false;
+}
+
+static bool passes(struct search *s, const struct step *filter, const struct json *v)
+{
+	const struct json *left = find(s, filter->left, v), *right;
+
+	if (filter->comparison == EXISTS)
+		return left != NULL;
+	right = left ? find(s, filter->right, v) : NULL;
+	return right && compare(left, right, filter->comparison);
+}
+
+static const struct json *find_filtered(struct search *s, const struct step *step,
+					const struct json *v)
+{
+	const struct json *found;
+
+	if (!json_is(v, JSON_ARRAY))
+		return NULL;
+	JSON_FOREACH (item, v) {
+		found = passes(s, step, item) ? find(s, step->next, item) : NULL;
+		if (found || s->work == 0)
+			return found;
+	}
+	return NULL;
+}
+
+static const struct json *find_sliced(struct search *s, const struct step *step,
+				      const struct json *v)
+{
+	int64_t n = (int64_t)json_count(v), from = step->from, to = step->has_to ? step->to : n, i;
+	const struct json *found;
+
+	if (!json_is(v, JSON_ARRAY))
+		return NULL;
+	from = from < 0 ? from + n : from;
+	to = step->single ? from + 1 : to < 0 ? to + n : MIN(to, n);
+	if (from < 0 || from >= n || step->by < 1)
+		return NULL;
+	i = 0;
+	JSON_FOREACH (item, v) {
+		int64_t at = i++;
+
+		if (at < from || at >= to || (at - from) % step->by != 0)
+			continue;
+		found = find(s, step->next, item);
+		if (found || s->work == 0)
+			return found;
+	}
+	return NULL;
+}
+
+static const struct json *find_in_children(struct search *s, const struct step *step,
+					   const struct json *v)
+{
+	const struct json *found;
+
+	JSON_FOREACH (item, v) {
+		found = find(s, step, item);
+		if (found || s->work == 0)
+			return found;
+	}
+	return NULL;
+}
+
+/* What follows ".." is looked for in the value itself, then in all below it. */
+static const struct json *find_below(struct search *s, const struct step *step,
+				     const struct json *v)
+{
+	const struct json *found;
+
+	if (!json_is_container(v))
+		return NULL;
+	found = find(s, step->next, v);
+	return found ? found : find_in_children(s, step, v);
+}
+
+static const struct json *find_in_union(struct search *s, const struct step *step,
+					const struct json *v)
+{
+	const struct json *found;
+
+	for (const struct branch *b = step->branches; b; b = b->next) {
+		found = find(s, b->steps, v);
+		found = found ? find(s, step->next, found) : NULL;
+		if (found || s->work == 0)
+			return found;
+	}
+	return NULL;
+}
+
+static const struct json *find_step(struct search *s, const struct step *step, const struct json *v)
+{
+	const struct json *child;
+
+	switch (step->kind) {
+	case STEP_FIELD:
+		child = json_is(v, JSON_OBJECT) ? json_get(v, step->name) : NULL;
+		return child ? find(s, step->next, child) : NULL;
+	case STEP_SLICE:
+		return find_sliced(s, step, v);
+	case STEP_WILDCARD:
+		return find_in_children(s, step->next, v);
+	case STEP_RECURSIVE:
+		return find_below(s, step, v);
+	case STEP_FILTER:
+		return find_filtered(s, step, v);
+	case STEP_UNION:
+		return find_in_union(s, step, v);
+	case STEP_LITERAL:
+		return step->next ? NULL : step->literal;
+	}
+	return NULL;
+}
+
+static const struct json *find(struct search *s, const struct step *step, const struct json *v)
+{
+	const struct json *found;
+
+	if (!step)
+		return v;
+	if (s->work == 0 || s->depth >= OBJECT_DEPTH_MAX)
+		return NULL;
+	s->work--;
+	s->depth++;
+	found = find_step(s, step, v);
+	s->depth--;
+	return found;
+}
+
+const struct json *jsonpath_first(const struct jsonpath *path, const struct json *root)
+{
+	struct search s = { .work = JSONPATH_WORK_MAX };
+
+	return find(&s, path->steps, root);
+}

@@ -1,0 +1,89 @@
+/*
+ * Faults that are no failure of their own: unknown fields, and names that come twice. Most bodies
+ * have none, so reading finds out no more than whether there is something to tell; then it is
+ * looked for once more, in the order in which upstream's decoders come upon it.
+ */
+#include "api/write/write_impl.h"
+
+#include "api/crd/crd.h"
+
+int write_take_report(struct write *w, const struct decode_report *report, struct error *err)
+{
+	if ((!report->faults && !report->lines) || w->field_validation == WRITE_IGNORE)
+		return 0;
+	if (w->field_validation == WRITE_STRICT) {
+		w->message = decode_strict_text(w->arena, report);
+		return error_set(err, ERR_BAD_REQUEST, "%.*s", STR_ARG(w->message));
+	}
+	for (const struct text_list *t = report->lines; t; t = t->next)
+		write_warn(w, "%.*s", STR_ARG(t->text));
+	for (const struct text_list *t = report->faults; t; t = t->next)
+		write_warn(w, "%.*s", STR_ARG(t->text));
+	return 0;
+}
+
+/*
+ * A custom resource is read without a type, and then goes through Go's maps: repeated names come
+ * first, as they are in the text, and the others as they are sorted.
+ */
+static int retell_custom(struct write *w, struct str body, enum decode_format format,
+			 const struct schema_kind *kind, struct decode_report *report,
+			 struct error *err)
+{
+	struct json *tree;
+	int r;
+
+	r = decode_reparse(w->arena, body, format, report, &tree, err);
+	if (r == 0 && format == DECODE_JSON) {
+		decode_tell_repeats(w->arena, tree, report);
+		r = decode_parse(w->arena, body, format, NULL, &tree, err);
+		if (r == 0)
+			json_sort(w->arena, tree);
+	}
+	return r < 0 ? r : crd_fit(w->arena, tree, kind, report, err);
+}
+
+static int retell_typed(struct write *w, struct str body, enum decode_format format,
+			const struct schema_kind *kind, struct decode_report *report,
+			struct error *err)
+{
+	struct write_alias *aliases = w->aliases;
+	struct json *tree;
+	int r;
+
+	r = decode_reparse(w->arena, body, format, report, &tree, err);
+	if (r < 0)
+		return r;
+	write_fold_aliases(w, tree);
+	w->aliases = aliases;
+	return decode_refit(w->arena, tree, kind->type, report, err);
+}
+
+int write_retell(struct write *w, struct str body, enum decode_format format,
+		 const struct schema_kind *kind, struct decode_report *report, struct error *err)
+{
+	bool ignored = w->field_validation == WRITE_IGNORE;
+
+	if (kind->custom) {
+		if (ignored || (!report->repeats && report->n < 2))
+			return 0;
+		return retell_custom(w, body, format, kind, report, err);
+	}
+	if (!decode_is_unordered(report, format))
+		return 0;
+	/* A value that does not fit is a failure also where another of its name comes later. */
+	if (ignored && format == DECODE_YAML)
+		return 0;
+	return retell_typed(w, body, format, kind, report, err);
+}
+
+struct decode_report write_patch_report(struct write *w)
+{
+	struct decode_report report = { 0 };
+
+	for (const struct text_list *t = w->patch_lines; t; t = t->next)
+		text_list_add(w->arena, &report.lines, t->text);
+	for (const struct text_list *t = w->patch_faults; t; t = t->next, report.n++)
+		text_list_add(w->arena, &report.faults, t->text);
+	return report;
+}

@@ -1,0 +1,83 @@
+/*
+ * Three ways in which what is served differs from what is stored. Fields whose
+ * gate is off are left out (decode.h). Network data of claims carries the
+ * KEP's names beside upstream's, which alone are stored: a client of either
+ * finds its own. Neither is stored, so a change of the gates or of the names
+ * needs no migration. And what an older release stored in another version is
+ * brought into the present one; it is stored so with its next write.
+ */
+#include "api/crd/crd.h"
+#include "api/write/write_impl.h"
+#include "base/json/cursor.h"
+
+/* Gates of fields that are marked SERVED; a test compares it with the schema. */
+static const enum gate served_gates[] = {
+	GATE_ResourceHealthStatus,
+	GATE_ResourceHealthStatusMessage,
+	GATE_DRAResourceClaimDeviceStatus,
+	GATE_DRAResourceAvailabilityVisibility,
+};
+
+static const struct schema_type *stored_type(const struct schema_kind *kind)
+{
+	return kind->storage ? kind->storage->type : kind->type;
+}
+
+bool write_is_stale(struct str stored, const struct schema_kind *kind)
+{
+	const struct schema_kind *storage = kind->storage ? kind->storage : kind;
+	struct json_cursor c = json_cursor_of(stored);
+	enum json_cursor_type type;
+	struct str version;
+
+	/* Every text of ours begins with it. */
+	return json_cursor_find(&c, STR("apiVersion")) && json_cursor_value(&c, &version, &type) &&
+	       !str_eq(version, storage->api_version);
+}
+
+bool write_upgrade(struct arena *a, struct json *object)
+{
+	const struct schema_kind *kind = schema_find_kind(json_text_at(object, "apiVersion"),
+							  json_text_at(object, "kind"));
+
+	if (!kind || kind->storage == kind)
+		return false;
+	write_to_storage(a, object, kind);
+	return true;
+}
+
+bool write_served_form(struct arena *a, struct json *object, const struct schema_kind *kind,
+		       const struct gates *gates)
+{
+	bool changed;
+
+	if (kind->custom)
+		return crd_served_form(a, object, kind);
+	changed = write_upgrade(a, object);
+	changed |= decode_drop_served(object, stored_type(kind), gates);
+	if (!write_is_claim(kind))
+		return changed;
+	JSON_FOREACH (device, json_getz(json_getz(object, "status"), "devices"))
+		changed |= write_show_names(a, json_getz(device, "networkData"));
+	return changed;
+}
+
+/* All on, as they are by default: then no object needs a look at its type. */
+static bool all_served(const struct gates *gates)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(served_gates); i++)
+		if (!gates_on(gates, served_gates[i]))
+			return false;
+	return true;
+}
+
+bool write_has_served_form(struct str stored, const struct schema_kind *kind,
+			   const struct gates *gates)
+{
+	/* Which schema it was stored under cannot be told from the text. */
+	if (kind->custom || write_is_stale(stored, kind))
+		return true;
+	if (write_is_claim(kind) && str_find(stored, STR("\"networkData\":")) >= 0)
+		return true;
+	return !all_served(gates) && decode_drops_served(stored_type(kind), gates);
+}

@@ -1,0 +1,82 @@
+/*
+ * Requests for certificates. Who approves one and who signs it are different people: each
+ * path writes its part of the status, and what was asked for never changes.
+ */
+#include "api/write/strategies.h"
+
+#include "api/validate/validate.h"
+#include "api/write/write_impl.h"
+
+static const char *const decisions[] = { "Approved", "Denied", "Failed" };
+
+enum { APPROVED, DENIED, APPROVALS };
+
+static struct json *condition_of(const struct json *object, const char *type)
+{
+	JSON_FOREACH (it, json_getz(json_getz(object, "status"), "conditions"))
+		if (str_eqz(json_text_at(it, "type"), type))
+			return it;
+	return NULL;
+}
+
+/* A status write leaves approvals as they are; that it adds or removes one is for the check. */
+static void keep_approvals(struct write *w, struct json *object, const struct json *old)
+{
+	for (size_t i = 0; i < APPROVALS; i++) {
+		const struct json *was = condition_of(old, decisions[i]);
+		struct json *is = condition_of(object, decisions[i]);
+
+		JSON_FOREACH (member, is && was ? was : NULL)
+			tree_carry_key(w->arena, is, was, json_key(member));
+	}
+}
+
+void strategy_signing_request_update(struct write *w, struct json *object, const struct json *old)
+{
+	tree_carry(w->arena, object, old, "spec");
+	if (str_eq(w->subresource, STR("status")))
+		keep_approvals(w, object, old);
+}
+
+/* --- checks ----------------------------------------------------------------------------- */
+
+static void forbid(struct validation *v, const char *words, const char *type)
+{
+	struct field_path status = field_path_name(NULL, "status");
+	struct field_path path = field_path_name(&status, "conditions");
+
+	field_errors_addf(v->errs, FIELD_FORBIDDEN, &path, FIELD_OMITTED,
+			  "updates may not %s a condition of type \"%s\"", words, type);
+}
+
+void check_signing_request_update(struct validation *v, const struct json *object,
+				  const struct json *old)
+{
+	struct field_path status = field_path_name(NULL, "status");
+	struct field_path path = field_path_name(&status, "conditions");
+
+	for (size_t i = 0; i < ARRAY_SIZE(decisions); i++)
+		if (condition_of(old, decisions[i]) && !condition_of(object, decisions[i]))
+			forbid(v, "remove", decisions[i]);
+	if (condition_of(object, decisions[APPROVED]) && condition_of(object, decisions[DENIED]) &&
+	    !(condition_of(old, decisions[APPROVED]) && condition_of(old, decisions[DENIED])))
+		field_errors_invalid(v->errs, &path, FIELD_STR(STR("Denied")),
+				     "Approved and Denied conditions are mutually exclusive");
+}
+
+void check_signing_request_status(struct validation *v, const struct json *object,
+				  const struct json *old)
+{
+	struct field_path status = field_path_name(NULL, "status");
+	struct field_path path = field_path_name(&status, "certificate");
+	const struct json *was = json_getz(json_getz(old, "status"), "certificate");
+	const struct json *is = json_getz(json_getz(object, "status"), "certificate");
+
+	check_signing_request_update(v, object, old);
+	for (size_t i = 0; i < APPROVALS; i++)
+		if (!condition_of(old, decisions[i]) && condition_of(object, decisions[i]))
+			forbid(v, "add", decisions[i]);
+	if (was && !(is && json_equal(is, was)))
+		field_errors_forbidden(v->errs, &path,
+				       "updates may not modify existing certificate content");
+}

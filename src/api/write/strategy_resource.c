@@ -1,0 +1,72 @@
+/*
+ * resource.k8s.io. When a device is no longer allocated to a claim, what its
+ * driver reported about it goes, too; nobody has to ask for that.
+ */
+#include "api/write/strategies.h"
+
+#include "api/write/write_impl.h"
+
+static const struct json *results(const struct json *claim)
+{
+	const struct json *allocation = json_getz(json_getz(claim, "status"), "allocation");
+
+	return json_getz(json_getz(allocation, "devices"), "results");
+}
+
+static bool same_device(const struct json *a, const struct json *b)
+{
+	return tree_same(a, b, "driver") && tree_same(a, b, "pool") && tree_same(a, b, "device") &&
+	       tree_same(a, b, "shareID");
+}
+
+static bool has_device(const struct json *list, const struct json *device)
+{
+	JSON_FOREACH (it, list)
+		if (same_device(it, device))
+			return true;
+	return false;
+}
+
+/*
+ * With the gate off nobody sees or writes them. What was stored before stays as it is while
+ * it is allocated: a client that replaces the status does not mean what it was not shown.
+ */
+static void keep_hidden_devices(struct write *w, struct json *object, const struct json *old)
+{
+	const struct json *devices = json_getz(json_getz(old, "status"), "devices");
+
+	if (devices)
+		json_setz(json_need_object(w->arena, object, "status"), "devices",
+			  tree_copy(w->arena, devices));
+	else
+		json_remove(json_getz(object, "status"), STR("devices"));
+}
+
+void strategy_claim_update(struct write *w, struct json *object, const struct json *old)
+{
+	struct json *status, *devices;
+
+	if (!str_eq(w->subresource, STR("status")))
+		return;
+	if (!gates_on(w->gates, GATE_DRAResourceClaimDeviceStatus))
+		keep_hidden_devices(w, object, old);
+	status = json_getz(object, "status");
+	devices = json_getz(status, "devices");
+	JSON_FOREACH_SAFE (device, devices)
+		if (has_device(results(old), device) && !has_device(results(object), device))
+			json_unlink(devices, device);
+	if (devices && json_count(devices) == 0)
+		json_remove(status, STR("devices"));
+}
+
+/* The time tells since when the taint has its effect, which is what tolerations count from. */
+void strategy_taint_rule_update(struct write *w, struct json *object, const struct json *old)
+{
+	struct json *taint = json_getz(json_getz(object, "spec"), "taint");
+	const struct json *old_taint = json_getz(json_getz(old, "spec"), "taint");
+
+	if (w->subresource.n || !json_is(taint, JSON_OBJECT))
+		return;
+	if (!tree_same(taint, old_taint, "effect") && tree_same(taint, old_taint, "timeAdded"))
+		tree_set_time(w->arena, taint, "timeAdded", w->now_ns);
+}

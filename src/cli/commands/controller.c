@@ -1,0 +1,307 @@
+/*
+ * `devplane controller`: namespaces, garbage, service accounts, claims of pods, what is free of the
+ * devices, network endpoints. Flags that kube-controller-manager has keep its names and meaning.
+ */
+#include "controller/run/controller.h"
+
+#include "api/schema/gates.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
+#include "cli/commands/commands.h"
+#include "cli/program/cli.h"
+#include "cli/roles/elected_role.h"
+
+struct controller_options {
+	struct role_options role;
+	const char *kubeconfig, *context, *metrics_address, *root_ca_file;
+	struct flag_list feature_gates, controllers;
+	bool leader_elect;
+	const char *lease_name, *lease_namespace;
+	int64_t lease_duration, renew_deadline, retry_period; /* ns */
+	int64_t namespace_syncs, gc_syncs, claim_syncs, slice_syncs, taint_syncs, qps, burst;
+	int64_t namespace_sync_period, namespace_delay, gc_sync_period; /* ns */
+	int64_t taint_after, taint_clear_after; /* ns */
+	int64_t taint_percent;
+};
+
+#define YEAR (365 * 86400 * CLOCK_SEC)
+
+static const struct flag flags[] = {
+	{ "kubeconfig", 0, FLAG_STRING(struct controller_options, kubeconfig), .arg = "FILE",
+	  .help = "how to reach the API server; else $KUBECONFIG, ~/.kube/config or the pod's "
+		  "account" },
+	{ "context", 0, FLAG_STRING(struct controller_options, context), .arg = "NAME",
+	  .help = "context of the kubeconfig instead of its current one" },
+	{ "controllers", 0, FLAG_LIST(struct controller_options, controllers), .arg = "NAME",
+	  .help = "which to run: names, -name to leave one out, * for those on by default" },
+	{ "metrics-bind-address", 0, FLAG_STRING(struct controller_options, metrics_address),
+	  .arg = "ADDRESS", .initial = "127.0.0.1:10257",
+	  .help = "where /healthz, /readyz and /metrics are; port 0 picks one, \"0\" is nowhere" },
+	{ "leader-elect", 0, FLAG_BOOL(struct controller_options, leader_elect), .initial = "true",
+	  .help = "work only while holding a lease, so that several may run" },
+	{ "leader-elect-lease-duration", 0,
+	  FLAG_DURATION(struct controller_options, lease_duration), .arg = "TIME", .initial = "15s",
+	  .min = CLOCK_SEC, .max = YEAR,
+	  .help = "others take over when the leader was not heard of for so long" },
+	{ "leader-elect-renew-deadline", 0,
+	  FLAG_DURATION(struct controller_options, renew_deadline), .arg = "TIME", .initial = "10s",
+	  .min = CLOCK_MS, .max = YEAR,
+	  .help = "the leader gives up when it could not renew for so long" },
+	{ "leader-elect-retry-period", 0, FLAG_DURATION(struct controller_options, retry_period),
+	  .arg = "TIME", .initial = "2s", .min = CLOCK_MS, .max = YEAR,
+	  .help = "between two looks at the lease" },
+	{ "leader-elect-resource-name", 0, FLAG_STRING(struct controller_options, lease_name),
+	  .arg = "NAME", .initial = "devplane-controller", .help = "name of the lease" },
+	{ "leader-elect-resource-namespace", 0,
+	  FLAG_STRING(struct controller_options, lease_namespace), .arg = "NAME",
+	  .initial = "kube-system", .help = "namespace of the lease" },
+	{ "root-ca-file", 0, FLAG_STRING(struct controller_options, root_ca_file), .arg = "FILE",
+	  .help = "CA for kube-root-ca.crt in every namespace; else the kubeconfig's" },
+	{ "concurrent-namespace-syncs", 0, FLAG_INT(struct controller_options, namespace_syncs),
+	  .arg = "COUNT", .initial = "10", .min = 1, .max = 1000,
+	  .help = "namespaces emptied at once" },
+	{ "namespace-sync-period", 0,
+	  FLAG_DURATION(struct controller_options, namespace_sync_period), .arg = "TIME",
+	  .initial = "5m", .min = CLOCK_SEC, .max = YEAR,
+	  .help = "every namespace is looked at again after this time" },
+	{ "namespace-deletion-delay", 0, FLAG_DURATION(struct controller_options, namespace_delay),
+	  .arg = "TIME", .initial = "5s", .max = YEAR,
+	  .help = "from a namespace's deletion to its emptying; 0s is right with one API server" },
+	{ "concurrent-gc-syncs", 0, FLAG_INT(struct controller_options, gc_syncs), .arg = "COUNT",
+	  .initial = "20", .min = 1, .max = 1000, .help = "objects collected at once" },
+	{ "gc-sync-period", 0, FLAG_DURATION(struct controller_options, gc_sync_period),
+	  .arg = "TIME", .initial = "30s", .min = CLOCK_SEC, .max = YEAR,
+	  .help = "between two looks at which resources there are" },
+	{ "concurrent-resourceclaim-syncs", 0, FLAG_INT(struct controller_options, claim_syncs),
+	  .arg = "COUNT", .initial = "50", .min = 1, .max = 1000,
+	  .help = "pods and claims whose claims are made, reserved or freed at once" },
+	{ "concurrent-resourceslice-status-syncs", 0,
+	  FLAG_INT(struct controller_options, slice_syncs), .arg = "COUNT", .initial = "32",
+	  .min = 1, .max = 1000, .help = "slices whose status is written at once" },
+	{ "concurrent-device-taint-eviction-syncs", 0,
+	  FLAG_INT(struct controller_options, taint_syncs), .arg = "COUNT", .initial = "8",
+	  .min = 1, .max = 1000,
+	  .help = "pods evicted from tainted devices, and their rules told, at once" },
+	{ "kube-api-qps", 0, FLAG_INT(struct controller_options, qps), .arg = "COUNT",
+	  .initial = "5000", .min = 0, .max = 1000000,
+	  .help = "requests per second to the API server; 0: no limit" },
+	{ "kube-api-burst", 0, FLAG_INT(struct controller_options, burst), .arg = "COUNT",
+	  .initial = "10000", .min = 1, .max = 1000000,
+	  .help = "requests at once, before --kube-api-qps counts" },
+	{ "device-health-taint-after", 0, FLAG_DURATION(struct controller_options, taint_after),
+	  .arg = "TIME", .initial = "10s", .min = CLOCK_MS, .max = YEAR,
+	  .help = "device-health-taints: taint a device that has been unhealthy for so long" },
+	{ "device-health-taint-clear-after", 0,
+	  FLAG_DURATION(struct controller_options, taint_clear_after), .arg = "TIME",
+	  .initial = "1m", .min = CLOCK_MS, .max = YEAR,
+	  .help = "remove the taint after the device has been well for so long" },
+	{ "device-health-taint-percent", 0, FLAG_INT(struct controller_options, taint_percent),
+	  .arg = "PERCENT", .initial = "50", .min = 1, .max = 100,
+	  .help = "of a pool's devices, and at least one, are tainted at most" },
+	{ "feature-gates", 0, FLAG_LIST(struct controller_options, feature_gates),
+	  .arg = "NAME=BOOL", .help = "switch features on or off" },
+	ROLE_FLAGS(struct controller_options, role),
+	{ NULL },
+};
+
+struct control {
+	struct cli *cli;
+	const struct controller_options *options;
+	struct elected_role frame;
+	struct controller *controller;
+	struct controller_opts opts;
+	struct buf root_ca;
+};
+
+/* --- options --------------------------------------------------------------------------------- */
+
+/*
+ * "*,-x" and "x,y": nothing, or "*", begins with those that run by default; names add to it and
+ * names with a minus take away, in whatever order.
+ */
+static int read_parts(struct control *v, unsigned *ret_parts, struct error *err)
+{
+	const struct flag_list *list = &v->options->controllers;
+	unsigned on = 0, off = 0;
+	bool all = list->n == 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct str name = str_from(list->v[i]);
+		bool minus = str_starts(name, STR("-"));
+		unsigned part;
+
+		if (str_eq(name, STR("*"))) {
+			all = true;
+			continue;
+		}
+		part = controller_part_find(str_skip(name, minus ? 1 : 0));
+		if (part == 0)
+			return cli_bad_usage(v->cli, err, "--controllers: \"%s\" is none of them",
+					     list->v[i]);
+		if (minus)
+			off |= part;
+		else
+			on |= part;
+	}
+	*ret_parts = ((all ? (unsigned)CONTROLLER_ALL : 0) | on) & ~off;
+	if (*ret_parts == 0)
+		return cli_bad_usage(v->cli, err, "--controllers leaves none to run");
+	return 0;
+}
+
+/* What a gate switches off is not run; on by name or by default is then the same. */
+static unsigned gated_parts(unsigned parts, const struct gates *gates)
+{
+	if (!gates_on(gates, GATE_DRAResourceAvailabilityVisibility))
+		parts &= ~(unsigned)CONTROLLER_SLICE_STATUS;
+	if (!gates_on(gates, GATE_DRAResourcePoolStatus))
+		parts &= ~(unsigned)CONTROLLER_POOL_REQUESTS;
+	if (!gates_on(gates, GATE_DRADeviceTaints))
+		parts &= ~(unsigned)(CONTROLLER_TAINT_EVICTION | CONTROLLER_HEALTH_TAINTS);
+	return parts;
+}
+
+static int read_files(struct control *v, struct error *err)
+{
+	const struct controller_options *o = v->options;
+	struct kubeconfig_opts k = { .path = o->kubeconfig, .context = o->context };
+	int r;
+
+	r = kubeconfig_load(&v->frame.kubeconfig, &k, err);
+	if (r == 0 && o->root_ca_file)
+		r = file_read(o->root_ca_file, &v->root_ca, err);
+	return r;
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+static int read_all(void *arg, struct error *err)
+{
+	struct control *v = arg;
+	struct gates gates;
+	int r = read_parts(v, &v->opts.parts, err);
+
+	if (r == 0)
+		r = role_gates(v->cli, &v->options->feature_gates, &gates, err);
+	if (r == 0)
+		r = read_files(v, err);
+	if (r < 0)
+		return r;
+	v->opts.parts = gated_parts(v->opts.parts, &gates);
+	if (v->opts.parts == 0)
+		return cli_bad_usage(v->cli, err,
+				     "--controllers leaves only what --feature-gates forbids");
+	return 0;
+}
+
+static int start(void *arg, struct error *err)
+{
+	struct control *v = arg;
+	const struct controller_options *o = v->options;
+
+	v->opts = (struct controller_opts){
+		.loop = v->frame.role.loop,
+		.kubeconfig = &v->frame.kubeconfig,
+		.parts = v->opts.parts,
+		.root_ca = buf_str(&v->root_ca),
+		.qps = (double)o->qps,
+		.burst = (double)o->burst,
+		.no_election = !o->leader_elect,
+		.identity = v->frame.identity,
+		.lease_namespace = o->lease_namespace,
+		.lease_name = o->lease_name,
+		.lease_duration_ms = o->lease_duration / CLOCK_MS,
+		.renew_deadline_ms = o->renew_deadline / CLOCK_MS,
+		.retry_period_ms = o->retry_period / CLOCK_MS,
+		.namespaces = { .workers = (unsigned)o->namespace_syncs,
+				.delay_ms = o->namespace_delay ? o->namespace_delay / CLOCK_MS : -1,
+				.resync_ms = o->namespace_sync_period / CLOCK_MS },
+		.garbage = { .workers = (unsigned)o->gc_syncs,
+			     .sync_period_ms = o->gc_sync_period / CLOCK_MS },
+		.claims = { .workers = (unsigned)o->claim_syncs },
+		.slice_status_workers = (unsigned)o->slice_syncs,
+		.taint_eviction_workers = (unsigned)o->taint_syncs,
+		.health_taints = { .after_ms = o->taint_after / CLOCK_MS,
+				   .clear_ms = o->taint_clear_after / CLOCK_MS,
+				   .percent = (unsigned)o->taint_percent },
+		.metrics = v->frame.metrics,
+		.log = &v->frame.role.log,
+		.on_lost = elected_role_lost,
+		.arg = &v->frame,
+	};
+	return controller_new(&v->opts, &v->controller, err);
+}
+
+static int check(void *arg, struct error *err)
+{
+	return controller_check(((const struct control *)arg)->controller, err);
+}
+
+static int check_ready(void *arg, struct error *err)
+{
+	return controller_check_ready(((const struct control *)arg)->controller, err);
+}
+
+static void stop(void *arg, void (*done)(void *arg), void *done_arg)
+{
+	controller_stop(((struct control *)arg)->controller, done, done_arg);
+}
+
+static void free_all(void *arg)
+{
+	controller_free(((struct control *)arg)->controller);
+}
+
+static const struct elected_role_ops ops = {
+	.name = "controller",
+	.ready_check = "informer-sync",
+	.read = read_all,
+	.start = start,
+	.check = check,
+	.check_ready = check_ready,
+	.stop = stop,
+	.free = free_all,
+};
+
+static int run(struct cli *cli, struct error *err)
+{
+	struct control v = { .cli = cli,
+			     .options = cli->options,
+			     .root_ca = BUF_INIT(PEM_FILE_MAX) };
+	int r = elected_role_run(&v.frame, cli, &v.options->role, v.options->metrics_address, &ops,
+				 &v, err);
+
+	buf_release(&v.root_ca);
+	return r;
+}
+
+static const struct command_note files[] = {
+	{ "/etc/devplane/controller.kubeconfig", "the kubeconfig of the systemd unit" },
+	{ "/etc/default/devplane-controller", "DEVPLANE_ARGS: more flags for the systemd unit" },
+	{ NULL },
+};
+
+const struct command cmd_controller = {
+	.name = "controller",
+	.summary = "empty deleted namespaces, collect garbage, make accounts and claims",
+	.group = COMMAND_ROLE,
+	.about = "Controllers for an API server, ours or kube-apiserver: namespaces that are "
+		 "deleted are emptied, objects whose owners are gone are deleted, every namespace "
+		 "gets its default ServiceAccount and kube-root-ca.crt, pods get their claims from "
+		 "templates, claims that nobody uses any more are freed, and ResourceSlices tell "
+		 "what of their devices is free. Several may run: the one that holds the lease "
+		 "works.\n\n"
+		 "SIGTERM stops it in order and gives the lease back. It ends with a failure when "
+		 "it loses the lease.",
+	.examples =
+		"  devplane controller --kubeconfig d/admin.kubeconfig\n"
+		"  devplane controller --kubeconfig d/admin.kubeconfig --leader-elect=false \\\n"
+		"    --controllers '*,-garbage-collector-controller'\n",
+	.exit_status = role_exit_status,
+	.environment = role_environment,
+	.files = files,
+	.flags = flags,
+	.options_size = sizeof(struct controller_options),
+	.run = run,
+};

@@ -1,0 +1,537 @@
+/*
+ * `devplane demo`: tells the stories of demo/stories.h on a running cluster: what happens, the
+ * command, and what that printed. Nothing is made up and nothing is slept for: between steps it
+ * asks until what the next one shows is so.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/text/columns.h"
+#include "base/text/nearest.h"
+#include "cli/commands/commands.h"
+#include "cli/demo/demo_files.h"
+#include "cli/demo/shell.h"
+#include "cli/demo/stories.h"
+#include "cli/output/shell_word.h"
+#include "cli/program/cli.h"
+#include "cli/up/layout.h"
+#include "cli/up/state.h"
+
+enum {
+	WAIT_MAX_S = 60, /* for one thing to come true */
+	ASK_FIRST_MS = 10,
+	ASK_MAX_MS = 250,
+	READ_TEXT_MS = 1000, /* pauses on a terminal: before a command, and behind its output */
+	READ_OUTPUT_MS = 1500,
+	VARIABLES_MAX = 16,
+};
+
+struct demo_options {
+	const char *data_dir;
+	struct flag_list stories;
+	bool keep, fast, list;
+};
+
+static const struct flag flags[] = {
+	UP_DIR_FLAG(struct demo_options),
+	{ "story", 0, FLAG_LIST(struct demo_options, stories), .arg = "NAME",
+	  .usual = "health|pools|network|disks|watch", .help = "only this story; may be repeated" },
+	{ "list", 0, FLAG_BOOL(struct demo_options, list), .help = "show the stories' names" },
+	{ "fast", 0, FLAG_BOOL(struct demo_options, fast),
+	  .help = "no pauses to read; without a terminal there are none" },
+	{ "keep", 0, FLAG_BOOL(struct demo_options, keep),
+	  .help = "leave everything as it is at the end, to look around" },
+	{ NULL },
+};
+
+struct variable {
+	const char *name, *value;
+};
+
+struct demo {
+	struct cli *cli;
+	const struct demo_options *options;
+	struct up_layout layout; /* of the cluster that is used */
+	const char *asked; /* the folder where one was looked for */
+	struct demo_shell *shell;
+	struct variable variables[VARIABLES_MAX];
+	size_t nvariables;
+	const struct demo_story *began[16]; /* stories to undo */
+	size_t nbegan;
+	bool own; /* the cluster is ours, to be stopped */
+	bool pauses;
+};
+
+/* --- variables ------------------------------------------------------------------------------- */
+
+static const char *value_of(const struct demo *d, struct str name)
+{
+	for (size_t i = 0; i < d->nvariables; i++)
+		if (str_eqz(name, d->variables[i].name))
+			return d->variables[i].value;
+	return NULL;
+}
+
+static void keep_value(struct demo *d, const char *name, struct str value)
+{
+	size_t i = 0;
+
+	while (i < d->nvariables && strcmp(d->variables[i].name, name) != 0)
+		i++;
+	if (i == VARIABLES_MAX)
+		return;
+	d->variables[i] = (struct variable){ name, arena_strdup(&d->cli->arena, value) };
+	d->nvariables = MAX(d->nvariables, i + 1);
+}
+
+/* The text with ${NAME} as the values they have; NULL when one has none. */
+static const char *filled(struct demo *d, const char *text)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(16 * KIB);
+	struct str rest = str_from(text);
+	ptrdiff_t at, end;
+
+	while ((at = str_find(rest, STR("${"))) >= 0 && (end = str_chr(rest, '}')) > at) {
+		const char *value = value_of(d, str_of(rest.p + at + 2, (size_t)(end - at - 2)));
+
+		if (!value)
+			return NULL;
+		(void)buf_add(&out, rest.p, (size_t)at);
+		(void)buf_addz(&out, value);
+		rest = str_skip(rest, (size_t)end + 1);
+	}
+	(void)buf_add_str(&out, rest);
+	return arena_strdup(&d->cli->arena, buf_str(&out));
+}
+
+/* --- saying ---------------------------------------------------------------------------------- */
+
+static void say(struct demo *d, const char *text)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(16 * KIB);
+
+	columns_paragraph(&out, 0, MIN(d->cli->width, 100), str_from(text));
+	(void)fprintf(d->cli->out, "\n%.*s", (int)out.n, out.p);
+	(void)fflush(d->cli->out);
+}
+
+static void say_title(struct demo *d, const struct demo_story *story)
+{
+	(void)fprintf(d->cli->out,
+		      d->cli->out_colour ? "\n\033[1m== %s: %s (%s)\033[0m\n"
+					 : "\n== %s: %s (%s)\n",
+		      story->name, story->title, story->kep);
+}
+
+static void say_command(struct demo *d, const char *command)
+{
+	(void)fprintf(d->cli->out, d->cli->out_colour ? "\033[1;36m$ %s\033[0m\n" : "$ %s\n",
+		      command);
+	(void)fflush(d->cli->out);
+}
+
+static int pause_for(struct demo *d, int64_t ms, struct error *err)
+{
+	return d->pauses ? demo_shell_pause(d->shell, ms, err) : 0;
+}
+
+/* --- steps ----------------------------------------------------------------------------------- */
+
+/* Shows the command, runs it, and shows what it printed. */
+static int show(struct demo *d, const char *command, bool may_fail, struct error *err)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(2 * DEMO_OUTPUT_MAX);
+	int status = 0, r;
+
+	say_command(d, command);
+	r = demo_shell_run(d->shell, command, &out, &status, err);
+	(void)fwrite(out.p, 1, out.n, d->cli->out);
+	(void)fflush(d->cli->out);
+	if (r == 0 && status != 0 && !may_fail)
+		r = error_set(err, ERR_INTERNAL, "`%s` failed (%d)", command, status);
+	return r;
+}
+
+/* Without spaces and line ends around. */
+static struct str answer_of(const struct buf *out)
+{
+	struct str s = str_trim(buf_str(out));
+
+	while (s.n > 0 && (s.p[s.n - 1] == '\n' || s.p[s.n - 1] == ' '))
+		s.n--;
+	return s;
+}
+
+static bool is_so(const struct demo_wait *w, struct str answer)
+{
+	return w->want ? str_eqz(answer, w->want) : answer.n > 0;
+}
+
+static int fail_wait(const struct demo_wait *w, const char *ask, struct str answer,
+		     struct error *err)
+{
+	return error_set(err, ERR_TIMEOUT, "waited %d s for `%s` to say %s%s%s; it says \"%.*s\"",
+			 WAIT_MAX_S, ask, w->want ? "\"" : "", w->want ? w->want : "something",
+			 w->want ? "\"" : "", STR_ARG(answer));
+}
+
+/* Asks until it is so. What a command says that fails is an answer, too, when all is in vain. */
+static int wait_for(struct demo *d, const struct demo_wait *w, struct error *err)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(2 * DEMO_OUTPUT_MAX);
+	int64_t end = clock_monotonic(clock_system()) + WAIT_MAX_S * CLOCK_SEC;
+	int64_t pause = ASK_FIRST_MS;
+	const char *ask = filled(d, w->ask);
+	int status = 0, r;
+
+	if (!ask)
+		return error_set(err, ERR_INTERNAL, "`%s` asks for what is not known", w->ask);
+	for (;;) {
+		buf_clear(&out);
+		r = demo_shell_run(d->shell, ask, &out, &status, err);
+		if (r < 0)
+			return r;
+		if (status == 0 && is_so(w, answer_of(&out)))
+			break;
+		if (clock_monotonic(clock_system()) > end)
+			return fail_wait(w, ask, answer_of(&out), err);
+		r = demo_shell_pause(d->shell, pause, err);
+		if (r < 0)
+			return r;
+		pause = MIN(pause * 2, ASK_MAX_MS);
+	}
+	if (w->as)
+		keep_value(d, w->as, answer_of(&out));
+	return 0;
+}
+
+static int start_background(struct demo *d, const char *command, struct error *err)
+{
+	say_command(d, command);
+	return demo_shell_start(d->shell, command, err);
+}
+
+static int take_step(struct demo *d, const struct demo_step *step, struct error *err)
+{
+	const char *text = step->text ? filled(d, step->text) : NULL;
+	const char *command = filled(d, step->command);
+	int r = 0;
+
+	if (!command)
+		return error_set(err, ERR_INTERNAL, "`%s` names what is not known", step->command);
+	if (text)
+		say(d, text);
+	else
+		(void)fputc('\n', d->cli->out);
+	r = pause_for(d, text ? READ_TEXT_MS : 0, err);
+	if (r == 0)
+		r = step->background ? start_background(d, command, err)
+				     : show(d, command, step->may_fail, err);
+	for (size_t i = 0; r == 0 && i < DEMO_WAITS_MAX && step->waits[i].ask; i++)
+		r = wait_for(d, &step->waits[i], err);
+	return r < 0 ? r : pause_for(d, READ_OUTPUT_MS, err);
+}
+
+static int take_steps(struct demo *d, const struct demo_step *steps, bool first, struct error *err)
+{
+	int r = 0;
+
+	for (const struct demo_step *s = steps; r == 0 && s->command; s++)
+		if (s->first == first)
+			r = take_step(d, s, err);
+	return r;
+}
+
+/* --- stories --------------------------------------------------------------------------------- */
+
+static bool is_chosen(const struct demo *d, const struct demo_story *story)
+{
+	const struct flag_list *names = &d->options->stories;
+
+	for (size_t i = 0; i < names->n; i++)
+		if (strcmp(names->v[i], story->name) == 0)
+			return true;
+	return names->n == 0;
+}
+
+static int check_name(struct demo *d, const char *name, struct error *err)
+{
+	struct nearest near;
+
+	nearest_init(&near, str_from(name));
+	for (const struct demo_story *s = demo_stories; s->name; s++) {
+		if (strcmp(name, s->name) == 0)
+			return 0;
+		nearest_offer(&near, str_from(s->name));
+	}
+	if (nearest_get(&near).n > 0)
+		return cli_bad_usage(d->cli, err,
+				     "there is no story \"%s\"; did you mean \"%.*s\"?", name,
+				     STR_ARG(nearest_get(&near)));
+	return cli_bad_usage(d->cli, err, "there is no story \"%s\"; --list shows them", name);
+}
+
+static int check_names(struct demo *d, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < d->options->stories.n; i++)
+		r = check_name(d, d->options->stories.v[i], err);
+	return r;
+}
+
+/* 1: it can be told here; 0: not, which was said. */
+static int can_tell(struct demo *d, const struct demo_story *story, struct error *err)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(2 * DEMO_OUTPUT_MAX);
+	int status = 0, r = 0;
+
+	if (story->needs)
+		r = demo_shell_run(d->shell, story->needs, &out, &status, err);
+	if (r < 0)
+		return r;
+	if (status != 0)
+		say(d, arena_printf(&d->cli->arena, "This story is left out: %s.", story->without));
+	return status == 0;
+}
+
+static int tell(struct demo *d, const struct demo_story *story, struct error *err)
+{
+	int r;
+
+	say_title(d, story);
+	r = can_tell(d, story, err);
+	if (r <= 0)
+		return r;
+	if (story->undo && d->nbegan < ARRAY_SIZE(d->began))
+		d->began[d->nbegan++] = story;
+	r = take_steps(d, story->steps, false, err);
+	return r < 0 ? error_wrap(err, r, "story %s", story->name) : 0;
+}
+
+static int tell_all(struct demo *d, struct error *err)
+{
+	int r = take_steps(d, demo_prologue, false, err);
+
+	for (const struct demo_story *s = demo_stories; r == 0 && s->name; s++)
+		if (is_chosen(d, s))
+			r = take_steps(d, s->steps, true, err);
+	for (const struct demo_story *s = demo_stories; r == 0 && s->name; s++)
+		if (is_chosen(d, s))
+			r = tell(d, s, err);
+	return r;
+}
+
+static void list_stories(struct cli *cli)
+{
+	(void)fprintf(cli->out, "%-9s %-13s %s\n", "NAME", "KEP", "STORY");
+	for (const struct demo_story *s = demo_stories; s->name; s++)
+		(void)fprintf(cli->out, "%-9s %-13s %s\n", s->name, s->kep, s->title);
+}
+
+/* --- the cluster ----------------------------------------------------------------------------- */
+
+/* The folder as it must be typed. */
+static const char *dir_word(struct demo *d)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(8 * KIB);
+	const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+";
+
+	if (strspn(d->layout.dir, plain) == strlen(d->layout.dir))
+		return d->layout.dir;
+	shell_word_quote(&out, d->layout.dir);
+	return arena_strdup(&d->cli->arena, buf_str(&out));
+}
+
+static const char *with_dir(struct demo *d, const char *command, const char *more)
+{
+	return arena_printf(&d->cli->arena, "devplane %s --data-dir %s%s", command, dir_word(d),
+			    more);
+}
+
+/* A cluster that runs must be of the demo's shape. */
+static int check_cluster(const struct demo *d, struct error *err)
+{
+	struct up_state state;
+	int r = up_state_read(&d->layout, &state, err);
+
+	if (r < 0)
+		return r;
+	if (up_state_find(&state, STR("driver-gpu-demo-0")) &&
+	    up_state_find(&state, STR("driver-nic-demo-0")))
+		return 0;
+	return error_set(err, ERR_INVALID,
+			 "the cluster in %s was not started with --demo and has none of its "
+			 "simulated devices; another --data-dir lets the demo start its own",
+			 d->layout.dir);
+}
+
+static int make_folder(struct demo *d, const char *below, struct error *err)
+{
+	char *dir = arena_printf(&d->cli->arena, "%s/devplane-demo.XXXXXX", below);
+
+	if (!mkdtemp(dir))
+		return error_set_errno(err, ERR_IO, errno, "cannot make %s", dir);
+	return up_layout_init(&d->layout, &d->cli->arena, dir, err);
+}
+
+static int make_own(struct demo *d, struct error *err)
+{
+	const char *tmp = getenv("TMPDIR");
+	int r;
+
+	d->own = true;
+	if (!tmp || !*tmp)
+		return make_folder(d, "/tmp", err);
+	r = make_folder(d, tmp, err);
+	if (r < 0 || up_layout_check_sockets(&d->layout, "demo-0", true, NULL) == 0)
+		return r;
+	/* The paths of its sockets would be too long there. */
+	(void)rmdir(d->layout.dir);
+	return make_folder(d, "/tmp", err);
+}
+
+static int start_own(struct demo *d, struct error *err)
+{
+	say(d, arena_printf(&d->cli->arena,
+			    "No `devplane up --demo` runs in %s, so the demo starts one in a "
+			    "folder of its own, and %s.",
+			    d->asked,
+			    d->options->keep ? "leaves it running"
+					     : "stops and removes it at the end"));
+	return show(d, with_dir(d, "up --demo", " --secure-port 0 --detach"), false, err);
+}
+
+static int find_cluster(struct demo *d, struct error *err)
+{
+	int r = up_layout_init(&d->layout, &d->cli->arena, d->options->data_dir, err);
+
+	if (r < 0)
+		return r;
+	d->asked = d->layout.dir;
+	return up_state_holder(&d->layout) != 0 ? check_cluster(d, err) : make_own(d, err);
+}
+
+/* What was typed before all the others. */
+static int enter(struct demo *d, struct error *err)
+{
+	const char *folder = arena_printf(&d->cli->arena, "%s/demo", d->layout.dir);
+	int r = demo_files_write(folder, err);
+
+	if (r < 0)
+		return r;
+	say(d,
+	    "All commands are typed in the cluster's folder; the manifests are below demo/ there.");
+	say_command(d, arena_printf(&d->cli->arena, "cd %s", dir_word(d)));
+	say_command(d, "export KUBECONFIG=$PWD/admin.kubeconfig");
+	return 0;
+}
+
+/* --- the end --------------------------------------------------------------------------------- */
+
+/* The first thing that goes wrong is what is told; the rest is done all the same. */
+static void clean(struct demo *d, const char *command, int *io_result, struct error *io_err)
+{
+	struct error err;
+	int r = show(d, command, false, &err);
+
+	if (r == 0 || *io_result < 0)
+		return;
+	*io_result = r;
+	*io_err = err;
+}
+
+static void undo_stories(struct demo *d, int *io_result, struct error *io_err)
+{
+	const char *command;
+
+	while (d->nbegan > 0) {
+		command = filled(d, d->began[--d->nbegan]->undo);
+		if (command)
+			clean(d, command, io_result, io_err);
+	}
+}
+
+static void leave(struct demo *d, int *io_result, struct error *io_err)
+{
+	demo_shell_end(d->shell);
+	demo_shell_calm(d->shell);
+	if (d->options->keep) {
+		say(d, arena_printf(&d->cli->arena,
+				    "Everything is left as it is; `%s` stops the cluster.",
+				    with_dir(d, "down", "")));
+		return;
+	}
+	if (d->own) {
+		say(d, *io_result < 0 ? "The demo stops its cluster."
+				      : "That was all. The demo stops its cluster.");
+		clean(d, with_dir(d, "down", ""), io_result, io_err);
+		clean(d, arena_printf(&d->cli->arena, "rm -r %s", dir_word(d)), io_result, io_err);
+		return;
+	}
+	say(d, *io_result < 0 ? "The demo takes back what it did."
+			      : "That was all. The demo takes back what it did.");
+	undo_stories(d, io_result, io_err);
+	clean(d, demo_cleanup, io_result, io_err);
+	clean(d, "rm -f demo/watch.txt", io_result, io_err);
+}
+
+/* --- the command ----------------------------------------------------------------------------- */
+
+static int demo(struct demo *d, struct error *err)
+{
+	int r = check_names(d, err);
+
+	if (r == 0)
+		r = find_cluster(d, err);
+	if (r == 0)
+		r = demo_shell_new(d->layout.dir, &d->shell, err);
+	if (r < 0)
+		return r;
+	if (d->own)
+		r = start_own(d, err);
+	if (r == 0)
+		r = enter(d, err);
+	if (r == 0)
+		r = tell_all(d, err);
+	leave(d, &r, err);
+	return r;
+}
+
+static int run(struct cli *cli, struct error *err)
+{
+	struct demo d = { .cli = cli, .options = cli->options };
+	int r;
+
+	if (d.options->list) {
+		list_stories(cli);
+		return 0;
+	}
+	d.pauses = !d.options->fast && isatty(fileno(cli->out)) == 1;
+	r = demo(&d, err);
+	demo_shell_free(d.shell);
+	return r;
+}
+
+const struct command cmd_demo = {
+	.name = "demo",
+	.summary = "tell what devplane does, live, in a minute",
+	.group = COMMAND_CLUSTER,
+	.about =
+		"A pod gets a GPU, the GPU breaks, the pod's status says why, its replacement gets "
+		"a healthy one; a pool shows what is free and why a pod waits; a network claim "
+		"shows its address; a disk-bound pod lands on the idle disk; a watcher sees every "
+		"step. Each step is a command that could have been typed, with what it really "
+		"printed.\n\n"
+		"It uses the `devplane up --demo` that runs in the folder, or starts one in a "
+		"folder of its own. At the end, and after Ctrl-C, it takes back what it did.",
+	.examples = "  devplane demo\n"
+		    "  devplane demo --fast --story health\n"
+		    "  devplane demo --keep\n",
+	.flags = flags,
+	.options_size = sizeof(struct demo_options),
+	.run = run,
+};

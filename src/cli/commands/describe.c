@@ -1,0 +1,274 @@
+/*
+ * `devplane describe`: one object in detail, with what belongs to it: events always, for pods the
+ * health of their devices, for whatever has devices what is free of them. A table finds the
+ * function of a kind.
+ */
+#include "base/core/limits.h"
+#include "cli/commands/commands.h"
+#include "cli/connect/object_args.h"
+#include "cli/describe/devices.h"
+#include "cli/devices/claim_sight.h"
+#include "cli/devices/gate.h"
+#include "cli/devices/pool_args.h"
+#include "client/api/discovery.h"
+
+struct describe_options {
+	struct kube_options kube;
+	const char *selector;
+	bool all_namespaces, show_events;
+	struct flag_list feature_gates;
+};
+
+static const struct flag flags[] = {
+	{ "all-namespaces", 'A', FLAG_BOOL(struct describe_options, all_namespaces),
+	  .help = "in all namespaces" },
+	{ "selector", 'l', FLAG_STRING(struct describe_options, selector), .arg = "SELECTOR",
+	  .help = "all objects with these labels instead of named ones" },
+	{ "show-events", 0, FLAG_BOOL(struct describe_options, show_events), .initial = "true",
+	  .help = "show events about the object" },
+	DEVICE_GATE_FLAG(struct describe_options, feature_gates),
+	KUBE_FLAGS(struct describe_options, kube),
+	{ NULL },
+};
+
+static const struct row {
+	const char *group, *resource;
+	describe_fn *fn;
+	bool devices; /* it wants to know what devices there are */
+} rows[] = {
+	{ "", "pods", describe_pod, false },
+	{ "", "nodes", describe_node, true },
+	{ "resource.k8s.io", "resourceclaims", describe_claim, false },
+	{ "resource.k8s.io", "resourceslices", describe_slice, true },
+	{ "devplane.dev", "resourceslicestatuses", describe_slice_object, true },
+};
+static const struct row any_row = { .fn = describe_any };
+
+struct run {
+	struct cli *cli;
+	const struct describe_options *options;
+	struct kube kube;
+	size_t shown;
+	bool hidden;
+	struct claim_sight *sight;
+	bool asked; /* for the view; else it is NULL */
+	const struct device_view *view;
+	struct device_pool *pools;
+	size_t npools;
+	struct error unread;
+	const struct json *classes, *rules;
+};
+
+static const struct row *find(const struct resource *r)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (str_eqz(r->resource, rows[i].resource) && str_eqz(r->group, rows[i].group))
+			return &rows[i];
+	}
+	return &any_row;
+}
+
+/* All devices are asked for once, whatever comes of it. */
+static void load_view(struct run *v)
+{
+	struct device_view_query q = { .hidden = v->hidden };
+	struct device_view *view;
+
+	if (v->asked)
+		return;
+	v->asked = true;
+	view = ARENA_NEW(&v->cli->arena, struct device_view);
+	if (device_view_load(&v->kube, &q, view, &v->unread) < 0)
+		return;
+	v->view = view;
+	v->npools = device_pools_make(&v->cli->arena, view, &v->pools);
+}
+
+static struct describe begin(struct run *v)
+{
+	return (struct describe){ .kube = &v->kube,
+				  .arena = &v->cli->arena,
+				  .wall_ns = clock_wall(clock_system()),
+				  .events = v->options->show_events,
+				  .hidden = v->hidden,
+				  .sight = v->sight,
+				  .view = v->view,
+				  .pools = v->pools,
+				  .npools = v->npools,
+				  .unread = v->asked && !v->view ? &v->unread : NULL,
+				  .classes = &v->classes,
+				  .rules = &v->rules,
+				  .text = BUF_INIT(CODEC_MAX) };
+}
+
+static void print(struct run *v, struct describe *d)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(CODEC_MAX);
+
+	describe_finish(d, v->cli->out_colour, &out);
+	(void)fprintf(v->cli->out, "%s", v->shown++ > 0 ? "\n\n" : "");
+	(void)fwrite(out.p, 1, out.n, v->cli->out);
+}
+
+static int show(struct run *v, const struct discovery_resource *type, struct json *object,
+		struct error *err)
+{
+	const struct row *row = find(&type->resource);
+	struct describe d;
+	int r;
+
+	if (row->devices)
+		load_view(v);
+	d = begin(v);
+	d.type = type;
+	d.object = object;
+	d.metadata = json_getz(object, "metadata");
+	d.spec = json_getz(object, "spec");
+	d.status = json_getz(object, "status");
+	r = row->fn(&d, err);
+	if (r == 0)
+		print(v, &d);
+	buf_release(&d.text);
+	return r;
+}
+
+static struct kube_query query_of(const struct run *v, const struct object_arg *arg)
+{
+	struct kube_query q = { .resource = &arg->type->resource,
+				.name = arg->name,
+				.label_selector = str_from(v->options->selector) };
+
+	if (arg->type->resource.namespaced && !v->options->all_namespaces)
+		q.ns = v->kube.config.ns;
+	return q;
+}
+
+static int show_list(struct run *v, const struct object_arg *arg, struct json *items,
+		     struct str prefix, struct error *err)
+{
+	size_t before = v->shown;
+	int r = 0;
+
+	JSON_FOREACH_SAFE (it, items) {
+		if (str_starts(json_text_at(json_getz(it, "metadata"), "name"), prefix) && r == 0)
+			r = show(v, arg->type, it, err);
+	}
+	return r < 0 ? r : (int)(v->shown - before);
+}
+
+/* No object of that name: all whose names begin so, as kubectl has it. */
+static int show_beginning(struct run *v, const struct object_arg *arg, struct error *missing)
+{
+	struct object_arg all = { .type = arg->type };
+	struct kube_query q = query_of(v, &all);
+	struct json *list;
+	struct error err;
+	char why[256];
+	int r = kube_read(&v->kube, &q, &list, &err);
+
+	if (r == 0)
+		r = show_list(v, arg, json_getz(list, "items"), arg->name, missing);
+	if (r > 0)
+		return 0;
+	if (arg->type->resource.namespaced) {
+		(void)snprintf(why, sizeof(why), "%.200s", missing->msg);
+		(void)error_set(missing, ERR_NOT_FOUND,
+				"%s in namespace \"%.*s\"; -n NAME looks in another", why,
+				STR_ARG(v->kube.config.ns));
+	}
+	return -(int)missing->code;
+}
+
+static int show_arg(struct run *v, const struct object_arg *arg, struct error *err)
+{
+	struct kube_query q = query_of(v, arg);
+	struct json *tree;
+	int r = kube_read(&v->kube, &q, &tree, err);
+
+	if (r == -ERR_NOT_FOUND && arg->name.n > 0)
+		return show_beginning(v, arg, err);
+	if (r < 0)
+		return r;
+	if (arg->name.n > 0)
+		return show(v, arg->type, tree, err);
+	r = show_list(v, arg, json_getz(tree, "items"), STR(""), err);
+	if (r == 0)
+		(void)fputs("No resources found\n", v->cli->err);
+	return MIN(r, 0);
+}
+
+static int show_pools(struct run *v, const struct pool_args *args, struct error *err)
+{
+	struct pool_args_found f;
+	int r;
+
+	if (v->options->selector)
+		return cli_bad_usage(v->cli, err,
+				     "pools are made from slices: they have no labels");
+	r = pool_args_load(&v->kube, args, v->hidden, &f, err);
+	for (size_t i = 0; r == 0 && i < f.n; i++) {
+		const struct device_pool *p = &f.pools[i];
+		struct describe d = begin(v);
+
+		describe_pool_text(&d, p, f.view.note, describe_classes(&d, p->slices, p->n));
+		print(v, &d);
+		buf_release(&d.text);
+	}
+	if (r == 0 && f.n == 0)
+		(void)fputs("No resources found\n", v->cli->err);
+	return r;
+}
+
+static int describe(struct run *v, struct error *err)
+{
+	struct object_args args;
+	struct pool_args pools;
+	int r = device_gate_read(v->cli, &v->options->feature_gates, &v->hidden, err);
+
+	if (r == 0)
+		r = kube_open(&v->kube, v->cli, &v->options->kube, err);
+	if (r == 0)
+		r = pool_args_parse(&v->kube, &v->cli->operands, &pools, err);
+	v->sight = claim_sight_new(&v->kube);
+	if (r > 0 && pools.devices)
+		return cli_bad_usage(v->cli, err,
+				     "devices are described with their pool: write `%s describe "
+				     "pool/NAME`",
+				     v->cli->program);
+	if (r > 0)
+		return show_pools(v, &pools, err);
+	if (r == 0)
+		r = object_args_parse(&v->kube, &v->cli->operands, &args, err);
+	for (size_t i = 0; r == 0 && i < args.n; i++)
+		r = show_arg(v, &args.v[i], err);
+	return r;
+}
+
+static int run(struct cli *cli, struct error *err)
+{
+	struct run v = { .cli = cli, .options = cli->options };
+	int r = describe(&v, err);
+
+	kube_close(&v.kube);
+	return r;
+}
+
+const struct command cmd_describe = {
+	.name = "describe",
+	.summary = "show an object in detail, with devices, health and events",
+	.usage = "TYPE [NAME..] | TYPE/NAME.. [FLAGS]",
+	.about = "Like kubectl's, and with what that leaves out: for pods the devices that their "
+		 "containers were given and how these are; for slices, nodes and pools "
+		 "(\"resourcepool NAME\") what is free of their devices and who has them. NAME may "
+		 "be the beginning of names.",
+	.examples = "  devplane describe pod train-0\n"
+		    "  devplane describe node/n1\n"
+		    "  devplane describe resourcepool gpus\n"
+		    "  devplane describe resourceclaims -l app=train\n",
+	.group = COMMAND_OBJECT,
+	.flags = flags,
+	.options_size = sizeof(struct describe_options),
+	.operands_max = COMMAND_ANY,
+	.types = true,
+	.run = run,
+};

@@ -1,0 +1,358 @@
+/*
+ * `devplane get`: objects as tables, or as they are. Tables are the server's, so that any type
+ * that it serves shows what its author wanted shown.
+ */
+#include "cli/get/get.h"
+
+#include "base/core/limits.h"
+#include "cli/commands/commands.h"
+#include "cli/devices/gate.h"
+#include "cli/devices/pool_args.h"
+#include "cli/output/output.h"
+#include "client/api/discovery.h"
+
+static const struct flag flags[] = {
+	{ "output", 'o', FLAG_STRING(struct get_options, output), .arg = "FORMAT",
+	  .usual = "wide|json|yaml|name|jsonpath=",
+	  .help = "wide, json, yaml, name or jsonpath={.PATH}; a table by default" },
+	{ "all-namespaces", 'A', FLAG_BOOL(struct get_options, all_namespaces),
+	  .help = "in all namespaces" },
+	{ "selector", 'l', FLAG_STRING(struct get_options, selector), .arg = "SELECTOR",
+	  .help = "only objects with these labels: a=b,c!=d,e in (f,g),!h" },
+	{ "field-selector", 0, FLAG_STRING(struct get_options, field_selector), .arg = "SELECTOR",
+	  .help = "only objects with these fields: spec.nodeName=n1" },
+	{ "watch", 'w', FLAG_BOOL(struct get_options, watch),
+	  .help = "go on showing changes until interrupted" },
+	{ "watch-only", 0, FLAG_BOOL(struct get_options, watch_only),
+	  .help = "the same without what is there at first" },
+	{ "label-columns", 'L', FLAG_LIST(struct get_options, label_columns), .arg = "KEY",
+	  .help = "show the value of these labels as columns" },
+	{ "show-labels", 0, FLAG_BOOL(struct get_options, show_labels),
+	  .help = "show all labels in a last column" },
+	{ "show-kind", 0, FLAG_BOOL(struct get_options, show_kind),
+	  .help = "show the type with each name" },
+	{ "show-managed-fields", 0, FLAG_BOOL(struct get_options, managed_fields),
+	  .help = "keep metadata.managedFields in json and yaml" },
+	{ "no-headers", 0, FLAG_BOOL(struct get_options, no_headers),
+	  .help = "leave out the line with the columns' names" },
+	{ "ignore-not-found", 0, FLAG_BOOL(struct get_options, ignore_not_found),
+	  .help = "an object that is not there is no failure" },
+	{ "driver", 0, FLAG_STRING(struct get_options, driver), .arg = "NAME",
+	  .help = "get devices: only those of this driver" },
+	{ "node", 0, FLAG_STRING(struct get_options, node), .arg = "NAME",
+	  .help = "get devices: only those of this node" },
+	{ "state", 0, FLAG_STRING(struct get_options, state),
+	  .choices = "Available|PartiallyAllocated|Allocated|Unavailable|Unknown",
+	  .help = "get devices: only those in this state" },
+	{ "unhealthy", 0, FLAG_BOOL(struct get_options, unhealthy),
+	  .help = "get devices: only those that are reported to be unhealthy" },
+	DEVICE_GATE_FLAG(struct get_options, feature_gates),
+	KUBE_FLAGS(struct get_options, kube),
+	{ NULL },
+};
+
+static int read_format(struct get *g, struct error *err)
+{
+	static const struct {
+		const char *word;
+		enum get_format format;
+	} rows[] = { { "wide", GET_WIDE }, { "json", GET_JSON }, { "yaml", GET_YAML },
+		     { "name", GET_NAME }, { "", GET_TABLE },    { "table", GET_TABLE } };
+	struct str word = str_from(g->options->output ? g->options->output : "");
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		g->format = rows[i].format;
+		if (str_eqz(word, rows[i].word))
+			return 0;
+	}
+	g->format = GET_JSONPATH;
+	g->path = str_skip(word, STR("jsonpath=").n);
+	if (str_starts(word, STR("jsonpath=")) && g->path.n > 0)
+		return 0;
+	return cli_bad_usage(g->cli, err,
+			     "--output: \"%.*s\" is not one of wide, json, yaml, name, "
+			     "jsonpath={.PATH}",
+			     STR_ARG(word));
+}
+
+/* --- what is not there ----------------------------------------------------------------------- */
+
+static void explain_missing(const struct get *g, const struct object_arg *arg, struct error *err)
+{
+	char why[256];
+
+	if (err->code != ERR_NOT_FOUND || !arg->type->resource.namespaced)
+		return;
+	(void)snprintf(why, sizeof(why), "%.200s", err->msg);
+	(void)error_set(err, ERR_NOT_FOUND,
+			"%s in namespace \"%.*s\"; -n NAME looks in another, -A in all", why,
+			STR_ARG(g->kube.config.ns));
+}
+
+static void say_nothing_found(const struct get *g)
+{
+	const struct resource *r = &g->args.v[0].type->resource;
+
+	if (g->options->ignore_not_found)
+		return;
+	if (g->options->all_namespaces || !r->namespaced)
+		(void)fputs("No resources found\n", g->cli->err);
+	else
+		(void)fprintf(g->cli->err, "No resources found in %.*s namespace.\n",
+			      STR_ARG(g->kube.config.ns));
+}
+
+/* 1: there is one; 0: it is not there, and that is fine. */
+static int read_one(struct get *g, const struct object_arg *arg, struct json **ret_tree,
+		    struct error *err)
+{
+	struct kube_query q = get_query(g, arg);
+	int r = get_is_table(g) && get_is_slices(arg->type)
+			? get_slices(g, arg, ret_tree, err)
+			: kube_read(&g->kube, &q, ret_tree, err);
+
+	if (r == -ERR_NOT_FOUND && arg->name.n > 0 && g->options->ignore_not_found)
+		return 0;
+	if (r < 0)
+		explain_missing(g, arg, err);
+	else
+		get_hide(g, arg->type, *ret_tree);
+	return r < 0 ? r : 1;
+}
+
+/* --- tables ---------------------------------------------------------------------------------- */
+
+static void begin_type(struct get *g, const struct discovery_resource *type)
+{
+	struct arena *a = &g->cli->arena;
+	const struct get_options *o = g->options;
+
+	g->style = (struct object_table_style){ .wide = g->format == GET_WIDE,
+						.no_headers = o->no_headers,
+						.with_namespace = o->all_namespaces &&
+								  type->resource.namespaced,
+						.show_labels = o->show_labels,
+						.label_columns = o->label_columns.v,
+						.nlabel_columns = o->label_columns.n,
+						.colour = g->cli->out_colour,
+						.wall_ns = clock_wall(clock_system()) };
+	g->memory = (struct tabs_memory){ { 0 } };
+	g->head_printed = false;
+	if (g->args.several_types || o->show_kind)
+		g->style.prefix = str_from(
+			arena_printf(a, "%.*s/", STR_ARG(object_args_word(a, type))));
+}
+
+/* Objects of one type that are named one by one share a table. */
+static void join(struct json *into, struct json *more)
+{
+	struct json *rows = json_getz(into, "rows"), *from = json_getz(more, "rows");
+
+	JSON_FOREACH_SAFE (it, from)
+		json_append(rows, json_unlink(from, it));
+}
+
+static struct str version_of(const struct json *list)
+{
+	return json_text_at(json_getz(list, "metadata"), "resourceVersion");
+}
+
+/* The table of the arguments from `at` on that are of one type; *io_at moves on. */
+static int read_table(struct get *g, size_t *io_at, struct json **ret_table, struct error *failed)
+{
+	const struct discovery_resource *type = g->args.v[*io_at].type;
+	struct json *table = NULL, *tree;
+	struct error err;
+	int r, worst = 0;
+
+	for (; *io_at < g->args.n && g->args.v[*io_at].type == type; (*io_at)++) {
+		r = read_one(g, &g->args.v[*io_at], &tree, &err);
+		if (r < 0) {
+			*failed = err;
+			worst = r;
+		}
+		if (r <= 0)
+			continue;
+		if (!get_is_slices(type))
+			tree = object_table_of(&g->cli->arena, tree, g->style.wall_ns);
+		if (table)
+			join(table, tree);
+		else
+			table = tree;
+	}
+	*ret_table = table;
+	return worst;
+}
+
+static int show_tables(struct get *g, struct json **ret_last, struct error *err)
+{
+	struct json *table;
+	int r, worst = 0;
+	bool any = false;
+
+	for (size_t at = 0; at < g->args.n;) {
+		begin_type(g, g->args.v[at].type);
+		r = read_table(g, &at, &table, err);
+		worst = r < 0 ? r : worst;
+		*ret_last = table;
+		if (object_table_rows(table) == 0 || g->options->watch_only)
+			continue;
+		if (any)
+			(void)fputc('\n', g->cli->out);
+		any = true;
+		get_print_table(g, table, table);
+	}
+	if (!any && worst == 0 && !g->options->watch && !g->options->watch_only)
+		say_nothing_found(g);
+	return worst;
+}
+
+/* --- objects --------------------------------------------------------------------------------- */
+
+static int show_objects(struct get *g, struct json **ret_last, struct error *err)
+{
+	struct json *list = json_make_object(&g->cli->arena), *items, *tree = NULL;
+	bool single = g->args.n == 1 && g->args.v[0].name.n > 0;
+	int r, worst = 0;
+
+	json_put_str(&g->cli->arena, list, "apiVersion", STR("v1"));
+	items = json_need_array(&g->cli->arena, list, "items");
+	json_put_str(&g->cli->arena, list, "kind", STR("List"));
+	json_put_str(&g->cli->arena, json_need_object(&g->cli->arena, list, "metadata"),
+		     "resourceVersion", STR(""));
+	for (size_t i = 0; i < g->args.n; i++) {
+		struct error why;
+
+		r = read_one(g, &g->args.v[i], &tree, &why);
+		if (r < 0) {
+			*err = why;
+			worst = r;
+		}
+		if (r <= 0)
+			continue;
+		*ret_last = tree;
+		if (g->options->watch_only)
+			continue;
+		if (g->format == GET_NAME || single)
+			r = get_print_object(g, g->args.v[i].type, tree, err);
+		else
+			r = get_gather(g, g->args.v[i].type, tree, items, err);
+		worst = r < 0 ? r : worst;
+	}
+	if (single || g->format == GET_NAME || g->options->watch_only ||
+	    (worst < 0 && json_count(items) == 0))
+		return worst;
+	r = get_print_object(g, NULL, list, err);
+	return r < 0 ? r : worst;
+}
+
+/* --- the command ----------------------------------------------------------------------------- */
+
+static int check_options(struct get *g, struct error *err)
+{
+	const struct get_options *o = g->options;
+	bool named = false;
+
+	for (size_t i = 0; i < g->args.n; i++)
+		named |= g->args.v[i].name.n > 0;
+	if (named && (o->selector || o->field_selector))
+		return cli_bad_usage(g->cli, err,
+				     "a name and a selector at once: give one of them");
+	if (named && o->all_namespaces)
+		return cli_bad_usage(g->cli, err,
+				     "a name is looked up in one namespace: leave out -A");
+	if ((o->watch || o->watch_only) && g->args.n != 1)
+		return cli_bad_usage(g->cli, err, "a watch shows one type, or one object");
+	return 0;
+}
+
+static bool asks_devices(const struct get_options *o)
+{
+	return o->driver || o->node || o->state || o->unhealthy;
+}
+
+/* Pools and devices, which are no objects of a server. */
+static int show_made(struct get *g, const struct pool_args *args, struct error *err)
+{
+	const struct get_options *o = g->options;
+
+	if (o->watch || o->watch_only || o->selector || o->field_selector)
+		return cli_bad_usage(g->cli, err,
+				     "pools and devices are made from slices: they have no labels "
+				     "or fields, and cannot be watched; `%s watch devices` shows "
+				     "changes",
+				     g->cli->program);
+	if (args->devices)
+		return get_devices(g, args, err);
+	if (asks_devices(o))
+		return cli_bad_usage(g->cli, err,
+				     "--driver, --node, --state and --unhealthy choose devices: "
+				     "write `%s get devices`",
+				     g->cli->program);
+	return get_pools(g, args, err);
+}
+
+static int get(struct get *g, struct error *err)
+{
+	struct json *last = NULL;
+	struct pool_args pools;
+	int r;
+
+	r = read_format(g, err);
+	if (r == 0)
+		r = device_gate_read(g->cli, &g->options->feature_gates, &g->hidden, err);
+	if (r == 0)
+		r = kube_open(&g->kube, g->cli, &g->options->kube, err);
+	if (r == 0)
+		r = pool_args_parse(&g->kube, &g->cli->operands, &pools, err);
+	if (r > 0)
+		return show_made(g, &pools, err);
+	if (r == 0 && asks_devices(g->options))
+		r = cli_bad_usage(g->cli, err,
+				  "--driver, --node, --state and --unhealthy choose devices: "
+				  "write `%s get devices`",
+				  g->cli->program);
+	if (r == 0)
+		r = object_args_parse(&g->kube, &g->cli->operands, &g->args, err);
+	if (r == 0)
+		r = check_options(g, err);
+	if (r == 0)
+		r = get_is_table(g) ? show_tables(g, &last, err) : show_objects(g, &last, err);
+	if (r < 0 || !(g->options->watch || g->options->watch_only))
+		return r;
+	return get_watch(g, &g->args.v[0], version_of(last), last, err);
+}
+
+static int run(struct cli *cli, struct error *err)
+{
+	struct get g = { .cli = cli, .options = cli->options };
+	int r = get(&g, err);
+
+	kube_close(&g.kube);
+	return r;
+}
+
+const struct command cmd_get = {
+	.name = "get",
+	.summary = "show objects, as tables or as they are",
+	.usage = "TYPE[,TYPE..] [NAME..] | TYPE/NAME.. [FLAGS]",
+	.about = "Types are what the API server serves, by plural, singular, short name or kind: "
+		 "pods, pod, po and Pod are the same; TYPE.GROUP tells two of one name apart. "
+		 "Tables are laid out by the server, as for kubectl; slices have what is free of "
+		 "their devices beside it. \"resourcepools\" and \"devices [POOL..]\" are made "
+		 "from slices.",
+	.examples = "  devplane get pods -A -o wide\n"
+		    "  devplane get resourceclaims,pods -l app=train\n"
+		    "  devplane get node/n1 -o yaml\n"
+		    "  devplane get pod web -o jsonpath='{.status.phase}'\n"
+		    "  devplane get resourcepools\n"
+		    "  devplane get devices --state Available -o wide\n"
+		    "  devplane get pods --field-selector spec.nodeName=n1 --watch\n",
+	.group = COMMAND_OBJECT,
+	.flags = flags,
+	.options_size = sizeof(struct get_options),
+	.operands_min = 0,
+	.operands_max = COMMAND_ANY,
+	.types = true,
+	.run = run,
+};

@@ -1,0 +1,129 @@
+/*
+ * `devplane man COMMAND ..`: man pages from the table of commands, one to
+ * read or all of them to install.
+ */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/system/version.h"
+#include "cli/commands/commands.h"
+#include "cli/program/cli.h"
+#include "cli/program/man.h"
+
+/* Pages grow with our own table only. */
+#define PAGE_MAX (1UL * MIB)
+enum { WORDS_MAX = 8 /* of our longest path: four */ };
+
+struct man_options {
+	const char *dir;
+};
+
+static const struct flag flags[] = {
+	{ "dir", 0, FLAG_STRING(struct man_options, dir), .arg = "DIR",
+	  .help = "write the pages of all commands into this folder instead" },
+	{ NULL },
+};
+
+/* The pages' date: that of the sources when a build says so, as others let it. */
+static int64_t date(void)
+{
+	const char *epoch = getenv("SOURCE_DATE_EPOCH");
+	int64_t seconds;
+
+	if (epoch && str_to_i64(str_from(epoch), &seconds) && seconds >= 0)
+		return seconds;
+	return clock_wall(clock_system()) / CLOCK_SEC;
+}
+
+/* All pages being written. */
+struct writing {
+	const struct man_opts *opts;
+	const char *dir;
+	struct error *err;
+	int r;
+};
+
+/* The words behind the root's name; `text` is cut up. */
+static size_t split(char *text, const char *words[WORDS_MAX])
+{
+	size_t n = 0;
+
+	for (char *space = strchr(text, ' '); space && n < WORDS_MAX; space = strchr(space, ' ')) {
+		*space++ = '\0';
+		words[n++] = space;
+	}
+	return n;
+}
+
+/* Pages can be made again: no need to wait for the disk. */
+static int write_file(const char *path, struct str content, struct error *err)
+{
+	FILE *f = fopen(path, "we");
+	bool ok = f && fwrite(content.p, 1, content.n, f) == content.n;
+
+	if (f && fclose(f) != 0)
+		ok = false;
+	return ok ? 0 : error_set_errno(err, ERR_IO, errno, "cannot write %s", path);
+}
+
+static void write_page(void *ctx, const struct command *c UNUSED, const char *path)
+{
+	CLEANUP(buf_release) struct buf page = BUF_INIT(PAGE_MAX);
+	CLEANUP(buf_release) struct buf file = BUF_INIT(4 * KIB);
+	struct writing *w = ctx;
+	const char *words[WORDS_MAX];
+	char *text;
+
+	if (w->r < 0)
+		return;
+	text = str_dup(str_from(path));
+	w->r = man_page(w->opts, words, split(text, words), &page, w->err);
+	free(text);
+	(void)buf_printf(&file, "%s/", w->dir);
+	man_file(path, &file);
+	if (w->r == 0)
+		w->r = write_file(file.p, buf_str(&page), w->err);
+}
+
+static int run(struct cli *cli, struct error *err)
+{
+	CLEANUP(buf_release) struct buf page = BUF_INIT(PAGE_MAX);
+	const struct man_options *o = cli->options;
+	struct man_opts opts = { .root = cli->root,
+				 .version = version_get()->version,
+				 .date = date() };
+	struct writing w = { .opts = &opts, .dir = o->dir, .err = err };
+	int r;
+
+	if (o->dir && cli->operands.n > 0)
+		return cli_bad_usage(cli, err, "--dir is for all commands: name none");
+	if (o->dir) {
+		(void)mkdir(o->dir, 0755);
+		command_walk(cli->root, write_page, &w);
+		return w.r;
+	}
+	r = man_page(&opts, cli->operands.v, cli->operands.n, &page, err);
+	if (r < 0) {
+		cli->bad_usage = true;
+		return r;
+	}
+	(void)fwrite(page.p, 1, page.n, cli->out);
+	return 0;
+}
+
+const struct command cmd_man = {
+	.name = "man",
+	.summary = "print the man page of a command",
+	.usage = "[COMMAND ..] [FLAGS]",
+	.about = "Prints it as the source that man(1) reads. It says what --help says, and more of "
+		 "what surrounds the command: exit status, environment, files.",
+	.examples = "devplane man server | man -l -\n"
+		    "devplane man --dir /usr/local/share/man/man1",
+	.group = COMMAND_ABOUT,
+	.flags = flags,
+	.options_size = sizeof(struct man_options),
+	.operands_max = COMMAND_ANY,
+	.run = run,
+};

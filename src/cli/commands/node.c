@@ -1,0 +1,690 @@
+/*
+ * `devplane node`: the node agent. Flags that kubelet has keep its names and meaning.
+ *
+ * With --nodes COUNT one process is so many hollow nodes, NAME-0 and on, each below a folder of its
+ * own, all with one client: what tests of scale use.
+ */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/json/quantity.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/metrics.h"
+#include "base/report/metrics_process.h"
+#include "cli/program/cli.h"
+#include "cli/commands/commands.h"
+#include "cli/roles/endpoint.h"
+#include "cli/roles/node_api.h"
+#include "cli/roles/node_attach.h"
+#include "cli/roles/node_podres.h"
+#include "cli/roles/role.h"
+#include "client/api/client.h"
+#include "client/kubeconfig/kubeconfig.h"
+#include "node/agent/agent.h"
+#include "node/status/pod_level.h"
+#include "node/host/saver.h"
+
+enum { TIDY_FIRST_MS = 2 * 1000, TIDY_MS = 10 * 1000 };
+
+/* Kubelet's; and one beside it. */
+#define ADDRESS        "127.0.0.1:10248"
+#define ATTACH_ADDRESS "127.0.0.1:10247"
+
+#define CONTAINERD "/run/containerd/containerd.sock"
+
+struct node_options {
+	struct role_options role;
+	const char *kubeconfig, *context, *metrics_address, *node_name, *root_dir;
+	const char *endpoint, *runtime, *log_dir, *node_ip;
+	const char *cpu_policy, *memory_policy, *topology_policy, *topology_scope, *reserved_cpus;
+	const char *sysfs, *procfs, *etc, *resolv_conf, *cluster_domain;
+	struct flag_list cluster_dns;
+	struct flag_list feature_gates, labels, taints, cdi_dirs, kube_reserved, system_reserved;
+	struct flag_list reserved_memory;
+	int64_t nodes, max_pods, hollow_cpus, hollow_numa;
+	int64_t machine_check, log_interval; /* ns */
+	int64_t log_files;
+	const char *log_size;
+	const char *hollow_memory;
+	struct node_podres_options podres;
+	struct node_api_options api;
+	bool attach, seccomp_default;
+	const char *kubelet_socket;
+	int64_t attach_qps, attach_interval; /* ns */
+	const char *on_unhealthy;
+	int64_t unhealthy_grace; /* ns */
+};
+
+static const struct flag flags[] = {
+	{ "kubeconfig", 0, FLAG_STRING(struct node_options, kubeconfig), .arg = "FILE",
+	  .help = "how to reach the API server; else $KUBECONFIG, ~/.kube/config or the pod's "
+		  "account" },
+	{ "context", 0, FLAG_STRING(struct node_options, context), .arg = "NAME",
+	  .help = "context of the kubeconfig instead of its current one" },
+	{ "node-name", 0, FLAG_STRING(struct node_options, node_name), .arg = "NAME",
+	  .help = "name of the Node; the host's name in lower case by default" },
+	{ "root-dir", 0, FLAG_STRING(struct node_options, root_dir), .arg = "DIR",
+	  .initial = "/var/lib/kubelet",
+	  .help = "everything of this agent: sockets, volumes, state; one agent per folder" },
+	{ "container-runtime-endpoint", 0, FLAG_STRING(struct node_options, endpoint),
+	  .arg = "SOCKET", .help = "socket of a CRI v1 runtime; containerd's by default" },
+	{ "runtime", 0, FLAG_STRING(struct node_options, runtime), .choices = "cri|hollow",
+	  .initial = "cri", .help = "hollow runs no containers: pods are bookkeeping only" },
+	{ "nodes", 0, FLAG_INT(struct node_options, nodes), .arg = "COUNT", .initial = "1",
+	  .min = 1, .max = 10000, .help = "so many hollow nodes in this process, NAME-0 and on" },
+	{ "cdi-dir", 0, FLAG_LIST(struct node_options, cdi_dirs), .arg = "DIR",
+	  .help = "folders of CDI files, the last wins; /etc/cdi and /var/run/cdi by default" },
+	{ "pod-logs-dir", 0, FLAG_STRING(struct node_options, log_dir), .arg = "DIR",
+	  .initial = "/var/log/pods", .help = "where the runtime writes containers' logs" },
+	{ "seccomp-default", 0, FLAG_BOOL(struct node_options, seccomp_default), .initial = "true",
+	  .help = "containers that name no seccomp profile have the runtime's own" },
+	{ "container-log-max-size", 0, FLAG_STRING(struct node_options, log_size), .arg = "SIZE",
+	  .initial = "10Mi", .help = "a container's log that has become so large is rotated" },
+	{ "container-log-max-files", 0, FLAG_INT(struct node_options, log_files), .arg = "COUNT",
+	  .initial = "5", .min = 2, .max = 1000, .help = "files of a container's log, at most" },
+	{ "container-log-monitor-interval", 0, FLAG_DURATION(struct node_options, log_interval),
+	  .arg = "TIME", .initial = "10s", .help = "how often logs are looked at; 0: never" },
+	{ "node-ip", 0, FLAG_STRING(struct node_options, node_ip), .arg = "ADDRESS",
+	  .help = "address of the node; that of the default route by default" },
+	{ "cluster-dns", 0, FLAG_LIST(struct node_options, cluster_dns), .arg = "ADDRESS",
+	  .help = "name servers of pods with dnsPolicy ClusterFirst; the node's by default" },
+	{ "cluster-domain", 0, FLAG_STRING(struct node_options, cluster_domain), .arg = "DOMAIN",
+	  .help = "domain of the cluster, searched first by such pods" },
+	{ "resolv-conf", 0, FLAG_STRING(struct node_options, resolv_conf), .arg = "FILE",
+	  .help = "name servers of the node; /etc/resolv.conf by default" },
+	{ "node-labels", 0, FLAG_LIST(struct node_options, labels), .arg = "KEY=VALUE",
+	  .help = "labels for the Node" },
+	{ "register-with-taints", 0, FLAG_LIST(struct node_options, taints),
+	  .arg = "KEY=VALUE:EFFECT", .help = "taints for a Node that is made" },
+	{ "max-pods", 0, FLAG_INT(struct node_options, max_pods), .arg = "COUNT", .initial = "110",
+	  .min = 1, .max = 10000, .help = "how many pods may run here" },
+	{ "on-unhealthy-device", 0, FLAG_STRING(struct node_options, on_unhealthy),
+	  .choices = "none|fail|restart|evict", .initial = "none",
+	  .help = "for pods whose device plugin's device is unhealthy, if they have no annotation "
+		  "devplane.dev/on-unhealthy-device" },
+	{ "on-unhealthy-device-grace", 0, FLAG_DURATION(struct node_options, unhealthy_grace),
+	  .arg = "TIME", .initial = "30s",
+	  .help = "how long a device must be unhealthy before that is done" },
+	{ "cpu-manager-policy", 0, FLAG_STRING(struct node_options, cpu_policy),
+	  .choices = "none|static", .initial = "none",
+	  .help = "static: whole CPUs of Guaranteed pods are theirs alone" },
+	{ "reserved-cpus", 0, FLAG_STRING(struct node_options, reserved_cpus), .arg = "CPUS",
+	  .help = "CPUs that no pod gets alone, such as 0-1" },
+	{ "memory-manager-policy", 0, FLAG_STRING(struct node_options, memory_policy),
+	  .choices = "None|Static", .initial = "None",
+	  .help = "Static: memory of Guaranteed pods comes from fixed NUMA nodes" },
+	{ "reserved-memory", 0, FLAG_REPEAT(struct node_options, reserved_memory),
+	  .arg = "NODE:memory=SIZE", .help = "memory of a NUMA node kept from pods" },
+	{ "topology-manager-policy", 0, FLAG_STRING(struct node_options, topology_policy),
+	  .choices = "none|best-effort|restricted|single-numa-node", .initial = "none",
+	  .help = "how strictly devices, CPUs and memory of a container share NUMA nodes" },
+	{ "topology-manager-scope", 0, FLAG_STRING(struct node_options, topology_scope),
+	  .choices = "container|pod", .initial = "container", .help = "what is aligned as one" },
+	{ "kube-reserved", 0, FLAG_LIST(struct node_options, kube_reserved), .arg = "NAME=AMOUNT",
+	  .help = "cpu and memory that are not allocatable" },
+	{ "system-reserved", 0, FLAG_LIST(struct node_options, system_reserved),
+	  .arg = "NAME=AMOUNT", .help = "more of the same" },
+	{ "hollow-cpus", 0, FLAG_INT(struct node_options, hollow_cpus), .arg = "COUNT",
+	  .initial = "32", .min = 1, .max = 4096, .help = "CPUs of a hollow node" },
+	{ "hollow-memory", 0, FLAG_STRING(struct node_options, hollow_memory), .arg = "AMOUNT",
+	  .initial = "256Gi", .help = "memory of a hollow node" },
+	{ "hollow-numa-nodes", 0, FLAG_INT(struct node_options, hollow_numa), .arg = "COUNT",
+	  .initial = "1", .min = 1, .max = 64, .help = "NUMA nodes of a hollow node" },
+	{ "sysfs-root", 0, FLAG_STRING(struct node_options, sysfs), .arg = "DIR",
+	  .help = "where the kernel tells of CPUs and NUMA nodes; /sys by default, and a hollow "
+		  "node makes them up" },
+	{ "procfs-root", 0, FLAG_STRING(struct node_options, procfs), .arg = "DIR",
+	  .help = "where the kernel tells of memory; /proc by default, the same" },
+	{ "machine-check-period", 0, FLAG_DURATION(struct node_options, machine_check),
+	  .arg = "TIME", .initial = "10s",
+	  .help = "how often CPUs and memory are looked at for hot-plug; 0: never" },
+	{ "etc-root", 0, FLAG_STRING(struct node_options, etc), .arg = "DIR", .initial = "/etc",
+	  .help = "where machine-id and os-release are" },
+	{ "metrics-bind-address", 0, FLAG_STRING(struct node_options, metrics_address),
+	  .arg = "ADDRESS",
+	  .help = "where /healthz, /readyz and /metrics are; " ADDRESS
+		  " by default, " ATTACH_ADDRESS
+		  " with --attach; port 0 picks one, \"0\" is nowhere" },
+	{ "feature-gates", 0, FLAG_LIST(struct node_options, feature_gates), .arg = "NAME=BOOL",
+	  .help = "switch features on or off, such as ResourceHealthStatus=false" },
+	NODE_API_FLAGS(struct node_options, api),
+	NODE_PODRES_FLAGS(struct node_options, podres),
+	{ "attach", 0, FLAG_BOOL(struct node_options, attach),
+	  .help = "run nothing: follow the kubelet whose folder is --root-dir, and serve the "
+		  "watch of PodResources beside it" },
+	{ "kubelet-socket", 0, FLAG_STRING(struct node_options, kubelet_socket), .arg = "PATH",
+	  .help = "with --attach: the kubelet's own; pod-resources/kubelet.sock below --root-dir "
+		  "by default" },
+	{ "attach-qps", 0, FLAG_INT(struct node_options, attach_qps), .arg = "COUNT",
+	  .initial = "10", .min = 1, .max = 100,
+	  .help = "calls per second that the kubelet is asked at most" },
+	{ "attach-interval", 0, FLAG_DURATION(struct node_options, attach_interval), .arg = "TIME",
+	  .initial = "10s", .help = "how often the kubelet is asked without a reason" },
+	ROLE_FLAGS(struct node_options, role),
+	{ NULL },
+};
+
+struct node {
+	struct cli *cli;
+	const struct node_options *options;
+	struct role role;
+	struct arena arena;
+	struct kubeconfig kubeconfig;
+	struct client *client;
+	struct saver *saver;
+	struct metrics *metrics;
+	struct endpoint *endpoint; /* NULL: nowhere */
+	struct pod_level *pod_level;
+	struct agent **agents;
+	size_t n, stopped;
+	struct node_attach *attached; /* instead of agents */
+	const char *kubelet_socket, *attach_socket; /* with it */
+	struct agent_opts opts;
+	struct loop_timer tidy; /* memory that was needed for a while is given back */
+	struct error failure; /* why it could not start */
+	bool stopping;
+};
+
+/* --- options ---------------------------------------------------------------------- */
+
+static int read_gates(struct node *v, struct error *err)
+{
+	const struct flag_list *list = &v->options->feature_gates;
+	struct error why;
+
+	gates_init(&v->opts.gates);
+	for (size_t i = 0; i < list->n; i++) {
+		if (gates_set(&v->opts.gates, str_from(list->v[i]), &why) < 0)
+			return cli_bad_usage(v->cli, err, "--feature-gates: %s", why.msg);
+	}
+	return 0;
+}
+
+/* "cpu=500m", "memory=1Gi"; others are taken and count for nothing here, as they may be
+ * kubelet's. */
+static int read_reserved(struct node *v, const char *flag, const struct flag_list *list,
+			 struct error *err)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		struct str value = str_from(list->v[i]), name;
+		struct quantity q;
+
+		if (!str_split(&value, '=', &name) || quantity_parse(value, &q, NULL) < 0)
+			return cli_bad_usage(v->cli, err, "--%s: \"%s\" is not NAME=AMOUNT", flag,
+					     list->v[i]);
+		if (str_eqz(name, "cpu"))
+			v->opts.reserved_cpu_milli += quantity_milli(q);
+		else if (str_eqz(name, "memory"))
+			v->opts.reserved_memory += quantity_value(q);
+		else if (!str_eqz(name, "ephemeral-storage") && !str_eqz(name, "pid"))
+			return cli_bad_usage(v->cli, err, "--%s: \"%.*s\" cannot be reserved", flag,
+					     STR_ARG(name));
+	}
+	return 0;
+}
+
+/* "0:memory=1Gi". */
+static int read_reserved_memory(struct node *v, struct error *err)
+{
+	const struct flag_list *list = &v->options->reserved_memory;
+	int64_t *bytes = arena_calloc(&v->arena, 64 * sizeof(*bytes));
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct str rest = str_from(list->v[i]), node, name;
+		struct quantity q;
+		int64_t id;
+
+		if (!str_split(&rest, ':', &node) || !str_split(&rest, '=', &name) ||
+		    !str_to_i64(node, &id) || id < 0 || id >= 64 || !str_eqz(name, "memory") ||
+		    quantity_parse(rest, &q, NULL) < 0)
+			return cli_bad_usage(v->cli, err,
+					     "--reserved-memory: \"%s\" is not NODE:memory=SIZE",
+					     list->v[i]);
+		bytes[id] += quantity_value(q);
+	}
+	v->opts.assign.reserved_memory = bytes;
+	v->opts.assign.nreserved_memory = 64;
+	return 0;
+}
+
+static int read_policies(struct node *v, struct error *err)
+{
+	static const char *const names[] = { "none", "best-effort", "restricted",
+					     "single-numa-node" };
+	const struct node_options *o = v->options;
+	struct assign_opts *s = &v->opts.assign;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(o->topology_policy, names[i]) == 0)
+			s->topology = (enum topology_policy)i;
+	}
+	s->topology_pod_scope = strcmp(o->topology_scope, "pod") == 0;
+	s->static_cpus = strcmp(o->cpu_policy, "static") == 0;
+	s->static_memory = strcmp(o->memory_policy, "Static") == 0;
+	s->reserved_cpus = o->reserved_cpus ? str_from(o->reserved_cpus) : STR_NULL;
+	return read_reserved_memory(v, err);
+}
+
+static int read_runtime(struct node *v, struct error *err)
+{
+	const struct node_options *o = v->options;
+	struct quantity q;
+
+	if (o->attach) {
+		if (o->endpoint || o->nodes > 1 || strcmp(o->runtime, "hollow") == 0)
+			return cli_bad_usage(v->cli, err,
+					     "--attach runs no pods: it goes with neither "
+					     "--runtime hollow, --nodes nor "
+					     "--container-runtime-endpoint");
+		return 0;
+	}
+	if (o->kubelet_socket)
+		return cli_bad_usage(v->cli, err,
+				     "--kubelet-socket has a meaning with --attach only");
+	if (o->nodes > 1 && o->podres.socket)
+		return cli_bad_usage(v->cli, err,
+				     "--pod-resources-socket names one socket: it does not go "
+				     "with --nodes");
+	if (strcmp(o->runtime, "hollow") == 0) {
+		if (o->endpoint)
+			return cli_bad_usage(v->cli, err,
+					     "--container-runtime-endpoint has no meaning with "
+					     "--runtime hollow");
+		if (quantity_parse(str_from(o->hollow_memory), &q, NULL) < 0)
+			return cli_bad_usage(v->cli, err, "--hollow-memory: \"%s\" is no amount",
+					     o->hollow_memory);
+		v->opts.hollow_memory = quantity_value(q);
+		v->opts.hollow_cpus = o->hollow_cpus;
+		v->opts.hollow_numa = o->hollow_numa;
+		return 0;
+	}
+	if (o->nodes > 1)
+		return cli_bad_usage(v->cli, err, "--nodes above 1 needs --runtime hollow");
+	if (!o->endpoint && access(CONTAINERD, F_OK) < 0)
+		return cli_bad_usage(v->cli, err,
+				     "there is no container runtime at " CONTAINERD
+				     ": name one by --container-runtime-endpoint, or say "
+				     "--runtime hollow to run pods as bookkeeping only");
+	v->opts.runtime_endpoint = o->endpoint ? o->endpoint : "unix://" CONTAINERD;
+	return 0;
+}
+
+static int read_logs(struct node *v, struct error *err)
+{
+	const struct node_options *o = v->options;
+	struct quantity q;
+
+	if (quantity_parse(str_from(o->log_size), &q, NULL) < 0 || quantity_value(q) <= 0)
+		return cli_bad_usage(v->cli, err, "--container-log-max-size: \"%s\" is no amount",
+				     o->log_size);
+	v->opts.logs = (struct agent_log_opts){ .max_size = quantity_value(q),
+						.max_files = (size_t)o->log_files,
+						.interval_ms = o->log_interval / CLOCK_MS };
+	return 0;
+}
+
+static int read_name(struct node *v, struct error *err)
+{
+	char host[256] = "";
+
+	if (v->options->node_name) {
+		v->opts.node_name = v->options->node_name;
+		return 0;
+	}
+	if (gethostname(host, sizeof(host) - 1) < 0 || !host[0])
+		return cli_bad_usage(v->cli, err, "the host has no name: give --node-name");
+	v->opts.node_name = arena_strdup(&v->arena, arena_lower(&v->arena, str_from(host)));
+	return 0;
+}
+
+static int read_options(struct node *v, struct error *err)
+{
+	static const char *const cdi_dirs[] = { "/etc/cdi", "/var/run/cdi" };
+	const struct node_options *o = v->options;
+	int r;
+
+	v->opts.root_dir = o->root_dir;
+	v->opts.log_root = o->log_dir;
+	v->opts.node_ip = o->node_ip;
+	v->opts.no_seccomp_default = !o->seccomp_default;
+	(void)device_policy_parse(str_from(o->on_unhealthy), &v->opts.device_policy.action);
+	v->opts.device_policy.grace_ms = o->unhealthy_grace / CLOCK_MS;
+	v->opts.resolv_conf = o->resolv_conf;
+	v->opts.cluster_domain = o->cluster_domain;
+	v->opts.cluster_dns = o->cluster_dns.v;
+	v->opts.ncluster_dns = o->cluster_dns.n;
+	v->opts.sysfs = o->sysfs;
+	v->opts.procfs = o->procfs;
+	v->opts.etc = o->etc;
+	v->opts.machine_check_ms = o->machine_check / CLOCK_MS;
+	v->opts.labels = o->labels.v;
+	v->opts.nlabels = o->labels.n;
+	v->opts.taints = o->taints.v;
+	v->opts.ntaints = o->taints.n;
+	v->opts.max_pods = o->max_pods;
+	v->opts.cdi_dirs = o->cdi_dirs.n > 0 ? (struct cdi_dirs){ o->cdi_dirs.v, o->cdi_dirs.n }
+					     : (struct cdi_dirs){ cdi_dirs, ARRAY_SIZE(cdi_dirs) };
+	r = read_gates(v, err);
+	if (r == 0)
+		r = read_runtime(v, err);
+	if (r == 0)
+		r = node_podres_read(v->cli, &o->podres, &v->opts.podres, err);
+	if (r == 0)
+		r = node_api_read(v->cli, &o->api, !v->opts.runtime_endpoint, o->nodes > 1,
+				  &v->opts.api, err);
+	if (r == 0)
+		r = read_logs(v, err);
+	if (r == 0)
+		r = read_policies(v, err);
+	if (r == 0)
+		r = read_reserved(v, "kube-reserved", &o->kube_reserved, err);
+	if (r == 0)
+		r = read_reserved(v, "system-reserved", &o->system_reserved, err);
+	return r < 0 ? r : read_name(v, err);
+}
+
+/* --- health ----------------------------------------------------------------------- */
+
+static int check_alive(void *arg, struct error *err)
+{
+	const struct node *v = arg;
+	int r = 0;
+
+	for (size_t i = 0; i < v->n && r == 0; i++)
+		r = agent_check(v->agents[i], err);
+	return r;
+}
+
+static int check_ready(void *arg, struct error *err)
+{
+	const struct node *v = arg;
+	int r = 0;
+
+	if (v->stopping)
+		return error_set(err, ERR_UNAVAILABLE, "process is shutting down");
+	if (v->attached)
+		return node_attach_check(v->attached, err);
+	for (size_t i = 0; i < v->n && r == 0; i++)
+		r = agent_check_ready(v->agents[i], err);
+	return r;
+}
+
+static const struct endpoint_check checks[] = {
+	{ .name = "agent", .run = check_alive },
+	{ .name = "node-ready", .ready_only = true, .run = check_ready },
+	{ NULL },
+};
+
+/* --- life ------------------------------------------------------------------------- */
+
+static void on_tidy(struct loop_timer *t)
+{
+	mem_tidy();
+	loop_timer_start(t, TIDY_MS);
+}
+
+/* Connections give their memory back in the loop's next turn. */
+static void on_silent(void *arg)
+{
+	struct node *v = arg;
+
+	for (size_t i = 0; i < v->n; i++)
+		agent_free(v->agents[i]);
+	v->n = 0;
+	node_attach_free(TAKE(v->attached));
+	saver_free(TAKE(v->saver));
+	client_free(TAKE(v->client));
+	loop_timer_stop(&v->tidy);
+	role_stop_soon(&v->role);
+}
+
+static void on_stopped(void *arg)
+{
+	struct node *v = arg;
+
+	if (++v->stopped < v->n + (v->attached ? 1 : 0))
+		return;
+	endpoint_stop(v->endpoint, on_silent, v);
+}
+
+static void on_stop(void *arg)
+{
+	struct node *v = arg;
+
+	if (v->stopping)
+		return;
+	v->stopping = true;
+	pod_level_free(TAKE(v->pod_level));
+	for (size_t i = 0; i < v->n; i++)
+		agent_stop(v->agents[i], on_stopped, v);
+	if (v->attached)
+		node_attach_stop(v->attached, on_stopped, v);
+	else if (v->n == 0)
+		on_stopped(v);
+}
+
+static void on_pod_level(void *arg, bool known)
+{
+	struct node *v = arg;
+
+	for (size_t i = 0; i < v->n; i++)
+		agent_set_pod_level(v->agents[i], known);
+}
+
+static int start_agents(struct node *v, struct error *err)
+{
+	const struct node_options *o = v->options;
+	struct agent_opts base = v->opts;
+	int r = 0;
+
+	v->agents = arena_calloc(&v->arena, (size_t)o->nodes * sizeof(*v->agents));
+	if (o->nodes > 1)
+		(void)mkdir(base.root_dir, 0750);
+	for (int64_t i = 0; i < o->nodes && r == 0; i++) {
+		struct agent_opts one = base;
+
+		if (o->nodes > 1) {
+			one.node_name = arena_printf(&v->arena, "%s-%d", base.node_name, (int)i);
+			one.root_dir = arena_printf(&v->arena, "%s/%d", base.root_dir, (int)i);
+			one.hollow_net = (unsigned)i;
+		}
+		r = agent_new(&one, &v->agents[v->n], err);
+		v->n += r == 0;
+	}
+	if (r == 0)
+		v->pod_level = pod_level_ask(v->client, on_pod_level, v);
+	return r;
+}
+
+/* The kubelet's folder is ours to serve from, too: who has it mounted finds both sockets. */
+static int start_attached(struct node *v, struct error *err)
+{
+	const struct node_options *o = v->options;
+	struct node_attach_opts n = { .attach = { .loop = v->role.loop,
+						  .client = v->client,
+						  .node_name = v->opts.node_name,
+						  .calls_per_s = (double)o->attach_qps,
+						  .idle_ms = o->attach_interval / CLOCK_MS,
+						  .metrics = v->metrics,
+						  .log = &v->role.log },
+				      .server = v->opts.podres };
+	const char *folder = arena_printf(&v->arena, "%s/pod-resources", o->root_dir);
+
+	v->kubelet_socket = o->kubelet_socket ? o->kubelet_socket
+					      : arena_printf(&v->arena, "%s/kubelet.sock", folder);
+	v->attach_socket = o->podres.socket ? o->podres.socket
+					    : arena_printf(&v->arena, "%s/devplane.sock", folder);
+	if (strcmp(v->kubelet_socket, v->attach_socket) == 0)
+		return cli_bad_usage(v->cli, err, "--pod-resources-socket: %s is the kubelet's own",
+				     v->attach_socket);
+	n.attach.kubelet_socket = v->kubelet_socket;
+	n.server.loop = v->role.loop;
+	n.server.path = v->attach_socket;
+	n.server.watch = gates_on(&v->opts.gates, GATE_KubeletPodResourcesWatch);
+	n.server.metrics = v->metrics;
+	n.server.log = &v->role.log;
+	return node_attach_new(&n, &v->attached, err);
+}
+
+static int start(struct node *v, struct error *err)
+{
+	const struct node_options *o = v->options;
+	struct kubeconfig_opts k = { .path = o->kubeconfig, .context = o->context };
+	struct client_opts c = { .config = &v->kubeconfig, .role = "node" };
+	struct endpoint_opts e = { .loop = v->role.loop,
+				   .address = o->metrics_address ? o->metrics_address
+					      : o->attach        ? ATTACH_ADDRESS
+								 : ADDRESS,
+				   .checks = checks,
+				   .arg = v,
+				   .metrics = v->metrics };
+	int r;
+
+	r = read_options(v, err);
+	if (r == 0)
+		r = kubeconfig_load(&v->kubeconfig, &k, err);
+	if (r == 0)
+		r = client_new(v->role.loop, &c, &v->client, err);
+	if (r == 0)
+		r = saver_new(v->role.loop, &v->saver, err);
+	if (r == 0 && strcmp(e.address, "0") != 0)
+		r = endpoint_new(&e, &v->endpoint, err);
+	if (r < 0)
+		return r;
+	v->opts.loop = v->role.loop;
+	v->opts.client = v->client;
+	v->opts.saver = v->saver;
+	v->opts.metrics = v->metrics;
+	v->opts.log = &v->role.log;
+	return o->attach ? start_attached(v, err) : start_agents(v, err);
+}
+
+static void announce_attached(struct node *v)
+{
+	(void)fprintf(v->cli->out, "devplane node is attached to the kubelet of %s, for %.*s\n",
+		      v->opts.node_name, STR_ARG(v->kubeconfig.server));
+	(void)fprintf(v->cli->out, "  asks at %s\n", v->kubelet_socket);
+	(void)fprintf(v->cli->out, "  PodResources with watch at %s\n", v->attach_socket);
+}
+
+static void announce_agents(struct node *v)
+{
+	const struct node_options *o = v->options;
+
+	if (o->nodes > 1)
+		(void)fprintf(v->cli->out,
+			      "devplane node is %d hollow nodes, %s-0 and on, for %.*s\n",
+			      (int)o->nodes, v->opts.node_name, STR_ARG(v->kubeconfig.server));
+	else
+		(void)fprintf(v->cli->out, "devplane node %s runs for %.*s\n", v->opts.node_name,
+			      STR_ARG(v->kubeconfig.server));
+	if (v->opts.runtime_endpoint)
+		(void)fprintf(v->cli->out, "  containers by %s\n", v->opts.runtime_endpoint);
+	else
+		(void)fprintf(v->cli->out,
+			      "  hollow: no containers are run, pods are bookkeeping\n");
+	(void)fprintf(v->cli->out, "  plugins and drivers below %s\n", v->opts.root_dir);
+	if (v->n > 0 && agent_api_addr(v->agents[0]))
+		(void)fprintf(v->cli->out, "  kubelet API at https://%s\n",
+			      agent_api_addr(v->agents[0])->text);
+}
+
+static void announce(struct node *v)
+{
+	if (v->attached)
+		announce_attached(v);
+	else
+		announce_agents(v);
+	if (v->endpoint)
+		(void)fprintf(v->cli->out, "  health and metrics at http://%s\n",
+			      endpoint_address(v->endpoint)->text);
+	(void)fflush(v->cli->out);
+	role_ready(&v->role);
+}
+
+static int node(struct node *v, struct error *err)
+{
+	int r;
+
+	r = start(v, err);
+	if (r < 0) {
+		v->failure = *err;
+		on_stop(v);
+	} else {
+		announce(v);
+	}
+	r = role_run(&v->role, err);
+	if (r == 0 && v->failure.code != ERR_OK) {
+		*err = v->failure;
+		r = -(int)v->failure.code;
+	}
+	return r;
+}
+
+static int run(struct cli *cli, struct error *err)
+{
+	struct node v = { .cli = cli, .options = cli->options };
+	int r;
+
+	r = role_init(&v.role, &v.options->role, on_stop, &v, err);
+	if (r < 0)
+		return r;
+	arena_init(&v.arena, REQUEST_WORK_MAX);
+	v.metrics = metrics_new();
+	(void)metrics_process_register(v.metrics, NULL);
+	loop_timer_init(&v.tidy, v.role.loop, on_tidy);
+	loop_timer_start(&v.tidy, TIDY_FIRST_MS);
+	r = node(&v, err);
+	endpoint_free(v.endpoint);
+	metrics_free(v.metrics);
+	kubeconfig_release(&v.kubeconfig);
+	role_release(&v.role);
+	arena_release(&v.arena);
+	return r;
+}
+
+static const struct command_note files[] = {
+	{ "/var/lib/kubelet/", "the default --root-dir" },
+	{ "/run/containerd/containerd.sock", "the default --container-runtime-endpoint" },
+	{ "/etc/cdi/, /var/run/cdi/", "descriptions of devices for containers (CDI)" },
+	{ "/etc/devplane/node.kubeconfig", "the kubeconfig of the systemd unit" },
+	{ "/etc/default/devplane-node", "DEVPLANE_ARGS: more flags for the systemd unit" },
+	{ NULL },
+};
+
+const struct command cmd_node = {
+	.name = "node",
+	.summary = "run the pods of a node, with device plugins, DRA drivers and device health",
+	.group = COMMAND_ROLE,
+	.about = "The device side of a kubelet, for an API server of ours or kube-apiserver: "
+		 "registers "
+		 "the node, runs its pods by a CRI runtime, hands devices of plugins and DRA "
+		 "drivers "
+		 "to them, and writes the health of each device into the status of the pods that "
+		 "hold it.\n\n"
+		 "Below --root-dir: device-plugins/kubelet.sock, where device plugins register; "
+		 "plugins_registry/, where DRA drivers put their sockets; "
+		 "pod-resources/kubelet.sock, where monitoring agents list and watch who holds "
+		 "what; pki/, the certificate of the kubelet's API; the state that survives "
+		 "restarts.\n\n"
+		 "On --address and --port it serves the kubelet's API by HTTPS: logs, exec, "
+		 "attach, port-forward, pods, metrics. Who asks shows a certificate of "
+		 "--client-ca-file or a token of the API server, which also says what they "
+		 "may.\n\n"
+		 "With --attach it runs nothing and follows a kubelet instead: it asks the "
+		 "kubelet's "
+		 "PodResources socket when pods of this node change and serves the watch that the "
+		 "kubelet does not have. SIGTERM stops the agent; pods go on and are found again.",
+	.examples = "  devplane node --kubeconfig d/admin.kubeconfig --node-name n1 --root-dir n1\n"
+		    "  devplane node --kubeconfig d/admin.kubeconfig --node-name hollow \\\n"
+		    "    --root-dir h --runtime hollow --nodes 100\n"
+		    "  devplane node --attach --kubeconfig /etc/kubernetes/kubelet.conf\n",
+	.exit_status = role_exit_status,
+	.environment = role_environment,
+	.files = files,
+	.flags = flags,
+	.options_size = sizeof(struct node_options),
+	.run = run,
+};

@@ -1,0 +1,330 @@
+/*
+ * `devplane podresources watch`: events as they come. A stream that ends is opened again after the
+ * last revision seen, so that nothing is shown twice and nothing is missed; a server that cannot go
+ * on there says so and begins anew.
+ */
+#include <inttypes.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/core/limits.h"
+#include "base/time/backoff.h"
+#include "base/time/timestamp.h"
+#include "cli/commands/commands.h"
+#include "cli/output/output.h"
+#include "cli/output/tabs.h"
+#include "cli/podresources/caller.h"
+#include "cli/podresources/json.h"
+#include "cli/podresources/print.h"
+#include "net/loop/loop.h"
+#include "node/book/methods.h"
+
+struct watch_options {
+	struct podres_options socket;
+	const char *output;
+	int64_t after;
+	bool allocatable, no_initial, no_headers;
+};
+
+static const struct flag flags[] = {
+	{ "output", 'o', FLAG_STRING(struct watch_options, output), .choices = "table|wide|json",
+	  .initial = "table", .help = "lines, with containers, or each message on a line of JSON" },
+	{ "allocatable", 0, FLAG_BOOL(struct watch_options, allocatable),
+	  .help = "follow what the node could hand out, rather than what pods hold" },
+	{ "no-initial", 0, FLAG_BOOL(struct watch_options, no_initial),
+	  .help = "begin with the next change, without what there is now" },
+	{ "after-revision", 0, FLAG_INT(struct watch_options, after), .arg = "N", .min = 1,
+	  .max = INT64_MAX, .help = "go on after this revision, of a list or an earlier watch" },
+	{ "no-headers", 0, FLAG_BOOL(struct watch_options, no_headers),
+	  .help = "leave out the line with the columns' names" },
+	PODRES_FLAGS(struct watch_options, socket),
+	{ NULL },
+};
+
+struct watcher {
+	struct podres_caller caller;
+	struct cli *cli;
+	const struct watch_options *options;
+	const struct grpc_method *method;
+	struct loop_signal *signals[2];
+	struct loop_timer timer; /* until the next try */
+	struct backoff backoff;
+	struct grpc_call *call; /* NULL between two */
+	struct podres_print_state state;
+	struct tabs_memory columns;
+	int64_t revision; /* the last one seen; 0: none */
+	bool head_printed;
+	bool begun; /* the server has taken a watch of ours once at least */
+	bool lost; /* and it has been said */
+	bool stopping;
+	struct error err; /* code is ERR_OK while nothing failed */
+};
+
+/* --- printing ----------------------------------------------------------------------------- */
+
+static void flush(struct watcher *w)
+{
+	/* Nobody reads any more: cli_main() will say so. */
+	if (fflush(w->cli->out) != 0) {
+		w->stopping = true;
+		loop_stop(w->caller.loop);
+	}
+}
+
+static void print_json(struct watcher *w, const ProtobufCMessage *m)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(PODRES_TEXT_MAX);
+	struct arena a;
+
+	arena_init(&a, PODRES_TEXT_MAX);
+	(void)json_print(&text, podres_json(&a, m), NULL);
+	(void)fprintf(w->cli->out, "%.*s\n", STR_ARG(buf_str(&text)));
+	arena_release(&a);
+	flush(w);
+}
+
+static const char *head_of(const struct watcher *w)
+{
+	return w->options->allocatable ? podres_print_allocatable_head : podres_print_pod_head;
+}
+
+/* The time of day to thousandths: the date is today's. */
+static void print_line(struct watcher *w, const struct buf *line)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(PODRES_TEXT_MAX);
+	CLEANUP(buf_release) struct buf out = BUF_INIT(PODRES_TEXT_MAX);
+	bool headed = !w->head_printed && !w->options->no_headers;
+	char when[TIMESTAMP_SIZE];
+
+	if (headed)
+		(void)buf_printf(&text, "TIME\t%s\n", head_of(w));
+	w->head_printed = true;
+	(void)timestamp_print(clock_wall(clock_system()), TIMESTAMP_MICRO, when);
+	(void)buf_printf(&text, "%.12sZ\t%.*s\n", when + strlen("2006-01-02T"),
+			 STR_ARG(buf_str(line)));
+	tabs_align_more(&out, buf_str(&text), TABS_TABLE, &w->columns);
+	output_table(w->cli, buf_str(&out), headed);
+	flush(w);
+}
+
+/* For who sits before it: what is there has been shown. */
+static void print_end(const struct watcher *w)
+{
+	if (isatty(fileno(w->cli->err)) == 1)
+		(void)fputs("-- that is all there is now; changes follow --\n", w->cli->err);
+}
+
+static void show_pod(struct watcher *w, const Podresources__PodEvent *e)
+{
+	CLEANUP(buf_release) struct buf line = BUF_INIT(PODRES_TEXT_MAX);
+
+	if (e->revision > 0)
+		w->revision = e->revision;
+	if (strcmp(w->options->output, "json") == 0)
+		print_json(w, &e->base);
+	else if (podres_print_pod_event(&w->state, &line, e))
+		print_line(w, &line);
+	else
+		print_end(w);
+}
+
+static void show_allocatable(struct watcher *w, const Podresources__AllocatableEvent *e)
+{
+	CLEANUP(buf_release) struct buf line = BUF_INIT(PODRES_TEXT_MAX);
+
+	if (e->revision > 0)
+		w->revision = e->revision;
+	if (strcmp(w->options->output, "json") == 0)
+		print_json(w, &e->base);
+	else if (podres_print_allocatable_event(&w->state, &line, e))
+		print_line(w, &line);
+	else
+		print_end(w);
+}
+
+/* Of the connection, or of a stream on one that had stayed. */
+static void on_ready(void *arg)
+{
+	struct watcher *w = arg;
+
+	if (!w->lost)
+		return;
+	w->lost = false;
+	if (w->revision > 0)
+		(void)fprintf(w->cli->err, "connected again; going on after revision %" PRId64 "\n",
+			      w->revision);
+	else
+		(void)fputs("connected again\n", w->cli->err);
+}
+
+/* --- the stream --------------------------------------------------------------------------- */
+
+static void on_metadata(struct grpc_call *c)
+{
+	struct watcher *w = grpc_call_data(c);
+
+	w->begun = true;
+	on_ready(w);
+}
+
+static void on_message(struct grpc_call *c, const void *message)
+{
+	struct watcher *w = grpc_call_data(c);
+
+	w->begun = true;
+	backoff_reset(&w->backoff);
+	if (w->options->allocatable)
+		show_allocatable(w, message);
+	else
+		show_pod(w, message);
+}
+
+/* Whether it may be otherwise next time. A first try that fails is a mistake to be told. */
+static bool may_return(const struct watcher *w, enum grpc_code code)
+{
+	switch (code) {
+	case GRPC_UNIMPLEMENTED:
+	case GRPC_INVALID_ARGUMENT:
+	case GRPC_PERMISSION_DENIED:
+	case GRPC_UNAUTHENTICATED:
+		return false;
+	case GRPC_OK:
+		return true;
+	case GRPC_UNAVAILABLE:
+		return w->begun || w->caller.ready;
+	default:
+		return w->begun;
+	}
+}
+
+static void say_lost(struct watcher *w, const struct grpc_status *st)
+{
+	if (w->lost)
+		return;
+	w->lost = true;
+	(void)fprintf(w->cli->err, "%s: the watch has ended (%s); trying again\n", w->caller.path,
+		      st->code == GRPC_OK ? "the server ended it" : grpc_code_name(st->code));
+}
+
+static void on_end(struct grpc_call *c, const struct grpc_status *st)
+{
+	struct watcher *w = grpc_call_data(c);
+
+	w->call = NULL;
+	if (w->stopping)
+		return;
+	if (!may_return(w, st->code)) {
+		(void)podres_caller_explain(&w->caller, w->method, st, &w->err);
+		loop_stop(w->caller.loop);
+		return;
+	}
+	say_lost(w, st);
+	loop_timer_start(&w->timer, backoff_next(&w->backoff, loop_prng(w->caller.loop)));
+}
+
+static const struct grpc_call_ops call_ops = { .on_metadata = on_metadata,
+					       .on_message = on_message,
+					       .on_end = on_end };
+
+/* What has not been seen yet: the state, the next change, or what came after a revision. */
+static void begin(struct watcher *w)
+{
+	Podresources__WatchRequest request = PODRESOURCES__WATCH_REQUEST__INIT;
+
+	request.after_revision = w->revision;
+	request.send_initial = w->revision == 0 && !w->options->no_initial;
+	w->state.initial = request.send_initial;
+	w->call = grpc_channel_call(w->caller.channel, w->method, NULL, &call_ops, w);
+	(void)grpc_call_send(w->call, &request.base);
+	(void)grpc_call_half_close(w->call);
+}
+
+static void on_timer(struct loop_timer *t)
+{
+	begin(CONTAINER_OF(t, struct watcher, timer));
+}
+
+/* --- the command -------------------------------------------------------------------------- */
+
+static void on_signal(void *arg, int signum UNUSED)
+{
+	struct watcher *w = arg;
+
+	w->stopping = true;
+	loop_stop(w->caller.loop);
+}
+
+static int start(struct watcher *w, struct error *err)
+{
+	static const int signums[] = { SIGINT, SIGTERM };
+	const struct watch_options *o = w->options;
+	int r;
+
+	if (o->no_initial && o->after > 0)
+		return cli_bad_usage(w->cli, err,
+				     "--no-initial and --after-revision at once: give one of them");
+	r = podres_caller_open(&w->caller, w->cli, &o->socket, true, err);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(signums); i++)
+		r = loop_signal_new(w->caller.loop, signums[i], on_signal, w, &w->signals[i], err);
+	if (r < 0)
+		return r;
+	w->caller.on_ready = on_ready;
+	w->caller.arg = w;
+	loop_timer_init(&w->timer, w->caller.loop, on_timer);
+	begin(w);
+	return 0;
+}
+
+static int run(struct cli *cli, struct error *err)
+{
+	const struct watch_options *o = cli->options;
+	struct podres_print_style style = { .wide = strcmp(o->output, "wide") == 0,
+					    .colour = cli->out_colour };
+	struct watcher w = {
+		.cli = cli,
+		.options = o,
+		.revision = o->after,
+		.backoff = { .initial_ms = 200, .max_ms = 5000, .factor = 2, .jitter = 0.5 }
+	};
+	int r;
+
+	w.columns.width[1] = strlen("DELETED") + TABS_TABLE->padding; /* it will come */
+	w.method = o->allocatable ? &podres_method_watch_allocatable : &podres_method_watch;
+	podres_print_init(&w.state, &style, false);
+	r = start(&w, err);
+	if (r == 0) {
+		loop_run(w.caller.loop);
+		loop_timer_stop(&w.timer);
+	}
+	w.stopping = true;
+	for (size_t i = 0; i < ARRAY_SIZE(w.signals); i++)
+		loop_signal_free(w.signals[i]);
+	podres_caller_close(&w.caller);
+	podres_print_release(&w.state);
+	if (r == 0 && w.err.code != ERR_OK) {
+		*err = w.err;
+		r = -(int)w.err.code;
+	}
+	return r;
+}
+
+const struct command cmd_podresources_watch = {
+	.name = "watch",
+	.summary = "follow what the pods of this node hold",
+	.about =
+		"A line for each change, in order: what a pod holds now, marked +new and -gone. "
+		"What "
+		"there is at the beginning comes first. A watch that breaks is taken up where it "
+		"was; Ctrl-C ends it.\n\n"
+		"Kubelets have no watch. `devplane node --attach` beside one makes it, on a socket "
+		"of its own: pod-resources/devplane.sock below --root-dir, which is used where it "
+		"exists.",
+	.examples =
+		"devplane podresources watch\n"
+		"devplane podresources watch --allocatable\n"
+		"devplane podresources watch -o json | jq -c '[.action, .podResources[0].name]'\n"
+		"devplane podresources watch --after-revision 1760000000000 --root-dir d/n1",
+	.flags = flags,
+	.options_size = sizeof(struct watch_options),
+	.run = run,
+};

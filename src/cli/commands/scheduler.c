@@ -1,0 +1,253 @@
+/*
+ * `devplane scheduler`: finds nodes for pods. Flags that kube-scheduler has keep its names and
+ * meaning, and its configuration file is understood.
+ */
+#include "scheduler/run/scheduler.h"
+
+#include "api/schema/gates.h"
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/system/file.h"
+#include "cli/commands/commands.h"
+#include "cli/program/cli.h"
+#include "cli/roles/elected_role.h"
+#include "scheduler/config/config.h"
+
+struct scheduler_options {
+	struct role_options role;
+	const char *kubeconfig, *context, *config, *metrics_address;
+	struct flag_list feature_gates;
+	bool leader_elect;
+	const char *lease_name, *lease_namespace;
+	int64_t lease_duration, renew_deadline, retry_period; /* ns; 0: the configuration's */
+};
+
+#define YEAR (365 * 86400 * CLOCK_SEC)
+
+static const struct flag flags[] = {
+	{ "kubeconfig", 0, FLAG_STRING(struct scheduler_options, kubeconfig), .arg = "FILE",
+	  .help = "how to reach the API server; else the configuration's, $KUBECONFIG, "
+		  "~/.kube/config or the pod's account" },
+	{ "context", 0, FLAG_STRING(struct scheduler_options, context), .arg = "NAME",
+	  .help = "context of the kubeconfig instead of its current one" },
+	{ "config", 0, FLAG_STRING(struct scheduler_options, config), .arg = "FILE",
+	  .help = "a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1): profiles, "
+		  "plugins, shared objects to load" },
+	{ "metrics-bind-address", 0, FLAG_STRING(struct scheduler_options, metrics_address),
+	  .arg = "ADDRESS", .initial = "127.0.0.1:10259",
+	  .help = "where /healthz, /readyz, /metrics, /debug/cache and /debug/queue are; port 0 "
+		  "picks one, \"0\" is nowhere" },
+	{ "leader-elect", 0, FLAG_BOOL(struct scheduler_options, leader_elect), .initial = "true",
+	  .help = "decide only while holding a lease, so that several may run" },
+	{ "leader-elect-lease-duration", 0, FLAG_DURATION(struct scheduler_options, lease_duration),
+	  .arg = "TIME", .max = YEAR,
+	  .help = "others take over when the leader was not heard of for so long; 15s" },
+	{ "leader-elect-renew-deadline", 0, FLAG_DURATION(struct scheduler_options, renew_deadline),
+	  .arg = "TIME", .max = YEAR,
+	  .help = "the leader gives up when it could not renew for so long; 10s" },
+	{ "leader-elect-retry-period", 0, FLAG_DURATION(struct scheduler_options, retry_period),
+	  .arg = "TIME", .max = YEAR, .help = "between two looks at the lease; 2s" },
+	{ "leader-elect-resource-name", 0, FLAG_STRING(struct scheduler_options, lease_name),
+	  .arg = "NAME",
+	  .help = "name of the lease; kube-scheduler, so that ours and upstream's "
+		  "take turns" },
+	{ "leader-elect-resource-namespace", 0,
+	  FLAG_STRING(struct scheduler_options, lease_namespace), .arg = "NAME",
+	  .help = "namespace of the lease; kube-system" },
+	{ "feature-gates", 0, FLAG_LIST(struct scheduler_options, feature_gates),
+	  .arg = "NAME=BOOL", .help = "switch features on or off" },
+	ROLE_FLAGS(struct scheduler_options, role),
+	{ NULL },
+};
+
+struct schedule {
+	struct cli *cli;
+	const struct scheduler_options *options;
+	struct elected_role frame;
+	struct config config;
+	struct gates gates;
+	struct scheduler *scheduler; /* NULL: not started */
+};
+
+/* --- options -------------------------------------------------------------------------------- */
+
+static int read_config(struct schedule *v, struct error *err)
+{
+	const char *path = v->options->config;
+	struct buf text;
+	int r = 0;
+
+	if (!path)
+		return 0;
+	buf_init(&text, SCHEDULER_CONFIG_MAX);
+	r = file_read(path, &text, err);
+	if (r == 0)
+		r = config_read(&v->config, buf_str(&text), err);
+	buf_release(&text);
+	return r < 0 ? error_wrap(err, r, "--config %s", path) : 0;
+}
+
+/* Flags win over the file. */
+static void apply_flags(struct schedule *v)
+{
+	const struct scheduler_options *o = v->options;
+	struct config *c = &v->config;
+
+	c->leader_elect = c->leader_elect && o->leader_elect;
+	if (o->lease_duration)
+		c->lease_duration_ms = o->lease_duration / CLOCK_MS;
+	if (o->renew_deadline)
+		c->renew_deadline_ms = o->renew_deadline / CLOCK_MS;
+	if (o->retry_period)
+		c->retry_period_ms = o->retry_period / CLOCK_MS;
+	if (o->lease_name)
+		c->lease_name = str_from(o->lease_name);
+	if (o->lease_namespace)
+		c->lease_namespace = str_from(o->lease_namespace);
+}
+
+static int read_files(struct schedule *v, struct error *err)
+{
+	struct kubeconfig_opts k = { .path = v->options->kubeconfig,
+				     .context = v->options->context };
+	char *path = NULL;
+	int r;
+
+	r = read_config(v, err);
+	if (r < 0)
+		return r;
+	apply_flags(v);
+	if (!k.path && v->config.kubeconfig.n > 0)
+		k.path = path = str_dup(v->config.kubeconfig);
+	r = kubeconfig_load(&v->frame.kubeconfig, &k, err);
+	free(path);
+	return r;
+}
+
+/* --- pages ---------------------------------------------------------------------------------- */
+
+/* Pages are the frame's, and so is their argument. */
+static const struct schedule *of_frame(const void *frame)
+{
+	return CONTAINER_OF(frame, const struct schedule, frame);
+}
+
+static void write_cache(void *arg, struct buf *out)
+{
+	const struct schedule *v = of_frame(arg);
+
+	if (v->scheduler)
+		scheduler_dump_cache(v->scheduler, out);
+}
+
+static void write_queue(void *arg, struct buf *out)
+{
+	const struct schedule *v = of_frame(arg);
+
+	if (v->scheduler)
+		scheduler_dump_queue(v->scheduler, out);
+}
+
+static const struct endpoint_page pages[] = {
+	{ "/debug/cache", write_cache },
+	{ "/debug/queue", write_queue },
+	{ NULL },
+};
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+static int read_all(void *arg, struct error *err)
+{
+	struct schedule *v = arg;
+	int r = role_gates(v->cli, &v->options->feature_gates, &v->gates, err);
+
+	return r < 0 ? r : read_files(v, err);
+}
+
+static int start(void *arg, struct error *err)
+{
+	struct schedule *v = arg;
+	struct scheduler_opts s = { .loop = v->frame.role.loop,
+				    .kubeconfig = &v->frame.kubeconfig,
+				    .config = &v->config,
+				    .gates = &v->gates,
+				    .identity = v->frame.identity,
+				    .metrics = v->frame.metrics,
+				    .log = &v->frame.role.log,
+				    .on_lost = elected_role_lost,
+				    .arg = &v->frame };
+
+	return scheduler_new(&s, &v->scheduler, err);
+}
+
+static int check(void *arg, struct error *err)
+{
+	return scheduler_check(((const struct schedule *)arg)->scheduler, err);
+}
+
+static int check_ready(void *arg, struct error *err)
+{
+	return scheduler_check_ready(((const struct schedule *)arg)->scheduler, err);
+}
+
+static void stop(void *arg, void (*done)(void *arg), void *done_arg)
+{
+	scheduler_stop(((struct schedule *)arg)->scheduler, done, done_arg);
+}
+
+static void free_all(void *arg)
+{
+	scheduler_free(TAKE(((struct schedule *)arg)->scheduler));
+}
+
+static const struct elected_role_ops ops = {
+	.name = "scheduler",
+	.ready_check = "sched-handler-sync",
+	.pages = pages,
+	.read = read_all,
+	.start = start,
+	.check = check,
+	.check_ready = check_ready,
+	.stop = stop,
+	.free = free_all,
+};
+
+static int run(struct cli *cli, struct error *err)
+{
+	struct schedule v = { .cli = cli, .options = cli->options };
+	int r;
+
+	config_init(&v.config);
+	r = elected_role_run(&v.frame, cli, &v.options->role, v.options->metrics_address, &ops, &v,
+			     err);
+	config_release(&v.config);
+	return r;
+}
+
+static const struct command_note files[] = {
+	{ "/etc/devplane/scheduler.kubeconfig", "the kubeconfig of the systemd unit" },
+	{ "/etc/default/devplane-scheduler", "DEVPLANE_ARGS: more flags for the systemd unit" },
+	{ NULL },
+};
+
+const struct command cmd_scheduler = {
+	.name = "scheduler",
+	.summary = "find nodes for pods, with and without device claims",
+	.group = COMMAND_ROLE,
+	.about = "A scheduler for an API server, ours or kube-apiserver. It reads kube-scheduler's "
+		 "configuration file and takes its place: profiles, plugins and their arguments, "
+		 "preemption, device claims, volumes. Plugins of your own are shared objects that "
+		 "the file names; see docs/scheduler-plugins.md. Several may run: the one that "
+		 "holds the lease decides, the others keep their caches warm.\n\n"
+		 "SIGTERM stops it in order and gives the lease back. It ends with a failure when "
+		 "it loses the lease.",
+	.examples = "  devplane scheduler --kubeconfig d/admin.kubeconfig\n"
+		    "  devplane scheduler --kubeconfig d/admin.kubeconfig --config scheduler.yaml\n"
+		    "  curl -s http://127.0.0.1:10259/debug/cache\n",
+	.exit_status = role_exit_status,
+	.environment = role_environment,
+	.files = files,
+	.flags = flags,
+	.options_size = sizeof(struct scheduler_options),
+	.run = run,
+};

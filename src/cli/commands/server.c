@@ -1,0 +1,413 @@
+/*
+ * `devplane server`: the API server. Flags that kube-apiserver has keep its
+ * names and meaning.
+ */
+#include "server/server.h"
+
+#include <sys/resource.h>
+
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "cli/commands/commands.h"
+#include "cli/program/cli.h"
+#include "cli/roles/role.h"
+
+enum { STRANGERS_MAX = 4096 }; /* connections of one address, where files allow more */
+
+struct server_options {
+	struct role_options role;
+	const char *data_dir, *bind_address;
+	int64_t secure_port;
+	const char *cert_file, *key_file, *client_ca_file, *token_auth_file;
+	struct flag_list issuers, key_files, audiences;
+	const char *signing_key_file, *jwks_uri;
+	int64_t token_max; /* ns */
+	bool anonymous, extend_tokens, ui, kubeconfig;
+	struct flag_list service_ranges, enable_plugins, disable_plugins;
+	const char *node_ports, *advertise_address;
+	struct flag_list etcd_servers, feature_gates;
+	const char *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;
+	const char *kubelet_cert_file, *kubelet_key_file, *kubelet_ca_file;
+	struct flag_list kubelet_address_types, node_address_ranges;
+	const char *audit_log_path, *audit_log_mode;
+	int64_t event_ttl, history, request_timeout, min_request_timeout, drain_timeout; /* ns; s */
+	int64_t watch_cache, history_bytes, quota_bytes;
+	bool fairness, kubelet_names;
+	int64_t max_reading, max_writing, max_user_watches, max_conns, max_strangers;
+};
+
+static const struct flag flags[] = {
+	{ "data-dir", 'd', FLAG_STRING(struct server_options, data_dir), .arg = "DIR",
+	  .initial = "devplane-data",
+	  .help = "where certificates, admin.kubeconfig and, without etcd, all objects are" },
+	{ "write-kubeconfig", 0, FLAG_BOOL(struct server_options, kubeconfig), .initial = "true",
+	  .help = "write admin.kubeconfig at every start" },
+	{ "bind-address", 0, FLAG_STRING(struct server_options, bind_address), .arg = "ADDRESS",
+	  .initial = "127.0.0.1", .help = "address to listen on; 0.0.0.0 or :: for all" },
+	{ "secure-port", 'p', FLAG_INT(struct server_options, secure_port), .arg = "PORT",
+	  .initial = "6443", .min = 0, .max = 65535, .help = "port to listen on; 0 picks one" },
+	{ "tls-cert-file", 0, FLAG_STRING(struct server_options, cert_file), .arg = "FILE",
+	  .help = "serving certificate with its chain; made at the start without one" },
+	{ "tls-private-key-file", 0, FLAG_STRING(struct server_options, key_file), .arg = "FILE",
+	  .help = "its key" },
+	{ "client-ca-file", 0, FLAG_STRING(struct server_options, client_ca_file), .arg = "FILE",
+	  .help = "also believe client certificates that this CA signed" },
+	{ "token-auth-file", 0, FLAG_STRING(struct server_options, token_auth_file), .arg = "FILE",
+	  .help = "bearer tokens, one per line: token,user,uid,\"group,group\"" },
+	{ "anonymous-auth", 0, FLAG_BOOL(struct server_options, anonymous), .initial = "true",
+	  .help = "let in whoever shows nothing, as system:anonymous" },
+	{ "ui", 0, FLAG_BOOL(struct server_options, ui), .initial = "true",
+	  .help = "serve the device page at /ui/" },
+	{ "service-account-issuer", 0, FLAG_REPEAT(struct server_options, issuers), .arg = "URL",
+	  .help = "issuer of service accounts' tokens; the first issues, all are accepted "
+		  "(default https://kubernetes.default.svc.cluster.local)" },
+	{ "service-account-signing-key-file", 0,
+	  FLAG_STRING(struct server_options, signing_key_file), .arg = "FILE",
+	  .help = "key that signs their tokens; made in --data-dir without one" },
+	{ "service-account-key-file", 0, FLAG_REPEAT(struct server_options, key_files),
+	  .arg = "FILE",
+	  .help = "PEM keys that tokens may also be signed with, as after a change" },
+	{ "service-account-jwks-uri", 0, FLAG_STRING(struct server_options, jwks_uri), .arg = "URL",
+	  .help = "where others find the public keys, when not at this server" },
+	{ "service-account-max-token-expiration", 0,
+	  FLAG_DURATION(struct server_options, token_max), .arg = "TIME", .initial = "0",
+	  .max = (INT64_C(1) << 32) * CLOCK_SEC,
+	  .help = "longest life of a token that is asked for, from 1h; 0: no limit" },
+	{ "service-account-extend-token-expiration", 0,
+	  FLAG_BOOL(struct server_options, extend_tokens), .initial = "true",
+	  .help = "let the tokens that kubelets ask for pods live for a year" },
+	{ "api-audiences", 0, FLAG_LIST(struct server_options, audiences), .arg = "NAME",
+	  .help = "audiences that tokens for this API may name (default: the issuers)" },
+	{ "advertise-address", 0, FLAG_STRING(struct server_options, advertise_address),
+	  .arg = "IP",
+	  .help = "address of this server as endpoints of service kubernetes tell it (default: "
+		  "--bind-address, or an interface's when that is all)" },
+	{ "service-cluster-ip-range", 0, FLAG_LIST(struct server_options, service_ranges),
+	  .arg = "CIDR",
+	  .help = "addresses of services; two, of IPv4 and IPv6, for both "
+		  "(default " SERVER_SERVICE_CIDR ")" },
+	{ "service-node-port-range", 0, FLAG_STRING(struct server_options, node_ports),
+	  .arg = "FIRST-LAST", .initial = "30000-32767", .help = "node ports of services" },
+	{ "enable-admission-plugins", 0, FLAG_LIST(struct server_options, enable_plugins),
+	  .arg = "NAME",
+	  .help = "also ask these: TaintNodesByCondition, StorageObjectInUseProtection" },
+	{ "disable-admission-plugins", 0, FLAG_LIST(struct server_options, disable_plugins),
+	  .arg = "NAME", .help = "do not ask these, such as DefaultTolerationSeconds" },
+	{ "etcd-servers", 0, FLAG_LIST(struct server_options, etcd_servers), .arg = "URL",
+	  .help = "keep objects in this etcd cluster instead of in --data-dir" },
+	{ "etcd-cafile", 0, FLAG_STRING(struct server_options, etcd_ca_file), .arg = "FILE",
+	  .help = "CA that signed etcd's certificates" },
+	{ "etcd-certfile", 0, FLAG_STRING(struct server_options, etcd_cert_file), .arg = "FILE",
+	  .help = "our certificate towards etcd" },
+	{ "etcd-keyfile", 0, FLAG_STRING(struct server_options, etcd_key_file), .arg = "FILE",
+	  .help = "its key" },
+	{ "etcd-prefix", 0, FLAG_STRING(struct server_options, etcd_prefix), .arg = "PREFIX",
+	  .initial = "/registry", .help = "what all keys in etcd begin with" },
+	{ "kubelet-client-certificate", 0, FLAG_STRING(struct server_options, kubelet_cert_file),
+	  .arg = "FILE",
+	  .help = "our certificate towards kubelets; made at the start without one" },
+	{ "kubelet-client-key", 0, FLAG_STRING(struct server_options, kubelet_key_file),
+	  .arg = "FILE", .help = "its key" },
+	{ "kubelet-certificate-authority", 0, FLAG_STRING(struct server_options, kubelet_ca_file),
+	  .arg = "FILE", .help = "CA that signed kubelets' certificates; not checked without one" },
+	{ "kubelet-certificate-names", 0, FLAG_BOOL(struct server_options, kubelet_names),
+	  .help = "a kubelet's certificate must be for its node's name, instead of for the address "
+		  "that the server connects to" },
+	{ "kubelet-preferred-address-types", 0,
+	  FLAG_LIST(struct server_options, kubelet_address_types), .arg = "TYPE",
+	  .help = "which of a node's addresses to use first (default "
+		  "Hostname,InternalDNS,InternalIP,ExternalDNS,ExternalIP)" },
+	{ "node-address-ranges", 0, FLAG_LIST(struct server_options, node_address_ranges),
+	  .arg = "CIDR",
+	  .help = "where nodes are: the server connects to no kubelet elsewhere (default: "
+		  "anywhere)" },
+	{ "feature-gates", 0, FLAG_LIST(struct server_options, feature_gates), .arg = "NAME=BOOL",
+	  .help = "switch features on or off, such as ResourceHealthStatus=false" },
+	{ "event-ttl", 0, FLAG_DURATION(struct server_options, event_ttl), .arg = "TIME",
+	  .initial = "1h", .min = CLOCK_SEC, .max = 365 * 86400 * CLOCK_SEC,
+	  .help = "how long events are kept" },
+	{ "history", 0, FLAG_DURATION(struct server_options, history), .arg = "TIME",
+	  .initial = "5m", .min = CLOCK_SEC, .max = 365 * 86400 * CLOCK_SEC,
+	  .help = "how long superseded versions can still be listed and watched from" },
+	{ "history-bytes", 0, FLAG_INT(struct server_options, history_bytes), .arg = "BYTES",
+	  .initial = "536870912", .min = 0, .max = INT64_C(1) << 50,
+	  .help = "most bytes of superseded versions; the oldest go early; 0: no limit; not on "
+		  "etcd" },
+	{ "store-quota-bytes", 0, FLAG_INT(struct server_options, quota_bytes), .arg = "BYTES",
+	  .initial = "-1", .min = -1, .max = INT64_C(1) << 50,
+	  .help = "most bytes of all objects and superseded versions; 0: no limit; -1: half of the "
+		  "free disk at the start; not on etcd" },
+	{ "watch-cache-bytes", 0, FLAG_INT(struct server_options, watch_cache), .arg = "BYTES",
+	  .initial = "67108864", .min = 65536, .max = INT64_C(1) << 40,
+	  .help = "most memory that the recent events of one resource may take" },
+	{ "request-timeout", 0, FLAG_DURATION(struct server_options, request_timeout),
+	  .arg = "TIME", .initial = "1m", .min = CLOCK_SEC, .max = 86400 * CLOCK_SEC,
+	  .help = "time that a request other than a watch may take" },
+	{ "min-request-timeout", 0, FLAG_INT(struct server_options, min_request_timeout),
+	  .arg = "SECONDS", .initial = "1800", .min = 1, .max = 86400,
+	  .help = "watches end after this time, up to twice of it, unless they say otherwise" },
+	{ "enable-priority-and-fairness", 0, FLAG_BOOL(struct server_options, fairness),
+	  .initial = "true",
+	  .help = "queue requests fairly, by FlowSchemas and PriorityLevelConfigurations" },
+	{ "max-requests-inflight", 0, FLAG_INT(struct server_options, max_reading), .arg = "N",
+	  .initial = "400", .max = 1000000,
+	  .help = "reads under way at most, 0 is no limit; fairness shares the sum of both "
+		  "limits" },
+	{ "max-mutating-requests-inflight", 0, FLAG_INT(struct server_options, max_writing),
+	  .arg = "N", .initial = "200", .max = 1000000,
+	  .help = "writes under way at most, likewise" },
+	{ "max-watches-per-user", 0, FLAG_INT(struct server_options, max_user_watches), .arg = "N",
+	  .initial = "10000", .max = 100000000,
+	  .help = "watches that one user may have open, 0 is no limit; system:masters has none" },
+	{ "max-connections", 0, FLAG_INT(struct server_options, max_conns), .arg = "N",
+	  .initial = "0", .max = 100000000,
+	  .help = "connections at most; 0: three quarters of the files that the process may open" },
+	{ "max-unauthenticated-connections", 0, FLAG_INT(struct server_options, max_strangers),
+	  .arg = "N", .initial = "0", .max = 100000000,
+	  .help = "connections from one address whose client is not known at most; 0: a quarter "
+		  "of --max-connections, and at most 4096" },
+	{ "shutdown-grace", 0, FLAG_DURATION(struct server_options, drain_timeout), .arg = "TIME",
+	  .initial = "10s", .max = 3600 * CLOCK_SEC,
+	  .help = "on SIGTERM, let requests end for so long" },
+	{ "audit-log-path", 0, FLAG_STRING(struct server_options, audit_log_path), .arg = "FILE",
+	  .help = "append a line for each request; \"-\" is standard output" },
+	{ "audit-log-mode", 0, FLAG_STRING(struct server_options, audit_log_mode),
+	  .choices = "blocking|blocking-strict", .initial = "blocking",
+	  .help = "blocking-strict refuses requests that cannot be written to the audit log" },
+	ROLE_FLAGS(struct server_options, role),
+	{ NULL },
+};
+
+struct serve {
+	struct cli *cli;
+	const struct server_options *options;
+	struct role role;
+	struct server *server;
+	struct error failure; /* why it could not start */
+};
+
+static int check_options(struct serve *v, const struct server_options *o, struct error *err)
+{
+	if (!o->cert_file != !o->key_file)
+		return cli_bad_usage(v->cli, err,
+				     "--tls-cert-file and --tls-private-key-file go together");
+	if (!o->kubelet_cert_file != !o->kubelet_key_file)
+		return cli_bad_usage(
+			v->cli, err,
+			"--kubelet-client-certificate and --kubelet-client-key go together");
+	if (o->kubelet_names && !o->kubelet_ca_file)
+		return cli_bad_usage(v->cli, err,
+				     "--kubelet-certificate-names needs "
+				     "--kubelet-certificate-authority");
+	if (o->token_max && o->token_max < 3600 * CLOCK_SEC)
+		return cli_bad_usage(v->cli, err,
+				     "--service-account-max-token-expiration must be at least 1h");
+	return 0;
+}
+
+/*
+ * The soft limit on open files is often 1024, for programs that use select(2); the server may use
+ * all that it is allowed. Files are also needed for the store, logs, and connections to others.
+ */
+static int64_t most_conns(const struct server_options *o)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return o->max_conns ? o->max_conns : INT32_MAX;
+	files.rlim_cur = files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+	if (o->max_conns || files.rlim_cur > INT32_MAX)
+		return o->max_conns ? o->max_conns : INT32_MAX;
+	return MAX((int64_t)files.rlim_cur * 3 / 4, 1);
+}
+
+static void read_limits(const struct server_options *o, struct server_opts *opts)
+{
+	int64_t conns = most_conns(o);
+
+	opts->max_reading = o->max_reading ? o->max_reading : INT32_MAX;
+	opts->max_writing = o->max_writing ? o->max_writing : INT32_MAX;
+	opts->max_user_watches = o->max_user_watches ? o->max_user_watches : -1;
+	opts->max_conns = conns;
+	opts->max_strangers = o->max_strangers ? o->max_strangers
+					       : MAX(MIN(conns / 4, (int64_t)STRANGERS_MAX), 1);
+}
+
+static int read_options(struct serve *v, struct server_opts *ret_opts, struct error *err)
+{
+	const struct server_options *o = v->options;
+	struct error why;
+	int r;
+
+	*ret_opts = (struct server_opts){
+		.data_dir = o->data_dir,
+		.bind_address = o->bind_address,
+		.secure_port = (int)o->secure_port,
+		.cert_file = o->cert_file,
+		.key_file = o->key_file,
+		.client_ca_file = o->client_ca_file,
+		.token_auth_file = o->token_auth_file,
+		.no_anonymous = !o->anonymous,
+		.no_ui = !o->ui,
+		.no_kubeconfig = !o->kubeconfig,
+		.service_account_issuers = (const char *const *)o->issuers.v,
+		.nservice_account_issuers = o->issuers.n,
+		.service_account_key_files = (const char *const *)o->key_files.v,
+		.nservice_account_key_files = o->key_files.n,
+		.service_account_signing_key_file = o->signing_key_file,
+		.service_account_jwks_uri = o->jwks_uri,
+		.api_audiences = (const char *const *)o->audiences.v,
+		.napi_audiences = o->audiences.n,
+		.token_max_s = o->token_max / CLOCK_SEC,
+		.no_token_extension = !o->extend_tokens,
+		.service_cluster_ip_ranges = (const char *const *)o->service_ranges.v,
+		.nservice_cluster_ip_ranges = o->service_ranges.n,
+		.service_node_port_range = o->node_ports,
+		.advertise_address = o->advertise_address,
+		.enable_admission_plugins = (const char *const *)o->enable_plugins.v,
+		.nenable_admission_plugins = o->enable_plugins.n,
+		.disable_admission_plugins = (const char *const *)o->disable_plugins.v,
+		.ndisable_admission_plugins = o->disable_plugins.n,
+		.etcd_servers = (const char *const *)o->etcd_servers.v,
+		.netcd_servers = o->etcd_servers.n,
+		.etcd_ca_file = o->etcd_ca_file,
+		.etcd_cert_file = o->etcd_cert_file,
+		.etcd_key_file = o->etcd_key_file,
+		.etcd_prefix = o->etcd_prefix,
+		.kubelet_cert_file = o->kubelet_cert_file,
+		.kubelet_key_file = o->kubelet_key_file,
+		.kubelet_ca_file = o->kubelet_ca_file,
+		.kubelet_names = o->kubelet_names,
+		.kubelet_address_types = (const char *const *)o->kubelet_address_types.v,
+		.nkubelet_address_types = o->kubelet_address_types.n,
+		.node_address_ranges = (const char *const *)o->node_address_ranges.v,
+		.nnode_address_ranges = o->node_address_ranges.n,
+		.audit_log_path = o->audit_log_path,
+		.audit_strict = strcmp(o->audit_log_mode, "blocking-strict") == 0,
+		.event_ttl_ms = o->event_ttl / CLOCK_MS,
+		.history_ms = o->history / CLOCK_MS,
+		.history_bytes = (size_t)o->history_bytes,
+		.store_quota_bytes = o->quota_bytes,
+		.watch_cache_bytes = (size_t)o->watch_cache,
+		.request_timeout_ms = o->request_timeout / CLOCK_MS,
+		.min_request_timeout_ms = o->min_request_timeout * 1000,
+		.no_fairness = !o->fairness,
+	};
+	read_limits(o, ret_opts);
+	r = check_options(v, o, err);
+	if (r < 0)
+		return r;
+	gates_init(&ret_opts->gates);
+	for (size_t i = 0; i < o->feature_gates.n; i++) {
+		if (gates_set(&ret_opts->gates, str_from(o->feature_gates.v[i]), &why) < 0)
+			return cli_bad_usage(v->cli, err, "--feature-gates: %s", why.msg);
+	}
+	return 0;
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+static void on_stopped(void *arg)
+{
+	struct serve *v = arg;
+
+	role_stop(&v->role);
+}
+
+static void on_stop(void *arg)
+{
+	struct serve *v = arg;
+
+	server_stop(v->server, v->options->drain_timeout / CLOCK_MS, on_stopped, v);
+}
+
+static void on_ready(void *arg, const struct error *err)
+{
+	struct serve *v = arg;
+
+	if (err) {
+		v->failure = *err;
+		on_stop(v);
+		return;
+	}
+	/* For people and scripts: one block, once, when all works. */
+	(void)fprintf(v->cli->out, "devplane server is ready at https://%s\n",
+		      server_address(v->server)->text);
+	if (server_kubeconfig(v->server))
+		(void)fprintf(v->cli->out, "  export KUBECONFIG=%s\n  kubectl get namespaces\n",
+			      server_kubeconfig(v->server));
+	(void)fflush(v->cli->out);
+	role_ready(&v->role);
+}
+
+static int serve(struct serve *v, struct error *err)
+{
+	struct server_opts opts;
+	int r;
+
+	r = read_options(v, &opts, err);
+	if (r < 0)
+		return r;
+	opts.loops = io_threads_loops(v->role.io);
+	opts.nloops = io_threads_count(v->role.io);
+	opts.log = &v->role.log;
+	opts.on_ready = on_ready;
+	opts.arg = v;
+	r = server_new(&opts, &v->server, &v->failure);
+	if (r < 0)
+		on_stop(v);
+	r = role_run(&v->role, err);
+	server_free(v->server);
+	if (r == 0 && v->failure.code != ERR_OK) {
+		*err = v->failure;
+		r = -(int)v->failure.code;
+	}
+	return r;
+}
+
+static int run(struct cli *cli, struct error *err)
+{
+	struct serve v = { .cli = cli, .options = cli->options };
+	int r;
+
+	r = role_init(&v.role, &v.options->role, on_stop, &v, err);
+	if (r < 0)
+		return r;
+	r = serve(&v, err);
+	role_release(&v.role);
+	return r;
+}
+
+static const struct command_note files[] = {
+	{ "DIR/admin.kubeconfig",
+	  "an administrator's kubeconfig, made at every start, readable by its owner only" },
+	{ "DIR/pki/", "certificates and keys of the cluster's CA and of service accounts' tokens" },
+	{ "DIR/store/", "all objects, without etcd; see devplane store" },
+	{ "/var/lib/devplane-server/", "the data folder of the systemd unit" },
+	{ "/etc/default/devplane-server", "DEVPLANE_ARGS: more flags for the systemd unit" },
+	{ NULL },
+};
+
+const struct command cmd_server = {
+	.name = "server",
+	.summary = "serve the Kubernetes API",
+	.group = COMMAND_ROLE,
+	.about = "An API server for kubectl, client libraries, drivers, schedulers and kubelets. "
+		 "Objects "
+		 "are kept in the data folder, or in etcd. The first start makes a CA there; every "
+		 "start "
+		 "writes admin.kubeconfig, with which its bearer may do everything.\n\n"
+		 "Everything is durable when it is acknowledged. SIGTERM stops it in order: "
+		 "watches end, "
+		 "requests under way are answered.",
+	.examples = "  devplane server --data-dir /var/lib/devplane\n"
+		    "  devplane server --data-dir d --etcd-servers http://127.0.0.1:2379\n"
+		    "  kubectl --kubeconfig d/admin.kubeconfig get namespaces\n",
+	.exit_status = role_exit_status,
+	.environment = role_environment,
+	.files = files,
+	.flags = flags,
+	.options_size = sizeof(struct server_options),
+	.run = run,
+};

@@ -1,0 +1,390 @@
+/*
+ * `devplane top devices`: a live table on a terminal, a printed one elsewhere.
+ *
+ * The loop runs until there is something to draw; drawing is done outside of it, since who may be
+ * named in it is asked of the server while the loop runs. Who wants to quit does not wait for that.
+ */
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/core/limits.h"
+#include "cli/commands/commands.h"
+#include "cli/devices/claim_sight.h"
+#include "cli/devices/gate.h"
+#include "cli/devices/view.h"
+#include "cli/live/device_feed.h"
+#include "cli/live/draw.h"
+#include "cli/output/output.h"
+#include "cli/output/terminal.h"
+
+enum {
+	DRAW_MS = 100, /* between two drawings */
+	CHECK_MS = 250, /* how often it is looked at whether the beginning failed */
+	LINES_MAX = 64 * MIB,
+};
+
+struct top_options {
+	struct kube_options kube;
+	struct flag_list feature_gates;
+	const char *driver, *pool, *node, *output, *sort;
+	bool once, all_namespaces;
+};
+
+static const struct flag flags[] = {
+	{ "driver", 0, FLAG_STRING(struct top_options, driver), .arg = "NAME",
+	  .help = "only devices of this driver" },
+	{ "pool", 0, FLAG_STRING(struct top_options, pool), .arg = "NAME",
+	  .help = "only devices of pools of this name" },
+	{ "node", 0, FLAG_STRING(struct top_options, node), .arg = "NAME",
+	  .help = "only devices of this node" },
+	{ "sort-by", 0, FLAG_STRING(struct top_options, sort), .choices = "pool|free|allocated",
+	  .initial = "pool", .help = "which pools come first" },
+	{ "once", 0, FLAG_BOOL(struct top_options, once),
+	  .help = "print the table and end, also on a terminal" },
+	{ "output", 'o', FLAG_STRING(struct top_options, output), .choices = "json|yaml|wide",
+	  .help = "print it once: as a tree, or (wide) with a line for each device" },
+	{ "all-namespaces", 'A', FLAG_BOOL(struct top_options, all_namespaces),
+	  .help = "is always so: holders are of all namespaces" },
+	DEVICE_GATE_FLAG(struct top_options, feature_gates),
+	KUBE_FLAGS(struct top_options, kube),
+	{ NULL },
+};
+
+struct top {
+	struct cli *cli;
+	const struct top_options *options;
+	struct kube kube;
+	struct device_feed *feed;
+	struct claim_sight *sight;
+	struct terminal *terminal; /* NULL: printed once */
+	struct top_model model;
+	struct top_view view;
+	struct loop_timer draw, check;
+	struct loop_signal *signals[3];
+	int64_t drawn_at; /* ms */
+	bool again, done;
+	bool changed; /* the model is behind */
+};
+
+/* --- waking up ------------------------------------------------------------------------------- */
+
+static void wake(struct top *t)
+{
+	t->again = true;
+	loop_stop(t->kube.loop);
+}
+
+static void quit(struct top *t)
+{
+	t->done = true;
+	kube_interrupt(&t->kube);
+}
+
+static void on_draw(struct loop_timer *timer)
+{
+	wake(CONTAINER_OF(timer, struct top, draw));
+}
+
+/* Bursts are drawn together. */
+static void on_change(void *arg)
+{
+	struct top *t = arg;
+	int64_t since = loop_now(t->kube.loop) - t->drawn_at;
+
+	t->changed = true;
+	loop_timer_start(&t->draw, since >= DRAW_MS ? 0 : DRAW_MS - since);
+}
+
+static void on_check(struct loop_timer *timer)
+{
+	struct top *t = CONTAINER_OF(timer, struct top, check);
+
+	loop_timer_start(&t->check, CHECK_MS);
+	if (!device_feed_synced(t->feed) || t->view.message.n ||
+	    device_feed_failure(t->feed)->code != ERR_OK)
+		wake(t);
+}
+
+static void on_signal(void *arg, int signum UNUSED)
+{
+	quit(arg);
+}
+
+static void on_resize(void *arg)
+{
+	wake(arg);
+}
+
+static void on_key(void *arg, int key)
+{
+	struct top *t = arg;
+	struct top_view *v = &t->view;
+	size_t page = top_page(v);
+
+	switch (key) {
+	case 'q':
+	case 'Q':
+	case TERMINAL_INTERRUPT:
+	case TERMINAL_CLOSED:
+		quit(t);
+		break;
+	case 'j':
+	case TERMINAL_DOWN:
+		v->scroll++; /* drawing corrects what is too far */
+		break;
+	case 'k':
+	case TERMINAL_UP:
+		v->scroll -= v->scroll > 0;
+		break;
+	case ' ':
+	case TERMINAL_PAGE_DOWN:
+		v->scroll += page;
+		break;
+	case TERMINAL_PAGE_UP:
+		v->scroll -= MIN(v->scroll, page);
+		break;
+	case 'g':
+	case TERMINAL_HOME:
+		v->scroll = 0;
+		break;
+	case 'G':
+	case TERMINAL_END:
+		v->scroll = SIZE_MAX / 4;
+		break;
+	case 'd':
+		v->devices = !v->devices;
+		break;
+	case 's':
+		v->sort = (enum top_sort)((v->sort + 1) % TOP_SORTS);
+		break;
+	default:
+		return;
+	}
+	wake(t);
+}
+
+/* --- drawing --------------------------------------------------------------------------------- */
+
+static void draw(struct top *t, struct buf *out)
+{
+	const struct error *failure = device_feed_failure(t->feed);
+
+	t->view.wall_ns = clock_wall(clock_system());
+	t->view.source = device_feed_source(t->feed);
+	t->view.loading = !device_feed_synced(t->feed);
+	t->view.message = str_from(failure->code == ERR_OK ? "" : failure->msg);
+	top_draw(&t->model, &t->view, out);
+}
+
+static void draw_screen(struct top *t)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(LINES_MAX);
+
+	terminal_size(t->terminal, &t->view.width, &t->view.height);
+	draw(t, &out);
+	terminal_draw(t->terminal, buf_str(&out));
+	t->drawn_at = loop_now(t->kube.loop);
+}
+
+static int print_once(struct top *t, struct error *err)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(LINES_MAX);
+	const char *format = t->options->output;
+
+	if (format && strcmp(format, "wide") != 0) {
+		t->view.wall_ns = clock_wall(clock_system());
+		t->view.source = device_feed_source(t->feed);
+		return output_tree(t->cli, format, top_tree(&t->model, &t->view, &t->cli->arena),
+				   err);
+	}
+	t->view.devices = format != NULL;
+	/* On a terminal what goes beyond its edge is not worth two lines; in a file it may be. */
+	t->view.width = isatty(fileno(t->cli->out)) ? t->cli->width : 0;
+	draw(t, &out);
+	(void)fwrite(out.p, 1, out.n, t->cli->out);
+	return 0;
+}
+
+/* Fails when the beginning cannot succeed by waiting; a server that is away may come back. */
+static int check_beginning(const struct top *t, struct error *err)
+{
+	const struct error *e = device_feed_failure(t->feed);
+	bool hopeless = e->code == ERR_FORBIDDEN || e->code == ERR_UNAUTHORIZED ||
+			(!t->terminal && e->code != ERR_OK);
+
+	if (device_feed_synced(t->feed) || !hopeless)
+		return 0;
+	*err = *e;
+	return -(int)e->code;
+}
+
+/* Waits until there is something to do, and does it; what is printed once is complete then. */
+static int turn(struct top *t, struct error *err)
+{
+	int r;
+
+	if (!t->again)
+		loop_run(t->kube.loop);
+	t->again = false;
+	if (t->changed) {
+		t->changed = false;
+		device_feed_update(t->feed, &t->model, NULL, NULL);
+	}
+	r = check_beginning(t, err);
+	if (r == 0 && !t->done && t->terminal)
+		draw_screen(t);
+	return r;
+}
+
+static int work(struct top *t, struct error *err)
+{
+	int r = 0;
+
+	while (!t->done && r == 0 && (t->terminal || !device_feed_synced(t->feed)))
+		r = turn(t, err);
+	if (r < 0 || t->terminal)
+		return r;
+	if (!t->done)
+		r = print_once(t, err);
+	return t->done ? error_set(err, ERR_CANCELED, "interrupted") : r;
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+/* There is a terminal at both ends, and it can do more than print. */
+static bool is_capable(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term && term[0] &&
+	       strcmp(term, "dumb") != 0;
+}
+
+static int open_terminal(struct top *t, struct error *err)
+{
+	struct terminal_opts o = { .loop = t->kube.loop,
+				   .in = STDIN_FILENO,
+				   .out = STDOUT_FILENO,
+				   .on_key = on_key,
+				   .on_resize = on_resize,
+				   .arg = t };
+
+	if (t->options->once || t->options->output || !is_capable())
+		return 0;
+	return terminal_open(&o, &t->terminal, err);
+}
+
+static int catch_signals(struct top *t, struct error *err)
+{
+	static const int signums[] = { SIGTERM, SIGINT, SIGHUP };
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(signums) && r == 0; i++)
+		r = loop_signal_new(t->kube.loop, signums[i], on_signal, t, &t->signals[i], err);
+	return r;
+}
+
+static void set_view(struct top *t)
+{
+	static const char *const sorts[TOP_SORTS] = { "pool", "free", "allocated" };
+
+	for (int i = 0; i < TOP_SORTS; i++)
+		if (strcmp(t->options->sort, sorts[i]) == 0)
+			t->view.sort = (enum top_sort)i;
+	t->view.colour = t->cli->out_colour;
+	t->view.may = claim_sight_may_name;
+	t->view.arg = t->sight;
+}
+
+static int begin(struct top *t, struct error *err)
+{
+	struct device_feed_opts o = { .driver = str_from(t->options->driver),
+				      .pool = str_from(t->options->pool),
+				      .node = str_from(t->options->node),
+				      .on_change = on_change,
+				      .arg = t };
+	int r = kube_open(&t->kube, t->cli, &t->options->kube, err);
+
+	if (r < 0)
+		return r;
+	loop_timer_init(&t->draw, t->kube.loop, on_draw);
+	loop_timer_init(&t->check, t->kube.loop, on_check);
+	t->sight = claim_sight_new(&t->kube);
+	set_view(t);
+	r = kube_login(&t->kube, err);
+	if (r == 0)
+		r = open_terminal(t, err);
+	if (r == 0)
+		r = catch_signals(t, err);
+	if (r == 0)
+		r = device_feed_open(&t->kube, &o, &t->feed, err);
+	if (r == 0)
+		loop_timer_start(&t->check, CHECK_MS);
+	return r;
+}
+
+/* Notes are printed when the terminal is the shell's again. */
+static void end(struct top *t)
+{
+	terminal_close(t->terminal);
+	if (t->feed && device_feed_lacks_nodes(t->feed))
+		device_view_say_nodes_unknown(t->cli);
+	if (t->kube.loop) {
+		loop_timer_stop(&t->draw);
+		loop_timer_stop(&t->check);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(t->signals); i++)
+		loop_signal_free(t->signals[i]);
+	device_feed_close(t->feed);
+	kube_close(&t->kube);
+	top_model_release(&t->model);
+}
+
+static int run(struct cli *cli, struct error *err)
+{
+	struct top t = { .cli = cli, .options = cli->options };
+	int r = device_gate_need(cli, &t.options->feature_gates, err);
+
+	if (r < 0)
+		return r;
+	top_model_init(&t.model);
+	r = begin(&t, err);
+	if (r == 0)
+		r = work(&t, err);
+	if (t.terminal && t.done)
+		r = 0;
+	end(&t);
+	return r;
+}
+
+static const struct command devices = {
+	.name = "devices",
+	.summary = "show pools of devices, what is free of them and who holds the rest",
+	.usage = "[FLAGS]",
+	.about =
+		"On a terminal a table that follows the cluster: q quits, arrows and pages scroll, "
+		"d "
+		"shows single devices, s sorts by pool, free or allocated. Elsewhere, and with "
+		"--once, it is printed once.\n\n"
+		"Every device is counted once: devices = free + partial + allocated + unavailable. "
+		"Unhealthy devices are counted a second time, by what pods and nodes report; a "
+		"taint is not ill health. Claims of namespaces that you may not read are only "
+		"counted. Needs nothing but an API server: without a controller that "
+		"publishes "
+		"availability it is computed here.",
+	.examples = "  devplane top devices\n"
+		    "  devplane top devices --driver gpu.example.com --sort-by free\n"
+		    "  devplane top devices -o json\n",
+	.flags = flags,
+	.options_size = sizeof(struct top_options),
+	.run = run,
+};
+
+static const struct command *const rows[] = { &devices, NULL };
+
+const struct command cmd_top = {
+	.name = "top",
+	.summary = "show live what is free and who holds what",
+	.group = COMMAND_OBJECT,
+	.subcommands = rows,
+};

@@ -1,0 +1,74 @@
+/*
+ * kube_flags - the flags with which a command says which API server it means, and as whom.
+ * Names are kubectl's, and so are meanings: what is said here wins over the kubeconfig, and a
+ * server that is named here need not have the name that the kubeconfig gives to another.
+ */
+#ifndef CLI_CONNECT_KUBE_FLAGS_H
+#define CLI_CONNECT_KUBE_FLAGS_H
+
+#include "base/core/clock.h"
+#include "cli/program/cli.h"
+
+struct kubeconfig;
+
+/* Embed it in the options of a command. */
+struct kube_options {
+	const char *kubeconfig, *context, *cluster, *user, *ns, *server;
+	const char *token, *username, *password, *cert_file, *key_file;
+	const char *ca_file, *tls_server_name;
+	const char *as, *as_uid;
+	struct flag_list as_groups, as_extra;
+	bool insecure;
+	int64_t request_timeout; /* ns; 0: none */
+};
+
+/* The rows for it; `member` is its name in the options struct. */
+#define KUBE_FLAGS(type, member)                                                                   \
+	{ "kubeconfig", 0, FLAG_STRING(type, member.kubeconfig), .arg = "FILE",                    \
+	  .help = "how to reach the API server; else $KUBECONFIG, ~/.kube/config or the pod's "    \
+		  "account" },                                                                     \
+		{ "context", 0, FLAG_STRING(type, member.context), .arg = "NAME",                  \
+		  .help = "context of the kubeconfig instead of its current one" },                \
+		{ "cluster", 0, FLAG_STRING(type, member.cluster), .arg = "NAME",                  \
+		  .help = "cluster of the kubeconfig instead of the context's" },                  \
+		{ "user", 0, FLAG_STRING(type, member.user), .arg = "NAME",                        \
+		  .help = "user of the kubeconfig instead of the context's" },                     \
+		{ "namespace", 'n', FLAG_STRING(type, member.ns), .arg = "NAME",                   \
+		  .help = "namespace instead of the context's" },                                  \
+		{ "server", 's', FLAG_STRING(type, member.server), .arg = "URL",                   \
+		  .help = "address of the API server instead of the kubeconfig's" },               \
+		{ "token", 0, FLAG_STRING(type, member.token), .arg = "TOKEN",                     \
+		  .help = "bearer token instead of the user's" },                                  \
+		{ "username", 0, FLAG_STRING(type, member.username), .arg = "NAME",                \
+		  .help = "who we are, by a password, instead of the user's" },                    \
+		{ "password", 0, FLAG_STRING(type, member.password), .arg = "PASSWORD",            \
+		  .help = "password of the username" },                                            \
+		{ "client-certificate", 0, FLAG_STRING(type, member.cert_file), .arg = "FILE",     \
+		  .help = "who we are, by a certificate, instead of the user's" },                 \
+		{ "client-key", 0, FLAG_STRING(type, member.key_file), .arg = "FILE",              \
+		  .help = "key of the client certificate" },                                       \
+		{ "certificate-authority", 0, FLAG_STRING(type, member.ca_file), .arg = "FILE",    \
+		  .help = "whose certificates to trust instead of the cluster's" },                \
+		{ "insecure-skip-tls-verify", 0, FLAG_BOOL(type, member.insecure),                 \
+		  .help = "trust any certificate of the server" },                                 \
+		{ "tls-server-name", 0, FLAG_STRING(type, member.tls_server_name), .arg = "NAME",  \
+		  .help = "name in the server's certificate, when it is not the address" },        \
+		{ "as", 0, FLAG_STRING(type, member.as), .arg = "USER",                            \
+		  .help = "act as this user, when ours may" },                                     \
+		{ "as-group", 0, FLAG_REPEAT(type, member.as_groups), .arg = "GROUP",              \
+		  .help = "a group of the user to act as; may be repeated" },                      \
+		{ "as-uid", 0, FLAG_STRING(type, member.as_uid), .arg = "UID",                     \
+		  .help = "uid of the user to act as" },                                           \
+		{ "as-user-extra", 0, FLAG_REPEAT(type, member.as_extra), .arg = "KEY=VALUE",      \
+		  .help = "one more thing about the user to act as; may be repeated" },            \
+	{                                                                                          \
+		"request-timeout", 0, FLAG_DURATION(type, member.request_timeout),                 \
+			.arg = "TIME", .max = 86400 * CLOCK_SEC, .initial = "1m", .seconds = true, \
+			.help = "give a single request up after this time; a plain number is "     \
+				"of seconds, 0 is never"                                           \
+	}
+
+/* What the flags amount to. Release it by kubeconfig_release(). */
+int kube_flags_load(const struct kube_options *o, struct kubeconfig *ret_config, struct error *err);
+
+#endif

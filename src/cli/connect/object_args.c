@@ -1,0 +1,88 @@
+/* Either every operand has its type, or the first one is the type, or types, of all others. */
+#include "cli/connect/object_args.h"
+
+#include "client/api/discovery.h"
+
+struct parse {
+	struct kube *kube;
+	struct object_args *args;
+	size_t room;
+};
+
+static int add(struct parse *p, struct str type, struct str name, struct error *err)
+{
+	struct object_arg arg = { .name = name };
+	int r = kube_resource(p->kube, type, &arg.type, err);
+
+	if (r < 0)
+		return r;
+	if (p->args->n > 0 && p->args->v[0].type != arg.type)
+		p->args->several_types = true;
+	p->args->v[p->args->n++] = arg;
+	return 0;
+}
+
+static int parse_pairs(struct parse *p, const struct flag_list *operands, struct error *err)
+{
+	struct str rest, type;
+	int r = 0;
+
+	for (size_t i = 0; i < operands->n && r == 0; i++) {
+		rest = str_from(operands->v[i]);
+		(void)str_split(&rest, '/', &type);
+		if (rest.n == 0 || type.n == 0)
+			return cli_bad_usage(p->kube->cli, err,
+					     "\"%s\" is not TYPE/NAME, as the others are",
+					     operands->v[i]);
+		r = add(p, type, rest, err);
+	}
+	return r;
+}
+
+static int parse_types(struct parse *p, const struct flag_list *operands, struct error *err)
+{
+	struct str rest = str_from(operands->v[0]), type;
+	int r = 0;
+
+	while (r == 0 && str_split(&rest, ',', &type)) {
+		if (operands->n == 1)
+			r = add(p, type, STR_NULL, err);
+		for (size_t i = 1; i < operands->n && r == 0; i++) {
+			if (strchr(operands->v[i], '/'))
+				return cli_bad_usage(
+					p->kube->cli, err,
+					"\"%s\" has a type of its own: write TYPE NAME.. or "
+					"TYPE/NAME..",
+					operands->v[i]);
+			r = add(p, type, str_from(operands->v[i]), err);
+		}
+	}
+	return r;
+}
+
+int object_args_parse(struct kube *k, const struct flag_list *operands,
+		      struct object_args *ret_args, struct error *err)
+{
+	struct parse p = { .kube = k, .args = ret_args };
+	size_t types = 1;
+
+	*ret_args = (struct object_args){ 0 };
+	if (operands->n == 0)
+		return cli_bad_usage(k->cli, err, "which type of objects? For example: pods");
+	for (const char *c = operands->v[0]; *c; c++)
+		types += *c == ',';
+	p.room = types * operands->n;
+	ret_args->v = ARENA_ARRAY(&k->cli->arena, struct object_arg, p.room);
+	return strchr(operands->v[0], '/') ? parse_pairs(&p, operands, err)
+					   : parse_types(&p, operands, err);
+}
+
+struct str object_args_word(struct arena *a, const struct discovery_resource *type)
+{
+	const struct resource *r = &type->resource;
+	struct str kind = arena_lower(a, r->kind);
+
+	if (r->group.n == 0)
+		return kind;
+	return str_from(arena_printf(a, "%.*s.%.*s", STR_ARG(kind), STR_ARG(r->group)));
+}

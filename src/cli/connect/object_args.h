@@ -1,0 +1,32 @@
+/*
+ * object_args - operands that name objects, as kubectl takes them.
+ *
+ *	pods                    all of a type
+ *	pods a b                some of it
+ *	pods,nodes              of several types
+ *	pod/a node/b            each with its type
+ */
+#ifndef CLI_CONNECT_OBJECT_ARGS_H
+#define CLI_CONNECT_OBJECT_ARGS_H
+
+#include "cli/connect/kube.h"
+
+struct object_arg {
+	const struct discovery_resource *type;
+	struct str name; /* empty: all of them */
+};
+
+struct object_args {
+	struct object_arg *v; /* in the run's arena */
+	size_t n;
+	bool several_types;
+};
+
+/* What cannot be meant is bad usage; a type that the server does not have is -ERR_NOT_FOUND. */
+int object_args_parse(struct kube *k, const struct flag_list *operands,
+		      struct object_args *ret_args, struct error *err);
+
+/* "pod", "resourceclaim.resource.k8s.io": as `-o name` and tables of several types begin. */
+struct str object_args_word(struct arena *a, const struct discovery_resource *type);
+
+#endif

@@ -1,0 +1,167 @@
+/*
+ * Long outputs are shown where they are the point, and cut with the usual tools where a line of
+ * them is. What a step shows must be so before it is shown: the waits of the step before see to it.
+ */
+#include "cli/demo/stories.h"
+
+#include <stddef.h>
+
+#define NS      "-n devplane-demo"
+#define GPUS    "--root-dir nodes/demo-0 --name gpu.sim.devplane.dev"
+#define POOL    "pool/gpu.sim.devplane.dev/demo-0"
+#define MESSAGE "Xid 79: GPU has fallen off the bus"
+
+#define PHASE(pod) "devplane get pod " pod " " NS " -o jsonpath={.status.phase}"
+#define DEVICE(claim)                              \
+	"devplane get resourceclaim " claim " " NS \
+	" -o jsonpath={.status.allocation.devices.results[0].device}"
+#define CLAIM(pod)                     \
+	"devplane get pod " pod " " NS \
+	" -o jsonpath={.status.resourceClaimStatuses[0].resourceClaimName}"
+#define HEALTH(pod)                           \
+	"devplane get pod " pod " " NS " -o " \
+	"jsonpath={.status.containerStatuses[0].allocatedResourcesStatus[0].resources[0].health}"
+#define TAINTED "devplane describe " POOL " | grep '${GPU} .*unhealthy:NoSchedule'"
+
+const struct demo_step demo_prologue[] = {
+	{ .text = "What the demo makes is in a namespace of its own.",
+	  .command = "devplane apply -f demo/00-namespace.yaml" },
+	{ 0 },
+};
+
+const char demo_cleanup[] = "devplane delete -f demo --ignore-not-found";
+
+static const struct demo_step health[] = {
+	{ .text = "A pod asks for a GPU by a claim. The scheduler chooses the device, the node's "
+		  "agent asks the driver to prepare it and starts the pod with it.",
+	  .command = "devplane apply -f demo/train.yaml",
+	  .waits = { { PHASE("train"), "Running" },
+		     { CLAIM("train"), NULL, "CLAIM" },
+		     { DEVICE("${CLAIM}"), NULL, "GPU" },
+		     { HEALTH("train"), "Healthy" } } },
+	{ .text = "Its claim says which one it got: ${GPU}.",
+	  .command = "devplane describe resourceclaim ${CLAIM} " NS },
+	{ .text = "Now that GPU breaks. Here the simulated vendor is told so; a real driver would "
+		  "notice by itself.",
+	  .command = "devplane driver sim fail ${GPU} --message '" MESSAGE "' " GPUS,
+	  .waits = { { HEALTH("train"), "Unhealthy" },
+		     { TAINTED },
+		     { "devplane describe pod train " NS " | grep DeviceUnhealthy" } } },
+	{ .text = "The pod's status says which device failed, and why: no more guessing at a crash "
+		  "loop.",
+	  .command = "devplane describe pod train " NS },
+	{ .text = "The driver has tainted the device in its slice, so that nobody gets it.",
+	  .command = "devplane describe " POOL },
+	{ .text = "The pod is deleted ...", .command = "devplane delete pod train " NS },
+	{ .text = "... and another one takes its place.",
+	  .command = "devplane apply -f demo/train-again.yaml",
+	  .waits = { { PHASE("train-again"), "Running" },
+		     { CLAIM("train-again"), NULL, "CLAIM_AGAIN" },
+		     { DEVICE("${CLAIM_AGAIN}"), NULL, "GPU_AGAIN" },
+		     { HEALTH("train-again"), "Healthy" } } },
+	{ .text = "It got ${GPU_AGAIN}, a healthy one.",
+	  .command = "devplane describe pod train-again " NS " | grep -A 3 ^Devices:" },
+	{ .text = "The broken GPU is repaired, and loses its taint.",
+	  .command = "devplane driver sim heal ${GPU} " GPUS,
+	  .waits = { { TAINTED " || echo gone", "gone" } } },
+	{ 0 },
+};
+
+static const struct demo_step pools[] = {
+	{ .text = "What is free, on which node, of which driver, and who has the rest.",
+	  .command = "devplane top devices --once" },
+	{ .text = "The same per slice: the server's own table, with what is free beside it.",
+	  .command = "devplane get resourceslices" },
+	{ .text = "One pool, device by device.", .command = "devplane describe " POOL },
+	{ .text = "A pod wants 16 GPUs on one node. It waits ...",
+	  .command = "devplane apply -f demo/huge.yaml",
+	  .waits = { { "devplane get pod huge " NS " -o jsonpath={.status.conditions[0].reason}",
+		       "Unschedulable" } } },
+	{ .text = "... and this is why.",
+	  .command = "devplane explain-fit pod/huge " NS,
+	  .may_fail = true },
+	{ 0 },
+};
+
+static const struct demo_step network[] = {
+	{ .text = "A pod asks for a network interface of its own.",
+	  .command = "devplane apply -f demo/network.yaml",
+	  .waits = { { PHASE("gateway"), "Running" },
+		     { "devplane get resourceclaim fast-network " NS
+		       " -o jsonpath={.status.devices[0].networkData.ips[0]}",
+		       NULL, "ADDRESS" } } },
+	{ .text = "The driver has written into the claim's status what it made: name, hardware "
+		  "address and IP addresses. Whoever must reach the pod there finds ${ADDRESS} "
+		  "here.",
+	  .command = "devplane describe resourceclaim fast-network " NS },
+	{ 0 },
+};
+
+static const struct demo_step disks[] = {
+	{ .text = "`devplane driver disk` measures the disks of a node and publishes what they can "
+		  "do and what is used of it. These nodes have no disks, so the demo publishes by "
+		  "hand what it would: demo-0's is busy, demo-1's is idle. First the objects ...",
+	  .command = "devplane apply -f demo/disks.yaml" },
+	{ .text = "... then their status, as a driver writes it.",
+	  .command = "devplane apply -f demo/disks.yaml --subresource status" },
+	{ .text = NULL, .command = "devplane get nodediskiostatuses" },
+	{ .text = "A database needs 200 MiB/s of writes. The scheduler's plugin disk_io knows "
+		  "where they are left.",
+	  .command = "devplane apply -f demo/database.yaml",
+	  .waits = { { "devplane get pod database " NS " -o jsonpath={.spec.nodeName}", "demo-1" },
+		     { PHASE("database"), "Running" } } },
+	{ .text = "It runs beside the idle disk.",
+	  .command = "devplane get pod database " NS " -o wide" },
+	{ 0 },
+};
+
+static const struct demo_step watch[] = {
+	{ .text = "Before anything happens a watcher is started on demo-0's PodResources socket; "
+		  "its story is told last.",
+	  .command = "devplane podresources watch --root-dir nodes/demo-0 >demo/watch.txt &",
+	  .first = true,
+	  .background = true },
+	{ .text = "A pod gets a GPU ...",
+	  .command = "devplane apply -f demo/batch-1.yaml",
+	  .waits = { { PHASE("batch-1"), "Running" },
+		     { "grep 'devplane-demo/batch-1 .*+gpu' demo/watch.txt" } } },
+	{ .text = "... ends ...", .command = "devplane delete -f demo/batch-1.yaml" },
+	{ .text = "... and the next one gets the same GPU.",
+	  .command = "devplane apply -f demo/batch-2.yaml",
+	  .waits = { { PHASE("batch-2"), "Running" },
+		     { "grep 'devplane-demo/batch-2 .*+gpu' demo/watch.txt" } } },
+	{ .text = "The watcher saw every step on its node, in order: a device is released (-) "
+		  "before it is somebody else's (+), so whoever adds these up never counts one "
+		  "twice.",
+	  .command = "cat demo/watch.txt" },
+	{ 0 },
+};
+
+const struct demo_story demo_stories[] = {
+	{ .name = "health",
+	  .kep = "KEP-4680",
+	  .title = "a GPU breaks, and the pod's status says so",
+	  .steps = health,
+	  .undo = "devplane driver sim heal ${GPU} " GPUS },
+	{ .name = "pools",
+	  .kep = "KEP-5677",
+	  .title = "what is free, and why a pod waits",
+	  .steps = pools },
+	{ .name = "network",
+	  .kep = "KEP-4817",
+	  .title = "a network claim shows its address",
+	  .steps = network },
+	{ .name = "disks",
+	  .kep = "KEP-4187",
+	  .title = "a disk-bound pod lands on the idle disk",
+	  .needs = "grep disk_io scheduler.yaml",
+	  .without =
+		  "the scheduler runs without the plugin disk_io, which was not found beside the "
+		  "program",
+	  .steps = disks },
+	{ .name = "watch",
+	  .kep = "PodResources",
+	  .title = "a watcher sees every step, in order",
+	  .steps = watch },
+	{ 0 },
+};

@@ -1,0 +1,101 @@
+/* The section "DRA Resources" of a node, as KEP-5677 lays it out: a block for each pool. */
+#include "cli/describe/devices.h"
+
+static void describe_device(struct describe *d, const struct device_view_slice *s,
+			    const struct json *device)
+{
+	struct str name = json_text_at(device, "name");
+	const struct json *status = device_view_device(s, name);
+	const struct json *left = json_getz(status, "availableCapacity");
+	struct str reason = describe_clean(d, json_text_at(status, "stateReason"));
+	struct str taints = describe_device_taints(d, s, device);
+
+	describe_line(d, 2, "%.*s:", STR_ARG(describe_clean(d, name)));
+	describe_line(d, 3, "Status:\t%.*s%s%.*s%s", STR_ARG(describe_state(d, status)),
+		      reason.n > 0 ? " (" : "", STR_ARG(reason), reason.n > 0 ? ")" : "");
+	describe_field(d, 3, "Health", describe_fact_health(d, status));
+	describe_field(d, 3, "Allocated To", describe_holders(d, status));
+	describe_field(d, 3, "Taints", taints);
+	if (json_count(json_getz(device, "attributes")) > 0)
+		describe_member(d, 3, json_getz(device, "attributes"));
+	if (json_count(json_getz(device, "capacity")) > 0) {
+		describe_line(d, 3, "Capacity:");
+		describe_values(d, 4, json_getz(device, "capacity"));
+	}
+	if (json_count(left) > 0)
+		describe_member(d, 3, left);
+}
+
+/* `v`: the slices of it that are the node's. */
+static void describe_pool(struct describe *d, const struct device_pool *p,
+			  const struct device_view_slice *v, size_t n)
+{
+	size_t devices = 0;
+
+	describe_line(d, 1, "Driver:\t%.*s", STR_ARG(describe_clean(d, p->driver)));
+	describe_line(d, 1, "Pool:\t%.*s", STR_ARG(describe_clean(d, p->name)));
+	JSON_FOREACH (it, json_getz(p->status, "validationErrors"))
+		describe_line(d, 1, "Validation Error:\t%.*s",
+			      STR_ARG(describe_pool_message(d, json_str(it))));
+	describe_summary(d, 1, v, n, describe_classes(d, v, n));
+	for (size_t i = 0; i < n; i++)
+		devices += json_count(json_getz(v[i].spec, "devices"));
+	describe_line(d, 1, "Devices:%s", devices == 0 ? "\t<none>" : "");
+	for (size_t i = 0; i < n; i++) {
+		JSON_FOREACH (it, json_getz(v[i].spec, "devices"))
+			describe_device(d, &v[i], it);
+	}
+}
+
+/* Only what counts: a driver is about to take slices of older generations away. */
+static bool is_of(const struct device_view_slice *s, struct str node)
+{
+	return !s->older && str_eq(s->node, node);
+}
+
+static size_t count_of(const struct device_pool *p, struct str node)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		n += is_of(&p->slices[i], node);
+	return n;
+}
+
+static struct device_view_slice *slices_of(struct describe *d, const struct device_pool *pools,
+					   size_t n, struct str node, size_t *ret_n)
+{
+	struct device_view_slice *own;
+	size_t count = 0, at = 0;
+
+	for (size_t i = 0; i < n; i++)
+		count += count_of(&pools[i], node);
+	own = ARENA_ARRAY(d->arena, struct device_view_slice, count + 1);
+	for (size_t i = 0; i < n && count > 0; i++) {
+		for (size_t k = 0; k < pools[i].n; k++) {
+			if (is_of(&pools[i].slices[k], node))
+				own[at++] = pools[i].slices[k];
+		}
+	}
+	*ret_n = count;
+	return own;
+}
+
+void describe_node_devices(struct describe *d, const struct device_pool *pools, size_t n,
+			   struct str node, struct str note)
+{
+	size_t count, at = 0;
+	const struct device_view_slice *own = slices_of(d, pools, n, node, &count);
+
+	if (count == 0 || d->hidden)
+		return;
+	describe_line(d, 0, "DRA Resources:");
+	describe_origins(d, 1, own, count, note);
+	for (size_t i = 0; i < n; i++) {
+		size_t k = count_of(&pools[i], node);
+
+		if (k > 0)
+			describe_pool(d, &pools[i], own + at, k);
+		at += k;
+	}
+}

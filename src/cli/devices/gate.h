@@ -1,0 +1,25 @@
+/*
+ * device_gate - the flag --feature-gates of commands that show what is free of devices.
+ */
+#ifndef CLI_DEVICES_GATE_H
+#define CLI_DEVICES_GATE_H
+
+#include "cli/program/cli.h"
+
+/* The row for it; `member` is a struct flag_list of the options struct. */
+#define DEVICE_GATE_FLAG(type, member)                                                        \
+	{                                                                                     \
+		"feature-gates", 0, FLAG_LIST(type, member),                                  \
+			.arg = "NAME=BOOL",                                                   \
+			.help = "DRAResourceAvailabilityVisibility=false hides what is free " \
+				"of devices and who has them"                                 \
+	}
+
+/* What is wrong with the list is bad usage. */
+int device_gate_read(struct cli *cli, const struct flag_list *list, bool *ret_hidden,
+		     struct error *err);
+
+/* For commands that show nothing else: -ERR_FORBIDDEN when it is off. */
+int device_gate_need(struct cli *cli, const struct flag_list *list, struct error *err);
+
+#endif

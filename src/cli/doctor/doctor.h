@@ -1,0 +1,47 @@
+/*
+ * doctor - findings of `devplane doctor`: one line each, and what to do.
+ *
+ * Checks look and never change anything. A check that cannot be made, because something else is
+ * missing, says nothing: the missing thing has a line already.
+ */
+#ifndef CLI_DOCTOR_DOCTOR_H
+#define CLI_DOCTOR_DOCTOR_H
+
+#include "base/core/vec.h"
+#include "cli/program/cli.h"
+#include "cli/up/state.h"
+
+enum doctor_verdict { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL };
+
+struct doctor_finding {
+	enum doctor_verdict verdict;
+	const char *subject; /* a few words */
+	const char *text;
+	const char *hint; /* what to do; NULL: nothing */
+};
+
+struct doctor {
+	struct cli *cli;
+	struct arena *arena;
+	struct up_layout layout;
+	bool folder; /* the cluster of a folder; else that of a kubeconfig */
+	int64_t pid; /* of the folder's supervisor; 0: none */
+	struct up_state state;
+	VEC(struct doctor_finding) findings;
+};
+
+/* `hint` may be NULL; the text is formatted. */
+void doctor_say(struct doctor *d, enum doctor_verdict verdict, const char *subject,
+		const char *hint, const char *fmt, ...) PRINTF_LIKE(5, 6);
+
+void doctor_check_folder(struct doctor *d); /* doctor/folder.c */
+void doctor_check_roles(struct doctor *d);
+void doctor_check_machine(struct doctor *d); /* doctor/machine.c */
+
+struct kube;
+void doctor_check_devices(struct doctor *d, struct kube *k); /* doctor/devices.c */
+
+struct kube_options;
+void doctor_check_cluster(struct doctor *d, const struct kube_options *o); /* doctor/cluster.c */
+
+#endif

@@ -1,0 +1,290 @@
+/*
+ * `devplane driver disk`: the driver of drivers/disk/driver.h as a role, and the definition of what
+ * it publishes.
+ */
+#include "base/core/limits.h"
+#include "base/json/quantity.h"
+#include "cli/drivers/commands.h"
+#include "cli/output/tabs.h"
+#include "cli/program/cli.h"
+#include "cli/roles/driver_role.h"
+#include "drivers/disk/driver.h"
+#include "drivers/disk/status.h"
+
+#define DAY (86400 * CLOCK_SEC)
+
+struct disk_options {
+	struct driver_options driver;
+	const char *kubeconfig, *node_name, *primary;
+	const char *proc_root, *sys_root, *cgroup_root;
+	struct flag_list devices, excluded, capacities;
+	int64_t interval, report_interval, smoothing, probe_time;
+	int64_t report_change; /* per cent */
+	bool install_crd, enforce;
+};
+
+static const struct flag flags[] = {
+	{ "kubeconfig", 0, FLAG_STRING(struct disk_options, kubeconfig), .arg = "FILE",
+	  .help = "how to reach the API server; else $KUBECONFIG, ~/.kube/config or the pod's "
+		  "account" },
+	{ "node-name", 0, FLAG_STRING(struct disk_options, node_name), .arg = "NAME",
+	  .required = true, .help = "the Node that has the disks" },
+	{ "device", 0, FLAG_LIST(struct disk_options, devices), .arg = "GLOB",
+	  .help = "whole disks to measure, as /sys/block names them; if not given: hardware that "
+		  "has a medium" },
+	{ "exclude", 0, FLAG_LIST(struct disk_options, excluded), .arg = "GLOB",
+	  .help = "disks not to measure" },
+	{ "capacity", 0, FLAG_REPEAT(struct disk_options, capacities), .arg = "DEVICE=..",
+	  .help = "what a disk can do, in bytes per second: sda=read:500Mi,write:200Mi; wins over "
+		  "what a probe found" },
+	{ "primary", 0, FLAG_STRING(struct disk_options, primary), .arg = "DEVICE",
+	  .help = "the disk that pods mean who name none; if not given: the one with most write "
+		  "capacity" },
+	{ "interval", 0, FLAG_DURATION(struct disk_options, interval), .arg = "TIME",
+	  .initial = "1s", .min = 100 * CLOCK_MS, .max = DAY, .help = "between two measurements" },
+	{ "smoothing", 0, FLAG_DURATION(struct disk_options, smoothing), .arg = "TIME",
+	  .initial = "5s", .max = DAY,
+	  .help = "after so long, 63 % of a change of rate shows; 0s: the last interval alone" },
+	{ "report-interval", 0, FLAG_DURATION(struct disk_options, report_interval), .arg = "TIME",
+	  .initial = "10s", .min = CLOCK_SEC, .max = DAY,
+	  .help = "publish at least so often, also without news" },
+	{ "report-change", 0, FLAG_INT(struct disk_options, report_change), .arg = "PERCENT",
+	  .initial = "5", .min = 0, .max = 100,
+	  .help = "publish at once when something changes by more than this share of what the disk "
+		  "can do" },
+	{ "probe-time", 0, FLAG_DURATION(struct disk_options, probe_time), .arg = "TIME",
+	  .initial = "2s", .min = 100 * CLOCK_MS, .max = 60 * CLOCK_SEC,
+	  .help = "how long a probe reads that the object asks for" },
+	{ "install-crd", 0, FLAG_BOOL(struct disk_options, install_crd), .initial = "true",
+	  .help = "define the custom resource when it is missing" },
+	{ "enforce", 0, FLAG_BOOL(struct disk_options, enforce), .initial = "false",
+	  .help = "limit pods by control groups, so that all get the bandwidth that they "
+		  "requested" },
+	{ "root-dir", 0, FLAG_STRING(struct disk_options, driver.root_dir), .arg = "DIR",
+	  .initial = "/var/lib/kubelet",
+	  .help = "folder of the kubelet, or of devplane node; what probes found is kept below" },
+	{ "proc-root", 0, FLAG_STRING(struct disk_options, proc_root), .arg = "DIR",
+	  .initial = "/proc", .help = "where diskstats is" },
+	{ "sys-root", 0, FLAG_STRING(struct disk_options, sys_root), .arg = "DIR",
+	  .initial = "/sys", .help = "where block/ is" },
+	{ "cgroup-root", 0, FLAG_STRING(struct disk_options, cgroup_root), .arg = "DIR",
+	  .help = "where control groups are, of either version; if not given: fs/cgroup below "
+		  "--sys-root" },
+	{ "metrics-bind-address", 0, FLAG_STRING(struct disk_options, driver.metrics_address),
+	  .arg = "ADDRESS", .initial = "127.0.0.1:0",
+	  .help = "where /healthz, /readyz and /metrics are; port 0 picks one, \"0\" is nowhere" },
+	ROLE_FLAGS(struct disk_options, driver.role),
+	{ NULL },
+};
+
+struct driver_disk {
+	struct cli *cli;
+	const struct disk_options *options;
+	struct driver_role *role;
+	struct disk_driver *driver;
+	struct disk_spec spec;
+};
+
+/* --- end ------------------------------------------------------------------------------------- */
+
+static void on_driver_stopped(void *arg)
+{
+	struct driver_disk *v = arg;
+
+	disk_driver_free(TAKE(v->driver));
+	driver_role_stopped(v->role);
+}
+
+static void stop(void *arg)
+{
+	struct driver_disk *v = arg;
+
+	if (v->driver)
+		disk_driver_stop(v->driver, on_driver_stopped, v);
+	else
+		on_driver_stopped(v);
+}
+
+/* --- beginning ------------------------------------------------------------------------------- */
+
+static int read_capacities(struct driver_disk *v, struct error *err)
+{
+	const struct flag_list *l = &v->options->capacities;
+	struct disk_capacity *c = ARENA_ARRAY(&v->cli->arena, struct disk_capacity, l->n + 1);
+	struct error why;
+
+	v->spec.capacities = c;
+	for (size_t i = 0; i < l->n; i++) {
+		if (disk_capacity_parse(str_from(l->v[i]), &c[i], &why) < 0)
+			return cli_bad_usage(v->cli, err, "--capacity %s: %s", l->v[i], why.msg);
+		if (disk_spec_capacity(&v->spec, c[i].device))
+			return cli_bad_usage(v->cli, err, "--capacity: %s is there twice",
+					     c[i].device);
+		v->spec.ncapacities++;
+	}
+	return 0;
+}
+
+static int read_spec(struct driver_disk *v, struct error *err)
+{
+	const struct disk_options *o = v->options;
+
+	v->spec = (struct disk_spec){ .patterns = o->devices.v,
+				      .npatterns = o->devices.n,
+				      .excluded = o->excluded.v,
+				      .nexcluded = o->excluded.n,
+				      .primary = o->primary };
+	return read_capacities(v, err);
+}
+
+static int start(void *arg, struct driver_role *role, struct error *err)
+{
+	struct driver_disk *v = arg;
+	const struct disk_options *o = v->options;
+	struct disk_driver_opts d = {
+		.loop = role->role.loop,
+		.log = &role->role.log,
+		.metrics = role->metrics,
+		.kubeconfig = o->kubeconfig,
+		.node_name = o->node_name,
+		.root_dir = o->driver.root_dir,
+		.host = { .proc_root = o->proc_root,
+			  .sys_root = o->sys_root,
+			  .cgroup_root = o->cgroup_root },
+		.spec = &v->spec,
+		.interval_ns = o->interval,
+		.report_interval_ns = o->report_interval,
+		.smoothing_ns = o->smoothing,
+		.probe_ns = o->probe_time,
+		.report_change = (double)o->report_change / 100,
+		.install_crd = o->install_crd,
+		.enforce = o->enforce,
+	};
+	int r = read_spec(v, err);
+
+	v->role = role;
+	if (r < 0)
+		return r;
+	r = disk_driver_new(&d, &v->driver, err);
+	if (r == -ERR_INVALID)
+		v->cli->bad_usage = true;
+	return r;
+}
+
+static int check(void *arg, struct error *err)
+{
+	const struct driver_disk *v = arg;
+
+	return disk_driver_check(v->driver, err);
+}
+
+/* --- what it says when it runs --------------------------------------------------------------- */
+
+static void add_rate(struct buf *out, const char *what, int64_t rate)
+{
+	if (rate == 0) {
+		(void)buf_printf(out, "\t%s not known", what);
+		return;
+	}
+	(void)buf_printf(out, "\t%s ", what);
+	(void)quantity_print(quantity_of(rate, QUANTITY_BINARY_SI), out);
+	(void)buf_addz(out, "/s");
+}
+
+static void add_devices(const struct driver_disk *v, struct buf *out)
+{
+	const struct disk_meter *m = disk_driver_meter(v->driver);
+
+	for (size_t i = 0; i < m->devices.n; i++) {
+		const char *name = m->devices.v[i].stat.name;
+		struct disk_capacity c = disk_driver_capacity(v->driver, name);
+
+		(void)buf_printf(out, "  %s", name);
+		add_rate(out, "read", c.read);
+		add_rate(out, "write", c.write);
+		(void)buf_addc(out, '\n');
+	}
+	if (m->devices.n == 0)
+		(void)buf_addz(out, "  no disk yet; choose with --device\n");
+}
+
+static void announce(void *arg, FILE *out)
+{
+	static const char *const versions[] = { [DISK_GROUPS_V1] = "v1", [DISK_GROUPS_V2] = "v2" };
+	const struct driver_disk *v = arg;
+	const struct disk_host *h = disk_driver_host(v->driver);
+	CLEANUP(buf_release) struct buf lines = BUF_INIT(MIB);
+	CLEANUP(buf_release) struct buf aligned = BUF_INIT(MIB);
+
+	add_devices(v, &lines);
+	tabs_align(&aligned, buf_str(&lines), TABS_DESCRIBE);
+	(void)fprintf(out, "devplane driver disk measures node %s every %.1f s\n%.*s",
+		      v->options->node_name, (double)v->options->interval / (double)CLOCK_SEC,
+		      STR_ARG(buf_str(&aligned)));
+	if (h->groups == DISK_GROUPS_NONE)
+		(void)fprintf(out, "  use is not told per pod: %s\n", h->groups_why.msg);
+	else
+		(void)fprintf(out, "  use per pod by cgroup %s in %s%s\n", versions[h->groups],
+			      h->groups_dir,
+			      v->options->enforce ? ", where requests are enforced" : "");
+}
+
+static const struct driver_role_ops ops = {
+	.start = start,
+	.announce = announce,
+	.check = check,
+	.stop = stop,
+	.check_name = "diskstatus",
+};
+
+static int run(struct cli *cli, struct error *err)
+{
+	struct driver_disk v = { .cli = cli, .options = cli->options };
+
+	return driver_role_run(cli, &v.options->driver, &ops, &v, err);
+}
+
+/* --- crd ------------------------------------------------------------------------------------- */
+
+static int run_crd(struct cli *cli, struct error *err UNUSED)
+{
+	(void)fputs(disk_crd_yaml, cli->out);
+	return 0;
+}
+
+static const struct command crd = {
+	.name = "crd",
+	.summary = "print the custom resource that it publishes, to be applied",
+	.examples = "devplane driver disk crd | kubectl apply -f -",
+	.run = run_crd,
+};
+
+static const struct command *const rows[] = { &crd, &cmd_driver_disk_probe, NULL };
+
+const struct command cmd_driver_disk = {
+	.name = "disk",
+	.summary = "publish what this node's disks can do, and what is used of it",
+	.usage = "[COMMAND] [FLAGS]",
+	.about = "Measures the node's block devices (/proc/diskstats, and control groups of "
+		 "version 2 "
+		 "or 1 for each pod's share) and publishes capacity and use in a custom resource, "
+		 "NodeDiskIOStatus, named like the node. The scheduler's plugin disk_io places "
+		 "pods by "
+		 "it that ask for bandwidth with annotations.\n\n"
+		 "What a disk can do comes from --capacity or from a probe: `devplane driver disk "
+		 "probe`, or the annotation diskio.devplane.dev/probe on the object.\n\n"
+		 "SIGTERM stops it in order; the object stays.",
+	.examples =
+		"devplane driver disk --kubeconfig d/admin.kubeconfig --node-name n1 --root-dir "
+		"d/n1\n"
+		"devplane driver disk --node-name n1 --device 'nvme*' --capacity "
+		"nvme0n1=read:2Gi,write:800Mi\n"
+		"devplane driver disk probe sda --root-dir d/n1\n"
+		"kubectl annotate nodediskiostatus n1 diskio.devplane.dev/probe=sda",
+	.exit_status = role_exit_status,
+	.environment = role_environment,
+	.flags = flags,
+	.options_size = sizeof(struct disk_options),
+	.run = run,
+	.subcommands = rows,
+};

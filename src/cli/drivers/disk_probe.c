@@ -1,0 +1,115 @@
+/*
+ * `devplane driver disk probe`: measures what a disk can do, here and now, and remembers it for the
+ * driver.
+ */
+#include "base/core/clock.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
+#include "cli/drivers/commands.h"
+#include "cli/output/output.h"
+#include "cli/program/cli.h"
+#include "drivers/disk/book.h"
+#include "drivers/disk/probe.h"
+
+struct probe_options {
+	const char *write, *root_dir, *sys_root, *output;
+	int64_t seconds;
+	bool forget;
+};
+
+static const struct flag flags[] = {
+	{ "seconds", 0, FLAG_INT(struct probe_options, seconds), .arg = "COUNT", .initial = "2",
+	  .min = 1, .max = 60, .help = "how long to read, and to write" },
+	{ "write", 0, FLAG_STRING(struct probe_options, write), .arg = "FILE",
+	  .help = "measure writes, too, into this new file on the same disk, which takes 256 MiB "
+		  "and "
+		  "is gone afterwards" },
+	{ "root-dir", 0, FLAG_STRING(struct probe_options, root_dir), .arg = "DIR",
+	  .initial = "/var/lib/kubelet",
+	  .help = "the --root-dir of the driver, below which the result is kept" },
+	{ "forget", 0, FLAG_BOOL(struct probe_options, forget),
+	  .help = "show the result and do not keep it" },
+	{ "sys-root", 0, FLAG_STRING(struct probe_options, sys_root), .arg = "DIR",
+	  .initial = "/sys", .help = "where block/ is" },
+	{ "output", 'o', FLAG_STRING(struct probe_options, output), .choices = "text|json|yaml",
+	  .initial = "text", .help = "how to print it" },
+	{ NULL },
+};
+
+static int remember(const struct probe_options *o, const struct disk_capacity *c, struct error *err)
+{
+	struct disk_book book;
+	int r;
+
+	disk_book_init(&book);
+	(void)disk_book_load(&book, o->root_dir, NULL);
+	(void)disk_book_note(&book, c, clock_wall(clock_system()));
+	r = disk_book_save(&book, o->root_dir, err);
+	disk_book_release(&book);
+	return r < 0 ? error_wrap(err, r, "the result is not kept") : 0;
+}
+
+static void print_line(struct cli *cli, const char *what, int64_t rate)
+{
+	if (rate)
+		(void)fprintf(cli->out, "  %s %.1f MiB/s\n", what, (double)rate / (double)MIB);
+}
+
+static int print(struct cli *cli, const struct probe_options *o, const struct disk_capacity *c,
+		 struct error *err)
+{
+	struct json *tree;
+
+	if (strcmp(o->output, "text") == 0) {
+		(void)fprintf(cli->out, "%s\n", c->device);
+		print_line(cli, "read ", c->read);
+		print_line(cli, "write", c->write);
+		return 0;
+	}
+	tree = json_make_object(&cli->arena);
+	json_put_str(&cli->arena, tree, "device", str_from(c->device));
+	json_put_i64(&cli->arena, tree, "readBytesPerSecond", c->read);
+	if (c->write)
+		json_put_i64(&cli->arena, tree, "writeBytesPerSecond", c->write);
+	return output_tree(cli, o->output, tree, err);
+}
+
+static int run(struct cli *cli, struct error *err)
+{
+	const struct probe_options *o = cli->options;
+	struct disk_host host = { .proc_root = "/proc", .sys_root = o->sys_root };
+	struct disk_probe_opts p = { .host = &host,
+				     .target = cli->operands.v[0],
+				     .write = o->write,
+				     .duration_ns = o->seconds * CLOCK_SEC };
+	struct disk_capacity found;
+	int r = disk_probe_run(&p, &found, err);
+
+	if (r < 0)
+		return r;
+	if (!o->forget)
+		r = remember(o, &found, err);
+	if (r == 0)
+		r = print(cli, o, &found, err);
+	return r;
+}
+
+const struct command cmd_driver_disk_probe = {
+	.name = "probe",
+	.summary = "measure what a disk can do, and keep it for the driver",
+	.usage = "DEVICE|FILE [FLAGS]",
+	.about = "Reads the device, or a large file on it, past the cache in rounds of 1, 2, 4 and "
+		 "8 "
+		 "megabytes at a time, and takes the best. A device is only read. Writes are "
+		 "measured when --write names a new file on the same disk.\n\n"
+		 "What others do on the disk meanwhile is missing from the result: probe a quiet "
+		 "node. A running driver takes the result over at its next measurement.",
+	.examples = "devplane driver disk probe sda\n"
+		    "devplane driver disk probe sda --seconds 5 --write /var/lib/probe.tmp\n"
+		    "devplane driver disk probe /var/lib/large.img --forget -o json",
+	.flags = flags,
+	.options_size = sizeof(struct probe_options),
+	.operands_min = 1,
+	.operands_max = 1,
+	.run = run,
+};

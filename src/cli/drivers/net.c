@@ -1,0 +1,374 @@
+/*
+ * `devplane driver net`: the network driver of drivers/nic/driver.h as a role, and what shows its
+ * devices.
+ */
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/core/limits.h"
+#include "base/json/writer.h"
+#include "cli/connect/ask_socket.h"
+#include "cli/drivers/commands.h"
+#include "cli/output/output.h"
+#include "cli/output/tabs.h"
+#include "cli/program/cli.h"
+#include "cli/roles/driver_role.h"
+#include "drivers/cni/nic_socket.h"
+#include "drivers/nic/driver.h"
+#include "drivers/nic_inventory/config.h"
+
+/* Devices of one kind that are named when it starts; of the others their number. */
+enum { NAMED_MAX = 4 };
+
+struct net_options {
+	struct driver_options driver;
+	const char *kubeconfig, *node_name, *name, *cni_path, *claim_cni;
+	struct flag_list interfaces, excluded, creates;
+};
+
+static const struct flag flags[] = {
+	{ "kubeconfig", 0, FLAG_STRING(struct net_options, kubeconfig), .arg = "FILE",
+	  .help = "how to reach the API server; else $KUBECONFIG, ~/.kube/config or the pod's "
+		  "account" },
+	{ "node-name", 0, FLAG_STRING(struct net_options, node_name), .arg = "NAME",
+	  .required = true, .help = "the Node that has the interfaces" },
+	{ "interface", 0, FLAG_LIST(struct net_options, interfaces), .arg = "GLOB",
+	  .help = "interfaces to offer; if not given: hardware that no default route leads through "
+		  "and that is part of no bridge or bond" },
+	{ "exclude", 0, FLAG_LIST(struct net_options, excluded), .arg = "GLOB",
+	  .help = "interfaces not to offer" },
+	{ "create", 0, FLAG_REPEAT(struct net_options, creates), .arg = "KIND:..",
+	  .help = "what to offer and to create when a pod gets it: veth:COUNT[:BRIDGE], "
+		  "macvlan:COUNT:PARENT[:MODE] or vlan:ID[-ID]:PARENT" },
+	{ "cni-path", 0, FLAG_STRING(struct net_options, cni_path), .arg = "DIR:..",
+	  .help = "folders of the CNI plugins that `cni` parameters name; if not given: those that "
+		  "the runtime names" },
+	{ "claim-cni", 0, FLAG_STRING(struct net_options, claim_cni), .arg = "TYPE,..",
+	  .initial = NIC_CLAIM_CNI,
+	  .help = "types of CNI plugins that a claim may name, which run as root; what a "
+		  "DeviceClass names is not limited; none, and * for all" },
+	{ "name", 0, FLAG_STRING(struct net_options, name), .arg = "DRIVER",
+	  .initial = NIC_DRIVER_NAME, .help = "the driver's name" },
+	DRIVER_FLAGS(struct net_options, driver),
+	{ NULL },
+};
+
+struct driver_net {
+	struct cli *cli;
+	const struct net_options *options;
+	struct driver_role *role;
+	struct nic_driver *driver;
+	struct nic_create *creates; /* in the run's arena */
+	struct nic_spec spec;
+	struct buf skipped; /* a line for each */
+};
+
+/* --- end ---------------------------------------------------------------------------------- */
+
+static void on_driver_stopped(void *arg)
+{
+	struct driver_net *v = arg;
+
+	nic_driver_free(TAKE(v->driver));
+	driver_role_stopped(v->role);
+}
+
+static void stop(void *arg)
+{
+	struct driver_net *v = arg;
+
+	if (v->driver)
+		nic_driver_stop(v->driver, on_driver_stopped, v);
+	else
+		on_driver_stopped(v);
+}
+
+/* --- beginning ---------------------------------------------------------------------------- */
+
+static bool has_capability(unsigned number)
+{
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	return syscall(SYS_capget, &h, data) == 0 &&
+	       (data[CAP_TO_INDEX(number)].effective & CAP_TO_MASK(number));
+}
+
+/* Interfaces cannot be changed, and namespaces not entered, without. */
+static int need_capabilities(struct error *err)
+{
+	bool net = has_capability(CAP_NET_ADMIN), sys = has_capability(CAP_SYS_ADMIN);
+
+	if (net && sys)
+		return 0;
+	return error_set(err, ERR_FORBIDDEN,
+			 "needs root (CAP_NET_ADMIN, CAP_SYS_ADMIN); this process lacks %s%s%s",
+			 net ? "" : "CAP_NET_ADMIN", net || sys ? "" : " and ",
+			 sys ? "" : "CAP_SYS_ADMIN");
+}
+
+static int read_creates(struct driver_net *v, struct error *err)
+{
+	const struct flag_list *l = &v->options->creates;
+	int r;
+
+	v->creates = ARENA_ARRAY(&v->cli->arena, struct nic_create, l->n + 1);
+	for (size_t i = 0; i < l->n; i++) {
+		struct error why;
+
+		r = nic_create_parse(str_from(l->v[i]), &v->creates[i], &why);
+		if (r < 0)
+			return cli_bad_usage(v->cli, err, "--create %s: %s", l->v[i], why.msg);
+	}
+	return 0;
+}
+
+static int read_spec(struct driver_net *v, struct error *err)
+{
+	const struct net_options *o = v->options;
+	struct error why;
+	int r = read_creates(v, err);
+
+	if (r < 0)
+		return r;
+	v->spec = (struct nic_spec){ .patterns = o->interfaces.v,
+				     .npatterns = o->interfaces.n,
+				     .excluded = o->excluded.v,
+				     .nexcluded = o->excluded.n,
+				     .creates = v->creates,
+				     .ncreates = o->creates.n };
+	if (nic_spec_check(&v->spec, &why) < 0)
+		return cli_bad_usage(v->cli, err, "--create: %s", why.msg);
+	if (nic_config_check_types(o->claim_cni, &why) < 0)
+		return cli_bad_usage(v->cli, err, "--claim-cni %s: %s", o->claim_cni, why.msg);
+	return 0;
+}
+
+static void on_skip(void *arg, const struct nic_create *c, const struct error *why)
+{
+	struct driver_net *v = arg;
+
+	(void)buf_printf(&v->skipped, "  %s\tskipped\t", nic_kind_name(c->kind));
+	if (c->parent[0])
+		(void)buf_printf(&v->skipped, "on %s: ", c->parent);
+	(void)buf_printf(&v->skipped, "%s\n", why->msg);
+}
+
+static int start(void *arg, struct driver_role *role, struct error *err)
+{
+	struct driver_net *v = arg;
+	const struct net_options *o = v->options;
+	struct nic_driver_opts d = {
+		.loop = role->role.loop,
+		.log = &role->role.log,
+		.metrics = role->metrics,
+		.name = o->name,
+		.node_name = o->node_name,
+		.kubeconfig = o->kubeconfig,
+		.root_dir = o->driver.root_dir,
+		.cdi_dir = o->driver.cdi_dir,
+		.cni_path = o->cni_path,
+		.claim_cni = o->claim_cni,
+		.spec = &v->spec,
+		.no_taint = o->driver.no_taint,
+		.no_health = o->driver.no_health,
+		.timeout_s = (uint32_t)(o->driver.timeout / CLOCK_SEC),
+		.heartbeat_ms = (uint32_t)(o->driver.heartbeat / CLOCK_MS),
+		.on_skip = on_skip,
+		.arg = v,
+	};
+	int r = read_spec(v, err);
+
+	v->role = role;
+	if (r == 0)
+		r = need_capabilities(err);
+	if (r < 0)
+		return r;
+	r = nic_driver_new(&d, &v->driver, err);
+	if (r < 0)
+		v->cli->bad_usage = true;
+	return r < 0 ? r : nic_driver_start(v->driver, err);
+}
+
+static int check(void *arg, struct error *err)
+{
+	const struct driver_net *v = arg;
+
+	return nic_driver_check(v->driver, err);
+}
+
+/* --- what it says when it runs ------------------------------------------------------------ */
+
+static struct json *list_devices(const struct driver_net *v)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * MIB);
+	struct json *tree = NULL;
+	struct json_writer w;
+
+	json_writer_init(&w, &text, NULL);
+	nic_driver_list(v->driver, &w);
+	(void)json_writer_finish(&w);
+	(void)json_parse(&v->cli->arena, arena_str(&v->cli->arena, buf_str(&text)), NULL, &tree,
+			 NULL);
+	return tree;
+}
+
+/* "  veth\t2\tveth-0, veth-1" */
+static void add_kind(struct buf *out, const struct json *devices, const char *kind)
+{
+	CLEANUP(buf_release) struct buf names = BUF_INIT(4 * KIB);
+	size_t n = 0;
+
+	JSON_FOREACH (it, devices) {
+		if (!str_eqz(json_text_at(it, "kind"), kind))
+			continue;
+		if (n++ < NAMED_MAX)
+			(void)buf_printf(&names, "%s%.*s", n > 1 ? ", " : "",
+					 STR_ARG(json_text_at(it, "device")));
+	}
+	if (n > NAMED_MAX)
+		(void)buf_printf(&names, " and %zu more", n - NAMED_MAX);
+	if (n > 0)
+		(void)buf_printf(out, "  %s\t%zu\t%s\n", kind, n, names.p);
+}
+
+static void announce(void *arg, FILE *out)
+{
+	struct driver_net *v = arg;
+	const struct net_options *o = v->options;
+	CLEANUP(buf_release) struct buf lines = BUF_INIT(MIB);
+	CLEANUP(buf_release) struct buf aligned = BUF_INIT(MIB);
+	const struct json *devices = list_devices(v);
+
+	for (int kind = NIC_HOST; kind <= NIC_VLAN; kind++)
+		add_kind(&lines, devices, nic_kind_name((enum nic_kind)kind));
+	if (json_count(devices) == 0)
+		(void)buf_addz(&lines,
+			       "  no device yet: no interface is left to offer; choose with "
+			       "--interface, or --create some\n");
+	(void)buf_add_str(&lines, buf_str(&v->skipped));
+	tabs_align(&aligned, buf_str(&lines), TABS_DESCRIBE);
+	(void)fprintf(out, "devplane driver net runs as %s on node %s in %s\n%.*s",
+		      nic_driver_name(v->driver), o->node_name, o->driver.root_dir,
+		      STR_ARG(buf_str(&aligned)));
+}
+
+static const struct driver_role_ops ops = { start, announce, check, stop };
+
+static int run(struct cli *cli, struct error *err)
+{
+	struct driver_net v = { .cli = cli, .options = cli->options, .skipped = BUF_INIT(MIB) };
+	int r = driver_role_run(cli, &v.options->driver, &ops, &v, err);
+
+	buf_release(&v.skipped);
+	return r;
+}
+
+/* --- list --------------------------------------------------------------------------------- */
+
+struct list_options {
+	const char *root_dir, *name, *output;
+};
+
+static const struct flag list_flags[] = {
+	{ "output", 'o', FLAG_STRING(struct list_options, output), .choices = "text|json|yaml",
+	  .initial = "text", .help = "how to print it" },
+	{ "root-dir", 0, FLAG_STRING(struct list_options, root_dir), .arg = "DIR",
+	  .initial = "/var/lib/kubelet", .help = "the --root-dir of the running driver" },
+	{ "name", 0, FLAG_STRING(struct list_options, name), .arg = "DRIVER",
+	  .initial = NIC_DRIVER_NAME, .help = "its name" },
+	{ NULL },
+};
+
+static void add_row(struct buf *out, const struct json *device)
+{
+	static const char *const columns[] = { "device", "kind",  "state",  "interface",
+					       "pod",    "claim", "message" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		struct str text = json_text_at(device, columns[i]);
+
+		(void)buf_addz(out, i ? "\t" : "");
+		output_clean(out, text.n > 0 || i == ARRAY_SIZE(columns) - 1 ? text : STR("-"));
+	}
+	(void)buf_addc(out, '\n');
+}
+
+static void print_table(struct cli *cli, const struct json *devices)
+{
+	CLEANUP(buf_release) struct buf lines = BUF_INIT(64 * MIB);
+	CLEANUP(buf_release) struct buf aligned = BUF_INIT(64 * MIB);
+
+	(void)buf_addz(&lines, "DEVICE\tKIND\tSTATE\tINTERFACE\tPOD\tCLAIM\tMESSAGE\n");
+	JSON_FOREACH (it, devices)
+		add_row(&lines, it);
+	tabs_align(&aligned, buf_str(&lines), TABS_TABLE);
+	output_table(cli, buf_str(&aligned), true);
+}
+
+static int run_list(struct cli *cli, struct error *err)
+{
+	const struct list_options *o = cli->options;
+	CLEANUP(buf_release) struct buf path = BUF_INIT(4 * KIB);
+	struct ask_socket ask = { .method = STR("GET"), .target = STR("/devices") };
+	struct json *devices;
+	int r = nic_socket_path(o->root_dir, o->name, &path, err);
+
+	if (r < 0)
+		return r;
+	if (access(path.p, F_OK) < 0)
+		return error_set(
+			err, ERR_NOT_FOUND,
+			"no `devplane driver net` runs as %s with --root-dir %s; start one, "
+			"or say where with --root-dir and --name",
+			o->name, o->root_dir);
+	ask.path = path.p;
+	r = ask_socket_tree(&ask, &cli->arena, &devices, err);
+	if (r < 0)
+		return r;
+	if (strcmp(o->output, "text") != 0)
+		return output_tree(cli, o->output, devices, err);
+	print_table(cli, devices);
+	return 0;
+}
+
+static const struct command list = {
+	.name = "list",
+	.summary = "show the devices of a running driver net, and who has them",
+	.examples = "devplane driver net list --root-dir d/n1",
+	.flags = list_flags,
+	.options_size = sizeof(struct list_options),
+	.run = run_list,
+};
+
+static const struct command *const rows[] = { &list, NULL };
+
+const struct command cmd_driver_net = {
+	.name = "net",
+	.summary = "give network interfaces of this node to pods",
+	.usage = "[COMMAND] [FLAGS]",
+	.about = "A DRA driver of network interfaces. It publishes those that are there, and those "
+		 "that it can create (--create), in ResourceSlices. A pod whose claim gets one "
+		 "finds "
+		 "it in its network namespace with the name, addresses, routes and MTU that the "
+		 "claim or its class asks for; the claim's status says what the kernel has, and "
+		 "follows it. The CNI plugin `devplane cni` must be chained behind the cluster's "
+		 "own.\n\n"
+		 "Needs root. A link type that the kernel lacks is skipped, and told.\n\n"
+		 "SIGTERM stops it in order: its sockets go, its slices stay, and pods keep their "
+		 "interfaces.",
+	.examples = "devplane driver net --kubeconfig d/admin.kubeconfig --node-name n1 --root-dir "
+		    "d/n1\n"
+		    "devplane driver net --node-name n1 --interface 'eth[1-9],ib*' --exclude eth4\n"
+		    "devplane driver net --node-name n1 --create veth:8:br0 --create "
+		    "macvlan:4:eth1\n"
+		    "devplane driver net --node-name n1 --create vlan:100-115:eth1\n"
+		    "devplane driver net list --root-dir d/n1",
+	.exit_status = role_exit_status,
+	.environment = role_environment,
+	.flags = flags,
+	.options_size = sizeof(struct net_options),
+	.run = run,
+	.subcommands = rows,
+};

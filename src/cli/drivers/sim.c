@@ -1,0 +1,226 @@
+/*
+ * `devplane driver sim`: the simulated vendor of drivers/sim/vendor.h as a role; its subcommands are in
+ * cmd_driver_control.c.
+ */
+#include "base/core/limits.h"
+#include "cli/drivers/commands.h"
+#include "cli/program/cli.h"
+#include "cli/roles/driver_role.h"
+#include "drivers/sim/control.h"
+#include "drivers/sim/vendor.h"
+
+struct sim_options {
+	struct driver_options driver;
+	const char *kubeconfig, *node_name, *name, *mode, *kind, *resource;
+	const char *dialect, *instance;
+	int64_t devices, numa_nodes, status_data;
+	bool no_status, no_slices;
+	const char *pool;
+};
+
+static const struct flag flags[] = {
+	{ "kubeconfig", 0, FLAG_STRING(struct sim_options, kubeconfig), .arg = "FILE",
+	  .help = "how to reach the API server; else $KUBECONFIG, ~/.kube/config or the pod's "
+		  "account; not needed with --mode plugin" },
+	{ "node-name", 0, FLAG_STRING(struct sim_options, node_name), .arg = "NAME",
+	  .help = "the Node that has the devices; required with --mode dra" },
+	{ "mode", 0, FLAG_STRING(struct sim_options, mode), .choices = "dra|plugin",
+	  .initial = "dra", .help = "a DRA driver, or a device plugin" },
+	{ "kind", 0, FLAG_STRING(struct sim_options, kind), .choices = "gpu|nic|fpga",
+	  .initial = "gpu", .help = "what to simulate" },
+	{ "devices", 0, FLAG_INT(struct sim_options, devices), .arg = "COUNT", .initial = "4",
+	  .min = 1, .max = DRIVER_DEVICES_MAX, .help = "how many" },
+	{ "numa-nodes", 0, FLAG_INT(struct sim_options, numa_nodes), .arg = "COUNT", .initial = "1",
+	  .min = 1, .max = 1024, .help = "NUMA nodes that they are spread over" },
+	{ "name", 0, FLAG_STRING(struct sim_options, name), .arg = "DRIVER",
+	  .help = "the driver's name; KIND.sim.devplane.dev if not given" },
+	{ "resource", 0, FLAG_STRING(struct sim_options, resource), .arg = "NAME",
+	  .help = "--mode plugin: the extended resource; sim.devplane.dev/KIND if not given" },
+	{ "instance", 0, FLAG_STRING(struct sim_options, instance), .arg = "UID",
+	  .help = "rolling update: something that no other instance of the driver has" },
+	{ "dialect", 0, FLAG_STRING(struct sim_options, dialect),
+	  .choices = "all|v1|v1alpha1|nodehealth", .initial = "all",
+	  .help = "which health service to offer" },
+	{ "status-data", 0, FLAG_INT(struct sim_options, status_data), .arg = "BYTES",
+	  .initial = "0", .max = OPAQUE_PARAMETERS_MAX,
+	  .help = "size of the JSON text of `data` in claims' status, from 128 on; 0: just the "
+		  "device's uuid" },
+	{ "pool", 0, FLAG_STRING(struct sim_options, pool), .arg = "NAME",
+	  .help = "the pool of the devices; the node's name if not given" },
+	{ "no-slices", 0, FLAG_BOOL(struct sim_options, no_slices),
+	  .help = "publish no ResourceSlices: somebody else does, as for a pool that several "
+		  "nodes reach" },
+	{ "no-status", 0, FLAG_BOOL(struct sim_options, no_status),
+	  .help = "write nothing into the status of claims" },
+	DRIVER_FLAGS(struct sim_options, driver),
+	{ NULL },
+};
+
+struct driver_sim {
+	struct cli *cli;
+	const struct sim_options *options;
+	struct driver_role *role;
+	struct vendor *vendor;
+	struct vendor_control *control;
+};
+
+/* --- end ---------------------------------------------------------------------------------- */
+
+static void on_vendor_stopped(void *arg)
+{
+	struct driver_sim *v = arg;
+
+	vendor_free(TAKE(v->vendor));
+	driver_role_stopped(v->role);
+}
+
+static void on_control_stopped(void *arg)
+{
+	struct driver_sim *v = arg;
+
+	vendor_control_free(TAKE(v->control));
+	if (v->vendor)
+		vendor_stop(v->vendor, on_vendor_stopped, v);
+	else
+		on_vendor_stopped(v);
+}
+
+static void stop(void *arg)
+{
+	struct driver_sim *v = arg;
+
+	if (v->control)
+		vendor_control_stop(v->control, on_control_stopped, v);
+	else
+		on_control_stopped(v);
+}
+
+/* --- beginning ---------------------------------------------------------------------------- */
+
+static uint32_t dialects(const char *word)
+{
+	if (strcmp(word, "v1") == 0)
+		return DP_HEALTH_V1;
+	if (strcmp(word, "v1alpha1") == 0)
+		return DP_HEALTH_V1ALPHA1;
+	return strcmp(word, "nodehealth") == 0 ? DP_HEALTH_NODE : DP_HEALTH_ALL;
+}
+
+static int start_vendor(struct driver_sim *v, struct error *err)
+{
+	const struct sim_options *o = v->options;
+	struct vendor_opts vo = {
+		.loop = v->role->role.loop,
+		.log = &v->role->role.log,
+		.metrics = v->role->metrics,
+		.kind = o->kind,
+		.name = o->name,
+		.resource = o->resource,
+		.node_name = o->node_name,
+		.kubeconfig = o->kubeconfig,
+		.root_dir = o->driver.root_dir,
+		.cdi_dir = o->driver.cdi_dir,
+		.instance = o->instance,
+		.devices = (unsigned)o->devices,
+		.numa_nodes = (unsigned)o->numa_nodes,
+		.plugin = strcmp(o->mode, "plugin") == 0,
+		.no_taint = o->driver.no_taint,
+		.no_health = o->driver.no_health,
+		.no_status = o->no_status,
+		.no_slices = o->no_slices,
+		.pool = o->pool,
+		.status_data = (unsigned)o->status_data,
+		.dialects = dialects(o->dialect),
+		.timeout_s = (uint32_t)(o->driver.timeout / CLOCK_SEC),
+		.heartbeat_ms = (uint32_t)(o->driver.heartbeat / CLOCK_MS),
+	};
+	int r = vendor_new(&vo, &v->vendor, err);
+
+	if (r < 0)
+		v->cli->bad_usage = true;
+	return r < 0 ? r : vendor_start(v->vendor, err);
+}
+
+static int start(void *arg, struct driver_role *role, struct error *err)
+{
+	struct driver_sim *v = arg;
+	const struct sim_options *o = v->options;
+	CLEANUP(buf_release) struct buf path = BUF_INIT(4 * KIB);
+	int r;
+
+	v->role = role;
+	if (strcmp(o->mode, "dra") == 0 && !o->node_name)
+		return cli_bad_usage(v->cli, err,
+				     "--mode dra needs --node-name, the Node that has the devices");
+	r = start_vendor(v, err);
+	if (r == 0)
+		r = vendor_control_path(o->driver.root_dir, vendor_name(v->vendor), o->instance,
+					&path, err);
+	if (r == 0)
+		r = vendor_control_new(role->role.loop, v->vendor, buf_str(&path), &v->control,
+				       err);
+	return r;
+}
+
+static int check(void *arg, struct error *err)
+{
+	const struct driver_sim *v = arg;
+
+	return vendor_check(v->vendor, err);
+}
+
+static void announce(void *arg, FILE *out)
+{
+	const struct driver_sim *v = arg;
+	const struct sim_options *o = v->options;
+
+	(void)fprintf(out, "devplane driver sim runs as %s with %d %s%s in %s\n",
+		      vendor_name(v->vendor), (int)o->devices, o->kind, o->devices == 1 ? "" : "s",
+		      o->driver.root_dir);
+}
+
+static const struct driver_role_ops ops = { start, announce, check, stop };
+
+static int run(struct cli *cli, struct error *err)
+{
+	struct driver_sim v = { .cli = cli, .options = cli->options };
+
+	return driver_role_run(cli, &v.options->driver, &ops, &v, err);
+}
+
+static const struct command *const rows[] = {
+	&cmd_driver_sim_list,
+	&cmd_driver_sim_fail,
+	&cmd_driver_sim_heal,
+	&cmd_driver_sim_silence,
+	&cmd_driver_sim_remove,
+	&cmd_driver_sim_restore,
+	NULL,
+};
+
+const struct command cmd_driver_sim = {
+	.name = "sim",
+	.summary = "simulate a vendor of GPUs, NICs or FPGAs",
+	.usage = "[COMMAND] [FLAGS]",
+	.about = "A driver without hardware: a DRA driver that publishes ResourceSlices, or with "
+		 "--mode plugin a device plugin. Containers that get a device see it: variables "
+		 "DEVPLANE_SIM_DEVICE_n and DEVPLANE_SIM_UUID_n, and a node /dev/simKINDn that is "
+		 "the host's /dev/null.\n\n"
+		 "While it runs, its subcommands break devices, heal them, let them fall silent, "
+		 "unplug them and plug them in. A failed device is Unhealthy with the message and, "
+		 "but for --no-taint, tainted NoSchedule in its slice. The status of each "
+		 "prepared claim says so, too: its devices have the condition Ready.\n\n"
+		 "SIGTERM stops it in order: its sockets go, its slices stay.",
+	.examples = "devplane driver sim --kubeconfig d/admin.kubeconfig --node-name n1 --root-dir "
+		    "d/n1\n"
+		    "devplane driver sim fail gpu-0 --message \"double-bit ECC error\" --root-dir "
+		    "d/n1\n"
+		    "devplane driver sim heal gpu-0 --root-dir d/n1\n"
+		    "devplane driver sim --mode plugin --kind nic --devices 8 --root-dir d/n1",
+	.exit_status = role_exit_status,
+	.environment = role_environment,
+	.flags = flags,
+	.options_size = sizeof(struct sim_options),
+	.run = run,
+	.subcommands = rows,
+};

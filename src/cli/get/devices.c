@@ -1,0 +1,298 @@
+/* Single devices as a table, or as objects of a kind that no server has. */
+#include "base/core/limits.h"
+#include "cli/devices/claim_sight.h"
+#include "cli/get/get.h"
+#include "cli/describe/devices.h"
+#include "cli/devices/pool_args.h"
+
+#define API_VERSION "devplane.dev/v1alpha1"
+
+/* What is shown of one device. */
+struct row {
+	const struct device_pool *pool;
+	const struct device_view_slice *slice;
+	const struct json *device, *entry; /* of the spec; of the status, or NULL */
+	struct str name, node;
+	struct device_fact fact;
+};
+
+struct devices {
+	struct get *get;
+	struct arena *arena;
+	struct describe describe; /* names claims that may be named */
+	struct inventory *shares; /* of the slices alone; NULL: shares are not shown */
+	struct row *rows;
+	size_t n;
+};
+
+/* --- which devices --------------------------------------------------------------------------- */
+
+/* A slice may leave it to each device which nodes reach it. */
+static struct str node_of(const struct row *r)
+{
+	return json_true_at(r->slice->spec, "perDeviceNodeSelection")
+		       ? device_view_node(r->device)
+		       : device_view_node(r->slice->spec);
+}
+
+static bool is_wanted(const struct devices *d, const struct row *r)
+{
+	const struct get_options *o = d->get->options;
+
+	return (!o->driver || str_eqz(r->pool->driver, o->driver)) &&
+	       (!o->node || str_eqz(r->node, o->node)) &&
+	       (!o->state || strcmp(device_fact_state_name(r->fact.state), o->state) == 0) &&
+	       (!o->unhealthy || r->fact.unhealthy);
+}
+
+static void gather_slice(struct devices *d, const struct device_pool *p,
+			 const struct device_view_slice *s)
+{
+	JSON_FOREACH (it, json_getz(s->spec, "devices")) {
+		struct row r = {
+			.pool = p, .slice = s, .device = it, .name = json_text_at(it, "name")
+		};
+
+		r.entry = device_view_device(s, r.name);
+		r.fact = device_view_fact(s, r.name);
+		r.node = node_of(&r);
+		if (is_wanted(d, &r))
+			d->rows[d->n++] = r;
+	}
+}
+
+static void gather(struct devices *d, const struct pool_args_found *f)
+{
+	size_t all = 0;
+
+	for (size_t i = 0; i < f->n; i++)
+		all += f->pools[i].counts.devices;
+	d->rows = ARENA_ARRAY(d->arena, struct row, all + 1);
+	for (size_t i = 0; i < f->n; i++)
+		for (size_t k = 0; k < f->pools[i].n; k++)
+			if (!f->pools[i].slices[k].older)
+				gather_slice(d, &f->pools[i], &f->pools[i].slices[k]);
+}
+
+/* --- shares ---------------------------------------------------------------------------------- */
+
+static void drop(void *inventory)
+{
+	inventory_free(inventory);
+}
+
+/* It knows what the policies of capacities allow. */
+static void read_policies(struct devices *d, const struct device_view *v)
+{
+	d->shares = inventory_new(inventory_everything);
+	arena_hold(d->arena, drop, d->shares);
+	for (size_t i = 0; i < v->n; i++)
+		(void)inventory_put_slice(d->shares, v->slices[i].object, NULL);
+}
+
+/* The most of each capacity that a new claim can get; NULL: nothing, or no shared device. */
+static struct json *largest_share(const struct devices *d, const struct row *r)
+{
+	const struct json *left = json_getz(r->entry, "availableCapacity");
+	const struct inventory_device *known;
+	struct json *share;
+
+	if (!d->shares || json_count(left) == 0 ||
+	    (r->fact.state != DEVICE_AVAILABLE && r->fact.state != DEVICE_PARTIALLY_ALLOCATED))
+		return NULL;
+	known = inventory_device(d->shares, r->pool->driver, r->pool->name, r->name);
+	share = json_make_object(d->arena);
+	for (size_t i = 0; known && i < known->view.ncapacity; i++) {
+		const struct inventory_capacity *c = &known->capacities[i];
+		CLEANUP(buf_release) struct buf text = BUF_INIT(KIB);
+		struct quantity q;
+
+		if (!quantity_read(json_get(left, c->name), &q))
+			continue;
+		(void)quantity_print(device_share_most(c, q), &text);
+		json_set(share, c->name,
+			 json_make_str(d->arena, arena_str(d->arena, buf_str(&text))));
+	}
+	return share;
+}
+
+static struct str share_text(const struct devices *d, const struct row *r)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * KIB);
+
+	JSON_FOREACH (it, largest_share(d, r))
+		(void)buf_printf(&text, "%s%.*s=%.*s", text.n > 0 ? "," : "", STR_ARG(json_key(it)),
+				 STR_ARG(json_str(it)));
+	return arena_str(d->arena, buf_str(&text));
+}
+
+/* --- the table ------------------------------------------------------------------------------- */
+
+static const struct get_column columns[] = {
+	{ "Device", false }, { "Driver", false }, { "Pool", false },   { "Node", false },
+	{ "State", false },  { "Reason", false }, { "Health", false }, { "Held By", false },
+	{ "Since", true },   { "Message", true }, { "Share", true },
+};
+enum { PLAIN_COLUMNS = 4 }; /* with the gate off no more than slices say */
+
+static void add_text(struct devices *d, struct json *cells, struct str text)
+{
+	get_add_cell(d->arena, cells, text.n > 0 ? text : STR("<none>"));
+}
+
+static void add_row(struct devices *d, struct json *table, const struct row *r)
+{
+	struct json *cells = get_make_row(d->arena, table, NULL);
+
+	get_add_cell(d->arena, cells, r->name);
+	get_add_cell(d->arena, cells, r->pool->driver);
+	get_add_cell(d->arena, cells, r->pool->name);
+	get_add_cell(d->arena, cells, r->node);
+	if (d->get->hidden)
+		return;
+	get_add_cell(d->arena, cells, device_fact_state_text(&r->fact));
+	add_text(d, cells, r->fact.reason);
+	get_add_cell(d->arena, cells, device_fact_health_name(&r->fact));
+	add_text(d, cells, describe_held_by(&d->describe, r->entry));
+	add_text(d, cells, r->fact.since);
+	add_text(d, cells, r->fact.message);
+	add_text(d, cells, share_text(d, r));
+}
+
+static void print_table(struct devices *d)
+{
+	struct get *g = d->get;
+	struct json *table = get_make_table(d->arena, columns,
+					    g->hidden ? PLAIN_COLUMNS : ARRAY_SIZE(columns));
+
+	g->style = (struct object_table_style){ .wide = g->format == GET_WIDE,
+						.no_headers = g->options->no_headers,
+						.colour = g->cli->out_colour };
+	if (g->options->show_kind)
+		g->style.prefix = STR("device/");
+	for (size_t i = 0; i < d->n; i++)
+		add_row(d, table, &d->rows[i]);
+	get_print_table(g, table, table);
+}
+
+/* --- objects --------------------------------------------------------------------------------- */
+
+static void put_text(struct devices *d, struct json *o, const char *name, struct str text)
+{
+	if (text.n > 0)
+		json_put_str(d->arena, o, name, text);
+}
+
+/* Claims that may not be named are only counted. */
+static void put_holders(struct devices *d, struct json *status, const struct row *r)
+{
+	size_t shown, hidden = describe_hidden_claims(&d->describe, r->entry, &shown);
+	struct json *list;
+
+	if (shown > 0) {
+		list = json_need_array(d->arena, status, "allocations");
+		JSON_FOREACH (it, json_getz(r->entry, "allocations")) {
+			struct json *copy = NULL;
+
+			if (claim_sight_may(d->get->sight, json_text_at(it, "claimNamespace")) &&
+			    json_copy(d->arena, it, &copy, NULL) == 0)
+				json_append(list, copy);
+		}
+	}
+	if (hidden > 0)
+		json_put_i64(d->arena, status, "hiddenClaims", (int64_t)hidden);
+	if (r->fact.omitted > 0)
+		json_put_i64(d->arena, status, "omittedAllocations", (int64_t)r->fact.omitted);
+}
+
+static void put_status(struct devices *d, struct json *object, const struct row *r)
+{
+	struct json *status = json_need_object(d->arena, object, "status");
+	struct json *share = largest_share(d, r);
+
+	json_put_str(d->arena, status, "state", str_from(device_fact_state_name(r->fact.state)));
+	put_text(d, status, "stateReason", r->fact.reason);
+	if (!r->fact.unsure)
+		json_put_str(d->arena, status, "health", device_fact_health_name(&r->fact));
+	put_text(d, status, "healthMessage", r->fact.message);
+	put_text(d, status, "healthSince", r->fact.since);
+	put_text(d, status, "healthSource", r->fact.source);
+	put_holders(d, status, r);
+	if (share)
+		json_setz(status, "largestShare", share);
+}
+
+static struct json *object_of(struct devices *d, const struct row *r)
+{
+	struct json *object = json_make_object(d->arena), *spec;
+
+	json_put_str(d->arena, object, "apiVersion", STR(API_VERSION));
+	json_put_str(d->arena, object, "kind", STR("Device"));
+	json_put_str(d->arena, json_need_object(d->arena, object, "metadata"), "name", r->name);
+	spec = json_need_object(d->arena, object, "spec");
+	json_put_str(d->arena, spec, "driver", r->pool->driver);
+	json_put_str(d->arena, spec, "pool", r->pool->name);
+	if (r->node.n > 0 && r->node.p[0] != '<')
+		json_put_str(d->arena, spec, "nodeName", r->node);
+	json_put_str(d->arena, spec, "slice", r->slice->name);
+	if (!d->get->hidden)
+		put_status(d, object, r);
+	return object;
+}
+
+static int print_objects(struct devices *d, struct error *err)
+{
+	struct json *list = json_make_object(d->arena), *items;
+
+	json_put_str(d->arena, list, "apiVersion", STR("v1"));
+	items = json_need_array(d->arena, list, "items");
+	for (size_t i = 0; i < d->n; i++)
+		json_append(items, object_of(d, &d->rows[i]));
+	json_put_str(d->arena, list, "kind", STR("List"));
+	json_put_str(d->arena, json_need_object(d->arena, list, "metadata"), "resourceVersion",
+		     STR(""));
+	return get_print_object(d->get, NULL, list, err);
+}
+
+static void print_names(const struct devices *d)
+{
+	for (size_t i = 0; i < d->n; i++)
+		(void)fprintf(d->get->cli->out, "device/%.*s/%.*s/%.*s\n",
+			      STR_ARG(d->rows[i].pool->driver), STR_ARG(d->rows[i].pool->name),
+			      STR_ARG(d->rows[i].name));
+}
+
+/* --- the command ----------------------------------------------------------------------------- */
+
+static int print(struct devices *d, struct error *err)
+{
+	if (d->get->format == GET_NAME)
+		print_names(d);
+	else if (d->get->format != GET_TABLE && d->get->format != GET_WIDE)
+		return print_objects(d, err);
+	else if (d->n == 0)
+		(void)fputs("No resources found\n", d->get->cli->err);
+	else
+		print_table(d);
+	return 0;
+}
+
+int get_devices(struct get *g, const struct pool_args *args, struct error *err)
+{
+	struct devices d = { .get = g, .arena = &g->cli->arena };
+	struct pool_args_found f;
+	int r;
+
+	g->sight = claim_sight_new(&g->kube);
+	d.describe = (struct describe){ .arena = d.arena, .sight = g->sight };
+	r = pool_args_load(&g->kube, args, g->hidden, &f, err);
+	if (r == -ERR_NOT_FOUND && args->n > 0 && g->options->ignore_not_found)
+		return 0;
+	if (r < 0)
+		return r;
+	get_say_note(g, &f.view);
+	if (g->format != GET_TABLE && g->format != GET_NAME && !g->hidden)
+		read_policies(&d, &f.view);
+	gather(&d, &f);
+	return print(&d, err);
+}

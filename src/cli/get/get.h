@@ -1,0 +1,102 @@
+/*
+ * get - the parts of `devplane get`: the options of a run, how to query, and how to print.
+ */
+#ifndef CLI_GET_GET_H
+#define CLI_GET_GET_H
+
+#include "cli/connect/object_args.h"
+#include "cli/output/object_table.h"
+#include "cli/output/tabs.h"
+
+struct claim_sight;
+struct device_counts;
+struct device_newest;
+struct device_view;
+
+struct get_options {
+	struct kube_options kube;
+	const char *output, *selector, *field_selector;
+	struct flag_list label_columns;
+	bool all_namespaces, watch, watch_only, no_headers, show_labels, show_kind;
+	bool ignore_not_found, managed_fields;
+	const char *driver, *node, *state; /* of `get devices` */
+	bool unhealthy;
+	struct flag_list feature_gates;
+};
+
+enum get_format { GET_TABLE, GET_WIDE, GET_JSON, GET_YAML, GET_NAME, GET_JSONPATH };
+
+struct get {
+	struct kube kube;
+	struct cli *cli;
+	const struct get_options *options;
+	enum get_format format;
+	struct str path; /* of GET_JSONPATH */
+	struct object_args args;
+	struct object_table_style style;
+	struct tabs_memory memory; /* widths of the table that a watch goes on with */
+	bool head_printed;
+	bool hidden; /* what is free of devices is not shown */
+	struct device_newest *newest; /* generations of pools, for a watch of slices */
+	struct claim_sight *sight; /* which claims may be named */
+};
+
+static inline bool get_is_table(const struct get *g)
+{
+	return g->format == GET_TABLE || g->format == GET_WIDE;
+}
+
+/* How to ask for one argument. */
+struct kube_query get_query(const struct get *g, const struct object_arg *arg);
+
+/* Prints one object, or List, in a format that is no table. */
+int get_print_object(struct get *g, const struct discovery_resource *type, struct json *object,
+		     struct error *err);
+
+/* Appends an object, or the items of a list, to `items`, with apiVersion and kind. */
+int get_gather(struct get *g, const struct discovery_resource *type, struct json *object,
+	       struct json *items, struct error *err);
+
+/* Prints what the table has; the head only once. */
+void get_print_table(struct get *g, const struct json *head, const struct json *table);
+
+/* Watches one argument from this version on, until it is interrupted or fails. */
+int get_watch(struct get *g, const struct object_arg *arg, struct str version,
+	      const struct json *head, struct error *err);
+
+/* --- devices: get/slices.c ------------------------------------------------------------------- */
+
+struct pool_args;
+
+struct get_column {
+	const char *name;
+	bool wide; /* only with -o wide */
+};
+
+/* A Table, a row of it (returns its cells), and cells. `meta` is copied; it may be NULL. */
+struct json *get_make_table(struct arena *a, const struct get_column *columns, size_t n);
+struct json *get_make_row(struct arena *a, struct json *table, const struct json *meta);
+void get_add_cell(struct arena *a, struct json *cells, struct str text);
+void get_add_count(struct arena *a, struct json *cells, bool known, size_t n);
+/* Cells for device_counts_titles. A number that may be larger, as some are unknown, is "3+". */
+void get_add_counts(struct arena *a, struct json *cells, const struct device_counts *c);
+
+/* Whether tables of the type are ours and not the server's: of ResourceSlices. */
+bool get_is_slices(const struct discovery_resource *type);
+int get_slices(struct get *g, const struct object_arg *arg, struct json **ret_table,
+	       struct error *err);
+/* With the gate off slices have no status: takes it out of one, or of a list. */
+void get_hide(const struct get *g, const struct discovery_resource *type, struct json *tree);
+/* The Table of a slice that a watch told of. */
+struct json *get_slice_event(struct get *g, struct arena *a, struct json *slice);
+
+/* Says on the error stream where availability comes from, if that must be said. */
+void get_say_note(const struct get *g, const struct device_view *v);
+
+/* get/pools.c: all of `devplane get resourcepools`. */
+int get_pools(struct get *g, const struct pool_args *args, struct error *err);
+
+/* get/devices.c: all of `devplane get devices`; the arguments are names of pools. */
+int get_devices(struct get *g, const struct pool_args *args, struct error *err);
+
+#endif

@@ -1,0 +1,127 @@
+/*
+ * The zsh script: one function per command, in the way of _arguments. Flags
+ * are its option specs; a command with subcommands hands the rest of the line
+ * to the function of the one typed.
+ */
+#include "cli/program/completion.h"
+
+/* The function that completes the command: its words joined by underscores. */
+static void add_function_name(struct buf *out, const char *path)
+{
+	(void)buf_addc(out, '_');
+	for (; *path; path++)
+		(void)buf_addc(out, *path == ' ' ? '_' : *path);
+}
+
+/* Text inside single quotes, where a spec gives brackets and colons a meaning. */
+static void add_text(struct buf *out, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\'') {
+			(void)buf_addz(out, "'\\''");
+			continue;
+		}
+		if (strchr("[]:\\", *text))
+			(void)buf_addc(out, '\\');
+		(void)buf_addc(out, *text);
+	}
+}
+
+/* ":what:action" behind an option that takes a value. */
+static void add_value(struct buf *out, const struct flag *flag)
+{
+	(void)buf_printf(out, ":%s:", flag->arg ? flag->arg : "value");
+	if (completion_values(flag)) {
+		(void)buf_addc(out, '(');
+		completion_add_values(out, flag);
+		(void)buf_addc(out, ')');
+	} else if (completion_wants_path(flag)) {
+		(void)buf_addz(out, "_files");
+	} else {
+		(void)buf_addc(out, ' ');
+	}
+}
+
+static void add_flag(struct buf *out, const struct flag *flag)
+{
+	bool value = flags_wants_value(flag);
+
+	(void)buf_addz(out, "\t\t");
+	if (flag->letter)
+		(void)buf_printf(out, "'(-%c --%s)'{-%c%s,--%s%s}'", flag->letter, flag->name,
+				 flag->letter, value ? "+" : "", flag->name, value ? "=" : "");
+	else
+		(void)buf_printf(out, "'--%s%s", flag->name, value ? "=" : "");
+	(void)buf_addc(out, '[');
+	add_text(out, flag->help);
+	(void)buf_addc(out, ']');
+	if (value)
+		add_value(out, flag);
+	(void)buf_addz(out, "' \\\n");
+}
+
+static void add_dispatch(struct buf *out, const struct command *c, const char *path)
+{
+	(void)buf_addz(out, "\tcase $state in\n\tcommand)\n\t\tcommands=(\n");
+	for (const struct command *const *sub = c->subcommands; *sub; sub++) {
+		if ((*sub)->hidden)
+			continue;
+		(void)buf_printf(out, "\t\t\t'%s:", (*sub)->name);
+		add_text(out, (*sub)->summary);
+		(void)buf_addz(out, "'\n");
+	}
+	(void)buf_addz(out, "\t\t)\n\t\t_describe command commands\n\t\t;;\n"
+			    "\trest)\n\t\tcase $line[1] in\n");
+	for (const struct command *const *sub = c->subcommands; *sub; sub++) {
+		if ((*sub)->hidden)
+			continue;
+		(void)buf_printf(out, "\t\t%s) ", (*sub)->name);
+		add_function_name(out, path);
+		(void)buf_printf(out, "_%s ;;\n", (*sub)->name);
+	}
+	(void)buf_addz(out, "\t\tesac\n\t\t;;\n\tesac\n");
+}
+
+static void add_function(void *ctx, const struct command *c, const char *path)
+{
+	struct buf *out = ctx;
+
+	add_function_name(out, path);
+	(void)buf_addz(out, "() {\n"
+			    "\tlocal curcontext=$curcontext state line\n"
+			    "\tlocal -a commands\n"
+			    "\t_arguments -C \\\n");
+	for (const struct flag *flag = c->flags; flag && flag->name; flag++)
+		add_flag(out, flag);
+	add_flag(out, &flags_help_row);
+	if (c->subcommands) {
+		(void)buf_addz(out, "\t\t'1: :->command' \\\n\t\t'*:: :->rest'\n");
+		add_dispatch(out, c, path);
+	} else if (c->types) {
+		(void)buf_addz(out, "\t\t'1: :(");
+		completion_add_types(out);
+		(void)buf_addz(out, ")' \\\n\t\t'*: : '\n");
+	} else {
+		(void)buf_printf(out, "\t\t'*: :%s'\n", c->operands_max ? "_files" : " ");
+	}
+	(void)buf_addz(out, "}\n\n");
+}
+
+void completion_zsh(const struct command *root, struct buf *out)
+{
+	const char *name = root->name;
+
+	(void)buf_printf(out,
+			 "#compdef %s\n"
+			 "# zsh completion for %s, made by '%s completion zsh'.\n\n",
+			 name, name, name);
+	command_walk(root, add_function, out);
+	(void)buf_printf(out,
+			 "# Loaded from $fpath this file is the function; sourced, it defines it.\n"
+			 "if [[ $funcstack[1] == _%s ]]; then\n"
+			 "\t_%s \"$@\"\n"
+			 "else\n"
+			 "\tcompdef _%s %s\n"
+			 "fi\n",
+			 name, name, name, name);
+}

@@ -1,0 +1,96 @@
+/*
+ * The order of the end is the driver's, then the endpoint's: who asks whether it is ready hears
+ * that it is not while claims are still being finished.
+ */
+#include "cli/roles/driver_role.h"
+
+#include "base/report/metrics.h"
+#include "base/report/metrics_process.h"
+#include "cli/program/cli.h"
+
+static int check_ready(void *arg, struct error *err)
+{
+	const struct driver_role *r = arg;
+
+	if (r->stopping)
+		return error_set(err, ERR_UNAVAILABLE, "process is shutting down");
+	return r->ops->check(r->arg, err);
+}
+
+static void on_silent(void *arg)
+{
+	struct driver_role *r = arg;
+
+	endpoint_free(TAKE(r->endpoint));
+	role_stop_soon(&r->role);
+}
+
+void driver_role_stopped(struct driver_role *r)
+{
+	endpoint_stop(r->endpoint, on_silent, r);
+}
+
+static void on_stop(void *arg)
+{
+	struct driver_role *r = arg;
+
+	if (r->stopping)
+		return;
+	r->stopping = true;
+	r->ops->stop(r->arg);
+}
+
+static int start(struct driver_role *r, const char *address, struct error *err)
+{
+	struct endpoint_opts e = { .loop = r->role.loop,
+				   .address = address,
+				   .checks = r->checks,
+				   .arg = r,
+				   .metrics = r->metrics };
+	int n = r->ops->start(r->arg, r, err);
+
+	if (n == 0 && strcmp(address, "0") != 0)
+		n = endpoint_new(&e, &r->endpoint, err);
+	return n;
+}
+
+static void announce(struct driver_role *r)
+{
+	r->ops->announce(r->arg, r->cli->out);
+	if (r->endpoint)
+		(void)fprintf(r->cli->out, "  health and metrics at http://%s\n",
+			      endpoint_address(r->endpoint)->text);
+	(void)fflush(r->cli->out);
+	role_ready(&r->role);
+}
+
+int driver_role_run(struct cli *cli, const struct driver_options *o,
+		    const struct driver_role_ops *ops, void *arg, struct error *err)
+{
+	struct driver_role r = {
+		.cli = cli,
+		.ops = ops,
+		.arg = arg,
+		.checks = { { .name = ops->check_name ? ops->check_name : "resourceslices",
+			      .ready_only = true,
+			      .run = check_ready } },
+	};
+	int n = role_init(&r.role, &o->role, on_stop, &r, err);
+
+	if (n < 0)
+		return n;
+	r.metrics = metrics_new();
+	(void)metrics_process_register(r.metrics, NULL);
+	if (start(&r, o->metrics_address, &r.failure) < 0)
+		on_stop(&r);
+	else
+		announce(&r);
+	n = role_run(&r.role, err);
+	if (n == 0 && r.failure.code != ERR_OK) {
+		*err = r.failure;
+		n = -(int)r.failure.code;
+	}
+	metrics_free(r.metrics);
+	role_release(&r.role);
+	return n;
+}

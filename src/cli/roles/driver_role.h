@@ -1,0 +1,102 @@
+/*
+ * driver_role - what the commands share that run a driver of devices: options, health and metrics,
+ * beginning and end.
+ *
+ * SIGTERM ends it in order: the driver's sockets go first, then where it tells how it is.
+ */
+#ifndef CLI_ROLES_DRIVER_ROLE_H
+#define CLI_ROLES_DRIVER_ROLE_H
+
+#include <stdio.h>
+
+#include "base/core/clock.h"
+#include "cli/roles/endpoint.h"
+#include "cli/roles/role.h"
+
+struct cli;
+struct metrics;
+
+/* Embed it in the options of a driver's command. */
+struct driver_options {
+	struct role_options role;
+	const char *root_dir, *cdi_dir, *metrics_address;
+	int64_t timeout, heartbeat; /* of health; ns */
+	bool no_health, no_taint;
+};
+
+/* The rows for it; `member` is its name in the options struct. */
+#define DRIVER_FLAGS(type, member)                                                                \
+	{ "root-dir",                                                                             \
+	  0,                                                                                      \
+	  FLAG_STRING(type, member.root_dir),                                                     \
+	  .arg = "DIR",                                                                           \
+	  .initial = "/var/lib/kubelet",                                                          \
+	  .help = "folder of the kubelet, or of devplane node" },                                 \
+		{ "cdi-dir",                                                                      \
+		  0,                                                                              \
+		  FLAG_STRING(type, member.cdi_dir),                                              \
+		  .arg = "DIR",                                                                   \
+		  .initial = "/var/run/cdi",                                                      \
+		  .help = "where CDI files are written" },                                        \
+		{ "health-timeout",                                                               \
+		  0,                                                                              \
+		  FLAG_DURATION(type, member.timeout),                                            \
+		  .arg = "TIME",                                                                  \
+		  .initial = "30s",                                                               \
+		  .min = CLOCK_SEC,                                                               \
+		  .max = DRIVER_ROLE_DAY,                                                         \
+		  .help = "a report is good for so long, in whole seconds" },                     \
+		{ "health-heartbeat",                                                             \
+		  0,                                                                              \
+		  FLAG_DURATION(type, member.heartbeat),                                          \
+		  .arg = "TIME",                                                                  \
+		  .initial = "0s",                                                                \
+		  .max = DRIVER_ROLE_DAY,                                                         \
+		  .help = "between reports without news; 0s: a third of --health-timeout" },      \
+		{ "no-health", 0, FLAG_BOOL(type, member.no_health),                              \
+		  .help = "have no health service at all" },                                      \
+		{ "no-taint", 0, FLAG_BOOL(type, member.no_taint),                                \
+		  .help = "do not taint failed devices in their ResourceSlice" },                 \
+		{ "metrics-bind-address",                                                         \
+		  0,                                                                              \
+		  FLAG_STRING(type, member.metrics_address),                                      \
+		  .arg = "ADDRESS",                                                               \
+		  .initial = "127.0.0.1:0",                                                       \
+		  .help = "where /healthz, /readyz and /metrics are; port 0 picks one, \"0\" is " \
+			  "nowhere" },                                                            \
+		ROLE_FLAGS(type, member.role)
+
+#define DRIVER_ROLE_DAY (86400 * CLOCK_SEC)
+
+/* A running driver's command. `arg` of the callbacks is `arg` of driver_role_run(). */
+struct driver_role {
+	struct cli *cli;
+	struct role role; /* its loop and log */
+	struct metrics *metrics;
+	struct endpoint *endpoint; /* NULL: nowhere */
+	struct endpoint_check checks[2];
+	const struct driver_role_ops *ops;
+	void *arg;
+	struct error failure; /* why it did not start */
+	bool stopping;
+};
+
+struct driver_role_ops {
+	int (*start)(void *arg, struct driver_role *role, struct error *err);
+	/* What the user is told once it runs. */
+	void (*announce)(void *arg, FILE *out);
+	/* Whether it is ready; not asked while it stops. */
+	int (*check)(void *arg, struct error *err);
+	/* Ends it, also when start() failed half-way; then driver_role_stopped(). */
+	void (*stop)(void *arg);
+	const char *check_name; /* of `check` in /readyz; NULL: "resourceslices" */
+};
+
+/* Runs until it is told to stop, or does not start. */
+int driver_role_run(struct cli *cli, const struct driver_options *o,
+		    const struct driver_role_ops *ops, void *arg, struct error *err);
+
+/* All that `start` made is gone. */
+void driver_role_stopped(struct driver_role *r);
+
+#endif

@@ -1,0 +1,128 @@
+/*
+ * The endpoint listens before the role begins, and ends after it: who asks in between hears that it
+ * is not ready.
+ */
+#include "cli/roles/elected_role.h"
+
+#include "base/report/metrics.h"
+#include "base/report/metrics_process.h"
+#include "cli/program/cli.h"
+
+static int check_alive(void *arg, struct error *err)
+{
+	const struct elected_role *r = arg;
+
+	return r->started ? r->ops->check(r->arg, err) : 0;
+}
+
+static int check_ready(void *arg, struct error *err)
+{
+	const struct elected_role *r = arg;
+
+	if (r->stopping || !r->started)
+		return error_set(err, ERR_UNAVAILABLE, "process is shutting down");
+	return r->ops->check_ready(r->arg, err);
+}
+
+/* Connections give their memory back in the loop's next turn. */
+static void on_silent(void *arg)
+{
+	struct elected_role *r = arg;
+
+	if (r->started)
+		r->ops->free(r->arg);
+	r->started = false;
+	role_stop_soon(&r->role);
+}
+
+static void on_stopped(void *arg)
+{
+	struct elected_role *r = arg;
+
+	endpoint_stop(r->endpoint, on_silent, r);
+}
+
+static void on_stop(void *arg)
+{
+	struct elected_role *r = arg;
+
+	if (r->stopping)
+		return;
+	r->stopping = true;
+	if (r->started)
+		r->ops->stop(r->arg, on_stopped, r);
+	else
+		on_stopped(r);
+}
+
+void elected_role_lost(void *role, const struct error *why)
+{
+	struct elected_role *r = role;
+
+	r->failure = *why;
+	on_stop(r);
+}
+
+static int start(struct elected_role *r, const char *metrics_address, struct error *err)
+{
+	struct endpoint_opts e = { .loop = r->role.loop,
+				   .address = metrics_address,
+				   .checks = r->checks,
+				   .pages = r->ops->pages,
+				   .arg = r,
+				   .metrics = r->metrics };
+	int ret = r->ops->read(r->arg, err);
+
+	if (ret == 0 && strcmp(metrics_address, "0") != 0)
+		ret = endpoint_new(&e, &r->endpoint, err);
+	if (ret == 0)
+		ret = r->ops->start(r->arg, err);
+	r->started = ret == 0;
+	return ret;
+}
+
+static void announce(struct elected_role *r)
+{
+	(void)fprintf(r->cli->out, "devplane %s runs for %.*s\n", r->ops->name,
+		      STR_ARG(r->kubeconfig.server));
+	if (r->endpoint)
+		(void)fprintf(r->cli->out, "  health and metrics at http://%s\n",
+			      endpoint_address(r->endpoint)->text);
+	(void)fflush(r->cli->out);
+	role_ready(&r->role);
+}
+
+int elected_role_run(struct elected_role *r, struct cli *cli, const struct role_options *o,
+		     const char *metrics_address, const struct elected_role_ops *ops, void *arg,
+		     struct error *err)
+{
+	int ret;
+
+	*r = (struct elected_role){
+		.cli = cli,
+		.ops = ops,
+		.arg = arg,
+		.checks = { { .name = "leaderElection", .run = check_alive },
+			    { .name = ops->ready_check, .ready_only = true, .run = check_ready } },
+	};
+	ret = role_init(&r->role, o, on_stop, r, err);
+	if (ret < 0)
+		return ret;
+	r->metrics = metrics_new();
+	(void)metrics_process_register(r->metrics, NULL);
+	role_identity(r->identity);
+	if (start(r, metrics_address, &r->failure) < 0)
+		on_stop(r);
+	else
+		announce(r);
+	ret = role_run(&r->role, err);
+	if (ret == 0 && r->failure.code != ERR_OK) {
+		*err = r->failure;
+		ret = -(int)r->failure.code;
+	}
+	endpoint_free(r->endpoint);
+	metrics_free(r->metrics);
+	kubeconfig_release(&r->kubeconfig);
+	role_release(&r->role);
+	return ret;
+}

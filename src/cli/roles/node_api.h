@@ -1,0 +1,45 @@
+/*
+ * node_api - flags of `devplane node` about the kubelet's API, with kubelet's names.
+ */
+#ifndef CLI_ROLES_NODE_API_H
+#define CLI_ROLES_NODE_API_H
+
+#include "base/system/flags.h"
+#include "node/agent/agent.h"
+
+struct cli;
+
+/* Embed it in the options of a command. */
+struct node_api_options {
+	const char *address, *port, *cert_file, *key_file, *client_ca_file;
+	bool anonymous;
+};
+
+/* The rows for it; `member` is its name in the options struct. */
+#define NODE_API_FLAGS(type, member)                                                              \
+	{ "address",                                                                              \
+	  0,                                                                                      \
+	  FLAG_STRING(type, member.address),                                                      \
+	  .arg = "ADDRESS",                                                                       \
+	  .initial = "0.0.0.0",                                                                   \
+	  .help = "where the kubelet's API listens: logs, exec, attach, port-forward" },          \
+		{ "port", 0, FLAG_STRING(type, member.port), .arg = "PORT",                       \
+		  .help = "its port; 0 is any free one; 10250 by default, 0 for a hollow node" }, \
+		{ "tls-cert-file", 0, FLAG_STRING(type, member.cert_file), .arg = "FILE",         \
+		  .help = "its certificate; by default one that the agent signs itself, in "      \
+			  "pki/ below --root-dir" },                                              \
+		{ "tls-private-key-file", 0, FLAG_STRING(type, member.key_file), .arg = "FILE",   \
+		  .help = "the key of that certificate" },                                        \
+		{ "client-ca-file", 0, FLAG_STRING(type, member.client_ca_file), .arg = "FILE",   \
+		  .help = "whose client certificates say who asks; without it only tokens do" },  \
+	{                                                                                         \
+		"anonymous-auth", 0, FLAG_BOOL(type, member.anonymous),                           \
+			.help = "take requests of nobody as system:anonymous; they are refused "  \
+				"otherwise"                                                       \
+	}
+
+/* A usage error says which flag is wrong. With several nodes in a process nothing is served. */
+int node_api_read(struct cli *cli, const struct node_api_options *o, bool hollow, bool several,
+		  struct agent_api_opts *ret_opts, struct error *err);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * The server goes first and the book last: readers are told the end before their book is gone.
+ */
+#include "cli/roles/node_attach.h"
+
+#include "base/core/clock.h"
+#include "base/core/mem.h"
+#include "net/loop/loop.h"
+
+struct node_attach {
+	struct podres *book;
+	struct podres_server *server;
+	struct attach *attach;
+	void (*done)(void *arg);
+	void *arg;
+};
+
+static void on_known(void *arg)
+{
+	struct node_attach *n = arg;
+
+	if (n->server)
+		podres_server_begin(n->server);
+}
+
+int node_attach_new(const struct node_attach_opts *opts, struct node_attach **ret_attach,
+		    struct error *err)
+{
+	struct node_attach *n = XNEW(struct node_attach);
+	struct podres_server_opts server = opts->server;
+	struct attach_opts attach = opts->attach;
+	int r;
+
+	n->book = podres_new(clock_wall(loop_clock(attach.loop)) / 1000);
+	server.book = attach.book = n->book;
+	server.waits = true;
+	attach.on_known = on_known;
+	attach.arg = n;
+	r = podres_server_new(&server, &n->server, err);
+	if (r == 0)
+		r = attach_new(&attach, &n->attach, err);
+	if (r < 0) {
+		node_attach_free(n);
+		return r;
+	}
+	*ret_attach = n;
+	return 0;
+}
+
+static void on_server_closed(void *arg)
+{
+	struct node_attach *n = arg;
+
+	attach_stop(n->attach, n->done, n->arg);
+}
+
+void node_attach_stop(struct node_attach *n, void (*done)(void *arg), void *arg)
+{
+	n->done = done;
+	n->arg = arg;
+	podres_server_close(TAKE(n->server), on_server_closed, n);
+}
+
+void node_attach_free(struct node_attach *n)
+{
+	if (!n)
+		return;
+	attach_free(n->attach);
+	podres_server_free(n->server);
+	podres_free(n->book);
+	free(n);
+}
+
+int node_attach_check(const struct node_attach *n, struct error *err)
+{
+	return attach_check(n->attach, err);
+}

@@ -1,0 +1,82 @@
+/*
+ * role - what every long-running command shares: log, I/O threads, signals.
+ *
+ * SIGTERM and SIGINT ask the role to stop; it drains and then calls
+ * role_stop(). A second signal stops it at once. A service manager that waits
+ * for readiness, as systemd does for Type=notify, is told by role_ready().
+ */
+#ifndef CLI_ROLES_ROLE_H
+#define CLI_ROLES_ROLE_H
+
+#include "base/report/log.h"
+#include "base/system/flags.h"
+#include "cli/program/command.h"
+#include "cli/roles/notify.h"
+#include "net/loop/io_threads.h"
+#include "net/loop/loop.h"
+
+/* Embed it in the options of a role's command. */
+struct role_options {
+	int64_t v;
+	const char *log_format;
+	int64_t io_threads;
+};
+
+/* The rows for it; `member` is its name in the options struct. */
+#define ROLE_FLAGS(type, member)                                                                 \
+	{ "v",                                                                                   \
+	  0,                                                                                     \
+	  FLAG_INT(type, member.v),                                                              \
+	  .arg = "LEVEL",                                                                        \
+	  .initial = "0",                                                                        \
+	  .help = "how much to log: 0 what matters, 2 debugging, 5 everything" },                \
+		{ "log-format", 0, FLAG_STRING(type, member.log_format), .choices = "text|json", \
+		  .help = "how to log; text on a terminal, else JSON" },                         \
+	{                                                                                        \
+		"io-threads", 0, FLAG_INT(type, member.io_threads),                              \
+			.arg = "COUNT", .initial = "1", .min = 1, .max = 64,                     \
+			.help = "threads that serve connections"                                 \
+	}
+
+/* Notes for the rows of roles' commands. */
+extern const struct command_note role_exit_status[], role_environment[];
+
+struct role {
+	struct log log;
+	struct io_threads *io;
+	struct loop *loop; /* the first */
+	struct loop_signal *signals[2];
+	void (*on_stop)(void *arg); /* asked to stop; must lead to role_stop() */
+	void *arg;
+	struct loop_timer last; /* the turn before the end */
+	struct notify notify;
+	bool stopping;
+};
+
+/* Takes $NOTIFY_SOCKET out of the environment, so that no child speaks for the role. */
+int role_init(struct role *r, const struct role_options *o, void (*on_stop)(void *arg), void *arg,
+	      struct error *err);
+
+/* Tells a service manager that waits for it that the role is ready. Once is enough. */
+void role_ready(const struct role *r);
+
+/* Runs until role_stop(). */
+int role_run(struct role *r, struct error *err);
+void role_stop(struct role *r);
+/* The same in the loop's next turn: connections give their memory back in between. */
+void role_stop_soon(struct role *r);
+
+/* A name of this process, unlike that of any other on any machine: for elections. */
+enum { ROLE_IDENTITY_SIZE = 320 };
+void role_identity(char out[static ROLE_IDENTITY_SIZE]);
+
+/* Reads --feature-gates; what is wrong with one is bad usage. */
+struct cli;
+struct gates;
+int role_gates(struct cli *cli, const struct flag_list *list, struct gates *ret_gates,
+	       struct error *err);
+
+/* Everything opened on its loops must be closed. */
+void role_release(struct role *r);
+
+#endif

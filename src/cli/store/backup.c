@@ -1,0 +1,44 @@
+/*
+ * `devplane store backup FILE`: a copy of one moment, from a server that may go on.
+ */
+#include "cli/program/cli.h"
+#include "cli/store/store_dir.h"
+#include "store/lmdb/tools.h"
+
+struct backup_options {
+	const char *data_dir;
+	bool force;
+};
+
+static const struct flag flags[] = {
+	STORE_DIR_FLAG(struct backup_options),
+	{ "force", 0, FLAG_BOOL(struct backup_options, force),
+	  .help = "replace the file when it exists" },
+	{ NULL },
+};
+
+static int run(struct cli *cli, struct error *err)
+{
+	const struct backup_options *o = cli->options;
+	const char *file = cli->operands.v[0];
+	int r = store_lmdb_backup(store_dir(cli, o->data_dir), file, o->force, err);
+
+	if (r == 0)
+		(void)fprintf(cli->out, "wrote %s\n", file);
+	return r;
+}
+
+const struct command cmd_store_backup = {
+	.name = "backup",
+	.summary = "copy a store to a file",
+	.usage = "FILE [FLAGS]",
+	.about = "Writes a copy of all objects, as of one moment, to FILE: under another name "
+		 "first, so that FILE is always whole. A server may be running and goes on. The "
+		 "copy holds secrets; it is readable by its owner only.",
+	.examples = "devplane store backup /backup/devplane.mdb --data-dir /var/lib/devplane",
+	.flags = flags,
+	.options_size = sizeof(struct backup_options),
+	.operands_min = 1,
+	.operands_max = 1,
+	.run = run,
+};

@@ -1,0 +1,42 @@
+/*
+ * `devplane store compact`: a store's file, made as small as its objects are.
+ */
+#include "cli/program/cli.h"
+#include "cli/store/store_dir.h"
+#include "store/lmdb/tools.h"
+
+struct compact_options {
+	const char *data_dir;
+	bool keep_history;
+};
+
+static const struct flag flags[] = {
+	STORE_DIR_FLAG(struct compact_options),
+	{ "keep-history", 0, FLAG_BOOL(struct compact_options, keep_history),
+	  .help = "keep superseded versions, so that watches can go on" },
+	{ NULL },
+};
+
+static int run(struct cli *cli, struct error *err)
+{
+	const struct compact_options *o = cli->options;
+	size_t before, after;
+	int r = store_lmdb_compact_file(store_dir(cli, o->data_dir), o->keep_history, &before,
+					&after, err);
+
+	if (r == 0)
+		(void)fprintf(cli->out, "%zu bytes, were %zu\n", after, before);
+	return r;
+}
+
+const struct command cmd_store_compact = {
+	.name = "compact",
+	.summary = "give a store's free space back",
+	.about = "Forgets superseded versions and writes the store anew without the space that is "
+		 "free in it. The server must be stopped. It is never necessary: a running server "
+		 "forgets by itself and uses its free space again.",
+	.examples = "devplane store compact --data-dir /var/lib/devplane",
+	.flags = flags,
+	.options_size = sizeof(struct compact_options),
+	.run = run,
+};

@@ -1,0 +1,29 @@
+/*
+ * store_dir - the subcommands of `devplane store`, their flag --data-dir, and the folder of the
+ * store in it.
+ */
+#ifndef CLI_STORE_STORE_DIR_H
+#define CLI_STORE_STORE_DIR_H
+
+#include "cli/program/cli.h"
+
+extern const struct command cmd_store_backup; /* store/backup.c */
+extern const struct command cmd_store_check; /* store/check.c */
+extern const struct command cmd_store_compact; /* store/compact.c */
+extern const struct command cmd_store_restore; /* store/restore.c */
+
+/* The flag's row; `type` has the member `data_dir`. */
+#define STORE_DIR_FLAG(type)                                      \
+	{                                                         \
+		"data-dir", 'd', FLAG_STRING(type, data_dir),     \
+			.arg = "DIR", .initial = "devplane-data", \
+			.help = "the --data-dir of the server"    \
+	}
+
+/* The folder that `devplane server` keeps the store in. */
+static inline const char *store_dir(struct cli *cli, const char *data_dir)
+{
+	return arena_printf(&cli->arena, "%s/store", data_dir);
+}
+
+#endif

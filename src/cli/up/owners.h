@@ -1,0 +1,28 @@
+/*
+ * up_owners - gives the files of the data folder to the users of the roles.
+ *
+ *	DIR              root, 0710          roles may pass it, nobody else
+ *	pki/             server, 0711        ca.crt for all roles, keys for the server
+ *	store/           server, 0700
+ *	kubeconfig/      root, 0711          each file belongs to its role
+ *	nodes/NAME/      root, 0710          its drivers may pass it
+ *	  plugins/DRIVER/  the driver, 2710  the node's agent may connect to sockets there
+ *	  plugins_registry/, devplane-sim/   drivers make sockets there, and remove their own
+ *	cdi/             root, 0770          for all drivers
+ *	the rest         root, 0700 and 0600
+ *
+ * Without users of their own (the plan's uid_base is 0) everything is root's again, 0700.
+ */
+#ifndef CLI_UP_OWNERS_H
+#define CLI_UP_OWNERS_H
+
+#include "cli/up/roles.h"
+
+/*
+ * Makes the folders that roles need but may not make themselves. As root it also sets owners and
+ * modes, even if the files belonged to an older devplane or to roles with other numbers. No role
+ * may run yet. It follows no links, and leaves files with several names as they are.
+ */
+int up_owners_set(const struct up_plan *p, struct error *err);
+
+#endif

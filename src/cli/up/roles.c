@@ -1,0 +1,419 @@
+/*
+ * Elections are left out while all is in one folder: the lock sees to it that there is one of each,
+ * and whoever is started again need not wait for the lease of the one that died. Servers that share
+ * an etcd may have controllers and schedulers elsewhere, so there they are held.
+ */
+#include "cli/up/roles.h"
+
+#include "base/core/vec.h"
+
+enum { WORDS_MAX = 256 };
+
+struct words {
+	struct arena *arena;
+	VEC(const char *) v;
+};
+
+static void add(struct words *w, const char *word)
+{
+	(void)vec_push(&w->v, word);
+}
+
+static void add_flag(struct words *w, const char *name, const char *value)
+{
+	add(w, arena_printf(w->arena, "--%s=%s", name, value));
+}
+
+static void add_number(struct words *w, const char *name, int64_t value)
+{
+	add(w, arena_printf(w->arena, "--%s=%lld", name, (long long)value));
+}
+
+static void add_list(struct words *w, const char *name, const struct flag_list *list)
+{
+	for (size_t i = 0; list && i < list->n; i++)
+		add_flag(w, name, list->v[i]);
+}
+
+static void add_identity(struct words *w, const struct up_plan *p, const struct up_role *r)
+{
+	add_flag(w, "kubeconfig", up_layout_kubeconfig(&p->layout, r->name));
+	add_flag(w, "metrics-bind-address", "127.0.0.1:0");
+}
+
+const char *up_role_served_node(const struct up_plan *p, const struct up_role *r)
+{
+	if (r->kind == UP_HOLLOW && p->hollow == 1)
+		return arena_printf(p->arena, "%s-0", r->node);
+	return r->kind == UP_NODE ? r->node : NULL;
+}
+
+/* --- a row for each kind -------------------------------------------------------------------- */
+
+static void server_words(struct words *w, const struct up_plan *p, const struct up_role *r UNUSED)
+{
+	add(w, "server");
+	add_flag(w, "data-dir", p->layout.dir);
+	add_flag(w, "bind-address", p->bind_address);
+	add_number(w, "secure-port", p->port);
+	/* The supervisor writes it: its folder is not the server's to write to. */
+	add(w, "--write-kubeconfig=false");
+	add_list(w, "etcd-servers", p->etcd_servers);
+	add_list(w, "feature-gates", p->feature_gates);
+	/* The names of its nodes need not be in anybody's DNS, but their certificates have them. */
+	add_flag(w, "kubelet-preferred-address-types", "InternalIP,Hostname");
+	if (!p->any_kubelet) {
+		add_flag(w, "kubelet-certificate-authority", up_layout_ca(&p->layout));
+		add(w, "--kubelet-certificate-names");
+	}
+}
+
+static void elected_words(struct words *w, const struct up_plan *p, const struct up_role *r)
+{
+	add_identity(w, p, r);
+	if (!p->etcd_servers || p->etcd_servers->n == 0)
+		add(w, "--leader-elect=false");
+	add_list(w, "feature-gates", p->feature_gates);
+}
+
+static void controller_words(struct words *w, const struct up_plan *p, const struct up_role *r)
+{
+	add(w, "controller");
+	add_flag(w, "controllers", "*,device-health-taints");
+	elected_words(w, p, r);
+}
+
+static void scheduler_words(struct words *w, const struct up_plan *p, const struct up_role *r)
+{
+	add(w, "scheduler");
+	if (p->scheduler_config)
+		add_flag(w, "config", p->scheduler_config);
+	elected_words(w, p, r);
+}
+
+/* Ports are free ones, so that clusters live side by side: the Node's status says which. A hollow
+ * node is of this machine only. */
+static void add_api(struct words *w, const struct up_plan *p, const struct up_role *r, bool hollow)
+{
+	add_flag(w, "port", "0");
+	add_flag(w, "client-ca-file", up_layout_ca(&p->layout));
+	add_flag(w, "tls-cert-file", up_layout_serving(&p->layout, r->name));
+	add_flag(w, "tls-private-key-file", up_layout_serving(&p->layout, r->name));
+	if (hollow) {
+		add_flag(w, "address", "127.0.0.1");
+		add_flag(w, "node-ip", "127.0.0.1");
+	}
+}
+
+static void node_words(struct words *w, const struct up_plan *p, const struct up_role *r)
+{
+	add(w, "node");
+	add_flag(w, "node-name", r->node);
+	add_flag(w, "root-dir", up_layout_node(&p->layout, r->node));
+	add_identity(w, p, r);
+	if (r->runtime) {
+		add_flag(w, "container-runtime-endpoint", p->runtime_endpoint);
+	} else {
+		add_flag(w, "runtime", "hollow");
+		add_flag(w, "cdi-dir", p->layout.cdi);
+	}
+	add_api(w, p, r, !r->runtime);
+	add_list(w, "feature-gates", p->feature_gates);
+}
+
+/* One node is called without a number, so that it is given its own. */
+static void hollow_words(struct words *w, const struct up_plan *p, const struct up_role *r)
+{
+	const char *root = up_layout_node(&p->layout, r->node);
+	const char *name = up_role_served_node(p, r);
+	bool one = name != NULL;
+
+	add(w, "node");
+	add_flag(w, "node-name", one ? name : r->node);
+	add_flag(w, "root-dir", one ? arena_printf(w->arena, "%s/0", root) : root);
+	add_number(w, "nodes", p->hollow);
+	add_flag(w, "runtime", "hollow");
+	add_flag(w, "cdi-dir", p->layout.cdi);
+	add_identity(w, p, r);
+	if (one)
+		add_api(w, p, r, true);
+	add_list(w, "feature-gates", p->feature_gates);
+}
+
+static void driver_words(struct words *w, const struct up_plan *p, const struct up_role *r)
+{
+	add(w, "driver");
+	add(w, "sim");
+	add_flag(w, "kind", r->device);
+	add_number(w, "devices", r->devices);
+	add_flag(w, "node-name", r->node);
+	add_flag(w, "root-dir", up_layout_node(&p->layout, r->node));
+	add_flag(w, "cdi-dir", p->layout.cdi);
+	add_identity(w, p, r);
+}
+
+static const struct kind {
+	void (*words)(struct words *w, const struct up_plan *p, const struct up_role *r);
+	const char *user_name, *group; /* %s is the node */
+	const char *account; /* %s is the kind of devices */
+	const char *syscalls;
+	int user; /* an enum up_number; 0: none of its own, or one for each role */
+} kinds[UP_KINDS] = {
+	[UP_SERVER] = { server_words, .syscalls = "server", .user = UP_SERVER_USER },
+	[UP_CONTROLLER] = { controller_words, .user_name = "system:devplane-controller",
+			    .syscalls = "controller", .user = UP_CONTROLLER_USER },
+	[UP_SCHEDULER] = { scheduler_words, .user_name = "system:kube-scheduler",
+			   .syscalls = "scheduler", .user = UP_SCHEDULER_USER },
+	/* Agents stay root, as kubelets do: anybody's drivers make sockets for root alone. */
+	[UP_NODE] = { node_words, "system:node:%s", "system:nodes", .syscalls = "node" },
+	[UP_HOLLOW] = { hollow_words, .user_name = "system:devplane-hollow-nodes",
+			.syscalls = "node" },
+	[UP_DRIVER] = { driver_words, .account = "devplane-sim-%s", .syscalls = "driver" },
+};
+
+/* --- the plan -------------------------------------------------------------------------------- */
+
+static struct up_role *add_role(struct up_plan *p, enum up_kind kind, const char *name)
+{
+	struct up_role *r = &p->roles[p->n++];
+
+	*r = (struct up_role){ .name = name, .kind = kind, .user = kinds[kind].user, .place = -1 };
+	return r;
+}
+
+static void add_demo_nodes(struct up_plan *p, const char *const names[2])
+{
+	for (int i = 0; i < 2; i++) {
+		struct up_role *r = add_role(p, UP_NODE,
+					     arena_printf(p->arena, "node-%s", names[i]));
+
+		r->node = names[i];
+		r->place = i;
+	}
+}
+
+static void add_demo_drivers(struct up_plan *p, const char *const names[2])
+{
+	static const struct {
+		const char *kind;
+		int devices;
+	} drivers[] = { { "gpu", 4 }, { "nic", 2 } };
+
+	for (size_t i = 0; i < 2; i++)
+		for (size_t j = 0; j < ARRAY_SIZE(drivers); j++) {
+			struct up_role *r = add_role(
+				p, UP_DRIVER,
+				arena_printf(p->arena, "driver-%s-%s", drivers[j].kind, names[i]));
+
+			r->node = names[i];
+			r->place = (int)i;
+			r->user = UP_DRIVER_USERS + (int)(i * ARRAY_SIZE(drivers) + j);
+			r->device = drivers[j].kind;
+			r->devices = drivers[j].devices;
+		}
+}
+
+void up_plan_roles(struct up_plan *p)
+{
+	static const char *const demo[2] = { "demo-0", "demo-1" };
+	struct up_role *r;
+
+	p->roles = ARENA_ARRAY(p->arena, struct up_role, 16);
+	(void)add_role(p, UP_SERVER, "server");
+	(void)add_role(p, UP_CONTROLLER, "controller");
+	(void)add_role(p, UP_SCHEDULER, "scheduler");
+	if (p->local_node) {
+		r = add_role(p, UP_NODE, "node");
+		r->node = p->local_node;
+		r->runtime = p->runtime_endpoint != NULL;
+	}
+	if (p->demo)
+		add_demo_nodes(p, demo);
+	if (p->hollow > 0)
+		add_role(p, UP_HOLLOW, "hollow")->node = "hollow";
+	if (p->demo)
+		add_demo_drivers(p, demo);
+}
+
+size_t up_plan_nodes(const struct up_plan *p)
+{
+	return (size_t)p->hollow + (p->local_node ? 1 : 0) + (p->demo ? 2 : 0);
+}
+
+const char *const *up_role_words(const struct up_plan *p, const struct up_role *r)
+{
+	struct words w = { .arena = p->arena };
+	const char **copy;
+
+	vec_init(&w.v, WORDS_MAX);
+	kinds[r->kind].words(&w, p, r);
+	add_flag(&w, "log-format", "json");
+	if (p->v)
+		add_number(&w, "v", p->v);
+	copy = ARENA_ARRAY(p->arena, const char *, w.v.n + 1);
+	for (size_t i = 0; i < w.v.n; i++)
+		copy[i] = w.v.v[i];
+	vec_release(&w.v);
+	return copy;
+}
+
+const char *up_role_capabilities(const struct up_plan *p, const struct up_role *r)
+{
+	if (r->kind == UP_NODE && r->runtime)
+		return "all";
+	return r->kind == UP_SERVER && p->port > 0 && p->port < 1024 ? "bind" : "none";
+}
+
+static const char *fill(struct arena *a, const char *form, const char *value)
+{
+	const char *hole = form ? strstr(form, "%s") : NULL;
+
+	return hole ? arena_printf(a, "%.*s%s", (int)(hole - form), form, value) : form;
+}
+
+struct up_identity up_role_identity(const struct up_plan *p, const struct up_role *r)
+{
+	const struct kind *k = &kinds[r->kind];
+
+	return (struct up_identity){ .user = fill(p->arena, k->user_name, r->node),
+				     .group = k->group,
+				     .account = fill(p->arena, k->account, r->device) };
+}
+
+/* --- the system ------------------------------------------------------------------------------ */
+
+unsigned up_node_group(const struct up_plan *p, int place)
+{
+	return p->uid_base && place >= 0
+		       ? (unsigned)p->uid_base + UP_NODE_GROUPS + 2 * (unsigned)place
+		       : 0;
+}
+
+unsigned up_driver_group(const struct up_plan *p, int place)
+{
+	unsigned group = up_node_group(p, place);
+
+	return group ? group + 1 : 0;
+}
+
+const char *up_driver_name(const struct up_plan *p, const struct up_role *r)
+{
+	return arena_printf(p->arena, "%s.sim.devplane.dev", r->device);
+}
+
+struct up_user up_role_user(const struct up_plan *p, const struct up_role *r)
+{
+	struct up_user u = { 0 };
+
+	if (!p->uid_base)
+		return u;
+	if (r->user) {
+		u.uid = (unsigned)(p->uid_base + r->user);
+		u.groups[u.ngroups++] = (unsigned)p->uid_base + UP_ALL;
+	}
+	if (r->kind == UP_DRIVER) {
+		u.groups[u.ngroups++] = (unsigned)p->uid_base + UP_DRIVERS;
+		u.groups[u.ngroups++] = up_driver_group(p, r->place);
+	} else if (r->kind == UP_NODE && r->place >= 0) {
+		u.groups[u.ngroups++] = up_node_group(p, r->place);
+	}
+	return u;
+}
+
+/* The machine's own: libraries, names of hosts, certificates, clocks; what nodes say of it. */
+static const char *const libraries[] = { "/lib",       "/lib32",     "/lib64",         "/usr/lib",
+					 "/usr/lib32", "/usr/lib64", "/usr/local/lib", NULL };
+static const char *const machine[] = {
+	"/usr",
+	"/proc",
+	"/sys",
+	"/dev/null",
+	"/dev/random",
+	"/dev/urandom",
+	"/dev/zero",
+	"/etc/ca-certificates",
+	"/etc/gai.conf",
+	"/etc/host.conf",
+	"/etc/hostname",
+	"/etc/hosts",
+	"/etc/ld.so.cache",
+	"/etc/localtime",
+	"/etc/machine-id",
+	"/etc/nsswitch.conf",
+	"/etc/os-release",
+	"/etc/pki",
+	"/etc/resolv.conf",
+	"/etc/services",
+	"/etc/ssl",
+	"/run/systemd/resolve",
+	NULL,
+};
+
+static void read_paths(struct words *w, const struct up_plan *p, const struct up_role *r)
+{
+	for (size_t i = 0; machine[i]; i++)
+		add(w, machine[i]);
+	/* A driver's token is replaced while it runs, by another file. */
+	if (r->kind == UP_DRIVER)
+		add(w, p->layout.kubeconfigs);
+	else if (r->kind != UP_SERVER)
+		add(w, up_layout_kubeconfig(&p->layout, r->name));
+	if (r->kind == UP_SERVER)
+		add(w, arena_printf(p->arena, "%s/server-id", p->layout.dir));
+	if (r->kind == UP_SCHEDULER && p->scheduler_config)
+		add(w, p->scheduler_config);
+	if (r->kind == UP_SCHEDULER && p->scheduler_plugin)
+		add(w, p->scheduler_plugin);
+	if (r->kind == UP_NODE || r->kind == UP_HOLLOW) {
+		add(w, up_layout_ca(&p->layout));
+		add(w, up_layout_serving(&p->layout, r->name));
+		add(w, p->layout.cdi);
+	}
+}
+
+static void write_paths(struct words *w, const struct up_plan *p, const struct up_role *r)
+{
+	const char *node = r->node ? up_layout_node(&p->layout, r->node) : NULL;
+
+	add(w, "/dev/null");
+	if (r->kind == UP_SERVER) {
+		add(w, arena_printf(p->arena, "%s/pki", p->layout.dir));
+		add(w, arena_printf(p->arena, "%s/store", p->layout.dir));
+	} else if (r->kind == UP_DRIVER) {
+		add(w, p->layout.cdi);
+		add(w, arena_printf(p->arena, "%s/devplane-sim", node));
+		add(w, arena_printf(p->arena, "%s/plugins_registry", node));
+		add(w, arena_printf(p->arena, "%s/plugins/%s", node, up_driver_name(p, r)));
+	} else if (node) {
+		add(w, node);
+	}
+}
+
+typedef void paths_fn(struct words *w, const struct up_plan *p, const struct up_role *r);
+
+static const char *const *list_paths(const struct up_plan *p, const struct up_role *r, paths_fn *fn)
+{
+	struct words w = { .arena = p->arena };
+	const char **copy;
+
+	vec_init(&w.v, WORDS_MAX);
+	fn(&w, p, r);
+	copy = ARENA_ARRAY(p->arena, const char *, w.v.n + 1);
+	for (size_t i = 0; i < w.v.n; i++)
+		copy[i] = w.v.v[i];
+	vec_release(&w.v);
+	return copy;
+}
+
+struct up_sandbox up_role_sandbox(const struct up_plan *p, const struct up_role *r)
+{
+	static const char *const none[] = { NULL };
+
+	if (!p->sandbox || r->runtime)
+		return (struct up_sandbox){ none, none, none, "all", false };
+	return (struct up_sandbox){ .execute = libraries,
+				    .read = list_paths(p, r, read_paths),
+				    .write = list_paths(p, r, write_paths),
+				    .syscalls = kinds[r->kind].syscalls,
+				    .landlock = true };
+}

@@ -1,0 +1,103 @@
+/*
+ * PodResources is a view of the assignment log: each change of the log is looked at when it is
+ * told, so the book has changes in the log's order, and a release before the reuse of what it
+ * released.
+ */
+#include "base/core/limits.h"
+#include "node/agent/agent_impl.h"
+#include "node/podresources/view.h"
+
+static void follow_pod(struct agent *a, struct str pod_uid)
+{
+	CLEANUP(arena_release) struct arena scratch;
+	const struct worker *w = agent_worker(a, pod_uid);
+	Podresources__PodResources *state;
+
+	arena_init(&scratch, REQUEST_WORK_MAX);
+	state = podres_view_pod(a->host.assign, pod_uid, w ? worker_pod(w) : NULL, &scratch);
+	if (state) {
+		podres_view_health(state, a->host.assign, a->host.health, &scratch);
+		(void)podres_set_pod(a->book, pod_uid, state,
+				     podres_view_first_main(a->host.assign, pod_uid, state));
+	} else {
+		(void)podres_drop_pod(a->book, pod_uid);
+	}
+}
+
+static void follow_allocatable(struct agent *a)
+{
+	CLEANUP(arena_release) struct arena scratch;
+	Podresources__AllocatableResponse *state;
+
+	arena_init(&scratch, REQUEST_WORK_MAX);
+	state = podres_view_allocatable(a->host.assign, &scratch);
+	podres_view_offers(state, a->host.assign, a->host.health, &scratch);
+	(void)podres_set_allocatable(a->book, state);
+}
+
+static void on_change(struct assign_watcher *w, const struct assign_change *c)
+{
+	struct agent *a = CONTAINER_OF(w, struct agent, podres_watcher);
+
+	if (c->type == ASSIGN_POD)
+		follow_pod(a, c->pod_uid);
+	else if (c->type == ASSIGN_INVENTORY)
+		follow_allocatable(a);
+}
+
+/* A report of a thousand devices is one look, at the end of the turn. */
+static void on_offers(struct loop_task *t)
+{
+	follow_allocatable(CONTAINER_OF(t, struct agent, offers_task));
+}
+
+void agent_podres_health(struct agent *a)
+{
+	if (a->book)
+		loop_defer(a->opts.loop, &a->offers_task);
+}
+
+void agent_podres_refresh(struct agent *a, struct str pod_uid)
+{
+	follow_pod(a, pod_uid);
+}
+
+/* Pods that an earlier agent let in, before the API has told of them. */
+static void fill(struct agent *a)
+{
+	struct str at = STR_NULL;
+	bool ended;
+
+	while (assign_next_pod(a->host.assign, &at, &ended))
+		follow_pod(a, at);
+	follow_allocatable(a);
+}
+
+int agent_podres_start(struct agent *a, struct error *err)
+{
+	struct podres_server_opts o = a->opts.podres;
+
+	/* Microseconds: no earlier agent has made as many changes as time has passed since. */
+	a->book = podres_new(clock_wall(loop_clock(a->opts.loop)) / 1000);
+	fill(a);
+	loop_task_init(&a->offers_task, on_offers);
+	a->podres_watcher.on_change = on_change;
+	assign_add_watcher(a->host.assign, &a->podres_watcher);
+	o.loop = a->opts.loop;
+	o.book = a->book;
+	if (!o.path)
+		o.path = arena_printf(&a->arena, "%s/pod-resources/kubelet.sock", a->opts.root_dir);
+	o.watch = gates_on(&a->opts.gates, GATE_KubeletPodResourcesWatch);
+	o.metrics = a->opts.metrics;
+	o.log = a->opts.log;
+	return podres_server_new(&o, &a->podres, err);
+}
+
+/* Before the log, which has no way to remove a watcher, and goes without telling. */
+void agent_podres_release(struct agent *a)
+{
+	podres_server_free(TAKE(a->podres));
+	if (a->book)
+		loop_task_cancel(&a->offers_task);
+	podres_free(TAKE(a->book));
+}

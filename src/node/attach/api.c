@@ -1,0 +1,155 @@
+/*
+ * This node and its pods in the API. A pod's status is written for many reasons, most of which have
+ * nothing to do with what it holds; those parts that have are compared as text.
+ */
+#include "base/core/buf.h"
+#include "base/core/limits.h"
+#include "base/report/log.h"
+#include "client/informer/cached.h"
+#include "node/attach/attach_impl.h"
+
+/* Parts of a pod, and of the node, in which something that it holds may show. */
+static const char *const pod_parts[] = {
+	"metadata.deletionTimestamp",
+	"spec.containers",
+	"spec.initContainers",
+	"status.phase",
+	"status.startTime",
+	"status.containerStatuses",
+	"status.resize",
+	"status.initContainerStatuses",
+	"status.resourceClaimStatuses",
+};
+static const char *const node_parts[] = { "status.allocatable", "status.capacity" };
+
+static bool differs(const struct cached *a, const struct cached *b, const char *const *parts,
+		    size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!str_eq(cached_field(a, parts[i], NULL), cached_field(b, parts[i], NULL)))
+			return true;
+	}
+	return false;
+}
+
+static enum attach_life life_of(const struct cached *o)
+{
+	struct str phase = cached_field(o, "status.phase", NULL);
+
+	if (str_eqz(phase, "Succeeded") || str_eqz(phase, "Failed"))
+		return ATTACH_ENDED;
+	if (str_eqz(phase, "Running"))
+		return ATTACH_RUNNING;
+	return cached_field(o, "status.startTime", NULL).p ? ATTACH_STARTING : ATTACH_COMING;
+}
+
+static void take(struct attach *a, const struct cached *o)
+{
+	struct attach_pod_info info = { .uid = o->uid,
+					.ns = cached_ns(o),
+					.name = cached_name(o),
+					.life = life_of(o),
+					.deleting = o->deleting };
+	int64_t now = loop_now(a->opts.loop);
+	struct error err;
+
+	if (attach_merge_pod(a->merge, &info, now, &err) < 0) {
+		log_warn(a->opts.log, "a pod is left out", LOG_STR("pod", o->key), LOG_ERR(&err));
+		return;
+	}
+	attach_poll_pod(&a->poll, o->uid, now);
+	/* Only a List tells whether it is the one that was missing. */
+	if (a->unknown_ms != INT64_MAX)
+		attach_poll_list(&a->poll, now);
+	attach_follow(a);
+}
+
+static void drop(struct attach *a, const struct cached *o)
+{
+	attach_merge_pod_gone(a->merge, o->uid);
+	attach_poll_pod(&a->poll, o->uid, loop_now(a->opts.loop));
+	attach_follow(a);
+}
+
+static void on_add(struct informer_handler *h, struct cached *o, bool initial)
+{
+	(void)initial;
+	take(CONTAINER_OF(h, struct attach, pod_handler), o);
+}
+
+/* Another pod of the same name may have taken its place unseen. */
+static void on_update(struct informer_handler *h, struct cached *old, struct cached *o)
+{
+	struct attach *a = CONTAINER_OF(h, struct attach, pod_handler);
+	bool other = !str_eq(old->uid, o->uid);
+
+	if (other)
+		drop(a, old);
+	if (other || differs(old, o, pod_parts, ARRAY_SIZE(pod_parts)))
+		take(a, o);
+}
+
+static void on_delete(struct informer_handler *h, struct cached *last, bool unknown)
+{
+	(void)unknown;
+	drop(CONTAINER_OF(h, struct attach, pod_handler), last);
+}
+
+static void on_synced(struct informer_handler *h)
+{
+	attach_follow(CONTAINER_OF(h, struct attach, pod_handler));
+}
+
+static void node_changed(struct informer_handler *h)
+{
+	struct attach *a = CONTAINER_OF(h, struct attach, node_handler);
+
+	attach_poll_allocatable(&a->poll, loop_now(a->opts.loop));
+	attach_follow(a);
+}
+
+static void on_node_add(struct informer_handler *h, struct cached *o, bool initial)
+{
+	(void)o;
+	if (!initial)
+		node_changed(h);
+}
+
+static void on_node_update(struct informer_handler *h, struct cached *old, struct cached *o)
+{
+	if (differs(old, o, node_parts, ARRAY_SIZE(node_parts)))
+		node_changed(h);
+}
+
+static struct informer *follow(struct attach *a, const char *what, const char *field)
+{
+	CLEANUP(buf_release) struct buf selector = BUF_INIT(KIB);
+	struct resource resource = resource_builtin("", "v1", what);
+
+	(void)buf_printf(&selector, "%s=%s", field, a->node_name);
+	return informers_get(a->informers,
+			     &(struct informer_spec){ .resource = &resource,
+						      .field_selector = buf_str(&selector),
+						      .slim = true });
+}
+
+void attach_api_start(struct attach *a)
+{
+	a->informers = informers_new(a->opts.client, NULL);
+	a->pod_handler = (struct informer_handler){ .on_add = on_add,
+						    .on_update = on_update,
+						    .on_delete = on_delete,
+						    .on_synced = on_synced };
+	a->node_handler = (struct informer_handler){ .on_add = on_node_add,
+						     .on_update = on_node_update };
+	a->pods = follow(a, "pods", "spec.nodeName");
+	informer_add_handler(a->pods, &a->pod_handler);
+	informer_add_handler(follow(a, "nodes", "metadata.name"), &a->node_handler);
+	informers_start(a->informers);
+}
+
+void attach_api_stop(struct attach *a)
+{
+	informers_free(TAKE(a->informers));
+	a->pods = NULL;
+}

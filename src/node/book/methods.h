@@ -1,0 +1,20 @@
+/*
+ * podres_methods - the calls of PodResources, for whoever serves or makes them.
+ */
+#ifndef NODE_BOOK_METHODS_H
+#define NODE_BOOK_METHODS_H
+
+#include "grpc/grpc.h"
+
+/* Largest List answer that clients of ours take. */
+enum { PODRES_LIST_MAX = 16 << 20 };
+
+extern const struct grpc_method podres_method_list; /* ListRequest, ListResponse */
+extern const struct grpc_method podres_method_get;
+extern const struct grpc_method podres_method_allocatable;
+extern const struct grpc_method podres_method_watch; /* WatchRequest, PodEvent */
+/* WatchRequest, AllocatableEvent */
+extern const struct grpc_method podres_method_watch_allocatable;
+extern const struct grpc_method podres_method_list_alpha;
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * container_config_impl - the parts of a spec. For container_config*.c only.
+ */
+#ifndef NODE_CONTAINER_CONFIG_IMPL_H
+#define NODE_CONTAINER_CONFIG_IMPL_H
+
+#include "node/container/config.h"
+
+/* The texts of an array, borrowed from the tree. */
+struct runtime_strs config_strs(const struct json *array, struct arena *a);
+
+/* --- container/config_security.c ------------------------------------------------------------ */
+
+int config_security(const struct pod *pod, const struct json *container,
+		    const struct container_parts *parts, struct arena *a,
+		    struct runtime_security *ret, struct error *err);
+void config_sandbox_security(const struct pod *pod, struct arena *a, struct runtime_security *ret);
+
+/* --- container/config_limits.c -------------------------------------------------------------- */
+
+void config_limits(const struct pod *pod, const struct json *container,
+		   const struct container_parts *parts, struct arena *a,
+		   struct runtime_limits *ret);
+
+/* --- container/config_devices.c ------------------------------------------------------------- */
+
+/* Puts what plugins answered into env, mounts, devices and annotations; names of CDI devices. */
+int config_answers(const struct container_parts *parts, struct arena *a, struct container_spec *io,
+		   struct runtime_strs *ret_cdi, struct error *err);
+
+/* --- container/config_dns.c ----------------------------------------------------------------- */
+
+void config_dns(const struct pod *pod, const struct sandbox_parts *parts, struct arena *a,
+		struct sandbox_spec *io);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * review_cache - answers of the API server's reviews, each until its time. Pure.
+ *
+ * At most REVIEW_CACHE_MAX; the one that was put first makes room.
+ * Threads: one at a time.
+ */
+#ifndef NODE_KUBELET_REVIEW_CACHE_H
+#define NODE_KUBELET_REVIEW_CACHE_H
+
+#include "base/core/list.h"
+#include "base/core/map.h"
+
+enum { REVIEW_CACHE_MAX = 1024 };
+
+struct review_cache {
+	struct map entries;
+	struct list order;
+};
+
+void review_cache_init(struct review_cache *c);
+void review_cache_release(struct review_cache *c);
+
+/* Whether there is an answer at that time; the text is borrowed until the next change. */
+bool review_cache_get(struct review_cache *c, struct str key, int64_t now_ms, bool *ret_yes,
+		      struct str *ret_text);
+
+/* Copies key and text. */
+void review_cache_put(struct review_cache *c, struct str key, bool yes, struct str text,
+		      int64_t until_ms);
+
+#endif

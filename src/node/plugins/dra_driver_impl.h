@@ -1,0 +1,41 @@
+/*
+ * dra_driver_impl - instances from the inside. For dra_driver*.c only.
+ */
+#ifndef NODE_PLUGINS_DRA_DRIVER_IMPL_H
+#define NODE_PLUGINS_DRA_DRIVER_IMPL_H
+
+#include "base/core/list.h"
+#include "base/core/omap.h"
+#include "grpc/channel.h"
+#include "node/plugins/dra_driver.h"
+#include "node/plugins/wire.h"
+
+struct health_stream;
+
+struct dra_drivers {
+	struct plugins *p;
+	struct omap drivers; /* by name: struct dra_driver, never empty */
+	size_t n; /* instances in all */
+};
+
+struct dra_driver {
+	char *name;
+	struct list instances; /* in the order of registration: the last is the newest */
+};
+
+struct dra_instance {
+	struct list link;
+	struct dra_driver *driver;
+	char *endpoint;
+	const struct plugin_wire_dra *service;
+	bool health_services[PLUGIN_WIRE_HEALTH]; /* that it advertises */
+	struct grpc_channel *channel;
+	struct health_stream *health; /* NULL: it is not the one that is watched */
+};
+
+static inline struct dra_instance *dra_driver_newest(const struct dra_driver *d)
+{
+	return LIST_ENTRY(d->instances.prev, struct dra_instance, link);
+}
+
+#endif

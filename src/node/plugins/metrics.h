@@ -1,0 +1,22 @@
+/*
+ * plugin_metrics - what upstream's kubelet counts of plugins and drivers, under its names.
+ *
+ *	kubelet_device_plugin_registration_total{resource_name}
+ *	kubelet_device_plugin_alloc_duration_seconds{resource_name}
+ *	dra_grpc_operations_duration_seconds{driver_name,method_name,grpc_status_code}
+ */
+#ifndef NODE_PLUGINS_METRICS_H
+#define NODE_PLUGINS_METRICS_H
+
+#include "grpc/status.h"
+#include "node/plugins/plugins_impl.h"
+
+/* `registry` may be NULL: then nothing is counted. */
+void plugin_metrics_init(struct plugin_metrics *m, struct metrics *registry);
+
+void plugin_metrics_registered(struct plugins *p, struct str resource);
+
+/* A call has ended; those that nobody counts are ignored. */
+void plugin_metrics_called(const struct plugin_request *q, enum grpc_code code);
+
+#endif

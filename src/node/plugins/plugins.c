@@ -1,0 +1,238 @@
+/*
+ * The parts are put together here: the server that device plugins register with, the registry of
+ * sockets, and the two tables that they fill, of device plugins and of DRA drivers.
+ *
+ * Freeing closes all at once and tells nobody. Memory that a callback on the stack may still look
+ * at goes at the end of the turn; the server's own needs a few turns more, which `closed` waits
+ * for.
+ */
+#include "node/plugins/plugins.h"
+
+#include <assert.h>
+
+#include "base/core/buf.h"
+#include "base/system/folder.h"
+#include "base/core/mem.h"
+#include "node/plugins/device_plugin.h"
+#include "node/plugins/server.h"
+#include "node/plugins/dra_driver.h"
+#include "node/plugins/metrics.h"
+#include "node/plugins/registry.h"
+#include "node/plugins/wire.h"
+#include "node/plugins/plugins_impl.h"
+
+enum {
+	HEALTH_RETRY_MS = 1000,
+	/* A socket on the same machine costs little to try. */
+	RECONNECT_MS = 100,
+	RECONNECT_MAX_MS = 5 * 1000,
+};
+
+/* --- what the parts share ------------------------------------------------------------ */
+
+void plugins_problem(struct plugins *p, const struct error *err, const char *fmt, ...)
+{
+	struct buf what = BUF_INIT(4096);
+	va_list ap;
+
+	if (p->freed || !p->events.on_problem)
+		return;
+	va_start(ap, fmt);
+	(void)buf_vprintf(&what, fmt, ap);
+	va_end(ap);
+	p->events.on_problem(p->arg, buf_str(&what), err);
+	buf_release(&what);
+}
+
+int plugins_channel(struct plugins *p, const char *path,
+		    void (*on_state)(void *arg, enum grpc_channel_state state,
+				     const struct error *err),
+		    void *arg, struct grpc_channel **ret_channel, struct error *err)
+{
+	struct grpc_channel_opts opts = {
+		.eager = true,
+		.connect_timeout_ms = PLUGIN_DIAL_MS,
+		.backoff_initial_ms = RECONNECT_MS,
+		.backoff_max_ms = RECONNECT_MAX_MS,
+		.on_state = on_state,
+		.arg = arg,
+	};
+	char text[PLUGIN_PATH_MAX];
+
+	if ((size_t)snprintf(text, sizeof(text), "unix:%s", path) >= sizeof(text))
+		return error_set(err, ERR_INVALID, "the socket's path is too long");
+	if (addr_parse(&opts.to, str_from(text), 0, err) < 0)
+		return error_wrap(err, -ERR_INVALID, "socket %s", path);
+	*ret_channel = grpc_channel_new(p->loop, &opts);
+	return 0;
+}
+
+/* --- requests ------------------------------------------------------------------------ */
+
+static void request_free(struct plugin_request *q)
+{
+	list_remove(&q->link);
+	loop_task_cancel(&q->task);
+	arena_release(&q->arena);
+	free(q);
+}
+
+static void request_end(struct plugin_request *q, const void *reply, const struct error *err)
+{
+	list_remove(&q->link);
+	if (!q->p->freed)
+		q->end(q, reply, err);
+	request_free(q);
+}
+
+static void on_failure(struct loop_task *t)
+{
+	struct plugin_request *q = CONTAINER_OF(t, struct plugin_request, task);
+
+	request_end(q, NULL, &q->failure);
+}
+
+struct plugin_request *plugin_request_new(struct plugins *p, const struct grpc_method *method,
+					  struct str subject,
+					  void (*end)(struct plugin_request *q, const void *reply,
+						      const struct error *err),
+					  void *arg)
+{
+	struct plugin_request *q = XNEW(struct plugin_request);
+
+	q->p = p;
+	q->method = method;
+	q->end = end;
+	q->arg = arg;
+	q->began_ms = loop_now(p->loop);
+	arena_init(&q->arena, SIZE_MAX);
+	q->subject = arena_str(&q->arena, subject);
+	loop_task_init(&q->task, on_failure);
+	list_push_back(&p->requests, &q->link);
+	return q;
+}
+
+void plugin_request_fail(struct plugin_request *q, const struct error *err)
+{
+	q->failure = *err;
+	loop_defer(q->p->loop, &q->task);
+}
+
+static void on_answer(void *arg, struct grpc_call *c UNUSED, const struct grpc_status *st,
+		      const void *reply)
+{
+	struct plugin_request *q = arg;
+	struct error err;
+
+	if (!q->p->freed)
+		plugin_metrics_called(q, st->code);
+	if (st->code == GRPC_OK) {
+		request_end(q, reply, NULL);
+		return;
+	}
+	(void)plugin_wire_error(st, &err);
+	request_end(q, NULL, &err);
+}
+
+void plugin_request_call(struct plugin_request *q, struct grpc_channel *ch,
+			 const ProtobufCMessage *message, int64_t deadline_ms)
+{
+	struct grpc_call_opts opts = {
+		.deadline_ms = q->p->rpc_timeout_ms ? q->p->rpc_timeout_ms : deadline_ms,
+	};
+
+	(void)grpc_channel_unary(ch, q->method, message, &opts, on_answer, q);
+}
+
+/* --- life ---------------------------------------------------------------------------- */
+
+static void release(struct loop_task *t)
+{
+	struct plugins *p = CONTAINER_OF(t, struct plugins, release);
+
+	free(p->device_dir);
+	free(p->registry_dir);
+	free(p);
+}
+
+static char *join(const char *dir, const char *name)
+{
+	struct buf b = BUF_INIT(PLUGIN_PATH_MAX);
+
+	(void)buf_printf(&b, "%s/%s", dir, name);
+	return buf_take(&b);
+}
+
+static int open_parts(struct plugins *p, struct error *err)
+{
+	int r = folder_make(p->device_dir, 0750, err);
+
+	if (r == 0)
+		r = folder_make(p->registry_dir, 0750, err);
+	if (r < 0)
+		return r;
+	p->devices = device_plugins_new(p);
+	p->drivers = dra_drivers_new(p);
+	r = plugin_server_new(p, &p->server, err);
+	if (r < 0)
+		return r;
+	p->registry = plugin_registry_new(p);
+	return 0;
+}
+
+int plugins_new(const struct plugins_opts *opts, struct plugins **ret_plugins, struct error *err)
+{
+	struct plugins *p = XNEW(struct plugins);
+	int r;
+
+	p->loop = opts->loop;
+	p->events = *opts->events;
+	p->arg = opts->arg;
+	p->rpc_timeout_ms = opts->rpc_timeout_ms;
+	p->health_retry_ms = opts->health_retry_ms ? opts->health_retry_ms : HEALTH_RETRY_MS;
+	p->watch_health = opts->watch_health;
+	p->device_dir = join(opts->root_dir, "device-plugins");
+	p->registry_dir = join(opts->root_dir, "plugins_registry");
+	list_init(&p->requests);
+	loop_task_init(&p->release, release);
+	plugin_metrics_init(&p->metrics, opts->metrics);
+	r = open_parts(p, err);
+	if (r < 0) {
+		plugins_free(p);
+		return r;
+	}
+	*ret_plugins = p;
+	return 0;
+}
+
+static void tell_closed(struct plugins *p)
+{
+	loop_defer(p->loop, &p->release);
+	if (p->closed)
+		p->closed(p->closed_arg);
+}
+
+static void on_server_closed(void *arg)
+{
+	tell_closed(arg);
+}
+
+void plugins_close(struct plugins *p, void (*closed)(void *arg), void *arg)
+{
+	assert(!p->freed);
+	p->freed = true;
+	p->closed = closed;
+	p->closed_arg = arg;
+	plugin_registry_free(p->registry);
+	dra_drivers_free(p->drivers);
+	device_plugins_free(p->devices);
+	LIST_FOREACH_SAFE (it, &p->requests)
+		request_free(LIST_ENTRY(it, struct plugin_request, link));
+	plugin_server_close(p->server, on_server_closed, p);
+}
+
+void plugins_free(struct plugins *p)
+{
+	if (p && !p->freed)
+		plugins_close(p, NULL, NULL);
+}

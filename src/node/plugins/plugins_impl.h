@@ -1,0 +1,102 @@
+/*
+ * plugins_impl - what the files behind plugins.h share. For plugin*.c, device_plugin*.c,
+ * dra_driver*.c and health_stream.c only.
+ *
+ * Whatever calls out (an event, a `done`) may find afterwards that everything was freed: `freed`
+ * says so until the end of the turn, when the memory goes.
+ */
+#ifndef NODE_PLUGINS_PLUGINS_IMPL_H
+#define NODE_PLUGINS_PLUGINS_IMPL_H
+
+#include "base/core/arena.h"
+#include "base/core/list.h"
+#include "base/report/metrics.h"
+#include "grpc/channel.h"
+#include "net/loop/loop.h"
+#include "node/plugins/plugins.h"
+
+struct device_plugins;
+struct plugin_server;
+struct dra_drivers;
+struct plugin_registry;
+
+enum {
+	PLUGIN_DIAL_MS = 10 * 1000, /* until a plugin's socket answers */
+	PLUGIN_PATH_MAX = 512,
+};
+
+struct plugin_metrics {
+	struct metrics_family *registrations, *allocations, *dra_calls; /* NULL: not counted */
+};
+
+struct plugins {
+	struct loop *loop;
+	struct plugins_events events;
+	void *arg;
+	int64_t rpc_timeout_ms; /* 0: each call's own */
+	int64_t health_retry_ms;
+	bool watch_health;
+	struct plugin_metrics metrics;
+	char *device_dir, *registry_dir;
+	struct device_plugins *devices;
+	struct plugin_server *server;
+	struct dra_drivers *drivers;
+	struct plugin_registry *registry;
+	struct list requests; /* verbs under way */
+	bool freed;
+	struct loop_task release;
+	void (*closed)(void *arg);
+	void *closed_arg;
+};
+
+/* Tells on_problem; `what` is printed. */
+void plugins_problem(struct plugins *p, const struct error *err, const char *fmt, ...)
+	PRINTF_LIKE(3, 4);
+
+/*
+ * A channel to a socket that is near: it tries again soon. -ERR_INVALID when the path cannot be
+ * one. on_state and arg may be NULL.
+ */
+int plugins_channel(struct plugins *p, const char *path,
+		    void (*on_state)(void *arg, enum grpc_channel_state state,
+				     const struct error *err),
+		    void *arg, struct grpc_channel **ret_channel, struct error *err);
+
+/*
+ * One verb under way: what it needs until it is answered, and who wants to know. Ends exactly
+ * once, by the call's end or by plugin_request_fail(); a request that plugins_free() finds is
+ * dropped.
+ */
+struct plugin_request {
+	struct list link;
+	struct plugins *p;
+	struct arena arena;
+	int64_t began_ms;
+	/* The request's own end: calls `done`. With `err` there is no reply. */
+	void (*end)(struct plugin_request *q, const void *reply, const struct error *err);
+	union {
+		plugins_ids_done *ids;
+		plugins_done *plain;
+		plugins_packed_done *packed;
+		plugins_claims_done *claims;
+	} done;
+	void *arg;
+	struct str subject; /* the resource or driver */
+	const struct grpc_method *method;
+	const struct plugin_claim *claims; /* of prepare and unprepare */
+	size_t nclaims;
+	struct loop_task task; /* tells a failure that was known at once */
+	struct error failure;
+};
+
+struct plugin_request *plugin_request_new(struct plugins *p, const struct grpc_method *method,
+					  struct str subject,
+					  void (*end)(struct plugin_request *q, const void *reply,
+						      const struct error *err),
+					  void *arg);
+/* By the end of the turn. */
+void plugin_request_fail(struct plugin_request *q, const struct error *err);
+void plugin_request_call(struct plugin_request *q, struct grpc_channel *ch,
+			 const ProtobufCMessage *message, int64_t deadline_ms);
+
+#endif

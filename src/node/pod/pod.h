@@ -1,0 +1,84 @@
+/*
+ * pod - one Pod as the agent holds it: the object, its tree, and how to read it.
+ *
+ * Immutable and counted: a change of the object is another struct pod. Everything that decides
+ * about pods (lifecycle.h, assign.h, volumes.h, device_status.h) takes one and reads the tree.
+ * Threads: the loop's (the count is not atomic).
+ */
+#ifndef NODE_POD_POD_H
+#define NODE_POD_POD_H
+
+#include "base/core/arena.h"
+#include "base/core/error.h"
+#include "base/json/json.h"
+
+struct cached;
+
+struct pod {
+	unsigned refs;
+	struct arena arena;
+	struct str uid, ns, name;
+	struct json *tree, *metadata, *spec, *status; /* spec and status are never NULL */
+	bool deleting; /* metadata.deletionTimestamp is set */
+	/* The deletion's; else spec.terminationGracePeriodSeconds, 30 by default. */
+	int64_t grace_s;
+};
+
+/* Holds the object. -ERR_PROTOCOL when it is no Pod with a uid. */
+int pod_new(struct cached *object, struct pod **ret_pod, struct error *err);
+
+/* The same from text; for tests and files. */
+int pod_parse(struct str text, struct pod **ret_pod, struct error *err);
+
+struct pod *pod_ref(struct pod *p);
+void pod_unref(struct pod *p); /* NULL allowed */
+
+enum pod_container_kind {
+	POD_INIT, /* runs to its end before the next one */
+	POD_SIDECAR, /* an init container with restartPolicy Always */
+	POD_MAIN,
+	POD_EPHEMERAL,
+};
+
+/* Walks all containers: init and sidecar in their order, then main, then ephemeral ones. */
+struct pod_containers {
+	const struct pod *pod;
+	struct json *next;
+	int list;
+	/* The current one. */
+	struct json *container;
+	struct str name;
+	enum pod_container_kind kind;
+};
+
+/*
+ *	struct pod_containers c = pod_containers(pod);
+ *
+ *	while (pod_containers_next(&c))
+ */
+struct pod_containers pod_containers(const struct pod *p);
+bool pod_containers_next(struct pod_containers *c);
+
+/* The container of that name; NULL when there is none. `ret_kind` may be NULL. */
+struct json *pod_container(const struct pod *p, struct str name, enum pod_container_kind *ret_kind);
+
+/* "Always" unless the pod says otherwise. */
+struct str pod_restart_policy(const struct pod *p);
+
+/* status.phase says Succeeded or Failed. */
+bool pod_terminal(const struct pod *p);
+
+bool pod_host_network(const struct pod *p);
+
+/*
+ * The ResourceClaim that stands for the entry `name` of spec.resourceClaims: named there or in
+ * status.resourceClaimStatuses. Empty: not made yet. *ret_none: the pod needs none for it.
+ */
+struct str pod_claim_name(const struct pod *p, struct str name, bool *ret_none);
+
+/* How much of a resource a container asks for: limits, else requests; 0 when it does not. */
+int64_t pod_container_limit(const struct json *container, struct str resource);
+
+DEFINE_CLEANUP(pod_unref, struct pod *);
+
+#endif

@@ -1,0 +1,154 @@
+/*
+ * The text is a function of what drivers say and of the text before, so an agent that is started
+ * again goes on with what its Node says.
+ */
+#include "node/registration/health.h"
+
+#include "base/core/buf.h"
+#include "base/core/map.h"
+#include "base/json/json.h"
+#include "base/text/print.h"
+#include "base/time/timestamp.h"
+#include "dra/availability/device_health.h"
+#include "node/health/health_impl.h"
+
+struct making {
+	struct arena *arena;
+	struct map before; /* id -> its object */
+	struct str now; /* as text */
+	struct buf *out;
+	const struct health_entry *last; /* in the list of names that is open, or NULL */
+	size_t n;
+	bool full;
+};
+
+/* The ends of a list of names, its object and the text. */
+static const char names_end[] = "]}", text_end[] = "]";
+
+static void read_before(struct making *m, struct str text)
+{
+	struct json *list;
+
+	map_init(&m->before);
+	if (text.n == 0 || text.n > DEVICE_HEALTH_ANNOTATION_MAX ||
+	    json_parse(m->arena, text, NULL, &list, NULL) < 0)
+		return;
+	JSON_FOREACH (v, list)
+		if (json_text_at(v, "id").n > 0)
+			(void)map_put(&m->before, json_text_at(v, "id"), v);
+}
+
+static struct str since(const struct making *m, struct str id, const char *health)
+{
+	const struct json *v = map_get(&m->before, id);
+	struct str text = json_text_at(v, "since");
+	int64_t ns;
+
+	if (!v || !str_eqz(json_text_at(v, "health"), health) ||
+	    timestamp_parse(text, &ns, NULL) < 0)
+		return m->now;
+	return text;
+}
+
+/* Counts a device whose text begins at `was`, and `end` follows; drops it if it does not fit. */
+static void keep_or_drop(struct making *m, size_t was, const char *end)
+{
+	size_t n = m->out->n + strlen(end) + strlen(text_end);
+
+	m->n++;
+	m->full = n > DEVICE_HEALTH_ANNOTATION_MAX || m->n > DEVICE_HEALTH_REPORTS_MAX;
+	if (m->full)
+		m->out->n = was;
+}
+
+static void add(struct making *m, const struct health_entry *e)
+{
+	const char *health = assign_health_name(e->health);
+	struct str message = str_cut(str_of(e->message, e->message_n), NODE_HEALTH_MESSAGE_MAX);
+	struct str id = str_from(arena_printf(m->arena, "%.*s/%.*s/%.*s", STR_ARG(e->driver->name),
+					      STR_ARG(e->pool), STR_ARG(e->device)));
+	size_t was = m->out->n;
+
+	(void)buf_addz(m->out, m->n > 0 ? ",{\"id\":" : "[{\"id\":");
+	(void)print_json(m->out, id);
+	(void)buf_printf(m->out, ",\"health\":\"%s\",\"since\":", health);
+	(void)print_json(m->out, since(m, id, health));
+	if (message.n > 0) {
+		(void)buf_addz(m->out, ",\"message\":");
+		(void)print_json(m->out, message);
+	}
+	(void)buf_addz(m->out, "}");
+	keep_or_drop(m, was, "");
+}
+
+static void close_names(struct making *m)
+{
+	if (m->last)
+		(void)buf_addz(m->out, names_end);
+	m->last = NULL;
+}
+
+/* Those of one pool come one after another. */
+static void add_name(struct making *m, const struct health_entry *e)
+{
+	bool more = m->last && m->last->driver == e->driver && str_eq(m->last->pool, e->pool);
+	size_t was;
+
+	if (!more)
+		close_names(m);
+	was = m->out->n;
+	if (more) {
+		(void)buf_addz(m->out, ",");
+	} else {
+		(void)buf_addz(m->out, m->n > 0 ? ",{\"driver\":" : "[{\"driver\":");
+		(void)print_json(m->out, e->driver->name);
+		(void)buf_addz(m->out, ",\"pool\":");
+		(void)print_json(m->out, e->pool);
+		(void)buf_printf(m->out, ",\"health\":\"%s\",\"devices\":[",
+				 assign_health_name(e->health));
+	}
+	(void)print_json(m->out, e->device);
+	keep_or_drop(m, was, names_end);
+	if (more || !m->full)
+		m->last = e;
+}
+
+static void add_all(struct making *m, const struct health *h, enum assign_health which,
+		    void (*one)(struct making *m, const struct health_entry *e))
+{
+	struct omap_cursor d, c;
+
+	for (bool ok = omap_first(&h->drivers, &d); ok && !m->full; ok = omap_next(&d)) {
+		const struct health_driver *driver = omap_value(&d);
+
+		for (bool more = omap_first(&driver->devices, &c); more && !m->full;
+		     more = omap_next(&c)) {
+			const struct health_entry *e = omap_value(&c);
+
+			if (e->health == which)
+				one(m, e);
+		}
+	}
+}
+
+struct str node_health_annotation(struct arena *a, const struct health *h, struct str before,
+				  int64_t wall_ns)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(2 * DEVICE_HEALTH_ANNOTATION_MAX);
+	struct making m = { .arena = a, .out = &out };
+	char now[TIMESTAMP_SIZE];
+
+	if (!h || h->count == 0)
+		return STR_NULL;
+	m.now = timestamp_print(wall_ns, TIMESTAMP_SECONDS, now);
+	read_before(&m, before);
+	add_all(&m, h, ASSIGN_UNHEALTHY, add);
+	add_all(&m, h, ASSIGN_UNKNOWN, add);
+	add_all(&m, h, ASSIGN_HEALTHY, add_name);
+	close_names(&m);
+	map_release(&m.before);
+	if (out.n == 0)
+		return STR_NULL;
+	(void)buf_addz(&out, text_end);
+	return arena_str(a, buf_str(&out));
+}

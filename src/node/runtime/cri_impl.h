@@ -1,0 +1,100 @@
+/*
+ * runtime_cri_impl - what a CRI runtime is inside. For runtime_cri*.c only.
+ */
+#ifndef NODE_RUNTIME_CRI_IMPL_H
+#define NODE_RUNTIME_CRI_IMPL_H
+
+#include "base/core/list.h"
+#include "base/core/vec.h"
+#include "cri.pb-c.h"
+#include "grpc/channel.h"
+#include "net/loop/loop.h"
+#include "node/runtime/cri.h"
+#include "node/runtime/cri_methods.h"
+#include "node/runtime/cri_state.h"
+
+enum {
+	CRI_TIMEOUT_MS = 120 * 1000,
+	CRI_STATUS_TIMEOUT_MS = 30 * 1000, /* of one answer in a look: one must not stop the rest */
+	CRI_QUESTIONS_MAX = 16, /* asked at a time */
+	CRI_RELIST_MS = 1000,
+};
+
+struct cri_waiter {
+	runtime_pods_done *done;
+	void *arg;
+};
+
+struct runtime_cri {
+	struct runtime runtime;
+	struct loop *loop;
+	struct grpc_channel *channel;
+	const struct log *log;
+	int64_t relist_ms;
+	bool freed; /* answers of calls that end with it go nowhere */
+	struct metrics_family *operations, *errors; /* or NULL */
+
+	/* What it is: known after the first Version and Status. */
+	char *name, *version;
+	bool does_cdi;
+
+	/* The look at the state. */
+	struct cri_state *state;
+	struct loop_timer timer; /* the next one */
+	struct loop_task answer; /* to those who wait, from what is known */
+	bool looking;
+	bool dirty; /* a verb has ended since the last look began */
+	bool look_failed; /* the last one: nothing is known for sure */
+	int64_t looked_at; /* when the last good one began; INT64_MIN: never */
+	struct grpc_call *sandboxes_call, *containers_call; /* held for their replies */
+	const Cri__ListPodSandboxResponse *sandboxes;
+	const Cri__ListContainersResponse *containers;
+	unsigned pending; /* answers of this look */
+	struct error failure;
+	VEC(struct cri_waiter) now, next; /* for this look, and for the one after it */
+};
+
+/*
+ * One call; its callback frees `op` afterwards. `fn` gets the reply, or NULL and why; not called
+ * when the runtime was freed meanwhile.
+ */
+struct cri_op {
+	struct runtime_cri *r;
+	enum cri_method method;
+	void (*fn)(struct cri_op *op, const void *reply, const struct error *err);
+	bool changes; /* the runtime's state: the next list looks anew */
+	/* The caller's. */
+	union {
+		runtime_done *done;
+		runtime_id_done *id_done;
+		runtime_exec_done *exec_done;
+		runtime_image_done *image_done;
+		runtime_condition_done *condition_done;
+	};
+	void *arg;
+	struct grpc_call *call; /* while `fn` runs */
+	char *id; /* freed with it; or NULL */
+};
+
+/* `timeout_ms` 0: none. Copies *op; the request is borrowed for the call. */
+void cri_call(const struct cri_op *op, const ProtobufCMessage *request, int64_t timeout_ms);
+
+/* --- runtime/cri_list.c --------------------------------------------------------------------- */
+
+void cri_list_init(struct runtime_cri *r);
+void cri_list_release(struct runtime_cri *r);
+void cri_list(struct runtime *rt, runtime_pods_done *done, void *arg);
+
+/* --- runtime/cri_condition.c ---------------------------------------------------------------- */
+
+void cri_condition(struct runtime *rt, runtime_condition_done *done, void *arg);
+
+/* Whether that runtime takes CDI names; `config` is what its verbose status says of it. */
+bool cri_does_cdi(struct str name, struct str version, struct str config);
+
+/* --- runtime/cri_stream.c ------------------------------------------------------------------- */
+
+void cri_stream(struct runtime *rt, const struct runtime_stream *stream, runtime_id_done *done,
+		void *arg);
+
+#endif

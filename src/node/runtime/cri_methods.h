@@ -1,0 +1,42 @@
+/*
+ * cri_methods - the calls of CRI v1 that we make: paths, messages, limits.
+ */
+#ifndef NODE_RUNTIME_CRI_METHODS_H
+#define NODE_RUNTIME_CRI_METHODS_H
+
+#include "grpc/grpc.h"
+
+enum cri_method {
+	CRI_VERSION,
+	CRI_STATUS,
+	CRI_RUN_SANDBOX,
+	CRI_STOP_SANDBOX,
+	CRI_REMOVE_SANDBOX,
+	CRI_SANDBOX_STATUS,
+	CRI_LIST_SANDBOXES,
+	CRI_CREATE,
+	CRI_START,
+	CRI_STOP,
+	CRI_REMOVE,
+	CRI_LIST_CONTAINERS,
+	CRI_CONTAINER_STATUS,
+	CRI_EXEC,
+	CRI_EXEC_STREAM,
+	CRI_ATTACH_STREAM,
+	CRI_PORT_FORWARD,
+	CRI_REOPEN_LOG,
+	CRI_UPDATE,
+	CRI_IMAGE_STATUS,
+	CRI_PULL,
+	CRI_LIST_IMAGES,
+	CRI_REMOVE_IMAGE,
+	CRI_METHODS,
+};
+
+/* Both ends' rows: a fake runtime in tests serves the same. */
+const struct grpc_method *cri_method(enum cri_method m);
+
+/* How upstream's metrics call it: "run_podsandbox". */
+const char *cri_method_operation(enum cri_method m);
+
+#endif

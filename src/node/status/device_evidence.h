@@ -1,0 +1,32 @@
+/*
+ * device_evidence - the health of devices at the end of containers, read from statuses. Pure.
+ *
+ * A container's entries are evidence once it has failed, or once all containers of its pod have
+ * ended. device_status.h says what is done with evidence.
+ */
+#ifndef NODE_STATUS_DEVICE_EVIDENCE_H
+#define NODE_STATUS_DEVICE_EVIDENCE_H
+
+#include "base/json/json.h"
+#include "node/assign/assign.h"
+
+/* The pod has ended: `before` has a terminal phase, or all main containers in `now` have ended. */
+bool device_evidence_over(const struct json *before, const struct json *now);
+
+/*
+ * The entries (allocatedResourcesStatus) of `before` that are evidence for the container status
+ * `now`; NULL if there are none. `before` is the same container's status, or NULL.
+ */
+const struct json *device_evidence_of(const struct json *before, const struct json *now, bool over);
+
+/*
+ * Whether `kept`, a device's entry that is evidence, counts instead of `now`, its present health.
+ * Sets *ret_health and *ret_message to the kept ones if so.
+ */
+bool device_evidence_holds(const struct json *kept, enum assign_health now,
+			   enum assign_health *ret_health, struct str *ret_message);
+
+/* The health that an entry of a device has. */
+enum assign_health device_evidence_health(const struct json *entry);
+
+#endif

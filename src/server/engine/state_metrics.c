@@ -1,0 +1,69 @@
+/* What /metrics tells of the state, with upstream's names where it has one. */
+#include <stdio.h>
+
+#include "base/report/metrics.h"
+#include "server/engine/state_impl.h"
+
+/* "pods", "resourceclaims.resource.k8s.io": as upstream labels storage. */
+static struct str storage_label(const struct schema_kind *k, char *buffer, size_t size)
+{
+	int n = snprintf(buffer, size, k->group.n ? "%.*s.%.*s" : "%.*s%.*s", STR_ARG(k->resource),
+			 STR_ARG(k->group));
+
+	return str_of(buffer, MIN((size_t)MAX(n, 0), size - 1));
+}
+
+static struct metrics_family *family(struct metrics *m, const char *name, const char *help,
+				     enum metrics_type type, const char *const *labels, size_t n)
+{
+	struct metrics_family *f = NULL;
+
+	(void)metrics_register(
+		m,
+		&(struct metrics_spec){
+			.name = name, .help = help, .type = type, .labels = labels, .labels_n = n },
+		&f, NULL);
+	return f;
+}
+
+void state_metrics_add(struct state *st)
+{
+	static const char *const by_resource[] = { "resource" };
+	static const char *const by_group[] = { "group", "resource" };
+	struct metrics *m = st->opts.metrics;
+	struct metrics_family *f;
+
+	if (!m)
+		return;
+	st->objects_family = family(m, "apiserver_storage_objects", "Objects stored, by resource.",
+				    METRICS_GAUGE, by_resource, 1);
+	st->events_family = family(m, "apiserver_watch_cache_events_received_total",
+				   "Events that came from the store, by resource.", METRICS_COUNTER,
+				   by_group, 2);
+	st->revision_family = family(m, "apiserver_watch_cache_resource_version",
+				     "Revision of the last change, by resource.", METRICS_GAUGE,
+				     by_group, 2);
+	f = family(m, "devplane_committed_revision",
+		   "Revision that every read and watch has reached.", METRICS_GAUGE, NULL, 0);
+	st->revision_gauge = f ? metrics_gauge_of(f, NULL, 0) : NULL;
+	f = family(m, "apiserver_storage_decode_errors_total",
+		   "Stored values that are no object of their resource.", METRICS_COUNTER, NULL, 0);
+	st->damaged_counter = f ? metrics_counter_of(f, NULL, 0) : NULL;
+	f = family(m, "devplane_watch_evaluations_total",
+		   "Objects of events that were compared with the selectors of watches.",
+		   METRICS_COUNTER, NULL, 0);
+	st->evaluations_counter = f ? metrics_counter_of(f, NULL, 0) : NULL;
+}
+
+void state_metrics_add_resource(struct resource *r)
+{
+	const struct state *st = r->state;
+	const struct schema_kind *k = r->kind;
+	char name[512];
+
+	if (!st->objects_family || !st->events_family || !st->revision_family)
+		return;
+	r->objects_gauge = metrics_gauge(st->objects_family, storage_label(k, name, sizeof(name)));
+	r->events_counter = metrics_counter(st->events_family, k->group, k->resource);
+	r->revision_gauge = metrics_gauge(st->revision_family, k->group, k->resource);
+}

@@ -1,0 +1,209 @@
+/*
+ * Writes under way. Those of one key form a chain, the newest of which is the
+ * key's tip; each is decided on what the one before it will have made, and says so to the
+ * store (`after`). When one fails, those behind it were decided on nothing: they leave the
+ * tip with it, and the store fails them in their turn.
+ */
+#include <assert.h>
+
+#include "base/json/json.h"
+#include "server/engine/state_impl.h"
+
+/* The writes from `w` on are no tip any more; what was before it is. */
+static void tip_drop_from(struct state_write *w)
+{
+	struct resource *r = w->resource;
+
+	if (w->older) {
+		w->older->newer = NULL;
+		(void)map_put(&r->tips, w->older->key, w->older);
+	} else {
+		(void)map_remove(&r->tips, w->key);
+	}
+	for (struct state_write *next; w; w = next) {
+		next = w->newer;
+		w->older = w->newer = NULL;
+		w->tip = false;
+	}
+}
+
+/* It is committed, and so is all that was before it. */
+static void tip_settle(struct state_write *w)
+{
+	if (w->newer)
+		w->newer->older = NULL;
+	else
+		(void)map_remove(&w->resource->tips, w->key);
+	w->older = w->newer = NULL;
+	w->tip = false;
+}
+
+static void tip_push(struct resource *r, struct state_write *w)
+{
+	w->older = map_get(&r->tips, w->key);
+	if (w->older)
+		w->older->newer = w;
+	(void)map_put(&r->tips, w->key, w);
+	w->tip = true;
+}
+
+void state_write_committed(struct state_write *w, struct object *result)
+{
+	w->result = object_ref(result);
+	if (w->tip)
+		tip_settle(w);
+}
+
+/* A backend may not know that an event was this write's; then its result is made here. */
+static struct object *result_of(const struct state_write *w)
+{
+	const struct object *o = w->pending ? w->pending : w->base;
+
+	return w->result ? w->result : o ? object_at(o, w->store.revision) : NULL;
+}
+
+/* --- guards ----------------------------------------------------------------------- */
+
+static void take_guards(struct state *st, struct state_write *w)
+{
+	for (size_t i = 0; i < w->nguards; i++) {
+		struct state_write *other = map_put(&st->guards, w->guards[i], w);
+
+		assert(!other || other == w);
+		(void)other;
+	}
+}
+
+static void drop_guards(struct state *st, const struct state_write *w)
+{
+	for (size_t i = 0; i < w->nguards; i++)
+		(void)map_remove(&st->guards, w->guards[i]);
+}
+
+struct state_write *state_guard_owner(const struct state *st, struct str guard)
+{
+	return st->guards.n ? map_get(&st->guards, guard) : NULL;
+}
+
+void state_write_wait(struct state_write *w, struct state_wait *wait)
+{
+	list_push_back(&w->waits, &wait->link);
+}
+
+static void end_waits(struct list *waits)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(waits))) {
+		struct state_wait *wait = LIST_ENTRY(node, struct state_wait, link);
+
+		wait->over(wait);
+	}
+}
+
+/* --- the end of a write ----------------------------------------------------------- */
+
+static void write_done(struct store_write *sw, const struct error *err)
+{
+	struct state_write *w = CONTAINER_OF(sw, struct state_write, store);
+	struct state *st = w->resource->state;
+	struct object *result = err ? NULL : result_of(w);
+	struct list waits;
+
+	list_init(&waits);
+	list_splice_back(&waits, &w->waits);
+	drop_guards(st, w);
+	if (w->tip && err)
+		tip_drop_from(w);
+	else if (w->tip)
+		tip_settle(w);
+	if (err)
+		object_unref(w->result);
+	object_unref(w->pending);
+	object_unref(w->base);
+	bytes_unref(w->value);
+	st->writes--;
+	w->done(w, result, err);
+	object_unref(result);
+	end_waits(&waits);
+	state_stop_step(st);
+}
+
+/* A tree under another key would be an object that nobody finds under its name. */
+static int check_key(const struct json *tree, struct str ns, struct str name, struct error *err)
+{
+	const struct json *meta = json_getz(tree, "metadata");
+	struct str own_ns = json_text_at(meta, "namespace"), own = json_text_at(meta, "name");
+
+	if (str_eq(own, name) && str_eq(own_ns, ns))
+		return 0;
+	return error_set(err, ERR_INTERNAL,
+			 "the object is \"%.*s\" in namespace \"%.*s\", but was to be written as "
+			 "\"%.*s\" in namespace \"%.*s\"",
+			 STR_ARG(own), STR_ARG(own_ns), STR_ARG(name), STR_ARG(ns));
+}
+
+static int encode(struct state_write *w, const struct resource *r, const struct json *tree,
+		  struct error *err)
+{
+	int res = object_encode(tree, &w->value, err);
+
+	if (res == 0)
+		res = object_new_from_tree(r->kind, tree, bytes_str(w->value), 0, r->state->gates,
+					   &w->pending, err);
+	if (res < 0)
+		bytes_unref(TAKE(w->value));
+	return res;
+}
+
+int state_write(struct state_write *w, struct resource *r, struct str ns, struct str name,
+		struct object *base, const struct json *tree, struct arena *a, struct error *err)
+{
+	struct state *st = r->state;
+	int res;
+
+	if (st->stopping)
+		return error_set(err, ERR_UNAVAILABLE, "the server is shutting down");
+	if (r->gone)
+		return error_set(err, ERR_NOT_FOUND,
+				 "the server could not find the requested resource");
+	*w = (struct state_write){ .done = w->done,
+				   .arg = w->arg,
+				   .guards = w->guards,
+				   .nguards = w->nguards,
+				   .send_by = w->send_by,
+				   .bases = { w->bases[0], w->bases[1] },
+				   .resource = r,
+				   .changes = r->changes };
+	list_init(&w->waits);
+	if (tree) {
+		res = check_key(tree, ns, name, err);
+		if (res == 0)
+			res = encode(w, r, tree, err);
+		if (res < 0)
+			return res;
+	}
+	w->key = resource_key(a, ns, name);
+	w->base = base ? object_ref(base) : NULL;
+	tip_push(r, w);
+	assert((w->older ? w->older->pending : resource_find(r, w->key)) == base);
+
+	w->store = (struct store_write){
+		.key = { .resource = r->name,
+			 .ns = str_of(w->key.p, ns.n),
+			 .name = str_skip(w->key, ns.n ? ns.n + 1 : 0) },
+		.value = w->value,
+		.expected = base && !w->older ? base->revision : 0,
+		.after = w->older ? &w->older->store : NULL,
+		.guards = w->guards,
+		.nguards = w->nguards,
+		.view = st->revision,
+		.send_by = w->send_by,
+		.bases = { w->bases[0], w->bases[1] },
+		.done = write_done,
+	};
+	take_guards(st, w);
+	st->writes++;
+	store_write(st->store, &w->store);
+	return 0;
+}

@@ -1,0 +1,438 @@
+/*
+ * Each loop has its own queue, and sorts by the configuration that it was last sent. Seats are
+ * counted over all loops; whoever leaves one wakes a loop that waits for it.
+ *
+ * A request costs about what its verb costs, and a list what the last one of its sort weighed. What
+ * a loop takes on in one turn, and how many writes are on their way to the store at a time (they
+ * are committed together, so it is what the next one may have to wait for), depends on whether
+ * others are there to be fair to: much while one flow is alone, little while several ask. Who has
+ * nothing waiting then goes before those who have; and components of the system never wait for
+ * turns, only for seats.
+ */
+#include "server/flow/flow.h"
+
+#include <stdlib.h>
+
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/json/json.h"
+#include "base/report/log.h"
+#include "base/report/metrics.h"
+#include "net/http/http.h"
+#include "server/core/user.h"
+#include "server/flow/config.h"
+#include "server/flow/flow_impl.h"
+#include "server/request/request.h"
+
+enum {
+	TURN_ALONE = 100 * 1000, /* ns of cost that a loop takes on in one turn */
+	TURN_SHARED = 16 * 1000,
+	TURN_RARE = 48 * 1000, /* beside: for flows of which nobody waits */
+	COST_READ = 8 * 1000,
+	COST_WRITE = 25 * 1000,
+	COST_BYTE = 50, /* of a body behind its first COMMON_BODY bytes */
+	COMMON_BODY = 16 * 1024,
+	COMMITTING_ALONE = 64,
+	COMMITTING_SHARED = 1,
+	COMMITTING_RARE = 8, /* beside */
+	REFUSAL_MS = 100, /* until a refusal is told, and up to twice of it */
+	REFUSED_MAX = 4096, /* that wait for it, per loop */
+	SHARED_MS = 500, /* a loop counts as shared for so long after two flows met */
+	SYSTEM_PRECEDENCE = 1000, /* schemas up to here are of the system's components */
+	WAIT_PARTS = 4, /* a request waits at most this part of its time limit */
+};
+
+/* --- what a request is -------------------------------------------------------------- */
+
+static bool is_long(const struct request *r)
+{
+	static const char *const subs[] = { "attach", "exec", "log", "portforward", "proxy" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(subs); i++)
+		if (str_eqz(r->subresource, subs[i]))
+			return true;
+	return false;
+}
+
+/* A place for what a list weighed: two resources may share one, and estimate each other. */
+static uint32_t *size_of(struct flow_lane *lane, const struct request *r)
+{
+	uint64_t h = r->resource.n * 31 + r->ns.n;
+
+	for (size_t i = 0; i < r->resource.n; i++)
+		h = h * 131 + (unsigned char)r->resource.p[i];
+	for (size_t i = 0; i < r->ns.n; i++)
+		h = h * 137 + (unsigned char)r->ns.p[i];
+	return &lane->sizes[(h ^ (h >> 17)) % FLOW_SIZES];
+}
+
+static int64_t cost_of(struct flow_lane *lane, const struct request *r,
+		       const struct flow_arrival *in)
+{
+	size_t body = MAX(in->body_n, (size_t)COMMON_BODY) - COMMON_BODY;
+
+	if (r->verb == REQUEST_LIST)
+		return COST_READ + (int64_t)*size_of(lane, r);
+	if (!request_verb_writes(r->verb))
+		return COST_READ;
+	return COST_WRITE + (int64_t)body * COST_BYTE;
+}
+
+static struct flow_query query_of(const struct request *r, const struct flow_arrival *in)
+{
+	struct flow_query q = { .user = in->user };
+
+	if (r->resource.n) {
+		q.verb = str_from(request_verb_name(r->verb));
+		q.group = r->group;
+		q.resource = r->resource;
+		q.subresource = r->subresource;
+		q.ns = r->ns;
+	} else {
+		q.verb = arena_lower(in->arena, in->head->method);
+		q.path = in->head->path;
+	}
+	return q;
+}
+
+/* The text of a flow: its schema, and by what its requests are told apart. */
+static struct str flow_of(const struct flow_ticket *t, const struct flow_arrival *in, char *buf,
+			  size_t size)
+{
+	const struct flow_schema *s = t->schema;
+	struct str by = { "", 0 };
+	int n;
+
+	if (s->by == FLOW_BY_USER)
+		by = in->user->name;
+	else if (s->by == FLOW_BY_NAMESPACE)
+		by = t->request->ns;
+	n = snprintf(buf, size, "%.*s/%.*s", STR_ARG(s->name), STR_ARG(by));
+	return str_of(buf, MIN((size_t)n, size - 1));
+}
+
+/* --- refusing ----------------------------------------------------------------------- */
+
+static struct flow_lane *lane_of(const struct flow_ticket *t)
+{
+	return t->flow ? &t->flow->lanes[t->lane] : NULL;
+}
+
+/*
+ * Who does not come back later, as they are told, but at once, would keep the loop busy with
+ * nothing but refusals: so these take a moment, too, as long as they are not too many.
+ */
+static void refuse(struct flow_ticket *t, enum flow_reason reason)
+{
+	struct flow_lane *lane = lane_of(t);
+
+	flow_metrics_rejected(lane->flow, t->schema, reason);
+	if (lane->refused == REFUSED_MAX) {
+		t->refuse(t);
+		return;
+	}
+	lane->refused++;
+	t->state = FLOW_REFUSED;
+	/* Not all at once, or these would be a flood of their own. */
+	loop_timer_start(t->timer,
+			 REFUSAL_MS + (int64_t)prng_below(loop_prng(lane->loop), REFUSAL_MS));
+}
+
+/* --- running ------------------------------------------------------------------------ */
+
+static bool is_system(const struct flow_schema *s)
+{
+	return s->precedence <= SYSTEM_PRECEDENCE;
+}
+
+static void run(struct flow_lane *lane, struct flow_ticket *t)
+{
+	t->state = FLOW_RUNS;
+	if (t->writes && !is_system(t->schema)) {
+		atomic_store(&t->commits, true);
+		(void)atomic_fetch_add(&lane->flow->committing, 1);
+	}
+	lane->spent += t->item.cost;
+	loop_defer_last(lane->loop, &lane->task);
+	if (t->schema->dispatched)
+		metrics_counter_add(t->schema->dispatched, 1);
+	t->then(t);
+}
+
+static bool may(void *arg, size_t level)
+{
+	struct flow_lane *lane = arg;
+
+	return flow_seats_take(lane->flow->seats[level]);
+}
+
+/* Whether requests of several flows came of late. */
+static bool is_shared(const struct flow_lane *lane)
+{
+	return loop_now(lane->loop) < lane->shared_until;
+}
+
+static void note_flow(struct flow_lane *lane, const struct flow_ticket *t,
+		      const struct flow_arrival *in)
+{
+	const struct flow_schema *s = t->schema;
+	int64_t now = loop_now(lane->loop);
+	uint64_t id = (uintptr_t)s;
+
+	if (s->by == FLOW_BY_USER)
+		id ^= hash_bytes(in->user->name, 0);
+	else if (s->by == FLOW_BY_NAMESPACE)
+		id ^= hash_bytes(t->request->ns, 0);
+	if (id != lane->last_flow && now < lane->last_at + SHARED_MS)
+		lane->shared_until = now + SHARED_MS;
+	lane->last_flow = id;
+	lane->last_at = now;
+}
+
+static bool has_room(struct flow_lane *lane, enum flow_class class)
+{
+	bool shared = is_shared(lane);
+
+	return lane->spent < (shared ? TURN_SHARED : TURN_ALONE) &&
+	       (class == FLOW_READS || atomic_load(&lane->flow->committing) <
+					       (shared ? COMMITTING_SHARED : COMMITTING_ALONE));
+}
+
+static void note_waiting(struct flow_lane *lane, struct flow_seats *s, int by)
+{
+	(void)atomic_fetch_add(&s->waiting, by);
+	atomic_store(&lane->waits, flow_queue_count(lane->queues[FLOW_READS]) +
+						   flow_queue_count(lane->queues[FLOW_WRITES]) >
+					   0);
+}
+
+static void run_some(struct flow_lane *lane, enum flow_class class)
+{
+	struct flow_item *item;
+
+	while (has_room(lane, class) && (item = flow_queue_next(lane->queues[class], may, lane))) {
+		struct flow_ticket *t = CONTAINER_OF(item, struct flow_ticket, item);
+
+		note_waiting(lane, t->schema->level->seats, -1);
+		loop_timer_stop(t->timer);
+		flow_metrics_waited(t);
+		run(lane, t);
+	}
+}
+
+/* The end of a turn: what waits is done, as far as the next turn's share goes. */
+void flow_on_turn(struct loop_task *task)
+{
+	struct flow_lane *lane = CONTAINER_OF(task, struct flow_lane, task);
+
+	lane->spent = lane->rare = 0;
+	run_some(lane, FLOW_READS);
+	lane->spent = 0;
+	run_some(lane, FLOW_WRITES);
+}
+
+void flow_on_wake(struct loop_msg *m)
+{
+	struct flow_lane *lane = CONTAINER_OF(m, struct flow_lane, wake);
+
+	atomic_store(&lane->waking, false);
+	loop_defer_last(lane->loop, &lane->task);
+}
+
+/* A seat is free: loops on which somebody waits try again. */
+static void wake(struct flow *f, struct flow_lane *from)
+{
+	for (struct flow_lane *lane = f->lanes; lane < f->lanes + f->nlanes; lane++) {
+		if (!atomic_load(&lane->waits))
+			continue;
+		if (lane == from)
+			loop_defer_last(lane->loop, &lane->task);
+		else if (!atomic_exchange(&lane->waking, true))
+			loop_post(lane->loop, &lane->wake);
+	}
+}
+
+/* --- entering ----------------------------------------------------------------------- */
+
+/* One of a flow of which nobody waits: it need not wait for those of others. */
+static bool run_rare(struct flow_lane *lane, struct flow_ticket *t, size_t waiting)
+{
+	if (waiting || lane->rare >= TURN_RARE ||
+	    (t->writes &&
+	     atomic_load(&lane->flow->committing) >= COMMITTING_SHARED + COMMITTING_RARE) ||
+	    !flow_seats_take(t->schema->level->seats))
+		return false;
+	lane->rare += t->item.cost;
+	run(lane, t);
+	return true;
+}
+
+static void enqueue(struct flow_lane *lane, struct flow_ticket *t, const struct flow_arrival *in)
+{
+	const struct flow_level *level = t->schema->level;
+	struct flow_seats *s = level->seats;
+	struct flow_queue *q = lane->queues[t->writes];
+	char buf[512];
+	struct str flow = flow_of(t, in, buf, sizeof(buf));
+	size_t waiting = flow_queue_flow_count(q, s->index, flow);
+
+	if (run_rare(lane, t, waiting))
+		return;
+	if (atomic_load(&s->waiting) >= level->all_max || (int64_t)waiting >= level->flow_max) {
+		refuse(t, FLOW_QUEUE_FULL);
+		return;
+	}
+	t->state = FLOW_WAITS;
+	flow_queue_add(q, &t->item, s->index, MAX(level->shares, 1), flow);
+	note_waiting(lane, s, 1);
+	loop_timer_start(t->timer, in->limit_ms / WAIT_PARTS);
+	loop_defer_last(lane->loop, &lane->task);
+}
+
+/* Upstream's older limits: of reads and of writes under way; administrators pass. */
+static void enter_by_limit(struct flow *f, struct flow_ticket *t, const struct flow_arrival *in)
+{
+	bool writes = t->writes;
+	atomic_llong *taken = writes ? &f->writing : &f->reading;
+	int64_t limit = writes ? f->max_writing : f->max_reading;
+
+	if (user_in_group(in->user, USER_MASTERS) || t->request->verb == REQUEST_WATCH) {
+		t->then(t);
+		return;
+	}
+	if (atomic_fetch_add(taken, 1) >= limit) {
+		(void)atomic_fetch_sub(taken, 1);
+		refuse(t, FLOW_CONCURRENCY_LIMIT);
+		return;
+	}
+	t->state = FLOW_RUNS;
+	t->then(t);
+}
+
+/* Whether it may run now, if there is a seat. */
+static bool needs_no_turn(struct flow_lane *lane, const struct flow_ticket *t)
+{
+	if (is_system(t->schema) || !t->schema->level->queues)
+		return true;
+	return !flow_queue_count(lane->queues[t->writes]) && has_room(lane, t->writes);
+}
+
+void flow_enter(struct flow_ticket *t, const struct flow_arrival *in,
+		void (*then)(struct flow_ticket *t))
+{
+	struct flow_lane *lane = lane_of(t);
+	const struct flow_level *level;
+	struct flow_query q;
+
+	if (!lane || !lane->config || is_long(t->request)) {
+		then(t);
+		return;
+	}
+	t->then = then;
+	t->writes = request_verb_writes(t->request->verb);
+	if (!lane->flow->fair) {
+		enter_by_limit(lane->flow, t, in);
+		return;
+	}
+	q = query_of(t->request, in);
+	t->schema = flow_config_match(lane->config, &q);
+	t->config = flow_config_ref(lane->config);
+	level = t->schema->level;
+	t->item.cost = cost_of(lane, t->request, in);
+	if (level->exempt) {
+		then(t);
+		return;
+	}
+	note_flow(lane, t, in);
+	if (needs_no_turn(lane, t) && flow_seats_take(level->seats))
+		run(lane, t);
+	else if (level->queues)
+		enqueue(lane, t, in);
+	else
+		refuse(t, FLOW_CONCURRENCY_LIMIT);
+}
+
+/* --- leaving ------------------------------------------------------------------------ */
+
+/* True when it was counted. */
+static bool stop_committing(struct flow_ticket *t)
+{
+	if (!atomic_exchange(&t->commits, false))
+		return false;
+	(void)atomic_fetch_sub(&t->flow->committing, 1);
+	return true;
+}
+
+void flow_pause(struct flow_ticket *t)
+{
+	if (stop_committing(t))
+		wake(t->flow, NULL);
+}
+
+static void leave_seat(struct flow_lane *lane, struct flow_ticket *t)
+{
+	struct flow *f = lane->flow;
+
+	if (!t->schema) {
+		(void)atomic_fetch_sub(t->writes ? &f->writing : &f->reading, 1);
+		return;
+	}
+	(void)stop_committing(t);
+	flow_seats_leave(t->schema->level->seats);
+	wake(f, lane);
+}
+
+void flow_leave(struct flow_ticket *t)
+{
+	struct flow_lane *lane = lane_of(t);
+
+	if (t->state == FLOW_WAITS) {
+		flow_queue_remove(lane->queues[t->writes], &t->item);
+		note_waiting(lane, t->schema->level->seats, -1);
+		loop_timer_stop(t->timer);
+	} else if (t->state == FLOW_RUNS) {
+		leave_seat(lane, t);
+	} else if (t->state == FLOW_REFUSED) {
+		lane->refused--;
+		loop_timer_stop(t->timer);
+	}
+	t->state = FLOW_OUTSIDE;
+}
+
+void flow_forget(struct flow_ticket *t)
+{
+	flow_config_unref(t->config);
+	t->config = NULL;
+	t->schema = NULL;
+}
+
+bool flow_time_out(struct flow_ticket *t)
+{
+	bool waited = t->state == FLOW_WAITS;
+
+	if (!waited && t->state != FLOW_REFUSED)
+		return false;
+	flow_leave(t);
+	if (waited)
+		flow_metrics_rejected(t->flow, t->schema, FLOW_TIME_OUT);
+	t->refuse(t);
+	return true;
+}
+
+void flow_note_size(struct flow_ticket *t, size_t bytes)
+{
+	if (t->schema && t->request->verb == REQUEST_LIST)
+		*size_of(lane_of(t), t->request) = (uint32_t)MIN(bytes, (size_t)64 * MIB);
+}
+
+size_t flow_fields(const struct flow_ticket *t, struct http_field *ret_fields)
+{
+	const struct flow_schema *s = t->schema;
+
+	if (!s)
+		return 0;
+	ret_fields[0] = HTTP_FIELD("x-kubernetes-pf-flowschema-uid", s->uid);
+	ret_fields[1] = HTTP_FIELD("x-kubernetes-pf-prioritylevel-uid", s->level->uid);
+	ret_fields[0].lasting = ret_fields[1].lasting = true; /* until flow_forget() */
+	return 2;
+}

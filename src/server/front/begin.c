@@ -1,0 +1,278 @@
+/*
+ * The course of a request. All that needs no body is decided when the head is
+ * there (who asks, what for, whether they may, in which form), so that what is refused is
+ * refused early; the verb runs when the request is complete.
+ */
+#include "server/front/begin.h"
+
+#include "base/core/limits.h"
+#include "base/system/recycler.h"
+#include "server/connect/connect.h"
+#include "server/front/nonresource.h"
+#include "server/front/route.h"
+#include "server/gate/access.h"
+#include "server/http/audit.h"
+#include "server/http/metrics.h"
+#include "server/http/reply_impl.h"
+#include "server/ui/ui.h"
+
+enum { WRITE_ROOM = 24 * 1024 - 256 }; /* what nearly all writes need beside */
+
+/* --- the stream's side ------------------------------------------------------------ */
+
+static void refuse_size(struct exchange *x)
+{
+	struct error err;
+
+	(void)error_set(&err, ERR_TOO_LARGE, "limit is %zu", x->incoming.max);
+	reply_error(x, &err, NULL);
+}
+
+/* The head is held until the stream ends, whatever is answered: so on HTTP/2, that is now. */
+static bool take_head(struct exchange *x)
+{
+	struct error err;
+
+	if (memory_take_rest(x, x->arena->used))
+		return true;
+	x->status = error_http_status(ERR_TOO_MANY_REQUESTS);
+	(void)error_set(&err, ERR_TOO_MANY_REQUESTS, "too much memory is held for the client");
+	http_stream_reset(x->stream, &err);
+	return false;
+}
+
+/* The server passes the body of a relayed request on, and makes no tree of it. */
+static bool take_work(struct exchange *x)
+{
+	return x->verb == verb_connect ||
+	       memory_take_request(x, x->incoming.n * MEMORY_WORK_FACTOR);
+}
+
+static void act(struct exchange *x)
+{
+	if (!take_work(x)) {
+		exchange_refuse_memory(x);
+		return;
+	}
+	x->body = buf_str(&x->incoming);
+	if (request_verb_writes(x->request.verb) && !x->room) {
+		x->room = recycler_alloc(loop_recycler(x->home), WRITE_ROOM);
+		arena_lend(&x->work, x->room, WRITE_ROOM);
+	}
+	x->verb(x);
+}
+
+static void enter(struct exchange *x, void (*then)(struct flow_ticket *t))
+{
+	flow_enter(&x->flow,
+		   &(struct flow_arrival){ .user = &x->user,
+					   .head = &x->stream->in,
+					   .arena = x->arena,
+					   .body_n = x->incoming.n,
+					   .limit_ms = exchange_time_limit(x) },
+		   then);
+}
+
+static void act_in_turn(struct flow_ticket *t)
+{
+	act(exchange_of_ticket(t));
+}
+
+/* The request is complete and may be done, when it is its turn. */
+static void perform(struct exchange *x)
+{
+	if (x->entered) {
+		act(x);
+		return;
+	}
+	x->entered = true;
+	enter(x, act_in_turn);
+}
+
+static void on_body(struct http_stream *s, struct str piece)
+{
+	struct exchange *x = s->data;
+	size_t before = x->incoming.cap;
+
+	if (!x->answered && buf_add_str(&x->incoming, piece) < 0)
+		refuse_size(x);
+	else if (!x->answered && !memory_take_request(x, x->incoming.cap - before))
+		exchange_refuse_memory(x);
+	http_stream_consume(s, piece.n);
+}
+
+static void on_end(struct http_stream *s)
+{
+	struct exchange *x = s->data;
+
+	x->complete = true;
+	if (x->admitted && !x->answered)
+		perform(x);
+}
+
+static void on_writable(struct http_stream *s)
+{
+	struct exchange *x = s->data;
+
+	if (x->produce)
+		x->produce(x);
+}
+
+static void on_close(struct http_stream *s, const struct error *err UNUSED)
+{
+	exchange_over(s->data);
+}
+
+static const struct http_stream_ops stream_ops = {
+	.on_body = on_body,
+	.on_end = on_end,
+	.on_writable = on_writable,
+	.on_close = on_close,
+};
+
+/* --- beginning -------------------------------------------------------------------- */
+
+static void answer_nonresource(struct exchange *x)
+{
+	if (!nonresource_handle(x))
+		reply_no_page(x);
+}
+
+/* What is wrong with a request; told only to who may make it. */
+struct exchange_fault {
+	struct error err;
+	struct field_errors causes;
+};
+
+static void parse(struct exchange *x)
+{
+	const struct http_head *in = &x->stream->in;
+	struct exchange_fault f, *kept;
+
+	f.err = (struct error){ 0 };
+	field_errors_init(&f.causes, x->arena);
+	if (request_parse(&x->request, x->arena, in->method, in->path, in->query, &f.causes,
+			  &f.err) == 0)
+		return;
+	kept = arena_alloc(x->arena, sizeof(*kept));
+	*kept = f;
+	x->fault = kept;
+}
+
+static void refuse_fault(struct exchange *x)
+{
+	const struct exchange_fault *f = x->fault;
+
+	if (f->err.code == ERR_NOT_FOUND)
+		reply_no_page(x);
+	else
+		reply_bad_options(x, request_options_kind(&x->request), &f->err, &f->causes);
+}
+
+/*
+ * The limit is kept here, not by the net layer: its answer is a Status, not a text. Requests that
+ * are answered when they are complete do not wait for that without limit, whatever their method.
+ */
+static void expect_body(struct exchange *x)
+{
+	const struct http_head *in = &x->stream->in;
+
+	if (!str_eq(in->method, STR("GET"))) {
+		http_stream_limit_body(x->stream, -1);
+		if (in->length > (int64_t)x->incoming.max) {
+			refuse_size(x);
+			return;
+		}
+	}
+	if (in->length != 0 && x->home)
+		http_stream_body_timeout(x->stream, exchange_time_limit(x), HTTP_BODY_RATE_MIN);
+}
+
+/* x->user is known. */
+static void identified(struct exchange *x)
+{
+	if (!user_in_group(&x->user, USER_UNAUTHENTICATED))
+		http_stream_vouch(x->stream);
+	memory_identified(x);
+}
+
+static void on_admitted(struct exchange *x)
+{
+	x->admitted = true;
+	identified(x);
+	if (x->answered)
+		return;
+	if (x->fault) {
+		refuse_fault(x);
+		return;
+	}
+	if (x->request.verb == REQUEST_NONE && !x->request.resource.n) {
+		exchange_negotiate(x, ACCEPT_OF_DISCOVERY, NULL);
+		x->verb = answer_nonresource;
+	} else if (!exchange_route(x)) {
+		return;
+	}
+	server_metrics_begin(x);
+	if (x->complete)
+		perform(x);
+}
+
+static void ask(struct exchange *x)
+{
+	access_ask(x, on_admitted);
+}
+
+static void ask_in_turn(struct flow_ticket *t)
+{
+	ask(exchange_of_ticket(t));
+}
+
+/* The device page decides by itself who may what. */
+static void begin_page(struct exchange *x)
+{
+	ui_begin(x);
+	x->verb = ui_handle;
+	x->keeps = true; /* its user is in `work` */
+	x->admitted = true;
+	server_metrics_begin(x);
+	expect_body(x);
+}
+
+void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
+{
+	struct exchange *x = exchange_new(s, stream, lane);
+	struct error err UNZEROED;
+
+	stream->ops = &stream_ops;
+	stream->data = x;
+	audit_begin(x);
+	if (!take_head(x))
+		return;
+	if (ui_is_path(stream->in.path)) {
+		begin_page(x);
+		return;
+	}
+	if (!access_identify(x))
+		return;
+	identified(x);
+	if (!audit_received(x)) {
+		(void)error_set(&err, ERR_INTERNAL, "the audit log cannot be written");
+		reply_error(x, &err, NULL);
+		return;
+	}
+	parse(x);
+	expect_body(x);
+	if (x->answered)
+		return;
+	/*
+	 * What has no body waits for its turn at once, and is then done in one go; unless the state
+	 * has to say first who it is, or whether they may ask as somebody else.
+	 */
+	x->entered = (stream->in.length == 0 || str_eq(stream->in.method, STR("GET"))) &&
+		     !x->session_id.p &&
+		     !http_fields_get(&stream->in.fields, STR("impersonate-user")).n;
+	if (x->entered)
+		enter(x, ask_in_turn);
+	else
+		ask(x);
+}

@@ -1,0 +1,301 @@
+/*
+ * The decision is the state's; what it needs is put together on the stream's
+ * loop before, and what follows from it is done there after. Where both are one
+ * loop no job is made: a GET crosses to the state once, for its object.
+ */
+#include "server/gate/access.h"
+
+#include "server/authn/authn.h"
+#include "server/authz/authz.h"
+#include "server/core/parts.h"
+#include "server/custom/custom.h"
+#include "server/gate/health.h"
+#include "server/http/exchange.h"
+#include "server/http/ready.h"
+#include "server/http/reply_impl.h"
+#include "server/ui/cookie.h"
+#include "server/ui/sessions.h"
+#include "server/ui/ui.h"
+
+struct access {
+	struct authz_query query;
+	const struct user *asker; /* the request's user, or its session's */
+	struct ui_session *session; /* held by the exchange's work; or NULL */
+	struct user wanted; /* whom the request impersonates; name.p NULL: nobody */
+	const struct authz_query *about; /* what was refused; NULL: who */
+	struct error err;
+	struct custom_view view; /* what custom resources have to do with it */
+	bool unsure; /* there is no such resource, as far as is known here; others may know */
+	void (*then)(struct exchange *x);
+};
+
+/* --- what is asked for ------------------------------------------------------------ */
+
+static struct authz_query query_of(const struct exchange *x)
+{
+	const struct request *r = &x->request;
+
+	if (!r->resource.n)
+		return (struct authz_query){ .user = &x->user,
+					     .is_path = true,
+					     .path = x->stream->in.path,
+					     .verb = arena_lower(x->arena, x->stream->in.method) };
+	return (struct authz_query){
+		.user = &x->user,
+		.verb = str_from(request_verb_name(r->verb)),
+		.group = r->group,
+		.version = r->version,
+		.resource = r->resource,
+		.subresource = r->subresource,
+		/* What is in a namespace is asked about in it; so is the namespace itself. */
+		.ns = !r->ns.n && str_eqz(r->resource, "namespaces") && !r->group.n ? r->name
+										    : r->ns,
+		/* A list of the one object of a name is about that name. */
+		.name = r->name.n ? r->name
+				  : selector_required_value(&r->fields, STR("metadata.name")),
+		.fields = &r->fields,
+		.labels = &r->labels,
+	};
+}
+
+/* --- at the state ----------------------------------------------------------------- */
+
+static int may_impersonate(struct exchange *x, struct access *a)
+{
+	struct authz_query *checks;
+	size_t n = authn_impersonation_checks(&a->wanted, &x->work, &checks);
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		checks[i].user = a->asker;
+		a->about = &checks[i];
+		r = authz_require(x->server->authz, &checks[i], &x->work, &a->err);
+	}
+	return r;
+}
+
+/* Who asks: known already, unless a cookie is to say it. */
+static int find_asker(struct exchange *x, struct access *a)
+{
+	struct ui_now now = { x->begun_ns, x->wall_ns };
+
+	a->asker = &x->user;
+	if (!x->session_id.p)
+		return 0;
+	a->session = ui_sessions_find(x->server->sessions, x->session_id, now);
+	if (!a->session)
+		return error_set(&a->err, ERR_UNAUTHORIZED, "Unauthorized");
+	ui_session_hold(a->session, &x->work);
+	a->asker = a->query.user = &a->session->user;
+	return 0;
+}
+
+/* Whether the asker is who they were; `current`: what other servers did is known. */
+static int check_asker(struct exchange *x, struct state *st, struct access *a, bool current)
+{
+	int r = find_asker(x, a);
+
+	if (r < 0)
+		return r;
+	r = authn_check_binding(st, a->asker, x->wall_ns, &a->err);
+	if (r < 0 && a->session && current)
+		ui_end_session(x, st, a->session);
+	return r;
+}
+
+static void decide(struct exchange *x, struct state *st, struct access *a, bool current)
+{
+	int r = check_asker(x, st, a, current);
+
+	if (r == 0 && a->wanted.name.p) {
+		r = may_impersonate(x, a);
+		a->query.user = &a->wanted;
+	}
+	if (r < 0)
+		return;
+	a->about = &a->query;
+	if (authz_require(x->server->authz, &a->query, &x->work, &a->err) == 0)
+		a->unsure = !custom_look(x->server->custom, x, &a->view) && state_is_shared(st);
+}
+
+static void decide_again(struct state *st, struct job *j, const struct error *err)
+{
+	struct exchange *x = exchange_of(j);
+	struct access *a = x->data;
+
+	/* A store that does not answer is no reason to deny anything. */
+	a->err = err ? *err : (struct error){ 0 };
+	if (!err)
+		decide(x, st, a, true);
+	job_finish(j);
+}
+
+static void run(struct state *st, struct job *j)
+{
+	struct exchange *x = exchange_of(j);
+	struct access *a = x->data;
+
+	decide(x, st, a, !state_is_shared(st));
+	/* Another server may have made the account, and its token, or the resource, just now. */
+	if (a->unsure ||
+	    (a->err.code == ERR_UNAUTHORIZED && a->asker->binding && state_is_shared(st)))
+		state_sync(st, j, 0, decide_again);
+	else
+		job_finish(j);
+}
+
+static bool may_still_impersonate(const struct exchange *x, struct arena *a)
+{
+	struct authz_query *checks;
+	size_t n = authn_impersonation_checks(&x->user, a, &checks);
+
+	for (size_t i = 0; i < n; i++) {
+		checks[i].user = x->impersonator;
+		if (authz_decide(x->server->authz, &checks[i], a, NULL) != AUTHZ_ALLOW)
+			return false;
+	}
+	return true;
+}
+
+bool access_still_granted(const struct exchange *x, struct state *st)
+{
+	CLEANUP(arena_release) struct arena a;
+	const struct user *asker = x->impersonator ? x->impersonator : &x->user;
+	struct authz_query query = query_of(x);
+	char block[2048] UNZEROED;
+
+	arena_init_in(&a, REQUEST_WORK_MAX, block, sizeof(block));
+	if (authn_check_binding(st, asker, clock_wall(x->server->clock), NULL) < 0 ||
+	    (x->impersonator && !may_still_impersonate(x, &a)))
+		return false;
+	return authz_decide(x->server->authz, &query, &a, NULL) == AUTHZ_ALLOW;
+}
+
+/* Decided without a job: nothing can have to wait. */
+static bool is_at_hand(const struct exchange *x)
+{
+	const struct server *s = x->server;
+
+	return x->home == s->opts.loops[0] &&
+	       !((x->user.binding || x->session_id.p) && state_is_shared(s->state));
+}
+
+/* --- on the stream's loop --------------------------------------------------------- */
+
+static void refuse(struct exchange *x, const struct access *a)
+{
+	struct status_about about = { 0 };
+
+	if (a->about && !a->about->is_path) {
+		about.group = a->about->group;
+		about.resource = a->about->resource;
+		about.name = a->about->name;
+	}
+	reply_status(x, &a->err, &about);
+}
+
+static void finish(struct exchange *x)
+{
+	struct access *a = x->data;
+
+	x->data = NULL;
+	if (a->session) {
+		ui_session_hold(a->session, x->arena);
+		x->session = a->session;
+		x->user = a->session->user;
+	}
+	if (a->err.code) {
+		refuse(x, a);
+		return;
+	}
+	if (a->wanted.name.p) {
+		x->impersonator = ARENA_NEW(x->arena, struct user);
+		*x->impersonator = x->user;
+		x->user = a->wanted;
+	}
+	custom_show(x, &a->view);
+	a->then(x);
+}
+
+/* Before anybody's rights are known: what everybody may see. */
+static bool is_open(const struct exchange *x)
+{
+	struct str path = x->stream->in.path;
+
+	return health_is_path(path) || str_eqz(path, "/version") || str_eqz(path, "/version/");
+}
+
+/* A browser asks: it is not to take what people wrote for anything but what we call it. */
+static const struct http_field page_head[] = {
+	{ { "x-content-type-options", 22 }, { "nosniff", 7 } },
+};
+
+bool access_identify(struct exchange *x)
+{
+	struct error err = { 0 };
+	int r = 0;
+
+	if (x->server->sessions)
+		r = ui_cookie_claim(&x->stream->in, &x->session_id, &err);
+	if (r != 0) {
+		x->user = user_anonymous(); /* the state will say who the session is of */
+		x->more = page_head;
+		x->nmore = ARRAY_SIZE(page_head);
+	} else {
+		r = authn_user(x->server->authn, x->lane, x->stream, x->arena, &x->user, &err);
+	}
+	if (r >= 0)
+		return true;
+	reply_status(x, &err, &(struct status_about){ 0 });
+	return false;
+}
+
+static void ask_when_ready(struct exchange *x)
+{
+	void (**then)(struct exchange * x) = x->data;
+
+	x->data = NULL;
+	access_ask(x, *then);
+}
+
+static void wait_until_ready(struct exchange *x, void (*then)(struct exchange *x))
+{
+	void (**kept)(struct exchange * x);
+
+	if (is_open(x)) {
+		then(x);
+		return;
+	}
+	kept = arena_alloc(x->arena, sizeof(*kept));
+	*kept = then;
+	x->data = kept;
+	ready_wait(x, ask_when_ready);
+}
+
+void access_ask(struct exchange *x, void (*then)(struct exchange *x))
+{
+	struct server *s = x->server;
+	struct access a UNZEROED, *kept;
+	bool at_hand;
+
+	if (!atomic_load(&s->ready)) {
+		wait_until_ready(x, then);
+		return;
+	}
+	/* What needs no job needs no memory of the request's either. */
+	a = (struct access){ .query = query_of(x), .then = then };
+	at_hand = authn_impersonated(&x->stream->in.fields, x->arena, &a.wanted, &a.err) < 0;
+	if (!at_hand && is_at_hand(x)) {
+		decide(x, s->state, &a, !state_is_shared(s->state));
+		at_hand = !a.unsure;
+	}
+	x->data = &a;
+	if (at_hand) {
+		finish(x);
+		return;
+	}
+	kept = arena_alloc(x->arena, sizeof(*kept));
+	*kept = a;
+	x->data = kept;
+	exchange_submit(x, run, finish);
+}

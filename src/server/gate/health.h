@@ -1,0 +1,17 @@
+/*
+ * health - /healthz, /livez and /readyz: named checks, with verbose and exclude.
+ */
+#ifndef SERVER_GATE_HEALTH_H
+#define SERVER_GATE_HEALTH_H
+
+#include "base/core/str.h"
+
+struct exchange;
+
+/* Whether the path is one of these or below one: "/readyz/ping". */
+bool health_is_path(struct str path);
+
+/* Runs the checks that the path names and answers: "ok", or 500 and what failed. */
+void health_handle(struct exchange *x);
+
+#endif

@@ -1,0 +1,423 @@
+/*
+ * Lists. The answer is a sequence of pieces that is made as there is room:
+ * a head, the items, a tail. In the plain form a piece is a reference to an
+ * object's bytes behind its apiVersion and kind, or the brace that begins an
+ * item and the comma before it, so a list costs a queue entry for
+ * each and no memory of its own; in protobuf the same is true of an object's message and
+ * the item's head (reply_message.h). In other forms a piece is a buffer of a few
+ * items printed.
+ *
+ * Whatever has to be worked for (printing, compressing) is done in bounded
+ * steps, and the next step waits for the loop's next turn: other connections
+ * are served between.
+ */
+#include <inttypes.h>
+
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "net/loop/gzip.h"
+#include "net/loop/loop.h"
+#include "server/cache/snapshot.h"
+#include "server/http/reply_form.h"
+#include "server/http/reply_impl.h"
+#include "server/http/reply_message.h"
+
+enum {
+	GZIP_LEVEL = 1,
+	PRINT_STEP = 16 * 1024, /* printed before the piece is sent */
+	GZIP_STATE = 256 * 1024, /* memory of a compressor */
+	GZIP_STEP = 16 * 1024, /* compressed before the next turn */
+	INPUT_STEP = 128 * 1024, /* read by the compressor before the next turn */
+};
+
+struct list_reply {
+	struct exchange *x;
+	struct list_result list;
+	struct reply_form form;
+	bool plain; /* items are sent by reference */
+	struct reply_messages *messages; /* of protobuf; else NULL */
+	struct str meta; /* JSON text of the ListMeta */
+	enum { LIST_HEAD, LIST_ITEMS, LIST_TAIL, LIST_END } phase;
+	size_t at; /* the next item */
+	bool begun; /* the brace of the item at `at` was sent */
+	struct buf text; /* printed, on its way to a piece */
+	struct buf packed; /* compressed; pieces are printed meanwhile */
+	struct arena scratch; /* trees of one step */
+	struct gzip *gzip; /* NULL: not compressed */
+	struct slice held; /* what the compressor has not read yet */
+	struct str input; /* of it */
+	bool failed;
+};
+
+/* All but the struct: the answer is encoded. */
+static void list_reply_clear(struct list_reply *l)
+{
+	gzip_free(TAKE(l->gzip));
+	if (l->messages)
+		reply_messages_release(l->messages);
+	free(TAKE(l->messages));
+	slice_release(&l->held);
+	l->held = (struct slice){ 0 };
+	buf_release(&l->text);
+	buf_release(&l->packed);
+	arena_release(&l->scratch);
+}
+
+static void list_reply_drop(void *object)
+{
+	list_reply_clear(object);
+	free(object);
+}
+
+/* --- pieces ----------------------------------------------------------------------- */
+
+static struct slice text_piece(struct list_reply *l)
+{
+	struct bytes *b = bytes_copy(buf_str(&l->text));
+
+	buf_clear(&l->text);
+	return (struct slice){ b->data, b->n, b };
+}
+
+static bool is_empty(const struct list_reply *l)
+{
+	return l->list.n == 0;
+}
+
+/* A few items in another form than their bytes. */
+static struct slice print_items(struct list_reply *l)
+{
+	struct json *tree;
+	int r = 0;
+
+	while (r == 0 && l->at < l->list.n && l->text.n < PRINT_STEP) {
+		arena_clear(&l->scratch);
+		r = reply_form_tree(&l->form, &l->scratch, l->list.items[l->at], &tree, NULL);
+		if (r == 0)
+			r = reply_form_item(&l->form, &l->scratch, tree, l->at == 0, &l->text,
+					    NULL);
+		l->at++;
+	}
+	l->failed = l->failed || r < 0;
+	return text_piece(l);
+}
+
+/* Of items that are made anew some together, like text. */
+static struct slice next_message(struct list_reply *l)
+{
+	struct slice piece = { 0 };
+	int r;
+
+	do {
+		r = reply_messages_next(l->messages, &l->at, &piece);
+		l->failed = l->failed || r < 0;
+		if (l->plain || r < 0)
+			return piece;
+		(void)buf_add(&l->text, piece.p, piece.n);
+		slice_release(&piece);
+	} while (l->at < l->list.n && l->text.n < PRINT_STEP);
+	return text_piece(l);
+}
+
+static struct slice next_item(struct list_reply *l)
+{
+	if (l->messages)
+		return next_message(l);
+	if (!l->plain)
+		return print_items(l);
+	if (!l->begun) {
+		l->begun = true;
+		return slice_static(l->at ? STR(",{") : STR("{"));
+	}
+	l->begun = false;
+	resource_fetch_ahead(l->list.items, l->list.n, l->at);
+	return object_item(l->list.items[l->at++]);
+}
+
+static struct slice head_piece(struct list_reply *l)
+{
+	if (l->messages)
+		reply_messages_begin(l->messages, &l->text);
+	else
+		(void)reply_form_begin(&l->form, l->meta, is_empty(l), &l->text);
+	return text_piece(l);
+}
+
+static struct slice tail_piece(struct list_reply *l)
+{
+	if (l->messages)
+		return slice_static(PROTOBUF_TAIL);
+	(void)reply_form_end(&l->form, &l->scratch, l->meta, is_empty(l), &l->text);
+	return text_piece(l);
+}
+
+/* The next piece; n is 0 at the end. */
+static struct slice next_piece(struct list_reply *l)
+{
+	switch (l->phase) {
+	case LIST_HEAD:
+		l->phase = is_empty(l) ? LIST_TAIL : LIST_ITEMS;
+		return head_piece(l);
+	case LIST_ITEMS: {
+		struct slice piece = next_item(l);
+
+		if (l->at == l->list.n)
+			l->phase = LIST_TAIL;
+		return piece;
+	}
+	case LIST_TAIL:
+		l->phase = LIST_END;
+		return tail_piece(l);
+	case LIST_END:
+		break;
+	}
+	return (struct slice){ 0 };
+}
+
+/* --- sending ---------------------------------------------------------------------- */
+
+static void finish(struct list_reply *l)
+{
+	struct error err;
+
+	l->x->produce = NULL;
+	list_reply_clear(l);
+	if (!l->failed) {
+		(void)http_stream_end(l->x->stream, NULL, 0);
+		exchange_made(l->x);
+		return;
+	}
+	(void)error_set(&err, ERR_INTERNAL, "the list cannot be printed");
+	http_stream_reset(l->x->stream, &err);
+}
+
+/* The next step is another turn's; without a loop (tests of protocols) it is now. */
+static bool step_back(struct list_reply *l)
+{
+	if (!l->x->home)
+		return false;
+	loop_defer_last(l->x->home, &l->x->task);
+	return true;
+}
+
+static void send_pieces(struct list_reply *l)
+{
+	struct http_stream *s = l->x->stream;
+	struct slice piece;
+
+	while (http_stream_room(s) > 0) {
+		piece = next_piece(l);
+		if (l->failed)
+			slice_release(&piece);
+		else
+			(void)http_stream_send(s, piece);
+		if (l->failed || l->phase == LIST_END) {
+			finish(l);
+			return;
+		}
+		if (!l->plain && step_back(l))
+			return;
+	}
+}
+
+/* Compresses some; true when the stream of it is complete. */
+static bool compress(struct list_reply *l)
+{
+	size_t read = 0, before;
+	int r = 0;
+
+	while (r == 0 && l->packed.n < GZIP_STEP && read < INPUT_STEP) {
+		if (!l->input.n && l->phase != LIST_END) {
+			slice_release(&l->held);
+			l->held = next_piece(l);
+			l->input = str_of(l->held.p, l->held.n);
+		}
+		before = l->input.n;
+		r = gzip_step(l->gzip, &l->input, l->phase == LIST_END, &l->packed, GZIP_STEP,
+			      NULL);
+		read += before - l->input.n;
+	}
+	l->failed = l->failed || r < 0;
+	return r == 1;
+}
+
+static void send_compressed(struct list_reply *l)
+{
+	struct http_stream *s = l->x->stream;
+	bool done = false;
+
+	while (!done && !l->failed && http_stream_room(s) > 0) {
+		done = compress(l);
+		if (!l->failed && l->packed.n) {
+			struct bytes *b = bytes_copy(buf_str(&l->packed));
+
+			buf_clear(&l->packed);
+			(void)http_stream_send(s, (struct slice){ b->data, b->n, b });
+		}
+		if (!done && !l->failed && step_back(l))
+			return;
+	}
+	if (done || l->failed)
+		finish(l);
+}
+
+static void produce(struct exchange *x)
+{
+	struct list_reply *l = x->data;
+
+	if (l->gzip)
+		send_compressed(l);
+	else
+		send_pieces(l);
+}
+
+/* --- beginning -------------------------------------------------------------------- */
+
+static struct str print_meta(struct exchange *x, const struct list_result *list)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
+
+	(void)buf_printf(&b, "{\"resourceVersion\":\"%" PRId64 "\"", list->revision);
+	if (list->more) {
+		struct str token = request_continue_print(x->arena, list->revision, list->last);
+
+		(void)buf_printf(&b, ",\"continue\":\"%.*s\"", STR_ARG(token));
+	}
+	if (list->more && list->remaining >= 0)
+		(void)buf_printf(&b, ",\"remainingItemCount\":%" PRId64, list->remaining);
+	(void)buf_addc(&b, '}');
+	return arena_str(x->arena, buf_str(&b));
+}
+
+static struct list_reply *list_reply_new(struct exchange *x, const struct list_result *list)
+{
+	struct list_reply *l = XNEW(struct list_reply);
+
+	l->x = x;
+	l->list = *list;
+	l->form = reply_form_of(x);
+	l->plain = reply_form_is_plain(&l->form);
+	l->meta = print_meta(x, list);
+	buf_init(&l->text, REPLY_MAX);
+	buf_init(&l->packed, REPLY_MAX);
+	arena_init(&l->scratch, SIZE_MAX);
+	arena_hold(x->arena, list_reply_drop, l);
+	return l;
+}
+
+/* Head and tail are small; printed once to know the length beforehand. */
+static int64_t plain_length(struct list_reply *l, size_t items)
+{
+	size_t around;
+
+	(void)reply_form_begin(&l->form, l->meta, is_empty(l), &l->text);
+	(void)reply_form_end(&l->form, &l->scratch, l->meta, is_empty(l), &l->text);
+	around = l->text.n;
+	buf_clear(&l->text);
+	return (int64_t)(around + items);
+}
+
+/* YAML of tables and partial objects is nobody's habit: it is made at once, of the JSON. */
+static void reply_whole(struct list_reply *l)
+{
+	CLEANUP(buf_release) struct buf all = BUF_INIT(REPLY_MAX);
+	struct slice piece;
+	struct error err;
+
+	l->form.yaml = l->form.pretty = false;
+	while (l->phase != LIST_END && !l->failed) {
+		piece = next_piece(l);
+		(void)buf_add(&all, piece.p, piece.n);
+		slice_release(&piece);
+	}
+	if (l->failed || all.overflow) {
+		(void)error_set(&err, ERR_INTERNAL, "the list is too large to be shown like this");
+		reply_error(l->x, &err, NULL);
+		return;
+	}
+	reply_json(l->x, 200, bytes_copy(buf_str(&all)));
+}
+
+static bool refuse_form(struct exchange *x, const struct reply_form *f)
+{
+	struct error err;
+
+	if (f->as != ACCEPT_PARTIAL)
+		return false;
+	(void)error_set(&err, ERR_NOT_ACCEPTABLE,
+			"you requested PartialObjectMetadata, but the requested object is a list "
+			"(%.*s)",
+			STR_ARG(f->kind->list_kind));
+	reply_error(x, &err, NULL);
+	return true;
+}
+
+/* `size`: of the items; `length`: of the answer, -1 when it is not known. */
+static void begin(struct list_reply *l, size_t size, int64_t length)
+{
+	struct exchange *x = l->x;
+	bool zipped = x->accept.gzip && size > GZIP_FROM;
+
+	if (!reply_take(x, MIN(size, (size_t)HTTP_OUT_HIGH) + (zipped ? GZIP_STATE : 0)))
+		return;
+	if (zipped)
+		l->gzip = gzip_deflate_new(GZIP_LEVEL);
+	x->produce = produce;
+	flow_note_size(&x->flow, size);
+	if (reply_head(x, 200, reply_content_type(x), zipped ? STR("gzip") : STR_NULL,
+		       zipped ? -1 : length))
+		produce(x);
+}
+
+/* Before the head: how long the messages are, which makes those that are not there yet. */
+static void measure(struct exchange *x)
+{
+	struct list_reply *l = x->data;
+	struct error err;
+	int r;
+
+	do {
+		r = reply_messages_measure(l->messages, &err);
+		if (r == 0 && step_back(l))
+			return;
+	} while (r == 0);
+	x->produce = NULL;
+	if (r < 0)
+		reply_error(x, &err, NULL);
+	else
+		begin(l, l->messages->size, (int64_t)reply_messages_length(l->messages));
+}
+
+static void reply_messages(struct list_reply *l)
+{
+	struct exchange *x = l->x;
+
+	l->messages = XNEW(struct reply_messages);
+	reply_messages_init(l->messages, &l->form, &l->list, l->meta);
+	l->plain = reply_messages_are_kept(l->messages);
+	x->produce = measure;
+	measure(x);
+}
+
+void reply_list(struct exchange *x, const struct list_result *list)
+{
+	struct list_reply *l;
+	size_t size;
+
+	if (x->answered)
+		return;
+	l = list_reply_new(x, list);
+	x->data = l;
+	if (refuse_form(x, &l->form))
+		return;
+	if (l->form.protobuf) {
+		reply_messages(l);
+		return;
+	}
+	if (l->form.as != ACCEPT_OBJECT && (l->form.yaml || l->form.pretty)) {
+		reply_whole(l);
+		return;
+	}
+	size = list->bytes + (list->n ? 2 * list->n - 1 : 0); /* braces, and commas between */
+	begin(l, size, l->plain ? plain_length(l, size) : -1);
+}

@@ -1,0 +1,227 @@
+/*
+ * The table. The stored object is parsed only where somebody asks.
+ */
+#include "server/plugins/table.h"
+
+#include "server/admission/request.h"
+#include "server/plugins/account.h"
+#include "server/plugins/authz.h"
+#include "server/plugins/defaults.h"
+#include "server/plugins/devices.h"
+#include "server/policies/admit.h"
+#include "server/plugins/limits.h"
+#include "server/plugins/quota.h"
+#include "server/plugins/priority.h"
+#include "server/services/admit.h"
+#include "server/custom/custom.h"
+#include "server/core/parts.h"
+#include "server/webhooks/webhooks.h"
+
+typedef int (*admission_fn)(struct admission_request *req, const struct json *old,
+			    struct json *object, struct error *err);
+
+/* In the order in which they are asked. */
+static const struct plugin {
+	const char *name;
+	struct str group; /* p NULL: whatever the group */
+	struct str resource; /* empty: all of the group */
+	unsigned ops;
+	/* Which of their writes; spares the others a parse of what is stored. NULL: all. */
+	bool (*concerns)(const struct admission_request *req);
+	admission_fn mutate, validate; /* or NULL */
+	bool own; /* upstream does it elsewhere, and has no plugin of this name */
+	bool off; /* unless a flag switches it on: what it does, only others' controllers undo */
+	bool blind; /* validate does not look at what is stored */
+} plugins[] = {
+	{ "LimitRanger", STR(""), STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_limits_concerns,
+	  admit_limits_fill, admit_limits_check },
+	{ "ServiceAccount", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE,
+	  admit_account_concerns, admit_account, NULL },
+	{ "NodeRestriction", STR_NULL, STR(""), ADMIT_WRITES, admit_node_concerns, NULL,
+	  admit_node },
+	{ "PodSecurity", STR(""), STR("namespaces"), ADMIT_CREATE | ADMIT_UPDATE,
+	  admit_defaults_concerns, NULL, admit_security_labels, .blind = true },
+	{ "TaintNodesByCondition", STR(""), STR("nodes"), ADMIT_CREATE, admit_defaults_concerns,
+	  admit_not_ready_taint, NULL, .off = true },
+	{ "Priority", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE, admit_priority_concerns,
+	  admit_priority, NULL },
+	{ "Priority", STR("scheduling.k8s.io"), STR("priorityclasses"), ADMIT_CREATE | ADMIT_UPDATE,
+	  admit_priority_concerns, NULL, admit_priority_class },
+	{ "DefaultTolerationSeconds", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE,
+	  admit_defaults_concerns, admit_toleration_seconds, NULL },
+	{ "DefaultStorageClass", STR(""), STR("persistentvolumeclaims"), ADMIT_CREATE,
+	  admit_defaults_concerns, admit_storage_class, NULL },
+	{ "StorageObjectInUseProtection", STR(""), STR("persistentvolumeclaims"), ADMIT_CREATE,
+	  admit_defaults_concerns, admit_volume_finalizer, NULL, .off = true },
+	{ "StorageObjectInUseProtection", STR(""), STR("persistentvolumes"), ADMIT_CREATE,
+	  admit_defaults_concerns, admit_volume_finalizer, NULL, .off = true },
+	{ "RuntimeClass", STR(""), STR("pods"), ADMIT_CREATE, admit_defaults_concerns,
+	  admit_runtime_class, admit_overhead },
+	{ "DefaultIngressClass", STR("networking.k8s.io"), STR("ingresses"), ADMIT_CREATE,
+	  admit_defaults_concerns, admit_ingress_class, NULL },
+	{ "CustomResourceDefinition", STR("apiextensions.k8s.io"), STR(""), ADMIT_WRITES, NULL,
+	  NULL, custom_admit, .own = true },
+	{ "Certificates", STR("certificates.k8s.io"), STR(""), ADMIT_WRITES, NULL, NULL,
+	  admit_certificate, .own = true },
+	{ "RBACEscalation", STR("rbac.authorization.k8s.io"), STR(""), ADMIT_WRITES, NULL, NULL,
+	  admit_rbac, .own = true },
+	{ "MutatingAdmissionWebhook", STR_NULL, STR(""), ADMIT_ALL, webhooks_mutate_concerns,
+	  webhooks_mutate, webhooks_mutate_deletion },
+	{ "ValidatingAdmissionPolicy", STR_NULL, STR(""), ADMIT_ALL, admit_policy_concerns, NULL,
+	  admit_policy },
+	{ "ValidatingAdmissionWebhook", STR_NULL, STR(""), ADMIT_ALL, webhooks_validate_concerns,
+	  NULL, webhooks_validate },
+	/* The last that mutates. */
+	{ "ServiceAllocation", STR(""), STR("services"), ADMIT_CREATE | ADMIT_UPDATE,
+	  admit_service_concerns, admit_service, admit_service_lock, .own = true },
+	/* Behind webhooks, which may change the claim. The first row reads what is stored. */
+	{ "DeviceAllocationFence", STR("resource.k8s.io"), STR("resourceclaims"), ADMIT_UPDATE,
+	  admit_devices_concerns, admit_devices_note, NULL },
+	{ "DeviceAllocationFence", STR("resource.k8s.io"), STR("resourceclaims"), ADMIT_UPDATE,
+	  admit_devices_allocates, NULL, admit_devices, .blind = true },
+	/* The last, so that nothing is charged for what another refuses. */
+	{ "ResourceQuota", STR_NULL, STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_quota_concerns,
+	  NULL, admit_quota },
+};
+
+static enum admission_op op_of(const struct admission_request *req, bool is_new)
+{
+	switch (req->request->verb) {
+	case REQUEST_CREATE:
+		return ADMIT_CREATE;
+	case REQUEST_DELETE:
+	case REQUEST_DELETE_COLLECTION:
+		return ADMIT_DELETE;
+	default:
+		return is_new ? ADMIT_CREATE : ADMIT_UPDATE;
+	}
+}
+
+_Static_assert(ARRAY_SIZE(plugins) <= ADMISSION_PLUGINS_MAX, "too many plugins for a server");
+
+static bool is_on(const struct plugin *p, const struct admission_request *req)
+{
+	int8_t said = req->server->admission->said[p - plugins];
+
+	return said ? said > 0 : !p->off;
+}
+
+static bool is_asked(const struct plugin *p, const struct admission_request *req)
+{
+	const struct schema_kind *k = req->kind;
+
+	return is_on(p, req) && (p->ops & req->op) && (!p->group.p || str_eq(p->group, k->group)) &&
+	       (!p->resource.n || str_eq(p->resource, k->resource)) &&
+	       (!p->concerns || p->concerns(req));
+}
+
+/* `foreign`: only those who are about any kind. */
+static int mutate_once(struct admission_request *req, const struct json *old, struct json *object,
+		       bool foreign, struct error *err)
+{
+	int r = 0;
+
+	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins) && r == 0; p++)
+		if (p->mutate && !(foreign && p->group.p) && is_asked(p, req))
+			r = p->mutate(req, old, object, err);
+	return r;
+}
+
+/* What a webhook changed is seen once more by all, as upstream has it. */
+static int mutate(struct admission_request *req, const struct json *old, struct json *object,
+		  bool foreign, struct error *err)
+{
+	int r;
+
+	req->reinvoke = req->reinvoking = false;
+	r = mutate_once(req, old, object, foreign, err);
+	if (r < 0 || !req->reinvoke)
+		return r;
+	req->reinvoking = true;
+	r = mutate_once(req, old, object, foreign, err);
+	req->reinvoking = false;
+	return r;
+}
+
+bool admission_switch(struct admission *a, struct str name, bool on)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(plugins); i++) {
+		if (plugins[i].own || !str_eqz(name, plugins[i].name))
+			continue;
+		a->said[i] = on ? 1 : -1;
+		found = true;
+	}
+	return found;
+}
+
+const char *admission_plugin(size_t i)
+{
+	if (i >= ARRAY_SIZE(plugins))
+		return "";
+	return plugins[i].own ? NULL : plugins[i].name;
+}
+
+int admission_mutate(struct write *w, const struct json *old, struct json *object,
+		     struct error *err)
+{
+	struct admission_request *req = w->mutate_arg;
+
+	req->op = op_of(req, !old);
+	return mutate(req, old, object, false, err);
+}
+
+int admission_mutate_foreign(struct admission_request *req, struct json *object, struct error *err)
+{
+	req->op = ADMIT_CREATE;
+	return mutate(req, NULL, object, true, err);
+}
+
+static int validate(struct admission_request *req, const struct json *old, struct json *object,
+		    struct error *err)
+{
+	int r = 0;
+
+	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins) && r == 0; p++)
+		if (p->validate && is_asked(p, req))
+			r = p->validate(req, old, object, err);
+	return r;
+}
+
+int admission_connect(struct admission_request *req, struct json *options, struct error *err)
+{
+	int r;
+
+	req->op = ADMIT_CONNECT;
+	r = mutate(req, NULL, options, true, err);
+	return r < 0 ? r : validate(req, NULL, options, err);
+}
+
+int admission_check_tree(struct admission_request *req, const struct json *old, struct json *object,
+			 struct error *err)
+{
+	req->op = op_of(req, !old);
+	return validate(req, old, object, err);
+}
+
+/* Whether some plugin that is asked looks at what is stored. */
+static bool any_looks(const struct admission_request *req)
+{
+	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins); p++)
+		if (p->validate && !p->blind && is_asked(p, req))
+			return true;
+	return false;
+}
+
+int admission_check(struct admission_request *req, struct object *base, struct json *object,
+		    struct error *err)
+{
+	struct json *old = NULL;
+	int r = 0;
+
+	req->op = op_of(req, !base);
+	if (base && any_looks(req))
+		r = object_tree(base, req->write->arena, &old, err);
+	return r < 0 ? r : validate(req, old, object, err);
+}

@@ -1,0 +1,397 @@
+/*
+ * For each policy that matches, each of its bindings that does, and each of its parameters, all
+ * validations are evaluated. What a validation has to say when it fails is evaluated only then.
+ */
+#include "server/policies/admit.h"
+
+#include "base/core/limits.h"
+#include "server/admission/request.h"
+#include "server/core/parts.h"
+#include "server/http/audit.h"
+#include "server/policies/policy.h"
+
+enum {
+	MESSAGE_MAX = 5 * 1024, /* bytes that a messageExpression makes at most */
+	ANNOTATION_MAX = 10 * 1024, /* of an annotation's value */
+	FAILURES_MAX = 50, /* that the audit log is told */
+};
+
+/* One write that policies are asked about. */
+struct asking {
+	struct admission_request *req;
+	const struct admission_attr *attr;
+	struct admission_cel cel;
+	struct json *failures; /* for the audit log; or NULL */
+	bool knows_namespace;
+	const struct json *namespace_object; /* or NULL */
+	/* Of the first denial; message NULL: there was none. */
+	const char *denial;
+	enum error_code code;
+	/* At hand: */
+	const struct admission_policy *policy;
+	const struct admission_binding *binding; /* NULL: the policy itself is at fault */
+	struct admission_run run;
+	struct audit_annotation *annotations; /* of the policy; keys may come again */
+};
+
+/* --- what becomes of a decision ----------------------------------------------------- */
+
+static void deny(struct asking *q, enum error_code code, const char *message)
+{
+	struct arena *a = q->req->write->arena;
+
+	if (q->denial)
+		return;
+	q->code = code;
+	if (q->binding)
+		q->denial = arena_printf(a,
+					 "ValidatingAdmissionPolicy '%.*s' with binding '%.*s' "
+					 "denied request: %s",
+					 STR_ARG(q->policy->name), STR_ARG(q->binding->name),
+					 message);
+	else
+		q->denial = arena_printf(a, "ValidatingAdmissionPolicy '%.*s' denied request: %s",
+					 STR_ARG(q->policy->name), message);
+}
+
+/* A policy or binding that cannot be used. */
+static void misconfigured(struct asking *q, const struct error *err)
+{
+	if (q->policy->ignores_failures)
+		return;
+	deny(q, ERR_INVALID,
+	     arena_printf(q->req->write->arena, "failed to configure %s: %s",
+			  q->binding ? "binding" : "policy", err->msg));
+}
+
+static void tell_audit(struct asking *q, size_t index, const char *message)
+{
+	struct arena *a = q->req->write->arena;
+	struct json *failure = json_make_object(a), *actions;
+
+	if (!q->failures)
+		q->failures = json_make_array(a);
+	if (q->failures->n == FAILURES_MAX)
+		return;
+	json_put_str(a, failure, "message", str_from(message));
+	json_put_str(a, failure, "policy", q->binding->policy);
+	json_put_str(a, failure, "binding", q->binding->name);
+	json_put_i64(a, failure, "expressionIndex", (int64_t)index);
+	if (json_copy(a, q->binding->actions_given, &actions, NULL) == 0)
+		json_setz(failure, "validationActions", actions);
+	json_append(q->failures, failure);
+}
+
+/* Validation `index` failed, or could not be evaluated. */
+static void failed(struct asking *q, size_t index, enum error_code code, const char *message)
+{
+	unsigned actions = q->binding->actions;
+
+	message = arena_strdup(q->req->write->arena, str_from(message));
+	if (actions & ADMISSION_DENY)
+		deny(q, code, message);
+	if (actions & ADMISSION_AUDIT)
+		tell_audit(q, index, message);
+	if (actions & ADMISSION_WARN)
+		write_warn(q->req->write,
+			   "Validation failed for ValidatingAdmissionPolicy '%.*s' with binding "
+			   "'%.*s': %s",
+			   STR_ARG(q->policy->name), STR_ARG(q->binding->name), message);
+}
+
+static void errored(struct asking *q, size_t index, const char *message)
+{
+	if (!q->policy->ignores_failures)
+		failed(q, index, ERR_INVALID, message);
+}
+
+/* --- validations -------------------------------------------------------------------- */
+
+/* What is told of a validation that failed. `made` is what its messageExpression gave. */
+static const char *message_of(struct asking *q, const struct admission_validation *v,
+			      struct cel_value made)
+{
+	struct arena *a = q->req->write->arena;
+	struct str text = made.kind == CEL_STRING ? str_trim_space(made.s) : STR("");
+
+	if (text.n > MESSAGE_MAX || str_chr(text, '\n') >= 0)
+		text = STR("");
+	if (!text.n)
+		text = v->message;
+	if (text.n)
+		return arena_strdup(a, text);
+	return arena_printf(a, "failed expression: %.*s", STR_ARG(str_trim_space(v->expr.text)));
+}
+
+/* All messages, since they share what is left of the budget; false when that does not do. */
+static bool make_messages(struct asking *q, uint64_t budget, const char **ret_messages)
+{
+	const struct admission_policy *p = q->policy;
+	struct admission_run run = q->run;
+
+	run.no_authorizer = true;
+	admission_cel_run(&q->cel, &run);
+	for (size_t i = 0; i < p->nvalidations; i++) {
+		const struct admission_validation *v = &p->validations[i];
+		struct cel_value made = CEL_NULL_V;
+
+		if ((v->message_expr.program || v->message_expr.fault) &&
+		    !admission_cel_evaluate(&q->cel, &v->message_expr, &budget, &made))
+			return false;
+		ret_messages[i] = message_of(q, v, made);
+	}
+	return true;
+}
+
+/* What came of a validation. */
+struct outcome {
+	const char *error; /* it could not be evaluated; or NULL */
+	bool holds;
+};
+
+static void tell_outcomes(struct asking *q, const struct outcome *outcomes, uint64_t budget)
+{
+	const struct admission_policy *p = q->policy;
+	const char **messages = ARENA_ARRAY(q->req->write->arena, const char *, p->nvalidations);
+	bool made = make_messages(q, budget, messages);
+
+	for (size_t i = 0; i < p->nvalidations; i++) {
+		if (outcomes[i].error)
+			errored(q, i, outcomes[i].error);
+		else if (!made)
+			errored(q, i, "failed messageExpression: " ADMISSION_OUT_OF_BUDGET);
+		else if (!outcomes[i].holds)
+			failed(q, i, p->validations[i].reason, messages[i]);
+	}
+}
+
+static void validate(struct asking *q)
+{
+	const struct admission_policy *p = q->policy;
+	struct arena *a = q->req->write->arena;
+	struct outcome *outcomes = ARENA_ARRAY(a, struct outcome, p->nvalidations + 1);
+	uint64_t budget = CEL_POLICY_BUDGET;
+	bool all = true;
+
+	admission_cel_run(&q->cel, &q->run);
+	for (size_t i = 0; i < p->nvalidations; i++) {
+		struct cel_value v;
+
+		if (!admission_cel_evaluate(&q->cel, &p->validations[i].expr, &budget, &v)) {
+			errored(q, 0, ADMISSION_OUT_OF_BUDGET);
+			return;
+		}
+		if (v.kind == CEL_ERROR)
+			outcomes[i].error = arena_strdup(a, str_from(v.error));
+		outcomes[i].holds = cel_is_true(v);
+		all &= outcomes[i].holds;
+	}
+	if (!all)
+		tell_outcomes(q, outcomes, budget);
+}
+
+/* --- annotations -------------------------------------------------------------------- */
+
+/* Each value is told once, however many bindings and parameters gave it. */
+static void annotate(struct asking *q, struct str key, struct str value)
+{
+	struct arena *a = q->req->write->arena;
+	struct audit_annotation **it = &q->annotations;
+
+	if (value.n > ANNOTATION_MAX)
+		value.n = ANNOTATION_MAX;
+	for (; *it; it = &(*it)->next)
+		if (str_eq((*it)->key, key) && str_eq((*it)->value, value))
+			return;
+	*it = ARENA_NEW(a, struct audit_annotation);
+	(*it)->key = key;
+	(*it)->value = arena_str(a, value);
+}
+
+static void annotation_failed(struct asking *q, const char *why)
+{
+	if (!q->policy->ignores_failures)
+		deny(q, ERR_INVALID, arena_strdup(q->req->write->arena, str_from(why)));
+}
+
+static void make_annotations(struct asking *q)
+{
+	const struct admission_exprs *all = &q->policy->annotations;
+	struct admission_run run = q->run;
+	uint64_t budget = CEL_POLICY_BUDGET;
+
+	if (!all->n)
+		return;
+	run.no_authorizer = true;
+	admission_cel_run(&q->cel, &run);
+	for (size_t i = 0; i < all->n; i++) {
+		struct cel_value v;
+
+		if (!admission_cel_evaluate(&q->cel, &all->v[i], &budget, &v)) {
+			errored(q, 0, ADMISSION_OUT_OF_BUDGET);
+			return;
+		}
+		if (v.kind == CEL_ERROR)
+			annotation_failed(q, v.error);
+		else if (v.kind == CEL_STRING && str_trim_space(v.s).n)
+			annotate(q, all->v[i].name, str_trim_space(v.s));
+	}
+}
+
+/* Several values of a key are joined. */
+static void publish_annotations(struct asking *q)
+{
+	struct admission_request *req = q->req;
+
+	for (struct audit_annotation *it = q->annotations; it; it = it->next) {
+		CLEANUP(buf_release) struct buf value = BUF_INIT(SIZE_MAX);
+		CLEANUP(buf_release) struct buf key = BUF_INIT(SIZE_MAX);
+
+		(void)buf_printf(&key, "%.*s/%.*s", STR_ARG(q->policy->name), STR_ARG(it->key));
+		for (struct audit_annotation *of = it; of; of = of->next)
+			if (str_eq(of->key, it->key))
+				(void)buf_printf(&value, "%s%.*s", of == it ? "" : ", ",
+						 STR_ARG(of->value));
+		audit_annotate(&req->annotations, req->work, buf_str(&key), buf_str(&value));
+	}
+	q->annotations = NULL;
+}
+
+static void publish_failures(struct asking *q)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(OBJECT_MAX);
+
+	if (q->failures && json_print(&text, q->failures, NULL) == 0)
+		audit_annotate(&q->req->annotations, q->req->work,
+			       STR("validation.policy.admission.k8s.io/validation_failure"),
+			       buf_str(&text));
+}
+
+/* --- policies ----------------------------------------------------------------------- */
+
+/* What of a namespace expressions see. */
+static void prune_namespace(struct json *tree)
+{
+	static const char *const hidden[] = { "selfLink", "managedFields", "ownerReferences" };
+	struct json *meta = json_getz(tree, "metadata");
+
+	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++)
+		json_remove(meta, str_from(hidden[i]));
+	json_remove(tree, STR("apiVersion"));
+	json_remove(tree, STR("kind"));
+}
+
+/* Looked up once, and only when there is something to evaluate. */
+static const struct json *namespace_object(struct asking *q)
+{
+	const struct schema_kind *kind = schema_find_resource(STR(""), STR("v1"),
+							      STR("namespaces"));
+	struct object *o = NULL;
+	struct json *tree;
+
+	if (q->knows_namespace)
+		return q->namespace_object;
+	q->knows_namespace = true;
+	if (q->attr->kind->flags & SCHEMA_NAMESPACED)
+		o = resource_tip(state_resource(q->req->state, kind), STR(""), q->attr->ns);
+	if (o && object_tree(o, q->req->write->arena, &tree, NULL) == 0) {
+		prune_namespace(tree);
+		q->namespace_object = tree;
+	}
+	return q->namespace_object;
+}
+
+/* With one parameter. */
+static void evaluate(struct asking *q, const struct schema_kind *kind, const struct json *params)
+{
+	const struct admission_policy *p = q->policy;
+	const char *fault = NULL;
+	int r;
+
+	r = admission_conditions_hold(&q->cel, &p->conditions, kind, params, NULL, &fault);
+	if (r < 0)
+		errored(q, 0, fault);
+	if (r <= 0)
+		return;
+	q->run = (struct admission_run){ .kind = kind,
+					 .params = params,
+					 .namespace_object = namespace_object(q),
+					 .named = &p->variables };
+	validate(q);
+	make_annotations(q);
+}
+
+static void ask_binding(struct asking *q, const struct schema_kind *kind,
+			const struct schema_kind *param_kind)
+{
+	const struct admission_binding *b = q->binding;
+	const struct schema_kind *ignored;
+	struct admission_params params;
+	struct error err;
+
+	if (!b->everywhere && !admission_matches(&b->match, q->attr, &ignored))
+		return;
+	if (admission_params(q->req, param_kind, b, q->attr->ns, &params, &err) < 0) {
+		misconfigured(q, &err);
+		return;
+	}
+	for (size_t i = 0; i < params.n; i++)
+		evaluate(q, kind, params.v[i]);
+}
+
+static void ask_policy(struct asking *q, const struct admission_policy *p)
+{
+	const struct schema_kind *kind, *param_kind;
+	struct error err;
+
+	if (!p->nbindings || !admission_matches(&p->match, q->attr, &kind))
+		return;
+	q->policy = p;
+	q->binding = NULL;
+	if (admission_param_kind(q->req, p, &param_kind, &err) < 0) {
+		misconfigured(q, &err);
+		return;
+	}
+	for (size_t i = 0; i < p->nbindings; i++) {
+		q->binding = p->bindings[i];
+		ask_binding(q, kind, param_kind);
+	}
+	publish_annotations(q);
+}
+
+static bool is_exempt(const struct schema_kind *k)
+{
+	return (k->flags & SCHEMA_REVIEW) ||
+	       (admission_is_exempt(k) && str_find(k->kind, STR("AdmissionPolicy")) >= 0);
+}
+
+bool admit_policy_concerns(const struct admission_request *req)
+{
+	struct admission_policies *all = req->server->policies;
+
+	return all && admission_policies_any(all) && !is_exempt(req->path_kind);
+}
+
+int admit_policy(struct admission_request *req, const struct json *old, struct json *object,
+		 struct error *err)
+{
+	const struct admission_policies *all = req->server->policies;
+	struct admission_attr attr;
+	struct asking q = { .req = req, .attr = &attr };
+	struct omap_cursor at;
+	int r;
+
+	r = admission_policies_check(all, err);
+	if (r == 0)
+		r = admission_attr(req, old, object, &attr, err);
+	if (r < 0)
+		return r;
+	admission_cel_begin(&q.cel, req, &attr);
+	for (bool ok = omap_first(&all->policies, &at); ok; ok = omap_next(&at))
+		ask_policy(&q, omap_value(&at));
+	publish_failures(&q);
+	if (q.denial)
+		r = admission_deny(req, &attr, q.code, q.denial, err);
+	admission_cel_end(&q.cel);
+	return r;
+}

@@ -1,0 +1,337 @@
+/*
+ * Policies at the whole server. Messages are those of a kube-apiserver that was asked the same.
+ */
+#include "server/policies/admit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "server/authz/authz.h"
+#include "server/testing/verb_world.h"
+
+#define GROUP    "/apis/admissionregistration.k8s.io/v1"
+#define POLICIES GROUP "/validatingadmissionpolicies"
+#define BINDINGS GROUP "/validatingadmissionpolicybindings"
+#define MAPS     "/api/v1/namespaces/default/configmaps"
+#define MERGE    "application/merge-patch+json"
+#define SAID                                                                                    \
+	"configmaps \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied " \
+	"request: "
+#define PARAMS "\"paramKind\":{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\"},"
+
+/* Makes the policy p of `spec` about `rules` (NULL: config maps) and its binding b. */
+static void set_policy(struct verb_world *w, const char *rules, const char *spec,
+		       const char *binding)
+{
+	if (!rules)
+		rules = "{\"apiGroups\":[\"\"],\"apiVersions\":[\"v1\"],\"operations\":[\"*\"],"
+			"\"resources\":[\"configmaps\"]}";
+	(void)verb_world_call(w, "POST", POLICIES,
+			      arena_printf(&w->arena,
+					   "{\"metadata\":{\"name\":\"p\"},\"spec\":{"
+					   "\"matchConstraints\":{\"resourceRules\":[%s]},%s}}",
+					   rules, spec),
+			      201);
+	(void)verb_world_call(w, "POST", BINDINGS,
+			      arena_printf(&w->arena,
+					   "{\"metadata\":{\"name\":\"b\"},\"spec\":{"
+					   "\"policyName\":\"p\",%s}}",
+					   binding),
+			      201);
+}
+
+static void drop_policy(struct verb_world *w)
+{
+	(void)verb_world_call(w, "DELETE", POLICIES "/p", NULL, 200);
+	(void)verb_world_call(w, "DELETE", BINDINGS "/b", NULL, 200);
+}
+
+#define MAP                  "{\"metadata\":{\"name\":\"x\"},\"data\":{\"a\":\"1\"}}"
+#define DENY                 "\"validationActions\":[\"Deny\"]"
+#define IF(expression, more) "\"validations\":[{\"expression\":\"" expression "\"" more "}]"
+
+/* What a policy makes of a config map that is created. */
+static const struct {
+	const char *spec, *binding;
+	int status;
+	const char *reason, *message; /* NULL: it is taken */
+} cases[] = {
+	{ IF("object.data.a == '1'", ""), DENY, 201, NULL, NULL },
+	{ IF("object.data.a == '2'", ""), DENY, 422, "Invalid",
+	  SAID "failed expression: object.data.a == '2'" },
+	{ IF("false", ",\"message\":\" why \",\"reason\":\"Forbidden\""), DENY, 403, "Forbidden",
+	  SAID "why" },
+	{ IF("false", ",\"reason\":\"RequestEntityTooLarge\",\"messageExpression\":\"'a is ' + "
+		      "object.data.a\""),
+	  DENY, 413, "RequestEntityTooLarge", SAID "a is 1" },
+	{ IF("false", ",\"message\":\"m\",\"messageExpression\":\"'a\\\\nb'\""), DENY, 422,
+	  "Invalid", SAID "m" },
+	{ IF("object.data.b == '1'", ""), DENY, 422, "Invalid",
+	  SAID "expression 'object.data.b == '1'' resulted in error: no such key: b" },
+	{ "\"failurePolicy\":\"Ignore\"," IF("object.data.b == '1'", ""), DENY, 201, NULL, NULL },
+	{ "\"matchConditions\":[{\"name\":\"c\",\"expression\":\"object.x == 1\"},"
+	  "{\"name\":\"d\",\"expression\":\"request.name != 'x'\"}]," IF("false", ""),
+	  DENY, 201, NULL, NULL },
+	{ "\"matchConditions\":[{\"name\":\"c\",\"expression\":\"object.x == 1\"},"
+	  "{\"name\":\"d\",\"expression\":\"true\"}]," IF("false", ""),
+	  DENY, 422, "Invalid",
+	  SAID "expression 'object.x == 1' resulted in error: no such key: x" },
+	{ "\"variables\":[{\"name\":\"a\",\"expression\":\"object.data.a\"},{\"name\":\"b\","
+	  "\"expression\":\"variables.a + 'x'\"},{\"name\":\"never\",\"expression\":"
+	  "\"object.q\"}]," IF("variables.b == 'x'", ",\"messageExpression\":\"variables.b\""),
+	  DENY, 422, "Invalid", SAID "1x" },
+	{ "\"variables\":[{\"name\":\"v\",\"expression\":\"object.q\"}]," IF("variables.v == 1",
+									     ""),
+	  DENY, 422, "Invalid",
+	  SAID "expression 'variables.v == 1' resulted in error: composited variable \"v\" fails "
+	       "to evaluate: no such key: q" },
+	{ IF("namespaceObject.metadata.name == 'default' && oldObject == null && "
+	     "request.operation == 'CREATE' && request.userInfo.groups[0] == 'system:masters'",
+	     ""),
+	  DENY, 201, NULL, NULL },
+	{ IF("['a', 'b'].map(v, v + 'c').size() == 2 && request.name.replace('x', 'y') == 'y'",
+	     "},{\"expression\":\"authorizer.requestResource.check('a').allowed()\"},"
+	     "{\"expression\":\"authorizer.requestResource.check('b').allowed()\""),
+	  DENY, 201, NULL, NULL },
+	{ IF("authorizer.requestResource.check('create').allowed() && "
+	     "!authorizer.serviceAccount('default', 'a').path('/x').check('get').allowed()",
+	     ""),
+	  DENY, 201, NULL, NULL },
+	{ IF("['a', 'b', 'c'].all(v, authorizer.requestResource.check(v).allowed())", ""), DENY,
+	  422, "Invalid",
+	  SAID "expression '['a', 'b', 'c'].all(v, authorizer.requestResource.check(v).allowed())' "
+	       "resulted in error: operation cancelled: actual cost limit exceeded" },
+	{ PARAMS IF("params == null", ""), DENY, 201, NULL, NULL },
+	{ PARAMS IF("object.data.a == params.data.max",
+		    ",\"messageExpression\":\"string(params.data.max)\""),
+	  DENY ",\"paramRef\":{\"name\":\"limits\",\"parameterNotFoundAction\":\"Deny\"}", 422,
+	  "Invalid", SAID "5" },
+	{ PARAMS IF("false", ""),
+	  DENY ",\"paramRef\":{\"name\":\"none\",\"parameterNotFoundAction\":\"Allow\"}", 201, NULL,
+	  NULL },
+	{ PARAMS IF("true", ""),
+	  DENY ",\"paramRef\":{\"name\":\"none\",\"parameterNotFoundAction\":\"Deny\"}", 422,
+	  "Invalid",
+	  SAID "failed to configure binding: no params found for policy binding with `Deny` "
+	       "parameterNotFoundAction" },
+	{ "\"paramKind\":{\"apiVersion\":\"v1\",\"kind\":\"Namespace\"}," IF("true", ""),
+	  DENY ",\"paramRef\":{\"name\":\"default\",\"namespace\":\"x\","
+	       "\"parameterNotFoundAction\":\"Deny\"}",
+	  422, "Invalid",
+	  SAID "failed to configure binding: paramRef.namespace must not be provided for a "
+	       "cluster-scoped `paramKind`" },
+	{ "\"paramKind\":{\"apiVersion\":\"example.com/v1\",\"kind\":\"Foo\"}," IF("true", ""),
+	  DENY ",\"paramRef\":{\"name\":\"a\",\"parameterNotFoundAction\":\"Deny\"}", 422,
+	  "Invalid",
+	  "configmaps \"x\" is forbidden: ValidatingAdmissionPolicy 'p' denied request: failed to "
+	  "configure policy: failed to find resource referenced by paramKind: 'example.com/v1, "
+	  "Kind=Foo'" },
+	{ IF("false", ""),
+	  DENY ",\"matchResources\":{\"namespaceSelector\":{\"matchLabels\":{\"a\":\"b\"}}}", 201,
+	  NULL, NULL },
+	{ "\"auditAnnotations\":[{\"key\":\"k\",\"valueExpression\":\"string(object.q)\"}]",
+	  "\"validationActions\":[\"Warn\"]", 422, "Invalid",
+	  SAID "expression 'string(object.q)' resulted in error: no such key: q" },
+};
+
+static void a_policy_judges_what_is_created(void **state)
+{
+	struct verb_world *w = *state;
+
+	(void)verb_world_call(w, "POST", MAPS,
+			      "{\"metadata\":{\"name\":\"limits\"},\"data\":{\"max\":\"5\"}}", 201);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct json *got;
+
+		set_policy(w, NULL, cases[i].spec, cases[i].binding);
+		got = verb_world_call(w, "POST", MAPS "?dryRun=All", MAP, cases[i].status);
+		if (cases[i].message) {
+			assert_string_equal(verb_world_text(w, got, "/message"), cases[i].message);
+			assert_string_equal(verb_world_text(w, got, "/reason"), cases[i].reason);
+			assert_string_equal(verb_world_text(w, got, "/details/kind"), "configmaps");
+			assert_string_equal(verb_world_text(w, got, "/details/name"), "x");
+			assert_non_null(
+				strstr(cases[i].message,
+				       verb_world_text(w, got, "/details/causes/0/message")));
+		}
+		drop_policy(w);
+	}
+	(void)verb_world_call(w, "POST", MAPS, MAP, 201);
+}
+
+static void what_is_only_warned_of_is_taken(void **state)
+{
+	struct verb_world *w = *state;
+	struct verb_ask ask = {
+		.method = "POST", .target = MAPS, .content_type = "application/json", .body = MAP
+	};
+
+	set_policy(w, NULL, IF("false", "},{\"expression\":\"1 > 2\",\"message\":\"two\""),
+		   "\"validationActions\":[\"Warn\",\"Audit\"]");
+	(void)verb_world_ask(w, &ask);
+	assert_int_equal(ask.status, 201);
+	assert_string_equal(ask.warnings,
+			    "299 - \"Validation failed for ValidatingAdmissionPolicy 'p' with "
+			    "binding 'b': failed expression: false\"\n"
+			    "299 - \"Validation failed for ValidatingAdmissionPolicy 'p' with "
+			    "binding 'b': two\"\n");
+	verb_ask_release(&ask);
+}
+
+static void updates_and_deletions_see_what_is_stored(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *got;
+
+	(void)verb_world_call(w, "POST", MAPS, MAP, 201);
+	set_policy(w, NULL,
+		   IF("request.operation == 'DELETE' ? object == null && oldObject.data.a != '1' : "
+		      "object.data.a == oldObject.data.a",
+		      ",\"messageExpression\":\"request.operation + request.options.kind\""),
+		   DENY);
+	got = verb_world_patch(w, MAPS "/x", MERGE, "{\"data\":{\"a\":\"2\"}}", 422);
+	assert_string_equal(verb_world_text(w, got, "/message"), SAID "UPDATEUpdateOptions");
+	(void)verb_world_patch(w, MAPS "/x", MERGE, "{\"data\":{\"b\":\"2\"}}", 200);
+	got = verb_world_call(w, "DELETE", MAPS "/x", NULL, 422);
+	assert_string_equal(verb_world_text(w, got, "/message"), SAID "DELETEDeleteOptions");
+	got = verb_world_call(w, "DELETE", MAPS, NULL, 422);
+	assert_string_equal(verb_world_text(w, got, "/message"), SAID "DELETEDeleteOptions");
+	(void)verb_world_call(w, "GET", MAPS "/x", NULL, 200);
+}
+
+static void an_update_that_lets_an_object_go_is_seen(void **state)
+{
+	struct verb_world *w = *state;
+
+	(void)verb_world_call(w, "POST", MAPS,
+			      "{\"metadata\":{\"name\":\"x\",\"finalizers\":[\"a.b/c\"]}}", 201);
+	(void)verb_world_call(w, "DELETE", MAPS "/x", NULL, 200);
+	set_policy(w, NULL, IF("object.metadata.name == 'x' && !has(object.data)", ""), DENY);
+	(void)verb_world_patch(w, MAPS "/x", MERGE,
+			       "{\"metadata\":{\"finalizers\":null},\"data\":{\"a\":\"b\"}}", 422);
+	(void)verb_world_patch(w, MAPS "/x", MERGE, "{\"metadata\":{\"finalizers\":null}}", 200);
+	(void)verb_world_call(w, "GET", MAPS "/x", NULL, 404);
+}
+
+static void a_subresource_is_seen_as_itself(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *got;
+
+	(void)verb_world_call(
+		w, "POST", "/apis/apps/v1/namespaces/default/deployments",
+		"{\"metadata\":{\"name\":\"x\"},\"spec\":{\"replicas\":1,\"selector\":{"
+		"\"matchLabels\":{\"a\":\"b\"}},\"template\":{\"metadata\":{\"labels\":{"
+		"\"a\":\"b\"}},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}"
+		"]}}}}",
+		201);
+	set_policy(w,
+		   "{\"apiGroups\":[\"apps\"],\"apiVersions\":[\"v1\"],\"operations\":[\"*\"],"
+		   "\"resources\":[\"deployments/scale\"]}",
+		   IF("object.spec.replicas <= oldObject.spec.replicas + 1",
+		      ",\"messageExpression\":\"request.kind.kind + request.subResource + "
+		      "string(object.kind)\""),
+		   DENY);
+	got = verb_world_patch(w, "/apis/apps/v1/namespaces/default/deployments/x/scale", MERGE,
+			       "{\"spec\":{\"replicas\":5}}", 422);
+	assert_string_equal(verb_world_text(w, got, "/details/causes/0/message"),
+			    "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: "
+			    "ScalescaleScale");
+	(void)verb_world_patch(w, "/apis/apps/v1/namespaces/default/deployments/x/scale", MERGE,
+			       "{\"spec\":{\"replicas\":2}}", 200);
+	(void)verb_world_patch(w, "/apis/apps/v1/namespaces/default/deployments/x", MERGE,
+			       "{\"spec\":{\"replicas\":9}}", 200);
+}
+
+static void another_version_is_seen_as_the_one_that_was_asked_for(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *got;
+
+	set_policy(
+		w,
+		"{\"apiGroups\":[\"resource.k8s.io\"],\"apiVersions\":[\"v1\"],\"operations\":["
+		"\"CREATE\"],\"resources\":[\"resourceclaims\"]}",
+		IF("object.spec.devices.requests[0].exactly.deviceClassName != 'x'",
+		   ",\"messageExpression\":\"request.kind.version + request.requestKind.version\""),
+		DENY);
+	got = verb_world_call(
+		w, "POST", "/apis/resource.k8s.io/v1beta1/namespaces/default/resourceclaims",
+		"{\"metadata\":{\"name\":\"x\"},\"spec\":{\"devices\":{\"requests\":[{"
+		"\"name\":\"r\",\"deviceClassName\":\"x\"}]}}}",
+		422);
+	assert_string_equal(verb_world_text(w, got, "/details/causes/0/message"),
+			    "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: "
+			    "v1v1beta1");
+}
+
+static void policies_are_subject_to_none(void **state)
+{
+	struct verb_world *w = *state;
+
+	set_policy(w,
+		   "{\"apiGroups\":[\"*\"],\"apiVersions\":[\"*\"],\"operations\":[\"*\"],"
+		   "\"resources\":[\"*\"]}",
+		   IF("false", ""), DENY);
+	(void)verb_world_call(w, "POST", MAPS, MAP, 422);
+	(void)verb_world_patch(w, POLICIES "/p", MERGE, "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}",
+			       200);
+	drop_policy(w);
+	(void)verb_world_call(w, "POST", MAPS, MAP, 201);
+}
+
+static void a_policy_counts_as_it_is_now(void **state)
+{
+	struct verb_world *w = *state;
+
+	set_policy(w, NULL, IF("false", ""), DENY);
+	(void)verb_world_call(w, "POST", MAPS, MAP, 422);
+	(void)verb_world_patch(w, POLICIES "/p", MERGE, "{\"spec\":{" IF("true", "") "}}", 200);
+	(void)verb_world_call(w, "POST", MAPS "?dryRun=All", MAP, 201);
+	(void)verb_world_patch(w, POLICIES "/p", MERGE, "{\"spec\":{" IF("false", "") "}}", 200);
+	(void)verb_world_call(w, "DELETE", BINDINGS "/b", NULL, 200);
+	(void)verb_world_call(w, "POST", MAPS, MAP, 201);
+}
+
+/* Everybody is an administrator here; service accounts have no rights. */
+static int set_up(void **state)
+{
+	struct verb_world *w;
+	int r = verb_world_set_up(state);
+
+	w = *state;
+	w->server.authz = authz_new();
+	authz_attach(w->server.authz, w->server.state);
+	return r;
+}
+
+static int tear_down(void **state)
+{
+	struct verb_world *w = *state;
+	struct authz *az = w->server.authz;
+	int r = verb_world_tear_down(state);
+
+	authz_free(az);
+	return r;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(a_policy_judges_what_is_created),
+		TEST(what_is_only_warned_of_is_taken),
+		TEST(updates_and_deletions_see_what_is_stored),
+		TEST(an_update_that_lets_an_object_go_is_seen),
+		TEST(a_subresource_is_seen_as_itself),
+		TEST(another_version_is_seen_as_the_one_that_was_asked_for),
+		TEST(policies_are_subject_to_none),
+		TEST(a_policy_counts_as_it_is_now),
+	};
+
+	return cmocka_run_group_tests_name("server/admit_policy", tests, NULL, NULL);
+}

@@ -1,0 +1,127 @@
+/*
+ * Parameters of policies: objects of any kind that is served, compiled in or custom, as the state
+ * has them.
+ */
+#include "server/admission/request.h"
+#include "server/core/parts.h"
+#include "server/custom/custom.h"
+#include "server/policies/policy.h"
+
+/* "v1" is of the core group. */
+static void split_version(struct str api_version, struct str *ret_group, struct str *ret_version)
+{
+	ptrdiff_t slash = str_chr(api_version, '/');
+
+	*ret_group = slash < 0 ? STR("") : str_of(api_version.p, (size_t)slash);
+	*ret_version = slash < 0 ? api_version : str_skip(api_version, (size_t)slash + 1);
+}
+
+int admission_param_kind(struct admission_request *req, const struct admission_policy *p,
+			 const struct schema_kind **ret_kind, struct error *err)
+{
+	const struct schema_kind *k = schema_find_kind(p->param_version, p->param_kind);
+	struct str group, version;
+
+	*ret_kind = NULL;
+	if (!p->has_params)
+		return 0;
+	split_version(p->param_version, &group, &version);
+	if (!k || !k->resource.n || k->flags & SCHEMA_REVIEW)
+		k = custom_find_kind(req->server->custom, group, version, p->param_kind);
+	*ret_kind = k;
+	if (k)
+		return 0;
+	return error_set(err, ERR_NOT_FOUND,
+			 "failed to find resource referenced by paramKind: '%.*s/%.*s, Kind=%.*s'",
+			 STR_ARG(group), STR_ARG(version), STR_ARG(p->param_kind));
+}
+
+struct gathering {
+	struct admission_request *req;
+	const struct schema_kind *kind;
+	struct admission_params *params;
+};
+
+static void take(struct gathering *g, const struct object *o)
+{
+	struct arena *a = g->req->write->arena;
+	struct json *tree;
+
+	if (object_tree(o, a, &tree, NULL) < 0)
+		return;
+	write_from_storage(a, tree, g->kind);
+	/* Upstream's caches of its own kinds do not keep them. */
+	if (!g->kind->custom)
+		json_remove(json_getz(tree, "metadata"), STR("managedFields"));
+	g->params->v[g->params->n++] = tree;
+}
+
+static void on_listed(void *arg, const struct list_result *list, const struct error *err)
+{
+	struct gathering *g = arg;
+
+	if (err)
+		return;
+	g->params->v = ARENA_ARRAY(g->req->write->arena, const struct json *, list->n + 1);
+	for (size_t i = 0; i < list->n; i++)
+		take(g, list->items[i]);
+}
+
+static void take_named(struct gathering *g, struct resource *r, struct str ns, struct str name)
+{
+	struct object *o = resource_get(r, ns, name);
+
+	g->params->v = ARENA_ARRAY(g->req->write->arena, const struct json *, 1);
+	if (o)
+		take(g, o);
+}
+
+/* The namespace that parameters are in; empty where the kind has none. */
+static int namespace_of(const struct schema_kind *k, const struct admission_binding *b,
+			struct str ns, struct str *ret_ns, struct error *err)
+{
+	*ret_ns = STR("");
+	if (!(k->flags & SCHEMA_NAMESPACED)) {
+		if (b->param_ns.n)
+			return error_set(err, ERR_INVALID,
+					 "paramRef.namespace must not be provided for a "
+					 "cluster-scoped `paramKind`");
+		return 0;
+	}
+	*ret_ns = b->param_ns.n ? b->param_ns : ns;
+	if (!ret_ns->n)
+		return error_set(err, ERR_INVALID,
+				 "cannot use namespaced paramRef in policy binding that matches "
+				 "cluster-scoped resources");
+	return 0;
+}
+
+int admission_params(struct admission_request *req, const struct schema_kind *kind,
+		     const struct admission_binding *b, struct str ns,
+		     struct admission_params *ret_params, struct error *err)
+{
+	struct gathering g = { .req = req, .kind = kind, .params = ret_params };
+	struct list_query query = { .labels = b->param_selector };
+	struct resource *r;
+	int ret;
+
+	*ret_params = (struct admission_params){ 0 };
+	if (!kind || !b->has_params) {
+		ret_params->v = ARENA_ARRAY(req->write->arena, const struct json *, 1);
+		ret_params->n = 1;
+		return 0;
+	}
+	ret = namespace_of(kind, b, ns, &query.ns, err);
+	if (ret < 0)
+		return ret;
+	r = state_resource(req->state, kind);
+	if (b->by_selector)
+		resource_list(r, &query, req->write->arena, on_listed, &g);
+	else
+		take_named(&g, r, query.ns, b->param_name);
+	if (ret_params->n == 0 && b->deny_without)
+		return error_set(err, ERR_INVALID,
+				 "no params found for policy binding with `Deny` "
+				 "parameterNotFoundAction");
+	return 0;
+}

@@ -1,0 +1,410 @@
+/*
+ * Policies and bindings are few and rarely change: which binding belongs to which policy is found
+ * anew, for all of them, when a write comes after a change.
+ */
+#include "server/policies/policy.h"
+
+#include <stdlib.h>
+
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/report/log.h"
+
+/* --- policies ----------------------------------------------------------------------- */
+
+static void policy_free(struct admission_policy *p)
+{
+	if (!p)
+		return;
+	free(p->bindings);
+	arena_release(&p->arena);
+	free(p);
+}
+
+static enum error_code reason_of(struct str reason)
+{
+	static const enum error_code codes[] = { ERR_UNAUTHORIZED, ERR_FORBIDDEN, ERR_TOO_LARGE };
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
+		if (str_eqz(reason, error_reason((int)codes[i])))
+			return codes[i];
+	return ERR_INVALID;
+}
+
+/* Each sees those before it. */
+static void compile_variables(struct admission_policy *p, const struct json *list,
+			      struct cel_policy_options *options)
+{
+	struct cel_policy_named *named = ARENA_NEW(&p->arena, struct cel_policy_named);
+	struct admission_expr *v = ARENA_ARRAY(&p->arena, struct admission_expr,
+					       json_count(list) + 1);
+	size_t n = 0;
+
+	cel_policy_named_init(named, &p->arena, list);
+	options->named = &named->type;
+	JSON_FOREACH (it, list) {
+		struct admission_expr *e = &v[n++];
+
+		*e = admission_expr(&p->arena, json_text_at(it, "name"),
+				    json_text_at(it, "expression"), *options, CEL_POLICY_VALUE);
+		cel_policy_declare(named, e->name,
+				   e->program ? cel_program_type(e->program) : NULL);
+	}
+	p->variables = (struct admission_exprs){ v, n };
+}
+
+static void compile_validations(struct admission_policy *p, const struct json *list,
+				struct cel_policy_options options)
+{
+	struct cel_policy_options of_message = options;
+	struct admission_validation *v = ARENA_ARRAY(&p->arena, struct admission_validation,
+						     json_count(list) + 1);
+
+	of_message.authorizer = false;
+	p->validations = v;
+	JSON_FOREACH (it, list) {
+		struct str message = json_text_at(it, "messageExpression");
+
+		v->expr = admission_expr(&p->arena, STR(""), json_text_at(it, "expression"),
+					 options, CEL_POLICY_CONDITION);
+		if (message.n)
+			v->message_expr = admission_expr(&p->arena, STR(""), message, of_message,
+							 CEL_POLICY_MESSAGE);
+		v->message = arena_str(&p->arena, str_trim_space(json_text_at(it, "message")));
+		v->reason = reason_of(json_text_at(it, "reason"));
+		v++;
+		p->nvalidations++;
+	}
+}
+
+static void compile_annotations(struct admission_policy *p, const struct json *list,
+				struct cel_policy_options options)
+{
+	struct admission_expr *v = ARENA_ARRAY(&p->arena, struct admission_expr,
+					       json_count(list) + 1);
+	size_t n = 0;
+
+	JSON_FOREACH (it, list)
+		v[n++] = admission_expr(&p->arena, json_text_at(it, "key"),
+					json_text_at(it, "valueExpression"), options,
+					CEL_POLICY_ANNOTATION);
+	p->annotations = (struct admission_exprs){ v, n };
+}
+
+static struct admission_policy *policy_unreadable(struct str name)
+{
+	struct admission_policy *p = XNEW(struct admission_policy);
+
+	arena_init(&p->arena, SIZE_MAX);
+	p->name = arena_str(&p->arena, name);
+	p->unreadable = true;
+	return p;
+}
+
+static struct admission_policy *policy_new(const struct json *tree)
+{
+	struct admission_policy *p = XNEW(struct admission_policy);
+	const struct json *spec = json_getz(tree, "spec");
+	const struct json *kind = json_getz(spec, "paramKind");
+	struct cel_policy_options options = { .params = kind != NULL, .authorizer = true };
+	struct arena *a = &p->arena;
+
+	arena_init(a, SIZE_MAX);
+	p->name = arena_str(a, json_text_at(json_getz(tree, "metadata"), "name"));
+	p->match = admission_match_policy(a, json_getz(spec, "matchConstraints"));
+	p->ignores_failures = str_eqz(json_text_at(spec, "failurePolicy"), "Ignore");
+	p->has_params = kind != NULL;
+	p->param_version = arena_str(a, json_text_at(kind, "apiVersion"));
+	p->param_kind = arena_str(a, json_text_at(kind, "kind"));
+	p->conditions = admission_conditions(a, json_getz(spec, "matchConditions"), options);
+	compile_variables(p, json_getz(spec, "variables"), &options);
+	compile_validations(p, json_getz(spec, "validations"), options);
+	compile_annotations(p, json_getz(spec, "auditAnnotations"), options);
+	return p;
+}
+
+/* --- bindings ----------------------------------------------------------------------- */
+
+static void binding_free(struct admission_binding *b)
+{
+	if (!b)
+		return;
+	arena_release(&b->arena);
+	free(b);
+}
+
+static unsigned actions_of(const struct json *list)
+{
+	unsigned actions = 0;
+
+	if (json_has_text(list, STR("Deny")))
+		actions |= ADMISSION_DENY;
+	if (json_has_text(list, STR("Warn")))
+		actions |= ADMISSION_WARN;
+	if (json_has_text(list, STR("Audit")))
+		actions |= ADMISSION_AUDIT;
+	return actions;
+}
+
+static void read_param_ref(struct admission_binding *b, const struct json *ref)
+{
+	const struct json *selector = json_getz(ref, "selector");
+	struct arena *a = &b->arena;
+
+	b->has_params = ref != NULL;
+	b->param_name = arena_str(a, json_text_at(ref, "name"));
+	b->param_ns = arena_str(a, json_text_at(ref, "namespace"));
+	b->by_selector = !b->param_name.n;
+	b->param_selector = selector_of_tree(a, selector);
+	b->deny_without = str_eqz(json_text_at(ref, "parameterNotFoundAction"), "Deny");
+}
+
+static struct admission_binding *binding_unreadable(struct str name)
+{
+	struct admission_binding *b = XNEW(struct admission_binding);
+
+	arena_init(&b->arena, SIZE_MAX);
+	b->name = arena_str(&b->arena, name);
+	b->policy = STR("");
+	b->unreadable = true;
+	return b;
+}
+
+static struct admission_binding *binding_new(const struct json *tree)
+{
+	struct admission_binding *b = XNEW(struct admission_binding);
+	const struct json *spec = json_getz(tree, "spec");
+	const struct json *match = json_getz(spec, "matchResources");
+	const struct json *actions = json_getz(spec, "validationActions");
+	struct json *given = NULL;
+	struct arena *a = &b->arena;
+
+	arena_init(a, SIZE_MAX);
+	b->name = arena_str(a, json_text_at(json_getz(tree, "metadata"), "name"));
+	b->policy = arena_str(a, json_text_at(spec, "policyName"));
+	b->everywhere = !match;
+	if (match)
+		b->match = admission_match_policy(a, match);
+	b->actions = actions_of(actions);
+	if (actions)
+		(void)json_copy(a, actions, &given, NULL);
+	b->actions_given = given;
+	read_param_ref(b, json_getz(spec, "paramRef"));
+	return b;
+}
+
+/* --- following ---------------------------------------------------------------------- */
+
+/*
+ * False when the object is there and cannot be read: what was known of it stays then, for to do
+ * without it might allow what it forbids; where nothing was known, it is known to be unreadable.
+ * *ret_tree is NULL when it is gone.
+ */
+static bool read_tree(const struct admission_policies *all, struct object *now, struct arena *a,
+		      struct json **ret_tree)
+{
+	struct error err;
+
+	*ret_tree = NULL;
+	if (!now || object_tree(now, a, ret_tree, &err) == 0)
+		return true;
+	log_error(all->log, "an admission policy or its binding cannot be read",
+		  LOG_STR("name", object_name(now)), LOG_ERR(&err));
+	return false;
+}
+
+/* `next` (NULL: none) takes the place of what is there. */
+static void replace_policy(struct admission_policies *all, struct str name,
+			   struct admission_policy *next)
+{
+	struct admission_policy *before = omap_remove(&all->policies, name);
+
+	all->nunreadable -= before && before->unreadable;
+	policy_free(before);
+	if (next)
+		(void)omap_put(&all->policies, next->name, next);
+	all->nunreadable += next && next->unreadable;
+	all->stale = true;
+}
+
+static void replace_binding(struct admission_policies *all, struct str name,
+			    struct admission_binding *next)
+{
+	struct admission_binding *before = omap_remove(&all->bindings, name);
+
+	all->nunreadable -= before && before->unreadable;
+	binding_free(before);
+	if (next)
+		(void)omap_put(&all->bindings, next->name, next);
+	all->nunreadable += next && next->unreadable;
+	all->stale = true;
+}
+
+static void on_policy(void *arg, struct object *now, struct object *before)
+{
+	CLEANUP(arena_release) struct arena a;
+	struct admission_policies *all = arg;
+	struct str name = object_name(now ? now : before);
+	struct json *tree;
+
+	arena_init(&a, SIZE_MAX);
+	if (read_tree(all, now, &a, &tree))
+		replace_policy(all, name, tree ? policy_new(tree) : NULL);
+	else if (!omap_get(&all->policies, name))
+		replace_policy(all, name, policy_unreadable(name));
+}
+
+static void on_binding(void *arg, struct object *now, struct object *before)
+{
+	CLEANUP(arena_release) struct arena a;
+	struct admission_policies *all = arg;
+	struct str name = object_name(now ? now : before);
+	struct json *tree;
+
+	arena_init(&a, SIZE_MAX);
+	if (read_tree(all, now, &a, &tree))
+		replace_binding(all, name, tree ? binding_new(tree) : NULL);
+	else if (!omap_get(&all->bindings, name))
+		replace_binding(all, name, binding_unreadable(name));
+}
+
+static void reset_policies(void *arg)
+{
+	struct admission_policies *all = arg;
+	struct omap_cursor at;
+
+	for (bool ok = omap_first(&all->policies, &at); ok; ok = omap_next(&at)) {
+		struct admission_policy *p = omap_value(&at);
+
+		all->nunreadable -= p->unreadable;
+		policy_free(p);
+	}
+	omap_clear(&all->policies);
+	all->stale = true;
+}
+
+static void reset_bindings(void *arg)
+{
+	struct admission_policies *all = arg;
+	struct omap_cursor at;
+
+	for (bool ok = omap_first(&all->bindings, &at); ok; ok = omap_next(&at)) {
+		struct admission_binding *b = omap_value(&at);
+
+		all->nunreadable -= b->unreadable;
+		binding_free(b);
+	}
+	omap_clear(&all->bindings);
+	all->stale = true;
+}
+
+void admission_policies_init(struct admission_policies *all, const struct log *log)
+{
+	const struct str group = STR("admissionregistration.k8s.io");
+
+	all->log = log;
+	omap_init(&all->policies);
+	omap_init(&all->bindings);
+	all->stale = false;
+	all->active = all->nunreadable = 0;
+	all->observers[0] = (struct state_observer){ .group = group,
+						     .resource = STR("validatingadmissionpolicies"),
+						     .changed = on_policy,
+						     .reset = reset_policies,
+						     .arg = all };
+	all->observers[1] = (struct state_observer){ .group = group,
+						     .resource = STR(
+							     "validatingadmissionpolicybindings"),
+						     .changed = on_binding,
+						     .reset = reset_bindings,
+						     .arg = all };
+}
+
+void admission_policies_release(struct admission_policies *all)
+{
+	reset_policies(all);
+	reset_bindings(all);
+	omap_release(&all->policies);
+	omap_release(&all->bindings);
+}
+
+/* --- which belongs to which --------------------------------------------------------- */
+
+static void forget_bindings(struct admission_policies *all)
+{
+	struct omap_cursor at;
+
+	for (bool ok = omap_first(&all->policies, &at); ok; ok = omap_next(&at)) {
+		struct admission_policy *p = omap_value(&at);
+
+		free(p->bindings);
+		p->bindings = NULL;
+		p->nbindings = 0;
+	}
+}
+
+static void find_bindings(struct admission_policies *all)
+{
+	struct omap_cursor at;
+
+	forget_bindings(all);
+	all->active = 0;
+	all->stale = false;
+	for (bool ok = omap_first(&all->bindings, &at); ok; ok = omap_next(&at)) {
+		struct admission_binding *b = omap_value(&at);
+		struct admission_policy *p = omap_get(&all->policies, b->policy);
+
+		if (!p)
+			continue;
+		p->bindings = xrealloc(p->bindings, (p->nbindings + 1) * sizeof(*p->bindings));
+		p->bindings[p->nbindings++] = b;
+		all->active += p->nbindings == 1;
+	}
+}
+
+bool admission_policies_any(struct admission_policies *all)
+{
+	if (UNLIKELY(all->stale))
+		find_bindings(all);
+	return all->active > 0 || all->nunreadable > 0;
+}
+
+static struct str unreadable_policy(const struct admission_policies *all)
+{
+	struct omap_cursor at;
+
+	for (bool ok = omap_first(&all->policies, &at); ok; ok = omap_next(&at)) {
+		const struct admission_policy *p = omap_value(&at);
+
+		if (p->unreadable)
+			return p->name;
+	}
+	return STR_NULL;
+}
+
+static struct str unreadable_binding(const struct admission_policies *all)
+{
+	struct omap_cursor at;
+
+	for (bool ok = omap_first(&all->bindings, &at); ok; ok = omap_next(&at)) {
+		const struct admission_binding *b = omap_value(&at);
+
+		if (b->unreadable)
+			return b->name;
+	}
+	return STR_NULL;
+}
+
+int admission_policies_check(const struct admission_policies *all, struct error *err)
+{
+	struct str policy, name;
+
+	if (!all->nunreadable)
+		return 0;
+	policy = unreadable_policy(all);
+	name = policy.n ? policy : unreadable_binding(all);
+	return error_set(err, ERR_FORBIDDEN,
+			 "not yet ready to handle request: ValidatingAdmissionPolicy%s \"%.*s\" "
+			 "cannot be read",
+			 policy.n ? "" : "Binding", STR_ARG(name));
+}

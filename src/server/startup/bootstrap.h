@@ -1,0 +1,41 @@
+/*
+ * bootstrap - what a server makes for itself in its data folder.
+ *
+ * pki/ca.crt, pki/ca.key   the cluster's CA, made once
+ * admin.kubeconfig         an administrator's, CA and client certificate embedded;
+ *                          made anew at every start
+ *
+ * The serving certificate is made at every start for the addresses of that
+ * moment and lies in memory only. Keys are P-256; files are 0600 and written
+ * atomically.
+ */
+#ifndef SERVER_STARTUP_BOOTSTRAP_H
+#define SERVER_STARTUP_BOOTSTRAP_H
+
+#include "base/core/buf.h"
+#include "base/core/error.h"
+
+struct addr;
+struct clock;
+struct pki_ca;
+struct server_opts;
+struct tls;
+
+/* Loads the CA, or makes it. */
+int bootstrap_ca(const char *data_dir, const struct clock *clock, struct pki_ca **ret_ca,
+		 struct error *err);
+
+/* Whose client certificates are taken: our own CA's and those of --client-ca-file, as PEM. */
+int bootstrap_trust(const struct server_opts *o, const struct pki_ca *ca, struct buf *out,
+		    struct error *err);
+
+/* TLS for serving: the given certificate, or our own. */
+int bootstrap_tls(const struct server_opts *o, const struct pki_ca *ca, const struct clock *clock,
+		  struct tls **ret_tls, struct error *err);
+
+/* Writes admin.kubeconfig for a server at `at`; *ret_path is the heap's. */
+int bootstrap_kubeconfig(const struct server_opts *o, const struct pki_ca *ca,
+			 const struct addr *at, const struct clock *clock, char **ret_path,
+			 struct error *err);
+
+#endif

@@ -1,0 +1,89 @@
+/*
+ * Cookies are read as RFC 6265, 4.2.1 has them written: pairs joined by "; ". What is malformed is
+ * passed over, as browsers keep cookies of others for the same host, too. Values are not decoded:
+ * ours needs none.
+ */
+#include "server/ui/cookie.h"
+
+#include "net/http/http.h"
+
+#define PAGE_HEADER "X-Devplane-UI"
+
+enum ui_cookie ui_cookie_read(const struct http_fields *fields, struct str *ret_value)
+{
+	struct str rest, pair, name;
+	size_t found = 0;
+
+	for (size_t i = 0; i < fields->n; i++) {
+		if (!str_eqz(fields->v[i].name, "cookie"))
+			continue;
+		rest = fields->v[i].value;
+		while (str_split(&rest, ';', &pair)) {
+			pair = str_trim(pair);
+			if (str_chr(pair, '=') < 0)
+				continue;
+			(void)str_split(&pair, '=', &name);
+			if (!str_eqz(name, UI_COOKIE_NAME))
+				continue;
+			*ret_value = pair;
+			found++;
+		}
+	}
+	return found > 1 ? UI_COOKIE_MANY : found ? UI_COOKIE_ONE : UI_COOKIE_NONE;
+}
+
+static bool is_of_page(const struct http_head *in)
+{
+	return str_eqz(http_fields_get(&in->fields, STR("x-devplane-ui")), "1");
+}
+
+/* Fetch metadata: "none" is what a person typed; "same-site" is another port of the host. */
+static bool is_same_site(struct str site)
+{
+	return !site.p || str_eqz(site, "same-origin") || str_eqz(site, "none");
+}
+
+/* Browsers leave a port out that is the scheme's own, in both. */
+static bool is_same_origin(struct str origin, struct str authority)
+{
+	if (!origin.p)
+		return true;
+	return str_starts(origin, STR("https://")) && str_ieq(str_skip(origin, 8), authority);
+}
+
+int ui_cookie_check_page(const struct http_head *in, struct error *err)
+{
+	if (!is_of_page(in))
+		return error_set(err, ERR_FORBIDDEN,
+				 "the session cookie counts only beside the header \"" PAGE_HEADER
+				 ": 1\", which no form and no other site can send");
+	if (!is_same_site(http_fields_get(&in->fields, STR("sec-fetch-site"))) ||
+	    !is_same_origin(http_fields_get(&in->fields, STR("origin")), in->authority))
+		return error_set(err, ERR_FORBIDDEN,
+				 "the request was made by a page of another site");
+	return 0;
+}
+
+static bool is_read(struct str method)
+{
+	return str_eqz(method, "GET") || str_eqz(method, "HEAD") || str_eqz(method, "OPTIONS");
+}
+
+int ui_cookie_claim(const struct http_head *in, struct str *ret_id, struct error *err)
+{
+	struct str id;
+	enum ui_cookie cookie = ui_cookie_read(&in->fields, &id);
+	int r;
+
+	if (cookie == UI_COOKIE_NONE || http_fields_get(&in->fields, STR("authorization")).p)
+		return 0;
+	if (!is_of_page(in) && is_read(in->method))
+		return 0;
+	r = ui_cookie_check_page(in, err);
+	if (r < 0)
+		return r;
+	if (cookie == UI_COOKIE_MANY || !id.n)
+		return error_set(err, ERR_UNAUTHORIZED, "Unauthorized");
+	*ret_id = id;
+	return 1;
+}

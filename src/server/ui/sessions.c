@@ -1,0 +1,370 @@
+/*
+ * Sessions lie in buckets by a byte of their hash. The hash is SHA-256 of a secret that cannot be
+ * chosen, so which bucket is looked into tells nothing of the secrets in it; within one all
+ * hashes are compared, each in constant time.
+ *
+ * What has ended is dropped when it is met: by whoever asks for it, or when a new one is made and
+ * all are looked at anyway.
+ */
+#include "server/ui/sessions.h"
+
+#include <stdlib.h>
+
+#include "base/core/limits.h"
+#include "base/core/mem.h"
+#include "base/core/random.h"
+#include "base/text/base64.h"
+
+enum { BUCKETS = 64 };
+
+struct ui_sessions {
+	struct list buckets[BUCKETS];
+	struct list codes;
+	uint64_t ended;
+	int64_t second; /* the one that failures are counted of */
+	unsigned failures;
+};
+
+/* --- a session -------------------------------------------------------------------- */
+
+static const struct user_extra *copy_extras(struct arena *a, const struct user *u)
+{
+	struct user_extra *v = ARENA_ARRAY(a, struct user_extra, u->nextras);
+
+	for (size_t i = 0; i < u->nextras; i++)
+		v[i] = (struct user_extra){ .key = arena_str(a, u->extras[i].key),
+					    .values = arena_strs(a, u->extras[i].values,
+								 u->extras[i].nvalues),
+					    .nvalues = u->extras[i].nvalues };
+	return v;
+}
+
+static const struct user_binding *copy_binding(struct arena *a, const struct user_binding *b)
+{
+	struct user_binding *copy;
+
+	if (!b)
+		return NULL;
+	copy = ARENA_NEW(a, struct user_binding);
+	*copy = (struct user_binding){
+		.ns = arena_str(a, b->ns),
+		.account = arena_str(a, b->account),
+		.account_uid = arena_str(a, b->account_uid),
+		.pod = arena_str(a, b->pod),
+		.pod_uid = arena_str(a, b->pod_uid),
+		.node = arena_str(a, b->node),
+		.node_uid = arena_str(a, b->node_uid),
+		.secret = arena_str(a, b->secret),
+		.secret_uid = arena_str(a, b->secret_uid),
+	};
+	return copy;
+}
+
+static void copy_user(struct arena *a, const struct user *u, struct user *ret_copy)
+{
+	*ret_copy = *u;
+	ret_copy->name = arena_str(a, u->name);
+	ret_copy->uid = arena_str(a, u->uid);
+	ret_copy->groups = arena_strs(a, u->groups, u->ngroups);
+	ret_copy->extras = copy_extras(a, u);
+	ret_copy->binding = copy_binding(a, u->binding);
+}
+
+static struct ui_session *session_new(const struct user *u, int64_t life_ns, struct ui_now now)
+{
+	struct ui_session *e = XNEW(struct ui_session);
+
+	atomic_init(&e->refs, 1);
+	list_init(&e->link);
+	arena_init(&e->arena, SIZE_MAX);
+	copy_user(&e->arena, u, &e->user);
+	e->used_ns = now.mono_ns;
+	e->ends_ns = now.mono_ns + life_ns;
+	return e;
+}
+
+struct ui_session *ui_session_ref(struct ui_session *e)
+{
+	atomic_fetch_add_explicit(&e->refs, 1, memory_order_relaxed);
+	return e;
+}
+
+void ui_session_unref(struct ui_session *e)
+{
+	if (!e || atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	arena_release(&e->arena);
+	free(e);
+}
+
+static void drop_held(void *e)
+{
+	ui_session_unref(e);
+}
+
+void ui_session_hold(struct ui_session *e, struct arena *a)
+{
+	arena_hold(a, drop_held, ui_session_ref(e));
+}
+
+/* What the user showed ends at a second of the wall clock; it is good until then. */
+static bool has_ended(const struct ui_session *e, struct ui_now now)
+{
+	return now.mono_ns >= e->ends_ns || now.mono_ns - e->used_ns >= UI_IDLE_NS ||
+	       (e->user.ends_s && now.wall_ns / CLOCK_SEC >= e->user.ends_s);
+}
+
+int64_t ui_session_ends(const struct ui_session *e, struct ui_now now)
+{
+	int64_t ends_ns = now.wall_ns + (e->ends_ns - now.mono_ns);
+
+	if (e->user.ends_s && e->user.ends_s < ends_ns / CLOCK_SEC)
+		ends_ns = e->user.ends_s * CLOCK_SEC;
+	return ends_ns;
+}
+
+/* --- all of them ------------------------------------------------------------------ */
+
+struct ui_sessions *ui_sessions_new(void)
+{
+	struct ui_sessions *s = XNEW(struct ui_sessions);
+
+	for (size_t i = 0; i < BUCKETS; i++)
+		list_init(&s->buckets[i]);
+	list_init(&s->codes);
+	return s;
+}
+
+static void drop(struct ui_sessions *s, struct ui_session *e)
+{
+	list_remove(&e->link);
+	atomic_store(&e->over, true);
+	s->ended++;
+	ui_session_unref(e);
+}
+
+static void drop_all(struct ui_sessions *s, struct list *l)
+{
+	LIST_FOREACH_SAFE (node, l)
+		drop(s, LIST_ENTRY(node, struct ui_session, link));
+}
+
+void ui_sessions_free(struct ui_sessions *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < BUCKETS; i++)
+		drop_all(s, &s->buckets[i]);
+	drop_all(s, &s->codes);
+	free(s);
+}
+
+/* Counting, and who would have to go: the one that was not used for longest. */
+struct census {
+	struct str name;
+	size_t all, own; /* own: of that user */
+	struct ui_session *idlest, *own_idlest;
+};
+
+static struct ui_session *idler(struct ui_session *a, struct ui_session *b)
+{
+	return a && a->used_ns <= b->used_ns ? a : b;
+}
+
+static void count(struct ui_sessions *s, struct list *l, struct ui_now now, struct census *c)
+{
+	LIST_FOREACH_SAFE (node, l) {
+		struct ui_session *e = LIST_ENTRY(node, struct ui_session, link);
+
+		if (has_ended(e, now)) {
+			drop(s, e);
+			continue;
+		}
+		c->all++;
+		c->idlest = idler(c->idlest, e);
+		if (!str_eq(e->user.name, c->name))
+			continue;
+		c->own++;
+		c->own_idlest = idler(c->own_idlest, e);
+	}
+}
+
+/* One user who logs in again and again loses sessions of their own, not those of others. */
+static void make_room(struct ui_sessions *s, const struct census *c, size_t own_max, size_t max)
+{
+	if (c->own >= own_max)
+		drop(s, c->own_idlest);
+	else if (c->all >= max)
+		drop(s, c->idlest);
+}
+
+/* --- secrets ---------------------------------------------------------------------- */
+
+static void make_secret(char ret_text[static UI_SECRET_SIZE], uint8_t *ret_hash)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(UI_SECRET_SIZE);
+	uint8_t secret[UI_SECRET_BYTES];
+
+	random_bytes(secret, sizeof(secret));
+	(void)base64_encode(&text, str_of(secret, sizeof(secret)), BASE64_URL_RAW);
+	memcpy(ret_text, text.p, UI_SECRET_SIZE);
+	pki_sha256(buf_str(&text), ret_hash);
+	explicit_bzero(secret, sizeof(secret));
+	explicit_bzero(text.p, text.n);
+}
+
+/* All are compared, whichever it is. NULL: none. */
+static struct ui_session *find(const struct list *l, const uint8_t *hash)
+{
+	struct ui_session *found = NULL;
+
+	LIST_FOREACH (node, l) {
+		struct ui_session *e = LIST_ENTRY(node, struct ui_session, link);
+
+		if (pki_equal(e->hash, hash, sizeof(e->hash)))
+			found = e;
+	}
+	return found;
+}
+
+static struct list *bucket_of(struct ui_sessions *s, const uint8_t *hash)
+{
+	return &s->buckets[hash[0] % BUCKETS];
+}
+
+/* --- codes ------------------------------------------------------------------------ */
+
+int64_t ui_sessions_add_code(struct ui_sessions *s, const struct user *user, int64_t life_ns,
+			     struct ui_now now, char ret_code[static UI_SECRET_SIZE])
+{
+	struct ui_session *e = session_new(user, life_ns, now);
+	struct census c = { .name = user->name };
+
+	count(s, &s->codes, now, &c);
+	make_room(s, &c, UI_USER_CODES_MAX, UI_CODES_MAX);
+	make_secret(ret_code, e->hash);
+	list_push_back(&s->codes, &e->link);
+	return ui_session_ends(e, now);
+}
+
+struct ui_session *ui_sessions_take_code(struct ui_sessions *s, struct str code, struct ui_now now)
+{
+	uint8_t hash[PKI_SHA256_SIZE];
+	struct ui_session *e;
+
+	if (code.n != UI_SECRET_SIZE - 1)
+		return NULL;
+	pki_sha256(code, hash);
+	e = find(&s->codes, hash);
+	if (!e)
+		return NULL;
+	if (has_ended(e, now)) {
+		drop(s, e);
+		return NULL;
+	}
+	list_remove(&e->link);
+	return e;
+}
+
+/* --- sessions --------------------------------------------------------------------- */
+
+struct ui_session *ui_sessions_open(struct ui_sessions *s, const struct user *user,
+				    struct ui_now now, char ret_id[static UI_SECRET_SIZE])
+{
+	struct ui_session *e = session_new(user, UI_LIFE_NS, now);
+	struct census c = { .name = user->name };
+
+	for (size_t i = 0; i < BUCKETS; i++)
+		count(s, &s->buckets[i], now, &c);
+	make_room(s, &c, UI_USER_SESSIONS_MAX, UI_SESSIONS_MAX);
+	make_secret(ret_id, e->hash);
+	list_push_back(bucket_of(s, e->hash), &e->link);
+	return e;
+}
+
+static struct ui_session *look_up(struct ui_sessions *s, struct str id)
+{
+	uint8_t hash[PKI_SHA256_SIZE];
+
+	if (id.n != UI_SECRET_SIZE - 1)
+		return NULL;
+	pki_sha256(id, hash);
+	return find(bucket_of(s, hash), hash);
+}
+
+struct ui_session *ui_sessions_find(struct ui_sessions *s, struct str id, struct ui_now now)
+{
+	struct ui_session *e = look_up(s, id);
+
+	if (e && has_ended(e, now)) {
+		drop(s, e);
+		return NULL;
+	}
+	if (e)
+		e->used_ns = MAX(e->used_ns, now.mono_ns);
+	return e;
+}
+
+bool ui_sessions_close(struct ui_sessions *s, struct str id)
+{
+	struct ui_session *e = look_up(s, id);
+
+	if (!e)
+		return false;
+	drop(s, e);
+	return true;
+}
+
+void ui_sessions_end(struct ui_sessions *s, struct ui_session *e)
+{
+	/* It may have ended while it was held. */
+	if (!atomic_load(&e->over))
+		drop(s, e);
+}
+
+/* A pod's token names the pod's node, too, but does not need it. */
+static bool is_bound(const struct user_binding *b, struct str uid)
+{
+	return b && (str_eq(b->account_uid, uid) || (b->secret.n && str_eq(b->secret_uid, uid)) ||
+		     (b->pod.n && str_eq(b->pod_uid, uid)) ||
+		     (b->node.n && !b->pod.n && str_eq(b->node_uid, uid)));
+}
+
+static void unbind_all(struct ui_sessions *s, struct list *l, struct str uid)
+{
+	LIST_FOREACH_SAFE (node, l) {
+		struct ui_session *e = LIST_ENTRY(node, struct ui_session, link);
+
+		if (is_bound(e->user.binding, uid))
+			drop(s, e);
+	}
+}
+
+void ui_sessions_unbind(struct ui_sessions *s, struct str uid)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		unbind_all(s, &s->buckets[i], uid);
+	unbind_all(s, &s->codes, uid);
+}
+
+uint64_t ui_sessions_ended(const struct ui_sessions *s)
+{
+	return s->ended;
+}
+
+/* --- failures --------------------------------------------------------------------- */
+
+void ui_sessions_failed(struct ui_sessions *s, struct ui_now now)
+{
+	int64_t second = now.mono_ns / CLOCK_SEC;
+
+	if (second != s->second)
+		s->failures = 0;
+	s->second = second;
+	s->failures++;
+}
+
+bool ui_sessions_busy(const struct ui_sessions *s, struct ui_now now)
+{
+	return now.mono_ns / CLOCK_SEC == s->second && s->failures >= UI_FAILURES_MAX;
+}

@@ -1,0 +1,569 @@
+/*
+ * A table of paths. Sessions belong to the state's loop, so whatever has to do with one is a job
+ * there; what can be found out without it (whose token it is) is done before, on the stream's
+ * loop. What a job holds is in x->work and lives as long as the exchange.
+ */
+#include "server/ui/ui.h"
+
+#include "base/core/limits.h"
+#include "base/json/writer.h"
+#include "base/time/timestamp.h"
+#include "server/authn/authn.h"
+#include "server/core/parts.h"
+#include "server/engine/watch.h"
+#include "server/http/exchange.h"
+#include "server/http/ready.h"
+#include "server/http/reply_impl.h"
+#include "server/publish/document.h"
+#include "server/ui/cookie.h"
+#include "server/ui/sessions.h"
+#include "web/web.h"
+
+#define CODE_LIFE_S     600
+#define CODE_LIFE_S_MAX 3600
+
+#define COOKIE_ATTRIBUTES "; Path=/; Secure; HttpOnly; SameSite=Strict"
+
+/* What a job needs and makes; in x->work. */
+struct call {
+	struct user user; /* by a token or certificate */
+	struct str code; /* of a login; or the token is in `user` */
+	struct str id; /* of a session; of a login: that it takes the place of */
+	int64_t life_ns; /* of a code */
+	bool unknown; /* the token is nobody's */
+	/* Made. */
+	char secret[UI_SECRET_SIZE];
+	int64_t ends_ns;
+	struct ui_session *session;
+	struct error err;
+};
+
+/* --- heads ------------------------------------------------------------------------ */
+
+static const struct http_field head[] = {
+	{ { "content-security-policy", 23 },
+	  { "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+	    "connect-src 'self'; font-src 'none'; base-uri 'none'; form-action 'none'; "
+	    "frame-ancestors 'none'",
+	    169 } },
+	{ { "x-content-type-options", 22 }, { "nosniff", 7 } },
+	{ { "referrer-policy", 15 }, { "no-referrer", 11 } },
+	{ { "cross-origin-opener-policy", 26 }, { "same-origin", 11 } },
+	{ { "cross-origin-resource-policy", 28 }, { "same-origin", 11 } },
+};
+
+bool ui_is_path(struct str path)
+{
+	return str_starts(path, STR("/ui")) && (path.n == 3 || path.p[3] == '/');
+}
+
+void ui_begin(struct exchange *x)
+{
+	x->user = user_anonymous();
+	x->more = head;
+	x->nmore = ARRAY_SIZE(head);
+	x->cache_control = "no-store";
+	x->incoming.max = UI_BODY_MAX;
+}
+
+static void set_cookie(struct exchange *x, const char *value)
+{
+	struct http_field *more = ARENA_ARRAY(x->arena, struct http_field, ARRAY_SIZE(head) + 1);
+
+	memcpy(more, head, sizeof(head));
+	more[ARRAY_SIZE(head)] = HTTP_FIELD("set-cookie", str_from(value));
+	more[ARRAY_SIZE(head)].unique = true;
+	x->more = more;
+	x->nmore = ARRAY_SIZE(head) + 1;
+}
+
+static void fail(struct exchange *x, const struct error *err)
+{
+	reply_status(x, err, &(struct status_about){ .retry_after_s = x->about.retry_after_s });
+}
+
+static void refuse(struct exchange *x, enum error_code code, const char *why)
+{
+	struct error err;
+
+	(void)error_set(&err, code, "%s", why);
+	fail(x, &err);
+}
+
+/* --- files ------------------------------------------------------------------------ */
+
+static void send_file(struct exchange *x, const struct web_file *f)
+{
+	const struct http_fields *in = &x->stream->in.fields;
+	struct str type = str_from(f->content_type);
+	struct str known = http_fields_get(in, STR("if-none-match"));
+
+	x->etag = f->etag;
+	x->cache_control = "no-cache";
+	if (known.n && document_tag_matches(f->etag, known)) {
+		reply_body(x, 304, type, (struct slice){ 0 });
+	} else if (f->zipped.n && http_fields_has_token(in, STR("accept-encoding"), STR("gzip"))) {
+		if (!reply_head(x, 200, type, STR("gzip"), (int64_t)f->zipped.n))
+			return;
+		(void)http_stream_send(x->stream, slice_static(f->zipped));
+		(void)http_stream_end(x->stream, NULL, 0);
+	} else {
+		reply_body(x, 200, type, slice_static(f->bytes));
+	}
+}
+
+/* The name is taken as it stands: nothing is decoded, and no file system is asked. */
+static void handle_file(struct exchange *x, struct str name)
+{
+	const struct web_file *f = web_find(name.n ? name : STR("index.html"));
+	struct str method = x->stream->in.method;
+
+	if (!f)
+		refuse(x, ERR_NOT_FOUND, "the page has no such file");
+	else if (!str_eqz(method, "GET") && !str_eqz(method, "HEAD"))
+		refuse(x, ERR_METHOD_NOT_ALLOWED, "a file of the page can only be read");
+	else
+		send_file(x, f);
+}
+
+/* --- answers ---------------------------------------------------------------------- */
+
+static struct ui_now now_of(const struct exchange *x)
+{
+	return (struct ui_now){ x->begun_ns, x->wall_ns };
+}
+
+static struct str readable(struct str s)
+{
+	return str_is_utf8(s) ? s : STR("(not UTF-8)");
+}
+
+static void put_time(struct json_writer *w, const char *key, int64_t ns)
+{
+	char text[TIMESTAMP_SIZE];
+
+	json_writer_keyz(w, key);
+	json_writer_str(w, timestamp_print(ns, TIMESTAMP_SECONDS, text));
+}
+
+static void reply_session(struct exchange *x, const struct user *u, int64_t ends_ns)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(REPLY_MAX);
+	struct json_writer w;
+
+	json_writer_init(&w, &out, NULL);
+	json_writer_begin_object(&w);
+	json_writer_keyz(&w, "user");
+	json_writer_str(&w, readable(u->name));
+	json_writer_keyz(&w, "groups");
+	json_writer_begin_array(&w);
+	for (size_t i = 0; i < u->ngroups; i++)
+		json_writer_str(&w, readable(u->groups[i]));
+	json_writer_end_array(&w);
+	put_time(&w, "expires", ends_ns);
+	json_writer_end_object(&w);
+	(void)json_writer_finish(&w);
+	reply_text(x, 200, STR("application/json"), buf_str(&out));
+}
+
+/* --- a link: at the state ----------------------------------------------------------- */
+
+static void make_code(struct state *st, struct job *j, const struct error *err)
+{
+	struct exchange *x = exchange_of(j);
+	struct call *c = x->data;
+
+	if (err)
+		c->err = *err;
+	else if (authn_check_binding(st, &c->user, x->wall_ns, &c->err) == 0)
+		c->ends_ns = ui_sessions_add_code(x->server->sessions, &c->user, c->life_ns,
+						  now_of(x), c->secret);
+	job_finish(j);
+}
+
+static void run_link(struct state *st, struct job *j)
+{
+	state_sync(st, j, 0, make_code);
+}
+
+/* --- a link ----------------------------------------------------------------------- */
+
+static void finish_link(struct exchange *x)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(KIB);
+	struct call *c = x->data;
+	struct json_writer w;
+
+	if (c->err.code) {
+		fail(x, &c->err);
+		return;
+	}
+	json_writer_init(&w, &out, NULL);
+	json_writer_begin_object(&w);
+	json_writer_keyz(&w, "code");
+	json_writer_strz(&w, c->secret);
+	put_time(&w, "expires", c->ends_ns);
+	json_writer_end_object(&w);
+	(void)json_writer_finish(&w);
+	reply_text(x, 201, STR("application/json"), buf_str(&out));
+}
+
+static int read_life(struct exchange *x, int64_t *ret_ns, struct error *err)
+{
+	struct str rest = x->stream->in.query, name, value;
+	int64_t seconds = CODE_LIFE_S;
+
+	while (request_param(&rest, x->arena, &name, &value)) {
+		if (!str_eqz(name, "seconds"))
+			continue;
+		if (!str_to_i64(value, &seconds) || seconds < 1 || seconds > CODE_LIFE_S_MAX)
+			return error_set(err, ERR_BAD_REQUEST,
+					 "seconds must be a number from 1 to %d", CODE_LIFE_S_MAX);
+	}
+	*ret_ns = seconds * CLOCK_SEC;
+	return 0;
+}
+
+/* Who acts as somebody else gets no session as them: nobody would look at that right again. */
+static int identify(struct exchange *x, struct call *c, struct error *err)
+{
+	struct user wanted;
+	int r = authn_user(x->server->authn, x->lane, x->stream, x->arena, &c->user, err);
+
+	if (r < 0)
+		return r;
+	x->user = c->user;
+	if (!c->user.authenticated || str_eq(c->user.name, USER_ANONYMOUS))
+		return error_set(err, ERR_UNAUTHORIZED,
+				 "a link is for who shows a token or a client certificate");
+	r = authn_impersonated(&x->stream->in.fields, x->arena, &wanted, err);
+	if (r == 0 && wanted.name.p)
+		return error_set(err, ERR_FORBIDDEN, "a link cannot be asked for as somebody else");
+	return r;
+}
+
+static void handle_link(struct exchange *x)
+{
+	struct call *c = ARENA_NEW(&x->work, struct call);
+	struct error err;
+	int r;
+
+	x->data = c;
+	r = identify(x, c, &err);
+	if (r == 0)
+		r = read_life(x, &c->life_ns, &err);
+	if (r < 0)
+		fail(x, &err);
+	else
+		exchange_submit(x, run_link, finish_link);
+}
+
+/* --- login: at the state ------------------------------------------------------------ */
+
+/*
+ * A good code or token is let in however many logins fail meanwhile: nobody guesses one, and
+ * nobody is to keep its owner out.
+ */
+static int check_login(struct state *st, struct exchange *x, struct call *c)
+{
+	struct ui_sessions *all = x->server->sessions;
+	CLEANUP(ui_session_unref) struct ui_session *coded = NULL;
+
+	if (c->code.p)
+		coded = ui_sessions_take_code(all, c->code, now_of(x));
+	if (coded) {
+		ui_session_hold(coded, &x->work);
+		c->user = coded->user;
+	}
+	c->unknown = c->unknown || (c->code.p && !coded);
+	if (!c->unknown && authn_check_binding(st, &c->user, x->wall_ns, NULL) == 0)
+		return 0;
+	if (ui_sessions_busy(all, now_of(x)))
+		return error_set(&c->err, ERR_TOO_MANY_REQUESTS,
+				 "too many logins have failed just now; try again in a second");
+	if (c->code.p)
+		return error_set(&c->err, ERR_UNAUTHORIZED,
+				 "the link is not good any more: each works once and for a short "
+				 "time; \"devplane page\" makes another");
+	return error_set(&c->err, ERR_UNAUTHORIZED, "the token is not accepted");
+}
+
+/* Sessions that had to make room, or were closed, end their watches with them. */
+static void end_watches(struct state *st, const struct exchange *x, uint64_t ended)
+{
+	if (ui_sessions_ended(x->server->sessions) != ended)
+		watch_end_revoked(st);
+}
+
+static void log_in(struct state *st, struct job *j, const struct error *err)
+{
+	struct exchange *x = exchange_of(j);
+	struct call *c = x->data;
+	struct ui_sessions *all = x->server->sessions;
+	uint64_t ended = ui_sessions_ended(all);
+
+	if (err) {
+		c->err = *err;
+	} else if (check_login(st, x, c) == 0) {
+		/* The browser forgets the session that it had; nobody else has it. */
+		(void)ui_sessions_close(all, c->id);
+		c->session = ui_sessions_open(all, &c->user, now_of(x), c->secret);
+		ui_session_hold(c->session, &x->work);
+		c->ends_ns = ui_session_ends(c->session, now_of(x));
+		end_watches(st, x, ended);
+	} else if (c->err.code == ERR_UNAUTHORIZED) {
+		ui_sessions_failed(all, now_of(x));
+	}
+	job_finish(j);
+}
+
+static void run_login(struct state *st, struct job *j)
+{
+	state_sync(st, j, 0, log_in);
+}
+
+/* --- login ------------------------------------------------------------------------ */
+
+static void finish_login(struct exchange *x)
+{
+	struct call *c = x->data;
+
+	if (c->err.code) {
+		x->about.retry_after_s = c->err.code == ERR_TOO_MANY_REQUESTS ? 1 : 0;
+		fail(x, &c->err);
+		return;
+	}
+	x->user = c->session->user;
+	set_cookie(x, arena_printf(x->arena, UI_COOKIE_NAME "=%s" COOKIE_ATTRIBUTES, c->secret));
+	reply_session(x, &x->user, c->ends_ns);
+}
+
+/* People paste tokens with the end of their line. */
+static struct str unpad(struct str s)
+{
+	while (s.n && (unsigned char)s.p[s.n - 1] <= ' ')
+		s.n--;
+	while (s.n && (unsigned char)s.p[0] <= ' ')
+		s = str_skip(s, 1);
+	return s;
+}
+
+static int read_login(struct exchange *x, struct call *c, struct error *err)
+{
+	struct authn_audiences common;
+	struct json *tree;
+	struct str token;
+	int r = ui_cookie_check_page(&x->stream->in, err);
+
+	if (r == 0)
+		r = json_parse(x->arena, x->body, NULL, &tree, err);
+	if (r < 0)
+		return r;
+	c->code = json_text_at(tree, "code");
+	token = json_text_at(tree, "token");
+	if (!c->code.p == !token.p)
+		return error_set(err, ERR_BAD_REQUEST, "a login has either a code or a token");
+	if (token.p &&
+	    authn_token(x->server->authn, unpad(token), (struct authn_audiences){ NULL, 0 },
+			x->arena, &c->user, &common, NULL) < 0)
+		c->unknown = true;
+	if (ui_cookie_read(&x->stream->in.fields, &c->id) != UI_COOKIE_ONE)
+		c->id = STR_NULL;
+	return 0;
+}
+
+static void handle_login(struct exchange *x)
+{
+	struct call *c = ARENA_NEW(&x->work, struct call);
+	struct error err;
+
+	x->data = c;
+	if (read_login(x, c, &err) < 0)
+		fail(x, &err);
+	else
+		exchange_submit(x, run_login, finish_login);
+}
+
+/* --- the session ------------------------------------------------------------------ */
+
+static void look_up(struct state *st, struct job *j, const struct error *err)
+{
+	struct exchange *x = exchange_of(j);
+	struct call *c = x->data;
+	struct ui_session *s = ui_sessions_find(x->server->sessions, c->id, now_of(x));
+
+	if (err) {
+		c->err = *err;
+	} else if (!s || authn_check_binding(st, &s->user, x->wall_ns, NULL) < 0) {
+		(void)error_set(&c->err, ERR_UNAUTHORIZED, "Unauthorized");
+		if (s)
+			ui_end_session(x, st, s);
+	} else {
+		c->session = s;
+		ui_session_hold(s, &x->work);
+		c->ends_ns = ui_session_ends(s, now_of(x));
+	}
+	job_finish(j);
+}
+
+static void run_session(struct state *st, struct job *j)
+{
+	struct call *c = exchange_of(j)->data;
+
+	/* Nobody who has no session makes anybody else be asked. */
+	if (ui_sessions_find(exchange_of(j)->server->sessions, c->id, now_of(exchange_of(j))))
+		state_sync(st, j, 0, look_up);
+	else
+		look_up(st, j, NULL);
+}
+
+static void finish_session(struct exchange *x)
+{
+	struct call *c = x->data;
+
+	if (c->err.code) {
+		fail(x, &c->err);
+		return;
+	}
+	x->user = c->session->user;
+	reply_session(x, &x->user, c->ends_ns);
+}
+
+static void handle_session(struct exchange *x)
+{
+	struct call *c = ARENA_NEW(&x->work, struct call);
+	struct error err;
+	int r = ui_cookie_claim(&x->stream->in, &c->id, &err);
+
+	x->data = c;
+	if (r < 0)
+		fail(x, &err);
+	else if (r == 0)
+		refuse(x, ERR_UNAUTHORIZED, "Unauthorized");
+	else
+		exchange_submit(x, run_session, finish_session);
+}
+
+/* --- logout ----------------------------------------------------------------------- */
+
+static void run_logout(struct state *st, struct job *j)
+{
+	struct exchange *x = exchange_of(j);
+	struct call *c = x->data;
+	uint64_t ended = ui_sessions_ended(x->server->sessions);
+
+	c->session = ui_sessions_find(x->server->sessions, c->id, now_of(x));
+	if (c->session)
+		ui_session_hold(c->session, &x->work);
+	(void)ui_sessions_close(x->server->sessions, c->id);
+	end_watches(st, x, ended);
+	job_finish(j);
+}
+
+static void finish_logout(struct exchange *x)
+{
+	struct call *c = x->data;
+
+	if (c->session)
+		x->user = c->session->user;
+	set_cookie(x, UI_COOKIE_NAME "=; Max-Age=0" COOKIE_ATTRIBUTES);
+	reply_body(x, 204, STR("application/json"), (struct slice){ 0 });
+}
+
+static void handle_logout(struct exchange *x)
+{
+	struct call *c = ARENA_NEW(&x->work, struct call);
+	struct error err;
+
+	x->data = c;
+	if (ui_cookie_check_page(&x->stream->in, &err) < 0)
+		fail(x, &err);
+	else if (ui_cookie_read(&x->stream->in.fields, &c->id) != UI_COOKIE_ONE)
+		finish_logout(x);
+	else
+		exchange_submit(x, run_logout, finish_logout);
+}
+
+/* --- what sessions are bound to --------------------------------------------------- */
+
+void ui_end_session(struct exchange *x, struct state *st, struct ui_session *e)
+{
+	ui_sessions_end(x->server->sessions, e);
+	watch_end_revoked(st);
+}
+
+static void on_object(void *arg, struct object *now, struct object *before)
+{
+	struct server *s = arg;
+	uint64_t ended;
+
+	if (!s->sessions || !before || (now && str_eq(now->uid, before->uid)))
+		return;
+	ended = ui_sessions_ended(s->sessions);
+	ui_sessions_unbind(s->sessions, before->uid);
+	if (ui_sessions_ended(s->sessions) != ended)
+		watch_end_revoked(s->state);
+}
+
+void ui_observe(struct server *s, struct state_observer ret_v[static UI_OBSERVERS])
+{
+	static const struct str resources[UI_OBSERVERS] = {
+		STR("serviceaccounts"),
+		STR("secrets"),
+		STR("pods"),
+		STR("nodes"),
+	};
+
+	for (size_t i = 0; i < UI_OBSERVERS; i++)
+		ret_v[i] = (struct state_observer){
+			.group = STR(""), .resource = resources[i], .changed = on_object, .arg = s
+		};
+}
+
+/* --- routes ----------------------------------------------------------------------- */
+
+static const struct {
+	struct str name, method;
+	void (*handle)(struct exchange *x);
+} routes[] = {
+	{ { "link", 4 }, { "POST", 4 }, handle_link },
+	{ { "login", 5 }, { "POST", 4 }, handle_login },
+	{ { "session", 7 }, { "GET", 3 }, handle_session },
+	{ { "logout", 6 }, { "POST", 4 }, handle_logout },
+};
+
+static void redirect(struct exchange *x)
+{
+	x->location = STR("/ui/");
+	reply_text(x, 308, STR("text/plain; charset=utf-8"), STR("the page is at /ui/\n"));
+}
+
+/* False: it is none of them. */
+static bool route(struct exchange *x, struct str name)
+{
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(routes) && !str_eq(routes[i].name, name))
+		i++;
+	if (i == ARRAY_SIZE(routes))
+		return false;
+	if (!str_eq(routes[i].method, x->stream->in.method))
+		refuse(x, ERR_METHOD_NOT_ALLOWED, "this path has another method");
+	else if (!atomic_load(&x->server->ready))
+		ready_wait(x, ui_handle);
+	else
+		routes[i].handle(x);
+	return true;
+}
+
+void ui_handle(struct exchange *x)
+{
+	struct str path = x->stream->in.path;
+
+	if (!x->server->sessions)
+		reply_no_page(x);
+	else if (path.n == 3)
+		redirect(x);
+	else if (!route(x, str_skip(path, 4)))
+		handle_file(x, str_skip(path, 4));
+}

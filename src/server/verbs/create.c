@@ -1,0 +1,252 @@
+/*
+ * CREATE, and the subresources that are created: a binding, an eviction. A
+ * name that the server made up and that is taken is made up again, as often as
+ * upstream does.
+ */
+#include "api/quota/disruption.h"
+#include "server/core/parts.h"
+#include "server/http/metrics.h"
+#include "server/http/reply_impl.h"
+#include "server/plugins/table.h"
+#include "server/verbs/evict.h"
+#include "server/verbs/mutation.h"
+#include "server/verbs/verb.h"
+
+enum { NAMES_MAX = 8 };
+
+/* --- objects ---------------------------------------------------------------------- */
+
+static int decode(struct mutation *m, struct error *err)
+{
+	return write_decode(&m->write, m->x->body, m->format, &m->req.tree, err);
+}
+
+static struct str name_of(const struct json *object)
+{
+	return json_text_at(json_getz(object, "metadata"), "name");
+}
+
+static void refuse_taken(struct mutation *m)
+{
+	struct error err = { .code = ERR_ALREADY_EXISTS };
+	struct str group = m->req.kind->group;
+
+	m->req.about.name = m->req.name;
+	if (m->write.generated_from.n) {
+		m->req.about.retry_after_s = 1;
+		(void)error_set(&err, ERR_ALREADY_EXISTS,
+				"%.*s%s%.*s \"%.*s\" already exists, the server was not able to "
+				"generate a unique name for the object",
+				STR_ARG(m->req.kind->resource), group.n ? "." : "", STR_ARG(group),
+				STR_ARG(m->req.name));
+	}
+	mutation_fail(m, &err);
+}
+
+static void place_again(struct mutation *m);
+
+/* The object is made: finds it a place. Also when that was taken meanwhile. */
+static void place(struct mutation *m)
+{
+	m->req.name = name_of(m->req.tree);
+	for (int i = 1; mutation_base(m); i++) {
+		if (!m->write.generated_from.n || i == NAMES_MAX) {
+			if (!mutation_wait(m, place_again))
+				refuse_taken(m);
+			return;
+		}
+		write_rename(&m->write, m->req.tree);
+		m->req.name = name_of(m->req.tree);
+	}
+	mutation_commit(m, NULL, m->req.tree, place_again);
+}
+
+/* While it waited its namespace, or its kind, may have gone. */
+static void place_again(struct mutation *m)
+{
+	struct error err = { 0 };
+
+	if (m->req.cancelled) {
+		mutation_fail(m, m->req.cancelled);
+		return;
+	}
+	m->again = place_again;
+	if (mutation_check_home(m, &err) == 0)
+		place(m);
+	else if (!m->req.parked)
+		mutation_fail(m, &err);
+}
+
+static void again(struct mutation *m);
+
+static void make(struct mutation *m)
+{
+	struct error err = { 0 };
+	int r;
+
+	m->req.about.name = name_of(m->req.tree);
+	m->again = again;
+	r = mutation_check_home(m, &err);
+	if (r == 0) {
+		mutation_prepare(&m->req);
+		r = write_create(&m->write, m->req.tree, &m->req.tree, &err);
+	}
+	server_metrics_compiled(m->x->server->counts, m->write.compile_steps);
+	if (r == 0)
+		r = admission_check_memory(m->write.arena, &err);
+	if (m->req.parked)
+		return;
+	if (r == 0)
+		place(m);
+	else if (!mutation_wait(m, again))
+		mutation_fail(m, &err);
+}
+
+static void again(struct mutation *m)
+{
+	if (mutation_renew(m))
+		make(m);
+}
+
+static void on_state(struct state *st, struct job *j)
+{
+	mutation_try(mutation_arrive(st, j), make);
+}
+
+static const struct mutation_ops create_ops = { .decode = decode };
+
+/* --- bindings --------------------------------------------------------------------- */
+
+static void answer_success(struct mutation *m)
+{
+	reply_success(m->x, m->status);
+}
+
+/* Upstream: objects in a body may not claim another namespace than the path's. */
+static int check_body_namespace(const struct mutation *m, struct error *err)
+{
+	struct str ns = json_text_at(json_getz(m->req.tree, "metadata"), "namespace");
+
+	if (!ns.n || str_eq(ns, m->req.ns))
+		return 0;
+	return error_set(err, ERR_BAD_REQUEST,
+			 "the namespace of the provided object does not match the namespace sent "
+			 "on the request");
+}
+
+static int decode_binding(struct mutation *m, struct error *err)
+{
+	int r;
+
+	r = decode(m, err);
+	if (r == 0)
+		r = check_body_namespace(m, err);
+	/* POST .../bindings has the name in the body alone. */
+	if (r == 0 && !m->req.name.n) {
+		m->req.name = m->write.name = name_of(m->req.tree);
+		if (!m->req.name.n)
+			r = error_set(err, ERR_BAD_REQUEST, "name must be provided");
+	}
+	return r;
+}
+
+static int decide_binding(struct mutation *m, const struct json *old, struct json **ret_object,
+			  struct error *err)
+{
+	int r;
+
+	r = admission_mutate_foreign(&m->req, m->req.tree, err);
+	return r < 0 ? r : write_bind(&m->write, old, m->req.tree, ret_object, err);
+}
+
+static const struct mutation_ops binding_ops = {
+	.decode = decode_binding,
+	.decide = decide_binding,
+	.answer = answer_success,
+};
+
+/* --- evictions -------------------------------------------------------------------- */
+
+static int decode_eviction(struct mutation *m, struct error *err)
+{
+	int r;
+
+	r = decode(m, err);
+	return r < 0 ? r : check_body_namespace(m, err);
+}
+
+static int decide_eviction(struct mutation *m, const struct json *old, struct json **ret_object,
+			   struct error *err)
+{
+	int r;
+
+	r = admission_mutate_foreign(&m->req, m->req.tree, err);
+	if (r == 0)
+		r = write_evict(&m->write, old, m->req.tree, &m->options, err);
+	if (r < 0)
+		return r;
+	m->req.dry_run = m->req.dry_run || m->options.dry_run;
+	r = evict_ask_budget(&m->req, old, err);
+	if (r < 0)
+		return r;
+	r = write_delete(&m->write, old, &m->options, ret_object, err);
+	if (r == 0 && *ret_object)
+		disruption_mark(m->write.arena, *ret_object, m->write.now_ns);
+	return r;
+}
+
+static const struct mutation_ops eviction_ops = {
+	.decode = decode_eviction,
+	.decide = decide_eviction,
+	.answer = answer_success,
+};
+
+/* --- the verb --------------------------------------------------------------------- */
+
+static const struct mutation_ops *ops_of(const struct exchange *x)
+{
+	if (str_eq(x->request.subresource, STR("binding")) ||
+	    str_eq(x->kind->storage_name, STR("core/bindings")))
+		return &binding_ops;
+	if (str_eq(x->request.subresource, STR("eviction")))
+		return &eviction_ops;
+	return x->sub ? NULL : &create_ops;
+}
+
+/* A binding that is posted to the collection is one of its pod all the same. */
+static void aim_at_pod(struct mutation *m)
+{
+	if (m->x->sub)
+		return;
+	m->req.kind = m->write.kind = schema_find_resource(STR(""), STR("v1"), STR("pods"));
+	m->write.subresource = STR("binding");
+	m->req.foreign = true;
+}
+
+void verb_create(struct exchange *x)
+{
+	const struct mutation_ops *ops = ops_of(x);
+	struct mutation *m;
+	struct error err = { 0 };
+
+	if (!ops) {
+		reply_error(x, &(struct error){ .code = ERR_METHOD_NOT_ALLOWED }, NULL);
+		return;
+	}
+	m = mutation_new(x, ops);
+	m->status = 201;
+	if (verb_body_format(m, &err) < 0) {
+		mutation_refuse(m, &err);
+		return;
+	}
+	if (ops != &create_ops) {
+		if (ops == &binding_ops)
+			aim_at_pod(m);
+		mutation_start(m);
+		return;
+	}
+	if (decode(m, &err) < 0)
+		mutation_refuse(m, &err);
+	else
+		mutation_submit(m, on_state);
+}

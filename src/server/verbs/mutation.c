@@ -1,0 +1,580 @@
+/*
+ * The course of a write: decode on the stream's loop, decide and write at the
+ * state, answer on the stream's loop again. A conflict means that the decision
+ * was made on something that did not come to be, or is no more: it is made
+ * anew, as often as upstream does, on what is there by then. A client's own
+ * precondition is part of the decision and fails there.
+ *
+ * A success may be decided on writes that are still under way: it is answered
+ * after them, and fails with them. A refusal may not, because its client would
+ * learn of something that nobody can read yet, and that may never be. So a
+ * refusal on the tip is decided again on the committed object. If that one is
+ * refused too, the refusal holds; if not, the request waits until the write that
+ * it was refused for has ended. store.h has the argument. Nor may a refusal miss
+ * what another server has acknowledged: if there are several servers, the store
+ * is asked once how far it is.
+ */
+#include "server/verbs/mutation.h"
+
+#include "api/devices/selector_trial.h"
+#include "base/core/limits.h"
+#include "net/loop/loop.h"
+#include "server/core/parts.h"
+#include "server/custom/custom.h"
+#include "server/http/metrics.h"
+#include "server/http/reply_impl.h"
+#include "server/plugins/table.h"
+
+enum {
+	TRIES_MAX = 10,
+};
+
+/*
+ * The resourceVersion of what is not committed yet: it has none, and no client
+ * can know it, so every precondition on it fails.
+ */
+static const struct str unknown_version = { "18446744073709551615", 20 };
+
+bool verb_is_foreign(const struct exchange *x)
+{
+	return x->sub && x->sub->kind.n && !str_eq(x->sub->kind, x->kind->kind);
+}
+
+void verb_reply_sync_error(struct exchange *x, const struct error *err)
+{
+	if (err->code == ERR_TIMEOUT && x->job.named) {
+		x->about.cause_reason = "ResourceVersionTooLarge";
+		x->about.cause_message = "Too large resource version";
+	}
+	if (err->code == ERR_TIMEOUT)
+		x->about.retry_after_s = 1;
+	reply_error(x, err, NULL);
+}
+
+static void object_drop(void *object)
+{
+	object_unref(object);
+}
+
+/* --- answering -------------------------------------------------------------------- */
+
+/* What a dry run would have stored, as it would have been shown. */
+void mutation_reply_shown(struct mutation *m)
+{
+	struct arena *a = &m->x->work;
+	struct json *meta = json_getz(m->shown, "metadata");
+
+	if (str_eq(json_text_at(meta, "resourceVersion"), unknown_version))
+		json_remove(meta, STR("resourceVersion"));
+	(void)write_served_form(a, m->shown, m->req.kind->storage, m->write.gates);
+	write_from_storage(a, m->shown, m->req.kind);
+	reply_tree(m->x, m->status, m->shown);
+}
+
+void mutation_refuse(struct mutation *m, const struct error *err)
+{
+	struct exchange *x = m->x;
+
+	x->warnings = m->write.warnings;
+	x->annotations = m->req.annotations;
+	x->about = m->req.about;
+	if (!x->about.name.n)
+		x->about.name = STR_NULL;
+	x->message = m->write.message;
+	x->conflicts = m->write.conflicts;
+	x->nconflicts = m->write.nconflicts;
+	x->untold_conflicts = m->write.untold_conflicts;
+	if (x->about.status) {
+		reply_refusal(x, x->about.status);
+		return;
+	}
+	reply_error(x, err, field_errors_any(&m->write.errs) ? &m->write.errs : NULL);
+}
+
+static void finish(struct exchange *x)
+{
+	struct mutation *m = x->data;
+
+	if (m->err.code) {
+		mutation_refuse(m, &m->err);
+		return;
+	}
+	x->warnings = m->write.warnings;
+	x->annotations = m->req.annotations;
+	x->about.name = m->req.name;
+	if (m->ops->answer)
+		m->ops->answer(m);
+	else if (m->shown)
+		mutation_reply_shown(m);
+	else
+		reply_object(x, m->status, m->object);
+}
+
+void mutation_fail(struct mutation *m, const struct error *err)
+{
+	m->err = *err;
+	admission_over(&m->req, err);
+	job_finish(m->job);
+}
+
+void mutation_end(struct mutation *m, struct object *object)
+{
+	if (object) {
+		m->object = object_ref(object);
+		arena_hold(&m->x->work, object_drop, object);
+	}
+	admission_over(&m->req, NULL);
+	job_finish(m->job);
+}
+
+int mutation_blame(struct mutation *m, const struct schema_kind *kind, struct str name, int r)
+{
+	m->req.about.kind = kind;
+	m->req.about.name = name;
+	return r;
+}
+
+/* --- namespaces ------------------------------------------------------------------- */
+
+static struct object *namespace_of(const struct admission_request *req)
+{
+	if (!(req->kind->flags & SCHEMA_NAMESPACED))
+		return NULL;
+	return resource_tip(state_namespaces(req->state), STR(""), req->ns);
+}
+
+/* The labels of an object, from its header. */
+static struct json *labels_of(struct arena *a, const struct object *o)
+{
+	struct json *labels = json_make_object(a);
+	const char *text = o->json->data;
+
+	for (size_t i = 0; i < o->nlabels; i++) {
+		const struct object_label *l = &o->labels[i];
+
+		json_add(labels, arena_str(a, str_of(text + l->key, l->key_n)),
+			 json_make_str(a, arena_str(a, str_of(text + l->value, l->value_n))));
+	}
+	return labels;
+}
+
+void mutation_prepare(struct admission_request *req)
+{
+	struct object *ns = namespace_of(req);
+	struct write *w = req->write;
+
+	w->namespace_labels = ns && ns->nlabels ? labels_of(w->arena, ns) : NULL;
+}
+
+/* 0: the namespace is not there; 1: it is going; 2: it takes objects. */
+static int openness(const struct object *ns)
+{
+	return !ns ? 0 : ns->deleting ? 1 : 2;
+}
+
+static int check_namespace(struct mutation *m, struct error *err)
+{
+	struct object *ns = namespace_of(&m->req);
+
+	if (!(m->req.kind->flags & SCHEMA_NAMESPACED))
+		return 0;
+	if (openness(ns) !=
+	    openness(resource_get(state_namespaces(m->req.state), STR(""), m->req.ns))) {
+		m->on_committed = false;
+		return admission_park_for_write(&m->req, state_namespaces(m->req.state), STR(""),
+						m->req.ns, err);
+	}
+	if (!ns) {
+		*err = (struct error){ .code = ERR_NOT_FOUND };
+		return mutation_blame(m,
+				      schema_find_resource(STR(""), STR("v1"), STR("namespaces")),
+				      m->req.ns, -ERR_NOT_FOUND);
+	}
+	if (!ns->deleting)
+		return 0;
+	m->req.about.cause_reason = "NamespaceTerminating";
+	m->req.about.cause_field = "metadata.namespace";
+	m->req.about.cause_message = arena_printf(&m->x->work, "namespace %.*s is being terminated",
+						  STR_ARG(m->req.ns));
+	return error_set(err, ERR_FORBIDDEN,
+			 "unable to create new content in namespace %.*s because it is being "
+			 "terminated",
+			 STR_ARG(m->req.ns));
+}
+
+/*
+ * A creation is decided on the namespace as it is committed here. So a server that has not heard of
+ * its deletion yet, or whose write comes late, creates nothing that would outlive it.
+ */
+static struct store_basis namespace_basis(struct mutation *m)
+{
+	const struct object *ns = m->req.kind->flags & SCHEMA_NAMESPACED
+					  ? resource_get(state_namespaces(m->req.state), STR(""),
+							 m->req.ns)
+					  : NULL;
+
+	if (!ns)
+		return (struct store_basis){ 0 };
+	return (struct store_basis){
+		.key = { .resource = STR("core/namespaces"), .name = m->req.ns },
+		.at = ns->revision,
+	};
+}
+
+int mutation_check_home(struct mutation *m, struct error *err)
+{
+	int r = custom_check_create(m->x->server->custom, m->req.kind, err);
+
+	return r < 0 ? r : check_namespace(m, err);
+}
+
+/* --- writing ---------------------------------------------------------------------- */
+
+static void on_written(struct state_write *w, struct object *object, const struct error *err)
+{
+	struct mutation *m = w->arg;
+
+	m->req.in_doubt = err && !store_has_refused(err);
+	if (err && err->code == ERR_CONFLICT && ++m->tries < TRIES_MAX)
+		m->again(m);
+	else if (err)
+		mutation_fail(m, err);
+	else
+		mutation_end(m, object);
+}
+
+static struct state_write *pending_of(const struct mutation *m)
+{
+	return resource_pending(state_resource(m->req.state, m->req.kind), m->req.ns, m->req.name);
+}
+
+/* False when it was refused, or will be decided again. */
+static bool admit(struct mutation *m, struct object *base, struct json *object,
+		  void (*again)(struct mutation *m))
+{
+	struct error err = { 0 };
+
+	m->req.send_by = 0;
+	if (admission_check(&m->req, base, object, &err) == 0)
+		return true;
+	m->again = again;
+	if (!m->req.parked && !mutation_wait(m, again))
+		mutation_fail(m, &err);
+	return false;
+}
+
+void mutation_commit(struct mutation *m, struct object *base, struct json *object,
+		     void (*again)(struct mutation *m))
+{
+	struct resource *r = state_resource(m->req.state, m->req.kind);
+	struct error err = { 0 };
+
+	if (!admit(m, base, object, again))
+		return;
+	m->again = again;
+	if (m->on_committed && pending_of(m)) {
+		m->on_committed = false;
+		admission_resume_after(&m->req, pending_of(m));
+		return;
+	}
+	m->gone = !object;
+	if (m->req.dry_run) {
+		m->shown = object;
+		mutation_end(m, base);
+		return;
+	}
+	m->on_committed = false;
+	m->pending.done = on_written;
+	m->pending.arg = m;
+	m->pending.guards = m->req.guards;
+	m->pending.nguards = m->req.nguards;
+	m->pending.send_by = m->req.send_by;
+	m->pending.bases[0] = base ? (struct store_basis){ 0 } : namespace_basis(m);
+	m->pending.bases[1] = base ? (struct store_basis){ 0 }
+				   : custom_basis(m->x->server->custom, m->req.kind, &m->x->work);
+	if (state_write(&m->pending, r, m->req.ns, m->req.name, base, object, &m->x->work, &err) <
+	    0)
+		mutation_fail(m, &err);
+}
+
+/* --- the usual course ------------------------------------------------------------- */
+
+static void on_synced(struct state *st UNUSED, struct job *j, const struct error *err)
+{
+	struct mutation *m = exchange_of(j)->data;
+
+	if (err)
+		mutation_fail(m, err);
+	else
+		m->again(m);
+}
+
+struct object *mutation_base(const struct mutation *m)
+{
+	struct resource *r = state_resource(m->req.state, m->req.kind);
+
+	return m->on_committed ? resource_get(r, m->req.ns, m->req.name)
+			       : resource_tip(r, m->req.ns, m->req.name);
+}
+
+bool mutation_wait(struct mutation *m, void (*again)(struct mutation *m))
+{
+	m->again = again;
+	if (!m->on_committed && pending_of(m)) {
+		m->on_committed = true;
+		again(m);
+		return true;
+	}
+	if (admission_is_current(&m->req))
+		return false;
+	m->req.synced = true;
+	m->on_committed = false;
+	state_sync(m->req.state, m->job, 0, on_synced);
+	return true;
+}
+
+static int decide_on(struct mutation *m, struct object *base, struct json **ret_object,
+		     struct error *err)
+{
+	struct json *old;
+	int r;
+
+	if (!base && !m->ops->decide_new) {
+		*err = (struct error){ .code = ERR_NOT_FOUND };
+		return mutation_blame(m, m->req.kind, m->req.name, -ERR_NOT_FOUND);
+	}
+	if (!base)
+		return m->ops->decide_new(m, ret_object, err);
+	r = object_tree(base, m->write.arena, &old, err);
+	if (r < 0)
+		return r;
+	if (!base->revision)
+		json_put_str(m->write.arena, json_getz(old, "metadata"), "resourceVersion",
+			     unknown_version);
+	return m->ops->decide(m, old, ret_object, err);
+}
+
+static void attempt(struct mutation *m)
+{
+	struct object *base = mutation_base(m);
+	struct error err = { 0 };
+	struct json *object = NULL;
+	bool same;
+	int r;
+
+	mutation_prepare(&m->req);
+	m->again = mutation_again;
+	m->req.base_pending = base && !base->revision;
+	r = decide_on(m, base, &object, &err);
+	server_metrics_compiled(m->x->server->counts, m->write.compile_steps);
+	if (m->req.parked)
+		return;
+	if (m->write.arena->refused)
+		r = admission_check_memory(m->write.arena, &err);
+	/* A write that changes nothing still brings what is stored into its present version. */
+	same = r == 0 && m->write.unchanged && object && base &&
+	       !object_is_stale(base, m->req.kind);
+	if ((r < 0 || same) && mutation_wait(m, mutation_again))
+		return;
+	if (r < 0)
+		mutation_fail(m, &err);
+	else if (!same || !base->revision)
+		mutation_commit(m, base, object, mutation_again);
+	else if (admit(m, base, object, mutation_again)) /* the answer shows the object */
+		mutation_end(m, base);
+}
+
+static void retry_drop(void *retry)
+{
+	arena_release(retry);
+}
+
+/* Gives the next try memory of its own; what was made of the object until now is gone. */
+static void renew_memory(struct mutation *m)
+{
+	if (!m->retries) {
+		m->retries = true;
+		arena_init(&m->retry, REQUEST_WORK_MAX);
+		arena_hold(&m->x->work, retry_drop, &m->retry);
+	}
+	arena_clear(&m->retry);
+	m->write.arena = &m->retry;
+}
+
+/* Decodes anew what a try has changed. */
+static int decode_again(struct mutation *m, struct error *err)
+{
+	write_init(&m->write);
+	m->req.name = m->x->request.name; /* one of the body was in that memory */
+	m->req.about = (struct about){ 0 };
+	m->req.annotations = NULL;
+	return m->ops->decode ? m->ops->decode(m, err) : 0;
+}
+
+bool mutation_renew(struct mutation *m)
+{
+	struct error err = { 0 };
+
+	if (m->req.cancelled) {
+		mutation_fail(m, m->req.cancelled);
+		return false;
+	}
+	renew_memory(m);
+	if (decode_again(m, &err) == 0)
+		return true;
+	mutation_fail(m, &err);
+	return false;
+}
+
+void mutation_again(struct mutation *m)
+{
+	if (mutation_renew(m))
+		attempt(m);
+}
+
+struct mutation *mutation_arrive(struct state *st, struct job *j)
+{
+	struct mutation *m = exchange_of(j)->data;
+
+	m->req.state = st;
+	m->job = j;
+	m->write.prng = loop_prng(m->x->server->opts.loops[0]);
+	m->write.selectors = m->x->server->selectors;
+	m->write.mutate = admission_mutate;
+	m->write.mutate_arg = &m->req;
+	return m;
+}
+
+static void on_trying(struct state *st, struct job *j);
+
+static void go_on(struct mutation *m)
+{
+	if (m->trial && selector_trial_go_on(m->trial, SELECTOR_TRIAL_STEPS) &&
+	    state_run_later(m->req.state, m->job, on_trying)) {
+		server_metrics_paused(m->x->server->counts);
+		flow_pause(&m->x->flow);
+		return;
+	}
+	m->write.trial = m->trial;
+	m->again(m);
+}
+
+static void on_trying(struct state *st UNUSED, struct job *j)
+{
+	struct mutation *m = exchange_of(j)->data;
+
+	admission_check_deadline(&m->req);
+	if (m->req.cancelled)
+		mutation_fail(m, m->req.cancelled);
+	else
+		go_on(m);
+}
+
+/* Subresources have no expressions of their own, and what is stored is not looked at again. */
+void mutation_try(struct mutation *m, void (*then)(struct mutation *m))
+{
+	if (!m->x->sub && m->req.tree)
+		m->trial = selector_trial_new(&m->x->work, m->req.kind, m->req.tree, m->write.gates,
+					      m->write.selectors);
+	m->again = then;
+	go_on(m);
+}
+
+static void on_state(struct state *st, struct job *j)
+{
+	mutation_try(mutation_arrive(st, j), attempt);
+}
+
+void mutation_submit(struct mutation *m, void (*run)(struct state *st, struct job *j))
+{
+	exchange_submit(m->x, run, finish);
+}
+
+void mutation_start(struct mutation *m)
+{
+	struct error err = { 0 };
+
+	if (m->ops->decode && m->ops->decode(m, &err) < 0)
+		mutation_refuse(m, &err);
+	else
+		mutation_submit(m, on_state);
+}
+
+/* --- making ----------------------------------------------------------------------- */
+
+int verb_field_validation(const struct request *r)
+{
+	if (str_eq(r->field_validation, STR("Ignore")))
+		return WRITE_IGNORE;
+	if (str_eq(r->field_validation, STR("Strict")))
+		return WRITE_STRICT;
+	return WRITE_WARN;
+}
+
+int verb_body_format(struct mutation *m, struct error *err)
+{
+	const struct http_fields *fields = &m->x->stream->in.fields;
+	int r;
+
+	r = negotiate_body(http_fields_get(fields, STR("content-type")), &m->format, err);
+	/* A definition gives its fields no numbers. Its subresource Scale has some. */
+	if (r == 0 && m->format == DECODE_PROTOBUF && m->req.kind->custom && !verb_is_foreign(m->x))
+		r = error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
+			      "the body of the request was in an unknown format - accepted media "
+			      "types include: application/json, application/yaml");
+	return r;
+}
+
+static void resume(struct admission_request *req)
+{
+	struct mutation *m = CONTAINER_OF(req, struct mutation, req);
+
+	m->again(m);
+}
+
+static struct admission_request request_of(struct exchange *x, struct write *w)
+{
+	return (struct admission_request){
+		.server = x->server,
+		.user = &x->user,
+		.request = &x->request,
+		.path_kind = x->kind,
+		.kind = x->kind,
+		.foreign = verb_is_foreign(x),
+		.ns = x->request.ns,
+		.name = x->request.name,
+		.write = w,
+		.work = &x->work,
+		.deadline_ns = x->begun_ns + exchange_time_limit(x) * CLOCK_MS,
+		.dry_run = x->request.dry_run,
+		.resume = resume,
+		.flow = &x->flow,
+	};
+}
+
+struct mutation *mutation_new(struct exchange *x, const struct mutation_ops *ops)
+{
+	struct mutation *m = ARENA_NEW(&x->work, struct mutation);
+	const struct request *r = &x->request;
+
+	m->x = x;
+	m->ops = ops;
+	m->status = 200;
+	m->req = request_of(x, &m->write);
+	m->write = (struct write){
+		.arena = &x->work,
+		.kind = x->kind,
+		.ns = r->ns,
+		.name = r->name,
+		.subresource = r->subresource,
+		.gates = &x->server->gates,
+		.now_ns = x->wall_ns,
+		.field_manager = r->field_manager,
+		.user_agent = http_fields_get(&x->stream->in.fields, STR("user-agent")),
+		.force = r->force,
+	};
+	m->write.field_validation = verb_field_validation(r);
+	write_init(&m->write);
+	x->data = m;
+	return m;
+}
