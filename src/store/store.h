@@ -26,8 +26,8 @@
  *                the feed delivers it as somebody else's change.
  *
  * The layers above may conclude:
- *   - The state (server/engine/state_write.c) keeps a write as its key's tip until the outcome, and then
- *     forgets it, whatever the outcome: only the feed changes committed state.
+ *   - The state (server/engine/state_write.c) keeps a write as its key's tip until the outcome,
+ *     and then forgets it, whatever the outcome: only the feed changes committed state.
  *   - A decision that succeeds may build on unfinished writes, because `after` (or a guard)
  *     makes it fail with them. A refusal may not: it waits for the writes that it was decided
  *     on, and is decided again on what became of them (server/verbs/mutation.c).

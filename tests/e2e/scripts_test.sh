@@ -50,7 +50,7 @@ $head
 #include "base/core/str.h"
 END
 lint "a library has one owner" \
-	'2: uv.h may be included by src/net/*_uv.c src/net/*_uv.h src/net/loop*.c only; see scripts/layers' \
+	'2: uv.h may be included by src/net/loop/*_uv.c src/net/loop/*_uv.h src/net/loop/loop*.c only; see scripts/layers' \
 	src/grpc/x.c <<END
 $head
 #include <uv.h>
@@ -114,6 +114,34 @@ lint "no typedef of structs" '2: typedef of a struct or pointer; name the struct
 $head
 typedef struct x x_t;
 END
+
+# The graph of inner folders, on a layer that has two.
+tree=$TMP/graph
+mkdir -p "$tree/scripts" "$tree/src/net/low" "$tree/src/net/high"
+cp "$top/scripts/graph" "$tree/scripts/"
+touch "$tree/src/net/low/a.c" "$tree/src/net/low/a.h"
+echo '#include "net/low/a.h"' >"$tree/src/net/high/b.c"
+echo '#include "net/high/b.h"' >"$tree/src/net/low/a_test.c"
+printf 'part net/low\npart net/high low\n' >"$tree/scripts/layers"
+echo 'net: low < high' >"$tree/ARCHITECTURE.md"
+graph() {
+	same "graph: $1" "$2" "$("$tree/scripts/graph" ${3:-} 2>&1)"
+}
+graph "folders are printed from the bottom to the top" "net: low < high"
+graph "what the rules allow has no findings, and tests are free" "" --check
+echo >"$tree/ARCHITECTURE.md"
+graph "the drawing must be true" "ARCHITECTURE.md:1: the drawing of folders lacks the line: net: low < high" --check
+echo 'net: low < high' >"$tree/ARCHITECTURE.md"
+printf 'part net/low\npart net/high\n' >"$tree/scripts/layers"
+graph "an include must be allowed" \
+	"src/net/high/b.c:1: src/net/high may not include net/low; see scripts/layers" --check
+printf 'part net/low high\npart net/high low\n' >"$tree/scripts/layers"
+graph "an allowance must be used" "scripts/layers:1: net/low does not use high; take it off the line" --check
+echo '#include "net/high/b.h"' >"$tree/src/net/low/a.c"
+graph "folders may not include each other" "src/net:1: its folders include each other in a cycle" --check
+rm "$tree/src/net/low/a.c"
+touch "$tree"/src/net/low/{1..46}.c
+matches "graph: a folder may not have too many files" "src/net/low:1: 48 files" "$("$tree/scripts/graph" --check)"
 
 # count NAME WANT: the last line of scripts/count on a meson log from standard input.
 count() {

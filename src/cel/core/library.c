@@ -1,6 +1,6 @@
 /*
- * Looks up functions in libraries. The rows of a library are sorted by function, so that finding the
- * overloads of a name is a binary search in each of a dozen tables.
+ * Looks up functions in libraries. The rows of a library are sorted by function, so that finding
+ * the overloads of a name is a binary search in each of a dozen tables.
  */
 #include "cel/core/library.h"
 

@@ -342,9 +342,9 @@ void cel_value_print(struct cel_eval *ev, const struct cel_value *v, struct buf 
 void cel_value_text(struct cel_eval *ev, const struct cel_value *v, struct buf *out);
 
 /*
- * operand.key or operand[key]. The operand is neither an error nor an optional. Returns CEL_NOTHING if a
- * map, list or object lacks the key, or if the operand has no parts at all; an error if a list cannot
- * have such a key.
+ * operand.key or operand[key]. The operand is neither an error nor an optional. Returns
+ * CEL_NOTHING if a map, list or object lacks the key, or if the operand has no parts at all; an
+ * error if a list cannot have such a key.
  */
 struct cel_value cel_qualify(struct cel_eval *ev, const struct cel_value *operand,
 			     const struct cel_value *key);

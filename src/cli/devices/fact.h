@@ -2,9 +2,9 @@
  * device_fact - what is known of one device, and counts of many: all views of devices show these.
  *
  * Facts are read from an entry of status.devices of a slice (KEP-5677), whoever computed that;
- * dra/availability/device_state.h and dra/availability/device_health.h define them. Each device is in one state, so that
- * counts by state add up to the devices; `unhealthy` is a second count over the same devices. A
- * taint is not ill health.
+ * dra/availability/device_state.h and dra/availability/device_health.h define them. Each device is
+ * in one state, so that counts by state add up to the devices; `unhealthy` is a second count over
+ * the same devices. A taint is not ill health.
  */
 #ifndef CLI_DEVICES_FACT_H
 #define CLI_DEVICES_FACT_H

@@ -1,7 +1,7 @@
 /*
- * Events are gathered during a turn and put into the inventory at its end, all together: what
- * they touch is asked before and after, and pools are worked out once, however many of their
- * slices came. Who touches what is in dra/availability/availability.h for claims and in devices_touch.h
+ * Events are gathered during a turn and put into the inventory at its end, all together: what they
+ * touch is asked before and after, and pools are worked out once, however many of their slices
+ * came. Who touches what is in dra/availability/availability.h for claims and in devices_touch.h
  * for slices. What watches tell before the whole state is known is put without asking, as every
  * slice is told then anyway.
  *

@@ -1,6 +1,6 @@
 /*
- * devices_health - the book of devices' health (dra/availability/device_health.h), kept by informers, and which
- * nodes exist.
+ * devices_health - the book of devices' health (dra/availability/device_health.h), kept by
+ * informers, and which nodes exist.
  *
  * Follows Pods and Nodes; its owner follows claims and passes them on. An event that leaves what is
  * said about devices as it was costs a comparison of texts; pods without claims cost nothing. If it

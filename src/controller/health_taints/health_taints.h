@@ -1,7 +1,8 @@
 /*
- * health_taints - keeps pods off broken devices: a device that stays Unhealthy by what pods' status
- * and node agents report (dra/availability/device_health.h) gets a DeviceTaintRule, which goes after the device
- * has recovered. Condition Ready in the status of a claim causes no rule, and keeps none.
+ * health_taints - keeps pods off broken devices: a device that stays Unhealthy by what pods'
+ * status and node agents report (dra/availability/device_health.h) gets a DeviceTaintRule, which
+ * goes after the device has recovered. Condition Ready in the status of a claim causes no rule,
+ * and keeps none.
  *
  * A rule is for one device, with the effect NoSchedule: pods that have the device keep it. Its name
  * is derived from the device's, its label HEALTH_TAINTS_LABEL says that it is ours, and an

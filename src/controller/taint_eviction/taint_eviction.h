@@ -1,11 +1,11 @@
 /*
  * taint_eviction - deletes pods from devices that are tainted with effect NoExecute.
  *
- * What upstream's device taint eviction controller does, with its words: at its time (taint_eviction/book.h)
- * a pod gets the condition DisruptionTarget and an event, and is deleted with its uid as
- * precondition. DeviceTaintRules are told in their status how far it is, at most every ten
- * seconds each. Nothing has to be remembered: all times come from objects.
- * Threads: the context's loop.
+ * What upstream's device taint eviction controller does, with its words: at its time
+ * (taint_eviction/book.h) a pod gets the condition DisruptionTarget and an event, and is deleted
+ * with its uid as precondition. DeviceTaintRules are told in their status how far it is, at most
+ * every ten seconds each. Nothing has to be remembered: all times come from objects. Threads: the
+ * context's loop.
  */
 #ifndef CONTROLLER_TAINT_EVICTION_TAINT_EVICTION_H
 #define CONTROLLER_TAINT_EVICTION_TAINT_EVICTION_H

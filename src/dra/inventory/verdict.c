@@ -4,8 +4,8 @@
  * Slices that every node sees are added to a ledger of names and counters once; then the slices of
  * each node are added, looked at and taken out again. So a pool costs its slices once, and a slice
  * with perDeviceNodeSelection once for each node that its devices name. Names and counters are
- * numbers meanwhile. The verdict is the one of judge() in inventory/nodes.c, which looks at one node
- * and finds words for the fault; device_state_test.c compares the two.
+ * numbers meanwhile. The verdict is the one of judge() in inventory/nodes.c, which looks at one
+ * node and finds words for the fault; device_state_test.c compares the two.
  */
 #include <assert.h>
 

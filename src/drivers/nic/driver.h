@@ -1,12 +1,12 @@
 /*
  * nic_driver - `devplane driver net`: network interfaces as devices of pods.
  *
- * A driver on the SDK of devplane/driver.h. It publishes the interfaces of nic_inventory/inventory.h;
- * preparing a claim checks its parameters (nic_inventory/config.h), reserves the device for the one pod that
- * the claim is reserved for and remembers the intent on the disk; the interface goes into the pod
- * when the runtime has made its namespace and the CNI plugin asks (nic_socket.h), and comes back
- * when the plugin says DEL, or at unprepare. What the claim's status says is read back from the
- * kernel, and followed:
+ * A driver on the SDK of devplane/driver.h. It publishes the interfaces of
+ * nic_inventory/inventory.h; preparing a claim checks its parameters (nic_inventory/config.h),
+ * reserves the device for the one pod that the claim is reserved for and remembers the intent on
+ * the disk; the interface goes into the pod when the runtime has made its namespace and the CNI
+ * plugin asks (nic_socket.h), and comes back when the plugin says DEL, or at unprepare. What the
+ * claim's status says is read back from the kernel, and followed:
  *
  *	condition Ready: True Attached; else False with Prepared (waits for the pod's namespace),
  *	InvalidConfig, ReservedForSeveralPods, Refused (the device cannot be had: it is in use, not

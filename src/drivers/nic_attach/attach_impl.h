@@ -1,5 +1,6 @@
 /*
- * nic_attach_impl - what nic_attach/attach.c and nic_attach/detach.c share, and the hook of their test.
+ * nic_attach_impl - what nic_attach/attach.c and nic_attach/detach.c share, and the hook of their
+ * test.
  *
  * Whatever changes the kernel or the disk goes through the functions here, which are the steps
  * between which a crash can be.

@@ -2,10 +2,10 @@
  * nic_inventory - the network devices of a node, as they are now.
  *
  * Made of what the kernel tells about this namespace's links (rtnl.h), of sysfs (speed, driver,
- * NUMA node) and of what was asked for (nic_inventory/spec.h). A device that is in a pod is no link here
- * any more: whoever attaches says so, and it stays with the attributes that it had. One that was
- * created for a pod is one of `creates`; to say so of it, too, only means that its health is not
- * its parent's.
+ * NUMA node) and of what was asked for (nic_inventory/spec.h). A device that is in a pod is no
+ * link here any more: whoever attaches says so, and it stays with the attributes that it had. One
+ * that was created for a pod is one of `creates`; to say so of it, too, only means that its health
+ * is not its parent's.
  *
  * Attributes, all of the driver's own domain: kind ("host", "veth", "macvlan", "vlan"), interface
  * (name on the node), mac, mtu, speed (Mbit/s), driver, numaNode, up, parent, vlan, mode (of a

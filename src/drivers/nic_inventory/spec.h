@@ -65,7 +65,8 @@ const char *nic_macvlan_mode_name(uint32_t mode);
 
 /*
  * The device's name, a DNS label: "eth1", "eth1-100" of eth1.100. Of two interfaces whose names
- * become one label one has something behind it ("eth1-100-9f3a"); nic_inventory/inventory.h sees to that.
+ * become one label one has something behind it ("eth1-100-9f3a"); nic_inventory/inventory.h sees
+ * to that.
  */
 void nic_label(struct str interface, char out[static NIC_LABEL]);
 /*

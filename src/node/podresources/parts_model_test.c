@@ -1,8 +1,8 @@
 /*
  * The book against a model of pods that give back a part of what they hold and go on, as a
  * kubelet's answers in attach mode can say: one pod at a time, or several at once where one gets
- * what another gives back. The assignment log never does that, so podresources/model_test.c does not
- * either; here states are made up. The same clients read, and the same must hold of them.
+ * what another gives back. The assignment log never does that, so podresources/model_test.c does
+ * not either; here states are made up. The same clients read, and the same must hold of them.
  */
 #include "node/assign/assign.h"
 #include "node/book/crowd_fixture.h"

@@ -1,13 +1,13 @@
 /*
  * podres_server - the PodResources API on a unix socket: v1.PodResourcesLister and v1alpha1's List.
  *
- * Answers come out of a book (podres.h). A watch is a cursor that is read while its client has room
- * (podresources/watch.h): what is not read is not kept, so a client that never reads costs its cursor and
- * what its stream and socket hold.
+ * Answers come out of a book (podres.h). A watch is a cursor that is read while its client has
+ * room (podresources/watch.h): what is not read is not kept, so a client that never reads costs
+ * its cursor and what its stream and socket hold.
  *
- * Clients are told apart by what the kernel says of their process (podresources/clients.h), and each has
- * limits of its own: calls per second, and open watches. Beyond them RESOURCE_EXHAUSTED, as kubelet
- * says it; others do not notice.
+ * Clients are told apart by what the kernel says of their process (podresources/clients.h), and
+ * each has limits of its own: calls per second, and open watches. Beyond them RESOURCE_EXHAUSTED,
+ * as kubelet says it; others do not notice.
  *
  * The socket stays: when somebody removes or replaces it, it is made again.
  * Threads: the loop's.

@@ -1,12 +1,12 @@
 /*
  * node_health - what the agent says about the health of devices, on its Node. Pure.
  *
- * The text of the annotation DEVICE_HEALTH_ANNOTATION (dra/availability/device_health.h has its form): every
- * device whose health a driver reports, held or not. So the controller knows of devices that no pod
- * holds, and keeps knowing when a pod ends. Unhealthy ones come first, then Unknown ones, each by
- * driver, pool and device; then the names of Healthy ones, by driver and pool. Messages are cut at
- * NODE_HEALTH_MESSAGE_MAX bytes, and devices beyond DEVICE_HEALTH_REPORTS_MAX or
- * DEVICE_HEALTH_ANNOTATION_MAX bytes are left out.
+ * The text of the annotation DEVICE_HEALTH_ANNOTATION (dra/availability/device_health.h has its
+ * form): every device whose health a driver reports, held or not. So the controller knows of
+ * devices that no pod holds, and keeps knowing when a pod ends. Unhealthy ones come first, then
+ * Unknown ones, each by driver, pool and device; then the names of Healthy ones, by driver and
+ * pool. Messages are cut at NODE_HEALTH_MESSAGE_MAX bytes, and devices beyond
+ * DEVICE_HEALTH_REPORTS_MAX or DEVICE_HEALTH_ANNOTATION_MAX bytes are left out.
  *
  * A device that is Healthy again and again leaves the text as it is: it has neither time nor
  * message.

@@ -1,8 +1,8 @@
 /*
  * binding - the binding of one pod, as plugins see it in pre_bind and bind.
  *
- * A step may take its time: the plugin returns, and calls binding_done() later. binding_run.c runs the
- * steps. Threads: the scheduler's.
+ * A step may take its time: the plugin returns, and calls binding_done() later. binding_run.c runs
+ * the steps. Threads: the scheduler's.
  */
 #ifndef SCHEDULER_FRAMEWORK_BINDING_H
 #define SCHEDULER_FRAMEWORK_BINDING_H

@@ -1,7 +1,8 @@
 /*
  * cycle_state - what plugins see of one attempt to schedule one pod.
  *
- * cycle.h runs the attempt. Plugins hold on to this until the pod is bound, so it lives on the heap.
+ * cycle.h runs the attempt. Plugins hold on to this until the pod is bound, so it lives on the
+ * heap.
  */
 #ifndef SCHEDULER_FRAMEWORK_CYCLE_STATE_H
 #define SCHEDULER_FRAMEWORK_CYCLE_STATE_H

@@ -40,8 +40,8 @@ enum { SCORE_MAX = 100 };
 
 /*
  * What plugins are given. Objects beside pods and nodes are read from caches that informers keep
- * (client/informer/cache.h); NULL where the API server does not serve the kind, which counts as empty. In
- * tests they are filled by hand, and what is not needed is NULL.
+ * (client/informer/cache.h); NULL where the API server does not serve the kind, which counts as
+ * empty. In tests they are filled by hand, and what is not needed is NULL.
  */
 struct leader;
 

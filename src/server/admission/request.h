@@ -56,7 +56,7 @@ struct admission_request {
 	bool reinvoking; /* ... and this is that time */
 
 	/* --- what admission wants: the plugins' -------------------------------------- */
-	bool allocates; /* of a claim: its devices differ from the stored ones (plugins/devices.h) */
+	bool allocates; /* a claim whose devices differ from the stored ones (plugins/devices.h) */
 	const struct str *guards; /* that the write shall take: see state.h */
 	size_t nguards;
 	int64_t send_by; /* that the store shall send it by: see store.h; 0: none */

@@ -73,8 +73,8 @@ static void what_waits_for_a_finalizer_is_gone_after_a_minute(void **state)
 		timestamp_parse(json_str(json_pointer(gone, STR("/metadata/deletionTimestamp"))),
 				&deleted_ns, NULL),
 		0);
-	assert_int_equal(check(w, &b, deleted_ns + CLAIMS_LEEWAY_S * CLOCK_SEC, NULL), 0);
-	assert_int_equal(check(w, &b, deleted_ns + CLAIMS_LEEWAY_S * CLOCK_SEC + 1,
+	assert_int_equal(check(w, &b, deleted_ns + TOKEN_CLAIMS_LEEWAY_S * CLOCK_SEC, NULL), 0);
+	assert_int_equal(check(w, &b, deleted_ns + TOKEN_CLAIMS_LEEWAY_S * CLOCK_SEC + 1,
 			       "service account default/robot has been deleted"),
 			 -ERR_UNAUTHORIZED);
 }

@@ -7,10 +7,9 @@
  * that come while its quotas are being written wait, and the next round charges them all with one
  * write per quota. A quota that somebody else changed meanwhile is read and charged again.
  *
- * A charge pays for a write that is sent within QUOTA_CHARGE_MS (api/quota/quota.h). If the write was
- * surely not made, quotas_give_back() gives its charge back. If nobody knows whether it was, it
- * stays charged until the controller recounts.
- * Threads: the state's loop.
+ * A charge pays for a write that is sent within QUOTA_CHARGE_MS (api/quota/quota.h). If the write
+ * was surely not made, quotas_give_back() gives its charge back. If nobody knows whether it was,
+ * it stays charged until the controller recounts. Threads: the state's loop.
  */
 #ifndef SERVER_PLUGINS_QUOTAS_H
 #define SERVER_PLUGINS_QUOTAS_H
