@@ -19,6 +19,7 @@
 #include "net/sim/sim.h"
 #include "server/core/parts.h"
 #include "server/engine/resource_walk.h"
+#include "server/server.h"
 
 enum {
 	LANES = 2,

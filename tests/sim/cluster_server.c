@@ -11,6 +11,7 @@
 #include "base/report/metrics.h"
 #include "cluster_role.h"
 #include "server/core/parts.h"
+#include "server/server.h"
 #include "server/custom/custom_impl.h"
 #include "server/engine/resource_walk.h"
 
