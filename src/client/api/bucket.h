@@ -1,9 +1,9 @@
 /*
- * bucket - a token bucket: so many at once, then so many per second.
+ * bucket - a token bucket: a burst at once, then a steady rate per second.
  *
- * Pure: it takes the time and neither sleeps nor asks for it. It is full at
- * first. bucket_take() is for what can be dropped, bucket_reserve() for what
- * will be done anyway and only has to wait: that may run into debt.
+ * Pure: the caller passes the time, and the bucket never sleeps. It starts full. Use bucket_take()
+ * for work that may be dropped, and bucket_reserve() for work that is done anyway and only has to
+ * wait. A reservation may make the number of tokens negative.
  */
 #ifndef CLIENT_API_BUCKET_H
 #define CLIENT_API_BUCKET_H
@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 struct bucket {
-	double per_s; /* tokens that come in a second */
-	double burst; /* most that are kept */
-	double tokens; /* there at `at`; negative: reserved beyond what there was */
+	double per_s; /* tokens added per second */
+	double burst; /* the most tokens it holds */
+	double tokens; /* as of `at`; negative: reserved in advance */
 	int64_t at; /* monotonic ns; 0: not used yet */
 };
 
@@ -23,7 +23,7 @@ void bucket_init(struct bucket *b, double per_s, double burst);
 /* Takes a token if there is one. */
 bool bucket_take(struct bucket *b, int64_t now_ns);
 
-/* Takes a token in any case; returns for how many ns to wait until it is there. */
+/* Always takes a token. Returns the time in ns to wait until it is available. */
 int64_t bucket_reserve(struct bucket *b, int64_t now_ns);
 
 #endif

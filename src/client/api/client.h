@@ -1,23 +1,22 @@
 /*
  * client - requests to one API server, from one loop.
  *
- * HTTP/2 over TLS, all requests side by side on one connection (a few, when
- * there are many watches); HTTP/1.1 with a small pool where a server or proxy
- * speaks nothing else. A connection is made when a request needs it, kept, and
- * pinged while it is silent; a dead one is noticed within a minute. When the
- * server cannot be reached, the requests that wait fail with ERR_UNAVAILABLE
- * after the attempt, and the next attempt is made no sooner than a back-off
- * (0.1 s to 5 s) allows.
+ * It speaks HTTP/2 over TLS, with all requests multiplexed on one connection (a few, if there are
+ * many watches). If a server or proxy speaks only HTTP/1.1, it uses a small pool of connections.
+ * It connects when a request needs a connection, keeps the connection, and pings it while it is
+ * idle, so that a dead one is noticed within a minute. If the server cannot be reached, the
+ * waiting requests fail with ERR_UNAVAILABLE after the attempt, and the next attempt waits for a
+ * back-off (0.1 s to 5 s).
  *
- * As client-go does: answers 429 and 5xx with Retry-After are tried again up to
- * ten times; a GET whose connection died before it was answered is tried once
- * more; a request that the server has surely not seen is sent again.
+ * Retries follow client-go:
+ * - A reply 429 or 5xx with Retry-After is retried up to ten times.
+ * - A GET whose connection died before the reply is retried once.
+ * - A request that the server has certainly not seen is sent again.
  *
- * A failure is a struct error whose code is the Kubernetes *reason* of the Status
- * that came back (ERR_CONFLICT, ERR_NOT_FOUND, ERR_ALREADY_EXISTS, ERR_EXPIRED, ..) and
- * whose message is that Status' message. What failed on the way has ERR_UNAVAILABLE
- * (no connection), ERR_TIMEOUT (ours), ERR_CANCELED, ERR_IO or ERR_PROTOCOL.
- * Threads: belongs to its loop.
+ * A failed request yields a struct error. Its code is the Kubernetes *reason* of the Status in the
+ * reply (ERR_CONFLICT, ERR_NOT_FOUND, ERR_ALREADY_EXISTS, ERR_EXPIRED, ..), and its message is
+ * that Status' message. Failures in transit have the codes ERR_UNAVAILABLE (no connection),
+ * ERR_TIMEOUT (our timeout), ERR_CANCELED, ERR_IO or ERR_PROTOCOL. Threads: belongs to its loop.
  */
 #ifndef CLIENT_API_CLIENT_H
 #define CLIENT_API_CLIENT_H
@@ -42,21 +41,20 @@ struct metrics;
 struct client_opts {
 	const struct kubeconfig *config; /* required; copied */
 	const char *role; /* user agent devplane-ROLE/VERSION; "client" */
-	double qps, burst; /* requests per second, and at once; 0: no limit */
-	int64_t timeout_ms; /* of requests that do not say; 60 s */
-	enum http_protocol protocol; /* ANY; clear connections speak HTTP/1.1 unless told */
+	double qps, burst; /* rate limit: requests per second, and the burst; 0: no limit */
+	int64_t timeout_ms; /* for requests that set none; 60 s */
+	enum http_protocol protocol; /* ANY; without TLS the default is HTTP/1.1 */
 	struct metrics *metrics; /* or NULL */
 	const struct log *log; /* debug only; or NULL */
 };
 
-/* -ERR_INVALID for a URL, certificate or key that cannot be used. Connects later. */
+/* Returns -ERR_INVALID if the URL, certificate or key is unusable. Connects later, on demand. */
 int client_new(struct loop *l, const struct client_opts *opts, struct client **ret_client,
 	       struct error *err);
 
 /*
- * Ends all requests with ERR_CANCELED (on_done is called, from here), then closes
- * the connections. The loop must run one more turn to give back all memory. NULL
- * allowed.
+ * Ends all requests with ERR_CANCELED (on_done is called from here), then closes the connections.
+ * The loop must run one more turn to free all memory. NULL allowed.
  */
 void client_free(struct client *c);
 
@@ -67,54 +65,59 @@ struct str client_namespace(const struct client *c);
 
 /* --- requests -------------------------------------------------------------------- */
 
-/* How a request ended; borrowed until on_done returns. */
+/* The result of a request; borrowed until on_done returns. */
 struct client_answer {
-	int status; /* HTTP; 0 when there was none */
-	struct str body; /* of success and failure; empty when it went to on_data */
+	int status; /* HTTP status; 0: no reply */
+	struct str body; /* for success and failure alike; empty if it was passed to on_data */
 	struct str content_type;
-	int retry_after_s; /* what the server asked for; 0: nothing */
-	const struct str *warnings; /* for people, as the server wrote them: not cleaned */
+	int retry_after_s; /* the Retry-After of the reply; 0: none */
+	/* text for users, exactly as the server sent it: not sanitized */
+	const struct str *warnings;
 	size_t nwarnings;
 };
 
 /*
- * One request, in the caller's storage: a static or zeroed struct, filled, sent,
- * and left alone until on_done. It may be used again from within on_done.
- * Text and body are copied by client_send(), so they may be gone when it returns.
+ * One request, in the caller's memory. Start with a zeroed struct, fill it, send it, and do not
+ * touch it until on_done. You may reuse it within on_done. client_send() copies texts and body, so
+ * the caller may free them when it returns.
  */
 struct client_request {
-	/* For the caller, to set. */
+	/* Set by the caller. */
 	struct str method; /* empty: GET */
-	struct str path; /* "/api/v1/pods", escaped where need be (resource_path) */
+	struct str path; /* "/api/v1/pods", escaped where needed (resource_path) */
 	struct str query; /* "watch=true&limit=5", escaped (client_query_add); or empty */
 	struct str body;
 	struct str content_type; /* of the body; empty: application/json */
 	struct str accept; /* empty: application/json */
-	/* From when the rate limit lets it go to on_done, retries included; 0: the client's. */
-	int64_t timeout_ms; /* -1: none */
-	bool no_retry; /* of 429 and 5xx */
 	/*
-	 * For streams: pieces of a successful (2xx) answer as they come, borrowed until
-	 * return. NULL: the body is gathered, up to CLIENT_ANSWER_MAX. May cancel.
+	 * Counts from the moment the rate limit admits the request until on_done, including
+	 * retries. 0: the client's default.
+	 */
+	int64_t timeout_ms; /* -1: none */
+	bool no_retry; /* do not retry 429 and 5xx */
+	/*
+	 * For streams: gets each piece of a successful (2xx) reply as it arrives, borrowed until
+	 * return. It may cancel the request. If NULL, the body is collected, up to
+	 * CLIENT_ANSWER_MAX.
 	 */
 	void (*on_data)(struct client_request *r, struct str piece);
-	/* For streams: the server has said yes (2xx); before any data. NULL: not wanted. */
+	/* For streams: called when a 2xx status arrives, before any data. May be NULL. */
 	void (*on_open)(struct client_request *r);
 	/*
-	 * Once, last, never from within client_send(). `err` is NULL for 2xx: for a
-	 * stream, when it ended in order.
+	 * Called once, last, and never from within client_send(). `err` is NULL for 2xx; for a
+	 * stream that means that it ended normally.
 	 */
 	void (*on_done)(struct client_request *r, const struct client_answer *a,
 			const struct error *err);
-	void *arg; /* the caller's */
+	void *arg; /* the caller's own */
 
-	/* The client's. */
-	struct client_attempt *attempt; /* NULL when none is under way */
+	/* Private to the client. */
+	struct client_attempt *attempt; /* NULL: not under way */
 };
 
 void client_send(struct client *c, struct client_request *r);
 
-/* Gives up: on_done will not be called. Harmless when none is under way. */
+/* Cancels the request: on_done will not be called. A no-op if the request is not under way. */
 void client_cancel(struct client_request *r);
 
 static inline bool client_busy(const struct client_request *r)
@@ -123,25 +126,26 @@ static inline bool client_busy(const struct client_request *r)
 }
 
 /*
- * The answer's body as a tree in `a`; text and nodes live as long as the arena.
- * -ERR_PROTOCOL when it is no JSON.
+ * Parses the reply's body into a tree in `a`; text and nodes live as long as the arena. Returns
+ * -ERR_PROTOCOL if it is not JSON.
  */
 int client_answer_tree(const struct client_answer *answer, struct arena *a, struct json **ret_tree,
 		       struct error *err);
 
 /*
- * Whether a refusal is about this field, or one below it ("status.list" of "status.list[0].name"):
- * the causes in its Status say so. Never by the words of its message.
+ * Whether a rejection is about this field, or about one below it ("status.list" matches
+ * "status.list[0].name"). Only the causes in the Status count, never the text of its message.
  */
 bool client_answer_blames(const struct client_answer *answer, struct str field);
 
-/* Appends "name=value", with '&' before it when the buffer is not empty, escaped. */
+/* Appends "name=value", escaped, preceded by '&' if the buffer is not empty. */
 void client_query_add(struct buf *query, const char *name, struct str value);
 
 /*
- * Turns a Status text (or what is none) and its HTTP status into an error: the
- * code by reason, else by number; the message, else the number's words.
- * *ret_too_large (may be NULL): its cause is ResourceVersionTooLarge.
+ * Turns a Status text and its HTTP status into an error. The code comes from the Status' reason,
+ * or else from the HTTP status. The message is the Status' own, or else the HTTP status' text.
+ * `body` need not be a Status. *ret_too_large (may be NULL) is set if the cause is
+ * ResourceVersionTooLarge.
  */
 void client_error_of_status(struct str body, int http_status, struct error *ret_err,
 			    bool *ret_too_large);
@@ -149,10 +153,10 @@ void client_error_of_status(struct str body, int http_status, struct error *ret_
 /* --- objects --------------------------------------------------------------------- */
 
 /*
- * The verbs of one resource. Each fills method, path, body and content type of *r
- * and sends it; what else *r has (on_done, arg, query, timeout, accept) is the
- * caller's to set before. `tree` is what is sent; NULL: r->body is its text.
- * `ns` is empty for cluster-scoped resources, and for lists of all namespaces.
+ * The verbs of one resource. Each function sets method, path, body and content type of *r and
+ * sends it. Set the other members of *r (on_done, arg, query, timeout, accept) before the call.
+ * `tree` is the object to send; if NULL, r->body is its text. `ns` is empty for cluster-scoped
+ * resources, and for lists of all namespaces.
  */
 void client_get(struct client *c, struct client_request *r, const struct resource *what,
 		struct str ns, struct str name);
@@ -176,7 +180,7 @@ enum client_patch_type {
 void client_patch(struct client *c, struct client_request *r, const struct resource *what,
 		  struct resource_name name, enum client_patch_type type, const struct json *tree);
 
-/* Zero means: not said. */
+/* Zero means: not set. */
 struct client_delete_opts {
 	struct str uid, resource_version; /* preconditions */
 	const char *propagation; /* "Background", "Foreground", "Orphan" */
@@ -188,12 +192,12 @@ struct client_delete_opts {
 void client_delete(struct client *c, struct client_request *r, const struct resource *what,
 		   struct str ns, struct str name, const struct client_delete_opts *opts);
 
-/* Deletes all of a namespace (or of the cluster) that r->query selects. */
+/* Deletes all objects of a namespace (or of the cluster) that r->query selects. */
 void client_delete_collection(struct client *c, struct client_request *r,
 			      const struct resource *what, struct str ns,
 			      const struct client_delete_opts *opts);
 
-/* Any verb on any subresource, with a body or none: evictions, scales, tokens. */
+/* Any verb on any subresource, with or without a body: evictions, scales, tokens. */
 void client_call(struct client *c, struct client_request *r, const struct resource *what,
 		 struct resource_name name, const struct json *tree);
 

@@ -1,9 +1,8 @@
 /*
- * resource - which collection of the API: names, scope and paths.
+ * resource - one collection of the API: its names, scope and paths.
  *
- * From the compiled schema for built-in kinds, from discovery for others. Text
- * is borrowed: the schema's lives for ever, discovery's until the next refresh;
- * resource_copy() keeps it.
+ * Built-in kinds come from the compiled schema, others from discovery. Text is borrowed: the
+ * schema's lives for ever, discovery's until the next refresh. resource_copy() keeps it.
  */
 #ifndef CLIENT_API_RESOURCE_H
 #define CLIENT_API_RESOURCE_H
@@ -17,18 +16,18 @@ struct resource {
 	struct str group; /* "" for core */
 	struct str version;
 	struct str resource; /* "resourceclaims" */
-	struct str kind; /* "ResourceClaim"; may be empty where only paths are made */
+	struct str kind; /* "ResourceClaim"; may be empty if only used for paths */
 	bool namespaced;
 };
 
-/* One object, or a part of it. */
+/* One object, or a subresource of it. */
 struct resource_name {
 	struct str ns, name, subresource; /* each may be empty */
 };
 
 struct resource resource_of_kind(const struct schema_kind *k);
 
-/* By compiled name; asserts that there is one: for resources that code names. */
+/* Finds a built-in resource by name and asserts that it exists. For names written in the code. */
 struct resource resource_builtin(const char *group, const char *version, const char *plural);
 
 struct resource resource_copy(struct arena *a, const struct resource *r);
@@ -38,13 +37,12 @@ bool resource_equal(const struct resource *a, const struct resource *b);
 struct str resource_api_version(struct arena *a, const struct resource *r);
 
 /*
- * Appends the path: /api/v1/namespaces/NS/pods/NAME/SUBRESOURCE, as much of it as
- * is given. A namespace is left out for what is not namespaced. Names are
- * percent-encoded where they must be.
+ * Appends the path: /api/v1/namespaces/NS/pods/NAME/SUBRESOURCE, without the parts that are empty.
+ * The namespace is left out for cluster-scoped resources. Names are percent-encoded where needed.
  */
 void resource_path(struct buf *out, const struct resource *r, struct resource_name name);
 
-/* Appends text with all but unreserved characters percent-encoded: for paths and queries. */
+/* Appends text for a path or query: percent-encodes all but unreserved characters. */
 void resource_escape(struct buf *out, struct str text);
 
 #endif

@@ -1,9 +1,8 @@
 /*
- * correlator - which events are the same, which are alike, and which are too many.
+ * correlator - decides which events are repetitions, which are similar, and which are too many.
  *
- * The rules of client-go's EventCorrelator: see recorder.h. Pure: it takes the
- * time. What it knows of each kind is bounded to 4096, the least recently used
- * is forgotten first.
+ * The rules are those of client-go's EventCorrelator: see recorder.h. Pure: the caller passes the
+ * time. It remembers at most `known_max` entries of each kind and evicts the least recently used.
  * Threads: one at a time.
  */
 #ifndef CLIENT_EVENTS_CORRELATOR_H
@@ -14,32 +13,32 @@
 
 struct correlator;
 
-/* What an event is, for this purpose; borrowed for the call. */
+/* The identity of an event; borrowed for the call. */
 struct correlator_event {
-	struct str about; /* source, object and type, in any form that tells them apart */
-	struct str kind; /* reason and the like, in any such form */
+	struct str about; /* source, object and type, in any unambiguous form */
+	struct str kind; /* reason and the like, in any unambiguous form */
 	struct str message;
 };
 
-/* An event that was seen, once or often; lives in the correlator. */
+/* An event that was seen once or more; owned by the correlator. */
 struct correlated {
-	/* For the owner. */
+	/* For the caller. */
 	uint64_t count;
-	bool combined; /* stands for several alike */
-	void *data; /* the owner's */
+	bool combined; /* represents several similar events */
+	void *data; /* the caller's own */
 
-	/* The correlator's. */
+	/* Private to the correlator. */
 	struct list link;
 	char *key;
 };
 
-/* forget(data) is called for what is forgotten, unless data is NULL. */
+/* Calls forget(data) for each evicted entry whose data is not NULL. */
 struct correlator *correlator_new(size_t known_max, void (*forget)(void *data));
 void correlator_free(struct correlator *c);
 
 /*
- * Counts the event. NULL when it must not be written now, or else what it belongs to,
- * valid until the next call: with count 1 it is new.
+ * Counts the event. Returns NULL if it must not be written now. Otherwise returns its entry, valid
+ * until the next call; a count of 1 means that it is new.
  */
 struct correlated *correlator_observe(struct correlator *c, const struct correlator_event *e,
 				      int64_t now_ns);

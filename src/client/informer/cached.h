@@ -1,14 +1,12 @@
 /*
- * cached - an object as a client holds it: its JSON text and a small header.
+ * cached - an object in a client's cache: its JSON text and a small header.
  *
- * Immutable and counted: whoever keeps one beyond a callback takes a reference.
- * There is no resident tree: read one field by cached_field(), or parse all of it
- * into an arena by cached_tree(). One block of memory: the text, the key and 64
- * bytes.
+ * Objects are immutable and reference-counted: to keep one beyond a callback, take a reference.
+ * There is no resident tree: read one field with cached_field(), or parse the whole text into an
+ * arena with cached_tree(). Each object is one block of memory: the text, the key and 64 bytes.
  *
- * The text is as the server sent it, with apiVersion and kind also where a list
- * left them out, and without managedFields when that was asked for.
- * Threads: one loop's (the count is not atomic).
+ * The text is what the server sent, except that apiVersion and kind are added if a list omitted
+ * them, and managedFields are removed on request. Threads: one loop's (the count is not atomic).
  */
 #ifndef CLIENT_INFORMER_CACHED_H
 #define CLIENT_INFORMER_CACHED_H
@@ -21,23 +19,23 @@ struct json;
 struct cached {
 	unsigned refs;
 	uint32_t mark; /* the cache's own */
-	uint16_t ns_n; /* of the key */
+	uint16_t ns_n; /* length of the namespace in `key` */
 	bool deleting; /* metadata.deletionTimestamp is set */
-	uint64_t revision; /* resourceVersion as a number; 0: it is none */
+	uint64_t revision; /* resourceVersion as a number; 0: not a number */
 	struct str key; /* "namespace/name" or "name" */
 	struct str uid, resource_version;
 	struct str json; /* the text; followed by a NUL */
 };
 
-/* What a list leaves out of its items. */
+/* The members that a list omits from its items. */
 struct cached_defaults {
-	struct str api_version, kind; /* put in front when the text has no kind; empty: do not */
-	bool slim; /* leave managedFields out */
+	struct str api_version, kind; /* prepended if the text has no kind; empty: do not */
+	bool slim; /* remove managedFields */
 };
 
 /*
- * Copies `text`, one JSON object. `defaults` may be NULL. -ERR_PROTOCOL when it has no
- * metadata.name or is no object.
+ * Copies `text`, one JSON object. `defaults` may be NULL. Returns -ERR_PROTOCOL if it is not an
+ * object or has no metadata.name.
  */
 int cached_new(struct str text, const struct cached_defaults *defaults, struct cached **ret_object,
 	       struct error *err);
@@ -56,19 +54,19 @@ static inline struct str cached_name(const struct cached *o)
 }
 
 /*
- * The text of the string, or the JSON text of any other value, that dotted names
- * lead to: "spec.nodeName", "metadata.deletionTimestamp". p is NULL when there is none.
- * Borrowed from the object; a string with escapes is unescaped into `a`, which may be
- * NULL: then it counts as absent. Names with dots in them (labels): cached_label().
+ * Returns the value at a dotted path such as "spec.nodeName" or "metadata.deletionTimestamp": the
+ * content of a string, or the JSON text of any other value. p is NULL if it is absent. Borrowed
+ * from the object; a string with escapes is unescaped into `a`. If `a` is NULL, such a string
+ * counts as absent. For keys with dots in them use cached_label() or cached_annotation().
  */
 struct str cached_field(const struct cached *o, const char *path, struct arena *a);
 struct str cached_label(const struct cached *o, struct str key, struct arena *a);
 struct str cached_annotation(const struct cached *o, struct str key, struct arena *a);
 
-/* All of it, in `a`; the text is borrowed from the object, so hold it as long. */
+/* Parses the object into `a`. The tree borrows the object's text, so keep a reference as long. */
 int cached_tree(const struct cached *o, struct arena *a, struct json **ret_tree, struct error *err);
 
-/* The same, and the arena holds the object. */
+/* The same, but the arena keeps the reference. */
 int cached_tree_held(struct cached *o, struct arena *a, struct json **ret_tree, struct error *err);
 
 DEFINE_CLEANUP(cached_unref, struct cached *);

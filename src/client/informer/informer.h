@@ -1,17 +1,17 @@
 /*
- * informer - a local, live copy of one collection, and what changes in it.
+ * informer - a local, live copy of one collection, and the changes to it.
  *
- * Lists, then watches, for ever: WatchList (a watch that begins with the state)
- * where the server can, pages and a watch where not. Whatever happens on the way
- * (cuts, restarts, 410, time-outs), the copy comes to equal the server's
- * state, and handlers are told exactly the differences, each once. Events come in
- * the server's order; the differences that a new list shows, by key, deletions last.
- * An object that came and went unseen is not told; one that was replaced by another of
- * the same name (another uid) while we did not look is told as an update.
+ * An informer lists and then watches, for ever. It uses WatchList (a watch that begins with the
+ * state) if the server supports it, otherwise a list in pages and a watch. After any disruption
+ * (lost connections, restarts, 410, timeouts) the copy converges to the server's state, and
+ * handlers get exactly the differences, each once. Events are delivered in the server's order.
+ * Differences found by a new list are delivered by key, deletions last. Handlers do not see an
+ * object that was created and deleted while the watch was down. An object that was replaced by
+ * another of the same name (another uid) meanwhile is delivered as an update.
  *
- * Informers are shared: whoever asks the set for the same resource with the same
- * selectors gets the same one. The copy is bytes (cached.h), indexed (cache.h).
- * Threads: all on the client's loop.
+ * Informers are shared: requests for the same resource with the same selectors get the same
+ * informer of the set. The copy holds bytes (cached.h) and has indexes (cache.h). Threads: all on
+ * the client's loop.
  */
 #ifndef CLIENT_INFORMER_INFORMER_H
 #define CLIENT_INFORMER_INFORMER_H
@@ -25,40 +25,40 @@ struct informer;
 struct informers;
 struct metrics;
 
-/* What to copy; two with the same content are the same informer. */
+/* The collection to copy. Equal specs share one informer. */
 struct informer_spec {
 	const struct resource *resource;
 	struct str ns; /* empty: all */
-	struct str label_selector, field_selector; /* as clients write them; or empty */
+	struct str label_selector, field_selector; /* in API syntax; or empty */
 	bool metadata_only; /* PartialObjectMetadata: no spec, no status */
-	bool slim; /* without managedFields */
+	bool slim; /* remove managedFields */
 };
 
 /*
- * Who is told. Embed it, fill it, add it; each function may be NULL. Objects are
- * borrowed until return. Called from the loop, after the cache has changed; never from
- * within informer_add_handler(). A handler may add and remove handlers, also itself, and
- * stop the set; it may not free it, and its own memory must outlive the turn.
+ * A subscriber. Embed it, fill it, add it; each function may be NULL. Objects are borrowed until
+ * return. Functions are called from the loop, after the cache has changed, and never from within
+ * informer_add_handler(). A handler may add and remove handlers, including itself, and may stop
+ * the set. It may not free the set, and its own memory must outlive the turn.
  */
 struct informer_handler {
-	/* `initial`: it is part of the state at the handler's beginning. */
+	/* `initial`: the object is part of the state at the time the handler was added. */
 	void (*on_add)(struct informer_handler *h, struct cached *o, bool initial);
-	/* Also each object, with itself, at every resync: then old == o. */
+	/* Also called for each object at every resync: then old == o. */
 	void (*on_update)(struct informer_handler *h, struct cached *old, struct cached *o);
 	/*
-	 * `last`: the state in which it went; with `unknown` only the last that we saw
-	 * (its end was noticed by a new list).
+	 * `last` is the object's final state. If `unknown`, it is only the last state that we saw,
+	 * because a new list showed the deletion.
 	 */
 	void (*on_delete)(struct informer_handler *h, struct cached *last, bool unknown);
-	/* The handler has been told the whole first state. Once. */
+	/* Called once, when the handler has been given the whole initial state. */
 	void (*on_synced)(struct informer_handler *h);
 	int64_t resync_ms; /* 0: never */
 
-	/* The informer's. */
+	/* Private to the informer. */
 	struct list link;
-	struct informer *informer; /* NULL when in none */
+	struct informer *informer; /* NULL: not added */
 	int64_t resync_at;
-	bool live; /* has been told the state; is told changes */
+	bool live; /* has been given the state; gets changes */
 	bool synced; /* on_synced was called */
 };
 
@@ -67,52 +67,56 @@ struct informer_handler {
 /* `metrics` may be NULL. The client must outlive it. */
 struct informers *informers_new(struct client *c, struct metrics *metrics);
 
-/* Stops and frees all of them. Handlers are left alone and told nothing. NULL allowed. */
+/* Stops and frees all informers. Handlers are not called. NULL allowed. */
 void informers_free(struct informers *s);
 
-/* The informer of this spec, made when it is new; it runs when the set has been started. */
+/* Returns the informer of this spec, creating it if needed. It runs once the set is started. */
 struct informer *informers_get(struct informers *s, const struct informer_spec *spec);
 
-/* Starts what there is and whatever is added later. */
+/* Starts all informers, and those that are added later. */
 void informers_start(struct informers *s);
-/* Ends the watches; the copies stay as they are. informers_start() goes on from there. */
+/* Ends the watches and keeps the copies. informers_start() resumes from there. */
 void informers_stop(struct informers *s);
 
-/* All of them have their first state. */
+/* Whether all informers have their initial state. */
 bool informers_synced(const struct informers *s);
 
-/* Takes one out of the set and frees it, with its handlers removed: a resource has gone. */
+/*
+ * Removes an informer from the set and frees it, for resources that are no longer served. Its
+ * handlers are removed.
+ */
 void informers_drop(struct informers *s, struct informer *i);
 
 /* --- one informer ------------------------------------------------------------------ */
 
 /*
- * Adds a handler: in the next turn it is told of all that is there, then it is
- * told changes. Several are told in the order in which they were added.
+ * Adds a handler. In the next turn it gets all objects that are in the copy, then changes.
+ * Handlers are called in the order in which they were added.
  */
 void informer_add_handler(struct informer *i, struct informer_handler *h);
-void informer_remove_handler(struct informer_handler *h); /* harmless when in none */
+void informer_remove_handler(struct informer_handler *h); /* a no-op if not added */
 
-/* Unless there is one of that name. May be done at any time. */
+/* Does nothing if an index of that name exists. Allowed at any time. */
 void informer_add_index(struct informer *i, const struct cache_index *index);
 
-/* It has had its first state, and its handlers have been told. */
+/* Whether the initial state has arrived and has been delivered to the handlers. */
 bool informer_synced(const struct informer *i);
 
-/* To read: cache_get(), cache_next() and the like. */
+/* For reading with cache_get(), cache_next() and the like. */
 const struct cache *informer_cache(const struct informer *i);
 const struct resource *informer_resource(const struct informer *i);
 
-/* Up to where it has seen; empty before the first state. Borrowed until the next turn. */
+/* The newest resourceVersion seen; empty before the initial state. Borrowed until the next turn. */
 struct str informer_resource_version(const struct informer *i);
 
-/* Why it does not get on; code ERR_OK when it does. */
+/* The error that keeps it from progressing; code ERR_OK: no error. */
 const struct error *informer_failure(const struct informer *i);
 
 struct informer_stats {
-	uint64_t lists, watches, relists; /* begun: lists in pages count once; states replaced */
-	uint64_t events; /* of watches, bookmarks and repetitions too */
-	uint64_t added, updated, deleted; /* told */
+	/* started; a list in pages counts once; relists: states replaced */
+	uint64_t lists, watches, relists;
+	uint64_t events; /* of watches, including bookmarks and repetitions */
+	uint64_t added, updated, deleted; /* delivered to handlers */
 };
 void informer_stats(const struct informer *i, struct informer_stats *ret_stats);
 

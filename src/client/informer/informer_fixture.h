@@ -1,7 +1,6 @@
 /*
- * informer_fixture - for tests: an informer of a simulated server's collection, and a handler
- * that keeps its own account and checks every word that it is told.
- * Failures are cmocka's.
+ * informer_fixture - for tests: an informer of a simulated server's collection, and a handler that
+ * keeps its own copy and checks every call. Failures are cmocka's.
  */
 #ifndef CLIENT_INFORMER_INFORMER_FIXTURE_H
 #define CLIENT_INFORMER_INFORMER_FIXTURE_H
@@ -12,7 +11,7 @@
 
 struct account {
 	struct informer_handler handler;
-	struct map objects; /* key to struct cached: what it believes */
+	struct map objects; /* key to struct cached: the copy built from the calls */
 	unsigned adds, initial, updates, resyncs, deletes, unknown, synced;
 };
 
@@ -27,14 +26,14 @@ struct informer_fixture {
 	struct account account;
 };
 
-/* Made, with the account as its handler, but not started. */
+/* Creates it with the account as its handler, but does not start it. */
 void informer_fixture_init(struct informer_fixture *t, const struct sim_opts *opts);
 void informer_fixture_release(struct informer_fixture *t);
 
-/* The copy, and this account of it, equal the server's objects. */
+/* Whether the informer's copy and this account equal the server's objects. */
 bool informer_fixture_matches(const struct informer_fixture *t, const struct account *a);
 
-/* Runs until they do; fails when that is never. */
+/* Runs until they match; fails the test if they never do. */
 void informer_fixture_wait(struct informer_fixture *t);
 
 #endif

@@ -8,7 +8,7 @@
 #include "client/informer/informer.h"
 #include "client/informer/reflector.h"
 
-/* Series of one informer; all NULL without a registry. */
+/* The metrics of one informer; all NULL without a registry. */
 struct informer_metrics {
 	struct metrics_counter *lists, *watches, *events;
 	struct metrics_gauge *rv, *objects, *bytes;
@@ -22,13 +22,13 @@ struct informer {
 	struct reflector reflector;
 	struct cache cache;
 	struct list handlers;
-	struct list *next_handler; /* whom a round of calls comes to next */
-	struct loop_task task; /* tells new handlers */
+	struct list *next_handler; /* the next handler to call in this round */
+	struct loop_task task; /* delivers the state to new handlers */
 	struct loop_timer resync;
-	uint64_t revision; /* of the last event or state, as a number; 0: it is none */
+	uint64_t revision; /* of the last event or state; 0: not a number */
 	struct informer_stats stats;
 	struct informer_metrics metrics;
-	uint64_t counted; /* events that the metrics know */
+	uint64_t counted; /* events already added to the metrics */
 	bool synced;
 };
 
@@ -43,9 +43,9 @@ struct informer *informer_new(struct informers *s, const struct informer_spec *s
 void informer_free(struct informer *i);
 bool informer_is(const struct informer *i, const struct informer_spec *spec);
 
-/* Resolves its series; named by resource, namespace and selectors. */
+/* Creates its series, labelled by resource, namespace and selectors. */
 void informer_metrics_init(struct informer *i);
-/* After a change. */
+/* Call it after every change. */
 void informer_metrics_update(struct informer *i);
 
 #endif

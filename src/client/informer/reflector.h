@@ -1,11 +1,10 @@
 /*
- * reflector - list and watch one collection, for ever. The engine of an informer.
+ * reflector - lists and watches one collection, for ever. The engine of an informer.
  *
- * First the state: by WatchList, or, when the server refuses that, by a list in
- * pages. Then changes: by the same watch, resumed from the last resourceVersion when it
- * ends. When that version is too old (410), the state anew. Failures are followed
- * by a back-off (0.8 s, doubled up to 30 s, jittered) that begins anew after two quiet
- * minutes.
+ * It first gets the state: by WatchList, or by a list in pages if the server rejects that. Then it
+ * gets changes from a watch, which it resumes from the last resourceVersion whenever it ends. If
+ * that version is too old (410), it gets the state again. After a failure it backs off (0.8 s,
+ * doubled up to 30 s, with jitter); the back-off resets after two minutes without a failure.
  * Threads: the client's loop.
  */
 #ifndef CLIENT_INFORMER_REFLECTOR_H
@@ -16,17 +15,17 @@
 #include "client/informer/cache.h"
 #include "client/informer/watch_event.h"
 
-enum { REFLECTOR_RV_MAX = 64 }; /* a resourceVersion is opaque; upstream's have 20 digits */
+enum { REFLECTOR_RV_MAX = 64 }; /* a resourceVersion is opaque; those of upstream have 20 digits */
 
 struct reflector_ops {
 	/*
-	 * This is the whole state. The objects in `state` may be taken out or referenced; it is
+	 * The whole state. The callee may take objects out of `state` or reference them; it is
 	 * emptied afterwards.
 	 */
 	void (*on_state)(void *arg, struct cache *state);
-	/* ADDED, MODIFIED or DELETED; a reference is the callee's. */
+	/* ADDED, MODIFIED or DELETED. The callee owns one reference. */
 	void (*on_change)(void *arg, enum watch_event_type type, struct cached *o);
-	/* It lists, or watches, now. */
+	/* A list, or a watch, was started. */
 	void (*on_list)(void *arg);
 	void (*on_watch)(void *arg);
 };
@@ -34,12 +33,12 @@ struct reflector_ops {
 enum reflector_state {
 	REFLECTOR_STOPPED,
 	REFLECTOR_LISTING,
-	REFLECTOR_STREAMING, /* a watch that begins with the state, which is not complete */
+	REFLECTOR_STREAMING, /* a watch that begins with the state, which is still incomplete */
 	REFLECTOR_WATCHING,
 	REFLECTOR_RESTING,
 };
 
-/* Fill the first part, leave the rest zero. */
+/* Fill the first part and leave the rest zero. */
 struct reflector {
 	struct client *client;
 	struct resource resource;
@@ -53,29 +52,29 @@ struct reflector {
 	struct loop_timer timer; /* ends a rest */
 	struct backoff backoff;
 	int64_t failed_at; /* ms: the last failure; 0: none */
-	int64_t asked_at; /* ms: the present request */
+	int64_t asked_at; /* ms: when the current request was sent */
 	struct event_lines lines;
-	struct cache partial; /* the state as far as it is known; while it is gathered */
+	struct cache partial; /* the state received so far, until it is complete */
 	char *next_page; /* continue token, or NULL */
-	struct cached_defaults defaults; /* of objects that come without a kind */
-	char rv[REFLECTOR_RV_MAX]; /* up to where it has seen; "": nothing */
-	struct error failure; /* code ERR_OK when it gets on */
-	unsigned misses; /* watches in a row that failed before any event */
-	uint64_t events; /* received, all told */
-	uint64_t events_before; /* of the present watch */
-	bool no_watch_list; /* the server refuses it */
-	bool list_once; /* not WatchList, this time */
-	bool rv_unavailable; /* the last version is gone, or unknown: ask for the newest */
-	bool paged; /* a list was answered in pages although it need not: keep asking so */
-	bool restate; /* what comes next is the state, not changes */
-	bool whole; /* pages expired meanwhile: ask for all at once */
-	bool too_large; /* of the last ERROR event */
+	struct cached_defaults defaults; /* for objects that arrive without a kind */
+	char rv[REFLECTOR_RV_MAX]; /* the newest version seen; "": none */
+	struct error failure; /* code ERR_OK: no failure */
+	unsigned misses; /* consecutive watches that failed before any event */
+	uint64_t events; /* received in total */
+	uint64_t events_before; /* `events` when the current watch began */
+	bool no_watch_list; /* the server does not support it */
+	bool list_once; /* WatchList was forbidden: list this time */
+	bool rv_unavailable; /* the last version is gone or unknown: request the newest */
+	bool paged; /* the server answered in pages unasked: keep requesting pages */
+	bool restate; /* get the state next, not changes */
+	bool whole; /* a page token expired: request everything at once */
+	bool too_large; /* the last ERROR event was ResourceVersionTooLarge */
 };
 
 void reflector_init(struct reflector *r);
 void reflector_release(struct reflector *r);
 
-/* Goes on from the last version, if any. */
+/* Resumes from the last version, if any. */
 void reflector_start(struct reflector *r);
 void reflector_stop(struct reflector *r);
 

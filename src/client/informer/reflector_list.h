@@ -1,8 +1,8 @@
 /*
- * reflector_list - a list's text, cut into objects.
+ * reflector_list - splits the text of a list into objects.
  *
- * Private to the reflector. Lists of built-in kinds have items without apiVersion and
- * kind: they are given those that the list's own tell.
+ * Private to the reflector. The items of built-in lists have no apiVersion and kind; they get
+ * those that follow from the list's own.
  */
 #ifndef CLIENT_INFORMER_REFLECTOR_LIST_H
 #define CLIENT_INFORMER_REFLECTOR_LIST_H
@@ -15,7 +15,7 @@ struct reflector_page {
 	size_t n; /* objects in it */
 };
 
-/* Puts the objects into `to`. Text of the page is borrowed from `text`. -ERR_PROTOCOL. */
+/* Puts the objects into `to`. *ret_page borrows from `text`. Returns -ERR_PROTOCOL if malformed. */
 int reflector_list_parse(struct str text, bool slim, struct cache *to,
 			 struct reflector_page *ret_page, struct error *err);
 

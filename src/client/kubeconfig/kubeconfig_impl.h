@@ -10,39 +10,39 @@
 /* One file that was read. */
 struct kubeconfig_file {
 	const char *name; /* for messages */
-	const char *dir; /* what relative paths begin at */
+	const char *dir; /* the base of relative paths */
 	struct json *tree;
 };
 
-/* An entry of a list, and the file that it is from. */
+/* An entry of a list, and the file it was read from. */
 struct kubeconfig_entry {
 	const struct kubeconfig_file *file;
 	const char *what; /* "cluster" */
 	struct str name;
-	const struct json *fields; /* NULL: there is no such entry */
+	const struct json *fields; /* NULL: no such entry */
 };
 
-/* The string member, in the config's arena; empty when absent. -ERR_INVALID: it is no string. */
+/* A string member, in the config's arena; empty if absent. Returns -ERR_INVALID if not a string. */
 int kubeconfig_text(struct kubeconfig *k, const struct kubeconfig_entry *e, const char *member,
 		    struct str *ret_text, struct error *err);
 
-/* The same for a truth value; false when absent. */
+/* The same for a boolean; false if absent. */
 int kubeconfig_bool(const struct kubeconfig_entry *e, const char *member, bool *ret_value,
 		    struct error *err);
 
-/* Failures with their place: `text` about the entry, or one from below. */
+/* Report an error with its place: `text` about the entry, or an error from a lower layer. */
 int kubeconfig_bad(const struct kubeconfig_entry *e, enum error_code code, struct error *err,
 		   const char *text);
 int kubeconfig_wrap(const struct kubeconfig_entry *e, int r, struct error *err);
 
-/* What a cluster and a user say. */
+/* Read a cluster's and a user's entry. */
 int kubeconfig_read_cluster(struct kubeconfig *k, const struct kubeconfig_entry *e,
 			    struct error *err);
 int kubeconfig_read_user(struct kubeconfig *k, const struct kubeconfig_entry *e, struct error *err);
 
 /*
- * A user's exec plugin, into k->exec; `e` is the user. And what the cluster `e` says to such
- * plugins, which is part of that: "" when nothing.
+ * The first reads the exec plugin of user `e` into k->exec. The second reads the settings of
+ * cluster `e` for such plugins into k->exec->cluster_config ("" if none).
  */
 int kubeconfig_read_exec(struct kubeconfig *k, const struct kubeconfig_entry *e, struct error *err);
 int kubeconfig_read_exec_cluster(struct kubeconfig *k, const struct kubeconfig_entry *e,

@@ -1,17 +1,16 @@
 /*
- * leader - one of several equal processes is chosen to work.
+ * leader - elects one of several equal processes to do the work.
  *
- * As client-go's leaderelection does it, on a coordination.k8s.io/v1 Lease, so
- * that its processes and ours may stand for the same election. A candidate looks
- * at the lease every retry period (plus up to 1.2 of it, at random). It takes the
- * lease when nobody holds it, or when the holder's record has not changed for the
- * lease's duration, measured by our own monotonic clock from when we saw it: clocks
- * of machines need not agree. The leader renews every retry period; when it could
- * not for the renew deadline it stops leading, before another may begin.
+ * It follows client-go's leaderelection on a coordination.k8s.io/v1 Lease, so client-go's
+ * processes and ours can compete in the same election. A candidate reads the lease every retry
+ * period, plus a random 0 to 1.2 periods. It takes the lease if nobody holds it, or if the
+ * holder's record has not changed for the lease's duration. That time is measured on our own
+ * monotonic clock from when we saw the record, so machines' clocks need not agree. The leader
+ * renews the lease every retry period. If it cannot renew for the renew deadline, it stops leading
+ * before another process may begin.
  *
- * After losing it the election is over: leader_start() begins anew. Most roles exit
- * instead, since what they began cannot be taken back.
- * Threads: the client's loop.
+ * After a loss the election is over; leader_start() begins a new one. Most roles exit instead,
+ * because they cannot undo work they have begun. Threads: the client's loop.
  */
 #ifndef CLIENT_WORK_LEADER_H
 #define CLIENT_WORK_LEADER_H
@@ -28,48 +27,49 @@ struct metrics;
 struct leader_opts {
 	struct client *client;
 	const char *ns, *name; /* of the Lease */
-	const char *identity; /* ours; of no other process */
-	int64_t lease_duration_ms; /* 15 s; whole seconds count */
+	const char *identity; /* ours; unique among all processes */
+	int64_t lease_duration_ms; /* 15 s; truncated to whole seconds in the Lease */
 	int64_t renew_deadline_ms; /* 10 s */
 	int64_t retry_period_ms; /* 2 s */
 	/* We lead from now on. */
 	void (*started_leading)(void *arg);
-	/* We do not lead any more, against our will: stop all work now. Not after leader_stop(). */
+	/* We lost the lease: stop all work now. Not called after leader_stop(). */
 	void (*stopped_leading)(void *arg, const struct error *why);
-	/* Another holder than before was seen, us included; empty: nobody. Or NULL. */
+	/* The holder changed; it may be us. Empty: nobody holds the lease. May be NULL. */
 	void (*new_leader)(void *arg, struct str identity);
 	void *arg;
 	struct metrics *metrics; /* leader_election_*; or NULL */
 	const struct log *log; /* debug only; or NULL */
 };
 
-/* -ERR_INVALID when the times do not fit together, as client-go demands it. */
+/* Returns -ERR_INVALID if the times are inconsistent, by client-go's rules. */
 int leader_new(const struct leader_opts *opts, struct leader **ret_leader, struct error *err);
 
-/* Without release: another has to wait for the lease to run out. NULL allowed. */
+/* Does not release the lease: others have to wait until it expires. NULL allowed. */
 void leader_free(struct leader *l);
 
 void leader_start(struct leader *l);
 
 /*
- * Ends it. The holder gives the lease back, so that another can take it at once:
- * all work must have ended before. `done` is called once, later, also when
- * giving back failed; it is tried for the renew deadline.
+ * Stops. A leader releases the lease, so that another can take it at once: all work must have
+ * ended before. The release is retried for the renew deadline. `done` is called once, later, even
+ * if the release failed.
  */
 void leader_stop(struct leader *l, void (*done)(void *arg), void *arg);
 
 /*
- * Whether nobody else can have the lease now, by our own clock. A process that was stopped for a
- * while may have lost it without having been told yet: ask before what must not be done twice.
+ * Whether we certainly hold the lease now, by our own clock. A process that was suspended for a
+ * while may have lost the lease before stopped_leading() is called, so check this before any
+ * action that must not happen twice.
  */
 bool leader_is_leader(const struct leader *l);
 
-/* Who was last seen to hold it; empty: nobody. Borrowed until the next turn. */
+/* The last known holder; empty: nobody. Borrowed until the next turn. */
 struct str leader_holder(const struct leader *l);
 
 /*
- * For health checks: -ERR_INTERNAL when we lead and our lease ran out more than
- * this time ago, which only a stuck loop can bring about.
+ * For health checks: returns -ERR_INTERNAL if we lead and our lease expired more than
+ * `tolerable_ms` ago, which only a stuck loop can cause.
  */
 int leader_check(const struct leader *l, int64_t tolerable_ms, struct error *err);
 

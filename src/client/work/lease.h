@@ -1,8 +1,8 @@
 /*
- * lease - who leads, as a coordination.k8s.io/v1 Lease says it.
+ * lease - the leader's record in a coordination.k8s.io/v1 Lease.
  *
- * A record is what leader election reads from and writes into the spec of a
- * Lease; everything else in the object is left as it is. Pure.
+ * Leader election reads and writes a record in the spec of a Lease; everything else in the object
+ * is preserved. Pure.
  */
 #ifndef CLIENT_WORK_LEASE_H
 #define CLIENT_WORK_LEASE_H
@@ -13,22 +13,25 @@ struct lease_record {
 	char *holder; /* owned; "" or NULL: nobody */
 	int64_t duration_s;
 	int64_t transitions;
-	int64_t acquire_ns, renew_ns; /* wall clock, whole microseconds; 0: not said */
+	int64_t acquire_ns, renew_ns; /* wall clock, whole microseconds; 0: not set */
 };
 
 void lease_record_release(struct lease_record *r);
 
-/* *to becomes equal to *from; what it held is freed. */
+/* Makes *to equal to *from; frees the old content of *to. */
 void lease_record_copy(struct lease_record *to, const struct lease_record *from);
 bool lease_record_equal(const struct lease_record *a, const struct lease_record *b);
 bool lease_record_held_by(const struct lease_record *r, const char *identity);
 
-/* From a Lease's text. -ERR_PROTOCOL when it is none. What cannot be read counts as not said. */
+/*
+ * Reads a Lease's text. Returns -ERR_PROTOCOL if it is not a JSON object. An unreadable member
+ * counts as not set.
+ */
 int lease_record_read(struct str lease, struct lease_record *ret_record, struct error *err);
 
 /*
- * Appends the Lease `lease` with the record as its spec (preferredHolder and strategy are kept).
- * An empty `lease` stands for a new one of that namespace and name.
+ * Appends the Lease `lease` with the record in its spec (preferredHolder and strategy are kept).
+ * If `lease` is empty, appends a new Lease of that namespace and name.
  */
 int lease_record_write(const struct lease_record *r, struct str lease, const char *ns,
 		       const char *name, struct buf *out, struct error *err);

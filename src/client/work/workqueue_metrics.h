@@ -1,12 +1,12 @@
 /*
- * workqueue_metrics - what client-go tells of its work queues, under its names.
+ * workqueue_metrics - client-go's metrics of work queues, under the same names.
  */
 #ifndef CLIENT_WORK_WORKQUEUE_METRICS_H
 #define CLIENT_WORK_WORKQUEUE_METRICS_H
 
 #include "base/report/metrics.h"
 
-/* The series of one queue; all NULL without a registry. */
+/* The metrics of one queue; all NULL without a registry. */
 struct workqueue_metrics {
 	struct metrics_gauge *depth;
 	struct metrics_counter *adds, *retries;
@@ -23,7 +23,7 @@ void workqueue_metrics_start(struct workqueue_metrics *w, int64_t waited_ns);
 void workqueue_metrics_done(struct workqueue_metrics *w, int64_t worked_ns);
 void workqueue_metrics_unfinished(struct workqueue_metrics *w, int64_t total_ns,
 				  int64_t longest_ns);
-/* What was queued has been dropped. */
+/* The queued keys were dropped. */
 void workqueue_metrics_empty(struct workqueue_metrics *w);
 
 #endif
