@@ -1,6 +1,6 @@
 /*
- * root_ca - a ConfigMap "kube-root-ca.crt" in every active namespace, with the CA
- * by which pods know the API server.
+ * root_ca - a ConfigMap "kube-root-ca.crt" in every active namespace, with the CA certificate that
+ * pods verify the API server with.
  */
 #ifndef CONTROLLER_ACCOUNTS_ROOT_CA_H
 #define CONTROLLER_ACCOUNTS_ROOT_CA_H

@@ -1,11 +1,11 @@
 /*
  * devices_health - the book of devices' health (dra/availability/device_health.h), kept by
- * informers, and which nodes exist.
+ * informers, and the set of nodes.
  *
- * Follows Pods and Nodes; its owner follows claims and passes them on. An event that leaves what is
- * said about devices as it was costs a comparison of texts; pods without claims cost nothing. If it
- * may not list Pods or Nodes, it complains once and goes on without what they say.
- * Threads: the client's loop.
+ * It reads the health that KEP-4680 puts into Pods, and the annotation of Nodes. Its owner follows
+ * claims and passes them on. An event that reports nothing new about devices costs a comparison of
+ * texts; pods without claims cost nothing. If it lacks permission to list Pods or Nodes, it
+ * reports that once and works without them. Threads: the client's loop.
  */
 #ifndef CONTROLLER_DEVICES_DEVICES_HEALTH_H
 #define CONTROLLER_DEVICES_DEVICES_HEALTH_H
@@ -26,15 +26,16 @@ struct loop;
 struct devices_health_opts {
 	struct loop *loop;
 	struct informers *informers;
-	bool pods; /* follow Pods, too; else nothing is known of health */
-	/* Somebody says something else about a device. */
+	bool pods; /* follow Pods, too; otherwise health is unknown */
+	/* A report about the device has changed. */
 	void (*changed)(void *arg, struct str driver, struct str pool, struct str device);
 	/* A node was created or deleted; also called for each node of the first list. */
 	void (*node)(void *arg, struct str name);
-	/* All that was there at the beginning is in the book. */
+	/* The book holds the whole initial state. */
 	void (*synced)(void *arg);
 	/*
-	 * A node's annotation cannot be read, once for each text; or a kind may not be listed.
+	 * A node's annotation is malformed (called once for each text), or listing a kind is
+	 * forbidden.
 	 */
 	void (*refused)(void *arg, const char *what, struct str key, const struct error *err);
 	void *arg;
@@ -43,11 +44,11 @@ struct devices_health_opts {
 struct devices_health *devices_health_new(const struct devices_health_opts *opts);
 void devices_health_free(struct devices_health *h); /* NULL allowed */
 
-/* A claim is new (`old` is NULL), has changed, or is gone (`o` is NULL). */
+/* A claim was created (`old` is NULL), changed, or deleted (`o` is NULL). */
 void devices_health_claim(struct devices_health *h, const struct cached *old,
 			  const struct cached *o);
 
-/* Also when it may not list them. */
+/* Also true if listing is forbidden. */
 bool devices_health_synced(const struct devices_health *h);
 struct device_health_book *devices_health_book(struct devices_health *h);
 

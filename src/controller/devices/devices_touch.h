@@ -1,13 +1,14 @@
 /*
- * devices_touch - which slices a change of slices concerns beside themselves.
+ * devices_touch - finds the slices that are affected by a change of other slices.
  *
- * A pool's status is on its first slice. What devices of other slices are depends on which
- * generation is the newest, on whether the pool is complete and valid, and on counters. So a change
- * concerns the first slice before and after, and every slice of the pool when another generation
- * came, when the pool became sound or ceased to be, or when counters are in it.
+ * A pool's status is published on its first slice. The state of devices in the other slices
+ * depends on which generation is the newest, on whether the pool is complete and valid, and on
+ * shared counters. So a change affects the first slice before and after it. It affects every slice
+ * of the pool if the newest generation changed, if the pool became or ceased to be complete and
+ * valid, while it is invalid, or if a changed slice has or uses counters.
  *
- *	devices_touch_slice(), devices_touch_pool()	for each, before anything is put
- *	devices_touch_tell()				when all is put
+ *   devices_touch_slice(), devices_touch_pool()   for each slice, before it is put
+ *   devices_touch_tell()                          after all are put
  */
 #ifndef CONTROLLER_DEVICES_DEVICES_TOUCH_H
 #define CONTROLLER_DEVICES_DEVICES_TOUCH_H
@@ -18,7 +19,7 @@
 
 struct inventory;
 
-/* --- names, each once, in the order in which they came ------------------------------------- */
+/* --- names: a set in the order of insertion -------------------------------------------------- */
 
 struct devices_names {
 	struct map seen;
@@ -47,13 +48,13 @@ struct devices_touch {
 void devices_touch_init(struct devices_touch *t, struct inventory *inv, struct arena *a);
 void devices_touch_release(struct devices_touch *t);
 
-/* A slice will change or go: touches the pool that it is in, if it is known. */
+/* Call before a slice changes or is deleted: touches its pool, if the slice is known. */
 void devices_touch_slice(struct devices_touch *t, struct str slice);
 
-/* The pool gets, or loses, a slice. */
+/* Call before the pool gets or loses a slice. */
 void devices_touch_pool(struct devices_touch *t, struct str driver, struct str pool);
 
-/* Adds to `told` the slices that changed and all that they concern. */
+/* Adds to `told` the changed slices and all slices that they affect. */
 void devices_touch_tell(struct devices_touch *t, const struct devices_names *changed,
 			struct devices_names *told);
 

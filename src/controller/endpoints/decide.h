@@ -1,13 +1,13 @@
 /*
  * network_endpoints_decide - which endpoints a Service has on a secondary network.
  *
- * A Service takes part by the annotation devplane.dev/network: NAME. Its pods are those
- * that spec.selector chooses or, when it has none, the annotation devplane.dev/network-selector,
- * a label selector in its text form. An entry of a claim's status.devices is on the network
- * that its data.network names, else on the one that is called as the pod calls the claim
- * (pod.spec.resourceClaims[].name).
+ * A Service opts in with the annotation devplane.dev/network: NAME. Its pods are those that
+ * spec.selector selects. Without a selector, the annotation devplane.dev/network-selector selects
+ * them; it is a label selector in text form. An entry of a claim's status.devices is on the
+ * network that its data.network names. If it names none, the network is the pod's name for the
+ * claim (pod.spec.resourceClaims[].name).
  *
- * No I/O: objects in, endpoints out. endpoints/slices.h makes EndpointSlices of them.
+ * No I/O: objects in, endpoints out. endpoints/slices.h turns them into EndpointSlices.
  */
 #ifndef CONTROLLER_ENDPOINTS_DECIDE_H
 #define CONTROLLER_ENDPOINTS_DECIDE_H
@@ -21,18 +21,18 @@
 
 /* --- a Service --------------------------------------------------------------------------- */
 
-/* What a Service says about it; borrowed from its tree and arena. */
+/* The settings of a Service; borrowed from its tree and arena. */
 struct network_service {
 	struct str network;
 	struct selector selector;
 	bool selects; /* it has a selector; without one it has no pods */
-	bool ipv4, ipv6; /* the families that it wants */
+	bool ipv4, ipv6; /* the IP families that it requests */
 	bool headless, publish_not_ready;
 };
 
 /*
- * 1 when it takes part, 0 when not; -ERR_INVALID when it would like to and an
- * annotation cannot be read.
+ * Returns 1 if the Service opts in, 0 if not, and -ERR_INVALID if it opts in with a malformed
+ * annotation.
  */
 int network_service_read(struct arena *a, const struct json *service,
 			 struct network_service *ret_service, struct error *err);
@@ -44,18 +44,21 @@ bool network_service_selects(const struct network_service *s,
 
 /* --- a pod ------------------------------------------------------------------------------- */
 
-/* A claim of a pod: how the pod calls it, and its own name. */
+/* A claim of a pod: the pod's name for it, and the claim's own name. */
 struct network_claim_ref {
 	struct str name, claim;
 };
 
-/* Claims that exist already, in the arena; borrowed from the tree. Returns how many. */
+/*
+ * Lists the pod's claims that exist already, in the arena; borrowed from the tree. Returns the
+ * number.
+ */
 size_t network_pod_claims(struct arena *a, const struct json *pod,
 			  struct network_claim_ref **ret_refs);
 
 bool network_pod_ready(const struct json *pod);
 
-/* --- what is wanted ---------------------------------------------------------------------- */
+/* --- the desired endpoints ----------------------------------------------------------------- */
 
 /* One address of one pod. */
 struct network_endpoint {
@@ -63,7 +66,7 @@ struct network_endpoint {
 	struct str address, pod, uid, node;
 	struct str hostname; /* or empty */
 	bool ready, serving, terminating;
-	bool placed; /* network_slices' own: it is in a slice */
+	bool placed; /* private to network_slices: it is in a slice */
 };
 
 /* Endpoints that may share slices: one family, the same ports. */
@@ -71,11 +74,11 @@ struct network_group {
 	struct network_group *next;
 	struct str key; /* family and ports as text */
 	const char *address_type; /* "IPv4", "IPv6" */
-	struct json *ports; /* as a slice has them */
+	struct json *ports; /* in the form of an EndpointSlice */
 	struct network_endpoint *first, **last;
 	size_t n;
-	size_t number; /* of the group */
-	struct network_held *slices; /* network_slices' own */
+	size_t number; /* index of the group */
+	struct network_held *slices; /* private to network_slices */
 };
 
 struct network_wanted {
@@ -86,20 +89,20 @@ struct network_wanted {
 	struct network_group *first, **last;
 };
 
-/* `service` takes part and says so; both and the arena must outlive it. */
+/* `says` are the settings read from `service`. Both and the arena must outlive it. */
 void network_wanted_init(struct network_wanted *w, struct arena *a, const struct json *service,
 			 const struct network_service *says);
-void network_wanted_release(struct network_wanted *w); /* all else is the arena's */
+void network_wanted_release(struct network_wanted *w); /* everything else belongs to the arena */
 
 /*
- * Adds what a pod brings that the Service selects. `claims` are in the order of
- * network_pod_claims(), NULL for one that is not known. Nothing is kept of the trees.
+ * Adds the endpoints of a pod that the Service selects. `claims` are in the order of
+ * network_pod_claims(), NULL for an unknown claim. Keeps no reference to the trees.
  */
 void network_wanted_add(struct network_wanted *w, const struct json *pod,
 			const struct network_claim_ref *refs, const struct json *const *claims,
 			size_t n);
 
-/* The key of the group for slices of this address type with these ports, in the arena. */
+/* The key of the group of slices with this address type and these ports, in the arena. */
 struct str network_group_key(struct arena *a, struct str address_type, const struct json *ports);
 
 #endif

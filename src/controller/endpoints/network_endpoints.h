@@ -1,15 +1,15 @@
 /*
  * network_endpoints - EndpointSlices of Services on secondary networks.
  *
- * KEP-4817's reader: where upstream's EndpointSlice controller takes the addresses of
- * pods, this one takes those that drivers report in ResourceClaim.status.devices for the claims
- * of the pods. Who takes part, and how, is in endpoints/decide.h; how slices change in
- * network_slices.h.
+ * This controller consumes KEP-4817. Upstream's EndpointSlice controller uses the addresses of
+ * pods; this one uses the addresses that drivers report in ResourceClaim.status.devices for the
+ * claims of the pods. endpoints/decide.h says how a Service opts in and which endpoints it has;
+ * endpoints/slices.h says how slices change.
  *
- * Follows Services, pods, claims and its own slices. What happens to a pod or a claim costs the
- * Services of that namespace that take part, and those that select the pod are looked at again;
- * of a namespace without such a Service nothing is looked at. A bad annotation leaves slices as
- * they are, and an event on the Service says what is wrong.
+ * It follows Services, pods, claims and its own slices. A change of a pod or claim costs a check
+ * of each Service in that namespace that opts in; those that select the pod are reconciled.
+ * Namespaces without such a Service cost nothing. A malformed annotation leaves the slices as they
+ * are, and an event on the Service reports the error.
  */
 #ifndef CONTROLLER_ENDPOINTS_NETWORK_ENDPOINTS_H
 #define CONTROLLER_ENDPOINTS_NETWORK_ENDPOINTS_H
@@ -19,7 +19,7 @@ struct network_endpoints;
 
 struct network_endpoints *network_endpoints_new(const struct context *ctx);
 
-/* Gives up what is under way; the next controller begins anew. NULL allowed. */
+/* Cancels work in progress; the next controller starts from scratch. NULL allowed. */
 void network_endpoints_free(struct network_endpoints *n);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * network_endpoints_impl - between its two files: who is concerned, and what is done for a Service.
+ * network_endpoints_impl - shared by its two files: which Services an event affects, and the job
+ * that reconciles one Service.
  */
 #ifndef CONTROLLER_ENDPOINTS_NETWORK_ENDPOINTS_IMPL_H
 #define CONTROLLER_ENDPOINTS_NETWORK_ENDPOINTS_IMPL_H
@@ -19,22 +20,23 @@ struct followed {
 
 struct network_endpoints {
 	struct context ctx;
-	struct followed services; /* index "network": those that take part, by namespace */
-	struct followed pods; /* "namespace": those that have claims; "claim": by their keys */
+	struct followed services; /* index "network": those that opt in, by namespace */
+	/* "namespace": those with claims; "claim": by the keys of their claims */
+	struct followed pods;
 	struct followed claims;
-	struct followed slices; /* "service": ours, by the keys of their Services */
+	struct followed slices; /* "service": our own, by the keys of their Services */
 	struct workqueue *queue; /* keys of Services */
 	struct list jobs;
 	struct omap written; /* key of a Service to struct written */
-	struct arena scratch; /* of one event */
+	struct arena scratch; /* for one event */
 };
 
 /* --- endpoints/job.c ----------------------------------------------------------------- */
 
-/* The queue's handler: makes the slices of one Service what they should be. */
+/* The queue's handler: reconciles the slices of one Service. */
 void network_endpoints_handle(void *arg, struct str key);
 
-/* Ends all of it, without a word to the queue. */
+/* Cancels all jobs, without notifying the queue. */
 void network_endpoints_jobs_release(struct network_endpoints *n);
 
 /* --- network_endpoints.c --------------------------------------------------------------------- */

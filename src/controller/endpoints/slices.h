@@ -1,11 +1,11 @@
 /*
- * network_slices - EndpointSlices from what is wanted and what is there.
+ * network_slices - plans EndpointSlices: from the desired endpoints and the existing slices.
  *
- * Upstream's rules: at most a hundred endpoints in a slice, one family and one set of ports; an
- * endpoint stays in the slice that it is in; slices that change anyhow are filled first, then
- * one that has room for all the rest, then new ones; one that would be deleted is used
- * instead of a new one. What is already right is not written. A Service without endpoints has
- * no slices.
+ * The rules are upstream's. A slice has at most a hundred endpoints, of one family and with one
+ * set of ports. An endpoint stays in its slice. New endpoints go first into slices that change
+ * anyway, then into one slice that has room for all the rest, then into new slices. A slice that
+ * would be deleted is reused instead of creating one. Slices that are already right are not
+ * written. A Service without endpoints has no slices.
  *
  * No I/O.
  */
@@ -24,7 +24,7 @@ enum { NETWORK_SLICE_MAX = 100 }; /* endpoints */
 
 enum network_verb { NETWORK_CREATE, NETWORK_UPDATE, NETWORK_DELETE };
 
-/* One write. Creates have a generateName, updates the resourceVersion that they are based on. */
+/* One write. A create has a generateName, an update has the resourceVersion it is based on. */
 struct network_write {
 	struct network_write *next;
 	enum network_verb verb;
@@ -32,9 +32,9 @@ struct network_write {
 };
 
 /*
- * The writes that make `slices`, those of ours that name the Service, what is wanted, in the
- * order in which they should be done: no address goes before it has come elsewhere. The trees
- * are changed in place, and `wanted` is used up. NULL: all is right.
+ * Returns the writes that turn `slices` (our own that name the Service) into the desired state, or
+ * NULL if nothing is to be done. Do them in this order: no address is removed before it was added
+ * elsewhere. The trees are changed in place, and `wanted` is consumed.
  */
 struct network_write *network_slices_plan(struct network_wanted *wanted, struct json *const *slices,
 					  size_t n);

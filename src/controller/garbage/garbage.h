@@ -1,16 +1,19 @@
 /*
- * garbage - deletes what has lost its owners.
+ * garbage - deletes objects that have lost their owners.
  *
- * Upstream's garbage collector: objects whose ownerReferences all point to
- * nothing are deleted; references to nothing beside others that hold are taken out;
- * an owner deleted in the foreground (finalizer foregroundDeletion) goes when its
- * blocking dependents are gone; one that orphans (finalizer orphan) is taken out
- * of its dependents first. All resources that can be listed, watched and deleted
- * are watched, metadata only; what discovery adds or loses is noticed within
- * seconds where a CustomResourceDefinition changed, else within the sync period.
+ * Upstream's garbage collector:
+ * - An object is deleted if none of the owners in its ownerReferences exists.
+ * - References to missing owners are removed if other owners exist.
+ * - An owner that is deleted in the foreground (finalizer foregroundDeletion) is removed when its
+ *   blocking dependents are gone.
+ * - An owner with the finalizer orphan is first removed from its dependents' references.
  *
- * Nothing is deleted on the word of a watch: the object and its owners are read
- * first, and a delete carries uid and resourceVersion as preconditions.
+ * It watches the metadata of all resources that can be listed, watched and deleted. It notices new
+ * and removed resources within seconds if a CustomResourceDefinition changed, otherwise within the
+ * sync period.
+ *
+ * It never deletes on watch data alone: it reads the object and its owners first, and a delete
+ * carries uid and resourceVersion as preconditions.
  */
 #ifndef CONTROLLER_GARBAGE_GARBAGE_H
 #define CONTROLLER_GARBAGE_GARBAGE_H
@@ -23,17 +26,17 @@ struct garbage;
 
 /* Zero means the default. */
 struct garbage_opts {
-	unsigned workers; /* objects looked at at once; 20 */
-	int64_t sync_period_ms; /* between looks at what is served; 30 s */
-	int64_t initial_sync_ms; /* for how long to wait for the first states; 60 s */
+	unsigned workers; /* objects processed at once; 20 */
+	int64_t sync_period_ms; /* between discovery refreshes; 30 s */
+	int64_t initial_sync_ms; /* how long to wait for the initial states; 60 s */
 };
 
 struct garbage *garbage_new(const struct context *ctx, const struct garbage_opts *opts);
 
-/* Gives up what is under way; the next controller begins anew. NULL allowed. */
+/* Cancels work in progress; the next controller starts from scratch. NULL allowed. */
 void garbage_free(struct garbage *g);
 
-/* All resources that are known have told their state. */
+/* All known resources have delivered their initial state. */
 bool garbage_synced(const struct garbage *g);
 
 #endif

@@ -24,19 +24,19 @@ struct garbage {
 	struct workqueue *deletions, *orphans; /* keys are uids */
 	struct list jobs; /* struct garbage_job, of both queues */
 	struct map monitors; /* by "group/version/resource" */
-	size_t nsynced; /* of them */
-	struct arena scratch; /* of one event */
+	size_t nsynced; /* of the monitors */
+	struct arena scratch; /* for one event */
 	struct loop_timer sync, give_up_waiting;
 	struct served_wait look;
 	struct metrics_counter *sync_errors;
 	bool looked; /* discovery has succeeded once */
 };
 
-/* What both queues' jobs begin with. */
+/* The common head of both queues' jobs. */
 struct garbage_job {
 	struct list link;
 	struct garbage *owner;
-	struct str uid; /* the key: the queue's until it is done */
+	struct str uid; /* the key; borrowed from the queue until it is done */
 	struct arena arena;
 	void (*free)(struct garbage_job *j); /* cancels and frees */
 };
@@ -49,11 +49,11 @@ void garbage_job_release(struct garbage_job *j);
 void garbage_handle_deletion(void *arg, struct str uid);
 void garbage_handle_orphan(void *arg, struct str uid);
 
-/* The resource of a kind as the server names it, copied into the arena; false: not known. */
+/* The resource of a kind, from discovery, copied into the arena. False: unknown. */
 bool garbage_resource_of(const struct garbage *g, struct str api_version, struct str kind,
 			 struct arena *a, struct resource *ret_resource);
 
-/* A copy, so that it outlives the node. */
+/* A copy that outlives the node. */
 struct garbage_identity garbage_identity_copy(struct arena *a, const struct garbage_node *n);
 
 /* --- trees ---------------------------------------------------------------------------- */
@@ -62,16 +62,16 @@ struct str garbage_meta(const struct json *object, const char *name);
 bool garbage_has_finalizer(const struct json *object, struct str name);
 
 /*
- * A merge patch of `object` that takes a finalizer out, bound to the version that was read; NULL
- * when it has none of that name.
+ * A merge patch that removes a finalizer from `object`, bound to the resourceVersion that was
+ * read. NULL if the object does not have it.
  */
 struct json *garbage_patch_finalizer(struct arena *a, const struct json *object, struct str name);
 
-/* One that leaves the references for which keep(arg, reference) holds; NULL when all stay. */
+/* The same, keeping only references for which keep(arg, reference) is true. NULL: all stay. */
 struct json *garbage_patch_owners(struct arena *a, const struct json *object,
 				  bool (*keep)(void *arg, const struct json *reference), void *arg);
 
-/* One that makes all references non-blocking; NULL when none blocks. */
+/* The same, making all references non-blocking. NULL: none blocks. */
 struct json *garbage_patch_unblock(struct arena *a, const struct json *object);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * namespace_status - what is told of a namespace that is being emptied.
+ * namespace_status - the conditions of a namespace that is being emptied.
  *
- * Gathers what went wrong and what is left during one pass over its content, and
- * makes of it the five conditions that upstream's namespace controller keeps,
- * with its reasons and messages. Pure: it takes the time.
+ * It collects failures and leftovers during one pass over the content, and turns them into the
+ * five conditions of upstream's namespace controller, with its reasons and messages. Pure: the
+ * caller passes the time.
  */
 #ifndef CONTROLLER_NAMESPACE_STATUS_H
 #define CONTROLLER_NAMESPACE_STATUS_H
@@ -14,7 +14,7 @@
 
 struct json;
 
-/* So many of one thing; the text is in the arena. */
+/* A name and a count; the text is in the arena. */
 struct namespace_count {
 	struct str what;
 	int64_t n;
@@ -37,16 +37,15 @@ void namespace_status_discovery_failed(struct namespace_status *s, const char *w
 /* Objects of one resource could not be deleted. */
 void namespace_status_content_failed(struct namespace_status *s, const char *why);
 
-/* So many objects of the resource are left. */
+/* `n` objects of the resource are left. */
 void namespace_status_remain(struct namespace_status *s, const struct resource *r, int64_t n);
 
-/* One more of them waits for this finalizer. */
+/* One more of the objects waits for this finalizer. */
 void namespace_status_finalizer(struct namespace_status *s, struct str finalizer);
 
 /*
- * Sets the conditions in the tree of a Namespace. False when they were so already;
- * the time of a condition changes only with its status. The tree then borrows from
- * the arena.
+ * Sets the conditions in the tree of a Namespace. Returns false if nothing changed; the time of a
+ * condition changes only with its status. The tree then borrows from the arena.
  */
 bool namespace_status_apply(const struct namespace_status *s, struct json *ns, int64_t now_ns);
 

@@ -1,7 +1,7 @@
 /*
- * pod_claims_gone - the uids of the last few hundred objects that were seen to go.
+ * pod_claims_gone - the uids of the last few hundred deleted objects.
  *
- * Saves a question to the server for most of them; it holds so many and forgets the oldest.
+ * It saves a request to the server for most of them. It has a fixed size and forgets the oldest.
  */
 #ifndef CONTROLLER_POD_CLAIMS_GONE_H
 #define CONTROLLER_POD_CLAIMS_GONE_H
@@ -21,7 +21,7 @@ void pod_claims_gone_release(struct pod_claims_gone *g);
 
 void pod_claims_gone_add(struct pod_claims_gone *g, struct str uid); /* copied; empty: ignored */
 
-/* One that is asked for is as if it had gone just now. */
+/* Looking a uid up makes it the newest. */
 bool pod_claims_gone_has(struct pod_claims_gone *g, struct str uid);
 
 #endif

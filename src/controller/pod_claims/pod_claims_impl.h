@@ -1,5 +1,5 @@
 /*
- * pod_claims_impl - between its files: who is concerned, and what is done for a pod or a claim.
+ * pod_claims_impl - shared by its files: the controller's state, and the job for one pod or claim.
  */
 #ifndef CONTROLLER_POD_CLAIMS_POD_CLAIMS_IMPL_H
 #define CONTROLLER_POD_CLAIMS_POD_CLAIMS_IMPL_H
@@ -24,14 +24,14 @@ struct pod_claims {
 	struct pod_claims_followed pods; /* indexes: POD_CLAIMS_BY_CLAIM, POD_CLAIMS_BY_TEMPLATE */
 	struct pod_claims_followed claims; /* indexes: POD_CLAIMS_BY_OWNER, POD_CLAIMS_BY_USER */
 	struct pod_claims_followed templates;
-	struct served_wait wait; /* for what the server serves */
-	struct loop_timer again; /* to the next look at that */
+	struct served_wait wait; /* for a discovery refresh */
+	struct loop_timer again; /* starts the next one */
 	bool looked, following;
 	struct workqueue *queue; /* "pod:NAMESPACE/NAME", "claim:NAMESPACE/NAME" */
 	struct list jobs;
 	struct pod_claims_gone gone; /* uids of pods */
 	struct pod_claims_metrics metrics;
-	struct arena scratch; /* of one event, or one step */
+	struct arena scratch; /* for one event, or one step */
 };
 
 #define POD_CLAIMS_BY_CLAIM    "resourceclaim" /* pods, by the keys of their claims */
@@ -44,38 +44,38 @@ struct pod_claims {
 
 /* --- jobs ------------------------------------------------------------------------------------ */
 
-/* One key's work: one request after the other. */
+/* The work for one key: one request after the other. */
 struct pod_claims_job {
 	struct list link;
 	struct pod_claims *owner;
-	struct str key, ns, name; /* the queue's until it is done */
+	struct str key, ns, name; /* borrowed from the queue until it is done */
 	struct arena arena;
 	struct client_request request;
 	void (*on_answer)(struct pod_claims_job *j, const struct client_answer *a,
 			  const struct error *err);
-	/* Of a pod's. */
+	/* For a pod: */
 	struct json *pod;
-	struct json *entry; /* of spec.resourceClaims, that is looked at */
-	unsigned attempt; /* at a name for it */
+	struct json *entry; /* the entry of spec.resourceClaims being processed */
+	unsigned attempt; /* number of the name tried for it */
 	struct pod_claims_made *made, **made_last;
-	/* Of a claim's. */
+	/* For a claim: */
 	struct json *claim;
-	struct json *user; /* of status.reservedFor, that is looked at */
+	struct json *user; /* the entry of status.reservedFor being judged */
 	enum pod_claims_verdict *verdicts;
 	size_t judged;
-	bool unseen; /* a user was kept that only the server knows: to be looked at again */
+	bool unseen; /* a user was kept that only the server knows: check again later */
 	struct pod_claims_plan plan;
 };
 
 /* The queue's handler. */
 void pod_claims_handle(void *arg, struct str key);
 
-/* Ends all of it, without a word to the queue. */
+/* Cancels all jobs, without notifying the queue. */
 void pod_claims_jobs_release(struct pod_claims *c);
 
 void pod_claims_job_end(struct pod_claims_job *j, bool again);
 
-/* Says what failed, unless it is a matter of course, and tries again. */
+/* Logs the failure, unless it is an expected one, and retries. */
 void pod_claims_job_fail(struct pod_claims_job *j, const char *what, const struct error *err);
 
 void pod_claims_pod_begin(struct pod_claims_job *j); /* pod_claims/pod.c */

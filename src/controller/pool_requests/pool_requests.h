@@ -1,12 +1,13 @@
 /*
- * pool_requests - answers ResourcePoolStatusRequests: upstream's one-shot question what is free in
- * the pools of a driver.
+ * pool_requests - answers ResourcePoolStatusRequests: upstream's one-shot query for what is free
+ * in the pools of a driver (KEP-5677 as upstream implements it).
  *
- * A request without a status gets one, once, from dra/availability/availability.h, when the
- * inventory is known: condition Complete with what was counted, or Failed. Failing writes are
- * tried again five times. An incomplete pool is no answer: the request is tried again as after a
- * failure, and then waits for its next event, as upstream's. Every ten minutes requests that were
- * answered more than an hour ago and those that have waited for a day are deleted.
+ * Once the inventory is known, each request without a status gets one, once, from
+ * dra/availability/availability.h: the condition Complete with the counts, or Failed. A failed
+ * write is retried five times. If a pool is incomplete, there is no answer: the request is retried
+ * as after a failure, and then waits for its next event, as upstream does. Every ten minutes the
+ * controller deletes requests that were answered more than an hour ago, and those that have waited
+ * for a day.
  *
  * Metrics: resourcepoolstatusrequest_controller_requests_processed_total,
  * .._request_processing_errors_total, .._request_processing_duration_seconds, by driver_name.

@@ -1,6 +1,6 @@
 /*
- * resource_quota_impl - the parts of the controller of quotas: whom it follows
- * (resource_quota_follow.c) and what it writes (resource_quota.c).
+ * resource_quota_impl - the two parts of the quota controller: the informers
+ * (resource_quota_follow.c) and the writes (resource_quota.c).
  */
 #ifndef CONTROLLER_QUOTA_RESOURCE_QUOTA_IMPL_H
 #define CONTROLLER_QUOTA_RESOURCE_QUOTA_IMPL_H
@@ -21,9 +21,12 @@ struct quota_followed {
 	struct quota_kind kind; /* its text is in the arena */
 	struct arena arena;
 	struct resource resource;
-	/* `handler.informer` is NULL while it is not followed: nobody serves it, it seems. */
+	/*
+	 * `handler.informer` is NULL while the kind is not followed, because discovery does not
+	 * list it.
+	 */
 	struct informer_handler handler;
-	bool looked; /* discovery has been asked for it */
+	bool looked; /* discovery has been checked for it */
 };
 
 struct resource_quotas {
@@ -32,36 +35,39 @@ struct resource_quotas {
 	struct resource resource, class_resource;
 	struct informer *quotas;
 	struct informer_handler on_quotas;
-	struct informer_handler on_classes; /* in no informer until claims are followed */
+	struct informer_handler on_classes; /* not added to an informer until claims are followed */
 	VEC(struct quota_followed *) kinds;
 	struct map tallies; /* struct tallied by key */
 	struct workqueue *queue;
 	struct list jobs;
 	struct arena scratch, context_arena;
 	struct served_wait wait;
-	struct loop_timer look; /* for kinds that were not served */
-	struct loop_timer recount; /* everything */
-	bool muted; /* a namespace is being put in anew */
+	struct loop_timer look; /* checks discovery for kinds that were not served */
+	struct loop_timer recount; /* recounts everything */
+	bool muted; /* a namespace is being refilled */
 };
 
-/* Follows what a quota with these names is counted by, and asks for what is not known. */
+/* Follows the kinds that count towards these names, and checks discovery for unknown ones. */
 void resource_quotas_follow(struct resource_quotas *r, const struct amount_list *names);
 
-/* Puts the namespace's objects into the book, which has forgotten them. */
+/* Puts the namespace's objects into the book again, after it dropped them. */
 void resource_quotas_refill(struct resource_quotas *r, struct str ns);
 
-/* Whether all of this kind has been seen; or is not served, then *ret_counts is false. */
+/*
+ * Whether all objects of this kind have been seen. Also true if it is not served; then *ret_counts
+ * is false.
+ */
 bool resource_quotas_knows(const struct quota_followed *f, bool *ret_counts);
 
-/* A context for this turn; what it returns lives in context_arena. */
+/* A context for this turn; its results live in context_arena. */
 struct quota_context resource_quotas_context(struct resource_quotas *r);
 
-/* All quotas are counted anew. */
+/* Recounts all quotas. */
 void resource_quotas_recount(struct resource_quotas *r);
 
-/* Sums have changed, or whether they are known. */
+/* A sum has changed, or whether it is known. */
 void resource_quotas_touch(struct resource_quotas *r, struct str ns, struct str name, bool less);
-/* A counted object uses so much less. */
+/* A counted object uses less, by this amount. */
 void resource_quotas_freed(struct resource_quotas *r, struct str ns, struct str name,
 			   const struct amount *amount);
 void resource_quotas_touch_all(struct resource_quotas *r);

@@ -28,26 +28,26 @@ struct quota_tally *quota_tally_new(void);
 void quota_tally_free(struct quota_tally *t); /* NULL allowed */
 
 /*
- * The quota's `used`, each time that the quota is seen to have changed. `before`: as it was one
- * change earlier; NULL if changes may have been missed, then all of `used` counts as just charged.
+ * Call it each time the quota has changed, with its `used`. `before` is `used` one change earlier.
+ * Pass NULL if changes may have been missed: then all of `used` counts as just charged.
  */
 void quota_tally_see(struct quota_tally *t, const struct amount_list *before,
 		     const struct amount_list *used, int64_t now_ms);
 
-/* Counted objects use so much less of this name. */
+/* The usage of counted objects shrank by this amount. */
 void quota_tally_add_freed(struct quota_tally *t, struct str name, struct quantity q);
 
 /*
- * What `used` should be, for each name of `count`; in the arena. *ret_wait_ms: decide again after
- * this time, if nothing else happens before; -1: no need to.
+ * Computes the new `used`, for each name of `count`, in the arena. *ret_wait_ms: decide again
+ * after this time if nothing else happens; -1: no need to.
  */
 struct amount_list quota_tally_decide(struct quota_tally *t, const struct amount_list *used,
 				      const struct amount_list *count, int64_t now_ms,
 				      struct arena *a, int64_t *ret_wait_ms);
 
 /*
- * A write of the last decision begins, and ends. `again`: it was surely not written, so its freed
- * amounts are to be applied by a later one. At most one write at a time.
+ * The write of the last decision begins, and ends. `again`: it was certainly not written, so a
+ * later write has to apply its freed amounts. At most one write at a time.
  */
 void quota_tally_begin_write(struct quota_tally *t);
 void quota_tally_end_write(struct quota_tally *t, bool again);

@@ -1,12 +1,12 @@
 /*
- * availability - the parts of `devplane controller` that know the cluster's devices: the status of
- * ResourceSlices (slice_status.h), answers to ResourcePoolStatusRequests (pool_requests.h),
- * eviction from tainted devices (taint_eviction.h) and taints of unhealthy ones (health_taints.h),
- * on one inventory (devices.h).
+ * availability - the parts of `devplane controller` that track the cluster's devices: the status
+ * of ResourceSlices (slice_status.h, KEP-5677), answers to ResourcePoolStatusRequests
+ * (pool_requests.h), eviction from tainted devices (taint_eviction.h) and taints of unhealthy ones
+ * (health_taints.h). They share one inventory (devices.h).
  *
- * What the server serves decides: slices with a status subresource have it written; slices
- * without one get objects of our own (slice_sink.h); requests are answered where their kind is
- * served. A server without resource.k8s.io is asked again later.
+ * Discovery decides how they work. If slices have a status subresource, the status is written
+ * there; otherwise it goes to objects of our own (slice_sink.h). Requests are answered if their
+ * kind is served. If the server does not serve resource.k8s.io, discovery is checked again later.
  */
 #ifndef CONTROLLER_RUN_AVAILABILITY_H
 #define CONTROLLER_RUN_AVAILABILITY_H
@@ -19,16 +19,16 @@ struct availability;
 struct context;
 
 struct availability_opts {
-	bool slice_status, pool_requests, taint_eviction, health_taints; /* which parts */
-	unsigned workers; /* writes of status at once; 0: the default */
-	unsigned evictions; /* at once; 0: the default */
+	bool slice_status, pool_requests, taint_eviction, health_taints; /* the parts to run */
+	unsigned workers; /* concurrent writes of status; 0: the default */
+	unsigned evictions; /* concurrent evictions; 0: the default */
 	struct health_taints_limits health_limits;
 };
 
 struct availability *availability_new(const struct context *ctx,
 				      const struct availability_opts *opts);
 
-/* What there is has been seen; also when the server has no devices at all. */
+/* The initial state was seen; also true if the server does not serve slices at all. */
 bool availability_synced(const struct availability *v);
 
 /* NULL allowed. */

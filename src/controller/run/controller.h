@@ -1,12 +1,12 @@
 /*
- * controller - `devplane controller`: namespaces, garbage, service accounts, claims of pods, what
- * is free of the devices, eviction from tainted ones, and, when asked for, endpoints on secondary
- * networks and taints of unhealthy devices.
+ * controller - `devplane controller`: namespaces, garbage collection, service accounts, pods'
+ * claims, quotas, availability of devices and eviction from tainted ones. On request also
+ * endpoints on secondary networks and taints of unhealthy devices.
  *
- * Works against any API server that a kubeconfig leads to. With leader election
- * one of several works and the others wait; the lease is given back when it is
- * stopped. Losing the lease ends it for good: what was begun cannot be taken
- * back, so the process should exit and be started again.
+ * It works with any API server that a kubeconfig names. With leader election, one of several
+ * processes works and the others wait; stopping releases the lease. After losing the lease it
+ * never works again: work that was begun cannot be undone, so the process should exit and be
+ * restarted.
  */
 #ifndef CONTROLLER_RUN_CONTROLLER_H
 #define CONTROLLER_RUN_CONTROLLER_H
@@ -36,17 +36,17 @@ enum controller_part {
 	CONTROLLER_QUOTAS = 1 << 8,
 	CONTROLLER_NETWORK_ENDPOINTS = 1 << 9,
 	CONTROLLER_HEALTH_TAINTS = 1 << 10,
-	CONTROLLER_ALL = (1 << 9) - 1, /* those that run unless told otherwise */
+	CONTROLLER_ALL = (1 << 9) - 1, /* the parts that run by default */
 };
 
-/* Zero means the default. All is borrowed until controller_free(). */
+/* Zero means the default. Everything is borrowed until controller_free(). */
 struct controller_opts {
 	struct loop *loop;
 	const struct kubeconfig *kubeconfig;
 	struct str root_ca; /* PEM for pods; empty: the kubeconfig's */
 	unsigned parts; /* enum controller_part */
-	double qps, burst; /* of all but the lease: requests per second, at once; 0: no limit */
-	bool no_election; /* work at once */
+	double qps, burst; /* rate limit for all requests but those of the lease; 0: no limit */
+	bool no_election; /* start work immediately */
 	const char *identity; /* in the election */
 	const char *lease_namespace, *lease_name; /* "kube-system", "devplane-controller" */
 	int64_t lease_duration_ms, renew_deadline_ms, retry_period_ms;
@@ -57,28 +57,28 @@ struct controller_opts {
 	struct health_taints_limits health_taints;
 	struct metrics *metrics; /* or NULL */
 	const struct log *log;
-	/* The lease was lost: all work has stopped, nothing more will happen. */
+	/* The lease was lost. All work has stopped for good. */
 	void (*on_lost)(void *arg, const struct error *why);
 	void *arg;
 };
 
-/* Begins at once. */
+/* Starts immediately. */
 int controller_new(const struct controller_opts *opts, struct controller **ret_controller,
 		   struct error *err);
 
-/* Ends all work, gives the lease back, then calls `done` once, later. */
+/* Ends all work, releases the lease, then calls `done` once, later. */
 void controller_stop(struct controller *c, void (*done)(void *arg), void *arg);
 
-/* After `done`, or before the loop ran. The loop must run one more turn. NULL allowed. */
+/* Call after `done`, or before the loop ran. The loop must run one more turn. NULL allowed. */
 void controller_free(struct controller *c);
 
-/* For health: we are alive. -ERR_INTERNAL when a lease that we hold ran out. */
+/* For liveness. Returns -ERR_INTERNAL if a lease that we hold has expired. */
 int controller_check(const struct controller *c, struct error *err);
 
-/* For readiness: waits for its turn, or works and knows the state. */
+/* For readiness: it waits for the lease, or it works and has the initial state. */
 int controller_check_ready(const struct controller *c, struct error *err);
 
-/* The name of a part for --controllers, as upstream calls it; 0 when there is none. */
+/* Finds a part by its name for --controllers, which is upstream's name. Returns 0 if unknown. */
 unsigned controller_part_find(struct str name);
 
 #endif

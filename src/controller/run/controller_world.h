@@ -1,6 +1,6 @@
 /*
- * controller_world - for tests: a fake API server and the context of controllers on
- * another host, which can be restarted as often as one likes.
+ * controller_world - for tests: a fake API server, and a context for controllers on another host,
+ * which can be restarted any number of times.
  */
 #ifndef CONTROLLER_RUN_CONTROLLER_WORLD_H
 #define CONTROLLER_RUN_CONTROLLER_WORLD_H
@@ -20,7 +20,7 @@ struct controller_world *controller_world_new(uint64_t seed);
 /* The controllers must have been freed, and controller_world_stop() called. */
 void controller_world_free(struct controller_world *w);
 
-/* Makes a context; make controllers with it, then let informers run: informers_start(). */
+/* Creates a context. Create controllers with it, then call informers_start(). */
 void controller_world_start(struct controller_world *w);
 void controller_world_stop(struct controller_world *w);
 

@@ -22,7 +22,7 @@ struct context {
 	const struct log *log;
 };
 
-/* Only the metadata of what is asked for, where the server can do that. */
+/* Request only the metadata, if the server supports it. */
 #define ACCEPT_METADATA                                                     \
 	STR("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," \
 	    "application/json")

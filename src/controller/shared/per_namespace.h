@@ -1,10 +1,9 @@
 /*
  * per_namespace - one object of a given name in every active namespace.
  *
- * What the controllers of default service accounts and of kube-root-ca.crt share:
- * watch namespaces and the objects of that name, and look again at a namespace
- * whenever it or its object changed. Whether the object is as it should be, and
- * how it should be, is the kind's.
+ * The common part of the controllers for default service accounts and for kube-root-ca.crt. It
+ * watches namespaces and the objects of that name, and checks a namespace whenever it or its
+ * object changes. The `want` function decides what the object should look like.
  */
 #ifndef CONTROLLER_SHARED_PER_NAMESPACE_H
 #define CONTROLLER_SHARED_PER_NAMESPACE_H
@@ -21,8 +20,8 @@ struct per_namespace_opts {
 	struct resource resource;
 	const char *name; /* of the object */
 	/*
-	 * The object as it should be, in the arena. `now` is the one that is there, to be
-	 * changed in place, or NULL. NULL is returned when there is nothing to do.
+	 * Returns the desired object, in the arena, or NULL if there is nothing to do. `now` is the
+	 * existing object, to be changed in place, or NULL.
 	 */
 	struct json *(*want)(void *arg, struct arena *a, struct str ns, struct json *now);
 	void *arg;

@@ -1,11 +1,11 @@
 /*
- * slice_status_pools - what pools have told: since when they are what they are, and their faults.
+ * slice_status_pools - the conditions of pools, with their transition times, and their faults.
  *
- * The conditions of a pool are told on its first slice. When another slice becomes the first,
- * they go on there with their times of transition: what was told last, or would have been had
- * the server taken it, is remembered for as long as the pool has a slice, and counts for more
- * than what is stored. What is stored counts once, when nothing is known of the pool yet: of
- * all its slices the condition that changed last.
+ * The conditions of a pool are published on its first slice. If another slice becomes the first,
+ * it continues them with their transition times. The conditions published last (or that the server
+ * would have, had it accepted them) are kept in memory for as long as the pool has a slice, and
+ * take precedence over the stored ones. Stored conditions are read once, when nothing is known
+ * about the pool yet: for each condition, the one among its slices that changed last.
  */
 #ifndef CONTROLLER_SLICE_STATUS_POOLS_H
 #define CONTROLLER_SLICE_STATUS_POOLS_H
@@ -29,18 +29,18 @@ struct slice_status_pools {
 /* All are borrowed. */
 void slice_status_pools_init(struct slice_status_pools *p, struct devices *devices,
 			     struct slice_sink *sink, struct slice_status_metrics *metrics);
-/* All must have left. */
+/* All slices must have left before. */
 void slice_status_pools_release(struct slice_status_pools *p);
 
-/* st->pool becomes the one that the slice is in; NULL when the inventory does not have it. */
+/* Sets st->pool to the slice's pool, or to NULL if the inventory does not have the slice. */
 void slice_status_pools_join(struct slice_status_pools *p, struct slice_state *st);
 void slice_status_pools_leave(struct slice_status_pools *p, struct slice_state *st);
 
-/* A status with the poolStatus that the slice's pool goes on from; or NULL. */
+/* A status whose poolStatus has the previous conditions of the slice's pool; or NULL. */
 struct json *slice_status_pools_before(struct slice_status_pools *p, const struct slice_state *st,
 				       struct arena *a);
 
-/* What a slice is to tell; `status` may be NULL. */
+/* Records the status that the slice is about to publish; `status` may be NULL. */
 void slice_status_pools_note(struct slice_status_pools *p, const struct slice_state *st,
 			     const struct json *status);
 

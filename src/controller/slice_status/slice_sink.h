@@ -1,11 +1,11 @@
 /*
- * slice_sink - where the status of a slice is kept: in the slice's own status, or, on clusters
- * whose slices have none, in an object of ours that has the slice's name.
+ * slice_sink - stores the status of slices (KEP-5677): in the slice's own status or, on clusters
+ * whose slices have none, in an object of ours with the slice's name.
  *
- * A sink reads what is stored from informers' copies and makes the requests that change it; when
- * to do that, how often, and again after failures is slice_status.c's business. A write is
- * done with the version that was read: what changed meanwhile makes it fail with ERR_CONFLICT.
- * Threads: the client's loop.
+ * A sink reads the stored status from informers' copies and sends the requests that change it.
+ * slice_status.c decides when to write, how often, and when to retry. A write carries the version
+ * that was read, so it fails with ERR_CONFLICT if the object changed meanwhile. Threads: the
+ * client's loop.
  */
 #ifndef CONTROLLER_SLICE_STATUS_SLICE_SINK_H
 #define CONTROLLER_SLICE_STATUS_SLICE_SINK_H
@@ -20,19 +20,19 @@ struct slice_sink;
 
 /* Borrowed until the next turn. */
 struct slice_stored {
-	struct str status; /* its JSON text; p is NULL when there is none */
-	uint64_t revision; /* of the object; 0: there is no object, or it has no such number */
+	struct str status; /* its JSON text; p is NULL if there is no status */
+	uint64_t revision; /* of the object; 0: no such object, or its version is not a number */
 };
 
 struct slice_sink_ops {
-	/* The version of the object that has the slice's status; 0: as for slice_stored. */
+	/* The version of the object that stores the slice's status; 0: as in slice_stored. */
 	uint64_t (*revision)(struct slice_sink *s, struct str slice);
-	/* The same, and what is stored: finding that in a large object takes a while. */
+	/* The same with the stored status. Finding it in a large object takes a while. */
 	struct slice_stored (*read)(struct slice_sink *s, struct str slice);
 	/*
-	 * Sends the request that makes `status`, its JSON text (p is NULL: none), the stored one;
-	 * r's on_done and arg are set. false: there is nothing to send, as nothing is stored and
-	 * none is wanted.
+	 * Sends the request that stores `status`, a JSON text (p is NULL: remove it); r's on_done
+	 * and arg are set. Returns false if there is nothing to send, because nothing is stored and
+	 * no status is wanted.
 	 */
 	bool (*write)(struct slice_sink *s, const struct cached *slice, struct str status,
 		      struct client_request *r, struct arena *a);
@@ -41,10 +41,10 @@ struct slice_sink_ops {
 
 struct slice_sink {
 	const struct slice_sink_ops *ops;
-	bool in_slice; /* a write changes the slice, which is its driver's */
+	bool in_slice; /* a write changes the slice, which belongs to its driver */
 	/* Set by the user before the first turn. The slice's stored status may have changed. */
 	void (*changed)(void *arg, struct str slice);
-	/* It knows what is stored, and can be written to. Once. */
+	/* Called once, when it knows the stored status and can be written to. */
 	void (*ready)(void *arg);
 	void *arg;
 };
@@ -53,9 +53,9 @@ struct slice_sink {
 struct slice_sink *slice_sink_status_new(const struct context *ctx, struct devices *devices);
 
 /*
- * An object of kind ResourceSliceStatus, group devplane.dev, with the slice's name, owned by it,
- * so that it goes with it. Makes the kind's definition when it is not there, and waits
- * until it is served; removes objects whose slice is gone. slice_sink_object.c.
+ * An object of kind ResourceSliceStatus, group devplane.dev, with the slice's name. The slice owns
+ * it, so it is deleted with the slice. Creates the kind's definition if it is missing, and waits
+ * until it is served. Deletes objects whose slice is gone. See slice_sink_object.c.
  */
 struct slice_sink *slice_sink_object_new(const struct context *ctx, struct devices *devices);
 

@@ -1,6 +1,6 @@
 /*
- * slice_status_fixture - for tests: the status of slices kept by a controller that talks to a fake
- * API server. Objects are told in the lines of dra/inventory_fixture.h.
+ * slice_status_fixture - for tests: a controller that publishes the status of slices to a fake API
+ * server. Objects are written in the line format of dra/inventory/inventory_fixture.h.
  */
 #ifndef CONTROLLER_SLICE_STATUS_SLICE_STATUS_FIXTURE_H
 #define CONTROLLER_SLICE_STATUS_SLICE_STATUS_FIXTURE_H
@@ -33,13 +33,14 @@ struct bench {
 	struct devices *devices;
 	struct slice_status *status;
 	struct metrics *metrics;
-	bool objects; /* the status is kept in objects of its own */
-	bool health; /* .. and tells of health */
-	unsigned unserved; /* how often it asked for what is served */
-	VEC(struct bench_write) writes; /* of status, as they came to the server */
-	bool carried_spec; /* one of them had a spec */
-	int (*fault)(struct bench *b, const struct fakeapi_query *q); /* of those; or NULL */
-	int faults; /* for `fault` to count */
+	bool objects; /* the status is stored in separate objects */
+	bool health; /* and includes health */
+	unsigned unserved; /* how often `unserved` was called */
+	VEC(struct bench_write) writes; /* of status, as the server received them */
+	bool carried_spec; /* one of the writes had a spec */
+	/* fault injected into the writes; or NULL */
+	int (*fault)(struct bench *b, const struct fakeapi_query *q);
+	int faults; /* counter for `fault` */
 	void (*on_write)(struct bench *b, const char *slice, struct str body); /* or NULL */
 };
 
@@ -93,13 +94,14 @@ static inline void bench_stop(struct bench *b)
 	controller_world_stop(b->w);
 }
 
-/* `b` is zeroed, but for what is wanted. */
+/* `b` is zeroed, except for the options. */
 static inline void bench_init(struct bench *b, uint64_t seed)
 {
 	b->w = controller_world_new(seed);
 	b->w->api->fault = bench_on_request;
 	b->w->api->fault_arg = b;
-	b->w->api->rv = 100; /* a watch from 0 would be told of no past that is forgotten */
+	/* a watch from 0 would not be sent events that the server has dropped */
+	b->w->api->rv = 100;
 	vec_init(&b->writes, SIZE_MAX);
 	bench_start(b);
 }
@@ -117,7 +119,7 @@ static inline bool bench_is_settled(void *arg)
 	return slice_status_settled(((struct bench *)arg)->status);
 }
 
-/* Lets everything come to rest. */
+/* Runs until nothing is left to do. */
 static inline void run(struct bench *b)
 {
 	controller_world_run(b->w, 1000);
@@ -142,7 +144,9 @@ static inline void bench_target(struct buf *out, struct str kind, struct str nam
 			   STR_ARG(name));
 }
 
-/* Creates or changes; of a slice, its spec. A claim with another uid replaces the former. */
+/*
+ * Creates or updates an object; for a slice, its spec. A claim with another uid replaces the old.
+ */
 static inline void bench_put(struct bench *b, struct str kind, struct str line)
 {
 	struct buf body = BUF_INIT(4 * MIB), target = BUF_INIT(KIB);
@@ -171,7 +175,7 @@ static inline void bench_put(struct bench *b, struct str kind, struct str line)
 	buf_release(&target);
 }
 
-/* A line: slice|counters|claim|rule .., node NAME, remove slice|claim|rule|node NAME. */
+/* One line: slice|counters|claim|rule .., node NAME, remove slice|claim|rule|node NAME. */
 static inline void tell_line(struct bench *b, struct str line)
 {
 	struct str kind = world_word(&line);
@@ -189,7 +193,7 @@ static inline void tell_line(struct bench *b, struct str line)
 
 #define tell(b, line) tell_line((b), STR(line))
 
-/* Merges something into a slice, or into its status. */
+/* Merges `body` into a slice, or into its status. */
 static inline void merge(struct bench *b, const char *target, const char *body)
 {
 	assert_int_equal(fakeapi_call(b->w->api, "PATCH", target, str_from(body), NULL), 200);
@@ -208,7 +212,7 @@ static inline struct json *bench_object(struct bench *b, const char *resource, c
 	return v;
 }
 
-/* What the server has at a JSON Pointer into the slice's status; "null": nothing. */
+/* Compares the value at a JSON Pointer into the slice's status; "null": absent. */
 static inline void assert_status(struct bench *b, const char *slice, const char *pointer,
 				 const char *expected)
 {
@@ -247,7 +251,7 @@ static inline void drop_times(struct json *status)
 		(void)json_remove(c, STR("lastTransitionTime"));
 }
 
-/* An inventory of all that the server has. */
+/* An inventory of all objects on the server. */
 static inline struct inventory *bench_inventory(struct bench *b, struct arena *a)
 {
 	struct inventory *inv = inventory_new(inventory_defaults);
@@ -279,7 +283,7 @@ static inline void bench_fail(const char *when, const char *text, const struct j
 	fail_msg("%s: a status is wrong", when);
 }
 
-/* The status that the server has for a slice, wherever it is kept; or NULL. */
+/* The server's status of a slice, wherever it is stored; or NULL. */
 static inline struct json *bench_status(struct bench *b, const char *slice, struct arena *a)
 {
 	const char *resource = b->objects ? "resourceslicestatuses" : "resourceslices";
@@ -289,7 +293,7 @@ static inline struct json *bench_status(struct bench *b, const char *slice, stru
 	return json_getz(bench_object(b, resource, slice, a), "status");
 }
 
-/* Every slice's status on the server is what availability.h says of all that the server has. */
+/* Every slice's status on the server equals what availability.h computes from all objects there. */
 static inline void assert_all_right(struct bench *b, const char *when)
 {
 	struct inventory *inv;

@@ -1,5 +1,6 @@
 /*
- * taint_eviction_impl - between its files: who is concerned, and what is done for a pod or a rule.
+ * taint_eviction_impl - shared by its files: the controller's state, and the job for one pod or
+ * rule.
  */
 #ifndef CONTROLLER_TAINT_EVICTION_TAINT_EVICTION_IMPL_H
 #define CONTROLLER_TAINT_EVICTION_TAINT_EVICTION_IMPL_H
@@ -19,12 +20,12 @@ struct workqueue;
 
 enum { TAINT_STATUS_MS = 10 * 1000 }; /* between two writes of a rule's status */
 
-/* A DeviceTaintRule, as long as it is there. */
+/* A DeviceTaintRule, for as long as it exists. */
 struct taint_rule {
 	struct str name, uid;
-	int64_t generation; /* 0: its server does not count */
-	int64_t evicted; /* pods, since we began */
-	int64_t next_write_at; /* loop time, ms: of what changes nothing but numbers */
+	int64_t generation; /* 0: the server does not set it */
+	int64_t evicted; /* pods evicted since we started */
+	int64_t next_write_at; /* loop time, ms: earliest write if only numbers changed */
 	int64_t written_generation;
 	char text[];
 };
@@ -34,12 +35,12 @@ struct taint_eviction {
 	struct devices *devices;
 	struct devices_watcher watcher;
 	struct resource pods_resource;
-	struct informer *pods, *claims, *rules; /* rules: NULL when they are not served */
+	struct informer *pods, *claims, *rules; /* rules: NULL if not served */
 	struct informer_handler pod_handler, claim_handler, rule_handler;
 	struct taint_book *book;
 	struct map rule_states; /* name -> struct taint_rule */
-	struct loop_task task; /* the end of a turn in which something came */
-	struct devices_names changed_rules; /* of this turn: those to be told at once */
+	struct loop_task task; /* runs at the end of a turn with events */
+	struct devices_names changed_rules; /* of this turn: their status is written at once */
 	struct devices_names due; /* pods */
 	struct workqueue *queue; /* "pod:NAMESPACE/NAME", "rule:NAME" */
 	struct list jobs;
@@ -51,32 +52,32 @@ struct taint_eviction {
 #define TAINT_POD_KEY  "pod:"
 #define TAINT_RULE_KEY "rule:"
 
-/* The name that upstream's has: of work, and of whoever sets fields. */
+/* Upstream's name of the controller, for its metrics and as field manager. */
 #define TAINT_CONTROLLER "device-taint-eviction-controller"
 
-/* One key's work: one request after the other. */
+/* The work for one key: one request after the other. */
 struct taint_job {
 	struct list link;
 	struct taint_eviction *owner;
-	struct str key; /* the queue's until it is done */
+	struct str key; /* borrowed from the queue until it is done */
 	struct str name; /* without the prefix */
 	struct arena arena;
 	struct client_request request;
 	void (*on_answer)(struct taint_job *j, const struct client_answer *a,
 			  const struct error *err);
-	/* Of a pod's, as it was when the job began. */
+	/* For a pod, as it was when the job began: */
 	struct str ns, pod, uid;
 	struct eviction *eviction;
-	/* Of a rule's. */
+	/* For a rule: */
 	int64_t generation;
 };
 
 void taint_job_end(struct taint_job *j, bool again);
 
-/* To be handled again after a while. */
+/* Ends the job and queues the key again after `ms`. */
 void taint_job_wait(struct taint_job *j, int64_t ms);
 
-/* Says what failed, unless it is a matter of course, and tries again. */
+/* Logs the failure, unless it is an expected one, and retries. */
 void taint_job_fail(struct taint_job *j, const char *what, const struct error *err);
 
 void taint_pod_begin(struct taint_job *j); /* taint_eviction/pod.c */
@@ -85,7 +86,10 @@ void taint_rule_begin(struct taint_job *j); /* taint_eviction/rule.c */
 void taint_eviction_event(struct taint_eviction *t, struct str key, struct str uid,
 			  const char *message);
 
-/* The rules among what wants an eviction are told in a while; with `evicted` it counts for them. */
+/*
+ * Schedules a status write for each rule among the sources. With `evicted`, counts the pod for
+ * them.
+ */
 void taint_rules_concerned(struct taint_eviction *t, const struct eviction *e, bool evicted);
 
 #endif
