@@ -1,9 +1,9 @@
 /*
- * apply_object - brings one object to what its manifest says, for apply and diff.
+ * apply_object - makes one object match its manifest, for apply and diff.
  *
- * On the client's side: what is not there is created; what is there gets the patch of
- * api/patch/diff.h, strategic for kinds that we know, JSON merge for others, none when nothing
- * changed. On the server's side: apply_server.h.
+ * Client-side apply creates a missing object. An existing one gets the patch of api/patch/diff.h:
+ * a strategic patch for built-in kinds, a JSON merge patch for others, and no patch if nothing
+ * changed. Server-side apply is in apply/server.h.
  */
 #ifndef CLI_APPLY_OBJECT_H
 #define CLI_APPLY_OBJECT_H
@@ -16,16 +16,18 @@ struct discovery_resource;
 struct json;
 struct kube;
 
-/* Embed it in the options of a command, whose flags are then these and KUBE_FLAGS() for `kube`. */
+/*
+ * Embed it in a command's options. The command's flags are then these and KUBE_FLAGS() for `kube`.
+ */
 struct apply_options {
 	struct kube_options kube;
 	struct flag_list files;
-	const char *manager; /* NULL: by the side */
+	const char *manager; /* NULL: the default of client-side or server-side apply */
 	const char *subresource; /* or NULL */
 	bool server_side, force;
 };
 
-/* Who does not write: we, who send nothing then, or the server. */
+/* The side that discards the write: the client, which then sends nothing, or the server. */
 enum apply_dry { APPLY_DRY_NONE, APPLY_DRY_CLIENT, APPLY_DRY_SERVER };
 
 #define APPLY_FLAGS(type, member)                                                                  \
@@ -48,34 +50,35 @@ enum apply_dry { APPLY_DRY_NONE, APPLY_DRY_CLIENT, APPLY_DRY_SERVER };
 			.help = "write this part of objects that exist, as their controller would" \
 	}
 
-/* How all objects of a run are applied. */
+/* The settings for all objects of a run. */
 struct apply {
 	struct kube *kube;
 	const struct apply_options *options;
 	enum apply_dry dry;
-	bool want_live; /* applied.live, also where nobody else needs it */
+	bool want_live; /* always fill applied.live */
 };
 
-/* What came of one of them; memory is the run's. */
+/* The result for one object; memory is the run's. */
 struct applied {
 	const struct discovery_resource *type;
 	struct resource_name name;
-	struct json *live; /* what it had before; NULL: nothing, or nobody has looked */
-	struct json
-		*result; /* what the server has then, or would have; our wish if it is not asked */
+	struct json *live; /* the object before; NULL: it did not exist, or was not read */
+	/* The object the server has then, or would have; the desired one if it was not asked. */
+	struct json *result;
 	const char *done; /* "created", "configured", "unchanged", "serverside-applied" */
-	const char *conflict; /* all that the server said of fields of others in the way; or NULL */
-	bool handed; /* what client-side apply set was handed over, or would be */
+	/* the server's full message if other managers own the fields; or NULL */
+	const char *conflict;
+	bool handed; /* fields of client-side apply were handed over, or would be */
 };
 
-/* Fails when the flags make no sense together. */
+/* Fails if the flags contradict each other. */
 int apply_check_options(struct cli *cli, const struct apply_options *o, enum apply_dry dry,
 			struct error *err);
 
-/* May change the manifest's tree. A failure that has ret->conflict is about fields of others. */
+/* May change the manifest's tree. If it fails with ret->conflict set, other managers own fields. */
 int apply_object(const struct apply *p, struct json *tree, struct applied *ret, struct error *err);
 
-/* Says how conflicts can be resolved; on the error stream. */
+/* Prints on stderr how conflicts can be resolved. */
 void apply_advise(const struct cli *cli);
 
 #endif

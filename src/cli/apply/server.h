@@ -1,18 +1,18 @@
 /*
- * apply_server - server-side apply of one object, with the change from client-side apply.
+ * apply_server - server-side apply of one object, with the migration from client-side apply.
  *
- * Objects that were applied on the client's side before are handed over to the manager
- * (client_side.h) when it turns up that they were, and applied again: the first finds out, the
- * second removes what the manifest says no more. Where nothing is to be handed over, which is
- * always but once, there is one request. What that removes of the object is said, as a warning; a
- * dry run says what it would.
+ * If the object turns out to have been applied on the client's side before, its fields are handed
+ * over to the manager (client_side.h) and it is applied again. The first apply detects this; the
+ * second removes the fields that the manifest no longer has. If there is nothing to hand over,
+ * which is always the case after the first time, one request is enough. A warning lists the fields
+ * that were removed from the object, or in a dry run would be.
  */
 #ifndef CLI_APPLY_SERVER_H
 #define CLI_APPLY_SERVER_H
 
 #include "cli/connect/kube.h"
 
-#define APPLY_TRIES_MAX 5 /* of a write that others come before */
+#define APPLY_TRIES_MAX 5 /* attempts of a write that conflicts with others */
 
 struct apply_server {
 	struct kube *kube;
@@ -21,8 +21,8 @@ struct apply_server {
 	struct str manager;
 	bool force, dry_run;
 
-	const char *conflict; /* set when fields of others are in the way: all that was said */
-	bool handed; /* set when fields were handed over; in a dry run: would be */
+	const char *conflict; /* set if other managers own the fields: the server's full message */
+	bool handed; /* set if fields were handed over; in a dry run: would be */
 };
 
 int apply_server(struct apply_server *s, struct json **ret_object, struct error *err);

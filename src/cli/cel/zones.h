@@ -1,8 +1,9 @@
 /*
- * zones - time zones of this machine, by name, for expressions that ask for local times.
+ * zones - time zones of this machine, by name, for expressions that use local times.
  *
- * Reads /usr/share/zoneinfo (or $ZONEINFO) as names are first asked for, and remembers them,
- * also those that do not exist: ZONES_MAX in all, beyond which new ones are not known.
+ * It reads a zone from /usr/share/zoneinfo (or $ZONEINFO) when its name is first used, and caches
+ * the result, also for zones that do not exist. The cache holds ZONES_MAX names; further names
+ * count as unknown.
  */
 #ifndef CLI_CEL_ZONES_H
 #define CLI_CEL_ZONES_H
@@ -17,7 +18,7 @@ struct zones {
 void zones_init(struct zones *z);
 void zones_release(struct zones *z);
 
-/* What struct cel_eval.zone_offset is; `zones` is a struct zones. */
+/* Implements struct cel_eval.zone_offset; `zones` is a struct zones. */
 bool zones_offset(void *zones, struct str name, int64_t seconds, int32_t *ret_offset);
 
 #endif

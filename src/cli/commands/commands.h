@@ -1,9 +1,8 @@
 /*
  * commands - the rows of devplane's command table.
  *
- * Each is defined in the file of its name; `commands_root` is the program
- * itself, with all the others below it. Subcommands of `driver`, `probe` and `store` have headers
- * of their own.
+ * Each command is defined in the file of its name. `commands_root` is the program itself, with all
+ * others below it. Subcommands of `driver`, `probe` and `store` have their own headers.
  */
 #ifndef CLI_COMMANDS_COMMANDS_H
 #define CLI_COMMANDS_COMMANDS_H

@@ -1,11 +1,10 @@
 /*
- * kube - an API server as a command sees it: one question after the other.
+ * kube - a synchronous API client for commands: one request after the other.
  *
- * A command that ends has nothing else to do while it waits, so these run the loop until the
- * answer is there. Failures say what was asked and what to do next. A command that lives on can
- * give up waiting, from a callback of the loop: kube_interrupt(). What servers warn of is said on
- * the error stream, each text once.
- * All memory is the run's (cli->arena).
+ * A command has nothing else to do while it waits, so these functions run the loop until the reply
+ * arrives. Errors say what was requested and what to do next. A long-running command can abort the
+ * wait from a callback of the loop: kube_interrupt(). Warnings of the server are printed on
+ * stderr, each text once. All memory is the run's (cli->arena).
  */
 #ifndef CLI_CONNECT_KUBE_H
 #define CLI_CONNECT_KUBE_H
@@ -18,7 +17,7 @@ struct discovery;
 struct discovery_resource;
 struct json;
 
-/* A warning of the server that was said. */
+/* A warning of the server that was printed. */
 struct kube_told {
 	struct kube_told *next;
 	struct str text;
@@ -27,52 +26,52 @@ struct kube_told {
 struct kube {
 	struct cli *cli;
 	struct kubeconfig config;
-	struct str server_from; /* who said where the server is */
+	struct str server_from; /* where the server's address came from */
 	struct loop *loop;
 	struct client *client;
-	struct discovery *discovery; /* NULL until kube_resource() asks */
-	struct arena *arena; /* where answers live: the run's */
-	struct str refusal; /* all that the server said when it last refused; empty: nothing */
-	struct kube_told *told; /* in the memory of the run, whatever `arena` is */
+	struct discovery *discovery; /* NULL until kube_resource() needs it */
+	struct arena *arena; /* for replies: the run's */
+	struct str refusal; /* the body of the last error reply; empty: none */
+	struct kube_told *told; /* in the run's memory, whatever `arena` is */
 	bool interrupted;
 };
 
-/* Close it whatever was returned. */
+/* Call kube_close() whatever it returned. */
 int kube_open(struct kube *k, struct cli *cli, const struct kube_options *o, struct error *err);
 void kube_close(struct kube *k);
 
 /*
- * Finds out who we are where a plugin of the kubeconfig says it: it may ask the user, so whoever
- * takes the terminal for itself calls this before.
+ * Gets credentials from an exec plugin of the kubeconfig, if there is one. The plugin may prompt
+ * the user, so call this before taking over the terminal.
  */
 int kube_login(struct kube *k, struct error *err);
 
-/* The question that is waited for, and all that come, fail with -ERR_CANCELED. */
+/* The pending request, and all later ones, fail with -ERR_CANCELED. */
 void kube_interrupt(struct kube *k);
 
-/* What to read. Empty parts are not said. */
+/* The objects to read. Empty members are not used. */
 struct kube_query {
 	const struct resource *resource;
 	struct str ns, name, label_selector, field_selector;
 	struct str accept; /* empty: application/json */
 };
 
-/* One object, or a whole list, all its pages as one. */
+/* Reads one object, or a whole list with all its pages. */
 int kube_read(struct kube *k, const struct kube_query *q, struct json **ret_tree,
 	      struct error *err);
 
-/* What to write, and how: a name for what has one, a query such as "dryRun=All". */
+/* The object to write. `name` may be partly empty; `query` is such as "dryRun=All". */
 struct kube_target {
 	const struct resource *resource;
 	struct resource_name name;
 	struct str query;
 };
 
-/* The object as it is, all of it whatever the target's subresource. */
+/* Reads the current object: all of it, whatever the target's subresource. */
 int kube_read_target(struct kube *k, const struct kube_target *t, struct json **ret_object,
 		     struct error *err);
 
-/* The answer is the object as it is then; that of a deletion may be a Status. */
+/* *ret_object is the object after the write. For a deletion the reply may be a Status. */
 int kube_create(struct kube *k, const struct kube_target *t, const struct json *object,
 		struct json **ret_object, struct error *err);
 int kube_patch(struct kube *k, const struct kube_target *t, enum client_patch_type type,
@@ -80,33 +79,34 @@ int kube_patch(struct kube *k, const struct kube_target *t, enum client_patch_ty
 int kube_delete(struct kube *k, const struct kube_target *t, const struct client_delete_opts *opts,
 		struct json **ret_answer, struct error *err);
 
-/* Lets time pass, for who asks again. */
+/* Runs the loop for a while, before a retry. */
 void kube_pause(struct kube *k, int64_t ms);
 
 /*
- * Whether the user may do that, by SelfSubjectAccessReview; an empty namespace means all of them.
- * Keeps no memory.
+ * Whether the user is allowed to do that, by SelfSubjectAccessReview. An empty namespace means all
+ * namespaces. Keeps no memory.
  */
 int kube_may(struct kube *k, const char *verb, const struct resource *r, struct str ns,
 	     bool *ret_may, struct error *err);
 
 /*
- * The resource that people call `word`: "pods", "pod", "po", "Pod", and each of them with
- * ".GROUP" or ".VERSION.GROUP" behind. -ERR_NOT_FOUND says what may have been meant.
+ * Finds the resource that a user calls `word`: "pods", "pod", "po", "Pod", each optionally
+ * followed by ".GROUP" or ".VERSION.GROUP". The message of -ERR_NOT_FOUND suggests similar names.
  */
 int kube_resource(struct kube *k, struct str word, const struct discovery_resource **ret_resource,
 		  struct error *err);
 
 /*
- * The resource of a manifest's apiVersion and kind; borrowed until the next of these. What is
- * unknown is asked for once more: a manifest may define the kinds of the next.
+ * Finds the resource of a manifest's apiVersion and kind; borrowed until the next call of these.
+ * For an unknown kind, discovery is refreshed once, because a manifest may define the kinds of the
+ * next.
  */
 int kube_kind(struct kube *k, struct str api_version, struct str kind,
 	      const struct discovery_resource **ret_resource, struct error *err);
 
 /*
- * The namespace of an object whose manifest says `said`: that, or ours when it is empty; none for
- * what is in none. -ERR_BAD_REQUEST when --namespace says another: neither can be meant.
+ * The namespace of an object whose manifest has the namespace `said`: that, or the context's if it
+ * is empty. Empty for cluster-scoped resources. Returns -ERR_BAD_REQUEST if --namespace differs.
  */
 int kube_namespace(const struct kube *k, const struct kube_options *o, const struct resource *r,
 		   struct str said, struct str *ret_ns, struct error *err);

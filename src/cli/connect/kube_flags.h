@@ -1,7 +1,8 @@
 /*
- * kube_flags - the flags with which a command says which API server it means, and as whom.
- * Names are kubectl's, and so are meanings: what is said here wins over the kubeconfig, and a
- * server that is named here need not have the name that the kubeconfig gives to another.
+ * kube_flags - the flags that select the API server and the user.
+ *
+ * Names and meanings are kubectl's. Flags win over the kubeconfig. If --server is given, the
+ * tls-server-name of the kubeconfig's cluster is not used.
  */
 #ifndef CLI_CONNECT_KUBE_FLAGS_H
 #define CLI_CONNECT_KUBE_FLAGS_H
@@ -68,7 +69,7 @@ struct kube_options {
 				"of seconds, 0 is never"                                           \
 	}
 
-/* What the flags amount to. Release it by kubeconfig_release(). */
+/* The kubeconfig with the flags applied. Release it with kubeconfig_release(). */
 int kube_flags_load(const struct kube_options *o, struct kubeconfig *ret_config, struct error *err);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * manifest - objects in files, as apply and delete take them.
+ * manifest - objects in files, for apply and delete.
  *
- * A file is YAML with any number of documents, or JSON; "-" is standard input, a folder stands
- * for its .yaml, .yml and .json files in the order of their names. Lists are taken apart. What
- * cannot be read takes the place of the objects it would have held, so that the others come
- * all the same.
+ * A file is YAML with any number of documents, or JSON. "-" is standard input. A folder means its
+ * .yaml, .yml and .json files in the order of their names. Lists are split into their items. If a
+ * file or document cannot be read, an item with the error takes the place of its objects, and the
+ * other objects are still read.
  */
 #ifndef CLI_CONNECT_MANIFEST_H
 #define CLI_CONNECT_MANIFEST_H
@@ -15,7 +15,7 @@
 struct json;
 
 struct manifest_item {
-	struct json *tree; /* an object with apiVersion, kind and metadata; NULL: `err` says why */
+	struct json *tree; /* an object with apiVersion, kind and metadata; NULL: see `err` */
 	struct error err;
 	const char *where; /* "pods.yaml, document 2" */
 };
@@ -28,7 +28,7 @@ struct manifest {
 void manifest_read(struct manifest *m, struct arena *a, const struct flag_list *files);
 void manifest_release(struct manifest *m);
 
-/* "pod/web", as far as the object says. */
+/* "pod/web", as far as the object has the fields. */
 const char *manifest_name(struct arena *a, const struct json *tree);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * object_args - operands that name objects, as kubectl takes them.
+ * object_args - operands that name objects, in kubectl's syntax.
  *
- *	pods                    all of a type
- *	pods a b                some of it
- *	pods,nodes              of several types
- *	pod/a node/b            each with its type
+ *   pods                    all of a type
+ *   pods a b                some of it
+ *   pods,nodes              of several types
+ *   pod/a node/b            each with its type
  */
 #ifndef CLI_CONNECT_OBJECT_ARGS_H
 #define CLI_CONNECT_OBJECT_ARGS_H
@@ -22,11 +22,16 @@ struct object_args {
 	bool several_types;
 };
 
-/* What cannot be meant is bad usage; a type that the server does not have is -ERR_NOT_FOUND. */
+/*
+ * Malformed operands are bad usage. Returns -ERR_NOT_FOUND for a type that the server does not
+ * serve.
+ */
 int object_args_parse(struct kube *k, const struct flag_list *operands,
 		      struct object_args *ret_args, struct error *err);
 
-/* "pod", "resourceclaim.resource.k8s.io": as `-o name` and tables of several types begin. */
+/*
+ * "pod", "resourceclaim.resource.k8s.io": the prefix in `-o name` and in tables of several types.
+ */
 struct str object_args_word(struct arena *a, const struct discovery_resource *type);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "cli/describe/describe.h"
 
-/* One list of spec, with its statuses; nothing when it is empty. */
+/* Prints one list of the spec, with its statuses; prints nothing if it is empty. */
 void describe_containers(struct describe *d, const char *title, const char *list,
 			 const char *statuses);
 

@@ -1,11 +1,10 @@
 /*
- * claim_sight - whether the user may know of claims in a namespace, before they are named.
+ * claim_sight - whether the user may see claims of a namespace, before they are named.
  *
- * Statuses of slices name claims of all namespaces; who may not get ResourceClaims in one of them
- * is told only how many there are: "Allocated (1 claim)". Asks the server by
- * SelfSubjectAccessReview: once for all namespaces, and when that is denied once for each namespace
- * that is asked about. An answer holds for a minute. A server that cannot be asked counts as a no,
- * for a few seconds.
+ * The status of slices names claims of all namespaces. A user who may not get ResourceClaims in
+ * one of them only sees their number: "Allocated (1 claim)". It sends a SelfSubjectAccessReview
+ * for all namespaces and, if that is denied, one for each namespace in question. Answers are
+ * cached for a minute. If a review fails, the answer is no, for a few seconds.
  */
 #ifndef CLI_DEVICES_CLAIM_SIGHT_H
 #define CLI_DEVICES_CLAIM_SIGHT_H
@@ -16,16 +15,16 @@ struct clock;
 struct kube;
 struct claim_sight;
 
-/* In the run's arena. Asks nothing yet. */
+/* In the run's arena. Sends no request yet. */
 struct claim_sight *claim_sight_new(struct kube *k);
 
-/* One that asks nobody: claims of these namespaces are to be seen, or of all. */
+/* Without requests: the claims of these namespaces, or of all, may be seen. */
 struct claim_sight *claim_sight_known(struct arena *a, bool all, const struct str *namespaces,
 				      size_t n);
 
 /*
- * One that asks a function: about a namespace, or, when it is empty, about all; a negative answer
- * means that it does not know. The clock is borrowed.
+ * With a function that answers for a namespace, or for all if `ns` is empty. A negative return
+ * value means unknown. The clock is borrowed.
  */
 struct claim_sight *claim_sight_asking(struct arena *a, const struct clock *clock,
 				       int (*ask)(void *arg, struct str ns, bool *ret_may),
@@ -33,12 +32,12 @@ struct claim_sight *claim_sight_asking(struct arena *a, const struct clock *cloc
 
 bool claim_sight_may(struct claim_sight *s, struct str ns);
 
-/* The same for those who take any function; `sight` is a struct claim_sight. */
+/* The same as a callback; `sight` is a struct claim_sight. */
 bool claim_sight_may_name(void *sight, struct str ns);
 
 /*
- * A message of a pool's status: "ResourceClaim ns/a references ..", without the claim's name where
- * it may not be named. `may` NULL: all may be. Borrowed from the text, or in the arena.
+ * A message of a pool's status, "ResourceClaim ns/a references ..", without the claim's name if it
+ * may not be named. If `may` is NULL, all may be. Borrowed from the text, or in the arena.
  */
 struct str claim_sight_message(struct arena *a, bool (*may)(void *arg, struct str ns), void *arg,
 			       struct str text);

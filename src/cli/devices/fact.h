@@ -1,10 +1,10 @@
 /*
- * device_fact - what is known of one device, and counts of many: all views of devices show these.
+ * device_fact - the facts about one device, and counts of many. All views of devices show these.
  *
- * Facts are read from an entry of status.devices of a slice (KEP-5677), whoever computed that;
- * dra/availability/device_state.h and dra/availability/device_health.h define them. Each device is
- * in one state, so that counts by state add up to the devices; `unhealthy` is a second count over
- * the same devices. A taint is not ill health.
+ * Facts are read from an entry of status.devices of a slice (KEP-5677), published or computed
+ * here; dra/availability/device_state.h and dra/availability/device_health.h define them. Each
+ * device is in one state, so the counts by state add up to the number of devices. `unhealthy` is a
+ * second count over the same devices. A taint does not make a device unhealthy.
  */
 #ifndef CLI_DEVICES_FACT_H
 #define CLI_DEVICES_FACT_H
@@ -12,7 +12,7 @@
 #include "base/json/json.h"
 #include "dra/availability/device_state.h"
 
-/* A state that nobody reports. */
+/* The state is not reported. */
 enum { DEVICE_FACT_UNKNOWN = DEVICE_STATES, DEVICE_FACT_STATES };
 
 /* Text is borrowed from the entry. */
@@ -22,29 +22,29 @@ struct device_fact {
 	struct str health; /* "Healthy", "Unhealthy", "Unknown"; empty: not reported */
 	struct str message, since, source; /* of the health; each may be empty */
 	bool unhealthy;
-	bool unsure; /* reports of health are not seen: it may be unhealthy all the same */
-	size_t omitted; /* allocations that the entry leaves out */
+	bool unsure; /* health reports cannot be read: it may be unhealthy nevertheless */
+	size_t omitted; /* the number of allocations that the entry leaves out */
 };
 
-/* NULL: nothing is known. */
+/* NULL: everything is unknown. */
 struct device_fact device_fact_read(const struct json *entry);
 
 /* The same fact with text in the arena. */
 struct device_fact device_fact_copy(struct arena *a, const struct device_fact *f);
 
 /*
- * For facts that are computed here: since when a pod reports a health is not known, as its status
- * does not have it.
+ * Adapts a fact that was computed here: pods' status has no time, so it is unknown since when a
+ * pod reports the health.
  */
 void device_fact_computed(struct device_fact *f);
 
-/* "Available", as the API has it; "Unknown". */
+/* The API's name, such as "Available"; or "Unknown". */
 const char *device_fact_state_name(int state);
 
-/* The state for people: a free device that is known to be broken is "Available, unhealthy". */
+/* The state for users: a free device that is known to be broken is "Available, unhealthy". */
 struct str device_fact_state_text(const struct device_fact *f);
 
-/* "NotReported" if the health is empty; "?" if reports are not seen. */
+/* "NotReported" if the health is empty; "?" if health reports cannot be read. */
 struct str device_fact_health_name(const struct device_fact *f);
 
 /* devices = the sum of by_state. */
@@ -52,8 +52,8 @@ struct device_counts {
 	size_t devices;
 	size_t by_state[DEVICE_FACT_STATES];
 	size_t unhealthy;
-	size_t free_unhealthy; /* of these, those that a claim can get */
-	size_t unsure; /* devices that may be unhealthy, too */
+	size_t free_unhealthy; /* the unhealthy ones that a claim can get */
+	size_t unsure; /* devices that may be unhealthy, but whose health is unknown */
 };
 
 void device_counts_add(struct device_counts *c, const struct device_fact *f);
@@ -66,7 +66,7 @@ void device_counts_sum(struct device_counts *sum, const struct device_counts *mo
 enum { DEVICE_COUNTS_COLUMNS = 6 };
 extern const char *const device_counts_titles[DEVICE_COUNTS_COLUMNS];
 size_t device_counts_at(const struct device_counts *c, size_t column);
-/* How many more it may be, as not all is known. */
+/* By how much the count may be too low, because some facts are unknown. */
 size_t device_counts_unknown_at(const struct device_counts *c, size_t column);
 
 /*

@@ -1,5 +1,5 @@
 /*
- * device_gate - the flag --feature-gates of commands that show what is free of devices.
+ * device_gate - the flag --feature-gates of commands that show what is free (KEP-5677's gate).
  */
 #ifndef CLI_DEVICES_GATE_H
 #define CLI_DEVICES_GATE_H
@@ -15,11 +15,11 @@
 				"of devices and who has them"                                 \
 	}
 
-/* What is wrong with the list is bad usage. */
+/* An invalid list is bad usage. */
 int device_gate_read(struct cli *cli, const struct flag_list *list, bool *ret_hidden,
 		     struct error *err);
 
-/* For commands that show nothing else: -ERR_FORBIDDEN when it is off. */
+/* For commands that show nothing else: returns -ERR_FORBIDDEN if the gate is off. */
 int device_gate_need(struct cli *cli, const struct flag_list *list, struct error *err);
 
 #endif

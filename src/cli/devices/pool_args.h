@@ -1,9 +1,9 @@
 /*
- * pool_args - pools of devices as operands: "resourcepools", "resourcepool NAME..",
- * "pool/NAME", "pool/DRIVER/NAME"; and "devices POOL..", the devices of pools.
+ * pool_args - pools of devices as operands: "resourcepools", "resourcepool NAME..", "pool/NAME",
+ * "pool/DRIVER/NAME"; and "devices POOL..", the devices of pools.
  *
- * No server has such types, so that they are looked for in slices; where one has a type of that
- * name, it is meant.
+ * Servers have no such types, so pools are found in slices. If a server does have a type of that
+ * name, the type is used instead.
  */
 #ifndef CLI_DEVICES_POOL_ARGS_H
 #define CLI_DEVICES_POOL_ARGS_H
@@ -11,12 +11,12 @@
 #include "cli/devices/pools.h"
 
 struct pool_args {
-	struct str *names; /* as written; none: all pools */
+	struct str *names; /* as typed; none: all pools */
 	size_t n;
-	bool devices; /* single devices are asked for */
+	bool devices; /* show single devices */
 };
 
-/* 1: pools are asked for; 0: something else is. */
+/* Returns 1 if the operands name pools, 0 if they name something else. */
 int pool_args_parse(struct kube *k, const struct flag_list *operands, struct pool_args *ret_args,
 		    struct error *err);
 
@@ -26,7 +26,7 @@ struct pool_args_found {
 	size_t n;
 };
 
-/* The pools that are meant; -ERR_NOT_FOUND when a name means none. A name may mean several. */
+/* Finds the pools. Returns -ERR_NOT_FOUND if a name matches none. A name may match several. */
 int pool_args_load(struct kube *k, const struct pool_args *args, bool hidden,
 		   struct pool_args_found *ret_found, struct error *err);
 

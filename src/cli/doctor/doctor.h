@@ -1,8 +1,8 @@
 /*
- * doctor - findings of `devplane doctor`: one line each, and what to do.
+ * doctor - the findings of `devplane doctor`: one line each, and what to do.
  *
- * Checks look and never change anything. A check that cannot be made, because something else is
- * missing, says nothing: the missing thing has a line already.
+ * Checks only read and never change anything. A check that is impossible because something else is
+ * missing prints nothing: the missing thing has its own line.
  */
 #ifndef CLI_DOCTOR_DOCTOR_H
 #define CLI_DOCTOR_DOCTOR_H
@@ -17,15 +17,15 @@ struct doctor_finding {
 	enum doctor_verdict verdict;
 	const char *subject; /* a few words */
 	const char *text;
-	const char *hint; /* what to do; NULL: nothing */
+	const char *hint; /* what to do; or NULL */
 };
 
 struct doctor {
 	struct cli *cli;
 	struct arena *arena;
 	struct up_layout layout;
-	bool folder; /* the cluster of a folder; else that of a kubeconfig */
-	int64_t pid; /* of the folder's supervisor; 0: none */
+	bool folder; /* check the cluster of a folder; else that of a kubeconfig */
+	int64_t pid; /* of the folder's supervisor; 0: not running */
 	struct up_state state;
 	VEC(struct doctor_finding) findings;
 };

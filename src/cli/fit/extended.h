@@ -1,6 +1,6 @@
 /*
- * fit_extended - extended resources that are devices: "example.com/gpu: 1" in a pod, and a class
- * that says that this is what its devices are.
+ * fit_extended - extended resources that are backed by devices: a pod requests "example.com/gpu:
+ * 1", and a DeviceClass offers its devices under that name.
  */
 #ifndef CLI_FIT_EXTENDED_H
 #define CLI_FIT_EXTENDED_H
@@ -9,12 +9,12 @@
 
 struct inventory;
 
-/* Whether some container asks for a resource that might be devices. */
+/* Whether some container requests a resource that devices might provide. */
 bool fit_extended_asked(const struct json *pod);
 
 /*
- * The claim that a scheduler would make for what classes offer of it, in `a`; NULL: they offer
- * nothing. Each resource that it stands for is appended to `notes`.
+ * The claim that the scheduler would create for the requested resources that classes offer, in
+ * `a`. NULL: they offer none. A note on each such resource is appended to `notes`.
  */
 struct json *fit_extended_claim(const struct inventory *inv, const struct json *pod,
 				struct json *notes, struct arena *a);

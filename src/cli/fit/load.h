@@ -1,8 +1,8 @@
 /*
- * fit_load - a cluster's devices, classes, claims and nodes, read once into an inventory.
+ * fit_load - reads a cluster's devices, classes, claims and nodes once into an inventory.
  *
- * Any version of resource.k8s.io that is served will do. What the user may not read is passed over
- * where an answer is possible without it, and said in `notes`. All memory is the run's.
+ * It works with any served version of resource.k8s.io. If the user may not read something and an
+ * answer is possible without it, it is skipped and listed in `notes`. All memory is the run's.
  */
 #ifndef CLI_FIT_LOAD_H
 #define CLI_FIT_LOAD_H
@@ -13,25 +13,31 @@
 
 struct fit_cluster {
 	struct inventory *inventory;
-	struct json *nodes; /* an array of Nodes by name */
-	/* Nodes that devices name and that do not exist; empty if Nodes cannot be listed. */
+	struct json *nodes; /* an array of Nodes, sorted by name */
+	/* Nodes that devices name but that do not exist; empty if Nodes cannot be listed. */
 	struct str *gone;
 	size_t ngone;
-	/* Sentences on what could not be read and what follows from that. */
+	/* Notes on what could not be read, and the consequences. */
 	struct json *notes;
-	bool node_names_only; /* nodes could not be read: their names are those of slices */
-	/* Not all claims could be read, nor is known otherwise what they hold: less may be free. */
+	bool node_names_only; /* nodes could not be read: their names are those in slices */
+	/*
+	 * Not all claims could be read, and what they hold is not known otherwise: less may be
+	 * free.
+	 */
 	bool uncertain;
 };
 
-/* `ns` is the namespace of whose claims is asked; `node`, when not empty, the only node wanted. */
+/*
+ * `ns` is the namespace of the claims in question. If `node` is not empty, only that node is
+ * wanted.
+ */
 int fit_load(struct kube *k, struct str ns, struct str node, struct fit_cluster *ret_cluster,
 	     struct error *err);
 void fit_unload(struct fit_cluster *c);
 
 /*
- * One object of resource.k8s.io by its plural, or all when the name is empty, in the form of
- * version v1.
+ * Reads one object of resource.k8s.io by its plural, or all if the name is empty, in the format of
+ * v1.
  */
 int fit_read(struct kube *k, const char *plural, struct str ns, struct str name,
 	     struct json **ret_tree, struct error *err);

@@ -1,6 +1,6 @@
 /*
- * fit_report - on which nodes claims fit, and why not on the others, told once for all nodes
- * that have the same reasons.
+ * fit_report - on which nodes claims fit, and why not on the others. Nodes with the same reasons
+ * are reported together.
  *
  * No I/O: an inventory and nodes in, groups and text out. Everything lives in the arena.
  */
@@ -16,35 +16,35 @@ struct explain_sight;
 struct fit_node {
 	struct str name;
 	const struct json *labels;
-	/* What keeps the pod away from the node whatever its devices; or empty. */
+	/* Why the pod cannot use the node, whatever its devices; or empty. */
 	struct str away;
 	bool gone; /* it does not exist: it is explained, but not counted */
 };
 
-/* Nodes of which the same is to be said. */
+/* Nodes with the same result. */
 struct fit_group {
-	bool fits; /* the claims do, and nothing else keeps the pod away */
-	bool devices; /* the claims do */
+	bool fits; /* the claims fit, and nothing else keeps the pod away */
+	bool devices; /* the claims fit */
 	struct str away;
-	struct str text; /* whole lines, one paragraph for each request; empty when devices fit */
+	struct str text; /* whole lines, one paragraph for each request; empty if the claims fit */
 	struct str *nodes;
 	size_t n, cap;
 };
 
 struct fit_report {
-	struct fit_group *groups; /* those that fit, then the others, larger ones first */
+	struct fit_group *groups; /* those that fit first, then larger ones first */
 	size_t n;
-	size_t nodes, fitting; /* how many; without those that are gone */
+	size_t nodes, fitting; /* counts, without nodes that do not exist */
 	struct str *names; /* of those that fit */
 };
 
 struct fit_query {
 	struct inventory *inventory;
-	const struct json *const *claims; /* that have no allocation yet */
+	const struct json *const *claims; /* those without an allocation */
 	size_t nclaims;
 	const struct fit_node *nodes;
 	size_t nnodes;
-	/* Devices are named in every group, and nodes are put together only when those agree. */
+	/* Name the devices in every group, and group nodes only if their devices are the same. */
 	bool detailed;
 	const struct explain_sight *sight; /* which claims may be named; NULL: all */
 };

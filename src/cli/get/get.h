@@ -31,12 +31,12 @@ struct get {
 	struct cli *cli;
 	const struct get_options *options;
 	enum get_format format;
-	struct str path; /* of GET_JSONPATH */
+	struct str path; /* for GET_JSONPATH */
 	struct object_args args;
 	struct object_table_style style;
-	struct tabs_memory memory; /* widths of the table that a watch goes on with */
+	struct tabs_memory memory; /* column widths, which a watch continues */
 	bool head_printed;
-	bool hidden; /* what is free of devices is not shown */
+	bool hidden; /* the availability of devices is hidden */
 	struct device_newest *newest; /* generations of pools, for a watch of slices */
 	struct claim_sight *sight; /* which claims may be named */
 };
@@ -46,10 +46,10 @@ static inline bool get_is_table(const struct get *g)
 	return g->format == GET_TABLE || g->format == GET_WIDE;
 }
 
-/* How to ask for one argument. */
+/* The query for one argument. */
 struct kube_query get_query(const struct get *g, const struct object_arg *arg);
 
-/* Prints one object, or List, in a format that is no table. */
+/* Prints one object, or List, in a format other than a table. */
 int get_print_object(struct get *g, const struct discovery_resource *type, struct json *object,
 		     struct error *err);
 
@@ -57,10 +57,10 @@ int get_print_object(struct get *g, const struct discovery_resource *type, struc
 int get_gather(struct get *g, const struct discovery_resource *type, struct json *object,
 	       struct json *items, struct error *err);
 
-/* Prints what the table has; the head only once. */
+/* Prints the table's rows; the head only once. */
 void get_print_table(struct get *g, const struct json *head, const struct json *table);
 
-/* Watches one argument from this version on, until it is interrupted or fails. */
+/* Watches one argument from this version on, until interrupted or failed. */
 int get_watch(struct get *g, const struct object_arg *arg, struct str version,
 	      const struct json *head, struct error *err);
 
@@ -78,25 +78,27 @@ struct json *get_make_table(struct arena *a, const struct get_column *columns, s
 struct json *get_make_row(struct arena *a, struct json *table, const struct json *meta);
 void get_add_cell(struct arena *a, struct json *cells, struct str text);
 void get_add_count(struct arena *a, struct json *cells, bool known, size_t n);
-/* Cells for device_counts_titles. A number that may be larger, as some are unknown, is "3+". */
+/*
+ * Cells for device_counts_titles. A number that may be too low, because some are unknown, is "3+".
+ */
 void get_add_counts(struct arena *a, struct json *cells, const struct device_counts *c);
 
-/* Whether tables of the type are ours and not the server's: of ResourceSlices. */
+/* Whether we make the type's tables instead of the server: true for ResourceSlices. */
 bool get_is_slices(const struct discovery_resource *type);
 int get_slices(struct get *g, const struct object_arg *arg, struct json **ret_table,
 	       struct error *err);
-/* With the gate off slices have no status: takes it out of one, or of a list. */
+/* Removes the status of a slice, or of a list of slices, if the gate is off. */
 void get_hide(const struct get *g, const struct discovery_resource *type, struct json *tree);
-/* The Table of a slice that a watch told of. */
+/* The Table for a slice in an event of a watch. */
 struct json *get_slice_event(struct get *g, struct arena *a, struct json *slice);
 
-/* Says on the error stream where availability comes from, if that must be said. */
+/* Prints on stderr where availability comes from, if the user should know. */
 void get_say_note(const struct get *g, const struct device_view *v);
 
-/* get/pools.c: all of `devplane get resourcepools`. */
+/* get/pools.c: `devplane get resourcepools`. */
 int get_pools(struct get *g, const struct pool_args *args, struct error *err);
 
-/* get/devices.c: all of `devplane get devices`; the arguments are names of pools. */
+/* get/devices.c: `devplane get devices`; the arguments are names of pools. */
 int get_devices(struct get *g, const struct pool_args *args, struct error *err);
 
 #endif

@@ -11,18 +11,18 @@
 
 enum top_sort { TOP_BY_POOL, TOP_BY_FREE, TOP_BY_ALLOCATED, TOP_SORTS };
 
-/* Who looks at it, and how. */
+/* The settings of the display. */
 struct top_view {
-	size_t width; /* columns; 0: lines are not cut */
-	size_t height; /* lines of the screen; 0: all, without the line of keys */
-	size_t scroll; /* lines of the table that are above the screen; corrected by top_draw() */
+	size_t width; /* columns; 0: do not cut lines */
+	size_t height; /* lines of the screen; 0: print all, without the line of keys */
+	size_t scroll; /* lines of the table above the screen; top_draw() corrects it */
 	enum top_sort sort;
-	bool devices; /* a line for each device below its pool */
-	bool colour; /* bold and red, as a terminal takes it */
+	bool devices; /* show a line for each device below its pool */
+	bool colour; /* use bold and red */
 	int64_t wall_ns;
-	struct str source; /* where the data come from: a sentence */
-	struct str message; /* something is wrong; or empty */
-	bool loading; /* not all is known yet */
+	struct str source; /* a sentence that says where the data come from */
+	struct str message; /* an error to show; or empty */
+	bool loading; /* the initial state is incomplete */
 	/* Whether claims of the namespace may be named; NULL: all. */
 	bool (*may)(void *arg, struct str ns);
 	void *arg;
@@ -30,15 +30,15 @@ struct top_view {
 
 void top_draw(const struct top_model *m, struct top_view *view, struct buf *out);
 
-/* Lines that the table has for itself on such a screen: what a page is. */
+/* The number of table lines on such a screen: the size of a page. */
 size_t top_page(const struct top_view *view);
 
 /* The same as a tree: time, source, totals, pools with their devices. */
 struct json *top_tree(const struct top_model *m, const struct top_view *view, struct arena *a);
 
 /*
- * "ns/a, ns/b (+2 claims) (+9 allocations)": names for who may know them, the others only counted,
- * and `omitted` allocations that the status leaves out.
+ * "ns/a, ns/b (+2 claims) (+9 allocations)": the names that the user may see, the number of other
+ * claims, and the `omitted` allocations that the status leaves out.
  */
 void top_print_holders(const struct top_view *view, const struct top_holder *holders, size_t n,
 		       size_t omitted, struct buf *out);

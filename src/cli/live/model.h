@@ -1,9 +1,9 @@
 /*
- * top_model - devices as `top` and `watch` show them: their state, health and holders, by slice.
+ * top_model - the devices that `top` and `watch` show: their state, health and holders, by slice.
  *
- * Made from a slice's spec and its status as KEP-5677 has it, whoever computed that. A slice is
- * replaced as a whole; what is different then can be told device by device.
- * No I/O, no clock.
+ * It is made from a slice's spec and its status in KEP-5677's format, published or computed here.
+ * A slice is replaced as a whole; top_changes() then reports the differences per device. No I/O,
+ * no clock.
  */
 #ifndef CLI_LIVE_MODEL_H
 #define CLI_LIVE_MODEL_H
@@ -14,13 +14,14 @@
 
 struct top_holder {
 	struct str ns, claim;
-	struct str pods; /* that use the claim: "train-0, train-1"; empty: none, or not known */
+	struct str pods; /* pods that use the claim, "train-0, train-1"; empty: none, or unknown */
 };
 
 struct top_device {
 	struct str name;
-	struct device_fact fact; /* fact.omitted: more allocations than there are holders */
-	struct str taint; /* the first that keeps pods away: "key=value:NoExecute"; or empty */
+	struct device_fact fact; /* fact.omitted: number of allocations beyond the holders */
+	/* the first taint that keeps pods away, "key=value:NoExecute"; or empty */
+	struct str taint;
 	struct top_holder *holders;
 	size_t nholders;
 };
@@ -34,31 +35,31 @@ struct top_slice {
 	struct str node; /* or "<all>", "<some>" */
 	struct top_device *devices;
 	size_t n;
-	bool has_pool; /* the pool's condition is told here */
+	bool has_pool; /* the pool's conditions are on this slice */
 	enum top_truth complete, valid;
 	struct str pool_message;
 	bool stale; /* the status is of an earlier generation of the slice */
-	bool elsewhere; /* not asked for: without devices, only tells of the pool */
+	bool elsewhere; /* outside of the filter: without devices, only for the pool's conditions */
 };
 
-/* Where the rest is known from. Each function may be NULL; text is copied. */
+/* Sources of the other facts. Each function may be NULL; text is copied. */
 struct top_facts {
 	/* The first taint that keeps pods away from the device; NULL: top_taint(). */
 	struct str (*taint)(void *arg, const struct json *spec, const struct json *device,
 			    struct arena *a);
-	/* All claims that hold it, each once. NULL: those that the status tells. */
+	/* All claims that hold the device, each once. NULL: those in the status. */
 	size_t (*holders)(void *arg, const struct json *spec, struct str device, struct arena *a,
 			  struct top_holder **ret_holders);
 	struct str (*pods)(void *arg, struct str ns, struct str claim, struct arena *a);
-	bool health_known; /* a status has all reports of health */
-	bool computed; /* the status is computed here */
+	bool health_known; /* the status includes all health reports */
+	bool computed; /* the status was computed here */
 	bool stale, elsewhere; /* as in struct top_slice */
 	void *arg;
 };
 
 /*
- * `status` may be NULL: then all devices are unknown. Free it by top_slice_free(), or give it to
- * a model.
+ * If `status` is NULL, all devices are unknown. Free it with top_slice_free(), or pass it to a
+ * model.
  */
 struct top_slice *top_slice_new(struct str name, const struct json *spec, const struct json *status,
 				const struct top_facts *facts);
@@ -74,35 +75,37 @@ struct top_model {
 void top_model_init(struct top_model *m);
 void top_model_release(struct top_model *m);
 
-/* Takes the slice over (NULL: it is gone) and returns what was there, which is the caller's. */
+/*
+ * Takes over the slice (NULL: deleted). Returns the previous one, which the caller owns, or NULL.
+ */
 struct top_slice *top_model_put(struct top_model *m, struct str name, struct top_slice *s);
 
-/* --- what is different ---------------------------------------------------------------------- */
+/* --- differences ---------------------------------------------------------------------------- */
 
 enum top_change_kind {
-	TOP_ADDED, /* also: was there at the beginning */
+	TOP_ADDED, /* also for devices of the initial state */
 	TOP_REMOVED,
 	TOP_STATE,
 	TOP_HEALTH,
-	TOP_TAINT, /* unless a change of the state says it */
+	TOP_TAINT, /* unless a change of the state covers it */
 	TOP_POOL,
 };
 
 /* Text is borrowed from the slices. */
 struct top_change {
 	enum top_change_kind kind;
-	struct str driver, pool, device; /* no device: of the pool */
+	struct str driver, pool, device; /* device: empty for a change of the pool */
 	struct str from,
-		to; /* "Available", "Healthy", "incomplete"; empty: was not, is not there */
-	struct str reason; /* of a pool: it may name a claim (claim_sight_message()) */
-	const struct top_holder *holders; /* that have it now, or had it until now */
+		to; /* "Available", "Healthy", "incomplete"; empty: did not exist, does not exist */
+	struct str reason; /* for a pool it may name a claim (claim_sight_message()) */
+	const struct top_holder *holders; /* the current holders, or the last ones */
 	size_t nholders;
-	size_t omitted; /* allocations beside these */
+	size_t omitted; /* allocations beyond the holders */
 };
 
 /*
- * All changes from the slices `old` to those `now` (both of any number, in any order): devices that
- * went with one slice and came with another are the same.
+ * Reports all changes from the slices `old` to the slices `now` (any number, in any order). A
+ * device that moved from one slice to another is the same device.
  */
 void top_changes(struct top_slice *const *old, size_t nold, struct top_slice *const *now,
 		 size_t nnow, void (*tell)(void *arg, const struct top_change *c), void *arg);

@@ -1,10 +1,10 @@
 /*
- * object_table - a Table of the API server, as text with tabs.
+ * object_table - prints a Table of the API server, as text with tabs.
  *
- * Laid out as kubectl does it: names of columns in capitals, columns of low priority only when
- * asked for, cells cut at their first line, and a namespace, a kind or labels beside what the
- * server sent. What is no Table (a server that knows none answers with the objects) becomes one
- * of name and age.
+ * The layout is kubectl's: column names in capitals, low-priority columns only on request, and
+ * cells cut at their first line. A namespace, kind or labels may be added to what the server sent.
+ * If the reply is not a Table (some servers send the objects instead), it becomes a table of name
+ * and age.
  */
 #ifndef CLI_OUTPUT_OBJECT_TABLE_H
 #define CLI_OUTPUT_OBJECT_TABLE_H
@@ -24,21 +24,21 @@ struct object_table_style {
 	size_t nlabel_columns;
 	struct str prefix; /* before each name: "pod/"; or empty */
 	bool colour;
-	int64_t wall_ns; /* for ages that the server does not tell */
+	int64_t wall_ns; /* for ages that the server does not send */
 };
 
-/* The answer as a Table; it may be changed. */
+/* Turns a reply into a Table; may change the reply. */
 struct json *object_table_of(struct arena *a, struct json *answer, int64_t wall_ns);
 
 size_t object_table_rows(const struct json *table);
 
-/* Appends the head line, unless the style wants none. */
+/* Appends the head line, unless the style omits it. */
 void object_table_head(struct buf *out, const struct json *table,
 		       const struct object_table_style *s);
 
 /*
- * Appends the rows. `head` is the Table whose columns they have: events of a watch come with
- * columns only once.
+ * Appends the rows. `head` is the Table that defines the columns, because a watch sends columns
+ * only in its first event.
  */
 void object_table_body(struct buf *out, const struct json *head, const struct json *table,
 		       const struct object_table_style *s);

@@ -1,5 +1,5 @@
 /*
- * output - values printed in the format that --output names.
+ * output - prints values in the format that --output names.
  */
 #ifndef CLI_OUTPUT_OUTPUT_H
 #define CLI_OUTPUT_OUTPUT_H
@@ -9,10 +9,10 @@
 
 struct json;
 
-/* Prints the tree as "json" (indented) or "yaml", as kubectl lays them out. */
+/* Prints the tree as "json" (indented) or "yaml", in kubectl's layout. */
 int output_tree(struct cli *cli, const char *format, const struct json *tree, struct error *err);
 
-/* Prints lines; `headed`: the first one names columns, and is bold on a terminal. */
+/* Prints lines. `headed`: the first one has the column names, and is bold on a terminal. */
 void output_table(struct cli *cli, struct str lines, bool headed);
 
 #endif

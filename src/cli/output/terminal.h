@@ -1,11 +1,10 @@
 /*
- * terminal - a whole screen to draw on, and keys.
+ * terminal - a full-screen terminal with keys.
  *
- * While one is open the terminal shows its alternate screen, without a cursor, and hands keys over
- * as they are pressed. However the program ends, also when it is killed, the screen and the modes
- * of before come back: a child process waits for that end and puts them back. Ctrl-Z stops the
- * program as it does others; when it goes on, on_resize asks for a new drawing.
- * Threads: the loop's.
+ * While it is open, the terminal shows its alternate screen without a cursor, and delivers keys as
+ * they are pressed. A child process restores the screen and the modes however the program ends,
+ * even if it is killed. Ctrl-Z suspends the program as usual; when it resumes, on_resize requests
+ * a redraw. Threads: the loop's.
  */
 #ifndef CLI_OUTPUT_TERMINAL_H
 #define CLI_OUTPUT_TERMINAL_H
@@ -16,7 +15,7 @@
 struct loop;
 struct terminal;
 
-/* Keys that are no characters; characters are themselves. */
+/* Keys that are not characters. A character is its own code. */
 enum terminal_key {
 	TERMINAL_UP = 256,
 	TERMINAL_DOWN,
@@ -25,15 +24,15 @@ enum terminal_key {
 	TERMINAL_HOME,
 	TERMINAL_END,
 	TERMINAL_INTERRUPT, /* Ctrl-C */
-	TERMINAL_SUSPEND, /* Ctrl-Z; not told, the terminal does it */
-	TERMINAL_CLOSED, /* there is nobody any more */
+	TERMINAL_SUSPEND, /* Ctrl-Z; never delivered, the terminal handles it */
+	TERMINAL_CLOSED, /* the terminal is gone */
 };
 
 struct terminal_opts {
 	struct loop *loop;
 	int in, out; /* both terminals */
 	void (*on_key)(void *arg, int key); /* enum terminal_key, or a byte */
-	void (*on_resize)(void *arg); /* the screen is another, or empty: draw */
+	void (*on_resize)(void *arg); /* the size changed, or the screen is empty: draw */
 	void *arg;
 };
 
@@ -43,12 +42,12 @@ void terminal_close(struct terminal *t); /* NULL allowed */
 
 void terminal_size(const struct terminal *t, size_t *ret_columns, size_t *ret_lines);
 
-/* Shows the text instead of what is there: at most as many lines as the screen has. */
+/* Replaces the screen's content. Draws at most as many lines as the screen has. */
 void terminal_draw(struct terminal *t, struct str text);
 
 /*
- * The key that the bytes begin with; *ret_used of them are it. 0: they are the beginning of one, or
- * one that has no name here (then *ret_used is not 0).
+ * Returns the key at the start of the bytes; *ret_used is its length. Returns 0 if the bytes are
+ * incomplete (*ret_used is 0), or if they are a key that has no name here (*ret_used is not 0).
  */
 int terminal_key_parse(struct str bytes, size_t *ret_used);
 

@@ -1,8 +1,8 @@
 /*
- * text_diff - how one text becomes another, line by line, as `diff -u` prints it.
+ * text_diff - prints the difference of two texts, line by line, in the format of `diff -u`.
  *
- * The fewest lines change, where the parts that differ are no more than some thousand lines; of
- * larger ones all lines are taken to differ.
+ * The difference is minimal if the differing parts have at most some thousand lines. Larger parts
+ * are shown as entirely different.
  */
 #ifndef CLI_OUTPUT_TEXT_DIFF_H
 #define CLI_OUTPUT_TEXT_DIFF_H
@@ -16,7 +16,10 @@ struct text_diff {
 	bool colour;
 };
 
-/* Appends the difference; nothing, and false, when there is none. Scratch memory is the arena's. */
+/*
+ * Appends the difference. Returns false and appends nothing if the texts are equal. Scratch memory
+ * is the arena's.
+ */
 bool text_diff_print(struct arena *a, const struct text_diff *d, struct buf *out);
 
 #endif

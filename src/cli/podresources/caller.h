@@ -1,7 +1,7 @@
 /*
- * podres_caller - the way to a PodResources socket: of devplane node, or of a kubelet.
+ * podres_caller - the connection to a PodResources socket of devplane node, or of a kubelet.
  *
- * Failures are explained for people: which path it was, what is probably the matter, what to do.
+ * Errors are explained to the user: the path, the probable cause, and what to do.
  */
 #ifndef CLI_PODRESOURCES_CALLER_H
 #define CLI_PODRESOURCES_CALLER_H
@@ -33,9 +33,9 @@ struct podres_caller {
 	const char *path; /* of the socket; in the cli's arena */
 	struct loop *loop;
 	struct grpc_channel *channel;
-	bool ready; /* has been connected once at least */
-	struct error why; /* why there was no connection last; code is ERR_OK: there was */
-	void (*on_ready)(void *arg); /* connected, again perhaps; or NULL */
+	bool ready; /* has been connected at least once */
+	struct error why; /* the last connection error; code ERR_OK: connected */
+	void (*on_ready)(void *arg); /* connected or reconnected; or NULL */
 	void *arg;
 
 	struct grpc_call *call; /* of podres_caller_ask() */
@@ -43,16 +43,16 @@ struct podres_caller {
 	struct error err;
 };
 
-/* Connects later, when asked. `watch`: the socket of attach mode, where there is one, is better. */
+/* Connects later, on demand. `watch`: prefer the socket of attach mode, if there is one. */
 int podres_caller_open(struct podres_caller *c, struct cli *cli, const struct podres_options *o,
 		       bool watch, struct error *err);
 void podres_caller_close(struct podres_caller *c);
 
-/* Makes one call. The reply lives as long as the caller; one such call at a time. */
+/* Makes one call and waits. The reply lives as long as the caller; one such call at a time. */
 int podres_caller_ask(struct podres_caller *c, const struct grpc_method *method,
 		      const ProtobufCMessage *request, const void **ret_reply, struct error *err);
 
-/* What a status other than OK means, in *err; returns its code. */
+/* Explains a status other than OK in *err; returns its code. */
 int podres_caller_explain(const struct podres_caller *c, const struct grpc_method *method,
 			  const struct grpc_status *st, struct error *err);
 

@@ -1,5 +1,5 @@
 /*
- * podres_print - answers of PodResources as tables, and its events as lines.
+ * podres_print - prints replies of PodResources as tables, and its events as lines.
  *
  * Pure: a message goes in, text with tabs between the cells comes out, for tabs.h to align.
  */
@@ -11,33 +11,33 @@
 #include "podresources.pb-c.h"
 
 struct podres_print_style {
-	bool wide; /* also NUMA nodes, CDI names and messages; every device; containers in events */
-	bool empty; /* also containers that hold nothing */
+	bool wide; /* add NUMA nodes, CDI names and messages; every device; containers in events */
+	bool empty; /* include containers that hold nothing */
 	bool colour;
 };
 
-/* The text of a table has no limit but this. */
+/* The limit of a table's text. */
 #define PODRES_TEXT_MAX (256UL << 20)
 
-/* A row for each container, pods by namespace and name; how many rows there were. */
+/* A row for each container, pods sorted by namespace and name. Returns the number of rows. */
 size_t podres_print_pods(struct buf *out, Podresources__PodResources *const *v, size_t n,
 			 const struct podres_print_style *style);
 
-/* A row for each resource and place; how many rows there were. */
+/* A row for each resource and place. Returns the number of rows. */
 size_t podres_print_allocatable(struct buf *out, const Podresources__AllocatableResponse *r,
 				const struct podres_print_style *style);
 
 /* --- events ------------------------------------------------------------------------------- */
 
 /*
- * What events of one stream have said so far, so that a line can tell what an event changed.
- * Memory: what the pods hold that there are.
+ * The state after the events of one stream so far, so that a line can show what an event changed.
+ * Memory: the resources of the current pods.
  */
 struct podres_print_state {
 	struct podres_print_style style;
-	bool initial; /* what comes was there before: it is not marked */
+	bool initial; /* events belong to the initial state: do not mark them */
 	struct map pods; /* by uid; struct known */
-	struct known *node; /* of the allocatable stream; NULL: nothing said yet */
+	struct known *node; /* of the allocatable stream; NULL: no event yet */
 };
 
 void podres_print_init(struct podres_print_state *s, const struct podres_print_style *style,
@@ -47,13 +47,16 @@ void podres_print_release(struct podres_print_state *s);
 /* The head of the lines, without a newline: "ACTION\tREVISION\tPOD\tRESOURCES". */
 extern const char podres_print_pod_head[], podres_print_allocatable_head[];
 
-/* One line without a newline. False when it says nothing to people: the initial state's end. */
+/*
+ * Appends one line without a newline. Returns false for the end of the initial state, which is not
+ * printed.
+ */
 bool podres_print_pod_event(struct podres_print_state *s, struct buf *out,
 			    const Podresources__PodEvent *e);
 bool podres_print_allocatable_event(struct podres_print_state *s, struct buf *out,
 				    const Podresources__AllocatableEvent *e);
 
-/* DELETED without a uid: forget everything, the full state follows. */
+/* DELETED without a uid: drop everything, the full state follows. */
 bool podres_print_is_reset(const Podresources__PodEvent *e);
 
 #endif

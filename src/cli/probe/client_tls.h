@@ -1,6 +1,6 @@
 /*
- * client_tls - the flags with which a command says whom to trust, and the
- * `struct tls` that they amount to. Names are kubectl's.
+ * client_tls - flags that select the trusted CA and the client certificate, and the `struct tls`
+ * made from them. Names are kubectl's.
  */
 #ifndef CLI_PROBE_CLIENT_TLS_H
 #define CLI_PROBE_CLIENT_TLS_H

@@ -1,9 +1,8 @@
 /*
- * probe_http - what `devplane probe serve` answers over HTTP.
+ * probe_http - the HTTP resources of `devplane probe serve`.
  *
- * A few resources that show whether requests, bodies and streams of any size
- * cross whatever lies between two machines, on every protocol that the
- * cluster's own servers speak. GET / lists them.
+ * They show whether requests, bodies and streams of any size pass through everything between two
+ * machines, with every protocol that the cluster's own servers use. GET / lists them.
  */
 #ifndef CLI_PROBE_HTTP_H
 #define CLI_PROBE_HTTP_H
@@ -12,7 +11,7 @@
 
 struct metrics;
 
-/* Answers the request. `metrics` serves /metrics. */
+/* Answers the request. `metrics` is served at /metrics. */
 void probe_http_handle(struct http_stream *s, struct metrics *metrics);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * probe_service - what `devplane probe serve` answers over gRPC, and the rows
- * of its methods for `devplane probe call`.
+ * probe_service - the gRPC services of `devplane probe serve`, and their methods for `devplane
+ * probe call`.
  *
- * The services are proto/probe.proto and gRPC's own health checking. They hold
- * no state beyond a call, so calls may come on any loop.
+ * The services are those of proto/probe.proto, and gRPC's own health checking. They keep no state
+ * beyond a call, so calls may arrive on any loop.
  */
 #ifndef CLI_PROBE_SERVICE_H
 #define CLI_PROBE_SERVICE_H
@@ -12,7 +12,7 @@
 
 struct grpc_server;
 
-/* Echo and Upload take messages of up to 64 MiB, Chat keeps to gRPC's 4 MiB. */
+/* Echo and Upload accept messages of up to 64 MiB; Chat keeps gRPC's limit of 4 MiB. */
 extern const struct grpc_method probe_echo, probe_download, probe_upload, probe_chat;
 extern const struct grpc_method probe_health_check, probe_health_watch;
 

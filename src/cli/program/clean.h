@@ -1,5 +1,5 @@
 /*
- * output_clean - text from others, made safe for a terminal.
+ * output_clean - makes foreign text safe for a terminal.
  */
 #ifndef CLI_PROGRAM_CLEAN_H
 #define CLI_PROGRAM_CLEAN_H

@@ -1,9 +1,8 @@
 /*
  * cli - one run of the program: finds the command, parses its flags, runs it.
  *
- * What went wrong is printed here and nowhere else, as "devplane: ..." on the
- * error stream (by cli_complain(), where a command goes on). Exit codes are the ones of
- * enum cli_exit.
+ * Errors are printed here and nowhere else, as "devplane: ..." on stderr (by cli_complain() if a
+ * command continues). Exit codes are those of enum cli_exit.
  */
 #ifndef CLI_PROGRAM_CLI_H
 #define CLI_PROGRAM_CLI_H
@@ -12,13 +11,14 @@
 
 enum cli_exit {
 	CLI_OK = 0,
-	CLI_FAILURE = 1, /* what was asked for could not be done */
-	CLI_USAGE = 2, /* what was asked for makes no sense */
-	CLI_UNREAD = 141, /* nobody reads on; what shells say of programs that SIGPIPE ends */
+	CLI_FAILURE = 1, /* the command failed */
+	CLI_USAGE = 2, /* bad usage */
+	/* the reader of stdout is gone; the code that shells report for SIGPIPE */
+	CLI_UNREAD = 141,
 };
 
 struct cli {
-	FILE *out; /* results; write freely, cli_main checks at the end that it all went out */
+	FILE *out; /* results; cli_main() checks at the end that everything was written */
 	FILE *err; /* messages */
 	size_t width; /* columns of the terminal, or 80 */
 	bool out_colour, err_colour;
@@ -26,44 +26,45 @@ struct cli {
 	/* Set for the command's run. */
 	const struct command *root;
 	const struct command *command;
-	const char *program; /* "devplane", or "kubectl devplane" when kubectl runs us */
-	const char *path; /* the words that name it: "devplane completion bash" */
-	void *options; /* its own options struct, filled in; NULL without flags */
-	struct flag_list operands; /* as many as the row allows */
+	const char *program; /* "devplane", or "kubectl devplane" if run as kubectl's plugin */
+	const char *path; /* the words that name the command: "devplane completion bash" */
+	void *options; /* the command's options struct, filled in; NULL without flags */
+	struct flag_list operands; /* their number is within the row's limits */
 	struct arena arena; /* lives as long as the run */
 	bool bad_usage;
-	int status; /* exit code of a run that succeeded, where 0 would not say all */
+	int status; /* exit code of a successful run, if 0 would not say enough */
 };
 
 /*
- * For these two streams. Colours need a terminal, a TERM that is not "dumb"
- * and no NO_COLOR in the environment. Nothing to release: cli_main does it.
+ * Sets up the streams. Colours need a terminal, a TERM other than "dumb" and no NO_COLOR in the
+ * environment. There is nothing to release: cli_main does it.
  */
 void cli_init(struct cli *cli, FILE *out, FILE *err);
 
 /*
- * Does what the arguments say and returns an enum cli_exit. argv[0] is the program; when its file
- * is named "ROOT-COMMAND" that is the command's first word. Named "kubectl-ROOT" it is a plugin of
- * kubectl, and "kubectl_complete-ROOT" prints what may come behind the words that it is given.
+ * Runs the command that the arguments name and returns an enum cli_exit. argv[0] is the program.
+ * If its file is named "ROOT-COMMAND", that is the command's first word. If it is named
+ * "kubectl-ROOT", it is a plugin of kubectl. If it is named "kubectl_complete-ROOT", it prints
+ * completions for the given words.
  */
 int cli_main(struct cli *cli, const struct command *root, int argc, char *const *argv);
 
-/* Says what went wrong with a part of what was asked for; the run goes on, and fails at its end. */
+/* Reports that a part of the work failed. The run continues, and should fail at its end. */
 void cli_complain(const struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /*
- * "Warning: ...", of what went well but not as may have been meant. Control characters reach the
- * terminal by neither of these two.
+ * Prints "Warning: ...", for something that succeeded but may not be what the user meant. Neither
+ * of these two lets control characters reach the terminal.
  */
 void cli_warn(const struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /*
- * Fails a command's run because of how it was called: exit code 2 and a hint
- * at its help. Returns -ERR_BAD_REQUEST.
+ * Fails a command because of how it was called: exit code 2 and a pointer to its help. Returns
+ * -ERR_BAD_REQUEST.
  */
 int cli_bad_usage(struct cli *cli, struct error *err, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* The same for a word that names no subcommand of `c`; says which was probably meant. */
+/* The same for an unknown subcommand of `c`; suggests the most similar one. */
 int cli_unknown_command(struct cli *cli, const struct command *c, const char *name,
 			struct error *err);
 

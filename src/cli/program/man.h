@@ -1,5 +1,5 @@
 /*
- * man - man pages of commands, laid out from their rows.
+ * man - generates the man pages of commands from their rows.
  */
 #ifndef CLI_PROGRAM_MAN_H
 #define CLI_PROGRAM_MAN_H
@@ -7,7 +7,7 @@
 #include "base/core/buf.h"
 #include "cli/program/command.h"
 
-/* What is the same on all pages. */
+/* The same for all pages. */
 struct man_opts {
 	const struct command *root;
 	const char *version; /* of the program */
@@ -15,14 +15,14 @@ struct man_opts {
 };
 
 /*
- * Appends the page of section 1 of the command that these words below the root lead to ("driver",
- * "sim"); no words: of the program itself. -ERR_NOT_FOUND: there is no such command; says which was
- * probably meant.
+ * Appends the page (section 1) of the command with these words below the root ("driver", "sim").
+ * Without words, it is the program's own page. Returns -ERR_NOT_FOUND for an unknown command, with
+ * a suggestion.
  */
 int man_page(const struct man_opts *o, const char *const *words, size_t n, struct buf *out,
 	     struct error *err);
 
-/* The file of a command's page by its path: "devplane-driver-sim.1" for "devplane driver sim". */
+/* The file name of a command's page: "devplane-driver-sim.1" for the path "devplane driver sim". */
 void man_file(const char *path, struct buf *out);
 
 #endif

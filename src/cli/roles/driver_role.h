@@ -1,8 +1,9 @@
 /*
- * driver_role - what the commands share that run a driver of devices: options, health and metrics,
- * beginning and end.
+ * driver_role - shared by the commands that run a device driver: options, health and metrics,
+ * start and stop.
  *
- * SIGTERM ends it in order: the driver's sockets go first, then where it tells how it is.
+ * SIGTERM shuts it down in order: first the driver's sockets, then the health and metrics
+ * endpoint.
  */
 #ifndef CLI_ROLES_DRIVER_ROLE_H
 #define CLI_ROLES_DRIVER_ROLE_H
@@ -73,7 +74,7 @@ struct driver_role {
 	struct cli *cli;
 	struct role role; /* its loop and log */
 	struct metrics *metrics;
-	struct endpoint *endpoint; /* NULL: nowhere */
+	struct endpoint *endpoint; /* NULL: disabled */
 	struct endpoint_check checks[2];
 	const struct driver_role_ops *ops;
 	void *arg;
@@ -83,20 +84,20 @@ struct driver_role {
 
 struct driver_role_ops {
 	int (*start)(void *arg, struct driver_role *role, struct error *err);
-	/* What the user is told once it runs. */
+	/* Prints what the user should know once it runs. */
 	void (*announce)(void *arg, FILE *out);
-	/* Whether it is ready; not asked while it stops. */
+	/* Whether it is ready; not called while it stops. */
 	int (*check)(void *arg, struct error *err);
-	/* Ends it, also when start() failed half-way; then driver_role_stopped(). */
+	/* Stops it, even if start() failed half-way; then calls driver_role_stopped(). */
 	void (*stop)(void *arg);
-	const char *check_name; /* of `check` in /readyz; NULL: "resourceslices" */
+	const char *check_name; /* the name of `check` in /readyz; NULL: "resourceslices" */
 };
 
-/* Runs until it is told to stop, or does not start. */
+/* Runs until it is stopped, or fails to start. */
 int driver_role_run(struct cli *cli, const struct driver_options *o,
 		    const struct driver_role_ops *ops, void *arg, struct error *err);
 
-/* All that `start` made is gone. */
+/* Everything that `start` created has been freed. */
 void driver_role_stopped(struct driver_role *r);
 
 #endif

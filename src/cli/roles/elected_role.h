@@ -1,8 +1,8 @@
 /*
- * elected_role - what the commands share of which several may run and one works: health and
- * metrics, beginning and end.
+ * elected_role - shared by the commands that use leader election: health and metrics, start and
+ * stop.
  *
- * SIGTERM ends it in order: the role first, then where it tells how it is.
+ * SIGTERM shuts it down in order: first the role, then the health and metrics endpoint.
  */
 #ifndef CLI_ROLES_ELECTED_ROLE_H
 #define CLI_ROLES_ELECTED_ROLE_H
@@ -14,15 +14,15 @@
 struct cli;
 struct metrics;
 
-/* `arg` of all is that of elected_role_run(). */
+/* `arg` of all functions is that of elected_role_run(). */
 struct elected_role_ops {
 	const char *name; /* of the command: "controller" */
-	const char *ready_check; /* of check_ready in /readyz */
+	const char *ready_check; /* the name of check_ready in /readyz */
 	const struct endpoint_page *pages; /* or NULL; their argument is the elected_role */
 	/* Reads options and files; fills the role's kubeconfig. */
 	int (*read)(void *arg, struct error *err);
 	int (*start)(void *arg, struct error *err);
-	/* These are called for one that was started. */
+	/* Only called after a successful start: */
 	int (*check)(void *arg, struct error *err);
 	int (*check_ready)(void *arg, struct error *err);
 	void (*stop)(void *arg, void (*done)(void *arg), void *done_arg);
@@ -35,7 +35,7 @@ struct elected_role {
 	struct role role; /* its loop and log */
 	struct kubeconfig kubeconfig;
 	struct metrics *metrics;
-	struct endpoint *endpoint; /* NULL: nowhere */
+	struct endpoint *endpoint; /* NULL: disabled */
 	char identity[ROLE_IDENTITY_SIZE];
 	struct endpoint_check checks[3];
 	const struct elected_role_ops *ops;
@@ -44,12 +44,15 @@ struct elected_role {
 	bool started, stopping;
 };
 
-/* Runs until it is told to stop, does not start, or loses the lease. */
+/* Runs until it is stopped, fails to start, or loses the lease. */
 int elected_role_run(struct elected_role *r, struct cli *cli, const struct role_options *o,
 		     const char *metrics_address, const struct elected_role_ops *ops, void *arg,
 		     struct error *err);
 
-/* It cannot go on: `role` is the struct elected_role. */
+/*
+ * The role cannot continue, for example because it lost the lease. `role` is the struct
+ * elected_role.
+ */
 void elected_role_lost(void *role, const struct error *why);
 
 #endif

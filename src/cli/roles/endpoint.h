@@ -1,10 +1,9 @@
 /*
- * endpoint - where a role tells how it is: /healthz, /livez, /readyz, /metrics, pages of its own.
+ * endpoint - a role's HTTP endpoint: /healthz, /livez, /readyz, /metrics, and its own pages.
  *
- * Plain HTTP, meant for loopback or a trusted network. A check is named; what
- * failed is said in the answer, which is 500 then. ?verbose lists all of them,
- * /healthz/NAME asks for one.
- * Threads: its loop's; checks are called there.
+ * Plain HTTP, meant for loopback or a trusted network. Checks have names. If one fails, the reply
+ * is 500 and says why. ?verbose lists all checks, /healthz/NAME runs one. Threads: its loop's;
+ * checks are called there.
  */
 #ifndef CLI_ROLES_ENDPOINT_H
 #define CLI_ROLES_ENDPOINT_H
@@ -19,11 +18,11 @@ struct metrics;
 /* A row; a table ends with a row that has no name. */
 struct endpoint_check {
 	const char *name;
-	bool ready_only; /* asked by /readyz only: waiting is no illness */
+	bool ready_only; /* run by /readyz only: waiting is not a failure */
 	int (*run)(void *arg, struct error *err);
 };
 
-/* A page of JSON that the role writes; a table ends with a row that has no path. */
+/* A JSON page that the role writes; a table ends with a row without a path. */
 struct endpoint_page {
 	const char *path; /* "/debug/cache" */
 	void (*write)(void *arg, struct buf *out);
@@ -41,10 +40,10 @@ struct endpoint_opts {
 int endpoint_new(const struct endpoint_opts *opts, struct endpoint **ret_endpoint,
 		 struct error *err);
 
-/* Where it listens. */
+/* The address it listens on. */
 const struct addr *endpoint_address(const struct endpoint *e);
 
-/* Ends it; `done` is called once, later, or at once when there is none (NULL). Then free it. */
+/* Stops it; `done` is called once, later, or at once if `e` is NULL. Then free it. */
 void endpoint_stop(struct endpoint *e, void (*done)(void *arg), void *arg);
 void endpoint_free(struct endpoint *e); /* NULL allowed */
 

@@ -1,9 +1,9 @@
 /*
- * landlock - which files this process and its children may still use.
+ * landlock - restricts the files that this process and its children may use.
  *
- * Landlock is the kernel's: rules are added to a set, and the set is enforced for good. A file that
- * no rule names is refused with EACCES, whatever its mode says. Opening is what is checked, so that
- * descriptors that are open already stay usable.
+ * Landlock is a feature of the kernel: rules are added to a set, and the set is enforced
+ * permanently. Access to a file without a rule fails with EACCES, whatever its mode. Only opening
+ * is checked, so descriptors that are already open remain usable.
  */
 #ifndef CLI_ROLES_LANDLOCK_H
 #define CLI_ROLES_LANDLOCK_H
@@ -13,18 +13,21 @@
 enum landlock_access {
 	LANDLOCK_READ,
 	LANDLOCK_EXECUTE, /* and read: programs and libraries */
-	LANDLOCK_WRITE, /* and read, make and remove */
+	LANDLOCK_WRITE, /* and read, create and remove */
 };
 
 struct landlock {
-	int abi; /* 0: this kernel has no Landlock, or it is switched off */
+	int abi; /* 0: this kernel has no Landlock, or it is disabled */
 	int fd;
 };
 
-/* Makes an empty set. Without Landlock in the kernel the other functions do nothing. */
+/* Creates an empty set. If the kernel has no Landlock, the other functions do nothing. */
 int landlock_begin(struct landlock *l, struct error *err);
 
-/* Allows `path`, a file or a folder with all below it. A path that does not exist is left out. */
+/*
+ * Allows `path`: a file, or a folder with everything below it. A path that does not exist is
+ * skipped.
+ */
 int landlock_allow(const struct landlock *l, const char *path, enum landlock_access access,
 		   struct error *err);
 

@@ -1,5 +1,5 @@
 /*
- * node_api - flags of `devplane node` about the kubelet's API, with kubelet's names.
+ * node_api - flags of `devplane node` for the kubelet's API, with kubelet's names.
  */
 #ifndef CLI_ROLES_NODE_API_H
 #define CLI_ROLES_NODE_API_H
@@ -38,7 +38,7 @@ struct node_api_options {
 				"otherwise"                                                       \
 	}
 
-/* A usage error says which flag is wrong. With several nodes in a process nothing is served. */
+/* A usage error names the wrong flag. With several nodes in a process, the API is not served. */
 int node_api_read(struct cli *cli, const struct node_api_options *o, bool hollow, bool several,
 		  struct agent_api_opts *ret_opts, struct error *err);
 

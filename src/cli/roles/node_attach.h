@@ -1,5 +1,6 @@
 /*
- * node_attach - `devplane node --attach`: a book fed by the kubelet beside us, and its server.
+ * node_attach - `devplane node --attach`: a book of resources filled from the local kubelet, and
+ * the PodResources server on it (PodResources watch KEP).
  */
 #ifndef CLI_ROLES_NODE_ATTACH_H
 #define CLI_ROLES_NODE_ATTACH_H
@@ -9,7 +10,7 @@
 
 struct node_attach;
 
-/* The books' fields of both are set here. `server.path` is required. */
+/* The `book` members of both are set here. `server.path` is required. */
 struct node_attach_opts {
 	struct attach_opts attach;
 	struct podres_server_opts server;
@@ -17,7 +18,7 @@ struct node_attach_opts {
 
 int node_attach_new(const struct node_attach_opts *opts, struct node_attach **ret_attach,
 		    struct error *err);
-/* `done` comes once. Then free it. */
+/* `done` is called once. Then free it. */
 void node_attach_stop(struct node_attach *n, void (*done)(void *arg), void *arg);
 void node_attach_free(struct node_attach *n); /* NULL allowed */
 int node_attach_check(const struct node_attach *n, struct error *err); /* for /readyz */

@@ -1,5 +1,5 @@
 /*
- * node_podres - flags of `devplane node` about the PodResources socket, for agents and attach mode.
+ * node_podres - flags of `devplane node` for the PodResources socket, for agents and attach mode.
  */
 #ifndef CLI_ROLES_NODE_PODRES_H
 #define CLI_ROLES_NODE_PODRES_H
@@ -59,7 +59,7 @@ struct node_podres_options {
 			.help = "watches of all clients together; 0: no limit"                  \
 	}
 
-/* Fills path, mode, group and limits. A usage error says which flag is wrong. */
+/* Fills path, mode, group and limits. A usage error names the wrong flag. */
 int node_podres_read(struct cli *cli, const struct node_podres_options *o,
 		     struct podres_server_opts *ret_opts, struct error *err);
 

@@ -1,9 +1,9 @@
 /*
- * notify - a word to the service manager that started the program.
+ * notify - notifies the service manager that started the program.
  *
- * systemd's protocol: a datagram of "NAME=VALUE" lines to the socket that
- * $NOTIFY_SOCKET names, a path or "@" and a name in the abstract namespace.
- * Nobody waiting, or nobody reachable, is no error: the work goes on.
+ * systemd's protocol: a datagram of "NAME=VALUE" lines to the socket that $NOTIFY_SOCKET names, a
+ * path or "@" and a name in the abstract namespace. Best effort: if there is no such socket, or it
+ * cannot be reached, the program continues.
  */
 #ifndef CLI_ROLES_NOTIFY_H
 #define CLI_ROLES_NOTIFY_H
@@ -13,12 +13,12 @@
 
 struct notify {
 	struct sockaddr_un address;
-	socklen_t size; /* 0: nobody waits */
+	socklen_t size; /* 0: no service manager */
 };
 
 /*
- * Reads $NOTIFY_SOCKET and takes it out of the environment: what the program
- * starts must not speak for it. Before threads are started.
+ * Reads $NOTIFY_SOCKET and removes it from the environment, so that child processes cannot notify
+ * in its place. Call it before threads are started.
  */
 void notify_init(struct notify *n);
 

@@ -1,9 +1,9 @@
 /*
- * role - what every long-running command shares: log, I/O threads, signals.
+ * role - shared by all long-running commands: log, I/O threads, signals.
  *
- * SIGTERM and SIGINT ask the role to stop; it drains and then calls
- * role_stop(). A second signal stops it at once. A service manager that waits
- * for readiness, as systemd does for Type=notify, is told by role_ready().
+ * SIGTERM and SIGINT ask the role to stop; it drains and then calls role_stop(). A second signal
+ * stops it at once. role_ready() notifies a service manager that waits for readiness, such as
+ * systemd with Type=notify.
  */
 #ifndef CLI_ROLES_ROLE_H
 #define CLI_ROLES_ROLE_H
@@ -46,37 +46,37 @@ struct role {
 	struct io_threads *io;
 	struct loop *loop; /* the first */
 	struct loop_signal *signals[2];
-	void (*on_stop)(void *arg); /* asked to stop; must lead to role_stop() */
+	void (*on_stop)(void *arg); /* stop requested; must lead to role_stop() */
 	void *arg;
-	struct loop_timer last; /* the turn before the end */
+	struct loop_timer last; /* for role_stop_soon() */
 	struct notify notify;
 	bool stopping;
 };
 
-/* Takes $NOTIFY_SOCKET out of the environment, so that no child speaks for the role. */
+/* Removes $NOTIFY_SOCKET from the environment, so that no child process notifies for the role. */
 int role_init(struct role *r, const struct role_options *o, void (*on_stop)(void *arg), void *arg,
 	      struct error *err);
 
-/* Tells a service manager that waits for it that the role is ready. Once is enough. */
+/* Notifies a waiting service manager that the role is ready. Once is enough. */
 void role_ready(const struct role *r);
 
 /* Runs until role_stop(). */
 int role_run(struct role *r, struct error *err);
 void role_stop(struct role *r);
-/* The same in the loop's next turn: connections give their memory back in between. */
+/* The same in the loop's next turn, so that connections can free their memory before. */
 void role_stop_soon(struct role *r);
 
-/* A name of this process, unlike that of any other on any machine: for elections. */
+/* A name of this process, unique over all machines: for elections. */
 enum { ROLE_IDENTITY_SIZE = 320 };
 void role_identity(char out[static ROLE_IDENTITY_SIZE]);
 
-/* Reads --feature-gates; what is wrong with one is bad usage. */
+/* Parses --feature-gates; an invalid entry is bad usage. */
 struct cli;
 struct gates;
 int role_gates(struct cli *cli, const struct flag_list *list, struct gates *ret_gates,
 	       struct error *err);
 
-/* Everything opened on its loops must be closed. */
+/* Everything opened on its loops must be closed before. */
 void role_release(struct role *r);
 
 #endif

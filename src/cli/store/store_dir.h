@@ -1,6 +1,6 @@
 /*
- * store_dir - the subcommands of `devplane store`, their flag --data-dir, and the folder of the
- * store in it.
+ * store_dir - the subcommands of `devplane store`, their flag --data-dir, and the store's folder
+ * in it.
  */
 #ifndef CLI_STORE_STORE_DIR_H
 #define CLI_STORE_STORE_DIR_H
@@ -20,7 +20,7 @@ extern const struct command cmd_store_restore; /* store/restore.c */
 			.help = "the --data-dir of the server"    \
 	}
 
-/* The folder that `devplane server` keeps the store in. */
+/* The folder in which `devplane server` keeps the store. */
 static inline const char *store_dir(struct cli *cli, const char *data_dir)
 {
 	return arena_printf(&cli->arena, "%s/store", data_dir);

@@ -1,10 +1,10 @@
 /*
  * up_child - one child of `devplane up`: its process, its log, whether it is ready.
  *
- * What it says comes through a pipe into its log; two sentences are read on the way: where a server
- * is ready, and where a role tells its health, which is then asked until it is ready. A child that
- * ends is started again as supervisor.h decides.
- * Threads: its loop's.
+ * The child's output comes through a pipe and goes into its log. Two messages in it are parsed:
+ * the address at which a server is ready, and the address of a role's health endpoint, which is
+ * then polled until the role is ready. supervisor.h decides whether a child that ends is
+ * restarted. Threads: its loop's.
  */
 #ifndef CLI_UP_CHILD_H
 #define CLI_UP_CHILD_H
@@ -19,14 +19,14 @@
 struct up_child;
 
 struct up_child_ops {
-	/* Its state, pid or address is another. */
+	/* Its state, pid or address has changed. */
 	void (*on_change)(void *arg, struct up_child *c);
 	/*
-	 * Before each start: its files are made. A failure counts as one of the child's. `p` is the
-	 * plan with memory that goes after this start.
+	 * Called before each start, to write its files. A failure counts as a failure of the child.
+	 * `p` is the plan with memory that is freed after this start.
 	 */
 	int (*prepare)(void *arg, struct up_child *c, const struct up_plan *p, struct error *err);
-	/* It ended, and why; `verdict` is what follows. */
+	/* It ended; `verdict` says what follows. */
 	void (*on_end)(void *arg, struct up_child *c, enum supervised_verdict verdict,
 		       int64_t delay_ms);
 };
@@ -39,17 +39,17 @@ struct up_child {
 	void *arg;
 	struct supervised supervised;
 	struct up_log log;
-	bool first; /* not all was ready yet, ever; the owner's to clear */
-	char url[128]; /* of a server: where it is ready; else where its health is; or "" */
-	char failure[512]; /* why it ended last; "" */
+	bool first; /* never was everything ready so far; the owner clears it */
+	char url[128]; /* of a server: where it is ready; else its health endpoint; or "" */
+	char failure[512]; /* why it ended last; or "" */
 
-	/* Its own. */
-	struct loop_child *process; /* NULL: it does not run */
+	/* Private. */
+	struct loop_child *process; /* NULL: not running */
 	struct loop_fd *reader;
 	struct loop_timer again, ask, hurry;
 	struct buf line;
 	int fd; /* our end of its output */
-	char said[512]; /* the last that it said of a failure */
+	char said[512]; /* its last message about a failure */
 	struct client *client;
 	struct client_request request;
 };
@@ -57,22 +57,22 @@ struct up_child {
 int up_child_init(struct up_child *c, struct loop *l, struct up_plan *p, const struct up_role *r,
 		  struct error *err);
 
-/* Starts it; what goes wrong is told as if it had ended. */
+/* Starts it. A failure is reported as if the child had ended. */
 void up_child_start(struct up_child *c);
 
-/* SIGTERM, or SIGKILL. on_end follows, also when it does not run. */
+/* Sends SIGTERM, or SIGKILL with `now`. on_end follows, even if it does not run. */
 void up_child_stop(struct up_child *c, bool now);
 
 /*
- * Ends it in order, so that it is started again; `why` is told as its last failure. One that does
- * not end is killed.
+ * Shuts it down, so that it is restarted; `why` is reported as its last failure. If it does not
+ * end, it is killed.
  */
 void up_child_restart(struct up_child *c, const char *why);
 
-/* 0: it does not run. */
+/* 0: not running. */
 int up_child_pid(const struct up_child *c);
 
-/* It must not run. */
+/* It must not be running. */
 void up_child_release(struct up_child *c);
 
 #endif

@@ -1,9 +1,12 @@
 /*
- * up_credentials - kubeconfigs of roles. A kubeconfig has a client certificate of the cluster's CA,
- * or names a file with a token, which the role reads again from time to time. A role that serves
- * a node's API also has a serving certificate of the same CA, for the node's name.
+ * up_credentials - writes the kubeconfigs of roles.
  *
- * Files are 0600. Certificates live for a year and are made anew at every start of their role.
+ * A kubeconfig has a client certificate of the cluster's CA, or names a file with a token, which
+ * the role reads again from time to time. A role that serves a node's API also gets a serving
+ * certificate of the same CA, for the node's name.
+ *
+ * Files have mode 0600. Certificates are valid for a year and are renewed at every start of their
+ * role.
  */
 #ifndef CLI_UP_CREDENTIALS_H
 #define CLI_UP_CREDENTIALS_H
@@ -11,8 +14,8 @@
 #include "cli/up/roles.h"
 
 /*
- * Writes the role's kubeconfig for a server at `url`, and its serving certificate; a token's file
- * is written apart.
+ * Writes the role's kubeconfig for a server at `url`, and its serving certificate. The token's
+ * file is written separately.
  */
 int up_credentials_write(const struct up_plan *p, const struct up_role *r, const char *url,
 			 struct error *err);
@@ -21,8 +24,8 @@ int up_credentials_write_token(const struct up_plan *p, const struct up_role *r,
 			       struct error *err);
 
 /*
- * Writes admin.kubeconfig, for whoever runs `up` alone. An earlier one that is still good stays
- * where a new one cannot be written, as on a full disk.
+ * Writes admin.kubeconfig, readable only by the user who runs `up`. If it cannot be written, for
+ * example because the disk is full, an existing one that is still valid is kept.
  */
 int up_credentials_write_admin(const struct up_plan *p, const char *url, struct error *err);
 

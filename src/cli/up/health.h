@@ -1,5 +1,5 @@
 /*
- * up_health - how roles are, asked of all of them at once.
+ * up_health - polls the health of all roles at once.
  */
 #ifndef CLI_UP_HEALTH_H
 #define CLI_UP_HEALTH_H
@@ -7,19 +7,19 @@
 #include "base/core/arena.h"
 #include "base/core/error.h"
 
-/* One question, and its answer. */
+/* One request, and its result. */
 struct up_health {
-	const char *url; /* "http://127.0.0.1:33921"; or NULL: by kubeconfig */
+	const char *url; /* "http://127.0.0.1:33921"; NULL: use the kubeconfig */
 	const char *kubeconfig;
 
 	bool ok;
-	char text[256]; /* what is wrong; "ok" when nothing is */
+	char text[256]; /* what is wrong; or "ok" */
 };
 
-/* Asks /readyz of each; waits at most `timeout_ms` in all. */
+/* Requests /readyz of each; waits at most `timeout_ms` in all. */
 int up_health_ask(struct up_health *v, size_t n, int64_t timeout_ms, struct error *err);
 
-/* Resident memory of a process in bytes; 0 when there is none. */
+/* Resident memory of a process in bytes; 0 if it does not exist. */
 int64_t up_health_memory(int64_t pid);
 
 #endif

@@ -1,12 +1,13 @@
 /*
- * up_layout - where `devplane up` keeps what it makes: one folder, the server's --data-dir.
+ * up_layout - the files of `devplane up`: one folder, the server's --data-dir.
  *
- *	admin.kubeconfig, pki/, store/   the server's own
- *	kubeconfig/ROLE.kubeconfig       one per child, with the least rights
- *	log/ROLE.log                     what each child said
- *	nodes/NAME/                      --root-dir of node agents and their drivers
- *	cdi/                             CDI files of hollow nodes
- *	up.json, up.lock                 what runs; held while a supervisor runs
+ *   admin.kubeconfig, pki/, store/   the server's own
+ *   kubeconfig/ROLE.kubeconfig       one per child, with the least rights
+ *   log/ROLE.log                     the output of each child
+ *   nodes/NAME/                      --root-dir of node agents and their drivers
+ *   cdi/                             CDI files of hollow nodes
+ *   up.json                          the current state
+ *   up.lock                          locked while a supervisor runs
  */
 #ifndef CLI_UP_LAYOUT_H
 #define CLI_UP_LAYOUT_H
@@ -14,7 +15,7 @@
 #include "base/core/arena.h"
 #include "base/core/error.h"
 
-/* Absolute paths; all of the arena that made them. */
+/* Absolute paths, in the arena. */
 struct up_layout {
 	struct arena *arena;
 	const char *dir;
@@ -30,14 +31,17 @@ struct up_layout {
 				"else $XDG_STATE_HOME/devplane or ~/.local/state/devplane" \
 	}
 
-/* `dir` as --data-dir says it, or NULL for the user's own. -ERR_INVALID without a home. */
+/*
+ * `dir` is the value of --data-dir, or NULL for the user's default. Returns -ERR_INVALID without a
+ * home.
+ */
 int up_layout_init(struct up_layout *l, struct arena *a, const char *dir, struct error *err);
 
 /*
- * Makes the folders where missing, 0700. Refuses, with a sentence each: a folder that cannot be
- * written, one that holds something else, one that is somebody else's or that others can write, and
- * (up_layout_check_sockets) one whose sockets' paths would be too long when the longest node is
- * called `node`.
+ * Creates missing folders, with mode 0700. Rejects, with an explanation, a folder that cannot be
+ * written, that holds something else, that belongs to somebody else, or that others can write.
+ * up_layout_check_sockets() rejects a folder whose sockets' paths would be too long if the longest
+ * node name is `node`.
  */
 int up_layout_make(const struct up_layout *l, struct error *err);
 int up_layout_check_sockets(const struct up_layout *l, const char *node, bool drivers,

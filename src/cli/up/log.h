@@ -1,8 +1,9 @@
 /*
- * up_log - the log of one role: a file that is bounded. At UP_LOG_MAX bytes it becomes FILE.1, in
- * the place of the one before, and a new one begins.
+ * up_log - the log of one role: a file of limited size. At UP_LOG_MAX bytes it is renamed to
+ * FILE.1, replacing the previous one, and a new file begins.
  *
- * Every line is JSON with "ts", "level" and "msg": what a role prints otherwise is made so.
+ * Every line is JSON with "ts", "level" and "msg". Any other output of a role is converted to
+ * that.
  */
 #ifndef CLI_UP_LOG_H
 #define CLI_UP_LOG_H
@@ -15,8 +16,8 @@
 struct clock;
 
 /*
- * FILE becomes FILE.1, and `fd`, which was open for it, a new FILE. Where that fails, as on a full
- * disk, all stays as it was.
+ * Renames FILE to FILE.1 and makes `fd`, which was open for it, a new FILE. If that fails, for
+ * example because the disk is full, nothing changes.
  */
 int up_log_rotate(const char *path, int fd);
 
@@ -29,10 +30,13 @@ struct up_log {
 int up_log_open(struct up_log *l, const char *path, struct error *err);
 void up_log_close(struct up_log *l);
 
-/* One line, without its end. Failing to write is ignored: there is nowhere to tell it. */
+/*
+ * Writes one line, given without its newline. A failed write is ignored, as there is nowhere to
+ * report it.
+ */
 void up_log_line(struct up_log *l, struct str line, const struct clock *clock);
 
-/* Whether a line is one of a role's log. */
+/* Whether a line is already in the log's format. */
 bool up_log_is_json(struct str line);
 
 #endif
