@@ -1,5 +1,5 @@
 /*
- * Tokens are counted when they are asked for, not as they come.
+ * Tokens are computed when they are needed; no timer adds them.
  */
 #include "client/api/bucket.h"
 

@@ -1,7 +1,7 @@
 /*
- * The course of a request: it waits for a connection (or rests, for the rate limit or
- * because the server said so), runs, and is answered; or begins again. Text of the request
- * is copied into its attempt, so that it can be sent anew.
+ * The life of a request: it waits for a connection (or rests, because of the rate limit or a
+ * Retry-After), runs, and is answered or retried. Its text is copied into the attempt, so that it
+ * can be sent again.
  */
 #include "client/api/client.h"
 
@@ -41,7 +41,7 @@ static void attempt_free(struct client_attempt *a)
 	free(a);
 }
 
-/* The request is nobody's any more; returns it. */
+/* Separates the request from its attempt and returns it. */
 static struct client_request *detach(struct client_attempt *a)
 {
 	struct client_request *r = TAKE(a->request);
@@ -73,7 +73,7 @@ void client_attempt_end(struct client_attempt *a, const struct error *err)
 	count_request(a);
 	a->answer.body = buf_str(&a->text);
 	a->answer.retry_after_s = MAX(a->answer.retry_after_s, 0);
-	/* Out of sight of whatever on_done does, which may free the client. */
+	/* Taken off the list first: on_done may do anything, even free the client. */
 	a->ending = true;
 	list_remove(&a->node);
 	if (a->stream)
@@ -82,7 +82,7 @@ void client_attempt_end(struct client_attempt *a, const struct error *err)
 	attempt_free(a);
 }
 
-/* Once: retries are within the time of the request. */
+/* Started once: retries share the request's timeout. */
 static void start_deadline(struct client_attempt *a)
 {
 	if (a->timeout_ms > 0)
@@ -118,7 +118,7 @@ static void on_deadline(struct loop_timer *t)
 	struct client_attempt *a = CONTAINER_OF(t, struct client_attempt, deadline);
 	struct error err;
 
-	/* It has not begun; the program that it waits for has a time limit of its own. */
+	/* It was not sent yet. The plugin that it waits for has its own time limit. */
 	if (a->client->login.run && !a->stream) {
 		loop_timer_start(&a->deadline, LOGIN_CHECK_MS);
 		return;
@@ -157,7 +157,9 @@ static void died(struct client_attempt *a, const struct error *cause)
 {
 	struct error err;
 
-	/* The connection may have been dead before we wrote to it: a read can be asked again. */
+	/*
+	 * The connection may have been dead before we wrote to it. A read can be repeated safely.
+	 */
 	if (!a->answer.status && !a->again && str_eq(a->method, STR("GET"))) {
 		a->again = true;
 		begin_again(a, 0);
@@ -276,7 +278,7 @@ static void copy_config(struct client *c, const struct kubeconfig *from)
 			*paths[i] = arena_strdup(&c->arena, str_from(*paths[i]));
 	k->exec = client_login_copy(c, from->exec);
 	client_link_act_as(c, from);
-	k->as = k->as_uid = STR_NULL; /* told by the fields; their text is not ours */
+	k->as = k->as_uid = STR_NULL; /* sent as headers; we do not own their text */
 	k->as_groups = NULL;
 	k->as_extra = NULL;
 	k->nas_groups = k->nas_extra = 0;
@@ -354,7 +356,7 @@ static void end_all(struct list *attempts)
 		client_attempt_end(LIST_ENTRY(attempts->next, struct client_attempt, node), &err);
 }
 
-/* Requests that on_done callbacks made while the client was being freed are ended, too. */
+/* Also ends requests that on_done callbacks made while the client was being freed. */
 static void release(struct loop_task *t)
 {
 	struct client *c = CONTAINER_OF(t, struct client, task);

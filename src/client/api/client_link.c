@@ -1,13 +1,14 @@
 /*
- * Connections. One is enough for HTTP/2; another is opened when it carries so many
- * streams that servers begin to hold further ones back (upstream's limit is 100), or with
- * HTTP/1.1, where each carries one.
+ * Connections. For HTTP/2 one is enough; another is opened if it carries so many streams that
+ * servers hold back further ones (upstream's limit is 100). With HTTP/1.1 each connection carries
+ * one request.
  *
- * An attempt to connect that fails ends the requests that wait for it, unless another
- * connection is open; their owners know best when to try again, and the back-off here keeps
- * their tries apart. Files with certificates are looked at before each attempt, a token
- * file once a minute, so renewed ones come into use without a restart. Where a program says who we
- * are (client_login.c) nothing is sent, and no connection made, before it has.
+ * A failed attempt to connect ends the requests that wait for it, unless another connection is
+ * open. Their owners know best when to retry, and the back-off here keeps the attempts apart.
+ *
+ * Certificate files are checked before each attempt and a token file once a minute, so renewed
+ * files are used without a restart. If an exec plugin provides the credentials (client_login.c),
+ * no connection is made and nothing is sent before it has.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -27,7 +28,7 @@ enum {
 
 /* --- identity ------------------------------------------------------------------------------ */
 
-/* True when the file could be read and differs. */
+/* Returns true if the file could be read and has changed. */
 static bool reread(const char *path, struct buf *content)
 {
 	struct buf now = BUF_INIT(PEM_FILE_MAX);
@@ -61,7 +62,7 @@ static int make_tls(struct client *c, struct tls **ret_tls, struct error *err)
 	return tls_new(&o, ret_tls, err);
 }
 
-/* A renewed pair that does not fit together yet is left for the next time. */
+/* If a renewed pair of certificate and key does not match yet, it is tried again next time. */
 static void renew_tls(struct client *c)
 {
 	bool differs = reread(c->config.ca_file, &c->ca);
@@ -106,7 +107,7 @@ static void renew_token(struct client *c)
 		set_bearer(c, buf_str(&b));
 }
 
-/* Connections that were made with another certificate end with the requests that they have. */
+/* Connections made with another certificate end together with the requests that they carry. */
 static int become_bearer_of(struct client *c, const struct exec_answer *answer, struct error *err)
 {
 	struct tls *tls;
@@ -163,7 +164,7 @@ void client_link_act_as(struct client *c, const struct kubeconfig *k)
 	for (size_t i = 0; i < k->nas_extra; i++) {
 		buf_clear(&name);
 		(void)buf_addz(&name, "impersonate-extra-");
-		/* Names of fields have no case: servers make keys lower case. */
+		/* Header names are case-insensitive; servers turn the keys to lower case. */
 		resource_escape(&name, arena_lower(&c->arena, k->as_extra[i].key));
 		add_acting(c, arena_lower(&c->arena, buf_str(&name)), k->as_extra[i].value);
 	}
@@ -393,7 +394,7 @@ static void connect_failed(struct client *c, const struct error *err)
 			err ? err->msg : "the connection was closed");
 	c->connect_at = loop_now(c->loop) + backoff_next(&c->backoff, loop_prng(c->loop));
 	client_kick(c);
-	if (!has_link(c, true)) /* else they can wait for that */
+	if (!has_link(c, true)) /* otherwise they can wait for that one */
 		client_link_fail_waiting(c, &why);
 }
 
@@ -441,7 +442,7 @@ static void connect_link(struct client *c)
 	connect_failed(c, &err);
 }
 
-/* Watches do not count: they would leave none for what is asked beside them. */
+/* Watches do not count, or they would leave no connection for other requests. */
 static bool may_connect(const struct client *c)
 {
 	size_t n = 0, streams = 0;
@@ -453,7 +454,7 @@ static bool may_connect(const struct client *c)
 	return n - streams < CLIENT_LINKS_MAX && n < CLIENT_WATCH_LINKS_MAX;
 }
 
-/* There is more to do than the connections take. */
+/* Opens another connection if the existing ones cannot carry the waiting requests. */
 static void want_link(struct client *c)
 {
 	int64_t now = loop_now(c->loop);

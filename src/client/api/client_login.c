@@ -1,9 +1,9 @@
 /*
- * Who we are, from a program. It is asked when the first request is sent, when its answer has
- * expired, and when the server answers 401, as client-go does; what is sent meanwhile waits. An
- * answer that has expired when it comes serves what waits for it, or we would ask for ever.
- *
- * Only the first time may it ask the user: later on our standard input may be somebody else's.
+ * Credentials from an exec plugin. As in client-go, it runs when the first request is sent, when
+ * its credentials have expired, and when the server answers 401; requests sent meanwhile wait.
+ * Credentials that have already expired when they arrive are still used for the waiting requests,
+ * or the plugin would run for ever. Only the first run may prompt the user, because our standard
+ * input may be used for something else later.
  */
 #include "client/api/client_impl.h"
 #include "client/kubeconfig/exec_credential.h"
@@ -34,7 +34,7 @@ struct kubeconfig_exec *client_login_copy(struct client *c, const struct kubecon
 	return e;
 }
 
-/* The code says that it failed on the way: "not found" would be about an object. */
+/* Fails with ERR_IO whatever the plugin's error: a "not found" would read as a missing object. */
 static void fail(struct client *c, const struct error *why)
 {
 	struct error err;

@@ -1,7 +1,7 @@
 /*
- * Failures as the server tells them. The reason decides, since several share a number
- * (AlreadyExists and Conflict); an answer without a Status, of a proxy perhaps, is known by
- * its number.
+ * Errors reported by the server. The Status' reason decides, because several reasons share an HTTP
+ * status (AlreadyExists and Conflict). A reply without a Status, perhaps from a proxy, is
+ * classified by its HTTP status.
  */
 #include "base/core/limits.h"
 #include "base/json/json.h"

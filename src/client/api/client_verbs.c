@@ -1,6 +1,6 @@
 /*
- * The verbs on objects: each is a method, a path and perhaps a body. All text is copied by
- * client_send(), so it lives on the stack of these functions.
+ * The verbs on objects: each is a method, a path and an optional body. client_send() copies all
+ * text, so these functions keep it on their stack.
  */
 #include "base/core/limits.h"
 #include "base/json/json.h"
@@ -15,7 +15,7 @@ void client_query_add(struct buf *query, const char *name, struct str value)
 	resource_escape(query, value);
 }
 
-/* Sends *r with the path and, when there is one, the tree; r's own text is left as it was. */
+/* Sends *r with the path and, if not NULL, the tree; restores r's own text. */
 static void send_to(struct client *c, struct client_request *r, const struct resource *what,
 		    struct resource_name name, const struct json *tree)
 {
@@ -26,8 +26,8 @@ static void send_to(struct client *c, struct client_request *r, const struct res
 	resource_path(&path, what, name);
 	if (tree) {
 		/*
-		 * As Go's clients write it: what upstream keeps as raw text (parameters of a
-		 * claim) is compared with that, byte for byte.
+		 * Printed as Go's clients do: upstream keeps some fields (a claim's parameters) as
+		 * raw text and compares them byte for byte.
 		 */
 		(void)json_print(&body, tree, &(struct json_style){ .html = true });
 		r->body = buf_str(&body);

@@ -1,6 +1,6 @@
 /*
- * Warnings of a server: a field has a list of `299 - "text" ["date"]`. As client-go does, only
- * those of code 299 are for people; what cannot be read ends the list of its field.
+ * Warnings of a server: a header has a list of `299 - "text" ["date"]`. As in client-go, only
+ * those with code 299 are shown to users, and a malformed entry ends the list of its header.
  */
 #include "client/api/client_impl.h"
 
@@ -12,7 +12,10 @@ static void skip_spaces(struct str *rest)
 		*rest = str_skip(*rest, 1);
 }
 
-/* A quoted string, without its quotes and escapes. False when there is none. */
+/*
+ * Reads a quoted string and removes its quotes and escapes. Returns false if it does not start
+ * here.
+ */
 static bool read_quoted(struct arena *a, struct str *rest, struct str *ret_text)
 {
 	size_t end = 1, n = 0;
@@ -34,7 +37,7 @@ static bool read_quoted(struct arena *a, struct str *rest, struct str *ret_text)
 	return true;
 }
 
-/* One warning, and the comma behind it. */
+/* Reads one warning, and the comma after it. */
 static bool read_warning(struct arena *a, struct str *rest, struct str *ret_code,
 			 struct str *ret_text)
 {
@@ -55,7 +58,7 @@ static bool read_warning(struct arena *a, struct str *rest, struct str *ret_code
 	return true;
 }
 
-/* Room is made whenever the count reaches a power of two. */
+/* The array grows whenever the count reaches a power of two. */
 static void push(struct client_answer *answer, struct arena *a, struct str text)
 {
 	size_t n = answer->nwarnings;

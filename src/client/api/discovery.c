@@ -1,7 +1,7 @@
 /*
- * A refresh builds a whole new catalogue beside the present one and exchanges them at its
- * end. Requests are made one after the other: two in the aggregated form, and one for each group
- * version where a server only has the older form.
+ * A refresh builds a new catalogue and replaces the current one at its end. Requests are sent one
+ * after the other: two for the aggregated form, and one for each group version if a server has
+ * only the older form.
  */
 #include "client/api/discovery.h"
 
@@ -15,7 +15,7 @@ static const char accept_aggregated[] =
 	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,"
 	"application/json";
 
-/* What a refresh is at. */
+/* The current step of a refresh. */
 enum step { STEP_IDLE, STEP_CORE, STEP_GROUPS, STEP_VERSIONS };
 
 struct discovery {
@@ -23,8 +23,8 @@ struct discovery {
 	struct catalogue *now, *next; /* next: being built */
 	struct client_request request;
 	enum step step;
-	size_t version; /* STEP_VERSIONS: which one is asked */
-	bool aggregated; /* every answer so far was */
+	size_t version; /* STEP_VERSIONS: index of the version being read */
+	bool aggregated; /* every reply so far was aggregated */
 	void (*done)(void *arg, const struct error *err);
 	void *arg;
 };
@@ -62,7 +62,7 @@ static struct str key_of(struct arena *a, struct str x, struct str y, struct str
 	return str_from(arena_printf(a, "%.*s/%.*s/%.*s", STR_ARG(x), STR_ARG(y), STR_ARG(z)));
 }
 
-/* Pointers into a vec hold only once it grows no more. */
+/* Done last: pointers into a vec are valid only if it does not grow any more. */
 static void catalogue_index(struct catalogue *c)
 {
 	struct arena *a = &c->arena;
@@ -129,7 +129,7 @@ static bool is_aggregated(const struct client_answer *a)
 	return str_find(a->content_type, STR("as=APIGroupDiscoveryList")) >= 0;
 }
 
-/* An answer to /api or /apis. A server without the core group has no /api. */
+/* A reply to /api or /apis. A server without the core group has no /api. */
 static void on_groups(struct discovery *d, const struct client_answer *a, const struct error *err)
 {
 	struct json *tree;
@@ -153,7 +153,9 @@ static void on_groups(struct discovery *d, const struct client_answer *a, const 
 	} else if (d->aggregated) {
 		finish(d, NULL);
 	} else {
-		/* Both or none: half a catalogue of each kind would be in no order. */
+		/*
+		 * All or nothing: a catalogue read half in each form would have no defined order.
+		 */
 		d->next->resources.n = 0;
 		d->next->incomplete = false;
 		d->step = STEP_VERSIONS;
@@ -162,7 +164,7 @@ static void on_groups(struct discovery *d, const struct client_answer *a, const 
 	}
 }
 
-/* A version that cannot be asked, mostly of an aggregated server, leaves the others. */
+/* If a version cannot be read, usually because its aggregated server is down, the others remain. */
 static void on_version(struct discovery *d, const struct client_answer *a, const struct error *err)
 {
 	struct json *tree;

@@ -1,6 +1,5 @@
 /*
- * Both forms of discovery documents. What is malformed in one is left out; a server that speaks
- * nonsense has nothing that could be used.
+ * Reads both forms of discovery documents. Malformed entries are left out.
  */
 #include "client/api/discovery_impl.h"
 

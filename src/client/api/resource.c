@@ -1,7 +1,6 @@
 /*
- * Paths are made of names that an API server has checked, but a name may still hold
- * what a path may not (RBAC allows spaces and colons), so all but unreserved characters
- * are percent-encoded.
+ * The API server has validated the names in paths, but some kinds allow characters that a path
+ * does not (RBAC allows spaces and colons). So all but unreserved characters are percent-encoded.
  */
 #include "client/api/resource.h"
 

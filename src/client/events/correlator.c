@@ -1,6 +1,6 @@
 /*
- * Three tables, each with a bound: events by all that makes them the same, groups by
- * all but the message, and one bucket per object.
+ * Three bounded tables: events by everything that identifies them, groups by everything but the
+ * message, and one token bucket per object.
  */
 #include "client/events/correlator.h"
 
@@ -12,24 +12,24 @@
 #include "client/api/bucket.h"
 
 enum {
-	ALIKE_MAX = 9, /* different messages that are told apart; further ones are combined */
+	ALIKE_MAX = 9, /* different messages written separately; further ones are combined */
 };
 
-#define ALIKE_NS (600 * CLOCK_SEC) /* and within which time */
+#define ALIKE_NS (600 * CLOCK_SEC) /* within this time */
 #define BURST    25
 #define PER_S    (1.0 / 300)
 
-/* Values of one type, the first member a link, by text. */
+/* A bounded map by text. Values must begin with a struct list and a key. */
 struct table {
 	struct map by_key;
-	struct list recent; /* the least recent first */
+	struct list recent; /* least recent first */
 	size_t max;
 };
 
 struct group {
 	struct list link;
 	char *key;
-	uint64_t messages[ALIKE_MAX]; /* hashes of the different ones */
+	uint64_t messages[ALIKE_MAX]; /* hashes of the distinct messages */
 	unsigned n;
 	int64_t last_ns;
 };
@@ -63,7 +63,7 @@ static void *table_find(struct table *t, struct str key)
 	return l;
 }
 
-/* The one to be forgotten for a new one, or NULL. */
+/* Returns the entry to evict for a new one, or NULL. */
 static void *table_evict(struct table *t)
 {
 	return t->by_key.n < t->max ? NULL : t->recent.next;
@@ -153,7 +153,7 @@ static struct spring *spring_of(struct correlator *c, struct str key)
 
 /* --- deciding -------------------------------------------------------------------------------- */
 
-/* Whether this is one too many different messages. */
+/* Whether there are too many distinct messages, so that this one is combined. */
 static bool is_combined(struct group *g, struct str message, int64_t now_ns)
 {
 	uint64_t hash = hash_bytes(message, hash_process_seed());

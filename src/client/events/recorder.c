@@ -1,9 +1,9 @@
 /*
- * What was told is a record: its constant text, and what varies. Records that
- * have something to write wait in a list, a few requests are under way at a time, one
- * for a record, and what happens to a record while it waits only changes what will be
- * written. So the memory is bounded by the records, whatever the rate of events. The server being
- * away is waited out, with a bound on tries; every other failure drops the event.
+ * An event that was reported is a record: its constant text, and the varying part. Records that
+ * need a write wait in a list. A few requests are under way at a time, one per record. Repetitions
+ * while a record waits only change what will be written, so memory is bounded by the number of
+ * records, whatever the rate of events. If the server is unavailable, the write is retried a
+ * limited number of times; any other failure drops the event.
  */
 #include "client/events/recorder.h"
 
@@ -23,30 +23,30 @@ enum {
 	QUEUE_MAX = 1000,
 	TRIES_MAX = 12,
 	MESSAGE_MAX = 1024,
-	KNOWN_MAX = 4096, /* events that are remembered: what they would be counted to */
-	SERIES_MAX = 4096, /* of which the oldest is ended for a new one */
-	SERIES_QUIET_MS = 6 * 60 * 1000, /* after which a series is over */
+	KNOWN_MAX = 4096, /* events remembered so that repetitions can be counted */
+	SERIES_MAX = 4096, /* the oldest is ended to make room for a new one */
+	SERIES_QUIET_MS = 6 * 60 * 1000, /* after this time a series is over */
 	SERIES_REFRESH_MS = 30 * 60 * 1000, /* how often its count is written */
 	SERIES_LOOK_MS = 60 * 1000,
 };
 
 struct record {
 	struct recorder *owner;
-	struct list link; /* recorder->waiting, or sending, or none */
+	struct list link; /* recorder->waiting or sending, or in neither */
 	struct client_request request;
 	bool sending, patching;
 	uint64_t sent; /* the count that the request carries */
-	struct list series_link; /* recorder->series, or none */
+	struct list series_link; /* recorder->series, or not */
 	char *key; /* of a series */
-	struct correlated *seen; /* NULL: forgotten, or of a series */
+	struct correlated *seen; /* NULL: evicted, or part of a series */
 	char *fixed, *name, *ns, *message;
 	uint64_t count;
 	int64_t first_ns, last_ns; /* wall clock */
-	int64_t told_ms, written_ms; /* loop's: the last event, the last write */
+	int64_t told_ms, written_ms; /* loop time: the last event, the last write */
 	int tries;
 	bool combined;
 	bool written; /* the server has it */
-	bool over; /* free it when it is written */
+	bool over; /* free it after it was written */
 };
 
 struct recorder {
@@ -55,10 +55,10 @@ struct recorder {
 	struct resource events;
 	struct correlator *correlator;
 	struct map series_by_key;
-	struct list series; /* the one that was told least recently first */
+	struct list series; /* least recently used first */
 	struct list waiting;
 	size_t nwaiting;
-	struct list sending; /* whose requests are under way */
+	struct list sending; /* records whose requests are under way */
 	size_t nsending;
 	struct loop_timer again, look;
 	struct backoff backoff;
@@ -95,7 +95,7 @@ static bool record_is_busy(const struct record *r)
 	return !list_empty(&r->link);
 }
 
-/* Nobody will tell of it again; what is owed to the server is still written. */
+/* No repetition will be counted any more; a pending write is still done. */
 static void record_end(struct record *r)
 {
 	r->over = true;
@@ -115,7 +115,7 @@ static void set_message(struct record *r, struct str message)
 {
 	size_t n = MIN(message.n, (size_t)MESSAGE_MAX);
 
-	/* Not within a character. */
+	/* Do not cut within a character. */
 	while (n > 0 && n < message.n && ((unsigned char)message.p[n] & 0xc0) == 0x80)
 		n--;
 	free(r->message);
@@ -158,7 +158,7 @@ static void enqueue(struct recorder *r, struct record *n)
 		loop_timer_start(&r->again, 0);
 }
 
-/* The server could not be asked, or not now: that says nothing about the event. */
+/* The server could not be reached or is overloaded, which says nothing about the event. */
 static bool is_passing(const struct error *err)
 {
 	switch (err->code) {
@@ -206,7 +206,7 @@ static void on_done(struct client_request *q, const struct client_answer *a UNUS
 	n->sending = false;
 	r->nsending--;
 	if (err && err->code == ERR_NOT_FOUND && n->patching) {
-		/* It expired there: it is told anew, with its count. */
+		/* It expired on the server: create it again, with its count. */
 		n->written = false;
 		list_push_front(&r->waiting, &n->link);
 		r->nwaiting++;
@@ -285,7 +285,7 @@ static void series_end(struct recorder *r, struct record *n)
 	record_end(n);
 }
 
-/* Those told least recently come first, so only what is over is looked at, and one more. */
+/* The least recently used come first, so this looks only at series that are over, and one more. */
 static void on_look(struct loop_timer *t)
 {
 	struct recorder *r = CONTAINER_OF(t, struct recorder, look);
@@ -377,7 +377,7 @@ void recorder_event_detailed(struct recorder *r, const struct recorder_object *a
 							 .kind = str_from(reason),
 							 .message = message });
 	} else {
-		/* As upstream's: another version of the object is another event. */
+		/* As upstream: another version of the object is another event. */
 		(void)buf_printf(&key, " %.*s %s %s ", STR_ARG(about->resource_version), reason,
 				 detail && detail->action ? detail->action : "");
 		if (detail && detail->related)

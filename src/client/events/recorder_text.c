@@ -1,6 +1,6 @@
 /*
- * The two forms differ in the names of most fields, and in how repetition is told:
- * core/v1 has a count, events.k8s.io/v1 a series from the second time on.
+ * The two API groups differ in the names of most fields, and in how they represent repetition:
+ * core/v1 has a count, events.k8s.io/v1 has a series from the second occurrence on.
  */
 #include "client/events/recorder_text.h"
 
@@ -65,7 +65,7 @@ void recorder_text_fixed(struct buf *out, const struct recorder_fixed *f)
 	add_text(out, "type", f->type == RECORDER_WARNING ? STR("Warning") : STR("Normal"));
 	if (f->series) {
 		add_text(out, "reportingController", component);
-		/* Required there; a component without instances is its own. */
+		/* Required in this group; a component without instances uses its own name. */
 		add_text(out, "reportingInstance", instance.n ? instance : component);
 		return;
 	}
@@ -141,7 +141,9 @@ void recorder_text_patch(struct buf *out, const struct recorder_varying *v, bool
 
 struct str recorder_text_name(struct str object, int64_t now_ns, char out[RECORDER_NAME_SIZE])
 {
-	/* A dot, sixteen digits; a cut name must not end with a dot before them. */
+	/*
+	 * Room for a dot and sixteen digits; a truncated name must not end with a dot before them.
+	 */
 	size_t n = MIN(object.n, (size_t)RECORDER_NAME_SIZE - 18);
 	int len;
 

@@ -1,7 +1,7 @@
 /*
- * An index is an ordered map whose keys are VALUE NUL KEY, so that all objects with a
- * value are a range in the order of their keys. Rows own their key text. What values
- * an object had is not remembered: its index function says it again.
+ * An index is an ordered map whose keys are VALUE NUL KEY, so all objects with a value form a
+ * range in the order of their keys. Rows own their key text. The values of an object are not
+ * stored: the index function computes them again.
  */
 #include "client/informer/cache.h"
 
@@ -83,7 +83,7 @@ static struct str row_key(struct arena *a, struct str value, struct str key)
 	return str_of(text, value.n + 1 + key.n);
 }
 
-/* A value that comes twice makes one row. */
+/* A value that an object has twice makes one row. */
 static void add_row(struct cache_table *t, struct str text, struct cached *o)
 {
 	struct cache_row *row = omap_get(&t->rows, text);
@@ -110,7 +110,7 @@ static void table_add(struct cache *c, struct cache_table *t, struct cached *o)
 	arena_clear(&c->scratch);
 }
 
-/* Rows that have been given to another object meanwhile stay. */
+/* Keeps rows that belong to another object meanwhile. */
 static void table_remove(struct cache *c, struct cache_table *t, const struct cached *o)
 {
 	struct cache_values v;
@@ -177,7 +177,7 @@ void cache_add_index(struct cache *c, const struct cache_index *index)
 	t->index = *index;
 	omap_init(&t->rows);
 	if (!vec_push(&c->tables, t))
-		abort(); /* more indexes than any code of ours makes */
+		abort(); /* more indexes than our code ever makes */
 	for (bool ok = omap_first(&c->objects, &at); ok; ok = omap_next(&at))
 		table_add(c, t, omap_value(&at));
 }
@@ -198,7 +198,7 @@ struct cached *cache_get_in(const struct cache *c, struct str ns, struct str nam
 
 	if (!ns.n)
 		return cache_get(c, name);
-	/* Longer than any name may be. A NUL in one must not end the key. */
+	/* Longer than any valid name. A NUL in a name must not end the key. */
 	if (ns.n >= sizeof(text) || name.n >= sizeof(text) - ns.n)
 		return NULL;
 	memcpy(text, ns.p, ns.n);
@@ -219,7 +219,7 @@ struct cached *cache_put(struct cache *c, struct cached *o)
 
 	c->bytes += o->json.n - (old ? old->json.n : 0);
 	for (size_t i = 0; i < c->tables.n; i++) {
-		/* In this order, a value that did not change keeps its row. */
+		/* Add first: a value that did not change keeps its row. */
 		table_add(c, c->tables.v[i], o);
 		if (old)
 			table_remove(c, c->tables.v[i], old);
@@ -247,7 +247,7 @@ void cache_walk_end(struct cache_walk *w)
 	w->over = true;
 }
 
-/* Remembers where the walk stands; NULL: it has ended. */
+/* Remembers the position of the walk; NULL: the end. */
 static struct cached *walk_at(struct cache_walk *w, struct cached *o)
 {
 	if (!o) {
@@ -281,7 +281,7 @@ struct cached *cache_next_in(const struct cache *c, struct str ns, struct cache_
 	if (!ns.n || w->over)
 		return cache_next(c, w);
 	n = snprintf(prefix, sizeof(prefix), "%.*s/", STR_ARG(ns));
-	if (n >= (int)sizeof(prefix)) /* longer than any namespace may be */
+	if (n >= (int)sizeof(prefix)) /* longer than any valid namespace */
 		return walk_at(w, NULL);
 	ok = w->last ? omap_seek_after(&c->objects, &at, w->last->key)
 		     : omap_seek(&c->objects, &at, str_of(prefix, (size_t)n));

@@ -1,6 +1,6 @@
 /*
- * The header is read in one walk over the top level and the metadata; all else is passed
- * over. The text lies behind the struct and the key behind the text, in one block.
+ * The header is read in one pass over the top level and the metadata; everything else is skipped.
+ * One block holds the struct, then the text, then the key.
  */
 #include "client/informer/cached.h"
 
@@ -9,11 +9,11 @@
 #include "base/json/cursor.h"
 #include "base/json/json.h"
 
-/* What the walk finds; pieces of the source. */
+/* Results of the pass; pointers into the source. */
 struct found {
 	struct str ns, name, uid, rv;
 	bool kind, deleting;
-	const char *cut, *cut_end; /* the member managedFields with one comma; NULL: none */
+	const char *cut, *cut_end; /* the member managedFields with one comma; NULL: absent */
 };
 
 static void note_meta(struct found *f, struct str key, struct str raw, enum json_cursor_type type,
@@ -35,7 +35,7 @@ static void note_meta(struct found *f, struct str key, struct str raw, enum json
 		*to = json_cursor_text(raw, type, a);
 }
 
-/* The member [from, s->p) with the comma before it, or else the one behind it. */
+/* Marks the member [from, s->p) with the comma before it, or else the one after it. */
 static void note_cut(struct found *f, const struct json_cursor *s, const char *before,
 		     const char *from)
 {
@@ -66,7 +66,7 @@ static bool walk_meta(struct json_cursor *s, struct found *f, struct arena *a)
 			note_cut(f, s, before, from);
 		else
 			note_meta(f, key, raw, type, a);
-		before = s->p; /* what follows a value is the next one's comma */
+		before = s->p; /* after a value comes the next one's comma */
 	}
 	return s->p != NULL;
 }
@@ -99,7 +99,7 @@ static char *put(char *at, struct str s)
 	return at + s.n;
 }
 
-/* The text with a head in front and without the cut; returns its end. */
+/* Copies the text with a head in front and without the cut; returns the end. */
 static char *put_text(char *at, struct str text, struct str head, const struct found *f)
 {
 	const char *end = text.p + text.n, *body = text.p;
@@ -153,7 +153,7 @@ int cached_new(struct str text, const struct cached_defaults *d, struct cached *
 	CLEANUP(arena_release) struct arena a;
 	struct found f = { 0 };
 	struct str head = STR_NULL;
-	char room[512] UNZEROED; /* for the head; most objects then need nothing from the heap */
+	char room[512] UNZEROED; /* for the head; most objects then need no heap memory for it */
 
 	arena_init_in(&a, MIB, room, sizeof(room));
 	if (!walk(text, &f, &a))

@@ -1,8 +1,7 @@
 /*
- * The reflector tells states and events; this file makes differences of them, keeps the
- * cache and calls the handlers, in that order. Handlers are called from one place at a
- * time: a new one, which must first hear the whole state, is told by a task of its own
- * and is passed over until then.
+ * The reflector delivers states and events. This file turns them into differences, updates the
+ * cache and then calls the handlers. Only one place calls handlers at a time: a new handler must
+ * first get the whole state, so a task delivers that to it, and until then it is skipped.
  */
 #include "client/informer/informer.h"
 
@@ -22,7 +21,7 @@ static struct informer_handler *first_handler(struct informer *i)
 	return NULL;
 }
 
-/* The next of a round; handlers may be added and removed meanwhile. */
+/* The next handler of a round; handlers may be added and removed meanwhile. */
 static struct informer_handler *next_handler(struct informer *i)
 {
 	struct list *at = i->next_handler;
@@ -73,7 +72,7 @@ static void tell_synced(struct informer *i)
 	}
 }
 
-/* A handler that goes in the middle of its adds leaves the rest untold. */
+/* If a handler is removed during its adds, it does not get the rest. */
 static void tell_all(struct informer *i, struct informer_handler *h)
 {
 	struct cache_walk w = { 0 };
@@ -151,14 +150,14 @@ static void on_resync(struct loop_timer *t)
 	arm_resync(i);
 }
 
-/* --- what the reflector tells ----------------------------------------------------------- */
+/* --- input from the reflector ----------------------------------------------------------- */
 
 static bool is_same(const struct cached *a, const struct cached *b)
 {
 	return str_eq(a->resource_version, b->resource_version) && str_eq(a->uid, b->uid);
 }
 
-/* One object of a new state: a state is right as a whole, also where versions went back. */
+/* One object of a new state. A state is valid as a whole, even if versions went backwards. */
 static void state_object(struct informer *i, struct cached *o)
 {
 	struct cached *old = cache_get(&i->cache, o->key);
@@ -209,7 +208,7 @@ static void on_state(void *arg, struct cache *state)
 	tell_synced(i);
 }
 
-/* Versions that are numbers tell repetitions and latecomers apart from news. */
+/* Recognizes repeated and late events by their versions, if these are numbers. */
 static bool is_stale(const struct informer *i, const struct cached *old, const struct cached *o,
 		     enum watch_event_type type)
 {
@@ -357,7 +356,7 @@ void informer_remove_handler(struct informer_handler *h)
 
 	if (!i)
 		return;
-	/* A round that would come to it next goes on behind it. */
+	/* If it is the next handler of a round, the round continues after it. */
 	if (i->next_handler == &h->link)
 		i->next_handler = h->link.next;
 	list_remove(&h->link);

@@ -1,5 +1,5 @@
 /*
- * The account believes only what it is told; where that and the cache part, a test fails.
+ * The account relies only on the calls of its handler; if it differs from the cache, a test fails.
  */
 #include "client/informer/informer_fixture.h"
 

@@ -1,6 +1,6 @@
 /*
- * The set of informers of a role. There are a few dozen, so they are looked through one by
- * one; and their metrics, under client-go's names where it has them.
+ * The set of informers of a role, and their metrics, under client-go's names where it has them.
+ * There are a few dozen informers, so a linear search is enough.
  */
 #include "base/core/mem.h"
 #include "client/informer/informer_impl.h"

@@ -1,8 +1,7 @@
 /*
- * A state machine over one request at a time: LISTING or STREAMING until there is a state,
- * then WATCHING; RESTING before the next try. The rules follow client-go's
- * reflector, which servers are tuned for: which versions are asked for, when pages are, and
- * what makes it fall back.
+ * A state machine with one request at a time: LISTING or STREAMING until there is a state, then
+ * WATCHING; RESTING before a retry. The rules are those of client-go's reflector, which servers
+ * are tuned for: which versions it requests, when it uses pages, and when it falls back.
  */
 #include "client/informer/reflector.h"
 
@@ -16,9 +15,9 @@ enum {
 	BACKOFF_RESET_MS = 120 * 1000,
 	WATCH_MIN_S = 300, /* the server ends a watch after 5 to 10 minutes */
 	WATCH_SPREAD_S = 300,
-	WATCH_GRACE_MS = 60 * 1000, /* a server that does not end it is given up */
+	WATCH_GRACE_MS = 60 * 1000, /* then a server that does not end it is abandoned */
 	SHORT_WATCH_MS = 1000,
-	MISSES_MAX = 5, /* watches that fail at once before the state is asked for again */
+	MISSES_MAX = 5, /* failed watches before the state is requested again */
 };
 
 static void get_state(struct reflector *r);
@@ -97,7 +96,7 @@ static bool is_gone(enum error_code code)
 	return code == ERR_EXPIRED || code == ERR_GONE;
 }
 
-/* Whether the watch can go on where it ended, once the server is back. */
+/* Whether the watch can be resumed once the server is back. */
 static bool is_passing(enum error_code code)
 {
 	switch (code) {
@@ -126,7 +125,7 @@ static void watch_failed(struct reflector *r, const struct error *err, bool too_
 	rest(r, err);
 }
 
-/* A server that does not know WatchList says so in one of these ways. */
+/* The errors by which a server rejects WatchList if it does not support it. */
 static bool is_refusal(enum error_code code)
 {
 	return code == ERR_INVALID || code == ERR_BAD_REQUEST || code == ERR_METHOD_NOT_ALLOWED ||
@@ -138,7 +137,7 @@ static void stream_failed(struct reflector *r, const struct error *err, bool too
 	r->restate = true;
 	r->rv_unavailable |= too_large || is_gone(err->code);
 	r->no_watch_list |= is_refusal(err->code);
-	/* Who may list but not watch gets at least a state. */
+	/* A user who may list but not watch gets at least a state. */
 	r->list_once = err->code == ERR_FORBIDDEN;
 	if (r->no_watch_list || r->list_once)
 		get_state(r);
@@ -154,7 +153,7 @@ static void failed(struct reflector *r, const struct error *err, bool too_large)
 		watch_failed(r, err, too_large);
 }
 
-/* The server ended it: mostly because its time was up. */
+/* The server ended the watch, usually because its timeout was reached. */
 static void watch_ended(struct reflector *r)
 {
 	int64_t lasted = loop_now(client_loop(r->client)) - r->asked_at;
@@ -198,7 +197,7 @@ static int take_bookmark(struct reflector *r, struct str object, struct error *e
 	return 0;
 }
 
-/* A change while the state is still being told belongs to the state. */
+/* A change before the state is complete belongs to the state. */
 static void take_partial(struct reflector *r, enum watch_event_type type, struct cached *o)
 {
 	if (type == WATCH_EVENT_DELETED) {
@@ -225,7 +224,7 @@ static int take_change(struct reflector *r, const struct watch_event *e, struct 
 	return 0;
 }
 
-/* -ERR_*: the watch is of no more use; an ERROR event counts as one. */
+/* Returns -ERR_* if the watch is unusable from now on; an ERROR event counts as that. */
 static int take_line(struct reflector *r, struct str line, struct error *err)
 {
 	struct watch_event e;
@@ -259,7 +258,7 @@ static void on_watch_data(struct client_request *q, struct str piece)
 		ret = take_line(r, line, &err);
 		if (ret < 0)
 			break;
-		if (!client_busy(q)) /* a handler has stopped us */
+		if (!client_busy(q)) /* a handler stopped us */
 			return;
 	}
 	if (ret == 0)
@@ -347,7 +346,9 @@ static void list_failed(struct reflector *r, const struct error *err, bool too_l
 	bool retry = is_gone(err->code) || too_large;
 
 	r->restate = true;
-	/* Pages that expire while they are read: all at once takes longer and cannot. */
+	/*
+	 * The pages expired during the list. A list without pages takes longer but cannot expire.
+	 */
 	r->whole = r->next_page && is_gone(err->code);
 	if (retry && !r->rv_unavailable) {
 		r->rv_unavailable = true;
@@ -363,7 +364,7 @@ static void list_complete(struct reflector *r, const struct reflector_page *page
 	if (r->next_page && !r->rv[0])
 		r->paged = true;
 	state_complete(r, page->rv);
-	if (r->state == REFLECTOR_LISTING) /* not stopped by a handler */
+	if (r->state == REFLECTOR_LISTING) /* unless a handler stopped us */
 		get_changes(r);
 }
 
@@ -393,7 +394,7 @@ static void on_list_done(struct client_request *q, const struct client_answer *a
 	get_page(r);
 }
 
-/* Pages make a server read its store, where it could answer from memory: only when it must. */
+/* Pages make a server read its store instead of answering from memory: use them only if needed. */
 static bool wants_pages(const struct reflector *r, struct str rv)
 {
 	return !r->whole && (r->paged || rv.n == 0 || str_eq(rv, STR("0")));

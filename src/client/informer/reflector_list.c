@@ -1,6 +1,6 @@
 /*
- * Two walks: the first finds where things are, so that the list's kind is known when
- * its items are cut, whatever the order of members.
+ * Two passes: the first finds the parts, so that the list's kind is known when its items are
+ * split, whatever the order of members.
  */
 #include "client/informer/reflector_list.h"
 

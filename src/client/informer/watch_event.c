@@ -1,13 +1,13 @@
 /*
- * The buffer holds at most one line. It is emptied when that line has been used, which
- * is at the next call, and given back when it was a large one.
+ * The buffer holds at most one line. The next call empties it after the line was used, and frees
+ * it if it is large.
  */
 #include "client/informer/watch_event.h"
 
 #include "base/core/limits.h"
 #include "base/json/cursor.h"
 
-enum { LINES_KEPT = 64 * 1024 }; /* room that is worth keeping between lines */
+enum { LINES_KEPT = 64 * 1024 }; /* capacity worth keeping between lines */
 
 static const struct {
 	struct str name;
@@ -100,7 +100,10 @@ void event_lines_clear(struct event_lines *l)
 	buf_clear(&l->rest);
 }
 
-/* True with a line in *ret_line; the buffer then ends with its newline until the next call. */
+/*
+ * Returns true with a line in *ret_line; the buffer then ends with its newline until the next
+ * call.
+ */
 static bool take_line(struct event_lines *l, struct str *piece, size_t n, struct str *ret_line)
 {
 	if (l->rest.n)

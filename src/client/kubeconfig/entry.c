@@ -1,6 +1,6 @@
 /*
- * Clusters and users: a table of plain text members, then what needs more. Everything that
- * fails says in which file and entry, and what to write instead.
+ * Clusters and users: a table of plain text members, then members that need more work. Every error
+ * names the file and entry, and says what to write instead.
  */
 #include "base/core/limits.h"
 #include "base/system/file.h"
@@ -48,7 +48,7 @@ int kubeconfig_bool(const struct kubeconfig_entry *e, const char *member, bool *
 	return kubeconfig_wrap(e, -ERR_INVALID, err);
 }
 
-/* A path of a file; NULL when the member is absent. */
+/* The path of a file; NULL if the member is absent. */
 static int read_path(struct kubeconfig *k, const struct kubeconfig_entry *e, const char *member,
 		     const char **ret_path, struct error *err)
 {
@@ -78,7 +78,7 @@ int kubeconfig_read_file(struct kubeconfig *k, const char *path, struct str *ret
 	return 0;
 }
 
-/* Block scalars bring line breaks along, which kubectl passes over. */
+/* Block scalars contain line breaks, which kubectl ignores. */
 static int decode_data(struct kubeconfig *k, struct str text, struct str *ret_bytes,
 		       struct error *err)
 {
@@ -163,7 +163,7 @@ int kubeconfig_read_cluster(struct kubeconfig *k, const struct kubeconfig_entry 
 
 /* --- users ------------------------------------------------------------------------------ */
 
-/* Members that would make the user somebody else than what the rest says. */
+/* Unsupported members that would change who the user is. */
 static const struct {
 	const char *member, *text;
 } refused[] = {
@@ -177,7 +177,7 @@ static bool is_said(const struct json *v)
 	       !(json_is_container(v) && v->n == 0);
 }
 
-/* Texts of an array, in the config's arena. */
+/* The strings of an array, in the config's arena. */
 static int read_texts(struct kubeconfig *k, const struct kubeconfig_entry *e,
 		      const struct json *list, const char *member, struct str *out,
 		      struct error *err)
@@ -209,7 +209,7 @@ static int read_groups(struct kubeconfig *k, const struct kubeconfig_entry *e, s
 	return read_texts(k, e, list, "as-groups", k->as_groups, err);
 }
 
-/* A map of lists, told as pairs. */
+/* Flattens a map of lists into pairs. */
 static int read_extra(struct kubeconfig *k, const struct kubeconfig_entry *e, struct error *err)
 {
 	const struct json *map = json_getz(e->fields, "as-user-extra");
@@ -237,7 +237,7 @@ static int read_extra(struct kubeconfig *k, const struct kubeconfig_entry *e, st
 	return 0;
 }
 
-/* Without a user to act as kubectl passes over what else is said of one. */
+/* As kubectl: without a user to impersonate, the other impersonation members are ignored. */
 static int read_impersonation(struct kubeconfig *k, const struct kubeconfig_entry *e,
 			      struct error *err)
 {
@@ -271,7 +271,7 @@ static int check_user(const struct kubeconfig *k, const struct kubeconfig_entry 
 	return 0;
 }
 
-/* A token file is the truth while it can be read; the token beside it serves when not. */
+/* The token file wins while it can be read; otherwise the inline token is used. */
 static int read_token(struct kubeconfig *k, const struct kubeconfig_entry *e, struct error *err)
 {
 	struct str text;

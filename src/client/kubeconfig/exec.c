@@ -1,14 +1,14 @@
 /*
- * A user's exec plugin. It counts only where nothing else says who we are, as kubectl has it; its
- * members are checked all the same. What is found is laid out for the one who runs the program:
- * terminated texts, and the environment as the kernel wants it.
+ * A user's exec plugin. As in kubectl, it is used only if there are no other credentials, but its
+ * members are validated anyway. The result is ready for running the program: NUL-terminated texts,
+ * and the environment in the kernel's format.
  */
 #include "base/core/limits.h"
 #include "client/kubeconfig/kubeconfig_impl.h"
 
 #define GROUP "client.authentication.k8s.io"
 
-/* Text for a program: the kernel ends it at a NUL. */
+/* Text for a program must not contain a NUL, where the kernel would end it. */
 static int read_word(struct kubeconfig *k, const struct kubeconfig_entry *x, const char *member,
 		     const char **ret_word, struct error *err)
 {
@@ -56,7 +56,7 @@ static int read_version(struct kubeconfig *k, const struct kubeconfig_entry *x, 
 	return kubeconfig_wrap(x, -ERR_INVALID, err);
 }
 
-/* Only the beta has a default. */
+/* Only v1beta1 has a default. */
 static int read_interactive(struct kubeconfig *k, const struct kubeconfig_entry *x,
 			    struct error *err)
 {
@@ -81,7 +81,7 @@ static int read_interactive(struct kubeconfig *k, const struct kubeconfig_entry 
 			      "exec: interactiveMode must be Never, IfAvailable or Always");
 }
 
-/* The elements of a list; NULL when it is absent. */
+/* The elements of a list; NULL if it is absent. */
 static int need_list(const struct kubeconfig_entry *x, const char *member,
 		     const struct json **ret_list, struct error *err)
 {
@@ -172,7 +172,7 @@ int kubeconfig_read_exec(struct kubeconfig *k, const struct kubeconfig_entry *e,
 	return r;
 }
 
-/* An extension of the cluster, under a name that is kept for this. */
+/* An extension of the cluster, under a name reserved for this. */
 int kubeconfig_read_exec_cluster(struct kubeconfig *k, const struct kubeconfig_entry *e,
 				 struct error *err)
 {

@@ -1,4 +1,6 @@
-/* Messages are client-go's, as far as it has some. */
+/*
+ * Error messages are client-go's where it has one.
+ */
 #include "client/kubeconfig/exec_credential.h"
 
 #include <errno.h>
@@ -20,7 +22,8 @@ enum { TIMEOUT_MS = 60 * 1000 };
 #define WORK_MAX (16 * EXEC_OUTPUT_MAX)
 
 struct exec_credential {
-	struct arena arena; /* text of the fields below, and of the environment until it runs */
+	/* text of the fields below, and the environment until the program runs */
+	struct arena arena;
 	const char *command, *api_version;
 	int64_t timeout_ms;
 	void (*on_done)(void *arg, const struct exec_answer *answer, const struct error *err);
@@ -30,7 +33,7 @@ struct exec_credential {
 	bool asks;
 };
 
-/* --- what it is told ---------------------------------------------------------------------- */
+/* --- input of the program ----------------------------------------------------------------- */
 
 static bool may_run(const char *file)
 {
@@ -48,7 +51,8 @@ static const char *find_program(const char *command, struct arena *a)
 		return may_run(command) ? command : NULL;
 	while (rest.n > 0 && str_split(&rest, ':', &folder)) {
 		if (folder.n == 0)
-			continue; /* the current folder: not for those who hand out identities */
+			/* the current folder: not safe for programs that provide credentials */
+			continue;
 		file = arena_printf(a, "%.*s/%s", STR_ARG(folder), command);
 		if (may_run(file))
 			return file;
@@ -121,7 +125,9 @@ static bool is_set(const char *variable, const char *const *set, size_t n)
 	return false;
 }
 
-/* Ours, except for what is set anew; of what is set twice the last counts. */
+/*
+ * Our own environment with the kubeconfig's variables. If a variable is set twice, the last wins.
+ */
 static const char *const *make_env(const struct kubeconfig_exec *e, struct str info,
 				   struct arena *a)
 {
@@ -155,7 +161,7 @@ static const char *const *make_argv(const struct kubeconfig_exec *e, const char 
 	return argv;
 }
 
-/* --- what it says ------------------------------------------------------------------------- */
+/* --- output of the program ---------------------------------------------------------------- */
 
 static int read_expiry(const struct json *status, int64_t *ret_ns, struct error *err)
 {
@@ -211,7 +217,7 @@ int exec_answer_read(struct arena *a, struct str text, const char *api_version,
 
 /* --- its end ------------------------------------------------------------------------------ */
 
-/* The last line, as one may show it. */
+/* The last line, safe to show. */
 static struct str last_words(struct arena *a, struct str text)
 {
 	struct str line = program_last_line(text);
@@ -264,7 +270,7 @@ static void on_end(void *arg, const struct program_end *end)
 
 /* --- life --------------------------------------------------------------------------------- */
 
-/* Whether it may ask the user; fails when it must and cannot. */
+/* Decides whether it may prompt the user; fails if it has to and cannot. */
 static int choose_asking(struct exec_credential *x, const struct exec_credential_opts *o,
 			 struct error *err)
 {
@@ -278,7 +284,7 @@ static int choose_asking(struct exec_credential *x, const struct exec_credential
 			 o->may_ask ? "not a terminal" : "unavailable");
 }
 
-/* Our standard input once more, for one that asks. The caller closes it. */
+/* Duplicates our standard input for an interactive program. The caller closes it. */
 static int share_input(int *ret_fd, struct error *err)
 {
 	*ret_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);

@@ -1,7 +1,7 @@
 /*
- * Files are read into trees and looked through in their order: the first that has an
- * entry of a name is the one that counts, whole, as kubectl has it. Only the entries that
- * the chosen context names are read further, so a broken neighbour does no harm.
+ * Files are parsed into trees and searched in order. As in kubectl, the first file with an entry
+ * of a name provides the whole entry. Only the entries that the chosen context names are read
+ * further, so an invalid entry elsewhere does no harm.
  */
 #include "client/kubeconfig/kubeconfig.h"
 
@@ -15,7 +15,7 @@
 
 #define ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 
-/* All that is read on the way; dies when the config is made. */
+/* State while loading; freed when the config is complete. */
 struct loading {
 	struct kubeconfig *config;
 	struct arena arena; /* trees */
@@ -49,7 +49,7 @@ static int parse_file(struct loading *l, struct str text, const char *name, cons
 			err->code = ERR_INVALID;
 		return error_wrap(err, r == -ERR_BAD_REQUEST ? -ERR_INVALID : r, "%s", name);
 	}
-	if (tree->type == JSON_NULL) /* an empty file is one that says nothing */
+	if (tree->type == JSON_NULL) /* an empty file sets nothing */
 		return 0;
 	if (tree->type != JSON_OBJECT)
 		return error_set(err, ERR_INVALID, "%s: it is no kubeconfig", name);
@@ -59,7 +59,7 @@ static int parse_file(struct loading *l, struct str text, const char *name, cons
 	return 0;
 }
 
-/* The folder that paths in the file are relative to, absolute. */
+/* The absolute folder that paths in the file are relative to. */
 static const char *dir_of(struct loading *l, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -85,7 +85,7 @@ static int read_file(struct loading *l, const char *path, struct error *err)
 	return parse_file(l, arena_str(&l->arena, buf_str(&b)), name, dir_of(l, path), err);
 }
 
-/* Missing files are passed over, as kubectl does. */
+/* Skips missing files, as kubectl does. */
 static int read_list(struct loading *l, const char *paths, struct error *err)
 {
 	struct str rest = str_from(paths), path;
@@ -131,7 +131,7 @@ static struct kubeconfig_entry entry_in(const struct kubeconfig_file *f, const c
 	return e;
 }
 
-/* The first file that has the entry. */
+/* Searches the files in order. */
 static int find_entry(const struct loading *l, const char *list, const char *what, struct str name,
 		      struct kubeconfig_entry *ret_entry, struct error *err)
 {
@@ -173,7 +173,7 @@ static int read_context(struct loading *l, struct str name, struct error *err)
 	return r;
 }
 
-/* What a context names, and what is named instead of it. */
+/* Chooses the context, and the entries that flags name instead of the context's. */
 static int choose_context(struct loading *l, const struct kubeconfig_opts *o, struct error *err)
 {
 	struct kubeconfig *k = l->config;
@@ -196,7 +196,7 @@ static int choose_context(struct loading *l, const struct kubeconfig_opts *o, st
 	return r;
 }
 
-/* A context may name no user: then we are anonymous. */
+/* A context may have no user: then we are anonymous. */
 static int read_user(struct loading *l, struct error *err)
 {
 	struct kubeconfig *k = l->config;
@@ -232,7 +232,7 @@ static int resolve(struct loading *l, const struct kubeconfig_opts *o, struct er
 	if (r < 0)
 		return r;
 	if (!k->cluster.n)
-		return read_user(l, err); /* the server is all that we know of the cluster */
+		return read_user(l, err); /* only the server's URL is known of the cluster */
 	r = find_entry(l, "clusters", "cluster", k->cluster, &e, err);
 	if (r == 0)
 		r = kubeconfig_read_cluster(k, &e, err);
@@ -287,7 +287,7 @@ static int load_in_pod(struct kubeconfig *k, const struct kubeconfig_env *env, s
 	return r;
 }
 
-/* Entries are named where there is nothing that could have some. */
+/* Rejects flags that name entries if there is no kubeconfig. */
 static int check_unnamed(const struct kubeconfig_opts *o, struct error *err)
 {
 	const struct {

@@ -1,5 +1,5 @@
 /*
- * A small and honest API server. Requests are collected, then answered at once; watches are
+ * A small but faithful API server. Requests are collected, then answered at once. Watches are
  * streams in a list, and every change is written to all of them.
  */
 #include "client/testing/api_world.h"
@@ -150,7 +150,7 @@ static char *event_line(const char *type, const char *object)
 {
 	char *line;
 
-	/* Watched objects name their kind, listed ones do not. */
+	/* Watched objects have their kind, listed ones do not. */
 	assert_true(asprintf(&line,
 			     "{\"type\":\"%s\",\"object\":{\"kind\":\"Thing\",\"apiVersion\":"
 			     "\"v1\",%s}\n",
@@ -215,7 +215,7 @@ static void copy_text(char *to, size_t size, struct str text)
 	(void)snprintf(to, size, "%.*s", STR_ARG(text));
 }
 
-/* "name=value;" for each field that says whom the request acts as. */
+/* "name=value;" for each impersonation header. */
 static void copy_acting(struct api_world *w, const struct http_fields *fields)
 {
 	size_t n = 0, room = sizeof(w->last_acting);

@@ -1,12 +1,10 @@
 /*
  * api_world - for tests: an API server of one collection, in a simulated world.
  *
- * It keeps objects by name, a history of changes that can be compacted, and the
- * watches that are open; it lists in pages, knows WatchList (unless told not to),
- * bookmarks, 410 and ERROR events, and repeats events when asked to. Other paths
- * are answered by the test. It crashes and comes back with its objects. A client stands on
- * another host.
- * Failures are cmocka's.
+ * It keeps objects by name, a history of changes that can be compacted, and the open watches. It
+ * lists in pages and supports WatchList (unless disabled), bookmarks, 410 and ERROR events, and
+ * repeats events on request. The test answers other paths. The server can crash and come back with
+ * its objects. The client is on another host. Failures are cmocka's.
  */
 #ifndef CLIENT_TESTING_API_WORLD_H
 #define CLIENT_TESTING_API_WORLD_H
@@ -50,18 +48,18 @@ struct api_world {
 	struct list watches;
 	uint64_t rv, compacted; /* versions below or at `compacted` are gone */
 	unsigned uids;
-	/* How it behaves. */
+	/* Settings of its behaviour. */
 	bool no_watch_list; /* answers 422 */
-	bool slow_initial; /* leaves the end of the initial state to api_world_bookmark() */
-	size_t page_max; /* objects in a page, whatever the limit; 0: the limit */
+	bool slow_initial; /* the end of the initial state is only sent by api_world_bookmark() */
+	size_t page_max; /* objects in a page, whatever the request's limit; 0: use that limit */
 	bool repeats; /* sends some events twice */
-	int fail_status; /* answers the next `fail_count` requests so */
+	int fail_status; /* the status of the next `fail_count` replies */
 	unsigned fail_count;
-	int fail_retry_after; /* seconds; -1: no such field */
+	int fail_retry_after; /* seconds; -1: no Retry-After */
 	/* Answers paths that are not the collection's; NULL: 404. */
 	void (*handler)(struct api_world *w, struct http_stream *s, struct str body);
 	void *data; /* the test's */
-	/* What was asked. */
+	/* Counts and content of the requests received. */
 	unsigned lists, watch_requests, streams, other;
 	char last_query[512], last_authorization[128], last_agent[128], last_acting[128];
 };
@@ -70,24 +68,24 @@ struct api_world {
 extern const struct resource api_world_things;
 
 void api_world_init(struct api_world *w, const struct sim_opts *opts, enum http_protocol protocol);
-/* The client must have no request left that the test waits for. */
+/* The client must have no pending request that the test waits for. */
 void api_world_release(struct api_world *w);
 
-/* Makes or changes an object; returns its version. */
+/* Creates or changes an object; returns its version. */
 uint64_t api_world_put(struct api_world *w, const char *name);
 void api_world_delete(struct api_world *w, const char *name);
-/* A delete and a create in one go: the same name, another uid. */
+/* Deletes and creates an object in one step: the same name, another uid. */
 void api_world_replace(struct api_world *w, const char *name);
-/* Forgets all history. */
+/* Drops all history. */
 void api_world_compact(struct api_world *w);
-/* To all watches that want them. */
+/* Sends a bookmark to all watches that requested them. */
 void api_world_bookmark(struct api_world *w);
-/* Ends all watches: in order, or with an ERROR event of this reason first. */
+/* Ends all watches: normally, or after an ERROR event of this reason. */
 void api_world_end_watches(struct api_world *w, const char *reason, int code);
-/* Sends bytes to all watches, whatever they are. */
+/* Sends arbitrary bytes to all watches. */
 void api_world_send_raw(struct api_world *w, const char *text);
 
-/* The process dies; what it kept stays. */
+/* The process dies; its data stay. */
 void api_world_crash(struct api_world *w);
 void api_world_begin(struct api_world *w);
 

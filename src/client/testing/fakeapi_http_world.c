@@ -1,6 +1,6 @@
 /*
- * The fake API over HTTP: requests are gathered and answered at once, watches stay open and are
- * written to as things happen.
+ * The fake API over HTTP: requests are collected and answered at once; watches stay open and get
+ * events as they happen.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -180,7 +180,7 @@ struct held {
 	struct list link;
 	struct http_stream *stream;
 	char *body;
-	bool done; /* then the answer is known */
+	bool done; /* the answer is known */
 	int status;
 	struct buf answer;
 };

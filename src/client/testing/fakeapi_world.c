@@ -1,6 +1,6 @@
 /*
- * The objects and what is done to them. Everything is text that is parsed for each request:
- * slow, and plain.
+ * The objects and the operations on them. Everything is text that is parsed for each request: slow
+ * but simple.
  */
 #include "client/testing/fakeapi_world.h"
 
@@ -180,7 +180,7 @@ static void remove_object(struct fakeapi *f, struct fakeapi_object *o)
 	free(o);
 }
 
-/* Nothing holds it any more. */
+/* Whether nothing blocks its deletion any more. */
 static bool is_free(const struct fakeapi_object *o, struct json *tree)
 {
 	bool ns = strcmp(o->kind->resource, "namespaces") == 0;
@@ -235,7 +235,7 @@ static bool is_terminating(const struct fakeapi *f, struct str ns)
 	return o && strstr(o->text, "\"deletionTimestamp\"");
 }
 
-/* Numbers instead of random letters: the same seed makes the same names. */
+/* Numbers instead of random letters: the same seed yields the same names. */
 static struct str give_name(const struct fakeapi *f, struct arena *a, struct json *meta)
 {
 	struct str base = json_text_at(meta, "generateName");
@@ -307,7 +307,7 @@ static void keep(struct arena *a, struct json *to, struct json *from, const char
 		json_setz(to, name, copy);
 }
 
-/* What the change makes of the object; -ERR_CONFLICT, or why it cannot be. */
+/* Applies the change to the object. Returns -ERR_CONFLICT, or another error if it is invalid. */
 static int apply_change(struct arena *a, const struct fakeapi_object *o, struct json *now,
 			struct json *change, bool patch, struct json **ret_tree)
 {
@@ -327,7 +327,7 @@ static int apply_change(struct arena *a, const struct fakeapi_object *o, struct 
 	return differs(meta_of(*ret_tree), meta_of(now), "resourceVersion") ? -ERR_CONFLICT : 0;
 }
 
-/* A status is written apart, and changes of the spec are counted. */
+/* The status is written separately, and changes of the spec raise the generation. */
 static void keep_parts(struct arena *a, struct str sub, struct json *tree, struct json *now)
 {
 	int64_t generation = json_i64_at(meta_of(now), "generation", 1);
@@ -449,7 +449,7 @@ static void mark_and_remove(struct fakeapi *f, struct fakeapi_object *o, struct 
 	meta = meta_of(tree);
 	set_finalizer(&a, meta, "orphan", str_eq(policy, STR("Orphan")));
 	set_finalizer(&a, meta, "foregroundDeletion", str_eq(policy, STR("Foreground")));
-	/* A pod on a node goes when its node says so. */
+	/* A pod on a node is removed only when its node confirms. */
 	running = strcmp(o->kind->resource, "pods") == 0 &&
 		  json_getz(json_getz(tree, "spec"), "nodeName") != NULL;
 	if (is_free(o, tree) && !running) {

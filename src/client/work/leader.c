@@ -1,10 +1,11 @@
 /*
- * One try is a chain of requests, each begun when the one before was answered:
- * the leader writes at once what it believes to be the next state (RENEW) and
- * falls back to reading (GET) when that fails; a candidate reads, and creates or
- * takes the lease. What was seen, and when by our own clock, is `seen`; the text of
- * the Lease is kept because a write must carry its resourceVersion. Two timers:
- * one for the next try, one for the renew deadline, which also bounds the release.
+ * One attempt is a chain of requests, each sent after the reply to the one before. A leader
+ * directly writes what it believes to be the next state (RENEW) and falls back to reading (GET) if
+ * that fails. A candidate reads, then creates or takes the lease.
+ *
+ * `seen` is the last known record, with the time on our own clock. The text of the Lease is kept
+ * because a write must carry its resourceVersion. There are two timers: one for the next attempt,
+ * and one for the renew deadline, which also limits the release.
  */
 #include "client/work/leader.h"
 
@@ -20,7 +21,7 @@
 #define JITTER 1.2
 
 enum leader_state {
-	STATE_IDLE, /* before start, and after the end */
+	STATE_IDLE, /* before the start, and after the end */
 	STATE_CANDIDATE,
 	STATE_LEADING,
 	STATE_RELEASING,
@@ -38,19 +39,18 @@ struct leader {
 	struct loop_timer again, deadline;
 	struct lease_record seen; /* the last known record */
 	int64_t seen_at; /* loop's ms; when it was first seen */
-	int64_t asked_ns,
-		held_ns; /* when the last write was sent, and the last that came through */
-	struct lease_record wanted; /* what the request under way writes */
+	int64_t asked_ns, held_ns; /* when the last write was sent, and the last successful one */
+	struct lease_record wanted; /* the record that the current request writes */
 	struct buf lease; /* text of the Lease as last seen; empty: none */
-	char *reported; /* the holder that new_leader was told; NULL: none yet */
-	struct error failure; /* of the last try */
+	char *reported; /* the holder passed to new_leader; NULL: none yet */
+	struct error failure; /* of the last attempt */
 	struct metrics_gauge *status;
 	struct metrics_counter *slowpath;
 	void (*stopped)(void *arg);
 	void *stopped_arg;
 };
 
-/* --- what we know ---------------------------------------------------------------------------- */
+/* --- our knowledge --------------------------------------------------------------------------- */
 
 static bool is_ours(const struct leader *l)
 {
@@ -98,7 +98,7 @@ static void try_lease(struct leader *l);
 
 static void begin_step(struct leader *l, enum leader_step step)
 {
-	/* Two tries fit into the renew deadline, as in kube-controller-manager. */
+	/* Two attempts fit into the renew deadline, as in kube-controller-manager. */
 	l->step = step;
 	l->request.timeout_ms = MAX(1000, l->opts.renew_deadline_ms / 2);
 }
@@ -147,7 +147,7 @@ static void send_write(struct leader *l, enum leader_step step)
 	buf_release(&body);
 }
 
-/* The next record, if we hold it or take it. */
+/* Computes the next record, for holding or taking the lease. */
 static void want(struct leader *l)
 {
 	int64_t now = clock_wall(loop_clock(l->loop));
@@ -249,7 +249,7 @@ static void on_got(struct leader *l, struct str text)
 		(void)error_set(&err, ERR_CONFLICT, "it is held by %s",
 				l->seen.holder[0] ? l->seen.holder : "nobody");
 		fail_try(l, &err);
-		/* Another has led since: what it did is not known here. */
+		/* Another process has led since, and what it did is unknown here: stop leading. */
 		if (l->state == STATE_LEADING)
 			loop_timer_start(&l->deadline, 0);
 		return;
@@ -260,7 +260,7 @@ static void on_got(struct leader *l, struct str text)
 	send_write(l, STEP_TAKE);
 }
 
-/* A conflict means that our own last renewal came through after all: read and try again. */
+/* A conflict means that our last renewal succeeded after all: read and try again. */
 static void on_release_failed(struct leader *l, enum leader_step step, const struct error *err)
 {
 	if (err->code == ERR_CONFLICT && step != STEP_GET)
@@ -446,7 +446,7 @@ void leader_stop(struct leader *l, void (*done)(void *arg), void *arg)
 	l->stopped_arg = arg;
 	l->state = STATE_RELEASING;
 	loop_timer_stop(&l->again);
-	/* Also without a lease `done` comes later, never from here. */
+	/* Without a lease, too, `done` is called later, never from here. */
 	loop_timer_start(&l->deadline, leading ? l->opts.renew_deadline_ms : 0);
 	if (leading)
 		send_get(l);

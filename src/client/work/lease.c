@@ -1,5 +1,6 @@
 /*
- * The whole object goes back with only its spec changed: labels and annotations of others survive.
+ * The whole object is written back with only its spec changed: labels and annotations of others
+ * are preserved.
  */
 #include "client/work/lease.h"
 

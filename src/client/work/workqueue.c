@@ -1,10 +1,9 @@
 /*
- * One item per key, found by its text, with three marks: dirty (wants work),
- * processing (a handler is at it) and its timer (will want work). An item that
- * is dirty and not processing is in the list of those that wait. An item with
- * none of the three and no failure is freed. Starting handlers is a deferred
- * task, a bounded number per turn, so that neither a burst of adds nor a handler
- * that adds its own key keeps the loop from its other work.
+ * One item per key, found by its text, with three marks: dirty (needs work), processing (its
+ * handler runs) and its timer (will need work). An item that is dirty and not processing is in the
+ * waiting list. An item with none of the three and no failures is freed. A deferred task starts
+ * handlers, a limited number per turn, so that neither a burst of adds nor a handler that adds its
+ * own key starves the loop's other work.
  */
 #include "client/work/workqueue.h"
 
@@ -20,13 +19,13 @@
 
 enum {
 	STARTS_PER_TURN = 64,
-	UNFINISHED_PERIOD_MS = 500, /* how fresh the gauges of running work are */
+	UNFINISHED_PERIOD_MS = 500, /* update period of the gauges of running work */
 };
 
 struct item {
 	struct workqueue *queue;
-	struct list link; /* queue->waiting, or none */
-	struct list run_link; /* queue->running, or none */
+	struct list link; /* queue->waiting, or not */
+	struct list run_link; /* queue->running, or not */
 	struct loop_timer timer;
 	int64_t added_ns, started_ns;
 	unsigned failures;
@@ -150,7 +149,7 @@ static void enqueue(struct workqueue *q, struct item *it)
 	loop_defer(q->opts.loop, &q->pump);
 }
 
-/* What has run for long is seen before it ends, if it ever does. */
+/* Long-running work must be visible before it ends, if it ever does. */
 static void on_unfinished(struct loop_timer *t)
 {
 	struct workqueue *q = CONTAINER_OF(t, struct workqueue, unfinished);
@@ -333,7 +332,7 @@ size_t workqueue_running(const struct workqueue *q)
 	return q->nrunning;
 }
 
-/* What is not at work any more, now that nothing can be added. */
+/* Drops the items that are not being processed, once nothing can be added. */
 static void drop_waiting(struct workqueue *q, bool drain)
 {
 	struct str key;

@@ -1,6 +1,6 @@
 /*
- * Names, helps and buckets are upstream's (component-base/metrics/prometheus/workqueue), so that
- * dashboards for it serve here.
+ * Names, help texts and buckets are upstream's (component-base/metrics/prometheus/workqueue), so
+ * that its dashboards work here.
  */
 #include "client/work/workqueue_metrics.h"
 
