@@ -1,6 +1,6 @@
 /*
- * As upstream's root-ca-cert-publisher: what others put into the data is replaced, labels and
- * annotations of theirs stay.
+ * As upstream's root-ca-cert-publisher, it overwrites foreign data, and keeps foreign labels and
+ * annotations.
  */
 #include "controller/accounts/root_ca.h"
 

@@ -1,5 +1,5 @@
 /*
- * Made anew when it is deleted; never changed.
+ * It is created again when it is deleted, and never changed.
  */
 #include "controller/accounts/service_account.h"
 

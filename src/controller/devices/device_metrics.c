@@ -1,6 +1,6 @@
 /*
- * A share is taken back with the labels with which it was given, so they are kept in it. Amounts
- * are summed as doubles, which is what Prometheus has.
+ * A share is subtracted with the same labels with which it was added, so it stores them. Amounts
+ * are summed as doubles, as Prometheus does.
  */
 #include "controller/devices/device_metrics.h"
 
@@ -12,7 +12,7 @@
 #include "dra/availability/device_health.h"
 #include "dra/availability/device_state.h"
 
-enum { CAPACITIES_MAX = 32 }; /* names of capacities of one slice that are counted */
+enum { CAPACITIES_MAX = 32 }; /* capacities of one slice that are counted */
 
 struct free_capacity {
 	struct str name; /* heap */
@@ -20,7 +20,7 @@ struct free_capacity {
 };
 
 struct device_counts {
-	struct str driver, pool, node; /* labels; behind the struct */
+	struct str driver, pool, node; /* labels; stored after the struct */
 	uint32_t n[DEVICE_STATES][DEVICE_HEALTHS];
 	VEC(struct free_capacity) capacities;
 };
@@ -67,7 +67,7 @@ static void count_device(struct device_counts *c, const struct json *device)
 
 /* --- shares ---------------------------------------------------------------------------------- */
 
-/* Whether the pool has series of its own: the first ones do, for ever. */
+/* Whether the pool has its own series: the first pools do, for ever. */
 static bool has_series(struct device_metrics *m, struct str key)
 {
 	char *copy;
@@ -120,7 +120,7 @@ static void counts_free(struct device_counts *c)
 	free(c);
 }
 
-/* Adds the share (sign 1), or takes it back (-1). */
+/* Adds the share (sign 1), or subtracts it (-1). */
 static void apply(struct device_metrics *m, const struct device_counts *c, int sign)
 {
 	for (unsigned i = 0; i < DEVICE_STATES * DEVICE_HEALTHS; i++) {
@@ -156,7 +156,7 @@ static bool same(const struct device_counts *a, const struct device_counts *b)
 	       same_capacities(a, b);
 }
 
-/* The new share comes before the old one goes: a scrape in between sees no device missing. */
+/* Adds the new share before it subtracts the old, so that no scrape in between misses a device. */
 void device_metrics_note(struct device_metrics *m, struct device_counts **counts,
 			 const struct inventory_slice *slice, const struct json *status)
 {

@@ -1,12 +1,10 @@
 /*
- * Events are gathered during a turn and put into the inventory at its end, all together: what they
- * touch is asked before and after, and pools are worked out once, however many of their slices
- * came. Who touches what is in dra/availability/availability.h for claims and in devices_touch.h
- * for slices. What watches tell before the whole state is known is put without asking, as every
- * slice is told then anyway.
- *
- * Only those parts of an object are parsed that the inventory reads: the status of a slice can be
- * much larger than all the rest.
+ * Events are collected during a turn and put into the inventory at its end, all together. The
+ * affected slices are determined before and after, and each pool is evaluated once, however many
+ * of its slices changed. dra/availability/availability.h says what a claim affects, and
+ * devices_touch.h what a slice affects. Until the initial state is complete, events are only put
+ * in, because every slice is reported then anyway. Only the parts that the inventory reads are
+ * parsed: the status of a slice can be much larger than the rest.
  */
 #include "controller/devices/devices.h"
 
@@ -33,23 +31,23 @@ struct devices {
 	struct devices_opts opts;
 	struct inventory *inventory;
 	struct followed slices, claims, rules;
-	struct devices_health *health; /* NULL: neither health nor nodes are followed */
+	struct devices_health *health; /* NULL: neither health nor nodes are tracked */
 	struct list watchers;
-	struct arena texts; /* of the resources */
-	struct arena scratch; /* of one object */
-	/* Of this turn, until its end: */
+	struct arena texts; /* for the resources */
+	struct arena scratch; /* for one object */
+	/* Collected during this turn: */
 	struct devices_names changed_slices, changed_claims, changed_rules, told;
 	struct devices_names changed_nodes;
-	struct devices_names anew; /* of the slices, those whose generation tells nothing */
+	struct devices_names anew; /* slices whose generation cannot be trusted */
 	struct devices_names changed_health; /* devices, by id */
 	struct loop_task task;
-	bool nodes_known; /* to the inventory */
+	bool nodes_known; /* the inventory has the set of nodes */
 	bool synced;
 };
 
 /* --- objects --------------------------------------------------------------------------------- */
 
-/* Parses the value at a path and makes it a member of `to`; nothing when there is none. */
+/* Parses the value at a path and makes it a member of `to`; does nothing if it is absent. */
 static int add_part(struct json *to, const char *name, const struct cached *o, const char *path,
 		    struct arena *a, struct error *err)
 {
@@ -97,7 +95,7 @@ static void refuse(const struct devices *d, const char *what, struct str key,
 		d->opts.refused(d->opts.arg, what, key, err);
 }
 
-/* The slice as it is now; gone when our copy has none. */
+/* Puts in the slice's current state; removes it if our copy does not have it. */
 static void apply_slice(struct devices *d, struct str name)
 {
 	const struct cached *o = devices_find_slice(d, name);
@@ -199,7 +197,7 @@ static void tell_nodes(struct devices *d)
 	}
 }
 
-/* When the inventory is what it should be. */
+/* Called after the inventory was updated. */
 static void tell_health(struct devices *d)
 {
 	for (size_t i = 0; i < d->changed_health.v.n; i++) {
@@ -237,7 +235,7 @@ static void apply(struct devices *d)
 		apply_node(d, d->changed_nodes.v.v[i]);
 }
 
-/* All nodes are known now. Any device may be of one that does not exist. */
+/* All nodes are known now. Any device may belong to a node that does not exist. */
 static void know_nodes(struct devices *d)
 {
 	const struct cache *cache = informer_cache(d->slices.informer);
@@ -250,7 +248,7 @@ static void know_nodes(struct devices *d)
 		devices_names_add(&d->told, o->key);
 }
 
-/* Makes the inventory what our copies are, and notes whom that concerns. */
+/* Updates the inventory from our copies, and records the affected slices. */
 static void take_in(struct devices *d)
 {
 	struct devices_touch touch;
@@ -318,7 +316,7 @@ static void tell_everything(struct devices *d, struct devices_watcher *w)
 		w->on_synced(w);
 }
 
-/* The end of a turn in which something came. Watchers may ask for the inventory meanwhile. */
+/* The end of a turn with events. Watchers may read the inventory meanwhile. */
 static void on_turn(struct loop_task *t)
 {
 	struct devices *d = CONTAINER_OF(t, struct devices, task);
@@ -374,8 +372,9 @@ static void on_slice_add(struct informer_handler *h, struct cached *o, bool init
 }
 
 /*
- * An API server counts changes of the spec; nothing depends on what else a slice has. One that was
- * put back to an earlier state counts again, and may have come to the same number by another way.
+ * The generation counts changes of the spec, and nothing else in a slice matters. If the server
+ * was restored to an earlier state, it counts again and may reach the same number with another
+ * spec.
  */
 static void on_slice_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
@@ -489,7 +488,7 @@ static void on_health_refused(void *arg, const char *what, struct str key, const
 	refuse(arg, what, key, err);
 }
 
-/* --- what is served -------------------------------------------------------------------------- */
+/* --- resources that are served ---------------------------------------------------------------- */
 
 static const struct discovery_resource *find_readable(const struct discovery *d, struct str name)
 {

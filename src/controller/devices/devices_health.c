@@ -1,6 +1,6 @@
 /*
- * Pods come with every change of their status, mostly of something else: only texts that the book
- * reads are compared, before anything is parsed.
+ * Pods arrive with every change of their status, mostly unrelated ones. So only the texts that the
+ * book reads are compared, before anything is parsed.
  */
 #include "controller/devices/devices_health.h"
 
@@ -13,15 +13,15 @@
 #include "dra/availability/device_health.h"
 #include "net/loop/loop.h"
 
-enum { FORBIDDEN_MS = 2000 }; /* between looks whether we may list them */
+enum { FORBIDDEN_MS = 2000 }; /* between checks whether listing is allowed now */
 
 struct devices_health {
 	struct devices_health_opts opts;
 	struct device_health_book *book;
 	struct resource pods_resource, nodes_resource;
 	struct informer_handler pods, nodes;
-	struct arena scratch; /* of one object */
-	struct loop_timer forbidden; /* until it is synced */
+	struct arena scratch; /* for one object */
+	struct loop_timer forbidden; /* runs until it is synced */
 };
 
 static int64_t now(const struct devices_health *h)

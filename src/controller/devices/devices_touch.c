@@ -1,5 +1,5 @@
 /*
- * A pool is noted as it was when it was first touched, and compared with what it has become.
+ * A pool is recorded when it is first touched, and compared with its state at the end.
  */
 #include "controller/devices/devices_touch.h"
 
@@ -9,7 +9,7 @@
 
 enum soundness {
 	SOUND,
-	WAITING, /* slices are missing: no node uses it, whichever of them comes next */
+	WAITING, /* slices are missing: no node uses the pool, whichever slice arrives next */
 	ODD, /* any change may make it usable for some node */
 };
 
@@ -18,7 +18,7 @@ struct devices_pool {
 	struct str first; /* name of the first slice; or empty */
 	int64_t generation;
 	enum soundness soundness;
-	bool all; /* concerns every slice whatever became of it */
+	bool all; /* affects every slice, whatever changed */
 };
 
 /* --- names ----------------------------------------------------------------------------------- */
@@ -53,7 +53,7 @@ bool devices_names_has(const struct devices_names *n, struct str name)
 	return map_get(&n->seen, name) != NULL;
 }
 
-/* What a first state of hundreds of thousands took is not kept. */
+/* Frees the memory of a large initial state. */
 void devices_names_clear(struct devices_names *n)
 {
 	enum { KEPT = 4096 };
@@ -133,7 +133,7 @@ void devices_touch_slice(struct devices_touch *t, struct str slice)
 	p->all |= availability_counts(s);
 }
 
-/* Slices of older generations, too: they are waited with until the newest is complete. */
+/* Includes slices of older generations, whose status is kept until the newest is complete. */
 static bool concerns_all(const struct devices_pool *p, const struct inventory_pool *now)
 {
 	enum soundness soundness = soundness_of(now);

@@ -1,7 +1,7 @@
 /*
- * Pods are added one by one and only their endpoints are kept, so that a Service of many pods
- * costs the memory of its endpoints. Ports, conditions, names and limits are as upstream's
- * EndpointSlice controller has them; what differs is where addresses come from.
+ * Pods are added one by one and only their endpoints are kept, so a Service costs the memory of
+ * its endpoints. Ports, conditions, names and limits are those of upstream's EndpointSlice
+ * controller; only the source of the addresses differs (KEP-4817).
  */
 #include "controller/endpoints/decide.h"
 
@@ -28,7 +28,7 @@ static struct selector selector_of_map(struct arena *a, const struct json *map)
 	return (struct selector){ .terms = terms, .n = n };
 }
 
-/* A Service without families is one of a server that does not know them. */
+/* If a Service has no families, its server does not support them. */
 static void read_families(const struct json *spec, struct network_service *s)
 {
 	const struct json *families = json_getz(spec, "ipFamilies");
@@ -132,7 +132,7 @@ bool network_pod_ready(const struct json *pod)
 	return str_eqz(condition_status(json_getz(pod, "status"), "Ready"), "True");
 }
 
-/* It runs somewhere, and has not come to its end. */
+/* Whether it is on a node and has not ended. */
 static bool may_have_endpoints(const struct json *pod)
 {
 	struct str phase = json_text_at(json_getz(pod, "status"), "phase");
@@ -170,7 +170,7 @@ static int64_t port_in(const struct json *containers, struct str name, struct st
 	return -1;
 }
 
-/* Where the pod listens for that port of the Service; -1 when it does not have that name. */
+/* The pod's port for that port of the Service; -1 if the pod does not have a port of that name. */
 static int64_t target_port(const struct json *pod, const struct json *port, struct str protocol)
 {
 	const struct json *target = json_getz(port, "targetPort");
@@ -187,7 +187,7 @@ static int64_t target_port(const struct json *pod, const struct json *port, stru
 			  : port_in(json_getz(spec, "initContainers"), name, protocol, true);
 }
 
-/* The ports of a Service as the pod has them; names that it lacks are left out. */
+/* Resolves the ports of a Service for this pod; skips names that the pod does not have. */
 static size_t resolve_ports(struct arena *a, const struct json *service, const struct json *pod,
 			    struct port **ret_ports)
 {
@@ -210,7 +210,7 @@ static size_t resolve_ports(struct arena *a, const struct json *service, const s
 	return n;
 }
 
-/* The same text for the same ports, in whatever order. Sorts them. */
+/* The same text for the same ports in any order. Sorts them. */
 static struct str ports_key(struct arena *a, struct str type, struct port *ports, size_t n)
 {
 	CLEANUP(buf_release) struct buf key = BUF_INIT(OBJECT_MAX);
@@ -256,7 +256,7 @@ static struct json *ports_tree(struct arena *a, const struct port *ports, size_t
 
 /* --- addresses ------------------------------------------------------------------------------- */
 
-/* "IPv4" or "IPv6"; NULL for what the API refuses in a slice, which link-local addresses are. */
+/* "IPv4" or "IPv6"; NULL for addresses that the API rejects in a slice, such as link-local ones. */
 static const char *address_type_of(struct str address)
 {
 	char text[INET6_ADDRSTRLEN];
@@ -297,7 +297,7 @@ static bool is_on_network(const struct json *device, struct str claim_name, stru
 	return str_eq(named.n > 0 ? named : claim_name, network);
 }
 
-/* --- what is wanted -------------------------------------------------------------------------- */
+/* --- the desired endpoints ------------------------------------------------------------------- */
 
 void network_wanted_init(struct network_wanted *w, struct arena *a, const struct json *service,
 			 const struct network_service *says)
@@ -314,14 +314,14 @@ void network_wanted_release(struct network_wanted *w)
 	map_release(&w->endpoints);
 }
 
-/* A pod that is being added. */
+/* The pod that is being added. */
 struct addition {
 	struct network_wanted *w;
 	const struct json *pod;
 	struct port *ports;
 	size_t nports;
-	struct network_endpoint about; /* what its endpoints have in common */
-	struct network_group *groups[2]; /* by family, when it has been looked up */
+	struct network_endpoint about; /* the common members of its endpoints */
+	struct network_group *groups[2]; /* by family; NULL: not looked up yet */
 };
 
 static struct network_group *group_of(struct addition *add, const char *type)
@@ -348,7 +348,9 @@ static struct network_group *group_of(struct addition *add, const char *type)
 	return *known;
 }
 
-/* An address that two entries of one pod have is one endpoint, as good as the better one. */
+/*
+ * If two entries of one pod have the same address, that is one endpoint; the better state counts.
+ */
 static void add_endpoint(struct addition *add, struct str address, const char *type, bool works)
 {
 	struct network_group *g = group_of(add, type);
@@ -387,7 +389,7 @@ static void add_device(struct addition *add, const struct json *device)
 	}
 }
 
-/* Upstream's rule: what DNS makes a name of. */
+/* Upstream's rule for the name that DNS serves. */
 static struct str hostname_of(const struct network_wanted *w, const struct json *pod)
 {
 	const struct json *spec = json_getz(pod, "spec");

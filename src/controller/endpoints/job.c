@@ -1,8 +1,8 @@
 /*
- * One Service at a time: its slices are decided on from the informers alone and written one
- * after the other. A create has no name that could collide, so it must not be decided
- * twice: until the informer has seen what we wrote last for a Service, that Service waits.
- * An update that was decided on too little conflicts, and is decided again.
+ * One Service at a time: its slices are planned from the informers alone and written one after the
+ * other. A create has a generated name, so repeating it would make a duplicate. Therefore a
+ * Service waits until the informer has seen our last write for it. An update based on outdated
+ * data conflicts, and is planned again.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -14,9 +14,9 @@
 #include "controller/endpoints/network_endpoints_impl.h"
 #include "controller/endpoints/slices.h"
 
-enum { BEHIND_MS = 1000 }; /* another look, should the informer's event never come */
+enum { BEHIND_MS = 1000 }; /* check again, in case the informer's event never comes */
 
-/* What the informer must have seen before a Service is looked at again. */
+/* The write that the informer must have seen before a Service is checked again. */
 struct written {
 	uint64_t revision;
 	char key[];
@@ -25,13 +25,13 @@ struct written {
 struct job {
 	struct list link;
 	struct network_endpoints *owner;
-	struct str key; /* the queue's until it is done */
+	struct str key; /* borrowed from the queue until it is done */
 	struct arena arena;
 	struct network_write *writes; /* the first is under way */
 	struct client_request request;
 };
 
-/* --- what we wrote --------------------------------------------------------------------------- */
+/* --- our own writes -------------------------------------------------------------------------- */
 
 static void note_written(struct network_endpoints *n, struct str key, uint64_t revision)
 {
@@ -46,7 +46,7 @@ static void note_written(struct network_endpoints *n, struct str key, uint64_t r
 	w->revision = MAX(w->revision, revision);
 }
 
-/* Whether the informer has not yet seen the last that we wrote for this Service. */
+/* Whether the informer has not yet seen our last write for this Service. */
 static bool is_behind(struct network_endpoints *n, struct str key)
 {
 	struct written *w = omap_get(&n->written, key);
@@ -64,7 +64,7 @@ static bool is_behind(struct network_endpoints *n, struct str key)
 
 /* --- deciding -------------------------------------------------------------------------------- */
 
-/* What one pod brings; its trees live in the scratch. */
+/* Adds the endpoints of one pod; its trees live in the scratch arena. */
 static void add_pod(struct network_endpoints *n, struct network_wanted *w, const struct cached *pod,
 		    struct arena *scratch)
 {
@@ -174,7 +174,7 @@ static void decide(struct job *j, const struct json *service, const struct netwo
 	network_wanted_release(&wanted);
 }
 
-/* Fills the job's writes. */
+/* Plans the job's writes. */
 static void look_at(struct job *j)
 {
 	struct network_endpoints *n = j->owner;
@@ -234,7 +234,7 @@ static void write_next(struct job *j)
 			      &(struct client_delete_opts){ .uid = json_text_at(meta, "uid") });
 }
 
-/* What it was about has gone, or its namespace is going. */
+/* The object is gone, or its namespace is being deleted. */
 static bool is_harmless(enum network_verb verb, const struct error *err)
 {
 	return (err->code == ERR_NOT_FOUND && verb != NETWORK_UPDATE) ||
@@ -242,7 +242,7 @@ static bool is_harmless(enum network_verb verb, const struct error *err)
 	       (err->code == ERR_FORBIDDEN && strstr(err->msg, "being terminated"));
 }
 
-/* Conflicts are a matter of course: we knew less than the server. */
+/* Conflicts are expected: the server was ahead of our copy. */
 static void fail(struct job *j, const struct error *err)
 {
 	struct network_endpoints *n = j->owner;

@@ -1,6 +1,7 @@
 /*
- * Whom a change concerns: from a claim to the pods that use it, from a pod to the Services that
- * select it. Each step is an index of an informer. What is then done is endpoints/job.c's.
+ * Finds the Services that a change affects: from a claim to the pods that use it, from a pod to
+ * the Services that select it. Each step uses an index of an informer. endpoints/job.c does the
+ * work.
  */
 #include "controller/endpoints/network_endpoints.h"
 
@@ -18,14 +19,14 @@ struct str network_endpoints_label(const void *pod, struct str key)
 	return cached_label(pod, key, NULL);
 }
 
-/* --- who is concerned ------------------------------------------------------------------------ */
+/* --- affected Services ----------------------------------------------------------------------- */
 
 static bool has_claims(const struct cached *pod)
 {
 	return cached_field(pod, "spec.resourceClaims", NULL).n > 2;
 }
 
-/* Services that select the pod. */
+/* Queues the Services that select the pod. */
 static void add_services_of(struct network_endpoints *n, const struct cached *pod)
 {
 	const struct cache *services = informer_cache(n->services.informer);
@@ -58,7 +59,7 @@ static bool is_ready(struct network_endpoints *n, const struct cached *pod)
 	return ready;
 }
 
-/* Most changes of a pod, of its containers for one, are none of its endpoints'. */
+/* Most changes of a pod, such as those of its containers, do not affect its endpoints. */
 static bool same_pod(struct network_endpoints *n, const struct cached *old, const struct cached *o)
 {
 	static const char *const fields[] = {
@@ -81,7 +82,7 @@ static void on_pod(struct informer_handler *h, struct cached *o, bool initial)
 {
 	struct network_endpoints *n = CONTAINER_OF(h, struct network_endpoints, pods.handler);
 
-	/* At the beginning every Service is looked at. */
+	/* Initially every Service is checked. */
 	if (!initial && has_claims(o))
 		add_services_of(n, o);
 }
@@ -151,7 +152,7 @@ static void on_service_delete(struct informer_handler *h, struct cached *last, b
 	on_service_update(h, last, last);
 }
 
-/* The key of the Service that a slice of ours names; empty when it is not ours. */
+/* The key of the Service that a slice of ours names; empty if the slice is not ours. */
 static struct str service_of(const struct cached *slice, struct arena *a)
 {
 	struct str name = cached_label(slice, NETWORK_SERVICE_NAME_LABEL, a);
@@ -185,7 +186,7 @@ static void on_slice_delete(struct informer_handler *h, struct cached *last, boo
 
 /* --- indexes --------------------------------------------------------------------------------- */
 
-/* Services that take part, by namespace. */
+/* Services that opt in, by namespace. */
 static void index_network(const struct cached *o, struct arena *a, struct cache_values *v)
 {
 	if (cached_annotation(o, NETWORK_ANNOTATION, a).p)
@@ -225,7 +226,7 @@ static void index_service(const struct cached *o, struct arena *a, struct cache_
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-/* Until all have told their state, endpoints would look missing. */
+/* Until all informers have their state, endpoints would seem to be missing. */
 static void on_synced(struct network_endpoints *n)
 {
 	if (n->services.handler.synced && n->pods.handler.synced && n->claims.handler.synced &&

@@ -1,24 +1,25 @@
 /*
- * Every slice becomes a `struct network_held`, in the list of its group or, when no group wants
- * it, among the spare ones. Then each group places its endpoints, and what is left to do is
- * read off the held ones.
+ * Every slice becomes a `struct network_held`, in the list of its group or, if no group needs it,
+ * among the spare ones. Then each group places its endpoints. The remaining work follows from the
+ * held ones.
  */
 #include "controller/endpoints/slices.h"
 
 #include "controller/endpoints/decide.h"
 
 struct network_held {
-	struct network_held *next; /* of its group, or of the spare ones */
+	struct network_held *next; /* in its group, or among the spare ones */
 	struct json *tree;
-	size_t n; /* endpoints that it will have */
+	size_t n; /* number of endpoints that it will have */
 	bool changed, created;
 };
 
 struct plan {
 	struct network_wanted *w;
 	struct arena *a;
-	struct json *labels; /* of all slices */
-	struct network_held *spare, *strangers; /* ours to use; another Service's, to delete */
+	struct json *labels; /* for all slices */
+	/* spare: ours to reuse; strangers: of another Service, to delete */
+	struct network_held *spare, *strangers;
 	struct network_write *first, **last;
 };
 
@@ -36,7 +37,7 @@ static bool is_reserved(struct str label)
 	       str_eqz(label, "service.kubernetes.io/headless");
 }
 
-/* The Service's own, and those that say whose slices they are. */
+/* The Service's labels, and those that mark the slices as its own. */
 static struct json *make_labels(const struct plan *p)
 {
 	struct json *labels = json_make_object(p->a);
@@ -118,7 +119,7 @@ static struct network_held *make_slice(struct plan *p, struct network_group *g)
 	return h;
 }
 
-/* --- what is there --------------------------------------------------------------------------- */
+/* --- existing slices ------------------------------------------------------------------------- */
 
 static bool is_owned(const struct plan *p, const struct json *slice)
 {
@@ -151,7 +152,7 @@ static void hold_slice(struct plan *p, struct json *slice)
 	push(g ? &g->slices : &p->spare, h);
 }
 
-/* --- who stays ------------------------------------------------------------------------------- */
+/* --- endpoints that stay --------------------------------------------------------------------- */
 
 static struct network_endpoint *find_wanted(struct plan *p, const struct network_group *g,
 					    const struct json *endpoint)
@@ -163,7 +164,7 @@ static struct network_endpoint *find_wanted(struct plan *p, const struct network
 							       STR_ARG(address), STR_ARG(pod))));
 }
 
-/* Endpoints that are still wanted stay, as they are now; a second copy of one does not. */
+/* Keeps endpoints that are still wanted, updated; removes a second copy of one. */
 static void keep_endpoints(struct plan *p, struct network_group *g, struct network_held *h)
 {
 	struct json *list = json_need_array(p->a, h->tree, "endpoints");
@@ -197,7 +198,7 @@ static void keep_labels(struct plan *p, struct network_held *h)
 	h->changed = true;
 }
 
-/* Empty ones may serve any group, this one too. */
+/* Empty slices may serve any group, including this one. */
 static void drop_empty(struct plan *p, struct network_group *g)
 {
 	for (struct network_held **at = &g->slices; *at;) {
@@ -221,7 +222,7 @@ static void keep_slices(struct plan *p, struct network_group *g)
 	drop_empty(p, g);
 }
 
-/* --- who comes ------------------------------------------------------------------------------- */
+/* --- endpoints that are added ---------------------------------------------------------------- */
 
 static struct network_endpoint *fill(struct plan *p, struct network_held *h,
 				     struct network_endpoint *e)
@@ -239,7 +240,7 @@ static struct network_endpoint *fill(struct plan *p, struct network_held *h,
 	return e;
 }
 
-/* The fullest that is written anyhow and has room; NULL when there is none. */
+/* The fullest slice that has room and is written anyway; or NULL. */
 static struct network_held *fullest_changed(const struct network_group *g)
 {
 	struct network_held *best = NULL;
@@ -251,7 +252,7 @@ static struct network_held *fullest_changed(const struct network_group *g)
 	return best;
 }
 
-/* The fullest with room for `n` more. */
+/* The fullest slice with room for `n` more. */
 static struct network_held *best_fit(const struct network_group *g, size_t n)
 {
 	struct network_held *best = NULL;
@@ -263,7 +264,7 @@ static struct network_held *best_fit(const struct network_group *g, size_t n)
 	return best;
 }
 
-/* A slice that would go takes its place; only the address type cannot be changed. */
+/* Reuses a slice that would be deleted; only the address type cannot be changed. */
 static struct network_held *reuse(struct plan *p, const struct network_group *g)
 {
 	for (struct network_held **at = &p->spare; *at; at = &(*at)->next) {
@@ -306,7 +307,7 @@ static void place_rest(struct plan *p, struct network_group *g)
 	}
 }
 
-/* --- what is to be done ---------------------------------------------------------------------- */
+/* --- writes ---------------------------------------------------------------------------------- */
 
 static void add_write(struct plan *p, enum network_verb verb, const struct network_held *h)
 {
@@ -318,7 +319,9 @@ static void add_write(struct plan *p, enum network_verb verb, const struct netwo
 	p->last = &w->next;
 }
 
-/* With the Service on its way out its slices are the garbage collector's: none are made. */
+/*
+ * If the Service is being deleted, no slices are created: the garbage collector removes the rest.
+ */
 static void list_writes(struct plan *p)
 {
 	bool ending = json_getz(service_meta(p), "deletionTimestamp") != NULL;
@@ -348,7 +351,7 @@ struct network_write *network_slices_plan(struct network_wanted *wanted, struct 
 		if (!json_getz(json_getz(slices[i], "metadata"), "deletionTimestamp"))
 			hold_slice(&p, slices[i]);
 	}
-	/* What nobody needs any more is known before anything new is made. */
+	/* First find all spare slices, before anything new is created. */
 	for (struct network_group *g = wanted->first; g; g = g->next)
 		keep_slices(&p, g);
 	for (struct network_group *g = wanted->first; g; g = g->next)

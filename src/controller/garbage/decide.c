@@ -1,5 +1,5 @@
 /*
- * One solid owner keeps an object. Waiting owners are among what is removed then, or they
+ * One solid owner keeps an object. Then references to waiting owners are removed, too, or these
  * would wait for ever.
  */
 #include "controller/garbage/decide.h"

@@ -1,8 +1,7 @@
 /*
- * Monitors and wiring: one informer of metadata per resource, whose events go into
- * the graph; the graph's wishes go into two queues. Queues are held until all
- * resources have told their first state, because until then most owners have not
- * been seen yet and each would be asked for.
+ * Monitors and wiring: one metadata informer per resource feeds the graph, and the graph's
+ * requests go into two queues. The queues are held until all resources have delivered their
+ * initial state. Before that, most owners have not been seen yet, and each would cost a request.
  */
 #include "controller/garbage/garbage.h"
 
@@ -17,7 +16,7 @@
 
 enum {
 	SOON_MS = 200, /* after a CustomResourceDefinition changed: its resource is served soon */
-	RETRY_MS = 1000, /* after discovery failed, before it ever succeeded */
+	RETRY_MS = 1000, /* after a failed discovery, before the first success */
 };
 
 /* One resource. */
@@ -25,11 +24,11 @@ struct monitor {
 	struct garbage *owner;
 	struct informer *informer;
 	struct informer_handler handler;
-	struct arena arena; /* of the texts */
+	struct arena arena; /* for the texts */
 	struct resource resource;
 	struct str key, api_version;
 	bool defines; /* its objects define resources */
-	bool seen; /* by the discovery at hand */
+	bool seen; /* in the current discovery */
 };
 
 /* --- jobs ------------------------------------------------------------------------------------ */
@@ -69,7 +68,7 @@ bool garbage_resource_of(const struct garbage *g, struct str api_version, struct
 	return true;
 }
 
-/* --- what the graph wants -------------------------------------------------------------------- */
+/* --- requests of the graph ------------------------------------------------------------------- */
 
 static void attempt_delete(void *arg, struct str uid, bool later)
 {
@@ -180,7 +179,7 @@ static void on_update(struct informer_handler *h, struct cached *old, struct cac
 {
 	struct monitor *m = CONTAINER_OF(h, struct monitor, handler);
 
-	/* Replaced by another of the same name, unseen: the first is gone. */
+	/* Another object of the same name replaced it unseen: the old one is gone. */
 	if (!str_eq(old->uid, o->uid))
 		garbage_graph_deleted(m->owner->graph, old->uid);
 	observe(m, o);
@@ -268,7 +267,7 @@ static bool is_collected(const struct discovery_resource *r)
 {
 	const unsigned verbs = DISCOVERY_DELETE | DISCOVERY_LIST | DISCOVERY_WATCH;
 
-	/* Events come and go by themselves, in numbers. */
+	/* Events are numerous and expire by themselves. */
 	return r->preferred && (r->verbs & verbs) == verbs &&
 	       !str_eq(r->resource.resource, STR("events"));
 }
@@ -287,7 +286,7 @@ static void see(struct garbage *g, const struct resource *r)
 	buf_release(&key);
 }
 
-/* One that discovery does not know any more; NULL when there is none. */
+/* A monitor whose resource discovery no longer lists; or NULL. */
 static struct monitor *find_unseen(struct garbage *g)
 {
 	struct str key;
@@ -311,7 +310,7 @@ static void mark_unseen(struct garbage *g)
 		((struct monitor *)m)->seen = false;
 }
 
-/* Monitors what there is, and no more; where discovery is not sure, what was there stays. */
+/* Adjusts the monitors to discovery. If discovery is incomplete, existing monitors stay. */
 static void sync_monitors(struct garbage *g, const struct discovery *d)
 {
 	size_t n;

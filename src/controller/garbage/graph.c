@@ -1,9 +1,9 @@
 /*
- * The rules are upstream's (pkg/controller/garbagecollector, graph builder), with
- * two differences in form. An edge is a struct in its dependent's array and in its
- * owner's list, so adding and removing one costs the same whatever the owner has.
- * And a node that went stays, marked gone, while somebody still names it, which
- * serves as upstream's cache of absent owners and never forgets.
+ * The rules are upstream's (pkg/controller/garbagecollector, graph builder), with two differences
+ * in form. An edge is a struct in its dependent's array and in its owner's list, so adding and
+ * removing one costs the same however many dependents the owner has. And a deleted node stays,
+ * marked gone, while somebody names it; this replaces upstream's cache of absent owners, and never
+ * forgets one.
  */
 #include "controller/garbage/graph.h"
 
@@ -17,7 +17,7 @@ struct garbage_graph {
 	void *arg;
 	struct map nodes; /* by uid */
 	struct map kinds; /* by "apiVersion kind" */
-	uint32_t mark; /* of the search under way */
+	uint32_t mark; /* of the current search */
 };
 
 enum { KNOT_MAX = 1000 };
@@ -98,7 +98,7 @@ static void node_free(struct garbage_graph *g, struct garbage_node *n)
 	free(n);
 }
 
-/* Nobody needs what is not there and not named. */
+/* Frees a node that does not exist and that nobody names. */
 static void node_drop_if_unnamed(struct garbage_graph *g, struct garbage_node *n)
 {
 	if (n->gone && list_empty(&n->dependents))
@@ -129,7 +129,7 @@ bool garbage_node_is_blocked(const struct garbage_node *n)
 	return false;
 }
 
-/* Whether the search from `from`, along those that block and wait themselves, comes to `to`. */
+/* Whether a search from `from`, along blocking dependents that wait themselves, reaches `to`. */
 static bool waits_for(struct garbage_graph *g, struct garbage_node *from, struct garbage_node *to)
 {
 	VEC(struct garbage_node *) todo;
@@ -184,14 +184,14 @@ static bool identity_equal(const struct garbage_identity *a, const struct garbag
 	       str_eq(a->ns, b->ns) && str_eq(a->name, b->name) && str_eq(a->uid, b->uid);
 }
 
-/* Whether the reference has the identity's coordinates; namespaces are another matter. */
+/* Whether the reference has the identity's kind and name; namespaces are compared elsewhere. */
 static bool edge_names(const struct garbage_edge *e, const struct garbage_identity *who)
 {
 	return kind_is(e->kind, who->api_version, who->kind) &&
 	       str_eq(garbage_edge_name(e), who->name);
 }
 
-/* Whether the dependent means this one: from its own namespace, or cluster-wide. */
+/* Whether the dependent refers to this object: in its own namespace, or cluster-scoped. */
 static bool edge_means(const struct garbage_edge *e, const struct garbage_identity *who)
 {
 	return (who->ns.n == 0 || str_eq(who->ns, e->dependent->ns)) && edge_names(e, who);
@@ -205,7 +205,7 @@ static void edge_set_name(struct garbage_edge *e, struct str name)
 	e->name = copy;
 }
 
-/* The names that dependents use stay as they are. */
+/* The names that dependents use do not change. */
 static void node_rename(struct garbage_graph *g, struct garbage_node *n,
 			const struct garbage_identity *who)
 {
@@ -232,8 +232,8 @@ static void node_rename(struct garbage_graph *g, struct garbage_node *n,
 /* --- edges ----------------------------------------------------------------------------------- */
 
 /*
- * Whether the reference may be wrong, so that the dependent must be looked at: it does not
- * fit what is known of its owner.
+ * Whether the reference contradicts what is known about its owner, so that the dependent must be
+ * checked.
  */
 static bool is_doubtful(struct garbage_graph *g, const struct garbage_edge *e)
 {
@@ -247,11 +247,13 @@ static bool is_doubtful(struct garbage_graph *g, const struct garbage_edge *e)
 	}
 	if (!edge_names(e, &who))
 		return true;
-	/* Named by a cluster-scoped object before: it may be of a namespaced kind after all. */
+	/* A cluster-scoped object named it before: it may be of a namespaced kind after all. */
 	return owner->virt && !str_eq(owner->ns, e->dependent->ns);
 }
 
-/* Finds or makes the owner and joins its dependents. True when the reference is doubtful. */
+/*
+ * Finds or creates the owner and joins its dependents. Returns true if the reference is doubtful.
+ */
 static bool edge_join(struct garbage_graph *g, struct garbage_edge *e,
 		      struct garbage_node *dependent, const struct garbage_owner *o)
 {
@@ -263,7 +265,7 @@ static bool edge_join(struct garbage_graph *g, struct garbage_edge *e,
 								dependent->ns, o->name, o->uid });
 		owner->virt = true;
 	} else if (owner->gone) {
-		/* Somebody names it again; perhaps it was named wrongly before. */
+		/* It is named again; the earlier name may have been wrong. */
 		owner->gone = false;
 		owner->virt = true;
 	}
@@ -289,7 +291,7 @@ static void edge_leave(struct garbage_graph *g, struct garbage_edge *e)
 	node_drop_if_unnamed(g, owner);
 }
 
-/* Before `from` is freed: the list then leads to the new place. */
+/* Call before `from` is freed: relinks the list to the new place. */
 static void edge_move(struct garbage_edge *to, struct garbage_edge *from)
 {
 	*to = *from;
@@ -324,7 +326,7 @@ static bool same_owners(const struct garbage_node *n, const struct garbage_objec
 	return true;
 }
 
-/* An owner that waits for its dependents may have been set free by this. */
+/* An owner that waits for its dependents may be unblocked by this. */
 static void unblock(struct garbage_graph *g, struct garbage_node *owner)
 {
 	garbage_graph_check(g, owner, false);
@@ -365,7 +367,7 @@ static void set_owners(struct garbage_graph *g, struct garbage_node *n,
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-/* A node that was only named is now seen: those who named it otherwise are looked at. */
+/* A node that was only named is now seen: dependents that named it differently are checked. */
 static void become_observed(struct garbage_graph *g, struct garbage_node *n,
 			    const struct garbage_identity *who)
 {
@@ -386,7 +388,7 @@ static void become_observed(struct garbage_graph *g, struct garbage_node *n,
 	}
 }
 
-/* What begins now that was not so when it was last seen. */
+/* Starts the deletions that the object newly requests. */
 static void begin_transitions(struct garbage_graph *g, struct garbage_node *n,
 			      const struct garbage_object *o)
 {
@@ -419,7 +421,7 @@ void garbage_graph_observe(struct garbage_graph *g, const struct garbage_object 
 	begin_transitions(g, n, o);
 }
 
-/* It does not exist: its dependents are to be looked at, and owners that wait for it. */
+/* The object does not exist: checks its dependents, and owners that wait for it. */
 static void node_go(struct garbage_graph *g, struct garbage_node *n)
 {
 	struct garbage_edge *edges = n->owners;
@@ -457,7 +459,7 @@ void garbage_graph_deleted(struct garbage_graph *g, struct str uid)
 		node_go(g, n);
 }
 
-/* --- what a live read said ------------------------------------------------------------------- */
+/* --- results of live reads ------------------------------------------------------------------- */
 
 static int compare(const struct garbage_identity *a, const struct garbage_identity *b)
 {
@@ -472,21 +474,21 @@ static int compare(const struct garbage_identity *a, const struct garbage_identi
 	return r;
 }
 
-/* How the dependent knows its owner. */
+/* The owner's identity as the dependent refers to it. */
 static struct garbage_identity edge_identity(const struct garbage_edge *e,
 					     const struct garbage_identity *absent)
 {
 	struct garbage_identity who = { e->kind->api_version, e->kind->kind, e->dependent->ns,
 					garbage_edge_name(e), e->owner->uid };
 
-	/* That this kind has no namespaces is known from the one that was looked for. */
+	/* The failed lookup has shown that this kind is cluster-scoped. */
 	if (absent->ns.n == 0 && kind_is(e->kind, absent->api_version, absent->kind))
 		who.ns = STR_NULL;
 	return who;
 }
 
 /*
- * Another identity under which dependents know the virtual node: the next one after `absent`
+ * Another identity under which dependents refer to the virtual node: the next one after `absent`
  * in a fixed order, else the first, so that all are tried in turn.
  */
 static bool find_alternative(const struct garbage_node *n, const struct garbage_identity *absent,
@@ -561,7 +563,7 @@ void garbage_graph_absent(struct garbage_graph *g, const struct garbage_identity
 		return;
 	is = identity_of(n);
 	same = identity_equal(&is, who);
-	/* One that was seen is not taken out on the word of somebody who meant another. */
+	/* A node that was seen is not removed because of a reference that meant another object. */
 	if (n->virt ? all_mean(n, who) : same) {
 		node_go(g, n);
 		return;

@@ -1,7 +1,7 @@
 /*
- * One object that may have to go: it is read, then each of its owners, then it is
- * decided upon. The node is looked up anew after every answer, for it may have
- * changed or gone meanwhile; what the job needs to know for longer it has copied.
+ * One object that may have to be deleted: the job reads it, then each of its owners, then decides.
+ * It looks up the node again after every reply, because the node may have changed or gone
+ * meanwhile; anything needed for longer is copied.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -16,9 +16,9 @@ struct item {
 	void (*on_answer)(struct item *it, const struct client_answer *a, const struct error *err);
 	struct garbage_identity who;
 	struct resource resource;
-	struct json *latest; /* the object's metadata as it is now */
-	struct json *reference; /* the owner that is looked at */
-	enum garbage_class *classes; /* of the owners before that */
+	struct json *latest; /* the object's current metadata */
+	struct json *reference; /* the owner being checked */
+	enum garbage_class *classes; /* of the owners checked before */
 	size_t nclasses;
 };
 
@@ -44,7 +44,7 @@ static void item_end(struct item *it, bool again)
 	struct garbage_node *n = node_of(it);
 	struct str uid = it->job.uid;
 
-	/* One that was only named is asked for until it is seen, or is known not to exist. */
+	/* A node that was only named is retried until it is seen, or known not to exist. */
 	again = n && (again || n->virt);
 	if (again && !n->virt)
 		n->check = true;
@@ -112,7 +112,7 @@ static void send_delete(struct item *it, const char *propagation)
 		      it->who.name, &o);
 }
 
-/* Finalizers that are there already are honoured. */
+/* Honours finalizers that the object already has. */
 static const char *propagation_of(const struct json *object)
 {
 	if (garbage_has_finalizer(object, STR("orphan")))
@@ -141,7 +141,7 @@ static void on_unblocked(struct item *it, const struct client_answer *a, const s
 		on_written(it, a, err);
 		return;
 	}
-	/* An answer that is no JSON leaves the object as it was. */
+	/* If the reply is not JSON, the object stays as it was. */
 	(void)client_answer_tree(a, &it->job.arena, &it->latest, NULL);
 	send_delete(it, "Foreground");
 }
@@ -259,7 +259,7 @@ static void next_owner(struct item *it)
 		item_fail(it, &err);
 		return;
 	}
-	/* What has no namespace cannot have an owner in one; asking again would not help. */
+	/* A cluster-scoped object cannot have a namespaced owner; a retry would not help. */
 	if (r.namespaced && it->who.ns.n == 0) {
 		log_debug(g->ctx.log, "cluster-scoped object refers to a namespaced owner",
 			  LOG_STR("name", it->who.name));
@@ -346,7 +346,7 @@ static void begin(struct item *it, struct garbage_node *n)
 		garbage_graph_clusterwide(g->graph, n);
 	it->who = garbage_identity_copy(&it->job.arena, n);
 	if (it->resource.namespaced && n->ns.n == 0) {
-		/* Named by something without a namespace: it cannot be said where it would be. */
+		/* A cluster-scoped object named it, so its namespace is unknown. */
 		item_free(&it->job);
 		workqueue_finish(g->deletions, n->uid, false);
 		return;
@@ -362,8 +362,8 @@ void garbage_handle_deletion(void *arg, struct str uid)
 	struct item *it;
 
 	/*
-	 * One that was queued because nobody had seen it, and was seen since, is of no interest
-	 * any more; nor is one that is on its way out and waits for nothing of ours.
+	 * Skips an object that was queued because it was unseen and has been seen since. Skips one
+	 * that is being deleted, unless it waits for its dependents.
 	 */
 	if (!n || (!n->virt && !n->check) || (n->deleting && !n->deleting_dependents)) {
 		workqueue_finish(g->deletions, uid, false);

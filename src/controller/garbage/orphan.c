@@ -1,7 +1,7 @@
 /*
- * An owner that leaves its dependents behind: each of them is read and written
- * without the reference, a few at a time, then the owner loses its finalizer. Any
- * failure makes the whole be tried again; what is done already is then found done.
+ * An owner that orphans its dependents: each dependent is read and written without the reference,
+ * a few at a time; then the owner loses its finalizer. After any failure the whole job is retried;
+ * finished parts are then found to be done.
  */
 #include "base/core/mem.h"
 #include "base/json/json.h"
@@ -9,19 +9,19 @@
 #include "controller/garbage/garbage_impl.h"
 
 enum {
-	AT_ONCE = 16, /* dependents */
-	CONFLICTS_MAX = 5, /* of one dependent, before the whole is tried again */
+	AT_ONCE = 16, /* concurrent dependents */
+	CONFLICTS_MAX = 5, /* conflicts of one dependent before the whole job is retried */
 };
 
 struct orphan;
 
-/* One dependent at a time. */
+/* Handles one dependent at a time. */
 struct slot {
 	struct orphan *owner;
 	struct client_request request;
 	struct arena arena;
 	struct resource resource;
-	size_t at; /* of `dependents` */
+	size_t at; /* index in `dependents` */
 	int conflicts;
 	bool patching;
 };
@@ -219,7 +219,7 @@ static void read_dependent(struct slot *s)
 	client_get(o->job.owner->ctx.client, &s->request, &s->resource, who->ns, who->name);
 }
 
-/* The graph changes while we write; whom to write to is what it says now. */
+/* The graph changes while we write, so the list of dependents is a snapshot of now. */
 static void take_dependents(struct orphan *o, const struct garbage_node *n)
 {
 	struct arena *a = &o->job.arena;

@@ -1,6 +1,6 @@
 /*
- * Merge patches work on every kind, custom ones too. They replace a list as a whole, so each
- * carries the resourceVersion that it was made from; a conflict means to read again.
+ * Merge patches work for every kind, including custom ones. They replace a whole list, so each
+ * carries the resourceVersion it was made from; after a conflict, read again.
  */
 #include "base/json/json.h"
 #include "controller/garbage/garbage_impl.h"
@@ -19,7 +19,9 @@ static struct json *copy(struct arena *a, const struct json *v)
 {
 	struct json *c = NULL;
 
-	/* The arena that holds the original has room for a part of it again. */
+	/*
+	 * Cannot fail in practice: the arena holds the original, so it has room for a part of it.
+	 */
 	if (json_copy(a, v, &c, NULL) < 0)
 		c = json_make_null(a);
 	return c;

@@ -1,6 +1,7 @@
 /*
- * An entry is bad or good, since a time; what it wants follows from that, from whether it has a
- * rule and from the number of its pool's devices that count, which is kept as entries change.
+ * An entry is bad or good, since a given time. Whether it wants a rule follows from that, from
+ * whether it has a rule, and from the number of tainted devices in its pool, which is updated as
+ * entries change.
  */
 #include "controller/health_taints/book.h"
 
@@ -10,16 +11,16 @@
 enum { AFTER_MS = 10 * 1000, CLEAR_MS = 60 * 1000, PERCENT = 50 };
 
 struct pool {
-	struct str key; /* behind the struct */
+	struct str key; /* stored after the struct */
 	size_t entries, tainted;
 };
 
 struct entry {
-	struct str id; /* behind the struct */
+	struct str id; /* stored after the struct */
 	struct pool *pool;
-	int64_t since; /* that it is bad, or not */
+	int64_t since; /* since when it is bad, or good */
 	bool bad;
-	bool rule; /* there is one */
+	bool rule; /* a rule exists */
 	bool wanted;
 	bool withheld;
 };
@@ -83,7 +84,7 @@ static bool counts(const struct entry *e)
 	return e->rule || e->wanted;
 }
 
-/* Sets what an entry is; one that says nothing goes. */
+/* Sets an entry's state; frees an entry that is neither bad nor has a rule. */
 static void set(struct health_taints_book *b, struct entry *e, bool rule, bool wanted,
 		bool withheld)
 {

@@ -1,8 +1,8 @@
 /*
  * A device enters the book when a pod or a node reports it as Unhealthy, and when a rule of ours
- * exists for it. While the book has entries, each second looks at all of them: they are only the
- * cluster's broken devices. A device goes into the queue if its entry wants something else than
- * what our copy of the rules shows.
+ * exists for it. While the book has entries, all of them are checked every second; they are only
+ * the cluster's broken devices. A device is queued if its entry wants something else than our copy
+ * of the rules shows.
  */
 #include "controller/health_taints/health_taints.h"
 
@@ -29,18 +29,18 @@ struct health_taints {
 	struct informer_handler rules;
 	struct health_taints_book *book;
 	struct workqueue *queue; /* ids of devices */
-	struct loop_timer timer; /* while the book has entries */
+	struct loop_timer timer; /* runs while the book has entries */
 	struct list jobs;
 	struct arena scratch;
 	struct metrics_gauge *tainted, *withheld; /* or NULL */
-	bool complained; /* of those that are withheld */
+	bool complained; /* withheld devices were logged */
 };
 
 struct job {
 	struct list link;
 	struct health_taints *owner;
 	struct client_request request;
-	struct str id; /* behind the struct */
+	struct str id; /* stored after the struct */
 	bool creates;
 };
 
@@ -72,7 +72,7 @@ static const struct cached *rule_of(struct health_taints *t, struct str id)
 	return cache_get(informer_cache(t->rules.informer), health_taints_name(id, &t->scratch));
 }
 
-/* A device that is gone is not reported. */
+/* A device that does not exist has no health. */
 static bool wants(struct health_taints *t, struct str id)
 {
 	const struct inventory_device *d = find(t, id);
@@ -138,7 +138,7 @@ static void on_slice(struct devices_watcher *w, struct str name)
 
 /* --- rules ----------------------------------------------------------------------------------- */
 
-/* The device that a rule of ours is for, in scratch memory; empty: it is not ours. */
+/* The device that our rule is for, in scratch memory; empty: the rule is not ours. */
 static struct str id_of(struct health_taints *t, const struct cached *rule)
 {
 	struct arena *a = &t->scratch;
@@ -190,7 +190,7 @@ static void job_free(struct job *j)
 	free(j);
 }
 
-/* If the rule exists already, or another one has its name, or it is gone: nothing is left to do. */
+/* Done as well if the rule already exists, another rule has its name, or it is already deleted. */
 static void on_done(struct client_request *r, const struct client_answer *a UNUSED,
 		    const struct error *err)
 {
@@ -258,7 +258,7 @@ static struct json *make_rule(struct health_taints *t, const struct inventory_de
 	return rule;
 }
 
-/* Decides anew: what put the device into the queue may be over. */
+/* Decides again: the reason for queueing the device may be outdated. */
 static bool begin(struct health_taints *t, struct str id)
 {
 	const struct resource *what = informer_resource(t->rules.informer);

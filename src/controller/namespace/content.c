@@ -1,6 +1,6 @@
 /*
- * A chain of requests; lists come in pages, each handed to on_page, so that a
- * namespace with any number of objects takes the memory of one page.
+ * A chain of requests. Lists are read in pages, each passed to on_page, so a namespace of any size
+ * takes the memory of one page.
  */
 #include "controller/namespace/content.h"
 
@@ -12,7 +12,7 @@
 
 enum {
 	PAGE = 500,
-	FINALIZERS_S = 15, /* what finalizers are given to do their work: upstream's estimate */
+	FINALIZERS_S = 15, /* time given to finalizers: upstream's estimate */
 };
 
 static void remove_each(struct namespace_content *c, struct json *items);
@@ -24,7 +24,7 @@ static void finish(struct namespace_content *c, const struct error *err)
 	c->done(c, err);
 }
 
-/* The server says that it cannot do that to this resource. */
+/* The server does not support that for this resource. */
 static bool is_unsupported(const struct error *err)
 {
 	return err->code == ERR_METHOD_NOT_ALLOWED || err->code == ERR_NOT_FOUND;
@@ -42,7 +42,7 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 
 static void ask_page(struct namespace_content *c);
 
-/* After a page has been dealt with: the next, or an empty one for the end. */
+/* After a page was processed: reads the next, or passes an empty one for the end. */
 static void next_page(struct namespace_content *c)
 {
 	if (c->token.n > 0)
@@ -160,7 +160,7 @@ static void remove_all(struct namespace_content *c)
 	client_delete_collection(c->client, &c->request, &c->resource, c->ns, &background);
 }
 
-/* --- what is left ---------------------------------------------------------------------------- */
+/* --- leftovers ------------------------------------------------------------------------------- */
 
 static void conclude(struct namespace_content *c)
 {

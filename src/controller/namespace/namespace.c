@@ -1,7 +1,6 @@
 /*
- * A pass over one namespace is a job: a chain of requests, one resource after the
- * other. It begins with a live read and a fresh look at what is served, so what the
- * informer knows only says which namespaces to look at.
+ * A pass over one namespace is a job: a chain of requests, one resource after the other. It begins
+ * with a live read and a discovery refresh; the informer only says which namespaces to check.
  */
 #include "controller/namespace/namespace.h"
 
@@ -39,7 +38,7 @@ struct target {
 struct job {
 	struct list link;
 	struct namespaces *owner;
-	struct str key; /* the namespace's name; the queue's until done */
+	struct str key; /* the namespace's name; borrowed from the queue until done */
 	struct arena arena;
 	struct client_request request;
 	void (*on_answer)(struct job *j, const struct client_answer *a, const struct error *err);
@@ -50,7 +49,7 @@ struct job {
 	struct target *targets;
 	size_t ntargets, at;
 	int64_t estimate_s;
-	bool incomplete; /* discovery did not tell all */
+	bool incomplete; /* discovery was incomplete */
 };
 
 static void read_namespace(struct job *j);
@@ -84,7 +83,7 @@ static void job_fail(struct job *j, const struct error *err)
 	job_end(j, true);
 }
 
-/* What is left goes by itself: come back after half the time that it may take. */
+/* The rest disappears by itself: check again after half the estimated time. */
 static void job_wait(struct job *j)
 {
 	struct namespaces *n = j->owner;
@@ -157,7 +156,7 @@ static void after_pass(struct job *j)
 	job_fail(j, &err);
 }
 
-/* A condition that could not be written is no reason to keep the namespace. */
+/* A failed write of conditions does not stop the deletion. */
 static void on_told(struct job *j, const struct client_answer *a, const struct error *err)
 {
 	struct json *ns;
@@ -201,7 +200,7 @@ static void on_content(struct namespace_content *c, const struct error *err)
 	if (err)
 		namespace_status_content_failed(&j->status, err->msg);
 	j->estimate_s = MAX(j->estimate_s, c->estimate_s);
-	/* What pods use (claims, secrets, accounts) must stay until they have ended. */
+	/* Objects that pods use (claims, secrets, accounts) must stay until the pods have ended. */
 	if (is_pods(&t->resource) && c->remaining > 0)
 		j->at = j->ntargets;
 	next_target(j);
@@ -296,7 +295,7 @@ static void on_marked(struct job *j, const struct client_answer *a, const struct
 		begin_pass(j);
 }
 
-/* The phase is the server's to set, but one that does not is helped. */
+/* The server should set the phase; if it does not, we do. */
 static void mark(struct job *j)
 {
 	struct json *status = json_getz(j->ns, "status");

@@ -1,7 +1,6 @@
 /*
- * Conditions are a table: type, and what is said when nothing is wrong. What is
- * wrong is composed when it is applied, sorted, so that equal passes give equal
- * texts and no write.
+ * Conditions are a table: the type, and the texts for the normal case. Problems are composed and
+ * sorted when they are applied, so that equal passes give equal texts and cause no write.
  */
 #include "controller/namespace/status.h"
 
@@ -12,13 +11,13 @@
 
 enum {
 	CONTENT_FAILURES_MAX = 1000, /* one per resource */
-	REMAINING_MAX = 10000, /* resources, finalizers: what is beyond is not told */
+	REMAINING_MAX = 10000, /* resources, finalizers: more are not reported */
 };
 
 struct condition {
 	const char *type, *ok_reason, *ok_message;
-	const char *reason; /* when something is wrong */
-	/* Appends what is wrong; false: nothing. */
+	const char *reason; /* if there is a problem */
+	/* Appends the problem; false: none. */
 	bool (*describe)(const struct namespace_status *s, struct buf *out);
 };
 
@@ -104,7 +103,7 @@ static bool describe_discovery(const struct namespace_status *s, struct buf *out
 	return s->discovery_failure.p != NULL;
 }
 
-/* We have no names of group versions that could not be read: discovery refuses those. */
+/* We never have names of malformed group versions: discovery rejects those. */
 static bool describe_parsing(const struct namespace_status *s UNUSED, struct buf *out UNUSED)
 {
 	return false;

@@ -1,10 +1,9 @@
 /*
- * One claim: who still uses it, then what follows. Whoever the informer does not know is asked for
- * at the server, since it may be a pod that has only just come. Such a pod may also go before the
- * informer ever shows it, so that no event says that it went: until the informer has it, the claim
- * is looked at again and again. Updates are of the
- * whole object, with its resourceVersion: when anything has changed meanwhile they fail, and the
- * claim is looked at again.
+ * One claim: finds out which pods still use it, then acts. A pod that the informer does not know
+ * is read from the server, because it may be new. Such a pod may also be deleted before the
+ * informer ever shows it, so that no event reports its end; until the informer has it, the claim
+ * is checked again and again. Updates carry the whole object with its resourceVersion. If it has
+ * changed meanwhile they fail, and the claim is checked again.
  */
 #include "base/json/json.h"
 #include "base/report/log.h"
@@ -59,7 +58,7 @@ static void on_owner(struct pod_claims_job *j, const struct client_answer *a,
 	finish(j, over);
 }
 
-/* What is not known of its pod is left to the garbage collector. */
+/* If its pod is unknown, the garbage collector takes care of the claim. */
 static void end(struct pod_claims_job *j)
 {
 	struct arena *scratch = &j->owner->scratch;
@@ -85,7 +84,7 @@ static void end(struct pod_claims_job *j)
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-/* True when it failed, and the job is over. */
+/* Returns true if it failed and the job is over. */
 static bool has_failed(struct pod_claims_job *j, const char *what, const struct error *err)
 {
 	if (!err)
@@ -177,7 +176,7 @@ static void on_asked(struct pod_claims_job *j, const struct client_answer *a,
 	judge_rest(j);
 }
 
-/* By what is known here. */
+/* Judges by local knowledge. */
 static enum pod_claims_verdict judge(struct pod_claims_job *j)
 {
 	struct pod_claims *c = j->owner;

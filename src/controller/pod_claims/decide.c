@@ -1,9 +1,9 @@
 /*
  * The decisions of the resource claim controller.
  *
- * A claim from a template must not be made twice. Upstream leaves the name to the server and
- * remembers what it made; that does not help when the answer is lost, or the process. Here the
- * random letters are a hash instead, so the server itself refuses a second one.
+ * A claim from a template must not be created twice. Upstream lets the server choose the name and
+ * remembers what it created; that does not help if the reply is lost, or the process. Here a hash
+ * replaces the random letters, so the server itself rejects a second claim.
  */
 #include "controller/pod_claims/decide.h"
 
@@ -114,13 +114,13 @@ struct str pod_claims_generate_name(struct arena *a, struct str pod, struct str 
 		return str_from(arena_printf(a, "%.*s-%.*s-", STR_ARG(pod), STR_ARG(pod_claim)));
 	pod.n = pod.n * POD_CLAIMS_BASE_MAX / n;
 	pod_claim.n = pod_claim.n * POD_CLAIMS_BASE_MAX / n;
-	/* No label may begin with the dash that comes next. */
+	/* A dash follows, and no label may begin with one. */
 	while (pod.n > 1 && pod.p[pod.n - 1] == '.')
 		pod.n--;
 	return str_from(arena_printf(a, "%.*s-%.*s", STR_ARG(pod), STR_ARG(pod_claim)));
 }
 
-/* The base and five letters as the server would choose them. */
+/* The base and five letters in the style of the server. */
 static struct str name_of(struct arena *a, struct str base, struct str pod_uid,
 			  struct str pod_claim, unsigned attempt)
 {
@@ -212,7 +212,7 @@ struct json *pod_claims_status_patch(struct arena *a, const struct json *pod,
 	return patch;
 }
 
-/* --- who uses a claim ------------------------------------------------------------------------ */
+/* --- users of a claim ------------------------------------------------------------------------ */
 
 enum pod_claims_verdict pod_claims_judge(const struct json *entry, bool gone,
 					 const struct json *pod, bool asked)
@@ -222,14 +222,14 @@ enum pod_claims_verdict pod_claims_judge(const struct json *entry, bool gone,
 		return POD_CLAIMS_KEEP;
 	if (gone)
 		return POD_CLAIMS_DROP;
-	/* What is known of the name may be of before the entry's pod, or of after it. */
+	/* The known pod of that name may be older or newer than the entry's pod. */
 	if (!pod ||
 	    !str_eq(json_text_at(json_getz(pod, "metadata"), "uid"), json_text_at(entry, "uid")))
 		return asked ? POD_CLAIMS_DROP : POD_CLAIMS_ASK;
 	return pod_claims_pod_done(pod) ? POD_CLAIMS_DROP : POD_CLAIMS_KEEP;
 }
 
-/* Returns how many went. */
+/* Returns the number of removed entries. */
 static size_t drop_users(struct json *status, const enum pod_claims_verdict *verdicts)
 {
 	struct json *list = json_getz(status, "reservedFor");
@@ -247,8 +247,8 @@ static size_t drop_users(struct json *status, const enum pod_claims_verdict *ver
 }
 
 /*
- * Only who was used and is not any more loses its allocation: one that was never reserved may be
- * about to be, by whoever allocated it.
+ * A claim loses its allocation only if it was in use and no longer is. One that was never reserved
+ * may be about to be, by the component that allocated it.
  */
 struct pod_claims_plan pod_claims_settle(struct json *claim,
 					 const enum pod_claims_verdict *verdicts)

@@ -1,5 +1,5 @@
 /*
- * A map for finding and a list for forgetting.
+ * A map for lookups and a list for eviction.
  */
 #include "controller/pod_claims/gone.h"
 

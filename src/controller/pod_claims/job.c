@@ -1,5 +1,5 @@
 /*
- * The life of a job: one at a time for each pod and each claim, begun by the queue.
+ * The life of a job: one at a time for each pod and each claim, started by the queue.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -7,7 +7,7 @@
 #include "client/work/workqueue.h"
 #include "controller/pod_claims/pod_claims_impl.h"
 
-enum { UNSEEN_MS = 5000 }; /* until a user that the informer does not show is asked for again */
+enum { UNSEEN_MS = 5000 }; /* until a user that the informer does not show is read again */
 
 static void job_free(struct pod_claims_job *j)
 {
@@ -28,7 +28,7 @@ void pod_claims_job_end(struct pod_claims_job *j, bool again)
 	workqueue_finish(queue, key, again);
 }
 
-/* Conflicts are a matter of course: we knew less than the server. */
+/* Conflicts are expected: the server was ahead of our copy. */
 void pod_claims_job_fail(struct pod_claims_job *j, const char *what, const struct error *err)
 {
 	if (err->code == ERR_CONFLICT || err->code == ERR_NOT_FOUND)

@@ -1,5 +1,5 @@
 /*
- * The sort of a claim is a number from 0 to 11; a series is made when its first claim comes.
+ * The sort of a claim is a number from 0 to 11; a series is created with its first claim.
  */
 #include "controller/pod_claims/metrics.h"
 
@@ -73,7 +73,7 @@ static bool has_admin_access(const struct json *claim)
 	return false;
 }
 
-/* Hardly any claim has the word in it, so hardly any is parsed. */
+/* Searches the text first: hardly any claim has the word, so hardly any is parsed. */
 static bool cached_admin_access(const struct cached *claim, struct arena *a)
 {
 	struct json *tree;

@@ -1,10 +1,9 @@
 /*
- * A pod's claims: each entry of spec.resourceClaims in turn is found or made, then what is new is
- * told in the pod's status, then what is allocated is reserved for a pod that is on a node
- * already. What cannot be made is told by an event, and tried again later.
- *
- * The status is patched strategically, by the entries' names, with the pod's uid: every
- * server can do that, and another pod of that name does not get them.
+ * A pod's claims. Each entry of spec.resourceClaims is found or created in turn. Then new ones are
+ * written to the pod's status, and allocated ones are reserved for a pod that is already on a
+ * node. If a claim cannot be created, an event reports that, and it is retried later. The status
+ * is written as a strategic merge patch by the entries' names, with the pod's uid: every server
+ * supports that, and another pod of that name does not get them.
  */
 #include "base/core/mem.h"
 #include "base/json/json.h"
@@ -25,7 +24,7 @@ static struct json *first_entry(const struct pod_claims_job *j)
 	return json_first(json_getz(json_getz(j->pod, "spec"), "resourceClaims"));
 }
 
-/* --- what cannot be made --------------------------------------------------------------------- */
+/* --- failures -------------------------------------------------------------------------------- */
 
 static void tell(struct pod_claims_job *j, const char *text)
 {
@@ -43,7 +42,7 @@ static void tell(struct pod_claims_job *j, const char *text)
 			       "FailedResourceClaimCreation", str_from(text));
 }
 
-/* Words for people come from upstream. */
+/* Messages are upstream's. */
 static void PRINTF_LIKE(2, 3) refuse(struct pod_claims_job *j, const char *fmt, ...)
 {
 	struct str entry = json_text_at(j->entry, "name");
@@ -88,7 +87,7 @@ static void get_claim(struct pod_claims_job *j, struct str name,
 
 static void make(struct pod_claims_job *j);
 
-/* A claim of the name that we chose was there: from an earlier attempt of ours, or somebody's. */
+/* A claim of the chosen name existed: from our earlier attempt, or somebody else's. */
 static void on_there(struct pod_claims_job *j, const struct client_answer *a,
 		     const struct error *err)
 {
@@ -120,7 +119,7 @@ static void on_created(struct pod_claims_job *j, const struct client_answer *a U
 	}
 	pod_claims_metrics_created(&j->owner->metrics, j->claim, !err);
 	if (err) {
-		/* The name was not known to upstream's words at this point. */
+		/* Upstream's message has an empty name here. */
 		refuse(j, "create ResourceClaim : %s", err->msg);
 		return;
 	}
@@ -130,7 +129,7 @@ static void on_created(struct pod_claims_job *j, const struct client_answer *a U
 	look_at_entries(j);
 }
 
-/* Begins a request, or refuses. */
+/* Sends a request, or reports a failure. */
 static void make(struct pod_claims_job *j)
 {
 	struct pod_claims_ref ref = pod_claims_ref_of(j->pod, j->entry);
@@ -154,7 +153,7 @@ static void make(struct pod_claims_job *j)
 	}
 }
 
-/* One that was made before, whether or not the pod's status tells. */
+/* Finds a claim created before, whether or not the pod's status names it. */
 static bool find_made(struct pod_claims_job *j)
 {
 	const struct cache *cache = informer_cache(j->owner->claims.informer);
@@ -202,7 +201,7 @@ static void on_recorded(struct pod_claims_job *j, const struct client_answer *a,
 	}
 }
 
-/* Whether the claim that the status names is there, and the pod's. */
+/* Whether the claim that the status names exists and belongs to the pod. */
 static bool is_there(struct pod_claims_job *j, const struct cached *o)
 {
 	struct json *claim;
@@ -213,7 +212,7 @@ static bool is_there(struct pod_claims_job *j, const struct cached *o)
 	return is;
 }
 
-/* True when the entry is done with; else a request is under way, or the job is over. */
+/* Returns true if the entry is finished; otherwise a request is under way, or the job is over. */
 static bool look_at_entry(struct pod_claims_job *j)
 {
 	struct pod_claims_ref ref = pod_claims_ref_of(j->pod, j->entry);
@@ -256,7 +255,7 @@ static void on_reserved(struct pod_claims_job *j, const struct client_answer *a 
 	reserve_rest(j);
 }
 
-/* The claim of the entry, when it is to be reserved; NULL when not. */
+/* The claim of the entry, if it must be reserved; or NULL. */
 static struct json *wants_reservation(struct pod_claims_job *j)
 {
 	struct pod_claims_ref ref = pod_claims_ref_of(j->pod, j->entry);
@@ -287,7 +286,7 @@ static void reserve_rest(struct pod_claims_job *j)
 			     json_text_at(json_getz(claim, "metadata"), "name"), claim);
 }
 
-/* For a pod that is on no node the scheduler does it. */
+/* For a pod without a node, the scheduler does it. */
 static void reserve(struct pod_claims_job *j)
 {
 	bool placed = json_text_at(json_getz(j->pod, "spec"), "nodeName").n > 0;
@@ -327,8 +326,8 @@ static void look_at_entries(struct pod_claims_job *j)
 }
 
 /*
- * Claims of pod groups are not made here: as upstream does while its gate is off, a pod
- * of a group is left alone.
+ * Claims of pod groups are not created here. As upstream while its gate is off, a pod of a group
+ * is ignored.
  */
 static bool is_in_group(const struct json *pod)
 {

@@ -1,8 +1,7 @@
 /*
- * Whom a change concerns: from a pod to its claims, from a claim or a template to the pods that
- * name it. Each step is an index of an informer; a key is queued when a look at what is known
- * says that there is something to do. What is then done is in pod_claims/pod.c and
- * pod_claims_claim.c.
+ * Finds the objects that a change affects: from a pod to its claims, from a claim or a template to
+ * the pods that name it. Each step uses an index of an informer. A key is queued if local data
+ * show that there is something to do. The work is in pod_claims/pod.c and pod_claims/claim.c.
  */
 #include "controller/pod_claims/pod_claims.h"
 
@@ -15,11 +14,11 @@
 
 enum {
 	WORKERS = 50, /* as upstream's controller */
-	LOOK_AGAIN_MS = 30 * 1000, /* for claims, at a server that has none */
-	RETRY_MS = 2 * 1000, /* when it did not say */
+	LOOK_AGAIN_MS = 30 * 1000, /* for claims, if the server does not serve them */
+	RETRY_MS = 2 * 1000, /* after a failed discovery */
 };
 
-/* --- who is concerned ------------------------------------------------------------------------ */
+/* --- affected objects ------------------------------------------------------------------------ */
 
 static void add_key(struct pod_claims *c, struct str prefix, struct str ns, struct str name)
 {
@@ -37,7 +36,7 @@ static bool has_claims(const struct cached *pod)
 	       cached_field(pod, "status.extendedResourceClaimStatus", NULL).n > 2;
 }
 
-/* Whether an entry of a pod's claims wants something done. Works in the scratch. */
+/* Whether an entry of a pod's claims needs work. Uses the scratch arena. */
 static bool entry_needs_work(struct pod_claims *c, const struct cached *pod,
 			     const struct json *tree, const struct json *entry)
 {
@@ -68,7 +67,7 @@ static bool pod_needs_work(struct pod_claims *c, const struct cached *pod, const
 	return false;
 }
 
-/* The claims of a pod that does not need them any more. */
+/* Queues the claims of a pod that no longer needs them. */
 static void add_claims_of(struct pod_claims *c, struct str ns, const struct json *pod)
 {
 	struct str extended = pod_claims_extended(pod);
@@ -84,8 +83,8 @@ static void add_claims_of(struct pod_claims *c, struct str ns, const struct json
 }
 
 /*
- * Those that say themselves that it uses them: the last that we saw of a pod may be of before its
- * status named its claims.
+ * Queues the claims that list the pod as user: our last version of the pod may be older than the
+ * status that named its claims.
  */
 static void add_claims_used_by(struct pod_claims *c, struct str uid)
 {
@@ -108,7 +107,7 @@ static void look_at_pod(struct pod_claims *c, const struct cached *o, bool delet
 	if (deleted)
 		pod_claims_gone_add(&c->gone, o->uid);
 	if (cached_tree(o, &c->scratch, &pod, NULL) == 0) {
-		/* One that is done gets nothing more: what it had is being taken away. */
+		/* A finished pod gets nothing more, and its claims are being released. */
 		if (deleted || pod_claims_pod_done(pod))
 			add_claims_of(c, cached_ns(o), pod);
 		else if (pod_needs_work(c, o, pod))
@@ -126,7 +125,7 @@ static void on_pod_update(struct informer_handler *h, struct cached *old, struct
 {
 	struct pod_claims *c = CONTAINER_OF(h, struct pod_claims, pods.handler);
 
-	/* Another pod of that name has come while we did not look. */
+	/* Another pod of that name replaced it unseen. */
 	if (!str_eq(old->uid, o->uid))
 		look_at_pod(c, old, true);
 	look_at_pod(c, o, false);
@@ -147,8 +146,8 @@ static void look_at_pods_by(struct pod_claims *c, const char *index, const struc
 }
 
 /*
- * At the beginning every claim is looked at, for pods that are gone; later each that changes: a
- * pod may have been added that was gone already.
+ * Initially every claim is checked, for pods that are gone. Later each changed claim is, because a
+ * pod that was already gone may have been added to it.
  */
 static void on_claim(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
@@ -232,7 +231,7 @@ static void index_template(const struct cached *o, struct arena *a, struct cache
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-/* Until all have told their state, pods and claims would look missing. */
+/* Until all informers have their state, pods and claims would seem to be missing. */
 static void on_synced(struct pod_claims *c)
 {
 	if (pod_claims_synced(c))

@@ -1,5 +1,5 @@
 /*
- * A series per driver that was asked for; metrics.h bounds how many there can be.
+ * One series per driver in requests; metrics.h limits the number.
  */
 #include "controller/pool_requests/metrics.h"
 

@@ -1,7 +1,7 @@
 /*
- * One request at a time, as upstream: its spec is answered from the inventory and the answer is
- * written with the version that was read, so that of two controllers one is refused. Old requests
- * are looked for in the informer's copy, and deleted one after the other.
+ * One request at a time, as upstream: its spec is answered from the inventory, and the answer is
+ * written with the version that was read, so that one of two controllers gets a conflict. Expired
+ * requests are found in the informer's copy, and deleted one after the other.
  */
 #include "controller/pool_requests/pool_requests.h"
 
@@ -17,11 +17,11 @@
 #include "controller/shared/context.h"
 #include "dra/availability/availability.h"
 
-/* All of them upstream's. */
+/* All are upstream's. */
 enum {
 	RETRIES = 5,
 	CLEAN_UP_MS = 10 * 60 * 1000,
-	RESYNC_MS = 12 * 60 * 60 * 1000, /* a request that was given up is looked at again */
+	RESYNC_MS = 12 * 60 * 60 * 1000, /* an abandoned request is checked again */
 };
 #define ANSWERED_NS (3600 * CLOCK_SEC)
 #define PENDING_NS  (24 * 3600 * CLOCK_SEC)
@@ -37,14 +37,14 @@ struct pool_requests {
 	struct workqueue *queue; /* names */
 	struct pool_requests_metrics metrics;
 	bool working;
-	/* The request that is answered. */
+	/* The request being answered. */
 	struct arena arena;
 	struct client_request answer;
 	struct json *tree;
 	struct str key, driver;
 	int64_t begun; /* monotonic, ns */
-	bool refused; /* the answer was no good; why not is told instead */
-	/* Those that are deleted. */
+	bool refused; /* the server rejected the answer; the reason is written instead */
+	/* The clean-up. */
 	struct loop_timer clean_up;
 	struct cache_walk walk;
 	struct client_request removal;
@@ -57,7 +57,7 @@ static bool is_answered(const struct cached *o)
 	return str_starts(cached_field(o, "status", NULL), STR("{"));
 }
 
-/* The status but for its pools. */
+/* The status without its pools. */
 static struct json *make_status(struct pool_requests *p, struct json *pools, int64_t total,
 				const char *type, const char *reason, const char *message)
 {
@@ -79,7 +79,7 @@ static struct json *make_status(struct pool_requests *p, struct json *pools, int
 	return status;
 }
 
-/* NULL: a pool that would be told is not complete, so there is no answer yet. */
+/* Returns NULL if a requested pool is incomplete, so that there is no answer yet. */
 static struct json *make_answer(struct pool_requests *p)
 {
 	struct arena *a = &p->arena;
@@ -128,7 +128,7 @@ static void send_status(struct pool_requests *p, struct json *status)
 	client_update_status(p->ctx.client, &p->answer, &p->resource, STR_NULL, p->key, p->tree);
 }
 
-/* Says why there is no answer: more of the same would be refused as well. */
+/* Writes the reason why there is no answer; the same answer would be rejected again. */
 static void send_failure(struct pool_requests *p, const struct error *err)
 {
 	p->refused = true;
@@ -202,7 +202,7 @@ static bool is_expired(struct pool_requests *p, const struct cached *o, struct a
 	return is_older(created, now, ANSWERED_NS);
 }
 
-/* The next that has expired; when there is none, all begins anew after a while. */
+/* Deletes the next expired request; after the last, starts over after a while. */
 static void clean_up_more(struct pool_requests *p)
 {
 	struct cached *o;

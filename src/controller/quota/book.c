@@ -1,5 +1,5 @@
 /*
- * A record is the list of what one object adds to which sum. Quotas are few; each has one sum per
+ * A record lists what one object adds to which sum. There are few quotas; each has one sum per
  * name that it limits.
  */
 #include "controller/quota/book.h"
@@ -16,25 +16,25 @@ enum { QUOTAS_MAX = 100000 }; /* of a namespace */
 
 struct counted {
 	struct arena arena;
-	struct json *spec; /* a copy: what is counted depends on it alone */
+	struct json *spec; /* a copy: only this determines what is counted */
 	struct quota quota;
-	struct quantity *sums; /* of quota.wanted, in its order */
+	struct quantity *sums; /* for quota.wanted, in its order */
 };
 
 struct space {
-	struct str ns; /* behind the struct */
+	struct str ns; /* stored after the struct */
 	VEC(struct counted *) quotas;
 	struct map records; /* "kind/name" */
 };
 
 struct part {
 	struct counted *to;
-	size_t at; /* which of its sums */
+	size_t at; /* index of the sum */
 	struct quantity q;
 };
 
 struct record {
-	struct str key; /* behind the parts */
+	struct str key; /* stored after the parts */
 	size_t n;
 	struct part parts[];
 };
@@ -137,7 +137,7 @@ static size_t find(const struct space *s, struct str name)
 	return i;
 }
 
-/* Only what it is counted by: a copy without status, which changes often. */
+/* Copies only what determines the counting, without the status, which changes often. */
 static struct counted *counted_new(const struct json *object, struct str name)
 {
 	struct counted *c = XNEW(struct counted);
@@ -226,7 +226,7 @@ static bool counts_kind(const struct counted *c, const struct quota_kind *k,
 	return false;
 }
 
-/* What an item adds to one quota; both lists are sorted. Returns how many parts there are. */
+/* Computes what an item adds to one quota; both lists are sorted. Returns the number of parts. */
 static size_t add_parts(struct counted *c, const struct quota_item *item, struct part *parts)
 {
 	const struct amount_list *wanted = &c->quota.wanted, *usage = &item->usage;
@@ -255,7 +255,7 @@ static struct record *record_new(struct str key, const struct part *parts, size_
 	return r;
 }
 
-/* In the scratch; NULL: the object adds nothing. */
+/* In the scratch arena; NULL: the object adds nothing. */
 static struct record *measure(struct quota_book *b, const struct space *s, struct str key,
 			      const struct quota_kind *k, const struct quota_context *ctx,
 			      const struct json *object)
@@ -308,7 +308,7 @@ static void tell_freed(const struct space *s, const struct part *before, struct 
 	l->freed(l->arg, s->ns, q->name, &a);
 }
 
-/* Tells of each part of `r` that differs in the other record; parts of one quota lie together. */
+/* Reports each part of `r` that differs from the other record; parts of one quota are adjacent. */
 static void tell(const struct space *s, const struct record *r, const struct record *other,
 		 bool r_is_new, const struct quota_book_listener *l)
 {

@@ -19,21 +19,21 @@
 enum {
 	WORKERS = 5, /* as upstream's */
 	RECOUNT_MS = 5 * 60 * 1000,
-	LESS_MS = 50, /* several that go together are given back together */
-	MORE_MS = 1000, /* the server has charged it already, as a rule */
+	LESS_MS = 50, /* objects deleted together are released together */
+	MORE_MS = 1000, /* the server has usually charged it already */
 	KEY_MAX = 512,
 };
 
 struct tallied {
 	struct quota_tally *tally;
 	uint64_t relists; /* of the informer, when the quota last changed */
-	struct str key; /* behind the struct */
+	struct str key; /* stored after the struct */
 };
 
 struct job {
 	struct list link;
 	struct resource_quotas *owner;
-	struct str key; /* the queue's until it is done */
+	struct str key; /* borrowed from the queue until it is done */
 	struct client_request request;
 };
 
@@ -67,7 +67,9 @@ static void tallied_free(struct tallied *t)
 	free(t);
 }
 
-/* Whether the informer has listed anew since the quota's last change: it may have missed some. */
+/*
+ * Whether the informer has relisted since the quota's last change, so that changes may be missing.
+ */
 static bool has_relisted(struct resource_quotas *r, struct tallied *t)
 {
 	struct informer_stats stats;
@@ -81,7 +83,7 @@ static bool has_relisted(struct resource_quotas *r, struct tallied *t)
 
 /* --- counting -------------------------------------------------------------------------------- */
 
-/* Whether the name is counted by a kind that is followed; *ret_wait: one is not known yet. */
+/* Whether a followed kind counts towards the name; *ret_wait: such a kind is not known yet. */
 static bool is_counted(struct resource_quotas *r, const struct quota_context *ctx, struct str name,
 		       bool *ret_wait)
 {
@@ -101,7 +103,7 @@ static bool is_counted(struct resource_quotas *r, const struct quota_context *ct
 struct count {
 	struct quota quota;
 	struct amount_list sums;
-	struct amount_list used; /* as it should be */
+	struct amount_list used; /* the desired value */
 	bool wait; /* not everything is known yet */
 };
 
@@ -120,7 +122,7 @@ static void count(struct resource_quotas *r, struct str ns, const struct json *o
 		const struct quantity *before = amount_list_get(&c.quota.used, name);
 		const struct quantity *now = amount_list_get(&sums, name);
 
-		/* What nobody counts stays as it was. */
+		/* A name that nobody counts keeps its value. */
 		if (!is_counted(r, &ctx, name, &c.wait))
 			now = before;
 		if (!now)
@@ -159,7 +161,7 @@ static void on_written(struct client_request *q, const struct client_answer *a U
 	struct tallied *t = map_get(&r->tallies, key);
 	bool again = err && err->code != ERR_NOT_FOUND;
 
-	/* A server may charge at the same time. */
+	/* Conflicts are expected: a server may charge at the same time. */
 	if (again && err->code != ERR_CONFLICT)
 		log_warn(r->ctx.log, "cannot write the status of a quota", LOG_STR("quota", key),
 			 LOG_ERR(err));
@@ -190,7 +192,7 @@ static void write_status(struct resource_quotas *r, const struct cached *o, stru
 			     object);
 }
 
-/* True when it will be finished by its write. */
+/* Returns true if its write will finish the key. */
 static bool settle(struct resource_quotas *r, const struct cached *o, struct str key,
 		   struct arena *a)
 {
@@ -198,7 +200,7 @@ static bool settle(struct resource_quotas *r, const struct cached *o, struct str
 	struct count c;
 	int64_t wait;
 
-	/* One that is being deleted, too: until its finalizers are gone the server charges it. */
+	/* Also if it is being deleted: the server charges it until its finalizers are gone. */
 	if (cached_tree(o, a, &object, NULL) < 0)
 		return false;
 	count(r, cached_ns(o), object, a, &c);
@@ -226,9 +228,9 @@ static void handle(void *arg, struct str key)
 	arena_release(&a);
 }
 
-/* --- what changes ---------------------------------------------------------------------------- */
+/* --- changes --------------------------------------------------------------------------------- */
 
-/* "namespace/name" in `key`; empty: it is too long to be one. */
+/* "namespace/name" in `key`; empty: too long to be valid. */
 static struct str key_of(char key[KEY_MAX], struct str ns, struct str name)
 {
 	int n = snprintf(key, KEY_MAX, "%.*s/%.*s", STR_ARG(ns), STR_ARG(name));
@@ -285,11 +287,11 @@ static void on_recount(struct loop_timer *t)
 	struct resource_quotas *r = CONTAINER_OF(t, struct resource_quotas, recount);
 
 	resource_quotas_recount(r);
-	loop_timer_start(&r->look, 0); /* a kind may have come back */
+	loop_timer_start(&r->look, 0); /* a kind may be served again */
 	loop_timer_start(&r->recount, RECOUNT_MS);
 }
 
-/* `old`: the quota as it was one change earlier; NULL: there is none, or it is not known. */
+/* `old` is the quota one change earlier; NULL: none, or unknown. */
 static void see(struct resource_quotas *r, const struct cached *old, const struct cached *o,
 		const struct quota *now, struct arena *a)
 {

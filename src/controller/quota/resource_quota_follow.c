@@ -1,7 +1,8 @@
 /*
- * Which kinds are watched, and how their objects get into the book. A kind is followed when the
- * first quota names it, and from then on. Counted kinds are copied without spec and status. A kind
- * that is not served is asked for again now and then: its definition may come.
+ * The kinds that are watched, and how their objects get into the book. A kind is followed from the
+ * first quota that names it, for ever. Kinds that are only counted are copied without spec and
+ * status. If a kind is not served, discovery is checked again from time to time, because its
+ * definition may be added.
  */
 #include <stdlib.h>
 
@@ -16,13 +17,13 @@ enum {
 	KINDS_MAX = 10000,
 	LOOK_AGAIN_MS = 30 * 1000,
 	RETRY_MS = 2 * 1000,
-	CLASSES_MS = 200, /* several classes change together: one count */
+	CLASSES_MS = 200, /* several classes change together: one recount */
 };
 
-/* What has no more to tell than that it is there. */
+/* An object of which only the existence matters. */
 static const struct json nothing = { .type = JSON_OBJECT };
 
-/* --- what evaluators ask --------------------------------------------------------------------- */
+/* --- lookups for evaluators ------------------------------------------------------------------ */
 
 static const struct cache *classes(const struct resource_quotas *r)
 {
@@ -126,7 +127,7 @@ static void on_add(struct informer_handler *h, struct cached *o, bool initial UN
 	put(CONTAINER_OF(h, struct quota_followed, handler), o, false);
 }
 
-/* An object may have been replaced by another one of its name: both were charged. */
+/* The object may have been replaced by another of its name: both were charged. */
 static void on_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
 	struct quota_followed *f = CONTAINER_OF(h, struct quota_followed, handler);
@@ -210,7 +211,9 @@ static void follow_classes(struct resource_quotas *r)
 	informer_add_handler(informers_get(r->ctx.informers, &spec), &r->on_classes);
 }
 
-/* Devices are read as v1 has them; of others only their number counts, in any version. */
+/*
+ * Device kinds are read in the format of v1. For others only their number counts, in any version.
+ */
 static void follow_kind(struct quota_followed *f, const struct discovery *d)
 {
 	bool counted = f->kind.sort == QUOTA_COUNTED;
@@ -283,7 +286,7 @@ static void add_kind(struct resource_quotas *r, const struct quota_kind *k)
 	loop_timer_start(&r->look, 0);
 }
 
-/* Kinds that are more than counted, and an example of what they are. */
+/* Kinds that are measured, not only counted. */
 static const struct {
 	struct str group, resource;
 } measured[] = {
@@ -293,7 +296,7 @@ static const struct {
 	{ STR("resource.k8s.io"), STR("resourceclaims") },
 };
 
-/* Any extended resource may be that of a device class: its claims count, too. */
+/* Any extended resource may belong to a device class: then its claims count, too. */
 static bool any_device(const struct quota_context *ctx UNUSED, struct str name UNUSED)
 {
 	return true;

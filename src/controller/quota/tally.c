@@ -1,6 +1,6 @@
 /*
- * Charges are summed in two periods of QUOTA_SETTLED_MS each: the present one and the one before.
- * Together they cover at least the last QUOTA_SETTLED_MS, also of a quota that is charged all the
+ * Charges are summed in two periods of QUOTA_SETTLED_MS each: the current and the previous one.
+ * Together they cover at least the last QUOTA_SETTLED_MS, even for a quota that is charged all the
  * time.
  */
 #include "controller/quota/tally.h"
@@ -15,14 +15,14 @@ enum { NAMES_MAX = 100000 };
 struct entry {
 	struct str name; /* in the arena */
 	struct quantity freed;
-	struct quantity sent; /* freed, and part of the write under way */
-	struct quantity charged[2]; /* in the present period, and in the one before */
+	struct quantity sent; /* freed, and part of the current write */
+	struct quantity charged[2]; /* in the current period, and in the previous one */
 };
 
 struct quota_tally {
 	struct arena arena;
 	VEC(struct entry) entries;
-	int64_t period; /* when the present one began */
+	int64_t period; /* when the current one began */
 	int64_t charged_at; /* the last charge */
 };
 
@@ -44,7 +44,7 @@ void quota_tally_free(struct quota_tally *t)
 	free(t);
 }
 
-/* Where the name is, or belongs. */
+/* The index of the name, or where to insert it. */
 static size_t place_of(const struct quota_tally *t, struct str name)
 {
 	size_t from = 0, to = t->entries.n;
@@ -67,7 +67,7 @@ static struct entry *find(struct quota_tally *t, struct str name)
 	return at < t->entries.n && str_eq(t->entries.v[at].name, name) ? &t->entries.v[at] : NULL;
 }
 
-/* NULL: there are too many names. */
+/* NULL: too many names. */
 static struct entry *need(struct quota_tally *t, struct str name)
 {
 	struct entry *e = find(t, name);
@@ -148,7 +148,7 @@ void quota_tally_add_freed(struct quota_tally *t, struct str name, struct quanti
 		e->freed = quantity_add(e->freed, q);
 }
 
-/* At least all that was charged within QUOTA_SETTLED_MS. */
+/* At least everything charged within QUOTA_SETTLED_MS. */
 static struct quantity charged_lately(const struct quota_tally *t, const struct entry *e,
 				      int64_t now_ms)
 {
@@ -157,7 +157,7 @@ static struct quantity charged_lately(const struct quota_tally *t, const struct 
 	return quantity_add(e->charged[0], e->charged[1]);
 }
 
-/* What is left of `used`, which is more than the count. */
+/* The lowered `used`, given that it exceeds the count. */
 static struct quantity lower(struct quota_tally *t, struct str name, struct quantity used,
 			     struct quantity count, int64_t now_ms)
 {
@@ -165,13 +165,13 @@ static struct quantity lower(struct quota_tally *t, struct str name, struct quan
 
 	if (!e)
 		return used;
-	/* Anything beyond that was not charged to this quota. */
+	/* More than that was not charged to this quota. */
 	e->freed = least(e->freed, quantity_sub(used, count));
 	return most(count, least(quantity_sub(used, e->freed),
 				 quantity_add(count, charged_lately(t, e, now_ms))));
 }
 
-/* Nothing is to be lowered, so what was freed is not part of `used`. */
+/* Nothing has to be lowered, so `used` does not include what was freed. */
 static void forget_freed_of(struct quota_tally *t, struct str name)
 {
 	struct entry *e = find(t, name);

@@ -1,8 +1,7 @@
 /*
- * What is served is asked first; everything else is made when it is known. Devices that are not
- * served may be later, and so may requests, and a server may come back with or without a status
- * of slices: all is asked for again from time to time, and at once when a status can suddenly
- * not be written.
+ * Discovery comes first; everything else is created from its result. Devices or requests may be
+ * served later, and a server may come back with or without a status of slices. So discovery is
+ * checked again from time to time, and at once if a status suddenly cannot be written.
  */
 #include "controller/run/availability.h"
 
@@ -20,9 +19,9 @@
 #include "net/loop/loop.h"
 
 enum {
-	RETRY_MS = 1000, /* after a failure, and when something is not served any more */
-	LOOK_AGAIN_MS = 30 * 1000, /* for what is not served */
-	CHECK_MS = 5 * 60 * 1000, /* whether it still is */
+	RETRY_MS = 1000, /* after a failure, and if something is no longer served */
+	LOOK_AGAIN_MS = 30 * 1000, /* for resources that are not served */
+	CHECK_MS = 5 * 60 * 1000, /* whether they still are */
 };
 
 struct availability {
@@ -33,8 +32,8 @@ struct availability {
 	bool looked;
 	struct devices *devices; /* NULL: not served yet */
 	struct slice_status *slice_status;
-	bool has_status; /* slices have: it is kept there */
-	struct client_request leftovers; /* removal of objects that are not needed any more */
+	bool has_status; /* slices have a status, which is used */
+	struct client_request leftovers; /* deletes objects that are no longer needed */
 	struct pool_requests *pool_requests;
 	struct taint_eviction *taint_eviction;
 	struct health_taints *health_taints;
@@ -68,7 +67,7 @@ static void on_removed(struct client_request *r, const struct client_answer *a U
 			 LOG_ERR(err));
 }
 
-/* Objects of a time when slices had no status would tell what was true then, for ever. */
+/* Objects from a time when slices had no status would show outdated data for ever. */
 static void remove_leftovers(struct availability *v, const struct discovery *d)
 {
 	const struct discovery_resource *objects = discovery_find(d, STR("devplane.dev"), STR(""),
@@ -99,7 +98,7 @@ static void make_slice_status(struct availability *v, bool has_status, const str
 	v->slice_status = slice_status_new(&v->ctx, v->devices, sink, &opts);
 }
 
-/* Requests are looked for only where they are wanted; without them only slices keep devices. */
+/* Requests are answered only if that is enabled; otherwise devices are needed only for slices. */
 static void make_parts(struct availability *v, const struct discovery *d)
 {
 	struct devices_served served = devices_find_served(d);

@@ -1,6 +1,6 @@
 /*
- * Puts the parts together when it is our turn and takes them apart when it is over.
- * The election has a client of its own, so that no amount of work delays a renewal.
+ * Creates the parts when we become the leader and frees them when that ends. The election has its
+ * own client, so that no amount of work delays a renewal.
  */
 #include "controller/run/controller.h"
 
@@ -20,7 +20,7 @@
 #include "controller/shared/per_namespace.h"
 #include "controller/shared/served.h"
 
-enum { EXPIRED_MS = 20 * 1000 }; /* how long after the lease ran out we are called sick */
+enum { EXPIRED_MS = 20 * 1000 }; /* how long after the lease expired we are unhealthy */
 
 struct controller {
 	struct controller_opts opts;
@@ -35,7 +35,7 @@ struct controller {
 	struct availability *availability;
 	struct network_endpoints *network_endpoints;
 	struct resource_quotas *quotas;
-	struct loop_timer later; /* `done` without an election */
+	struct loop_timer later; /* calls `done` without an election */
 	void (*done)(void *arg);
 	void *done_arg;
 	bool working;

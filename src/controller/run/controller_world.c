@@ -1,5 +1,5 @@
 /*
- * What controller.c does for the real ones.
+ * Does for tests what controller.c does in production.
  */
 #include "controller/run/controller_world.h"
 

@@ -1,7 +1,6 @@
 /*
- * Decides by the informers alone: when they are behind, a create is answered that
- * it exists already and an update that it conflicts, and their next event brings
- * us back here.
+ * Decides from the informers alone. If they are behind, a create fails because the object exists
+ * and an update conflicts; their next event then triggers another check.
  */
 #include "controller/shared/per_namespace.h"
 
@@ -27,7 +26,7 @@ struct per_namespace {
 struct job {
 	struct list link;
 	struct per_namespace *owner;
-	struct str ns; /* the queue's until it is done */
+	struct str ns; /* borrowed from the queue until it is done */
 	struct client_request request;
 };
 
@@ -38,7 +37,7 @@ static void job_free(struct job *j)
 	free(j);
 }
 
-/* The namespace went or is going; or we knew less than the server. */
+/* The namespace is gone or being deleted, or the server was ahead of our copy. */
 static bool is_harmless(const struct error *err)
 {
 	return err->code == ERR_ALREADY_EXISTS || err->code == ERR_NOT_FOUND ||
@@ -102,7 +101,7 @@ static void handle(void *arg, struct str key)
 	arena_release(&a);
 }
 
-/* --- what changes ---------------------------------------------------------------------------- */
+/* --- changes --------------------------------------------------------------------------------- */
 
 static void on_namespace(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
@@ -129,7 +128,7 @@ static void on_object_delete(struct informer_handler *h, struct cached *last, bo
 	on_object_update(h, last, last);
 }
 
-/* Until both have told their state, everything would look missing. */
+/* Until both informers have their state, everything would seem to be missing. */
 static void on_synced(struct per_namespace *p)
 {
 	if (p->on_namespaces.synced && p->on_objects.synced)

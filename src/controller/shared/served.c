@@ -1,6 +1,6 @@
 /*
- * Two lists: those that wait for the look under way, and those that came since it
- * began and wait for the next.
+ * Two lists: those that wait for the current refresh, and those that arrived after it began and
+ * wait for the next.
  */
 #include "controller/shared/served.h"
 

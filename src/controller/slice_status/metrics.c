@@ -1,6 +1,6 @@
 /*
- * States of a driver that are out of date are a list, by when they became so: the first is the
- * one that the metric speaks of. Drivers are few, and kept.
+ * Each driver has a list of states that are out of date, oldest first; the metric shows the first.
+ * There are few drivers, and they are kept.
  */
 #include "controller/slice_status/metrics.h"
 
@@ -167,7 +167,7 @@ void slice_status_metrics_since(struct slice_status_metrics *m, struct slice_sta
 	list_remove(&st->link);
 	if (st->since < 0)
 		return;
-	/* Time goes on: nearly always this is the last place. */
+	/* Time only grows: nearly always this is the last place. */
 	at = st->driver->waiting.prev;
 	while (at != &st->driver->waiting &&
 	       LIST_ENTRY(at, struct slice_state, link)->since > st->since)
@@ -179,7 +179,7 @@ void slice_status_metrics_since(struct slice_status_metrics *m, struct slice_sta
 
 /* --- faults ---------------------------------------------------------------------------------- */
 
-/* Added up, since pools may have to share a series. */
+/* Summed up, because pools may share a series. */
 void slice_status_metrics_faults(struct slice_status_metrics *m, struct slice_status_faults *f,
 				 struct str pool, size_t n)
 {

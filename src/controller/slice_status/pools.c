@@ -1,6 +1,6 @@
 /*
- * A pool has as many references as slices have joined, and goes with the last, unless the inventory
- * has slices in it that are just about to join.
+ * A pool has a reference from each slice that has joined. It is freed with the last, unless the
+ * inventory has slices of it that are about to join.
  */
 #include "controller/slice_status/pools.h"
 
@@ -18,10 +18,11 @@
 
 struct slice_status_pool {
 	unsigned refs;
-	bool seeded; /* what is stored has been looked at */
+	bool seeded; /* the stored conditions were read */
 	struct str key;
-	struct buf told; /* the conditions as text; or empty */
-	const struct slice_state *teller; /* the slice that told its faults last; or NULL */
+	struct buf told; /* the published conditions as text; or empty */
+	/* the slice that last reported the pool's faults; or NULL */
+	const struct slice_state *teller;
 	struct slice_status_faults faults;
 	char text[]; /* the key */
 };
@@ -53,7 +54,7 @@ void slice_status_pools_release(struct slice_status_pools *p)
 	map_release(&p->all);
 }
 
-/* --- who is in it ---------------------------------------------------------------------------- */
+/* --- membership ------------------------------------------------------------------------------ */
 
 static struct slice_status_pool *need(struct slice_status_pools *p, struct str key)
 {
@@ -78,7 +79,7 @@ static struct inventory_pool *find_pool(const struct slice_status_pools *p, stru
 	return inventory_pool(devices_inventory(p->devices), driver, name);
 }
 
-/* Whoever told the faults last may tell no more. */
+/* The slice that last reported the faults may not report any more. */
 static void forget_teller(struct slice_status_pools *p, const struct slice_state *st)
 {
 	struct slice_status_pool *pool = st->pool;
@@ -136,7 +137,7 @@ static const struct json *read_conditions(struct str status, struct arena *a)
 	return json_getz(v, "conditions");
 }
 
-/* Whichever changed last: an older one is what a slice told that was the first before. */
+/* The latest change wins: an older one is left from a slice that used to be the first. */
 static void merge_conditions(struct json *to, const struct json *from, struct arena *a)
 {
 	JSON_FOREACH (c, from) {

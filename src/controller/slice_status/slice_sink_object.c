@@ -1,13 +1,12 @@
 /*
- * Objects of a kind that we define ourselves. First the kind: looked for in discovery and created
- * when it is not there, which is tried until it is served. Then its objects are followed. Each
- * write makes the whole object, so that there is no time at which it has no status. An object is
- * removed by a queue of ours when its slice is gone: on clusters without a garbage
- * collector nobody else does it.
+ * Objects of a kind that we define ourselves. First the kind: if discovery does not list it, it is
+ * created, which is retried until it is served. Then its objects are followed. Each write carries
+ * the whole object, so there is no moment without a status. A queue deletes an object when its
+ * slice is gone, because clusters without a garbage collector would keep it.
  *
- * An object that belongs to an earlier slice of the same name, or whose spec is not the slice's,
- * counts as one with an empty status: whatever is wanted differs from that, and is written with
- * the owner and the spec that are right.
+ * An object counts as one with an empty status if it belongs to an earlier slice of the same name,
+ * or if its spec does not match the slice. The desired status differs from that, so it is written,
+ * with the right owner and spec.
  */
 #include "base/core/buf.h"
 #include "base/core/limits.h"
@@ -25,10 +24,10 @@
 #include "controller/slice_status/slice_sink_definition.h"
 
 enum {
-	LOOK_MIN_MS = 100, /* between looks for the kind, doubled each time .. */
+	LOOK_MIN_MS = 100, /* between checks for the kind, doubled each time .. */
 	LOOK_MAX_MS = 30 * 1000, /* .. up to this */
-	CHECK_MS = 30 * 1000, /* between looks whether it is still there */
-	GONE_MAX_MS = 30 * 1000, /* between attempts to remove an object */
+	CHECK_MS = 30 * 1000, /* between checks whether it still exists */
+	GONE_MAX_MS = 30 * 1000, /* between attempts to delete an object */
 };
 
 struct object_sink {
@@ -41,11 +40,11 @@ struct object_sink {
 	struct loop_timer later;
 	struct client_request definition;
 	int64_t look_ms;
-	bool told; /* that we may not define it */
+	bool told; /* logged that we may not define it */
 	/* Its objects. */
-	struct informer *informer; /* NULL before it is served */
+	struct informer *informer; /* NULL until it is served */
 	struct informer_handler handler;
-	/* Those to be removed. */
+	/* Objects to delete. */
 	struct workqueue *gone; /* names; one at a time */
 	struct client_request removal;
 	struct str removing;
@@ -139,7 +138,7 @@ static struct json *make_spec(const struct cached *slice, struct arena *a)
 	return spec;
 }
 
-/* What the object has is kept, its version above all; labels may be somebody's. */
+/* Keeps the object's metadata, above all its version; labels may be somebody else's. */
 static struct json *make_meta(const struct cached *o, struct str name, struct arena *a)
 {
 	struct json *meta = NULL;
@@ -207,7 +206,7 @@ static void look_for_slices(struct object_sink *s)
 		look_for_slice(s, o->key);
 }
 
-/* What our copy does not show yet makes a conflict, and is looked at again. */
+/* A conflict means that our copy is behind; it is checked again. */
 static void on_removed(struct client_request *r, const struct client_answer *a UNUSED,
 		       const struct error *err)
 {
@@ -350,7 +349,7 @@ static void on_served(struct served_wait *w, const struct error *err)
 	}
 }
 
-/* Somebody may take the definition away, and all objects with it. */
+/* Somebody may delete the definition, and all objects with it. */
 static void on_later(struct loop_timer *t)
 {
 	struct object_sink *s = CONTAINER_OF(t, struct object_sink, later);

@@ -1,8 +1,8 @@
 /*
- * The slice's own status, written as a JSON patch of the status subresource: the version that was
- * read, which makes a write that is too late a conflict, and the status as a whole. Other than a
- * merge patch this takes away what a status has no more; other than an update it does not
- * carry the spec, which is the larger part and none of our business.
+ * The slice's own status, written as a JSON patch of the status subresource. The patch has the
+ * version that was read, so that a late write conflicts, and the whole status. Unlike a merge
+ * patch, it removes members that the new status lacks. Unlike an update, it does not carry the
+ * spec, which is the larger part and belongs to the driver.
  */
 #include "base/core/buf.h"
 #include "base/core/limits.h"
@@ -89,7 +89,7 @@ static void sink_free(struct slice_sink *s)
 	free(t);
 }
 
-/* Whether it is the status that changed is not worth looking for: it mostly is. */
+/* Does not compare the status: it usually has changed. */
 static void on_update(struct informer_handler *h, struct cached *old UNUSED, struct cached *o)
 {
 	struct status_sink *t = CONTAINER_OF(h, struct status_sink, handler);

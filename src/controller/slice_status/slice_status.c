@@ -1,13 +1,13 @@
 /*
- * Every slice has a state and is a key of the queue: a look computes the status, compares it with
- * what is stored, and writes what differs. Looks are cheap and come whenever something may have
- * changed; whether to write is decided by the comparison alone, so nothing can be missed that a
- * later look would not see. While our copy shows our own last write it is enough to remember the
- * hash of that, and a write that comes back and changes nothing is not looked at at all.
+ * Every slice has a state and is a key of the queue. A check computes the status, compares it with
+ * the stored one, and writes it if they differ. Checks are cheap and run whenever something may
+ * have changed. Only the comparison decides whether to write, so nothing is missed that a later
+ * check would not see.
  *
- * A look before our copy shows the last write would compare with what is gone: it is put off
- * until then. Should that version never come (a server that was put back to an earlier state), it
- * is waited for only so long.
+ * While our copy shows our own last write, its hash is enough to compare, and the event of our own
+ * write causes no check. A check before our copy shows the last write would compare with outdated
+ * data, so it is postponed until then, but not for ever: the version may never arrive, if the
+ * server was restored to an earlier state.
  */
 #include "controller/slice_status/slice_status.h"
 
@@ -32,7 +32,7 @@
 enum {
 	WORKERS = 32,
 	PACE_MS = 20, /* between two writes of a slice, */
-	PACE_BYTES = 256 * KIB, /* for each so many bytes begun */
+	PACE_BYTES = 256 * KIB, /* for each such block of bytes begun */
 	AWAIT_MS = 5000,
 	REPLACED_MS = 5000, /* how long a driver may take from its first new slice to the last */
 	BACKOFF_MIN_MS = 5,
@@ -53,12 +53,12 @@ struct slice_status {
 	struct slice_status_pools pools;
 	struct slice_status_metrics metrics;
 	struct device_metrics device_metrics;
-	struct arena scratch; /* of one look */
-	struct buf text; /* the same: the status */
+	struct arena scratch; /* for one check */
+	struct buf text; /* for one check: the status */
 	bool sink_ready;
-	bool unreachable; /* the last write found no server, and that was said */
-	bool unserved; /* writes found nothing to write to, and that was said */
-	int64_t unserved_at; /* when it was last */
+	bool unreachable; /* the last write could not reach the server, and that was logged */
+	bool unserved; /* the API to write to was missing, and that was logged */
+	int64_t unserved_at; /* when it was last called */
 };
 
 /* --- states ---------------------------------------------------------------------------------- */
@@ -102,7 +102,7 @@ static void state_free(struct slice_state *st)
 
 /* --- one look -------------------------------------------------------------------------------- */
 
-/* What was written for an earlier slice of the same name does not count. */
+/* Forgets what was written for an earlier slice of the same name. */
 static void note_uid(struct slice_state *st, const struct cached *slice)
 {
 	uint64_t hash = hash_bytes(slice->uid, 0);
@@ -112,13 +112,13 @@ static void note_uid(struct slice_state *st, const struct cached *slice)
 	st->uid_hash = hash;
 }
 
-/* Whether our copy shows what we wrote last, whatever the server made of it. */
+/* Whether our copy shows our last write, however the server changed it. */
 static bool is_ours(const struct slice_state *st, uint64_t revision)
 {
 	return st->written && st->written == revision;
 }
 
-/* Whether what is stored is this status, whose text is in s->text. */
+/* Whether the stored status equals this one, whose text is in s->text. */
 static bool is_stored(struct slice_status *s, const struct slice_state *st,
 		      const struct slice_stored *stored, const struct json *status)
 {
@@ -152,7 +152,9 @@ static struct json *compute(struct slice_status *s, struct slice_state *st)
 	return status;
 }
 
-/* The health of devices began when an earlier controller said so. Once for each slice. */
+/*
+ * Takes over the times of devices' health that an earlier controller stored. Once for each slice.
+ */
 static void recall(struct slice_status *s, struct slice_state *st,
 		   const struct slice_stored *stored)
 {
@@ -167,13 +169,13 @@ static void recall(struct slice_status *s, struct slice_state *st,
 					   devices_health(s->devices), st->name, v);
 }
 
-/* From the end of a write of so many bytes to the next: a slow server is written to less often. */
+/* The time from the end of a write of that size to the next: a slow server gets fewer writes. */
 static int64_t pace_ms(size_t bytes)
 {
 	return PACE_MS * (1 + (int64_t)(bytes / PACE_BYTES));
 }
 
-/* False: it is what it should be. Else on_done will be called. */
+/* Returns false if the status is right; otherwise on_done will be called. */
 static bool write_if_other(struct slice_status *s, struct slice_state *st,
 			   const struct cached *slice, const struct slice_stored *stored)
 {
@@ -202,8 +204,8 @@ static void forget(struct slice_status *s, struct str name)
 }
 
 /*
- * How long a look must wait: for its slice's pace, for our copy, or, after a failure, for the
- * time to try again. Who was behind need not wait for that once he has caught up.
+ * How long a check must wait: for the slice's pace, for our copy, or, after a failure, for the
+ * back-off. After a conflict the back-off ends as soon as our copy has caught up.
  */
 static int64_t wait_ms(const struct slice_status *s, struct slice_state *st, uint64_t revision)
 {
@@ -220,8 +222,8 @@ static int64_t wait_ms(const struct slice_status *s, struct slice_state *st, uin
 
 /*
  * A slice of an older generation loses its status, but not while its driver updates the pool slice
- * by slice: upstream's takes a slice that changes meanwhile for obsolete, deletes it and
- * makes a new one. A status that is kept elsewhere does not change the slice.
+ * by slice: upstream's driver library takes a slice that changes meanwhile for obsolete, deletes
+ * it and creates a new one. A status stored elsewhere does not change the slice.
  */
 static int64_t grace_ms(const struct slice_status *s, struct slice_state *st)
 {
@@ -265,7 +267,7 @@ static void look_at(struct slice_status *s, struct slice_state *st, const struct
 		return;
 	}
 	if (!ours) {
-		st->written = 0; /* should it come yet, it is not what was decided last */
+		st->written = 0; /* if the write still succeeds, it is not the last decision */
 		stored = s->sink->ops->read(s->sink, st->name);
 		recall(s, st, &stored);
 	}
@@ -295,8 +297,8 @@ static void look(void *arg, struct str name)
 /* --- the end of a write ---------------------------------------------------------------------- */
 
 /*
- * The version that a write made; UINT64_MAX: one that we were not told. Who removes is told
- * nothing, or the last version that was there.
+ * The version that a write created; UINT64_MAX: unknown. The reply to a removal has no version, or
+ * the last one before it.
  */
 static uint64_t written_revision(const struct slice_state *st, const struct client_answer *a)
 {
@@ -309,7 +311,7 @@ static uint64_t written_revision(const struct slice_state *st, const struct clie
 	return revision;
 }
 
-/* A version that we were not told is not awaited when it may have come before the answer. */
+/* An unknown version is not awaited if our copy may have shown it before the reply arrived. */
 static void on_written(struct slice_status *s, struct slice_state *st,
 		       const struct client_answer *a)
 {
@@ -328,14 +330,14 @@ static void on_written(struct slice_status *s, struct slice_state *st,
 	set_since(s, st, st->again_since);
 }
 
-/* We knew less than the server. */
+/* An expected failure: the server was ahead of our copy. */
 static bool is_usual(const struct error *err)
 {
 	return err->code == ERR_CONFLICT || err->code == ERR_NOT_FOUND ||
 	       err->code == ERR_ALREADY_EXISTS;
 }
 
-/* Once for each slice until it succeeds; once for all while there is no server. */
+/* Logs once for each slice until it succeeds, and once in all while the server is unreachable. */
 static void complain(struct slice_status *s, struct slice_state *st, const struct error *err)
 {
 	bool said = st->failing || (err->code == ERR_UNAVAILABLE && s->unreachable);
@@ -367,8 +369,8 @@ static void on_failed(struct slice_status *s, struct slice_state *st, const stru
 }
 
 /*
- * Nothing to write to, twice in a row while our copy has the slice: it is not that the slice has
- * just gone. Said once until a write succeeds.
+ * The object to write to was missing twice in a row while our copy has the slice, so the slice was
+ * not just deleted. Logged once until a write succeeds.
  */
 static void note_missing(struct slice_status *s, struct slice_state *st, const struct error *err)
 {
@@ -426,7 +428,7 @@ static void want_look(struct slice_status *s, struct str name, bool concerned)
 	workqueue_add(s->queue, name);
 }
 
-/* A slice is in its pool before others are looked at that may leave it. */
+/* The slice joins its pool before others are checked that may leave it. */
 static void on_slice(struct devices_watcher *w, struct str slice)
 {
 	struct slice_status *s = CONTAINER_OF(w, struct slice_status, watcher);
@@ -446,8 +448,8 @@ static void on_turn(struct devices_watcher *w)
 }
 
 /*
- * When nothing is stored any more, what we wrote has been seen and is gone. Versions grow: when
- * they do not, the server was put back to an earlier state, and ours may be somebody else's now.
+ * If nothing is stored any more, our write was seen and is gone. Versions only grow; if they do
+ * not, the server was restored to an earlier state, and our version may be somebody else's now.
  */
 static void on_stored(void *arg, struct str slice)
 {

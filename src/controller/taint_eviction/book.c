@@ -1,7 +1,7 @@
 /*
- * What leads to what is kept as text, "FROM\nTO", in an ordered map: from a rule or slice to the
- * claims that must go for it, from a claim to its pods. So nothing points to what may have
- * gone, and what a change concerns is what it leads to now and what it led to before.
+ * Links are kept as text, "FROM\nTO", in an ordered map: from a rule or slice to the claims that
+ * it evicts, and from a claim to its pods. So nothing points to a freed object. A change affects
+ * what it links to now and what it linked to before.
  */
 #include "controller/taint_eviction/book.h"
 
@@ -14,9 +14,9 @@
 #include "controller/taint_eviction/judge.h"
 #include "dra/inventory/inventory_impl.h"
 
-/* One entry of a map of what leads to what. */
+/* One link. */
 struct lead {
-	struct lead *next; /* of the same to */
+	struct lead *next; /* of the same target */
 	size_t from_n;
 	struct str text; /* FROM\nTO */
 };
@@ -24,13 +24,13 @@ struct lead {
 struct tainted_claim {
 	struct str key;
 	struct eviction *eviction;
-	struct lead *leads; /* from its sources */
+	struct lead *leads; /* links from its sources */
 	char text[];
 };
 
 struct tainted_pod {
 	struct taint_pod pod;
-	struct lead *leads; /* from its claims */
+	struct lead *leads; /* links from its claims */
 };
 
 struct taint_book {
@@ -39,7 +39,7 @@ struct taint_book {
 	struct omap pods; /* key -> struct tainted_pod */
 	struct omap to_claims, to_pods; /* struct lead */
 	struct devices_names changed_claims, changed_pods;
-	struct arena scratch; /* of one object */
+	struct arena scratch; /* for one object */
 };
 
 /* --- leads ----------------------------------------------------------------------------------- */
@@ -72,7 +72,7 @@ static void leads_drop(struct omap *map, struct lead *l)
 	}
 }
 
-/* Marks all that `from` leads to. */
+/* Marks everything that `from` links to. */
 static void follow_leads(const struct omap *map, const char *kind, struct str from,
 			 struct devices_names *to)
 {
@@ -222,7 +222,7 @@ static struct tainted_pod *make_pod(struct taint_book *b, struct str key, struct
 	return p;
 }
 
-/* Adds what one claim of a pod wants, and that the claim leads to it. */
+/* Adds what one claim of a pod demands, and the link from the claim to the pod. */
 static void join_claim(struct taint_book *b, struct tainted_pod *p, const struct json *pod,
 		       struct str claim, bool owned, struct eviction_draft *draft)
 {
@@ -327,7 +327,7 @@ void taint_book_evicted(struct taint_book *b, struct str key, struct str uid)
 
 /* --- counting -------------------------------------------------------------------------------- */
 
-/* Pods of a namespace come together. */
+/* Pods of a namespace are adjacent. */
 static void count_pod(struct taint_counts *counts, struct str *last_ns, struct str key)
 {
 	struct str ns = STR_NULL;
@@ -360,7 +360,7 @@ struct foreseen {
 	struct taint_book *book;
 	int64_t allocated;
 	struct devices_names claims;
-	struct omap pods; /* of text in the arena */
+	struct omap pods; /* keys are text in the arena */
 	struct arena arena;
 };
 

@@ -1,5 +1,5 @@
 /*
- * One sentence per count; the words, reasons and their order are upstream's.
+ * One sentence per count; texts, reasons and their order are upstream's.
  */
 #include "controller/taint_eviction/condition.h"
 

@@ -1,5 +1,5 @@
 /*
- * Few have more than one source, so they are kept in order by insertion.
+ * Few have more than one source, so insertion keeps them sorted.
  */
 #include "controller/taint_eviction/eviction.h"
 
@@ -7,7 +7,7 @@
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 
-/* Where a source is, or belongs. */
+/* The index of a source, or where to insert it. */
 static size_t place(const struct str *sources, size_t n, struct str source, bool *ret_there)
 {
 	size_t low = 0, high = n;

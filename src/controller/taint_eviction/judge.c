@@ -1,6 +1,5 @@
 /*
- * Of the devices that an allocation names, those that slices do not have any more count, too: rules
- * select by names.
+ * Devices of an allocation that slices no longer publish count, too, because rules select by name.
  */
 #include "controller/taint_eviction/judge.h"
 
@@ -16,7 +15,7 @@ static bool evicts(const struct inventory_taint *t)
 	return t->effect == INVENTORY_EFFECT_NO_EXECUTE;
 }
 
-/* Of a rule that concerns the device's pool. */
+/* Whether a rule for the device's pool selects the device. */
 static bool is_for(const struct inventory_rule *rule, struct str device)
 {
 	return !rule->device.p || str_eq(rule->device, device);
@@ -64,7 +63,7 @@ static int64_t later(int64_t when, int64_t seconds)
 	return when;
 }
 
-/* How long a pod with these tolerations may stay in spite of the taint; -1: for ever. */
+/* How long a pod with these tolerations may stay despite the taint, in seconds; -1: for ever. */
 static int64_t seconds_to_stay(const struct json *tolerations, const struct inventory_taint *t)
 {
 	int64_t seconds = -1;
@@ -163,7 +162,7 @@ static int64_t select_of_pool(const struct inventory_pool *pool, const struct in
 	return (int64_t)pool->ndevices;
 }
 
-/* Pools of a driver come together; "/" is behind its name and before that of each pool. */
+/* Pools of a driver are adjacent: keys have "/" between the driver and the pool. */
 int64_t taint_judge_select(struct inventory *inv, const struct inventory_rule *rule,
 			   void (*fn)(void *arg, const struct inventory_use *use), void *arg)
 {

@@ -1,6 +1,6 @@
 /*
- * A pod is read, marked and deleted. Between two requests the book is asked whether it still must
- * go: a rule may have been withdrawn meanwhile.
+ * A pod is read, marked and deleted. Between two requests the book is checked, because a rule may
+ * have been withdrawn meanwhile.
  */
 #include "base/core/clock.h"
 #include "base/json/json.h"
@@ -14,7 +14,7 @@ static int64_t now_of(const struct taint_job *j)
 	return clock_wall(loop_clock(j->owner->ctx.loop));
 }
 
-/* The same pod, and its time has come. */
+/* Whether it is the same pod, and its time has come. */
 static bool still_due(const struct taint_job *j)
 {
 	const struct taint_pod *pod = taint_book_find(j->owner->book, j->name);
@@ -23,7 +23,7 @@ static bool still_due(const struct taint_job *j)
 	       eviction_is_due(pod->eviction, now_of(j));
 }
 
-/* Nothing is left to do for a pod that has been deleted, whoever did it. */
+/* Nothing is left to do for a deleted pod, whoever deleted it. */
 static void finish(struct taint_job *j)
 {
 	taint_book_evicted(j->owner->book, j->name, j->uid);
@@ -89,7 +89,7 @@ static bool is_marked(const struct json *pod)
 	       str_eq(json_text_at(c, "message"), MESSAGE);
 }
 
-/* Conditions are merged by their type; the uid is for another pod of that name. */
+/* Conditions are merged by their type; the uid protects another pod of that name. */
 static struct json *make_mark(struct taint_job *j, const struct json *pod)
 {
 	struct arena *a = &j->arena;

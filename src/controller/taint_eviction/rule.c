@@ -1,9 +1,8 @@
 /*
- * The status of a rule. It is applied, as a field of ours, so that nobody else's is touched, with
- * the uid: of two rules of one name the second does not get what the first had.
- *
- * The time of the last change says when the next may come, also to a controller that has just
- * begun; how long ago our own last write was says it while our copy does not show it yet.
+ * The status of a rule. It is written by server-side apply, so that no fields of others are
+ * touched, with the uid, so that a second rule of the same name does not get the first one's
+ * status. The time of the last change decides when the next may follow, even for a restarted
+ * controller. While our copy does not show our last write yet, the time of that write decides.
  */
 #include "base/core/clock.h"
 #include "base/json/json.h"
@@ -16,7 +15,7 @@ static struct taint_rule *rule_of(const struct taint_job *j)
 	return map_get(&j->owner->rule_states, j->name);
 }
 
-/* How long what the rule says has to stay; 0: no longer. */
+/* How long the rule's current status must stay, in ms; 0: it may be replaced. */
 static int64_t must_wait(const struct taint_job *j, const struct taint_rule *rule,
 			 const struct json *had)
 {

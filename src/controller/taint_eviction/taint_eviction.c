@@ -1,7 +1,7 @@
 /*
- * Who is concerned by a change is the book's to say; here it is told of changes, once per turn, and
- * what it says becomes work. A rule that changed is told its status before its pods are
- * evicted, since their keys come later in the queue.
+ * The book decides which pods and rules a change affects. This file reports changes to it, once
+ * per turn, and queues the results. A changed rule gets its status before its pods are evicted,
+ * because their keys are queued later.
  */
 #include "controller/taint_eviction/taint_eviction.h"
 
@@ -91,7 +91,7 @@ static void handle(void *arg, struct str key)
 		taint_rule_begin(j);
 }
 
-/* --- what the book says ---------------------------------------------------------------------- */
+/* --- results of the book --------------------------------------------------------------------- */
 
 void taint_eviction_event(struct taint_eviction *t, struct str key, struct str uid,
 			  const char *message)
@@ -154,7 +154,7 @@ static const struct json *find_pod(void *arg, struct str key, struct arena *a)
 
 /* --- a turn ---------------------------------------------------------------------------------- */
 
-/* The first state: slices have been told by the watcher, and lead to claims and pods. */
+/* The initial state: the watcher has reported the slices, which lead to claims and pods. */
 static void begin(struct taint_eviction *t)
 {
 	struct str name;
@@ -173,7 +173,7 @@ static void on_turn(struct loop_task *task)
 
 	if (!taint_eviction_synced(t))
 		return;
-	(void)devices_inventory(t->devices); /* brought up to date */
+	(void)devices_inventory(t->devices); /* updates the inventory */
 	if (!t->working)
 		begin(t);
 	for (size_t i = 0; i < t->changed_rules.v.n; i++)
@@ -225,7 +225,7 @@ static bool same(const struct cached *a, const struct cached *b, const char *pat
 	return str_eq(cached_field(a, path, NULL), cached_field(b, path, NULL));
 }
 
-/* What drivers have to say in the status changes more often than all the rest of it. */
+/* Compares only the relevant parts: drivers' entries in the status change far more often. */
 static void on_claim_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
 	if (!str_eq(old->uid, o->uid) || !same(old, o, "status.allocation") ||
