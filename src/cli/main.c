@@ -1,6 +1,5 @@
 /*
- * The program's entry: makes the process fit to run, hands over to the table
- * of commands.
+ * The program's entry: prepares the process and runs the command table.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -10,9 +9,9 @@
 #include "cli/program/cli.h"
 
 /*
- * A closed standard stream would lend its number to the first file or socket
- * opened, and messages would be written into that. The null device takes the
- * place, opened the wrong way round, so that using the stream is still an error.
+ * If a standard stream is closed, the first file or socket opened would get its number, and
+ * messages would be written into it. So it is replaced by the null device, opened in the wrong
+ * direction, so that using the stream is still an error.
  */
 static void hold_standard_streams(void)
 {
@@ -26,7 +25,7 @@ int main(int argc, char **argv)
 	struct cli cli;
 
 	hold_standard_streams();
-	/* A peer or a pipe that goes away is an error of the write, not our end. */
+	/* A lost peer or pipe is an error of the write, and does not kill us. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	cli_init(&cli, stdout, stderr);
 	return cli_main(&cli, &commands_root, argc, argv);

@@ -1,4 +1,7 @@
-/* Others may create, delete or change the object between our read and our write: then once more. */
+/*
+ * Others may create, delete or change the object between our read and our write: then it is
+ * retried.
+ */
 #include "cli/apply/object.h"
 
 #include "api/patch/diff.h"
@@ -12,7 +15,7 @@
 #include "cli/program/cli.h"
 #include "client/api/discovery.h"
 
-/* One object on its way. */
+/* One object being applied. */
 struct wish {
 	const struct apply *apply;
 	struct json *tree;
@@ -91,7 +94,7 @@ static int find_target(struct wish *w, struct error *err)
 	return r;
 }
 
-/* Generated manifests have these; they want nothing by them. */
+/* Generated manifests contain these empty members without meaning anything by them. */
 static void drop_empty(struct json *tree)
 {
 	struct json *meta = json_getz(tree, "metadata"), *status = json_getz(tree, "status");
@@ -102,7 +105,7 @@ static void drop_empty(struct json *tree)
 		(void)json_remove(tree, STR("status"));
 }
 
-/* What is not there is no failure. */
+/* A missing object is not an error. */
 static int read_live(struct wish *w, struct error *err)
 {
 	struct json *live = NULL;
@@ -149,7 +152,7 @@ static int change(struct wish *w, const struct json *live, struct error *err)
 	if (last)
 		drop_empty(last);
 	if (p->options->subresource)
-		sides.last = NULL; /* the annotation speaks of the rest */
+		sides.last = NULL; /* the annotation describes only the main resource */
 	r = patch_diff(a, kind ? kind->type : NULL, &sides, &patch, err);
 	if (r < 0)
 		return r;

@@ -1,7 +1,8 @@
 /*
- * Of a conflict, struct error holds the beginning; all of it is in the server's answer. A dry run
- * cannot hand anything over: where nobody but those is in the way who would have been, it forces,
- * which shows the same result but for fields that would be removed.
+ * struct error holds only the beginning of a conflict's message; the server's reply has all of it.
+ * A dry run cannot hand anything over. If only managers are in the way whose fields would have
+ * been handed over, it forces the apply instead. That shows the same result, except for fields
+ * that would be removed.
  */
 #include "cli/apply/server.h"
 
@@ -26,7 +27,7 @@ static int send_tree(const struct apply_server *s, bool force, struct json **ret
 
 /* --- conflicts ------------------------------------------------------------------------------- */
 
-/* What stands in the way now, a list; NULL when the last answer was about something else. */
+/* The conflicts of the last reply, as a list; NULL if the reply was about something else. */
 static struct json *causes_of(struct apply_server *s)
 {
 	struct json *status = NULL, *causes;
@@ -41,7 +42,7 @@ static struct json *causes_of(struct apply_server *s)
 	return causes;
 }
 
-/* The manager's name of: conflict with "NAME" using v1 */
+/* The manager's name in: conflict with "NAME" using v1 */
 static struct str rival(const struct json *cause)
 {
 	struct str rest = json_text_at(cause, "message"), name = STR_NULL;
@@ -51,7 +52,7 @@ static struct str rival(const struct json *cause)
 	return name;
 }
 
-/* Whether all of them will be handed over. */
+/* Whether the fields of all of these managers will be handed over. */
 static bool are_predecessors(const struct json *live, const struct json *causes)
 {
 	JSON_FOREACH (it, causes) {
@@ -75,7 +76,7 @@ static void add_replace(struct arena *a, struct json *patch, const char *path, s
 	json_append(patch, op);
 }
 
-/* With the resourceVersion that was read: who else writes meanwhile makes it a conflict. */
+/* Carries the resourceVersion that was read, so that a concurrent write causes a conflict. */
 static int write_entries(const struct apply_server *s, struct json *live, struct error *err)
 {
 	struct arena *a = s->kube->arena;
@@ -87,7 +88,7 @@ static int write_entries(const struct apply_server *s, struct json *live, struct
 	return kube_patch(s->kube, &s->target, CLIENT_PATCH_JSON, patch, &ignored, err);
 }
 
-/* 1 when something was handed over: these fields; 0 when there was nothing. */
+/* Returns 1 if something was handed over (*ret_fields), 0 if there was nothing. */
 static int hand_over(struct apply_server *s, struct json **ret_fields, struct error *err)
 {
 	struct json *live;
@@ -120,7 +121,9 @@ static bool add_name(void *arg, struct str path)
 	return true;
 }
 
-/* A part of a manifest is easily taken for all of it; what goes with that is not got back. */
+/*
+ * A partial manifest is easily mistaken for a complete one, and removed fields cannot be restored.
+ */
 static void warn(const struct apply_server *s, const struct json *object, struct json *fields)
 {
 	struct names lost = { .text = BUF_INIT(MIB) };
@@ -145,7 +148,10 @@ static void warn(const struct apply_server *s, const struct json *object, struct
 
 /* --- applying -------------------------------------------------------------------------------- */
 
-/* Where those alone are in the way who will have nothing left; else the refusal stays. */
+/*
+ * Resolves a conflict if only managers are in the way whose fields are handed over; otherwise the
+ * rejection stands.
+ */
 static int overcome(struct apply_server *s, const struct json *causes, struct json **ret_object,
 		    struct error *err)
 {
@@ -178,7 +184,7 @@ static void clean_up_dry(struct apply_server *s, const struct json *object)
 	warn(s, object, fields);
 }
 
-/* What was applied is applied, whatever comes of this. */
+/* The object has been applied, whatever happens here. */
 static void clean_up(struct apply_server *s, struct json **object)
 {
 	const char *name = manifest_name(s->kube->arena, s->tree);
@@ -218,7 +224,7 @@ int apply_server(struct apply_server *s, struct json **ret_object, struct error 
 		r = overcome(s, causes, &object, err);
 	s->conflict = NULL;
 	if (r == -ERR_CONFLICT)
-		(void)causes_of(s); /* of the last refusal */
+		(void)causes_of(s); /* of the last rejection */
 	if (r < 0)
 		return r;
 	if (whole && s->dry_run)

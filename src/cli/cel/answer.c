@@ -1,13 +1,13 @@
 /*
- * Compiles, and when the checker refuses and the question is lenient once more without types.
- * Nothing is kept between questions: the arena is cleared.
+ * Compiles the expression. If the checker rejects it and the question is lenient, compiles it
+ * again without types. Nothing is kept between questions: the arena is cleared.
  */
 #include "cli/cel/answer.h"
 
 #include "base/core/limits.h"
 #include "cel/core/json.h"
 
-/* What is wrong with the whole has no place to show. */
+/* An issue about the whole expression has no position to show. */
 static void print_issues(const struct cel_issues *issues, struct buf *out)
 {
 	const struct cel_issue *first = issues->first;

@@ -1,6 +1,6 @@
 /*
- * Slices are read once, as a list; what is kept is a row per device that refers into it. Pools are
- * told apart by driver and name, and slices of a generation before the newest are left out: their
+ * Slices are read once, as a list; a row per device refers into it. Pools are identified by driver
+ * and name. Slices older than the newest generation of their pool are left out, because their
  * driver is about to replace or remove them.
  */
 #include "cli/cel/devices.h"
@@ -19,14 +19,14 @@
 #include "client/api/discovery.h"
 
 enum {
-	WARNINGS_MAX = 10, /* devices that are told one by one */
+	WARNINGS_MAX = 10, /* devices that are listed one by one */
 	DEVICES_MAX = 10000000, /* more than the largest list holds */
 };
 
 struct row {
 	struct str node, driver, pool, name;
 	struct json *device;
-	struct str fault; /* why it could not be judged; or empty */
+	struct str fault; /* why it could not be evaluated; or empty */
 };
 
 struct search {
@@ -35,7 +35,7 @@ struct search {
 	const struct cel_program *selector;
 	struct cel_eval *ev;
 	struct kube kube;
-	const struct json *node_labels; /* of --node */
+	const struct json *node_labels; /* for --node */
 	VEC(struct row) selected, failed;
 	size_t devices;
 };
@@ -56,7 +56,7 @@ static int64_t generation(const struct json *spec)
 	return n;
 }
 
-/* Of each pool, the slice with the newest generation. */
+/* Maps each pool to the slice with the newest generation. */
 static void find_newest(struct arena *a, const struct json *slices, struct map *newest)
 {
 	JSON_FOREACH (slice, slices) {
@@ -78,7 +78,7 @@ static bool is_true(const struct json *object, const char *member)
 	return json_bool(json_getz(object, member), &b) && b;
 }
 
-/* What has the devices' node: the slice, or each device of it. */
+/* The object with the devices' node: the slice, or each device. */
 static const struct json *node_holder(const struct json *spec, const struct json *device)
 {
 	return is_true(spec, "perDeviceNodeSelection") ? device : spec;
@@ -189,7 +189,7 @@ static int compare(const void *a, const void *b)
 
 /* --- printing ----------------------------------------------------------------------- */
 
-/* model=a100,memory=40Gi: attributes have their value under its type, capacities as such. */
+/* model=a100,memory=40Gi: attributes have their value under its type, capacities directly. */
 static void print_items(struct buf *out, const struct json *items)
 {
 	bool first = true;
@@ -322,7 +322,9 @@ static int print(struct search *s, struct error *err)
 
 /* --- all of it ---------------------------------------------------------------------- */
 
-/* With every feature: what the cluster has switched off no device of it has. */
+/*
+ * Compiles with every feature: if the cluster has a feature disabled, none of its devices uses it.
+ */
 static int compile(struct search *s, struct error *err)
 {
 	struct cel_device_features features = { .consumable_capacity = true,

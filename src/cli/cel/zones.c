@@ -1,7 +1,7 @@
 /*
- * A name is a path below the database's folder. It comes from an expression, so it may not lead
- * out of there: no part of it begins with a dot. Nor may it fill memory: names that are none are
- * not remembered, and of others not more than the database could have.
+ * A name is a path below the database's folder. It comes from an expression, so it must not leave
+ * that folder: no part of it may begin with a dot. It must not fill memory either: unsafe names
+ * are not cached, and at most ZONES_MAX others are.
  */
 #include "cli/cel/zones.h"
 
@@ -16,7 +16,7 @@
 
 struct zone_file {
 	char *name;
-	struct buf bytes; /* what the zone points into */
+	struct buf bytes; /* the data that `zone` points into */
 	struct zone zone;
 	bool usable;
 };
@@ -68,7 +68,7 @@ static void load(struct zone_file *f, struct str name)
 		    zone_parse(buf_str(&f->bytes), &f->zone, NULL) == 0;
 }
 
-/* NULL: no such name is looked for. */
+/* NULL: the name is unsafe, or the cache is full. */
 static struct zone_file *find(struct zones *z, struct str name)
 {
 	struct zone_file *f;

@@ -1,6 +1,6 @@
 /*
- * `devplane apply`: brings objects to what manifests say; how is apply/object.h's. Objects come in
- * the order of the files; a failure is said and the others go on.
+ * `devplane apply`: makes objects match their manifests (see apply/object.h). Objects are applied
+ * in the order of the files. A failure is printed and the others continue.
  */
 #include "base/json/json.h"
 #include "cli/apply/object.h"
@@ -39,7 +39,7 @@ struct work {
 	struct apply apply;
 	struct json *results; /* objects for -o json and yaml */
 	size_t failed;
-	bool conflicts; /* with fields of others */
+	bool conflicts; /* other managers own fields */
 };
 
 /* --- saying ---------------------------------------------------------------------------------- */
@@ -128,7 +128,7 @@ static int apply(struct work *p, const struct manifest *m, struct error *err)
 	return r;
 }
 
-/* kubectl's words; ours was a boolean. */
+/* kubectl's words; our flag used to be a boolean. */
 static enum apply_dry dry_of(const char *word)
 {
 	if (!word || strcmp(word, "none") == 0 || strcmp(word, "false") == 0)

@@ -1,9 +1,7 @@
 /*
- * `devplane cel`: expressions of CEL, evaluated here.
- *
- * One expression with variables from a file, or a stream of questions as JSON lines, each answered
- * by one line whatever it says. What a cluster's devices have to do with it is in
- * cel_devices.c.
+ * `devplane cel`: evaluates CEL expressions locally. It evaluates one expression with variables
+ * from a file, or a stream of questions as JSON lines, each answered by one line in any case.
+ * cel/devices.c evaluates expressions on a cluster's devices.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -85,7 +83,7 @@ static int read_variables(struct cli *cli, const char *path, struct buf *text,
 	return 0;
 }
 
-/* A text as it is, anything else as JSON. */
+/* A string as it is, anything else as JSON. */
 static void print_text(struct cli *cli, const struct cel_answer *answer, struct cel_eval *ev)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(CEL_SCRATCH_MAX);
@@ -190,7 +188,7 @@ static void answer_line(struct cel_question *q, struct str line, struct cel_eval
 	cel_answer_write(&answer, ev, w);
 }
 
-/* Each line is answered before the next is read, so that a program may converse. */
+/* Answers each line before it reads the next, so that a program can interact with it. */
 static int batch(struct cli *cli, FILE *in, struct cel_eval *ev, struct error *err)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(2 * CEL_SCRATCH_MAX);

@@ -1,11 +1,13 @@
 /*
- * `devplane cni`: the CNI plugin by which pods get the interfaces of their claims.
+ * `devplane cni`: the CNI plugin that gives pods the interfaces of their claims. The net driver
+ * has all the knowledge; this command asks it and prints the reply for the runtime.
  *
- * All knowledge is the net driver's; this asks it and prints what the runtime is to hear. While
- * the driver is away pods that want nothing of it go on as if the plugin were not there: that a
- * pod does is seen by a file of its uid, that it may by one of its namespace. The others are to be
- * tried again, also when they end: an interface that was moved into a pod must come back. Away is
- * a driver that nobody can connect to; one that dies in mid-answer may have known better.
+ * While the driver is not running, pods that need nothing from it continue as if the plugin did
+ * not exist. A file named by a pod's uid shows that the pod needs the driver; a file named by its
+ * namespace shows that it may. Such pods have to be retried, also when they end, because an
+ * interface that was moved into a pod must be returned. "Not running" means that nobody accepts
+ * the connection. A driver that dies during a reply may have known more, so that is always
+ * retried.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,10 +28,10 @@ enum { ASK_MS = 60000 };
 /* One run. */
 struct plugin {
 	struct arena arena;
-	struct buf input; /* the configuration */
+	struct buf input; /* the network configuration */
 	struct cni_request request;
 	const char *root, *driver;
-	int code; /* CNI's, of a failure */
+	int code; /* CNI's code of a failure */
 };
 
 static const char *get_env(void *arg UNUSED, const char *name)
@@ -107,7 +109,7 @@ static bool has_entries(const char *folder)
 	return any;
 }
 
-/* Whether there is a mark of this name; any mark, where the name is not told. */
+/* Whether there is a mark of this name; if the name is unknown, any mark. */
 static bool is_marked(const struct plugin *p, const char *marks, struct str name)
 {
 	CLEANUP(buf_release) struct buf path = BUF_INIT(8 * KIB);
@@ -121,9 +123,9 @@ static bool is_marked(const struct plugin *p, const char *marks, struct str name
 }
 
 /*
- * Whether the driver may have something to do with the pod. A claim of its namespace that is
- * prepared for another pod may be its own, too, which is to be refused; but then it has nothing,
- * and may end.
+ * Whether the driver may be concerned with the pod. On ADD, a claim of its namespace that is
+ * prepared for another pod may be its own, too, so it must be refused. On DEL such a pod has
+ * nothing, and may end.
  */
 static bool is_drivers(const struct plugin *p)
 {
@@ -144,7 +146,7 @@ static int without_driver(struct plugin *p, const char *path, struct error *err)
 	return error_set(err, ERR_UNAVAILABLE, "the net driver is not running (socket %s)", path);
 }
 
-/* Why there is no answer. 0: none is needed. */
+/* Turns the missing reply into an error. Returns 0 if no reply is needed. */
 static int unanswered(struct plugin *p, const char *path, bool connected, struct error *err)
 {
 	int cause = err->sys_errno;
@@ -193,7 +195,7 @@ static int serve(struct plugin *p, struct error *err)
 
 /* --- the command -------------------------------------------------------------------------- */
 
-/* Nobody need write anything, or have a standard input, to be told our versions. */
+/* Reads no configuration from a terminal. VERSION does not need standard input at all. */
 static int read_request(struct plugin *p, struct error *err)
 {
 	bool alone = isatty(STDIN_FILENO) == 1;

@@ -1,9 +1,7 @@
 /*
- * `devplane codec`: one API object from one notation to another.
- *
- * Whatever it comes from, the object becomes the tree that fits its schema, as a
- * request's body does in the server, and is then printed or encoded. Nothing is
- * defaulted or validated: what is sent by a client is what comes out.
+ * `devplane codec`: converts one API object from one format to another. As a request's body in the
+ * server, the object becomes the tree that fits its schema, and is then printed or encoded.
+ * Nothing is defaulted or validated: the output has exactly what the client sent.
  */
 #include "api/codec/decode.h"
 #include "api/codec/protobuf.h"
@@ -31,7 +29,7 @@ static const struct flag flags[] = {
 	{ NULL },
 };
 
-/* One object on its way. */
+/* One object being converted. */
 struct codec {
 	struct arena *arena;
 	bool ignore_unknown;
@@ -40,7 +38,7 @@ struct codec {
 	struct json *tree;
 };
 
-/* --- what kind it is -------------------------------------------------------------- */
+/* --- its kind --------------------------------------------------------------------- */
 
 static int find_kind(struct codec *c, struct str api_version, struct str kind, struct error *err)
 {
@@ -68,7 +66,7 @@ static int hint_ignore(struct error *err, int r)
 
 /* --- reading ---------------------------------------------------------------------- */
 
-/* Network data of claims is served under the KEP's names as well; also in lists of them. */
+/* Claims' networkData is also accepted under the names of KEP-4817, including in lists. */
 static void fold_aliases(struct codec *c)
 {
 	struct write w = { .arena = c->arena, .kind = c->kind };
@@ -84,7 +82,7 @@ static void fold_aliases(struct codec *c)
 		write_fold_aliases(&w, item);
 }
 
-/* The faults once more, in upstream's order. */
+/* Reports the faults again, in upstream's order. */
 static int retell(struct codec *c, enum decode_format format, struct decode_report *report,
 		  struct error *err)
 {
@@ -125,7 +123,7 @@ static int read_text(struct codec *c, enum decode_format format, struct error *e
 	return 0;
 }
 
-/* A list without items is one of none; in protobuf that is the same as nothing. */
+/* A list without items is an empty list; in protobuf both are the same. */
 static void add_items(struct codec *c)
 {
 	const struct schema_field *items = schema_field(c->kind->type, STR("items"));

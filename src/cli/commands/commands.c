@@ -1,6 +1,6 @@
 /*
- * The table of all commands. A new one is declared in commands.h and named
- * here, in the order in which its group should list it.
+ * The table of all commands. To add one, declare it in commands.h and list it here, at its
+ * position within its group.
  */
 #include "cli/commands/commands.h"
 

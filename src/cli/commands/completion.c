@@ -1,13 +1,13 @@
 /*
- * `devplane completion SHELL`: each shell is a subcommand, with the way to
- * install its script as examples.
+ * `devplane completion SHELL`: each shell is a subcommand, whose examples show how to install its
+ * script.
  */
 #include "base/core/limits.h"
 #include "cli/commands/commands.h"
 #include "cli/program/cli.h"
 #include "cli/program/completion.h"
 
-/* A script grows with our own table only. */
+/* A script grows only with our own table. */
 #define SCRIPT_MAX (1UL * MIB)
 
 static int print(struct cli *cli, void (*generate)(const struct command *root, struct buf *out),

@@ -1,14 +1,14 @@
 /*
- * `devplane confine`: how `devplane up` starts its children. The process gives away what the role
- * does not need, asks to be killed when the supervisor dies, and becomes the role.
+ * `devplane confine`: how `devplane up` starts its children. The process drops the privileges that
+ * the role does not need, asks to be killed when the supervisor dies, and execs the role.
  *
- * Powers are dropped for good: the bounding set and no_new_privs keep an exec from getting them
- * back. A root without powers is stopped by a folder of somebody else's on the way; so when that
- * is what the data folder or the program lies behind, passing folders is kept, and nothing else.
- * A role with a user of its own keeps no such power: what it cannot reach is an error.
+ * Capabilities are dropped permanently: the bounding set and no_new_privs keep an exec from
+ * regaining them. A root without capabilities cannot traverse other users' folders. So if the data
+ * folder or the program is below such a folder, only the capability to traverse folders is kept. A
+ * role with its own user keeps no such capability; if it cannot reach something, that is an error.
  *
- * Rules about files are enforced here. System calls are limited by the role itself, as its list
- * does not have the exec that makes it the role: it finds the name of the list in its environment.
+ * File rules are enforced here. The role itself limits its system calls, because its list does not
+ * allow the exec that starts it. It gets the name of the list in its environment.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@
 struct confine_options {
 	int64_t parent;
 	const char *capabilities, *folder, *syscalls;
-	int64_t uid; /* 0: stays who it is */
+	int64_t uid; /* 0: keep the current user */
 	struct flag_list groups, execute, read, write;
 	bool landlock;
 };
@@ -88,7 +88,7 @@ static uint64_t get_permitted(void)
 	return (uint64_t)data[1].permitted << 32 | data[0].permitted;
 }
 
-/* Asked as the one that we are about to be. */
+/* Checks with the privileges that the role will have. */
 static bool reaches_all(const char *program, const char *folder, uint64_t permitted)
 {
 	bool ok;
@@ -122,7 +122,7 @@ static int drop_capabilities(const struct confine_options *o, const char *progra
 			return error_set_errno(err, ERR_IO, errno, "cannot drop capabilities");
 	}
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	/* Users other than root keep only ambient capabilities over an exec. */
+	/* Users other than root keep only ambient capabilities across an exec. */
 	if (set_capabilities(keep, keep, o->uid != 0 ? keep : 0) < 0)
 		return error_set_errno(err, ERR_IO, errno, "cannot drop capabilities");
 	for (int i = 0; o->uid != 0 && i < 64; i++)
@@ -156,7 +156,7 @@ static int set_groups(const struct confine_options *o, struct error *err)
 	return setgroups(n, groups) < 0 ? cannot_become(o, err) : 0;
 }
 
-/* Powers outlive the change, so that drop_capabilities() decides about them. */
+/* Capabilities survive the change of user, so that drop_capabilities() decides about them. */
 static int become_user(const struct confine_options *o, struct error *err)
 {
 	uid_t uid = (uid_t)o->uid;
@@ -173,7 +173,10 @@ static int become_user(const struct confine_options *o, struct error *err)
 	return 0;
 }
 
-/* What a role of its own user needs must be there for it; the error names the way out. */
+/*
+ * A role with its own user must be able to reach everything it needs; the error says how to fix
+ * it.
+ */
 static int check_access(const struct confine_options *o, struct error *err)
 {
 	struct stat st;
@@ -231,7 +234,7 @@ static int limit_files(const struct confine_options *o, struct error *err)
 
 /* --- becoming the role ----------------------------------------------------------------------- */
 
-/* The parent may have died before we asked to hear of it. */
+/* The parent may have died before we asked to be notified. */
 static int follow_parent(int64_t parent, struct error *err)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
@@ -241,14 +244,16 @@ static int follow_parent(int64_t parent, struct error *err)
 	return 0;
 }
 
-/* Of limit 1 the kernel makes no core, neither as a file nor for a program that collects them. */
+/* With a limit of 1 the kernel writes no core, neither to a file nor to a collecting program. */
 static void forbid_cores(void)
 {
 	(void)setrlimit(RLIMIT_CORE, &(struct rlimit){ 1, 1 });
 }
 
-/* By its path, so that processes are called by its name; by the kernel's link where it was
- * replaced meanwhile, or lies behind a folder that this user may not pass. */
+/*
+ * Uses the program's path, so that the process has its name. Uses the kernel's link if the program
+ * was replaced meanwhile, or if this user may not traverse a folder above it.
+ */
 static const char *own_program(struct arena *a)
 {
 	char path[PATH_MAX];

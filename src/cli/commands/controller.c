@@ -1,6 +1,7 @@
 /*
- * `devplane controller`: namespaces, garbage, service accounts, claims of pods, what is free of the
- * devices, network endpoints. Flags that kube-controller-manager has keep its names and meaning.
+ * `devplane controller`: namespaces, garbage collection, service accounts, pods' claims,
+ * availability of devices, network endpoints. Flags that kube-controller-manager has keep its
+ * names and meaning.
  */
 #include "controller/run/controller.h"
 
@@ -117,8 +118,8 @@ struct control {
 /* --- options --------------------------------------------------------------------------------- */
 
 /*
- * "*,-x" and "x,y": nothing, or "*", begins with those that run by default; names add to it and
- * names with a minus take away, in whatever order.
+ * "*,-x" and "x,y". An empty list, or "*", starts with the default parts; names add to it, and
+ * names with a minus remove, in any order.
  */
 static int read_parts(struct control *v, unsigned *ret_parts, struct error *err)
 {
@@ -150,7 +151,7 @@ static int read_parts(struct control *v, unsigned *ret_parts, struct error *err)
 	return 0;
 }
 
-/* What a gate switches off is not run; on by name or by default is then the same. */
+/* A part whose gate is off does not run, whether it was enabled by name or by default. */
 static unsigned gated_parts(unsigned parts, const struct gates *gates)
 {
 	if (!gates_on(gates, GATE_DRAResourceAvailabilityVisibility))

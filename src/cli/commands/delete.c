@@ -1,8 +1,7 @@
 /*
- * `devplane delete`: deletes objects by name or by manifest, and waits until they are gone.
- *
- * All are asked for first and waited for then, so that what holds another one does not hold us. An
- * object that comes back under its name has another uid, and is not what we wait for.
+ * `devplane delete`: deletes objects by name or by manifest, and waits until they are gone. It
+ * first sends all deletions and then waits, so that an object that blocks another does not block
+ * us. An object that is created again under the same name has another uid, and is not waited for.
  */
 #include "base/json/json.h"
 #include "cli/commands/commands.h"
@@ -42,7 +41,7 @@ static const struct flag flags[] = {
 	{ NULL },
 };
 
-/* One that was deleted. Texts are in the run's arena. */
+/* A deleted object. Texts are in the run's arena. */
 struct doomed {
 	struct resource resource;
 	struct str word; /* "pod" */
@@ -69,7 +68,7 @@ static void say(struct deletion *d, const struct doomed *o)
 	(void)fflush(d->cli->out);
 }
 
-/* An object's uid; of what a Status speaks of, where that is the answer. */
+/* The uid of an object; if the reply is a Status, of the object that it describes. */
 static struct str uid_of(const struct json *answer)
 {
 	struct str uid = json_text_at(json_getz(answer, "metadata"), "uid");
@@ -98,7 +97,7 @@ static int delete_one(struct deletion *d, struct doomed *o, struct error *err)
 	return 0;
 }
 
-/* `ns` is what the manifest `where` says, if there is one. */
+/* `ns` is the namespace in the manifest `where`, if there is one. */
 static void delete_named(struct deletion *d, const struct discovery_resource *type, struct str ns,
 			 struct str name, const char *where)
 {
@@ -150,7 +149,7 @@ static void delete_item(struct deletion *d, const struct manifest_item *item)
 		return;
 	}
 	d->asked++;
-	/* Without its kind it is not there. */
+	/* If the kind is not served, the object does not exist. */
 	if (r == -ERR_NOT_FOUND && d->options->ignore_not_found)
 		return;
 	d->failed++;

@@ -1,7 +1,7 @@
 /*
- * `devplane demo`: tells the stories of demo/stories.h on a running cluster: what happens, the
- * command, and what that printed. Nothing is made up and nothing is slept for: between steps it
- * asks until what the next one shows is so.
+ * `devplane demo`: runs the stories of demo/stories.h on a running cluster and shows a text, the
+ * command, and its output. Nothing is faked and there are no fixed sleeps: between steps it polls
+ * until the next step's result is available.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,10 +21,10 @@
 #include "cli/up/state.h"
 
 enum {
-	WAIT_MAX_S = 60, /* for one thing to come true */
+	WAIT_MAX_S = 60, /* for one condition */
 	ASK_FIRST_MS = 10,
 	ASK_MAX_MS = 250,
-	READ_TEXT_MS = 1000, /* pauses on a terminal: before a command, and behind its output */
+	READ_TEXT_MS = 1000, /* pauses on a terminal: before a command, and after its output */
 	READ_OUTPUT_MS = 1500,
 	VARIABLES_MAX = 16,
 };
@@ -54,14 +54,14 @@ struct variable {
 struct demo {
 	struct cli *cli;
 	const struct demo_options *options;
-	struct up_layout layout; /* of the cluster that is used */
-	const char *asked; /* the folder where one was looked for */
+	struct up_layout layout; /* of the cluster in use */
+	const char *asked; /* the folder that was searched for a cluster */
 	struct demo_shell *shell;
 	struct variable variables[VARIABLES_MAX];
 	size_t nvariables;
 	const struct demo_story *began[16]; /* stories to undo */
 	size_t nbegan;
-	bool own; /* the cluster is ours, to be stopped */
+	bool own; /* the cluster is the demo's own and must be stopped */
 	bool pauses;
 };
 
@@ -87,7 +87,7 @@ static void keep_value(struct demo *d, const char *name, struct str value)
 	d->nvariables = MAX(d->nvariables, i + 1);
 }
 
-/* The text with ${NAME} as the values they have; NULL when one has none. */
+/* The text with each ${NAME} replaced by its value; NULL if one has no value. */
 static const char *filled(struct demo *d, const char *text)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(16 * KIB);
@@ -140,7 +140,7 @@ static int pause_for(struct demo *d, int64_t ms, struct error *err)
 
 /* --- steps ----------------------------------------------------------------------------------- */
 
-/* Shows the command, runs it, and shows what it printed. */
+/* Shows the command, runs it, and shows its output. */
 static int show(struct demo *d, const char *command, bool may_fail, struct error *err)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(2 * DEMO_OUTPUT_MAX);
@@ -155,7 +155,7 @@ static int show(struct demo *d, const char *command, bool may_fail, struct error
 	return r;
 }
 
-/* Without spaces and line ends around. */
+/* Trims spaces and newlines. */
 static struct str answer_of(const struct buf *out)
 {
 	struct str s = str_trim(buf_str(out));
@@ -178,7 +178,10 @@ static int fail_wait(const struct demo_wait *w, const char *ask, struct str answ
 			 w->want ? "\"" : "", STR_ARG(answer));
 }
 
-/* Asks until it is so. What a command says that fails is an answer, too, when all is in vain. */
+/*
+ * Polls until the condition holds. On failure, the output of a failing command is part of the
+ * error.
+ */
 static int wait_for(struct demo *d, const struct demo_wait *w, struct error *err)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(2 * DEMO_OUTPUT_MAX);
@@ -283,7 +286,7 @@ static int check_names(struct demo *d, struct error *err)
 	return r;
 }
 
-/* 1: it can be told here; 0: not, which was said. */
+/* Returns 1 if the story can run here, 0 if not (the reason was printed). */
 static int can_tell(struct demo *d, const struct demo_story *story, struct error *err)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(2 * DEMO_OUTPUT_MAX);
@@ -334,7 +337,7 @@ static void list_stories(struct cli *cli)
 
 /* --- the cluster ----------------------------------------------------------------------------- */
 
-/* The folder as it must be typed. */
+/* The folder, quoted for a shell. */
 static const char *dir_word(struct demo *d)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(8 * KIB);
@@ -352,7 +355,7 @@ static const char *with_dir(struct demo *d, const char *command, const char *mor
 			    more);
 }
 
-/* A cluster that runs must be of the demo's shape. */
+/* A running cluster must have been started for the demo. */
 static int check_cluster(const struct demo *d, struct error *err)
 {
 	struct up_state state;
@@ -415,7 +418,7 @@ static int find_cluster(struct demo *d, struct error *err)
 	return up_state_holder(&d->layout) != 0 ? check_cluster(d, err) : make_own(d, err);
 }
 
-/* What was typed before all the others. */
+/* Writes the manifests, and shows the commands that come before all stories. */
 static int enter(struct demo *d, struct error *err)
 {
 	const char *folder = arena_printf(&d->cli->arena, "%s/demo", d->layout.dir);
@@ -432,7 +435,7 @@ static int enter(struct demo *d, struct error *err)
 
 /* --- the end --------------------------------------------------------------------------------- */
 
-/* The first thing that goes wrong is what is told; the rest is done all the same. */
+/* Reports the first failure only; the other clean-up commands run nevertheless. */
 static void clean(struct demo *d, const char *command, int *io_result, struct error *io_err)
 {
 	struct error err;

@@ -1,7 +1,7 @@
 /*
- * `devplane describe`: one object in detail, with what belongs to it: events always, for pods the
- * health of their devices, for whatever has devices what is free of them. A table finds the
- * function of a kind.
+ * `devplane describe`: one object in detail, with related information: always events; for pods the
+ * health of their devices (KEP-4680); for kinds with devices their availability (KEP-5677). A
+ * table finds the function for a kind.
  */
 #include "base/core/limits.h"
 #include "cli/commands/commands.h"
@@ -34,7 +34,7 @@ static const struct flag flags[] = {
 static const struct row {
 	const char *group, *resource;
 	describe_fn *fn;
-	bool devices; /* it wants to know what devices there are */
+	bool devices; /* it needs the view of all devices */
 } rows[] = {
 	{ "", "pods", describe_pod, false },
 	{ "", "nodes", describe_node, true },
@@ -51,7 +51,7 @@ struct run {
 	size_t shown;
 	bool hidden;
 	struct claim_sight *sight;
-	bool asked; /* for the view; else it is NULL */
+	bool asked; /* the view was loaded; before that it is NULL */
 	const struct device_view *view;
 	struct device_pool *pools;
 	size_t npools;
@@ -68,7 +68,7 @@ static const struct row *find(const struct resource *r)
 	return &any_row;
 }
 
-/* All devices are asked for once, whatever comes of it. */
+/* Loads all devices once, even if that fails. */
 static void load_view(struct run *v)
 {
 	struct device_view_query q = { .hidden = v->hidden };
@@ -156,7 +156,7 @@ static int show_list(struct run *v, const struct object_arg *arg, struct json *i
 	return r < 0 ? r : (int)(v->shown - before);
 }
 
-/* No object of that name: all whose names begin so, as kubectl has it. */
+/* If no object has that name, shows all objects whose names begin with it, as kubectl does. */
 static int show_beginning(struct run *v, const struct object_arg *arg, struct error *missing)
 {
 	struct object_arg all = { .type = arg->type };

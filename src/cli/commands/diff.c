@@ -1,6 +1,6 @@
 /*
- * `devplane diff`: what apply would change. The server is asked to do it dry; what it has and what
- * it would have are printed as YAML and compared line by line.
+ * `devplane diff`: shows what apply would change. The server does a dry run; the current and the
+ * resulting object are printed as YAML and compared line by line.
  */
 #include "api/patch/last_applied.h"
 #include "base/core/limits.h"
@@ -37,7 +37,7 @@ struct work {
 	bool conflicts;
 };
 
-/* --- what is not shown ----------------------------------------------------------------------- */
+/* --- hidden parts ---------------------------------------------------------------------------- */
 
 static void hide_value(struct arena *a, struct json *data, struct json *value, const char *word,
 		       bool differs)
@@ -47,7 +47,7 @@ static void hide_value(struct arena *a, struct json *data, struct json *value, c
 	json_set(data, json_key(value), json_make_str(a, str_from(text)));
 }
 
-/* The values of one map, on both sides. */
+/* Hides the values of one map, on both sides. */
 static void hide_values(struct arena *a, struct json *before, struct json *after)
 {
 	JSON_FOREACH_SAFE (value, before) {
@@ -69,7 +69,7 @@ static struct json *notes_of(const struct json *object)
 	return json_getz(json_getz(object, "metadata"), "annotations");
 }
 
-/* The annotation of client-side apply has values, too. */
+/* The annotation of client-side apply contains values, too. */
 static void hide_applied(struct arena *a, struct json *live, struct json *wanted)
 {
 	struct json *before = json_getz(notes_of(live), LAST_APPLIED_ANNOTATION);
@@ -82,7 +82,7 @@ static void hide_applied(struct arena *a, struct json *live, struct json *wanted
 		hide_value(a, notes_of(wanted), after, "after", differs);
 }
 
-/* A secret's values: whether they differ, and not what they are. */
+/* For a secret's values, shows only whether they differ. */
 static void hide_secret(struct arena *a, struct json *live, struct json *wanted)
 {
 	if (!str_eq(json_text_at(wanted, "kind"), STR("Secret")) ||
@@ -92,7 +92,7 @@ static void hide_secret(struct arena *a, struct json *live, struct json *wanted)
 	hide_applied(a, live, wanted);
 }
 
-/* Who set what, and what was applied last: books that are kept of the rest. */
+/* Removes managedFields and the last applied configuration: they only describe the other fields. */
 static void hide_books(struct json *object)
 {
 	struct json *meta = json_getz(object, "metadata"), *notes = json_getz(meta, "annotations");
@@ -104,7 +104,7 @@ static void hide_books(struct json *object)
 		(void)json_remove(meta, STR("annotations"));
 }
 
-/* Control characters are escaped in it. */
+/* Escapes control characters. */
 static int print_yaml(const struct work *p, struct json *object, struct buf *out, struct error *err)
 {
 	if (!object)
@@ -158,7 +158,7 @@ static int compare(struct work *p, struct json *tree, struct applied *w, struct 
 
 	if (r < 0)
 		return r;
-	if (w->handed) /* a dry run does not show all of what that does */
+	if (w->handed) /* the dry run does not show all effects of the handover */
 		p->cli->status = MAX(p->cli->status, DIFFERS);
 	return w->live == w->result ? 0 : show(p, w, err);
 }
@@ -176,7 +176,7 @@ static void diff_tree(struct work *p, const struct manifest_item *item)
 	p->cli->status = FAILED;
 }
 
-/* Objects may be many and their comparison takes much: memory of one ends with it. */
+/* There may be many objects, and a comparison takes much memory: it is freed after each. */
 static void diff_item(struct work *p, const struct manifest_item *item)
 {
 	struct arena scratch, *was = p->kube.arena;

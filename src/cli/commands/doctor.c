@@ -1,5 +1,5 @@
 /*
- * `devplane doctor`: looks at everything that has kept clusters from working, and says what to do.
+ * `devplane doctor`: checks everything that has kept clusters from working, and says what to do.
  */
 #include "base/core/limits.h"
 #include "base/json/json.h"

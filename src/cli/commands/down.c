@@ -1,6 +1,6 @@
 /*
- * `devplane down`: stops what `devplane up` runs, and waits until it has ended. That is known by
- * the lock, which goes with the supervisor, and the supervisor goes last.
+ * `devplane down`: stops what `devplane up` runs, and waits until it has ended. The lock shows
+ * that: it is released when the supervisor ends, and the supervisor ends last.
  */
 #include <errno.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ static void look_later(void)
 	(void)nanosleep(&(struct timespec){ .tv_nsec = LOOK_MS * CLOCK_MS }, NULL);
 }
 
-/* Whoever takes the lock signs it at once, and whoever lets it go takes the name out before. */
+/* A process signs the lock at once after taking it, and clears its pid before releasing it. */
 static int64_t find_holder(const struct up_layout *l)
 {
 	int64_t pid;

@@ -1,5 +1,5 @@
 /*
- * `devplane driver`: drivers of devices.
+ * `devplane driver`: device drivers.
  */
 #include "cli/commands/commands.h"
 #include "cli/drivers/commands.h"

@@ -1,6 +1,6 @@
 /*
  * `devplane explain-fit`: where a claim, or the claims of a pod, could get their devices, and why
- * not elsewhere. The first line is the answer; the rest is for who wants to change it.
+ * not elsewhere. The first line is the answer; the rest helps users who want to change it.
  */
 #include "base/core/limits.h"
 #include "base/core/vec.h"
@@ -38,15 +38,15 @@ struct fit {
 	const struct fit_options *options;
 	struct kube kube;
 	struct fit_cluster cluster;
-	const struct json *pod; /* NULL: a claim is asked about */
+	const struct json *pod; /* NULL: the subject is a claim */
 	struct str what; /* "claim default/gpu", "pod default/train-0" */
 	VEC(const struct json *) waiting, allocated; /* claims */
-	struct str stuck; /* why no node needs to be looked at; or empty */
-	bool extended; /* some resources of the pod may be devices, and have no claim yet */
+	struct str stuck; /* why no node has to be checked; or empty */
+	bool extended; /* some resources of the pod may be devices without a claim so far */
 	struct fit_report report;
-	struct json *results; /* what the claims would get on the one node; or NULL */
+	struct json *results; /* what the claims would get on the single node; or NULL */
 	struct str answer;
-	struct buf details; /* lines that come next */
+	struct buf details; /* lines to print next */
 };
 
 static struct str name_of(const struct json *object)
@@ -95,7 +95,7 @@ static int read_claim(struct fit *f, struct str name, struct error *err)
 	return r;
 }
 
-/* The claim that will be made of a template. */
+/* The claim that will be created from a template. */
 static int read_template(struct fit *f, const struct pod_claims_ref *ref, struct error *err)
 {
 	struct json *template;
@@ -134,7 +134,7 @@ static int read_ref(struct fit *f, const struct json *entry, struct error *err)
 	return 0;
 }
 
-/* The claim that a scheduler made for extended resources, if it did. */
+/* The claim that a scheduler created for extended resources, if any. */
 static int read_extended(struct fit *f, struct error *err)
 {
 	const struct json *made = json_getz(json_getz(f->pod, "status"),
@@ -307,7 +307,7 @@ static void answer_pod(struct fit *f, struct buf *out)
 	answer_with_nodes(f, out);
 }
 
-/* What each of the claims would get, or has. */
+/* Prints what each claim would get, or has. */
 static void tell_claims(struct fit *f)
 {
 	for (size_t i = 0; f->pod && i < f->allocated.n; i++) {
@@ -358,7 +358,7 @@ static struct str not_considered(const struct fit *f)
 			    "node.");
 }
 
-/* Those that exist, then those that devices name and that do not. */
+/* Existing nodes first, then those that devices name but that do not exist. */
 static void find_nodes(struct fit *f, struct fit_query *q)
 {
 	const struct fit_cluster *c = &f->cluster;
@@ -421,7 +421,7 @@ static void print_text(struct fit *f)
 		(void)buf_printf(&out, "\nNote: %.*s.\n", STR_ARG(json_str(it)));
 	if (f->report.n)
 		(void)buf_printf(&out, "\n%.*s\n", STR_ARG(not_considered(f)));
-	/* Names and selectors are other people's text. */
+	/* Names and selectors are foreign text. */
 	output_clean_text(&clean, buf_str(&out), "\n");
 	(void)fwrite(clean.p, 1, clean.n, f->cli->out);
 }
@@ -457,7 +457,7 @@ static int print_tree(struct fit *f, struct error *err)
 static int answer(struct fit *f, struct error *err)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(CODEC_MAX);
-	bool hidden; /* what is free is not shown here; the flag is known all the same */
+	bool hidden; /* availability is not shown here, but the flag is accepted */
 	int r = device_gate_read(f->cli, &f->options->feature_gates, &hidden, err);
 
 	if (r == 0)

@@ -1,6 +1,6 @@
 /*
- * `devplane get`: objects as tables, or as they are. Tables are the server's, so that any type
- * that it serves shows what its author wanted shown.
+ * `devplane get`: objects as tables, or in full. The server makes the tables, so that any type
+ * shows the columns that its author chose.
  */
 #include "cli/get/get.h"
 
@@ -75,7 +75,7 @@ static int read_format(struct get *g, struct error *err)
 			     STR_ARG(word));
 }
 
-/* --- what is not there ----------------------------------------------------------------------- */
+/* --- missing objects ------------------------------------------------------------------------- */
 
 static void explain_missing(const struct get *g, const struct object_arg *arg, struct error *err)
 {
@@ -102,7 +102,7 @@ static void say_nothing_found(const struct get *g)
 			      STR_ARG(g->kube.config.ns));
 }
 
-/* 1: there is one; 0: it is not there, and that is fine. */
+/* Returns 1 if it exists, 0 if it does not and that is fine. */
 static int read_one(struct get *g, const struct object_arg *arg, struct json **ret_tree,
 		    struct error *err)
 {
@@ -157,7 +157,7 @@ static struct str version_of(const struct json *list)
 	return json_text_at(json_getz(list, "metadata"), "resourceVersion");
 }
 
-/* The table of the arguments from `at` on that are of one type; *io_at moves on. */
+/* The table of the arguments from *io_at on that have the same type; advances *io_at. */
 static int read_table(struct get *g, size_t *io_at, struct json **ret_table, struct error *failed)
 {
 	const struct discovery_resource *type = g->args.v[*io_at].type;
@@ -271,7 +271,7 @@ static bool asks_devices(const struct get_options *o)
 	return o->driver || o->node || o->state || o->unhealthy;
 }
 
-/* Pools and devices, which are no objects of a server. */
+/* Pools and devices, which are not objects of a server. */
 static int show_made(struct get *g, const struct pool_args *args, struct error *err)
 {
 	const struct get_options *o = g->options;

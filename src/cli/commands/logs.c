@@ -1,8 +1,7 @@
 /*
- * `devplane logs`: what the roles of `devplane up` said, of one or of all by time.
- *
- * Files are bounded (up/log.h), so they are read whole. Whoever follows looks at the files every
- * LOOK_MS: what was added is shown, and a file in the place of another is read from its beginning.
+ * `devplane logs`: the output of the roles of `devplane up`, of one role or of all by time. Files
+ * are bounded (up/log.h), so they are read whole. With --follow the files are checked every
+ * LOOK_MS: new lines are shown, and a file that replaced another is read from its beginning.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -42,18 +41,18 @@ static const struct flag flags[] = {
 	{ NULL },
 };
 
-/* One role's. */
+/* The log of one role. */
 struct source {
 	struct str role;
 	const char *path;
 	ino_t inode;
-	off_t at; /* read so far */
+	off_t at; /* offset read so far */
 };
 
 struct line {
 	struct str text, time;
 	const struct source *source;
-	size_t order; /* among those of the same time */
+	size_t order; /* among lines of the same time */
 };
 
 struct logs {
@@ -64,7 +63,7 @@ struct logs {
 	size_t n, width;
 	VEC(struct line) lines;
 	struct arena scratch;
-	struct str oldest; /* lines before it are left out */
+	struct str oldest; /* earlier lines are left out */
 };
 
 /* --- which ----------------------------------------------------------------------------------- */
@@ -142,7 +141,7 @@ static void add_lines(struct logs *v, const struct source *s, struct str text)
 	}
 }
 
-/* The old file, then the present one. A line that is being written waits for its end. */
+/* Reads the old file, then the current one. An unfinished line waits for its end. */
 static void read_source(struct logs *v, struct source *s)
 {
 	struct buf text = BUF_INIT(2 * LOG_BYTES);
@@ -193,7 +192,7 @@ static void print_lines(struct logs *v)
 
 /* --- following ------------------------------------------------------------------------------- */
 
-/* Whole lines, from where we are. */
+/* Reads whole lines, from the current offset. */
 static void read_rest(struct source *s, FILE *f, struct buf *text)
 {
 	char piece[16 * KIB];
@@ -207,7 +206,7 @@ static void read_rest(struct source *s, FILE *f, struct buf *text)
 	s->at += (off_t)(text->n - before);
 }
 
-/* What came into the one that we read before another took its place. */
+/* Reads the rest of the previous file, before another took its place. */
 static void read_end_of_old(struct logs *v, struct source *s, struct buf *text)
 {
 	FILE *f = fopen(arena_printf(&v->scratch, "%s.1", s->path), "re");

@@ -1,6 +1,6 @@
 /*
- * `devplane man COMMAND ..`: man pages from the table of commands, one to
- * read or all of them to install.
+ * `devplane man COMMAND ..`: prints one man page from the command table, or writes all of them for
+ * installation.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -12,9 +12,9 @@
 #include "cli/program/cli.h"
 #include "cli/program/man.h"
 
-/* Pages grow with our own table only. */
+/* Pages grow only with our own table. */
 #define PAGE_MAX (1UL * MIB)
-enum { WORDS_MAX = 8 /* of our longest path: four */ };
+enum { WORDS_MAX = 8 /* our longest path has four */ };
 
 struct man_options {
 	const char *dir;
@@ -26,7 +26,7 @@ static const struct flag flags[] = {
 	{ NULL },
 };
 
-/* The pages' date: that of the sources when a build says so, as others let it. */
+/* The date of the pages: $SOURCE_DATE_EPOCH if a build sets it. */
 static int64_t date(void)
 {
 	const char *epoch = getenv("SOURCE_DATE_EPOCH");
@@ -37,7 +37,7 @@ static int64_t date(void)
 	return clock_wall(clock_system()) / CLOCK_SEC;
 }
 
-/* All pages being written. */
+/* The state while all pages are written. */
 struct writing {
 	const struct man_opts *opts;
 	const char *dir;
@@ -45,7 +45,7 @@ struct writing {
 	int r;
 };
 
-/* The words behind the root's name; `text` is cut up. */
+/* The words after the root's name; modifies `text`. */
 static size_t split(char *text, const char *words[WORDS_MAX])
 {
 	size_t n = 0;
@@ -57,7 +57,7 @@ static size_t split(char *text, const char *words[WORDS_MAX])
 	return n;
 }
 
-/* Pages can be made again: no need to wait for the disk. */
+/* Pages can be generated again: no need to sync the disk. */
 static int write_file(const char *path, struct str content, struct error *err)
 {
 	FILE *f = fopen(path, "we");

@@ -1,8 +1,7 @@
 /*
- * `devplane node`: the node agent. Flags that kubelet has keep its names and meaning.
- *
- * With --nodes COUNT one process is so many hollow nodes, NAME-0 and on, each below a folder of its
- * own, all with one client: what tests of scale use.
+ * `devplane node`: the node agent. Flags that kubelet has keep its names and meaning. With --nodes
+ * COUNT one process is several hollow nodes for scale tests: NAME-0 and so on, each with its own
+ * folder, all with one client.
  */
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,7 +27,7 @@
 
 enum { TIDY_FIRST_MS = 2 * 1000, TIDY_MS = 10 * 1000 };
 
-/* Kubelet's; and one beside it. */
+/* Kubelet's address, and the next port for attach mode beside a kubelet. */
 #define ADDRESS        "127.0.0.1:10248"
 #define ATTACH_ADDRESS "127.0.0.1:10247"
 
@@ -175,14 +174,14 @@ struct node {
 	struct client *client;
 	struct saver *saver;
 	struct metrics *metrics;
-	struct endpoint *endpoint; /* NULL: nowhere */
+	struct endpoint *endpoint; /* NULL: disabled */
 	struct pod_level *pod_level;
 	struct agent **agents;
 	size_t n, stopped;
-	struct node_attach *attached; /* instead of agents */
-	const char *kubelet_socket, *attach_socket; /* with it */
+	struct node_attach *attached; /* attach mode: replaces the agents */
+	const char *kubelet_socket, *attach_socket; /* for attach mode */
 	struct agent_opts opts;
-	struct loop_timer tidy; /* memory that was needed for a while is given back */
+	struct loop_timer tidy; /* returns unused memory to the system */
 	struct error failure; /* why it could not start */
 	bool stopping;
 };
@@ -202,8 +201,7 @@ static int read_gates(struct node *v, struct error *err)
 	return 0;
 }
 
-/* "cpu=500m", "memory=1Gi"; others are taken and count for nothing here, as they may be
- * kubelet's. */
+/* "cpu=500m", "memory=1Gi". Other resources are accepted but ignored, as kubelet may have them. */
 static int read_reserved(struct node *v, const char *flag, const struct flag_list *list,
 			 struct error *err)
 {
@@ -425,7 +423,7 @@ static void on_tidy(struct loop_timer *t)
 	loop_timer_start(t, TIDY_MS);
 }
 
-/* Connections give their memory back in the loop's next turn. */
+/* Connections free their memory in the loop's next turn. */
 static void on_silent(void *arg)
 {
 	struct node *v = arg;
@@ -498,7 +496,7 @@ static int start_agents(struct node *v, struct error *err)
 	return r;
 }
 
-/* The kubelet's folder is ours to serve from, too: who has it mounted finds both sockets. */
+/* Serves from the kubelet's folder, so that clients that mount it find both sockets. */
 static int start_attached(struct node *v, struct error *err)
 {
 	const struct node_options *o = v->options;

@@ -1,6 +1,6 @@
 /*
- * `devplane page`: a fresh link to the device page. The link alone goes to standard output, what
- * there is to say about it to standard error.
+ * `devplane page`: prints a fresh link to the device page. Standard output gets only the link,
+ * standard error the explanations.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ static const struct flag flags[] = {
 struct page {
 	struct cli *cli;
 	const struct page_options *options;
-	const char *data_dir; /* NULL: a kubeconfig of the user's */
+	const char *data_dir; /* NULL: use the user's kubeconfig */
 	struct kube kube;
 	struct page_link link;
 	const char *url, *expires;
@@ -42,7 +42,7 @@ struct page {
 
 /* --- which cluster --------------------------------------------------------------------------- */
 
-/* Whoever says which cluster is believed; else the one that runs here. */
+/* Flags or $KUBECONFIG select the cluster; without them it is the local one that runs. */
 static int find_cluster(struct page *p, struct kube_options *ret_kube, struct error *err)
 {
 	const struct page_options *o = p->options;

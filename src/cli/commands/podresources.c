@@ -1,6 +1,6 @@
 /*
- * `devplane podresources`: who holds which devices, CPUs and memory of this node, from the socket
- * that says so. List and allocatable, which ask once, are here; watch is in a file of its own.
+ * `devplane podresources`: lists which pods hold which devices, CPUs and memory of this node, from
+ * the PodResources socket. `list` and `allocatable` are here; `watch` is in podresources_watch.c.
  */
 #include "base/core/limits.h"
 #include "cli/commands/commands.h"
@@ -151,7 +151,7 @@ static int list_one(struct podres_caller *c, struct error *err)
 	request.pod_name = (char *)c->cli->operands.v[0];
 	request.pod_namespace = (char *)(o->ns ? o->ns : "default");
 	r = podres_caller_ask(c, &podres_method_get, &request.base, &reply, err);
-	/* A kubelet says it with the code for what has none. */
+	/* A kubelet reports this with an unspecific code, so the message is checked. */
 	if (r < 0 && strstr(err->msg, "not found"))
 		return error_set(err, ERR_NOT_FOUND,
 				 "there is no pod \"%s\" in namespace \"%s\" of this node; -n NAME "

@@ -1,7 +1,7 @@
 /*
- * `devplane podresources watch`: events as they come. A stream that ends is opened again after the
- * last revision seen, so that nothing is shown twice and nothing is missed; a server that cannot go
- * on there says so and begins anew.
+ * `devplane podresources watch` (PodResources watch KEP): prints events as they arrive. If a
+ * stream ends, it is resumed after the last revision seen, so that nothing is shown twice or
+ * missed. If the server cannot resume there, it says so and sends the full state again.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -47,24 +47,24 @@ struct watcher {
 	const struct watch_options *options;
 	const struct grpc_method *method;
 	struct loop_signal *signals[2];
-	struct loop_timer timer; /* until the next try */
+	struct loop_timer timer; /* until the next attempt */
 	struct backoff backoff;
-	struct grpc_call *call; /* NULL between two */
+	struct grpc_call *call; /* NULL between two calls */
 	struct podres_print_state state;
 	struct tabs_memory columns;
 	int64_t revision; /* the last one seen; 0: none */
 	bool head_printed;
-	bool begun; /* the server has taken a watch of ours once at least */
-	bool lost; /* and it has been said */
+	bool begun; /* the server has accepted a watch at least once */
+	bool lost; /* the connection was lost, and that was reported */
 	bool stopping;
-	struct error err; /* code is ERR_OK while nothing failed */
+	struct error err; /* code ERR_OK: no failure */
 };
 
 /* --- printing ----------------------------------------------------------------------------- */
 
 static void flush(struct watcher *w)
 {
-	/* Nobody reads any more: cli_main() will say so. */
+	/* The reader is gone: cli_main() reports it. */
 	if (fflush(w->cli->out) != 0) {
 		w->stopping = true;
 		loop_stop(w->caller.loop);
@@ -88,7 +88,7 @@ static const char *head_of(const struct watcher *w)
 	return w->options->allocatable ? podres_print_allocatable_head : podres_print_pod_head;
 }
 
-/* The time of day to thousandths: the date is today's. */
+/* The time of day with milliseconds, without the date. */
 static void print_line(struct watcher *w, const struct buf *line)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(PODRES_TEXT_MAX);
@@ -107,7 +107,7 @@ static void print_line(struct watcher *w, const struct buf *line)
 	flush(w);
 }
 
-/* For who sits before it: what is there has been shown. */
+/* For interactive users: the initial state has been shown. */
 static void print_end(const struct watcher *w)
 {
 	if (isatty(fileno(w->cli->err)) == 1)
@@ -142,7 +142,7 @@ static void show_allocatable(struct watcher *w, const Podresources__AllocatableE
 		print_end(w);
 }
 
-/* Of the connection, or of a stream on one that had stayed. */
+/* Called for a new connection, or a new stream on the same connection. */
 static void on_ready(void *arg)
 {
 	struct watcher *w = arg;
@@ -179,7 +179,7 @@ static void on_message(struct grpc_call *c, const void *message)
 		show_pod(w, message);
 }
 
-/* Whether it may be otherwise next time. A first try that fails is a mistake to be told. */
+/* Whether a retry may succeed. If the first attempt fails, the error is reported instead. */
 static bool may_return(const struct watcher *w, enum grpc_code code)
 {
 	switch (code) {
@@ -226,7 +226,9 @@ static const struct grpc_call_ops call_ops = { .on_metadata = on_metadata,
 					       .on_message = on_message,
 					       .on_end = on_end };
 
-/* What has not been seen yet: the state, the next change, or what came after a revision. */
+/*
+ * Requests what has not been seen yet: the state, the next change, or the events after a revision.
+ */
 static void begin(struct watcher *w)
 {
 	Podresources__WatchRequest request = PODRESOURCES__WATCH_REQUEST__INIT;
@@ -288,7 +290,7 @@ static int run(struct cli *cli, struct error *err)
 	};
 	int r;
 
-	w.columns.width[1] = strlen("DELETED") + TABS_TABLE->padding; /* it will come */
+	w.columns.width[1] = strlen("DELETED") + TABS_TABLE->padding; /* its width will be needed */
 	w.method = o->allocatable ? &podres_method_watch_allocatable : &podres_method_watch;
 	podres_print_init(&w.state, &style, false);
 	r = start(&w, err);

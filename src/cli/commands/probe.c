@@ -1,6 +1,6 @@
 /*
- * `devplane probe`: checks the way between two machines, with the protocols
- * that a cluster's parts speak to each other.
+ * `devplane probe`: tests the path between two machines, with the protocols that the parts of a
+ * cluster use.
  */
 #include "cli/commands/commands.h"
 #include "cli/probe/commands.h"

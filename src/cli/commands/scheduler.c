@@ -1,6 +1,6 @@
 /*
- * `devplane scheduler`: finds nodes for pods. Flags that kube-scheduler has keep its names and
- * meaning, and its configuration file is understood.
+ * `devplane scheduler`: assigns pods to nodes. Flags that kube-scheduler has keep its names and
+ * meaning, and its configuration file is supported.
  */
 #include "scheduler/run/scheduler.h"
 
@@ -126,7 +126,7 @@ static int read_files(struct schedule *v, struct error *err)
 
 /* --- pages ---------------------------------------------------------------------------------- */
 
-/* Pages are the frame's, and so is their argument. */
+/* The endpoint's pages get the elected_role as argument, from which this finds the command. */
 static const struct schedule *of_frame(const void *frame)
 {
 	return CONTAINER_OF(frame, const struct schedule, frame);

@@ -12,7 +12,7 @@
 #include "cli/program/cli.h"
 #include "cli/roles/role.h"
 
-enum { STRANGERS_MAX = 4096 }; /* connections of one address, where files allow more */
+enum { STRANGERS_MAX = 4096 }; /* connections of one address, if the limit on files allows more */
 
 struct server_options {
 	struct role_options role;
@@ -206,8 +206,8 @@ static int check_options(struct serve *v, const struct server_options *o, struct
 }
 
 /*
- * The soft limit on open files is often 1024, for programs that use select(2); the server may use
- * all that it is allowed. Files are also needed for the store, logs, and connections to others.
+ * The soft limit on open files is often 1024, for programs that use select(2); the server raises
+ * it to the hard limit. The store, logs and outgoing connections need files, too.
  */
 static int64_t most_conns(const struct server_options *o)
 {
@@ -331,7 +331,7 @@ static void on_ready(void *arg, const struct error *err)
 		on_stop(v);
 		return;
 	}
-	/* For people and scripts: one block, once, when all works. */
+	/* For users and scripts: one block, printed once, when everything works. */
 	(void)fprintf(v->cli->out, "devplane server is ready at https://%s\n",
 		      server_address(v->server)->text);
 	if (server_kubeconfig(v->server))

@@ -1,8 +1,7 @@
 /*
- * `devplane status`: what `devplane up` runs, and how it is.
- *
- * up.json tells what there is, each role itself how it is. Exit codes: 0 all is well, 1 something
- * is not, 3 nothing runs.
+ * `devplane status`: the roles that `devplane up` runs, and their health. up.json lists the roles,
+ * and each role reports its own health. Exit codes: 0 all healthy, 1 something is not, 3 nothing
+ * runs.
  */
 #include <errno.h>
 #include <signal.h>
@@ -37,7 +36,7 @@ struct status {
 	struct up_layout layout;
 	struct up_state state;
 	struct up_health *health; /* one per role */
-	int64_t pid; /* of the supervisor; 0: it does not run */
+	int64_t pid; /* of the supervisor; 0: not running */
 	int64_t now_ns;
 };
 
@@ -83,7 +82,7 @@ static int ask_roles(struct status *s, struct error *err)
 	return r;
 }
 
-/* What is written of a role is old where its process is gone: on a full disk nothing is written. */
+/* The state of a role is outdated if its process is gone: on a full disk nothing is written. */
 static void look_at_processes(struct status *s)
 {
 	for (size_t i = 0; i < s->state.n; i++) {
@@ -115,7 +114,7 @@ static int look(struct status *s, struct error *err)
 		r = 0;
 	if (r < 0 || s->pid == 0)
 		return r;
-	/* Written by one before, while the present one looks around. */
+	/* A previous supervisor wrote it, and the current one is still starting. */
 	if (s->state.pid != s->pid)
 		s->state = (struct up_state){ 0 };
 	look_at_processes(s);
@@ -197,7 +196,7 @@ static void print_row(struct status *s, size_t i, bool wide, struct buf *out)
 	(void)buf_addc(out, '\n');
 }
 
-/* What is wrong, in words, below the table. */
+/* Prints the problems below the table. */
 static void print_faults(struct status *s)
 {
 	for (size_t i = 0; i < s->state.n; i++) {

@@ -1,5 +1,5 @@
 /*
- * `devplane store`: care for the folder that a server keeps its objects in.
+ * `devplane store`: maintains the folder in which a server keeps its objects.
  */
 #include "cli/commands/commands.h"
 #include "cli/store/store_dir.h"

@@ -1,8 +1,7 @@
 /*
- * `devplane top devices`: a live table on a terminal, a printed one elsewhere.
- *
- * The loop runs until there is something to draw; drawing is done outside of it, since who may be
- * named in it is asked of the server while the loop runs. Who wants to quit does not wait for that.
+ * `devplane top devices`: a live table on a terminal, otherwise printed once. The loop runs until
+ * there is something to draw. Drawing happens outside of the loop, because it asks the server
+ * which claims may be named, and that runs the loop. Quitting does not wait for that.
  */
 #include <signal.h>
 #include <unistd.h>
@@ -18,8 +17,8 @@
 #include "cli/output/terminal.h"
 
 enum {
-	DRAW_MS = 100, /* between two drawings */
-	CHECK_MS = 250, /* how often it is looked at whether the beginning failed */
+	DRAW_MS = 100, /* between two draws */
+	CHECK_MS = 250, /* how often a failed start is checked for */
 	LINES_MAX = 64 * MIB,
 };
 
@@ -63,7 +62,7 @@ struct top {
 	struct loop_signal *signals[3];
 	int64_t drawn_at; /* ms */
 	bool again, done;
-	bool changed; /* the model is behind */
+	bool changed; /* the model is outdated */
 };
 
 /* --- waking up ------------------------------------------------------------------------------- */
@@ -85,7 +84,7 @@ static void on_draw(struct loop_timer *timer)
 	wake(CONTAINER_OF(timer, struct top, draw));
 }
 
-/* Bursts are drawn together. */
+/* Several changes are drawn together. */
 static void on_change(void *arg)
 {
 	struct top *t = arg;
@@ -130,7 +129,7 @@ static void on_key(void *arg, int key)
 		break;
 	case 'j':
 	case TERMINAL_DOWN:
-		v->scroll++; /* drawing corrects what is too far */
+		v->scroll++; /* drawing corrects it if it is too far */
 		break;
 	case 'k':
 	case TERMINAL_UP:
@@ -198,14 +197,14 @@ static int print_once(struct top *t, struct error *err)
 				   err);
 	}
 	t->view.devices = format != NULL;
-	/* On a terminal what goes beyond its edge is not worth two lines; in a file it may be. */
+	/* On a terminal lines are cut at its edge; in a file they are not. */
 	t->view.width = isatty(fileno(t->cli->out)) ? t->cli->width : 0;
 	draw(t, &out);
 	(void)fwrite(out.p, 1, out.n, t->cli->out);
 	return 0;
 }
 
-/* Fails when the beginning cannot succeed by waiting; a server that is away may come back. */
+/* Fails if waiting for the initial state is hopeless. An unreachable server may come back. */
 static int check_beginning(const struct top *t, struct error *err)
 {
 	const struct error *e = device_feed_failure(t->feed);
@@ -218,7 +217,10 @@ static int check_beginning(const struct top *t, struct error *err)
 	return -(int)e->code;
 }
 
-/* Waits until there is something to do, and does it; what is printed once is complete then. */
+/*
+ * Waits until there is something to do, and does it. A table that is printed once is complete
+ * then.
+ */
 static int turn(struct top *t, struct error *err)
 {
 	int r;
@@ -251,7 +253,7 @@ static int work(struct top *t, struct error *err)
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-/* There is a terminal at both ends, and it can do more than print. */
+/* Whether both streams are a terminal that can do more than print. */
 static bool is_capable(void)
 {
 	const char *term = getenv("TERM");
@@ -323,7 +325,7 @@ static int begin(struct top *t, struct error *err)
 	return r;
 }
 
-/* Notes are printed when the terminal is the shell's again. */
+/* Notes are printed after the terminal has been restored. */
 static void end(struct top *t)
 {
 	terminal_close(t->terminal);

@@ -1,9 +1,8 @@
 /*
- * `devplane up`: a whole cluster in one folder, with one command.
- *
- * What can be known to fail is looked at before anything is started, so that it is told in a
- * sentence of its own. With --detach a copy of this process is the supervisor; this one waits until
- * all is ready, hands on what the other has to say, and ends.
+ * `devplane up`: a whole cluster in one folder, with one command. It checks for foreseeable
+ * failures before anything is started, so that each gets its own message. With --detach a copy of
+ * this process is the supervisor; this one waits until everything is ready, passes on the
+ * supervisor's messages, and ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -76,8 +75,8 @@ struct up_command {
 	struct up_plan plan;
 	int64_t began_ns;
 	int lock;
-	int ready_fd; /* detached: whoever waits; -1: nobody */
-	const char *notes[4]; /* what is worth to be said with the summary */
+	int ready_fd; /* detached: the pipe to the waiting process; -1: none */
+	const char *notes[4]; /* notes to print with the summary */
 	size_t nnotes;
 };
 
@@ -117,7 +116,7 @@ static int plan_nodes(struct up_command *v, struct error *err)
 	return 0;
 }
 
-/* Roles have users of their own only where those reach the data folder. */
+/* Roles get their own users only if these can reach the data folder. */
 static void plan_users(struct up_command *v)
 {
 	struct up_plan *p = &v->plan;
@@ -135,7 +134,7 @@ static void plan_users(struct up_command *v)
 			     wall));
 }
 
-/* The plugin where the scheduler's user can read it: a copy if it lies in a closed folder. */
+/* Makes the plugin readable for the scheduler's user: copies it if its folder is not accessible. */
 static int place_plugin(const struct up_plan *p, const char **path, struct error *err)
 {
 	CLEANUP(buf_release) struct buf content = BUF_INIT(16 * MIB);
@@ -186,7 +185,7 @@ static int plan_scheduler(struct up_command *v, struct error *err)
 	return r;
 }
 
-/* The port that was picked the last time, when it is free. */
+/* The port of the last time, if it is free. */
 static int old_port(const struct up_command *v)
 {
 	struct up_state s;
@@ -264,7 +263,7 @@ static void print_what_runs(const struct up_command *v, struct buf *out)
 	(void)buf_addc(out, '\n');
 }
 
-/* What must be said with other commands so that they mean this folder. */
+/* The flags with which other commands select this folder. */
 static const char *dir_words(const struct up_command *v)
 {
 	struct up_layout usual;
@@ -294,7 +293,10 @@ static void print_next(const struct up_command *v, struct buf *out)
 		(void)buf_addz(out, "  stop    Ctrl-C\n");
 }
 
-/* A link logs an administrator in: it is for eyes, not for files and journals. */
+/*
+ * The link logs an administrator in, so it is shown on terminals only, not written to files and
+ * journals.
+ */
 static void print_page(const struct up_command *v, const struct up_ready *ready, struct buf *out)
 {
 	if (ready->code[0])
@@ -327,7 +329,10 @@ static void print_summary(const struct up_command *v, const struct up_ready *rea
 
 /* --- detaching ------------------------------------------------------------------------------- */
 
-/* From here on the supervisor's streams are its log; whoever waits hears that all is well. */
+/*
+ * From here on the supervisor's streams are its log. Notifies the waiting process that all is
+ * ready.
+ */
 static void let_go(struct up_command *v)
 {
 	int fd = open(up_layout_log(&v->plan.layout, "up"),
@@ -343,7 +348,7 @@ static void let_go(struct up_command *v)
 	v->ready_fd = -1;
 }
 
-/* What tells us to stop; SIGHUP does not where it was ignored at the start, as nohup has it. */
+/* The signals that stop us. SIGHUP is left out if it was ignored at the start, as by nohup. */
 static sigset_t stop_signals(void)
 {
 	struct sigaction hangup;
@@ -357,7 +362,7 @@ static sigset_t stop_signals(void)
 	return set;
 }
 
-/* Until the pipe says something; signals are passed on meanwhile. */
+/* Waits until the pipe is readable; passes signals on meanwhile. */
 static void pass_signals_on(pid_t child, int fd, const sigset_t *set)
 {
 	struct pollfd p[2] = { { .fd = fd, .events = POLLIN }, { .events = POLLIN } };
@@ -369,7 +374,7 @@ static void pass_signals_on(pid_t child, int fd, const sigset_t *set)
 			(void)kill(child, (int)info.ssi_signo);
 }
 
-/* The first process: waits for the word, or for the end. Never returns. */
+/* The first process: waits for the notification or the end of the child. Never returns. */
 static void wait_for_child(pid_t child, int fd, const sigset_t *set)
 {
 	char word;

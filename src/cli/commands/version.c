@@ -1,5 +1,5 @@
 /*
- * `devplane version`: which build this is, for people and for scripts.
+ * `devplane version`: prints which build this is, for users and for scripts.
  */
 #include "base/json/json.h"
 #include "cli/program/cli.h"

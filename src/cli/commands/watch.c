@@ -1,6 +1,6 @@
 /*
- * `devplane watch devices`: a line for each change of a device or pool, as it happens. The loop is
- * left to print, as commands/top.c does it and for the same reason.
+ * `devplane watch devices`: prints a line for each change of a device or pool, as it happens. As
+ * in commands/top.c, and for the same reason, printing happens outside of the loop.
  */
 #include <signal.h>
 
@@ -46,11 +46,11 @@ struct watcher {
 	struct kube kube;
 	struct device_feed *feed;
 	struct top_model model;
-	struct top_view view; /* who may be named, and when it is */
+	struct top_view view; /* which claims may be named, and the time */
 	struct loop_timer check;
 	struct loop_signal *signals[3];
 	bool again, changed, started, done;
-	struct error told; /* the failure that the user knows of */
+	struct error told; /* the failure that was reported to the user */
 };
 
 static void wake(struct watcher *w)
@@ -75,7 +75,7 @@ static void on_signal(void *arg, int signum UNUSED)
 	kube_interrupt(&w->kube);
 }
 
-/* A reader that is gone is noticed by writing only; a server that is, here. */
+/* A lost reader is noticed only when writing; a lost server is noticed here. */
 static void on_check(struct loop_timer *t)
 {
 	struct watcher *w = CONTAINER_OF(t, struct watcher, check);
@@ -117,7 +117,7 @@ static int check_beginning(const struct watcher *w, struct error *err)
 	return -(int)e->code;
 }
 
-/* What is printed may be behind from now on, or is not any more: once for each. */
+/* Reports once that the output may be outdated from now on, and once that it no longer is. */
 static void tell_failure(struct watcher *w)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
@@ -134,7 +134,7 @@ static void print_changes(struct watcher *w)
 {
 	w->changed = false;
 	if (!device_feed_synced(w->feed)) {
-		device_feed_update(w->feed, &w->model, NULL, NULL); /* does nothing yet */
+		device_feed_update(w->feed, &w->model, NULL, NULL); /* no changes to report yet */
 		return;
 	}
 	w->view.wall_ns = clock_wall(clock_system());

@@ -1,6 +1,6 @@
 /*
- * The request is sent when the connection stands; the loop runs until the stream has closed, the
- * connection has failed before it could be asked, or the time is up.
+ * The request is sent when the connection is established. The loop runs until the stream is
+ * closed, the connection fails, or the timeout expires.
  */
 #include "cli/connect/ask_socket.h"
 
@@ -18,8 +18,8 @@ struct ask {
 	struct buf *answer;
 	int64_t timeout_ms;
 	int status;
-	bool asked, done; /* asked: the connection stands, or stood */
-	struct error err; /* code is ERR_OK while nothing failed */
+	bool asked, done; /* asked: the connection is or was established */
+	struct error err; /* code ERR_OK: no failure */
 };
 
 static void finish(struct ask *a, const struct error *err)
@@ -142,7 +142,7 @@ int ask_socket(const struct ask_socket *ask, struct buf *answer, int *ret_status
 	return 0;
 }
 
-/* Its text, or the message of an object. */
+/* The reply's text, or the message in its object. */
 static int refused(struct arena *a, struct str text, struct error *err)
 {
 	struct json *tree = NULL;

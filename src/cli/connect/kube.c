@@ -1,7 +1,7 @@
 /*
- * The loop runs within wait_for() only; who stops it meanwhile for reasons of their own does no
- * harm. Lists are asked for in pages, as kubectl does, so that
- * a server never has to make a large answer at once; what comes back is put together again.
+ * The loop runs only within wait_for(); other code may stop it meanwhile without harm. As kubectl
+ * does, lists are requested in pages, so that a server never has to make a large reply at once;
+ * the pages are put together again.
  */
 #include "cli/connect/kube.h"
 
@@ -23,7 +23,7 @@ struct wait {
 
 /* --- one question ---------------------------------------------------------------------------- */
 
-/* A connection that could not be made says little by itself. */
+/* A failed connection's own message says little, so the error is extended. */
 static void explain(const struct kube *k, struct error *err)
 {
 	char why[256];
@@ -351,7 +351,7 @@ static bool is_called(const struct discovery_resource *d, struct str word)
 	       str_ieq(d->resource.kind, word) || has_short_name(d, word);
 }
 
-/* `rest` is what follows the name: "", "apps", "v1.apps". */
+/* `rest` is the part after the name: "", "apps", "v1.apps". */
 static bool is_of(const struct discovery_resource *d, struct str rest)
 {
 	struct str version;
@@ -435,7 +435,7 @@ int kube_kind(struct kube *k, struct str api_version, struct str kind,
 				 "no matches for kind \"%.*s\" in version \"%.*s\"; ensure that "
 				 "CRDs are installed first",
 				 STR_ARG(kind), STR_ARG(api_version));
-	/* It may have been defined since, by us even. */
+	/* It may have been defined since, even by us. */
 	discovery_close(TAKE(k->discovery));
 	return kube_kind(k, api_version, kind, ret_resource, err);
 }
@@ -487,7 +487,7 @@ void kube_close(struct kube *k)
 	discovery_close(k->discovery);
 	client_free(k->client);
 	if (k->loop) {
-		/* Connections give their memory back in the loop's next turn. */
+		/* Connections free their memory in the loop's next turn. */
 		loop_timer_init(&last, k->loop, on_last);
 		loop_timer_start(&last, 0);
 		loop_run(k->loop);

@@ -19,7 +19,7 @@ static void act_as(const struct kube_options *o, struct kubeconfig *k)
 		k->as_groups[i] = str_from(o->as_groups.v[i]);
 }
 
-/* "KEY=VALUE"; a key may come several times. */
+/* "KEY=VALUE"; a key may occur several times. */
 static int act_with_extra(const struct kube_options *o, struct kubeconfig *k, struct error *err)
 {
 	const struct flag_list *list = &o->as_extra;
@@ -91,7 +91,7 @@ static int show_certificate(const struct kube_options *o, struct kubeconfig *k, 
 	return r;
 }
 
-/* A way to say who we are that is given here leaves no room for a plugin's. */
+/* Credentials given by flags replace an exec plugin. */
 static int identify(const struct kube_options *o, struct kubeconfig *k, struct error *err)
 {
 	if (o->token && (o->username || o->password))

@@ -1,4 +1,7 @@
-/* Documents are counted from 1 as they stand in the file; a file with just one does not say so. */
+/*
+ * Documents are counted from 1 in the order of the file; errors name the number only if there are
+ * several.
+ */
 #include "cli/connect/manifest.h"
 
 #include <dirent.h>
@@ -9,7 +12,7 @@
 #include "base/system/file.h"
 #include "base/yaml/yaml.h"
 
-#define FILE_MAX (64UL * MIB) /* bytes of a file, which bounds what it holds */
+#define FILE_MAX (64UL * MIB) /* bytes of a file, which limits its content */
 
 struct reader {
 	struct manifest *manifest;
@@ -123,7 +126,7 @@ static void read_file(struct reader *r, const char *path)
 
 	r->file = strcmp(path, "-") == 0 ? "standard input" : path;
 	buf_init(content, FILE_MAX);
-	/* Trees of JSON point into it. */
+	/* JSON trees point into the text. */
 	arena_hold(r->arena, (void (*)(void *))buf_release, content);
 	if (file_read(path, content, &err) < 0)
 		add_error(r, r->file, &err);

@@ -1,4 +1,6 @@
-/* Either every operand has its type, or the first one is the type, or types, of all others. */
+/*
+ * Either every operand has its type, or the first one is the type (or types) of all others.
+ */
 #include "cli/connect/object_args.h"
 
 #include "client/api/discovery.h"

@@ -1,6 +1,6 @@
 /*
- * An API server that is not ours answers 403 or 404 to the path, as it does to any that it does not
- * know; both mean the same to who wants the page.
+ * An API server that is not ours answers 403 or 404, as for any unknown path. Here both mean that
+ * it has no page.
  */
 #include "cli/connect/page_link.h"
 

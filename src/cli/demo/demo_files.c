@@ -1,4 +1,6 @@
-/* Those of another version of the program are replaced: the stories go with ours. */
+/*
+ * Overwrites the files of another version of the program: the stories match ours.
+ */
 #include "cli/demo/demo_files.h"
 
 #include "base/core/limits.h"

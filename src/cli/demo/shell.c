@@ -1,7 +1,7 @@
 /*
- * The line that is shown is the line that runs: it is handed to sh as it stands, behind a preamble
- * that goes to the folder and says what `devplane` is. A child is in a process group of its own, so
- * that Ctrl-C reaches us alone and we decide what ends when.
+ * The displayed line is the line that runs: sh gets it unchanged, after a preamble that changes to
+ * the folder and defines `devplane`. Each child has its own process group, so that Ctrl-C reaches
+ * only us and we decide what ends when.
  */
 #include "cli/demo/shell.h"
 
@@ -22,7 +22,7 @@ struct demo_shell {
 	bool interrupted;
 };
 
-/* One command on its way. */
+/* One running command. */
 struct errand {
 	struct demo_shell *shell;
 	struct buf *out;
@@ -30,7 +30,7 @@ struct errand {
 	bool done, timed_out;
 };
 
-/* `exec`: the program takes the place of the shell, as it is the one to be ended. */
+/* `exec`: the program replaces the shell, because it is the process to be ended. */
 static void make_script(const struct demo_shell *s, const char *command, bool exec, struct buf *out)
 {
 	char self[4 * KIB];
@@ -80,7 +80,7 @@ static void on_end(void *arg, const struct program_end *end)
 
 static void on_background_end(void *arg UNUSED, const struct program_end *end UNUSED)
 {
-	/* What it leaves undone is seen by who waits for it. */
+	/* The caller notices what it left undone. */
 }
 
 static int begin(struct demo_shell *s, const char *command, const struct program_opts *how,
@@ -125,7 +125,7 @@ int demo_shell_start(struct demo_shell *s, const char *command, struct error *er
 	struct program_opts opts = { .on_end = on_background_end };
 	struct str text = str_from(command);
 
-	/* We are what puts it into the background. */
+	/* We run it in the background ourselves. */
 	if (str_ends(text, STR("&")))
 		text.n--;
 	(void)buf_add_str(&line, text);
@@ -188,7 +188,7 @@ void demo_shell_free(struct demo_shell *s)
 		if (s->signals[i])
 			loop_signal_free(s->signals[i]);
 	if (s->loop) {
-		/* What was closed gives its memory back in the loop's next turn. */
+		/* Closed handles free their memory in the loop's next turn. */
 		loop_timer_init(&last, s->loop, on_timer);
 		loop_timer_start(&last, 0);
 		loop_run(s->loop);

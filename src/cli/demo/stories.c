@@ -1,6 +1,6 @@
 /*
- * Long outputs are shown where they are the point, and cut with the usual tools where a line of
- * them is. What a step shows must be so before it is shown: the waits of the step before see to it.
+ * Long outputs are shown if they are the point; otherwise standard tools cut them to the relevant
+ * lines. A step may only show what is already the case: the waits of the step before ensure that.
  */
 #include "cli/demo/stories.h"
 

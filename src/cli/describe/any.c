@@ -1,4 +1,6 @@
-/* Any other kind: what all objects have, then the rest as YAML. */
+/*
+ * Any other kind: the parts that all objects have, then the rest as YAML.
+ */
 #include <ctype.h>
 
 #include "base/core/limits.h"

@@ -1,18 +1,18 @@
 /*
- * A ResourceClaim: what it asks for, what it was given, who uses it, and how its devices are, as
- * the pods that use it tell and as their drivers do.
+ * A ResourceClaim: its requests, its allocation, its users, and the state of its devices, as
+ * reported by the pods that use it (KEP-4680) and by their drivers (KEP-4817).
  */
 #include "base/core/limits.h"
 #include "base/yaml/yaml.h"
 #include "cli/describe/devices.h"
 
 enum {
-	PODS_MAX = 16, /* of reservedFor that are asked about health */
-	DATA_LINES = 20, /* of a device's data that are shown ... */
+	PODS_MAX = 16, /* pods of reservedFor that are read for health */
+	DATA_LINES = 20, /* lines of a device's data that are shown ... */
 	DATA_WIDTH = 100, /* ... and bytes of each */
 };
 
-/* --- what it asks for ------------------------------------------------------------------------ */
+/* --- requests -------------------------------------------------------------------------------- */
 
 static struct str amount(struct describe *d, const struct json *request)
 {
@@ -84,7 +84,7 @@ static const struct json *health_in_pod(const struct json *pod, struct str id)
 	return found;
 }
 
-/* Pods that use the claim; those that cannot be read are left out. */
+/* Reads the pods that use the claim; skips those that cannot be read. */
 static size_t read_pods(struct describe *d, const struct json **pods)
 {
 	struct resource resource = resource_builtin("", "v1", "pods");
@@ -105,7 +105,7 @@ static size_t read_pods(struct describe *d, const struct json **pods)
 	return n;
 }
 
-/* --- what it was given ----------------------------------------------------------------------- */
+/* --- allocation ------------------------------------------------------------------------------ */
 
 static void result_line(struct describe *d, const struct json *result, const struct json **pods,
 			size_t npods)
@@ -164,7 +164,7 @@ static void describe_consumers(struct describe *d)
 			      STR_ARG(json_text_at(it, "name")), STR_ARG(json_text_at(it, "uid")));
 }
 
-/* --- what drivers say about the devices themselves ------------------------------------------- */
+/* --- drivers' reports on the devices --------------------------------------------------------- */
 
 static void describe_conditions(struct describe *d, const struct json *list)
 {
@@ -191,7 +191,7 @@ static void describe_network(struct describe *d, const struct json *network)
 			      STR_ARG(json_str(it)));
 }
 
-/* The beginning of a line, whole characters only. */
+/* Cuts a line between characters. */
 static struct str cut_line(struct str line)
 {
 	size_t n = MIN(line.n, (size_t)DATA_WIDTH);
@@ -201,7 +201,7 @@ static struct str cut_line(struct str line)
 	return str_of(line.p, n);
 }
 
-/* It may be 10 KiB, of which somebody who describes a claim wants the beginning. */
+/* It may be 10 KiB, and users of `describe` want the beginning. */
 static void describe_data(struct describe *d, const struct json *data)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(OBJECT_MAX);
@@ -245,7 +245,7 @@ static const struct json *find_entry(const struct json *entries, const struct js
 	return NULL;
 }
 
-/* `entry` is NULL for a device of which its driver says nothing. */
+/* `entry` is NULL for a device without an entry of its driver. */
 static void describe_device(struct describe *d, const struct json *device, const struct json *entry)
 {
 	describe_line(d, 1, "%.*s/%.*s/%.*s:%s", STR_ARG(json_text_at(device, "driver")),

@@ -1,9 +1,11 @@
-/* In the order and the words of kubectl. */
+/*
+ * The order and the words are kubectl's.
+ */
 #include "cli/describe/container.h"
 
 #include <stdlib.h>
 
-/* "80/TCP, 443/TCP", of the container or of the host. */
+/* "80/TCP, 443/TCP": ports of the container or of the host. */
 static void describe_ports(struct describe *d, const struct json *ports, const char *title,
 			   const char *member)
 {
@@ -90,7 +92,7 @@ static void describe_resources(struct describe *d, const struct json *resources)
 	}
 }
 
-/* As a URL, whose host is the pod's unless it is said. */
+/* As a URL; the host is the pod's, unless one is set. */
 static const char *http_text(struct describe *d, const struct json *http)
 {
 	struct str scheme = json_text_at(http, "scheme"), path = json_text_at(http, "path");
@@ -112,7 +114,7 @@ static const char *exec_text(struct describe *d, const struct json *exec)
 	return arena_printf(d->arena, "exec [%s]", words);
 }
 
-/* What a probe does, in a few words. */
+/* A short description of a probe. */
 static struct str probe_text(struct describe *d, const struct json *probe)
 {
 	const struct json *http = json_getz(probe, "httpGet"), *tcp = json_getz(probe, "tcpSocket");
@@ -156,7 +158,7 @@ static void describe_probes(struct describe *d, const struct json *container)
 	}
 }
 
-/* What of the pod's own metadata a field says; others only the node knows. */
+/* The value of a field of the pod's own metadata; only the node knows other fields. */
 static struct str field_value(const struct describe *d, struct str path)
 {
 	struct str prefix = STR("metadata.");
@@ -165,7 +167,7 @@ static struct str field_value(const struct describe *d, struct str path)
 	return str_starts(path, prefix) ? value : STR_NULL;
 }
 
-/* Values of secrets are not shown: only where they come from. */
+/* Values of secrets are not shown, only their source. */
 static struct str env_text(struct describe *d, const struct json *e)
 {
 	const struct json *from = json_getz(e, "valueFrom");

@@ -1,6 +1,6 @@
 /*
- * Colours travel through the text as bytes that UTF-8 does not have, so that no value of an object
- * has them either, and become sequences of the terminal, or nothing, in the end.
+ * Colours are marked in the text by bytes that never occur in UTF-8, and so in no value. At the
+ * end they become the terminal's sequences, or are removed.
  */
 #include "cli/describe/describe.h"
 
@@ -143,7 +143,7 @@ void describe_labels(struct describe *d, const char *title, const struct json *l
 			      STR_ARG(json_key(v[i])), STR_ARG(json_str(v[i])));
 }
 
-/* A long value gets lines of its own, cut. */
+/* A long value gets its own line, and is cut. */
 static void long_annotation(struct describe *d, const char *lead, struct str key, struct str value)
 {
 	struct str line;
@@ -166,7 +166,7 @@ void describe_annotations(struct describe *d)
 		struct str key = json_key(v[i]), value = json_str(v[i]);
 		const char *lead = shown == 0 ? "Annotations:" : "";
 
-		/* What kubectl apply keeps for itself. */
+		/* Kept by kubectl apply for its own use. */
 		if (str_eqz(key, "kubectl.kubernetes.io/last-applied-configuration"))
 			continue;
 		shown++;
@@ -216,7 +216,7 @@ static struct str last_seen(const struct json *e)
 			first_of(json_text_at(e, "lastTimestamp"), json_text_at(e, "eventTime")));
 }
 
-/* RFC 3339 in UTC sorts as text, up to the digits of its fraction. */
+/* RFC 3339 in UTC sorts as text, except for the digits of the fraction. */
 static int by_time(const void *a, const void *b)
 {
 	int64_t x = 0, y = 0;
@@ -285,7 +285,7 @@ static bool is_mark(char c)
 	return (unsigned char)c >= MARK_RED && (unsigned char)c < MARKS_END;
 }
 
-/* Between the marks it is other people's text. */
+/* Everything between the marks is foreign text. */
 void describe_finish(const struct describe *d, bool colour, struct buf *out)
 {
 	static const char *const colours[] = { "\033[31m", "\033[32m", "\033[33m", "\033[0m" };

@@ -1,6 +1,6 @@
 /*
- * A node: what kubectl shows, and for each extended resource and pool of devices what is used
- * of it and by whom.
+ * A node: the same as in kubectl, and for each extended resource and pool of devices how much is
+ * used, and by which pods or claims.
  */
 #include "api/schema/names.h"
 #include "base/json/quantity.h"
@@ -104,7 +104,10 @@ static void describe_info(struct describe *d)
 
 /* --- devices --------------------------------------------------------------------------------- */
 
-/* Who may not read slices sees the node without them, and why; a server may have none. */
+/*
+ * A user who may not read slices sees the node without them, and the reason. A server may not have
+ * slices at all.
+ */
 static void describe_slices(struct describe *d, struct str node)
 {
 	if (d->view)
@@ -135,8 +138,8 @@ static struct quantity plus(struct quantity a, struct quantity b)
 }
 
 /*
- * What a pod takes: its containers and sidecars together, or an init container with the sidecars
- * before it, whichever is more; and its overhead.
+ * A pod's use: its containers and sidecars together, or an init container with the sidecars before
+ * it, whichever is more; plus its overhead.
  */
 static struct quantity pod_sum(const struct json *spec, const char *kind, struct str name)
 {

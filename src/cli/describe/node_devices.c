@@ -1,4 +1,6 @@
-/* The section "DRA Resources" of a node, as KEP-5677 lays it out: a block for each pool. */
+/*
+ * The section "DRA Resources" of a node, in the layout of KEP-5677: a block for each pool.
+ */
 #include "cli/describe/devices.h"
 
 static void describe_device(struct describe *d, const struct device_view_slice *s,
@@ -26,7 +28,7 @@ static void describe_device(struct describe *d, const struct device_view_slice *
 		describe_member(d, 3, left);
 }
 
-/* `v`: the slices of it that are the node's. */
+/* `v` are the pool's slices on this node. */
 static void describe_pool(struct describe *d, const struct device_pool *p,
 			  const struct device_view_slice *v, size_t n)
 {
@@ -47,7 +49,7 @@ static void describe_pool(struct describe *d, const struct device_pool *p,
 	}
 }
 
-/* Only what counts: a driver is about to take slices of older generations away. */
+/* Only current slices: a driver is about to remove those of older generations. */
 static bool is_of(const struct device_view_slice *s, struct str node)
 {
 	return !s->older && str_eq(s->node, node);

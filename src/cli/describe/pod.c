@@ -1,6 +1,5 @@
 /*
- * A pod as kubectl describes it, and what kubectl leaves out: the devices that its containers were
- * given, with their health (KEP-4680).
+ * A pod as kubectl describes it, plus the devices of its containers with their health (KEP-4680).
  */
 #include "cli/describe/container.h"
 #include "cli/describe/devices.h"
@@ -59,7 +58,7 @@ static struct str made_claim(const struct describe *d, struct str name)
 	return STR_NULL;
 }
 
-/* "driver/pool/device, .."; *ret_waits: it is there, and has been given nothing yet. */
+/* "driver/pool/device, .."; *ret_waits: the claim exists, but is not allocated yet. */
 static struct str claim_devices(struct describe *d, struct str name, bool *ret_waits)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * 1024);
@@ -191,7 +190,7 @@ static void describe_conditions(struct describe *d)
 			      STR_ARG(json_text_at(it, "status")));
 }
 
-/* Members that are shown of a volume's source, and how they read when they are absent. */
+/* The members shown of a volume's source, and the text for absent ones. */
 static const struct volume_row {
 	const char *source, *text;
 	struct {

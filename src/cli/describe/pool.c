@@ -1,4 +1,6 @@
-/* A pool of devices, put together from its slices. */
+/*
+ * A pool of devices, assembled from its slices.
+ */
 #include "cli/describe/devices.h"
 
 static void describe_conditions(struct describe *d, const struct device_pool *p)

@@ -1,11 +1,11 @@
 /*
- * A ResourceSlice as KEP-5677 lays it out: what its driver published, then what is free of it.
- * Attributes and capacities are shown as values, without the types that the API wraps them in.
+ * A ResourceSlice in the layout of KEP-5677: what its driver published, then its availability.
+ * Attributes and capacities are shown as values, without the API's type wrappers.
  */
 #include "cli/describe/devices.h"
 #include "client/api/discovery.h"
 
-/* What comes first, in this order; the devices are last. */
+/* These come first, in this order; the devices come last. */
 static const char *const order[] = { "driver",
 				     "pool",
 				     "nodeName",
@@ -72,7 +72,7 @@ void describe_slice_text(struct describe *d, const struct device_view_slice *s, 
 	describe_line(d, 0, "%s", "");
 }
 
-/* Who may get the slice and not list others sees what it says itself. */
+/* A user who may get the slice but not list others sees the slice's own content. */
 int describe_slice(struct describe *d, struct error *err)
 {
 	struct json *one = json_make_array(d->arena);
@@ -99,7 +99,7 @@ int describe_slice(struct describe *d, struct error *err)
 	return 0;
 }
 
-/* As the status of its slice is shown; that is there to say how many devices it has. */
+/* Shown like the status of its slice, which is read for the number of devices. */
 int describe_slice_object(struct describe *d, struct error *err UNUSED)
 {
 	struct str name = json_text_at(d->metadata, "name");

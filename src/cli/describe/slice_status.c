@@ -1,4 +1,6 @@
-/* The status of a slice, in the words of KEP-5677. */
+/*
+ * The status of a slice, with the labels of KEP-5677.
+ */
 #include "cli/describe/devices.h"
 #include "cli/devices/claim_sight.h"
 
@@ -82,7 +84,7 @@ static void describe_pool_status(struct describe *d, const struct device_view_sl
 	describe_line(d, 1, "Pool Status:");
 	if (json_count(json_getz(pool, "conditions")) > 0)
 		describe_line(d, 2, "Conditions:");
-	/* What is computed here was so before, nobody knows since when. */
+	/* The transition times of a computed status are unknown. */
 	JSON_FOREACH (it, json_getz(pool, "conditions"))
 		describe_condition(d, it, s->source != DEVICE_VIEW_COMPUTED);
 	if (json_count(errors) > 0)

@@ -1,6 +1,6 @@
 /*
- * What is told of availability in several places. A claim is named only to who may get claims
- * of its namespace; others are told how many there are.
+ * Texts on availability that are used in several places. A claim is named only to users who may
+ * get claims of its namespace; others see the number of claims.
  */
 #include "base/core/limits.h"
 #include "base/core/vec.h"
@@ -35,13 +35,13 @@ size_t describe_hidden_claims(struct describe *d, const struct json *device, siz
 			(*ret_shown)++;
 			continue;
 		}
-		hidden += !str_eq(uid, last); /* those of one claim are beside each other */
+		hidden += !str_eq(uid, last); /* allocations of one claim are adjacent */
 		last = uid;
 	}
 	return hidden;
 }
 
-/* ", 3 more claims, 12 more allocations": hidden from the user, and left out of the status. */
+/* ", 3 more claims, 12 more allocations": hidden from the user, and omitted by the status. */
 static void add_others(struct buf *text, size_t hidden, size_t omitted)
 {
 	const char *more = text->n > 0 ? " more" : "";
@@ -129,7 +129,7 @@ static bool is_said(const struct json *selector, const char *name, struct str va
 	return !want || str_eq(json_str(want), value);
 }
 
-/* A rule without a selector is for no device. */
+/* A rule without a selector selects no device. */
 static bool is_selected(const struct json *rule, const struct device_view_slice *s,
 			const struct json *device)
 {
@@ -252,7 +252,7 @@ static bool has_shared(const struct device_view_slice *s)
 	return false;
 }
 
-/* The KEP's words; lines of states that no device is in are left out, but for the first two. */
+/* The KEP's words. States without devices are left out, except for the first two. */
 static void describe_counts(struct describe *d, int level, const struct device_counts *c,
 			    bool shared)
 {
@@ -301,7 +301,7 @@ void describe_summary(struct describe *d, int level, const struct device_view_sl
 	describe_groups(d, level + 1, v, n, classes);
 }
 
-/* Nobody has published a status of it that would count. */
+/* Whether the slice counts and has no published status. */
 static bool has_no_own(const struct device_view_slice *s)
 {
 	return !s->older && (s->source == DEVICE_VIEW_COMPUTED || s->source == DEVICE_VIEW_NONE);

@@ -1,9 +1,12 @@
-/* As kubectl describes what it has no description for: names as words, a level for each object. */
+/*
+ * The same layout as kubectl's for kinds without a description of their own: names as words, a
+ * level for each object.
+ */
 #include "base/core/limits.h"
 #include "cli/describe/devices.h"
 #include "cli/output/output.h"
 
-enum { DEPTH_MAX = 24 }; /* no API type is as deep; below it comes JSON */
+enum { DEPTH_MAX = 24 }; /* no API type is that deep; deeper values are printed as JSON */
 
 struct str describe_clean(struct describe *d, struct str text)
 {
@@ -40,7 +43,7 @@ static struct str value_text(struct describe *d, const struct json *v)
 	return describe_clean(d, describe_value(d, v));
 }
 
-/* --- what names have ------------------------------------------------------------------------- */
+/* --- maps by name ---------------------------------------------------------------------------- */
 
 static struct str name_label(struct describe *d, const struct json *map, struct str name)
 {
@@ -110,7 +113,7 @@ static void describe_members(struct describe *d, int level, const struct json *o
 {
 	const struct json *name = json_getz(object, "name");
 
-	/* What it is comes first, in whatever order a server sends it. */
+	/* The name comes first, in whatever order the server sends the members. */
 	if (name)
 		describe_member(d, level, name);
 	JSON_FOREACH (it, object) {

@@ -1,4 +1,6 @@
-/* Answers are kept: a cluster has far fewer namespaces than claims. */
+/*
+ * Answers are cached: a cluster has far fewer namespaces than claims.
+ */
 #include "cli/devices/claim_sight.h"
 
 #include "base/core/clock.h"
@@ -7,20 +9,20 @@
 
 enum { ANSWER_S = 60, FAILURE_S = 5 };
 
-/* What is known of a namespace, or of all. */
+/* The cached answer for a namespace, or for all. */
 struct answer {
 	bool may;
-	int64_t until; /* monotonic ns; 0: nothing is known */
+	int64_t until; /* monotonic ns; 0: no answer */
 };
 
 struct claim_sight {
 	struct arena *arena;
 	const struct clock *clock;
-	int (*ask)(void *arg, struct str ns, bool *ret_may); /* NULL: what is known is for good */
+	int (*ask)(void *arg, struct str ns, bool *ret_may); /* NULL: the answers are final */
 	void *arg;
 	struct answer all;
 	struct map namespaces; /* name -> struct answer */
-	int64_t silent_until; /* nobody answers: not asked before that */
+	int64_t silent_until; /* after a failure: do not ask before */
 };
 
 static void release(void *sight)
@@ -76,7 +78,7 @@ struct claim_sight *claim_sight_known(struct arena *a, bool all, const struct st
 	return s;
 }
 
-/* Asks again when the answer is too old; whoever does not answer is not asked for a while. */
+/* Asks again if the answer has expired, but not for a while after a failure. */
 static bool know(struct claim_sight *s, struct answer *known, struct str ns)
 {
 	int64_t now;

@@ -1,4 +1,6 @@
-/* The gate of KEP-5677 on the side of those who look. */
+/*
+ * The client side of KEP-5677's feature gate.
+ */
 #include "cli/devices/gate.h"
 
 #include "api/schema/gates.h"

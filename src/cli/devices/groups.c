@@ -1,4 +1,6 @@
-/* An entry for each device and attribute; sorted, groups are runs of them. */
+/*
+ * An entry for each device and attribute; after sorting, a group is a run of entries.
+ */
 #include "cli/devices/groups.h"
 
 #include <stdlib.h>
@@ -14,7 +16,7 @@ struct entry {
 struct gather {
 	struct arena *arena;
 	VEC(struct entry) entries;
-	VEC(struct str) names; /* that classes name */
+	VEC(struct str) names; /* those that classes list */
 };
 
 static bool is_partition(const struct json *device)

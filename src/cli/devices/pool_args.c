@@ -1,4 +1,7 @@
-/* Names are compared with pools that exist: names of drivers and pools are not ours to cut. */
+/*
+ * Names are compared with existing pools, because names of drivers and pools cannot be split
+ * reliably.
+ */
 #include "cli/devices/pool_args.h"
 
 #include "base/text/nearest.h"
@@ -19,7 +22,7 @@ static bool is_device_word(struct str word)
 	return str_ieq(word, STR("devices")) || str_ieq(word, STR("device"));
 }
 
-/* Whether the server has no type that is called so. */
+/* Whether the server has no type of that name. */
 static int is_free(struct kube *k, struct str word, struct error *err)
 {
 	const struct discovery_resource *type;

@@ -1,4 +1,6 @@
-/* Slices come sorted, so that a pool is a run of them. */
+/*
+ * Slices are sorted, so a pool is a run of them.
+ */
 #include "cli/devices/pools.h"
 
 static struct str pool_name(const struct device_view_slice *s)

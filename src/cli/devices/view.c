@@ -1,6 +1,5 @@
 /*
- * The part that asks nobody: which slices there are, which of them count, and where the status of
- * each comes from.
+ * The part without requests: the slices, which of them count, and the source of each status.
  */
 #include "cli/devices/view.h"
 
@@ -43,7 +42,7 @@ void device_view_take(struct device_view_slice *s, const struct json *status,
 	s->stale = seen > 0 && seen != is;
 }
 
-/* A status that nobody has written is absent, or an empty object. */
+/* An unwritten status is absent, or an empty object. */
 static bool is_written(const struct json *status)
 {
 	return json_getz(status, "summary") || json_getz(status, "devices");
@@ -196,7 +195,7 @@ static struct inventory *make_inventory(const struct device_view_inputs *in)
 {
 	struct inventory *inv = inventory_new(inventory_everything);
 
-	/* What it refuses counts as absent, as for everybody else who decides with it. */
+	/* A rejected object counts as absent, as in every other user of the inventory. */
 	JSON_FOREACH (it, in->slices)
 		(void)inventory_put_slice(inv, it, NULL);
 	JSON_FOREACH (it, in->claims)
@@ -216,7 +215,7 @@ void device_view_compute(struct arena *a, struct device_view *v,
 	struct inventory *inv = make_inventory(in);
 	struct device_health_book *book = make_book(in, now_ns);
 
-	/* The trees that it makes have its text. */
+	/* The trees borrow its text. */
 	arena_hold(a, drop, inv);
 	if (book)
 		arena_hold(a, drop_book, book);

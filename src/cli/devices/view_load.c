@@ -1,7 +1,7 @@
 /*
- * The slices that were asked for; when these are not all, those of the same drivers, as a newer
- * generation of a pool is in other slices. Objects that have a status and claims are read only
- * where slices have none.
+ * Reads the selected slices. If these are not all, it also reads the others of the same drivers,
+ * because a newer generation of a pool is in other slices. Status objects and claims are read only
+ * if slices have no status.
  */
 #include "base/core/limits.h"
 #include "cli/devices/view.h"
@@ -13,8 +13,8 @@ struct load {
 	const struct device_view_query *query;
 	struct resource slices;
 	struct device_view view;
-	const struct json *all; /* every slice of the drivers concerned */
-	/* Why ResourceSliceStatus objects could not be read, to begin the note with; or empty. */
+	const struct json *all; /* every slice of these drivers */
+	/* Why ResourceSliceStatus objects could not be read, as the note's beginning; or empty. */
 	struct str unread;
 };
 
@@ -72,7 +72,7 @@ static int read_wanted(struct load *l, struct error *err)
 	return 0;
 }
 
-/* Nothing was left out. */
+/* Whether the query selects all slices. */
 static bool has_all(const struct device_view_query *q)
 {
 	return q->slice.n + q->label_selector.n + q->field_selector.n == 0;
@@ -82,7 +82,7 @@ static struct str only_driver(const struct device_view *v)
 {
 	struct str first = v->n > 0 ? json_text_at(v->slices[0].spec, "driver") : STR_NULL;
 
-	/* They are sorted by driver. */
+	/* Slices are sorted by driver. */
 	return v->n > 0 && str_eq(first, json_text_at(v->slices[v->n - 1].spec, "driver"))
 		       ? first
 		       : STR_NULL;
@@ -173,7 +173,7 @@ int device_view_rules(struct kube *k, const struct json **ret_rules, struct erro
 	return r;
 }
 
-/* An array of all objects; NULL: they cannot be read. */
+/* An array of all objects; NULL: not readable. */
 static const struct json *read_list(struct load *l, const char *plural, struct error *err)
 {
 	struct resource kind = resource_builtin("", "v1", plural);
@@ -190,7 +190,7 @@ void device_view_say_nodes_unknown(struct cli *cli)
 		    cli->err);
 }
 
-/* Without these the answer is less, and the user is told so. */
+/* Without these the result is less complete, and a note says so. */
 static void read_optional(struct load *l, struct device_view_inputs *in)
 {
 	struct error err;

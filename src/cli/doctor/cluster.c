@@ -1,7 +1,6 @@
 /*
- * A cluster, by its API server: whether it is ready, whether clocks agree, and nodes.
- *
- * The server's time is that of an object that it is asked to make and does not (dryRun).
+ * Checks a cluster through its API server: readiness, clocks, and nodes. The server's time is
+ * taken from an object created in a dry run.
  */
 #include <stdlib.h>
 

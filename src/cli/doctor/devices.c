@@ -1,14 +1,15 @@
 /*
- * Devices of a cluster: pools that give out nothing, devices that nobody gets and why, devices that
- * are unhealthy, statuses that are behind. Counts are those of every other view (devices/fact.h).
+ * Checks the devices of a cluster: pools that provide nothing, devices that cannot be allocated
+ * and why, unhealthy devices, outdated statuses. The counts are those of all other views
+ * (devices/fact.h).
  */
 #include "base/core/limits.h"
 #include "cli/devices/pools.h"
 #include "cli/doctor/doctor.h"
 
 enum {
-	NAMED_MAX = 3, /* reasons, and devices, that a line names */
-	REASONS_MAX = 16, /* that are told apart */
+	NAMED_MAX = 3, /* reasons, and devices, named in a line */
+	REASONS_MAX = 16, /* reasons that are distinguished */
 };
 
 struct reason {
@@ -22,9 +23,9 @@ struct survey {
 	const struct device_pool *pools;
 	size_t n;
 	struct device_counts counts;
-	struct reason reasons[REASONS_MAX]; /* of devices that are unavailable */
+	struct reason reasons[REASONS_MAX]; /* of unavailable devices */
 	size_t nreasons;
-	/* The first unhealthy devices, with what is reported. */
+	/* The first unhealthy devices, with their reports. */
 	struct str broken_free[NAMED_MAX], broken[NAMED_MAX];
 	size_t nbroken_free, nbroken;
 };
@@ -127,7 +128,7 @@ static void tell_counts(struct survey *s)
 		   c->unhealthy);
 }
 
-/* Others hold what it is made of: that is use, and nothing to repair. */
+/* Others hold the resources it is made of: that is normal use, with nothing to repair. */
 static bool is_use(struct str reason)
 {
 	return str_eqz(reason, device_reason_name(DEVICE_COUNTERS_EXHAUSTED)) ||

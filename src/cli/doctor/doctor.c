@@ -1,5 +1,5 @@
 /*
- * A finding quotes files and answers of servers, so its text is cleaned for the terminal.
+ * A finding quotes files and replies of servers, so its text is cleaned for the terminal.
  */
 #include "cli/doctor/doctor.h"
 

@@ -1,5 +1,5 @@
 /*
- * The folder of `devplane up`: room, certificates, the port, and the roles that run from it.
+ * Checks the folder of `devplane up`: disk space, certificates, the port, and the roles that run.
  */
 #include <dirent.h>
 #include <errno.h>

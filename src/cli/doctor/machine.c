@@ -1,5 +1,6 @@
 /*
- * This machine: limits, control groups, a container runtime, kubectl, the scheduler's plugin.
+ * Checks this machine: limits, control groups, a container runtime, kubectl, the scheduler's
+ * plugin.
  */
 #include <sys/resource.h>
 #include <unistd.h>

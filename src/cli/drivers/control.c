@@ -1,5 +1,6 @@
 /*
- * `devplane driver sim fail` and its kin: tell a running `driver sim` what happens to its devices.
+ * `devplane driver sim fail` and its siblings: change the state of the devices of a running
+ * `driver sim`.
  */
 #include <dirent.h>
 
@@ -52,7 +53,7 @@ static int is_socket(const struct dirent *e)
 	return str_ends(str_from(e->d_name), STR(".sock"));
 }
 
-/* One that does not answer has none. */
+/* A driver that does not respond counts as having none. */
 static bool has_device(struct cli *cli, const char *dir, const char *socket, const char *device)
 {
 	struct ask_socket ask = { .path = arena_printf(&cli->arena, "%s/%s", dir, socket),
@@ -69,7 +70,7 @@ static bool has_device(struct cli *cli, const char *dir, const char *socket, con
 	return false;
 }
 
-/* The only one, or the only one that has the device that is spoken of; -1: there is none such. */
+/* The index of the only driver, or of the only one with the named device; -1: not unique. */
 static int choose(struct cli *cli, const char *dir, struct dirent **v, int n)
 {
 	int found = -1;
@@ -86,7 +87,7 @@ static int choose(struct cli *cli, const char *dir, struct dirent **v, int n)
 	return found;
 }
 
-/* The one that is meant, or an error that names them. */
+/* The driver's socket, or an error that lists the candidates. */
 static int find_only(struct cli *cli, const char *root, struct buf *path, struct error *err)
 {
 	CLEANUP(buf_release) struct buf names = BUF_INIT(4 * KIB);
@@ -142,7 +143,7 @@ static void print_change(FILE *out, const struct json *change)
 		      STR_ARG(message));
 }
 
-/* The command's own name is what the driver is told. */
+/* The command's name is the request to the driver. */
 static int run_change(struct cli *cli, struct error *err)
 {
 	const struct control_options *o = cli->options;

@@ -1,6 +1,6 @@
 /*
- * `devplane driver disk`: the driver of drivers/disk/driver.h as a role, and the definition of what
- * it publishes.
+ * `devplane driver disk`: runs the driver of drivers/disk/driver.h as a role, and prints the
+ * definition of what it publishes.
  */
 #include "base/core/limits.h"
 #include "base/json/quantity.h"
@@ -178,7 +178,7 @@ static int check(void *arg, struct error *err)
 	return disk_driver_check(v->driver, err);
 }
 
-/* --- what it says when it runs --------------------------------------------------------------- */
+/* --- messages at the start ------------------------------------------------------------------- */
 
 static void add_rate(struct buf *out, const char *what, int64_t rate)
 {

@@ -1,5 +1,5 @@
 /*
- * `devplane driver disk probe`: measures what a disk can do, here and now, and remembers it for the
+ * `devplane driver disk probe`: measures the performance of a disk now, and stores it for the
  * driver.
  */
 #include "base/core/clock.h"

@@ -1,5 +1,5 @@
 /*
- * `devplane driver net`: the network driver of drivers/nic/driver.h as a role, and what shows its
+ * `devplane driver net`: runs the network driver of drivers/nic/driver.h as a role, and shows its
  * devices.
  */
 #include <linux/capability.h>
@@ -18,7 +18,7 @@
 #include "drivers/nic/driver.h"
 #include "drivers/nic_inventory/config.h"
 
-/* Devices of one kind that are named when it starts; of the others their number. */
+/* Devices of one kind that are named at the start; for the others, only their number. */
 enum { NAMED_MAX = 4 };
 
 struct net_options {
@@ -61,7 +61,7 @@ struct driver_net {
 	struct nic_driver *driver;
 	struct nic_create *creates; /* in the run's arena */
 	struct nic_spec spec;
-	struct buf skipped; /* a line for each */
+	struct buf skipped; /* a line for each skipped interface */
 };
 
 /* --- end ---------------------------------------------------------------------------------- */
@@ -95,7 +95,7 @@ static bool has_capability(unsigned number)
 	       (data[CAP_TO_INDEX(number)].effective & CAP_TO_MASK(number));
 }
 
-/* Interfaces cannot be changed, and namespaces not entered, without. */
+/* Required to change interfaces and to enter namespaces. */
 static int need_capabilities(struct error *err)
 {
 	bool net = has_capability(CAP_NET_ADMIN), sys = has_capability(CAP_SYS_ADMIN);
@@ -198,7 +198,7 @@ static int check(void *arg, struct error *err)
 	return nic_driver_check(v->driver, err);
 }
 
-/* --- what it says when it runs ------------------------------------------------------------ */
+/* --- messages at the start ---------------------------------------------------------------- */
 
 static struct json *list_devices(const struct driver_net *v)
 {

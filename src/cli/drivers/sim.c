@@ -1,6 +1,6 @@
 /*
- * `devplane driver sim`: the simulated vendor of drivers/sim/vendor.h as a role; its subcommands
- * are in control.c.
+ * `devplane driver sim`: runs the simulated vendor of drivers/sim/vendor.h as a role; its
+ * subcommands are in control.c.
  */
 #include "base/core/limits.h"
 #include "cli/drivers/commands.h"

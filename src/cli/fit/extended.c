@@ -1,6 +1,6 @@
 /*
- * As the scheduler does it (scheduler/dra/extended.c), but for nodes that offer such a resource by
- * a device plugin: whoever asks is told that they are not told apart.
+ * As the scheduler does it (scheduler/dra/extended.c), except for nodes that offer such a resource
+ * by a device plugin. These are not distinguished, and a note says so.
  */
 #include "cli/fit/extended.h"
 
@@ -14,7 +14,7 @@ struct making {
 	const struct inventory *inventory;
 	struct json *requests, *notes;
 	struct arena *arena;
-	size_t container; /* which, of both lists together */
+	size_t container; /* its index, over both lists */
 };
 
 static bool may_be_devices(struct str name)

@@ -1,6 +1,6 @@
 /*
- * Objects are read in the server's preferred version; those of v1beta1 are turned into the form of
- * v1, which the other versions share.
+ * Objects are read in the server's preferred version. Those of v1beta1 are converted to the format
+ * of v1, which the other versions share.
  */
 #include "cli/fit/load.h"
 
@@ -46,7 +46,7 @@ int fit_read(struct kube *k, const char *plural, struct str ns, struct str name,
 	return r;
 }
 
-/* --- what may be missing --------------------------------------------------------------------- */
+/* --- optional objects ------------------------------------------------------------------------ */
 
 static void note(struct kube *k, struct fit_cluster *c, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
@@ -88,7 +88,7 @@ static int load_classes(struct kube *k, struct fit_cluster *c, struct error *err
 	return r < 0 ? r : put_all(k, c, list, inventory_put_class);
 }
 
-/* Rules exist on few servers, and their own name is enough to say that they are there. */
+/* Few servers have rules; a lookup by name finds out whether this one does. */
 static int load_rules(struct kube *k, struct fit_cluster *c, struct error *err)
 {
 	struct json *list;
@@ -106,17 +106,17 @@ static int load_rules(struct kube *k, struct fit_cluster *c, struct error *err)
 
 /* --- claims ---------------------------------------------------------------------------------- */
 
-/* The claims that statuses of slices tell of, in place of those that cannot be read. */
+/* Claims reconstructed from slices' status, in place of those that cannot be read. */
 struct stand_ins {
 	struct kube *kube;
 	struct fit_cluster *cluster;
-	struct str known; /* the namespace whose claims are read; or empty */
-	struct map by_name; /* claims in the making, by "namespace/name" */
+	struct str known; /* the namespace whose claims were read; or empty */
+	struct map by_name; /* reconstructed claims, by "namespace/name" */
 	struct json *claims;
 	size_t results;
 };
 
-/* Of two claims of one name, one after the other, both may be told of: all of it counts. */
+/* A status may list two successive claims of one name: both are counted. */
 static struct json *results_of(struct stand_ins *s, const struct json *allocation)
 {
 	struct arena *a = &s->kube->cli->arena;
@@ -138,7 +138,7 @@ static struct json *results_of(struct stand_ins *s, const struct json *allocatio
 	return json_need_array(a, json_need_object(a, status, "devices"), "results");
 }
 
-/* A status does not tell which share it is: any that nobody else has will do. */
+/* A status does not say which share of the device is allocated: any free one will do. */
 static void add_result(struct stand_ins *s, const struct json *spec, struct str device,
 		       const struct json *allocation)
 {
@@ -165,7 +165,7 @@ static void add_slice(struct stand_ins *s, const struct device_view_slice *slice
 	JSON_FOREACH (device, json_getz(slice->status, "devices")) {
 		const struct json *list = json_getz(device, "allocations");
 
-		/* It does not tell more than so many. */
+		/* The status does not list more than that. */
 		if (json_count(list) >= AVAILABILITY_ALLOCATIONS_MAX)
 			s->cluster->uncertain = true;
 		JSON_FOREACH (it, list) {
@@ -272,7 +272,7 @@ static bool is_gone(const struct fit_cluster *c, struct str node)
 	return false;
 }
 
-/* One node: those that devices name need not exist, others must. */
+/* One node: a node that only devices name need not exist, any other must. */
 static int load_node(struct kube *k, struct fit_cluster *c, struct str node,
 		     const struct json *slices, struct error *err)
 {
@@ -297,7 +297,7 @@ static int load_node(struct kube *k, struct fit_cluster *c, struct str node,
 	return r;
 }
 
-/* All nodes are listed even if one is wanted: its slices may have devices of others. */
+/* Lists all nodes even if one is wanted: its slices may have devices of others. */
 static int load_nodes(struct kube *k, struct fit_cluster *c, struct str node,
 		      const struct json *slices, struct error *err)
 {

@@ -1,5 +1,5 @@
 /*
- * Sentences about the obstacles that the scheduler's own code finds.
+ * Messages about the obstacles that the scheduler's own code finds.
  */
 #include "cli/fit/pod.h"
 
@@ -10,10 +10,10 @@
 
 struct asking {
 	struct arena *arena;
-	struct plugin_explain *pod; /* NULL: none, or it cannot be read */
+	struct plugin_explain *pod; /* NULL: no pod, or it cannot be read */
 	const struct json *const *allocated;
 	size_t n;
-	struct buf out; /* sentences on one node */
+	struct buf out; /* sentences about one node */
 };
 
 static void say(struct asking *q, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -45,7 +45,7 @@ static void check_node(struct asking *q, const struct json *node)
 					      o.taint_effect)));
 }
 
-/* Devices that were given already may tie the pod to some nodes. */
+/* Existing allocations may tie the pod to some nodes. */
 static void check_allocations(struct asking *q, struct str name, const struct json *labels)
 {
 	for (size_t i = 0; i < q->n; i++) {

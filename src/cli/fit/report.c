@@ -1,6 +1,6 @@
 /*
- * What is said of a node is printed without its name and compared as text. Names of devices differ
- * from node to node, so they are left out of it; a group of one node gets them back.
+ * The result for a node is printed without its name and compared as text. Names of devices differ
+ * between nodes, so they are left out, too; a group of a single node gets them back.
  */
 #include "cli/fit/report.h"
 
@@ -15,12 +15,12 @@ enum { DEVICES_MAX = 8 /* named in a line */ };
 struct making {
 	const struct fit_query *query;
 	struct arena *arena;
-	struct arena scratch; /* of one node */
+	struct arena scratch; /* for one node */
 	struct map by_key;
 	VEC(struct fit_group *) groups;
 };
 
-/* "node : request .." without its beginning, indented. */
+/* Removes the prefix "node : request .." and indents. */
 static void add_lines(struct str text, struct buf *out)
 {
 	struct str rest = text, line;
@@ -41,7 +41,7 @@ static bool has_devices(const struct explain *e)
 	return false;
 }
 
-/* What is wrong with a pool may be a claim. */
+/* The fault of a pool may name a claim. */
 static void hide_claims(struct making *m, const struct explain *e)
 {
 	const struct explain_sight *sight = m->query->sight;
@@ -57,7 +57,7 @@ static void hide_claims(struct making *m, const struct explain *e)
 	}
 }
 
-/* Whether the claims fit on the node; what is to be said if not is appended. */
+/* Whether the claims fit on the node; if not, appends the reasons. */
 static bool explain_node(struct making *m, const struct fit_node *n, size_t devices_max,
 			 struct buf *out)
 {

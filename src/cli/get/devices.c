@@ -1,4 +1,6 @@
-/* Single devices as a table, or as objects of a kind that no server has. */
+/*
+ * Single devices as a table, or as objects of a kind that no server has.
+ */
 #include "base/core/limits.h"
 #include "cli/devices/claim_sight.h"
 #include "cli/get/get.h"
@@ -7,7 +9,7 @@
 
 #define API_VERSION "devplane.dev/v1alpha1"
 
-/* What is shown of one device. */
+/* The data of one row. */
 struct row {
 	const struct device_pool *pool;
 	const struct device_view_slice *slice;
@@ -19,7 +21,7 @@ struct row {
 struct devices {
 	struct get *get;
 	struct arena *arena;
-	struct describe describe; /* names claims that may be named */
+	struct describe describe; /* for naming claims, if that is allowed */
 	struct inventory *shares; /* of the slices alone; NULL: shares are not shown */
 	struct row *rows;
 	size_t n;
@@ -27,7 +29,7 @@ struct devices {
 
 /* --- which devices --------------------------------------------------------------------------- */
 
-/* A slice may leave it to each device which nodes reach it. */
+/* A slice may leave it to each device which nodes can reach it. */
 static struct str node_of(const struct row *r)
 {
 	return json_true_at(r->slice->spec, "perDeviceNodeSelection")
@@ -81,7 +83,7 @@ static void drop(void *inventory)
 	inventory_free(inventory);
 }
 
-/* It knows what the policies of capacities allow. */
+/* The inventory knows what the policies of capacities allow. */
 static void read_policies(struct devices *d, const struct device_view *v)
 {
 	d->shares = inventory_new(inventory_everything);
@@ -90,7 +92,7 @@ static void read_policies(struct devices *d, const struct device_view *v)
 		(void)inventory_put_slice(d->shares, v->slices[i].object, NULL);
 }
 
-/* The most of each capacity that a new claim can get; NULL: nothing, or no shared device. */
+/* The largest amount of each capacity that a new claim can get; NULL: none, or not shared. */
 static struct json *largest_share(const struct devices *d, const struct row *r)
 {
 	const struct json *left = json_getz(r->entry, "availableCapacity");
@@ -133,7 +135,7 @@ static const struct get_column columns[] = {
 	{ "State", false },  { "Reason", false }, { "Health", false }, { "Held By", false },
 	{ "Since", true },   { "Message", true }, { "Share", true },
 };
-enum { PLAIN_COLUMNS = 4 }; /* with the gate off no more than slices say */
+enum { PLAIN_COLUMNS = 4 }; /* if the gate is off: only what slices contain */
 
 static void add_text(struct devices *d, struct json *cells, struct str text)
 {

@@ -16,7 +16,7 @@ static const struct get_column columns[] = {
 	{ "Generation", true }, { "Errors", true },
 };
 
-/* With the gate off no more than slices say. */
+/* If the gate is off: only what slices contain. */
 static const struct get_column plain_columns[] = {
 	{ "Name", false },   { "Driver", false },  { "Node", false },
 	{ "Slices", false }, { "Devices", false }, { "Generation", true },
@@ -63,7 +63,7 @@ static void print_table(struct get *g, const struct pool_args_found *f)
 
 /* --- objects --------------------------------------------------------------------------------- */
 
-/* Claims that may not be named are not named here either. */
+/* Hides claims that may not be named. */
 static void add_pool_status(struct get *g, struct json *status, const struct device_pool *p)
 {
 	struct arena *a = &g->cli->arena;
@@ -139,7 +139,7 @@ static int print_objects(struct get *g, const struct pool_args_found *f, bool si
 	return get_print_object(g, NULL, list, err);
 }
 
-/* A name that `describe` takes. */
+/* Prints names that `describe` accepts. */
 static void print_names(struct get *g, const struct pool_args_found *f)
 {
 	for (size_t i = 0; i < f->n; i++)

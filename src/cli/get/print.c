@@ -1,6 +1,6 @@
 /*
- * Queries, and printing: tables, and objects in the other formats. Items of lists come without
- * apiVersion and kind; here they get them, so that each is an object of its own.
+ * Queries, and printing: tables, and objects in the other formats. Items of lists have no
+ * apiVersion and kind; they are added here, so that each item is a complete object.
  */
 #include "api/table/jsonpath.h"
 #include "base/core/limits.h"
@@ -147,7 +147,7 @@ static int add_value(struct get *g, const struct json *object, struct str path, 
 	return 0;
 }
 
-/* Text as it is, and {PATH} for values; a path without braces is one, as kubectl has it. */
+/* Literal text, with {PATH} for values; as in kubectl, an expression without braces is a path. */
 static int print_path(struct get *g, const struct json *object, struct error *err)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(CODEC_MAX);

@@ -1,6 +1,6 @@
 /*
- * Slices in a table of our own: the server's columns, and what is free of them, which servers that
- * are not ours do not tell. A watch has the same columns with what the objects themselves say.
+ * Slices in a table of our own: the server's columns plus availability (KEP-5677), which other
+ * servers do not show. A watch has the same columns, filled from the objects themselves.
  */
 #include "base/time/duration.h"
 #include "base/core/limits.h"
@@ -95,7 +95,7 @@ static const struct get_column slice_columns[] = {
 	{ "Unhealthy", false }, { "Age", false },
 };
 
-/* With the gate off no more than slices say; our server's table has more. */
+/* If the gate is off: only what slices contain; our server's table has more. */
 static const struct get_column plain_columns[] = {
 	{ "Name", false }, { "Node", false }, { "Driver", false },
 	{ "Pool", false }, { "Age", false },
@@ -115,7 +115,7 @@ static void add_counts(struct arena *a, struct json *cells, const struct device_
 		get_add_counts(a, cells, &counts);
 		return;
 	}
-	/* Not given out any more: neither free nor taken. */
+	/* An older generation is not allocated any more: its devices are neither free nor taken. */
 	get_add_count(a, cells, true, counts.devices);
 	for (size_t i = 1; i < DEVICE_COUNTS_COLUMNS; i++)
 		get_add_cell(a, cells, STR("<none>"));
@@ -184,7 +184,7 @@ int get_slices(struct get *g, const struct object_arg *arg, struct json **ret_ta
 		return r;
 	get_say_note(g, &v);
 	g->newest = v.newest;
-	/* Lists come by name, as a server has them. */
+	/* Sorted by name, as in a server's list. */
 	qsort(v.slices, v.n, sizeof(*v.slices), by_name);
 	table = slice_table(g, a);
 	if (v.version.n > 0 && arg->name.n == 0)

@@ -1,6 +1,6 @@
 /*
- * A watch that a server ends in order is begun again where it was; it has a time limit of its
- * own there. What comes is printed at once, one event after the other.
+ * If the server ends a watch normally, because its time limit was reached, the watch is resumed.
+ * Events are printed as they arrive, one by one.
  */
 #include "base/core/limits.h"
 #include "cli/get/get.h"
@@ -13,8 +13,8 @@ struct watcher {
 	const struct object_arg *arg;
 	struct client_request request;
 	struct event_lines lines;
-	struct arena arena; /* of one event */
-	struct json *head; /* the table with columns; NULL: has not come yet */
+	struct arena arena; /* for one event */
+	struct json *head; /* the table with columns; NULL: not received yet */
 	char version[64];
 	struct error err;
 	int result;
@@ -28,7 +28,7 @@ static void fail(struct watcher *w, const struct error *err)
 	loop_stop(w->get->kube.loop);
 }
 
-/* Of an object, or of a table's row. */
+/* The version of an object, or of a table's row. */
 static void note_version(struct watcher *w, const struct json *object)
 {
 	const struct json *row = json_first(json_getz(object, "rows"));
@@ -55,7 +55,7 @@ static void show(struct watcher *w, struct json *object, struct error *err)
 	object = get_is_slices(w->arg->type) ? get_slice_event(g, &w->arena, object)
 					     : object_table_of(&w->arena, object, g->style.wall_ns);
 	if (!w->head) {
-		/* The first one has the columns, and must outlive its event. */
+		/* The first table has the columns, and must outlive its event. */
 		if (json_copy(&g->cli->arena, object, &w->head, NULL) < 0)
 			return;
 	}

@@ -1,7 +1,7 @@
 /*
- * Events only note names of slices. A change of a claim that leaves its allocation alone (pods that
- * use it, health of its devices) is noted by the slices of the claim's devices; a change of a taint
- * rule by all slices, as it may be about any.
+ * Events only record names of slices. A claim's change that leaves its allocation alone (pods that
+ * use it, health of its devices) records the slices of the claim's devices. A change of a taint
+ * rule records all slices, because it may affect any.
  */
 #include "cli/live/device_feed.h"
 
@@ -18,7 +18,7 @@
 #include "dra/availability/availability.h"
 #include "dra/inventory/inventory_impl.h"
 
-/* Slices or statuses that others publish: both have the slice's name. */
+/* Published slices or statuses; both have the slice's name. */
 struct published {
 	struct informer_handler handler;
 	struct informer *informer; /* NULL: not followed */
@@ -34,17 +34,17 @@ struct device_feed {
 	struct arena texts;
 	struct str source;
 
-	/* Who may see claims. */
+	/* For users who may list claims: */
 	struct devices *devices;
 	struct devices_watcher watcher;
 	struct informer_handler on_claim, on_rule;
 	struct informer *rules; /* or NULL */
-	bool all; /* all slices are to be looked at */
+	bool all; /* check all slices */
 	bool health_known; /* statuses have health */
-	bool nodes_known; /* which exist */
-	bool lacks_nodes; /* a state was computed, though that is not known */
+	bool nodes_known; /* the set of nodes is known */
+	bool lacks_nodes; /* a state was computed without knowing the nodes */
 
-	/* Who may not. */
+	/* For other users: */
 	struct published slices, statuses;
 
 	struct devices_names dirty; /* slices */
@@ -52,7 +52,7 @@ struct device_feed {
 	bool told;
 };
 
-/* --- what has changed ------------------------------------------------------------------------ */
+/* --- changes --------------------------------------------------------------------------------- */
 
 static void wake(struct device_feed *f)
 {
@@ -122,7 +122,10 @@ static struct device_feed *feed_of(struct informer_handler *h)
 	return CONTAINER_OF(h, struct published, handler)->feed;
 }
 
-/* Whether slices count depends on others of their pool; of that, `devices` tells if it is there. */
+/*
+ * Whether slices count depends on others of their pool. If `devices` exists, it reports that
+ * itself.
+ */
 static bool concerns_pool(const struct device_feed *f, const struct informer_handler *h)
 {
 	return h == &f->slices.handler && !f->devices;
@@ -170,7 +173,7 @@ static struct str taint_of(const struct inventory_device *d, struct arena *a)
 	return STR_NULL;
 }
 
-/* NULL: it does not count. */
+/* NULL: the device does not count. */
 static const struct inventory_device *find_device(struct device_feed *f, const struct json *spec,
 						  struct str name)
 {
@@ -262,7 +265,7 @@ static struct str pool_key(struct device_feed *f, const struct json *spec)
 				json_text_at(json_getz(spec, "pool"), "name"), &f->scratch);
 }
 
-/* Some slice of the pool is of the node that was asked for. */
+/* Whether some slice of the pool is on the requested node. */
 static bool is_pool_wanted(struct device_feed *f, const struct json *spec)
 {
 	struct str key = pool_key(f, spec);
@@ -298,7 +301,7 @@ static struct json *one_tree(struct device_feed *f, const struct cached *o)
 	return list;
 }
 
-/* What somebody published, as for commands that print once. */
+/* The published status, as in commands that print once. */
 static struct device_view_slice published_slice(struct device_feed *f, const struct cached *o)
 {
 	static const struct device_view_slice none;
@@ -312,7 +315,7 @@ static struct device_view_slice published_slice(struct device_feed *f, const str
 	return v.n > 0 ? v.slices[0] : none;
 }
 
-/* The slice's status, NULL if nobody tells it; and what of `facts` comes with it. */
+/* The slice's status, or NULL if unknown; sets the facts that come with it. */
 static const struct json *read_status(struct device_feed *f, const struct cached *o,
 				      struct top_facts *facts)
 {
@@ -324,7 +327,7 @@ static const struct json *read_status(struct device_feed *f, const struct cached
 		facts->stale = published.stale;
 		return published.status;
 	}
-	/* The publisher knew what this user may not see: health, and which nodes exist. */
+	/* The publisher knew what this user may not read: health, and the set of nodes. */
 	if (device_view_has_health(&published)) {
 		facts->health_known = true;
 		facts->computed = false;
@@ -335,7 +338,7 @@ static const struct json *read_status(struct device_feed *f, const struct cached
 					 o->key, NULL, 0, &f->scratch);
 }
 
-/* NULL: the slice is not there, not wanted or does not count. */
+/* NULL: the slice does not exist, is not selected or does not count. */
 static struct top_slice *make_slice(struct device_feed *f, struct str name)
 {
 	const struct cached *o = cache_get(slice_cache(f), name);
@@ -388,7 +391,7 @@ void device_feed_update(struct device_feed *f, struct top_model *m,
 {
 	slice_list old, now;
 
-	f->told = true; /* what is noted here needs no call */
+	f->told = true; /* changes recorded here need no call of on_change */
 	if (!device_feed_synced(f)) {
 		f->told = false;
 		return;
@@ -412,7 +415,7 @@ void device_feed_update(struct device_feed *f, struct top_model *m,
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-/* Whether we may list all of them; who cannot be asked is taken to say yes. */
+/* Whether we may list all of them; assumes yes if the review fails. */
 static bool may_list(struct kube *k, const struct resource *kind)
 {
 	struct error err;
@@ -438,14 +441,14 @@ static struct informer *informer_of(struct device_feed *f, const struct resource
 			     &(struct informer_spec){ .resource = kind, .slim = true });
 }
 
-/* Objects that have the status of slices, where these have none. */
+/* The objects that store slices' status, if slices have none. */
 static const struct discovery_resource *status_objects(const struct device_feed *f)
 {
 	return discovery_find(f->kube->discovery, STR("devplane.dev"), STR_NULL,
 			      STR("resourceslicestatuses"));
 }
 
-/* False: the user may not list them, or there are none. */
+/* Returns false if the user may not list them, or if the server does not serve them. */
 static bool follow_objects(struct device_feed *f)
 {
 	const struct discovery_resource *d = status_objects(f);
@@ -457,7 +460,7 @@ static bool follow_objects(struct device_feed *f)
 	return true;
 }
 
-/* Follows published statuses, for a user who may not read reports of health. False: none exist. */
+/* Follows published statuses, for a user who may not read health reports. False: none exist. */
 static bool follow_health(struct device_feed *f)
 {
 	if (!f->served.slice_status)

@@ -1,6 +1,6 @@
 /*
- * Pools are summed up from all slices each time: that is less work than drawing them. Of the lines
- * only those on the screen are made, and only for them it is asked who may be named.
+ * Pools are summed up from all slices each time, which is less work than drawing them. Only the
+ * lines on the screen are made, and only for these it is checked which claims may be named.
  */
 #include "cli/live/draw.h"
 
@@ -14,20 +14,20 @@
 
 enum {
 	HEAD_LINES = 3, /* totals, source, titles */
-	CELLS = 9, /* of a line, before the holders */
+	CELLS = 9, /* in a line, before the holders */
 	GAP = 2,
 	HOLDERS_MAX = 64, /* named in a line */
-	HOLDERS_MIN = 24, /* columns that they should have */
+	HOLDERS_MIN = 24, /* columns they should have */
 	NAME_MIN = 14, /* columns of a device's name .. */
 	STATE_MIN = sizeof("Available, unhealthy") - 1, /* .. and of its state */
 };
 
-/* One line of the table, before it is text. */
+/* One line of the table, before it is formatted. */
 struct line {
 	struct str driver, pool, node;
 	struct device_counts counts;
 	enum top_truth complete, valid;
-	bool stale; /* some state may be of before */
+	bool stale; /* some state may be outdated */
 	struct top_slice **slices;
 	size_t nslices;
 };
@@ -41,8 +41,8 @@ struct drawing {
 	VEC(struct line *) lines;
 	size_t cells[CELLS], widths[CELLS]; /* without and with titles */
 	bool narrow;
-	size_t rows; /* of the table, with devices */
-	size_t left; /* lines that the screen has room for */
+	size_t rows; /* in the table, including devices */
+	size_t left; /* lines left on the screen */
 };
 
 /* --- sums ------------------------------------------------------------------------------------ */
@@ -62,7 +62,7 @@ static struct line *line_of(struct drawing *w, const struct top_slice *s)
 	return l;
 }
 
-/* One slice of a pool tells of it; while that moves to another it may be two. */
+/* One slice of a pool has its conditions; while these move to another slice, two may have them. */
 static enum top_truth both(enum top_truth a, enum top_truth b)
 {
 	return a == TOP_NO || b == TOP_NO ? TOP_NO : MAX(a, b);
@@ -169,7 +169,9 @@ static void end(struct drawing *w)
 
 /* --- text ------------------------------------------------------------------------------------ */
 
-/* Columns that a terminal gives a character: East Asian and emoji two, what combines none. */
+/*
+ * The columns that a terminal uses for a character: East Asian and emoji two, combining ones none.
+ */
 static size_t rune_columns(uint32_t rune)
 {
 	static const struct {
@@ -190,7 +192,7 @@ static size_t rune_columns(uint32_t rune)
 	return 1;
 }
 
-/* Bytes of the line that have room in so many columns. */
+/* The number of bytes of the line that fit into the columns. */
 static size_t cut_at(struct str line, size_t width)
 {
 	size_t at = 0, next = 0, columns = 0;
@@ -204,7 +206,7 @@ static size_t cut_at(struct str line, size_t width)
 	return at;
 }
 
-/* As much of a line as the screen takes, without what could move the cursor. */
+/* Prints as much of a line as fits, without characters that could move the cursor. */
 static void put_line(struct drawing *w, struct str text, const char *style)
 {
 	CLEANUP(buf_release) struct buf clean = BUF_INIT(MIB);
@@ -239,7 +241,7 @@ static const char *plural(size_t n)
 	return n == 1 ? "" : "s";
 }
 
-/* A number that may be larger by `unknown`: "3", "3+", "?". */
+/* A number that may be too low by `unknown`: "3", "3+", "?". */
 static struct str count_text(struct drawing *w, size_t n, size_t unknown)
 {
 	if (n == 0 && unknown > 0)
@@ -282,7 +284,7 @@ static void put_head(struct drawing *w)
 	put_line(w, buf_str(&text), w->view->message.n ? "31" : NULL);
 }
 
-/* In full, and for screens on which holders would have no room. */
+/* Full titles, and short ones for screens on which holders would not fit. */
 static const char *const titles[2][CELLS] = {
 	{ "DRIVER", "POOL", "NODE", "DEVICES", "FREE", "PARTIAL", "ALLOCATED", "UNAVAILABLE",
 	  "UNHEALTHY" },
@@ -329,7 +331,7 @@ static size_t title_widths(struct drawing *w)
 	return all;
 }
 
-/* Of all lines, so that columns stay where they are when the table is scrolled. */
+/* Measures all lines, so that columns do not move when the table is scrolled. */
 static void measure(struct drawing *w)
 {
 	struct str cells[CELLS];
@@ -414,7 +416,7 @@ static void gather_holders(struct drawing *w, const struct top_device *d, struct
 	}
 }
 
-/* Claims that hold devices of the pool, each once, in the order of its devices. */
+/* The claims that hold devices of the pool, each once, in the order of its devices. */
 static size_t holders_of(struct drawing *w, const struct line *l, holder_list *out)
 {
 	size_t omitted = 0;
@@ -479,12 +481,12 @@ static void put_device(struct drawing *w, const struct top_device *d)
 
 size_t top_page(const struct top_view *view)
 {
-	size_t fixed = HEAD_LINES + 1; /* and the keys */
+	size_t fixed = HEAD_LINES + 1; /* and the line of keys */
 
 	return view->height > fixed ? view->height - fixed : 1;
 }
 
-/* A part of the rows. */
+/* The visible rows. */
 struct window {
 	size_t at, first, end;
 };

@@ -1,4 +1,6 @@
-/* Statuses are read once, when they come; everything after that is structs. */
+/*
+ * Statuses are parsed once, when they arrive; everything after that uses structs.
+ */
 #include "cli/live/model.h"
 
 #include "base/core/limits.h"
@@ -8,7 +10,7 @@
 
 /* --- a slice --------------------------------------------------------------------------------- */
 
-/* Claims that hold it, each once, as far as the status tells them. */
+/* The claims that hold the device, each once, as far as the status lists them. */
 static void read_holders(struct top_slice *s, struct top_device *d, const struct json *status)
 {
 	const struct json *list = json_getz(status, "allocations");
@@ -77,7 +79,7 @@ static void read_health(struct device_fact *fact, const struct top_facts *facts)
 	fact->unsure = !facts->health_known && fact->health.n == 0;
 }
 
-/* Devices of a status are in the slice's order, as far as it told them. */
+/* The status lists the devices in the slice's order, but may omit some. */
 static void read_states(struct top_slice *s, const struct json *status,
 			const struct top_facts *facts)
 {
@@ -164,7 +166,7 @@ void top_model_release(struct top_model *m)
 
 struct top_slice *top_model_put(struct top_model *m, struct str name, struct top_slice *s)
 {
-	/* The key is the new slice's text: the old one's goes with it. */
+	/* The map's key is the new slice's text, because the old one's is freed with it. */
 	struct top_slice *old = omap_remove(&m->slices, name);
 
 	if (s)
@@ -172,7 +174,7 @@ struct top_slice *top_model_put(struct top_model *m, struct str name, struct top
 	return old;
 }
 
-/* --- what is different ----------------------------------------------------------------------- */
+/* --- differences ----------------------------------------------------------------------------- */
 
 struct telling {
 	struct arena arena;
@@ -247,7 +249,7 @@ static void tell_state(struct telling *t, const struct top_device *old, const st
 		return;
 	c.from = old ? state_text(old) : STR_NULL;
 	c.to = state_text(d);
-	if (old && !d->nholders) { /* who had it */
+	if (old && !d->nholders) { /* the previous holders */
 		c.holders = old->holders;
 		c.nholders = old->nholders;
 		c.omitted = old->fact.omitted;
@@ -260,7 +262,7 @@ static bool is_ill(const struct top_device *d)
 	return d && d->fact.health.n > 0 && !str_eqz(d->fact.health, "Healthy");
 }
 
-/* A pod that ends no longer reports a healthy device: nobody wants to know that. */
+/* A pod that ends no longer reports a healthy device: that is not worth a line. */
 static void tell_health(struct telling *t, const struct top_device *old, const struct top_slice *s,
 			const struct top_device *d)
 {
@@ -319,7 +321,7 @@ static void compare_pool(struct telling *t, const struct top_slice *old, const s
 	c.from = old ? pool_text(old) : STR_NULL;
 	c.to = pool_text(s);
 	c.reason = s->pool_message;
-	/* A pool that is new and well is told by its devices. */
+	/* A new pool without faults is not reported: its devices are. */
 	if (old ? !str_eq(c.from, c.to) : s->complete == TOP_NO || s->valid == TOP_NO)
 		t->tell(t->arg, &c);
 }

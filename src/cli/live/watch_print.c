@@ -1,4 +1,6 @@
-/* Text of others goes through output_clean(), so that a line stays one. */
+/*
+ * Foreign text goes through output_clean(), so that a line stays one line.
+ */
 #include "cli/live/watch_print.h"
 
 #include "base/core/limits.h"
@@ -12,7 +14,7 @@ static const char *word(struct str s, const char *none)
 	return s.n ? s.p : none;
 }
 
-/* Without the name of a claim that may not be named; devices' reasons have none. */
+/* Removes the name of a claim that may not be named; reasons of devices have none. */
 static struct str reason_of(const struct top_change *c, const struct top_view *view,
 			    struct arena *a)
 {

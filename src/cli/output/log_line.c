@@ -1,6 +1,6 @@
 /*
- * Values are quoted when a space or a quote would make them ambiguous. A role's messages may quote
- * what others sent, so all text is made harmless for a terminal.
+ * Values are quoted if a space or a quote would make them ambiguous. A role's messages may quote
+ * foreign text, so all text is cleaned for the terminal.
  */
 #include "cli/output/log_line.h"
 

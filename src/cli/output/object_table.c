@@ -1,4 +1,6 @@
-/* Cells are printed as they come: what a value means is the server's business. */
+/*
+ * Cells are printed unchanged: the server decides what a value means.
+ */
 #include "cli/output/object_table.h"
 
 #include <stdlib.h>
@@ -8,7 +10,7 @@
 #include "base/time/timestamp.h"
 #include "cli/output/output.h"
 
-/* --- what is no Table ------------------------------------------------------------------------ */
+/* --- replies that are not a Table ------------------------------------------------------------ */
 
 static void add_column(struct arena *a, struct json *columns, const char *name)
 {
@@ -91,7 +93,7 @@ static int by_key(const void *a, const void *b)
 		       json_key(*(const struct json *const *)b));
 }
 
-/* "a=b,c=d", sorted; "<none>" when there are none. */
+/* "a=b,c=d", sorted; "<none>" if empty. */
 static void add_labels(struct arena *a, struct buf *out, const struct json *labels)
 {
 	const struct json **v = ARENA_ARRAY(a, const struct json *, json_count(labels) + 1);

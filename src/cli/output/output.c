@@ -1,6 +1,6 @@
 /*
- * One tree, several notations. All of it is laid out before any is written, so
- * that a failure leaves no half of it behind.
+ * One tree, several formats. Everything is formatted before anything is written, so that a failure
+ * leaves no partial output.
  */
 #include "cli/output/output.h"
 
@@ -8,7 +8,7 @@
 #include "base/json/json.h"
 #include "base/yaml/yaml.h"
 
-/* Beyond any list that a cluster of ours holds; a limit must be named. */
+/* More than any list of our clusters. */
 #define OUTPUT_MAX (1024UL * MIB)
 
 static int json_text(struct buf *text, const struct json *tree, struct error *err)

@@ -1,5 +1,6 @@
 /*
- * Single quotes keep all but themselves. What needs none is said by what is known to be harmless.
+ * Single quotes protect everything but themselves. Text of known harmless characters needs no
+ * quotes.
  */
 #include "cli/output/shell_word.h"
 

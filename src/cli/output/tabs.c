@@ -1,7 +1,7 @@
 /*
- * Two passes over the cells: widths of each run of lines, column by column, then the text. A
- * line that has a cell in a column has one in all before it, so runs nest, and columns can be
- * looked at one after the other.
+ * Two passes over the cells: the widths of each run of lines, column by column, then the text. A
+ * line with a cell in a column has one in all columns before, so runs nest, and columns can be
+ * processed one after the other.
  */
 #include "cli/output/tabs.h"
 
@@ -15,7 +15,7 @@ struct cell {
 };
 
 struct line {
-	size_t first, n; /* cells, the last one included */
+	size_t first, n; /* cells, including the last one */
 };
 
 struct layout {
@@ -23,7 +23,7 @@ struct layout {
 	VEC(struct line) lines;
 };
 
-/* Code points that a terminal shows. */
+/* The number of code points that a terminal shows. */
 static size_t width_of(struct str text)
 {
 	size_t n = 0, i = 0;
@@ -64,7 +64,7 @@ static bool has_column(const struct layout *l, size_t line, size_t column)
 	return line < l->lines.n && column + 1 < l->lines.v[line].n;
 }
 
-/* The run of lines from `begin` on that have this column; returns its end. */
+/* Measures the run of lines from `begin` on that have this column; returns its end. */
 static size_t measure(struct layout *l, size_t begin, size_t column, const struct tabs_style *s,
 		      struct tabs_memory *memory)
 {

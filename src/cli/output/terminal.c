@@ -1,13 +1,13 @@
 /*
- * The child that guards the terminal does nothing but wait for its pipe: a byte says that the
- * terminal was put in order, the pipe's end that it was not. Signals that are meant for the group
- * do not reach it. It is forked before there are connections, which it would keep open.
+ * The child that guards the terminal only waits for its pipe: a byte means that the terminal was
+ * restored, the pipe's end means that it was not. Signals to the group do not reach it. It is
+ * forked before there are connections, which it would keep open.
  *
- * A shell that lets a stopped program go on has changed the modes, and maybe the screen: both are
- * set again on SIGCONT.
+ * A shell that resumes a stopped program has changed the modes, and maybe the screen: both are set
+ * again on SIGCONT.
  *
- * A screen is written in one piece, each line erased behind its end, so that nothing flickers.
- * Lines that are too wide after all end at the edge: the terminal is told not to go on below.
+ * A screen is written in one piece, and each line is erased after its end, so that nothing
+ * flickers. Automatic wrapping is off, so a line that is still too wide ends at the edge.
  */
 #include "cli/output/terminal.h"
 
@@ -35,11 +35,11 @@ struct terminal {
 	struct loop_signal *resized, *continued;
 	pid_t guard;
 	int pipe; /* to the guard; -1: none */
-	char pending[16]; /* of a key that is not complete */
+	char pending[16]; /* bytes of an incomplete key */
 	size_t npending;
 };
 
-/* Also where somebody made the descriptor one that does not wait. */
+/* Also works if somebody made the descriptor non-blocking. */
 static void write_all(int fd, const char *p, size_t n)
 {
 	struct pollfd room = { .fd = fd, .events = POLLOUT };
@@ -60,7 +60,7 @@ static void write_all(int fd, const char *p, size_t n)
 
 /* --- the guard ------------------------------------------------------------------------------- */
 
-/* In the child; only what is safe after a fork. */
+/* Runs in the child; only async-signal-safe functions are allowed after a fork. */
 static void guard(int pipe, int out, const struct termios *before)
 {
 	char done;
@@ -126,7 +126,7 @@ static const struct {
 	{ "[F", TERMINAL_END },  { "OF", TERMINAL_END },      { "[4~", TERMINAL_END },
 };
 
-/* Bytes of a sequence behind its escape: up to its final letter; 0: it has not come yet. */
+/* The length of an escape sequence, up to its final letter; 0: incomplete. */
 static size_t sequence_length(struct str s)
 {
 	if (s.n > 0 && s.p[0] == 'O')
@@ -192,7 +192,7 @@ static void on_continued(void *arg, int signum UNUSED)
 	t->opts.on_resize(t->opts.arg);
 }
 
-/* The whole group stops, as when the terminal itself does it, unless no shell could continue it. */
+/* Stops the whole process group, as the terminal would, unless no shell could resume it. */
 static void suspend(struct terminal *t)
 {
 	leave(t);
@@ -200,7 +200,7 @@ static void suspend(struct terminal *t)
 	on_continued(t, SIGCONT);
 }
 
-/* --- what happens ---------------------------------------------------------------------------- */
+/* --- events ---------------------------------------------------------------------------------- */
 
 static void on_readable(void *arg)
 {
@@ -229,7 +229,7 @@ static void on_readable(void *arg)
 		else if (key)
 			t->opts.on_key(t->opts.arg, key);
 	} while (used && rest.n);
-	t->npending = rest.n < sizeof(t->pending) ? rest.n : 0; /* what is no key is dropped */
+	t->npending = rest.n < sizeof(t->pending) ? rest.n : 0; /* drop bytes that are not a key */
 	memcpy(t->pending, rest.p, t->npending);
 }
 

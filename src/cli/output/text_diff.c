@@ -1,11 +1,11 @@
 /*
- * What is the same at both ends is set aside. Of the rest a table has the length of the longest
- * common subsequence behind each pair of lines, and the way through it is the edit. Objects have
- * hundreds of lines, so a table that is their product costs nothing that anybody would notice.
+ * Equal lines at both ends are set aside. For the rest, a table has the length of the longest
+ * common subsequence after each pair of lines, and a path through it is the edit. Objects have
+ * hundreds of lines, so the product of both sizes is small.
  */
 #include "cli/output/text_diff.h"
 
-#define CELLS_MAX (4UL << 20) /* of the table */
+#define CELLS_MAX (4UL << 20) /* cells of the table */
 #define CONTEXT   3UL /* lines around a change */
 
 struct lines {
@@ -13,7 +13,7 @@ struct lines {
 	size_t n;
 };
 
-/* An edit is a text with a letter for each line: ' ' stays, '-' goes, '+' comes. */
+/* An edit is a text with a letter for each line: ' ' unchanged, '-' removed, '+' added. */
 struct edit {
 	const struct text_diff *diff;
 	struct lines before, after;
@@ -124,7 +124,7 @@ static void print_op(const struct edit *e, char op, size_t before, size_t after)
 		print_line(e, "", ' ', e->before.v[before]);
 }
 
-/* Where a part begins, and how many lines it has; one without lines is behind its place. */
+/* The start of a part and its number of lines; an empty part is positioned at the line before. */
 static void print_range(struct buf *b, char mark, size_t from, size_t n)
 {
 	(void)buf_printf(b, "%c%zu", mark, n > 0 ? from + 1 : from);
@@ -132,7 +132,7 @@ static void print_range(struct buf *b, char mark, size_t from, size_t n)
 		(void)buf_printf(b, ",%zu", n);
 }
 
-/* The end of the part that begins with a change: changes with few lines between are one. */
+/* The end of the part that begins with a change; changes with few lines between them are joined. */
 static size_t hunk_end(const struct edit *e, size_t at)
 {
 	size_t end = at;

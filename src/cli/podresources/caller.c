@@ -1,6 +1,6 @@
 /*
- * One channel to one socket. It does not wait between tries: calls that are made once fail at once,
- * and a watch waits by itself.
+ * One channel to one socket, without a back-off: single calls fail at once, and a watch does its
+ * own waiting.
  */
 #include "cli/podresources/caller.h"
 

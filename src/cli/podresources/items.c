@@ -1,7 +1,6 @@
 /*
- * Messages become things in three steps: all are gathered as they are named, sorted, and those that
- * are named several times made one. Only then are texts of NUMA nodes made, as they need the nodes
- * of all mentions.
+ * Messages become items in three steps: all mentions are collected, sorted, and mentions of the
+ * same item are merged. The NUMA texts are made last, because they need the nodes of all mentions.
  */
 #include "cli/podresources/items.h"
 
@@ -15,7 +14,7 @@
 #include "cli/podresources/items_impl.h"
 #include "node/host/cpu_set.h"
 
-/* One mention of a thing. */
+/* One mention of an item. */
 struct mention {
 	struct podres_item item;
 	const Podresources__TopologyInfo *topology; /* or NULL */
@@ -34,7 +33,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* The digits at the front of *s, without zeros before them. */
+/* The digits at the front of *s, without leading zeros. */
 static struct str take_number(struct str *s)
 {
 	size_t begin = 0, n;
@@ -69,7 +68,7 @@ int podres_items_cmp_names(struct str a, struct str b)
 	}
 	if (x.n != y.n)
 		return x.n < y.n ? -1 : 1;
-	return str_cmp(a, b); /* "01" and "1" are two names */
+	return str_cmp(a, b); /* "01" and "1" are different names */
 }
 
 int podres_item_cmp(const struct podres_item *a, const struct podres_item *b)
@@ -82,7 +81,7 @@ int podres_item_cmp(const struct podres_item *a, const struct podres_item *b)
 		c = str_cmp(a->group, b->group);
 	if (c == 0)
 		c = podres_items_cmp_names(a->id, b->id);
-	/* Two blocks of one size are told apart by where they are; a device is itself anywhere. */
+	/* Memory blocks of one size differ by their place; a device is identified by its id. */
 	if (c == 0 && a->kind == PODRES_MEMORY)
 		c = str_cmp(a->numa, b->numa);
 	return c;
@@ -115,7 +114,7 @@ static void add(struct gather *g, struct podres_item item, const Podresources__T
 	(void)vec_push(&g->mentions, (struct mention){ item, at });
 }
 
-/* A value that we do not know is of a newer server. */
+/* An unknown value comes from a newer server. */
 static enum device_health health_of(Podresources__DeviceHealth h)
 {
 	switch (h) {
@@ -225,7 +224,7 @@ static void add_claims(struct gather *g, Podresources__DynamicResource *const *v
 	}
 }
 
-/* Devices of drivers, whether or not a claim has them. */
+/* Devices of drivers, whether or not a claim holds them. */
 static void add_drivers(struct gather *g, Podresources__ClaimResource *const *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -291,7 +290,7 @@ static struct podres_items finish(struct gather *g)
 		items.v[items.n++] = v[i].item;
 	}
 	if (items.n > 0)
-		qsort(items.v, items.n, sizeof(*items.v), by_item); /* now with places */
+		qsort(items.v, items.n, sizeof(*items.v), by_item); /* now including their places */
 	vec_release(&g->mentions);
 	return items;
 }

@@ -1,6 +1,6 @@
 /*
- * Two sorted lists are walked side by side, a group at a time; within a group what stayed, came and
- * went is told in this order.
+ * Walks two sorted lists in parallel, a group at a time. Within a group it prints what stayed,
+ * what was added and what was removed, in this order.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 /* --- ids ---------------------------------------------------------------------------------- */
 
-/* CPUs that follow each other from v on. */
+/* The number of consecutive CPUs from v on. */
 static size_t range_of(const struct podres_item *v, size_t n)
 {
 	size_t run = 1;
@@ -132,7 +132,7 @@ static bool same_group(const struct podres_item *a, const struct podres_item *b)
 	       str_eq(a->group, b->group);
 }
 
-/* Which of the two comes first: -1, 1, or 0 for both. One of them at least is not NULL. */
+/* Which of the two comes first: -1, 1, or 0 for both. At least one is not NULL. */
 static int first_of(const struct podres_item *a, const struct podres_item *b)
 {
 	if (!a || !b)
@@ -185,7 +185,7 @@ static void print_group(struct buf *out, const struct podres_item *of, const str
 	mark(out, '-', p->gone.v, p->gone.n, style);
 }
 
-/* Takes the next group off both lists; returns one of its things. */
+/* Takes the next group off both lists; returns one of its items. */
 static const struct podres_item *next_group(const struct podres_items *before,
 					    const struct podres_items *now, size_t *io_i,
 					    size_t *io_j, struct parts *p)

@@ -1,6 +1,6 @@
 /*
- * Descriptors say what a message has, so this knows no message by name. It descends as deep as the
- * types nest, which is a fixed number: none of them contains itself.
+ * It uses descriptors and knows no message by name. The recursion is as deep as the types nest,
+ * which is fixed, because no type contains itself.
  */
 #include "cli/podresources/json.h"
 
@@ -39,7 +39,7 @@ static struct json *enum_value(struct arena *a, const ProtobufCFieldDescriptor *
 	return v ? json_make_str(a, str_from(v->name)) : json_make_i64(a, number);
 }
 
-/* How far apart elements of a repeated field lie; of the types that our messages have. */
+/* The stride of a repeated field, for the types that occur in our messages. */
 static size_t size_of(const ProtobufCFieldDescriptor *f)
 {
 	switch (f->type) {
@@ -55,7 +55,7 @@ static size_t size_of(const ProtobufCFieldDescriptor *f)
 	}
 }
 
-/* The value at `p`; NULL when it is the default and `implicit` says that it can be left out. */
+/* The value at `p`; NULL if it is the default and `implicit` allows to leave it out. */
 static struct json *value_of(struct arena *a, const ProtobufCFieldDescriptor *f, const void *p,
 			     bool implicit)
 {
@@ -76,7 +76,7 @@ static struct json *value_of(struct arena *a, const ProtobufCFieldDescriptor *f,
 			return NULL;
 		return json_make_bool(a, *(const protobuf_c_boolean *)p);
 	case PROTOBUF_C_TYPE_ENUM:
-		/* An event's action is there even if it is the default, for its readers' sake. */
+		/* An event's action is always printed, to help the reader. */
 		if (implicit && *(const int *)p == 0 &&
 		    f->descriptor != &podresources__action__descriptor)
 			return NULL;

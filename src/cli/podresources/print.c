@@ -1,5 +1,5 @@
 /*
- * Tables. Rows of pods keep the order of containers, which is that of the spec.
+ * Tables. Rows of a pod keep the order of containers in its spec.
  */
 #include "cli/podresources/print.h"
 
@@ -9,7 +9,7 @@
 #include "cli/output/output.h"
 #include "cli/podresources/items.h"
 
-/* Devices of one row of allocatable, without `wide`. */
+/* Devices shown in a row of `allocatable`, without `wide`. */
 enum { DEVICES_SHOWN = 8 };
 
 /* --- pods --------------------------------------------------------------------------------- */
@@ -17,8 +17,8 @@ enum { DEVICES_SHOWN = 8 };
 struct pod_table {
 	struct buf *out;
 	const struct podres_print_style *style;
-	const Podresources__PodResources *pod; /* whose rows are made */
-	struct arena arena; /* of one row */
+	const Podresources__PodResources *pod; /* whose rows are being made */
+	struct arena arena; /* for one row */
 	size_t rows;
 };
 

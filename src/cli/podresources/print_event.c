@@ -1,6 +1,6 @@
 /*
- * Lines of events. What a pod held before is kept as things, in an arena of its own, so that it
- * goes in one piece when the pod does.
+ * Lines of events. The items that a pod held before are kept in an arena of their own, which is
+ * freed when the pod is deleted.
  */
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #include "cli/podresources/items.h"
 #include "cli/podresources/print.h"
 
-/* What was said last of a pod, or of the node. */
+/* The last known items of a pod, or of the node. */
 struct known {
 	struct arena arena;
 	struct str uid;
@@ -76,7 +76,7 @@ static void add_action(struct podres_print_state *s, struct buf *out, Podresourc
 		(void)buf_printf(out, "%s%s%s", s->style.colour ? rows[i].colour : "", rows[i].word,
 				 s->style.colour ? "\033[0m" : "");
 	(void)buf_addc(out, '\t');
-	/* A server that knows the KEP's fields alone has no revisions. */
+	/* A server that has only the KEP's fields sends no revisions. */
 	if (revision != 0)
 		(void)buf_add_i64(out, revision);
 	else

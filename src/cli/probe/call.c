@@ -1,6 +1,6 @@
 /*
- * Upload and Chat send while there is room and are called when there is more;
- * a slow reader pauses the call after each message and lets a timer resume it.
+ * Upload and Chat send while there is room and are called when there is more. A slow reader pauses
+ * the call after each message, and a timer resumes it.
  */
 #include "cli/probe/call.h"
 
@@ -12,7 +12,7 @@
 
 /* --- requests ------------------------------------------------------------------------------ */
 
-/* How the server is to fail, in *ret; NULL when it is to succeed. */
+/* The failure that the server must simulate, in *ret; NULL: none. */
 static Devplane__Probe__V1__Failure *failure(const struct probe_ask *ask,
 					     Devplane__Probe__V1__Failure *ret)
 {

@@ -1,6 +1,6 @@
 /*
- * Files are read when the command starts; a missing one is the command's
- * failure, half a pair is a mistake in its flags.
+ * Files are read when the command starts. A missing file is a failure; a certificate without a
+ * key, or a key without a certificate, is bad usage.
  */
 #include "cli/probe/client_tls.h"
 

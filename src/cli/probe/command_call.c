@@ -1,6 +1,6 @@
 /*
- * `devplane probe call TARGET METHOD`: one gRPC call, as the roles' own client
- * makes it. The result is one line of JSON, also when the call failed.
+ * `devplane probe call TARGET METHOD`: makes one gRPC call with the roles' own client. The result
+ * is one line of JSON, even if the call failed.
  */
 #include "base/text/base64.h"
 #include "base/core/limits.h"
@@ -74,12 +74,12 @@ struct call {
 	struct grpc_metadata *metadata;
 	int64_t began; /* ms */
 	struct buf line; /* the result */
-	struct error err; /* code is ERR_OK when the status is OK */
+	struct error err; /* code ERR_OK: the status is OK */
 };
 
 /* --- the result ---------------------------------------------------------------------------- */
 
-/* Values may be any bytes, and JSON's text may not. */
+/* Values may be any bytes, but JSON strings may not. */
 static void write_value(struct json_writer *w, const struct grpc_metadata *md)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(HTTP_HEADERS_MAX * 2);

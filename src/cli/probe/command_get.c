@@ -1,7 +1,6 @@
 /*
- * `devplane probe get URL`: one request, as the roles' own client makes it.
- * The body goes to standard output as it comes; what was agreed goes to
- * standard error with --verbose.
+ * `devplane probe get URL`: sends one request with the roles' own client. The body goes to
+ * standard output as it arrives; with --verbose, the negotiated protocol goes to standard error.
  */
 #include <inttypes.h>
 
@@ -53,7 +52,7 @@ struct get {
 	struct buf body;
 	int status;
 	bool asked, done;
-	struct error err; /* code is ERR_OK while nothing failed */
+	struct error err; /* code ERR_OK: no failure */
 };
 
 static void finish(struct get *g, const struct error *err)
@@ -157,7 +156,7 @@ static void on_open(void *arg)
 		finish(g, &err);
 }
 
-/* Before the request was made this is the failure; afterwards the stream tells. */
+/* Before the request was sent, this is the failure; afterwards the stream reports it. */
 static void on_client_close(void *arg, const struct error *err)
 {
 	struct get *g = arg;

@@ -1,6 +1,6 @@
 /*
- * `devplane probe serve`: the answering side. One HTTP server on any number of
- * sockets; requests whose content type says gRPC go to the probe's services.
+ * `devplane probe serve`: the server side. One HTTP server on any number of sockets; requests with
+ * a gRPC content type go to the probe's services.
  */
 #include "base/core/limits.h"
 #include "base/report/metrics.h"

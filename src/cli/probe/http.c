@@ -1,7 +1,7 @@
 /*
- * Each resource is a row and a small handler; what a handler needs beyond its
- * return lives in the stream's arena. Producers are pulled: they fill the room
- * there is and wait for on_writable, so a slow reader costs one window.
+ * Each resource is a row and a small handler; a handler's lasting state lives in the stream's
+ * arena. Producers fill the available room and wait for on_writable, so a slow reader costs one
+ * window of memory.
  */
 #include "cli/probe/http.h"
 
@@ -17,7 +17,7 @@
 
 enum {
 	PIECE = 16 * 1024, /* produced and compressed at a time */
-	GZIP_ABOVE = 128 * 1024, /* smaller answers are not worth it */
+	GZIP_ABOVE = 128 * 1024, /* smaller replies are not compressed */
 	SLEEP_MAX_MS = 60 * 1000,
 };
 
@@ -44,7 +44,10 @@ static void reply_buf(struct http_stream *s, struct str type, const struct buf *
 	(void)http_stream_reply(s, 200, type, (struct slice){ b->data, b->n, b });
 }
 
-/* The number behind name= in the query, or `otherwise`; false when it is no number. */
+/*
+ * The number after name= in the query, or `otherwise` if absent. Returns false if it is not a
+ * number.
+ */
 static bool query_number(const struct http_head *in, struct str name, uint64_t otherwise,
 			 uint64_t *ret_value)
 {
@@ -104,7 +107,7 @@ static void write_text(struct json_writer *w, const char *key, struct str value)
 	json_writer_str(w, str_is_utf8(value) ? value : STR("(not UTF-8)"));
 }
 
-/* What we understood of the request, for whoever debugs a proxy. */
+/* Echoes how we understood the request, for debugging proxies. */
 static void handle_request(struct http_stream *s, struct metrics *metrics UNUSED)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
@@ -163,7 +166,7 @@ static void handle_count(struct http_stream *s, struct metrics *metrics UNUSED)
 	s->ops = &count_ops;
 }
 
-/* Collected, so that the server's limit on bodies shows. */
+/* The body is collected, so that the server's limit on bodies applies. */
 static void echo_whole(struct http_stream *s, struct str body)
 {
 	struct bytes *b = bytes_copy(body);
@@ -180,7 +183,7 @@ static void handle_echo(struct http_stream *s, struct metrics *metrics UNUSED)
 
 /* --- both ways at once ------------------------------------------------------------------- */
 
-/* What could not be queued yet is consumed only when it has been. */
+/* Data are consumed only when they have been queued. */
 static void pipe_body(struct http_stream *s, struct str piece)
 {
 	(void)http_stream_send_copy(s, piece);
@@ -215,7 +218,7 @@ static void handle_pipe(struct http_stream *s, struct metrics *metrics UNUSED)
 
 struct producer {
 	uint64_t left;
-	struct gzip *gzip; /* NULL: as it is */
+	struct gzip *gzip; /* NULL: uncompressed */
 };
 
 static const char filler[PIECE] = { 0 };
@@ -244,7 +247,7 @@ static void produce_gzip(struct http_stream *s, struct producer *p)
 		buf_clear(&out);
 		p->left -= in.n;
 		r = gzip_step(p->gzip, &in, p->left == 0, &out, PIECE, NULL);
-		p->left += in.n; /* what it did not take */
+		p->left += in.n; /* the part it did not accept */
 		if (r >= 0)
 			(void)http_stream_send_copy(s, buf_str(&out));
 	}
@@ -338,7 +341,7 @@ static void handle_index(struct http_stream *s, struct metrics *metrics);
 
 struct row {
 	const char *path;
-	bool post; /* else GET and HEAD */
+	bool post; /* otherwise GET and HEAD */
 	void (*handle)(struct http_stream *s, struct metrics *metrics);
 	const char *help;
 };

@@ -1,7 +1,6 @@
 /*
- * Each call that lasts has a small state of its own, which on_end frees. What a
- * reader is asked to rest, and what the other side does not take yet, both hold
- * a stream up in the same way: it is paused, and resumed when neither is left.
+ * Each long-running call has a small state, which on_end frees. A requested pause and a full send
+ * buffer both pause the stream in the same way; it is resumed when neither applies.
  */
 #include "cli/probe/service.h"
 
@@ -16,7 +15,7 @@
 #include "probe.pb-c.h"
 
 #define PROBE_MESSAGE_MAX (64 * MIB)
-/* What a chunk needs beside its data. */
+/* Room for the other fields of a chunk. */
 #define PROBE_DATA_MAX (PROBE_MESSAGE_MAX - KIB)
 
 #define PROBE_TYPE(name)  (&devplane__probe__v1__##name##__descriptor)
@@ -63,14 +62,14 @@ const struct grpc_method probe_health_watch = {
 	.response = HEALTH_TYPE(response),
 };
 
-/* The state of a call that lasts. */
+/* The state of a long-running call. */
 struct probe_state {
 	struct grpc_call *call;
 	struct loop_timer timer;
 	const void *request; /* lives as long as the call */
 	uint64_t count, bytes; /* sent or received so far */
-	bool crowded; /* Chat: the answers are not taken */
-	char *data; /* Download: what every chunk bears */
+	bool crowded; /* Chat: the peer does not read the answers */
+	char *data; /* Download: the content of every chunk */
 };
 
 static struct probe_state *probe_state_new(struct grpc_call *c,
@@ -95,7 +94,7 @@ static void on_end(struct grpc_call *c, const struct grpc_status *st UNUSED)
 	free(p);
 }
 
-/* Ends with what was asked for; 0 is a failure that is none. */
+/* Ends the call with the requested status; 0 (OK) is not a failure. */
 static void fail_as_asked(struct grpc_call *c, const Devplane__Probe__V1__Failure *f)
 {
 	if (f->code <= GRPC_OK || f->code >= GRPC_CODES)
@@ -184,7 +183,7 @@ static void download_one(struct probe_state *p)
 	(void)grpc_call_send(p->call, &chunk.base);
 }
 
-/* Fills the room there is, or sends one and waits for the interval. */
+/* Fills the available room, or sends one chunk and waits for the interval. */
 static void download_more(struct probe_state *p)
 {
 	const Devplane__Probe__V1__DownloadRequest *in = p->request;
@@ -297,7 +296,7 @@ static void chat_half_close(struct grpc_call *c)
 
 /* --- Health -------------------------------------------------------------------------------- */
 
-/* Whoever can ask is being served: there is nothing else here that could be ill. */
+/* A caller that gets this far is being served; nothing else here could be unhealthy. */
 static bool is_served(const void *request)
 {
 	const Grpc__Health__V1__HealthCheckRequest *in = request;
@@ -318,7 +317,7 @@ static void health_check(struct grpc_call *c, const void *request)
 		(void)grpc_call_finish(c, GRPC_NOT_FOUND, STR("unknown service"));
 }
 
-/* The state never changes, so the stream says it once and stays open. */
+/* The state never changes, so the stream sends it once and stays open. */
 static void health_watch(struct grpc_call *c, const void *request)
 {
 	Grpc__Health__V1__HealthCheckResponse out = GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__INIT;

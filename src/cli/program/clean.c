@@ -1,5 +1,5 @@
 /*
- * Rune by rune, as bytes of C1 controls are part of many letters in UTF-8.
+ * Processes runes, because bytes of C1 controls are part of many letters in UTF-8.
  */
 #include "cli/program/clean.h"
 

@@ -1,9 +1,10 @@
 /*
- * Dispatch. The words before the first flag lead down the command table; what
- * is left belongs to the command found. Output is buffered by stdio, so a full
- * disk or a closed pipe shows up as late as the flush at the end, where it
- * turns success into failure: a script must not take half a list for a list.
- * A reader who has enough, such as `head`, is told of nothing: it is no fault.
+ * Dispatch. The words before the first flag select a command in the table; the rest belongs to
+ * that command.
+ *
+ * Output is buffered by stdio, so a full disk or a closed pipe may show up only at the final
+ * flush. There it turns success into failure, because a script must not take half a list for a
+ * whole one. If the reader stops early, as `head` does, nothing is printed: that is not an error.
  */
 #include "cli/program/cli.h"
 
@@ -20,10 +21,10 @@
 
 enum { WIDTH_DEFAULT = 80, WIDTH_MIN = 40, WIDTH_MAX = 120 };
 
-/* Of a message; a refusal that names every field of a large object is long. */
+/* A rejection that names every field of a large object is long. */
 #define MESSAGE_MAX (16UL * MIB)
 
-/* For arena_try_alloc only: lists of all that a large cluster has are read into it. */
+/* For arena_try_alloc only: lists of whole clusters are read into it. */
 #define ARENA_MAX (8192UL * MIB)
 
 static bool wants_colour(FILE *f)
@@ -55,7 +56,7 @@ void cli_init(struct cli *cli, FILE *out, FILE *err)
 	arena_init(&cli->arena, ARENA_MAX);
 }
 
-/* The text may be somebody else's in part: a terminal shows it and does nothing that it says. */
+/* The text may contain foreign text, so it is cleaned for the terminal. */
 static void print_message(const struct cli *cli, const char *fmt, va_list ap)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(MESSAGE_MAX), clean = BUF_INIT(MESSAGE_MAX);
@@ -88,7 +89,7 @@ void cli_warn(const struct cli *cli, const char *fmt, ...)
 
 int cli_bad_usage(struct cli *cli, struct error *err, const char *fmt, ...)
 {
-	char text[sizeof(err->msg)]; /* cut there anyhow */
+	char text[sizeof(err->msg)]; /* truncated there anyway */
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -109,7 +110,7 @@ int cli_unknown_command(struct cli *cli, const struct command *c, const char *na
 			     STR_ARG(guess));
 }
 
-/* What follows `prefix` when the file's name is that and the program's own, as in "kubectl-x". */
+/* Whether the file's name is `prefix` and the program's own name, as in "kubectl-x". */
 static bool is_named(struct str name, const char *prefix, struct str root)
 {
 	struct str start = str_from(prefix);
@@ -125,8 +126,8 @@ static struct str file_name(const char *program)
 }
 
 /*
- * A link named "devplane-cni" is the command "cni": programs that run one by its file's name. One
- * named "kubectl-devplane" is what kubectl runs for `kubectl devplane`.
+ * A link named "devplane-cni" is the command "cni", for programs that run commands by file name.
+ * One named "kubectl-devplane" is what kubectl runs for `kubectl devplane`.
  */
 static void begin_at_program(struct cli *cli, struct str name)
 {
@@ -146,7 +147,7 @@ static void begin_at_program(struct cli *cli, struct str name)
 	cli->path = arena_printf(&cli->arena, "%s %s", cli->path, c->name);
 }
 
-/* Follows the leading words down the table; *at ends up behind them. */
+/* Follows the leading words down the table; *at is then the first word after them. */
 static int find_command(struct cli *cli, int argc, char *const *argv, int *at, struct error *err)
 {
 	const struct command *next;
@@ -210,7 +211,7 @@ static int report(const struct cli *cli, const struct error *err)
 	return CLI_USAGE;
 }
 
-/* By now, not by errno: the write that failed may have been any before. */
+/* Checks now instead of using errno: any earlier write may have failed. */
 static bool is_unread(FILE *out)
 {
 	struct pollfd p = { .fd = fileno(out) };
@@ -218,7 +219,7 @@ static bool is_unread(FILE *out)
 	return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
 }
 
-/* Whatever the command's own outcome, lost output is a failure. */
+/* Lost output is a failure, whatever the command returned. */
 static int finish(const struct cli *cli, int code)
 {
 	bool failed = ferror(cli->out);
@@ -233,7 +234,7 @@ static int finish(const struct cli *cli, int code)
 	return MAX(code, failure_of(cli));
 }
 
-/* kubectl asks what may come next: its words, the last of them unfinished. */
+/* kubectl requests completions: its words, the last of them unfinished. */
 static int complete(const struct cli *cli, int argc, char *const *argv)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(MIB);

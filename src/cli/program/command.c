@@ -1,13 +1,13 @@
 /*
- * Walks over the table of commands. Nothing here knows a particular command,
- * so that tests bring tables of their own.
+ * Walks over the command table. This file knows no particular command, so tests use their own
+ * tables.
  */
 #include "cli/program/command.h"
 
 #include "base/core/limits.h"
 #include "base/text/nearest.h"
 
-enum { PATH_MAX_BYTES = 256 /* the words of our own longest command, with room */ };
+enum { PATH_MAX_BYTES = 256 /* the words of our longest command, with room */ };
 
 const struct command *command_find(const struct command *c, struct str name)
 {
@@ -41,7 +41,7 @@ struct walk {
 	struct buf path;
 };
 
-/* The depth is that of our own table. */
+/* The recursion is as deep as our own table. */
 static void walk_below(struct walk *w, const struct command *c)
 {
 	size_t n = w->path.n;

@@ -1,5 +1,5 @@
 /*
- * What the scripts of all shells have in common.
+ * The common part of all shells' scripts.
  */
 #include "cli/program/completion.h"
 
@@ -26,7 +26,7 @@ void completion_add_values(struct buf *out, const struct flag *flag)
 		(void)buf_addc(out, *p == '|' ? ' ' : *p);
 }
 
-/* Versions and groups may have a name in common. */
+/* Versions and groups may share a resource name. */
 static bool is_told(const struct schema_kind *const *kinds, size_t n, struct str resource)
 {
 	for (size_t i = 0; i < n; i++)

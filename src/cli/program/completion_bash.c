@@ -1,18 +1,18 @@
 /*
- * The bash script: one function that finds the command by its words, then two
- * `case` tables made from ours - what may follow a command, and what may follow
- * a flag. Our names are plain ASCII words, so nothing needs quoting.
+ * The bash script: one function that finds the command by its words, then two generated `case`
+ * tables: what may follow a command, and what may follow a flag. Our names are plain ASCII words,
+ * so nothing needs quoting.
  */
 #include "cli/program/completion.h"
 
-/* One word of the path: a line of the case that follows the words typed. */
+/* One word of the path: a line of the case that follows the typed words. */
 static void add_step(void *ctx, const struct command *c, const char *path)
 {
 	if (strchr(path, ' ') && c->name)
 		(void)buf_printf(ctx, "\t\t'%s') path+=\" ${COMP_WORDS[i]}\" ;;\n", path);
 }
 
-/* What may follow a command. */
+/* The words that may follow a command. */
 static void add_words(void *ctx, const struct command *c, const char *path)
 {
 	struct buf *out = ctx;
@@ -27,7 +27,7 @@ static void add_words(void *ctx, const struct command *c, const char *path)
 	(void)buf_addz(out, " --help'\n\t\t;;\n");
 }
 
-/* What may follow a flag that takes a value, and a command that takes a type. */
+/* The values of a flag, and the types that may follow a command. */
 static void add_values(void *ctx, const struct command *c, const char *path)
 {
 	struct buf *out = ctx;

@@ -4,7 +4,7 @@
  */
 #include "cli/program/completion.h"
 
-/* The program's name and where the script goes. */
+/* The program's name and the output. */
 struct script {
 	const char *name;
 	struct buf *out;
@@ -49,7 +49,7 @@ static void add_flag(struct script *s, const struct flag *flag, const char *path
 	(void)buf_addc(out, '\n');
 }
 
-/* Right behind the command. */
+/* Directly after the command. */
 static void add_types(struct script *s, const char *path)
 {
 	size_t words = 1;

@@ -1,6 +1,6 @@
 /*
- * Completion while the user types, for those who ask us: the words lead down the command table;
- * a flag that takes a value swallows the next word. What no command is called is an operand.
+ * Completion at run time, as kubectl requests it. The words select a command in the table; a flag
+ * that takes a value consumes the next word. A word that is not a command is an operand.
  */
 #include "cli/program/completion.h"
 
@@ -8,7 +8,7 @@
 
 static const char files_may_follow[] = ":0\n", nothing_else[] = ":4\n";
 
-/* The flag that a word names as "--name" or "-n"; NULL: none. */
+/* The flag that a word names as "--name" or "-n"; or NULL. */
 static const struct flag *flag_of(const struct command *c, struct str word)
 {
 	for (const struct flag *f = c->flags; f && f->name; f++) {
@@ -31,7 +31,7 @@ static void offer(struct buf *out, struct str so_far, const char *before, struct
 	(void)buf_addc(out, '\n');
 }
 
-/* `before` is what the word to complete begins with ahead of the value: "--output=", or "". */
+/* `before` is the part of the word before the value: "--output=", or "". */
 static void offer_values(struct buf *out, const struct flag *f, const char *before,
 			 struct str so_far)
 {
@@ -60,7 +60,7 @@ static void offer_commands(struct buf *out, const struct command *c, struct str 
 	(void)buf_addz(out, nothing_else);
 }
 
-/* Several types are written with commas between them: the last is the one to complete. */
+/* Several types are separated by commas: the last is to be completed. */
 static void offer_types(struct buf *out, struct str so_far)
 {
 	CLEANUP(buf_release) struct buf types = BUF_INIT(64 * KIB);
@@ -78,8 +78,8 @@ static void offer_types(struct buf *out, struct str so_far)
 }
 
 /*
- * The command that the complete words name; *ret_flag waits for a value, or is NULL. *ret_operands
- * counts words that are neither.
+ * The command that the complete words name. *ret_flag is a flag that waits for a value, or NULL.
+ * *ret_operands counts the other words.
  */
 static const struct command *follow(const struct command *root, int argc, char *const *argv,
 				    const struct flag **ret_flag, size_t *ret_operands)
@@ -99,7 +99,7 @@ static const struct command *follow(const struct command *root, int argc, char *
 		if (*ret_flag && !flags_wants_value(*ret_flag))
 			*ret_flag = NULL;
 		sub = command_find(c, word);
-		if (sub && !str_eqz(word, "help")) /* its words are a command's */
+		if (sub && !str_eqz(word, "help")) /* the words after `help` name a command */
 			c = sub;
 		else if (!str_starts(word, STR("-")))
 			++*ret_operands;

@@ -1,11 +1,10 @@
 /*
- * The zsh script: one function per command, in the way of _arguments. Flags
- * are its option specs; a command with subcommands hands the rest of the line
- * to the function of the one typed.
+ * The zsh script: one function per command, based on _arguments. Flags are its option specs; a
+ * command with subcommands passes the rest of the line to the function of the typed one.
  */
 #include "cli/program/completion.h"
 
-/* The function that completes the command: its words joined by underscores. */
+/* The name of the command's function: its words joined by underscores. */
 static void add_function_name(struct buf *out, const char *path)
 {
 	(void)buf_addc(out, '_');
@@ -13,7 +12,7 @@ static void add_function_name(struct buf *out, const char *path)
 		(void)buf_addc(out, *path == ' ' ? '_' : *path);
 }
 
-/* Text inside single quotes, where a spec gives brackets and colons a meaning. */
+/* Text inside single quotes, with brackets and colons escaped, as specs require. */
 static void add_text(struct buf *out, const char *text)
 {
 	for (; *text; text++) {
@@ -27,7 +26,7 @@ static void add_text(struct buf *out, const char *text)
 	}
 }
 
-/* ":what:action" behind an option that takes a value. */
+/* ":what:action" after an option that takes a value. */
 static void add_value(struct buf *out, const struct flag *flag)
 {
 	(void)buf_printf(out, ":%s:", flag->arg ? flag->arg : "value");

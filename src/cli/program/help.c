@@ -1,7 +1,6 @@
 /*
- * Help is assembled in a buffer and written at once. Sections that a command
- * has nothing for are left out, so one layout serves the program itself,
- * groups of commands and single ones.
+ * Help is assembled in a buffer and written at once. Empty sections are left out, so one layout
+ * serves the program itself, groups of commands and single ones.
  */
 #include "cli/program/help.h"
 
@@ -10,7 +9,7 @@
 
 enum { INDENT = 2 };
 
-/* Our own texts: far from this, but a limit must be named. */
+/* Far more than our own texts. */
 #define HELP_MAX (1UL * MIB)
 
 static const char *const group_titles[COMMAND_GROUPS] = {
@@ -19,7 +18,7 @@ static const char *const group_titles[COMMAND_GROUPS] = {
 	[COMMAND_ABOUT] = "About devplane",
 };
 
-/* One help text being made. */
+/* The state of one help text. */
 struct page {
 	const struct cli *cli;
 	const struct command *c;
@@ -55,7 +54,7 @@ static void add_group(struct page *p, enum command_group group, const struct col
 	}
 }
 
-/* Only the program's own commands are grouped; those of a command are one list. */
+/* Only the program's own commands are grouped; subcommands are one list. */
 static void add_commands(struct page *p)
 {
 	struct columns columns = { .indent = INDENT, .width = p->cli->width };
@@ -72,7 +71,7 @@ static void add_commands(struct page *p)
 			  grouped ? group_titles[group] : "Commands");
 }
 
-/* As the program was called: a plugin's examples begin with the words that run it. */
+/* Examples begin with the words that run the program, which differ for a kubectl plugin. */
 static void add_example(struct page *p, struct str line)
 {
 	struct str text = str_trim(line), root = str_from(p->cli->root->name);

@@ -1,7 +1,6 @@
 /*
- * Sections stand in the order of man-pages(7); one that a command has nothing
- * for is left out. Only the macros of man(7) are used, so that groff and
- * mandoc show the same.
+ * Sections are in the order of man-pages(7); empty ones are left out. Only the macros of man(7)
+ * are used, so that groff and mandoc show the same.
  */
 #include "cli/program/man.h"
 
@@ -9,11 +8,11 @@
 #include "base/time/timestamp.h"
 #include "cli/program/man_roff.h"
 
-/* One page being made. */
+/* The state of one page. */
 struct page {
 	const struct man_opts *o;
 	const struct command *c, *parent; /* parent: NULL for the root */
-	struct buf path, parent_path; /* words with blanks between */
+	struct buf path, parent_path; /* words separated by blanks */
 	struct buf *out;
 };
 
@@ -67,7 +66,7 @@ static void add_names(struct page *p)
 	man_roff_usage(p->out, str_from(command_usage(p->c)));
 }
 
-/* A row without a description has its summary, as a sentence. */
+/* Without a description, the summary is used as a sentence. */
 static void add_description(struct page *p)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(KIB);
@@ -152,7 +151,7 @@ static void add_exit_status(struct page *p)
 	add_item(p, "2", "the command line makes no sense; a message says what is wrong with it");
 }
 
-/* Who takes this flag finds the API server as kubectl does. */
+/* A command with this flag finds the API server as kubectl does. */
 static bool reads_kubeconfig(const struct command *c)
 {
 	for (const struct flag *f = c->flags; f && f->name; f++)
@@ -197,7 +196,7 @@ static void add_examples(struct page *p)
 	(void)buf_addz(p->out, ".EE\n");
 }
 
-/* The page of `path`, or of its subcommand `name`, in a list. */
+/* A reference to the page of `path`, or of its subcommand `name`, in a list. */
 static void add_reference(struct page *p, const char *path, const char *name, bool first)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(KIB);
@@ -210,7 +209,7 @@ static void add_reference(struct page *p, const char *path, const char *name, bo
 	(void)buf_addz(p->out, " (1)");
 }
 
-/* What is above, beside (in the same group) and below. */
+/* Lists the parent, siblings of the same group, and subcommands. */
 static void add_see_also(struct page *p)
 {
 	const struct command *const *sub;

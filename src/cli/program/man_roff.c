@@ -1,7 +1,6 @@
 /*
- * Characters that troff treats specially become names of glyphs; a dot at the
- * beginning of a line, which would be a request, gets an empty character
- * before it.
+ * Characters that troff treats specially become names of glyphs. A dot at the beginning of a line
+ * would be a request, so it gets an empty character before it.
  */
 #include "cli/program/man_roff.h"
 
@@ -32,7 +31,7 @@ void man_roff_literal(struct buf *out, struct str s)
 		add_char(out, s.p[i]);
 }
 
-/* A grave accent without a partner is one. */
+/* A grave accent without a partner is literal. */
 static void add_line(struct buf *out, struct str line)
 {
 	struct str piece;

@@ -1,6 +1,6 @@
 /*
- * The order of the end is the driver's, then the endpoint's: who asks whether it is ready hears
- * that it is not while claims are still being finished.
+ * The driver ends before the endpoint, so that /readyz reports "not ready" while claims are still
+ * being finished.
  */
 #include "cli/roles/driver_role.h"
 

@@ -1,6 +1,6 @@
 /*
- * The endpoint listens before the role begins, and ends after it: who asks in between hears that it
- * is not ready.
+ * The endpoint starts before the role and ends after it, so that /readyz reports "not ready" in
+ * between.
  */
 #include "cli/roles/elected_role.h"
 
@@ -24,7 +24,7 @@ static int check_ready(void *arg, struct error *err)
 	return r->ops->check_ready(r->arg, err);
 }
 
-/* Connections give their memory back in the loop's next turn. */
+/* Connections free their memory in the loop's next turn. */
 static void on_silent(void *arg)
 {
 	struct elected_role *r = arg;

@@ -1,5 +1,5 @@
 /*
- * Texts are those of upstream's health handlers, which probes and people read.
+ * Texts are those of upstream's health handlers, which probes and users know.
  */
 #include "cli/roles/endpoint.h"
 

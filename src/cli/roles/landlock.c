@@ -1,6 +1,6 @@
 /*
- * By system calls, as the C library has no functions for them. Names of rights that headers of
- * older kernels lack are spelled out here; a kernel is asked for no right that it does not know.
+ * Uses system calls, because the C library has no functions for them. Rights that older kernel
+ * headers lack are defined here; rights that the running kernel does not know are not requested.
  */
 #include "cli/roles/landlock.h"
 
@@ -21,15 +21,15 @@
 #define RIGHTS_READ  (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 #define RIGHTS_WRITE ((ALL_FIRST & ~(uint64_t)LANDLOCK_ACCESS_FS_EXECUTE) | REFER | TRUNCATE)
 
-/* Of a file only these have a meaning; the kernel refuses others. */
+/* Only these apply to a file; the kernel rejects others. */
 #define RIGHTS_FILE                                                   \
 	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | \
 	 LANDLOCK_ACCESS_FS_READ_FILE | TRUNCATE | IOCTL_DEV)
 
-/* Signals and abstract sockets of processes outside; since ABI 6. */
+/* Signals to, and abstract sockets of, outside processes; since ABI 6. */
 #define SCOPES 3
 
-/* As the newest ABI has it; older kernels take its beginning. */
+/* The struct of the newest ABI; older kernels accept a prefix of it. */
 struct attributes {
 	uint64_t files;
 	uint64_t network; /* since ABI 4; not limited */

@@ -1,6 +1,6 @@
 /*
- * A hollow node has no fixed port by default: it is often one of several on a machine, and nothing
- * but the Node's status needs to know.
+ * A hollow node has no fixed port by default: there are often several on a machine, and the Node's
+ * status publishes the port.
  */
 #include "cli/roles/node_api.h"
 

@@ -1,5 +1,5 @@
 /*
- * The server goes first and the book last: readers are told the end before their book is gone.
+ * The server ends first and the book last, so that streams are closed before their book is freed.
  */
 #include "cli/roles/node_attach.h"
 

@@ -1,5 +1,5 @@
 /*
- * Modes are octal, as chmod takes them; groups are looked up by name first.
+ * Modes are octal, as for chmod; groups are looked up by name first.
  */
 #include "cli/roles/node_podres.h"
 

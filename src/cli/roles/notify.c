@@ -1,5 +1,5 @@
 /*
- * The socket is opened for each word: there are two in a life.
+ * The socket is opened for each message: a process sends only two.
  */
 #include "cli/roles/notify.h"
 
@@ -14,7 +14,7 @@ void notify_init(struct notify *n)
 	size_t length = name ? strlen(name) : 0;
 
 	*n = (struct notify){ .address = { .sun_family = AF_UNIX } };
-	/* Other kinds, such as "vsock:", are for virtual machines as a whole. */
+	/* Other kinds, such as "vsock:", are for whole virtual machines. */
 	if (length > 1 && length < sizeof(n->address.sun_path) && strchr("/@", name[0])) {
 		memcpy(n->address.sun_path, name, length);
 		if (name[0] == '@')

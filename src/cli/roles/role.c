@@ -28,7 +28,7 @@ static void on_signal(void *arg, int signum)
 {
 	struct role *r = arg;
 
-	/* Connections are still open, so nothing can be taken down in order. */
+	/* Connections are still open, so an orderly shutdown is not possible. */
 	if (r->stopping) {
 		log_warn(&r->log, "stopping at once", LOG_INT("signal", signum));
 		_exit(CLI_FAILURE);

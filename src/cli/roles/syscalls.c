@@ -1,12 +1,9 @@
 /*
- * A row per call says which roles may make it; rows become a program for the kernel's filter, one
- * comparison each. The kernel keeps the verdicts of rows without a look at arguments in a bitmap,
- * so that the length of the list costs nothing.
- *
- * The rows hold the calls of our own code, of libuv, OpenSSL and LMDB, and what the C library needs
- * for memory, threads, time and looking up names, on both processors.
- *
- * Sanitizers look at the process from another one, with calls that no role should have: their
+ * A row per call says which roles may make it. The rows become a program for the kernel's filter,
+ * one comparison each. For rows that do not check arguments the kernel caches the result in a
+ * bitmap, so the length of the list costs nothing. The rows cover our own code, libuv, OpenSSL and
+ * LMDB, and the C library's calls for memory, threads, time and name lookup, on both processors.
+ * Sanitizers inspect the process from another one, with calls that no role should have, so their
  * builds are not limited.
  */
 #include "cli/roles/syscalls.h"
@@ -47,8 +44,8 @@ enum {
 	ALL = 31,
 
 	PROGRAM_MAX = 1024,
-	X32 = 0x40000000, /* numbers from here on are another ABI's */
-	NEWEST = 450, /* later numbers are unknown to the oldest headers that we build with */
+	X32 = 0x40000000, /* numbers from here on belong to another ABI */
+	NEWEST = 450, /* the oldest headers that we build with do not know later numbers */
 	FCHMODAT2 = 452,
 };
 
@@ -105,7 +102,7 @@ static const struct row rows[] = {
 	{ SYS_inotify_add_watch, NODE | DRIVER },
 	{ SYS_inotify_rm_watch, NODE | DRIVER },
 
-	/* sockets; SYS_socket is looked at below */
+	/* sockets; SYS_socket is checked below */
 	{ SYS_bind, ALL },
 	{ SYS_listen, ALL },
 	{ SYS_accept, ALL },
@@ -135,7 +132,7 @@ static const struct row rows[] = {
 	{ SYS_mlock, SERVER },
 	{ SYS_munlock, SERVER },
 
-	/* threads and signals; SYS_clone is looked at below */
+	/* threads and signals; SYS_clone is checked below */
 	{ SYS_futex, ALL },
 	{ SYS_set_robust_list, ALL },
 	{ SYS_get_robust_list, ALL },
@@ -159,7 +156,7 @@ static const struct row rows[] = {
 	{ SYS_exit, ALL },
 	{ SYS_exit_group, ALL },
 
-	/* about itself and the machine */
+	/* the process itself and the machine */
 	{ SYS_getpid, ALL },
 	{ SYS_getppid, ALL },
 	{ SYS_gettid, ALL },
@@ -213,7 +210,7 @@ static const struct row rows[] = {
 	{ SYS_utimensat, NODE },
 
 #ifdef __x86_64__
-	/* older ways that the C library still takes here */
+	/* older calls that the C library still uses here */
 	{ SYS_arch_prctl, ALL },
 	{ SYS_access, ALL },
 	{ SYS_dup2, ALL },
@@ -260,7 +257,7 @@ static void add_verdict(struct filter *f, uint32_t verdict)
 	add(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
 }
 
-/* The next `steps` are done when the comparison holds, and passed over when not. */
+/* The next `steps` instructions run if the comparison holds, and are skipped otherwise. */
 static void add_if(struct filter *f, unsigned short how, uint32_t value, uint8_t steps)
 {
 	add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | how | BPF_K, value, 0, steps));
@@ -268,7 +265,7 @@ static void add_if(struct filter *f, unsigned short how, uint32_t value, uint8_t
 
 static void add_argument(struct filter *f, int index)
 {
-	/* The lower half: both processors have it first. */
+	/* The lower half, which comes first on both processors. */
 	add_load(f, offsetof(struct seccomp_data, args) + (size_t)index * sizeof(uint64_t));
 }
 
@@ -287,7 +284,10 @@ static void add_head(struct filter *f)
 	refuse(f, EPERM);
 }
 
-/* Threads, but no processes. clone3() hides its flags in memory: the C library does without it. */
+/*
+ * Threads, but no processes. clone3() has its flags in memory, where the filter cannot see them;
+ * the C library works without it.
+ */
 static void add_clone(struct filter *f)
 {
 	add_if(f, BPF_JEQ, SYS_clone3, 1);
@@ -299,7 +299,7 @@ static void add_clone(struct filter *f)
 	refuse(f, EPERM);
 }
 
-/* One argument out of a few values. */
+/* Allows a call only if one argument has one of a few values. */
 static void add_choice(struct filter *f, uint32_t number, int index, const uint32_t *values,
 		       size_t n)
 {

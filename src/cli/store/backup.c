@@ -1,5 +1,5 @@
 /*
- * `devplane store backup FILE`: a copy of one moment, from a server that may go on.
+ * `devplane store backup FILE`: copies a consistent snapshot, from a server that may keep running.
  */
 #include "cli/program/cli.h"
 #include "cli/store/store_dir.h"

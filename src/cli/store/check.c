@@ -1,5 +1,5 @@
 /*
- * `devplane store check`: goes over everything and says whether it fits together.
+ * `devplane store check`: reads everything and reports whether it is consistent.
  */
 #include <inttypes.h>
 

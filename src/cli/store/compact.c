@@ -1,5 +1,5 @@
 /*
- * `devplane store compact`: a store's file, made as small as its objects are.
+ * `devplane store compact`: shrinks a store's file to the size of its objects.
  */
 #include "cli/program/cli.h"
 #include "cli/store/store_dir.h"

@@ -1,5 +1,5 @@
 /*
- * `devplane store restore FILE`: a store from a copy.
+ * `devplane store restore FILE`: makes a store from a backup.
  */
 #include "cli/program/cli.h"
 #include "cli/store/store_dir.h"

@@ -1,6 +1,6 @@
 /*
- * Each question is a call in the heap that frees itself when it is answered. Objects are created,
- * not applied: what the user made of them later stays.
+ * Each request is a call on the heap that frees itself when it is answered. Objects are created,
+ * not applied: later changes by the user are kept.
  */
 #include "cli/up/api.h"
 
@@ -17,7 +17,7 @@ struct call {
 	struct list link;
 	struct up_api *api;
 	struct client_request request;
-	/* Reads the answer; may change *text to what is handed on. NULL: all of it. */
+	/* Reads the reply; may set *text to the result. NULL: the whole reply. */
 	int (*read)(struct str *text, struct arena *a, struct error *err);
 	up_api_fn *fn;
 	void *arg;

@@ -1,5 +1,6 @@
 /*
- * Looking waits: nothing else is going on yet. Time-outs are short, as what is asked is near.
+ * The checks block: nothing else runs yet. Timeouts are short, because everything is local or
+ * near.
  */
 #include "cli/up/check.h"
 
@@ -59,7 +60,7 @@ static int connect_in_time(int fd, const struct addr *a)
 	return failed;
 }
 
-/* 0, or errno. */
+/* Returns 0, or errno. */
 static int try_connect(const struct addr *a)
 {
 	int fd = socket(a->sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -78,7 +79,7 @@ struct asked {
 	struct loop *loop;
 	struct arena *arena;
 	struct loop_timer timer;
-	const char *what; /* "containerd 1.6.20"; NULL: no answer yet */
+	const char *what; /* "containerd 1.6.20"; NULL: no reply yet */
 	struct error err;
 };
 
@@ -106,7 +107,7 @@ static void on_late(struct loop_timer *t)
 	loop_stop(t->loop);
 }
 
-/* A socket that takes connections need not speak CRI: docker's containerd does not. */
+/* A socket that accepts connections need not speak CRI: docker's containerd does not. */
 static int ask_runtime(struct asked *k, const char *endpoint, struct error *err)
 {
 	struct runtime_cri_opts o = { .loop = k->loop, .endpoint = endpoint };
@@ -121,7 +122,7 @@ static int ask_runtime(struct asked *k, const char *endpoint, struct error *err)
 	while (!k->what && k->err.code == ERR_OK)
 		loop_run(k->loop);
 	runtime_free(r);
-	/* Connections give their memory back in the next turn. */
+	/* Connections free their memory in the next turn. */
 	loop_timer_start(&k->timer, 0);
 	loop_run(k->loop);
 	return 0;
@@ -146,7 +147,7 @@ static int try_runtime(struct arena *a, const char *endpoint, const char **ret_w
 	return 0;
 }
 
-/* "/run/x.sock" is what people write. */
+/* Users also write "/run/x.sock". */
 static const char *with_scheme(struct arena *a, const char *endpoint)
 {
 	return endpoint[0] == '/' ? arena_printf(a, "unix://%s", endpoint) : endpoint;
@@ -218,7 +219,7 @@ int up_check_etcd(const struct flag_list *urls, struct error *err)
 		if (r < 0)
 			return error_wrap(err, r, "--etcd-servers");
 		if (a.kind == ADDR_NAME)
-			return 0; /* the server resolves it, and tells */
+			return 0; /* the server resolves it, and reports errors */
 		failed = try_connect(&a);
 		if (failed == 0)
 			return 0;

@@ -1,6 +1,6 @@
 /*
- * The process is `devplane confine`, which becomes the role. It has a session of its own, so that
- * Ctrl-C reaches the supervisor alone, which then stops all in order.
+ * The process is `devplane confine`, which becomes the role. It has its own session, so that
+ * Ctrl-C reaches only the supervisor, which then stops everything in order.
  */
 #include "cli/up/child.h"
 
@@ -17,9 +17,9 @@ enum {
 	ASK_FIRST_MS = 2,
 	ASK_MOST_MS = 50,
 	LINE_BYTES = 64 * 1024,
-	READS_MOST = 16, /* in one turn; a pipe holds one */
-	ARGV_MAX = 512, /* WORDS_MAX of a role, and its sandbox */
-	RESTART_MS = 20 * 1000, /* to end in order when it is to be started anew */
+	READS_MOST = 16, /* in one turn; a pipe holds that much */
+	ARGV_MAX = 512, /* a role's WORDS_MAX, and its sandbox */
+	RESTART_MS = 20 * 1000, /* time for an orderly end before a restart */
 };
 
 /* --- readiness -------------------------------------------------------------------------------- */
@@ -44,7 +44,7 @@ static void on_health(struct client_request *r, const struct client_answer *a UN
 	int64_t age = loop_now(c->loop) - c->supervised.started_ms;
 
 	if (!err) {
-		/* Freed later: it is the client that calls. */
+		/* Freed later, because the client is calling us. */
 		loop_timer_start(&c->ask, 0);
 		become_ready(c);
 		return;
@@ -83,9 +83,9 @@ static void ask_health(struct up_child *c)
 	kubeconfig_release(&config);
 }
 
-/* --- what it says ----------------------------------------------------------------------------- */
+/* --- its output ------------------------------------------------------------------------------- */
 
-/* What follows `words` in the line, up to a space. */
+/* Reads the text after `words` in the line, up to a space. */
 static bool read_word(struct str line, struct str words, char *ret_word, size_t size)
 {
 	ptrdiff_t at = str_find(line, words);
@@ -97,7 +97,7 @@ static bool read_word(struct str line, struct str words, char *ret_word, size_t 
 	return true;
 }
 
-/* A server at all addresses is reached at this one, which its certificate has. */
+/* A server that listens on all addresses is reached at this one, which is in its certificate. */
 static void make_local(struct up_child *c)
 {
 	static const char *const all[] = { "https://0.0.0.0:", "https://[::]:" };
@@ -164,7 +164,9 @@ static void close_output(struct up_child *c)
 	c->fd = -1;
 }
 
-/* What is there now, but not without end: others want their turn. False at its end. */
+/*
+ * Reads the available output, but not endlessly: others need their turn. Returns false at the end.
+ */
 static bool read_output(struct up_child *c)
 {
 	char piece[LINE_BYTES];
@@ -330,7 +332,10 @@ static int spawn(struct up_child *c, const struct up_plan *p, struct error *err)
 	return r;
 }
 
-/* Words and paths of a start die with it: a child may be started without end. */
+/*
+ * Words and paths of a start are freed after it, because a child may be restarted any number of
+ * times.
+ */
 static int spawn_once(struct up_child *c, struct error *err)
 {
 	struct up_plan p = *c->plan;

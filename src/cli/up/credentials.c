@@ -1,6 +1,6 @@
 /*
- * The server has made its CA before anybody needs this, and nobody else gets to see its key: roles
- * get certificates, not the means to make them.
+ * The server has created its CA before this is needed. Nobody else gets the CA's key: roles get
+ * certificates, not the means to issue them.
  */
 #include "cli/up/credentials.h"
 
@@ -48,7 +48,7 @@ static void add_head(struct buf *out, const char *url, struct str ca, const char
 			 user, user);
 }
 
-/* A path may hold what means something in YAML; as a JSON string it does not. */
+/* A path may contain characters that are special in YAML; a JSON string is safe. */
 static void add_token_file(struct buf *out, const char *path)
 {
 	(void)buf_addz(out, "    tokenFile: ");
@@ -76,7 +76,7 @@ static int add_certificate(struct buf *out, const struct pki_ca *ca, const struc
 	return 0;
 }
 
-/* For the role's user alone. */
+/* Only the role's user can read it. */
 static int write_for(const struct up_plan *p, const struct up_role *r, const char *path,
 		     struct str text, struct error *err)
 {
@@ -86,7 +86,7 @@ static int write_for(const struct up_plan *p, const struct up_role *r, const cha
 		   : file_write_atomic(path, text, 0600, err);
 }
 
-/* Certificate and key in one file, so that a full disk cannot leave halves of two pairs. */
+/* Certificate and key are in one file, so that a full disk cannot leave halves of two pairs. */
 static int write_serving(const struct up_plan *p, const struct up_role *r, const struct pki_ca *ca,
 			 struct error *err)
 {

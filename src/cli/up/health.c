@@ -1,6 +1,6 @@
 /*
- * Each role has a client of its own: they are at different addresses. What a role refuses to say it
- * is well with is the first line of its answer that has a minus.
+ * Each role has its own client, because they are at different addresses. A role's problem is the
+ * first line of its reply that begins with "[-]".
  */
 #include "cli/up/health.h"
 
@@ -18,7 +18,7 @@ struct question {
 	size_t *waiting;
 };
 
-/* "[-]node-ready failed: reason" of the lines of ?verbose; or the whole. */
+/* The line "[-]node-ready failed: reason" of the ?verbose output; or all of it. */
 static struct str find_fault(struct str body)
 {
 	struct str rest = body, line;
@@ -82,7 +82,7 @@ static void on_last(struct loop_timer *t)
 	loop_stop(t->loop);
 }
 
-/* Connections give their memory back in the next turn. */
+/* Connections free their memory in the next turn. */
 static void close_all(struct loop *l, struct question *v, size_t n)
 {
 	struct loop_timer last;

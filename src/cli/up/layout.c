@@ -1,6 +1,6 @@
 /*
- * A folder that holds something else is refused before anything is put there: `--data-dir ~` is a
- * slip that would be tedious to clean up.
+ * A folder that holds something else is rejected before anything is written to it: a slip such as
+ * `--data-dir ~` would be tedious to clean up.
  */
 #include "cli/up/layout.h"
 
@@ -16,7 +16,7 @@
 
 #define ROOT_DIR "/var/lib/devplane"
 
-/* The longest sockets below a node's folder, without and with the simulated drivers. */
+/* The longest socket names below a node's folder, without and with the simulated drivers. */
 #define NODE_SOCKET   "device-plugins/kubelet.sock"
 #define DRIVER_SOCKET "plugins_registry/gpu.sim.devplane.dev-reg.sock"
 
@@ -121,7 +121,7 @@ static bool is_ours(const char *name)
 	return false;
 }
 
-/* Empty, missing, or one of a server's or of ours. */
+/* Accepts an empty or missing folder, or one of a server or of ours. */
 static int check_content(const char *dir, struct error *err)
 {
 	DIR *d = opendir(dir);
@@ -165,7 +165,7 @@ static int cannot_write(struct error *err, const char *dir, int sys_errno)
 			       "cannot write to %s: choose another folder with --data-dir", dir);
 }
 
-/* Whether a file can be made there is found out by making one: rights alone do not tell. */
+/* Creates a file to find out whether that is possible: the mode alone does not show it. */
 static int check_writable(const struct up_layout *l, struct error *err)
 {
 	int fd = open(l->lock, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -176,7 +176,7 @@ static int check_writable(const struct up_layout *l, struct error *err)
 	return 0;
 }
 
-/* The first of the numbers that roles had the last time, as the folder's group; 0: none. */
+/* The roles' first uid at the last start, stored as the folder's group; 0: none. */
 static unsigned last_base(const char *dir)
 {
 	struct stat st;

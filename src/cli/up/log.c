@@ -1,6 +1,6 @@
 /*
- * A line is one write(2), so that a reader sees whole lines, and whoever follows the file notices
- * by its number that another has taken its place.
+ * Each line is one write(2), so that readers see whole lines. Followers notice a replaced file by
+ * its inode number.
  */
 #include "cli/up/log.h"
 
@@ -37,7 +37,7 @@ void up_log_close(struct up_log *l)
 	l->fd = -1;
 }
 
-/* The new one is there before the old one goes, so that there is always one to write to. */
+/* The new file is created before the old one is renamed, so there is always one to write to. */
 int up_log_rotate(const char *path, int fd)
 {
 	char old[PATH_MAX], next[PATH_MAX];

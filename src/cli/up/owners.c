@@ -1,6 +1,6 @@
 /*
- * A role may have put anything into a folder of its own. So what lies there is reached by
- * descriptors, from folders that root alone can change, and is given to nobody but that role.
+ * A role may have put anything into its own folders. So their content is accessed by descriptors,
+ * starting at folders that only root can change, and is only ever given to that role.
  */
 #include "cli/up/owners.h"
 
@@ -21,17 +21,17 @@ struct owner {
 
 static const struct owner root = { 0, 0 };
 
-/* --- what is below --------------------------------------------------------------------------- */
+/* --- content of folders ---------------------------------------------------------------------- */
 
 static int give_below(int dir, struct owner o, int depth);
 
-/* A file with another name may be somebody else's there. */
+/* A file with several hard links may belong to somebody else under another name. */
 static bool is_shared(const struct stat *st)
 {
 	return !S_ISDIR(st->st_mode) && st->st_nlink > 1;
 }
 
-/* 0, or errno. */
+/* Returns 0, or errno. */
 static int give_entry(int dir, const char *name, struct owner o, int depth)
 {
 	int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), failed = 0;
@@ -49,7 +49,7 @@ static int give_entry(int dir, const char *name, struct owner o, int depth)
 	return fd < 0 ? errno : give_below(fd, o, depth + 1);
 }
 
-/* Takes the descriptor. */
+/* Takes over the descriptor. */
 static int give_below(int dir, struct owner o, int depth)
 {
 	DIR *d = fdopendir(dir);
@@ -77,7 +77,7 @@ static int cannot_give(const char *path, int sys_errno, struct error *err)
 			       path);
 }
 
-/* Makes the folder where it is missing. Its content stays as it is. */
+/* Creates the folder if it is missing. Its content is not changed. */
 static int set_folder(const char *path, struct owner o, mode_t mode, struct error *err)
 {
 	int fd, failed = 0;
@@ -94,7 +94,7 @@ static int set_folder(const char *path, struct owner o, mode_t mode, struct erro
 	return failed ? cannot_give(path, failed, err) : 0;
 }
 
-/* The same, with all that is in it. */
+/* The same, with everything in it. */
 static int set_tree(const char *path, struct owner o, mode_t mode, struct error *err)
 {
 	int fd, failed;
@@ -107,7 +107,7 @@ static int set_tree(const char *path, struct owner o, mode_t mode, struct error 
 	return failed ? cannot_give(path, failed, err) : 0;
 }
 
-/* A file in a folder of root's, if it is there. */
+/* A file in a folder of root's, if it exists. */
 static int set_file(const char *path, struct owner o, struct error *err)
 {
 	int failed = geteuid() == 0 ? give_entry(AT_FDCWD, path, o, DEPTH_MAX) : 0;
@@ -129,7 +129,7 @@ static struct owner owner_of(const struct up_plan *p, const struct up_role *r)
 	return (struct owner){ uid, uid };
 }
 
-/* Folders that the agent makes, too, when nobody has: here they are its drivers' as well. */
+/* The agent would create these folders, too; here its drivers get access as well. */
 static int set_node(const struct up_plan *p, const struct up_role *r, struct error *err)
 {
 	const char *dir = up_layout_node(&p->layout, r->node);
@@ -163,7 +163,7 @@ static int set_driver(const struct up_plan *p, const struct up_role *r, struct e
 	return ret;
 }
 
-/* With etcd the server reads its name from a file in the folder, and may not write there. */
+/* With etcd the server reads its name from a file in the folder, but may not write there. */
 static int set_name(const struct up_plan *p, struct owner server, struct error *err)
 {
 	int r = p->uid_base && p->etcd_servers && p->etcd_servers->n > 0

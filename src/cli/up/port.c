@@ -1,6 +1,6 @@
 /*
- * The kernel's table of sockets has the number of the one that listens; the process is the one that
- * has a descriptor of that number, which only root sees of others.
+ * The kernel's socket table has the inode of the listening socket. Its process is the one with a
+ * descriptor of that inode; only root can see descriptors of other users.
  */
 #include "cli/up/port.h"
 

@@ -1,7 +1,7 @@
 /*
- * Elections are left out while all is in one folder: the lock sees to it that there is one of each,
- * and whoever is started again need not wait for the lease of the one that died. Servers that share
- * an etcd may have controllers and schedulers elsewhere, so there they are held.
+ * Leader election is off while everything is in one folder: the lock ensures that there is one of
+ * each role, and a restarted role need not wait for the lease of the one that died. Servers that
+ * share an etcd may have controllers and schedulers elsewhere, so there it is on.
  */
 #include "cli/up/roles.h"
 
@@ -56,11 +56,11 @@ static void server_words(struct words *w, const struct up_plan *p, const struct 
 	add_flag(w, "data-dir", p->layout.dir);
 	add_flag(w, "bind-address", p->bind_address);
 	add_number(w, "secure-port", p->port);
-	/* The supervisor writes it: its folder is not the server's to write to. */
+	/* The supervisor writes it: the server may not write to its folder. */
 	add(w, "--write-kubeconfig=false");
 	add_list(w, "etcd-servers", p->etcd_servers);
 	add_list(w, "feature-gates", p->feature_gates);
-	/* The names of its nodes need not be in anybody's DNS, but their certificates have them. */
+	/* The names of its nodes need not be in DNS, but their certificates contain them. */
 	add_flag(w, "kubelet-preferred-address-types", "InternalIP,Hostname");
 	if (!p->any_kubelet) {
 		add_flag(w, "kubelet-certificate-authority", up_layout_ca(&p->layout));
@@ -91,8 +91,10 @@ static void scheduler_words(struct words *w, const struct up_plan *p, const stru
 	elected_words(w, p, r);
 }
 
-/* Ports are free ones, so that clusters live side by side: the Node's status says which. A hollow
- * node is of this machine only. */
+/*
+ * Uses free ports, so that clusters can run side by side; the Node's status publishes them. A
+ * hollow node listens on this machine only.
+ */
 static void add_api(struct words *w, const struct up_plan *p, const struct up_role *r, bool hollow)
 {
 	add_flag(w, "port", "0");
@@ -121,7 +123,7 @@ static void node_words(struct words *w, const struct up_plan *p, const struct up
 	add_list(w, "feature-gates", p->feature_gates);
 }
 
-/* One node is called without a number, so that it is given its own. */
+/* A single node gets its full name here; `devplane node` appends numbers only to several. */
 static void hollow_words(struct words *w, const struct up_plan *p, const struct up_role *r)
 {
 	const char *root = up_layout_node(&p->layout, r->node);
@@ -157,14 +159,17 @@ static const struct kind {
 	const char *user_name, *group; /* %s is the node */
 	const char *account; /* %s is the kind of devices */
 	const char *syscalls;
-	int user; /* an enum up_number; 0: none of its own, or one for each role */
+	int user; /* an enum up_number; 0: no user, or one for each role */
 } kinds[UP_KINDS] = {
 	[UP_SERVER] = { server_words, .syscalls = "server", .user = UP_SERVER_USER },
 	[UP_CONTROLLER] = { controller_words, .user_name = "system:devplane-controller",
 			    .syscalls = "controller", .user = UP_CONTROLLER_USER },
 	[UP_SCHEDULER] = { scheduler_words, .user_name = "system:kube-scheduler",
 			   .syscalls = "scheduler", .user = UP_SCHEDULER_USER },
-	/* Agents stay root, as kubelets do: anybody's drivers make sockets for root alone. */
+	/*
+	 * Agents stay root, like kubelets: third-party drivers create sockets that only root can
+	 * use.
+	 */
 	[UP_NODE] = { node_words, "system:node:%s", "system:nodes", .syscalls = "node" },
 	[UP_HOLLOW] = { hollow_words, .user_name = "system:devplane-hollow-nodes",
 			.syscalls = "node" },
@@ -320,7 +325,10 @@ struct up_user up_role_user(const struct up_plan *p, const struct up_role *r)
 	return u;
 }
 
-/* The machine's own: libraries, names of hosts, certificates, clocks; what nodes say of it. */
+/*
+ * Files of the machine: libraries, host names, certificates, clocks, and what nodes report about
+ * it.
+ */
 static const char *const libraries[] = { "/lib",       "/lib32",     "/lib64",         "/usr/lib",
 					 "/usr/lib32", "/usr/lib64", "/usr/local/lib", NULL };
 static const char *const machine[] = {
@@ -353,7 +361,7 @@ static void read_paths(struct words *w, const struct up_plan *p, const struct up
 {
 	for (size_t i = 0; machine[i]; i++)
 		add(w, machine[i]);
-	/* A driver's token is replaced while it runs, by another file. */
+	/* A driver's token is replaced by another file while it runs, so it needs the folder. */
 	if (r->kind == UP_DRIVER)
 		add(w, p->layout.kubeconfigs);
 	else if (r->kind != UP_SERVER)

@@ -1,7 +1,7 @@
 /*
- * State goes one way: server, objects, roles, nodes, running, stopping. What a child does in
- * between is up/child.h's; here it is only looked at whether all have come as far as the next step
- * needs.
+ * The state advances in one direction: server, objects, roles, nodes, running, stopping.
+ * up/child.h handles each child; this file only checks whether all have come far enough for the
+ * next step.
  */
 #include "cli/up/run.h"
 
@@ -22,17 +22,17 @@
 #include "cli/up/state.h"
 
 enum {
-	SAVE_MS = 10, /* changes of a moment are written once */
-	RETRY_MS = 5, /* a node that is not there yet */
-	START_MS = 60 * 1000, /* the first start may take so long */
-	LOAD_MS = 10 * START_MS, /* and the server so long to read its objects, while it lives */
-	TELL_MS = 60 * 1000, /* between two words about the same token */
-	STOP_MS = 12 * 1000, /* of those that stop together; a server lets requests end for ten */
-	RENEW_MS = 10 * 1000, /* between looks at tokens */
+	SAVE_MS = 10, /* changes within this time are written once */
+	RETRY_MS = 5, /* for a node that does not exist yet */
+	START_MS = 60 * 1000, /* limit of the first start */
+	LOAD_MS = 10 * START_MS, /* limit for a living server to load its objects */
+	TELL_MS = 60 * 1000, /* between two messages about the same token */
+	STOP_MS = 12 * 1000, /* for roles that stop together; a server gives requests ten seconds */
+	RENEW_MS = 10 * 1000, /* between checks of tokens */
 	TOKEN_TRIES_MS = 2000,
 };
 
-/* A certificate's life, less a day, and two thirds of it. */
+/* The life of a certificate less a day, and two thirds of it. */
 #define CERTIFICATE_NS (INT64_C(364) * 86400 * CLOCK_SEC)
 #define RENEW_NS       (INT64_C(240) * 86400 * CLOCK_SEC)
 
@@ -44,15 +44,15 @@ struct up;
 struct member {
 	struct up *up;
 	struct up_child child;
-	struct loop_timer retry; /* of its token */
-	int64_t token_ns; /* when the token was made; wall clock */
-	int64_t certificate_ns; /* the same of its certificate */
-	char url[128]; /* which its kubeconfig names; "" before we wrote it */
-	int64_t told_ms; /* when it was said that there is no token; 0: never */
-	char node_uid[64]; /* of the Node that it is bound to; "" before it was looked at */
-	bool asking; /* for a token */
-	bool looking; /* at the Node */
-	bool moved; /* the Node is another: the role is to be started anew with its token */
+	struct loop_timer retry; /* for its token */
+	int64_t token_ns; /* when the token was issued; wall clock */
+	int64_t certificate_ns; /* the same for its certificate */
+	char url[128]; /* the server's URL in its kubeconfig; "" before it was written */
+	int64_t told_ms; /* when the missing token was reported; 0: never */
+	char node_uid[64]; /* of the Node its token is bound to; "" before it was read */
+	bool asking; /* a token is requested */
+	bool looking; /* the Node is being read */
+	bool moved; /* the Node was replaced: restart the role with a new token */
 };
 
 struct up {
@@ -63,13 +63,13 @@ struct up {
 	struct log log;
 	const char *log_path;
 	int log_fd;
-	struct notify notify; /* the service manager, if one waits */
+	struct notify notify; /* the service manager, if any */
 	struct up_api api;
 	struct member *members;
 	size_t n;
 	enum phase phase;
 	struct loop_timer save, deadline, look, renew, last;
-	int stop_kind; /* of those that are being stopped; below 0: all are */
+	int stop_kind; /* the kind being stopped; negative: all have been stopped */
 	bool stepping; /* members are being stopped right now */
 	char url[128], code[128];
 	bool ready, killed;
@@ -135,7 +135,7 @@ static void changed(struct up *u)
 
 /* --- its own log ------------------------------------------------------------------------------ */
 
-/* The supervisor's own log; detached, its streams are the same file. */
+/* Limits the supervisor's own log; if detached, its streams are the same file. */
 static void bound_log(struct up *u)
 {
 	const char *path = u->log_path;
@@ -229,7 +229,10 @@ static void look_whether_all_are_ready(struct up *u)
 	loop_timer_start(&u->look, 0);
 }
 
-/* A server with many objects reads them first. One that ended meanwhile has no more time. */
+/*
+ * Whether the server still loads its objects, which takes long if there are many. A server that
+ * ended meanwhile does not get this time.
+ */
 static bool server_loads(const struct up *u)
 {
 	const struct supervised *s = &u->members[0].child.supervised;
@@ -333,8 +336,10 @@ static void on_retry(struct loop_timer *t)
 	ask_token(CONTAINER_OF(t, struct member, retry));
 }
 
-/* A token ends with its time, and with the Node that it is bound to. Time is the wall clock's: a
- * machine that slept has old tokens, too. */
+/*
+ * A token ends with its lifetime, and with the Node that it is bound to. Uses the wall clock,
+ * because tokens expire while a machine sleeps, too.
+ */
 static void renew_token(struct member *m, int64_t now_ns)
 {
 	if (m->token_ns == 0)
@@ -344,7 +349,9 @@ static void renew_token(struct member *m, int64_t now_ns)
 	look_at_node(m);
 }
 
-/* True: it is started anew, with certificates of which most of the life is ahead. */
+/*
+ * Returns true if the role is restarted, with certificates that are valid for most of their life.
+ */
 static bool renew_certificate(struct member *m, int64_t now_ns)
 {
 	if (m->child.supervised.state != SUPERVISED_READY || now_ns - m->certificate_ns < RENEW_NS)
@@ -353,7 +360,7 @@ static bool renew_certificate(struct member *m, int64_t now_ns)
 	return true;
 }
 
-/* Roles are renewed one at a time. */
+/* Renews one role at a time. */
 static void on_renew(struct loop_timer *t)
 {
 	struct up *u = CONTAINER_OF(t, struct up, renew);
@@ -399,7 +406,7 @@ static void on_objects(void *arg, const struct error *err)
 		start_roles(u);
 }
 
-/* A port that was picked stays, so that kubeconfigs stay good. */
+/* Keeps the port that was picked, so that kubeconfigs remain valid. */
 static void keep_port(struct up *u)
 {
 	const char *colon = strrchr(u->url, ':');
@@ -440,7 +447,7 @@ static void server_is_ready(struct up *u, const struct up_child *c)
 		start_roles(u);
 }
 
-/* The administrator gets a certificate anew, as at every start of the server. */
+/* The administrator gets a new certificate, as at every start of the server. */
 static void server_is_back(struct up *u)
 {
 	struct error err;
@@ -465,7 +472,7 @@ static void on_change(void *arg, struct up_child *c)
 		look_whether_all_are_ready(u);
 }
 
-/* On a full disk a role has what was written for it before: that is as good as new. */
+/* If the disk is full, a role uses the files written for it before, which are still valid. */
 static int prepare(void *arg, struct up_child *c, const struct up_plan *p, struct error *err)
 {
 	struct member *m = arg;
@@ -531,7 +538,7 @@ static void on_last(struct loop_timer *t)
 	loop_stop(t->loop);
 }
 
-/* Nodes of both kinds go together. */
+/* Nodes of both kinds stop together. */
 static int stage(enum up_kind kind)
 {
 	return kind == UP_HOLLOW ? UP_NODE : (int)kind;
@@ -703,7 +710,7 @@ static int run(struct up *u, struct error *err)
 		save(u);
 	}
 	release(u);
-	/* Connections and handles give their memory back in the next turn. */
+	/* Connections and handles free their memory in the next turn. */
 	loop_timer_start(&u->last, 0);
 	loop_run(u->loop);
 	return r;

@@ -1,6 +1,6 @@
 /*
- * The lock is flock's: it goes with the process that had it, however that ended, and is not
- * inherited by children, as the descriptor is closed for them.
+ * The lock uses flock(2): it is released when its process ends, however that happens. Children do
+ * not inherit it, because the descriptor is close-on-exec.
  */
 #include "cli/up/state.h"
 
@@ -164,7 +164,7 @@ int up_state_lock(const struct up_layout *l, int *ret_fd, struct error *err)
 
 	if (fd < 0)
 		return error_set_errno(err, ERR_IO, errno, "cannot open %s", l->lock);
-	/* Whoever only looks holds it for a moment. */
+	/* A process that only checks the lock holds it for a moment. */
 	while ((r = flock(fd, LOCK_EX | LOCK_NB)) < 0 && errno == EWOULDBLOCK && ++tries < 10)
 		(void)nanosleep(&(struct timespec){ .tv_nsec = 5 * 1000 * 1000 }, NULL);
 	if (r < 0)
@@ -192,7 +192,7 @@ void up_state_unlock(int lock_fd)
 	(void)close(lock_fd);
 }
 
-/* A name that is left of one that was killed is of nobody who runs, most likely. */
+/* The pid left by a killed process most likely belongs to no running one. */
 static int64_t read_pid(int fd)
 {
 	char text[32];
@@ -219,7 +219,7 @@ int64_t up_state_holder(const struct up_layout *l)
 
 /* --- those of before ---------------------------------------------------------------------- */
 
-/* A process of this program: one whose number was given to another since is not. */
+/* Whether the process runs this program; its number may have been reused by another. */
 static bool is_of_ours(int64_t pid)
 {
 	char path[64], own[PATH_MAX], theirs[PATH_MAX];

@@ -1,6 +1,6 @@
 /*
- * The delay is reset by having run, not by having been ready: one that is ready for a second and
- * then dies, again and again, is to be left alone for longer each time.
+ * The delay is reset by the time it ran, not by being ready: a child that becomes ready and dies
+ * after a second, again and again, is restarted more and more slowly.
  */
 #include "cli/up/supervisor.h"
 

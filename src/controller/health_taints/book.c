@@ -84,7 +84,7 @@ static bool counts(const struct entry *e)
 	return e->rule || e->wanted;
 }
 
-/* Sets an entry's state; frees an entry that is neither bad nor has a rule. */
+/* Sets the state of an entry; frees it if it is not bad and neither has nor wants a rule. */
 static void set(struct health_taints_book *b, struct entry *e, bool rule, bool wanted,
 		bool withheld)
 {
