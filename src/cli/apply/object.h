@@ -66,7 +66,7 @@ struct applied {
 	/* The object the server has then, or would have; the desired one if it was not asked. */
 	struct json *result;
 	const char *done; /* "created", "configured", "unchanged", "serverside-applied" */
-	/* the server's full message if other managers own the fields; or NULL */
+	/* The server's full message if other managers own the fields; or NULL. */
 	const char *conflict;
 	bool handed; /* fields of client-side apply were handed over, or would be */
 };

@@ -86,7 +86,7 @@ static void add_slice(struct world *w, unsigned pool, unsigned i, unsigned count
 	json_append(w->slices, parse(w, buf_str(&out)));
 }
 
-/* A pod that uses the claim tells how its device is. */
+/* A pod that uses the claim reports the health of its device. */
 static void add_pod(struct world *w, unsigned claim, const char *device)
 {
 	static const char *const health[] = { "Healthy", "Unhealthy", "Unknown" };
@@ -186,7 +186,7 @@ static void assert_row(const char *view, uint64_t seed, const struct row *r, con
 			 (unsigned long long)seed);
 }
 
-/* By the definition: the states that the slices' statuses have. */
+/* By definition: the states in the slices' statuses. */
 static struct row row_of_status(const struct device_pool *p)
 {
 	struct row r = { 0 };
@@ -206,7 +206,7 @@ static struct row row_of_status(const struct device_pool *p)
 	return r;
 }
 
-/* The number in the line that begins with `title`; 0 if no line does. */
+/* The number in the line that begins with `title`; 0 if there is no such line. */
 static size_t number_after(struct str text, const char *title)
 {
 	ptrdiff_t at = str_find(text, str_from(title));
@@ -265,7 +265,7 @@ static struct json *tree_of_top(struct world *w)
 				    top_slice_new(w->view.slices[i].name, w->view.slices[i].spec,
 						  w->view.slices[i].status, &facts));
 	tree = top_tree(&m, &view, &w->arena);
-	/* Text of the tree is the model's. */
+	/* The tree borrows the model's text. */
 	assert_int_equal(json_count(json_getz(tree, "pools")), w->npools);
 	top_model_release(&m);
 	return tree;

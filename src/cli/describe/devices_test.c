@@ -1,14 +1,14 @@
 /*
- * Devices as `devplane describe` prints them, and what explanations tell of claims. Each
- * golden/NAME.yaml says what there is and what is shown of it; golden/NAME.txt is what comes out,
- * byte by byte (UPDATE_GOLDEN=1 writes it).
+ * Devices as `devplane describe` prints them, and how explanations name claims. Each
+ * golden/NAME.yaml has the objects and what to show; golden/NAME.txt is the exact output
+ * (UPDATE_GOLDEN=1 writes it).
  *
- *	show      list of {slice: NAME}, {node: NAME} or {pool: NAME}
- *	sight     "all", or namespaces whose claims may be named; absent: none
- *	hidden    the gate is off
- *	compute   what has no status is computed, from `claims`, `rules`, `pods` and `nodes`
- *	slices, statuses (ResourceSliceStatus), claims, classes, rules (DeviceTaintRule), pods and
- *	          nodes: objects
+ *   show      list of {slice: NAME}, {node: NAME} or {pool: NAME}
+ *   sight     "all", or namespaces whose claims may be named; absent: none
+ *   hidden    the gate is off
+ *   compute   compute missing statuses, from `claims`, `rules`, `pods` and `nodes`
+ *   slices, statuses (ResourceSliceStatus), claims, classes, rules (DeviceTaintRule),
+ *   pods and nodes: objects
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -89,7 +89,7 @@ static void load(struct golden *g)
 	g->sight = sight_of(g);
 }
 
-/* --- what is shown --------------------------------------------------------------------------- */
+/* --- output ---------------------------------------------------------------------------------- */
 
 static void show_slice(struct golden *g, struct describe *d, struct str name)
 {
@@ -138,9 +138,9 @@ static void show(struct golden *g, const struct json *what)
 	buf_release(&d.text);
 }
 
-/* --- what holds of all output ---------------------------------------------------------------- */
+/* --- rules for all output -------------------------------------------------------------------- */
 
-/* Where the value of a line "name:  value" begins; 0 for any other line. */
+/* The position of the value in a line "name: value"; 0 for any other line. */
 static size_t value_column(struct str line)
 {
 	ptrdiff_t at = str_find(line, STR(": "));
@@ -283,7 +283,7 @@ static void text_of_others_does_nothing_to_a_terminal(void **state UNUSED)
 		     "2J \xc2\x80\xc2\x9f",
 		     "", " 2J   ");
 	assert_clean("\xc2\xa0\xc3\xa9\xf0\x9f\x98\x80", "", "\xc2\xa0\xc3\xa9\xf0\x9f\x98\x80");
-	/* No UTF-8: a C1 character as a byte, a character that is cut, a surrogate. */
+	/* Invalid UTF-8: a C1 character as a byte, a truncated character, a surrogate. */
 	assert_clean("\x9b"
 		     "2J",
 		     "",
@@ -394,7 +394,7 @@ static bool is_mine(void *arg UNUSED, struct str ns)
 	return str_eqz(ns, "mine");
 }
 
-/* What is said of one node to somebody who may read claims of "mine" alone. */
+/* The explanation for one node, for a user who may read claims of "mine" alone. */
 static void explain(struct inventory *inv, struct arena *a, const char *selector, size_t nodes,
 		    struct buf *out)
 {
@@ -420,7 +420,7 @@ static void explain(struct inventory *inv, struct arena *a, const char *selector
 	(void)buf_addc(out, 0);
 }
 
-/* Their groups are behind a gate that is off by default; who looks sees them all the same. */
+/* Their groups are behind a gate that is off by default; readers see them nevertheless. */
 static void put_gpus(struct inventory *inv, struct arena *a, const char *node)
 {
 	const char *text = arena_printf(
@@ -472,7 +472,7 @@ static void an_explanation_names_only_claims_that_may_be_read(void **state UNUSE
 	assert_non_null(strstr(out.p, "n0 (claim mine/c-mine), n1 (1 claim)"));
 	assert_null(strstr(out.p, "secret"));
 	buf_clear(&out);
-	/* A pool is invalid since a claim holds what is not there. */
+	/* A pool is invalid because a claim holds a device that does not exist. */
 	put_holder(inv, &a, "secret", "ghost");
 	explain(inv, &a, "", 1, &out);
 	assert_null(strstr(out.p, "secret"));
@@ -500,7 +500,7 @@ static void a_selector_that_fails_everywhere_is_told_once(void **state UNUSED)
 	arena_release(&a);
 }
 
-/* A case is named as its files are. */
+/* A case has the name of its files. */
 #define GOLDEN(word)                                                             \
 	{                                                                        \
 		.name = "devices are described: " word, .test_func = run_golden, \

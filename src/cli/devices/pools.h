@@ -11,7 +11,7 @@
 
 struct device_pool {
 	struct str driver, name;
-	/* in the view, including those of older generations */
+	/* In the view, including those of older generations. */
 	const struct device_view_slice *slices;
 	size_t n;
 	int64_t generation, expected; /* resourceSliceCount */

@@ -20,7 +20,7 @@ struct top_holder {
 struct top_device {
 	struct str name;
 	struct device_fact fact; /* fact.omitted: number of allocations beyond the holders */
-	/* the first taint that keeps pods away, "key=value:NoExecute"; or empty */
+	/* The first taint that keeps pods away, "key=value:NoExecute"; or empty. */
 	struct str taint;
 	struct top_holder *holders;
 	size_t nholders;

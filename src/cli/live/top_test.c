@@ -1,6 +1,6 @@
 /*
- * The live table, changes of devices, and why claims do not fit: what is printed of given devices.
- * golden/top_NAME.txt is what comes out, byte by byte (UPDATE_GOLDEN=1 writes it).
+ * The live table, changes of devices, and why claims do not fit: the output for given devices.
+ * golden/top_NAME.txt is the exact output (UPDATE_GOLDEN=1 writes it).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -120,7 +120,7 @@ static void put(struct fixture *x, const char *name, const char *spec, const cha
 	"\"poolStatus\":{\"conditions\":[{\"type\":\"Complete\",\"status\":\"False\"," \
 	"\"message\":\"1 of 2\"},{\"type\":\"Valid\",\"status\":\"True\"}]}"
 
-/* A pool of a node, one of the network with shares, a broken one, one that nobody tells of. */
+/* A pool of a node, one of the network with shares, a broken one, one without a status. */
 static void fill(struct fixture *x)
 {
 	put(x, "s1", SPEC("n1", "\"nodeName\":\"n1\"", NAME("gpu-0") "," HOT("gpu-1")),
@@ -258,7 +258,7 @@ static void every_size_is_kept_to(void **state)
 			for (; str_split(&rest, '\n', &line); lines++)
 				widest = MAX(widest, str_characters(line));
 			assert_true(widest <= width);
-			assert_int_equal(lines - 1, height); /* the text ends with a line's end */
+			assert_int_equal(lines - 1, height); /* the text ends with a newline */
 		}
 }
 
@@ -282,9 +282,9 @@ static void a_tree_has_the_same(void **state)
 			"train-pod"));
 }
 
-/* --- what is not known ----------------------------------------------------------------------- */
+/* --- unknown facts --------------------------------------------------------------------------- */
 
-/* As it is published: half of a pool, and nobody says all that could be wrong with devices. */
+/* As published: half of a pool, and without all reports on devices. */
 static void put_half(struct fixture *x, struct top_facts facts)
 {
 	put_as(x, "s1", SPEC("p", "\"allNodes\":true", NAME("a") "," HOT("b")),
@@ -332,7 +332,7 @@ static void a_status_of_before_is_marked(void **state)
 	assert_null(json_getz(json_pointer(tree, STR("/pools/1")), "stale"));
 }
 
-/* What a slice of another node says of the pool counts, its devices do not. */
+/* A slice of another node counts for the pool's conditions; its devices do not count. */
 static void a_pool_is_incomplete_on_each_node(void **state)
 {
 	struct fixture *x = *state;
@@ -370,7 +370,7 @@ static void lines_end_where_wide_characters_pass_the_edge(void **state)
 
 /* --- claims ---------------------------------------------------------------------------------- */
 
-/* A status with as many allocations as one tells. */
+/* A status with the maximum number of allocations. */
 static const char *many(struct fixture *x)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(MIB);
@@ -429,7 +429,7 @@ static void answers_about_rights_do_not_hold_for_good(void **state)
 
 	clock_manual_init(&clock, CLOCK_SEC, 0);
 	s = claim_sight_asking(&x->arena, &clock.clock, ask, &r);
-	/* Who does not answer is no no, and is not asked for each claim. */
+	/* A failed review is not a denial, and is not repeated for each claim. */
 	assert_false(claim_sight_may(s, STR("a")));
 	assert_false(claim_sight_may(s, STR("b")));
 	assert_int_equal(r.asked, 1);
@@ -437,7 +437,7 @@ static void answers_about_rights_do_not_hold_for_good(void **state)
 	clock.monotonic_ns += 6 * CLOCK_SEC;
 	assert_true(claim_sight_may(s, STR("a")));
 	assert_true(claim_sight_may(s, STR("a")));
-	assert_int_equal(r.asked, 2); /* about all, and about this one */
+	assert_int_equal(r.asked, 2); /* for all, and for this one */
 	r.one = false;
 	assert_true(claim_sight_may(s, STR("a")));
 	clock.monotonic_ns += 61 * CLOCK_SEC;
@@ -458,7 +458,7 @@ static void note(void *arg, const struct top_change *c)
 	watch_print_line(c, &x->view, &x->out);
 }
 
-/* Fails unless exactly these lines are told, without the time. */
+/* Fails unless exactly these lines are reported, without the time. */
 static void expect(struct fixture *x, struct top_slice *old, struct top_slice *now,
 		   const char *lines)
 {
@@ -497,7 +497,7 @@ static void changes_of_states_are_told(void **state)
 	       "gpu.example.com/n1/gpu-0  Allocated -> Available  team-a/c\n");
 	expect(x, slice(x, "s", ONE, is_held), NULL,
 	       "gpu.example.com/n1/gpu-0  Allocated -> (gone)  team-a/c\n");
-	/* A device that moves to another slice is the same. */
+	/* A device that moves to another slice is the same device. */
 	expect(x, slice(x, "s", ONE, is_held), slice(x, "t", ONE, is_held), "");
 	x->view.may = only_team_a;
 	expect(x, slice(x, "s", ONE, is_free), slice(x, "s", ONE, is_others),
@@ -524,7 +524,7 @@ static void changes_of_health_and_pools_are_told(void **state)
 	       "gpu.example.com/n1/gpu-0  NotReported -> Unhealthy  Xid 79\n");
 	expect(x, slice(x, "s", ONE, is_sick), slice(x, "s", ONE, is_free),
 	       "gpu.example.com/n1/gpu-0  Unhealthy -> NotReported\n");
-	/* A taint has a line of its own. It does not change the health. */
+	/* A taint has its own line. It does not change the health. */
 	expect(x, slice(x, "s", ONE, is_free), slice(x, "s", hot, is_free),
 	       "gpu.example.com/n1/gpu-0  not tainted -> tainted  x.com/hot=90:NoExecute\n");
 	expect(x, slice(x, "s", hot, is_free), slice(x, "s", ONE, is_free),
@@ -610,9 +610,9 @@ static void keys_are_understood(void **state UNUSED)
 		{ "\033OBx", TERMINAL_DOWN, 3 },
 		{ "\033[5~", TERMINAL_PAGE_UP, 4 },
 		{ "\033[6~", TERMINAL_PAGE_DOWN, 4 },
-		{ "\033[", 0, 0 }, /* more is to come */
+		{ "\033[", 0, 0 }, /* incomplete */
 		{ "\033", 0, 0 },
-		{ "\033[1;5C", 0, 6 }, /* none that we know */
+		{ "\033[1;5C", 0, 6 }, /* an unknown key */
 		{ "\033q", 0, 1 },
 	};
 
@@ -626,7 +626,7 @@ static void keys_are_understood(void **state UNUSED)
 
 /* --- fits ------------------------------------------------------------------------------------ */
 
-/* So many nodes with two devices each; those of odd nodes are held, the last has none. */
+/* This number of nodes with two devices each; those of odd nodes are held, the last has none. */
 static struct inventory *make_cluster(struct fixture *x, size_t nodes, struct fit_node *out)
 {
 	struct inventory *inv = inventory_new(inventory_defaults);

@@ -1,4 +1,6 @@
-/* Layouts that Go's text/tabwriter makes, made here. */
+/*
+ * The layouts are those of Go's text/tabwriter.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -60,7 +60,7 @@ static void colours_are_of_whole_lines(void **state UNUSED)
 		    "\033[36m@@ -1,2 +1 @@\033[0m\n a\n\033[31m-b\033[0m\n");
 }
 
-/* Too much for a table: everything is replaced, and it is said at once. */
+/* Too large for the table: everything is replaced, quickly. */
 static void large_texts_are_replaced_as_a_whole(void **state UNUSED)
 {
 	CLEANUP(buf_release) struct buf x = BUF_INIT(MIB), y = BUF_INIT(MIB), out = BUF_INIT(MIB);

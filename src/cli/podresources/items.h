@@ -20,7 +20,7 @@ struct podres_item {
 	struct str container; /* empty: of the whole pod or node */
 	/* "example.com/gpu", "claim/gpu", a driver, "cpus", "memory", "hugepages-2Mi" */
 	struct str group;
-	/* "gpu-0", "DRIVER/POOL/DEVICE", in a driver's group "POOL/DEVICE", "7", "4Gi" */
+	/* "gpu-0", "DRIVER/POOL/DEVICE" ("POOL/DEVICE" in a driver's group), "7", "4Gi". */
 	struct str id;
 	struct str numa; /* "0-1"; empty: unknown */
 	struct str cdi; /* names, separated by commas; empty: none */

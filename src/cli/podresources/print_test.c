@@ -49,7 +49,7 @@ static Podresources__TopologyInfo *on_node(int64_t id)
 	return t;
 }
 
-/* `ids` with commas. */
+/* `ids` are separated by commas. */
 static Podresources__ContainerDevices *devices(const char *resource, const char *ids, int64_t node)
 {
 	Podresources__ContainerDevices *d = MAKE(ContainerDevices, CONTAINER_DEVICES);
@@ -300,7 +300,7 @@ static void devices_that_are_not_well_are_marked(void **state UNUSED)
 	assert_pods(&p, 1, &plain,
 		    "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\tHEALTH\n"
 		    "ml\ta\tmain\tacme.com/gpu: 0\tHealthy\n");
-	well->devices[0]->health = (Podresources__DeviceHealth)9; /* of a newer server */
+	well->devices[0]->health = (Podresources__DeviceHealth)9; /* from a newer server */
 	assert_pods(&p, 1, &plain,
 		    "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\tHEALTH\n"
 		    "ml\ta\tmain\tacme.com/gpu: 0(Unknown)\tUnknown\n");
@@ -358,7 +358,7 @@ static void a_line_says_what_an_event_changed(void **state UNUSED)
 	assert_line(&s, event(ADDED, "u2", pod_with("x")), "ADDED\t42\tml/train\tacme.com/gpu: +x");
 	assert_line(&s, event(DELETED, "u1", pod("ml", "train", NULL, NULL)),
 		    "DELETED\t42\tml/train\tacme.com/gpu: -b,c");
-	/* Of a pod that was never told of nothing is known. */
+	/* Nothing is known about a pod without an earlier event. */
 	assert_line(&s, event(DELETED, "u9", pod("ml", "old", NULL, NULL)),
 		    "DELETED\t42\tml/old\t<none>");
 	assert_line(&s, event(UPDATED, "u8", pod_with("y")),
@@ -463,7 +463,7 @@ static void lines_of_allocatable_have_the_devices_of_drivers(void **state UNUSED
 	struct podres_print_state s;
 
 	e->revision = 6;
-	e->initial_end = true; /* with the last of the state */
+	e->initial_end = true; /* with the last event of the state */
 	e->claim_resources = v;
 	e->n_claim_resources = 2;
 	podres_print_init(&s, &plain, true);

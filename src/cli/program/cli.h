@@ -13,7 +13,7 @@ enum cli_exit {
 	CLI_OK = 0,
 	CLI_FAILURE = 1, /* the command failed */
 	CLI_USAGE = 2, /* bad usage */
-	/* the reader of stdout is gone; the code that shells report for SIGPIPE */
+	/* The reader of stdout is gone; shells report this code for SIGPIPE. */
 	CLI_UNREAD = 141,
 };
 

@@ -93,7 +93,7 @@ static const struct command root = {
 	.subcommands = all,
 };
 
-/* One run with its output caught. */
+/* One run with its output captured. */
 struct fixture {
 	struct cli cli;
 	char *out, *err;
@@ -120,7 +120,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Runs the arguments up to a NULL. */
+/* Runs the arguments before a NULL. */
 #define run(x, ...) run_as(x, "prog", __VA_ARGS__)
 
 static int run_as(struct fixture *x, const char *program, ...)
@@ -413,7 +413,7 @@ static void kubectl_is_told_what_may_come_next(void **state)
 		{ { "greet", "--from=x" }, ":0\n" },
 		{ { "greet", "-n", "x" }, ":4\n" },
 		{ { "greet", "-l", "--h" }, "--help\tshow this help\n:4\n" },
-		/* A flag's value is no command. */
+		/* A flag's value is not a command. */
 		{ { "greet", "--name", "group", "--fr" }, "--from\tmore names\n:4\n" },
 		{ { "nonsense", "" }, "greet\tsay hello\ngroup\thold others\n:4\n" },
 	};

@@ -43,7 +43,7 @@ struct command {
 	const struct command_note *exit_status; /* if 0 and 1 mean more than usual; or NULL */
 	int failure; /* exit code of failures, if 1 is not a failure; 0: 1 */
 	const struct command_note *environment; /* variables that it reads; or NULL */
-	/* files that it reads or writes and that no flag names; or NULL */
+	/* Files that it reads or writes and that no flag names; or NULL. */
 	const struct command_note *files;
 	enum command_group group;
 	bool hidden; /* not in help and completion, but it runs */

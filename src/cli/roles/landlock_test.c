@@ -1,4 +1,6 @@
-/* Rules about files, enforced in a process of its own. */
+/*
+ * File rules, enforced in a separate process.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +62,7 @@ static int teardown(void **state UNUSED)
 	return 0;
 }
 
-/* 0, or errno. */
+/* Returns 0, or errno. */
 static int try_open(const char *name, int flags)
 {
 	char path[128];

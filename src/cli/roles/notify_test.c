@@ -13,7 +13,7 @@
 
 #include "cli/roles/notify.h"
 
-/* A service manager's end: a socket bound to `name` as $NOTIFY_SOCKET spells it. */
+/* The service manager's side: a socket bound to `name` in the syntax of $NOTIFY_SOCKET. */
 static int manager(const char *name)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -58,7 +58,7 @@ static void a_word_reaches_a_socket_of_a_path(void **state)
 	(void)close(fd);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(rmdir(dir), 0);
-	notify_send(&n, "READY=1"); /* the manager is gone: nothing happens */
+	notify_send(&n, "READY=1"); /* the manager is gone: no effect */
 }
 
 static void a_word_reaches_an_abstract_socket(void **state)

@@ -1,4 +1,6 @@
-/* Lists of system calls, each in a process of its own: what is limited stays so. */
+/*
+ * Lists of system calls, each in a separate process, because a limit is permanent.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,10 +23,10 @@
 #include "base/core/compiler.h"
 #include "cli/roles/syscalls.h"
 
-/* The numbers that a child ends with. */
+/* Exit codes of a child. */
 enum { FINE, NO_LIMIT = 99 };
 
-/* Runs `fn` in a child with the list; 0, or the line where it found something wrong. */
+/* Runs `fn` in a child with the list. Returns 0, or the line where a check failed. */
 static int run_with(const char *list, int (*fn)(void))
 {
 	pid_t child = fork();
@@ -49,7 +51,7 @@ static int look_at_limit(void)
 	return child < 0 ? FINE : NO_LIMIT;
 }
 
-/* Builds with sanitizers, and kernels without filters, have none. */
+/* Builds with sanitizers, and kernels without filters, have no limits. */
 static void need_limits(void)
 {
 	if (run_with("controller", look_at_limit) == NO_LIMIT)
@@ -152,7 +154,7 @@ static int look_at_the_future(void)
 		       : 1;
 }
 
-/* So that the C library falls back to what it did before. */
+/* So that the C library falls back to older calls. */
 static void calls_of_newer_kernels_seem_not_to_exist(void **state UNUSED)
 {
 	need_limits();

@@ -1,4 +1,6 @@
-/* Owners of the data folder's files: an older folder is taken over, and links lead nowhere. */
+/*
+ * Owners of the data folder's files: an older folder is taken over, and links are not followed.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,7 +104,7 @@ static void an_older_folder_is_taken_over_and_given_back(void **state)
 	assert_owner(f, "nodes/demo-0/plugins/gpu.sim.devplane.dev", 0, 0, 0750);
 }
 
-/* A role could lay them to be given somebody else's file. */
+/* A role could create links in order to be given somebody else's file. */
 static void links_do_not_lead_to_other_files(void **state)
 {
 	struct fixture *f = *state;

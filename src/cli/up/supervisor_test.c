@@ -1,4 +1,6 @@
-/* Decisions about children: when they are started again, and when not. */
+/*
+ * Decisions about children: when they are restarted, and when not.
+ */
 #include "cli/up/supervisor.h"
 
 #include <setjmp.h>

@@ -1,4 +1,6 @@
-/* The pure parts of `devplane up`: state file, roles as words, paths, log lines. */
+/*
+ * The pure parts of `devplane up`: state file, command lines of roles, paths, log lines.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -195,7 +197,7 @@ static void the_server_checks_that_nodes_have_certificates_of_the_cluster(void *
 	assert_true(has_word(p, "hollow", "--tls-private-key-file=/d/kubeconfig/hollow.pem"));
 	assert_string_equal(up_role_served_node(p, find_role(p, "hollow")), "hollow-0");
 	assert_null(up_role_served_node(p, find_role(p, "scheduler")));
-	p->hollow = 2; /* they serve nothing */
+	p->hollow = 2; /* they serve no API */
 	assert_null(up_role_served_node(p, find_role(p, "hollow")));
 	p->any_kubelet = true;
 	assert_false(has_word(p, "server", "--kubelet-certificate-names"));

@@ -71,7 +71,7 @@ struct client_answer {
 	struct str body; /* for success and failure alike; empty if it was passed to on_data */
 	struct str content_type;
 	int retry_after_s; /* the Retry-After of the reply; 0: none */
-	/* text for users, exactly as the server sent it: not sanitized */
+	/* Text for users, exactly as the server sent it: not sanitized. */
 	const struct str *warnings;
 	size_t nwarnings;
 };

@@ -1,6 +1,6 @@
 /*
- * The client against a simulated server: answers, failures, retries, cancellation, and
- * being freed at bad moments, over HTTP/2 and HTTP/1.1.
+ * The client against a simulated server: replies, failures, retries, cancellation, and being freed
+ * at bad moments, over HTTP/2 and HTTP/1.1.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,12 +20,12 @@
 
 enum { HANG_MS = 900 * 1000 };
 
-/* What the server saw of the last request that was not for the collection. */
+/* The last request that was not for the collection, as the server saw it. */
 struct seen {
 	char method[16], target[512], content_type[64], body[2048];
-	unsigned hold; /* so many requests are not answered */
+	unsigned hold; /* number of requests to leave unanswered */
 	const char *reply;
-	const char *warnings[2]; /* fields of the answer */
+	const char *warnings[2]; /* headers of the reply */
 	int status;
 };
 
@@ -35,9 +35,9 @@ struct call {
 	unsigned done;
 	int status;
 	struct error err;
-	char body[1024], warnings[256]; /* each with '|' behind it */
+	char body[1024], warnings[256]; /* each followed by '|' */
 	bool send_again, free_client;
-	int64_t at; /* ms of the end */
+	int64_t at; /* ms when it ended */
 };
 
 struct test {
@@ -386,7 +386,7 @@ static void retries_come_to_an_end(void **state UNUSED)
 	wait_done(&c);
 	assert_int_equal(c.err.code, ERR_UNAVAILABLE);
 	assert_int_equal(t.w.fail_count, 100 - 11);
-	/* Not asked for, or not told when: once. */
+	/* With no_retry, or without Retry-After: sent once. */
 	call_init(&t, &c, "/other");
 	c.request.no_retry = true;
 	client_send(t.w.client, &c.request);
@@ -416,7 +416,7 @@ static void a_read_survives_its_connection(void **state UNUSED)
 		api_world_crash(&t.w);
 		api_world_begin(&t.w);
 		wait_done(&c);
-		/* A write may have happened: only its sender can know what to do. */
+		/* A write may have been executed: only its sender can decide what to do. */
 		assert_int_equal(c.err.code ? 0 : c.status, post ? 0 : 200);
 		end(&t);
 	}
@@ -548,7 +548,7 @@ static void many_requests_run_side_by_side(void **state UNUSED)
 				protocol == HTTP_PROTOCOL_1 ? CLIENT_LINKS_MAX : 4);
 		sim_run_for(t.w.sim, 1000);
 		http_server_stats(t.w.server, &stats);
-		assert_in_range(stats.conns, 1, 4); /* what is not needed is given up */
+		assert_in_range(stats.conns, 1, 4); /* unneeded connections are closed */
 		end(&t);
 		free(c);
 	}
@@ -627,7 +627,7 @@ static void the_time_of_a_request_begins_when_the_rate_limit_lets_it_go(void **s
 		wait_done(&c[i]);
 		assert_int_equal(c[i].status, 200);
 	}
-	/* And does then. */
+	/* This time it does. */
 	t.seen.hold = 1;
 	call_init(&t, &c[0], "/other");
 	client_send(t.w.client, &c[0].request);
@@ -663,7 +663,7 @@ static void a_token_file_is_read_again(void **state UNUSED)
 		wait_done(&c);
 		assert_string_equal(t.w.last_authorization, expected[i]);
 		sim_run_for(t.w.sim, i == 1 ? 60 * 1000 : 1000);
-		if (i == 2) /* one that has gone leaves the last */
+		if (i == 2) /* one that is gone leaves the last */
 			assert_int_equal(unlink(path), 0);
 	}
 	(void)close(fd);

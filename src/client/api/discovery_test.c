@@ -14,7 +14,7 @@
 #define AGGREGATED       "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 #define ASSERT_STR(s, z) assert_true(str_eqz(s, z))
 
-/* What the server answers to a path; the content type says which form. */
+/* The server's reply to a path; the content type selects the form. */
 struct page {
 	const char *path, *content_type, *body;
 	int status;

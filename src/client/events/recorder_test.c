@@ -1,6 +1,6 @@
 /*
- * Events as they arrive at a fake API server: told once, again, too often, alike, and while it is
- * away.
+ * Events as they arrive at a fake API server: reported once, repeatedly, too often, similar ones,
+ * and while the server is down.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,7 +64,7 @@ static void tell(struct bench *b, const char *reason, const char *message)
 	recorder_event(b->r, &pod, RECORDER_NORMAL, reason, str_from(message));
 }
 
-/* How many Events of the server have this text. */
+/* The number of Events on the server with this text. */
 static int with(struct bench *b, const char *text)
 {
 	struct omap_cursor c;
@@ -154,7 +154,7 @@ static void from_the_tenth_different_message_on_they_are_combined(void **state U
 	assert_int_equal(fakeapi_count(b.api, "events"), 10);
 	assert_int_equal(with(&b, "\"message\":\"(combined from similar events): attempt 14\""), 1);
 	assert_int_equal(with(&b, "\"count\":6"), 1);
-	/* After a time without any they are told apart again. */
+	/* After a quiet period they are separate events again. */
 	sim_run_for(b.sim, 601 * 1000);
 	tell(&b, "Failed", "attempt 100");
 	sim_run_for(b.sim, 1000);
@@ -260,7 +260,7 @@ static void a_series_is_written_twice_then_counted_then_written_at_its_end(void 
 	assert_int_equal(with(&b, "\"reportingController\":\"kubelet\""), 1);
 	sim_run_for(b.sim, 8 * 60 * 1000);
 	assert_int_equal(with(&b, "\"series\":{\"count\":10,"), 1);
-	/* The next one begins anew. */
+	/* The next one begins a new series. */
 	recorder_event_detailed(b.r, &pod, RECORDER_WARNING, "FailedScheduling", STR("no room"),
 				&d);
 	sim_run_for(b.sim, 1000);

@@ -1,5 +1,5 @@
 /*
- * Objects as text, the fields that are read out of it, and the cache with its indexes.
+ * Objects as text, reading their fields, and the cache with its indexes.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -113,7 +113,10 @@ struct str informer_resource_version(const struct informer *i);
 const struct error *informer_failure(const struct informer *i);
 
 struct informer_stats {
-	/* started; a list in pages counts once; relists: states replaced */
+	/*
+	 * Lists and watches started (a list in pages counts once), and states replaced by a new
+	 * list.
+	 */
 	uint64_t lists, watches, relists;
 	uint64_t events; /* of watches, including bookmarks and repetitions */
 	uint64_t added, updated, deleted; /* delivered to handlers */

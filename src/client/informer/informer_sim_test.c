@@ -1,7 +1,7 @@
 /*
- * The test that counts: whatever happened to server, network and watches, the copy comes to equal
- * the server's state, and what handlers were told adds up to the copy. SIM_SEED=N runs one seed,
- * SIM_SEEDS=N so many.
+ * The most important test: whatever happened to server, network and watches, the copy converges to
+ * the server's state, and the handlers' calls add up to the copy. SIM_SEED=N runs one seed,
+ * SIM_SEEDS=N runs N of them.
  */
 #include <setjmp.h>
 #include <stdarg.h>

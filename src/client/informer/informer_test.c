@@ -1,5 +1,6 @@
 /*
- * Informers against a server that behaves, misbehaves, dies and comes back: one thing at a time.
+ * Informers against a server that behaves, misbehaves, dies and comes back: one scenario at a
+ * time.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -127,7 +128,7 @@ static void late_handlers_are_told_what_is_there(void **state UNUSED)
 	informer_fixture_wait(&t);
 	account_init(&late);
 	informer_add_handler(t.informer, &late.handler);
-	assert_int_equal(late.adds, 0); /* never from within */
+	assert_int_equal(late.adds, 0); /* never from within the call */
 	(void)api_world_put(&t.w, "one-more");
 	informer_fixture_wait(&t);
 	assert_true(informer_fixture_matches(&t, &late));
@@ -200,7 +201,7 @@ static void handlers_may_remove_themselves_and_others(void **state UNUSED)
 	other.victim = &t.account.handler;
 	(void)api_world_put(&t.w, "x");
 	sim_run_for(t.w.sim, 1000);
-	assert_int_equal(t.account.adds, 6); /* it came before the meddler */
+	assert_int_equal(t.account.adds, 6); /* it was called before the meddler */
 	(void)api_world_put(&t.w, "y");
 	sim_run_for(t.w.sim, 1000);
 	assert_int_equal(t.account.adds, 6);
@@ -219,7 +220,7 @@ static void a_handler_may_stop_the_set(void **state UNUSED)
 	put_many(&t, 5);
 	informers_start(t.set);
 	sim_run_for(t.w.sim, 10 * 1000);
-	/* The state that was under way is told whole. */
+	/* The state that was being delivered is delivered completely. */
 	assert_int_equal(t.account.adds, 5);
 	(void)api_world_put(&t.w, "x");
 	sim_run_for(t.w.sim, 60 * 1000);
@@ -227,7 +228,7 @@ static void a_handler_may_stop_the_set(void **state UNUSED)
 	m.stop = NULL;
 	informers_start(t.set);
 	informer_fixture_wait(&t);
-	assert_int_equal(stats_of(&t).relists, 0); /* it went on where it was */
+	assert_int_equal(stats_of(&t).relists, 0); /* it was resumed */
 	informer_fixture_release(&t);
 }
 
@@ -426,7 +427,7 @@ static void a_server_whose_versions_went_back_is_believed(void **state UNUSED)
 	informers_start(t.set);
 	informer_fixture_wait(&t);
 	api_world_crash(&t.w);
-	t.w.rv = 50; /* restored from a backup: what is there has older versions */
+	t.w.rv = 50; /* restored from a backup: the objects have older versions */
 	put_many(&t, 5);
 	api_world_delete(&t.w, "thing-00004");
 	api_world_compact(&t.w);

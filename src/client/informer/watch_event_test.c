@@ -1,5 +1,5 @@
 /*
- * Streams of events cut anywhere, and lists.
+ * Event streams cut at any place, and lists.
  */
 #include <setjmp.h>
 #include <stdarg.h>

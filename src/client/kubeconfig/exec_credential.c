@@ -22,7 +22,7 @@ enum { TIMEOUT_MS = 60 * 1000 };
 #define WORK_MAX (16 * EXEC_OUTPUT_MAX)
 
 struct exec_credential {
-	/* text of the fields below, and the environment until the program runs */
+	/* Text of the fields below, and the environment until the program runs. */
 	struct arena arena;
 	const char *command, *api_version;
 	int64_t timeout_ms;
@@ -51,7 +51,7 @@ static const char *find_program(const char *command, struct arena *a)
 		return may_run(command) ? command : NULL;
 	while (rest.n > 0 && str_split(&rest, ':', &folder)) {
 		if (folder.n == 0)
-			/* the current folder: not safe for programs that provide credentials */
+			/* The current folder is not safe for programs that provide credentials. */
 			continue;
 		file = arena_printf(a, "%.*s/%s", STR_ARG(folder), command);
 		if (may_run(file))

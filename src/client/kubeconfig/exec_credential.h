@@ -28,7 +28,7 @@ struct exec_answer {
 };
 
 struct exec_credential_opts {
-	/* with `exec`; borrowed until exec_credential_new() returns */
+	/* Has an `exec` plugin; borrowed until exec_credential_new() returns. */
 	const struct kubeconfig *config;
 	bool may_ask; /* the program may use our standard input, if that is a terminal */
 	int64_t timeout_ms; /* for a program that is not interactive; 0: 1 minute */

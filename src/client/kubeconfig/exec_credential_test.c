@@ -1,6 +1,6 @@
 /*
- * Exec plugins: real programs in a folder, and a client that is who they say, against a server on
- * the loopback. What the programs are told and how they may fail.
+ * Exec plugins: real programs in a folder, and a client with their credentials, against a server
+ * on the loopback. Tests the input of the programs and their failures.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,10 +34,10 @@ struct test {
 	struct addr at;
 	struct kubeconfig config;
 	struct client *client;
-	/* What the server saw last, and whom it does not know. */
+	/* The last credentials that the server saw, and those that it rejects. */
 	char authorization[256];
 	const char *refused;
-	/* How the last request, or program, ended. */
+	/* The result of the last request, or program. */
 	struct client_request request;
 	struct error err;
 	bool failed;
@@ -97,7 +97,7 @@ static int teardown(void **state)
 	exec_credential_free(t->run);
 	client_free(t->client);
 	http_server_drain(t->server, 0, on_drained, t);
-	while (!t->drained) /* an end that came while it did not run stops it once more */
+	while (!t->drained) /* a completion while the loop did not run stops it once more */
 		loop_run(t->loop);
 	http_server_free(t->server);
 	kubeconfig_release(&t->config);
@@ -115,7 +115,7 @@ static const char *path_of(const struct test *t, const char *name)
 	return path;
 }
 
-/* A program that leaves a line in "runs", in its folder, before it does what `script` says. */
+/* A program that appends a line to "runs", in its folder, and then runs `script`. */
 static void put_plugin(const struct test *t, const char *script)
 {
 	char text[2048];
@@ -177,7 +177,7 @@ static void on_done(struct client_request *r, const struct client_answer *a UNUS
 	loop_stop(t->loop);
 }
 
-/* Whether it was answered. */
+/* Whether the server replied. */
 static bool ask(struct test *t)
 {
 	t->request = (struct client_request){ .path = STR("/x"), .on_done = on_done, .arg = t };
@@ -201,7 +201,7 @@ static void we_are_who_the_program_says(void **state)
 
 	put_plugin(t, PRINT_TOKEN());
 	begin(t, "command: ./plugin");
-	assert_int_equal(count_runs(t), 0); /* until somebody asks */
+	assert_int_equal(count_runs(t), 0); /* not before the first request */
 	assert_true(ask(t));
 	assert_string_equal(t->authorization, "Bearer t1");
 	assert_true(ask(t));

@@ -1,5 +1,5 @@
 /*
- * Kubeconfigs: what is read, how files are merged, and that every mistake is told with its place.
+ * Kubeconfigs: their content, how files are merged, and that every error names its place.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -86,7 +86,7 @@ static int load(const struct test *t, const char *path, const char *context, str
 	return kubeconfig_load(k, &opts, err);
 }
 
-/* Fails unless loading fails with this code and says this. */
+/* Fails unless loading fails with this code and message. */
 static void expect(const struct test *t, const char *path, const char *context, int code,
 		   const char *words)
 {
@@ -301,7 +301,7 @@ static void a_program_may_say_who_we_are(void **state)
 	put_simple(t, "config", "server: 'https://h'",
 		   "token: t, exec: {" EXEC_V1 ", command: aws, interactiveMode: Never}");
 	assert_int_equal(load(t, path, NULL, &k, &err), 0);
-	assert_null(k.exec); /* the token says it already */
+	assert_null(k.exec); /* the token takes precedence */
 	kubeconfig_release(&k);
 }
 
@@ -378,7 +378,7 @@ static void entries_can_be_named_instead_of_the_contexts(void **state)
 	    "- {name: d, cluster: {server: 'https://d'}}\n"
 	    "users:\n- {name: u, user: {token: t}}\n- {name: v, user: {token: w}}\n"
 	    "contexts:\n- {name: m, context: {cluster: c, user: u, namespace: apps}}\n");
-	assert_int_equal(load_with(t, o, &k, &err), 0); /* with no context at all */
+	assert_int_equal(load_with(t, o, &k, &err), 0); /* without any context */
 	ASSERT_STR(k.server, "https://d");
 	ASSERT_STR(k.token, "w");
 	kubeconfig_release(&k);
@@ -404,7 +404,7 @@ static void a_server_alone_is_a_configuration(void **state)
 	ASSERT_STR(k.server, "https://s");
 	ASSERT_STR(k.ns, "default");
 	kubeconfig_release(&k);
-	o.path = path_of(t, "config"); /* also beside one that has no context */
+	o.path = path_of(t, "config"); /* also with one that has no context */
 	put(t, "config", "kind: Config\nusers:\n- {name: v, user: {token: w}}\n");
 	o.user = "v";
 	assert_int_equal(load_with(t, o, &k, &err), 0);

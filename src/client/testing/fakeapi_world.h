@@ -27,7 +27,7 @@ struct fakeapi_kind {
 	const char *group, *version, *resource, *kind;
 	bool namespaced, no_collection;
 	bool defined; /* served only while its definition exists */
-	/* changes of the spec raise the generation, and the status is written separately */
+	/* Changes of the spec raise the generation, and the status is written separately. */
 	bool generations;
 };
 

@@ -1,6 +1,6 @@
 /*
  * Elections among processes in a simulated world, with an API server that fails, hosts that die
- * and networks that are cut. What must always hold: never do two lead at once.
+ * and networks that are cut. The invariant: there are never two leaders at once.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -238,14 +238,14 @@ static void a_leader_that_was_stopped_for_a_while_knows_it_before_it_is_told(voi
 	sim_run_for(e->sim, 30000);
 	old = &e->rivals[who_leads(e)];
 	new = &e->rivals[old == e->rivals];
-	old->dead = true; /* it cannot know before it goes on */
+	old->dead = true; /* it cannot know before it resumes */
 	sim_pause(old->loop, 40000);
 	sim_run_for(e->sim, 30000);
 	assert_true(new->leading);
 	assert_true(leader_is_leader(new->leader));
 	assert_false(leader_is_leader(old->leader));
 	sim_run_for(e->sim, 11000);
-	/* It goes on, finds another, and has lost at once, not when its deadline has passed. */
+	/* When it resumes it finds another leader, and loses at once, not only at its deadline. */
 	assert_int_equal(old->lost, 1);
 	old->dead = false;
 	sim_run_for(e->sim, 60000);

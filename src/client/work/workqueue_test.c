@@ -1,6 +1,6 @@
 /*
- * The queue in a simulated world: order, repetition, delays, retries, the bound on
- * handlers, the end, and a long random run against the rules.
+ * The queue in a simulated world: order, repetition, delays, retries, the limit on handlers,
+ * shutdown, and a long random run that checks the rules.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,10 +22,10 @@ struct bench {
 	struct sim *sim;
 	struct loop *loop;
 	struct workqueue *q;
-	struct buf log; /* keys as they were started, a space behind each */
-	struct str held[16]; /* at work */
+	struct buf log; /* keys in the order of starting, each followed by a space */
+	struct str held[16]; /* being handled */
 	size_t nheld;
-	bool at_once; /* handlers are done before they return */
+	bool at_once; /* handlers finish before they return */
 	bool fail; /* and they fail */
 	int stopped;
 };
@@ -207,7 +207,7 @@ static void failures_double_the_delay_up_to_the_most_and_are_forgotten(void **st
 	bench_free(b);
 }
 
-/* How many were started since the last look; timers of one instant fire in any order. */
+/* The number of handlers started since the last call; timers of one instant fire in any order. */
 static int started(struct bench *b)
 {
 	int n = (int)b->log.n / 2;
@@ -299,7 +299,7 @@ static void shutting_down_drops_the_queue_and_waits_for_handlers(void **state UN
 	bench_free(b);
 }
 
-/* --- what is told of it ------------------------------------------------------------------ */
+/* --- metrics ----------------------------------------------------------------------------- */
 
 static void assert_metric(struct metrics *m, const char *line)
 {
@@ -342,7 +342,7 @@ static void metrics_have_the_names_that_dashboards_know(void **state UNUSED)
 
 enum { KEYS = 12, STEPS = 20000 };
 
-/* Every add is followed by a start of that key; no key is at work twice. */
+/* Every add is followed by a start of that key; no key is handled twice at a time. */
 struct random_run {
 	struct bench *b;
 	struct prng prng;

@@ -12,7 +12,7 @@ static void begin(struct bench *b)
 	tell(b, "node n1");
 }
 
-/* The value of a series, by its labels as they are printed; -1: there is none. */
+/* The value of a series, by its printed labels; -1: not found. */
 static double value(struct bench *b, const char *series)
 {
 	struct buf text = BUF_INIT(16 * MIB);

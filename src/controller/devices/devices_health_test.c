@@ -19,7 +19,7 @@ static void call(struct bench *b, const char *method, const char *target, const 
 		fail_msg("%s %s: %d", method, target, status);
 }
 
-/* A pod of namespace ns that has the claim c by the name gpu. */
+/* A pod of namespace ns that uses the claim c under the name gpu. */
 static void put_pod(struct bench *b, const char *method, const char *phase, const char *device,
 		    const char *health, const char *message)
 {

@@ -1,6 +1,6 @@
 /*
- * Which slices Services, pods and claims make, without a server: a table of single decisions, then
- * sequences in which every decision is applied before the next is made.
+ * The slices planned for Services, pods and claims, without a server: a table of single decisions,
+ * then sequences in which every decision is applied before the next.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -142,7 +142,7 @@ static void print_write(struct buf *out, const struct network_write *w)
 	print_slice(out, w->slice);
 }
 
-/* What a server would make of a write. */
+/* Does what a server would do with a write. */
 static void apply(struct world *w, const struct network_write *write)
 {
 	struct json *meta = json_getz(write->slice, "metadata"), *copy;
@@ -164,7 +164,7 @@ static void apply(struct world *w, const struct network_write *write)
 		vec_remove(&w->slices, at);
 }
 
-/* Decides and applies; the writes in words. */
+/* Decides and applies; returns the writes as text. */
 static struct str decide(struct world *w, const char *service_yaml, const struct json *pods,
 			 const struct json *claims)
 {
@@ -382,18 +382,18 @@ static void slices_are_what_the_table_says(void **state UNUSED)
 		print_message("# %s\n", cases[i].title);
 		assert_decides(&w, cases[i].service, cases[i].pods, cases[i].claims,
 			       cases[i].expected);
-		/* What is right is not written again. */
+		/* Slices that are right are not written again. */
 		assert_decides(&w, cases[i].service, cases[i].pods, cases[i].claims, "");
 		world_release(&w);
 	}
 }
 
-/* --- who takes part -------------------------------------------------------------------------- */
+/* --- opting in ------------------------------------------------------------------------------- */
 
 static void services_take_part_by_their_annotation(void **state UNUSED)
 {
 	static const struct {
-		const char *service, *why; /* why: of a refusal; NULL: does not take part */
+		const char *service, *why; /* why: the error; NULL: does not opt in */
 	} rows[] = {
 		{ "metadata: {name: web}\nspec: {selector: {app: web}}\n", NULL },
 		{ WEB("other: blue", HEADLESS), NULL },
@@ -422,7 +422,7 @@ static void services_take_part_by_their_annotation(void **state UNUSED)
 	arena_release(&a);
 }
 
-/* --- what a slice looks like ----------------------------------------------------------------- */
+/* --- content of a slice ---------------------------------------------------------------------- */
 
 static void a_slice_has_labels_and_owner_as_upstream_makes_them(void **state UNUSED)
 {
@@ -591,7 +591,7 @@ static void an_endpoint_that_is_there_twice_is_taken_out_once(void **state UNUSE
 
 /* --- many ------------------------------------------------------------------------------------ */
 
-/* Pods p0.. and claims with one address each, where `there` says so. */
+/* Pods p0.. and claims with one address each, if `there` is set. */
 static void make_many(struct arena *a, const bool *there, const unsigned *address, size_t n,
 		      struct json **ret_pods, struct json **ret_claims)
 {
@@ -650,7 +650,9 @@ static void two_hundred_and_fifty_pods_make_three_slices(void **state UNUSED)
 	assert_int_equal(endpoints_of(w.slices.v[0]), 100);
 	assert_int_equal(endpoints_of(w.slices.v[1]), 100);
 	assert_int_equal(endpoints_of(w.slices.v[2]), 50);
-	/* One goes, another slice is not touched; one comes, the hole is filled in one write. */
+	/*
+	 * One is removed: other slices are untouched. One is added: the gap is filled in one write.
+	 */
 	there[7] = false;
 	make_many(&w.arena, there, address, 250, &pods, &claims);
 	assert_true(str_starts(decide(&w, SERVICE, pods, claims), STR("update web-1 ")));
@@ -673,7 +675,7 @@ static int number_in(struct str name, const char *prefix)
 	return (int)n;
 }
 
-/* Which slice has which pod, by number; -1: none. Fails when one is there twice. */
+/* The slice of each pod, by number; -1: none. Fails if a pod is in two. */
 static void where_all_are(const struct world *w, int where[static MANY])
 {
 	for (size_t i = 0; i < MANY; i++)
@@ -693,7 +695,7 @@ static void where_all_are(const struct world *w, int where[static MANY])
 	}
 }
 
-/* Some come, some go: everybody who is there has one endpoint, where it was. */
+/* Some are added, some removed: every existing pod has one endpoint, which does not move. */
 static void take_step(struct world *w, struct prng *prng, bool there[static MANY],
 		      const unsigned address[static MANY])
 {

@@ -21,7 +21,7 @@ struct followed {
 struct network_endpoints {
 	struct context ctx;
 	struct followed services; /* index "network": those that opt in, by namespace */
-	/* "namespace": those with claims; "claim": by the keys of their claims */
+	/* Index "namespace": pods with claims; index "claim": pods by the keys of their claims. */
 	struct followed pods;
 	struct followed claims;
 	struct followed slices; /* "service": our own, by the keys of their Services */

@@ -1,5 +1,5 @@
 /*
- * EndpointSlices from what pods' claims tell, against a fake API server.
+ * EndpointSlices from the status of pods' claims (KEP-4817), against a fake API server.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,7 +64,7 @@ static void add_service(struct bench *b, const char *name)
 		       "\"selector\":{\"app\":\"web\"},");
 }
 
-/* A pod that is ready, and its claim, with an address. */
+/* A ready pod, and its claim with an address. */
 static void add_pod(struct bench *b, const char *name, const char *address)
 {
 	char meta[128], rest[512];
@@ -102,7 +102,7 @@ static void set_address(struct bench *b, const char *pod, const char *address)
 	patch(b, target, change);
 }
 
-/* Deleted, and ended by its node. */
+/* Deletes the pod, and ends it as its node would. */
 static void remove_pod(struct bench *b, const char *name)
 {
 	char target[128];
@@ -114,7 +114,7 @@ static void remove_pod(struct bench *b, const char *name)
 	assert_null(fakeapi_find(b->w->api, "pods", "n", name));
 }
 
-/* How often a text is in all slices of the namespace together. */
+/* How often a text occurs in all slices of the namespace. */
 static size_t count_in_slices(struct bench *b, const char *text)
 {
 	struct buf out = BUF_INIT(SIZE_MAX);
@@ -228,7 +228,7 @@ static void slices_go_with_the_service_or_its_annotation(void **state UNUSED)
 	run(&b);
 	assert_int_equal(count_slices(&b), 1);
 	assert_int_equal(count_in_slices(&b, "\"kubernetes.io/service-name\":\"later\""), 1);
-	/* The same while nobody looks. */
+	/* The same while the controller is down. */
 	bench_stop(&b);
 	patch(&b, "/api/v1/namespaces/n/services/later", "{\"metadata\":{\"annotations\":null}}");
 	bench_start(&b);
@@ -358,7 +358,7 @@ static void a_bad_annotation_is_told_and_leaves_slices_alone(void **state UNUSED
 	bench_release(&b);
 }
 
-/* Whether every pod's address is there once, and nothing else. */
+/* Whether every pod's address occurs once, and nothing else. */
 static void assert_right(struct bench *b, size_t n)
 {
 	assert_int_equal(count_in_slices(b, "\"addresses\""), n);
@@ -377,7 +377,7 @@ static void numbered(int i, int network, char name[static 16], char address[stat
 	(void)snprintf(address, 32, "10.9.%d.%d", network, i + 1);
 }
 
-/* Addresses change one by one, while connections break and the controller starts again. */
+/* Addresses change one by one, while connections break and the controller restarts. */
 static void change_all(struct bench *b, int pods)
 {
 	char name[16], address[32];

@@ -18,7 +18,7 @@ struct plan {
 	struct network_wanted *w;
 	struct arena *a;
 	struct json *labels; /* for all slices */
-	/* spare: ours to reuse; strangers: of another Service, to delete */
+	/* spare: ours to reuse; strangers: those of another Service, to delete. */
 	struct network_held *spare, *strangers;
 	struct network_write *first, **last;
 };

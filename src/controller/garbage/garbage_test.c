@@ -1,6 +1,6 @@
 /*
- * The garbage collector against a fake API server: the three ways to delete, references that
- * are wrong, and random graphs whose end is compared with what a slow, obvious model says.
+ * The garbage collector against a fake API server: the three ways to delete, wrong references, and
+ * random graphs whose result is compared with a slow, obvious model.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,7 +52,7 @@ static void run(struct bench *b, int64_t ms)
 
 /* --- objects --------------------------------------------------------------------------------- */
 
-/* A ConfigMap whose uid is its name, owned by the ConfigMaps named, separated by spaces. */
+/* A ConfigMap whose uid is its name, owned by the named ConfigMaps, separated by spaces. */
 static void add_in(struct bench *b, const char *ns, const char *name, const char *owners)
 {
 	struct buf meta = BUF_INIT(KIB * 4);
@@ -336,7 +336,7 @@ static void a_cluster_scoped_owner_serves_all_namespaces(void **state UNUSED)
 	bench_release(&b);
 }
 
-/* At the start owners are known before anybody asks for them, and later from the watch. */
+/* Initially owners are known before they are needed, and later from the watch. */
 static void nothing_is_asked_for_what_is_as_it_should_be(void **state UNUSED)
 {
 	struct bench b = { .w = controller_world_new(12) };
@@ -373,13 +373,13 @@ static const struct {
 	{ "nodes", "Node", "", "/api/v1/nodes" },
 };
 
-/* What the model knows of an object. */
+/* An object in the model. */
 struct thing {
 	bool exists;
-	int life; /* the how manieth of its name: uids never come back */
+	int life; /* number of the object of its name: uids are never reused */
 	int place;
-	int owners[OWNERS_MAX]; /* that it names; -1: none here */
-	bool valid[OWNERS_MAX]; /* and rightly */
+	int owners[OWNERS_MAX]; /* the owners it names; -1: none here */
+	bool valid[OWNERS_MAX]; /* and whether correctly */
 };
 
 struct model {
@@ -403,7 +403,7 @@ static bool is_solid(const struct model *m, const struct thing *t, int k)
 	return t->owners[k] >= 0 && t->valid[k] && m->things[t->owners[k]].exists;
 }
 
-/* Takes the thing out when all its references are to nothing, else those; true: it is out. */
+/* Removes the thing if none of its owners exists, else removes those references. True: removed. */
 static bool settle_one(struct model *m, struct thing *t)
 {
 	bool solid = false;
@@ -419,7 +419,7 @@ static bool settle_one(struct model *m, struct thing *t)
 	return !solid;
 }
 
-/* Takes out references to nothing, and objects that have no other, until nothing changes. */
+/* Removes references to missing owners, and objects without any other, until nothing changes. */
 static void model_settle(struct model *m)
 {
 	bool changed = true;
@@ -442,7 +442,7 @@ static void choose_owner(struct model *m, struct thing *t, int k, bool wrong)
 		if (t->owners[i] == o)
 			return;
 	}
-	/* Whether a Node may have a namespaced owner is not decided: nothing happens to it. */
+	/* A Node with a namespaced owner is undecided: nothing happens to it. */
 	if (!places[t->place].ns[0] && ns[0])
 		return;
 	t->owners[k] = o;
@@ -488,7 +488,7 @@ static void model_add(struct model *m, int i)
 	buf_release(&meta);
 }
 
-/* All at once, so that some name others that come later. */
+/* Adds all at once, so that some name others that come later. */
 static void add_things(struct model *m)
 {
 	bool fresh[THINGS] = { false };
@@ -526,7 +526,7 @@ static void model_delete(struct model *m, int i, const char *policy)
 	}
 }
 
-/* What the server has is what the model has. */
+/* Whether the server agrees with the model on this object. */
 static bool agrees(const struct model *m, int i)
 {
 	const struct thing *t = &m->things[i];

@@ -1,5 +1,5 @@
 /*
- * The graph alone: what each event asks for, and what the graph then holds.
+ * The graph alone: the requests caused by each event, and the graph's content afterwards.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include "controller/garbage/decide.h"
 #include "controller/garbage/graph.h"
 
-/* What was asked for: "d:UID ", "l:UID " (later), "o:UID ", "n:UID " (invalid namespace). */
+/* The requests: "d:UID ", "l:UID " (later), "o:UID ", "n:UID " (invalid namespace). */
 struct bench {
 	struct garbage_graph *g;
 	struct buf log;
@@ -99,7 +99,7 @@ static void an_owner_that_was_not_seen_is_asked_for_once(void **state UNUSED)
 	see(&b, "n", "x", NULL, 0);
 	assert_asked(&b, "");
 	assert_false(garbage_graph_find(b.g, STR("x"))->virt);
-	/* The same again asks for nothing. */
+	/* The same event again causes no request. */
 	see(&b, "n", "one", &x, 1);
 	assert_asked(&b, "");
 	bench_release(&b);
@@ -186,7 +186,7 @@ static void an_owner_in_another_namespace_is_told_and_looked_at(void **state UNU
 	see(&b, "here", "one", &x, 1);
 	assert_asked(&b, "n:one d:one ");
 	bench_release(&b);
-	/* And the same when the dependent is seen first. */
+	/* The same if the dependent is seen first. */
 	bench_init(&b);
 	see(&b, "here", "one", &x, 1);
 	see(&b, "there", "x", NULL, 0);
@@ -206,7 +206,7 @@ static void dependents_that_disagree_have_each_of_their_owners_looked_for(void *
 	assert_asked(&b, "d:x d:two ");
 	who = identity("A", "n", "x");
 	garbage_graph_absent(b.g, &who);
-	/* The one that meant it is looked at; the other's owner is looked for next. */
+	/* The dependent that meant it is checked; the other's owner is looked up next. */
 	assert_asked(&b, "d:one l:x ");
 	assert_true(str_eq(garbage_graph_find(b.g, STR("x"))->kind->kind, STR("Z")));
 	garbage_graph_deleted(b.g, STR("one"));
@@ -235,7 +235,7 @@ static void one_that_was_seen_is_not_taken_out_for_another_of_its_uid(void **sta
 
 /* --- deciding -------------------------------------------------------------------------------- */
 
-/* Owners in letters: solid, dangling, waiting. */
+/* Owners as letters: solid, dangling, waiting. */
 static enum garbage_class class_of(char letter)
 {
 	return letter == 's' ? GARBAGE_SOLID : letter == 'd' ? GARBAGE_DANGLING : GARBAGE_WAITING;

@@ -31,7 +31,7 @@ static void stop(struct world *w)
 	bench_release(&w->bench);
 }
 
-/* Those devices of pool p are unhealthy, and no others. */
+/* Makes exactly these devices of pool p unhealthy. */
 static void break_devices(struct world *w, const char *devices)
 {
 	struct buf text = BUF_INIT(64 * KIB);

@@ -1,5 +1,5 @@
 /*
- * Namespaces that are deleted, and what every namespace gets, against a fake API server.
+ * Deletion of namespaces, and the objects that every namespace gets, against a fake API server.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -259,7 +259,7 @@ static void conditions_that_did_not_change_are_not_written(void **state UNUSED)
 	arena_release(&a);
 }
 
-/* --- what every namespace gets --------------------------------------------------------------- */
+/* --- objects of every namespace -------------------------------------------------------------- */
 
 static void every_active_namespace_gets_its_account_and_ca(void **state UNUSED)
 {

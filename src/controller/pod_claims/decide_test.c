@@ -1,5 +1,5 @@
 /*
- * What becomes of pods' claims: names, templates, who uses a claim and what follows.
+ * The rules for pods' claims: names, templates, users of a claim and the consequences.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include "controller/pod_claims/decide.h"
 #include "controller/pod_claims/gone.h"
 
-/* The text with ' for "; lives in the arena. */
+/* Parses text with ' for "; lives in the arena. */
 static struct json *tree(struct arena *a, const char *text)
 {
 	char *copy = arena_strdup(a, str_from(text));
@@ -119,13 +119,13 @@ static void long_names_are_shortened_in_proportion(void **state UNUSED)
 		const char *pod, *entry, *base;
 	} rows[] = {
 		{ "web", "gpu", "web-gpu-" },
-		/* 57 with both dashes: as it is. */
+		/* 57 with both dashes: unchanged. */
 		{ A30, "bbbbbbbbbbbbbbbbbbbbbbbbb", A30 "-bbbbbbbbbbbbbbbbbbbbbbbbb-" },
 		/* 62: 57/62 of each. */
 		{ A30, B30, "aaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbbbbbbbbbbbbb" },
-		/* The claim's name is not lost behind a pod's of full length. */
+		/* The claim's name is not lost after a pod's name of full length. */
 		{ A30 A30 A30, "gpu", A30 "aaaaaaaaaaaaaaaaaaaaaaaa-g" },
-		/* A cut behind a dot would make a name that is none. */
+		/* A cut after a dot would make an invalid name. */
 		{ "aaaaaaaaaaaaaaaaaaaaaaaaaa.aaa", B30,
 		  "aaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbbbbbbbbbbbbb" },
 	};
@@ -187,7 +187,7 @@ static void the_same_claim_gets_the_same_name_and_no_other_does(void **state UNU
 	assert_true(str_eq(name_for(&a, "u1", "x", 0), name_for(&a, "u1", "x", 0)));
 	assert_false(str_eq(name_for(&a, "u1", "x", 0), name_for(&a, "u2", "x", 0)));
 	assert_false(str_eq(name_for(&a, "u1", "x", 0), name_for(&a, "u1", "x", 1)));
-	/* Another process, another day, the same name: this one must never change. */
+	/* Another process, another day, the same name: this must never change. */
 	assert_str(name_for(&a, "u1", "x", 0), "p-x-75btt");
 	arena_release(&a);
 }
@@ -212,7 +212,7 @@ static void the_patch_tells_what_is_new_beside_what_was_told(void **state UNUSED
 	arena_release(&a);
 }
 
-/* --- who uses a claim ------------------------------------------------------------------------ */
+/* --- users of a claim ------------------------------------------------------------------------ */
 
 #define POD_ENTRY "{'resource':'pods','name':'p','uid':'u'}"
 
@@ -231,7 +231,7 @@ static void a_user_counts_while_its_pod_may_run(void **state UNUSED)
 		{ POD_ENTRY,
 		  "{'metadata':{'uid':'u','deletionTimestamp':'t'},'spec':{'nodeName':'n'}}", false,
 		  false, POD_CLAIMS_KEEP },
-		/* The server knows whether that one is older or newer. */
+		/* Only the server knows whether that one is older or newer. */
 		{ POD_ENTRY, "{'metadata':{'uid':'v'}}", false, false, POD_CLAIMS_ASK },
 		{ POD_ENTRY, "{'metadata':{'uid':'v'}}", false, true, POD_CLAIMS_DROP },
 		{ POD_ENTRY, "{'metadata':{'uid':'v'}}", true, false, POD_CLAIMS_DROP },
@@ -239,7 +239,7 @@ static void a_user_counts_while_its_pod_may_run(void **state UNUSED)
 		{ POD_ENTRY, NULL, false, true, POD_CLAIMS_DROP },
 		{ POD_ENTRY, "{'metadata':{'uid':'u'}}", false, true, POD_CLAIMS_KEEP },
 		{ POD_ENTRY, NULL, true, false, POD_CLAIMS_DROP },
-		/* What we do not know, we leave alone. */
+		/* Unknown users are kept. */
 		{ "{'apiGroup':'scheduling.k8s.io','resource':'podgroups','name':'p','uid':'u'}",
 		  NULL, true, false, POD_CLAIMS_KEEP },
 		{ "{'resource':'others','name':'p','uid':'u'}", NULL, true, true, POD_CLAIMS_KEEP },
@@ -285,13 +285,13 @@ static void what_follows_from_who_uses_a_claim(void **state UNUSED)
 		  all,
 		  { .write_status = true, .drop_finalizer = true, .unused = true },
 		  "" },
-		/* Without our finalizer the allocation is somebody else's. */
+		/* Without our finalizer the allocation is not ours to remove. */
 		{ "'finalizers':['x']",
 		  "'allocation':{}," TWO,
 		  all,
 		  { .write_status = true, .unused = true },
 		  "'allocation':{}" },
-		/* One that nobody ever used stays allocated. */
+		/* A claim that was never used stays allocated. */
 		{ FINALIZER, "'allocation':{}", none, { .unused = true }, "'allocation':{}" },
 		{ FINALIZER ",'deletionTimestamp':'t'",
 		  "'allocation':{}",
@@ -431,7 +431,7 @@ static void the_oldest_of_many_that_went_is_forgotten(void **state UNUSED)
 		pod_claims_gone_add(&g, str_from(uid));
 		pod_claims_gone_add(&g, str_from(uid));
 	}
-	/* Asked for, so it is not the oldest any more. */
+	/* It was looked up, so it is no longer the oldest. */
 	assert_true(pod_claims_gone_has(&g, STR("u0")));
 	pod_claims_gone_add(&g, STR("one more"));
 	assert_true(pod_claims_gone_has(&g, STR("u0")));

@@ -1,6 +1,6 @@
 /*
- * Pods' claims against a fake API server: made, told, reserved, freed, and each made once whatever
- * happens.
+ * Pods' claims against a fake API server: created, written to the status, reserved, released, and
+ * each created once whatever happens.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,7 +76,7 @@ static void add_gpu_pod(struct bench *b, const char *name)
 	add_pod(b, name, "\"resourceClaims\":[" GPU "]", "");
 }
 
-/* An allocated claim of a user's, reserved for what `users` lists. */
+/* An allocated claim of a user's, reserved for the entries in `users`. */
 static void add_used_claim(struct bench *b, const char *name, const char *users)
 {
 	char rest[512];
@@ -104,7 +104,7 @@ static size_t count_claims(struct bench *b)
 	return fakeapi_count(b->w->api, "resourceclaims");
 }
 
-/* The only claim there is. */
+/* The only claim. */
 static const struct fakeapi_object *the_claim(struct bench *b)
 {
 	struct omap_cursor c;
@@ -160,7 +160,7 @@ static void a_pod_gets_its_claim_and_is_told(void **state UNUSED)
 	assert_claim(&b, the_claims_name(&b), "\"labels\":{\"l\":\"1\"}", true);
 	assert_claim(&b, the_claims_name(&b), "\"uid\":\"u-a\"", true);
 	assert_true(is_told(&b, "a", the_claims_name(&b)));
-	/* What changes nothing costs nothing, now and after a new start. */
+	/* Irrelevant changes cost nothing, now and after a restart. */
 	writes = b.w->api->writes;
 	patch(&b, PODS "/a", "{\"metadata\":{\"labels\":{\"x\":\"y\"}}}");
 	run(&b);
@@ -213,7 +213,7 @@ static void what_the_watch_has_not_told_yet_is_not_made_again(void **state UNUSE
 	fakeapi_hold_back(b.w->api, "resourceclaims");
 	add_gpu_pod(&b, "a");
 	run(&b);
-	/* As if the pod had never been told. */
+	/* As if the pod's status had never been written. */
 	patch(&b, PODS "/a", "{\"status\":null}");
 	run(&b);
 	assert_int_equal(count_created(&b), 1);
@@ -230,7 +230,7 @@ static void a_claim_that_was_made_but_not_told_is_found(void **state UNUSED)
 
 	add_template(&b);
 	add_gpu_pod(&b, "a");
-	/* By whoever: any name will do. */
+	/* Created by somebody else: any name is accepted. */
 	fakeapi_add(b.w->api, "resourceclaims", "n", "earlier",
 		    ",\"annotations\":{\"resource.kubernetes.io/pod-claim-name\":\"gpu\"},"
 		    "\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":\"a\","
@@ -287,7 +287,7 @@ static void a_missing_template_is_told_and_waited_for(void **state UNUSED)
 	assert_event(&b, "\"reason\":\"FailedResourceClaimCreation\"");
 	assert_event(&b, "PodResourceClaim gpu: resource claim template \\\"t\\\": "
 			 "resourceclaimtemplate.resource.k8s.io \\\"t\\\" not found");
-	/* After so long a wait the next attempt would be minutes away. */
+	/* After such a long wait the next attempt would be minutes away. */
 	controller_world_run(b.w, 600 * 1000);
 	add_template(&b);
 	controller_world_run(b.w, 500);
@@ -350,7 +350,7 @@ static void users_that_go_are_taken_out_and_the_last_frees_the_claim(void **stat
 	add_used_claim(&b, "never", "");
 	bench_start(&b);
 	run(&b);
-	/* It ends, and goes when its node says so. */
+	/* It ends, and is removed when its node confirms. */
 	delete_it(&b, PODS "/a");
 	run(&b);
 	assert_claim(&b, "c", USER("a"), true);
@@ -365,7 +365,7 @@ static void users_that_go_are_taken_out_and_the_last_frees_the_claim(void **stat
 	assert_claim(&b, "c", "\"reservedFor\"", false);
 	assert_claim(&b, "c", "\"allocation\"", false);
 	assert_claim(&b, "c", "delete-protection", false);
-	/* One that was never used stays allocated. */
+	/* A claim that was never used stays allocated. */
 	assert_claim(&b, "never", "\"allocation\"", true);
 	bench_release(&b);
 }
@@ -407,9 +407,9 @@ static void a_pod_that_the_watch_has_not_told_of_keeps_its_claim(void **state UN
 }
 
 /*
- * The server says that the pod is there; it goes before the watch begins anew, so the watch never
- * shows it nor its end. Seen in the simulated cluster by SIM_SEED=7000201 SIM_STEPS=500; 988020
- * ended like it.
+ * The server says that the pod exists. It is deleted before the watch begins again, so the watch
+ * shows neither it nor its end. Found in the simulated cluster by SIM_SEED=7000201 SIM_STEPS=500;
+ * 988020 ended in the same way.
  */
 static void a_pod_that_came_and_went_unseen_frees_its_claim(void **state UNUSED)
 {
@@ -433,8 +433,8 @@ static void a_pod_that_came_and_went_unseen_frees_its_claim(void **state UNUSED)
 }
 
 /*
- * The last that the watch showed of the pod is of before its status named its claim. Seen in the
- * simulated cluster by SIM_SEED=5000461.
+ * The last version of the pod in the watch is older than the status that names its claim. Found in
+ * the simulated cluster by SIM_SEED=5000461.
  */
 static void a_pod_whose_claim_was_never_seen_in_its_status_frees_it(void **state UNUSED)
 {
@@ -464,7 +464,7 @@ static void a_pod_whose_claim_was_never_seen_in_its_status_frees_it(void **state
 	bench_release(&b);
 }
 
-/* The watch still shows the pod that had the name before. */
+/* The watch still shows the previous pod of that name. */
 static void a_new_pod_of_a_name_keeps_its_claim_while_the_watch_shows_the_old_one(
 	void **state UNUSED)
 {
@@ -588,7 +588,7 @@ static void a_server_without_claims_is_no_failure(void **state UNUSED)
 	assert_true(pod_claims_synced(b.claims));
 	assert_true(informers_synced(b.w->ctx.informers));
 	assert_int_equal(count_claims(&b), 0);
-	/* It was upgraded. */
+	/* The server was upgraded. */
 	b.w->api->hide_claims = false;
 	controller_world_run(b.w, 60000);
 	assert_true(is_told(&b, "a", the_claims_name(&b)));
@@ -643,7 +643,10 @@ static void metrics_tell_what_claims_there_are(void **state UNUSED)
 
 enum { CHAOS_PODS = 12 };
 
-/* At no time were there two claims for one of the pods: whose claims go, go before others come. */
+/*
+ * There were never two claims for one pod: the claims of a deleted pod are removed before others
+ * are created.
+ */
 static void assert_never_two(struct bench *b)
 {
 	int live[CHAOS_PODS] = { 0 };

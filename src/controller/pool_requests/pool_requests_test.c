@@ -1,6 +1,6 @@
 /*
- * ResourcePoolStatusRequests against a fake API server: answered once, tried again, given up, and
- * deleted in the end.
+ * ResourcePoolStatusRequests against a fake API server: answered once, retried, abandoned, and
+ * finally deleted.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ struct bench {
 	struct devices *devices;
 	struct pool_requests *requests;
 	struct metrics *metrics;
-	int fault; /* what writes of status are answered; 0: what they should */
+	int fault; /* the HTTP status of status writes; 0: normal */
 	unsigned faults, status_writes;
 };
 
@@ -72,7 +72,7 @@ static void run_s(struct bench *b, int64_t seconds)
 	controller_world_run(b->w, seconds * 1000);
 }
 
-/* A slice of driver "d" with as many devices "NAME-0", "NAME-1", .. */
+/* A slice of driver "d" with this number of devices "NAME-0", "NAME-1", .. */
 static void add_slice(struct bench *b, const char *name, const char *pool, int slices, int devices)
 {
 	struct buf rest = BUF_INIT(64 * KIB);
@@ -125,7 +125,7 @@ static void touch(struct bench *b, const char *name)
 			 200);
 }
 
-/* ",\"creationTimestamp\":..": so many seconds ago. */
+/* ",\"creationTimestamp\":..": this number of seconds ago. */
 static const char *created(struct bench *b, char out[static 128], int64_t ago_s)
 {
 	int64_t now = clock_wall(loop_clock(b->w->loop));
@@ -176,7 +176,7 @@ static void a_request_is_answered_once(void **state UNUSED)
 	assert_has(&b, "r",
 		   "Z\",\"reason\":\"CalculationComplete\",\"message\":"
 		   "\"Calculated status for 1 pools\"}],\"poolCount\":1}");
-	/* What comes later is no matter of his, nor is a new start. */
+	/* Later changes and a restart do not affect it. */
 	writes = b.w->api->writes;
 	add_slice(&b, "t", "q", 1, 1);
 	touch(&b, "r");
@@ -185,7 +185,7 @@ static void a_request_is_answered_once(void **state UNUSED)
 	bench_start(&b);
 	run(&b);
 	assert_int_equal(b.w->api->writes, writes);
-	/* One that comes later is told what is then. */
+	/* A later request gets the state of its time. */
 	add_request(&b, "later", "", "");
 	run(&b);
 	assert_has(&b, "later", "\"poolCount\":2");
@@ -323,7 +323,7 @@ static void an_incomplete_pool_is_answered_when_it_is_complete_at_the_next_event
 	run_s(&b, 60);
 	assert_false(has(&b, "r", "\"status\""));
 	assert_int_equal(b.w->api->writes, 0);
-	/* Slices are no event of its. */
+	/* A change of slices does not trigger it. */
 	add_slice(&b, "t", "p", 2, 1);
 	run_s(&b, 60);
 	assert_false(has(&b, "r", "\"status\""));
@@ -361,7 +361,7 @@ static void a_failing_write_is_tried_five_times_more(void **state UNUSED)
 	run_s(&b, 600);
 	assert_int_equal(b.status_writes, 6);
 	assert_false(has(&b, "r", "\"status\""));
-	/* Its failures are forgotten: it has five more. */
+	/* Its failures are forgotten: it has five more attempts. */
 	b.faults = 5;
 	touch(&b, "r");
 	run_s(&b, 60);
@@ -440,13 +440,13 @@ static void a_new_request_of_the_same_name_is_not_deleted(void **state UNUSED)
 	add_request(&b, "s", "", "");
 	bench_start(&b);
 	run_s(&b, HOUR_S - 60);
-	/* We do not see that it is another. */
+	/* Our copy does not show that it was replaced. */
 	fakeapi_hold_back(b.w->api, "resourcepoolstatusrequests");
 	assert_int_equal(fakeapi_call(b.w->api, "DELETE", REQUESTS "/r", STR_NULL, NULL), 200);
 	add_request(&b, "r", "", "");
 	run_s(&b, 20 * 60);
 	assert_true(is_there(&b, "r"));
-	/* The next is not kept waiting by it. */
+	/* It does not delay the next one. */
 	assert_false(is_there(&b, "s"));
 	fakeapi_catch_up(b.w->api);
 	run(&b);

@@ -1,5 +1,5 @@
 /*
- * Sums of quotas: whatever comes, changes and goes, they are what a recount says.
+ * Sums of quotas: whatever is added, changed and removed, they equal a recount.
  */
 #include "controller/quota/book.h"
 
@@ -24,10 +24,10 @@ struct world {
 	struct arena arena;
 	struct quota_book *book;
 	struct quota_kind pods;
-	const char *objects[PODS]; /* what there is; NULL: nothing */
+	const char *objects[PODS]; /* the current objects; NULL: none */
 	const char *quotas[QUOTAS];
 	struct prng prng;
-	int less, more, freed; /* told */
+	int less, more, freed; /* number of calls */
 };
 
 static struct json *parsed(struct arena *a, const char *text)
@@ -113,7 +113,7 @@ static void set_quota(struct world *w, unsigned i, const char *spec)
 			put(w, j);
 }
 
-/* The same from the beginning. */
+/* Counts the same from scratch. */
 static struct amount_list recount(struct world *w, const char *spec, struct arena *a)
 {
 	struct quota_context ctx = { .arena = a };

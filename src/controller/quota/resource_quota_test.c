@@ -1,6 +1,6 @@
 /*
- * The controller of quotas against a fake API server: it releases what objects stop using at once,
- * and a charge without an object only when its write can no longer come.
+ * The quota controller against a fake API server: it releases at once what objects stop using, and
+ * releases a charge without an object only when its write can no longer arrive.
  */
 #include "controller/quota/resource_quota.h"
 
@@ -24,7 +24,7 @@ enum { SOON_MS = 3000 };
 struct bench {
 	struct controller_world *w;
 	struct resource_quotas *quotas;
-	unsigned lost; /* answers to writes of the quota that are lost from now on */
+	unsigned lost; /* number of replies to writes of the quota to lose */
 };
 
 static int set_up(void **state)
@@ -136,7 +136,10 @@ static int lose_answer(void *arg, const struct fakeapi_query *q)
 	return FAKEAPI_DO_AND_CUT;
 }
 
-/* Deletes a map of a quota with that much used, while the next write of its status is disturbed. */
+/*
+ * Deletes a map of a quota with that much used, while a fault disturbs the next write of its
+ * status.
+ */
 static void release_with(struct bench *b, int used,
 			 int (*fault)(void *arg, const struct fakeapi_query *q))
 {

@@ -1,7 +1,7 @@
 /*
  * The rules for lowering a quota's `used`, one by one, and on random histories of servers that
- * charge and a controller that sees everything late: `used` never falls below what exists and what
- * was charged for writes under way, and in the end it is what exists.
+ * charge and a controller that sees everything late. `used` never falls below the existing objects
+ * plus the charges of writes under way, and finally equals the existing objects.
  */
 #include "controller/quota/tally.h"
 
@@ -85,7 +85,7 @@ static int64_t decide(struct bench *b, int64_t count)
 	return quantity_value(*amount_list_get(&now, STR("pods")));
 }
 
-/* All charges that were seen are old. */
+/* Makes all seen charges old. */
 static void settle(struct bench *b)
 {
 	b->now += QUOTA_SETTLED_MS;
@@ -113,7 +113,7 @@ static void a_deleted_object_is_released_at_once(void **state)
 
 	see_first(b, 3);
 	assert_int_equal(decide(b, 3), 3);
-	/* One of three goes while a fourth is charged. */
+	/* One of three is deleted while a fourth is charged. */
 	see(b, 4);
 	free_up(b, 1);
 	assert_int_equal(decide(b, 2), 3);
@@ -135,13 +135,13 @@ static void a_freed_amount_is_applied_once(void **state)
 	see_first(b, 2);
 	free_up(b, 1);
 	assert_int_equal(decide(b, 0), 1);
-	/* The write conflicts with a charge: decided again. */
+	/* The write conflicts with a charge: decide again. */
 	quota_tally_begin_write(b->tally);
 	quota_tally_end_write(b->tally, true);
 	see(b, 3);
 	assert_int_equal(decide(b, 0), 2);
 	quota_tally_begin_write(b->tally);
-	/* Another object goes during the write. */
+	/* Another object is deleted during the write. */
 	free_up(b, 1);
 	quota_tally_end_write(b->tally, false);
 	see(b, 2);
@@ -186,8 +186,8 @@ static void old_charges_are_released_though_there_are_new_ones(void **state)
 
 struct event {
 	int64_t due;
-	int64_t used; /* of a quota's event */
-	int change; /* of an object's: 1 it comes, -1 it goes */
+	int64_t used; /* in an event of a quota */
+	int change; /* in an event of an object: 1 added, -1 removed */
 	int64_t revision;
 };
 
@@ -201,7 +201,7 @@ struct world {
 	VEC(int64_t) charges; /* of writes under way: when each ends */
 	/* On the way to the controller: two streams. */
 	VEC(struct event) quotas, changes;
-	/* What the controller has seen. */
+	/* The controller's view. */
 	int64_t seen_used, seen_revision, count;
 	bool writing;
 	int64_t target, target_revision;
@@ -212,7 +212,7 @@ static int64_t below(struct world *w, int64_t n)
 	return (int64_t)prng_below(&w->prng, (uint64_t)n);
 }
 
-/* Most are seen soon, each stream in its order. */
+/* Most events are seen soon, each stream in its order. */
 static int64_t seen_at(struct world *w, int64_t last)
 {
 	int64_t lag = below(w, 4) ? below(w, 100) : below(w, QUOTA_SEEN_MS);
@@ -265,7 +265,7 @@ static void deliver(struct world *w)
 	}
 }
 
-/* A write under way ends: an object, a failure that its server knows, or nothing ever. */
+/* A write under way ends: with an object, with a failure that its server knows, or never. */
 static void end_charge(struct world *w, size_t at)
 {
 	int64_t how = below(w, 4);

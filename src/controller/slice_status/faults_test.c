@@ -1,6 +1,6 @@
 /*
- * The status of slices when something goes wrong: refused and lost writes, copies that are behind,
- * restarts, servers that were put back.
+ * The status of slices under failures: rejected and lost writes, outdated copies, restarts,
+ * servers restored from a backup.
  */
 #include "controller/slice_status/slice_status_fixture.h"
 
@@ -21,7 +21,7 @@ static void a_conflict_is_tried_again(void **state)
 	run(&b);
 	assert_int_equal(b.writes.n, 4);
 	assert_all_right(&b, "conflict");
-	/* A slice that changed unseen: written with the version that we know, it is refused. */
+	/* The slice changed unseen: a write with the version that we know is rejected. */
 	fakeapi_hold_back(b.w->api, "resourceslices");
 	tell(&b, "slice a p 1/1 n g0 g1");
 	tell(&b, "claim ns/c p/g0");
@@ -59,7 +59,7 @@ static int hold_answer(struct bench *b, const struct fakeapi_query *q UNUSED)
 	return b->faults++ == 0 ? FAKEAPI_HOLD_ANSWER : FAKEAPI_WELL;
 }
 
-/* While a write is under way there is no second one, and what came meanwhile is not lost. */
+/* There is no second write while one is under way, and changes meanwhile are not lost. */
 static void changes_during_a_write_are_written_after_it(void **state)
 {
 	struct bench b = { .fault = hold_answer };
@@ -77,7 +77,7 @@ static void changes_during_a_write_are_written_after_it(void **state)
 	run(&b);
 	assert_int_equal(b.writes.n, 2);
 	assert_all_right(&b, "after it");
-	/* A slice that goes during its write. */
+	/* A slice that is deleted during its write. */
 	b.faults = 0;
 	tell(&b, "remove claim ns/c");
 	controller_world_run(b.w, 100);
@@ -91,7 +91,7 @@ static void changes_during_a_write_are_written_after_it(void **state)
 	bench_release(&b);
 }
 
-/* Our copy is behind what we wrote: nothing is decided before it has caught up. */
+/* Our copy is older than our write: nothing is decided before it has caught up. */
 static void a_write_is_awaited_before_the_next_look(void **state)
 {
 	struct bench b = { 0 };
@@ -137,7 +137,7 @@ static void a_restart_finds_what_changed_meanwhile(void **state)
 	bench_release(&b);
 }
 
-/* It was not seen to go: a list shows another one in its place, with the same allocation. */
+/* Its deletion was not seen: a list shows another claim in its place, with the same allocation. */
 static void a_claim_that_was_replaced_unseen_is_told(void **state)
 {
 	struct bench b = { 0 };
@@ -157,7 +157,7 @@ static void a_claim_that_was_replaced_unseen_is_told(void **state)
 	bench_release(&b);
 }
 
-/* The answer of a removal has no version, and comes after the event. */
+/* The reply to a removal has no version, and arrives after the event. */
 static int hold_removal(struct bench *b, const struct fakeapi_query *q)
 {
 	return str_eq(q->method, STR("DELETE")) && b->faults++ == 0 ? FAKEAPI_HOLD_ANSWER
@@ -187,7 +187,7 @@ static void a_removal_that_was_seen_is_not_awaited(void **state)
 	bench_release(&b);
 }
 
-/* Our copy shows a write after it was given up, and another thing was decided. */
+/* Our copy shows a write after it was abandoned and something else was decided. */
 static void a_write_that_comes_back_too_late_is_looked_at(void **state)
 {
 	struct bench b = { .objects = true };
@@ -207,7 +207,7 @@ static void a_write_that_comes_back_too_late_is_looked_at(void **state)
 	bench_release(&b);
 }
 
-/* The slice has the generation that it had, and another spec. */
+/* The slice has the same generation as before, but another spec. */
 static void a_server_that_was_put_back_is_believed(void **state)
 {
 	struct bench b = { 0 };
@@ -225,7 +225,7 @@ static void a_server_that_was_put_back_is_believed(void **state)
 	generation = strstr(o->text, "\"generation\":2");
 	assert_non_null(generation);
 	generation[strlen("\"generation\":")] = '1';
-	b.w->api->rv = 1000; /* for watches to be refused */
+	b.w->api->rv = 1000; /* so that watches are rejected */
 	fakeapi_forget_past(b.w->api);
 	b.w->api->late = NULL;
 	controller_world_run(b.w, 120 * 1000);
@@ -279,7 +279,7 @@ static void what_is_refused_is_not_sent_at_each_change(void **state)
 	b.faults = 0;
 	run(&b);
 	assert_all_right(&b, "taken");
-	/* What is well again waits for nothing. */
+	/* After the recovery there is no delay. */
 	b.writes.n = 0;
 	tell(&b, "claim ns/c p/g0");
 	controller_world_run(b.w, 50);
@@ -287,7 +287,7 @@ static void what_is_refused_is_not_sent_at_each_change(void **state)
 	bench_release(&b);
 }
 
-/* Who may not list taint rules can publish all the same. */
+/* A user who may not list taint rules can still publish. */
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

@@ -21,7 +21,7 @@ struct slice_status_pool {
 	bool seeded; /* the stored conditions were read */
 	struct str key;
 	struct buf told; /* the published conditions as text; or empty */
-	/* the slice that last reported the pool's faults; or NULL */
+	/* The slice that last reported the pool's faults; or NULL. */
 	const struct slice_state *teller;
 	struct slice_status_faults faults;
 	char text[]; /* the key */

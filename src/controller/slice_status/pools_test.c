@@ -9,7 +9,7 @@
 #define AVAILABLE "\"Available\""
 #define ALLOCATED "\"Allocated\""
 
-/* A device is not to be had before all slices are there, and no slice is written twice for that. */
+/* A device is not available before all slices exist, and no slice is written twice for that. */
 static void a_pool_that_becomes_complete_is_told_on_all_slices(void **state)
 {
 	struct bench b = { 0 };
@@ -55,7 +55,7 @@ static void a_pool_is_told_of_on_its_first_slice(void **state)
 	bench_release(&b);
 }
 
-/* Of the pool's condition Complete, as the slice has it, with quotes. */
+/* The time of the pool's condition Complete on the slice, with quotes. */
 static void time_of_transition(struct bench *b, const char *slice, char ret_text[64])
 {
 	struct arena a;
@@ -88,7 +88,7 @@ static void a_new_first_slice_goes_on_with_the_pool_s_times(void **state)
 	tell(&b, "remove slice b");
 	run(&b);
 	assert_status(&b, "c", "/poolStatus/conditions/0/lastTransitionTime", since);
-	/* But a pool that was gone begins anew. */
+	/* But a pool that was gone starts from scratch. */
 	tell(&b, "remove slice c");
 	run(&b);
 	tell(&b, "slice c p 1/4 n g1");
@@ -99,7 +99,7 @@ static void a_new_first_slice_goes_on_with_the_pool_s_times(void **state)
 	bench_release(&b);
 }
 
-/* The slices get their new generation one by one, the first of them at last. */
+/* The slices get their new generation one by one, the first slice last. */
 static void a_pool_that_was_incomplete_for_a_while_says_since_when_it_is_not(void **state)
 {
 	struct bench b = { 0 };
@@ -162,7 +162,9 @@ static void a_restart_goes_on_with_what_any_slice_of_the_pool_told(void **state)
 	run(&b);
 	assert_status(&b, "a", "/poolStatus/conditions/0/lastTransitionTime", since);
 	assert_status(&b, "b", "/poolStatus", "null");
-	/* Of two that tell, what changed last: the other did not lose what it told before. */
+	/*
+	 * If two slices have conditions, the latest change wins: the other still has its old ones.
+	 */
 	bench_stop(&b);
 	merge(&b, SLICES "/b/status",
 	      "{\"status\":{\"poolStatus\":{\"conditions\":[{\"type\":\"Complete\","
@@ -219,7 +221,7 @@ static void faults_of_a_pool_are_told(void **state)
 	tell(&b, "slice b p 1/2 n g1");
 	run(&b);
 	assert_status(&b, "a", "/poolStatus/validationErrors", "null");
-	/* A device goes while a claim has it. */
+	/* A device is removed while a claim holds it. */
 	tell(&b, "claim ns/c p/g1");
 	tell(&b, "slice b p 1/2 n g2");
 	run(&b);

@@ -1,7 +1,7 @@
 /*
- * Whatever happens to slices and claims, and to the wires between, in the end every slice's status
- * is what one would compute from all of them at once, wherever it is kept; and the times of a
- * pool's conditions change with the conditions alone.
+ * In the end every slice's status equals one computed from all objects at once, wherever it is
+ * stored and whatever happened to slices, claims and connections. The times of a pool's conditions
+ * change only with the conditions.
  */
 #include "controller/slice_status/slice_status_fixture.h"
 
@@ -18,20 +18,20 @@ enum {
 	CONDITIONS = 2
 };
 
-/* A condition of a pool as it was told last; `time` is empty before. */
+/* A condition of a pool as last published; `time` is empty before. */
 struct since {
 	struct str status, time;
 	unsigned breaks; /* how often connections had been broken by then */
 };
 
-/* A pool as the server has it, and as we are told. */
+/* A pool on the server, and as published. */
 struct pool {
 	unsigned slices;
-	int64_t empty_at; /* the version at which it had no slice any more */
+	int64_t empty_at; /* the version at which it lost its last slice */
 	struct since told[CONDITIONS];
 };
 
-/* Where a slice was in some version of it. */
+/* The pool of a slice in some version of it. */
 struct place {
 	struct pool *pool;
 	int64_t rv;
@@ -40,10 +40,10 @@ struct place {
 struct story {
 	struct bench bench;
 	struct prng prng;
-	size_t seen; /* of the server's log */
+	size_t seen; /* position in the server's log */
 	unsigned breaks;
 	struct pool pools[POOLS];
-	struct map in; /* name of a slice that is there -> struct pool */
+	struct map in; /* name of an existing slice -> struct pool */
 	struct map places; /* "name version" and "uid generation" -> struct place */
 	struct arena arena;
 };
@@ -116,7 +116,7 @@ static void see_slice(struct story *s, const struct fakeapi_event *e, const stru
 		   p, e->rv);
 }
 
-/* Looks at every state of every slice that the server had since. */
+/* Replays every state of every slice since the last call. */
 static void see(struct story *s)
 {
 	const struct fakeapi *api = s->bench.w->api;
@@ -135,8 +135,8 @@ static void see(struct story *s)
 /* --- times of transition --------------------------------------------------------------------- */
 
 /*
- * Times do not go back, and change with the condition alone; but a write in between may have been
- * lost on the way.
+ * Times do not go back, and change only with the condition; but a write in between may have been
+ * lost.
  */
 static void see_condition(struct story *s, struct since *before, const struct json *c)
 {
@@ -153,7 +153,7 @@ static void see_condition(struct story *s, struct since *before, const struct js
 	before->breaks = s->breaks;
 }
 
-/* Where the slice was when the controller saw what it wrote of. */
+/* The slice's pool in the version that the controller had when it wrote. */
 static const struct place *find_place(struct story *s, const char *slice, const struct json *body)
 {
 	const struct json *uid = json_pointer(body, STR("/metadata/ownerReferences/0/uid"));
@@ -168,7 +168,7 @@ static const struct place *find_place(struct story *s, const char *slice, const 
 		       str_from(arena_printf(&s->arena, "%s %.*s", slice, STR_ARG(json_str(rv)))));
 }
 
-/* A write has come, whatever becomes of it. */
+/* A write has arrived, whether or not it succeeds. */
 static void on_write(struct bench *b, const char *slice, struct str body)
 {
 	struct story *s = CONTAINER_OF(b, struct story, bench);
@@ -206,8 +206,9 @@ static bool is_told(const struct pool *p, const struct json *conditions)
 }
 
 /*
- * A controller that begins knows what is stored, of which it goes on where that is one thing; but
- * not when more happens before it looks, nor of objects, which may speak of an earlier generation.
+ * A starting controller reads the stored conditions and continues them if they are consistent. It
+ * does not if more happens before its first check, nor for objects, which may belong to an earlier
+ * generation.
  */
 static void forget_unstored(struct story *s)
 {
@@ -255,7 +256,7 @@ static void restart(struct story *s)
 
 /* --- steps ----------------------------------------------------------------------------------- */
 
-/* Names are few, so that pools have faults and claims hold what is not there. */
+/* There are few names, so that pools have faults and claims hold missing devices. */
 static void change_slice(struct story *s)
 {
 	struct buf line = BUF_INIT(KIB * 4);
@@ -336,7 +337,7 @@ static void remove_something(struct story *s)
 	buf_release(&line);
 }
 
-/* Somebody writes what is ours. */
+/* Somebody else changes our status. */
 static void tamper(struct story *s)
 {
 	struct fakeapi *api = s->bench.w->api;

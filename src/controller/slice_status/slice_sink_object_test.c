@@ -1,6 +1,6 @@
 /*
- * The status of slices in objects of our own, against a fake API server: the kind's definition, and
- * what becomes of the objects.
+ * The status of slices in our own objects, against a fake API server: the kind's definition, and
+ * the fate of the objects.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,10 +28,10 @@ struct bench {
 	struct devices *devices;
 	struct slice_sink *sink;
 	unsigned ready, changed;
-	bool forbidden; /* to define kinds */
+	bool forbidden; /* may not define kinds */
 	unsigned defined; /* how often that was tried */
 	bool done;
-	enum error_code code; /* how a write ended */
+	enum error_code code; /* the result of a write */
 };
 
 static void on_ready(void *arg)
@@ -137,7 +137,7 @@ static void on_done(struct client_request *r, const struct client_answer *a UNUS
 	b->code = err ? err->code : ERR_OK;
 }
 
-/* Writes the status, or none; false when there was nothing to do. */
+/* Writes the status, or none. Returns false if there was nothing to do. */
 static bool write_status(struct bench *b, const char *slice, const char *status)
 {
 	struct client_request r = { .on_done = on_done, .arg = b };
@@ -189,7 +189,7 @@ static void a_status_is_an_object_that_the_slice_owns(void **state UNUSED)
 		   "\"spec\":{\"driver\":\"d\",\"nodeName\":\"n\",\"pool\":{\"name\":\"p\","
 		   "\"generation\":3}},\"status\":{\"a\":{\"x\":1,\"y\":2}}");
 	assert_stored(&b, "s", "{\"a\":{\"x\":1,\"y\":2}}");
-	/* Labels are somebody's; of the status nothing is left over. */
+	/* Labels belong to somebody else and stay; the old status is replaced completely. */
 	assert_int_equal(fakeapi_call(b.w->api, "PATCH", OBJECTS "/s",
 				      STR("{\"metadata\":{\"labels\":{\"l\":\"1\"}}}"), NULL),
 			 200);
@@ -262,7 +262,7 @@ static void an_object_goes_with_its_slice(void **state UNUSED)
 	run(&b);
 	assert_false(is_there(&b, "s"));
 	assert_true(is_there(&b, "t"));
-	/* Also when nobody looked. */
+	/* Also if the controller was down. */
 	bench_stop(&b);
 	assert_int_equal(fakeapi_call(b.w->api, "DELETE", SLICES "/t", STR_NULL, NULL), 200);
 	bench_start(&b);
@@ -274,7 +274,7 @@ static void an_object_goes_with_its_slice(void **state UNUSED)
 	bench_release(&b);
 }
 
-/* There is so much before the slice that the objects are known before it is. */
+/* There are so many other slices that the objects are known before this slice is. */
 static void an_object_is_not_taken_for_lost_before_the_slices_are_known(void **state UNUSED)
 {
 	struct bench b = { .w = controller_world_new(10) };
@@ -315,7 +315,7 @@ static void a_slice_that_was_replaced_takes_the_object_over(void **state UNUSED)
 	add_slice(&b, "s", "u2");
 	bench_start(&b);
 	run(&b);
-	/* Equal or not, what the other had is not what this one has. */
+	/* Even if equal, the status of the old slice is not that of the new one. */
 	assert_stored(&b, "s", "{}");
 	assert_true(write_status(&b, "s", "{\"a\":1}"));
 	assert_has(&b, "s", "\"name\":\"s\",\"uid\":\"u2\"}]");
@@ -343,11 +343,11 @@ static void statuses_follow_what_happens(void **state UNUSED)
 	writes = b.w->api->writes;
 	controller_world_run(b.w, 60 * 1000);
 	assert_int_equal(b.w->api->writes, writes);
-	/* Somebody takes it away. */
+	/* Somebody deletes it. */
 	assert_int_equal(fakeapi_call(b.w->api, "DELETE", OBJECTS "/s", STR_NULL, NULL), 200);
 	run(&b);
 	assert_has(&b, "s", "\"allocatedDevices\":1");
-	/* The pool has a newer generation: the slice is old, and has no status any more. */
+	/* The pool has a newer generation: the slice is old, and loses its status. */
 	fakeapi_add(b.w->api, "resourceslices", "", "t", ",\"generation\":1,\"uid\":\"u2\"",
 		    ",\"spec\":{\"driver\":\"d\",\"nodeName\":\"n\",\"pool\":{\"name\":\"p\","
 		    "\"generation\":4,\"resourceSliceCount\":1},\"devices\":[{\"name\":\"x\"}]}");
@@ -397,7 +397,7 @@ static void who_may_not_define_it_waits_for_somebody_who_does(void **state UNUSE
 	bench_start(&b);
 	controller_world_run(b.w, 300 * 1000);
 	assert_int_equal(b.ready, 0);
-	/* Tried again, ever more seldom. */
+	/* Retried, less and less often. */
 	assert_in_range(b.defined, 10, 25);
 	define(&b);
 	controller_world_run(b.w, 60 * 1000);

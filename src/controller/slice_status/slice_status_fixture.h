@@ -38,7 +38,7 @@ struct bench {
 	unsigned unserved; /* how often `unserved` was called */
 	VEC(struct bench_write) writes; /* of status, as the server received them */
 	bool carried_spec; /* one of the writes had a spec */
-	/* fault injected into the writes; or NULL */
+	/* Injects faults into the writes; or NULL. */
 	int (*fault)(struct bench *b, const struct fakeapi_query *q);
 	int faults; /* counter for `fault` */
 	void (*on_write)(struct bench *b, const char *slice, struct str body); /* or NULL */
@@ -100,7 +100,7 @@ static inline void bench_init(struct bench *b, uint64_t seed)
 	b->w = controller_world_new(seed);
 	b->w->api->fault = bench_on_request;
 	b->w->api->fault_arg = b;
-	/* a watch from 0 would not be sent events that the server has dropped */
+	/* A watch from 0 would not get the events that the server has dropped. */
 	b->w->api->rv = 100;
 	vec_init(&b->writes, SIZE_MAX);
 	bench_start(b);

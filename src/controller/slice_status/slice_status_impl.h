@@ -45,7 +45,7 @@ struct slice_state {
 
 	/* For the metrics: */
 	struct slice_status_driver *driver; /* or NULL */
-	/* in the driver's list of states that are out of date, the oldest first */
+	/* In the driver's list of states that are out of date, the oldest first. */
 	struct list link;
 	char text[]; /* the name */
 };

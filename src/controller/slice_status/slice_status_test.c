@@ -1,5 +1,5 @@
 /*
- * The status of slices against a fake API server: KEP-5677's cases, and when it is written.
+ * The status of slices against a fake API server: KEP-5677's cases, and the timing of writes.
  */
 #include "controller/slice_status/slice_status_fixture.h"
 
@@ -10,7 +10,7 @@
 #define AVAILABLE "\"Available\""
 #define ALLOCATED "\"Allocated\""
 
-/* --- what is told ---------------------------------------------------------------------------- */
+/* --- content --------------------------------------------------------------------------------- */
 
 static void a_device_is_allocated_and_freed(void **state)
 {
@@ -40,7 +40,7 @@ static void a_device_is_allocated_and_freed(void **state)
 	assert_status(&b, "a", "/devices/1/state", AVAILABLE);
 	assert_int_equal(b.writes.n, 5);
 	assert_false(b.carried_spec);
-	/* The spec was not touched. */
+	/* The spec was not changed. */
 	assert_true(fakeapi_has(b.w->api, "resourceslices", "", "a", "\"generation\":1,"));
 	bench_release(&b);
 }
@@ -137,7 +137,7 @@ static void an_older_generation_has_no_status(void **state)
 	run(&b);
 	assert_status(&b, "b", "/poolStatus/validationErrors", "null");
 	assert_status(&b, "b", "/observedGeneration", "2");
-	/* The pool goes back to what it was. */
+	/* The pool returns to its earlier state. */
 	tell(&b, "slice a p 1/2 n g0");
 	tell(&b, "slice b p 1/2 n g1");
 	run(&b);
@@ -145,7 +145,7 @@ static void an_older_generation_has_no_status(void **state)
 	bench_release(&b);
 }
 
-/* Upstream's drivers update slices one by one, and give up those that changed meanwhile. */
+/* Upstream's drivers update slices one by one, and abandon those that changed meanwhile. */
 static void slices_are_left_alone_while_their_driver_updates_the_pool(void **state)
 {
 	struct bench b = { 0 };
@@ -164,13 +164,13 @@ static void slices_are_left_alone_while_their_driver_updates_the_pool(void **sta
 	run(&b);
 	assert_status(&b, "a", "/poolStatus/observedSliceCount", "2");
 	assert_status(&b, "b", "/poolStatus", "null");
-	/* A driver that leaves it at that is not waited for. */
+	/* A driver that stops there is not waited for. */
 	tell(&b, "slice b p 3/2 n g1");
 	controller_world_run(b.w, 1000);
 	assert_status(&b, "a", "/observedGeneration", "2");
 	run(&b);
 	assert_status(&b, "a", "", "null");
-	/* Once it has all new slices, those that it left behind are told at once. */
+	/* Once it has all new slices, those it left behind are updated at once. */
 	tell(&b, "slice c p 4/2 n g2");
 	controller_world_run(b.w, 1000);
 	assert_status(&b, "b", "/observedGeneration", "3");
@@ -180,7 +180,7 @@ static void slices_are_left_alone_while_their_driver_updates_the_pool(void **sta
 	bench_release(&b);
 }
 
-/* They do not see it. */
+/* There, drivers do not see our writes. */
 static void drivers_are_not_waited_for_where_slices_have_no_status(void **state)
 {
 	struct bench b = { .objects = true };
@@ -262,7 +262,7 @@ static void what_did_not_change_is_not_written(void **state)
 	bench_start(&b);
 	run(&b);
 	assert_int_equal(b.writes.n, 2);
-	/* The same, told in another order and with another number. */
+	/* The same status, in another order and with another number. */
 	merge(&b, SLICES "/b/status",
 	      "{\"status\":{\"devices\":[{\"state\":\"Available\",\"name\":\"g1\"}]}}");
 	run(&b);
@@ -318,7 +318,7 @@ static void a_burst_becomes_few_writes(void **state)
 	}
 	run(&b);
 	assert_all_right(&b, "burst");
-	/* The first at once, the others in their time. */
+	/* The first at once, the others paced. */
 	assert_true(b.writes.v[0].at - began <= 10);
 	assert_in_range(b.writes.n, 3, 8);
 	for (size_t i = 1; i < b.writes.n; i++)
@@ -377,21 +377,21 @@ static void a_change_looks_at_what_it_concerns(void **state)
 	before = sum_of(b.metrics, "\ndra_resourceslice_status_controller_sync_total ");
 	tell(&b, "claim ns/c p1/g40");
 	run(&b);
-	/* The change, and our write as it comes back. */
+	/* One for the change, and one for our own write. */
 	assert_true(sum_of(b.metrics, "\ndra_resourceslice_status_controller_sync_total ") -
 			    before <=
 		    2);
 	before = sum_of(b.metrics, "\ndra_resourceslice_status_controller_sync_total ");
 	tell(&b, "slice s45 p1 1/30 n45 g45 h45");
 	run(&b);
-	/* The first of the pool, too. */
+	/* Also for the first slice of the pool. */
 	assert_true(sum_of(b.metrics, "\ndra_resourceslice_status_controller_sync_total ") -
 			    before <=
 		    3);
 	bench_release(&b);
 }
 
-/* Pools that have no series of their own share one, in which all of theirs are counted. */
+/* Pools without their own series share one, which has the sum of their faults. */
 static void faults_of_many_pools_are_added_up(void **state)
 {
 	enum { MORE = 3 };
@@ -457,7 +457,7 @@ static void metrics_tell_how_it_is(void **state)
 			   "\"} ") == 0);
 	assert_true(sum_of(b.metrics, "\ndra_pool_validation_errors_total{driver=\"" WORLD_DRIVER
 				      "\",pool=\"p\"} ") == 1);
-	/* One that concerns no slice is tracked as well. */
+	/* A claim that affects no slice is tracked as well. */
 	tell(&b, "claim ns/e nowhere/g0");
 	run(&b);
 	assert_true(sum_of(b.metrics, "\ndra_resourceslice_claims_tracked_total ") == 2);
@@ -467,7 +467,7 @@ static void metrics_tell_how_it_is(void **state)
 				      "\",pool=\"p\"} ") == 0);
 	assert_true(sum_of(b.metrics, "\ndra_resourceslice_status_update_errors_total{reason=\""
 				      "error\"} ") == 0);
-	/* Nobody can be told. */
+	/* The server is unreachable. */
 	b.w->api->fail = 1;
 	tell(&b, "remove claim ns/c");
 	controller_world_run(b.w, 10000);
@@ -515,7 +515,7 @@ static void what_is_served_decides_where_it_is_kept(void **state)
 		controller_world_run(w, 2000);
 		assert_true(availability_synced(v));
 		assert_false(fakeapi_has(w->api, "resourceslices", "", "a", "\"status\""));
-		/* The group comes later. */
+		/* The group is served later. */
 		w->api->hide_claims = false;
 		controller_world_run(w, 60 * 1000);
 		assert_true(availability_synced(v));
@@ -530,7 +530,7 @@ static void what_is_served_decides_where_it_is_kept(void **state)
 	}
 }
 
-/* A slice that is replaced by one with the same devices gets an object that is its own. */
+/* If a slice is replaced by one with the same devices, it gets its own object. */
 static void an_object_belongs_to_the_slice_that_is_there(void **state)
 {
 	struct availability_opts opts = { .slice_status = true };

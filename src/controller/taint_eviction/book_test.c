@@ -1,6 +1,6 @@
 /*
- * The book against a slow model: random slices, rules, claims and pods come and go, and after each
- * step every pod's eviction is what a look at all objects says.
+ * The book against a slow model: random slices, rules, claims and pods are added and removed, and
+ * after each step every pod's eviction equals what all objects together imply.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ struct world {
 	struct inventory *inventory;
 	struct taint_book *book;
 	char *slices[SLICES], *rules[RULES], *claims[CLAIMS], *pods[PODS]; /* JSON, or NULL */
-	int64_t told[PODS]; /* when the pod must go, as told; -1: it may stay */
+	int64_t told[PODS]; /* when the pod must go, as reported; -1: it may stay */
 	int64_t generation; /* of slices' metadata */
 	uint64_t told_due, told_spared, told_left;
 };
@@ -59,7 +59,7 @@ static void add_taint(struct world *w, struct buf *b)
 	(void)buf_addz(b, "}");
 }
 
-/* Slice s is of driver d(s / 4), pool p(s / 2 % 2), with devices x0 and x1, or x2 and x3. */
+/* Slice s belongs to driver d(s / 4), pool p(s / 2 % 2), with devices x0 and x1, or x2 and x3. */
 static char *make_slice(struct world *w, unsigned s)
 {
 	struct buf b = BUF_INIT(SIZE_MAX);
@@ -134,7 +134,7 @@ static void add_result(struct world *w, struct buf *b)
 {
 	unsigned tolerations = roll(w, 6) / 3 * (1 + roll(w, 2));
 
-	/* x4 is in no slice: only rules can name it. */
+	/* No slice has x4: only rules can name it. */
 	(void)buf_printf(
 		b,
 		"{\"request\":\"r\",\"driver\":\"d%u\",\"pool\":\"p%u\",\"device\":\"x%u\","
@@ -233,7 +233,7 @@ static bool model_tolerates(const struct json *t, const struct json *taint, cons
 	       str_eq(json_text_at(t, "value"), json_text_at(taint, "value"));
 }
 
-/* The bit is set in *bits when the taint ends the stay at some time. */
+/* Sets the bit in *bits if the taint ends the stay at some time. */
 static void model_taint(struct verdict *v, const struct json *result, const struct json *taint,
 			unsigned *bits, unsigned bit)
 {
@@ -502,7 +502,7 @@ static void change_slice(struct world *w, struct arena *a)
 				 0);
 	else
 		inventory_remove_slice(w->inventory, str_from(name));
-	/* The other one of its pool, too: the newest generation may be another. */
+	/* Also reports the other slice of its pool: the newest generation may have changed. */
 	taint_book_slice(w->book, str_from(name));
 	name[1] = (char)('0' + (s ^ 1));
 	taint_book_slice(w->book, str_from(name));
@@ -625,7 +625,7 @@ static void the_book_says_what_a_look_at_everything_says(void **state UNUSED)
 	for (unsigned i = 0; i < STEPS; i++) {
 		changes[roll(&w, ARRAY_SIZE(changes))](&w, &a);
 		arena_clear(&a);
-		/* Several changes may come in one turn. */
+		/* Several changes may arrive in one turn. */
 		if (roll(&w, 3) == 0)
 			continue;
 		taint_book_settle(w.book);
@@ -633,7 +633,7 @@ static void the_book_says_what_a_look_at_everything_says(void **state UNUSED)
 		if (i % 4 == 0)
 			check_counts(&w);
 	}
-	/* It was about something. */
+	/* The test was not trivial. */
 	assert_true(w.told_due > 400);
 	assert_true(w.told_spared > 200);
 	assert_true(w.told_left > 50);
@@ -702,7 +702,7 @@ static void the_least_of_the_tolerations_that_match_counts(void **state UNUSED)
 	assert_int_equal(stay_of(CLAIM_0("{\"key\":\"other\",\"operator\":\"Exists\"}")), 100);
 	assert_int_equal(stay_of(CLAIM_0("{\"operator\":\"Exists\",\"effect\":\"NoSchedule\"}")),
 			 100);
-	/* Too long for our clocks is for ever. */
+	/* Longer than our clocks can represent means for ever. */
 	assert_int_equal(stay_of(CLAIM_0("{\"operator\":\"Exists\",\"effect\":\"NoExecute\","
 					 "\"tolerationSeconds\":9223372036854775807}")),
 			 -1);
@@ -715,7 +715,7 @@ static void one_toleration_without_seconds_is_for_ever(void **state UNUSED)
 					 "\"effect\":\"NoExecute\"}")),
 			 -1);
 	assert_int_equal(stay_of(CLAIM_0("{\"operator\":\"Exists\"}")), -1);
-	/* Seconds count only with the effect NoExecute, as the API has it. */
+	/* As in the API, seconds count only with the effect NoExecute. */
 	assert_int_equal(stay_of(CLAIM_0("{\"operator\":\"Exists\",\"tolerationSeconds\":30}")),
 			 -1);
 }

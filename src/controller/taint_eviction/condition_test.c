@@ -1,5 +1,5 @@
 /*
- * The words of a rule's status.
+ * The texts of a rule's status.
  */
 #include <setjmp.h>
 #include <stdarg.h>

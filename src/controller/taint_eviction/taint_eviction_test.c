@@ -1,6 +1,6 @@
 /*
- * Eviction from tainted devices against a fake API server: in time, once, told, and right whatever
- * is lost on the way.
+ * Eviction from tainted devices against a fake API server: in time, once, reported, and correct
+ * whatever is lost on the way.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -87,7 +87,7 @@ static void run(struct bench *b, int64_t ms)
 
 /* --- objects --------------------------------------------------------------------------------- */
 
-/* A time so many seconds from now. */
+/* A time `seconds` from now. */
 static const char *time_in(struct bench *b, int64_t seconds, char out[static TIMESTAMP_SIZE])
 {
 	(void)timestamp_print(clock_wall(loop_clock(b->w->loop)) + seconds * CLOCK_SEC,
@@ -108,7 +108,7 @@ static void add_rule(struct bench *b, const char *name, const char *selector, co
 	fakeapi_add(b->w->api, "devicetaintrules", "", name, "", rest);
 }
 
-/* Pod NAME uses claim NAME, which has device NAME of pool p. */
+/* Pod NAME uses claim NAME, which holds device NAME of pool p. */
 static void add_pod(struct bench *b, const char *name, const char *toleration)
 {
 	char meta[64], rest[600];
@@ -152,7 +152,7 @@ static void delete_it(struct bench *b, const char *target)
 	assert_int_equal(fakeapi_call(b->w->api, "DELETE", target, STR_NULL, NULL), 200);
 }
 
-/* It is there and is not being deleted: the fake server waits for a node. */
+/* Whether it exists and is not being deleted: the fake server waits for a node. */
 static bool has_pod(struct bench *b, const char *name)
 {
 	const struct fakeapi_object *o = fakeapi_find(b->w->api, "pods", "n", name);
@@ -160,7 +160,7 @@ static bool has_pod(struct bench *b, const char *name)
 	return o && !strstr(o->text, "\"deletionTimestamp\"");
 }
 
-/* The rule's text has it. */
+/* Whether the rule's text contains it. */
 static void assert_rule(struct bench *b, const char *name, const char *text)
 {
 	const struct fakeapi_object *o = fakeapi_find(b->w->api, "devicetaintrules", "", name);
@@ -181,7 +181,7 @@ static size_t count_events(struct bench *b, const char *message)
 	return n;
 }
 
-/* What the pod's text was when it was deleted, or before; the pod must have been marked. */
+/* Whether the pod was marked, in its text at the deletion or before. */
 static bool was_marked(struct bench *b, const char *name)
 {
 	char key[64];
@@ -403,7 +403,7 @@ static void taints_of_an_older_generation_do_not_count_any_more(void **state UNU
 	add_slice(&b, "t", 2, "{\"name\":\"a\"}");
 	run(&b, 5 * 1000);
 	assert_int_equal(count_events(&b, "\"message\":\"Cancelling deletion\""), 1);
-	/* The newer one is taken back. */
+	/* The newer one is withdrawn. */
 	delete_it(&b, SLICES "/t");
 	run(&b, 20 * 1000);
 	assert_true(has_pod(&b, "a"));
@@ -449,7 +449,7 @@ static void a_lost_answer_is_made_up_for(void **state UNUSED)
 	run(&b, 20 * 1000);
 	assert_false(has_pod(&b, "a"));
 	run(&b, 20 * 1000);
-	/* Whoever deletes twice finds nothing, and does not count it. */
+	/* A second delete finds nothing, and is not counted. */
 	assert_rule(&b, "r", "\"status\":\"False\"");
 	bench_release(&b);
 }
@@ -463,7 +463,7 @@ static void a_new_pod_of_that_name_is_left_alone(void **state UNUSED)
 	add_rule(&b, "r", "", "NoExecute", 0);
 	bench_start(&b);
 	run(&b, 5 * 1000);
-	/* Our copy does not show it when the time comes. */
+	/* Our copy does not show it at that time. */
 	fakeapi_hold_back(b.w->api, "pods");
 	patch(&b, PODS "/a", "{\"spec\":{\"nodeName\":null}}");
 	delete_it(&b, PODS "/a");
@@ -504,7 +504,7 @@ static void a_pod_that_is_spared_while_it_is_marked_stays(void **state UNUSED)
 	bench_release(&b);
 }
 
-/* Every fourth of 40 pods tolerates what comes. */
+/* Every fourth of 40 pods tolerates the taint. */
 static void add_pods(struct bench *b)
 {
 	char name[16];
@@ -515,7 +515,7 @@ static void add_pods(struct bench *b)
 	}
 }
 
-/* A rule for every second device; meanwhile the watches break, and we are restarted. */
+/* A rule for every second device; meanwhile the watches break, and the controller is restarted. */
 static void add_rules(struct bench *b)
 {
 	char name[16], selector[64];
