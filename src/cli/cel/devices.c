@@ -122,7 +122,7 @@ static int read_node(struct search *s, struct error *err)
 	return r;
 }
 
-/* --- judging ------------------------------------------------------------------------ */
+/* --- evaluating --------------------------------------------------------------------- */
 
 static void judge(struct search *s, struct row *row)
 {
@@ -320,7 +320,7 @@ static int print(struct search *s, struct error *err)
 	return 0;
 }
 
-/* --- all of it ---------------------------------------------------------------------- */
+/* --- the whole search --------------------------------------------------------------- */
 
 /*
  * Compiles with every feature: if the cluster has a feature disabled, none of its devices uses it.

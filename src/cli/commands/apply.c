@@ -42,7 +42,7 @@ struct work {
 	bool conflicts; /* other managers own fields */
 };
 
-/* --- saying ---------------------------------------------------------------------------------- */
+/* --- printing -------------------------------------------------------------------------------- */
 
 static const char *const dry_words[] = { [APPLY_DRY_NONE] = "",
 					 [APPLY_DRY_CLIENT] = " (dry run)",

@@ -151,7 +151,7 @@ static int evaluate(struct cli *cli, const char *text, struct cel_eval *ev, stru
 	return 0;
 }
 
-/* --- many --------------------------------------------------------------------------- */
+/* --- batch mode --------------------------------------------------------------------- */
 
 static void write_fault(struct json_writer *w, const char *text)
 {

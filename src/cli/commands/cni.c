@@ -39,7 +39,7 @@ static const char *get_env(void *arg UNUSED, const char *name)
 	return getenv(name);
 }
 
-/* --- the question ------------------------------------------------------------------------- */
+/* --- the request -------------------------------------------------------------------------- */
 
 static void put(struct json_writer *w, const char *key, struct str value)
 {

@@ -56,7 +56,7 @@ struct deletion {
 	size_t asked, failed;
 };
 
-/* --- asking ---------------------------------------------------------------------------------- */
+/* --- deleting -------------------------------------------------------------------------------- */
 
 static void say(struct deletion *d, const struct doomed *o)
 {

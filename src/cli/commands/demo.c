@@ -107,7 +107,7 @@ static const char *filled(struct demo *d, const char *text)
 	return arena_strdup(&d->cli->arena, buf_str(&out));
 }
 
-/* --- saying ---------------------------------------------------------------------------------- */
+/* --- printing -------------------------------------------------------------------------------- */
 
 static void say(struct demo *d, const char *text)
 {

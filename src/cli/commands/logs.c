@@ -66,7 +66,7 @@ struct logs {
 	struct str oldest; /* earlier lines are left out */
 };
 
-/* --- which ----------------------------------------------------------------------------------- */
+/* --- which files ----------------------------------------------------------------------------- */
 
 static int is_log(const struct dirent *e)
 {

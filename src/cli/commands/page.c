@@ -68,7 +68,7 @@ static int find_cluster(struct page *p, struct kube_options *ret_kube, struct er
 	return 0;
 }
 
-/* --- asking ---------------------------------------------------------------------------------- */
+/* --- the request ----------------------------------------------------------------------------- */
 
 static void on_link(struct page_link *link, struct str code, struct str expires,
 		    const struct error *err)
@@ -97,7 +97,7 @@ static int ask(struct page *p, struct error *err)
 	return error_wrap(err, -(int)p->err.code, "%.*s", STR_ARG(p->kube.config.server));
 }
 
-/* --- telling --------------------------------------------------------------------------------- */
+/* --- printing -------------------------------------------------------------------------------- */
 
 static void explain(struct page *p)
 {

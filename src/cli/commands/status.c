@@ -53,7 +53,7 @@ static bool all_is_well(const struct status *s)
 	return s->state.ready;
 }
 
-/* --- asking ---------------------------------------------------------------------------------- */
+/* --- collecting ------------------------------------------------------------------------------ */
 
 static int ask_roles(struct status *s, struct error *err)
 {

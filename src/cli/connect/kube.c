@@ -21,7 +21,7 @@ struct wait {
 	bool done;
 };
 
-/* --- one question ---------------------------------------------------------------------------- */
+/* --- one request ----------------------------------------------------------------------------- */
 
 /* A failed connection's own message says little, so the error is extended. */
 static void explain(const struct kube *k, struct error *err)

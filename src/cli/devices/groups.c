@@ -70,7 +70,7 @@ static struct str text_of(struct arena *a, const struct json *attribute)
 	return arena_str(a, buf_str(&text));
 }
 
-/* --- gathering ------------------------------------------------------------------------------- */
+/* --- collecting ------------------------------------------------------------------------------ */
 
 static void read_classes(struct gather *g, const struct json *classes)
 {

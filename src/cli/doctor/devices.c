@@ -30,7 +30,7 @@ struct survey {
 	size_t nbroken_free, nbroken;
 };
 
-/* --- looking ---------------------------------------------------------------------------------- */
+/* --- collecting ------------------------------------------------------------------------------- */
 
 static struct str id_of(struct survey *s, const struct device_pool *p, struct str device)
 {
@@ -205,7 +205,7 @@ static void tell_statuses(struct doctor *d, const struct device_view *v)
 		doctor_say(d, DOCTOR_WARN, "statuses", NULL, "%.*s", STR_ARG(v->note));
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* --- the whole check -------------------------------------------------------------------------- */
 
 static void survey(struct doctor *d, const struct device_view *v, const struct device_pool *pools,
 		   size_t n)

@@ -105,7 +105,7 @@ static void stop(void *arg)
 		on_driver_stopped(v);
 }
 
-/* --- beginning ------------------------------------------------------------------------------- */
+/* --- starting -------------------------------------------------------------------------------- */
 
 static int read_capacities(struct driver_disk *v, struct error *err)
 {

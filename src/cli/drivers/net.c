@@ -84,7 +84,7 @@ static void stop(void *arg)
 		on_driver_stopped(v);
 }
 
-/* --- beginning ---------------------------------------------------------------------------- */
+/* --- starting ----------------------------------------------------------------------------- */
 
 static bool has_capability(unsigned number)
 {

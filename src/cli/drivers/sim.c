@@ -95,7 +95,7 @@ static void stop(void *arg)
 		on_control_stopped(v);
 }
 
-/* --- beginning ---------------------------------------------------------------------------- */
+/* --- starting ----------------------------------------------------------------------------- */
 
 static uint32_t dialects(const char *word)
 {

@@ -325,7 +325,7 @@ static int load_nodes(struct kube *k, struct fit_cluster *c, struct str node,
 	return 0;
 }
 
-/* --- all of it ------------------------------------------------------------------------------- */
+/* --- everything ------------------------------------------------------------------------------ */
 
 int fit_load(struct kube *k, struct str ns, struct str node, struct fit_cluster *c,
 	     struct error *err)

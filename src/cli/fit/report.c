@@ -184,7 +184,7 @@ void fit_report_make(const struct fit_query *q, struct arena *a, struct fit_repo
 	arena_release(&m.scratch);
 }
 
-/* --- telling it ------------------------------------------------------------------------------ */
+/* --- printing -------------------------------------------------------------------------------- */
 
 void fit_report_names(struct buf *out, const struct str *names, size_t n, size_t max)
 {

@@ -1,5 +1,5 @@
 /*
- * Single devices as a table, or as objects of a kind that no server has.
+ * Single devices (KEP-5677) as a table, or as objects of a kind that no server has.
  */
 #include "base/core/limits.h"
 #include "cli/devices/claim_sight.h"

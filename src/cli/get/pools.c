@@ -1,4 +1,6 @@
-/* Pools as a table, or as objects of a kind that no server has. */
+/*
+ * Pools (KEP-5677) as a table, or as objects of a kind that no server has.
+ */
 #include "cli/devices/claim_sight.h"
 #include "cli/get/get.h"
 #include "cli/describe/devices.h"

@@ -1,5 +1,6 @@
 /*
- * top_draw - the text of `devplane top devices`, for a screen of any size or for a file.
+ * top_draw - the text of `devplane top devices` (KEP-5677), for a screen of any size or for a
+ * file.
  *
  * No I/O: a model and a view in, lines out.
  */

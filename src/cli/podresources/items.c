@@ -98,7 +98,7 @@ static int by_mention(const void *a, const void *b)
 			       &((const struct mention *)b)->item);
 }
 
-/* --- gathering ---------------------------------------------------------------------------- */
+/* --- collecting --------------------------------------------------------------------------- */
 
 static struct str clean(struct gather *g, const char *text)
 {

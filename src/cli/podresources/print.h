@@ -1,5 +1,6 @@
 /*
- * podres_print - prints replies of PodResources as tables, and its events as lines.
+ * podres_print - prints replies of PodResources as tables, and its watch events (PodResources
+ * watch KEP) as lines.
  *
  * Pure: a message goes in, text with tabs between the cells comes out, for tabs.h to align.
  */

@@ -23,7 +23,7 @@ struct call {
 	void *arg;
 };
 
-/* --- one question ---------------------------------------------------------------------------- */
+/* --- one request ----------------------------------------------------------------------------- */
 
 static void on_answer(struct client_request *r, const struct client_answer *a,
 		      const struct error *err)
@@ -172,7 +172,7 @@ void up_api_make_demo(struct up_api *u, void (*done)(void *arg, const struct err
 	     str_from(disk_crd_yaml), STR("application/yaml"));
 }
 
-/* --- questions ------------------------------------------------------------------------------- */
+/* --- requests -------------------------------------------------------------------------------- */
 
 static int read_text(struct str *text, struct arena *a, const char *pointer, struct error *err)
 {

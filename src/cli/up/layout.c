@@ -20,7 +20,7 @@
 #define NODE_SOCKET   "device-plugins/kubelet.sock"
 #define DRIVER_SOCKET "plugins_registry/gpu.sim.devplane.dev-reg.sock"
 
-/* --- where ---------------------------------------------------------------------------------- */
+/* --- paths ---------------------------------------------------------------------------------- */
 
 static int default_dir(struct arena *a, const char **ret_dir, struct error *err)
 {

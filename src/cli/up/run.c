@@ -492,7 +492,7 @@ static int prepare(void *arg, struct up_child *c, const struct up_plan *p, struc
 	return 0;
 }
 
-/* --- ends ------------------------------------------------------------------------------------- */
+/* --- children that end ------------------------------------------------------------------------ */
 
 static void tell(struct up *u, const struct up_child *c, enum supervised_verdict verdict,
 		 int64_t delay_ms)

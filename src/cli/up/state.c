@@ -217,7 +217,7 @@ int64_t up_state_holder(const struct up_layout *l)
 	return holder;
 }
 
-/* --- those of before ---------------------------------------------------------------------- */
+/* --- leftover processes ------------------------------------------------------------------- */
 
 /* Whether the process runs this program; its number may have been reused by another. */
 static bool is_of_ours(int64_t pid)

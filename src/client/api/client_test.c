@@ -446,7 +446,7 @@ static void an_absent_server_is_told_of_and_found_again(void **state UNUSED)
 	end(&t);
 }
 
-/* --- ends ------------------------------------------------------------------------------- */
+/* --- timeouts and cancellation ---------------------------------------------------------- */
 
 static void silence_ends_in_a_time_out(void **state UNUSED)
 {
@@ -527,7 +527,7 @@ static void a_request_may_be_used_again_when_it_is_done(void **state UNUSED)
 	end(&t);
 }
 
-/* --- many ------------------------------------------------------------------------------- */
+/* --- many requests ---------------------------------------------------------------------- */
 
 static void many_requests_run_side_by_side(void **state UNUSED)
 {

@@ -82,7 +82,7 @@ static void table_put(struct table *t, struct list *l, const char *key)
 	list_push_back(&t->recent, l);
 }
 
-/* --- the three of them ----------------------------------------------------------------------- */
+/* --- the three tables ------------------------------------------------------------------------ */
 
 static void event_free(struct correlator *c, struct correlated *e)
 {

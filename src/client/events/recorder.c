@@ -353,7 +353,7 @@ static void tell_counted(struct recorder *r, const struct recorder_fixed *f,
 	enqueue(r, n);
 }
 
-/* --- telling --------------------------------------------------------------------------------- */
+/* --- recording ------------------------------------------------------------------------------- */
 
 static void add_object(struct buf *key, const struct recorder_object *o)
 {

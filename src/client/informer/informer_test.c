@@ -33,7 +33,7 @@ static void put_many(struct informer_fixture *t, unsigned n)
 	}
 }
 
-/* --- the usual course ---------------------------------------------------------------------- */
+/* --- normal operation ---------------------------------------------------------------------- */
 
 static void the_first_state_comes_by_watch_list(void **state UNUSED)
 {

@@ -33,7 +33,7 @@ static void set_rv(struct reflector *r, struct str rv)
 	r->rv[rv.n] = '\0';
 }
 
-/* --- resting ------------------------------------------------------------------------------ */
+/* --- back-off ----------------------------------------------------------------------------- */
 
 static void rest(struct reflector *r, const struct error *err)
 {

@@ -303,7 +303,7 @@ static int check_unnamed(const struct kubeconfig_opts *o, struct error *err)
 	return 0;
 }
 
-/* --- all of it -------------------------------------------------------------------------- */
+/* --- loading ---------------------------------------------------------------------------- */
 
 static void loading_init(struct loading *l, struct kubeconfig *k)
 {

@@ -602,7 +602,7 @@ static int discover(const struct fakeapi *f, bool core, struct buf *out)
 	return 200;
 }
 
-/* --- all of it ------------------------------------------------------------------------------- */
+/* --- dispatch -------------------------------------------------------------------------------- */
 
 static int answer_one(struct fakeapi *f, struct fakeapi_object *o, const struct fakeapi_query *q,
 		      struct str sub, struct buf *out)

@@ -335,7 +335,7 @@ static void metrics_say_who_leads(void **state UNUSED)
 	election_free(e);
 }
 
-/* --- many ------------------------------------------------------------------------------------ */
+/* --- random failures ------------------------------------------------------------------------- */
 
 /* on_started() checks each time that nobody else leads. */
 static void two_never_lead_whatever_fails(void **state UNUSED)

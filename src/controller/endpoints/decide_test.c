@@ -589,7 +589,7 @@ static void an_endpoint_that_is_there_twice_is_taken_out_once(void **state UNUSE
 	world_release(&w);
 }
 
-/* --- many ------------------------------------------------------------------------------------ */
+/* --- many pods ------------------------------------------------------------------------------- */
 
 /* Pods p0.. and claims with one address each, if `there` is set. */
 static void make_many(struct arena *a, const bool *there, const unsigned *address, size_t n,

@@ -573,7 +573,7 @@ void garbage_graph_absent(struct garbage_graph *g, const struct garbage_identity
 		try_alternative(g, n, who);
 }
 
-/* --- looking --------------------------------------------------------------------------------- */
+/* --- lookups --------------------------------------------------------------------------------- */
 
 struct garbage_node *garbage_graph_find(const struct garbage_graph *g, struct str uid)
 {

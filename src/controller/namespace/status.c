@@ -36,7 +36,7 @@ void namespace_status_release(struct namespace_status *s)
 	vec_release(&s->finalizers);
 }
 
-/* --- gathering ------------------------------------------------------------------------------- */
+/* --- collecting ------------------------------------------------------------------------------ */
 
 void namespace_status_discovery_failed(struct namespace_status *s, const char *why)
 {
@@ -69,7 +69,7 @@ void namespace_status_finalizer(struct namespace_status *s, struct str finalizer
 		       (struct namespace_count){ arena_str(s->arena, finalizer), 1 });
 }
 
-/* --- saying ---------------------------------------------------------------------------------- */
+/* --- describing ------------------------------------------------------------------------------ */
 
 static int compare_texts(const void *a, const void *b)
 {

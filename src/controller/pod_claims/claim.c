@@ -17,7 +17,7 @@ static struct str meta_text(const struct pod_claims_job *j, const char *key)
 	return json_text_at(json_getz(j->claim, "metadata"), key);
 }
 
-/* --- an unused one goes with its pod --------------------------------------------------------- */
+/* --- deleting an unused claim ---------------------------------------------------------------- */
 
 static void on_deleted(struct pod_claims_job *j, const struct client_answer *a UNUSED,
 		       const struct error *err)
@@ -144,7 +144,7 @@ static void settle(struct pod_claims_job *j)
 			     j->name, j->claim);
 }
 
-/* --- judging --------------------------------------------------------------------------------- */
+/* --- judging users --------------------------------------------------------------------------- */
 
 static void note_verdict(struct pod_claims_job *j, enum pod_claims_verdict v)
 {

@@ -58,7 +58,7 @@ static void PRINTF_LIKE(2, 3) refuse(struct pod_claims_job *j, const char *fmt, 
 	pod_claims_job_end(j, true);
 }
 
-/* --- making ---------------------------------------------------------------------------------- */
+/* --- creating -------------------------------------------------------------------------------- */
 
 static void next_entry(struct pod_claims_job *j)
 {
@@ -240,7 +240,7 @@ static bool look_at_entry(struct pod_claims_job *j)
 	return false;
 }
 
-/* --- telling and reserving ------------------------------------------------------------------- */
+/* --- status and reservation ------------------------------------------------------------------ */
 
 static void reserve_rest(struct pod_claims_job *j);
 

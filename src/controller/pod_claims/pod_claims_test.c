@@ -144,7 +144,7 @@ static bool is_told(struct bench *b, const char *pod, const char *claim)
 	return fakeapi_has(b->w->api, "pods", "n", pod, text);
 }
 
-/* --- making ---------------------------------------------------------------------------------- */
+/* --- creating -------------------------------------------------------------------------------- */
 
 static void a_pod_gets_its_claim_and_is_told(void **state UNUSED)
 {
@@ -309,7 +309,7 @@ static void a_claim_that_somebody_deleted_comes_back(void **state UNUSED)
 	bench_release(&b);
 }
 
-/* --- using ----------------------------------------------------------------------------------- */
+/* --- reserving and releasing ----------------------------------------------------------------- */
 
 static void a_pod_that_is_on_a_node_gets_its_allocated_claims_reserved(void **state UNUSED)
 {
@@ -639,7 +639,7 @@ static void metrics_tell_what_claims_there_are(void **state UNUSED)
 	bench_release(&b);
 }
 
-/* --- whatever fails -------------------------------------------------------------------------- */
+/* --- random failures ------------------------------------------------------------------------- */
 
 enum { CHAOS_PODS = 12 };
 

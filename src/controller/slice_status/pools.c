@@ -120,7 +120,7 @@ void slice_status_pools_join(struct slice_status_pools *p, struct slice_state *s
 		st->pool = need(p, slice->pool->key);
 }
 
-/* --- since when ------------------------------------------------------------------------------ */
+/* --- conditions ------------------------------------------------------------------------------ */
 
 /* The conditions in the text of a status; NULL: none. */
 static const struct json *read_conditions(struct str status, struct arena *a)

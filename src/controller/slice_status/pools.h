@@ -1,5 +1,6 @@
 /*
- * slice_status_pools - the conditions of pools, with their transition times, and their faults.
+ * slice_status_pools - the conditions of pools (KEP-5677), with their transition times, and their
+ * faults.
  *
  * The conditions of a pool are published on its first slice. If another slice becomes the first,
  * it continues them with their transition times. The conditions published last (or that the server

@@ -295,7 +295,7 @@ static void look_at_pod(struct taint_book *b, struct str key)
 	}
 }
 
-/* --- all of it ------------------------------------------------------------------------------- */
+/* --- settling -------------------------------------------------------------------------------- */
 
 void taint_book_settle(struct taint_book *b)
 {
