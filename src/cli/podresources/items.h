@@ -17,7 +17,7 @@ enum podres_item_kind { PODRES_DEVICE, PODRES_CLAIM, PODRES_CPU, PODRES_MEMORY }
 
 struct podres_item {
 	enum podres_item_kind kind;
-	struct str container; /* empty: of the whole pod or node */
+	struct str container; /* empty: containers are not distinguished */
 	/* "example.com/gpu", "claim/gpu", a driver, "cpus", "memory", "hugepages-2Mi" */
 	struct str group;
 	/* "gpu-0", "DRIVER/POOL/DEVICE" ("POOL/DEVICE" in a driver's group), "7", "4Gi". */

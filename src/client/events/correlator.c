@@ -15,11 +15,11 @@ enum {
 	ALIKE_MAX = 9, /* different messages written separately; further ones are combined */
 };
 
-#define ALIKE_NS (600 * CLOCK_SEC) /* within this time */
+#define ALIKE_NS (600 * CLOCK_SEC) /* quiet time after which the count restarts */
 #define BURST    25
 #define PER_S    (1.0 / 300)
 
-/* A bounded map by text. Values must begin with a struct list and a key. */
+/* A bounded map from text to the `link` of an entry. */
 struct table {
 	struct map by_key;
 	struct list recent; /* least recent first */

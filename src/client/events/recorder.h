@@ -7,8 +7,8 @@
  *
  * - If the same event (object, reason, message) occurs again, a PATCH raises the count of the one
  *   that was written.
- * - From the tenth different message of one reason for an object within ten minutes on, events are
- *   combined into one: "(combined from similar events): ..".
+ * - From the tenth different message of one reason for an object on, events are combined into one:
+ *   "(combined from similar events): ..". Ten minutes without such an event end that.
  * - For each type and object, 25 events are written at once, then one every 300 s.
  *
  * Events are core/v1 with the fields that kubelet and controllers write. With `series` they are

@@ -51,8 +51,8 @@ void namespace_content_start(struct namespace_content *c, const struct resource 
 void namespace_content_cancel(struct namespace_content *c);
 
 /*
- * How many seconds pods may still take to end: the longest grace period of the running pods, or 0
- * if the namespace was deleted longer ago than that. `items` are Pods.
+ * For pages of Pods, one after the other: the longest grace period, in seconds, of the pods in
+ * `items` that have not ended; at least `so_far_s`, the result for the pages before.
  */
 int64_t namespace_content_grace(const struct json *items, int64_t so_far_s);
 

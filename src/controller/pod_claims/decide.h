@@ -126,8 +126,9 @@ void pod_claims_reserve(struct arena *a, struct json *claim, const struct json *
 void pod_claims_drop_finalizer(struct json *claim);
 
 /*
- * Whether to delete an unused claim, given the pod of its owner's name, or NULL if unknown.
- * `asked`: `pod` was read from the server.
+ * Whether to delete an unused claim, given the pod of its owner's name. If `pod` is NULL the claim
+ * is kept: the garbage collector deletes it if the pod is gone. `asked`: `pod` was read from the
+ * server.
  */
 enum pod_claims_verdict pod_claims_judge_unused(const struct json *claim, const struct json *pod,
 						bool asked);
