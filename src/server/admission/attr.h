@@ -1,9 +1,9 @@
 /*
- * admission_attr - the write at hand as policies and webhooks see it.
+ * admission_attr - a write as policies and webhooks see it.
  *
- * What differs from what is stored is made up here: a binding, an eviction or a Scale is seen as
- * itself, objects in the version that a policy asked for, a namespace as being in itself. Trees are
- * made in the write's arena and shared.
+ * Builds the parts that differ from the stored object: a Binding, Eviction or Scale is shown as
+ * itself, objects in the version that a policy matched, and a Namespace as if it were in itself.
+ * Trees are made in the write's arena and shared.
  */
 #ifndef SERVER_ADMISSION_ATTR_H
 #define SERVER_ADMISSION_ATTR_H
@@ -13,26 +13,32 @@
 struct error;
 struct admission_request;
 
-/* `old` and `object` as admission functions get them. */
+/* `old` and `object` are as admission functions get them. */
 int admission_attr(struct admission_request *req, const struct json *old, const struct json *object,
 		   struct admission_attr *ret_attr, struct error *err);
 
-/* attr->object or attr->old in the version that matched; NULL for none. */
+/*
+ * `tree`, which is attr->object or attr->old, in the version `kind` that matched. NULL if `tree`
+ * is NULL.
+ */
 const struct json *admission_seen(struct admission_request *req, const struct admission_attr *attr,
 				  const struct json *tree, const struct schema_kind *kind);
 
-/* The options of the request: a CreateOptions, UpdateOptions or DeleteOptions; null of CONNECT. */
+/* The request's options: a CreateOptions, UpdateOptions or DeleteOptions; JSON null for CONNECT. */
 struct json *admission_options(struct admission_request *req, enum admission_op op);
 
-/* AdmissionRequest of admission.k8s.io/v1 for the version that matched, without uid and objects. */
+/*
+ * The AdmissionRequest of admission.k8s.io/v1 for the version that matched, without uid and
+ * objects.
+ */
 struct json *admission_request_tree(struct admission_request *req,
 				    const struct admission_attr *attr,
 				    const struct schema_kind *kind);
 
 /*
- * Refuses the write as upstream's policies do: a Status that is worded as Forbidden (`pods "x" is
- * forbidden: MESSAGE`), with the message as its one cause, and the reason of `code`. Returns what
- * the admission function is to return.
+ * Rejects the write as upstream's policies do. The Status has the wording of Forbidden (`pods "x"
+ * is forbidden: MESSAGE`), the message as its only cause, and the reason and HTTP code of `code`.
+ * Returns the value that the admission function must return.
  */
 int admission_deny(struct admission_request *req, const struct admission_attr *attr,
 		   enum error_code code, const char *message, struct error *err);

@@ -1,13 +1,13 @@
 /*
- * admission_cel - expressions of policies and webhooks, evaluated on a write.
+ * admission_cel - evaluates expressions of policies and webhooks on a write.
  *
- * Expressions are compiled when their owner changes and never again; one that does not compile
- * keeps why, and is an error whenever it is asked. Evaluating is bounded by upstream's budgets of
- * cost, each expression alone and all together.
+ * Expressions are compiled once, when their owner changes. If one does not compile, it keeps the
+ * error and yields it at each evaluation. Evaluation is limited by upstream's cost budgets, per
+ * expression and in total.
  *
- *	admission_cel_begin(&c, req, &attr);
- *	r = admission_conditions_hold(&c, &conditions, kind, NULL);
- *	admission_cel_end(&c);
+ *   admission_cel_begin(&c, req, &attr);
+ *   r = admission_conditions_hold(&c, &conditions, kind, NULL, NULL, &fault);
+ *   admission_cel_end(&c);
  *
  * Threads: the state's loop; compiled expressions are immutable.
  */
@@ -19,9 +19,9 @@
 #include "server/admission/attr.h"
 
 struct admission_expr {
-	struct str name; /* of a condition or variable; the key of an annotation */
+	struct str name; /* of a condition or variable; for an audit annotation its key */
 	struct str text;
-	const struct cel_program *program; /* NULL: see fault; both NULL: there is none */
+	const struct cel_program *program; /* NULL: see fault; both NULL: no expression */
 	const char *fault;
 };
 
@@ -30,58 +30,62 @@ struct admission_exprs {
 	size_t n;
 };
 
-/* An expression as the text of its owner has it; all in the arena. */
+/* Compiles the expression `text`. The result is in the arena. */
 struct admission_expr admission_expr(struct arena *a, struct str name, struct str text,
 				     struct cel_policy_options options, enum cel_policy_use use);
 
-/* matchConditions. `params`: those of a policy with a paramKind. */
+/* Compiles matchConditions. `options.params` is set for a policy with a paramKind. */
 struct admission_exprs admission_conditions(struct arena *a, const struct json *list,
 					    struct cel_policy_options options);
 
-/* The write at hand, in one version of its resource. */
+/* The write in one version of its resource. */
 struct admission_view {
 	struct admission_view *next;
 	const struct schema_kind *kind;
 	struct cel_value object, old, request;
 };
 
-/* One write that expressions are evaluated on; the caller's storage. */
+/* Evaluates expressions on one write. The caller provides the storage. */
 struct admission_cel {
 	struct admission_request *req;
 	const struct admission_attr *attr;
 	struct admission_view *views;
 	struct cel_authorizer authorizer;
-	/* Of one evaluation: */
+	/* For one evaluation: */
 	struct cel_eval ev;
 	struct arena scratch;
-	char block[8192]; /* that scratch begins with */
-	/* Of one run: */
+	char block[8192]; /* the first block of `scratch` */
+	/* For one run: */
 	struct arena kept; /* values of variables */
 	char kept_block[1024];
 	struct cel_value vars[CEL_POLICY_VARIABLES];
 	const struct admission_exprs *named; /* `variables` */
-	struct cel_value *values; /* of them, as far as they were asked for */
+	struct cel_value *values; /* values of the variables used so far */
 	bool *known;
-	uint64_t named_cost; /* that was not counted yet */
-	unsigned depth; /* of variables that ask for others */
+	uint64_t named_cost; /* cost of variables that is not yet charged to the budget */
+	unsigned depth; /* nesting of variables that use other variables */
 };
 
 void admission_cel_begin(struct admission_cel *c, struct admission_request *req,
 			 const struct admission_attr *attr);
 void admission_cel_end(struct admission_cel *c);
 
-/* What the next expressions see: begins a run, and frees what the one before made. */
+/*
+ * The variables that the following expressions see. admission_cel_run() begins a run with them
+ * and frees the results of the previous run.
+ */
 struct admission_run {
 	const struct schema_kind *kind; /* the version that matched */
-	const struct json *params, *namespace_object; /* NULL: null */
+	const struct json *params, *namespace_object; /* NULL: JSON null */
 	const struct admission_exprs *named; /* or NULL */
 	bool no_authorizer;
 };
 void admission_cel_run(struct admission_cel *c, const struct admission_run *run);
 
 /*
- * Evaluates one. False when the budget is used up, in which *budget is 0. *ret_value is an error
- * with upstream's words when that is what came of it; it lives until the next evaluation.
+ * Evaluates one expression. Returns false and sets *budget to 0 if the budget is used up. If the
+ * expression fails, *ret_value is an error in upstream's wording. *ret_value is valid until the
+ * next evaluation.
  */
 bool admission_cel_evaluate(struct admission_cel *c, const struct admission_expr *e,
 			    uint64_t *budget, struct cel_value *ret_value);
@@ -91,9 +95,10 @@ bool admission_cel_evaluate(struct admission_cel *c, const struct admission_expr
 	"be run"
 
 /*
- * Whether all conditions hold: 1, or 0 when one is false (*ret_name, which may be NULL, is its
- * name), whatever the others are; -ERR_INVALID with the errors of those that failed, joined as
- * upstream does, in the write's arena (*ret_fault), when none is false.
+ * Returns 1 if all conditions are true. Returns 0 if one is false, even if others fail; its name
+ * is in *ret_name, which may be NULL. Returns -ERR_INVALID with a message in *ret_fault if none
+ * is false and some fail (the message joins their errors as upstream does, in the write's arena),
+ * or if the budget is used up.
  */
 int admission_conditions_hold(struct admission_cel *c, const struct admission_exprs *conditions,
 			      const struct schema_kind *kind, const struct json *params,

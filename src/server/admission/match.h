@@ -1,10 +1,10 @@
 /*
- * admission_match - whether a policy or a webhook is about a write.
+ * admission_match - whether a policy or a webhook applies to a write.
  *
- * Rules by operation, group, version, resource and scope, and selectors of labels of the namespace
- * and of the object, with upstream's semantics: what is asked for matches by its own version or,
- * unless matchPolicy is Exact, by any other version of the same resource, which is then the one
- * that the policy is to see. Compiled once, pure.
+ * Matches operation, group, version, resource and scope against rules, and the labels of the
+ * namespace and the object against selectors, with upstream's semantics. A request matches by its
+ * own version or, unless matchPolicy is Exact, by any other version of the same resource; the
+ * policy then sees the object in that version. Compiled once; matching has no side effects.
  */
 #ifndef SERVER_ADMISSION_MATCH_H
 #define SERVER_ADMISSION_MATCH_H
@@ -15,15 +15,15 @@
 #include "base/json/json.h"
 #include "server/admission/request.h"
 
-/* A write as admission is told of it: upstream's admission.Attributes. */
+/* A write as admission sees it: upstream's admission.Attributes. */
 struct admission_attr {
 	enum admission_op op;
-	const struct schema_kind *kind; /* whose path it is, of the request's version */
+	const struct schema_kind *kind; /* kind of the path, in the request's version */
 	struct str subresource;
-	struct str ns; /* of a Namespace: its own name */
-	struct str name; /* empty: it is generated */
-	const struct json *object, *old; /* of any version; NULL: none */
-	const struct json *namespace_labels; /* of `ns`; NULL: none */
+	struct str ns; /* for a Namespace: its own name */
+	struct str name; /* empty: it will be generated */
+	const struct json *object, *old; /* in any version; NULL: absent */
+	const struct json *namespace_labels; /* of `ns`; NULL: no labels */
 	bool foreign; /* the objects are of the subresource's own kind (Binding, Scale) */
 };
 
@@ -36,7 +36,7 @@ struct admission_texts {
 };
 
 struct admission_rule {
-	unsigned ops; /* enum admission_op */
+	unsigned ops; /* bits of enum admission_op */
 	struct admission_texts groups, versions, resources, names;
 	enum { ADMIT_ANY_SCOPE, ADMIT_CLUSTER, ADMIT_NAMESPACED } scope;
 };
@@ -46,27 +46,28 @@ struct admission_match {
 	size_t nrules, nexcluded;
 	struct selector namespaces, objects;
 	bool exact;
-	bool without_rules; /* no rules: everything (policies); else nothing (webhooks) */
+	/* the result if there are no rules: true for policies, false for webhooks */
+	bool without_rules;
 };
 
 /*
- * Of MatchResources (resourceRules, excludeResourceRules) or of a webhook (rules); what they have
- * in common is of the same names. Nothing of the tree is kept.
+ * From MatchResources (resourceRules, excludeResourceRules), or from a webhook (rules). Their
+ * other fields have the same names. Keeps no pointers into the tree.
  */
 struct admission_match admission_match_policy(struct arena *a, const struct json *resources);
 struct admission_match admission_match_webhook(struct arena *a, const struct json *webhook);
 
 /*
- * Whether it is about that write; *ret_kind is the version that matched: the request's own or an
+ * Whether it applies to the write. *ret_kind is the version that matched: the request's own or an
  * equivalent one.
  */
 bool admission_matches(const struct admission_match *m, const struct admission_attr *attr,
 		       const struct schema_kind **ret_kind);
 
-/* A selector of labels against a tree of labels (NULL: none). */
+/* Matches a label selector against a tree of labels (NULL: no labels). */
 bool admission_selects(const struct selector *s, const struct json *labels);
 
-/* Policies and webhooks themselves are never subject to others. */
+/* Whether the kind is itself a policy or webhook configuration, to which others never apply. */
 bool admission_is_exempt(const struct schema_kind *kind);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * admission_request - a write at the point where admission is asked about it.
+ * admission_request - a write as the admission plugins see it.
  *
- * The verb that writes (verbs/mutation.h) owns it and fills it in. Plugins read what is asked for,
- * change the object and the write, leave behind why they refuse, and may have the write wait.
- * Nothing here knows the verb: it is called back by `resume`.
+ * The verb that writes (verbs/mutation.h) owns the request and fills it in. Plugins read the
+ * request, change the object and the write, record why they reject it, and may make the write
+ * wait. This interface does not depend on the verb, which is called back through `resume`.
  *
  * A write may be decided several times. Memory of `write->arena` lives for one try, memory of
  * `work` as long as the request.
@@ -23,7 +23,7 @@ struct audit_annotation;
 struct flow_ticket;
 struct server;
 
-/* What is asked for, as upstream has it: a binding or an eviction is the creation of one. */
+/* The requested operation as upstream defines it: a Binding or an Eviction is a CREATE. */
 enum admission_op {
 	ADMIT_CREATE = 1,
 	ADMIT_UPDATE = 2,
@@ -34,46 +34,47 @@ enum admission_op {
 };
 
 struct admission_request {
-	/* --- what is asked for: the verb's ------------------------------------------ */
+	/* --- the request: set by the verb --------------------------------------------- */
 	struct server *server;
 	struct state *state;
 	const struct user *user;
-	const struct request *request; /* that the client sent */
+	const struct request *request; /* as the client sent it */
 	const struct schema_kind *path_kind; /* of the path */
-	const struct schema_kind *kind; /* of the stored object; of the request's version */
-	bool foreign; /* `tree` is of another kind than the object: Binding, Eviction, Scale */
+	const struct schema_kind *kind; /* of the stored object, in the request's version */
+	bool foreign; /* `tree` has another kind than the object: Binding, Eviction, Scale */
 	struct str ns, name;
-	struct json *tree; /* the body; of CONNECT and deletions, the options */
-	struct write *write; /* what the rules of writing know, and their errors and warnings */
+	struct json *tree; /* the body; for CONNECT and deletions, the options */
+	struct write *write; /* input of the rules of writing, and their errors and warnings */
 	struct arena *work;
-	int64_t deadline_ns; /* monotonic: of the request */
+	int64_t deadline_ns; /* of the request, monotonic clock */
 	bool dry_run;
-	bool base_pending; /* what it is decided on is under way itself */
+	bool base_pending; /* the object that the decision is based on is not committed yet */
 
-	/* --- where admission is: plugins/table.c's --------------------------------------- */
+	/* --- progress: set by plugins/table.c ----------------------------------------- */
 	enum admission_op op;
-	bool reinvoke; /* a webhook changed the object: all that mutate are asked once more ... */
-	bool reinvoking; /* ... and this is that time */
+	bool reinvoke; /* a webhook changed the object: all mutating plugins run once more ... */
+	bool reinvoking; /* ... and this is that second run */
 
-	/* --- what admission wants: the plugins' -------------------------------------- */
-	bool allocates; /* a claim whose devices differ from the stored ones (plugins/devices.h) */
-	const struct str *guards; /* that the write shall take: see state.h */
+	/* --- results: set by the plugins ---------------------------------------------- */
+	/* a claim whose allocated devices differ from the stored ones (plugins/devices.h) */
+	bool allocates;
+	const struct str *guards; /* guards that the write must take: see state.h */
 	size_t nguards;
-	int64_t send_by; /* that the store shall send it by: see store.h; 0: none */
-	struct about about; /* of a refusal: what its Status says */
+	int64_t send_by; /* deadline for the store to send the write: see store.h; 0: none */
+	struct about about; /* for a rejection: details of its Status */
 	struct audit_annotation *annotations; /* for the audit log */
 
 	/* --- waiting ------------------------------------------------------------------- */
-	void (*resume)(struct admission_request *req); /* has all decided anew: the verb's */
-	struct flow_ticket *flow; /* gives its turn to others while it waits */
+	void (*resume)(struct admission_request *req); /* decides the write again: the verb's */
+	struct flow_ticket *flow; /* gives its seat to other requests while it waits */
 	bool parked;
-	bool synced; /* it is decided on everything that was acknowledged before it came */
-	bool in_doubt; /* of a failure: the object may have been written */
-	struct error *cancelled; /* why it shall not be decided again; NULL: it shall */
+	bool synced; /* the decision is based on every write acknowledged before the request came */
+	bool in_doubt; /* after a failure: the object may have been written nevertheless */
+	struct error *cancelled; /* why the write must not be decided again; NULL: it may */
 	/* Private. */
 	int waits;
-	struct state_wait settling; /* waits for a write of some key to end */
-	struct job sync; /* waits for any commit */
+	struct state_wait settling; /* waits for a pending write of some key to end */
+	struct job sync; /* waits for the next commit */
 	struct admission_memo *memos;
 	struct admission_hook *hooks;
 };
@@ -81,56 +82,66 @@ struct admission_request {
 /* --- waiting ---------------------------------------------------------------------------- */
 
 /*
- * A plugin that cannot answer yet returns what this returns; nothing is refused. Later, in another
- * turn of the state's loop, admission_resume() has all decided anew, and the plugin is asked again:
- * with the same trees unless what is stored was changed meanwhile (a creation keeps its uid and
- * name). What it learnt it keeps in a memo. The client may be gone by then.
+ * Parks the write. A plugin that cannot decide yet returns the value of this function; the write
+ * is not rejected. Later, in another turn of the state's loop, admission_resume() has the whole
+ * write decided again and the plugin is called again. It gets the same trees unless the stored
+ * object has changed meanwhile (a creation keeps its uid and name). Keep results between the
+ * calls in a memo. The client may be gone by then.
  */
 int admission_park(struct admission_request *req, struct error *err);
 void admission_resume(struct admission_request *req);
 
-/* Parks until the write under way of that key has ended; if there is none, until a commit. */
+/*
+ * Parks until the pending write of that key has ended; if there is no pending write, until the
+ * next commit.
+ */
 int admission_park_for_write(struct admission_request *req, struct resource *r, struct str ns,
 			     struct str name, struct error *err);
 
-/* The same for the object that is written (req->base_pending). */
+/* The same for the object that is being written (req->base_pending). */
 int admission_park_for_base(struct admission_request *req, struct error *err);
 
-/* Parks until something is committed. */
+/* Parks until the next commit. Rejects with -ERR_UNAVAILABLE if the state cannot write. */
 int admission_park_for_commit(struct admission_request *req, struct error *err);
 
-/* Resumes when that write has ended. Returns at once, and does not park. */
+/* Resumes the request when that write has ended. Returns immediately and does not park. */
 void admission_resume_after(struct admission_request *req, struct state_write *pending);
 
-/* Cancels the request if its time is over: its client was told that it took too long. */
+/* Cancels the request if its deadline has passed. Its client already got a timeout. */
 void admission_check_deadline(struct admission_request *req);
 
-/* Whether all that other servers had done when it came is here; if not, a refusal waits for it. */
+/*
+ * Whether the state has every write that other servers acknowledged before the request came. If
+ * not, a rejection must wait for them.
+ */
 bool admission_is_current(const struct admission_request *req);
 
 /* --- memory --------------------------------------------------------------------------------- */
 
 /*
- * Memory of a write that outlives its tries: `size` bytes, zeroed when they are first asked for
- * under this key (an address that is the caller's own).
+ * Memory for this write that outlives its tries: `size` bytes, zeroed on the first call with this
+ * key. Use an address of your own as the key.
  */
 void *admission_memo(struct admission_request *req, const void *key, size_t size);
 
-/* A result that was made without all the memory it needs is none: -ERR_TOO_LARGE. */
+/*
+ * Returns -ERR_TOO_LARGE if the arena has refused memory, because results made in it are
+ * incomplete.
+ */
 int admission_check_memory(const struct arena *a, struct error *err);
 
 /* --- its end ---------------------------------------------------------------------------- */
 
 /*
- * Calls `fn` when the write is over; `err` says why it failed, NULL that it is done. Once for each
- * call; after what was written was observed, and before the client is answered.
+ * Calls `fn` when the write is over: err is NULL if it succeeded, else the reason. Called once
+ * per registration, after observers have seen the write and before the client gets its reply.
  */
 void admission_on_over(struct admission_request *req,
 		       void (*fn)(struct admission_request *req, void *arg,
 				  const struct error *err),
 		       void *arg);
 
-/* The write is over: calls these. */
+/* The write is over: calls the functions above. */
 void admission_over(struct admission_request *req, const struct error *err);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * ensure - writes of the server's own: what must be there, or be so.
+ * ensure - the server's own writes: objects that must exist, or have certain content.
  *
- * The same rules as for any client's write make them; all of one ensure are
- * handed to the state in one turn, so they go to the store as one batch. Another server on
- * the same etcd may be first with one: that is as good here, and told.
+ * They follow the same rules as a client's writes. All writes of one ensure are submitted to the
+ * state in one turn, so the store gets them as one batch. If another server on the same etcd
+ * makes one of the writes first, that counts as success and is reported as `outrun`.
+ *
  * Threads: the state's loop.
  */
 #ifndef SERVER_CORE_ENSURE_H
@@ -16,32 +17,38 @@
 struct ensure;
 struct server;
 
-/* Who writes what the server keeps for itself, as managedFields name it. */
+/* The manager in managedFields for objects that the server keeps for itself. */
 #define ENSURE_MANAGER STR("devplane-server")
 
-/* `outrun`: somebody else changed one of them first. */
+/* `outrun`: another writer changed one of the objects first. */
 struct ensure *ensure_new(struct server *s,
 			  void (*done)(void *arg, const struct error *err, bool outrun), void *arg);
 
-/* What bodies and patches may be made in; lives until done(). */
+/* An arena for bodies and patches; lives until done(). */
 struct arena *ensure_arena(struct ensure *e);
 
-/* Creates the object of this body; nothing when there is one of its name. */
+/* Creates the object in `body`; does nothing if an object of that name exists. */
 void ensure_create(struct ensure *e, const struct schema_kind *kind, struct json *body,
 		   struct str manager);
 
-/* The same with the status that the body has; clients cannot do that in one write. */
+/* The same including the body's status, which a client cannot create in one write. */
 void ensure_create_status(struct ensure *e, const struct schema_kind *kind, struct json *body,
 			  struct str manager);
 
-/* The tree of what there is, pending writes included; NULL when it is not there. */
+/* The object's tree, pending writes included; NULL if not found. */
 struct json *ensure_tree(struct ensure *e, const struct schema_kind *kind, struct str ns,
 			 struct str name);
 
-/* Names of all that are committed, as an array of texts. `ns` is empty for kinds without. */
+/*
+ * The names of all committed objects, as a JSON array of strings. `ns` is empty for
+ * cluster-scoped kinds.
+ */
 const struct json *ensure_names(struct ensure *e, const struct schema_kind *kind, struct str ns);
 
-/* A merge patch of what ensure_tree() gave in this turn. Nothing when that changes nothing. */
+/*
+ * Applies a merge patch to `old`, which ensure_tree() returned in this turn. Does nothing if the
+ * patch changes nothing.
+ */
 void ensure_patch(struct ensure *e, const struct schema_kind *kind, const struct json *old,
 		  struct json *patch, struct str manager);
 
@@ -49,10 +56,10 @@ void ensure_patch(struct ensure *e, const struct schema_kind *kind, const struct
 void ensure_patch_status(struct ensure *e, const struct schema_kind *kind, const struct json *old,
 			 struct json *patch, struct str manager);
 
-/* Deletes what ensure_tree() gave in this turn, as a client's deletion would. */
+/* Deletes `old`, which ensure_tree() returned in this turn, as a client's deletion would. */
 void ensure_delete(struct ensure *e, const struct schema_kind *kind, const struct json *old);
 
-/* No more to come: done() follows, now when nothing was to be written. */
+/* To be called after the last write: done() follows, immediately if nothing had to be written. */
 void ensure_end(struct ensure *e);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * server_impl - the server's parts, for the files of src/server.
+ * parts - struct server: all parts of the server, for the files of src/server.
  */
 #ifndef SERVER_CORE_PARTS_H
 #define SERVER_CORE_PARTS_H
@@ -43,40 +43,41 @@ struct webhooks;
 struct server {
 	struct server_opts opts;
 	struct gates gates;
-	struct admission *admission; /* which plugins are on */
+	struct admission *admission; /* which plugins are enabled */
 	const struct clock *clock;
 	struct store *store;
 	struct state *state;
-	struct state_observer *observers; /* that the state was made with */
+	struct state_observer *observers; /* passed to the state */
 	struct http_server *http;
 	struct tls *tls;
 	struct pki_ca *ca;
-	struct loop_timer renew; /* of the serving certificate */
-	struct loop_timer tidy; /* of memory */
+	struct loop_timer renew; /* renews the serving certificate */
+	struct loop_timer tidy; /* releases unused memory */
 	struct resident resident;
-	struct server_wait *wait; /* for the store, at the start */
-	struct ready *unready; /* requests that came too early */
-	struct kubelets *kubelets; /* the way to the nodes' agents */
-	struct reach *reach; /* where requests may be led on to */
+	struct server_wait *wait; /* for the store, at startup */
+	struct ready *unready; /* requests that arrived before the server was ready */
+	struct kubelets *kubelets; /* connections to kubelets */
+	struct reach *reach; /* addresses that requests may be proxied to */
 	struct identity *identity; /* which of the servers on its store it is */
 	struct tokens *tokens; /* or NULL */
-	struct service_accounts *accounts; /* who issues tokens */
+	struct service_accounts *accounts; /* issues service account tokens */
 	struct authn *authn;
 	struct authz *authz;
 	struct audit *audit; /* or NULL */
 	struct metrics *metrics;
 	struct server_metrics *counts; /* request counters and durations */
-	struct known_selectors *selectors; /* of the first loop, where writes are judged */
-	struct admission_policies *policies; /* that writes must meet */
-	struct quotas *quotas; /* who charges them */
+	struct known_selectors *selectors; /* of the first loop, which decides writes */
+	struct admission_policies *policies; /* that writes must satisfy */
+	struct quotas *quotas; /* charges ResourceQuotas */
 	struct device_holds *holds; /* which claims hold which device */
-	struct services *services; /* their addresses and ports; NULL: none are given out */
-	struct kubernetes_service *kubernetes; /* the cluster's own API, as services find it */
-	struct custom *custom; /* definitions, and what is served because of them */
-	struct flow *flow; /* whose request is next */
-	struct memory *memory; /* that clients make it hold; or NULL: no limits */
-	struct webhooks *webhooks; /* that are asked about writes; or NULL */
-	struct ui_sessions *sessions; /* of the device page: the state's loop's; NULL: no page */
+	struct services *services; /* addresses and ports of services; NULL: none are allocated */
+	/* the Service "kubernetes", by which pods find the API */
+	struct kubernetes_service *kubernetes;
+	struct custom *custom; /* custom resource definitions and their kinds */
+	struct flow *flow; /* flow control: whose request is next */
+	struct memory *memory; /* limits the memory that clients use; NULL: no limits */
+	struct webhooks *webhooks; /* called for writes; or NULL */
+	struct ui_sessions *sessions; /* of the device page, on the state's loop; NULL: no page */
 	struct addr at;
 	void (*on_stopped)(void *arg);
 	void *stop_arg;

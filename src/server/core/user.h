@@ -1,8 +1,8 @@
 /*
- * user - who asks.
+ * user - the user who makes a request.
  *
- * Text is borrowed from whatever the user was found in: a request's arena, a
- * token file, a cache of tokens that the request holds.
+ * Text is borrowed from the user's source: a request's arena, a token file, or a cache of tokens
+ * that the request holds.
  */
 #ifndef SERVER_CORE_USER_H
 #define SERVER_CORE_USER_H
@@ -13,14 +13,14 @@
 #define USER_AUTHENTICATED   STR("system:authenticated")
 #define USER_UNAUTHENTICATED STR("system:unauthenticated")
 #define USER_MASTERS         STR("system:masters")
-/* The server itself, when it asks kubelets. */
+/* The server itself as a client of kubelets. */
 #define USER_KUBELET_CLIENT   STR("kube-apiserver-kubelet-client")
 #define USER_SERVICE_ACCOUNTS STR("system:serviceaccounts")
 
-/* Keys of extras that authorization looks at. */
+/* Keys of extra fields that authorization reads. */
 #define USER_EXTRA_NODE_NAME STR("authentication.kubernetes.io/node-name")
 
-/* Those that service accounts' tokens also bring. */
+/* Additional keys that service accounts' tokens have. */
 #define USER_EXTRA_NODE_UID      STR("authentication.kubernetes.io/node-uid")
 #define USER_EXTRA_POD_NAME      STR("authentication.kubernetes.io/pod-name")
 #define USER_EXTRA_POD_UID       STR("authentication.kubernetes.io/pod-uid")
@@ -36,44 +36,48 @@ struct user_extra {
 };
 
 /*
- * What a service account's token hangs on. The account, and the pod, node or secret when the
- * token names one, must exist with that uid whenever the token is used.
+ * The objects that a service account's token is bound to. The account, and the pod, node or
+ * secret if the token names one, must exist with that uid whenever the token is used.
  */
 struct user_binding {
 	struct str ns, account, account_uid;
-	struct str pod, pod_uid; /* empty: not bound to one */
+	struct str pod, pod_uid; /* empty: not bound to a pod */
 	struct str node, node_uid;
 	struct str secret, secret_uid;
 };
 
 struct user {
-	struct str name; /* "system:anonymous" when nobody said */
+	struct str name; /* "system:anonymous" without credentials */
 	struct str uid;
 	const struct str *groups;
 	size_t ngroups;
-	size_t nimplied; /* of an impersonated user: the last groups, which nobody asked for */
+	/* for an impersonated user: that many last groups were added by the server */
+	size_t nimplied;
 	const struct user_extra *extras;
 	size_t nextras;
-	const struct user_binding *binding; /* of a service account's token; else NULL */
-	int64_t ends_s; /* since 1970: when what was shown is no good any more; 0: never */
+	const struct user_binding *binding; /* for a service account's token; else NULL */
+	int64_t ends_s; /* when the credentials expire, in seconds since 1970; 0: never */
 	bool authenticated;
 };
 
-/* Who says nothing. */
+/* The user of a request without credentials. */
 struct user user_anonymous(void);
 
 bool user_in_group(const struct user *u, struct str group);
 
-/* The one value of an extra; p NULL when there is none, or more than one. */
+/* The value of an extra field; p NULL if it is absent or has several values. */
 struct str user_extra(const struct user *u, struct str key);
 
-/* "system:serviceaccount:NS:NAME" in its parts; false for any other name. */
+/* Splits "system:serviceaccount:NS:NAME"; returns false for any other name. */
 bool user_service_account(const struct user *u, struct str *ret_ns, struct str *ret_name);
 
-/* "system:node:NAME" of a member of system:nodes; p NULL for anybody else. */
+/* The NAME of "system:node:NAME" if the user is in system:nodes; p NULL for other users. */
 struct str user_node(const struct user *u);
 
-/* The user as UserInfo of authentication.k8s.io/v1; and texts as an array. Text is borrowed. */
+/*
+ * The user as a UserInfo of authentication.k8s.io/v1; and texts as a JSON array. Text is
+ * borrowed.
+ */
 struct json *user_info(struct arena *a, const struct user *u);
 struct json *user_texts(struct arena *a, const struct str *v, size_t n);
 

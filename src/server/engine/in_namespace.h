@@ -1,5 +1,5 @@
 /*
- * in_namespace - the few objects that rule over a namespace: its quotas, its limit ranges.
+ * in_namespace - all objects of a kind in one namespace, such as its quotas or limit ranges.
  */
 #ifndef SERVER_ENGINE_IN_NAMESPACE_H
 #define SERVER_ENGINE_IN_NAMESPACE_H
@@ -8,9 +8,10 @@
 #include "server/engine/state.h"
 
 /*
- * Those that are committed, by name, each as the next write finds it (resource_tip()); what is
- * about to be deleted is left out. The array is in the arena, its objects are borrowed until
- * control returns to the loop. Takes time as they are many, whatever else there is.
+ * The committed objects in name order, each as resource_tip() has it. Objects with a pending
+ * deletion are left out. The array is in the arena; the objects are borrowed until control
+ * returns to the loop. The cost depends on the number of these objects, not on the size of the
+ * resource.
  */
 size_t in_namespace(struct resource *r, struct str ns, struct arena *a, struct object ***ret_v);
 

@@ -1,15 +1,14 @@
 /*
  * lane - one I/O loop's part of the watches.
  *
- * It has, of each resource that its watches want, a span of the ring's chunks, and the
- * watches themselves. The state tells it of every commit batch that concerns it by
- * one message; messages arrive in order, so what a lane has been told of a
- * resource is always a beginning of the truth. A lane without watches of a resource
- * is told nothing about it.
+ * A lane holds its watches and, for each resource that they watch, a span of the ring's chunks.
+ * The state sends it one message per commit batch that concerns it. Messages arrive in order, so
+ * a lane's view of a resource is always a prefix of the resource's events. A lane gets no
+ * messages about resources that it does not watch.
  *
- * Threads: functions lane_tell_*() and lane_subscribe() are the state's; lane_new()
- * and lane_free() too, while the lane's loop does not use it; the rest is the
- * lane's loop's.
+ * Threads: the lane_tell_*() functions, lane_post() and lane_subscribe() run on the state's loop;
+ * so do lane_new() and lane_free(), while the lane's loop does not use the lane. All other
+ * functions run on the lane's loop.
  */
 #ifndef SERVER_ENGINE_LANE_H
 #define SERVER_ENGINE_LANE_H
@@ -23,7 +22,7 @@ struct resource;
 struct schema_kind;
 struct state;
 
-/* From the state to a lane. Embed it; fn frees. */
+/* A message from the state to a lane. Embed it; fn frees it. */
 struct lane_msg {
 	struct loop_msg msg;
 	struct list link;
@@ -31,31 +30,31 @@ struct lane_msg {
 	void (*fn)(struct lane_msg *m);
 };
 
-/* What a lane has of one resource. */
+/* A lane's view of one resource. */
 struct lane_feed {
 	struct lane *lane;
 	struct resource *resource; /* the state's */
 	const struct schema_kind *kind; /* of the storage version */
-	struct crd *custom; /* whose kind it is, a reference; or NULL */
-	struct list link; /* lane's feeds, from its first watch until it is dropped */
+	struct crd *custom; /* the definition of its kind, a reference; or NULL */
+	struct list link; /* in lane->feeds, from its first watch until it is dropped */
 	struct ring_span span;
-	struct list plain; /* watches that are sent everything as it is: they share the texts */
-	struct watch_index index; /* the others */
+	struct list plain; /* watches that get every event unchanged: they share the texts */
+	struct watch_index index; /* the other watches */
 };
 
 struct lane {
 	struct state *state;
 	struct loop *loop;
 	size_t number;
-	struct list feeds; /* that have something */
-	struct list watches; /* all that are open */
+	struct list feeds; /* those that hold chunks or watches */
+	struct list watches; /* all open ones */
 	struct lane_texts texts;
 
-	/* Messages from a state on the same loop: nothing is posted. */
+	/* Messages from a state on the same loop, which need no posting. */
 	struct list inbox;
 	struct loop_task take;
 
-	/* Watches that wait to hear what revision the state has reached (bookmarks). */
+	/* Watches that wait for the state's revision (for bookmarks). */
 	struct list asking;
 	struct loop_msg ask;
 	struct lane_msg answer;
@@ -65,58 +64,61 @@ struct lane {
 	size_t opening; /* watches whose job is at the state */
 	bool stopping, stopped;
 	struct loop_msg stop_done;
-	struct loop_msg last; /* from the state and back, when all is over */
+	struct loop_msg last; /* to the state and back, after everything else */
 };
 
 struct lane *lane_new(struct state *st, size_t number, struct loop *loop);
 void lane_free(struct lane *l);
 
-/* A resource's part of a lane. Made and freed by the state. */
+/* A lane's part of a resource. The state creates and frees it. */
 struct lane_feed *lane_feed_new(struct lane *l, struct resource *r);
 void lane_feed_free(struct lane_feed *f);
 
 /* --- from the state --------------------------------------------------------------- */
 
-/* Hands a message over; in order with all others. */
+/* Sends a message. The lane handles messages in order. */
 void lane_post(struct lane *l, struct lane_msg *m);
 
 /* The resources in state->dirty have new chunks, from their `batch` on. */
 void lane_tell_batch(struct lane *l);
 
-/* What was known is lost: all watches end as too old. */
+/* The feed was lost: all watches end as expired. */
 void lane_tell_lost(struct lane *l);
 
-/* The resource has another kind, or is gone: its watches end, its past is forgotten. */
+/* The resource's kind was changed or deleted: its watches end and its chunks are dropped. */
 void lane_tell_changed(struct lane *l, struct resource *r);
 
-/* Some watches were revoked: they end. */
+/* Ends the watches whose `revoked` is set. */
 void lane_tell_revoked(struct lane *l);
 
-/* Ends all watches and, when none is opening any more, counts state->lanes_left down. */
+/* Ends all watches. Once no watch is being opened, decrements state->lanes_left. */
 void lane_tell_stop(struct lane *l);
 
-/* What a lane that opens a watch must be given. */
+/* The chunks for a lane that opens a watch. */
 struct lane_past {
-	struct ring_chunk **chunks; /* those that it lacks, oldest first; an array to free */
+	struct ring_chunk **chunks; /* those that the lane lacks, oldest first; an array to free */
 	size_t n;
-	uint64_t end; /* of the ring at this moment */
+	uint64_t end; /* of the ring at the time of the call */
 };
 
-/* One more watch of the lane wants the chunks from `from` on. Undone by lane_leave(). */
+/* Subscribes one more watch of the lane to the chunks from `from` on. Undone by lane_leave(). */
 void lane_subscribe(struct lane *l, struct resource *r, uint64_t from, struct lane_past *ret_past);
 
 /* --- on the lane's loop ----------------------------------------------------------- */
 
-/* Takes over what lane_subscribe() gave. */
+/* Adds the chunks from lane_subscribe() to the feed. */
 void lane_extend(struct lane_feed *f, struct lane_past *past);
 
-/* A watch that had been subscribed wants no more of this feed. */
+/* Ends the subscription of one watch. */
 void lane_leave(struct lane_feed *f);
 
-/* Asks for the revision that all feeds have reached; watch_progress() of those who ask follows. */
+/*
+ * Asks the state for its revision. When the lane's feeds have reached it, watch_progress() is
+ * called for each watch in `asking`.
+ */
 void lane_ask(struct lane *l);
 
-/* After `opening` fell: stopping may go on. */
+/* To be called after `opening` was decremented: continues to stop if stopping. */
 void lane_stop_step(struct lane *l);
 
 #endif

@@ -1,10 +1,9 @@
 /*
- * lane_text - chunks as text, ready to be sent to everybody who takes all events.
+ * lane_text - chunks of events as text, shared by all watches that get every event.
  *
- * The events of a chunk, each a line of JSON or a frame of protobuf, joined into few
- * pieces: a watch that takes all is sent a piece or two per commit, whatever the number
- * of events. Texts are kept while slower watches may want them, up to a bound, and can
- * be made again at any time.
+ * The events of a chunk, each a JSON line or a protobuf frame, are joined into a few pieces. So a
+ * watch of everything is sent one or two pieces per commit, whatever the number of events. Texts
+ * are kept for slower watches, up to a limit in bytes, and can be made again at any time.
  */
 #ifndef SERVER_ENGINE_LANE_TEXT_H
 #define SERVER_ENGINE_LANE_TEXT_H
@@ -16,7 +15,7 @@
 
 struct lane_feed;
 
-/* The forms that are an object's own bytes with something around them. */
+/* Forms that consist of the object's own bytes and a few bytes around them. */
 enum lane_form {
 	LANE_JSON,
 	LANE_PROTOBUF,
@@ -27,7 +26,7 @@ enum lane_form {
 
 struct lane_piece {
 	struct bytes *text;
-	uint32_t from, to; /* the events that it has: from, and before to */
+	uint32_t from, to; /* its events: from `from` up to, but not including, `to` */
 };
 
 struct lane_text {
@@ -47,10 +46,10 @@ struct lane_texts {
 };
 
 void lane_texts_init(struct lane_texts *t);
-/* Drops what is kept of a feed; NULL: of all. */
+/* Drops the texts of a feed; NULL: of all feeds. */
 void lane_texts_drop(struct lane_texts *t, const struct lane_feed *f);
 
-/* The text of a chunk, made when it is not there; valid until the next call. */
+/* The text of a chunk, made if it is not cached. Valid until the next call. */
 struct lane_text *lane_texts_get(struct lane_texts *t, const struct lane_feed *f,
 				 const struct ring_chunk *c, enum lane_form form);
 
@@ -58,25 +57,25 @@ struct lane_text *lane_texts_get(struct lane_texts *t, const struct lane_feed *f
 
 /* An event as it is sent: a head, the object's bytes, a tail. */
 struct lane_line {
-	struct str head; /* of JSON: literal; of protobuf empty: see `frame` */
+	struct str head; /* JSON: literal. Protobuf: empty, see `frame` */
 	struct protobuf_frame frame;
 	struct str body;
-	struct bytes *owner; /* of the body, borrowed from the object; or NULL: it is literal */
+	struct bytes *owner; /* of the body, borrowed from the object; NULL: the body is literal */
 	struct str tail; /* literal */
 };
 
-/* `kind` is the object's in the storage version, or any other. */
+/* `kind` is the object's kind in the storage version, or any other version. */
 struct lane_line lane_line_of(enum lane_form form, const struct schema_kind *kind,
 			      enum ring_type type, const struct object *o);
 
-/* Its length, and all of it written; returns where it ends. */
+/* The line's length in bytes; and the line written to `to`. Returns the end of the written text. */
 size_t lane_line_size(const struct lane_line *l);
 char *lane_line_put(const struct lane_line *l, char *to);
 
-/* The name of an event. */
+/* The event's type as text, such as ADDED. */
 struct str lane_text_type(enum ring_type type);
 
-/* What stands around an object's JSON on a line. */
+/* The text before and after an object's JSON on a line. */
 struct str lane_text_head(enum ring_type type);
 #define LANE_TEXT_TAIL STR("}\n")
 

@@ -25,18 +25,18 @@ struct metrics_gauge;
 /* One namespace's part of a resource. */
 struct resource_space {
 	size_t count; /* objects */
-	struct resource_snapshot *all; /* its last complete list, while nothing has changed */
+	struct resource_snapshot *all; /* its last complete list; NULL after a change */
 	struct str key; /* "namespace/": behind the struct */
 };
 
-/* What one lane has of a resource's ring. */
+/* One lane's subscription to a resource's ring. */
 struct resource_sub {
-	struct lane_feed *feed; /* the lane's: what is in it belongs to the lane's loop */
-	size_t watchers; /* 0: it is told nothing */
-	uint64_t first; /* number of the oldest chunk that it has */
+	struct lane_feed *feed; /* the lane's; its content belongs to the lane's loop */
+	size_t watchers; /* 0: the lane gets no messages about the resource */
+	uint64_t first; /* number of the oldest chunk that the lane has */
 };
 
-/* When objects of a kind with SCHEMA_EVENTS go (state_expire.c). */
+/* Expiry of the objects of a kind with SCHEMA_EVENTS (state_expire.c). */
 struct expire_queue {
 	struct resource *resource;
 	struct list due; /* struct expire_entry, the next one first */
@@ -48,21 +48,21 @@ struct expire_queue {
 struct resource {
 	struct state *state;
 	const struct schema_kind *kind; /* of the storage version */
-	struct str name; /* storage name; its own, as a custom kind's text goes with the kind */
-	struct crd *custom; /* whose kind it is, a reference; NULL: compiled in */
-	uint32_t changes; /* how often the kind was changed */
-	bool gone; /* its definition is: nothing more is written */
+	struct str name; /* storage name, a copy: a custom kind's text is freed with the kind */
+	struct crd *custom; /* the definition of its kind, a reference; NULL: compiled in */
+	uint32_t changes; /* how often the kind has changed */
+	bool gone; /* its definition was deleted: writes fail */
 	struct resource_blocks objects; /* committed */
-	struct resource_blocks loading; /* the same while all is read again */
+	struct resource_blocks loading; /* the objects read so far by a load that is under way */
 	struct omap spaces; /* "namespace/" -> struct resource_space */
-	struct resource_snapshot *all; /* as of a space, over all namespaces */
-	struct map tips; /* key -> the newest of its pending writes */
+	struct resource_snapshot *all; /* the same as in resource_space, over all namespaces */
+	struct map tips; /* key -> its newest pending write */
 	struct ring ring;
-	uint64_t batch; /* first chunk of the batch at hand */
-	struct list dirty; /* in state->dirty while a batch changes it */
+	uint64_t batch; /* first chunk of the current batch */
+	struct list dirty; /* in state->dirty if the current batch changes it */
 	struct resource_sub *subs; /* one for each lane */
 	struct expire_queue *expire; /* or NULL */
-	const struct state_observer **observers; /* who follows it; an array to free */
+	const struct state_observer **observers; /* its observers; an array to free */
 	size_t nobservers;
 	struct metrics_gauge *objects_gauge, *revision_gauge; /* or NULL */
 	struct metrics_counter *events_counter;
@@ -71,36 +71,39 @@ struct resource {
 struct resource *resource_new(struct state *st, const struct schema_kind *kind);
 void resource_free(struct resource *r);
 
-/* Another custom kind of the same storage name; and none any more (resource_custom.c). */
+/* Changes the custom kind behind a storage name; and drops it (resource_custom.c). */
 void resource_change(struct resource *r, const struct schema_kind *kind);
 void resource_drop(struct resource *r);
 
 /*
- * Begins its ring after the event that is being applied: watches from before expire, lists from
- * before ask the store.
+ * Starts the ring anew after the event that is being applied. Watches from earlier revisions
+ * expire, and lists at earlier revisions read the store.
  */
 void resource_forget_past(struct resource *r);
 
-/* Forgets its objects; and what was counted and listed of them. */
+/* Drops its objects with their counts and cached lists; and only the counts and lists. */
 void resource_clear(struct resource *r);
 void resource_forget_lists(struct resource *r);
 
 /* The object of a key, or NULL. */
 struct object *resource_find(const struct resource *r, struct str key);
 
-/* Puts an object in the place of its key's, takes the reference over; returns the one before. */
+/*
+ * Inserts an object, or replaces that of the same key. Takes over the reference; returns the
+ * replaced object with its reference, or NULL.
+ */
 struct object *resource_put(struct resource *r, struct object *o);
 
-/* Takes the key's object out and returns it, with its reference; or NULL. */
+/* Removes the key's object and returns it with its reference; or NULL. */
 struct object *resource_remove(struct resource *r, struct str key);
 
-/* What was read into `loading` becomes the content. */
+/* Replaces the objects by those in `loading`. */
 void resource_swap(struct resource *r);
 
-/* "ns/name", or "name" without a namespace, in the arena. */
+/* "ns/name", or "name" for kinds without a namespace, in the arena. */
 struct str resource_key(struct arena *a, struct str ns, struct str name);
 
-/* A matcher: what a list or a watch shows of a resource. */
+/* Which objects a list or a watch shows. */
 struct resource_filter {
 	const struct schema_kind *kind; /* of the storage version */
 	struct str ns; /* empty: all */
@@ -109,17 +112,17 @@ struct resource_filter {
 
 bool resource_filter_matches(const struct resource_filter *f, const struct object *o);
 
-/* Everything of committed that matches; a new reference. */
+/* All committed objects that match; a new reference. */
 struct resource_snapshot *resource_select(struct resource *r, const struct resource_filter *f);
 
-/* A list of committed, which is what there was at that revision, too. */
+/* Lists committed objects and reports them as of `revision`, at which they were the same. */
 void resource_list_present(struct resource *r, const struct list_query *q, int64_t revision,
 			   struct arena *a,
 			   void (*done)(void *arg, const struct list_result *result,
 					const struct error *err),
 			   void *arg);
 
-/* The query's page of a snapshot that has all that matches; but for the revision. */
+/* Cuts the query's page out of a snapshot of all matches. The caller sets the result's revision. */
 void resource_list_cut(const struct resource_snapshot *s, const struct list_query *q,
 		       struct arena *a, struct list_result *ret_list);
 
@@ -134,106 +137,113 @@ void resource_list_past(struct resource *r, const struct list_query *q, struct a
 struct state {
 	struct loop *loop;
 	struct store *store;
-	const struct gates *gates; /* lanes read it, too */
+	const struct gates *gates; /* lanes read them too */
 	struct state_opts opts;
 	int64_t revision; /* of committed */
-	int64_t early; /* of what early observers know: ahead while reading again */
-	int64_t applying; /* of the event that is being applied, or was last */
-	struct resource **resources; /* those that observers must see early come first */
+	/* revision that early observers have seen: ahead of `revision` during a reload */
+	int64_t early;
+	int64_t applying; /* revision of the event that is being applied, or was applied last */
+	struct resource **resources; /* resources with early observers come first */
 	size_t nresources;
 	struct map by_name; /* storage name -> struct resource */
-	struct resource **by_place; /* those of compiled kinds, by schema_kind.place; or NULL */
+	/* resources of compiled-in kinds, by schema_kind.place; or NULL */
+	struct resource **by_place;
 	size_t nplaces;
-	struct resource *namespaces; /* that most writes ask for; or NULL */
+	struct resource *namespaces; /* that most writes read; or NULL */
 	struct resource *quotas; /* the same */
 	struct lane **lanes;
 	size_t nlanes;
 	atomic_size_t nwatches; /* counted by the lanes */
 
-	/* Jobs that came and did not run yet. */
+	/* Jobs that have arrived and not yet run: reads here, the others in the lists below. */
 	struct list jobs;
-	struct list writing; /* of them those that write: they run last */
-	struct list large; /* those that write much */
-	struct list answering; /* large ones that are finished: their done() is to come */
+	struct list writing; /* jobs that write: they run after the reads */
+	struct list large; /* large jobs: one per turn */
+	struct list answering; /* finished large jobs whose done() is still to be called */
 	struct loop_task run_jobs, run_writing, run_large, run_answering;
 
 	/* Reads that wait for committed (state_sync.c). */
-	struct list waiting; /* by revision */
-	struct list asking, asking_next; /* for the store's revision: under way, and after that */
+	struct list waiting; /* sorted by revision */
+	/* for the store's revision: by the request under way, and by the next one */
+	struct list asking, asking_next;
 	bool asked;
 	struct loop_timer wait_timer;
-	int64_t wait_until; /* ms: when it comes */
+	int64_t wait_until; /* ms: when wait_timer fires */
 
 	/* Loading (state_load.c). */
-	struct state_load *load; /* NULL when none is under way */
+	struct state_load *load; /* NULL if no load is under way */
 	struct loop_timer reload;
-	struct loop_timer tidy; /* of the rings */
-	bool loaded; /* once */
+	struct loop_timer tidy; /* trims the rings */
+	bool loaded; /* a load has succeeded once */
 	struct error load_error;
 
-	struct list dirty; /* resources that the batch at hand changed */
+	struct list dirty; /* resources that the current batch changed */
 	size_t writes; /* under way */
 	struct map guards; /* name -> struct state_write under way */
-	size_t looking; /* lists that go on in later turns */
+	size_t looking; /* lists with in_turns that are under way */
 	struct metrics_gauge *revision_gauge; /* or NULL */
 	struct metrics_counter *damaged_counter;
-	struct metrics_counter *evaluations_counter; /* of selectors of watches; any thread */
+	/* evaluations of watch selectors; any thread */
+	struct metrics_counter *evaluations_counter;
 	struct metrics_family *objects_family, *events_family, *revision_family; /* or NULL */
 
 	bool watches_stopped, stopping, closing;
-	size_t lanes_left; /* that have not stopped yet */
+	size_t lanes_left; /* lanes that have not stopped yet */
 	void (*stopped)(void *arg);
 	void *stopped_arg;
 };
 
-/* Begins to read everything; also after the feed was lost. */
+/* Begins to read all objects; also after the feed was lost. */
 void state_load_start(struct state *st);
 
 /* Follows the store from state->revision on (state_feed.c). */
 void state_feed_start(struct state *st);
-/* Watchers hear now what this batch has changed of the resource: their watches are about to end. */
+/*
+ * Sends watchers what the current batch has changed so far, because their watches are about to
+ * end.
+ */
 void state_feed_flush(struct resource *r);
-void state_feed_tidy(struct loop_timer *t); /* once a minute: trims rings that are not written */
+void state_feed_tidy(struct loop_timer *t); /* once a minute: trims rings that get no writes */
 
-/* The committed revision moved on: who waited for it goes on. */
+/* The committed revision advanced: resumes the reads that waited for it. */
 void state_sync_reached(struct state *st);
-/* All who wait fail. */
+/* Fails all waiting reads. */
 void state_sync_fail(struct state *st, const struct error *err);
 void state_sync_init(struct state *st);
 
 /* A write's event was delivered: its key's tip is now committed. */
 void state_write_committed(struct state_write *w, struct object *result);
 
-/* Goes on with stopping when nothing is in the way. */
+/* Continues to stop if nothing is under way any longer. */
 void state_stop_step(struct state *st);
-/* Runs all jobs that came, soon. */
+/* Runs all jobs that have arrived, soon. */
 void state_run_jobs(struct state *st);
 
-/* On the state's loop: runs m->fn there; at once when that is the present loop. */
+/* Runs m->fn on the state's loop; immediately if `from`, the current loop, is the same. */
 void state_tell(struct state *st, struct loop *from, struct loop_msg *m);
 
-/* Series of the state, and of one resource (state_metrics.c); none where there are no metrics. */
+/* Adds the metrics of the state, and of one resource (state_metrics.c). No-op without metrics. */
 void state_metrics_add(struct state *st);
 void state_metrics_add_resource(struct resource *r);
 
 /* --- observers (state_observe.c) --------------------------------------------------- */
 
-/* Those of the state's observers that are about this resource. */
+/* Collects the state's observers of this resource. */
 void state_observe_find(struct resource *r);
 void state_observe_change(struct resource *r, struct object *now, struct object *before);
-/* All was read: they begin anew. */
+/* All objects were read: resets the observers and passes them every object. */
 void state_observe_all(struct resource *r, const struct resource_blocks *objects);
-/* Whether anybody must see it before the other resources are read. */
+/* Whether an observer must see it before the other resources are read. */
 bool state_observed_early(const struct resource *r);
 
 /* --- expiry (state_expire.c) ------------------------------------------------------ */
 
 struct expire_queue *expire_new(struct resource *r);
 void expire_free(struct expire_queue *q);
-/* An object was written, or is gone. */
+/* An object was written; an object was deleted. */
 void expire_touch(struct resource *r, struct str key);
 void expire_forget(struct resource *r, struct str key);
-/* All is loaded: the age of each object counts from its creation. */
+/* Loading is complete: the age of each object counts from its creation. */
 void expire_loaded(struct resource *r);
 
 #endif

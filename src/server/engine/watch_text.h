@@ -1,9 +1,9 @@
 /*
- * watch_text - events as lines of text, in the form that a watch asked for.
+ * watch_text - encodes events in the form that a watch requested.
  *
- * The plain forms, JSON and protobuf of the storage version, are an object's own bytes
- * with something around them (lane_text.h). Every other form is made from the tree, once
- * for all watches of that form that are told of an event (struct watch_lines).
+ * The plain forms, JSON and protobuf in the storage version, are the object's own bytes and a few
+ * bytes around them (lane_text.h). Every other form is made from the tree, once for all watches
+ * of that form that get the event (struct watch_lines).
  */
 #ifndef SERVER_ENGINE_WATCH_TEXT_H
 #define SERVER_ENGINE_WATCH_TEXT_H
@@ -15,14 +15,14 @@
 
 struct status_about;
 
-/* The form as an object's own bytes; LANE_NONE when it is not. */
+/* The matching lane form; LANE_NONE if the form is not made of the object's own bytes. */
 enum lane_form watch_form_lane(const struct watch_form *f);
 bool watch_form_is_plain(const struct watch_form *f);
 bool watch_form_equal(const struct watch_form *a, const struct watch_form *b);
 
 /*
- * The line of one event. `columns`: a Table's column definitions, which are only in the
- * first of a watch. `now_ns`: wall clock, for ages.
+ * The text of one event. `columns`: include the Table's column definitions, which only the first
+ * event of a watch has. `now_ns`: wall clock, for ages.
  */
 struct bytes *watch_text_event(const struct watch_form *f, enum ring_type type,
 			       const struct object *o, bool columns, int64_t now_ns);
@@ -34,7 +34,7 @@ struct bytes *watch_text_bookmark(const struct watch_form *f, int64_t revision, 
 /* An ERROR event with a Status. */
 struct bytes *watch_text_error(const struct watch_form *f, const struct error *err);
 
-/* Content types of the stream, and of the answer that refuses to open it; and its body. */
+/* The content type of the stream; content type and body of a reply that rejects the watch. */
 struct str watch_text_content_type(const struct watch_form *f);
 struct str watch_text_failure_type(const struct watch_form *f);
 struct bytes *watch_text_failure(const struct watch_form *f, const struct error *err,
@@ -44,11 +44,12 @@ struct bytes *watch_text_failure(const struct watch_form *f, const struct error 
 
 enum { WATCH_LINES = 8 };
 
-/* What was made for one event, for the watches that come after. Zero it; release it. */
+/* Texts already made for one event, shared with later watches. Zero it first; release it. */
 struct watch_lines {
 	const struct ring_event *event;
 	int64_t now_ns;
-	struct object *gone; /* what stopped to match, at the event's revision; or NULL */
+	/* the object that no longer matches, at the event's revision; or NULL */
+	struct object *gone;
 	size_t n;
 	struct {
 		const struct watch_form *form;
@@ -57,7 +58,10 @@ struct watch_lines {
 	} v[WATCH_LINES];
 };
 
-/* The object that an event of this type shows: of the event, or as it was before. */
+/*
+ * The object to show for this type: the event's object, or for one that no longer matches its
+ * previous state.
+ */
 struct object *watch_lines_object(struct watch_lines *l, enum ring_type type);
 
 /* A new reference to the line. */

@@ -1,11 +1,11 @@
 /*
- * access - the gate that every request passes before it is looked at more closely.
+ * access - authenticates and authorizes every request before anything else is done with it.
  *
- * The user that authentication found must still exist; whom the request
- * impersonates must be allowed; and the user (then the impersonated one) must be
- * allowed what is asked for. All of it is decided at the state, on what is
- * committed, before the body is read and before anybody is told whether there is
- * such a thing: what may not be asked for is 403, even where it does not exist.
+ * The user that authentication found must still exist. The user must be allowed to impersonate,
+ * if the request asks for that. The user, or else the impersonated user, must be allowed to do
+ * what the request asks. The state's loop decides all of this on committed objects, before the
+ * body is read and before the object is looked up. So a forbidden request gets 403 whether or not
+ * the object exists.
  *
  * Until the state is loaded only health and version are open; other requests wait (ready.h).
  */
@@ -17,16 +17,19 @@
 struct exchange;
 struct state;
 
-/* On the stream's loop, without the state: who it is. False: refused and answered. */
+/*
+ * Authenticates the request, on the stream's loop and without the state. Returns false if it was
+ * rejected; the reply has been sent.
+ */
 bool access_identify(struct exchange *x);
 
 /*
- * Asks the state; `then` follows, at once where the state's loop is the stream's. When it is
- * refused, that is answered and `then` does not come.
+ * Authorizes the request on the state's loop and then calls `then`; immediately if that is also
+ * the stream's loop. If the request is rejected, the reply is sent and `then` is not called.
  */
 void access_ask(struct exchange *x, void (*then)(struct exchange *x));
 
-/* At the state, some time after access was granted: whether it would be again. */
+/* On the state's loop, some time after access was granted: whether it would be granted again. */
 bool access_still_granted(const struct exchange *x, struct state *st);
 
 #endif

@@ -8,10 +8,10 @@
 
 struct exchange;
 
-/* Whether the path is one of these or below one: "/readyz/ping". */
+/* Whether the path is one of these or below one, such as "/readyz/ping". */
 bool health_is_path(struct str path);
 
-/* Runs the checks that the path names and answers: "ok", or 500 and what failed. */
+/* Runs the checks that the path names and replies "ok", or 500 with the failed checks. */
 void health_handle(struct exchange *x);
 
 #endif

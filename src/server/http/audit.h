@@ -1,11 +1,11 @@
 /*
- * audit - one line of JSON per request, in the form of audit.k8s.io/v1.
+ * audit - one line of JSON per request, in the format of audit.k8s.io/v1.
  *
- * Level Metadata, stage ResponseComplete (watches: also ResponseStarted): who
- * did what, when, and how it ended; bodies are not recorded. Lines are written
- * by the loop of the request. A line that cannot be written is counted
- * (apiserver_audit_error_total), and requests go on; in strict mode each request
- * is written before it is done, too (RequestReceived), and refused if that fails.
+ * Level Metadata, stage ResponseComplete (watches: also ResponseStarted): who did what and when,
+ * and the outcome. Bodies are not recorded. The request's loop writes the line. If a line cannot
+ * be written, the server counts that (apiserver_audit_error_total) and proceeds. In strict mode
+ * each request is also logged before it is executed (RequestReceived), and rejected if that
+ * fails.
  */
 #ifndef SERVER_HTTP_AUDIT_H
 #define SERVER_HTTP_AUDIT_H
@@ -19,18 +19,18 @@ struct exchange;
 struct log;
 struct metrics;
 
-/* What admission has to say about a request: in the order in which it came. */
+/* Annotations that admission adds to a request, in the order in which they were added. */
 struct audit_annotation {
 	struct audit_annotation *next;
 	struct str key, value;
 };
 
-/* Adds one, copied into the arena; the first of a key counts. */
+/* Adds an annotation, copied into the arena. If the key exists, the first value stays. */
 void audit_annotate(struct audit_annotation **list, struct arena *a, struct str key,
 		    struct str value);
 
 struct audit_opts {
-	const char *path; /* is appended to, mode 0600; "-" is standard output */
+	const char *path; /* appended to, mode 0600; "-" is standard output */
 	bool strict;
 	struct metrics *metrics;
 	const struct log *log;
@@ -40,16 +40,19 @@ int audit_open(const struct audit_opts *opts, struct audit **ret_audit, struct e
 void audit_close(struct audit *a); /* NULL allowed */
 DEFINE_CLEANUP(audit_close, struct audit *);
 
-/* Gives the exchange its audit id; the client's Audit-ID header when it sent one. */
+/* Sets the exchange's audit ID: the client's Audit-ID header if it sent one, else a new one. */
 void audit_begin(struct exchange *x);
 
-/* Its user is known. False: it must be refused, as its line cannot be written. */
+/*
+ * The user is known. Returns false if the line cannot be written and the request must be
+ * rejected.
+ */
 bool audit_received(struct exchange *x);
 
-/* A watch was answered. */
+/* The reply to a watch has begun. */
 void audit_started(struct exchange *x);
 
-/* The exchange is over, with x->status. Writes a line when there is a log. */
+/* The exchange has ended with x->status. Writes a line if there is a log. */
 void audit_end(struct exchange *x);
 
 #endif

@@ -1,15 +1,13 @@
 /*
  * exchange - one HTTP request on its way through the server.
  *
- * Made when a request's head is there; dies with its stream. Carries who asks,
- * what for, and what audit and metrics need. The way: authenticate, parse the
- * request, find the route, collect the body, cross to the state as a job when
- * objects are needed, answer.
+ * Created when the request's head is complete; freed with its stream. Holds the user, the
+ * request, and the data for audit and metrics. The steps: authenticate, parse the request, find
+ * the route, collect the body, submit a job to the state if objects are needed, reply.
  *
- * Threads: its stream's loop. While its job is at the state, `work`, `job` and
- * what the verb keeps in `work` are the state's; the rest is read by both and
- * written by the stream's loop alone, which may answer (a time-out) and see the
- * stream close meanwhile.
+ * Threads: its stream's loop. While its job is at the state, `work`, `job` and the verb's data in
+ * `work` belong to the state's loop. Both loops read the rest; only the stream's loop writes it.
+ * Meanwhile the stream's loop may reply (a timeout) and may see the stream close.
  */
 #ifndef SERVER_HTTP_EXCHANGE_H
 #define SERVER_HTTP_EXCHANGE_H
@@ -35,77 +33,83 @@ struct exchange {
 	struct http_stream *stream;
 	size_t lane;
 	struct arena *arena; /* the stream's */
-	struct arena work; /* what the job makes; lives as long */
-	void *room; /* a write's part of it */
+	struct arena work; /* memory for the job; lives as long as the exchange */
+	void *room; /* memory lent to `work` for a write; or NULL */
 	struct user user;
-	struct str session_id; /* that the request claims (ui/cookie.h); p NULL: none */
-	struct ui_session *session; /* that it was found to be of; held by `arena`; or NULL */
-	struct user *impersonator; /* who asks in the name of `user`; or NULL */
+	struct str session_id; /* that the request presents (ui/cookie.h); p NULL: none */
+	struct ui_session *session; /* the session that was found; held by `arena`; or NULL */
+	struct user *impersonator; /* the user who impersonates `user`; or NULL */
 	struct request request;
 	const struct schema_kind *kind; /* of a resource request */
-	/* Of custom resources (custom.h), when none is compiled in for the path. */
-	const struct schema_kind *custom; /* whose path it is; or NULL */
-	const struct schema_kind *compiled; /* the same of compiled kinds, whether served or not */
-	struct str deprecation; /* a warning that goes with it; p NULL: none */
-	struct catalogue *catalogue; /* of a path of discovery or OpenAPI; or NULL */
+	/* For custom resources (custom.h), if no compiled-in kind serves the path. */
+	const struct schema_kind *custom; /* the custom kind of the path; or NULL */
+	/* the compiled-in kind of the path, served or not; or NULL */
+	const struct schema_kind *compiled;
+	struct str deprecation; /* a warning for the reply; p NULL: none */
+	struct catalogue *catalogue; /* for paths of discovery and OpenAPI; or NULL */
 	const struct schema_subresource *sub; /* or NULL */
-	struct accept accept; /* what the client wants back */
+	struct accept accept; /* the formats that the client accepts */
 	struct str body;
 	struct job job;
 	int64_t begun_ns; /* monotonic */
 	int64_t wall_ns;
 	char audit_id[37];
-	int status; /* that was answered */
+	int status; /* HTTP status of the reply */
 	struct text_list *warnings;
-	struct audit_annotation *annotations; /* of its line in the audit log */
-	struct about about; /* what is answered; usually zero: what the request is about */
-	struct str message; /* of a failure, where the error has no room for it; or empty */
-	const struct managed_conflict *conflicts; /* of a refused apply */
+	struct audit_annotation *annotations; /* for its line in the audit log */
+	struct about about; /* the object that the reply is about; usually zero: the request's */
+	struct str message; /* of a failure, if too long for the error; or empty */
+	const struct managed_conflict *conflicts; /* of a rejected apply */
 	size_t nconflicts, untold_conflicts;
 	const char *etag; /* of a document; or NULL */
-	const char *cache_control; /* of a document; NULL: not to be kept */
-	struct str location; /* of a redirection */
-	const struct http_field *more; /* of the answer's head */
+	const char *cache_control; /* of a document; NULL: must not be cached */
+	struct str location; /* for a redirect */
+	const struct http_field *more; /* additional header fields of the reply */
 	size_t nmore;
-	struct metrics_gauge *inflight; /* that counts it while it is under way; or NULL */
-	void *data; /* of whoever handles it */
+	struct metrics_gauge *inflight; /* counts it while it is under way; or NULL */
+	void *data; /* the handler's own */
 
 	/* Private to exchange*.c and reply*.c. */
-	void (*verb)(struct exchange *x); /* what to do when the request is complete */
-	void (*finish)(struct exchange *x); /* what to do when the job is back */
-	void (*produce)(struct exchange *x); /* a body that is made as there is room */
+	void (*verb)(struct exchange *x); /* called when the request is complete */
+	void (*finish)(struct exchange *x); /* called when the job is back */
+	/* makes the next part of the body when the stream has room */
+	void (*produce)(struct exchange *x);
 	struct loop *home;
 	struct flow_ticket flow;
 	struct memory_bill bill;
-	struct loop_timer timer; /* of the whole request; while it waits for its turn, of that */
-	struct loop_task task; /* the next piece of a body; then, frees what it was made of */
+	struct loop_timer timer; /* time limit of the request or, while it is queued, of its wait */
+	/* makes the next part of the body; afterwards frees the memory of its source */
+	struct loop_task task;
 	struct buf incoming; /* body */
-	const struct exchange_fault *fault; /* of the request's text; or NULL */
+	const struct exchange_fault *fault; /* an error in the request's text; or NULL */
 	bool answered, over, at_state;
-	bool keeps; /* whoever answers goes on to use body and work */
-	bool made; /* the whole answer is encoded */
-	bool admitted, complete; /* access was granted; the body is there */
-	bool entered; /* flow control has been asked */
+	bool keeps; /* the handler still uses body and work after the reply */
+	bool made; /* the whole reply is encoded */
+	bool admitted, complete; /* access was granted; the body is complete */
+	bool entered; /* flow control has seen it */
 };
 
 /* --- life and jobs (exchange.c) ----------------------------------------------------- */
 
-/* For a request whose head is complete, on its lane's loop. Lives in memory of the stream. */
+/* For a request whose head is complete, on its lane's loop. Allocated in the stream's memory. */
 struct exchange *exchange_new(struct server *s, struct http_stream *stream, size_t lane);
 
 /*
- * Sends x->job to the state: `run` there, `finish` back here, unless the stream
- * closed or the request was answered (by its time limit) meanwhile. The stream
- * is held until then.
+ * Submits x->job to the state: `run` is called there, `finish` back on this loop, unless the
+ * stream was closed or the request was answered (on timeout) meanwhile. The stream is held until
+ * then.
  */
 void exchange_submit(struct exchange *x, void (*run)(struct state *st, struct job *j),
 		     void (*finish)(struct exchange *x));
 
-/* The same without the state: `run` comes on its loop at once, whether it is loaded or not. */
+/*
+ * The same without waiting for the state: calls `run` on the state's loop immediately, whether or
+ * not the state is loaded.
+ */
 void exchange_visit(struct exchange *x, void (*run)(struct state *st, struct job *j),
 		    void (*finish)(struct exchange *x));
 
-/* How long a request other than a watch may take, in ms. */
+/* The time limit of a request other than a watch, in ms. */
 int64_t exchange_time_limit(const struct exchange *x);
 
 /* The exchange of a job. */
@@ -120,42 +124,48 @@ static inline struct exchange *exchange_of_ticket(struct flow_ticket *t)
 	return CONTAINER_OF(t, struct exchange, flow);
 }
 
-/* Sets x->accept from the request's fields. Where nothing of it is served: plain JSON, and err. */
+/*
+ * Sets x->accept from the request's header fields. If none of `forms` is acceptable to the
+ * client, sets plain JSON and returns an error.
+ */
 int exchange_negotiate(struct exchange *x, unsigned forms, struct error *err);
 
-/* All is over: audit and metrics are told, once. Streams that others own call it by hand. */
+/*
+ * The exchange is over: reports it to audit and metrics, once. Code that has taken over the
+ * stream must call this itself.
+ */
 void exchange_over(struct exchange *x);
 
 /*
- * The answer is encoded, and nothing refers to what it was made of but the caller: body and work
- * are freed at the end of the turn if they are large.
+ * The reply is encoded, and only the caller still refers to its source: frees body and work at
+ * the end of the turn if they are large.
  */
 void exchange_made(struct exchange *x);
 
-/* The same of the body alone: the answer is a stream that others make from now on. */
+/* The same for the body alone: other code streams the reply from now on. */
 void exchange_shed_later(struct exchange *x);
 
-/* Answers 429: there is no memory left for the client. */
+/* Replies 429: the client has used up its memory. */
 void exchange_refuse_memory(struct exchange *x);
 
-/* --- answers (reply.c): each is the last thing done with an exchange -------------- */
+/* --- replies (reply.c): each is the last call for an exchange --------------------- */
 
 /* A Status for err; `causes` may be NULL. */
 void reply_error(struct exchange *x, const struct error *err, const struct field_errors *causes);
 
-/* An object in the form that was negotiated; `status` is 200, 201 or 202. */
+/* An object in the negotiated form; `status` is 200, 201 or 202. */
 void reply_object(struct exchange *x, int status, const struct object *o);
 
-/* A tree that is no stored object (dry run, reviews, bindings); of the request's version. */
+/* A tree that is not a stored object (dry run, reviews, bindings); in the request's version. */
 void reply_tree(struct exchange *x, int status, const struct json *tree);
 
-/* A list: items by reference, gzipped when large and wanted. */
+/* A list: items by reference, gzipped if large and if the client accepts that. */
 void reply_list(struct exchange *x, const struct list_result *list);
 
-/* JSON text as it is; negotiated to YAML when wanted. Takes the bytes over. */
+/* JSON text, converted to YAML if negotiated. Takes over the bytes. */
 void reply_json(struct exchange *x, int status, struct bytes *json);
 
-/* Anything else. */
+/* Any other text. */
 void reply_text(struct exchange *x, int status, struct str content_type, struct str text);
 
 #endif

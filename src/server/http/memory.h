@@ -1,14 +1,15 @@
 /*
- * memory - how much a client can make the server hold at once.
+ * memory - limits the memory that a client can make the server hold.
  *
- * Each request has a bill: its head, its body, an estimate of the trees made of the body, and its
- * answer until the stream ends. The sums per connection and per user have limits, and the server
- * refuses requests beyond them. Small parts are free: the number of streams bounds them.
- * Open watches have such limits, too, as every event of their resource costs work for them.
+ * Each request has a bill: its head, its body, an estimate of the trees made from the body, and
+ * its reply until the stream ends. The sums per connection and per user are limited, and the
+ * server rejects requests beyond the limits. Small parts are free: the number of streams limits
+ * them. Open watches are limited in the same way, because every event of their resource costs
+ * work for them.
  *
- * A user is the one who holds the connection: a user who acts as others pays for them. Pods that
- * share a service account are users of their own if their tokens name them, so that an agent on
- * each of thousands of nodes is not one user.
+ * The user is the one who owns the connection: a user who impersonates others pays for them. Pods
+ * that share a service account count as separate users if their tokens name them. So an agent on
+ * each of thousands of nodes does not count as one user.
  *
  * Threads: a bill and its connection's account belong to the loop of its stream; users' accounts
  * are shared by all loops.
@@ -27,47 +28,48 @@ struct memory;
 struct memory_account;
 struct server;
 
-#define MEMORY_SMALL        (4UL * KIB) /* a part of a request that is not counted */
-#define MEMORY_STRANGER_MAX (1UL * MIB) /* of a connection, by requests without a known user */
-#define MEMORY_CONN_MAX     (256UL * MIB) /* of a connection */
-#define MEMORY_USER_MAX     (512UL * MIB) /* of a user */
-#define MEMORY_WORK_FACTOR  16 /* bytes that a byte of a body becomes as a tree, at worst */
+#define MEMORY_SMALL        (4UL * KIB) /* smaller parts of a request are not counted */
+#define MEMORY_STRANGER_MAX (1UL * MIB) /* per connection, for requests without a known user */
+#define MEMORY_CONN_MAX     (256UL * MIB) /* per connection */
+#define MEMORY_USER_MAX     (512UL * MIB) /* per user */
+#define MEMORY_WORK_FACTOR  16 /* bytes of tree per byte of body, at worst */
 
-/* Watches that are open at once. */
+/* Open watches. */
 #define MEMORY_CONN_WATCHES_MAX 1000
-#define MEMORY_USER_WATCHES_MAX 10000 /* unless --max-watches-per-user says otherwise */
-#define MEMORY_WATCH_TERMS      16 /* of selectors, with values: so many count as one more */
+#define MEMORY_USER_WATCHES_MAX 10000 /* default of --max-watches-per-user */
+#define MEMORY_WATCH_TERMS      16 /* selector terms and values that count as one watch more */
 
-/* The memory that one request is charged with; all zero at the beginning. */
+/* The memory that is charged to one request; zero it first. */
 struct memory_bill {
-	struct memory_account *conn, *user; /* NULL while nothing is taken on */
-	size_t request; /* body and work: given back when the answer is encoded */
-	size_t rest; /* head and answer: given back at the end */
-	unsigned watches; /* that the request counts as; given back at the end */
-	bool known; /* who asks was found out */
+	struct memory_account *conn, *user; /* NULL until something is charged */
+	size_t request; /* body and work: released when the reply is encoded */
+	size_t rest; /* head and reply: released at the end */
+	unsigned watches; /* number of watches that it counts as; released at the end */
+	bool known; /* the user is known */
 };
 
 int memory_new(struct server *s, struct memory **ret_memory, struct error *err);
 void memory_free(struct memory *m); /* NULL allowed */
 
 /*
- * Takes on so many bytes more, for body and work or for the rest. False: a limit is reached; then
- * nothing was taken on, and it was counted. Always true where x->server->memory is NULL.
+ * Charges that many bytes, for body and work or for the rest. Returns false if that would exceed
+ * a limit: then nothing is charged, and the rejection is counted in the metrics. Always true if
+ * x->server->memory is NULL.
  */
 bool memory_take_request(struct exchange *x, size_t bytes);
 bool memory_take_rest(struct exchange *x, size_t bytes);
 
 /*
- * Counts the request, which is about to start a watch, as one watch, or as several if its selectors
- * are long. -ERR_TOO_MANY_REQUESTS: a limit is reached; then nothing was counted but the refusal.
- * Members of system:masters have no limit of the user.
+ * Counts the request, which is about to start a watch, as one watch, or as several if its
+ * selectors are long. -ERR_TOO_MANY_REQUESTS if that would exceed a limit: then only the
+ * rejection is counted. The limit per user does not apply to members of system:masters.
  */
 int memory_take_watch(struct exchange *x, struct error *err);
 
-/* x->user is known: from now on the request counts as that user's. */
+/* x->user is known: from now on the request is charged to that user. */
 void memory_identified(struct exchange *x);
 
-/* Gives back what body and work took; everything. */
+/* Releases the charge for body and work; releases everything. */
 void memory_give_request(struct exchange *x);
 void memory_end(struct exchange *x);
 

@@ -1,5 +1,5 @@
 /*
- * reply_impl - what the files of the answers share.
+ * reply_impl - shared by the files that reply.
  */
 #ifndef SERVER_HTTP_REPLY_IMPL_H
 #define SERVER_HTTP_REPLY_IMPL_H
@@ -7,51 +7,51 @@
 #include "api/object/status.h"
 #include "server/http/exchange.h"
 
-/* An answer that is made in one buffer: some times OBJECT_MAX. */
+/* Limit for a reply that is made in one buffer: several times OBJECT_MAX. */
 #define REPLY_MAX (64UL * MIB)
 
 /*
- * Sends the head; false when the exchange was answered or closed before.
- * `encoding` is empty or "gzip"; length -1: not known.
+ * Sends the head. Returns false if the exchange was answered or closed before. `encoding` is
+ * empty or "gzip"; length -1: unknown.
  */
 bool reply_head(struct exchange *x, int status, struct str content_type, struct str encoding,
 		int64_t length);
 
 /*
- * Has the client's memory take so many bytes of an answer on, before its head; false when that was
- * refused instead (memory.h).
+ * Charges that many bytes of a reply to the client, before the head is sent. Returns false if
+ * that exceeds a limit; the error reply has been sent (memory.h).
  */
 bool reply_take(struct exchange *x, size_t bytes);
 
 /*
- * The warnings of an answer as fields, in x->arena; how many. reply_head() sends them; for who
- * sends a head of its own. Once in an exchange.
+ * Makes header fields of the reply's warnings, in x->arena; returns their number. Call it at most
+ * once per exchange, and only if you send a head of your own: reply_head() includes them.
  */
 size_t reply_warnings(struct exchange *x, struct http_field **ret_fields);
 
-/* Head, body and end. The slice is taken over. */
+/* Head, body and end. Takes over the slice. */
 void reply_body(struct exchange *x, int status, struct str content_type, struct slice body);
 
-/* A failure's Status that says more than reply_error() knows. */
+/* The Status of a failure with more details than reply_error() has. */
 void reply_status(struct exchange *x, const struct error *err, const struct status_about *about);
 
-/* A Status that was made elsewhere; its code is the answer's. */
+/* A Status that was made elsewhere; its code is the HTTP status. */
 void reply_refusal(struct exchange *x, const struct json *status);
 
-/* The options in the query are refused. */
+/* Rejects the options in the query. */
 void reply_bad_options(struct exchange *x, const char *options_kind, const struct error *err,
 		       const struct field_errors *causes);
 
-/* Upstream's answer to paths that nothing serves. */
+/* Upstream's reply for paths that do not exist. */
 void reply_no_page(struct exchange *x);
 
 /* `{"kind":"Status",..,"status":"Success","code":201}`. */
 void reply_success(struct exchange *x, int status);
 
-/* What a deletion that leaves no object to show is answered with. */
+/* The reply to a deletion that leaves no object to show. */
 void reply_deleted(struct exchange *x, struct str name, struct str uid);
 
-/* The media type of what was negotiated. */
+/* The negotiated media type. */
 struct str reply_content_type(const struct exchange *x);
 
 #endif

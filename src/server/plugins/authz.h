@@ -1,6 +1,6 @@
 /*
- * admit_authz - plugins that look at who writes what: rights that somebody would give away, what
- * nodes may touch, certificates.
+ * admit_authz - plugins that depend on the writer: escalation of rights, restrictions of nodes,
+ * certificates.
  */
 #ifndef SERVER_PLUGINS_AUTHZ_H
 #define SERVER_PLUGINS_AUTHZ_H
@@ -13,20 +13,22 @@ struct admission_request;
 struct json;
 
 /*
- * Roles and bindings: nobody grants what they have not (escalate, bind). At the state, before
- * `object` (NULL: deletion) takes the place of `old` (NULL: creation).
+ * Roles and bindings: users cannot grant rights that they lack (unless they may escalate or
+ * bind). Called on the state's loop, before `object` (NULL: deletion) replaces `old` (NULL:
+ * creation).
  */
 int admit_rbac(struct admission_request *req, const struct json *old, struct json *object,
 	       struct error *err);
 
-/* Nodes touch only what is their own (NodeRestriction). For users with user_node(). */
+/* Restricts nodes to their own objects (NodeRestriction). Applies to users with user_node(). */
 bool admit_node_concerns(const struct admission_request *req);
 int admit_node(struct admission_request *req, const struct json *old, struct json *object,
 	       struct error *err);
 
 /*
- * Requests for certificates say who made them; approving and signing them, and vouching for a
- * bundle, takes a right on the signer; nobody asks for a certificate of system:masters.
+ * Certificates. A signing request records who created it. Approving and signing requests, and
+ * publishing a trust bundle of a signer, need rights on the signer. Certificates for
+ * system:masters cannot be requested.
  */
 int admit_certificate(struct admission_request *req, const struct json *old, struct json *object,
 		      struct error *err);

@@ -1,27 +1,29 @@
 /*
- * claim_access - who may write which part of a ResourceClaim's status.
+ * claim_access - who may write which part of a ResourceClaim's status (KEP-4817).
  *
- * The right to write resourceclaims/status opens the door; these rules say what of
- * the status may then be changed. They look at what the write would make of the stored
- * object, after entries of deallocated devices were dropped, whatever kind of
- * write it is, dry runs too:
+ * A caller needs the right to write resourceclaims/status. These rules then limit which parts of
+ * the status it may change. They compare the stored claim with the claim after the write, from
+ * which the entries of deallocated devices were already dropped. They apply to every kind of
+ * write, dry runs included:
  *
- * - allocation or reservedFor changes: the verb of the request on
+ * - If allocation or reservedFor changes, the caller needs the request's verb on
  *   resourceclaims/binding, cluster-wide.
- * - entries of status.devices were added, changed or removed, while the claim stays
- *   allocated: for each of their drivers one of two rights. Upstream's is
+ * - If entries of status.devices are added, changed or removed while the claim stays allocated,
+ *   the caller needs one of two rights for each of their drivers. Upstream's right is
  *   associated-node:VERB or arbitrary-node:VERB on resourceclaims/driver, in the claim's
- *   namespace, named like the driver; the former only counts for a service account
- *   whose token is of the claim's node. The KEP's is update-device-status on
- *   drivers, named like the driver or "*"; it does not count for somebody of another
- *   node than the claim's. The claim's node is known when its allocation selects exactly
- *   one node by its name, and in no other form.
+ *   namespace, with the driver as resource name. associated-node counts only for a service
+ *   account whose token is for the claim's node. KEP-4817's right is update-device-status on
+ *   drivers, with the driver or "*" as resource name. It does not count for a caller on another
+ *   node, or on an unknown node, if the claim's node is known. The claim's node is known only if
+ *   the allocation selects exactly one node by its name.
  *
- * A refusal is a fault of the field, status.allocation or status.devices, and so a 422 that
- * comes together with what else is wrong.
- * Gates: without DRAResourceClaimGranularStatusAuthorization there are none of these
- * rules, as upstream; without DRAResourceClaimDeviceStatus entries cannot be written at all.
- * Threads: the state's loop, but for claim_access_attach().
+ * A rejection is an error of the field status.allocation or status.devices, so the client gets a
+ * 422 together with all other errors.
+ *
+ * Gates: without DRAResourceClaimGranularStatusAuthorization these rules do not apply, as
+ * upstream. Without DRAResourceClaimDeviceStatus entries cannot be written at all.
+ *
+ * Threads: the state's loop, except for claim_access_attach().
  */
 #ifndef SERVER_PLUGINS_CLAIM_ACCESS_H
 #define SERVER_PLUGINS_CLAIM_ACCESS_H
@@ -32,17 +34,23 @@ struct json;
 struct admission_request;
 struct user;
 
-/* Has the rules asked when the write is one of theirs; else does nothing. */
+/*
+ * Attaches the rules to the write if it writes the status of a ResourceClaim and the gate is on;
+ * otherwise does nothing.
+ */
 void claim_access_attach(struct admission_request *req);
 
-/* The one node that an allocation selects by name; p NULL for any other form, or none. */
+/*
+ * The one node that an allocation selects by name. p NULL if it selects nodes in any other way,
+ * or none.
+ */
 struct str claim_access_node(const struct json *allocation);
 
-/* Where a caller is. */
+/* Where a caller runs. */
 struct claim_access_place {
 	bool on_node; /* it is part of a node: a kubelet, or a pod with its own token */
 	bool account; /* it is a service account */
-	struct str node; /* p NULL: on none, or on one that cannot be told */
+	struct str node; /* p NULL: not on a node, or on an unknown one */
 };
 struct claim_access_place claim_access_place(const struct user *u);
 

@@ -1,8 +1,9 @@
 /*
- * admit_limits - what a namespace's limit ranges give and refuse: upstream's LimitRanger admission.
+ * admit_limits - applies a namespace's limit ranges: upstream's LimitRanger admission.
  *
- * A new pod gets the defaults of every LimitRange of its namespace, by name; new pods, resized ones
- * and volume claims must keep within all of them. What is being deleted is left alone.
+ * A new pod gets the defaults of every LimitRange in its namespace, in name order. New pods,
+ * resized pods and volume claims must stay within all of them. Objects that are being deleted are
+ * not checked.
  */
 #ifndef SERVER_PLUGINS_LIMITS_H
 #define SERVER_PLUGINS_LIMITS_H
@@ -13,7 +14,7 @@ struct error;
 struct json;
 struct admission_request;
 
-/* Pods that are made or resized; volume claims that are made or changed. */
+/* True for pods that are created or resized, and for volume claims that are created or updated. */
 bool admit_limits_concerns(const struct admission_request *req);
 
 int admit_limits_fill(struct admission_request *req, const struct json *old, struct json *object,

@@ -1,5 +1,5 @@
 /*
- * node_restriction - what nodes write, object by object: for the files that judge it.
+ * node_restriction - a write by a node, for the files that check such writes.
  */
 #ifndef SERVER_PLUGINS_NODE_RESTRICTION_H
 #define SERVER_PLUGINS_NODE_RESTRICTION_H
@@ -17,15 +17,15 @@ struct node_write {
 	struct authz *authz;
 	struct arena *arena;
 	const struct user *user;
-	struct str node; /* its name */
-	struct str ns, name, sub; /* of what is written; name empty when it is created */
-	const struct json *old, *object; /* NULL: there was nothing; it goes */
+	struct str node; /* name of the writing node */
+	struct str ns, name, sub; /* of the written object; name empty: a creation */
+	const struct json *old, *object; /* NULL: creation; NULL: deletion */
 	enum node_operation op;
 };
 
 const char *node_operation_name(enum node_operation op);
 
-/* Each: 0, or -ERR_FORBIDDEN in upstream's words. */
+/* Each returns 0, or -ERR_FORBIDDEN in upstream's wording. */
 int node_check_signing_request(const struct node_write *w, struct error *err);
 int node_check_pod_certificate(const struct node_write *w, struct error *err);
 

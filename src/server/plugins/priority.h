@@ -1,5 +1,5 @@
 /*
- * admit_priority - upstream's plugin Priority: a pod's class becomes its number.
+ * admit_priority - upstream's Priority plugin: sets a pod's priority from its class.
  */
 #ifndef SERVER_PLUGINS_PRIORITY_H
 #define SERVER_PLUGINS_PRIORITY_H
@@ -13,11 +13,11 @@ struct admission_request;
 
 bool admit_priority_concerns(const struct admission_request *req);
 
-/* Pods: priority and preemptionPolicy from their class, or from the default one. */
+/* Pods: sets priority and preemptionPolicy from their class, or from the default class. */
 int admit_priority(struct admission_request *req, const struct json *old, struct json *pod,
 		   struct error *err);
 
-/* Priority classes: one default. */
+/* Priority classes: at most one may be the default. */
 int admit_priority_class(struct admission_request *req, const struct json *old, struct json *class,
 			 struct error *err);
 

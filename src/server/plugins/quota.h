@@ -1,9 +1,9 @@
 /*
- * admit_quota - what a namespace's quotas allow: upstream's ResourceQuota admission.
+ * admit_quota - enforces a namespace's quotas: upstream's ResourceQuota admission.
  *
- * A creation, or an update that changes what is used, goes on when every ResourceQuota that covers
- * it has been charged (quotas.h), and is refused when it would exceed one. Dry runs are judged and
- * not charged.
+ * A creation, or an update that changes the usage, proceeds after every ResourceQuota that covers
+ * it has been charged (quotas.h). It is rejected if it would exceed one. Dry runs are checked,
+ * but not charged.
  */
 #ifndef SERVER_PLUGINS_QUOTA_H
 #define SERVER_PLUGINS_QUOTA_H
@@ -16,7 +16,7 @@ struct admission_request;
 
 bool admit_quota_concerns(const struct admission_request *req);
 
-/* -ERR_FORBIDDEN; parks the write while it is charged. */
+/* -ERR_FORBIDDEN. Parks the write while the quotas are charged. */
 int admit_quota(struct admission_request *req, const struct json *old, struct json *object,
 		struct error *err);
 

@@ -1,15 +1,18 @@
 /*
  * quotas - charges ResourceQuotas for writes, before they are made.
  *
- * What a write uses is first written into the status of every quota that covers it; when that is
- * durable, the write goes on. So whoever reads a quota, another server on the same store or
- * the controller that recounts, never finds less used than was allowed. Writes of one namespace
- * that come while its quotas are being written wait, and the next round charges them all with one
- * write per quota. A quota that somebody else changed meanwhile is read and charged again.
+ * The usage of a write is first written into the status of every quota that covers it. Once that
+ * is durable, the write proceeds. So every reader of a quota, such as another server on the same
+ * store or the controller that recounts, sees at least the usage that was allowed. Writes in a
+ * namespace that arrive while its quotas are being written wait; the next round charges them all
+ * with one write per quota. If another writer changed a quota meanwhile, it is read and charged
+ * again.
  *
- * A charge pays for a write that is sent within QUOTA_CHARGE_MS (api/quota/quota.h). If the write
- * was surely not made, quotas_give_back() gives its charge back. If nobody knows whether it was,
- * it stays charged until the controller recounts. Threads: the state's loop.
+ * A charge is valid for a write that is sent within QUOTA_CHARGE_MS (api/quota/quota.h). If the
+ * write was certainly not made, quotas_give_back() refunds its charge. If the outcome is unknown,
+ * the charge remains until the controller recounts.
+ *
+ * Threads: the state's loop.
  */
 #ifndef SERVER_PLUGINS_QUOTAS_H
 #define SERVER_PLUGINS_QUOTAS_H
@@ -21,9 +24,9 @@ struct quotas;
 struct server;
 
 struct quotas *quotas_new(struct server *s);
-void quotas_free(struct quotas *q); /* NULL allowed; nobody is told */
+void quotas_free(struct quotas *q); /* NULL allowed; done() of waiting charges is not called */
 
-/* What a quota was charged for one write. */
+/* The amounts that one quota was charged for one write. */
 struct quota_debit {
 	struct quota_debit *next;
 	struct str name, uid; /* of the quota */
@@ -35,12 +38,13 @@ struct quota_wait {
 	struct quota_request request; /* must live until done() */
 	struct str ns;
 	struct arena *arena; /* for debits; must live as long as they are used */
-	struct quota_debit *debits; /* when it is done: what was charged; NULL: nothing */
+	struct quota_debit *debits; /* set by done(): the charges; NULL: nothing was charged */
 	int64_t begun_ms; /* loop time when the server began to charge */
 	/*
-	 * Never from within quotas_charge(). err NULL: it is charged, or nothing is to be charged;
-	 * -ERR_FORBIDDEN in upstream's words; -ERR_CONFLICT when others were first again and again.
-	 * `unsure`: it was decided on a quota whose newest state is not committed yet.
+	 * Never called from within quotas_charge(). err NULL: the write is charged, or needs no
+	 * charge. -ERR_FORBIDDEN in upstream's wording; -ERR_CONFLICT if other writers were first
+	 * too many times. `unsure`: the decision used a quota whose newest state is not committed
+	 * yet.
 	 */
 	void (*done)(struct quota_wait *w, const struct error *err, bool unsure);
 	struct list link; /* private */
@@ -52,12 +56,12 @@ bool quotas_limit(struct quotas *q, struct str ns, const struct quota_kind *k, s
 void quotas_charge(struct quotas *q, struct quota_wait *w);
 
 /*
- * The write of w->debits, if there are any, was not made and will not be: `used` gets less by them.
- * `w` does not wait. Best effort: the controller gives back the rest.
+ * Refunds w->debits, if any, because their write was not made and never will be: reduces `used`
+ * by them. `w` does not wait. Best effort: the controller refunds the rest.
  */
 void quotas_give_back(struct quotas *q, struct quota_wait *w);
 
-/* What evaluators ask of the state; of use in this turn only. */
+/* Callbacks with which evaluators read the state; valid in this turn only. */
 struct quota_context quotas_context(struct quotas *q, struct arena *a);
 
 #endif

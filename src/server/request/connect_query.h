@@ -1,9 +1,9 @@
 /*
- * connect_query - what the query of pods/log, exec, attach and portforward says.
+ * connect_query - parses the query of pods/log, exec, attach and portforward.
  *
- * Pure: a query in, what we need of it and the query for the kubelet out. The
+ * Parses a query into the values that the server needs, and makes the query for the kubelet. The
  * parameters are those of PodLogOptions, PodExecOptions, PodAttachOptions and
- * PodPortForwardOptions.
+ * PodPortForwardOptions. No side effects.
  */
 #ifndef SERVER_REQUEST_CONNECT_QUERY_H
 #define SERVER_REQUEST_CONNECT_QUERY_H
@@ -16,19 +16,19 @@ struct arena;
 
 struct connect_query {
 	struct str container; /* empty: the only one */
-	struct str kubelet; /* the query that it is asked with, encoded */
+	struct str kubelet; /* the query to send to the kubelet, encoded */
 	bool skip_verify; /* insecureSkipTLSVerifyBackend */
 };
 
 /*
- * `subresource` is one of the four. -ERR_BAD_REQUEST for what cannot be read, -ERR_INVALID with
- * `errs` for what may not be. Text lives in the arena.
+ * `subresource` is one of the four. -ERR_BAD_REQUEST if the query cannot be parsed; -ERR_INVALID
+ * with `errs` if values are not allowed. Text lives in the arena.
  */
 int connect_query_parse(struct str subresource, struct str query, struct arena *a,
 			struct connect_query *ret_query, struct field_errors *errs,
 			struct error *err);
 
-/* Appends as a part of a path or, with `form`, of a query: what is special as %XX. */
+/* Appends a part of a path or, with `form`, of a query; special characters as %XX. */
 struct buf;
 void connect_escape(struct buf *out, struct str s, bool form);
 

@@ -1,5 +1,5 @@
 /*
- * negotiate - content types: what a body is, what a client wants back.
+ * negotiate - content types: of a body, and of the reply that a client accepts.
  */
 #ifndef SERVER_REQUEST_NEGOTIATE_H
 #define SERVER_REQUEST_NEGOTIATE_H
@@ -22,15 +22,15 @@ enum accept_format { ACCEPT_JSON, ACCEPT_YAML, ACCEPT_PROTOBUF };
 struct accept {
 	enum accept_as as;
 	enum accept_format format;
-	enum accept_format failure_format; /* of a failure's Status, which is never converted */
-	struct str as_version; /* of the form: "v1", "v1beta1"; of discovery "v2", "v2beta1" */
+	enum accept_format failure_format; /* of an error's Status, which is never converted */
+	struct str as_version; /* of the form: "v1", "v1beta1"; for discovery "v2", "v2beta1" */
 	bool pretty;
 	bool gzip; /* Accept-Encoding has it */
 };
 
 /*
- * Forms that can be served: bits 1 << ACCEPT_*. Objects are served as protobuf only with
- * the last bit; partial ones always, and tables never, for those are upstream's rules.
+ * Forms that can be served: bits 1 << ACCEPT_*. By upstream's rules, objects are served as
+ * protobuf only with the last bit, partial objects always, and tables never.
  */
 #define ACCEPT_OBJECT_AS_PROTOBUF (1U << 8)
 #define ACCEPT_OF_RESOURCES                                                \
@@ -39,10 +39,9 @@ struct accept {
 #define ACCEPT_OF_DISCOVERY (1U << ACCEPT_OBJECT | 1U << ACCEPT_DISCOVERY_V2)
 
 /*
- * Picks the first offer of an Accept header (by q, then order) that is among
- * `forms`. Empty means anything. -ERR_NOT_ACCEPTABLE with upstream's text, which
- * names protobuf whether or not this kind has it; *ret_accept is JSON then, and says in
- * which format the failure is told.
+ * Picks the first offer of an Accept header (by q, then by order) that is among `forms`. An empty
+ * header accepts anything. -ERR_NOT_ACCEPTABLE with upstream's text, which names protobuf whether
+ * or not this kind has it; *ret_accept is then JSON, with the format for the error's Status.
  */
 int negotiate_accept(unsigned forms, struct str accept, struct str accept_encoding,
 		     struct str user_agent, struct accept *ret_accept, struct error *err);
@@ -50,7 +49,10 @@ int negotiate_accept(unsigned forms, struct str accept, struct str accept_encodi
 /* The media type of a format, without parameters. */
 struct str negotiate_media_type(enum accept_format format);
 
-/* What a body of this Content-Type is. Empty means JSON. -ERR_UNSUPPORTED_MEDIA_TYPE. */
+/*
+ * The format of a body with this Content-Type (empty means JSON), and the type of a patch.
+ * -ERR_UNSUPPORTED_MEDIA_TYPE.
+ */
 int negotiate_body(struct str content_type, enum decode_format *ret_format, struct error *err);
 int negotiate_patch(struct str content_type, enum patch_type *ret_type, struct error *err);
 

@@ -1,9 +1,8 @@
 /*
- * request - what a path and a query ask for.
+ * request - parses the path and the query of a request.
  *
- * Pure: text in, a struct that borrows from it out. Knows the shape of
- * Kubernetes' URLs and the parameters of every verb; says what is wrong with them
- * in upstream's words.
+ * Takes text and fills a struct that borrows from it, without side effects. Knows the structure
+ * of Kubernetes' URLs and the parameters of every verb. Errors have upstream's wording.
  */
 #ifndef SERVER_REQUEST_REQUEST_H
 #define SERVER_REQUEST_REQUEST_H
@@ -15,7 +14,7 @@
 #include "net/loop/url.h"
 
 enum request_verb {
-	/* Not about resources ("/healthz"); or, with one, a method that resources have not. */
+	/* Not about resources ("/healthz"); or a method that resources do not support. */
 	REQUEST_NONE,
 	REQUEST_GET,
 	REQUEST_LIST,
@@ -28,7 +27,7 @@ enum request_verb {
 	REQUEST_VERBS,
 };
 
-/* "get", "list": as metrics, audit and authorization name them; "" for REQUEST_NONE. */
+/* "get", "list", ... as in metrics, audit and authorization; "" for REQUEST_NONE. */
 const char *request_verb_name(enum request_verb verb);
 
 static inline bool request_verb_writes(enum request_verb verb)
@@ -41,19 +40,20 @@ enum request_match { MATCH_UNSET, MATCH_NOT_OLDER_THAN, MATCH_EXACT };
 struct request {
 	/* From the path; percent-decoded. */
 	enum request_verb verb;
-	/* A namespace is not in itself: /api/v1/namespaces/x is name "x", ns "". */
+	/* A Namespace is cluster-scoped: /api/v1/namespaces/x is name "x", ns "". */
 	struct str group, version, resource, ns, name, subresource;
-	struct str rest; /* behind the subresource (proxy); or the whole non-resource path */
-	struct str tail; /* of a proxy: the path behind it, with its slash, as it was sent */
+	/* the path after the subresource (proxy); or the whole non-resource path */
+	struct str rest;
+	struct str tail; /* for a proxy: the path after it, with its slash, as it was sent */
 
-	/* From the query; as upstream parses ListOptions and its siblings. */
+	/* From the query, parsed as upstream parses ListOptions and the other options. */
 	struct str label_selector, field_selector; /* text */
 	struct selector labels, fields;
 	struct str resource_version;
-	int64_t revision; /* of it; -1: not given */
+	int64_t revision; /* parsed resource_version; -1: not given */
 	enum request_match match;
 	struct str cont; /* continue */
-	int64_t limit; /* 0: none */
+	int64_t limit; /* 0: no limit */
 	int64_t timeout_s; /* timeoutSeconds; -1: not given */
 	bool watch, bookmarks;
 	bool send_initial_given, send_initial;
@@ -63,24 +63,24 @@ struct request {
 	int64_t deadline_ms; /* timeout=34s; -1: not given */
 	struct str field_manager;
 	struct str field_validation; /* "", "Ignore", "Warn", "Strict" */
-	struct str include_object; /* of Table */
+	struct str include_object; /* for Table */
 	struct str propagation, grace; /* delete by query */
 	bool orphan_given, orphan;
 };
 
 /*
- * Parses. -ERR_BAD_REQUEST for what cannot be read; -ERR_INVALID with `errs`
- * filled (kind ListOptions, CreateOptions, ..) for combinations that upstream
- * refuses; -ERR_NOT_FOUND for a path that is no resource's shape although it begins
- * with /api/v1/ or /apis/. Text lives in the arena or the source.
+ * Parses a request. -ERR_BAD_REQUEST if it is malformed; -ERR_INVALID with `errs` filled (kind
+ * ListOptions, CreateOptions, ..) for combinations that upstream rejects; -ERR_NOT_FOUND for a
+ * path that begins with /api/v1/ or /apis/ but does not name a resource. Text lives in the arena
+ * or the source.
  */
 int request_parse(struct request *r, struct arena *a, struct str method, struct str path,
 		  struct str query, struct field_errors *errs, struct error *err);
 
-/* The kind of options that errs are about: "ListOptions". */
+/* The kind of options that `errs` refers to, such as "ListOptions". */
 const char *request_options_kind(const struct request *r);
 
-/* What PatchOptions must obey beside: it depends on the body's type. */
+/* The rules of PatchOptions that depend on the body's type. */
 void request_check_patch(const struct request *r, bool apply, struct field_errors *errs);
 
 /* Escapes and parameters: net/url.h. */
@@ -95,16 +95,19 @@ static inline bool request_param(struct str *rest, struct arena *a, struct str *
 	return url_param(rest, a, ret_name, ret_value);
 }
 
-/* A parameter. Upstream: all but "0" and "false" is true, also nothing. -ERR_BAD_REQUEST. */
+/*
+ * Parses a parameter. As upstream, every boolean but "0" and "false" is true, also an empty one.
+ * -ERR_BAD_REQUEST.
+ */
 bool request_read_bool(struct str value);
 int request_read_i64(struct str value, int64_t *ret_number, struct error *err);
 
-/* Subresources whose query is not for us alone; it is not looked at here. */
+/* Whether the subresource proxies its query to another server. If so, it is not parsed here. */
 bool request_connects(const struct request *r);
 
 /*
- * Continue tokens: base64url of {"v":"meta.k8s.io/v1","rv":N,"start":"KEY"}. A list goes on
- * behind the key; revision -1 means the newest.
+ * Continue tokens: base64url of {"v":"meta.k8s.io/v1","rv":N,"start":"KEY"}. The list continues
+ * after the key; revision -1 means the newest.
  */
 
 struct str request_continue_print(struct arena *a, int64_t revision, struct str key);

@@ -1,5 +1,5 @@
 /*
- * request_impl - what the files of the request parser share.
+ * request_impl - shared by the files of the request parser.
  */
 #ifndef SERVER_REQUEST_REQUEST_IMPL_H
 #define SERVER_REQUEST_REQUEST_IMPL_H

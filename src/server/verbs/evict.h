@@ -12,9 +12,9 @@ struct json;
 struct admission_request;
 
 /*
- * Whether the pod, as it is stored, may be evicted. Where its budget must be told first, that is
- * written and the write is parked; it is then decided anew, and this says 0.
- * -ERR_TOO_MANY_REQUESTS when the budget is used up.
+ * Returns 0 if the stored pod may be evicted. If its disruption budget must record the eviction
+ * first, writes the budget and parks the request; when the request is decided again, this returns
+ * 0. -ERR_TOO_MANY_REQUESTS if the budget allows no disruption.
  */
 int evict_ask_budget(struct admission_request *req, const struct json *pod, struct error *err);
 

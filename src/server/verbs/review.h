@@ -1,9 +1,9 @@
 /*
- * review - objects that are created to get an answer: access reviews, token
- * reviews, token requests. Nothing is stored.
+ * review - kinds that are created only to get an answer: access reviews, token reviews, token
+ * requests. Nothing is stored.
  *
- * The body is decoded and checked as any object's; then, at the state, the
- * kind's function fills in the answer.
+ * The body is decoded and checked like any object's. Then, on the state's loop, the kind's
+ * function fills in the answer.
  */
 #ifndef SERVER_VERBS_REVIEW_H
 #define SERVER_VERBS_REVIEW_H
@@ -18,11 +18,11 @@ struct review {
 	struct arena *arena; /* the job's */
 	const struct schema_kind
 		*kind; /* of the body, not of the resource it is a subresource of */
-	struct json *tree; /* the body, fitted to the kind; becomes the answer */
-	struct field_errors errs; /* behind -ERR_INVALID */
-	int status; /* of the answer; 201 */
+	struct json *tree; /* the body, fitted to the kind; becomes the reply */
+	struct field_errors errs; /* causes of -ERR_INVALID */
+	int status; /* HTTP status of the reply; 201 */
 	struct text_list **warnings; /* for Warning headers: append */
-	/* What a refusal names, when it is not what the request is about; NULL, empty. */
+	/* The object that an error names if it is not the request's; else NULL and empty. */
 	const struct schema_kind *about_kind;
 	struct str about_name;
 };
@@ -30,7 +30,10 @@ struct review {
 /* POST of a kind with SCHEMA_REVIEW, and serviceaccounts/token. */
 void verb_review(struct exchange *x);
 
-/* Rows; each returns 0 with review->tree ready to be sent, or what to refuse it with. */
+/*
+ * One function per kind. Each returns 0 with review->tree ready to be sent, or an error for the
+ * reply.
+ */
 
 /* Authorization (review_access.c). */
 int review_subject_access(struct review *r, struct error *err);

@@ -1,8 +1,8 @@
 /*
- * verb - the verbs of the API. Each answers an exchange.
+ * verb - the verbs of the API. Each replies to an exchange.
  *
- * The body is collected; request, kind and accept are set. Begin with mutation_start()
- * (verbs/mutation.h) to follow a write.
+ * Before the call the body is complete and the exchange's request, kind and accept are set. To
+ * follow a write, begin with mutation_start() (verbs/mutation.h).
  */
 #ifndef SERVER_VERBS_VERB_H
 #define SERVER_VERBS_VERB_H
