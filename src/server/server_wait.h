@@ -1,10 +1,10 @@
 /*
- * server_wait - a start that waits for the store.
+ * server_wait - keeps a starting server waiting for its store.
  *
- * A server on etcd does not end because etcd does not answer: steps of its start
- * that fail for that reason are tried again until they succeed. The log says what
- * the server waits for: at once, then after 10 s, 20 s, 40 s and so on, every five
- * minutes at last.
+ * A server on etcd does not exit if etcd does not answer: it retries steps of its start that fail
+ * for that reason until they succeed. It logs what it waits for: immediately, then after 10 s, 20
+ * s, 40 s and so on, finally every five minutes.
+ *
  * Threads: the first loop.
  */
 #ifndef SERVER_SERVER_WAIT_H
@@ -21,10 +21,10 @@ struct server_wait *server_wait_new(struct server *s);
 void server_wait_free(struct server_wait *w); /* NULL allowed */
 void server_wait_stop(struct server *s);
 
-/* The store does not answer: logs it, unless it did so recently. */
+/* The store does not answer: logs that, unless it was logged recently. */
 void server_wait_log(struct server *s, const struct error *err);
 
-/* Whether the error will pass: then it is logged and `step` is done again in a second. */
+/* Whether the error is temporary. If so, logs it and calls `step` again in a second. */
 bool server_wait_again(struct server *s, const struct error *err, void (*step)(struct server *s));
 
 #endif

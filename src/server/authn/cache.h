@@ -1,8 +1,9 @@
 /*
- * authn_cache - tokens that were verified a moment ago, by their hash.
+ * authn_cache - recently verified tokens, by their hash.
  *
- * Of fixed size: a new token takes the place of the one of its set that was not
- * used for longest. An entry that a request holds outlives its place.
+ * Fixed size: a new token replaces the least recently used one of its set. An entry that a
+ * request holds outlives its slot.
+ *
  * Threads: one lane's loop.
  */
 #ifndef SERVER_AUTHN_CACHE_H
@@ -14,11 +15,11 @@
 
 struct authn_entry {
 	uint8_t hash[PKI_SHA256_SIZE];
-	int64_t until_ns; /* monotonic; then it is verified anew */
-	int64_t expires_s; /* since 1970: then it is no good any more */
-	uint64_t used; /* when, by the cache's count of uses */
+	int64_t until_ns; /* monotonic; after that it is verified again */
+	int64_t expires_s; /* since 1970; after that the token is invalid */
+	uint64_t used; /* time of the last use, by the cache's count of uses */
 	unsigned refs;
-	struct arena arena; /* of the user's text */
+	struct arena arena; /* for the user's text */
 	struct user user;
 };
 
@@ -29,14 +30,14 @@ struct authn_cache {
 
 void authn_cache_release(struct authn_cache *c);
 
-/* Borrowed until the next call; NULL when it is not there, or not any more. */
+/* Borrowed until the next call; NULL if not found or expired. */
 struct authn_entry *authn_cache_find(struct authn_cache *c, const uint8_t *hash, int64_t mono_ns,
 				     int64_t wall_s);
 
-/* Takes the caller's reference over. */
+/* Takes over the caller's reference. */
 void authn_cache_add(struct authn_cache *c, struct authn_entry *e);
 
-/* One reference; arena ready, the rest is the caller's to set. */
+/* One reference. The arena is initialized; the caller sets the rest. */
 struct authn_entry *authn_entry_new(const uint8_t *hash);
 struct authn_entry *authn_entry_ref(struct authn_entry *e);
 void authn_entry_unref(struct authn_entry *e); /* NULL allowed */

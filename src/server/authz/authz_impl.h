@@ -14,26 +14,26 @@ struct rbac_aggregate;
 enum { AUTHZ_OBSERVERS = 5 };
 
 struct authz {
-	struct arena arena; /* what lives as long as it */
+	struct arena arena; /* memory with the same lifetime */
 	struct rbac *rbac;
 	struct node_pods *pods;
-	struct rbac_rules node_rules; /* what all nodes may, of system:node */
-	struct rbac_aggregate *aggregate; /* or NULL: not begun */
+	struct rbac_rules node_rules; /* the rules of system:node, for all nodes */
+	struct rbac_aggregate *aggregate; /* or NULL: not started */
 	struct state *state;
 	struct state_observer observers[AUTHZ_OBSERVERS];
 };
 
 /*
- * The node authorizer: AUTHZ_ALLOW, or AUTHZ_NO_OPINION with why in `reason`; AUTHZ_DENY for what
- * nodes may never do, whatever roles they were given.
+ * The node authorizer. Returns AUTHZ_ALLOW, AUTHZ_NO_OPINION with the reason in `reason`, or
+ * AUTHZ_DENY for access that nodes never get, whatever roles they have.
  */
 enum authz_decision node_authorize(struct authz *az, const struct authz_query *q, struct str node,
 				   struct arena *a, struct buf *reason);
 
-/* Whether an update changes nothing but what the garbage collector and migrations write. */
+/* Whether an update changes only fields that the garbage collector and migrations write. */
 bool authz_only_gc_fields(const struct json *old, const struct json *object);
 
-/* An object by its resource's name; NULL when there is none. */
+/* Finds an object by its resource's name; NULL if not found. */
 struct object *authz_object(struct authz *az, struct str group, struct str resource, struct str ns,
 			    struct str name);
 

@@ -1,9 +1,10 @@
 /*
- * node_pods - which pods a node has, and what they refer to.
+ * node_pods - the pods of each node, and the objects that they refer to.
  *
- * The index is kept as pods change; what a pod refers to is read from its text only
- * when somebody asks, and most pods are passed by without being parsed because the
- * name that is asked for does not occur in them.
+ * The index is updated as pods change. References are read from a pod's text only when needed,
+ * and most pods are skipped without parsing because the name in question does not occur in their
+ * text.
+ *
  * Threads: the state's loop.
  */
 #ifndef SERVER_AUTHZ_NODE_PODS_H
@@ -26,10 +27,10 @@ struct node_pods *node_pods_new(void);
 void node_pods_free(struct node_pods *p);
 void node_pods_reset(struct node_pods *p);
 
-/* As an observer of pods is told. */
+/* For an observer of pods; the arguments are those of state_observer.changed. */
 void node_pods_change(struct node_pods *p, struct object *now, struct object *before);
 
-/* Whether a pod of the node, in `ns`, refers to such an object. Mirror pods do not count. */
+/* Whether a pod of the node, in `ns`, refers to that object. Mirror pods do not count. */
 bool node_pods_refer(struct node_pods *p, struct str node, enum node_pods_what what, struct str ns,
 		     struct str name);
 
@@ -37,8 +38,8 @@ bool node_pods_refer(struct node_pods *p, struct str node, enum node_pods_what w
 bool node_pods_has(struct node_pods *p, struct str node, struct str ns, struct str name);
 
 /*
- * Calls for each claim of a volume that a pod of the node has, mirror pods left out, until
- * `fn` returns true; then it is true.
+ * Calls `fn` for each volume claim of the node's pods, except mirror pods, until it returns true.
+ * Returns whether it did.
  */
 bool node_pods_each_volume_claim(struct node_pods *p, struct str node,
 				 bool (*fn)(void *arg, struct str ns, struct str claim), void *arg);

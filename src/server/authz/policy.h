@@ -1,10 +1,9 @@
 /*
- * policy - the roles and bindings that every cluster has, made sure of at each start.
+ * policy - creates and updates the roles and bindings that every cluster has, at each start.
  *
- * What is missing is created. What is there gets the rules and subjects that it lacks and
- * keeps those that were added, unless it says that it is not to be touched
- * (rbac.authorization.kubernetes.io/autoupdate: "false"). A start that finds all in place
- * writes nothing.
+ * Missing objects are created. Existing ones get the rules and subjects that they lack and keep
+ * those that someone added, unless they are marked rbac.authorization.kubernetes.io/autoupdate:
+ * "false". If everything is in place, nothing is written.
  */
 #ifndef SERVER_AUTHZ_POLICY_H
 #define SERVER_AUTHZ_POLICY_H
@@ -14,8 +13,8 @@
 struct server;
 
 /*
- * On the state's loop, once the namespaces are there. `done` when all is written and the
- * aggregated roles have their rules, or with why that cannot be.
+ * On the state's loop, once the namespaces exist. Calls `done` when everything is written and the
+ * aggregated roles have their rules, or with the error.
  */
 void policy_ensure(struct server *s, void (*done)(void *arg, const struct error *err), void *arg);
 

@@ -1,11 +1,12 @@
 /*
- * rbac_aggregate - ClusterRoles whose rules are those of others.
+ * rbac_aggregate - ClusterRoles that combine the rules of others.
  *
- * A ClusterRole with an aggregationRule has the rules of all ClusterRoles that its
- * selectors match, by selector and then by name, each rule once. When one that matters
- * changes, the roles that gather from it are computed anew, together at the end of the
- * turn, and written when they differ; so several servers on one store agree and
- * do not fight. The result is what upstream's controller applies, under the same field manager.
+ * A ClusterRole with an aggregationRule gets the rules of all ClusterRoles that its selectors
+ * match, ordered by selector and then by name, each rule once. When one of these changes, the
+ * roles that depend on it are computed again, together at the end of the turn, and written if
+ * they differ. So several servers on one store agree and do not overwrite each other. The result
+ * is what upstream's controller applies, with the same field manager.
+ *
  * Threads: the state's loop.
  */
 #ifndef SERVER_AUTHZ_RBAC_AGGREGATE_H
@@ -19,21 +20,21 @@ struct rbac_aggregate;
 struct server;
 
 /*
- * Begins, with all that the state has; `done` when the rules of all that gather are in
- * place for the first time, or with why that cannot be.
+ * Begins with the roles in the state. Calls `done` when all aggregated roles have their rules for
+ * the first time, or with the error.
  */
 struct rbac_aggregate *rbac_aggregate_new(struct server *s,
 					  void (*done)(void *arg, const struct error *err),
 					  void *arg);
-/* After `done` came with an error: it comes once more, after the next attempt. */
+/* After `done` got an error: calls `done` once more, after the next attempt. */
 void rbac_aggregate_again(struct rbac_aggregate *g,
 			  void (*done)(void *arg, const struct error *err), void *arg);
-void rbac_aggregate_free(struct rbac_aggregate *g); /* when the state is stopped */
+void rbac_aggregate_free(struct rbac_aggregate *g); /* after the state has stopped */
 
-/* A ClusterRole changed: as an observer is told; `tree` is that of `now`. */
+/* For an observer of ClusterRoles; `tree` is that of `now`. */
 void rbac_aggregate_change(struct rbac_aggregate *g, struct object *now, struct object *before,
 			   const struct json *tree);
-/* All that is known of them is void; changes tell them anew. */
+/* Forgets all roles; changes for all of them follow. */
 void rbac_aggregate_reset(struct rbac_aggregate *g);
 
 #endif

@@ -1,11 +1,12 @@
 /*
- * resource_blocks - a resource's objects in the order of their keys, in blocks that lists share.
+ * resource_blocks - a resource's objects in key order, in blocks that lists share.
  *
- * A map from key to object, with a reference to each. A list takes references to whole blocks
- * and a copy of their pointers; a change copies its block first when somebody has it still. So
- * neither touches all objects, and what was listed stays as it was. An object costs about 20
- * bytes when the keys came in ascending order and 28 when they came in any order.
- * Threads: the state's loop. What was taken may be dropped on any.
+ * A map from key to object that holds a reference to each object. A list takes references to
+ * whole blocks and copies their pointers. A change first copies its block if a list still refers
+ * to it. So neither touches all objects, and a list stays as it was. An object costs about 20
+ * bytes if the keys were added in ascending order, and 28 otherwise.
+ *
+ * Threads: the state's loop. Snapshots may be dropped on any thread.
  */
 #ifndef SERVER_CACHE_BLOCKS_H
 #define SERVER_CACHE_BLOCKS_H
@@ -13,9 +14,9 @@
 #include "server/cache/snapshot.h"
 
 struct resource_blocks {
-	struct resource_blocks_entry *v; /* in order; none is empty */
+	struct resource_blocks_entry *v; /* in key order; no block is empty */
 	size_t n, cap;
-	size_t count; /* of objects */
+	size_t count; /* number of objects */
 };
 
 void resource_blocks_init(struct resource_blocks *b);
@@ -24,37 +25,40 @@ void resource_blocks_clear(struct resource_blocks *b); /* and frees its memory *
 /* The object of a key, or NULL. */
 struct object *resource_blocks_find(const struct resource_blocks *b, struct str key);
 
-/* Puts an object in the place of its key's, takes the reference over; returns the one before. */
+/*
+ * Inserts an object, or replaces that of the same key. Takes over the reference; returns the
+ * replaced object, or NULL.
+ */
 struct object *resource_blocks_put(struct resource_blocks *b, struct object *o);
 
-/* Takes out an object that is in it; its reference is the caller's. */
+/* Removes an object that is in the map. Its reference passes to the caller. */
 void resource_blocks_remove(struct resource_blocks *b, const struct object *o);
 
-/* Where an object is. Valid until the next change. */
+/* The place of an object. Valid until the next change. */
 struct resource_place {
 	size_t block, at;
 };
 
 /*
- * All of them, in order:
+ * Iterates over all objects in key order:
  *
- *	struct resource_place at = { 0 };
+ *   struct resource_place at = { 0 };
  *
- *	while ((o = resource_blocks_next(b, &at)))
+ *   while ((o = resource_blocks_next(b, &at)))
  */
 struct object *resource_blocks_next(const struct resource_blocks *b, struct resource_place *at);
 
-/* The first object whose key is `key` or behind it; with `behind`, only behind it. */
+/* The first object whose key is `key` or comes after it; with `behind`, only after it. */
 struct resource_place resource_blocks_seek(const struct resource_blocks *b, struct str key,
 					   bool behind);
 
-/* How many objects there are from one place up to a later one; 0 when that is none later. */
+/* The number of objects from one place up to a later one; 0 if `to` is not later. */
 size_t resource_blocks_between(const struct resource_blocks *b, struct resource_place from,
 			       struct resource_place to);
 
 /*
- * The n objects from a place on; a new reference. Of blocks that are not wholly among them it keeps
- * those objects alone.
+ * A snapshot of the n objects from a place on; a new reference. For blocks that are not
+ * completely included it refers to the single objects.
  */
 struct resource_snapshot *resource_blocks_take(const struct resource_blocks *b,
 					       struct resource_place from, size_t n);

@@ -1,9 +1,10 @@
 /*
- * flow_config - FlowSchemas and PriorityLevelConfigurations as the server follows them.
+ * flow_config - the FlowSchemas and PriorityLevelConfigurations in effect.
  *
- * Made of the objects there are, at the state; immutable and counted from then on, so that every
- * I/O loop sorts requests by the one it has. What is mandatory is always in it, whatever was
- * stored. Seats, which change, are beside it (flow/seats.h), and outlive it.
+ * Made from the stored objects on the state's loop. From then on it is immutable and
+ * reference-counted, so that every I/O loop classifies requests by its own current one. It always
+ * includes the mandatory objects, whatever is stored. The seats, which do change, are in
+ * flow/seats.h and outlive it.
  */
 #ifndef SERVER_FLOW_CONFIG_H
 #define SERVER_FLOW_CONFIG_H
@@ -18,11 +19,11 @@ struct json;
 struct metrics_counter;
 struct metrics_histogram;
 
-/* What a request is sorted by. */
+/* The attributes by which a request is classified. */
 struct flow_query {
 	const struct user *user;
-	struct str verb; /* "get", "list", ..; of a path: the method in lower case */
-	struct str path; /* p NULL: a resource is asked for */
+	struct str verb; /* "get", "list", ..; for a path: the method in lower case */
+	struct str path; /* p NULL: the request is for a resource */
 	struct str group, resource, subresource, ns;
 };
 
@@ -30,11 +31,11 @@ struct flow_query {
 struct flow_level {
 	struct str name, uid;
 	bool exempt; /* its requests never wait */
-	bool queues; /* those that find no seat wait; else they are refused */
+	bool queues; /* requests without a seat wait; otherwise they are rejected */
 	int64_t shares;
-	int64_t nominal, borrowed; /* seats of its own, and beyond them */
-	int64_t borrowing; /* percent of its seats; -1: no limit */
-	int64_t flow_max, all_max; /* that wait: of one flow, of all */
+	int64_t nominal, borrowed; /* its own seats, and how many more it may borrow */
+	int64_t borrowing; /* limit for borrowing in percent of its seats; -1: no limit */
+	int64_t flow_max, all_max; /* limits for waiting requests: per flow, and of the level */
 	struct flow_seats *seats; /* set by the owner */
 };
 
@@ -44,7 +45,7 @@ enum flow_by { FLOW_BY_NOTHING, FLOW_BY_USER, FLOW_BY_NAMESPACE };
 struct flow_schema {
 	struct str name, uid;
 	int64_t precedence;
-	enum flow_by by; /* what its requests are told apart by */
+	enum flow_by by; /* how its requests are divided into flows */
 	const struct flow_rule *rules;
 	size_t nrules;
 	const struct flow_level *level;
@@ -57,13 +58,13 @@ struct flow_config {
 	struct arena arena;
 	struct flow_level *levels;
 	size_t nlevels;
-	struct flow_schema *schemas; /* in the order in which they are asked */
+	struct flow_schema *schemas; /* in the order in which they are matched */
 	size_t nschemas;
 };
 
 /*
- * Of the trees of all objects; they are copied. A schema whose level is not there, or that cannot
- * be read, is left out. `total` is the number of seats that the levels share.
+ * From the trees of all objects, which are copied. A schema is left out if its level does not
+ * exist or if it cannot be read. `total` is the number of seats that the levels share.
  */
 struct flow_config *flow_config_new(const struct json *const *schemas, size_t nschemas,
 				    const struct json *const *levels, size_t nlevels,
@@ -71,7 +72,7 @@ struct flow_config *flow_config_new(const struct json *const *schemas, size_t ns
 struct flow_config *flow_config_ref(struct flow_config *c);
 void flow_config_unref(struct flow_config *c); /* NULL allowed */
 
-/* The first schema that matches; never NULL, as the last takes everything. */
+/* The first schema that matches. Never NULL: the last one matches everything. */
 const struct flow_schema *flow_config_match(const struct flow_config *c,
 					    const struct flow_query *q);
 

@@ -1,9 +1,9 @@
 /*
  * flow_defaults - the FlowSchemas and PriorityLevelConfigurations that every cluster has.
  *
- * As upstream's: mandatory ones are put back when somebody changes them; the others are
- * suggestions, which follow new releases until their annotation apf.kubernetes.io/autoupdate-spec
- * says "false".
+ * As upstream, mandatory objects are restored if someone changes them. The others are
+ * suggestions: they follow new releases unless their annotation apf.kubernetes.io/autoupdate-spec
+ * is "false".
  */
 #ifndef SERVER_FLOW_DEFAULTS_H
 #define SERVER_FLOW_DEFAULTS_H
@@ -21,9 +21,8 @@ const struct schema_kind *flow_kind(enum flow_kind kind);
 struct json *flow_default_tree(struct arena *a, enum flow_kind kind, const struct flow_default *d);
 
 /*
- * Creates what is missing and puts back what must be, on the state's loop; and says in the status
- * of each FlowSchema whether its level exists. What cannot be written is tried again at the next
- * change.
+ * On the state's loop: creates missing objects, restores mandatory ones, and sets in the status
+ * of each FlowSchema whether its level exists. A failed write is retried at the next change.
  */
 void flow_defaults_ensure(struct server *s);
 

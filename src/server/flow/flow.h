@@ -1,16 +1,18 @@
 /*
- * flow - flow control: whose request is done next, and whose is refused.
+ * flow - flow control: whose request is next, and which requests are rejected.
  *
- * Upstream's API priority and fairness: FlowSchemas sort requests into flows and priority levels; a
- * level has seats, and who finds none waits in a fair queue or is refused (429, Retry-After).
- * Beyond that, a loop does only so much in one turn before it looks who else has come, and what it
- * does next is decided by fairness: so one who floods waits for the others, not they for him.
- * Levels that are exempt (system:masters, probes) never wait; requests that run long (watches once
- * they have begun, logs, exec) hold no seat; components of the system wait for seats alone. A
- * refusal is told after a moment.
+ * Upstream's API priority and fairness: FlowSchemas sort requests into flows and priority levels.
+ * A level has seats. A request that finds no seat waits in a fair queue or is rejected (429,
+ * Retry-After). In addition, a loop does a limited amount of work per turn before it looks for
+ * new requests, and fairness decides which request is next. So a client that floods the server
+ * waits for the others, and not they for it.
  *
- * Without fairness (--enable-priority-and-fairness=false) there are only the two limits of requests
- * under way, and who comes when they are reached is refused.
+ * Exempt levels (system:masters, probes) never wait. Long-running requests (watches once they
+ * have begun, logs, exec) hold no seat. Components of the system wait only for seats, not for
+ * turns. A rejection is sent after a short delay.
+ *
+ * Without fairness (--enable-priority-and-fairness=false) there are only two limits for requests
+ * under way, one for reads and one for writes. A request beyond its limit is rejected.
  *
  * Threads: flow_new() to flow_start() on the state's loop, the rest on the request's.
  */
@@ -35,23 +37,26 @@ struct request;
 struct server;
 struct user;
 
-/* A request's part in it. Its owner zeroes it and fills in the first fields; all are borrowed. */
+/*
+ * A request's state in flow control. The owner zeroes it and sets the first fields, which are
+ * borrowed.
+ */
 struct flow_ticket {
-	struct flow *flow; /* NULL: there is no flow control */
+	struct flow *flow; /* NULL: no flow control */
 	size_t lane; /* number of the request's loop */
 	const struct request *request;
-	struct loop_timer *timer; /* of the request; runs for flow control while it waits */
+	struct loop_timer *timer; /* of the request; flow control uses it while the request waits */
 	int64_t begun_ns; /* monotonic */
-	void (*refuse)(struct flow_ticket *t); /* answers 429 */
+	void (*refuse)(struct flow_ticket *t); /* replies 429 */
 
 	/* Private. */
-	const struct flow_schema *schema; /* NULL: not sorted */
-	struct flow_config *config; /* that the schema is in; a reference while it waits or runs */
+	const struct flow_schema *schema; /* NULL: not classified */
+	struct flow_config *config; /* the schema's; a reference while it waits or runs */
 	struct flow_item item;
 	void (*then)(struct flow_ticket *t);
 	enum { FLOW_OUTSIDE, FLOW_WAITS, FLOW_RUNS, FLOW_REFUSED } state;
 	bool writes;
-	atomic_bool commits; /* counted among those that are on their way to the store */
+	atomic_bool commits; /* counted in flow->committing */
 };
 
 enum { FLOW_OBSERVERS = 2 };
@@ -60,42 +65,45 @@ struct flow *flow_new(struct server *s);
 void flow_free(struct flow *f);
 void flow_observe(struct flow *f, struct state_observer ret_v[static FLOW_OBSERVERS]);
 int flow_metrics_add(struct flow *f, struct error *err);
-/* What is stored has been read: the defaults are made sure of. */
+/* The stored objects have been read: creates and restores the defaults. */
 void flow_start(struct flow *f);
 void flow_stop(struct flow *f);
 
-/* A request that comes; borrowed for the call. */
+/* An arriving request; borrowed for the call. */
 struct flow_arrival {
 	const struct user *user;
 	const struct http_head *head;
 	struct arena *arena;
-	size_t body_n; /* bytes that have come */
+	size_t body_n; /* bytes of the body that have arrived */
 	int64_t limit_ms; /* of the request */
 };
 
-/* Calls `then`, now or when it is the request's turn; or refuses the request. */
+/* Calls `then`, immediately or when it is the request's turn; or rejects the request. */
 void flow_enter(struct flow_ticket *t, const struct flow_arrival *in,
 		void (*then)(struct flow_ticket *t));
 
 /*
- * The write waits for something other than the store: others may go meanwhile. On the state's loop,
- * any number of times.
+ * The write waits for something other than the store, so other writes may proceed. On the state's
+ * loop; may be called repeatedly.
  */
 void flow_pause(struct flow_ticket *t);
 
-/* The request is answered, or will never be. Does nothing when it is not inside. */
+/* The request was answered, or never will be. No-op if it holds no seat and does not wait. */
 void flow_leave(struct flow_ticket *t);
 
-/* The ticket goes: so does what it holds. */
+/* Releases the references of the ticket. */
 void flow_forget(struct flow_ticket *t);
 
-/* The request's timer: true when it ran for flow control, and the request is refused now. */
+/*
+ * The request's timer has fired. Returns true if it ran for flow control; the request is
+ * rejected.
+ */
 bool flow_time_out(struct flow_ticket *t);
 
-/* Tells how many bytes the answer has: an estimate for the next list of its sort. */
+/* Records the size of the reply, as an estimate for the next list of the same kind. */
 void flow_note_size(struct flow_ticket *t, size_t bytes);
 
-/* The fields of the answer's head that name the schema and the level; at most two. */
+/* The header fields of the reply that name the schema and the level; at most two. */
 size_t flow_fields(const struct flow_ticket *t, struct http_field *ret_fields);
 
 #endif

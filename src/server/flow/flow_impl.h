@@ -1,5 +1,5 @@
 /*
- * flow_impl - the parts of flow control, for flow*.c.
+ * flow_impl - the parts of flow control, for the files of flow/.
  */
 #ifndef SERVER_FLOW_FLOW_IMPL_H
 #define SERVER_FLOW_FLOW_IMPL_H
@@ -13,54 +13,55 @@
 struct metrics_family;
 
 enum {
-	FLOW_SIZES = 256, /* places for the weight of lists, per loop */
-	FLOW_LEVELS_MAX = 1024, /* names of levels in a server's life; further ones share a place */
+	FLOW_SIZES = 256, /* slots for sizes of lists, per loop */
+	/* names of levels in a server's lifetime; later ones share a slot */
+	FLOW_LEVELS_MAX = 1024,
 };
 
-/* Reads and writes wait apart: a write is over when the disk says so. */
+/* Reads and writes have separate queues, because a write ends when the disk has it. */
 enum flow_class { FLOW_READS, FLOW_WRITES, FLOW_CLASSES };
 
 enum flow_reason { FLOW_QUEUE_FULL, FLOW_TIME_OUT, FLOW_CONCURRENCY_LIMIT };
 
-/* What one I/O loop has of it. */
+/* The part of one I/O loop. */
 struct flow_lane {
 	struct flow *flow;
 	struct loop *loop;
-	struct flow_config *config; /* NULL until the objects were read */
-	_Atomic(struct flow_config *) coming; /* the newest that was sent; or NULL */
-	struct loop_msg delivery; /* says that one is coming */
+	struct flow_config *config; /* NULL until the objects have been read */
+	_Atomic(struct flow_config *) coming; /* the newest configuration that was sent; or NULL */
+	struct loop_msg delivery; /* announces `coming` */
 	atomic_bool delivering;
 	struct flow_queue *queues[FLOW_CLASSES];
-	struct loop_task task; /* at the end of the turn */
-	int64_t spent; /* of this turn */
-	size_t refused; /* requests that will be told so in a moment */
-	int64_t rare; /* the same, by flows of which nobody waited */
-	uint64_t last_flow; /* whose request came last, */
-	int64_t last_at; /* and when */
-	int64_t shared_until; /* ms: until then others are there to be fair to */
-	atomic_bool waits; /* somebody does */
-	atomic_bool waking; /* `wake` is under way */
+	struct loop_task task; /* runs at the end of the turn */
+	int64_t spent; /* cost of the requests started in this turn */
+	size_t refused; /* rejected requests whose reply is delayed */
+	int64_t rare; /* cost of requests started in this turn from flows with nothing waiting */
+	uint64_t last_flow; /* the flow of the most recent request, */
+	int64_t last_at; /* and its time */
+	int64_t shared_until; /* ms: until then several flows are active */
+	atomic_bool waits; /* requests wait on this loop */
+	atomic_bool waking; /* `wake` has been posted */
 	struct loop_msg wake;
-	uint32_t sizes[FLOW_SIZES]; /* of the last list, by a hash of what was listed */
+	uint32_t sizes[FLOW_SIZES]; /* of the last list, by a hash of resource and namespace */
 };
 
 struct flow {
 	struct server *server;
 	bool fair;
 	int64_t max_reading, max_writing;
-	atomic_llong reading, writing; /* under way, without fairness */
-	atomic_llong committing; /* writes under way that wait for nothing but the store */
+	atomic_llong reading, writing; /* requests under way, without fairness */
+	atomic_llong committing; /* writes under way that wait only for the store */
 	struct flow_lane *lanes;
 	size_t nlanes;
 
-	/* The state's loop's. */
+	/* These belong to the state's loop. */
 	struct map objects[2]; /* name -> struct object, by enum flow_kind */
-	struct map by_name; /* struct flow_seats */
+	struct map by_name; /* name -> struct flow_seats */
 	struct loop_task rebuild;
-	struct loop_timer tidy; /* looks after the defaults */
+	struct loop_timer tidy; /* checks the defaults from time to time */
 	bool started;
 
-	/* Only ever added to, on the state's loop, before a configuration that uses it is sent. */
+	/* Only appended to, on the state's loop, before a configuration that uses it is sent. */
 	struct flow_hall hall;
 	struct flow_seats *seats[FLOW_LEVELS_MAX];
 	size_t nseats;

@@ -1,9 +1,11 @@
 /*
- * flow_seats - how many requests of a priority level are under way, over all I/O loops.
+ * flow_seats - counts the requests of a priority level that are under way on all I/O loops.
  *
- * A level has seats of its own; when they are taken it may have free ones of others, within its
- * limit. What is its own it always gets, so no level can starve another. Lives as long as the
- * server: levels of one name share it, whatever their configuration was and is. Threads: any.
+ * A level has seats of its own. If they are taken, it may borrow free seats of other levels, up
+ * to its limit. It always gets its own seats, so no level can starve another. It lives as long as
+ * the server: all configurations of a level with the same name share it.
+ *
+ * Threads: any.
  */
 #ifndef SERVER_FLOW_SEATS_H
 #define SERVER_FLOW_SEATS_H
@@ -14,7 +16,7 @@
 
 #include "base/core/str.h"
 
-/* Of the whole server. */
+/* The seats of the whole server. */
 struct flow_hall {
 	atomic_llong taken;
 	atomic_llong total;
@@ -22,14 +24,14 @@ struct flow_hall {
 
 struct flow_seats {
 	struct flow_hall *hall;
-	struct str name; /* behind the struct */
-	size_t index; /* among all of the server */
+	struct str name; /* stored after the struct */
+	size_t index; /* among all seats of the server */
 	atomic_llong taken; /* requests under way */
-	atomic_llong nominal, borrowed; /* as the newest configuration has it */
-	atomic_llong waiting; /* requests, on all loops */
+	atomic_llong nominal, borrowed; /* from the newest configuration */
+	atomic_llong waiting; /* waiting requests on all loops */
 };
 
-/* False when there is none. */
+/* Returns false if no seat is free. */
 bool flow_seats_take(struct flow_seats *s);
 void flow_seats_leave(struct flow_seats *s);
 

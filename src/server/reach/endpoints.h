@@ -1,8 +1,10 @@
 /*
- * endpoints - one of those behind a service that are ready, found by its EndpointSlices.
+ * endpoints - picks a ready endpoint of a service from its EndpointSlices.
  *
- * Any of them, as upstream picks: slices come in random order, and within a slice the search
- * begins anywhere. From what is committed. Threads: the state's loop.
+ * Picks at random, as upstream: slices in random order, and within a slice from a random start.
+ * Reads committed objects.
+ *
+ * Threads: the state's loop.
  */
 #ifndef SERVER_REACH_ENDPOINTS_H
 #define SERVER_REACH_ENDPOINTS_H
@@ -17,14 +19,14 @@ struct state;
 
 struct endpoints_query {
 	struct str ns, service;
-	struct str port; /* the name of the service's port; may be empty, as that may */
-	struct str family; /* "IPv4" or "IPv6" goes before the other; empty: no matter */
-	/* Whether an endpoint that is ready will do, which is reached at `to`; NULL: each does. */
+	struct str port; /* name of the service's port; may be empty */
+	struct str family; /* prefer "IPv4" or "IPv6"; empty: no preference */
+	/* Whether to accept a ready endpoint, which is reached at `to`; NULL: accept all. */
 	bool (*accepts)(void *arg, const struct json *endpoint, const struct addr *to);
 	void *arg;
 };
 
-/* -ERR_UNAVAILABLE, in upstream's words, when there is none. */
+/* -ERR_UNAVAILABLE, in upstream's wording, if no endpoint is found. */
 int endpoints_pick(struct state *st, const struct endpoints_query *q, struct prng *prng,
 		   struct arena *a, struct addr *ret_to, struct error *err);
 

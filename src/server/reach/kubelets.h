@@ -1,14 +1,14 @@
 /*
- * kubelets - how the server reaches the nodes' agents.
+ * kubelets - connects to the nodes' agents.
  *
- * A node's status says where its agent listens: the first of its addresses by
- * the preferred types, and a port. The server shows a client certificate, given
- * or made by its own CA: user kube-apiserver-kubelet-client, who may ask kubelets for anything and
- * the server for nothing (authn.c).
- * The agent's certificate is checked against a CA that is given for it, and must be
- * for the address or, if the options say so, for the node's name. Without a CA any
+ * A node's status has the agent's address: the first of its addresses by the preferred types, and
+ * a port. The server presents a client certificate, configured or made by its own CA, for the
+ * user kube-apiserver-kubelet-client. That user may do everything at kubelets and nothing at the
+ * server (authn.c). The agent's certificate is verified with the configured CA, and must be for
+ * the address or, depending on the options, for the node's name. Without such a CA any
  * certificate is accepted, as upstream.
- * Threads: any may ask; renewing is the first loop's.
+ *
+ * Threads: any; renewing only on the first loop.
  */
 #ifndef SERVER_REACH_KUBELETS_H
 #define SERVER_REACH_KUBELETS_H
@@ -27,19 +27,22 @@ int kubelets_new(const struct server_opts *o, const struct pki_ca *ca, const str
 		 struct kubelets **ret_kubelets, struct error *err);
 void kubelets_free(struct kubelets *k);
 
-/* Reads the files anew, or makes a new certificate. */
+/* Reads the files again, or makes a new certificate. */
 int kubelets_renew(struct kubelets *k, struct error *err);
 
-/* A reference; NULL: they are spoken to in clear (a simulated world). */
+/* A reference; NULL: connect without TLS (simulated cluster). */
 struct tls *kubelets_tls(struct kubelets *k, bool skip_verify);
 
-/* For what is no kubelet: no certificate is shown, none is checked. */
+/* For servers other than kubelets: presents no certificate and verifies none. */
 struct tls *kubelets_plain_tls(struct kubelets *k);
 
-/* A port of a host, which others wrote: an address or a name, never a socket's path. */
+/*
+ * Parses a host and port from an untrusted object: an address or a name, never the path of a
+ * socket.
+ */
 int kubelets_address(struct str host, int port, struct addr *ret_at, struct error *err);
 
-/* Where the agent of a node listens. The error is untyped, in upstream's words. */
+/* The address of a node's agent. The error is untyped, in upstream's wording. */
 int kubelets_locate(const struct kubelets *k, const struct json *node, struct addr *ret_at,
 		    struct error *err);
 

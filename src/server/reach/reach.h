@@ -1,11 +1,11 @@
 /*
- * reach - which addresses the server connects to for others.
+ * reach - which addresses the server may connect to on behalf of others.
  *
- * Nodes write where their kubelets listen, and users write where pods and endpoints are. A writer
- * must not lead the server to places that only the server reaches, nor to the server itself, which
- * knows its own certificates.
+ * Nodes write the addresses of their kubelets, and users write those of pods and endpoints. Such
+ * a writer must not make the server connect to addresses that only the server can reach, nor to
+ * the server itself, which knows its own certificates.
  *
- * Threads: any may ask.
+ * Threads: any.
  */
 #ifndef SERVER_REACH_REACH_H
 #define SERVER_REACH_REACH_H
@@ -18,8 +18,8 @@ struct address;
 
 enum reach_to {
 	REACH_KUBELET, /* logs and commands of pods: may be on this machine */
-	REACH_NODE, /* any page of a node */
-	REACH_PROXY, /* of a pod or an endpoint */
+	REACH_NODE, /* any URL of a node */
+	REACH_PROXY, /* a pod or an endpoint */
 	REACH_KINDS
 };
 
@@ -27,15 +27,15 @@ struct reach {
 	struct reach_rule {
 		struct addr_rule rule;
 		const struct reach *reach;
-		bool nodes; /* must be in a range of nodes */
-		bool global; /* must not be of this machine or link alone */
+		bool nodes; /* must be in one of `ranges` */
+		bool global; /* must not be a loopback or link-local address */
 	} rules[REACH_KINDS];
-	struct address *ranges; /* of nodes */
-	size_t nranges; /* 0: nodes are anywhere */
-	atomic_uint port; /* where the server itself listens; 0: not known yet */
+	struct address *ranges; /* allowed addresses of nodes */
+	size_t nranges; /* 0: any address */
+	atomic_uint port; /* the server's own port; 0: not known yet */
 };
 
-/* `ranges` are texts such as "10.0.0.0/8". Does not move afterwards. */
+/* `ranges` are texts such as "10.0.0.0/8". `r` must not move afterwards. */
 int reach_init(struct reach *r, const char *const *ranges, size_t n, struct error *err);
 void reach_release(struct reach *r);
 

@@ -1,6 +1,6 @@
 /*
- * auth_config - ConfigMap kube-system/extension-apiserver-authentication, which tells other
- * servers of the cluster whose client certificates to trust: those that this one trusts.
+ * auth_config - the ConfigMap kube-system/extension-apiserver-authentication, which lists for
+ * other servers of the cluster the CAs of client certificates that this server trusts.
  */
 #ifndef SERVER_STARTUP_AUTH_CONFIG_H
 #define SERVER_STARTUP_AUTH_CONFIG_H
@@ -11,10 +11,10 @@
 struct ensure;
 struct server;
 
-/* Creates it, or adds to it what is missing. On the state's loop. */
+/* Creates it, or adds missing entries. On the state's loop. */
 void auth_config_ensure(struct server *s, struct ensure *e);
 
-/* `there` and the certificates of `ours`, both PEM, that it lacks. */
+/* `there`, followed by those certificates of `ours` that it lacks; both PEM. */
 struct str auth_config_join(struct arena *a, struct str there, struct str ours);
 
 #endif

@@ -1,13 +1,12 @@
 /*
- * bootstrap - what a server makes for itself in its data folder.
+ * bootstrap - the files that a server creates for itself in its data folder.
  *
- * pki/ca.crt, pki/ca.key   the cluster's CA, made once
- * admin.kubeconfig         an administrator's, CA and client certificate embedded;
- *                          made anew at every start
+ *   pki/ca.crt, pki/ca.key   the cluster's CA, made once
+ *   admin.kubeconfig         an administrator's, CA and client certificate embedded;
+ *                            made again at every start
  *
- * The serving certificate is made at every start for the addresses of that
- * moment and lies in memory only. Keys are P-256; files are 0600 and written
- * atomically.
+ * The serving certificate is made at every start for the current addresses, and is kept only in
+ * memory. Keys are P-256; files have mode 0600 and are written atomically.
  */
 #ifndef SERVER_STARTUP_BOOTSTRAP_H
 #define SERVER_STARTUP_BOOTSTRAP_H
@@ -21,11 +20,11 @@ struct pki_ca;
 struct server_opts;
 struct tls;
 
-/* Loads the CA, or makes it. */
+/* Loads the CA, or creates it. */
 int bootstrap_ca(const char *data_dir, const struct clock *clock, struct pki_ca **ret_ca,
 		 struct error *err);
 
-/* Whose client certificates are taken: our own CA's and those of --client-ca-file, as PEM. */
+/* The CAs of accepted client certificates: our own and those of --client-ca-file, as PEM. */
 int bootstrap_trust(const struct server_opts *o, const struct pki_ca *ca, struct buf *out,
 		    struct error *err);
 
@@ -33,7 +32,7 @@ int bootstrap_trust(const struct server_opts *o, const struct pki_ca *ca, struct
 int bootstrap_tls(const struct server_opts *o, const struct pki_ca *ca, const struct clock *clock,
 		  struct tls **ret_tls, struct error *err);
 
-/* Writes admin.kubeconfig for a server at `at`; *ret_path is the heap's. */
+/* Writes admin.kubeconfig for a server at `at`; the caller frees *ret_path. */
 int bootstrap_kubeconfig(const struct server_opts *o, const struct pki_ca *ca,
 			 const struct addr *at, const struct clock *clock, char **ret_path,
 			 struct error *err);

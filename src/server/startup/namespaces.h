@@ -1,5 +1,5 @@
 /*
- * namespaces - those that every cluster has: default, kube-system, kube-public,
+ * namespaces - creates the namespaces that every cluster has: default, kube-system, kube-public,
  * kube-node-lease.
  */
 #ifndef SERVER_STARTUP_NAMESPACES_H
@@ -10,8 +10,8 @@
 struct server;
 
 /*
- * Creates what is missing of them; `done` when all are there, or with why that
- * cannot be. On the state's loop, once the state is loaded.
+ * Creates the missing ones and calls `done` when all exist, or with the error. On the state's
+ * loop, once the state is loaded.
  */
 void namespaces_ensure(struct server *s, void (*done)(void *arg, const struct error *err),
 		       void *arg);
