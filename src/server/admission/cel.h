@@ -5,9 +5,9 @@
  * error and yields it at each evaluation. Evaluation is limited by upstream's cost budgets, per
  * expression and in total.
  *
- *   admission_cel_begin(&c, req, &attr);
- *   r = admission_conditions_hold(&c, &conditions, kind, NULL, NULL, &fault);
- *   admission_cel_end(&c);
+ *	admission_cel_begin(&c, req, &attr);
+ *	r = admission_conditions_hold(&c, &conditions, kind, NULL, NULL, &fault);
+ *	admission_cel_end(&c);
  *
  * Threads: the state's loop; compiled expressions are immutable.
  */

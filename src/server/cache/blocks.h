@@ -42,9 +42,9 @@ struct resource_place {
 /*
  * Iterates over all objects in key order:
  *
- *   struct resource_place at = { 0 };
+ *	struct resource_place at = { 0 };
  *
- *   while ((o = resource_blocks_next(b, &at)))
+ *	while ((o = resource_blocks_next(b, &at)))
  */
 struct object *resource_blocks_next(const struct resource_blocks *b, struct resource_place *at);
 

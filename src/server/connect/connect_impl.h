@@ -1,5 +1,5 @@
 /*
- * connect_impl - what the files of the connecting subresources share.
+ * connect_impl - shared by the files of the connecting subresources.
  */
 #ifndef SERVER_CONNECT_CONNECT_IMPL_H
 #define SERVER_CONNECT_CONNECT_IMPL_H
@@ -10,41 +10,42 @@
 
 struct mutation;
 
-/* A request that is led on. Lives in x->work. */
+/* A request that is proxied. Lives in x->work. */
 struct connect {
 	struct exchange *x;
-	struct mutation *m; /* nothing is written, but admission is asked as for a write */
-	struct json *options; /* that were asked for (connect_options.h); of a log NULL */
-	struct connect_query query; /* of log, exec, attach, portforward */
-	struct str tail; /* of a proxy: the path there, escaped */
-	bool proxy; /* else one of these */
+	struct mutation *m; /* writes nothing, but runs admission as for a write */
+	struct json *options; /* the requested options (connect_options.h); NULL for a log */
+	struct connect_query query; /* for log, exec, attach, portforward */
+	struct str tail; /* for a proxy: the path there, escaped */
+	bool proxy; /* otherwise one of log, exec, attach, portforward */
 	bool log;
-	bool upgrade; /* to a WebSocket or SPDY */
+	bool upgrade; /* to WebSocket or SPDY */
 
-	/* Where to; found at the state (connect/place.c). */
+	/* The destination, found on the state's loop (connect/place.c). */
 	struct addr to;
 	struct str target; /* path and query */
 	bool clear; /* without TLS */
-	bool kubelet; /* who is asked is one */
-	const char *kubelet_name; /* that its certificate must be for; NULL: its address */
-	bool nowhere; /* the log of a pod that is on no node */
-	bool nobody; /* `err` says that a service has none: no reason to try again soon */
+	bool kubelet; /* the destination is a kubelet */
+	const char *kubelet_name; /* name that its certificate must have; NULL: its address */
+	bool nowhere; /* a log, but the pod has no node yet */
+	/* `err` says that a service has no endpoints: the client need not retry soon */
+	bool nobody;
 
-	struct error err; /* or why not */
+	struct error err; /* or why there is no destination */
 };
 
-/* Whom a proxy is asked for: "name", "name:port" or "scheme:name:port". */
+/* The destination of a proxy request: "name", "name:port" or "scheme:name:port". */
 struct proxy_id {
 	struct str scheme, name, port;
 };
 
 /*
- * At the state: asks admission, which may refuse, change what is asked for, or park c->m, which is
- * then resumed. Not for logs. Failures are in `err`.
+ * On the state's loop: runs admission, which may reject or change the request, or park c->m,
+ * which is resumed later. Not for logs. Sets `err` on failure.
  */
 int connect_admit(struct connect *c);
 
-/* At the state: finds where the request leads to, or fills in `err`. */
+/* On the state's loop: finds the destination, or sets `err`. */
 int connect_find(struct connect *c, struct state *st);
 
 /* --- for connect_find() ----------------------------------------------------------- */
@@ -53,7 +54,7 @@ int connect_find(struct connect *c, struct state *st);
 int connect_get(struct connect *c, struct state *st, const char *resource, struct str ns,
 		struct str name, struct json **ret_tree);
 
-/* A pod behind a service of the request's namespace. */
+/* Finds a pod behind a service in the request's namespace. */
 int connect_locate_service(struct connect *c, struct state *st, struct proxy_id *id);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * connect_fields - which fields of a message that leads on are handed on.
+ * connect_fields - which header fields of a proxied message are passed on.
  *
- * Pure: the fields that came in, those to send out; text is borrowed or lives in the arena.
+ * Takes the incoming fields and returns those to send; text is borrowed or lives in the arena. No
+ * side effects.
  */
 #ifndef SERVER_CONNECT_FIELDS_H
 #define SERVER_CONNECT_FIELDS_H
@@ -13,15 +14,16 @@ struct http_field;
 struct http_fields;
 
 /*
- * Of a request, for who is asked: without what is of this hop alone, what says who asks us or for
- * whom, and what we say ourselves of how it was forwarded. There is room for `more` behind them.
+ * Fields of a request for the destination. Leaves out hop-by-hop fields, credentials and
+ * impersonation, and the forwarding fields that the server sets itself. Reserves room for `more`
+ * fields after them.
  */
 size_t connect_fields_request(const struct http_fields *in, struct arena *a, size_t more,
 			      struct http_field **ret_fields);
 
 /*
- * Of an answer, for who asked: without what only this server says of its answers, its session
- * cookie, and whom browsers may let read them. Room as above.
+ * Fields of a reply for the client. Leaves out fields that only this server sets, its session
+ * cookie, and CORS fields. Reserves room as above.
  */
 size_t connect_fields_answer(const struct http_fields *in, struct arena *a, size_t more,
 			     struct http_field **ret_fields);

@@ -1,7 +1,8 @@
 /*
- * connect_location - where a redirection of somebody behind a proxy leads to.
+ * connect_location - rewrites the Location of a redirect from a proxied server.
  *
- * Pure. What names a path of theirs must lead through the proxy again; what names others stays.
+ * A path on the proxied server must lead through the proxy again; other locations stay. No side
+ * effects.
  */
 #ifndef SERVER_CONNECT_LOCATION_H
 #define SERVER_CONNECT_LOCATION_H
@@ -10,14 +11,14 @@
 
 struct arena;
 
-/* Whose redirection it is. Borrowed. */
+/* The context of the redirect. Borrowed. */
 struct connect_place {
-	struct str proxy; /* path of the proxy itself, without a slash at its end */
-	struct str asked; /* host and port that the client asked */
-	struct str backend; /* host and port that answered */
+	struct str proxy; /* path of the proxy itself, without a trailing slash */
+	struct str asked; /* host and port in the client's request */
+	struct str backend; /* host and port of the proxied server */
 };
 
-/* The field's value for the client: as it is, or made in the arena. */
+/* The field's value for the client: unchanged, or made in the arena. */
 struct str connect_location(struct arena *a, struct str location, const struct connect_place *at);
 
 #endif

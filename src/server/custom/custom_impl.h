@@ -1,5 +1,5 @@
 /*
- * custom_impl - what the files of custom share.
+ * custom_impl - shared by the files of custom.
  */
 #ifndef SERVER_CUSTOM_CUSTOM_IMPL_H
 #define SERVER_CUSTOM_CUSTOM_IMPL_H
@@ -9,20 +9,20 @@
 
 struct removal;
 
-/* One definition as it is committed. */
+/* One committed definition. */
 struct definition {
 	struct custom *custom;
-	struct str name; /* behind the struct */
+	struct str name; /* stored after the struct */
 	int64_t revision; /* of its last change */
-	struct crd *crd; /* NULL: it does not compile */
-	bool served; /* its resource is at the state */
+	struct crd *crd; /* NULL: does not compile */
+	bool served; /* its resource has been added to the state */
 	bool established;
-	bool overlaps; /* a compiled kind has its place: it is never served */
-	bool refused; /* not all of its names were accepted */
+	bool overlaps; /* a compiled-in kind has the same name: it is never served */
+	bool refused; /* some of its names were not accepted */
 	bool terminating;
-	bool cleaning; /* it has the finalizer that keeps it until its objects are gone */
-	bool seen; /* since everything was read again */
-	struct removal *removal; /* of its objects; or NULL (custom/work.c) */
+	bool cleaning; /* it has the finalizer that keeps it until its objects are deleted */
+	bool seen; /* since the last complete read */
+	struct removal *removal; /* deletes its objects; or NULL (custom/work.c) */
 };
 
 struct custom {
@@ -30,28 +30,28 @@ struct custom {
 	struct state *state;
 	struct state_observer observer;
 	struct omap definitions; /* by name */
-	struct loop_task sweep; /* forgets what was not seen */
-	struct catalogue *catalogue; /* the last; or NULL */
-	bool stale; /* definitions changed since it was made */
+	struct loop_task sweep; /* removes definitions that were not seen */
+	struct catalogue *catalogue; /* the most recent one; or NULL */
+	bool stale; /* definitions have changed since the catalogue was made */
 
-	/* Writes of the server's own (custom/work.c). */
+	/* The server's own writes (custom/work.c). */
 	struct loop_timer work;
-	int64_t delay_ms; /* until it is looked again; grows while nothing changes */
-	size_t writing; /* under way */
+	int64_t delay_ms; /* until the next check; grows while nothing changes */
+	size_t writing; /* writes under way */
 	bool started;
 };
 
 extern const struct str custom_group; /* "apiextensions.k8s.io" */
 
-/* The kind of definitions. */
+/* The kind CustomResourceDefinition. */
 const struct schema_kind *custom_kind(void);
 
-/* The resource of the definition's objects; NULL when it has none. */
+/* The resource of the definition's objects; NULL if not found. */
 struct resource *definition_resource(const struct definition *d);
 
 /*
- * What the server itself says of a definition that came or changed: names, conditions,
- * versions. True when anything changed.
+ * Updates the parts of a new or changed definition that the server sets: names, conditions,
+ * versions. Returns true if anything changed.
  */
 bool custom_settle(struct custom *c, struct arena *a, struct json *definition, int64_t now_ns);
 
@@ -60,7 +60,7 @@ bool custom_settle(struct custom *c, struct arena *a, struct json *definition, i
 void custom_work_init(struct custom *c);
 void custom_work_release(struct custom *c);
 
-/* Something changed: looks soon whether there is anything to write. */
+/* Something changed: soon checks whether anything must be written. */
 void custom_work_soon(struct custom *c);
 void removal_free(struct removal *r);
 

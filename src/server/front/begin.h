@@ -1,12 +1,12 @@
 /*
- * exchange_begin - the course of a request: from its head to the verb that serves it.
+ * exchange_begin - the first steps of a request: from its head to the verb that serves it.
  */
 #ifndef SERVER_FRONT_BEGIN_H
 #define SERVER_FRONT_BEGIN_H
 
 #include "server/http/exchange.h"
 
-/* Takes a request whose head is complete, on its lane's loop. */
+/* Handles a request whose head is complete, on its lane's loop. */
 void exchange_begin(struct server *s, struct http_stream *stream, size_t lane);
 
 #endif

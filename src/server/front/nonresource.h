@@ -1,6 +1,5 @@
 /*
- * nonresource - paths that are not about objects: health, version, metrics,
- * discovery, OpenAPI.
+ * nonresource - paths that are not about objects: health, version, metrics, discovery, OpenAPI.
  */
 #ifndef SERVER_FRONT_NONRESOURCE_H
 #define SERVER_FRONT_NONRESOURCE_H
@@ -9,7 +8,7 @@
 
 struct exchange;
 
-/* Answers the exchange when its path is one of these; false when it is none. */
+/* Replies if the path is one of these; otherwise returns false. */
 bool nonresource_handle(struct exchange *x);
 
 #endif

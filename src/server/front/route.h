@@ -1,5 +1,5 @@
 /*
- * exchange_route - from a parsed request to the verb that serves it.
+ * exchange_route - finds the verb that serves a parsed request.
  */
 #ifndef SERVER_FRONT_ROUTE_H
 #define SERVER_FRONT_ROUTE_H
@@ -7,8 +7,8 @@
 #include "server/http/exchange.h"
 
 /*
- * Finds kind, subresource and verb, and the form of the answer. False when the
- * request was refused and answered.
+ * Finds kind, subresource and verb, and negotiates the form of the reply. Returns false if the
+ * request was rejected; the reply has been sent.
  */
 bool exchange_route(struct exchange *x);
 

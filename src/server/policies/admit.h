@@ -1,9 +1,9 @@
 /*
- * admit_policy - ValidatingAdmissionPolicy: expressions that a write must meet.
+ * admit_policy - ValidatingAdmissionPolicy: expressions that a write must satisfy.
  *
- * Refuses, warns of or tells the audit log what a policy's validations found, as its bindings want
- * it. All policies are asked; the first that denies is told. Policies and their bindings are
- * subject to none.
+ * Rejects the write, warns, or adds audit annotations for failed validations, as the bindings of
+ * the policy say. All policies are evaluated; the rejection names the first one that denies.
+ * Policies do not apply to policies and bindings.
  */
 #ifndef SERVER_POLICIES_ADMIT_H
 #define SERVER_POLICIES_ADMIT_H

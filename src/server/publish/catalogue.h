@@ -1,13 +1,13 @@
 /*
- * catalogue - what is served at one moment: compiled kinds and custom ones, and the documents
- * that say so.
+ * catalogue - all kinds that are served at one moment, compiled-in and custom, and the documents
+ * that list them.
  *
- * Made at the state when definitions have changed and somebody asks. Its
- * documents are made on first demand, on whichever thread asks; those of group
- * versions in which nothing changed are taken over from the catalogue before.
+ * Made on the state's loop on demand, after definitions have changed. Its documents are made on
+ * first demand, on the calling thread. Documents of unchanged group versions are shared with the
+ * previous catalogue.
  *
- * Threads: immutable and counted; any thread may read and hold references. A builder belongs
- * to one.
+ * Threads: immutable and reference-counted; any thread may read it and hold references. A builder
+ * belongs to one thread.
  */
 #ifndef SERVER_PUBLISH_CATALOGUE_H
 #define SERVER_PUBLISH_CATALOGUE_H
@@ -39,10 +39,10 @@ struct catalogue_builder {
 
 void catalogue_builder_init(struct catalogue_builder *b, const struct gates *gates);
 
-/* What a definition serves. */
+/* Adds the kinds that a definition serves. */
 void catalogue_add(struct catalogue_builder *b, struct crd *crd);
 
-/* `before` may be NULL. The builder is used up. */
+/* `before` is the previous catalogue, or NULL. Consumes the builder. */
 struct catalogue *catalogue_build(struct catalogue_builder *b, const struct catalogue *before);
 
 struct catalogue *catalogue_ref(struct catalogue *c);

@@ -1,9 +1,10 @@
 /*
- * document_lazy - a document that is made when it is first asked for.
+ * document_lazy - a document that is made on first demand.
  *
- * Counted, so that what did not change is shared by catalogues that follow each
- * other. Threads: any; two that ask at once for what is not there yet may both
- * make it, and one result is kept.
+ * Reference-counted, so that successive catalogues share unchanged documents.
+ *
+ * Threads: any. If two threads request a missing document at the same time, both may make it, and
+ * one result is kept.
  */
 #ifndef SERVER_PUBLISH_DOCUMENT_LAZY_H
 #define SERVER_PUBLISH_DOCUMENT_LAZY_H
@@ -22,8 +23,8 @@ struct document_lazy *document_lazy_ref(struct document_lazy *l);
 void document_lazy_unref(struct document_lazy *l); /* NULL allowed */
 
 /*
- * The document, which lives as long as `l`; printed by `print` into a buffer of the limit when
- * there is none yet. NULL when it does not fit.
+ * The document, which lives as long as `l`. If it does not exist yet, `print` makes it in a
+ * buffer of at most `max` bytes. NULL if it does not fit.
  */
 const struct document *document_lazy_get(struct document_lazy *l, size_t max,
 					 const char *content_type,

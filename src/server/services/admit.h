@@ -1,8 +1,8 @@
 /*
- * admit_service - gives services their addresses and node ports.
+ * admit_service - allocates addresses and node ports for services.
  *
- * No plugin of upstream's, where the registry does it behind all that may change an object; so it
- * is the last that mutates.
+ * Not a plugin of upstream, where the registry allocates after all mutating admission. So this is
+ * the last plugin that mutates.
  */
 #ifndef SERVER_SERVICES_ADMIT_H
 #define SERVER_SERVICES_ADMIT_H
@@ -16,11 +16,11 @@ struct admission_request;
 
 bool admit_service_concerns(const struct admission_request *req);
 
-/* Settles the families and chooses what is not there yet. */
+/* Sets the IP families and chooses missing addresses and ports. */
 int admit_service(struct admission_request *req, const struct json *old, struct json *service,
 		  struct error *err);
 
-/* Makes the IPAddresses of what was chosen, locks the ports where that must be, and waits. */
+/* Creates the IPAddresses for the chosen addresses, locks the ports if needed, and waits. */
 int admit_service_lock(struct admission_request *req, const struct json *old, struct json *service,
 		       struct error *err);
 

@@ -1,10 +1,12 @@
 /*
- * port_record - the node ports that are given out, as the servers on one store keep them.
+ * port_record - the allocated node ports, as the servers on one store record them.
  *
- * One ConfigMap, which has a list that people can read: "30080,30443-30450". Whoever changes it
- * writes all of it, on what there was: so of two who want the same port one is first, and the
- * other is told. Upstream's is a RangeAllocation, a kind of its own that no client sees.
- * Threads: what reads and prints, any; else the state's loop.
+ * One ConfigMap with a readable list: "30080,30443-30450". A change replaces the whole list, on
+ * the condition that it is still the one that was read. So if two servers want the same port, one
+ * is first and the other gets a conflict. Upstream uses a RangeAllocation, a kind of its own that
+ * clients do not see.
+ *
+ * Threads: reading and printing on any thread, the rest on the state's loop.
  */
 #ifndef SERVER_SERVICES_PORT_RECORD_H
 #define SERVER_SERVICES_PORT_RECORD_H
@@ -20,17 +22,17 @@
 
 struct ensure;
 
-/* False, and no ports, when the text is no such list, in order. */
+/* Returns false, and no ports, if the text is not such a list in ascending order. */
 bool port_record_read(struct str text, struct port_set *ret_ports);
 /* In the arena. */
 struct str port_record_print(const struct port_set *ports, struct arena *a);
 
 const struct schema_kind *port_record_kind(void);
 
-/* What the ConfigMap says. */
+/* The ports in the ConfigMap. */
 bool port_record_of(const struct json *tree, struct port_set *ret_ports);
 
-/* Makes it, or changes the one that is there; nothing when it says that already. */
+/* Creates the ConfigMap or changes it; does nothing if it already has these ports. */
 void port_record_write(struct ensure *e, const struct port_set *ports);
 
 #endif

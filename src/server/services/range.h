@@ -1,9 +1,10 @@
 /*
- * service_range - a range of addresses for services, and which one is taken next. Pure.
+ * service_range - a range of addresses for services, and the choice of the next one. No side
+ * effects.
  *
- * As upstream, addresses that nobody asked for by number come from the upper part of a range, at
- * random, and from its lower part only when that is full: so whoever asks for low numbers most
- * often finds them free.
+ * As upstream, addresses that are not requested explicitly are chosen at random from the upper
+ * part of the range, and from the lower part only if the upper part is full. So explicitly
+ * requested low addresses are usually free.
  */
 #ifndef SERVER_SERVICES_RANGE_H
 #define SERVER_SERVICES_RANGE_H
@@ -13,17 +14,17 @@
 
 struct service_range {
 	struct address cidr;
-	struct address first, last; /* that services may have */
-	uint64_t size; /* how many these are; UINT64_MAX when more */
-	uint64_t lower; /* of the lower part */
+	struct address first, last; /* the usable addresses */
+	uint64_t size; /* number of usable addresses; at most UINT64_MAX */
+	uint64_t lower; /* size of the lower part */
 };
 
-/* False when there is no address in it. */
+/* Returns false if the range has no usable address. */
 bool service_range_init(struct service_range *r, const struct address *cidr);
 
 bool service_range_has(const struct service_range *r, const struct address *ip);
 
-/* One that `taken` does not know; false when all are taken. */
+/* Picks an address for which `taken` returns false. Returns false if all are taken. */
 bool service_range_pick(const struct service_range *r, struct prng *prng,
 			bool (*taken)(void *arg, const struct address *ip), void *arg,
 			struct address *ret_ip);

@@ -1,9 +1,8 @@
 /*
- * state_world - for tests: a state in a simulated world.
+ * state_world - for tests: a state in a simulated cluster.
  *
- * One server: a state on its own loop or on the first lane's, lanes, a fake store
- * (state_fake.h), and HTTP with a few paths that do what the real server's verbs
- * do, as plainly as possible:
+ * One server: a state on its own loop or on the first lane's, lanes, a fake store (state_fake.h),
+ * and HTTP with a few paths that do what the real server's verbs do, as simply as possible:
  *
  *	GET    /watch?kind=pods&ns=&labels=&fields=&rv=&initial=1&end=1&bookmarks=1&timeout=ms
  *	GET    /list?kind=pods&ns=&labels=&fields=&limit=&after=&rv=
@@ -11,8 +10,8 @@
  *	PUT    /put?kind=pods&ns=&name=&rv=   with the object; rv 0: must not exist
  *	DELETE /put?kind=pods&ns=&name=&rv=
  *
- * Several worlds may share a simulation and data: servers of one cluster.
- * Failures are cmocka's.
+ * Several worlds may share a simulation and data, as servers of one cluster. Failures are
+ * cmocka's.
  */
 #ifndef SERVER_TESTING_STATE_WORLD_H
 #define SERVER_TESTING_STATE_WORLD_H
@@ -31,16 +30,16 @@ struct sim;
 enum { STATE_WORLD_LANES = 3 };
 
 struct state_world_opts {
-	struct sim *sim; /* shared, or NULL: made here */
-	struct fake_data *data; /* the same */
+	struct sim *sim; /* shared, or NULL: created here */
+	struct fake_data *data; /* shared, or NULL: created here */
 	const char *host; /* NULL: "server" */
 	struct fake_opts store;
-	const char *lmdb; /* a folder: the real store, committing in the loop's turns */
+	const char *lmdb; /* a folder: use the real store, which commits in the loop's turns */
 	uint64_t seed;
 	size_t nlanes; /* 0: one, on the state's loop */
 	bool apart; /* the state has a loop of its own */
 	bool http;
-	int port; /* 80 and so much: in a simulation all hosts share the ports */
+	int port; /* added to 80: in a simulation all hosts share the ports */
 	size_t ring_bytes;
 	int64_t event_ttl_ms;
 	const struct state_observer *observers;
@@ -60,18 +59,18 @@ struct state_world {
 	struct http_server *http;
 	struct addr at;
 	bool ready, stopping, stopped, drained;
-	struct error err; /* of on_ready */
-	unsigned waits; /* times that on_waiting was called */
-	atomic_size_t overs; /* watches that are over */
+	struct error err; /* from on_ready */
+	unsigned waits; /* number of on_waiting calls */
+	atomic_size_t overs; /* number of ended watches */
 };
 
-/* Makes it and runs until the state is ready. */
+/* Creates the world and runs until the state is ready. */
 void state_world_init(struct state_world *w, const struct state_world_opts *opts);
 
 /* Stops, checks that nothing is left, frees. */
 void state_world_release(struct state_world *w);
 
-/* Only the state: ended and begun anew on the same data. */
+/* Stops, and starts again, only the state, on the same data. */
 void state_world_stop(struct state_world *w);
 void state_world_start(struct state_world *w);
 
@@ -79,33 +78,33 @@ void state_world_start(struct state_world *w);
 const struct schema_kind *state_world_kind(struct str resource);
 struct resource *state_world_resource(struct state_world *w, const char *resource);
 
-/* Objects as trees. `labels`: JSON of an object, or NULL; `node`: spec.nodeName, or NULL. */
+/* Objects as trees. `labels`: a JSON object as text, or NULL; `node`: spec.nodeName, or NULL. */
 struct json *state_world_pod(struct arena *a, const char *ns, const char *name, const char *labels,
 			     const char *node);
 struct json *state_world_object(struct arena *a, const struct schema_kind *kind, const char *ns,
 				const char *name, const char *rest);
 
 /*
- * Writes (tree NULL: deletes) on the tip, runs until it is done, and returns its
- * revision or -ERR_*.
+ * Writes (tree NULL: deletes) on the tip, runs until the write is done, and returns its revision
+ * or -ERR_*.
  */
 int64_t state_world_write(struct state_world *w, const char *resource, const char *ns,
 			  const char *name, const struct json *tree);
 
-/* Lists at once; fails the test on an error. Lives in w->arena. */
+/* Lists immediately; fails the test on an error. The result lives in w->arena. */
 struct list_result state_world_list(struct state_world *w, const char *resource,
 				    const struct list_query *q);
 
-/* Removes a folder with all that is in it. */
+/* Removes a folder and its content. */
 void state_world_remove(const char *folder);
 
 /*
- * The parts of the above, for worlds that are not simulated: the caller sets gates,
- * loop, lanes and data (or an open store), and runs the loops.
+ * Part of state_world_init(), for worlds that are not simulated: the caller sets gates, loop,
+ * lanes and data (or an open store), and runs the loops.
  */
 void state_world_begin(struct state_world *w);
 
-/* HTTP (state_web_fixture.c), on this address; tells in w->at where. */
+/* Serves HTTP (state_web_fixture.c) on this address; sets w->at. */
 void state_world_serve(struct state_world *w, struct str at);
 
 #endif

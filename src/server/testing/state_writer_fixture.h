@@ -1,12 +1,12 @@
 /*
  * state_writer_fixture - for tests: a client that writes.
  *
- * It counts up counters that all writers share, by reading one and writing it back
- * on the condition that nobody else was first, and now and then it makes, changes and deletes
- * pods. What became of each increment is kept in a tally: acknowledged, or
- * unknown when the answer was lost. At the end a counter must hold at least the
- * former and at most both: no update is lost, none is made twice. A read must see whatever was
- * acknowledged to anybody before it began, whichever server is asked.
+ * It increments counters that all writers share: it reads one and writes it back on the condition
+ * that nobody else has changed it. From time to time it creates, changes and deletes pods. A
+ * tally records the outcome of each increment: acknowledged, or unknown if the reply was lost. At
+ * the end a counter must be at least the number of acknowledged increments, and at most that of
+ * both: no update is lost or applied twice. A read from any server must see every write that was
+ * acknowledged to any client before the read began.
  */
 #ifndef SERVER_TESTING_STATE_WRITER_FIXTURE_H
 #define SERVER_TESTING_STATE_WRITER_FIXTURE_H
@@ -19,7 +19,7 @@ enum { STATE_COUNTERS = 3, STATE_PODS = 12 };
 
 struct state_tally {
 	int64_t acked[STATE_COUNTERS], unknown[STATE_COUNTERS];
-	int64_t newest[STATE_COUNTERS]; /* revision that anybody was acknowledged */
+	int64_t newest[STATE_COUNTERS]; /* newest revision acknowledged to any client */
 	size_t conflicts;
 };
 
@@ -34,14 +34,14 @@ struct state_writer {
 	struct http_client *client;
 	struct http_stream *stream;
 	struct loop_timer next;
-	struct loop_timer patience; /* a lost connection may never tell */
-	struct buf body; /* of the answer */
+	struct loop_timer patience; /* ends connections that were lost silently */
+	struct buf body; /* of the reply */
 	enum state_writer_step step;
-	size_t counter; /* at hand */
+	size_t counter; /* the current one */
 	int64_t value, revision;
-	int64_t floor; /* the newest when the read began: it must be seen */
+	int64_t floor; /* the newest revision when the read began: the read must see it */
 	int status;
-	size_t left; /* steps to make */
+	size_t left; /* remaining steps */
 	bool stopped;
 };
 

@@ -1,9 +1,9 @@
 /*
- * verb_world - for tests: the whole way of a request, from a client's
- * connection to the store, in a simulated world.
+ * verb_world - for tests: the whole path of a request, from a client's connection to the store,
+ * in a simulated cluster.
  *
- * Two I/O loops, the first of which has the state; a store in memory; clients
- * on a host of their own. Everybody is an administrator. Failures are cmocka's.
+ * Two I/O loops, the first of which has the state; a store in memory; clients on a host of their
+ * own. Every user is an administrator. Failures are cmocka's.
  */
 #ifndef SERVER_TESTING_VERB_WORLD_H
 #define SERVER_TESTING_VERB_WORLD_H
@@ -19,21 +19,21 @@
 struct sim;
 struct fake_data;
 
-/* One request and its answer. */
+/* One request and its reply. */
 struct verb_ask {
 	const char *method, *target;
 	const char *accept, *content_type, *user_agent, *encoding; /* or NULL */
 	const char *body; /* or NULL */
-	size_t body_n; /* 0: its length */
-	bool hold; /* consumes nothing: over HTTP/2, one window of the answer comes */
+	size_t body_n; /* 0: strlen(body) */
+	bool hold; /* consumes nothing: with HTTP/2, one window of the reply arrives */
 
-	/* The answer. */
+	/* The reply. */
 	int status;
 	struct buf got; /* body */
 	char content[128]; /* content-type */
 	char content_encoding[16];
 	char warnings[2048]; /* one per line */
-	int64_t length; /* content-length, -1: none */
+	int64_t length; /* content-length; -1: absent */
 	bool over;
 	struct error err;
 	struct http_stream *stream;
@@ -43,18 +43,18 @@ struct verb_world {
 	struct sim *sim;
 	struct loop *lanes[2], *guest;
 	struct fake_data *data;
-	struct log log; /* nobody reads it */
+	struct log log; /* discarded */
 	struct server server;
 	struct admission admission;
 	struct reach reach;
-	struct http_client *clients[2]; /* they take turns, so both lanes are asked */
+	struct http_client *clients[2]; /* used in turn, so that both lanes get requests */
 	unsigned asked;
 	unsigned served[2]; /* requests by lane */
-	struct http_stream *last; /* of the last request, at the server, while it is open */
+	struct http_stream *last; /* the last request's, at the server, while it is open */
 	struct addr at;
-	struct arena arena; /* trees of answers */
-	bool local; /* the store is on this machine */
-	bool right_lost; /* who was allowed something is not any more */
+	struct arena arena; /* for trees of replies */
+	bool local; /* the store is local */
+	bool right_lost; /* the user has lost all rights */
 	int64_t user_ends_s; /* when the user's token expires; 0: never */
 	enum http_protocol protocol;
 };
@@ -67,13 +67,13 @@ int verb_world_set_up(void **state);
 int verb_world_set_up_http1(void **state);
 int verb_world_tear_down(void **state);
 
-/* Begins; the ask must stay until it is over, then verb_ask_release(). */
+/* Begins a request. `ask` must stay alive until it is over; then call verb_ask_release(). */
 void verb_world_begin(struct verb_world *w, struct verb_ask *ask);
-/* Runs until it is over. */
+/* Runs until the request is over. */
 void verb_world_finish(struct verb_world *w, struct verb_ask *ask);
 void verb_ask_release(struct verb_ask *ask);
 
-/* Asks and waits; the answer's body as a tree (NULL when it is no JSON). */
+/* Sends a request and waits; returns the reply's body as a tree (NULL if it is not JSON). */
 struct json *verb_world_ask(struct verb_world *w, struct verb_ask *ask);
 
 /* The same in short: method, target and body, all JSON; asserts the status. */
@@ -84,10 +84,13 @@ struct json *verb_world_call(struct verb_world *w, const char *method, const cha
 struct json *verb_world_patch(struct verb_world *w, const char *target, const char *type,
 			      const char *body, int status);
 
-/* n maps named m000.. in `default`, every second labelled, with `size` bytes of data each. */
+/*
+ * Creates n ConfigMaps named m000.. in `default`, every second one labelled, with `size` bytes of
+ * data each.
+ */
 void verb_world_make_maps(struct verb_world *w, int n, int size);
 
-/* The text at a path of names, "" when there is none. */
+/* The text at a JSON pointer; "" if not found. */
 const char *verb_world_text(struct verb_world *w, const struct json *tree, const char *pointer);
 
 #endif

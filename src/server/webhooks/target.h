@@ -1,8 +1,10 @@
 /*
- * webhook_target - the address of a webhook, when it is to be called.
+ * webhook_target - the address of a webhook, at the time of a call.
  *
- * That of a service is its cluster IP; of one without, any endpoint that is ready. From what
- * is committed. Threads: the state's loop.
+ * For a service it is the cluster IP or, if it has none, any ready endpoint. Reads committed
+ * objects.
+ *
+ * Threads: the state's loop.
  */
 #ifndef SERVER_WEBHOOKS_TARGET_H
 #define SERVER_WEBHOOKS_TARGET_H
@@ -14,7 +16,7 @@ struct prng;
 struct state;
 struct webhook;
 
-/* -ERR_UNAVAILABLE, in upstream's words, when there is none. */
+/* -ERR_UNAVAILABLE, in upstream's wording, if no address is found. */
 int webhook_target(struct state *st, const struct webhook *h, struct prng *prng, struct arena *a,
 		   struct addr *ret_to, struct error *err);
 

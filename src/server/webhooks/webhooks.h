@@ -1,12 +1,13 @@
 /*
  * webhooks - MutatingAdmissionWebhook and ValidatingAdmissionWebhook.
  *
- * Follows both kinds of configurations and calls those webhooks that a write is about, as
- * plugins of admission (plugins/table.h). While a webhook is asked the write is parked; the answer
- * is kept with the write, and counts while the question stays the same. Mutating webhooks come one
- * after the other, in the order of the names of their configurations, each with what those before
- * it changed; validating ones all at once. While a configuration cannot be read, and was not
- * before, everything is refused: nobody knows what it forbids.
+ * Follows both kinds of configurations and calls the webhooks that match a write, as admission
+ * plugins (plugins/table.h). The write is parked during a call. The response is kept with the
+ * write, and is valid as long as the question stays the same. Mutating webhooks are called one
+ * after the other, in the order of their configurations' names, each with the changes of those
+ * before it. Validating webhooks are called all at once. If a configuration cannot be read and
+ * has no previous readable version, all writes are rejected, because nobody knows what it
+ * forbids.
  *
  * Threads: the state's loop.
  */
@@ -26,27 +27,27 @@ struct webhooks;
 
 int webhooks_new(struct server *s, struct webhooks **ret_webhooks, struct error *err);
 
-/* What the state must be made with; borrowed. */
+/* The observers to create the state with; borrowed. */
 const struct state_observer *webhooks_observers(struct webhooks *w, size_t *ret_n);
 
 /*
- * Ends all calls, and lets none begin: the writes that wait for them are refused. Then `done`, at
- * once when there are none (or no webhooks: NULL).
+ * Ends all calls and starts no new ones: writes that wait for them are rejected. Then calls
+ * `done`, immediately if there are no calls, or if `w` is NULL.
  */
 void webhooks_stop(struct webhooks *w, void (*done)(void *arg), void *arg);
 void webhooks_free(struct webhooks *w); /* NULL allowed */
 
-/* Whether there is any webhook of that kind. */
+/* Whether any webhook of that type is configured. */
 bool webhooks_mutate_concerns(const struct admission_request *req);
 bool webhooks_validate_concerns(const struct admission_request *req);
 
-/* The plugins; `old` and `object` as admission has them. */
+/* The plugins; `old` and `object` are as for all plugins. */
 int webhooks_mutate(struct admission_request *req, const struct json *old, struct json *object,
 		    struct error *err);
 int webhooks_validate(struct admission_request *req, const struct json *old, struct json *object,
 		      struct error *err);
 
-/* Mutating webhooks of a deletion, which they may refuse and not change. */
+/* Calls mutating webhooks for a deletion, which they may reject but not change. */
 int webhooks_mutate_deletion(struct admission_request *req, const struct json *old,
 			     struct json *object, struct error *err);
 

@@ -1,5 +1,5 @@
 /*
- * webhooks_impl - what the files of webhooks share.
+ * webhooks_impl - shared by the files of webhooks.
  */
 #ifndef SERVER_WEBHOOKS_WEBHOOKS_IMPL_H
 #define SERVER_WEBHOOKS_WEBHOOKS_IMPL_H
@@ -21,7 +21,8 @@ struct webhook_set {
 	enum webhook_type type;
 	struct omap configs; /* name -> struct webhook_config */
 	size_t nhooks;
-	size_t nunreadable; /* configurations; while there are any, all is refused */
+	/* unreadable configurations; if there are any, all writes are rejected */
+	size_t nunreadable;
 };
 
 struct webhooks {
@@ -31,38 +32,42 @@ struct webhooks {
 	uint64_t last_id;
 	struct list calls; /* under way */
 	bool stopping;
-	void (*on_stopped)(void *arg); /* all calls are over; or NULL */
+	void (*on_stopped)(void *arg); /* called when all calls have ended; or NULL */
 	void *stop_arg;
 	struct metrics_family *duration, *total, *rejections, *fail_open;
 };
 
 /* --- calls (webhooks/call.c) ------------------------------------------------------- */
 
-/* What is known of one question to one webhook, for as long as the write lives. */
+/* The result of one question to one webhook, for the lifetime of the write. */
 struct webhook_answer {
 	struct webhook_answer *next;
-	uint64_t hook, hash[2]; /* whom, and what was asked */
-	bool done; /* it was answered, or cannot be */
-	bool stopped; /* cannot be because the server stops */
-	bool late; /* was not before the request's own time was up */
-	/* Why there is no verdict: what follows "failed calling webhook .."; NULL: there is one. */
+	uint64_t hook, hash[2]; /* the webhook, and a hash of the question */
+	bool done; /* it was answered, or failed */
+	bool stopped; /* it failed because the server stops */
+	bool late; /* it was not answered before the request's own deadline */
+	/*
+	 * Why there is no verdict: the text that follows "failed calling webhook .."; NULL:
+	 * success.
+	 */
 	const struct error *err;
 	struct webhook_verdict verdict;
 };
 
 /*
- * The answer to a question: the one that is there, or begins a call that resumes the write when
- * it and all others of the write are over. -ERR_CONFLICT when it was asked too often already.
+ * Returns the answer to a question if there is one. Otherwise begins a call, which resumes the
+ * write when all calls of the write have ended. -ERR_CONFLICT if the write has asked too many
+ * questions.
  */
 int webhook_ask(struct admission_request *req, const struct webhook *h, enum webhook_type type,
 		const struct webhook_question *q, struct webhook_answer **ret_answer,
 		struct error *err);
 
-/* Memory of a write for the mutating webhooks; zeroed at first. */
+/* State of a write in the mutating webhooks; zeroed first. */
 struct webhook_rounds {
-	bool *invoked; /* by index: was called, and wants to see later changes */
-	bool *again; /* by index: is to be called in the second round */
-	uint64_t left; /* hash of the object as the first round left it */
+	bool *invoked; /* by index: it was called, and wants to see later changes */
+	bool *again; /* by index: call it in the second round */
+	uint64_t left; /* hash of the object after the first round */
 };
 struct webhook_rounds *webhook_rounds(struct admission_request *req);
 
@@ -70,12 +75,12 @@ struct webhook_rounds *webhook_rounds(struct admission_request *req);
 
 /*
  * The object of a write as a mutating webhook sees it: a copy in the version that matched. A new
- * one is without what the server alone sets; a name that is made up is not there yet.
+ * object lacks the fields that only the server sets, and a generated name.
  */
 int webhook_form_show(struct admission_request *req, const struct admission_attr *attr,
 		      const struct schema_kind *kind, struct json **ret_shown, struct error *err);
 
-/* Applies a patch to what was shown, and makes `object` what came of it. */
+/* Applies a patch to the copy and updates `object` from the result. */
 int webhook_form_patch(struct admission_request *req, const struct admission_attr *attr,
 		       const struct schema_kind *kind, struct json *shown, const struct json *patch,
 		       struct json *object, bool *ret_changed, struct error *err);
