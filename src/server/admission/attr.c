@@ -1,6 +1,6 @@
 /*
- * Trees of admission functions are of the storage version. Where the same is asked for they are
- * handed on as they are; else a copy is converted.
+ * Admission functions get trees in the storage version. If a policy wants that version, the trees
+ * are passed on unchanged; otherwise a copy is converted.
  */
 #include "server/admission/attr.h"
 #include "server/admission/request.h"
@@ -39,7 +39,7 @@ static int scale_of(struct admission_request *req, const struct json *tree,
 	return r;
 }
 
-/* Bindings and evictions are created, options connected with; a Scale is changed. */
+/* Bindings and Evictions are created, options are connected with, a Scale is updated. */
 static int foreign_objects(struct admission_request *req, struct admission_attr *attr,
 			   struct error *err)
 {
@@ -56,7 +56,7 @@ static int foreign_objects(struct admission_request *req, struct admission_attr 
 	return 0;
 }
 
-/* As the request had it: what is generated is not known to it. */
+/* The name in the request: a generated name is not known to it. */
 static struct str name_of(const struct admission_request *req, const struct json *object)
 {
 	if (req->request->verb == REQUEST_DELETE_COLLECTION || req->write->generated_from.n)
@@ -69,7 +69,7 @@ static bool is_namespace(const struct schema_kind *k)
 	return str_eqz(k->storage_name, "core/namespaces");
 }
 
-/* Of an update that lets an object go: what it was updated to. */
+/* For an update that removes an object: the object that it was updated to. */
 static const struct json *object_of(const struct admission_request *req, const struct json *object)
 {
 	if (req->op == ADMIT_DELETE)

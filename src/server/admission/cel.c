@@ -1,7 +1,7 @@
 /*
- * Values read the trees of the write in place. `variables` is an object whose fields are evaluated
- * when they are first asked for, each with a limit of its own, in an evaluation within the one that
- * asks; what they cost is taken from the budget of the run, not from the limit of who asks.
+ * Values read the write's trees in place. `variables` is an object whose fields are evaluated on
+ * first use, each in a nested evaluation with a cost limit of its own. Their cost is charged to
+ * the budget of the run, not to the limit of the expression that uses them.
  */
 #include "server/admission/cel.h"
 
@@ -11,7 +11,7 @@
 #include "server/authz/authz.h"
 #include "server/core/parts.h"
 
-enum { NAMED_DEPTH_MAX = 200 }; /* of variables within variables: each is a C call deep */
+enum { NAMED_DEPTH_MAX = 200 }; /* nesting of variables: each level is a C call */
 
 /* --- compiling ---------------------------------------------------------------------- */
 
@@ -38,7 +38,7 @@ struct admission_exprs admission_conditions(struct arena *a, const struct json *
 
 /* --- rights ------------------------------------------------------------------------- */
 
-/* Selectors that cannot be read are left out, as upstream does. */
+/* Selectors that cannot be parsed are left out, as upstream does. */
 static void read_selectors(struct arena *a, const struct cel_authz_query *from,
 			   struct authz_query *q, struct selector *fields, struct selector *labels)
 {
@@ -50,7 +50,7 @@ static void read_selectors(struct arena *a, const struct cel_authz_query *from,
 		q->labels = labels;
 }
 
-/* The user that a service account is. */
+/* The user of a service account. */
 static struct user account_user(struct arena *a, const struct cel_authz_query *q)
 {
 	struct str *groups = ARENA_ARRAY(a, struct str, 3);
@@ -128,7 +128,7 @@ static struct cel_value named_value(struct admission_cel *c, const struct admiss
 	return v;
 }
 
-/* The last of a name counts. */
+/* If several variables have the name, the last one counts. */
 static struct cel_value named_get(struct cel_eval *ev, const void *self, struct str field)
 {
 	struct admission_cel *c = (struct admission_cel *)(uintptr_t)self;
@@ -233,7 +233,7 @@ void admission_cel_run(struct admission_cel *c, const struct admission_run *run)
 	}
 }
 
-/* Takes it from the budget; false when there is not so much left. */
+/* Charges the cost to the budget; returns false if the budget is too small. */
 static bool spend(uint64_t *budget, uint64_t cost)
 {
 	bool enough = cost <= *budget;
@@ -267,7 +267,7 @@ bool admission_cel_evaluate(struct admission_cel *c, const struct admission_expr
 
 /* --- conditions --------------------------------------------------------------------- */
 
-/* "[a, b]", each once; one alone as it is. */
+/* "[a, b]" without duplicates; a single error without brackets. */
 static const char *joined(struct arena *a, const char *const *faults, size_t n)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(REQUEST_WORK_MAX);
@@ -299,7 +299,10 @@ int admission_conditions_hold(struct admission_cel *c, const struct admission_ex
 		return 1;
 	faults = ARENA_ARRAY(a, const char *, conditions->n);
 	admission_cel_run(c, &run);
-	/* All are evaluated, as upstream does: running out of budget is an error in any case. */
+	/*
+	 * All conditions are evaluated, as upstream does: running out of budget is an error in
+	 * any case.
+	 */
 	for (size_t i = 0; i < conditions->n; i++) {
 		struct cel_value v;
 

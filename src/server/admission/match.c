@@ -1,6 +1,6 @@
 /*
- * Rules are few and lists short: all is compared by walking. Other versions of a resource are
- * looked for only where its own did not match.
+ * There are few rules with short lists, so all matching is linear. Other versions of a resource
+ * are tried only if its own version did not match.
  */
 #include "server/admission/match.h"
 
@@ -159,7 +159,7 @@ static bool rule_matches(const struct admission_rule *r, const struct schema_kin
 	       resource_matches(r, k->resource, attr->subresource) && name_matches(r, attr->name);
 }
 
-/* The other version of the resource that the rule is about, or NULL. */
+/* The other version of the resource that the rule matches, or NULL. */
 static const struct schema_kind *equivalent(const struct admission_rule *r,
 					    const struct admission_attr *attr)
 {
@@ -216,7 +216,7 @@ static bool namespace_selected(const struct selector *s, const struct admission_
 
 	if (s->n == 0 || (!attr->ns.n && !itself))
 		return true;
-	/* What a namespace is to become counts, not what it was. */
+	/* The namespace's new labels count, not the old ones. */
 	if (itself && !attr->subresource.n && attr->op & (ADMIT_CREATE | ADMIT_UPDATE))
 		return object_selected(s, attr->object);
 	return admission_selects(s, attr->namespace_labels);
@@ -229,7 +229,7 @@ bool admission_matches(const struct admission_match *m, const struct admission_a
 
 	if (!namespace_selected(&m->namespaces, attr))
 		return false;
-	/* Options have no labels, not even none. */
+	/* Options have no labels, so no selector matches them, not even one for missing labels. */
 	if (m->objects.n && attr->op == ADMIT_CONNECT)
 		return false;
 	if (m->objects.n && !object_selected(&m->objects, attr->object) &&

@@ -1,6 +1,7 @@
 /*
- * How a write waits. Whoever parks it arranges for admission_resume(): a plugin when its answer has
- * come, or the functions here when a write has ended or anything was committed.
+ * How a write waits. The code that parks a write must arrange for admission_resume(): a plugin
+ * when its result has arrived, or the functions here when a write has ended or anything was
+ * committed.
  */
 #include "server/admission/request.h"
 
@@ -8,7 +9,7 @@
 #include "server/core/parts.h"
 #include "server/flow/flow.h"
 
-enum { WAITS_MAX = 100 }; /* time-outs of waiting for a commit */
+enum { WAITS_MAX = 100 }; /* timeouts while waiting for a commit */
 
 /* --- memory ------------------------------------------------------------------------- */
 
@@ -115,7 +116,7 @@ int admission_park_for_commit(struct admission_request *req, struct error *err)
 {
 	int r;
 
-	/* A state that stops would answer at once, from within. The reason is in /readyz. */
+	/* A stopping state would call back immediately, from within. The reason is in /readyz. */
 	if (state_health(req->state, NULL) < 0)
 		return error_set(err, ERR_UNAVAILABLE,
 				 "the server cannot write at the moment; try again");
@@ -129,7 +130,7 @@ bool admission_is_current(const struct admission_request *req)
 	return req->synced || !state_is_shared(req->state);
 }
 
-/* --- its end ------------------------------------------------------------------------ */
+/* --- the end ------------------------------------------------------------------------ */
 
 struct admission_hook {
 	struct admission_hook *next;

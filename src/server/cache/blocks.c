@@ -1,12 +1,9 @@
 /*
- * An array of blocks. Each entry has its block's first key, so that the search for a block touches
- * no other.
- *
- * Whether a block is shared can be asked without a lock: others only drop references, new ones are
- * taken by the state's loop alone.
- *
- * A full block is split in two, except at the end: who adds in order fills each. Neighbours
- * become one when that is half full at most, so that the next change does not split it again.
+ * An array of blocks. Each entry has its block's first key, so that a search reads only the
+ * entries. Whether a block is shared can be checked without a lock: only the state's loop takes
+ * references, other threads only drop them. A full block is split in two, except at the end:
+ * objects that are added in key order fill each block. Neighbouring blocks are merged if the
+ * result is at most half full, so that the next change does not split it again.
  */
 #include "server/cache/blocks.h"
 
@@ -16,7 +13,7 @@
 #include "base/core/mem.h"
 
 struct resource_blocks_entry {
-	struct str first; /* key of the block's first object, which keeps it */
+	struct str first; /* key of the block's first object, which owns the text */
 	struct resource_block *block;
 };
 
@@ -35,7 +32,7 @@ void resource_blocks_clear(struct resource_blocks *b)
 
 /* --- finding ---------------------------------------------------------------------- */
 
-/* Whether the place that is sought lies behind this key. */
+/* Whether the wanted place is after this key. */
 static bool lies_behind(struct str key, struct str sought, bool behind)
 {
 	int c = str_cmp(key, sought);
@@ -43,7 +40,7 @@ static bool lies_behind(struct str key, struct str sought, bool behind)
 	return c < 0 || (behind && c == 0);
 }
 
-/* The block in or at whose end the place is; 0 when it is before all. */
+/* The block that contains the place, or ends with it; 0 if it is before all. */
 static size_t find_block(const struct resource_blocks *b, struct str key, bool behind)
 {
 	size_t low = 0, high = b->n;
@@ -93,7 +90,7 @@ struct resource_place resource_blocks_seek(const struct resource_blocks *b, stru
 	return p;
 }
 
-/* Where a key is, or would be. */
+/* The place where a key is, or would be. */
 static struct resource_place place_of(const struct resource_blocks *b, struct str key)
 {
 	struct resource_place p = { .block = find_block(b, key, true) };
@@ -102,7 +99,7 @@ static struct resource_place place_of(const struct resource_blocks *b, struct st
 	return p;
 }
 
-/* The object at such a place if it has that key. */
+/* The object at a place if it has that key; else NULL. */
 static struct object *object_at_place(const struct resource_blocks *b, struct resource_place p,
 				      struct str key)
 {
@@ -143,7 +140,7 @@ static void add_entry(struct resource_blocks *b, size_t at, struct resource_bloc
 	b->n++;
 }
 
-/* Of a block that was emptied, or moved elsewhere. */
+/* Removes the entry of a block that was emptied or moved. */
 static void drop_entry(struct resource_blocks *b, size_t at)
 {
 	free(b->v[at].block);
@@ -163,7 +160,7 @@ static void set_at(struct resource_block *k, size_t at, struct object *o)
 	k->items[at] = o;
 }
 
-/* Of a run of objects, also within one block. What is there then has no more references. */
+/* Moves a run of objects, also within one block. The source no longer owns their references. */
 static void move_run(struct resource_block *to, size_t at, const struct resource_block *from,
 		     size_t from_at, size_t n)
 {
@@ -172,7 +169,7 @@ static void move_run(struct resource_block *to, size_t at, const struct resource
 	memmove(to->items + at, from->items + from_at, n * sizeof(to->items[0]));
 }
 
-/* The block, which nobody else has: a copy if need be. */
+/* The block, unshared: makes a copy if it is shared. */
 static struct resource_block *own(struct resource_blocks *b, size_t at)
 {
 	struct resource_block *k = b->v[at].block, *mine;
@@ -192,7 +189,7 @@ static struct resource_block *own(struct resource_blocks *b, size_t at)
 	return mine;
 }
 
-/* The objects from `at` on go to the end of another block; both are ours. */
+/* Moves the objects from `at` on to the end of another block; both blocks are unshared. */
 static void move_tail(struct resource_block *from, size_t at, struct resource_block *to)
 {
 	size_t n = from->n - at, bytes = at ? 0 : from->bytes;
@@ -208,7 +205,7 @@ static void move_tail(struct resource_block *from, size_t at, struct resource_bl
 	from->bytes -= bytes;
 }
 
-/* Room for one more at a place in a full block; the place moves with its objects. */
+/* Makes room for one object at a place in a full block; adjusts the place. */
 static void make_room(struct resource_blocks *b, struct resource_place *p)
 {
 	struct resource_block *k, *next = resource_block_new();
@@ -251,7 +248,7 @@ static void replace(struct resource_blocks *b, struct resource_place p, struct o
 	set_first(b, p.block);
 }
 
-/* As place_of(). What is added is often the last. */
+/* As place_of(), but checks the end first, where objects are often added. */
 static struct resource_place place_for(const struct resource_blocks *b, struct str key)
 {
 	const struct resource_block *last = b->v[b->n - 1].block;
@@ -277,7 +274,7 @@ struct object *resource_blocks_put(struct resource_blocks *b, struct object *o)
 	return before;
 }
 
-/* Joins a block with the next one when both have little. */
+/* Merges a block with the next one if both have few objects. */
 static void join(struct resource_blocks *b, size_t at)
 {
 	if (at + 1 >= b->n || b->v[at].block->n + b->v[at + 1].block->n > RESOURCE_BLOCK_MAX / 2)

@@ -1,7 +1,7 @@
 /*
- * What weighs is what nobody else holds: the state that an event replaced, and the copy of
- * a deleted object. The new state itself is held by the resource as long as it
- * is current, and becomes the `prev` of the event that replaces it.
+ * The weight counts only objects that nobody else holds: replaced states, and copies of deleted
+ * objects. The resource holds an object's new state as long as it is current; then it becomes the
+ * `prev` of the event that replaces it.
  */
 #include "server/cache/ring.h"
 
@@ -11,7 +11,7 @@
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 
-/* A chunk ends with the event that reaches either; so texts can be joined piece by piece. */
+/* A chunk ends with the event that reaches either limit, so texts are joined in pieces. */
 enum { CHUNK_EVENTS = 512, CHUNK_TEXT = 256 * 1024 };
 
 static size_t weight_of(const struct object *o)

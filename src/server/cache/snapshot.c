@@ -1,4 +1,6 @@
-/* One piece of memory: the header, the items, the blocks. So a list is one allocation. */
+/*
+ * The header, the items and the blocks are in one allocation.
+ */
 #include "server/cache/snapshot.h"
 
 #include <assert.h>

@@ -1,11 +1,10 @@
 /*
- * Messages come from one loop, the state's, in order: posted, or, where that is the
- * lane's own loop, put in a list that a deferred task takes. The state knows what it has
- * told (struct resource_sub), so it can say what a lane lacks without asking.
- *
- * The message that stops a lane is the last that the state sends of its own accord: after
- * it come only answers, which the lane counts. So when the lane says that it has
- * stopped, nothing is on its way to it, and it can be freed.
+ * Messages come from one loop, the state's, in order. They are posted or, if that is also the
+ * lane's loop, put in a list that a deferred task empties. The state knows what it has sent
+ * (struct resource_sub), so it knows what a lane lacks without asking. The stop message is the
+ * last one that the state sends by itself. After it the state only answers requests, and the lane
+ * counts those that are open. So when the lane reports that it has stopped, no message is on its
+ * way to it, and it can be freed.
  */
 #include "server/engine/lane.h"
 
@@ -23,18 +22,18 @@ struct batch {
 	size_t n;
 	struct {
 		struct lane_feed *feed;
-		struct ring_chunk *chunk; /* a reference; NULL: only what is gone is told */
-		uint64_t first; /* what is before it is gone */
+		struct ring_chunk *chunk; /* a reference; NULL: only `first` has changed */
+		uint64_t first; /* chunks before this one were dropped */
 	} v[];
 };
 
-/* The last watch of a feed has left: its chunks are dropped. */
+/* The last watch of a feed has left: drops its chunks. */
 struct drop {
 	struct lane_msg msg;
 	struct lane_feed *feed;
 };
 
-/* A watch has left, for the state. */
+/* Reports to the state that a watch has left. */
 struct left {
 	struct loop_msg msg;
 	struct lane_feed *feed;
@@ -157,7 +156,7 @@ static void put(struct batch *b, size_t at, struct lane *l, const struct resourc
 	b->v[at].first = r->ring.span.first;
 }
 
-/* The chunks that a lane must hear of; NULL to count them. */
+/* Collects the chunks that a lane must get; b NULL: only counts them. */
 static size_t gather(struct lane *l, struct batch *b)
 {
 	size_t n = 0;
@@ -333,7 +332,7 @@ void lane_tell_changed(struct lane *l, struct resource *r)
 	lane_post(l, &c->msg);
 }
 
-/* --- revoked ones ----------------------------------------------------------------- */
+/* --- revoked watches -------------------------------------------------------------- */
 
 static void on_revoked(struct lane_msg *m)
 {

@@ -1,4 +1,6 @@
-/* A piece ends where the next event would make it too long; a long event is one alone. */
+/*
+ * A piece ends before the event that would make it too long. A long event is a piece of its own.
+ */
 #include "server/engine/lane_text.h"
 
 #include <stdlib.h>
@@ -9,7 +11,7 @@
 
 enum {
 	PIECE = 32 * 1024,
-	KEEP_BYTES = 2 * 1024 * 1024, /* of texts, per lane */
+	KEEP_BYTES = 2 * 1024 * 1024, /* limit for texts, per lane */
 };
 
 struct str lane_text_head(enum ring_type type)
@@ -37,8 +39,9 @@ struct str lane_text_type(enum ring_type type)
 /* --- one event -------------------------------------------------------------------- */
 
 /*
- * An object whose text is damaged cannot be shown, and an event must not be skipped: the
- * watch is told, and its client lists. A Status: status (2), message (3), reason (4), code (6).
+ * An object with damaged text cannot be encoded, and an event must not be skipped. So the watch
+ * gets this Status, and its client lists again. Fields: status (2), message (3), reason (4), code
+ * (6).
  */
 #define DAMAGED                                  \
 	STR("\x12\x07"                           \
@@ -104,7 +107,7 @@ char *lane_line_put(const struct lane_line *l, char *to)
 
 /* --- chunks ----------------------------------------------------------------------- */
 
-/* Which text of which chunk. */
+/* Identifies a text: its feed, chunk and form. */
 struct wanted {
 	const struct lane_feed *feed;
 	const struct ring_chunk *chunk;
@@ -125,7 +128,7 @@ static size_t size_at(const struct wanted *w, uint32_t at)
 	return lane_line_size(&l);
 }
 
-/* Where the piece that begins with event `from` ends, and how long it is. */
+/* The end of the piece that begins with event `from`, and its length in bytes. */
 static uint32_t piece_end(const struct wanted *w, uint32_t from, size_t *ret_bytes)
 {
 	size_t bytes = size_at(w, from), more;

@@ -1,8 +1,8 @@
 /*
- * The objects of one resource in the order of their keys, and what is kept beside them
- * so that reads are cheap: a count for each namespace, and the last complete list while
- * nothing has changed. A list that is kept holds on to its objects, so the first change
- * drops it; before the objects are changed, because then there is less to copy.
+ * The objects of one resource in key order, with two caches that make reads cheap: a count per
+ * namespace, and the last complete list as long as nothing has changed. A cached list holds its
+ * objects, so the first change drops it. It is dropped before the objects change, because then
+ * fewer blocks must be copied.
  */
 #include "server/engine/state_impl.h"
 
@@ -25,7 +25,10 @@ static void feeds_new(struct resource *r)
 		r->subs[i].feed = lane_feed_new(r->state->lanes[i], r);
 }
 
-/* A definition may change amid a batch in which objects did, too: those are the past. */
+/*
+ * A definition may change within a batch that also changed objects. These objects belong to the
+ * past.
+ */
 void resource_forget_past(struct resource *r)
 {
 	ring_restart(&r->ring, MAX(r->state->revision, r->state->applying));
@@ -105,7 +108,7 @@ struct str resource_key(struct arena *a, struct str ns, struct str name)
 	return str_of(key, n + name.n);
 }
 
-/* The same on the stack; empty when such a key cannot exist. */
+/* The same on the stack; empty if such a key cannot exist. */
 static struct str key_in(char buffer[KEY_MAX], struct str ns, struct str name)
 {
 	size_t n = ns.n ? ns.n + 1 : 0;

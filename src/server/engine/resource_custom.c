@@ -1,11 +1,10 @@
 /*
- * Resources of kinds that are made at run time, and may change or go at run time.
- * A resource keeps its place for as long as the server runs: who asks for a kind
- * that is gone finds it empty. Objects that are there are made anew when their
- * kind changes, as their headers and texts follow it; that is the one moment at
- * which a write costs what its resource has, and definitions change rarely. As the
- * past is in the old kind's form, it is forgotten: watches end and begin anew, as
- * upstream's do.
+ * Resources of kinds that are defined at run time, and may change or be deleted at run time. A
+ * resource stays registered as long as the server runs, so a reader of a deleted kind finds it
+ * empty. When a kind changes, all its objects are made again, because their headers and texts
+ * depend on it. Only then does a write cost as much as its resource is large, and definitions
+ * change rarely. The past is in the old kind's form, so it is dropped: watches end and start
+ * again, as upstream's do.
  */
 #include <stdlib.h>
 
@@ -15,7 +14,7 @@
 #include "server/engine/lane.h"
 #include "server/engine/state_impl.h"
 
-/* The object as the resource's present kind shows it; NULL when its bytes are damaged. */
+/* The object in the form of the resource's current kind; NULL if its bytes are damaged. */
 static struct object *remade(const struct resource *r, const struct object *o)
 {
 	__attribute__((cleanup(arena_release_cleanup))) struct arena a;
@@ -31,7 +30,7 @@ static struct object *remade(const struct resource *r, const struct object *o)
 	return made;
 }
 
-/* While all is being read again, `loading` is in the new kind's form as it comes. */
+/* During a reload, objects arrive in `loading` already in the new kind's form. */
 static void remake(struct resource *r)
 {
 	struct resource_blocks old = r->objects;

@@ -1,24 +1,25 @@
 /*
- * Lists of committed. What no selector chooses from is taken in blocks. The complete
- * list, of all or of one namespace, is kept until something changes and shared by whoever
- * asks meanwhile. One object by its name is looked up. Other selectors look through the
- * complete list: whoever may wait has that done some objects at a time, others' work between.
+ * Lists of committed objects. Without a selector, objects are taken in blocks. The complete list,
+ * of everything or of one namespace, is cached until something changes, and shared by all readers
+ * meanwhile. A selector for one name looks that object up. Other selectors scan the complete
+ * list; if the caller can wait, a limited number of objects per turn.
  */
 #include "api/crd/crd.h"
 #include "server/engine/resource_walk.h"
 
 enum {
-	LOOK_STEP = 512, /* objects that are looked at in a turn */
-	FOUND_FEW = 1024, /* objects that are kept one by one, not by the list they were found in */
+	LOOK_STEP = 512, /* objects scanned per turn */
+	/* up to this many matches are held one by one, more through the list that they are from */
+	FOUND_FEW = 1024,
 };
 
 /* --- without selectors ------------------------------------------------------------ */
 
-/* What a namespace, or all, has: from where on, and how many. */
+/* The range of a namespace, or of everything: its start, and its number of objects. */
 struct range {
 	struct resource_place from;
 	size_t n;
-	struct resource_snapshot **kept; /* where its complete list is; NULL: there are none */
+	struct resource_snapshot **kept; /* where its complete list is cached; NULL: no objects */
 };
 
 static struct range range_of(struct resource *r, struct str ns)
@@ -52,7 +53,7 @@ static struct resource_snapshot *list_all(struct resource *r, struct str ns)
 	return resource_snapshot_ref(*range.kept);
 }
 
-/* A part of it that is for nobody else: no more is taken than is wanted. */
+/* A page of the list, which is not cached: takes only the requested number of objects. */
 static void list_page(struct resource *r, const struct list_query *q, struct arena *a,
 		      struct list_result *ret_list)
 {
@@ -82,7 +83,7 @@ static void list_page(struct resource *r, const struct list_query *q, struct are
 
 /* --- by name ---------------------------------------------------------------------- */
 
-/* All objects of that name: one in each namespace at most. */
+/* All objects of that name: at most one per namespace. */
 static struct resource_snapshot *list_named(struct resource *r, const struct resource_filter *f,
 					    struct str name)
 {
@@ -106,7 +107,7 @@ static struct resource_snapshot *list_named(struct resource *r, const struct res
 	return s;
 }
 
-/* What to look up, when the selector names one object; p NULL otherwise. */
+/* The name if the selector requires a particular one; else p NULL. */
 static struct str name_of(const struct resource_filter *f)
 {
 	return f->fields.n ? selector_required_value(&f->fields, STR("metadata.name")) : STR_NULL;
@@ -114,12 +115,12 @@ static struct str name_of(const struct resource_filter *f)
 
 /* --- by other selectors ----------------------------------------------------------- */
 
-/* Looks through a complete list for what matches. */
+/* Scans a complete list for matches. */
 struct look {
 	struct resource_filter filter;
 	struct resource_snapshot *all; /* a reference */
-	size_t at; /* in it */
-	size_t limit; /* of what is found; 0: none */
+	size_t at; /* next index in `all` */
+	size_t limit; /* of matches; 0: no limit */
 	struct resource_snapshot *found;
 };
 
@@ -130,7 +131,10 @@ static void look_init(struct look *l, struct resource *r, const struct resource_
 			    .found = resource_snapshot_new(16, 0) };
 }
 
-/* Few objects do not keep others; many are not to be let go one by one. */
+/*
+ * A few matches are held one by one, so that they do not keep the whole list alive. Many matches
+ * hold the list instead, because releasing them one by one is slow.
+ */
 static void look_found(struct look *l, struct object *o)
 {
 	if (l->found->n == FOUND_FEW && !l->found->base)
@@ -138,7 +142,7 @@ static void look_found(struct look *l, struct object *o)
 	resource_snapshot_add(&l->found, o);
 }
 
-/* Looks at so many objects; true when that was all of it. */
+/* Scans up to n objects; returns true at the end of the list. */
 static bool look_some(struct look *l, size_t n)
 {
 	const struct resource_snapshot *all = l->all;
@@ -153,11 +157,11 @@ static bool look_some(struct look *l, size_t n)
 	return l->at < end || l->at == all->n;
 }
 
-/* A look for a list that is asked for, in the arena of that. */
+/* A scan for a list request, in the request's arena. */
 struct search {
 	struct look look;
 	struct state *state;
-	struct crd *custom; /* whose kind the filter has; or NULL */
+	struct crd *custom; /* definition of the filter's kind; or NULL */
 	int64_t revision;
 	struct arena *arena;
 	void (*done)(void *arg, const struct list_result *result, const struct error *err);
@@ -192,7 +196,7 @@ static void search_step(struct loop_task *t)
 		loop_defer_large(st->loop, &s->task);
 		return;
 	}
-	search_end(s); /* which may be the end of its arena, too */
+	search_end(s); /* may free its arena too */
 	st->looking--;
 	state_stop_step(st);
 }
@@ -251,7 +255,7 @@ void resource_list_cut(const struct resource_snapshot *s, const struct list_quer
 		ret_list->bytes += object_item_size(ret_list->items[i]);
 }
 
-/* What is there at once: false when it has to be looked for. */
+/* Lists without a scan; returns false if a scan is needed. */
 static bool list_at_once(struct resource *r, const struct list_query *q, struct arena *a,
 			 struct list_result *ret_list)
 {
@@ -288,7 +292,7 @@ void resource_list_present(struct resource *r, const struct list_query *q, int64
 	s = search_new(r, q, revision, a);
 	s->done = done;
 	s->arg = arg;
-	/* When the state stops, nothing is begun that it would have to wait for. */
+	/* A stopping state begins nothing that it would have to wait for. */
 	if (q->in_turns && !r->state->stopping) {
 		r->state->looking++;
 		search_step(&s->task);

@@ -1,12 +1,10 @@
 /*
- * Lists as of an older revision. When the ring reaches back that far, the events
- * since are undone: of each key that changed, the first event says what was there
- * before. Else the store is asked for its past; it orders namespaces its own way
- * ("a-b" behind "a", where keys have "a-b/x" before "a/x"), so all of it is read and
- * ordered here before a page is cut.
- *
- * What the store has forgotten is told of as such even where the ring still knows it, so that
- * how long a list can be continued depends on its age alone.
+ * Lists as of an older revision. If the ring reaches back that far, the events since are undone:
+ * for each key that changed, the first event has the object before it. Otherwise the store's
+ * history is read. The store orders namespaces differently ("a-b" after "a", but the key "a-b/x"
+ * comes before "a/x"), so everything is read and sorted here before a page is cut. A revision
+ * that the store has dropped is reported as expired even if the ring still has it, so that a
+ * list's continue token expires by its age alone.
  */
 #include <stdlib.h>
 
@@ -15,7 +13,7 @@
 
 struct past {
 	struct resource *resource;
-	struct list_query query; /* its texts copied */
+	struct list_query query; /* a copy with its texts */
 	struct arena *arena;
 	void (*done)(void *arg, const struct list_result *result, const struct error *err);
 	void *arg;
@@ -61,7 +59,7 @@ static int by_key(const void *a, const void *b)
 	return str_cmp((*(struct object *const *)a)->key, (*(struct object *const *)b)->key);
 }
 
-/* The objects of a range that match, in order of keys. */
+/* The objects of a range that match, in key order. */
 static int read_range(const struct past *p, const struct store_range_result *range,
 		      struct resource_snapshot **ret_snapshot, struct error *err)
 {

@@ -1,7 +1,7 @@
 /*
- * Two orders are merged: where a key is in the overlay, that is what counts. The rest
- * behind a page is what is there now, which is known without a walk, set right by what the
- * overlay says of keys behind it.
+ * Merges two ordered sources; an overlay entry takes precedence for its key. The number of
+ * remaining items is the current number, which needs no walk, corrected by the overlay's keys
+ * after the page.
  */
 #include "server/engine/resource_walk.h"
 
@@ -12,7 +12,7 @@ static bool within(const struct resource_walk *w, struct str key)
 	return !w->prefix.n || str_starts(key, w->prefix);
 }
 
-/* The next object of the present; the one before it is returned. */
+/* Advances to the next present object and returns the previous one. */
 static struct object *next_present(struct resource_walk *w)
 {
 	struct object *o = w->present;
@@ -75,7 +75,7 @@ static struct str prefix_of(struct arena *a, struct str ns)
 	return ns.n ? resource_key(a, ns, STR("")) : STR_NULL;
 }
 
-/* How many of the prefix there are now behind a key of it. */
+/* The current number of objects with the prefix after the key `last`. */
 static size_t count_present(const struct resource *r, struct str prefix, struct str last)
 {
 	const struct resource_space *space = prefix.n ? omap_get(&r->spaces, prefix) : NULL;
@@ -86,7 +86,7 @@ static size_t count_present(const struct resource *r, struct str prefix, struct 
 					   resource_blocks_seek(&r->objects, last, true));
 }
 
-/* What was behind a page that ended with that key. */
+/* The number of objects after a page that ended with that key. */
 static int64_t count_rest(const struct resource *r, const struct omap *overlay, struct str prefix,
 			  struct str last)
 {

@@ -1,12 +1,9 @@
 /*
- * Life and jobs. Jobs from the state's own loop are put in a list, those from other
- * loops arrive as messages and are put there, too; one deferred task runs what has come in
- * a turn. So a turn's requests are decided together and their writes meet in one
- * commit.
- *
- * Stopping goes step by step, each when nothing is in the way any more: the lanes
- * end their watches, loading, questions and lists come to their end, the store finishes the
- * writes and closes.
+ * Lifecycle and jobs. Jobs from the state's own loop are put in a list. Jobs from other loops
+ * arrive as messages and go to the same list. One deferred task runs all jobs of a turn, so a
+ * turn's requests are decided together and their writes share a commit. The state stops in steps,
+ * each when nothing is in its way: the lanes end their watches; loads, store requests and lists
+ * finish; the store finishes its writes and closes.
  */
 #include "server/engine/state.h"
 
@@ -37,7 +34,7 @@ static void add_resource(struct state *st, const struct schema_kind *kind)
 	struct resource *r = resource_new(st, kind);
 	size_t n = st->nresources;
 
-	/* Room for a power of two. */
+	/* The capacity is a power of two. */
 	if ((n & (n - 1)) == 0)
 		st->resources = xrealloc(st->resources,
 					 MAX(n * 2, (size_t)1) * sizeof(*st->resources));
@@ -45,7 +42,7 @@ static void add_resource(struct state *st, const struct schema_kind *kind)
 	(void)map_put(&st->by_name, r->name, r);
 }
 
-/* Compiled kinds are found by a number: it is asked for with every request. */
+/* Compiled-in kinds are found by number, because every request needs one. */
 static void number_resources(struct state *st)
 {
 	for (size_t i = 0; i < st->nresources; i++)
@@ -160,7 +157,7 @@ static void on_last(struct loop_msg *m)
 	state_tell(l->state, l->loop, m);
 }
 
-/* Jobs that failed just now are on their way to their lanes, and this message comes behind them. */
+/* Jobs that have just failed are on their way to their lanes; this message arrives after them. */
 static void closed(void *arg)
 {
 	struct state *st = arg;
@@ -277,7 +274,7 @@ size_t watch_count(const struct state *st)
 
 /* --- jobs ------------------------------------------------------------------------- */
 
-/* Those that come before all is loaded wait for that. */
+/* Jobs that arrive before everything is loaded wait. */
 static void run(struct state *st, struct list *jobs)
 {
 	struct list now, *node;
@@ -307,7 +304,7 @@ static void run_writing(struct loop_task *t)
 	run(st, &st->writing);
 }
 
-/* One: who else has something to do is served before the next. */
+/* Runs one job, so that other work gets its turn before the next. */
 static void run_large(struct loop_task *t)
 {
 	struct state *st = CONTAINER_OF(t, struct state, run_large);

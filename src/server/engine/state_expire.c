@@ -1,8 +1,8 @@
 /*
- * Objects that go by themselves. One entry for each object, in a list in the order of
- * expiry: the time to live is the same for all, so whatever is written goes to the
- * end, and only the front is looked at. Several servers on one store may delete the same
- * object: one of them wins, which is all that matters.
+ * Deletes objects that expire. There is one entry per object, in a list ordered by expiry. The
+ * time to live is the same for all, so a written object goes to the end, and only the front must
+ * be checked. Several servers on one store may try to delete the same object; one succeeds, which
+ * is enough.
  */
 #include <stdlib.h>
 
@@ -12,13 +12,13 @@
 enum {
 	TTL_MS = 60 * 60 * 1000,
 	IN_FLIGHT = 256,
-	RETRY_MS = 1000, /* after a deletion that failed */
+	RETRY_MS = 1000, /* after a failed deletion */
 };
 
 struct expire_entry {
-	struct list link; /* of no list while it is being deleted */
+	struct list link; /* in no list during the deletion */
 	int64_t due; /* loop time, ms */
-	struct str key; /* behind the struct */
+	struct str key; /* stored after the struct */
 };
 
 /* A deletion under way. */
@@ -66,7 +66,7 @@ static struct expire_entry *front(const struct expire_queue *q)
 	return list_empty(&q->due) ? NULL : LIST_ENTRY(q->due.next, struct expire_entry, link);
 }
 
-/* The timer runs when there is something to wait for, and room to delete it. */
+/* The timer runs if there is an entry to wait for and another deletion may begin. */
 static void arm(struct expire_queue *q, int64_t at_least_ms)
 {
 	struct expire_entry *e = front(q);
@@ -114,7 +114,7 @@ void expire_forget(struct resource *r, struct str key)
 
 /* --- deleting --------------------------------------------------------------------- */
 
-/* Its deletion came to nothing: it is at the front again, if it is still there. */
+/* The deletion failed: the entry goes back to the front, if the object still exists. */
 static void put_back(struct expire_queue *q, struct str key)
 {
 	struct expire_entry *e = map_get(&q->by_key, key);
@@ -144,7 +144,7 @@ static bool delete_one(struct resource *r, struct expire_entry *e)
 	struct expire_delete *d;
 	int ret;
 
-	/* With a write under way it is about to be touched, or to go. */
+	/* A pending write will change or delete it. */
 	if (!o || resource_tip(r, object_ns(o), object_name(o)) != o)
 		return false;
 	d = XNEW(struct expire_delete);
@@ -189,7 +189,7 @@ static int by_due(const void *a, const void *b)
 	return x->due < y->due ? -1 : x->due > y->due;
 }
 
-/* Keys that are no longer there are forgotten. */
+/* Removes entries whose objects are gone. */
 static void prune(struct resource *r)
 {
 	struct expire_queue *q = r->expire;

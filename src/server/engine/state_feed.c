@@ -1,7 +1,7 @@
 /*
- * The store's feed: what moves committed on. A batch of events is applied object
- * by object; then the lanes are told once, the reads that waited go on, and the
- * store answers the writers (state_write.c).
+ * The store's feed, which advances committed. A batch of events is applied object by object. Then
+ * each lane gets one message, waiting reads resume, and the store answers the writers
+ * (state_write.c).
  */
 #include "base/report/metrics.h"
 #include "server/engine/lane.h"
@@ -9,7 +9,7 @@
 
 enum { TIDY_MS = 60 * 1000 };
 
-/* The new state of an event; NULL when its bytes are no object of ours. */
+/* The new state of an event; NULL if its bytes are not a valid object. */
 static struct object *made(struct resource *r, const struct store_event *e)
 {
 	struct state_write *w = e->write ? CONTAINER_OF(e->write, struct state_write, store) : NULL;
@@ -86,7 +86,7 @@ static void tell_gauges(struct state *st)
 	}
 }
 
-/* The lanes hear what has changed of the dirty resources. */
+/* Sends the changes of the dirty resources to the lanes. */
 static void tell_batch(struct state *st)
 {
 	LIST_FOREACH (node, &st->dirty) {
@@ -123,7 +123,7 @@ void state_feed_flush(struct resource *r)
 	list_splice_back(&st->dirty, &others);
 }
 
-/* What nobody writes any more is trimmed, too. */
+/* Resources without writes must be trimmed too. */
 void state_feed_tidy(struct loop_timer *t)
 {
 	struct state *st = CONTAINER_OF(t, struct state, tidy);

@@ -1,9 +1,8 @@
 /*
- * Reading everything: at the start, and again when the feed was lost. Page by
- * page, all resources at one revision, beside what is served; then all of it is
- * put in place at once. At the start the store's past fills the rings, so that
- * watchers go on where they were; after a loss nobody knows what was missed, so
- * the rings begin anew and watchers are told that they are too old.
+ * Reads everything: at the start, and again after the feed was lost. It reads page by page, all
+ * resources at one revision, while the old objects are still served; then it replaces all of them
+ * at once. At the start, the store's history fills the rings, so that watchers can resume. After
+ * a loss it is unknown what was missed, so the rings begin anew and watches expire.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -16,22 +15,22 @@
 enum {
 	PAGE = 2000,
 	RETRY_MS = 1000,
-	PAST_BYTES = 4 * 1024 * 1024, /* of the past, for each ring: starting is quick and small */
+	PAST_BYTES = 4 * 1024 * 1024, /* history per ring: small, so that starting is quick */
 };
 
 struct state_load {
 	struct state *state;
-	struct arena arena; /* of a page */
-	size_t at; /* resource */
+	struct arena arena; /* for one page */
+	size_t at; /* index of the current resource */
 	int64_t revision; /* 0 until the first page */
-	const struct object *last; /* of the page before; NULL: none */
+	const struct object *last; /* of the previous page; NULL: first page */
 };
 
 static void read_page(struct state_load *load);
 
 /* --- the past --------------------------------------------------------------------- */
 
-/* The object of a past state: one that is at hand, or a new one. */
+/* The object of a past state: the known one, or a new one. */
 static struct object *past_object(struct resource *r, struct object *known, struct slice value,
 				  int64_t revision)
 {
@@ -43,7 +42,7 @@ static struct object *past_object(struct resource *r, struct object *known, stru
 	return o;
 }
 
-/* `latest`: key -> the object that the last change of it made; borrowed from the ring. */
+/* `latest`: key -> the object that its last change made; borrowed from the ring. */
 static void past_add(struct resource *r, const struct store_change *c, struct map *latest,
 		     struct arena *a)
 {
@@ -79,7 +78,7 @@ static void load_past(struct state *st, struct resource *r, struct arena *a)
 	if (store_history(st->store, r->name, 0, PAST_BYTES, a, &past, NULL) < 0)
 		return;
 	while (past.n > 0 && past.changes[past.n - 1].revision > st->revision)
-		past.n--; /* the feed brings it */
+		past.n--; /* the feed delivers it */
 	r->ring.oldest = MIN(past.from, st->revision);
 	for (size_t i = 0; i < past.n; i++)
 		past_add(r, &past.changes[i], &latest, a);
@@ -152,7 +151,7 @@ static void drop_loading(struct state *st)
 		resource_blocks_clear(&st->resources[i]->loading);
 }
 
-/* The store may answer later; an object that cannot be read stays so. */
+/* Whether a retry may help: the store may answer later. A damaged object stays damaged. */
 static bool is_passing(const struct error *err)
 {
 	return err->code == ERR_UNAVAILABLE || err->code == ERR_TIMEOUT || err->code == ERR_EXPIRED;
@@ -210,7 +209,7 @@ static int take_page(struct state_load *load, const struct store_range_result *p
 	return 0;
 }
 
-/* All of one resource is there. Observers may add resources, which are read then, too. */
+/* One resource has been read. Observers may add resources, which are then read too. */
 static void resource_read(struct state_load *load)
 {
 	struct resource *r = load->state->resources[load->at++];

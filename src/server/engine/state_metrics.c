@@ -1,10 +1,12 @@
-/* What /metrics tells of the state, with upstream's names where it has one. */
+/*
+ * Metrics of the state, with upstream's names where they exist.
+ */
 #include <stdio.h>
 
 #include "base/report/metrics.h"
 #include "server/engine/state_impl.h"
 
-/* "pods", "resourceclaims.resource.k8s.io": as upstream labels storage. */
+/* The storage label as upstream has it: "pods", "resourceclaims.resource.k8s.io". */
 static struct str storage_label(const struct schema_kind *k, char *buffer, size_t size)
 {
 	int n = snprintf(buffer, size, k->group.n ? "%.*s.%.*s" : "%.*s%.*s", STR_ARG(k->resource),

@@ -1,5 +1,5 @@
 /*
- * Observers are few and fixed: each resource finds its own when it is made.
+ * Observers are few and fixed: each resource collects its own when it is created.
  */
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /*
- * Reads that must see something. Those that want everything acknowledged so far
- * share one question to the store: who comes while it is under way waits for the
- * next, because the answer may be older than the asking. Then, and for a revision
- * that is named, a job waits until committed has reached it.
+ * Reads that must see a certain state. Reads that must see everything acknowledged so far share
+ * one request to the store for its revision. A read that arrives during the request waits for the
+ * next one, because the reply may be older than the read. Then, and for a revision that the
+ * client named, the job waits until committed has reached it.
  */
 #include "server/engine/state_impl.h"
 
@@ -31,7 +31,7 @@ static struct job *job_of(struct list *node)
 	return LIST_ENTRY(node, struct job, link);
 }
 
-/* In order of revisions; nearly always it belongs at the end. */
+/* Inserts by revision; nearly always at the end. */
 static void wait_insert(struct state *st, struct job *j)
 {
 	struct list *at = st->waiting.prev;

@@ -1,15 +1,15 @@
 /*
- * Writes under way. Those of one key form a chain, the newest of which is the
- * key's tip; each is decided on what the one before it will have made, and says so to the
- * store (`after`). When one fails, those behind it were decided on nothing: they leave the
- * tip with it, and the store fails them in their turn.
+ * Pending writes. Those of one key form a chain, whose newest write is the key's tip. Each is
+ * decided on the result of the one before it, and names that one to the store (`after`). If a
+ * write fails, those after it were decided on a state that never existed: they are removed from
+ * the tip with it, and the store fails them in turn.
  */
 #include <assert.h>
 
 #include "base/json/json.h"
 #include "server/engine/state_impl.h"
 
-/* The writes from `w` on are no tip any more; what was before it is. */
+/* Removes the writes from `w` on from the tip; the one before becomes the tip. */
 static void tip_drop_from(struct state_write *w)
 {
 	struct resource *r = w->resource;
@@ -27,7 +27,7 @@ static void tip_drop_from(struct state_write *w)
 	}
 }
 
-/* It is committed, and so is all that was before it. */
+/* The write is committed, and so are all before it. */
 static void tip_settle(struct state_write *w)
 {
 	if (w->newer)
@@ -54,7 +54,7 @@ void state_write_committed(struct state_write *w, struct object *result)
 		tip_settle(w);
 }
 
-/* A backend may not know that an event was this write's; then its result is made here. */
+/* A backend may not know that an event belongs to this write; then the result is made here. */
 static struct object *result_of(const struct state_write *w)
 {
 	const struct object *o = w->pending ? w->pending : w->base;
@@ -129,7 +129,10 @@ static void write_done(struct store_write *sw, const struct error *err)
 	state_stop_step(st);
 }
 
-/* A tree under another key would be an object that nobody finds under its name. */
+/*
+ * Checks that the tree's name and namespace are those of the key; otherwise nobody would find the
+ * object.
+ */
 static int check_key(const struct json *tree, struct str ns, struct str name, struct error *err)
 {
 	const struct json *meta = json_getz(tree, "metadata");

@@ -1,9 +1,9 @@
 /*
- * The life of a watch. It is opened by a job at the state, which waits for the
- * revision, takes what the watch begins with (a snapshot, or the chunks that its lane
- * lacks) and subscribes the lane; the lane's next messages go on from exactly there.
- * Whoever ends first, stream or watch, the other hears of it; the watch leaves its
- * lane once, and is freed when both its stream is closed and its job is back.
+ * The life of a watch. A job at the state opens it: it waits for the revision, takes what the
+ * watch begins with (a snapshot, or the chunks that its lane lacks), and subscribes the lane. The
+ * lane's next messages continue exactly there. When either the stream or the watch ends, the
+ * other is notified. The watch leaves its lane once, and is freed when its stream is closed and
+ * its job is back.
  */
 #include "server/engine/watch.h"
 
@@ -18,7 +18,7 @@
 #include "server/engine/watch_text.h"
 
 enum {
-	BOOKMARK_MS = 60 * 1000, /* give or take a quarter */
+	BOOKMARK_MS = 60 * 1000, /* plus or minus a quarter */
 	BOOKMARK_LAST_MS = 2000, /* before the end */
 	SCAN_TERMS = 4, /* terms and values whose comparison costs as much as an event */
 };
@@ -35,7 +35,7 @@ static void watch_free(struct watch *w)
 	free(w);
 }
 
-/* From now on nobody in the lane or the state knows it. */
+/* From now on neither the lane nor the state refers to it. */
 static void leave(struct watch *w)
 {
 	if (w->plain)
@@ -113,7 +113,7 @@ static void pump_more(struct loop_task *t)
 
 /* --- time ------------------------------------------------------------------------- */
 
-/* The next bookmark: after a minute or so, and one shortly before the end. */
+/* Sets the time of the next bookmark: after about a minute, and once shortly before the end. */
 static void plan_bookmark(struct watch *w)
 {
 	int64_t now = loop_now(w->lane->loop), last = w->deadline - BOOKMARK_LAST_MS;
@@ -195,7 +195,7 @@ static void join(struct watch *w)
 	arm(w);
 }
 
-/* Where in its first chunk a watch begins. */
+/* Finds the watch's first event in its first chunk. */
 static void seek(struct watch *w)
 {
 	const struct ring_span *span = &w->feed->span;
@@ -275,7 +275,7 @@ static void synced(struct state *st, struct job *j, const struct error *err)
 	lane_post(w->lane, &w->opened);
 }
 
-/* Revision 0 means the newest that anybody has been told of. */
+/* Revision 0 means the newest that any client may have seen. */
 static void open_job(struct state *st, struct job *j)
 {
 	struct watch *w = CONTAINER_OF(j, struct watch, job);

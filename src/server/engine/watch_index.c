@@ -1,6 +1,7 @@
 /*
- * One map for all sorts of places: a key is a letter for the sort, the number of the field where
- * there are several, and the value. Another map finds the group of a filter by its text.
+ * One map holds all kinds of places. Its key is a letter for the kind of place, the number of the
+ * field for WATCH_PLACE_FIELD, and the value. A second map finds the group of a filter by the
+ * filter's text.
  */
 #include "server/engine/watch_index.h"
 
@@ -13,29 +14,29 @@
 
 enum { KEY_MAX = 600 };
 
-/* Filters come in a request's target; terms grow by a few numbers each. */
+/* Filters come from a request's target; each term needs a few more bytes here. */
 #define FILTER_TEXT_MAX (1UL * MIB)
 
 struct watch_bucket {
 	struct list groups;
 	enum watch_place place;
-	size_t field; /* of WATCH_PLACE_FIELD; of labels the slot */
-	struct str key; /* behind the struct */
+	size_t field; /* for WATCH_PLACE_FIELD; for labels the slot */
+	struct str key; /* stored after the struct */
 };
 
 /* Watches with the same filter. */
 struct watch_group {
-	struct list link; /* of its bucket */
+	struct list link; /* in its bucket */
 	struct list watches; /* never empty */
 	struct watch_bucket *bucket;
-	struct str key; /* text of the filter; behind the struct */
+	struct str key; /* text of the filter; stored after the struct */
 };
 
 struct place_key {
 	enum watch_place place;
 	size_t field;
 	size_t n;
-	bool cut; /* the value is too long to be an index */
+	bool cut; /* the value is too long for an index key */
 	char p[KEY_MAX];
 };
 
@@ -67,7 +68,10 @@ static size_t slot_of(struct str key)
 	return sum & (WATCH_INDEX_SLOTS - 1);
 }
 
-/* Of a label, or with value.p NULL of its key alone; in one namespace unless `ns` is empty. */
+/*
+ * The key for a label, or if value.p is NULL for its key alone; in one namespace unless `ns` is
+ * empty.
+ */
 static void key_label(struct place_key *k, struct str ns, struct str key, struct str value)
 {
 	enum watch_place all = value.p ? WATCH_PLACE_LABEL : WATCH_PLACE_KEY;
@@ -217,7 +221,7 @@ static void text_selector(struct buf *b, const struct selector *s)
 	}
 }
 
-/* Equal for equal filters only. */
+/* A text that is equal only for equal filters. */
 static void filter_text(struct buf *b, const struct resource_filter *f, bool whole)
 {
 	(void)buf_addc(b, whole ? 'w' : 'f');
@@ -226,7 +230,7 @@ static void filter_text(struct buf *b, const struct resource_filter *f, bool who
 	text_selector(b, &f->fields);
 }
 
-/* One group more or less (`n` is 1 or -1) in a bucket. */
+/* Counts one group more or less (`n` is 1 or -1) in a bucket. */
 static void count(struct watch_index *x, const struct watch_bucket *b, int n)
 {
 	x->counts[b->place] += (size_t)n;
@@ -317,13 +321,16 @@ bool watch_index_match(struct watch_index *x, const struct resource_filter *f,
 struct visit {
 	struct watch_index *index;
 	const struct schema_kind *kind;
-	const struct ring_event *event; /* NULL: all watches of a bucket are visited */
+	const struct ring_event *event; /* NULL: visit all watches of a bucket */
 	void (*fn)(struct watch_spot *spot, enum ring_type type, void *arg);
 	void (*fn_all)(struct watch_spot *spot, void *arg);
 	void *arg;
 };
 
-/* The last watch of a group may take it along: the end is known before the call. */
+/*
+ * fn may remove the last watch, and that frees the group: so the end is determined before the
+ * call.
+ */
 static void visit_group(struct visit *v, struct watch_group *g)
 {
 	struct list *head = &g->watches;
@@ -343,7 +350,7 @@ static void visit_group(struct visit *v, struct watch_group *g)
 	}
 }
 
-/* The same holds for the last group of a bucket. NULL allowed. */
+/* The same for the last group of a bucket. `b` may be NULL. */
 static void visit_groups(struct visit *v, struct watch_bucket *b)
 {
 	struct list *head = b ? &b->groups : NULL;
@@ -389,7 +396,7 @@ static void visit_fields(struct visit *v)
 	}
 }
 
-/* In all namespaces and in the object's. */
+/* In all namespaces, and in the object's. */
 static void visit_label(struct visit *v, struct str key, struct str value)
 {
 	const size_t *counts = v->index->counts;
@@ -406,7 +413,7 @@ static void visit_label(struct visit *v, struct str key, struct str value)
 	}
 }
 
-/* Labels of `o`, without those that `but` has, too; NULL: all. */
+/* Visits the labels of `o`, except those that `but` has too; but NULL: all. */
 static void visit_labels(struct visit *v, const struct object *o, const struct object *but)
 {
 	struct object_source other = { but, v->kind };

@@ -1,12 +1,10 @@
 /*
- * A watch that is current has no position: it is told of each new chunk. When there
- * is no room for it, its position is where it stopped, and the stream's call
- * for more takes it on from there, chunk by chunk, until it is current again.
- *
- * New chunks go to plain watches piece by piece, and so do chunks of one namespace to
- * those who watch just that; to the others event by event, so that an event's line is
- * made once for all who want it. Nothing is flushed here: the connections do that at
- * the end of the turn, once.
+ * A current watch has no position: it gets each new chunk. If its stream is full, it records a
+ * position and falls behind. When the stream has room again, the watch continues from there,
+ * chunk by chunk, until it is current. New chunks are sent to plain watches in pieces, and so are
+ * chunks of a single namespace to watches of that namespace. All other watches get single events,
+ * and each event's line is made once and shared. Nothing is flushed here: connections flush once,
+ * at the end of the turn.
  */
 #include "base/report/metrics.h"
 #include "net/http/http.h"
@@ -14,8 +12,8 @@
 #include "server/engine/watch_text.h"
 
 enum {
-	SCAN = 2000, /* events that one watch looks at in a turn; fewer if its selectors are long */
-	SHARE_MAX = 16 * 1024, /* a larger object is sent by reference, not copied into a line */
+	SCAN = 2000, /* events that one watch examines per turn; fewer if its selectors are long */
+	SHARE_MAX = 16 * 1024, /* larger objects are sent by reference, not copied into a line */
 };
 
 static int64_t wall(const struct watch *w)
@@ -28,7 +26,7 @@ static void send_bytes(struct watch *w, struct bytes *b)
 	(void)http_stream_send(w->stream, (struct slice){ b->data, b->n, b });
 }
 
-/* By reference, without making a line. */
+/* Sends the object by reference, without making a line. */
 static void send_object(struct watch *w, enum lane_form form, enum ring_type type, struct object *o)
 {
 	struct lane_line l = lane_line_of(form, w->feed->kind, type, o);
@@ -46,7 +44,7 @@ static void send_object(struct watch *w, enum lane_form form, enum ring_type typ
 	(void)http_stream_send(w->stream, slice_static(l.tail));
 }
 
-/* To this watch alone. */
+/* Sends an event to this watch alone. */
 static void send_one(struct watch *w, enum ring_type type, struct object *o)
 {
 	enum lane_form form = watch_form_lane(&w->opts.form);
@@ -69,7 +67,7 @@ static void send_shared(struct watch *w, enum ring_type type, struct watch_lines
 		send_bytes(w, watch_lines_get(lines, &w->opts.form, type));
 }
 
-/* Counts the comparisons since the last call. */
+/* Adds the comparisons since the last call to the metric. */
 static void count_evaluations(struct lane_feed *f)
 {
 	size_t n = f->index.evaluated;
@@ -101,7 +99,7 @@ static void send_initial(struct watch *w)
 	w->at = 0;
 }
 
-/* The piece that begins with the watch's next event; NULL when that is amid one. */
+/* The piece that begins with the watch's next event; NULL if that is in the middle of a piece. */
 static struct lane_piece *piece_at(struct watch *w, const struct ring_chunk *c)
 {
 	struct lane_text *t = lane_texts_get(&w->lane->texts, w->feed, c,
@@ -113,14 +111,14 @@ static struct lane_piece *piece_at(struct watch *w, const struct ring_chunk *c)
 	return NULL;
 }
 
-/* Whether the watch wants each event of the chunk as it is. */
+/* Whether the watch gets every event of the chunk unchanged. */
 static bool takes_all(const struct watch *w, const struct ring_chunk *c)
 {
 	return w->plain ||
 	       (w->whole && c->one_space && str_eq(w->filter.ns, object_ns(c->events[0].object)));
 }
 
-/* False when there is no room. */
+/* Returns false if the stream is full. */
 static bool send_plain(struct watch *w, const struct ring_chunk *c)
 {
 	while (w->at < c->n) {
@@ -220,15 +218,15 @@ static void deliver_plain(struct watch *w, const struct ring_chunk *c, const str
 struct delivery {
 	struct lane_feed *feed;
 	struct ring_chunk *chunk;
-	enum lane_form form; /* those who take all in this form are offered the chunk */
-	unsigned others; /* forms of those who were passed over: bits 1 << LANE_* */
-	struct lane_text *text; /* of the chunk; NULL: not wanted yet */
-	bool behind; /* one who takes all is */
+	enum lane_form form; /* the form that is being delivered to watches that get everything */
+	unsigned others; /* forms of the watches that were skipped: bits 1 << LANE_* */
+	struct lane_text *text; /* of the chunk; NULL: not needed yet */
+	bool behind; /* a watch that gets everything is behind */
 	size_t at;
 	struct watch_lines lines;
 };
 
-/* The whole chunk. */
+/* Sends the whole chunk. */
 static void offer_all(struct watch_spot *spot, void *arg)
 {
 	struct watch *w = CONTAINER_OF(spot, struct watch, spot);
@@ -247,7 +245,7 @@ static void offer_all(struct watch_spot *spot, void *arg)
 	d->behind |= w->phase == WATCH_BEHIND;
 }
 
-/* One event, which matches. */
+/* Sends one event, which matches. */
 static void offer(struct watch_spot *spot, enum ring_type type, void *arg)
 {
 	struct watch *w = CONTAINER_OF(spot, struct watch, spot);
@@ -285,7 +283,10 @@ static void deliver_events(struct delivery *d)
 	}
 }
 
-/* To those who take all in one form. A text is used while it is the last that was got. */
+/*
+ * Delivers to the watches that get everything in one form. A text is valid until the next one is
+ * requested.
+ */
 static void deliver_all(struct delivery *d, enum lane_form form)
 {
 	struct lane_feed *f = d->feed;

@@ -1,7 +1,6 @@
 /*
- * The text of an object in another form is made from its tree; when that cannot be
- * (damaged bytes, a conversion that overflows) the plain form is sent, as upstream
- * does: a watch must not skip an event.
+ * Other forms of an object are made from its tree. If that fails (damaged bytes, a conversion
+ * that overflows), the plain form is sent, as upstream does: a watch must not skip an event.
  */
 #include "server/engine/watch_text.h"
 
@@ -83,7 +82,7 @@ static int object_shown(const struct watch_form *f, struct arena *a, const struc
 	return r;
 }
 
-/* A frame; what does not fit its type is left out. */
+/* Appends a frame. A value that does not fit its type is left out. */
 static int add_frame(const struct watch_form *f, struct str event, const struct json *tree,
 		     struct buf *out)
 {
@@ -167,7 +166,7 @@ struct bytes *watch_text_bookmark(const struct watch_form *f, int64_t revision, 
 {
 	__attribute__((cleanup(buf_release_cleanup))) struct buf out = BUF_INIT(EVENT_TEXT_MAX);
 	__attribute__((cleanup(arena_release_cleanup))) struct arena a;
-	/* Without its metadata nobody could see the mark. */
+	/* Clients see the mark only in the metadata. */
 	enum table_include include = initial_end && f->include == TABLE_INCLUDE_NONE
 					     ? TABLE_INCLUDE_METADATA
 					     : f->include;
@@ -186,7 +185,7 @@ struct bytes *watch_text_bookmark(const struct watch_form *f, int64_t revision, 
 	return bytes_copy(buf_str(&out));
 }
 
-/* A Status, in JSON or, as an event or an answer, in protobuf. */
+/* A Status in JSON, or in protobuf as an event or a whole reply. */
 static void add_status(bool protobuf, struct str event, const struct error *err,
 		       const struct status_about *about, struct buf *out)
 {

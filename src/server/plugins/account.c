@@ -1,11 +1,10 @@
 /*
- * The account is parsed only here, when a pod is made. It is found among pending writes, as the
- * pod is written after them; where it is about to be deleted, the committed one serves, for
- * nobody can know yet that it is gone.
- *
- * That a namespace has no "default" account is no refusal, but it is as grave: the pod
- * goes without a token. So, like a refusal, it is not decided while another server may have
- * made that account.
+ * The account is parsed only here, when a pod is created. Pending writes of the account count,
+ * because the pod is written after them. If the account has a pending deletion, the committed
+ * account is used, because nobody can know yet that it is gone. A namespace without a "default"
+ * account is not a reason to reject the pod, but has an effect that is as grave: the pod gets no
+ * token. So, like a rejection, it is not decided while another server may have created the
+ * account.
  */
 #include "server/plugins/account.h"
 
@@ -16,7 +15,7 @@
 #define VOLUME_PREFIX "kube-api-access-"
 #define MOUNT_PATH    "/var/run/secrets/kubernetes.io/serviceaccount"
 
-/* 3607 s: by the odd seven upstream knows tokens that were mounted by admission. */
+/* 3607 s: by the odd seven upstream recognizes tokens that admission mounted. */
 static const char token_volume[] =
 	"{\"name\":\"%.*s\",\"projected\":{\"sources\":["
 	"{\"serviceAccountToken\":{\"expirationSeconds\":3607,\"path\":\"token\"}},"
@@ -26,7 +25,7 @@ static const char token_volume[] =
 	"\"fieldRef\":{\"apiVersion\":\"v1\",\"fieldPath\":\"metadata.namespace\"}}]}}],"
 	"\"defaultMode\":420}}";
 
-/* One pod, its account, and what is said of them. */
+/* One pod and its account. */
 struct admit_account {
 	struct arena *arena;
 	struct json *spec; /* the pod's */
@@ -34,7 +33,6 @@ struct admit_account {
 	struct str name; /* the account's */
 };
 
-/* The list of that name; made when it is not there. */
 /* --- the token -------------------------------------------------------------------- */
 
 static bool wants_token(const struct admit_account *t)
@@ -46,7 +44,7 @@ static bool wants_token(const struct admit_account *t)
 	return wants;
 }
 
-/* A volume that looks like ours is taken for ours, as upstream does. */
+/* A volume that looks like ours is treated as ours, as upstream does. */
 static struct str token_volume_name(const struct json *spec)
 {
 	JSON_FOREACH (volume, json_getz(spec, "volumes"))
@@ -63,7 +61,7 @@ static bool has_mount(const struct json *container)
 	return false;
 }
 
-/* Whether any container of the list got the mount. */
+/* Returns whether any container of the list got the mount. */
 static bool mount_in(struct admit_account *t, const char *list, struct str volume)
 {
 	bool any = false;
@@ -83,7 +81,7 @@ static bool mount_in(struct admit_account *t, const char *list, struct str volum
 	return any;
 }
 
-/* The same each time that the write is decided. */
+/* The same name for each try of the write. */
 static struct str new_volume_name(struct admission_request *req)
 {
 	static const char key;
@@ -132,7 +130,7 @@ static void give_pull_secrets(struct admit_account *t)
 	}
 }
 
-/* Go's strconv.ParseBool, for which what it does not know is false. */
+/* As Go's strconv.ParseBool; an unknown value is false. */
 static bool is_true(struct str s)
 {
 	static const char *const words[] = { "1", "t", "T", "TRUE", "true", "True" };
@@ -150,13 +148,16 @@ static bool is_limited(const struct json *account)
 	return is_true(json_text_at(annotations, "kubernetes.io/enforce-mountable-secrets"));
 }
 
-/* The names of a list of references. Lists are the client's and may be long: no search of pairs. */
+/*
+ * Adds the names of a list of references. The client's lists may be long, so they are not
+ * searched linearly.
+ */
 static void put_names(struct map *names, const struct json *list)
 {
 	JSON_FOREACH (it, list) {
 		struct str name = json_text_at(it, "name");
 
-		/* A name that is left out is the empty one. */
+		/* An omitted name is the empty one. */
 		map_put(names, name.p ? name : STR(""), it);
 	}
 }
@@ -166,7 +167,7 @@ static bool has_name(const struct map *names, struct str name)
 	return map_get(names, name.p ? name : STR("")) != NULL;
 }
 
-/* One container; `sort` is what upstream calls it. */
+/* Checks one container; `sort` is upstream's word for it. */
 static int limit_container(const struct admit_account *t, const struct map *secrets,
 			   const char *sort, const struct json *container, struct error *err)
 {
@@ -247,7 +248,7 @@ static int limit_pull_secrets(const struct admit_account *t, struct error *err)
 	return 0;
 }
 
-/* Only the account's own secrets, in what is new: a pod, or its `ephemeral` containers. */
+/* Only the account's own secrets are allowed, in a new pod or in its new `ephemeral` containers. */
 static int limit_secrets(const struct admit_account *t, bool ephemeral, struct error *err)
 {
 	CLEANUP(map_release) struct map secrets;
@@ -383,7 +384,7 @@ int admit_account(struct admission_request *req, const struct json *old, struct 
 	if (old)
 		return admit_ephemeral(req, pod, err);
 	r = admit_new(req, pod, err);
-	/* Upstream makes the name after admission. */
+	/* Upstream generates the name after admission. */
 	if (r < 0 && req->write->generated_from.n)
 		req->about.name = req->write->generated_from;
 	return r;

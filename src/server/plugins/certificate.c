@@ -1,6 +1,6 @@
 /*
- * What has to do with signers. Whoever signs or approves a request believes what it says of who
- * made it, so that is the server's to say; and who may approve, sign or vouch is a right on the
+ * Requests to signers. A signer or approver trusts what a request says about its creator, so the
+ * server sets these fields. Approving, signing and publishing trust bundles needs a right on the
  * signer's name, or on its domain with a `*`.
  */
 #include "base/core/limits.h"
@@ -115,7 +115,7 @@ static int admit_request(struct admission_request *req, const struct json *old, 
 	return require(req, "sign", "sign requests with", signer, err);
 }
 
-/* A request of a pod: its status is its signer's. */
+/* A request for a pod's certificate: only its signer may write the status. */
 static int admit_pod_request(struct admission_request *req, const struct json *old,
 			     struct json *object, struct error *err)
 {

@@ -1,9 +1,8 @@
 /*
- * The comparison comes first and asks nobody: most writes of a status change one
- * of its parts. Rights are asked of the same authorizer as every request's, with
- * attributes that no path has. Words of refusals are upstream's, followed by
- * the KEP's right and by the nodes, without which nobody could tell why a right
- * that one holds does not count.
+ * The comparison comes first and needs no authorizer: most writes of a status change only one of
+ * its parts. Rights are checked by the same authorizer as for every request, with attributes that
+ * no path has. Error texts are upstream's, followed by KEP-4817's right and the nodes; without
+ * these nobody could see why a right that the caller has does not count.
  */
 #include "server/plugins/claim_access.h"
 
@@ -19,8 +18,8 @@
 #include "server/core/parts.h"
 
 /*
- * A claim has at most 32 allocated devices, and as many had entries before: whoever touches
- * more drivers names some that are not allocated, and fails for that.
+ * A claim has at most 32 allocated devices, and as many may have had entries before. A write that
+ * touches more drivers names some that are not allocated, and is rejected for that.
  */
 enum { DRIVERS_MAX = 64 };
 
@@ -30,9 +29,9 @@ struct ask {
 	struct write *write;
 	const struct admission_request *req;
 	struct str verb; /* of the request: "update" or "patch" */
-	struct str claim_node; /* p NULL: none that could be compared */
+	struct str claim_node; /* p NULL: not known */
 	struct claim_access_place place;
-	VEC(struct str) drivers; /* whose entries differ */
+	VEC(struct str) drivers; /* those whose entries differ */
 };
 
 /* --- nodes ------------------------------------------------------------------------ */
@@ -62,7 +61,7 @@ static bool has_extra(const struct user *u, struct str key)
 	return false;
 }
 
-/* Being part of a node only ever takes rights away, so here a name is enough for it. */
+/* Being on a node only ever takes rights away, so here the user name is enough. */
 struct claim_access_place claim_access_place(const struct user *u)
 {
 	static const struct str prefix = { "system:node:", 12 };
@@ -121,7 +120,7 @@ static struct authz_query query(const struct ask *k, const char *resource, const
 				     .name = name };
 }
 
-/* Prints why not as upstream's Forbidden reads. */
+/* Appends the reason in the wording of upstream's Forbidden. */
 static bool require(const struct ask *k, const struct authz_query *q, struct buf *why)
 {
 	struct error err = { 0 };
@@ -137,13 +136,13 @@ static bool require(const struct ask *k, const struct authz_query *q, struct buf
 	return false;
 }
 
-/* associated-node:patch */
+/* For example associated-node:patch. */
 static struct str node_verb(const struct ask *k, const char *prefix)
 {
 	return str_from(arena_printf(k->write->arena, "%s:%.*s", prefix, STR_ARG(k->verb)));
 }
 
-/* Upstream's right. What is told of two refusals is the first. */
+/* Upstream's right. If both verbs are denied, only the first denial is reported. */
 static bool has_driver_right(const struct ask *k, struct str driver, struct buf *why)
 {
 	CLEANUP(buf_release) struct buf unsaid = BUF_INIT(4 * KIB);
@@ -165,7 +164,10 @@ static bool has_driver_right(const struct ask *k, struct str driver, struct buf 
 	return require(k, &q, &unsaid);
 }
 
-/* The KEP's right. RBAC takes a * among resourceNames literally, so it is asked for literally. */
+/*
+ * KEP-4817's right. RBAC compares a "*" in resourceNames literally, so the query has it
+ * literally.
+ */
 static bool has_drivers_right(const struct ask *k, struct str driver, struct buf *why)
 {
 	CLEANUP(buf_release) struct buf unsaid = BUF_INIT(4 * KIB);
@@ -203,7 +205,7 @@ static bool same_device(const struct json *a, const struct json *b)
 	       same_part(a, b, "shareID");
 }
 
-/* Kept by presence: nothing, and an empty object, are not the same. */
+/* Absent and empty objects differ. */
 static bool same_object(const struct json *a, const struct json *b, const char *name)
 {
 	const struct json *x = json_getz(a, name), *y = json_getz(b, name);
@@ -211,7 +213,7 @@ static bool same_object(const struct json *a, const struct json *b, const char *
 	return x && y ? json_equal(x, y) : x == y;
 }
 
-/* Members that are not there and empty ones say the same, as protobuf has it. */
+/* An absent member equals an empty one, as in protobuf. */
 static bool same_condition(const struct json *a, const struct json *b)
 {
 	static const char *const members[] = {
@@ -257,7 +259,7 @@ static void add_driver(struct ask *k, const struct json *entry)
 	(void)vec_push(&k->drivers, driver);
 }
 
-/* Entries of one list that the other has not, or not like that; stops where it is enough. */
+/* Adds the drivers of entries that `other` lacks or has differently; stops at DRIVERS_MAX. */
 static void add_differing(struct ask *k, const struct json *list, const struct json *other)
 {
 	JSON_FOREACH (entry, list) {

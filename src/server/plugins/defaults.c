@@ -1,5 +1,6 @@
 /*
- * Classes are few: the default one is looked for among all, when an object without one comes.
+ * There are few classes: the default one is searched among all of them when an object without a
+ * class arrives.
  */
 #include "server/plugins/defaults.h"
 #include "server/admission/request.h"
@@ -63,7 +64,7 @@ int admit_toleration_seconds(struct admission_request *req, const struct json *o
 struct search {
 	struct resource *resource;
 	struct arena *arena;
-	const char *const *marks; /* annotations that make a default */
+	const char *const *marks; /* annotations that mark a default */
 	struct object *found;
 };
 
@@ -80,7 +81,7 @@ static bool is_marked(const struct search *s, struct object *o)
 	return false;
 }
 
-/* The newest; of two of the same second the first by name. */
+/* Picks the newest; among equal times the first by name. */
 static void look(void *arg, const struct list_result *result, const struct error *err UNUSED)
 {
 	struct search *s = arg;
@@ -93,7 +94,7 @@ static void look(void *arg, const struct list_result *result, const struct error
 	}
 }
 
-/* Its name, or nothing. */
+/* The name of the default class, or empty. */
 static struct str default_class(struct admission_request *req, const char *group,
 				const char *resource, const char *const *marks)
 {
@@ -143,7 +144,7 @@ int admit_ingress_class(struct admission_request *req, const struct json *old UN
 	return 0;
 }
 
-/* --- what controllers take away ------------------------------------------------------------- */
+/* --- fields that controllers remove --------------------------------------------------------- */
 
 int admit_security_labels(struct admission_request *req, const struct json *old UNUSED,
 			  struct json *ns, struct error *err UNUSED)

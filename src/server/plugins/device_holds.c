@@ -1,8 +1,8 @@
 /*
- * Nearly all changes of an allocated claim leave its results alone (conditions of devices,
- * reservedFor). A hash of the results' text, kept by claim, tells: one text is walked, and nothing
- * is parsed. Data of a server without this rule may have several claims on one device: the index
- * keeps all of them.
+ * Most changes of an allocated claim leave its results alone (conditions of devices,
+ * reservedFor). A hash of the results' text, kept per claim, detects that: it needs one scan of
+ * the text and no parsing. Data from a server without this rule may have several claims on one
+ * device: the index keeps all of them.
  */
 #include "server/plugins/device_holds.h"
 
@@ -18,20 +18,20 @@
 
 struct device_holds {
 	struct map devices; /* name -> struct device */
-	struct map claims; /* "namespace/name" -> struct claim; those that are allocated */
+	struct map claims; /* "namespace/name" -> struct claim; only allocated ones */
 	uint64_t seed;
 };
 
-/* A device may have many shares. A new share is compared with exclusive holds only. */
+/* A device may have many shares. A new share is compared only with exclusive holds. */
 struct device {
 	struct list exclusive, shares; /* struct device_hold */
-	struct str name; /* behind the struct */
+	struct str name; /* stored after the struct */
 };
 
 struct claim {
-	uint64_t results; /* hash of their text */
+	uint64_t results; /* hash of the results' text */
 	struct device_hold *holds;
-	struct str key; /* behind the struct */
+	struct str key; /* stored after the struct */
 };
 
 /* --- reading claims ----------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ size_t device_uses(const struct json *results, struct arena *a, struct device_us
 	return n;
 }
 
-/* The text of a claim's results; empty: it has none. */
+/* The text of a claim's results; empty if it has none. */
 static struct str results_text(const struct object *claim)
 {
 	struct json_cursor c;

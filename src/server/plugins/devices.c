@@ -1,6 +1,7 @@
 /*
- * Two steps, so that what is stored is not parsed once more: the first, which has its tree, notes
- * what the claim held; the second, when all is decided and valid, judges what is new.
+ * There are two steps, so that the stored claim is parsed only once. The first step has its tree
+ * and notes the devices that the claim held. The second step runs when the write is decided and
+ * valid, and checks the new devices.
  */
 #include "server/plugins/devices.h"
 
@@ -12,8 +13,8 @@
 
 struct fence {
 	struct admission_request *req;
-	struct state_wait wait; /* for another write, under way, of a device that it wants */
-	/* Of this try. */
+	struct state_wait wait; /* for a pending write that takes a device that this one wants */
+	/* For the current try: */
 	const struct device_use *had;
 	size_t nhad;
 };
@@ -116,7 +117,7 @@ static bool has_use(const struct device_use *uses, size_t n, const struct device
 	return false;
 }
 
-/* Leaves those that the stored claim has not. */
+/* Keeps only the uses that the stored claim does not have. */
 static size_t only_added(struct device_use *uses, size_t n, const struct fence *f)
 {
 	size_t added = 0;
@@ -135,7 +136,7 @@ static bool has_guard(const struct str *guards, size_t n, struct str name)
 	return false;
 }
 
-/* One for each device, of which a claim may have several shares. */
+/* One guard per device; a claim may have several shares of a device. */
 static void take_guards(struct admission_request *req, const struct device_use *uses, size_t n)
 {
 	struct str *guards = ARENA_ARRAY(req->write->arena, struct str, n + 1);

@@ -1,6 +1,6 @@
 /*
- * The flags name plugins as upstream's do, also those that are not here: a cluster's settings
- * should be taken as they are where that is honest.
+ * The flags use upstream's plugin names, including plugins that do not exist here: existing flags
+ * of a cluster should be accepted where that is honest.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 #include "server/core/options.h"
 #include "server/plugins/table.h"
 
-/* Upstream's names beside those of the table. */
+/* Upstream's names that are not in the table. */
 static const struct known {
 	const char *name;
-	bool always; /* it is done here, and cannot be switched off */
+	bool always; /* always active here; cannot be switched off */
 } known[] = {
 	{ "AlwaysAdmit", false },
 	{ "NamespaceLifecycle", true },
@@ -60,7 +60,7 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Names those that can be switched here, and that upstream has. */
+/* Rejects a name, and lists upstream's plugins that can be switched here. */
 static int refuse_unknown(const char *flag, const char *name, struct error *err)
 {
 	CLEANUP(buf_release) struct buf list = BUF_INIT(4 * KIB);
@@ -71,7 +71,7 @@ static int refuse_unknown(const char *flag, const char *name, struct error *err)
 		if (it)
 			names[n++] = it;
 	qsort(names, n, sizeof(*names), compare_names);
-	/* Some are in the table several times. */
+	/* Some plugins have several rows in the table. */
 	for (size_t i = 0; i < n; i++)
 		if (i == 0 || strcmp(names[i], names[i - 1]) != 0)
 			(void)buf_printf(&list, "%s%s", list.n ? ", " : "", names[i]);

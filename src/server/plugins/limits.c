@@ -1,6 +1,6 @@
 /*
- * A namespace without limit ranges costs a look into a map; the others' are parsed, as they are few
- * and small.
+ * A namespace without limit ranges costs one map lookup. Otherwise its limit ranges are parsed,
+ * as they are few and small.
  */
 #include "server/plugins/limits.h"
 
@@ -76,7 +76,7 @@ int admit_limits_check(struct admission_request *req, const struct json *old, st
 		r = pods ? limit_range_check_pod(range, object, a, err)
 			 : limit_range_check_volume_claim(range, object, a, err);
 	}
-	/* What was refused memory was not decided. */
+	/* Without enough memory the result is not valid. */
 	if (a->refused)
 		r = admission_check_memory(a, err);
 	if (r < 0)

@@ -1,6 +1,6 @@
 /*
- * Certificates that nodes ask for: for themselves, and for pods of theirs. Who signs looks at
- * the request again; this keeps a node from asking in another's name at all.
+ * Certificates that nodes request, for themselves and for their pods. The signer checks the
+ * request again; this prevents a node from requesting one in another's name.
  */
 #include "base/core/limits.h"
 #include "base/text/base64.h"
@@ -35,7 +35,7 @@ int node_check_signing_request(const struct node_write *w, struct error *err)
 			 STR_ARG(buf_str(&want)));
 }
 
-/* --- of pods ------------------------------------------------------------------------ */
+/* --- for pods ----------------------------------------------------------------------- */
 
 static bool wants_signer(const struct json *pod, struct str signer)
 {
@@ -48,7 +48,7 @@ static bool wants_signer(const struct json *pod, struct str signer)
 	return false;
 }
 
-/* RBAC may let the node ask for that signer: its name with ':' for '/'. */
+/* Whether RBAC lets the node use that signer; its name has ':' in place of '/'. */
 static bool may_use_signer(const struct node_write *w, struct str signer, struct str account)
 {
 	char *munged = arena_strdup(w->arena, signer);
@@ -66,7 +66,7 @@ static bool may_use_signer(const struct node_write *w, struct str signer, struct
 	return authz_decide(w->authz, &q, w->arena, NULL) == AUTHZ_ALLOW;
 }
 
-/* The object that a request names by name and uid. */
+/* The object that a request refers to by name and uid. */
 static struct object *named(const struct node_write *w, const char *resource, struct str ns,
 			    const char *name, const char *uid)
 {
@@ -128,7 +128,7 @@ int node_check_pod_certificate(const struct node_write *w, struct error *err)
 				 "PodCertificateRequest.Spec.NodeName=\"%.*s\", which is not the "
 				 "requesting node \"%.*s\"",
 				 STR_ARG(json_text_at(spec, "nodeName")), STR_ARG(w->node));
-	/* What is not there may come yet: upstream answers so that the node tries again. */
+	/* The object may still arrive: upstream's error makes the node retry. */
 	o = named(w, "pods", w->ns, "podName", "podUID");
 	if (!o || !named(w, "nodes", STR(""), "nodeName", "nodeUID"))
 		return error_set(err, ERR_INTERNAL,

@@ -1,6 +1,6 @@
 /*
- * What a node writes must be its own: admission by the object, where node_authorizer.c
- * could only look at the request. A table finds the function of a resource.
+ * Nodes may write only their own objects. This checks the object, where node_authorizer.c can
+ * check only the request. A table maps a resource to its function.
  */
 #include <stdlib.h>
 
@@ -185,7 +185,7 @@ static int check_pods(const struct node_write *c, struct error *err)
 
 /* --- nodes -------------------------------------------------------------------------- */
 
-/* A label's domain is this one or below it. */
+/* Whether a label's domain is this one or a subdomain of it. */
 static bool domain_in(struct str label, const char *domain)
 {
 	ptrdiff_t slash = str_chr(label, '/');
@@ -230,7 +230,10 @@ struct labels {
 	size_t n;
 };
 
-/* Labels of `a` that `b` has not, or has with another value, and that a node may not set. */
+/*
+ * Collects the labels of `a` that `b` lacks or has with another value, and that a node may not
+ * set.
+ */
 static void gather_labels(struct labels *l, const struct json *a, const struct json *b)
 {
 	JSON_FOREACH (it, a) {
@@ -313,7 +316,7 @@ static int check_nodes(const struct node_write *c, struct error *err)
 
 /* --- the rest ----------------------------------------------------------------------- */
 
-/* Members of status that a node may change; all else of the claim must stay. */
+/* Members of the status that a node may change; the rest of the claim must not change. */
 static bool is_volume_status(struct str key)
 {
 	return str_eqz(key, "capacity") || str_eqz(key, "conditions") ||

@@ -1,5 +1,5 @@
 /*
- * Classes are few: those that are the default are looked for among all.
+ * There are few classes: the default ones are searched among all of them.
  */
 #include "server/plugins/priority.h"
 #include "server/admission/request.h"
@@ -15,7 +15,7 @@ struct search {
 	struct json *found;
 };
 
-/* Spares a parse of the others, for each new pod. */
+/* Avoids parsing the other classes for each new pod. */
 static bool may_be_default(const struct object *o)
 {
 	return str_find(bytes_str(o->json), STR("\"globalDefault\":true")) >= 0;
@@ -35,13 +35,13 @@ static void look_for_default(void *arg, const struct list_result *result,
 			(void)object_tree(tip, s->req->write->arena, &class, NULL);
 		if (!json_true_at(class, "globalDefault"))
 			continue;
-		/* Two of them can be there when two servers made them at the same time. */
+		/* There can be two defaults if two servers created them at the same time. */
 		if (!s->found || json_i64_at(class, "value", 0) < json_i64_at(s->found, "value", 0))
 			s->found = class;
 	}
 }
 
-/* Or NULL. */
+/* The default class, or NULL. */
 static const struct json *default_class(struct admission_request *req)
 {
 	struct search s = { .req = req };
@@ -141,7 +141,7 @@ int admit_priority(struct admission_request *req, const struct json *old, struct
 		r = set_priority(req, spec, class, err);
 	if (r == 0)
 		r = set_policy(req, spec, class, err);
-	/* Upstream makes the name after admission. */
+	/* Upstream generates the name after admission. */
 	if (r < 0 && req->write->generated_from.n)
 		req->about.name = req->write->generated_from;
 	return r;

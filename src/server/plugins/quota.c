@@ -1,8 +1,8 @@
 /*
- * The write parks while it is charged and is then decided anew. When that yields the same usage, it
- * has been paid for. If it yields another usage because the stored object has changed meanwhile, or
- * if the charge has become too old, the write is charged again and the first charge is given back.
- * So is the charge of a write that fails, unless nobody knows whether the store has it.
+ * The write is parked while it is charged, and then decided again. If the usage is the same, it
+ * has been paid for. If the usage differs because the stored object has changed meanwhile, or if
+ * the charge is too old, the write is charged again and the first charge is refunded. The charge
+ * of a failed write is refunded too, unless it is unknown whether the store has the write.
  */
 #include "server/plugins/quota.h"
 
@@ -10,9 +10,9 @@
 #include "server/core/parts.h"
 #include "server/plugins/quotas.h"
 
-enum { UNSURE_MAX = 100 }; /* commits that a refusal waits for; one or two are usual */
+enum { UNSURE_MAX = 100 }; /* commits that a rejection waits for; one or two are usual */
 
-/* What a write remembers of its charge. */
+/* The charge of a write. */
 struct paid {
 	enum { PAID_NOTHING, PAID_WAITS, PAID_ALL, PAID_REFUSED } state;
 	struct quota_wait wait;
@@ -41,7 +41,7 @@ static bool may_concern(const struct quota_kind *k, unsigned op, struct str sub)
 	}
 }
 
-/* Where there is no quota at all, nothing is parsed. */
+/* Without any quota, nothing is parsed. */
 static bool any_quota(const struct admission_request *req)
 {
 	return resource_count(state_quotas(req->state)) > 0;
@@ -69,7 +69,7 @@ static void on_charged(struct quota_wait *w, const struct error *err, bool unsur
 	admission_resume(p->req);
 }
 
-/* A success whose last try needed no charge did not use it. */
+/* If the write succeeded and its last try needed no charge, the charge was not used. */
 static void on_over(struct admission_request *req, void *arg, const struct error *err)
 {
 	struct paid *p = arg;
@@ -78,7 +78,7 @@ static void on_over(struct admission_request *req, void *arg, const struct error
 		quotas_give_back(req->server->quotas, &p->wait);
 }
 
-/* A refusal is told once: whoever asks again has it judged again. */
+/* A rejection is returned once; the next try is checked again. */
 static int refuse(struct admission_request *req, struct paid *p, struct error *err)
 {
 	p->state = PAID_NOTHING;
@@ -89,13 +89,13 @@ static int refuse(struct admission_request *req, struct paid *p, struct error *e
 	return -(int)err->code;
 }
 
-/* Until when the write must be sent. */
+/* Deadline for sending the write. */
 static int64_t paid_until(const struct paid *p)
 {
 	return p->wait.begun_ms + QUOTA_CHARGE_MS;
 }
 
-/* Whether that is what was paid for, and not too long ago. */
+/* Whether this usage has been paid for, and recently enough. */
 static bool is_paid(const struct paid *p, const struct quota_item *item,
 		    const struct quota_item *old, int64_t now_ms)
 {
@@ -106,7 +106,7 @@ static bool is_paid(const struct paid *p, const struct quota_item *item,
 	       (!old || quota_item_equal(rq->old, old));
 }
 
-/* Values of the request outlive the tries; the trees that they are read from do not. */
+/* The request's values outlive the tries; the trees that they are read from do not. */
 static void keep_item(struct quota_item *to, const struct quota_item *from, struct arena *a)
 {
 	*to = *from;
@@ -125,7 +125,7 @@ static int pay(struct admission_request *req, struct paid *p, const struct quota
 	struct arena *a = req->work;
 	int r;
 
-	/* None of the tries until now was written. */
+	/* No earlier try was written. */
 	if (p->state == PAID_ALL)
 		quotas_give_back(req->server->quotas, &p->wait);
 	if (!p->hooked)

@@ -1,12 +1,10 @@
 /*
- * A namespace that has writes to charge has a desk. Its rounds come one after the other: all that
- * wait are judged one by one against running copies of the quotas, then the copies that changed are
- * written, then those that were charged go on. A quota that could not be written because
- * somebody else was first is judged and written again, it alone: the others are charged.
- *
- * Amounts that are given back have rounds of their own. If one write both gave back and charged the
- * same amount, nobody could see that there is a new charge, and the controller would take it for an
- * old one.
+ * A namespace with writes to charge has a desk, which works in rounds. In a round, all waiting
+ * writes are checked one by one against running copies of the quotas; then the changed copies are
+ * written; then the charged writes proceed. If a quota could not be written because another
+ * writer was first, only that quota is checked and written again: the others are charged. Refunds
+ * have rounds of their own. If one write both refunded and charged the same amount, nobody could
+ * see that there is a new charge, and the controller would take it for an old one.
  */
 #include "server/plugins/quotas.h"
 
@@ -20,7 +18,7 @@
 #include "server/core/parts.h"
 #include "server/engine/in_namespace.h"
 
-enum { TRIES_MAX = 10 }; /* upstream's are four */
+enum { TRIES_MAX = 10 }; /* upstream has four */
 
 struct quotas {
 	struct server *server;
@@ -28,13 +26,13 @@ struct quotas {
 	struct loop_timer soon;
 };
 
-/* Beside each quota of a round. */
+/* State beside each quota of a round. */
 struct charged {
 	struct desk *desk;
-	bool outrun; /* somebody else wrote it first */
+	bool outrun; /* another writer changed it first */
 };
 
-/* Debits that are to be given back. */
+/* Debits to refund. */
 struct refund {
 	struct list link;
 	struct arena arena;
@@ -45,19 +43,19 @@ struct refund {
 struct desk {
 	struct quotas *owner;
 	struct list waiting; /* for the next round */
-	struct list served; /* in this one: not refused so far, charged when it ends well */
+	struct list served; /* in this round: not rejected so far, charged if the round succeeds */
 	struct list refunds; /* for the next round */
 	struct list refunding; /* in this one */
-	struct arena arena; /* of the round */
+	struct arena arena; /* for the round */
 	struct quota *quotas;
 	struct charged *charged;
 	size_t n;
-	bool unsure; /* one of them was read before it is committed */
-	size_t open; /* writes under way, and one for who begins them */
+	bool unsure; /* a quota that was read is not committed yet */
+	size_t open; /* writes under way, plus one while they are being started */
 	int tries;
 	bool busy; /* a round is under way */
 	struct error err; /* of a write */
-	struct str ns; /* behind the struct */
+	struct str ns; /* stored after the struct */
 };
 
 static const struct schema_kind *core_kind(const char *resource)
@@ -70,7 +68,7 @@ static struct resource *resource_at(struct quotas *q, const struct schema_kind *
 	return state_resource(q->server->state, kind);
 }
 
-/* --- what evaluators ask ------------------------------------------------------------------ */
+/* --- callbacks of evaluators -------------------------------------------------------------- */
 
 static const struct schema_kind *class_kind(void)
 {
@@ -82,7 +80,7 @@ static struct str extended_name(struct object *class, struct arena *a)
 	static const struct str key = STR("\"extendedResourceName\"");
 	struct json *tree;
 
-	/* Most have none: that is seen without a parse. */
+	/* Most have none, which a text search shows without parsing. */
 	if (str_find(str_of(class->json->data, class->json->n), key) < 0 ||
 	    object_tree(class, a, &tree, NULL) < 0)
 		return STR("");
@@ -110,7 +108,10 @@ static void look_for(void *arg, const struct list_result *classes, const struct 
 		s->found = str_eq(extended_name(classes->items[i], s->arena), s->name);
 }
 
-/* What is committed is listed at once. Classes are few, and only claims of devices ask. */
+/*
+ * A list of committed objects is immediate. There are few classes, and only device claims use
+ * this.
+ */
 static bool is_device(const struct quota_context *ctx, struct str extended_resource)
 {
 	struct search s = { ctx->arena, extended_resource, false };
@@ -181,14 +182,14 @@ static struct desk *desk_of(struct quotas *q, struct str ns)
 	return d;
 }
 
-/* It may wait again, at this desk, before this returns. */
+/* done() may queue it again at this desk before this function returns. */
 static void dismiss(struct desk *d, struct quota_wait *w, const struct error *err)
 {
 	list_remove(&w->link);
 	w->done(w, err, d->unsure);
 }
 
-/* `err`: some quota could not be written, or perhaps it was: none is given back. */
+/* With `err`, some quota was not written, or its outcome is unknown: no charge is refunded. */
 static void dismiss_all(struct desk *d, const struct error *err)
 {
 	LIST_FOREACH_SAFE (l, &d->served) {
@@ -202,7 +203,7 @@ static void dismiss_all(struct desk *d, const struct error *err)
 
 /* --- a round ------------------------------------------------------------------------------ */
 
-/* `again`: the quotas of the try before; NULL: this is the first. */
+/* `again`: the quotas of the previous try; NULL: this is the first. */
 static bool is_wanted(const struct quota *again, size_t n, const struct charged *charged,
 		      struct str name)
 {
@@ -214,7 +215,7 @@ static bool is_wanted(const struct quota *again, size_t n, const struct charged 
 	return false;
 }
 
-/* The quotas as they are now: all, or in a further try those that were not written. */
+/* Reads the current quotas: all, or in a further try those that were not written. */
 static void read_quotas(struct desk *d)
 {
 	struct quota *before = d->tries ? d->quotas : NULL;
@@ -239,7 +240,7 @@ static void read_quotas(struct desk *d)
 	}
 }
 
-/* What a try before charged to quotas that it could not write. */
+/* Drops what the previous try charged to quotas that it could not write. */
 static void drop_debits(const struct desk *d, struct quota_wait *w)
 {
 	struct quota_debit **at = &w->debits;
@@ -313,7 +314,7 @@ static int64_t now_ms(const struct desk *d)
 	return loop_now(d->owner->server->opts.loops[0]);
 }
 
-/* Only names that are there: a sum that is not known must not become known by this. */
+/* Only existing names: an unknown sum must not become known by a refund. */
 static void give_back(struct quota *q, const struct quota_debit *debit)
 {
 	static const struct quantity zero;
@@ -332,7 +333,7 @@ static void give_back(struct quota *q, const struct quota_debit *debit)
 	}
 }
 
-/* An older charge is left to the controller, which may have taken it back. */
+/* An older charge is left to the controller, which may have released it already. */
 static void refund(struct desk *d)
 {
 	LIST_FOREACH_SAFE (l, &d->refunding) {
@@ -428,7 +429,7 @@ static void end_writes(struct desk *d)
 {
 	if (--d->open > 0)
 		return;
-	d->unsure = false; /* what was charged is committed */
+	d->unsure = false; /* the charges are committed */
 	if (d->err.code == ERR_OK && any_outrun(d)) {
 		if (++d->tries < TRIES_MAX) {
 			run_round(d);
@@ -461,7 +462,7 @@ static void begin_round(struct desk *d)
 	run_round(d);
 }
 
-/* A desk goes when its round ends: the map is walked anew after each. */
+/* A desk is freed when its round ends, so the map is searched from the start each time. */
 static struct desk *next_idle(struct quotas *q)
 {
 	struct str key;

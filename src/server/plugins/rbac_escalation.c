@@ -1,7 +1,7 @@
 /*
- * Nobody grants what they have not. Who writes a role must hold all its rules, or the verb
- * `escalate` on it; who writes a binding must hold all rules of its role, or the verb `bind`
- * on that. Updates that only let the garbage collector do its work are not looked at.
+ * Users cannot grant rights that they lack. To write a role, a user must have all its rules, or
+ * the verb `escalate` on it. To write a binding, a user must have all rules of its role, or the
+ * verb `bind` on it. Updates that change only fields of the garbage collector are not checked.
  */
 #include <stdlib.h>
 
@@ -26,7 +26,7 @@ static bool is_gc_field(struct str key)
 	       str_eqz(key, "resourceVersion");
 }
 
-/* All members of `a`, those that the garbage collector writes left out, are so in `b`. */
+/* Whether all members of `a`, except those of the garbage collector, are the same in `b`. */
 static bool meta_within(const struct json *a, const struct json *b)
 {
 	JSON_FOREACH (it, a) {
@@ -65,7 +65,7 @@ static int by_text(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* One rule a line, sorted, each once. */
+/* One rule per line, sorted, without duplicates. */
 static void print_missing(struct arena *a, struct buf *out, struct rbac_rules missing)
 {
 	struct str *lines = ARENA_ARRAY(a, struct str, missing.n + 1);
@@ -94,7 +94,7 @@ static void print_user(struct buf *out, const struct user *u)
 	(void)buf_addz(out, "])");
 }
 
-/* Whether the user holds all of `wanted` in the mutation's namespace. */
+/* Whether the user has all of `wanted` in the namespace of the write. */
 static int require_held(struct admission_request *req, struct rbac_rules wanted, struct error *err)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(OBJECT_MAX);
@@ -135,7 +135,7 @@ static bool gathers(const struct json *role)
 	       0;
 }
 
-/* An aggregated role can gather anything: it takes everything. */
+/* An aggregated role can get any rule, so its writer must have all rights. */
 static int require_everything(struct admission_request *req, struct error *err)
 {
 	static const struct str all = { "*", 1 };
@@ -176,7 +176,7 @@ static int admit_binding(struct admission_request *req, const struct json *bindi
 	rules = rbac_role(authz_of(req)->rbac, local ? req->ns : STR_NULL, name);
 	if (rules)
 		return require_held(req, *rules, err);
-	/* Upstream names the binding's resource with the role's name. */
+	/* Upstream combines the binding's resource with the role's name. */
 	return error_set(err, ERR_NOT_FOUND, "%.*s.%.*s \"%.*s\" not found",
 			 STR_ARG(req->kind->resource), STR_ARG(RBAC_GROUP), STR_ARG(name));
 }

@@ -1,11 +1,11 @@
 /*
- * Upstream's plugin RuntimeClass: what a class adds to the pods that name it.
+ * Upstream's RuntimeClass plugin: the overhead and placement that a class adds to its pods.
  */
 #include "base/json/quantity.h"
 #include "server/admission/request.h"
 #include "server/plugins/defaults.h"
 
-/* *ret_class is NULL when the pod names none. */
+/* *ret_class is NULL if the pod names none. */
 static int find_class(struct admission_request *req, const struct json *pod,
 		      const struct json **ret_class, struct error *err)
 {
@@ -103,7 +103,7 @@ static int add_selector(struct admission_request *req, struct json *spec,
 	return 0;
 }
 
-/* Those that the pod has already are not put in twice. */
+/* Skips tolerations that the pod already has. */
 static void add_tolerations(struct admission_request *req, struct json *spec,
 			    const struct json *more)
 {

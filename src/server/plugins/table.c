@@ -1,5 +1,5 @@
 /*
- * The table. The stored object is parsed only where somebody asks.
+ * The table of plugins. The stored object is parsed only if a plugin needs it.
  */
 #include "server/plugins/table.h"
 
@@ -20,18 +20,22 @@
 typedef int (*admission_fn)(struct admission_request *req, const struct json *old,
 			    struct json *object, struct error *err);
 
-/* In the order in which they are asked. */
+/* In the order in which they run. */
 static const struct plugin {
 	const char *name;
-	struct str group; /* p NULL: whatever the group */
+	struct str group; /* p NULL: any group */
 	struct str resource; /* empty: all of the group */
 	unsigned ops;
-	/* Which of their writes; spares the others a parse of what is stored. NULL: all. */
+	/*
+	 * Whether the plugin applies to a write. Avoids parsing the stored object for other
+	 * writes. NULL: it applies to all.
+	 */
 	bool (*concerns)(const struct admission_request *req);
 	admission_fn mutate, validate; /* or NULL */
-	bool own; /* upstream does it elsewhere, and has no plugin of this name */
-	bool off; /* unless a flag switches it on: what it does, only others' controllers undo */
-	bool blind; /* validate does not look at what is stored */
+	bool own; /* upstream does this elsewhere, and has no plugin of this name */
+	/* off by default, because only controllers that are not part of devplane undo its effect */
+	bool off;
+	bool blind; /* validate does not use the stored object */
 } plugins[] = {
 	{ "LimitRanger", STR(""), STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_limits_concerns,
 	  admit_limits_fill, admit_limits_check },
@@ -71,15 +75,15 @@ static const struct plugin {
 	  admit_policy },
 	{ "ValidatingAdmissionWebhook", STR_NULL, STR(""), ADMIT_ALL, webhooks_validate_concerns,
 	  NULL, webhooks_validate },
-	/* The last that mutates. */
+	/* The last plugin that mutates. */
 	{ "ServiceAllocation", STR(""), STR("services"), ADMIT_CREATE | ADMIT_UPDATE,
 	  admit_service_concerns, admit_service, admit_service_lock, .own = true },
-	/* Behind webhooks, which may change the claim. The first row reads what is stored. */
+	/* After webhooks, which may change the claim. Only the first row reads the stored claim. */
 	{ "DeviceAllocationFence", STR("resource.k8s.io"), STR("resourceclaims"), ADMIT_UPDATE,
 	  admit_devices_concerns, admit_devices_note, NULL },
 	{ "DeviceAllocationFence", STR("resource.k8s.io"), STR("resourceclaims"), ADMIT_UPDATE,
 	  admit_devices_allocates, NULL, admit_devices, .blind = true },
-	/* The last, so that nothing is charged for what another refuses. */
+	/* The last plugin, so that nothing is charged for a write that another one rejects. */
 	{ "ResourceQuota", STR_NULL, STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_quota_concerns,
 	  NULL, admit_quota },
 };
@@ -115,7 +119,7 @@ static bool is_asked(const struct plugin *p, const struct admission_request *req
 	       (!p->concerns || p->concerns(req));
 }
 
-/* `foreign`: only those who are about any kind. */
+/* `foreign`: only plugins for all kinds. */
 static int mutate_once(struct admission_request *req, const struct json *old, struct json *object,
 		       bool foreign, struct error *err)
 {
@@ -127,7 +131,7 @@ static int mutate_once(struct admission_request *req, const struct json *old, st
 	return r;
 }
 
-/* What a webhook changed is seen once more by all, as upstream has it. */
+/* After a webhook changed the object, all plugins run once more, as upstream. */
 static int mutate(struct admission_request *req, const struct json *old, struct json *object,
 		  bool foreign, struct error *err)
 {
@@ -205,7 +209,7 @@ int admission_check_tree(struct admission_request *req, const struct json *old, 
 	return validate(req, old, object, err);
 }
 
-/* Whether some plugin that is asked looks at what is stored. */
+/* Whether any plugin that applies uses the stored object. */
 static bool any_looks(const struct admission_request *req)
 {
 	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins); p++)
