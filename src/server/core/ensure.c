@@ -1,6 +1,6 @@
 /*
- * A write that the server makes for itself: no exchange and no client, otherwise the course of
- * verbs/mutation.c with the answer to its starter.
+ * A write that the server makes for itself, without exchange and client. Otherwise it follows the
+ * steps of verbs/mutation.c, and reports to the caller.
  */
 #include "server/core/ensure.h"
 
@@ -16,8 +16,8 @@ struct ensure {
 	struct server *server;
 	void (*done)(void *arg, const struct error *err, bool outrun);
 	void *arg;
-	size_t open; /* writes under way, and one for the one who starts them */
-	struct error err; /* the first */
+	size_t open; /* writes under way, plus one until ensure_end() */
+	struct error err; /* the first one */
 	bool outrun;
 };
 
@@ -79,7 +79,7 @@ static struct str meta_text(const struct json *object, const char *name)
 	return json_text_at(json_getz(object, "metadata"), name);
 }
 
-/* `named` has the metadata of what is written; `tree` is NULL to delete it. */
+/* `named` has the metadata of the object; `tree` NULL: delete it. */
 static void submit(struct ensure *e, const struct schema_kind *kind, struct object *base,
 		   const struct json *named, const struct json *tree)
 {
@@ -144,7 +144,7 @@ struct json *ensure_tree(struct ensure *e, const struct schema_kind *kind, struc
 		fail(e, &err);
 		return NULL;
 	}
-	/* What is pending has none yet; an update must name one. */
+	/* A pending object has no resourceVersion yet, but an update must name one. */
 	if (!o->revision)
 		json_put_str(&e->arena, json_getz(tree, "metadata"), "resourceVersion", STR("0"));
 	return tree;
@@ -169,7 +169,7 @@ static void add_names(void *arg, const struct list_result *result, const struct 
 	}
 }
 
-/* What is committed is listed at once. */
+/* A list of committed objects is immediate. */
 const struct json *ensure_names(struct ensure *e, const struct schema_kind *kind, struct str ns)
 {
 	struct names names = { &e->arena, json_make_array(&e->arena) };

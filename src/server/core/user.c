@@ -1,5 +1,5 @@
 /*
- * Names that mean something are read here and nowhere else.
+ * The only place where user names with a meaning are parsed.
  */
 #include "server/core/user.h"
 
@@ -45,7 +45,7 @@ bool user_service_account(const struct user *u, struct str *ret_ns, struct str *
 		return false;
 	*ret_ns = str_of(rest.p, (size_t)(colon - rest.p));
 	*ret_name = str_skip(rest, ret_ns->n + 1);
-	/* What no account can be called is a name like any other. */
+	/* If the parts are not valid names, it is an ordinary user name. */
 	return !names_dns_label(*ret_ns) && !names_dns_subdomain(*ret_name);
 }
 

@@ -1,7 +1,7 @@
 /*
- * The course of a request. All that needs no body is decided when the head is
- * there (who asks, what for, whether they may, in which form), so that what is refused is
- * refused early; the verb runs when the request is complete.
+ * The first steps of a request. Everything that needs no body is decided when the head is
+ * complete (the user, the request, the right, the form), so that requests are rejected early. The
+ * verb runs when the request is complete.
  */
 #include "server/front/begin.h"
 
@@ -16,7 +16,7 @@
 #include "server/http/reply_impl.h"
 #include "server/ui/ui.h"
 
-enum { WRITE_ROOM = 24 * 1024 - 256 }; /* what nearly all writes need beside */
+enum { WRITE_ROOM = 24 * 1024 - 256 }; /* additional memory that is enough for nearly all writes */
 
 /* --- the stream's side ------------------------------------------------------------ */
 
@@ -28,7 +28,10 @@ static void refuse_size(struct exchange *x)
 	reply_error(x, &err, NULL);
 }
 
-/* The head is held until the stream ends, whatever is answered: so on HTTP/2, that is now. */
+/*
+ * The head is kept until the stream ends, whatever the reply. So if it exceeds a limit, the
+ * stream is reset instead of answered; on HTTP/2 that ends it now.
+ */
 static bool take_head(struct exchange *x)
 {
 	struct error err;
@@ -41,7 +44,7 @@ static bool take_head(struct exchange *x)
 	return false;
 }
 
-/* The server passes the body of a relayed request on, and makes no tree of it. */
+/* The body of a proxied request is passed on, and not parsed. */
 static bool take_work(struct exchange *x)
 {
 	return x->verb == verb_connect ||
@@ -78,7 +81,7 @@ static void act_in_turn(struct flow_ticket *t)
 	act(exchange_of_ticket(t));
 }
 
-/* The request is complete and may be done, when it is its turn. */
+/* The request is complete and allowed; it runs when it is its turn. */
 static void perform(struct exchange *x)
 {
 	if (x->entered) {
@@ -138,7 +141,7 @@ static void answer_nonresource(struct exchange *x)
 		reply_no_page(x);
 }
 
-/* What is wrong with a request; told only to who may make it. */
+/* An error in a request; reported only to users who may make the request. */
 struct exchange_fault {
 	struct error err;
 	struct field_errors causes;
@@ -170,8 +173,8 @@ static void refuse_fault(struct exchange *x)
 }
 
 /*
- * The limit is kept here, not by the net layer: its answer is a Status, not a text. Requests that
- * are answered when they are complete do not wait for that without limit, whatever their method.
+ * The limit is enforced here, not by the net layer, because the reply is a Status, not a text.
+ * The wait for a complete request is limited, whatever its method.
  */
 static void expect_body(struct exchange *x)
 {
@@ -227,7 +230,7 @@ static void ask_in_turn(struct flow_ticket *t)
 	ask(exchange_of_ticket(t));
 }
 
-/* The device page decides by itself who may what. */
+/* The device page decides about access itself. */
 static void begin_page(struct exchange *x)
 {
 	ui_begin(x);
@@ -265,8 +268,8 @@ void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 	if (x->answered)
 		return;
 	/*
-	 * What has no body waits for its turn at once, and is then done in one go; unless the state
-	 * has to say first who it is, or whether they may ask as somebody else.
+	 * A request without a body queues for its turn immediately, and then runs in one go;
+	 * unless the state must first find its user, or decide about impersonation.
 	 */
 	x->entered = (stream->in.length == 0 || str_eq(stream->in.method, STR("GET"))) &&
 		     !x->session_id.p &&

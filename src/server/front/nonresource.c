@@ -1,6 +1,6 @@
 /*
- * A table of paths. Documents that are made once (discovery, OpenAPI) are
- * sent by reference, with an ETag so that clients need not fetch them again.
+ * A table of paths. Documents that are made once (discovery, OpenAPI) are sent by reference, with
+ * an ETag so that clients need not fetch them again.
  */
 #include "server/front/nonresource.h"
 
@@ -18,7 +18,7 @@
 #include "server/publish/document.h"
 #include "server/publish/openapi.h"
 
-/* The Kubernetes version whose API this is. */
+/* The version of the Kubernetes API that is served. */
 #define API_MAJOR "1"
 #define API_MINOR "37"
 
@@ -71,7 +71,7 @@ static void handle_metrics(struct exchange *x)
 	reply_text(x, 200, STR("text/plain; version=0.0.4; charset=utf-8"), buf_str(&out));
 }
 
-/* What a browser or a person with curl sees at the root. */
+/* The list of paths at the root, for a browser or a person with curl. */
 static void handle_root(struct exchange *x)
 {
 	const char *text = arena_printf(
@@ -140,7 +140,7 @@ static bool send_discovery(struct exchange *x, struct str path)
 	return true;
 }
 
-/* The `hash` parameter of a query; p NULL when there is none. */
+/* The `hash` parameter of a query; p NULL if absent. */
 static struct str asked_hash(struct exchange *x)
 {
 	struct str rest = x->stream->in.query, name, value;
@@ -175,7 +175,7 @@ static bool send_openapi(struct exchange *x, struct str path)
 						    STR_ARG(document_hash(d))));
 		reply_text(x, 301, STR("text/plain; charset=utf-8"), STR("moved\n"));
 	} else {
-		/* The address names the content. */
+		/* The URL identifies the content. */
 		if (asked.n)
 			x->cache_control = "public, immutable, max-age=31536000";
 		send_document(x, d);

@@ -1,6 +1,5 @@
 /*
- * Printed at each request: they are asked for once an hour by those who care,
- * and told so (max-age).
+ * Printed for each request: clients fetch them about once an hour, as max-age says.
  */
 #include "server/front/oidc.h"
 
@@ -18,7 +17,7 @@ static void print_list(struct json_writer *w, const char *key, const char *only)
 	json_writer_end_array(w);
 }
 
-/* Where this server is reached, when nobody said where the keys are. */
+/* This server's own URL, unless a flag sets the URL of the keys. */
 static struct str jwks_uri(struct exchange *x)
 {
 	const struct server *s = x->server;

@@ -1,8 +1,7 @@
 /*
- * Routes. Upstream registers a path for each verb of each resource; here a
- * table says what each verb needs, and the schema says who has it. A path that
- * no resource has is 404, a path without this method 405: clients of discovery
- * (kubectl) tell the two apart.
+ * Routes. Upstream registers a path for each verb of each resource. Here a table lists what each
+ * verb needs, and the schema which resources have it. A path that is not a resource's is 404, a
+ * path without this method is 405: clients of discovery (kubectl) distinguish the two.
  */
 #include "server/front/route.h"
 
@@ -14,8 +13,8 @@
 #include "server/verbs/verb.h"
 
 struct route {
-	uint16_t verb; /* SCHEMA_*: who has it */
-	bool named; /* of one object */
+	uint16_t verb; /* SCHEMA_*: set for kinds that have it */
+	bool named; /* for a single object */
 	void (*run)(struct exchange *x);
 };
 
@@ -32,7 +31,7 @@ static const struct route routes[REQUEST_VERBS] = {
 
 /* --- refusals --------------------------------------------------------------------- */
 
-/* As upstream's router says it: without naming what was asked for. */
+/* As upstream's router: the error does not name the requested resource. */
 static bool refuse(struct exchange *x, enum error_code code)
 {
 	struct error err = { .code = code };
@@ -67,7 +66,10 @@ static bool refuse_unknown(struct exchange *x)
 	return false;
 }
 
-/* Paths of custom resources are not registered one by one: who has none, has no such object. */
+/*
+ * Paths of custom resources are not registered one by one: an unknown path is an object that was
+ * not found.
+ */
 static bool refuse_object(struct exchange *x)
 {
 	struct error err = { .code = ERR_NOT_FOUND };
@@ -100,7 +102,7 @@ static bool find_resource(struct exchange *x)
 	return true;
 }
 
-/* 0, or what the path deserves. */
+/* Returns 0, or the error for the path. */
 static int check_scope(const struct exchange *x)
 {
 	const struct request *r = &x->request;
@@ -110,13 +112,13 @@ static int check_scope(const struct exchange *x)
 		return r->ns.n ? -ERR_NOT_FOUND : 0;
 	if (r->ns.n)
 		return 0;
-	/* All namespaces: read only. */
+	/* Across all namespaces: read only. */
 	if (r->name.n)
 		return -ERR_NOT_FOUND;
 	return r->verb == REQUEST_LIST || r->verb == REQUEST_WATCH ? 0 : -ERR_METHOD_NOT_ALLOWED;
 }
 
-/* Proxies take it, too, though it is no verb: who may do everything may ask what there is. */
+/* Proxies also accept OPTIONS, though it is not a verb; it needs the right to do everything. */
 static bool is_options_of_proxy(const struct exchange *x)
 {
 	return x->sub && x->sub->connect && str_eqz(x->request.subresource, "proxy") &&
@@ -149,7 +151,7 @@ static bool has_field(const struct schema_kind *k, struct str path)
 	return false;
 }
 
-/* Upstream's three ways to say it. */
+/* Upstream has three error texts for this. */
 static int check_fields(const struct schema_kind *k, const struct selector *fields,
 			struct error *err)
 {
@@ -189,7 +191,7 @@ static int check_table(const struct exchange *x, struct error *err)
 			 STR_ARG(given));
 }
 
-/* Created to get an answer; nothing is stored. */
+/* Created only to get an answer; not stored. */
 static bool is_review(const struct exchange *x)
 {
 	if (x->sub)
@@ -206,7 +208,7 @@ static bool check_form(struct exchange *x)
 	if (protobuf_has_kind(x->kind))
 		forms |= ACCEPT_OBJECT_AS_PROTOBUF;
 	r = exchange_negotiate(x, forms, &err);
-	/* As upstream, where the router refuses what comes before without a handler's warning. */
+	/* As upstream: earlier rejections by the router carry no deprecation warning. */
 	if (r == 0 && !x->custom)
 		x->deprecation = x->kind->deprecation;
 	if (r == 0)
@@ -243,7 +245,7 @@ bool exchange_route(struct exchange *x)
 	if (!has_verb(x))
 		return refuse(x, ERR_METHOD_NOT_ALLOWED);
 	if (x->sub && x->sub->connect) {
-		/* Only failures are ours to say. */
+		/* Only error replies are ours to encode. */
 		(void)exchange_negotiate(x, ACCEPT_OF_RESOURCES, NULL);
 		x->verb = verb_connect;
 		x->keeps = true;

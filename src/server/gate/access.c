@@ -1,7 +1,6 @@
 /*
- * The decision is the state's; what it needs is put together on the stream's
- * loop before, and what follows from it is done there after. Where both are one
- * loop no job is made: a GET crosses to the state once, for its object.
+ * The state's loop decides. The stream's loop prepares the data before, and acts on the result
+ * after. If both are one loop, no job is made: a GET goes to the state only once, for its object.
  */
 #include "server/gate/access.h"
 
@@ -21,11 +20,12 @@ struct access {
 	struct authz_query query;
 	const struct user *asker; /* the request's user, or its session's */
 	struct ui_session *session; /* held by the exchange's work; or NULL */
-	struct user wanted; /* whom the request impersonates; name.p NULL: nobody */
-	const struct authz_query *about; /* what was refused; NULL: who */
+	struct user wanted; /* the impersonated user; name.p NULL: none */
+	/* the query that was denied; NULL: authentication failed */
+	const struct authz_query *about;
 	struct error err;
-	struct custom_view view; /* what custom resources have to do with it */
-	bool unsure; /* there is no such resource, as far as is known here; others may know */
+	struct custom_view view; /* what the request needs from custom resources */
+	bool unsure; /* no such resource is known here, but other servers may know it */
 	void (*then)(struct exchange *x);
 };
 
@@ -47,10 +47,10 @@ static struct authz_query query_of(const struct exchange *x)
 		.version = r->version,
 		.resource = r->resource,
 		.subresource = r->subresource,
-		/* What is in a namespace is asked about in it; so is the namespace itself. */
+		/* A namespace itself is authorized as if it were in itself. */
 		.ns = !r->ns.n && str_eqz(r->resource, "namespaces") && !r->group.n ? r->name
 										    : r->ns,
-		/* A list of the one object of a name is about that name. */
+		/* A list of a single object by name is authorized with that name. */
 		.name = r->name.n ? r->name
 				  : selector_required_value(&r->fields, STR("metadata.name")),
 		.fields = &r->fields,
@@ -74,7 +74,7 @@ static int may_impersonate(struct exchange *x, struct access *a)
 	return r;
 }
 
-/* Who asks: known already, unless a cookie is to say it. */
+/* The real user: already known, unless a cookie identifies them. */
 static int find_asker(struct exchange *x, struct access *a)
 {
 	struct ui_now now = { x->begun_ns, x->wall_ns };
@@ -90,7 +90,7 @@ static int find_asker(struct exchange *x, struct access *a)
 	return 0;
 }
 
-/* Whether the asker is who they were; `current`: what other servers did is known. */
+/* Checks that the user still exists. `current`: the state has the writes of other servers. */
 static int check_asker(struct exchange *x, struct state *st, struct access *a, bool current)
 {
 	int r = find_asker(x, a);
@@ -123,7 +123,7 @@ static void decide_again(struct state *st, struct job *j, const struct error *er
 	struct exchange *x = exchange_of(j);
 	struct access *a = x->data;
 
-	/* A store that does not answer is no reason to deny anything. */
+	/* A store that does not answer is not a reason to deny access. */
 	a->err = err ? *err : (struct error){ 0 };
 	if (!err)
 		decide(x, st, a, true);
@@ -136,7 +136,7 @@ static void run(struct state *st, struct job *j)
 	struct access *a = x->data;
 
 	decide(x, st, a, !state_is_shared(st));
-	/* Another server may have made the account, and its token, or the resource, just now. */
+	/* Another server may just have created the account and its token, or the resource. */
 	if (a->unsure ||
 	    (a->err.code == ERR_UNAUTHORIZED && a->asker->binding && state_is_shared(st)))
 		state_sync(st, j, 0, decide_again);
@@ -171,7 +171,7 @@ bool access_still_granted(const struct exchange *x, struct state *st)
 	return authz_decide(x->server->authz, &query, &a, NULL) == AUTHZ_ALLOW;
 }
 
-/* Decided without a job: nothing can have to wait. */
+/* Whether access can be decided without a job: nothing can require waiting. */
 static bool is_at_hand(const struct exchange *x)
 {
 	const struct server *s = x->server;
@@ -217,7 +217,7 @@ static void finish(struct exchange *x)
 	a->then(x);
 }
 
-/* Before anybody's rights are known: what everybody may see. */
+/* Paths that are open to everybody. */
 static bool is_open(const struct exchange *x)
 {
 	struct str path = x->stream->in.path;
@@ -225,7 +225,7 @@ static bool is_open(const struct exchange *x)
 	return health_is_path(path) || str_eqz(path, "/version") || str_eqz(path, "/version/");
 }
 
-/* A browser asks: it is not to take what people wrote for anything but what we call it. */
+/* For browsers: they must not interpret user content as any other type than the declared one. */
 static const struct http_field page_head[] = {
 	{ { "x-content-type-options", 22 }, { "nosniff", 7 } },
 };
@@ -238,7 +238,7 @@ bool access_identify(struct exchange *x)
 	if (x->server->sessions)
 		r = ui_cookie_claim(&x->stream->in, &x->session_id, &err);
 	if (r != 0) {
-		x->user = user_anonymous(); /* the state will say who the session is of */
+		x->user = user_anonymous(); /* the state will find the session's user */
 		x->more = page_head;
 		x->nmore = ARRAY_SIZE(page_head);
 	} else {
@@ -282,7 +282,7 @@ void access_ask(struct exchange *x, void (*then)(struct exchange *x))
 		wait_until_ready(x, then);
 		return;
 	}
-	/* What needs no job needs no memory of the request's either. */
+	/* Without a job, none of the request's memory is needed either. */
 	a = (struct access){ .query = query_of(x), .then = then };
 	at_hand = authn_impersonated(&x->stream->in.fields, x->arena, &a.wanted, &a.err) < 0;
 	if (!at_hand && is_at_hand(x)) {

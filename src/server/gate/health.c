@@ -1,7 +1,7 @@
 /*
- * Checks are rows. What the state knows is asked on its loop, by a job; a
- * server that has not loaded its state yet is not ready and asks nobody. The
- * text is upstream's, which probes and people read.
+ * Checks are table rows. The state is checked on its loop, by a job. A server that has not loaded
+ * its state yet is not ready and submits no job. The text is upstream's, which probes and people
+ * read.
  */
 #include "server/gate/health.h"
 
@@ -17,12 +17,12 @@ enum {
 	IN_ALL = IN_HEALTHZ | IN_LIVEZ | IN_READYZ,
 };
 
-/* What the state's loop said. */
+/* The result from the state's loop. */
 struct health {
 	struct exchange *x;
-	struct error state; /* code ERR_OK: well */
+	struct error state; /* code ERR_OK: healthy */
 	unsigned set; /* which endpoint: IN_* */
-	struct str only; /* one check by name; empty: all */
+	struct str only; /* run only the check of this name; empty: all */
 	bool verbose;
 	struct str exclude[16];
 	size_t nexclude;
@@ -61,7 +61,7 @@ static int check_shutdown(const struct health *h, struct error *err)
 	return 0;
 }
 
-/* "etcd" is the name that upstream's probes ask for, whatever the store is. */
+/* "etcd" is the name in upstream's probes, whatever the store is. */
 static const struct check checks[] = {
 	{ "ping", IN_ALL, check_ping },
 	{ "log", IN_ALL, check_ping },
@@ -80,7 +80,7 @@ static const struct {
 	{ { "/readyz", 7 }, "readyz", IN_READYZ },
 };
 
-/* Index of the endpoint, or -1; *ret_rest is what follows "/readyz/". */
+/* Index of the endpoint, or -1; *ret_rest is the text after "/readyz/". */
 static int find_endpoint(struct str path, struct str *ret_rest)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(endpoints); i++) {
@@ -110,7 +110,7 @@ static bool is_excluded(struct health *h, const char *name)
 	return false;
 }
 
-/* Appends the check's line; false when it failed. */
+/* Appends the check's line; returns false if it failed. */
 static bool run_check(struct health *h, const struct check *c, struct buf *out)
 {
 	struct error err = { 0 };
@@ -120,7 +120,7 @@ static bool run_check(struct health *h, const struct check *c, struct buf *out)
 		return true;
 	}
 	if (c->run(h, &err) < 0) {
-		/* Reasons are for the log and the verbose answer of who may see them. */
+		/* Reasons go only to the log and to verbose replies for users who may see them. */
 		(void)buf_printf(out, "[-]%s failed: %s\n", c->name, err.msg);
 		return false;
 	}

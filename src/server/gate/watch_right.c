@@ -1,6 +1,6 @@
 /*
- * The stream is held while its question is at the state, so the exchange is there when the answer
- * comes, though the watch may be over by then.
+ * The stream is held during the check at the state, so the exchange still exists when the result
+ * arrives, though the watch may have ended by then.
  */
 #include "server/gate/watch_right.h"
 
@@ -14,7 +14,7 @@ enum { ASK_MS = 15 * 1000, SPREAD_MS = 10 * 1000 };
 
 struct watch_right {
 	struct exchange *x;
-	struct loop_timer timer; /* of the next question */
+	struct loop_timer timer; /* for the next check */
 	struct job job;
 	bool lost, over;
 };
@@ -33,12 +33,12 @@ static void ask_again(struct state *st, struct job *j, const struct error *err)
 {
 	struct watch_right *r = right_of(j);
 
-	/* A store that does not answer is no reason to deny anything. */
+	/* A store that does not answer is not a reason to deny access. */
 	r->lost = !err && !access_still_granted(r->x, st);
 	job_finish(j);
 }
 
-/* Another server may have given the right just now. */
+/* Another server may have granted the right just now. */
 static void ask(struct state *st, struct job *j)
 {
 	struct watch_right *r = right_of(j);

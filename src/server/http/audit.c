@@ -1,7 +1,7 @@
 /*
- * A line is written with one write(2) to a file opened for appending: the kernel keeps lines apart.
- * If only a part of it could be written, as on a full disk, the next line begins with a newline, so
- * that no other line is damaged.
+ * A line is written with one write(2) to a file opened for appending: the kernel keeps lines
+ * apart. If only a part of it could be written, as on a full disk, the next line begins with a
+ * newline, so that no other line is damaged.
  */
 #include "server/http/audit.h"
 
@@ -26,8 +26,8 @@
 struct audit {
 	int fd;
 	bool owned, strict;
-	atomic_bool torn; /* the last line is not whole */
-	atomic_bool failing; /* the last one could not be written: that was logged */
+	atomic_bool torn; /* the last line is incomplete */
+	atomic_bool failing; /* the last line could not be written, and that was logged */
 	struct metrics_counter *events, *errors;
 	const struct log *log;
 };
@@ -214,7 +214,7 @@ static void write_status(struct json_writer *w, const struct exchange *x)
 	json_writer_end_object(w);
 }
 
-/* False: not all of it could be written. */
+/* Returns false if not all of it could be written. */
 static bool append(struct audit *a, struct str line)
 {
 	ssize_t n;

@@ -1,11 +1,8 @@
 /*
- * What an exchange is, apart from the course that it takes (front/begin.c).
- *
- * An exchange lives in a block of its loop, and the rest of that block is the
- * beginning of its job's memory: a GET allocates nothing. The job's memory is
- * apart from the stream's because the two are used on different loops at the
- * same time: while a job is at the state its stream may be answered (time-out)
- * or closed.
+ * The exchange itself; front/begin.c has the steps of a request. An exchange lives in a block of
+ * its loop, and the rest of that block is the first memory of its job: a GET allocates nothing.
+ * The job's memory is separate from the stream's, because the two are used on different loops at
+ * the same time: while a job is at the state, its stream may be answered (timeout) or closed.
  */
 #include "server/http/exchange.h"
 
@@ -19,11 +16,11 @@
 
 enum {
 	REQUEST_TIMEOUT_MS = 60 * 1000,
-	EXCHANGE_BLOCK = 2048, /* an exchange and the first room of its arena */
-	HEAVY_BODY = 16 * 1024, /* what is worth being freed before the stream ends */
+	EXCHANGE_BLOCK = 2048, /* an exchange and the first block of its arena */
+	HEAVY_BODY = 16 * 1024, /* worth being freed before the stream ends */
 	HEAVY_WORK = 32 * 1024,
-	LARGE_BODY = 128 * 1024, /* deciding on it, and answering, take more than 10 ms each */
-	KEPT_NAME_MAX = 1024, /* of an object, for audit */
+	LARGE_BODY = 128 * 1024, /* deciding on it, and replying, take more than 10 ms each */
+	KEPT_NAME_MAX = 1024, /* longest name of an object that is kept for audit */
 };
 
 _Static_assert(sizeof(struct exchange) + 640 <= EXCHANGE_BLOCK, "a GET's job fits beside it");
@@ -49,7 +46,7 @@ static void drop_crd(void *crd)
 	crd_unref(crd);
 }
 
-/* Audit and metrics look at these when the stream ends. */
+/* Audit and metrics need these when the stream ends. */
 static void keep_for_the_end(struct exchange *x)
 {
 	struct audit_annotation *kept = NULL;
@@ -68,8 +65,8 @@ static void keep_for_the_end(struct exchange *x)
 }
 
 /*
- * Frees what an answer was made of. The client may take the answer as slowly as it likes, and
- * would decide how long a tree of many times its body is kept.
+ * Frees the memory from which a reply was made. The client may read the reply slowly, and would
+ * otherwise decide how long a tree of many times its body is kept.
  */
 static void shed(struct exchange *x)
 {
@@ -127,7 +124,7 @@ static void on_timer(struct loop_timer *t)
 
 	if (flow_time_out(&x->flow))
 		return;
-	/* Who does not take the answer keeps no seat with it. */
+	/* A client that does not read the reply must not keep its seat. */
 	if (x->answered) {
 		flow_leave(&x->flow);
 		return;
@@ -184,7 +181,7 @@ void exchange_over(struct exchange *x)
 		x->status = error_http_status(ERR_CANCELED);
 	loop_timer_stop(&x->timer);
 	loop_task_cancel(&x->task);
-	/* What is at the state is still under way. */
+	/* A job at the state is still under way. */
 	if (!x->at_state)
 		flow_leave(&x->flow);
 	audit_end(x);
@@ -238,7 +235,7 @@ void exchange_submit(struct exchange *x, void (*run)(struct state *st, struct jo
 		     void (*finish)(struct exchange *x))
 {
 	leave_home(x, run, finish);
-	/* A get waits for nothing that has no limit of its own, and there are many. */
+	/* A GET waits only for things that have limits of their own, and GETs are frequent. */
 	if (x->request.verb != REQUEST_GET)
 		loop_timer_start(&x->timer, exchange_time_limit(x));
 	state_submit(x->server->state, &x->job);
@@ -273,7 +270,7 @@ int exchange_negotiate(struct exchange *x, unsigned forms, struct error *err)
 	const struct request *r = &x->request;
 	int ret;
 
-	/* What the query says of `pretty` goes before what the client looks like. */
+	/* The query's `pretty` takes precedence over the guess from the user agent. */
 	ret = negotiate_accept(forms, http_fields_get(f, STR("accept")),
 			       http_fields_get(f, STR("accept-encoding")),
 			       r->pretty_given ? STR_NULL : http_fields_get(f, STR("user-agent")),

@@ -1,7 +1,7 @@
 /*
- * Accounts are found by a hash, once per request that has anything to be counted, and live while
- * something is on them. The table of users has a lock for each bucket, taken to open an account
- * and to leave it; sums are atomic.
+ * Accounts are found by a hash, once per request with anything to count, and live while something
+ * is charged to them. The table of users has a lock per bucket, taken to open and to leave an
+ * account; the sums are atomic.
  */
 #include "server/http/memory.h"
 
@@ -17,24 +17,24 @@ enum { BUCKETS = 256 }; /* power of two */
 
 struct memory_account {
 	struct list link;
-	const struct conn *conn; /* whose it is; or NULL: the user's */
-	struct user_bucket *bucket; /* a user's */
-	struct str user, pod; /* pod: uid of the one that the token is for; or empty */
+	const struct conn *conn; /* the connection of the account; NULL: it is a user's */
+	struct user_bucket *bucket; /* for a user's account */
+	struct str user, pod; /* pod: uid of the pod that the token is for; or empty */
 	atomic_size_t used; /* bytes */
 	atomic_size_t watches;
-	size_t strange; /* of `used`, by requests without a known user; a connection's */
+	size_t strange; /* for a connection: bytes of `used` for requests without a known user */
 	unsigned bills;
 };
 
 struct user_bucket {
-	struct lock lock; /* of the list, and of `bills` in it */
+	struct lock lock; /* for the list, and `bills` in it */
 	struct list accounts;
 };
 
 struct memory {
 	struct list *conns; /* BUCKETS for each lane */
 	struct user_bucket users[BUCKETS];
-	/* Refused because of each limit. */
+	/* Rejections by limit. */
 	struct metrics_counter *over_strangers, *over_conn, *over_user;
 	struct metrics_counter *watches_conn, *watches_user;
 	struct metrics_gauge *bytes;
@@ -205,7 +205,7 @@ static void open_user(struct exchange *x)
 
 /* --- bills ------------------------------------------------------------------------ */
 
-/* Adds to a sum; false when that would pass the limit. */
+/* Adds to a sum; returns false if that would exceed the limit. */
 static bool sum_add(atomic_size_t *sum, size_t more, size_t most)
 {
 	if (atomic_fetch_add_explicit(sum, more, memory_order_relaxed) + more <= most)
@@ -219,7 +219,7 @@ static void sum_sub(atomic_size_t *sum, size_t less)
 	atomic_fetch_sub_explicit(sum, less, memory_order_relaxed);
 }
 
-/* Takes on so many bytes more; or returns the limit that they would pass. */
+/* Charges that many bytes; or returns the counter of the limit that they would exceed. */
 static struct metrics_counter *charge(struct exchange *x, size_t bytes)
 {
 	const struct memory *m = x->server->memory;
@@ -313,7 +313,7 @@ static int too_many(struct metrics_counter *limit, const char *whose, size_t mos
 			 whose, most, MEMORY_WATCH_TERMS);
 }
 
-/* The limit of the user, or of the user who impersonates them. */
+/* The limit of the user, or of the impersonator. */
 static size_t user_watches_max(const struct exchange *x)
 {
 	int64_t most = x->server->opts.max_user_watches;

@@ -1,8 +1,7 @@
 /*
- * Finding a series by its labels costs a lock and a hash; so each lane keeps the
- * handles of the combinations that it meets in a small table, and counting a
- * request is a look into it. Entries are keyed by the addresses of constant
- * schema rows and a few small numbers.
+ * Finding a series by its labels costs a lock and a hash. So each lane caches the handles of the
+ * combinations that it meets in a small table, and counting a request is one lookup. Entries are
+ * keyed by the addresses of constant schema rows and a few small numbers.
  */
 #include "server/http/metrics.h"
 
@@ -55,7 +54,7 @@ static enum scope scope_of(const struct request *r)
 	return r->ns.n ? SCOPE_NAMESPACE : SCOPE_CLUSTER;
 }
 
-/* Upstream's label for a verb: the method, except where that says too little. */
+/* Upstream's label for a verb: the method, except where that is not specific enough. */
 static struct str verb_label(const struct exchange *x)
 {
 	if (x->sub && x->sub->connect)
@@ -315,8 +314,8 @@ static struct cached *find(struct server_metrics *m, const struct exchange *x)
 	struct cached *c = &m->caches[x->lane * CACHE_SIZE + (hash & (CACHE_SIZE - 1))];
 
 	/*
-	 * Paths that are no resource's have methods of all sorts: not worth a place. A custom
-	 * kind's memory may have become another's.
+	 * Paths that are not resources have arbitrary methods, so they are not cached. Custom
+	 * kinds are not cached because their memory may be reused.
 	 */
 	if (c->total && key.verb != REQUEST_NONE && !x->custom && c->kind == key.kind &&
 	    c->sub == key.sub && c->status == key.status && c->verb == key.verb &&

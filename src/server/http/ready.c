@@ -1,4 +1,6 @@
-/* A waiting request is a job on the first loop, outside of the state's own list. */
+/*
+ * A waiting request is a job on the first loop, outside of the state's own list.
+ */
 #include "server/http/ready.h"
 
 #include <stdatomic.h>
@@ -13,13 +15,13 @@ enum { SWEEP_MS = 250 };
 struct ready {
 	struct server *server;
 	struct list waiting; /* jobs */
-	struct loop_timer sweep; /* ends those whose time is up */
-	atomic_uint count; /* of those that wait, or are on their way to the list */
+	struct loop_timer sweep; /* ends those whose time limit has passed */
+	atomic_uint count; /* requests that wait, or are on their way to the list */
 };
 
 struct waiting {
 	void (*then)(struct exchange *x);
-	void *data; /* the request's, meanwhile */
+	void *data; /* the request's own, kept meanwhile */
 };
 
 static void refuse(struct exchange *x)

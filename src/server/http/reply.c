@@ -1,8 +1,7 @@
 /*
- * Answers. The plain form of an object goes out by reference: its bytes are
- * queued as they are and neither read nor copied here. Whoever answers second
- * (a job that comes back after its time-out) is ignored: reply_head() is the
- * one place that decides.
+ * Replies. The plain form of an object is sent by reference: its bytes are queued, and neither
+ * read nor copied here. A second reply (of a job that comes back after its timeout) is ignored:
+ * reply_head() is the only place that decides.
  */
 #include <stdio.h>
 
@@ -13,10 +12,10 @@
 #include "server/http/reply_message.h"
 
 enum {
-	MORE_MAX = 6, /* of an exchange's own */
+	MORE_MAX = 6, /* limit for an exchange's own fields */
 	WARNINGS_MAX = 100,
-	WARNINGS_RUNES = 4096, /* of all texts; beyond it each is cut ... */
-	WARNING_RUNES = 256, /* ... to this */
+	WARNINGS_RUNES = 4096, /* limit for all texts; beyond it each is cut ... */
+	WARNING_RUNES = 256, /* ... to this length */
 };
 
 /* --- warnings --------------------------------------------------------------------- */
@@ -60,7 +59,7 @@ static bool was_told(const struct text_list *list, const struct text_list *until
 	return false;
 }
 
-/* That of a deprecated version comes first. */
+/* The warning of a deprecated version comes first. */
 static void add_deprecation(struct exchange *x)
 {
 	struct text_list *w = ARENA_NEW(x->arena, struct text_list);
@@ -70,7 +69,7 @@ static void add_deprecation(struct exchange *x)
 	x->warnings = w;
 }
 
-/* As upstream: repeated ones once; when all are too long together, each is cut. */
+/* As upstream: duplicates are dropped; if the total is too long, each text is cut. */
 size_t reply_warnings(struct exchange *x, struct http_field **ret_fields)
 {
 	size_t total = 0, written = 0, n = 0, runes;
@@ -103,7 +102,7 @@ size_t reply_warnings(struct exchange *x, struct http_field **ret_fields)
 
 /* --- sending ---------------------------------------------------------------------- */
 
-/* Nobody else answers any more: without an answer the request would wait for ever. */
+/* The last resort: without any reply the request would wait forever. */
 static void fail_plainly(struct exchange *x)
 {
 	struct error err;
@@ -160,7 +159,10 @@ bool reply_head(struct exchange *x, int status, struct str content_type, struct 
 	return r == 0;
 }
 
-/* A write that is done is not refused: that its answer is lost says as much as is known. */
+/*
+ * A write that has been made is not rejected: the stream is reset, so that the client takes the
+ * outcome as unknown.
+ */
 static void refuse_body(struct exchange *x)
 {
 	struct error err;
@@ -208,7 +210,7 @@ static void send_buf(struct exchange *x, int status, struct str content_type, co
 	reply_body(x, status, content_type, (struct slice){ bytes->data, bytes->n, bytes });
 }
 
-/* JSON text as protobuf; false when it is of no kind that has it. */
+/* Sends JSON text as protobuf; returns false if its kind has no protobuf. */
 static bool send_as_message(struct exchange *x, int status, struct str text)
 {
 	CLEANUP(arena_release) struct arena scratch;
@@ -220,7 +222,7 @@ static bool send_as_message(struct exchange *x, int status, struct str text)
 	       reply_message_tree(x, status, &f, tree, NULL) == 0;
 }
 
-/* Takes the bytes over. */
+/* Takes over the bytes. */
 static void send_json(struct exchange *x, int status, enum accept_format format, struct bytes *json)
 {
 	CLEANUP(arena_release) struct arena scratch;
@@ -263,7 +265,7 @@ void reply_status(struct exchange *x, const struct error *err, const struct stat
 	int status = error_http_status((int)err->code);
 
 	x->about.retry_after_s = about->retry_after_s;
-	/* What is refused early was not negotiated yet. */
+	/* A request that is rejected early has not been negotiated yet. */
 	if (!x->accept.as_version.p)
 		(void)exchange_negotiate(x, ACCEPT_OF_RESOURCES | ACCEPT_OBJECT_AS_PROTOBUF, NULL);
 	if (status_print(err, about, &out) < 0)
@@ -305,7 +307,7 @@ void reply_error(struct exchange *x, const struct error *err, const struct field
 		about.resource = kind->resource;
 		about.kind = kind->kind;
 	}
-	/* A store that cannot be reached now can be later. */
+	/* A store that is unreachable now may be reachable later. */
 	if (err->code == ERR_UNAVAILABLE && !about.retry_after_s)
 		about.retry_after_s = 1;
 	reply_status(x, err, &about);
@@ -358,7 +360,7 @@ void reply_deleted(struct exchange *x, struct str name, struct str uid)
 	reply_buf_json(x, 200, &out);
 }
 
-/* A single object is no list. */
+/* A single object cannot be shown as a list. */
 static bool refuse_form(struct exchange *x, const struct reply_form *f)
 {
 	struct error err;
@@ -409,7 +411,7 @@ void reply_object(struct exchange *x, int status, const struct object *o)
 		print_form(x, status, &f, &scratch, tree);
 }
 
-/* A tree may be of another kind than the resource: a Scale. */
+/* The tree may be of another kind than the resource: a Scale. */
 static const struct schema_kind *kind_of(const struct json *tree, const struct schema_kind *usual)
 {
 	const struct schema_kind *kind = schema_find_kind(json_text_at(tree, "apiVersion"),

@@ -1,8 +1,7 @@
 /*
- * Lists are made item by item in every form. YAML helps: a list is not
- * indented below its key, so an item printed as a list of one is what stands in
- * the whole document. JSON for people is printed alone and then moved to the
- * right, which is safe because a string has no line breaks.
+ * Lists are made item by item in every form. In YAML a list is not indented below its key, so an
+ * item printed as a list of one is exactly its part of the whole document. Indented JSON is
+ * printed separately and then shifted right, which is safe because a string has no line breaks.
  */
 #include "server/http/reply_form.h"
 
@@ -47,7 +46,7 @@ bool reply_form_is_plain(const struct reply_form *f)
 	       f->kind == f->kind->storage;
 }
 
-/* Metadata alone: it comes first and is the same in all versions, so the rest is not looked at. */
+/* Only the metadata: it comes first and is the same in all versions, so the rest is not parsed. */
 static int metadata_tree(struct arena *a, const struct object *o, struct json **ret_tree)
 {
 	struct json_cursor c = json_cursor_of(bytes_str(o->json));
@@ -90,7 +89,7 @@ static struct str group_version(const struct reply_form *f, struct arena *a)
 	return str_from(arena_printf(a, "meta.k8s.io/%.*s", STR_ARG(f->version)));
 }
 
-/* The object without all but its metadata. */
+/* The object reduced to its metadata. */
 static struct json *as_partial(const struct reply_form *f, struct arena *a, struct json *tree)
 {
 	struct json *partial = json_make_object(a), *meta = json_remove(tree, STR("metadata"));
@@ -166,7 +165,7 @@ static const char *list_version(const struct reply_form *f, struct arena *a)
 	return arena_strdup(a, f->kind->api_version);
 }
 
-/* Appends text with `indent` spaces behind each line break. */
+/* Appends text with `indent` spaces after each line break. */
 static int add_moved(struct buf *out, struct str text, int indent)
 {
 	struct str line;
@@ -220,7 +219,7 @@ static int item_pretty(const struct json *tree, bool first, struct buf *out)
 	return add_moved(out, buf_str(&text), ITEM_INDENT);
 }
 
-/* The list says what they are; items of custom kinds say it, too. */
+/* The list names the kind of its items; items of custom kinds also name their own. */
 static void bare(const struct reply_form *f, struct json *tree)
 {
 	if (f->kind->custom)

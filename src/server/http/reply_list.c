@@ -1,15 +1,11 @@
 /*
- * Lists. The answer is a sequence of pieces that is made as there is room:
- * a head, the items, a tail. In the plain form a piece is a reference to an
- * object's bytes behind its apiVersion and kind, or the brace that begins an
- * item and the comma before it, so a list costs a queue entry for
- * each and no memory of its own; in protobuf the same is true of an object's message and
- * the item's head (reply_message.h). In other forms a piece is a buffer of a few
- * items printed.
- *
- * Whatever has to be worked for (printing, compressing) is done in bounded
- * steps, and the next step waits for the loop's next turn: other connections
- * are served between.
+ * Lists. The reply is a sequence of pieces, made as the stream has room: a head, the items, a
+ * tail. In the plain form a piece is a reference to an object's bytes after its apiVersion and
+ * kind, or the brace that begins an item and the comma before it. So a list costs one queue entry
+ * for each and no other memory. In protobuf the same is true of an object's message and the
+ * item's head (reply_message.h). In other forms a piece is a buffer with a few printed items.
+ * Printing and compressing is done in limited steps, and the next step waits for the loop's next
+ * turn, so other connections are served in between.
  */
 #include <inttypes.h>
 
@@ -24,10 +20,10 @@
 
 enum {
 	GZIP_LEVEL = 1,
-	PRINT_STEP = 16 * 1024, /* printed before the piece is sent */
+	PRINT_STEP = 16 * 1024, /* bytes to print before the piece is sent */
 	GZIP_STATE = 256 * 1024, /* memory of a compressor */
-	GZIP_STEP = 16 * 1024, /* compressed before the next turn */
-	INPUT_STEP = 128 * 1024, /* read by the compressor before the next turn */
+	GZIP_STEP = 16 * 1024, /* bytes to compress before the next turn */
+	INPUT_STEP = 128 * 1024, /* bytes that the compressor reads before the next turn */
 };
 
 struct list_reply {
@@ -35,21 +31,21 @@ struct list_reply {
 	struct list_result list;
 	struct reply_form form;
 	bool plain; /* items are sent by reference */
-	struct reply_messages *messages; /* of protobuf; else NULL */
+	struct reply_messages *messages; /* for protobuf; else NULL */
 	struct str meta; /* JSON text of the ListMeta */
 	enum { LIST_HEAD, LIST_ITEMS, LIST_TAIL, LIST_END } phase;
-	size_t at; /* the next item */
-	bool begun; /* the brace of the item at `at` was sent */
-	struct buf text; /* printed, on its way to a piece */
-	struct buf packed; /* compressed; pieces are printed meanwhile */
-	struct arena scratch; /* trees of one step */
+	size_t at; /* index of the next item */
+	bool begun; /* the brace of item `at` was sent */
+	struct buf text; /* printed text, becomes a piece */
+	struct buf packed; /* compressed output; the next pieces are printed meanwhile */
+	struct arena scratch; /* for the trees of one step */
 	struct gzip *gzip; /* NULL: not compressed */
-	struct slice held; /* what the compressor has not read yet */
-	struct str input; /* of it */
+	struct slice held; /* input that the compressor has not finished */
+	struct str input; /* the unread part of `held` */
 	bool failed;
 };
 
-/* All but the struct: the answer is encoded. */
+/* Frees everything but the struct: the reply is encoded. */
 static void list_reply_clear(struct list_reply *l)
 {
 	gzip_free(TAKE(l->gzip));
@@ -84,7 +80,7 @@ static bool is_empty(const struct list_reply *l)
 	return l->list.n == 0;
 }
 
-/* A few items in another form than their bytes. */
+/* A few items that are not sent as their own bytes. */
 static struct slice print_items(struct list_reply *l)
 {
 	struct json *tree;
@@ -102,7 +98,7 @@ static struct slice print_items(struct list_reply *l)
 	return text_piece(l);
 }
 
-/* Of items that are made anew some together, like text. */
+/* Items that must be encoded are sent several at a time, like text. */
 static struct slice next_message(struct list_reply *l)
 {
 	struct slice piece = { 0 };
@@ -191,7 +187,7 @@ static void finish(struct list_reply *l)
 	http_stream_reset(l->x->stream, &err);
 }
 
-/* The next step is another turn's; without a loop (tests of protocols) it is now. */
+/* The next step runs in another turn; without a loop (tests of protocols) immediately. */
 static bool step_back(struct list_reply *l)
 {
 	if (!l->x->home)
@@ -220,7 +216,7 @@ static void send_pieces(struct list_reply *l)
 	}
 }
 
-/* Compresses some; true when the stream of it is complete. */
+/* Compresses some input; returns true at the end of the compressed stream. */
 static bool compress(struct list_reply *l)
 {
 	size_t read = 0, before;
@@ -305,7 +301,7 @@ static struct list_reply *list_reply_new(struct exchange *x, const struct list_r
 	return l;
 }
 
-/* Head and tail are small; printed once to know the length beforehand. */
+/* Head and tail are small, and printed once to compute the length. */
 static int64_t plain_length(struct list_reply *l, size_t items)
 {
 	size_t around;
@@ -317,7 +313,7 @@ static int64_t plain_length(struct list_reply *l, size_t items)
 	return (int64_t)(around + items);
 }
 
-/* YAML of tables and partial objects is nobody's habit: it is made at once, of the JSON. */
+/* YAML of tables and partial objects is rare: it is made in one step, from the JSON. */
 static void reply_whole(struct list_reply *l)
 {
 	CLEANUP(buf_release) struct buf all = BUF_INIT(REPLY_MAX);
@@ -352,7 +348,7 @@ static bool refuse_form(struct exchange *x, const struct reply_form *f)
 	return true;
 }
 
-/* `size`: of the items; `length`: of the answer, -1 when it is not known. */
+/* `size`: of the items; `length`: of the reply, -1 if unknown. */
 static void begin(struct list_reply *l, size_t size, int64_t length)
 {
 	struct exchange *x = l->x;
@@ -369,7 +365,7 @@ static void begin(struct list_reply *l, size_t size, int64_t length)
 		produce(x);
 }
 
-/* Before the head: how long the messages are, which makes those that are not there yet. */
+/* Before the head: measures the messages, and makes those that are missing. */
 static void measure(struct exchange *x)
 {
 	struct list_reply *l = x->data;

@@ -1,6 +1,6 @@
 /*
- * What has to be worked for is bounded per call: messages that are made, by the
- * bytes of JSON that they are made of; those that are there, by their number.
+ * Each call does a limited amount of work: new messages are limited by the bytes of JSON that
+ * they are made from, existing ones by their number.
  */
 #include "server/http/reply_message.h"
 
@@ -11,9 +11,9 @@
 #include "server/http/reply_impl.h"
 
 enum {
-	MAKE_STEP = 32 * 1024, /* bytes of JSON made into messages before the next turn */
-	LOOK_STEP = 8192, /* messages looked at */
-	AHEAD = 8, /* items that are fetched into the cache before they are looked at */
+	MAKE_STEP = 32 * 1024, /* bytes of JSON encoded before the next turn */
+	LOOK_STEP = 8192, /* existing messages measured before the next turn */
+	AHEAD = 8, /* items that are prefetched into the cache */
 };
 
 static bool is_partial(const struct reply_form *f)
@@ -56,7 +56,7 @@ static int encode_converted(const struct reply_form *f, const struct object *o,
 	return 0;
 }
 
-/* The bare message that shows a committed object; a new reference. -ERR_INTERNAL. */
+/* The bare message of a committed object; a new reference. -ERR_INTERNAL. */
 static int message_of(const struct reply_form *f, const struct object *o, struct slice *ret_message,
 		      struct error *err)
 {
@@ -72,7 +72,7 @@ static int message_of(const struct reply_form *f, const struct object *o, struct
 	return 0;
 }
 
-/* Takes the message over. */
+/* Takes over the message. */
 static void send_message(struct exchange *x, int status, const struct protobuf_frame *frame,
 			 struct slice message)
 {
@@ -153,7 +153,7 @@ static void encode_meta(struct reply_messages *m, struct str meta)
 void reply_messages_init(struct reply_messages *m, const struct reply_form *f,
 			 const struct list_result *list, struct str meta)
 {
-	/* Upstream's old list has the two the other way round. */
+	/* Upstream's older list has the two field numbers swapped. */
 	bool old = is_partial(f) && !str_eq(f->version, STR("v1"));
 
 	*m = (struct reply_messages){
@@ -181,7 +181,7 @@ bool reply_messages_are_kept(const struct reply_messages *m)
 	return is_kept(m->form);
 }
 
-/* Objects lie anywhere; and so do their messages. */
+/* Prefetches: objects and their messages are scattered in memory. */
 static void fetch_ahead(const struct list_result *list, size_t at)
 {
 	if (at + 2 * AHEAD < list->n)
@@ -190,7 +190,7 @@ static void fetch_ahead(const struct list_result *list, size_t at)
 		__builtin_prefetch(object_message_made(list->items[at + AHEAD]), 1);
 }
 
-/* *ret_work: bytes of JSON that something was made of. */
+/* *ret_work: bytes of JSON that were encoded. */
 static int measure_item(struct reply_messages *m, const struct object *o, size_t *ret_work,
 			struct error *err)
 {
@@ -244,7 +244,7 @@ void reply_messages_begin(const struct reply_messages *m, struct buf *out)
 	(void)buf_add_str(out, buf_str(&m->meta));
 }
 
-/* A tag and a varint: the first byte behind the tag that announces no other ends it. */
+/* A tag and a varint: it ends with the first byte after the tag whose high bit is not set. */
 static size_t head_size(const struct reply_messages *m)
 {
 	const char *p = m->heads->data + m->head_at;

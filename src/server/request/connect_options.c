@@ -1,6 +1,6 @@
 /*
- * Each kind is a row of members, which have the names of the query's parameters. As upstream
- * prints them: what is false or empty is left out, but for a command.
+ * Each kind is a row of members, with the names of the query's parameters. As upstream prints
+ * them: false and empty values are left out, except for a command.
  */
 #include "server/request/connect_options.h"
 
@@ -21,7 +21,7 @@ enum member_type {
 enum { MEMBERS_MAX = 6 };
 
 struct member {
-	const char *name; /* NULL: there are no more */
+	const char *name; /* NULL: end of the table */
 	enum member_type type;
 };
 
@@ -78,7 +78,7 @@ static int read_port(struct arena *a, struct json *options, const char *name, st
 	return r;
 }
 
-/* `again`: it was there before, and counts no more unless it is one of a list. */
+/* `again`: the parameter is repeated, which counts only for lists. */
 static int read_member(struct arena *a, struct json *options, const struct member *m,
 		       struct str text, bool again, struct error *err)
 {
@@ -251,7 +251,7 @@ static void add_member(struct buf *out, const struct member *m, const struct jso
 	}
 }
 
-/* What does not fit into a target is not to be sent in part. */
+/* A text that does not fit into a target must not be sent in part. */
 static int finish(struct arena *a, struct buf *out, struct str *ret_text, struct error *err)
 {
 	if (out->n > HTTP_TARGET_MAX)

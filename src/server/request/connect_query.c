@@ -1,7 +1,7 @@
 /*
- * Each parameter is a row: its name here, its name at the kubelet, what it is. Rows
- * are in the order of the names there, which is the order that upstream sends
- * them in. The first of repeated parameters counts, but for lists.
+ * Each parameter is a row: its name here, its name at the kubelet, its type. Rows are ordered by
+ * the names at the kubelet, which is the order in which upstream sends them. For repeated
+ * parameters the first one counts, except for lists.
  */
 #include "server/request/connect_query.h"
 
@@ -17,15 +17,15 @@ enum param_type {
 	PARAM_BOOL,
 	PARAM_NUMBER,
 	PARAM_TIME,
-	PARAM_TEXTS, /* each sent on its own */
-	PARAM_PORTS, /* sent as one, with commas between them */
+	PARAM_TEXTS, /* each sent as its own parameter */
+	PARAM_PORTS, /* sent as one parameter, joined by commas */
 };
 
 enum { PARAMS_MAX = 10 };
 
 struct param {
 	const char *name;
-	const char *kubelet; /* NULL: it is not asked */
+	const char *kubelet; /* NULL: not sent */
 	enum param_type type;
 };
 
@@ -64,7 +64,7 @@ struct options {
 	const char *subresource;
 	const struct param *params;
 	size_t n;
-	const char *yes; /* how the kubelet is told that something is true */
+	const char *yes; /* the kubelet's text for true */
 };
 
 static const struct options options[] = {
@@ -78,7 +78,7 @@ struct value {
 	bool given, on;
 	int64_t number;
 	struct str text;
-	struct buf list; /* of PARAM_TEXTS and PARAM_PORTS: as it is sent */
+	struct buf list; /* for PARAM_TEXTS and PARAM_PORTS: the text to send */
 };
 
 struct reading {
@@ -115,7 +115,7 @@ static void send(struct buf *out, const char *name, struct str value)
 
 /* --- reading ---------------------------------------------------------------------- */
 
-/* Sent on in whole seconds. */
+/* Sent in whole seconds. */
 static int read_time(struct reading *r, struct value *v, struct str text, struct error *err)
 {
 	CLEANUP(buf_release) struct buf quoted = BUF_INIT(4 * text.n + 16);
@@ -210,7 +210,7 @@ static void check_log(const struct reading *r, struct field_errors *errs)
 			"at most one of `sinceTime` or `sinceSeconds` may be specified");
 	else
 		check_least(r, LOG_SECONDS, 1, "must be greater than 0", errs);
-	/* As where the feature gate PodLogsQuerySplitStreams is off. */
+	/* As upstream with the feature gate PodLogsQuerySplitStreams off. */
 	if (r->values[LOG_STREAM].given)
 		field_errors_forbidden(errs, &stream, "may not be specified");
 }

@@ -1,8 +1,8 @@
 /*
- * Continue tokens are upstream's: base64url without padding of a small JSON
- * object, so that a list begun at one server goes on at another. Upstream
- * writes the key to begin at, which is the last one and a NUL; here it is told
- * as the last key, and the NUL comes and goes in these two functions.
+ * Continue tokens are upstream's: base64url without padding of a small JSON object, so that a
+ * list begun at one server can be continued at another. Upstream writes the key to begin at,
+ * which is the last key and a NUL. Callers here use the last key; these two functions add and
+ * remove the NUL.
  */
 #include "base/core/limits.h"
 #include "base/json/json.h"
@@ -39,7 +39,7 @@ static int invalid(struct error *err, const char *why)
 			 "invalid continue token: continue key is not valid%s", why);
 }
 
-/* "namespace/name" or "name": what lists go on behind. */
+/* Whether it is a valid key, "namespace/name" or "name", to continue a list after. */
 static bool is_key(struct str key)
 {
 	struct str piece;

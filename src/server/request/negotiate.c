@@ -1,27 +1,27 @@
 /*
- * Accept headers are read clause by clause. A clause is judged as a whole:
- * media type, and the `as`, `g` and `v` that ask for another kind of object.
- * What cannot be served is passed over, so a client that prefers protobuf and
- * takes JSON gets JSON. Among clauses of equal q the first wins, except that
- * one which names its type goes before a wildcard; upstream sorts so.
+ * Accept headers are parsed clause by clause. A clause is considered as a whole: media type, and
+ * the `as`, `g` and `v` that request another kind of object. A clause that cannot be served is
+ * skipped, so a client that prefers protobuf and accepts JSON gets JSON. Among clauses of equal q
+ * the first wins, except that one with an explicit type precedes a wildcard, as upstream sorts
+ * them.
  */
 #include "server/request/negotiate.h"
 
-/* Clauses that are looked at; what real clients send has five. */
+/* Limit for parsed clauses; real clients send up to five. */
 enum { CLAUSES_MAX = 32 };
 
 struct clause {
 	struct str type, subtype;
 	struct str as, group, version;
-	bool converts; /* any of the three was there */
+	bool converts; /* one of the three is present */
 	bool pretty;
-	bool refused; /* a parameter that cannot be served */
+	bool refused; /* has a parameter that cannot be served */
 	int q; /* in thousandths */
 };
 
 /* --- parsing ---------------------------------------------------------------------- */
 
-/* The text before `sep`; *rest is what follows it. */
+/* The text before `sep`; *rest is the text after it. */
 static struct str take(struct str *rest, char sep)
 {
 	struct str piece;
@@ -31,7 +31,7 @@ static struct str take(struct str *rest, char sep)
 	return str_trim(piece);
 }
 
-/* "0.8" in thousandths; what is no number counts as 0. */
+/* "0.8" in thousandths; 0 if it is not a number. */
 static int quality(struct str value)
 {
 	int q = 0, scale = 0; /* scale: of the last digit; 0 before the point */
@@ -92,7 +92,7 @@ static bool read_clause(struct str text, struct clause *ret_clause)
 
 /* --- judging ---------------------------------------------------------------------- */
 
-/* kubectl 1.27 to 1.29 ask for v2beta1. */
+/* kubectl 1.27 to 1.29 request v2beta1. */
 static bool read_discovery(const struct clause *c, struct accept *a)
 {
 	if (!str_eq(c->group, STR("apidiscovery.k8s.io")) ||
@@ -129,7 +129,7 @@ static bool is_any(struct str s)
 	return str_eq(s, STR("*"));
 }
 
-/* Whether what is asked for can be said in protobuf. */
+/* Whether the requested form can be encoded in protobuf. */
 static bool has_protobuf(unsigned forms, enum accept_as as)
 {
 	if (as == ACCEPT_OBJECT)
@@ -137,7 +137,7 @@ static bool has_protobuf(unsigned forms, enum accept_as as)
 	return as == ACCEPT_PARTIAL || as == ACCEPT_PARTIAL_LIST;
 }
 
-/* Whether the clause can be served; fills what it asks for. */
+/* Whether the clause can be served; sets what it requests. */
 static bool serves(const struct clause *c, unsigned forms, struct accept *a)
 {
 	if (c->refused || !read_form(c, a) || !(forms & (1U << a->as)))
@@ -157,7 +157,7 @@ static bool serves(const struct clause *c, unsigned forms, struct accept *a)
 	return str_ieq(c->subtype, STR("vnd.kubernetes.protobuf")) && has_protobuf(forms, a->as);
 }
 
-/* Two wildcards are worse than one, and one than none. */
+/* Number of wildcards: fewer are better. */
 static int wildness(const struct clause *c)
 {
 	return is_any(c->type) ? 2 : is_any(c->subtype) ? 1 : 0;
@@ -202,7 +202,7 @@ static bool accepts_gzip(struct str encodings)
 	return false;
 }
 
-/* People's tools. */
+/* Whether the client is a tool for people, which gets indented output. */
 static bool is_human(struct str agent)
 {
 	return str_starts(agent, STR("curl")) || str_starts(agent, STR("Wget")) ||
@@ -211,7 +211,7 @@ static bool is_human(struct str agent)
 
 /* --- the verbs -------------------------------------------------------------------- */
 
-/* A Status is never converted: the first clause that asks for something plain decides. */
+/* A Status is never converted: the first clause without a conversion decides. */
 static enum accept_format failure_format(struct str accept)
 {
 	struct accept failure = { .format = ACCEPT_JSON };

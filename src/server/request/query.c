@@ -1,8 +1,7 @@
 /*
- * The query. Each parameter is a row: for which verbs it counts, how its text
- * is read, where it goes. Upstream decodes the query into the options of the
- * verb and never looks at the rest, so a parameter of another verb is ignored
- * even when it is malformed. The first of repeated parameters counts.
+ * The query. Each parameter is a row: the verbs that it is for, its parser, its destination.
+ * Upstream decodes the query into the options of the verb and ignores the rest, so a parameter of
+ * another verb is ignored even if it is malformed. For repeated parameters the first one counts.
  */
 #include <stddef.h>
 
@@ -20,11 +19,11 @@
 #define ON_DRY_RUN (ON_WRITE | ON_DELETE)
 #define ON_ALL     UINT32_MAX
 
-/* What is read before it can be judged. */
+/* Values that can be checked only after all are read. */
 struct query {
 	struct request *r;
 	struct arena *arena;
-	struct str match; /* resourceVersionMatch as it came */
+	struct str match; /* resourceVersionMatch as it was sent */
 	struct buf dry_run; /* its values, as JSON strings */
 	bool dry_run_bad;
 };
@@ -34,7 +33,7 @@ struct param {
 	uint32_t verbs;
 	int (*read)(struct query *q, const struct param *p, struct str value, struct error *err);
 	size_t at; /* offset in struct request */
-	size_t given; /* offset of the flag that it was there; 0: none */
+	size_t given; /* offset of the flag that it is present; 0: no flag */
 };
 
 /* --- readers ---------------------------------------------------------------------- */
@@ -63,7 +62,7 @@ static int read_bool(struct query *q, const struct param *p, struct str value,
 	return 0;
 }
 
-/* strconv.ParseBool: what is no boolean is false. */
+/* As strconv.ParseBool; an invalid value is false. */
 static int read_pretty(struct query *q, const struct param *p UNUSED, struct str value,
 		       struct error *err UNUSED)
 {
@@ -85,7 +84,7 @@ static bool is_decimal(struct str s)
 	return s.n > 0;
 }
 
-/* The words of Go's strconv, which upstream passes on. */
+/* The error text of Go's strconv, which upstream passes on. */
 static int bad_number(struct str value, const char *function, struct error *err)
 {
 	CLEANUP(buf_release) struct buf quoted = BUF_INIT(4 * value.n + 16);
@@ -283,7 +282,7 @@ static void check_list(const struct query *q, struct field_errors *errs)
 		forbid(errs, "sendInitialEvents", "sendInitialEvents is forbidden for list");
 }
 
-/* One scalar value of UTF-8 at s; its length. The text is checked to be UTF-8. */
+/* Decodes one code point at s; returns its length. The text has been checked to be UTF-8. */
 static size_t decode_rune(struct str s, uint32_t *ret_rune)
 {
 	unsigned char c = (unsigned char)s.p[0];
@@ -385,7 +384,7 @@ static int parse_revision(struct query *q, struct error *err)
 				  "invalid resource version: resourceVersion: Invalid value: "
 				  "\"%.*s\"",
 				  STR_ARG(text));
-	/* Beyond what any store counts to: the future, whatever it is exactly. */
+	/* Larger than any store's revision: in the future, whatever its exact value. */
 	q->r->revision = value > INT64_MAX ? INT64_MAX : (int64_t)value;
 	return 0;
 }

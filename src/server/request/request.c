@@ -1,8 +1,8 @@
 /*
- * The path. It is decoded as a whole and then cut, as upstream does, so an
- * escaped slash separates like any other. Segments are numbered by hand: the
- * shapes differ in a prefix (/api/v1 or /apis/GROUP/VERSION), an optional
- * "watch", and an optional namespace, and are the same behind that.
+ * The path. It is decoded as a whole and then split, as upstream does, so an escaped slash
+ * separates like any other. Segments are numbered by hand: the forms differ in a prefix (/api/v1
+ * or /apis/GROUP/VERSION), an optional "watch", and an optional namespace, and are the same after
+ * that.
  */
 #include "server/request/request.h"
 
@@ -14,8 +14,8 @@ enum { PARTS_MAX = 9 };
 struct path {
 	struct str parts[PARTS_MAX];
 	size_t n;
-	struct str rest; /* behind the last part that fits */
-	size_t hole; /* the first empty one, between two slashes; n: none */
+	struct str rest; /* after the last part that fits */
+	size_t hole; /* the first empty part, between two slashes; n: none */
 };
 
 static const char *const verb_names[REQUEST_VERBS] = {
@@ -37,7 +37,7 @@ const char *request_verb_name(enum request_verb verb)
 
 /* --- decoding --------------------------------------------------------------------- */
 
-/* Names end up in keys, logs and answers: what is no text is refused at the door. */
+/* Names are used in keys, logs and replies, so a path that is not valid text is rejected early. */
 static bool is_text(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -75,7 +75,7 @@ static struct str part(const struct path *p, size_t i)
 	return i < p->n ? p->parts[i] : STR_NULL;
 }
 
-/* Index of the first part behind group and version; 0 when the path is no resource's. */
+/* Index of the first part after group and version; 0 if the path is not a resource's. */
 static size_t take_version(struct request *r, const struct path *p)
 {
 	if (p->n >= 3 && str_eq(p->parts[0], STR("api"))) {
@@ -95,7 +95,7 @@ static bool is_namespace_subresource(struct str s)
 	return str_eq(s, STR("status")) || str_eq(s, STR("finalize"));
 }
 
-/* What follows a namespace is a resource in it, or one of the namespace's own subresources. */
+/* A namespace is followed by a resource in it, or by one of its own subresources. */
 static void take_resource(struct request *r, const struct path *p, size_t i)
 {
 	struct str inside = part(p, i + 2);
@@ -149,7 +149,7 @@ bool request_connects(const struct request *r)
 	return is_proxy(r);
 }
 
-/* What follows so many parts of a path. */
+/* The text after that many parts of a path. */
 static struct str tail_of(struct str path, size_t parts)
 {
 	size_t at = 0;
@@ -176,7 +176,7 @@ static int parse_path(struct request *r, struct str method, struct str path, str
 	}
 	watch = str_eq(p.parts[at], STR("watch"));
 	take_resource(r, &p, at + (watch ? 1 : 0));
-	/* What is behind a proxy is not ours to judge. */
+	/* The path after a proxy is not checked here. */
 	if (p.hole < (is_proxy(r) ? at + (r->ns.n ? 5 : 3) : p.n) || (watch && at + 1 == p.n))
 		return error_set(err, ERR_NOT_FOUND, "no resource has this path");
 	r->verb = verb_of(method, r->name.n > 0);

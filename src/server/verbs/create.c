@@ -1,7 +1,6 @@
 /*
- * CREATE, and the subresources that are created: a binding, an eviction. A
- * name that the server made up and that is taken is made up again, as often as
- * upstream does.
+ * CREATE, and the subresources that are created: a Binding, an Eviction. If a generated name is
+ * taken, another one is generated, as often as upstream does.
  */
 #include "api/quota/disruption.h"
 #include "server/core/parts.h"
@@ -45,7 +44,10 @@ static void refuse_taken(struct mutation *m)
 
 static void place_again(struct mutation *m);
 
-/* The object is made: finds it a place. Also when that was taken meanwhile. */
+/*
+ * The object is complete: finds a free name and commits. Also called if the name was taken
+ * meanwhile.
+ */
 static void place(struct mutation *m)
 {
 	m->req.name = name_of(m->req.tree);
@@ -61,7 +63,7 @@ static void place(struct mutation *m)
 	mutation_commit(m, NULL, m->req.tree, place_again);
 }
 
-/* While it waited its namespace, or its kind, may have gone. */
+/* Its namespace or kind may have been deleted while it waited. */
 static void place_again(struct mutation *m)
 {
 	struct error err = { 0 };
@@ -122,7 +124,7 @@ static void answer_success(struct mutation *m)
 	reply_success(m->x, m->status);
 }
 
-/* Upstream: objects in a body may not claim another namespace than the path's. */
+/* As upstream, an object in a body must not name another namespace than the path. */
 static int check_body_namespace(const struct mutation *m, struct error *err)
 {
 	struct str ns = json_text_at(json_getz(m->req.tree, "metadata"), "namespace");
@@ -141,7 +143,7 @@ static int decode_binding(struct mutation *m, struct error *err)
 	r = decode(m, err);
 	if (r == 0)
 		r = check_body_namespace(m, err);
-	/* POST .../bindings has the name in the body alone. */
+	/* POST .../bindings has the name only in the body. */
 	if (r == 0 && !m->req.name.n) {
 		m->req.name = m->write.name = name_of(m->req.tree);
 		if (!m->req.name.n)
@@ -213,7 +215,7 @@ static const struct mutation_ops *ops_of(const struct exchange *x)
 	return x->sub ? NULL : &create_ops;
 }
 
-/* A binding that is posted to the collection is one of its pod all the same. */
+/* A Binding that is posted to the collection becomes the pod's subresource. */
 static void aim_at_pod(struct mutation *m)
 {
 	if (m->x->sub)

@@ -1,7 +1,6 @@
 /*
- * DELETE of one object. What is answered depends on what became of it: the
- * object when it stays (finalizers, grace), and when it went the object or a
- * Status, as its kind has it.
+ * DELETE of one object. The reply depends on the outcome: the object if it stays (finalizers,
+ * grace period); if it was deleted, the object or a Status, depending on its kind.
  */
 #include "server/custom/custom.h"
 #include "server/http/reply_impl.h"
@@ -10,7 +9,7 @@
 
 /* --- options ---------------------------------------------------------------------- */
 
-/* The query's parameters as the tree that a body would be. */
+/* The query's parameters as the tree of a body. */
 static int options_of_query(const struct request *r, struct arena *a, struct json **ret_tree,
 			    struct error *err)
 {
@@ -80,7 +79,7 @@ bool mutation_delete_options(struct mutation *m)
 
 /* --- the verb --------------------------------------------------------------------- */
 
-/* What the server itself cannot be without: why it may not go, or NULL. */
+/* Why an object that the server needs must not be deleted; NULL if it may. */
 static const char *immortal(const struct schema_kind *k, struct str name)
 {
 	static const struct {
@@ -117,7 +116,10 @@ static void answer(struct mutation *m)
 {
 	bool orphan = true, whole = m->req.kind->flags & SCHEMA_RETURN_DELETED;
 
-	/* 202 is for those who asked for it in the oldest way; others would not expect it. */
+	/*
+	 * 202 is only for clients that use orphanDependents, the oldest form; others would not
+	 * expect it.
+	 */
 	(void)json_bool(json_getz(m->req.tree, "orphanDependents"), &orphan);
 	if (!m->gone && !orphan)
 		m->status = 202;

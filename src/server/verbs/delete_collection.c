@@ -1,8 +1,8 @@
 /*
- * DELETE of a collection: a list, then a deletion of each item, a bounded
- * number at a time, so that a large collection holds up nobody else's writes.
- * As upstream, it is not atomic: the first failure ends it, and what went is
- * gone. The answer is the list as it was.
+ * DELETE of a collection: a list, then a deletion of each item, a limited number at a time, so
+ * that a large collection does not delay other writes. As upstream, it is not atomic: the first
+ * failure ends it, and items deleted until then stay deleted. The reply is the list before the
+ * deletion.
  */
 #include "base/core/limits.h"
 #include "server/custom/custom.h"
@@ -24,15 +24,15 @@ struct removal {
 	struct arena arena; /* cleared for each item */
 	struct write write;
 	struct state_write pending;
-	struct admission_request req; /* of the item */
-	struct object *item; /* of the list */
+	struct admission_request req; /* for the item */
+	struct object *item; /* from the list */
 	int tries;
 };
 
 struct collection {
-	struct mutation *m; /* carries the options, and failures */
+	struct mutation *m; /* has the options, and gets the failures */
 	struct list_result list;
-	size_t next; /* item */
+	size_t next; /* index of the next item */
 	size_t open; /* deletions under way */
 	bool filling;
 	struct removal removals[AT_ONCE];
@@ -78,7 +78,7 @@ static void on_written(struct state_write *w, struct object *object UNUSED, cons
 		removal_end(d, err);
 }
 
-/* Each deletion is one of its object. */
+/* Admission sees each deletion as one of its object. */
 static int removal_admit(struct removal *d, const struct json *old, struct json *object,
 			 struct error *err)
 {
@@ -161,7 +161,7 @@ static void fill(struct collection *c)
 {
 	struct removal *d;
 
-	/* Items that are gone already end at once, and come here from within. */
+	/* An item that is already gone ends immediately and calls this from within. */
 	if (c->filling)
 		return;
 	c->filling = true;

@@ -1,7 +1,7 @@
 /*
- * The budget is written before the pod: so two evictions never share one disruption, whichever
- * server they come to. An eviction that fails after that has used its disruption up; the budget's
- * controller gives it back when the pod is still there some minutes later.
+ * The budget is written before the pod, so two evictions never use the same disruption, whichever
+ * servers they come to. An eviction that fails after that has used up its disruption. The
+ * budget's controller restores it if the pod still exists some minutes later.
  */
 #include "server/verbs/evict.h"
 
@@ -11,17 +11,17 @@
 #include "server/core/ensure.h"
 #include "server/core/parts.h"
 
-/* What this eviction did so far. */
+/* The progress of this eviction. */
 struct asked {
-	bool counted; /* its budget knows of it */
-	bool asking, ended; /* in this call; nothing was to be written */
-	bool waits; /* somebody else's count is under way: what it comes to matters */
-	struct error err; /* why the budget could not be told */
+	bool counted; /* its budget includes it */
+	bool asking, ended; /* in this call; nothing had to be written */
+	bool waits; /* another count of the budget is pending, and its outcome matters */
+	struct error err; /* why the budget could not be written */
 };
 
 static const char memo_key;
 
-/* The only budget that is about the pod; NULL: none. */
+/* The only budget that covers the pod; NULL if none does. */
 static int find_budget(struct ensure *e, const struct schema_kind *kind, struct str ns,
 		       const struct json *pod, const struct json **ret_budget, struct error *err)
 {
@@ -41,7 +41,7 @@ static int find_budget(struct ensure *e, const struct schema_kind *kind, struct 
 	return 0;
 }
 
-/* When somebody else was first with the budget it is asked again. */
+/* If another writer changed the budget first, it is checked again. */
 static void on_told(void *arg, const struct error *err, bool outrun)
 {
 	struct admission_request *req = arg;
@@ -57,7 +57,7 @@ static void on_told(void *arg, const struct error *err, bool outrun)
 	admission_resume(req);
 }
 
-/* What is not committed has no version yet. */
+/* An object that is not committed has no version yet. */
 static bool is_pending(const struct json *object)
 {
 	return str_eqz(json_text_at(json_getz(object, "metadata"), "resourceVersion"), "0");

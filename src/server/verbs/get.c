@@ -1,6 +1,6 @@
 /*
- * GET of one object. The hot path of the server: the job is a reference taken
- * at the state, the answer is the object's bytes.
+ * GET of one object, the server's hot path: the job takes a reference at the state, and the reply
+ * is the object's bytes.
  */
 #include "server/http/reply_impl.h"
 #include "server/verbs/mutation.h"
@@ -35,7 +35,7 @@ static void on_synced(struct state *st, struct job *j, const struct error *err)
 	job_finish(j);
 }
 
-/* No resourceVersion: the newest. "0": whatever is here. Else at least that. */
+/* No resourceVersion: the newest. "0": whatever is here. Otherwise at least that revision. */
 static void on_state(struct state *st, struct job *j)
 {
 	const struct exchange *x = exchange_of(j);

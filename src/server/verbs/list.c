@@ -1,6 +1,6 @@
 /*
- * LIST. Which state is shown depends on resourceVersion, its match, limit and
- * continue, as facts of upstream: a table of cases that plan() is.
+ * LIST. The state to show depends on resourceVersion, its match, limit and continue, by
+ * upstream's rules: plan() is the table of cases.
  */
 #include "server/http/reply_impl.h"
 #include "server/verbs/mutation.h"
@@ -18,12 +18,16 @@
 struct list_job {
 	struct exchange *x;
 	struct list_query query;
-	int64_t sync; /* committed must have reached it; 0: everything; -1: nothing */
+	/*
+	 * revision that committed must have reached; 0: all acknowledged writes; -1: no
+	 * requirement
+	 */
+	int64_t sync;
 	struct list_result result;
 	struct error err;
 };
 
-/* A page after the first is of the first one's revision; a token of -1 asks for the newest. */
+/* Later pages have the revision of the first one; a token with -1 means the newest. */
 static int plan_continue(struct exchange *x, struct list_job *l, struct error *err)
 {
 	const struct request *r = &x->request;
@@ -55,7 +59,7 @@ static int plan(struct exchange *x, struct list_job *l, struct error *err)
 	if (r->cont.n)
 		return plan_continue(x, l, err);
 	l->sync = r->revision > 0 ? r->revision : r->revision == 0 ? -1 : 0;
-	/* Together with a limit, a revision without a match is an exact one. */
+	/* With a limit, a revision without a match is exact. */
 	if (r->match == MATCH_EXACT || (r->match == MATCH_UNSET && r->limit > 0))
 		l->query.revision = MAX(r->revision, 0);
 	return 0;
@@ -93,7 +97,7 @@ static void on_state(struct state *st, struct job *j)
 	state_read(st, j, x->kind, l->sync, on_synced);
 }
 
-/* Who wants the rest all the same goes on with what there is now. */
+/* A client that wants the rest nevertheless continues with the current state. */
 static void reply_expired(struct exchange *x, const struct list_job *l)
 {
 	struct status_about about = { .message = STR(EXPIRED_LIST) };

@@ -1,18 +1,16 @@
 /*
- * The course of a write: decode on the stream's loop, decide and write at the
- * state, answer on the stream's loop again. A conflict means that the decision
- * was made on something that did not come to be, or is no more: it is made
- * anew, as often as upstream does, on what is there by then. A client's own
- * precondition is part of the decision and fails there.
+ * The steps of a write: decode on the stream's loop, decide and write at the state, reply on the
+ * stream's loop again. A conflict means that the decision was based on a state that never came to
+ * be, or is outdated. Then the write is decided again on the current state, as often as upstream
+ * does. A client's own precondition is part of the decision and fails there.
  *
- * A success may be decided on writes that are still under way: it is answered
- * after them, and fails with them. A refusal may not, because its client would
- * learn of something that nobody can read yet, and that may never be. So a
- * refusal on the tip is decided again on the committed object. If that one is
- * refused too, the refusal holds; if not, the request waits until the write that
- * it was refused for has ended. store.h has the argument. Nor may a refusal miss
- * what another server has acknowledged: if there are several servers, the store
- * is asked once how far it is.
+ * A success may be decided on pending writes: its reply is sent after them, and it fails with
+ * them. A rejection may not, because it would reveal a state that nobody can read yet and that
+ * may never be committed. So a rejection on the tip is decided again on the committed object. If
+ * that is rejected too, the rejection is final. Otherwise the request waits until the write that
+ * caused the rejection has ended. store.h has the argument. Nor may a rejection miss a write that
+ * another server has acknowledged: if there are several servers, the store is asked once for its
+ * revision.
  */
 #include "server/verbs/mutation.h"
 
@@ -30,8 +28,8 @@ enum {
 };
 
 /*
- * The resourceVersion of what is not committed yet: it has none, and no client
- * can know it, so every precondition on it fails.
+ * The resourceVersion of an object that is not committed yet. It has none, and no client can know
+ * it, so every precondition on it fails.
  */
 static const struct str unknown_version = { "18446744073709551615", 20 };
 
@@ -58,7 +56,7 @@ static void object_drop(void *object)
 
 /* --- answering -------------------------------------------------------------------- */
 
-/* What a dry run would have stored, as it would have been shown. */
+/* The object that a dry run would have stored, in the form of a reply. */
 void mutation_reply_shown(struct mutation *m)
 {
 	struct arena *a = &m->x->work;
@@ -166,7 +164,7 @@ void mutation_prepare(struct admission_request *req)
 	w->namespace_labels = ns && ns->nlabels ? labels_of(w->arena, ns) : NULL;
 }
 
-/* 0: the namespace is not there; 1: it is going; 2: it takes objects. */
+/* 0: the namespace does not exist; 1: it is being deleted; 2: objects can be created in it. */
 static int openness(const struct object *ns)
 {
 	return !ns ? 0 : ns->deleting ? 1 : 2;
@@ -203,8 +201,8 @@ static int check_namespace(struct mutation *m, struct error *err)
 }
 
 /*
- * A creation is decided on the namespace as it is committed here. So a server that has not heard of
- * its deletion yet, or whose write comes late, creates nothing that would outlive it.
+ * A creation depends on the namespace as committed here. So a server that does not know of its
+ * deletion yet, or whose write arrives late, creates no object that would outlive it.
  */
 static struct store_basis namespace_basis(struct mutation *m)
 {
@@ -248,7 +246,7 @@ static struct state_write *pending_of(const struct mutation *m)
 	return resource_pending(state_resource(m->req.state, m->req.kind), m->req.ns, m->req.name);
 }
 
-/* False when it was refused, or will be decided again. */
+/* Returns false if the write was rejected, or will be decided again. */
 static bool admit(struct mutation *m, struct object *base, struct json *object,
 		  void (*again)(struct mutation *m))
 {
@@ -371,7 +369,7 @@ static void attempt(struct mutation *m)
 		return;
 	if (m->write.arena->refused)
 		r = admission_check_memory(m->write.arena, &err);
-	/* A write that changes nothing still brings what is stored into its present version. */
+	/* Even without changes, a write converts an object that is stored in an old version. */
 	same = r == 0 && m->write.unchanged && object && base &&
 	       !object_is_stale(base, m->req.kind);
 	if ((r < 0 || same) && mutation_wait(m, mutation_again))
@@ -380,7 +378,7 @@ static void attempt(struct mutation *m)
 		mutation_fail(m, &err);
 	else if (!same || !base->revision)
 		mutation_commit(m, base, object, mutation_again);
-	else if (admit(m, base, object, mutation_again)) /* the answer shows the object */
+	else if (admit(m, base, object, mutation_again)) /* the reply shows the object */
 		mutation_end(m, base);
 }
 
@@ -389,7 +387,7 @@ static void retry_drop(void *retry)
 	arena_release(retry);
 }
 
-/* Gives the next try memory of its own; what was made of the object until now is gone. */
+/* Gives the next try fresh memory; the previous try's results are freed. */
 static void renew_memory(struct mutation *m)
 {
 	if (!m->retries) {
@@ -401,11 +399,11 @@ static void renew_memory(struct mutation *m)
 	m->write.arena = &m->retry;
 }
 
-/* Decodes anew what a try has changed. */
+/* Decodes again what a try may have changed. */
 static int decode_again(struct mutation *m, struct error *err)
 {
 	write_init(&m->write);
-	m->req.name = m->x->request.name; /* one of the body was in that memory */
+	m->req.name = m->x->request.name; /* a name from the body was in that memory */
 	m->req.about = (struct about){ 0 };
 	m->req.annotations = NULL;
 	return m->ops->decode ? m->ops->decode(m, err) : 0;
@@ -470,7 +468,7 @@ static void on_trying(struct state *st UNUSED, struct job *j)
 		go_on(m);
 }
 
-/* Subresources have no expressions of their own, and what is stored is not looked at again. */
+/* Subresources have no expressions of their own, and stored expressions are not checked again. */
 void mutation_try(struct mutation *m, void (*then)(struct mutation *m))
 {
 	if (!m->x->sub && m->req.tree)
@@ -517,7 +515,7 @@ int verb_body_format(struct mutation *m, struct error *err)
 	int r;
 
 	r = negotiate_body(http_fields_get(fields, STR("content-type")), &m->format, err);
-	/* A definition gives its fields no numbers. Its subresource Scale has some. */
+	/* A definition gives its fields no protobuf numbers. Its Scale subresource has them. */
 	if (r == 0 && m->format == DECODE_PROTOBUF && m->req.kind->custom && !verb_is_foreign(m->x))
 		r = error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
 			      "the body of the request was in an unknown format - accepted media "

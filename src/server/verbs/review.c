@@ -1,6 +1,6 @@
 /*
- * The course of a review: decode on the stream's loop, fill in at the state,
- * answer. Rows say who fills in what.
+ * The steps of a review: decode on the stream's loop, fill in at the state, reply. Table rows map
+ * kinds to functions.
  */
 #include "server/verbs/review.h"
 
@@ -28,7 +28,7 @@ struct course {
 	struct error err;
 };
 
-/* Nodes get tokens for their own pods only. */
+/* Nodes get tokens only for their own pods. */
 static int admit(struct review *r, struct error *err)
 {
 	const struct request *q = &r->x->request;
@@ -64,7 +64,7 @@ static void answer(struct state *st, struct job *j, const struct error *err)
 	job_finish(j);
 }
 
-/* What anybody was told is done is seen: an account whose token is wanted, a role. */
+/* The review sees every acknowledged write: the account of a token, a role. */
 static void run(struct state *st, struct job *j)
 {
 	state_sync(st, j, 0, answer);
@@ -86,7 +86,7 @@ static void finish(struct exchange *x)
 		reply_tree(x, r->status, r->tree);
 }
 
-/* What is sent: the kind itself or, of a subresource, another. */
+/* The kind of the body: the resource's own or, for a subresource, another. */
 static const struct schema_kind *body_kind(const struct exchange *x)
 {
 	const struct schema_subresource *s = x->sub;

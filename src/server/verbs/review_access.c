@@ -1,6 +1,6 @@
 /*
- * Whether somebody may do something, and what one may do oneself. The question comes from
- * the body; the answer is the same decision that a request would meet.
+ * Access reviews: whether a user may do something, and the caller's own rights. The question
+ * comes from the body; the answer is the same decision that a request would get.
  */
 #include "api/validate/validate.h"
 #include "base/core/limits.h"
@@ -111,7 +111,7 @@ struct question {
 	struct authz_query query;
 	struct user user;
 	struct selector fields, labels;
-	struct buf faults; /* what of the selectors was not understood */
+	struct buf faults; /* parts of the selectors that were not understood */
 };
 
 static void fault(struct question *q, const char *which, bool partly)
@@ -123,7 +123,7 @@ static void fault(struct question *q, const char *which, bool partly)
 struct op_row {
 	const char *name;
 	enum selector_op op;
-	bool one; /* takes exactly one value */
+	bool one; /* requires exactly one value */
 };
 
 static const struct op_row field_ops[] = { { "In", SELECTOR_EQUALS, true },
@@ -135,7 +135,7 @@ static const struct op_row label_ops[] = { { "In", SELECTOR_IN, false },
 					   { "DoesNotExist", SELECTOR_NOT_EXISTS, false },
 					   { NULL, 0, false } };
 
-/* One requirement; false when it is none that is understood. */
+/* Parses one requirement; returns false if it is not understood. */
 static bool read_term(struct arena *a, const struct json *tree, const struct op_row *ops,
 		      struct selector_term *ret_term)
 {
@@ -153,7 +153,9 @@ static bool read_term(struct arena *a, const struct json *tree, const struct op_
 	return true;
 }
 
-/* Requirements that are not understood are left out: that asks for more, not for less. */
+/*
+ * Requirements that are not understood are left out, which makes the query broader, not narrower.
+ */
 static void read_selector(struct review *r, struct question *q, const struct json *attributes,
 			  bool fields)
 {
@@ -223,7 +225,7 @@ static const struct str *read_texts(struct arena *a, const struct json *list, si
 	return v;
 }
 
-/* Whom the body asks about. */
+/* The user in the body. */
 static struct user read_user(struct review *r)
 {
 	const struct json *spec = json_getz(r->tree, "spec"), *extra = json_getz(spec, "extra");
@@ -322,7 +324,7 @@ int review_self_subject_access(struct review *r, struct error *err)
 
 /* --- all that one may --------------------------------------------------------------- */
 
-/* Rules about resources, or about paths, as the answer lists them. */
+/* Rules for resources, or for paths, as listed in the reply. */
 static struct json *listed_rules(struct review *r, struct rbac_rules rules, bool paths)
 {
 	struct rbac_rule *v = ARENA_ARRAY(r->arena, struct rbac_rule, rules.n + 1);
@@ -353,7 +355,7 @@ int review_self_subject_rules(struct review *r, struct error *err)
 	if (!ns.n)
 		return error_set(err, ERR_BAD_REQUEST, "no namespace on request");
 	rules = rbac_rules_of(r->server->authz->rbac, &r->x->user, ns, r->arena, &faults);
-	/* Rules are the roles' own text, and the answer is sent after this turn. */
+	/* The rules are text of the roles, and the reply is sent after this turn. */
 	status = answer_status(r);
 	json_setz(r->tree, "spec", json_make_object(r->arena));
 	if (json_copy(r->arena, listed_rules(r, rules, false), &copy, err) < 0)
@@ -363,7 +365,7 @@ int review_self_subject_rules(struct review *r, struct error *err)
 		return -ERR_TOO_LARGE;
 	json_setz(status, "nonResourceRules", copy);
 	json_put_bool(r->arena, status, "incomplete", node);
-	if (node) /* their rights are not all rules */
+	if (node) /* not all rights of nodes are rules */
 		(void)buf_printf(&faults, "%snode authorizer does not support user rule resolution",
 				 faults.n ? ", " : "");
 	if (faults.n)

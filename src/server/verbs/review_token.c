@@ -1,7 +1,7 @@
 /*
- * POST serviceaccounts/NAME/token: a TokenRequest becomes a token. What the
- * token is to be bound to must be there, and the pod run as that account; the
- * pod's node goes into the token with it.
+ * POST serviceaccounts/NAME/token: makes a token for a TokenRequest. The object that the token is
+ * bound to must exist, and a pod must run as that account. The pod's node also goes into the
+ * token.
  */
 #include "server/verbs/review.h"
 
@@ -16,7 +16,7 @@
 enum {
 	TOKEN_AGE_DEFAULT = 3600, /* seconds */
 	TOKEN_AGE_MIN = 600,
-	/* What kubelets ask for in the name of pods; such tokens may live longer than they say. */
+	/* The age that kubelets request for pods; such tokens may live longer than they say. */
 	TOKEN_AGE_OF_PODS = 3607,
 	TOKEN_AGE_EXTENDED = 365 * 24 * 3600,
 };
@@ -49,7 +49,7 @@ static int fail_not_found(struct ask *q, struct str resource, struct str name, s
 	return error_set(err, ERR_NOT_FOUND, "%s", "");
 }
 
-/* Conflicts are told of a kind where a resource would stand, as upstream tells them. */
+/* As upstream, a conflict names a kind in place of a resource. */
 static int blame_kind(struct review *r, struct str group, struct str kind, struct str name, int ret)
 {
 	struct schema_kind *k = ARENA_NEW(r->arena, struct schema_kind);
@@ -84,7 +84,7 @@ static int fail_name(struct ask *q, struct str name, struct error *err)
 	return error_set(err, ERR_INVALID, "%s", "");
 }
 
-/* The body may name the account, but no other. */
+/* The body may name the account, but no other one. */
 static int check_metadata(struct ask *q, struct error *err)
 {
 	struct str name = json_text_at(q->meta, "name");
@@ -125,7 +125,7 @@ static void check_attestations(struct ask *q, const struct field_path *spec)
 			     "reference");
 }
 
-/* Such faults name no object, as upstream tells them. */
+/* As upstream, these errors name no object. */
 static int check_spec(struct ask *q, struct error *err)
 {
 	struct field_errors *errs = &q->review->errs;
@@ -145,7 +145,7 @@ static int check_spec(struct ask *q, struct error *err)
 	return error_set(err, ERR_INVALID, "%s", "");
 }
 
-/* Without audiences the token is for the API. They are told in the answer. */
+/* Without audiences the token is for the API. The reply lists them. */
 static void read_audiences(struct ask *q)
 {
 	struct arena *a = q->review->arena;
@@ -247,7 +247,7 @@ static const struct {
 	{ { "Secret", 6 }, bind_secret },
 };
 
-/* Only the group counts; what is no group version at all counts as none. */
+/* Only the group counts; an invalid group version counts as the core group. */
 static bool is_core(struct str api_version)
 {
 	ptrdiff_t slash = str_chr(api_version, '/');
@@ -310,8 +310,9 @@ static bool is_for_api(const struct ask *q)
 }
 
 /*
- * How long it lives, and what its owner is told about that: pods of old programs that read
- * their token once are not cut off after an hour, unless the server was told so.
+ * Sets the token's lifetime, and the owner's warning about it. Tokens of pods are extended, so
+ * that old programs that read their token only once still work after an hour, unless a flag
+ * disables that.
  */
 static void set_times(struct ask *q)
 {

@@ -1,6 +1,6 @@
 /*
- * Who somebody is: TokenReview and SelfSubjectReview. A token that is no good
- * is an answer, not a failure.
+ * TokenReview and SelfSubjectReview: the user behind a token or a request. An invalid token is a
+ * result, not an error.
  */
 #include "server/verbs/review.h"
 
@@ -30,7 +30,7 @@ static int authenticate(struct review *r, struct str token, struct json *status,
 	return 0;
 }
 
-/* Upstream has two who look at a token; the first of them never knows why it is no good. */
+/* Upstream has two authenticators for tokens; the first one never gives a reason. */
 static struct str explain(struct arena *a, const struct error *why)
 {
 	if (strcmp(why->msg, AUTHN_NO_TOKEN) == 0)
@@ -58,7 +58,7 @@ int review_token(struct review *r, struct error *err)
 	return 0;
 }
 
-/* As upstream, nothing of what was sent is sent back. */
+/* As upstream, the reply has nothing from the request's body. */
 int review_self_subject(struct review *r, struct error *err UNUSED)
 {
 	struct arena *a = r->arena;

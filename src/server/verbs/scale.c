@@ -1,6 +1,6 @@
 /*
- * The scale subresource: GET, UPDATE and PATCH of the replica count of an
- * object, which are a read and writes of the object itself.
+ * The scale subresource: GET, UPDATE and PATCH of an object's replica count, implemented as reads
+ * and writes of the object itself.
  */
 #include "api/write/scale.h"
 #include "server/http/reply_impl.h"
@@ -56,7 +56,7 @@ static int decide(struct mutation *m, const struct json *old, struct json **ret_
 	return decide_on(m, old, m->req.tree, ret_object, err);
 }
 
-/* Applied to the scale of what is stored, again for each try. */
+/* Applies the patch to the Scale of the stored object, again for each try. */
 static int decide_patch(struct mutation *m, const struct json *old, struct json **ret_object,
 			struct error *err)
 {

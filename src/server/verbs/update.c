@@ -1,6 +1,6 @@
 /*
- * UPDATE and PATCH, of objects and of their subresources. Where a kind allows
- * it, what is not there is made.
+ * UPDATE and PATCH of objects and of their subresources. If the kind allows it, a missing object
+ * is created.
  */
 #include "server/authz/authz.h"
 #include "server/core/parts.h"
@@ -25,7 +25,7 @@ static int decide(struct mutation *m, const struct json *old, struct json **ret_
 	return write_update(&m->write, old, m->req.tree, ret_object, err);
 }
 
-/* Who may replace may not make: that is a right of its own. */
+/* The right to update does not include creation: that needs a right of its own. */
 static int require_create(struct mutation *m, struct error *err)
 {
 	struct exchange *x = m->x;
@@ -52,7 +52,7 @@ static int decide_new(struct mutation *m, struct json **ret_object, struct error
 				 "the name of the object (%.*s) does not match the name on the URL "
 				 "(%.*s)",
 				 STR_ARG(name), STR_ARG(m->req.name));
-	/* Who names a uid means an object that was there. */
+	/* A client that names a uid means an existing object. */
 	if (!may || uid.n) {
 		*err = (struct error){ .code = ERR_NOT_FOUND };
 		return mutation_blame(m, m->req.kind, m->req.name, -ERR_NOT_FOUND);
@@ -89,7 +89,10 @@ void verb_update(struct exchange *x)
 
 /* --- patch ------------------------------------------------------------------------ */
 
-/* Of what is applied: nothing at all is for the engine to refuse, as a type that does not fit. */
+/*
+ * Checks an applied configuration. A null is left to the apply engine, which rejects it as a type
+ * that does not fit.
+ */
 static int check_is_object(const struct json *config, struct error *err)
 {
 	static const char *const names[] = {
@@ -105,7 +108,7 @@ static int check_is_object(const struct json *config, struct error *err)
 			 names[config->type]);
 }
 
-/* The patch is not changed by being applied: it is parsed once. */
+/* Applying does not change the patch: it is parsed once. */
 int mutation_decode_patch(struct mutation *m, struct error *err)
 {
 	struct decode_report report = { 0 };
@@ -134,7 +137,7 @@ static int decide_patch(struct mutation *m, const struct json *old, struct json 
 	return write_patch(&m->write, old, m->patch_type, m->req.tree, ret_object, err);
 }
 
-/* Apply makes what is not there. */
+/* Apply creates a missing object. */
 static int decide_new_patch(struct mutation *m, struct json **ret_object, struct error *err)
 {
 	int r;
@@ -178,7 +181,7 @@ bool verb_patch_options(struct mutation *m)
 		reply_bad_options(x, "PatchOptions", &err, &m->write.errs);
 		return false;
 	}
-	/* Whether the object is there or not. What a Scale takes is not its resource's affair. */
+	/* Whether or not the object exists. A Scale's patch types do not depend on its resource. */
 	if ((apply || !verb_is_foreign(x)) &&
 	    write_check_patch(&m->write, m->patch_type, &err) < 0) {
 		mutation_refuse(m, &err);

@@ -1,7 +1,7 @@
 /*
- * WATCH. Here is only decided where a watch begins; then the stream is handed
- * to its lane (watch.h). Without a resourceVersion a watch begins with what is
- * newest, which the state has to say first.
+ * WATCH. This file only decides where a watch begins; then its lane takes over the stream
+ * (watch.h). Without a resourceVersion a watch begins with the newest state, whose revision comes
+ * from the state.
  */
 #include "net/loop/loop.h"
 #include "server/core/parts.h"
@@ -23,16 +23,16 @@ static int64_t time_limit(struct exchange *x)
 	int64_t asked = x->request.timeout_s, least = x->server->opts.min_request_timeout_ms;
 
 	least = least > 0 ? least : INT64_C(30) * 60 * 1000;
-	/* Nobody watches for longer than those who name no time. */
+	/* A requested timeout is at most the longest default one. */
 	if (asked > 0)
 		return asked > 2 * least / 1000 ? 2 * least : asked * 1000;
 	if (asked < 0 && x->request.timeout_s != -1)
 		return 1;
-	/* Spread, so that the watches of a restarted server do not end together. */
+	/* Random, so that the watches of a restarted server do not end together. */
 	return least + (int64_t)prng_below(loop_prng(x->home), (uint64_t)least);
 }
 
-/* A watch does not outlive its session, nor the certificate or token that its user came with. */
+/* A watch ends no later than its session, or its user's certificate or token. */
 static int64_t bound_by_user(const struct exchange *x, int64_t limit_ms)
 {
 	const struct user *asker = x->impersonator ? x->impersonator : &x->user;
@@ -74,7 +74,7 @@ static struct watch_form form_of(const struct exchange *x)
 	return f;
 }
 
-enum { HEAD_FIELDS = 2, RETRY_AFTER_S = 10 /* of a watch that is one too many */ };
+enum { HEAD_FIELDS = 2, RETRY_AFTER_S = 10 /* for a watch beyond the limit */ };
 
 static const struct http_field *head_of(struct exchange *x, size_t *ret_n)
 {
@@ -95,9 +95,9 @@ static const struct http_field *head_of(struct exchange *x, size_t *ret_n)
 }
 
 /*
- * From `revision` on; 0: from anything, which only goes together with the
- * initial state. Upstream takes a watch without a resourceVersion, or from 0, as
- * one that asks for the initial state, so that its end is marked, too.
+ * Starts after `revision`; 0: any revision, only together with the initial state. Upstream treats
+ * a watch without a resourceVersion, or from 0, as one that requests the initial state, so its
+ * end is marked too.
  */
 static void start(struct exchange *x, int64_t revision)
 {
