@@ -1,10 +1,8 @@
 /*
- * Start: CA and certificate, the store and the state, then the socket. It is
- * open while objects are loaded, so that probes are answered; other requests wait
- * until that is done (ready.h).
- *
- * Stop, in this order: no new connections and no readiness, watches end, what is
- * under way is answered, the store is closed.
+ * Start: CA and certificate, the store and the state, then the socket. The socket is open while
+ * objects are loaded, so that probes are answered; other requests wait (ready.h). Stop, in this
+ * order: no new connections and no readiness, watches end, open requests are answered, the store
+ * is closed.
  */
 #include "server/server.h"
 
@@ -55,12 +53,12 @@
 #include "store/etcd/store.h"
 #include "store/lmdb/store.h"
 
-#define RENEW_MS (INT64_C(180) * 86400 * 1000) /* half the life of our certificates */
+#define RENEW_MS (INT64_C(180) * 86400 * 1000) /* half the lifetime of our certificates */
 
-/* How often freed memory is given back, and how much there must be. */
+/* How often freed memory is returned to the system, and how much there must be. */
 enum { TIDY_MS = 10 * 1000, TIDY_BYTES = 16 * 1024 * 1024 };
 
-enum { STALL_MS = 60 * 1000 }; /* that a client may take nothing of an answer */
+enum { STALL_MS = 60 * 1000 }; /* longest time that a client may read nothing of a reply */
 
 static void handle(void *arg, struct http_stream *stream, size_t lane)
 {
@@ -88,7 +86,7 @@ static void on_renew(struct loop_timer *t)
 	loop_timer_start(t, RENEW_MS);
 }
 
-/* Gives memory back to the system that requests took and that was freed since. */
+/* Returns memory to the system that requests have used and freed. */
 static void on_tidy(struct loop_timer *t)
 {
 	struct server *s = CONTAINER_OF(t, struct server, tidy);
@@ -163,7 +161,7 @@ static int open_etcd(struct server *s, struct error *err)
 static void report_ready(struct server *s, const struct error *err)
 {
 	if (atomic_load(&s->stopping))
-		return; /* could not listen, or was asked to leave before it was ready */
+		return; /* could not listen, or was stopped before it was ready */
 	if (!err)
 		atomic_store(&s->ready, true);
 	s->opts.on_ready(s->opts.arg, err);
@@ -178,18 +176,18 @@ static void on_versions(void *arg, const struct error *err)
 	if (err && !atomic_load(&s->stopping))
 		log_warn(s->opts.log, "the StorageVersion objects cannot be brought up to date",
 			 LOG_ERR(err));
-	/* What these, and the policy at a start, were put together in, and the code of a start. */
+	/* Returns the memory that these writes, the policy at startup and the startup code used. */
 	mem_tidy();
 }
 
-/* They only tell: a server whose disk is full still serves what it has. */
+/* These objects are only informative: a server with a full disk still serves. */
 static void on_first_versions(void *arg, const struct error *err)
 {
 	report_ready(arg, NULL);
 	on_versions(arg, err);
 }
 
-/* Also what others left behind, or took away, since. */
+/* Also for objects that others have left behind, or deleted, since. */
 static void on_renewed(struct server *s)
 {
 	storage_versions_ensure(s, on_versions, s);
@@ -201,7 +199,7 @@ static void on_kubernetes(void *arg, const struct error *err)
 
 	if (atomic_load(&s->stopping))
 		return;
-	/* A server whose disk is full still serves what it has. */
+	/* A server with a full disk still serves. */
 	if (err)
 		log_warn(s->opts.log, "service kubernetes cannot be made", LOG_ERR(err));
 	services_start(s->services);
@@ -295,7 +293,7 @@ static void add_observers(struct server *s, size_t *n, const struct state_observ
 	*n += more;
 }
 
-/* All who follow resources at the state, in one array. */
+/* All observers of the state, in one array. */
 static void gather_observers(struct server *s, struct state_opts *opts)
 {
 	struct state_observer ui[UI_OBSERVERS], flow[FLOW_OBSERVERS], services[SERVICES_OBSERVERS];
@@ -409,7 +407,10 @@ static int start(struct server *s, struct error *err)
 		r = services_new(s, o, &s->services, err);
 	if (r < 0)
 		return r;
-	/* The store before the socket: a second server on the same folder must not serve at all. */
+	/*
+	 * The store comes before the socket: a second server on the same folder must not serve at
+	 * all.
+	 */
 	r = start_state(s, err);
 	if (r == 0)
 		r = listen_on(s, err);

@@ -1,4 +1,6 @@
-/* One timer: the steps of a start come one after the other. */
+/*
+ * One timer is enough: the steps of a start run one after the other.
+ */
 #include "server/server_wait.h"
 
 #include <stdlib.h>
@@ -17,9 +19,9 @@ enum {
 struct server_wait {
 	struct server *server;
 	struct loop_timer timer;
-	void (*step)(struct server *s); /* to be done again */
-	int64_t log_at; /* ms: not before */
-	int64_t gap_ms; /* to the line after that */
+	void (*step)(struct server *s); /* to retry */
+	int64_t log_at; /* ms: no log line before that */
+	int64_t gap_ms; /* to the following log line */
 };
 
 static void on_timer(struct loop_timer *t)
@@ -56,7 +58,7 @@ void server_wait_log(struct server *s, const struct error *err)
 
 	if (now < s->wait->log_at)
 		return;
-	/* The store's health names each member of etcd and its condition. */
+	/* The store's health names each etcd member and its condition. */
 	if (store_health(s->store, &why) == 0)
 		why = *err;
 	log_warn(s->opts.log, "waiting for the store", LOG_ERR(&why));
@@ -66,7 +68,7 @@ void server_wait_log(struct server *s, const struct error *err)
 
 bool server_wait_again(struct server *s, const struct error *err, void (*step)(struct server *s))
 {
-	/* A folder that takes no writes is a matter for a person. */
+	/* A folder that accepts no writes needs a person. */
 	if (!s->opts.netcd_servers || atomic_load(&s->stopping) ||
 	    (err->code != ERR_UNAVAILABLE && err->code != ERR_TIMEOUT))
 		return false;

@@ -1,11 +1,9 @@
 /*
- * Upstream's order: a certificate, then the Authorization header, then a WebSocket's
- * subprotocol. A token is looked up in the token file and then read as a service account's.
- * The first who knows the caller decides; when nobody does but something was shown, that is a
- * failure, not an anonymous request.
- *
- * Only users of service accounts' tokens are remembered: the token file is a map
- * already, and a certificate was verified with its connection.
+ * Upstream's order: a certificate, then the Authorization header, then a WebSocket's subprotocol.
+ * A token is looked up in the token file and then parsed as a service account's. The first method
+ * that recognizes the caller decides. If none does but credentials were presented, authentication
+ * fails; the request is not anonymous. Only users of service accounts' tokens are cached: the
+ * token file is already a map, and a certificate was verified with its connection.
  */
 #include "server/authn/authn.h"
 
@@ -27,7 +25,8 @@
 
 struct authn {
 	struct authn_opts opts;
-	struct authn_cache **lanes; /* each in memory of its own: no two threads share a line */
+	/* allocated separately, so that no two threads share a cache line */
+	struct authn_cache **lanes;
 };
 
 struct authn *authn_new(const struct authn_opts *opts)
@@ -63,7 +62,7 @@ static bool has_group(const struct str *groups, size_t n, struct str group)
 	return false;
 }
 
-/* By which certificate somebody came, as an extra. */
+/* The user's certificate, as an extra field. */
 struct credential_id {
 	struct user_extra extra;
 	struct str value;
@@ -95,7 +94,10 @@ static void user_of_peer(const struct tls_peer *peer, struct arena *a, struct us
 				   .authenticated = true };
 }
 
-/* 1: it is that user's; 0: nothing was shown; -ERR_UNAUTHORIZED: something that is no good. */
+/*
+ * Returns 1 if the certificate is valid, 0 without a certificate, or -ERR_UNAUTHORIZED if it is
+ * invalid.
+ */
 static int from_certificate(const struct authn *n, struct http_stream *stream, struct arena *a,
 			    struct user *ret_user)
 {
@@ -105,12 +107,15 @@ static int from_certificate(const struct authn *n, struct http_stream *stream, s
 
 	if (r == -ERR_NOT_FOUND)
 		return 0;
-	/* It was good when the connection began; requests still come when it has ended. */
+	/* It was valid when the connection began, but may have expired since. */
 	if (r < 0 || clock_wall(n->opts.clock) / CLOCK_SEC > peer.not_after)
 		return -ERR_UNAUTHORIZED;
 	if (!peer.common_name.n)
 		return 0;
-	/* We show it to kubelets, and a false one could hand it on to us. */
+	/*
+	 * The server presents this certificate to kubelets, and a false kubelet could relay it to
+	 * us.
+	 */
 	if (str_eq(peer.common_name, USER_KUBELET_CLIENT))
 		return -ERR_UNAUTHORIZED;
 	user_of_peer(&peer, a, ret_user);
@@ -119,7 +124,7 @@ static int from_certificate(const struct authn *n, struct http_stream *stream, s
 
 /* --- tokens ---------------------------------------------------------------------------------- */
 
-/* What follows "Bearer " in the header, up to a space; empty when there is none. */
+/* The text after "Bearer " in the header, up to a space; empty if absent. */
 static struct str bearer_token(const struct http_stream *stream)
 {
 	struct str rest = str_trim(http_fields_get(&stream->in.fields, STR("authorization")));
@@ -131,9 +136,9 @@ static struct str bearer_token(const struct http_stream *stream)
 	return token;
 }
 
-/* What the subprotocols of a WebSocket are, but for a token's. */
+/* The subprotocols of a WebSocket, with the token apart. */
 struct protocols {
-	struct str token; /* encoded; p NULL: none */
+	struct str token; /* encoded; p NULL: absent */
 	size_t tokens, others;
 };
 
@@ -162,7 +167,10 @@ static struct protocols read_protocols(const struct http_fields *fields)
 	return p;
 }
 
-/* As upstream, one token, and another subprotocol for the answer. 0, and no token: none. */
+/*
+ * As upstream, there must be one token and another subprotocol for the reply. Returns 0 and an
+ * empty token if no subprotocol has one.
+ */
 static int protocol_token(const struct http_stream *stream, struct arena *a, struct str *ret_token)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(HTTP_HEADERS_MAX);
@@ -186,7 +194,7 @@ static int64_t now_s(const struct authn *n)
 	return clock_wall(n->opts.clock) / CLOCK_SEC;
 }
 
-/* Of the second list, those that the first one has; in the order of the first. */
+/* The elements of the second list that are in the first one too, in the order of the first. */
 static struct authn_audiences intersect(struct authn_audiences x, struct authn_audiences y,
 					struct arena *a)
 {
@@ -208,7 +216,7 @@ static struct authn_audiences api_audiences(const struct authn *n)
 	return all;
 }
 
-/* `["a" "b"]`, as Go prints them; what is longer than any message is cut off. */
+/* `["a" "b"]`, as Go prints them; cut if it is too long for a message. */
 static void quote(struct buf *out, struct authn_audiences list)
 {
 	(void)buf_addc(out, '[');
@@ -217,7 +225,7 @@ static void quote(struct buf *out, struct authn_audiences list)
 	(void)buf_addc(out, ']');
 }
 
-/* A token of before audiences is for the API alone. */
+/* A token from before audiences existed is for the API only. */
 static int check_audiences(const struct authn *n, const struct token_claims *c,
 			   struct authn_audiences wanted, struct arena *a,
 			   struct authn_audiences *ret_common, struct error *err)
@@ -260,7 +268,7 @@ int authn_token(const struct authn *n, struct str token, struct authn_audiences 
 	struct token_claims c;
 	int r;
 
-	/* Tokens of the file say nothing of audiences: they are for the API. */
+	/* Tokens of the file have no audiences: they are for the API. */
 	if (known) {
 		common = intersect(wanted, api_audiences(n), a);
 		if (audiences.n && !common.n)

@@ -1,6 +1,6 @@
 /*
- * A token is worth what it is bound to. All lookups are in committed state, in
- * memory: one for the account, one more for a pod, node or secret.
+ * A token is valid as long as the objects exist that it is bound to. All lookups are in committed
+ * state, in memory: one for the account, one more for a pod, node or secret.
  */
 #include "server/authn/authn.h"
 
@@ -23,7 +23,7 @@ static struct object *find(struct state *st, struct str resource, struct str ns,
 	return r ? resource_get(r, ns, name) : NULL;
 }
 
-/* When it was, or is, to go; INT64_MIN when that cannot be read. */
+/* Its deletion time, past or future; INT64_MIN if it cannot be parsed. */
 static int64_t deletion_time(const struct object *o)
 {
 	CLEANUP(arena_release) struct arena a;
@@ -39,8 +39,8 @@ static int64_t deletion_time(const struct object *o)
 }
 
 /*
- * What waits for finalizers, or for its grace period, is as good as gone a minute after it was to
- * go. Such objects are few, so that reading them each time costs nobody anything.
+ * An object that waits for finalizers or its grace period counts as gone one minute after its
+ * deletion time. Such objects are few, so reading them each time is cheap.
  */
 static bool is_gone(const struct object *o, int64_t now_ns)
 {
@@ -81,7 +81,7 @@ static int check_bound(const struct object *o, struct str uid, const char *what,
 	return 0;
 }
 
-/* A pod's token says where the pod was started: that node need not be there any more. */
+/* A pod's token names the node where the pod was started. That node need not exist any longer. */
 int authn_explain_binding(struct state *st, const struct user *u, int64_t now_ns, struct error *err)
 {
 	const struct user_binding *b = u->binding;

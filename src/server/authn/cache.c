@@ -1,7 +1,6 @@
 /*
- * Sets of four: finding looks at four hashes, so no map has to be kept and
- * nobody can fill it up. The hash is SHA-256, of which any bits choose a set
- * as well as any others.
+ * Sets of four: a lookup compares four hashes, so no map is needed and the cache cannot be filled
+ * up. The hash is SHA-256, any bits of which can choose a set.
  */
 #include "server/authn/cache.h"
 

@@ -1,7 +1,7 @@
 /*
- * Headers Impersonate-*. Whoever asks in another's name must be allowed each
- * part of it by itself: the user, every group, every value of every extra, the
- * uid. Groups that follow from the name are implied and not asked about.
+ * Impersonate-* headers. The caller needs a right for each part: the user, every group, every
+ * value of every extra field, the uid. Groups that follow from the name are implied and need no
+ * right.
  */
 #include "server/authn/authn.h"
 
@@ -18,7 +18,7 @@
 
 /* --- reading ----------------------------------------------------------------------------- */
 
-/* Without its percent signs; as it is when one of them is malformed. Names are lower case here. */
+/* Percent-decoded; unchanged if an escape is malformed. Names are lower case here. */
 static struct str unescape(struct str s, struct arena *a)
 {
 	struct str text;
@@ -92,7 +92,7 @@ static void imply_groups(struct user *u, struct arena *a)
 		add_implied(u, USER_AUTHENTICATED);
 }
 
-/* A list as Go's %#v shows it. */
+/* A list as Go's %#v prints it. */
 static void show(struct buf *out, const struct str *v, size_t n)
 {
 	(void)buf_addz(out, n ? "[]string{" : "[]string(nil)");
@@ -118,7 +118,7 @@ static int refuse_nameless(const struct user *u, struct error *err)
 			 STR_ARG(buf_str(&text)));
 }
 
-/* Nearly no request has such a header: one look at each name decides that. */
+/* Nearly no request has such a header, and checking each name once is enough to see that. */
 static bool asks(const struct http_fields *fields)
 {
 	for (size_t i = 0; i < fields->n; i++)
@@ -163,7 +163,7 @@ static size_t count_checks(const struct user *wanted)
 	return n;
 }
 
-/* Of a user, not of an account, a version is not known. */
+/* Users, unlike service accounts, have no API version. */
 static struct authz_query check(struct str group, struct str version, struct str resource,
 				struct str name)
 {

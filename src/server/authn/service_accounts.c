@@ -1,7 +1,7 @@
 /*
- * The signing key is the first of the keys. A token names its key, so that one
- * signature is verified, not as many as there are keys; a token that names none
- * is tried with all, as upstream does.
+ * The signing key is the first of the keys. A token names its key, so that only one signature is
+ * verified, whatever the number of keys. A token without a key name is tried with all keys, as
+ * upstream does.
  */
 #include "server/authn/service_accounts.h"
 
@@ -48,7 +48,7 @@ static int read_file(const char *path, struct buf *pem, const char *flag, struct
 	return r < 0 ? error_wrap(err, r, "%s", flag) : 0;
 }
 
-/* Kept as it is once it is there: tokens that were handed out stay good. */
+/* An existing key is kept, so that issued tokens stay valid. */
 static int load_own_key(struct service_accounts *s, const char *data_dir, struct error *err)
 {
 	CLEANUP(buf_release) struct buf pem = BUF_INIT(PEM_FILE_MAX);
@@ -238,7 +238,7 @@ int service_accounts_verify(const struct service_accounts *s, struct str token, 
 	struct jwt t;
 	int r;
 
-	/* What is somebody else's, or no token at all, is not looked at any closer. */
+	/* Tokens of other issuers, and texts that are not tokens, are not examined further. */
 	if (jwt_parse(token, a, &t, NULL) < 0 || !has(&s->issuers, json_text_at(t.payload, "iss")))
 		return error_set(err, ERR_UNAUTHORIZED, "invalid bearer token");
 	r = verify_signature(s, &t, err);

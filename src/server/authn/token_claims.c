@@ -1,6 +1,6 @@
 /*
- * Members are printed in order of their names, as upstream's encoder of maps
- * does. Tokens that never end are refused: nobody makes such any more.
+ * Members are printed in name order, as upstream's map encoder does. Tokens that never expire are
+ * rejected: they are no longer issued.
  */
 #include "server/authn/token_claims.h"
 
@@ -95,7 +95,7 @@ static int bad(struct error *err)
 	return error_set(err, ERR_UNAUTHORIZED, "service account token claims could not be read");
 }
 
-/* Absent text is empty; anything else than text is refused. */
+/* Absent text is empty; other types than text are rejected. */
 static bool read_text(const struct json *object, const char *key, struct str *ret_text)
 {
 	const struct json *v = json_getz(object, key);
@@ -125,7 +125,7 @@ static bool read_binding(const struct json *k, struct user_binding *b)
 	       b->account_uid.n;
 }
 
-/* One text or a list of them. */
+/* One text or a list of texts. */
 static bool read_audiences(const struct json *aud, struct arena *a, struct token_claims *c)
 {
 	struct str *list;
@@ -150,7 +150,7 @@ static bool read_audiences(const struct json *aud, struct arena *a, struct token
 	return true;
 }
 
-/* An absent time is 0; one of a wrong type is refused. */
+/* An absent time is 0; a wrong type is rejected. */
 static bool read_time(const struct jwt *t, const char *claim, int64_t *ret_seconds)
 {
 	return jwt_time(t, claim, ret_seconds) || !json_getz(t->payload, claim);

@@ -1,7 +1,7 @@
 /*
- * The token file is CSV as Go's encoding/csv reads it, as far as tokens need:
- * fields may be quoted, a quote inside is doubled, lines that begin with '#' and
- * empty ones are skipped. All text lives in one arena.
+ * The token file is CSV as Go's encoding/csv reads it, as far as tokens need it: fields may be
+ * quoted, a quote inside is doubled, lines that begin with '#' and empty lines are skipped. All
+ * text lives in one arena.
  */
 #include "server/authn/tokens.h"
 
@@ -24,7 +24,7 @@ struct tokens {
 	struct map by_text;
 };
 
-/* Takes a field off the line; false when a quote is not closed. */
+/* Removes a field from the line; returns false if a quote is not closed. */
 static bool take_field(struct str *line, struct arena *a, struct str *ret_field)
 {
 	char *out;
@@ -52,7 +52,7 @@ static bool take_field(struct str *line, struct arena *a, struct str *ret_field)
 	return true;
 }
 
-/* "a,b" becomes a, b and the group of everybody who is known. */
+/* "a,b" becomes a, b and system:authenticated. */
 static void set_groups(struct user *u, struct arena *a, struct str list)
 {
 	struct str *groups = ARENA_ARRAY(a, struct str, list.n + 2);
@@ -139,7 +139,7 @@ void tokens_free(struct tokens *t)
 	free(t);
 }
 
-/* The map's hash has a secret key, so where two tokens differ cannot be timed. */
+/* The map's hash has a secret key, so timing does not show where two tokens differ. */
 const struct user *tokens_find(const struct tokens *t, struct str token)
 {
 	const struct token *found = map_get(&t->by_text, token);

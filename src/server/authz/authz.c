@@ -1,6 +1,6 @@
 /*
- * The chain, and its texts. Reasons are put together only when somebody wants them: a
- * decision that allows costs no memory.
+ * The chain of authorizers, and its texts. Reasons are composed only on request: a decision that
+ * allows uses no memory.
  */
 #include "server/authz/authz.h"
 
@@ -19,7 +19,7 @@
 
 struct tree {
 	struct arena arena;
-	struct json *json; /* NULL when there is no object */
+	struct json *json; /* NULL without an object */
 };
 
 static void tree_open(struct tree *t, const struct object *o)
@@ -160,7 +160,7 @@ static void tell_allowed(const struct rbac_grant *grant, struct arena *a, struct
 	*ret_reason = take_text(a, &text);
 }
 
-/* What RBAC has to say when it does not allow: roles that are not there. */
+/* RBAC's reason for not allowing: roles that do not exist. */
 static void tell_missing(struct authz *az, const struct authz_query *q, struct arena *a,
 			 struct buf *reason)
 {
@@ -213,7 +213,7 @@ enum authz_decision authz_decide(struct authz *az, const struct authz_query *q, 
 	return decision;
 }
 
-/* Upstream keeps what looks like HTML out of this message. */
+/* Upstream removes HTML-like text from this message. */
 static void add_sanitized(struct buf *out, struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -261,7 +261,10 @@ static int refuse(const struct authz_query *q, struct str reason, struct error *
 	return error_set(err, ERR_FORBIDDEN, "%.*s", STR_ARG(buf_str(&text)));
 }
 
-/* A refusal is decided twice, the second time for its reason: what is allowed pays nothing. */
+/*
+ * A denial is decided twice, the second time for its reason, so that allowed requests pay
+ * nothing.
+ */
 int authz_require(struct authz *az, const struct authz_query *q, struct arena *a, struct error *err)
 {
 	struct str reason;

@@ -1,8 +1,8 @@
 /*
- * What nodes may: their own objects, and what their pods refer to. A table finds the
- * function of a resource; what is not in it is decided by the rules of system:node, for all
- * nodes alike. Some of what is allowed here is narrowed by node_restriction.c, which sees
- * the object that is written.
+ * The rights of nodes: their own objects, and the objects that their pods refer to. A table maps
+ * a resource to its function; other resources are decided by the rules of system:node, which are
+ * the same for all nodes. node_restriction.c, which sees the written object, restricts some of
+ * these rights further.
  */
 #include "base/core/compiler.h"
 #include "server/authz/authz_impl.h"
@@ -104,7 +104,7 @@ static bool is_own_volume(struct ask *k)
 				      json_text_at(ref, "namespace"), json_text_at(ref, "name"));
 }
 
-/* Secrets that a volume's source names for the node; those for controllers are not. */
+/* Secrets in a volume's source that are for the node; not those for controllers. */
 static const struct {
 	const char *source, *ref;
 } volume_secrets[] = {
@@ -138,7 +138,10 @@ static bool volume_has_secret(struct ask *k, const struct json *spec, struct str
 	return false;
 }
 
-/* From a claim of a pod to its volume, which must be bound to that claim, to its secrets. */
+/*
+ * From a claim of a pod to its volume, which must be bound to that claim, and to the volume's
+ * secrets.
+ */
 static bool claim_has_secret(void *arg, struct str ns, struct str claim)
 {
 	struct ask *k = arg;
@@ -357,7 +360,7 @@ static const struct {
 	{ "certificates.k8s.io", "podcertificaterequests", decide_pod_certificates },
 };
 
-/* Status of slices is never a node's, whatever roles an administrator gave it. */
+/* A node may never write the status of slices, whatever roles an administrator gave it. */
 static bool is_never(const struct authz_query *q)
 {
 	struct rbac_query rq = rbac_query(q);

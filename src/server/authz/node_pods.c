@@ -1,6 +1,6 @@
 /*
- * A node has a map of its pods by key; the map holds references to the newest objects, so that
- * a question finds their text without looking them up again.
+ * Each node has a map of its pods by key. The map holds references to the newest objects, so that
+ * their text needs no further lookup.
  */
 #include "server/authz/node_pods.h"
 
@@ -12,14 +12,14 @@
 #include "server/authz/pod_refs.h"
 
 struct node {
-	struct map pods; /* key to struct object, which is held */
-	struct str name; /* behind the struct */
+	struct map pods; /* key -> struct object, a reference */
+	struct str name; /* stored after the struct */
 };
 
 struct node_pods {
 	struct map nodes;
 	const struct schema_kind *kind;
-	size_t node_name; /* which selectable spec.nodeName is */
+	size_t node_name; /* index of spec.nodeName among the selectable fields */
 };
 
 struct node_pods *node_pods_new(void)
@@ -107,7 +107,10 @@ void node_pods_change(struct node_pods *p, struct object *now, struct object *be
 		object_unref(map_put(&node_make(p, is)->pods, now->key, object_ref(now)));
 }
 
-/* A pod's tree; NULL when it does not parse, which no stored object does, or is a mirror pod. */
+/*
+ * A pod's tree; NULL for a mirror pod, or if it does not parse, which does not happen for stored
+ * objects.
+ */
 static const struct json *tree_of(const struct object *o, struct arena *a)
 {
 	struct json *tree;
@@ -117,7 +120,7 @@ static const struct json *tree_of(const struct object *o, struct arena *a)
 	return tree;
 }
 
-/* A quick look that spares a parse. Names have no character that JSON escapes. */
+/* A quick text search that avoids parsing. Names have no characters that JSON escapes. */
 static bool may_refer(const struct object *o, enum node_pods_what what, struct str name)
 {
 	struct str text = str_of(o->json->data, o->json->n);

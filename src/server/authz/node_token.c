@@ -1,7 +1,7 @@
 /*
- * Tokens that nodes ask for: only for a pod of theirs, and only for an audience that the pod
- * wants by a projected volume or that the driver of one of its CSI volumes wants; or where
- * RBAC lets the node ask for that audience (request-serviceaccounts-token-audience).
+ * Tokens that nodes request. The token must be for a pod on the node. Its audience must be one
+ * that a projected volume of the pod wants, or the driver of one of its CSI volumes, or that RBAC
+ * lets the node request (request-serviceaccounts-token-audience).
  */
 #include "base/text/print.h"
 #include "server/authz/authz_impl.h"
@@ -25,7 +25,7 @@ static struct json *tree_of(struct tokens_ask *k, struct str group, struct str r
 	return tree;
 }
 
-/* The driver behind a claim: claim, volume, csi. */
+/* The driver behind a claim: from claim to volume to csi. */
 static struct str driver_of_claim(struct tokens_ask *k, struct str claim)
 {
 	const struct json *tree = tree_of(k, STR(""), STR("persistentvolumeclaims"), k->ns, claim);

@@ -1,13 +1,13 @@
 /*
- * Where names stand in a pod is a table of volume sources and a few lists; upstream looks at
- * the same places.
+ * A table of volume sources and a few lists say where a pod has names; upstream reads the same
+ * places.
  */
 #include "server/authz/pod_refs.h"
 
 #include "base/core/arena.h"
 #include "base/core/compiler.h"
 
-/* A source of a volume that names a secret: in `ref`.name, or directly in `field`. */
+/* A volume source that names a secret: in `ref`.name, or directly in `field`. */
 static const struct {
 	const char *source, *field, *ref;
 } secret_sources[] = {
@@ -126,7 +126,7 @@ static bool has_volume_claim(const struct json *pod, struct str name)
 	return found;
 }
 
-/* The claim that was made of a template is named in the status. */
+/* The status names the claim that was made from a template. */
 static bool has_made_claim(const struct json *status, struct str entry, struct str name)
 {
 	JSON_FOREACH (it, json_getz(status, "resourceClaimStatuses"))
@@ -176,7 +176,7 @@ bool pod_refs_is_mirror(const struct json *pod)
 
 /* --- pods that nodes make --------------------------------------------------------- */
 
-/* Volumes that need the API, in the order in which upstream looks for them. */
+/* Volumes that need the API, in upstream's order. */
 static const struct {
 	const char *source, *words;
 } volume_words[] = {

@@ -1,7 +1,6 @@
 /*
- * One batch of creations and patches, then the roles that gather from others. A patch is
- * put together only of what is lacking, so that a start which finds all in place
- * writes nothing.
+ * One batch of creations and patches, then the aggregated roles. A patch has only what is
+ * missing, so a start that finds everything in place writes nothing.
  */
 #include "server/authz/policy.h"
 
@@ -21,7 +20,7 @@ struct policy {
 
 /* --- what is lacking ---------------------------------------------------------------- */
 
-/* Members of `wanted` that `there` has not, as a patch; NULL when it has all. */
+/* The members of `wanted` that `there` lacks, as a patch; NULL if it has all. */
 static struct json *lacking_members(struct arena *a, const struct json *there,
 				    const struct json *wanted)
 {
@@ -53,7 +52,7 @@ static bool has_element(const struct json *list, const struct json *wanted)
 	return false;
 }
 
-/* The list with the elements of `wanted` that it has not; NULL when it has all. */
+/* The list, extended by the elements of `wanted` that it lacks; NULL if it has all. */
 static struct json *extended(struct arena *a, const struct json *list, const struct json *wanted)
 {
 	struct json *all = NULL;
@@ -68,7 +67,7 @@ static struct json *extended(struct arena *a, const struct json *list, const str
 	return all;
 }
 
-/* Rules that are covered by others need not be there as they are. */
+/* Rules that others cover need not be present literally. */
 static struct json *extended_rules(struct arena *a, const struct json *list,
 				   const struct json *wanted)
 {

@@ -1,5 +1,5 @@
 /*
- * One line at a time: a line that begins with a tab belongs to the role above it.
+ * Parsed line by line: a line that begins with a tab belongs to the role above it.
  */
 #include "server/authz/policy_table.h"
 
@@ -10,7 +10,7 @@
 struct reader {
 	struct arena *arena;
 	struct json *objects;
-	struct json *role; /* that lines with rules belong to */
+	struct json *role; /* the role that following rule lines belong to */
 	struct str words[WORDS_MAX];
 	size_t n;
 };
@@ -42,7 +42,7 @@ static struct json *list(struct reader *r, struct json *object, const char *key)
 	return v;
 }
 
-/* Cuts at the first `sep`; false when there is none. */
+/* Splits at the first `sep`; returns false if there is no `sep`. */
 static bool cut(struct str s, char sep, struct str *ret_head, struct str *ret_tail)
 {
 	ptrdiff_t at = str_chr(s, sep);
@@ -64,7 +64,7 @@ static bool add_pair(struct reader *r, struct json *object, struct str word)
 	return true;
 }
 
-/* The common beginning: what it is called, and that it is one of ours. */
+/* The common fields: kind, name, and the labels of our own objects. */
 static struct json *object_new(struct reader *r, const char *kind, bool namespaced)
 {
 	struct json *object = json_make_object(r->arena), *meta;

@@ -1,11 +1,10 @@
 /*
- * The index. A role is a node that its bindings point to; it is there, marked as missing, as
- * long as a binding names it, so that no decision looks a role up. A subject
- * holds grants: pointers to the bindings that name it, in one list for the cluster and one
- * per namespace. Changing a binding takes its grants out and puts the new ones in.
- *
- * A binding may name its user twice, directly and by a group; where each binding counts
- * once, as in a list of rules, it is stamped with the number of the walk.
+ * The index. A role is a node that its bindings point to. It exists, marked as missing, as long
+ * as a binding names it, so that no decision has to look a role up. A subject holds grants:
+ * pointers to the bindings that name it, in one list for the cluster and one per namespace.
+ * Changing a binding removes its grants and adds the new ones. A binding may name a user twice,
+ * directly and by a group. Where each binding must count once, as in a list of rules, it is
+ * stamped with the number of the walk.
  */
 #include "server/authz/rbac.h"
 
@@ -18,8 +17,8 @@
 #include "base/text/print.h"
 
 struct role {
-	struct arena arena; /* the rules' text */
-	struct str key; /* "ns/name" or "name": behind the struct */
+	struct arena arena; /* for the rules' text */
+	struct str key; /* "ns/name" or "name"; stored after the struct */
 	struct rbac_rules rules;
 	size_t refs; /* bindings that name it */
 	bool there;
@@ -27,14 +26,14 @@ struct role {
 
 struct subject_ref {
 	struct str kind, name, ns;
-	bool granted; /* not so of one that was named before */
+	bool granted; /* false for a repeated subject */
 };
 
 struct binding {
 	struct arena arena;
-	struct str key, ns, name; /* in the arena, as all else */
+	struct str key, ns, name; /* in the arena, as the rest */
 	struct str role_kind, role_name;
-	struct role *role; /* NULL: of a kind that is no role's */
+	struct role *role; /* NULL: the kind is not a role */
 	struct subject_ref *subjects;
 	size_t nsubjects;
 	uint64_t walk;
@@ -47,19 +46,19 @@ struct grant {
 
 struct grants {
 	VEC(struct grant) list;
-	char *ns; /* the key, of those of a namespace */
+	char *ns; /* the key, for grants of a namespace */
 };
 
 struct subject {
 	struct grants cluster;
-	struct map namespaces; /* name to struct grants */
-	struct str name; /* behind the struct */
+	struct map namespaces; /* name -> struct grants */
+	struct str name; /* stored after the struct */
 };
 
 struct rbac {
 	struct map cluster_roles, roles; /* by key */
 	struct map cluster_bindings, bindings;
-	struct map users, groups; /* by name: struct subject */
+	struct map users, groups; /* name -> struct subject */
 	uint64_t walk;
 };
 
@@ -118,7 +117,7 @@ static void subject_free(struct subject *s)
 	free(s);
 }
 
-/* Drops what has no grants left. */
+/* Removes lists and subjects without grants. */
 static void subject_tidy(struct map *m, struct subject *s, struct str ns)
 {
 	struct grants *g = ns.n ? map_get(&s->namespaces, ns) : NULL;
@@ -133,7 +132,7 @@ static void subject_tidy(struct map *m, struct subject *s, struct str ns)
 	}
 }
 
-/* The map and the name that a subject of a binding is found by; false: it is nobody. */
+/* The map and the name by which a subject of a binding is found; false if it is invalid. */
 static bool subject_place(struct rbac *r, const struct binding *b, const struct subject_ref *ref,
 			  struct buf *name, struct map **ret_map)
 {
@@ -155,7 +154,7 @@ static bool subject_place(struct rbac *r, const struct binding *b, const struct 
 	return name->n > 0;
 }
 
-/* The binding's own grant is the last of its list while it enters. */
+/* While a binding is added, its own grant is the last of the list. */
 static bool has_grant(const struct grants *g, const struct binding *b)
 {
 	return g->list.n && g->list.v[g->list.n - 1].binding == b;
@@ -372,7 +371,7 @@ void rbac_reset_bindings(struct rbac *r, bool cluster)
 	map_clear(m);
 }
 
-/* Those that bindings name stay as missing ones. */
+/* Roles that bindings name stay, marked as missing. */
 void rbac_reset_roles(struct rbac *r, bool cluster)
 {
 	struct map *m = cluster ? &r->cluster_roles : &r->roles, kept;
@@ -509,7 +508,7 @@ static void walk_missing(struct walk *w, const struct binding *b)
 	for (size_t i = 0; i < w->missing.n; i++)
 		if (same_role(w->missing.v[i], b))
 			return;
-	(void)vec_push(&w->missing, b); /* no more of them than are told */
+	(void)vec_push(&w->missing, b); /* limited to those that are reported */
 }
 
 static void walk_grants(struct walk *w, const struct grants *gs)
@@ -527,7 +526,7 @@ static void walk_grants(struct walk *w, const struct grants *gs)
 	}
 }
 
-/* `ns` NULL: what counts everywhere. */
+/* `ns` NULL: only cluster-wide bindings. */
 static void walk_user(struct walk *w, const struct user *u, const struct str *ns)
 {
 	const struct subject *s = map_get(&w->rbac->users, u->name);

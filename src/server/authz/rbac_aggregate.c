@@ -1,8 +1,8 @@
 /*
- * Those that gather are few and kept by name with their selectors; a role that changes is
- * held against them by its labels, as it was and as it is. Writing is one ensure at a time:
- * what becomes void meanwhile is computed when it is done. A write that somebody else was
- * faster with, or that failed, is computed anew.
+ * There are few aggregated roles; they are kept by name with their selectors. A changed role is
+ * matched against them by its old and its new labels. Only one ensure writes at a time: roles
+ * that become outdated meanwhile are computed after it. If another writer was faster, or a write
+ * failed, the role is computed again.
  */
 #include "server/authz/rbac_aggregate.h"
 
@@ -21,9 +21,9 @@
 struct gatherer {
 	struct arena arena;
 	struct str name;
-	struct selector *selectors; /* one of them must match */
+	struct selector *selectors; /* at least one must match */
 	size_t nselectors;
-	bool void_; /* its rules are to be computed */
+	bool void_; /* its rules must be computed */
 };
 
 struct rbac_aggregate {
@@ -33,7 +33,7 @@ struct rbac_aggregate {
 	struct loop_task task;
 	struct loop_timer retry;
 	bool writing;
-	void (*done)(void *arg, const struct error *err); /* NULL: it was called */
+	void (*done)(void *arg, const struct error *err); /* NULL: it has been called */
 	void *arg;
 };
 
@@ -147,7 +147,7 @@ struct gathering {
 	struct arena *arena;
 	struct map seen; /* rules as text */
 	VEC(struct rbac_rule) rules;
-	struct str self; /* who gathers: never from itself */
+	struct str self; /* the aggregated role, which never includes itself */
 };
 
 static void add_rule(struct gathering *gg, const struct rbac_rule *rule)
@@ -306,7 +306,7 @@ struct rbac_aggregate *rbac_aggregate_new(struct server *s,
 	arena_init(&a, SIZE_MAX);
 	resource_list(state_resource(s->state, g->kind), &all, &a, on_there, g);
 	arena_release(&a);
-	/* Also when there is nothing to gather: `done` comes then, too. */
+	/* Also if there is nothing to aggregate: then `done` must be called too. */
 	loop_defer(s->opts.loops[0], &g->task);
 	return g;
 }

@@ -1,8 +1,8 @@
 /*
- * Whether some rules cover others, piece by piece: a piece has one verb, one group, one
- * resource and at most one name (or one verb and one URL), so it is covered by one
- * rule or by none. A rule that one rule covers as a whole, which is the usual case,
- * is not taken apart; one with more pieces than anybody needs is told as it is.
+ * Whether some rules cover others, in pieces. A piece has one verb, one group, one resource and
+ * at most one name (or one verb and one URL), so either a single rule covers it or none does.
+ * Usually one rule covers another as a whole, which is then not split. A rule with too many
+ * pieces is reported as a whole.
  */
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 
 #define ALL STR("*")
 
-/* What is compared is counted: when that is too much, nothing more is covered. */
+/* Comparisons are counted: beyond a limit, nothing more counts as covered. */
 struct cover {
 	struct rbac_rules held;
 	size_t work;
@@ -42,7 +42,7 @@ static bool have_all(struct cover *c, struct rbac_texts held, struct rbac_texts 
 	return true;
 }
 
-/* The rule says "*\/SUB" of the resource's subresource. */
+/* Whether the rule has "*\/SUB" for the resource's subresource. */
 static bool has_any_sub(struct cover *c, struct rbac_texts held, struct str resource)
 {
 	ptrdiff_t slash = str_chr(resource, '/');
@@ -101,7 +101,7 @@ static bool cover_names(struct cover *c, struct rbac_texts held, struct rbac_tex
 	return wanted.n > 0;
 }
 
-/* What a rule does not open it does not give (see rbac_query.guarded). */
+/* A rule does not grant guarded access that it does not allow (see rbac_query.guarded). */
 static bool covers_guarded(const struct rbac_rule *held, const struct rbac_rule *wanted)
 {
 	struct authz_query q = { .group = STR("resource.k8s.io"),
@@ -158,7 +158,7 @@ static bool same_subject(const struct rbac_rule *a, const struct rbac_rule *b)
 	       (a->names.n == 0 || str_eq(a->names.v[0], b->names.v[0]));
 }
 
-/* Room doubles; a list of one is the piece's own and not ours to write to. */
+/* The capacity doubles; a list of one is the piece's own and must not be written to. */
 static void add_verb(struct arena *a, struct rbac_texts *verbs, struct str verb)
 {
 	struct str *v = (struct str *)verbs->v;
@@ -171,7 +171,7 @@ static void add_verb(struct arena *a, struct rbac_texts *verbs, struct str verb)
 	*verbs = (struct rbac_texts){ v, verbs->n + 1 };
 }
 
-/* A piece that is missing: one more verb of what is missing already, or a rule of its own. */
+/* Adds a missing piece: as one more verb of an existing rule, or as a rule of its own. */
 static void add_missing(struct gather *g, const struct rbac_rule *piece)
 {
 	for (size_t i = 0; i < g->missing.n; i++) {
@@ -222,7 +222,7 @@ static void try_urls(struct gather *g, const struct rbac_rule *rule)
 							 .verbs = one(&rule->verbs.v[v]) });
 }
 
-/* How many pieces; counted in a double because the product may be anything. */
+/* The number of pieces; a double, because the product may be huge. */
 static double pieces_of(const struct rbac_rule *r)
 {
 	double names = r->names.n ? (double)r->names.n : 1;

@@ -1,9 +1,8 @@
 /*
- * Rules. Matching is upstream's: `*` stands for all verbs, groups and resources, but not for
- * names; a resource with its subresource is "pods/log", and a rule may say that
- * of all resources by "*\/log"; a URL that ends in `*` is a prefix.
- *
- * Most rules are refused by their verb, so that is a bit each.
+ * Rules. Matching is upstream's: `*` means all verbs, groups and resources, but not all names. A
+ * resource with its subresource is "pods/log", and "*\/log" means that of all resources. A URL
+ * that ends in `*` is a prefix. Most rules are rejected by their verb, so each well-known verb is
+ * a bit.
  */
 #include "base/core/mem.h"
 #include "server/authz/rbac.h"
@@ -109,7 +108,7 @@ struct json *rbac_rules_tree(struct arena *a, struct rbac_rules rules)
 
 /* --- matching --------------------------------------------------------------------- */
 
-/* Whether `text` is RESOURCE or RESOURCE/SUB, without putting those together. */
+/* Whether `text` is RESOURCE or RESOURCE/SUB, without concatenating them. */
 static bool is_combined(struct str text, struct str resource, struct str sub)
 {
 	if (sub.n == 0)

@@ -1,6 +1,6 @@
 /*
- * Parsing and matching. Rules are read once into arrays of texts; most requests are decided
- * by the group that the first or the last schemas name.
+ * Parsing and matching. Rules are parsed once into arrays of texts; most requests are decided by
+ * a group that the first or the last schemas name.
  */
 #include "server/flow/config.h"
 
@@ -170,12 +170,15 @@ static void add_level(struct flow_config *c, const struct json *tree)
 	l->queues = str_eqz(json_text_at(response, "type"), "Queue");
 	l->shares = l->exempt ? 0 : json_i64_at(limited, "nominalConcurrencyShares", 30);
 	l->borrowing = json_i64_at(limited, "borrowingLimitPercent", -1);
-	/* Upstream's queues are shared by chance; a flow may fill the hand that it was dealt. */
+	/*
+	 * In upstream, flows share queues at random; here a flow may fill as much as its hand of
+	 * queues.
+	 */
 	l->flow_max = json_i64_at(queuing, "handSize", 8) * length;
 	l->all_max = json_i64_at(queuing, "queues", 64) * length;
 }
 
-/* Each level's part of all seats, rounded up; and what it may have of others'. */
+/* Each level's share of all seats, rounded up; and how many it may borrow. */
 static void share(struct flow_config *c, int64_t total)
 {
 	int64_t sum = 0;
@@ -213,7 +216,7 @@ static const struct flow_default *find_mandatory(enum flow_kind kind, struct str
 
 typedef void (*add_fn)(struct flow_config *c, const struct json *tree);
 
-/* What is stored under a mandatory name counts for its uid alone. */
+/* For a mandatory name, only the uid of a stored object is used. */
 static void add_mandatory(struct flow_config *c, struct arena *a, enum flow_kind kind,
 			  const struct json *const *trees, size_t n, add_fn add)
 {
@@ -343,7 +346,7 @@ static bool matches_resource(const struct resource_rule *r, const struct flow_qu
 	return q->ns.n ? has_text(&r->namespaces, q->ns) : r->cluster;
 }
 
-/* A path, or all below it. */
+/* A path, or all paths below it. */
 static bool has_path(const struct texts *t, struct str path)
 {
 	if (t->all)

@@ -1,5 +1,5 @@
 /*
- * The batch that makes it so. A pass that finds all in place writes nothing.
+ * One batch of writes. If everything is in place, nothing is written.
  */
 #include "server/flow/defaults.h"
 
@@ -65,7 +65,7 @@ static struct json *condition_of(struct arena *a, struct str level, bool found, 
 
 /* --- making it so ----------------------------------------------------------------- */
 
-/* Who turned a suggestion's updates off, or changed it by hand, keeps what they have. */
+/* If someone turned a suggestion's updates off, or changed it by hand, it stays as it is. */
 static bool may_update(const struct json *there, const struct flow_default *d)
 {
 	const struct json *meta = json_getz(there, "metadata");
@@ -77,8 +77,8 @@ static bool may_update(const struct json *there, const struct flow_default *d)
 }
 
 /*
- * The default's spec with the defaults of its kind, as it would be stored. What was written into
- * `exempt` of the level of that name is kept.
+ * The default's spec with the defaults of its kind, as it would be stored. If someone set values
+ * in `exempt` of the level of that name, they are kept.
  */
 static struct json *wanted_spec(struct arena *a, const struct schema_kind *k, enum flow_kind kind,
 				const struct flow_default *d, const struct json *there)
@@ -94,7 +94,7 @@ static struct json *wanted_spec(struct arena *a, const struct schema_kind *k, en
 	return spec;
 }
 
-/* A merge patch from `there` to `wanted`: members that are too many are taken away. */
+/* A merge patch from `there` to `wanted`; removes extra members. */
 static struct json *replacing(struct arena *a, const struct json *there, const struct json *wanted)
 {
 	struct json *patch = NULL;
@@ -157,7 +157,7 @@ static void ensure_one(struct ensure *e, const struct server *s, enum flow_kind 
 	ensure_patch(e, k, there, patch, MANAGER);
 }
 
-/* Says whether a schema's level is there, unless that is said already. */
+/* Sets the condition whether a schema's level exists, unless it is set already. */
 static void ensure_status(struct ensure *e, const struct server *s, struct str name,
 			  const struct json *known_levels)
 {

@@ -1,13 +1,13 @@
 /*
- * Each loop has its own queue, and sorts by the configuration that it was last sent. Seats are
- * counted over all loops; whoever leaves one wakes a loop that waits for it.
+ * Each loop has its own queue, and classifies requests by its latest configuration. Seats are
+ * counted over all loops; when one becomes free, loops with waiting requests are woken.
  *
- * A request costs about what its verb costs, and a list what the last one of its sort weighed. What
- * a loop takes on in one turn, and how many writes are on their way to the store at a time (they
- * are committed together, so it is what the next one may have to wait for), depends on whether
- * others are there to be fair to: much while one flow is alone, little while several ask. Who has
- * nothing waiting then goes before those who have; and components of the system never wait for
- * turns, only for seats.
+ * A request's cost is estimated from its verb; for a list, from the size of the last one of its
+ * kind. Two limits are high for a single active flow and low for several: the work that a loop
+ * starts in one turn, and the number of writes on their way to the store. The latter are
+ * committed together, so the next write may have to wait for all of them. If several flows are
+ * active, a flow with an empty queue is served before flows with a backlog. Components of the
+ * system never wait for turns, only for seats.
  */
 #include "server/flow/flow.h"
 
@@ -25,21 +25,22 @@
 #include "server/request/request.h"
 
 enum {
-	TURN_ALONE = 100 * 1000, /* ns of cost that a loop takes on in one turn */
+	TURN_ALONE = 100 * 1000, /* ns of cost that a loop starts in one turn */
 	TURN_SHARED = 16 * 1000,
-	TURN_RARE = 48 * 1000, /* beside: for flows of which nobody waits */
+	TURN_RARE = 48 * 1000, /* in addition: for flows with an empty queue */
 	COST_READ = 8 * 1000,
 	COST_WRITE = 25 * 1000,
-	COST_BYTE = 50, /* of a body behind its first COMMON_BODY bytes */
+	COST_BYTE = 50, /* for each byte after the first COMMON_BODY bytes */
 	COMMON_BODY = 16 * 1024,
 	COMMITTING_ALONE = 64,
 	COMMITTING_SHARED = 1,
-	COMMITTING_RARE = 8, /* beside */
-	REFUSAL_MS = 100, /* until a refusal is told, and up to twice of it */
-	REFUSED_MAX = 4096, /* that wait for it, per loop */
-	SHARED_MS = 500, /* a loop counts as shared for so long after two flows met */
-	SYSTEM_PRECEDENCE = 1000, /* schemas up to here are of the system's components */
-	WAIT_PARTS = 4, /* a request waits at most this part of its time limit */
+	COMMITTING_RARE = 8, /* in addition: for flows with an empty queue */
+	REFUSAL_MS = 100, /* delay of a rejection; the actual one is up to twice as long */
+	REFUSED_MAX = 4096, /* delayed rejections, per loop */
+	SHARED_MS = 500, /* a loop counts as shared for this long after requests of two flows */
+	/* schemas up to this precedence are for the system's components */
+	SYSTEM_PRECEDENCE = 1000,
+	WAIT_PARTS = 4, /* a request waits at most its time limit divided by this */
 };
 
 /* --- what a request is -------------------------------------------------------------- */
@@ -54,7 +55,7 @@ static bool is_long(const struct request *r)
 	return false;
 }
 
-/* A place for what a list weighed: two resources may share one, and estimate each other. */
+/* The slot for the size of a list. Two resources may share one, and get each other's estimate. */
 static uint32_t *size_of(struct flow_lane *lane, const struct request *r)
 {
 	uint64_t h = r->resource.n * 31 + r->ns.n;
@@ -95,7 +96,7 @@ static struct flow_query query_of(const struct request *r, const struct flow_arr
 	return q;
 }
 
-/* The text of a flow: its schema, and by what its requests are told apart. */
+/* The name of a flow: its schema and its distinguisher. */
 static struct str flow_of(const struct flow_ticket *t, const struct flow_arrival *in, char *buf,
 			  size_t size)
 {
@@ -119,8 +120,8 @@ static struct flow_lane *lane_of(const struct flow_ticket *t)
 }
 
 /*
- * Who does not come back later, as they are told, but at once, would keep the loop busy with
- * nothing but refusals: so these take a moment, too, as long as they are not too many.
+ * Clients that ignore Retry-After and return immediately would keep the loop busy with rejections
+ * only. So rejections are delayed, up to a number of them.
  */
 static void refuse(struct flow_ticket *t, enum flow_reason reason)
 {
@@ -133,7 +134,7 @@ static void refuse(struct flow_ticket *t, enum flow_reason reason)
 	}
 	lane->refused++;
 	t->state = FLOW_REFUSED;
-	/* Not all at once, or these would be a flood of their own. */
+	/* A random delay, or these would be a burst of their own. */
 	loop_timer_start(t->timer,
 			 REFUSAL_MS + (int64_t)prng_below(loop_prng(lane->loop), REFUSAL_MS));
 }
@@ -166,7 +167,7 @@ static bool may(void *arg, size_t level)
 	return flow_seats_take(lane->flow->seats[level]);
 }
 
-/* Whether requests of several flows came of late. */
+/* Whether requests of several flows came recently. */
 static bool is_shared(const struct flow_lane *lane)
 {
 	return loop_now(lane->loop) < lane->shared_until;
@@ -220,7 +221,7 @@ static void run_some(struct flow_lane *lane, enum flow_class class)
 	}
 }
 
-/* The end of a turn: what waits is done, as far as the next turn's share goes. */
+/* The end of a turn: starts waiting requests, up to the limit of the next turn. */
 void flow_on_turn(struct loop_task *task)
 {
 	struct flow_lane *lane = CONTAINER_OF(task, struct flow_lane, task);
@@ -239,7 +240,7 @@ void flow_on_wake(struct loop_msg *m)
 	loop_defer_last(lane->loop, &lane->task);
 }
 
-/* A seat is free: loops on which somebody waits try again. */
+/* A seat is free: loops with waiting requests try again. */
 static void wake(struct flow *f, struct flow_lane *from)
 {
 	for (struct flow_lane *lane = f->lanes; lane < f->lanes + f->nlanes; lane++) {
@@ -254,7 +255,7 @@ static void wake(struct flow *f, struct flow_lane *from)
 
 /* --- entering ----------------------------------------------------------------------- */
 
-/* One of a flow of which nobody waits: it need not wait for those of others. */
+/* A request of a flow with an empty queue need not wait for other flows. */
 static bool run_rare(struct flow_lane *lane, struct flow_ticket *t, size_t waiting)
 {
 	if (waiting || lane->rare >= TURN_RARE ||
@@ -289,7 +290,7 @@ static void enqueue(struct flow_lane *lane, struct flow_ticket *t, const struct 
 	loop_defer_last(lane->loop, &lane->task);
 }
 
-/* Upstream's older limits: of reads and of writes under way; administrators pass. */
+/* Upstream's older limits for reads and writes under way; administrators are exempt. */
 static void enter_by_limit(struct flow *f, struct flow_ticket *t, const struct flow_arrival *in)
 {
 	bool writes = t->writes;
@@ -309,7 +310,7 @@ static void enter_by_limit(struct flow *f, struct flow_ticket *t, const struct f
 	t->then(t);
 }
 
-/* Whether it may run now, if there is a seat. */
+/* Whether it may run now if a seat is free. */
 static bool needs_no_turn(struct flow_lane *lane, const struct flow_ticket *t)
 {
 	if (is_system(t->schema) || !t->schema->level->queues)
@@ -354,7 +355,7 @@ void flow_enter(struct flow_ticket *t, const struct flow_arrival *in,
 
 /* --- leaving ------------------------------------------------------------------------ */
 
-/* True when it was counted. */
+/* Returns true if it was counted. */
 static bool stop_committing(struct flow_ticket *t)
 {
 	if (!atomic_exchange(&t->commits, false))

@@ -1,6 +1,6 @@
 /*
- * From objects to what the loops sort by. Changes of one turn make one configuration; each loop is
- * sent a reference to it.
+ * Makes the loops' configuration from the objects. All changes of one turn make one
+ * configuration, and each loop gets a reference to it.
  */
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /*
- * What /metrics tells of flow control, with upstream's names and labels.
+ * Metrics of flow control, with upstream's names and labels.
  */
 #include "base/core/clock.h"
 #include "base/report/metrics.h"

@@ -1,8 +1,8 @@
 /*
- * A level is chosen by the least time it has had for its weight; one that begins to wait starts
- * where the others are, so that nobody saves up. Within a level: two lists of flows, those that
- * just came and those that had a turn; the first of them is served until its deficit is used up,
- * and then goes to the end of the second.
+ * The next level is the one with the least service time relative to its weight. A level that
+ * begins to wait starts at the others' time, so that it cannot save up credit. A level has two
+ * lists of flows: those that have just arrived, and those that already had a turn. The first flow
+ * is served until its deficit is used up, and then goes to the end of the second list.
  */
 #include "server/flow/queue.h"
 
@@ -10,23 +10,23 @@
 
 #include "base/core/mem.h"
 
-enum { QUANTUM = 25 * 1000 }; /* ns that a flow may use before the next one's turn */
+enum { QUANTUM = 25 * 1000 }; /* ns that a flow may use per turn */
 
-/* A flow of requests that wait. */
+/* A flow with waiting requests. */
 struct flow_source {
 	struct list link; /* in its level's fresh or stale */
 	struct list items;
 	size_t n;
 	int64_t deficit;
 	struct level *level;
-	struct str name; /* behind the struct */
+	struct str name; /* stored after the struct */
 };
 
 struct level {
 	struct map sources; /* name -> struct flow_source */
 	struct list fresh, stale;
-	size_t n; /* items */
-	double had; /* time, by weight */
+	size_t n; /* number of items */
+	double had; /* service time by weight */
 	int64_t weight;
 };
 
@@ -34,7 +34,7 @@ struct flow_queue {
 	struct level *levels;
 	size_t nlevels;
 	size_t n;
-	double now; /* what the level that was served last had had */
+	double now; /* `had` of the level that was served last */
 };
 
 struct flow_queue *flow_queue_new(void)
@@ -52,7 +52,7 @@ void flow_queue_free(struct flow_queue *q)
 	free(q);
 }
 
-/* Lists point to themselves: levels that are moved are put right. */
+/* List heads point to themselves: after levels move, they must be fixed. */
 static void relink(struct list *l, struct list *was)
 {
 	if (l->next == was) {
@@ -121,8 +121,8 @@ static void forget_all(struct list *sources)
 }
 
 /*
- * One without requests is remembered until its turn comes again, or it would come back as if new,
- * and those that always have some would wait for ever.
+ * A flow without requests is remembered until its next turn. Otherwise it would return as a new
+ * one, and flows with a permanent backlog would starve.
  */
 static void source_tidy(struct flow_source *s)
 {
@@ -176,7 +176,7 @@ void flow_queue_remove(struct flow_queue *q, struct flow_item *item)
 	source_tidy(s);
 }
 
-/* The flow whose turn it is: deficits are filled up on the way. */
+/* The flow whose turn it is; refills deficits on the way. */
 static struct flow_source *turn_of(struct level *l)
 {
 	for (;;) {
@@ -204,7 +204,7 @@ static struct flow_item *take(struct flow_queue *q, struct level *l)
 
 	s->deficit -= item->cost;
 	if (s->deficit == 0)
-		s->deficit = -1; /* 0 is for who just came */
+		s->deficit = -1; /* 0 means that it has just arrived */
 	q->now = MAX(q->now, l->had);
 	l->had += (double)item->cost / (double)l->weight;
 	unlink_item(q, item);
@@ -222,11 +222,9 @@ static bool comes_before(const struct level *a, const struct level *b)
 struct flow_item *flow_queue_next(struct flow_queue *q, bool (*may)(void *arg, size_t level),
 				  void *arg)
 {
-	const struct level *last = NULL; /* that was asked */
+	const struct level *last = NULL; /* the last one tried */
 
-	/*
-	 * From the level that had least to the one that had most, without sorting: there are few.
-	 */
+	/* Tries levels from the least to the most served, without sorting: there are few. */
 	for (size_t tries = 0; tries < q->nlevels && q->n; tries++) {
 		struct level *best = NULL;
 

@@ -1,6 +1,7 @@
 /*
- * One counter per level, and one for all. Neither ever passes its limit, not even for a moment: so
- * who misses a seat misses it because somebody has it, and whoever leaves it wakes those who wait.
+ * One counter per level, and one for all. Neither ever exceeds its limit, not even briefly. So if
+ * a request finds no seat, another request holds it, and will wake the waiting ones when it
+ * leaves.
  */
 #include "server/flow/seats.h"
 

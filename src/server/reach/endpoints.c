@@ -1,8 +1,7 @@
 /*
- * The slices of a service are listed from committed, which is at hand: the list is made while it
- * is asked for. What a slice says is read from its text, in memory of its own: a service may have
- * many, and the first one will mostly do. Its family is in the text, too, so of the family that
- * comes second the first find is kept until all others were looked at.
+ * The slices of a service are listed from committed objects, which is immediate. Each slice is
+ * parsed in memory of its own: a service may have many, and usually the first one is enough. An
+ * endpoint of the less preferred family is kept until all others were examined.
  */
 #include "server/reach/endpoints.h"
 
@@ -17,10 +16,10 @@ struct search {
 	struct arena *arena;
 	struct addr to;
 	bool found; /* `to` is set .. */
-	bool best; /* .. and nothing better can come */
+	bool best; /* .. and nothing better can follow */
 };
 
-/* Who does not say is ready. */
+/* An endpoint without the condition is ready. */
 static bool is_ready(const struct json *endpoint)
 {
 	bool ready = true;
@@ -29,7 +28,7 @@ static bool is_ready(const struct json *endpoint)
 	return ready;
 }
 
-/* Of its addresses only the first counts. */
+/* Only the first of its addresses counts. */
 static bool take(struct search *s, const struct json *endpoint, int port)
 {
 	const struct endpoints_query *q = s->query;

@@ -1,8 +1,8 @@
 /*
- * Three configurations of TLS, made together and swapped together: one that
- * checks the agent's certificate (if there is a CA for that), one that does not
- * because the request says so, and one without our certificate for the ports of
- * pods and nodes that are no agent's.
+ * Three TLS configurations, made and replaced together. The first verifies the agent's
+ * certificate, if there is a CA for that. The second does not, because the request says so. The
+ * third presents no certificate of ours; it is for ports of pods and nodes that are not an
+ * agent's.
  */
 #include "server/reach/kubelets.h"
 
@@ -26,7 +26,7 @@ struct kubelets {
 	const struct pki_ca *ca;
 	const struct clock *clock;
 	struct lock lock;
-	struct tls *tls[CONFIGURATIONS]; /* guarded by the lock; NULL in a simulated world */
+	struct tls *tls[CONFIGURATIONS]; /* guarded by the lock; NULL in a simulated cluster */
 };
 
 /* Upstream's order. */
@@ -154,7 +154,9 @@ static int no_address(const struct json *addresses, struct error *err)
 			 STR_ARG(buf_str(&known)));
 }
 
-/* Nobody's host is empty: that would be ours. The scheme keeps "unix" from being a path. */
+/*
+ * An empty host is rejected: it would be this machine. The scheme keeps "unix" from being a path.
+ */
 int kubelets_address(struct str host, int port, struct addr *ret_at, struct error *err)
 {
 	char text[2 * NET_ADDRESS_MAX];

@@ -10,7 +10,7 @@
 #include "api/schema/address.h"
 #include "base/core/mem.h"
 
-/* Whether the address is one of this machine's: then a socket can have it. */
+/* Whether the address belongs to this machine: then a socket can be bound to it. */
 static bool is_ours(const struct addr *a)
 {
 	struct sockaddr_storage at = a->sa;
@@ -40,7 +40,7 @@ static bool is_in_a_range(const struct reach *r, const struct addr *a)
 	return false;
 }
 
-/* Of a name the addresses are asked about when they are known. */
+/* For a name, its addresses are checked once they are resolved. */
 static bool allows(const struct addr_rule *rule, const struct addr *a)
 {
 	const struct reach_rule *r = CONTAINER_OF(rule, struct reach_rule, rule);

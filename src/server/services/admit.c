@@ -1,9 +1,9 @@
 /*
- * A write chooses addresses and ports when it is decided, and may be decided several times: what it
- * chose is kept in a memo, so that the next try takes the same. Nothing is written before all is
- * valid; then the IPAddresses are made, and ports are locked where that must be, and the write
- * waits. When somebody else was first with one, another is chosen, unless the client asked for
- * just that. A write that fails gives back what it had.
+ * A write chooses addresses and ports when it is decided, which may happen several times. Its
+ * choices are kept in a memo, so that the next try takes the same. Nothing is written until
+ * everything is valid. Then the IPAddresses are created, ports are locked if needed, and the
+ * write waits. If another writer took one first, another one is chosen, unless the client
+ * requested that very one. A write that fails releases its choices.
  */
 #include "server/services/admit.h"
 
@@ -30,8 +30,8 @@ static void on_over(struct admission_request *req UNUSED, void *arg, const struc
 {
 	struct held *h = arg;
 	/*
-	 * Nobody knows whether it was written: the address is the service's if it was. If not, it
-	 * is found to be nobody's later.
+	 * The outcome of the write is unknown. If it was made, the address is the service's;
+	 * otherwise a later check finds it unused.
 	 */
 	bool unknown = err && err->code == ERR_TIMEOUT;
 
@@ -107,7 +107,7 @@ static int take_fixed(struct held *h, struct held_ip *slot, const struct json *s
 		return refuse_ip(req, service, ip,
 				 "the provided network does not match the current range", err);
 	if (!req->dry_run && services_is_taken(h->services, ip)) {
-		/* Whoever let it go may be about to delete it. */
+		/* The service that released it may be about to delete the IPAddress. */
 		if (services_is_left(h->services, ip) && !h->waited) {
 			h->waited = true;
 			return admission_park_for_commit(req, err);
@@ -137,7 +137,7 @@ static int take_any(struct held *h, struct held_ip *slot, const struct json *ser
 	return 0;
 }
 
-/* Those from `i` on, as the families say. */
+/* Chooses the addresses from index `i` on, by the service's families. */
 static int take_ips(struct held *h, struct json *service, size_t i, struct error *err)
 {
 	struct json *spec = json_getz(service, "spec"), *ips = json_getz(spec, "clusterIPs");
@@ -178,7 +178,7 @@ static int choose_ips(struct held *h, const struct json *old, struct json *servi
 	if (service_is_type(spec, "ExternalName") || service_is_headless(spec) ||
 	    service_is_headless(before))
 		return 0;
-	/* Validation tells who changes what may not be changed. */
+	/* Validation reports changes that are not allowed. */
 	if (had && !service_is_type(before, "ExternalName")) {
 		if (json_count(json_getz(spec, "ipFamilies")) <= had)
 			return 0;
@@ -201,7 +201,7 @@ int admit_service(struct admission_request *req, const struct json *old, struct 
 	struct validation v = { .errs = &req->write->errs, .arena = req->write->arena };
 	int r;
 
-	/* A webhook has all asked once more: what the service is then counts. */
+	/* After a webhook all plugins run once more: the service at that time counts. */
 	if (req->reinvoke && !req->reinvoking)
 		return 0;
 	service_settle(&v, service, old, services_families(h->services));
@@ -213,7 +213,7 @@ int admit_service(struct admission_request *req, const struct json *old, struct 
 
 static void on_locked(void *arg, const struct error *err, bool outrun);
 
-/* A chosen address in the service, wherever it is, becomes another. */
+/* Replaces a chosen address wherever the service has it. */
 static void put_other(struct admission_request *req, struct json *service,
 		      const struct address *old, const struct address *now)
 {
@@ -239,7 +239,7 @@ static bool is_used(const struct json *service, const struct address *ip)
 	return service_has_ip(json_getz(service, "spec"), str_from(address_print(ip, text)));
 }
 
-/* Who was first with it takes it; the write takes another, or fails. */
+/* Another writer has the address: chooses another one, or fails. */
 static int replace_lost(struct held *h, struct held_ip *slot, struct json *service,
 			struct error *err)
 {
@@ -286,7 +286,7 @@ static void on_locked(void *arg, const struct error *err, bool outrun)
 	held_close(h);
 }
 
-/* A name that was made up may be another in the next try: its IPAddresses are of no use then. */
+/* A generated name may differ in the next try: then its IPAddresses are of no use. */
 static void keep_name(struct held *h, struct str name)
 {
 	char text[ADDRESS_TEXT];
@@ -305,7 +305,7 @@ static void keep_name(struct held *h, struct str name)
 		h->name = arena_str(h->req->work, name);
 }
 
-/* 0 when this address is taken, or being taken. */
+/* Returns 0 if this address is locked or being locked. */
 static int lock_one(struct held *h, struct held_ip *slot, struct json *service, struct error *err)
 {
 	int r = 0;
@@ -315,7 +315,10 @@ static int lock_one(struct held *h, struct held_ip *slot, struct json *service, 
 		return 0;
 	if (slot->lost || (!slot->held && services_is_taken(h->services, &slot->ip)))
 		r = replace_lost(h, slot, service, err);
-	/* One that the store refused is not asked for again: it may fail at once, and for ever. */
+	/*
+	 * After the store has failed a lock, it is not tried again: it might fail immediately,
+	 * and forever.
+	 */
 	if (r == 0 && !slot->held && h->err.code == ERR_OK)
 		lock(h, slot, h->name);
 	return r;
@@ -329,14 +332,14 @@ int admit_service_lock(struct admission_request *req, const struct json *old UNU
 
 	if (req->dry_run || !service)
 		return 0;
-	/* All was well until here; what it was refused for before it waited is found again. */
+	/* Everything was valid up to here; earlier errors will be found again. */
 	field_errors_init(&req->write->errs, req->write->arena);
 	keep_name(h, name_of(req, service));
 	for (size_t i = 0; i < SERVICE_IPS_MAX && r == 0; i++)
 		r = lock_one(h, &h->ips[i], service, err);
 	if (r == 0)
 		r = held_lock_ports(h, service, err);
-	/* What is under way is waited for, whatever else there is: it is found again. */
+	/* Waits for open operations in any case; errors will be found again. */
 	if (h->open > 0) {
 		h->parked = true;
 		return admission_park(req, err);

@@ -1,8 +1,8 @@
 /*
- * Node ports. A try takes those that it had before; what they are is settled when all are chosen.
- * Where several servers share the store they are locked then, in the record that all have. A try
- * that lost one there is decided anew if it is an update; a creation stays as it was decided, but
- * for the ports that it lost.
+ * Node ports. A try takes the ports that it had before; the set is final when all are chosen. If
+ * several servers share the store, the ports are then locked in the common record. If a try loses
+ * a port there, an update is decided again. A creation stays as decided, except for the lost
+ * ports.
  */
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 #include "server/services/admit_impl.h"
 
 enum {
-	HEALTH_PLACE = 0, /* that of health checks, then those of the ports */
+	HEALTH_PLACE = 0, /* the place of the health check port; then come those of the ports */
 	PORTS_PLACE = 1,
 };
 
@@ -49,8 +49,8 @@ static void lock_ports(struct held *h, const struct port_set *ports)
 }
 
 /*
- * Before a refusal: whoever let a port go (0: any) has it still in the record, perhaps; waits
- * once for that. 0 when there is nothing to wait for.
+ * Before a rejection: the record may still have a port (0: any) that was released. Waits once for
+ * that. Returns 0 if there is nothing to wait for.
  */
 static int wait_for_port(struct held *h, int64_t port, struct error *err)
 {
@@ -58,7 +58,10 @@ static int wait_for_port(struct held *h, int64_t port, struct error *err)
 		*err = h->err;
 		return -(int)h->err.code;
 	}
-	/* A refusal that is not current waits for all that others did, and comes here again. */
+	/*
+	 * A rejection that is not current waits for the writes of other servers, and comes here
+	 * again.
+	 */
 	if (h->waited_for_port || h->locking_ports || !admission_is_current(h->req) ||
 	    !services_is_port_left(h->services, port))
 		return 0;
@@ -72,15 +75,21 @@ static int wait_for_port(struct held *h, int64_t port, struct error *err)
 
 /* --- choosing ------------------------------------------------------------------------------- */
 
-/* One try at the node ports of a service. A body may have many ports: each is looked at once. */
+/*
+ * One try to choose the node ports of a service. A body may have many ports: each is visited
+ * once.
+ */
 struct choosing {
 	struct held *held;
 	const struct json *before; /* spec; NULL: the service is new */
 	struct json *spec;
-	struct port_set had; /* node ports that it has already */
-	/* Of a new one, by port: its node port, the first that is asked for or the one it got. */
+	struct port_set had; /* node ports that it already has */
+	/*
+	 * For a new service, by port: its node port, either the first requested one or the chosen
+	 * one.
+	 */
 	uint16_t wanted[PORT_SET_MAX + 1];
-	struct port_set got; /* ports that have one */
+	struct port_set got; /* ports that have a node port */
 };
 
 static int64_t number_of(const struct json *port)
@@ -110,8 +119,8 @@ static struct choosing *choosing_new(struct held *h, const struct json *before, 
 }
 
 /*
- * A port with the same number but another protocol shares its node port. A new service has a node
- * port for one number of its own; a changed one is freer.
+ * A port with the same number but another protocol shares its node port. In a new service this
+ * holds only for its own port number; a changed service has more freedom.
  */
 static bool may_share(const struct choosing *c, const struct json *port, int64_t node_port)
 {
@@ -202,7 +211,7 @@ static int refuse_port(struct admission_request *req, size_t i, int64_t port, st
 	return held_refuse(err);
 }
 
-/* The i-th cannot have the node port that it asks for; 0: any. */
+/* Rejects the i-th port: its node port is not available; 0: none is. */
 static int refuse_node_port(struct held *h, size_t i, int64_t node_port, struct error *err)
 {
 	int r = wait_for_port(h, node_port, err);
@@ -252,18 +261,18 @@ int held_choose_ports(struct held *h, const struct json *old, struct json *servi
 /* --- locking -------------------------------------------------------------------------------- */
 
 /*
- * A creation keeps what it was decided to be while it waits: ports in it that were lost become
- * others, unless they were asked for.
+ * While it waits, a creation stays as it was decided. Its lost ports are replaced, unless the
+ * client requested them.
  */
 struct replacing {
 	struct held *held;
 	struct json *spec;
-	uint16_t others[PORT_SET_MAX + 1]; /* by number: what a lost port becomes */
+	uint16_t others[PORT_SET_MAX + 1]; /* by number: the replacement of a lost port */
 };
 
 /*
- * False when it was chosen for this place, and there is no other. One that was asked for may be
- * free again.
+ * Returns false if the port was chosen for this place and no other is free. A requested one may
+ * be free again.
  */
 static bool find_other(struct replacing *r, size_t place, int64_t port)
 {
@@ -288,7 +297,7 @@ static void put_other_port(struct replacing *r, struct json *at, const char *nam
 		json_put_i64(r->held->req->write->arena, at, name, r->others[lost]);
 }
 
-/* What has another is not lost any more. False when there are not enough. */
+/* A replaced port is no longer lost. Returns false if there are not enough free ports. */
 static bool replace_ports(struct replacing *r)
 {
 	struct json *ports = json_getz(r->spec, "ports");
@@ -306,7 +315,7 @@ static bool replace_ports(struct replacing *r)
 	return enough;
 }
 
-/* Those that were asked for. */
+/* Rejects requested ports that were lost. */
 static int refuse_lost(struct held *h, const struct json *spec, struct error *err)
 {
 	int64_t health = json_i64_at(spec, "healthCheckNodePort", 0);

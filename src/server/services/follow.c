@@ -1,6 +1,7 @@
 /*
- * What changes tell about addresses, and what is done about those that are neither free nor in
- * use: one timer for what a change showed, another for all. Ports are services/ports.c's.
+ * Follows the objects of addresses, and repairs addresses that are neither free nor in use: one
+ * timer for addresses in recent changes, another for all of them. services/ports.c does the same
+ * for ports.
  */
 #include <stdlib.h>
 
@@ -14,14 +15,17 @@
 
 enum {
 	REPAIR_MS = 3 * 60 * 1000,
-	ORPHAN_S = 60, /* the service of a younger one may be about to be written, by anybody */
+	ORPHAN_S = 60, /* the service of a younger one may still be written, by any server */
 };
 
 #define MANAGED_BY "ipaddress.kubernetes.io/managed-by"
 
 /* --- services ------------------------------------------------------------------------------- */
 
-/* Of an address as a service has it, in whatever form; IPAddresses are named by the one form. */
+/*
+ * The entry of an address in any notation that a service may use; IPAddresses are named by the
+ * canonical one.
+ */
 static struct service_ip *entry_of(struct services *sv, struct str text, bool make)
 {
 	struct address ip;
@@ -46,7 +50,10 @@ static void note_users(struct services *sv, const struct json *spec, struct str 
 		if (!e)
 			continue;
 		set_user(e, key);
-		/* Usually told before the service was; else it is missing, or another's. */
+		/*
+		 * Usually the IPAddress was seen before the service; otherwise it is missing, or
+		 * another service's.
+		 */
 		if (!e->foreign && sv->started && (!e->parent || !str_eqz(key, e->parent)))
 			services_look_at(sv, e);
 	}
@@ -147,12 +154,12 @@ static void on_address(void *arg, struct object *now, struct object *before)
 		note_parent(e, now, &a);
 	else
 		forget_parent(e);
-	/* A new one is not the one that was let go. */
+	/* A new IPAddress is not the one that was released. */
 	if (now && !before) {
 		free(e->left);
 		e->left = NULL;
 	}
-	/* Somebody deleted it though a service has the address. */
+	/* Someone deleted it though a service has the address. */
 	if (!now && e->user)
 		services_look_at(sv, e);
 	services_ip_settle(sv, e);
@@ -182,7 +189,7 @@ static void drop_cidr(struct services *sv, struct str name)
 	}
 }
 
-/* Without a condition it counts: nobody may be there who would say so. */
+/* Without the condition it counts as ready: there may be no controller that sets it. */
 static bool is_ready(const struct json *tree)
 {
 	const struct json *list = json_getz(json_getz(tree, "status"), "conditions");
@@ -297,7 +304,7 @@ static void drop_object(struct ensure *e, struct service_ip *ip, const char *key
 		ensure_delete(e, services_address_kind(), there);
 }
 
-/* Whoever has it first keeps it: what another service has by now is not ours to make. */
+/* The first owner keeps it: if another service has the address by now, creates nothing. */
 static void make_object(struct services *sv, struct ensure *e, const struct service_ip *ip)
 {
 	struct str name = str_from(ip->user), ns;
@@ -308,7 +315,7 @@ static void make_object(struct services *sv, struct ensure *e, const struct serv
 		services_lock(e, &at, ns, name);
 }
 
-/* Whether the service has it, with what is pending: services may quarrel about one address. */
+/* Whether the service has it, pending writes included: several services may claim one address. */
 static bool has_address(struct ensure *e, const char *key, const char *ip)
 {
 	struct str name = str_from(key), ns;
@@ -323,7 +330,7 @@ static bool is_users(const struct service_ip *ip, const char *key)
 	return ip->user && strcmp(ip->user, key) == 0;
 }
 
-/* The IPAddress names a service that is not known to have the address. */
+/* Checks an IPAddress whose service is not known to have the address. */
 static void look_at_parent(struct services *sv, struct ensure *e, struct service_ip *ip)
 {
 	int64_t now_s = clock_wall(sv->server->clock) / CLOCK_SEC;
@@ -354,7 +361,7 @@ static void look(struct services *sv, struct ensure *e, struct service_ip *ip)
 	ip->left = NULL;
 }
 
-/* What fails is tried again with the next look at all. */
+/* A failure is retried with the next check of all. */
 static void on_written(void *arg, const struct error *err, bool outrun UNUSED)
 {
 	struct services *sv = arg;

@@ -1,6 +1,6 @@
 /*
- * One look decides on all of it, and writes what differs, which is most often nothing but the
- * Lease. Servers that look at the same time write the same.
+ * One check decides about all objects and writes the differences, usually only the Lease. Servers
+ * that check at the same time write the same.
  */
 #include "server/services/kubernetes_service.h"
 
@@ -29,11 +29,11 @@ enum { LOOK_MS = 10 * 1000, LEASE_S = 15, PORT = 443 };
 struct kubernetes_service {
 	struct server *server;
 	struct loop_timer timer;
-	void (*done)(void *arg, const struct error *err); /* NULL when it was told */
+	void (*done)(void *arg, const struct error *err); /* NULL if it was called */
 	void *arg;
-	struct addr at; /* where others reach this server; len 0: nobody can say */
+	struct addr at; /* the address at which others reach this server; len 0: unknown */
 	char lease[128];
-	bool told_range, told_ip; /* of what is wrong, once */
+	bool told_range, told_ip; /* whether these problems were logged */
 };
 
 static const struct schema_kind *kind_of(const char *group, const char *resource)
@@ -126,7 +126,7 @@ static void set_ready(struct kubernetes_service *k, struct ensure *e, const stru
 	const struct json *list = json_getz(json_getz(there, "status"), "conditions");
 	struct json *patch = json_make_object(a);
 
-	/* Whoever says that it is not ready knows why. */
+	/* If someone has set that it is not ready, that is respected. */
 	if (json_find(list, "type", STR("Ready")))
 		return;
 	json_setz(json_need_object(a, patch, "status"), "conditions", ready_condition(k, a));
@@ -199,7 +199,7 @@ static bool is_own(const struct json *address)
 	       str_eq(json_text_at(parent, "name"), NAME);
 }
 
-/* Behind its own port are the servers; what else somebody gave it stays. */
+/* The servers are behind its own port; ports that someone added stay. */
 static void ensure_target(struct ensure *e, const struct json *there, int64_t target)
 {
 	struct arena *a = ensure_arena(e);
@@ -222,7 +222,7 @@ static void ensure_target(struct ensure *e, const struct json *there, int64_t ta
 	ensure_patch(e, kind_of("", "services"), there, patch, ENSURE_MANAGER);
 }
 
-/* `target` is 0 when nobody knows where a server is. */
+/* `target` is 0 if no server's address is known. */
 static void ensure_service(struct kubernetes_service *k, struct ensure *e, int64_t target)
 {
 	const struct schema_kind *kind = kind_of("", "services");
@@ -289,14 +289,14 @@ static bool has_run_out(const struct kubernetes_service *k, const struct json *l
 	       renewed + lasts * CLOCK_SEC < clock_wall(k->server->clock);
 }
 
-/* Where servers are that live: those of one port, which is all that a slice can tell. */
+/* The addresses of live servers with the same port, because a slice can have only one. */
 struct live {
 	struct json *hosts;
-	struct str first; /* the Lease that says which port: all servers find the same */
+	struct str first; /* the Lease that determines the port: the same for all servers */
 	uint16_t port;
 };
 
-/* Others come in the order of their names: only the first of them may have another port decide. */
+/* Others come in name order: only the first of them may determine another port. */
 static void add_server(struct arena *a, struct live *live, struct str lease, const struct addr *at)
 {
 	struct str host = str_from(at->host);
@@ -311,7 +311,7 @@ static void add_server(struct arena *a, struct live *live, struct str lease, con
 		json_append(live->hosts, json_make_str(a, arena_str(a, host)));
 }
 
-/* All servers; those that have run out lose their Lease. */
+/* All live servers; deletes expired Leases. */
 static struct live live_servers(struct kubernetes_service *k, struct ensure *e)
 {
 	const struct schema_kind *kind = kind_of("coordination.k8s.io", "leases");
@@ -357,7 +357,7 @@ static struct json *port_list(const struct live *live, struct arena *a)
 	return list;
 }
 
-/* Of the first one's family: a slice has one. */
+/* Only addresses of the first one's family: a slice has one family. */
 static struct json *endpoints_of(struct arena *a, const struct json *hosts, bool is6)
 {
 	struct json *list = json_make_array(a);
@@ -446,7 +446,7 @@ static void ensure_slice(struct ensure *e, const struct live *live)
 	struct str type = is6 ? STR("IPv6") : STR("IPv4");
 	struct json *endpoints = endpoints_of(a, live->hosts, is6);
 
-	/* A slice keeps its family; the next look makes another. */
+	/* A slice cannot change its family; the next check creates a new one. */
 	if (there && !str_eq(json_text_at(there, "addressType"), type)) {
 		ensure_delete(e, kind, there);
 		return;
@@ -466,7 +466,7 @@ static void ensure_slice(struct ensure *e, const struct live *live)
 
 /* --- the course ----------------------------------------------------------------------------- */
 
-/* What fails later is tried again with the next look. */
+/* A later failure is retried with the next check. */
 static void on_written(void *arg, const struct error *err, bool outrun UNUSED)
 {
 	struct kubernetes_service *k = arg;

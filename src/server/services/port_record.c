@@ -1,5 +1,5 @@
 /*
- * The list is read and written as a whole: by default it has a few thousand ports at most.
+ * The list is read and written as a whole: by default it has at most a few thousand ports.
  */
 #include "server/services/port_record.h"
 
@@ -7,7 +7,7 @@
 #include "base/core/compiler.h"
 #include "server/core/ensure.h"
 
-/* Every second port: "65535," for each. */
+/* The worst case is every second port: "65535," for each. */
 enum { TEXT_MAX = (PORT_SET_MAX / 2 + 1) * 6 };
 
 const struct schema_kind *port_record_kind(void)
@@ -15,7 +15,7 @@ const struct schema_kind *port_record_kind(void)
 	return schema_find_resource(STR(""), STR("v1"), STR("configmaps"));
 }
 
-/* "30080", or "30443-30450"; behind `last`, so that no port is looked at twice. */
+/* "30080", or "30443-30450"; must be after `last`, so that no port is visited twice. */
 static bool read_piece(struct str piece, uint64_t *last, struct port_set *ports)
 {
 	struct str first;

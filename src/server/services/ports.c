@@ -1,11 +1,11 @@
 /*
- * Which ports are free is known at once, of services and of writes under way here. Of others' the
- * record tells. It is read by observing it, and changed by one write at a time, for all who wait:
- * were there one for each, all of them would fail together whenever another server is first.
- *
- * A port that is in the record can be locked by nobody; so whoever sees that it is nobody's may
- * take it out, provided that the record is still the one that was seen. It may be another's since
- * it was taken out by somebody else: then all that was known of it is forgotten.
+ * Free ports are known immediately for services and for pending writes of this server. The record
+ * has those of other servers. An observer reads the record, and it is changed by one write at a
+ * time for all waiting locks: with one write for each, all of them would fail whenever another
+ * server is first. A port in the record cannot be locked. So a server that finds a recorded port
+ * unused may remove it, provided that the record is still the one that was read. After another
+ * server has removed a port it may be in use by someone else: then everything known about it is
+ * dropped.
  */
 #include <stdlib.h>
 
@@ -18,10 +18,13 @@
 #include "server/services/services_impl.h"
 
 enum {
-	LOWER_MIN = 16, /* ports at the start of the range that are given out last */
+	LOWER_MIN = 16, /* ports at the start of the range that are allocated last */
 	LOWER_MAX = 128,
 	LOWER_PART = 32,
-	/* Every server sees that a port is left: usually the others need do nothing any more. */
+	/*
+	 * Every server sees an unused port; after this delay the others usually have nothing to
+	 * do.
+	 */
 	LEFT_MS = 50,
 };
 
@@ -119,7 +122,7 @@ static int64_t pick_port(struct services *sv, int64_t first, int64_t n)
 	return 0;
 }
 
-/* As with addresses: the upper part first. */
+/* As for addresses: the upper part first. */
 int64_t services_pick_port(struct services *sv)
 {
 	const struct service_ports *p = &sv->ports;
@@ -134,7 +137,7 @@ int64_t services_pick_port(struct services *sv)
 
 /* --- what is let go ------------------------------------------------------------------------- */
 
-/* Looks at the record at the end of this turn. */
+/* Checks the record at the end of this turn. */
 static void look(struct services *sv)
 {
 	if (sv->started && services_locks_ports(sv))
@@ -151,7 +154,7 @@ static void look_at_left(struct services *sv)
 		loop_timer_start(&p->work, (int64_t)prng_below(prng, LEFT_MS));
 }
 
-/* Only what the record has can be taken out of it. */
+/* Only a port in the record can be removed from it. */
 static void leave(struct services *sv, int64_t port)
 {
 	if (services_is_port_recorded(sv, port))
@@ -184,7 +187,7 @@ void services_unlock_port(struct services *sv, int64_t port, bool unused)
 {
 	struct service_ports *p = &sv->ports;
 
-	/* What was taken out of the record since is not ours any more. */
+	/* A port that was removed from the record meanwhile is no longer ours. */
 	if (!port_set_has(&p->locked, port))
 		return;
 	port_set_remove(&p->locked, port);
@@ -238,8 +241,8 @@ void services_ports_reset(struct services *sv)
 /* --- the record ----------------------------------------------------------------------------- */
 
 /*
- * What it is to be, but for those who wait; whether that is another than it is. Ports that are in
- * none of our ranges stay: another server may have other flags.
+ * The next content of the record, without the waiting locks. Returns whether it differs from the
+ * current one. Ports outside of our ranges stay: another server may have other flags.
  */
 static bool plan(const struct service_ports *p, struct port_set *ret_next)
 {
@@ -256,7 +259,7 @@ static bool plan(const struct service_ports *p, struct port_set *ret_next)
 	return changes;
 }
 
-/* Forgets what was known of ports that somebody took out. */
+/* Drops what is known about ports that another server removed. */
 static void note_record(struct service_ports *p, const struct port_set *now)
 {
 	for (size_t i = 0; i < PORT_SET_WORDS; i++) {
@@ -269,7 +272,7 @@ static void note_record(struct service_ports *p, const struct port_set *now)
 	p->recorded = *now;
 }
 
-/* Gone as a whole, by some mistake: what writes under way have locked is put back. */
+/* The record was deleted, by some mistake: ports that pending writes have locked are put back. */
 static void lose_record(struct service_ports *p)
 {
 	p->recorded = p->left = p->suspects = (struct port_set){ 0 };
@@ -301,7 +304,7 @@ void services_ports_on_record_reset(void *arg)
 {
 	struct service_ports *p = &((struct services *)arg)->ports;
 
-	/* Nobody knows what was taken out, and in again, since. */
+	/* Ports may have been removed and added again since. */
 	lose_record(p);
 	p->locked = (struct port_set){ 0 };
 	p->damaged = false;
@@ -314,7 +317,7 @@ static struct port_lock *lock_of(struct list *node)
 	return LIST_ENTRY(node, struct port_lock, link);
 }
 
-/* Gives each who waits what is free, and nobody else. */
+/* Gives each waiting lock the ports that are free, each port to one lock. */
 static void grant(struct service_ports *p, struct port_set *next)
 {
 	LIST_FOREACH (it, &p->asked) {
@@ -327,7 +330,7 @@ static void grant(struct service_ports *p, struct port_set *next)
 	}
 }
 
-/* All who were asked for are told. They may ask anew at once, and wait then. */
+/* Calls done() for all locks of this write. They may request again immediately, and then wait. */
 static void answer(struct service_ports *p, const struct error *err)
 {
 	struct list told, *node;
@@ -343,7 +346,7 @@ static void answer(struct service_ports *p, const struct error *err)
 	}
 }
 
-/* What failed is tried again with the next look at all, unless somebody waits. */
+/* A failure is retried with the next check of all, unless a lock waits. */
 static void go_on(struct services *sv, bool failed)
 {
 	struct service_ports *p = &sv->ports;
@@ -356,7 +359,7 @@ static void go_on(struct services *sv, bool failed)
 		look(sv);
 }
 
-/* For those whose client has been told by now that it took too long. */
+/* Fails the locks whose client already got a timeout. */
 static void drop_late(struct services *sv)
 {
 	struct service_ports *p = &sv->ports;
@@ -377,7 +380,7 @@ static void on_fresh(struct state *st UNUSED, struct job *j, const struct error 
 	struct services *sv = CONTAINER_OF(j, struct services, ports.sync);
 	struct service_ports *p = &sv->ports;
 
-	/* That it takes long to see what others did is no reason to give up. */
+	/* A slow sync with other servers is not a reason to fail. */
 	if (err && err->code != ERR_TIMEOUT) {
 		list_splice_back(&p->asked, &p->waiting);
 		answer(p, err);
@@ -394,7 +397,7 @@ static int64_t revision_of(struct services *sv)
 	return o ? o->revision : 0;
 }
 
-/* Somebody else was first. What they did is usually here already. */
+/* Another writer was first. Its change has usually arrived already. */
 static void try_again(struct services *sv)
 {
 	struct service_ports *p = &sv->ports;
@@ -423,7 +426,7 @@ static void on_written(void *arg, const struct error *err, bool outrun)
 	go_on(sv, err != NULL);
 }
 
-/* Whether a write of the record by somebody else, through this server, is under way. */
+/* Whether another write of the record through this server is pending. */
 static bool is_pending(struct services *sv)
 {
 	struct resource *r = state_resource(sv->server->state, port_record_kind());
@@ -432,7 +435,7 @@ static bool is_pending(struct services *sv)
 	       resource_get(r, PORT_RECORD_NS, PORT_RECORD_NAME);
 }
 
-/* Not while one is under way: then the next begins when that is over. */
+/* Only one write at a time: the next begins when it has ended. */
 static void begin(struct services *sv)
 {
 	struct service_ports *p = &sv->ports;
@@ -467,7 +470,7 @@ void services_lock_ports(struct services *sv, struct port_lock *l)
 	begin(sv);
 }
 
-/* What nobody has may be what a write elsewhere is about to take, but not for that long. */
+/* A port without a user may belong to a write of another server, but not for that long. */
 void services_ports_repair(struct services *sv)
 {
 	struct service_ports *p = &sv->ports;

@@ -1,5 +1,5 @@
 /*
- * Two bands, each walked once from a place at random.
+ * Two bands, each scanned once from a random start.
  */
 #include "server/services/range.h"
 
@@ -7,7 +7,7 @@
 
 enum { LOWER_MIN = 16, LOWER_MAX = 256, LOWER_PART = 16 };
 
-/* Of a range with that many addresses, the unusable ones included. */
+/* The size of the lower part, for a range of that many addresses, unusable ones included. */
 static uint64_t lower_of(uint64_t all)
 {
 	if (all <= LOWER_MIN)
@@ -20,7 +20,7 @@ bool service_range_init(struct service_range *r, const struct address *cidr)
 	int bits = (cidr->is4 ? 32 : 128) - cidr->prefix;
 	uint64_t all = bits >= 63 ? UINT64_MAX >> 1 : UINT64_C(1) << bits;
 	struct address network = address_masked(cidr);
-	/* The network's own address is nobody's, nor is IPv4's broadcast. */
+	/* The network's own address is not usable, nor is IPv4's broadcast. */
 	uint64_t unusable = cidr->is4 ? 2 : 1;
 
 	if (all <= unusable)

@@ -1,7 +1,7 @@
 /*
- * What is known of addresses comes from observing services and IPAddresses. What is decided is
- * decided on the objects themselves, pending writes included; so two writes in one turn do not
- * get the same.
+ * Knowledge of addresses comes from observing services and IPAddresses. Decisions read the
+ * objects themselves, pending writes included, so two writes in one turn do not get the same
+ * address.
  */
 #include "server/services/services.h"
 
@@ -42,7 +42,7 @@ static int add_cidr(struct services *sv, struct str text, struct error *err)
 		return error_set(err, ERR_INVALID,
 				 "--service-cluster-ip-range: %.*s must have at least 8 addresses",
 				 STR_ARG(text));
-	/* As upstream, whose books have a bit for each. */
+	/* As upstream, whose bitmap has a bit for each address. */
 	if (cidr.is4 ? cidr.prefix < 12 : cidr.prefix < 64)
 		return error_set(err, ERR_INVALID,
 				 "--service-cluster-ip-range: %.*s is too large: a prefix of %d is "
@@ -241,7 +241,7 @@ bool services_is_left(const struct services *sv, const struct address *ip)
 	return e && e->parent && !e->user && !e->foreign;
 }
 
-/* Service kubernetes must get its own back when somebody deleted it. */
+/* The service kubernetes must get its own address back if someone deleted it. */
 static bool is_taken(void *arg, const struct address *ip)
 {
 	struct address first = services_first(arg);

@@ -1,5 +1,5 @@
 /*
- * A number is reserved when a try first takes it, and stays so until a try ends without it.
+ * A port is reserved when a try first takes it, until a try ends without it.
  */
 #include "server/services/write_ports.h"
 
@@ -8,7 +8,7 @@
 #include "base/core/compiler.h"
 #include "server/services/services.h"
 
-/* A dry run shows numbers that nobody can have, as upstream's: the first is one more. */
+/* A dry run shows numbers that no service can have, as upstream's; the first is one higher. */
 enum { SHOWN = 32768 };
 
 void write_ports_init(struct write_ports *p, struct services *services, struct arena *arena,
@@ -44,7 +44,7 @@ static void give_back(struct write_ports *p, int64_t port, bool unknown)
 	services_unlock_port(p->services, port, !unknown);
 }
 
-/* Those of mine that are not in `stay`. Most sets are nearly empty. */
+/* Returns those of `mine` that are not in `stay`. Most sets are nearly empty. */
 static void give_back_but(struct write_ports *p, const struct port_set *stay, bool unknown)
 {
 	PORT_SET_FOREACH (port, &p->mine)

@@ -1,6 +1,7 @@
 /*
- * Several servers on one store may trust different CAs, so nothing is taken away here: each adds
- * its own. No keys on request headers, as no proxy in front of the server is believed.
+ * Several servers on one store may trust different CAs, so nothing is removed here: each adds its
+ * own. There are no keys about request headers, because the server trusts no proxy in front of
+ * it.
  */
 #include "server/startup/auth_config.h"
 
@@ -72,7 +73,7 @@ void auth_config_ensure(struct server *s, struct ensure *e)
 	struct str there, joined;
 	struct error err;
 
-	/* It could be read when the server started: somebody is about to change it. */
+	/* The file was readable when the server started: someone is changing it now. */
 	if (bootstrap_trust(&s->opts, s->ca, &trust, &err) < 0)
 		return;
 	old = ensure_tree(e, kind, NAMESPACE, NAME);

@@ -1,6 +1,6 @@
 /*
- * A second start finds the CA of the first, so that kubeconfigs handed out stay
- * good. Certificates below it are cheap and made anew.
+ * A later start uses the CA of the first, so that issued kubeconfigs stay valid. Certificates
+ * signed by it are cheap and made again.
  */
 #include "server/startup/bootstrap.h"
 
@@ -26,7 +26,7 @@
 #define DAY                INT64_C(86400) /* seconds */
 #define CA_LIFETIME        (3650 * DAY)
 #define LEAF_LIFETIME      (365 * DAY)
-#define BOOTSTRAP_HOSTS    64 /* most names in the serving certificate */
+#define BOOTSTRAP_HOSTS    64 /* limit for names in the serving certificate */
 #define KUBECONFIG_MAX     (64 * KIB)
 #define BOOTSTRAP_PATH_MAX 4096
 
@@ -64,7 +64,7 @@ static int load_ca(const char *cert_path, const char *key_path, struct pki_ca **
 	return r;
 }
 
-/* The key first: a certificate without its key would be taken for damage at the next start. */
+/* Writes the key first: at the next start, a certificate without its key would look like damage. */
 static int make_ca(const char *cert_path, const char *key_path, const struct clock *clock,
 		   struct pki_ca **ret_ca, struct error *err)
 {
@@ -125,7 +125,7 @@ static void add_host(struct hosts *h, struct str name)
 	(void)vec_push(&h->v, arena_str(&h->arena, name));
 }
 
-/* Bound to every address: the certificate names them all. */
+/* If the server is bound to every address, the certificate names all of them. */
 static void add_interfaces(struct hosts *h)
 {
 	struct ifaddrs *all = NULL;
@@ -142,7 +142,7 @@ static void add_interfaces(struct hosts *h)
 			addr_from_sockaddr(&a, i->ifa_addr, sizeof(struct sockaddr_in6));
 		else
 			continue;
-		if (!strchr(a.host, '%')) /* link-local: means nothing to others */
+		if (!strchr(a.host, '%')) /* link-local: of no use to others */
 			add_host(h, str_from(a.host));
 	}
 	freeifaddrs(all);
@@ -153,7 +153,7 @@ static bool is_any_address(struct str host)
 	return str_eqz(host, "0.0.0.0") || str_eqz(host, "::") || !host.n;
 }
 
-/* Service kubernetes has the first address of the range. */
+/* The service kubernetes has the first address of the range. */
 static void add_service(struct hosts *h, const struct server_opts *o)
 {
 	const char *text = o->nservice_cluster_ip_ranges ? o->service_cluster_ip_ranges[0]
@@ -263,7 +263,10 @@ static int add_data(struct buf *out, const char *name, struct str pem)
 	return r < 0 ? r : buf_addc(out, '\n');
 }
 
-/* What trusts the server: its own CA, or the certificate given when that has no CA of ours. */
+/*
+ * The CA with which clients verify the server: its own, or the configured certificate if our CA
+ * did not sign it.
+ */
 static int serving_trust(const struct server_opts *o, const struct pki_ca *ca, struct buf *out,
 			 struct error *err)
 {
@@ -287,7 +290,7 @@ static int print_kubeconfig(struct buf *out, const char *url, struct str trust, 
 	return out->overflow ? -ERR_TOO_LARGE : r;
 }
 
-/* What follows `name` in the line of it. */
+/* The text after `name` on its line. */
 static struct str find_value(struct str text, const char *name)
 {
 	struct str line, key = str_from(name);
@@ -301,8 +304,8 @@ static struct str find_value(struct str text, const char *name)
 }
 
 /*
- * Whether the file of an earlier start does as well as `text`, which cannot be written, as on a
- * full disk: it is for the same address and CA, and its certificate has some life left.
+ * Whether the file of an earlier start is as good as `text`, which cannot be written, as on a
+ * full disk: it is for the same address and CA, and its certificate is still valid for some time.
  */
 static bool is_still_good(const char *path, struct str text, const struct clock *clock)
 {

@@ -1,6 +1,6 @@
 /*
- * The Lease is long and renewed seldom, as nobody waits for it: it only tells the servers that
- * are there from those that will not come back.
+ * The Lease is long and renewed rarely, because nobody waits for it: it only distinguishes live
+ * servers from those that will not come back.
  */
 #include "server/startup/identity.h"
 
@@ -22,7 +22,7 @@ enum { LEASE_S = 3600, RENEW_MS = 600 * 1000, ID_BYTES = 13, ID_CHARS = 2 * ID_B
 #define NAMESPACE STR("kube-system")
 #define PREFIX    "apiserver-"
 #define LABEL     "apiserver.kubernetes.io/identity"
-#define LABELLED  STR("kube-apiserver") /* as upstream's, whose tools look for it */
+#define LABELLED  STR("kube-apiserver") /* as upstream's, for tools that look for it */
 
 struct identity {
 	struct server *server;
@@ -62,7 +62,10 @@ static void draw_id(char id[static ID_CHARS + 1])
 		(void)snprintf(id + 2 * k, 3, "%02x", bytes[k]);
 }
 
-/* That of the file; else a new one, which is written there when there is none that can be read. */
+/*
+ * The id in the file; otherwise a new one, which is written there if the file has no readable
+ * one.
+ */
 static int find_id(const char *dir, char id[static ID_CHARS + 1], struct error *err)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(256);
@@ -139,7 +142,7 @@ static struct json *lease_of(const struct identity *i, struct arena *a)
 	return lease;
 }
 
-/* Whether the Lease ran out `ago_s` seconds ago or before; so has one that does not say when. */
+/* Whether the Lease expired at least `ago_s` seconds ago; also true if it has no time. */
 static bool has_run_out(const struct identity *i, const struct json *lease, int64_t ago_s)
 {
 	const struct json *spec = json_getz(lease, "spec");
@@ -160,7 +163,10 @@ static void put_own(const struct identity *i, struct ensure *e)
 		ensure_create(e, leases(), lease, ENSURE_MANAGER);
 }
 
-/* Of servers that do not come back under their name: they could not keep it, or lost it. */
+/*
+ * Deletes the Leases of servers that do not come back under their name: they could not save it,
+ * or lost it.
+ */
 static void drop_old(const struct identity *i, struct ensure *e)
 {
 	JSON_FOREACH (it, ensure_names(e, leases(), NAMESPACE)) {
@@ -175,7 +181,7 @@ static void drop_old(const struct identity *i, struct ensure *e)
 
 /* --- the course --------------------------------------------------------------------------- */
 
-/* What fails now is tried again with the next renewal. */
+/* A failure is retried with the next renewal. */
 static void on_written(void *arg, const struct error *err, bool outrun UNUSED)
 {
 	struct identity *i = arg;
@@ -242,7 +248,7 @@ bool identity_is_gone(const struct identity *i, struct ensure *e, struct str nam
 	return !has_lease(i) || has_run_out(i, ensure_tree(e, leases(), NAMESPACE, name), 0);
 }
 
-/* Nobody waits for it: a Lease that stays runs out. */
+/* The result does not matter: a Lease that stays will expire. */
 static void on_dropped(void *arg UNUSED, const struct error *err UNUSED, bool outrun UNUSED)
 {
 }
@@ -255,7 +261,7 @@ void identity_stop(struct identity *i)
 	if (!i || !i->kept)
 		return;
 	loop_timer_stop(&i->timer);
-	/* A write to a store that is away would be waited for. */
+	/* A write to an unreachable store would have to be waited for. */
 	if (!has_lease(i) || state_health(i->server->state, NULL) < 0)
 		return;
 	e = ensure_new(i->server, on_dropped, NULL);

@@ -1,5 +1,5 @@
 /*
- * Upstream's names, numbers and descriptions: others look for them.
+ * Upstream's names, values and descriptions: other programs look for them.
  */
 #include "server/startup/priority_classes.h"
 

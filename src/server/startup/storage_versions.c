@@ -1,6 +1,6 @@
 /*
- * All of it in one batch. Servers that start together run into each other, and whoever is
- * outrun looks again at what the others wrote.
+ * Everything is one batch. Servers that start together conflict, and the one that loses looks
+ * again at what the others wrote.
  */
 #include "server/startup/storage_versions.h"
 
@@ -16,7 +16,7 @@ enum { TRIES = 20 };
 #define CONDITION STR("AllEncodingVersionsEqual")
 
 struct storage_versions {
-	struct job job; /* waits for what others wrote; first */
+	struct job job; /* waits for writes of other servers; must be first */
 	struct server *server;
 	void (*done)(void *arg, const struct error *err);
 	void *arg;
@@ -82,7 +82,7 @@ static struct json *entries_of(const struct server *s, struct ensure *e,
 	return list;
 }
 
-/* What all of them store; p NULL when they differ. */
+/* The version that all of them store; p NULL if they differ. */
 static struct str common_of(const struct json *entries)
 {
 	struct str common = json_text_at(json_first(entries), "encodingVersion");
@@ -115,7 +115,7 @@ static struct json *condition_of(const struct server *s, struct arena *a, struct
 	return c;
 }
 
-/* Ours, in its place; those of others stay. */
+/* Replaces our condition; others stay. */
 static struct json *conditions_of(const struct server *s, struct arena *a, struct str common,
 				  const struct json *old)
 {
@@ -204,7 +204,7 @@ static void ensure_own(const struct server *s, struct ensure *e, const struct sc
 	ensure_create_status(e, record, body, ENSURE_MANAGER);
 }
 
-/* Of a kind that others store, or that this server stored with another gate or release. */
+/* For a kind that only others store, or that this server stored with another gate or release. */
 static void ensure_other(const struct server *s, struct ensure *e, const struct schema_kind *record,
 			 struct str name)
 {

@@ -1,7 +1,7 @@
 /*
- * Cookies are read as RFC 6265, 4.2.1 has them written: pairs joined by "; ". What is malformed is
- * passed over, as browsers keep cookies of others for the same host, too. Values are not decoded:
- * ours needs none.
+ * Cookies are parsed as RFC 6265, 4.2.1 says they are written: pairs joined by "; ". Malformed
+ * pairs are skipped, because browsers also keep other cookies for the same host. Values are not
+ * decoded: ours needs no decoding.
  */
 #include "server/ui/cookie.h"
 
@@ -37,13 +37,16 @@ static bool is_of_page(const struct http_head *in)
 	return str_eqz(http_fields_get(&in->fields, STR("x-devplane-ui")), "1");
 }
 
-/* Fetch metadata: "none" is what a person typed; "same-site" is another port of the host. */
+/*
+ * Fetch metadata: "none" means that a person typed the URL; "same-site" is another port of the
+ * host.
+ */
 static bool is_same_site(struct str site)
 {
 	return !site.p || str_eqz(site, "same-origin") || str_eqz(site, "none");
 }
 
-/* Browsers leave a port out that is the scheme's own, in both. */
+/* Browsers omit the scheme's default port in both. */
 static bool is_same_origin(struct str origin, struct str authority)
 {
 	if (!origin.p)

@@ -1,10 +1,8 @@
 /*
- * Sessions lie in buckets by a byte of their hash. The hash is SHA-256 of a secret that cannot be
- * chosen, so which bucket is looked into tells nothing of the secrets in it; within one all
- * hashes are compared, each in constant time.
- *
- * What has ended is dropped when it is met: by whoever asks for it, or when a new one is made and
- * all are looked at anyway.
+ * Sessions are in buckets by a byte of their hash. The hash is SHA-256 of a secret that clients
+ * cannot choose, so the choice of a bucket reveals nothing about the secrets in it. Within a
+ * bucket all hashes are compared, each in constant time. An ended session is dropped when it is
+ * found: by a lookup, or when a new one is made and all are visited anyway.
  */
 #include "server/ui/sessions.h"
 
@@ -21,7 +19,7 @@ struct ui_sessions {
 	struct list buckets[BUCKETS];
 	struct list codes;
 	uint64_t ended;
-	int64_t second; /* the one that failures are counted of */
+	int64_t second; /* the second in which failures are counted */
 	unsigned failures;
 };
 
@@ -107,7 +105,7 @@ void ui_session_hold(struct ui_session *e, struct arena *a)
 	arena_hold(a, drop_held, ui_session_ref(e));
 }
 
-/* What the user showed ends at a second of the wall clock; it is good until then. */
+/* The user's credentials expire at a second of the wall clock, and are valid until then. */
 static bool has_ended(const struct ui_session *e, struct ui_now now)
 {
 	return now.mono_ns >= e->ends_ns || now.mono_ns - e->used_ns >= UI_IDLE_NS ||
@@ -159,7 +157,7 @@ void ui_sessions_free(struct ui_sessions *s)
 	free(s);
 }
 
-/* Counting, and who would have to go: the one that was not used for longest. */
+/* Counts sessions, and finds the least recently used one. */
 struct census {
 	struct str name;
 	size_t all, own; /* own: of that user */
@@ -189,7 +187,7 @@ static void count(struct ui_sessions *s, struct list *l, struct ui_now now, stru
 	}
 }
 
-/* One user who logs in again and again loses sessions of their own, not those of others. */
+/* A user who logs in repeatedly loses their own sessions, not those of others. */
 static void make_room(struct ui_sessions *s, const struct census *c, size_t own_max, size_t max)
 {
 	if (c->own >= own_max)
@@ -213,7 +211,7 @@ static void make_secret(char ret_text[static UI_SECRET_SIZE], uint8_t *ret_hash)
 	explicit_bzero(text.p, text.n);
 }
 
-/* All are compared, whichever it is. NULL: none. */
+/* Compares all of them, for constant time. NULL if not found. */
 static struct ui_session *find(const struct list *l, const uint8_t *hash)
 {
 	struct ui_session *found = NULL;
@@ -322,7 +320,7 @@ void ui_sessions_end(struct ui_sessions *s, struct ui_session *e)
 		drop(s, e);
 }
 
-/* A pod's token names the pod's node, too, but does not need it. */
+/* A pod's token also names the pod's node, but does not depend on it. */
 static bool is_bound(const struct user_binding *b, struct str uid)
 {
 	return b && (str_eq(b->account_uid, uid) || (b->secret.n && str_eq(b->secret_uid, uid)) ||

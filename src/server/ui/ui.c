@@ -1,7 +1,7 @@
 /*
- * A table of paths. Sessions belong to the state's loop, so whatever has to do with one is a job
- * there; what can be found out without it (whose token it is) is done before, on the stream's
- * loop. What a job holds is in x->work and lives as long as the exchange.
+ * A table of paths. Sessions belong to the state's loop, so everything about a session is a job
+ * there. Everything else, such as finding the user of a token, is done before on the stream's
+ * loop. The job's data is in x->work and lives as long as the exchange.
  */
 #include "server/ui/ui.h"
 
@@ -24,14 +24,14 @@
 
 #define COOKIE_ATTRIBUTES "; Path=/; Secure; HttpOnly; SameSite=Strict"
 
-/* What a job needs and makes; in x->work. */
+/* Input and output of a job; in x->work. */
 struct call {
-	struct user user; /* by a token or certificate */
-	struct str code; /* of a login; or the token is in `user` */
-	struct str id; /* of a session; of a login: that it takes the place of */
+	struct user user; /* from a token or certificate */
+	struct str code; /* for a login; or the token's user is in `user` */
+	struct str id; /* of a session; for a login: the session that it replaces */
 	int64_t life_ns; /* of a code */
-	bool unknown; /* the token is nobody's */
-	/* Made. */
+	bool unknown; /* the token is not valid */
+	/* Output: */
 	char secret[UI_SECRET_SIZE];
 	int64_t ends_ns;
 	struct ui_session *session;
@@ -112,7 +112,7 @@ static void send_file(struct exchange *x, const struct web_file *f)
 	}
 }
 
-/* The name is taken as it stands: nothing is decoded, and no file system is asked. */
+/* The name is used literally: nothing is decoded, and no file system is read. */
 static void handle_file(struct exchange *x, struct str name)
 {
 	const struct web_file *f = web_find(name.n ? name : STR("index.html"));
@@ -224,7 +224,10 @@ static int read_life(struct exchange *x, int64_t *ret_ns, struct error *err)
 	return 0;
 }
 
-/* Who acts as somebody else gets no session as them: nobody would look at that right again. */
+/*
+ * A user who impersonates gets no session for the impersonated user, because the right to
+ * impersonate would not be checked again.
+ */
 static int identify(struct exchange *x, struct call *c, struct error *err)
 {
 	struct user wanted;
@@ -261,8 +264,8 @@ static void handle_link(struct exchange *x)
 /* --- login: at the state ------------------------------------------------------------ */
 
 /*
- * A good code or token is let in however many logins fail meanwhile: nobody guesses one, and
- * nobody is to keep its owner out.
+ * A valid code or token is accepted however many logins fail meanwhile: it cannot be guessed, and
+ * attackers must not keep its owner out.
  */
 static int check_login(struct state *st, struct exchange *x, struct call *c)
 {
@@ -288,7 +291,7 @@ static int check_login(struct state *st, struct exchange *x, struct call *c)
 	return error_set(&c->err, ERR_UNAUTHORIZED, "the token is not accepted");
 }
 
-/* Sessions that had to make room, or were closed, end their watches with them. */
+/* Sessions that were evicted or closed end their watches. */
 static void end_watches(struct state *st, const struct exchange *x, uint64_t ended)
 {
 	if (ui_sessions_ended(x->server->sessions) != ended)
@@ -305,7 +308,7 @@ static void log_in(struct state *st, struct job *j, const struct error *err)
 	if (err) {
 		c->err = *err;
 	} else if (check_login(st, x, c) == 0) {
-		/* The browser forgets the session that it had; nobody else has it. */
+		/* The browser drops its previous session, and nobody else has it. */
 		(void)ui_sessions_close(all, c->id);
 		c->session = ui_sessions_open(all, &c->user, now_of(x), c->secret);
 		ui_session_hold(c->session, &x->work);
@@ -338,7 +341,7 @@ static void finish_login(struct exchange *x)
 	reply_session(x, &x->user, c->ends_ns);
 }
 
-/* People paste tokens with the end of their line. */
+/* People paste tokens with a line break at the end. */
 static struct str unpad(struct str s)
 {
 	while (s.n && (unsigned char)s.p[s.n - 1] <= ' ')
@@ -410,7 +413,7 @@ static void run_session(struct state *st, struct job *j)
 {
 	struct call *c = exchange_of(j)->data;
 
-	/* Nobody who has no session makes anybody else be asked. */
+	/* Requests without a session must not cause requests to the store. */
 	if (ui_sessions_find(exchange_of(j)->server->sessions, c->id, now_of(exchange_of(j))))
 		state_sync(st, j, 0, look_up);
 	else
@@ -538,7 +541,7 @@ static void redirect(struct exchange *x)
 	reply_text(x, 308, STR("text/plain; charset=utf-8"), STR("the page is at /ui/\n"));
 }
 
-/* False: it is none of them. */
+/* Returns false if it is not one of them. */
 static bool route(struct exchange *x, struct str name)
 {
 	size_t i = 0;
