@@ -1,6 +1,6 @@
 /*
- * Admission of what leads on: operation CONNECT, with the options as the object. Webhooks may
- * change these; then they count as if the client had asked for them.
+ * Admission of proxied requests: operation CONNECT, with the options as the object. Webhooks may
+ * change the options; then they count as if the client had requested them.
  */
 #include "base/core/limits.h"
 #include "server/connect/connect_impl.h"

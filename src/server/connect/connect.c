@@ -1,16 +1,13 @@
 /*
- * Requests that lead on: pods/log, exec, attach, portforward and proxy, nodes/proxy and
- * services/proxy.
+ * Proxied requests: pods/log, exec, attach, portforward and proxy, nodes/proxy and
+ * services/proxy. The state authorizes the request, runs admission (except for logs, which are
+ * reads), and finds the destination. Then a relay (net/relay/http_relay.h) connects the request
+ * to the kubelet or the pod, on the request's own loop, as long as it lasts.
  *
- * The state says whether the request may be, asks admission (but for logs, which are
- * read), and finds where it leads to; then a relay (net/relay/http_relay.h) joins it to the
- * kubelet or the pod, on the request's own loop, for as long as it takes. WebSocket and
- * SPDY are both tunnelled as they are: a kubelet that does not speak what a client asks
- * for refuses the upgrade, and the refusal goes back to the client, which then asks for
- * the other (kubectl does). A log that is asked for as a WebSocket becomes one here: kubelets
- * have it as a plain answer only.
- *
- * What is answered before a relay has anything to hand on is a Status, in upstream's words.
+ * WebSocket and SPDY are both tunnelled unchanged. A kubelet that does not support the requested
+ * protocol rejects the upgrade; the client gets the rejection and tries the other one (kubectl
+ * does). A log requested by WebSocket is converted here, because kubelets send only a plain
+ * reply. Errors before the relay has anything to pass on are a Status, in upstream's wording.
  */
 #include "base/core/buf.h"
 #include "base/core/limits.h"
@@ -34,12 +31,12 @@
 
 enum {
 	DIAL_MS = 30 * 1000,
-	IDLE_MS = 4 * 3600 * 1000, /* of an upgraded connection, as kubelets */
-	REFUSAL_MAX = 50000, /* what is read of a kubelet's failure, as upstream */
-	FLOW_FIELDS = 2, /* most of flow_fields() */
+	IDLE_MS = 4 * 3600 * 1000, /* for an upgraded connection, as kubelets */
+	REFUSAL_MAX = 50000, /* bytes read from a kubelet's error, as upstream */
+	FLOW_FIELDS = 2, /* limit of flow_fields() */
 };
 
-/* Upstream's, of a stream that goes one way. */
+/* Upstream's protocols for a stream in one direction. */
 static const struct websocket_protocol log_protocols[] = {
 	{ "", false },
 	{ "binary.k8s.io", false },
@@ -49,10 +46,10 @@ static const struct websocket_protocol log_protocols[] = {
 /* --- at the state ----------------------------------------------------------------- */
 
 /*
- * A command is not a read: a user who runs one by GET, as WebSockets do, needs the right that POST
- * needs (upstream's AuthorizePodWebsocketUpgradeCreatePermission). So does a user who upgrades a
- * connection through a node's proxy: the kubelet runs commands for it, and sees only that the
- * server asks.
+ * A command is not a read. A user who runs one by GET, as WebSockets do, needs the right that
+ * POST needs (upstream's AuthorizePodWebsocketUpgradeCreatePermission). So does a user who
+ * upgrades a connection through a node's proxy: the kubelet runs commands for it, and sees only
+ * the server's identity.
  */
 static int may_create(struct connect *c)
 {
@@ -93,7 +90,7 @@ static void decide(struct mutation *m)
 		mutation_end(m, NULL);
 }
 
-/* Admission has what it waited for. */
+/* Admission resumes the request. */
 static void again(struct mutation *m)
 {
 	if (mutation_renew(m))
@@ -128,7 +125,7 @@ static struct str forwarded_for(const struct connect *c)
 				     conn ? conn_peer(conn)->host : ""));
 }
 
-/* The path of the proxy itself: what is in front of the part that goes on. */
+/* The path of the proxy itself, before the part that is passed on. */
 static struct str own_path(const struct connect *c)
 {
 	struct str path = c->x->stream->in.path;
@@ -156,7 +153,7 @@ static size_t sent_fields(const struct connect *c, struct http_field **ret_field
 
 /* --- what comes back -------------------------------------------------------------- */
 
-/* A log is text whatever the kubelet calls it. */
+/* A log is text, whatever content type the kubelet sends. */
 static size_t log_head(const struct connect *c, const struct http_field **ret_fields)
 {
 	struct http_field *v = ARENA_ARRAY(c->x->arena, struct http_field, 3 + FLOW_FIELDS);
@@ -168,7 +165,7 @@ static size_t log_head(const struct connect *c, const struct http_field **ret_fi
 	return 3 + flow_fields(&c->x->flow, v + 3);
 }
 
-/* A redirection to a path of theirs leads through us again. */
+/* A redirect to a path of the proxied server must go through the proxy again. */
 static struct str location(const struct connect *c, struct str theirs)
 {
 	struct connect_place at = { .proxy = own_path(c),
@@ -207,12 +204,12 @@ static void on_over(void *arg, struct http_stream *s, const struct error *err UN
 	exchange_over(c->x);
 }
 
-/* Upstream's words for what a kubelet answered. */
+/* Upstream's wording for a kubelet's error. */
 struct refusal {
 	int status;
 	enum error_code code;
 	const char *words; /* NULL: the kubelet's */
-	bool bare; /* without what was asked for */
+	bool bare; /* without naming the requested object */
 };
 
 static const struct refusal refusals[] = {
@@ -329,13 +326,13 @@ static void lead_on(struct connect *c)
 		opts.nwebsocket = ARRAY_SIZE(log_protocols);
 	}
 	x->answered = true; /* from here on by the relay */
-	flow_leave(&x->flow); /* what runs long holds no seat */
+	flow_leave(&x->flow); /* long-running requests hold no seat */
 	audit_started(x);
 	if (http_relay(x->stream, &opts, &err) < 0)
 		on_refused(c, x->stream, 0, STR_NULL, &err);
 }
 
-/* Upstream: what is relative to a page must find it in a folder. */
+/* As upstream: relative links of a page need a trailing slash in its URL. */
 static bool redirect(struct connect *c)
 {
 	struct exchange *x = c->x;
@@ -384,7 +381,7 @@ static void refuse_options(struct exchange *x, const struct error *err,
 	reply_status(x, err, &about);
 }
 
-/* What admission is shown is made anew for each try. */
+/* The object for admission is made again for each try. */
 static int decode(struct mutation *m, struct error *err)
 {
 	const struct connect *c = m->data;
@@ -392,7 +389,7 @@ static int decode(struct mutation *m, struct error *err)
 	return c->options ? json_copy(m->write.arena, c->options, &m->req.tree, err) : 0;
 }
 
-/* What admission will see; a log is read, and is none of its business. */
+/* The options that admission will see. A log is a read, without admission. */
 static int read_options(struct connect *c, struct error *err)
 {
 	struct exchange *x = c->x;

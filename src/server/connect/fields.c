@@ -1,6 +1,6 @@
 /*
- * A pod may be anybody's: it must not learn how its clients prove who they are, and its answers
- * come from our origin, where browsers keep our page's session.
+ * A pod may belong to anybody. It must not learn the credentials of its clients, and its replies
+ * come from our origin, where browsers keep the session of our page.
  */
 #include "server/connect/fields.h"
 
@@ -55,7 +55,7 @@ size_t connect_fields_request(const struct http_fields *in, struct arena *a, siz
 	return n;
 }
 
-/* Browsers take "=a=b" for a cookie without a name, and send it as "a=b". */
+/* Browsers treat "=a=b" as a cookie without a name, and send it as "a=b". */
 static bool sets_our_cookie(struct str value)
 {
 	struct str name;

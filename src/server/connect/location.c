@@ -1,14 +1,15 @@
 /*
- * As upstream's proxy transport: a URL is theirs when it names no host, the one that answered or
- * the one that the client asked, which they know from the request. The host that answered is not
- * for clients to reach and goes; the one that was asked stays.
+ * As upstream's proxy transport: a URL belongs to the proxied server if it names no host, the
+ * host that answered, or the host in the client's request, which the server knows from the
+ * request. The host that answered is removed, because clients cannot reach it; the client's
+ * stays.
  */
 #include "server/connect/location.h"
 
 #include "base/core/arena.h"
 
 struct url {
-	struct str site; /* "https://host:port", "//host", "https:" or nothing */
+	struct str site; /* "https://host:port", "//host", "https:" or empty */
 	struct str host;
 	struct str path; /* with query and fragment */
 };
@@ -20,7 +21,7 @@ static bool is_scheme_char(char c, bool first)
 	return letter || (!first && ((c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.'));
 }
 
-/* How long "https:" is at the beginning; 0: there is no scheme. */
+/* The length of "https:" at the beginning; 0 if there is no scheme. */
 static size_t scheme_length(struct str s)
 {
 	size_t n = 0;

@@ -1,10 +1,8 @@
 /*
- * Where a connecting request leads to: the pod's or the node's state says it, or a
- * service's endpoints (connect/service.c). The words of refusals are upstream's, for
- * kubectl and people match them.
- *
- * Users who may write a node's or a pod's status could lead the server anywhere; reach.h says
- * where it goes. Of a name, the addresses are looked at when the server connects.
+ * Finds the destination of a proxied request: from the pod or the node, or from a service's
+ * endpoints (connect/service.c). Error texts are upstream's, because kubectl and people match
+ * them. Users who may write a node's or a pod's status could otherwise direct the server to any
+ * address; reach.h limits that. For a name, its addresses are checked when the server connects.
  */
 #include "base/core/buf.h"
 #include "base/core/limits.h"
@@ -30,7 +28,7 @@ int connect_get(struct connect *c, struct state *st, const char *resource, struc
 	return object_tree(o, &c->x->work, ret_tree, &c->err);
 }
 
-/* Binds it to the rule, which is asked again about each address that a name has. */
+/* Applies the rule, which is checked again for each address that a name resolves to. */
 static int reach(struct connect *c, enum reach_to to)
 {
 	c->to.rule = reach_rule(c->x->server->reach, to);
@@ -170,7 +168,7 @@ static bool split_id(struct str id, struct proxy_id *ret_id)
 				  str_eqz(ret_id->scheme, "https"));
 }
 
-/* The same host at another port. */
+/* The same host with another port. */
 static int set_place(struct connect *c, struct str host, const struct proxy_id *id)
 {
 	bool tls = str_eqz(id->scheme, "https");

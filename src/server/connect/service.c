@@ -1,8 +1,8 @@
 /*
- * services/proxy: a service leads to one of its endpoints. Only to a pod of the same namespace,
- * which must have the address itself: who may write EndpointSlices could else lead the server
- * anywhere. A port that is a number is one of the service's; by its name, which many leave empty,
- * slices have the number that the pods listen to.
+ * services/proxy: picks one of the service's endpoints. It must be a pod in the same namespace,
+ * and the pod itself must have the address: otherwise writers of EndpointSlices could direct the
+ * server to any address. A numeric port is a port of the service. It is mapped to its name, which
+ * is often empty, and slices map the name to the number that the pods listen on.
  */
 #include "base/json/cursor.h"
 #include "server/connect/connect_impl.h"
@@ -17,7 +17,7 @@ struct pods {
 	struct str ns;
 };
 
-/* Whether status.podIPs has it; read from the text, as many pods may be asked. */
+/* Whether status.podIPs has the address; reads the text, because many pods may be checked. */
 static bool has_ip(const struct object *pod, struct str ip)
 {
 	struct json_cursor c = json_cursor_of(bytes_str(pod->json));
@@ -54,7 +54,7 @@ static bool is_pod(void *arg, const struct json *endpoint, const struct addr *to
 	return str_eq(object_field(&pod, STR("status.podIP")), ip) || has_ip(pod.object, ip);
 }
 
-/* A number becomes the name of the service's port. What is no number is a name already. */
+/* Converts a number to the name of the service's port. Any other text is a name already. */
 static int name_port(struct connect *c, struct state *st, struct proxy_id *id)
 {
 	struct json *service;

@@ -1,8 +1,8 @@
 /*
- * What the server says of a definition while it is written. Upstream has a
- * controller for each of names, establishing and approval, which write after the
- * client's write; here all are part of that one, which is decided at the state,
- * where the names of all others are known, pending ones included.
+ * Sets the status of a definition while it is written. Upstream has controllers for names,
+ * establishing and approval, which write after the client's write. Here all of that is part of
+ * the client's write. It is decided at the state, where the names of all other definitions are
+ * known, pending ones included.
  */
 #include "api/write/write.h"
 #include "server/admission/request.h"
@@ -10,7 +10,7 @@
 #include "server/custom/custom_impl.h"
 #include "server/engine/state_impl.h"
 
-/* Names of definitions whose writes are under way. */
+/* Names of definitions with pending writes. */
 struct pending_names {
 	struct pending_names *next;
 	struct str group;
@@ -95,7 +95,7 @@ static struct pending_names *pending_names(struct custom *c, struct arena *a)
 	return all;
 }
 
-/* Whether names are taken, for crd_accept_names(): by what is committed and by what is pending. */
+/* Whether names are taken, for crd_accept_names(): by committed and by pending definitions. */
 static struct crd_taken taken_by(struct custom *c, struct arena *a)
 {
 	struct taken *t = ARENA_NEW(a, struct taken);
@@ -117,7 +117,7 @@ static struct str storage_version(const struct json *definition)
 	return STR_NULL;
 }
 
-/* Objects may be stored as any version that ever was the storage version. */
+/* Objects may be stored in any version that was ever the storage version. */
 static bool note_stored(struct arena *a, struct json *definition)
 {
 	struct str version = storage_version(definition);

@@ -1,7 +1,7 @@
 /*
- * The definitions are kept by name, which is "plural.group": the name of what a path
- * asks for is put together and looked up. All else that walks the definitions
- * does so when a definition is written, which is rare.
+ * Definitions are kept by name, which is "plural.group", so that the definition of a path is
+ * found by composing its name. Everything else that iterates over the definitions runs when a
+ * definition is written, which is rare.
  */
 #include "server/custom/custom.h"
 
@@ -16,7 +16,7 @@
 #include "server/http/exchange.h"
 #include "server/publish/catalogue.h"
 
-enum { NAME_BYTES = 512 }; /* that a name of a definition fits into */
+enum { NAME_BYTES = 512 }; /* large enough for the name of a definition */
 
 const struct str custom_group = { "apiextensions.k8s.io", 20 };
 
@@ -81,7 +81,7 @@ static bool is_same_resource(const struct crd *crd, const struct json *tree)
 	return str_eq(crd_uid(crd), json_text_at(json_getz(tree, "metadata"), "uid"));
 }
 
-/* What its objects are now. False when that did not change. */
+/* Compiles the definition. Returns false if its objects did not change. */
 static bool recompile(struct definition *d, const struct json *tree)
 {
 	struct crd *made = NULL;
@@ -101,7 +101,7 @@ static bool recompile(struct definition *d, const struct json *tree)
 	return true;
 }
 
-/* A compiled kind is not to be changed by a definition that has its place in the store. */
+/* A definition must not replace a compiled-in kind with the same storage name. */
 static bool has_place(struct definition *d)
 {
 	const struct resource *r = state_resource(d->custom->state, storage_kind(d->crd));
@@ -159,7 +159,7 @@ static void on_changed(void *arg, struct object *now, struct object *before)
 	definition_take(d, tree);
 }
 
-/* All is told of again: what is not told of by the end of the turn is gone. */
+/* All definitions are observed again: those not seen by the end of the turn are gone. */
 static void on_reset(void *arg)
 {
 	struct custom *c = arg;

@@ -1,13 +1,10 @@
 /*
- * Writes of the server's own about definitions: names for those who wait for
- * them, and the end of those that are being deleted. One timer looks at all that
- * wait; it runs at once after a change, and rarely when only others can go on
- * (finalizers of objects). Each look decides anew on what is there, so a
- * conflict, a restart or another server that does the same needs nothing special.
- *
- * Objects are deleted as a client would: those with finalizers are marked and
- * waited for. A bounded number is under way at a time, and a bounded number is looked at in
- * a turn.
+ * The server's own writes about definitions: names for those that wait for them, and the removal
+ * of those that are being deleted. One timer checks everything that waits. It runs immediately
+ * after a change, and rarely if only others can proceed (finalizers of objects). Each check
+ * decides on the current state, so conflicts, restarts and other servers that do the same need no
+ * special handling. Objects are deleted as by a client: those with finalizers are marked and
+ * waited for. The number of writes under way, and of objects visited per turn, is limited.
  */
 #include <stdlib.h>
 
@@ -22,7 +19,7 @@
 enum {
 	AT_ONCE = 64,
 	KEY_MAX = 512,
-	LOOK_MAX = 1000, /* objects in a turn */
+	LOOK_MAX = 1000, /* objects visited per turn */
 	DELAY_MIN_MS = 20,
 	DELAY_MAX_MS = 2000,
 };
@@ -36,8 +33,9 @@ struct removal_write {
 
 struct removal {
 	struct custom *custom;
-	struct definition *definition; /* NULL: it is gone, and so is this when writes are done */
-	struct buf after; /* key of the object that was looked at last; empty: the start */
+	/* NULL: it is gone, and this is freed when its writes are done */
+	struct definition *definition;
+	struct buf after; /* key of the object visited last; empty: the start */
 	size_t open; /* writes under way */
 	bool running; /* in removal_fill() */
 	struct removal_write writes[AT_ONCE];
@@ -85,8 +83,8 @@ static void on_definition(struct state_write *sw, struct object *object UNUSED,
 }
 
 /*
- * Changes a definition: `change` says whether there is anything to write. False when nothing
- * was, because it is as it should be.
+ * Changes a definition: `change` returns whether there is anything to write. Returns false if
+ * nothing had to be written.
  */
 static bool definition_write(struct definition *d,
 			     bool (*change)(struct definition *d, struct arena *a,
@@ -100,7 +98,7 @@ static bool definition_write(struct definition *d,
 	bool goes;
 
 	if (!tip || !tip->revision)
-		return true; /* a write of it is under way: its event leads here again */
+		return true; /* a write of it is pending, and its event leads here again */
 	w = XNEW(struct definition_write);
 	w->custom = c;
 	arena_init(&w->arena, SIZE_MAX);
@@ -211,7 +209,7 @@ static struct removal_write *idle(struct removal *r)
 	return NULL;
 }
 
-/* One object: deleted, or marked when it has finalizers. Failures are for the next look. */
+/* Deletes one object, or marks it if it has finalizers. A failure is left to the next check. */
 static void remove_object(struct removal_write *w, struct resource *res, struct object *tip)
 {
 	struct removal *r = w->removal;
@@ -240,7 +238,7 @@ static void remove_object(struct removal_write *w, struct resource *res, struct 
 	r->open++;
 }
 
-/* Goes on from where it was. True at the end of the objects. */
+/* Continues where it stopped. Returns true after the last object. */
 static bool removal_walk(struct removal *r, struct resource *res)
 {
 	struct removal_write *w;
@@ -271,15 +269,15 @@ static void removal_fill(struct removal *r)
 		return;
 	r->running = true;
 	if (removal_walk(r, res))
-		buf_clear(&r->after); /* the next look begins anew */
+		buf_clear(&r->after); /* the next check starts over */
 	else if (!r->open)
 		loop_timer_start(&r->custom->work, 0);
 	r->running = false;
 }
 
 /*
- * What is visible here is all there can be: the deletion of the definition is, and no server that
- * has not heard of that can create an object (custom_basis()).
+ * No more objects can appear than are visible here: the deletion of the definition is committed,
+ * and a server that does not know of it yet cannot create an object (custom_basis()).
  */
 static bool is_empty(const struct removal *r)
 {
@@ -292,7 +290,7 @@ static void clean(struct definition *d)
 {
 	if (!d->removal)
 		d->removal = removal_new(d);
-	/* Only what is committed says so to the other servers. */
+	/* Only the committed object informs the other servers. */
 	if (definition_write(d, change_begun))
 		return;
 	if (!d->removal->open)

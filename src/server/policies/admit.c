@@ -1,6 +1,6 @@
 /*
- * For each policy that matches, each of its bindings that does, and each of its parameters, all
- * validations are evaluated. What a validation has to say when it fails is evaluated only then.
+ * For each matching policy, each of its matching bindings, and each of their parameters, all
+ * validations are evaluated. The message of a validation is evaluated only if it fails.
  */
 #include "server/policies/admit.h"
 
@@ -11,12 +11,12 @@
 #include "server/policies/policy.h"
 
 enum {
-	MESSAGE_MAX = 5 * 1024, /* bytes that a messageExpression makes at most */
-	ANNOTATION_MAX = 10 * 1024, /* of an annotation's value */
-	FAILURES_MAX = 50, /* that the audit log is told */
+	MESSAGE_MAX = 5 * 1024, /* limit for the result of a messageExpression */
+	ANNOTATION_MAX = 10 * 1024, /* limit for an annotation's value */
+	FAILURES_MAX = 50, /* limit for failures in the audit log */
 };
 
-/* One write that policies are asked about. */
+/* The evaluation of all policies on one write. */
 struct asking {
 	struct admission_request *req;
 	const struct admission_attr *attr;
@@ -24,14 +24,14 @@ struct asking {
 	struct json *failures; /* for the audit log; or NULL */
 	bool knows_namespace;
 	const struct json *namespace_object; /* or NULL */
-	/* Of the first denial; message NULL: there was none. */
+	/* The first denial; NULL: no denial yet. */
 	const char *denial;
 	enum error_code code;
-	/* At hand: */
+	/* The current ones: */
 	const struct admission_policy *policy;
 	const struct admission_binding *binding; /* NULL: the policy itself is at fault */
 	struct admission_run run;
-	struct audit_annotation *annotations; /* of the policy; keys may come again */
+	struct audit_annotation *annotations; /* of the policy; keys may repeat */
 };
 
 /* --- what becomes of a decision ----------------------------------------------------- */
@@ -54,7 +54,7 @@ static void deny(struct asking *q, enum error_code code, const char *message)
 					 STR_ARG(q->policy->name), message);
 }
 
-/* A policy or binding that cannot be used. */
+/* A policy or binding is unusable. */
 static void misconfigured(struct asking *q, const struct error *err)
 {
 	if (q->policy->ignores_failures)
@@ -107,7 +107,7 @@ static void errored(struct asking *q, size_t index, const char *message)
 
 /* --- validations -------------------------------------------------------------------- */
 
-/* What is told of a validation that failed. `made` is what its messageExpression gave. */
+/* The message of a failed validation. `made` is the result of its messageExpression. */
 static const char *message_of(struct asking *q, const struct admission_validation *v,
 			      struct cel_value made)
 {
@@ -123,7 +123,10 @@ static const char *message_of(struct asking *q, const struct admission_validatio
 	return arena_printf(a, "failed expression: %.*s", STR_ARG(str_trim_space(v->expr.text)));
 }
 
-/* All messages, since they share what is left of the budget; false when that does not do. */
+/*
+ * Evaluates all messages, because they share the remaining budget. Returns false if that is not
+ * enough.
+ */
 static bool make_messages(struct asking *q, uint64_t budget, const char **ret_messages)
 {
 	const struct admission_policy *p = q->policy;
@@ -143,7 +146,7 @@ static bool make_messages(struct asking *q, uint64_t budget, const char **ret_me
 	return true;
 }
 
-/* What came of a validation. */
+/* The result of a validation. */
 struct outcome {
 	const char *error; /* it could not be evaluated; or NULL */
 	bool holds;
@@ -192,7 +195,7 @@ static void validate(struct asking *q)
 
 /* --- annotations -------------------------------------------------------------------- */
 
-/* Each value is told once, however many bindings and parameters gave it. */
+/* Each value is published once, however many bindings and parameters produce it. */
 static void annotate(struct asking *q, struct str key, struct str value)
 {
 	struct arena *a = q->req->write->arena;
@@ -269,7 +272,7 @@ static void publish_failures(struct asking *q)
 
 /* --- policies ----------------------------------------------------------------------- */
 
-/* What of a namespace expressions see. */
+/* Removes the parts of a namespace that expressions must not see. */
 static void prune_namespace(struct json *tree)
 {
 	static const char *const hidden[] = { "selfLink", "managedFields", "ownerReferences" };
@@ -281,7 +284,7 @@ static void prune_namespace(struct json *tree)
 	json_remove(tree, STR("kind"));
 }
 
-/* Looked up once, and only when there is something to evaluate. */
+/* Looked up once, and only if there is something to evaluate. */
 static const struct json *namespace_object(struct asking *q)
 {
 	const struct schema_kind *kind = schema_find_resource(STR(""), STR("v1"),
@@ -301,7 +304,7 @@ static const struct json *namespace_object(struct asking *q)
 	return q->namespace_object;
 }
 
-/* With one parameter. */
+/* Evaluates with one parameter. */
 static void evaluate(struct asking *q, const struct schema_kind *kind, const struct json *params)
 {
 	const struct admission_policy *p = q->policy;

@@ -1,6 +1,5 @@
 /*
- * Parameters of policies: objects of any kind that is served, compiled in or custom, as the state
- * has them.
+ * Parameters of policies: objects of any served kind, compiled-in or custom, from the state.
  */
 #include "server/admission/request.h"
 #include "server/core/parts.h"
@@ -76,7 +75,7 @@ static void take_named(struct gathering *g, struct resource *r, struct str ns, s
 		take(g, o);
 }
 
-/* The namespace that parameters are in; empty where the kind has none. */
+/* The namespace of the parameters; empty for cluster-scoped kinds. */
 static int namespace_of(const struct schema_kind *k, const struct admission_binding *b,
 			struct str ns, struct str *ret_ns, struct error *err)
 {

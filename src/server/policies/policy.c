@@ -1,6 +1,6 @@
 /*
- * Policies and bindings are few and rarely change: which binding belongs to which policy is found
- * anew, for all of them, when a write comes after a change.
+ * Policies and bindings are few and change rarely. So the bindings of all policies are computed
+ * again when a write comes after a change.
  */
 #include "server/policies/policy.h"
 
@@ -31,7 +31,7 @@ static enum error_code reason_of(struct str reason)
 	return ERR_INVALID;
 }
 
-/* Each sees those before it. */
+/* Each variable sees those before it. */
 static void compile_variables(struct admission_policy *p, const struct json *list,
 			      struct cel_policy_options *options)
 {
@@ -196,9 +196,9 @@ static struct admission_binding *binding_new(const struct json *tree)
 /* --- following ---------------------------------------------------------------------- */
 
 /*
- * False when the object is there and cannot be read: what was known of it stays then, for to do
- * without it might allow what it forbids; where nothing was known, it is known to be unreadable.
- * *ret_tree is NULL when it is gone.
+ * Returns false if the object exists and cannot be read. Then its previous version stays in
+ * effect, because without it writes might be allowed that it forbids; without a previous version
+ * it is marked as unreadable. *ret_tree is NULL if the object was deleted.
  */
 static bool read_tree(const struct admission_policies *all, struct object *now, struct arena *a,
 		      struct json **ret_tree)
@@ -213,7 +213,7 @@ static bool read_tree(const struct admission_policies *all, struct object *now, 
 	return false;
 }
 
-/* `next` (NULL: none) takes the place of what is there. */
+/* `next` (NULL: none) replaces the current one. */
 static void replace_policy(struct admission_policies *all, struct str name,
 			   struct admission_policy *next)
 {

@@ -1,7 +1,7 @@
 /*
- * One list of kinds, from which all documents are printed: the compiled ones as
- * they are, and behind each group's (or at the end) the custom ones of that group,
- * ordered by version as clients expect it, then by name.
+ * One list of kinds, from which all documents are printed. Custom kinds follow the compiled-in
+ * kinds of their group (or come at the end), ordered by version as clients expect it, then by
+ * name.
  */
 #include "server/publish/catalogue.h"
 
@@ -59,7 +59,7 @@ static const struct schema_kind **served_kinds(const struct catalogue *c, size_t
 	return all;
 }
 
-/* Moves those of one group (or, with `version`, of one group version) to the list. */
+/* Moves the kinds of one group (or, with `version`, of one group version) to the list. */
 static void take(struct catalogue *c, const struct schema_kind **custom, size_t n,
 		 const struct schema_kind *like, bool version)
 {

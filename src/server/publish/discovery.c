@@ -1,8 +1,8 @@
 /*
- * The kinds come in discovery's order: groups one after the other, their versions
- * with the preferred one first. Each printer walks that list, so there is no second
- * list of groups to keep in step. There are some sixty documents, and two or more for
- * each group of custom resources; they are found by comparing paths.
+ * The kinds are in discovery's order: by group, with the preferred version first. Each printer
+ * iterates over that list, so there is no second list of groups to keep in sync. There are about
+ * sixty documents, and two or more for each group of custom resources; they are found by
+ * comparing paths.
  */
 #include "server/publish/discovery.h"
 
@@ -27,10 +27,10 @@ typedef void (*print_fn)(const struct discovery *d, const struct entry *e, struc
 
 struct entry {
 	char *path;
-	const char *version; /* of the aggregated form; NULL for the old one */
+	const char *version; /* of the aggregated form; NULL: traditional form */
 	const char *content_type;
 	print_fn print;
-	const struct schema_kind *first; /* of the group or version; or NULL */
+	const struct schema_kind *first; /* first kind of the group or version; or NULL */
 	struct document_lazy *document;
 };
 
@@ -85,9 +85,10 @@ static void put_verbs(struct json_writer *w, unsigned verbs)
 }
 
 /*
- * Names that rights are given on, with no objects behind them. Listed, or kubectl would not know
- * their group: `kubectl auth can-i update-device-status drivers.resource.k8s.io/NAME` asks about
- * a resource that it found here. Whoever walks the list for objects looks for verbs they have not.
+ * Resources for rights only, without objects, such as KEP-4817's drivers. They must be listed, or
+ * kubectl would not know their group: `kubectl auth can-i update-device-status
+ * drivers.resource.k8s.io/NAME` needs a resource that it found here. Clients that look for
+ * objects skip them, because they lack the usual verbs.
  */
 static const struct bare {
 	struct str api_version, resource, singular, kind;
@@ -126,8 +127,8 @@ static const struct schema_kind *next_kind(const struct discovery *d, size_t *at
 /* --- the old form ------------------------------------------------------------------- */
 
 /*
- * Tells migrators when the stored version of a kind changes; of what is stored only. The digest is
- * upstream's, but nobody may depend on that.
+ * Shows migrators when the stored version of a kind changes; only for stored kinds. The digest is
+ * upstream's, but clients must not depend on that.
  */
 static void put_storage_hash(struct json_writer *w, const struct schema_kind *k)
 {
@@ -298,8 +299,8 @@ static void print_groups(const struct discovery *d, const struct entry *e UNUSED
 }
 
 /*
- * Upstream names an address here for clients of 2015, by which none of today's
- * goes: they talk to the address that they reached the server by.
+ * Upstream lists an address here for clients of 2015. Current clients ignore it: they use the
+ * address at which they reached the server.
  */
 static void print_versions(const struct discovery *d UNUSED, const struct entry *e UNUSED,
 			   struct json_writer *w)
@@ -318,7 +319,7 @@ static void print_versions(const struct discovery *d UNUSED, const struct entry 
 
 /* --- the aggregated form -------------------------------------------------------------- */
 
-/* Group and version are empty where they are those of the list around; not of custom kinds. */
+/* Group and version are empty if they are those of the enclosing list, except for custom kinds. */
 static void put_response_kind(struct json_writer *w, const struct schema_kind *k, struct str group,
 			      struct str version, struct str kind)
 {
@@ -426,7 +427,7 @@ static void put_aggregated_group(const struct discovery *d, const struct schema_
 	json_writer_end_object(w);
 }
 
-/* All groups, or core alone: the two endpoints each answer with their part. */
+/* All groups, or the core group alone: each of the two endpoints has its part. */
 static void print_aggregated(const struct discovery *d, const struct entry *e,
 			     struct json_writer *w)
 {

@@ -1,6 +1,6 @@
 /*
- * The hash is FNV-1a with 128 bits: no secret is involved and nobody else
- * chooses the content, so it only has to differ when the content does.
+ * The hash is 128-bit FNV-1a. No secret is involved and nobody else chooses the content, so it
+ * only has to differ if the content does.
  */
 #include "server/publish/document.h"
 
@@ -19,7 +19,7 @@ static void hash_hex(struct str s, char hex[33])
 		       (unsigned long long)h);
 }
 
-/* Once for all who will ask, so it need not be done in pieces. */
+/* Done once for all requests, so it need not be split into steps. */
 static struct bytes *zip(struct str content)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(content.n);
@@ -59,7 +59,7 @@ bool document_tag_matches(const char *etag, struct str if_none_match)
 
 	while (str_split(&if_none_match, ',', &piece)) {
 		piece = str_trim(piece);
-		/* A weak tag stands for the same content here (RFC 9110, 13.1.2). */
+		/* A weak tag means the same content here (RFC 9110, 13.1.2). */
 		if (str_starts(piece, STR("W/")))
 			piece = str_skip(piece, 2);
 		if (str_eqz(piece, "*") || str_eqz(piece, etag))

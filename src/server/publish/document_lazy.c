@@ -1,5 +1,5 @@
 /*
- * The document is put in place by compare-and-swap; whoever loses the race frees its copy.
+ * The document is stored by compare-and-swap; the thread that loses the race frees its copy.
  */
 #include "server/publish/document_lazy.h"
 

@@ -1,8 +1,7 @@
 /*
- * The list of documents is fixed by the kinds: one slot for each, empty until
- * somebody asks. /openapi/v3 needs the hash of every document that it names: it
- * makes them all, which takes some tens of milliseconds, once; those of group versions that
- * stay the same stay when definitions change.
+ * The kinds determine the list of documents: one slot for each, empty until it is requested.
+ * /openapi/v3 needs the hash of every document, so it makes all of them, which takes some tens of
+ * milliseconds, once. Documents of unchanged group versions are kept when definitions change.
  */
 #include "server/publish/openapi.h"
 
@@ -13,7 +12,7 @@
 #include "server/publish/openapi_impl.h"
 
 #define TYPE_JSON "application/json"
-/* '@' may not stand in a media type, so it was spelt anew; clients ask for the old one. */
+/* '@' is not allowed in a media type, so it was respelled; clients request the old one. */
 #define TYPE_V2_PROTOBUF     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 #define TYPE_V2_PROTOBUF_OLD "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
@@ -22,7 +21,7 @@ enum form { FORM_V2_JSON, FORM_V2_PROTOBUF, FORM_V3_ROOT, FORM_V3 };
 struct slot {
 	char *path;
 	enum form form;
-	struct str api_version; /* of FORM_V3 */
+	struct str api_version; /* for FORM_V3 */
 	const char *content_type;
 	struct document_lazy *document;
 };
@@ -68,7 +67,7 @@ static void print_protobuf(const struct openapi *o, const struct slot *s, struct
 
 	arena_init(&arena, OPENAPI_DOCUMENT_MAX);
 	print_document(o, s, &text);
-	/* What we printed ourselves parses. */
+	/* Our own output always parses. */
 	if (json_parse(&arena, buf_str(&text), NULL, &tree, NULL) < 0)
 		out->overflow = true;
 	else
@@ -121,7 +120,7 @@ static void print(void *arg, struct buf *out)
 	}
 }
 
-/* NULL when it is too large. */
+/* NULL if it is too large. */
 static const struct document *made(const struct openapi *o, const struct slot *s)
 {
 	return document_lazy_get(s->document, OPENAPI_DOCUMENT_MAX, s->content_type, print,
@@ -166,7 +165,7 @@ static bool same_kinds(const struct openapi *a, const struct openapi *b, struct 
 	return true;
 }
 
-/* What is there of the document already; else an empty place for it. */
+/* The existing document; otherwise an empty slot for it. */
 static struct document_lazy *place(const struct openapi *o, const struct slot *s,
 				   const struct openapi *before)
 {
@@ -222,7 +221,7 @@ void openapi_free(struct openapi *o)
 
 /* --- asking -------------------------------------------------------------------------- */
 
-/* Whether a range of an Accept header takes this content type; parameters are not looked at. */
+/* Whether a range of an Accept header matches this content type; parameters are ignored. */
 static bool takes(struct str range, const char *content_type)
 {
 	struct str media;
@@ -236,7 +235,7 @@ static bool takes(struct str range, const char *content_type)
 	return str_ieq(media, STR(TYPE_V2_PROTOBUF_OLD));
 }
 
-/* kubectl lists what it takes in its order of preference and gives no q; so first come first. */
+/* kubectl lists its types in order of preference without q, so the first one wins. */
 static const struct slot *choose(struct openapi *o, struct str path, struct str accept,
 				 bool *ret_known)
 {
@@ -249,7 +248,7 @@ static const struct slot *choose(struct openapi *o, struct str path, struct str 
 			if (!str_eqz(path, s->path))
 				continue;
 			*ret_known = true;
-			/* Upstream's list is JSON, whatever is asked for. */
+			/* Upstream's list is JSON, whatever the client accepts. */
 			if (s->form == FORM_V3_ROOT || takes(range, s->content_type))
 				return s;
 		}

@@ -1,17 +1,17 @@
 /*
- * Custom kinds in OpenAPI: the structural schema of their definition as it was
- * given, with the members that every object has. v3 can say all that a
- * structural schema says. Clients of v2 (kubectl before 1.25 validates by it)
- * refuse what they cannot make sense of, so there, as upstream has it, what
- * v2 has no words for is left out, and what goes with it: a value that may be
- * null, or may have unknown fields, is one of which nothing is said.
+ * Custom kinds in OpenAPI: the structural schema of their definition, with the members that every
+ * object has. v3 can express everything in a structural schema. Clients of v2 (kubectl before
+ * 1.25 validates with it) reject what they do not understand. So, as upstream does, v2 leaves out
+ * everything that it cannot express, with its consequences: it says nothing about a value that
+ * may be null or may have unknown fields.
  */
 #include "api/crd/crd.h"
 #include "server/publish/openapi_impl.h"
 
 struct custom_print {
 	struct openapi_print *p;
-	const struct schema_type *like; /* a compiled kind's type: has apiVersion, kind, metadata */
+	/* a compiled-in kind's type: has apiVersion, kind, metadata */
+	const struct schema_type *like;
 };
 
 static void put_raw(struct custom_print *c, const struct json *member)
@@ -26,12 +26,12 @@ static void put_raw(struct custom_print *c, const struct json *member)
 
 /* --- which members ------------------------------------------------------------------ */
 
-/* What a schema says of objects that its properties do not. */
+/* Attributes of a schema for objects, beside its properties. */
 struct reading {
-	bool root; /* of a whole object */
-	bool embedded; /* of an object within */
-	bool shut; /* v2: nothing is said of what it holds */
-	bool typeless; /* v2: nor of what it is */
+	bool root; /* a whole object */
+	bool embedded; /* an embedded object */
+	bool shut; /* v2: nothing is said about its content */
+	bool typeless; /* v2: nor about its type */
 };
 
 static struct reading read_props(const struct custom_print *c, const struct json *props, bool root)
@@ -100,7 +100,7 @@ static void put_properties(struct custom_print *c, const struct json *properties
 	json_writer_end_object(c->p->w);
 }
 
-/* v2 knows no null: what may be null is not required there. */
+/* v2 has no null, so a nullable value is not required there. */
 static bool is_required(const struct custom_print *c, const struct json *props, struct str name)
 {
 	const struct json *f = json_get(json_getz(props, "properties"), name);
@@ -132,7 +132,7 @@ static void put_required(struct custom_print *c, const struct json *props, const
 	json_writer_end_array(c->p->w);
 }
 
-/* Which the definition may leave out. */
+/* The definition may omit this. */
 static void put_int_or_string(struct custom_print *c, const struct json *props)
 {
 	if (!c->p->v3 || !json_true_at(props, "x-kubernetes-int-or-string") ||
@@ -213,8 +213,8 @@ static const struct json *props_of(const struct schema_kind *k)
 }
 
 /*
- * Where nothing is known, or (in v2) not all, no members are named at all: kubectl would take
- * them for the only ones.
+ * If nothing is known, or in v2 not everything, no members are listed: kubectl would take them
+ * for the only ones.
  */
 static void put_object(struct custom_print *c, const struct schema_kind *k)
 {

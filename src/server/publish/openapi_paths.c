@@ -1,17 +1,17 @@
 /*
- * A resource has three kinds of paths: its collection (twice, when it lies in
- * namespaces), one object, and the subresources of one object. What may be done there
- * is a table of operations; a kind's verbs choose from it.
+ * A resource has three kinds of paths: its collection (twice, if it is namespaced), one object,
+ * and the subresources of one object. A table lists the operations, and a kind's verbs choose
+ * from it.
  */
 #include "server/publish/openapi_impl.h"
 
-/* Parameters that operations take in the query, as bits of struct operation. */
+/* Query parameters of operations, as bits of struct operation. */
 enum {
 	TAKES_LIST = 1 << 0,
 	TAKES_WRITE = 1 << 1, /* dryRun, fieldManager, fieldValidation */
 	TAKES_FORCE = 1 << 2,
 	TAKES_DELETE = 1 << 3,
-	TAKES_PRETTY = 1 << 4, /* every path does */
+	TAKES_PRETTY = 1 << 4, /* every path has it */
 	TAKES_WATCH = 1 << 5,
 };
 
@@ -46,12 +46,12 @@ struct operation {
 	unsigned verb; /* of the kind; SCHEMA_* */
 	const char *method;
 	const char *action; /* x-kubernetes-action */
-	const char *id[2]; /* of operationId: before group and version, and after */
+	const char *id[2]; /* parts of operationId: before group and version, and after */
 	const char *doc; /* a sentence that ends with the kind */
 	unsigned takes;
 	enum body body;
 	enum answer answer;
-	const char *codes[3]; /* of success */
+	const char *codes[3]; /* for success */
 };
 
 static const struct operation of_collection[] = {
@@ -121,7 +121,7 @@ static const struct operation of_object[] = {
 	  BODY_OPTIONS,
 	  ANSWER_DELETED,
 	  { "200", "202" } },
-	/* Only subresources are created by the name of an object. */
+	/* Only subresources are created under the name of an object. */
 	{ SCHEMA_CREATE,
 	  "post",
 	  "post",
@@ -133,7 +133,7 @@ static const struct operation of_object[] = {
 	  { "200", "201", "202" } },
 };
 
-/* The last one needs a schema that says how lists merge: custom kinds have none. */
+/* The last one needs a schema that defines how lists merge, which custom kinds do not have. */
 static const char *const patch_types[] = {
 	"application/apply-patch+yaml",
 	"application/json-patch+json",
@@ -148,10 +148,10 @@ static size_t npatch_types(const struct schema_kind *k)
 
 static const char *const answer_types[] = { "application/json", "application/yaml" };
 
-/* What is sent and answered at a path, and how it is called. */
+/* The names and types of the bodies at a path. */
 struct place {
 	const struct schema_kind *kind;
-	struct str group, version, name; /* the kind of what is sent there */
+	struct str group, version, name; /* the kind of the body */
 	struct str type, list_type; /* OpenAPI names */
 	const char *suffix; /* of operationId: "Status", "ForAllNamespaces" */
 	bool namespaced;
@@ -159,7 +159,7 @@ struct place {
 
 /* --- words --------------------------------------------------------------------------- */
 
-/* "rbac.authorization.k8s.io" as RbacAuthorization, or, for tags, as rbacAuthorization. */
+/* "rbac.authorization.k8s.io" as RbacAuthorization or, for tags, as rbacAuthorization. */
 static void add_group_word(struct buf *out, struct str group, bool capital)
 {
 	const struct str suffix = STR(".k8s.io");
@@ -251,7 +251,7 @@ static void put_query(struct openapi_print *p, unsigned takes)
 			put_parameter(p, parameters[i].name, "query", parameters[i].type);
 }
 
-/* Those that are the same for all operations of a path. */
+/* The parameters that all operations of a path share. */
 static void put_path_parameters(struct openapi_print *p, bool named, bool namespaced)
 {
 	json_writer_keyz(p->w, "parameters");
@@ -378,7 +378,7 @@ static void put_media_v2(struct openapi_print *p, const struct place *at,
 	put_words(p, "schemes", https, 1);
 }
 
-/* An empty list is left out: upstream's library does not keep it, so it would not compare equal. */
+/* An empty list is left out: upstream's library drops it, so it would not compare equal. */
 static void put_operation_parameters(struct openapi_print *p, const struct place *at,
 				     const struct operation *op)
 {

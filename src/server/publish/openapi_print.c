@@ -1,9 +1,9 @@
 /*
- * What surrounds paths and types, and the words that both are made of.
+ * The parts of a document around paths and types, and the primitives that both use.
  */
 #include "server/publish/openapi_impl.h"
 
-/* As upstream has it in documents that are not of one release. */
+/* As in upstream's documents that do not belong to one release. */
 #define API_VERSION "unversioned"
 
 #define BEARER_TOKEN                                                                 \

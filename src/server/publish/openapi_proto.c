@@ -1,17 +1,14 @@
 /*
- * gnostic's protobuf form of an OpenAPI v2 document, made from the JSON form.
- *
- * Each message is a table: which member of the JSON object is which field, and
- * how it is written. Where JSON has an object with free names, gnostic has a
- * list of {name, value}; where JSON allows a choice, it has a message around
- * each alternative. Free values (extensions) are text: YAML, of which JSON is
- * a part.
+ * gnostic's protobuf form of an OpenAPI v2 document, converted from the JSON form. Each message
+ * is a table that maps members of the JSON object to fields and their encoding. For a JSON object
+ * with free names, gnostic has a list of {name, value}; for a choice, it has a message around
+ * each alternative. Free values (extensions) are text: YAML, of which JSON is a subset.
  */
 #include "server/publish/openapi_impl.h"
 
 struct message;
 
-/* Writes `v` as field `number` of what is being written. */
+/* Writes `v` as field `number` of the current message. */
 typedef void (*put_fn)(struct buf *out, uint32_t number, const struct json *v);
 
 struct member {
@@ -23,7 +20,7 @@ struct member {
 struct message {
 	const struct member *members;
 	size_t n;
-	uint32_t extensions; /* number of the list that x-.. members go to; 0: there is none */
+	uint32_t extensions; /* number of the list for x-.. members; 0: none */
 };
 
 #define KEY(text)                      \
@@ -68,7 +65,7 @@ static void add_text(struct buf *out, uint32_t number, struct str text)
 	(void)buf_add_str(out, text);
 }
 
-/* A message begins; its length goes in front of it when it ends. */
+/* Begins a message; its length is inserted before it at the end. */
 static size_t begin(struct buf *out, uint32_t number)
 {
 	add_tag(out, number, WIRE_BYTES);
@@ -104,7 +101,7 @@ static void put_bool(struct buf *out, uint32_t number, const struct json *v)
 	add_varint(out, 1);
 }
 
-/* Integers that are not negative: lengths and counts. */
+/* Non-negative integers: lengths and counts. */
 static void put_count(struct buf *out, uint32_t number, const struct json *v)
 {
 	int64_t n = 0;
@@ -177,7 +174,7 @@ static void put_members(struct buf *out, const struct message *m, const struct j
 			m->members[i].put(out, m->members[i].number, v);
 		else if (m->extensions && str_starts(json_key(v), STR("x-")))
 			put_extension(out, m->extensions, v);
-		/* What the schema of a custom kind may have beyond that has no place here. */
+		/* Other members of a custom kind's schema have no field here. */
 	}
 }
 

@@ -1,7 +1,7 @@
 /*
- * Which types a document holds is found by walking from its kinds: v3 has one
- * document for each group version, and each must be complete in itself. What
- * has no table (times, quantities) is a short list at the end.
+ * The types of a document are collected from its kinds: v3 has one document per group version,
+ * and each must be complete in itself. Types without a table (times, quantities) are a short list
+ * at the end.
  */
 #include "base/core/map.h"
 #include "base/core/vec.h"
@@ -49,7 +49,7 @@ static void add_kind(struct type_set *set, const struct schema_kind *k)
 					      k->subresources[i].kind));
 }
 
-/* The list grows while it is walked: what is added is walked in its turn. */
+/* The list grows during the iteration: added types are visited in turn. */
 static void collect(const struct openapi_print *p, struct type_set *set)
 {
 	for (size_t i = 0; i < p->nkinds; i++)
@@ -74,7 +74,7 @@ static int order(const void *a, const void *b)
 
 /* --- values -------------------------------------------------------------------------- */
 
-/* How a value that is no object of ours is described: a type and format, or a reference. */
+/* The description of a value that is not one of our objects: a type and format, or a reference. */
 static const struct {
 	const char *type, *format, *ref;
 } values[] = {
@@ -121,8 +121,8 @@ static void put_enum(struct openapi_print *p, const struct schema_field *f)
 }
 
 /*
- * The members that describe one value. A reference in v3 may have no members
- * beside it, so one that has (`beside`) is wrapped.
+ * The members that describe one value. In v3 a reference may have no other members beside it, so
+ * with `beside` it is wrapped.
  */
 static void put_value(struct openapi_print *p, const struct schema_field *f, bool beside)
 {
@@ -195,7 +195,7 @@ static void put_patch_strategy(struct openapi_print *p, const struct schema_fiel
 		openapi_put(p, "x-kubernetes-patch-strategy", STR("replace"));
 }
 
-/* What a field says of its map or object beyond what the type says; NULL when nothing. */
+/* A field's map type, if it adds to the type's own; else NULL. */
 static const char *map_type(const struct schema_field *f)
 {
 	bool by_type = f->shape == SCHEMA_ONE && f->type && f->type->atomic;
@@ -266,7 +266,7 @@ static void put_kinds(struct openapi_print *p, const struct schema_type *t)
 		return;
 	json_writer_keyz(p->w, "x-kubernetes-group-version-kind");
 	json_writer_begin_array(p->w);
-	/* What is of meta_v1 goes by the legacy group's name. */
+	/* Kinds of meta_v1 are listed in the legacy core group. */
 	if (str_eqz(k->group, "meta.k8s.io"))
 		openapi_put_gvk(p, STR(""), STR("v1"), k->kind);
 	else
@@ -295,7 +295,7 @@ static void put_type(struct openapi_print *p, const struct schema_type *t)
 
 /* --- what has no table ----------------------------------------------------------------- */
 
-/* In v3 a value may be of either of two types; v2 cannot say so. */
+/* In v3 a value may have either of two types; v2 cannot express that. */
 static const struct {
 	const char *name, *v2, *v3;
 } others[] = {

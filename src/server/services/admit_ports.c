@@ -119,8 +119,8 @@ static struct choosing *choosing_new(struct held *h, const struct json *before, 
 }
 
 /*
- * A port with the same number but another protocol shares its node port. In a new service this
- * holds only for its own port number; a changed service has more freedom.
+ * Ports with the same number but different protocols may share a node port. In a new service only
+ * ports of the same number may share; in a changed service any of its ports may.
  */
 static bool may_share(const struct choosing *c, const struct json *port, int64_t node_port)
 {

@@ -1,6 +1,6 @@
 /*
- * One log holds all changes; a store is a place in it. Stores of other loops are woken
- * by a message, so that in a simulation each loop touches the data in its own turns.
+ * One log holds all changes; a store is a position in it. Stores of other loops are woken by a
+ * message, so that in a simulation each loop accesses the data in its own turns.
  */
 #include "server/testing/state_fake.h"
 
@@ -20,7 +20,7 @@ struct change {
 	struct store_key key; /* in the data's arena */
 	int64_t revision;
 	struct bytes *value; /* NULL: deleted */
-	size_t before; /* of the same key: its place in the log and one; 0: none */
+	size_t before; /* previous change of the key: its index in the log plus one; 0: none */
 	struct fake_store *by;
 	struct store_write *write;
 };
@@ -28,20 +28,20 @@ struct change {
 struct fake_data {
 	struct arena arena;
 	VEC(struct change) log;
-	struct map newest; /* text of a key -> place and one */
-	struct map guards; /* name -> the revision that touched it last */
+	struct map newest; /* text of a key -> index plus one */
+	struct map guards; /* name -> the last revision that touched it */
 	int64_t revision, compacted;
 	VEC(struct fake_store *) stores;
 };
 
-/* What the store remembers of a write; until it is closed. */
+/* A write, until the store is closed. */
 struct fake_write {
 	struct list link;
 	struct store_write *write;
 	struct fake_write *after;
 	int result;
 	int64_t revision;
-	/* Of a write that a guard or a basis refused: the feed must show this revision first. */
+	/* For a write that a guard or a basis rejected: the feed must show this revision first. */
 	int64_t touched;
 };
 
@@ -51,14 +51,14 @@ struct fake_store {
 	struct fake_opts opts;
 	struct prng prng;
 	struct store_feed feed;
-	size_t fed; /* place in the log */
+	size_t fed; /* index in the log */
 	bool following;
 	bool lost;
 	bool hold;
 	const char *hold_name; /* or NULL */
 	struct list queue; /* fake_write: to be committed */
 	struct list settled;
-	struct list refused; /* fake_write: by a guard or a basis */
+	struct list refused; /* fake_write: rejected by a guard or a basis */
 	struct loop_timer commit, deliver;
 	struct loop_msg wake;
 	bool woken, closing;
@@ -122,7 +122,7 @@ static struct str key_text(struct arena *a, struct store_key k)
 				     STR_ARG(k.name)));
 }
 
-/* Place and one of the key's last change; 0: there is none. */
+/* Index plus one of the key's last change; 0 if not found. */
 static size_t newest(struct fake_data *d, struct store_key k)
 {
 	return (size_t)(uintptr_t)map_get(&d->newest, key_text(&d->arena, k));
@@ -212,7 +212,7 @@ static int64_t touched_after_view(struct fake_store *s, const struct store_write
 	return newest_touch > w->view ? newest_touch : 0;
 }
 
-/* The last revision at which a basis was changed or deleted, if one was; else 0. */
+/* The last revision at which a basis was changed or deleted; 0 if none was. */
 static int64_t basis_lost_at(struct fake_store *s, const struct store_write *w)
 {
 	int64_t lost = 0;
@@ -252,7 +252,7 @@ static int decide(struct fake_store *s, struct fake_write *f)
 	return f->touched ? -ERR_CONFLICT : 0;
 }
 
-/* Ends those refused by a guard or a basis whose reason the feed has shown. */
+/* Ends the rejected writes whose reason the feed has shown. */
 static void finish_refused(struct fake_store *s)
 {
 	int64_t seen = s->fed ? s->data->log.v[s->fed - 1].revision : 0;
@@ -289,14 +289,14 @@ static void commit_one(struct fake_store *s, struct fake_write *f)
 	w->revision = f->revision;
 	touch_guards(s, w, f->revision);
 	if (!w->value)
-		f->revision = 0; /* what a write after it expects: nothing there */
+		f->revision = 0; /* a write after it expects that nothing exists */
 	if (unknown) {
 		f->result = -ERR_TIMEOUT;
 		finish(s, w, -ERR_TIMEOUT, "no answer");
 	}
 }
 
-/* The first write of the queue that is not held back; NULL: none. */
+/* The first write of the queue that is not held back; NULL if all are. */
 static struct fake_write *next_write(const struct fake_store *s)
 {
 	LIST_FOREACH (it, &s->queue) {
@@ -361,7 +361,7 @@ static void deliver_batch(struct fake_store *s, size_t to)
 	free(events);
 }
 
-/* Who follows nothing hears of its writes all the same. */
+/* A store without a feed still completes its writes. */
 static void deliver_done(struct fake_store *s)
 {
 	while (s->fed < s->data->log.n) {
@@ -422,7 +422,7 @@ static void fake_follow(struct store *st, int64_t revision, const struct store_f
 		s->fed--;
 	for (size_t i = s->fed; i < s->data->log.n; i++)
 		if (s->data->log.v[i].by == s)
-			s->data->log.v[i].write = NULL; /* told already */
+			s->data->log.v[i].write = NULL; /* already delivered */
 	if (s->fed < s->data->log.n)
 		loop_timer_start(&s->deliver, delay(s));
 }
@@ -460,7 +460,7 @@ static bool in_range(const struct store_range *q, const struct change *c)
 	return behind > 0 || (behind == 0 && str_cmp(c->key.name, q->after_name) > 0);
 }
 
-/* True when no later change up to the revision has the key. */
+/* Returns true if no later change up to the revision has the key. */
 static bool is_last(const struct fake_data *d, size_t at, int64_t revision)
 {
 	size_t last = newest((struct fake_data *)d, d->log.v[at].key);
@@ -561,7 +561,7 @@ static void fake_current(struct store *st,
 	r->store->asked++;
 }
 
-/* Leaves out the oldest beyond the limit. */
+/* Drops the oldest changes beyond the limit. */
 static void fake_past_cut(struct store_past *p, size_t max_bytes)
 {
 	size_t bytes = 0, i = p->n;
@@ -609,7 +609,7 @@ static void on_close(struct loop_task *t)
 	struct fake_store *s = CONTAINER_OF(t, struct fake_store, close);
 	struct list *node;
 
-	/* A message that is under way comes first; it calls again. */
+	/* A message that is under way arrives first, and calls this again. */
 	if (s->store.pending || s->woken || s->reading)
 		return;
 	loop_timer_stop(&s->commit);

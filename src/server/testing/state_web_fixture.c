@@ -1,6 +1,6 @@
 /*
- * HTTP on a state: what the server's verbs do, without their rules. Every request is a
- * job; what waits for the state holds its stream.
+ * HTTP on a state: what the server's verbs do, without their rules. Every request is a job; a job
+ * that waits for the state holds its stream.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ struct ask {
 	struct job job;
 	struct state_world *world;
 	struct http_stream *stream; /* a reference */
-	struct arena arena; /* of the job: the stream's belongs to its lane */
+	struct arena arena; /* for the job: the stream's arena belongs to its lane */
 	const struct schema_kind *kind;
 	struct str verb, body;
 	struct str ns, name, after;

@@ -1,4 +1,6 @@
-/* The server's side: life, and short cuts for tests that need no HTTP. */
+/*
+ * The server's side: lifecycle, and shortcuts for tests without HTTP.
+ */
 #include "server/testing/state_world.h"
 
 #include <setjmp.h>
@@ -130,7 +132,7 @@ void state_world_stop(struct state_world *w)
 	state_stop(w->state, on_stopped, w);
 	assert_true(sim_run_until(w->sim, is_stopped, w, HANG_MS));
 	assert_int_equal(watch_count(w->state), 0);
-	sim_run_for(w->sim, 1); /* what was deferred */
+	sim_run_for(w->sim, 1); /* runs deferred work */
 	state_free(w->state);
 	w->state = NULL;
 	w->store = NULL;

@@ -1,4 +1,6 @@
-/* One request at a time; each answer leads to the next step. */
+/*
+ * One request at a time; each reply leads to the next step.
+ */
 #include "server/testing/state_writer_fixture.h"
 
 #include <setjmp.h>

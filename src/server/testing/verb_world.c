@@ -1,7 +1,6 @@
 /*
- * The server is put together by hand of its parts: what is tested is the way
- * through exchange, route, verb, state and reply. Authentication and the paths
- * that are no resources are replaced here.
+ * The server is assembled by hand from its parts: the tests cover exchange, route, verb, state
+ * and reply. Authentication and non-resource paths are replaced here.
  */
 #include "server/testing/verb_world.h"
 
@@ -57,7 +56,7 @@ bool access_still_granted(const struct exchange *x, struct state *st UNUSED)
 	return !world_of(x)->right_lost;
 }
 
-/* All loops are one thread here, so the state's may be asked from any. */
+/* All loops run in one thread here, so the state may be used from any of them. */
 void access_ask(struct exchange *x, void (*then)(struct exchange *x))
 {
 	struct custom_view view;
@@ -341,7 +340,7 @@ void verb_world_begin(struct verb_world *w, struct verb_ask *ask)
 	r.nfields = put(f, r.nfields, "accept-encoding", ask->encoding);
 	buf_init(&ask->got, 256 * MIB);
 	client = w->asked++ % 2;
-	/* The server hangs up what is idle for long. */
+	/* The server closes connections that are idle for long. */
 	if (http_client_request(w->clients[client], &r, &ask->stream, &err) < 0) {
 		connect_client(w, client);
 		assert_int_equal(http_client_request(w->clients[client], &r, &ask->stream, &err),

@@ -1,4 +1,6 @@
-/* Bytes become lines, lines events, events the model. */
+/*
+ * Parses bytes into lines, lines into events, and applies events to the model.
+ */
 #include "server/testing/watch_guest_fixture.h"
 
 #include <setjmp.h>
@@ -279,7 +281,7 @@ static void on_close(struct http_stream *s, const struct error *err UNUSED)
 	g->stream = NULL;
 	loop_timer_stop(&g->patience);
 	if (!g->listing && g->status == 200)
-		assert_int_equal(g->stopped || err ? 0 : g->line.n, 0); /* no half line */
+		assert_int_equal(g->stopped || err ? 0 : g->line.n, 0); /* no incomplete line */
 	g->listing = false;
 	again(g);
 }
@@ -368,7 +370,7 @@ static void on_next(struct loop_timer *t)
 	if (g->stopped || g->stream)
 		return;
 	http_client_free(TAKE(g->client));
-	loop_timer_stop(t); /* a stream that was cut off asked for it again */
+	loop_timer_stop(t); /* a stream that was cut off has started it again */
 	assert_int_equal(http_client_new(g->loop, &opts, &g->client, NULL), 0);
 	begin(g);
 }

@@ -1,8 +1,8 @@
 /*
- * One call, and the memory of a write for the answers it got. A write is decided anew after
- * each; so the question is asked again and again, and an answer counts when who is asked and
- * what is asked are the same to the byte. Where they are not, because the object was changed by
- * somebody else meanwhile, the webhook is asked about what it is now: a bounded number of times.
+ * One call, and the answers that a write has received. A write is decided again after each call,
+ * so the same question comes up repeatedly. An answer is valid if the webhook and the question
+ * are the same to the byte. If they differ, because someone else changed the object meanwhile,
+ * the webhook is called again with the current question, a limited number of times.
  */
 #include "base/core/clock.h"
 #include "base/core/limits.h"
@@ -25,11 +25,11 @@ struct webhook_memo {
 
 static const char memo_key;
 
-/* Memory of its own, which goes with it: one write may ask very many questions. */
+/* It has memory of its own, freed with it: one write may ask many questions. */
 struct webhook_call {
 	struct webhook_post post;
 	struct arena arena;
-	struct list link; /* of all calls */
+	struct list link; /* in the list of all calls */
 	struct webhooks *webhooks;
 	struct admission_request *req;
 	struct webhook_answer *answer;
@@ -39,7 +39,7 @@ struct webhook_call {
 	bool fails_open;
 	struct str name, url;
 	int64_t begun; /* monotonic ns */
-	bool cut; /* its time is what was left of the request's */
+	bool cut; /* limited by the rest of the request's time */
 	char uid[UUID_TEXT_SIZE];
 };
 
@@ -61,7 +61,7 @@ static void call_free(struct webhook_call *c)
 	free(c);
 }
 
-/* Whether there is a verdict; else why not. */
+/* Reads the verdict; or returns an error. */
 static int read_answer(struct webhook_call *c, struct error *err)
 {
 	struct webhook_post *p = &c->post;
@@ -98,7 +98,7 @@ static void count(struct webhook_call *c)
 	webhook_metrics_count(c->webhooks, c->type, c->name, c->op, end, (int)code, seconds);
 }
 
-/* There is no verdict, and this is why. */
+/* Records why there is no verdict. */
 static void fail(struct webhook_call *c, const struct error *err)
 {
 	const struct log *log = c->webhooks->server->opts.log;
@@ -152,7 +152,7 @@ void webhooks_stop(struct webhooks *w, void (*done)(void *arg), void *arg)
 
 /* --- its beginning ---------------------------------------------------------------- */
 
-/* Not longer than the request itself may take; 1 at least, for it to end with a timeout. */
+/* Limits the call to the request's remaining time; at least 1, so that it ends with a timeout. */
 static void limit_time(struct webhook_call *c, const struct webhook *h)
 {
 	int64_t left_ns = c->req->deadline_ns - c->begun;
@@ -181,7 +181,7 @@ static void start(struct webhook_call *c, const struct webhook *h, struct str te
 	webhook_peer_post(h->peer, &c->post);
 }
 
-/* A call, or an answer that says why there can be none. */
+/* Makes a call, or an answer that says why it is impossible. */
 static void call(struct admission_request *req, const struct webhook *h, enum webhook_type type,
 		 struct webhook_answer *answer, struct str text)
 {

@@ -1,6 +1,6 @@
 /*
- * What validation let in is taken as it is; what it would not have let in (an object of an older
- * release) becomes a webhook that cannot be called, and whose failurePolicy then decides.
+ * Validated values are used as they are. A value that validation would reject (in an object of an
+ * older release) makes a webhook that cannot be called; its failurePolicy then decides.
  */
 #include "server/webhooks/config.h"
 
@@ -68,7 +68,7 @@ static void read_client(struct webhook_config *c, struct webhook *h, const struc
 		read_url(c, h, json_text_at(client, "url"));
 }
 
-/* `before` are the webhooks of before, by name. */
+/* `before`: the previous version's webhooks, by name. */
 static struct webhook_peer *peer_of(struct loop *l, const struct webhook *h,
 				    const struct map *before)
 {

@@ -1,10 +1,8 @@
 /*
- * Which webhooks are asked, and what their answers mean.
- *
- * Mutating webhooks are asked one at a time; where a later one changed the object, those before it
- * that want to know are asked once more in a second round (plugins/table.c runs it, for the
- * built-in plugins see the change, too). Validating webhooks are all asked before the first
- * answer is looked at.
+ * Which webhooks are called, and what their answers mean. Mutating webhooks are called one at a
+ * time. If a later one changes the object, earlier ones that want to know are called once more in
+ * a second round (plugins/table.c runs it, because the built-in plugins see the change too). All
+ * validating webhooks are called before the first answer is evaluated.
  */
 #include "base/core/limits.h"
 #include "base/core/map.h"
@@ -14,22 +12,22 @@
 #include "server/http/audit.h"
 #include "server/webhooks/webhooks_impl.h"
 
-/* One write before the webhooks of one kind. */
+/* A write and the webhooks of one type. */
 struct dispatch {
 	struct admission_request *req;
 	enum webhook_type type;
 	struct webhook_set *set;
 	const struct json *old;
-	struct json *object; /* NULL: none */
+	struct json *object; /* NULL: absent */
 	struct admission_attr attr;
 };
 
-/* The next webhook; false at the end. *at begins with zeroes. */
+/* Finds the next webhook; false at the end. Zero *at first. */
 struct hook_cursor {
 	struct omap_cursor config;
 	bool begun;
-	size_t hook; /* in the configuration */
-	size_t index; /* of all */
+	size_t hook; /* index in the configuration */
+	size_t index; /* index among all webhooks */
 };
 
 static const struct webhook *next_hook(const struct webhook_set *set, struct hook_cursor *at)
@@ -70,7 +68,7 @@ static int refuse_unreadable(const struct webhook_set *set, struct error *err)
 static int dispatch_init(struct dispatch *d, struct admission_request *req, enum webhook_type type,
 			 const struct json *old, struct json *object, struct error *err)
 {
-	/* An update that lets an object go is one of what it would have become. */
+	/* An update that removes an object is shown as the object that it would have become. */
 	if (!object && req->op == ADMIT_UPDATE)
 		object = req->write->last;
 	*d = (struct dispatch){ .req = req,
@@ -83,13 +81,13 @@ static int dispatch_init(struct dispatch *d, struct admission_request *req, enum
 	return admission_attr(req, old, object, &d->attr, err);
 }
 
-/* After a patch: the trees that are seen are others. */
+/* After a patch the trees to show are others. */
 static int dispatch_renew(struct dispatch *d, struct error *err)
 {
 	return admission_attr(d->req, d->old, d->object, &d->attr, err);
 }
 
-/* Whether its conditions hold; one that cannot be told is the failurePolicy's matter. */
+/* Whether its conditions are true; if they fail, failurePolicy decides. */
 static int conditions_hold(struct dispatch *d, const struct webhook *h,
 			   const struct schema_kind *kind, struct error *err)
 {
@@ -105,7 +103,7 @@ static int conditions_hold(struct dispatch *d, const struct webhook *h,
 	return h->fails_open ? 0 : error_set(err, ERR_FORBIDDEN, "%s", fault);
 }
 
-/* 1 when the webhook is about it, in the version *ret_kind; else 0, or why that cannot be told. */
+/* Returns 1 if the webhook matches, with the version in *ret_kind; 0 if not; or an error. */
 static int is_asked(struct dispatch *d, const struct webhook *h,
 		    const struct schema_kind **ret_kind, struct error *err)
 {
@@ -118,13 +116,16 @@ static struct str name_for(const struct dispatch *d)
 {
 	struct str name = d->attr.name;
 
-	/* What was made up is told to those who come when it is settled. */
+	/* A generated name is shown to webhooks that are called when it is final. */
 	if (!name.n && d->type == WEBHOOK_VALIDATING && d->req->op == ADMIT_CREATE)
 		name = json_text_at(json_getz(d->object, "metadata"), "name");
 	return name;
 }
 
-/* What cannot be shown is not asked about: without the object anything might be allowed. */
+/*
+ * If an object cannot be encoded, the webhook is not called: without it anything might be
+ * allowed.
+ */
 static int question_of(struct dispatch *d, const struct webhook *h, const struct schema_kind *kind,
 		       const struct json *shown, struct webhook_question *q, struct error *err)
 {
@@ -146,7 +147,7 @@ static int question_of(struct dispatch *d, const struct webhook *h, const struct
 	return 0;
 }
 
-/* Begins to ask, or finds the answer. */
+/* Begins a call, or finds the answer. */
 static int ask(struct dispatch *d, const struct webhook *h, const struct schema_kind *kind,
 	       const struct json *shown, struct webhook_answer **ret_answer, struct error *err)
 {
@@ -158,7 +159,7 @@ static int ask(struct dispatch *d, const struct webhook *h, const struct schema_
 		return error_set(err, ERR_BAD_REQUEST,
 				 "admission webhook \"%.*s\" does not support dry run",
 				 STR_ARG(h->name));
-	/* Nobody is to see what may never be. */
+	/* Webhooks must not see a state that may never be committed. */
 	if (req->base_pending)
 		return admission_park_for_base(req, err);
 	r = question_of(d, h, kind, shown, &q, err);
@@ -192,13 +193,13 @@ static int fail(const struct webhook *h, const struct webhook_answer *answer, st
 			 answer->err->msg);
 }
 
-/* Its time was up because the request's was: nobody waits for what comes of it. */
+/* The call timed out because the request did: its result no longer matters. */
 static int fail_late(struct error *err)
 {
 	return error_set(err, ERR_TIMEOUT, "request did not complete within requested timeout");
 }
 
-/* What an answer says of the write; with 0 it goes on, also because the webhook failed open. */
+/* Evaluates an answer. Returns 0 if the write proceeds, also if the webhook failed open. */
 static int judge(struct dispatch *d, const struct webhook *h, size_t index, int round,
 		 const struct webhook_answer *answer, struct error *err)
 {
@@ -241,7 +242,7 @@ static uint64_t hash_of(const struct json *object)
 	return hash_bytes(buf_str(&text), hash_process_seed());
 }
 
-/* The object was changed: who was called before and wants to know is called again. */
+/* The object has changed: webhooks that were called before and want to know are called again. */
 static void require_again(struct webhook_rounds *r, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -369,13 +370,13 @@ int webhooks_mutate_deletion(struct admission_request *req, const struct json *o
 
 /* --- validating ------------------------------------------------------------------- */
 
-/* A webhook that is asked, and what it said. */
+/* A webhook that was called, and its answer. */
 struct asked {
 	const struct webhook *hook;
 	struct webhook_answer *answer;
 };
 
-/* Asks all of them; *ret_open when any has not answered yet. */
+/* Calls all of them; sets *ret_open if any has not answered yet. */
 static int ask_all(struct dispatch *d, struct asked *list, size_t *ret_n, bool *ret_open,
 		   struct error *err)
 {
@@ -415,14 +416,14 @@ int webhooks_validate(struct admission_request *req, const struct json *old, str
 		return r;
 	list = ARENA_ARRAY(req->write->arena, struct asked, d.set->nhooks);
 	r = ask_all(&d, list, &n, &open, err);
-	/* Calls that began are waited for, also before a refusal. */
+	/* Waits for all calls that began, also before a rejection. */
 	if (open)
 		return admission_park(req, err);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		const struct json *refusal = req->about.status;
 
 		ruling = judge(&d, list[i].hook, i, 0, list[i].answer, result ? &one : err);
-		if (result) /* the first refusal is the one that is told */
+		if (result) /* the first rejection is reported */
 			req->about.status = refusal;
 		else
 			result = ruling;

@@ -1,8 +1,8 @@
 /*
- * What webhooks see and what becomes of their patches. Upstream shows them an object before the
- * server has given it its uid and its times; here it has them already, so they are taken out, and
- * put back after the patch, which can thus not change them. Nor can it change who owns which
- * field.
+ * The objects that webhooks see, and the results of their patches. Upstream shows an object
+ * before the server sets its uid and times. Here it has them already, so they are removed before,
+ * and restored after the patch, which therefore cannot change them. Nor can it change
+ * managedFields.
  */
 #include "api/write/scale.h"
 #include "server/admission/attr.h"
@@ -10,10 +10,10 @@
 #include "server/request/connect_options.h"
 #include "server/webhooks/webhooks_impl.h"
 
-/* The server's own, which a new object has not got yet. */
+/* Fields of the server that a new object does not have yet. */
 static const char *const unborn[] = { "uid", "creationTimestamp", "generation" };
 
-/* And what no patch changes. */
+/* Fields that no patch changes. */
 static const char *const kept[] = { "uid",
 				    "creationTimestamp",
 				    "generation",
@@ -75,7 +75,7 @@ static void restore_meta(struct admission_request *req, const struct admission_a
 
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		carry(a, meta, own, kept[i]);
-	/* Only who asked for no name in particular gets another. */
+	/* A patch may set the name only if the client requested none. */
 	if (attr->op != ADMIT_CREATE || req->write->name.n || !json_text_at(meta, "name").n)
 		carry(a, meta, own, "name");
 	else if (req->write->generated_from.n)
@@ -101,7 +101,7 @@ static int take_own(struct admission_request *req, const struct admission_attr *
 	return 0;
 }
 
-/* What a connection is asked for with; connect/admit.c sees to what became of it. */
+/* The options of a connection; connect/admit.c validates the changed ones. */
 static int take_options(struct json *doc, struct json *options, bool *ret_changed,
 			struct error *err)
 {
@@ -114,7 +114,7 @@ static int take_options(struct json *doc, struct json *options, bool *ret_change
 	return 0;
 }
 
-/* A Scale changes the count of its object; a Binding and an Eviction are what they are. */
+/* A Scale changes the count of its object; a Binding and an Eviction stay as they are. */
 static int take_foreign(struct admission_request *req, const struct admission_attr *attr,
 			struct json *doc, struct json *object, bool *ret_changed, struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * Series of upstream's names and labels. A call over the network was made for each of them, so that
- * they are looked up every time costs nothing that matters.
+ * Metrics with upstream's names and labels. Each one follows a call over the network, so looking
+ * up the series every time does not matter.
  */
 #include <stdio.h>
 

@@ -1,10 +1,9 @@
 /*
- * A connection ("line") carries one request at a time. One that was kept may have been closed by
- * the other side in the very moment in which it is used again: what fails on it before an answer
- * began is sent once more, on a new one.
- *
- * Every end of a post that is found while its owner is still on the stack (no address, no memory of
- * certificates, a cancellation) is told by its timer, in the next turn.
+ * A connection ("line") carries one request at a time. The other side may close an idle
+ * connection at the very moment in which it is reused. So a request that fails on a reused
+ * connection before a reply began is sent once more, on a new one. If a request fails while its
+ * owner is still on the stack (no address, no memory for certificates, a cancellation), its timer
+ * reports the end, in the next turn.
  */
 #include "server/webhooks/peer.h"
 
@@ -14,27 +13,27 @@
 #include "net/tls/tls.h"
 
 enum {
-	LINES_MAX = 64, /* connections at a time; more posts wait */
+	LINES_MAX = 64, /* connections at a time; further posts wait */
 	IDLE_MS = 90 * 1000,
 };
 
 struct webhook_line {
 	struct webhook_peer *peer;
-	struct list link; /* the peer's lines */
+	struct list link; /* in the peer's lines */
 	struct http_client *http;
-	struct http_stream *stream; /* of the post; or NULL */
-	struct webhook_post *post; /* or NULL: idle */
+	struct http_stream *stream; /* for the post; or NULL */
+	struct webhook_post *post; /* NULL: idle */
 	char *server_name;
 	char to[NET_ADDRESS_MAX];
 	bool used; /* a request was answered on it */
-	bool spent; /* takes no more requests */
-	bool ended; /* the answer is complete */
+	bool spent; /* cannot be reused */
+	bool ended; /* the reply is complete */
 };
 
 struct webhook_peer {
 	unsigned refs;
 	struct loop *loop;
-	struct tls *tls; /* made when first needed */
+	struct tls *tls; /* made on first use */
 	char *ca;
 	size_t ca_n;
 	struct list lines, waiting;
@@ -99,7 +98,7 @@ static void post_end(struct webhook_post *post)
 	webhook_peer_unref(p);
 }
 
-/* Takes it off the list or the line, which is of no use any more. */
+/* Removes it from the list, or closes its line, which cannot be reused. */
 static void detach(struct webhook_post *post)
 {
 	struct webhook_line *line = TAKE(post->line);
@@ -122,7 +121,7 @@ static void on_timer(struct loop_timer *t)
 	post_end(post);
 }
 
-/* The end is told in the next turn. */
+/* Reports the end in the next turn. */
 static void fail_soon(struct webhook_post *post, const struct error *err)
 {
 	detach(post);
@@ -176,7 +175,7 @@ static void again(struct webhook_post *post)
 	pump(post->peer);
 }
 
-/* Also when the line is being freed: then it has no post any more. */
+/* Also called while the line is freed: then it has no post. */
 static void on_stream_close(struct http_stream *s, const struct error *err)
 {
 	struct webhook_line *line = s->data;
@@ -215,7 +214,7 @@ static const struct http_stream_ops stream_ops = {
 
 /* --- lines ------------------------------------------------------------------------ */
 
-/* A stream that is open tells its end by itself. */
+/* An open stream reports its own end. */
 static void on_line_close(void *arg, const struct error *err UNUSED)
 {
 	struct webhook_line *line = arg;
@@ -283,7 +282,7 @@ static struct webhook_line *find_line(struct webhook_peer *p, const struct webho
 	return NULL;
 }
 
-/* A connection to where nothing more is sent makes room. */
+/* Closes an idle connection to make room. */
 static void drop_idle(struct webhook_peer *p)
 {
 	LIST_FOREACH (it, &p->lines) {
@@ -318,7 +317,7 @@ static int send_post(struct webhook_line *line, struct webhook_post *post, struc
 	ret = http_client_request(line->http, &r, &line->stream, err);
 	if (ret < 0)
 		return ret;
-	http_stream_limit_body(line->stream, -1); /* the answer's buffer has its own limit */
+	http_stream_limit_body(line->stream, -1); /* the buffer of the reply has its own limit */
 	line->post = post;
 	post->line = line;
 	(void)http_stream_send_copy(line->stream, post->body);
@@ -326,7 +325,7 @@ static int send_post(struct webhook_line *line, struct webhook_post *post, struc
 	return 0;
 }
 
-/* False when there is no room for it now. */
+/* Returns false if there is no free connection now. */
 static bool start(struct webhook_peer *p, struct webhook_post *post)
 {
 	struct webhook_line *line = find_line(p, post);
@@ -348,7 +347,7 @@ static bool start(struct webhook_peer *p, struct webhook_post *post)
 	r = send_post(line, post, &err);
 	if (r == 0)
 		return true;
-	post->line = line; /* it goes with it */
+	post->line = line; /* the line carries it */
 	fail_soon(post, &err);
 	return true;
 }

@@ -1,6 +1,6 @@
 /*
- * The question is printed with its uid first: so the place of that is known, and the text without
- * it tells whether two questions are the same.
+ * The review is printed with its uid first. So the uid's position is known, and the rest of the
+ * text shows whether two questions are the same.
  */
 #include "server/webhooks/review.h"
 
@@ -39,7 +39,7 @@ static void member_tree(struct json_writer *w, struct str key, const struct json
 		json_writer_null(w);
 }
 
-/* What is printed apart from the rest of the request. */
+/* Members that are printed separately from the rest of the request. */
 static bool is_ours(struct str key)
 {
 	return str_eqz(key, "uid") || str_eqz(key, "object") || str_eqz(key, "oldObject");
@@ -100,7 +100,7 @@ static int check_identity(struct arena *a, const struct json *review, struct str
 					 STR_ARG(version), STR_ARG(kind)));
 }
 
-/* Which of patch and patchType there may be. */
+/* Checks which of patch and patchType are present. */
 static int check_patch(struct arena *a, const struct json *response, bool mutating,
 		       struct error *err)
 {
@@ -180,7 +180,7 @@ int webhook_review_read(struct arena *a, struct str text, enum webhook_version v
 	response = json_getz(review, "response");
 	if (!json_is(response, JSON_OBJECT))
 		return invalid(err, "webhook response was absent");
-	/* The older version was never looked at so closely. */
+	/* The older version was never checked this strictly. */
 	if (version == WEBHOOK_V1)
 		r = check_identity(a, review, uid, err);
 	if (r == 0 && version == WEBHOOK_V1)
@@ -233,7 +233,7 @@ struct json *webhook_review_refusal(struct arena *a, struct str webhook,
 	const char *denied = arena_printf(a, "admission webhook \"%.*s\" denied the request",
 					  STR_ARG(webhook));
 
-	/* Nothing below 400 may go along with a refusal; what HTTP does not know is a fault. */
+	/* A rejection has at least code 400; a code that HTTP does not know is an error. */
 	if (code < 400)
 		code = 400;
 	if (code > 599)

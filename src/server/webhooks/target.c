@@ -1,5 +1,5 @@
 /*
- * Services without a cluster IP are rare behind webhooks: their endpoints are looked for.
+ * Webhook services without a cluster IP are rare: their endpoints are searched.
  */
 #include "server/webhooks/target.h"
 

@@ -1,6 +1,6 @@
 /*
- * The configurations, by name: which is the order in which webhooks are asked. They are compiled
- * when they are committed, so a write that comes after one was acknowledged is asked about.
+ * The configurations, by name, which is the order in which webhooks are called. They are compiled
+ * when they are committed, so they apply to every write after their acknowledgement.
  */
 #include "server/webhooks/webhooks.h"
 
@@ -13,7 +13,7 @@
 
 /* --- configurations --------------------------------------------------------------- */
 
-/* `next` (NULL: none) takes the place of what is there. */
+/* `next` (NULL: none) replaces the current one. */
 static void replace(struct webhook_set *set, struct str name, struct webhook_config *next)
 {
 	struct webhook_config *before = omap_remove(&set->configs, name);
@@ -42,7 +42,10 @@ static void on_changed(void *arg, struct object *now, struct object *before)
 
 	arena_init(&a, REQUEST_WORK_MAX);
 	if (now && object_tree(now, &a, &tree, &err) < 0) {
-		/* Without it, what it forbids might be allowed: it stays as it was, if it was. */
+		/*
+		 * Without it, writes that it forbids might be allowed: the previous version
+		 * stays, if there is one.
+		 */
 		log_error(w->server->opts.log, "a webhook configuration cannot be read",
 			  LOG_STR("name", name), LOG_ERR(&err));
 		if (!omap_get(&set->configs, name))
