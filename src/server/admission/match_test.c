@@ -193,7 +193,7 @@ static void selectors_look_at_the_object_and_at_what_it_was(void **state)
 	assert_false(policy_is_about(f, resources, &attr, &kind));
 	attr.old = parsed(f, LABELLED("b"));
 	assert_true(policy_is_about(f, resources, &attr, &kind));
-	/* Who connects has no labels, so nothing holds of them, not even that there is none. */
+	/* A CONNECT has no labels, so no selector matches it, not even one for missing labels. */
 	attr = pod();
 	attr.op = ADMIT_CONNECT;
 	attr.object = parsed(f, "{\"kind\":\"PodExecOptions\"}");
@@ -213,12 +213,12 @@ static void selectors_of_namespaces_look_at_labels_of_the_namespace(void **state
 	assert_false(policy_is_about(f, resources, &attr, &kind));
 	attr.namespace_labels = parsed(f, "{\"a\":\"c\"}");
 	assert_true(policy_is_about(f, resources, &attr, &kind));
-	/* What is in no namespace is not exempted. */
+	/* An object without a namespace is not exempt. */
 	attr.namespace_labels = NULL;
 	attr.ns = STR("");
 	attr.kind = schema_find_resource(STR(""), STR("v1"), STR("nodes"));
 	assert_true(policy_is_about(f, resources, &attr, &kind));
-	/* A namespace is looked at itself; when it goes, as it is. */
+	/* A namespace is matched by its own labels; for a deletion by the current ones. */
 	attr.kind = schema_find_resource(STR(""), STR("v1"), STR("namespaces"));
 	attr.ns = STR("n");
 	assert_false(policy_is_about(f, resources, &attr, &kind));

@@ -24,7 +24,7 @@
 
 static const struct str own_audience = STR("https://kubernetes.default.svc.cluster.local");
 
-/* Keys in a folder, a token file, one lane, a clock that stands. */
+/* Keys in a folder, a token file, one lane, a clock that stands still. */
 struct world {
 	char dir[64];
 	struct arena arena; /* the request's */
@@ -88,7 +88,7 @@ static struct str make_token(struct world *w, struct str audience, int64_t age_s
 	return arena_str(&w->arena, buf_str(&out));
 }
 
-/* Fields in place of those that the stream had. */
+/* Replaces the stream's header fields. */
 static void set_fields(struct world *w, const char *const *pairs)
 {
 	w->stream.in.fields = (struct http_fields){ 0 };
@@ -156,7 +156,7 @@ static void a_token_of_the_file_is_its_users(void **state)
 	assert_int_equal(ask(*state, "Bearer statix", &u), -ERR_UNAUTHORIZED);
 }
 
-/* Asks with subprotocols of a WebSocket. */
+/* A request with subprotocols of a WebSocket. */
 static int ask_socket(struct world *w, const char *upgrade, const char *protocols,
 		      struct user *ret_user)
 {
@@ -174,17 +174,17 @@ static void a_token_may_be_a_subprotocol(void **state)
 {
 #define TOKEN AUTHN_TOKEN_PROTOCOL "c3RhdGlj" /* static */
 	static const struct {
-		const char *protocols, *user; /* NULL: refused */
+		const char *protocols, *user; /* NULL: rejected */
 	} rows[] = {
 		{ TOKEN ", v5.channel.k8s.io", "alice" },
 		{ "v5.channel.k8s.io," TOKEN, "alice" },
 		{ "v5.channel.k8s.io", "system:anonymous" },
 		{ AUTHN_TOKEN_PROTOCOL ", v5.channel.k8s.io", "system:anonymous" },
-		{ AUTHN_TOKEN_PROTOCOL "c3RhdGl4, v5.channel.k8s.io", NULL }, /* nobody's */
+		{ AUTHN_TOKEN_PROTOCOL "c3RhdGl4, v5.channel.k8s.io", NULL }, /* unknown token */
 		{ TOKEN, NULL },
 		{ TOKEN ", v5.channel.k8s.io, " TOKEN, NULL },
 		{ AUTHN_TOKEN_PROTOCOL "c3RhdGlj=, v5.channel.k8s.io", NULL },
-		{ AUTHN_TOKEN_PROTOCOL "_w, v5.channel.k8s.io", NULL }, /* no UTF-8 */
+		{ AUTHN_TOKEN_PROTOCOL "_w, v5.channel.k8s.io", NULL }, /* not UTF-8 */
 	};
 	struct user u;
 
@@ -195,7 +195,7 @@ static void a_token_may_be_a_subprotocol(void **state)
 		if (rows[i].user)
 			assert_true(str_eqz(u.name, rows[i].user));
 	}
-	/* Of a WebSocket only. */
+	/* Only for a WebSocket. */
 	assert_int_equal(ask_socket(*state, "SPDY/3.1", TOKEN ", x", &u), 0);
 	assert_true(str_eq(u.name, USER_ANONYMOUS));
 #undef TOKEN
@@ -212,7 +212,7 @@ static void a_service_accounts_token_is_its_users_until_it_ends(void **state)
 		assert_true(str_eqz(u.name, "system:serviceaccount:ns:sa"));
 		assert_true(u.authenticated);
 	}
-	/* While it is remembered, too. */
+	/* Also while it is cached. */
 	w->clock.wall_ns = (NOW + 600 + TOKEN_CLAIMS_LEEWAY_S) * CLOCK_SEC;
 	assert_int_equal(ask(w, header, &u), 0);
 	w->clock.wall_ns += CLOCK_SEC;
@@ -301,7 +301,7 @@ static void the_number_of_entries_is_bounded_and_the_used_stay(void **state UNUS
 	kept->until_ns = kept->expires_s = INT64_MAX;
 	authn_cache_add(&c, authn_entry_ref(kept));
 	for (unsigned i = 1; i < 4 * AUTHN_TOKENS_MAX; i++) {
-		other[2] = (uint8_t)i; /* all of one set: the worst case */
+		other[2] = (uint8_t)i; /* all in one set: the worst case */
 		other[3] = (uint8_t)(i >> 8);
 		e = authn_entry_new(other);
 		e->until_ns = e->expires_s = INT64_MAX;
@@ -313,7 +313,7 @@ static void the_number_of_entries_is_bounded_and_the_used_stay(void **state UNUS
 		authn_cache_add(&c, authn_entry_new(other));
 	}
 	assert_null(authn_cache_find(&c, mine, 0, 0));
-	assert_int_equal(kept->refs, 1); /* ours: whoever holds it may still use it */
+	assert_int_equal(kept->refs, 1); /* ours: a holder may still use it */
 	authn_entry_unref(kept);
 	authn_cache_release(&c);
 }

@@ -14,7 +14,7 @@
 #define ACCOUNTS "/api/v1/namespaces/default/serviceaccounts"
 #define PODS     "/api/v1/namespaces/default/pods"
 
-/* Makes an object; its uid. */
+/* Creates an object; returns its uid. */
 static struct str make(struct verb_world *w, const char *path, const char *body)
 {
 	struct json *made = verb_world_call(w, "POST", path, body, 201);
@@ -90,7 +90,7 @@ static void a_pod_node_and_secret_must_be_there(void **state)
 	b = account;
 	b.pod = STR("p");
 	b.pod_uid = STR("7");
-	b.node = STR("n"); /* a pod's node is not asked for */
+	b.node = STR("n"); /* a pod's node is not checked */
 	assert_int_equal(check(w, &b, 0, "service account token has been invalidated"),
 			 -ERR_UNAUTHORIZED);
 	b.pod_uid = make(w, PODS, pod);

@@ -122,7 +122,7 @@ static void assert_refused(struct folder *f, const struct service_accounts *s, s
 	assert_string_equal(err.msg, why);
 }
 
-/* A token of any payload, signed by the folder's key; `header` NULL: as it should be. */
+/* A token with any payload, signed by the folder's key; `header` NULL: a correct one. */
 static struct str forge(struct folder *f, const char *payload)
 {
 	CLEANUP(buf_release) struct buf pem = BUF_INIT(PEM_FILE_MAX);
@@ -336,7 +336,7 @@ static void claims_that_lack_something_are_refused(void **state)
 	"\"kubernetes.io\":{\"namespace\":\"ns\",\"serviceaccount\":{\"name\":\"sa\",\"uid\":" \
 	"\"u\"}"
 	static const char *const rows[] = {
-		"{" ISS "," SUB "," KUBE "}}", /* no end */
+		"{" ISS "," SUB "," KUBE "}}", /* no expiry */
 		"{" ISS "," EXP "," KUBE "}}", /* no subject */
 		"{" ISS ",\"sub\":\"system:serviceaccount:ns:other\"," EXP "," KUBE "}}",
 		"{" ISS "," SUB "," EXP "}",

@@ -66,7 +66,7 @@ static const struct {
 	{ "'spec':{'resourceClaims':[{'name':'a','resourceClaimTemplateName':'t'}]},'status':{"
 	  "'resourceClaimStatuses':[{'name':'b','resourceClaimName':'x'}]}",
 	  R, false },
-	/* A status alone gives nothing: a node writes it. */
+	/* A status alone is not enough: a node writes it. */
 	{ "'spec':{},'status':{'resourceClaimStatuses':[{'name':'a','resourceClaimName':'x'}]}", R,
 	  false },
 	{ "'spec':{},'status':{'extendedResourceClaimStatus':{'resourceClaimName':'x'}}", R, true },
@@ -74,7 +74,7 @@ static const struct {
 	{ "'spec':{'serviceAccountName':'xx'}", A, false },
 };
 
-/* The text with the quotes that JSON wants. */
+/* The text with JSON's quotes. */
 static struct json *pod_of(struct arena *a, const char *text)
 {
 	char *json = arena_printf(a, "{%s}", text);

@@ -140,7 +140,7 @@ static void a_line_that_says_nothing_is_told(void **state)
 	}
 }
 
-/* What must never be given to everybody, whatever is added to the table. */
+/* Rights that everybody must never get, whatever is added to the table. */
 static void nobody_gets_much_without_a_binding(void **state)
 {
 	const struct str groups[] = { USER_UNAUTHENTICATED }, known[] = { USER_AUTHENTICATED };

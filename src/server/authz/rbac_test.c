@@ -49,7 +49,7 @@ static struct authz_query query_of(const struct user *u, const char *text)
 	return q;
 }
 
-/* Rules as lines of policy.rules; what those cannot say as JSON. */
+/* Rules as lines of policy.rules; as JSON if lines cannot express them. */
 #define PODS         "get,list core pods"
 #define LOGS         "get core pods/log"
 #define ALL          "* * *"
@@ -74,7 +74,7 @@ static struct authz_query query_of(const struct user *u, const char *text)
 	"{\"verbs\":[\"list\"],\"apiGroups\":[\"\"],\"resources\":[\"secrets\"]," \
 	"\"resourceNames\":[\"\"]}"
 
-/* The rules of lines, apart by newlines. */
+/* The rules of lines, separated by newlines. */
 static struct json *rules_of(struct arena *a, const char *lines)
 {
 	struct buf text = BUF_INIT(65536);
@@ -260,7 +260,7 @@ static const struct {
 	/* Covered by two rules together. */
 	{ PODS "\n" LOGS, "get core pods,pods/log", "" },
 	{ STARS, "get url /logs/*,/logs/a", "" },
-	/* All of a group does not open the status of slices: so it cannot be given away. */
+	/* All of a group does not include the status of slices, so it cannot be granted. */
 	{ "* resource.k8s.io *\n* * */status", "get,update resource.k8s.io resourceslices/status",
 	  "{APIGroups:[\"resource.k8s.io\"], Resources:[\"resourceslices/status\"], "
 	  "Verbs:[\"update\"]}" },
@@ -315,7 +315,7 @@ static void a_rule_of_a_billion_pieces_is_refused_at_once(void **state)
 	arena_release(&a);
 }
 
-/* Found at the end of a list as long, each of them: in nobody's lifetime. */
+/* Each is found only at the end of a list of the same length, which would take forever. */
 static void what_takes_too_long_to_compare_is_not_covered(void **state)
 {
 	struct rbac_rule held = { 0 }, wanted = { 0 };
@@ -420,7 +420,7 @@ static void bindings_reach_users_groups_and_service_accounts(void **state)
 		"ClusterRoleBinding \"all\" of ClusterRole \"reader\" to Group \"dev\"");
 	assert_string_equal(why(r, &sa, "", "get core pods", text, sizeof(text)), "");
 
-	/* A service account without a namespace is of the binding's own. */
+	/* A service account without a namespace is in the binding's namespace. */
 	set_binding(r, "a", "scale", "Role", "scaler",
 		    "[{\"kind\":\"ServiceAccount\",\"name\":\"robot\"}]");
 	assert_string_equal(why(r, &sa, "a", "update apps deployments/scale", text, sizeof(text)),
@@ -431,7 +431,7 @@ static void bindings_reach_users_groups_and_service_accounts(void **state)
 	assert_string_equal(why(r, &sa, "", "update apps deployments/scale", text, sizeof(text)),
 			    "");
 
-	/* A cluster role that is bound in a namespace counts there alone. */
+	/* A cluster role that is bound in a namespace counts only there. */
 	set_binding(r, "b", "read", "ClusterRole", "reader", "[" ACCOUNT("a", "robot") "]");
 	assert_string_equal(why(r, &sa, "b", "get core pods", text, sizeof(text)),
 			    "RoleBinding \"read/b\" of ClusterRole \"reader\" to ServiceAccount "
@@ -523,7 +523,7 @@ enum { NAMES = 5, ROLES = 12, BINDINGS = 30, SUBJECTS = 3, STEPS = 4000 };
 
 struct plain_role {
 	bool there;
-	int ns; /* -1: of the cluster */
+	int ns; /* -1: cluster-wide */
 	char rules[128];
 };
 
@@ -629,7 +629,7 @@ static bool applies(const struct plain_binding *b, const struct user *u)
 	return false;
 }
 
-/* As upstream does it: every binding, every subject, every rule. */
+/* Upstream's algorithm: every binding, every subject, every rule. */
 static bool plain_allows(struct plain *p, const struct authz_query *q)
 {
 	bool allowed = false;
@@ -643,7 +643,7 @@ static bool plain_allows(struct plain *p, const struct authz_query *q)
 		if (!b->there || (b->ns >= 0 && !str_eqz(q->ns, ns_name(b->ns))) ||
 		    !applies(b, q->user))
 			continue;
-		/* A Role is found in the binding's namespace, a ClusterRole in the cluster. */
+		/* A Role is in the binding's namespace, a ClusterRole in the cluster. */
 		if (!role->there || role->ns != (b->cluster_role ? -1 : b->ns))
 			continue;
 		allowed = rbac_rules_allow(rbac_rules_parse(&a, rules_of(&a, role->rules)), q);
@@ -690,7 +690,7 @@ static void the_index_decides_as_a_walk_over_all_bindings(void **state)
 		else
 			refused++;
 	}
-	/* Both answers must have been asked for often enough to mean something. */
+	/* Both answers must occur often enough to mean something. */
 	assert_true(allowed > STEPS / 20 && refused > STEPS / 20);
 	rbac_free(p.rbac);
 }

@@ -1,4 +1,6 @@
-/* Blocks against a plain array, and what was taken of them against what it was then. */
+/*
+ * Compares blocks with a plain array, and snapshots with copies made at the same time.
+ */
 #include "server/cache/blocks.h"
 
 #include <setjmp.h>
@@ -34,7 +36,7 @@ static struct object *make(const char *name, size_t pad)
 	return o;
 }
 
-/* What was taken, and copies of what it had to be. */
+/* A snapshot, and a copy of its expected content. */
 struct taken {
 	struct resource_snapshot *snapshot;
 	struct object *items[KEYS];
@@ -43,7 +45,7 @@ struct taken {
 
 struct model {
 	struct resource_blocks blocks;
-	struct object *now[KEYS]; /* by number, which is the order of keys; NULL: not there */
+	struct object *now[KEYS]; /* by number, which is the key order; NULL: absent */
 	size_t n;
 	struct taken taken[TAKEN];
 	struct prng prng;
@@ -112,7 +114,7 @@ static void drop_taken(struct taken *t)
 	t->n = 0;
 }
 
-/* As a map: each key's object, or none; all of them in order. */
+/* Compares it as a map: each key's object, and all of them in order. */
 static void check_map(const struct model *m)
 {
 	struct resource_place at = { 0 };
@@ -130,7 +132,7 @@ static void check_map(const struct model *m)
 	assert_null(resource_blocks_find(&m->blocks, STR("b/")));
 }
 
-/* At most `most` of what is at number `from` and behind. */
+/* Takes at most `most` objects from number `from` on. */
 static void take(struct model *m, struct taken *t, size_t from, size_t most)
 {
 	struct resource_place start = { 0 }, at;
@@ -151,7 +153,7 @@ static void take(struct model *m, struct taken *t, size_t from, size_t most)
 	assert_int_equal(resource_blocks_between(&m->blocks, at, start), 0);
 	t->snapshot = resource_blocks_take(&m->blocks, at, t->n);
 	check_taken(t);
-	/* Behind the key is behind its object. */
+	/* After the key means after its object. */
 	at = resource_blocks_seek(&m->blocks, key, true);
 	assert_int_equal(resource_blocks_between(&m->blocks, start, at),
 			 before + (m->now[from] ? 1 : 0));
@@ -167,7 +169,7 @@ static void model_free(struct model *m)
 	free(m);
 }
 
-/* Puts and removes, of which the share changes: it grows, shrinks to nothing and grows again. */
+/* Puts and removes in changing proportion: it grows, shrinks to nothing and grows again. */
 static void live(struct model *m, int steps, uint32_t puts_of_ten)
 {
 	for (int i = 0; i < steps; i++) {

@@ -34,7 +34,7 @@ static struct object *make(const char *name, int64_t revision, size_t pad)
 	return make_in("a", name, revision, pad);
 }
 
-/* An event of its own chunk, which replaces something of `pad` bytes. */
+/* Adds an event in a chunk of its own, which replaces an object of `pad` bytes. */
 static void add(struct ring *r, int64_t revision, size_t pad)
 {
 	ring_add(r, &(struct ring_event){ .revision = revision,
@@ -76,7 +76,7 @@ static void what_weighs_too_much_goes_from_the_front(void **state UNUSED)
 	assert_true(r.weight <= 10 * 1000);
 	assert_in_range(r.span.end - r.span.first, 4, 10);
 	assert_int_equal(ring_span_at(&r.span, r.span.first)->events[0].revision, r.oldest + 1);
-	/* The batch at hand stays, whatever it weighs. */
+	/* The current batch stays, whatever its weight. */
 	r.max = 1;
 	ring_trim(&r, r.span.end - 1);
 	assert_int_equal(r.span.end - r.span.first, 1);

@@ -1,7 +1,7 @@
 /*
- * What leads on to nodes and pods: the queries that kubelets are asked with, and
- * proxies, from a client's connection over the real state to a node's. The node is a server of
- * ours that says what it was asked: a kubelet does not run in a simulated world.
+ * Proxied requests: the queries sent to kubelets, and proxies, from a client's connection over
+ * the real state to a node's. The node is a server of ours that returns the request: a kubelet
+ * does not run in a simulated cluster.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -125,7 +125,7 @@ static void node_handler(void *arg UNUSED, struct http_stream *s, size_t lane UN
 	http_stream_collect(s, node_body);
 }
 
-/* Somebody on the node's loop who listens to what a kubelet, or a pod, would. */
+/* A server on the node's loop in place of a kubelet or a pod. */
 struct neighbour {
 	struct loop *loop;
 	struct http_server *server;
@@ -347,7 +347,7 @@ static void refuses(struct verb_world *w, const char *id, int status, const char
 		w, "GET", arena_printf(&w->arena, SERVICES "/%s/proxy/x", id), NULL, status);
 
 	assert_string_equal(verb_world_text(w, got, "/message"), message);
-	/* client-go would ask on and on. */
+	/* client-go would retry forever. */
 	assert_null(json_pointer(got, STR("/details/retryAfterSeconds")));
 }
 
@@ -461,7 +461,7 @@ static void a_pods_second_address_counts_as_the_first(void **state)
 #define POLICIES     REGISTRATION "/validatingadmissionpolicies"
 #define BINDINGS     REGISTRATION "/validatingadmissionpolicybindings"
 
-/* A policy that denies all connections to what is named "no", and says what it saw. */
+/* A policy that denies all connections to objects named "no", and reports what it saw. */
 static void make_policy(struct verb_world *w)
 {
 	(void)verb_world_call(
@@ -510,7 +510,7 @@ static void policies_are_asked_about_connections(void **state)
 						 "denied request: CONNECT %s",
 						 resource, v[i].said));
 	}
-	/* Who may go on is told what else is wrong. A log is read, not connected to. */
+	/* Allowed requests get the next error. A log is read, not connected to. */
 	(void)verb_world_call(w, "POST", PODS "/yes/exec?command=ls", NULL, 404);
 	(void)verb_world_call(w, "GET", PODS "/no/log", NULL, 404);
 }

@@ -1,5 +1,5 @@
 /*
- * Which fields go through: one list in, the names and values that are left out.
+ * Which header fields are passed on: one list in, the remaining names and values out.
  */
 #include <setjmp.h>
 #include <stdarg.h>

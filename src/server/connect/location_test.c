@@ -1,5 +1,5 @@
 /*
- * Redirections of those behind a proxy.
+ * Redirects of proxied servers.
  */
 #include "server/connect/location.h"
 

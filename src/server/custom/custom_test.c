@@ -62,7 +62,7 @@ static const char *condition(struct verb_world *w, const struct json *tree, cons
 	return "";
 }
 
-/* Asks until the status comes: what the server does by itself takes some turns. */
+/* Repeats a request until it gets the status: the server's own work takes some turns. */
 static struct json *wait_for(struct verb_world *w, const char *target, int status)
 {
 	for (int i = 0; i < 200; i++) {
@@ -196,7 +196,7 @@ static void a_changed_definition_ends_its_watches_and_shows_objects_anew(void **
 	verb_world_patch(w, DEFINITIONS "/widgets.example.com", MERGE,
 			 "{\"metadata\":{\"labels\":{\"x\":\"y\"}}}", 200);
 	sim_run_for(w->sim, 100);
-	assert_false(watches[0].over || watches[1].over); /* that changed nothing of the kind */
+	assert_false(watches[0].over || watches[1].over); /* the kind has not changed */
 	verb_world_patch(
 		w, DEFINITIONS "/widgets.example.com", MERGE,
 		"{\"spec\":{\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
@@ -281,7 +281,10 @@ static void nothing_is_created_under_a_definition_that_another_server_deleted(vo
 	verb_world_call(w, "GET", WIDGETS "/late", NULL, 404);
 }
 
-/* Another server deletes the last object and the definition, and this one hears of both at once. */
+/*
+ * Another server deletes the last object and the definition, and this one gets both events at
+ * once.
+ */
 static void a_watch_tells_of_the_last_deletion_before_it_ends(void **state)
 {
 	struct verb_world *w = *state;
@@ -304,7 +307,7 @@ static void a_watch_tells_of_the_last_deletion_before_it_ends(void **state)
 	}
 }
 
-/* While this server gets no events, another one makes the definition again, without widgets. */
+/* While this server gets no events, another one creates the definition again, without widgets. */
 static int64_t make_again(struct verb_world *w)
 {
 	struct str definitions = STR("apiextensions.k8s.io/customresourcedefinitions");
@@ -325,7 +328,7 @@ static int64_t make_again(struct verb_world *w)
 	return revision;
 }
 
-/* While it reads everything again, the definition is known before the objects are in place. */
+/* During a reload, the definition is known before the objects are in place. */
 static void a_server_that_reads_again_lists_what_was_there_at_its_revision(void **state)
 {
 	struct verb_world *w = *state;
@@ -347,8 +350,8 @@ static void a_server_that_reads_again_lists_what_was_there_at_its_revision(void 
 }
 
 /*
- * Another server had the definition with a widget, and deleted both before this one knew of it.
- * Returns a revision at which the widget was there.
+ * Another server had the definition with a widget, and deleted both before this one saw them.
+ * Returns a revision at which the widget existed.
  */
 static int64_t leave_a_past(struct verb_world *w)
 {
@@ -440,7 +443,7 @@ enum { ROUNDS = 120, AT_ONCE = 8 };
 static void choose(struct verb_world *w, struct prng *prng, struct verb_ask *ask)
 {
 	static const char *const plurals[] = { "widgets", "gadgets", "gizmos" };
-	static const char *const kinds[] = { "Widget", "Gadget", "Widget" }; /* two are at odds */
+	static const char *const kinds[] = { "Widget", "Gadget", "Widget" }; /* two conflict */
 	uint32_t which = prng_below(prng, 3), name = prng_below(prng, 4);
 	const char *objects = arena_printf(&w->arena, "/apis/example.com/v1/namespaces/default/%s",
 					   plurals[which]);
@@ -489,7 +492,7 @@ static void choose(struct verb_world *w, struct prng *prng, struct verb_ask *ask
 	}
 }
 
-/* 503 is for watches of what changed on their way. */
+/* 503 is for watches whose kind changed while they were opened. */
 static bool is_expected(int status)
 {
 	static const int all[] = { 200, 201, 403, 404, 409, 503 };
@@ -507,7 +510,7 @@ static void check_answer(const struct verb_ask *ask, uint64_t seed)
 			 ask->target, ask->status, ask->got.p);
 }
 
-/* Definitions come, change and go while their objects are written and watched. */
+/* Definitions are created, changed and deleted while their objects are written and watched. */
 static void storm(struct verb_world *w, uint64_t seed)
 {
 	struct verb_ask asks[AT_ONCE];

@@ -1,4 +1,6 @@
-/* Lists, of now and of the past, against what is known to be there. */
+/*
+ * Lists of the present and the past, compared with the expected objects.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -91,14 +93,14 @@ static void a_kept_list_is_shared_until_something_changes(void **state UNUSED)
 	second = state_world_list(&w, "pods", &a);
 	assert_ptr_equal(first.items, second.items);
 	assert_int_equal(state_world_list(&w, "pods", &all).n, 30);
-	assert_true(pod(&w, "b", "p02", NULL, "n9") > 0); /* of another namespace */
+	assert_true(pod(&w, "b", "p02", NULL, "n9") > 0); /* in another namespace */
 	second = state_world_list(&w, "pods", &a);
 	assert_ptr_equal(first.items, second.items);
 	assert_true(state_world_write(&w, "pods", "a", "p00", NULL) > 0);
 	second = state_world_list(&w, "pods", &a);
 	assert_int_equal(second.n, 9);
 	assert_int_equal(first.n, 10);
-	assert_true(str_eqz(first.items[0]->key, "a/p00")); /* what was listed stays */
+	assert_true(str_eqz(first.items[0]->key, "a/p00")); /* the list does not change */
 	assert_int_equal(state_world_list(&w, "pods", &all).n, 29);
 	state_world_release(&w);
 }
@@ -112,7 +114,7 @@ static void check_bytes(const struct list_result *list)
 	assert_int_equal(list->bytes, bytes);
 }
 
-/* Follows the pages; returns how many objects they have. */
+/* Follows the pages; returns the number of their objects. */
 static size_t page_through(struct state_world *w, struct list_query q, size_t total)
 {
 	struct str before = STR_NULL;
@@ -160,7 +162,7 @@ static void pages_have_every_object_once(void **state UNUSED)
 	state_world_release(&w);
 }
 
-/* Several namespaces, each of more than one block. */
+/* Several namespaces, each with more than one block. */
 static void fill_much(struct state_world *w, int n)
 {
 	static const char *const spaces[] = { "a", "a-b", "b" };
@@ -245,7 +247,7 @@ static void selectors_look_at_many_in_turns(void **state UNUSED)
 	q.in_turns = true;
 	resource_list(state_world_resource(&w, "pods"), &q, &w.arena, later_done, &l);
 	assert_false(l.over);
-	/* What changes meanwhile, wherever it is, does not change the list. */
+	/* Changes in between, wherever they are, do not change the list. */
 	for (int i = 1; i < 3000; i += 2) {
 		struct str key = str_from(arena_printf(&w.arena, "a/p%05d", i));
 
@@ -305,7 +307,7 @@ struct history {
 	VEC(struct moment) moments;
 };
 
-/* Random changes, and what a list showed after each. */
+/* Random changes, and the list after each. */
 static void live(struct state_world *w, struct history *h, struct prng *prng, int steps)
 {
 	static const char *const spaces[] = { "a", "a-b", "b" };
@@ -385,7 +387,7 @@ static void the_past_is_listed_as_it_was(void **state UNUSED)
 	}
 }
 
-/* Several events in one chunk, of which the revision is amid. */
+/* Several events in one chunk, with the revision in the middle. */
 static void a_moment_within_a_batch_is_listed_as_it_was(void **state UNUSED)
 {
 	struct state_world w;
@@ -431,7 +433,7 @@ static void what_is_compacted_cannot_be_listed(void **state UNUSED)
 	state_world_release(&w);
 }
 
-/* How long a token is good depends on its age alone, not on who has written since. */
+/* How long a token is valid depends only on its age, not on writes since. */
 static void what_is_compacted_cannot_be_listed_from_memory(void **state UNUSED)
 {
 	struct state_world w;

@@ -1,5 +1,5 @@
 /*
- * Large writes are done in parts: one decision, or one answer, per turn.
+ * Large writes are done in parts: one decision, or one reply, per turn.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "net/sim/sim.h"
 #include "server/testing/state_world.h"
 
-/* A part of a large write, and a small read that comes while it is done. */
+/* A part of a large write, and a small read that arrives during it. */
 struct part {
 	struct job job, small;
 	char name;
@@ -70,7 +70,7 @@ static void between_the_parts_of_large_writes_others_are_served(void **state UNU
 	assert_true(str_eqz(buf_str(&order), "A.aB.b"));
 	part_start(&w, &a, 'A', &order);
 	part_start(&w, &b, 'B', &order);
-	state_world_release(&w); /* a state that stops does all that is left */
+	state_world_release(&w); /* a stopping state completes the rest */
 	assert_int_equal(order.n, 12);
 	buf_release(&order);
 }

@@ -1,9 +1,8 @@
 /*
- * The whole of it in a simulated world: servers with several lanes on one store,
- * writers that contend, watchers that are slow, cut off and moved from server
- * to server, stores that fail and lose their feed, servers that restart. All along the
- * clients check what they are told (see their headers); at the end every
- * watcher has what a list shows, and no update was lost.
+ * Everything in a simulated cluster: servers with several lanes on one store, writers that
+ * contend, watchers that are slow, cut off and moved between servers, stores that fail and lose
+ * their feed, servers that restart. The clients check everything that they receive (see their
+ * headers). At the end every watcher's model equals a list, and no update was lost.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,11 +24,11 @@ enum { SERVERS = 2, GUESTS = 9, WRITERS = 4, HANG_MS = 300 * 1000 };
 struct climate {
 	size_t servers;
 	bool faults; /* of the network */
-	bool losses; /* of feeds, and writes that fail or are not answered */
+	bool losses; /* of feeds; and writes that fail or are not answered */
 	bool restarts;
 	bool lmdb; /* the real store, in a folder; one server */
 	size_t ring_bytes;
-	size_t steps; /* of each writer */
+	size_t steps; /* per writer */
 };
 
 struct cluster {
@@ -227,7 +226,7 @@ static void cluster_release(struct cluster *c)
 		state_world_remove(c->folder);
 }
 
-/* SIM_SEED picks one seed, SIM_SEEDS how many there are: to repeat, and to search. */
+/* SIM_SEED picks one seed, SIM_SEEDS their number: to repeat, and to search. */
 static void run_seeds(struct climate climate, uint64_t n)
 {
 	const char *one = getenv("SIM_SEED"), *many = getenv("SIM_SEEDS");

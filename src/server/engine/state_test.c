@@ -182,7 +182,7 @@ static void a_tree_is_not_written_under_the_key_of_another(void **state UNUSED)
 	state_world_release(&w);
 }
 
-/* The tip of a key whose write is held back; then somebody else is first. */
+/* The tip of a key whose write is held back; then another writer is first. */
 static void a_write_that_lost_the_race_is_a_conflict(void **state UNUSED)
 {
 	struct state_world w;
@@ -194,7 +194,7 @@ static void a_write_that_lost_the_race_is_a_conflict(void **state UNUSED)
 		object_encode(state_world_pod(&w.arena, "a", "p", NULL, "other"), &stored, NULL),
 		0);
 	(void)fake_data_put(w.data, STR("core/pods"), STR("a"), STR("p"), bytes_str(stored));
-	/* Committed does not have it yet. */
+	/* It is not committed yet. */
 	r = state_world_write(&w, "pods", "a", "p",
 			      state_world_pod(&w.arena, "a", "p", NULL, "mine"));
 	assert_int_equal(r, -ERR_CONFLICT);
@@ -303,7 +303,7 @@ static void a_guard_that_another_server_touched_is_a_conflict_that_the_feed_expl
 	assert_true(sim_run_until(w.sim, guarded_waited, &g, 10000));
 	assert_int_equal(g.result, -ERR_CONFLICT);
 	assert_true(state_revision(w.state) >= touched);
-	/* It knows of that write now. */
+	/* It has seen that write by now. */
 	guarded_start(&w, &g);
 	assert_true(sim_run_until(w.sim, guarded_waited, &g, 10000));
 	assert_int_equal(g.result, 0);
@@ -439,7 +439,7 @@ static struct str stored_pod(struct state_world *w, const char *ns, const char *
 	return s;
 }
 
-/* A read whose answer has a way to go, and what was known of it when the state had stopped. */
+/* A read whose reply is delayed, and its state when the state had stopped. */
 struct traveller {
 	struct read read;
 	bool home, stopped, home_by_then;
@@ -487,7 +487,7 @@ static void stop_with_a_traveller(uint64_t seed)
 	state_world_release(&w);
 }
 
-/* Seen in the simulated cluster by SIM_SEED=2000291: the server was freed before. */
+/* Found in the simulated cluster with SIM_SEED=2000291: the server was freed too early. */
 static void jobs_are_home_when_the_state_has_stopped(void **state UNUSED)
 {
 	for (uint64_t seed = 1; seed < 20; seed++)
@@ -620,11 +620,11 @@ static void what_cannot_be_read_at_the_start_is_said(void **state UNUSED)
 
 /* --- observers -------------------------------------------------------------------- */
 
-/* What an observer knows: the node of each pod. */
+/* An observer's view: the node of each pod. */
 struct known {
 	int pods, changes, resets;
 	int on_n1, on_n2;
-	bool ready; /* the state was, when the first pod came */
+	bool ready; /* the state was ready when the first pod came */
 	struct state_world *world;
 };
 
@@ -689,7 +689,7 @@ static void an_observer_knows_what_is_committed(void **state UNUSED)
 	assert_int_equal(k.on_n1, 0);
 	state_world_stop(&w);
 
-	/* All over again, before anybody else can ask. */
+	/* Everything again, before any other job runs. */
 	k = (struct known){ .world = &w };
 	state_world_start(&w);
 	assert_int_equal(k.pods, 1);
@@ -730,7 +730,7 @@ static void events_go_after_their_time(void **state UNUSED)
 	sim_run_for(w.sim, 40 * 1000);
 	assert_true(state_world_write(&w, "events", "a", "e7",
 				      state_world_object(&w.arena, kind, "a", "e7", NULL)) > 0);
-	fake_store_fail(w.store, 20, ERR_UNAVAILABLE); /* tried again */
+	fake_store_fail(w.store, 20, ERR_UNAVAILABLE); /* retried */
 	sim_run_for(w.sim, 35 * 1000);
 	assert_int_equal(resource_count(events), 1);
 	assert_non_null(resource_get(events, STR("a"), STR("e7")));
@@ -746,7 +746,9 @@ static void age_counts_from_creation_after_a_restart(void **state UNUSED)
 
 	opts.event_ttl_ms = 60 * 1000;
 	state_world_init(&w, &opts);
-	/* The simulated world begins in 2024, as the object does: it is young, or long gone. */
+	/*
+	 * The simulated cluster begins in 2024, as the object does: it is young, or long expired.
+	 */
 	assert_true(state_world_write(&w, "events", "a", "e",
 				      state_world_object(&w.arena, state_world_kind(STR("events")),
 							 "a", "e", NULL)) > 0);

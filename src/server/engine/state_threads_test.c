@@ -1,7 +1,7 @@
 /*
- * The same clients as in the simulation (state_sim_test.c), but on real loops, threads,
- * sockets and LMDB with its own committer: what a race detector has to look at. The
- * clients and the state live on the first loop, lanes on all.
+ * The same clients as in the simulation (state_sim_test.c), but on real loops, threads, sockets
+ * and LMDB with its own committer, for race detectors. The clients and the state are on the first
+ * loop, lanes on all.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,7 +91,7 @@ static void end_clients(struct scene *s)
 	http_server_drain(s->world.http, 1000, on_drained, s);
 }
 
-/* One step after the other: ready, agreed, drained, stopped. */
+/* Step by step: ready, agreed, drained, stopped. */
 static void on_poll(struct loop_timer *t)
 {
 	struct scene *s = CONTAINER_OF(t, struct scene, poll);
@@ -118,7 +118,7 @@ static void on_poll(struct loop_timer *t)
 static void everybody_agrees_on_real_threads(void **state UNUSED)
 {
 	char dir[] = "/tmp/state-threads-XXXXXX";
-	/* A small map: a race detector has little room for addresses. */
+	/* A small map: a race detector has little address space. */
 	struct store_lmdb_opts lmdb = { .dir = dir, .map_size = 64 * 1024 * 1024 };
 	struct io_threads *threads;
 	static const struct scene empty;

@@ -1,5 +1,5 @@
 /*
- * Watches that are visited for an event, and how often selectors were evaluated for that.
+ * The watches that are visited for an event, and the number of selector evaluations.
  */
 #include "server/engine/watch_index.h"
 
@@ -34,7 +34,7 @@ struct world {
 	struct watch_index index;
 	struct guest guests[WATCHES];
 	size_t n;
-	bool leave; /* those that are visited */
+	bool leave; /* visited watches leave */
 };
 
 static void world_init(struct world *w)
@@ -110,7 +110,7 @@ static void visited(struct watch_spot *spot, enum ring_type type, void *arg)
 		leave(w, g);
 }
 
-/* Returns how many evaluations it took. */
+/* Returns the number of evaluations. */
 static size_t visit(struct world *w, const struct ring_event *e)
 {
 	size_t before = w->index.evaluated;
@@ -121,7 +121,7 @@ static size_t visit(struct world *w, const struct ring_event *e)
 	return w->index.evaluated - before;
 }
 
-/* An event of its own for each of both; `prev` NULL: the object is new. */
+/* Applies a change as an event; `prev` NULL: the object is new. */
 static size_t change(struct world *w, struct object *now, struct object *prev)
 {
 	struct ring_event e = { 2, prev ? RING_MODIFIED : RING_ADDED, now, prev };

@@ -198,7 +198,7 @@ static void a_selector_turns_changes_into_comings_and_goings(void **state UNUSED
 	scene_release(&s);
 }
 
-/* Upstream's: the state before, at the revision of the change. */
+/* As upstream: the previous state, at the revision of the change. */
 static void what_stops_to_match_is_shown_as_it_was(void **state UNUSED)
 {
 	struct watch_guest g;
@@ -353,7 +353,7 @@ static void bookmarks_come_every_minute_and_before_the_end(void **state UNUSED)
 	      (struct watch_guest_opts){ .bookmarks = true, .timeout_ms = 200000, .once = true });
 	guest(&s, &without, (struct watch_guest_opts){ .timeout_ms = 200000, .once = true });
 	await(&s, &g);
-	/* Another resource moves the revision on. */
+	/* Another resource advances the revision. */
 	newest = state_world_write(
 		&s.world, "nodes", "", "n",
 		state_world_object(&s.world.arena, state_world_kind(STR("nodes")), "", "n", NULL));
@@ -480,8 +480,8 @@ static void stopping_ends_watches_and_refuses_new_ones(void **state UNUSED)
 }
 
 /*
- * A watch whose opening is under way when the watches are stopped: its lane's other watch has left
- * by then, and the state does not tell the lane to forget any more. (SIM_SEED=1001017.)
+ * A watch is being opened when all watches are stopped. Its lane's other watch has left by then,
+ * and the state no longer sends the lane a message to drop the feed. (SIM_SEED=1001017.)
  */
 static void a_watch_that_opens_while_all_are_stopped_is_refused(void **state UNUSED)
 {

@@ -184,13 +184,13 @@ static void test_a_level_always_gets_its_own_seats(void **state)
 	atomic_store(&a.borrowed, 5);
 	atomic_store(&b.nominal, 2);
 	for (size_t i = 0; i < 5; i++)
-		assert_true(flow_seats_take(&a)); /* two of them lent */
+		assert_true(flow_seats_take(&a)); /* two of them borrowed */
 	assert_false(flow_seats_take(&a));
 	assert_true(flow_seats_take(&b));
 	assert_true(flow_seats_take(&b));
 	assert_false(flow_seats_take(&b));
 	flow_seats_leave(&a);
-	assert_false(flow_seats_take(&a)); /* the hall is still too full to lend */
+	assert_false(flow_seats_take(&a)); /* too few free seats to borrow */
 	assert_int_equal(atomic_load(&hall.taken), 6);
 }
 

@@ -78,7 +78,7 @@ static void test_who_comes_late_and_asks_little_is_next(void **state)
 	add(q, &quiet, 0, 1, "quiet", 8000);
 	while (next(q) != &quiet)
 		before++;
-	assert_in_range(before, 0, 7); /* what the flood's turn still had */
+	assert_in_range(before, 0, 7); /* the rest of the flood's turn */
 	while (next(q))
 		;
 	flow_queue_free(q);
@@ -157,7 +157,10 @@ static void test_who_used_too_much_does_not_come_back_as_new(void **state)
 	flow_queue_free(q);
 }
 
-/* Many who ask for one thing at a time, each anew when it is answered, and one with much to do. */
+/*
+ * Many clients with one request at a time, each repeated when it is answered, and one with a
+ * large backlog.
+ */
 static void test_who_has_much_to_do_is_not_starved_by_many_who_have_little(void **state)
 {
 	static struct request polite[20], lists[2];
@@ -179,14 +182,14 @@ static void test_who_has_much_to_do_is_not_starved_by_many_who_have_little(void 
 		snprintf(name, sizeof(name), "%s", r->flow);
 		add(q, r, 0, 1, name, r->item.cost);
 	}
-	/* Some 500 rounds, in each of which it has a turn of 25: at 68 each, that is 184. */
+	/* About 500 rounds, in each of which it has a turn of 25: at 68 each, that is 184. */
 	assert_in_range(served, 150, 300);
 	while (next(q))
 		;
 	flow_queue_free(q);
 }
 
-/* Everything comes out once, whatever is added, taken out and removed meanwhile. */
+/* Everything is returned once, whatever is added, taken and removed meanwhile. */
 static void test_nothing_is_lost(void **state)
 {
 	static const char *const flows[] = { "a", "b", "c", "d" };

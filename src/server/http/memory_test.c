@@ -1,5 +1,5 @@
 /*
- * Bills of requests on made-up connections.
+ * Bills of requests on fake connections.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static void world_init(struct world *w)
 	w->server.metrics = metrics_new();
 	assert_int_equal(memory_new(&w->server, &w->server.memory, &err), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(w->conns); i++) {
-		/* Nobody looks behind it. */
+		/* Nothing dereferences it. */
 		w->conns[i].conn = (struct conn *)&w->conns[i];
 		w->streams[i].session = &w->conns[i];
 	}
@@ -42,7 +42,7 @@ static void world_release(struct world *w)
 	metrics_free(w->server.metrics);
 }
 
-/* A request on one of the connections; `user` NULL: nobody known. */
+/* A request on one of the connections; `user` NULL: unknown. */
 static struct exchange request(struct world *w, size_t conn, const char *user)
 {
 	struct exchange x = { .server = &w->server, .stream = &w->streams[conn] };
@@ -79,7 +79,7 @@ static void strangers_have_little_on_one_connection(void **state UNUSED)
 	expect_metric(&w, "devplane_request_memory_refused_total{limit=\"unauthenticated\"} 1\n");
 	memory_give_request(&a);
 	assert_true(memory_take_rest(&b, 100 * KIB));
-	/* One that turns out to be an account without a pod leaves the room to others. */
+	/* One that turns out to be an account without a pod leaves room for others. */
 	b.user = (struct user){ .name = STR("b"), .binding = &account };
 	memory_identified(&b);
 	assert_true(memory_take_request(&b, 8 * MIB));
@@ -104,7 +104,7 @@ static void a_connection_and_a_user_have_limits(void **state UNUSED)
 	assert_true(memory_take_request(&x[0], MEMORY_CONN_MAX));
 	assert_false(memory_take_request(&x[0], MEMORY_SMALL));
 	expect_metric(&w, "devplane_request_memory_refused_total{limit=\"connection\"} 1\n");
-	/* The sum is one for all loops. */
+	/* The sum is shared by all loops. */
 	x[1].lane = 1;
 	assert_true(memory_take_rest(&x[1], MEMORY_USER_MAX - MEMORY_CONN_MAX));
 	assert_false(memory_take_rest(&x[2], MEMORY_SMALL));

@@ -25,7 +25,7 @@ static const char projected[] =
 	"\"path\":\"ca.crt\"}]}},{\"downwardAPI\":{\"items\":[{\"path\":\"namespace\",\"fieldRef\":"
 	"{\"apiVersion\":\"v1\",\"fieldPath\":\"metadata.namespace\"}}]}}],\"defaultMode\":420}";
 
-/* Makes the account `name`; `more` is put into metadata, `rest` beside it. */
+/* Creates the account `name`; `more` goes into metadata, `rest` beside it. */
 static void account(struct verb_world *w, const char *name, const char *more, const char *rest)
 {
 	const char *body = arena_printf(&w->arena, "{\"metadata\":{\"name\":\"%s\"%s%s}%s%s}", name,
@@ -67,7 +67,7 @@ static void assert_is(struct verb_world *w, const struct json *tree, const char 
 	assert_true(json_equal(tree, want));
 }
 
-/* The mount of a container, whose volume's name is random. */
+/* The mount of a container; its volume has a random name. */
 static void assert_mounted(struct verb_world *w, struct json *made, const char *pointer,
 			   const char *volume)
 {
@@ -141,7 +141,7 @@ static void a_dry_run_shows_the_account(void **state)
 	(void)verb_world_call(w, "GET", PODS "/p", NULL, 404);
 }
 
-/* Both go over one connection and arrive together, before the store has answered. */
+/* Both use one connection and arrive together, before the store has answered. */
 static void a_pod_finds_an_account_that_is_being_written(void **state)
 {
 	struct verb_world *w = *state;
@@ -328,7 +328,7 @@ static void ephemeral_containers_are_limited_too(void **state)
 			    "default/default: serviceaccount \"default\" not found");
 }
 
-/* A pod lives on without its account: nothing but ephemeral containers is looked at. */
+/* A pod outlives its account: only ephemeral containers are checked. */
 static void other_writes_of_a_pod_do_not_need_the_account(void **state)
 {
 	struct verb_world *w = *state;

@@ -1,4 +1,6 @@
-/* Where a claim is, and where a caller is; what follows from it is in tests/e2e. */
+/*
+ * The node of a claim, and the node of a caller; tests/e2e has the consequences.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /*
- * What plugins put into objects: priorities, tolerations, classes.
+ * Defaults that plugins set in objects: priorities, tolerations, classes.
  */
 #include "server/plugins/defaults.h"
 
@@ -146,7 +146,7 @@ static void a_claim_gets_the_newest_default_class(void **state)
 	assert_string_equal(verb_world_text(w, got, "/spec/storageClassName"), "fast");
 }
 
-/* Plugins see objects before validation does, and as webhooks leave them. */
+/* Plugins see objects before validation, and as webhooks leave them. */
 static void a_plugin_takes_a_pod_without_a_spec(void **state)
 {
 	static const char stored[] = "{\"spec\":{\"priority\":5}}";

@@ -1,4 +1,6 @@
-/* The index, told of claims as the state tells it. */
+/*
+ * The index, which gets claims as from the state.
+ */
 #include "server/plugins/device_holds.h"
 
 #include <setjmp.h>
@@ -56,7 +58,7 @@ static void tell(struct device_holds *h, struct object *now, struct object *befo
 	o.changed(o.arg, now, before);
 }
 
-/* Who is in the way of claim ns/me; "" when nobody is. */
+/* The claim that excludes claim ns/me; "" if none does. */
 static const char *in_the_way(struct device_holds *h, const char *me, const char *share_id)
 {
 	struct device_use use = { .device = STR(GPU), .share = str_from(share_id) };

@@ -1,6 +1,6 @@
 /*
  * Devices at the server: one holder at a time, whatever comes at once, whichever writes fail and
- * whichever server was first.
+ * whichever server is first.
  */
 #include "server/plugins/devices.h"
 
@@ -33,7 +33,7 @@ static const char shares[] = "{" GPU ",\"shareID\":\"" SHARE "2\"},{" GPU ",\"sh
 			     "3\"}";
 static const char freed[] = "{\"status\":{\"allocation\":null}}";
 
-/* A server whose data others write, too. */
+/* A server whose store other servers write to as well. */
 static int set_up_shared(void **state)
 {
 	struct verb_world *w = XNEW(struct verb_world);
@@ -138,7 +138,7 @@ static void every_kind_of_write_is_checked(void **state)
 	(void)json_remove(json_getz(claim, "metadata"), STR("resourceVersion"));
 	assert_int_equal(json_print(&b, claim, NULL), 0);
 	(void)verb_world_call(w, "PUT", status_of(w, "b"), b.p, 409);
-	/* These leave the status alone. */
+	/* These do not change the status. */
 	(void)verb_world_call(w, "PUT", CLAIMS "/b", b.p, 200);
 	(void)verb_world_call(w, "DELETE", CLAIMS "/b", NULL, 200);
 	(void)verb_world_call(w, "POST", CLAIMS, b.p, 201);
@@ -285,7 +285,7 @@ static void a_release_frees_nothing_before_it_is_committed(void **state)
 	(void)allocate(w, "b", plain, 200);
 }
 
-/* A claim that releases its device and takes it again, with all of it under way. */
+/* A claim that releases its device and takes it again, all of it pending. */
 static void a_claim_may_take_back_its_own_device(void **state)
 {
 	struct verb_world *w = *state;
@@ -304,7 +304,7 @@ static void a_claim_may_take_back_its_own_device(void **state)
 	assert_int_equal(end(w, &other), 409);
 }
 
-/* What another server stores. */
+/* A write by another server. */
 static void put_elsewhere(struct verb_world *w, const char *name, const char *results)
 {
 	const char *text = arena_printf(

@@ -1,6 +1,6 @@
 /*
- * Quotas at the server: refusals word for word as kube-apiserver has them, charges that add up
- * whatever comes at once, and nothing charged where nothing is made.
+ * Quotas at the server: rejections have the exact text of kube-apiserver, concurrent charges add
+ * up, and nothing is charged if nothing is created.
  */
 #include "server/plugins/quota.h"
 
@@ -21,7 +21,7 @@
 #define MAPS   "/api/v1/namespaces/default/configmaps"
 #define MERGE  "application/merge-patch+json"
 
-/* A quota, as the controller has counted it. */
+/* A quota with the usage that the controller counted. */
 static void quota(struct verb_world *w, const char *name, const char *spec, const char *hard,
 		  const char *used)
 {
@@ -260,7 +260,7 @@ static void only_a_write_that_was_surely_not_made_is_given_back(void **state)
 	assert_used(w, "q", "{\"configmaps\":\"1\"}");
 }
 
-/* The controller may have taken back the first charge, so the second one is needed. */
+/* The controller may have released the first charge, so the second one is needed. */
 static void a_charge_that_took_too_long_is_made_again(void **state)
 {
 	struct verb_world *w = *state;

@@ -1,5 +1,5 @@
 /*
- * Policies at the whole server. Messages are those of a kube-apiserver that was asked the same.
+ * Policies at the whole server. Messages are those of a kube-apiserver for the same requests.
  */
 #include "server/policies/admit.h"
 
@@ -23,7 +23,7 @@
 	"request: "
 #define PARAMS "\"paramKind\":{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\"},"
 
-/* Makes the policy p of `spec` about `rules` (NULL: config maps) and its binding b. */
+/* Creates the policy p with `spec` for `rules` (NULL: ConfigMaps) and its binding b. */
 static void set_policy(struct verb_world *w, const char *rules, const char *spec,
 		       const char *binding)
 {
@@ -54,11 +54,11 @@ static void drop_policy(struct verb_world *w)
 #define DENY                 "\"validationActions\":[\"Deny\"]"
 #define IF(expression, more) "\"validations\":[{\"expression\":\"" expression "\"" more "}]"
 
-/* What a policy makes of a config map that is created. */
+/* The effect of a policy on a ConfigMap that is created. */
 static const struct {
 	const char *spec, *binding;
 	int status;
-	const char *reason, *message; /* NULL: it is taken */
+	const char *reason, *message; /* NULL: accepted */
 } cases[] = {
 	{ IF("object.data.a == '1'", ""), DENY, 201, NULL, NULL },
 	{ IF("object.data.a == '2'", ""), DENY, 422, "Invalid",
@@ -297,7 +297,7 @@ static void a_policy_counts_as_it_is_now(void **state)
 	(void)verb_world_call(w, "POST", MAPS, MAP, 201);
 }
 
-/* Everybody is an administrator here; service accounts have no rights. */
+/* Every user is an administrator here; service accounts have no rights. */
 static int set_up(void **state)
 {
 	struct verb_world *w;

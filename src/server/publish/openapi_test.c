@@ -108,7 +108,7 @@ static const struct json *named(const struct json *list, const char *name)
 
 /* --- all documents ------------------------------------------------------------------- */
 
-/* Every reference of the document leads to a type in it; their number. */
+/* Checks that every reference in the document has its type there; returns their number. */
 static size_t check_references(const struct json *document, const struct json *v, struct str prefix)
 {
 	size_t n = 0;
@@ -316,7 +316,7 @@ static uint64_t take_varint(struct str *s)
 	}
 }
 
-/* The `skip`-th field of that number: its bytes. p is NULL when there is none. */
+/* The bytes of the `skip`-th field of that number. p is NULL if not found. */
 static struct str field(struct str message, unsigned number, size_t skip)
 {
 	while (message.n > 0) {
@@ -334,7 +334,7 @@ static struct str field(struct str message, unsigned number, size_t skip)
 	return STR_NULL;
 }
 
-/* Of a list of {name(1), value(2)}, the value of that name. */
+/* In a list of {name(1), value(2)}, the value of that name. */
 static struct str entry(struct str message, unsigned number, const char *name)
 {
 	for (size_t i = 0;; i++) {

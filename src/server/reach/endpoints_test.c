@@ -33,7 +33,7 @@ static bool is_not_6(void *arg UNUSED, const struct json *endpoint UNUSED, const
 	return strcmp(to->host, "10.0.0.6") != 0;
 }
 
-/* Where to, or why to nobody. */
+/* The picked address, or the error. */
 static const char *pick(struct verb_world *w, const char *port, const char *family)
 {
 	struct endpoints_query q = { .ns = STR("default"),

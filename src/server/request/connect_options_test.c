@@ -1,5 +1,5 @@
 /*
- * Options of connections: what queries become, what is made of them when they were changed.
+ * Options of connections: made from queries, and fitted after changes.
  */
 #include "server/request/connect_options.h"
 
@@ -15,7 +15,7 @@
 #include "base/core/limits.h"
 #include "base/json/json.h"
 
-/* Fails the test, or is what the tree prints as; in the arena. */
+/* The tree's text, in the arena; fails the test if it cannot be printed. */
 static const char *printed(struct arena *a, const struct json *tree)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(OBJECT_MAX);
@@ -28,7 +28,7 @@ static void queries_become_objects(void **state UNUSED)
 {
 	static const struct {
 		const char *kind, *query, *tail;
-		const char *members; /* behind kind and apiVersion; or the error's message */
+		const char *members; /* after kind and apiVersion; or the error's message */
 	} v[] = {
 		{ "PodExecOptions", "container=c&command=a&command=b+c%26&stdin=true&tty=0&stderr",
 		  "",

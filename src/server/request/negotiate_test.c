@@ -32,7 +32,7 @@ static void clients_get_the_best_that_can_be_served(void **state UNUSED)
 		{ "application/yaml, application/json", ACCEPT_OBJECT, ACCEPT_YAML, NULL },
 		{ "*/*, application/yaml", ACCEPT_OBJECT, ACCEPT_YAML, NULL },
 		{ "text/html, application/xhtml+xml, */*;q=0.8", ACCEPT_OBJECT, ACCEPT_JSON, NULL },
-		/* Go's typed clients, of kinds without protobuf. */
+		/* Go's typed clients, for kinds without protobuf. */
 		{ "application/vnd.kubernetes.protobuf,application/json", ACCEPT_OBJECT,
 		  ACCEPT_JSON, NULL },
 		{ "application/vnd.kubernetes.protobuf, */*", ACCEPT_OBJECT, ACCEPT_JSON, NULL },
@@ -124,7 +124,7 @@ static void objects_of_kinds_that_have_it_are_protobuf(void **state UNUSED)
 		{ "*/*, " PROTOBUF, ACCEPT_OBJECT, ACCEPT_PROTOBUF, ACCEPT_PROTOBUF },
 		{ PROTOBUF ";q=0.5,application/json", ACCEPT_OBJECT, ACCEPT_JSON, ACCEPT_JSON },
 		{ "*/*", ACCEPT_OBJECT, ACCEPT_JSON, ACCEPT_JSON },
-		/* A failure is not partial: it is what the next clause says, or JSON. */
+		/* An error is never partial: it has the next clause's format, or JSON. */
 		{ PROTOBUF PARTIAL ",application/json" PARTIAL ",application/json", ACCEPT_PARTIAL,
 		  ACCEPT_PROTOBUF, ACCEPT_JSON },
 		{ PROTOBUF PARTIAL "," PROTOBUF, ACCEPT_PARTIAL, ACCEPT_PROTOBUF, ACCEPT_PROTOBUF },
@@ -145,7 +145,7 @@ static void objects_of_kinds_that_have_it_are_protobuf(void **state UNUSED)
 	}
 }
 
-/* As upstream: a custom resource is no protobuf, its Status and its metadata are. */
+/* As upstream: a custom resource has no protobuf, but its Status and its metadata have. */
 static void without_protobuf_metadata_and_failures_still_have_it(void **state UNUSED)
 {
 	struct accept a = picked(ACCEPT_OF_RESOURCES, PROTOBUF ",application/json");

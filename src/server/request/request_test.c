@@ -1,5 +1,5 @@
 /*
- * What paths and queries mean, row by row.
+ * Parses paths and queries, row by row.
  */
 #include "server/request/request.h"
 
@@ -294,7 +294,7 @@ static void continue_tokens_come_back(void **state UNUSED)
 
 	arena_init(&a, SIZE_MAX);
 	token = request_continue_print(&a, 42, STR("default/claim-7"));
-	/* Upstream's form: what its own servers would write. */
+	/* Upstream's form, as its own servers would write it. */
 	assert_str(token,
 		   "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NDIsInN0YXJ0IjoiZGVmYXVsdC9jbGFpbS03X"
 		   "HUwMDAwIn0");

@@ -1,5 +1,5 @@
 /*
- * Addresses and node ports of services, through the whole way of a request.
+ * Addresses and node ports of services, over the whole path of a request.
  */
 #include "server/services/admit.h"
 
@@ -51,7 +51,7 @@ static size_t addresses(struct verb_world *w)
 	return json_count(json_getz(verb_world_call(w, "GET", ADDRESSES, NULL, 200), "items"));
 }
 
-/* Writes of the server's own behind an answer. */
+/* Runs the server's own writes that follow a reply. */
 static void settle(struct verb_world *w)
 {
 	sim_run_for(w->sim, 100);
@@ -84,7 +84,7 @@ static void a_range_is_given_out_to_the_last_address_and_no_further(void **state
 	assert_string_equal(verb_world_text(w, got, "/message"),
 			    "Internal error occurred: failed to allocate a serviceIP for Service "
 			    "\"early\": no ServiceCIDR of family IPv4 is ready");
-	/* The first is for service kubernetes, though it is not there. */
+	/* The first is for the service kubernetes, though that does not exist. */
 	range(w, "kubernetes", "10.0.0.0/28");
 	for (int i = 0; i < 13; i++) {
 		(void)snprintf(name, sizeof(name), "s%d", i);
@@ -240,7 +240,7 @@ static void node_ports_are_given_kept_and_returned(void **state)
 			 30080);
 }
 
-/* Whoever was asked about the first try (a webhook) is not asked about another. */
+/* A webhook that was called for the first try is not called for another. */
 static void the_next_try_has_the_node_ports_of_the_last_and_gives_back_the_others(void **state)
 {
 	struct verb_world *w = *state;
@@ -290,7 +290,7 @@ static struct json *ask_many(struct verb_world *w, const char *target, const cha
 	return got;
 }
 
-/* Were each port compared with all others, this would take minutes. */
+/* If each port were compared with all others, this would take minutes. */
 static void a_service_may_have_very_many_ports(void **state)
 {
 	struct verb_world *w = *state;
@@ -382,7 +382,9 @@ static void an_address_stays_while_nobody_knows_whether_its_service_was_written(
 	assert_int_equal(addresses(w), 0);
 }
 
-/* Asked again and again, a store that fails at once keeps the loop for ever: SIM_SEED=13000025. */
+/*
+ * If retried, a store that fails immediately would keep the loop busy forever: SIM_SEED=13000025.
+ */
 static void an_address_that_the_store_refuses_is_not_asked_for_again(void **state)
 {
 	struct verb_world *w = *state;

@@ -1,6 +1,6 @@
 /*
- * Node ports where several servers share the store: through the whole way of a request, with
- * another server that writes to the store between.
+ * Node ports if several servers share the store: over the whole path of a request, with another
+ * server that writes to the store in between.
  */
 #include <limits.h>
 #include <setjmp.h>
@@ -38,7 +38,7 @@ static void range_and_service(struct verb_world *w)
 			      201);
 }
 
-/* Writes of the server's own behind an answer. */
+/* Runs the server's own writes that follow a reply. */
 static void settle(struct verb_world *w)
 {
 	sim_run_for(w->sim, 100);
@@ -116,7 +116,7 @@ static void node_ports_are_in_the_record_as_long_as_a_service_has_them(void **st
 	assert_string_equal(taken(w), "30080,30082");
 	(void)verb_world_patch(w, SERVICES "/b", MERGE, "{\"spec\":{\"type\":\"ClusterIP\"}}", 200);
 	(void)verb_world_call(w, "DELETE", SERVICES "/a", NULL, 200);
-	/* At once, though the record may have it still. */
+	/* Immediately, though the record may still have it. */
 	(void)ask_port(w, "c", 30080, 201);
 	settle(w);
 	assert_string_equal(taken(w), "30080");
@@ -180,7 +180,7 @@ static void who_is_outrun_takes_another_node_port_unless_it_wanted_that(void **s
 			    "Invalid value: 32767: provided port is already allocated");
 	put_record(w, "30000-32766");
 	settle(w);
-	/* Both ports have the one number: so have they the other. */
+	/* Both ports have the same number, so they get the same node port. */
 	got = outrun(w,
 		     "{\"name\":\"t\",\"port\":53},"
 		     "{\"name\":\"u\",\"port\":53,\"protocol\":\"UDP\"}",
@@ -249,7 +249,7 @@ static void a_record_that_is_lost_or_damaged_is_made_of_the_services(void **stat
 	assert_string_equal(taken(w), "30070,30080");
 	(void)verb_world_patch(w, RECORD, MERGE, "{\"data\":{\"taken\":\"30080,40000\"}}", 200);
 	settle(w);
-	/* Of another server's range, perhaps. */
+	/* It may be in another server's range. */
 	assert_string_equal(taken(w), "30070,30080,40000");
 	sim_run_for(w->sim, 10 * 60 * 1000);
 	assert_string_equal(taken(w), "30070,30080,40000");
@@ -268,7 +268,7 @@ static void a_node_port_that_nobody_has_is_free_after_some_minutes(void **state)
 	assert_string_equal(taken(w), "30080");
 }
 
-/* `late`: when our own write of the record is under way. */
+/* `late`: while our own write of the record is under way. */
 static void give_anew(struct verb_world *w, bool late)
 {
 	(void)ask_port(w, "a", 30080, 201);
@@ -289,7 +289,7 @@ static void give_anew(struct verb_world *w, bool late)
 	assert_string_equal(taken(w), "");
 }
 
-/* It was another's in between: what was seen before does not count. */
+/* It belonged to another service in between: the earlier check does not count. */
 static void a_node_port_that_was_given_anew_is_not_taken_out(void **state)
 {
 	struct verb_world *w = *state;
@@ -386,7 +386,7 @@ static void who_is_outrun_for_too_long_gives_up(void **state)
 	verb_world_finish(w, &ask);
 	assert_int_equal(ask.status, 504);
 	verb_ask_release(&ask);
-	/* As often as the store is asked, not more. */
+	/* Only as often as the store is asked. */
 	assert_in_range(fake_store_asked(w->server.store), 10, 5000);
 	settle(w);
 	assert_true(list_empty(&ports->waiting) && list_empty(&ports->asked));
@@ -406,7 +406,7 @@ static void a_folder_has_no_record(void **state)
 	(void)ask_port(w, "b", 30080, 201);
 	sim_run_for(w->sim, 10 * 60 * 1000);
 	(void)verb_world_call(w, "GET", RECORD, NULL, 404);
-	/* What bears its name means nothing. */
+	/* A ConfigMap of that name means nothing here. */
 	put_record(w, "30000-32767");
 	settle(w);
 	(void)ask_port(w, "c", 30081, 201);

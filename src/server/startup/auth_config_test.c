@@ -1,5 +1,5 @@
 /*
- * What is written for others to trust: each certificate once, those of other servers kept.
+ * The certificates published for others: each one once, those of other servers kept.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -127,7 +127,7 @@ static void the_kubeconfig_trusts_the_ca_and_names_the_server(void **state UNUSE
 	folder_release(&f);
 }
 
-/* As a full disk does: no file may have a byte. */
+/* Simulates a full disk: no file may have a byte. */
 static void set_file_limit(rlim_t most)
 {
 	struct rlimit limit;

@@ -1,5 +1,5 @@
 /*
- * Names in data folders; Leases in a simulated world, where hours pass at once.
+ * Names in data folders; Leases in a simulated cluster, where hours pass immediately.
  */
 #include "server/startup/identity.h"
 
@@ -87,7 +87,7 @@ static const char *renew_time(struct fixture *f)
 	return verb_world_text(&f->world, lease, "/spec/renewTime");
 }
 
-/* A Lease of somebody else; `labels` as JSON. */
+/* A Lease of another server; `labels` as JSON. */
 static void make_lease(struct fixture *f, const char *name, const char *labels, const char *renewed)
 {
 	verb_world_call(&f->world, "POST", LEASES,
@@ -211,7 +211,7 @@ static void who_is_stopping_begins_nothing(void **state)
 
 /* --- names -------------------------------------------------------------------------------- */
 
-/* The name that a server with this folder has; lives in the world's arena. */
+/* The name of a server with this folder; in the world's arena. */
 static const char *name_in(struct fixture *f, const char *dir)
 {
 	struct server s = { .opts = f->world.server.opts };

@@ -1,5 +1,5 @@
 /*
- * A server on a store that others share, or that refuses.
+ * A server on a store that others share, or that rejects writes.
  */
 #include "server/startup/storage_versions.h"
 
@@ -22,7 +22,7 @@
 struct fixture {
 	struct verb_world world;
 	bool done;
-	struct error err; /* of the last; ERR_OK: none */
+	struct error err; /* of the last call; ERR_OK: success */
 };
 
 static int set_up(void **state)

@@ -60,7 +60,7 @@ static void a_session_is_found_by_its_id_alone(void **state)
 	(void)ui_sessions_open(w->all, &bob, w->now, other);
 	assert_string_not_equal(id, other);
 	assert_string_equal(ui_sessions_find(w->all, str_from(other), w->now)->user.name.p, "bob");
-	/* Each character counts. */
+	/* Every character counts. */
 	for (size_t i = 0; i < 43; i++) {
 		char wrong[UI_SECRET_SIZE];
 
@@ -176,7 +176,7 @@ static void an_idle_session_ends_after_an_hour(void **state)
 	}
 	pass(w, HOUR);
 	assert_false(is_open(w, id));
-	/* It does not come back when the clock does. */
+	/* It does not come back if the clock does. */
 	pass(w, -HOUR);
 	assert_false(is_open(w, id));
 }
@@ -239,7 +239,7 @@ static void a_code_is_good_once(void **state)
 
 	assert_int_equal(ui_sessions_add_code(w->all, &alice, 600 * CLOCK_SEC, w->now, code),
 			 (START + 600) * CLOCK_SEC);
-	/* It is no session. */
+	/* A code is not a session. */
 	assert_false(is_open(w, code));
 	s = ui_sessions_take_code(w->all, str_from(code), w->now);
 	assert_non_null(s);
@@ -387,7 +387,7 @@ static void a_session_ends_with_what_its_token_is_bound_to(void **state)
 	for (const char *uid = "12"; *uid; uid++) {
 		(void)ui_sessions_open(w->all, &bound, w->now, id);
 		(void)ui_sessions_add_code(w->all, &bound, HOUR, w->now, code);
-		ui_sessions_unbind(w->all, STR("3")); /* where the pod runs does not matter */
+		ui_sessions_unbind(w->all, STR("3")); /* the pod's node does not matter */
 		ui_sessions_unbind(w->all, STR(""));
 		assert_true(is_open(w, id));
 		ui_sessions_unbind(w->all, str_of(uid, 1));

@@ -1,6 +1,5 @@
 /*
- * Lists, the forms in which objects are shown, deletions of collections, and
- * the beginnings of watches.
+ * Lists, forms of objects, deletions of collections, and the beginnings of watches.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,7 +65,7 @@ static void pages_are_of_one_revision(void **state)
 	assert_int_equal(items(got), 3);
 	assert_int_equal(json_pointer(got, STR("/metadata/remainingItemCount"))->i64, 4);
 	first = verb_world_text(w, got, "/metadata/resourceVersion");
-	/* What goes after the first page is in the second all the same. */
+	/* An object that is deleted after the first page is still in the second. */
 	(void)verb_world_call(w, "DELETE", MAPS "/m004", NULL, 200);
 	(void)snprintf(target, sizeof(target), MAPS "?limit=3&continue=%s",
 		       verb_world_text(w, got, "/metadata/continue"));
@@ -238,7 +237,7 @@ static void yaml_and_indented_lists_say_the_same(void **state)
 	compare_forms(w);
 }
 
-/* Whether all items of a list begin with their metadata. */
+/* Checks that all items of a list begin with their metadata. */
 static void assert_bare_items(struct verb_world *w, struct verb_ask *ask, size_t n)
 {
 	struct json *got = verb_world_ask(w, ask);
@@ -326,7 +325,7 @@ static void large_lists_are_compressed_when_wanted(void **state)
 	verb_ask_release(&small);
 }
 
-/* Printed and compressed in turns: what is printed must not end up between what is compressed. */
+/* Printing and compressing alternate: printed text must not end up between compressed text. */
 static void lists_that_are_printed_anew_are_compressed_too(void **state)
 {
 	struct verb_world *w = *state;
@@ -447,7 +446,7 @@ static void a_watch_ends_with_its_users_token(void **state)
 	verb_ask_release(&ask);
 }
 
-/* However long a watch was asked for, it ends with those that named no time. */
+/* A watch with any requested timeout ends no later than those without one. */
 static void no_watch_is_for_ever(void **state)
 {
 	struct verb_world *w = *state;

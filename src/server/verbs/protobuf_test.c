@@ -1,5 +1,5 @@
 /*
- * Answers in protobuf, beside the JSON of the same: what both say is the same.
+ * Replies in protobuf, compared with the JSON of the same: both must have the same content.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 #include "server/testing/verb_world.h"
 
 #define PROTOBUF        "application/vnd.kubernetes.protobuf"
-#define CLIENT          PROTOBUF ",application/json" /* what Go's typed clients send */
+#define CLIENT          PROTOBUF ",application/json" /* as sent by Go's typed clients */
 #define PARTIAL         ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 #define PARTIALS        ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 #define MAPS            "/api/v1/namespaces/default/configmaps"
@@ -32,7 +32,7 @@ static const char *const a_claim =
 
 /* --- reading ---------------------------------------------------------------------- */
 
-/* The tree that an answer's JSON would be. */
+/* The tree of the JSON that corresponds to a reply. */
 static struct json *decoded(struct verb_world *w, struct str body)
 {
 	struct protobuf_envelope e;
@@ -77,7 +77,7 @@ static struct json *call(struct verb_world *w, const char *method, const char *t
 	return ask(w, &a, status);
 }
 
-/* Empty lists, zero values and what lists' items say of themselves do not count. */
+/* Ignores empty lists, zero values, and the kinds that items of lists name. */
 static void normal(struct verb_world *w, struct json *tree)
 {
 	const struct schema_kind *kind = schema_find_kind(json_text_at(tree, "apiVersion"),
@@ -106,7 +106,7 @@ static void assert_same(struct verb_world *w, struct json *got, struct json *wan
 	fail_msg("%s", text.p);
 }
 
-/* GET in both forms; the answer in protobuf. */
+/* GET in both forms; returns the protobuf reply. */
 static struct json *get_both(struct verb_world *w, const char *target)
 {
 	struct json *got = call(w, "GET", target, NULL, 200);
@@ -163,7 +163,7 @@ static void subresources_and_deletions_too(void **state)
 		   "\"target\":{\"kind\":\"Node\",\"name\":\"n\"}}",
 		   201);
 	assert_string_equal(verb_world_text(w, got, "/status"), "Success");
-	/* A pod is answered with itself, a map with a Status. */
+	/* The reply for a pod is the pod, for a ConfigMap a Status. */
 	got = call(w, "DELETE", PODS "/p?gracePeriodSeconds=0", NULL, 200);
 	assert_string_equal(verb_world_text(w, got, "/kind"), "Pod");
 	(void)call(w, "POST", MAPS, "{\"metadata\":{\"name\":\"a\"}}", 201);
@@ -184,7 +184,7 @@ static void failures_are_statuses(void **state)
 	assert_int_equal(json_getz(got, "code")->i64, 404);
 	got = call(w, "POST", MAPS, "{\"metadata\":{\"name\":\"A\"}}", 422);
 	assert_string_equal(verb_world_text(w, got, "/details/causes/0/field"), "metadata.name");
-	/* Before it was looked what the client wants. */
+	/* Before the form was negotiated. */
 	got = call(w, "GET", "/api/v1/nothings", NULL, 404);
 	assert_string_equal(verb_world_text(w, got, "/reason"), "NotFound");
 	got = call(w, "GET", MAPS "?watch=1&resourceVersion=100000", NULL, 504);
@@ -235,7 +235,7 @@ static void lists_have_the_items_and_their_metadata(void **state)
 	assert_int_equal(json_count(json_getz(got, "items")), 2);
 }
 
-/* More than is made in one turn, and more than is sent in one. */
+/* More than is encoded in one turn, and more than is sent in one. */
 static void large_lists_are_made_in_steps(void **state)
 {
 	struct verb_world *w = *state;
@@ -294,7 +294,7 @@ static void informers_of_metadata_get_partial_objects(void **state)
 	assert_string_equal(verb_world_text(w, got, "/metadata/name"), "x");
 }
 
-/* Field 1 has the items there, and field 2 the metadata. */
+/* In that list, field 1 has the items and field 2 the metadata. */
 static void the_old_list_of_them_is_upstream_s(void **state)
 {
 	struct verb_world *w = *state;
@@ -356,8 +356,8 @@ static void what_cannot_be_is_refused_or_passed_over(void **state)
 /* --- watches ---------------------------------------------------------------------- */
 
 struct seen {
-	char types[256]; /* of all events, joined */
-	struct json *last; /* the object of the last one */
+	char types[256]; /* of all events, concatenated */
+	struct json *last; /* the object of the last event */
 };
 
 static struct seen events(struct verb_world *w, struct verb_ask *a)
@@ -387,7 +387,7 @@ static struct seen events(struct verb_world *w, struct verb_ask *a)
 	return s;
 }
 
-/* A watch that sees a map change, in a form. */
+/* A watch in some form that sees a ConfigMap change. */
 static struct seen watch(struct verb_world *w, const char *target, const char *accept)
 {
 	struct verb_ask a = { .method = "GET", .target = target, .accept = accept };
@@ -422,14 +422,14 @@ static void a_watch_is_frames(void **state)
 	assert_string_equal(s.types, "ADDED ADDED MODIFIED DELETED ");
 	assert_string_equal(verb_world_text(w, s.last, "/kind"), "ConfigMap");
 	assert_string_equal(verb_world_text(w, s.last, "/data/k"), "2");
-	/* All namespaces; and by itself. */
+	/* In all namespaces; and alone. */
 	s = watch(w, "/api/v1/configmaps" WATCH, PROTOBUF);
 	assert_string_equal(s.types, "ADDED ADDED MODIFIED DELETED ");
 	s = watch(w, MAPS WATCH "&fieldSelector=metadata.name%3Da", PROTOBUF ";stream=watch");
 	assert_string_equal(s.types, "ADDED MODIFIED DELETED ");
 }
 
-/* What stopped to match is shown as it was, at the revision at which it did. */
+/* An object that no longer matches is shown in its previous state, at the new revision. */
 static void a_watch_with_a_selector_too(void **state)
 {
 	struct verb_world *w = *state;
@@ -453,7 +453,7 @@ static void a_watch_of_metadata_too(void **state)
 	assert_string_equal(verb_world_text(w, s.last, "/apiVersion"), "meta.k8s.io/v1");
 }
 
-/* The schema does not know the old one's name: only that it comes. */
+/* The schema does not have the old version's name: only checks that it arrives. */
 static void a_watch_of_old_metadata_has_its_version(void **state)
 {
 	struct verb_world *w = *state;
@@ -491,7 +491,7 @@ static void an_error_is_an_event_with_a_status(void **state)
 	bytes_unref(b);
 }
 
-/* What cannot be shown is told; nothing is skipped. */
+/* A damaged object is reported; no event is skipped. */
 static void an_object_that_is_damaged_is_an_error(void **state)
 {
 	const struct schema_kind *kind = schema_find_kind(STR("v1"), STR("ConfigMap"));
@@ -560,7 +560,7 @@ static void a_watch_of_another_version_too(void **state)
 	verb_ask_release(&a);
 }
 
-/* Each sees all, in its own form. */
+/* Each gets all events, in its own form. */
 static void watches_of_different_forms_stand_side_by_side(void **state)
 {
 	struct verb_world *w = *state;

@@ -1,6 +1,6 @@
 /*
- * Single objects: made, read, replaced, patched, deleted, over real streams
- * and the real state.
+ * Single objects: created, read, replaced, patched, deleted, over real streams and the real
+ * state.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -190,7 +190,7 @@ static struct json *call_protobuf(struct verb_world *w, const char *method, cons
 	return got;
 }
 
-/* As Go clients send them by default; what they read may be JSON (verbs/protobuf_test.c). */
+/* As Go clients send them by default; they may read JSON (verbs/protobuf_test.c). */
 static void bodies_may_be_protobuf(void **state)
 {
 	struct str map = STR("k8s\0\x0a\x0f\x0a\x02v1\x12\x09"
@@ -198,7 +198,7 @@ static void bodies_may_be_protobuf(void **state)
 			     "box\x12\x06\x0a\x01"
 			     "a\x12\x01"
 			     "1");
-	/* Of any group version: preconditions{uid: "x"}, and none. */
+	/* In any group version: preconditions{uid: "x"}, and none. */
 	struct str of_another = STR("k8s\0\x0a\x18\x0a\x07"
 				    "apps/v1\x12\x0d"
 				    "DeleteOptions\x12\x05\x12\x03\x0a\x01x");
@@ -253,7 +253,7 @@ static void patches_are_applied(void **state)
 	verb_ask_release(&other);
 }
 
-/* All of them are decided on each other, none waits for a commit. */
+/* Each is decided on the previous one; none waits for a commit. */
 static void patches_of_many_at_once_all_count(void **state)
 {
 	struct verb_world *w = *state;
@@ -462,7 +462,7 @@ static void unknown_fields_are_warned_of(void **state)
 			      "{\"metadata\":{\"name\":\"b\"},\"foo\":1}", 400);
 }
 
-/* What is refused by its method or its form never reaches what would warn. */
+/* A request rejected for its method or form does not reach the code that warns. */
 static void a_deprecated_version_warns_where_upstream_does(void **state)
 {
 	static const char endpoints[] = "/api/v1/namespaces/default/endpoints";
@@ -519,7 +519,7 @@ static void reads_of_the_future_time_out(void **state)
 	(void)verb_world_call(w, "GET", "/api/v1/namespaces/default?resourceVersion=1", NULL, 200);
 }
 
-/* A client is not refused because of something that nobody can read yet. */
+/* A client is not rejected because of a state that nobody can read yet. */
 static void refusals_wait_for_what_they_are_decided_on(void **state)
 {
 	struct verb_world *w = *state;
@@ -532,7 +532,7 @@ static void refusals_wait_for_what_they_are_decided_on(void **state)
 	};
 	static const int statuses[] = { 201, 409, 200 };
 
-	/* One connection of HTTP/1.1 asks one thing at a time. */
+	/* An HTTP/1.1 connection has one request at a time. */
 	if (w->protocol == HTTP_PROTOCOL_1)
 		return;
 	fake_store_hold(w->server.store, true);
@@ -550,7 +550,7 @@ static void refusals_wait_for_what_they_are_decided_on(void **state)
 	}
 }
 
-/* Creates maps, so that other keys are committed meanwhile. */
+/* Creates ConfigMaps, so that other keys are committed meanwhile. */
 static void commit_others(struct verb_world *w, int n)
 {
 	char body[64];
@@ -561,7 +561,7 @@ static void commit_others(struct verb_world *w, int n)
 	}
 }
 
-/* However much is committed meanwhile: the write that it would be refused for never happens. */
+/* However much is committed meanwhile: the write that would cause the rejection never happens. */
 static void no_refusal_is_decided_on_a_write_that_fails(void **state)
 {
 	struct verb_world *w = *state;
@@ -587,7 +587,7 @@ static void no_refusal_is_decided_on_a_write_that_fails(void **state)
 	verb_ask_release(&second);
 }
 
-/* A refusal that holds for the committed object is not kept waiting by writes under way. */
+/* A rejection that holds for the committed object does not wait for pending writes. */
 static void a_stale_write_conflicts_while_others_are_under_way(void **state)
 {
 	struct verb_world *w = *state;
@@ -610,7 +610,7 @@ static void a_stale_write_conflicts_while_others_are_under_way(void **state)
 	verb_ask_release(&ask);
 }
 
-/* The namespace is being made, or deleted, by a write under way that may yet fail. */
+/* The namespace is being created, or deleted, by a pending write that may still fail. */
 static void a_namespace_in_doubt_is_waited_for(void **state)
 {
 	struct verb_world *w = *state;
@@ -662,7 +662,7 @@ static void nothing_is_created_in_a_namespace_that_another_server_deleted(void *
 	verb_world_call(w, "GET", "/api/v1/namespaces/n/configmaps/late", NULL, 404);
 }
 
-/* The store hangs: the client hears of it, and what comes later harms nobody. */
+/* The store hangs: the client gets a timeout, and a late result does no harm. */
 static void writes_have_a_time_limit(void **state)
 {
 	struct verb_world *w = *state;
@@ -689,7 +689,7 @@ static void writes_have_a_time_limit(void **state)
 	(void)verb_world_call(w, "GET", MAPS "/a", NULL, 200);
 }
 
-/* A request that its client gives up while the state has it does no harm. */
+/* A request that its client cancels while it is at the state does no harm. */
 static void clients_may_leave_at_any_time(void **state)
 {
 	struct verb_world *w = *state;

@@ -1,5 +1,5 @@
 /*
- * What webhooks are asked and what counts as an answer.
+ * Reviews for webhooks, and valid and invalid responses.
  */
 #include "server/webhooks/review.h"
 
@@ -113,7 +113,7 @@ static void an_answer_is_for_the_question_that_was_asked(void **state)
 		"Kind=AdmissionReview");
 	assert_int_equal(read_as(w, WEBHOOK_V1, false, HEAD "{\"uid\":\"" UID "\"}}"), 0);
 	assert_false(w->verdict.allowed);
-	/* The older version was never looked at closely. */
+	/* The older version was never checked strictly. */
 	assert_int_equal(read_as(w, WEBHOOK_V1BETA1, false, "{\"response\":{\"allowed\":true}}"),
 			 0);
 	assert_true(w->verdict.allowed);

@@ -1,5 +1,5 @@
 /*
- * Configurations as they are compiled, and where their webhooks are.
+ * Compiled configurations, and the addresses of their webhooks.
  */
 #include "server/webhooks/target.h"
 
@@ -70,7 +70,7 @@ static void connections_outlive_a_change_that_does_not_touch_trust(void **state)
 	webhook_config_free(c);
 }
 
-/* The address of a service, or why there is none. */
+/* The address of a service, or the error. */
 static const char *address(struct verb_world *w, const struct webhook *h)
 {
 	struct addr to;

@@ -1,6 +1,6 @@
 /*
- * Admission that is written down where it cannot be read: what it forbids is not known, so nothing
- * passes. The objects come by the store, as those of another server, or of before a start, do.
+ * Admission objects that cannot be read: what they forbid is unknown, so all writes are rejected.
+ * The objects come from the store, as those of another server, or of a previous start, do.
  */
 #include "server/webhooks/webhooks.h"
 
@@ -26,8 +26,8 @@
 
 struct kind {
 	const char *kind, *resource;
-	const char *damaged; /* its header can be read, but "\q" is nothing that JSON has */
-	const char *mended; /* without any fault, and without any webhook or rule */
+	const char *damaged; /* its header is readable, but "\q" is not valid JSON */
+	const char *mended; /* valid, without any webhook or rule */
 };
 
 #define KIND(kind, resource, member)                                                        \
@@ -54,7 +54,7 @@ static bool is_reached(void *arg)
 	return state_revision(r->w->server.state) >= r->revision;
 }
 
-/* Somebody else writes the object `broken`. "" deletes it. */
+/* Another server writes the object `broken`. "" deletes it. */
 static void put(struct verb_world *w, const char *resource, const char *text)
 {
 	struct reached r = { .w = w };
@@ -77,7 +77,7 @@ static void refuses(struct verb_world *w, const struct kind *k, const char *meth
 	assert_non_null(strstr(verb_world_text(w, got, "/message"), why));
 }
 
-/* Of one kind: damaged, mended, damaged again, gone. */
+/* For one kind: damaged, mended, damaged again, deleted. */
 static void check_kind(struct verb_world *w, const struct kind *k)
 {
 	put(w, k->resource, k->damaged);
@@ -87,10 +87,10 @@ static void check_kind(struct verb_world *w, const struct kind *k)
 	(void)verb_world_call(w, "GET", MAPS "/there", NULL, 200);
 	put(w, k->resource, k->mended);
 	(void)verb_world_call(w, "POST", MAPS, MAP, 201);
-	/* What was read before stays as it was ... */
+	/* The previous version stays in effect ... */
 	put(w, k->resource, k->damaged);
 	(void)verb_world_call(w, "POST", MAPS, MAP, 201);
-	/* ... until all is read anew, as at a start. */
+	/* ... until everything is read again, as at a start. */
 	fake_store_lose(w->server.store);
 	put(w, k->resource, k->damaged);
 	refuses(w, k, "POST", MAPS, MAP);
