@@ -345,7 +345,7 @@ static int start_state(struct server *s, struct error *err)
 	return 0;
 }
 
-/* --- life ------------------------------------------------------------------------------------- */
+/* --- lifecycle -------------------------------------------------------------------------------- */
 
 static void start_access(struct server *s)
 {

@@ -205,7 +205,7 @@ struct json *admission_request_tree(struct admission_request *req,
 	return tree;
 }
 
-/* --- refusing ----------------------------------------------------------------------- */
+/* --- rejecting ---------------------------------------------------------------------- */
 
 static struct str shown_name(const struct admission_request *req, const struct admission_attr *attr)
 {

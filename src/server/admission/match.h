@@ -46,7 +46,7 @@ struct admission_match {
 	size_t nrules, nexcluded;
 	struct selector namespaces, objects;
 	bool exact;
-	/* the result if there are no rules: true for policies, false for webhooks */
+	/* The result if there are no rules: true for policies, false for webhooks. */
 	bool without_rules;
 };
 

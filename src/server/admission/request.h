@@ -56,7 +56,7 @@ struct admission_request {
 	bool reinvoking; /* ... and this is that second run */
 
 	/* --- results: set by the plugins ---------------------------------------------- */
-	/* a claim whose allocated devices differ from the stored ones (plugins/devices.h) */
+	/* A claim whose allocated devices differ from the stored ones (plugins/devices.h). */
 	bool allocates;
 	const struct str *guards; /* guards that the write must take: see state.h */
 	size_t nguards;
@@ -130,7 +130,7 @@ void *admission_memo(struct admission_request *req, const void *key, size_t size
  */
 int admission_check_memory(const struct arena *a, struct error *err);
 
-/* --- its end ---------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------- */
 
 /*
  * Calls `fn` when the write is over: err is NULL if it succeeded, else the reason. Called once

@@ -25,7 +25,7 @@
 
 struct authn {
 	struct authn_opts opts;
-	/* allocated separately, so that no two threads share a cache line */
+	/* Allocated separately, so that no two threads share a cache line. */
 	struct authn_cache **lanes;
 };
 

@@ -269,7 +269,7 @@ static void a_review_tells_the_common_audiences(void **state)
 	assert_true(str_eq(common.v[0], own_audience));
 }
 
-/* --- what is remembered ---------------------------------------------------------------------- */
+/* --- cached tokens --------------------------------------------------------------------------- */
 
 static void entries_end_by_either_clock(void **state UNUSED)
 {

@@ -152,7 +152,7 @@ int authn_impersonated(const struct http_fields *fields, struct arena *a, struct
 	return 0;
 }
 
-/* --- what must be allowed ------------------------------------------------------------------- */
+/* --- required rights ------------------------------------------------------------------------ */
 
 static size_t count_checks(const struct user *wanted)
 {

@@ -251,7 +251,7 @@ int service_accounts_verify(const struct service_accounts *s, struct str token, 
 	return r;
 }
 
-/* --- for relying parties ----------------------------------------------------------------- */
+/* --- published keys ---------------------------------------------------------------------- */
 
 void service_accounts_print_keys(const struct service_accounts *s, struct json_writer *w)
 {

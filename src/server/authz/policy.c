@@ -18,7 +18,7 @@ struct policy {
 	void *arg;
 };
 
-/* --- what is lacking ---------------------------------------------------------------- */
+/* --- missing parts ------------------------------------------------------------------ */
 
 /* The members of `wanted` that `there` lacks, as a patch; NULL if it has all. */
 static struct json *lacking_members(struct arena *a, const struct json *there,
@@ -140,7 +140,7 @@ static struct json *patch_of(struct arena *a, const struct json *there, const st
 	return patch;
 }
 
-/* --- the course --------------------------------------------------------------------- */
+/* --- steps -------------------------------------------------------------------------- */
 
 static bool is_protected(const struct json *object)
 {

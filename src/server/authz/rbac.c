@@ -344,7 +344,7 @@ void rbac_set_binding(struct rbac *r, struct str ns, struct str name, const stru
 	map_put(m, b->key, b);
 }
 
-/* --- life --------------------------------------------------------------------------- */
+/* --- lifecycle ---------------------------------------------------------------------- */
 
 struct rbac *rbac_new(void)
 {

@@ -37,7 +37,7 @@ struct rbac_aggregate {
 	void *arg;
 };
 
-/* --- who gathers -------------------------------------------------------------------- */
+/* --- aggregated roles --------------------------------------------------------------- */
 
 static void gatherer_free(struct gatherer *t)
 {
@@ -266,7 +266,7 @@ static void on_retry(struct loop_timer *t)
 		schedule(g);
 }
 
-/* --- life --------------------------------------------------------------------------- */
+/* --- lifecycle ---------------------------------------------------------------------- */
 
 static void on_there(void *arg, const struct list_result *result, const struct error *err)
 {

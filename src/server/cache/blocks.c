@@ -303,7 +303,7 @@ void resource_blocks_remove(struct resource_blocks *b, const struct object *o)
 		join(b, p.block - 1);
 }
 
-/* --- taking ----------------------------------------------------------------------- */
+/* --- snapshots of ranges ---------------------------------------------------------- */
 
 size_t resource_blocks_between(const struct resource_blocks *b, struct resource_place from,
 			       struct resource_place to)

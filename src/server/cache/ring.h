@@ -28,7 +28,7 @@ enum ring_type { RING_ADDED, RING_MODIFIED, RING_DELETED };
 struct ring_event {
 	int64_t revision;
 	enum ring_type type;
-	/* the new state; for a deletion the last state, at the deletion's revision */
+	/* The new state; for a deletion the last state, at the deletion's revision. */
 	struct object *object;
 	struct object *prev; /* the object that it replaced or deleted; NULL: none */
 };

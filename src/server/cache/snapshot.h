@@ -43,7 +43,7 @@ struct resource_snapshot {
 	size_t bytes; /* size of the items: sum of object_item_size() */
 	struct resource_block **blocks; /* stored after the items: a reference to each; or NULL */
 	size_t nblocks;
-	/* the blocks hold items[from .. to); each other item is a reference of its own */
+	/* The blocks hold items[from .. to); each other item is a reference of its own. */
 	size_t from, to;
 	struct resource_snapshot *base; /* a reference that keeps all items alive; or NULL */
 	struct object *items[];

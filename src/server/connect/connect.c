@@ -43,7 +43,7 @@ static const struct websocket_protocol log_protocols[] = {
 	{ "base64.binary.k8s.io", true },
 };
 
-/* --- at the state ----------------------------------------------------------------- */
+/* --- on the state's loop ---------------------------------------------------------- */
 
 /*
  * A command is not a read. A user who runs one by GET, as WebSockets do, needs the right that
@@ -113,7 +113,7 @@ static void on_state(struct state *st, struct job *j)
 	state_sync(st, j, 0, on_synced);
 }
 
-/* --- what is sent on -------------------------------------------------------------- */
+/* --- the forwarded request -------------------------------------------------------- */
 
 static struct str forwarded_for(const struct connect *c)
 {
@@ -151,7 +151,7 @@ static size_t sent_fields(const struct connect *c, struct http_field **ret_field
 	return n;
 }
 
-/* --- what comes back -------------------------------------------------------------- */
+/* --- the reply -------------------------------------------------------------------- */
 
 /* A log is text, whatever content type the kubelet sends. */
 static size_t log_head(const struct connect *c, const struct http_field **ret_fields)
@@ -282,7 +282,7 @@ static void on_refused(void *arg, struct http_stream *s UNUSED, int status, stru
 	reply_status(c->x, &told, &(struct status_about){ 0 });
 }
 
-/* --- the course ------------------------------------------------------------------- */
+/* --- steps ------------------------------------------------------------------------ */
 
 static struct tls *tls_for(const struct connect *c)
 {

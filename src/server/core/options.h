@@ -24,7 +24,7 @@ struct server_opts {
 	bool no_anonymous; /* requests without credentials are rejected */
 	bool no_ui; /* do not serve the device page */
 	/* Service account tokens; see docs/authentication.md. */
-	/* the first one issues tokens; empty: upstream's default */
+	/* The first one issues tokens; empty: upstream's default. */
 	const char *const *service_account_issuers;
 	size_t nservice_account_issuers;
 	/* PEM: additional keys to verify tokens with */
@@ -49,11 +49,11 @@ struct server_opts {
 	size_t netcd_servers;
 	const char *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;
 	/* Connections to kubelets (kubelets.h). */
-	/* our client certificate; NULL: the server makes one */
+	/* Our client certificate; NULL: the server makes one. */
 	const char *kubelet_cert_file, *kubelet_key_file;
 	const char *kubelet_ca_file; /* CA of the kubelets' certificates; NULL: not verified */
 	bool kubelet_names; /* their certificates must name the node, not the address */
-	/* in order of preference; empty: upstream's default */
+	/* In order of preference; empty: upstream's default. */
 	const char *const *kubelet_address_types;
 	size_t nkubelet_address_types;
 	const char *const *node_address_ranges; /* allowed addresses of kubelets; empty: all */
@@ -67,7 +67,7 @@ struct server_opts {
 	int64_t request_timeout_ms; /* 60 s */
 	int64_t min_request_timeout_ms; /* for watches: 30 minutes */
 	bool no_fairness; /* no fair queuing, only limits for requests under way */
-	/* limits for requests under way; 0: 400, 200; see flow.h */
+	/* Limits for requests under way; 0: 400, 200; see flow.h. */
 	int64_t max_reading, max_writing;
 	int64_t max_user_watches; /* 0: MEMORY_USER_WATCHES_MAX; -1: no limit; see memory.h */
 	int64_t max_conns, max_strangers; /* see http_server.h; 0: no limit */

@@ -71,7 +71,7 @@ struct server {
 	struct quotas *quotas; /* charges ResourceQuotas */
 	struct device_holds *holds; /* which claims hold which device */
 	struct services *services; /* addresses and ports of services; NULL: none are allocated */
-	/* the Service "kubernetes", by which pods find the API */
+	/* The Service "kubernetes", by which pods find the API. */
 	struct kubernetes_service *kubernetes;
 	struct custom *custom; /* custom resource definitions and their kinds */
 	struct flow *flow; /* flow control: whose request is next */

@@ -51,7 +51,7 @@ struct user {
 	struct str uid;
 	const struct str *groups;
 	size_t ngroups;
-	/* for an impersonated user: that many last groups were added by the server */
+	/* For an impersonated user: that many last groups were added by the server. */
 	size_t nimplied;
 	const struct user_extra *extras;
 	size_t nextras;

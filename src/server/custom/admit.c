@@ -22,7 +22,7 @@ struct taken {
 	struct pending_names *pending;
 };
 
-/* --- who has a name ------------------------------------------------------------------- */
+/* --- owners of names ------------------------------------------------------------------ */
 
 static bool is_text(const struct json *names, const char *key, struct str name)
 {
@@ -107,7 +107,7 @@ static struct crd_taken taken_by(struct custom *c, struct arena *a)
 				   .catalogue = t };
 }
 
-/* --- what is said --------------------------------------------------------------------- */
+/* --- the status ----------------------------------------------------------------------- */
 
 static struct str storage_version(const struct json *definition)
 {

@@ -134,7 +134,7 @@ static void definition_take(struct definition *d, const struct json *tree)
 		custom_work_soon(d->custom);
 }
 
-/* --- following ---------------------------------------------------------------------- */
+/* --- observers ---------------------------------------------------------------------- */
 
 static void on_changed(void *arg, struct object *now, struct object *before)
 {
@@ -188,7 +188,7 @@ static void on_sweep(struct loop_task *t)
 	}
 }
 
-/* --- life ----------------------------------------------------------------------------- */
+/* --- lifecycle ------------------------------------------------------------------------ */
 
 struct custom *custom_new(struct server *s)
 {

@@ -46,7 +46,7 @@ void custom_stop(struct custom *c);
 
 /* The data that an exchange needs before it is routed. */
 struct custom_view {
-	/* the custom kind of its path, if no kind is compiled in; or NULL */
+	/* The custom kind of its path, if no kind is compiled in; or NULL. */
 	const struct schema_kind *kind;
 	const struct schema_kind *compiled; /* otherwise the compiled-in kind */
 	struct str deprecation; /* a warning for the reply; p NULL: none */

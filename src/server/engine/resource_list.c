@@ -9,7 +9,7 @@
 
 enum {
 	LOOK_STEP = 512, /* objects scanned per turn */
-	/* up to this many matches are held one by one, more through the list that they are from */
+	/* Up to this many matches are held one by one, more through the list that they are from. */
 	FOUND_FEW = 1024,
 };
 

@@ -21,7 +21,7 @@ static void run_large(struct loop_task *t);
 static void run_answering(struct loop_task *t);
 static void on_reload(struct loop_timer *t);
 
-/* --- life ------------------------------------------------------------------------- */
+/* --- lifecycle -------------------------------------------------------------------- */
 
 static bool is_stored(const struct schema_kind *k)
 {

@@ -163,7 +163,7 @@ struct list_query {
 	size_t limit; /* 0: all */
 	struct str after; /* list the keys after this one; empty: from the start */
 	int64_t revision; /* the list exactly as of this revision; 0: committed */
-	/* evaluate selectors on a few hundred objects per turn: done() may come in a later turn */
+	/* Evaluate selectors on a few hundred objects per turn: done() may come in a later turn. */
 	bool in_turns;
 };
 

@@ -26,7 +26,7 @@ struct metrics_gauge;
 struct resource_space {
 	size_t count; /* objects */
 	struct resource_snapshot *all; /* its last complete list; NULL after a change */
-	struct str key; /* "namespace/": behind the struct */
+	struct str key; /* "namespace/"; stored after the struct */
 };
 
 /* One lane's subscription to a resource's ring. */
@@ -140,13 +140,13 @@ struct state {
 	const struct gates *gates; /* lanes read them too */
 	struct state_opts opts;
 	int64_t revision; /* of committed */
-	/* revision that early observers have seen: ahead of `revision` during a reload */
+	/* Revision that early observers have seen: ahead of `revision` during a reload. */
 	int64_t early;
 	int64_t applying; /* revision of the event that is being applied, or was applied last */
 	struct resource **resources; /* resources with early observers come first */
 	size_t nresources;
 	struct map by_name; /* storage name -> struct resource */
-	/* resources of compiled-in kinds, by schema_kind.place; or NULL */
+	/* Resources of compiled-in kinds, by schema_kind.place; or NULL. */
 	struct resource **by_place;
 	size_t nplaces;
 	struct resource *namespaces; /* that most writes read; or NULL */
@@ -164,7 +164,7 @@ struct state {
 
 	/* Reads that wait for committed (state_sync.c). */
 	struct list waiting; /* sorted by revision */
-	/* for the store's revision: by the request under way, and by the next one */
+	/* For the store's revision: by the request under way, and by the next one. */
 	struct list asking, asking_next;
 	bool asked;
 	struct loop_timer wait_timer;
@@ -183,7 +183,7 @@ struct state {
 	size_t looking; /* lists with in_turns that are under way */
 	struct metrics_gauge *revision_gauge; /* or NULL */
 	struct metrics_counter *damaged_counter;
-	/* evaluations of watch selectors; any thread */
+	/* Evaluations of watch selectors; any thread. */
 	struct metrics_counter *evaluations_counter;
 	struct metrics_family *objects_family, *events_family, *revision_family; /* or NULL */
 

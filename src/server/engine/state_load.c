@@ -86,7 +86,7 @@ static void load_past(struct state *st, struct resource *r, struct arena *a)
 	ring_trim(&r->ring, r->ring.span.end);
 }
 
-/* --- in place --------------------------------------------------------------------- */
+/* --- replacing the objects -------------------------------------------------------- */
 
 static void place(struct state *st, struct resource *r, struct arena *a)
 {

@@ -124,7 +124,7 @@ static void cluster_init(struct cluster *c, uint64_t seed, struct climate climat
 	add_clients(c, seed);
 }
 
-/* --- weather ---------------------------------------------------------------------- */
+/* --- faults ----------------------------------------------------------------------- */
 
 static bool writers_done(const struct cluster *c)
 {

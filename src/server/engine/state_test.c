@@ -425,7 +425,7 @@ static void a_revision_of_the_future_is_waited_for_and_given_up(void **state UNU
 	state_world_release(&w);
 }
 
-/* --- what others write, and losses ------------------------------------------------ */
+/* --- writes of others, and lost feeds --------------------------------------------- */
 
 static struct str stored_pod(struct state_world *w, const char *ns, const char *name)
 {

@@ -23,7 +23,7 @@ struct watch {
 	struct http_stream *stream; /* a reference */
 	struct crd *custom; /* the definition of its kind, a reference; or NULL */
 	struct watch_opts opts; /* texts copied to the stream's arena */
-	/* of the kind, namespace and selectors; texts as for `opts` */
+	/* Which objects it shows; texts copied as for `opts`. */
 	struct resource_filter filter;
 	bool plain; /* all objects, as they are stored: shares the lane's texts */
 	bool whole; /* all objects of one namespace, as they are stored */
@@ -62,7 +62,7 @@ void watch_deliver(struct lane_feed *f, struct ring_chunk *c);
 /* The state and the lane have reached this revision: sends a bookmark. */
 void watch_progress(struct watch *w, int64_t revision);
 
-/* --- life (watch.c) --------------------------------------------------------------- */
+/* --- lifecycle (watch.c) ---------------------------------------------------------- */
 
 /* Ends the stream in order and removes the watch from its lane. */
 void watch_end(struct watch *w);

@@ -77,7 +77,7 @@ static void count_evaluations(struct lane_feed *f)
 		metrics_counter_add(f->lane->state->evaluations_counter, n);
 }
 
-/* --- behind ----------------------------------------------------------------------- */
+/* --- watches that are behind ------------------------------------------------------ */
 
 static void send_initial(struct watch *w)
 {

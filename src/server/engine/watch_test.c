@@ -105,7 +105,7 @@ static bool has_closed(void *arg)
 	return g->status != 0 && !g->stream;
 }
 
-/* --- what is sent ----------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------- */
 
 static void the_head_comes_at_once_and_events_follow(void **state UNUSED)
 {
@@ -245,7 +245,7 @@ static void other_forms_are_made_per_event(void **state UNUSED)
 	scene_release(&s);
 }
 
-/* --- where it begins -------------------------------------------------------------- */
+/* --- where a watch begins --------------------------------------------------------- */
 
 static void a_watch_begins_behind_its_revision(void **state UNUSED)
 {
@@ -324,7 +324,7 @@ static void what_lies_in_the_future_times_out(void **state UNUSED)
 	scene_release(&s);
 }
 
-/* --- how it ends ------------------------------------------------------------------ */
+/* --- how a watch ends ------------------------------------------------------------- */
 
 static void a_watch_ends_at_its_time(void **state UNUSED)
 {

@@ -48,7 +48,7 @@ enum { WATCH_LINES = 8 };
 struct watch_lines {
 	const struct ring_event *event;
 	int64_t now_ns;
-	/* the object that no longer matches, at the event's revision; or NULL */
+	/* The object that no longer matches, at the event's revision; or NULL. */
 	struct object *gone;
 	size_t n;
 	struct {

@@ -42,7 +42,7 @@ struct json *flow_default_tree(struct arena *a, enum flow_kind kind, const struc
 	return tree;
 }
 
-/* --- whether a schema's level is there -------------------------------------------- */
+/* --- the status of schemas -------------------------------------------------------- */
 
 static struct json *condition_of(struct arena *a, struct str level, bool found, int64_t now_ns)
 {
@@ -63,7 +63,7 @@ static struct json *condition_of(struct arena *a, struct str level, bool found, 
 	return c;
 }
 
-/* --- making it so ----------------------------------------------------------------- */
+/* --- writing the defaults --------------------------------------------------------- */
 
 /* If someone turned a suggestion's updates off, or changed it by hand, it stays as it is. */
 static bool may_update(const struct json *there, const struct flow_default *d)

@@ -38,12 +38,12 @@ enum {
 	REFUSAL_MS = 100, /* delay of a rejection; the actual one is up to twice as long */
 	REFUSED_MAX = 4096, /* delayed rejections, per loop */
 	SHARED_MS = 500, /* a loop counts as shared for this long after requests of two flows */
-	/* schemas up to this precedence are for the system's components */
+	/* Schemas up to this precedence are for the system's components. */
 	SYSTEM_PRECEDENCE = 1000,
 	WAIT_PARTS = 4, /* a request waits at most its time limit divided by this */
 };
 
-/* --- what a request is -------------------------------------------------------------- */
+/* --- classifying requests ----------------------------------------------------------- */
 
 static bool is_long(const struct request *r)
 {
@@ -112,7 +112,7 @@ static struct str flow_of(const struct flow_ticket *t, const struct flow_arrival
 	return str_of(buf, MIN((size_t)n, size - 1));
 }
 
-/* --- refusing ----------------------------------------------------------------------- */
+/* --- rejecting ---------------------------------------------------------------------- */
 
 static struct flow_lane *lane_of(const struct flow_ticket *t)
 {

@@ -14,7 +14,7 @@ struct metrics_family;
 
 enum {
 	FLOW_SIZES = 256, /* slots for sizes of lists, per loop */
-	/* names of levels in a server's lifetime; later ones share a slot */
+	/* Names of levels in a server's lifetime; later ones share a slot. */
 	FLOW_LEVELS_MAX = 1024,
 };
 

@@ -123,7 +123,7 @@ static void on_rebuild(struct loop_task *t)
 		loop_timer_start(&f->tidy, TIDY_MS);
 }
 
-/* --- following ------------------------------------------------------------------------ */
+/* --- observers ------------------------------------------------------------------------ */
 
 static void forget(struct map *m, struct str name)
 {
@@ -196,7 +196,7 @@ void flow_observe(struct flow *f, struct state_observer ret_v[static FLOW_OBSERV
 					    .arg = f };
 }
 
-/* --- life ----------------------------------------------------------------------------- */
+/* --- lifecycle ------------------------------------------------------------------------ */
 
 static void on_tidy(struct loop_timer *t)
 {

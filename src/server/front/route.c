@@ -29,7 +29,7 @@ static const struct route routes[REQUEST_VERBS] = {
 	[REQUEST_DELETE_COLLECTION] = { SCHEMA_DELETE_COLLECTION, false, verb_delete_collection },
 };
 
-/* --- refusals --------------------------------------------------------------------- */
+/* --- rejections ------------------------------------------------------------------- */
 
 /* As upstream's router: the error does not name the requested resource. */
 static bool refuse(struct exchange *x, enum error_code code)
@@ -175,7 +175,7 @@ static int check_fields(const struct schema_kind *k, const struct selector *fiel
 	return 0;
 }
 
-/* --- the form of the answer ------------------------------------------------------- */
+/* --- the form of the reply -------------------------------------------------------- */
 
 static int check_table(const struct exchange *x, struct error *err)
 {

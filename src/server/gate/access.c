@@ -21,7 +21,7 @@ struct access {
 	const struct user *asker; /* the request's user, or its session's */
 	struct ui_session *session; /* held by the exchange's work; or NULL */
 	struct user wanted; /* the impersonated user; name.p NULL: none */
-	/* the query that was denied; NULL: authentication failed */
+	/* The query that was denied; NULL: authentication failed. */
 	const struct authz_query *about;
 	struct error err;
 	struct custom_view view; /* what the request needs from custom resources */
@@ -29,7 +29,7 @@ struct access {
 	void (*then)(struct exchange *x);
 };
 
-/* --- what is asked for ------------------------------------------------------------ */
+/* --- the request ------------------------------------------------------------------ */
 
 static struct authz_query query_of(const struct exchange *x)
 {
@@ -58,7 +58,7 @@ static struct authz_query query_of(const struct exchange *x)
 	};
 }
 
-/* --- at the state ----------------------------------------------------------------- */
+/* --- on the state's loop ---------------------------------------------------------- */
 
 static int may_impersonate(struct exchange *x, struct access *a)
 {

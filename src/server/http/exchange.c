@@ -25,7 +25,7 @@ enum {
 
 _Static_assert(sizeof(struct exchange) + 640 <= EXCHANGE_BLOCK, "a GET's job fits beside it");
 
-/* --- life ------------------------------------------------------------------------- */
+/* --- lifecycle -------------------------------------------------------------------- */
 
 static void exchange_drop(void *object)
 {
@@ -39,7 +39,7 @@ static void exchange_drop(void *object)
 	recycler_free(loop_recycler(x->home), x);
 }
 
-/* --- after the answer ------------------------------------------------------------- */
+/* --- after the reply -------------------------------------------------------------- */
 
 static void drop_crd(void *crd)
 {
@@ -99,7 +99,7 @@ void exchange_made(struct exchange *x)
 	exchange_shed_later(x);
 }
 
-/* --- its turn ------------------------------------------------------------------------ */
+/* --- flow control -------------------------------------------------------------------- */
 
 static void refuse_turn(struct flow_ticket *t)
 {
@@ -262,7 +262,7 @@ void exchange_visit(struct exchange *x, void (*run)(struct state *st, struct job
 		loop_post(first, &x->job.msg);
 }
 
-/* --- the form of the answer --------------------------------------------------------- */
+/* --- the form of the reply ---------------------------------------------------------- */
 
 int exchange_negotiate(struct exchange *x, unsigned forms, struct error *err)
 {

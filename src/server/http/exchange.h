@@ -43,7 +43,7 @@ struct exchange {
 	const struct schema_kind *kind; /* of a resource request */
 	/* For custom resources (custom.h), if no compiled-in kind serves the path. */
 	const struct schema_kind *custom; /* the custom kind of the path; or NULL */
-	/* the compiled-in kind of the path, served or not; or NULL */
+	/* The compiled-in kind of the path, served or not; or NULL. */
 	const struct schema_kind *compiled;
 	struct str deprecation; /* a warning for the reply; p NULL: none */
 	struct catalogue *catalogue; /* for paths of discovery and OpenAPI; or NULL */
@@ -72,13 +72,13 @@ struct exchange {
 	/* Private to exchange*.c and reply*.c. */
 	void (*verb)(struct exchange *x); /* called when the request is complete */
 	void (*finish)(struct exchange *x); /* called when the job is back */
-	/* makes the next part of the body when the stream has room */
+	/* Makes the next part of the body when the stream has room. */
 	void (*produce)(struct exchange *x);
 	struct loop *home;
 	struct flow_ticket flow;
 	struct memory_bill bill;
 	struct loop_timer timer; /* time limit of the request or, while it is queued, of its wait */
-	/* makes the next part of the body; afterwards frees the memory of its source */
+	/* Makes the next part of the body; afterwards frees the memory of its source. */
 	struct loop_task task;
 	struct buf incoming; /* body */
 	const struct exchange_fault *fault; /* an error in the request's text; or NULL */
@@ -89,7 +89,7 @@ struct exchange {
 	bool entered; /* flow control has seen it */
 };
 
-/* --- life and jobs (exchange.c) ----------------------------------------------------- */
+/* --- lifecycle and jobs (exchange.c) ------------------------------------------------ */
 
 /* For a request whose head is complete, on its lane's loop. Allocated in the stream's memory. */
 struct exchange *exchange_new(struct server *s, struct http_stream *stream, size_t lane);

@@ -16,7 +16,7 @@ static struct str text_at(const struct json *object, const char *name)
 	return json_text_at(json_getz(object, "spec"), name);
 }
 
-/* --- who may ------------------------------------------------------------------------ */
+/* --- rights ------------------------------------------------------------------------- */
 
 static bool may_as(struct admission_request *req, const char *verb, struct str name)
 {

@@ -188,7 +188,7 @@ static bool has_drivers_right(const struct ask *k, struct str driver, struct buf
 	return require(k, &q, &unsaid);
 }
 
-/* --- what differs ----------------------------------------------------------------- */
+/* --- differences ------------------------------------------------------------------ */
 
 static bool same_part(const struct json *a, const struct json *b, const char *name)
 {

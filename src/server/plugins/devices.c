@@ -57,7 +57,7 @@ bool admit_devices_allocates(const struct admission_request *req)
 	return req->allocates && admit_devices_concerns(req);
 }
 
-/* --- refusing --------------------------------------------------------------------- */
+/* --- rejecting -------------------------------------------------------------------- */
 
 static bool may_read(struct admission_request *req, struct str ns, struct str name)
 {

@@ -483,7 +483,7 @@ static void on_soon(struct loop_timer *t)
 		begin_round(d);
 }
 
-/* --- life --------------------------------------------------------------------------------- */
+/* --- lifecycle ---------------------------------------------------------------------------- */
 
 struct quotas *quotas_new(struct server *s)
 {

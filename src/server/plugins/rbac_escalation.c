@@ -17,7 +17,7 @@ static struct authz *authz_of(const struct admission_request *req)
 	return req->server->authz;
 }
 
-/* --- what an update changes ----------------------------------------------------------- */
+/* --- changes of an update ------------------------------------------------------------- */
 
 static bool is_gc_field(struct str key)
 {
@@ -58,7 +58,7 @@ bool authz_only_gc_fields(const struct json *old, const struct json *object)
 	       rest_within(object, old);
 }
 
-/* --- refusing ----------------------------------------------------------------------- */
+/* --- rejecting ---------------------------------------------------------------------- */
 
 static int by_text(const void *a, const void *b)
 {

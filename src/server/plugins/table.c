@@ -33,7 +33,7 @@ static const struct plugin {
 	bool (*concerns)(const struct admission_request *req);
 	admission_fn mutate, validate; /* or NULL */
 	bool own; /* upstream does this elsewhere, and has no plugin of this name */
-	/* off by default, because only controllers that are not part of devplane undo its effect */
+	/* Off by default: only controllers outside of devplane undo its effect. */
 	bool off;
 	bool blind; /* validate does not use the stored object */
 } plugins[] = {

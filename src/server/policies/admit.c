@@ -34,7 +34,7 @@ struct asking {
 	struct audit_annotation *annotations; /* of the policy; keys may repeat */
 };
 
-/* --- what becomes of a decision ----------------------------------------------------- */
+/* --- results of a decision ---------------------------------------------------------- */
 
 static void deny(struct asking *q, enum error_code code, const char *message)
 {

@@ -193,7 +193,7 @@ static struct admission_binding *binding_new(const struct json *tree)
 	return b;
 }
 
-/* --- following ---------------------------------------------------------------------- */
+/* --- observers ---------------------------------------------------------------------- */
 
 /*
  * Returns false if the object exists and cannot be read. Then its previous version stays in
@@ -328,7 +328,7 @@ void admission_policies_release(struct admission_policies *all)
 	omap_release(&all->bindings);
 }
 
-/* --- which belongs to which --------------------------------------------------------- */
+/* --- bindings of policies ----------------------------------------------------------- */
 
 static void forget_bindings(struct admission_policies *all)
 {

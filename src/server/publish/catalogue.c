@@ -96,7 +96,7 @@ static void merge(struct catalogue *c)
 	free(custom);
 }
 
-/* --- life ----------------------------------------------------------------------------- */
+/* --- lifecycle ------------------------------------------------------------------------ */
 
 struct catalogue *catalogue_build(struct catalogue_builder *b, const struct catalogue *before)
 {

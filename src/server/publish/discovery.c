@@ -41,7 +41,7 @@ struct discovery {
 	VEC(struct entry) entries;
 };
 
-/* --- words that several documents share --------------------------------------------- */
+/* --- parts that several documents share --------------------------------------------- */
 
 static void put(struct json_writer *w, const char *key, struct str value)
 {

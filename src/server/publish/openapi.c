@@ -219,7 +219,7 @@ void openapi_free(struct openapi *o)
 	free(o);
 }
 
-/* --- asking -------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------ */
 
 /* Whether a range of an Accept header matches this content type; parameters are ignored. */
 static bool takes(struct str range, const char *content_type)

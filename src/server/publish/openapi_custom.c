@@ -10,7 +10,7 @@
 
 struct custom_print {
 	struct openapi_print *p;
-	/* a compiled-in kind's type: has apiVersion, kind, metadata */
+	/* A compiled-in kind's type: has apiVersion, kind, metadata. */
 	const struct schema_type *like;
 };
 
@@ -24,7 +24,7 @@ static void put_raw(struct custom_print *c, const struct json *member)
 	json_writer_raw(c->p->w, buf_str(&text));
 }
 
-/* --- which members ------------------------------------------------------------------ */
+/* --- members ------------------------------------------------------------------------ */
 
 /* Attributes of a schema for objects, beside its properties. */
 struct reading {

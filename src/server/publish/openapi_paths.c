@@ -157,7 +157,7 @@ struct place {
 	bool namespaced;
 };
 
-/* --- words --------------------------------------------------------------------------- */
+/* --- names --------------------------------------------------------------------------- */
 
 /* "rbac.authorization.k8s.io" as RbacAuthorization or, for tags, as rbacAuthorization. */
 static void add_group_word(struct buf *out, struct str group, bool capital)

@@ -154,7 +154,7 @@ static void the_root_names_documents_by_their_hash(void **state)
 	assert_ptr_equal(get(*state, "/openapi/v3/apis/apps/v1", ""), d);
 }
 
-/* --- what is in them ------------------------------------------------------------------- */
+/* --- content --------------------------------------------------------------------------- */
 
 static void types_say_their_fields_and_how_lists_merge(void **state)
 {
@@ -277,7 +277,7 @@ static void what_a_gate_hides_is_not_described(void **state)
 	assert_non_null(json_getz(paths, "/apis/resource.k8s.io/v1/resourceslices"));
 }
 
-/* --- asking for them --------------------------------------------------------------------- */
+/* --- requests ---------------------------------------------------------------------------- */
 
 static void the_accept_header_chooses(void **state)
 {

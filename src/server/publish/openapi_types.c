@@ -12,7 +12,7 @@ struct type_set {
 	VEC(const struct schema_type *) list;
 };
 
-/* --- which types --------------------------------------------------------------------- */
+/* --- collecting types ---------------------------------------------------------------- */
 
 static void add_type(struct type_set *set, const struct schema_type *t)
 {
@@ -293,7 +293,7 @@ static void put_type(struct openapi_print *p, const struct schema_type *t)
 	json_writer_end_object(p->w);
 }
 
-/* --- what has no table ----------------------------------------------------------------- */
+/* --- types without a table ------------------------------------------------------------- */
 
 /* In v3 a value may have either of two types; v2 cannot express that. */
 static const struct {

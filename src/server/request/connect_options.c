@@ -148,7 +148,7 @@ bool connect_options_given(struct arena *a, struct str query, const char *name)
 	return found;
 }
 
-/* --- what was changed ------------------------------------------------------------- */
+/* --- changed options -------------------------------------------------------------- */
 
 static bool is_list_of(const struct json *v, enum json_type type)
 {

@@ -185,7 +185,7 @@ static int read_all(struct reading *r, struct str query, struct error *err)
 	return ret;
 }
 
-/* --- judging ---------------------------------------------------------------------- */
+/* --- checking --------------------------------------------------------------------- */
 
 static void check_least(const struct reading *r, size_t row, int64_t least, const char *detail,
 			struct field_errors *errs)

@@ -90,7 +90,7 @@ static bool read_clause(struct str text, struct clause *ret_clause)
 	return true;
 }
 
-/* --- judging ---------------------------------------------------------------------- */
+/* --- checking --------------------------------------------------------------------- */
 
 /* kubectl 1.27 to 1.29 request v2beta1. */
 static bool read_discovery(const struct clause *c, struct accept *a)

@@ -36,7 +36,7 @@ struct param {
 	size_t given; /* offset of the flag that it is present; 0: no flag */
 };
 
-/* --- readers ---------------------------------------------------------------------- */
+/* --- parsers of values ------------------------------------------------------------ */
 
 static void *place(struct query *q, const struct param *p)
 {
@@ -192,7 +192,7 @@ static const struct param params[] = {
 };
 _Static_assert(ARRAY_SIZE(params) <= 32, "one bit each");
 
-/* --- going through ---------------------------------------------------------------- */
+/* --- parsing all parameters ------------------------------------------------------- */
 
 static int read_param(struct query *q, uint32_t *seen, struct str name, struct str value,
 		      struct error *err)
@@ -224,7 +224,7 @@ static int read_all(struct query *q, struct str query, struct error *err)
 	return r;
 }
 
-/* --- judging ---------------------------------------------------------------------- */
+/* --- checking --------------------------------------------------------------------- */
 
 static void forbid(struct field_errors *errs, const char *field, const char *detail)
 {
@@ -370,7 +370,7 @@ const char *request_options_kind(const struct request *r)
 	return kinds[r->verb];
 }
 
-/* --- all together ----------------------------------------------------------------- */
+/* --- the whole query -------------------------------------------------------------- */
 
 static int parse_revision(struct query *q, struct error *err)
 {

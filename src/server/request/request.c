@@ -68,7 +68,7 @@ static void cut_path(struct str path, struct path *ret_path)
 	*ret_path = p;
 }
 
-/* --- shapes ----------------------------------------------------------------------- */
+/* --- path forms ------------------------------------------------------------------- */
 
 static struct str part(const struct path *p, size_t i)
 {

@@ -276,7 +276,7 @@ void services_observe(struct services *sv, struct state_observer out[static SERV
 					  .arg = sv };
 }
 
-/* --- looking after them --------------------------------------------------------------------- */
+/* --- periodic checks ------------------------------------------------------------------------ */
 
 void services_look_at(struct services *sv, struct service_ip *e)
 {

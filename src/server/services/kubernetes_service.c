@@ -464,7 +464,7 @@ static void ensure_slice(struct ensure *e, const struct live *live)
 		ensure_create(e, kind, body, ENSURE_MANAGER);
 }
 
-/* --- the course ----------------------------------------------------------------------------- */
+/* --- steps ---------------------------------------------------------------------------------- */
 
 /* A later failure is retried with the next check. */
 static void on_written(void *arg, const struct error *err, bool outrun UNUSED)

@@ -33,7 +33,7 @@ static const char default_ports[] = "30000-32767";
 static void begin(struct services *sv);
 static void on_work(struct loop_timer *t);
 
-/* --- life ----------------------------------------------------------------------------------- */
+/* --- lifecycle ------------------------------------------------------------------------------ */
 
 int services_ports_init(struct services *sv, const char *text, struct error *err)
 {
@@ -63,7 +63,7 @@ void services_ports_release(struct services *sv)
 	free(sv->ports.reserved);
 }
 
-/* --- which are free ------------------------------------------------------------------------- */
+/* --- free ports ----------------------------------------------------------------------------- */
 
 const char *services_ports_text(const struct services *sv)
 {
@@ -135,7 +135,7 @@ int64_t services_pick_port(struct services *sv)
 	return port ? port : pick_port(sv, p->first, lower);
 }
 
-/* --- what is let go ------------------------------------------------------------------------- */
+/* --- released ports ------------------------------------------------------------------------- */
 
 /* Checks the record at the end of this turn. */
 static void look(struct services *sv)

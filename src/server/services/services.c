@@ -72,7 +72,7 @@ static int read_cidrs(struct services *sv, const char *const *v, size_t n, struc
 	return r;
 }
 
-/* --- life ----------------------------------------------------------------------------------- */
+/* --- lifecycle ------------------------------------------------------------------------------ */
 
 int services_new(struct server *s, const struct server_opts *opts, struct services **ret_services,
 		 struct error *err)

@@ -179,7 +179,7 @@ static void drop_old(const struct identity *i, struct ensure *e)
 	}
 }
 
-/* --- the course --------------------------------------------------------------------------- */
+/* --- steps -------------------------------------------------------------------------------- */
 
 /* A failure is retried with the next renewal. */
 static void on_written(void *arg, const struct error *err, bool outrun UNUSED)

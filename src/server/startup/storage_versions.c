@@ -232,7 +232,7 @@ static bool is_own(const struct server *s, struct arena *a, struct str name)
 	return false;
 }
 
-/* --- the course ---------------------------------------------------------------------------- */
+/* --- steps --------------------------------------------------------------------------------- */
 
 static void finish(struct storage_versions *v, const struct error *err)
 {

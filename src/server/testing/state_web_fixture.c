@@ -55,7 +55,7 @@ static int64_t number(struct str s, int64_t otherwise)
 	return str_to_i64(s, &v) ? v : otherwise;
 }
 
-/* --- answers ---------------------------------------------------------------------- */
+/* --- replies ---------------------------------------------------------------------- */
 
 static void ask_free(struct ask *k)
 {

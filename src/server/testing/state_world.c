@@ -39,7 +39,7 @@ struct resource *state_world_resource(struct state_world *w, const char *resourc
 	return r;
 }
 
-/* --- life ------------------------------------------------------------------------- */
+/* --- lifecycle -------------------------------------------------------------------- */
 
 static void on_ready(void *arg, const struct error *err)
 {

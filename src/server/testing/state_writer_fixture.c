@@ -27,7 +27,7 @@ static void again(struct state_writer *w, int64_t ms)
 		loop_timer_start(&w->next, ms);
 }
 
-/* --- answers ---------------------------------------------------------------------- */
+/* --- replies ---------------------------------------------------------------------- */
 
 static int64_t tree_number(const struct json *v)
 {
@@ -234,7 +234,7 @@ static void on_patience(struct loop_timer *t)
 	http_stream_reset(w->stream, &err);
 }
 
-/* --- life ------------------------------------------------------------------------- */
+/* --- lifecycle -------------------------------------------------------------------- */
 
 void state_writer_init(struct state_writer *w, struct loop *l, struct state_world **servers,
 		       size_t nservers, struct state_tally *tally, size_t steps, uint64_t seed)

@@ -74,7 +74,7 @@ bool nonresource_handle(struct exchange *x)
 	return true;
 }
 
-/* --- life ------------------------------------------------------------------------- */
+/* --- lifecycle -------------------------------------------------------------------- */
 
 static void handle(void *arg, struct http_stream *stream, size_t lane)
 {
@@ -262,7 +262,7 @@ void verb_world_release(struct verb_world *w)
 	sim_free(w->sim);
 }
 
-/* --- asking ----------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------- */
 
 static void copy_field(const struct http_stream *s, struct str name, char *to, size_t size)
 {

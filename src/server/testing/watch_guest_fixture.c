@@ -375,7 +375,7 @@ static void on_next(struct loop_timer *t)
 	begin(g);
 }
 
-/* --- life ------------------------------------------------------------------------- */
+/* --- lifecycle -------------------------------------------------------------------- */
 
 void watch_guest_init(struct watch_guest *g, struct loop *l, struct state_world **servers,
 		      size_t nservers, const struct watch_guest_opts *opts)

@@ -126,7 +126,7 @@ static void handle_file(struct exchange *x, struct str name)
 		send_file(x, f);
 }
 
-/* --- answers ---------------------------------------------------------------------- */
+/* --- replies ---------------------------------------------------------------------- */
 
 static struct ui_now now_of(const struct exchange *x)
 {
@@ -166,7 +166,7 @@ static void reply_session(struct exchange *x, const struct user *u, int64_t ends
 	reply_text(x, 200, STR("application/json"), buf_str(&out));
 }
 
-/* --- a link: at the state ----------------------------------------------------------- */
+/* --- a link: on the state's loop ---------------------------------------------------- */
 
 static void make_code(struct state *st, struct job *j, const struct error *err)
 {
@@ -261,7 +261,7 @@ static void handle_link(struct exchange *x)
 		exchange_submit(x, run_link, finish_link);
 }
 
-/* --- login: at the state ------------------------------------------------------------ */
+/* --- login: on the state's loop ----------------------------------------------------- */
 
 /*
  * A valid code or token is accepted however many logins fail meanwhile: it cannot be guessed, and
@@ -487,7 +487,7 @@ static void handle_logout(struct exchange *x)
 		exchange_submit(x, run_logout, finish_logout);
 }
 
-/* --- what sessions are bound to --------------------------------------------------- */
+/* --- objects that sessions are bound to ------------------------------------------- */
 
 void ui_end_session(struct exchange *x, struct state *st, struct ui_session *e)
 {

@@ -1,11 +1,11 @@
 /*
  * ui - the device page: its files, and logging in and out.
  *
- *	GET  /ui/, /ui/FILE  the page (src/web); open to all: nothing in it is secret
- *	POST /ui/link        a one-time code for a caller with a token or certificate
- *	POST /ui/login       exchanges a code, or a token, for a session: a cookie
- *	GET  /ui/session     the user of the cookie's session
- *	POST /ui/logout      ends the session and its watches
+ * - GET /ui/, /ui/FILE: the page (src/web), open to all: nothing in it is secret.
+ * - POST /ui/link: a one-time code for a caller with a token or certificate.
+ * - POST /ui/login: exchanges a code, or a token, for a session: a cookie.
+ * - GET /ui/session: the user of the cookie's session.
+ * - POST /ui/logout: ends the session and its watches.
  *
  * These paths need no RBAC rule: a session has the rights of its user, which are checked for each
  * request (access.h), and a code grants no more than the credentials that it was requested with.

@@ -54,7 +54,7 @@ static void object_drop(void *object)
 	object_unref(object);
 }
 
-/* --- answering -------------------------------------------------------------------- */
+/* --- replies ---------------------------------------------------------------------- */
 
 /* The object that a dry run would have stored, in the form of a reply. */
 void mutation_reply_shown(struct mutation *m)
@@ -295,7 +295,7 @@ void mutation_commit(struct mutation *m, struct object *base, struct json *objec
 		mutation_fail(m, &err);
 }
 
-/* --- the usual course ------------------------------------------------------------- */
+/* --- the usual steps -------------------------------------------------------------- */
 
 static void on_synced(struct state *st UNUSED, struct job *j, const struct error *err)
 {

@@ -72,7 +72,7 @@ struct mutation {
 	int status; /* HTTP status of a success */
 	void *data; /* the verb's own */
 	struct job *job; /* at the state */
-	/* decides again, after it waited or another writer was first */
+	/* Decides again, after it waited or another writer was first. */
 	void (*again)(struct mutation *m);
 
 	/* Private to mutation.c. */

@@ -245,7 +245,7 @@ static struct user read_user(struct review *r)
 	return u;
 }
 
-/* --- the answer --------------------------------------------------------------------- */
+/* --- the reply ---------------------------------------------------------------------- */
 
 static struct json *answer_status(struct review *r)
 {
@@ -322,7 +322,7 @@ int review_self_subject_access(struct review *r, struct error *err)
 	return ret;
 }
 
-/* --- all that one may --------------------------------------------------------------- */
+/* --- the caller's own rights -------------------------------------------------------- */
 
 /* Rules for resources, or for paths, as listed in the reply. */
 static struct json *listed_rules(struct review *r, struct rbac_rules rules, bool paths)

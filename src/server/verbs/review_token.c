@@ -61,7 +61,7 @@ static int blame_kind(struct review *r, struct str group, struct str kind, struc
 	return ret;
 }
 
-/* --- what is asked for -------------------------------------------------------------------- */
+/* --- the request -------------------------------------------------------------------------- */
 
 static struct json *object_in(struct arena *a, struct json *parent, const char *key)
 {
@@ -288,7 +288,7 @@ static int bind_to_object(struct ask *q, struct error *err)
 	return blame_kind(q->review, STR(""), kind, name, r);
 }
 
-/* --- the answer ----------------------------------------------------------------------------- */
+/* --- the reply ------------------------------------------------------------------------------ */
 
 static void warn(struct review *r, struct str text)
 {

@@ -7,7 +7,7 @@
 #include "server/verbs/mutation.h"
 #include "server/verbs/verb.h"
 
-/* --- answers ---------------------------------------------------------------------- */
+/* --- replies ---------------------------------------------------------------------- */
 
 static void answer_tree(struct exchange *x, struct json *object)
 {

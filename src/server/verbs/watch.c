@@ -15,7 +15,7 @@
 
 struct watch_job {
 	struct error err;
-	int64_t revision; /* of the state, when it was asked */
+	int64_t revision; /* the state's, at the time of the job */
 };
 
 static int64_t time_limit(struct exchange *x)

@@ -150,7 +150,7 @@ void webhooks_stop(struct webhooks *w, void (*done)(void *arg), void *arg)
 		webhook_post_cancel(&LIST_ENTRY(it, struct webhook_call, link)->post, &err);
 }
 
-/* --- its beginning ---------------------------------------------------------------- */
+/* --- starting a call -------------------------------------------------------------- */
 
 /* Limits the call to the request's remaining time; at least 1, so that it ends with a timeout. */
 static void limit_time(struct webhook_call *c, const struct webhook *h)

@@ -42,7 +42,7 @@ struct webhook_peer {
 
 static void pump(struct webhook_peer *p);
 
-/* --- life ------------------------------------------------------------------------- */
+/* --- lifecycle -------------------------------------------------------------------- */
 
 struct webhook_peer *webhook_peer_new(struct loop *l, struct str ca)
 {

@@ -28,7 +28,7 @@ enum webhook_version webhook_review_version(const struct json *versions)
 	return WEBHOOK_NO_VERSION;
 }
 
-/* --- asking ----------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------- */
 
 static void member_tree(struct json_writer *w, struct str key, const struct json *tree)
 {

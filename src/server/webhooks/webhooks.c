@@ -69,7 +69,7 @@ static void on_reset(void *arg)
 	set->nhooks = set->nunreadable = 0;
 }
 
-/* --- life ------------------------------------------------------------------------- */
+/* --- lifecycle -------------------------------------------------------------------- */
 
 static void set_init(struct webhooks *w, enum webhook_type type, struct str resource)
 {

@@ -21,7 +21,7 @@ struct webhook_set {
 	enum webhook_type type;
 	struct omap configs; /* name -> struct webhook_config */
 	size_t nhooks;
-	/* unreadable configurations; if there are any, all writes are rejected */
+	/* Unreadable configurations; if there are any, all writes are rejected. */
 	size_t nunreadable;
 };
 
