@@ -60,7 +60,7 @@ struct admission_request {
 	bool allocates;
 	const struct str *guards; /* guards that the write must take: see state.h */
 	size_t nguards;
-	int64_t send_by; /* deadline for the store to send the write: see store.h; 0: none */
+	int64_t send_by; /* deadline for the store to send the write: see store/store.h; 0: none */
 	struct about about; /* for a rejection: details of its Status */
 	struct audit_annotation *annotations; /* for the audit log */
 

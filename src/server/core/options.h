@@ -70,7 +70,7 @@ struct server_opts {
 	/* Limits for requests under way; 0: 400, 200; see flow.h. */
 	int64_t max_reading, max_writing;
 	int64_t max_user_watches; /* 0: MEMORY_USER_WATCHES_MAX; -1: no limit; see memory.h */
-	int64_t max_conns, max_strangers; /* see http_server.h; 0: no limit */
+	int64_t max_conns, max_strangers; /* see net/http/server.h; 0: no limit */
 	struct gates gates;
 	/*
 	 * In a simulated cluster: TLS only if cert_file is set, kubelets are reached without TLS,

@@ -218,9 +218,9 @@ struct state_write {
 	 */
 	const struct str *guards;
 	size_t nguards;
-	int64_t send_by; /* as in store.h; 0: no limit */
-	struct store_basis
-		bases[STORE_BASES_MAX]; /* other keys that the decision depends on: see store.h */
+	int64_t send_by; /* as in store/store.h; 0: no limit */
+	/* Other keys that the decision depends on: see store/store.h. */
+	struct store_basis bases[STORE_BASES_MAX];
 	/* Private. */
 	struct store_write store;
 	struct resource *resource;

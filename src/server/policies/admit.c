@@ -1,6 +1,7 @@
 /*
  * For each matching policy, each of its matching bindings, and each of their parameters, all
- * validations are evaluated. The message of a validation is evaluated only if it fails.
+ * validations are evaluated. The messages of the validations are evaluated only if one of them
+ * fails.
  */
 #include "server/policies/admit.h"
 

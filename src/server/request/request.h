@@ -83,7 +83,7 @@ const char *request_options_kind(const struct request *r);
 /* The rules of PatchOptions that depend on the body's type. */
 void request_check_patch(const struct request *r, bool apply, struct field_errors *errs);
 
-/* Escapes and parameters: net/url.h. */
+/* Escapes and parameters: net/loop/url.h. */
 static inline bool request_unescape(struct arena *a, struct str s, bool plus, struct str *ret_text)
 {
 	return url_unescape(a, s, plus, ret_text);

@@ -54,7 +54,7 @@ struct verb_world {
 	struct addr at;
 	struct arena arena; /* for trees of replies */
 	bool local; /* the store is local */
-	bool right_lost; /* the user has lost all rights */
+	bool right_lost; /* access_still_granted() returns false */
 	int64_t user_ends_s; /* when the user's token expires; 0: never */
 	enum http_protocol protocol;
 };

@@ -8,9 +8,9 @@
  * them. A rejection may not, because it would reveal a state that nobody can read yet and that
  * may never be committed. So a rejection on the tip is decided again on the committed object. If
  * that is rejected too, the rejection is final. Otherwise the request waits until the write that
- * caused the rejection has ended. store.h has the argument. Nor may a rejection miss a write that
- * another server has acknowledged: if there are several servers, the store is asked once for its
- * revision.
+ * caused the rejection has ended. store/store.h has the argument. Nor may a rejection miss a
+ * write that another server has acknowledged: if there are several servers, the store is asked
+ * once for its revision.
  */
 #include "server/verbs/mutation.h"
 
