@@ -26,14 +26,14 @@ static void release_ip(struct held *h, struct held_ip *ip)
 	*ip = (struct held_ip){ 0 };
 }
 
-static void on_over(struct admission_request *req UNUSED, void *arg, const struct error *err)
+static void on_over(struct admission_request *req, void *arg, const struct error *err)
 {
 	struct held *h = arg;
 	/*
 	 * The outcome of the write is unknown. If it was made, the address is the service's;
 	 * otherwise a later check finds it unused.
 	 */
-	bool unknown = err && err->code == ERR_TIMEOUT;
+	bool unknown = err && req->in_doubt;
 
 	write_ports_return(&h->ports, unknown);
 	if (unknown)

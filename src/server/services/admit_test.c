@@ -360,26 +360,39 @@ static bool has_object(void *arg)
 			    STR("10.0.0.7"));
 }
 
-static void an_address_stays_while_nobody_knows_whether_its_service_was_written(void **state)
+/* The creation of a service fails in the store after its address was written. */
+static void fail_service(struct verb_world *w, enum error_code code, int status)
 {
-	struct verb_world *w = *state;
 	struct verb_ask ask = { .method = "POST",
 				.target = SERVICES,
 				.content_type = "application/json",
 				.body = "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"ports\":["
 					"{\"port\":80}],\"clusterIP\":\"10.0.0.7\"}}" };
 
-	range(w, "kubernetes", "10.0.0.0/24");
 	verb_world_begin(w, &ask);
 	assert_true(sim_run_until(w->sim, has_object, w, 10000));
-	fake_store_fail(w->server.store, 1, ERR_TIMEOUT);
+	fake_store_fail(w->server.store, 1, code);
 	verb_world_finish(w, &ask);
-	assert_int_equal(ask.status, 504);
+	assert_int_equal(ask.status, status);
 	verb_ask_release(&ask);
 	settle(w);
-	assert_int_equal(addresses(w), 1);
-	sim_run_for(w->sim, 10 * 60 * 1000);
-	assert_int_equal(addresses(w), 0);
+}
+
+static void an_address_stays_while_nobody_knows_whether_its_service_was_written(void **state)
+{
+	static const struct {
+		enum error_code code;
+		int status;
+	} rows[] = { { ERR_TIMEOUT, 504 }, { ERR_IO, 500 } };
+	struct verb_world *w = *state;
+
+	range(w, "kubernetes", "10.0.0.0/24");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		fail_service(w, rows[i].code, rows[i].status);
+		assert_int_equal(addresses(w), 1);
+		sim_run_for(w->sim, 10 * 60 * 1000);
+		assert_int_equal(addresses(w), 0);
+	}
 }
 
 /*
