@@ -1,14 +1,14 @@
 /*
- * assign_impl - the records behind assign.h; for assign*.c only.
+ * assign_impl - the records behind assign.h; for the files of src/node/assign only.
  *
  * Records own their text and point to each other: a hold to its devices, a device to the pods that
- * use it, a claim to its pods, a pod to its claims. Nothing is copied between them, so there is one
- * truth of who has what. Who may free a record:
+ * use it, a claim to its pods, a pod to its claims. Nothing is copied between them, so each fact is
+ * stored once. Records are freed as follows:
  *
  *	device_rec    when it is not in its plugin's list and no pod uses it
  *	resource_rec  when its plugin is gone for good and it has no device
- *	claim_rec     counted: by the log until it is forgotten, and by each pod that used it
- *	pod_rec       assign_forget_pod(); its uid may stay in a claim that it did not give back
+ *	claim_rec     reference counted: by the log until forgotten, and by each pod that used it
+ *	pod_rec       by assign_forget_pod(); its uid stays in claims that it still uses
  */
 #ifndef NODE_ASSIGN_ASSIGN_IMPL_H
 #define NODE_ASSIGN_ASSIGN_IMPL_H
@@ -29,20 +29,23 @@ struct resource_rec;
 
 struct device_user {
 	struct pod_rec *pod;
-	unsigned holds; /* of its containers: an init container's device is reused */
+	/* number of its containers' holds: containers reuse an init container's device */
+	unsigned holds;
 };
 
 struct device_rec {
 	struct resource_rec *resource;
-	struct str id; /* behind the struct */
+	struct str id; /* stored behind the struct */
 	char *message; /* or NULL */
 	size_t message_n;
-	struct pod_rec *held; /* who has it now, or NULL */
-	VEC(struct device_user) users; /* who has it or had it when it ended */
+	struct pod_rec *held; /* the pod that holds it now, or NULL */
+	VEC(struct device_user) users; /* pods that hold it, or held it when they ended */
 	int64_t *numa;
 	size_t nnuma;
-	uint64_t seen; /* the list that had it last */
-	/* Of an admission at work: equal to its number when it is chosen, or may be. */
+	uint64_t seen; /* number of the last list that contained it */
+	/*
+	 * Scratch of a running admission: equal to its number if the device is chosen, or offered.
+	 */
 	uint64_t mark, offer;
 	enum assign_health health;
 	bool listed; /* in the plugin's last list */
@@ -50,32 +53,32 @@ struct device_rec {
 };
 
 struct resource_rec {
-	struct str name; /* behind the struct */
+	struct str name; /* stored behind the struct */
 	struct omap devices; /* by id */
-	VEC(struct device_rec *) order; /* as the last list had them */
+	VEC(struct device_rec *) order; /* in the order of the last list */
 	size_t nlisted, nhealthy;
-	uint64_t lists; /* how many came */
+	uint64_t lists; /* number of lists received */
 	bool connected; /* has a plugin */
-	bool dropped; /* not in the node's capacity any more */
+	bool dropped; /* removed from the node's capacity */
 };
 
 /* --- pods ---------------------------------------------------------------------------- */
 
-/* What one container has of one resource. */
+/* The devices of one resource that one container holds. */
 struct hold_rec {
 	struct resource_rec *resource;
-	struct device_rec **devices; /* by id; never none */
+	struct device_rec **devices; /* sorted by id; at least one */
 	size_t n;
-	char *answer; /* packed, or NULL */
+	char *answer; /* packed reply of the plugin, or NULL */
 	size_t answer_n;
-	bool allocated; /* the plugin has answered */
+	bool allocated; /* the plugin has replied */
 };
 
 struct container_rec {
 	char *name;
 	enum pod_container_kind kind;
 	VEC(struct hold_rec) holds; /* by resource */
-	struct cpu_set *cpus; /* its own; NULL: it shares */
+	struct cpu_set *cpus; /* exclusive CPUs; NULL: it shares CPUs */
 	VEC(struct memory_block) memory;
 };
 
@@ -90,15 +93,15 @@ struct pod_rec {
 	bool ended;
 	VEC(struct container_rec) containers; /* in the pod's order */
 	VEC(struct claim_link) claims; /* by name */
-	VEC(char *) doubts; /* resources of which it may have devices that are not known */
+	VEC(char *) doubts; /* resources in doubt: it may have devices that the log does not know */
 };
 
 /* --- claims -------------------------------------------------------------------------- */
 
 struct claim_user {
 	char *uid;
-	struct pod_rec *pod; /* NULL: it is forgotten and has not given the claim back */
-	bool uses; /* else it did */
+	struct pod_rec *pod; /* NULL: the pod is forgotten, but still counts as a user */
+	bool uses; /* false: the pod has stopped using the claim */
 };
 
 struct claim_rec {
@@ -106,21 +109,21 @@ struct claim_rec {
 	char *uid, *ns, *name;
 	char *key; /* ns/name */
 	enum assign_claim_state state;
-	bool forgotten; /* not in the log any more, only its pods' past */
+	bool forgotten; /* no longer in the log; kept only as its pods' past */
 	VEC(char *) drivers; /* sorted */
 	VEC(struct claim_device_rec *) devices; /* by driver, pool, device, share */
 	VEC(struct claim_user) users; /* by uid */
-	VEC(char *) exclusive; /* none once it is forgotten */
+	VEC(char *) exclusive; /* emptied when it is forgotten */
 };
 
 struct claim_device_rec {
 	struct assign_claim_device view; /* in the arena */
-	struct str key; /* of the index; in the arena */
+	struct str key; /* key of the index; in the arena */
 	struct arena arena;
-	char first[384]; /* of the arena: enough for most */
+	char first[384]; /* first block of the arena; large enough for most devices */
 };
 
-/* (driver, pool, device) -> claims that have it. */
+/* Maps (driver, pool, device) to the claims that have it. */
 struct device_index {
 	VEC(struct claim_rec *) claims;
 	char key[];
@@ -128,7 +131,7 @@ struct device_index {
 
 /* --- the log ------------------------------------------------------------------------- */
 
-/* A plugin's answer to a wish, until the pod is admitted or not. */
+/* A plugin's reply to a wish, kept until the pod is admitted or rejected. */
 struct wish_rec {
 	char *pod_uid, *container, *resource;
 	char **ids;
@@ -151,14 +154,15 @@ struct assign {
 	struct map claim_devices; /* key -> device_index */
 	struct map exclusive; /* driver/pool/device -> claim_rec */
 	VEC(struct wish_rec) wishes;
-	uint64_t marks; /* given out to device_rec.mark */
+	uint64_t marks; /* last value given to device_rec.mark */
 
-	struct cpu_set free_cpus; /* that nobody has for itself, reserved ones included */
-	struct cpu_set told_cpus; /* the same as watchers know it */
+	/* CPUs that no container has exclusively, reserved ones included */
+	struct cpu_set free_cpus;
+	struct cpu_set told_cpus; /* free_cpus as last reported to watchers */
 	struct memory_table memory; /* with static_memory */
 };
 
-/* Tells watchers; the revision is the next. */
+/* Notifies watchers of a change, with the next revision. */
 void assign_tell(struct assign *s, enum assign_change_type type, const struct pod_rec *pod,
 		 struct str resource, struct str id);
 
@@ -167,12 +171,12 @@ void assign_tell(struct assign *s, enum assign_change_type type, const struct po
 struct resource_rec *assign_resource(const struct assign *s, struct str name);
 struct resource_rec *assign_need_resource(struct assign *s, struct str name);
 struct device_rec *assign_device(const struct resource_rec *r, struct str id);
-/* One that no list has told of: Unknown. */
+/* Creates the device if it is unknown, with health Unknown. */
 struct device_rec *assign_need_device(struct resource_rec *r, struct str id);
 void assign_device_set_numa(struct device_rec *d, const int64_t *numa, size_t n, bool has);
 bool assign_device_available(const struct device_rec *d);
 void assign_device_use(struct device_rec *d, struct pod_rec *pod);
-/* One use less; frees device and resource when nothing needs them. */
+/* Removes one use; frees the device and the resource if nothing needs them. */
 void assign_device_unuse(struct assign *s, struct device_rec *d, const struct pod_rec *pod);
 void assign_free_resources(struct assign *s);
 
@@ -180,30 +184,35 @@ void assign_free_resources(struct assign *s);
 
 struct pod_rec *assign_pod(const struct assign *s, struct str uid);
 struct pod_rec *assign_pod_new(struct str uid, struct str ns, struct str name);
-/* Puts it into the log; asserts that it is not there. */
+/* Adds the pod to the log; asserts that it is not there. */
 void assign_pod_add(struct assign *s, struct pod_rec *p);
-/* Takes it out of all indexes and frees it. Its claims' users stay as claims say. */
+/*
+ * Removes the pod from all indexes and frees it. Users of its claims stay as recorded in the
+ * claims.
+ */
 void assign_pod_drop(struct assign *s, struct pod_rec *p);
 struct container_rec *assign_container(const struct pod_rec *p, struct str name);
 struct container_rec *assign_add_container(struct pod_rec *p, struct str name,
 					   enum pod_container_kind kind);
 struct hold_rec *assign_hold(const struct container_rec *c, const struct resource_rec *r);
-/* Holds the devices for the container: `v` is copied, sorted; none may be held by another pod. */
+/*
+ * Holds the devices for the container. `v` is copied and sorted; no other pod may hold any of them.
+ */
 struct hold_rec *assign_add_hold(struct pod_rec *p, struct container_rec *c, struct resource_rec *r,
 				 struct device_rec *const *v, size_t n);
-/* Gives back what the containers from index `from` on have, and drops them. */
+/* Releases what containers from index `from` on hold, and removes these containers. */
 void assign_drop_containers(struct assign *s, struct pod_rec *p, size_t from);
 void assign_free_pods(struct assign *s);
 
 /* --- assign/claim_rec.c -------------------------------------------------------------- */
 
-char *assign_claim_key(struct str ns, struct str name); /* of claim_names; on the heap */
+char *assign_claim_key(struct str ns, struct str name); /* key of claim_names; on the heap */
 struct claim_rec *assign_claim_new(struct str uid, struct str ns, struct str name);
 void assign_claim_unref(struct assign *s, struct claim_rec *c);
-/* Into the log's maps. False when uid, name or an exclusive device is taken. */
+/* Adds the claim to the log's maps. Returns false if uid, name or an exclusive device is taken. */
 bool assign_claim_add(struct assign *s, struct claim_rec *c);
 bool assign_claim_add_driver(struct claim_rec *c, struct str driver);
-/* False when it has the device already. */
+/* Returns false if the claim has the device already. */
 bool assign_claim_add_exclusive(struct claim_rec *c, struct str device);
 void assign_claim_drop_exclusive(struct assign *s, struct claim_rec *c);
 void assign_claim_add_device(struct assign *s, struct claim_rec *c,
@@ -212,7 +221,7 @@ struct claim_user *assign_claim_user(const struct claim_rec *c, struct str pod_u
 struct claim_user *assign_claim_need_user(struct claim_rec *c, struct str pod_uid);
 void assign_claim_drop_user(struct claim_rec *c, struct claim_user *u);
 void assign_claim_drop_devices(struct assign *s, struct claim_rec *c, struct str driver);
-/* NULL: no claim has it. */
+/* Returns NULL if no claim has the device. */
 const struct device_index *assign_claims_of(const struct assign *s, struct str driver,
 					    struct str pool, struct str device);
 struct claim_link *assign_pod_claim(const struct pod_rec *p, struct str name);
@@ -224,7 +233,7 @@ void assign_free_claims(struct assign *s);
 
 /* --- assign/recover.c --------------------------------------------------------------- */
 
-/* The other pod that has the resource in doubt; NULL: none. */
+/* Returns another pod that has the resource in doubt, or NULL. */
 const struct pod_rec *assign_doubter(const struct assign *s, const struct pod_rec *but,
 				     struct str resource);
 void assign_add_doubt(struct pod_rec *p, struct str resource);
@@ -236,7 +245,7 @@ void assign_drop_wishes(struct assign *s, struct str pod_uid);
 
 /* --- assign/state.c ------------------------------------------------------------------ */
 
-/* Of pod_container_kind, without ephemeral ones. */
+/* Number of entries of pod_container_kind, without ephemeral ones. */
 enum { ASSIGN_KINDS = POD_MAIN + 1 };
 extern const char *const assign_kind_names[ASSIGN_KINDS];
 
@@ -244,9 +253,9 @@ extern const char *const assign_kind_names[ASSIGN_KINDS];
 
 /* Forgets everything but options and watchers. */
 void assign_clear(struct assign *s);
-/* Works out again which CPUs and how much memory are free. */
+/* Recomputes which CPUs and how much memory are free. */
 void assign_recount(struct assign *s);
-/* Tells when the CPUs that containers share have changed. */
+/* Notifies watchers if the CPUs that containers share have changed. */
 void assign_tell_shared(struct assign *s);
 
 #endif

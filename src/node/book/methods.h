@@ -1,12 +1,12 @@
 /*
- * podres_methods - the calls of PodResources, for whoever serves or makes them.
+ * podres_methods - the gRPC methods of PodResources, for servers and clients.
  */
 #ifndef NODE_BOOK_METHODS_H
 #define NODE_BOOK_METHODS_H
 
 #include "grpc/grpc.h"
 
-/* Largest List answer that clients of ours take. */
+/* Largest List reply that our clients accept, in bytes. */
 enum { PODRES_LIST_MAX = 16 << 20 };
 
 extern const struct grpc_method podres_method_list; /* ListRequest, ListResponse */

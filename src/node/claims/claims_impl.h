@@ -1,5 +1,5 @@
 /*
- * claims_impl - what the files of claims share: an operation and its parts.
+ * claims_impl - an operation and its parts; shared by the files of src/node/claims.
  */
 #ifndef NODE_CLAIMS_CLAIMS_IMPL_H
 #define NODE_CLAIMS_CLAIMS_IMPL_H
@@ -13,21 +13,21 @@
 struct claims_op;
 struct metrics_family;
 
-/* A claim of an operation. All in the operation's arena. */
+/* One claim of an operation. Everything lives in the operation's arena. */
 struct claims_item {
 	struct claims_op *op;
 	struct client_request request; /* GET */
-	struct str pod_claim; /* in the pod's spec */
+	struct str pod_claim; /* name in the pod's spec */
 	struct assign_claim claim; /* uid, ns, name, drivers */
 	struct json *tree;
-	struct error err; /* of the GET */
-	bool owned; /* made from a template: must be the pod's */
-	bool repeated; /* another item is the same claim */
-	bool asks; /* drivers are asked */
-	bool failed; /* by a driver */
+	struct error err; /* error of the GET */
+	bool owned; /* made from a template: must belong to the pod */
+	bool repeated; /* another item has the same claim */
+	bool asks; /* its drivers must be called */
+	bool failed; /* a driver reported an error */
 };
 
-/* A call of one driver. */
+/* A call to one driver. */
 struct claims_call {
 	struct claims_op *op;
 	struct str driver;
@@ -38,14 +38,14 @@ struct claims_call {
 
 struct claims_op_type {
 	const char *metric, *method, *wrap;
-	/* Works out the items; ends in claims_op_ready() or claims_op_end(). */
+	/* Determines the items; ends in claims_op_ready() or claims_op_end(). */
 	void (*start)(struct claims_op *op);
-	/* Has all its claims for itself. */
+	/* The operation now has exclusive use of all its claims. */
 	void (*go)(struct claims_op *op);
-	/* What a driver said to one claim, without error. */
+	/* A driver's successful reply for one claim. */
 	void (*answered)(struct claims_item *item, struct str driver,
 			 const struct plugin_claim_result *result);
-	/* All drivers have answered; op->err is the first failure. */
+	/* All drivers have replied; op->err is the first failure. */
 	void (*all_answered)(struct claims_op *op);
 };
 
@@ -53,8 +53,8 @@ struct claims_op {
 	struct list link;
 	struct claims *claims;
 	const struct claims_op_type *type;
-	struct pod *pod; /* of prepare */
-	struct str pod_uid; /* empty: what belongs to nobody */
+	struct pod *pod; /* for prepare */
+	struct str pod_uid; /* empty: the operation unprepares claims without pods */
 	claims_done *done;
 	void *arg;
 	struct arena arena;
@@ -62,8 +62,8 @@ struct claims_op {
 	size_t n;
 	struct claims_call *calls;
 	size_t ncalls;
-	size_t pending; /* GETs or calls */
-	struct error err; /* the first failure; ERR_OK: none */
+	size_t pending; /* GETs or driver calls in flight */
+	struct error err; /* the first failure, or ERR_OK */
 	int64_t began_ms;
 	bool started, waiting, holds;
 };
@@ -71,29 +71,29 @@ struct claims_op {
 struct claims {
 	struct claims_opts opts;
 	const struct claims_drivers *drivers;
-	struct list ops; /* in the order in which they came */
-	struct map busy; /* claim uid -> the operation that has it for itself */
+	struct list ops; /* in the order of requests */
+	struct map busy; /* claim uid -> the operation that has exclusive use of it */
 	struct loop_task look;
 	struct loop_timer reconcile;
-	bool asked; /* for a look, while operations were under way: their failure looks again */
+	bool asked; /* a check was requested while operations ran: if one fails, check again */
 	struct metrics_family *durations, *in_use;
 	struct map counts; /* driver -> struct claims_count */
 };
 
 extern const struct claims_op_type claims_prepare_type, claims_unprepare_type;
 
-/* Items are known: waits until no other operation has one of them, then calls type->go. */
+/* The items are known: waits until no other operation uses one of them, then calls type->go. */
 void claims_op_ready(struct claims_op *op);
 
-/* Asks the drivers of all items that ask. */
+/* Calls the drivers of all items with `asks`. */
 void claims_op_call(struct claims_op *op);
 
-/* Notes the first failure. */
+/* Records the first failure. */
 void claims_op_fail(struct claims_op *op, const struct error *err);
 
-/* Over: tells, and frees it. */
+/* Ends the operation: calls `done` and frees it. */
 void claims_op_end(struct claims_op *op);
-/* The same once all is on the disk. */
+/* The same, after the log is saved. */
 void claims_op_save(struct claims_op *op);
 
 /* GETs the items' claims, then checks them and calls `then`; a failure ends the operation. */

@@ -1,5 +1,5 @@
 /*
- * device_plugin_impl - endpoints from the inside. For device_plugin*.c only.
+ * device_plugin_impl - the endpoints behind device_plugin.h. For device_plugin*.c only.
  */
 #ifndef NODE_PLUGINS_DEVICE_PLUGIN_IMPL_H
 #define NODE_PLUGINS_DEVICE_PLUGIN_IMPL_H
@@ -12,34 +12,35 @@
 
 struct device_plugins {
 	struct plugins *p;
-	struct omap resources; /* by name: struct device_resource, never empty */
-	struct list connecting; /* endpoints that are no resource's yet */
-	size_t n; /* endpoints in all */
+	/* by name: struct device_resource, each with at least one endpoint */
+	struct omap resources;
+	struct list connecting; /* endpoints that have no resource yet */
+	size_t n; /* number of all endpoints */
 };
 
 struct device_resource {
 	char *name;
-	struct list endpoints; /* connected, in that order: the last is the newest */
+	struct list endpoints; /* in the order of connection: the last is the newest */
 };
 
 struct device_endpoint {
-	struct list link; /* in `connecting` or of its resource */
+	struct list link; /* in `connecting`, or in its resource */
 	struct device_plugins *owner;
 	struct device_resource *of; /* NULL while it connects */
 	char *resource, *socket;
 	struct grpc_channel *channel;
-	struct grpc_call *call; /* for its options, then its lists; NULL: none runs */
-	struct str list; /* its latest, packed; p is NULL: it has sent none */
-	struct loop_timer dial; /* runs until the socket has answered */
+	struct grpc_call *call; /* for its options, then its lists; NULL: no call runs */
+	struct str list; /* its latest list, packed; p is NULL: none yet */
+	struct loop_timer dial; /* runs until the socket answers */
 	bool prestart, preferred; /* its options */
 	bool closed;
-	struct error failure; /* told at the end of the turn */
-	struct loop_task task; /* tells it; when closed, frees the memory */
+	struct error failure; /* reported at the end of the turn */
+	struct loop_task task; /* reports the failure; if closed, frees the memory */
 	device_connect_done *done;
 	void *arg;
 };
 
-/* The one that is asked; NULL: none is connected. */
+/* Returns the endpoint that gets calls; NULL if none is connected. */
 struct device_endpoint *device_plugins_newest(const struct device_plugins *d, struct str resource);
 
 #endif

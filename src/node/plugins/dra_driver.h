@@ -1,11 +1,11 @@
 /*
- * dra_driver - DRA drivers that are registered: several instances of each, in that order.
+ * dra_driver - registered DRA drivers, each with one or more instances in order of registration.
  *
- * An instance has its own connection, which is made at once and again when it breaks; it stays
- * registered until its registration socket is gone. Calls go to the newest instance that is
- * connected, or to the newest. Health is that of the newest: when it goes, the one before it is
- * asked; nothing that happens to another instance changes what is known. Only for the files
- * behind plugins.h.
+ * Each instance has its own connection, which is opened at once and reopened when it breaks. It
+ * stays registered until its registration socket is gone. Calls go to the newest connected
+ * instance, or to the newest if none is connected. Health is watched on the newest instance only
+ * (KEP-4680); when that instance goes, the one before it is watched. Events of other instances do
+ * not change the reported health. Only for the files behind plugins.h.
  */
 #ifndef NODE_PLUGINS_DRA_DRIVER_H
 #define NODE_PLUGINS_DRA_DRIVER_H
@@ -17,7 +17,7 @@ struct dra_drivers;
 struct grpc_channel;
 struct plugins;
 
-/* What a socket in plugins_registry says of itself. */
+/* The reply of a socket in plugins_registry to GetInfo. */
 struct dra_info {
 	const char *name, *endpoint;
 	char *const *versions;
@@ -27,9 +27,9 @@ struct dra_info {
 struct dra_drivers *dra_drivers_new(struct plugins *p);
 void dra_drivers_free(struct dra_drivers *d); /* NULL allowed */
 
-/* Whether it could be registered; upstream's words. */
+/* Checks whether the driver can be registered; the errors are upstream's. */
 int dra_drivers_check(const struct dra_info *info, struct error *err);
-/* -ERR_ALREADY_EXISTS when the driver has an instance at that endpoint. */
+/* Returns -ERR_ALREADY_EXISTS if the driver has an instance at that endpoint. */
 int dra_drivers_add(struct dra_drivers *d, const struct dra_info *info, struct error *err);
 void dra_drivers_remove(struct dra_drivers *d, struct str name, struct str endpoint);
 

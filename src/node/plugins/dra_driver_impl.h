@@ -1,5 +1,5 @@
 /*
- * dra_driver_impl - instances from the inside. For dra_driver*.c only.
+ * dra_driver_impl - the instances behind dra_driver.h. For dra_driver*.c only.
  */
 #ifndef NODE_PLUGINS_DRA_DRIVER_IMPL_H
 #define NODE_PLUGINS_DRA_DRIVER_IMPL_H
@@ -14,8 +14,8 @@ struct health_stream;
 
 struct dra_drivers {
 	struct plugins *p;
-	struct omap drivers; /* by name: struct dra_driver, never empty */
-	size_t n; /* instances in all */
+	struct omap drivers; /* by name: struct dra_driver, each with at least one instance */
+	size_t n; /* number of all instances */
 };
 
 struct dra_driver {
@@ -28,9 +28,9 @@ struct dra_instance {
 	struct dra_driver *driver;
 	char *endpoint;
 	const struct plugin_wire_dra *service;
-	bool health_services[PLUGIN_WIRE_HEALTH]; /* that it advertises */
+	bool health_services[PLUGIN_WIRE_HEALTH]; /* those that it advertises */
 	struct grpc_channel *channel;
-	struct health_stream *health; /* NULL: it is not the one that is watched */
+	struct health_stream *health; /* NULL if this instance is not watched */
 };
 
 static inline struct dra_instance *dra_driver_newest(const struct dra_driver *d)

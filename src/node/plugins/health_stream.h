@@ -1,11 +1,11 @@
 /*
- * health_stream - follows the device health that one instance of a DRA driver reports.
+ * health_stream - follows the device health that one instance of a DRA driver reports (KEP-4680).
  *
- * Asks for the best dialect of those that the driver advertises; where it advertises none, for
- * all of them, one after the other. Unimplemented moves on to the next, and after the last it has
- * ended: on_no_health is told, and nobody asks again. Any other end of the stream opens it again,
- * with a delay that grows from health_retry_ms to 5 s and begins anew after a report. Only for
- * the files behind plugins.h.
+ * Opens the best service version ("dialect") that the driver advertises. If the driver advertises
+ * none, it tries all of them in turn. On Unimplemented it moves to the next one; after the last it
+ * calls on_no_health and stops for good. If the stream ends for any other reason, it is opened
+ * again, with a delay that grows from health_retry_ms to 5 s and is reset by a report. Only for the
+ * files behind plugins.h.
  */
 #ifndef NODE_PLUGINS_HEALTH_STREAM_H
 #define NODE_PLUGINS_HEALTH_STREAM_H
@@ -23,7 +23,7 @@ struct health_stream *health_stream_new(struct plugins *p, struct str driver,
 					const bool advertised[PLUGIN_WIRE_HEALTH]);
 void health_stream_free(struct health_stream *s); /* NULL allowed */
 
-/* The dialect that is asked for; NULL: none is implemented. */
+/* The service in use; NULL if the driver implements none. */
 const char *health_stream_service(const struct health_stream *s);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * plugin_metrics - what upstream's kubelet counts of plugins and drivers, under its names.
+ * plugin_metrics - upstream kubelet's metrics of plugins and drivers, under the same names.
  *
  *	kubelet_device_plugin_registration_total{resource_name}
  *	kubelet_device_plugin_alloc_duration_seconds{resource_name}
@@ -11,12 +11,12 @@
 #include "grpc/status.h"
 #include "node/plugins/plugins_impl.h"
 
-/* `registry` may be NULL: then nothing is counted. */
+/* If `registry` is NULL, nothing is counted. */
 void plugin_metrics_init(struct plugin_metrics *m, struct metrics *registry);
 
 void plugin_metrics_registered(struct plugins *p, struct str resource);
 
-/* A call has ended; those that nobody counts are ignored. */
+/* Counts a call that has ended; methods without a metric are ignored. */
 void plugin_metrics_called(const struct plugin_request *q, enum grpc_code code);
 
 #endif

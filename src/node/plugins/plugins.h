@@ -1,5 +1,5 @@
 /*
- * plugins - everything that registers with the agent: device plugins and DRA drivers.
+ * plugins - connections to device plugins and DRA drivers, which register with the agent.
  *
  * Below the root folder:
  *
@@ -7,18 +7,19 @@
  *	                             earlier agent left there are removed at start, as upstream does
  *	plugins_registry/            watched, with its subfolders, for sockets that answer GetInfo
  *
- * A device plugin is one endpoint of a resource: the newest that is connected is asked, and its
- * list counts. A DRA driver may have several instances (a rolling update): each has its own
- * connection and state; the newest that is connected prepares claims, the newest that is
- * registered is the one whose health is watched.
+ * A device plugin is one endpoint of a resource. The newest connected endpoint gets the calls, and
+ * its list is the resource's. A DRA driver may have several instances (a rolling update), each with
+ * its own connection and state. The newest connected instance prepares claims. The newest
+ * registered instance is the one whose health is watched.
  *
- * Health streams come in three dialects: v1.DRAResourceHealth, v1alpha1.DRAResourceHealth and
- * v1alpha1.NodeHealth. The best that the driver advertises is taken; a driver that advertises
- * none is asked once each. Unimplemented ends it until the driver registers again. A stream that
- * breaks is opened again, with back-off, while the instance is registered.
+ * Health streams (KEP-4680) have three dialects: v1.DRAResourceHealth, v1alpha1.DRAResourceHealth
+ * and v1alpha1.NodeHealth. The agent uses the best one that the driver advertises. If the driver
+ * advertises none, the agent tries each once. Unimplemented ends the attempts until the driver
+ * registers again. A broken stream is opened again, with back-off, while the instance is
+ * registered.
  *
- * Verbs are asynchronous: `done` comes exactly once, never from within, unless it is freed
- * before. Threads: the loop's.
+ * Calls are asynchronous: `done` is called exactly once, never from within the call, and not after
+ * plugins_close() or plugins_free(). Threads: the loop's.
  */
 #ifndef NODE_PLUGINS_PLUGINS_H
 #define NODE_PLUGINS_PLUGINS_H
@@ -35,24 +36,27 @@ struct plugins;
 
 /* Text is borrowed until return. All may be NULL. */
 struct plugins_events {
-	/* The complete list of a resource's newest plugin: it sent it, or became the newest. */
+	/*
+	 * The complete list of a resource's newest plugin, which has sent it or has become the
+	 * newest.
+	 */
 	void (*on_resource)(void *arg, struct str resource, const struct assign_device *v,
 			    size_t n);
-	/* The newest endpoint has gone, and there is no other that has sent a list. */
+	/* The newest endpoint has gone, and no other endpoint has sent a list. */
 	void (*on_resource_gone)(void *arg, struct str resource);
 	/* The first instance of a driver is registered, or the last one has gone. */
 	void (*on_driver)(void *arg, struct str driver, bool registered);
-	/* A complete report of the instance that is watched. */
+	/* A complete report of the watched instance. */
 	void (*on_health)(void *arg, struct str driver, const struct plugin_health *v, size_t n);
-	/* The watched instance tells no health: no such service. Devices are Unknown. */
+	/* The watched instance has no health service. Its devices are Unknown. */
 	void (*on_no_health)(void *arg, struct str driver);
-	/* A plugin or driver could not be registered, or sent what cannot be used: for the log. */
+	/* A plugin or driver could not be registered, or sent invalid data. Meant for the log. */
 	void (*on_problem)(void *arg, struct str what, const struct error *err);
 };
 
 struct plugins_opts {
 	struct loop *loop;
-	const char *root_dir; /* made when missing */
+	const char *root_dir; /* created if missing */
 	bool watch_health; /* gate ResourceHealthStatus */
 	const struct plugins_events *events;
 	void *arg;
@@ -63,15 +67,17 @@ struct plugins_opts {
 	int64_t health_retry_ms; /* first delay before a broken stream is opened again; 1 s */
 };
 
-/* Listens and looks at what is there; -ERR_IO when a folder or socket cannot be made. */
+/*
+ * Starts to listen and scans the folders. Returns -ERR_IO if a folder or socket cannot be created.
+ */
 int plugins_new(const struct plugins_opts *opts, struct plugins **ret_plugins, struct error *err);
 
 /*
- * Closes all; nothing is told and no `done` comes any more. The loop must run a few more turns,
- * until `closed` comes (which may be NULL), before it can be freed.
+ * Closes everything; no event or `done` is called any more. The loop must run a few more turns,
+ * until `closed` (may be NULL) is called, before the loop can be freed.
  */
 void plugins_close(struct plugins *p, void (*closed)(void *arg), void *arg);
-/* The same without notice. NULL allowed. */
+/* The same without a callback. NULL allowed. */
 void plugins_free(struct plugins *p);
 
 /* --- device plugins ------------------------------------------------------------------ */
@@ -89,7 +95,7 @@ void plugins_preferred(struct plugins *p, const struct assign_wish *wish, plugin
 		       void *arg);
 void plugins_allocate(struct plugins *p, struct str resource, const struct str *ids, size_t n,
 		      plugins_packed_done *done, void *arg);
-/* 30 s at most. */
+/* Time-out: 30 s. */
 void plugins_prestart(struct plugins *p, struct str resource, const struct str *ids, size_t n,
 		      plugins_done *done, void *arg);
 
@@ -99,32 +105,36 @@ struct plugin_claim {
 	struct str ns, uid, name;
 };
 
-/* What a driver says to one claim. */
+/* A driver's reply for one claim. */
 struct plugin_claim_result {
 	struct str uid;
-	struct str error; /* empty: prepared */
+	struct str error; /* empty: success */
 	const struct assign_claim_device *devices;
 	size_t ndevices;
 };
-/* One result for each claim that was asked for, in that order; with `err` none. */
+/* One result for each requested claim, in that order; no results if `err` is set. */
 typedef void plugins_claims_done(void *arg, const struct plugin_claim_result *v, size_t n,
 				 const struct error *err);
 
 bool plugins_has_driver(const struct plugins *p, struct str driver);
 
-/* -ERR_UNAVAILABLE by `done` when no instance is registered. A missing or unknown uid fails all. */
+/*
+ * `done` gets -ERR_UNAVAILABLE if no instance is registered. A missing or unknown uid in the reply
+ * fails the whole call.
+ */
 void plugins_prepare(struct plugins *p, struct str driver, const struct plugin_claim *v, size_t n,
 		     plugins_claims_done *done, void *arg);
 void plugins_unprepare(struct plugins *p, struct str driver, const struct plugin_claim *v, size_t n,
 		       plugins_claims_done *done, void *arg);
 
-/* --- what is there, for status pages and metrics ------------------------------------- */
+/* --- registered drivers, for status pages and metrics --------------------------------- */
 
 struct plugins_driver {
-	struct str name, endpoint, service, health_service; /* health: empty when it has none */
+	/* health_service is empty if it has none */
+	struct str name, endpoint, service, health_service;
 	bool connected;
 };
-/* Walks registered drivers' newest instances; *at begins with empty. */
+/* Walks the newest instance of each registered driver; start with an empty *at. */
 bool plugins_next_driver(const struct plugins *p, struct str *at, struct plugins_driver *ret);
 
 #endif

@@ -1,9 +1,8 @@
 /*
- * plugins_impl - what the files behind plugins.h share. For plugin*.c, device_plugin*.c,
- * dra_driver*.c and health_stream.c only.
+ * plugins_impl - shared by the files behind plugins.h. For src/node/plugins only.
  *
- * Whatever calls out (an event, a `done`) may find afterwards that everything was freed: `freed`
- * says so until the end of the turn, when the memory goes.
+ * A callback (an event or a `done`) may free everything. Code that runs after a callback must check
+ * `freed` first. The memory stays valid until the end of the turn.
  */
 #ifndef NODE_PLUGINS_PLUGINS_IMPL_H
 #define NODE_PLUGINS_PLUGINS_IMPL_H
@@ -21,7 +20,7 @@ struct dra_drivers;
 struct plugin_registry;
 
 enum {
-	PLUGIN_DIAL_MS = 10 * 1000, /* until a plugin's socket answers */
+	PLUGIN_DIAL_MS = 10 * 1000, /* time-out for connecting to a plugin's socket */
 	PLUGIN_PATH_MAX = 512,
 };
 
@@ -33,7 +32,7 @@ struct plugins {
 	struct loop *loop;
 	struct plugins_events events;
 	void *arg;
-	int64_t rpc_timeout_ms; /* 0: each call's own */
+	int64_t rpc_timeout_ms; /* 0: each call has its own */
 	int64_t health_retry_ms;
 	bool watch_health;
 	struct plugin_metrics metrics;
@@ -42,20 +41,20 @@ struct plugins {
 	struct plugin_server *server;
 	struct dra_drivers *drivers;
 	struct plugin_registry *registry;
-	struct list requests; /* verbs under way */
+	struct list requests; /* calls in flight */
 	bool freed;
 	struct loop_task release;
 	void (*closed)(void *arg);
 	void *closed_arg;
 };
 
-/* Tells on_problem; `what` is printed. */
+/* Calls on_problem; the format gives its `what`. */
 void plugins_problem(struct plugins *p, const struct error *err, const char *fmt, ...)
 	PRINTF_LIKE(3, 4);
 
 /*
- * A channel to a socket that is near: it tries again soon. -ERR_INVALID when the path cannot be
- * one. on_state and arg may be NULL.
+ * Opens a channel to a local socket, with a short retry delay. Returns -ERR_INVALID if the path
+ * cannot be a socket's. on_state and arg may be NULL.
  */
 int plugins_channel(struct plugins *p, const char *path,
 		    void (*on_state)(void *arg, enum grpc_channel_state state,
@@ -63,16 +62,15 @@ int plugins_channel(struct plugins *p, const char *path,
 		    void *arg, struct grpc_channel **ret_channel, struct error *err);
 
 /*
- * One verb under way: what it needs until it is answered, and who wants to know. Ends exactly
- * once, by the call's end or by plugin_request_fail(); a request that plugins_free() finds is
- * dropped.
+ * One call in flight: its data until the reply, and its `done`. It ends exactly once, with the call
+ * or by plugin_request_fail(). plugins_free() drops requests that are still in flight.
  */
 struct plugin_request {
 	struct list link;
 	struct plugins *p;
 	struct arena arena;
 	int64_t began_ms;
-	/* The request's own end: calls `done`. With `err` there is no reply. */
+	/* Ends the request by calling `done`. If `err` is set there is no reply. */
 	void (*end)(struct plugin_request *q, const void *reply, const struct error *err);
 	union {
 		plugins_ids_done *ids;
@@ -83,9 +81,9 @@ struct plugin_request {
 	void *arg;
 	struct str subject; /* the resource or driver */
 	const struct grpc_method *method;
-	const struct plugin_claim *claims; /* of prepare and unprepare */
+	const struct plugin_claim *claims; /* for prepare and unprepare */
 	size_t nclaims;
-	struct loop_task task; /* tells a failure that was known at once */
+	struct loop_task task; /* reports a failure that was known at once */
 	struct error failure;
 };
 
@@ -94,7 +92,7 @@ struct plugin_request *plugin_request_new(struct plugins *p, const struct grpc_m
 					  void (*end)(struct plugin_request *q, const void *reply,
 						      const struct error *err),
 					  void *arg);
-/* By the end of the turn. */
+/* Fails the request at the end of the turn. */
 void plugin_request_fail(struct plugin_request *q, const struct error *err);
 void plugin_request_call(struct plugin_request *q, struct grpc_channel *ch,
 			 const ProtobufCMessage *message, int64_t deadline_ms);

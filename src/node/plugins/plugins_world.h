@@ -1,9 +1,8 @@
 /*
- * plugins_world - for tests: plugins.h in a simulated world, and plugins with knobs.
+ * plugins_world - for tests: plugins.h in a simulated world, and fake plugins with knobs.
  *
- * Network and time are simulated; the folders are real, below /tmp, with socket files that nobody
- * listens on but the simulation. What plugins.h tells is kept as lines of text, to be compared
- * whole:
+ * Network and time are simulated. The folders are real, below /tmp, with socket files that only the
+ * simulation listens on. Events of plugins.h are recorded as lines of text, to be compared whole:
  *
  *	resource example.com/gpu gpu0:Healthy gpu1:Unhealthy/hot
  *	resource-gone example.com/gpu
@@ -31,7 +30,7 @@ struct plugins_world {
 	struct plugins *plugins;
 	struct metrics *metrics;
 	char dir[64];
-	struct buf lines; /* without problems */
+	struct buf lines; /* events, without problems */
 	struct buf problems;
 	struct list fakes;
 	struct plugins_opts opts;
@@ -40,21 +39,21 @@ struct plugins_world {
 };
 
 void plugins_world_init(struct plugins_world *w, uint64_t seed);
-/* Starts it, again after plugins_world_stop(). */
+/* Starts plugins.h; can be called again after plugins_world_stop(). */
 void plugins_world_start(struct plugins_world *w);
 void plugins_world_stop(struct plugins_world *w);
 void plugins_world_release(struct plugins_world *w);
 
-/* Lets so much time pass; and enough for what needs none. */
+/* Lets time pass; settle() runs just until everything that needs no time is done. */
 void plugins_world_run(struct plugins_world *w, int64_t ms);
 void plugins_world_settle(struct plugins_world *w);
 
-/* Compares what was told since the last time, problems apart, and forgets it. */
+/* Compares the events since the last call, without problems, and clears them. */
 void plugins_world_expect(struct plugins_world *w, const char *lines);
-/* That a problem holds these words, and forgets all problems. */
+/* Asserts that a problem contains these words, and clears all problems. */
 void plugins_world_expect_problem(struct plugins_world *w, const char *words);
 
-/* Services of a fake. */
+/* Services of a fake plugin. */
 enum {
 	FAKE_REGISTRATION = 1,
 	FAKE_DEVICE = 2,
@@ -75,30 +74,30 @@ struct fake_plugin {
 	char path[128];
 	bool drained;
 
-	/* What it says of itself. */
+	/* Its reply to GetInfo. */
 	const char *type, *name, *endpoint;
 	const char *versions[6];
 	bool preferred, prestart;
 
-	/* Knobs: these calls are not answered; this is their failure. */
+	/* Knobs: hang_*: these calls get no reply; fail_*: they fail with this code. */
 	bool hang_info, hang_notify, hang_options, hang_calls;
 	enum grpc_code fail_notify, fail_calls;
-	bool skip_claim, add_claim; /* in answers of DRA */
+	bool skip_claim, add_claim; /* in DRA replies */
 	enum grpc_code fail_health;
 
-	/* What it has seen. */
+	/* Recorded calls. */
 	unsigned infos, notifies, options, lists, calls, health_opens[PLUGIN_WIRE_HEALTH];
 	bool registered; /* by the last Notify */
 	char error[512];
 	char asked[512]; /* the ids or claims of the last call */
 	struct grpc_call *list, *health[PLUGIN_WIRE_HEALTH]; /* open streams */
-	/* Register's end. */
+	/* Result of Register. */
 	unsigned answers;
 	enum grpc_code code;
 	char message[512];
 };
 
-/* Listens at a path below the world's folder, and the file is there. `services`: FAKE_*. */
+/* Listens at a path below the world's folder; the socket file exists. `services`: FAKE_*. */
 struct fake_plugin *fake_plugin_new(struct plugins_world *w, const char *path, unsigned services);
 /*
  * A DRA driver of this name at plugins_registry/<file>; it advertises `versions` (up to 6, NULL
@@ -107,22 +106,25 @@ struct fake_plugin *fake_plugin_new(struct plugins_world *w, const char *path, u
 struct fake_plugin *fake_driver_new(struct plugins_world *w, const char *file, const char *name,
 				    unsigned services, const char *const *versions);
 
-/* Makes or removes its file, and says so. */
+/* Creates or removes its file, and triggers a notification. */
 void fake_plugin_file(struct fake_plugin *f, bool there);
-/* Another file takes the place of its file. */
+/* Replaces its file by another one. */
 void fake_plugin_renew_file(struct fake_plugin *f);
-/* Ends it: connections are cut; the file goes when asked to. */
+/* Stops it: cuts its connections, and removes the file if requested. */
 void fake_plugin_stop(struct fake_plugin *f, bool remove_file);
 
-/* Calls Register; the answer is in code and message. */
+/* Calls Register; the result is in code and message. */
 void fake_plugin_register(struct fake_plugin *f, const char *version, const char *resource,
 			  const char *endpoint);
 
-/* "gpu0:Healthy gpu1:Unhealthy/hot"; without a message where no slash is. */
+/* "gpu0:Healthy gpu1:Unhealthy/hot"; an entry without a slash has no message. */
 void fake_plugin_send_list(struct fake_plugin *f, const char *devices);
 /* The same for health, with "pool/device:Healthy|message". */
 void fake_plugin_send_health(struct fake_plugin *f, unsigned dialect, const char *devices);
-/* Bytes that are no message; or a prefix that announces more than anybody takes. */
+/*
+ * Sends bytes that are not a valid message, or a prefix that announces a message over the size
+ * limit.
+ */
 void fake_plugin_send_garbage(struct grpc_call *stream);
 
 #endif

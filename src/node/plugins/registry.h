@@ -1,11 +1,11 @@
 /*
- * plugin_registry - sockets in plugins_registry: asks each what it is, registers it, tells it so.
+ * plugin_registry - registers the plugins behind the sockets in plugins_registry.
  *
- * As upstream: dial (10 s), GetInfo (1 s), the checks of its type, registration,
- * NotifyRegistrationStatus (5 s). What fails is tried again after 0.5 s, then twice as long each
- * time, up to 2 min 2 s. A socket that is gone is deregistered; one that is made anew is
- * deregistered and begins again at once. Sockets do not wait for each other. Only for the files
- * behind plugins.h.
+ * The steps are upstream's: dial (10 s), GetInfo (1 s), checks for the plugin type, registration,
+ * NotifyRegistrationStatus (5 s). A failed attempt is retried after 0.5 s, and the delay doubles
+ * each time up to 2 min 2 s. If a socket is removed, its plugin is deregistered. If a socket is
+ * recreated, its plugin is deregistered and registered again at once. Sockets do not wait for each
+ * other. Only for the files behind plugins.h.
  */
 #ifndef NODE_PLUGINS_REGISTRY_H
 #define NODE_PLUGINS_REGISTRY_H

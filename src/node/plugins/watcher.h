@@ -1,12 +1,13 @@
 /*
- * plugin_watcher - tells which sockets are in a folder and its subfolders.
+ * plugin_watcher - reports the sockets in a folder and its subfolders.
  *
- * Those that are there at the beginning come first, oldest first. A socket that is made anew
- * under its old name (another inode or time of creation; a change of its mode is none) is gone
- * and then there. Names that begin with a dot, links to folders, and what is no socket are not
- * looked at. A watched folder that vanishes is made again. Notices are only a hint to look at
- * everything again, so none can be missed for long: it also looks now and then. Threads: the
- * loop's.
+ * Sockets that exist at the start are reported first, oldest first. A socket that is recreated
+ * under its old name (another inode or creation time; a new mode does not count) is reported as
+ * gone and then as new. Names that begin with a dot, symbolic links to folders, and files that are
+ * not sockets are ignored. A watched folder that vanishes is created again. A notification only
+ * triggers a new scan of everything, and there are periodic scans too, so a lost notification
+ * delays a report only for a short time.
+ * Threads: the loop's.
  */
 #ifndef NODE_PLUGINS_WATCHER_H
 #define NODE_PLUGINS_WATCHER_H
@@ -19,11 +20,14 @@ struct plugin_watcher;
 
 struct plugin_watcher_opts {
 	struct loop *loop;
-	const char *dir; /* made when missing */
-	/* Borrowed until return; never from within plugin_watcher_new(). May free the watcher. */
+	const char *dir; /* created if missing */
+	/*
+	 * Path is borrowed until return. Never called from within plugin_watcher_new(). May free
+	 * the watcher.
+	 */
 	void (*on_socket)(void *arg, struct str path);
 	void (*on_gone)(void *arg, struct str path);
-	/* A folder cannot be watched or read; told once until it can. */
+	/* A folder cannot be watched or read. Called once until it works again. */
 	void (*on_problem)(void *arg, const struct error *err);
 	void *arg;
 };

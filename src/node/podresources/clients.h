@@ -1,15 +1,16 @@
 /*
- * podres_clients - who calls PodResources, and what each may still do. Pure: time is a parameter.
+ * podres_clients - identifies PodResources clients and enforces their limits. Pure.
  *
- * Upstream has one bucket of tokens for all, so that one eager poller locks everybody out. Here
- * each client has its own: each call takes a token, and open calls and watches are counted. To open
- * a watch takes one of another bucket, which has room for all the watches that a client may have.
- * A client is a process, as the kernel tells of it; those whose process is not known are one by
- * user, and those of whom nothing is known are one together.
+ * Upstream has one token bucket for all clients, so one eager poller locks out the others. Here
+ * each client has its own bucket, and each call takes a token. Open calls and watches are counted.
+ * Opening a watch takes a token from a second bucket, which is as large as the number of watches
+ * that a client may have. A client is a process, as identified by the kernel. Callers whose process
+ * is unknown are one client per user; callers about which nothing is known are one client together.
  *
- * Whoever has nothing open and a full bucket is forgotten; of the others without anything open the
- * last PODRES_CLIENTS_MAX are remembered, so that a process that forks for each call costs little.
- * Threads: one at a time.
+ * A client with nothing open and a full bucket is forgotten. Up to PODRES_CLIENTS_MAX other clients
+ * with nothing open are remembered, the most recent ones, so a process that forks for each call
+ * costs little.
+ * Threads: one at a time. Time is a parameter.
  */
 #ifndef NODE_PODRESOURCES_CLIENTS_H
 #define NODE_PODRESOURCES_CLIENTS_H
@@ -18,12 +19,12 @@
 #include "base/core/list.h"
 #include "base/core/map.h"
 
-/* 0 in a field: no limit. */
+/* In each field 0 means no limit. */
 struct podres_limits {
-	double calls_per_s; /* of one client, with a burst of its own */
-	unsigned burst; /* at least 1 where calls are limited */
-	unsigned client_streams; /* watches of one client */
-	unsigned streams; /* of all */
+	double calls_per_s; /* per client */
+	unsigned burst; /* per client; at least 1 if calls are limited */
+	unsigned client_streams; /* watches per client */
+	unsigned streams; /* watches of all clients */
 };
 
 /* 500 calls/s with a burst of 100, 2048 watches each, 8192 in all. */
@@ -34,19 +35,19 @@ struct podres_client;
 struct podres_clients {
 	struct podres_limits limits;
 	struct map by_owner;
-	struct list idle; /* have nothing open; those that called last at the end */
+	struct list idle; /* clients with nothing open; the most recent caller last */
 	size_t nidle;
 	unsigned streams;
 };
 
 void podres_clients_init(struct podres_clients *t, const struct podres_limits *limits);
-/* Nothing may be open. */
+/* No call or watch may be open. */
 void podres_clients_release(struct podres_clients *t);
 
 struct conn_owner;
 
 enum podres_refusal {
-	PODRES_TAKEN, /* not refused */
+	PODRES_TAKEN, /* not rejected */
 	PODRES_REFUSED_RATE,
 	PODRES_REFUSED_CALLS, /* too many open calls besides watches */
 	PODRES_REFUSED_CLIENT_STREAMS,
@@ -55,9 +56,9 @@ enum podres_refusal {
 };
 
 /*
- * One call begins, or one watch; `owner` NULL: not known. When it may, the client is returned
- * that podres_clients_end() wants at the end; else NULL, *ret_why says which limit and *err is
- * -ERR_TOO_MANY_REQUESTS in words. A refused call has taken its token all the same.
+ * A call or a watch begins; `owner` may be NULL (unknown). If it is allowed, returns the client, to
+ * be passed to podres_clients_end(). Otherwise returns NULL, sets *ret_why to the limit, and *err
+ * to ERR_TOO_MANY_REQUESTS with a message. A rejected call uses up its token, too.
  */
 struct podres_client *podres_clients_begin(struct podres_clients *t, const struct conn_owner *owner,
 					   bool watch, int64_t now_ms, enum podres_refusal *ret_why,

@@ -1,11 +1,11 @@
 /*
- * podres_metrics - what monitoring is told of PodResources.
+ * podres_metrics - metrics of the PodResources server.
  *
- * A kubelet prints "kubelet_pod_resources_endpoint_..."; the KEP of the watches names the same
- * without "kubelet_". Both are printed, so that what was made for either finds it. What a limit
- * refused is no request, as upstream's is none.
+ * A kubelet prints "kubelet_pod_resources_endpoint_..."; the KEP of the watches uses the same names
+ * without "kubelet_". Both are printed, so that dashboards for either work. As upstream, a call
+ * that a limit rejected does not count as a request.
  *
- * The servers of a process share a registry: their counts, and gauges, add up.
+ * The servers of a process share a registry, so their counters and gauges add up.
  */
 #ifndef NODE_PODRESOURCES_METRICS_H
 #define NODE_PODRESOURCES_METRICS_H
@@ -23,14 +23,15 @@ enum podres_call {
 	PODRES_CALLS,
 };
 
-enum { PODRES_NAMES = 2 }; /* of each count: a kubelet's and the KEP's */
+enum { PODRES_NAMES = 2 }; /* names of each metric: the kubelet's and the KEP's */
 
-/* All NULL: not counted. */
+/* If all are NULL, nothing is counted. */
 struct podres_metrics {
 	struct metrics_counter *total[PODRES_NAMES], *total_alpha[PODRES_NAMES];
 	struct metrics_counter *requests[PODRES_CALL_LIST_ALPHA][PODRES_NAMES];
 	struct metrics_counter *errors[PODRES_CALL_LIST_ALPHA][PODRES_NAMES];
-	struct metrics_gauge *streams[PODRES_CALL_LIST_ALPHA]; /* of the watches; others NULL */
+	/* for the two watches; others NULL */
+	struct metrics_gauge *streams[PODRES_CALL_LIST_ALPHA];
 	struct metrics_counter *events;
 	struct metrics_gauge *backlog;
 	struct metrics_counter *refused[PODRES_REFUSALS];
@@ -43,7 +44,7 @@ void podres_metrics_called(const struct podres_metrics *m, enum podres_call call
 void podres_metrics_failed(const struct podres_metrics *m, enum podres_call call);
 void podres_metrics_refused(const struct podres_metrics *m, enum podres_refusal why);
 
-/* A watch opened (1) or ended (-1); messages went to watches; their backlog grew by so much. */
+/* A watch opened (1) or ended (-1); n messages were sent to watches; their backlog changed. */
 void podres_metrics_stream(const struct podres_metrics *m, enum podres_call call, int change);
 void podres_metrics_sent(const struct podres_metrics *m, uint64_t n);
 void podres_metrics_backlog(const struct podres_metrics *m, double change);

@@ -1,15 +1,16 @@
 /*
  * podres_server - the PodResources API on a unix socket: v1.PodResourcesLister and v1alpha1's List.
  *
- * Answers come out of a book (podres.h). A watch is a cursor that is read while its client has
- * room (podresources/watch.h): what is not read is not kept, so a client that never reads costs
- * its cursor and what its stream and socket hold.
+ * Replies come from a book (podres.h), including the two watches of the KEP "Enabling Watch support
+ * in Kubelet endpoint for pod resource assignment". A watch is a cursor that is read while its
+ * client has room (podresources/watch.h). Unread messages are not stored, so a client that never
+ * reads costs only its cursor and the buffers of its stream and socket.
  *
- * Clients are told apart by what the kernel says of their process (podresources/clients.h), and
- * each has limits of its own: calls per second, and open watches. Beyond them RESOURCE_EXHAUSTED,
- * as kubelet says it; others do not notice.
+ * The kernel's information about their process identifies clients (podresources/clients.h). Each
+ * client has its own limits for calls per second and open watches. Calls above them get
+ * RESOURCE_EXHAUSTED with kubelet's message; other clients are not affected.
  *
- * The socket stays: when somebody removes or replaces it, it is made again.
+ * If the socket is removed or replaced, the server creates it again.
  * Threads: the loop's.
  */
 #ifndef NODE_PODRESOURCES_SERVER_H
@@ -26,12 +27,12 @@ struct podres_server;
 
 struct podres_server_opts {
 	struct loop *loop;
-	struct podres *book; /* listened to; must outlive the server */
-	const char *path; /* of the socket; its folder is made, 0750 */
+	struct podres *book; /* the server listens to it; must outlive the server */
+	const char *path; /* of the socket; its folder is created with mode 0750 */
 	unsigned mode; /* of the socket; 0: 0600 */
-	int64_t group; /* that owns it; -1: that of the process */
-	bool waits; /* calls are answered from podres_server_begin() on */
-	bool watch; /* gate KubeletPodResourcesWatch; off: the two calls are UNIMPLEMENTED */
+	int64_t group; /* owner group of the socket; -1: the process's */
+	bool waits; /* calls wait until podres_server_begin() */
+	bool watch; /* gate KubeletPodResourcesWatch; false: watch calls get UNIMPLEMENTED */
 	struct podres_limits limits;
 	struct metrics *metrics; /* or NULL; shared by the servers of a process */
 	const struct log *log;
@@ -40,17 +41,17 @@ struct podres_server_opts {
 int podres_server_new(const struct podres_server_opts *opts, struct podres_server **ret_server,
 		      struct error *err);
 
-/* The book has something to tell: calls that wait are answered, others at once. May be repeated. */
+/* The book is complete: waiting calls get their reply, later ones at once. May be called again. */
 void podres_server_begin(struct podres_server *s);
 
 /*
- * Ends watches with UNAVAILABLE, removes the socket; `done` comes once its connections are closed,
- * for which clients have a second. Frees it. The book is not touched any more. With NULL for the
- * server `done` comes at once.
+ * Ends watches with UNAVAILABLE, removes the socket, and frees the server. `done` is called once
+ * its connections are closed; clients have one second for that. The book is not used any more. If
+ * the server is NULL, `done` is called at once.
  */
 void podres_server_close(struct podres_server *s, void (*done)(void *arg), void *arg);
 
-/* The same without waiting for clients; its memory goes in the loop's next turns. NULL allowed. */
+/* The same without waiting for clients; memory is freed in the loop's next turns. NULL allowed. */
 void podres_server_free(struct podres_server *s);
 
 #endif

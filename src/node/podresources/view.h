@@ -1,16 +1,15 @@
 /*
- * podres_view - what the assignment log says of a pod and of the node, as messages of PodResources.
- * Pure.
+ * podres_view - PodResources messages for a pod and for the node, from the assignment log. Pure.
  *
- * A device is told once per NUMA node that it is near, as kubelet does; one without nodes, once
- * without a topology. What a plain init container has is told of it only as far as no other
- * container of the pod, a later init container included, has taken it over: what one container at a
- * time can have is told once per pod, so clients can add up. An init container that has nothing of
- * its own is left out; all other containers are told, whether or not they have anything.
+ * As in kubelet, a device is listed once per NUMA node that it is near; without nodes, once without
+ * a topology. Resources of a plain init container are listed for it only if no other container of
+ * the pod, later init containers included, has taken them over. So a device that containers use one
+ * after another is listed once per pod, and clients can add up. An init container that has nothing
+ * of its own is left out; all other containers are listed, even if they have nothing.
  *
- * A device of a claim is told of every container that names the claim, or one of the device's
- * requests; if no container does, of the pod itself. A claim without devices, as before its
- * drivers have answered, is not told.
+ * A claim device is listed for every container that names the claim or one of the device's
+ * requests. If no container does, it is listed for the pod itself. A claim without devices, as
+ * before its drivers have replied, is not listed.
  *
  * The order is the log's: containers as in the pod, devices by resource and id, claims by their
  * name in the pod, their devices by driver, pool, device. So equal states are equal bytes.
@@ -25,23 +24,23 @@
 struct health;
 
 /*
- * In `a`, text included. NULL: the log has no such pod, or it has ended or is not admitted.
- * `pod` says which containers use which claims; NULL: not known yet, as after a restart, and any of
- * them may, so that nobody takes for free what the pod has.
+ * In `a`, text included. Returns NULL if the pod is unknown, has ended, or is not admitted. `pod`
+ * shows which containers use which claims. If it is NULL (not known yet, after a restart), every
+ * container may use every claim, so that clients do not count the pod's devices as free.
  */
 Podresources__PodResources *podres_view_pod(const struct assign *s, struct str pod_uid,
 					    const struct pod *pod, struct arena *a);
 
-/* Where its main containers begin: those before it are sidecars and init containers. */
+/* Index of its first main container; those before it are sidecars and init containers. */
 size_t podres_view_first_main(const struct assign *s, struct str pod_uid,
 			      const Podresources__PodResources *state);
 
-/* Healthy devices of plugins, held or not; CPUs and memory that containers can have alone. */
+/* Healthy plugin devices, held or not, and CPUs and memory that can be assigned exclusively. */
 Podresources__AllocatableResponse *podres_view_allocatable(const struct assign *s, struct arena *a);
 
 /*
- * Adds the health of devices, as far as it is known: to a pod, and to allocatable, which gets the
- * devices of drivers that report health and are not Unhealthy, too.
+ * Adds known device health (KEP-4680): to a pod, and to allocatable, which also gets the devices of
+ * drivers that report health and are not Unhealthy.
  */
 void podres_view_health(Podresources__PodResources *pod, const struct assign *s,
 			const struct health *health, struct arena *a);

@@ -1,9 +1,9 @@
 /*
- * podres_watch - the open watches of one server of PodResources.
+ * podres_watch - the open watches of one PodResources server.
  *
- * Each is a cursor in the book (podres.h) and a call. It is read while the call has room, when the
- * book has changed or there is room again; so many messages per turn that neither the agent nor
- * other clients wait, and in turns, so that none waits for another.
+ * Each watch is a cursor in the book (podres.h) and a gRPC call. It is read when the book has
+ * changed or the call has room again. The number of messages per turn is limited, and watches take
+ * turns, so neither the agent nor other clients have to wait.
  * Threads: the loop's.
  */
 #ifndef NODE_PODRESOURCES_WATCH_H
@@ -19,40 +19,40 @@ struct podres_watches {
 	struct loop *loop;
 	struct podres *book; /* NULL: closed */
 	const struct podres_metrics *metrics;
-	struct list idle; /* have everything */
-	struct list ready; /* may have something to read, and room for it */
-	struct list full; /* wait for room */
-	bool changed; /* the idle have not been looked at since */
-	bool serving; /* being read */
-	struct loop_task task; /* reads */
-	struct loop_timer timer; /* counts the backlog; while there is one */
-	double backlog; /* that metrics know of */
+	struct list idle; /* watches that are up to date */
+	struct list ready; /* watches that may have messages to read, and room for them */
+	struct list full; /* watches that wait for room */
+	bool changed; /* the book changed; idle watches are not checked yet */
+	bool serving; /* watches are being read */
+	struct loop_task task; /* reads the watches */
+	struct loop_timer timer; /* measures the backlog while there is one */
+	double backlog; /* as last reported to metrics */
 };
 
-/* Listens to the book. All must outlive it. */
+/* Listens to the book. All arguments must outlive the table. */
 void podres_watches_init(struct podres_watches *t, struct loop *l, struct podres *book,
 			 const struct podres_metrics *metrics);
 
-/* Ends all with UNAVAILABLE; the book is not touched any more. */
+/* Ends all watches with UNAVAILABLE; the book is not used any more. */
 void podres_watches_close(struct podres_watches *t);
 
 /* One watch. Embed it; zero it first. */
 struct podres_watch {
-	struct podres_watches *table; /* NULL: it has not begun */
+	struct podres_watches *table; /* NULL: not begun */
 	struct list link;
-	struct grpc_call *call; /* which owns it */
+	struct grpc_call *call; /* owns the watch */
 	enum podres_call kind;
 	struct podres_cursor cursor;
 };
 
-/* Its request is here: sends the head at once, then what the request asks for. */
+/* The request has arrived: sends the headers at once, then the requested messages. */
 void podres_watch_begin(struct podres_watches *t, struct podres_watch *w, struct grpc_call *c,
 			enum podres_call kind, const Podresources__WatchRequest *request);
 
-/* There is room again. */
+/* The call has room again. */
 void podres_watch_writable(struct podres_watch *w);
 
-/* The call has ended. Harmless for one that has not begun. */
+/* The call has ended. Harmless for a watch that has not begun. */
 void podres_watch_end(struct podres_watch *w);
 
 #endif

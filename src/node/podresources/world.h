@@ -1,8 +1,7 @@
 /*
- * podres_world - for tests: a server of PodResources with a book, and clients of it, simulated or
- * real.
+ * podres_world - for tests: a PodResources server with a book and clients, simulated or real.
  *
- * What clients see is kept as text, to be compared whole.
+ * Received messages are recorded as text, to be compared whole.
  */
 #ifndef NODE_PODRESOURCES_WORLD_H
 #define NODE_PODRESOURCES_WORLD_H
@@ -17,12 +16,12 @@ struct sim;
 
 enum {
 	PODRES_WORLD_EPOCH = 1000,
-	PODRES_WORLD_PAD = 4000, /* most bytes that a device's id is made longer by */
+	PODRES_WORLD_PAD = 4000, /* largest padding of a device id, in bytes */
 };
 
 struct podres_world {
-	struct sim *sim; /* NULL: the real one */
-	struct loop *loop, *client_loop; /* one in the real world */
+	struct sim *sim; /* NULL: real loops */
+	struct loop *loop, *client_loop; /* the same loop in the real world */
 	struct podres *book;
 	struct metrics *metrics;
 	struct podres_server_opts opts;
@@ -30,7 +29,7 @@ struct podres_world {
 	struct grpc_channel *channel;
 	char dir[32], path[64];
 	bool closed;
-	/* Of podres_world_run_until() in the real world. */
+	/* For podres_world_run_until() in the real world. */
 	struct loop_task look;
 	struct loop_timer guard;
 	bool (*holds)(void *arg);
@@ -38,24 +37,24 @@ struct podres_world {
 	bool hung;
 };
 
-/* `w` is zeroed. The real one has one loop for all. */
+/* `w` must be zeroed. The real world has one loop for everything. */
 void podres_world_init(struct podres_world *w, bool simulated);
-/* Starts the server as w->opts say, again after podres_world_stop(). */
+/* Starts the server with w->opts; can be called again after podres_world_stop(). */
 void podres_world_start(struct podres_world *w);
 void podres_world_stop(struct podres_world *w);
 void podres_world_release(struct podres_world *w);
 
 void podres_world_run_until(struct podres_world *w, bool (*holds)(void *arg), void *arg);
-/* Enough for what needs no time; only in a simulation. */
+/* Runs until everything that needs no time is done; only in a simulation. */
 void podres_world_settle(struct podres_world *w);
 
-/* One more connection, on w->client_loop. */
+/* Opens another connection, on w->client_loop. */
 struct grpc_channel *podres_world_connect(struct podres_world *w);
 
-/* Of a series, with its labels and a space behind. */
+/* Value of a metric; `series` includes labels and the space after it. */
 double podres_world_value(struct podres_world *w, const char *series);
 
-/* One container with one device; its id is `device`, zeroes to so many bytes, at least one. */
+/* A pod with one container and one device; the id is `device` padded with zeroes (at least one). */
 void podres_world_set_padded(struct podres_world *w, const char *name, const char *device,
 			     size_t pad);
 void podres_world_set_pod(struct podres_world *w, const char *name, const char *device);
@@ -68,7 +67,7 @@ struct podres_answer {
 	bool done;
 	enum grpc_code code;
 	char message[256];
-	char text[512]; /* what the tests look at, in words */
+	char text[512]; /* the part of the reply that tests compare */
 	int64_t revision;
 };
 
@@ -80,10 +79,10 @@ void podres_world_get(struct podres_world *w, const char *ns, const char *name,
 
 /* --- watches --------------------------------------------------------------------------- */
 
-/* What one watch saw. */
+/* Messages that one watch received. */
 struct podres_seen {
-	struct grpc_call *call; /* NULL: it has ended */
-	bool opened; /* the head is here */
+	struct grpc_call *call; /* NULL: ended */
+	bool opened; /* the headers have arrived */
 	unsigned messages;
 	struct buf lines; /* "ADDED a:gpu0 ", "DELETED a ", "END ", "RESET ", "ADDED 4 cpus " */
 	int64_t revision;
@@ -92,11 +91,11 @@ struct podres_seen {
 	char message[256];
 };
 
-/* Begins one; `z` is its data and must stay where it is until podres_seen_close(). */
+/* Opens a watch; `z` is its data and must not move until podres_seen_close(). */
 void podres_seen_send(struct grpc_channel *ch, const struct grpc_method *m,
 		      const Podresources__WatchRequest *request, const struct grpc_call_opts *opts,
 		      struct podres_seen *z);
-/* Begins one and waits for its head, or end. */
+/* Opens a watch and waits for its headers or its end. */
 void podres_seen_open(struct podres_world *w, const struct grpc_method *m, bool initial,
 		      int64_t after, struct podres_seen *z);
 void podres_seen_close(struct podres_seen *z);
@@ -105,9 +104,9 @@ void podres_seen_close(struct podres_seen *z);
 bool podres_seen_is_open(void *arg);
 bool podres_seen_has_ended(void *arg);
 
-/* Until it has the book's revision, or has ended. */
+/* Waits until the watch has the book's revision, or has ended. */
 void podres_seen_catch_up(struct podres_world *w, struct podres_seen *z);
-/* The same, then compares what it saw since the last time and forgets it. */
+/* The same, then compares the lines received since the last call and clears them. */
 void podres_seen_expect(struct podres_world *w, struct podres_seen *z, const char *lines);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * An entry per pod and device that ever changed, until the pod is forgotten. What is held back
- * waits in a heap by the time when it may be told: a device that flaps moves with every change.
+ * There is an entry for each pod and device that ever changed, until the pod is forgotten.
+ * Held-back changes wait in a heap, ordered by the time when they may be reported.
  */
 #include "node/status/device_events.h"
 
@@ -9,15 +9,16 @@
 #include "base/core/vec.h"
 
 struct entry {
-	size_t at; /* in the heap; SIZE_MAX: nothing is held back */
-	struct str key; /* pod, NUL, resource unless a claim's, NUL, id; behind the struct */
+	size_t at; /* index in the heap; SIZE_MAX: nothing is held back */
+	/* pod, NUL, resource (empty for claims), NUL, id; stored behind the struct */
+	struct str key;
 	struct str pod_uid; /* within key */
-	/* What was told last; nothing: told[] is all 0. */
+	/* Reported last, if `told`. */
 	enum assign_health health;
 	char *message;
-	int64_t told_ms[ASSIGN_UNKNOWN + 1]; /* when the period of each direction is over */
+	int64_t told_ms[ASSIGN_UNKNOWN + 1]; /* when the period of each direction ends */
 	bool told;
-	/* What is held back. */
+	/* The change that is held back. */
 	char *resource, *id, *new_message;
 	enum assign_health before, now;
 	int64_t due_ms;
@@ -25,10 +26,10 @@ struct entry {
 
 struct device_events {
 	struct omap entries;
-	VEC(struct entry *) waiting; /* a heap: what is due first is first */
+	VEC(struct entry *) waiting; /* a heap: the earliest due time first */
 };
 
-/* An id of a driver's device says all; one of a plugin is its resource's. */
+/* Ids of DRA devices are unique; ids of plugin devices are unique only within their resource. */
 static bool is_claim(struct str resource)
 {
 	return str_starts(resource, STR("claim:"));

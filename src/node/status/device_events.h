@@ -1,12 +1,12 @@
 /*
- * device_events - which changes of health become events.
+ * device_events - decides which changes of device health become events.
  *
- * One per pod, device and direction (the health that it changes to) a minute at most, and the
- * last state always told: what was held back is told when its minute is over, if it is still news
- * then: a device that flapped and is what it was told to be is not. The health before, in what is
- * told, is the one that was told last. A device that several of the pod's claims or containers
- * have is one.
- * Pure; one at a time.
+ * For each pod, device and direction (the health that it changes to) there is at most one event a
+ * minute. The last state is always reported: a change that is held back is reported when its minute
+ * is over, unless the device has returned to the state that was reported last. The `before` of a
+ * reported change is the health that was reported last. If several claims or containers of the pod
+ * have the device, it counts once.
+ * Pure. Threads: one at a time.
  */
 #ifndef NODE_STATUS_DEVICE_EVENTS_H
 #define NODE_STATUS_DEVICE_EVENTS_H
@@ -28,8 +28,8 @@ struct device_events *device_events_new(void);
 void device_events_free(struct device_events *e); /* NULL allowed */
 
 /*
- * `tell` is called, now or by device_events_due(), for what is to be written. Texts are
- * borrowed; it may not change `e`.
+ * `tell` is called for each change to report as an event, at once or from device_events_due().
+ * Texts are borrowed. It must not change `e`.
  */
 typedef void device_events_tell(void *arg, struct str pod_uid,
 				const struct device_status_change *c);

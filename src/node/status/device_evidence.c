@@ -1,7 +1,7 @@
 /*
- * A container is the same one in both statuses if its id is. The health in `before` is the one at
- * its end even where `before` still says that it runs: every change of health makes a status, so
- * it was the last one that was known.
+ * A container is the same in both statuses if its id is. The health in `before` is the one at its
+ * end, even if `before` still shows it running: every change of health makes a new status, so it
+ * was the last known health.
  */
 #include "node/status/device_evidence.h"
 

@@ -1,8 +1,8 @@
 /*
- * device_evidence - the health of devices at the end of containers, read from statuses. Pure.
+ * device_evidence - reads the health that devices had when containers ended (KEP-4680). Pure.
  *
  * A container's entries are evidence once it has failed, or once all containers of its pod have
- * ended. device_status.h says what is done with evidence.
+ * ended. device_status.h describes how evidence is used.
  */
 #ifndef NODE_STATUS_DEVICE_EVIDENCE_H
 #define NODE_STATUS_DEVICE_EVIDENCE_H
@@ -10,7 +10,9 @@
 #include "base/json/json.h"
 #include "node/assign/assign.h"
 
-/* The pod has ended: `before` has a terminal phase, or all main containers in `now` have ended. */
+/*
+ * True if the pod has ended: `before` has a terminal phase, or all main containers in `now` ended.
+ */
 bool device_evidence_over(const struct json *before, const struct json *now);
 
 /*
@@ -20,13 +22,13 @@ bool device_evidence_over(const struct json *before, const struct json *now);
 const struct json *device_evidence_of(const struct json *before, const struct json *now, bool over);
 
 /*
- * Whether `kept`, a device's entry that is evidence, counts instead of `now`, its present health.
- * Sets *ret_health and *ret_message to the kept ones if so.
+ * Whether `kept`, a device's entry that is evidence, overrides `now`, its present health. If so,
+ * sets *ret_health and *ret_message to the kept ones.
  */
 bool device_evidence_holds(const struct json *kept, enum assign_health now,
 			   enum assign_health *ret_health, struct str *ret_message);
 
-/* The health that an entry of a device has. */
+/* Returns the health of a device's entry. */
 enum assign_health device_evidence_health(const struct json *entry);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * What a pod uses is read once as a list of devices with their health; every view of it (a
- * container's entries, the pod's own, the condition) picks from that list. Text that comes from
- * elsewhere is copied: the status outlives the health that it tells.
+ * The devices that a pod uses are read once into a list with their health. Each view (a container's
+ * entries, the pod's own entries, the condition) picks from that list. Text is copied, because the
+ * status outlives the records that the text comes from.
  */
 #include "node/status/device_status.h"
 
@@ -12,14 +12,14 @@
 #include "node/pod/pod_condition.h"
 #include "node/status/device_evidence.h"
 
-/* Of the condition's message, then it says how many more there are. */
+/* Limit of the condition's message; after it comes the number of devices left out. */
 enum { MESSAGE_MAX = 1024 };
 
 struct device {
 	const struct assign_use *use;
 	struct str id, message;
 	enum assign_health health;
-	bool named; /* by a container */
+	bool named; /* a container names it */
 	/* An entry shows evidence instead of the present health. */
 	bool kept;
 	enum assign_health kept_health;
@@ -34,7 +34,7 @@ struct fill {
 	size_t n;
 	const struct json *before; /* or NULL */
 	bool over; /* the pod's containers have all ended */
-	const struct json *evidence; /* of the list that is being made; or NULL */
+	const struct json *evidence; /* evidence for the list that is being built, or NULL */
 };
 
 static bool of_claim(const struct device *d)
@@ -87,7 +87,7 @@ static void read_devices(struct fill *f)
 
 /* --- entries --------------------------------------------------------------------------------- */
 
-/* The entry of that name, at its place in the order. */
+/* Returns the entry of that name; creates it at its place in the order. */
 static struct json *need_entry(struct fill *f, struct json *list, struct str name)
 {
 	struct json *entry = json_find(list, "name", name);
@@ -107,7 +107,7 @@ static struct json *need_entry(struct fill *f, struct json *list, struct str nam
 	return entry;
 }
 
-/* The condition counts evidence, too: of a pod that has not ended, only of a fault. */
+/* The condition counts evidence, too. Before the pod has ended, only evidence of a fault counts. */
 static void note_kept(struct fill *f, struct device *d, enum assign_health health,
 		      struct str message)
 {
@@ -120,7 +120,7 @@ static void note_kept(struct fill *f, struct device *d, enum assign_health healt
 	d->kept_message = message;
 }
 
-/* Devices come sorted, so one that two shares of a claim have was the last one added. */
+/* Devices come sorted, so if two shares of a claim have the same device, it was added last. */
 static void add_device(struct fill *f, struct json *list, struct str name, struct device *d)
 {
 	struct json *resources = json_getz(need_entry(f, list, name), "resources");
@@ -142,7 +142,7 @@ static void add_device(struct fill *f, struct json *list, struct str name, struc
 	json_append(resources, entry);
 }
 
-/* The server refuses a status with names that the container's requests do not have. */
+/* The server rejects a status with resource names that the container does not request. */
 static void add_plugin_devices(struct fill *f, const struct json *container, struct json *list)
 {
 	const struct json *requests = json_getz(json_getz(container, "resources"), "requests");
@@ -188,7 +188,7 @@ static void add_claim_devices(struct fill *f, const struct json *container, stru
 	}
 }
 
-/* Evidence about devices that nothing else is known of stays as it is. */
+/* Evidence about devices that are otherwise unknown is kept unchanged. */
 static void put_list(struct fill *f, struct json *status, struct json *list)
 {
 	if (json_count(list) == 0 && f->evidence)
@@ -285,7 +285,7 @@ static struct str name_devices(struct fill *f, enum assign_health health)
 	return arena_str(f->arena, buf_str(&b));
 }
 
-/* Devices count as their entries say. */
+/* Uses the kept health of devices whose entries show evidence. */
 static void use_kept(struct fill *f)
 {
 	for (size_t i = 0; i < f->n; i++) {
@@ -374,7 +374,7 @@ struct diff {
 	struct map seen; /* devices in v */
 };
 
-/* An id of a driver's device says all; one of a plugin is its resource's. */
+/* Ids of DRA devices are unique; ids of plugin devices are unique only within their resource. */
 static bool came_before(struct diff *d, const struct device_status_change *c)
 {
 	struct str key = c->id;
@@ -403,7 +403,7 @@ static void diff_device(struct diff *d, struct str resource, const struct json *
 		d->v[d->n++] = c;
 }
 
-/* Both are in the same order, so the next one is nearly always the one that is looked for. */
+/* Both lists have the same order, so the device is nearly always the next one. */
 static const struct json *find_from(const struct json *at, const struct json *list, struct str id)
 {
 	if (at && str_eq(json_text_at(at, "resourceID"), id))

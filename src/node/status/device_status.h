@@ -1,21 +1,24 @@
 /*
- * device_status - device health in a pod's status (KEP-4680): fields, condition, differences.
+ * device_status - device health in Pod status (KEP-4680): fields, condition, differences. Pure.
  *
- * Pure: from what the pod holds or held (assign.h) and what is known of those devices (assign.h
- * for plugins, health.h for drivers) to allocatedResourcesStatus of each container, init
- * containers too, never ephemeral ones; to the pod's own field for devices of claims that no
- * container names; and to the condition devplane.dev/DevicesHealthy, which a Job's
- * podFailurePolicy can name. Names are upstream's: the extended resource's; "claim:NAME", and
- * "claim:NAME/REQUEST" when the container names a request; for the claim behind a container's
- * extended resources NAME is that claim's own and the request is always there. Ids are the
- * plugin's id or DRIVER/POOL/DEVICE. Sorted by name and id, so that nothing changes without
- * cause.
+ * Input: the devices that the pod holds or held (assign.h), and their health (assign.h for plugins,
+ * health.h for DRA drivers). Output:
+ *
+ * - allocatedResourcesStatus of each container, including init containers, but not ephemeral ones
+ * - the pod's own allocatedResourcesStatus, for devices of claims that no container names
+ * - the condition devplane.dev/DevicesHealthy, which a Job's podFailurePolicy can name
+ *
+ * Names are upstream's: the extended resource's name, or "claim:NAME", or "claim:NAME/REQUEST" if
+ * the container names a request. For the claim behind a container's extended resources, NAME is the
+ * claim's own name, and the request is always present. Ids are the plugin's id or
+ * DRIVER/POOL/DEVICE. Entries are sorted by name and id, so that a status changes only if its
+ * content does.
  *
  * Evidence stays: once a container has failed, or all containers of the pod have ended, the health
  * that its devices had at that moment is kept. Afterwards an entry changes only from another health
  * to Unhealthy, because a driver may notice the fault after the container has died. Recovery of a
- * device, or a driver that falls silent, changes nothing there. A container that starts again shows
- * the present health.
+ * device, or a driver that stops reporting, changes nothing there. A container that starts again
+ * shows the present health.
  */
 #ifndef NODE_STATUS_DEVICE_STATUS_H
 #define NODE_STATUS_DEVICE_STATUS_H
@@ -34,20 +37,20 @@ struct device_status_opts {
 };
 
 /*
- * Adds to `status`, which has containerStatuses and initContainerStatuses already (entries are
- * made for containers that have none only when `status` is to be patched: never), and the
- * condition to its conditions: True (all Healthy), False with reason DeviceUnhealthy and a
- * message that names devices, Unknown with reason DeviceHealthUnknown; absent for pods without
- * devices. `before` is the status given last, else the pod's, for the transition time and for the
- * health that is kept; may be NULL.
+ * Adds device health to `status`, which must have containerStatuses and initContainerStatuses
+ * already; no entries are created for containers that have none. Adds the condition: True (all
+ * Healthy), False with reason DeviceUnhealthy and a message that names devices, or Unknown with
+ * reason DeviceHealthUnknown. Pods without devices get no condition. `before` is the status passed
+ * last, else the pod's; it provides the transition time and the evidence. It may be NULL.
  */
 void device_status_fill(struct arena *a, const struct pod *pod, const struct device_status_opts *o,
 			struct json *status, const struct json *before);
 
 /*
- * Those in `now` that are not the same in `before` (both statuses; before may be NULL), each
- * device once, however many containers have it; new ones only when Unhealthy: Unknown is what a
- * device is of which nothing was ever said. In `a`; texts are those of the statuses.
+ * Returns the devices whose health or message in status `now` differs from status `before` (may be
+ * NULL). Each device occurs once, however many containers have it. A device that is not in `before`
+ * counts only if it is Unhealthy, because every device starts as Unknown. In `a`; texts are
+ * borrowed from the statuses.
  */
 size_t device_status_diff(struct arena *a, const struct json *before, const struct json *now,
 			  const struct device_status_change **ret_changes);

@@ -1,6 +1,5 @@
 /*
- * device_status_fixture - for tests: what a pod's status says about its devices. Include cmocka
- * first.
+ * device_status_fixture - for tests: reads device health in a Pod's status. Include cmocka first.
  */
 #ifndef NODE_STATUS_DEVICE_STATUS_FIXTURE_H
 #define NODE_STATUS_DEVICE_STATUS_FIXTURE_H
@@ -33,7 +32,7 @@ static inline struct json *container_field(const struct json *status, const char
 	return NULL;
 }
 
-/* The condition about devices, of which there is one at most. */
+/* The DevicesHealthy condition or NULL; asserts that there is at most one. */
 static inline const struct json *condition(const struct json *status)
 {
 	const struct json *found = NULL;

@@ -23,7 +23,7 @@ struct pod_level {
 	struct backoff backoff;
 };
 
-/* True when the word is complete with this byte. */
+/* Returns true if the word is complete with this byte. */
 static bool match(struct pod_level_scan *s, const char *word, char c)
 {
 	if (c != word[s->matched])

@@ -1,17 +1,17 @@
 /*
- * A pod is three texts: what it should have, what is on its way, and what the server has, the
- * last as far as answers and the watch tell. A patch is the difference of the first and the
- * last at the time of sending, so nothing queues: whatever was set meanwhile is in the next
- * one.
+ * Each pod has three texts: the wanted status, the status in flight, and the server's status as
+ * known from replies and the watch. A patch is the difference between the wanted and the server's
+ * status at the time of sending, so nothing queues: the next patch contains everything that was set
+ * meanwhile.
  *
- * A server may take a status and keep another (a field that it does not know, or whose gate is
- * off). So what counts as taken is the answer, not equality; and the watch makes us write again
- * only when it shows a difference that the last answer did not have. Without that two would
- * correct each other for ever.
+ * A server may accept a status and store another (it drops a field that it does not know, or whose
+ * gate is off). So a successful reply counts as written, even if the reply differs from the wanted
+ * status. The writer writes again only if the watch shows a difference that the last reply did not
+ * have. Otherwise two writers would correct each other for ever.
  *
- * A patch of which no answer came may still have been taken, or be taken later: what the server has
- * is then not what we know. After one, an answer that differs in what its patch did not say is no
- * end.
+ * A patch without a reply may have been applied, or may be applied later, so the server's status is
+ * uncertain. If the reply to the next patch differs in fields that this patch did not contain, the
+ * writer patches again.
  */
 #include "node/status/writer.h"
 
@@ -27,33 +27,33 @@
 enum {
 	RETRY_FIRST_MS = 100,
 	RETRY_MAX_MS = 5000,
-	/* A request that hangs is tried again on what may be another connection. */
+	/* A request that hangs is retried, perhaps on another connection. */
 	TIMEOUT_MS = 15000,
-	STACK_BLOCK = 16 * 1024, /* of the arena: the trees of most statuses fit */
+	STACK_BLOCK = 16 * 1024, /* first block of the arena: large enough for most statuses */
 };
 
 enum outcome { WRITTEN, REFUSED, FAILED, GONE, OUTCOMES };
 
-/* A status as somebody knew it. */
+/* A status at some resourceVersion. */
 struct version {
 	char *text; /* reduced; or NULL */
-	uint64_t rv; /* 0: not a number, newer than anything */
+	uint64_t rv; /* 0: not a number, counts as newer than anything */
 };
 
 struct entry {
 	struct status_writer *writer;
 	char *uid, *ns, *name;
-	char *wanted; /* whole; NULL until the first is set */
-	char *sent; /* the one under way, which may be `wanted` itself; or NULL */
-	struct version known; /* what the server has */
-	struct version later; /* what the watch told while a patch was under way */
+	char *wanted; /* whole; NULL until one is set */
+	char *sent; /* the status in flight, or NULL; may be `wanted` itself */
+	struct version known; /* the server's status */
+	struct version later; /* what the watch showed while a patch was in flight */
 	struct client_request request;
 	struct loop_timer again;
 	struct backoff backoff;
-	bool dirty; /* `wanted` is to be written */
-	bool doubted; /* a patch got no answer: `known` may not be what the server has */
-	bool no_pod_level; /* the server has refused that field */
-	bool to_delete, deleted; /* wanted; done */
+	bool dirty; /* `wanted` must be written */
+	bool doubted; /* a patch got no reply: `known` may differ from the server's status */
+	bool no_pod_level; /* the server has rejected that field */
+	bool to_delete, deleted; /* requested; done */
 	bool gone; /* the server has no such pod */
 };
 
@@ -76,7 +76,7 @@ static char *print(const struct json *v)
 	return buf_take(&b);
 }
 
-/* The tree of a text of ours; an empty object when there is none. */
+/* Parses a stored text; returns an empty object for NULL. */
 static struct json *tree_of(struct arena *a, const char *text)
 {
 	struct json *v = NULL;
@@ -111,7 +111,7 @@ static bool is_newer(const struct version *v, const struct version *than)
 	return v->rv == 0 || than->rv == 0 || v->rv > than->rv;
 }
 
-/* Takes the text of *from, which is left empty. */
+/* Moves the text of *from, which is left empty. */
 static void version_move(struct version *to, struct version *from)
 {
 	free(to->text);
@@ -122,13 +122,13 @@ static void version_move(struct version *to, struct version *from)
 
 /* --- what differs ---------------------------------------------------------------------------- */
 
-/* NULL: nothing. Text of both versions is borrowed. */
+/* Returns NULL if nothing differs. Borrows the text of both versions. */
 static struct json *difference(const struct entry *e, struct arena *a, const char *server)
 {
 	return status_patch_make(a, tree_of(a, server), tree_of(a, e->wanted), !e->no_pod_level);
 }
 
-/* Both are conditions of patches: each of the list is among the others, by its type. */
+/* Whether each condition type of patch list `list` also occurs in `of`. */
 static bool has_conditions(const struct json *list, const struct json *of)
 {
 	JSON_FOREACH (it, list) {
@@ -138,7 +138,7 @@ static bool has_conditions(const struct json *list, const struct json *of)
 	return true;
 }
 
-/* The patch under way was taken: whether all that the answer has otherwise was part of it. */
+/* Whether every field in which the reply still differs was part of the patch in flight. */
 static bool said_all(const struct entry *e, struct arena *a, const char *answer)
 {
 	struct json *sent = tree_of(a, e->sent);
@@ -154,7 +154,7 @@ static bool said_all(const struct entry *e, struct arena *a, const char *answer)
 	return true;
 }
 
-/* The server has another status than we knew of. Ours is wanted again when somebody changed it. */
+/* The server's status changed. If someone else changed our fields, ours must be written again. */
 static void absorb(struct entry *e, struct version *seen)
 {
 	char block[STACK_BLOCK] UNZEROED;
@@ -227,7 +227,10 @@ static void count(const struct status_writer *w, enum outcome o)
 
 /* --- outcomes -------------------------------------------------------------------------------- */
 
-/* Nobody has this pod any more: nothing is owed. It stays until it is forgotten. */
+/*
+ * The server has no such pod: there is nothing left to write. The entry stays until it is
+ * forgotten.
+ */
 static void gone(struct entry *e)
 {
 	count(e->writer, GONE);
@@ -255,10 +258,7 @@ static void try_later(struct entry *e)
 	loop_timer_start(&e->again, backoff_next(&e->backoff, loop_prng(e->writer->opts.loop)));
 }
 
-/*
- * What was under way has ended; ownership of its text goes to the caller when nobody else has
- * it.
- */
+/* The patch in flight has ended. Frees its text, unless it is still the wanted one. */
 static void end_patch(struct entry *e, bool taken)
 {
 	struct version later = e->later;
@@ -336,8 +336,8 @@ static void look_done(struct client_request *r, const struct client_answer *answ
 }
 
 /*
- * A conflict is about the pod's uid, or about another write. Only words that are meant for people
- * tell them apart, so we look which pod has the name now.
+ * A conflict is either about the pod's uid or about another write. Only the human-readable message
+ * tells the two apart, so we read which pod has the name now.
  */
 static void look(struct entry *e)
 {
@@ -414,7 +414,7 @@ static void send_delete(struct entry *e)
 		      str_from(e->name), &opts);
 }
 
-/* Begins what is to be done, when nothing is under way. */
+/* Starts the next request, if none is in flight. */
 static void next(struct entry *e)
 {
 	char block[STACK_BLOCK] UNZEROED;

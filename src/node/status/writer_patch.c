@@ -1,8 +1,8 @@
 /*
- * A row per field says how upstream's schema merges it. Lists that merge by a key are replaced
- * as a whole by the directive for that, because they are ours alone and order matters in them (the
- * first of podIPs is podIP); only conditions are shared with others. An element of a merging list
- * is merged member by member, so members that a condition has lost are sent as null.
+ * Each row gives the merge rule of a field in upstream's schema. Lists that merge by key are
+ * replaced as a whole ($patch: replace), because only we write them and their order matters (the
+ * first of podIPs is podIP). Only conditions are shared with other writers. An element of a merging
+ * list is merged member by member, so members that a condition has lost are sent as null.
  */
 #include "node/status/writer_patch.h"
 
@@ -10,7 +10,7 @@
 #include "node/pod/pod_condition.h"
 
 enum merge {
-	ATOMIC, /* sent whole, and taken so */
+	ATOMIC, /* sent whole, and replaced whole by the server */
 	REPLACED, /* a list that the server would merge */
 	CONDITIONS,
 };
@@ -38,7 +38,7 @@ static const struct field {
 
 /* --- parts of a patch ------------------------------------------------------------------------ */
 
-/* An object with the same members, to which more can be added. */
+/* Returns an object with the same members, to which more can be added. */
 static struct json *members(struct arena *a, const struct json *object)
 {
 	struct json *copy = json_make_object(a);
@@ -48,7 +48,7 @@ static struct json *members(struct arena *a, const struct json *object)
 	return copy;
 }
 
-/* No value and null are the same: metav1.Time prints null where it is not set. */
+/* A missing value and null are the same: metav1.Time prints null if it is not set. */
 static bool is_absent(const struct json *v)
 {
 	return !v || v->type == JSON_NULL;
@@ -100,9 +100,9 @@ static struct json *patch_conditions(struct arena *a, const struct json *server,
 		const struct json *old = json_find(server, "type", type);
 
 		/*
-		 * Those of others are in the status that is wanted as the pod had them a moment
-		 * ago: writing them would undo what their owners did since then, and two versions
-		 * of one would be written in turn for ever.
+		 * The wanted status has other writers' conditions as the pod had them a moment ago.
+		 * Writing them would undo their owners' later changes, and two writers would
+		 * overwrite each other for ever.
 		 */
 		if (pod_condition_is_own(type) && (!old || !same_condition(old, it)))
 			json_append(list, merged_condition(a, old, it));
@@ -128,7 +128,7 @@ static struct json *replaced_list(struct arena *a, const struct json *wanted)
 	return list;
 }
 
-/* NULL: as it is. Empty lists and no list are the same: the server prints neither. */
+/* Returns NULL if nothing differs. An empty list equals no list: the server prints neither. */
 static struct json *patch_field(struct arena *a, enum merge merge, const struct json *server,
 				const struct json *wanted)
 {

@@ -1,8 +1,8 @@
 /*
- * status_writer_patch - from the status that a pod has to the one it should have. Pure.
+ * status_writer_patch - computes the patch from a pod's present status to the wanted one. Pure.
  *
- * Only fields that a node agent writes count; what others keep in a pod's status
- * (resourceClaimStatuses, nominatedNodeName, ..) is neither compared nor sent.
+ * Only fields that a node agent writes count. Fields of other writers (resourceClaimStatuses,
+ * nominatedNodeName, ..) are neither compared nor sent.
  */
 #ifndef NODE_STATUS_WRITER_PATCH_H
 #define NODE_STATUS_WRITER_PATCH_H
@@ -10,15 +10,16 @@
 #include "base/json/json.h"
 
 /*
- * The `status` of a strategic merge patch that turns `server` into `wanted`: top-level fields that
- * differ, whole; those that are wanted no more as null; conditions by type, where one of
- * ours that is not wanted any more is deleted. NULL when nothing differs. Without `pod_level` the
- * pod's own allocatedResourcesStatus is left alone. Borrows text of both.
+ * Returns the `status` of a strategic merge patch that turns `server` into `wanted`, or NULL if
+ * nothing differs. It has each top-level field that differs, whole; a field that is no longer
+ * wanted is null. Conditions are merged by type; a condition of ours that is no longer wanted is
+ * deleted. Without `pod_level` the pod's own allocatedResourcesStatus is left alone. Borrows text
+ * of both.
  */
 struct json *status_patch_make(struct arena *a, const struct json *server,
 			       const struct json *wanted, bool pod_level);
 
-/* Appends the status as compact text, reduced to what is compared. */
+/* Appends the status as compact text, reduced to the fields that are compared. */
 void status_patch_reduce(struct arena *a, const struct json *status, struct buf *out);
 
 #endif
