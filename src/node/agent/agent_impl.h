@@ -1,5 +1,5 @@
 /*
- * agent_impl - what an agent is inside. For agent*.c only.
+ * agent_impl - the agent from inside; for the files of src/node/agent only.
  */
 #ifndef NODE_AGENT_AGENT_IMPL_H
 #define NODE_AGENT_AGENT_IMPL_H
@@ -17,13 +17,13 @@ struct kubelet_server;
 struct log_keeper;
 struct slice_cleaner;
 
-/* Somebody who waits for the log of assignments to be on the disk. */
+/* A callback that waits until the assignment log is saved. */
 struct agent_waiter {
 	void (*done)(void *arg, const struct error *err);
 	void *arg;
 };
 
-/* One write of the log of assignments, and who waits for it. */
+/* One write of the assignment log, and the callbacks that wait for it. */
 struct agent_saving {
 	struct list link;
 	struct agent *agent;
@@ -31,26 +31,31 @@ struct agent_saving {
 	uint64_t hash;
 };
 
-/* A pod that the runtime has and the API does not: its sandboxes go, one after the other. */
+/*
+ * A pod that the runtime has and the API does not. Its sandboxes are removed one after the other.
+ */
 struct agent_orphan {
 	struct list link;
 	struct agent *agent;
 	struct arena arena;
 	struct runtime_pod *pod;
-	size_t next; /* of its sandboxes; of its containers when it has none */
-	bool failed; /* something of it cannot be removed: all of it again after a while */
+	size_t next; /* index of the next sandbox, or container if it has no sandboxes */
+	bool failed; /* a part could not be removed: everything is retried after a while */
 	struct loop_timer timer;
 	struct backoff backoff;
 };
 
-/* A resource that has no plugin: its last one has gone, or none has come back since the agent's
- * start. */
+/*
+ * A resource without a plugin: its last one has gone, or none has come back since the agent
+ * started.
+ */
 struct agent_lost {
 	struct list link;
 	struct agent *agent;
-	struct loop_timer timer; /* ends the settling, then its stay in the node's capacity */
+	/* ends the settling, then removes the resource from the node's capacity */
+	struct loop_timer timer;
 	char *resource;
-	bool settling; /* its plugin needs a moment to notice that the agent is back */
+	bool settling; /* its plugin may still notice that the agent is back */
 };
 
 struct agent {
@@ -63,7 +68,7 @@ struct agent {
 	struct assign_watcher watcher;
 	struct slice_cleaner *cleaner;
 	struct map workers; /* pod's uid to worker */
-	struct json *node; /* the Node as it was last seen */
+	struct json *node; /* the Node as last seen */
 	struct arena node_arena;
 	struct arena arena; /* texts that live as long as the agent */
 	char *id_prefix;
@@ -71,52 +76,55 @@ struct agent {
 	/* The runtime. */
 	struct loop_timer condition_timer;
 	bool listing, list_again, list_failed, runtime_ready;
-	int64_t runtime_heard_ms; /* its last good answer; at first, the agent's start */
-	uint64_t looks; /* lists begun */
+	/* time of its last successful reply; at first, the agent's start */
+	int64_t runtime_heard_ms;
+	uint64_t looks; /* number of listings begun */
 	struct loop_task list_task;
-	struct list orphans; /* struct agent_orphan: pods of the runtime that are being ended */
-	bool left_over; /* an earlier agent may have left something of pods that are gone */
+	struct list orphans; /* struct agent_orphan: pods of the runtime that are being removed */
+	bool left_over; /* an earlier agent may have left files or logs of deleted pods */
 
-	struct loop_timer machine_timer; /* until it is read again */
-	struct loop_task cpus_task; /* containers follow the CPUs that are shared */
+	struct loop_timer machine_timer; /* until the machine is read again */
+	struct loop_task cpus_task; /* updates containers that share CPUs */
 
 	/* State on the disk. */
 	VEC(struct agent_waiter) waiters;
 	struct loop_task save_task;
-	bool save_due; /* it has been put off once */
-	/* There was no log to load: until pods and the runtime are known, see agent_recover(). */
+	bool save_due; /* the save was postponed once */
+	/*
+	 * There was no log to load; set until pods and the runtime are known. See agent_recover().
+	 */
 	bool recovering;
-	struct list savings; /* struct agent_saving: writes of the log under way */
-	uint64_t saved; /* hash of what was written last without a fault; 0: nothing */
+	struct list savings; /* struct agent_saving: writes of the log in flight */
+	uint64_t saved; /* hash of the last successful write; 0: none */
 	struct loop_timer health_save_timer, save_again_timer;
-	struct error unsaved, health_unsaved; /* why the last save failed; code 0: it did not */
-	struct loop_timer health_told_timer; /* until the Node is looked at */
+	struct error unsaved, health_unsaved; /* why the last save failed; code 0: it succeeded */
+	struct loop_timer health_told_timer; /* delay before the Node is checked */
 	const char *assign_path, *health_path;
 
 	/* Health. */
 	struct loop_timer expiry_timer, events_timer;
-	VEC(struct worker *) dirty; /* workers whose devices' health has changed in this turn */
+	VEC(struct worker *) dirty; /* workers with changed device health in this turn */
 	struct loop_task dirty_task;
 	struct list lost; /* struct agent_lost */
 	struct metrics_counter *health_changes;
-	uint64_t counted_changes; /* of assign_health_changes(), in the counter */
+	uint64_t counted_changes; /* part of assign_health_changes() that the counter has */
 
 	/* PodResources. */
 	struct podres *book;
 	struct podres_server *podres;
 	struct assign_watcher podres_watcher;
-	struct loop_task offers_task; /* allocatable devices of drivers have changed */
+	struct loop_task offers_task; /* allocatable devices of DRA drivers have changed */
 
 	struct kubelet_server *api; /* NULL: not served */
 
-	struct log_keeper *logs; /* NULL: nobody looks after them */
+	struct log_keeper *logs; /* NULL: logs are not managed */
 
 	struct loop_timer stop_timer;
 	void (*stopped)(void *arg);
 	void *stopped_arg;
 	bool stopping;
-	bool closing; /* the plugins, until they say that they are closed */
-	bool freed; /* meanwhile */
+	bool closing; /* plugins are closing */
+	bool freed; /* freed while closing */
 };
 
 /* --- agent/pods.c: pods of the API and of the runtime ----------------------------- */
@@ -140,41 +148,41 @@ struct worker *agent_worker(const struct agent *a, struct str pod_uid);
 extern const struct plugins_events agent_plugin_events;
 void agent_devices_init(struct agent *a);
 void agent_devices_release(struct agent *a);
-/* Reads what an earlier agent left; a broken file is set aside and told. */
+/* Loads the state of an earlier agent. A broken file is set aside and reported. */
 int agent_load(struct agent *a, struct error *err);
 void agent_save(void *arg, void (*done)(void *arg, const struct error *err), void *done_arg);
 void agent_health_changed(void *arg, const struct health_device *now, enum assign_health before);
-/* The log was lost: holds the devices that the status of a pod of an earlier agent names. */
+/* The log was lost: holds the devices named in the status of an earlier agent's pod. */
 void agent_recover(struct agent *a, struct worker *w);
-/* Health that has not been saved yet, at the end. */
+/* Saves health that has not been saved yet, at the end. */
 void agent_save_health(struct agent *a);
-/* Events that were held back may be due. */
+/* Sets the timer for events that were held back. */
 void agent_events_follow(struct agent *a);
 
-/* --- agent/podres.c: what PodResources tells ---------------------------------------- */
+/* --- agent/podres.c: the state behind PodResources ----------------------------------- */
 
-/* After the log was loaded. */
+/* Call after the log is loaded. */
 int agent_podres_start(struct agent *a, struct error *err);
-/* The pod's spec has become known: its containers' claims, too. */
+/* The pod's spec is known now, and with it the claims of its containers. */
 void agent_podres_refresh(struct agent *a, struct str pod_uid);
-/* The health of a driver's device has changed, or the device has come or gone. */
+/* The health of a DRA device has changed, or the device has appeared or vanished. */
 void agent_podres_health(struct agent *a);
 void agent_podres_release(struct agent *a);
 
 /* --- agent/api.c: the kubelet's API ------------------------------------------------- */
 
-/* After runtime and node are there; serves nothing unless it is asked to. */
+/* Call after runtime and node are set up; serves only if opts.api.serve is set. */
 int agent_api_start(struct agent *a, struct error *err);
 
 /* --- agent/logs.c: logs of containers ----------------------------------------------- */
 
 void agent_logs_start(struct agent *a);
 void agent_logs_stop(struct agent *a);
-/* A log is between its old file and its new one; not for long. */
+/* Whether a log is between its old and its new file; that is short. */
 bool agent_logs_pending(const struct agent *a);
-/* After the runtime is gone. */
+/* Call after the runtime is freed. */
 void agent_logs_release(struct agent *a);
-/* All logs of a pod that is gone. */
+/* Removes all logs of a deleted pod. */
 void agent_logs_remove(struct agent *a, struct str ns, struct str name, struct str uid);
 
 /* --- agent/machine.c: CPUs and memory --------------------------------------------- */

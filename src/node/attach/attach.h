@@ -1,14 +1,17 @@
 /*
- * attach - follows a kubelet from beside it: its PodResources answers, and this node's pods in the
- * API, become a book (podres.h) that can be watched.
+ * attach - follows a kubelet from the outside, and builds a book (podres.h) that can be watched.
  *
- * The kubelet is asked when there is reason to: a pod came, went or changed in the API, or the
- * node's allocatable did; and now and then without one. Reasons that come together make one call;
- * one changed pod is asked for by Get, several by List. Calls stay well below the kubelet's rate
- * limit, which all its clients share; when it refuses (RESOURCE_EXHAUSTED), or is away, the last
- * known state stands, attach waits longer, and says that it is behind.
+ * The book joins the kubelet's PodResources replies with this node's pods in the API. It adds the
+ * PodResources watches (KEP "Enabling Watch support in Kubelet endpoint for pod resource
+ * assignment") to a kubelet that lacks them.
  *
- * What an answer means is decided by attach/merge.h, which does no I/O.
+ * Attach calls the kubelet when a pod was added, deleted or changed in the API, when the node's
+ * allocatable changed, and from time to time without a reason. Reasons that come together make one
+ * call: Get for one changed pod, List for several. Calls stay well below the kubelet's rate limit,
+ * which all its clients share. If the kubelet rejects calls (RESOURCE_EXHAUSTED) or is away, the
+ * book keeps the last known state, attach waits longer, and reports that it is behind.
+ *
+ * attach/merge.h decides what a reply means; it does no I/O.
  * Threads: the loop's.
  */
 #ifndef NODE_ATTACH_ATTACH_H
@@ -25,32 +28,32 @@ struct metrics;
 
 struct attach_opts {
 	struct loop *loop;
-	struct client *client; /* of the API */
+	struct client *client; /* for the API server */
 	const char *node_name;
 	const char *kubelet_socket; /* a path */
-	struct podres *book; /* must outlive it */
+	struct podres *book; /* must outlive attach */
 	/*
-	 * The book has a whole state for the first time: the kubelet's pods and what is
-	 * allocatable, if it tells that. Once. May be NULL.
+	 * Called once, when the book first has a complete state: the kubelet's pods, and
+	 * allocatable if the kubelet reports that. May be NULL.
 	 */
 	void (*on_known)(void *arg);
 	void *arg;
-	double calls_per_s; /* at most; 0: 10 */
-	int64_t idle_ms; /* asked so often without a reason; 0: 10 s */
+	double calls_per_s; /* limit; 0: 10 */
+	int64_t idle_ms; /* interval of calls without a reason; 0: 10 s */
 	struct metrics *metrics; /* or NULL */
 	const struct log *log;
 };
 
 int attach_new(const struct attach_opts *opts, struct attach **ret_attach, struct error *err);
 
-/* Calls and watches end; `done` comes once. Then free it. */
+/* Ends calls and watches; `done` is called once. Then free it. */
 void attach_stop(struct attach *a, void (*done)(void *arg), void *arg);
 void attach_free(struct attach *a); /* NULL allowed */
 DEFINE_CLEANUP(attach_free, struct attach *);
 
 /*
- * For /readyz: the kubelet has answered, the pods are known. -ERR_UNAVAILABLE says since when and
- * why it is behind.
+ * For /readyz: returns 0 if the kubelet has replied and the pods are known. The message of
+ * -ERR_UNAVAILABLE has since when and why it is behind.
  */
 int attach_check(const struct attach *a, struct error *err);
 

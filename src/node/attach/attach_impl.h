@@ -1,5 +1,5 @@
 /*
- * attach_impl - what an attach is inside. For attach*.c only.
+ * attach_impl - attach from inside; for the files of src/node/attach only.
  */
 #ifndef NODE_ATTACH_ATTACH_IMPL_H
 #define NODE_ATTACH_ATTACH_IMPL_H
@@ -27,20 +27,21 @@ struct attach {
 
 	/* The kubelet. */
 	struct grpc_channel *channel;
-	struct loop_watch *folder; /* that its socket is in; NULL: cannot be watched */
-	struct grpc_call *call; /* under way; or NULL */
+	struct loop_watch *folder; /* folder of its socket; NULL: cannot be watched */
+	struct grpc_call *call; /* in flight; or NULL */
 	bool ready; /* connected */
-	bool listed; /* a List was taken */
-	bool allocatable; /* was told, or never will be */
-	bool known; /* both: the owner was told */
-	bool surprised; /* an answer showed more than there was: allocatable is asked for first */
+	bool listed; /* a List was applied */
+	bool allocatable; /* was reported, or never will be */
+	bool known; /* both: on_known was called */
+	bool surprised; /* a reply had more devices than allocatable: ask for allocatable first */
 	bool said_no_get, said_no_allocatable;
 
-	/* How far behind; ms of the loop. */
+	/* How far it is behind; times are ms of the loop. */
 	int64_t began_ms, last_answer_ms;
-	int64_t unknown_ms; /* since when Lists show pods that the API does not; INT64_MAX */
-	bool behind; /* and it was said */
-	char problem[600]; /* of the last call that did not succeed; empty: none */
+	/* since when Lists have pods that the API does not; INT64_MAX: they do not */
+	int64_t unknown_ms;
+	bool behind; /* and that was logged */
+	char problem[600]; /* error of the last call, if it failed; else empty */
 
 	struct metrics_family *calls;
 	struct metrics_counter *torn;
@@ -54,7 +55,7 @@ struct attach {
 
 /* --- attach.c ------------------------------------------------------------------------ */
 
-/* A reason may have come: looks at what is to be done, in this turn or soon. */
+/* There may be a new reason to call the kubelet: checks in this turn or soon. */
 void attach_follow(struct attach *a);
 
 /* --- attach/api.c: this node and its pods -------------------------------------------- */
@@ -62,16 +63,16 @@ void attach_follow(struct attach *a);
 void attach_api_start(struct attach *a);
 void attach_api_stop(struct attach *a);
 
-/* --- attach/calls.c: what the kubelet is asked --------------------------------------- */
+/* --- attach/calls.c: calls to the kubelet -------------------------------------------- */
 
-/* Asks what is due. Returns for how many ms nothing will be; -1: until something happens. */
+/* Makes the call that is due. Returns the ms until the next one is due; -1: not before an event. */
 int64_t attach_calls_next(struct attach *a);
 void attach_calls_stop(struct attach *a);
 
-/* --- attach/behind.c: says when it is behind ----------------------------------------- */
+/* --- attach/behind.c: reports when it is behind -------------------------------------- */
 
 void attach_behind_init(struct attach *a);
-/* Looks whether it is, and says so when that has changed. */
+/* Checks whether it is behind, and logs it if that has changed. */
 void attach_behind_look(struct attach *a);
 void attach_behind_called(struct attach *a, struct str method, enum grpc_code code);
 

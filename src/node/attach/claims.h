@@ -1,9 +1,9 @@
 /*
  * attach_claims - which claims have which devices, among pods that a kubelet has listed. Pure.
  *
- * A device is with one claim at a time, and may be with many pods of that claim. But claims with
- * adminAccess have devices that are others', and answers do not mark them. So two claims with one
- * device are doubtful when they are shown for the first time, and believed when they stay.
+ * A device belongs to one claim at a time, and may be used by many pods of that claim. But claims
+ * with adminAccess use devices of other claims, and replies do not mark them. So if a device first
+ * appears with two claims, that is doubtful; if it stays so, it is accepted.
  */
 #ifndef NODE_ATTACH_CLAIMS_H
 #define NODE_ATTACH_CLAIMS_H
@@ -13,7 +13,7 @@
 #include "podresources.pb-c.h"
 
 struct attach_claims {
-	struct omap uses; /* a device and a claim */
+	struct omap uses; /* pairs of a device and a claim */
 	struct arena arena;
 };
 
@@ -21,18 +21,18 @@ void attach_claims_init(struct attach_claims *c);
 void attach_claims_release(struct attach_claims *c);
 void attach_claims_clear(struct attach_claims *c);
 
-/* Notes all devices of claims that the pod has. */
+/* Adds all claim devices of the pod. */
 void attach_claims_add(struct attach_claims *c, const Podresources__PodResources *pod);
 
 /*
- * The first device of `pod` that is with several claims in `c`, and was with all of them neither
- * in `seen` nor in `book`. Returns its name, borrowed from `pod`, or NULL.
+ * Returns the name, borrowed from `pod`, of its first device that has several claims in `c` but did
+ * not have all of them in `seen` or in `book`. Returns NULL if there is no such device.
  */
 const char *attach_claims_doubt(const struct attach_claims *c,
 				const Podresources__PodResources *pod,
 				const struct attach_claims *seen, const struct attach_claims *book);
 
-/* Takes devices out of `pod` that are with other claims in `c` and were not in `book`. */
+/* Removes from `pod` devices that have other claims in `c` and were not in `book`. */
 void attach_claims_strip(const struct attach_claims *c, Podresources__PodResources *pod,
 			 const struct attach_claims *book);
 

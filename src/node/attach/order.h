@@ -1,11 +1,11 @@
 /*
- * attach_order - a kubelet's answers, in one order. Pure.
+ * attach_order - sorts a kubelet's replies. Pure.
  *
- * A kubelet walks hash maps to make its answers, so devices, CPUs, memory and claims come in
- * another order each time. They are sets: in order, what is the same has the same bytes, and what
- * was told by another order alone is no change. Containers keep their order, which is the pod's.
+ * A kubelet walks hash maps to build its replies, so devices, CPUs, memory and claims come in
+ * another order each time. They are sets: once sorted, equal sets have equal bytes, so a different
+ * order alone is not a change. Containers keep their order, which is the pod's.
  *
- * Sorted in place: the messages themselves stay as they are, their arrays do not.
+ * Sorts in place: arrays are reordered, the messages in them stay the same.
  */
 #ifndef NODE_ATTACH_ORDER_H
 #define NODE_ATTACH_ORDER_H

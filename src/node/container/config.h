@@ -1,9 +1,9 @@
 /*
- * container_config - what a container is started with: pod, environment, mounts, devices become
- * specs.
+ * container_config - builds the specs of sandboxes and containers (runtime.h).
  *
- * Pure but for reading CDI files, and looking for what of /sys is to be hidden. What we cannot do
- * is refused with a message that names the field: nothing is silently left out.
+ * Input: the pod, its environment, mounts and devices. Pure, except that it reads CDI files and
+ * checks which parts of /sys to hide. An unsupported field is rejected with a message that names
+ * it; nothing is silently left out.
  */
 #ifndef NODE_CONTAINER_CONFIG_H
 #define NODE_CONTAINER_CONFIG_H
@@ -14,29 +14,33 @@
 
 struct container_parts {
 	unsigned attempt;
-	struct str image_ref; /* of runtime_image() */
+	struct str image_ref; /* from runtime_ops.image */
 	int64_t image_user; /* for runAsNonRoot; -1: unknown */
 	struct str image_username;
 	struct runtime_pairs env;
 	struct runtime_mount *mounts;
 	size_t nmounts;
-	/* Packed ContainerAllocateResponse of each resource: first one wins, as upstream merges. */
+	/*
+	 * Packed ContainerAllocateResponse of each resource; the first one wins, as upstream
+	 * merges.
+	 */
 	const struct str *answers;
 	size_t nanswers;
-	const struct str *cdi_ids; /* of its claims */
+	const struct str *cdi_ids; /* from its claims */
 	size_t ncdi_ids;
 	bool runtime_does_cdi;
 	struct cdi_dirs cdi_dirs;
 	struct str cpus, mems; /* pinned; or empty */
 	int64_t node_memory; /* capacity, for oom_score_adj */
-	struct str seccomp_root; /* of Localhost profiles; empty: /var/lib/kubelet/seccomp */
-	bool seccomp_default; /* containers that name no profile have the runtime's, else none */
+	struct str seccomp_root; /* folder of Localhost profiles; empty: /var/lib/kubelet/seccomp */
+	/* containers without a profile get the runtime's default; false: none */
+	bool seccomp_default;
 };
 
 /*
- * Everything in `a`, or borrowed from pod and parts. Environment: what plugins give, then the
- * pod's, which wins, then CDI's, which replaces. -ERR_INVALID: the pod forbids it (runAsNonRoot),
- * with upstream's text.
+ * Results are in `a`, or borrowed from pod and parts. Environment: variables of plugins first; the
+ * pod's override them; CDI's replace both. Returns -ERR_INVALID with upstream's message if the pod
+ * forbids it (runAsNonRoot).
  */
 int container_config_make(const struct pod *pod, const struct json *container,
 			  const struct container_parts *parts, struct arena *a,
@@ -45,7 +49,8 @@ int container_config_make(const struct pod *pod, const struct json *container,
 struct sandbox_parts {
 	unsigned attempt;
 	struct str log_root; /* "/var/log/pods": NAMESPACE_NAME_UID below it */
-	struct runtime_strs dns_servers, dns_searches, dns_options; /* the node's resolv.conf */
+	/* from the node's resolv.conf */
+	struct runtime_strs dns_servers, dns_searches, dns_options;
 	struct str cluster_domain;
 	struct runtime_strs cluster_dns;
 	struct str cgroup_root; /* or empty: the runtime's default */
@@ -57,13 +62,14 @@ int container_config_sandbox(const struct pod *pod, const struct sandbox_parts *
 /* Fills the dns_* of `parts` from the text of a resolv.conf, which is borrowed. */
 void container_config_resolv(struct str text, struct arena *a, struct sandbox_parts *parts);
 
-/* What the pod's host is called, without and with its domain (empty: it has none). In `a`. */
+/* The pod's host name, without and with its domain (empty if it has none). In `a`. */
 int container_config_hostname(const struct pod *pod, struct str cluster_domain, struct arena *a,
 			      struct str *ret_host, struct str *ret_domain, struct error *err);
 
 /*
- * What of the pod we cannot run at all; asked before anything is made. -ERR_UNIMPLEMENTED names it;
- * -ERR_FORBIDDEN: a sysctl that is not safe, with upstream's text.
+ * Checks, before anything is created, whether the pod uses features that we do not support.
+ * -ERR_UNIMPLEMENTED names the feature. -ERR_FORBIDDEN: a sysctl that is not safe, with upstream's
+ * message.
  */
 int container_config_check(const struct pod *pod, struct error *err);
 

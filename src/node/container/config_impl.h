@@ -1,12 +1,12 @@
 /*
- * container_config_impl - the parts of a spec. For container_config*.c only.
+ * container_config_impl - the parts of a spec; for the files of src/node/container only.
  */
 #ifndef NODE_CONTAINER_CONFIG_IMPL_H
 #define NODE_CONTAINER_CONFIG_IMPL_H
 
 #include "node/container/config.h"
 
-/* The texts of an array, borrowed from the tree. */
+/* The strings of an array, borrowed from the tree. */
 struct runtime_strs config_strs(const struct json *array, struct arena *a);
 
 /* --- container/config_security.c ------------------------------------------------------------ */
@@ -24,7 +24,9 @@ void config_limits(const struct pod *pod, const struct json *container,
 
 /* --- container/config_devices.c ------------------------------------------------------------- */
 
-/* Puts what plugins answered into env, mounts, devices and annotations; names of CDI devices. */
+/*
+ * Adds the plugins' replies to env, mounts, devices and annotations; returns names of CDI devices.
+ */
 int config_answers(const struct container_parts *parts, struct arena *a, struct container_spec *io,
 		   struct runtime_strs *ret_cdi, struct error *err);
 

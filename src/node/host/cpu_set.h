@@ -1,8 +1,7 @@
 /*
  * cpu_set - a set of CPU ids, and its text as the kernel writes it: "0-3,8".
  *
- * A plain value of fixed size: copy and compare it freely. Ids from CPU_SET_MAX on do not exist
- * for us.
+ * A plain value of fixed size: copy and compare it freely. Ids from CPU_SET_MAX on are ignored.
  */
 #ifndef NODE_HOST_CPU_SET_H
 #define NODE_HOST_CPU_SET_H
@@ -17,13 +16,13 @@ struct cpu_set {
 	uint64_t w[CPU_SET_WORDS];
 };
 
-/* False for ids that are out of range. */
+/* Returns false for ids out of range. */
 bool cpu_set_has(const struct cpu_set *s, int id);
-/* Ids out of range are left out. */
+/* Ids out of range are ignored. */
 void cpu_set_add(struct cpu_set *s, int id);
 void cpu_set_remove(struct cpu_set *s, int id);
 
-/* *s becomes what is in both, in either, in *s alone. */
+/* *s becomes the intersection, the union, or the difference. */
 void cpu_set_and(struct cpu_set *s, const struct cpu_set *other);
 void cpu_set_or(struct cpu_set *s, const struct cpu_set *other);
 void cpu_set_minus(struct cpu_set *s, const struct cpu_set *other);
@@ -32,12 +31,13 @@ bool cpu_set_empty(const struct cpu_set *s);
 int cpu_set_count(const struct cpu_set *s);
 bool cpu_set_equal(const struct cpu_set *a, const struct cpu_set *b);
 
-/* The first id after `after`, which begins with -1; -1 when there is none. */
+/* Returns the first id after `after`; start with -1. Returns -1 at the end. */
 int cpu_set_next(const struct cpu_set *s, int after);
 
 /*
- * "0-3,8", as sysfs and cgroups write it; a newline at the end is allowed, empty is the empty set.
- * -ERR_INVALID for anything else, for ranges that run backwards and for ids out of range.
+ * Parses "0-3,8", as sysfs and cgroups write it. A newline at the end is allowed; empty text is the
+ * empty set. -ERR_INVALID for anything else, for ranges that run backwards and for ids out of
+ * range.
  */
 int cpu_set_parse(struct str text, struct cpu_set *ret_set, struct error *err);
 

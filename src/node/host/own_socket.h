@@ -1,9 +1,9 @@
 /*
- * own_socket - HTTP on a unix socket that stays ours.
+ * own_socket - HTTP on a unix socket that is recreated when its file is removed.
  *
- * Upstream serves its sockets whatever becomes of their files; here a socket file, or its folder,
- * that somebody removes or replaces is made again. If somebody else answers on the path, their
- * socket stays, and we look again later.
+ * Upstream keeps serving its sockets whatever happens to their files. Here, if the socket file or
+ * its folder is removed or replaced, it is created again. If another process listens on the path,
+ * its socket stays, and we check again later.
  * Threads: the loop's.
  */
 #ifndef NODE_HOST_OWN_SOCKET_H
@@ -17,12 +17,12 @@ struct own_socket;
 
 struct own_socket_opts {
 	struct loop *loop;
-	const char *path; /* copied; its folder is made where missing, 0750 */
+	const char *path; /* copied; its folder is created if missing, 0750 */
 	unsigned mode; /* of the file; 0: 0600 */
-	int64_t group; /* that owns the file; negative: that of the process */
+	int64_t group; /* owner group of the file; negative: the process's */
 	struct http_config config;
 	void (*handler)(void *arg, struct http_stream *s);
-	/* The socket cannot be brought back, which is tried on. Once until it has been. */
+	/* The socket cannot be recreated; that is retried. Called once until it works again. */
 	void (*on_problem)(void *arg, const struct error *err);
 	void *arg;
 };
@@ -31,8 +31,8 @@ int own_socket_new(const struct own_socket_opts *opts, struct own_socket **ret_s
 		   struct error *err);
 
 /*
- * Removes the file and lets connections end within `grace_ms`, then frees it; `done` comes once
- * they are closed. With NULL for the socket it comes at once.
+ * Removes the file, lets connections end within `grace_ms`, then frees it. `done` is called once
+ * they are closed, or at once if the socket is NULL.
  */
 void own_socket_close(struct own_socket *s, int64_t grace_ms, void (*done)(void *arg), void *arg);
 

@@ -1,5 +1,5 @@
 /*
- * saver_header - the first line of a state file, and whether the rest fits it. Pure.
+ * saver_header - the first line of a state file, and the check of the rest against it. Pure.
  *
  *	devplane-state <kind> <version> <crc32 of the body, 8 hex digits> <bytes of the body>\n
  *
@@ -15,8 +15,9 @@
 int saver_header_add(struct buf *out, const char *kind, unsigned version, struct str body);
 
 /*
- * The body of a file's content, borrowed from it. -ERR_CONFLICT says what is wrong: no such
- * header, another kind or version, a body that is too short, too long or changed.
+ * Returns the body of a file's content, borrowed from it. The message of -ERR_CONFLICT describes
+ * the fault: no such header, another kind or version, or a body that is too short, too long or
+ * changed.
  */
 int saver_header_check(struct str content, const char *kind, unsigned version, struct str *ret_body,
 		       struct error *err);

@@ -1,10 +1,11 @@
 /*
- * kubelet_auth - who makes a request to the kubelet's API, and whether they may.
+ * kubelet_auth - authenticates and authorizes requests to the kubelet's API.
  *
- * A client certificate that our CA signed, or a bearer token that the API server knows
- * (TokenReview), says who; the API server says whether (SubjectAccessReview of nodes/SUBRESOURCE,
- * see kubelet/route.h). Answers are kept as long as kubelet keeps them: two minutes for tokens,
- * five for a yes, half a minute for a no. Who says nothing is refused, unless that is allowed.
+ * Callers authenticate with a client certificate signed by our CA, or a bearer token that the API
+ * server accepts (TokenReview). The API server decides whether they may make the request
+ * (SubjectAccessReview of nodes/SUBRESOURCE, see kubelet/route.h). Results are cached as long as
+ * kubelet does: two minutes for tokens, five for a yes, half a minute for a no. Callers without
+ * credentials are rejected, unless anonymous access is allowed.
  * Threads: the loop's.
  */
 #ifndef NODE_KUBELET_AUTH_H
@@ -19,21 +20,23 @@ struct kubelet_auth;
 struct kubelet_auth_opts {
 	struct client *client;
 	const char *node_name;
-	bool anonymous; /* who says nothing is system:anonymous; else refused */
+	bool anonymous; /* callers without credentials are system:anonymous; false: rejected */
 };
 
 struct kubelet_auth *kubelet_auth_new(const struct kubelet_auth_opts *opts);
-/* What was asked must be over or cancelled. NULL allowed. */
+/* All requests must be finished or cancelled. NULL allowed. */
 void kubelet_auth_free(struct kubelet_auth *a);
 
-/* One request's question, in the caller's storage. */
+/* The check of one request, in the caller's storage. */
 struct kubelet_ask {
-	/* For the caller, to set. */
-	struct http_stream *http; /* its head and connection; what is made lives in its arena */
-	/* Once, perhaps from within kubelet_auth_ask(). NULL: yes. UNAUTHORIZED, FORBIDDEN or
-	   INTERNAL otherwise; the message is kubelet's. */
+	/* Set by the caller. */
+	struct http_stream *http; /* its headers and connection; allocations live in its arena */
+	/*
+	 * Called once, perhaps from within kubelet_auth_ask(). NULL: allowed. Otherwise
+	 * UNAUTHORIZED, FORBIDDEN or INTERNAL, with kubelet's message.
+	 */
 	void (*done)(struct kubelet_ask *q, const struct error *err);
-	/* Who it is, when known; as a review's status.user. */
+	/* The caller's identity, if known; as a review's status.user. */
 	struct json *user;
 
 	/* Private. */
@@ -41,11 +44,11 @@ struct kubelet_ask {
 	struct client_request call;
 	const char *subresources[KUBELET_SUBRESOURCES_MAX];
 	size_t n, at;
-	struct str key; /* of the answer that is asked for */
+	struct str key; /* cache key of the review in flight */
 };
 
 void kubelet_auth_ask(struct kubelet_auth *a, struct kubelet_ask *q);
-/* `done` will not be called. */
+/* Cancels the check: `done` will not be called. */
 void kubelet_auth_cancel(struct kubelet_ask *q);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * review_cache - answers of the API server's reviews, each until its time. Pure.
+ * review_cache - caches results of the API server's reviews, each until it expires. Pure.
  *
- * At most REVIEW_CACHE_MAX; the one that was put first makes room.
+ * At most REVIEW_CACHE_MAX entries; the oldest entry is dropped to make room.
  * Threads: one at a time.
  */
 #ifndef NODE_KUBELET_REVIEW_CACHE_H
@@ -20,7 +20,7 @@ struct review_cache {
 void review_cache_init(struct review_cache *c);
 void review_cache_release(struct review_cache *c);
 
-/* Whether there is an answer at that time; the text is borrowed until the next change. */
+/* Whether there is a valid result at that time; the text is borrowed until the next change. */
 bool review_cache_get(struct review_cache *c, struct str key, int64_t now_ms, bool *ret_yes,
 		      struct str *ret_text);
 

@@ -1,11 +1,11 @@
 /*
- * kubelet_server - the HTTPS API that a kubelet serves: logs, exec, attach, port-forward, pods,
- * health, metrics.
+ * kubelet_server - the kubelet's HTTPS API: logs, exec, attach, port-forward, pods, health,
+ * metrics.
  *
- * Every request is authenticated and authorized first (kubelet/auth.h), then its path is looked at
- * (kubelet/route.h). Answers, errors included, are plain text or JSON as kubelet's are. Exec,
- * attach and port-forward are tunnels: the request goes to the URL that the runtime named, and what
- * its streaming server says, upgraded or not, goes back (net/relay/http_relay.h).
+ * Each request is first authenticated and authorized (kubelet/auth.h), then its path is parsed
+ * (kubelet/route.h). Replies and errors are plain text or JSON, as kubelet's. Exec, attach and
+ * port-forward are tunnels: the request is forwarded to the URL that the runtime returned, and the
+ * reply of the runtime's streaming server, upgraded or not, is sent back (net/relay/http_relay.h).
  * Threads: the loop's.
  */
 #ifndef NODE_KUBELET_SERVER_H
@@ -26,20 +26,20 @@ struct kubelet_log {
 	struct str pod_uid, container_id, path;
 };
 
-/* What the server asks its node. */
+/* Callbacks to the node agent. */
 struct kubelet_host {
-	/* -ERR_*: not well, and why. */
+	/* Returns an error if the node is not healthy. */
 	int (*healthy)(void *arg, struct error *err);
-	/* Appends a PodList: pods of the API; what the runtime runs. */
+	/* Appends a PodList: the pods of the API; the pods that the runtime runs. */
 	void (*print_pods)(void *arg, struct buf *out);
 	void (*print_running)(void *arg, struct buf *out);
-	/* Which log a request is about. Errors are answered as they are. */
+	/* Finds the log for a request. Errors are sent to the client unchanged. */
 	int (*find_log)(void *arg, const struct kubelet_route *route, bool previous,
 			struct kubelet_log *ret_log, struct error *err);
 	bool (*is_running)(void *arg, struct str pod_uid, struct str container_id);
 	/*
-	 * Fills in the id of the container or sandbox, borrowed until the call returns, and
-	 * whether an attached container has a terminal.
+	 * Sets the id of the container or sandbox, borrowed until the call returns, and whether an
+	 * attached container has a terminal.
 	 */
 	int (*find_stream)(void *arg, const struct kubelet_route *route,
 			   struct runtime_stream *stream, struct error *err);
@@ -50,12 +50,12 @@ struct kubelet_server_opts {
 	struct client *client; /* for reviews */
 	const char *node_name;
 	struct addr at;
-	/* Looked at again every day. Its texts are borrowed for as long as the server lives. */
+	/* Read again every day. Its texts are borrowed while the server lives. */
 	struct kubelet_tls_opts tls;
 	bool anonymous;
 	struct runtime *runtime;
 	const struct kubelet_host *host;
-	void *arg; /* of the host */
+	void *arg; /* for the host's callbacks */
 	struct metrics *metrics; /* or NULL */
 	const struct log *log;
 };
@@ -63,13 +63,16 @@ struct kubelet_server_opts {
 int kubelet_server_new(const struct kubelet_server_opts *opts, struct kubelet_server **ret_server,
 		       struct error *err);
 
-/* Where it listens. */
+/* The address on which it listens. */
 const struct addr *kubelet_server_addr(const struct kubelet_server *s);
 
-/* Cuts what is open and ends; `done` comes once, later. While it ends the host is still asked. */
+/*
+ * Cuts open connections and closes; `done` is called once, later. Until then the host may be
+ * called.
+ */
 void kubelet_server_close(struct kubelet_server *s, void (*done)(void *arg), void *arg);
 
-/* After `done`, or before the loop ran; the runtime must be gone. NULL allowed. */
+/* Call it after `done`, or before the loop ran; the runtime must be freed. NULL allowed. */
 void kubelet_server_free(struct kubelet_server *s);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * kubelet_impl - what a kubelet server and its requests are inside. For kubelet_*.c only.
+ * kubelet_impl - the kubelet server from inside; for the files of src/node/kubelet only.
  */
 #ifndef NODE_KUBELET_SERVER_IMPL_H
 #define NODE_KUBELET_SERVER_IMPL_H
@@ -17,7 +17,7 @@ struct kubelet_server {
 	struct http_server *http;
 	struct kubelet_auth *auth;
 	struct addr at;
-	struct loop_timer renew; /* until its certificates are looked at */
+	struct loop_timer renew; /* time of the next check of its certificates */
 	struct list calls; /* struct kubelet_call */
 };
 
@@ -32,8 +32,8 @@ struct kubelet_request {
 };
 
 /*
- * A question to the runtime, which cannot be taken back: it holds the stream, whose request may be
- * over when the answer comes.
+ * A call to the runtime, which cannot be cancelled. It holds the stream, whose request may be over
+ * when the reply comes.
  */
 struct kubelet_call {
 	struct list link;
@@ -41,14 +41,14 @@ struct kubelet_call {
 };
 
 struct kubelet_call *kubelet_call_new(struct kubelet_request *r);
-/* The answer has come; NULL when nobody waits for it any more. Frees the call. */
+/* The reply has come. Frees the call. Returns NULL if the request is over. */
 struct kubelet_request *kubelet_call_end(struct kubelet_call *c);
 
 void kubelet_reply(struct kubelet_request *r, int status, struct str type, struct str text);
-/* The error's message as text, with its status. */
+/* Sends the error's message as text, with its status. */
 void kubelet_fail(struct kubelet_request *r, const struct error *err);
 
-/* --- kubelet/stream.c: what the runtime does ---------------------------------------- */
+/* --- kubelet/stream.c: exec, attach, port-forward ------------------------------------ */
 
 void kubelet_serve_stream(struct kubelet_request *r);
 void kubelet_serve_run(struct kubelet_request *r);

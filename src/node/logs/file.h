@@ -1,5 +1,5 @@
 /*
- * log_file - the file of a container's log: opened, its last lines found, its replacement noticed.
+ * log_file - a container's log file: opens it, finds its last lines, detects its replacement.
  */
 #ifndef NODE_LOGS_FILE_H
 #define NODE_LOGS_FILE_H
@@ -9,31 +9,31 @@
 
 #include "base/core/error.h"
 
-/* A regular file, for reading; -ERR_NOT_FOUND when there is none. */
+/* Opens a regular file for reading; -ERR_NOT_FOUND if it does not exist. */
 int log_file_open(const char *path, int *ret_fd, struct error *err);
 
 /* A search for the last lines, from the end of the file. */
 struct log_file_tail {
 	int64_t lines; /* still to be found */
-	int64_t left; /* bytes that were not looked at */
+	int64_t left; /* bytes not searched yet */
 };
 
-/* The last `lines` lines. A line without its end is not counted, as kubelet does it. */
+/* Searches for the last `lines` lines. As in kubelet, an unfinished last line is not counted. */
 struct log_file_tail log_file_tail_begin(int fd, int64_t lines);
 
 /*
- * Looks at a few hundred KiB more. 1 and where those lines begin, which is 0 when the file has no
- * more of them; 0 when the search goes on.
+ * Searches a few hundred KiB more. Returns 1 and the offset of those lines (0 if the file has
+ * fewer), or 0 if the search must go on.
  */
 int log_file_tail_step(int fd, struct log_file_tail *t, int64_t *ret_at, struct error *err);
 
 /*
- * The path names another file than the one that is open, and something is in it. While it is empty
- * the runtime may not use it yet: a busy one goes on with the old file.
+ * Whether the path names another file than the open one, and that file is not empty. While it is
+ * empty, a busy runtime may still write to the old file.
  */
 bool log_file_replaced(int fd, const char *path);
 
-/* Bytes in it; -1 when that cannot be told. */
+/* Size in bytes; -1 if unknown. */
 int64_t log_file_size(int fd);
 
 #endif

@@ -1,10 +1,9 @@
 /*
- * log_rotate - a log that has grown too large makes room for a new one, as kubelet does it.
+ * log_rotate - rotates a log that has grown too large, as kubelet does.
  *
- * LOG becomes LOG.20060102-150405 and the runtime opens a new LOG. Of files that were rotated
- * before the oldest are removed, and those that stay are compressed (.gz); so the one that was
- * rotated last is still as it was when somebody reads it to its end. Files are compressed in
- * pieces, a turn each.
+ * LOG is renamed to LOG.20060102-150405 and the runtime opens a new LOG. The oldest of the files
+ * rotated earlier are removed, and the others are compressed (.gz). The file rotated last is not
+ * compressed, so a client can read it to its end. Compression works in pieces, one per turn.
  * Threads: the loop's.
  */
 #ifndef NODE_LOGS_ROTATE_H
@@ -17,15 +16,15 @@ struct log_rotate;
 struct loop;
 struct runtime;
 
-/* What is to be done with the files that a log has become before. Names in the arena. */
+/* The files to remove and to compress. Names in the arena. */
 struct log_rotate_plan {
 	struct str *remove, *compress;
 	size_t nremove, ncompress;
 };
 
 /*
- * `names` are those that begin with the log's and a dot, in any order; `max_files` counts the log
- * itself. What an earlier attempt left half-way is removed. Pure.
+ * `names` are the files that begin with the log's name and a dot, in any order; `max_files`
+ * includes the log itself. Leftovers of an interrupted attempt are removed. Pure.
  */
 void log_rotate_plan(const struct str *names, size_t n, size_t max_files, struct arena *a,
 		     struct log_rotate_plan *ret_plan);
@@ -36,26 +35,26 @@ struct log_rotate_opts {
 	struct str container_id, path; /* copied */
 	size_t max_files; /* at least 2 */
 	/*
-	 * Over. With an error the log goes on where it was; files of earlier rotations may be
-	 * removed or compressed by then. May free it.
+	 * The rotation has ended. After an error the log continues in its old file; earlier files
+	 * may be removed or compressed by then. The callback may free it.
 	 */
 	void (*done)(void *arg, const struct error *err);
 	void *arg;
 };
 
-/* Begins in the next turn. */
+/* Starts in the next turn. */
 struct log_rotate *log_rotate_new(const struct log_rotate_opts *opts);
-/* The log is renamed and the runtime has not said yet that it goes on with a new one. */
+/* Whether the log is renamed and the runtime has not confirmed a new one yet. */
 bool log_rotate_moved(const struct log_rotate *r);
 /*
- * After `done`, while nothing is moved, or when the runtime is gone: then the log gets its name
- * back unless there is a new one. NULL allowed.
+ * Call it after `done`, while nothing is moved, or when the runtime is gone; in the last case the
+ * log gets its name back unless there is a new one. NULL allowed.
  */
 void log_rotate_free(struct log_rotate *r);
 
-/* A log and what it has become. */
+/* Removes a log and its earlier files. */
 void log_rotate_remove(const char *path);
-/* The folder of a pod's logs, with its containers'. Links are not followed. */
+/* Removes the folder of a pod's logs, with its containers'. Links are not followed. */
 void log_rotate_remove_pod(const char *folder);
 
 #endif

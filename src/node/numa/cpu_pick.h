@@ -1,10 +1,10 @@
 /*
- * cpu_pick - which CPUs a container gets for itself: packed by NUMA node, socket, core, thread.
+ * cpu_pick - chooses exclusive CPUs for a container, packed by NUMA node, socket, core, thread.
  * Pure.
  *
- * Upstream's rules: whole NUMA nodes and whole sockets first (whichever of the two is larger on
- * this machine first), then whole cores, then threads, always from where the fewest are left,
- * so that what stays free stays together; lower ids before higher ones.
+ * Upstream's rules: whole NUMA nodes and whole sockets first (the larger of the two on this machine
+ * first), then whole cores, then threads. CPUs come from where the fewest are free, so that free
+ * CPUs stay together; lower ids come before higher ones.
  */
 #ifndef NODE_NUMA_CPU_PICK_H
 #define NODE_NUMA_CPU_PICK_H
@@ -13,7 +13,7 @@
 #include "node/host/cpu_set.h"
 #include "node/host/machine.h"
 
-/* -ERR_INVALID with upstream's text when there are too few. `a` is for the work. */
+/* Returns -ERR_INVALID with upstream's message if there are too few. `a` is for scratch data. */
 int cpu_pick(const struct machine *m, const struct cpu_set *available, int64_t n, struct arena *a,
 	     struct cpu_set *ret_cpus, struct error *err);
 

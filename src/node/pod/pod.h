@@ -1,8 +1,9 @@
 /*
- * pod - one Pod as the agent holds it: the object, its tree, and how to read it.
+ * pod - one Pod as the agent holds it: the object, its tree, and functions to read it.
  *
- * Immutable and counted: a change of the object is another struct pod. Everything that decides
- * about pods (lifecycle.h, assign.h, volumes.h, device_status.h) takes one and reads the tree.
+ * Immutable and reference counted: a change of the object makes another struct pod. All code that
+ * decides about pods (lifecycle.h, assign.h, volumes.h, device_status.h) takes one and reads the
+ * tree.
  * Threads: the loop's (the count is not atomic).
  */
 #ifndef NODE_POD_POD_H
@@ -20,11 +21,11 @@ struct pod {
 	struct str uid, ns, name;
 	struct json *tree, *metadata, *spec, *status; /* spec and status are never NULL */
 	bool deleting; /* metadata.deletionTimestamp is set */
-	/* The deletion's; else spec.terminationGracePeriodSeconds, 30 by default. */
+	/* The deletion's grace period, else spec.terminationGracePeriodSeconds; 30 by default. */
 	int64_t grace_s;
 };
 
-/* Holds the object. -ERR_PROTOCOL when it is no Pod with a uid. */
+/* Holds the object. Returns -ERR_PROTOCOL if it is not a Pod with a uid. */
 int pod_new(struct cached *object, struct pod **ret_pod, struct error *err);
 
 /* The same from text; for tests and files. */
@@ -45,7 +46,7 @@ struct pod_containers {
 	const struct pod *pod;
 	struct json *next;
 	int list;
-	/* The current one. */
+	/* The current container. */
 	struct json *container;
 	struct str name;
 	enum pod_container_kind kind;
@@ -59,24 +60,24 @@ struct pod_containers {
 struct pod_containers pod_containers(const struct pod *p);
 bool pod_containers_next(struct pod_containers *c);
 
-/* The container of that name; NULL when there is none. `ret_kind` may be NULL. */
+/* Returns the container of that name, or NULL. `ret_kind` may be NULL. */
 struct json *pod_container(const struct pod *p, struct str name, enum pod_container_kind *ret_kind);
 
-/* "Always" unless the pod says otherwise. */
+/* "Always" unless the pod sets another one. */
 struct str pod_restart_policy(const struct pod *p);
 
-/* status.phase says Succeeded or Failed. */
+/* status.phase is Succeeded or Failed. */
 bool pod_terminal(const struct pod *p);
 
 bool pod_host_network(const struct pod *p);
 
 /*
- * The ResourceClaim that stands for the entry `name` of spec.resourceClaims: named there or in
- * status.resourceClaimStatuses. Empty: not made yet. *ret_none: the pod needs none for it.
+ * The name of the ResourceClaim for the entry `name` of spec.resourceClaims: from there, or from
+ * status.resourceClaimStatuses. Empty: not created yet. *ret_none: the pod needs no claim for it.
  */
 struct str pod_claim_name(const struct pod *p, struct str name, bool *ret_none);
 
-/* How much of a resource a container asks for: limits, else requests; 0 when it does not. */
+/* The amount of a resource that a container requests: limits, else requests; 0 if not set. */
 int64_t pod_container_limit(const struct json *container, struct str resource);
 
 DEFINE_CLEANUP(pod_unref, struct pod *);

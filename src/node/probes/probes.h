@@ -1,14 +1,13 @@
 /*
- * probes - runs startup, liveness and readiness probes of containers: exec, httpGet, tcpSocket,
- * grpc.
+ * probes - runs startup, liveness and readiness probes: exec, httpGet, tcpSocket, grpc.
  *
- * Delays, periods, time-outs and thresholds as upstream has them; initialDelaySeconds counts from
+ * Delays, periods, time-outs and thresholds are upstream's; initialDelaySeconds counts from
  * probes_start(). In the agent's first moments (one period) a probe begins at a random time, so
- * that those of all pods do not come together. The outcome (thresholds applied) is told when it
- * changes, and the first time. A startup probe ends with its first outcome, a liveness probe when
- * it has failed. An attempt that could not be made is repeated twice at once and then tells
- * nothing but an event. Also runs hooks (postStart, preStop: exec, httpGet, sleep; tcpSocket
- * fails, as upstream's does).
+ * that the probes of all pods do not run at once. The result (thresholds applied) is reported the
+ * first time and when it changes. A startup probe ends with its first result, a liveness probe when
+ * it has failed. An attempt that could not be made is repeated twice at once; if that fails, too,
+ * only an event is reported. Also runs hooks (postStart, preStop: exec, httpGet, sleep; tcpSocket
+ * fails, as in upstream).
  * Threads: the loop's.
  */
 #ifndef NODE_PROBES_PROBES_H
@@ -36,13 +35,13 @@ struct probes_opts {
 };
 
 struct probes *probes_new(const struct probes_opts *opts);
-/* Nothing is called any more, hooks' `done` neither. NULL allowed. */
+/* No callback is called after this, not even a hook's `done`. NULL allowed. */
 void probes_free(struct probes *p);
 
 /*
- * Runs this probe of the container until it is stopped; when it runs already the address and the
- * newer version of the pod are taken. A container without such a probe is left alone. Callbacks
- * are not called from within.
+ * Runs this probe of the container until it is stopped. If it runs already, it gets the address and
+ * the newer version of the pod. Does nothing for a container without such a probe. Callbacks are
+ * not called from within.
  */
 void probes_start(struct probes *p, struct pod *pod, struct str container, struct str container_id,
 		  enum lifecycle_probe probe, struct str pod_ip);
@@ -50,13 +49,13 @@ void probes_stop(struct probes *p, struct str container_id, enum lifecycle_probe
 void probes_stop_pod(struct probes *p, struct str pod_uid); /* not its hooks */
 
 /*
- * A lifecycle handler, once; `done` comes once and not from within. `timeout_ms` 0: none. The
- * message of a failure is upstream's: Exec lifecycle hook ([..]) for Container "c" in Pod
- * "p_ns(uid)" failed - ..
+ * Runs a lifecycle handler once; `done` is called once and not from within. `timeout_ms` 0: none.
+ * Error messages are upstream's: Exec lifecycle hook ([..]) for Container "c" in Pod "p_ns(uid)"
+ * failed - ..
  */
 struct probes_hook {
-	const struct json *container, *handler; /* of the pod */
-	struct str container_id, pod_ip; /* the host's address for pods on its network */
+	const struct json *container, *handler; /* from the pod */
+	struct str container_id, pod_ip; /* pod_ip: the host's address for pods on its network */
 	int64_t timeout_ms;
 };
 typedef void probes_hook_done(void *arg, const struct error *err);

@@ -1,5 +1,5 @@
 /*
- * probes_impl - what the files of probes share.
+ * probes_impl - shared by the files of probes.
  */
 #ifndef NODE_PROBES_PROBES_IMPL_H
 #define NODE_PROBES_PROBES_IMPL_H
@@ -13,11 +13,11 @@ struct probes {
 	struct probes_opts opts;
 	struct map all; /* struct probe by its key */
 	struct list hooks;
-	struct tls *tls; /* that trusts anybody; NULL until it is needed */
+	struct tls *tls; /* accepts any certificate; NULL until needed */
 	int64_t started_ms;
 };
 
-/* For https and gRPC with TLS; NULL when TLS cannot be had. */
+/* For https and gRPC with TLS; NULL if TLS is not available. */
 struct tls *probes_tls(struct probes *p);
 
 void probes_hooks_free(struct probes *p);

@@ -1,8 +1,8 @@
 /*
  * probe_run - one attempt of a probe or of a lifecycle handler: exec, httpGet, tcpSocket, grpc.
  *
- * What is asked and what the answers mean is upstream's, texts included. An attempt is over when
- * `done` was called, exactly once and not from within probe_run_new(), or when it was freed.
+ * Requests, their interpretation and messages are upstream's. An attempt ends when `done` is called
+ * (exactly once, not from within probe_run_new()), or when it is freed.
  * Threads: the loop's.
  */
 #ifndef NODE_PROBES_RUN_H
@@ -20,18 +20,18 @@ enum probe_result {
 	PROBE_SUCCESS,
 	PROBE_WARNING, /* a success with a message */
 	PROBE_FAILURE,
-	PROBE_ERROR, /* it could not be tried: says nothing of the container */
+	PROBE_ERROR, /* it could not be tried: no result for the container */
 };
 
-/* Borrowed for probe_run_new(), but for loop, runtime and tls. */
+/* Borrowed for probe_run_new(), except loop, runtime and tls. */
 struct probe_target {
 	struct loop *loop;
 	struct runtime *runtime;
-	struct tls *tls; /* that trusts anybody, for https and gRPC with TLS */
+	struct tls *tls; /* accepts any certificate; for https and gRPC with TLS */
 	const struct json *container; /* for the names of ports, and its static variables */
 	struct str container_id, pod_ip;
-	const char *purpose; /* of the user agent: "probe", "lifecycle" */
-	bool any_status; /* whatever a server answers is a success */
+	const char *purpose; /* for the user agent: "probe", "lifecycle" */
+	bool any_status; /* any reply of a server is a success */
 };
 
 /* `message` is borrowed until return. */
@@ -41,7 +41,7 @@ typedef void probe_run_done(void *arg, enum probe_result result, struct str mess
 struct probe_run *probe_run_new(const struct probe_target *t, const struct json *action,
 				int64_t timeout_ms, probe_run_done *done, void *arg);
 
-/* Gives up; `done` is not called any more. NULL allowed. */
+/* Cancels the attempt; `done` is not called. NULL allowed. */
 void probe_run_free(struct probe_run *r);
 
 #endif

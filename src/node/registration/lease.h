@@ -1,9 +1,9 @@
 /*
- * node_lease - the Lease in kube-node-lease by which a node shows that it lives.
+ * node_lease - renews the Lease in kube-node-lease that shows that a node is alive.
  *
- * As kubelet keeps it: named like the node, owned by the Node object, renewed every quarter of
- * its duration. A renewal is a merge patch; the Lease is made when it is not there. What fails
- * is tried again with back-off, at most a quarter later.
+ * As kubelet does: the Lease is named like the node, owned by the Node object, and renewed every
+ * quarter of its duration. A renewal is a merge patch; a missing Lease is created. Failures are
+ * retried with back-off, at most a quarter of the duration later.
  * Threads: the loop's.
  */
 #ifndef NODE_REGISTRATION_LEASE_H
@@ -19,18 +19,18 @@ struct node_lease;
 struct node_lease_opts {
 	struct loop *loop;
 	struct client *client;
-	const char *name; /* of the node; borrowed */
+	const char *name; /* name of the node; borrowed */
 	int64_t duration_s;
 	const struct log *log; /* or NULL */
 };
 
-/* Does nothing before it knows its owner. */
+/* Does nothing before node_lease_set_owner(). */
 struct node_lease *node_lease_new(const struct node_lease_opts *opts);
 void node_lease_free(struct node_lease *l); /* NULL allowed */
 
 /*
- * The Node's uid. The first one starts it; another (the Node was made anew) takes effect at
- * once.
+ * Sets the Node's uid. The first call starts the Lease; another uid (the Node was recreated) takes
+ * effect at once.
  */
 void node_lease_set_owner(struct node_lease *l, struct str uid);
 

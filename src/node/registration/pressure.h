@@ -1,9 +1,9 @@
 /*
- * node_pressure - whether memory or disk run out, by kubelet's default thresholds.
+ * node_pressure - detects memory and disk pressure, by kubelet's default thresholds.
  *
- * Memory: less than 100 MiB available (/proc/meminfo). Disk: less than a tenth of the bytes or
- * a twentieth of the inodes of the file system free to us. Pressure that has ended is reported
- * for five minutes more, as kubelet does, so that the node does not flap.
+ * Memory: less than 100 MiB available (/proc/meminfo). Disk: less than a tenth of the file system's
+ * bytes or a twentieth of its inodes free to us. As in kubelet, pressure is reported for five
+ * minutes after its end, so that the node does not flap.
  */
 #ifndef NODE_REGISTRATION_PRESSURE_H
 #define NODE_REGISTRATION_PRESSURE_H
@@ -11,16 +11,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Zeroes are a good start. */
+/* Initialize with zeroes. */
 struct node_pressure {
 	bool memory, disk;
-	int64_t storage_bytes; /* of the file system; 0: not known */
-	int64_t memory_at, disk_at; /* when it was last seen, monotonic ms */
+	int64_t storage_bytes; /* size of the file system; 0: unknown */
+	int64_t memory_at, disk_at; /* when it was last detected, monotonic ms */
 };
 
 /*
- * Looks. `procfs` is "/proc" or what stands for it; `dir` is a folder of the file system. What
- * cannot be read, or is NULL, counts as enough.
+ * Checks both. `procfs` is "/proc" or its replacement; `dir` is a folder of the file system. A
+ * value that cannot be read, or a NULL folder, counts as no pressure.
  */
 void node_pressure_look(struct node_pressure *p, const char *procfs, const char *dir,
 			int64_t now_ms);

@@ -1,9 +1,9 @@
 /*
- * slice_cleaner - removes ResourceSlices of this node that nobody keeps true any more.
+ * slice_cleaner - removes stale ResourceSlices of this node.
  *
- * At the agent's start all of the node's, as kubelet does: drivers publish theirs again. When a
- * driver's last instance has gone and none has come back within 30 s, that driver's. Failures are
- * tried again with back-off.
+ * At the agent's start it removes all slices of the node, as kubelet does: drivers publish theirs
+ * again. If a driver's last instance has gone and none has come back within 30 s, it removes that
+ * driver's slices. Failures are retried with back-off.
  * Threads: the loop's.
  */
 #ifndef NODE_REGISTRATION_SLICE_CLEANER_H
@@ -27,10 +27,10 @@ struct slice_cleaner_opts {
 struct slice_cleaner *slice_cleaner_new(const struct slice_cleaner_opts *opts);
 void slice_cleaner_free(struct slice_cleaner *c); /* NULL allowed */
 
-/* A driver has come, or its last instance has gone. */
+/* A driver has registered, or its last instance has gone. */
 void slice_cleaner_driver(struct slice_cleaner *c, struct str driver, bool registered);
 
-/* All of this node's; at the start. */
+/* Removes all slices of this node; called at the start. */
 void slice_cleaner_all(struct slice_cleaner *c);
 
 #endif

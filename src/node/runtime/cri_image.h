@@ -1,5 +1,5 @@
 /*
- * cri_image - names of images: checked, completed, compared.
+ * cri_image - image names: validates and completes them.
  */
 #ifndef NODE_RUNTIME_CRI_IMAGE_H
 #define NODE_RUNTIME_CRI_IMAGE_H
@@ -8,13 +8,12 @@
 #include "base/core/error.h"
 
 /*
- * The name as it is given to the runtime: ":latest" behind it when it has neither tag nor digest.
- * In `a`. -ERR_INVALID with upstream's text for what is no image name; the reason is then
- * InvalidImageName.
+ * The name for the runtime: with ":latest" appended if it has neither tag nor digest. In `a`.
+ * Returns -ERR_INVALID with upstream's message for an invalid name (reason InvalidImageName).
  */
 int cri_image_name(struct str image, struct arena *a, struct str *ret_name, struct error *err);
 
-/* The whole name: "busybox" is "docker.io/library/busybox:latest". To find credentials by. */
+/* The full name, to look up credentials: "busybox" is "docker.io/library/busybox:latest". */
 int cri_image_full(struct str image, struct arena *a, struct str *ret_name, struct error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * runtime_cri_impl - what a CRI runtime is inside. For runtime_cri*.c only.
+ * runtime_cri_impl - the CRI runtime from inside; for the files of src/node/runtime/cri*.c only.
  */
 #ifndef NODE_RUNTIME_CRI_IMPL_H
 #define NODE_RUNTIME_CRI_IMPL_H
@@ -15,8 +15,9 @@
 
 enum {
 	CRI_TIMEOUT_MS = 120 * 1000,
-	CRI_STATUS_TIMEOUT_MS = 30 * 1000, /* of one answer in a look: one must not stop the rest */
-	CRI_QUESTIONS_MAX = 16, /* asked at a time */
+	/* for one status call, so that one cannot block the rest */
+	CRI_STATUS_TIMEOUT_MS = 30 * 1000,
+	CRI_QUESTIONS_MAX = 16, /* status calls in flight at a time */
 	CRI_RELIST_MS = 1000,
 };
 
@@ -31,38 +32,39 @@ struct runtime_cri {
 	struct grpc_channel *channel;
 	const struct log *log;
 	int64_t relist_ms;
-	bool freed; /* answers of calls that end with it go nowhere */
+	bool freed; /* replies of calls that end with it are dropped */
 	struct metrics_family *operations, *errors; /* or NULL */
 
-	/* What it is: known after the first Version and Status. */
+	/* Known after the first Version and Status. */
 	char *name, *version;
 	bool does_cdi;
 
-	/* The look at the state. */
+	/* Reading the state. */
 	struct cri_state *state;
-	struct loop_timer timer; /* the next one */
-	struct loop_task answer; /* to those who wait, from what is known */
+	struct loop_timer timer; /* starts the next read */
+	struct loop_task answer; /* answers waiting list() calls from the known state */
 	bool looking;
-	bool dirty; /* a verb has ended since the last look began */
-	bool look_failed; /* the last one: nothing is known for sure */
-	int64_t looked_at; /* when the last good one began; INT64_MIN: never */
-	struct grpc_call *sandboxes_call, *containers_call; /* held for their replies */
+	bool dirty; /* one of our calls has ended since the last read began */
+	bool look_failed; /* the last read failed: the state is uncertain */
+	int64_t looked_at; /* when the last successful read began; INT64_MIN: never */
+	struct grpc_call *sandboxes_call, *containers_call; /* kept for their replies */
 	const Cri__ListPodSandboxResponse *sandboxes;
 	const Cri__ListContainersResponse *containers;
-	unsigned pending; /* answers of this look */
+	unsigned pending; /* status calls of this read in flight */
 	struct error failure;
-	VEC(struct cri_waiter) now, next; /* for this look, and for the one after it */
+	/* list() calls that wait for this read, and for the next one */
+	VEC(struct cri_waiter) now, next;
 };
 
 /*
- * One call; its callback frees `op` afterwards. `fn` gets the reply, or NULL and why; not called
- * when the runtime was freed meanwhile.
+ * One call; freed after its callback. `fn` gets the reply, or NULL and the error. It is not called
+ * if the runtime was freed meanwhile.
  */
 struct cri_op {
 	struct runtime_cri *r;
 	enum cri_method method;
 	void (*fn)(struct cri_op *op, const void *reply, const struct error *err);
-	bool changes; /* the runtime's state: the next list looks anew */
+	bool changes; /* it changes the runtime's state: the next list() must read again */
 	/* The caller's. */
 	union {
 		runtime_done *done;
@@ -89,7 +91,7 @@ void cri_list(struct runtime *rt, runtime_pods_done *done, void *arg);
 
 void cri_condition(struct runtime *rt, runtime_condition_done *done, void *arg);
 
-/* Whether that runtime takes CDI names; `config` is what its verbose status says of it. */
+/* Whether that runtime supports CDI names; `config` is from its verbose status. */
 bool cri_does_cdi(struct str name, struct str version, struct str config);
 
 /* --- runtime/cri_stream.c ------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /*
- * cri_log - what a container said last: its termination message, or the end of its log.
+ * cri_log - a container's last words: its termination message, or the end of its log.
  */
 #ifndef NODE_RUNTIME_CRI_LOG_H
 #define NODE_RUNTIME_CRI_LOG_H
@@ -18,16 +18,15 @@
 #define CRI_ANNOTATION_TERMINATION_GRACE  "io.kubernetes.pod.terminationGracePeriod"
 
 /*
- * The message of a container that has exited: the runtime's own, then what the container wrote into
- * its termination message file, whose place on the host its mounts say. With the policy
- * FallbackToLogsOnError, a failure and an empty file the last lines of its log stand in. UTF-8, in
- * `a`.
+ * The message of an exited container: the runtime's own, then the content of its termination
+ * message file, whose host path is in its mounts. With policy FallbackToLogsOnError, if the
+ * container failed and the file is empty, the last lines of its log are used. UTF-8, in `a`.
  */
 struct str cri_log_termination(const Cri__ContainerStatus *st, struct arena *a);
 
 /*
- * The last lines of a log in CRI's format ("TIME STREAM P|F TEXT"), without what is before the
- * text: at most TERMINATION_LOG_LINES_MAX of them and the last TERMINATION_LOG_MAX bytes.
+ * The text of the last lines of a log in CRI's format ("TIME STREAM P|F TEXT"): at most
+ * TERMINATION_LOG_LINES_MAX lines and TERMINATION_LOG_MAX bytes.
  */
 struct str cri_log_tail(struct str log, struct arena *a);
 

@@ -1,7 +1,7 @@
 /*
- * cri_messages - specs of runtime.h as CRI's messages.
+ * cri_messages - converts specs of runtime.h to CRI messages.
  *
- * Messages and all they point to are in the arena; the specs may go.
+ * Messages and everything they point to live in the arena; specs need not outlive the call.
  */
 #ifndef NODE_RUNTIME_CRI_MESSAGES_H
 #define NODE_RUNTIME_CRI_MESSAGES_H
@@ -12,15 +12,15 @@
 Cri__PodSandboxConfig *cri_sandbox_config(struct arena *a, const struct sandbox_spec *spec);
 Cri__ContainerConfig *cri_container_config(struct arena *a, const struct container_spec *spec);
 Cri__LinuxContainerResources *cri_resources(struct arena *a, const struct runtime_limits *l);
-/* NULL for NULL: nothing is known of the registry. */
+/* Returns NULL for NULL: no credentials for the registry. */
 Cri__AuthConfig *cri_auth(struct arena *a, const struct runtime_auth *auth);
 Cri__ImageSpec *cri_image_spec(struct arena *a, struct str image);
 
-/* Terminated text, as protobuf-c wants it: never NULL. */
+/* NUL-terminated text for protobuf-c; never NULL. */
 char *cri_text(struct arena *a, struct str s);
 char **cri_texts(struct arena *a, const struct runtime_strs *strs);
 
-/* The value of the entry; STR_NULL when there is none. */
+/* Returns the value of the entry, or STR_NULL. */
 struct str cri_pair(Cri__Pair *const *pairs, size_t n, const char *key);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * cri_methods - the calls of CRI v1 that we make: paths, messages, limits.
+ * cri_methods - the CRI v1 methods that we call: paths, messages, limits.
  */
 #ifndef NODE_RUNTIME_CRI_METHODS_H
 #define NODE_RUNTIME_CRI_METHODS_H
@@ -33,10 +33,10 @@ enum cri_method {
 	CRI_METHODS,
 };
 
-/* Both ends' rows: a fake runtime in tests serves the same. */
+/* Used by both ends: the fake runtime of tests serves the same methods. */
 const struct grpc_method *cri_method(enum cri_method m);
 
-/* How upstream's metrics call it: "run_podsandbox". */
+/* Its name in upstream's metrics: "run_podsandbox". */
 const char *cri_method_operation(enum cri_method m);
 
 #endif

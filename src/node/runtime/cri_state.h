@@ -1,12 +1,13 @@
 /*
- * cri_state - what a CRI runtime has, as last seen; and whom a new look is to ask about. Pure.
+ * cri_state - the state of a CRI runtime as last read, and the status calls that a new read needs.
+ * Pure.
  *
- * A look: cri_state_listed() takes both lists; cri_state_next_question() names each sandbox and
- * container that is new or has changed its state, whose status is then asked for and given by
- * cri_state_sandbox() or cri_state_container(); cri_state_end() closes the look. What has not
- * changed costs no question: a container that has exited is asked about once.
+ * A read: cri_state_listed() takes both lists. cri_state_next_question() returns each sandbox and
+ * container that is new or has changed state; the caller requests its status and passes it to
+ * cri_state_sandbox() or cri_state_container(). cri_state_end() ends the read. Unchanged objects
+ * need no call: the status of an exited container is requested once.
  *
- * Pods are told by the labels of kubelet; what bears none is not ours and left out.
+ * Pods are identified by kubelet's labels. Objects without them are not ours and are ignored.
  * Threads: one at a time.
  */
 #ifndef NODE_RUNTIME_CRI_STATE_H
@@ -23,25 +24,29 @@ void cri_state_free(struct cri_state *s); /* NULL allowed */
 void cri_state_listed(struct cri_state *s, const Cri__ListPodSandboxResponse *sandboxes,
 		      const Cri__ListContainersResponse *containers);
 
-/* Each comes once per look. `id` is borrowed until the answer. */
+/* Each is returned once per read. `id` is borrowed until the reply is passed. */
 struct cri_question {
-	bool container; /* else a sandbox */
+	bool container; /* false: a sandbox */
 	struct str id;
 };
 bool cri_state_next_question(struct cri_state *s, struct cri_question *ret_question);
 
 /*
- * The answers. NULL: it is gone meanwhile. `message` is the termination message, if any. What gets
- * no answer stays as it was, or unknown when it is new, and is asked about at the next look.
+ * Pass the replies. NULL: the object is gone meanwhile. `message` is the termination message, if
+ * any. Without a reply an object stays as it was, or unknown if it is new, and its status is
+ * requested in the next read.
  */
 void cri_state_sandbox(struct cri_state *s, struct str id, const Cri__PodSandboxStatus *st);
 void cri_state_container(struct cri_state *s, struct str id, const Cri__ContainerStatus *st,
 			 struct str message);
 
-/* Ends the look, and tells of each pod that is not as it was at the end of the last one. */
+/* Ends the read, and calls `changed` for each pod that differs from the end of the last read. */
 void cri_state_end(struct cri_state *s, void (*changed)(void *arg, struct str pod_uid), void *arg);
 
-/* Everything as of the last answer, ordered by uid. Borrowed until the next call of another. */
+/*
+ * The whole state after the last reply, sorted by uid. Borrowed until the next call of any other
+ * function.
+ */
 const struct runtime_pods *cri_state_pods(struct cri_state *s);
 
 DEFINE_CLEANUP(cri_state_free, struct cri_state *);

@@ -1,8 +1,9 @@
 /*
- * cri_world - for tests: a container runtime that is made up, and a client of it.
+ * cri_world - for tests: a fake container runtime, and a client of it.
  *
- * It speaks CRI in a simulated world (net/sim/sim.h), keeps sandboxes and containers as entries of
- * arrays, which tests may change, and counts calls. Sandboxes are s0, s1, .., containers c0, c1, ..
+ * The fake runtime speaks CRI in a simulated world (net/sim/sim.h). It keeps sandboxes and
+ * containers in arrays, which tests may change, and counts calls. Sandboxes are s0, s1, ..,
+ * containers c0, c1, ..
  */
 #ifndef NODE_RUNTIME_CRI_WORLD_H
 #define NODE_RUNTIME_CRI_WORLD_H
@@ -52,10 +53,10 @@ struct cri_world {
 	const char *name, *version, *config, *fail_text;
 	int fail_method; /* -1: none */
 	enum grpc_code fail_code;
-	int hold_method; /* it gets no answer; -1: none */
+	int hold_method; /* calls of this method get no reply; -1: none */
 	bool network_down, with_user;
 	char *log_path, *mount_host;
-	/* Of the last requests. */
+	/* The last requests. */
 	Cri__PullImageRequest *pull;
 	Cri__ImageStatusRequest *image;
 	int64_t stop_timeout, exec_timeout;
@@ -64,11 +65,11 @@ struct cri_world {
 	char changed[64];
 };
 
-/* Serving, with a runtime_cri that looks every second. */
+/* Starts serving, with a runtime_cri that reads the state every second. */
 void cri_world_init(struct cri_world *w);
 void cri_world_release(struct cri_world *w);
 
-/* Lets so much time pass; and enough for what needs none. */
+/* Lets time pass; settle() runs just until everything that needs no time is done. */
 void cri_world_run(struct cri_world *w, int64_t ms);
 void cri_world_settle(struct cri_world *w);
 

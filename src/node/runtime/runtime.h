@@ -1,18 +1,18 @@
 /*
- * runtime - what runs containers, as the agent sees it: a CRI runtime, or none at all.
+ * runtime - the interface to a container runtime: a CRI runtime, or a simulated one.
  *
- * An interface: runtime/cri.h speaks to a CRI v1 runtime on its socket, runtime/hollow.h keeps
- * books only. Both run the same pod life cycle (lifecycle.h).
+ * runtime/cri.h talks to a CRI v1 runtime on its socket; runtime/hollow.h only keeps a table. Both
+ * run the same pod life cycle (lifecycle.h).
  *
- * The state is asked for, not told: runtime_list() says all pods that the runtime knows of, with
- * sandboxes and containers, those that have ended included. A runtime that knows of changes by
- * itself calls `on_change` (with the pod's uid, or empty for "something"); the agent asks again.
- * Everything that identifies a container (pod uid, names, attempt) travels in labels and
- * annotations with kubelet's keys (io.kubernetes.pod.uid, io.kubernetes.container.name, ..), so
- * that an agent that was restarted finds its pods, and crictl shows them.
+ * The agent polls the state: runtime_ops.list returns all pods that the runtime knows, with
+ * sandboxes and containers, including ended ones. A runtime that detects changes itself calls
+ * `on_change` with the pod's uid (or an empty one if it does not know which); the agent then lists
+ * again. Everything that identifies a container (pod uid, names, attempt) is stored in labels and
+ * annotations with kubelet's keys (io.kubernetes.pod.uid, io.kubernetes.container.name, ..), so a
+ * restarted agent finds its pods, and crictl shows them.
  *
- * Verbs are asynchronous: `done` is called exactly once, never from within the verb, unless the
- * runtime is freed before: then never. Specs are borrowed for the call of the verb.
+ * Calls are asynchronous: `done` is called exactly once, never from within the call, and never
+ * after the runtime is freed. Specs are borrowed for the call.
  * Threads: the loop's.
  */
 #ifndef NODE_RUNTIME_RUNTIME_H
@@ -22,14 +22,14 @@
 #include "base/core/error.h"
 #include "base/core/str.h"
 
-/* --- what is there ------------------------------------------------------------------ */
+/* --- state -------------------------------------------------------------------------- */
 
 enum runtime_state { RUNTIME_CREATED, RUNTIME_RUNNING, RUNTIME_EXITED, RUNTIME_UNKNOWN };
 
 struct runtime_container {
 	struct str id; /* without the runtime's prefix */
 	struct str name, sandbox_id;
-	struct str image, image_id; /* as statuses show them: name; digest or id */
+	struct str image, image_id; /* as in statuses: name; digest or id */
 	struct str reason, message; /* "OOMKilled", "Error", "Completed", ..; termination message */
 	struct str log_path;
 	struct str hash; /* the annotation io.kubernetes.container.hash; or empty */
@@ -41,14 +41,14 @@ struct runtime_container {
 
 struct runtime_sandbox {
 	struct str id;
-	const struct str *ips; /* the first is the pod's; none with the host's network */
+	const struct str *ips; /* the first is the pod's; none on the host's network */
 	size_t nips;
 	int64_t created_ns;
 	unsigned attempt;
 	bool ready;
 };
 
-/* Newest first, both. */
+/* Both lists are sorted newest first. */
 struct runtime_pod {
 	struct str uid, ns, name;
 	const struct runtime_sandbox *sandboxes;
@@ -62,13 +62,13 @@ struct runtime_pods {
 	size_t n;
 };
 
-/* All of it in `a`. */
+/* Copies everything into `a`. */
 struct runtime_pod *runtime_pod_copy(struct arena *a, const struct runtime_pod *p);
 
-/* Nothing has changed; either may be NULL. */
+/* Whether both are the same; either may be NULL. */
 bool runtime_pod_equal(const struct runtime_pod *a, const struct runtime_pod *b);
 
-/* --- what is wanted ----------------------------------------------------------------- */
+/* --- specs -------------------------------------------------------------------------- */
 
 struct runtime_pair {
 	struct str key, value;
@@ -99,7 +99,7 @@ struct runtime_device {
 /* Namespaces, as CRI's NamespaceMode. */
 enum runtime_namespace { RUNTIME_NS_POD, RUNTIME_NS_CONTAINER, RUNTIME_NS_NODE };
 
-/* What securityContext of pod and container come to. -1: not said. */
+/* The combined securityContext of pod and container. -1: not set. */
 struct runtime_security {
 	bool privileged, readonly_rootfs, no_new_privs;
 	int64_t run_as_user, run_as_group;
@@ -109,7 +109,7 @@ struct runtime_security {
 	struct runtime_strs cap_add, cap_drop;
 	struct runtime_strs masked_paths, readonly_paths;
 	struct str seccomp; /* "RuntimeDefault", "Unconfined", or the path of a profile; or empty */
-	struct str apparmor; /* the same with a profile's name */
+	struct str apparmor; /* the same, with a profile's name */
 	enum runtime_namespace network, pid, ipc;
 };
 
@@ -128,7 +128,7 @@ struct sandbox_spec {
 	size_t nports;
 	struct runtime_pairs labels, annotations, sysctls;
 	struct runtime_security security;
-	struct str runtime_handler; /* of its RuntimeClass; or empty */
+	struct str runtime_handler; /* from its RuntimeClass; or empty */
 };
 
 struct runtime_huge_pages {
@@ -136,7 +136,7 @@ struct runtime_huge_pages {
 	int64_t bytes;
 };
 
-/* Zero: not said. */
+/* Zero: not set. */
 struct runtime_limits {
 	int64_t cpu_shares, cpu_quota, cpu_period, memory_bytes, oom_score_adj;
 	struct str cpus, mems; /* "0-3,8"; pinned, or empty */
@@ -147,7 +147,7 @@ struct runtime_limits {
 struct container_spec {
 	struct str name;
 	unsigned attempt;
-	struct str image; /* what runtime_image() or a pull gave */
+	struct str image; /* as returned by runtime_ops.image or pull */
 	struct str user_image; /* as the pod names it */
 	struct runtime_strs command, args;
 	struct str working_dir;
@@ -156,7 +156,7 @@ struct container_spec {
 	size_t nmounts;
 	struct runtime_device *devices;
 	size_t ndevices;
-	struct runtime_strs cdi_devices; /* for runtimes that do CDI */
+	struct runtime_strs cdi_devices; /* for runtimes that support CDI */
 	struct runtime_pairs labels, annotations;
 	struct str log_path; /* below the sandbox's log_dir */
 	bool is_stdin, stdin_once, tty;
@@ -183,14 +183,14 @@ struct runtime_exec {
 	int exit_code;
 	struct str out, err;
 };
-/* ERR_TIMEOUT when it took too long. */
+/* ERR_TIMEOUT if it took too long. */
 typedef void runtime_exec_done(void *arg, const struct runtime_exec *result,
 			       const struct error *err);
 
-/* What an image says; borrowed until return. `ref` is empty when it is not there. */
+/* Properties of an image; borrowed until return. `ref` is empty if the runtime does not have it. */
 struct runtime_image {
 	struct str ref; /* to create containers with */
-	int64_t user; /* of its config; -1: it is not a number */
+	int64_t user; /* from its config; -1: not a number */
 	struct str username;
 };
 typedef void runtime_image_done(void *arg, const struct runtime_image *image,
@@ -205,12 +205,12 @@ struct runtime_condition {
 typedef void runtime_condition_done(void *arg, const struct runtime_condition *c,
 				    const struct error *err);
 
-/* What is to be joined to a container, or to a pod's ports. */
+/* A stream to a container, or to a pod's ports. */
 enum runtime_stream_kind { RUNTIME_STREAM_EXEC, RUNTIME_STREAM_ATTACH, RUNTIME_STREAM_PORTS };
 struct runtime_stream {
 	enum runtime_stream_kind kind;
 	struct str id; /* of the container; of the sandbox for ports */
-	struct runtime_strs command; /* of exec */
+	struct runtime_strs command; /* for exec */
 	bool tty, with_in, with_out, with_err;
 	const int32_t *ports;
 	size_t nports;
@@ -225,32 +225,32 @@ struct runtime_ops {
 			    runtime_id_done *done, void *arg);
 	void (*stop_sandbox)(struct runtime *r, struct str id, runtime_done *done, void *arg);
 	void (*remove_sandbox)(struct runtime *r, struct str id, runtime_done *done, void *arg);
-	/* Whether it has the image. */
+	/* Looks the image up locally. */
 	void (*image)(struct runtime *r, struct str image, runtime_image_done *done, void *arg);
 	void (*pull)(struct runtime *r, struct str image, const struct runtime_auth *auth,
 		     const struct sandbox_spec *sandbox, runtime_id_done *done, void *arg);
 	void (*create)(struct runtime *r, struct str sandbox_id, const struct sandbox_spec *sandbox,
 		       const struct container_spec *spec, runtime_id_done *done, void *arg);
 	void (*start)(struct runtime *r, struct str id, runtime_done *done, void *arg);
-	/* SIGTERM, then SIGKILL after the grace; done when it has stopped. */
+	/* SIGTERM, then SIGKILL after the grace period. `done` comes when it has stopped. */
 	void (*stop)(struct runtime *r, struct str id, int64_t grace_s, runtime_done *done,
 		     void *arg);
 	void (*remove)(struct runtime *r, struct str id, runtime_done *done, void *arg);
 	void (*exec)(struct runtime *r, struct str id, const struct runtime_strs *command,
 		     int64_t timeout_ms, runtime_exec_done *done, void *arg);
-	/* `done` gets the URL at which the runtime serves it, once. */
+	/* `done` gets the URL at which the runtime serves the stream; it can be used once. */
 	void (*stream)(struct runtime *r, const struct runtime_stream *stream,
 		       runtime_id_done *done, void *arg);
 	void (*reopen_log)(struct runtime *r, struct str id, runtime_done *done, void *arg);
-	/* Other limits for a container that runs; those that are not said stay. */
+	/* Changes limits of a running container; limits that are not set stay. */
 	void (*update)(struct runtime *r, struct str id, const struct runtime_limits *limits,
 		       runtime_done *done, void *arg);
 };
 
-/* Embed it first. */
+/* Embed it as the first member. */
 struct runtime {
 	const struct runtime_ops *ops;
-	/* Something has changed; set by the agent. NULL allowed. */
+	/* The state has changed; set by the agent. NULL allowed. */
 	void (*on_change)(void *arg, struct str pod_uid);
 	void *arg;
 };
@@ -261,7 +261,7 @@ static inline void runtime_free(struct runtime *r)
 		r->ops->free(r);
 }
 
-/* The keys of labels and annotations that kubelet gives to sandboxes and containers. */
+/* Keys of labels and annotations that kubelet sets on sandboxes and containers. */
 #define RUNTIME_LABEL_POD_NAME       "io.kubernetes.pod.name"
 #define RUNTIME_LABEL_POD_NAMESPACE  "io.kubernetes.pod.namespace"
 #define RUNTIME_LABEL_POD_UID        "io.kubernetes.pod.uid"

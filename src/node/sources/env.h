@@ -1,6 +1,8 @@
 /*
- * env - the environment of a container, as kubelet makes it: services, envFrom, env with $(VAR)
- * expansion, fields of the pod, resources of containers, keys of config maps and secrets.
+ * env - the environment of a container, built as kubelet does.
+ *
+ * Sources: Services, envFrom, env with $(VAR) expansion, fields of the pod, resources of
+ * containers, keys of ConfigMaps and Secrets.
  */
 #ifndef NODE_SOURCES_ENV_H
 #define NODE_SOURCES_ENV_H
@@ -15,28 +17,27 @@ struct env_context {
 	struct str node_name, host_ip, pod_ip;
 	const struct str *pod_ips;
 	size_t npod_ips;
-	/* Allocatable: limits that are not set come to it; 0: not known. */
+	/* Allocatable: used for limits that are not set; 0: unknown. */
 	int64_t node_cpu_milli, node_memory, node_storage;
 };
 
 /*
- * Variables of envFrom and env in their order, a name where it came first with the value that
- * came last; then those of services that nothing of these replaced, by name. -ERR_NOT_FOUND names
- * the config map, secret or key that is missing, -ERR_UNIMPLEMENTED a source that we cannot read.
- * In `a`.
+ * Returns the variables of envFrom and env in order; a repeated name keeps its first place and gets
+ * the last value. Then come variables of Services that were not overridden, by name. -ERR_NOT_FOUND
+ * names the missing ConfigMap, Secret or key; -ERR_UNIMPLEMENTED an unsupported source. In `a`.
  */
 int env_make(const struct pod *pod, const struct json *container, const struct env_context *c,
 	     struct arena *a, struct runtime_pairs *ret_env, struct error *err);
 
 /*
- * $(VAR) by `env`, $$(VAR) literally; for command and args. A variable that is not there stays as
- * it is written. So does all of the text when it would become longer than ENV_VALUE_MAX.
+ * Expands $(VAR) with `env`, and $$(VAR) to a literal; for command and args. An unknown variable
+ * stays as written. So does the whole text if it would become longer than ENV_VALUE_MAX.
  */
 struct str env_expand(struct str text, const struct runtime_pairs *env, struct arena *a);
 
 /*
- * The same for subPathExpr, where a variable that is not there or empty is -ERR_INVALID, with all
- * such names in the message, as is a text that grows too long.
+ * The same for subPathExpr. Unknown or empty variables are -ERR_INVALID, with all such names in the
+ * message; so is a text that becomes too long.
  */
 int env_expand_all(struct str text, const struct runtime_pairs *env, struct arena *a,
 		   struct str *ret_text, struct error *err);
@@ -44,17 +45,15 @@ int env_expand_all(struct str text, const struct runtime_pairs *env, struct aren
 /* A downward API field ("metadata.labels['x']", "status.podIP"); for volumes, too. */
 int env_field(const struct pod *pod, struct str path, const struct env_context *c, struct arena *a,
 	      struct str *ret_value, struct error *err);
-/*
- * A resourceFieldRef ("limits.cpu", divisor). `container` may be NULL where the reference names
- * it.
- */
+/* A resourceFieldRef ("limits.cpu", divisor). `container` may be NULL if the reference names it. */
 int env_resource(const struct pod *pod, const struct json *container, const struct json *ref,
 		 const struct env_context *c, struct arena *a, struct str *ret_value,
 		 struct error *err);
 
 /*
- * The bytes of a key of a Secret's `data` (or a ConfigMap's `binaryData`), in `a`. False: there
- * is none. The server has seen to it that it is base64; what is not is -ERR_INVALID.
+ * The bytes of a key of a Secret's `data` (or a ConfigMap's `binaryData`), in `a`. Sets *ret_found
+ * to false if there is no such key. The server has checked the base64; invalid base64 is
+ * -ERR_INVALID.
  */
 int env_binary(const struct json *data, struct str key, struct arena *a, bool *ret_found,
 	       struct str *ret_value, struct error *err);

@@ -1,5 +1,5 @@
 /*
- * env_impl - what the files of env share: a table of variables, and expansion.
+ * env_impl - shared by the files of env: a table of variables, and expansion.
  */
 #ifndef NODE_SOURCES_ENV_IMPL_H
 #define NODE_SOURCES_ENV_IMPL_H
@@ -13,7 +13,7 @@ struct env_var {
 	struct runtime_pair pair;
 };
 
-/* Variables by name, in the order in which the names came. */
+/* Variables by name, in the order of first occurrence. */
 struct env_table {
 	struct map by_name;
 	struct env_var *first, **last;
@@ -24,18 +24,18 @@ struct env_table {
 void env_table_init(struct env_table *t, struct arena *a);
 void env_table_release(struct env_table *t);
 
-/* Sets it; the text is borrowed for as long as the arena lives. */
+/* Sets a variable; the text is borrowed while the arena lives. */
 void env_table_set(struct env_table *t, struct str name, struct str value);
-/* False: there is none. */
+/* Returns false if not found. */
 bool env_table_get(const struct env_table *t, struct str name, struct str *ret_value);
 
-/* Variables of Services, in the order of the Services. Nothing fails. */
+/* Variables of Services, in the order of the Services. Never fails. */
 void env_services(const struct pod *pod, const struct sources *sources, struct env_table *out);
 
-/* Looks a name up; false: it stays as it is written. */
+/* Looks a name up; false: the reference stays as written. */
 typedef bool env_lookup(void *arg, struct str name, struct str *ret_value);
 
-/* -ERR_TOO_LARGE beyond ENV_VALUE_MAX. The result may be `text` itself. */
+/* -ERR_TOO_LARGE above ENV_VALUE_MAX. The result may be `text` itself. */
 int env_replace(struct str text, env_lookup *lookup, void *arg, struct arena *a,
 		struct str *ret_text, struct error *err);
 

@@ -1,8 +1,8 @@
 /*
- * pull_secrets - which credentials an image is pulled with: imagePullSecrets of the pod, in order.
+ * pull_secrets - finds the credentials for an image: imagePullSecrets of the pod, in order.
  *
- * Secrets of type kubernetes.io/dockerconfigjson and dockercfg; the entry whose registry and path
- * match the image longest wins, with "*" in a host's labels, as kubelet's keyring matches.
+ * Reads Secrets of type kubernetes.io/dockerconfigjson and dockercfg. The entry with the longest
+ * match of registry and path wins; "*" is allowed in a host's labels, as in kubelet's keyring.
  */
 #ifndef NODE_SOURCES_PULL_SECRETS_H
 #define NODE_SOURCES_PULL_SECRETS_H
@@ -12,7 +12,7 @@
 
 struct sources;
 
-/* False: none; the image is pulled without. Text in `a`. */
+/* Returns false if none match: the image is pulled without credentials. Text in `a`. */
 bool pull_secrets_find(const struct sources *s, const struct pod *pod, struct str image,
 		       struct arena *a, struct runtime_auth *ret_auth);
 

@@ -1,8 +1,8 @@
 /*
- * volume_payload - the files that a volume of the API has: of config maps, secrets, fields, tokens.
+ * volume_payload - the files of a volume: from ConfigMaps, Secrets, pod fields, tokens. Pure.
  *
- * Pure: takes trees, makes a list. Later files replace earlier ones of the same path, as projected
- * volumes want it.
+ * Takes trees and builds a list. Later files replace earlier ones of the same path, as projected
+ * volumes require.
  */
 #ifndef NODE_VOLUMES_PAYLOAD_H
 #define NODE_VOLUMES_PAYLOAD_H
@@ -28,15 +28,18 @@ struct volume_payload {
 void volume_payload_init(struct volume_payload *p, struct arena *a);
 void volume_payload_release(struct volume_payload *p);
 
-/* -ERR_INVALID with upstream's words for a path that leads out, or is ours ("..x"). Borrows all. */
+/*
+ * Returns -ERR_INVALID with upstream's message for a path that leaves the volume, or is reserved
+ * ("..x"). Borrows everything.
+ */
 int volume_payload_add(struct volume_payload *p, const struct volume_file *f, struct error *err);
 
-/* What a pod's volumes are made with. */
+/* The context for building a pod's volumes. */
 struct volume_context {
 	const struct pod *pod;
 	const struct env_context *env;
 	int64_t fs_group, fs_user; /* -1: none */
-	/* The token of a serviceAccountToken source; fails as asking for it did. */
+	/* The token of a serviceAccountToken source; returns the error of the token request. */
 	int (*token)(void *arg, const struct json *source, struct str *ret_token,
 		     struct error *err);
 	void *arg;

@@ -1,9 +1,9 @@
 /*
- * volume_writer - files of a volume, replaced all at once.
+ * volume_writer - replaces the files of a volume atomically.
  *
- * The folder has links to "..data/NAME", "..data" is a link to a folder with the time in its
- * name, and a new state is a new such folder and one rename. So whoever opens files by their
- * names sees one state or the other. As upstream's atomic writer lays it out.
+ * The layout is that of upstream's atomic writer. The folder has links to "..data/NAME". "..data"
+ * is a link to a folder with the time in its name. A new state is a new such folder and one rename,
+ * so programs that open files by name see either the old or the new state.
  */
 #ifndef NODE_VOLUMES_WRITER_H
 #define NODE_VOLUMES_WRITER_H
@@ -12,8 +12,8 @@
 #include "node/volumes/payload.h"
 
 /*
- * Makes the folder have these files; when it has them, nothing is touched. After a failure it is as
- * it was. `wall_ns` names the new state. *ret_changed may be NULL.
+ * Makes the folder contain these files; does nothing if it already does. After a failure the folder
+ * is unchanged. `wall_ns` names the new state. *ret_changed may be NULL.
  */
 int volume_writer_write(const char *dir, const struct volume_payload *p,
 			const struct volume_owner *owner, int64_t wall_ns, bool *ret_changed,

@@ -1,9 +1,10 @@
 /*
- * device_policy - what becomes of a pod whose device plugin's device is unhealthy. Pure.
+ * device_policy - the action for a pod that uses an unhealthy device of a device plugin. Pure.
  *
- * The node has a policy, and a pod can have its own by annotations. A device must have been
- * Unhealthy for the grace period, without a break, while one container uses it; a container that
- * was started anew begins anew. Devices of claims have NoExecute taints for this.
+ * The node has a policy, and a pod can set its own with annotations. The action is due when a
+ * device has been Unhealthy for the grace period, without a break, while the same container used
+ * it. A restarted container starts a new grace period. For devices of claims there are NoExecute
+ * taints instead.
  */
 #ifndef NODE_WORKER_DEVICE_POLICY_H
 #define NODE_WORKER_DEVICE_POLICY_H
@@ -19,8 +20,9 @@
 enum device_policy_action {
 	DEVICE_POLICY_NONE,
 	DEVICE_POLICY_FAIL, /* the pod becomes Failed, reason UnhealthyDevice */
-	DEVICE_POLICY_RESTART, /* the container is killed; its restart policy says what follows */
-	DEVICE_POLICY_EVICT, /* by the Eviction API, so that disruption budgets count */
+	/* the container is killed; its restart policy decides what follows */
+	DEVICE_POLICY_RESTART,
+	DEVICE_POLICY_EVICT, /* through the Eviction API, so that disruption budgets count */
 };
 
 struct device_policy {
@@ -28,11 +30,11 @@ struct device_policy {
 	int64_t grace_ms;
 };
 
-/* "none", "fail", "restart", "evict"; false: none of these. */
+/* "none", "fail", "restart", "evict"; returns false for any other text. */
 bool device_policy_parse(struct str text, enum device_policy_action *ret_action);
 
 /*
- * The pod's policy: its annotations where they are right, else the node's. *ret_problem says what
+ * The pod's policy: its annotations if they are valid, else the node's. *ret_problem describes what
  * is wrong with them, in `a`; empty: nothing.
  */
 struct device_policy device_policy_of(const struct pod *pod, const struct device_policy *node,
@@ -45,7 +47,7 @@ struct device_policy_case {
 	bool done; /* it was reported as due */
 };
 
-/* What is remembered of one pod; begins zeroed, with vec_init() of `cases`. */
+/* The state of one pod; zero it, then vec_init() `cases`. */
 struct device_policy_book {
 	VEC(struct device_policy_case) cases;
 };
@@ -57,7 +59,7 @@ struct device_policy_due {
 	struct str resource, device, message; /* the first of its unhealthy devices */
 };
 
-/* What is known now; borrowed for the call. */
+/* The present facts; borrowed for the call. */
 struct device_policy_input {
 	struct device_policy policy;
 	const struct assign *assign;
@@ -67,13 +69,13 @@ struct device_policy_input {
 };
 
 /*
- * Whose grace period is over: the first such container that was not reported before; false: none.
- * *ret_wake_ms: ask again then, INT64_MAX: after a change only.
+ * Returns the first container whose grace period is over and that was not returned before; false if
+ * there is no such container. *ret_wake_ms: call again then; INT64_MAX: only after a change.
  */
 bool device_policy_look(struct device_policy_book *b, const struct device_policy_input *in,
 			struct arena *a, struct device_policy_due *ret_due, int64_t *ret_wake_ms);
 
-/* The action failed: its container is reported again after another grace period. */
+/* The action failed: the container is returned again after another grace period. */
 void device_policy_again(struct device_policy_book *b, struct str container_id, int64_t now_ms);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * worker - brings one pod to what its object wants: the hands of lifecycle.h.
+ * worker - carries out the life cycle of one pod (lifecycle.h).
  *
- * Steps, each begun when the one before is done, each tried again when it fails: admission (devices
- * chosen, held, asked for from plugins), claims prepared, volumes made; then the life cycle's
- * actions; after the last container claims are unprepared, volumes removed, devices released. A pod
- * that is deleted skips to its end from wherever it is. Device health is written whenever it
- * changes, also after the end, as long as the pod's object is there.
+ * The steps run one after the other, and a failed step is retried: admission (devices chosen, held,
+ * requested from plugins), claims prepared, volumes set up. Then it carries out the life cycle's
+ * actions. After the last container has ended, claims are unprepared, volumes removed, devices
+ * released. A deleted pod skips from any step to its end. Device health (KEP-4680) is written
+ * whenever it changes, also after the pod has ended, until the pod object is deleted.
  * Threads: the loop's.
  */
 #ifndef NODE_WORKER_WORKER_H
@@ -38,7 +38,7 @@ struct status_writer;
 struct volumes;
 struct worker;
 
-/* What the workers of an agent share; the agent's. */
+/* Shared by the workers of an agent; owned by the agent. */
 struct worker_host {
 	struct loop *loop;
 	struct runtime *runtime;
@@ -54,100 +54,104 @@ struct worker_host {
 	struct recorder *recorder;
 	struct node_object *node;
 	struct client *client;
-	struct device_policy policy; /* of pods that have none of their own */
+	struct device_policy policy; /* for pods without a policy of their own */
 	const struct gates *gates;
 	const struct log *log;
 	struct cdi_dirs cdi_dirs;
 	const char *node_name;
-	struct sandbox_parts sandbox; /* what all sandboxes share: logs, DNS */
+	struct sandbox_parts sandbox; /* shared by all sandboxes: logs, DNS */
 	struct str seccomp_root;
 	bool seccomp_default;
-	bool hollow; /* the runtime runs nothing: volumes, environment and probes are left out */
-	bool runtime_does_cdi, pod_level; /* learnt later */
+	bool hollow; /* the runtime runs nothing: skip volumes, environment and probes */
+	bool runtime_does_cdi, pod_level; /* set later */
 	struct str id_prefix;
-	struct metrics_counter *problems; /* status that could not be made or written; or NULL */
+	/* counts statuses that could not be built or written; or NULL */
+	struct metrics_counter *problems;
 
-	/* Makes the log of assignments durable. */
+	/* Saves the assignment log to disk, then calls done. */
 	void (*save)(void *arg, void (*done)(void *arg, const struct error *err), void *done_arg);
 	/* Whether the pod fits beside the others: fit_check(). */
 	int (*fits)(void *arg, const struct pod *pod, char *ret_reason, struct error *err);
-	/* The runtime's state has changed by our doing: ask it. Returns the number of that look. */
+	/* We changed the runtime's state: list it again. Returns the number of that listing. */
 	uint64_t (*relist)(void *arg);
 	/*
-	 * Pods of earlier agents may not all be known, and the log of what they hold was lost: new
-	 * ones are not let in yet.
+	 * The assignment log was lost, and pods of an earlier agent may still be unknown: new pods
+	 * are not admitted yet.
 	 */
 	bool (*recovering)(void *arg);
-	/* The plugin of a resource has not come back since the agent's start, and may yet. */
+	/* The resource's plugin has not come back since the agent started, but still may. */
 	bool (*settling)(void *arg, struct str resource);
-	/* The pod's object is gone and nothing of it is left: free the worker. */
+	/* The pod object is deleted and nothing is left of it: free the worker. */
 	void (*over)(void *arg, struct worker *w);
 	void *arg;
 };
 
-/* `admitted`: an earlier agent let it in (it holds devices or has containers). */
+/* `admitted`: an earlier agent admitted it (it holds devices or has containers). */
 struct worker *worker_new(struct worker_host *host, struct pod *pod, bool admitted);
 
-/* Forgets it, whatever runs: calls that are under way must not come back. NULL allowed. */
+/*
+ * Frees the worker, whatever it is doing. Calls in flight must not return after this. NULL allowed.
+ */
 void worker_free(struct worker *w);
 
-/* The pod's uid, for as long as the worker lives. */
+/* The pod's uid; valid while the worker lives. */
 struct str worker_uid(const struct worker *w);
 struct pod *worker_pod(const struct worker *w);
-/* What the runtime was last seen to have of it; NULL: nothing. Until the next look. */
+/* The runtime's last known state of the pod; NULL: nothing. Borrowed until the next listing. */
 const struct runtime_pod *worker_runtime(const struct worker *w);
-/* What the pod asks for, added up. */
+/* The sum of the pod's requests. */
 const struct fit_sum *worker_asks(const struct worker *w);
 
-/* It holds its devices and claims, or may come to. */
+/* Whether it holds devices and claims, or may still get them. */
 bool worker_active(const struct worker *w);
-/* It was let in and has not ended: what it asks for is taken. */
+/* Whether it was admitted and has not ended: its requests count as used. */
 bool worker_admitted(const struct worker *w);
 
-/* Its object has changed, or has gone. */
+/* The pod object has changed, or is deleted. */
 void worker_update(struct worker *w, struct pod *pod);
 void worker_gone(struct worker *w);
 
-/* What the runtime had of it at its look of that number; copied. NULL: nothing. */
+/* The runtime's state of the pod in the listing of that number; copied. NULL: nothing. */
 void worker_seen(struct worker *w, const struct runtime_pod *seen, uint64_t look);
 
-/* assign_cpus() of its containers may have changed: those that run are moved. */
+/* assign_cpus() of its containers may have changed: running containers are moved. */
 void worker_cpus_follow(struct worker *w);
 
-/* Config maps, secrets or tokens that it uses have changed. */
+/* ConfigMaps, Secrets or tokens that it uses have changed. */
 void worker_sources_changed(struct worker *w);
 
 void worker_probed(struct worker *w, struct str container_id, enum lifecycle_probe probe, bool good,
 		   struct str message);
 
-/* One attempt of a probe failed: an event. */
+/* Reports one failed attempt of a probe as an event. */
 void worker_probe_failed(struct worker *w, struct str container, struct str message);
 void worker_probe_warned(struct worker *w, struct str container, struct str message);
 
 /*
- * The log of assignments was lost. Ends the doubt about the pod's devices if none of its containers
- * runs; to be called once the runtime was asked.
+ * For a lost assignment log. Ends the doubt about the pod's devices if none of its containers runs.
+ * Call it after the runtime was listed.
  */
 void worker_settle(struct worker *w);
-/* New pods may be let in. */
+/* New pods may be admitted. */
 void worker_recovered(struct worker *w);
 
-/* A plugin, a driver or the runtime is back: what waits for a retry is tried now. */
+/* A plugin, a driver or the runtime is back: retries waiting steps now. */
 void worker_retry(struct worker *w);
 
 /*
- * The health of one of its devices may have changed: status again. worker_mark() says so first and
- * is true for the first of several: then worker_health_changed() is owed.
+ * The health of one of its devices may have changed: write the status again. Call worker_mark()
+ * first. If it returns true (the first of several changes), call worker_health_changed() later in
+ * the turn.
  */
 bool worker_mark(struct worker *w);
 void worker_health_changed(struct worker *w);
 
-/* An event that names resource, device, old and new health and the driver's words. */
+/* Writes an event with resource, device, old and new health and the driver's message. */
 void worker_tell_device(struct worker *w, const struct device_status_change *c);
 
-/* A warning of the given reason as an event of the pod. */
+/* Writes a warning event of the pod. */
 void worker_warn(struct worker *w, const char *reason, struct str message);
-/* The same, and counted. */
+/* The same, and counts it. */
 void worker_problem(struct worker *w, const char *reason, struct str message);
 
 #endif
