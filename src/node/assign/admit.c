@@ -1,13 +1,14 @@
 /*
- * Admission: a pod gets everything that its containers ask for, or nothing. Containers are
- * served in the order in which they start; what is chosen is held at once in the pod's record,
- * which is not in the log before the last container is served, so that a refusal only has to
- * drop it.
+ * Admission: a pod gets everything that its containers request, or nothing. Containers are served
+ * in the order in which they start. Chosen devices are held at once in the pod's record, and that
+ * record is added to the log only after the last container is served. So a rejected pod needs no
+ * rollback: its record is dropped.
  *
- * Devices are chosen as upstream's device manager does: first what the pod's earlier init
- * containers leave, then by the affinity that the topology policy found, then by the plugin's
- * wish. A plugin that wants to be asked is asked outside; nothing is held meanwhile, and the
- * pod is then admitted from the beginning: its answer is a hint, as it is upstream.
+ * Devices are chosen as upstream's device manager does: first those left over from the pod's
+ * earlier init containers, then by the affinity that the topology policy found, then by the
+ * plugin's preference. If a plugin supports GetPreferredAllocation, the caller asks it. Nothing is
+ * held meanwhile, and then the pod is admitted from the beginning. The plugin's reply is a hint, as
+ * upstream.
  */
 #include "node/assign/admit.h"
 
@@ -72,14 +73,14 @@ void assign_prefer(struct assign *s, struct str pod_uid, const struct assign_wis
 
 /* --- choosing devices ------------------------------------------------------------------------ */
 
-/* What one container gets of one resource. */
+/* The devices that one container gets of one resource. */
 struct choice {
 	struct admitting *in;
 	struct container_rec *container;
 	struct resource_rec *resource;
 	int64_t required;
 	struct device_list chosen;
-	uint64_t mark; /* of chosen devices */
+	uint64_t mark; /* marks chosen devices */
 };
 
 static int refuse(struct error *err, const char *what, struct str resource)
@@ -111,7 +112,7 @@ struct device_list assign_reusable(const struct admitting *in, const struct reso
 	struct device_list l = { .v = ARENA_ARRAY(in->a, struct device_rec *, r->devices.n) };
 	uint64_t mark = ++in->s->marks;
 
-	/* Of each device the last container that has it decides. */
+	/* If several containers have a device, the last of them decides. */
 	for (size_t i = in->rec->containers.n; i-- > 0;) {
 		const struct container_rec *c = &in->rec->containers.v[i];
 		const struct hold_rec *h = assign_hold(c, r);
@@ -149,7 +150,7 @@ static const struct str *ids_of(struct arena *a, struct device_list l, size_t *r
 	return ids;
 }
 
-/* Those that the plugin wishes. 1: it has to be asked first. */
+/* Takes the devices that the plugin prefers. Returns 1 if the plugin must be asked first. */
 static int take_preferred(struct choice *c, struct device_list from)
 {
 	struct assign_admission *io = c->in->io;
@@ -193,7 +194,7 @@ static int unexpectedly_short(const struct choice *c, struct error *err)
 			 c->required, c->chosen.n);
 }
 
-/* More than needed is aligned: the plugin chooses among those. */
+/* More devices than needed are aligned: the plugin chooses among them. */
 static int choose_aligned(struct choice *c, struct device_list aligned, struct error *err)
 {
 	int r = take_preferred(c, aligned);
@@ -297,7 +298,7 @@ bool assign_request_next(const struct admitting *in, const struct json *containe
 	return false;
 }
 
-/* 1: a plugin has to be asked first. */
+/* Returns 1 if a plugin must be asked first. */
 static int admit_devices(struct admitting *in, const struct json *container,
 			 struct container_rec *rec, struct error *err)
 {
@@ -309,7 +310,10 @@ static int admit_devices(struct admitting *in, const struct json *container,
 		r = check_registered(in, c.resource, err);
 		if (r < 0)
 			return r;
-		/* More than there are is refused before memory is taken for them. */
+		/*
+		 * A request for more devices than exist is rejected without allocating room for
+		 * them.
+		 */
 		c.chosen.n = 0;
 		c.chosen.v = ARENA_ARRAY(in->a, struct device_rec *,
 					 MIN((size_t)c.required, c.resource->devices.n));
@@ -352,7 +356,7 @@ static int admit_new(struct admitting *in, struct error *err)
 
 /* --- the verb -------------------------------------------------------------------------------- */
 
-/* Held already, as after a restart: it stays, whatever its plugin does at the moment. */
+/* Devices held already, as after a restart, stay held, whatever their plugin does now. */
 static int check_held(struct admitting *in, struct error *err)
 {
 	struct pod_containers c = pod_containers(in->pod);
@@ -377,7 +381,7 @@ static int check_held(struct admitting *in, struct error *err)
 	return 0;
 }
 
-/* All or nothing: what was held for a pod that is not admitted now is given back. */
+/* All or nothing: if the pod is not admitted, releases what this call held for it. */
 static int admit_into(struct admitting *in, struct error *err)
 {
 	int r;
@@ -393,7 +397,7 @@ static int admit_into(struct admitting *in, struct error *err)
 	return r;
 }
 
-/* A pod that the log did not know, or only by its claims. */
+/* Admits a pod that the log did not know, or knew only by its claims. */
 static int admit_anew(struct admitting *in, struct error *err)
 {
 	bool known = in->rec != NULL;

@@ -1,5 +1,5 @@
 /*
- * How much CPU and memory a pod's containers ask for, as the static policies count it.
+ * The CPU and memory amounts that a pod's containers request, as the static policies count them.
  */
 #include "base/json/quantity.h"
 #include "node/assign/admit.h"
@@ -19,10 +19,10 @@ int64_t pod_amount_total(const struct pod_amount *sum)
 	return MAX(sum->init, sum->mains + sum->sidecars);
 }
 
-/* Amounts so large that no machine has them must not overflow when they are summed. */
+/* Limits amounts, so that sums of impossibly large ones do not overflow. */
 static const int64_t amount_max = INT64_C(1) << 56;
 
-/* What a quantity says, in thousandths; -1 when it says nothing of use. */
+/* Parses a quantity, in thousandths; -1 if it is not usable. */
 static int64_t milli(const struct json *v)
 {
 	struct quantity q;
@@ -41,7 +41,7 @@ static int64_t bytes(const struct json *v)
 	return quantity_read(v, &q) ? MAX(INT64_C(0), MIN(quantity_value(q), amount_max)) : 0;
 }
 
-/* Limits, and requests that are the same or not there. */
+/* Whether a limit is set, and the request equals it or is not set. */
 static bool has_both(const struct json *container, const char *name)
 {
 	const struct json *resources = json_getz(container, "resources");
@@ -51,7 +51,7 @@ static bool has_both(const struct json *container, const char *name)
 	return milli(limit) > 0 && (!request || milli(request) == milli(limit));
 }
 
-/* The API server says it; a pod that it has not seen is judged here. */
+/* Uses the API server's qosClass; for a pod without one, computes it. */
 static bool is_guaranteed_class(const struct pod *pod)
 {
 	struct str said = json_text_at(pod->status, "qosClass");
@@ -69,7 +69,7 @@ static bool is_guaranteed_class(const struct pod *pod)
 
 bool assign_is_guaranteed(const struct pod *pod)
 {
-	/* Resources of the pod as a whole: upstream leaves these pods alone, too. */
+	/* As upstream, pods with pod-level resources get nothing exclusively. */
 	return json_count(json_getz(json_getz(pod->spec, "resources"), "requests")) == 0 &&
 	       json_count(json_getz(json_getz(pod->spec, "resources"), "limits")) == 0 &&
 	       is_guaranteed_class(pod);
@@ -93,7 +93,7 @@ int64_t assign_cpus_wanted(const struct admitting *in, const struct json *contai
 	return cpus > 0 && cpus % 1000 == 0 ? cpus / 1000 : 0;
 }
 
-/* "memory" is 0, "hugepages-2Mi" 2 MiB; -1: neither. */
+/* "memory" is 0, "hugepages-2Mi" is 2 MiB; returns -1 for other names. */
 static int64_t page_of(struct str name)
 {
 	struct quantity q;

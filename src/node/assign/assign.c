@@ -1,11 +1,10 @@
 /*
- * The log itself: options, revision, watchers. The records that it is made of are kept by the files
- * beside it: assign/resource.c (devices), assign/pod.c (who has what), assign/claim.c,
- * assign/admit.c (who gets what) and assign/state.c (the checkpoint).
+ * The log itself: options, revision, watchers. The records are kept by the files beside it:
+ * assign/resource.c (devices), assign/pod.c (holds of pods), assign/claim.c, assign/admit.c
+ * (admission) and assign/state.c (the checkpoint).
  *
- * One verb either gives or takes, never both, and each change that it makes is told with a
- * revision of its own after the log has it. So whoever follows the changes sees a device
- * released before it sees it held again.
+ * Each function either assigns or releases, never both. Each change is reported with its own
+ * revision after the log has it. So watchers see a device released before they see it held again.
  */
 #include "node/assign/assign.h"
 
@@ -25,7 +24,7 @@ static void init_empty(struct assign *s)
 	s->watchers_end = &s->watchers;
 }
 
-/* Upstream's manager does not start without CPUs for the system, either. */
+/* As upstream, the static CPU policy does not start without CPUs for the system. */
 static int reserve_cpus(struct assign *s, const struct assign_opts *opts, struct error *err)
 {
 	CLEANUP(arena_release) struct arena a;
@@ -87,7 +86,7 @@ int assign_new(const struct assign_opts *opts, struct assign **ret_assign, struc
 	return 0;
 }
 
-/* Without a look at the machine, which may be gone when the log is freed. */
+/* Does not use the machine, which may be freed before the log. */
 static void drop_records(struct assign *s)
 {
 	while (s->wishes.n > 0)

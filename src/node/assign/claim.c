@@ -1,10 +1,10 @@
 /*
- * Claims: who uses which, and what drivers said.
+ * Claims: which pods use them, and the devices that drivers returned.
  */
 #include "base/core/mem.h"
 #include "node/assign/assign_impl.h"
 
-/* Every pod that has or had it. */
+/* Notifies watchers for every pod that has or had the claim. */
 static void tell_pods(struct assign *s, const struct claim_rec *c)
 {
 	for (size_t i = 0; i < c->users.n; i++) {
@@ -16,8 +16,8 @@ static void tell_pods(struct assign *s, const struct claim_rec *c)
 /* --- verbs ----------------------------------------------------------------------------------- */
 
 /*
- * A pod that was force-deleted keeps its devices until its claim is unprepared. The cluster does
- * not know that and gives them to another claim at once.
+ * A force-deleted pod keeps its devices until its claim is unprepared. The scheduler does not know
+ * that and may give them to another claim at once.
  */
 static int check_exclusive(const struct assign *s, const struct assign_claim *claim,
 			   struct error *err)
@@ -69,7 +69,7 @@ static int find_or_make(struct assign *s, const struct assign_claim *claim,
 	return 0;
 }
 
-/* The pod's entry is this claim from now on; a past one of the same name makes room. */
+/* Makes this claim the pod's entry `name`; a past claim of that name is unlinked. */
 static bool link_claim(struct assign *s, struct pod_rec *p, struct str name, struct claim_rec *c)
 {
 	struct claim_link *l = assign_pod_claim(p, name);

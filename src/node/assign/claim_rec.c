@@ -1,8 +1,8 @@
 /*
- * Records of claims. A claim is counted: the log has it until it is unprepared and forgotten, and
- * each pod that used it as long as the pod is known, so that a pod that has ended still knows its
- * devices. The index leads from (driver, pool, device) to the claims that have it, those that are
- * forgotten included; from there to pods.
+ * Records of claims. A claim is reference counted. The log holds it until it is unprepared and
+ * forgotten. Each pod that used it holds it while the pod is known, so that a pod that has ended
+ * still knows its devices. The index maps (driver, pool, device) to the claims that have it,
+ * including forgotten ones, and so to pods.
  */
 #include "base/core/mem.h"
 #include "node/assign/assign_impl.h"
@@ -93,7 +93,7 @@ bool assign_claim_add_driver(struct claim_rec *c, struct str driver)
 
 /* --- devices and their index ----------------------------------------------------------------- */
 
-/* NUL separates: the parts are text of API objects and of gRPC, which have none. */
+/* NUL separates the parts: text of API objects and gRPC contains none. */
 static struct str device_key(struct str driver, struct str pool, struct str device, struct buf *b)
 {
 	(void)buf_add_str(b, driver);
@@ -182,7 +182,7 @@ static bool all_utf8(const struct str *v, size_t n)
 	return true;
 }
 
-/* Whether the checkpoint could say it: a driver may send anything. */
+/* Whether the checkpoint can store it: a driver may send any bytes. */
 static bool printable(const struct assign_claim_device *d)
 {
 	return str_is_utf8(d->driver) && str_is_utf8(d->pool) && str_is_utf8(d->device) &&
@@ -201,7 +201,7 @@ void assign_claim_add_device(struct assign *s, struct claim_rec *c,
 	while (at > 0 && cmp_device(&c->devices.v[at - 1]->view, d) > 0)
 		at--;
 	if (at > 0 && cmp_device(&c->devices.v[at - 1]->view, d) == 0)
-		return; /* named twice: the first counts */
+		return; /* listed twice: the first counts */
 	rec = copy_device(d);
 	(void)vec_push(&c->devices, NULL);
 	memmove(&c->devices.v[at + 1], &c->devices.v[at],

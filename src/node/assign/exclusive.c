@@ -1,7 +1,6 @@
 /*
- * CPUs and memory that containers of Guaranteed pods get for themselves, by the static policies.
- * What an init container had is used again by those after it, as upstream does; what a sidecar
- * has is not.
+ * Exclusive CPUs and memory of containers of Guaranteed pods, by the static policies. As upstream,
+ * later containers reuse what an init container had, but not what a sidecar has.
  */
 #include "base/core/mem.h"
 #include "node/assign/admit.h"
@@ -73,7 +72,7 @@ int assign_take_cpus(struct admitting *in, const struct json *container, struct 
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
-/* Preferred before not, then narrow before wide, then low numbers; `n` > 0. */
+/* Preferred first, then narrow before wide, then low numbers; `n` > 0. */
 static struct topology_hint best_of(const struct topology_hint *v, size_t n)
 {
 	struct topology_hint best = v[0];
@@ -90,7 +89,7 @@ static struct topology_hint best_of(const struct topology_hint *v, size_t n)
 	return best;
 }
 
-/* Of the sets of nodes that can give it, the best that has all of `nodes`. */
+/* Among the sets of nodes that can provide it, finds the best one that contains all of `nodes`. */
 static int find_nodes(struct admitting *in, const struct memory_amount *v, size_t n, uint64_t nodes,
 		      struct topology_hint *ret_hint, struct error *err)
 {
@@ -145,7 +144,7 @@ static struct memory_block *find_block(struct memory_block *v, size_t n,
 	return NULL;
 }
 
-/* Init containers run one after the other: the largest block is what later ones can use. */
+/* Init containers run one after the other, so later containers can reuse the largest block. */
 static void keep_for_later(struct admitting *in, const struct memory_block *b, bool init)
 {
 	struct memory_block *again = find_block(in->again.v, in->again.n, b);
@@ -157,7 +156,7 @@ static void keep_for_later(struct admitting *in, const struct memory_block *b, b
 		(void)vec_push(&in->again, *b);
 }
 
-/* So that blocks of the pod add up to what it has taken: what is used again is counted once. */
+/* Makes the pod's blocks add up to what it has taken: reused memory is counted once. */
 static void shrink_earlier(struct pod_rec *p, const struct container_rec *by,
 			   const struct memory_block *b)
 {

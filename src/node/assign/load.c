@@ -1,6 +1,6 @@
 /*
- * Reads the checkpoint back. It trusts nothing: what is not as assign/state.c writes it, or
- * gives a thing twice, fails and leaves the log empty.
+ * Reads the checkpoint back. It trusts nothing: input that assign/state.c would not write, or that
+ * assigns a thing twice, fails and leaves the log empty.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -8,10 +8,10 @@
 #include "base/text/base64.h"
 #include "node/assign/assign_impl.h"
 
-/* What is at fault is the same for all: the file is not ours. */
+/* All faults mean the same: the file is not ours. */
 struct reader {
 	struct assign *s;
-	struct arena *a; /* of the tree */
+	struct arena *a; /* for the tree */
 	struct error *err;
 };
 
@@ -20,7 +20,9 @@ static int foreign(struct reader *r, const char *what)
 	return error_set(r->err, ERR_INVALID, "assignments: %s", what);
 }
 
-/* Text without NULs: our records end there. Empty only where that says something. */
+/*
+ * Reads text without NULs, because our records end there. Empty text only where that is meaningful.
+ */
 static bool read_text(const struct json *object, const char *key, struct str *ret)
 {
 	*ret = json_text_at(object, key);
@@ -91,7 +93,7 @@ static int read_answer(struct reader *r, const struct json *v, struct hold_rec *
 	return 0;
 }
 
-/* What is made before a failure may have no user yet: the log is cleared then. */
+/* After a failure some records may have no user yet; the log is cleared then. */
 static int read_hold(struct reader *r, const struct json *v, struct pod_rec *p, size_t container)
 {
 	const struct json *ids = array_at(v, "ids");
@@ -238,7 +240,7 @@ static bool add_user(struct claim_rec *c, struct str pod_uid)
 	return u->uses = true;
 }
 
-/* The caller owns *ret_claim, also after a failure, when it is not NULL. */
+/* The caller owns *ret_claim if it is not NULL, also after a failure. */
 static int read_claim(struct reader *r, const struct json *v, struct claim_rec **ret_claim)
 {
 	bool unpreparing;
@@ -254,7 +256,7 @@ static int read_claim(struct reader *r, const struct json *v, struct claim_rec *
 	if (!read_list(array_at(v, "drivers"), c, assign_claim_add_driver) ||
 	    !read_list(array_at(v, "pods"), c, add_user) || !array_at(v, "devices"))
 		return foreign(r, "a claim's drivers or pods are not as written here");
-	/* Older agents did not write it; claims have it again when their pods prepare them. */
+	/* Older agents did not write it; claims get it again when their pods prepare them. */
 	if (array_at(v, "exclusive") &&
 	    !read_list(array_at(v, "exclusive"), c, assign_claim_add_exclusive))
 		return foreign(r, "a claim's exclusive devices are not as written here");
@@ -341,7 +343,10 @@ static int read_pod(struct reader *r, const struct json *v)
 	return err < 0 ? err : read_doubts(r, array_at(v, "doubts"), p);
 }
 
-/* Those that are only known because a pod has a device of them. */
+/*
+ * Marks all resources as dropped: so far they are known only because a pod has a device of them.
+ * read_resource() then restores those in the list.
+ */
 static void drop_all(struct assign *s)
 {
 	struct omap_cursor c;

@@ -1,7 +1,7 @@
 /*
- * Pods: what each container holds, and what it held when the pod ended. A pod that has ended
- * keeps its holds and its devices keep it as a user; only `held` of the devices is cleared, so
- * that others can get them. Its record goes when its object is gone.
+ * Pods: what each container holds, and what it held when the pod ended. A pod that has ended keeps
+ * its holds, and its devices keep it as a user. Only `held` of the devices is cleared, so that
+ * other pods can get them. The record is freed when the pod object is deleted.
  */
 #include <assert.h>
 
@@ -155,7 +155,7 @@ static void release_container(struct pod_rec *p, struct container_rec *c)
 	vec_release(&c->memory);
 }
 
-/* Whatever it holds is free again; what it held stays known. */
+/* Releases everything that the pod holds; the record keeps what it held. */
 static void release_pod(struct assign *s, struct pod_rec *p)
 {
 	for (size_t i = 0; i < p->containers.n; i++)
@@ -217,7 +217,7 @@ bool assign_next_pod(const struct assign *s, struct str *at_uid, bool *ret_ended
 	return true;
 }
 
-/* --- what plugins are asked and said --------------------------------------------------------- */
+/* --- requests to plugins and their replies --------------------------------------------------- */
 
 static void view_hold(const struct container_rec *c, const struct hold_rec *h, struct arena *a,
 		      struct assign_request *ret)

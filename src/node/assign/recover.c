@@ -1,11 +1,11 @@
 /*
- * Recovery of a log that was lost: the statuses of pods name the devices of plugins that they have.
- * The status is the node's own, written by an earlier agent, but it may be older than what happened
- * last, so nothing is concluded from its silence: a pod that asks for devices which its status does
- * not name puts the whole resource in doubt.
+ * Recovery after the log was lost: the statuses of pods name the plugin devices that they have. An
+ * earlier agent of this node wrote the status, but it may lag behind the last changes. So a device
+ * that a status does not name is not assumed to be free: if a pod requests devices that its status
+ * does not name, the whole resource is in doubt.
  *
- * Which extended resources plugins offer is not known before they are back; all of them count.
- * CPUs and memory are chosen anew: containers are moved to them.
+ * The plugins' extended resources are unknown until the plugins are back, so all extended resources
+ * count. CPUs and memory are chosen again, and containers are moved to them.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -73,7 +73,7 @@ void assign_settle_doubt(struct assign *s, struct str pod_uid)
 
 struct recovery {
 	struct admitting in;
-	struct buf held, doubt; /* words */
+	struct buf held, doubt; /* text for assign_recovery */
 };
 
 static void add_word(struct buf *b, struct str resource, struct str more)
@@ -83,7 +83,7 @@ static void add_word(struct buf *b, struct str resource, struct str more)
 				 STR_ARG(more));
 }
 
-/* A resource of a device plugin has a domain, and not kubernetes.io. */
+/* A device plugin's resource has a domain other than kubernetes.io. */
 static bool is_extended(struct str name)
 {
 	ptrdiff_t at = str_chr(name, '/');
@@ -98,7 +98,7 @@ static const struct json *status_of(const struct pod *pod, const struct pod_cont
 	return json_find(json_getz(pod->status, list), "name", c->name);
 }
 
-/* The device that an entry names, if this pod can have it; NULL: not. */
+/* Returns the device that an entry names, or NULL if this pod cannot have it. */
 static struct device_rec *device_of(const struct recovery *r, struct resource_rec *res,
 				    const struct json *entry, uint64_t mark)
 {
@@ -168,7 +168,10 @@ static void recover_container(struct recovery *r, const struct pod_containers *c
 			recover_resource(r, rec, name, required,
 					 json_getz(json_find(entries, "name", name), "resources"));
 	}
-	/* It runs already. If it gets no CPUs or memory of its own, it uses the shared ones. */
+	/*
+	 * The container runs already. If it gets no CPUs or memory of its own, it uses the shared
+	 * ones.
+	 */
 	(void)assign_take_cpus(&r->in, c->container, rec, NULL);
 	(void)assign_take_memory(&r->in, c->container, rec, NULL);
 }

@@ -1,9 +1,10 @@
 /*
- * The inventory: what device plugins offer. A list is compared with the last one device by
- * device, so that only what differs is told; a device that a pod has or had stays when its
- * plugin does not list it any more, Unknown, until the pod is forgotten.
+ * The inventory: the devices that plugins offer. A list is compared with the last one device by
+ * device, so that only differences are reported. If a plugin no longer lists a device that a pod
+ * has or had, the device stays as Unknown until the pod is forgotten.
  *
- * Changes of one list are told after all of it is in the log: a watcher never sees half a list.
+ * The changes of a list are reported after all of it is in the log, so a watcher never sees half a
+ * list.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -92,7 +93,7 @@ void assign_free_resources(struct assign *s)
 	omap_clear(&s->resources);
 }
 
-/* Nobody needs the device any more: neither its plugin nor a pod. */
+/* Frees a device that neither its plugin nor a pod needs. */
 static void drop_device(struct assign *s, struct device_rec *d)
 {
 	struct resource_rec *r = d->resource;
@@ -162,7 +163,7 @@ void assign_device_set_numa(struct device_rec *d, const int64_t *numa, size_t n,
 	memcpy(d->numa, numa, n * sizeof(*numa));
 }
 
-/* True when it differs from before. */
+/* Returns true if health or message changed. */
 static bool set_health(struct device_rec *d, enum assign_health health, struct str message)
 {
 	if (d->health == health && str_eq(str_of(d->message, d->message_n), message))
@@ -191,16 +192,16 @@ static void set_listed(struct device_rec *d, bool listed)
 		r->nhealthy += by;
 }
 
-/* What one list changes. */
+/* The changes made by one list. */
 struct list_diff {
 	VEC(struct device_rec *) health;
-	VEC(const struct pod_rec *) moved; /* hold devices that are now near other NUMA nodes */
-	bool inventory; /* devices, their number, places or usability */
+	VEC(const struct pod_rec *) moved; /* pods that hold devices whose NUMA nodes changed */
+	bool inventory; /* devices, their number, NUMA nodes or usability changed */
 };
 
 /*
- * The record of the device at this place of the list. Plugins send their devices in the same
- * order every time, so it is mostly the one that was there last time.
+ * Returns the record of the device at this index of the list. Plugins usually send their devices in
+ * the same order, so it is mostly the same device as in the last list.
  */
 static struct device_rec *device_at(struct resource_rec *r, size_t at, struct str id)
 {
@@ -222,7 +223,7 @@ static void list_device(struct resource_rec *r, size_t at, const struct assign_d
 	bool was_healthy = rec->health == ASSIGN_HEALTHY;
 
 	if (rec->listed && rec->seen == r->lists)
-		return; /* the id came before in this list */
+		return; /* the list has this id twice */
 	rec->seen = r->lists;
 	if (!same_numa(rec, v->numa, n, v->has_topology)) {
 		d->inventory = true;
@@ -232,14 +233,14 @@ static void list_device(struct resource_rec *r, size_t at, const struct assign_d
 	}
 	d->inventory |= !rec->listed;
 	set_listed(rec, true);
-	/* A device that is new has no health that could have changed, unless a pod is waiting. */
+	/* A new device has no health that could have changed, unless a pod uses it already. */
 	if (!set_health(rec, v->health, v->message) || (r->devices.n > known && rec->users.n == 0))
 		return;
 	d->inventory |= was_healthy != (v->health == ASSIGN_HEALTHY);
 	(void)vec_push(&d->health, rec);
 }
 
-/* Devices that the list does not have any more. */
+/* Handles devices that are no longer in the list. */
 static void sweep(struct assign *s, struct resource_rec *r, struct list_diff *d)
 {
 	VEC(struct device_rec *) unused;
@@ -271,7 +272,7 @@ static int cmp_pods(const void *a, const void *b)
 	return strcmp(x->uid, y->uid);
 }
 
-/* Each pod once, however many of its devices are elsewhere now. */
+/* Reports each pod once, however many of its devices have moved. */
 static void tell_moved(struct assign *s, struct list_diff *d)
 {
 	if (d->moved.n > 0)
@@ -317,7 +318,7 @@ void assign_set_resource(struct assign *s, struct str resource, const struct ass
 	r->dropped = false;
 	r->lists++;
 	for (size_t i = 0; i < n && listed < RESOURCE_DEVICES_MAX; i++) {
-		/* Ids that Pod status could not show do not exist for us. */
+		/* Ignores ids that Pod status cannot show. */
 		if (v[i].id.n > 0 && str_is_utf8(v[i].id))
 			list_device(r, listed++, &v[i], &diff);
 	}

@@ -1,9 +1,9 @@
 /*
- * The checkpoint: everything that must survive a restart, as JSON in one order, so that equal
- * logs have equal text. Stored are the names of resources (they come back without devices, as
- * upstream's do), pods with what they hold or held, and claims with their users. Not stored:
- * health, which plugins tell again, and whether a claim is prepared, because drivers are asked
- * again after a restart. Reading it is assign/load.c's.
+ * The checkpoint: everything that must survive a restart, as JSON in a fixed order, so that equal
+ * logs have equal text. It stores the names of resources (they come back without devices, as
+ * upstream's do), pods with what they hold or held, and claims with their users. It does not store
+ * health, which plugins report again, or whether a claim is prepared, because drivers are called
+ * again after a restart. assign/load.c reads it.
  */
 #include "base/json/writer.h"
 #include "base/text/base64.h"
@@ -155,7 +155,7 @@ static void write_claim(struct json_writer *w, const struct claim_rec *c)
 	json_writer_end_object(w);
 }
 
-/* A claim of the log is named by its uid; one that is only this pod's past is written here. */
+/* A claim in the log is referenced by its uid; one that is only this pod's past is written here. */
 static void write_link(struct json_writer *w, const struct claim_link *l)
 {
 	json_writer_begin_object(w);

@@ -1,12 +1,12 @@
 /*
- * Admission and NUMA: hints of devices, CPUs and memory for a container or the pod, and which
- * devices fit the nodes that the policy then chose.
+ * Admission and NUMA: hints of devices, CPUs and memory for a container or the pod, and the devices
+ * that fit the nodes chosen by the policy.
  */
 #include "node/assign/admit.h"
 
 /* --- devices --------------------------------------------------------------------------------- */
 
-/* Nodes from 64 on exist for no policy. */
+/* NUMA nodes from 64 on are ignored. */
 static uint64_t nodes_of(const struct device_rec *d)
 {
 	uint64_t nodes = 0;
@@ -18,7 +18,7 @@ static uint64_t nodes_of(const struct device_rec *d)
 	return nodes;
 }
 
-/* Whether any device of the resource is somewhere. */
+/* Whether any device of the resource has NUMA nodes. */
 static bool has_topology(const struct resource_rec *r)
 {
 	struct omap_cursor c;
@@ -56,7 +56,7 @@ void assign_split(const struct admitting *in, const struct resource_rec *r,
 	}
 }
 
-/* The places of devices, worked out once for all sets of nodes. */
+/* The NUMA nodes of devices, computed once for all sets of nodes. */
 struct places {
 	uint64_t *v;
 	size_t n;
@@ -94,7 +94,7 @@ static struct device_list listed(const struct admitting *in, const struct resour
 	return l;
 }
 
-/* Devices that say nothing of where they are fit everywhere. */
+/* Devices without topology fit everywhere. */
 static struct device_list placed(const struct admitting *in, struct device_list l)
 {
 	struct device_list out = { .v = ARENA_ARRAY(in->a, struct device_rec *, l.n) };
@@ -142,7 +142,7 @@ static struct topology_hints device_hints(const struct admitting *in, const stru
 
 /* --- CPUs ------------------------------------------------------------------------------------ */
 
-/* By node: CPUs that there are, that can be had, and that the pod may use again. */
+/* By node: CPUs that exist, that are free, and that the pod may reuse. */
 struct cpu_counts {
 	int64_t all[64], free[64], again[64];
 	uint64_t nodes, again_nodes;
@@ -199,13 +199,13 @@ static struct topology_hints cpu_hints(const struct admitting *in, int64_t requi
 	return h;
 }
 
-/* --- all of it ------------------------------------------------------------------------------- */
+/* --- all resources --------------------------------------------------------------------------- */
 
 struct all_hints {
 	VEC(struct topology_hints) v;
 };
 
-/* Memory that cannot be had says nothing: taking it fails later, with its own message. */
+/* Memory that is not available gives no hint; taking it fails later, with its own message. */
 static void add_memory(struct admitting *in, const struct memory_amount *v, size_t n, bool again,
 		       struct all_hints *all)
 {
@@ -235,7 +235,7 @@ static void hints_of_container(struct admitting *in, const struct json *containe
 	add_memory(in, amounts, n, true, all);
 }
 
-/* What the whole pod needs of a resource; false when an earlier container has named it already. */
+/* The whole pod's request of a resource; returns false if an earlier container named it already. */
 static bool pod_devices(struct admitting *in, const struct resource_rec *wanted,
 			const struct json *first, int64_t *ret_required)
 {
@@ -321,7 +321,7 @@ int assign_find_affinity(struct admitting *in, const struct json *container, str
 	struct all_hints all;
 	bool admitted;
 
-	/* A machine that was read again may have got more nodes than a policy can do. */
+	/* A machine that was read again may have more nodes than a policy can handle. */
 	if (policy == TOPOLOGY_NONE || in->s->machine->nnuma > TOPOLOGY_NODES_MAX) {
 		in->affinity = (struct topology_hint){ .any = true };
 		return 0;

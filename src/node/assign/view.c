@@ -1,5 +1,5 @@
 /*
- * What readers of the log see of pods: names, CPUs, memory, devices in use and in the past.
+ * Views of the log's pods: names, CPUs, memory, devices in use and in the past.
  */
 #include "node/assign/assign_impl.h"
 

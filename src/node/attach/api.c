@@ -1,6 +1,6 @@
 /*
- * This node and its pods in the API. A pod's status is written for many reasons, most of which have
- * nothing to do with what it holds; those parts that have are compared as text.
+ * This node and its pods in the API. A pod's status is written for many reasons, most of them
+ * unrelated to its devices. The parts that are related are compared as text.
  */
 #include "base/core/buf.h"
 #include "base/core/limits.h"
@@ -8,7 +8,7 @@
 #include "client/informer/cached.h"
 #include "node/attach/attach_impl.h"
 
-/* Parts of a pod, and of the node, in which something that it holds may show. */
+/* Parts of a pod, and of the node, that may reflect a change of its devices. */
 static const char *const pod_parts[] = {
 	"metadata.deletionTimestamp",
 	"spec.containers",
@@ -58,7 +58,7 @@ static void take(struct attach *a, const struct cached *o)
 		return;
 	}
 	attach_poll_pod(&a->poll, o->uid, now);
-	/* Only a List tells whether it is the one that was missing. */
+	/* Only a List shows whether this is the missing pod. */
 	if (a->unknown_ms != INT64_MAX)
 		attach_poll_list(&a->poll, now);
 	attach_follow(a);
@@ -77,7 +77,7 @@ static void on_add(struct informer_handler *h, struct cached *o, bool initial)
 	take(CONTAINER_OF(h, struct attach, pod_handler), o);
 }
 
-/* Another pod of the same name may have taken its place unseen. */
+/* Another pod of the same name may have replaced it unnoticed. */
 static void on_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
 	struct attach *a = CONTAINER_OF(h, struct attach, pod_handler);

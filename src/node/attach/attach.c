@@ -1,6 +1,6 @@
 /*
- * Everything that happens ends in attach_follow(): it asks what is due, looks whether we are
- * behind, and sets the one timer for the next time that either may change.
+ * Every event ends in attach_follow(): it makes the call that is due, checks whether we are behind,
+ * and sets the one timer for the next time that either may change.
  */
 #include "base/core/mem.h"
 #include "base/report/log.h"
@@ -39,7 +39,10 @@ void attach_follow(struct attach *a)
 
 /* --- the kubelet ---------------------------------------------------------------------- */
 
-/* A kubelet that has come may be another one than before: everything is asked, Get tried anew. */
+/*
+ * A kubelet that connects may be another one than before: everything is requested, and Get is tried
+ * again.
+ */
 static void on_state(void *arg, enum grpc_channel_state state, const struct error *err)
 {
 	struct attach *a = arg;

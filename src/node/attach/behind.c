@@ -1,6 +1,6 @@
 /*
- * Behind means that the book may differ from the kubelet's List for longer than an eye's blink: a
- * reason to ask has been waiting, the kubelet has been silent, or its pods are not in the API.
+ * Attach is behind if the book may differ from the kubelet's List for more than a moment: a reason
+ * to call has been waiting, the kubelet has been silent, or its pods are not in the API.
  */
 #include "base/core/clock.h"
 #include "base/report/log.h"
@@ -59,13 +59,13 @@ void attach_behind_called(struct attach *a, struct str method, enum grpc_code co
 				  (double)clock_wall(loop_clock(a->opts.loop)) / CLOCK_SEC);
 }
 
-/* Since when something is wrong, in ms of the loop, and what. */
+/* The problem, and since when it exists, in ms of the loop. */
 struct lag {
-	int64_t since; /* INT64_MAX: nothing is */
+	int64_t since; /* INT64_MAX: no problem */
 	const char *what;
 };
 
-/* The oldest counts, once it is older than that is normal. */
+/* Keeps the oldest problem; one that began after `latest` is normal and does not count. */
 static void consider(struct lag *lag, int64_t since, int64_t latest, const char *what)
 {
 	if (since <= latest && since < lag->since)
@@ -111,7 +111,7 @@ void attach_behind_look(struct attach *a)
 
 	if (a->behind_gauge)
 		metrics_gauge_set(a->behind_gauge, is);
-	/* The first moments of a life are not worth a word. */
+	/* Short problems are not logged. */
 	a->behind = is && loop_now(a->opts.loop) - lag.since >= BEHIND_MS;
 	if (was && !a->behind)
 		log_info(a->opts.log, "the kubelet is followed again");

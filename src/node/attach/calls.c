@@ -1,6 +1,6 @@
 /*
- * One call at a time: what its answer means depends on when it began, and a kubelet that is slow is
- * not helped by more of them.
+ * There is one call at a time: the meaning of its reply depends on when it began, and more calls do
+ * not help a slow kubelet.
  */
 #include "base/report/log.h"
 #include "node/attach/attach_impl.h"
@@ -27,9 +27,9 @@ static void problem(struct attach *a, const char *text)
 	(void)snprintf(a->problem, sizeof(a->problem), "%s", text);
 }
 
-/* --- answers -------------------------------------------------------------------------- */
+/* --- replies -------------------------------------------------------------------------- */
 
-/* The first time that both are: whoever waits for a whole state has it. */
+/* Calls on_known when both a List and allocatable were received for the first time. */
 static void tell_known(struct attach *a)
 {
 	if (a->known || !a->listed || !a->allocatable)
@@ -60,8 +60,8 @@ static void torn(struct attach *a, const struct attach_outcome *out)
 }
 
 /*
- * Whether an answer may be told. One that shows what the node was not known to have is set aside,
- * once: allocatable is asked for, then the same again.
+ * Whether a reply may be applied. A reply with devices that the node was not known to have is
+ * discarded once: allocatable is requested, then the same again.
  */
 static bool may_tell(struct attach *a, Podresources__PodResources *const *v, size_t n)
 {
@@ -120,14 +120,14 @@ static void take_allocatable(struct attach *a, const void *reply)
 
 /* --- failures ------------------------------------------------------------------------- */
 
-/* What says nothing of the method: the kubelet is busy, away, or too slow. */
+/* Codes that do not depend on the method: the kubelet is busy, away, or too slow. */
 static bool passes(enum grpc_code code)
 {
 	return code == GRPC_RESOURCE_EXHAUSTED || code == GRPC_UNAVAILABLE ||
 	       code == GRPC_CANCELLED || code == GRPC_DEADLINE_EXCEEDED;
 }
 
-/* Of Get: a kubelet answers UNKNOWN and a sentence. */
+/* For Get: a kubelet replies UNKNOWN with a message. */
 static bool is_not_found(const struct grpc_status *st)
 {
 	return st->code == GRPC_NOT_FOUND ||
@@ -142,7 +142,7 @@ static void say_once(struct attach *a, bool *said, const char *what, const struc
 	*said = true;
 }
 
-/* True when the failure is an answer of its own. */
+/* Returns true if the failure is itself a result. */
 static bool means_something(struct attach *a, enum attach_ask ask, const struct grpc_status *st)
 {
 	if (ask == ATTACH_ASK_LIST || passes(st->code))
@@ -195,7 +195,7 @@ static void on_done(void *arg, struct grpc_call *c, const struct grpc_status *st
 	attach_follow(a);
 }
 
-/* --- asking --------------------------------------------------------------------------- */
+/* --- calls ---------------------------------------------------------------------------- */
 
 static void ask_get(struct attach *a, struct str uid, const struct grpc_call_opts *opts)
 {

@@ -1,6 +1,6 @@
 /*
- * A use is "DRIVER\0POOL\0DEVICE\0SHARE\0NAMESPACE\0CLAIM": those of one device stand together. No
- * text of a message has a NUL in it, so uses of different devices differ.
+ * A use is "DRIVER\0POOL\0DEVICE\0SHARE\0NAMESPACE\0CLAIM", so the uses of a device are adjacent.
+ * No text of a message contains a NUL, so uses of different devices differ.
  */
 #include "node/attach/claims.h"
 
@@ -85,7 +85,7 @@ static size_t count(const struct attach_claims *c, struct str device)
 	return n;
 }
 
-/* Whether all claims that have the device in `c` have it in `before`, too. */
+/* Whether all claims that have the device in `c` also have it in `before`. */
 static bool within(const struct attach_claims *c, const struct attach_claims *before,
 		   struct str device)
 {
@@ -128,7 +128,7 @@ const char *attach_claims_doubt(const struct attach_claims *c,
 	return name;
 }
 
-/* --- giving up ------------------------------------------------------------------------ */
+/* --- removing devices ----------------------------------------------------------------- */
 
 static void strip(const struct attach_claims *c, Podresources__DynamicResource *d,
 		  const struct attach_claims *book)

@@ -1,9 +1,9 @@
 /*
- * A name has at most two pods: the one in the book under that name, and the one that the API has.
- * An answer gives each pod its next state or none; what has none is dropped or kept by the rules,
- * and everything goes to the book as one change, which is what keeps releases first.
+ * A name has at most two pods: the one in the book under that name, and the one in the API. A reply
+ * gives each pod its next state or none. A pod without a next state is dropped or kept by the
+ * rules. Everything goes to the book as one change, so that releases come first.
  *
- * States are kept packed: they are compared with every answer and read only now and then.
+ * States are stored packed: they are compared with every reply, but read only rarely.
  */
 #include "node/attach/merge.h"
 
@@ -22,13 +22,13 @@
 
 enum {
 	GRACE_MS = 10 * 1000,
-	TORN_MAX = 8, /* torn answers in a row, after which the rest of them is believed */
+	TORN_MAX = 8, /* torn replies in a row, after which the consistent part is applied */
 	NOT_MISSING = -1,
 };
 
 struct attach_name {
 	struct attach_pod *held; /* in the book; or NULL */
-	struct attach_pod *now; /* in the API, or held and gone; NULL only while it is being made */
+	struct attach_pod *now; /* in the API, or held and gone; NULL only during creation */
 	size_t ns_n;
 	size_t key_n;
 	char key[]; /* "namespace/name" */
@@ -38,13 +38,13 @@ struct attach_pod {
 	struct attach_name *name;
 	enum attach_life life;
 	bool deleting, gone;
-	uint64_t seen; /* the moment at which it was */
-	uint64_t said; /* at which its kubelet had said something of it; 0: it has not */
+	uint64_t seen; /* the moment at which it was first seen */
+	uint64_t said; /* the moment of its kubelet's first report; 0: none yet */
 	int64_t seen_ms;
-	int64_t missing_ms; /* when the first List in a row came without it */
-	char *packed; /* its state in the book, when it is held */
+	int64_t missing_ms; /* time of the first of consecutive Lists without it */
+	char *packed; /* its state in the book, if it is held */
 	size_t packed_n;
-	/* While an answer is worked on. */
+	/* While a reply is processed. */
 	const Podresources__PodResources *next;
 	bool contested;
 	size_t uid_n;
@@ -55,26 +55,26 @@ struct attach_merge {
 	struct podres *book;
 	int64_t grace_ms;
 	struct map names;
-	struct omap pods; /* by uid: what comes of an answer does not depend on chance */
-	uint64_t moment; /* moves on with what is seen of the API and with each call */
-	uint64_t begun; /* when the last call did */
-	unsigned torn; /* in a row */
-	struct attach_claims seen; /* in the last List */
+	struct omap pods; /* by uid, so that results are deterministic */
+	uint64_t moment; /* advances with each API event and each call */
+	uint64_t begun; /* the moment at which the last call began */
+	unsigned torn; /* torn replies in a row */
+	struct attach_claims seen; /* claim devices in the last List */
 	struct arena room_arena;
 	const Podresources__AllocatableResponse *room; /* NULL: not known */
 };
 
-/* One answer being worked on. */
+/* A reply that is being processed. */
 struct work {
 	struct attach_merge *m;
 	struct arena arena;
-	struct attach_things things; /* of the entries that count, owned by these */
-	struct attach_claims claims; /* in the answer */
-	struct attach_claims book; /* before it */
+	struct attach_things things; /* of accepted entries, owned by these */
+	struct attach_claims claims; /* in the reply */
+	struct attach_claims book; /* in the book before the reply */
 	VEC(struct podres_entry) batch;
 	VEC(struct attach_pod *) touched; /* each at the index of its entry in the batch */
 	VEC(struct attach_pod *) kept;
-	VEC(const Podresources__PodResources *) memory; /* states whose memory is added up */
+	VEC(const Podresources__PodResources *) memory; /* states whose memory is summed */
 	int64_t now_ms;
 };
 
@@ -125,7 +125,7 @@ static void attach_pod_free(struct attach_pod *p)
 	free(p);
 }
 
-/* Forgets a pod that is not in the book, and its name when nobody has that any more. */
+/* Frees a pod that is not in the book, and its name if no pod has it. */
 static void forget(struct attach_merge *m, struct attach_pod *p)
 {
 	struct attach_name *n = p->name;
@@ -141,7 +141,7 @@ static void forget(struct attach_merge *m, struct attach_pod *p)
 	attach_pod_free(p);
 }
 
-/* It is out of the book. */
+/* The pod has left the book. */
 static void let_go(struct attach_merge *m, struct attach_pod *p)
 {
 	p->name->held = NULL;
@@ -152,7 +152,7 @@ static void let_go(struct attach_merge *m, struct attach_pod *p)
 		forget(m, p);
 }
 
-/* A List without it and the API's word that it has ended, in whatever order they came. */
+/* Drops the pod if a List lacks it and the API shows that it has ended, in either order. */
 static void drop_ended(struct attach_merge *m, struct attach_pod *p)
 {
 	if (p->name->held != p || p->missing_ms == NOT_MISSING)
@@ -191,7 +191,7 @@ int attach_merge_pod(struct attach_merge *m, const struct attach_pod_info *info,
 	if (!p && m->pods.n >= NODE_PODS_MAX)
 		return error_set(err, ERR_TOO_LARGE, "more than %d pods", NODE_PODS_MAX);
 	if (p && p->name->now != p)
-		return 0; /* another has its name */
+		return 0; /* another pod has its name */
 	if (!p)
 		p = attach_pod_new(m, info, now_ms);
 	p->gone = false;
@@ -258,7 +258,7 @@ bool attach_merge_asks_get(const struct attach_merge *m, struct str uid, struct 
 	return true;
 }
 
-/* --- an answer ------------------------------------------------------------------------ */
+/* --- a reply -------------------------------------------------------------------------- */
 
 static void work_init(struct work *w, struct attach_merge *m, int64_t now_ms)
 {
@@ -294,7 +294,7 @@ static struct str pack(struct arena *a, const Podresources__PodResources *state)
 	return str_of(p, n);
 }
 
-/* What the book has of it, to be changed. */
+/* Unpacks the pod's state in the book, to be changed. */
 static Podresources__PodResources *unpack(struct arena *a, const struct attach_pod *p)
 {
 	void *state = NULL;
@@ -318,7 +318,7 @@ static struct attach_name *name_of_entry(struct work *w, const Podresources__Pod
 	return map_get(&w->m->names, key);
 }
 
-/* Whose entry it is, of the two that may have the name. */
+/* Returns the pod that the entry belongs to, of the two that may have the name. */
 static struct attach_pod *whose(struct work *w, const struct attach_name *n,
 				const Podresources__PodResources *entry)
 {
@@ -351,7 +351,10 @@ static void remember(struct attach_pod *p, struct str packed)
 	p->name->held = p;
 }
 
-/* To the book, at once; then here. Those that are gone first: a name passes on to the next. */
+/*
+ * Applies the batch to the book in one change, then here. Gone pods come first: the next pod takes
+ * over the name.
+ */
 static void apply(struct work *w)
 {
 	if (w->batch.n > 0)
@@ -371,7 +374,7 @@ static bool memory_fits(const struct work *w)
 	return !w->m->room || attach_things_memory_fits(w->m->room, w->memory.v, w->memory.n);
 }
 
-/* Calls back with the state of each pod in the book, unpacked into `a`. */
+/* Calls fn with the state of each pod in the book, unpacked into `a`. */
 static void each_state(const struct attach_merge *m, struct arena *a,
 		       void (*fn)(void *arg, const struct attach_pod *p,
 				  Podresources__PodResources *state),
@@ -403,7 +406,7 @@ static void say(struct attach_outcome *out, enum attach_verdict verdict, const c
 		       a->namespace_, a->name, b->namespace_, b->name);
 }
 
-/* Finds entries whose claims have one device and did not before; see attach_claims.h. */
+/* Finds entries whose claims have the same device and did not before; see attach/claims.h. */
 static bool claims_agree(struct work *w, const Podresources__ListResponse *list, bool *contested,
 			 struct attach_outcome *out)
 {
@@ -432,8 +435,8 @@ static bool claims_agree(struct work *w, const Podresources__ListResponse *list,
 }
 
 /*
- * Finds entries of one name. A kubelet has one pod of a name at a time: it replaced the pod while
- * it put the answer together, and one of the entries is out of date.
+ * Finds entries of the same name. A kubelet has one pod of a name at a time. It replaced the pod
+ * while it built the reply, so one of the entries is out of date.
  */
 static bool names_differ(struct work *w, const Podresources__ListResponse *list, bool *contested,
 			 struct attach_outcome *out)
@@ -458,7 +461,7 @@ static bool names_differ(struct work *w, const Podresources__ListResponse *list,
 	return ok;
 }
 
-/* Finds the entries that contradict each other. False, and says why, when there are any. */
+/* Finds the entries that contradict each other. If there are any, returns false and the reason. */
 static bool consistent(struct work *w, const Podresources__ListResponse *list, bool *contested,
 		       struct attach_outcome *out)
 {
@@ -496,7 +499,7 @@ static void begin_answer(struct attach_pod *p)
 	p->contested = false;
 }
 
-/* Whichever of the two that may have the name it is. */
+/* Marks both pods that may have the name. */
 static void contest(const struct attach_name *n)
 {
 	n->now->contested = true;
@@ -504,7 +507,7 @@ static void contest(const struct attach_name *n)
 		n->held->contested = true;
 }
 
-/* Each entry goes to its pod. */
+/* Assigns each entry to its pod. */
 static void distribute(struct work *w, const Podresources__ListResponse *list,
 		       const bool *contested, struct attach_outcome *out)
 {
@@ -561,7 +564,7 @@ static void give_up_memory(Podresources__PodResources *state)
 		state->containers[i]->n_memory = 0;
 }
 
-/* Pods that the answer does not show lose what it shows with others. */
+/* Pods that the reply lacks lose the things that it shows for other pods. */
 static void strip_kept(struct work *w)
 {
 	Podresources__PodResources **states = ARENA_ARRAY(&w->arena, Podresources__PodResources *,
@@ -611,7 +614,7 @@ void attach_merge_list(struct attach_merge *m, const Podresources__ListResponse 
 
 /* --- Get ------------------------------------------------------------------------------ */
 
-/* What the pods of other names have. */
+/* The things of pods with other names. */
 struct others {
 	struct work *w;
 	const struct attach_name *name;
@@ -630,7 +633,7 @@ static void add_other(void *arg, const struct attach_pod *p, Podresources__PodRe
 	(void)vec_push(&o->w->memory, state);
 }
 
-/* Whether the entry goes with what all pods of other names have in the book. */
+/* Whether the entry is consistent with the state of all pods of other names in the book. */
 static bool goes_with_others(struct work *w, const struct attach_name *n,
 			     const Podresources__PodResources *entry, struct attach_outcome *out)
 {

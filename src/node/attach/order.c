@@ -1,6 +1,7 @@
 /*
- * From the inside out: what a thing is made of is in order before it is compared with others. NUMA
- * nodes and ids are part of a thing, because a device is told once for each node that it is near.
+ * Sorts from the inside out: the parts of a thing are sorted before it is compared with others.
+ * NUMA nodes and ids are part of a thing, because a device is listed once for each node that it is
+ * near.
  */
 #include "node/attach/order.h"
 
@@ -35,7 +36,7 @@ static int compare_sizes(size_t a, size_t b)
 	return (a > b) - (a < b);
 }
 
-/* What has no topology first, then fewer nodes first. */
+/* No topology first, then fewer nodes first. */
 static int compare_topology(const Podresources__TopologyInfo *a,
 			    const Podresources__TopologyInfo *b)
 {
@@ -111,7 +112,7 @@ static int by_claim(const void *a, const void *b)
 	return r ? r : strcmp((*x)->claim_name, (*y)->claim_name);
 }
 
-/* qsort() wants an array, also where there is nothing. */
+/* qsort() needs an array even if there is nothing to sort. */
 static void sort(void *v, size_t n, size_t size, int (*compare)(const void *, const void *))
 {
 	if (n > 1)

@@ -1,7 +1,7 @@
 /*
- * Each reason has a time from which it may be asked about: that is all there is to coalescing and
- * to asking again. A reason that comes while its call is under way stays beyond the answer, which
- * may have been made before it.
+ * Each reason has a time from which its call may be made; that implements both coalescing and
+ * repetition. A reason that comes while its call is in flight stays after the reply, which may have
+ * been built before it.
  */
 #include "node/attach/poll.h"
 
@@ -12,7 +12,7 @@
 
 enum {
 	TOGETHER_MS = 20,
-	NEAR_MS = 1000, /* two pods of which more is expected are asked for together */
+	NEAR_MS = 1000, /* two pods with expected changes are requested together */
 	AGAIN_MS = 50,
 	AGAIN_MAX_MS = 4000,
 	BURST = 5, /* half of what a kubelet grants to all its clients */
@@ -23,8 +23,8 @@ enum {
 
 struct attach_poll_pod {
 	int64_t due;
-	int64_t again_ms; /* how much later, when nothing has come of it */
-	bool asked; /* by the call under way, and nothing has happened since */
+	int64_t again_ms; /* delay before the next request, if nothing has changed */
+	bool asked; /* the call in flight covers it, and nothing has happened since */
 	size_t uid_n;
 	char uid[];
 };
@@ -109,9 +109,9 @@ void attach_poll_offer_get(struct attach_poll *p, bool offered)
 	p->no_get = !offered;
 }
 
-/* --- asking --------------------------------------------------------------------------- */
+/* --- calls ---------------------------------------------------------------------------- */
 
-/* How many pods are due, one of them, and when the next one is. */
+/* Returns how many pods are due, one of them, and when the next one is due. */
 static size_t due_pods(const struct attach_poll *p, int64_t now, struct str *ret_uid,
 		       int64_t *ret_next)
 {
@@ -139,7 +139,7 @@ static enum attach_ask choose(const struct attach_poll *p, const struct attach_p
 	int64_t next_pod;
 	size_t n = due_pods(p, now, ret_uid, &next_pod);
 
-	/* First what can be had, then who has it: so sums stay below it. */
+	/* Allocatable before the pods that use it, so that sums stay below it. */
 	if (p->allocatable_due <= now && !(p->allocatable_failed && (p->list_due <= now || n > 0)))
 		return ATTACH_ASK_ALLOCATABLE;
 	if (p->list_due <= now || n > 1)
@@ -167,7 +167,7 @@ static void mark_asked(struct attach_poll *p)
 	}
 }
 
-/* When a call that is wanted from `due` on may be made; takes the token when that is now. */
+/* Returns when a call that is due at `due` may be made; takes the token if that is now. */
 static int64_t allowed(struct attach_poll *p, int64_t due, int64_t now)
 {
 	if (MAX(due, p->hold_until) > now)
@@ -202,7 +202,7 @@ enum attach_ask attach_poll_next(struct attach_poll *p, const struct attach_poll
 	return ask;
 }
 
-/* Whether nothing more is to be expected of it. */
+/* Returns whether no further change of the pod is expected. */
 static bool answered(const struct attach_poll_ops *ops, struct attach_poll_pod *q, int64_t now)
 {
 	if (!q->asked)

@@ -1,6 +1,6 @@
 /*
- * A thing's name is "dRESOURCE\0ID" for a device and "cNUMBER" for a CPU. No text of a message has
- * a NUL in it, so names of different things differ.
+ * A thing's name is "dRESOURCE\0ID" for a device and "cNUMBER" for a CPU. No text of a message
+ * contains a NUL, so names of different things differ.
  */
 #include "node/attach/things.h"
 
@@ -51,7 +51,7 @@ static const char *words(struct attach_things *t, struct str name)
 	return arena_printf(&t->arena, "device %.*s of %s", STR_ARG(str_skip(rest, end)), rest.p);
 }
 
-/* --- noting --------------------------------------------------------------------------- */
+/* --- recording ------------------------------------------------------------------------ */
 
 static bool add(struct attach_things *t, struct str name, const void *owner,
 		struct attach_clash *ret_clash)
@@ -116,7 +116,7 @@ void attach_things_add_room(struct attach_things *t, const Podresources__Allocat
 		(void)add_devices(t, room->devices[i], owner, &clash);
 }
 
-/* --- asking --------------------------------------------------------------------------- */
+/* --- lookup --------------------------------------------------------------------------- */
 
 static bool cover_cpus(struct attach_things *t, const int64_t *v, size_t n)
 {
@@ -150,7 +150,7 @@ bool attach_things_cover(struct attach_things *t, const Podresources__PodResourc
 	return all;
 }
 
-/* --- giving up ------------------------------------------------------------------------ */
+/* --- removing things ------------------------------------------------------------------ */
 
 static bool is_others(const struct attach_things *t, struct str name, const void *owner)
 {
@@ -215,7 +215,7 @@ bool attach_things_strip(struct attach_things *t, Podresources__PodResources *po
 
 /* --- memory --------------------------------------------------------------------------- */
 
-/* The one NUMA node that a block is of; MEMORY_ANY_NODE when it is of none or of several. */
+/* The one NUMA node of a block; MEMORY_ANY_NODE if it has none or several. */
 static int64_t node_of(const Podresources__ContainerMemory *m)
 {
 	return m->topology && m->topology->n_nodes == 1 ? m->topology->nodes[0]->id
@@ -235,7 +235,7 @@ static uint64_t memory_sum(Podresources__ContainerMemory *const *v, size_t n, co
 	return sum;
 }
 
-/* What the pod has as a whole and what its containers have is the same memory, told twice. */
+/* The pod's own memory and that of its containers is the same memory, listed twice. */
 static uint64_t memory_of(const Podresources__PodResources *p, const char *type, int64_t node)
 {
 	uint64_t whole = memory_sum(p->memory, p->n_memory, type, node), parts = 0;

@@ -1,7 +1,7 @@
 /*
- * What the node could hand out: one state, kept as the answer that is given for it, and as the
- * fields of its events, whose numbers differ. A reader's event is those bytes with its action and
- * revision around them: nothing is unpacked for a reader.
+ * The node's allocatable is one state. It is stored twice: as the packed reply, and as the fields
+ * of its events, whose field numbers differ. A reader's event is those bytes with action and
+ * revision added, so nothing is unpacked for a reader.
  */
 #include <assert.h>
 
@@ -89,7 +89,7 @@ struct bytes *podres_allocatable(struct podres *b)
 static Podresources__Action action_of(const struct bytes *old,
 				      const Podresources__AllocatableResponse *state)
 {
-	Podresources__AllocatableResponse now = *state; /* comparing takes nothing out of it */
+	Podresources__AllocatableResponse now = *state; /* comparing does not change it */
 	struct podres_diff d;
 	CLEANUP(arena_release) struct arena a;
 

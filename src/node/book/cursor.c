@@ -1,12 +1,12 @@
 /*
- * Readers. A cursor in PHASE_LIVE follows the ring; one that has fallen out of it goes through the
- * phases of a catch-up and is live again at its target. What there is to say in a phase is found in
- * the present, one item per call, by the order of birth (or of death), which never changes: so a
- * cursor needs no more than the last one's place, whatever the book does between two calls.
+ * Readers. A cursor in PHASE_LIVE follows the ring. A cursor that has fallen out of the ring goes
+ * through the phases of a catch-up and is live again at its target. Each call finds the next item
+ * of a phase in the present state, ordered by birth (or death), which never changes. So a cursor
+ * only needs the place of the last item, whatever happens to the book between two calls.
  *
- * Round one looks at the living before the dead. A pod that changed before T, and went after T
- * while this round was under way, is then found among the dead in any case; there it is said to
- * hold nothing, and its end comes later in its order.
+ * Round one looks at present pods before gone ones. A pod that changed before T, and went after T
+ * during this round, is therefore found among the gone ones in any case. There it is sent without
+ * any resources, and its DELETED comes later in order.
  */
 #include <assert.h>
 
@@ -17,26 +17,26 @@
 
 enum phase {
 	PHASE_LIVE,
-	PHASE_ONE, /* round one: pods that have given something back */
+	PHASE_ONE, /* round one: pods that released something */
 	PHASE_GONE, /* round one: pods that are gone */
 	PHASE_TWO, /* round two */
-	PHASE_RESET, /* the reader is to forget what it believes */
+	PHASE_RESET, /* the reader must forget its state */
 	PHASE_FULL, /* the full state */
 	PHASE_END, /* initial_end */
 };
 
-/* What is to be said next; of pods and the dead, one is set. */
+/* The next message; for pods, either `pod` or `gone` is set. */
 struct item {
 	const struct podres_pod *pod;
 	const struct podres_past *gone;
-	int64_t limit; /* of the pod: what it holds since then */
+	int64_t limit; /* for `pod`: send what it holds since this revision or longer */
 	Podresources__Action action;
 	bool initial_end;
 };
 
-/* --- what comes next in a catch-up --------------------------------------------------- */
+/* --- the next item of a catch-up ----------------------------------------------------- */
 
-/* The next living pod of before the target that `wanted` is true of. */
+/* Returns the next present pod born before the target for which `wanted` is true. */
 static const struct podres_pod *next_pod(const struct podres *b, struct podres_cursor *c,
 					 bool (*wanted)(const struct podres_pod *pod,
 							int64_t after))
@@ -59,8 +59,8 @@ static bool gave_back(const struct podres_pod *pod, int64_t after)
 }
 
 /*
- * Where all that it holds is older, round one has told it whole, or its next event will. But one
- * that came later may have the name of a pod whose end was told in between.
+ * If everything that the pod holds is older, round one has sent it whole, or its next event will.
+ * But a pod that came later may have the name of a pod whose end was sent in between.
  */
 static bool is_news(const struct podres_pod *pod, int64_t after)
 {
@@ -114,8 +114,8 @@ static void enter(struct podres_cursor *c, enum phase phase)
 }
 
 /*
- * Moves on to what is to be said next, and past it. False: the catch-up is over, the cursor is
- * live.
+ * Moves the cursor past the next item and returns it. Returns false if the catch-up is over: the
+ * cursor is live.
  */
 static bool next_item(const struct podres *b, struct podres_cursor *c, struct item *ret)
 {
@@ -148,7 +148,7 @@ static bool next_item(const struct podres *b, struct podres_cursor *c, struct it
 	return false;
 }
 
-/* --- saying it ----------------------------------------------------------------------- */
+/* --- packing ------------------------------------------------------------------------- */
 
 static struct bytes *pack_pod_item(const struct item *item, int64_t revision)
 {
@@ -184,7 +184,9 @@ static struct bytes *pack_item(const struct item *item, int64_t revision)
 	return podres_pack_event(&e, NULL, NULL);
 }
 
-/* Only what completes the catch-up has its revision: after any other nothing could be resumed. */
+/*
+ * Only the last message of a catch-up carries its revision: a reader cannot resume from the others.
+ */
 static struct bytes *read_catch_up(const struct podres *b, struct podres_cursor *c)
 {
 	struct podres_cursor ahead;
@@ -206,7 +208,7 @@ static void begin_full(const struct podres *b, struct podres_cursor *c, enum pha
 	c->target = b->revision;
 }
 
-/* The dead that it would have to be told of are forgotten. */
+/* The ring no longer has the deletions that the reader needs. */
 static void lose(const struct podres *b, struct podres_cursor *c)
 {
 	if (c->resumable)
@@ -232,7 +234,7 @@ static struct bytes *read_ring(const struct podres *b, struct podres_cursor *c)
 	return bytes_ref(p->event);
 }
 
-/* Goes round again when all that was left of a catch-up has gone meanwhile. */
+/* Starts another round if the rest of a catch-up has vanished meanwhile. */
 static struct bytes *read_pods(const struct podres *b, struct podres_cursor *c)
 {
 	struct bytes *event;
@@ -254,7 +256,7 @@ static struct bytes *read_pods(const struct podres *b, struct podres_cursor *c)
 	}
 }
 
-/* There is one state, so that is all of a catch-up, and nothing can be missed. */
+/* There is one state, so a catch-up is just that state, and nothing can be missed. */
 static struct bytes *read_allocatable(const struct podres *b, struct podres_cursor *c)
 {
 	bool replaces = c->phase != PHASE_FULL;
@@ -272,7 +274,7 @@ static struct bytes *read_allocatable(const struct podres *b, struct podres_curs
 		c->phase == PHASE_LIVE ? c->target : c->target - 1);
 }
 
-/* --- the verbs ----------------------------------------------------------------------- */
+/* --- public -------------------------------------------------------------------------- */
 
 static bool was_given(const struct podres *b, int64_t revision)
 {

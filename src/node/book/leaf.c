@@ -1,11 +1,11 @@
 /*
- * One walk serves both purposes: it visits the things of a message in their order, and takes out
- * those that the visitor does not want. Naming them is one visitor, dropping by age the other, so
- * the two cannot disagree about the order.
+ * One walk serves both purposes: it visits the things of a message in their order, and removes
+ * those that the visitor does not want. One visitor names them, the other drops by age, so the two
+ * cannot disagree about the order.
  *
- * Comparing sorts both sides by name. Things of one name are a stack: when there are fewer of them
- * the newest have gone, so the number of those held since R is the least that there was since R,
- * which is what a catch-up may tell.
+ * Comparing sorts both sides by name. Things of one name are a stack: if there are fewer than
+ * before, the newest have gone. So the number of things held since R is the minimum number since R,
+ * which a catch-up may send.
  */
 #include "node/book/leaf.h"
 
@@ -20,7 +20,7 @@ enum thing_kind { THING_DEVICE, THING_CPU, THING_MEMORY, THING_CLAIM };
 struct thing {
 	enum thing_kind kind;
 	const char *part[THING_PARTS_MAX]; /* NULL: none */
-	uint64_t number; /* a CPU's, or memory's size */
+	uint64_t number; /* a CPU's number, or memory's size */
 	const Podresources__TopologyInfo *nodes; /* of memory, or NULL */
 };
 
@@ -110,7 +110,7 @@ static size_t walk_claims(struct walk *w, Podresources__DynamicResource **v, siz
 	return kept;
 }
 
-/* Devices of drivers that could be allocated: no claim has named them. */
+/* Allocatable devices of DRA drivers, which have no claim. */
 static size_t walk_offers(struct walk *w, Podresources__ClaimResource **v, size_t n)
 {
 	size_t kept = 0;
@@ -181,7 +181,7 @@ static size_t name_room(const struct thing *t)
 	return n;
 }
 
-/* Parts with their NULs, numbers with their highest byte first: unambiguous, and in order. */
+/* Parts with their NULs, numbers with the highest byte first: unambiguous, and sortable. */
 static struct str thing_name(const struct thing *t, struct arena *a)
 {
 	char *name = arena_alloc(a, name_room(t)), *p = name;
@@ -230,7 +230,7 @@ static int cmp_leaves(const void *x, const void *y)
 	return a->at < b->at ? -1 : 1;
 }
 
-/* What comes from the assignment log is nearly always in order. */
+/* The assignment log's things are nearly always sorted already. */
 static void sort_leaves(struct naming *n)
 {
 	for (size_t i = 1; i < n->leaves.n; i++) {

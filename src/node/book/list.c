@@ -1,6 +1,6 @@
 /*
- * Answers about the present. A List is the packed pods one after the other, put together when it is
- * first asked for after a change; until the next one it costs its callers a reference each.
+ * Replies about the present state. A List is the concatenation of the packed pods. It is built on
+ * the first request after a change; until the next change each caller gets a reference.
  */
 #include <assert.h>
 
@@ -12,7 +12,7 @@ static struct bytes *message_of(size_t n)
 {
 	struct bytes *b = grpc_message_new(n);
 
-	assert(b); /* pods of 4 GiB in all */
+	assert(b); /* pods of 4 GiB in total */
 	return b;
 }
 

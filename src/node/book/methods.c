@@ -1,5 +1,5 @@
 /*
- * The rows of v1 and v1alpha1.
+ * The methods of v1 and v1alpha1.
  */
 #include "node/book/methods.h"
 

@@ -1,10 +1,10 @@
 /*
- * A change is made in the pod's record and told at once: its event is packed with the next
- * revision, and the record's state is the part of that event which is the pod. So a pod is in
- * memory once, whether or not its last event is still in the ring.
+ * A change is made in the pod's record and published at once: its event is packed with the next
+ * revision, and the record's state points to the pod within that event. So each pod is in memory
+ * once, whether or not its last event is still in the ring.
  *
- * Changes of several pods are made in two passes over all of them: first everybody gives back, then
- * everybody gets. The second pass compares again, with what the first has left.
+ * Changes of several pods are made in two passes: first all releases, then all gains. The second
+ * pass compares again, with the state after the first.
  */
 #include "node/book/podres.h"
 
@@ -86,7 +86,7 @@ size_t podres_pod_after(const struct podres *b, int64_t born)
 	return low;
 }
 
-/* --- telling ------------------------------------------------------------------------- */
+/* --- events -------------------------------------------------------------------------- */
 
 int64_t podres_change(struct podres *b, enum podres_kind kind)
 {
@@ -136,11 +136,11 @@ static struct podres_pod *add_pod(struct podres *b, const struct podres_entry *e
 	(void)copy_text(&pod->name, copy_text(&pod->ns, copy_text(&pod->uid, pod->text)));
 	(void)omap_put(&b->by_uid, pod->uid, pod);
 	(void)vec_push(&b->pods, pod);
-	assert(pod->uid.n > 0); /* its end would read as a reset */
+	assert(pod->uid.n > 0); /* a DELETED without a uid would be a reset */
 	return pod;
 }
 
-/* What was gained is held since now, if it is in the new state at all. */
+/* Gained things are held since `now`, if they are in the new state at all. */
 static void set_since(struct podres_pod *pod, const struct podres_diff *d, bool gains, int64_t now)
 {
 	size_t n = 0;
@@ -159,7 +159,7 @@ static void set_since(struct podres_pod *pod, const struct podres_diff *d, bool 
 	}
 }
 
-/* A pod's next state; without `gains`, `packed` has nothing of what it gained. */
+/* Stores a pod's next state; without `gains`, `packed` has none of the gained things. */
 static void commit(struct podres *b, struct podres_pod *pod, struct str packed,
 		   const struct podres_diff *d, bool gains)
 {
@@ -184,7 +184,7 @@ static void commit(struct podres *b, struct podres_pod *pod, struct str packed,
 
 enum part { PART_LOSSES, PART_ALL };
 
-/* Of PART_LOSSES only that it gives something back, if it does: what it gets is left out. */
+/* With PART_LOSSES only releases are applied, if there are any; gains are left out. */
 static bool set_pod(struct podres *b, const struct podres_entry *e, enum part part)
 {
 	struct podres_pod *pod = omap_get(&b->by_uid, e->uid);

@@ -1,7 +1,7 @@
 /*
- * A circular array that doubles up to its bound, so that a quiet book stays small. The bound in
- * bytes keeps pods with thousands of devices from filling memory with their past; whoever falls out
- * early because of it is caught up from the present.
+ * A circular array that doubles up to its limit, so that a quiet book stays small. The limit in
+ * bytes keeps past events of pods with thousands of devices from filling memory. A reader that
+ * falls out early because of it catches up from the present state.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"

@@ -1,7 +1,7 @@
 /*
- * protobuf-c could pack these messages only from structs, so each reader's event would need the
- * pod unpacked. Fields are written in the order of their numbers and without zeros, so that the
- * bytes are those that protobuf-c would make.
+ * protobuf-c could pack these messages only from structs, so each reader's event would need the pod
+ * unpacked. Fields are written in the order of their numbers and without zeros, so that the bytes
+ * equal protobuf-c's.
  */
 #include "node/book/wire.h"
 

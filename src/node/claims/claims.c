@@ -1,9 +1,9 @@
 /*
- * Operations, one per call, in the order in which they came. One begins when no earlier one is of
- * its pod; it works out its claims, waits until no other operation has any of them, takes all of
- * them at once (so nobody holds one while waiting for another, and there is no deadlock), and
- * gives them back at its end, which makes the others look again. What prepare and unprepare do in
- * between is in their files, as a struct claims_op_type.
+ * Operations run one per call, in the order of the calls. An operation begins when no earlier one
+ * is for its pod. It determines its claims, waits until no other operation has any of them, and
+ * takes all of them at once. So no operation holds a claim while it waits for another, and there is
+ * no deadlock. At its end it releases them, and waiting operations check again. The steps of
+ * prepare and unprepare are in their files, each as a struct claims_op_type.
  */
 #include "node/claims/claims.h"
 
@@ -18,7 +18,7 @@ static const struct claims_drivers plugin_drivers = {
 	.unprepare = plugins_unprepare,
 };
 
-/* --- whose turn it is ------------------------------------------------------------------------ */
+/* --- the next operation ---------------------------------------------------------------------- */
 
 static bool is_first_of_pod(const struct claims_op *op)
 {
@@ -82,7 +82,7 @@ static void take_turn(struct claims_op *op)
 	}
 }
 
-/* One at a time, and another look after it: any step may end operations, or free all of it. */
+/* Runs one operation, then checks again: any step may end operations, or free everything. */
 static void on_look(struct loop_task *t)
 {
 	struct claims *c = CONTAINER_OF(t, struct claims, look);
@@ -311,7 +311,7 @@ size_t claims_pending(const struct claims *c)
 	return n;
 }
 
-/* --- what nobody asks for any more ----------------------------------------------------------- */
+/* --- claims that no pod needs ---------------------------------------------------------------- */
 
 static bool has_op(const struct claims *c, struct str pod_uid)
 {
@@ -359,7 +359,9 @@ static void on_reconcile(struct loop_timer *t)
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-/* What is under way may have asked a driver that has come only now; its failure looks again. */
+/*
+ * An operation in flight may have missed a driver that has just come. If it fails, it checks again.
+ */
 void claims_reconcile(struct claims *c)
 {
 	c->asked = !list_empty(&c->ops);

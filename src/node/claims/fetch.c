@@ -1,12 +1,12 @@
 /*
- * The first part of preparing: which claims the pod has, what the API server says of them, and
- * whether they may be used. Nothing is changed here. All are asked for at once; of several
- * failures that of the first claim is told.
+ * The first part of preparing: determines the pod's claims, reads them from the API server, and
+ * checks whether they may be used. Nothing is changed here. All claims are requested at once; if
+ * several fail, the error of the first claim is reported.
  */
 #include "base/json/json.h"
 #include "node/claims/claims_impl.h"
 
-/* --- which ----------------------------------------------------------------------------------- */
+/* --- finding claims -------------------------------------------------------------------------- */
 
 static void add_item(struct claims_op *op, struct str pod_claim, struct str name, bool owned)
 {
@@ -59,7 +59,7 @@ static int add_items(struct claims_op *op, struct error *err)
 	return 0;
 }
 
-/* --- whether --------------------------------------------------------------------------------- */
+/* --- checks ---------------------------------------------------------------------------------- */
 
 static bool is_controlled_by(const struct json *metadata, struct str uid)
 {
@@ -79,7 +79,7 @@ static bool is_reserved_for(const struct json *claim, struct str uid)
 	return false;
 }
 
-/* All devices of a driver say that this step is not needed. */
+/* Whether all devices of a driver allow this step to be skipped. */
 static bool skips(const struct json *results, struct str driver, const char *operation)
 {
 	JSON_FOREACH (result, results) {
@@ -126,7 +126,10 @@ static int read_drivers(struct claims_item *item, const struct json *results, st
 	return 0;
 }
 
-/* Devices with administrative access and shares of a device may be had by others, too. */
+/*
+ * Collects the exclusive devices. Devices with administrative access and shares of a device are
+ * left out: other claims may have them, too.
+ */
 static void read_exclusive(struct claims_item *item, const struct json *results)
 {
 	struct arena *a = &item->op->arena;
@@ -172,7 +175,10 @@ static int check_claim(struct claims_item *item, struct error *err)
 	return read_drivers(item, results, err);
 }
 
-/* Even if the claim is prepared already: without its driver something is wrong with the node. */
+/*
+ * Also for a claim that is prepared already: a missing driver means that something is wrong with
+ * the node.
+ */
 static int check_drivers(const struct claims_item *item, struct error *err)
 {
 	const struct claims *c = item->op->claims;
@@ -212,7 +218,7 @@ static void check_items(struct claims_op *op)
 	claims_op_ready(op);
 }
 
-/* --- asking ---------------------------------------------------------------------------------- */
+/* --- requests -------------------------------------------------------------------------------- */
 
 static void on_fetched(struct client_request *r, const struct client_answer *answer,
 		       const struct error *err)

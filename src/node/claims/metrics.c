@@ -1,6 +1,6 @@
 /*
- * Upstream's metrics of claims. How many are in use is counted from the log whenever an operation
- * has ended: claims of a node are few, and a count that is carried along could go wrong.
+ * Upstream's metrics of claims. The number in use is counted from the log after each operation: a
+ * node has few claims, and a running count could drift.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"

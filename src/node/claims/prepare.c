@@ -1,13 +1,12 @@
 /*
- * Preparing: the pod is noted as a user of its claims, that is saved, drivers are asked for what
- * is not prepared yet, their devices are noted, and that is saved. A crash at any point leaves a
- * claim that the log knows, so that it is either prepared again, with its pod, or unprepared
- * without it.
+ * Preparing: records the pod as a user of its claims and saves that; calls the drivers of claims
+ * that are not prepared yet; records their devices and saves that. A crash at any point leaves a
+ * claim in the log. It is then either prepared again with its pod, or unprepared without it.
  */
 #include "base/json/json.h"
 #include "node/claims/claims_impl.h"
 
-/* --- what earlier pods left ------------------------------------------------------------------ */
+/* --- leftovers of earlier pods --------------------------------------------------------------- */
 
 static bool wants_device(const struct claims_item *item, const struct assign_claim_device *d)
 {
@@ -23,7 +22,7 @@ static bool wants_device(const struct claims_item *item, const struct assign_cla
 	return false;
 }
 
-/* The operation would use the claim itself, or one of its devices. */
+/* Whether the operation would use the claim itself, or one of its devices. */
 static bool meets(const struct claims_op *op, const struct assign_claim *claim)
 {
 	for (size_t i = 0; i < op->n; i++) {
@@ -47,9 +46,9 @@ static bool is_left(const struct claims *c, const struct assign_claim *claim)
 }
 
 /*
- * The log may have claims of pods that have ended: the disk was full when they did, and the agent
- * was restarted. The cluster has given their devices to others since, and the claims themselves
- * other devices. They are unprepared first.
+ * The log may have claims of pods that have ended: the disk was full at that time, and then the
+ * agent restarted. Meanwhile the scheduler may have given their devices to other claims, and other
+ * devices to the claims. They must be unprepared first.
  */
 static int check_left(const struct claims_op *op, struct error *err)
 {
@@ -73,8 +72,9 @@ static int check_left(const struct claims_op *op, struct error *err)
 /* --- preparing ------------------------------------------------------------------------------- */
 
 /*
- * An earlier agent died while it unprepared the claim for this very pod, which had ended for it.
- * For this agent the pod has not ended, and nobody else will end it. So the claim is prepared anew.
+ * An earlier agent died while it unprepared the claim for this same pod, which had ended from its
+ * point of view. For this agent the pod has not ended, and no other operation will unprepare the
+ * claim. So the claim is prepared again.
  */
 static void come_back(struct claims_op *op, const struct assign_claim *known)
 {
@@ -159,7 +159,10 @@ static void answered(struct claims_item *item, struct str driver,
 				 result->ndevices);
 }
 
-/* A claim is prepared when all its drivers have; one whose driver failed is asked for again. */
+/*
+ * A claim is prepared when all its drivers have succeeded. If a driver failed, the claim stays
+ * unprepared and is requested again.
+ */
 static void all_answered(struct claims_op *op)
 {
 	struct claims *c = op->claims;

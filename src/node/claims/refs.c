@@ -1,7 +1,7 @@
 /*
- * From what a container names to devices. A claim that stands behind extended resources is named
- * by no container: the scheduler wrote into the pod's status which of its requests is for which
- * container and resource.
+ * From a container's references to devices. No container names the claim behind extended resources:
+ * the scheduler wrote into the pod's status which of the claim's requests is for which container
+ * and resource.
  */
 #include "base/json/json.h"
 #include "node/claims/claims.h"

@@ -1,8 +1,8 @@
 /*
- * Unpreparing: of claims that others use, too, the pod lets go; those that it was the last to use
- * are marked (nobody can begin to use them now), their drivers are asked, and what all drivers
- * have let go of is forgotten. The pod's use ends only then: a failure, or a crash, finds the
- * claim again by its pod.
+ * Unpreparing. If other pods use a claim, the pod only stops using it. Claims that it was the last
+ * to use are marked, so that no pod can begin to use them, and their drivers are called. When all
+ * drivers of a claim have succeeded, it is forgotten. Only then the pod's use ends, so that after a
+ * failure or a crash the claim is found again by its pod.
  */
 #include "node/claims/claims_impl.h"
 
@@ -15,14 +15,14 @@ static bool is_in(struct str uid, const struct str *v, size_t n)
 	return false;
 }
 
-/* An operation without a pod is about claims without one. */
+/* An operation without a pod handles claims without pods. */
 static bool concerns(const struct claims_op *op, const struct assign_claim *claim)
 {
 	return op->pod_uid.n > 0 ? is_in(op->pod_uid, claim->pods, claim->npods)
 				 : claim->npods == 0;
 }
 
-/* What must outlive changes of the log is copied. */
+/* Copies everything that must outlive changes of the log. */
 static void add_item(struct claims_op *op, const struct assign_claim *claim)
 {
 	struct claims_item *item = &op->items[op->n++];
@@ -68,7 +68,7 @@ static void go(struct claims_op *op)
 	for (size_t i = 0; i < op->n; i++) {
 		struct claims_item *item = &op->items[i];
 
-		/* It may have changed while this waited. */
+		/* It may have changed while this operation waited. */
 		if (!assign_claim_get(assign, item->claim.uid, &a, &claim) || !concerns(op, &claim))
 			continue;
 		item->asks = claim.npods <= 1;

@@ -1,15 +1,14 @@
 /*
- * Drivers and their devices are ordered maps, so that encoding is a walk. Expiry is a binary heap
- * over all devices, each of which knows its place: a report moves an entry by O(log n) steps,
- * and the earliest is always at the top.
+ * Drivers and their devices are ordered maps, so encoding is a walk. Expiry is a binary heap of all
+ * devices. Each entry knows its index, so a report moves it in O(log n) steps, and the earliest is
+ * always at the top.
  *
- * A report is applied in two passes. The first finds or makes the entries and moves each to the
- * end of its driver's list, noting the last place where the report has it; the second walks that
- * list, so that a device named twice is changed once. In between, what is left at the front of
- * the list goes: it was not reported.
+ * A report is applied in two passes. The first finds or creates the entries, moves each to the end
+ * of its driver's list, and records its last index in the report. The second walks that list, so a
+ * device listed twice changes once. In between, entries that are still at the front of the list are
+ * dropped: the report did not have them.
  *
- * An entry that is Unknown and has no message reads as one that is not there, which is what
- * makes forgetting it safe.
+ * An Unknown entry without a message reads like a missing one, so it is safe to forget it.
  */
 #include "node/health/health.h"
 
@@ -126,7 +125,7 @@ struct health_entry *health_entry_of(struct health *h, struct health_driver *d, 
 
 	if (!fits(pool) || !fits(device))
 		return NULL;
-	/* Keys have one NUL, so a name with one in it finds nothing, and is looked at below. */
+	/* Keys contain one NUL, so a name with a NUL finds nothing, and is checked below. */
 	key = key_of(pool, device, text);
 	e = omap_get(&d->devices, key);
 	if (e || d->devices.n >= HEALTH_DEVICES_MAX)
@@ -223,7 +222,7 @@ struct health *health_new(const struct health_opts *opts)
 	return h;
 }
 
-/* Takes the driver out; tells of its devices when asked to. */
+/* Removes the driver; with `tell`, reports the change of its devices. */
 static void drop_driver(struct health *h, struct health_driver *d, bool tell)
 {
 	LIST_FOREACH_SAFE (it, &d->order) {
@@ -270,10 +269,7 @@ int64_t health_after(int64_t now_ms, int64_t ms)
 	return ms > INT64_MAX - 1 - now_ms ? INT64_MAX - 1 : now_ms + ms;
 }
 
-/*
- * A report has its devices in the order of the one before, nearly always: then nothing is
- * searched.
- */
+/* A report nearly always has its devices in the order of the last one; then no search is needed. */
 static struct health_entry *expected(const struct health_driver *d, const struct list *at,
 				     const struct plugin_health *p)
 {
@@ -319,7 +315,7 @@ static void apply(struct health *h, struct health_entry *e, const struct plugin_
 	change(h, e, p->health, p->message, health_after(now_ms, e->timeout_ms));
 }
 
-/* What the newest report did not have is at the front. */
+/* Entries that the newest report did not have are at the front. */
 static void drop_unreported(struct health *h, struct health_driver *d)
 {
 	LIST_FOREACH_SAFE (it, &d->order) {
@@ -341,7 +337,7 @@ size_t health_report(struct health *h, struct str driver, const struct plugin_he
 	d->round++;
 	left_out = gather(h, d, v, n);
 	drop_unreported(h, d);
-	/* What went may have made room. */
+	/* Dropped devices may have made room. */
 	if (left_out > 0 && d->devices.n < HEALTH_DEVICES_MAX)
 		left_out = gather(h, d, v, n);
 	LIST_FOREACH (it, &d->order) {
@@ -427,7 +423,7 @@ static bool first_of(const struct health_driver *d, struct str after, struct hea
 	return true;
 }
 
-/* A device's key begins with its pool. */
+/* Relies on a device's key beginning with its pool. */
 bool health_next(const struct health *h, struct health_device *at)
 {
 	const struct health_driver *d = omap_get(&h->drivers, at->driver);

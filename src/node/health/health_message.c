@@ -1,6 +1,6 @@
 /*
- * Almost all messages are clean already, and are only looked at. Of the others no more is read than
- * can end up in the result: a character shrinks from two bytes to one at most.
+ * Almost all messages are clean already, and are only checked. For the others only as many bytes
+ * are read as can end up in the result: a character shrinks from two bytes to one at most.
  */
 #include "node/health/health_message.h"
 
@@ -10,7 +10,7 @@
 
 enum {
 	INPUT_MAX = 3 * RESOURCE_HEALTH_MESSAGE_MAX,
-	WORK_MAX = 3 * INPUT_MAX, /* a byte that is not UTF-8 becomes three */
+	WORK_MAX = 3 * INPUT_MAX, /* an invalid byte becomes three */
 };
 
 /* Unicode's category Cc. */

@@ -6,8 +6,8 @@
  *
  * A device that has not been reported since it was loaded also has
  * "expires":"2023-11-14T22:13:50.000000000Z". If that time has passed, its health is Unknown.
- * Reading is all or nothing: a file with a fault in it was not written by us, whatever its check
- * sum says.
+ * Reading is all or nothing: we did not write a file that contains a fault, whatever its check sum
+ * says.
  */
 #include <inttypes.h>
 
@@ -20,7 +20,7 @@
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-/* Times beyond what a time stamp can say (the year 2262) are as good as that. */
+/* Times beyond the range of a time stamp (the year 2262) are clamped. */
 static int64_t wall_of(int64_t expires_ms, int64_t wall_ns, int64_t now_ms)
 {
 	int64_t left_ms = MAX(expires_ms - now_ms, INT64_C(0));
@@ -103,7 +103,9 @@ static bool read_health(struct str s, enum assign_health *ret_health)
 	return false;
 }
 
-/* Milliseconds that are left, at most the time-out; 0 when they are over. -1: not a time. */
+/*
+ * Milliseconds left, at most the time-out; 0 if the time has passed; -1 if the text is not a time.
+ */
 static int64_t read_left(const struct json *v, int64_t timeout_ms, int64_t wall_ns)
 {
 	struct str text = json_text_at(v, "expires");
@@ -115,14 +117,14 @@ static int64_t read_left(const struct json *v, int64_t timeout_ms, int64_t wall_
 		return -1;
 	if (at_ns <= wall_ns)
 		return 0;
-	/* The difference of two times around 1970 may not fit. */
+	/* The difference of two times around 1970 may overflow. */
 	if (wall_ns < 0 && at_ns > INT64_MAX + wall_ns)
 		return timeout_ms;
 	left_ns = at_ns - wall_ns;
 	return MIN(left_ns / CLOCK_MS + (left_ns % CLOCK_MS > 0), timeout_ms);
 }
 
-/* One file while it is read. */
+/* State of reading one file. */
 struct reading {
 	struct health *health;
 	struct arena *arena;

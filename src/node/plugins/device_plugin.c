@@ -1,10 +1,10 @@
 /*
- * An endpoint's way: dial (10 s), GetDevicePluginOptions, connected, ListAndWatch. Until it is
- * connected its failures are told to whoever connects it; afterwards the end of the stream
+ * The steps of an endpoint: dial (10 s), GetDevicePluginOptions, connected, ListAndWatch. Until it
+ * is connected, failures are reported to the caller of connect. After that, the end of the stream
  * removes it.
  *
- * An endpoint that is closed is taken out of all tables at once and keeps its memory until the
- * end of the turn, so that what is on the stack sees `closed`.
+ * A closed endpoint is removed from all tables at once, but its memory stays until the end of the
+ * turn, so that code on the stack sees `closed`.
  */
 #include "node/plugins/device_plugin.h"
 
@@ -58,8 +58,8 @@ static void release(struct loop_task *t)
 }
 
 /*
- * Out of all tables; tells nobody. Ending its calls may call anybody, who may even free the
- * owner: nothing but the endpoint itself is looked at afterwards.
+ * Removes the endpoint from all tables, without an event. Ending its calls runs callbacks, which
+ * may even free the owner: only the endpoint itself is used afterwards.
  */
 static void endpoint_close(struct device_endpoint *e)
 {
@@ -80,7 +80,7 @@ void device_endpoint_cancel(struct device_endpoint *e)
 	endpoint_close(e);
 }
 
-/* The newest endpoint is another one, or there is none any more. */
+/* The newest endpoint has changed, or the last one has gone. */
 static void newest_changed(struct device_plugins *d, const char *resource)
 {
 	const struct device_endpoint *e = device_plugins_newest(d, str_from(resource));
@@ -91,7 +91,7 @@ static void newest_changed(struct device_plugins *d, const char *resource)
 	size_t n;
 
 	arena_init(&a, SIZE_MAX);
-	/* It was converted when it came, so that cannot fail now. */
+	/* It was converted successfully when it arrived, so this cannot fail now. */
 	if (e && e->list.p &&
 	    grpc_message_unpack(plugin_wire_list_and_watch.response, e->list, &a, &message, NULL) ==
 		    0 &&
@@ -104,7 +104,7 @@ static void newest_changed(struct device_plugins *d, const char *resource)
 	arena_release(&a);
 }
 
-/* Ends one that is connected. */
+/* Ends a connected endpoint. */
 static void endpoint_gone(struct device_endpoint *e)
 {
 	struct device_resource *res = e->of;
@@ -264,7 +264,7 @@ struct device_endpoint *device_plugins_connect(struct device_plugins *d, struct 
 static void keep_list(struct device_endpoint *e, const Deviceplugin__ListAndWatchResponse *m)
 {
 	size_t n = protobuf_c_message_get_packed_size(&m->base);
-	uint8_t *packed = xmalloc(n + 1); /* also of an empty list */
+	uint8_t *packed = xmalloc(n + 1); /* not NULL for an empty list */
 
 	free((char *)e->list.p);
 	e->list = str_of(packed, protobuf_c_message_pack(&m->base, packed));

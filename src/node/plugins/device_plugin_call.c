@@ -1,7 +1,7 @@
 /*
- * What the agent asks device plugins: each verb is one call to the newest endpoint of the
- * resource, with one container in it. Upstream bounds only PreStartContainer; the others get a
- * bound here, because a plugin that hangs must not hold a pod for ever.
+ * Calls to device plugins. Each is one call to the newest endpoint of the resource, for one
+ * container. Upstream has a time-out only for PreStartContainer; here every call has one, because a
+ * plugin that hangs must not block a pod for ever.
  */
 #include "node/plugins/device_plugin.h"
 
@@ -34,7 +34,7 @@ bool plugins_wants_prestart(const struct plugins *p, struct str resource)
 	return e && e->prestart;
 }
 
-/* The texts, terminated, in the request's memory. */
+/* NUL-terminated copies in the request's arena. */
 static char **terminated(struct plugin_request *q, const struct str *v, size_t n)
 {
 	char **out = ARENA_ARRAY(&q->arena, char *, n ? n : 1);

@@ -1,7 +1,7 @@
 /*
- * Tables of instances. Freeing an instance's channel ends its calls, whose owners may do
- * anything, also free all of this: so what is about to go is taken out of the tables first, and
- * nothing but it is looked at afterwards.
+ * Tables of instances. Freeing an instance's channel ends its calls, and their callbacks may do
+ * anything, even free everything here. So an instance is first removed from the tables, and only
+ * the instance itself is used afterwards.
  */
 #include "node/plugins/dra_driver.h"
 
@@ -14,9 +14,9 @@
 #include "node/plugins/health_stream.h"
 #include "node/plugins/plugins_impl.h"
 
-/* --- what a driver offers ------------------------------------------------------------ */
+/* --- services of a driver ------------------------------------------------------------ */
 
-/* The first of the driver's own list that we know. */
+/* The first version in the driver's own list that we know. */
 static const struct plugin_wire_dra *choose_service(const struct dra_info *info)
 {
 	for (size_t i = 0; i < info->nversions; i++)
@@ -94,7 +94,7 @@ static struct dra_instance *find_instance(const struct dra_driver *d, struct str
 	return NULL;
 }
 
-/* Only the newest is watched. */
+/* Only the newest instance is watched. */
 static void watch_newest(struct plugins *p, struct dra_driver *d)
 {
 	struct dra_instance *newest = dra_driver_newest(d);
@@ -110,7 +110,7 @@ static void watch_newest(struct plugins *p, struct dra_driver *d)
 						   newest->health_services);
 }
 
-/* It is in no table any more. */
+/* The instance must not be in a table. */
 static void instance_free(struct dra_instance *i)
 {
 	health_stream_free(i->health);

@@ -1,6 +1,6 @@
 /*
- * What the agent asks DRA drivers, in one batch per driver. The messages of both versions are the
- * same but for share_id, which v1beta1 never has.
+ * Calls to DRA drivers, one batch per driver. The messages of both versions are the same, except
+ * for share_id, which v1beta1 never has.
  */
 #include "node/plugins/dra_driver.h"
 
@@ -10,7 +10,7 @@
 
 enum { CALL_MS = 45 * 1000 };
 
-/* The newest instance that is connected, else the newest. */
+/* Returns the newest connected instance, else the newest. */
 static struct dra_instance *choose_instance(const struct dra_drivers *d, struct str name)
 {
 	const struct dra_driver *driver = omap_get(&d->drivers, name);
@@ -45,7 +45,7 @@ static void copy_claims(struct plugin_request *q, const struct plugin_claim *v, 
 	q->nclaims = n;
 }
 
-/* arena_str() terminates, so protobuf-c may read them; it does not write. */
+/* arena_str() adds a NUL, so protobuf-c can read the text; it does not write to it. */
 static Dra__Claim **pack_claims(struct plugin_request *q)
 {
 	Dra__Claim *v = ARENA_ARRAY(&q->arena, Dra__Claim, q->nclaims ? q->nclaims : 1);
@@ -135,7 +135,7 @@ void plugins_unprepare(struct plugins *p, struct str driver, const struct plugin
 	plugin_request_call(q, i->channel, &m.base, CALL_MS);
 }
 
-/* --- what is there ------------------------------------------------------------------- */
+/* --- registered drivers -------------------------------------------------------------- */
 
 bool plugins_next_driver(const struct plugins *p, struct str *at, struct plugins_driver *ret)
 {

@@ -1,7 +1,7 @@
 /*
- * One call at a time, which waits for a connection however long that takes: the instance's
- * channel is the one that tries again. A problem is told once and then only when a report has
- * come in between, so a driver that fails for days makes one line of log.
+ * There is one call at a time. It waits for a connection without a limit: the instance's channel
+ * does the retries. A problem is reported once, and again only after a report has come in between,
+ * so a driver that fails for days causes one log line.
  */
 #include "node/plugins/health_stream.h"
 
@@ -16,12 +16,12 @@ struct health_stream {
 	struct plugins *p;
 	struct str driver;
 	struct grpc_channel *channel;
-	const struct plugin_wire_health *services[PLUGIN_WIRE_HEALTH]; /* to ask for, in order */
+	const struct plugin_wire_health *services[PLUGIN_WIRE_HEALTH]; /* to try, in order */
 	size_t nservices, at;
-	struct grpc_call *call; /* NULL: none runs */
+	struct grpc_call *call; /* NULL: no call runs */
 	struct backoff backoff;
 	struct loop_timer timer;
-	bool troubled; /* a problem was told */
+	bool troubled; /* a problem was reported */
 	bool freed;
 	struct loop_task release;
 };

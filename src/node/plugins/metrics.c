@@ -1,7 +1,6 @@
 /*
- * Which family a call belongs to follows from its method: Allocate has its own, and those whose
- * claims are known are DRA's. Families that cannot be registered are not counted; that would be a
- * fault of ours.
+ * A call's metric follows from its method: Allocate has its own, and calls with claims are DRA's. A
+ * metric that cannot be registered (which would be our own fault) is not counted.
  */
 #include "node/plugins/metrics.h"
 
@@ -9,7 +8,7 @@
 
 #include "node/plugins/wire.h"
 
-/* Prometheus' default buckets, and 15 exponential ones from 0.1 to 40 seconds. */
+/* Prometheus' default buckets; and 15 exponential ones from 0.1 to 40 seconds. */
 static const double allocation_bounds[] = {
 	0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 };

@@ -1,10 +1,10 @@
 /*
- * The parts are put together here: the server that device plugins register with, the registry of
- * sockets, and the two tables that they fill, of device plugins and of DRA drivers.
+ * Combines the parts: the server that device plugins register with, the registry of sockets, and
+ * the tables of device plugins and DRA drivers.
  *
- * Freeing closes all at once and tells nobody. Memory that a callback on the stack may still look
- * at goes at the end of the turn; the server's own needs a few turns more, which `closed` waits
- * for.
+ * Freeing closes everything at once, without callbacks. Memory that a callback on the stack may
+ * still use is freed at the end of the turn. The server needs a few more turns; `closed` waits for
+ * that.
  */
 #include "node/plugins/plugins.h"
 
@@ -23,12 +23,12 @@
 
 enum {
 	HEALTH_RETRY_MS = 1000,
-	/* A socket on the same machine costs little to try. */
+	/* Retrying a local socket is cheap. */
 	RECONNECT_MS = 100,
 	RECONNECT_MAX_MS = 5 * 1000,
 };
 
-/* --- what the parts share ------------------------------------------------------------ */
+/* --- shared by the parts ------------------------------------------------------------- */
 
 void plugins_problem(struct plugins *p, const struct error *err, const char *fmt, ...)
 {

@@ -1,6 +1,6 @@
 /*
- * A fake serves the rows of plugins/wire.h from the other end. Each lives on a host of its own, so
- * that it may end without the agent's.
+ * A fake serves the methods of plugins/wire.h from the other end. Each fake has its own simulated
+ * host, so that it may end without the agent's.
  */
 #include "node/plugins/plugins_world.h"
 
@@ -24,7 +24,7 @@
 
 enum { SETTLE_MS = 100, CLOSE_MS = 3000, LINES_MAX = 64 * 1024 };
 
-/* --- what is told -------------------------------------------------------------------- */
+/* --- events -------------------------------------------------------------------------- */
 
 static const char *const health_words[] = { "Healthy", "Unhealthy", "Unknown" };
 
@@ -273,7 +273,7 @@ static void end_list(struct grpc_call *c, const struct grpc_status *st UNUSED)
 	grpc_call_unref(c);
 }
 
-/* Notes what was asked; false when it is not to be answered now. */
+/* Records the ids; returns false if the call must not be answered now. */
 static bool begin_call(struct grpc_call *c, char *const *ids, size_t n)
 {
 	struct fake_plugin *f = fake_of(c);
@@ -289,7 +289,7 @@ static bool begin_call(struct grpc_call *c, char *const *ids, size_t n)
 	return !f->fail_calls && !f->hang_calls;
 }
 
-/* Prefers the last of what is available. */
+/* Prefers the last of the available ids. */
 static void serve_preferred(struct grpc_call *c, const void *request)
 {
 	const Deviceplugin__PreferredAllocationRequest *in = request;
@@ -505,7 +505,7 @@ static void make_parents(char *path)
 	}
 }
 
-/* All folders above hear of it: the one that it is in may be new. */
+/* Notifies the watchers of all parent folders, because its own folder may be new. */
 static void touch_parents(const struct fake_plugin *f)
 {
 	char folder[128];
@@ -532,7 +532,7 @@ void fake_plugin_renew_file(struct fake_plugin *f)
 {
 	char path[128];
 
-	/* Both exist for a moment, so the inode differs. */
+	/* Both files exist for a moment, so the inode differs. */
 	(void)snprintf(path, sizeof(path), "%s/renewed", f->w->dir);
 	assert_int_equal(mknod(path, S_IFSOCK | 0600, 0), 0);
 	assert_int_equal(rename(path, f->path), 0);
@@ -593,7 +593,7 @@ void fake_plugin_stop(struct fake_plugin *f, bool remove_file)
 		fake_plugin_file(f, false);
 }
 
-/* --- what a fake says ---------------------------------------------------------------- */
+/* --- messages of a fake -------------------------------------------------------------- */
 
 static void on_register_end(void *arg, struct grpc_call *c UNUSED, const struct grpc_status *st,
 			    const void *reply UNUSED)
@@ -623,7 +623,7 @@ void fake_plugin_register(struct fake_plugin *f, const char *version, const char
 				 f);
 }
 
-/* Cuts at the first `sep`; NULL when there is none. */
+/* Cuts at the first `sep`, and returns the rest or NULL. */
 static char *cut(char *text, char sep)
 {
 	char *at = text ? strchr(text, sep) : NULL;

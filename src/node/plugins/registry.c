@@ -1,10 +1,10 @@
 /*
- * Each socket is a small state machine that always has exactly one of: a dial under way, a call,
- * a connection of its device plugin that is being made, a timer until the next try, or its
- * registration. What types of plugins there are is a table.
+ * Each socket is a small state machine that always has exactly one of: a dial in flight, a call, a
+ * connection to its device plugin in progress, a timer until the next try, or its registration. The
+ * types of plugins are in a table.
  *
- * A socket that goes is closed, at whatever step it is; its memory stays until the end of the
- * turn.
+ * If a socket file is removed, its state machine is closed at any step; its memory stays until the
+ * end of the turn.
  */
 #include "node/plugins/registry.h"
 
@@ -39,10 +39,10 @@ struct plugin_socket {
 	struct grpc_channel *channel; /* while it is being registered */
 	struct loop_timer dial, retry;
 	struct backoff backoff;
-	struct device_endpoint *connecting; /* of a device plugin; NULL: none */
-	const struct plugin_type *type; /* of its registration; NULL: it is not registered */
-	char *name, *endpoint; /* of what it said last */
-	struct error failure; /* that it is being told; code 0: none */
+	struct device_endpoint *connecting; /* for a device plugin; NULL: not connecting */
+	const struct plugin_type *type; /* NULL: not registered */
+	char *name, *endpoint; /* from its last GetInfo */
+	struct error failure; /* being sent to the plugin; code 0: none */
 	bool closed;
 	struct loop_task release;
 };
@@ -71,7 +71,7 @@ static void deregister(struct plugin_socket *s)
 		type->remove(plugins_of(s), str_from(s->name), str_from(s->endpoint));
 }
 
-/* Another try later. */
+/* Schedules another try. */
 static void attempt_failed(struct plugin_socket *s, const struct error *err)
 {
 	struct plugins *p = plugins_of(s);
@@ -107,7 +107,7 @@ static void on_notified(void *arg, struct grpc_call *c UNUSED, const struct grpc
 		attempt_failed(s, &err);
 }
 
-/* Tells the plugin what became of it: s->failure, or that it is registered. */
+/* Sends the result to the plugin: s->failure, or that it is registered. */
 static void notify(struct plugin_socket *s)
 {
 	Pluginregistration__RegistrationStatus m = PLUGINREGISTRATION__REGISTRATION_STATUS__INIT;

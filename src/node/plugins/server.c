@@ -1,5 +1,5 @@
 /*
- * A Register that waits for the plugin holds its call; whichever ends first lets go of the other.
+ * A Register that waits for the plugin holds its call; when either ends, it releases the other.
  */
 #include "node/plugins/server.h"
 
@@ -28,10 +28,10 @@ struct plugin_server {
 
 /* --- Register ------------------------------------------------------------------------ */
 
-/* A registration that waits for its plugin; the data of its call. */
+/* A registration that waits for its plugin; stored as the data of its call. */
 struct registration {
 	struct grpc_call *call; /* one reference */
-	struct device_endpoint *endpoint; /* that connects; NULL: it has */
+	struct device_endpoint *endpoint; /* NULL: it is connected */
 };
 
 static void registration_end(struct registration *r)
@@ -41,7 +41,7 @@ static void registration_end(struct registration *r)
 	free(r);
 }
 
-/* Failures of Go's handlers that are no status have this code. */
+/* The code that grpc-go uses for a handler's error that is not a status. */
 static void refuse(struct grpc_call *c, const struct error *err)
 {
 	(void)grpc_call_finish(c, GRPC_UNKNOWN, str_from(err->msg));
@@ -123,7 +123,7 @@ static void on_http(void *arg, struct http_stream *s)
 {
 	struct plugin_server *d = arg;
 
-	/* What is no gRPC is told so by the gRPC server. */
+	/* The gRPC server rejects requests that are not gRPC. */
 	grpc_server_handle(d->grpc, s);
 }
 

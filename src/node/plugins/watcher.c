@@ -1,11 +1,11 @@
 /*
- * Every notice leads to one walk at the end of the turn, which compares what is there with what
- * was there. Folders are few and small, so a walk costs less than being clever about notices that
- * may be merged, lost or late. A folder is watched before it is read: what appears in between is
- * noticed.
+ * Every notification leads to one walk at the end of the turn, which compares the folders with the
+ * state known before. Folders are few and small, so a walk is cheaper than interpreting
+ * notifications that may be merged, lost or late. A folder is watched before it is read, so that
+ * files that appear in between are noticed.
  *
- * What changed is collected first and told afterwards, first what is gone, so that a callback may
- * do anything, also free the watcher, whose memory then stays until the end of the turn.
+ * Changes are collected first and reported afterwards, removed sockets first. So a callback may do
+ * anything, even free the watcher, whose memory then stays until the end of the turn.
  */
 #include "node/plugins/watcher.h"
 
@@ -24,32 +24,32 @@
 #include "node/plugins/plugins_impl.h"
 
 enum {
-	LOOK_MS = 30 * 1000, /* in case a notice was lost */
+	LOOK_MS = 30 * 1000, /* in case a notification was lost */
 	LOOK_BLIND_MS = 1000, /* while a folder cannot be watched */
 };
 
 /*
- * What tells a file from another one under the same name. A socket's mtime is when it was made,
- * but only to a tick of the kernel, and an inode's number may be used again within one: where the
- * file system gives handles they have a generation.
+ * Distinguishes a file from another one under the same name. A socket's mtime is its creation time,
+ * but only in ticks of the kernel, and an inode number may be reused within a tick. If the file
+ * system provides handles, they include a generation.
  */
 struct identity {
 	dev_t dev;
 	ino_t inode;
 	struct timespec made;
-	uint64_t handle; /* its hash; 0: there is none */
+	uint64_t handle; /* hash of the handle; 0: none */
 };
 
 struct watched_folder {
 	struct plugin_watcher *owner;
 	char *path;
 	struct identity id;
-	struct loop_watch *watch; /* NULL: it could not be watched */
-	uint64_t round; /* of the walk that saw it last */
+	struct loop_watch *watch; /* NULL: could not be watched */
+	uint64_t round; /* the last walk that saw it */
 };
 
 struct watched_socket {
-	struct list link; /* in `fresh` or `gone` while a walk's outcome is told */
+	struct list link; /* in `fresh` or `gone` while results of a walk are reported */
 	char *path;
 	struct identity id;
 	uint64_t round;
@@ -61,8 +61,8 @@ struct plugin_watcher {
 	struct omap folders, sockets; /* by path */
 	struct list fresh, gone;
 	uint64_t round;
-	bool blind; /* the last walk met a folder that cannot be watched or read */
-	bool troubled; /* and it was told */
+	bool blind; /* the last walk found a folder that cannot be watched or read */
+	bool troubled; /* and that was reported */
 	struct error trouble;
 	bool freed;
 	struct loop_task task;
@@ -211,7 +211,7 @@ static void walk(struct plugin_watcher *w, const char *path, unsigned depth)
 		watch_folder(w, path, &st);
 	d = opendir(path);
 	if (!d) {
-		/* One that vanished meanwhile is no trouble: it will not be seen. */
+		/* A folder that vanished meanwhile is not an error: the walk will not see it. */
 		(void)error_set_errno(&err, ERR_IO, errno, "cannot read %s", path);
 		if (errno != ENOENT || depth == 0)
 			note_trouble(w, &err);
@@ -226,7 +226,7 @@ static void walk(struct plugin_watcher *w, const char *path, unsigned depth)
 	(void)closedir(d);
 }
 
-/* Forgets what the walk did not see. */
+/* Removes everything that the walk did not see. */
 static void sweep(struct plugin_watcher *w)
 {
 	struct omap_cursor c;
@@ -254,7 +254,7 @@ static void sweep(struct plugin_watcher *w)
 	}
 }
 
-/* Of several that are new at once, the oldest comes first: it registers first. */
+/* If several sockets are new at once, the oldest comes first: it registers first. */
 static struct watched_socket *take_oldest(struct list *fresh)
 {
 	struct watched_socket *oldest = NULL;

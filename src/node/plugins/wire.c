@@ -1,7 +1,7 @@
 /*
- * Tables first, then one loop per message. Arrays that we make are as long as those that
- * protobuf-c made of the same message, whose memory its method bounds; the number of devices has
- * a bound of its own because of what is made of each further up.
+ * Tables first, then one loop per message. Our arrays are as long as those that protobuf-c made
+ * from the same message, whose size is limited per method. The number of devices has its own limit,
+ * because callers allocate more for each device.
  */
 #include "node/plugins/wire.h"
 
@@ -232,7 +232,7 @@ int plugin_wire_allocated(const Deviceplugin__AllocateResponse *m, struct arena 
 	room = arena_alloc(a, packed.n + 1);
 	packed.p = (const char *)room;
 	(void)protobuf_c_message_pack(first, room);
-	/* protobuf-c keeps unknown fields of any number, also of those that it refuses to read. */
+	/* protobuf-c keeps unknown fields of any number, even of those that it refuses to read. */
 	if (grpc_message_unpack(first->descriptor, packed, a, &again, err) < 0)
 		return error_wrap(err, -ERR_PROTOCOL, "the allocation response is malformed");
 	*ret_packed = packed;
@@ -241,7 +241,7 @@ int plugin_wire_allocated(const Deviceplugin__AllocateResponse *m, struct arena 
 
 /* --- claims -------------------------------------------------------------------------- */
 
-/* The result that belongs to the key; NULL: nobody asked for it. */
+/* Returns the result for the key; NULL if the claim was not requested. */
 static struct plugin_claim_result *find_result(const struct plugin_claim *asked, size_t n,
 					       struct plugin_claim_result *v, const char *key)
 {
@@ -253,7 +253,7 @@ static struct plugin_claim_result *find_result(const struct plugin_claim *asked,
 	return NULL;
 }
 
-/* Results whose uid is set were answered. */
+/* A result has its uid set if the reply had it. */
 static int check_complete(const char *verb, const struct plugin_claim_result *v, size_t n,
 			  struct error *err)
 {

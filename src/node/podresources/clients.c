@@ -1,7 +1,7 @@
 /*
- * A bucket is a number of tokens at a time; it is brought up to date when it is asked. Clients
- * with something open are in the table only, the others also in the list of the idle, where each
- * call forgets a few from the front: those that have waited long enough to be full again.
+ * A bucket is a number of tokens at some time; it is updated when it is used. Clients with open
+ * calls are only in the table; the others are also in the idle list. Each call forgets a few
+ * clients from its front: those that have waited long enough for a full bucket.
  */
 #include "node/podresources/clients.h"
 
@@ -11,7 +11,7 @@
 #include "base/core/mem.h"
 #include "net/loop/conn.h"
 
-enum { FORGET_MAX = 4 }; /* per call; one call adds one at most */
+enum { FORGET_MAX = 4 }; /* per call; one call adds at most one */
 
 const struct podres_limits podres_limits_default = {
 	.calls_per_s = 500,
@@ -20,23 +20,23 @@ const struct podres_limits podres_limits_default = {
 	.streams = 8192,
 };
 
-/* All of it is compared: no padding. */
+/* Compared as bytes, so there is no padding. */
 struct client_key {
 	int64_t pid;
 	uint32_t uid;
-	uint32_t known; /* whether the fields above are */
+	uint32_t known; /* whether the fields above are known */
 };
 
 struct bucket {
 	double tokens;
-	int64_t at; /* ms: when they were so many */
+	int64_t at; /* ms: when `tokens` was valid */
 };
 
 struct podres_client {
 	struct client_key key;
-	struct list link; /* in the list of the idle, or in none */
-	struct bucket calls_bucket, streams_bucket; /* to begin more */
-	unsigned calls, streams; /* open */
+	struct list link; /* in the idle list, or in none */
+	struct bucket calls_bucket, streams_bucket; /* for new calls and watches */
+	unsigned calls, streams; /* open ones */
 };
 
 static struct str key_str(const struct client_key *k)
@@ -69,7 +69,7 @@ void podres_clients_release(struct podres_clients *t)
 	map_release(&t->by_owner);
 }
 
-/* Who may have so many watches may begin them all at once. */
+/* A client may open all its watches at once. */
 static double streams_burst(const struct podres_clients *t)
 {
 	return MAX(t->limits.burst, t->limits.client_streams);

@@ -1,6 +1,7 @@
 /*
- * Health beside the things that PodResources lists. It is no part of what a thing is: a change of
- * health is an event with the pod's new state, in which nothing was given back or taken.
+ * Adds health (KEP-4680) to the things that PodResources lists. Health is not part of a thing's
+ * name: a change of health is an event with the pod's new state, in which nothing was released or
+ * gained.
  */
 #include "base/core/limits.h"
 #include "node/health/health.h"

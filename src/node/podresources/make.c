@@ -1,6 +1,6 @@
 /*
- * Messages that are made by the thousand (a device) lie with all that they point to in one piece of
- * the arena.
+ * Messages that are built by the thousand (devices) are in one block of the arena, with everything
+ * they point to.
  */
 #include "node/podresources/make.h"
 
@@ -10,7 +10,7 @@
 #include "node/host/cpu_set.h"
 #include "node/numa/memory_table.h"
 
-/* A device at one place: all that the message points to beside it. */
+/* A device near one NUMA node, with everything that its message points to. */
 struct device_message {
 	Podresources__ContainerDevices m;
 	Podresources__TopologyInfo topology;
@@ -49,7 +49,7 @@ static bool is_new(const int64_t *nodes, size_t at)
 	return true;
 }
 
-/* Once per node; upstream leaves out a device that has a topology without nodes, we do not. */
+/* One entry per node. Upstream leaves out a device that has a topology without nodes; we do not. */
 void podres_add_device(struct podres_devices *d, struct str resource, struct str id,
 		       const int64_t *nodes, size_t n)
 {
@@ -119,7 +119,7 @@ static char *memory_type(int64_t page, struct arena *a)
 	return arena_printf(a, "hugepages-%.*s", STR_ARG(buf_str(&b)));
 }
 
-/* Blocks of nothing are what others have taken over. */
+/* Other containers have taken over blocks of 0 bytes. */
 Podresources__ContainerMemory **podres_make_memory(const struct memory_block *blocks, size_t n,
 						   struct arena *a, size_t *ret_n)
 {
@@ -153,7 +153,7 @@ static Podresources__CdiDevice **make_cdi(const struct assign_claim_device *d, s
 	return v;
 }
 
-/* With its own CDI ids alone; upstream adds those of the driver's devices before it. */
+/* Has only its own CDI ids; upstream adds those of the driver's preceding devices. */
 Podresources__ClaimResource *podres_make_claim_resource(const struct assign_claim_device *d,
 							struct arena *a)
 {

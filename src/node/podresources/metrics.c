@@ -1,6 +1,6 @@
 /*
- * Families are made from tables. Series are made at once, so that a count that is 0 is printed. A
- * family that cannot be registered would be a fault of ours.
+ * Metrics are built from tables. Series are created at once, so that 0 is printed. A metric that
+ * cannot be registered would be our own fault.
  */
 #include "node/podresources/metrics.h"
 
@@ -8,7 +8,7 @@
 
 static const char *const prefixes[PODRES_NAMES] = { "kubelet_", "" };
 
-/* As their names end, and as people know them. */
+/* The end of the metric's name, and the gRPC method. */
 static const struct {
 	const char *name, *method;
 } calls[PODRES_CALL_LIST_ALPHA] = {

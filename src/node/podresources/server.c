@@ -1,12 +1,12 @@
 /*
- * Every call is admitted by its client's limits when its head is here, and given back at its end,
- * whatever ends it: so what is counted is what is open. A call's data is what it must give back.
+ * Every call passes its client's limits when its headers arrive, and is returned to them when it
+ * ends for any reason. So the limits count open calls. A call's data holds what must be returned.
  *
- * Where the book has nothing to tell yet, calls are held and answered when it has: an empty answer
- * would be taken for the truth. They count as open meanwhile.
+ * If the book has no state yet, calls are held and answered later: an empty reply would be taken as
+ * the truth. They count as open meanwhile.
  *
- * Streams of one connection are bounded by HTTP/2 so that a client can have all the watches that it
- * may have, and calls beside them: clients queue in silence what a connection does not take.
+ * HTTP/2's limit of streams per connection allows a client all its watches and calls beside them.
+ * With a lower limit, clients would queue calls silently.
  */
 #include "node/podresources/server.h"
 
@@ -21,7 +21,7 @@
 #include "node/host/own_socket.h"
 #include "node/podresources/watch.h"
 
-enum { GRACE_MS = 1000 }; /* for clients to take the end of their watches */
+enum { GRACE_MS = 1000 }; /* for clients to receive the end of their watches */
 
 struct podres_server {
 	struct loop *loop;
@@ -42,15 +42,15 @@ struct podres_server {
 
 typedef void answer_fn(struct grpc_call *c, const void *request);
 
-/* A call that waits for the book to have something to tell. */
+/* A call that waits until the book has a state. */
 struct held {
 	struct list link;
-	struct grpc_call *call; /* a reference */
+	struct grpc_call *call; /* counted reference */
 	answer_fn *answer;
 	const void *request; /* lives as long as the call */
 };
 
-/* What a call has of its client. The data of a unary call is the client alone. */
+/* A call's client data. The data of a unary call is the client alone. */
 struct stream {
 	struct podres_client *client;
 	struct podres_watch watch;
@@ -117,7 +117,7 @@ static void on_call_done(void *arg, struct grpc_call *c, enum grpc_code code UNU
 
 	let_go(s, c);
 	if (!data)
-		return; /* it was not admitted */
+		return; /* it was rejected */
 	grpc_call_set_data(c, NULL);
 	if (!is_stream(c)) {
 		podres_clients_end(&s->clients, data, false);
@@ -128,7 +128,7 @@ static void on_call_done(void *arg, struct grpc_call *c, enum grpc_code code UNU
 	free(st);
 }
 
-/* --- answers ------------------------------------------------------------------------- */
+/* --- replies ------------------------------------------------------------------------- */
 
 static void hold(struct podres_server *s, struct grpc_call *c, answer_fn *answer,
 		 const void *request)
@@ -142,8 +142,8 @@ static void hold(struct podres_server *s, struct grpc_call *c, answer_fn *answer
 }
 
 /*
- * The server, once the call is counted; NULL: it waits, and `answer` is called again, or it was
- * told that there is no server any more.
+ * Counts the call and returns the server. Returns NULL if the call waits (`answer` is called again
+ * later), or was ended because the server is closing.
  */
 static struct podres_server *begin(struct grpc_call *c, enum podres_call call, answer_fn *answer,
 				   const void *request)
@@ -210,7 +210,7 @@ static void on_get(struct grpc_call *c, const void *request)
 	podres_metrics_failed(&s->metrics, PODRES_CALL_GET);
 	(void)error_set(&err, ERR_NOT_FOUND, "pod %s in namespace %s not found", m->pod_name,
 			m->pod_namespace);
-	/* Failures of Go's handlers that are no status have this code. */
+	/* The code that grpc-go uses for a handler's error that is not a status. */
 	(void)grpc_call_finish(c, GRPC_UNKNOWN, str_from(err.msg));
 }
 
@@ -271,7 +271,7 @@ static void on_http(void *arg, struct http_stream *stream)
 {
 	struct podres_server *s = arg;
 
-	/* What is no gRPC is told so by the gRPC server. */
+	/* The gRPC server rejects requests that are not gRPC. */
 	grpc_server_handle(s->grpc, stream);
 }
 
@@ -341,7 +341,7 @@ int podres_server_new(const struct podres_server_opts *opts, struct podres_serve
 	return 0;
 }
 
-/* Each as if it had come now. */
+/* Handles each held call as if it came now. */
 static void answer_held(struct podres_server *s)
 {
 	struct list *node;

@@ -1,9 +1,9 @@
 /*
- * A pod is viewed in two passes: first who of its containers is the last to have each thing, then
- * each container with what is told of it. Containers are ranked, init containers in their order
- * below all others, so "taken over" is one comparison: an init container is told of what it has at
- * the highest rank. Memory needs no such pass, because the log takes off an init container's block
- * what a later container uses of it.
+ * A pod is viewed in two passes: first, which of its containers is the last to have each thing;
+ * then each container with the things listed for it. Containers are ranked, init containers in
+ * their order below all others, so "taken over" is one comparison: an init container lists a thing
+ * if it has the highest rank for it. Memory needs no such pass, because the log subtracts from an
+ * init container's block what a later container uses of it.
  */
 #include "node/podresources/view.h"
 
@@ -16,9 +16,9 @@
 struct part {
 	struct str name;
 	enum pod_container_kind kind;
-	size_t rank; /* from 1 on */
-	size_t first, n; /* of the uses: its devices of plugins */
-	struct cpu_set cpus; /* to be told */
+	size_t rank; /* starts at 1 */
+	size_t first, n; /* range in `uses`: its plugin devices */
+	struct cpu_set cpus; /* to be listed */
 };
 
 struct view {
@@ -28,15 +28,18 @@ struct view {
 	struct arena *a;
 	struct part *parts;
 	size_t nparts;
-	const struct assign_use *uses; /* devices of plugins, then those of claims */
+	const struct assign_use *uses; /* plugin devices, then claim devices */
 	size_t nuses, nplugin;
-	/* Of each use: the highest rank that has it (0: nobody), and who named it last. */
+	/*
+	 * For each use: the highest rank that has it (0: none), and the container that named it
+	 * last.
+	 */
 	size_t *top, *named;
-	/* Of a claim's use: the first one that is the same device of the same claim. */
+	/* For a claim's use: the first use of the same device of the same claim. */
 	size_t *same;
 };
 
-/* --- who has what ---------------------------------------------------------------------------- */
+/* --- the last holder of each thing ----------------------------------------------------------- */
 
 static void read_parts(struct view *w)
 {
@@ -53,7 +56,7 @@ static void read_parts(struct view *w)
 						  .rank = kind == POD_INIT ? at : w->nparts + at };
 }
 
-/* Uses come in the order of containers, those of claims last. */
+/* Uses are sorted by container; those of claims come last. */
 static void read_uses(struct view *w)
 {
 	w->nuses = assign_uses(w->log, w->uid, w->a, &w->uses);
@@ -72,7 +75,7 @@ static void read_uses(struct view *w)
 	}
 }
 
-/* A device of a plugin and who has it; sorted so that equal devices lie together. */
+/* A plugin device and its container; sorted so that equal devices are adjacent. */
 struct having {
 	const struct assign_use *use;
 	size_t at;
@@ -93,7 +96,7 @@ static bool same_device(const struct assign_use *a, const struct assign_use *b)
 	return str_eq(a->id, b->id) && str_eq(a->resource, b->resource);
 }
 
-/* Of each device the highest rank becomes the rank of all its uses. */
+/* Sets all uses of a device to the device's highest rank. */
 static void rank_devices(struct view *w)
 {
 	struct having *v = ARENA_ARRAY(w->a, struct having, w->nplugin);
@@ -112,7 +115,10 @@ static void rank_devices(struct view *w)
 	}
 }
 
-/* The first use of the claim that begins at `at`: of an earlier entry of the pod, or itself. */
+/*
+ * Returns the first use of the claim that begins at `at`: of an earlier entry of the pod, or
+ * itself.
+ */
 static size_t first_of_claim(const struct view *w, size_t at)
 {
 	size_t i = w->nplugin;
@@ -122,7 +128,7 @@ static size_t first_of_claim(const struct view *w, size_t at)
 	return i;
 }
 
-/* Two entries of the pod may name one claim: its devices are one, those of the first entry. */
+/* Two entries of the pod may name one claim: its devices count once, for the first entry. */
 static void join_claims(struct view *w)
 {
 	size_t first = w->nplugin, same = w->nplugin;
@@ -144,7 +150,7 @@ static void name_all_claims(struct view *w, const struct part *p)
 	}
 }
 
-/* Marks the devices of claims that the container names, or may name. */
+/* Marks the claim devices that the container names, or may name. */
 static void name_claims(struct view *w, const struct part *p)
 {
 	const struct json *container = w->pod ? pod_container(w->pod, p->name, NULL) : NULL;
@@ -180,7 +186,7 @@ static void rank_claims(struct view *w)
 	}
 }
 
-/* The last init container first: it leaves to those before it what nobody has. */
+/* The last init container comes first: earlier ones keep only CPUs that no later container has. */
 static void share_cpus(struct view *w)
 {
 	struct cpu_set taken = { 0 };
@@ -236,7 +242,10 @@ static Podresources__DynamicResource *make_claim(const struct assign_use *u, siz
 	return m;
 }
 
-/* What the container has of the claim whose first use is `from`; returns where the next begins. */
+/*
+ * Adds the container's devices of the claim whose first use is `from`; returns the next claim's
+ * first.
+ */
 static size_t put_claim(struct view *w, const struct part *p, size_t from,
 			Podresources__ContainerResources *m)
 {

@@ -1,18 +1,19 @@
 /*
- * A watch is in one of three lists, so that a change costs a turn of those who have room and
- * nothing for those who have none: the idle are moved to the ready in one go. A message is sent by
- * reference; nothing is made per watch.
+ * A watch is in one of three lists, so that a change costs time only for watches that have room:
+ * idle watches move to the ready list in one step. A message is sent by reference; nothing is built
+ * per watch.
  *
- * While a watch is read it is in no list, as after its end: what ends meanwhile is not found again.
+ * While a watch is read it is in no list, as after its end, so a watch that ends meanwhile is not
+ * found again.
  */
 #include "node/podresources/watch.h"
 
 #include "grpc/grpc.h"
 
 enum {
-	TURN_MAX = 4096, /* messages, and looks that find none, of all watches per turn */
-	WATCH_MAX = 64, /* messages of one watch before the next one's */
-	COUNT_MS = 1000, /* the backlog is counted so often */
+	TURN_MAX = 4096, /* messages, and reads that find none, of all watches per turn */
+	WATCH_MAX = 64, /* messages of one watch before the next watch's turn */
+	COUNT_MS = 1000, /* period of counting the backlog */
 };
 
 /* --- reading ------------------------------------------------------------------------- */
@@ -20,10 +21,10 @@ enum {
 static void finish(struct podres_watch *w, enum grpc_code code, struct str message)
 {
 	list_remove(&w->link);
-	(void)grpc_call_finish(w->call, code, message); /* may free it */
+	(void)grpc_call_finish(w->call, code, message); /* may free the watch */
 }
 
-/* It has missed what cannot be told to it. */
+/* The watch missed changes that cannot be sent to its client. */
 static void give_up(struct podres_watch *w)
 {
 	podres_metrics_failed(w->table->metrics, w->kind);
@@ -32,7 +33,10 @@ static void give_up(struct podres_watch *w)
 		   "call List"));
 }
 
-/* Sends what there is room for and puts it where it belongs. How many messages. */
+/*
+ * Sends as many messages as there is room for, and puts the watch into its list. Returns their
+ * number.
+ */
 static unsigned read_one(struct podres_watches *t, struct podres_watch *w)
 {
 	struct bytes *b;
@@ -56,7 +60,7 @@ static unsigned read_one(struct podres_watches *t, struct podres_watch *w)
 		r = grpc_call_send_packed(w->call, b);
 		bytes_unref(b);
 		if (r < 0)
-			return n; /* its end is being told */
+			return n; /* it is ending */
 	}
 	list_push_back(&t->ready, &w->link);
 	return n;
@@ -91,7 +95,7 @@ static void on_task(struct loop_task *task)
 	serve(CONTAINER_OF(task, struct podres_watches, task));
 }
 
-/* At once, so that the sockets' turn comes before other work that the change has caused. */
+/* Serves at once, so that sockets are written before other work that the change has caused. */
 static void on_change(void *arg)
 {
 	struct podres_watches *t = arg;
@@ -129,7 +133,7 @@ static void on_timer(struct loop_timer *timer)
 		loop_timer_start(timer, COUNT_MS);
 }
 
-/* --- all of them --------------------------------------------------------------------- */
+/* --- all watches --------------------------------------------------------------------- */
 
 void podres_watches_init(struct podres_watches *t, struct loop *l, struct podres *book,
 			 const struct podres_metrics *metrics)
@@ -162,7 +166,7 @@ void podres_watches_close(struct podres_watches *t)
 	t->book = NULL;
 }
 
-/* --- one ----------------------------------------------------------------------------- */
+/* --- one watch ----------------------------------------------------------------------- */
 
 void podres_watch_begin(struct podres_watches *t, struct podres_watch *w, struct grpc_call *c,
 			enum podres_call kind, const Podresources__WatchRequest *request)
@@ -175,7 +179,7 @@ void podres_watch_begin(struct podres_watches *t, struct podres_watch *w, struct
 	podres_begin(t->book, &w->cursor,
 		     kind == PODRES_CALL_WATCH ? PODRES_PODS : PODRES_ALLOCATABLE,
 		     request->send_initial, request->after_revision);
-	/* Clients know by it that nothing escapes them from here on. */
+	/* The headers tell the client that it misses no change from now on. */
 	(void)grpc_call_send_headers(c);
 	list_push_back(&t->ready, &w->link);
 	loop_defer(t->loop, &t->task);

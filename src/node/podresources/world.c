@@ -1,6 +1,6 @@
 /*
- * In the real world a condition is looked at in each turn, which never waits then; the guard is for
- * tests that hang.
+ * In the real world the condition is checked in each turn, without waiting; the guard ends tests
+ * that hang.
  */
 #include "node/podresources/world.h"
 
@@ -132,7 +132,7 @@ void podres_world_stop(struct podres_world *w)
 
 static bool turned_enough(void *arg)
 {
-	return ++*(int *)arg > 20; /* closed handles are given back */
+	return ++*(int *)arg > 20; /* lets closed handles be freed */
 }
 
 void podres_world_release(struct podres_world *w)
