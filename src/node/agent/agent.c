@@ -1,6 +1,6 @@
 /*
- * Putting the parts together, and taking them apart in reverse. Parts call back into the agent,
- * which finds the worker that it concerns; decisions are elsewhere.
+ * Creates the parts, and frees them in reverse order. Callbacks of the parts find the worker that
+ * they concern; decisions are made elsewhere.
  */
 #include "node/agent/agent.h"
 
@@ -31,10 +31,10 @@
 
 enum {
 	EVENTS_KNOWN_MAX = 512, /* a few for each pod of a node */
-	RUNTIME_SILENT_MS = 180 * 1000, /* kubelet's threshold for its look at the runtime */
+	RUNTIME_SILENT_MS = 180 * 1000, /* kubelet's threshold for the runtime's silence */
 };
 
-/* --- what parts tell -------------------------------------------------------------- */
+/* --- callbacks of parts ------------------------------------------------------------ */
 
 static void on_sources_changed(void *arg, struct str pod_uid)
 {
@@ -253,7 +253,7 @@ static int make_plugins(struct agent *a, struct error *err)
 	return plugins_new(&p, &a->host.plugins, err);
 }
 
-/* Without a resolv.conf pods get what the runtime gives them. */
+/* Without a resolv.conf, pods get the runtime's settings. */
 static void read_dns(struct agent *a)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(RESOLV_CONF_MAX);
@@ -354,7 +354,7 @@ int agent_new(const struct agent_opts *opts, struct agent **ret_agent, struct er
 	return 0;
 }
 
-/* Whatever acts on its own; nothing calls back into the agent any more. */
+/* Stops everything that acts on its own; after this nothing calls back into the agent. */
 static void silence(struct agent *a)
 {
 	loop_timer_stop(&a->stop_timer);
@@ -384,7 +384,7 @@ static void on_plugins_closed(void *arg)
 		podres_server_close(TAKE(a->podres), a->stopped, a->stopped_arg);
 }
 
-/* At once: what plugins answer from now on has nobody to go to. */
+/* Closes the plugins at once: their replies have no receiver any more. */
 static void on_api_closed(void *arg)
 {
 	struct agent *a = arg;
@@ -394,7 +394,7 @@ static void on_api_closed(void *arg)
 	plugins_close(TAKE(a->host.plugins), on_plugins_closed, a);
 }
 
-/* What is being saved comes back first; who reads a log still asks us. */
+/* Waits for saves and log rotations first; until then log readers can still use the API. */
 static void on_stop_timer(struct loop_timer *t)
 {
 	struct agent *a = CONTAINER_OF(t, struct agent, stop_timer);
@@ -441,7 +441,7 @@ void agent_free(struct agent *a)
 	arena_release(&a->node_arena);
 	arena_release(&a->arena);
 	a->freed = true;
-	if (!a->closing) /* else the plugins, when they are closed, still ask for the agent */
+	if (!a->closing) /* else on_plugins_closed() frees it */
 		free(a);
 }
 

@@ -1,9 +1,9 @@
 /*
- * The kubelet's API, seen from the agent: which pod, container and log a request means.
+ * The kubelet's API on the agent's side: finds the pod, container and log that a request means.
  *
- * What the runtime was seen to have decides, not the status that the API server has: that one
- * comes back to us later than it reaches a client, who may ask for a log at once. Only whether a
- * container that has ended will be started again is read there. Words of errors are kubelet's.
+ * It uses the runtime's state, not the status in the API server: a client may request a log before
+ * the status has come back to us. The status is only used to find out whether an ended container
+ * will be started again. Error messages are kubelet's.
  */
 #include "base/core/limits.h"
 #include "base/json/writer.h"
@@ -15,9 +15,9 @@
 #include "node/kubelet/tls.h"
 #include "node/registration/object.h"
 
-/* --- finding ---------------------------------------------------------------------- */
+/* --- lookup ----------------------------------------------------------------------- */
 
-/* The worker of the pod that the API has under that name. */
+/* Returns the worker of the API's pod with that name. */
 static struct worker *find_pod(const struct agent *a, const struct kubelet_route *route,
 			       struct error *err)
 {
@@ -34,7 +34,7 @@ static struct worker *find_pod(const struct agent *a, const struct kubelet_route
 	return w;
 }
 
-/* The containers of that name, newest first: the one after `last`, or NULL. */
+/* Walks the containers of that name, newest first: returns the one after `last`, or NULL. */
 static const struct runtime_container *next_of(const struct runtime_pod *p, struct str name,
 					       const struct runtime_container *last)
 {
@@ -47,7 +47,7 @@ static const struct runtime_container *next_of(const struct runtime_pod *p, stru
 	return NULL;
 }
 
-/* Why the pod's status says that the container waits; empty: it does not. */
+/* The reason of the container's waiting state in the pod's status; empty: it does not wait. */
 static struct str waiting_reason(const struct pod *pod, struct str container)
 {
 	static const char *const lists[] = { "containerStatuses", "initContainerStatuses",
@@ -79,7 +79,10 @@ static int fail_waiting(const struct pod *pod, struct str container, struct erro
 			 STR_ARG(container), STR_ARG(pod->name), STR_ARG(reason));
 }
 
-/* The container that ran before the present one; the last one while its successor is waited for. */
+/*
+ * Returns the container that ran before the present one, or the last one if its successor has not
+ * started yet.
+ */
 static const struct runtime_container *find_previous(const struct pod *pod,
 						     const struct runtime_pod *p, struct str name)
 {
@@ -172,7 +175,7 @@ static int find_stream(void *arg, const struct kubelet_route *route, struct runt
 		return error_set(err, ERR_NOT_FOUND, "container not found (\"%.*s\")",
 				 STR_ARG(route->container));
 	stream->id = c->id;
-	/* Whether it has a terminal was decided when it was made. */
+	/* The container's spec decides whether it has a terminal. */
 	if (stream->kind == RUNTIME_STREAM_ATTACH) {
 		stream->tty = json_true_at(spec, "tty");
 		stream->with_err = stream->with_err && !stream->tty;

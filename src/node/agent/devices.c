@@ -1,11 +1,11 @@
 /*
- * Devices: what plugins and drivers tell goes into the log of assignments and the health cache;
- * what changes there marks the pods that hold those devices, whose status is made anew at the end
- * of the turn: a report of a thousand devices is one status per pod.
+ * Devices: reports of plugins and drivers go into the assignment log and the health cache. Changes
+ * there mark the pods that hold the devices, and their status is rebuilt at the end of the turn. So
+ * a report of a thousand devices causes one status per pod.
  *
- * The log of assignments is saved when somebody needs it to be durable, all who ask in one turn by
- * one write; health is saved a moment after it changed, and after devices that were loaded are
- * reported again. Both are written by the saver's thread.
+ * The assignment log is saved when a caller needs it to be durable; all requests of one turn share
+ * one write. Health is saved a moment after it changed, and after loaded devices are reported
+ * again. The saver's thread writes both.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -23,9 +23,10 @@ enum {
 	HEALTH_SAVE_MS = 100,
 	SAVE_AGAIN_MS = 5 * 1000, /* after a failure */
 	HEALTH_TOLD_MS =
-		1000, /* from a change to the Node's annotation, which has all since then */
+		/* delay before the Node's annotation is updated with all changes since then */
+		1000,
 	SETTLE_MS = 10 * 1000, /* after the agent's start */
-	LOST_MS = 5 * 60 * 1000, /* after that a resource is not in the node's capacity any more */
+	LOST_MS = 5 * 60 * 1000, /* then a resource is removed from the node's capacity */
 };
 
 /* --- pods whose devices changed --------------------------------------------------- */
@@ -52,7 +53,7 @@ static void on_dirty(struct loop_task *t)
 	agent_events_follow(a);
 }
 
-/* --- health of drivers' devices --------------------------------------------------- */
+/* --- health of DRA devices -------------------------------------------------------- */
 
 static void save_health_soon(struct agent *a)
 {
@@ -96,7 +97,7 @@ void agent_health_changed(void *arg, const struct health_device *now, enum assig
 				  &uids);
 	for (size_t i = 0; i < n; i++)
 		mark(a, uids[i]);
-	agent_podres_health(a); /* also of one whose time is over */
+	agent_podres_health(a); /* also for a device that has expired */
 }
 
 void agent_events_follow(struct agent *a)
@@ -215,7 +216,7 @@ static void begin_lost(struct agent *a, struct str resource, bool settling)
 	loop_timer_start(&l->timer, settling ? SETTLE_MS : LOST_MS);
 }
 
-/* What the checkpoint has: its plugins are to come back. */
+/* Waits for the plugins of the resources in the checkpoint to come back. */
 static void await_plugins(struct agent *a)
 {
 	struct str at = STR_NULL;
@@ -309,7 +310,7 @@ static void saving_free(struct agent_saving *s)
 	free(s);
 }
 
-/* Notes how a save ended in *unsaved; a disk that stays full is logged once. */
+/* Records the result of a save in *unsaved. If the disk stays full, that is logged once. */
 static void note_save(struct agent *a, const char *failed, struct error *unsaved,
 		      const struct error *err)
 {
@@ -348,15 +349,17 @@ static struct agent_saving *begin_saving(struct agent *a, uint64_t hash)
 	return s;
 }
 
-/* Devices that only break and recover change nothing of it: what is on the disk is not written
- * again. */
+/*
+ * Devices that break and recover do not change the log: if the content is on disk already, it is
+ * not written again.
+ */
 static void on_save(struct loop_task *t)
 {
 	struct agent *a = CONTAINER_OF(t, struct agent, save_task);
 	CLEANUP(buf_release) struct buf body = BUF_INIT(STATE_FILE_MAX);
 	struct agent_saving *s;
 
-	/* Once more: what this turn has for watchers and the server goes out first. */
+	/* Postpones once: watchers and the server get this turn's changes first. */
 	a->save_due = !a->save_due;
 	if (a->save_due) {
 		loop_defer(a->opts.loop, t);
@@ -470,7 +473,7 @@ static bool is_lost(const struct agent *a, struct str resource)
 	return false;
 }
 
-/* Resources that only pods' statuses name: their plugins are to come back. */
+/* Waits for the plugins of resources that only statuses of pods name. */
 static void await_named(struct agent *a)
 {
 	struct str at = STR_NULL;

@@ -1,6 +1,6 @@
 /*
- * Logs of this node's containers: they are looked after while the containers run, and what pods
- * that are gone have left is removed.
+ * Logs of this node's containers: rotated while the containers run, and removed when their pods are
+ * deleted.
  */
 #include "node/agent/agent_impl.h"
 #include "node/logs/keeper.h"

@@ -1,14 +1,14 @@
 /*
- * The machine: read at the start and again every few seconds, because sysfs tells nobody of CPUs
- * that go on or off line or of memory that is plugged. What has changed goes into the log of
- * assignments and the Node; containers that share CPUs follow the log at the end of the turn, as
- * they do when a pod takes CPUs for itself.
+ * The machine is read at the start and again every few seconds, because sysfs sends no notification
+ * when CPUs go on or off line or memory is plugged. Changes go into the assignment log and the
+ * Node. Containers that share CPUs are updated at the end of the turn, as when a pod takes
+ * exclusive CPUs.
  */
 #include "base/report/log.h"
 #include "node/agent/agent_impl.h"
 #include "node/registration/object.h"
 
-/* A hollow node has a machine only when one is shown to it. */
+/* A hollow node reads a machine only if the options name one. */
 static bool is_made_up(const struct agent *a)
 {
 	return !a->opts.runtime_endpoint && !a->opts.sysfs && !a->opts.procfs;
@@ -25,7 +25,7 @@ int agent_read_machine(const struct agent *a, struct machine *m, struct error *e
 	return 0;
 }
 
-/* Readers look at the same place, which then holds the new one. */
+/* Readers keep their pointer, which now shows the new machine. */
 static void replace(struct agent *a, struct machine *m)
 {
 	struct machine old = a->machine;

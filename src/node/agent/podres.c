@@ -1,7 +1,6 @@
 /*
- * PodResources is a view of the assignment log: each change of the log is looked at when it is
- * told, so the book has changes in the log's order, and a release before the reuse of what it
- * released.
+ * PodResources is a view of the assignment log. Each change is applied to the book when the log
+ * reports it, so the book has changes in the log's order, and a release comes before the reuse.
  */
 #include "base/core/limits.h"
 #include "node/agent/agent_impl.h"
@@ -45,7 +44,7 @@ static void on_change(struct assign_watcher *w, const struct assign_change *c)
 		follow_allocatable(a);
 }
 
-/* A report of a thousand devices is one look, at the end of the turn. */
+/* A report of a thousand devices is one update, at the end of the turn. */
 static void on_offers(struct loop_task *t)
 {
 	follow_allocatable(CONTAINER_OF(t, struct agent, offers_task));
@@ -62,7 +61,7 @@ void agent_podres_refresh(struct agent *a, struct str pod_uid)
 	follow_pod(a, pod_uid);
 }
 
-/* Pods that an earlier agent let in, before the API has told of them. */
+/* Adds pods that an earlier agent admitted, before the API has listed them. */
 static void fill(struct agent *a)
 {
 	struct str at = STR_NULL;
@@ -77,7 +76,9 @@ int agent_podres_start(struct agent *a, struct error *err)
 {
 	struct podres_server_opts o = a->opts.podres;
 
-	/* Microseconds: no earlier agent has made as many changes as time has passed since. */
+	/*
+	 * Microseconds: no earlier agent has made more changes than microseconds have passed since.
+	 */
 	a->book = podres_new(clock_wall(loop_clock(a->opts.loop)) / 1000);
 	fill(a);
 	loop_task_init(&a->offers_task, on_offers);
@@ -93,7 +94,9 @@ int agent_podres_start(struct agent *a, struct error *err)
 	return podres_server_new(&o, &a->podres, err);
 }
 
-/* Before the log, which has no way to remove a watcher, and goes without telling. */
+/*
+ * Call it before the log is freed. The log cannot remove a watcher, and is freed without callbacks.
+ */
 void agent_podres_release(struct agent *a)
 {
 	podres_server_free(TAKE(a->podres));

@@ -1,8 +1,8 @@
 /*
- * Pods: those of the API come from a watch of this node's, those of the runtime from its lists.
- * Each pod of the API has a worker until its object is gone and nothing is left of it. What the
- * runtime has and the API does not is left over from an earlier agent: once both are known, it is
- * ended.
+ * Pods: those of the API come from a watch of this node's pods, those of the runtime from its
+ * lists. Each pod of the API has a worker until its object is deleted and nothing is left of it.
+ * Pods that the runtime has and the API does not are left over from an earlier agent: once both are
+ * known, they are removed.
  */
 #include "base/core/limits.h"
 #include "base/report/log.h"
@@ -41,7 +41,7 @@ bool agent_pod_active(void *arg, struct str pod_uid)
 
 	if (!informer_synced(a->pods) || (w && worker_active(w)))
 		return true;
-	/* What an earlier agent left may still run, as long as nobody has looked. */
+	/* Leftovers of an earlier agent may still run until the first comparison. */
 	return list_empty(&a->orphans) ? a->left_over : find_orphan(a, pod_uid) != NULL;
 }
 
@@ -52,7 +52,7 @@ bool agent_pod_here(void *arg, struct str pod_uid)
 	return w && worker_admitted(w);
 }
 
-/* Does something with each worker; none comes or goes meanwhile. */
+/* Calls fn for each worker; workers must not be added or removed meanwhile. */
 static void each(struct agent *a, void (*fn)(struct worker *w))
 {
 	struct str key;
@@ -182,8 +182,10 @@ static void end_next(struct agent_orphan *o)
 	}
 }
 
-/* Stopped and removed with its containers; what it held is released when the runtime has it no
- * more. */
+/*
+ * Stops and removes the pod with its containers. Its devices are released when the runtime no
+ * longer lists it.
+ */
 static void end_orphan(struct agent *a, const struct runtime_pod *p)
 {
 	struct agent_orphan *o;
@@ -205,8 +207,10 @@ static void end_orphan(struct agent *a, const struct runtime_pod *p)
 	end_next(o);
 }
 
-/* What earlier agents left of pods that neither the API nor the runtime has: volumes, assignments,
- * claims. */
+/*
+ * Removes what earlier agents left of pods that neither the API nor the runtime has: volumes,
+ * assignments, claims.
+ */
 static void clear_left_over(struct agent *a, const struct map *seen)
 {
 	CLEANUP(arena_release) struct arena scratch;
@@ -233,7 +237,7 @@ static void clear_left_over(struct agent *a, const struct map *seen)
 	agent_save(a, NULL, NULL);
 }
 
-/* Doubts that are none are settled before new pods ask for devices. */
+/* Settles unfounded doubts before new pods request devices. */
 static void end_recovery(struct agent *a)
 {
 	each(a, worker_settle);
@@ -260,7 +264,7 @@ static void on_list(void *arg, const struct runtime_pods *pods, const struct err
 	if (err) {
 		log_debug(a->opts.log, "the runtime cannot be listed", LOG_ERR(err));
 		a->list_failed = true;
-		/* Who waits for this look waits for the next one. */
+		/* Callers that wait for this listing wait for the next one. */
 		if (loop_timer_running(&a->condition_timer))
 			loop_timer_start(&a->condition_timer, CONDITION_SOON_MS);
 		return;
@@ -333,7 +337,7 @@ static void on_condition(void *arg, const struct runtime_condition *c, const str
 	}
 	node_object_set_runtime(a->host.node, ready, message, err ? STR_NULL : c->name,
 				err ? STR_NULL : c->version);
-	/* Without a network pods of the host's network can still run. */
+	/* Pods on the host's network can run without a pod network. */
 	if (!err && c->runtime_ready && (!a->runtime_ready || a->list_failed))
 		(void)agent_relist(a);
 	a->runtime_ready = !err && c->runtime_ready;
@@ -388,7 +392,7 @@ static void drop(struct agent *a, struct cached *o)
 		worker_gone(w);
 }
 
-/* Another pod of the same name may have taken its place unseen. */
+/* Another pod of the same name may have replaced it unnoticed. */
 static void on_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
 	struct agent *a = CONTAINER_OF(h, struct agent, handler);

@@ -1,7 +1,6 @@
 /*
- * The conditions of a pod that a node agent owns, with upstream's reasons and sentences.
- * Others' conditions stay as the pod has them. A condition whose status is what it was keeps
- * its time.
+ * The pod conditions that a node agent owns, with upstream's reasons and messages. Conditions of
+ * others stay as they are. A condition whose status is unchanged keeps its transition time.
  */
 #include "base/core/limits.h"
 #include "base/time/timestamp.h"
@@ -41,7 +40,7 @@ static void put(struct lifecycle_view *v, struct json *list, const struct condit
 		json_put_str(a, now, "message", c->message);
 }
 
-/* --- names in a sentence ------------------------------------------------------------ */
+/* --- names in messages -------------------------------------------------------------- */
 
 /* "containers with unready status: [a b]" */
 static void add_names(struct buf *b, const char *what, struct buf *names)
@@ -60,7 +59,7 @@ static void add_name(struct buf *names, struct str name)
 	(void)buf_add_str(names, name);
 }
 
-/* --- each --------------------------------------------------------------------------- */
+/* --- each condition ----------------------------------------------------------------- */
 
 static const struct json *status_of(const struct json *status, const struct pod_containers *c)
 {
@@ -99,7 +98,7 @@ static struct condition containers_ready(struct lifecycle_view *v, const struct 
 	return c;
 }
 
-/* What others say about the pod, where it asks for that. */
+/* Checks the pod's readiness gates, which others set. */
 static struct str gates_closed(struct lifecycle_view *v, const struct json *conditions)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(REQUEST_WORK_MAX);
@@ -165,7 +164,7 @@ static struct str incomplete(struct lifecycle_view *v, const struct json *status
 	return arena_str(v->arena, buf_str(&text));
 }
 
-/* Once initialized, a pod stays so. */
+/* Once initialized, a pod stays initialized. */
 static struct condition initialized(struct lifecycle_view *v, const struct json *status,
 				    struct str phase)
 {
@@ -201,7 +200,7 @@ static struct condition restarting(const struct lifecycle_view *v, struct str ph
 	return c;
 }
 
-/* --- all ---------------------------------------------------------------------------- */
+/* --- all conditions ----------------------------------------------------------------- */
 
 static void put_others(struct lifecycle_view *v, struct json *list)
 {

@@ -1,13 +1,14 @@
 /*
- * The status of one container, as upstream writes it: what the runtime's newest container of
- * that name does, or, when the runtime has none, what the status before said; and instead of
- * either why it does not start, where it should and does not.
+ * The status of one container, as upstream writes it: the state of the runtime's newest container
+ * of that name or, if the runtime has none, the previous status. If the container should start and
+ * does not, the status shows the reason instead.
  */
 #include "base/core/mem.h"
 #include "base/time/timestamp.h"
 #include "node/lifecycle/lifecycle_impl.h"
 
-enum { MESSAGES_MAX = 12 * 1024 }; /* termination messages of all containers of a pod */
+/* limit of the termination messages of all containers of a pod */
+enum { MESSAGES_MAX = 12 * 1024 };
 
 /* --- parts -------------------------------------------------------------------------- */
 
@@ -39,7 +40,7 @@ static struct json *put_object(struct arena *a, struct json *parent, const char 
 	return o;
 }
 
-/* {"STATE": {}} in the place of the state; the inner one is returned. */
+/* Puts {"STATE": {}} into `field`, and returns the inner object. */
 static struct json *put_state(struct arena *a, struct json *status, const char *field,
 			      const char *state)
 {
@@ -74,7 +75,7 @@ static struct str container_id(const struct lifecycle_view *v, const struct runt
 		arena_printf(v->arena, "%.*s://%.*s", STR_ARG(v->in->id_prefix), STR_ARG(c->id)));
 }
 
-/* Cut where a character begins. */
+/* Cuts at a character boundary. */
 static struct str cut_message(const struct lifecycle_view *v, struct str message)
 {
 	struct pod_containers c = pod_containers(v->in->pod);
@@ -139,9 +140,9 @@ static void put_resources(struct lifecycle_view *v, struct json *status,
 	json_setz(status, "resources", lifecycle_copy(v->arena, resources));
 }
 
-/* --- with a container of the runtime ------------------------------------------------ */
+/* --- the runtime has the container -------------------------------------------------- */
 
-/* The runtime cannot tell; what ran has ended, as far as anybody knows. */
+/* The runtime does not know the state: as far as known, the container has ended. */
 static void put_unknown(struct lifecycle_view *v, struct json *status, const struct json *old)
 {
 	const struct json *ended = lifecycle_state(old, "terminated");
@@ -174,7 +175,7 @@ static void put_seen_state(struct lifecycle_view *v, struct json *status,
 		put_unknown(v, status, old);
 }
 
-/* The one before: from the runtime, else as it was told. */
+/* The container before: from the runtime, else from the previous status. */
 static void put_seen_last(struct lifecycle_view *v, struct json *status,
 			  const struct runtime_container *c, const struct json *old)
 {
@@ -201,7 +202,7 @@ static void from_seen(struct lifecycle_view *v, struct json *status,
 	struct str image = c->image.n > 0 ? c->image : json_text_at(container, "image");
 
 	json_put_str(v->arena, status, "containerID", container_id(v, c));
-	/* Containers that were removed to be restarted count on. */
+	/* Containers that were removed for a restart continue the count. */
 	if (c->state == RUNTIME_RUNNING && lifecycle_state(old, "terminated") && before >= count &&
 	    !str_eq(json_text_at(old, "containerID"), json_text_at(status, "containerID")))
 		count = before + 1;
@@ -213,7 +214,7 @@ static void from_seen(struct lifecycle_view *v, struct json *status,
 	put_resources(v, status, container);
 }
 
-/* --- without ------------------------------------------------------------------------ */
+/* --- the runtime does not have it --------------------------------------------------- */
 
 static void put_removed(struct lifecycle_view *v, struct json *status, const struct json *old)
 {
@@ -225,7 +226,7 @@ static void put_removed(struct lifecycle_view *v, struct json *status, const str
 	json_put_i64(v->arena, status, "restartCount", json_i64_at(old, "restartCount", 0) + 1);
 }
 
-/* It ran, and nobody knows how it ended. */
+/* The container ran, and its end is unknown. */
 static void put_vanished(struct lifecycle_view *v, struct json *status, const struct json *old,
 			 bool restarts)
 {
@@ -244,7 +245,7 @@ static void put_vanished(struct lifecycle_view *v, struct json *status, const st
 		json_put_i64(a, status, "restartCount", json_i64_at(old, "restartCount", 0) + 1);
 }
 
-/* Devices are told of by others. */
+/* Without the devices' health: device_status.h adds it. */
 static struct json *as_it_was(struct lifecycle_view *v, const struct json *old)
 {
 	struct json *copy = lifecycle_copy(v->arena, old);
@@ -278,9 +279,9 @@ static struct json *from_old(struct lifecycle_view *v, struct json *status,
 	return status;
 }
 
-/* --- both --------------------------------------------------------------------------- */
+/* --- both cases --------------------------------------------------------------------- */
 
-/* Main containers were made, so init containers must have ended well. */
+/* Main containers were created, so init containers must have succeeded. */
 static void put_taken_as_done(struct lifecycle_view *v, struct json *status)
 {
 	struct json *ended = put_state(v->arena, status, "state", "terminated");
@@ -294,7 +295,7 @@ static void put_taken_as_done(struct lifecycle_view *v, struct json *status)
 	lifecycle_put_time(v->arena, ended, "finishedAt", 0);
 }
 
-/* Why it does not start, where that is known. */
+/* Puts the reason why it does not start, if known. */
 static void put_reason(struct lifecycle_view *v, struct json *status, const struct json *container,
 		       struct str name, enum pod_container_kind kind)
 {
@@ -317,10 +318,10 @@ static bool for_good(const struct lifecycle_view *v, const struct json *containe
 }
 
 /*
- * The server refuses to be told that what has ended for good runs again. An init container that
- * does so in a new sandbox is told as it was until it has ended again; a main container that is
- * stopped for another image is told as running until the next one is. What is to be told
- * instead; NULL: the status is fine.
+ * The server rejects a status in which a container that has ended for good runs again. An init
+ * container that runs again in a new sandbox keeps its old status until it has ended again. A main
+ * container that is stopped for another image is shown as running until the next one is. Returns
+ * the status to report instead, or NULL if the present one is fine.
  */
 static const struct json *told_instead(const struct lifecycle_view *v, const struct json *container,
 				       const struct json *status, enum pod_container_kind kind)

@@ -1,8 +1,7 @@
 /*
- * Init containers and sidecars. They are walked from the last one back: runtimes forget
- * containers that have ended, so the latest one that is there tells how far the pod has come,
- * and all before it count as done. Sidecars before it are kept running; the one after it is
- * next.
+ * Init containers and sidecars. They are walked from the last one back: runtimes forget ended
+ * containers, so the latest one that exists shows how far the pod has come, and all before it count
+ * as done. Sidecars before it are kept running; the one after it is next.
  */
 #include "node/lifecycle/lifecycle_impl.h"
 
@@ -10,15 +9,15 @@ struct init_entry {
 	struct json *container;
 	struct str name;
 	bool sidecar;
-	bool start; /* wanted */
+	bool start; /* to be started */
 };
 
 struct init_walk {
 	struct lifecycle_planner *p;
 	struct init_entry *v;
 	size_t n;
-	bool before_done; /* what comes before the current one is done */
-	bool through; /* the last one is */
+	bool before_done; /* all before the current one are done */
+	bool through; /* the last one is done */
 	bool failed; /* for good */
 };
 
@@ -69,7 +68,7 @@ static void on_running(struct init_walk *w, size_t i, const struct runtime_conta
 
 	why = lifecycle_why_kill(&w->p->v, e->container, c, "Init container", &grace, &changed);
 	if (!e->sidecar) {
-		/* Only a hook that failed ends one that runs. */
+		/* A running one is ended only by a failed hook. */
 		if (why.n > 0 && !changed)
 			lifecycle_stop(w->p, c, grace, why);
 		return;
@@ -113,7 +112,7 @@ static void walk_one(struct init_walk *w, size_t i)
 	const struct runtime_container *c = lifecycle_seen_active(&w->p->v, e->name);
 
 	if (!c) {
-		/* Its record was removed; a sidecar is needed all the same. */
+		/* Its record was removed; a sidecar is needed nevertheless. */
 		e->start = e->start || (w->before_done && e->sidecar);
 		return;
 	}
@@ -150,7 +149,7 @@ bool lifecycle_plan_init(struct lifecycle_planner *p, bool *ret_kill)
 	for (size_t i = 0; i < w.n; i++) {
 		enum pod_container_kind kind = w.v[i].sidecar ? POD_SIDECAR : POD_INIT;
 
-		/* The next one waits for this one, unless it is a sidecar that was up before. */
+		/* The next one waits for this one, unless it is a sidecar that ran before. */
 		if (w.v[i].start && !lifecycle_try_start(p, w.v[i].container, w.v[i].name, kind) &&
 		    !w.v[i].sidecar)
 			break;

@@ -1,7 +1,6 @@
 /*
- * What is remembered of a pod, and one look at it. The number of items is that of the
- * containers which the pod has had, so it is bounded by the spec; outcomes of probes go with
- * their containers.
+ * The remembered state of a pod, and the view of it. There is one item per container that the pod
+ * has had, so the spec limits their number. Probe results are dropped with their containers.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -99,7 +98,7 @@ struct lifecycle_item *lifecycle_item(struct lifecycle *l, struct str name)
 	return &l->items.v[l->items.n++];
 }
 
-/* Another image: nothing of what was is about it. */
+/* The image has changed: the remembered state does not apply to it. */
 static void item_reset(struct lifecycle_item *i, uint32_t hash)
 {
 	char *name = TAKE(i->name);
@@ -134,7 +133,7 @@ struct lifecycle_item *lifecycle_item_now(struct lifecycle_view *v, const struct
 	return i;
 }
 
-/* --- news --------------------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------------------- */
 
 static bool is_pull(struct str reason)
 {
@@ -231,7 +230,7 @@ int lifecycle_outcome(const struct lifecycle *l, struct str id, enum lifecycle_p
 	return o ? o->result[probe] : 0;
 }
 
-/* A container that the runtime has no more is probed no more. */
+/* Drops probe results of containers that the runtime no longer has. */
 static void forget_outcomes(struct lifecycle *l, const struct lifecycle_input *in)
 {
 	for (size_t i = 0; i < l->outcomes.n;) {
@@ -250,7 +249,7 @@ static void forget_outcomes(struct lifecycle *l, const struct lifecycle_input *i
 	}
 }
 
-/* --- what the runtime has ----------------------------------------------------------- */
+/* --- the runtime's state ------------------------------------------------------------ */
 
 const struct runtime_container *lifecycle_seen(const struct lifecycle_input *in, struct str name,
 					       size_t nth)
@@ -332,7 +331,7 @@ static bool any_main_active(const struct lifecycle_view *v)
 	return false;
 }
 
-/* Whether another sandbox is needed, by upstream's rules and in its words. */
+/* Whether a new sandbox is needed, by upstream's rules and with its messages. */
 static const char *why_sandbox(const struct lifecycle_input *in)
 {
 	const struct runtime_sandbox *newest;
@@ -352,7 +351,7 @@ static const char *why_sandbox(const struct lifecycle_input *in)
 	return NULL;
 }
 
-/* --- the status before -------------------------------------------------------------- */
+/* --- the previous status ------------------------------------------------------------ */
 
 const char *lifecycle_list_of(enum pod_container_kind kind)
 {
@@ -403,7 +402,7 @@ int64_t lifecycle_deadline_ns(const struct lifecycle_view *v)
 	return end;
 }
 
-/* --- one look ----------------------------------------------------------------------- */
+/* --- the view ----------------------------------------------------------------------- */
 
 static void settle(struct lifecycle *l, struct str reason, struct str message)
 {
@@ -467,7 +466,7 @@ static const char *const probe_fields[] = {
 	[LIFECYCLE_READINESS] = "readinessProbe",
 };
 
-/* As started as the status says, which has what an earlier agent knew. */
+/* Uses the status, too, which has what an earlier agent knew. */
 static bool has_started(const struct lifecycle *l, const struct lifecycle_input *in,
 			const struct json *container, const struct runtime_container *c,
 			enum pod_container_kind kind)
@@ -517,7 +516,7 @@ static void hash_text(uint32_t *h, const char *z)
 }
 
 /*
- * Upstream prints the bytes of {"image":..,"name":..} as a list of decimal numbers, and takes
+ * Upstream prints the bytes of {"image":..,"name":..} as a list of decimal numbers, and computes
  * FNV-1a of that.
  */
 uint32_t lifecycle_container_hash(const struct json *container)

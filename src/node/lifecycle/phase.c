@@ -1,7 +1,7 @@
 /*
- * The statuses of all containers and the phase that follows from them, by upstream's rules:
- * sidecars that have ended do not count, a container that waits counts by its last end, and a
- * pod is failed or succeeded only when none of its containers starts again.
+ * The statuses of all containers and the phase derived from them, by upstream's rules: ended
+ * sidecars do not count, a waiting container counts by its last end, and a pod has failed or
+ * succeeded only if none of its containers starts again.
  */
 #include "node/lifecycle/lifecycle_impl.h"
 
@@ -22,7 +22,7 @@ static struct str runtime_id(const struct json *status)
 	return at < 0 ? id : str_skip(id, (size_t)at + 3);
 }
 
-/* Before a probe has told anything, what was said of this very container holds. */
+/* Before the first probe result, the previous status of this same container holds. */
 static bool is_started(const struct lifecycle_view *v, const struct json *container,
 		       const struct json *status, const struct json *old)
 {
@@ -67,7 +67,7 @@ static void put_ready(struct lifecycle_view *v, struct json *status, const struc
 
 /* --- lists -------------------------------------------------------------------------- */
 
-/* Upstream sorts statuses by name, but those of init containers, which keep the spec's order. */
+/* Upstream sorts statuses by name, except those of init containers, which keep the spec's order. */
 static void insert_sorted(struct json *list, struct json *status)
 {
 	struct str name = json_text_at(status, "name");

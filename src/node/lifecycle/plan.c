@@ -1,8 +1,8 @@
 /*
- * What is to be done now: upstream's order. A pod that ends is stopped; a sandbox that is
- * missing is made before anything in it; then ephemeral, init and main containers. Upstream
- * stops a container and starts it again in one go; here actions are independent, so the start
- * comes once the runtime says that the old one has ended.
+ * The next actions, in upstream's order. A pod that ends is stopped. A missing sandbox is created
+ * before anything in it. Then come ephemeral, init and main containers. Upstream stops a container
+ * and starts it again in one step; here actions are independent, so the start comes once the
+ * runtime shows that the old container has ended.
  */
 #include "node/lifecycle/lifecycle_impl.h"
 
@@ -125,7 +125,7 @@ struct main_count {
 	size_t kept, wanted;
 };
 
-/* The back-off counts from the end before this one, as upstream has it. */
+/* As upstream, the back-off counts from the end before this one. */
 static void come_back(struct lifecycle_planner *p, const struct pod_containers *c,
 		      const struct runtime_container *newest)
 {
@@ -177,7 +177,7 @@ static void plan_main_one(struct lifecycle_planner *p, const struct pod_containe
 		(void)lifecycle_try_start(p, c->container, c->name, c->kind);
 }
 
-/* False: none runs and none will. */
+/* Returns false if none runs and none will. */
 static bool plan_main(struct lifecycle_planner *p)
 {
 	struct pod_containers c = pod_containers(p->v.in->pod);
@@ -190,7 +190,7 @@ static bool plan_main(struct lifecycle_planner *p)
 	return count.kept + count.wanted > 0;
 }
 
-/* They start whatever the others do, and never again. */
+/* Ephemeral containers start whatever the others do, and are never restarted. */
 static void plan_ephemeral(struct lifecycle_planner *p)
 {
 	struct pod_containers c = pod_containers(p->v.in->pod);
@@ -215,7 +215,7 @@ static bool ran_once(const struct lifecycle_view *v, const struct pod_containers
 	       newest->exit_code == 0;
 }
 
-/* A pod that may not start again, or has nothing to start, gets no other sandbox. */
+/* A pod that may not start again, or has nothing to start, gets no new sandbox. */
 static bool worth_a_sandbox(const struct lifecycle_view *v)
 {
 	struct pod_containers c = pod_containers(v->in->pod);

@@ -1,10 +1,9 @@
 /*
- * Whether a container starts again, and when. Policies and their rules decide from an exit
- * code; the crash-loop back-off is upstream's: the first restart comes at once, each further
- * one doubles the wait from 10 s to 300 s, counted from the end of the container, and one that
- * ran for more than ten minutes since the last restart begins anew. A wait is settled once per
- * dead container, on the monotonic clock, so that a jump of the wall clock neither ends nor
- * extends it.
+ * Decides whether and when a container starts again. Policies and their rules decide by exit code.
+ * The crash-loop back-off is upstream's: the first restart comes at once; each further one doubles
+ * the wait from 10 s to 300 s, counted from the end of the container. If the container ran for more
+ * than ten minutes since the last restart, the back-off is reset. A wait is fixed once per dead
+ * container, on the monotonic clock, so that a jump of the wall clock neither ends nor extends it.
  */
 #include "base/time/duration.h"
 #include "node/lifecycle/lifecycle_impl.h"
@@ -62,7 +61,7 @@ bool lifecycle_restarts_unknown(const struct pod *pod, const struct json *contai
 	return !str_eqz(own.n > 0 ? own : pod_restart_policy(pod), "Never");
 }
 
-/* --- all of them -------------------------------------------------------------------- */
+/* --- restarting all containers ------------------------------------------------------ */
 
 static bool restarts_others(const struct json *container)
 {
@@ -111,7 +110,7 @@ void lifecycle_look_restart(struct lifecycle_view *v)
 		l->restarting = l->restart_removed = false;
 		return;
 	}
-	/* A new agent goes on where the last one was. */
+	/* A new agent continues where the last one was. */
 	if (l->last.n == 0 && told_restarting(v->in->pod->status))
 		l->restarting = true;
 	while (pod_containers_next(&c)) {
@@ -125,9 +124,9 @@ void lifecycle_look_restart(struct lifecycle_view *v)
 		l->restart_removed = true;
 }
 
-/* --- one of them -------------------------------------------------------------------- */
+/* --- one container ------------------------------------------------------------------ */
 
-/* The runtime has forgotten it; the status has not. */
+/* The runtime no longer has the container; the status does. */
 static bool should_start_lost(const struct lifecycle_view *v, const struct json *container,
 			      struct str name, enum pod_container_kind kind)
 {
@@ -177,8 +176,8 @@ static unsigned next_attempt(const struct lifecycle_view *v, struct str name,
 	unsigned next = (unsigned)MAX(count, 0);
 
 	/*
-	 * A status with an id is of the container that ran; one without was counted on already when
-	 * that was lost.
+	 * A status with an id belongs to the container that ran. A status without one was counted
+	 * when that container was lost.
 	 */
 	if (json_text_at(old, "containerID").n > 0 || lifecycle_state(old, "terminated"))
 		next++;
@@ -193,7 +192,7 @@ static bool forgotten(const struct lifecycle_item *i, int64_t ended_ns)
 	       ended_ns - i->crash_updated_ns > 2 * LIFECYCLE_BACKOFF_MAX_MS * CLOCK_MS;
 }
 
-/* How long it waits after this end; settled when it is first seen. */
+/* Returns when the wait after this end is over; fixed when the end is first seen. */
 static int64_t wait_until(struct lifecycle_item *i, const struct lifecycle_input *in,
 			  const struct runtime_container *dead)
 {
@@ -266,7 +265,7 @@ bool lifecycle_crash_allows(struct lifecycle_planner *p, struct lifecycle_item *
 
 /* --- starts ------------------------------------------------------------------------- */
 
-/* A pull that failed shows so for a moment, then that it waits. */
+/* A failed pull shows its error for a moment, then the back-off. */
 static void show_pull_backoff(struct lifecycle_planner *p, struct lifecycle_item *i,
 			      const struct json *container)
 {

@@ -1,8 +1,8 @@
 /*
- * The status of a pod. The phase becomes a terminal one only when nothing runs and all is
- * cleaned up outside: whoever sees a pod that has failed or succeeded may take its devices,
- * claims and volumes as free. What was given last is kept as text, as the base of the next: the
- * server may not have it yet.
+ * The status of a pod. The phase becomes terminal only when nothing runs and everything is cleaned
+ * up. So a client that sees a failed or succeeded pod can treat its devices, claims and volumes as
+ * free. The status returned last is kept as text, as the base of the next one: the server may not
+ * have it yet.
  */
 #include "base/core/limits.h"
 #include "node/lifecycle/lifecycle_impl.h"
@@ -30,7 +30,7 @@ static bool is_v6(struct str ip)
 	return str_chr(ip, ':') >= 0;
 }
 
-/* The first of the node's family, then the first of the other. */
+/* The first address of the node's family, then the first of the other family. */
 static void put_sandbox_ips(struct lifecycle_view *v, struct json *status)
 {
 	struct json *list = put_list(v->arena, status, "podIPs");
@@ -60,7 +60,7 @@ static void put_pod_ips(struct lifecycle_view *v, struct json *status)
 	} else if (v->sandbox && v->sandbox->nips > 0) {
 		put_sandbox_ips(v, status);
 	} else if (v->ending && before.n > 0) {
-		/* A pod that ends keeps the address it had. */
+		/* A pod that ends keeps its address. */
 		json_put_str(a, status, "podIP", before);
 		json_setz(status, "podIPs", lifecycle_copy(a, json_getz(v->old, "podIPs")));
 	}
@@ -95,7 +95,7 @@ static void put_ended(struct lifecycle_view *v, struct json *status)
 	json_put_bool(v->arena, status, "started", false);
 }
 
-/* How many init containers have ever tried to start; the first always counts. */
+/* Number of init containers that ever tried to start; the first always counts. */
 static size_t tried(const struct json *list)
 {
 	size_t n = 0, i = 0;
@@ -124,7 +124,7 @@ static bool was_initialized(const struct lifecycle_view *v, const struct json *s
 	return ended && json_i64_at(ended, "exitCode", -1) == 0;
 }
 
-/* Whatever has not ended by now is taken as failed. */
+/* Containers that have not ended by now count as failed. */
 static void finish(struct lifecycle_view *v, struct json *status)
 {
 	struct json *init = json_getz(status, "initContainerStatuses");
@@ -150,14 +150,14 @@ struct verdict {
 	struct str phase, reason, message;
 };
 
-/* What the pod has come to, be it told yet or not. */
+/* The pod's actual phase, reported or not. */
 static struct verdict judge(struct lifecycle_view *v, const struct json *status, bool final)
 {
 	struct str before = json_text_at(v->old, "phase");
 	struct str given = json_text_at(v->in->pod->status, "phase");
 	struct verdict now = { .phase = str_from(lifecycle_phase(v, status, final)) };
 
-	/* There is no way out of an end. */
+	/* A terminal phase never changes. */
 	if (lifecycle_phase_terminal(before))
 		now.phase = before;
 	if (v->l->stop_reason && !lifecycle_phase_terminal(given) &&
@@ -180,7 +180,7 @@ static struct verdict judge(struct lifecycle_view *v, const struct json *status,
 	return now;
 }
 
-/* What is told: an end only when it is one. */
+/* The phase to report: a terminal one only if it is final. */
 static struct verdict tell(const struct lifecycle_view *v, struct verdict now, bool final)
 {
 	struct str before = json_text_at(v->old, "phase");
@@ -223,7 +223,7 @@ static void remember(struct lifecycle *l, const struct json *status)
 		buf_clear(&l->last);
 }
 
-/* A pod that was never let in has nothing but the reason. */
+/* A pod that was never admitted has nothing but the reason. */
 static bool never_began(const struct lifecycle_view *v)
 {
 	return v->l->rejected && (!v->in->seen || v->in->seen->ncontainers == 0) &&

@@ -1,9 +1,9 @@
 /*
- * Ends. Main containers, and init containers that run, are told to stop at once, all with the
- * pod's grace; sidecars when all main containers and the later sidecars have ended, or the
- * grace is used up, each with what is left of it; then the sandboxes. Afterwards, what is old
- * is removed: of each container the newest is kept and the newest one that has ended, which
- * lastState is told from.
+ * Termination. Main containers and running init containers are stopped at once, all with the pod's
+ * grace period. A sidecar is stopped when all main containers and the later sidecars have ended, or
+ * the grace period is used up, with the rest of it. Then the sandboxes are stopped. Afterwards old
+ * containers are removed. For each name two stay: the newest, and the newest that has ended, for
+ * lastState.
  */
 #include "node/lifecycle/lifecycle_impl.h"
 
@@ -18,7 +18,7 @@ static bool is_running(const struct lifecycle_input *in, struct str name)
 	return false;
 }
 
-/* Whether a sidecar has to wait for others. */
+/* Whether a sidecar must wait for other containers. */
 static bool must_wait(const struct lifecycle_input *in, struct str sidecar)
 {
 	struct pod_containers c = pod_containers(in->pod);
@@ -35,8 +35,8 @@ static bool must_wait(const struct lifecycle_input *in, struct str sidecar)
 }
 
 /*
- * Settled when its turn comes, so that asking again says the same; a shorter grace counts at
- * once.
+ * Fixed when the container's turn comes, so that repeated calls return the same; a shorter grace
+ * period takes effect at once.
  */
 static int64_t grace_of(struct lifecycle_planner *p, const struct runtime_container *c,
 			int64_t left_s)
@@ -86,7 +86,7 @@ void lifecycle_plan_stop(struct lifecycle_planner *p)
 	}
 }
 
-/* --- all again ---------------------------------------------------------------------- */
+/* --- restarting all ----------------------------------------------------------------- */
 
 static bool started_it(const struct lifecycle_input *in, const struct runtime_container *c)
 {
@@ -103,7 +103,7 @@ static bool takes_part(const struct lifecycle_input *in, const struct runtime_co
 	return pod_container(in->pod, c->name, &kind) && kind != POD_EPHEMERAL;
 }
 
-/* Those that made it necessary go last, so that an agent that dies meanwhile still sees them. */
+/* Containers that caused the restart are removed last, so that a new agent still sees them. */
 void lifecycle_plan_restart_all(struct lifecycle_planner *p)
 {
 	const struct lifecycle_input *in = p->v.in;
@@ -127,7 +127,7 @@ void lifecycle_plan_restart_all(struct lifecycle_planner *p)
 	}
 }
 
-/* --- what is old -------------------------------------------------------------------- */
+/* --- old containers ----------------------------------------------------------------- */
 
 static bool is_old(const struct runtime_pod *seen, size_t at)
 {

@@ -1,8 +1,8 @@
 /*
- * Actions of the life cycle, each a chain of calls to the runtime. An action is known by what it is
- * about (a container's name, a sandbox): while one is under way the same is not begun again,
- * however often the life cycle asks for it. When one ends the runtime is asked for its state, and
- * the life cycle decides anew.
+ * Actions of the life cycle, each a chain of calls to the runtime. An action is identified by its
+ * object (a container's name, a sandbox): while one is in flight, the same is not begun again,
+ * however often the life cycle requests it. When an action ends, the runtime is listed, and the
+ * life cycle decides again.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -20,7 +20,7 @@ static bool same(const struct worker_op *op, const struct lifecycle_action *a)
 		return op->type == a->type && str_eq(op->container, a->container);
 	if (op->type != a->type || !str_eq(op->id, a->id))
 		return false;
-	/* Whoever deletes a pod again, with less grace, is not to wait for the first one's. */
+	/* A second deletion with a shorter grace period does not wait for the first stop. */
 	return a->type != LIFECYCLE_STOP_CONTAINER || op->grace_s <= a->grace_s;
 }
 
@@ -164,7 +164,7 @@ static void run_sandbox(struct worker_op *op)
 	h->runtime->ops->run_sandbox(h->runtime, &spec, on_sandbox, op);
 }
 
-/* --- ends ------------------------------------------------------------------------- */
+/* --- stop and remove -------------------------------------------------------------- */
 
 static void on_ended(void *arg, const struct error *err)
 {
@@ -180,7 +180,7 @@ static void on_ended(void *arg, const struct error *err)
 		worker_op_end(op, NULL, STR_NULL);
 		return;
 	}
-	/* Until the pause is over it counts as under way, so the life cycle cannot insist. */
+	/* It counts as in flight during the pause, so the life cycle does not repeat it. */
 	log_debug(w->host->log, "the runtime could not end it", LOG_STR("id", op->id),
 		  LOG_ERR(err));
 	loop_timer_start(&op->pause, backoff_next(&w->op_backoff, loop_prng(w->host->loop)));
@@ -207,7 +207,7 @@ static void on_pre_stop(void *arg, const struct error *err)
 	stop_container(op);
 }
 
-/* One with more grace that is under way has run the hook and told of it. */
+/* Drops stops of this container in flight, which have run the hook and written the event. */
 static bool drop_stops(struct worker *w, struct str id)
 {
 	bool any = false;
@@ -242,7 +242,7 @@ static void begin_stop(struct worker_op *op, const struct lifecycle_action *a)
 		stop_container(op);
 }
 
-/* Its log goes with it. */
+/* Removes its log, too. */
 static void remove_container(struct worker_op *op)
 {
 	const struct runtime_pod *p = op->worker->seen;
@@ -255,7 +255,7 @@ static void remove_container(struct worker_op *op)
 	r->ops->remove(r, op->id, on_ended, op);
 }
 
-/* --- one of each ------------------------------------------------------------------ */
+/* --- all actions ------------------------------------------------------------------ */
 
 void worker_act(struct worker *w, const struct lifecycle_action *a)
 {

@@ -1,12 +1,12 @@
 /*
- * Containers without CPUs of their own run on those that nobody has alone. When that set changes (a
- * pod takes CPUs for itself or gives them back, CPUs come or go) those that run are moved. What
- * each was last bound to is remembered by its id; one that an earlier agent started is bound once,
- * because nobody knows what it has.
+ * Containers without exclusive CPUs run on those that no container has exclusively. When that set
+ * changes (a pod takes or releases exclusive CPUs, CPUs appear or vanish), running containers are
+ * moved. The CPUs last set are remembered per container id. A container that an earlier agent
+ * started is set once, because its CPUs are unknown.
  *
- * Only what a fresh look at the runtime shows as running is updated, so a container that begins
- * meanwhile is compared when it is seen first. A failure is tried again with the next look after a
- * while.
+ * Only containers that a fresh listing shows as running are updated, so a container that starts
+ * meanwhile is compared when it is first listed. A failed update is retried after a while, with the
+ * next listing.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -64,7 +64,9 @@ static void forget_ended(struct worker *w)
 	}
 }
 
-/* The set may have changed again meanwhile, and a worker that is to go waits for this answer. */
+/*
+ * The set may have changed again meanwhile, and a worker that is to be freed waits for this reply.
+ */
 static void on_updated(void *arg, const struct error *err)
 {
 	struct worker_bound *b = arg;

@@ -1,6 +1,6 @@
 /*
- * A case is a container by its id, so it ends with the container, and with the recovery of all its
- * devices. There are no more cases than containers that run.
+ * A case is a container id, so it ends with the container, or when all its devices have recovered.
+ * There are never more cases than running containers.
  */
 #include "node/worker/device_policy.h"
 
@@ -21,7 +21,7 @@ bool device_policy_parse(struct str text, enum device_policy_action *ret_action)
 	return false;
 }
 
-/* Of what a user wrote, as much as a message needs. */
+/* As much of a user's text as a message needs. */
 static struct str head(struct str s, size_t n)
 {
 	return str_of(s.p, MIN(s.n, n));
@@ -78,7 +78,7 @@ void device_policy_again(struct device_policy_book *b, struct str container_id, 
 	c->since_ms = now_ms;
 }
 
-/* The first unhealthy device that the container has of a plugin. */
+/* Finds the container's first unhealthy plugin device. */
 static bool is_sick(const struct assign *s, const struct assign_use *uses, size_t n,
 		    const struct runtime_container *c, struct device_policy_due *due)
 {
@@ -101,7 +101,7 @@ static bool is_sick(const struct assign *s, const struct assign_use *uses, size_
 	return false;
 }
 
-/* Cases of this look come to the front; those behind them have ended. */
+/* Moves cases of this call to the front; those behind them have ended. */
 static struct device_policy_case *keep(struct device_policy_book *b, size_t *nkept, struct str id,
 				       int64_t now_ms)
 {
@@ -124,7 +124,7 @@ static void drop_from(struct device_policy_book *b, size_t nkept)
 		free(b->cases.v[--b->cases.n].container_id);
 }
 
-/* Whether the container's time has come; else when it does. */
+/* Whether the container's grace period is over; else when it will be. */
 static bool is_due(struct device_policy_case *c, const struct device_policy_input *in,
 		   int64_t *wake_ms)
 {

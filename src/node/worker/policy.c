@@ -1,6 +1,6 @@
 /*
- * Carries out what device_policy.h decides for one pod. It is asked whenever the pod is looked at,
- * and has a timer of its own for the end of grace periods.
+ * Carries out the decisions of device_policy.h for one pod. It is called whenever the worker runs,
+ * and has its own timer for the end of grace periods.
  */
 #include "base/core/limits.h"
 #include "base/report/log.h"
@@ -23,7 +23,7 @@ static void on_evicted(struct client_request *r, const struct client_answer *ans
 	(void)answer;
 	if (!err)
 		return;
-	/* A disruption budget says no, or the server is away. */
+	/* A disruption budget forbids it, or the server is away. */
 	worker_event(w, STR_NULL, RECORDER_WARNING, "FailedEviction",
 		     "cannot evict for an unhealthy device, will try again: %s", err->msg);
 	device_policy_again(&w->sick, str_from(w->evicting_for), loop_now(w->host->loop));

@@ -1,12 +1,12 @@
 /*
- * The steps around the life of containers. Before: admission and devices, claims, volumes; each
- * failure is an event and a retry, except that a pod which was never let in, or which lost its
- * devices before it had containers, is refused for good when its devices cannot be had, as kubelet
- * does. After: the same in reverse.
+ * The steps around the life of containers. Before: admission and devices, claims, volumes. A
+ * failure is reported as an event and retried. One exception, as in kubelet: if devices are not
+ * available, a pod that was never admitted, or that lost its devices before it had containers, is
+ * rejected for good. After: the same in reverse.
  *
- * Order of durability: devices are held, the log is on the disk, plugins are asked, their answers
- * are on the disk, then containers start. So an agent that dies anywhere in between finds what it
- * promised.
+ * Order of durability: devices are held; the log is saved; plugins are called; their replies are
+ * saved; containers start. So an agent that dies at any point finds everything that it has
+ * assigned.
  */
 #include "base/core/limits.h"
 #include "base/report/log.h"
@@ -21,7 +21,7 @@
 #include "node/volumes/volumes.h"
 #include "node/worker/worker_impl.h"
 
-/* A call begins; its end is came_back(), which says whether anybody still waits for it. */
+/* A call begins; it ends with came_back(), which returns whether the result is still needed. */
 static void call(struct worker *w)
 {
 	w->busy = true;
@@ -43,7 +43,7 @@ static bool wants_preferred(void *arg, struct str resource)
 	return plugins_wants_preferred(w->host->plugins, resource);
 }
 
-/* What a plugin would like, for the next try of the admission. */
+/* A plugin's preference, for the next try of the admission. */
 struct wish {
 	struct worker *worker;
 	struct arena arena;
@@ -96,8 +96,9 @@ static void ask_preferred(struct worker *w, const struct assign_wish *wish)
 }
 
 /*
- * An earlier agent released its devices and died before its status was written. What its containers
- * did is what it comes to; without any it was refused, or nobody knows. Nothing of it may start.
+ * An earlier agent released the pod's devices and died before its status was written. Its
+ * containers' results decide the phase. Without containers it was rejected, or its end is unknown.
+ * Nothing may be started.
  */
 static void end_again(struct worker *w)
 {
@@ -120,9 +121,9 @@ static bool asks_for_settling(struct worker *w, const struct json *container)
 }
 
 /*
- * Whether a pod that an earlier agent let in waits for its devices. One that has containers does.
- * One without any, whose devices were not on the disk when that agent died, is like a new one:
- * another may have got its devices for good. It only waits for plugins that are to come back.
+ * Whether a pod that an earlier agent admitted waits for its devices. A pod that has containers
+ * does. A pod without containers, whose devices were not on disk when that agent died, is like a
+ * new one: another pod may have its devices for good. It only waits for plugins that may come back.
  */
 static bool waits_for_devices(struct worker *w)
 {
@@ -154,7 +155,7 @@ static void hold_devices(struct worker *w)
 	else if (r == 0 && io.ended)
 		end_again(w);
 	else if (r == 0 && io.doubt)
-		return; /* until its containers have ended, or it is told to end */
+		return; /* until its containers have ended, or it must end */
 	else if (r < 0)
 		refuse(w, io.reason ? io.reason : "UnexpectedAdmissionError", &err);
 	else if (io.waiting)
@@ -172,7 +173,7 @@ void worker_step_admit(struct worker *w)
 	if (pod_terminal(w->pod)) {
 		worker_step_done(w, WORKER_RUN);
 	} else if (!w->admitted && w->host->recovering(w->host->arg)) {
-		return; /* worker_recovered() comes */
+		return; /* worker_recovered() continues */
 	} else if (r == -ERR_FORBIDDEN) {
 		worker_reject(w, "SysctlForbidden", err.msg);
 	} else if (r < 0) {
@@ -240,7 +241,7 @@ static void on_allocated(void *arg, struct str packed, const struct error *err)
 	worker_look(w);
 }
 
-/* One request after the other: the answer is that of the first one that waits. */
+/* One request after the other: a reply belongs to the first waiting request. */
 void worker_step_allocate(struct worker *w)
 {
 	CLEANUP(arena_release) struct arena a;
@@ -387,8 +388,8 @@ static void on_released(void *arg, const struct error *err)
 	struct worker *w = arg;
 
 	/*
-	 * A disk that is full keeps no pod from its end: a later agent that finds it there still
-	 * releases it again, because its object says that it has ended, or is not there.
+	 * A full disk does not keep a pod from ending. If a later agent finds the pod in the log,
+	 * it releases it again, because the pod object has ended or is deleted.
 	 */
 	(void)err;
 	came_back(w);
@@ -422,7 +423,7 @@ static void on_removed(void *arg, const struct error *err)
 		worker_step_failed(w, "FailedRemovePodSandBox", "", err);
 }
 
-/* One sandbox after the other, with its containers; then nothing is left. */
+/* Removes one sandbox after the other, with its containers. */
 void worker_step_remove(struct worker *w)
 {
 	if (w->calls > 0 || !list_empty(&w->ops) || !worker_sees(w))

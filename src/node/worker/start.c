@@ -1,8 +1,8 @@
 /*
- * Starting one container: the image is there or pulled, plugins are told that it begins,
- * environment, mounts and devices are gathered, then it is created, started, and its postStart hook
- * is run. What fails ends the op with the reason that the container's status shows, and with
- * kubelet's event.
+ * Starting one container: the image is found or pulled; plugins get PreStartContainer; environment,
+ * mounts and devices are collected; the container is created and started; its postStart hook runs.
+ * A failure ends the op with the reason that the container's status shows, and with kubelet's
+ * event.
  */
 #include <inttypes.h>
 
@@ -84,7 +84,7 @@ static void on_created(void *arg, struct str id, const struct error *err)
 	h->runtime->ops->start(h->runtime, op->created_id, on_started, op);
 }
 
-/* --- what it is made of ----------------------------------------------------------- */
+/* --- the spec --------------------------------------------------------------------- */
 
 static void gather_answers(struct worker_op *op, struct container_parts *parts)
 {
@@ -154,7 +154,7 @@ static struct runtime_pairs annotations(struct worker_op *op)
 	return to;
 }
 
-/* Of what a hollow container is made of only the pod's annotations and CPUs are read. */
+/* A hollow container only needs the pod's annotations and CPUs. */
 static void create_hollow(struct worker_op *op)
 {
 	struct runtime *r = op->worker->host->runtime;
@@ -211,7 +211,7 @@ static void create(struct worker_op *op)
 					op);
 }
 
-/* --- plugins that want to know ---------------------------------------------------- */
+/* --- PreStartContainer ------------------------------------------------------------ */
 
 static void prestart(struct worker_op *op);
 
@@ -225,7 +225,9 @@ static void on_prestarted(void *arg, const struct error *err)
 		prestart(op);
 }
 
-/* The next resource whose plugin asked for it; then the container is made. */
+/*
+ * Calls the next plugin that requires PreStartContainer; after the last one, creates the container.
+ */
 static void prestart(struct worker_op *op)
 {
 	struct worker_host *h = op->worker->host;

@@ -1,7 +1,7 @@
 /*
- * The status of a pod: what its life cycle says, with the health of its devices; what differs of
- * the latter from the last time is told as events. Nothing here asks anybody: it is called as often
- * as anything changes.
+ * The status of a pod: the life cycle's status with device health (KEP-4680). Changes of health
+ * since the last status are reported as events. Nothing here makes a call: it runs whenever
+ * anything changes.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -14,12 +14,12 @@
 #include "node/worker/worker_impl.h"
 
 enum {
-	STACK_BLOCK = 32 * 1024, /* of the arena on the stack: what most statuses are made in */
+	STACK_BLOCK = 32 * 1024, /* arena on the stack: large enough for most statuses */
 	MINUTE_S = 60,
 	DETERMINED_SIZE = 64,
 };
 
-/* The device of a claim by its id, DRIVER/POOL/DEVICE, where a pool may have slashes of its own. */
+/* Finds a claim device by its id, DRIVER/POOL/DEVICE; a pool may contain slashes. */
 static bool find_health(const struct worker *w, const struct device_status_change *c,
 			struct health_device *ret_device)
 {
@@ -35,8 +35,8 @@ static bool find_health(const struct worker *w, const struct device_status_chang
 }
 
 /*
- * ", determined TIME" by the driver's own clock, where that says more than the event's time does:
- * it is at least a minute off.
+ * ", determined TIME" by the driver's clock, if that differs from the event's time by a minute or
+ * more.
  */
 static const char *determined(const struct worker *w, const struct device_status_change *c,
 			      char room[static DETERMINED_SIZE])
@@ -93,7 +93,7 @@ static struct json *json_copy_of(struct arena *a, const struct json *v)
 	return v && json_copy(a, v, &copy, NULL) == 0 ? copy : json_make_array(a);
 }
 
-/* One container's: devices of plugins that are to come back stay as they were. */
+/* For one container: devices whose plugins may still come back keep their health. */
 static bool keep_devices(struct worker *w, struct arena *a, struct json *now,
 			 const struct json *before)
 {
@@ -124,7 +124,7 @@ static void keep_condition(struct arena *a, struct json *status, const struct js
 	}
 }
 
-/* After a restart of the agent plugins need a moment: no device is Unknown for that. */
+/* After a restart of the agent, plugins need a moment; until then no device becomes Unknown. */
 static void keep_settling(struct worker *w, struct arena *a, struct json *status,
 			  const struct json *before)
 {
@@ -142,7 +142,7 @@ static void keep_settling(struct worker *w, struct arena *a, struct json *status
 		keep_condition(a, status, before);
 }
 
-/* What was set last; after a restart, what the server has. */
+/* The status set last; after a restart, the server's. */
 static const struct json *status_before(const struct worker *w, struct arena *a)
 {
 	struct str text = status_writer_wanted(w->host->writer, w->pod->uid);
@@ -171,7 +171,7 @@ static void add_devices(struct worker *w, struct arena *a, struct json *status)
 	tell_devices(w, a, before, status);
 }
 
-/* Probes run while the life cycle wants them. */
+/* Starts and stops probes as the life cycle wants. */
 static void follow_probes(struct worker *w, const struct lifecycle_input *in)
 {
 	static const enum lifecycle_probe kinds[] = { LIFECYCLE_STARTUP, LIFECYCLE_LIVENESS,

@@ -1,9 +1,10 @@
 /*
- * A worker takes one step at a time: `busy` while a call is under way, `retry_at` while it waits to
- * try again. Every change (of the object, the runtime, a plugin) only asks for another look, which
- * is taken at the end of the turn; so a burst of changes is one look, and callbacks never nest.
+ * A worker runs one step at a time: `busy` while a call is in flight, `retry_at` while it waits for
+ * a retry. Every change (of the object, the runtime, a plugin) only schedules the worker at the end
+ * of the turn, so a burst of changes causes one run, and callbacks never nest.
  *
- * Calls of other modules come back exactly once. A worker that is to go waits for those (`calls`).
+ * Calls to other modules return exactly once. A worker that is to be freed waits for them
+ * (`calls`).
  */
 #include "node/worker/worker_impl.h"
 
@@ -22,10 +23,10 @@
 
 enum {
 	RETRY_LEAST_MS = 500,
-	SEEN_BLOCK = 1280, /* what the runtime has of a pod of one container */
+	SEEN_BLOCK = 1280, /* the runtime's state of a pod with one container */
 };
 
-/* --- words ------------------------------------------------------------------------ */
+/* --- events ----------------------------------------------------------------------- */
 
 static void event(struct worker *w, struct str container, enum recorder_type type,
 		  const char *reason, struct str message)
@@ -74,7 +75,7 @@ void worker_problem(struct worker *w, const char *reason, struct str message)
 	worker_warn(w, reason, message);
 }
 
-/* --- what is known ---------------------------------------------------------------- */
+/* --- state ------------------------------------------------------------------------ */
 
 static bool ending(const struct worker *w)
 {
@@ -146,7 +147,7 @@ void worker_step_failed(struct worker *w, const char *reason, const char *prefix
 
 	log_debug(w->host->log, "a step of a pod failed", LOG_STR("pod", w->pod->name),
 		  LOG_Z("reason", reason), LOG_ERR(err));
-	/* A driver needs a moment to come back to an agent that was restarted. */
+	/* After a restart of the agent, drivers need a moment to come back. */
 	if (++w->failures >= (w->admitted ? 2 : 1) && w->told != what) {
 		worker_event(w, STR_NULL, RECORDER_WARNING, reason, "%s%s", prefix, err->msg);
 		w->told = what;
@@ -155,7 +156,7 @@ void worker_step_failed(struct worker *w, const char *reason, const char *prefix
 	w->failed_at = now;
 	w->retry_at = now + delay;
 	loop_timer_start(&w->timer, delay);
-	/* It was told to end while the call was under way: that does not wait for the retry. */
+	/* The pod must end since the call began: that does not wait for the retry. */
 	if (w->step < WORKER_RUN && ending(w))
 		worker_look(w);
 }
@@ -165,7 +166,7 @@ static bool waits(struct worker *w)
 	return w->retry_at > loop_now(w->host->loop);
 }
 
-/* Carries out what the life cycle wants; the rest of the plan is when to ask again. */
+/* Carries out the life cycle's actions, and sets the timer for the next call. */
 static void run(struct worker *w)
 {
 	CLEANUP(arena_release) struct arena a;
@@ -193,7 +194,7 @@ static void run(struct worker *w)
 		worker_step_done(w, w->gone ? WORKER_REMOVE : WORKER_ENDED);
 }
 
-/* Its last status is on its way; whoever deleted it waits for us to say that it has ended. */
+/* The last status is being written; the deletion waits for us to report the end. */
 static void rest(struct worker *w)
 {
 	if (w->gone)
@@ -229,7 +230,7 @@ static void on_task(struct loop_task *t)
 	}
 	w->retry_at = 0;
 	if (w->step == WORKER_REMOVE) {
-		worker_step_remove(w); /* it may be gone now */
+		worker_step_remove(w); /* may free the worker */
 		return;
 	}
 	steps[w->step](w);
@@ -246,7 +247,7 @@ void worker_look(struct worker *w)
 	loop_defer(w->host->loop, &w->task);
 }
 
-/* --- news ------------------------------------------------------------------------- */
+/* --- changes ---------------------------------------------------------------------- */
 
 static bool differ(const struct json *a, const struct json *b, const char *key)
 {
@@ -255,14 +256,14 @@ static bool differ(const struct json *a, const struct json *b, const char *key)
 	return !x != !y || (x && !json_equal(x, y));
 }
 
-/* What files of the downward API may show. */
+/* Fields that files of the downward API may show. */
 static bool texts_differ(const struct pod *a, const struct pod *b)
 {
 	return differ(a->metadata, b->metadata, "labels") ||
 	       differ(a->metadata, b->metadata, "annotations");
 }
 
-/* Claims made for it: what a step may wait for. */
+/* Claims created for the pod: a step may wait for them. */
 static bool claims_differ(const struct pod *a, const struct pod *b)
 {
 	return differ(a->status, b->status, "resourceClaimStatuses") ||
@@ -278,7 +279,7 @@ static bool is_one_of(struct str name, const char *const *names)
 	return false;
 }
 
-/* Objects whose members are in the same order, as one server prints them. */
+/* Compares objects whose members have the same order, as one server prints them. */
 static bool differ_but(const struct json *a, const struct json *b, const char *const *names)
 {
 	const struct json *x = json_first(a), *y = json_first(b);
@@ -304,8 +305,8 @@ static bool conditions_differ(const struct json *a, const struct json *b)
 }
 
 /*
- * Whether there is anything new in the object for the life cycle. What it hears of its own from
- * the server, and that is most of what there is to hear, is the writer's to look at.
+ * Whether the object has changes for the life cycle. Most changes are our own status coming back
+ * from the server; the status writer handles those.
  */
 static bool is_news(const struct pod *old, const struct pod *now)
 {
@@ -358,7 +359,7 @@ void worker_seen(struct worker *w, const struct runtime_pod *seen, uint64_t look
 	struct arena *a = NULL;
 	bool waited = !worker_sees(w);
 
-	/* A change of one pod makes the runtime be asked for all. */
+	/* A change of one pod lists the pods of the whole runtime, so most are unchanged. */
 	if (w->seen_at > 0 && runtime_pod_equal(w->seen, seen)) {
 		w->seen_at = look;
 		if (waited)
@@ -384,7 +385,7 @@ void worker_seen(struct worker *w, const struct runtime_pod *seen, uint64_t look
 
 void worker_sources_changed(struct worker *w)
 {
-	/* What is being mounted may have been read before; or it is what is waited for. */
+	/* The mount in flight may have read the old content, or waits for this change. */
 	if (w->step == WORKER_VOLUMES && w->busy)
 		w->refresh_again = true;
 	else if (w->step == WORKER_SOURCES || w->step == WORKER_VOLUMES)
@@ -404,11 +405,11 @@ void worker_retry(struct worker *w)
 {
 	int64_t now = loop_now(w->host->loop);
 
-	/* Also for a call that is under way: it may yet fail because of what was before. */
+	/* Also for a call in flight: it may still fail because of the old state. */
 	backoff_reset(&w->backoff);
 	if (w->retry_at == 0)
 		return;
-	/* A plugin that talks a lot does not make us try all the time. */
+	/* A plugin that sends many lists does not cause constant retries. */
 	w->retry_at = MIN(w->retry_at, MAX(now, w->failed_at + RETRY_LEAST_MS));
 	loop_timer_start(&w->timer, w->retry_at - now);
 }
