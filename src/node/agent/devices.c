@@ -22,9 +22,7 @@
 enum {
 	HEALTH_SAVE_MS = 100,
 	SAVE_AGAIN_MS = 5 * 1000, /* after a failure */
-	HEALTH_TOLD_MS =
-		/* delay before the Node's annotation is updated with all changes since then */
-		1000,
+	HEALTH_TOLD_MS = 1000, /* delay before the Node's annotation is updated */
 	SETTLE_MS = 10 * 1000, /* after the agent's start */
 	LOST_MS = 5 * 60 * 1000, /* then a resource is removed from the node's capacity */
 };

@@ -1,5 +1,5 @@
 /*
- * Words of 64 bits; walks skip empty words, so that sets of few CPUs are cheap at any size.
+ * Words of 64 bits. Walks skip empty words, so sets of few CPUs are cheap at any size.
  */
 #include "node/host/cpu_set.h"
 

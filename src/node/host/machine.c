@@ -1,5 +1,5 @@
 /*
- * Machines as values: made up, compared, freed. Reading one is machine_read.c's.
+ * Machines as values: made up, compared, freed. machine_read.c reads one.
  */
 #include "node/host/machine.h"
 
@@ -26,7 +26,7 @@ void machine_make(struct machine *m, int cpus, int64_t memory_bytes, int numa)
 		n[i].id = i;
 		n[i].memory_bytes = memory_bytes / nodes;
 	}
-	/* What does not divide is not lost. */
+	/* The remainder goes to the first node. */
 	n[0].memory_bytes += memory_bytes % nodes;
 }
 

@@ -1,7 +1,7 @@
 /*
- * Reads a machine from what the kernel shows below /sys and /proc. Files are small and read
- * whole; what is missing or odd reads as absent, because kernels, containers and virtual
- * machines all leave something out. Only without CPUs or memory there is no machine.
+ * Reads a machine from /sys and /proc. Files are small and read whole. Missing or odd values read
+ * as absent, because kernels, containers and virtual machines all leave something out. Only missing
+ * CPUs or memory are an error.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 
 /* --- files ----------------------------------------------------------------------------------- */
 
-/* The content without the newline at its end; empty when it cannot be read. In the arena. */
+/* The content without the newline at its end; empty if it cannot be read. In the arena. */
 static struct str read_text(struct arena *a, const char *path)
 {
 	struct buf b = BUF_INIT(MACHINE_FILE_MAX);
@@ -37,7 +37,7 @@ static int64_t read_number(struct arena *a, const char *path, int64_t absent)
 	return str_to_i64(read_text(a, path), &v) ? v : absent;
 }
 
-/* "MemTotal:  24643328 kB" of a file like /proc/meminfo, in bytes; -1: it does not say. */
+/* "MemTotal: 24643328 kB" of a file like /proc/meminfo, in bytes; -1 if missing. */
 static int64_t meminfo(struct str text, struct str key)
 {
 	struct str line, value;
@@ -57,7 +57,7 @@ static int64_t meminfo(struct str text, struct str key)
 	return -1;
 }
 
-/* The numbers N of the entries `prefix`N`suffix` of a folder, ascending; so many at most. */
+/* The numbers N of a folder's entries `prefix`N`suffix`, ascending, at most `max`. */
 static size_t numbered(const char *folder, struct str prefix, struct str suffix, int64_t *v,
 		       size_t max)
 {
@@ -88,7 +88,7 @@ static size_t numbered(const char *folder, struct str prefix, struct str suffix,
 
 /* --- CPUs ------------------------------------------------------------------------------------ */
 
-/* core_id counts within a socket: the core's first CPU names it in the whole machine. */
+/* core_id is unique only within a socket, so the core's first CPU identifies it in the machine. */
 static int core_of(const struct machine_cpu *v, const int64_t *core_ids, size_t at)
 {
 	for (size_t i = 0; i < at; i++) {
@@ -166,7 +166,7 @@ static void read_node(struct machine *m, const char *base, int id, struct machin
 	place_cpus(m, &cpus, id);
 }
 
-/* One node with all of the machine. */
+/* One node with everything. */
 static void no_numa(struct machine *m, const char *sysfs)
 {
 	struct machine_numa *n = ARENA_NEW(&m->arena, struct machine_numa);
@@ -225,7 +225,7 @@ static struct str assignment(struct str text, struct str key)
 	return STR_NULL;
 }
 
-/* Go's names, which nodes are labelled with. */
+/* Go's names, which node labels use. */
 static struct str arch_name(struct str machine)
 {
 	static const struct {
@@ -241,7 +241,7 @@ static struct str arch_name(struct str machine)
 	return machine;
 }
 
-/* What procfs does not show (arch: before Linux 6.1) the running kernel says itself. */
+/* Values that procfs does not show (arch: before Linux 6.1) come from uname(). */
 static void read_kernel(struct machine *m, const char *procfs)
 {
 	struct arena *a = &m->arena;

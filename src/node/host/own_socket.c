@@ -1,7 +1,7 @@
 /*
- * Whether the socket file is still ours is looked at when the folder changes, and now and then in
- * case a notice was lost. When it is not, a new HTTP server takes the place of the old one, whose
- * connections may end in peace: a port belongs to its server for life.
+ * Whether the socket file is still ours is checked when the folder changes, and periodically in
+ * case a notification was lost. If it is not, a new HTTP server replaces the old one, whose
+ * connections may finish: a port stays with its server.
  */
 #include "node/host/own_socket.h"
 
@@ -17,8 +17,9 @@
 #include "net/loop/loop.h"
 
 enum {
-	LOOK_MS = 10 * 1000, /* whether the socket is there; the folder's notices come at once */
-	DRAIN_MS = 15 * 1000, /* calls that began on a socket which was replaced */
+	/* period of checking the socket; the folder's notifications come at once */
+	LOOK_MS = 10 * 1000,
+	DRAIN_MS = 15 * 1000, /* for calls on a socket that was replaced */
 	FOLDER_MODE = 0750,
 };
 
@@ -32,13 +33,13 @@ struct own_socket {
 	struct own_socket_opts opts;
 	struct own_port *port; /* NULL: not listening */
 	char *path, *dir;
-	dev_t dev; /* of our socket file ... */
-	ino_t inode; /* ... 0: it has none, as in a simulated world */
+	dev_t dev; /* of our socket file */
+	ino_t inode; /* of our socket file; 0: none, as in a simulated world */
 	struct loop_watch *watch; /* NULL: the folder could not be watched */
 	struct loop_timer timer;
 	struct loop_task task;
-	size_t ports; /* that still drain */
-	bool troubled; /* a problem was told and has not ended */
+	size_t ports; /* ports that still drain */
+	bool troubled; /* a problem was reported and has not ended */
 	bool closing;
 	void (*done)(void *arg);
 	void *arg;
@@ -91,7 +92,7 @@ static void on_http(void *arg, struct http_stream *stream, size_t lane UNUSED)
 	s->opts.handler(s->opts.arg, stream);
 }
 
-/* Whose file it is, and for whom. */
+/* Records the file's identity, and sets its group. */
 static int claim_file(struct own_socket *s, struct error *err)
 {
 	struct stat st;
@@ -132,14 +133,14 @@ static int listen_again(struct own_socket *s, struct error *err)
 	if (r == 0)
 		r = claim_file(s, err);
 	if (r < 0) {
-		port_free(port); /* no loop has run: nobody is connected */
+		port_free(port); /* no loop has run, so there are no connections */
 		return r;
 	}
 	s->port = port;
 	return 0;
 }
 
-/* --- looking ------------------------------------------------------------------------- */
+/* --- checks -------------------------------------------------------------------------- */
 
 static bool is_ours(const struct own_socket *s)
 {
@@ -161,7 +162,7 @@ static void on_folder(void *arg, struct str name UNUSED, const struct error *err
 	loop_defer(s->opts.loop, &s->task);
 }
 
-/* Brings back what is missing; says once what cannot be brought back. */
+/* Recreates what is missing; reports once if that fails. */
 static int look(struct own_socket *s, struct error *err)
 {
 	int r;
@@ -174,7 +175,7 @@ static int look(struct own_socket *s, struct error *err)
 	if (!is_ours(s)) {
 		port_close(s, DRAIN_MS);
 		r = listen_again(s, err);
-		/* The folder itself may be a new one. */
+		/* The folder itself may be new. */
 		if (s->watch)
 			loop_watch_free(TAKE(s->watch));
 	}

@@ -1,11 +1,11 @@
 /*
- * All bookkeeping is the loop's: a list of files that wait, each with its newest content and those
- * who want to know. One is handed to the thread at a time, which touches nothing but that
- * job, and comes back by a message. So nothing is shared, and a content that is replaced while it
- * waits costs a copy and no write.
+ * All bookkeeping is on the loop: a list of waiting files, each with its newest content and its
+ * callbacks. One file at a time is passed to the thread as a job. The thread touches only that job,
+ * and returns it by a message. So nothing is shared, and content that is replaced while it waits
+ * costs a copy and no write.
  *
- * The job outlives the saver where it has to: a message that is in the loop's inbox when
- * the saver is freed finds that it has no owner any more.
+ * The job may outlive the saver: if its message is in the loop's inbox when the saver is freed, it
+ * finds that it has no owner.
  */
 #include "node/host/saver.h"
 
@@ -25,7 +25,7 @@ struct waiter {
 	void *arg;
 };
 
-/* A file that is to be written. */
+/* A file to be written. */
 struct file {
 	struct list link;
 	char *path, *kind;
@@ -34,12 +34,12 @@ struct file {
 	struct list waiters;
 };
 
-/* What the thread has. */
+/* The thread's data. */
 struct job {
 	struct queue_node node;
 	struct loop_msg finished;
-	struct saver *saver; /* NULL: it has gone */
-	struct file *file; /* NULL: nothing is under way */
+	struct saver *saver; /* NULL: freed */
+	struct file *file; /* NULL: no write in flight */
 	int result;
 	struct error err;
 };
@@ -48,7 +48,7 @@ struct saver {
 	struct loop *loop;
 	struct saver_opts opts;
 	struct list waiting; /* of struct file */
-	struct list told; /* the file whose waiters are being told, if any */
+	struct list told; /* the file whose callbacks are being called, if any */
 	struct job *job;
 	struct loop_task start;
 	struct thread thread;
@@ -219,7 +219,9 @@ int saver_new(struct loop *l, struct saver **ret_saver, struct error *err)
 	return saver_new_with(l, &(struct saver_opts){ 0 }, ret_saver, err);
 }
 
-/* What the thread had is written when it has ended; its message may still be in the inbox. */
+/*
+ * The thread's write is complete when the thread has ended; its message may still be in the inbox.
+ */
 static void end_thread(struct saver *s)
 {
 	if (!s->opts.inline_write) {
@@ -245,7 +247,7 @@ void saver_free(struct saver *s)
 		run_job(&last, &s->opts);
 		file_free(last.file);
 	}
-	/* The one that is being told is finish()'s to free. */
+	/* finish() frees the file whose callbacks are being called. */
 	it = list_pop_front(&s->told);
 	if (it)
 		forget_waiters(LIST_ENTRY(it, struct file, link));

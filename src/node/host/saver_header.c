@@ -1,6 +1,6 @@
 /*
- * The line is read strictly, as it is printed: a file is ours whole or not at all. What of a
- * foreign file is shown in an error is little and made printable.
+ * The line is parsed strictly, exactly as printed: a file is ours as a whole or not at all. Errors
+ * show only a little of a foreign file, made printable.
  */
 #include "node/host/saver_header.h"
 

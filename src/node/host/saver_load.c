@@ -1,6 +1,6 @@
 /*
- * Reading a state file back: checked, or set aside. A broken file is evidence, so it is kept under
- * another name, a few of them at most; what a crash left half-written beside it is not.
+ * Reads a state file: checked, or set aside. A broken file is evidence, so it is kept under another
+ * name, a few of them at most. Half-written files that a crash left beside it are removed.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ static bool is_there(const char *path)
 	return lstat(path, &st) == 0;
 }
 
-/* FILE.broken, FILE.broken.1, ..; the last one is replaced when all are taken. */
+/* FILE.broken, FILE.broken.1, ..; if all names are taken, the last one is replaced. */
 static void broken_name(const char *path, char *out, size_t size)
 {
 	(void)snprintf(out, size, "%s.broken", path);

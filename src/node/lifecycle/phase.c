@@ -1,7 +1,7 @@
 /*
- * The statuses of all containers and the phase derived from them, by upstream's rules: ended
- * sidecars do not count, a waiting container counts by its last end, and a pod has failed or
- * succeeded only if none of its containers starts again.
+ * The statuses of all containers and the phase derived from them, by upstream's rules. Ended
+ * sidecars do not count. A waiting container counts by its last end. A pod has failed or succeeded
+ * only if none of its containers starts again.
  */
 #include "node/lifecycle/lifecycle_impl.h"
 

@@ -1,7 +1,7 @@
 /*
- * Verbs are one call each: a request made in an arena of the turn, and an op that carries the
- * caller's callback to the reply. The state (runtime/cri_list.c) and the runtime's condition
- * (runtime/cri_condition.c) take several and live beside.
+ * Each operation is one call: a request built in an arena of the turn, and an op that carries the
+ * caller's callback to the reply. Reading the state (runtime/cri_list.c) and the runtime's
+ * condition (runtime/cri_condition.c) need several calls and are separate.
  */
 #include "node/runtime/cri_impl.h"
 
@@ -15,11 +15,11 @@
 #include "node/runtime/cri_image.h"
 #include "node/runtime/cri_messages.h"
 
-/* What containerd is: an error of ours with its words. */
+/* Converts a runtime's failure to our error, with its message. */
 static void read_error(const struct grpc_status *st, struct error *err)
 {
 	(void)grpc_status_error(st, err);
-	/* Nearly all failures of runtimes are UNKNOWN: the word before the text says nothing. */
+	/* Nearly all failures of runtimes are UNKNOWN, so the code's name adds nothing. */
 	if (st->code == GRPC_UNKNOWN)
 		(void)error_set(err, ERR_INTERNAL, "%.*s", STR_ARG(st->message));
 }
@@ -68,7 +68,7 @@ void cri_call(const struct cri_op *op, const ProtobufCMessage *request, int64_t 
 				 own);
 }
 
-/* A failure found before anything was sent; told later, as all are. */
+/* A failure found before anything was sent; reported later, like all others. */
 struct early {
 	struct loop_task task;
 	struct cri_op op;
@@ -213,7 +213,7 @@ static void image_done(struct cri_op *op, const void *reply, const struct error 
 	if (i) {
 		image.ref = str_from(i->id);
 		image.username = str_from(i->uid ? "" : i->username);
-		/* An image that says nothing runs as root. */
+		/* An image without a user runs as root. */
 		image.user = i->uid ? i->uid->value : image.username.n > 0 ? -1 : 0;
 	}
 	op->image_done(op->arg, &image, NULL);
@@ -390,7 +390,7 @@ static void update(struct runtime *rt, struct str id, const struct runtime_limit
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-/* What was deferred or closes with the channel still looks at `freed`. */
+/* Deferred tasks and calls that end with the channel still check `freed`. */
 static void free_memory(struct loop_task *t)
 {
 	struct runtime_cri *r = CONTAINER_OF(t, struct runtime_cri, answer);
@@ -460,7 +460,7 @@ int runtime_cri_new(const struct runtime_cri_opts *opts, struct runtime **ret_ru
 	char path[NET_ADDRESS_MAX + 8];
 	int e;
 
-	/* Upstream takes a bare path, too. */
+	/* As upstream, accepts a bare path. */
 	if (endpoint.n > 0 && endpoint.p[0] == '/' && endpoint.n < NET_ADDRESS_MAX) {
 		(void)snprintf(path, sizeof(path), "unix://%s", opts->endpoint);
 		endpoint = str_from(path);

@@ -1,8 +1,8 @@
 /*
- * Version says who it is, Status whether it and its network are ready. Whether it does CDI itself
- * nobody says: containerd tells its configuration in a verbose status, older ones than 1.7 have no
- * such setting, newer ones than 2.0 do it unless told otherwise; CRI-O does from 1.28 on. The
- * configuration is asked for once per version: it is long.
+ * Version identifies the runtime; Status shows whether it and its network are ready. No call
+ * returns whether it supports CDI. containerd shows its configuration in a verbose status: versions
+ * before 1.7 have no such setting, versions from 2.0 on support CDI unless configured otherwise.
+ * CRI-O supports it from 1.28 on. The configuration is long, so it is requested once per version.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -59,7 +59,7 @@ static const Cri__RuntimeCondition *condition(const Cri__StatusResponse *m, cons
 	return NULL;
 }
 
-/* Upstream's words. */
+/* Upstream's messages. */
 static void why_not(struct buf *b, const char *what, const Cri__RuntimeCondition *c)
 {
 	if (c && c->status)
@@ -134,7 +134,7 @@ void cri_condition(struct runtime *rt, runtime_condition_done *done, void *arg)
 
 	op.condition_done = done;
 	op.arg = arg;
-	/* Kubelet's own version of the interface, of which no runtime makes anything. */
+	/* Kubelet's own version of the interface, which runtimes ignore. */
 	m.version = (char *)"0.1.0";
 	cri_call(&op, &m.base, CRI_TIMEOUT_MS);
 }

@@ -1,13 +1,13 @@
 /*
  * The grammar of names is that of the distribution project's references: an optional host,
- * lower-case path components, an optional tag and an optional digest. A first component is a host
- * when it has a dot or a port, is "localhost", or has an upper-case letter.
+ * lower-case path components, an optional tag and an optional digest. The first component is a host
+ * if it has a dot or a port, is "localhost", or has an upper-case letter.
  */
 #include "node/runtime/cri_image.h"
 
 enum { NAME_MAX_BYTES = 255, TAG_MAX_BYTES = 128 };
 
-/* Before a path of one component on the hub. */
+/* Prefix of a path of one component on the hub. */
 #define LIBRARY "library/"
 
 struct parts {
@@ -153,7 +153,7 @@ static bool split(struct str s, struct parts *ret)
 	p.hub = p.host.n == 0 || str_eqz(p.host, "index.docker.io") || str_eqz(p.host, "docker.io");
 	p.library = p.hub && str_chr(p.path, '/') < 0;
 	*ret = p;
-	/* The bound is on the whole path, as the registry will see it. */
+	/* The limit applies to the whole path as the registry sees it. */
 	return s.n > 0 && s.n + (p.library ? strlen(LIBRARY) : 0) <= NAME_MAX_BYTES && is_path(s);
 }
 

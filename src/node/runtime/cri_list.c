@@ -1,11 +1,11 @@
 /*
- * A look at the state: both lists at once, then the status of what has changed, a few at a time.
- * One look at a time. Whoever asks while one runs is answered by it, unless a verb of ours has
- * ended since it began: it may have passed what they want to see, so they wait for the one after
- * it.
+ * Reads the state: both lists at once, then the status of everything that has changed, a few at a
+ * time. There is one read at a time. A list() call during a read gets its result, unless one of our
+ * own calls has ended since the read began. Such a read may have missed that change, so the caller
+ * waits for the next one.
  *
- * A status that fails leaves its sandbox or container as it was and does not fail the look: one
- * stuck container must not blind the agent for the others. A list that fails does.
+ * A failed status call leaves its sandbox or container as it was and does not fail the read: one
+ * stuck container must not hide the others. A failed list does.
  */
 #include "base/core/mem.h"
 #include "node/runtime/cri_impl.h"
@@ -13,7 +13,7 @@
 
 static void ask(struct runtime_cri *r);
 
-/* --- the end of a look ---------------------------------------------------------------------- */
+/* --- the end of a read ---------------------------------------------------------------------- */
 
 static void tell_changed(void *arg, struct str pod_uid)
 {
@@ -31,7 +31,7 @@ static void drop_lists(struct runtime_cri *r)
 	r->containers = NULL;
 }
 
-/* Whoever is answered may free the runtime: its memory stays until the end of the turn. */
+/* Callbacks may free the runtime: its memory stays until the end of the turn. */
 static void answer_waiters(struct runtime_cri *r, const struct error *err)
 {
 	__typeof__(r->now) waiters = r->now;
@@ -68,7 +68,7 @@ static void answered(struct runtime_cri *r)
 
 /* --- statuses ------------------------------------------------------------------------------- */
 
-/* Gone meanwhile is an answer; another failure is none. */
+/* "Not found" is a valid reply; other failures are not. */
 static bool is_gone(const struct error *err)
 {
 	return err && err->code == ERR_NOT_FOUND;
@@ -172,7 +172,7 @@ static void look(struct runtime_cri *r)
 	r->failure.code = ERR_OK;
 	r->pending = 2;
 	r->now = r->next;
-	r->next = waiters; /* empty: those of the last look have been answered */
+	r->next = waiters; /* empty: callers of the last read have been answered */
 	cri_call(&sandboxes, &all_sandboxes.base, CRI_TIMEOUT_MS);
 	cri_call(&containers, &all_containers.base, CRI_TIMEOUT_MS);
 }
@@ -182,7 +182,7 @@ static void look_again(struct loop_timer *t)
 	look(CONTAINER_OF(t, struct runtime_cri, timer));
 }
 
-/* --- asking --------------------------------------------------------------------------------- */
+/* --- list() calls --------------------------------------------------------------------------- */
 
 static bool is_fresh(const struct runtime_cri *r)
 {

@@ -1,6 +1,6 @@
 /*
- * Containers write both files, so nothing of them is trusted: only regular files are read, and of
- * those a bounded end.
+ * Containers write both files, so they are not trusted: only regular files are read, and only a
+ * limited part at the end.
  */
 #include "node/runtime/cri_log.h"
 
@@ -13,10 +13,10 @@
 #include "base/text/print.h"
 #include "node/runtime/cri_messages.h"
 
-/* Of a log this much is looked at for its last lines: each has a head, and may be long. */
+/* The part of a log that is searched for the last lines; each has a prefix, and may be long. */
 enum { LOG_READ_MAX = 64 * 1024 };
 
-/* The last `max` bytes of a regular file. False, with errno, when it cannot be read. */
+/* The last `max` bytes of a regular file. Returns false, with errno, if it cannot be read. */
 static bool read_end(const char *path, size_t max, struct arena *a, struct str *ret_text)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -52,7 +52,7 @@ static struct str clean(struct arena *a, struct str text)
 
 /* --- logs ----------------------------------------------------------------------------------- */
 
-/* The text of one line; whether it ends there. False: it is no line of a log. */
+/* The text of one line, and whether it is complete. Returns false if it is not a valid log line. */
 static bool line_text(struct str line, struct str *ret_text, bool *ret_full)
 {
 	struct str time, stream, tag;
@@ -76,7 +76,7 @@ struct str cri_log_tail(struct str log, struct arena *a)
 
 	if (rest.n > 0 && rest.p[rest.n - 1] == '\n')
 		rest.n--;
-	/* A ring of where the last lines begin. */
+	/* A ring of the starts of the last lines. */
 	for (struct str at = rest; at.n > 0 && str_split(&at, '\n', &line);)
 		starts[n++ % TERMINATION_LOG_LINES_MAX] = line;
 	for (size_t i = n > TERMINATION_LOG_LINES_MAX ? n - TERMINATION_LOG_LINES_MAX : 0; i < n;
@@ -101,7 +101,7 @@ static struct str log_end(const char *path, struct arena *a)
 		return str_from(
 			arena_printf(a, "Error on reading termination message from logs: %s: %s",
 				     path, strerrordesc_np(errno)));
-	/* What was cut off at the front is no line. */
+	/* The first line may be incomplete. */
 	if (text.n == LOG_READ_MAX && str_chr(text, '\n') >= 0)
 		text = str_skip(text, (size_t)str_chr(text, '\n') + 1);
 	return cri_log_tail(text, a);
@@ -125,7 +125,7 @@ static struct str written(const Cri__ContainerStatus *st, bool fallback, struct 
 	const char *host;
 	struct str text = STR_NULL;
 
-	/* Upstream makes it absolute by a slash in front. */
+	/* As upstream, a slash in front makes it absolute. */
 	if (path.n > 0 && path.p[0] != '/')
 		path = str_from(arena_printf(a, "/%.*s", STR_ARG(path)));
 	host = path.n > 0 ? host_path(st, path) : NULL;

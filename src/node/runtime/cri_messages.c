@@ -1,6 +1,6 @@
 /*
- * A function per message. What a spec leaves empty stays unset, so that the runtime's own default
- * applies; numbers of which 0 means something (users, groups) are wrapped, as CRI has them.
+ * One function per message. Empty fields of a spec stay unset, so that the runtime's default
+ * applies. Numbers for which 0 is a valid value (users, groups) are wrapped, as CRI requires.
  */
 #include "node/runtime/cri_messages.h"
 
@@ -88,7 +88,7 @@ static Cri__SecurityProfile *profile(struct arena *a, struct str s)
 	return m;
 }
 
-/* The names of profiles before SecurityProfile, for runtimes that know only these. */
+/* Profile names before SecurityProfile, for runtimes that know only these. */
 static char *old_apparmor(struct arena *a, struct str s)
 {
 	if (s.n == 0)

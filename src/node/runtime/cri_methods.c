@@ -1,5 +1,5 @@
 /*
- * A row per call. Whatever lists or carries output may be as large as upstream lets it be.
+ * One row per method. Methods that list objects or return output have upstream's size limits.
  */
 #include "node/runtime/cri_methods.h"
 

@@ -1,7 +1,7 @@
 /*
- * One entry per sandbox and container, found by id, each with all its text in one block: a node
- * has few hundred of them and most never change. The view that callers get is made from the
- * entries when it is asked for and kept until something changes.
+ * There is one entry per sandbox and container, found by id, each with all its text in one block: a
+ * node has a few hundred of them, and most never change. The view for callers is built from the
+ * entries on request, and kept until something changes.
  */
 #include "node/runtime/cri_state.h"
 
@@ -11,15 +11,15 @@
 #include "node/runtime/cri_log.h"
 #include "node/runtime/cri_messages.h"
 
-/* What both kinds have. */
+/* Common to both kinds. */
 struct entry {
 	struct str id, uid, ns, pod;
-	unsigned look; /* when a list last had it */
-	bool ask; /* its status is wanted */
-	bool asked; /* ..and has been asked for in this look */
-	bool known; /* its status has been read once */
-	bool gone; /* ..or it was not there any more */
-	char *text; /* the block that all text lies in */
+	unsigned look; /* the last read whose list had it */
+	bool ask; /* its status is needed */
+	bool asked; /* its status was requested in this read */
+	bool known; /* its status was read once */
+	bool gone; /* its status call returned "not found" */
+	char *text; /* the block with all its text */
 };
 
 struct container {
@@ -31,16 +31,16 @@ struct container {
 struct sandbox {
 	struct entry e;
 	struct runtime_sandbox view;
-	struct str ips[2]; /* one of each family is what there is */
+	struct str ips[2]; /* at most one of each family */
 	bool listed_ready;
 };
 
 struct cri_state {
 	struct map containers, sandboxes; /* by id */
 	unsigned look;
-	size_t at; /* where the walk of questions is */
+	size_t at; /* position in the walk of questions */
 	bool at_containers;
-	struct arena changed_arena; /* uids of this look */
+	struct arena changed_arena; /* uids of pods that changed in this read */
 	struct map changed;
 	struct arena view_arena;
 	struct runtime_pods view;
@@ -88,7 +88,7 @@ void cri_state_free(struct cri_state *s)
 	free(s);
 }
 
-/* The pod of this entry is not as it was. */
+/* The entry's pod has changed. */
 static void mark(struct cri_state *s, const struct entry *e)
 {
 	s->view_good = false;
@@ -96,7 +96,7 @@ static void mark(struct cri_state *s, const struct entry *e)
 		(void)map_put(&s->changed, arena_str(&s->changed_arena, e->uid), s);
 }
 
-/* Moves the texts into one new block of the entry's, the map's key included. */
+/* Moves the texts, including the map's key, into one new block of the entry. */
 static void keep_text(struct map *m, struct entry *e, struct str *const *texts, size_t n)
 {
 	char *before = e->text, *at;
@@ -164,7 +164,7 @@ static void list_sandbox(struct cri_state *s, const Cri__PodSandbox *m)
 	b->e.look = s->look;
 	b->e.asked = false;
 	b->listed_ready = ready;
-	/* The addresses of one that has ended are not told any more: those that we know stay. */
+	/* The runtime no longer returns addresses of an ended sandbox: keep those that we know. */
 	b->e.ask = ready && !b->e.known;
 	if (!ready && b->view.ready) {
 		b->view.ready = false;
@@ -226,7 +226,7 @@ static void list_container(struct cri_state *s, const Cri__Container *m)
 	c->e.ask = !c->e.known || c->listed != c->view.state;
 }
 
-/* Drops what the lists, or the runtime when it was asked, do not have any more. */
+/* Drops entries that the lists no longer have, or whose status call returned "not found". */
 static void sweep(struct cri_state *s, struct map *m)
 {
 	VEC(struct entry *) gone;
@@ -290,7 +290,7 @@ bool cri_state_next_question(struct cri_state *s, struct cri_question *ret_quest
 	}
 }
 
-/* Others are still walked: it is taken out at the end of the look. */
+/* The walk is not finished, so the entry is removed at the end of the read. */
 static void set_gone(struct cri_state *s, struct entry *e)
 {
 	mark(s, e);
@@ -363,7 +363,7 @@ void cri_state_end(struct cri_state *s, void (*changed)(void *arg, struct str po
 	sweep(s, &s->containers);
 	uids = s->changed_arena;
 	pods = s->changed;
-	/* Whoever is told may begin another look. */
+	/* The callback may begin another read. */
 	arena_init(&s->changed_arena, SIZE_MAX);
 	map_init(&s->changed);
 	while (map_next(&pods, &at, &key, &value))
@@ -416,7 +416,7 @@ static void **gather(struct arena *a, const struct map *m, int (*order)(const vo
 	return v;
 }
 
-/* The pod's part of both ordered lists, from *cs and *bs on, which move behind it. */
+/* Takes the pod's part of both sorted lists, from *cs and *bs on; both move behind it. */
 static struct runtime_pod view_pod(struct arena *a, struct container ***cs, struct sandbox ***bs)
 {
 	const struct entry *first = **cs ? &(**cs)->e : &(**bs)->e;

@@ -1,11 +1,11 @@
 /*
- * Exec, attach and port-forward: the runtime makes a URL of its streaming server, good for one
- * connection, which whoever asked is then joined to.
+ * Exec, attach and port-forward: the runtime returns a URL of its streaming server, valid for one
+ * connection, and the client is connected to it.
  */
 #include "node/runtime/cri_impl.h"
 #include "node/runtime/cri_messages.h"
 
-/* All three answers are alike, but their types are not. */
+/* All three replies are alike, but their types differ. */
 static void exec_url(struct cri_op *op, const void *reply, const struct error *err)
 {
 	op->id_done(op->arg, err ? STR_NULL : str_from(((const Cri__ExecResponse *)reply)->url),

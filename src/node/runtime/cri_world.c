@@ -1,5 +1,6 @@
 /*
- * A function per call of CRI. Requests that tests look at are kept by packing and unpacking them.
+ * One function per CRI method. Requests that tests inspect are copied by packing and unpacking
+ * them.
  */
 #include "node/runtime/cri_world.h"
 
@@ -22,7 +23,7 @@
 
 enum { SETTLE_MS = 50, LINGER_MS = 2000 };
 
-/* --- the made-up runtime -------------------------------------------------------------------- */
+/* --- the fake runtime ----------------------------------------------------------------------- */
 
 static void *keep(struct cri_world *w, const void *message)
 {

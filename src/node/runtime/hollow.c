@@ -1,8 +1,8 @@
 /*
- * Three maps: pods by uid, sandboxes and containers by id. A verb changes them at once and
- * queues its answer, which a task at the end of the turn gives: so callers see the same order
- * of things as with a runtime behind a socket. A list is made when it is answered, of what is
- * there then.
+ * Three maps: pods by uid, sandboxes and containers by id. An operation changes them at once and
+ * queues its reply, which a task at the end of the turn sends. So callers see the same order as
+ * with a runtime behind a socket. A list is built when its reply is sent, from the state at that
+ * time.
  */
 #include "node/runtime/hollow.h"
 
@@ -18,7 +18,7 @@
 enum {
 	CODE_TERMINATED = 143, /* 128 + SIGTERM */
 	CODE_BAD_ANNOTATION = 128,
-	USER = 65532, /* of every image: a number, and not root */
+	USER = 65532, /* of every image: numeric, and not root */
 	ADDRESSES = 65536,
 };
 
@@ -32,8 +32,8 @@ struct hollow_sandbox {
 	struct hollow_pod *pod;
 	char id[UUID_TEXT_SIZE];
 	char ip[sizeof("10.255.255.255")]; /* or empty */
-	struct str ip_str; /* of `ip` */
-	char *pull_error; /* the annotation's; or NULL */
+	struct str ip_str; /* view of `ip` */
+	char *pull_error; /* from the annotation, or NULL */
 	int64_t created_ns;
 	unsigned attempt;
 	bool ready;
@@ -45,16 +45,16 @@ struct hollow_container {
 	struct hollow_sandbox *sandbox;
 	char id[UUID_TEXT_SIZE];
 	char *name, *image, *log_path, *cpus;
-	char *exit; /* what the annotation says; or NULL */
+	char *exit; /* from the annotation, or NULL */
 	struct loop_timer end;
-	const char *message; /* constant; or NULL */
+	const char *message; /* a constant, or NULL */
 	int64_t created_ns, started_ns, finished_ns;
 	unsigned attempt;
 	int exit_code;
 	enum runtime_state state;
 };
 
-/* An answer that is owed. */
+/* A pending reply. */
 struct reply {
 	struct list link;
 	void (*give)(struct hollow *h, struct reply *r);
@@ -77,7 +77,7 @@ struct hollow {
 	struct map pods, sandboxes, containers;
 	struct list replies;
 	struct loop_task task;
-	unsigned net, addresses; /* handed out */
+	unsigned net, addresses; /* number of addresses assigned */
 };
 
 static struct hollow *hollow_of(struct runtime *r)
@@ -90,7 +90,7 @@ static int64_t wall(const struct hollow *h)
 	return clock_wall(loop_clock(h->loop));
 }
 
-/* --- answers --------------------------------------------------------------------------------- */
+/* --- replies --------------------------------------------------------------------------------- */
 
 static void reply_free(struct reply *r)
 {
@@ -100,10 +100,7 @@ static void reply_free(struct reply *r)
 	free(r);
 }
 
-/*
- * The runtime may be freed by whom it answers, or be asked for more, which then has its own
- * turn.
- */
+/* A callback may free the runtime, or make more calls, which get their replies in a later turn. */
 static void give_replies(struct loop_task *t)
 {
 	struct hollow *h = CONTAINER_OF(t, struct hollow, task);
@@ -290,15 +287,15 @@ static void on_end(struct loop_timer *t)
 	tell_change(c->owner, c);
 }
 
-/* --- verbs: sandboxes ------------------------------------------------------------------------ */
+/* --- sandboxes ------------------------------------------------------------------------------- */
 
 static void set_address(struct hollow *h, struct hollow_sandbox *s)
 {
 	unsigned i;
 
 	/*
-	 * Neither the first nor the last of a /24, which people take for the net and its
-	 * broadcast.
+	 * Skips the first and last address of a /24, which look like network and broadcast
+	 * addresses.
 	 */
 	do {
 		i = ++h->addresses % ADDRESSES;
@@ -354,9 +351,9 @@ static void remove_sandbox(struct runtime *r, struct str id, runtime_done *done,
 		sandbox_free(h, s);
 }
 
-/* --- verbs: images --------------------------------------------------------------------------- */
+/* --- images ---------------------------------------------------------------------------------- */
 
-/* The text of an annotation that fails this image; empty when there is none. */
+/* The text of an annotation that fails this image; empty if there is none. */
 static struct str pull_error(const struct hollow *h, struct str image)
 {
 	struct str key, text;
@@ -399,7 +396,7 @@ static void pull(struct runtime *r, struct str image, const struct runtime_auth 
 		fail(reply, ERR_NOT_FOUND, "%.*s", error);
 }
 
-/* --- verbs: containers ----------------------------------------------------------------------- */
+/* --- containers ------------------------------------------------------------------------------ */
 
 static struct str exit_of(const struct sandbox_spec *sandbox, const struct container_spec *spec)
 {
@@ -532,7 +529,7 @@ static void update(struct runtime *r, struct str id, const struct runtime_limits
 	c->cpus = str_dup(limits->cpus);
 }
 
-/* --- verbs: the whole ------------------------------------------------------------------------ */
+/* --- condition and list ---------------------------------------------------------------------- */
 
 static void give_condition(struct hollow *h UNUSED, struct reply *r)
 {

@@ -1,5 +1,7 @@
-/* Copies of what a runtime said (its own lives until the next look only), and what has changed
- * since. */
+/*
+ * Copies of a runtime's pods, because the runtime's own data lives only until the next read, and
+ * comparison of them.
+ */
 #include "node/runtime/runtime.h"
 
 static struct runtime_sandbox copy_sandbox(struct arena *a, const struct runtime_sandbox *from)

@@ -1,6 +1,6 @@
 /*
- * What a container has mounted. Failures about subPath do not say what was found on the disk: the
- * pod's author may not be allowed to know.
+ * A container's mounts. Errors about subPath do not show what was found on the disk: the pod's
+ * author may not be allowed to know.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static struct str container_name(const struct mounts *m)
 
 /* --- subPath -------------------------------------------------------------------------------- */
 
-/* An empty folder or file for what the descriptor stands for to be mounted on. */
+/* Creates an empty folder or file as the mount point for the descriptor's file. */
 static int make_target(const char *target, int fd, struct error *err)
 {
 	struct stat st;
@@ -49,7 +49,7 @@ static int make_target(const char *target, int fd, struct error *err)
 	return 0;
 }
 
-/* The path of an open file, for those who may not mount. */
+/* The path of an open file, for an agent that may not mount. */
 static int path_of(int fd, struct arena *a, const char **ret_path, struct error *err)
 {
 	char link[64], path[PATH_MAX];
@@ -218,7 +218,7 @@ static bool is_mounted(const struct mounts *m, const char *at)
 	return false;
 }
 
-/* --- files of ours -------------------------------------------------------------------------- */
+/* --- our own files -------------------------------------------------------------------------- */
 
 static void add_file(struct mounts *m, const char *path, struct str at)
 {

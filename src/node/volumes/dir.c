@@ -1,7 +1,7 @@
 /*
- * Trees are removed without recursion and with three descriptors: what is not empty is moved up
- * beside its parent, so that depth, which a container chooses, costs nothing. rmdir() says EBUSY
- * of mount points, so nothing mounted is ever entered.
+ * Trees are removed without recursion and with three descriptors: a folder that is not empty is
+ * moved up beside its parent, so any depth, which a container chooses, costs nothing extra. rmdir()
+ * returns EBUSY for mount points, so nothing mounted is ever entered.
  */
 #include "node/volumes/dir.h"
 
@@ -20,7 +20,7 @@
 #include "base/core/vec.h"
 #include "base/system/file.h"
 
-/* --- making --------------------------------------------------------------------------------- */
+/* --- creating ------------------------------------------------------------------------------- */
 
 static int make_one(const char *path, unsigned mode, struct error *err)
 {
@@ -70,7 +70,7 @@ static bool is_dots(const char *name)
 	return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
 
-/* 1: a folder that is not empty; 0: gone. */
+/* Returns 1 for a folder that is not empty, 0 if it is gone. */
 static int remove_entry(int at, const char *name, struct error *err)
 {
 	if (unlinkat(at, name, 0) == 0 || errno == ENOENT)
@@ -84,7 +84,7 @@ static int remove_entry(int at, const char *name, struct error *err)
 	return error_set_errno(err, ERR_IO, errno, "remove %s", name);
 }
 
-/* Moves a folder up, under a name that nobody can have guessed. */
+/* Moves a folder up, under a name that cannot be guessed. */
 static int move_up(int from, const char *name, int top, struct error *err)
 {
 	char to[32];
@@ -95,7 +95,7 @@ static int move_up(int from, const char *name, int top, struct error *err)
 	return 0;
 }
 
-/* Empties the folder `name` of `top` by removing what it has, or moving it up to `top`. */
+/* Empties folder `name` of `top` by removing its entries, or moving them up to `top`. */
 static int empty_into(int top, const char *name, unsigned *budget, struct error *err)
 {
 	DIR *d = open_dir(top, name);
@@ -116,7 +116,7 @@ static int empty_into(int top, const char *name, unsigned *budget, struct error 
 	return r < 0 ? r : 0;
 }
 
-/* One pass over `top`; 1: there were folders, or the budget is spent, so look again. */
+/* One pass over `top`. Returns 1 if there were folders, or the budget is spent: call it again. */
 static int empty_some(DIR *top, unsigned *budget, struct error *err)
 {
 	const struct dirent *e;
@@ -219,7 +219,7 @@ int volume_dir_bind(int fd, const char *target, struct error *err)
 	return 0;
 }
 
-/* Paths of mountinfo have spaces and the like as \ooo. In place; the length. */
+/* Paths in mountinfo have spaces and the like as \ooo. Works in place; returns the length. */
 static size_t unescape(char *s, size_t n)
 {
 	size_t out = 0;
@@ -236,7 +236,7 @@ static size_t unescape(char *s, size_t n)
 	return out;
 }
 
-/* The fifth word of a line is where it is mounted. */
+/* The fifth word of a line is the mount point. */
 static struct str mount_point(struct str line)
 {
 	struct str word = STR_NULL;
@@ -284,14 +284,14 @@ int volume_dir_unmount_below(const char *path, struct error *err)
 		if (is_at_or_below(str_of(plain, unescape(plain, at.n)), str_from(path)))
 			(void)vec_push(&found, at);
 	}
-	/* What is mounted on top of another comes later in the list. */
+	/* Mounts on top of others come later in the list. */
 	while (r == 0 && found.n > 0)
 		r = unmount_one(found.v[--found.n], err);
 	vec_release(&found);
 	return r;
 }
 
-/* --- owning --------------------------------------------------------------------------------- */
+/* --- ownership ------------------------------------------------------------------------------ */
 
 void volume_dir_own(int dir, const char *name, const struct volume_owner *o)
 {

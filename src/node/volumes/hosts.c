@@ -1,6 +1,6 @@
 /*
- * /etc/hosts of a pod, as kubelet writes it, byte by byte. It is written in place: running
- * containers have this very file.
+ * A pod's /etc/hosts, byte by byte as kubelet writes it. It is written in place, because running
+ * containers have this same file mounted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static void add_aliases(struct buf *out, const struct pod *pod)
 	}
 }
 
-/* Cut at 63 characters, and then without '-' and '.' at its end. */
+/* Cuts at 63 characters, and then removes '-' and '.' at the end. */
 static struct str cut(struct str name)
 {
 	if (name.n <= HOSTNAME_LONGEST)

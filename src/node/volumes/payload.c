@@ -1,6 +1,6 @@
 /*
- * One function per kind of source, all filling one list. Texts of failures are upstream's, for
- * people search for them.
+ * One function per kind of source; all fill one list. Error messages are upstream's, because people
+ * search for them.
  */
 #include "node/volumes/payload.h"
 
@@ -25,7 +25,7 @@ void volume_payload_release(struct volume_payload *p)
 	map_release(&p->by_path);
 }
 
-/* Checks a path and leaves out empty and "." parts. */
+/* Checks a path and drops empty and "." parts. */
 static int clean_path(struct str path, struct arena *a, struct str *ret_path, struct error *err)
 {
 	struct str rest = path, part;
@@ -89,9 +89,9 @@ int volume_payload_add(struct volume_payload *p, const struct volume_file *f, st
 	return 0;
 }
 
-/* --- config maps and secrets ---------------------------------------------------------------- */
+/* --- ConfigMaps and Secrets ----------------------------------------------------------------- */
 
-/* What all files of a volume have unless they say otherwise. */
+/* Defaults for files that set nothing else. */
 struct defaults {
 	unsigned mode;
 	int64_t user;
@@ -239,7 +239,7 @@ static int add_downward(const struct volume_context *c, const struct json *sourc
 	return r;
 }
 
-/* A token is its user's alone: of the pod's one user, or of its group by fsGroup. */
+/* Only its user may read a token: the pod's single user, or the group of fsGroup. */
 static int add_token(const struct volume_context *c, const struct json *source,
 		     struct defaults defaults, struct volume_payload *p, struct error *err)
 {

@@ -1,7 +1,7 @@
 /*
- * How each kind of volume comes to be. Setting one up again is harmless and writes only what has
- * changed. An emptyDir is given its owner once, before anybody uses it: a file beside the volumes
- * says that it is ready.
+ * Sets up each kind of volume. Setting one up again is harmless and writes only changes. An
+ * emptyDir gets its owner once, before a container uses it: a file beside the volumes marks it as
+ * ready.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static const struct {
 	[VOLUME_PROJECTED] = { "projected", "kubernetes.io~projected" },
 };
 
-/* --- which, and where ----------------------------------------------------------------------- */
+/* --- kinds and paths ------------------------------------------------------------------------ */
 
 enum volume_kind volume_kind(const struct json *volume)
 {
@@ -40,7 +40,7 @@ enum volume_kind volume_kind(const struct json *volume)
 	return VOLUME_OTHER;
 }
 
-/* The type as the API names it ("nfs"); empty when it has none. */
+/* The type as the API names it ("nfs"); empty if it has none. */
 static struct str type_of(const struct json *volume)
 {
 	JSON_FOREACH (it, volume) {
@@ -156,7 +156,7 @@ static int set_up_host(const struct json *source, struct arena *a, struct error 
 	return error_set(err, ERR_INVALID, "%.*s is an invalid volume type", STR_ARG(type));
 }
 
-/* --- emptyDir, alone and below the others --------------------------------------------------- */
+/* --- emptyDir, and folders of other volumes -------------------------------------------------- */
 
 static int64_t memory_of(const struct json *v)
 {
@@ -170,7 +170,7 @@ static int64_t smaller(int64_t limit, int64_t other)
 	return other > 0 && (limit == 0 || other < limit) ? other : limit;
 }
 
-/* What a volume in memory may take: what the node has, the pod may use, or the volume says. */
+/* Size limit of a volume in memory: the smallest of the node's, the pod's and the volume's. */
 static int64_t memory_size(const struct volumes *v, const struct pod *pod, const struct json *size)
 {
 	struct pod_containers c = pod_containers(pod);
@@ -188,7 +188,7 @@ static int64_t memory_size(const struct volumes *v, const struct pod *pod, const
 		memory_of(size));
 }
 
-/* A volume's folder: in memory when `memory`; whoever asked for that insists when `must`. */
+/* A volume's folder: in memory if `memory`; failing that is an error if `must`. */
 struct place {
 	const char *dir;
 	int64_t size;
@@ -273,9 +273,9 @@ static int set_up_empty(struct volumes *v, const struct volume_context *c,
 	return set_ready(ready, a, err);
 }
 
-/* --- volumes of the API --------------------------------------------------------------------- */
+/* --- volumes from the API ------------------------------------------------------------------- */
 
-/* What lies below `mine` when the path does; else empty. */
+/* The part of the path below `mine`; else empty. */
 static struct str below(struct str path, struct str mine)
 {
 	while (mine.n > 1 && mine.p[mine.n - 1] == '/')
@@ -286,8 +286,8 @@ static struct str below(struct str path, struct str mine)
 }
 
 /*
- * Folders in the volume where the container has other volumes mounted: it is read-only for the
- * runtime.
+ * Creates folders in the volume where the container mounts other volumes, because the volume is
+ * read-only for the runtime.
  */
 static int nest_in(const struct json *mounts, struct str name, struct str mine, const char *dir,
 		   struct error *err)

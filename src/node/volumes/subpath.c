@@ -1,9 +1,8 @@
 /*
- * The kernel could resolve beneath a folder by itself (openat2), but not make what is missing on
- * the way. So we walk, one name at a time and never through a link: folders that were passed are
- * a stack of descriptors, ".." in a link's target takes one off, and a link's target is put in
- * front of the rest of the path. No step depends on a name twice, so nobody can change it between
- * check and use.
+ * The kernel can resolve a path beneath a folder (openat2), but not create missing parts on the
+ * way. So we walk one name at a time, never through a link. Passed folders are a stack of
+ * descriptors. ".." in a link's target pops one; a link's target is put in front of the rest of the
+ * path. No step uses a name twice, so nobody can change it between check and use.
  */
 #include "node/volumes/subpath.h"
 
@@ -19,9 +18,9 @@
 struct walk {
 	int fds[SUBPATH_DEPTH_MAX]; /* [0]: the base */
 	size_t n;
-	char *rest; /* path still to go */
+	char *rest; /* the rest of the path */
 	unsigned links; /* followed */
-	unsigned mode; /* of what is made */
+	unsigned mode; /* for created folders */
 };
 
 const char *volume_subpath_fault(struct str path)
@@ -51,7 +50,7 @@ static int push(struct walk *w, int fd, struct error *err)
 	return 0;
 }
 
-/* Puts the target of the link in front of the rest. */
+/* Puts the link's target in front of the rest. */
 static int follow(struct walk *w, int link, struct error *err)
 {
 	char target[PATH_MAX];
@@ -113,7 +112,7 @@ static int step(struct walk *w, const char *name, struct error *err)
 	return r;
 }
 
-/* Takes the first name off the rest. */
+/* Removes the first name from the rest. */
 static char *next_name(struct walk *w)
 {
 	char *slash = strchr(w->rest, '/'), *name, *rest;

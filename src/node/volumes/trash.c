@@ -1,7 +1,7 @@
 /*
- * A pod may leave millions of files in its volumes. So its folder is renamed, which takes no
- * time, and removed some entries per turn while the loop does other things. The name tells the
- * next agent to go on.
+ * A pod may leave millions of files in its volumes. So its folder is renamed, which is fast, and
+ * removed some entries per turn while the loop does other work. The new name lets the next agent
+ * continue.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #define PREFIX ".rm-"
 
-/* Entries at a time take a millisecond or so; what fails is tried again later. */
+/* This many entries take about a millisecond. Failures are retried later. */
 enum { AT_A_TIME = 64, PAUSE_MS = 1, RETRY_MS = 60000 };
 
 static int empty_one(struct volumes *v, const char *name)

@@ -1,7 +1,7 @@
 /*
- * A mount is a job: it first asks for the tokens that projected volumes want, which may take a
- * request each, and then does all disk work in one go. What keeps state is the disk: after a
- * restart jobs find what is there.
+ * A mount is a job: it first requests the tokens of projected volumes, which may take a request
+ * each, and then does all disk work at once. The state is on disk: after a restart, jobs find it
+ * there.
  */
 #include "node/volumes/volumes.h"
 
@@ -19,11 +19,11 @@
 
 enum { TOKEN_LIFE_S = 3600 };
 
-/* A token that a job waits for; it is the argument of its callback. */
+/* A token that a job waits for; the argument of its callback. */
 struct job_token {
 	struct job_token *next;
 	struct job *job;
-	const struct json *source; /* of the pod's tree */
+	const struct json *source; /* in the pod's tree */
 	struct str text;
 	struct error *failure; /* or NULL */
 };
@@ -72,7 +72,7 @@ static int job_token(void *arg, const struct json *source, struct str *ret_token
 	return error_set(err, ERR_INTERNAL, "a token was not asked for");
 }
 
-/* The user of all containers when they have the same; else -1. */
+/* The user of all containers if it is the same; else -1. */
 static int64_t user_of(const struct pod *pod)
 {
 	int64_t all = json_i64_at(json_getz(pod->spec, "securityContext"), "runAsUser", -1);
@@ -183,7 +183,7 @@ void volumes_mount(struct volumes *v, struct pod *pod, volumes_done *done, void 
 		loop_defer(v->loop, &j->task);
 }
 
-/* --- the end -------------------------------------------------------------------------------- */
+/* --- removal -------------------------------------------------------------------------------- */
 
 bool volume_is_plain(struct str name)
 {
@@ -232,7 +232,9 @@ size_t volumes_left(const struct volumes *v, struct arena *a, const struct str *
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-/* Mounts are known by their real paths. What cannot be made now fails with the first mount. */
+/*
+ * Mounts are identified by real paths. If the folder cannot be created now, the first mount fails.
+ */
 static char *real_pods_dir(const char *root)
 {
 	size_t n = strlen(root) + sizeof("/pods");

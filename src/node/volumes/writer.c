@@ -1,7 +1,7 @@
 /*
- * What is there is compared with what should be by reading it: refreshes are rare and files are
- * small, and so nothing has to be remembered over a restart. Leftovers of a crash ("..TIME"
- * folders that "..data" does not name) go with the next change.
+ * The present files are read and compared with the wanted ones: refreshes are rare and files are
+ * small, so nothing has to be remembered over a restart. Leftovers of a crash ("..TIME" folders
+ * that "..data" does not name) are removed with the next change.
  */
 #include "node/volumes/writer.h"
 
@@ -23,15 +23,15 @@
 enum { DEPTH_MAX = 32, STATE_NAME = 64 };
 
 struct writer {
-	int dir; /* the volume's */
-	int state; /* the new state's, or -1 */
+	int dir; /* the volume's folder */
+	int state; /* the new state's folder, or -1 */
 	char name[STATE_NAME]; /* of the new state */
 	const struct volume_payload *payload;
 	struct map names; /* first parts of the files' paths */
 	const struct volume_owner *owner;
 };
 
-/* --- is it there already? ------------------------------------------------------------------- */
+/* --- comparing ------------------------------------------------------------------------------ */
 
 static bool has_content(int dir, const struct volume_file *f)
 {
@@ -53,7 +53,7 @@ static bool has_content(int dir, const struct volume_file *f)
 	return same && at == f->data.n;
 }
 
-/* Files below an open folder, which is closed; more than `max` when it is too deep. */
+/* Counts files below an open folder, which is closed; more than `max` if it is too deep. */
 static size_t count_files(int fd, unsigned depth, size_t max)
 {
 	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
@@ -130,7 +130,7 @@ static int make_state(struct writer *w, int64_t wall_ns, struct error *err)
 	return 0;
 }
 
-/* 0, also when it is there already. */
+/* Returns 0 also if it exists already. */
 static int make_parent(struct writer *w, const char *path, struct error *err)
 {
 	if (mkdirat(w->state, path, 0755) < 0)
@@ -230,7 +230,7 @@ static void gather_names(struct writer *w)
 		(void)map_put(&w->names, first_part(p->files.v[i]->path), p->files.v[i]);
 }
 
-/* Links that people see. A folder of that name (a mount point of another volume) stays. */
+/* Creates the visible links. A folder of that name (a mount point of another volume) stays. */
 static int link_names(struct writer *w, struct error *err)
 {
 	char name[NAME_MAX + 1], target[NAME_MAX + sizeof(DATA) + 1];
@@ -249,7 +249,7 @@ static int link_names(struct writer *w, struct error *err)
 	return 0;
 }
 
-/* Whether an entry is a link of ours, and so ours to remove. */
+/* Whether an entry is one of our links, so that we may remove it. */
 static bool is_our_link(int dir, const char *name)
 {
 	char target[NAME_MAX + sizeof(DATA) + 1];
@@ -270,7 +270,7 @@ static void tidy_entry(struct writer *w, const char *name)
 		(void)unlinkat(w->dir, name, 0);
 }
 
-/* Old states and names that are no more. What cannot be removed goes the next time. */
+/* Removes old states and names. Entries that cannot be removed are left for the next time. */
 static void tidy(struct writer *w)
 {
 	int fd = openat(w->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
