@@ -1,6 +1,6 @@
 /*
  * All files of all folders are read each time: they are few and small, drivers write and remove
- * them at any moment, and a cache would only be another thing to be wrong.
+ * them at any moment, and a cache could be out of date.
  *
  * The edits of a file as a whole are applied once, before those of its first device.
  */
@@ -18,7 +18,7 @@ struct spec_file {
 	const char *path;
 	size_t priority; /* higher wins */
 	struct json *spec;
-	bool applied; /* its own edits have been */
+	bool applied; /* its own edits have been applied */
 };
 
 struct scan {
@@ -65,7 +65,7 @@ static void add_file(struct scan *s, const char *dir, const char *name, size_t p
 	if (r == 0) {
 		(void)vec_push(&s->files, f);
 	} else if (r != -ERR_NOT_FOUND && s->broken.code == ERR_OK) {
-		/* It may have been removed meanwhile; everything else is told. */
+		/* The file may have been removed meanwhile; other errors are reported. */
 		(void)error_wrap(&err, r, "%s", f.path);
 		s->broken = err;
 	}

@@ -1,7 +1,7 @@
 /*
- * containerEdits: each member is a row with how it is checked and how it is applied. Members of
- * which the table knows nothing, or that CRI has no place for, have no way to be applied: they are
- * refused by name when a container would get them.
+ * containerEdits: each member has a row with functions to check and apply it. Members that the
+ * table does not know, or that CRI has no field for, cannot be applied: they are rejected by name
+ * when a container would get them.
  */
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -38,7 +38,7 @@ static bool is_permissions(struct str s)
 	return true;
 }
 
-/* A member that is not there is fine, one of another type is not. */
+/* A missing member is fine, one of another type is not. */
 static bool text_or_none(const struct json *object, const char *key)
 {
 	const struct json *v = json_getz(object, key);
@@ -153,7 +153,7 @@ static int apply_gids(const struct json *list, struct arena *a, struct container
 	JSON_FOREACH (it, list) {
 		size_t at = 0;
 
-		/* 0 is left out, as the CDI library does. */
+		/* As in the CDI library, group 0 is left out. */
 		while (at < n && v[at] != it->i64)
 			at++;
 		if (at == n && it->i64 != 0)
@@ -166,7 +166,7 @@ static int apply_gids(const struct json *list, struct arena *a, struct container
 
 /* --- device nodes --------------------------------------------------------------------------- */
 
-/* A member that says something else than the node on the host: only the runtime could make that. */
+/* A member that differs from the node on the host: only the runtime could create that. */
 static bool differs(const struct json *node, const char *key, int64_t host)
 {
 	int64_t want = json_i64_at(node, key, -1);
@@ -182,7 +182,7 @@ static int refuse_node(struct str path, const char *what, struct error *err)
 		STR_ARG(path), what);
 }
 
-/* CRI names a node of the host and permissions; all else is as the host has it. */
+/* CRI takes a node of the host and permissions; everything else is as on the host. */
 static int check_host(const struct json *node, const char *host, struct error *err)
 {
 	struct str path = json_text_at(node, "path"), type = json_text_at(node, "type");
@@ -243,8 +243,8 @@ static int apply_nodes(const struct json *list, struct arena *a, struct containe
 
 static const struct {
 	const char *name;
-	int readonly; /* -1: says nothing of it */
-	int propagation; /* the same */
+	int readonly; /* -1: not set */
+	int propagation; /* -1: not set */
 } options[] = {
 	{ "bind", -1, -1 },
 	{ "rbind", -1, -1 },
@@ -333,7 +333,7 @@ struct kind {
 	const char *name;
 	int (*check)(const struct json *element, struct error *err);
 	int (*apply)(const struct json *list, struct arena *a, struct container_spec *io,
-		     struct error *err); /* NULL: CRI has no place for it */
+		     struct error *err); /* NULL: CRI has no field for it */
 };
 
 static const struct kind kinds[] = {

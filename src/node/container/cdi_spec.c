@@ -1,6 +1,6 @@
 /*
- * The format is that of the CDI specification up to version 1.1.0. A file is checked whole when it
- * is read, so that whoever applies its edits need not doubt a type.
+ * The format is the CDI specification's up to version 1.1.0. A file is checked whole when it is
+ * read, so code that applies its edits can rely on the types.
  */
 #include "node/container/cdi_spec.h"
 
@@ -18,7 +18,7 @@ static bool is_alnum(char c)
 	return is_letter(c) || (c >= '0' && c <= '9');
 }
 
-/* Letters, digits and what is among `others`; the ends are letters or digits. */
+/* Letters, digits and characters of `others`; the ends are letters or digits. */
 static bool is_word(struct str s, const char *others)
 {
 	if (s.n == 0 || !is_alnum(s.p[0]) || !is_alnum(s.p[s.n - 1]))

@@ -1,6 +1,6 @@
 /*
- * The whole of a container's and a sandbox's spec, as kubelet's generateContainerConfig and
- * generatePodSandboxConfig make them; what is more than a few lines has its own file.
+ * The specs of containers and sandboxes, as kubelet's generateContainerConfig and
+ * generatePodSandboxConfig build them. Larger parts have their own files.
  */
 #include "node/container/config_impl.h"
 
@@ -13,8 +13,8 @@
 
 enum {
 	HOSTNAME_MAX_BYTES = 63,
-	NODENAME_MAX_BYTES = 64, /* the kernel's field */
-	ANNOTATIONS_OURS = 8, /* at most so many are added to a container's */
+	NODENAME_MAX_BYTES = 64, /* the kernel's limit */
+	ANNOTATIONS_OURS = 8, /* at most this many are added to a container's */
 };
 
 /* --- trees to arrays ------------------------------------------------------------------------ */
@@ -30,7 +30,7 @@ struct runtime_strs config_strs(const struct json *array, struct arena *a)
 	return s;
 }
 
-/* One added or replaced; there must be room for one more. */
+/* Adds or replaces one; there must be room for one more. */
 static void pair_set(struct runtime_pairs *pairs, struct str key, struct str value)
 {
 	size_t i = 0;
@@ -41,7 +41,7 @@ static void pair_set(struct runtime_pairs *pairs, struct str key, struct str val
 	pairs->n = MAX(pairs->n, i + 1);
 }
 
-/* Members whose values are text, with room for `more`. */
+/* Members with text values, with room for `more`. */
 static struct runtime_pairs pairs_of(const struct json *object, size_t more, struct arena *a)
 {
 	struct runtime_pairs p = { .v = ARENA_ARRAY(a, struct runtime_pair,
@@ -93,7 +93,7 @@ static void put_optional_annotations(const struct pod *pod, const struct json *c
 		pair_set(to, STR(CRI_ANNOTATION_PORTS), as_json(ports, a));
 }
 
-/* Ours replace what a device plugin wants under the same key. */
+/* Ours replace a device plugin's under the same key. */
 static void put_annotations(const struct pod *pod, const struct json *container, struct arena *a,
 			    struct container_spec *io)
 {
@@ -126,7 +126,7 @@ static struct runtime_strs expanded(const struct json *array, const struct runti
 	return s;
 }
 
-/* Names that plugins gave, then those of claims, each once. */
+/* Names from plugins, then names from claims, each once. */
 static int put_cdi(const struct container_parts *parts, const struct runtime_strs *plugins,
 		   struct arena *a, struct container_spec *io, struct error *err)
 {
@@ -208,7 +208,7 @@ static int check_label(const char *what, struct str s, struct error *err)
 	return 0;
 }
 
-/* Cut to what the kernel takes, and not behind a dash or dot. */
+/* Cut to the kernel's limit, and not after a dash or dot. */
 static struct str cut_hostname(struct str s)
 {
 	if (s.n <= HOSTNAME_MAX_BYTES)

@@ -1,12 +1,13 @@
 /*
- * What a pod may say and we cannot do, as rows: where it stands, and which value of it we cannot
- * run. A field that is not in these tables, nor read anywhere, is one that asks nothing of a node.
+ * Fields of a pod that we do not support, as rows: the field's path, and the value that we do
+ * support. A field that is neither in these tables nor read anywhere else requires nothing from a
+ * node.
  */
 #include "node/container/config_impl.h"
 
 struct row {
 	const char *path; /* below the pod's spec or the container, names joined by dots */
-	const char *fine; /* this value we can do; NULL: none */
+	const char *fine; /* the value that we support; NULL: none */
 };
 
 static const struct row of_pod[] = {
@@ -52,7 +53,7 @@ static const struct json *at_path(const struct json *v, const char *path)
 	return v;
 }
 
-/* Empty is as good as absent. */
+/* An empty value counts as absent. */
 static bool says_nothing(const struct json *v)
 {
 	return !v || json_is(v, JSON_NULL) || (json_is_container(v) && json_count(v) == 0) ||
@@ -104,7 +105,7 @@ static bool is_safe(struct str name)
 	return false;
 }
 
-/* Those of the host's namespace would change the host. Upstream's texts. */
+/* Sysctls of the host's namespace would change the host. Upstream's messages. */
 static int check_sysctl(const struct pod *pod, struct str name, struct error *err)
 {
 	bool net = str_starts(name, STR("net."));

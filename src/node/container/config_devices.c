@@ -1,7 +1,7 @@
 /*
- * Answers of device plugins, merged as upstream merges them: of two resources that want the same
- * variable, path or annotation the first one gets it. The pod's own environment and mounts go
- * before any plugin's.
+ * Replies of device plugins, merged as upstream does: if two resources set the same variable, path
+ * or annotation, the first one wins. The pod's own environment and mounts take precedence over
+ * plugins.
  */
 #include "base/core/limits.h"
 #include "deviceplugin.pb-c.h"

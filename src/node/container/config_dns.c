@@ -1,12 +1,12 @@
 /*
- * What the containers' resolv.conf says: the cluster's servers, the node's, or none, then what the
- * pod adds. Limits are upstream's; what is beyond them is left out.
+ * The containers' resolv.conf: the cluster's servers, the node's, or none, then the pod's
+ * additions. Limits are upstream's; entries beyond them are left out.
  */
 #include "node/container/config_impl.h"
 
 enum { SERVERS_MAX = 3, SEARCHES_MAX = 32, SEARCH_CHARS_MAX = 2048, SEARCH_MAX = 253 };
 
-/* Room for all that any of them may come to. */
+/* Room for the largest possible list. */
 static struct runtime_strs room(size_t n, struct arena *a)
 {
 	return (struct runtime_strs){ .v = ARENA_ARRAY(a, struct str, n + 1) };
@@ -34,7 +34,7 @@ static struct str option_name(struct str option)
 	return colon < 0 ? option : str_of(option.p, (size_t)colon);
 }
 
-/* One of the same name is replaced. */
+/* Replaces an option of the same name. */
 static void set_option(struct runtime_strs *to, struct str option)
 {
 	for (size_t i = 0; i < to->n; i++) {
@@ -86,7 +86,7 @@ void container_config_resolv(struct str text, struct arena *a, struct sandbox_pa
 {
 	struct str line;
 
-	/* No line has more words than half its bytes. */
+	/* A line has at most half as many words as bytes. */
 	parts->dns_servers = room(text.n / 2, a);
 	parts->dns_searches = room(text.n / 2, a);
 	parts->dns_options = room(text.n / 2, a);
@@ -94,7 +94,7 @@ void container_config_resolv(struct str text, struct arena *a, struct sandbox_pa
 		read_line(line, parts);
 }
 
-/* --- a pod's -------------------------------------------------------------------------------- */
+/* --- a pod's DNS ---------------------------------------------------------------------------- */
 
 static void cluster_dns(const struct pod *pod, const struct sandbox_parts *parts, struct arena *a,
 			struct sandbox_spec *io)

@@ -1,5 +1,5 @@
 /*
- * requests and limits as the kernel takes them, with upstream's formulas and bounds.
+ * Converts requests and limits to kernel settings, with upstream's formulas and bounds.
  */
 #include "base/json/quantity.h"
 #include "node/container/config_impl.h"
@@ -52,7 +52,7 @@ static int64_t quota_of(int64_t cpu_milli)
 	return v < QUOTA_MIN_US ? QUOTA_MIN_US : v > INT64_MAX ? INT64_MAX : (int64_t)v;
 }
 
-/* --- the order in which the kernel kills ---------------------------------------------------- */
+/* --- OOM score ------------------------------------------------------------------------------ */
 
 static bool is_best_effort(const struct pod *pod)
 {
@@ -75,7 +75,7 @@ static int64_t burstable_score(int64_t request, int64_t capacity)
 	return 1000 - (int64_t)((__int128)1000 * request / capacity);
 }
 
-/* A sidecar is killed no earlier than any of the containers that it serves. */
+/* A sidecar must not be killed before any of the containers that it serves. */
 static int64_t sidecar_score(const struct pod *pod, int64_t score, int64_t capacity)
 {
 	int64_t least = INT64_MAX;
@@ -106,7 +106,7 @@ static int64_t oom_score(const struct pod *pod, const struct json *container, in
 
 /* --- huge pages ----------------------------------------------------------------------------- */
 
-/* "2Mi" as the kernel's files have it: "2MB". */
+/* "2Mi" in the kernel's spelling: "2MB". */
 static struct str page_size(struct str size, struct arena *a)
 {
 	static const char units[] = "KMG";
@@ -159,7 +159,7 @@ void config_limits(const struct pod *pod, const struct json *container,
 		.cpus = parts->cpus,
 		.mems = parts->mems,
 	};
-	/* Upstream lets a container with CPUs of its own use all of them. */
+	/* As upstream, a container with exclusive CPUs may use all of them without a quota. */
 	if (parts->cpus.n > 0 && limit > 0 &&
 	    str_eqz(json_text_at(pod->status, "qosClass"), "Guaranteed") && limit % 1000 == 0)
 		ret->cpu_quota = -1;

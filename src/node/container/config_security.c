@@ -1,6 +1,6 @@
 /*
- * securityContext of pod and container come to one: a field of the container's wins over the pod's,
- * as upstream's DetermineEffectiveSecurityContext has it.
+ * Combines the securityContexts of pod and container: the container's field wins over the pod's, as
+ * in upstream's DetermineEffectiveSecurityContext.
  */
 #include <unistd.h>
 
@@ -41,7 +41,7 @@ static int64_t id_of(const struct json *v)
 
 /* --- users ---------------------------------------------------------------------------------- */
 
-/* The pod forbids root: the user must be known to be another. Upstream's texts. */
+/* The pod forbids root, so the user must be known and not root. Upstream's messages. */
 static int check_non_root(const struct pod *pod, struct str container, int64_t user,
 			  const struct container_parts *parts, struct error *err)
 {
@@ -98,7 +98,7 @@ static int put_user(const struct pod *pod, const struct json *container,
 	}
 	if (s->run_as_user >= 0)
 		return 0;
-	/* CRI takes one of the two; which the image's user is depends on its being a number. */
+	/* CRI takes either a number or a name, depending on the image's user. */
 	s->run_as_user = parts->image_user;
 	s->run_as_username = parts->image_user < 0 ? parts->image_username : STR_NULL;
 	return 0;
@@ -188,7 +188,7 @@ static int put_apparmor(const struct pod *pod, const struct json *container, str
 
 /* --- paths ---------------------------------------------------------------------------------- */
 
-/* How warm each CPU is tells of its neighbours. The folders are there on some machines only. */
+/* CPU temperatures leak information about neighbours. Only some machines have these folders. */
 static size_t thermal_paths(struct str *v, size_t max, struct arena *a)
 {
 	size_t n = 0;
@@ -219,7 +219,7 @@ static void put_paths(const struct json *proc_mount, struct arena *a, struct run
 		s->readonly_paths.v[s->readonly_paths.n++] = str_from(readonly[i]);
 }
 
-/* --- both ----------------------------------------------------------------------------------- */
+/* --- both contexts -------------------------------------------------------------------------- */
 
 static void put_namespaces(const struct pod *pod, struct runtime_security *s)
 {

@@ -1,6 +1,6 @@
 /*
- * Keys of answers: a hash of the token, so that none lies about in memory; user, verb and
- * subresource as text for the right.
+ * Cache keys: a hash of the token, so that no token stays in memory; for permissions, user, verb
+ * and subresource as text.
  */
 #include "node/kubelet/auth.h"
 
@@ -88,7 +88,7 @@ static struct json *new_review(struct kubelet_ask *q, const struct resource *wha
 	return review;
 }
 
-/* --- the right --------------------------------------------------------------------- */
+/* --- authorization ---------------------------------------------------------------- */
 
 static void next_right(struct kubelet_ask *q);
 
@@ -196,7 +196,7 @@ static void user_known(struct kubelet_ask *q, struct json *user)
 	next_right(q);
 }
 
-/* --- the user ---------------------------------------------------------------------- */
+/* --- authentication --------------------------------------------------------------- */
 
 static void token_known(struct kubelet_ask *q, bool yes, struct str user)
 {
@@ -261,7 +261,7 @@ static struct json *make_user(struct arena *a, struct str name, const struct str
 	return user;
 }
 
-/* NULL: it shows no certificate, or one that has ended meanwhile. */
+/* NULL: no certificate, or one that has expired meanwhile. */
 static struct json *user_of_certificate(struct kubelet_ask *q)
 {
 	const struct clock *clock = loop_clock(client_loop(q->auth->opts.client));

@@ -1,5 +1,5 @@
 /*
- * Entries are in the order in which they came, which is nearly that of their ends.
+ * Entries are in the order of insertion, which is nearly the order of expiry.
  */
 #include "node/kubelet/review_cache.h"
 

@@ -1,6 +1,6 @@
 /*
- * A row per page. Parameters are read as upstream's conversion of queries reads them: of several
- * the first counts, and a flag is set unless it says false or 0.
+ * One row per path. Parameters are read as upstream converts queries: the first of several values
+ * counts, and a flag is set unless its value is false or 0.
  */
 #include "node/kubelet/route.h"
 
@@ -9,7 +9,7 @@
 #include "base/core/vec.h"
 #include "net/loop/url.h"
 
-/* --- pages ------------------------------------------------------------------------ */
+/* --- paths ------------------------------------------------------------------------ */
 
 enum { GET = 1, POST = 2 };
 
@@ -17,7 +17,8 @@ static const struct page {
 	const char *path;
 	enum kubelet_page page;
 	unsigned methods;
-	unsigned parts; /* behind it: 3 namespace, pod and container; 2 without the last; 0 none */
+	/* parts after the path: 3: namespace, pod, container; 2: without the last; 0: none */
+	unsigned parts;
 } pages[] = {
 	{ "/healthz", KUBELET_HEALTHZ, GET, 0 },
 	{ "/pods", KUBELET_PODS, GET, 0 },
@@ -30,7 +31,7 @@ static const struct page {
 	{ "/metrics", KUBELET_METRICS, GET, 0 },
 };
 
-/* What is behind `path`, which ends there or at a '/'. */
+/* Returns the rest after `path`, which must end there or at a '/'. */
 static bool is_below(struct str at, const char *path, struct str *ret_rest)
 {
 	struct str head = str_from(path);
@@ -44,7 +45,7 @@ static bool is_below(struct str at, const char *path, struct str *ret_rest)
 	return true;
 }
 
-/* Splits and decodes; a uid may stand before the last one of three, or behind two. */
+/* Splits and decodes; a uid may precede the last of three parts, or follow two. */
 static bool read_parts(struct str rest, unsigned parts, struct arena *a, struct kubelet_route *r)
 {
 	struct str v[5], piece;
@@ -94,14 +95,14 @@ int kubelet_route_find(struct str method, struct str path, struct arena *a,
 	return error_set(err, ERR_NOT_FOUND, "404 page not found");
 }
 
-/* --- rights ----------------------------------------------------------------------- */
+/* --- permissions ------------------------------------------------------------------ */
 
 size_t kubelet_route_subresources(struct str path,
 				  const char *ret_names[static KUBELET_SUBRESOURCES_MAX])
 {
 	static const struct {
 		const char *path, *subresource;
-		bool alone; /* nodes/proxy does not do */
+		bool alone; /* nodes/proxy is not enough */
 	} rows[] = {
 		{ "/allocatedPods", "pods", false },   { "/pods", "pods", false },
 		{ "/runningpods", "pods", false },     { "/healthz", "healthz", false },
@@ -124,7 +125,7 @@ size_t kubelet_route_subresources(struct str path,
 	return n;
 }
 
-/* Whether a request for it runs something in a pod, or speaks to it. */
+/* Whether the request runs something in a pod, or connects to it. */
 static bool enters_a_pod(struct str path)
 {
 	static const char *const paths[] = { "/exec", "/attach", "/portForward", "/run", "/cri" };
@@ -154,7 +155,7 @@ const char *kubelet_route_verb(struct str method, struct str path)
 
 /* --- parameters ------------------------------------------------------------------- */
 
-/* The first of that name; p is NULL when there is none. */
+/* The first value of that name; p is NULL if there is none. */
 static struct str param(struct str query, const char *name, struct arena *a)
 {
 	struct str key, value;
@@ -173,7 +174,7 @@ static bool flag(struct str query, const char *name, struct arena *a)
 	return v.p && !str_ieq(v, STR("false")) && !str_eqz(v, "0");
 }
 
-/* 1 when it is there, 0 when not. */
+/* Returns 1 if the parameter is set, 0 if not. */
 static int number(struct str query, const char *name, struct arena *a, int64_t *ret_value,
 		  struct error *err)
 {
@@ -280,8 +281,10 @@ static struct runtime_strs params(struct str query, const char *name, struct are
 	return all;
 }
 
-/* Over WebSocket ports are parameters, each a number or several with commas; over SPDY they come
- * later. */
+/*
+ * With WebSocket, ports are parameters, each a number or several with commas; with SPDY they come
+ * later.
+ */
 static int read_ports(struct str query, struct arena *a, struct runtime_stream *s,
 		      struct error *err)
 {
@@ -328,7 +331,7 @@ int kubelet_route_stream_query(struct str query, enum runtime_stream_kind kind, 
 	s.tty = is_one(query, "tty", a);
 	s.with_in = is_one(query, "input", a);
 	s.with_out = is_one(query, "output", a);
-	/* A terminal has one stream of output. */
+	/* A terminal has one output stream. */
 	s.with_err = is_one(query, "error", a) && !s.tty;
 	if (!s.with_in && !s.with_out && !s.with_err)
 		return error_set(err, ERR_BAD_REQUEST,

@@ -1,5 +1,5 @@
 /*
- * Requests: who, whether, what. A row per page.
+ * Requests: authentication, authorization, then one handler per path.
  */
 #include "node/kubelet/server.h"
 
@@ -49,12 +49,12 @@ struct kubelet_request *kubelet_call_end(struct kubelet_call *c)
 
 	list_remove(&c->link);
 	free(c);
-	/* One that is open lives on without this reference. */
+	/* An open stream lives on without this reference. */
 	http_stream_unref(r->http);
 	return closed ? NULL : r;
 }
 
-/* --- pages ------------------------------------------------------------------------ */
+/* --- handlers --------------------------------------------------------------------- */
 
 static void serve_health(struct kubelet_request *r)
 {

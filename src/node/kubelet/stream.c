@@ -1,5 +1,5 @@
 /*
- * What the runtime does in a container: commands to their end, and streams that it serves itself.
+ * Operations of the runtime in a container: commands, and streams that the runtime serves itself.
  */
 #include "base/core/limits.h"
 #include "net/loop/url.h"
@@ -29,7 +29,7 @@ static void on_ran(void *arg, const struct runtime_exec *result, const struct er
 	kubelet_reply(r, result->exit_code == 0 ? 200 : 500, TEXT, buf_str(&text));
 }
 
-/* The words of "cmd", which a space divides. */
+/* The words of "cmd", separated by spaces. */
 static struct runtime_strs command_of(struct kubelet_request *r, struct error *err)
 {
 	struct arena *a = &r->http->arena;
@@ -64,8 +64,7 @@ void kubelet_serve_run(struct kubelet_request *r)
 
 /* --- streams ---------------------------------------------------------------------- */
 
-/* What the runtime's server needs of the request: names of fields that only matter on this
- * connection, or that say who asks, stay here. */
+/* Copies the request headers for the runtime's server, without the caller's credentials. */
 static size_t copy_fields(struct kubelet_request *r, struct http_field **ret_fields)
 {
 	static const struct str kept[] = { { "authorization", 13 }, { "cookie", 6 } };

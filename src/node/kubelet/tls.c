@@ -1,5 +1,5 @@
 /*
- * A pair that cannot be read, or whose halves do not fit, is made anew: it is of nobody's but ours.
+ * A certificate and key that cannot be read, or that do not match, are replaced: they are our own.
  */
 #include "node/kubelet/tls.h"
 
@@ -75,7 +75,7 @@ static int issue(const struct kubelet_tls_opts *o, struct pair *p, struct error 
 	return r;
 }
 
-/* Before anything is made: whoever mistypes the file's name must not lose the pair. */
+/* Checked before anything is created: a mistyped file name must not destroy the pair. */
 static int read_ca(const char *file, struct buf *ca, struct error *err)
 {
 	CLEANUP(tls_unref) struct tls *tls = NULL;

@@ -1,6 +1,6 @@
 /*
- * The path is the runtime's or a symbolic link that it made, so links are followed; a device or a
- * pipe in its place is refused, as reading it could wait for ever.
+ * The path is the runtime's file or a symbolic link that it made, so links are followed. A device
+ * or a pipe in its place is rejected, because reading it could block for ever.
  */
 #include "node/logs/file.h"
 
@@ -45,7 +45,10 @@ bool log_file_replaced(int fd, const char *path)
 	       (ours.st_ino != named.st_ino || ours.st_dev != named.st_dev);
 }
 
-/* Behind the newline in the block before which `*lines` more are left; -1 when it has fewer. */
+/*
+ * Searches a block backwards for the newline before the last `*lines` lines. Returns the offset
+ * after it, or -1 if the block has fewer; *lines is then the rest.
+ */
 static int64_t search_block(const char *block, size_t n, int64_t *lines)
 {
 	while (n > 0) {

@@ -1,7 +1,7 @@
 /*
- * A look gathers paths, then each is looked at again when its turn has come: compressing takes its
- * time, and a container may have ended since. What is missing is asked for only where it was
- * missing at the look, too.
+ * A round collects paths, then checks each again in its turn: compressing takes time, and a
+ * container may have ended since. A missing log is reopened only if it was also missing when
+ * collected.
  */
 #include "node/logs/keeper.h"
 
@@ -30,13 +30,13 @@ struct entry {
 
 struct log_keeper {
 	struct log_keeper_opts opts;
-	struct loop_timer timer; /* until the next look */
+	struct loop_timer timer; /* until the next round */
 	struct loop_task task; /* the next entry */
-	struct arena arena; /* of this look */
-	VEC(struct entry) entries; /* of this look */
+	struct arena arena; /* for this round */
+	VEC(struct entry) entries; /* of this round */
 	size_t next;
-	struct log_rotate *rotation; /* the one under way; or NULL */
-	int64_t stop_at; /* ms: when nobody waits any more; 0: it is not stopping */
+	struct log_rotate *rotation; /* in flight; or NULL */
+	int64_t stop_at; /* ms: when to stop waiting; 0: not stopping */
 };
 
 static enum fault look(const struct log_keeper *k, const char *path)
@@ -48,7 +48,7 @@ static enum fault look(const struct log_keeper *k, const char *path)
 	return S_ISREG(st.st_mode) && st.st_size >= k->opts.max_size ? TOO_LARGE : FINE;
 }
 
-/* The entry is dealt with, well or not. */
+/* The entry is finished, successfully or not. */
 static void go_on(struct log_keeper *k, const char *what, const struct error *err)
 {
 	const struct entry *e = &k->entries.v[k->next];
@@ -123,7 +123,7 @@ void log_keeper_add(struct log_keeper *k, struct str container_id, struct str pa
 	if (path.n == 0 || e.fault == FINE)
 		return;
 	e.id = arena_str(&k->arena, container_id);
-	/* More than that are for the next look. */
+	/* Further logs are left for the next round. */
 	(void)vec_push(&k->entries, e);
 }
 

@@ -1,6 +1,6 @@
 /*
- * A state per record: its head is gathered, then its text is written, dropped (it is of no interest
- * and still a record) or passed over (it is none).
+ * State machine per record: its prefix is collected, then its text is written (WRITE), dropped
+ * because it was not requested (DROP), or skipped because the record is invalid (PASS).
  */
 #include "node/logs/reader.h"
 
@@ -40,7 +40,7 @@ static void put(struct log_reader *r, struct str text, struct buf *out)
 		r->state = DONE;
 }
 
-/* With nine digits behind the point, and the offset that it came with. */
+/* With nine decimals, and the original offset. */
 static void put_time(struct log_reader *r, struct timestamp t, struct buf *out)
 {
 	enum { WITHOUT_OFFSET = 19 }; /* "2006-01-02T15:04:05" */
@@ -59,7 +59,7 @@ static bool is_before(struct timestamp a, struct timestamp b)
 	return a.seconds != b.seconds ? a.seconds < b.seconds : a.ns < b.ns;
 }
 
-/* The head is complete: what becomes of the record. */
+/* The prefix is complete: decides what to do with the record. */
 static void begin_record(struct log_reader *r, struct buf *out)
 {
 	struct str head = str_of(r->head, r->nhead), time, stream, tag;
@@ -107,7 +107,7 @@ static size_t feed_head(struct log_reader *r, struct str bytes, struct buf *out)
 	while (i < bytes.n) {
 		char c = bytes.p[i++];
 
-		if (c == '\n') { /* no record: it has no text */
+		if (c == '\n') { /* invalid: it has no text */
 			r->nhead = 0;
 			r->spaces = 0;
 			continue;

@@ -1,6 +1,6 @@
 /*
- * Files first, the rename last: a crash in between leaves a temporary file, which the next rotation
- * removes, or a file beside its compressed copy, which it removes, too.
+ * Earlier files first, the rename last. A crash in between leaves a temporary file, or a file
+ * beside its compressed copy; the next rotation removes both.
  */
 #include "node/logs/rotate.h"
 
@@ -29,16 +29,16 @@ struct log_rotate {
 	struct arena arena;
 	struct loop_task task; /* the next piece */
 	struct log_rotate_plan plan;
-	size_t next; /* of what is compressed */
+	size_t next; /* next file to compress */
 	const char *folder, *path, *rotated;
 	struct str id;
 	/* The file that is being compressed. */
 	int from, to;
 	struct gzip *gzip;
-	bool moved; /* the log, and nobody knows yet what the runtime does */
+	bool moved; /* the log is renamed, and the runtime's reply is pending */
 };
 
-/* --- which files ------------------------------------------------------------------- */
+/* --- the plan ---------------------------------------------------------------------- */
 
 static int by_name(const void *x, const void *y)
 {
@@ -70,7 +70,7 @@ void log_rotate_plan(const struct str *names, size_t n, size_t max_files, struct
 			kept[nkept++] = names[i];
 	}
 	qsort(kept, nkept, sizeof(*kept), by_name);
-	/* The log and its next file are two. */
+	/* The log and the file rotated now make two. */
 	drop = nkept > most ? nkept - most : 0;
 	for (size_t i = 0; i < nkept; i++) {
 		if (i < drop)
@@ -81,7 +81,7 @@ void log_rotate_plan(const struct str *names, size_t n, size_t max_files, struct
 	*ret_plan = p;
 }
 
-/* Calls fn for each entry of a folder whose name begins so. */
+/* Calls fn for each entry of a folder whose name has the prefix. */
 static void each_file(const char *folder, struct str prefix,
 		      void (*fn)(void *arg, const char *folder, const char *name), void *arg)
 {
@@ -177,7 +177,7 @@ static void close_files(struct log_rotate *r)
 	r->from = r->to = -1;
 }
 
-/* What is no file stays as it is: reading a pipe could wait for ever. */
+/* Only regular files are compressed: reading a pipe could block for ever. */
 static bool is_file(const char *path)
 {
 	struct stat st;
@@ -214,7 +214,7 @@ static int write_all(int fd, struct str text, struct error *err)
 	return 0;
 }
 
-/* The next piece of the file: 1 when it was the last. */
+/* Compresses the next piece; returns 1 after the last one. */
 static int compress_piece(struct log_rotate *r, struct error *err)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(4 * PIECE);
@@ -234,7 +234,7 @@ static int compress_piece(struct log_rotate *r, struct error *err)
 	return z < 0 ? z : e < 0 ? e : n == 0;
 }
 
-/* The compressed file is complete: it takes the other's place. */
+/* The compressed file is complete: it replaces the original. */
 static int compressed(struct log_rotate *r, struct error *err)
 {
 	struct str name = r->plan.compress[r->next++];
@@ -249,8 +249,8 @@ static int compressed(struct log_rotate *r, struct error *err)
 /* --- rotating ---------------------------------------------------------------------- */
 
 /*
- * The runtime goes on with the old one, which is to be found where it was; unless it has made a new
- * one all the same, and only its answer was lost.
+ * The runtime continues with the old file, so restore its name. If the runtime has created a new
+ * file and only its reply was lost, both stay.
  */
 static void move_back(struct log_rotate *r)
 {
@@ -274,7 +274,9 @@ static int move_away(struct log_rotate *r, struct error *err)
 
 	r->rotated = arena_printf(&r->arena, "%s.%04d%02d%02d-%02d%02d%02d", r->path, t.year,
 				  t.month, t.day, t.hour, t.minute, t.second);
-	/* Twice in a second would lose the first: then it stays for a later look. */
+	/*
+	 * A second rotation within a second would overwrite the first: leave it for a later round.
+	 */
 	if (renameat2(AT_FDCWD, r->path, AT_FDCWD, r->rotated, RENAME_NOREPLACE) < 0)
 		return error_set_errno(err, ERR_IO, errno, "%s cannot be renamed", r->path);
 	r->moved = true;

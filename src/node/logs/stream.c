@@ -1,6 +1,6 @@
 /*
- * Whether the container runs is asked before the last look into the file, not after: what it wrote
- * just before its end is then surely read.
+ * It checks whether the container runs before the last read of the file, not after, so that output
+ * from just before the end is surely read.
  */
 #include "node/logs/stream.h"
 
@@ -13,24 +13,27 @@
 #include "net/loop/loop.h"
 #include "node/logs/file.h"
 
-/* A runtime may write into the old file for a moment when the new one is there already. */
+/* A runtime may write to the old file for a moment after the new one exists. */
 enum { PIECE = 32 * 1024, CHECK_MS = 1000, SETTLE_MS = 100 };
 
 struct log_stream {
 	struct log_stream_opts opts;
 	struct log_reader reader;
 	struct loop_task task; /* the next piece */
-	struct loop_timer timer; /* until it is looked at without a reason */
-	struct loop_watch *watch; /* of the folder; NULL: not waited for yet, or impossible */
+	struct loop_timer timer; /* until the next check without a notification */
+	struct loop_watch *watch; /* of the folder; NULL: not waiting yet, or not possible */
 	char *path;
 	int fd;
-	int64_t at; /* in the file */
-	struct log_file_tail tail; /* while it seeks */
-	bool seeking; /* where the last lines begin; the answer has not begun */
-	/* ms: when a new file took its place, or this one grew last since then; 0: neither */
+	int64_t at; /* offset in the file */
+	struct log_file_tail tail; /* while seeking */
+	bool seeking; /* searching for the last lines; the reply has not begun */
+	/*
+	 * ms: when a new file replaced this one, or when this one last grew after that; 0: not
+	 * replaced
+	 */
 	int64_t replaced_at;
-	bool ending; /* the container does not run: this look is the last */
-	bool over; /* the answer is complete */
+	bool ending; /* the container does not run: this read is the last */
+	bool over; /* the reply is complete */
 };
 
 static void on_changed(void *arg, struct str name UNUSED, const struct error *err)
@@ -38,7 +41,7 @@ static void on_changed(void *arg, struct str name UNUSED, const struct error *er
 	struct log_stream *s = arg;
 
 	if (err)
-		loop_watch_free(TAKE(s->watch)); /* the timer does */
+		loop_watch_free(TAKE(s->watch)); /* the timer does it */
 	if (!s->over)
 		loop_defer(s->opts.loop, &s->task);
 }
@@ -57,7 +60,7 @@ static void finish(struct log_stream *s)
 	(void)http_stream_end(s->opts.http, NULL, 0);
 }
 
-/* A change after the last look and before the watch would be missed: look again. */
+/* A change between the last read and the watch would be missed: read again. */
 static bool begin_watch(struct log_stream *s)
 {
 	char *slash;
@@ -73,7 +76,7 @@ static bool begin_watch(struct log_stream *s)
 	return s->watch != NULL;
 }
 
-/* The file that has taken its place, when nobody writes into the old one any more. */
+/* Switches to the file that replaced this one, once the old one no longer grows. */
 static bool take_next(struct log_stream *s)
 {
 	int64_t now = loop_now(s->opts.loop);
@@ -106,7 +109,7 @@ static void wait_for_more(struct log_stream *s)
 		finish(s);
 		return;
 	}
-	if (log_file_size(s->fd) < s->at) { /* cut: what comes now is at its beginning */
+	if (log_file_size(s->fd) < s->at) { /* truncated: continue at its beginning */
 		s->at = 0;
 		log_reader_restart(&s->reader);
 		again = true;
@@ -152,7 +155,7 @@ static void seek(struct log_stream *s)
 	}
 }
 
-/* Half a log must not look like all of it. */
+/* A partial log must not look complete, so the stream is reset. */
 static void cut(struct log_stream *s)
 {
 	struct error err;
@@ -218,7 +221,7 @@ int log_stream_new(const struct log_stream_opts *opts, struct log_stream **ret_s
 	r = log_file_open(opts->path, &fd, err);
 	if (r < 0)
 		return r;
-	/* What is written while it is read does not make more of its last lines. */
+	/* Lines written during the read do not count as last lines. */
 	reader.records = opts->follow ? -1 : opts->tail;
 	s = XNEW(struct log_stream);
 	s->opts = *opts;

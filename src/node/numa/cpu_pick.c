@@ -1,8 +1,7 @@
 /*
- * A unit is a NUMA node, a socket or a core; a list of units of one level is ordered by the
- * units of the level above it, and within one of those by how many of its CPUs are left.
- * Everything is worked out anew from the set of available CPUs: containers with CPUs of their
- * own come seldom.
+ * A unit is a NUMA node, a socket or a core. The units of one level are ordered by the units of the
+ * level above, and within those by their number of free CPUs. Everything is computed again from the
+ * set of available CPUs, because containers with exclusive CPUs are rare.
  */
 #include "node/numa/cpu_pick.h"
 
@@ -59,7 +58,7 @@ static int cmp_units(const void *a, const void *b)
 	return x->left != y->left ? x->left - y->left : x->id - y->id;
 }
 
-/* How many units of the level the machine has. */
+/* Number of units of the level in the machine. */
 static size_t count_units(const struct pick *p, enum level level)
 {
 	struct units u = { .v = ARENA_ARRAY(p->a, struct unit, p->m->ncpus) };
@@ -73,7 +72,7 @@ static size_t count_units(const struct pick *p, enum level level)
 	return u.n;
 }
 
-/* Units that have CPUs left, of those within the unit `in` of the level above; NULL: all. */
+/* Units with free CPUs, within the unit `in` of the level above; NULL: all. */
 static struct units units_in(const struct pick *p, enum level level, enum level above,
 			     const struct unit *in)
 {
@@ -98,7 +97,7 @@ static struct units units_in(const struct pick *p, enum level level, enum level 
 	return u;
 }
 
-/* All that have CPUs left, in the order in which they are taken. */
+/* All units with free CPUs, in the order in which they are taken. */
 static struct units units_of(const struct pick *p, enum level level)
 {
 	enum level above = level == LEVEL_CORE ? p->second : p->first;

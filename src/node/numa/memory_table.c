@@ -1,6 +1,6 @@
 /*
- * Tables are small (nodes times kinds) and made anew when something is given back, so there is only
- * taking here.
+ * Tables are small (nodes times kinds) and rebuilt when memory is released, so there is only a
+ * function to take memory.
  */
 #include "node/numa/memory_table.h"
 
@@ -43,7 +43,7 @@ void memory_table_release(struct memory_table *t)
 	*t = (struct memory_table){ 0 };
 }
 
-/* The index of a kind; -1 when the node has none of it. */
+/* The index of a kind; -1 if the node has none of it. */
 static int kind_of(const struct memory_node *n, int64_t page)
 {
 	for (size_t k = 0; k < n->nkinds; k++) {

@@ -1,11 +1,10 @@
 /*
- * Upstream tries all combinations of hints, one of each resource, which explodes with resources
- * and nodes. But what a combination comes to is only the intersection of its nodes and whether
- * it is preferred. So the distinct results are kept after each resource, of which there are at
+ * Upstream tries all combinations of hints, one of each resource; their number explodes with
+ * resources and nodes. But only two properties of a combination matter: the intersection of its
+ * nodes, and whether it is preferred. So after each resource only the distinct results are kept, at
  * most two for each set of nodes, and joined with the next resource's hints.
  *
- * Upstream's comparison of results is a total order, so it does not matter in which order they
- * come.
+ * Upstream's comparison of results is a total order, so their order does not matter.
  */
 #include "node/numa/topology.h"
 
@@ -42,8 +41,8 @@ void topology_hints_prefer(struct topology_hints *h, int nodes)
 /* --- results --------------------------------------------------------------------------------- */
 
 /*
- * Which results there are: by preferred and by set, whose bits are the machine's nodes counted
- * through. The last place is for combinations in which no resource minds.
+ * Flags of the existing results: by preferred and by set, whose bits are the machine's nodes in
+ * order. The last index is for combinations in which every resource accepts any nodes.
  */
 enum { NO_MATTER = TOPOLOGY_SETS_MAX };
 
@@ -74,8 +73,7 @@ static uint64_t sparse(unsigned d, uint64_t all)
 }
 
 /*
- * Joins the result (preferred, set) with a hint. Preferred are those whose nodes are all the
- * same.
+ * Joins the result (preferred, set) with a hint. The join is preferred if all nodes are the same.
  */
 static void join(struct results *out, bool preferred, unsigned set, const struct topology_hint *h,
 		 uint64_t all)
@@ -118,8 +116,8 @@ static void join_all(struct results *r, const struct topology_hint *v, size_t n,
 /* --- the best -------------------------------------------------------------------------------- */
 
 /*
- * Of the resource that needs most nodes, how many: what a result that is not preferred should
- * have.
+ * The number of nodes of the resource that needs most: the target for a result that is not
+ * preferred.
  */
 static int wanted_nodes(const struct topology_hints *v, size_t n)
 {
@@ -137,7 +135,7 @@ static int wanted_nodes(const struct topology_hints *v, size_t n)
 	return most;
 }
 
-/* Smaller is better: exactly as many as wanted, then fewer but as many as can be, then more. */
+/* Smaller is better: exactly as wanted, then fewer (the more the better), then more. */
 static int distance(int nodes, int wanted)
 {
 	return nodes <= wanted ? wanted - nodes : nodes;
@@ -162,7 +160,7 @@ static struct topology_hint find_best(const struct results *r, uint64_t all, int
 	struct topology_hint best = { .nodes = all };
 	bool found = false;
 
-	/* The empty set is no place to be. */
+	/* The empty set is not a valid result. */
 	for (unsigned at = 0; at < 2 * (NO_MATTER + 1); at++) {
 		unsigned set = at % (NO_MATTER + 1);
 		struct topology_hint h = { .preferred = at > NO_MATTER,
@@ -177,7 +175,7 @@ static struct topology_hint find_best(const struct results *r, uint64_t all, int
 	return best;
 }
 
-/* What a resource says that does not mind, or cannot be had. */
+/* The hints of a resource that accepts any nodes, and of one that no nodes can provide. */
 static const struct topology_hint no_matter = { .any = true, .preferred = true };
 static const struct topology_hint impossible = { .any = true, .preferred = false };
 
@@ -187,7 +185,7 @@ bool topology_merge(enum topology_policy policy, uint64_t all, const struct topo
 	struct results r = { .has[true][NO_MATTER] = true };
 	bool only_single = policy == TOPOLOGY_SINGLE_NUMA;
 
-	*ret_best = impossible; /* nobody asked, so nothing is preferred */
+	*ret_best = impossible; /* no requests, so nothing is preferred */
 	if (policy == TOPOLOGY_NONE)
 		return true;
 	for (size_t i = 0; i < n; i++) {

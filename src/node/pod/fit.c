@@ -1,6 +1,6 @@
 /*
- * The largest of two sums counts: what runs at the end (containers and sidecars), and at each init
- * container's time (itself and the sidecars before it), as upstream adds a pod up.
+ * As upstream sums up a pod, the larger of two sums counts: the sum at the end (containers and
+ * sidecars), and the sum during each init container (itself and the sidecars before it).
  */
 #include "node/pod/fit.h"
 
@@ -75,7 +75,7 @@ void fit_add(struct fit_sum *sum, const struct pod *pod)
 	sum->pods++;
 }
 
-/* --- where it may run ------------------------------------------------------------- */
+/* --- node selection --------------------------------------------------------------- */
 
 static bool has_value(const struct json *values, struct str v)
 {
@@ -168,7 +168,7 @@ static bool is_extended(struct str name)
 	return str_chr(name, '/') > 0 && str_find(name, STR("kubernetes.io/")) < 0;
 }
 
-/* Backed by a claim that the scheduler made for it. */
+/* Whether a claim made by the scheduler backs it. */
 static bool is_claimed(const struct pod *pod, struct str name)
 {
 	const struct json *status = json_getz(pod->status, "extendedResourceClaimStatus");
@@ -180,7 +180,7 @@ static bool is_claimed(const struct pod *pod, struct str name)
 	return false;
 }
 
-/* The first resource of the container that the node has not enough of. */
+/* Returns the first resource of the container that the node lacks. */
 static const struct json *lacking(const struct fit_node *node, const struct pod *pod,
 				  const struct json *container, int64_t *ret_capacity)
 {
@@ -195,7 +195,7 @@ static const struct json *lacking(const struct fit_node *node, const struct pod 
 		if (!is_extended(name) || is_claimed(pod, name) || node->is_device(node->arg, name))
 			continue;
 		if (quantity_parse(json_str(json_get(allocatable, name)), &q, NULL) < 0)
-			continue; /* counted by somebody for the whole cluster, not by nodes */
+			continue; /* counted for the whole cluster, not per node */
 		*ret_capacity = quantity_value(q);
 		if (node->used(node->arg, name) + fit_extended(pod, name) > *ret_capacity)
 			return it;
@@ -230,7 +230,7 @@ static int check_extended(const struct fit_node *node, const struct pod *pod, ch
 	return 0;
 }
 
-/* --- the whole -------------------------------------------------------------------- */
+/* --- all checks ------------------------------------------------------------------- */
 
 int fit_check(const struct fit_node *node, const struct fit_sum *used, const struct pod *pod,
 	      char reason[static FIT_REASON_SIZE], struct error *err)

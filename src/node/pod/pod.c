@@ -1,6 +1,6 @@
 /*
- * The tree is parsed once per version of the object and lives with it; readers walk it. Pods are
- * few on a node and small, so the tree of each is kept.
+ * The tree is parsed once per version of the object and lives with it; readers walk it. A node has
+ * few, small pods, so each tree is kept.
  */
 #include "node/pod/pod.h"
 

@@ -1,6 +1,6 @@
 /*
- * A row per condition that upstream's kubelet or this agent writes, whether or not it applies to a
- * pod just now: an earlier agent with other feature gates may have written it.
+ * One row per condition that upstream's kubelet or this agent writes, whether or not it applies to
+ * a pod now: an earlier agent with other feature gates may have written it.
  */
 #include "node/pod/pod_condition.h"
 

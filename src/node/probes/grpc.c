@@ -1,6 +1,6 @@
 /*
- * grpc: grpc.health.v1 Check of one service. Everything but SERVING is a failure; texts are
- * upstream's.
+ * grpc: Check of one service of grpc.health.v1. Any status except SERVING is a failure. Messages
+ * are upstream's.
  */
 #include "base/core/limits.h"
 #include "base/time/duration.h"
@@ -62,7 +62,7 @@ static void on_checked(void *arg, struct grpc_call *c, const struct grpc_status 
 	struct probe_run *r = arg;
 
 	(void)c;
-	/* Freed with its channel: nobody asks any more. */
+	/* The channel is being freed with the run: the result is not needed. */
 	if (!r->channel)
 		return;
 	if (st->code != GRPC_OK || !reply) {
@@ -110,7 +110,7 @@ void probe_grpc_begin(struct probe_run *r, const struct json *action)
 		probe_run_tell_soon(r, PROBE_ERROR, str_from(err.msg));
 		return;
 	}
-	/* The call has its own time. */
+	/* The call has its own time-out. */
 	loop_timer_stop(&r->timer);
 	request.service = arena_strdup(&r->arena, json_text_at(action, "service"));
 	(void)grpc_channel_unary(r->channel, &check_method, &request.base, &opts, on_checked, r);

@@ -1,6 +1,6 @@
 /*
- * Lifecycle handlers. A command is run by the runtime, which cannot be told to stop: what it
- * calls back is a thing of its own that outlives the hook.
+ * Lifecycle handlers. The runtime cannot cancel a running command, so its callback gets a separate
+ * object that outlives the hook.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -9,7 +9,7 @@
 #include "node/probes/probes_impl.h"
 
 struct hook_exec {
-	struct hook *hook; /* NULL: nobody waits any more */
+	struct hook *hook; /* NULL: the hook was freed */
 };
 
 struct hook {
@@ -22,8 +22,8 @@ struct hook {
 	struct hook_exec *exec;
 	struct loop_timer timer;
 	struct loop_task task;
-	bool too_short; /* a sleep that the time-out cuts */
-	const char *fault; /* with `task` */
+	bool too_short; /* the time-out cuts the sleep */
+	const char *fault; /* reported by `task` */
 	probes_hook_done *done;
 	void *arg;
 };
@@ -51,7 +51,7 @@ static void over(struct hook *h, const struct error *err)
 	done(arg, err);
 }
 
-/* `more` stands behind the error: the output of a command. */
+/* `more` follows the error: the output of a command. */
 static void failed(struct hook *h, struct str why, struct str more)
 {
 	struct error err;
@@ -171,7 +171,7 @@ static void begin_sleep(struct hook *h, const struct json *action, int64_t timeo
 	loop_timer_start(&h->timer, h->too_short ? timeout_ms : ms);
 }
 
-/* --- any ------------------------------------------------------------------------------------ */
+/* --- all hooks ------------------------------------------------------------------------------ */
 
 static void on_fault(struct loop_task *t)
 {

@@ -1,6 +1,6 @@
 /*
- * httpGet. A connection per request, no certificate is checked, and redirects are followed while
- * they stay on the host: one to elsewhere is a success with a warning.
+ * httpGet. Each request has its own connection, certificates are not checked, and redirects are
+ * followed while they stay on the host. A redirect to another host is a success with a warning.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -9,7 +9,7 @@
 #include "net/tls/tls.h"
 #include "node/probes/run_impl.h"
 
-#define KUBE_MINOR "1.37" /* whose probes these are; servers tell them by it */
+#define KUBE_MINOR "1.37" /* of the user agent, by which servers recognize kubelet's probes */
 
 static void connect_http(struct probe_run *r);
 
@@ -29,7 +29,7 @@ void probe_http_late(struct probe_run *r)
 	fail(r, "context deadline exceeded (Client.Timeout exceeded while awaiting headers)");
 }
 
-/* --- answers -------------------------------------------------------------------------------- */
+/* --- replies -------------------------------------------------------------------------------- */
 
 static void follow(struct probe_run *r)
 {
@@ -59,7 +59,7 @@ static void follow(struct probe_run *r)
 	connect_http(r);
 }
 
-/* Status and body are there, the latter as far as we want it. */
+/* Status and body have arrived, the body up to our limit. */
 static void answered(struct probe_run *r)
 {
 	bool moved = r->status >= 301 && r->status <= 308 && r->status != 304 && r->status != 305 &&
@@ -102,7 +102,7 @@ static void on_end(struct http_stream *s)
 	answered(s->data);
 }
 
-/* Also when we free the connection: then the run has no client any more. */
+/* Also called when we free the connection: then r->http is NULL. */
 static void on_stream_close(struct http_stream *s, const struct error *err)
 {
 	struct probe_run *r = s->data;
@@ -153,7 +153,7 @@ static void on_close(void *arg, const struct error *err)
 	CLEANUP(buf_release) struct buf words = BUF_INIT(PROBE_OUTPUT_MAX);
 	struct probe_run *r = arg;
 
-	/* A stream that is open tells more, or goes on. */
+	/* If a stream is open, its own close reports more. */
 	if (r->connected || !r->http)
 		return;
 	probe_run_dial_words(r, err, &words);
@@ -198,7 +198,7 @@ static void connect_http(struct probe_run *r)
 		probe_run_tell_soon(r, PROBE_FAILURE, str_from(err.msg));
 }
 
-/* --- the beginning -------------------------------------------------------------------------- */
+/* --- starting ------------------------------------------------------------------------------- */
 
 static bool has_field(const struct probe_run *r, const char *name)
 {
@@ -215,7 +215,7 @@ static void add_field(struct probe_run *r, struct str name, struct str value)
 						       .value = arena_str(&r->arena, value) };
 }
 
-/* What the probe says, and what it leaves to us. An empty Accept means none. */
+/* The probe's headers, and our defaults. An empty Accept means none. */
 static void read_fields(struct probe_run *r, const struct json *headers)
 {
 	bool accept = false;

@@ -1,6 +1,7 @@
 /*
- * One timer per probe. Ticks keep their distance from the first one: an attempt that takes long
- * does not push the next on, and one that takes longer than a period is followed at once.
+ * One timer per probe. Ticks keep a fixed distance from the first one: a long attempt does not
+ * delay the next one, and an attempt that takes longer than a period is followed by the next at
+ * once.
  */
 #include "node/probes/probes.h"
 
@@ -28,15 +29,15 @@ struct probe {
 	struct str id; /* in the key */
 	enum lifecycle_probe kind;
 	struct pod *pod;
-	const struct json *container, *spec; /* of the pod */
+	const struct json *container, *spec; /* in the pod's tree */
 	char *pod_ip;
 	struct loop_timer timer;
-	struct probe_run *run; /* under way, or NULL */
+	struct probe_run *run; /* in flight, or NULL */
 	int64_t tick_ms; /* when the last attempt was due */
-	unsigned tries; /* of this tick */
+	unsigned tries; /* attempts of this tick */
 	enum outcome last, told;
-	int64_t in_a_row; /* results like `last` */
-	bool over; /* it has said what it can say of this container */
+	int64_t in_a_row; /* number of consecutive results like `last` */
+	bool over; /* no further result is needed for this container */
 };
 
 /* --- one probe ------------------------------------------------------------------------------ */
@@ -70,7 +71,7 @@ static struct str container_name(const struct probe *b)
 	return json_text_at(b->container, "name");
 }
 
-/* An event: the callback may stop the probe, so its text is not the probe's. */
+/* Reports an event. The callback may stop the probe, so the text is not part of the probe. */
 static void say(struct probe *b, enum probe_result result, struct str message)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(2 * PROBE_OUTPUT_MAX);
@@ -93,7 +94,7 @@ static bool reaches_threshold(const struct probe *b)
 	return b->in_a_row >= json_i64_at(b->spec, field, b->last == OUTCOME_GOOD ? 1 : 3);
 }
 
-/* Thresholds; then whether that is new. The last thing that is done: the callback may free it. */
+/* Applies thresholds, and reports a new result. Must come last: the callback may free the probe. */
 static void count(struct probe *b, enum outcome outcome, struct str message)
 {
 	const struct probes_opts *o = &b->owner->opts;
@@ -147,7 +148,7 @@ static void on_done(void *arg, enum probe_result result, struct str message)
 	key = xstrdup(b->key);
 	if (result != PROBE_SUCCESS)
 		say(b, result, message);
-	/* The event's receiver may have stopped it. */
+	/* The event's callback may have stopped the probe. */
 	if (result != PROBE_ERROR && map_get(&p->all, str_from(key)) == b)
 		count(b, result == PROBE_FAILURE ? OUTCOME_BAD : OUTCOME_GOOD, message);
 }
@@ -160,7 +161,7 @@ static void on_tick(struct loop_timer *t)
 	attempt(b);
 }
 
-/* --- all of them ---------------------------------------------------------------------------- */
+/* --- all probes ----------------------------------------------------------------------------- */
 
 static char *key_of(struct str id, enum lifecycle_probe kind)
 {
@@ -182,7 +183,10 @@ static void schedule(struct probe *b)
 	loop_timer_start(&b->timer, delay);
 }
 
-/* The newest version of the pod, so that old ones go; the container must still be in it. */
+/*
+ * Keeps the newest version of the pod, so that old ones are freed; the container must still be in
+ * it.
+ */
 static void set_pod(struct probe *b, struct pod *pod, const struct json *container)
 {
 	const struct json *spec = json_getz(container, kinds[b->kind].field);
@@ -238,7 +242,7 @@ void probes_stop(struct probes *p, struct str container_id, enum lifecycle_probe
 		probe_free(b);
 }
 
-/* One of the pod's; all of them when uid is NULL. */
+/* Returns one probe of the pod; of any pod if uid is NULL. */
 static struct probe *any_of(const struct probes *p, const struct str *uid)
 {
 	size_t at = 0;

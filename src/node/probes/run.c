@@ -1,7 +1,6 @@
 /*
- * One struct for all kinds: an attempt is short and there are few at a time. A command that runs
- * in a container cannot be called back from the runtime, so what the runtime holds is a small
- * thing of its own, which outlives an attempt that was given up.
+ * One struct for all kinds: an attempt is short and there are few at a time. The runtime cannot
+ * cancel a command, so its callback gets a separate small object that outlives a cancelled attempt.
  */
 #include "node/probes/run.h"
 
@@ -19,7 +18,7 @@
 /* --- the end -------------------------------------------------------------------------------- */
 
 struct probe_exec {
-	struct probe_run *run; /* NULL: nobody waits any more */
+	struct probe_run *run; /* NULL: the attempt was cancelled */
 };
 
 void probe_run_free(struct probe_run *r)
@@ -164,7 +163,7 @@ static void on_exec(void *arg, const struct runtime_exec *result, const struct e
 	probe_run_tell(r, result->exit_code == 0 ? PROBE_SUCCESS : PROBE_FAILURE, buf_str(&out));
 }
 
-/* The container's variables that have a plain value; the last of a name is found first. */
+/* The container's variables with plain values; the last one of a name is found first. */
 static struct runtime_pairs static_env(const struct json *container, struct arena *a)
 {
 	const struct json *env = json_getz(container, "env");
@@ -195,7 +194,7 @@ static void begin_exec(struct probe_run *r, const struct json *container, const 
 	r->command = arena_str(&r->arena, buf_str(&joined));
 	r->exec = XNEW(struct probe_exec);
 	r->exec->run = r;
-	/* The runtime watches the time: a command that is late is killed there. */
+	/* The runtime enforces the time-out and kills the command. */
 	loop_timer_stop(&r->timer);
 	runtime->ops->exec(runtime, r->target.container_id, &command, r->timeout_ms, on_exec,
 			   r->exec);
@@ -263,7 +262,7 @@ static void begin_tcp(struct probe_run *r, const struct json *container, const s
 		probe_run_tell_soon(r, PROBE_ERROR, str_from(err.msg));
 }
 
-/* --- the beginning -------------------------------------------------------------------------- */
+/* --- starting ------------------------------------------------------------------------------- */
 
 static void on_late(struct loop_timer *t)
 {

@@ -1,6 +1,6 @@
 /*
- * The little of URLs that following a redirect takes: absolute ones, those without a scheme or a
- * host, and paths relative to where we are.
+ * As much of URLs as redirects need: absolute URLs, URLs without scheme or host, and relative
+ * paths.
  */
 #include "node/probes/run_impl.h"
 
@@ -29,7 +29,7 @@ static bool read_authority(struct str authority, bool https, struct probe_url *u
 	return true;
 }
 
-/* "host:port/path?query" without what is behind '#'. */
+/* "host:port/path?query", without a fragment. */
 static bool read_rest(struct str rest, bool https, struct arena *a, struct probe_url *u)
 {
 	size_t n = 0;
@@ -45,7 +45,7 @@ static bool read_rest(struct str rest, bool https, struct arena *a, struct probe
 	return true;
 }
 
-/* The path of `base` up to and with its last '/', or all of it. */
+/* The path of `base` up to and including its last '/', or all of it. */
 static struct str base_part(struct str target, bool whole)
 {
 	size_t n = 0, slash = 0;

@@ -1,6 +1,6 @@
 /*
- * The text is a function of what drivers say and of the text before, so an agent that is started
- * again goes on with what its Node says.
+ * The text depends only on the drivers' reports and the previous text, so a restarted agent
+ * continues with its Node's text.
  */
 #include "node/registration/health.h"
 
@@ -15,14 +15,14 @@
 struct making {
 	struct arena *arena;
 	struct map before; /* id -> its object */
-	struct str now; /* as text */
+	struct str now; /* the present time, as text */
 	struct buf *out;
-	const struct health_entry *last; /* in the list of names that is open, or NULL */
+	const struct health_entry *last; /* the last one in the open list of names, or NULL */
 	size_t n;
 	bool full;
 };
 
-/* The ends of a list of names, its object and the text. */
+/* The ends of a list of names with its object, and of the text. */
 static const char names_end[] = "]}", text_end[] = "]";
 
 static void read_before(struct making *m, struct str text)
@@ -50,7 +50,7 @@ static struct str since(const struct making *m, struct str id, const char *healt
 	return text;
 }
 
-/* Counts a device whose text begins at `was`, and `end` follows; drops it if it does not fit. */
+/* Keeps the device whose text begins at `was` if it fits with `end` after it; else removes it. */
 static void keep_or_drop(struct making *m, size_t was, const char *end)
 {
 	size_t n = m->out->n + strlen(end) + strlen(text_end);
@@ -88,7 +88,7 @@ static void close_names(struct making *m)
 	m->last = NULL;
 }
 
-/* Those of one pool come one after another. */
+/* Devices of one pool come one after another. */
 static void add_name(struct making *m, const struct health_entry *e)
 {
 	bool more = m->last && m->last->driver == e->driver && str_eq(m->last->pool, e->pool);

@@ -38,7 +38,7 @@ static int64_t interval_ms(const struct node_lease *l)
 	return l->opts.duration_s * 1000 / RENEWALS;
 }
 
-/* Up to 4 % longer, so that nodes that started together do not renew together for ever. */
+/* Up to 4 % longer, so that nodes that started together do not keep renewing together. */
 static int64_t jittered_ms(struct node_lease *l)
 {
 	int64_t ms = interval_ms(l);

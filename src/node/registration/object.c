@@ -1,12 +1,13 @@
 /*
- * One request at a time: first those of the registration, then patches, each made of what is
- * wanted and known when it is sent. What is known comes from answers and from a watch of this
- * one Node.
+ * One request at a time: first those of the registration, then patches. Each patch is computed from
+ * the wanted and the known Node when it is sent. The known Node comes from replies and from a watch
+ * of this one Node.
  *
- * A server may keep something else than it was sent. A difference that its answer shows although
- * just that was sent is remembered and not sent again by itself, else its own event on the watch
- * would make us write for ever. Other differences are not the server's will: a patch whose answer
- * was lost may have been written after all, when the next one was made without knowing.
+ * A server may store something else than it was sent. If its reply differs in exactly the fields
+ * that were sent, that difference is remembered and not sent again by itself; otherwise the
+ * server's own watch event would make us write for ever. Other differences are not the server's
+ * decision: a patch whose reply was lost may have been applied after all, after the next one was
+ * computed.
  */
 #include "node/registration/object.h"
 
@@ -30,7 +31,7 @@ enum {
 	RETRY_FIRST_MS = 100,
 	RETRY_MAX_MS = 7000,
 	TIMEOUT_MS = 15000,
-	PRESSURE_MS = 10000, /* between looks */
+	PRESSURE_MS = 10000, /* between checks */
 	LEASE_S = 40,
 	STATUS_MS = 5 * 60 * 1000,
 	PODS_MAX = 110,
@@ -41,20 +42,21 @@ struct node_object {
 	struct node_object_opts opts;
 	char *name;
 	char ip[INET6_ADDRSTRLEN];
-	uint16_t port; /* of the kubelet's API; 0: none */
+	uint16_t port; /* of the kubelet's API; 0: not served */
 	struct resource nodes;
 	struct informers *informers;
 	struct informer_handler handler;
 	struct node_lease *lease;
 	struct node_pressure pressure;
 
-	char *known; /* the Node as the server has it, without managedFields; NULL: not known */
+	char *known; /* the server's Node, without managedFields; NULL: not known */
 	uint64_t known_rv;
 	char *uid;
-	char *sent; /* the Node that the patch under way is to make; or NULL */
-	char *before; /* the Node that it was made of: the watch may be faster than the answer */
-	char *change; /* what it is to change, as a patch; or NULL */
-	char *left; /* the change that the server did not take; or NULL */
+	char *sent; /* the Node that the patch in flight should produce; or NULL */
+	/* the Node that the patch was computed from: the watch may be faster than the reply */
+	char *before;
+	char *change; /* the patch; or NULL */
+	char *left; /* the part of the patch that the server did not apply; or NULL */
 
 	char *runtime_message, *runtime_name, *runtime_version;
 	bool runtime_ready;
@@ -63,7 +65,7 @@ struct node_object {
 	struct loop_task look;
 	struct loop_timer again, beat, pressure_timer;
 	struct backoff backoff;
-	bool registered; /* the server has it */
+	bool registered; /* the server has the Node */
 	bool beat_due, failing;
 };
 
@@ -133,7 +135,7 @@ static void tell(struct node_object *n, enum recorder_type type, const char *rea
 		recorder_event(n->opts.recorder, &about, type, reason, str_from(message));
 }
 
-/* Kubelet's events, by the condition and what it has become. Ready is told only when it changes. */
+/* Kubelet's events for changes of conditions. Ready is reported only when it changes. */
 static const struct transition {
 	const char *type, *off, *on;
 	bool when_new;
@@ -188,9 +190,9 @@ static void tell_beginning(struct node_object *n)
 		     "Pods are bookkeeping only on this node: no container is run.");
 }
 
-/* --- what is known --------------------------------------------------------------------------- */
+/* --- the known Node -------------------------------------------------------------------------- */
 
-/* The server has this; what is older than what we know is passed over. */
+/* Stores the server's Node; ignores one that is older than the known one. */
 static void learn(struct node_object *n, struct json *node)
 {
 	struct json *meta = json_getz(node, "metadata");
@@ -380,7 +382,7 @@ static void patched(struct node_object *n, const struct client_answer *answer)
 	arena_release(&a);
 }
 
-/* Spread over the time, so that nodes that started together do not write together for ever. */
+/* Spread over time, so that nodes that started together do not keep writing together. */
 static int64_t beat_ms(struct node_object *n)
 {
 	int64_t ms = n->opts.status_period_ms;
@@ -485,7 +487,7 @@ static void on_pressure(struct loop_timer *t)
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-/* The address that packets to others would leave with; nothing is sent. */
+/* The source address of packets to other hosts; nothing is sent. */
 static void find_ip(struct node_object *n)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(9) };

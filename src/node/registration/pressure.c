@@ -1,4 +1,6 @@
-/* Both looks take microseconds: they are done on the loop. */
+/*
+ * Both checks take microseconds, so they run on the loop.
+ */
 #include "node/registration/pressure.h"
 
 #include <stdio.h>
@@ -11,7 +13,7 @@ enum { STAYS_MS = 5 * 60 * 1000 };
 
 #define MEMORY_LOW (100 * MIB)
 
-/* Bytes; -1: not said. */
+/* Bytes; -1: unknown. */
 static int64_t available_memory(const char *procfs)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * KIB);

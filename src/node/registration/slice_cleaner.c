@@ -1,4 +1,6 @@
-/* One entry for each driver whose slices are to go, and one without a name for all of them. */
+/*
+ * One entry for each driver whose slices must be removed, and one without a name for all slices.
+ */
 #include "node/registration/slice_cleaner.h"
 
 #include "base/core/list.h"

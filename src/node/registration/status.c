@@ -1,6 +1,6 @@
 /*
- * The wanted object is built whole, then compared member by member: that is simpler than
- * remembering what changed, and a node's status is small.
+ * The wanted object is built whole, then compared member by member: that is simpler than recording
+ * changes, and a node's status is small.
  */
 #include "node/registration/status.h"
 
@@ -13,7 +13,7 @@
 #include "dra/availability/device_health.h"
 #include "node/registration/health.h"
 
-/* The release of Kubernetes whose kubelet we stand for. */
+/* The Kubernetes release whose kubelet we implement. */
 #define KUBELET_VERSION "v1.37.0+devplane."
 
 #define HOLLOW_TEXT "pods are bookkeeping only: nothing runs on this node"
@@ -207,7 +207,7 @@ static void put_conditions(struct arena *a, const struct node_status_input *in,
 		put_condition(a, in, known, &all[i], list);
 }
 
-/* --- the rest -------------------------------------------------------------------------------- */
+/* --- other fields ---------------------------------------------------------------------------- */
 
 static void put_address(struct arena *a, struct json *list, const char *type, struct str address)
 {
@@ -218,7 +218,7 @@ static void put_address(struct arena *a, struct json *list, const char *type, st
 	json_append(list, v);
 }
 
-/* Made-up machines have none: that of the program will do. */
+/* Made-up machines have no architecture: uses the program's. */
 static struct str arch_of(const struct node_status_input *in)
 {
 	struct str platform = str_from(version_get()->platform);

@@ -1,7 +1,7 @@
 /*
- * The difference between two Nodes as a strategic merge patch. Maps are merged by key, so what is
- * to go is named with null; addresses are merged by type upstream, which two of one type do not
- * survive, so they are replaced as a whole.
+ * The difference between two Nodes as a strategic merge patch. Maps are merged by key, so keys to
+ * remove are null. Upstream merges addresses by type, which breaks two addresses of one type, so
+ * the list is replaced as a whole.
  */
 #include "base/json/quantity.h"
 #include "dra/availability/device_health.h"
@@ -20,13 +20,13 @@ static void add(struct arena *a, struct json *patch, const char *part, const cha
 		json_setz(json_need_object(a, patch, part), key, v);
 }
 
-/* NULL when there is nothing in it. */
+/* Returns NULL for an empty object. */
 static struct json *unless_empty(struct json *v)
 {
 	return json_count(v) > 0 ? v : NULL;
 }
 
-/* Members of `wanted` that `known` has not, or has otherwise. */
+/* Members of `wanted` that `known` lacks, or has with another value. */
 static struct json *differing(struct arena *a, const struct json *known, const struct json *wanted,
 			      bool (*same)(const struct json *x, const struct json *y))
 {
@@ -63,7 +63,7 @@ static void put_null(struct arena *a, struct json *map, struct str key)
 
 /* --- resources ------------------------------------------------------------------------------- */
 
-/* Whether it is one that the agent, or the one before it, advertised. */
+/* Whether this agent, or the one before it, advertised the resource. */
 static bool is_ours(const struct json *node, struct str resource)
 {
 	const struct json *annotations = below(node, "metadata", "annotations");
@@ -120,7 +120,7 @@ static struct json *labels_of(struct arena *a, const struct json *known, const s
 	return unless_empty(v);
 }
 
-/* --- the rest -------------------------------------------------------------------------------- */
+/* --- other fields ---------------------------------------------------------------------------- */
 
 static bool same_but_for_heartbeat(const struct json *x, const struct json *y)
 {

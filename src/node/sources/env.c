@@ -1,7 +1,7 @@
 /*
- * A container's environment is made in upstream's order: what envFrom brings, then each variable
- * of env, which may refer to all before it and to services'. Go's maps have no order; we keep
- * that of the spec.
+ * A container's environment is built in upstream's order: variables of envFrom, then each variable
+ * of env, which may refer to all before it and to those of Services. Go's maps have no order; we
+ * keep the spec's.
  */
 #include "node/sources/env.h"
 
@@ -50,7 +50,7 @@ bool env_table_get(const struct env_table *t, struct str name, struct str *ret_v
 	return v != NULL;
 }
 
-/* --- what is being made --------------------------------------------------------------------- */
+/* --- building ------------------------------------------------------------------------------- */
 
 struct making {
 	const struct pod *pod;
@@ -94,14 +94,14 @@ int env_binary(const struct json *data, struct str key, struct arena *a, bool *r
 	return 0;
 }
 
-/* A ConfigMap or a Secret that a reference names. */
+/* A ConfigMap or Secret named by a reference. */
 struct object {
 	bool secret;
 	struct str name;
-	const struct json *data; /* NULL: it has none, or is not there */
+	const struct json *data; /* NULL: no data, or the object does not exist */
 };
 
-/* 1: it is there; 0: it is not, and need not be. */
+/* Returns 1 if it exists; 0 if it does not and is optional. */
 static int find_object(struct making *m, const struct json *ref, bool secret, struct object *ret_o,
 		       struct error *err)
 {
@@ -176,7 +176,7 @@ static int add_from(struct making *m, const struct json *from, struct error *err
 
 /* --- env ------------------------------------------------------------------------------------ */
 
-/* 1: *ret_value; 0: the variable is left out. */
+/* Returns 1 and *ret_value; 0 if the variable is left out. */
 static int value_of_key(struct making *m, const struct json *ref, bool secret,
 			struct str *ret_value, struct error *err)
 {
@@ -248,7 +248,7 @@ static int add_variable(struct making *m, const struct json *env, struct error *
 	return r < 0 ? r : set_variable(m, name, value, err);
 }
 
-/* --- all ------------------------------------------------------------------------------------ */
+/* --- the environment ------------------------------------------------------------------------ */
 
 static int by_key(const void *a, const void *b)
 {

@@ -1,12 +1,12 @@
 /*
- * $(NAME) in texts. As upstream reads it: "$$" is a "$" that begins nothing, "$(" without its end
- * and "$" before anything else stand for themselves. Values are put in as they are, never
- * expanded again.
+ * $(NAME) in texts, with upstream's rules: "$$" is a literal "$"; "$(" without its end and "$"
+ * before any other character stand for themselves. Values are inserted as they are, never expanded
+ * again.
  */
 #include "base/core/limits.h"
 #include "node/sources/env_impl.h"
 
-/* What stands at text[at] == '$': bytes that it takes, and either text or a name to look up. */
+/* The token at text[at] == '$': its length, and either text or a name to look up. */
 struct piece {
 	size_t taken;
 	struct str text, name;
@@ -86,7 +86,7 @@ struct str env_expand(struct str text, const struct runtime_pairs *env, struct a
 	return out;
 }
 
-/* Expansion that notes what it did not find. */
+/* Expansion that records missing names. */
 struct strict {
 	const struct runtime_pairs *env;
 	struct buf missing;

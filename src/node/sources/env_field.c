@@ -1,5 +1,6 @@
 /*
- * The downward API: what a pod may know of itself. Paths and texts of failures are upstream's.
+ * The downward API: the fields of a pod that its containers can read. Paths and messages are
+ * upstream's.
  */
 #include "api/schema/names.h"
 #include "base/json/quantity.h"
@@ -9,7 +10,7 @@
 
 /* --- fields --------------------------------------------------------------------------------- */
 
-/* "metadata.labels['x']" becomes path and key; false when it has no subscript. */
+/* Splits "metadata.labels['x']" into path and key; returns false if it has no subscript. */
 static bool split_subscript(struct str path, struct str *ret_path, struct str *ret_key)
 {
 	ptrdiff_t at = str_find(path, STR("['"));
@@ -45,7 +46,7 @@ static int by_key(const void *a, const void *b)
 		       json_key(*(const struct json *const *)b));
 }
 
-/* key="value" lines in the order of keys, values quoted as Go does. */
+/* key="value" lines sorted by key, with values quoted as Go does. */
 static int all_of(const struct json *map, struct arena *a, struct str *ret_value, struct error *err)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(4 * ANNOTATIONS_MAX);
@@ -73,7 +74,7 @@ static bool is_v6(struct str ip)
 	return str_chr(ip, ':') >= 0;
 }
 
-/* The addresses with the node's family first, joined by commas; or only the first. */
+/* The addresses, the node's family first, joined by commas; or only the first. */
 static struct str pod_ips(const struct env_context *c, struct arena *a, bool all)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(16 * KIB);
@@ -188,7 +189,7 @@ static struct quantity read_quantity(const struct json *v)
 	return q;
 }
 
-/* What a limit that is not set comes to: the pod's, else what the node has. */
+/* The value of a limit that is not set: the pod's, else the node's allocatable. */
 static struct quantity default_limit(const struct pod *pod, struct str name,
 				     const struct env_context *c)
 {
@@ -215,7 +216,7 @@ static bool is_known(struct str name)
 	       str_eqz(name, "ephemeral-storage") || str_starts(name, STR("hugepages-"));
 }
 
-/* Rounded up; cpu in thousandths, the rest in whole units, as upstream rounds both first. */
+/* Rounded up. As upstream, both are rounded first: cpu in thousandths, the rest in whole units. */
 static int64_t divided(struct quantity q, struct quantity divisor, bool cpu)
 {
 	int64_t n = cpu ? quantity_milli(q) : quantity_value(q);

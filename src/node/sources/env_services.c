@@ -1,11 +1,11 @@
 /*
- * The variables by which containers find Services: NAME_SERVICE_HOST, NAME_SERVICE_PORT and the
- * forms that Docker's links had. Upstream's names, letter by letter.
+ * The variables by which containers find Services: NAME_SERVICE_HOST, NAME_SERVICE_PORT, and the
+ * forms of Docker links. The names are exactly upstream's.
  */
 #include "node/sources/env_impl.h"
 #include "node/sources/sources.h"
 
-/* As upstream: '-' becomes '_', letters large. */
+/* As upstream: '-' becomes '_', letters become upper-case. */
 static struct str variable_name(struct arena *a, struct str s)
 {
 	char *out = arena_strdup(a, s);
@@ -22,7 +22,7 @@ static struct str variable_name(struct arena *a, struct str s)
 struct service {
 	struct env_table *out;
 	struct str prefix, ip;
-	struct str host; /* the address as URLs have it */
+	struct str host; /* the address as in URLs */
 };
 
 static void set(struct service *s, const char *name, struct str value)

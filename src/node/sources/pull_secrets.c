@@ -1,7 +1,7 @@
 /*
- * A keyring is a JSON object from registry to credentials, below "auths" in the newer of the two
- * forms. Its keys are hosts with an optional port and path, sometimes written as URLs; a label of
- * the host may be "*".
+ * A keyring is a JSON object from registry to credentials; in the newer of the two formats it is
+ * below "auths". Its keys are hosts with an optional port and path, sometimes written as URLs. A
+ * label of the host may be "*".
  */
 #include "node/sources/pull_secrets.h"
 
@@ -58,7 +58,7 @@ static bool host_matches(struct str pattern, struct str host)
 	return true;
 }
 
-/* "/v1/" and "/v2/" at the beginning of an entry's path are the API's, not the image's. */
+/* "/v1/" and "/v2/" at the beginning of an entry's path belong to the API, not to the image. */
 static struct place entry_of(struct str key)
 {
 	struct place e = split(key);
@@ -70,7 +70,7 @@ static struct place entry_of(struct str key)
 	return e;
 }
 
-/* "user:password" in base64, where the parts are not written apart. */
+/* "user:password" in base64, used if the two are not given separately. */
 static void read_auth(const struct json *entry, struct arena *a, struct runtime_auth *ret)
 {
 	CLEANUP(buf_release) struct buf plain = BUF_INIT(64 * 1024);

@@ -1,7 +1,7 @@
 /*
- * A source is a key ("configmaps/ns/name", "services/ns/") with an informer of its own and the pods
- * that use it; it goes with its last pod. Informers are dropped at the end of a turn, never
- * from within their handlers. Reading takes from the informer's cache, so an object is held once.
+ * A source is a key ("configmaps/ns/name", "services/ns/") with its own informer and the pods that
+ * use it. It is freed with its last pod. Informers are freed at the end of a turn, never from
+ * within their handlers. Objects are read from the informer's cache, so each is stored once.
  */
 #include "node/sources/sources.h"
 
@@ -13,18 +13,18 @@ enum { WAIT_MS = 2000 };
 
 struct source {
 	struct sources *owner;
-	struct list link; /* of the doomed */
+	struct list link; /* in the list `doomed` */
 	char *key;
 	const char *resource; /* "configmaps"; a literal */
-	struct str ns, name; /* parts of the key; no name: all of the namespace */
-	struct informer *informer; /* NULL: it is kept */
+	struct str ns, name; /* parts of the key; no name: the whole namespace */
+	struct informer *informer; /* NULL: not watched */
 	struct informer_handler handler;
-	struct cached *kept; /* immutable, or given by hand */
+	struct cached *kept; /* immutable, or set by sources_put() */
 	VEC(struct sources_pod *) pods;
 	bool synced, by_hand;
 };
 
-/* Somebody waits until all that the pod uses is known. */
+/* A caller that waits until everything that the pod uses is known. */
 struct source_want {
 	struct list link;
 	struct sources_pod *pod;
@@ -34,7 +34,7 @@ struct source_want {
 	void *arg;
 };
 
-/* --- what waits ----------------------------------------------------------------------------- */
+/* --- waiting callers ------------------------------------------------------------------------ */
 
 static const struct source *unknown(const struct sources_pod *p)
 {
@@ -53,7 +53,7 @@ static void want_free(struct source_want *w)
 	free(w);
 }
 
-/* "configmaps" becomes "configmap": as upstream's texts name it. */
+/* "configmaps" becomes "configmap", as in upstream's messages. */
 static struct str singular(const char *resource)
 {
 	return str_of(resource, strlen(resource) - 1);
@@ -121,7 +121,7 @@ static void tell(struct source *s)
 		o->on_change(o->arg, str_from(s->pods.v[i]->uid));
 }
 
-/* An immutable object needs no watch: it can only be deleted, which its users do not notice. */
+/* An immutable object needs no watch: it can only be deleted, which does not affect its users. */
 static void keep_if_immutable(struct source *s, struct cached *o)
 {
 	if (s->name.n == 0 || !str_eqz(cached_field(o, "immutable", NULL), "true"))
@@ -373,7 +373,7 @@ void sources_want(struct sources *s, struct pod *pod, sources_done *done, void *
 	struct source_want *w = XNEW(struct source_want);
 	__typeof__(p->uses) old = p->uses;
 
-	/* The new ones first: what both use is not dropped between. */
+	/* Adds the new ones first, so that sources used by both are not dropped in between. */
 	vec_init(&p->uses, POD_SOURCES_MAX);
 	use_all(p, pod);
 	for (size_t i = 0; i < old.n; i++)

@@ -1,6 +1,6 @@
 /*
- * Tokens, one per pod, audience and length of life. A timer asks for the next one in time; while
- * that fails the old one serves as long as it is valid. Waiters share one request.
+ * Tokens, one per pod, audience and lifetime. A timer requests the next one in time. While that
+ * fails, the old one is used as long as it is valid. Waiting callers share one request.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -9,7 +9,7 @@
 #include "client/api/client.h"
 #include "node/sources/sources_impl.h"
 
-/* With a clock that runs ahead a token is always old: it is renewed, but not all the time. */
+/* If our clock is ahead, a token always looks old: it is renewed, but not constantly. */
 enum { JITTER_S = 10, RENEW_LEAST_MS = 10000, RETRY_MS = 1000, RETRY_MAX_MS = 60000 };
 
 #define DAY_NS (INT64_C(86400) * CLOCK_SEC)
@@ -33,8 +33,8 @@ struct token {
 	struct loop_task task;
 	struct list waiters;
 	struct backoff backoff;
-	bool telling; /* waiters are being called */
-	bool dropped; /* its pod has gone: it tells those who wait, then goes */
+	bool telling; /* callbacks are being called */
+	bool dropped; /* its pod is gone: waiting callers get an error, then it is freed */
 };
 
 static int64_t wall(const struct token *t)
@@ -71,7 +71,7 @@ static void token_free(struct token *t)
 }
 
 /*
- * Whoever is called may ask again, cancel others or drop the pod: only `dropped` may be set then.
+ * Callbacks may request again, cancel others or drop the pod: meanwhile only `dropped` may be set.
  */
 static void tell_waiters(struct token *t, const struct error *err)
 {
@@ -90,7 +90,7 @@ static void tell_waiters(struct token *t, const struct error *err)
 	t->telling = false;
 }
 
-/* --- asking --------------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------------- */
 
 static struct json *request_tree(struct arena *a, const struct token *t)
 {
@@ -133,7 +133,7 @@ static void on_timer(struct loop_timer *timer)
 	ask(CONTAINER_OF(timer, struct token, timer));
 }
 
-/* When to ask for the next one: at four fifths of its life, or a day, less some seconds. */
+/* When to request the next one: at four fifths of its life, or after a day, minus some seconds. */
 static void plan_renewal(struct token *t, int64_t life_s)
 {
 	int64_t jitter = (int64_t)prng_below(loop_prng(t->owner->opts.loop), JITTER_S) * CLOCK_SEC;
@@ -204,7 +204,7 @@ static void on_done(struct client_request *r, const struct client_answer *answer
 		o->on_change(o->arg, t->uid);
 }
 
-/* --- waiting -------------------------------------------------------------------------------- */
+/* --- waiting callers ------------------------------------------------------------------------ */
 
 static void on_task(struct loop_task *task)
 {
