@@ -81,7 +81,7 @@ struct agent {
 	uint64_t looks; /* number of listings begun */
 	struct loop_task list_task;
 	struct list orphans; /* struct agent_orphan: pods of the runtime that are being removed */
-	bool left_over; /* an earlier agent may have left files or logs of deleted pods */
+	bool left_over; /* an earlier agent may have left volumes, assignments, claims */
 
 	struct loop_timer machine_timer; /* until the machine is read again */
 	struct loop_task cpus_task; /* updates containers that share CPUs */

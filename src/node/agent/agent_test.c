@@ -1,6 +1,6 @@
 /*
- * What a hollow agent says about itself when its disk is full or its runtime is silent, in a
- * simulated world with an API server that knows nothing.
+ * Health checks of a hollow agent whose disk is full or whose runtime is silent, in a simulated
+ * world with an empty API server.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -111,7 +111,7 @@ static void an_agent_that_cannot_save_is_not_healthy_until_it_can(void **state U
 	assert_check(w, -ERR_IO, "the state of devices cannot be saved: cannot write");
 	sim_run_for(w->api.sim, 60000);
 	assert_check(w, -ERR_IO, "No space left");
-	/* Nobody asks for it to be saved. */
+	/* No caller requests a save. */
 	w->disk_full = false;
 	sim_run_for(w->api.sim, 6000);
 	assert_check(w, 0, "");
@@ -155,7 +155,7 @@ static void a_runtime_that_is_silent_for_minutes_is_told(void **state UNUSED)
 	sim_run_for(w->api.sim, 40 * 1000);
 	assert_check(w, -ERR_UNAVAILABLE, "the container runtime has not answered for");
 	r->ops = w->ops;
-	loop_timer_start(&w->agent->condition_timer, 0); /* as if the answer came */
+	loop_timer_start(&w->agent->condition_timer, 0); /* as if the reply came */
 	sim_run_for(w->api.sim, 1000);
 	assert_check(w, 0, "");
 	world_free(w);

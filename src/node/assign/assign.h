@@ -189,9 +189,7 @@ void assign_prefer(struct assign *s, struct str pod_uid, const struct assign_wis
  * that is in the log.
  */
 struct assign_recovery {
-	/*
-	 * "vendor.com/gpu: g0, g1; .."; empty if there are none. In the arena, at most 1 KiB each.
-	 */
+	/* "vendor.com/gpu: g0, g1; .."; may be empty. In the arena, at most 1 KiB each. */
 	struct str held, doubt;
 };
 void assign_recover(struct assign *s, const struct pod *pod, struct arena *a,
@@ -205,7 +203,7 @@ void assign_settle_doubt(struct assign *s, struct str pod_uid);
 
 /*
  * Returns the next share that is held but not allocated: call the plugin for these ids. Returns
- * false if there are no more. Text is borrowed until the next change.
+ * false at the end. Text is borrowed until the next change.
  */
 struct assign_request {
 	struct str container, resource;

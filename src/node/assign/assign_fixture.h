@@ -1,5 +1,5 @@
 /*
- * assign_fixture - logs, pods and lists for the tests of assign*.c, written short.
+ * assign_fixture - logs, pods and lists in short form, for the tests of src/node/assign.
  */
 #ifndef NODE_ASSIGN_ASSIGN_FIXTURE_H
 #define NODE_ASSIGN_ASSIGN_FIXTURE_H
@@ -44,8 +44,8 @@ static inline void fixture_release_cleanup(struct fixture *f)
 }
 
 /*
- * Devices named by letters, one each, all of this health; upper case ones are on NUMA node 1,
- * else 0.
+ * Lists one device per letter, all with this health. Upper-case ones are on NUMA node 1, others on
+ * 0.
  */
 static inline void fixture_list(struct fixture *f, const char *resource, const char *letters,
 				enum assign_health health)
@@ -66,7 +66,7 @@ static inline void fixture_list(struct fixture *f, const char *resource, const c
 	assign_set_resource(f->s, str_from(resource), v, n);
 }
 
-/* spec.containers is `main`, spec.initContainers `init`, both JSON; the uid is the name, too. */
+/* spec.containers is `main`, spec.initContainers is `init`, both JSON; the uid is also the name. */
 static inline struct pod *fixture_pod(struct fixture *f, const char *uid, const char *init,
 				      const char *containers)
 {
@@ -90,7 +90,7 @@ static inline char *fixture_container(struct fixture *f, const char *name, const
 			    limits);
 }
 
-/* A container with so many GPUs. */
+/* A container with n GPUs. */
 static inline char *fixture_gpus(struct fixture *f, const char *name, int n)
 {
 	return fixture_container(f, name, arena_printf(&f->a, "\"" GPU "\":\"%d\"", n));
@@ -101,7 +101,7 @@ static inline int fixture_admit(struct fixture *f, const struct pod *p)
 	return assign_admit(f->s, p, &f->a, &f->io, &f->err);
 }
 
-/* Admits a pod of one container with so many GPUs. */
+/* Admits a pod with one container that has this many GPUs. */
 static inline struct pod *fixture_run(struct fixture *f, const char *uid, int gpus)
 {
 	struct pod *p = fixture_pod(f, uid, "", fixture_gpus(f, "main", gpus));
@@ -111,7 +111,10 @@ static inline struct pod *fixture_run(struct fixture *f, const char *uid, int gp
 	return p;
 }
 
-/* What the pod has or had, as "container:ids " of GPUs and "claim=driver/pool/device ". */
+/*
+ * The pod's present or past devices: "container:ids " for GPUs, "claim=driver/pool/device " for
+ * claims.
+ */
 static inline char *fixture_uses(struct fixture *f, const char *uid)
 {
 	const struct assign_use *v;

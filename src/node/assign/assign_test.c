@@ -1,9 +1,11 @@
-/* The log of assignments: devices, pods, answers, changes. */
+/*
+ * The assignment log: devices, pods, replies, changes.
+ */
 #include "node/assign/assign_fixture.h"
 
 #define RECORD_MAX 4096
 
-/* Writes changes down: "P:uid ", "I ", "H:uid:id ", "C ". */
+/* Records changes: "P:uid ", "I ", "H:uid:id ", "C ". */
 struct recorder {
 	struct assign_watcher w;
 	char text[RECORD_MAX];
@@ -147,7 +149,7 @@ static void only_devices_that_changed_are_told(void **state)
 	v[1].message = STR("hotter");
 	assign_set_resource(f.s, STR(GPU), v, 1000);
 	expect(&r, "H:p:d001 ");
-	/* One that is held is missing, one that is not is, too. */
+	/* A held device and a free one are missing from the list. */
 	assign_set_resource(f.s, STR(GPU), v + 1, 998);
 	expect(&r, "H:p:d000 I ");
 	counts(&f, 998, 996);

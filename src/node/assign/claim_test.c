@@ -1,4 +1,6 @@
-/* Claims in the log of assignments: users, devices, the past, the index. */
+/*
+ * Claims in the assignment log: users, devices, the past, the index.
+ */
 #include "node/assign/assign_fixture.h"
 
 static struct pod *plain(struct fixture *f, const char *uid)
@@ -6,7 +8,7 @@ static struct pod *plain(struct fixture *f, const char *uid)
 	return fixture_pod(f, uid, "", "{\"name\":\"m\"}");
 }
 
-/* `uid` is that of a claim that is named after its first letter. `device`: exclusive, or NULL. */
+/* `uid` belongs to a claim that is named after its first letter. `device`: exclusive, or NULL. */
 static int use_device(struct fixture *f, const struct pod *p, const char *pod_claim,
 		      const char *uid, const char *device)
 {
@@ -104,7 +106,7 @@ static void the_past_is_known_until_the_pod_is_forgotten(void **state)
 	assert_int_equal(assign_uses(f.s, STR("p"), &f.a, &v), 1);
 	assert_true(v[0].past && str_eqz(v[0].claim_uid, "c1"));
 	assert_string_equal(pods_of(&f, "x"), "p ");
-	/* The same claim, prepared again for another pod, is another story. */
+	/* The same claim, prepared again for another pod, is a new record. */
 	assert_int_equal(use(&f, plain(&f, "q"), "gpu", "c1"), 0);
 	prepare(&f, "c1", "y");
 	assert_string_equal(pods_of(&f, "x"), "p ");
@@ -153,7 +155,7 @@ static void an_exclusive_device_is_one_claims_until_it_is_forgotten(void **state
 	assert_false(assign_claim_get(f.s, STR("e1"), &f.a, &c));
 	assert_false(assign_has_pod(f.s, STR("q")));
 	assert_int_equal(use_device(&f, q, "gpu", "e1", "d.com/pool/y"), 0);
-	/* The claim has got another device, and gives none back before it is unprepared. */
+	/* The claim has got another device, and releases none before it is unprepared. */
 	assert_int_equal(use_device(&f, q, "gpu", "c1", "d.com/pool/z"), 0);
 	assert_int_equal(use_device(&f, q, "two", "g1", "d.com/pool/x"), -ERR_CONFLICT);
 	/* Its pods may end before. */

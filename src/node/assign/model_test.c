@@ -1,8 +1,8 @@
 /*
- * The log against a slow and obvious model: random admissions, ends, lists, claims and
- * restarts. After every step the log is written down and read into another one, which must say
- * the same (an agent that dies at any moment); now and then that one takes over. A watcher that
- * only follows changes must never see a device or CPU with two pods.
+ * The log against a slow and obvious model: random admissions, ends, lists, claims and restarts.
+ * After every step the log is encoded and decoded into another one, which must be the same (an
+ * agent that dies at any moment). Now and then that one takes over. A watcher that only follows
+ * changes must never see a device or CPU with two pods.
  */
 #include "node/assign/assign_fixture.h"
 
@@ -22,14 +22,14 @@ static const enum pod_container_kind kinds[CONTAINERS] = { POD_INIT, POD_INIT, P
 static const char letters[] = "abcde";
 
 struct model_resource {
-	bool offered; /* a plugin ever listed it, and it was not dropped */
+	bool offered; /* a plugin has listed it, and it was not dropped */
 	bool connected;
 	bool listed[DEVICES], healthy[DEVICES];
 };
 
 struct model_pod {
 	bool known, admitted, ended;
-	/* Devices of each container, bits. */
+	/* Devices of each container, as bits. */
 	unsigned has[CONTAINERS][RESOURCES];
 	struct cpu_set cpus[CONTAINERS];
 	int claim; /* index of its claim object, or -1 */
@@ -51,10 +51,10 @@ struct world {
 	struct model_resource res[RESOURCES];
 	struct model_pod pod[PODS];
 	VEC(struct model_claim) claim;
-	/* What the watcher knows, from changes alone. */
+	/* The watcher's state, from changes alone. */
 	unsigned seen[PODS][RESOURCES];
 	struct cpu_set seen_cpus[PODS];
-	unsigned told[PODS][RESOURCES]; /* healths of devices that were told in this step, bits */
+	unsigned told[PODS][RESOURCES]; /* devices whose health was reported in this step, bits */
 };
 
 static int below(struct world *w, int n)
@@ -121,7 +121,7 @@ static void on_change(struct assign_watcher *watcher, const struct assign_change
 	*told |= bit;
 }
 
-/* --- what the model knows -------------------------------------------------------------------- */
+/* --- the model ------------------------------------------------------------------------------- */
 
 static unsigned pod_has(const struct model_pod *p, int r)
 {
@@ -154,7 +154,7 @@ static unsigned healthy(const struct world *w, int r)
 	return bits;
 }
 
-/* Whether the log knows of the resource: offered, or some pod still has a device of it. */
+/* Whether the log has the resource: it was offered, or some pod still has a device of it. */
 static bool is_known(const struct world *w, int r)
 {
 	for (int p = 0; p < PODS; p++) {
@@ -169,7 +169,7 @@ static int bits_of(unsigned v)
 	return __builtin_popcount(v);
 }
 
-/* Counts only: whether the requests can be met, container after container. */
+/* Counts only: whether the requests can be satisfied, container after container. */
 static bool fits(const struct world *w, int p, int want[CONTAINERS][RESOURCES])
 {
 	for (int r = 0; r < RESOURCES; r++) {
@@ -323,7 +323,7 @@ static void step_admit(struct world *w)
 	w->f.io.wants_preferred = asks;
 	w->f.io.arg = below(w, 2) ? w : NULL;
 	if (admit(w, pod) < 0) {
-		/* CPUs are not in the model: they may have been what was missing. */
+		/* CPUs are not in the model: they may have been missing. */
 		assert_true(!fit || w->opts.static_cpus);
 		assert_int_equal(assign_revision(w->f.s), revision);
 		assert_false(assign_is_admitted(w->f.s, pod->uid));
@@ -391,8 +391,7 @@ static void step_use(struct world *w)
 		m = &w->claim.v[w->claim.n - 1];
 	}
 	/*
-	 * The entry of the pod is this claim now; the one before it stays in use until it is
-	 * not.
+	 * The pod's entry is this claim now; the one before it stays in use until it is released.
 	 */
 	m->uses |= 1U << p;
 	w->pod[p].known = true;
@@ -532,7 +531,7 @@ static enum assign_health shown(const struct world *w, int r, int d)
 	return h;
 }
 
-/* What a restart would find; it takes over when `crash`. */
+/* The log that a restart would find; it takes over if `crash` is set. */
 static void check_restart(struct world *w, bool crash)
 {
 	char *text = fixture_encode(&w->f);
@@ -574,10 +573,7 @@ static void check_health(struct world *w, enum assign_health before[RESOURCES][D
 	}
 }
 
-/*
- * A device whose last user is forgotten may lose the health that it had: nobody is left to be
- * told.
- */
+/* A device whose last user is forgotten may lose its health: there is no pod left to notify. */
 static void step(struct world *w)
 {
 	static void (*const steps[])(struct world *) = { step_list,   step_list,    step_gone,

@@ -16,7 +16,7 @@ static struct assign_opts all_static(enum topology_policy policy)
 				     .nreserved_memory = 2 };
 }
 
-/* Guaranteed, with so many CPUs, GiB and GPUs. */
+/* Guaranteed, with these CPUs, GiB and GPUs. */
 static struct pod *pod(struct fixture *f, const char *uid, int cpus, int gib, int gpus)
 {
 	char *limits = arena_printf(&f->a, "\"cpu\":\"%d\",\"memory\":\"%dGi\"", cpus, gib);
@@ -50,7 +50,7 @@ static void all_of_a_container_comes_from_one_node(void **state)
 	admit(&f, pod(&f, "q", 2, 2, 1));
 	assert_string_equal(fixture_uses(&f, "q"), "m:a");
 	has(&f, "q", "1-2", "0");
-	/* Containers without CPUs of their own are bound to the rest. */
+	/* Containers without exclusive CPUs are bound to the rest. */
 	has(&f, "none", "0,3,6-7", "");
 	assign_end_pod(f.s, STR("p"));
 	has(&f, "none", "0,3-7", "");
@@ -81,7 +81,9 @@ static void restricted_takes_the_narrowest_that_is_possible_at_all(void **state)
 
 	fixture_init(&f, all_static(TOPOLOGY_RESTRICTED), 8, 2);
 	fixture_list(&f, GPU, "aB", ASSIGN_HEALTHY);
-	/* Two GPUs never were on one node, so two nodes are as good as it gets; CPUs are not so. */
+	/*
+	 * Two GPUs never were on one node, so two nodes are preferred for them, but not for CPUs.
+	 */
 	assert_int_equal(fixture_admit(&f, pod(&f, "p", 2, 2, 2)), -ERR_INVALID);
 	assert_string_equal(f.io.reason, "TopologyAffinityError");
 	admit(&f, pod(&f, "q", 6, 10, 2));
@@ -153,7 +155,7 @@ static void init_containers_leave_cpus_and_memory_to_later_ones(void **state)
 	admit(&f, p);
 	assert_string_equal(assign_cpus(f.s, STR("p"), STR("i"), &f.a).p, "1-3");
 	assert_string_equal(assign_cpus(f.s, STR("p"), STR("m"), &f.a).p, "1-2");
-	/* 7 GiB can be had on each node: 6 of them are taken, once. */
+	/* 7 GiB are available on each node; 6 of them are taken, once. */
 	assert_int_equal(assign_memory(f.s, STR("p"), STR("i"), &f.a, &b), 1);
 	assert_int_equal(b->bytes, INT64_C(2) << 30);
 	assert_int_equal(assign_memory(f.s, STR("p"), STR("m"), &f.a, &b), 1);

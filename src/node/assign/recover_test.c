@@ -1,6 +1,5 @@
 /*
- * A log that was lost: what the statuses of pods name is held again, and what is in doubt is given
- * to nobody.
+ * A lost log: devices named in statuses of pods are held again, and no pod gets devices in doubt.
  */
 #include "node/assign/assign_fixture.h"
 
@@ -54,7 +53,7 @@ static void devices_that_a_status_names_are_held_and_asked_for_again(void **stat
 	assert_int_equal(request.nids, 2);
 	(void)fixture_run(&f, "q", 2);
 	assert_string_equal(fixture_uses(&f, "q"), "main:bd");
-	/* Again, or of a pod that the log has: nothing. */
+	/* Again, or for a pod that the log has: no effect. */
 	got = recover(&f, p);
 	assert_int_equal(got.held.n + got.doubt.n, 0);
 }
@@ -78,7 +77,7 @@ static void a_resource_in_doubt_is_given_to_nobody(void **state)
 	q = fixture_pod(&f, "q", "", fixture_gpus(&f, "main", 1));
 	assert_int_equal(fixture_admit(&f, q), -ERR_INVALID);
 	assert_non_null(strstr(f.err.msg, "may be in use by pod ns/p"));
-	/* Its containers have ended: it gets devices like a new one. */
+	/* Its containers have ended: it gets devices like a new pod. */
 	assign_settle_doubt(f.s, STR("p"));
 	assert_int_equal(fixture_admit(&f, q), 0);
 	assert_string_equal(fixture_uses(&f, "q"), "main:a");

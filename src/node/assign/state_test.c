@@ -1,4 +1,6 @@
-/* The checkpoint of assignments: what is written is read back, and nothing else is. */
+/*
+ * The checkpoint of assignments: it is read back unchanged, and anything else is rejected.
+ */
 #include "node/assign/assign_fixture.h"
 
 static void fill(struct fixture *f)
@@ -56,7 +58,7 @@ static void what_is_written_is_read_back(void **state)
 	assert_true(str_eq(packed, STR("\x0a\0\xff")));
 	assert_int_equal(
 		assign_pods_of_device(g.s, STR("d.com"), STR("pool"), STR("x"), &g.a, &pods), 2);
-	/* Held devices stay held when the plugin is back; those of the pod that ended are free. */
+	/* Held devices stay held when the plugin is back; those of the ended pod are free. */
 	fixture_list(&g, GPU, "Dabc", ASSIGN_HEALTHY);
 	fixture_run(&g, "r", 1);
 	assert_string_equal(fixture_uses(&g, "r"), "main:b");

@@ -1,12 +1,13 @@
 /*
- * attach_fixture - for tests: answers of a kubelet from a line of text, and a reader of the book
- * that checks after every message that nothing is with two pods.
+ * attach_fixture - for tests: a kubelet's replies from a line of text, and a reader of the book.
+ *
+ * After every message the reader checks that nothing is with two pods.
  *
  *	"a=gpu0,gpu1,#3 b= c=m5"	pods of namespace "default", with devices of
  *					example.com/gpu, CPUs (#) and memory on NUMA node 0 (m)
  *	"a=x:gpu0"			with a device of the claim x
  *
- * What the reader is told is kept as lines: "+u1 a=gpu0", "~u1 a=gpu0,#3", "-u1 a".
+ * The reader's messages are recorded as lines: "+u1 a=gpu0", "~u1 a=gpu0,#3", "-u1 a".
  */
 #ifndef NODE_ATTACH_ATTACH_FIXTURE_H
 #define NODE_ATTACH_ATTACH_FIXTURE_H
@@ -27,7 +28,7 @@
 
 enum { FIXTURE_PODS = 64, FIXTURE_MEMORY = 100, FIXTURE_THINGS = 1024 };
 
-/* --- answers --------------------------------------------------------------------------- */
+/* --- replies --------------------------------------------------------------------------- */
 
 static inline char *fixture_z(const char *z)
 {
@@ -153,7 +154,7 @@ static inline Podresources__AllocatableResponse *fixture_allocatable(struct aren
 	return r;
 }
 
-/* The same with so many GPUs and CPUs. */
+/* The same with n GPUs and CPUs. */
 static inline Podresources__AllocatableResponse *fixture_room(struct arena *a, uint64_t memory,
 							      unsigned n)
 {
@@ -205,8 +206,8 @@ struct fixture_reader {
 	struct podres_cursor cursor;
 	struct fixture_belief v[FIXTURE_PODS];
 	size_t n;
-	uint64_t room; /* memory there is; 0: not looked at */
-	bool admin; /* claims may have others' devices */
+	uint64_t room; /* memory of the node; 0: not checked */
+	bool admin; /* claims may have devices of other claims */
 	struct buf lines;
 };
 
@@ -231,7 +232,7 @@ static inline struct fixture_belief *fixture_find(struct fixture_reader *r, cons
 	return NULL;
 }
 
-/* What all pods hold that a reader knows of. */
+/* The things of all pods that a reader knows. */
 struct fixture_sum {
 	struct str things[FIXTURE_THINGS];
 	size_t n;
@@ -266,7 +267,7 @@ static inline void fixture_add(struct fixture_sum *sum, struct str thing)
 	sum->things[sum->n++] = thing;
 }
 
-/* No thing is believed to be with two pods, nor more memory held than there is. */
+/* Checks that no thing is with two pods, and that held memory does not exceed the node's. */
 static inline void fixture_check(const struct fixture_reader *r)
 {
 	struct fixture_sum sum;
@@ -315,7 +316,7 @@ static inline void fixture_believe(struct fixture_reader *r, const Podresources_
 	buf_release(&text);
 }
 
-/* One message; false: there is none. */
+/* Reads one message; returns false at the end. */
 static inline bool fixture_read_one(struct fixture_reader *r)
 {
 	CLEANUP(arena_release) struct arena a;
@@ -341,7 +342,7 @@ static inline void fixture_read(struct fixture_reader *r)
 		;
 }
 
-/* What it was told since the last time. */
+/* Compares the lines recorded since the last call. */
 static inline void fixture_expect(struct fixture_reader *r, const char *lines)
 {
 	fixture_read(r);

@@ -1,6 +1,6 @@
 /*
- * The whole of attach in a simulated world: an API server with pods, a kubelet that answers as a
- * real one does and has knobs, and a reader of the book.
+ * All of attach in a simulated world: an API server with pods, a kubelet that replies like a real
+ * one and has knobs, and a reader of the book.
  */
 #include "node/attach/attach_fixture.h"
 
@@ -23,13 +23,13 @@ struct kubelet {
 	struct loop *loop; /* NULL: it is down */
 	struct http_server *http;
 	struct grpc_server *grpc;
-	/* What it says. */
+	/* Its replies. */
 	const char *list; /* in the fixture's form */
 	unsigned memory, gpus;
 	bool no_get, no_allocatable;
-	unsigned exhausted; /* calls that it refuses */
+	unsigned exhausted; /* number of calls that it rejects */
 	bool hang;
-	/* What it was asked. */
+	/* Calls that it received. */
 	unsigned lists, get_calls, allocatables;
 };
 
@@ -230,7 +230,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A new pod. It says nothing of its node: this API would keep it after a delete. */
+/* A new pod. It has no nodeName: this API would keep it after a delete. */
 static void add_pod(struct world *w, const char *name, const char *uid, const char *phase)
 {
 	char meta[64], rest[128];
@@ -283,7 +283,7 @@ static void expect_metric(struct world *w, const char *line)
 	buf_release(&text);
 }
 
-/* The first state has been told. */
+/* Runs until the first state has been read. */
 static void begin(struct world *w)
 {
 	add_pod(w, "a", "u1", "Running");
@@ -360,7 +360,7 @@ static void a_release_is_told_before_the_reuse(void **state)
 	w->kubelet.list = "b=gpu1 c=gpu0";
 	run(w, 100);
 	fixture_expect(&w->reader, "-u1 a\n+u3 c=gpu0\n");
-	/* Get shows what another has in the book: the List decides. */
+	/* Get shows a device that another pod has in the book: the List decides. */
 	w->kubelet.list = "b= c=gpu0,gpu1";
 	patch(w, "c", "{\"status\":{\"containerStatuses\":[{\"ready\":true}]}}");
 	run(w, 100);
@@ -399,7 +399,7 @@ static void allocatable_follows_the_node(void **state)
 	assert_true(podres_revision(w->book) > before);
 }
 
-/* No reader hears of a device in use before it hears that there is such a device. */
+/* A reader gets the new allocatable before it sees a new device in use. */
 static void devices_that_the_node_has_got_are_told_before_their_pods(void **state)
 {
 	struct world *w = *state;
@@ -421,7 +421,10 @@ static void devices_that_the_node_has_got_are_told_before_their_pods(void **stat
 	assert_non_null(told);
 	bytes_unref(told);
 	assert_true(c.at < w->reader.cursor.at);
-	/* One that is never allocatable (it fails) is told all the same, and asked about once. */
+	/*
+	 * A device that is never allocatable (it fails) is reported nevertheless, after one extra
+	 * call.
+	 */
 	w->kubelet.list = "a=gpu0 b=gpu1 c=gpu3,gpu9";
 	patch(w, "c", "{\"status\":{\"containerStatuses\":[{\"ready\":true}]}}");
 	run(w, 100);
@@ -430,7 +433,7 @@ static void devices_that_the_node_has_got_are_told_before_their_pods(void **stat
 	assert_int_equal(w->kubelet.lists, 1);
 }
 
-/* --- what kubelets do ------------------------------------------------------------------------- */
+/* --- behaviour of kubelets -------------------------------------------------------------------- */
 
 static void a_torn_list_is_asked_for_again(void **state)
 {
@@ -494,7 +497,7 @@ static void a_restarted_kubelet_that_shows_nothing_yet_takes_nothing_away(void *
 	kubelet_begin(w);
 	run(w, 1500);
 	fixture_expect(&w->reader, "");
-	w->kubelet.list = "b=gpu0"; /* it gave the other's device away while we did not look */
+	w->kubelet.list = "b=gpu0"; /* it gave the other's device away meanwhile */
 	run(w, 2000);
 	fixture_expect(&w->reader, "~u2 b=\n~u1 a=\n~u2 b=gpu0\n");
 	w->kubelet.list = "a=gpu1 b=gpu0";

@@ -1,5 +1,5 @@
 /*
- * Each rule of the merge: what the API and a kubelet say, and what a reader of the book hears.
+ * Each rule of the merge: the API's and the kubelet's input, and the events that a reader gets.
  */
 #include "node/attach/attach_fixture.h"
 
@@ -10,7 +10,7 @@ struct world {
 	struct podres *book;
 	struct attach_merge *merge;
 	struct fixture_reader reader;
-	struct attach_outcome out; /* of the last answer */
+	struct attach_outcome out; /* of the last reply */
 	int64_t now;
 };
 
@@ -56,7 +56,7 @@ static void gone(struct world *w, const char *uid)
 	attach_merge_pod_gone(w->merge, str_from(uid));
 }
 
-/* The answer to the call that began before. */
+/* The reply to the call that began before. */
 static void answer(struct world *w, const char *list)
 {
 	attach_merge_list(w->merge, fixture_list(&w->arena, list), w->now, &w->out);
@@ -169,7 +169,7 @@ static void an_active_pod_survives_lists_without_it_for_the_grace_only(void **st
 	w->now += GRACE - 1;
 	list(w, "");
 	fixture_expect(&w->reader, "");
-	list(w, "a=gpu0"); /* it is there again: the grace begins anew */
+	list(w, "a=gpu0"); /* it is back: the grace period begins again */
 	list(w, "");
 	w->now += GRACE - 1;
 	list(w, "");
@@ -204,7 +204,7 @@ static void a_missing_pod_gives_up_what_another_is_shown_with(void **state)
 	fixture_expect(&w->reader, "+u1 a=gpu0,gpu1,#1,#2\n");
 	list(w, "b=gpu1,#1");
 	fixture_expect(&w->reader, "~u1 a=gpu0,#2\n+u2 b=gpu1,#1\n");
-	/* Nobody of ours has to be the one. */
+	/* The other pod need not be known. */
 	list(w, "b=gpu1,#1 stranger=gpu0");
 	fixture_expect(&w->reader, "~u1 a=#2\n");
 	list(w, "a=gpu0,#2 b=gpu1,#1");
@@ -237,7 +237,7 @@ static void another_pod_of_the_name_follows_the_end_of_the_first(void **state)
 	fixture_expect(&w->reader, "+u1 a=gpu0\n");
 	gone(w, "u1");
 	api(w, "u2", "a", ATTACH_COMING);
-	list(w, "a=gpu0,gpu1"); /* not what the first one had */
+	list(w, "a=gpu0,gpu1"); /* not the first one's devices */
 	fixture_expect(&w->reader, "-u1 a\n+u2 a=gpu0,gpu1\n");
 	api(w, "u3", "a", ATTACH_STARTING); /* its predecessor's end was not seen */
 	list(w, "a=gpu0,gpu1");
@@ -271,7 +271,7 @@ static void the_same_content_is_the_first_pods_until_the_kubelet_knows_the_secon
 	fixture_expect(&w->reader, "+u1 a=gpu0\n");
 	assert_false(attach_merge_settled(w->merge, STR("u2")));
 	attach_merge_begin(w->merge);
-	api(w, "u2", "a", ATTACH_STARTING); /* while the call was under way */
+	api(w, "u2", "a", ATTACH_STARTING); /* while the call is in flight */
 	answer(w, "a=gpu0");
 	fixture_expect(&w->reader, "");
 	list(w, "a=gpu0");
@@ -308,7 +308,7 @@ static void a_pod_that_nobody_saw_leaves_no_trace(void **state)
 	fixture_expect(&w->reader, "-u1 a\n+u3 a=gpu0\n");
 }
 
-/* The first one was looked at before it went, the second one after it came. */
+/* The first one was read before it went, the second one after it came. */
 static void a_list_with_two_pods_of_a_name_is_torn(void **state)
 {
 	struct world *w = *state;
@@ -453,7 +453,7 @@ static void a_device_that_moves_from_claim_to_claim_is_torn(void **state)
 	fixture_expect(&w->reader, "~u1 a=\n~u2 b=y:gpu0\n");
 }
 
-/* As with adminAccess; the order of a kubelet's pods says nothing. */
+/* As with adminAccess; the order of a kubelet's pods is arbitrary. */
 static void a_device_that_stays_with_several_claims_is_believed(void **state)
 {
 	struct world *w = *state;
@@ -467,7 +467,7 @@ static void a_device_that_stays_with_several_claims_is_believed(void **state)
 	assert_int_equal(w->out.verdict, ATTACH_TORN);
 	list(w, "c=z:gpu0 a=x:gpu0 b=y:gpu0");
 	fixture_expect(&w->reader, "+u1 a=x:gpu0\n+u2 b=y:gpu0\n+u3 c=z:gpu0\n");
-	/* A kubelet that has just started shows few pods. */
+	/* A kubelet that has just started lists few pods. */
 	list(w, "b=y:gpu0");
 	list(w, "b=y:gpu0 c=z:gpu0 a=x:gpu0");
 	assert_int_equal(get(w, "u1", "a=x:gpu0"), ATTACH_TAKEN);
@@ -540,7 +540,7 @@ static void what_get_says_against_the_book_is_a_matter_for_list(void **state)
 	assert_int_equal(get(w, "u2", "b=gpu0"), ATTACH_NEEDS_LIST);
 	assert_int_equal(get(w, "u2", "b=#1"), ATTACH_NEEDS_LIST);
 	assert_int_equal(get(w, "u2", "b=m5"), ATTACH_NEEDS_LIST);
-	assert_int_equal(get(w, "u2", "a=gpu2"), ATTACH_NEEDS_LIST); /* another's answer */
+	assert_int_equal(get(w, "u2", "a=gpu2"), ATTACH_NEEDS_LIST); /* the reply of another pod */
 	assert_int_equal(get(w, "u2", NULL), ATTACH_NEEDS_LIST);
 	fixture_expect(&w->reader, "");
 }
@@ -564,7 +564,7 @@ static void get_is_for_pods_that_are_active_and_shown(void **state)
 	assert_false(attach_merge_asks_get(w->merge, STR("u1"), &ns, &name));
 }
 
-/* --- the rest -------------------------------------------------------------------------------- */
+/* --- other ------------------------------------------------------------------------------------ */
 
 static void a_pod_is_settled_when_it_runs_and_is_shown(void **state)
 {
@@ -636,7 +636,7 @@ static void things_that_the_node_was_not_known_to_have_are_noticed(void **state)
 	room.n_cpu_ids = 1;
 	attach_merge_allocatable(w->merge, &room);
 	assert_true(attach_merge_foresees(w->merge, l->pod_resources, 2));
-	/* A device that failed in somebody's hands is no news. */
+	/* A device that failed while it was held is not a surprise. */
 	api(w, "u1", "a", ATTACH_RUNNING);
 	list(w, "a=gpu0,#1");
 	room.n_devices = 0;

@@ -1,8 +1,8 @@
 /*
- * A model kubelet whose truth is known: it hands out devices, CPUs and memory at random, restarts,
- * answers with few pods or with what was never true at one time, and learns of pods earlier or
- * later than we do. After each message of each reader no thing is with two pods; in the end the
- * book is the truth.
+ * A model kubelet whose true state is known. It assigns devices, CPUs and memory at random,
+ * restarts, replies with few pods or with a state that never existed at one time, and learns of
+ * pods earlier or later than we do. After each message of each reader no thing is with two pods. In
+ * the end the book equals the true state.
  */
 #include "node/attach/attach_fixture.h"
 
@@ -10,7 +10,7 @@
 
 enum { NAMES = 10, GPUS = 6, CPUS = 6, STEPS = 400, SEEDS = 150, SLOW = 2 };
 
-/* A pod, as the kubelet has it (if it does) and as the API does. */
+/* A pod, as the kubelet has it (if it does) and as the API has it. */
 struct model_pod {
 	char uid[16], name[8];
 	bool there; /* in the API */
@@ -26,10 +26,10 @@ struct model {
 	struct podres *book;
 	struct attach_merge *merge;
 	struct fixture_reader fast, slow[SLOW];
-	struct model_pod pods[NAMES]; /* the newest of each name; the uid empty: none was */
-	struct model_pod left[NAMES]; /* force-deleted, the kubelet has it still */
+	struct model_pod pods[NAMES]; /* the newest of each name; empty uid: none yet */
+	struct model_pod left[NAMES]; /* force-deleted, but the kubelet still has it */
 	int64_t now;
-	unsigned uids, hidden; /* answers that are still to show few pods */
+	unsigned uids, hidden; /* replies that will show few pods */
 	unsigned torn, taken;
 };
 
@@ -45,7 +45,7 @@ static bool listed(const struct model_pod *p)
 	return p->uid[0] && p->admitted && !p->over;
 }
 
-/* Of what all pods have, one mask. */
+/* The union of the things of all pods. */
 static struct model_pod used(const struct model *m)
 {
 	struct model_pod sum = { .gpus = 0 };
@@ -63,7 +63,7 @@ static struct model_pod used(const struct model *m)
 	return sum;
 }
 
-/* A quarter of n bits. */
+/* About a quarter of n bits. */
 static uint32_t some_bits(struct model *m, unsigned n)
 {
 	uint32_t half = draw(m, 1U << n);
@@ -103,7 +103,7 @@ static void print_state(struct buf *out, const struct model_pod *p)
 		(void)buf_printf(out, "%sm%u", comma, p->memory);
 }
 
-/* What a kubelet answers for a name: the old one as long as it has that. */
+/* The pod that a kubelet lists for a name: the old one as long as it has that. */
 static const struct model_pod *entry_of(const struct model *m, unsigned i)
 {
 	if (listed(&m->left[i]))
@@ -111,7 +111,7 @@ static const struct model_pod *entry_of(const struct model *m, unsigned i)
 	return listed(&m->pods[i]) ? &m->pods[i] : NULL;
 }
 
-/* --- what happens -------------------------------------------------------------------------- */
+/* --- events ---------------------------------------------------------------------------------- */
 
 static void tell(struct model *m, const struct model_pod *p)
 {
@@ -128,8 +128,10 @@ static void create(struct model *m, unsigned i)
 	struct model_pod *p = &m->pods[i];
 
 	if (p->uid[0]) {
-		/* The kubelet has one pod of a name at a time, and learns of the next when that
-		 * is gone. */
+		/*
+		 * The kubelet has one pod of a name at a time, and learns of the next when that is
+		 * gone.
+		 */
 		if (listed(p) && listed(&m->left[i]))
 			return;
 		if (p->there)
@@ -143,7 +145,7 @@ static void create(struct model *m, unsigned i)
 	tell(m, p);
 }
 
-/* A step of the pod's life, as the kubelet makes it or as it tells the API. */
+/* A step in the pod's life, in the kubelet or in the API. */
 static void move(struct model *m, unsigned i)
 {
 	struct model_pod *p = &m->pods[i];
@@ -163,7 +165,7 @@ static void move(struct model *m, unsigned i)
 	} else if (p->life == ATTACH_RUNNING && !p->over) {
 		p->over = draw(m, 3) == 0;
 		if (!p->over)
-			p->gpus &= (uint32_t)draw(m, 1 << GPUS); /* it gives some back */
+			p->gpus &= (uint32_t)draw(m, 1 << GPUS); /* releases some */
 	} else if (p->over && p->life == ATTACH_RUNNING) {
 		p->life = ATTACH_ENDED;
 		tell(m, p);
@@ -186,7 +188,7 @@ static void step(struct model *m)
 		move(m, i);
 }
 
-/* --- asking --------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 static void read_all(struct model *m, bool to_the_end)
 {
@@ -206,7 +208,7 @@ static void print_entry(struct buf *out, const struct model_pod *p)
 	print_state(out, p);
 }
 
-/* Things may happen between the pods that it reads: of a name it may have read two. */
+/* Changes may happen between the pods that it reads, so it may list two pods of a name. */
 static void list(struct model *m, bool torn)
 {
 	struct buf text = BUF_INIT(64 * KIB);
@@ -269,7 +271,7 @@ static void run(struct model *m)
 	}
 }
 
-/* Nothing moves any more; whoever asks long enough knows the truth. */
+/* Nothing changes any more; repeated calls must end in the true state. */
 static void settle(struct model *m)
 {
 	m->hidden = 0;
@@ -280,9 +282,9 @@ static void settle(struct model *m)
 	}
 }
 
-/* --- the truth ------------------------------------------------------------------------------ */
+/* --- the true state --------------------------------------------------------------------------- */
 
-/* Who the entry of a name belongs to as far as anybody beside the kubelet can know. */
+/* The pod that the entry of a name belongs to, as far as an observer of the kubelet can know. */
 static void expect_truth(struct model *m, struct fixture_reader *r)
 {
 	size_t n = 0;
@@ -296,7 +298,7 @@ static void expect_truth(struct model *m, struct fixture_reader *r)
 			continue;
 		print_state(&text, p);
 		b = fixture_find(r, p->uid);
-		/* What is left of a pod that the API has replaced passes for the new one. */
+		/* The rest of a pod that the API has replaced counts as the new one. */
 		if (!b && p == &m->left[i])
 			b = fixture_find(r, m->pods[i].uid);
 		if (b || m->pods[i].there) {

@@ -68,7 +68,7 @@ static void what_is_within_a_thing_is_in_order_too(void **state)
 	assert_int_equal(cpus[0], 1);
 }
 
-/* Devices of a claim, each with two CDI ids, given the wrong way round. */
+/* Devices of a claim, each with two CDI ids, in the wrong order. */
 static void devices_of_a_claim_are_in_order(void **state)
 {
 	char low[] = "a", high[] = "b", none[] = "";

@@ -1,5 +1,5 @@
 /*
- * When what is asked: the test is the clock.
+ * The order and time of calls; the test is the clock.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@ struct world {
 	struct attach_poll_ops ops;
 	struct prng prng;
 	int64_t now;
-	bool gettable, settled; /* what is said of all pods */
+	bool gettable, settled; /* for all pods */
 	struct str uid; /* of the last Get */
 	int64_t wait;
 };
@@ -50,7 +50,7 @@ static void expect(struct world *w, enum attach_ask ask)
 	answered(w);
 }
 
-/* Nothing until then; that is where the time then stands. */
+/* Expects no call for this time, which then has passed. */
 static void quiet(struct world *w, int64_t ms)
 {
 	assert_int_equal(next(w), ATTACH_ASK_NOTHING);
@@ -58,7 +58,7 @@ static void quiet(struct world *w, int64_t ms)
 	w->now += ms;
 }
 
-/* The first List and allocatable have been answered, and that was long ago. */
+/* The first List and allocatable were received, long ago. */
 static void init(struct world *w)
 {
 	*w = (struct world){ .now = 5000, .gettable = true, .settled = true };
@@ -142,7 +142,7 @@ static void a_pod_of_which_more_is_expected_is_asked_for_ever_less_often(void **
 		quiet(&w, waits[i]);
 		expect(&w, ATTACH_ASK_GET);
 	}
-	attach_poll_pod(&w.poll, STR("u1"), w.now); /* something new: soon again */
+	attach_poll_pod(&w.poll, STR("u1"), w.now); /* a new change: soon again */
 	quiet(&w, 20);
 	expect(&w, ATTACH_ASK_GET);
 	quiet(&w, 50);
@@ -304,7 +304,7 @@ static void a_failure_keeps_the_reason_and_waits_longer_each_time(void **state U
 	assert_int_not_equal(next(&w), ATTACH_ASK_NOTHING);
 	attach_poll_failed(&w.poll, &w.prng, w.now);
 	attach_poll_resume(&w.poll);
-	for (int i = 0; i < 2; i++) { /* whichever comes first */
+	for (int i = 0; i < 2; i++) { /* in either order */
 		assert_int_not_equal(next(&w), ATTACH_ASK_NOTHING);
 		answered(&w);
 	}

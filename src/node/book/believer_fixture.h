@@ -1,7 +1,8 @@
 /*
- * podres_believer_fixture - a client of the book of pod resources for tests: it unpacks what it is
- * sent, believes it, and after every message checks that nothing is with two pods and no memory is
- * given out twice.
+ * podres_believer_fixture - for tests: a client of the book that checks its state.
+ *
+ * It unpacks messages and merges them into its own state ("belief"). After every message it checks
+ * that nothing is with two pods and that no memory is assigned twice.
  */
 #ifndef NODE_BOOK_BELIEVER_FIXTURE_H
 #define NODE_BOOK_BELIEVER_FIXTURE_H
@@ -13,7 +14,7 @@
 #include "node/book/held_fixture.h"
 #include "node/book/podres.h"
 
-/* What it believes of one pod. */
+/* Its state of one pod. */
 struct belief {
 	char *key; /* the uid, or the name */
 	char *state; /* packed PodResources */
@@ -24,24 +25,24 @@ struct belief {
 struct believer {
 	struct podres *book; /* NULL: not connected */
 	const uint64_t (*capacity)[HELD_NODES];
-	bool kep; /* it knows the KEP's fields alone */
+	bool kep; /* it knows only the KEP's fields */
 	bool by_name; /* it began with a List, which has no uids */
-	bool exact; /* it reads each change, and checks what it is said to be */
-	bool steady; /* pods are said to give nothing back before they end, but for claims */
+	bool exact; /* it reads each change, and checks the action */
+	bool steady; /* pods release nothing before they end, except claims */
 	struct podres_cursor pods, node;
 	VEC(struct belief) v;
-	/* The last revision of each stream, and of the List that it has merged. */
+	/* The last revision of each stream, and of the merged List. */
 	int64_t last, last_node, listed;
-	bool complete; /* it has had a full state, or a List */
-	VEC(struct bytes *) early; /* events before the List */
-	struct bytes *answer; /* of a List that is under way */
-	char *allocatable; /* packed, without its revision; NULL: not known */
+	bool complete; /* it has received a full state, or a List */
+	VEC(struct bytes *) early; /* events received before the List */
+	struct bytes *answer; /* reply of a List in flight */
+	char *allocatable; /* packed, without its revision; NULL: unknown */
 	size_t allocatable_n;
 	struct held node_held;
-	bool live; /* the last event was no part of a catch-up that has more than one */
-	uint64_t messages; /* of this connection, after the initial state */
-	int64_t opened; /* the book's revision then */
-	uint64_t catch_ups, resets, lost; /* how often */
+	bool live; /* the last event was not part of a longer catch-up */
+	uint64_t messages; /* received on this connection, after the initial state */
+	int64_t opened; /* the book's revision at that time */
+	uint64_t catch_ups, resets, lost; /* counts */
 };
 
 static inline void believer_init(struct believer *c, const uint64_t capacity[][HELD_NODES])
@@ -122,7 +123,7 @@ static inline void believer_remove(struct believer *c, struct belief *b)
 	vec_remove_swap(&c->v, (size_t)(b - c->v.v));
 }
 
-/* A message without a pod: the end of the initial state, or all is to be forgotten. */
+/* A message without a pod: the end of the initial state, or a reset. */
 static inline void believer_merge_empty(struct believer *c, const Podresources__PodEvent *e)
 {
 	assert_string_equal(e->uid, "");
@@ -136,7 +137,7 @@ static inline void believer_merge_empty(struct believer *c, const Podresources__
 	believer_forget(c);
 }
 
-/* What may be said of a pod, given what has been said of it. */
+/* Checks that the action fits the known state of the pod. */
 static inline void believer_check_action(const struct believer *c, const Podresources__PodEvent *e,
 					 const struct belief *known)
 {
@@ -155,15 +156,15 @@ static inline void believer_check_action(const struct believer *c, const Podreso
 		return;
 	if (c->live)
 		assert_int_not_equal(e->action, PODRESOURCES__ACTION__ADDED);
-	/* A change either gives back or gets. */
+	/* A change either releases or gains. */
 	if (c->exact && c->live)
 		assert_true(held_within(&known->held, &now) || held_within(&now, &known->held));
-	/* A catch-up tells a pod that has gone since as holding nothing. */
+	/* A catch-up shows a pod that has gone since without any resources. */
 	if (c->steady && !names_only)
 		assert_true(held_within(&known->held, &now));
 }
 
-/* The event alone; its revision has been looked at. */
+/* Merges the event alone; its revision was checked before. */
 static inline void believer_merge(struct believer *c, const Podresources__PodEvent *e)
 {
 	const Podresources__PodResources *p = e->n_pod_resources ? e->pod_resources[0] : NULL;
@@ -189,7 +190,7 @@ static inline void believer_merge(struct believer *c, const Podresources__PodEve
 
 /* --- connections --------------------------------------------------------------------- */
 
-/* Opens both watches; without initial and resume: as the KEP says. */
+/* Opens both watches; without initial and resume, as the KEP specifies. */
 static inline void believer_open(struct believer *c, struct podres *book, bool initial, bool resume)
 {
 	c->book = book;
@@ -201,7 +202,7 @@ static inline void believer_open(struct believer *c, struct podres *book, bool i
 	podres_begin(book, &c->node, PODRES_ALLOCATABLE, initial, c->last_node);
 }
 
-/* A client of the KEP: its connection has ended, and it begins with nothing. */
+/* For a client that knows only the KEP: its connection has ended, and it starts with nothing. */
 static inline void believer_open_kep(struct believer *c, struct podres *book)
 {
 	believer_forget(c);
@@ -212,7 +213,7 @@ static inline void believer_open_kep(struct believer *c, struct podres *book)
 	believer_open(c, book, false, false);
 }
 
-/* Only the last message of a catch-up has a revision that can be resumed from: an even one. */
+/* Only the last message of a catch-up has a revision to resume from: an even one. */
 static inline void believer_see_revision(struct believer *c, int64_t *last, int64_t revision,
 					 bool initial_end)
 {
@@ -285,7 +286,7 @@ static inline bool believer_read_node(struct believer *c, struct arena *a)
 	return true;
 }
 
-/* At most so many messages of each stream. */
+/* Reads at most this many messages of each stream. */
 static inline void believer_read(struct believer *c, struct arena *a, size_t most)
 {
 	for (size_t i = 0; i < most && believer_read_pods(c, a); i++)
@@ -296,7 +297,7 @@ static inline void believer_read(struct believer *c, struct arena *a, size_t mos
 
 /* --- List ---------------------------------------------------------------------------- */
 
-/* Of allocatable the newest is all there is. */
+/* Only the newest allocatable counts. */
 static inline void believer_take_allocatable(struct believer *c, struct arena *a)
 {
 	CLEANUP(bytes_unref) struct bytes *b = podres_allocatable(c->book);
@@ -307,7 +308,7 @@ static inline void believer_take_allocatable(struct believer *c, struct arena *a
 		believer_see_node(c, m);
 }
 
-/* What a List says, merged with the events that came before its answer. */
+/* Merges a List with the events received before its reply. */
 static inline void believer_take_list(struct believer *c, struct arena *a)
 {
 	const Podresources__ListResponse *m = held_unpack(
@@ -332,7 +333,7 @@ static inline void believer_take_list(struct believer *c, struct arena *a)
 	believer_drop_early(c);
 }
 
-/* A client of the KEP asks for List now and has the answer later, or takes the one it waits for. */
+/* A client that knows only the KEP requests a List now, or takes the reply of the one in flight. */
 static inline void believer_list(struct believer *c, struct arena *a)
 {
 	if (c->answer)
@@ -341,7 +342,7 @@ static inline void believer_list(struct believer *c, struct arena *a)
 		c->answer = podres_list(c->book);
 }
 
-/* Begins with the two answers and opens both watches after them: nothing is told twice. */
+/* Starts with the two replies and opens both watches after them: nothing is sent twice. */
 static inline void believer_open_after_list(struct believer *c, struct podres *book,
 					    struct arena *a)
 {
@@ -360,7 +361,7 @@ static inline void believer_open_after_list(struct believer *c, struct podres *b
 	believer_open(c, book, false, true);
 }
 
-/* Whether it believes of the pod what List says. */
+/* Checks that its state of the pod equals List's. */
 static inline void believer_check_pod(const struct believer *c, const Podresources__PodResources *p)
 {
 	size_t n = podresources__pod_resources__get_packed_size(p), found = 0;
@@ -399,7 +400,7 @@ static inline void believer_check_allocatable(struct believer *c, struct arena *
 	believer_release(&other);
 }
 
-/* Reads until it has everything; then it must believe what List and allocatable say. */
+/* Reads until it is up to date; then its state must equal List and allocatable. */
 static inline void believer_settle(struct believer *c, struct arena *a)
 {
 	believer_read(c, a, SIZE_MAX);

@@ -1,5 +1,5 @@
 /*
- * podres_book_fixture - a book with a reader's eyes, for tests of podres.h.
+ * podres_book_fixture - for tests of podres.h: a book, and reads as text.
  */
 #ifndef NODE_BOOK_BOOK_FIXTURE_H
 #define NODE_BOOK_BOOK_FIXTURE_H
@@ -17,7 +17,7 @@ struct world {
 	struct arena a;
 	struct podres *b;
 	struct buf out;
-	unsigned heard; /* changes */
+	unsigned heard; /* number of changes */
 };
 
 static inline void hear(void *arg)
@@ -93,7 +93,7 @@ static inline struct podres_cursor begin_after(struct world *w, int64_t revision
 	return c;
 }
 
-/* Up to `n` messages, in words. */
+/* Reads up to `n` messages, as text. */
 static inline const char *read_some(struct world *w, struct podres_cursor *c, unsigned n)
 {
 	buf_clear(&w->out);
@@ -117,7 +117,7 @@ static inline const char *read_all(struct world *w, struct podres_cursor *c)
 	return text;
 }
 
-/* No reader of before finds its place in the ring. */
+/* Makes so many changes that no earlier reader is still in the ring. */
 static inline void fall_out(struct world *w)
 {
 	podres_ring_release(&w->b->events[PODRES_PODS]);

@@ -1,8 +1,8 @@
 /*
- * podres_crowd_fixture - clients of every sort around one book, for tests: some that begin with a
- * List and watch after its revision, some that read at once, now and then, or hardly ever, some
- * that are cut at any moment and resume, some that know the KEP alone and merge a List with what
- * they are sent.
+ * podres_crowd_fixture - for tests: many clients of every kind around one book.
+ *
+ * Some begin with a List and watch after its revision. Some read at once, now and then, or hardly
+ * ever. Some are cut at any moment and resume. Some know only the KEP and merge a List with events.
  */
 #ifndef NODE_BOOK_CROWD_FIXTURE_H
 #define NODE_BOOK_CROWD_FIXTURE_H
@@ -14,7 +14,7 @@
 enum reader { LISTING, FAST, LAZY, STUCK, RESUMING, KEP, READERS };
 enum { EACH = 2, CLIENTS = READERS * EACH };
 
-/* How often what is hard happened, by reader. */
+/* How often the rare cases happened, by reader. */
 struct crowd_tally {
 	uint64_t catch_ups[READERS], resets[READERS], lost[READERS];
 };
@@ -37,7 +37,7 @@ static inline enum reader crowd_reader(int i)
 	return (enum reader)(i / EACH);
 }
 
-/* Fast clients have had one message per change. */
+/* Fast clients have received one message per change. */
 static inline void crowd_on_change(void *arg)
 {
 	struct crowd *k = arg;
@@ -52,7 +52,7 @@ static inline void crowd_on_change(void *arg)
 	}
 }
 
-/* A new book with a short memory, instead of the one before; connections to that one end. */
+/* Replaces the book by a new one with a short memory; connections to the old one end. */
 static inline void crowd_new_book(struct crowd *k, int64_t epoch)
 {
 	for (int i = 0; i < CLIENTS; i++)
@@ -65,7 +65,7 @@ static inline void crowd_new_book(struct crowd *k, int64_t epoch)
 	podres_listen(k->book, crowd_on_change, k);
 }
 
-/* The client's connection is cut, maybe amid a catch-up; it comes again. */
+/* Cuts the client's connection, maybe in the middle of a catch-up; the client connects again. */
 static inline void crowd_reconnect(struct crowd *k, int i)
 {
 	struct believer *c = &k->client[i];
@@ -117,7 +117,7 @@ static inline void crowd_act_one(struct crowd *k, int i)
 		believer_read(c, &k->messages, prng_below(k->g, 8));
 }
 
-/* Between two changes; then what was unpacked is forgotten. */
+/* Runs between two changes; then frees unpacked messages. */
 static inline void crowd_act(struct crowd *k)
 {
 	for (int i = 0; i < CLIENTS; i++)
@@ -125,7 +125,7 @@ static inline void crowd_act(struct crowd *k)
 	arena_clear(&k->messages);
 }
 
-/* `book` is made already. */
+/* `book` must exist. */
 static inline void crowd_init(struct crowd *k, struct prng *g,
 			      const uint64_t capacity[][HELD_NODES])
 {
@@ -135,7 +135,7 @@ static inline void crowd_init(struct crowd *k, struct prng *g,
 		believer_init(&k->client[i], capacity);
 }
 
-/* At the end: all read what there is and believe what List says. */
+/* At the end, all clients catch up, and their state must equal List. */
 static inline void crowd_settle(struct crowd *k, struct crowd_tally *t)
 {
 	for (int i = 0; i < CLIENTS; i++) {
@@ -157,8 +157,8 @@ static inline void crowd_release(struct crowd *k)
 }
 
 /*
- * Runs seeds 0, 1, .. `seeds`, or what PODRES_SEEDS and PODRES_SEED say. When all were run, what is
- * hard must have happened.
+ * Runs seeds 0, 1, .. `seeds`, or those of PODRES_SEEDS and PODRES_SEED. After a full run, the rare
+ * cases must have happened.
  */
 static inline void crowd_run(void (*run)(uint64_t seed, struct crowd_tally *t), uint64_t seeds)
 {

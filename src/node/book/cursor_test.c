@@ -45,7 +45,7 @@ static void the_initial_state_is_of_one_moment(void **state)
 	c = begin_initial(w);
 	assert_string_equal(read_some(w, &c, 1), "ADDED u-a a [ gpu:0 ] 107\n");
 	drop(w, "b");
-	set(w, "c", "gpu:0 gpu:2 cpu:7"); /* gives 3 back, gets two that it does not have yet */
+	set(w, "c", "gpu:0 gpu:2 cpu:7"); /* releases 3, gains two that it does not have yet */
 	set(w, "new", "gpu:3");
 	assert_string_equal(read_some(w, &c, 3), "ADDED u-c c [ gpu:2 ] 107\n"
 						 "ADDED u-d d [ ] 107\n"
@@ -188,7 +188,7 @@ static void the_book_may_change_during_a_catch_up(void **state)
 	set(w, "a", ""); /* 114 */
 	set(w, "b", "gpu:0 gpu:2"); /* 116 */
 	set(w, "late", "cpu:1"); /* 118 */
-	/* b without what it got after the target, a no more: its next change is told next */
+	/* b without what it gained after the target, and no a: its next change comes next */
 	assert_string_equal(read_some(w, &c, 3), "UPDATED u-b b [ gpu:2 ] 111\n"
 						 "UPDATED u-b b [ gpu:2 ] 111\n"
 						 "UPDATED u-c c [ gpu:1 gpu:3 ] 112\n");
@@ -305,7 +305,7 @@ static void tombstones_may_be_forgotten_during_a_catch_up(void **state)
 	late = early;
 	assert_string_equal(read_some(w, &early, 1), "DELETED u-a a [ ] 111\n");
 	late = early;
-	drop(w, "c"); /* a is forgotten, which was told */
+	drop(w, "c"); /* a's tombstone, which was sent, is dropped */
 	assert_string_equal(read_some(w, &early, 1), "DELETED u-b b [ ] 112\n");
 	drop(w, "d");
 	assert_string_equal(read_all(w, &late), "DELETED  115\nEND 116\n");
@@ -339,7 +339,7 @@ static void the_ring_is_bounded_in_number_and_bytes(void **state)
 	assert_int_equal(c.at, podres_revision(w->b));
 }
 
-/* A thousand devices, all exchanged for others: what is compared must not be compared pairwise. */
+/* A thousand devices, all exchanged for others: the comparison must not be quadratic. */
 static void a_pod_may_have_thousands_of_things(void **state)
 {
 	struct world *w = *state;

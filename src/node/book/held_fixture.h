@@ -1,9 +1,13 @@
 /*
- * podres_held_fixture - what messages of PodResources say is held, as bits and sums; for tests.
+ * podres_held_fixture - for tests: the things in PodResources messages, as bits and sums.
  *
- * The node of these tests has devices a..e of two resources (a and c near NUMA node 0, b near 1, d
- * nowhere, e near both), CPUs below 64, plain memory and huge pages of 2 MiB on two NUMA nodes, and
- * claims with devices a..e of driver "d".
+ * The node of these tests has:
+ *
+ * - devices a..e of two resources (a and c near NUMA node 0, b near 1, d without nodes, e near
+ *   both)
+ * - CPUs below 64
+ * - plain memory and huge pages of 2 MiB on two NUMA nodes
+ * - claims with devices a..e of driver "d"
  */
 #ifndef NODE_BOOK_HELD_FIXTURE_H
 #define NODE_BOOK_HELD_FIXTURE_H
@@ -24,7 +28,7 @@ enum { HELD_RESOURCES = 2, HELD_DEVICES = 5, HELD_KINDS = 2, HELD_NODES = 2 };
 static const char *const held_resources[HELD_RESOURCES] = { "vendor.com/gpu", "x.com/nic" };
 static const char *const held_kinds[HELD_KINDS] = { "memory", "hugepages-2Mi" };
 
-/* What a container, a pod or all of them have. */
+/* The things of a container, a pod or all pods. */
 struct held {
 	unsigned devices[HELD_RESOURCES]; /* bits */
 	uint64_t cpus; /* bits */
@@ -65,7 +69,7 @@ static inline unsigned held_bit(const char *id)
 	return 1U << (id[0] - 'a');
 }
 
-/* The nodes that a device is near, as bits. */
+/* The nodes near a device, as bits. */
 static inline unsigned held_nodes(int d)
 {
 	static const unsigned nodes[HELD_DEVICES] = { 1, 2, 1, 0, 3 };
@@ -82,7 +86,7 @@ static inline unsigned held_node_bits(const Podresources__TopologyInfo *t)
 	return bits;
 }
 
-/* Each device once per node that it is near. */
+/* Adds each device once per node that it is near. */
 static inline void held_devices(struct held *h, Podresources__ContainerDevices *const *v, size_t n)
 {
 	unsigned near[HELD_RESOURCES][HELD_DEVICES] = { 0 }, seen[HELD_RESOURCES] = { 0 };
@@ -93,7 +97,7 @@ static inline void held_devices(struct held *h, Podresources__ContainerDevices *
 
 		assert_int_equal(v[i]->n_device_ids, 1);
 		bit = held_bit(v[i]->device_ids[0]);
-		assert_true(nodes < 3); /* an entry is about one node */
+		assert_true(nodes < 3); /* an entry has one node */
 		assert_true(nodes ? !(near[r][__builtin_ctz(bit)] & nodes) : !(seen[r] & bit));
 		near[r][__builtin_ctz(bit)] |= nodes;
 		seen[r] |= bit;
@@ -153,7 +157,7 @@ static inline struct held held_of_container(const Podresources__ContainerResourc
 	return h;
 }
 
-/* Adds what must not be with both; claims are shared. */
+/* Adds `h`, asserting that no thing is in both; claims may be shared. */
 static inline void held_add(struct held *to, const struct held *h)
 {
 	for (int r = 0; r < HELD_RESOURCES; r++) {
@@ -193,7 +197,7 @@ static inline struct held held_of_node(const Podresources__AllocatableResponse *
 	return h;
 }
 
-/* Memory of single nodes fits each of them, and all of it fits all of them. */
+/* Checks that memory of single nodes fits each node, and that the total fits all of them. */
 static inline void held_check(const struct held *h, const uint64_t capacity[][HELD_NODES])
 {
 	for (int k = 0; k < HELD_KINDS; k++) {
@@ -205,7 +209,7 @@ static inline void held_check(const struct held *h, const uint64_t capacity[][HE
 	}
 }
 
-/* Of devices and CPUs. */
+/* Compares devices and CPUs. */
 static inline bool held_within(const struct held *a, const struct held *b)
 {
 	bool within = (a->cpus & ~b->cpus) == 0;

@@ -1,11 +1,16 @@
 /*
- * podres_fixture - pods and events of PodResources as words, for tests.
+ * podres_fixture - for tests: pods and events of PodResources as text.
  *
  * A pod is written as its containers' things, separated by " | ":
+ *
  *	"gpu:a gpu:b cpu:3 | mem:64@0 claim:c/d"
+ *
  * is a container with two devices of resource "gpu" and a CPU, and one with 64 bytes of NUMA node 0
- * and device d of claim c. "gpu:a@1" is near node 1. An event is printed as
- *	"UPDATED u-web web [gpu:a | ] 12", or "DELETED [] 11", or "END 12".
+ * and device d of claim c. "gpu:a@1" is near node 1. An event is printed as one of
+ *
+ *	"UPDATED u-web web [gpu:a | ] 12"
+ *	"DELETED [] 11"
+ *	"END 12"
  */
 #ifndef NODE_BOOK_PODRES_FIXTURE_H
 #define NODE_BOOK_PODRES_FIXTURE_H
@@ -24,9 +29,9 @@
 #include "grpc/message.h"
 #include "node/book/podres.h"
 
-enum { FIXTURE_LIST_MAX = 4096 }; /* elements of one list of a message that is made */
+enum { FIXTURE_LIST_MAX = 4096 }; /* elements of one list of a message */
 
-/* Appends to a list of a message that is made; `list` and `n` are its fields. */
+/* Appends to a list of a message; `list` and `n` are its fields. */
 #define FIXTURE_ADD(a, list, n, value)                                                 \
 	do {                                                                           \
 		if ((n) == 0)                                                          \
@@ -94,7 +99,7 @@ static inline void fixture_add_thing(struct arena *a, Podresources__ContainerRes
 		fixture_add_claim(a, c, word);
 		return;
 	}
-	assert_true(str_split(&word, '@', &id)); /* the rest is the node, NULL without one */
+	assert_true(str_split(&word, '@', &id)); /* the rest is the node; NULL without one */
 	if (str_eqz(kind, "cpu")) {
 		assert_true(str_to_i64(id, &cpu));
 		FIXTURE_ADD(a, c->cpu_ids, c->n_cpu_ids, cpu);
@@ -139,7 +144,7 @@ static inline Podresources__PodResources *fixture_pod(struct arena *a, const cha
 	return p;
 }
 
-/* --- in words ------------------------------------------------------------------------ */
+/* --- printing ------------------------------------------------------------------------ */
 
 static inline void fixture_print_node(struct buf *out, const Podresources__TopologyInfo *t)
 {
@@ -203,7 +208,7 @@ static inline const char *fixture_action(Podresources__Action action)
 
 /* --- messages ------------------------------------------------------------------------ */
 
-/* Without its prefix, which is checked. */
+/* Unpacks a message without its gRPC prefix, which is checked. */
 static inline void *fixture_unpack(struct arena *a, const ProtobufCMessageDescriptor *type,
 				   const struct bytes *packed)
 {

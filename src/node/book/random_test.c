@@ -1,8 +1,8 @@
 /*
- * Pods of a small node get, give back and exchange things at random; readers of all kinds read at
+ * Pods of a small node gain, release and exchange things at random; readers of all kinds read at
  * random moments. After every message of every reader no thing is with two pods and no memory is
- * handed out twice; in the end each reader believes what the List says. The ring and the
- * tombstones are tiny, so that most readers fall out of them all the time.
+ * assigned twice. In the end each reader's state equals the List. The ring and the tombstones are
+ * tiny, so that most readers fall out of them all the time.
  */
 #include "node/book/podres_fixture.h"
 
@@ -14,39 +14,39 @@
 enum {
 	EPOCH = 1000,
 	PODS = 7, /* names; each comes and goes under new uids */
-	THINGS = 18, /* devices, CPUs, devices of claims: one pod at a time has one */
-	MEMORY = 6, /* units of each of two NUMA nodes */
+	THINGS = 18, /* devices, CPUs, claim devices: each with one pod at a time */
+	MEMORY = 6, /* units on each of two NUMA nodes */
 	READERS = 8,
 	STEPS = 4000,
 	SEEDS = 60,
 };
 
-/* What one pod has, in the world or in a reader's belief. */
+/* The things of one pod, in the world or in a reader's state. */
 struct holding {
 	bool there;
 	char uid[32];
 	bool thing[THINGS];
 	unsigned memory[2]; /* in blocks of one unit */
-	unsigned split; /* things are with the second container from here on */
+	unsigned split; /* things from here on are with the second container */
 };
 
-/* How a reader behaves. */
+/* A reader's behaviour. */
 enum manner {
-	KEP, /* opens the watch, lists some time later, takes what is above the List's revision */
-	INITIAL, /* wants the initial state; begins anew when cut off */
-	RESUMES, /* the same, and resumes with the last revision that it saw */
+	KEP, /* opens the watch, lists some time later, applies events above the List's revision */
+	INITIAL, /* requests the initial state; starts again when cut off */
+	RESUMES, /* the same, but resumes with the last revision that it saw */
 };
 
 struct reader {
 	enum manner manner;
-	unsigned speed; /* reads one message in so many chances */
+	unsigned speed; /* reads one message in this many chances */
 	struct podres_cursor c;
 	int64_t last; /* revision seen in this stream */
 	int64_t listed; /* revision of the List; 0: none yet */
 	struct holding belief[PODS];
 	struct podres_cursor allocatable;
-	int64_t ncpus; /* that it believes can be had */
-	unsigned resets, odd, losses; /* counted, to see that they happen */
+	int64_t ncpus; /* CPUs that it has as allocatable */
+	unsigned resets, odd, losses; /* counted, to check that they happen */
 };
 
 struct world {
@@ -140,7 +140,7 @@ static struct podres_entry entry_of(struct world *w, unsigned i)
 	return e;
 }
 
-/* It comes, goes, or gives back some of what it has. */
+/* The pod appears, goes, or releases some of its things. */
 static void come_or_go(struct world *w, unsigned i)
 {
 	struct holding *h = &w->pod[i];
@@ -162,7 +162,7 @@ static void come_or_go(struct world *w, unsigned i)
 		give_back_some(w, h);
 }
 
-/* One pod, or several that exchange what they have: any of them may get what any gave back. */
+/* One pod, or several that exchange things: each may gain what any of them released. */
 static void change(struct world *w)
 {
 	unsigned n = prng_below(&w->g, 3) ? 1 : 2 + (unsigned)prng_below(&w->g, 3);
@@ -194,7 +194,7 @@ static void change_allocatable(struct world *w)
 	(void)podres_set_allocatable(w->b, &r);
 }
 
-/* --- belief -------------------------------------------------------------------------- */
+/* --- a reader's state ---------------------------------------------------------------- */
 
 static void believe_container(struct holding *h, const Podresources__ContainerResources *c)
 {
@@ -290,7 +290,7 @@ static void apply(struct reader *r, const Podresources__PodEvent *e)
 		believe(r->belief, e->pod_resources[0]);
 }
 
-/* False: there was nothing to read. */
+/* Returns false if there was nothing to read. */
 static bool read_one(struct world *w, struct reader *r)
 {
 	CLEANUP(bytes_unref) struct bytes *m = NULL;
@@ -315,7 +315,9 @@ static bool read_one(struct world *w, struct reader *r)
 	assert_true(e->revision <= podres_revision(w->b));
 	r->last = e->revision;
 	apply(r, e);
-	/* Without a List, a stream that began late is only a part: no less true. */
+	/*
+	 * Without a List, a stream that began late has only a part of the state, but a correct one.
+	 */
 	assert_within_capacity(r->belief);
 	return true;
 }
@@ -425,7 +427,7 @@ static void no_reader_ever_believes_more_than_there_is(void **state UNUSED)
 
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
 		run(seed, &resets, &odd, &losses);
-	/* The run is worth something only if all this happened. */
+	/* The run is meaningful only if all this happened. */
 	assert_true(resets > 100);
 	assert_true(odd > 20);
 	assert_true(losses > 20);

@@ -24,13 +24,13 @@ enum { HANG_MS = 3600 * 1000, LOG_MAX = 4096, OBJECTS_MAX = 8, PREPARED_MAX = 16
 
 struct call;
 
-/* Drivers, in one process of their own: what they were told stays when the agent dies. */
+/* The drivers, in their own process: their state stays when the agent dies. */
 struct plugins {
 	struct test *test;
 	bool missing[2]; /* gpu, nic */
-	const char *error[2]; /* the answer to every claim */
+	const char *error[2]; /* the error for every claim */
 	bool broken[2]; /* the call fails */
-	bool hold; /* calls are not answered */
+	bool hold; /* calls get no reply */
 	char prepared[2][PREPARED_MAX][16]; /* claim uids; empty: free */
 	struct list calls;
 	unsigned prepares, unprepares;
@@ -47,11 +47,11 @@ struct test {
 		char name[32];
 		char *text; /* NULL: 404 */
 	} objects[OBJECTS_MAX];
-	struct buf disk, writing; /* the state that would survive; the one under way */
+	struct buf disk, writing; /* the state that would survive a crash; the one being written */
 	bool disk_full, hold_saves;
 	struct list saves;
 	char log[LOG_MAX]; /* "save", "prepare gpu c1" .. */
-	unsigned steps; /* things that happened outside */
+	unsigned steps; /* number of events outside of the agent */
 	bool inactive[4]; /* pods p0 .. p3 */
 };
 
@@ -178,7 +178,7 @@ static inline void answer(struct call *c)
 	}
 }
 
-/* First it has been done, then it is told. */
+/* First applies the call, then replies. */
 static inline void on_call(struct loop_timer *timer)
 {
 	struct call *c = CONTAINER_OF(timer, struct call, timer);
@@ -326,7 +326,9 @@ static inline void put_object(struct test *t, const char *name, char *text)
 	t->objects[at].text = text;
 }
 
-/* Of the device that is named after the claim: put_claim() has its uid in place of the "*". */
+/*
+ * An allocation result whose device is named after the claim: put_claim() replaces "*" by its uid.
+ */
 #define GPU "{\"request\":\"r\",\"driver\":\"gpu.example.com\",\"pool\":\"pool\",\"device\":\"*\"}"
 #define NIC "{\"request\":\"s\",\"driver\":\"nic.example.com\",\"pool\":\"pool\",\"device\":\"*\"}"
 
@@ -387,7 +389,7 @@ static inline void start_agent(struct test *t)
 						      .metrics = t->metrics });
 }
 
-/* What it had in memory is gone; drivers and disk go on with what they have begun. */
+/* Its memory is lost; drivers and disk finish what they have begun. */
 static inline void kill_agent(struct test *t)
 {
 	claims_free(TAKE(t->claims));

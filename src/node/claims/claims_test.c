@@ -1,10 +1,10 @@
 /*
- * Claims in a simulated world: what is asked in which order, what failures say, pods that share,
- * races, and an agent that is killed at every step.
+ * Claims in a simulated world: order of calls, error messages, pods that share, races, and an agent
+ * that is killed at every step.
  */
 #include "node/claims/claims_fixture.h"
 
-/* --- the way it goes ----------------------------------------------------------------------- */
+/* --- the usual course ---------------------------------------------------------------------- */
 
 static void a_pod_without_claims_has_nothing_to_wait_for(void **state UNUSED)
 {
@@ -38,8 +38,8 @@ static void claims_are_saved_before_drivers_are_asked_once_each(void **state UNU
 	assert_int_equal(c.state, ASSIGN_CLAIM_PREPARED);
 	assert_int_equal(c.ndevices, 2);
 	assert_true(str_eqz(c.devices[0].driver, "gpu.example.com"));
-	assert_true(str_eqz(c.devices[0].requests[0], "r")); /* of "r/sub" */
-	/* Again: all is there. Only that the pod uses it is made sure of. */
+	assert_true(str_eqz(c.devices[0].requests[0], "r")); /* for "r/sub" */
+	/* Again: everything is prepared. Only the pod's use is recorded again. */
 	assert_int_equal(prepare_pod(&t, pod).code, ERR_OK);
 	assert_log(&t, "save, ");
 	(void)metrics_print(t.metrics, &text);
@@ -101,7 +101,7 @@ static void a_claim_named_twice_is_asked_for_once(void **state UNUSED)
 	end(&t);
 }
 
-/* --- what is refused, and what is said ----------------------------------------------------- */
+/* --- rejections and messages --------------------------------------------------------------- */
 
 static char *object(const char *text)
 {
@@ -187,7 +187,7 @@ static void a_driver_that_fails_is_asked_again_at_the_next_try(void **state UNUS
 	err = prepare_pod(&t, pod);
 	assert_string_equal(err.msg,
 			    "prepare dynamic resources: NodePrepareResources: connection refused");
-	/* What was prepared is not asked for again. */
+	/* Prepared claims are not requested again. */
 	assert_log(&t, "save, prepare nic c2, ");
 	t.plugins.broken[1] = false;
 	assert_int_equal(prepare_pod(&t, pod).code, ERR_OK);
@@ -223,7 +223,7 @@ static void a_failed_prepare_is_unprepared_when_the_pod_goes(void **state UNUSED
 	assert_int_equal(unprepare_pod(&t, "p0").code, ERR_OK);
 	assert_int_equal(claim_count(&t), 0);
 	assert_int_equal(prepared_count(&t.plugins), 0);
-	/* And again: there is nothing. */
+	/* And again: there is nothing to do. */
 	t.log[0] = '\0';
 	assert_int_equal(unprepare_pod(&t, "p0").code, ERR_OK);
 	assert_log(&t, "");
@@ -403,7 +403,7 @@ static void what_concerns_one_pod_is_done_in_order(void **state UNUSED)
 	end(&t);
 }
 
-/* --- what nobody asks for ------------------------------------------------------------------ */
+/* --- claims without pods ------------------------------------------------------------------- */
 
 static void the_periodic_look_unprepares_what_gone_pods_left(void **state UNUSED)
 {
@@ -446,7 +446,7 @@ static bool was_asked_again(void *arg)
 	return ((struct test *)arg)->plugins.unprepares > 1;
 }
 
-/* The look finds its own operation under way, and that one fails: it had asked too early. */
+/* The check finds its own operation in flight, and that one fails: its call came too early. */
 static void a_driver_that_comes_back_during_the_look_is_asked_again_at_once(void **state UNUSED)
 {
 	struct pod *pod = make_pod("p0", ONE, "");
@@ -483,8 +483,8 @@ static bool has_stepped(void *arg)
 }
 
 /*
- * A pod with two claims of two drivers is prepared, or prepared and unprepared; killed after `at`
- * steps.
+ * Prepares a pod with two claims of two drivers, or prepares and unprepares it; the agent is killed
+ * after `at` steps.
  */
 static bool run_and_kill(struct test *t, struct pod *pod, bool unprepares, unsigned at)
 {
@@ -497,13 +497,13 @@ static bool run_and_kill(struct test *t, struct pod *pod, bool unprepares, unsig
 		claims_unprepare(t->claims, STR("p0"), on_done, &down);
 	stepped = sim_run_until(t->w.sim, has_stepped, &s, CLAIMS_RECONCILE_MS / 2);
 	kill_agent(t);
-	sim_run_for(t->w.sim, 100); /* drivers end what they were asked to do */
+	sim_run_for(t->w.sim, 100); /* drivers finish their calls */
 	start_agent(t);
 	t->log[0] = '\0';
 	return stepped;
 }
 
-/* Also when it was saved on its way out. */
+/* Also if it was saved while being unprepared. */
 static void come_back_and_end(struct test *t, struct pod *pod)
 {
 	assert_int_equal(prepare_pod(t, pod).code, ERR_OK);
@@ -512,7 +512,7 @@ static void come_back_and_end(struct test *t, struct pod *pod)
 	assert_int_equal(unprepare_pod(t, "p0").code, ERR_OK);
 }
 
-/* False when there was no such step. */
+/* Returns false if there was no such step. */
 static bool kill_at(unsigned at, bool unprepares, bool comes_back)
 {
 	struct pod *pod = make_pod("p0", ONE "," TWO, "");
@@ -537,7 +537,7 @@ static bool kill_at(unsigned at, bool unprepares, bool comes_back)
 	return stepped;
 }
 
-/* The pod is still there: it comes to run. It is gone: nothing of it stays. */
+/* If the pod still exists, it gets to run. If it is gone, nothing of it stays. */
 static void after_a_kill_at_any_step_nothing_is_lost_or_leaked(void **state UNUSED)
 {
 	for (unsigned variant = 0; variant < 4; variant++) {
@@ -549,8 +549,8 @@ static void after_a_kill_at_any_step_nothing_is_lost_or_leaked(void **state UNUS
 }
 
 /*
- * The driver does not answer the unprepare of a pod whose containers have ended. Then the agent
- * dies before it reports that end. The pod begins anew, and so must its claim, also for other pods
+ * The driver does not reply to the unprepare of a pod whose containers have ended. Then the agent
+ * dies before it reports that end. The pod starts again, and so must its claim, also for other pods
  * that share it.
  */
 static void a_claim_on_its_way_out_comes_back_with_its_pod_after_a_restart(void **state UNUSED)
@@ -587,7 +587,7 @@ static void after_a_restart_claims_are_prepared_again(void **state UNUSED)
 	assert_int_equal(prepare_pod(&t, pod).code, ERR_OK);
 	kill_agent(&t);
 	start_agent(&t);
-	/* Its devices are known before any driver has said a word. */
+	/* Its devices are known before any driver has replied. */
 	assert_int_equal(assign_uses(t.assign, STR("p0"), &a, &uses), 1);
 	assert_true(str_eqz(uses[0].device.device, "c1"));
 	t.log[0] = '\0';
@@ -628,7 +628,7 @@ static void a_callback_may_free_it_all(void **state UNUSED)
 	end(&t);
 }
 
-/* --- which container gets what ------------------------------------------------------------- */
+/* --- devices of a container ---------------------------------------------------------------- */
 
 static void containers_get_the_cdi_ids_of_what_they_name(void **state UNUSED)
 {

@@ -1,6 +1,6 @@
 /*
- * Devices that claims of earlier pods still hold on the node, though the cluster has given them to
- * others.
+ * Devices that claims of earlier pods still hold on the node, although the scheduler has given them
+ * to other claims.
  */
 #include "node/claims/claims_fixture.h"
 
@@ -8,7 +8,7 @@
 	"{\"request\":\"r\",\"driver\":\"gpu.example.com\",\"pool\":\"pool\",\"device\":\"" name \
 	"\"" more "}"
 
-/* The first pod's end is not on the disk, which was full, when the agent is restarted. */
+/* The first pod's end is not on disk, which was full, when the agent restarts. */
 static void lose_an_end(struct test *t, struct pod *pod)
 {
 	assert_int_equal(prepare_pod(t, pod).code, ERR_OK);
@@ -21,7 +21,7 @@ static void lose_an_end(struct test *t, struct pod *pod)
 	t->log[0] = '\0';
 }
 
-/* The server has given the device to another claim since: it must not be held by two here. */
+/* The server has given the device to another claim since: two must not hold it here. */
 static void a_device_that_a_gone_pod_left_is_unprepared_before_another_gets_it(void **state UNUSED)
 {
 	struct pod *first = make_pod("p0", ONE, ""), *second = make_pod("p1", TWO, "");
@@ -62,8 +62,8 @@ static void a_claim_that_a_gone_pod_left_is_prepared_anew_for_the_next(void **st
 }
 
 /*
- * The first pod was force-deleted and its driver has not even answered: the server knows neither
- * the pod nor its claim any more and has given the device to another. A restart forgets nothing.
+ * The first pod was force-deleted and its driver has not even replied. The server knows neither the
+ * pod nor its claim any more and has given the device to another claim. A restart forgets nothing.
  */
 static void a_device_waits_until_the_claim_of_a_forced_deletion_is_unprepared(void **state UNUSED)
 {
@@ -95,7 +95,7 @@ static void a_device_waits_until_the_claim_of_a_forced_deletion_is_unprepared(vo
 	end(&t);
 }
 
-/* Several claims have the device by intent, whichever of them comes first. */
+/* Several claims have the device on purpose, in any order. */
 static void administrative_access_and_shares_wait_for_nobody(void **state UNUSED)
 {
 	static const char *const devices[][2] = {

@@ -1,4 +1,6 @@
-/* Specs of containers and sandboxes, made of pods. */
+/*
+ * Specs of containers and sandboxes, built from pods.
+ */
 #include "node/container/config.h"
 
 #include <setjmp.h>
@@ -489,7 +491,7 @@ static void dns_follows_the_policy(void **state)
 	assert_joined(w, &w->sandbox.dns_options, "ndots:1 rotate");
 }
 
-/* --- what we cannot do ---------------------------------------------------------------------- */
+/* --- unsupported features ------------------------------------------------------------------- */
 
 static void what_we_cannot_run_is_named(void **state)
 {

@@ -1,6 +1,7 @@
 /*
  * The health cache. The first group is the unit test list of KEP-4680, "Health Information Cache
- * Logic", line by line; the rest is what else the contract says, and a random walk beside a model.
+ * Logic", line by line. The rest tests the other parts of the contract, with a random walk beside a
+ * model.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -129,7 +130,7 @@ static void a_report_is_the_complete_state_of_its_driver(void **state UNUSED)
 	assert_int_equal(read_health(&t, "b"), ASSIGN_UNHEALTHY);
 	assert_int_equal(read_health(&t, "c"), ASSIGN_HEALTHY);
 	assert_int_equal(health_count(t.h), 2);
-	/* a and b came; a went, c came, b changed: in that order. */
+	/* a and b appear; then a goes, c appears, b changes: in that order. */
 	assert_int_equal(t.n, 5);
 	assert_string_equal(t.seen[2].device, "a");
 	assert_int_equal(t.seen[2].now, ASSIGN_UNKNOWN);
@@ -159,9 +160,11 @@ static void the_drivers_time_stamp_is_kept_and_never_discards_a_report(void **st
 	assert_true(health_get(t.h, DRIVER, STR("pool"), STR("a"), &d));
 	assert_int_equal(d.updated_s, 1000);
 	assert_int_equal(d.health, ASSIGN_UNHEALTHY);
-	/* Time runs from the arrival. */
+	/* The time-out counts from the arrival. */
 	assert_int_equal(d.expires_ms, 10 + 30 * 1000);
-	/* A stamp alone is no change, but it is kept and the time begins again. */
+	/*
+	 * A new time stamp alone is not a change, but it is stored and the time-out starts again.
+	 */
 	v.updated_s = 3000;
 	(void)health_report(t.h, DRIVER, &v, 1, 500);
 	assert_true(health_get(t.h, DRIVER, STR("pool"), STR("a"), &d));
@@ -196,7 +199,7 @@ static void a_device_is_unknown_after_its_time_out(void **state UNUSED)
 	health_expire(t.h, 30100);
 	assert_int_equal(t.n, 6);
 	assert_true(health_next_expiry(t.h) == INT64_MAX);
-	/* It is heard of again. */
+	/* It is reported again. */
 	(void)health_report(t.h, DRIVER, v, 3, 40000);
 	assert_int_equal(read_health(&t, "quick"), ASSIGN_HEALTHY);
 	assert_int_equal(t.n, 9);
@@ -211,7 +214,7 @@ static void only_devices_that_read_otherwise_are_changed(void **state UNUSED)
 
 	begin(&t);
 	(void)health_report(t.h, DRIVER, v, 3, 0);
-	/* c was not known and still is not. */
+	/* c was unknown and still is. */
 	assert_int_equal(t.n, 2);
 	(void)health_report(t.h, DRIVER, v, 3, 1);
 	assert_int_equal(t.n, 2);
@@ -318,7 +321,7 @@ static void it_is_saved_to_a_file_and_loaded_from_it(void **state UNUSED)
 	health_free(u.h);
 }
 
-/* --- more ---------------------------------------------------------------------------------- */
+/* --- other --------------------------------------------------------------------------------- */
 
 static void a_restart_gives_a_device_its_whole_time_out_again(void **state UNUSED)
 {
@@ -367,7 +370,7 @@ static void a_crash_loop_does_not_lengthen_the_time_of_a_silent_driver(void **st
 	assert_true(health_get(three, DRIVER, STR("pool"), STR("a"), &d));
 	assert_int_equal(d.health, ASSIGN_UNKNOWN);
 	health_free(three);
-	/* A wall clock that was set back by a year lengthens it by the time-out at most. */
+	/* If the wall clock is set back by a year, the expiry is later by the time-out at most. */
 	three = reload(two, WALL + 120 * CLOCK_SEC, 0, WALL - 365 * 86400 * CLOCK_SEC, 0);
 	assert_true(health_get(three, DRIVER, STR("pool"), STR("a"), &d));
 	assert_int_equal(d.expires_ms, 30 * 1000);
@@ -477,7 +480,7 @@ static void too_many_devices_are_not_kept_but_known_ones_are_taken(void **state 
 	begin(&t);
 	assert_int_equal(health_report(t.h, DRIVER, v, MANY, 0), 10);
 	assert_int_equal(health_count(t.h), HEALTH_DEVICES_MAX);
-	/* The same in another order: those that are known stay. */
+	/* The same in another order: known devices stay. */
 	for (size_t i = 0; i < MANY / 2; i++) {
 		struct plugin_health swap = v[i];
 

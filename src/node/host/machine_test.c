@@ -65,7 +65,7 @@ static void put_node(struct tree *t, int id, const char *cpus, long kib, int hug
 }
 
 /*
- * Two sockets of two cores with two threads; CPU 7 is offline; node 2 has memory only, 3
+ * Two sockets of two cores with two threads; CPU 7 is offline; node 2 has only memory, node 3
  * nothing.
  */
 static void tree_init(struct tree *t)

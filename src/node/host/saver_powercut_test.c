@@ -1,10 +1,10 @@
 /*
  * Power cuts. A saver writes a file again and again while every call that reaches its folder is
- * recorded. Then the power is cut at any place of that record: the disk has all that was synced
- * and some of what was not: of the folder, changes up to some point; of a file, nothing, a part,
- * or sectors of it. From each such disk the state is loaded: it must be a whole one, not older
- * than the last that was acknowledged before the cut, and nothing may lie beside it. Where syncs
- * do nothing the same must fail, or the test is worth nothing; but even then a broken file is set
+ * recorded. Then the power is cut at any place of that record. The disk has everything that was
+ * synced, and some of the rest: changes of the folder up to some point; of a file, nothing, a part,
+ * or some sectors. The state is loaded from each such disk. It must be complete and not older than
+ * the last one acknowledged before the cut, and there may be no other files beside it. If syncs do
+ * nothing, the same must fail, or the test is meaningless; but even then a broken file is set
  * aside.
  */
 #include <setjmp.h>
@@ -37,13 +37,13 @@ enum op_kind { OP_CREATE, OP_WRITE, OP_SYNC, OP_RENAME, OP_SYNC_FOLDER, OP_ACKNO
 
 struct op {
 	enum op_kind kind;
-	int file; /* of all but the last two */
+	int file; /* for all but the last two */
 	char name[64]; /* CREATE, RENAME: in the folder */
 	char *data; /* WRITE */
 	size_t n; /* ACKNOWLEDGED: which save */
 };
 
-/* What passes through the calls below; cmocka runs one test at a time, in one thread. */
+/* Recorded by the functions below; cmocka runs one test at a time, in one thread. */
 static struct {
 	char folder[64];
 	bool on;
@@ -63,7 +63,7 @@ static const char *name_in_folder(const char *path)
 	return record.on && strncmp(path, record.folder, n) == 0 ? path + n + 1 : NULL;
 }
 
-/* --- the calls of file_write_atomic(), caught ---------------------------------------- */
+/* --- interposed calls of file_write_atomic() ----------------------------------------- */
 
 int mkostemp(char *template, int flags)
 {
@@ -191,10 +191,10 @@ static void end(struct workload *w)
 
 struct disk {
 	struct buf content[FILES_MAX]; /* by file */
-	char names[FILES_MAX][64]; /* of each in the folder; empty: it is not there */
+	char names[FILES_MAX][64]; /* of each in the folder; empty: not there */
 };
 
-/* Up to where the folder and each file are certain. */
+/* The last sync of the folder or file before `until`. */
 static size_t last_sync(size_t until, enum op_kind kind, int file)
 {
 	for (size_t i = until; i-- > 0;) {
@@ -213,7 +213,7 @@ static void set_name(struct disk *d, const struct op *op)
 	(void)snprintf(d->names[op->file], sizeof(d->names[0]), "%s", op->name);
 }
 
-/* What is not synced may be there whole, in part, with holes, or not at all. */
+/* Data that was not synced may be there whole, in part, with holes, or not at all. */
 static void add_data(struct buf *to, const struct op *op, unsigned mode, struct prng *prng)
 {
 	size_t n = mode == 0 ? op->n : prng_below(prng, op->n + 1), at = to->n;
@@ -277,7 +277,7 @@ static unsigned files_in(const char *folder)
 
 /* --- after the cut ------------------------------------------------------------------- */
 
-/* Which save this is; -1: none. */
+/* Returns which save this is, or -1. */
 static int which(const struct workload *w, struct str body)
 {
 	for (int i = 0; i < SAVES; i++) {
@@ -296,7 +296,7 @@ static int acknowledged(size_t until)
 	return -1;
 }
 
-/* True when all is as it must be. */
+/* Returns true if everything is as required. */
 static bool survives(const struct workload *w, size_t until, bool syncs_work, struct prng *prng)
 {
 	CLEANUP(buf_release) struct buf body = BUF_INIT(MIB);
@@ -314,7 +314,7 @@ static bool survives(const struct workload *w, size_t until, bool syncs_work, st
 	write_out(d, folder);
 	r = saver_load(path, "test", 1, &body, &err);
 	if (r == -ERR_CONFLICT) {
-		/* Never fatal: it is aside, and the next start begins anew. */
+		/* Never fatal: it is set aside, and the next start begins with nothing. */
 		assert_int_equal(saver_load(path, "test", 1, &body, &err), 0);
 		assert_int_equal(files_in(folder), 1);
 		fine = false;

@@ -32,8 +32,8 @@ struct test {
 	struct saver *saver;
 	unsigned done, failed;
 	struct error last;
-	unsigned stop_after; /* the loop ends after so many */
-	/* A disk that can be held up and can fail. */
+	unsigned stop_after; /* the loop ends after this many */
+	/* A disk that can block and can fail. */
 	struct event hold, held;
 	bool holding;
 	int fail_errno;
@@ -220,7 +220,7 @@ static void a_full_disk_is_told_and_the_next_save_works_again(void **state UNUSE
 	end(&t);
 }
 
-/* The kernel takes a part and refuses the rest, as a full disk does. */
+/* The kernel accepts a part and rejects the rest, as a full disk does. */
 static void a_write_that_fails_half_way_leaves_the_old_file_and_nothing_beside_it(
 	void **state UNUSED)
 {
@@ -338,7 +338,7 @@ static void whoever_is_forgotten_is_not_told(void **state UNUSED)
 	n.t = &t;
 	assert_int_equal(saver_new(t.loop, &t.saver, NULL), 0);
 	saver_save(t.saver, t.path, "test", 3, STR("a"), forget_other, &n);
-	save(&t, "b"); /* told in the same go, after the other */
+	save(&t, "b"); /* its callback runs in the same turn, after the other */
 	loop_run(t.loop);
 	save(&t, "c");
 	saver_forget(t.saver, &t);
@@ -396,7 +396,7 @@ static void a_file_that_is_not_there_is_no_fault(void **state UNUSED)
 	end(&t);
 }
 
-/* Torn at every byte, every bit turned, bytes added. */
+/* Cut at every byte, every bit flipped, bytes added. */
 static void whatever_is_changed_is_noticed(void **state UNUSED)
 {
 	CLEANUP(buf_release) struct buf file = BUF_INIT(MIB);

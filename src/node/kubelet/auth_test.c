@@ -1,6 +1,6 @@
 /*
- * Who may ask the kubelet's API for what, in a simulated world: a server that only asks, and one
- * that answers reviews as the test says.
+ * Authentication and authorization of the kubelet's API, in a simulated world: an agent that
+ * requests reviews, and a server that answers them as the test sets.
  */
 #include "node/kubelet/auth.h"
 
@@ -26,13 +26,13 @@ struct world {
 	struct http_server *agent, *api;
 	struct client *client;
 	struct kubelet_auth *auth;
-	const char *user; /* JSON: whom every token names; NULL: nobody */
-	const char *allowed; /* the subresource that may be asked for; NULL: none */
+	const char *user; /* JSON: the user of every token; NULL: invalid */
+	const char *allowed; /* the permitted subresource; NULL: none */
 	bool down; /* reviews are answered 500 */
-	unsigned tokens, rights; /* reviews that were asked for */
+	unsigned tokens, rights; /* number of reviews */
 	char seen[4096]; /* the last one */
-	int status; /* of the last answer */
-	struct error err; /* of the last question */
+	int status; /* of the last reply */
+	struct error err; /* of the last check */
 	unsigned drained;
 };
 
@@ -112,7 +112,7 @@ static void on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
 	kubelet_auth_ask(w->auth, &q->ask);
 }
 
-/* --- who asks ---------------------------------------------------------------------- */
+/* --- the client ------------------------------------------------------------------- */
 
 static void got_head(struct http_stream *s)
 {
@@ -126,7 +126,7 @@ static void got_body(struct http_stream *s, struct str piece)
 
 static const struct http_stream_ops asker_ops = { .on_head = got_head, .on_body = got_body };
 
-/* The status of the answer; `authorization` may be NULL. */
+/* Returns the status of the reply; `authorization` may be NULL. */
 static int ask(struct world *w, const char *method, const char *path, const char *authorization)
 {
 	struct http_field field = HTTP_FIELD("authorization", STR_NULL);
@@ -269,7 +269,7 @@ static void each_subresource_is_tried_and_a_refusal_names_them(void **state)
 	assert_int_equal(w->rights, 3);
 	assert_string_equal(w->err.msg, "Forbidden (user=eve, verb=get, resource=nodes, "
 					"subresource(s)=[healthz proxy])\n");
-	/* It is remembered for half a minute. */
+	/* It is cached for half a minute. */
 	w->allowed = "proxy";
 	assert_int_equal(ask(w, "GET", "/healthz", "Bearer t"), 403);
 	sim_run_for(w->sim, MINUTE_MS);
@@ -288,7 +288,7 @@ static void without_a_token_one_is_anonymous_or_nobody(void **state)
 	assert_int_equal(ask(w, "GET", "/pods", NULL), 200);
 	assert_non_null(strstr(w->seen, "\"user\":\"system:anonymous\""));
 	assert_non_null(strstr(w->seen, "system:unauthenticated"));
-	/* A token that is no good does not make one anonymous. */
+	/* An invalid token does not make a caller anonymous. */
 	w->user = NULL;
 	assert_int_equal(ask(w, "GET", "/pods", "Bearer bad"), 401);
 	assert_int_equal(ask(w, "GET", "/pods", "Bearer"), 401);

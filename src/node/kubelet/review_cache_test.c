@@ -1,5 +1,5 @@
 /*
- * Answers of reviews, and how long they are good.
+ * Results of reviews, and how long they are valid.
  */
 #include "node/kubelet/review_cache.h"
 

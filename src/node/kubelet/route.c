@@ -155,7 +155,7 @@ const char *kubelet_route_verb(struct str method, struct str path)
 
 /* --- parameters ------------------------------------------------------------------- */
 
-/* The first value of that name; p is NULL if there is none. */
+/* The first value of that name; p is NULL if it is missing. */
 static struct str param(struct str query, const char *name, struct arena *a)
 {
 	struct str key, value;

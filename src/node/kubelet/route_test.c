@@ -1,5 +1,5 @@
 /*
- * Paths, rights and parameters of the kubelet's API.
+ * Paths, permissions and parameters of the kubelet's API.
  */
 #include "node/kubelet/route.h"
 
@@ -134,7 +134,7 @@ static void rights_are_as_fine_as_kubelets(void **state)
 	assert_string_equal(kubelet_route_verb(STR("BREW"), STR("/pods")), "");
 }
 
-/* Who may read a node's pages may not run commands in its pods. */
+/* Permission to read a node's pages does not include running commands in its pods. */
 static void entering_a_pod_is_create_by_any_method(void **state)
 {
 	static const char *const paths[] = { "/exec/a/b/c", "/attach/a/b/uid/c", "/portForward/a/b",

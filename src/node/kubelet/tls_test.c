@@ -1,5 +1,5 @@
 /*
- * The certificate of the kubelet's API: when it is made, kept and renewed.
+ * The certificate of the kubelet's API: when it is created, kept and renewed.
  */
 #include "node/kubelet/tls.h"
 
@@ -27,7 +27,7 @@ struct world {
 	struct loop *loop;
 	struct kubelet_tls_opts opts;
 	char dir[64], cert[96], key[96], ca[96];
-	struct buf seen; /* the certificate that was there last */
+	struct buf seen; /* the last certificate */
 	struct error err;
 	bool closed;
 };

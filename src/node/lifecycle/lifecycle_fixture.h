@@ -1,20 +1,20 @@
 /*
- * lifecycle_fixture - a small language for pods, runtimes and what is expected of them. Included by
- * tests only.
+ * lifecycle_fixture - for tests: a small language for pods, runtimes and expected results.
  *
- * A pod: "Never i:first s:side m:main,live e:debug deleting=5". i, s, m and e are init,
- * sidecar, main and ephemeral containers; their options are live, ready, startup (probes),
- * image=X, restart=POLICY, rule=ACTION:CODE. Words of the pod: a restart policy,
- * deleting=GRACE, grace=SECONDS, deadline=SECONDS, hostnet, gate=TYPE, generation=N.
+ * A pod: "Never i:first s:side m:main,live e:debug deleting=5". i, s, m and e are init, sidecar,
+ * main and ephemeral containers. Their options are live, ready, startup (probes), image=X,
+ * restart=POLICY, rule=ACTION:CODE. Words of the pod: a restart policy, deleting=GRACE,
+ * grace=SECONDS, deadline=SECONDS, hostnet, gate=TYPE, generation=N.
  *
- * A runtime, newest first: "S0 main:0:r". S1 is a ready sandbox of attempt 1, s1 one that is
- * not, S1- one without an address. A container is NAME:ATTEMPT:STATE[CODE], the state being c,
- * r, x or u, then maybe @SECONDS ago that it ended (100), /N the sandbox's attempt (the
- * newest's), !HASH.
+ * A runtime, newest first: "S0 main:0:r". S1 is a ready sandbox of attempt 1, s1 one that is not
+ * ready, S1- one without an address. A container is NAME:ATTEMPT:STATE[CODE], with state c, r, x or
+ * u. After it may follow @SECONDS since its end (default 100), /N for the sandbox's attempt
+ * (default: the newest), and !HASH.
  *
- * A plan is told as "run-sandbox 0, start main#0, stop main-0 30, wake+10000, over", a status
- * as "Running TTTTT main:running#0+sr": phase, conditions (ready to start, initialized, ready,
- * containers ready, scheduled), containers with state, restarts, last state, started and ready.
+ * A plan is printed as "run-sandbox 0, start main#0, stop main-0 30, wake+10000, over". A status is
+ * printed as "Running TTTTT main:running#0+sr": phase, conditions (ready to start, initialized,
+ * ready, containers ready, scheduled), containers with state, restarts, last state, started and
+ * ready.
  */
 #ifndef NODE_LIFECYCLE_LIFECYCLE_FIXTURE_H
 #define NODE_LIFECYCLE_LIFECYCLE_FIXTURE_H
@@ -238,7 +238,7 @@ static inline void fixture_container(struct fixture *f, struct str word)
 		c->finished_ns = f->in.wall_ns - ago * CLOCK_SEC;
 }
 
-/* What the runtime has, from now on. */
+/* Sets the runtime's state. */
 static inline void fixture_see(struct fixture *f, const char *words)
 {
 	struct str rest = str_from(words), word;
@@ -290,7 +290,7 @@ static inline void fixture_pass(struct fixture *f, int64_t ms)
 	f->in.wall_ns += ms * CLOCK_MS;
 }
 
-/* The pod is another version of itself. */
+/* Replaces the pod by another version of itself. */
 static inline void fixture_becomes(struct fixture *f, const char *pod, const char *status)
 {
 	pod_unref(f->pod);
@@ -298,7 +298,7 @@ static inline void fixture_becomes(struct fixture *f, const char *pod, const cha
 	f->in.pod = f->pod;
 }
 
-/* --- what came of it ---------------------------------------------------------------- */
+/* --- results ------------------------------------------------------------------------ */
 
 static inline void fixture_tell_action(struct buf *b, const struct lifecycle_action *a)
 {

@@ -1,4 +1,6 @@
-/* A pod, what the runtime has of it, and what is to be done and told; see lifecycle_fixture.h. */
+/*
+ * A pod, the runtime's state, and the expected actions and status; see lifecycle_fixture.h.
+ */
 #include "node/lifecycle/lifecycle_fixture.h"
 
 struct row {
@@ -317,7 +319,7 @@ static bool same(const struct row *r, const char *of, const char *got, const cha
 	return false;
 }
 
-/* Asked twice it says the same, and so does one that begins anew. */
+/* A second call must return the same, and so must a new lifecycle. */
 static size_t run_row(const struct row *r)
 {
 	struct fixture f;

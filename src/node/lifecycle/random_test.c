@@ -1,14 +1,14 @@
 /*
- * Random lives of random pods on a runtime that fails, loses and kills, with agents that are
- * restarted and statuses that reach the server or do not. Actions take their time and end in
- * any order. After each event the plan and the status are looked at:
+ * Random lives of random pods on a runtime that fails, loses and kills, with agents that restart
+ * and statuses that reach the server or do not. Actions take time and end in any order. After each
+ * event the plan and the status are checked:
  *
- *  - an init container starts when those before it are through, a main container when all are;
- *  - no container is started while it runs; what must not restart does not;
- *  - only what is there is stopped, only what does not run is removed;
- *  - a plan asked for twice is the same, and is never to be asked for again at once;
- *  - the API takes every status; an end is final, counts never go back;
- *  - left in peace, the pod gets where it should; deleted, it comes to its end.
+ * - an init container starts when those before it are done, a main container when all are
+ * - no container is started while it runs, and none restarts that must not
+ * - only existing things are stopped, and only stopped ones removed
+ * - a second plan is the same, and never asks to be called again at once
+ * - the API accepts every status; an end is final, and counts never decrease
+ * - if nothing disturbs it, the pod gets where it should; if deleted, it ends
  */
 #include <inttypes.h>
 
@@ -38,15 +38,15 @@ struct op {
 	unsigned attempt;
 };
 
-/* What is true of a container of the spec, whatever the runtime remembers. */
+/* The true state of a container of the spec, whatever the runtime remembers. */
 struct truth {
 	char text[8];
 	struct str name;
 	enum pod_container_kind kind;
 	bool once; /* must not run twice */
 	unsigned ran;
-	int64_t count; /* of restarts, as the server has it */
-	/* In the sandbox of that number it has run (a sidecar) or succeeded (an init container). */
+	int64_t count; /* restarts, as the server has it */
+	/* The sandbox in which it has run (a sidecar) or succeeded (an init container). */
 	unsigned through;
 };
 
@@ -161,7 +161,7 @@ static void check_stored(struct world *w, const struct json *status)
 	}
 }
 
-/* The server must take it; whether it is then the stored one is `keep`. */
+/* The server must accept it; `keep`: it is then stored. */
 static void write_status(struct world *w, struct json *status, bool keep)
 {
 	CLEANUP(arena_release) struct arena a;
@@ -329,7 +329,7 @@ static void check_alone(struct world *w, struct truth *of)
 		fail_msg("seed %" PRIu64 ": %.*s must not restart", w->seed, STR_ARG(of->name));
 }
 
-/* `state` is RUNTIME_CREATED when the start fails after the creation. */
+/* `state` is RUNTIME_CREATED if the start fails after the creation. */
 static void make_container(struct world *w, const struct op *op, enum runtime_state state)
 {
 	struct thing *in = sandbox(w, str_from(op->id));
@@ -525,7 +525,7 @@ static void exits(struct world *w)
 		end_container(w, t, chance(w, 50) ? 0 : 1);
 }
 
-/* The runtime forgets a container that the server knows of. */
+/* The runtime forgets a container that the server knows. */
 static void is_lost(struct world *w)
 {
 	struct thing *t = any_running(w);
@@ -555,7 +555,7 @@ static void probed(struct world *w)
 				 chance(w, 70), STR("x"));
 }
 
-/* What it was doing may or may not have come through. */
+/* Actions in flight may or may not have succeeded. */
 static void agent_restarts(struct world *w)
 {
 	while (w->nops > 0) {
@@ -656,7 +656,7 @@ static void make_pod(struct world *w)
 	create(w, b.p);
 }
 
-/* Init containers get their work done. */
+/* Init containers finish their work. */
 static bool init_runs(struct world *w)
 {
 	for (size_t i = 0; i < w->ncontainers; i++) {
@@ -676,7 +676,7 @@ static bool settled(struct world *w)
 	return w->nops == 0 && w->plan.wake_ms == INT64_MAX && !init_runs(w);
 }
 
-/* Everything works, and time passes as the plan asks for it. */
+/* Everything works, and time passes as the plan requests. */
 static void calm_down(struct world *w)
 {
 	w->calm = w->prepared = true;
@@ -694,7 +694,7 @@ static void calm_down(struct world *w)
 	fail_msg("seed %" PRIu64 ": it does not settle", w->seed);
 }
 
-/* What is left alone runs, or has ended. */
+/* An undisturbed pod runs, or has ended. */
 static void check_settled(struct world *w)
 {
 	for (size_t i = 0; i < w->nspecs && !w->plan.done; i++) {

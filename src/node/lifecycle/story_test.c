@@ -1,4 +1,6 @@
-/* What happens to pods over time: back-offs, probes, changes, ends; see lifecycle_fixture.h. */
+/*
+ * Pods over time: back-offs, probes, changes, ends; see lifecycle_fixture.h.
+ */
 #include "node/lifecycle/lifecycle_fixture.h"
 
 static const char *at(struct fixture *f, const char *pointer)
@@ -10,7 +12,7 @@ static const char *at(struct fixture *f, const char *pointer)
 
 /* --- back-offs ---------------------------------------------------------------------- */
 
-/* The nth container has just ended; then what? */
+/* The nth container has just ended: returns the plan. */
 static const char *ended(struct fixture *f, int n)
 {
 	fixture_see(f, arena_printf(&f->arena, "S0 a:%d:x1@0", n));
@@ -250,7 +252,7 @@ static void probes_decide_about_ready(void **state)
 	assert_string_equal(fixture_status(&f), "Running TTTTT a:running#0+sr");
 	lifecycle_probed(f.life, STR("a-0"), LIFECYCLE_READINESS, false, STR_NULL);
 	assert_string_equal(fixture_status(&f), "Running TTFFT a:running#0+s");
-	/* Another container knows nothing of it. */
+	/* The result does not apply to another container. */
 	lifecycle_probed(f.life, STR("a-0"), LIFECYCLE_READINESS, true, STR_NULL);
 	fixture_see(&f, "S0 a:1:r a:0:x0");
 	assert_string_equal(fixture_status(&f),
@@ -379,7 +381,7 @@ static void a_failed_pod_tells_why(void **state)
 	assert_string_equal(fixture_plan(&f), "over, done");
 	assert_string_equal(at(&f, "/message"), "\"Pod was rejected: Allocate failed\"");
 	assert_string_equal(at(&f, "/reason"), "\"UnexpectedAdmissionError\"");
-	/* Once settled it stays, even if it would be let in now. */
+	/* Once decided it stays, even if it would be admitted now. */
 	f.in.reject_reason = STR_NULL;
 	assert_string_equal(fixture_plan(&f), "over, done");
 	assert_string_equal(fixture_status(&f), "Failed(UnexpectedAdmissionError) -----");
@@ -415,7 +417,7 @@ static void a_deadline_is_told_once(void **state)
 	fixture_release(&f);
 }
 
-/* --- all again ---------------------------------------------------------------------- */
+/* --- restarting all ----------------------------------------------------------------- */
 
 static void a_rule_restarts_all_containers(void **state)
 {
@@ -481,7 +483,7 @@ static void the_status_is_what_upstream_writes(void **state)
 		"\"startTime\":\"2026-01-02T00:00:00Z\"}";
 	struct fixture f;
 
-	/* The agent removes own conditions that no longer apply, here from an earlier run. */
+	/* The agent removes its own conditions that no longer apply, here from an earlier run. */
 	fixture_init(&f, "generation=3 gate=x/y m:a",
 		     "{'phase':'Pending','qosClass':'BestEffort','conditions':[{'type':"
 		     "'devplane.dev/DevicesHealthy','status':'True'},{'type':'PodResizePending',"

@@ -1,5 +1,5 @@
 /*
- * Files of logs: their last lines, and what stands in their place.
+ * Log files: their last lines, and other files in their place.
  */
 #include "node/logs/file.h"
 

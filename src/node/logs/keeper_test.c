@@ -1,6 +1,6 @@
 /*
- * Which logs are rotated or opened anew, and when, with real files, a simulated loop and a runtime
- * that answers as it is told.
+ * Which logs are rotated or reopened, and when, with real files, a simulated loop and a runtime
+ * whose replies the test sets.
  */
 #include "node/logs/keeper.h"
 
@@ -31,10 +31,10 @@ struct world {
 	struct runtime runtime;
 	struct log_keeper *keeper;
 	char dir[64];
-	unsigned asked[LOGS]; /* how often the runtime was, for c0 to c2 */
-	const char *refused; /* a container of which the runtime does not open the log; or NULL */
-	bool silent; /* it does not answer */
-	runtime_done *done; /* then: what it owes */
+	unsigned asked[LOGS]; /* calls of the runtime, for c0 to c2 */
+	const char *refused; /* a container whose log the runtime does not open; or NULL */
+	bool silent; /* it does not reply */
+	runtime_done *done; /* then: the pending callback */
 	void *done_arg;
 };
 
@@ -182,7 +182,7 @@ static void one_that_cannot_be_rotated_holds_up_no_other(void **state)
 	assert_int_equal(size_of(w, 2), 0);
 }
 
-/* Always large: as if its container wrote faster than anybody rotates. */
+/* Always large: as if its container wrote faster than it can be rotated. */
 static void one_that_is_large_again_at_once_waits_for_its_next_turn(void **state)
 {
 	struct world *w = *state;
@@ -213,7 +213,7 @@ static void a_stop_waits_for_the_runtime_but_not_for_ever(void **state)
 	assert_true(log_keeper_pending(w->keeper));
 	sim_run_for(w->sim, 10000);
 	assert_false(log_keeper_pending(w->keeper));
-	/* The runtime is gone without an answer: the log is where it was. */
+	/* The runtime is gone without a reply: the log has its old name. */
 	log_keeper_free(TAKE(w->keeper));
 	assert_int_equal(size_of(w, 0), 12);
 }

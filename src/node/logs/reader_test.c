@@ -16,7 +16,7 @@
 #define THREE "2023-11-14T22:13:22Z stdout F three\n"
 #define ALL   ONE TWO_A TWO_B THREE
 
-/* In pieces of every size up to that of the whole. */
+/* In pieces of every size up to the whole. */
 static void expect(struct log_reader_opts o, const char *log, const char *want)
 {
 	struct str in = str_from(log);
@@ -62,7 +62,7 @@ static void one_stream_may_be_asked_for(void **state)
 
 static void what_is_older_is_left_out(void **state)
 {
-	/* 20:13:21.2 UTC; the second is of another zone. */
+	/* 20:13:21.2 UTC; the second is in another time zone. */
 	expect((struct log_reader_opts){ .records = -1,
 					 .has_since = true,
 					 .since = { .seconds = 1700000000, .ns = 500000000 } },
@@ -80,7 +80,7 @@ static void limits_are_exact(void **state)
 	expect((struct log_reader_opts){ .records = -1, .limit_bytes = 5 }, ALL, "one\nt");
 	expect((struct log_reader_opts){ .records = -1, .limit_bytes = 5, .timestamps = true }, ALL,
 	       "2023-");
-	/* What is not written is not counted. */
+	/* Records that are left out are not counted. */
 	expect((struct log_reader_opts){ .records = -1, .limit_bytes = 3, .no_stdout = true }, ALL,
 	       "two");
 }

@@ -1,5 +1,5 @@
 /*
- * Which files of a log stay, and what becomes of them, with real files and a simulated loop.
+ * Which files of a log stay, and in which form, with real files and a simulated loop.
  */
 #include "node/logs/rotate.h"
 
@@ -195,7 +195,7 @@ static void a_log_that_is_gone_is_a_failure(void **state)
 	assert_int_equal(w->err.code, ERR_IO);
 }
 
-/* Compressing it would wait for who writes into it. */
+/* Compressing it would wait for a writer. */
 static void a_pipe_among_the_files_is_left_alone(void **state)
 {
 	struct world *w = *state;

@@ -1,5 +1,5 @@
 /*
- * Logs as answers, with real files, a simulated loop and network, and a reader that may rest.
+ * Logs as replies, with real files, a simulated loop and network, and a client that may pause.
  */
 #include "node/logs/stream.h"
 
@@ -35,13 +35,13 @@ struct world {
 	struct loop *loops[2]; /* agent, reader */
 	struct http_server *server;
 	struct http_client *client;
-	struct http_stream *answer; /* at the reader; NULL: closed */
+	struct http_stream *answer; /* at the client; NULL: closed */
 	struct log_stream *stream;
 	struct log_stream_opts opts;
 	char dir[64], path[96];
 	struct buf got;
-	int status, fd; /* `fd` is the one of the stream's file */
-	size_t held; /* what the reader has not taken */
+	int status, fd; /* `fd` is the stream's file */
+	size_t held; /* bytes that the client has not taken */
 	bool rests, running, ended, failed, drained;
 };
 
@@ -110,13 +110,13 @@ static void handle(void *arg, struct http_stream *s, size_t lane UNUSED)
 	s->ops = &server_ops;
 	s->data = w;
 	w->opts.http = s;
-	/* The lowest that is free is the next one's. */
+	/* The next open() gets the lowest free descriptor. */
 	w->fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	(void)close(w->fd);
 	assert_int_equal(log_stream_new(&w->opts, &w->stream, NULL), 0);
 }
 
-/* --- the reader -------------------------------------------------------------------- */
+/* --- the client -------------------------------------------------------------------- */
 
 static void got_head(struct http_stream *s)
 {
@@ -330,7 +330,7 @@ static void what_is_written_is_followed_until_the_container_ends(void **state)
 	check_got(w, LATER_MS, "one\n");
 	append(w, HEAD "two\n");
 	check_got(w, SOON_MS, "one\ntwo\n");
-	/* Nobody tells: it looks all the same. */
+	/* Without a notification it checks nevertheless. */
 	write_to(w, O_APPEND, HEAD "three\n");
 	check_got(w, LATER_MS, "one\ntwo\nthree\n");
 	assert_false(w->ended);
@@ -385,7 +385,7 @@ static void a_rotated_log_is_read_to_its_end_before_the_new_one(void **state)
 	(void)unlink(old);
 }
 
-/* A busy runtime has opened the new file, but takes its time to use it. */
+/* A busy runtime has opened the new file, but does not use it yet. */
 static void an_old_log_is_followed_until_the_new_one_is_written(void **state)
 {
 	struct world *w = *state;
@@ -396,7 +396,7 @@ static void an_old_log_is_followed_until_the_new_one_is_written(void **state)
 	check_got(w, LATER_MS, "one\n");
 	assert_int_equal(write(fd, HEAD "two\n", strlen(HEAD "two\n")), strlen(HEAD "two\n"));
 	append(w, HEAD "five\n");
-	/* It still empties its buffers. */
+	/* It still flushes its buffers. */
 	for (int i = 0; i < 2; i++) {
 		sim_run_for(w->sim, SETTLING_MS);
 		assert_int_equal(write(fd, HEAD "more\n", strlen(HEAD "more\n")),

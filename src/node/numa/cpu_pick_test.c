@@ -16,7 +16,7 @@ struct bench {
 	struct arena a;
 };
 
-/* CPUs are numbered as Linux does: first threads of all cores, then second ones. */
+/* CPUs are numbered as in Linux: first threads of all cores, then second ones. */
 static void bench_init(struct bench *b, int sockets, int cores, int threads, int numa_per_socket)
 {
 	int ncores = sockets * cores;
@@ -53,7 +53,7 @@ static void one_socket_with_threads(void **state)
 	bench_init(&b, 1, 4, 2, 1);
 	expect(&b, "0-7", 1, "0");
 	expect(&b, "0-7", 2, "0,4");
-	expect(&b, "1-7", 1, "4"); /* a core that is begun is filled first */
+	expect(&b, "1-7", 1, "4"); /* a partly used core is filled first */
 	expect(&b, "1-7", 2, "1,5");
 	expect(&b, "1-7", 3, "1,4-5");
 	expect(&b, "0-7", 8, "0-7");
@@ -68,7 +68,7 @@ static void two_sockets_are_taken_whole(void **state)
 	expect(&b, "0-11", 6, "0-2,6-8");
 	expect(&b, "1-11", 6, "3-5,9-11");
 	expect(&b, "0-11", 8, "0-3,6-9");
-	/* The socket with fewer CPUs left gives first. */
+	/* The socket with fewer free CPUs comes first. */
 	expect(&b, "0,3-11", 2, "0,6");
 	expect(&b, "1-11", 1, "6");
 }
@@ -90,7 +90,7 @@ static void cpus_that_are_offline_leave_smaller_cores(void **state)
 	struct bench b;
 
 	bench_init(&b, 1, 4, 2, 1);
-	/* CPU 7, the second thread of core 3, is gone. */
+	/* CPU 7, the second thread of core 3, does not exist. */
 	b.m.ncpus = 7;
 	expect(&b, "0-7", 1, "3");
 	expect(&b, "0-7", 7, "0-6");

@@ -1,4 +1,6 @@
-/* Merging hints: upstream's examples, and every combination tried one by one as the reference. */
+/*
+ * Merging hints: upstream's examples, and all combinations one by one as the reference.
+ */
 #include "node/numa/topology.h"
 
 #include <setjmp.h>

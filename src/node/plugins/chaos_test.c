@@ -1,8 +1,7 @@
 /*
- * Plugins and drivers that come, go, hang, fail and are made anew, on a network that breaks, in
- * any order. When all of that ends the agent and those that are left agree: each is registered,
- * the newest instance of each driver and nobody else is watched, and events came in an order that
- * makes sense.
+ * Plugins and drivers that appear, go, hang, fail and are recreated, on a network that breaks, in
+ * any order. When all of that ends, the agent and the remaining plugins agree: each is registered,
+ * only the newest instance of each driver is watched, and events came in a sensible order.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,9 +22,9 @@ static const char *const versions[] = { "v1.DRAPlugin", "v1.DRAResourceHealth", 
 struct chaos {
 	struct plugins_world w;
 	struct prng prng;
-	struct fake_plugin *fakes[FAKES]; /* NULL: there is none now */
-	unsigned made; /* fakes in all: part of their files' names */
-	unsigned asked, answered; /* prepares */
+	struct fake_plugin *fakes[FAKES]; /* NULL: none now */
+	unsigned made; /* number of all fakes: part of their file names */
+	unsigned asked, answered; /* prepare calls and replies */
 };
 
 static void on_claims(void *arg, const struct plugin_claim_result *v UNUSED, size_t n UNUSED,
@@ -99,8 +98,8 @@ static void calm(struct chaos *c)
 		f->fail_notify = f->fail_health = GRPC_OK;
 	}
 	/*
-	 * Longer than any back-off and any call. A connection that was lost in silence, as those of
-	 * this world may be though unix sockets are not, is noticed by the next call.
+	 * Longer than any back-off and any call. In this world, unlike with unix sockets, a
+	 * connection may be lost silently; the next call notices that.
 	 */
 	plugins_world_run(&c->w, 300 * 1000);
 	for (unsigned i = 0; i < DRIVERS; i++)
@@ -145,7 +144,7 @@ static unsigned count_lines(const struct chaos *c, const char *begin)
 	return n;
 }
 
-/* All are registered; of what all instances of a driver report, one's is heard. */
+/* All are registered; only one instance's reports are used per driver. */
 static void check_drivers(struct chaos *c)
 {
 	bool any[DRIVERS] = { false };
@@ -158,7 +157,7 @@ static void check_drivers(struct chaos *c)
 			continue;
 		any[i % DRIVERS] = true;
 		assert_true(f->registered);
-		/* A stream may seem open that ended on a connection lost in silence. */
+		/* A stream whose connection was lost silently may still seem open. */
 		if (f->health[0])
 			fake_plugin_send_health(f, 0, "p/d:Healthy");
 	}

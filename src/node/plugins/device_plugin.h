@@ -19,7 +19,7 @@ struct device_plugins;
 struct plugins;
 
 struct device_plugins *device_plugins_new(struct plugins *p);
-/* Endpoints that are still connecting fail. NULL allowed. */
+/* Calls `done` with an error for endpoints that are still connecting. NULL allowed. */
 void device_plugins_free(struct device_plugins *d);
 
 /* Checks a resource name; the errors are upstream's. */

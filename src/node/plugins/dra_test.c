@@ -1,6 +1,6 @@
 /*
- * DRA drivers: registration, claims, several instances, and the health stream in its three
- * dialects.
+ * DRA drivers: registration, claims, several instances, and the health stream (KEP-4680) in its
+ * three dialects.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* One that is registered; what was told is forgotten. */
+/* A registered driver; clears the events so far. */
 static struct fake_plugin *driver_with(struct plugins_world *w, const char *file, unsigned services,
 				       const char *const *versions)
 {
@@ -157,7 +157,7 @@ static void an_endpoint_may_be_another_socket(void **state)
 	plugins_world_settle(w);
 	assert_int_equal(a.code, ERR_OK);
 	assert_int_equal(dra->calls, 1);
-	/* Registered by its registration socket, whatever becomes of the other's file. */
+	/* Its registration socket counts, whatever happens to the other's file. */
 	fake_plugin_file(dra, false);
 	plugins_world_settle(w);
 	assert_true(plugins_has_driver(w->plugins, STR(DRIVER)));
@@ -215,7 +215,7 @@ static void tries_back_off(void **state)
 	before = f->infos;
 	plugins_world_run(w, 1220 * 1000); /* by now every 2 min 2 s */
 	assert_in_range(f->infos - before, 9, 10);
-	/* A socket made anew begins at once. */
+	/* A recreated socket starts at once. */
 	f->type = "DRAPlugin";
 	fake_plugin_file(f, false);
 	plugins_world_settle(w);
@@ -237,7 +237,7 @@ static void a_driver_that_hangs_does_not_hold_up_others(void **state)
 	(void)driver_with(w, "c.sock", FAKE_DRA, only_dra);
 	plugins_world_run(w, 1500);
 	plugins_world_expect_problem(w, "failed to get plugin info using RPC GetInfo at socket");
-	/* Registered until it turns out that it does not take the news. */
+	/* Registered until the notification fails. */
 	assert_true(plugins_has_driver(w->plugins, STR("mute.example.com")));
 	plugins_world_run(w, 3600);
 	assert_false(plugins_has_driver(w->plugins, STR("mute.example.com")));
@@ -334,7 +334,7 @@ static void the_newest_instance_prepares_and_the_older_steps_in(void **state)
 	plugins_world_settle(w);
 	assert_int_equal(old->calls, 0);
 	assert_int_equal(new->calls, 1);
-	/* Not connected, though registered: the older is. */
+	/* The new one is registered but not connected: the older one is used. */
 	fake_plugin_stop(new, false);
 	plugins_world_run(w, 2000);
 	plugins_prepare(w->plugins, STR(DRIVER), claims, 1, on_claims, &a);
@@ -364,7 +364,7 @@ static void an_endpoint_belongs_to_one_instance(void **state)
 		       "already registered for DRA driver plugin " DRIVER,
 		       f->path);
 	assert_string_equal(g->error, text);
-	/* That it goes takes nothing from the first. */
+	/* Its end does not affect the first. */
 	fake_plugin_stop(g, true);
 	plugins_world_run(w, 2000);
 	assert_true(plugins_has_driver(w->plugins, STR(DRIVER)));
@@ -385,7 +385,10 @@ static void only_the_newest_instance_is_watched(void **state)
 	fake_plugin_send_health(new, V1, "p/d:Unhealthy|hot");
 	plugins_world_settle(w);
 	plugins_world_expect(w, "health " DRIVER " p/d:Unhealthy/hot\n");
-	/* The old one goes: nothing is told, the new one's stream goes on (kubernetes#140818). */
+	/*
+	 * The old one goes: there is no event, and the new one's stream continues
+	 * (kubernetes#140818).
+	 */
 	fake_plugin_stop(old, true);
 	plugins_world_run(w, 2000);
 	plugins_world_expect(w, "");
@@ -507,7 +510,7 @@ static void a_stream_that_breaks_is_opened_again_gently(void **state)
 	plugins_world_run(w, 100 * 1000); /* every 4 to 5 s in the end */
 	opens = f->health_opens[V1];
 	assert_in_range(opens, 20, 28);
-	/* Told once, not each time; and nothing that was known is taken back. */
+	/* Reported once, not each time; and known health stays. */
 	assert_int_equal(w->problems.n, 0);
 	plugins_world_expect(w, "health " DRIVER " p/d:Healthy\n");
 	f->fail_health = GRPC_OK;
@@ -515,7 +518,7 @@ static void a_stream_that_breaks_is_opened_again_gently(void **state)
 	fake_plugin_send_health(f, V1, "p/d:Unhealthy");
 	plugins_world_settle(w);
 	plugins_world_expect(w, "health " DRIVER " p/d:Unhealthy\n");
-	/* After a report it begins at a second again. */
+	/* After a report the delay is one second again. */
 	opens = f->health_opens[V1];
 	(void)grpc_call_finish(f->health[V1], GRPC_UNAVAILABLE, STR("later"));
 	plugins_world_run(w, 1200);

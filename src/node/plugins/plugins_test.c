@@ -90,7 +90,7 @@ static void the_end_of_a_stream_is_the_end_of_the_plugin(void **state)
 	plugins_world_expect(w, "resource " GPU " gpu0:Healthy\nresource-gone " GPU "\n");
 	plugins_world_expect_problem(w, "ListAndWatch ended: EOF");
 	assert_false(plugins_has_resource(w->plugins, STR(GPU)));
-	/* Nobody asks again by himself; the plugin registers again. */
+	/* The agent does not retry; the plugin must register again. */
 	plugins_world_run(w, 300 * 1000);
 	assert_int_equal(f->lists, 1);
 	fake_plugin_register(f, "v1beta1", GPU, "gpu.sock");
@@ -218,7 +218,7 @@ static void the_same_socket_registers_once_while_it_is_connected(void **state)
 	(void)snprintf(text, sizeof(text), "device plugin already connected: %s", f->path);
 	assert_int_equal(f->code, GRPC_UNKNOWN);
 	assert_string_equal(f->message, text);
-	/* The first is as it was. */
+	/* The first is unchanged. */
 	fake_plugin_send_list(f, "gpu1:Healthy");
 	plugins_world_settle(w);
 	plugins_world_expect(w, "resource " GPU " gpu0:Healthy\nresource " GPU " gpu1:Healthy\n");
@@ -269,12 +269,14 @@ static void the_newest_of_two_endpoints_is_asked(void **state)
 	assert_string_equal(a.text, "DEVICE=gpu0");
 	assert_int_equal(old->calls, 0);
 	assert_string_equal(new->asked, "gpu0 gpu1");
-	/* The newest one's list counts, whatever the other says later. */
+	/* Only the newest one's list counts, even if the other sends later. */
 	fake_plugin_send_list(old, "gpu5:Healthy");
 	plugins_world_settle(w);
 	plugins_world_expect(w, "resource " GPU " gpu0:Healthy\n"
 				"resource " GPU " gpu0:Healthy gpu1:Healthy\n");
-	/* When the newest goes the other takes over, with its own list, which is not gone. */
+	/*
+	 * When the newest goes, the other takes over with its own list; the resource is not gone.
+	 */
 	fake_plugin_stop(new, true);
 	plugins_world_run(w, 2000);
 	plugins_world_expect(w, "resource " GPU " gpu5:Healthy\n");
@@ -367,7 +369,7 @@ static void options_and_the_calls_that_they_stand_for(void **state)
 			    "device plugin GetPreferredAllocation rpc failed with err: rpc error: "
 			    "code = FailedPrecondition desc = out of order");
 	f->fail_calls = GRPC_OK;
-	f->skip_claim = true; /* an answer without containers */
+	f->skip_claim = true; /* a reply without containers */
 	plugins_allocate(w->plugins, STR(GPU), ids, 1, on_packed, &a);
 	plugins_world_settle(w);
 	assert_int_equal(a.code, ERR_PROTOCOL);
@@ -507,7 +509,7 @@ static void a_plugin_may_come_by_the_registry(void **state)
 	fake_plugin_send_list(f, "gpu0:Healthy");
 	plugins_world_settle(w);
 	plugins_world_expect(w, "resource " GPU " gpu0:Healthy\n");
-	/* The socket's removal deregisters it, though it runs. */
+	/* Removing the socket deregisters it, although it runs. */
 	fake_plugin_file(f, false);
 	plugins_world_settle(w);
 	plugins_world_expect(w, "resource-gone " GPU "\n");
@@ -535,7 +537,7 @@ static void a_plugin_of_the_registry_is_checked(void **state)
 			    "RegisterPlugin error -- plugin validation failed with err: "
 			    "invalid name of device plugin socket: the ResourceName \"gpu\" is "
 			    "invalid");
-	/* Tried again after 0.5 s, then 1 s: it has become better. */
+	/* Retried after 0.5 s, then 1 s: now it succeeds. */
 	f->name = GPU;
 	plugins_world_run(w, 1200);
 	assert_int_equal(f->notifies, 3);

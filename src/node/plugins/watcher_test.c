@@ -1,6 +1,6 @@
 /*
- * The watcher on real folders and a real loop; and the agent's own socket, which comes back. Each
- * step runs the loop until what it waits for has been told: nothing here measures time.
+ * The watcher on real folders and a real loop; and the agent's own socket, which is recreated. Each
+ * step runs the loop until the expected event has come: nothing here measures time.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ struct test {
 	struct plugin_watcher *watcher;
 	char dir[64], path[256];
 	struct buf lines; /* "+a.sock -b.sock " */
-	const char *wanted; /* stops the loop when the lines are this */
+	const char *wanted; /* stops the loop when the lines equal this */
 	unsigned problems;
 };
 
@@ -53,7 +53,7 @@ static void on_problem(void *arg, const struct error *err UNUSED)
 	((struct test *)arg)->problems++;
 }
 
-/* Runs until exactly this was told. */
+/* Runs until the events equal this. */
 static void expect(struct test *t, const char *lines)
 {
 	t->wanted = lines;
@@ -113,7 +113,7 @@ static void stop_task(struct loop_timer *timer)
 	loop_stop(timer->loop);
 }
 
-/* Lets deferred work and closing handles be done. */
+/* Lets deferred work and closing handles finish. */
 static void spin(struct loop *l)
 {
 	struct loop_timer timer;
@@ -171,7 +171,7 @@ static void a_socket_made_anew_is_gone_and_there(void **state)
 	bind_socket(t, "a.sock");
 	start(t);
 	expect(t, "+a.sock ");
-	/* Before anybody looks: the inode's number is often the same again. */
+	/* Before the next scan: the inode number is often reused. */
 	assert_int_equal(unlink(path_in(t, "a.sock")), 0);
 	bind_socket(t, "a.sock");
 	expect(t, "-a.sock +a.sock ");
@@ -206,7 +206,7 @@ static void folders_are_followed_as_they_come_and_go(void **state)
 	assert_int_equal(unlink(path_in(t, "x/a.sock")), 0);
 	assert_int_equal(rmdir(path_in(t, "x")), 0);
 	expect(t, "-x/a.sock ");
-	/* Under the same name again: another folder. */
+	/* The same name again, but another folder. */
 	assert_int_equal(mkdir(path_in(t, "x"), 0700), 0);
 	spin(t->loop);
 	bind_socket(t, "x/a.sock");

@@ -1,5 +1,5 @@
 /*
- * Methods' paths, letter by letter, and what messages become.
+ * Exact paths of methods, and conversions of messages.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include "grpc/message.h"
 #include "node/plugins/wire.h"
 
-/* Bytes of the wire, made by hand from upstream's numbers of fields. */
+/* Wire bytes, built by hand from upstream's field numbers. */
 #define WIRE(literal) STR(literal)
 
 static int set_up(void **state)
@@ -68,7 +68,7 @@ static void paths_are_upstreams(void **state UNUSED)
 static void devices_have_topology_or_an_empty_one_or_none(void **state)
 {
 	struct arena *a = *state;
-	/* Three devices: nodes 0 and 1; a topology without nodes; none, but field 4680. */
+	/* Three devices: nodes 0 and 1; a topology without nodes; no topology, but field 4680. */
 	struct str wire = WIRE("\x0A\x14"
 			       "\x0A\x01"
 			       "a"
@@ -103,10 +103,10 @@ static void devices_have_topology_or_an_empty_one_or_none(void **state)
 	assert_int_equal(v[0].numa[0], 0);
 	assert_int_equal(v[0].numa[1], 1);
 	assert_int_equal(v[0].message.n, 0);
-	assert_int_equal(v[1].health, ASSIGN_UNHEALTHY); /* another case is another word */
+	assert_int_equal(v[1].health, ASSIGN_UNHEALTHY); /* the word is case-sensitive */
 	assert_true(v[1].has_topology);
 	assert_int_equal(v[1].nnuma, 0);
-	assert_int_equal(v[2].health, ASSIGN_UNHEALTHY); /* as is none at all */
+	assert_int_equal(v[2].health, ASSIGN_UNHEALTHY); /* and required */
 	assert_false(v[2].has_topology);
 	assert_true(str_eqz(v[2].message, "ho"));
 }

@@ -16,7 +16,10 @@ struct fit_sum {
 	int64_t cpu_milli, memory, pods;
 };
 
-/* Adds a pod's requests: containers, or the largest of the init containers; sidecars; overhead. */
+/*
+ * Adds a pod's requests and overhead. The requests are the larger of two sums: containers and
+ * sidecars, and the largest of any init container with the sidecars before it.
+ */
 void fit_add(struct fit_sum *sum, const struct pod *pod);
 
 static inline void fit_sum_add(struct fit_sum *sum, const struct fit_sum *more)

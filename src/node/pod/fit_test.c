@@ -1,4 +1,6 @@
-/* What a node lets in: amounts, affinity, the operating system. */
+/*
+ * Which pods a node admits: amounts, affinity, the operating system.
+ */
 #include "node/pod/fit.h"
 
 #include <setjmp.h>
@@ -21,7 +23,7 @@
 	"\"containers\":[{\"name\":\"c\",\"resources\":{\"limits\":{\"" name "\":\"" n "\"}}}]"
 
 struct row {
-	const char *pod, *reason; /* NULL: let in */
+	const char *pod, *reason; /* reason NULL: admitted */
 };
 
 static const struct row rows[] = {

@@ -1,4 +1,6 @@
-/* What a pod says, read from its tree. */
+/*
+ * Reading a pod from its tree.
+ */
 #include "node/pod/pod.h"
 
 #include <setjmp.h>

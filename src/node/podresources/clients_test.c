@@ -1,5 +1,5 @@
 /*
- * Buckets, counts of what is open, and what is forgotten when.
+ * Buckets, counts of open calls, and when clients are forgotten.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static struct conn_owner process(int64_t pid)
 	return (struct conn_owner){ .pid = pid, .uid = 1000 };
 }
 
-/* A call that begins and ends at once; true: it might. */
+/* A call that begins and ends at once; returns whether it was allowed. */
 static bool call(struct podres_clients *t, const struct conn_owner *o, int64_t now)
 {
 	enum podres_refusal why;
@@ -63,7 +63,7 @@ static void a_client_has_a_burst_and_then_a_rate(void **state UNUSED)
 	assert_int_equal(why, PODRES_REFUSED_RATE);
 	assert_int_equal(err.code, ERR_TOO_MANY_REQUESTS);
 	assert_string_equal(err.msg, "rejected by rate limit");
-	/* A tenth of a second is one token; never more than the burst. */
+	/* A tenth of a second gives one token; never more than the burst. */
 	assert_false(call(&t, &o, 99));
 	assert_true(call(&t, &o, 100));
 	assert_false(call(&t, &o, 100));
@@ -73,7 +73,7 @@ static void a_client_has_a_burst_and_then_a_rate(void **state UNUSED)
 	podres_clients_release(&t);
 }
 
-/* All that a client may have, at once; calls are another matter. */
+/* A client may open all its watches at once; calls are counted separately. */
 static void watches_begin_with_a_burst_of_their_own(void **state UNUSED)
 {
 	struct podres_limits limits = { .calls_per_s = 10, .burst = 3, .client_streams = 5 };
@@ -124,7 +124,7 @@ static void those_without_a_process_share_by_user_and_the_unknown_all(void **sta
 	root.gid = 5;
 	assert_false(call(&t, &root, 0));
 	assert_true(call(&t, &user, 0));
-	/* Nobody knows whose it is: that is not root. */
+	/* An unknown client does not count as root. */
 	assert_true(call(&t, NULL, 0));
 	while (call(&t, NULL, 0))
 		;
@@ -152,7 +152,7 @@ static void watches_are_limited_for_each_and_for_all(void **state UNUSED)
 	assert_null(open_one(&t, &b, true, 0, &err));
 	assert_string_equal(err.msg, "3 watches are open, the most that there may be "
 				     "(--pod-resources-streams)");
-	/* What ends makes room; calls are no watches. */
+	/* An ended watch makes room; calls do not count as watches. */
 	podres_clients_end(&t, w[0], true);
 	w[0] = open_one(&t, &b, true, 0, &err);
 	assert_non_null(w[0]);
@@ -216,7 +216,7 @@ static void a_process_that_forks_for_each_call_does_not_grow_the_table(void **st
 		assert_true(call(&t, &o, 0));
 	}
 	assert_in_range(t.by_owner.n, 1, PODRES_CLIENTS_MAX + 2);
-	/* Whoever has something open is not forgotten, nor what it has open. */
+	/* A client with something open is not forgotten, nor is its count. */
 	assert_null(open_one(&t, &watcher, true, 1000, &err));
 	assert_non_null(strstr(err.msg, "client-streams"));
 	podres_clients_end(&t, w[0], true);
@@ -235,7 +235,7 @@ static void whoever_is_full_again_is_forgotten(void **state UNUSED)
 		assert_true(call(&t, &o, 0));
 	}
 	assert_int_equal(t.by_owner.n, 100);
-	/* 1 of 3 tokens is back after 100 ms; each call forgets a few. */
+	/* 1 of 3 tokens is back after 100 ms; each call forgets a few clients. */
 	o = process(1000);
 	(void)call(&t, &o, 99);
 	assert_int_equal(t.by_owner.n, 101);

@@ -1,8 +1,8 @@
 /*
- * From the log to what clients believe, against a slow and obvious model: random lists of plugins,
- * admissions, ends, claims, machines and restarts; the book is fed as the agent feeds it. After
- * every message of every client nothing is with two pods; at the end all believe what List says,
- * and List says what the model says.
+ * From the log to the clients' state, against a slow and obvious model: random lists of plugins,
+ * admissions, ends, claims, machines and restarts. The book is filled as the agent fills it. After
+ * every message of every client nothing is with two pods. At the end the state of all clients
+ * equals List, and List equals the model.
  */
 #include "node/assign/assign_fixture.h"
 #include "node/book/crowd_fixture.h"
@@ -20,7 +20,7 @@ static const char *const claims[CLAIMS] = { "c0", "c1", "c2" };
 static const char *const letters[HELD_DEVICES] = { "a", "b", "c", "d", "e" };
 static const char *const requests[] = { "", "r0", "r1/sub" };
 
-/* Of the largest machine: a smaller one may have less than what is held. */
+/* The largest machine's capacity: a smaller one may have less than is held. */
 static const uint64_t capacity[HELD_KINDS][HELD_NODES] = { { 1728 * MIB, 1984 * MIB },
 							   { 64 * MIB, 64 * MIB } };
 static const int64_t reserved[HELD_NODES] = { 256 * MIB, 0 };
@@ -33,11 +33,11 @@ struct model_pod {
 	int life; /* its uid is "pN.LIFE" */
 	struct pod *spec;
 	bool active; /* admitted and not ended */
-	bool spec_known; /* to the agent */
-	struct held has[CONTAINERS]; /* as it was admitted; without claims */
+	bool spec_known; /* whether the agent knows it */
+	struct held has[CONTAINERS]; /* at admission; without claims */
 	int claim; /* or -1 */
 	bool names_claim[CONTAINERS];
-	int request[CONTAINERS]; /* of the claim */
+	int request[CONTAINERS]; /* for the claim */
 };
 
 struct model_claim {
@@ -56,7 +56,7 @@ struct world {
 	struct model_resource res[HELD_RESOURCES];
 	struct model_pod pod[PODS];
 	struct model_claim claim[CLAIMS];
-	VEC(char *) past; /* uids of pods that have ended and are not forgotten */
+	VEC(char *) past; /* uids of ended pods that are not forgotten */
 	struct crowd crowd;
 };
 
@@ -75,9 +75,9 @@ static struct str uid_of(struct world *w, int p)
 	return str_from(arena_printf(&w->f.a, "p%d.%d", p, w->pod[p].life));
 }
 
-/* --- feeding the book ------------------------------------------------------------------------ */
+/* --- filling the book ------------------------------------------------------------------------ */
 
-/* The life of that uid; NULL: a past one. */
+/* The present pod of that uid; NULL: a past one. */
 static const struct model_pod *pod_of(struct world *w, struct str uid)
 {
 	for (int p = 0; p < PODS; p++) {
@@ -218,7 +218,7 @@ static void learn_container(struct world *w, struct str uid, int c, struct held 
 		ret->memory[blocks[i].page > 0][blocks[i].nodes] += (uint64_t)blocks[i].bytes;
 }
 
-/* What an admission has chosen; from then on only the model says who has it. */
+/* Records what an admission has chosen; from then on only the model says which pod has it. */
 static void learn_pod(struct world *w, int p)
 {
 	struct str uid = uid_of(w, p);
@@ -254,7 +254,7 @@ static void step_admit(struct world *w)
 		learn_pod(w, p);
 }
 
-/* The book hears of it, and that there is nothing new. */
+/* The book is updated, and there is nothing new. */
 static void step_answer(struct world *w)
 {
 	struct str uid = uid_of(w, below(w, PODS));
@@ -282,7 +282,7 @@ static void unuse(struct world *w, int p)
 	*c = (struct model_claim){ 0 };
 }
 
-/* Its end, and then another pod of that name; the log may remember the old one for a while. */
+/* Ends a pod, then makes another one of that name; the log may remember the old one for a while. */
 static void step_end(struct world *w)
 {
 	int p = below(w, PODS);
@@ -310,7 +310,7 @@ static void step_forget(struct world *w)
 	free(w->past.v[--w->past.n]);
 }
 
-/* After a restart the log is there before the pods' objects are. */
+/* After a restart the log is there before the pod objects are. */
 static void step_learn(struct world *w)
 {
 	int p = below(w, PODS);
@@ -379,21 +379,21 @@ static void step_unuse(struct world *w)
 		unuse(w, p);
 }
 
-/* --- what the model says --------------------------------------------------------------------- */
+/* --- the model's state ----------------------------------------------------------------------- */
 
 static void add_claim(const struct world *w, int p, int c, struct held *h)
 {
 	static const unsigned of_request[] = { ~0U, 0x15, 0x0a };
 	const struct model_pod *m = &w->pod[p];
 
-	/* As long as it is not known which containers name it, all may. */
+	/* Until it is known which containers name it, all may. */
 	if (m->claim >= 0 && !m->spec_known)
 		h->claim = w->claim[m->claim].devices;
 	else if (m->claim >= 0 && m->names_claim[c])
 		h->claim = w->claim[m->claim].devices & of_request[m->request[c]];
 }
 
-/* What is told of one container. */
+/* The things listed for one container. */
 static struct held told(const struct world *w, int p, int c)
 {
 	struct held h = w->pod[p].has[c];
@@ -535,7 +535,7 @@ static void feed_all(struct world *w)
 	feed_allocatable(w);
 }
 
-/* Plugins have to come again; clients, too. */
+/* Plugins and clients have to connect again. */
 static void restart(struct world *w)
 {
 	char *text = fixture_encode(&w->f);

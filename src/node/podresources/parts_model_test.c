@@ -1,8 +1,8 @@
 /*
- * The book against a model of pods that give back a part of what they hold and go on, as a
- * kubelet's answers in attach mode can say: one pod at a time, or several at once where one gets
- * what another gives back. The assignment log never does that, so podresources/model_test.c does
- * not either; here states are made up. The same clients read, and the same must hold of them.
+ * The book against a model of pods that release a part of their things and continue, as a kubelet's
+ * replies in attach mode can show. That happens to one pod at a time, or to several at once, where
+ * one gains what another releases. The assignment log never does that, so podresources/model_test.c
+ * does not either; here states are made up. The same clients read, and the same checks apply.
  */
 #include "node/assign/assign.h"
 #include "node/book/crowd_fixture.h"
@@ -42,7 +42,7 @@ static bool one_in(struct world *w, int n)
 	return below(w, n) == 0;
 }
 
-/* Each of so many bits with a chance of one in n. */
+/* Each of `count` bits with a chance of one in n. */
 static unsigned bits_one_in(struct world *w, int n, int count)
 {
 	unsigned bits = 0;
@@ -165,7 +165,7 @@ static void give_back(struct world *w, struct held *h)
 	}
 }
 
-/* More of one kind of memory, if the nodes have it. */
+/* Gains memory of one kind, if the nodes have it. */
 static void get_memory(struct world *w, struct held *h, struct held *all)
 {
 	int k = below(w, HELD_KINDS), nodes = 1 + below(w, (1 << HELD_NODES) - 1);
@@ -179,7 +179,7 @@ static void get_memory(struct world *w, struct held *h, struct held *all)
 		m[nodes] -= more;
 }
 
-/* Some of what nobody has. */
+/* Gains some free things. */
 static void get(struct world *w, struct held *h, struct held *all)
 {
 	uint64_t cpus = bits_one_in(w, 4, CPUS) & ~all->cpus;
@@ -198,7 +198,7 @@ static void get(struct world *w, struct held *h, struct held *all)
 		h->claim = (unsigned)below(w, 1 << HELD_DEVICES);
 }
 
-/* A thing is with another container of its pod now. */
+/* Moves a thing to another container of its pod. */
 static void move(struct world *w, struct model_pod *m)
 {
 	int r = below(w, HELD_RESOURCES);
@@ -219,7 +219,7 @@ static struct held all_held(const struct world *w)
 	return all;
 }
 
-/* First all of these pods give back, or end, or begin; then they get. */
+/* First all of these pods release, end or begin; then they gain. */
 static size_t change_pods(struct world *w, unsigned pods, struct podres_entry *v)
 {
 	struct held all;

@@ -1,6 +1,6 @@
 /*
- * The server with a book, and our own gRPC client, in a simulated world; the socket's file, and who
- * its peers are, in the real one.
+ * The server with a book and our own gRPC client in a simulated world; the socket's file and the
+ * identity of its peers in the real one.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +60,7 @@ static int open_watches(struct podres_world *w)
 				       "devplane_pod_resources_streams{method=\"ListAndWatch\"} ");
 }
 
-/* --- answers ------------------------------------------------------------------------- */
+/* --- replies ------------------------------------------------------------------------- */
 
 static void each_call_answers_from_the_book(void **state)
 {
@@ -190,14 +190,14 @@ static void a_watch_may_begin_with_everything_or_where_it_was(void **state)
 	podres_seen_open(w, &podres_method_watch, false, before, &z);
 	podres_seen_expect(w, &z, "ADDED b:npu0 ");
 	podres_seen_close(&z);
-	/* Another process of the node gave that: all of it again, and marked so. */
+	/* Another process issued that revision: the full state again, after a reset. */
 	podres_seen_open(w, &podres_method_watch, false, PODRES_WORLD_EPOCH - 100, &z);
 	podres_world_settle(w);
 	podres_seen_expect(w, &z, "RESET ADDED a:gpu0 ADDED b:npu0 END ");
 	podres_seen_close(&z);
 }
 
-/* Changes that make more bytes than a stream and its window hold. */
+/* Changes with more bytes than a stream and its window hold. */
 static void churn(struct podres_world *w, unsigned from, unsigned n)
 {
 	char name[32], device[16];
@@ -223,7 +223,7 @@ static void a_slow_reader_is_caught_up_and_delays_nobody(void **state)
 		churn(w, i * 20, 20);
 		podres_seen_catch_up(w, &fast);
 	}
-	/* A pod that gives one device back for another is told twice. */
+	/* A pod that exchanges one device for another causes two events. */
 	assert_in_range(fast.messages, 2000, 4000);
 	assert_in_range(slow.messages, 0, 100);
 	sim_run_for(w->sim, 2000);
@@ -284,7 +284,7 @@ static void thousands_of_watches_share_a_connection_with_calls(void **state)
 	for (int i = 0; i < N; i++)
 		podres_seen_expect(w, &z[i], "ADDED a:gpu0 ");
 	assert_int_equal((int)podres_world_value(w, "devplane_pod_resources_events_total "), N);
-	/* What one process may have. */
+	/* As many as one process may have. */
 	for (int i = N; i < MOST; i++) {
 		podres_seen_open(w, &podres_method_watch, false, 0, &z[i]);
 		assert_false(z[i].ended);
@@ -302,7 +302,7 @@ static void thousands_of_watches_share_a_connection_with_calls(void **state)
 	free(z);
 }
 
-/* --- before there is anything to tell -------------------------------------------------- */
+/* --- before there is a state ----------------------------------------------------------- */
 
 static void calls_wait_until_there_is_something_to_tell(void **state)
 {
@@ -319,7 +319,7 @@ static void calls_wait_until_there_is_something_to_tell(void **state)
 	podres_seen_send(w->channel, &podres_method_watch_allocatable, &all, NULL, &z[2]);
 	podres_world_settle(w);
 	assert_false(podres_seen_is_open(&z[0]));
-	/* One does not wait for it. */
+	/* One of them does not wait for it. */
 	podres_seen_close(&z[1]);
 	podres_world_settle(w);
 	podres_server_begin(w->server);
@@ -366,7 +366,7 @@ static void calls_beyond_the_rate_are_refused_as_a_kubelet_does(void **state)
 	podres_world_list(w, &a);
 	assert_int_equal(a.code, GRPC_RESOURCE_EXHAUSTED);
 	assert_string_equal(a.message, "rejected by rate limit");
-	/* Watches have a bound of their own. */
+	/* Watches have their own limit. */
 	podres_seen_open(w, &podres_method_watch, false, 0, &z);
 	podres_world_run_until(w, podres_seen_is_open, &z);
 	assert_int_equal((int)podres_world_value(
@@ -425,7 +425,7 @@ static void watches_are_told_when_the_agent_stops(void **state)
 	assert_int_equal(open_watches(w), 0);
 	podres_seen_close(&z);
 	podres_seen_close(&y);
-	/* The book may change, and be served by another. */
+	/* The book may change, and another server may serve it. */
 	podres_world_set_pod(w, "a", "gpu");
 	podres_world_start(w);
 	podres_seen_open(w, &podres_method_watch, true, 0, &z);
@@ -508,7 +508,7 @@ static void the_socket_is_for_its_owner_and_comes_back(void **state)
 	podres_world_run_until(w, is_there, w->path);
 	w->channel = podres_world_connect(w);
 	podres_seen_open(w, &podres_method_watch, false, 0, &y);
-	/* Whoever was there before goes on, too. */
+	/* Existing clients continue, too. */
 	podres_world_set_pod(w, "a", "gpu");
 	podres_seen_expect(w, &z, "ADDED a:gpu0 ");
 	podres_seen_expect(w, &y, "ADDED a:gpu0 ");
@@ -528,7 +528,7 @@ static void mode_and_group_of_the_socket_can_be_chosen(void **state)
 	assert_int_equal(stat(w->path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0660);
 	assert_int_equal(st.st_gid, getgid());
-	/* By root it could be another's. */
+	/* Only root can set another group. */
 	podres_world_stop(w);
 	if (getuid() != 0)
 		return;
@@ -555,7 +555,7 @@ static void the_kernel_says_who_calls(void **state)
 	struct grpc_channel *first;
 	struct podres_answer a;
 
-	/* Both connections are this process'. */
+	/* Both connections belong to this process. */
 	w->opts.limits = (struct podres_limits){ .calls_per_s = 0.001, .burst = 2 };
 	podres_world_start(w);
 	podres_world_list(w, &a);

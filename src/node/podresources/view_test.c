@@ -81,7 +81,7 @@ static char *print_pod(struct fixture *f, const Podresources__PodResources *m)
 	return text;
 }
 
-/* As a client reads it: packed and unpacked. */
+/* Packed and unpacked, as a client reads it. */
 static char *view(struct fixture *f, const char *uid, const struct pod *pod)
 {
 	Podresources__PodResources *m = podres_view_pod(f->s, str_from(uid), pod, &f->a), *got;
@@ -169,7 +169,7 @@ static void use(struct fixture *f, const struct pod *p, const char *pod_claim, c
 		fail_msg("%s", f->err.msg);
 }
 
-/* Two devices of driver d, of requests r0 and r1, with CDI ids of their own. */
+/* Two devices of driver d, for requests r0 and r1, with their own CDI ids. */
 static void prepare(struct fixture *f, const char *name)
 {
 	static const struct str requests[] = { { "r0", 2 }, { "r1", 2 } };
@@ -313,7 +313,7 @@ static void pods_that_hold_nothing_any_more_are_not_told(void **state)
 	assert_null(view(&f, "p", NULL));
 	p = fixture_pod(&f, "p", "", container(&f, "m", gpus(&f, 1), ""));
 	use(&f, p, "c", "c0");
-	assert_null(view(&f, "p", p)); /* it only uses a claim so far */
+	assert_null(view(&f, "p", p)); /* so far it only uses a claim */
 	assert_int_equal(fixture_admit(&f, p), 0);
 	assert_string_equal(view(&f, "p", p), "ns/p | m: a@0");
 	assign_end_pod(f.s, STR("p"));
@@ -428,7 +428,7 @@ static void each_device_of_a_claim_has_its_own_cdi_ids(void **state)
 	prepare(&f, "claim");
 	assert_string_equal(view(&f, "p", p), "ns/p | a: {ns/claim " G0 " " G1 "}"
 					      " | b: {ns/claim " G0 " " G1 "} | none:");
-	/* As long as it is not known who names them. */
+	/* While it is unknown which containers name them. */
 	assert_string_equal(view(&f, "p", NULL), "ns/p | a: {ns/claim " G0 " " G1 "}"
 						 " | b: {ns/claim " G0 " " G1 "}"
 						 " | none: {ns/claim " G0 " " G1 "}");
@@ -552,7 +552,7 @@ static void allocatable_has_healthy_devices_held_or_not(void **state)
 	assign_resource_gone(f.s, STR(NIC));
 	assert_string_equal(view_allocatable(&f), "node: a@0 a@1");
 	fixture_list(&f, NIC, "n", ASSIGN_HEALTHY);
-	fixture_list(&f, GPU, "b", ASSIGN_HEALTHY); /* a is held and not listed any more */
+	fixture_list(&f, GPU, "b", ASSIGN_HEALTHY); /* a is held and no longer listed */
 	assert_string_equal(view_allocatable(&f), "node: b@0 " NIC " n@0");
 }
 

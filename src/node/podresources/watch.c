@@ -179,7 +179,7 @@ void podres_watch_begin(struct podres_watches *t, struct podres_watch *w, struct
 	podres_begin(t->book, &w->cursor,
 		     kind == PODRES_CALL_WATCH ? PODRES_PODS : PODRES_ALLOCATABLE,
 		     request->send_initial, request->after_revision);
-	/* The headers tell the client that it misses no change from now on. */
+	/* The headers show the client that it misses no change from now on. */
 	(void)grpc_call_send_headers(c);
 	list_push_back(&t->ready, &w->link);
 	loop_defer(t->loop, &t->task);

@@ -27,20 +27,20 @@ struct world {
 	struct probes *probes;
 	struct pod *pod;
 	struct arena arena;
-	/* How the container answers. */
-	int status; /* of HTTP; 0: never */
+	/* The container's replies. */
+	int status; /* HTTP status; 0: never replies */
 	const char *location;
-	int serving; /* of gRPC */
+	int serving; /* gRPC status */
 	int exit_code;
 	struct error exec_error;
 	bool exec_silent;
-	/* What it was asked. */
+	/* Received requests. */
 	unsigned requests, execs;
 	char target[128], host[64], agent[64], extra[64], command[128], service[32];
 	runtime_exec_done *exec_done;
 	void *exec_arg;
 	struct loop_task exec_task;
-	/* What was told. */
+	/* Callbacks. */
 	unsigned outcomes, failures, warnings, hooks;
 	bool good;
 	char message[1024], hook_message[1024];
@@ -149,7 +149,7 @@ static void fake_exec(struct runtime *r, struct str id, const struct runtime_str
 
 static const struct runtime_ops runtime_ops = { .exec = fake_exec };
 
-/* --- what is told --------------------------------------------------------------------------- */
+/* --- callbacks ------------------------------------------------------------------------------ */
 
 static void on_outcome(void *arg, struct str uid, struct str id, enum lifecycle_probe probe,
 		       bool good, struct str message)
@@ -293,7 +293,7 @@ static void run_first(struct world *w)
 
 #define HTTP "\"httpGet\":{\"path\":\"/ok\",\"port\":\"web\"}"
 
-/* --- when ----------------------------------------------------------------------------------- */
+/* --- time ----------------------------------------------------------------------------------- */
 
 static void outcomes_are_told_when_they_change(void **state)
 {
@@ -326,7 +326,7 @@ static void the_initial_delay_is_waited_for(void **state)
 {
 	struct world *w = *state;
 
-	/* Later than the agent's first period: nothing is random. */
+	/* After the agent's first period nothing is random. */
 	sim_run_for(w->sim, 60000);
 	start(w, LIFECYCLE_READINESS, HTTP ",\"initialDelaySeconds\":30");
 	sim_run_for(w->sim, 29900);
@@ -402,7 +402,7 @@ static void a_probe_may_be_stopped_by_who_is_told(void **state)
 	assert_int_equal(w->outcomes, 0);
 }
 
-/* --- what ----------------------------------------------------------------------------------- */
+/* --- kinds of probes ------------------------------------------------------------------------ */
 
 static void http_says_who_asks(void **state)
 {
@@ -486,7 +486,7 @@ static void https_checks_no_certificate(void **state)
 	assert_int_equal(addr_parse(&at, STR("10.0.0.9:8443"), 0, NULL), 0);
 	assert_int_equal(http_server_listen(w->http, &at, tls, 0, NULL, NULL), 0);
 	tls_unref(tls);
-	/* A name that is not in it, and long after its end. */
+	/* An unknown name, and long after its end. */
 	sim_run_for(w->sim, 60000);
 	start(w, LIFECYCLE_READINESS,
 	      "\"httpGet\":{\"path\":\"/s\",\"port\":8443,\"scheme\":\"HTTPS\"}");
@@ -622,7 +622,7 @@ static void hooks_run_once(void **state)
 		w->hook_message,
 		"Exec lifecycle hook ([a b]) for Container \"c\" in Pod \"p_ns(u)\" "
 		"failed - error: command 'a b' exited with 1: err, message: \"outerr\"");
-	/* Whatever a server answers will do. */
+	/* Any reply of a server is a success. */
 	w->status = 500;
 	hook(w, "{\"httpGet\":{\"path\":\"/x\",\"port\":8080}}", 0);
 	assert_int_equal(w->hooks, 1);

@@ -1,5 +1,5 @@
 /*
- * The annotation of a Node about the health of its devices.
+ * The annotation of a Node with the health of its devices.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -151,7 +151,7 @@ static void text_that_is_not_ours_is_ignored(void **state)
 
 enum { DEVICES = 4000, NAME_MAX_BYTES = 64 };
 
-/* Reports devices whose names have `width` bytes, of which the last `bad` are Unhealthy. */
+/* Reports devices with names of `width` bytes; the last `bad` of them are Unhealthy. */
 static struct json *report_many(struct test *t, int width, size_t bad)
 {
 	static struct plugin_health v[DEVICES];

@@ -24,7 +24,7 @@ struct world {
 	struct machine machine;
 	struct assign *assign;
 	struct node_object *node;
-	int told; /* on_node */
+	int told; /* calls of on_node */
 };
 
 static void on_node(void *arg, const struct json *node)
@@ -331,7 +331,7 @@ static void what_others_change_of_ours_is_written_again(void **state UNUSED)
 	world_free(w);
 }
 
-/* As if a patch whose answer was lost had been written after all, while the next one is made. */
+/* As if a patch whose reply was lost was applied after all, while the next one is made. */
 static void what_changed_unseen_is_written_again(void **state UNUSED)
 {
 	struct world *w = world_new();

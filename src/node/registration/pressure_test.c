@@ -1,4 +1,6 @@
-/* Memory and disk that run out, in made-up trees. */
+/*
+ * Memory and disk pressure, in made-up trees.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,6 @@
-/* What a Node says, and patches that make it say so, applied as a server applies them. */
+/*
+ * The Node's status, and its patches, applied as a server applies them.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +72,7 @@ static void assert_at(const struct json *node, const char *pointer, const char *
 		fail_msg("%s is '%.*s', not '%s'", pointer, STR_ARG(got), text);
 }
 
-/* What the server makes of the patch. */
+/* Applies the patch as the server does. */
 static struct json *patched(struct bench *b, struct json *known, const struct json *patch)
 {
 	const struct schema_kind *kind = schema_find_resource(STR(""), STR("v1"), STR("nodes"));

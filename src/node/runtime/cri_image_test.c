@@ -58,7 +58,7 @@ static void what_is_no_name_is_refused(void **state)
 	}
 }
 
-/* 255 bytes of path at most, with what the hub puts before it. */
+/* A path has at most 255 bytes, including the hub's prefix. */
 static void a_path_is_bounded_as_a_whole(void **state)
 {
 	CLEANUP(arena_release) struct arena a;

@@ -1,4 +1,6 @@
-/* The CRI client against a runtime that is made up: both in one simulated world. */
+/*
+ * The CRI client against a fake runtime, both in one simulated world.
+ */
 #include "node/runtime/cri.h"
 
 #include <setjmp.h>
@@ -16,7 +18,7 @@
 #include "node/runtime/cri_impl.h"
 #include "node/runtime/cri_world.h"
 
-/* What the caller was told. */
+/* Results that the caller got. */
 struct told {
 	unsigned done;
 	char id[64], text[128];
@@ -50,7 +52,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* --- what callers are told ------------------------------------------------------------------ */
+/* --- callbacks ------------------------------------------------------------------------------ */
 
 static void note(struct world *w, const struct error *err)
 {

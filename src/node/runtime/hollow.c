@@ -353,7 +353,7 @@ static void remove_sandbox(struct runtime *r, struct str id, runtime_done *done,
 
 /* --- images ---------------------------------------------------------------------------------- */
 
-/* The text of an annotation that fails this image; empty if there is none. */
+/* The text of an annotation that fails this image, or empty. */
 static struct str pull_error(const struct hollow *h, struct str image)
 {
 	struct str key, text;

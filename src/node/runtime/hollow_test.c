@@ -1,4 +1,6 @@
-/* Pods that nobody runs, in a simulated world. */
+/*
+ * Hollow pods in a simulated world.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +22,7 @@ struct world {
 	struct runtime *r;
 	struct arena arena;
 	struct runtime_pair annotation;
-	/* What was answered. */
+	/* Replies. */
 	int answers, changes;
 	char id[64], error[512], changed[32];
 	struct runtime_pod *pod; /* the first of the last list */
@@ -102,7 +104,7 @@ static void on_exec(void *arg, const struct runtime_exec *result, const struct e
 		assert_int_equal(result->exit_code, 0);
 }
 
-/* Exactly one answer, and not from within the verb. */
+/* Exactly one reply, and not from within the call. */
 static void answered(struct world *w)
 {
 	assert_int_equal(w->answers, 0);

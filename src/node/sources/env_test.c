@@ -1,4 +1,6 @@
-/* The environment of containers, as kubelet makes it. */
+/*
+ * The environment of containers, built as kubelet does.
+ */
 #include "node/sources/env.h"
 
 #include <setjmp.h>
@@ -72,7 +74,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Makes the environment of the pod's one container, whose text this is. */
+/* Builds the environment of the pod's one container, given as text. */
 static int make(struct world *w, const char *container, const char *more)
 {
 	static const char meta[] =

@@ -1,4 +1,6 @@
-/* Which entry of which secret an image is pulled with. */
+/*
+ * Which credentials an image is pulled with.
+ */
 #include "node/sources/pull_secrets.h"
 
 #include <setjmp.h>

@@ -1,4 +1,6 @@
-/* What pods use of the API, from a server in a simulated world. */
+/*
+ * API objects that pods use, from a server in a simulated world.
+ */
 #include "node/sources/sources.h"
 
 #include <setjmp.h>
@@ -23,7 +25,7 @@ struct object {
 struct stream {
 	struct list link;
 	struct http_stream *stream;
-	char *path, *name; /* what it watches; name "" : all */
+	char *path, *name; /* of its watch; name "": all */
 	struct world *world;
 };
 
@@ -36,9 +38,9 @@ struct world {
 	struct pod *pod;
 	bool forbid, refuse_tokens;
 	unsigned watches; /* ever opened */
-	unsigned tokens; /* given */
+	unsigned tokens; /* number of tokens issued */
 	char token_request[1024], token_path[256];
-	/* What was told. */
+	/* Callbacks. */
 	unsigned done, changes;
 	struct error err;
 	char token[64];
@@ -292,11 +294,11 @@ static void a_pods_objects_are_there_when_done_is_called(void **state)
 	assert_string_equal(data_of(w, "cm"), "1");
 	assert_non_null(sources_secret(w->sources, STR("ns"), STR("s"), &w->arena));
 	assert_null(data_of(w, "none"));
-	/* Not named by a pod: not known. */
+	/* No pod names it, so it is unknown. */
 	assert_null(data_of(w, "other"));
 	assert_int_equal(sources_services(w->sources, STR("ns"), true, &w->arena, &services), 2);
 	assert_int_equal(sources_services(w->sources, STR("ns"), false, &w->arena, &services), 1);
-	/* cm, none, s, default/kubernetes, services of ns: each one watch, by name. */
+	/* cm, none, s, default/kubernetes, services of ns: each has one watch, by name. */
 	assert_int_equal(open_streams(w), 5);
 }
 
@@ -314,7 +316,7 @@ static void changes_are_told_until_the_pod_is_dropped(void **state)
 	sim_run_for(w->api.sim, 100);
 	assert_int_equal(w->changes, 1);
 	assert_string_equal(data_of(w, "cm"), "4");
-	/* One that was not there comes. */
+	/* A missing object is created. */
 	put(w, CONFIG_MAPS, "none", ",\"data\":{\"a\":\"5\"}");
 	sim_run_for(w->api.sim, 100);
 	assert_int_equal(w->changes, 2);

@@ -13,7 +13,7 @@ struct entry {
 	/* pod, NUL, resource (empty for claims), NUL, id; stored behind the struct */
 	struct str key;
 	struct str pod_uid; /* within key */
-	/* Reported last, if `told`. */
+	/* The last reported change, if any. */
 	enum assign_health health;
 	char *message;
 	int64_t told_ms[ASSIGN_UNKNOWN + 1]; /* when the period of each direction ends */

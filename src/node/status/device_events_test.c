@@ -1,6 +1,6 @@
 /*
- * Which changes of health become events: how often, what is held back, and that the last state is
- * told in the end, whatever happens.
+ * Which changes of health become events: how often, which are held back, and that the last state is
+ * always reported in the end.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@ enum { PERIOD = DEVICE_EVENTS_PERIOD_MS };
 
 struct test {
 	struct device_events *e;
-	unsigned n; /* told */
+	unsigned n; /* reported events */
 	char last[128];
 	enum assign_health health;
 	int64_t at; /* the time now */
@@ -89,7 +89,7 @@ static void what_is_held_back_is_told_when_its_minute_is_over(void **state UNUSE
 	assert_int_equal(t.n, 3);
 	assert_string_equal(t.last, "pod claim:gpu d/p/0: 0 -> 1 ");
 	assert_true(device_events_next(t.e) == INT64_MAX);
-	/* Another minute begins with it. */
+	/* It starts another minute. */
 	change(&t, ASSIGN_UNHEALTHY, ASSIGN_HEALTHY, PERIOD + 2000);
 	change(&t, ASSIGN_HEALTHY, ASSIGN_UNHEALTHY, PERIOD + 3000);
 	assert_int_equal(t.n, 4);
@@ -141,7 +141,7 @@ static void pods_devices_and_resources_are_apart_but_claims_of_one_device_are_no
 {
 	static const struct {
 		const char *pod, *resource, *id;
-		bool same; /* as the first: held back */
+		bool same; /* the same as the first: held back */
 	} cases[] = {
 		{ "p", "claim:gpu", "d/p/0", false },  { "q", "claim:gpu", "d/p/0", false },
 		{ "p", "claim:gpu", "d/p/1", false },  { "p", "claim:gpu/r", "d/p/0", true },
@@ -186,7 +186,7 @@ static void a_pod_that_is_forgotten_is_told_nothing_and_nobody_else_is_touched(v
 	device_events_free(t.e);
 }
 
-/* Time passes, then the device changes or what was held back is due: at most one event of it. */
+/* Time passes; then the device changes, or a held-back change is due: at most one event. */
 static enum assign_health flap(struct test *t, struct prng *prng, int64_t *now,
 			       enum assign_health health)
 {
@@ -208,7 +208,7 @@ static enum assign_health flap(struct test *t, struct prng *prng, int64_t *now,
 	return next;
 }
 
-/* Whatever happens: at most one of each direction in a period, and the last state in the end. */
+/* In every case: at most one event of each direction in a period, and the last state in the end. */
 static void flapping_ends_in_the_last_state_and_never_floods(void **state UNUSED)
 {
 	struct prng prng;

@@ -17,7 +17,7 @@ bool device_evidence_over(const struct json *before, const struct json *now);
 
 /*
  * The entries (allocatedResourcesStatus) of `before` that are evidence for the container status
- * `now`; NULL if there are none. `before` is the same container's status, or NULL.
+ * `now`, or NULL. `before` is the same container's status, or NULL.
  */
 const struct json *device_evidence_of(const struct json *before, const struct json *now, bool over);
 

@@ -1,5 +1,6 @@
 /*
- * The health that devices had when containers ended: it is kept, whatever becomes of the devices.
+ * The health that devices had when containers ended is kept, whatever happens to the devices
+ * (KEP-4680).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -99,7 +100,7 @@ static void hear(struct test *t, enum assign_health health, const char *message)
 	(void)health_report(t->health, DRIVER, &v, 1, 0);
 }
 
-/* The status that follows `before` when containers are as this text says. */
+/* The status that follows `before` if containers are as in this text. */
 static struct json *fill_next(struct test *t, const char *status, const struct json *before)
 {
 	struct json *now = NULL;
@@ -139,12 +140,12 @@ static void a_failed_container_keeps_the_health_at_its_end(void **state UNUSED)
 	health_driver_gone(t.health, DRIVER);
 	status = fill_next(&t, ended, status);
 	assert_shows(&t, status, "main", TOO_HOT);
-	/* Another fault is not what this container failed of. */
+	/* A later fault is not the one that this container failed from. */
 	hear(&t, ASSIGN_UNHEALTHY, "later");
 	status = fill_next(&t, ended, status);
 	assert_shows(&t, status, "main", TOO_HOT);
 	assert_non_null(strstr(text_of(&t.arena, condition(status)), "pool/d: too hot"));
-	/* The next container has the device as it is. */
+	/* The next container shows the present health. */
 	hear(&t, ASSIGN_HEALTHY, NULL);
 	status = fill_next(&t, "{\"containerStatuses\":[" RUNS("main", "2") "]}", status);
 	assert_shows(&t, status, "main", "\"health\":\"Healthy\"");
@@ -170,7 +171,7 @@ static void a_fault_that_is_found_after_the_end_is_added(void **state UNUSED)
 	status = fill_next(&t, ended, status);
 	assert_shows(&t, status, "main", TOO_HOT);
 	assert_true(str_eqz(json_text_at(condition(status), "status"), "False"));
-	/* Also when nothing is known of its devices any more. */
+	/* Also if its devices are no longer known. */
 	(void)assign_claim_unuse(t.assign, STR("c1"), STR("p"));
 	assign_claim_forget(t.assign, STR("c1"));
 	assign_forget_pod(t.assign, STR("p"));

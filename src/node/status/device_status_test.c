@@ -1,7 +1,6 @@
 /*
- * Device health in a pod's status. The first group is the unit test list of KEP-4680, "DRA
- * Manager Logic", line by line. Everything that is filled here is also run through the API
- * server's validation.
+ * Device health in a pod's status. The first group is the unit test list of KEP-4680, "DRA Manager
+ * Logic", line by line. Every status built here is also checked by the API server's validation.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +35,7 @@ struct test {
 	VEC(struct notice) notices;
 };
 
-/* What the agent does with a change: whoever has or had the device is looked at. */
+/* As the agent does on a change: finds the pods that have or had the device. */
 static void on_change(void *arg, const struct health_device *now, enum assign_health before UNUSED)
 {
 	struct test *t = arg;
@@ -105,7 +104,7 @@ static void end(struct test *t)
 }
 
 struct held {
-	const char *name, *request; /* request NULL: of none */
+	const char *name, *request; /* request NULL: none */
 };
 
 /* The pod uses a claim with these devices, all of pool "pool". */
@@ -142,7 +141,7 @@ static struct plugin_health said(const char *device, enum assign_health health, 
 				       .message = str_from(message) };
 }
 
-/* The whole object with this status must be what the API server takes. */
+/* The whole object with this status must be valid for the API server. */
 static void assert_valid(struct test *t, const struct pod *pod, struct json *status)
 {
 	struct field_errors errs;
@@ -169,7 +168,7 @@ static void assert_valid(struct test *t, const struct pod *pod, struct json *sta
 	assert_int_equal(errs.n, 0);
 }
 
-/* A status with these containers, filled; and valid. */
+/* Fills a status with these containers, and checks that it is valid. */
 static struct json *fill(struct test *t, const struct json *before)
 {
 	struct json *status = NULL;
@@ -236,7 +235,7 @@ static void exactly_the_pods_of_a_device_are_affected(void **state UNUSED)
 	assert_string_equal(t.notices.v[0].pod, "p");
 	assert_string_equal(t.notices.v[1].pod, "p");
 	assert_string_equal(t.notices.v[2].pod, "q");
-	/* A device of the same name of another driver or pool is another device. */
+	/* A device of the same name in another driver or pool is another device. */
 	t.notices.n = 0;
 	(void)health_report(t.health, STR("nic.example.com"), v, 3, 0);
 	v[0].pool = STR("other");
@@ -244,7 +243,7 @@ static void exactly_the_pods_of_a_device_are_affected(void **state UNUSED)
 	v[2] = said("mine", ASSIGN_HEALTHY, NULL);
 	(void)health_report(t.health, DRIVER, v, 3, 1);
 	assert_int_equal(t.notices.n, 0);
-	/* A pod that has ended is still affected, one that is gone is not. */
+	/* A pod that has ended is still affected, a deleted one is not. */
 	v[1].health = ASSIGN_UNHEALTHY;
 	(void)assign_claim_unuse(t.assign, STR("c2"), STR("p"));
 	(void)assign_claim_unuse(t.assign, STR("c2"), STR("q"));
@@ -352,7 +351,7 @@ static void the_field_is_populated_for_each_container_as_it_names_things(void **
 	end(&t);
 }
 
-/* --- the rest of the fields ---------------------------------------------------------------- */
+/* --- other fields -------------------------------------------------------------------------- */
 
 static void devices_that_no_container_names_are_the_pods_own(void **state UNUSED)
 {
@@ -376,11 +375,11 @@ static void devices_that_no_container_names_are_the_pods_own(void **state UNUSED
 			"Unknown") "]},{\"name\":\"claim:part\",\"resources\":[" H("d",
 										   "Unknown") "]}"
 											      "]");
-	/* Not to a server that does not know the field. */
+	/* Not for a server that does not know the field. */
 	t.opts.pod_level = false;
 	status = fill(&t, NULL);
 	assert_null(json_getz(status, FIELD));
-	/* A container without a status names its claims all the same. */
+	/* A container without a status names its claims nevertheless. */
 	t.opts.pod_level = true;
 	status = json_make_object(&t.arena);
 	device_status_fill(&t.arena, t.pod, &t.opts, status, NULL);
@@ -454,7 +453,7 @@ static void devices_of_plugins_are_told_with_their_messages(void **state UNUSED)
 	t.opts.messages = false;
 	status = fill(&t, NULL);
 	assert_null(strstr(text_of(&t.arena, status), "bitstream"));
-	/* The plugin is gone, and when all is forgotten: Unknown. */
+	/* The plugin is gone, and then everything is forgotten: Unknown. */
 	for (int i = 0; i < 2; i++) {
 		if (i == 0)
 			assign_resource_gone(t.assign, STR("vendor.com/fpga"));
@@ -583,7 +582,7 @@ static void the_condition_follows_the_worst_device_and_keeps_its_time(void **sta
 	status = fill(&t, status);
 	assert_condition(&t, status, "False", "DeviceUnhealthy",
 			 "gpu.example.com/pool/d1: fell off the bus", later);
-	/* The same for longer, with the condition as the API gave it back. */
+	/* The same state for longer, with the condition as the API returned it. */
 	json_setz(t.pod->status, "conditions", json_getz(status, "conditions"));
 	t.opts.wall_ns += INT64_C(10000000000);
 	status = fill(&t, t.pod->status);
@@ -634,7 +633,7 @@ static void differences_are_found_once_per_device(void **state UNUSED)
 		  CLAIM("gpu"), "\"containerStatuses\":[" STATUS("main") "," STATUS("too") "]"));
 	use_claim(&t, t.pod, "gpu", "c1", held, 2);
 	one = fill(&t, NULL);
-	/* Nothing was ever said: no news. */
+	/* Health was never reported: not a change. */
 	assert_int_equal(device_status_diff(&t.arena, NULL, one, &c), 0);
 	(void)health_report(t.health, DRIVER, v, 2, 0);
 	two = fill(&t, one);
@@ -645,7 +644,7 @@ static void differences_are_found_once_per_device(void **state UNUSED)
 	assert_true(str_eqz(c[1].resource, "claim:gpu"));
 	assert_true(str_eqz(c[1].message, "bad"));
 	assert_int_equal(c[1].now, ASSIGN_UNHEALTHY);
-	/* New, and not good. */
+	/* New, and Unhealthy. */
 	assert_int_equal(device_status_diff(&t.arena, NULL, two, &c), 1);
 	assert_int_equal(c[0].now, ASSIGN_UNHEALTHY);
 	assert_int_equal(c[0].before, ASSIGN_UNKNOWN);

@@ -1,4 +1,6 @@
-/* Whether one word is in one schema of a document, whatever pieces it comes in. */
+/*
+ * Finds a property in one schema of a document, in pieces of any size.
+ */
 #include "node/status/pod_level.h"
 
 #include <setjmp.h>

@@ -337,7 +337,7 @@ static void look_done(struct client_request *r, const struct client_answer *answ
 
 /*
  * A conflict is either about the pod's uid or about another write. Only the human-readable message
- * tells the two apart, so we read which pod has the name now.
+ * distinguishes them, so we read which pod has the name now.
  */
 static void look(struct entry *e)
 {

@@ -45,7 +45,7 @@ void status_writer_free(struct status_writer *w); /* NULL allowed */
 void status_writer_set(struct status_writer *w, const struct pod *pod, const struct json *status);
 /* The pod as the watch shows it. If another client changed our fields, they are written again. */
 void status_writer_seen(struct status_writer *w, const struct pod *pod);
-/* The status set last, as text; p is NULL if there is none. Borrowed until the next set. */
+/* The status set last, as text; p is NULL if none was set. Borrowed until the next set. */
 struct str status_writer_wanted(const struct status_writer *w, struct str pod_uid);
 /* True if the server has accepted everything that was set. */
 bool status_writer_settled(const struct status_writer *w, struct str pod_uid);

@@ -1,6 +1,6 @@
 /*
- * Statuses on their way to a server in a simulated world that applies strategic patches as ours
- * does, keeps versions, and can be slow, away, or of another opinion.
+ * Statuses written to a server in a simulated world. It applies strategic patches as ours does,
+ * keeps versions, and can be slow, away, or store something else.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,15 +24,15 @@ struct world {
 	struct status_writer *writer;
 	struct metrics *metrics;
 	struct arena arena;
-	struct json *pods[PODS]; /* as the server has them; NULL: not there */
-	struct http_stream *held; /* a patch that is answered later */
+	struct json *pods[PODS]; /* as the server has them; NULL: missing */
+	struct http_stream *held; /* a patch whose reply is delayed */
 	char *held_body;
 	bool hold;
 	bool drops_pod_level, refuses_pod_level, refuses_all;
-	int conflicts; /* so many patches, before others are taken */
+	int conflicts; /* number of patches that get a conflict first */
 	int patches, deletes, looks;
 	char last_patch[4096];
-	/* What the writer told. */
+	/* Callbacks of the writer. */
 	int written, refused;
 	char last_written[2048], last_error[512];
 	int refuse_code;
@@ -266,7 +266,7 @@ static const char running[] =
 	"{\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"Yes\"}," SCHEDULED
 	"],\"podIP\":\"10.0.0.2\",\"podIPs\":[{\"ip\":\"10.0.0.2\"}]}";
 
-/* --- what is sent ---------------------------------------------------------------------------- */
+/* --- content of patches ---------------------------------------------------------------------- */
 
 static void only_what_differs_is_sent_and_with_the_uid(void **state UNUSED)
 {
@@ -283,7 +283,7 @@ static void only_what_differs_is_sent_and_with_the_uid(void **state UNUSED)
 	assert_true(settled(w));
 	assert_int_equal(w->written, 1);
 	assert_string_equal(w->last_written, running);
-	/* The order of lists that are merged is the server's. */
+	/* The server decides the order of merged lists. */
 	assert_status(w, 0, "/conditions/0/type", "Ready");
 	assert_status(w, 0, "/conditions/1/type", "PodScheduled");
 	assert_status(w, 0, "/resourceClaimStatuses/0/name", "gpu");
@@ -326,7 +326,7 @@ static void a_status_that_the_server_has_is_not_sent(void **state UNUSED)
 	world_free(w);
 }
 
-/* --- how it is sent -------------------------------------------------------------------------- */
+/* --- requests -------------------------------------------------------------------------------- */
 
 static void a_burst_ends_in_the_latest_with_one_patch_under_way(void **state UNUSED)
 {
@@ -356,7 +356,7 @@ static void pods_do_not_wait_for_each_other(void **state UNUSED)
 	struct world *w = world_new();
 	int64_t begin;
 
-	w->hold = true; /* all of them: nobody is answered */
+	w->hold = true; /* no patch gets a reply */
 	begin = loop_now(w->api.outside);
 	for (unsigned i = 0; i < PODS; i++)
 		set_at(w, i, running);
@@ -387,7 +387,7 @@ static void a_server_that_is_away_gets_the_latest_when_it_is_back(void **state U
 	world_free(w);
 }
 
-/* --- others ---------------------------------------------------------------------------------- */
+/* --- other writers --------------------------------------------------------------------------- */
 
 static void an_old_event_of_the_watch_changes_nothing(void **state UNUSED)
 {
@@ -461,7 +461,7 @@ static void what_others_change_while_a_patch_is_under_way_is_not_lost(void **sta
 	sim_run_for(w->api.sim, 1000);
 	w->hold = false;
 	let_go(w, 0);
-	/* The answer is on its way; the watch is faster. */
+	/* The reply is on its way; the watch is faster. */
 	json_put_str(&w->arena, json_getz(w->pods[0], "status"), "podIP", STR("10.9.9.9"));
 	bump(w, 0);
 	seen(w);
@@ -471,7 +471,7 @@ static void what_others_change_while_a_patch_is_under_way_is_not_lost(void **sta
 	world_free(w);
 }
 
-/* What was held is done, and nobody is told. */
+/* Applies the held patch without a reply. */
 static void do_silently(struct world *w, unsigned i)
 {
 	const struct schema_kind *kind = schema_find_resource(STR(""), STR("v1"), STR("pods"));
@@ -485,7 +485,7 @@ static void do_silently(struct world *w, unsigned i)
 	w->held = NULL;
 }
 
-/* A patch that was not answered was taken all the same: the server has what nobody wants. */
+/* A patch without a reply was applied after all: the server has a state that nobody wants. */
 static void what_an_unanswered_patch_left_behind_is_written_again(void **state UNUSED)
 {
 	struct world *w = world_new();
@@ -531,7 +531,7 @@ static void a_field_that_the_server_drops_is_not_fought_for(void **state UNUSED)
 	world_free(w);
 }
 
-/* --- refusals and ends ----------------------------------------------------------------------- */
+/* --- rejections and ends --------------------------------------------------------------------- */
 
 static void the_pod_level_field_is_left_out_when_it_is_refused(void **state UNUSED)
 {
@@ -563,7 +563,7 @@ static void a_refusal_is_told_and_not_repeated(void **state UNUSED)
 	set(w, "{\"phase\":\"Failed\",\"allocatedResourcesStatus\":[{\"name\":\"claim:gpu\"}]}");
 	sim_run_for(w->api.sim, 1000);
 	assert_status(w, 0, "/phase", "Failed");
-	/* The refusal's words named the pod-level field, its cause did not. */
+	/* The rejection's message named the pod-level field, its cause did not. */
 	assert_status(w, 0, "/allocatedResourcesStatus/0/name", "claim:gpu");
 	world_free(w);
 }
@@ -579,7 +579,7 @@ static void a_pod_that_is_gone_or_another_is_left_alone(void **state UNUSED)
 	status_writer_set(w->writer, old, json_make_object(&w->arena));
 	sim_run_for(w->api.sim, 60000);
 	assert_int_equal(w->patches, 2);
-	assert_int_equal(w->looks, 1); /* which pod has the name now */
+	assert_int_equal(w->looks, 1); /* reads which pod has the name now */
 	assert_int_equal(w->refused, 0);
 	assert_true(settled(w));
 	set(w, "{\"phase\":\"Failed\"}");

@@ -1,4 +1,6 @@
-/* What containers have mounted. */
+/*
+ * Mounts of containers.
+ */
 #include "node/volumes/volumes_fixture.h"
 
 #define CM "volumes/kubernetes.io~configmap/v/"
@@ -58,7 +60,7 @@ static void pods_on_the_hosts_network_get_its_hosts(void **state)
 	assert_int_equal(w->nmounts, 1);
 	assert_string_equal(content(w, "etc-hosts"),
 			    "# Kubernetes-managed hosts file (host network).\n9.9.9.9\tnine\n");
-	/* Nor is there one without an address, or where the container has its own. */
+	/* There is also none without an address, or if the container has its own. */
 	parse(w, "\"containers\":[{\"name\":\"c\"}]");
 	assert_int_equal(container(w, &paths), 0);
 	assert_int_equal(w->nmounts, 0);

@@ -1,7 +1,7 @@
 /*
  * volumes_fixture - for tests: volumes of one pod in a temporary folder, on a simulated loop.
  *
- * What needs the right to mount asks may_mount(). Failures are cmocka's.
+ * Tests that need the permission to mount call may_mount(). Failures are cmocka's.
  */
 #ifndef NODE_VOLUMES_VOLUMES_FIXTURE_H
 #define NODE_VOLUMES_VOLUMES_FIXTURE_H
@@ -42,7 +42,7 @@ struct world {
 	struct arena arena;
 	char root[64];
 	bool done;
-	struct error err; /* of the last mount; code OK: none */
+	struct error err; /* of the last mount; code OK: success */
 	struct runtime_mount *mounts;
 	size_t nmounts;
 	unsigned changes;

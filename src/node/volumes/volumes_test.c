@@ -1,9 +1,11 @@
-/* Volumes of pods: made, refreshed, removed. */
+/*
+ * Volumes of pods: set up, refreshed, removed.
+ */
 #include "node/volumes/volumes_fixture.h"
 
 #define CM "volumes/kubernetes.io~configmap/v/"
 
-/* --- files of the API ----------------------------------------------------------------------- */
+/* --- files from the API --------------------------------------------------------------------- */
 
 static void a_config_map_becomes_files(void **state)
 {
@@ -35,7 +37,7 @@ static void a_change_swaps_all_files_at_once(void **state)
 	parse(w, "\"volumes\":[{\"name\":\"v\",\"configMap\":{\"name\":\"cm\"}}]");
 	assert_int_equal(mount_all(w), 0);
 	before = stat_of(w, CM "..data");
-	/* Nothing has changed: nothing is written. */
+	/* Nothing has changed, so nothing is written. */
 	assert_int_equal(mount_all(w), 0);
 	assert_int_equal(stat_of(w, CM "..data").st_ino, before.st_ino);
 	put(w, "configmaps",
@@ -217,7 +219,7 @@ static void a_group_may_read_what_fs_group_says(void **state)
 	st = stat_of(w, "volumes/kubernetes.io~empty-dir/e");
 	assert_int_equal(st.st_gid, 4321);
 	assert_int_equal(st.st_mode & 07777, 02777);
-	/* What containers make of an emptyDir afterwards is theirs. */
+	/* Later changes by containers to an emptyDir stay. */
 	assert_int_equal(chmod(path(w, "volumes/kubernetes.io~empty-dir/e"), 0700), 0);
 	assert_int_equal(mount_all(w), 0);
 	assert_int_equal(mode_of(w, "volumes/kubernetes.io~empty-dir/e"), 0700);
@@ -276,7 +278,7 @@ static void host_paths_are_checked(void **state)
 	assert_int_equal(mount_all(w), 0);
 }
 
-/* --- the end -------------------------------------------------------------------------------- */
+/* --- removal -------------------------------------------------------------------------------- */
 
 static void removing_never_follows_links(void **state)
 {
@@ -349,7 +351,7 @@ static void volumes_are_emptied_bit_by_bit_and_after_a_restart(void **state)
 		(void)close(fd);
 	}
 	assert_int_equal(volumes_unmount(w->volumes, STR("u"), &w->err), 0);
-	/* Its place is free at once, though not all is gone. */
+	/* Its path is free at once, although not everything is removed yet. */
 	assert_int_equal(access(path(w, "."), F_OK), -1);
 	sim_run_for(w->sim, 5);
 	assert_int_equal(names_in_root(w), 1);

@@ -1,4 +1,6 @@
-/* Containers follow the CPUs that are shared: a worker without an agent, a runtime that notes. */
+/*
+ * Containers follow the shared CPUs: a worker without an agent, and a runtime that records calls.
+ */
 #include <stdlib.h>
 
 #include "base/report/log.h"
@@ -17,14 +19,14 @@ struct world {
 	struct runtime runtime;
 	struct runtime_container seen[2];
 	struct runtime_pod pod;
-	/* The runtime's. */
+	/* For the runtime. */
 	runtime_done *done;
 	void *arg;
 	unsigned updates, looks;
 	char last[64]; /* "id cpus" */
 };
 
-/* --- a runtime that answers when it is told to --------------------------------------------- */
+/* --- a runtime that replies on request ----------------------------------------------------- */
 
 static void note_update(struct runtime *r, struct str id, const struct runtime_limits *limits,
 			runtime_done *done, void *arg)
@@ -55,7 +57,7 @@ static void on_task(struct loop_task *t)
 	CONTAINER_OF(t, struct world, w.task)->looks++;
 }
 
-/* A burstable pod with a container that runs: CPUs 0 to 7, and 0 is nobody's alone. */
+/* A burstable pod with a running container: CPUs 0 to 7, of which 0 is never exclusive. */
 static struct world *world_new(void)
 {
 	struct world *t = calloc(1, sizeof(*t));
@@ -196,7 +198,7 @@ static void one_that_has_ended_is_forgotten(void **state)
 	world_free(t);
 }
 
-/* A look that is older than what we did may miss the container. */
+/* A listing older than our last change may lack the container. */
 static void an_old_look_decides_nothing(void **state)
 {
 	struct world *t = world_new();
@@ -216,7 +218,7 @@ static void an_old_look_decides_nothing(void **state)
 	world_free(t);
 }
 
-/* It ended while it was moved: the worker, which waits for the answer, is asked to look again. */
+/* It ended while it was moved: the worker, which waits for the reply, must check again. */
 static void a_worker_that_goes_is_told_of_the_answer(void **state)
 {
 	struct world *t = world_new();

@@ -102,7 +102,7 @@ static void a_device_must_be_unhealthy_for_the_whole_grace_period(void **state)
 	assert_false(look(&t, &none, 0));
 	assert_false(look(&t, &restart, 10));
 	assert_int_equal(t.wake_ms, 1010);
-	/* It recovers meanwhile: the period begins anew. */
+	/* It recovers meanwhile: a new grace period begins. */
 	fixture_list(&t.f, GPU, "a", ASSIGN_HEALTHY);
 	assert_false(look(&t, &restart, 500));
 	fixture_list(&t.f, GPU, "a", ASSIGN_UNHEALTHY);

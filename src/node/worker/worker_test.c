@@ -1,6 +1,6 @@
 /*
- * One worker in a simulated world: a hollow runtime that can be made to hang or fail, an API
- * server in memory, no plugins.
+ * One worker in a simulated world: a hollow runtime that can hang or fail, an API server in memory,
+ * no plugins.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,20 +35,20 @@ struct world {
 	struct client *client;
 	struct gates gates;
 	struct runtime runtime, *hollow;
-	struct worker *worker; /* NULL: over */
+	struct worker *worker; /* NULL: freed */
 	/* The runtime's lists, as the agent keeps them. */
 	struct loop_task list_task, save_task;
 	bool listing, list_again;
 	uint64_t looks;
-	/* Somebody who waits for the disk. */
+	/* A callback that waits for the disk. */
 	void (*saved)(void *arg, const struct error *err);
 	void *saved_arg;
-	/* What the runtime is asked, and how it behaves. */
+	/* Calls of the runtime, and its behaviour. */
 	unsigned pulls, stops, stop_sandboxes, starts;
 	int64_t grace_s; /* of the last stop */
 	bool hold_pulls, hold_stops, fail_stops, no_images;
 	bool settling;
-	bool recovering; /* plugins are to come back */
+	bool recovering; /* plugins may still come back */
 	runtime_id_done *pulled;
 	void *pulled_arg;
 	runtime_done *stopped[8];
@@ -381,7 +381,7 @@ static void world_free(struct world *t)
 	free(t);
 }
 
-/* `deletion` and `spec` are more of the object; or "". */
+/* `deletion` and `spec` are further members of the object; or "". */
 static struct pod *make_pod(const char *deletion, const char *spec)
 {
 	char text[1024];
@@ -480,7 +480,7 @@ static void a_pull_that_never_ends_keeps_no_pod_from_its_end(void **state)
 	UNTIL(t, is_ended, 5000);
 	assert_int_equal(t->starts, 0);
 	worker_gone(t->worker);
-	/* Its answer still has somebody to come to. */
+	/* Its reply can still arrive. */
 	sim_run_for(t->sim, 60000);
 	assert_non_null(t->worker);
 	(void)error_set(&err, ERR_TIMEOUT, "too slow");
@@ -523,7 +523,7 @@ static void a_second_deletion_with_less_grace_counts_at_once(void **state)
 	UNTIL(t, is_ended, 1000);
 	assert_int_equal(t->stops, 2);
 	assert_int_equal(t->grace_s, 5);
-	/* The first one's answer comes to nobody. */
+	/* The first one's reply is ignored. */
 	t->stopped[0](t->stopped_arg[0], NULL);
 	worker_gone(t->worker);
 	UNTIL(t, is_over, 1000);
@@ -544,7 +544,7 @@ static void an_image_that_is_pulled_and_not_there_is_not_pulled_in_a_circle(void
 	world_free(t);
 }
 
-/* The devices of a pod were released, then the agent died: another starts nothing of it. */
+/* The pod's devices were released, then the agent died: another agent starts nothing of it. */
 static void a_pod_whose_devices_were_released_is_not_started_again(void **state)
 {
 	struct assign_admission io = { 0 };
@@ -565,7 +565,7 @@ static void a_pod_whose_devices_were_released_is_not_started_again(void **state)
 	world_free(t);
 }
 
-/* A card, which the plugin says is sick, and a pod of an earlier agent that wants it. */
+/* A card that the plugin reports as Unhealthy, and a pod of an earlier agent that needs it. */
 static void begin_with_sick_card(struct world *t)
 {
 	static const char spec[] = "{\"metadata\":{\"name\":\"p\",\"namespace\":\"default\","
@@ -582,9 +582,9 @@ static void begin_with_sick_card(struct world *t)
 }
 
 /*
- * An agent said that it had let a pod in and died before the pod's card was on the disk. When the
- * next one cannot give it a card, the pod fails, as a new one does: nothing says that it ever gets
- * one. Seed 1001075 of the simulated cluster: it was Pending forever.
+ * An agent reported that it had admitted a pod, and died before the pod's card was on disk. If the
+ * next agent cannot give it a card, the pod fails like a new one, because it may never get one.
+ * Seed 1001075 of the simulated cluster: it was Pending forever.
  */
 static void a_pod_that_lost_its_devices_before_it_ran_is_refused(void **state)
 {
@@ -675,7 +675,7 @@ static void a_new_pod_waits_until_those_of_a_lost_log_are_known(void **state)
 	world_free(t);
 }
 
-/* There is no such claim, so the step fails again and again, later and later. */
+/* There is no such claim, so the step fails again and again, with back-off. */
 static void a_deletion_does_not_wait_for_the_retry_of_a_step(void **state)
 {
 	static const char spec[] = ",\"resourceClaims\":[{\"name\":\"x\","
@@ -690,7 +690,7 @@ static void a_deletion_does_not_wait_for_the_retry_of_a_step(void **state)
 	world_free(t);
 }
 
-/* A plugin that talks all the time makes everybody look, but not try. */
+/* A plugin that sends lists all the time makes workers check, but not retry. */
 static void news_of_plugins_do_not_make_a_step_be_tried_all_the_time(void **state)
 {
 	static const char spec[] = ",\"resourceClaims\":[{\"name\":\"x\","
