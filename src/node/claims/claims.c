@@ -359,9 +359,7 @@ static void on_reconcile(struct loop_timer *t)
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-/*
- * An operation in flight may have missed a driver that has just come. If it fails, it checks again.
- */
+/* An operation in flight may have missed a new driver. If it fails, the check is repeated. */
 void claims_reconcile(struct claims *c)
 {
 	c->asked = !list_empty(&c->ops);

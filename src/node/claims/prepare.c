@@ -160,8 +160,8 @@ static void answered(struct claims_item *item, struct str driver,
 }
 
 /*
- * A claim is prepared when all its drivers have succeeded. If a driver failed, the claim stays
- * unprepared and is requested again.
+ * A claim is prepared when all its drivers have succeeded. If a driver failed, the claim
+ * stays in state PREPARING, and the next try calls its drivers again.
  */
 static void all_answered(struct claims_op *op)
 {

@@ -1,5 +1,5 @@
 /*
- * cri_log - a container's last words: its termination message, or the end of its log.
+ * cri_log - reads a container's termination message, or the end of its log.
  */
 #ifndef NODE_RUNTIME_CRI_LOG_H
 #define NODE_RUNTIME_CRI_LOG_H
