@@ -147,7 +147,7 @@ void assign_set_machine(struct assign *s, const struct machine *m);
  * A failed call holds nothing more than before. It returns -ERR_INVALID, sets `reason` to
  * UnexpectedAdmissionError or TopologyAffinityError, and puts upstream's message into err. For
  * UnexpectedAdmissionError err has only the cause; Pod status shows it as "Allocate failed due to
- * CAUSE, which is unexpected". (For OutOfcpu and similar reasons see admission.h.)
+ * CAUSE, which is unexpected". (For OutOfcpu and similar reasons see node/pod/fit.h.)
  */
 struct assign_wish {
 	struct str resource, container;
