@@ -207,7 +207,10 @@ static void on_pre_stop(void *arg, const struct error *err)
 	stop_container(op);
 }
 
-/* Drops stops of this container in flight, which have run the hook and written the event. */
+/*
+ * Drops stops of this container in flight, which have run the hook and written the event. Returns
+ * whether there were any.
+ */
 static bool drop_stops(struct worker *w, struct str id)
 {
 	bool any = false;
