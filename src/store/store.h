@@ -1,47 +1,45 @@
 /*
  * store - the revisioned key-value store below the API server.
  *
- * One interface, two backends: LMDB in a folder (lmdb/store.h) and an etcd v3
- * cluster (etcd/store.h). A key names one object; its value is bytes that the
- * store does not look into. Every change has a revision: cluster-wide, strictly
- * increasing, the one clock of the system.
+ * There is one interface with two backends: LMDB in a folder (lmdb/store.h) and an etcd v3 cluster
+ * (etcd/store.h). A key names one object. Its value is bytes that the store does not look into.
+ * Every change gets a revision: a number that grows with every change of the whole cluster and
+ * serves as the system's only clock.
  *
- * Writes are asynchronous and ordered; on etcd only those of one key are. A write
- * is acknowledged (done) only when it survives `kill -9` and power loss. Before that
- * its event was delivered, so whoever follows the feed has seen a write by the time
- * it is acknowledged.
+ * Writes are asynchronous. LMDB commits them in the order of the store_write() calls; etcd keeps
+ * the order only among writes of the same key. The store calls done() only when the write survives
+ * `kill -9` and power loss. It delivers the write's event first, so a follower of the feed has seen
+ * a write by the time it is acknowledged.
  *
  * A write has one of three outcomes for its writer:
  *
- *   written      err NULL. Durable at `revision`, and its event was delivered. It was this write
- *                that made the change, not another one with equal bytes, so exactly one writer
- *                is told so.
- *   not written  -ERR_CONFLICT: the key or the basis was not as expected, a guard was touched,
+ *   written      err NULL. Durable at `revision`, and its event was delivered. This write made the
+ *                change, not another one with equal bytes, so exactly one writer gets this
+ *                outcome.
+ *   not written  -ERR_CONFLICT: the key or a basis was not as expected, a guard was touched,
  *                or `after` was not written. -ERR_UNAVAILABLE, -ERR_TOO_LARGE, -ERR_INVALID:
- *                refused. Nothing was written and nothing will be. By the time of a conflict the
- *                feed has delivered the change that it conflicts with, so deciding again on
- *                committed state makes progress. After LMDB's -ERR_IO the store takes no
- *                more writes, so the writer may treat it as not written.
+ *                rejected. Nothing was written and nothing will be. By the time of a conflict the
+ *                feed has delivered the conflicting change, so a new decision on committed state
+ *                makes progress. After LMDB's -ERR_IO the store accepts no further writes, so
+ *                the writer may treat it as not written.
  *   unknown      -ERR_TIMEOUT (etcd only). It may have been written, or may still be. If it is,
- *                the feed delivers it as somebody else's change.
+ *                the feed delivers it as the change of another writer.
  *
- * The layers above may conclude:
+ * The layers above rely on this:
  *   - The state (server/engine/state_write.c) keeps a write as its key's tip until the outcome,
- *     and then forgets it, whatever the outcome: only the feed changes committed state.
+ *     and then drops it, whatever the outcome: only the feed changes committed state.
  *   - A decision that succeeds may build on unfinished writes, because `after` (or a guard)
- *     makes it fail with them. A refusal may not: it waits for the writes that it was decided
- *     on, and is decided again on what became of them (server/verbs/mutation.c).
- *   - The client is answered with success for "written", with a decision made again (or the
- *     refusal that this gives) for a conflict, with 503 for other refusals, and with 504 for
- *     "unknown" and for a decision whose wait took too long. Only 504 and a lost connection leave
- *     the client in doubt.
+ *     makes it fail with them. A rejection may not: it waits for the writes that it was based
+ *     on, and is decided again once their outcome is known (server/verbs/mutation.c).
+ *   - The client gets success for "written", a new decision (or the resulting rejection) for a
+ *     conflict, 503 for other rejections, and 504 for "unknown" and for a decision that waited
+ *     too long. Only 504 and a lost connection leave the client in doubt.
  *
- * The feed is the one way to learn of changes, one's own and, on etcd, those of
- * other processes: every event once, in the order of revisions, without gaps.
+ * The feed is the only way to learn of changes: those of this process and, on etcd, those of other
+ * processes. It delivers every event once, in the order of revisions, without gaps.
  *
- * Threads: everything belongs to the loop that the store was opened on;
- * callbacks come on it and never from inside the call that asked. A backend's
- * own threads are its own affair.
+ * Threads: call everything on the loop that the store was opened on. Callbacks run on that loop,
+ * never from inside the call that requested them. Backends may use threads of their own internally.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -56,11 +54,12 @@ struct loop;
 struct metrics;
 struct store;
 
-/* etcd takes 128 operations in a transaction. */
+/* The maximum number of guards of a write: etcd allows 128 operations in a transaction. */
 enum { STORE_GUARDS_MAX = 64 };
 
-/* Where an object lives. Pieces are borrowed during a call. No piece contains '/' or NUL but
- * `resource`, which has one '/': "resource.k8s.io/resourceclaims", "core/pods". */
+/* The address of an object. The pieces are borrowed for the duration of a call. No piece may
+ * contain NUL, and only `resource` contains a '/', exactly one: "resource.k8s.io/resourceclaims",
+ * "core/pods". */
 struct store_key {
 	struct str resource;
 	struct str ns; /* empty: not namespaced */
@@ -69,8 +68,9 @@ struct store_key {
 
 /*
  * A key that a write was decided on. If `at` is not 0, the write takes effect only if the key's
- * last change is at this revision, so it must still exist. Unlike a guard it is not touched: any
- * number of writes may be under way. Only etcd looks at it. The key's pieces must live until done.
+ * last change is at this revision, so the key must still exist. Unlike a guard, a basis is not
+ * touched, so any number of writes on the same basis can be in flight. Only etcd checks it. The
+ * key's pieces must live until done().
  */
 struct store_basis {
 	struct store_key key;
@@ -80,17 +80,16 @@ struct store_basis {
 #define STORE_BASES_MAX 2
 
 /*
- * One write. Embed it; it belongs to the store from store_write() until done().
- * The pieces of `key` must live as long.
+ * One write. Embed it in your own struct. It belongs to the store from store_write() until done(),
+ * and the pieces of `key` must live as long.
  */
 struct store_write {
 	struct store_key key;
-	struct bytes
-		*value; /* what to store; NULL: delete. The caller keeps its reference until done */
+	struct bytes *value; /* NULL: delete. The caller keeps its reference until done() */
 	/*
-	 * What the key must be at: the revision of its last change, or 0 for a
-	 * key that must not exist. Ignored when `after` is set: then it is what
-	 * that earlier, unfinished write of the same key will have made.
+	 * The revision that the key's last change must have, or 0 if the key must not exist.
+	 * Ignored if `after` is set: the write then requires the state that the earlier, unfinished
+	 * write `after` of the same key will have made.
 	 */
 	int64_t expected;
 	struct store_write *after;
@@ -105,18 +104,18 @@ struct store_write {
 	size_t nguards;
 	int64_t view;
 	/*
-	 * Loop time in ms after which etcd's client does not send the write any more; 0: none. A
-	 * write that was not sent by then is not written (-ERR_CONFLICT), so that it is decided
-	 * again. LMDB takes writes in order and ignores it.
+	 * Loop time in ms after which etcd's client no longer sends the write; 0: no limit. If the
+	 * write was not sent by then, it fails as not written (-ERR_CONFLICT), so that it is
+	 * decided again. LMDB takes writes in order and ignores this.
 	 */
 	int64_t send_by;
 	/*
-	 * Other keys that the write was decided on, as an object is on its namespace and on the
-	 * definition of its kind.
+	 * Other keys that the write was decided on, such as the object's namespace and the
+	 * CustomResourceDefinition of its kind.
 	 */
 	struct store_basis bases[STORE_BASES_MAX];
 
-	/* Called once, with the outcome: see above. err NULL: written. */
+	/* Called once, with one of the outcomes described above. err NULL: written. */
 	void (*done)(struct store_write *w, const struct error *err);
 	int64_t revision; /* set before its event is delivered */
 
@@ -132,16 +131,16 @@ struct store_event {
 	struct store_key key;
 	int64_t revision;
 	struct bytes *value; /* NULL: deleted */
-	struct store_write
-		*write; /* the write of this process that made it, when that is known; else NULL */
+	/* The write of this process that made it. NULL if unknown, or another process made it. */
+	struct store_write *write;
 };
 
 struct store_feed {
-	/* Events in order. `revision`: everything up to it has now been delivered. */
+	/* Events in order. Everything up to `revision` has been delivered after this call. */
 	void (*on_events)(void *arg, const struct store_event *events, size_t n, int64_t revision);
 	/*
-	 * The feed cannot go on without a gap (etcd compacted what was missed).
-	 * All must be read again: store_range() and store_follow() anew.
+	 * The feed cannot continue without a gap, because etcd compacted events before they were
+	 * delivered. Read everything again with store_range(), and call store_follow() again.
 	 */
 	void (*on_lost)(void *arg, const struct error *err);
 	void *arg;
@@ -157,7 +156,7 @@ struct store_item {
 struct store_range {
 	struct str resource; /* required */
 	struct str ns; /* empty: all namespaces */
-	struct str after_ns, after_name; /* begin behind this key; both empty: at the start */
+	struct str after_ns, after_name; /* start after this key; both empty: from the beginning */
 	size_t limit; /* 0: all */
 	int64_t revision; /* state as of this revision; 0: now */
 };
@@ -165,16 +164,16 @@ struct store_range {
 struct store_range_result {
 	struct store_item *items; /* ordered by namespace, then name */
 	size_t n;
-	bool more; /* the limit cut it */
+	bool more; /* `limit` cut the result short */
 	int64_t revision; /* of the state that was read */
 };
 
-/* A change of the past, with what it replaced. */
+/* A past change, with the value that it replaced. */
 struct store_change {
 	struct store_key key;
 	int64_t revision;
 	struct slice value; /* p NULL: deleted */
-	struct slice prev; /* p NULL: was created */
+	struct slice prev; /* p NULL: the change created the key */
 	int64_t prev_revision;
 };
 
@@ -182,44 +181,44 @@ struct store_change {
 struct store_past {
 	struct store_change *changes;
 	size_t n;
-	int64_t from; /* after this revision they are complete */
+	int64_t from; /* all changes after this revision are included */
 };
 
-/* What a backend is. Only store.c and the backends look into it. */
+/* A backend's functions (store_impl.h). Only store.c and the backends look into it. */
 struct store_ops;
 
 /* --- life ---------------------------------------------------------------------- */
 
-/* Writes that are under way are finished first; then `closed` is called. */
+/* Finishes the writes in flight, closes the store, and then calls `closed`. */
 void store_close(struct store *s, void (*closed)(void *arg), void *arg);
 
 /* --- writing ------------------------------------------------------------------- */
 
-/* Hands a write over. Never fails here: see done(). */
+/* Submits a write. All errors are reported by w->done(). */
 void store_write(struct store *s, struct store_write *w);
 
-/* Whether done() has said "not written" (see above): nothing was written and nothing will be. */
+/* Whether an error of done() means "not written" (see above). */
 static inline bool store_has_refused(const struct error *err)
 {
 	return err->code == ERR_CONFLICT || err->code == ERR_UNAVAILABLE ||
 	       err->code == ERR_TOO_LARGE || err->code == ERR_INVALID;
 }
 
-/* Writes that are under way. */
+/* The number of writes in flight. */
 size_t store_pending(const struct store *s);
 
 /*
- * 0 when writes are taken; else why not (a failed fsync, no etcd reachable):
- * the server is then not ready. Reads may go on.
+ * Returns 0 if the store accepts writes. Otherwise `err` has the reason (a failed fsync, no etcd
+ * reachable) and the server is not ready. Reads may still work.
  */
 int store_health(struct store *s, struct error *err);
 
 /* --- reading ------------------------------------------------------------------- */
 
 /*
- * Reads a range. `done` is called once; the result lives in `arena` until that
- * is cleared. -ERR_EXPIRED: the revision is compacted. -ERR_TIMEOUT: it lies in
- * the future. Pages of one revision taken one after the other are one snapshot.
+ * Reads a range. `done` is called once; the result lives in `arena` until the arena is cleared.
+ * -ERR_EXPIRED: the revision is compacted. -ERR_TIMEOUT: the revision lies in the future. Pages
+ * read at the same revision form one snapshot.
  */
 void store_range(struct store *s, const struct store_range *range, struct arena *arena,
 		 void (*done)(void *arg, const struct store_range_result *result,
@@ -227,47 +226,50 @@ void store_range(struct store *s, const struct store_range *range, struct arena 
 		 void *arg);
 
 /*
- * The revision of the newest write that anybody was acknowledged before this
- * call: what a linearizable read must have seen. LMDB answers from memory; on
- * etcd one question is asked for all who wait.
+ * Reports the revision of the newest write that was acknowledged to any client before this call. A
+ * linearizable read must include it. LMDB answers from memory; the etcd backend sends one request
+ * for all callers that wait.
  */
 void store_current(struct store *s,
 		   void (*done)(void *arg, int64_t revision, const struct error *err), void *arg);
 
 /*
- * True when nobody else writes this data (LMDB): whoever follows the feed has then seen
- * everything that was acknowledged to anybody, and need not ask store_current().
+ * Returns true if no other process writes this data (LMDB). A follower of the feed has then seen
+ * every acknowledged write and need not call store_current().
  */
 bool store_is_local(const struct store *s);
 
 /*
- * Starts the feed: everything after `revision`. Once, or again after on_lost.
+ * Starts the feed with the first change after `revision`. Call it once, and again after on_lost.
  * The feed's struct is copied.
  */
 void store_follow(struct store *s, int64_t revision, const struct store_feed *feed);
 
 /*
- * The changes of one resource after `revision`, as far as they are kept, so that
- * a restarted server can let watchers go on where they were. Of more than
- * `max_bytes` of values only the newest changes, up to the one that reaches it:
- * they are complete after the revision asked for, or after a later one. Backends
- * without a past give none, and the current revision. Synchronous; only before
- * store_follow().
+ * Reads the changes of one resource after `revision`, as far as they are kept, so that a restarted
+ * server can let watchers resume. If their values exceed `max_bytes`, only the newest changes are
+ * returned, up to and including the one that reaches the limit. ret_past->from is the revision
+ * after which they are complete: the requested one or a later one. Backends without history return
+ * no changes, and the current revision. Synchronous; call it only before store_follow().
  */
 int store_history(struct store *s, struct str resource, int64_t revision, size_t max_bytes,
 		  struct arena *arena, struct store_past *ret_past, struct error *err);
 
-/* Forgets what was superseded at or before `revision`. Both backends do so by themselves, too. */
+/*
+ * Deletes versions that were superseded at or before `revision`. Both backends also do this on
+ * their own schedule.
+ */
 void store_compact(struct store *s, int64_t revision,
 		   void (*done)(void *arg, const struct error *err), void *arg);
 
 /*
- * States before this revision cannot be read, as far as is known here: what others make etcd
- * forget is known a while later, or, when they do not say so, never.
+ * Returns the oldest revision whose state can be read, as far as this process knows. If another
+ * process compacts etcd, this process learns of it later, or never if the other does not announce
+ * it.
  */
 int64_t store_compacted(const struct store *s);
 
-/* A name for this data that stays the same as long as the data does. */
+/* An identifier of the data. It stays the same as long as the data does. */
 struct str store_cluster_id(const struct store *s);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * store_impl - what a backend gives, for store.c and the backends only.
+ * store_impl - the functions that a backend provides; for store.c and the backends only.
  */
 #ifndef STORE_STORE_IMPL_H
 #define STORE_STORE_IMPL_H
 
 #include "store/store.h"
 
-/* One function for each of store.h, with the same contract. */
+/* One function for each function of store.h, with the same contract. */
 struct store_ops {
 	void (*close)(struct store *s, void (*closed)(void *arg), void *arg);
 	void (*write)(struct store *s, struct store_write *w);
@@ -27,12 +27,12 @@ struct store_ops {
 	struct str (*cluster_id)(const struct store *s);
 };
 
-/* A backend's own struct begins with it. */
+/* The first member of each backend's own struct. */
 struct store {
 	const struct store_ops *ops;
 	struct loop *loop;
 	size_t pending;
-	bool local; /* store_is_local(); set by the backend */
+	bool local; /* returned by store_is_local(); set by the backend */
 };
 
 #endif

@@ -9,8 +9,8 @@
 #include "api/object/object.h"
 
 /*
- * Makes an object of text that has its resourceVersion. Takes `json` and
- * `stored` (may be NULL) over, also when it fails: -ERR_INTERNAL for damaged text.
+ * Builds an object from text that has its resourceVersion. Takes ownership of `json` and `stored`
+ * (may be NULL), also on failure. -ERR_INTERNAL for damaged text.
  */
 int object_build(const struct schema_kind *kind, struct bytes *json, struct bytes *stored,
 		 int64_t revision, struct object **ret_object, struct error *err);

@@ -1,13 +1,13 @@
 /*
- * object_message - an object's protobuf: made when first wanted, kept with it.
+ * object_message - an object's protobuf message, made on first use and kept with the object.
  *
- * The bare message, of the storage version and with its resourceVersion. It begins
- * with the metadata, which is the first field of every kind: so that beginning is
- * the message of its PartialObjectMetadata, in every version. Of a kind that has
- * no protobuf (a custom resource) that is all there is.
+ * It is the bare message, of the storage version, with its resourceVersion. It begins with the
+ * metadata, which is the first field of every kind. So that beginning is also the message of the
+ * object's PartialObjectMetadata, in every version. For a kind without protobuf (a custom resource)
+ * the message is only this beginning.
  *
- * Objects that nobody reads as protobuf pay a pointer.
- * Threads: any, at once; who is second drops what it made.
+ * An object that is never read as protobuf costs only a pointer.
+ * Threads: any, concurrently. If two threads make the message at once, the second drops its own.
  */
 #ifndef API_OBJECT_MESSAGE_H
 #define API_OBJECT_MESSAGE_H
@@ -15,16 +15,16 @@
 #include "api/object/object.h"
 
 /*
- * Borrowed: lives as long as the object. `kind` may be any version. Fields that do not
- * fit their type, which could only have been stored by another schema, are left
- * out. NULL when the object's text is damaged. Costs a parse the first time.
+ * Borrowed: lives as long as the object. `kind` may be any version. Fields that do not fit their
+ * type are left out; only another schema could have stored them. Returns NULL if the object's text
+ * is damaged. The first call parses the text.
  */
 struct bytes *object_message(const struct object *o, const struct schema_kind *kind);
 
-/* The same where it was made already; else NULL. */
+/* Returns the message if it was made already; else NULL. */
 struct bytes *object_message_made(const struct object *o);
 
-/* How many bytes of a message its metadata is, from its beginning. */
+/* Returns the size of the metadata at the beginning of a message, in bytes. */
 size_t object_message_meta_size(const struct bytes *message);
 
 #endif

@@ -1,16 +1,16 @@
 /*
- * patch_diff - the patch that brings an object to what a manifest wants.
+ * patch_diff - computes the patch that brings an object to the state of a manifest.
  *
- * Three trees decide, as for `kubectl apply`: what was last applied, what is wanted now, and what
- * the server has. What is wanted and is not so is set; what was applied last and is not wanted any
- * more is removed; what neither says is somebody else's, and stays.
+ * As for `kubectl apply`, three trees decide: the configuration that was applied last, the one
+ * wanted now, and the live object. Values that are wanted and differ are set. Values that were
+ * applied last and are no longer wanted are removed. All other values belong to someone else and
+ * stay.
  *
- * With a type it is a strategic merge patch (patch/strategic.h): lists with a merge key are
- * compared element by element, so that elements of others stay, and get $setElementOrder where
- * their order is not the wanted one; lists of scalars that merge are compared as sets;
- * $retainKeys is given where the type has it. A list whose elements have no key, or the same
- * one twice, is replaced as a whole. Without a type it is a JSON merge patch, which replaces
- * lists.
+ * With a type the result is a strategic merge patch (patch/strategic.h). Lists with a merge key are
+ * compared element by element, so that elements of others stay; they get $setElementOrder if their
+ * order is not the wanted one. Lists of scalars that merge are compared as sets. $retainKeys is
+ * added where the type demands it. A list whose elements have no key, or repeat one, is replaced as
+ * a whole. Without a type the result is a JSON merge patch, which replaces lists.
  * Pure: trees in, a tree out, in one arena.
  */
 #ifndef API_PATCH_DIFF_H
@@ -28,8 +28,8 @@ struct patch_sides {
 };
 
 /*
- * The patch, an object without members when nothing is to change. `type` may be NULL. The
- * sides are not changed, and must outlive it: it has their names. -ERR_TOO_LARGE for trees
+ * Computes the patch; it is an empty object if nothing is to change. `type` may be NULL. The sides
+ * are not changed, and must outlive the patch, which borrows their names. -ERR_TOO_LARGE for trees
  * that are nested too deeply, or too large for the arena.
  */
 int patch_diff(struct arena *a, const struct schema_type *type, const struct patch_sides *sides,

@@ -1,7 +1,7 @@
 /*
- * last_applied - what an object was last applied as, kept in its annotation
- * kubectl.kubernetes.io/last-applied-configuration. The text is kubectl's to the byte, so that
- * either can go on where the other left off without a change.
+ * last_applied - the configuration that was last applied to an object, in its annotation
+ * kubectl.kubernetes.io/last-applied-configuration. The text equals kubectl's byte for byte, so
+ * that you can switch between the two without a change.
  */
 #ifndef API_PATCH_LAST_APPLIED_H
 #define API_PATCH_LAST_APPLIED_H
@@ -13,14 +13,17 @@ struct json;
 
 #define LAST_APPLIED_ANNOTATION "kubectl.kubernetes.io/last-applied-configuration"
 
-/* The annotation's text for a manifest, whose own annotation is left out. -ERR_TOO_LARGE. */
+/*
+ * Makes the annotation's text for a manifest, without the manifest's own annotation.
+ * -ERR_TOO_LARGE.
+ */
 int last_applied_print(struct arena *a, const struct json *tree, struct str *ret_text,
 		       struct error *err);
 
-/* Gives the manifest the annotation of itself; one that it has already is replaced. */
+/* Adds the annotation to the manifest, or replaces the one that it has. */
 int last_applied_put(struct arena *a, struct json *tree, struct error *err);
 
-/* What the object was last applied as; NULL when it was not, or nobody can read it. */
+/* Returns the configuration in the annotation; NULL if there is none or it cannot be parsed. */
 struct json *last_applied_get(struct arena *a, const struct json *live);
 
 #endif

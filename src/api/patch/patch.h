@@ -1,10 +1,9 @@
 /*
  * patch - JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386) on trees.
  *
- * Pure: bytes and a tree in, a tree out, in one arena. Errors are
- * -ERR_BAD_REQUEST for a malformed patch and -ERR_INVALID for one that does not
- * fit the object, as upstream answers them. Strategic merge and apply are
- * files of their own.
+ * Pure: trees in, a tree out, in one arena. As upstream, a malformed patch is -ERR_BAD_REQUEST, and
+ * a patch that does not fit the object is -ERR_INVALID. Strategic merge and apply are in other
+ * files.
  */
 #ifndef API_PATCH_PATCH_H
 #define API_PATCH_PATCH_H
@@ -22,7 +21,7 @@ enum patch_type {
 	PATCH_APPLY, /* application/apply-patch+yaml */
 };
 
-/* Changes *doc in place, or replaces it. On failure *doc must not be used any more. */
+/* Change *doc in place, or replace it. On failure *doc must no longer be used. */
 int patch_json(struct arena *a, struct json **doc, const struct json *patch, struct error *err);
 int patch_merge(struct arena *a, struct json **doc, const struct json *patch, struct error *err);
 

@@ -1,5 +1,5 @@
 /*
- * patch_strategic_impl - what the files of strategic merge share.
+ * patch_strategic_impl - structs and functions that the files of strategic merge share.
  */
 #ifndef API_PATCH_STRATEGIC_IMPL_H
 #define API_PATCH_STRATEGIC_IMPL_H
@@ -13,19 +13,19 @@ struct merge {
 	unsigned depth;
 };
 
-/* What the members of an object are: fields of a type, or values of a map. */
+/* Describes the members of an object: fields of a type, or values of a map. */
 struct place {
-	const struct schema_type *type; /* NULL: nothing is known */
+	const struct schema_type *type; /* NULL: unknown */
 	bool map;
 };
 
-/* What the type says of a member; NULL when it says nothing. */
+/* Returns the schema's field of a member; NULL if unknown. */
 static inline const struct schema_field *field_of(struct place place, struct str key)
 {
 	return place.type && !place.map ? schema_field(place.type, key) : NULL;
 }
 
-/* Where the value of a member is, or each element of it. */
+/* Returns the place of a member's value, or of each of its elements. */
 static inline struct place place_of(struct place place, const struct schema_field *field)
 {
 	if (place.map)
@@ -41,14 +41,14 @@ static inline bool merges(const struct schema_field *field)
 	return field && field->shape == SCHEMA_LIST && (field->patch_key.p || field->patch_merge);
 }
 
-/* How a list of the patch is meant. */
+/* How to merge a list of the patch. */
 struct merge_list {
 	const struct schema_field *field;
-	const struct json *order; /* what $setElementOrder gives, or NULL */
-	bool removes; /* $deleteFromPrimitiveList: its scalars go */
+	const struct json *order; /* the list of $setElementOrder, or NULL */
+	bool removes; /* $deleteFromPrimitiveList: its scalars are removed */
 };
 
-/* What the elements of a list are known by, in their order; those without a key are not there. */
+/* The merge keys of a list's elements, in their order. Elements without a key are left out. */
 struct merge_keys {
 	const struct json **v;
 	size_t n;
@@ -57,33 +57,33 @@ struct merge_keys {
 /* Merges `patch` into `object`. The nodes of the patch move into the result. */
 int merge_object(struct merge *m, struct json *object, struct json *patch, struct place place);
 
-/* Merges lists element by element, as `how` says. The nodes of the patch move, too. */
+/* Merges lists element by element, as `how` says. The nodes of the patch move into the result. */
 int merge_list(struct merge *m, const struct merge_list *how, struct json *list,
 	       struct json *patch);
 
 struct merge_keys merge_keys_of(struct merge *m, const struct schema_field *field,
 				const struct json *list);
 
-/* Whether each element of a list that merges by a key is an object that has it. */
+/* Checks that each element of a list that merges by key is an object that has the key. */
 int merge_check_keys(struct merge *m, const struct schema_field *field, const struct json *list);
 
-/* Where a key is, or -1. */
+/* Returns the index of a key, or -1 if not found. */
 ptrdiff_t merge_find_key(struct merge *m, const struct merge_keys *keys, const struct json *key);
 
 /*
- * Orders a merged list: what `wanted` names, in that order, and between it, where `stored`, the
- * order of the object, puts them, the others.
+ * Orders a merged list. The elements that `wanted` names come in that order. The others are placed
+ * between them by `stored`, the order of the object.
  */
 void merge_order(struct merge *m, const struct schema_field *field, struct json *list,
 		 const struct merge_keys *wanted, const struct merge_keys *stored);
 
 /*
- * Checks the list of $setElementOrder against the elements of the patch (or NULL): they must be
- * in it, in the same order.
+ * Checks the list of $setElementOrder against the elements of the patch (or NULL): it must contain
+ * them in the same order.
  */
 int merge_check_order(struct merge *m, const struct merge_list *how, const struct json *patch);
 
-/* Whether the lists have elements of one type that can be merged. */
+/* Checks that the lists have elements of one type, which can be merged. */
 int merge_check_types(struct merge *m, const struct json *list, const struct json *patch);
 
 /* --- failures, in upstream's words --------------------------------------------------- */
@@ -94,7 +94,7 @@ int merge_fail_type(struct merge *m, enum json_type expected, const struct json 
 /* "map: map[a:1] does not contain declared merge key: name" */
 int merge_fail_key(struct merge *m, const struct json *object, struct str key);
 
-/* As Go's %v prints it, maps in the order of their keys. Lives in the arena. */
+/* Formats a value as Go's %v does, with maps sorted by key. Lives in the arena. */
 const char *merge_text(struct merge *m, const struct json *value);
 
 #endif

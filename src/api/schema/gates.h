@@ -1,8 +1,8 @@
 /*
- * gates - feature gates: the names, their defaults and what --feature-gates says.
+ * gates - feature gates: their names, defaults, and the values that --feature-gates sets.
  *
- * The table is the only place that knows a gate. Fields and kinds name theirs
- * in schema/; code asks gates_on().
+ * This table is the only list of gates. Fields and kinds name their gate in schema/; code calls
+ * gates_on().
  */
 #ifndef API_SCHEMA_GATES_H
 #define API_SCHEMA_GATES_H
@@ -48,14 +48,17 @@ struct gates {
 	bool on[GATE_COUNT]; /* on[GATE_NONE] is always true */
 };
 
-/* The defaults. */
+/* Sets the defaults. */
 void gates_init(struct gates *g);
 
-/* One "Name=true|false". -ERR_BAD_REQUEST for locked gates and, with a suggestion, unknown ones. */
+/*
+ * Applies one "Name=true|false". -ERR_BAD_REQUEST for locked gates, and for unknown ones, with a
+ * suggestion.
+ */
 int gates_set(struct gates *g, struct str assignment, struct error *err);
 
 const char *gate_name(enum gate gate);
-/* "ALPHA", "BETA" or, for GA, "": as the metric kubernetes_feature_enabled has it. */
+/* "ALPHA", "BETA" or, for GA, "", as in the metric kubernetes_feature_enabled. */
 const char *gate_stage(enum gate gate);
 
 static inline bool gates_on(const struct gates *g, enum gate gate)

@@ -1,9 +1,9 @@
 /*
- * names - formats of names and keys, with upstream's words for what is wrong.
+ * names - formats of names and keys, with upstream's error messages.
  *
- * Each check returns NULL when the text is fine, else the first fault as a
- * sentence that goes into a field error's detail, as k8s.io/apimachinery's
- * validation package has it. Nothing allocates; the sentences are constants.
+ * Each check returns NULL if the text is valid. Otherwise it returns the first error as a sentence
+ * for a field error's detail, in the words of k8s.io/apimachinery's validation package. The
+ * sentences are constants; nothing is allocated.
  */
 #ifndef API_SCHEMA_NAMES_H
 #define API_SCHEMA_NAMES_H
@@ -26,13 +26,13 @@ const char *names_config_key(struct str s); /* of ConfigMaps and Secrets */
 const char *names_port_name(struct str s); /* IANA service names */
 const char *names_env(struct str s); /* environment variables, as relaxed upstream */
 
-/* Any of schema.h's formats. */
+/* Checks any of schema.h's formats. */
 const char *names_check(enum schema_format format, struct str s);
 
-/* All faults at once. */
+/* Reports all errors at once. */
 void names_find_faults(enum schema_format format, struct str s, struct names_faults *ret_faults);
 
-/* Whether it names a resource of a vendor: "example.com/gpu", as Node capacity has it. */
+/* Whether it is the name of a vendor's resource: "example.com/gpu", as in a Node's capacity. */
 bool names_is_extended_resource(struct str s);
 
 /* Lengths that several kinds share. */

@@ -1,7 +1,7 @@
 /*
- * schema_tables - what schema/generate.py makes of the descriptions.
+ * schema_tables - the tables that schema/generate.py generates from the descriptions.
  *
- * Only schema.c reads this; everybody else asks api/schema.h.
+ * Only schema.c reads them; all other code uses api/schema/schema.h.
  */
 #ifndef API_SCHEMA_SCHEMA_TABLES_H
 #define API_SCHEMA_SCHEMA_TABLES_H
@@ -16,11 +16,11 @@ extern const size_t schema_table_types_n;
 extern const struct schema_kind *const schema_table_resources[];
 extern const size_t schema_table_resources_n;
 
-/* The same in order of group, version, resource. */
+/* The same, sorted by group, version, resource. */
 extern const struct schema_kind *const schema_table_by_path[];
 extern const size_t schema_table_by_path_n;
 
-/* All kinds, lists and others that are no resource too, in order of apiVersion and kind. */
+/* All kinds, including lists and others that are not resources, sorted by apiVersion and kind. */
 extern const struct schema_kind *const schema_table_by_kind[];
 extern const size_t schema_table_by_kind_n;
 

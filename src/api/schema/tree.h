@@ -1,5 +1,6 @@
 /*
- * tree - small verbs on the trees of objects, for writes, strategies and whoever else edits one.
+ * tree - small operations on the trees of objects, for writes, strategies and other code that edits
+ * them.
  *
  * Results live in the arena. Trees that are not const belong to the caller.
  */

@@ -1,5 +1,5 @@
 /*
- * validate_impl - what the files of validate share.
+ * validate_impl - functions that the files of validate share.
  */
 #ifndef API_VALIDATE_VALIDATE_IMPL_H
 #define API_VALIDATE_VALIDATE_IMPL_H
@@ -7,44 +7,45 @@
 #include "api/validate/validate.h"
 #include "base/json/index.h"
 
-/* The field's rules for one value: of the field itself, or an element of it. */
+/* Applies the field's rules to one value: the field's own, or one of its elements. */
 void validate_scalar(struct validation *v, const struct schema_field *field,
 		     const struct json *value, const struct field_path *path);
 
-/* The field's rules when it is unset and the type has it always. */
+/* Applies the field's rules if it is unset and its type always prints it. */
 void validate_unset_scalar(struct validation *v, const struct schema_field *field,
 			   const struct field_path *path);
 
-/* Elements of a list may not repeat, or their keys may not. */
+/* Checks that the elements of a list, or their keys, do not repeat. */
 void validate_unique(struct validation *v, const struct schema_field *field,
 		     const struct json *list, const struct field_path *path);
 
 /*
- * The stored counterparts of the values of a list or map, one by one: an element's has the same
- * keys, or where there are none the same place; a member's the same name.
+ * Finds the stored counterparts of the values of a list or map, one by one. The counterpart of an
+ * element has the same keys or, in a list without keys, the same position. That of a map's member
+ * has the same name.
  */
 struct validate_old {
 	const struct json *old; /* the stored list or map, or NULL */
 	const struct str *keys; /* of a list, or NULL */
-	const struct json *place; /* the one at the place of the next */
+	const struct json *place; /* the stored element at the position of the next value */
 	struct json_index names; /* of a map */
-	struct map map; /* of a list: the first that has these keys */
+	struct map map; /* of a list: keys to the first element that has them */
 	enum { OLD_UNMAPPED, OLD_MAPPED, OLD_SEARCHED } how;
 };
 
 void validate_old_init(struct validate_old *o, const struct str *keys, const struct json *old);
 void validate_old_release(struct validate_old *o);
-/* For each value in turn; NULL: it is new. */
+/* Call it for each value in turn. Returns NULL if the value is new. */
 const struct json *validate_old_next(struct validation *v, struct validate_old *o,
 				     const struct json *value);
 
 /*
- * A text that elements with the same keys have in common and others have not; p NULL where there
- * is none. `keys` may be NULL: then it is the element.
+ * Returns a text that is equal exactly for elements with the same keys; p NULL if there is none. If
+ * `keys` is NULL, the whole element is the key.
  */
 struct str validate_key_text(struct arena *a, const struct str *keys, const struct json *item);
 
-/* The members that tell elements of a list apart; NULL when only the whole element does. */
+/* Returns the members that distinguish elements of a list; NULL if only the whole element does. */
 const struct str *validate_keys(const struct schema_field *field);
 bool validate_same_keys(const struct str *keys, const struct json *a, const struct json *b);
 

@@ -1,22 +1,22 @@
 /*
- * strategies - what kinds do to objects that are to be stored.
+ * strategies - per-kind changes to objects before they are stored.
  *
- * The functions that schema/ names; their rows say which is called for what.
- * A prepare_create sees an object with its metadata, defaults and an empty
- * status; a prepare_update one that has kept what its path does not write
- * (write/update.c), and tells by w->subresource which path that is. Trees are
- * of the storage version. None of them fails: what is wrong is for validation.
+ * Rows in schema/ name these functions and say when they are called. A prepare_create gets an
+ * object with its metadata, its defaults and an empty status. A prepare_update gets an object in
+ * which write/update.c has restored the fields that this path does not write; w->subresource says
+ * which path it is. Trees are of the storage version. No strategy fails: validation reports invalid
+ * objects.
  */
 #ifndef API_WRITE_STRATEGIES_H
 #define API_WRITE_STRATEGIES_H
 
 #include "api/schema/schema.h"
 
-/* Pods: phase and QoS class; a status write cannot lose what old clients do not know. */
+/* Pods: phase and QoS class. A status write keeps fields that old clients do not know. */
 void strategy_pod_create(struct write *w, struct json *object);
 void strategy_pod_update(struct write *w, struct json *object, const struct json *old);
 
-/* Namespaces: phase and finalizer; the label with the name is a default. */
+/* Namespaces: phase and finalizer. The label with the name is a default. */
 void strategy_namespace_fill(struct arena *a, struct json *parent, int64_t now_ns);
 void strategy_namespace_create(struct write *w, struct json *object);
 void strategy_namespace_update(struct write *w, struct json *object, const struct json *old);
@@ -24,13 +24,13 @@ void strategy_namespace_update(struct write *w, struct json *object, const struc
 /* Secrets: stringData is merged into data, as a default. */
 void strategy_secret_fill(struct arena *a, struct json *parent, int64_t now_ns);
 
-/* Service accounts: references to secrets are names and nothing else. */
+/* Service accounts: references to secrets are reduced to names. */
 void strategy_service_account_create(struct write *w, struct json *object);
 void strategy_service_account_update(struct write *w, struct json *object, const struct json *old);
 
-/* Limit ranges: one without a name gets one. */
+/* Limit ranges: one without a name is named by its uid. */
 void strategy_limit_range_create(struct write *w, struct json *object);
-/* Services: fields that belong to a type go with it. */
+/* Services: fields that belong to a type are removed when the type changes. */
 void strategy_service_update(struct write *w, struct json *object, const struct json *old);
 
 /* Volumes and their claims: phase. */
@@ -39,24 +39,24 @@ void strategy_volume_update(struct write *w, struct json *object, const struct j
 void strategy_volume_claim_create(struct write *w, struct json *object);
 void strategy_volume_claim_update(struct write *w, struct json *object, const struct json *old);
 
-/* Deployments: a change of annotations counts as one of the spec. */
+/* Deployments: a change of annotations counts as a change of the spec (generation). */
 void strategy_deployment_update(struct write *w, struct json *object, const struct json *old);
 
 /* Jobs: selector and labels of the template. */
 void strategy_job_create(struct write *w, struct json *object);
 
-/* Claims: the status of a device goes with its allocation. */
+/* Claims, KEP-4817: when a device is deallocated, its status entry is removed. */
 void strategy_claim_update(struct write *w, struct json *object, const struct json *old);
 
-/* Taint rules: a new effect has a new time. */
+/* Taint rules: a changed effect gets a new timestamp. */
 void strategy_taint_rule_update(struct write *w, struct json *object, const struct json *old);
 
-/* Requests for certificates: what is asked for stays; approval writes conditions alone. */
+/* Certificate signing requests: the spec cannot change; /approval writes only conditions. */
 void strategy_signing_request_update(struct write *w, struct json *object, const struct json *old);
 schema_check_update check_signing_request_update;
 schema_check_update check_signing_request_status;
 
-/* Definitions: versions that may be stored. */
+/* Definitions: record the versions that objects may be stored in. */
 void strategy_crd_create(struct write *w, struct json *object);
 void strategy_crd_update(struct write *w, struct json *object, const struct json *old);
 

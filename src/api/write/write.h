@@ -1,16 +1,16 @@
 /*
- * write - what a write makes of an object: the rules, without I/O.
+ * write - the rules that turn a request and the stored object into the object to store, without
+ * I/O.
  *
- * Given the stored object (or none) and a request, each function yields the
- * tree to store, or why not. Everything that upstream's registry, strategies
- * and metadata rules do on the way is here: names generated, uid and
- * creationTimestamp set, status kept apart from spec, generation counted,
- * gated fields dropped, defaults, managedFields, finalizers, deletion with grace
- * and propagation, validation. Reads no clock and draws no randomness but what
- * the request gives.
+ * Each function takes the stored object (or none) and a request. It returns the tree to store, or
+ * an error. It does everything that upstream's registry, strategies and metadata rules do: it
+ * generates names, sets uid and creationTimestamp, keeps status apart from spec, counts generation,
+ * drops gated fields, sets defaults, updates managedFields and finalizers, handles deletion with
+ * grace and propagation, and validates. The functions read no clock and use no randomness except
+ * what the request provides.
  *
- * Trees are of the kind of the request's version while the client's part is
- * handled, and of the storage version in what is returned.
+ * While the client's part is handled, trees are of the version of the request. Returned trees are
+ * of the storage version.
  */
 #ifndef API_WRITE_WRITE_H
 #define API_WRITE_WRITE_H
@@ -29,7 +29,7 @@ struct write_alias;
 
 struct write {
 	/* Set by the caller. */
-	struct arena *arena; /* the request's; results live in it */
+	struct arena *arena; /* the request's arena; results live in it */
 	const struct schema_kind *kind; /* of the request's path */
 	struct str ns, name; /* of the path; name empty for create */
 	struct str subresource; /* "", "status", "binding", "eviction", "finalize", .. */
@@ -37,118 +37,127 @@ struct write {
 	int64_t now_ns; /* wall clock */
 	struct prng *prng; /* for uids and generated names */
 	struct known_selectors *selectors; /* or NULL */
-	const struct selector_trial *trial; /* of the body (selector_trial.h); or NULL */
+	/* Verdicts on the body's expressions (selector_trial.h); or NULL. */
+	const struct selector_trial *trial;
 	struct str field_manager, user_agent;
 	enum { WRITE_IGNORE, WRITE_WARN, WRITE_STRICT } field_validation;
-	bool force; /* apply */
+	bool force; /* apply: take over fields of other managers */
 	const struct json *namespace_labels; /* of the object's namespace, or NULL */
-	/* Of a patch's text, or NULL: lines and faults of its decode_report. */
+	/* Lines and faults of the decode_report of a patch's text; or NULL. */
 	const struct text_list *patch_lines, *patch_faults;
 	/*
-	 * Rules of an update that depend on who asks: adds to errs, beside what validation
-	 * finds. Sees both trees in the storage version, as they would be stored. NULL: none.
+	 * Rules of an update that depend on the caller. Adds errors to `errs`, next to those that
+	 * validation finds. Sees both trees in the storage version, as they would be stored. NULL:
+	 * no such rules.
 	 */
 	void (*authorize)(struct write *w, const struct json *old, const struct json *object);
 	void *authorize_arg;
 	/*
-	 * Admission that may change an object: asked when it has its defaults and its
+	 * Admission that may change an object. Called when the object has its defaults and
 	 * managedFields, before the kind's own rules and validation. Trees are of the storage
-	 * version; a custom kind's of the request's. `old` is NULL for a creation. Sets `mutated`
-	 * when it put in something that has no defaults yet. A failure fails the write. NULL: none.
+	 * version; for a custom kind, of the request's version. `old` is NULL for a creation. Sets
+	 * `mutated` if it added something that still lacks its defaults. If it fails, the write
+	 * fails. NULL: no admission.
 	 */
 	int (*mutate)(struct write *w, const struct json *old, struct json *object,
 		      struct error *err);
 	void *mutate_arg;
 
 	/* Set by the functions. */
-	struct field_errors errs; /* behind -ERR_INVALID */
+	struct field_errors errs; /* the errors of -ERR_INVALID */
 	struct text_list *warnings; /* for Warning headers */
-	struct str message; /* of a failure whose text an error has no room for; or empty */
-	const struct managed_conflict *conflicts; /* behind -ERR_APPLY_CONFLICT */
+	struct str message; /* the error message, if it is too long for struct error; or empty */
+	const struct managed_conflict *conflicts; /* the conflicts of -ERR_APPLY_CONFLICT */
 	size_t nconflicts;
-	size_t untold_conflicts; /* that are too many to be listed */
-	bool unchanged; /* the result equals what is stored: write nothing */
-	uint64_t compile_steps; /* that the object's expressions took; see struct cel_budget */
-	struct json *last; /* Update: what it came to, also when it goes because of that */
-	/* Create: the generateName that the name was made of; else empty. */
+	size_t untold_conflicts; /* number of further conflicts beyond the limit of the list */
+	bool unchanged; /* the result equals the stored object: write nothing */
+	/* Cost of compiling the object's expressions; see struct cel_budget. */
+	uint64_t compile_steps;
+	/* Update: the updated object, also if the update makes the object disappear */
+	struct json *last;
+	/* Create: the generateName that the name was generated from; else empty. */
 	struct str generated_from;
 
-	/* Private: names of network data that came twice with different values (write/alias.c). */
+	/*
+	 * Private: network data that was sent under both names with different values
+	 * (write/alias.c).
+	 */
 	struct write_alias *aliases;
-	bool aliases_shown; /* the object that they are taken from had both names */
-	bool applied; /* managedFields are right already */
-	bool mutated; /* admission put in something without its defaults */
-	/* Create: what was made up; the same each time that one write is decided. */
+	bool aliases_shown; /* the object that they come from had both names */
+	bool applied; /* managedFields are up to date already */
+	bool mutated; /* admission added something that still lacks its defaults */
+	/* Create: generated values. They stay the same if the same write is decided again. */
 	char uid[UUID_TEXT_SIZE];
 	char generated_name[64];
 };
 
-/* Prepares errs and warnings; the caller's part is set. */
+/* Initializes errs and warnings; the caller has set its part. */
 void write_init(struct write *w);
 
-/* A sentence for a Warning header. */
+/* Adds a text for a Warning header. */
 void write_warn(struct write *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /*
- * From the body's bytes to a tree that fits w->kind: decode, fieldValidation,
- * apiVersion and kind as the path wants them (absent ones are filled in), gated
- * fields still there. Needs no stored state, so it may run on another thread than the
- * rest. -ERR_BAD_REQUEST.
+ * Turns the body's bytes into a tree that fits w->kind: decodes it, applies fieldValidation, and
+ * checks that apiVersion and kind match the path (absent ones are filled in). Gated fields are
+ * still present. Needs no stored state, so it may run on another thread than the rest.
+ * -ERR_BAD_REQUEST.
  */
 int write_decode(struct write *w, struct str body, enum decode_format format,
 		 struct json **ret_body, struct error *err);
 
 /*
- * What admission made of an object that it was shown in the version `kind`: fits it to its type,
- * and brings it, in place, into the form that `mutate` sees, with defaults. -ERR_BAD_REQUEST.
+ * Takes an object back from admission, which saw it in the version `kind`. Fits it to its type, and
+ * converts it, in place, into the form that `mutate` gets, with defaults. -ERR_BAD_REQUEST.
  */
 int write_readmit(struct write *w, struct json *object, const struct schema_kind *kind,
 		  struct error *err);
 
 /*
- * Renames the KEP's names of network data in a body, or in a patched object,
- * before it is fitted to its type; write_decode() does. Needs kind and arena. Where both
- * names came and differ, an update settles which counts.
+ * Renames the names that KEP-4817 gives to network data into upstream's, in a body or a patched
+ * object, before it is fitted to its type. write_decode() calls it. Needs kind and arena. If both
+ * names were sent with different values, the update decides which one counts.
  */
 void write_fold_aliases(struct write *w, struct json *object);
 
 /*
- * A new object. With w->name set (PUT of what is not there) the body must have
+ * Creates an object. If w->name is set (a PUT of an object that does not exist), the body must have
  * that name. -ERR_BAD_REQUEST, -ERR_INVALID.
  */
 int write_create(struct write *w, struct json *body, struct json **ret_object, struct error *err);
 
-/* Another random suffix for an object of write_create() whose generated name is taken. */
+/* Gives an object of write_create() another random suffix, because its generated name is taken. */
 void write_rename(struct write *w, struct json *object);
 
-/* The name of a generateName: cut, and five letters; in the write's arena. */
+/* Makes a name of a generateName: truncates it and adds five characters. In the write's arena. */
 struct str write_generate_name(struct write *w, struct str base);
 
 /*
- * A replacement (PUT) of `old`, which is a tree of the storage version with its
- * resourceVersion set; not changed. Checks uid and resourceVersion: -ERR_CONFLICT.
- * *ret_object is NULL when the write removed the last finalizer of an object
- * that is being deleted: it goes.
+ * Replaces (PUT) `old`, a tree of the storage version with its resourceVersion set, which is not
+ * changed. Checks uid and resourceVersion: -ERR_CONFLICT. *ret_object is NULL if the write removed
+ * the last finalizer of an object that is being deleted: the object is then to be removed.
  */
 int write_update(struct write *w, const struct json *old, struct json *body,
 		 struct json **ret_object, struct error *err);
 
-/* Whether there are such patches of the kind: -ERR_UNSUPPORTED_MEDIA_TYPE. */
+/* Whether the kind supports this type of patch: 0 or -ERR_UNSUPPORTED_MEDIA_TYPE. */
 int write_check_patch(const struct write *w, enum patch_type type, struct error *err);
 
-/* A patch of `old`: applied to its form in the request's version, then as an update. */
+/*
+ * Patches `old`: applies the patch to `old` in the request's version, then continues as an update.
+ */
 int write_patch(struct write *w, const struct json *old, enum patch_type type,
 		const struct json *patch, struct json **ret_object, struct error *err);
 
 /*
- * Server-side apply of a configuration, as it was parsed, to `old`, or to nothing (NULL): then
- * the object is made. The configuration is not changed. Fails as managed_apply() does, with
- * w->conflicts, and as an update or a create.
+ * Server-side apply of a parsed configuration to `old`. If `old` is NULL, creates the object. The
+ * configuration is not changed. Fails as managed_apply() does, with w->conflicts, and as an update
+ * or a create.
  */
 int write_apply(struct write *w, const struct json *old, const struct json *config,
 		struct json **ret_object, struct error *err);
 
-/* Options of a delete, from the body or the query. */
+/* The options of a delete, from the body or the query. */
 struct delete_options {
 	struct str uid, resource_version; /* preconditions; empty: none */
 	int64_t grace_s; /* -1: not given */
@@ -157,25 +166,26 @@ struct delete_options {
 };
 
 /*
- * Reads and validates a DeleteOptions tree (may be NULL: nothing asked for).
- * -ERR_INVALID is about kind DeleteOptions of meta.k8s.io, not about w->kind.
+ * Reads and validates a DeleteOptions tree (NULL: no options). -ERR_INVALID is about kind
+ * DeleteOptions of meta.k8s.io, not about w->kind.
  */
 int write_delete_options(struct write *w, const struct json *tree,
 			 struct delete_options *ret_options, struct error *err);
 
 /*
- * A deletion of `old`. *ret_object is what to store when it may not go yet
- * (finalizers, grace), or NULL when it goes now. w->unchanged when it was
- * being deleted already and nothing is to be done.
+ * Deletes `old`. *ret_object is the object to store if it must stay for now (finalizers, grace), or
+ * NULL if it is removed at once. Sets w->unchanged if the object was being deleted already and
+ * nothing is left to do.
  */
 int write_delete(struct write *w, const struct json *old, const struct delete_options *options,
 		 struct json **ret_object, struct error *err);
 
 /*
- * pods/binding: sets spec.nodeName and the PodScheduled condition of the pod;
- * -ERR_CONFLICT, about resource "pods/binding", when it cannot be bound.
- * pods/eviction: yields the options with which the pod is then deleted.
- * namespaces/finalize: replaces spec.finalizers; the object is NULL when it goes.
+ * pods/binding: sets spec.nodeName and the PodScheduled condition of the pod. -ERR_CONFLICT, about
+ * resource "pods/binding", if it cannot be bound.
+ * pods/eviction: returns the options for deleting the pod.
+ * namespaces/finalize: replaces spec.finalizers; *ret_object is NULL if the namespace is to be
+ * removed.
  */
 int write_bind(struct write *w, const struct json *pod, const struct json *binding,
 	       struct json **ret_object, struct error *err);
@@ -186,26 +196,32 @@ int write_finalize(struct write *w, const struct json *ns, struct json *body,
 
 /* --- versions and served form ------------------------------------------------------ */
 
-/* Changes a tree of the storage version into one of `kind`, in place; and back. */
+/* Convert a tree of the storage version into one of `kind`, in place; and back. */
 void write_from_storage(struct arena *a, struct json *object, const struct schema_kind *kind);
 void write_to_storage(struct arena *a, struct json *object, const struct schema_kind *kind);
 
 /*
- * What clients are shown of a stored tree: in the present storage version, gated
- * fields dropped, the KEP's names of network data beside upstream's. True when
- * the tree was changed.
+ * Turns a stored tree into the form that clients get: in the current storage version, without gated
+ * fields, and with KEP-4817's names of network data next to upstream's. Returns true if the tree
+ * was changed.
  */
 bool write_served_form(struct arena *a, struct json *object, const struct schema_kind *kind,
 		       const struct gates *gates);
-/* Whether it could change an object with this text: a quick look that spares a parse. */
+/*
+ * Whether write_served_form() could change an object with this text. A quick check that avoids a
+ * parse.
+ */
 bool write_has_served_form(struct str stored, const struct schema_kind *kind,
 			   const struct gates *gates);
 
-/* Whether text is of another version than the kind is stored in now: an older release wrote it. */
+/*
+ * Whether the text is of another version than the kind's current storage version: an older release
+ * wrote it.
+ */
 bool write_is_stale(struct str stored, const struct schema_kind *kind);
 /*
- * Brings such a tree, of a compiled kind, into the present version. False, and nothing is changed,
- * when it is in it, or in a version that this release does not know.
+ * Converts such a tree, of a compiled kind, into the current storage version. Returns false, and
+ * changes nothing, if it has that version already, or one that this release does not know.
  */
 bool write_upgrade(struct arena *a, struct json *object);
 

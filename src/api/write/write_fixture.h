@@ -1,6 +1,6 @@
 /*
- * write_fixture - what the tests of write share: a request, and short ways to
- * make trees and to look into them. Included by tests only.
+ * write_fixture - helpers that the tests of write share: a request, and short functions to make
+ * trees and to look into them. Included by tests only.
  */
 #ifndef API_WRITE_WRITE_FIXTURE_H
 #define API_WRITE_WRITE_FIXTURE_H
@@ -21,7 +21,7 @@ struct fixture {
 	struct gates gates;
 	struct write w;
 	struct error err;
-	struct json *out; /* of the last write */
+	struct json *out; /* the object of the last write */
 };
 
 static inline int64_t fixture_time(const char *text)
@@ -63,7 +63,7 @@ static inline void fixture_release(struct fixture *f)
 	arena_release(&f->arena);
 }
 
-/* Forgets the last write, so that the next can be made on the same path. */
+/* Resets the results of the last write, so that another can be made on the same path. */
 static inline void fixture_again(struct fixture *f)
 {
 	write_init(&f->w);
@@ -94,7 +94,7 @@ static inline int fixture_create(struct fixture *f, const char *text)
 	return write_create(&f->w, fixture_body(f, text), &f->out, &f->err);
 }
 
-/* A created object as it is found again: with a resourceVersion, and its name in the path. */
+/* Creates an object and makes it look stored: with a resourceVersion, and its name in the path. */
 static inline const struct json *fixture_stored(struct fixture *f, const char *text)
 {
 	struct buf b = BUF_INIT(MIB);
@@ -122,7 +122,7 @@ static inline int fixture_patch(struct fixture *f, const struct json *old, enum 
 	return write_patch(&f->w, old, type, fixture_tree(f, text), &f->out, &f->err);
 }
 
-/* Text at a JSON pointer; "" when there is none. */
+/* Returns the text at a JSON pointer; "" if nothing is there. */
 static inline const char *fixture_at(struct fixture *f, const struct json *tree,
 				     const char *pointer)
 {

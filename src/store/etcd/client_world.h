@@ -1,6 +1,5 @@
 /*
- * etcd_client_world - for tests: a store in etcd_world, its feed and its writes,
- * all written down.
+ * etcd_client_world - for tests: a store in etcd_world, with a record of its feed and its writes.
  */
 #ifndef STORE_ETCD_CLIENT_WORLD_H
 #define STORE_ETCD_CLIENT_WORLD_H
@@ -11,7 +10,7 @@
 struct etcd_client_world {
 	struct etcd_world *world;
 	struct store *store;
-	struct buf events; /* "name=value@revision ", "name-@revision "; '*' behind our own */
+	struct buf events; /* "name=value@revision ", "name-@revision "; '*' marks our own */
 	int64_t delivered;
 	unsigned batches;
 	bool lost;
@@ -27,25 +26,25 @@ struct etcd_world_write {
 	bool done;
 	int result;
 	struct error err;
-	int64_t delivered_then; /* how far the feed was when it was done */
+	int64_t delivered_then; /* revision that the feed had delivered when it was done */
 	size_t events_then; /* length of the client's text then */
 };
 
-/* Opens the store, and follows it from its current revision on. */
+/* Opens the store and follows it from its current revision. */
 void etcd_client_world_init(struct etcd_client_world *c, struct etcd_world *w);
 
-/* The same without following. */
+/* Opens the store without following it; follows it. */
 void etcd_client_world_open(struct etcd_client_world *c, struct etcd_world *w);
 void etcd_client_world_follow(struct etcd_client_world *c, int64_t revision);
 void etcd_client_world_release(struct etcd_client_world *c);
 
-/* The revision that store_current() gives, or -ERR_*. */
+/* Returns the revision of store_current(), or -ERR_*. */
 int64_t etcd_client_world_current(struct etcd_client_world *c);
 
 /* Value NULL: deletion. */
 void etcd_client_world_put(struct etcd_client_world *c, struct etcd_world_write *z,
 			   const char *name, const char *value, int64_t expected);
-/* Creates the key, decided on the other one, `basis`, at that revision. */
+/* Creates the key, with the key `basis` at that revision as its basis. */
 void etcd_client_world_based(struct etcd_client_world *c, struct etcd_world_write *z,
 			     const char *name, const char *basis, int64_t at);
 
@@ -55,7 +54,7 @@ void etcd_client_world_guarded(struct etcd_client_world *c, struct etcd_world_wr
 void etcd_client_world_after(struct etcd_world_write *z, struct etcd_world_write *after,
 			     const char *value);
 
-/* Waits for it; its result. */
+/* Waits for the write and returns its result. */
 int etcd_world_write_wait(struct etcd_world_write *z);
 
 #endif

@@ -19,20 +19,20 @@ struct etcd_endpoint {
 	struct grpc_channel *channel;
 	bool ready; /* connected */
 	struct etcd_pulse pulse;
-	bool overdue; /* calls have waited there for long; for the client's tick */
-	int64_t avoid_until; /* ms: others are preferred until then */
+	bool overdue; /* calls have waited there for a long time; used by the client's tick */
+	int64_t avoid_until; /* ms: other members are preferred until then */
 	struct error failure; /* why the last attempt to connect failed */
 };
 
 /*
- * The trust and the certificate for https; NULL when no endpoint has that
- * scheme. -ERR_INVALID for half a pair or what is no certificate.
+ * Loads the CAs and the certificate for https. *ret_tls is NULL if no endpoint uses https.
+ * -ERR_INVALID for a certificate without a key (or the reverse), and for malformed certificates.
  */
 int etcd_tls_new(const struct store_etcd_opts *opts, struct tls **ret_tls, struct error *err);
 
 /*
- * Begins to connect, and again whenever the connection is lost; `on_state` with
- * the endpoint as its argument. *e is zeroed memory. -ERR_INVALID: no URL.
+ * Starts to connect, and reconnects whenever the connection is lost. Calls `on_state` with the
+ * endpoint as its argument. *e must be zeroed. -ERR_INVALID: malformed URL.
  */
 int etcd_endpoint_init(struct etcd_endpoint *e, struct loop *l, const char *url, struct tls *tls,
 		       void (*on_state)(void *arg, enum grpc_channel_state state,

@@ -1,11 +1,10 @@
 /*
- * etcd_world - for tests: an etcd that fails on demand, in a simulated world.
+ * etcd_world - for tests: a simulated etcd that fails on demand.
  *
- * It speaks the part of etcd's API that the store uses, from a log in memory,
- * at one or two members, and does what a real etcd cannot be made to do at a
- * given moment: lose an answer before or after applying the request, apply it
- * much later, answer out of order, keep events back, cut responses in pieces,
- * forget, go back. What etcd says in such a case, it says in etcd's words.
+ * It serves the part of etcd's API that the store uses, from a log in memory, with one or two
+ * members. It can do what a real etcd cannot be made to do at a given moment: lose an answer before
+ * or after applying the request, apply it much later, answer out of order, hold back events,
+ * fragment responses, compact, go back to an older revision. Its errors have etcd's words.
  */
 #ifndef STORE_ETCD_ETCD_WORLD_H
 #define STORE_ETCD_ETCD_WORLD_H
@@ -24,19 +23,19 @@ struct store_etcd_opts;
 /* A watch of one stream. */
 struct etcd_world_watch {
 	struct grpc_call *call;
-	size_t at; /* index in the log of what it is told next */
+	size_t at; /* index in the log of the next change to send */
 };
 
-/* An answer that waits. */
+/* An answer that is held back. */
 struct etcd_world_answer {
-	struct grpc_call *call; /* a reference */
+	struct grpc_call *call; /* holds a reference */
 	bool succeeded;
 	int64_t revision;
 };
 
 struct etcd_world_member {
 	struct etcd_world *world;
-	struct loop *loop; /* NULL: it is down */
+	struct loop *loop; /* NULL: the member is down */
 	struct http_server *http;
 	struct grpc_server *grpc;
 	char host[16], url[48];
@@ -45,22 +44,23 @@ struct etcd_world_member {
 	struct loop_msg news; /* something changed at another member */
 	bool has_news;
 	/* Knobs. */
-	bool leaderless; /* refuses all, in etcd's words */
-	bool mute; /* takes requests and never answers; its watches bring nothing */
-	bool lags; /* answers, but its watches bring nothing */
-	unsigned calls; /* that it got, of all kinds but watches and probes */
-	unsigned probes; /* serializable reads: whether it is alive */
+	bool leaderless; /* rejects all requests with etcd's error */
+	bool mute; /* accepts requests and never answers; its watches send nothing */
+	bool lags; /* answers, but its watches send nothing */
+	unsigned calls; /* requests received, except watches and probes */
+	unsigned probes; /* serializable reads received, which check whether it is alive */
 };
 
-/* What becomes of the next transactions of the store's clients. */
+/* How the next transactions of the store's clients are handled. */
 enum etcd_world_fate {
 	ETCD_WORLD_ANSWER,
-	ETCD_WORLD_DROP, /* not applied, and not known to be: "request timed out" */
-	ETCD_WORLD_LOSE, /* applied, and not known to be */
-	ETCD_WORLD_DELAY, /* not known to be applied; is, at etcd_world_apply() */
-	ETCD_WORLD_HOLD, /* applied; the answer waits for etcd_world_answer() */
-	ETCD_WORLD_FULL, /* refused: no space */
-	ETCD_WORLD_VANISH, /* neither applied nor answered: on its way to a leader that died */
+	ETCD_WORLD_DROP, /* not applied; the client gets "request timed out", so it cannot know */
+	ETCD_WORLD_LOSE, /* applied; the client gets the same */
+	ETCD_WORLD_DELAY, /* applied at etcd_world_apply(); the client gets the same */
+	ETCD_WORLD_HOLD, /* applied; the answer is sent at etcd_world_answer() */
+	ETCD_WORLD_FULL, /* rejected: no space */
+	/* Neither applied nor answered: it was on its way to a leader that died. */
+	ETCD_WORLD_VANISH,
 };
 
 struct etcd_world {
@@ -68,11 +68,11 @@ struct etcd_world {
 	struct loop *client_loop;
 	struct etcd_world_member members[ETCD_WORLD_MEMBERS];
 	size_t nmembers;
-	struct etcd_log log; /* its `term` is a knob, too */
+	struct etcd_log log; /* its `term` is also a knob */
 	/* Knobs. */
 	enum etcd_world_fate fate;
-	unsigned fated; /* how many transactions it befalls; then they are answered */
-	bool hold_events; /* watches are told nothing */
+	unsigned fated; /* number of transactions that `fate` applies to; later ones are answered */
+	bool hold_events; /* watches send nothing */
 	size_t piece; /* events in one response, the rest in further fragments; 0: all */
 	VEC(struct etcd_world_answer) held;
 	VEC(void *) delayed; /* transactions, unpacked */
@@ -81,19 +81,22 @@ struct etcd_world {
 
 /* `members` is 1 or 2; they are up. */
 void etcd_world_init(struct etcd_world *w, uint64_t seed, size_t members);
-/* The same with connections that carry at most some ten thousand bytes a second. */
+/* The same with connections that carry at most some ten thousand bytes per second. */
 void etcd_world_init_slow(struct etcd_world *w, uint64_t seed, size_t members);
 
-/* The stores must have been closed. */
+/* Close the stores first. */
 void etcd_world_release(struct etcd_world *w);
 
-/* A store on the client's loop, at all members; `opts` gives the rest, or is NULL. */
+/*
+ * Opens a store on the client's loop, with all members as endpoints. `opts` has the other options,
+ * or is NULL.
+ */
 struct store *etcd_world_open(struct etcd_world *w, const struct store_etcd_opts *opts);
 void etcd_world_close(struct etcd_world *w, struct store *s);
 
 void etcd_world_run(struct etcd_world *w, int64_t ms);
 
-/* Runs until *flag; fails the test when that takes more than 60 s of its time. */
+/* Runs until *flag is true. Fails the test after 60 s of simulated time. */
 void etcd_world_until(struct etcd_world *w, const bool *flag);
 
 /* A member's process ends, or begins; the data stays. */
@@ -113,11 +116,11 @@ struct str etcd_world_get(struct etcd_world *w, const char *key);
 /* The value of a change without its stamp; borrowed. */
 struct str etcd_world_value(const struct etcd_log_change *c);
 
-/* Forgets what is before the revision; goes back to it, as a restored copy of the data. */
+/* Compacts to the revision; goes back to it, like a restored backup. */
 void etcd_world_compact(struct etcd_world *w, int64_t revision);
 void etcd_world_go_back(struct etcd_world *w, int64_t revision);
 
-/* Lets the held answers out, the last first; applies what was delayed; lets events out. */
+/* Send the held answers, the last first; apply the delayed transactions; send the held events. */
 void etcd_world_answer(struct etcd_world *w);
 void etcd_world_apply(struct etcd_world *w);
 void etcd_world_let_events(struct etcd_world *w);

@@ -1,16 +1,16 @@
 /*
- * etcd_feed - every change in etcd, once, in order, from one watch.
+ * etcd_feed - delivers every change in etcd, once, in order, from one watch.
  *
- * The watch covers all keys of etcd, not only ours, so that every revision shows
- * up in it, and the revision of the last event is how far the feed has got.
- * What is not ours moves only that on. When the stream is lost it is opened
- * anew behind what was delivered; a revision's events are delivered together, so
- * nothing comes twice. The feed is lost when etcd has compacted what it missed,
- * or when etcd's revision is behind what it has delivered (its data was put back).
+ * The watch covers all keys of etcd, not only ours, so it shows every revision, and the revision of
+ * the last event is how far the feed has got. Changes of other keys only advance that revision. If
+ * the stream is lost, it is opened again after the last delivered revision. The events of a
+ * revision are delivered together, so nothing is delivered twice. The feed is lost if etcd has
+ * compacted what it missed, or if etcd's revision is below the delivered one (its data was restored
+ * from a backup).
  *
- * The stream moves to another member when its own is silent or without a leader,
- * or when it brings nothing for two seconds though answers to calls were of later
- * revisions: then its member lags behind.
+ * The stream moves to another member if its own is silent or has no leader. It also moves if it
+ * brings nothing for two seconds although answers to calls had later revisions: its member lags
+ * behind.
  */
 #ifndef STORE_ETCD_FEED_H
 #define STORE_ETCD_FEED_H
@@ -24,36 +24,37 @@
 struct etcd_writes;
 struct metrics;
 
-/* A change as the stream told it. */
+/* A change from the stream. */
 struct etcd_change {
-	struct str key, value; /* borrowed, or of the feed's arena */
+	struct str key, value; /* borrowed, or in the feed's arena */
 	bool deleted;
 	int64_t revision;
 };
 
 struct etcd_feed {
 	struct etcd_client *client;
-	struct etcd_writes *writes; /* wait for what is delivered */
+	struct etcd_writes *writes; /* are notified of delivered changes */
 	struct str prefix;
 	struct store_feed to;
 	bool following;
-	int64_t delivered; /* all up to it */
-	struct grpc_call *stream; /* NULL: none */
+	int64_t delivered; /* everything up to this revision was delivered */
+	struct grpc_call *stream; /* NULL: not open */
 	struct loop_timer retry;
 	struct backoff backoff;
-	int64_t down_since; /* ms without a working stream; INT64_MAX: it works */
+	int64_t down_since; /* ms: when it stopped working; INT64_MAX: it works */
 	struct error failure; /* why the last stream ended */
-	VEC(struct etcd_change) changes; /* not delivered */
-	size_t kept; /* of them, from earlier responses: their revision may not be complete */
+	VEC(struct etcd_change) changes; /* not delivered yet */
+	/* How many of them are from earlier responses: their revision may be incomplete. */
+	size_t kept;
 	VEC(struct store_event) events; /* being delivered */
 	struct arena arena; /* keys and values of `changes` */
-	struct etcd_call check; /* whether etcd's revision went back */
+	struct etcd_call check; /* a read that checks whether etcd's revision went back */
 	bool checking;
-	struct loop_timer lag; /* looks whether the stream keeps up */
-	int64_t goal; /* revision that it should have reached */
-	int64_t mark; /* `delivered` when it last moved on */
+	struct loop_timer lag; /* checks whether the stream keeps up */
+	int64_t goal; /* revision that the stream should have reached */
+	int64_t mark; /* `delivered` when it last advanced */
 	int64_t marked_at; /* ms */
-	int64_t patience_ms; /* with a stream that does not move on */
+	int64_t patience_ms; /* how long a stream may stand still */
 	struct metrics_counter *reconnects, *delivered_events; /* or NULL */
 };
 
@@ -64,14 +65,14 @@ void etcd_feed_release(struct etcd_feed *f);
 /* As store_follow(). */
 void etcd_feed_follow(struct etcd_feed *f, int64_t revision, const struct store_feed *to);
 
-/* Ends it without a word. */
+/* Stops the feed without calling on_lost. */
 void etcd_feed_stop(struct etcd_feed *f);
 
-/* For the client's listener: a member can be used; the stream's member cannot. */
+/* For the client's listener: a member can be used; the stream's member is stuck. */
 void etcd_feed_on_ready(void *feed);
 void etcd_feed_on_stuck(void *feed);
 
-/* 0, or why it has not worked for some seconds. */
+/* Returns 0, or why it has not worked for some seconds. */
 int etcd_feed_health(const struct etcd_feed *f, struct error *err);
 
 #endif

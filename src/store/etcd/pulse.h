@@ -1,16 +1,15 @@
 /*
- * etcd_pulse - whether a member of etcd is alive.
+ * etcd_pulse - detects whether a member of etcd is alive.
  *
- * A hung process keeps its connections open, and etcd permits keepalive pings
- * only every 5 s. So a member that owes an answer gets a probe: a serializable
- * read of one key, which every live member answers at once, whatever its disk
- * and the other members do. A member that leaves its probe unanswered, and sends
- * nothing else either, is silent until an answer arrives from it. Bytes of any kind
- * count: on a slow connection the probe's answer comes behind a long one, and to
- * leave the member would only make the next one send all of that again.
+ * A hung process keeps its connections open, and etcd permits keepalive pings only every 5 s. So a
+ * member that owes an answer gets a probe: a serializable read of one key, which every live member
+ * answers at once, regardless of its disk and of the other members. A member that neither answers
+ * its probe nor sends anything else counts as silent until it sends an answer. Any received bytes
+ * count: on a slow connection the probe's answer is queued behind a long one, and leaving the
+ * member would only make the next one send all of that again.
  *
- * A new connection counts as dead until its first answer: the kernel accepts
- * connections for a stopped process.
+ * A new connection counts as dead until its first answer: the kernel accepts connections for a
+ * stopped process.
  */
 #ifndef STORE_ETCD_PULSE_H
 #define STORE_ETCD_PULSE_H
@@ -20,7 +19,7 @@
 struct grpc_channel;
 struct loop;
 
-enum { ETCD_SILENT_MS = 750 }; /* a probe unanswered, and no bytes, for so long: silent */
+enum { ETCD_SILENT_MS = 750 }; /* silent: neither a probe's answer nor other bytes for so long */
 
 struct etcd_pulse {
 	struct loop *loop;
@@ -28,21 +27,21 @@ struct etcd_pulse {
 	void (*on_change)(void *arg); /* the member has become alive, or has found a leader */
 	void *arg;
 
-	bool heard; /* it has answered on this connection */
+	bool heard; /* the member has answered on this connection */
 	bool silent;
-	bool leaderless; /* it said so last */
-	uint64_t term; /* of raft, by its last answer; 0: not known */
+	bool leaderless; /* its last answer said that it has no leader */
+	uint64_t term; /* raft term of its last answer; 0: unknown */
 	int64_t heard_at; /* ms */
 
 	/* Private. */
-	struct grpc_call *probe; /* under way; or NULL */
+	struct grpc_call *probe; /* in flight; or NULL */
 	int64_t probed_at; /* ms */
 };
 
-/* The connection is new, or gone. */
+/* The connection is new, or was lost. */
 void etcd_pulse_reset(struct etcd_pulse *p);
 
-/* Asks the member for an answer, unless a probe is under way. */
+/* Sends a probe, unless one is in flight. */
 void etcd_pulse_probe(struct etcd_pulse *p);
 
 /* The member has sent something. `header` may be NULL. */
@@ -54,7 +53,7 @@ void etcd_pulse_failed(struct etcd_pulse *p, const struct grpc_status *st);
 /* Marks the member silent if it owes an answer to a probe and has sent nothing for too long. */
 void etcd_pulse_judge(struct etcd_pulse *p);
 
-/* This process was stopped itself: the time that has passed says nothing. */
+/* Call it after this process itself was stopped: the elapsed time then means nothing. */
 void etcd_pulse_forgive(struct etcd_pulse *p);
 
 static inline bool etcd_pulse_alive(const struct etcd_pulse *p)
@@ -62,7 +61,7 @@ static inline bool etcd_pulse_alive(const struct etcd_pulse *p)
 	return p->heard && !p->silent;
 }
 
-/* Waiting for the answer to a probe that may still come in time. */
+/* Whether a probe is in flight that can still be answered in time. */
 static inline bool etcd_pulse_waits(const struct etcd_pulse *p)
 {
 	return p->probe && !p->silent;

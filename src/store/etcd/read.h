@@ -1,11 +1,10 @@
 /*
- * etcd_read - ranges of keys, and the current revision.
+ * etcd_read - reads ranges of keys, and the current revision.
  *
- * A range is read in pages of at most ETCD_PAGE_MAX keys, all at the revision
- * of the first, so that neither etcd nor we hold more than a page beside the
- * result. If a page takes longer to arrive than a call may take, this and later
- * ranges are read in smaller pages. Reads are linearizable: a member asks its leader
- * first.
+ * A range is read in pages of at most ETCD_PAGE_MAX keys, all at the revision of the first page, so
+ * that etcd and this process hold at most one page beside the result. If a page does not arrive
+ * within the time of a call, this and later ranges are read in smaller pages. Reads are
+ * linearizable: the member asks its leader first.
  */
 #ifndef STORE_ETCD_READ_H
 #define STORE_ETCD_READ_H
@@ -16,13 +15,13 @@
 struct etcd_reads {
 	struct etcd_client *client;
 	struct str prefix;
-	size_t ranges; /* being read */
-	size_t page; /* keys that arrive in time */
-	struct etcd_call call; /* asks for the revision */
+	size_t ranges; /* ranges in flight */
+	size_t page; /* page size, in keys, that arrives in time */
+	struct etcd_call call; /* requests the current revision */
 	bool asking;
-	/* Who waits for the answer on its way, and who came too late for it. */
+	/* Callers that wait for the request in flight, and callers that came too late for it. */
 	struct list asked, late;
-	struct loop_task *ended; /* deferred whenever a read has ended; NULL: nobody cares */
+	struct loop_task *ended; /* deferred whenever a read has ended; or NULL */
 };
 
 /* `prefix` must outlive it. */
@@ -37,7 +36,7 @@ void etcd_reads_current(struct etcd_reads *rs,
 			void (*done)(void *arg, int64_t revision, const struct error *err),
 			void *arg);
 
-/* Whether anything is under way. */
+/* Whether any read is in flight. */
 bool etcd_reads_busy(const struct etcd_reads *rs);
 
 #endif

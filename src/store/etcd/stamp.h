@@ -1,14 +1,14 @@
 /*
  * etcd_stamp - the mark by which a write recognises its own change in etcd.
  *
- * Each write has a stamp: 64 bits that no other write of the cluster has. The stamp is stored
- * by the transaction that makes the change, so the change itself names the write that made
- * it, even if the answer to the transaction was lost. Equal bytes prove nothing: two servers may
- * well write the same.
+ * Each write has a stamp: 64 bits that no other write of the cluster has. The transaction that
+ * makes the change also stores the stamp. So the change names the write that made it, even if the
+ * answer to the transaction was lost. Equal bytes would prove nothing: two servers may write the
+ * same.
  *
- * A put carries its stamp behind the value, as 32 characters of white space, two bits each. Values
- * are JSON, so every reader of the value, also an older server or `etcdctl get | jq`, ignores it.
- * A deletion has no value; its transaction puts the stamp under a key of its own,
+ * A put stores its stamp after the value, as 32 characters of white space with two bits each.
+ * Values are JSON, so every reader of the value ignores it, also an older server or `etcdctl get |
+ * jq`. A deletion has no value; its transaction puts the stamp under a separate key,
  * `<prefix>.deleted`, in the same revision.
  */
 #ifndef STORE_ETCD_STAMP_H

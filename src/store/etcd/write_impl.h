@@ -1,5 +1,5 @@
 /*
- * etcd_write_impl - what accompanies a write; for etcd/write.c and etcd/write_feed.c only.
+ * etcd_write_impl - the record of a write in flight; for etcd/write.c and etcd/write_feed.c only.
  */
 #ifndef STORE_ETCD_WRITE_IMPL_H
 #define STORE_ETCD_WRITE_IMPL_H
@@ -18,34 +18,35 @@ struct etcd_write {
 	struct etcd_call call;
 	struct etcd_writes *all;
 	struct store_write *w;
-	struct list link; /* of one of the lists */
+	struct list link; /* in one of the lists */
 	struct list followers;
-	struct etcd_write *older; /* sent write of the same key */
+	struct etcd_write *older; /* an earlier write of the same key that was sent */
 	int64_t expected;
-	int64_t floor; /* the write was decided on what the key was at this revision */
+	int64_t floor; /* the write was decided on the key's state at this revision */
 	bool in_flight;
 	bool is_landed;
-	bool doubtful; /* a try went unanswered */
-	int64_t give_up; /* ms: when doubtful, until when to pursue it */
+	bool doubtful; /* a try was not answered */
+	int64_t give_up; /* ms: when to stop trying, if doubtful */
 	enum etcd_verdict verdict;
-	int64_t reached; /* revision of the answer: the feed must get there */
-	unsigned epoch; /* of the feed when it was sent: all changes since then were seen */
+	int64_t reached; /* revision of the answer, which the feed must reach */
+	/* The feed's epoch when it was sent; if unchanged, all changes since were seen. */
+	unsigned epoch;
 	uint64_t stamp;
 	int64_t seen; /* revision of the change with our stamp; 0: not delivered */
-	bool overtaken; /* the feed delivered another change of the key behind `floor` */
-	struct error err; /* what failed; code 0: nothing */
+	bool overtaken; /* the feed delivered another change of the key after `floor` */
+	struct error err; /* the error; code 0: none */
 	size_t nkey;
 	char key[];
 };
 
 /*
- * Decides from the verdict and from what the feed has shown: sets the write's
- * revision, or the record's error. `complete`: the feed has shown all up to the
- * revision of the answer.
+ * Decides the outcome from the verdict and from what the feed has shown. Sets the write's revision,
+ * or the record's error. `complete`: the feed has shown everything up to the revision of the
+ * answer.
  */
 void etcd_write_judge(struct etcd_write *rec, bool complete);
 
-/* Tells the writer, passes the result on to what comes after, and frees the record. */
+/* Calls the writer's done(), passes the result on to the writes after it, and frees the record. */
 void etcd_write_settle(struct etcd_write *rec);
 
 #endif

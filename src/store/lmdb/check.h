@@ -1,5 +1,5 @@
 /*
- * lmdb_check - the comparison of tables that store_lmdb_check() makes.
+ * lmdb_check - compares the tables for store_lmdb_check().
  */
 #ifndef STORE_LMDB_CHECK_H
 #define STORE_LMDB_CHECK_H
@@ -7,7 +7,7 @@
 #include "store/lmdb/env.h"
 #include "store/lmdb/tools.h"
 
-/* Checks an environment that is open. Fills the report, which is released by the caller. */
+/* Checks an open environment. Fills the report; the caller releases it. */
 int lmdb_check_env(const struct lmdb_env *e, struct store_lmdb_report *ret_report,
 		   struct error *err);
 

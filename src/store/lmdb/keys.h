@@ -1,19 +1,15 @@
 /*
- * lmdb_keys - how keys and values lie in the tables of the LMDB store.
+ * lmdb_keys - the layout of keys and values in the tables of the LMDB store.
  *
- *	table       key                                 value
- *	current     id, namespace, 0, name              revision, bytes
- *	superseded  id, namespace, 0, name, revision    until, bytes
- *	log         revision                            time, prev, kind, key of current
- *	meta        text                                see lmdb/env.h
+ * table key value current id, namespace, 0, name revision, bytes superseded id, namespace, 0, name,
+ * revision until, bytes log revision time, prev, kind, key of current meta text see lmdb/env.h
  *
- * id is the resource's, 4 bytes; revisions and times are 8; all big-endian, so
- * that the order of bytes is that of numbers. `until` is the revision that
- * superseded those bytes; `prev` is the revision whose bytes a change replaced,
- * 0 when it created the key; `time` is in milliseconds since 1970.
+ * id is the resource's, 4 bytes. Revisions and times are 8 bytes. All are big-endian, so they sort
+ * as numbers. `until` is the revision that superseded those bytes. `prev` is the revision whose
+ * bytes a change replaced, 0 if it created the key. `time` is in milliseconds since 1970.
  *
- * Pieces of a key hold no NUL and a revision's first byte is 0, so a key's
- * versions lie together even when its name begins that of another key.
+ * Pieces of a key contain no NUL, and a revision's first byte is 0. So the versions of a key are
+ * adjacent even if its name is a prefix of another key's name.
  */
 #ifndef STORE_LMDB_KEYS_H
 #define STORE_LMDB_KEYS_H
@@ -29,7 +25,7 @@ enum {
 	LMDB_KEY_ID = 4, /* bytes of a resource's id */
 };
 
-/* No revision is above it. */
+/* The highest possible revision. */
 #define LMDB_REVISION_MAX ((INT64_C(1) << 56) - 1)
 
 struct lmdb_key {
@@ -46,17 +42,20 @@ struct lmdb_change {
 	struct str key; /* of `current` */
 };
 
-/* Numbers, at any alignment. */
+/* Write and read a number at any alignment. */
 void lmdb_number_put(char *p, int64_t v);
 int64_t lmdb_number_get(const char *p);
 
-/* The key of `current`. False: a piece holds NUL, or with a revision behind it it is too long. */
+/*
+ * Makes a key of `current`. Returns false if a piece contains NUL, or if the key would be too long
+ * with a revision appended.
+ */
 bool lmdb_key_make(struct lmdb_key *k, uint32_t id, struct str ns, struct str name);
 
-/* All keys of a resource, or of one of its namespaces when that is not empty, begin with it. */
+/* Makes the prefix of all keys of a resource or, if `ns` is not empty, of one of its namespaces. */
 bool lmdb_key_prefix(struct lmdb_key *k, uint32_t id, struct str ns);
 
-/* Appends a revision: the key of `superseded`, or, of an empty one, that of `log`. */
+/* Appends a revision: makes a key of `superseded`, or from an empty key one of `log`. */
 void lmdb_key_add_revision(struct lmdb_key *k, int64_t revision);
 
 static inline struct str lmdb_key_str(const struct lmdb_key *k)
@@ -64,7 +63,10 @@ static inline struct str lmdb_key_str(const struct lmdb_key *k)
 	return str_of(k->p, k->n);
 }
 
-/* Takes a key of `current` apart; pieces are borrowed from it. False: it is none. */
+/*
+ * Splits a key of `current` into pieces, which are borrowed from it. Returns false if it is
+ * malformed.
+ */
 bool lmdb_key_parse(struct str key, uint32_t *ret_id, struct str *ret_ns, struct str *ret_name);
 
 /* Splits a key of `superseded` into that of `current` and the revision. */
@@ -73,7 +75,7 @@ bool lmdb_key_split(struct str key, struct str *ret_key, int64_t *ret_revision);
 /* Splits a value of `current` or `superseded` into its number and its bytes. */
 bool lmdb_value_split(struct str value, int64_t *ret_number, struct str *ret_bytes);
 
-/* The log's value: size of it, writing it, reading an entry. */
+/* The log's value: its size, writing it, and parsing an entry. */
 size_t lmdb_change_size(const struct lmdb_change *c);
 void lmdb_change_put(char *p, const struct lmdb_change *c);
 bool lmdb_change_parse(struct str key, struct str value, struct lmdb_change *ret_change);

@@ -1,5 +1,5 @@
 /*
- * lmdb_world - places for tests of the LMDB store: folders that go away.
+ * lmdb_world - temporary folders for tests of the LMDB store.
  */
 #ifndef STORE_LMDB_LMDB_WORLD_H
 #define STORE_LMDB_LMDB_WORLD_H
@@ -7,9 +7,9 @@
 #include "store/contract_fixture.h"
 #include "store/lmdb/store.h"
 
-/* A place of store_contract_begin(). */
+/* A location for store_contract_begin(). */
 struct lmdb_world {
-	char root[64]; /* removed with all that is in it */
+	char root[64]; /* removed with its content */
 	char dir[80]; /* of the store, below root */
 	struct store_lmdb_opts opts; /* used when it is opened next */
 };
@@ -21,11 +21,11 @@ static inline struct lmdb_world *lmdb_world_of(const struct store_contract *c)
 	return c->place;
 }
 
-/* A folder that does not exist yet, and its removal. */
+/* Choose a folder that does not exist yet, and remove it. */
 struct lmdb_world *lmdb_world_new(void);
 void lmdb_world_free(struct lmdb_world *w);
 
-/* DIR/NAME of the store's folder; good until the next call. */
+/* DIR/NAME in the store's folder, written to `buf`. */
 const char *lmdb_world_path(struct lmdb_world *w, const char *name, char *buf, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * lmdb_metrics - what the LMDB store tells about itself.
+ * lmdb_metrics - metrics of the LMDB store.
  */
 #ifndef STORE_LMDB_METRICS_H
 #define STORE_LMDB_METRICS_H
@@ -15,7 +15,7 @@ struct metrics_counter;
 struct metrics_gauge;
 struct metrics_histogram;
 
-/* All NULL when nobody measures. */
+/* All NULL if metrics are disabled. */
 struct lmdb_metrics {
 	struct metrics_counter *commits, *written, *conflicts, *failed, *refused, *pruned;
 	struct metrics_histogram *batch_writes, *commit_seconds, *sync_seconds;
@@ -23,16 +23,16 @@ struct lmdb_metrics {
 	struct metrics_gauge *object_bytes, *history_bytes, *quota_bytes;
 };
 
-/* `registry` NULL: nothing is measured. */
+/* `registry` NULL: metrics are disabled. */
 int lmdb_metrics_init(struct lmdb_metrics *m, struct metrics *registry, struct error *err);
 
-/* Counts a batch that is through. `waiting`: writes that are not in a batch yet. */
+/* Counts a finished batch. `waiting`: writes that are not in a batch yet. */
 void lmdb_metrics_count(const struct lmdb_metrics *m, const struct lmdb_batch *b, size_t waiting);
 
-/* The most that the store may hold; 0: no limit. */
+/* Sets the maximum size of the store; 0: no limit. */
 void lmdb_metrics_quota(const struct lmdb_metrics *m, size_t bytes);
 
-/* The revisions that reads see. */
+/* Sets the revisions that reads see. */
 void lmdb_metrics_revisions(const struct lmdb_metrics *m, int64_t revision, int64_t compacted);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * lmdb_prune - forgetting the past, a bounded piece at a time.
+ * lmdb_prune - deletes history, a bounded amount at a time.
  *
- * A change is forgotten together with what it superseded: then no state before
- * it can be read any more, and "compacted" says so. Changes go in the order of
- * their revisions, so what is left is always a complete past.
- * Threads: the committer's, inside its transaction.
+ * A change is deleted together with the version that it superseded. States before it can then no
+ * longer be read, and "compacted" is raised to it. Changes are deleted in the order of revisions,
+ * so the remaining history is always complete.
+ * Threads: only the committer's, inside its transaction.
  */
 #ifndef STORE_LMDB_PRUNE_H
 #define STORE_LMDB_PRUNE_H
@@ -12,20 +12,20 @@
 #include "store/lmdb/quota.h"
 
 struct lmdb_prune {
-	int64_t compact; /* forget all up to this revision ... */
-	int64_t before_ms; /* ... and all that happened before this time ... */
-	struct lmdb_quota quota; /* ... and what this leaves no room for */
-	size_t budget; /* changes that may be forgotten now */
+	int64_t compact; /* delete everything up to this revision ... */
+	int64_t before_ms; /* ... and everything that happened before this time ... */
+	struct lmdb_quota quota; /* ... and history that exceeds this quota */
+	size_t budget; /* maximum number of changes to delete now */
 
-	/* What came of it. */
+	/* Results. */
 	size_t pruned;
-	int64_t compacted; /* the new one */
+	int64_t compacted; /* the new compacted revision */
 	bool more; /* the budget was used up */
-	int64_t oldest_ms; /* when the oldest change that is left happened; INT64_MAX: none is */
-	struct lmdb_sizes sizes; /* of what is left */
+	int64_t oldest_ms; /* time of the oldest remaining change; INT64_MAX: none remains */
+	struct lmdb_sizes sizes; /* of the remaining data */
 };
 
-/* 0 or LMDB's code, after which the transaction must be aborted. */
+/* Returns 0 or LMDB's error code, after which the transaction must be aborted. */
 int lmdb_prune_run(struct lmdb_prune *p, const struct lmdb_env *e, MDB_txn *txn);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * lmdb_read - ranges, now or at an older revision, and changes of the past.
+ * lmdb_read - ranges, now or at an older revision, and past versions.
  *
- * All read from one snapshot and copy what they find into the caller's arena.
- * Threads: the loop's.
+ * All functions read from one snapshot. Ranges are copied into the caller's arena.
+ * Threads: only the loop's.
  */
 #ifndef STORE_LMDB_READ_H
 #define STORE_LMDB_READ_H
@@ -14,7 +14,7 @@
 
 struct arena;
 
-/* A read transaction and what it sees. */
+/* A read transaction and its revisions. */
 struct lmdb_snapshot {
 	MDB_txn *txn;
 	int64_t revision; /* of its newest change */
@@ -22,14 +22,17 @@ struct lmdb_snapshot {
 };
 
 /*
- * As store_range(). -ERR_EXPIRED, -ERR_TIMEOUT (the future), or -ERR_IO when the
- * file is damaged.
+ * As store_range(). -ERR_EXPIRED, -ERR_TIMEOUT (a future revision), or -ERR_IO if the file is
+ * damaged.
  */
 int lmdb_read_range(const struct lmdb_env *e, const struct lmdb_snapshot *at,
 		    const struct lmdb_resources *resources, const struct store_range *range,
 		    struct arena *arena, struct store_range_result *ret_result, struct error *err);
 
-/* The bytes of a key at a revision that changed it, still in the map. False: not kept. */
+/*
+ * Finds the bytes of a key at a revision that changed it; they are borrowed from the map. Returns
+ * false if they are no longer kept.
+ */
 bool lmdb_read_version(const struct lmdb_env *e, MDB_txn *txn, struct str key, int64_t revision,
 		       struct str *ret_bytes);
 

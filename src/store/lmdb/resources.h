@@ -1,9 +1,9 @@
 /*
  * lmdb_resources - the short ids of resources, which begin every key.
  *
- * A resource gets its id with its first write, in memory; the commit that holds
- * that write puts it into `meta`. An id is never given to another name.
- * Threads: the loop's, but for `stored`, which is the committer's.
+ * A resource gets its id, in memory, with its first write. The commit of that write stores it in
+ * `meta`. An id is never reused for another name.
+ * Threads: only the loop's, except `stored`, which belongs to the committer.
  */
 #ifndef STORE_LMDB_RESOURCES_H
 #define STORE_LMDB_RESOURCES_H
@@ -15,29 +15,29 @@
 struct lmdb_resource {
 	struct str name; /* "core/pods"; lives as long as the table */
 	uint32_t id; /* from 1 */
-	bool stored; /* in `meta`, durably */
+	bool stored; /* durably stored in `meta` */
 };
 
 struct lmdb_resources {
 	struct map by_name;
-	VEC(struct lmdb_resource *) by_id; /* at id - 1; NULL: not used */
+	VEC(struct lmdb_resource *) by_id; /* at id - 1; NULL: unused */
 };
 
 void lmdb_resources_init(struct lmdb_resources *t);
 void lmdb_resources_release(struct lmdb_resources *t);
 
-/* Reads all that are in `meta`. */
+/* Reads all ids from `meta`. */
 int lmdb_resources_load(struct lmdb_resources *t, const struct lmdb_env *e, MDB_txn *txn,
 			struct error *err);
 
-/* NULL when it was never written. */
+/* Return NULL if the resource was never written. */
 struct lmdb_resource *lmdb_resources_find(const struct lmdb_resources *t, struct str name);
 struct lmdb_resource *lmdb_resources_at(const struct lmdb_resources *t, uint32_t id);
 
-/* Found, or made; NULL when there are STORE_RESOURCES_MAX already. */
+/* Finds or adds the resource. Returns NULL if there are STORE_RESOURCES_MAX already. */
 struct lmdb_resource *lmdb_resources_get(struct lmdb_resources *t, struct str name);
 
-/* Puts it into `meta`; the committer marks it stored once that has been committed. */
+/* Stores it in `meta`. The committer sets `stored` after the commit. */
 int lmdb_resource_put(const struct lmdb_resource *r, const struct lmdb_env *e, MDB_txn *txn);
 
 #endif

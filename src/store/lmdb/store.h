@@ -1,19 +1,18 @@
 /*
  * store_lmdb - the store in a folder, on LMDB.
  *
- * Three tables in one environment: `current` (key -> revision, bytes),
- * `superseded` (key, revision -> bytes) and `log` (revision -> key, change),
- * beside a small one for the format version, the cluster id and the short ids of
- * resources. One commit covers many writes and is acknowledged after its
- * fdatasync. What was superseded is kept for `history_ms`, as far as there is room for it, and
- * then pruned, a bounded piece per commit.
+ * Three tables in one environment: `current` (key -> revision, bytes), `superseded` (key, revision
+ * -> bytes) and `log` (revision -> key, change). A small fourth table holds the format version, the
+ * cluster id and the short ids of resources. One commit covers many writes and is acknowledged
+ * after its fdatasync. Superseded versions are kept for `history_ms`, as far as there is space, and
+ * are then pruned, a bounded amount per commit.
  *
- * A full disk, or a full quota, fails writes with -ERR_UNAVAILABLE and a text that says so; reads
- * go on, and so do writes once there is room. After a failed fsync nobody knows
- * what the disk holds: this process never writes the environment again.
- * Recovery is opening: there is no repair step.
+ * If the disk or the quota is full, writes fail with -ERR_UNAVAILABLE and a message that says so.
+ * Reads still work, and so do writes once there is space again. After a failed fsync the content of
+ * the disk is unknown, so this process never writes the environment again. Recovery is just opening
+ * the store: there is no repair step.
  *
- * A new store is at revision 1, as etcd is: to clients "0" means any revision.
+ * A new store starts at revision 1, as etcd does, because "0" means any revision to clients.
  */
 #ifndef STORE_LMDB_STORE_H
 #define STORE_LMDB_STORE_H
@@ -21,23 +20,23 @@
 #include "store/store.h"
 
 struct store_lmdb_opts {
-	const char *dir; /* made when missing, mode 0700 */
-	int64_t history_ms; /* how long what was superseded is kept; 0: 5 minutes */
-	size_t history_bytes; /* ... and how many bytes of it; 0: no limit */
-	int64_t quota_bytes; /* of all (lmdb/quota.h); 0: no limit; -1: by the free disk */
-	size_t map_size; /* most bytes of the file; 0: 64 GiB */
+	const char *dir; /* created if missing, mode 0700 */
+	int64_t history_ms; /* how long superseded versions are kept; 0: 5 minutes */
+	size_t history_bytes; /* maximum size of history; 0: no limit */
+	int64_t quota_bytes; /* of everything (lmdb/quota.h); 0: no limit; -1: by free disk space */
+	size_t map_size; /* maximum size of the file in bytes; 0: 64 GiB */
 	bool read_only; /* for tools: no lock, no commits */
 	/*
-	 * Commit on the loop's own thread at the end of the turn instead of on a
-	 * thread of the store's: for simulations, where all is one thread.
+	 * Commit on the loop's own thread at the end of the turn, instead of on a thread of the
+	 * store. For simulations, which have only one thread.
 	 */
 	bool inline_commit;
 	struct metrics *metrics; /* or NULL */
 };
 
 /*
- * Opens, or makes, the store. -ERR_CONFLICT when another process has it open
- * for writing; -ERR_INVALID when it is not ours, or of a newer format.
+ * Opens or creates the store. -ERR_CONFLICT if another process has it open for writing;
+ * -ERR_INVALID if the folder holds something else, or a newer format.
  */
 int store_lmdb_open(struct loop *l, const struct store_lmdb_opts *opts, struct store **ret_store,
 		    struct error *err);

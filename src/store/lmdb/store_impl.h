@@ -1,11 +1,11 @@
 /*
  * lmdb_store - private to the LMDB backend: the store and its parts.
  *
- * lmdb/store.c opens and closes it, lmdb/writer.c makes batches of writes and
- * has them committed, lmdb/reader.c answers reads and starts the feed.
+ * lmdb/store.c opens and closes it, lmdb/writer.c makes batches of writes and has them committed,
+ * lmdb/reader.c serves reads and starts the feed.
  *
- * Everything here is the loop's, but that the committer has `batch` and
- * `scratch` while `running`.
+ * Everything here belongs to the loop, except that the committer owns `batch` and `scratch` while
+ * `running` is true.
  */
 #ifndef STORE_LMDB_STORE_IMPL_H
 #define STORE_LMDB_STORE_IMPL_H
@@ -27,42 +27,43 @@ struct lmdb_store {
 	bool read_only, inline_commit;
 
 	/* Reading. */
-	struct lmdb_snapshot view; /* what reads see: all that is durable and finished */
-	MDB_txn *spare; /* a second read transaction, at rest, for the next commit */
+	struct lmdb_snapshot view; /* the state that reads see: everything durable and finished */
+	MDB_txn *spare; /* a second, reset read transaction, for the next commit */
 	struct lmdb_history history;
-	struct list answers; /* computed, to be handed over at the end of the turn */
+	struct list answers; /* finished reads, delivered at the end of the turn */
 	struct loop_task answer;
 
 	/* Writing. */
 	struct list waiting; /* struct store_write, not in a batch yet */
-	int64_t assigned; /* the last revision that was given to a write */
+	int64_t assigned; /* the last revision that a write got */
 	struct lmdb_batch batch;
-	bool running; /* the committer has the batch */
+	bool running; /* the committer owns the batch */
 	uint64_t batches; /* made so far */
 	struct buf scratch; /* the committer's */
 	struct store_event *events; /* STORE_BATCH_MAX of them, for delivery */
 	struct loop_task start; /* makes the next batch at the end of the turn */
-	struct loop_msg finished; /* the committer is through with the batch */
+	struct loop_msg finished; /* the committer has finished the batch */
 	struct thread thread;
-	struct event wake; /* for the thread: a batch, or the end */
+	struct event wake; /* wakes the thread for a batch, or to stop */
 	bool stop;
-	struct error broken; /* code ERR_OK while the store may be written */
+	/* Why the store cannot be written any more; code ERR_OK while it can. */
+	struct error broken;
 
 	/* The feed. */
 	struct store_feed feed;
-	bool following; /* finished batches go to the feed */
+	bool following; /* finished batches are delivered to the feed */
 	int64_t follow_from;
-	struct loop_task replay; /* delivers what came before the feed was followed */
+	struct loop_task replay; /* delivers the changes made before store_follow() was called */
 
-	/* Forgetting. */
+	/* Deleting history. */
 	int64_t history_ms;
 	struct lmdb_quota quota;
-	int64_t time_base; /* the store's time when the loop's was 0, ms since 1970 */
-	struct list compactions; /* asked for, not finished */
-	bool prune_now; /* a batch was not allowed to forget all that is due */
-	struct loop_timer prune; /* when the oldest change gets too old */
-	struct loop_timer tidy; /* a while after something was written */
-	size_t tidied; /* of the file, so far */
+	int64_t time_base; /* the store's time, in ms since 1970, when the loop's was 0 */
+	struct list compactions; /* requested, not finished */
+	bool prune_now; /* history is due: the last batch reached its limit, or `prune` fired */
+	struct loop_timer prune; /* fires when the oldest change is too old */
+	struct loop_timer tidy; /* releases memory of pages a while after a write */
+	size_t tidied; /* offset in the file up to which memory was released */
 
 	void (*closed)(void *arg);
 	void *closed_arg;
@@ -74,7 +75,7 @@ static inline struct lmdb_store *lmdb_store_of(struct store *s)
 	return CONTAINER_OF(s, struct lmdb_store, base);
 }
 
-/* Milliseconds since 1970 by a clock that never goes back, not even over restarts. */
+/* Milliseconds since 1970. This clock never goes backwards, not even over restarts. */
 static inline int64_t lmdb_store_now(const struct lmdb_store *s)
 {
 	return s->time_base + loop_now(s->base.loop);
@@ -89,13 +90,13 @@ int lmdb_writer_health(struct store *base, struct error *err);
 void lmdb_writer_compact(struct store *base, int64_t revision,
 			 void (*done)(void *arg, const struct error *err), void *arg);
 
-/* Has the next batch made at the end of the turn. */
+/* Schedules the next batch for the end of the turn. */
 void lmdb_writer_kick(struct lmdb_store *s);
 
-/* The writer has nothing left to do and will not begin anything. */
+/* Called when the writer has nothing left to do and will not start anything. */
 void lmdb_store_drained(struct lmdb_store *s);
 
-/* When the oldest change is forgotten; INT64_MAX: there is none. */
+/* Schedules the next prune for when the oldest change expires; INT64_MAX: there is none. */
 void lmdb_writer_plan_prune(struct lmdb_store *s, int64_t oldest_ms);
 
 /* --- lmdb/reader.c ----------------------------------------------------------------- */
@@ -112,10 +113,10 @@ int lmdb_reader_history(struct store *base, struct str resource, int64_t revisio
 			struct arena *arena, struct store_past *ret_past, struct error *err);
 void lmdb_reader_follow(struct store *base, int64_t revision, const struct store_feed *feed);
 
-/* Delivers what the feed has missed, if it was just followed. */
+/* Delivers the changes that the feed has missed, if store_follow() was just called. */
 void lmdb_reader_catch_up(struct lmdb_store *s);
 
-/* Hands over all answers now. */
+/* Delivers all finished reads now. */
 void lmdb_reader_flush(struct lmdb_store *s);
 
 #endif
