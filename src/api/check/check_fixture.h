@@ -1,21 +1,19 @@
 /*
- * check_fixture - runs files of objects, valid and not, through validation.
+ * check_fixture - runs .cases files of valid and invalid objects through validation.
  *
- * A .cases file has blocks, apart by empty lines; lines that begin with # are
- * comments. `base NAME` gives a valid object as JSON. The other blocks take
- * one, change it and say what validation finds:
+ * A .cases file has blocks, separated by empty lines; lines that begin with # are comments. `base
+ * NAME` defines a valid object as JSON. Every other block takes a base, edits it and lists the
+ * expected errors:
  *
- *	create slice: a device without a name
- *		spec.devices[0].name=""
- *		> Invalid spec.devices[0].name: a lowercase RFC 1123 label
+ * create slice: a device without a name spec.devices[0].name="" > Invalid spec.devices[0].name: a
+ * lowercase RFC 1123 label
  *
- * The first word is `create`, `update` or `status`; then the base, maybe with a
- * /subresource, then flags: `in-admin-namespace`, `default-gates` (otherwise all
- * gates are on). An edit is PATH=JSON: a path has names, [indexes] and {keys};
- * nothing behind the = takes the member away; PATH*N=JSON makes a list of N, or
- * a map, a % in the JSON being the number; PATH^N="text" repeats the text N times.
- * `stored PATH=JSON` edits what is stored before, too. Faults are `> Type path` or
- * `> Type path: words`; all must be found and no others, in any order.
+ * The first word is `create`, `update` or `status`. Then follow the base, optionally with a
+ * /subresource, and flags: `in-admin-namespace`, `default-gates` (otherwise all gates are on). An
+ * edit is PATH=JSON; a path has names, [indexes] and {keys}. An empty value removes the member.
+ * PATH*N=JSON makes a list of N, or a map; a % in the JSON is the number. PATH^N="text" repeats the
+ * text N times. `stored PATH=JSON` also edits the stored object. Errors are `> Type path` or `>
+ * Type path: words`; all must be found and no others, in any order.
  */
 #ifndef API_CHECK_CHECK_FIXTURE_H
 #define API_CHECK_CHECK_FIXTURE_H
@@ -58,7 +56,7 @@ static struct json *parsed(struct arena *a, struct str text)
 	return v;
 }
 
-/* Takes one step of a path off: a name, [index] or {key}. */
+/* Takes one step off a path: a name, [index] or {key}. */
 static struct str step(struct str *path, bool *ret_index)
 {
 	char closing = path->p[0] == '[' ? ']' : path->p[0] == '{' ? '}' : '\0';
@@ -111,7 +109,7 @@ static void put(struct arena *a, struct json *parent, struct str name, bool inde
 	}
 }
 
-/* A list (or, for a template that begins with a quoted name, a map) of many. */
+/* Makes a list (or, if the template begins with a quoted name, a map) of `n` elements. */
 static struct str many(struct arena *a, struct str template, int64_t n)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(8 * MIB);
@@ -131,7 +129,7 @@ static struct str many(struct arena *a, struct str template, int64_t n)
 	return arena_str(a, buf_str(&b));
 }
 
-/* The text between the quotes so many times, in quotes. */
+/* Repeats the text between the quotes n times; the result is quoted. */
 static struct str repeated(struct arena *a, struct str quoted, int64_t n)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
@@ -143,7 +141,7 @@ static struct str repeated(struct arena *a, struct str quoted, int64_t n)
 	return arena_str(a, buf_str(&b));
 }
 
-/* Takes the count behind `mark` off the path; false when there is none. */
+/* Takes the count after `mark` off the path; returns false if it has none. */
 static bool take_count(struct str *path, char mark, int64_t *ret_n)
 {
 	ptrdiff_t at = str_chr(*path, mark);
@@ -223,7 +221,7 @@ static void print_found(const struct field_errors *errs, struct buf *out)
 
 /* --- lines of a case ----------------------------------------------------------------- */
 
-/* Takes the next line off; false at the end. Without its indentation. */
+/* Takes off the next line, without its indentation; returns false at the end. */
 static bool next_line(struct str *rest, struct str *ret_line)
 {
 	if (rest->n == 0 || !str_split(rest, '\n', ret_line))
@@ -251,7 +249,7 @@ static void apply(struct arena *a, struct json *root, struct str lines, bool sto
 	}
 }
 
-/* Whether what was found and what was expected are the same, line by line. */
+/* Whether the found and the expected errors are the same. */
 static bool agree(const struct field_errors *errs, struct str lines)
 {
 	bool taken[FIELD_ERRORS_MAX] = { false };
@@ -369,7 +367,7 @@ static struct check_case case_of(struct str file, struct str title, struct str l
 	return c;
 }
 
-/* A block up to an empty line; comments before it are skipped. */
+/* Reads a block up to an empty line; skips comments before it. */
 static bool next_block(struct str *rest, struct str *ret_title, struct str *ret_lines)
 {
 	struct str line;
@@ -386,7 +384,7 @@ static bool next_block(struct str *rest, struct str *ret_title, struct str *ret_
 	return true;
 }
 
-/* Runs the file; fails when a case does. Returns how many cases there were. */
+/* Runs the file; fails the test if a case fails. Returns the number of cases. */
 static size_t run_cases(const char *name)
 {
 	CLEANUP(arena_release) struct arena a;

@@ -1,6 +1,8 @@
 /*
- * checks - the functions that schema/ names to check built-in kinds, but for devices, services and
- * definitions of custom kinds.
+ * checks - the functions that schema/ names to check built-in kinds, except those for devices,
+ * services and custom resource definitions.
+ *
+ * check_resource_status checks the device health in pod status (KEP-4680).
  */
 #ifndef API_CHECK_CHECKS_H
 #define API_CHECK_CHECKS_H
@@ -26,7 +28,7 @@ schema_check check_node_selector;
 schema_check check_node_selector_term;
 
 /* core: pods, also in templates */
-schema_check check_pod_certificate; /* a projected one */
+schema_check check_pod_certificate; /* a projected volume's */
 schema_check check_pod_spec;
 schema_check check_toleration;
 schema_check check_resources;

@@ -1,5 +1,5 @@
 /*
- * check_flow - what the checks of FlowSchemas and PriorityLevelConfigurations share.
+ * check_flow - functions that the checks of FlowSchemas and PriorityLevelConfigurations share.
  */
 #ifndef API_CHECK_FLOW_H
 #define API_CHECK_FLOW_H
@@ -8,15 +8,15 @@
 #include "api/validate/validate.h"
 
 /*
- * An object as upstream's faults show it: all members, by the names that its Go code has for
- * them. `type` is the name of its type in flowcontrol/v1.
+ * Formats an object as upstream's errors do: all members, by their names in Go. `type` is the name
+ * of its type in flowcontrol/v1.
  */
 struct field_value check_flow_shown(struct validation *v, const char *type,
 				    const struct json *object);
 
 bool check_flow_known(struct str text, const struct str *known, size_t n);
 
-/* The spec that an object of this name must have; NULL: it is not mandatory. */
+/* Returns the spec that an object of this name must have; NULL if it is not mandatory. */
 const struct json *check_flow_fixed(struct validation *v, enum flow_kind kind, struct str name);
 
 #endif

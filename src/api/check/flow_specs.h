@@ -1,7 +1,7 @@
 /*
- * flow_specs - the FlowSchemas and PriorityLevelConfigurations that upstream's clusters have.
+ * flow_specs - the default FlowSchemas and PriorityLevelConfigurations of upstream's clusters.
  *
- * Mandatory ones come first: validation lets nobody change their specs.
+ * Mandatory ones come first: validation rejects changes to their specs.
  */
 #ifndef API_CHECK_FLOW_SPECS_H
 #define API_CHECK_FLOW_SPECS_H

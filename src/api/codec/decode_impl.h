@@ -1,9 +1,8 @@
 /*
- * decode_impl - what the files of decode share.
+ * decode_impl - functions that the files of decode share.
  *
- * A step is one level of the way from the root of an object to a value; steps
- * lie on the stack of the functions that descend, and are printed only for a
- * fault.
+ * A step is one level of the path from the root of an object to a value. Steps are on the stack of
+ * the functions that descend, and are printed only for a fault.
  */
 #ifndef API_CODEC_DECODE_IMPL_H
 #define API_CODEC_DECODE_IMPL_H
@@ -23,35 +22,43 @@ struct decode_fit {
 	struct decode_report *report; /* or NULL */
 	struct error *err;
 	unsigned depth;
-	bool repeats; /* the tree has names as often as they came: they are told, too */
+	bool repeats; /* the tree contains repeated names, which are reported */
 };
 
 /*
- * decode_fit() of a tree that lies somewhere in another: `at` (may be NULL) leads to it, for the
- * faults that are told.
+ * decode_fit() of a tree inside another one: `at` (may be NULL) is its path, for the reported
+ * faults.
  */
 int decode_fit_at(struct arena *a, struct json *tree, const struct schema_type *type,
 		  const struct decode_step *at, struct decode_report *report, struct error *err);
 
-/* Takes out the members of an object that lost their key: all at once, where many may go. */
+/*
+ * Removes the members of an object whose key was cleared, all at once: faster if many are removed.
+ */
 void decode_sweep(struct json *v);
 
-/* Notes `WHAT "path.name"` once, below the limit. `at` leads to the object that has the name. */
+/*
+ * Adds `WHAT "path.name"` to the report once, up to the limit. `at` is the path of the object that
+ * has the name.
+ */
 void decode_fault(struct arena *a, struct decode_report *report, const char *what,
 		  const struct decode_step *at, struct str name);
 
-/* -ERR_BAD_REQUEST: `v` is not what its field holds; `whole`: not the list or map of them. */
+/*
+ * -ERR_BAD_REQUEST: `v` has the wrong type for its field. `whole`: for the list or map, not an
+ * element.
+ */
 int decode_mismatch(struct decode_fit *f, const struct json *v, const struct decode_step *at,
 		    bool whole);
 
 /*
- * Checks and normalises one value that is no object. *ret_zero tells whether
- * it is what upstream would take for not set: "", 0, false or the zero time.
+ * Checks and normalises one value that is not an object. *ret_zero: whether upstream would treat it
+ * as not set ("", 0, false or the zero time).
  */
 int decode_scalar(struct decode_fit *f, struct json *v, const struct decode_step *at,
 		  bool *ret_zero);
 
-/* Makes *v the zero value of the field's single values, as Go's decoder takes a null there. */
+/* Sets *v to the zero value of the field's single values, as Go's decoder does for null. */
 void decode_zero(struct json *v, const struct schema_field *field);
 
 #endif

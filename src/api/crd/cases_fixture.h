@@ -1,8 +1,8 @@
 /*
- * crd_cases_fixture - reads files of cases about custom resources, block by block.
+ * crd_cases_fixture - reads .cases files about custom resources, block by block.
  *
  * A block is a line and the lines below it that begin with a tab. Lines that begin with # are
- * comments. What the words mean is each test's own.
+ * comments. Each test defines the meaning of the words.
  */
 #ifndef API_CRD_CASES_FIXTURE_H
 #define API_CRD_CASES_FIXTURE_H
@@ -24,7 +24,7 @@ struct lines {
 	size_t n;
 };
 
-/* Takes a line out; false: it is not there. */
+/* Removes a line. Returns false if not found. */
 static inline bool take(struct lines *lines, struct str line)
 {
 	for (size_t i = 0; i < lines->n; i++) {
@@ -37,8 +37,8 @@ static inline bool take(struct lines *lines, struct str line)
 }
 
 struct cases {
-	struct buf text; /* what lines point into */
-	struct str rest, head; /* head: of the next block */
+	struct buf text; /* the file; lines point into it */
+	struct str rest, head; /* head: first line of the next block */
 };
 
 static inline void cases_open(struct cases *c, const char *path)
@@ -51,7 +51,7 @@ static inline void cases_open(struct cases *c, const char *path)
 	c->rest = buf_str(&c->text);
 }
 
-/* The next block; false at the end, where the file is released. */
+/* Reads the next block. At the end, releases the file and returns false. */
 static inline bool cases_next(struct cases *c, struct str *ret_head, struct lines *ret_lines)
 {
 	struct str line;

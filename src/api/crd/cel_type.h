@@ -1,9 +1,9 @@
 /*
- * crd_cel_type - what rules in CEL know about the values of a schema.
+ * crd_cel_type - the CEL types of the values of a schema.
  *
- * Every node of a structural schema has a type of CEL, with the size that its values can
- * have at most, or none: values whose structure is not known are not seen by rules. Names
- * of properties are escaped where they are no identifiers.
+ * Every node of a structural schema has a CEL type, with the maximum size of its values, or none:
+ * rules cannot see values whose structure is unknown. Property names that are not identifiers are
+ * escaped.
  *
  * Threads: types are immutable.
  */
@@ -13,29 +13,31 @@
 #include "api/crd/crd_impl.h"
 #include "cel/core/type.h"
 
-/* The bytes of a request that estimates reckon with. */
+/* The maximum size of a request, in bytes, that cost estimates assume. */
 #define CRD_CEL_REQUEST_MAX (3 * 1024 * 1024)
 
 /*
- * The type of a node whose children have theirs (struct crd_cel), or NULL. `name` is what an
- * object is called: another one for each. *ret_min_size is what its JSON takes at least.
+ * Makes the type of a node whose children have theirs (struct crd_cel). Returns NULL if it has
+ * none. `name` is the name of the object type; it must be unique. *ret_min_size is the minimum size
+ * of its JSON.
  */
 const struct cel_type *crd_cel_type(struct arena *a, const struct crd_schema *s, struct str name,
 				    int64_t *ret_min_size);
 
 /*
- * A property's name as an identifier: "a.b-c" is a__dot__b__dash__c, "namespace"
- * __namespace__. False when there is none, as for what begins with a digit.
+ * Escapes a property's name to an identifier: "a.b-c" becomes a__dot__b__dash__c, "namespace"
+ * becomes __namespace__. Returns false if that is impossible, for example if it begins with a
+ * digit.
  */
 bool crd_cel_escape(struct arena *a, struct str name, struct str *ret_escaped);
 
 /*
- * The reverse, in place when nothing is escaped, else in `room` (of escaped.n bytes). False
- * when it stands for no name.
+ * The reverse. If nothing is escaped, *ret_name is `escaped`; else it is in `room` (of escaped.n
+ * bytes). Returns false if no name has this escaped form.
  */
 bool crd_cel_unescape(struct str escaped, char *room, struct str *ret_name);
 
-/* Whether there is anything to unescape. */
+/* Whether the name may contain an escape: two underscores. */
 static inline bool crd_cel_is_escaped(struct str name)
 {
 	for (size_t i = 0; i + 1 < name.n; i++)

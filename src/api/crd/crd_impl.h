@@ -1,10 +1,10 @@
 /*
- * crd_impl - what the files of crd share: a structural schema, compiled.
+ * crd_impl - shared by the files of crd: a compiled structural schema.
  *
- * A node of the schema is one struct crd_schema, made of JSON by
- * crd_schema_compile(); all walkers (pruning, defaults, validation, tables for
- * managedFields) go down node and tree together. What lies within allOf, anyOf, oneOf
- * and not are nodes of the same struct, which only validation looks at.
+ * A node of the schema is one struct crd_schema, made from JSON by crd_schema_compile(). All
+ * walkers (pruning, defaults, validation, tables for managedFields) descend node and tree together.
+ * The schemas within allOf, anyOf, oneOf and not are nodes of the same struct, which only
+ * validation uses.
  */
 #ifndef API_CRD_CRD_IMPL_H
 #define API_CRD_CRD_IMPL_H
@@ -42,9 +42,9 @@ struct crd_schema {
 	uint8_t list; /* enum crd_list */
 	bool atomic_map; /* x-kubernetes-map-type: atomic */
 	bool nullable, preserve, embedded, int_or_string;
-	bool open; /* has additionalProperties, of any schema or none */
+	bool open; /* has additionalProperties, with or without a schema */
 	bool closed; /* additionalProperties: false */
-	/* Whether any node from here down has such a thing; what spares walks. */
+	/* Whether this node or any below has such a thing; lets walkers skip subtrees. */
 	bool has_defaults, has_embedded, has_keyed, has_validations;
 	uint32_t nproperties;
 	const struct crd_property *properties; /* in byte order of their names */
@@ -55,11 +55,13 @@ struct crd_schema {
 	const struct crd_rules *rules; /* or NULL */
 	const struct json *validations; /* x-kubernetes-validations; or NULL */
 	/*
-	 * Of a resource, the root or an embedded one, as rules in CEL see it: with apiVersion, kind
-	 * and the names of metadata. NULL: as it is. Only where there are rules.
+	 * The node of a resource (the root or an embedded one) as CEL rules see it: with
+	 * apiVersion, kind and the names of metadata. NULL: the same as this node. Set only where
+	 * there are rules.
 	 */
 	const struct crd_schema *resource;
-	const struct crd_cel *cel; /* type and rules in CEL (crd/rule.h); NULL: no rules anywhere */
+	/* Type and rules in CEL (crd/rule.h); NULL: no rules in the schema. */
+	const struct crd_cel *cel;
 };
 
 struct crd_schemas {
@@ -67,7 +69,7 @@ struct crd_schemas {
 	size_t n;
 };
 
-/* What a value must obey. A limit that is not there is below zero. */
+/* The rules of a value. A limit below zero is not set. */
 struct crd_rules {
 	double minimum, maximum, multiple_of;
 	bool has_minimum, has_maximum, has_multiple_of;
@@ -76,9 +78,9 @@ struct crd_rules {
 	int64_t min_length, max_length;
 	int64_t min_items, max_items;
 	int64_t min_properties, max_properties;
-	struct str format_name; /* as written, when it is one that is known; n 0: none */
+	struct str format_name; /* as written, if the format is known; n 0: none */
 	const struct crd_format *format; /* of text; or NULL */
-	const struct regex *format_pattern; /* of the format, when it has one */
+	const struct regex *format_pattern; /* of the format, if it has one */
 	struct str pattern_text;
 	const struct regex *pattern; /* or NULL */
 	const struct json *values; /* enum: an array; or NULL */
@@ -88,9 +90,9 @@ struct crd_rules {
 };
 
 struct crd_version {
-	struct schema_kind kind; /* first, so that a kind leads to its version */
+	struct schema_kind kind; /* first, so that a kind can be cast to its version */
 	const struct crd_schema *schema; /* never NULL */
-	const struct crd_schema *status; /* of the property; or NULL */
+	const struct crd_schema *status; /* of the property "status"; or NULL */
 	const struct json *openapi; /* or NULL */
 	struct str deprecation;
 	struct scale_paths scale;
@@ -116,31 +118,31 @@ static inline const struct crd_version *crd_version_of(const struct schema_kind 
 /* --- schemas (crd/schema.c) ------------------------------------------------------- */
 
 /*
- * The node of a JSONSchemaProps tree, and all below it; all memory is the arena's, and the
- * tree must live as long (defaults and enums point into it). -ERR_INVALID for a
- * pattern that does not compile, or what is nested too deeply. `budget` is what patterns and rules
- * may take together: a pattern beyond it is an error, a rule beyond it is one with a fault. NULL:
- * there is no such bound, as for what is stored.
+ * Compiles a JSONSchemaProps tree and everything below it. All memory is the arena's, and the tree
+ * must live as long (defaults and enums point into it). -ERR_INVALID for a pattern that does not
+ * compile, or a schema that is nested too deeply. `budget` limits the cost of all patterns and
+ * rules together: a pattern beyond it is an error, a rule beyond it gets a fault. NULL: no limit,
+ * as for stored definitions.
  */
 int crd_schema_compile(struct arena *a, const struct json *props, struct cel_budget *budget,
 		       const struct crd_schema **ret_schema, struct error *err);
 
-/* The property of that name, or NULL. */
+/* Returns the property of that name, or NULL. */
 const struct crd_schema *crd_property(const struct crd_schema *s, struct str name);
 
-/* What a member of an object is: its property, else what additionalProperties say; or NULL. */
+/* Returns the schema of a member: its property, else that of additionalProperties; or NULL. */
 const struct crd_schema *crd_member(const struct crd_schema *s, struct str name);
 
-/* "integer,string": how messages name the types. */
+/* The types as messages name them: "integer,string". */
 struct str crd_type_names(const struct crd_schema *s);
 
-/* The text of a list's elements, ended by p NULL; NULL when it has none. The text is borrowed. */
+/* Returns the strings of a list, ended by p NULL; NULL if it has none. The strings are borrowed. */
 const struct str *crd_texts(struct arena *a, const struct json *list);
 
 /*
- * The JSONSchemaProps that a path such as `.spec.x` or `['a']` leads to from another one; NULL
- * with the reason, in upstream's words. `brackets`: the second form is allowed. `normal` is
- * NULL, or gets the path as faults show it: `spec.x`, `labels[a]`.
+ * Finds the JSONSchemaProps at a path such as `.spec.x` or `['a']` from another one. Returns NULL,
+ * with upstream's reason, if not found. `brackets`: the second form is allowed. `normal` may be
+ * NULL; it gets the path as errors show it: `spec.x`, `labels[a]`.
  */
 const struct json *crd_field_path(struct arena *a, const struct json *schema, struct str path,
 				  bool brackets, struct buf *normal, const char **ret_why);
@@ -150,29 +152,32 @@ bool crd_is_meta(struct str name);
 
 /* --- tables (crd/type.c) ---------------------------------------------------------- */
 
-/* The type of a kind's objects: metadata and what the schema has. -ERR_INVALID: too large. */
+/* Makes the type of a kind's objects: metadata and the schema's fields. -ERR_INVALID: too large. */
 int crd_type_build(struct arena *a, const struct crd_schema *root, struct str name,
 		   struct str openapi, const struct schema_type **ret_type, struct error *err);
 
 /* --- trees (crd/fit.c) ------------------------------------------------------------ */
 
 /*
- * Takes out what the schema does not know, and tells of it (report may be NULL). `root`: the
- * value is a resource, whose apiVersion, kind and metadata stay, known or not. True: something
- * went.
+ * Removes and reports fields that the schema does not know (report may be NULL). `root`: the value
+ * is a resource, whose apiVersion, kind and metadata are kept, known or not. Returns true if it
+ * removed anything.
  */
 bool crd_prune(struct arena *a, struct json *v, const struct crd_schema *s, bool root,
 	       struct decode_report *report);
 
-/* Nulls where none may be, unless a default will take their place. True: something went. */
+/*
+ * Removes nulls that are not allowed, unless a default will replace them. Returns true if it
+ * removed any.
+ */
 bool crd_drop_nulls(struct json *v, const struct crd_schema *s);
 
-/* Defaults, wherever the object that would have them is there. True: something came. */
+/* Adds defaults to every object that is present. Returns true if it added any. */
 bool crd_fill(struct arena *a, struct json *v, const struct crd_schema *s);
 
 /*
- * apiVersion, kind and metadata of embedded objects are what they must be, else
- * -ERR_BAD_REQUEST; metadata is fitted. `root`: of the value itself, too.
+ * Checks apiVersion, kind and metadata of embedded objects, and fits the metadata; -ERR_BAD_REQUEST
+ * if they are malformed. `root`: also those of the value itself.
  */
 int crd_coerce(struct arena *a, struct json *v, const struct crd_schema *s, bool root,
 	       const struct field_path *path, struct decode_report *report, struct error *err);
@@ -180,40 +185,46 @@ int crd_coerce(struct arena *a, struct json *v, const struct crd_schema *s, bool
 /* --- validation (crd/validate.c and others) --------------------------------------- */
 
 /*
- * The value against the schema, in kube-openapi's words. `base` is the path of the value, or
- * NULL; messages name fields from there on. `old` is its stored counterpart, or NULL.
+ * Validates the value against the schema, with kube-openapi's messages. `base` is the path of the
+ * value, or NULL; messages name fields relative to it. `old` is its stored counterpart, or NULL.
  */
 void crd_validate_value(struct validation *v, const struct crd_schema *s, const struct json *value,
 			const struct json *old, const struct field_path *base);
 
-/* Elements of sets and keyed lists may not repeat. */
+/* Checks that elements of sets and keyed lists do not repeat. */
 void crd_validate_lists(struct validation *v, const struct crd_schema *s, const struct json *value,
 			const struct field_path *path);
 
-/* apiVersion, kind and metadata of embedded objects; `root`: of the value itself, too. */
+/*
+ * Validates apiVersion, kind and metadata of embedded objects; `root`: also those of the value
+ * itself.
+ */
 void crd_validate_embedded(struct validation *v, const struct crd_schema *s,
 			   const struct json *value, bool root, const struct field_path *path);
 
 /*
- * x-kubernetes-validations of the schema and all below it, called last: faults of structure
- * keep rules from being evaluated, which is told. See crd_rule.h.
+ * Runs the x-kubernetes-validations of the schema and everything below it. Call it last: if v->errs
+ * has structural errors, it runs no rules and reports that instead. See crd/rule.h.
  */
 void crd_validate_rules(struct validation *v, const struct crd_schema *s, const struct json *value,
 			const struct json *old);
 
 /* --- formats (crd/format.c) ------------------------------------------------------- */
 
-/* The format of text of that name; NULL: none that is checked. */
+/* Finds a format by name. Returns NULL if this format is not checked. */
 const struct crd_format *crd_format_find(struct str name);
 
-/* A pattern that belongs to it, for whoever compiles it once; p NULL: none. */
+/* A pattern that the format needs, for the caller to compile once; p NULL: none. */
 struct str crd_format_pattern(const struct crd_format *format);
 
-/* `pattern` is the compiled crd_format_pattern(), or NULL when there is none. */
+/* `pattern` is the compiled crd_format_pattern(), or NULL if that has p NULL. */
 bool crd_format_holds(const struct crd_format *format, const struct regex *pattern,
 		      struct str text);
 
-/* What the format "duration" means, in nanoseconds: "1h30m", "2 minutes". False: it is none. */
+/*
+ * Parses the format "duration" ("1h30m", "2 minutes") to nanoseconds. Returns false if it is
+ * malformed.
+ */
 bool crd_format_duration(struct str text, int64_t *ret_ns);
 
 #endif

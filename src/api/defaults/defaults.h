@@ -1,15 +1,16 @@
 /*
  * defaults - values of fields that a client left out.
  *
- * Tables have most of them. The functions that schema/ names compute those that depend on other
- * fields of the same object; fills of devices, RBAC and definitions are beside their checks.
+ * The tables hold most of them. The functions that schema/ names compute defaults that depend on
+ * other fields of the same object. Those for devices, RBAC and definitions are next to their
+ * checks.
  */
 #ifndef API_DEFAULTS_DEFAULTS_H
 #define API_DEFAULTS_DEFAULTS_H
 
 #include "api/schema/schema.h"
 
-/* Fills in the defaults of all fields of the tree that are unset. */
+/* Sets the defaults of all unset fields of the tree. */
 void defaults_fill(struct arena *a, struct json *tree, const struct schema_type *type,
 		   int64_t now_ns);
 
@@ -18,7 +19,7 @@ schema_fill fill_container;
 schema_fill fill_image_volume;
 schema_fill fill_volume;
 schema_fill fill_pod_spec;
-schema_fill fill_pod; /* of pods alone */
+schema_fill fill_pod; /* only pods, not templates */
 schema_fill fill_pod_status;
 schema_fill fill_replication_controller;
 

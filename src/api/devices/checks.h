@@ -1,5 +1,8 @@
 /*
  * device_checks - the functions that schema/ names to check the kinds of resource.k8s.io.
+ *
+ * check_claim_status and check_device_data check the device status in claims (KEP-4817),
+ * check_slice_status the availability in slices (KEP-5677).
  */
 #ifndef API_DEVICES_CHECKS_H
 #define API_DEVICES_CHECKS_H
@@ -31,7 +34,7 @@ schema_check check_skip_node_operations;
 schema_check check_device;
 schema_check check_binding_conditions;
 
-/* The capacity of a new device; `several`: the device may be shared. */
+/* Checks the capacity of a new device; `several`: the device may be shared. */
 void check_device_capacity(struct validation *v, const struct json *capacities, bool several,
 			   const struct field_path *path);
 

@@ -1,10 +1,10 @@
 /*
- * known_selectors - device selectors that were found right before.
+ * known_selectors - a cache of device selectors that were found valid.
  *
- * Compiling one to judge it takes as long as half of all else that a write does, and most claims of
- * a cluster have the few selectors of their templates. Remembers some of those seen last, by their
- * text: what is not here is judged as ever, so that forgetting costs time only. The gates must
- * be the same for all uses.
+ * Compiling a selector to validate it takes as long as half of the rest of a write, and most claims
+ * of a cluster use the few selectors of their templates. The cache holds some recently used ones,
+ * by their text. A selector that is not cached is compiled as usual, so a miss costs only time. All
+ * uses must have the same gates.
  *
  * Threads: one at a time.
  */
@@ -18,10 +18,13 @@ struct known_selectors;
 struct known_selectors *known_selectors_new(void);
 void known_selectors_free(struct known_selectors *k);
 
-/* Whether the text was added and is not forgotten. NULL knows nothing. */
+/* Whether the text is in the cache. `k` may be NULL: an empty cache. */
 bool known_selectors_have(const struct known_selectors *k, struct str text);
 
-/* That is right: compiles, selects and is not too dear. Long ones are not kept. */
+/*
+ * Adds a valid selector: it compiles, selects and does not cost too much. Long texts are not
+ * cached.
+ */
 void known_selectors_add(struct known_selectors *k, struct str text);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * managed_entry - the list metadata.managedFields, read into an array and printed again.
- * Layer-private, for managed_*.c.
+ * managed_entry - reads the list metadata.managedFields into an array and prints it again.
+ * Layer-private, for managed/.
  */
 #ifndef API_MANAGED_ENTRY_H
 #define API_MANAGED_ENTRY_H
@@ -14,7 +14,7 @@ struct managed_entry {
 	struct str time; /* as printed; p NULL: none */
 	int64_t seconds; /* of the time; 0: none */
 	struct json *set;
-	bool gone; /* not printed any more */
+	bool gone; /* no longer printed */
 };
 
 struct managed_entries {
@@ -23,12 +23,12 @@ struct managed_entries {
 };
 
 /*
- * Reads a list (may be NULL), whose sets then belong to the entries. There is room for two
- * more. False when any entry is none that upstream would read.
+ * Reads a list (may be NULL). Its sets then belong to the entries. The array has space for two
+ * more. Returns false if upstream could not read one of the entries.
  */
 bool managed_entries_read(struct arena *a, struct json *list, struct managed_entries *ret_entries);
 
-/* In upstream's order: applied ones first, then by age and name. */
+/* Prints the list in upstream's order: Apply entries first, then by age and name. */
 struct json *managed_entries_print(struct arena *a, struct managed_entries *entries);
 
 static inline bool managed_is_update(const struct managed_entry *e)
@@ -37,23 +37,23 @@ static inline bool managed_is_update(const struct managed_entry *e)
 }
 
 /*
- * The entry of that operation and writer, or NULL. Who applies has one entry whatever the
- * version; who updates has one for each.
+ * Returns the entry of that operation and writer, or NULL. An applier has one entry for all
+ * versions; an updater has one per version.
  */
 struct managed_entry *managed_entries_find(const struct managed_entries *entries,
 					   struct str operation,
 					   const struct managed_writer *writer);
 
-/* Adds one, now, with the set; the caller knows that there is none. */
+/* Adds an entry with the set and the writer's time. The caller knows that it does not exist. */
 struct managed_entry *managed_entries_add(struct arena *a, struct managed_entries *entries,
 					  struct str operation, const struct managed_writer *writer,
 					  struct json *set);
 
-/* Makes the time of the entry the writer's. */
+/* Sets the time of the entry to the writer's. */
 void managed_entry_touch(struct arena *a, struct managed_entry *e,
 			 const struct managed_writer *writer);
 
-/* More Update entries than are kept: the oldest are folded into "ancient-changes". */
+/* If there are too many Update entries, merges the oldest into "ancient-changes". */
 void managed_entries_cap(struct arena *a, struct managed_entries *entries);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * managed_fixture - one object and those who write it, by the engine or by the slow reference.
+ * managed_fixture - one object and its writers, on the engine or on the slow reference.
  *
- * A world does around managed.h what a server does around it: the object is stored in one
- * version, fits its schema, and what a request resets stays as it was. Defaults and validation
- * are left out.
+ * A world does what a server does around managed.h: the object is stored in one version and fits
+ * its schema, and fields that a request resets keep their value. Defaults and validation are left
+ * out.
  */
 #ifndef API_MANAGED_MANAGED_FIXTURE_H
 #define API_MANAGED_MANAGED_FIXTURE_H
@@ -28,19 +28,19 @@
 
 struct world {
 	struct arena *arena;
-	const struct schema_kind *kind; /* in which it is stored */
+	const struct schema_kind *kind; /* the version in which it is stored */
 	bool by_reference;
-	struct reference_state state; /* as it is now */
-	struct json *live; /* the same with its managedFields; NULL: none */
+	struct reference_state state; /* the current state */
+	struct json *live; /* the same with its managedFields; NULL: no object */
 	int64_t steps; /* each takes a second */
-	/* Of the last step: */
+	/* Results of the last step: */
 	struct error err;
 	struct managed_applied applied;
 	struct reference_request request;
-	struct json *made; /* by an apply, before it fits: without managedFields; NULL: none */
+	struct json *made; /* result of an apply, before it fits: without managedFields; or NULL */
 };
 
-/* Who writes, and how the request came. */
+/* The writer, and the path of its request. */
 struct world_writer {
 	const struct schema_kind *kind; /* of the request */
 	struct str manager, subresource;
@@ -55,7 +55,7 @@ static inline struct json *world_copy(struct arena *a, const struct json *v)
 	return copy;
 }
 
-/* Both ways between the stored version and the request's. */
+/* Converts from any of the two versions, stored and request's, to the other. */
 static inline void world_convert(struct arena *a, struct json *object,
 				 const struct schema_kind *from, const struct schema_kind *to)
 {
@@ -66,7 +66,9 @@ static inline void world_convert(struct arena *a, struct json *object,
 	json_put_str(a, object, "apiVersion", to->api_version);
 }
 
-/* Where a dotted path leads: its parent, and the last name. NULL: there is none. */
+/*
+ * Returns the parent of a dotted path, and its last name. Returns NULL if there is no such object.
+ */
 static inline struct json *world_parent(struct json *object, struct str path, struct str *ret_name)
 {
 	struct str rest = path, name = STR_NULL;
@@ -77,7 +79,7 @@ static inline struct json *world_parent(struct json *object, struct str path, st
 	return json_is(object, JSON_OBJECT) ? object : NULL;
 }
 
-/* Who owns what is never reset: what there was, or nothing. */
+/* The stored value, with the managedFields of the sent one: managedFields are never reset. */
 static inline struct json *world_reset_value(struct world *w, const struct json *old,
 					     struct json *removed)
 {
@@ -95,7 +97,7 @@ static inline struct json *world_reset_value(struct world *w, const struct json 
 	return value;
 }
 
-/* What the request resets is as it was before; but a name is a name. */
+/* Gives the fields that the request resets their stored value; a new object loses its status. */
 static inline void world_reset(struct world *w, const struct world_writer *who, struct json *object)
 {
 	const struct str *reset = schema_resets(who->kind, who->subresource);
@@ -127,7 +129,7 @@ static inline void world_fit_to(struct world *w, const struct schema_kind *kind,
 		fail_msg("%s", err.msg);
 }
 
-/* Fits the object, which is of the request's version, and brings it to the stored one. */
+/* Fits the object, which is of the request's version, and converts it to the stored one. */
 static inline struct json *world_fit(struct world *w, const struct world_writer *who,
 				     struct json *object)
 {
@@ -169,7 +171,7 @@ static inline void world_begin_request(struct world *w, const struct world_write
 	};
 }
 
-/* What the reference knows, as the request sees it. */
+/* The reference's state, as the request sees it. */
 static inline struct reference_state world_state(struct world *w, const struct world_writer *who)
 {
 	struct reference_state state = w->state;
@@ -211,7 +213,9 @@ static inline int world_apply(struct world *w, const struct world_writer *who,
 	return 0;
 }
 
-/* `object` is whole, of the request's version, with managedFields when the client edits them. */
+/*
+ * `object` is complete, of the request's version, and has managedFields if the client edits them.
+ */
 static inline void world_update(struct world *w, const struct world_writer *who,
 				struct json *object)
 {
@@ -240,7 +244,7 @@ static inline void world_update(struct world *w, const struct world_writer *who,
 	w->state = reference_read(w->arena, object);
 }
 
-/* A merge patch to what is stored. */
+/* Applies a merge patch to the stored object. */
 static inline void world_patch(struct world *w, const struct world_writer *who,
 			       const struct json *patch)
 {
@@ -251,7 +255,7 @@ static inline void world_patch(struct world *w, const struct world_writer *who,
 	world_update(w, who, object);
 }
 
-/* What the server fills in and nobody owns. */
+/* Sets fields as the server's defaults do: no manager owns them. */
 static inline void world_default(struct world *w, const struct json *patch)
 {
 	struct json **object = w->by_reference ? &w->state.object : &w->live;

@@ -1,5 +1,5 @@
 /*
- * managed_prune - what an applier gives up. Layer-private, for managed_apply.c.
+ * managed_prune - removes fields that an applier no longer has. Layer-private, for managed/apply.c.
  */
 #ifndef API_MANAGED_PRUNE_H
 #define API_MANAGED_PRUNE_H
@@ -8,9 +8,9 @@
 #include "api/schema/schema.h"
 
 /*
- * Takes out of `object`, which has the new configuration merged in, what the set `last` has (the
- * manager's last configuration, of version `last_version`) and no entry owns any more.
- * Entries have the new set already. Returns the object, or another.
+ * Removes from `object`, which has the new configuration merged in, the fields of the set `last`
+ * that no entry owns any more. `last` is the manager's previous configuration, of version
+ * `last_version`. The entries have the new set already. Returns the object, or a new one.
  */
 struct json *managed_prune(struct arena *a, const struct schema_kind *kind, struct json *object,
 			   const struct managed_entries *entries, const struct json *last,

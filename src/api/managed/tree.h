@@ -1,8 +1,8 @@
 /*
- * managed_tree - objects and the fields they have: what apply is made of.
+ * managed_tree - operations on objects and their sets of fields, which apply is made of.
  *
- * Trees are walked by their type; sets of fields are those of managed/set.h, in order.
- * The meaning of each is structured-merge-diff's. Layer-private, for managed_*.c.
+ * Trees are walked by their type; sets of fields are those of managed/set.h, sorted. All operations
+ * have the semantics of structured-merge-diff. Layer-private, for managed/.
  */
 #ifndef API_MANAGED_TREE_H
 #define API_MANAGED_TREE_H
@@ -11,37 +11,37 @@
 #include "base/json/json.h"
 
 /*
- * The fields that a tree says something about: leaves, elements of lists, members of maps,
- * and what is null or an empty object. A struct is there through what it holds.
+ * Returns the fields of a tree: leaves, elements of lists, members of maps, nulls and empty
+ * objects. A struct is included only through its members.
  */
 struct json *managed_fields(struct arena *a, const struct schema_type *type,
 			    const struct json *tree);
 
 /*
- * Whether a configuration can be applied at all: its fields are known, their values of the
- * right nature, elements of lists have their keys and none is there twice. -ERR_UNTYPED in
- * upstream's words, which are not kind: ".spec.x: field not declared in schema".
+ * Checks whether a configuration can be applied at all: its fields are known, their values have the
+ * right type, and elements of lists have their keys without duplicates. -ERR_UNTYPED with
+ * upstream's terse messages: ".spec.x: field not declared in schema".
  */
 int managed_check(struct arena *a, const struct schema_type *type, const struct json *tree,
 		  struct error *err);
 
 /*
- * Puts what `config` says into `tree`, in place; what it does not speak of stays. Elements
- * of lists that both have are in the order of `config`. Shares nothing with `config` but text.
+ * Merges `config` into `tree`, in place; fields that config does not have stay. List elements that
+ * both have get the order of `config`. The result shares only text with `config`.
  */
 void managed_merge(struct arena *a, const struct schema_type *type, struct json *tree,
 		   const struct json *config);
 
-/* Takes the fields of the set, with all below them, out of the tree, in place. */
+/* Removes the fields of the set, with everything below them, from the tree, in place. */
 void managed_remove(struct arena *a, const struct schema_type *type, struct json *tree,
 		    const struct json *set);
 
-/* Makes a field of a struct a member of the set when anything below it is one; in place. */
+/* Adds a field of a struct to the set if any field below it is in the set; in place. */
 void managed_name_members(struct arena *a, const struct schema_type *type, struct json *set);
 
 /*
- * Brings a set into what the type says today: what is below a field that is owned as a whole
- * now stands for that field. In place.
+ * Adapts a set to the current type: if a field is now owned as a whole, fields below it become that
+ * field. In place.
  */
 void managed_reconcile(const struct schema_type *type, struct json *set);
 

@@ -1,10 +1,10 @@
 /*
- * managed_universes - of some kinds, all that managers of managed/property_test.c may say.
+ * managed_universes - objects with every field that managers of managed/property_test.c may set.
  */
 #ifndef API_MANAGED_UNIVERSES_H
 #define API_MANAGED_UNIVERSES_H
 
-/* Everything that managers may say of a kind; they say parts of it, and other values. */
+/* All fields that managers may set of a kind; they set parts of it, and other values. */
 struct universe {
 	const char *api_version, *kind, *text;
 };

@@ -1,9 +1,9 @@
 /*
  * managed_version - a write, as each version of its kind sees it.
  *
- * An entry's set is of the version that its writer used. Where versions differ in more
- * than their name, both objects are converted before they are compared with it; each
- * comparison is made once, at the first demand. Layer-private, for managed_*.c.
+ * An entry's set is of the version that its writer used. If versions differ in more than their
+ * name, both objects are converted before they are compared. Each comparison is made once, on first
+ * use. Layer-private, for managed/.
  */
 #ifndef API_MANAGED_VERSION_H
 #define API_MANAGED_VERSION_H
@@ -15,29 +15,30 @@ struct managed_seen; /* a version that was compared */
 struct managed_change {
 	struct arena *arena;
 	const struct schema_kind *kind; /* of both trees */
-	const struct json *old; /* NULL: there was none */
+	const struct json *old; /* NULL: a create */
 	const struct json *object;
 	struct str subresource;
-	/* `object` is as a client wrote it; other versions see it without zero values that they
-	 * do not print. */
+	/* `object` is as a client wrote it; other versions see it without zero values that they do
+	 * not print. */
 	bool raw;
 	struct managed_seen *seen;
 };
 
-/* The kind in that version; NULL when there is none any more. */
+/* Returns the kind in that version; NULL if the version does not exist (any more). */
 const struct schema_kind *managed_kind_at(const struct schema_kind *kind, struct str api_version);
 
 /* Whether fields of both have the same names and merge in the same way. */
 bool managed_same_shape(const struct schema_kind *a, const struct schema_kind *b);
 
 /*
- * A copy of the tree in another version. Of compiled kinds it is as that version would be printed:
- * upstream converts typed objects, so zero values go, or come where they are always printed.
+ * Makes a copy of the tree in another version. A compiled kind is converted as that version would
+ * print it: upstream converts typed objects, so zero values are removed, or added if always
+ * printed.
  */
 struct json *managed_convert(struct arena *a, const struct json *tree,
 			     const struct schema_kind *from, const struct schema_kind *to);
 
-/* What changed, in that version; false when there is none. */
+/* Computes the changes in that version; returns false if the version does not exist. */
 bool managed_change_at(struct managed_change *change, struct str api_version,
 		       struct managed_diff *ret_diff);
 

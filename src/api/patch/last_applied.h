@@ -23,7 +23,7 @@ int last_applied_print(struct arena *a, const struct json *tree, struct str *ret
 /* Adds the annotation to the manifest, or replaces the one that it has. */
 int last_applied_put(struct arena *a, struct json *tree, struct error *err);
 
-/* Returns the configuration in the annotation; NULL if there is none or it cannot be parsed. */
+/* Returns the configuration in the annotation; NULL if it is missing or cannot be parsed. */
 struct json *last_applied_get(struct arena *a, const struct json *live);
 
 #endif

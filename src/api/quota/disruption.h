@@ -1,8 +1,8 @@
 /*
- * disruption - whether a PodDisruptionBudget lets a pod be evicted.
+ * disruption - whether a PodDisruptionBudget allows the eviction of a pod.
  *
- * A budget's controller counts how many of its pods may go (status.disruptionsAllowed). An
- * eviction takes one off and notes the pod, so that the next one, and the controller, know.
+ * A budget's controller counts how many of its pods may be evicted (status.disruptionsAllowed). An
+ * eviction decrements it and records the pod, for the next eviction and for the controller.
  */
 #ifndef API_QUOTA_DISRUPTION_H
 #define API_QUOTA_DISRUPTION_H
@@ -15,29 +15,29 @@
 struct arena;
 struct json;
 
-/* Whether no budget matters to this pod: it has not begun, has ended, or goes already. */
+/* Whether no budget applies to this pod: it has not started, has ended, or is being deleted. */
 bool disruption_is_free(const struct json *pod);
 
-/* Whether the budget, of the pod's namespace, is about the pod. */
+/* Whether the budget, of the pod's namespace, selects the pod. */
 bool disruption_covers(const struct json *budget, const struct json *pod);
 
-/* What a refusal tells along. */
+/* Details of a rejected eviction. */
 struct disruption_refusal {
 	const char *cause;
-	/* Client libraries ask again by themselves when they are told when; 0: they are not. */
+	/* Client libraries retry by themselves after this time; 0: no such hint. */
 	int retry_after_s;
 };
 
 /*
- * Asks the budget. 0 with a merge patch for it in *ret_patch, or NULL when this eviction does not
- * count (a pod that is not ready anyway). -ERR_TOO_MANY_REQUESTS or -ERR_FORBIDDEN, with upstream's
- * words, and *ret_refusal.
+ * Checks the budget. Returns 0 with a merge patch for the budget in *ret_patch, or NULL there if
+ * this eviction does not count (the pod is not ready anyway). -ERR_TOO_MANY_REQUESTS or
+ * -ERR_FORBIDDEN, with upstream's message and *ret_refusal.
  */
 int disruption_check(struct arena *a, const struct json *budget, const struct json *pod,
 		     int64_t now_ns, struct json **ret_patch,
 		     struct disruption_refusal *ret_refusal, struct error *err);
 
-/* Says in the status of a pod that it goes by an eviction: its condition DisruptionTarget. */
+/* Sets the pod's condition DisruptionTarget: it is being evicted. */
 void disruption_mark(struct arena *a, struct json *pod, int64_t now_ns);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * pod_resources - what a pod as a whole asks for, and what it is limited to.
+ * pod_resources - the requests and limits of a pod as a whole.
  *
- * Containers are summed; init containers run one after the other, so that the largest of them
- * counts, beside the sidecars that were started before it. What the pod says as a whole takes the
- * place of what its containers say. Upstream's resource helper, for those who count: the server's
- * admission and the controller of quotas. Lists are in the arena and borrow from the pod; where its
- * limit leaves no room for them they lack amounts, and the arena says that it refused.
+ * Containers are summed. Init containers run one after the other, so the largest of them counts,
+ * plus the sidecars started before it. Pod-level resources replace those of the containers. This is
+ * upstream's resource helper, for the server's admission and the controller of quotas. Lists are in
+ * the arena and borrow from the pod. If the arena's limit is reached, they lack amounts, and the
+ * arena records that it refused memory.
  */
 #ifndef API_QUOTA_POD_RESOURCES_H
 #define API_QUOTA_POD_RESOURCES_H
@@ -13,8 +13,11 @@
 #include "api/quota/amount_list.h"
 
 enum pod_resources {
-	POD_RESOURCES_SPEC, /* as the spec has it, without overhead */
-	/* With overhead; of a pod that is resized in place, the most of wanted and in force. */
+	POD_RESOURCES_SPEC, /* as in the spec, without overhead */
+	/*
+	 * With overhead. For a pod that is resized in place: the larger of wanted and actual
+	 * resources.
+	 */
 	POD_RESOURCES_CHARGED,
 };
 
@@ -23,10 +26,10 @@ struct amount_list pod_resources_requests(const struct json *pod, enum pod_resou
 struct amount_list pod_resources_limits(const struct json *pod, enum pod_resources how,
 					struct arena *a);
 
-/* Whether the pod says something as a whole of processor, memory or huge pages. */
+/* Whether the pod sets pod-level CPU, memory or huge pages. */
 bool pod_resources_whole(const struct json *pod);
 
-/* Whether it asks for nothing and is limited in nothing. */
+/* Whether it has neither requests nor limits. */
 bool pod_resources_best_effort(const struct json *pod);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * quota - what objects use of their namespace's ResourceQuotas.
+ * quota - how objects use the ResourceQuotas of their namespace.
  *
- * The evaluators of upstream: from an object to its usage (names as quotas have them), which scopes
- * it is in, which names of a quota a kind is concerned with; and the decision whether a write fits.
+ * Upstream's evaluators: from an object to its usage (by the names that quotas use), the scopes it
+ * is in, and the names of a quota that apply to a kind; and the decision whether a write fits.
  * Pure: the server's admission charges with it, the controller counts with it, and both agree.
  * Trees are of the storage version.
  */
@@ -30,14 +30,14 @@ enum {
 	QUOTA_CHARGE_MS = 30 * 1000,
 	QUOTA_WRITE_MS = 30 * 1000,
 	QUOTA_SEEN_MS = 60 * 1000,
-	/* A charge that was seen so long ago has become an object that is seen, or never will. */
+	/* A charge seen this long ago has become a visible object, or never will. */
 	QUOTA_SETTLED_MS = QUOTA_CHARGE_MS + QUOTA_WRITE_MS + QUOTA_SEEN_MS,
 };
 
 /* --- kinds -------------------------------------------------------------------------------- */
 
 enum quota_sort {
-	QUOTA_COUNTED, /* nothing but their number */
+	QUOTA_COUNTED, /* only their number counts */
 	QUOTA_PODS,
 	QUOTA_SERVICES,
 	QUOTA_VOLUME_CLAIMS,
@@ -50,36 +50,39 @@ struct quota_kind {
 	struct str alias; /* the older name of its count ("secrets"), or empty */
 };
 
-/* False for what no quota ever counts: events, and what is not stored. Borrows the names. */
+/*
+ * Returns false for resources that quotas never count: events, and resources that are not stored.
+ * Borrows the names.
+ */
 bool quota_kind_of(struct str group, struct str resource, struct quota_kind *ret_kind);
 
 /*
- * The kind that "count/RESOURCE.GROUP" or an older name is about: false when `name` is no such
- * name. Borrows from the name.
+ * Finds the kind of "count/RESOURCE.GROUP" or of an older name. Returns false if `name` is neither.
+ * Borrows from the name.
  */
 bool quota_kind_counted(struct str name, struct quota_kind *ret_kind);
 
-/* What of a cluster counts beside the object itself. Each function may be NULL: none. */
+/* Facts about the cluster that matter beside the object itself. Each function may be NULL. */
 struct quota_context {
 	int64_t now_ns;
-	struct arena *arena; /* for what the functions return */
-	/* The extended resource of a device class; empty: none. */
+	struct arena *arena; /* for the functions' results */
+	/* Returns the extended resource of a device class; empty if it has none. */
 	struct str (*resource_of)(const struct quota_context *ctx, struct str device_class);
-	/* Whether some device class is that extended resource. */
+	/* Whether a device class provides that extended resource. */
 	bool (*is_device)(const struct quota_context *ctx, struct str extended_resource);
-	/* NULL when it is not there. */
+	/* Returns NULL if not found. */
 	const struct json *(*pod)(const struct quota_context *ctx, struct str ns, struct str name);
 	void *arg;
 };
 
-/* Whether a quota's amount of this name concerns objects of the kind. */
+/* Whether a quota's amount of this name applies to objects of the kind. */
 bool quota_kind_has(const struct quota_kind *k, const struct quota_context *ctx, struct str name);
 
 /* --- objects ------------------------------------------------------------------------------ */
 
 enum { QUOTA_REQUIRED = 6, QUOTA_VOLUME_CLASSES = 3 };
 
-/* What one object uses, and what scopes ask of it. */
+/* The usage of one object, and the properties that scopes check. */
 struct quota_item {
 	struct amount_list usage;
 	enum quota_sort sort;
@@ -87,20 +90,20 @@ struct quota_item {
 	struct str priority_class; /* pods */
 	struct str volume_classes[QUOTA_VOLUME_CLASSES]; /* of a volume claim; empty: none */
 	/*
-	 * Pods: the containers ("a,b") that do not say how much of a resource they want although
-	 * a quota may demand it; by name, see quota_measure.c.
+	 * Pods: for each name of quota_required, the containers ("a,b") that do not set it although
+	 * a quota may demand it.
 	 */
 	struct str lacking[QUOTA_REQUIRED];
 };
 
-/* In the arena; borrows from the tree. */
+/* Measures an object. The result is in the arena and borrows from the tree. */
 void quota_measure(const struct quota_kind *k, const struct quota_context *ctx,
 		   const struct json *object, struct arena *a, struct quota_item *ret_item);
 
-/* Whether no quota makes a difference between them: usage, scopes, what is lacking. */
+/* Whether both are equal to every quota: usage, scopes, missing resources. */
 bool quota_item_equal(const struct quota_item *a, const struct quota_item *b);
 
-/* Pods: whether it counts, beside being an object: it is not over, nor overdue to go. */
+/* Pods: whether its resources count: it has not ended, and its deletion is not overdue. */
 bool quota_pod_counts(const struct json *pod, int64_t now_ns);
 
 /* --- quotas ------------------------------------------------------------------------------- */
@@ -116,10 +119,10 @@ struct quota {
 	struct amount_list hard, used; /* status */
 	struct quota_scope *scopes;
 	size_t nscopes;
-	bool changed; /* `used` is not what was read any more */
+	bool changed; /* `used` was changed since it was read */
 };
 
-/* In the arena; borrows from the tree. */
+/* Reads a quota. The result is in the arena and borrows from the tree. */
 void quota_read(const struct json *object, struct arena *a, struct quota *ret_quota);
 
 /* Whether an object is in all of the quota's scopes. */
@@ -127,25 +130,25 @@ bool quota_covers(const struct quota *q, const struct quota_item *item);
 
 /* --- decisions ------------------------------------------------------------------------------ */
 
-/* A write that is to be charged. */
+/* A write to charge. */
 struct quota_request {
 	struct quota_kind kind;
 	struct quota_item item;
-	const struct quota_item *old; /* what is stored; NULL: a creation */
-	bool status_only; /* a write of the status is charged, but never refused */
-	bool dry_run; /* is not charged */
+	const struct quota_item *old; /* usage of the stored object; NULL: a creation */
+	bool status_only; /* a write of the status is charged, but never rejected */
+	bool dry_run; /* a dry run is not charged */
 };
 
 /*
- * Whether a write can change what is used: `old` is NULL for a creation, `object` is what is
- * to be stored.
+ * Whether a write can change the usage. `old` is NULL for a creation; `object` is the object to
+ * store.
  */
 bool quota_concerns(const struct quota_kind *k, struct str subresource, const struct json *old,
 		    const struct json *object);
 
 /*
- * Charges all quotas that the write is covered by, or none and fails: -ERR_FORBIDDEN in upstream's
- * words. *ret_changed: something was charged. Lists are made in the quotas' arenas.
+ * Charges all quotas that cover the write, or fails and charges none: -ERR_FORBIDDEN with
+ * upstream's message. *ret_changed: something was charged. Lists are made in the quotas' arenas.
  */
 int quota_charge(struct quota *quotas, size_t n, const struct quota_request *rq,
 		 const struct quota_context *ctx, bool *ret_changed, struct error *err);

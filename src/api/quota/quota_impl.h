@@ -7,11 +7,11 @@
 #include "api/quota/quota.h"
 
 #define QUOTA_REQUESTS STR("requests.")
-/* Behind the name of a storage class, before what is counted of it. */
+/* Follows the name of a storage class, before the counted resource. */
 #define QUOTA_STORAGE_CLASS ".storageclass.storage.k8s.io/"
-/* Behind the name of a device class: devices that claims ask for. */
+/* Follows the name of a device class: the number of devices that claims request. */
 #define QUOTA_DEVICES STR(".deviceclass.resource.k8s.io/devices")
-/* Before the name of a device class: the extended resource that every class is. */
+/* Precedes the name of a device class: the implicit extended resource of every class. */
 #define QUOTA_IMPLICIT_DEVICES STR("requests.deviceclass.resource.kubernetes.io/")
 
 /* The names of struct quota_item's `lacking`, in order. */

@@ -247,7 +247,7 @@ struct schema_column {
 	 */
 	const char *path;
 	void (*cell)(const struct json *object, int64_t now_ns, struct buf *json_out);
-	/* Of a custom kind, which has neither `path` nor `cell`; else NULL. */
+	/* NULL except for a custom kind, which has neither `path` nor `cell`. */
 	const struct jsonpath *jsonpath;
 };
 
@@ -308,7 +308,7 @@ struct schema_kind {
 	struct str storage_name;
 	const struct str *short_names, *categories; /* end with p NULL; or NULL */
 	const struct str *resets; /* see schema_resets() */
-	/* Of a compiled kind: the warning for its users; p NULL: not deprecated. */
+	/* Compiled kinds: the warning for users; p NULL: not deprecated. */
 	struct str deprecation;
 	const struct schema_type *type;
 	const struct schema_subresource *subresources;
@@ -319,7 +319,7 @@ struct schema_kind {
 	uint8_t nsubresources, ncolumns, nselectables, nconverts;
 	uint8_t gate;
 	uint16_t verbs;
-	/* Of a compiled kind: the number of its storage version; 0 for custom kinds. */
+	/* Compiled kinds: the number of the storage version; 0 for custom kinds. */
 	uint16_t place;
 	uint32_t flags;
 	const struct crd *custom; /* built at run time (crd.h); NULL: compiled in */
@@ -381,8 +381,8 @@ const struct schema_subresource *schema_subresource(const struct schema_kind *k,
 
 /*
  * Returns the fields that a write through this subresource ("": the kind itself) ignores, and so
- * never owns. They are dotted names ("status", "metadata.deletionTimestamp"), ended by p NULL; NULL
- * if there are none.
+ * never owns. They are dotted names ("status", "metadata.deletionTimestamp"), ended by p NULL.
+ * NULL: the write ignores no fields.
  */
 const struct str *schema_resets(const struct schema_kind *k, struct str subresource);
 

@@ -1,8 +1,8 @@
 /*
- * label_selector - whether a LabelSelector, as an object has it, finds labels.
+ * label_selector - matches labels with a LabelSelector in an object's tree.
  *
- * Reads the tree as it is, without memory of its own. What fits its type but
- * not its rules (an operator that does not exist) finds nothing.
+ * Reads the tree directly and allocates nothing. A selector that fits its type but breaks its rules
+ * (an unknown operator) matches nothing.
  */
 #ifndef API_SELECTOR_LABEL_SELECTOR_H
 #define API_SELECTOR_LABEL_SELECTOR_H
@@ -11,10 +11,10 @@
 
 struct json;
 
-/* Both parts must hold; an empty selector finds everything, none (NULL) finds nothing. */
+/* Both parts must hold. An empty selector matches everything, a missing one (NULL) nothing. */
 bool label_selector_matches(const struct json *selector, const struct json *labels);
 
-/* Whether it has no part: what finds everything. NULL is empty, too. */
+/* Whether it has no part, and so matches everything. Also true for NULL. */
 bool label_selector_is_empty(const struct json *selector);
 
 #endif

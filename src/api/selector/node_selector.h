@@ -1,9 +1,9 @@
 /*
- * node_selector - core/v1 NodeSelector: which nodes are meant, by labels and by name.
+ * node_selector - core/v1 NodeSelector: selects nodes by labels and by name.
  *
- * Terms are alternatives; within a term all requirements hold, those on labels
- * (matchExpressions) and those on fields (matchFields, of which there is metadata.name).
- * A term without requirements matches no node.
+ * Terms are alternatives. Within a term all requirements must hold: those on labels
+ * (matchExpressions) and those on fields (matchFields, which supports only metadata.name). A term
+ * without requirements matches no node.
  */
 #ifndef API_SELECTOR_NODE_SELECTOR_H
 #define API_SELECTOR_NODE_SELECTOR_H
@@ -21,20 +21,20 @@ struct node_selector {
 };
 
 /*
- * Reads the object; everything is copied into the arena. -ERR_INVALID for an operator that
- * there is not, or values that do not fit it.
+ * Reads the object; everything is copied into the arena. -ERR_INVALID for an unknown operator, or
+ * values that do not fit it.
  */
 int node_selector_read(struct arena *a, const struct json *v, struct node_selector *ret_selector,
 		       struct error *err);
 
-/* `labels` is an object of strings; or NULL. */
+/* `labels` is an object of strings, or NULL. */
 bool node_selector_matches(const struct node_selector *s, struct str node,
 			   const struct json *labels);
 
-/* One requirement as the API has it: {key, operator, values}. Text is borrowed. */
+/* Makes a requirement as in the API: {key, operator, values}. Text is borrowed. */
 struct json *node_selector_requirement(struct arena *a, const struct selector_term *t);
 
-/* Key, operator and values in order are the same. */
+/* Whether key, operator and values, in their order, are equal. */
 bool node_selector_requirement_equal(const struct selector_term *a, const struct selector_term *b);
 
 #endif

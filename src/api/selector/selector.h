@@ -1,10 +1,9 @@
 /*
  * selector - label and field selectors: parsed once, matched against any source.
  *
- * Label selectors: =, ==, !=, in, notin, exists, !exists, as upstream's
- * labels.Parse takes them. Field selectors: =, ==, !=, with \\ escapes.
- * The source of values is a function, so that a matcher runs on an object's
- * header without a tree.
+ * Label selectors: =, ==, !=, in, notin, exists, !exists, as upstream's labels.Parse accepts them.
+ * Field selectors: =, ==, !=, with \\ escapes. A function provides the values, so that a selector
+ * can match an object's header without a tree.
  */
 #ifndef API_SELECTOR_SELECTOR_H
 #define API_SELECTOR_SELECTOR_H
@@ -40,28 +39,28 @@ struct selector {
 };
 
 /*
- * -ERR_BAD_REQUEST with upstream's text; also beyond SELECTOR_TERMS_MAX requirements, or
- * SELECTOR_VALUES_MAX values of all of them.
+ * -ERR_BAD_REQUEST with upstream's message; also for more than SELECTOR_TERMS_MAX requirements, or
+ * more than SELECTOR_VALUES_MAX values in all of them.
  */
 int selector_parse_labels(struct arena *a, struct str text, struct selector *ret_selector,
 			  struct error *err);
 int selector_parse_fields(struct arena *a, struct str text, struct selector *ret_selector,
 			  struct error *err);
 
-/* Of a LabelSelector that was validated (NULL: everything matches); text is copied. */
+/* Makes a selector of a validated LabelSelector (NULL: everything matches); text is copied. */
 struct selector selector_of_tree(struct arena *a, const struct json *tree);
 
 /* Copies into another arena: a watcher outlives its request's. */
 struct selector selector_copy(struct arena *a, const struct selector *s);
 
-/* `get` returns the key's value, p NULL when absent. */
+/* `get` returns the key's value, with p NULL if absent. */
 bool selector_matches(const struct selector *s,
 		      struct str (*get)(const void *source, struct str key), const void *source);
 
-/* Terms and values: the comparisons that a match may take. */
+/* The number of terms and values: the comparisons that a match can take. */
 size_t selector_weight(const struct selector *s);
 
-/* The value that `key` must equal, when the selector says so; p NULL otherwise. */
+/* Returns the value that `key` must equal, if the selector demands one; else p NULL. */
 struct str selector_required_value(const struct selector *s, struct str key);
 
 #endif

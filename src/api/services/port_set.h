@@ -1,5 +1,5 @@
 /*
- * port_set - a set of port numbers, 1 to 65535; others are never in it.
+ * port_set - a set of port numbers, 1 to 65535. Other numbers are ignored.
  */
 #ifndef API_SERVICES_PORT_SET_H
 #define API_SERVICES_PORT_SET_H
@@ -36,7 +36,7 @@ static inline void port_set_remove(struct port_set *s, int64_t port)
 		s->words[port / 64] &= ~((uint64_t)1 << (port % 64));
 }
 
-/* The first that is not before `from`; 0: there is none. Most sets are nearly empty. */
+/* Returns the first port that is not below `from`; 0 if not found. Most sets are nearly empty. */
 static inline int64_t port_set_next(const struct port_set *s, int64_t from)
 {
 	uint64_t mask = UINT64_MAX << (uint64_t)from % 64;

@@ -1,8 +1,8 @@
 /*
- * service - the linked fields of a Service: addresses, families, node ports.
+ * service - the dependent fields of a Service: addresses, families, node ports.
  *
- * What upstream's registry does with them before anything is allocated, without I/O. Trees are
- * Services of core/v1 with their defaults.
+ * The steps of upstream's registry before anything is allocated, without I/O. Trees are Services of
+ * core/v1 with their defaults.
  */
 #ifndef API_SERVICES_SERVICE_H
 #define API_SERVICES_SERVICE_H
@@ -10,41 +10,41 @@
 #include "api/validate/validate.h"
 #include "base/json/index.h"
 
-/* The families of addresses that the cluster has for services: one, or both. */
+/* The address families that the cluster has for services: one, or both. */
 struct service_families {
 	bool has4, has6;
-	bool first6; /* which one a service gets that does not say */
+	bool first6; /* IPv6 is the default family */
 };
 
 /* --- what a spec says ---------------------------------------------------------------- */
 
 bool service_is_type(const struct json *spec, const char *type);
 bool service_is_headless(const struct json *spec); /* clusterIPs begin with "None" */
-/* Whether `ip` is among clusterIPs, in whatever form either is. */
+/* Whether `ip` is among clusterIPs, whatever the spelling of either. */
 bool service_has_ip(const struct json *spec, struct str ip);
 bool service_has_ports(const struct json *spec); /* NodePort or LoadBalancer */
-/* Each of its ports gets a node port, if it has none. */
+/* Whether each of its ports without a node port gets one. */
 bool service_wants_ports(const struct json *spec);
 bool service_wants_health_port(const struct json *spec);
 bool service_is_external(const struct json *spec); /* reached from outside of the cluster */
 
 /* --- steps of a write ---------------------------------------------------------------- */
 
-/* A changed type takes the fields along that only the old one had, unless these changed, too. */
+/* If the type changed, removes the fields that only the old type has, unless they changed, too. */
 void service_drop_fields(struct arena *a, struct json *service, const struct json *old);
 
 /*
- * Makes clusterIP and clusterIPs agree, keeps what was allocated when a client leaves it out, and
- * settles ipFamilyPolicy and ipFamilies. `old` is NULL for a creation. Adds to v->errs.
+ * Makes clusterIP and clusterIPs agree, keeps allocated values that a client left out, and
+ * completes ipFamilyPolicy and ipFamilies. `old` is NULL for a creation. Adds to v->errs.
  */
 void service_settle(struct validation *v, struct json *service, const struct json *old,
 		    const struct service_families *families);
 
-/* The rules on clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy; `old` may be NULL. */
+/* Checks clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy; `old` may be NULL. */
 void service_check_addresses(struct validation *v, const struct json *service,
 			     const struct json *old);
 
-/* An address as old fields take it: unless the list `old` has it, it must be strictly right. */
+/* Checks an address of a legacy field: unless the list `old` has it, it must be strictly valid. */
 bool service_check_address(struct validation *v, struct str text, struct json_index *old,
 			   const struct field_path *path);
 

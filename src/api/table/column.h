@@ -1,7 +1,7 @@
 /*
- * column - what the cells of Table output are made of.
+ * column - functions for the cells of Table output.
  *
- * Private to table.c and column_*.c. A cell appends one JSON value.
+ * Private to api/table. A cell appends one JSON value.
  */
 #ifndef API_TABLE_COLUMN_H
 #define API_TABLE_COLUMN_H
@@ -11,36 +11,40 @@
 #include "base/core/limits.h"
 #include "base/json/json.h"
 
-#define CELL_MAX (64UL * KIB) /* text of one cell; what is longer is left out */
+#define CELL_MAX (64UL * KIB) /* text of one cell; longer text is left out */
 
-/* The value at dotted names below the object, or NULL. */
+/* Return the value at dotted names below the object, or NULL (empty, 0, false). */
 struct json *column_find(const struct json *object, const char *path);
 struct str column_find_str(const struct json *object, const char *path);
 int64_t column_find_i64(const struct json *object, const char *path);
 bool column_find_bool(const struct json *object, const char *path);
 
-/* Text as a cell; `absent` when it is empty. */
+/* Appends text as a cell; `absent` if it is empty. */
 void column_text(struct buf *out, struct str text, const char *absent);
 void column_printf(struct buf *out, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* How long ago a time was; `absent` when there is none. */
+/* Appends how long ago a time was; `absent` if there was no time. */
 void column_since(struct buf *out, struct str time, int64_t now_ns, const char *absent);
 
-/* "a,b,c" of a list: of text when `key` is NULL, else of that member of its objects. */
+/* Appends "a,b,c" of a list: its strings if `key` is NULL, else that member of its objects. */
 void column_join(struct buf *out, const struct json *list, const char *key, const char *sep,
 		 const char *absent);
 
 /* Whether the object has a condition of this type with status True. */
 bool column_condition(const struct json *object, struct str type);
 
-/* The member of a map whose key is next in order, STR_NULL for the first; NULL at the end. */
+/*
+ * Returns the member of a map with the next key, in order; STR_NULL for the first. NULL at the end.
+ */
 const struct json *column_next(const struct json *map, struct str after);
 
-/* "a=b,c=d" of a map, sorted; and of a LabelSelector. "<none>" when empty. */
+/* Append "a=b,c=d" of a map, sorted; and of a LabelSelector. "<none>" if empty. */
 void column_labels(struct buf *out, const struct json *map);
 void column_label_selector(struct buf *out, const struct json *selector);
 
-/* A column of a custom kind: what its path finds, as its type shows it; null for nothing. */
+/*
+ * Appends a column of a custom kind: the value that its path finds, formatted by its type; or null.
+ */
 void column_jsonpath(const struct schema_column *c, const struct json *object, int64_t now_ns,
 		     struct buf *out);
 

@@ -1,16 +1,15 @@
 /*
  * columns - cells of Table output that are more than a field.
  *
- * The functions that schema/ names; their rows say which is called for what.
- * Each appends one JSON value, as upstream's printers show it; `now_ns` is for
- * ages. They take an object of any version of their kind.
+ * Rows in schema/ name these functions. Each appends one JSON value, as upstream's printers show
+ * it; `now_ns` is for ages. They accept an object of any version of their kind.
  */
 #ifndef API_TABLE_COLUMNS_H
 #define API_TABLE_COLUMNS_H
 
 #include "api/schema/schema.h"
 
-/* Of many kinds. */
+/* Many kinds. */
 void column_age(const struct json *object, int64_t now_ns, struct buf *out);
 void column_template_containers(const struct json *object, int64_t now_ns, struct buf *out);
 void column_template_images(const struct json *object, int64_t now_ns, struct buf *out);
@@ -144,7 +143,7 @@ void column_pool_errors(const struct json *object, int64_t now_ns, struct buf *o
 void column_pool_status(const struct json *object, int64_t now_ns, struct buf *out);
 void column_pool_completed(const struct json *object, int64_t now_ns, struct buf *out);
 
-/* What scales, signs and limits. */
+/* Autoscaling, certificates, API services, migrations. */
 void column_autoscaler_targets(const struct json *object, int64_t now_ns, struct buf *out);
 void column_autoscaler_reference(const struct json *object, int64_t now_ns, struct buf *out);
 void column_autoscaler_min(const struct json *object, int64_t now_ns, struct buf *out);

@@ -40,8 +40,8 @@ const struct json *validate_old_next(struct validation *v, struct validate_old *
 				     const struct json *value);
 
 /*
- * Returns a text that is equal exactly for elements with the same keys; p NULL if there is none. If
- * `keys` is NULL, the whole element is the key.
+ * Returns a text that is equal exactly for elements with the same keys. Returns p NULL if that is
+ * impossible. If `keys` is NULL, the whole element is the key.
  */
 struct str validate_key_text(struct arena *a, const struct str *keys, const struct json *item);
 

@@ -139,7 +139,7 @@ static inline const char *fixture_at(struct fixture *f, const struct json *tree,
 	return text;
 }
 
-/* All faults of the last write, as a Status tells them. */
+/* All faults of the last write, as a Status shows them. */
 static inline const char *fixture_faults(struct fixture *f)
 {
 	struct buf b = BUF_INIT(MIB);

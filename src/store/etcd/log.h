@@ -43,7 +43,7 @@ const struct etcd_log_change *etcd_log_find(const struct etcd_log *l, struct str
 /* Deletes all changes after the revision, like a restored backup. */
 void etcd_log_go_back(struct etcd_log *l, int64_t revision);
 
-/* Returns the index of the first change at or after the revision; `changes.n` if there is none. */
+/* Returns the index of the first change at or after the revision; `changes.n` if not found. */
 size_t etcd_log_seek(const struct etcd_log *l, int64_t revision);
 
 /* Applies the transaction at the next revision; false, with no change, if a comparison fails. */

@@ -10,7 +10,7 @@
  * While the feed runs, a write ends when the feed has delivered everything up to the revision of
  * etcd's answer: its own event if it succeeded, the conflicting change if not.
  *
- * What etcd's answer proves:
+ * An answer of etcd proves:
  *  - "succeeded": written, at the revision of the answer.
  *  - "compare failed", to the only transaction that was sent: not written.
  *  - a rejection before the proposal (no leader, no space, too large): not written.

@@ -96,7 +96,7 @@ void lmdb_writer_kick(struct lmdb_store *s);
 /* Called when the writer has nothing left to do and will not start anything. */
 void lmdb_store_drained(struct lmdb_store *s);
 
-/* Schedules the next prune for when the oldest change expires; INT64_MAX: there is none. */
+/* Schedules the next prune for when the oldest change expires; INT64_MAX: does nothing. */
 void lmdb_writer_plan_prune(struct lmdb_store *s, int64_t oldest_ms);
 
 /* --- lmdb/reader.c ----------------------------------------------------------------- */
