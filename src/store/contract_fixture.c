@@ -1,8 +1,7 @@
 /*
- * The harness of the contract: a store on a real loop, writes and reads that
- * remember what became of them, and a feed that is written down. Callbacks stop
- * the loop, so that a waiting test looks at its condition after each of them;
- * a timer stops it too, when nothing calls back at all.
+ * The harness of the contract: a store on a real loop, writes and reads that record their outcome,
+ * and a feed that is recorded. Callbacks stop the loop, so that a waiting test checks its condition
+ * after each of them. A timer stops it, too, in case nothing calls back.
  */
 #include "store/contract_fixture.h"
 

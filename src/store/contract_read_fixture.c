@@ -1,6 +1,5 @@
 /*
- * The contract's cases about reading: order, pages, the past, what was
- * compacted, and where the feed begins.
+ * The contract's cases about reading: order, pages, history, compaction, and where the feed begins.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -129,7 +129,7 @@ static void unfinished_writes_of_one_key_may_be_chained(struct store_contract *c
 	assert_int_equal(r->got.items[0].revision, w[4]->write.revision);
 }
 
-/* The chain grows while its head is being committed, too. */
+/* The chain also grows while its head is being committed. */
 static void a_long_chain_over_many_commits_holds(struct store_contract *c)
 {
 	enum { N = 200 };

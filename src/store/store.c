@@ -1,4 +1,6 @@
-/* The interface: calls go to the backend that the store was opened with. */
+/*
+ * The interface: forwards calls to the backend that the store was opened with.
+ */
 #include "store/store.h"
 
 #include "store/store_impl.h"

@@ -1,11 +1,11 @@
 /*
- * Two stores that write the same few keys, on the etcd of etcd_world.h, while
- * answers are lost, delayed and reordered, connections break and members crash.
- * Over many seeds: an acknowledged write is in etcd's log, at its revision; a
- * refused one is not; nothing takes effect twice; no change is acknowledged to two
- * writers, even if both wrote the same bytes; both feeds are that log, each
- * event once and before its write was acknowledged; and when the faults stop,
- * nothing hangs.
+ * Two stores write the same few keys, on the etcd of etcd_world.h, while answers are lost, delayed
+ * and reordered, connections break and members crash. Over many seeds:
+ *  - an acknowledged write is in etcd's log, at its revision; a rejected one is not;
+ *  - nothing takes effect twice;
+ *  - no change is acknowledged to two writers, even if both wrote the same bytes;
+ *  - both feeds equal that log, with each event once and before its write was acknowledged;
+ *  - when the faults stop, nothing hangs.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +49,7 @@ static void key_name(char out[static 8], size_t key)
 	(void)snprintf(out, 8, "k%zu", key);
 }
 
-/* What the user's feed has told of the key last: its revision, or 0 when it is not there. */
+/* The key's last revision in the user's feed, or 0 if the key does not exist. */
 static int64_t known_revision(const struct user *u, size_t key)
 {
 	int64_t revision = 0;

@@ -1,17 +1,15 @@
 /*
- * A call is in one of two lists: `waiting` for a member, or `running` at one, the
- * oldest first. Whenever a member becomes alive, and at a short interval while
- * calls wait that a member has sent back, the waiting ones are placed; what cannot
- * be placed is given up by its own timer.
+ * A call is in one of two lists: `waiting` for a member, or `running` at one, the oldest first.
+ * Waiting calls are sent whenever a member becomes alive, and at a short interval while some were
+ * returned by a member. A call that cannot be sent is ended by its own timer.
  *
- * A tick looks after the members: often while calls run, once a second otherwise,
- * so that the member of the watch is known to be alive when nobody asks for
- * anything. It probes, and takes calls and the watch away from members that will
- * hardly answer.
+ * A tick checks the members: often while calls run, otherwise once a second, so that the member of
+ * the watch is known to be alive even without calls. It sends probes, and moves calls and the watch
+ * away from members that will hardly answer.
  *
- * Requests are packed once and kept until the answer, so that trying again costs
- * no memory of the owner's. Streams carry `hasleader`: a member that is cut off
- * from the others then says so instead of falling silent.
+ * Requests are packed once and kept until the answer, so that a retry needs no memory of the owner.
+ * Streams carry `hasleader`: a member that is cut off from the others then reports that instead of
+ * falling silent.
  */
 #include "store/etcd/client.h"
 
@@ -26,11 +24,11 @@
 
 enum {
 	AVOID_MS = 5000,
-	RETRY_MS = 100, /* before calls that a member sent back are placed again */
-	DARK_MS = 3000, /* without a member or an answer for so long: not healthy */
-	TICK_MS = 250, /* between looks at the members while calls run */
-	IDLE_MS = 1000, /* and otherwise; a member in use is heard at least so often */
-	OVERDUE_MS = 500, /* a call without an answer for so long: its member is probed */
+	RETRY_MS = 100, /* before calls that a member returned are sent again */
+	DARK_MS = 3000, /* without a member or an answer for so long: unhealthy */
+	TICK_MS = 250, /* between checks of the members while calls run */
+	IDLE_MS = 1000, /* otherwise; a member in use is heard at least so often */
+	OVERDUE_MS = 500, /* a call unanswered for so long: its member is probed */
 	MOVES_MAX = 3,
 };
 
@@ -43,7 +41,7 @@ struct etcd_client {
 	struct loop_timer retry;
 	struct loop_timer tick;
 	int64_t tick_due; /* ms */
-	bool drowsy; /* the tick comes after IDLE_MS */
+	bool drowsy; /* the next tick comes after IDLE_MS */
 	struct loop_task revive; /* a member has become alive */
 	bool held;
 	void (*on_ready)(void *arg);
@@ -51,11 +49,11 @@ struct etcd_client {
 	void *arg;
 	int64_t revision, latest;
 
-	/* ms since when no member is alive, or calls go unanswered; INT64_MAX: all is well. */
+	/* ms: since when no member is alive, or calls are unanswered; INT64_MAX: healthy. */
 	int64_t dark_since, mute_since;
-	struct error mute; /* why the last call went unanswered */
+	struct error mute; /* why the last call was not answered */
 
-	struct metrics_family *requests; /* NULL: nobody counts */
+	struct metrics_family *requests; /* NULL: metrics are disabled */
 	struct metrics_histogram *durations[ETCD_OPS];
 };
 
@@ -88,11 +86,11 @@ static bool is_better(const struct etcd_endpoint *e, const struct etcd_endpoint 
 {
 	if (!than || rank(e) != rank(than))
 		return rank(e) > (than ? rank(than) : RANK_DEAD);
-	/* The one that failed longer ago; of good ones the first. */
+	/* The one that failed longer ago; among good ones the first. */
 	return rank(e) != RANK_GOOD && e->avoid_until < than->avoid_until;
 }
 
-/* The current member while it is good, else the best; NULL when none is alive. */
+/* Returns the current member while it is good, else the best; NULL if none is alive. */
 static struct etcd_endpoint *pick(struct etcd_client *client)
 {
 	struct etcd_endpoint *best = NULL;
@@ -180,7 +178,7 @@ static void on_state(void *arg, enum grpc_channel_state state, const struct erro
 
 /* --- answers ------------------------------------------------------------------------------- */
 
-/* Every response begins with the header; of messages that we know only. */
+/* Every response begins with the header; read here only from the responses that we use. */
 static void note_answer(struct etcd_client *client, const struct etcd_call *c)
 {
 	const Etcd__ResponseHeader *header =
@@ -195,7 +193,7 @@ static void note_answer(struct etcd_client *client, const struct etcd_call *c)
 	client->revision = MAX(client->revision, header->revision);
 }
 
-/* `why`: as etcd or gRPC says it. */
+/* `why` is etcd's or gRPC's message. */
 static void note_outcome(struct etcd_client *client, enum etcd_outcome outcome, struct str why)
 {
 	if (outcome != ETCD_UNKNOWN) {
@@ -238,7 +236,7 @@ static void wait_again(struct etcd_call *c)
 		loop_timer_start(&client->retry, RETRY_MS);
 }
 
-/* Whether another try is harmless, may help, and is still in time. */
+/* Whether a retry is harmless, may help, and is still in time. */
 static bool may_try_again(const struct etcd_call *c, const struct etcd_answer *a)
 {
 	if (now_ms(c->client) >= c->give_up || a->err.code == ERR_TOO_LARGE)
@@ -449,7 +447,9 @@ static bool is_in_use(const struct etcd_endpoint *e)
 	return e == e->client->watched || e == e->client->current;
 }
 
-/* Marks members that owe an answer to a call for long, or to the last probe. True: there is one. */
+/*
+ * Marks members that have long owed an answer to a call, or to the last probe. Returns true if any.
+ */
 static bool mark_overdue(struct etcd_client *client)
 {
 	bool any = false;
@@ -471,7 +471,7 @@ static bool mark_overdue(struct etcd_client *client)
 	return any;
 }
 
-/* `overdue`: another member may have to take over soon. */
+/* Whether to probe the member. `overdue`: another member may have to take over soon. */
 static bool is_due(const struct etcd_endpoint *e, bool overdue)
 {
 	const struct etcd_pulse *p = &e->pulse;
@@ -494,7 +494,7 @@ static void probe_members(struct etcd_client *client)
 			etcd_pulse_probe(&client->endpoints[i].pulse);
 }
 
-/* The member that can take over: it was heard when another one was not. NULL: none. */
+/* Returns the member that can take over: it was heard recently. NULL if there is no such member. */
 static struct etcd_endpoint *find_refuge(struct etcd_client *client)
 {
 	struct etcd_endpoint *e = pick(client);
@@ -504,7 +504,7 @@ static struct etcd_endpoint *find_refuge(struct etcd_client *client)
 	return e;
 }
 
-/* Whether the call's member will hardly answer it. */
+/* Whether the call's member is unlikely to answer it. */
 static bool is_stuck(const struct etcd_call *c)
 {
 	const struct etcd_pulse *p = &c->endpoint->pulse;
@@ -536,7 +536,7 @@ static void leave_member(struct etcd_call *c, struct etcd_endpoint *to)
 	finish(c, &a);
 }
 
-/* Their owners may start and drop other calls, so the stuck ones are set apart first. */
+/* Moves stuck calls. Their owners may start and drop other calls, so they are collected first. */
 static void leave_stuck(struct etcd_client *client)
 {
 	struct etcd_endpoint *to = find_refuge(client);
@@ -575,7 +575,7 @@ static void arm(struct etcd_client *client)
 	loop_timer_start(&client->tick, client->tick_due - now_ms(client));
 }
 
-/* Something was sent: its answer is looked for soon. */
+/* Something was sent, so check for its answer soon. */
 static void wake(struct etcd_client *client)
 {
 	if (client->drowsy)
@@ -585,7 +585,7 @@ static void wake(struct etcd_client *client)
 static void on_tick(struct loop_timer *t)
 {
 	struct etcd_client *client = CONTAINER_OF(t, struct etcd_client, tick);
-	/* So late that answers may be waiting to be read: this process was stopped. */
+	/* The tick is so late that answers may be waiting unread: this process was stopped. */
 	bool late = now_ms(client) - client->tick_due > TICK_MS;
 
 	for (size_t i = 0; i < client->n; i++) {
@@ -731,7 +731,7 @@ int etcd_client_new(struct loop *l, const struct store_etcd_opts *opts,
 	loop_timer_init(&client->retry, l, on_retry);
 	loop_timer_init(&client->tick, l, on_tick);
 	loop_task_init(&client->revive, on_revive);
-	/* Not connected yet is no grace: nobody is healthy before the first connection. */
+	/* Unhealthy until the first connection, without a grace period. */
 	client->dark_since = INT64_MIN;
 	client->mute_since = INT64_MAX;
 	r = add_metrics(client, opts->metrics, err);

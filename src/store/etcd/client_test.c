@@ -1,6 +1,6 @@
 /*
- * Which member is asked, how long, and how often: on the etcd of etcd_world.h.
- * What refusals mean: on statuses as etcd sends them.
+ * Which member gets a call, for how long, and how often: on the etcd of etcd_world.h. The meaning
+ * of errors: on statuses as etcd sends them.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,6 @@
-/* Callbacks that write down what they are told. */
+/*
+ * Callbacks that record their arguments.
+ */
 #include "store/etcd/client_world.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /*
- * A failed try is no more than a window missed: the next one is made as usual.
+ * A failed try only misses a window: the next one is made as usual.
  */
 #include "store/etcd/compact.h"
 
@@ -7,7 +7,7 @@
 #include "base/core/mem.h"
 #include "store/store.h"
 
-/* Known to Kubernetes' API server under this name; outside of every prefix. */
+/* The name that Kubernetes' API server uses; outside of every prefix. */
 static const struct str compact_key = { "compact_rev_key", 15 };
 
 static void ask_compaction(struct etcd_client *client, struct etcd_call *c, int64_t revision)
@@ -18,7 +18,7 @@ static void ask_compaction(struct etcd_client *client, struct etcd_call *c, int6
 	etcd_client_call(client, c, &request.base);
 }
 
-/* It was compacted, now or before. */
+/* Whether the revision was compacted, now or before. */
 static bool is_gone(const struct etcd_answer *a)
 {
 	return a->outcome == ETCD_ANSWERED || a->err.code == ERR_EXPIRED;
@@ -31,7 +31,7 @@ void etcd_compactor_note(struct etcd_compactor *k, int64_t revision)
 
 /* --- by itself ----------------------------------------------------------------------------- */
 
-/* How often the timer comes in a window: one time to try, the others to look. */
+/* Ticks of the timer per window: one tries, the others read the key. */
 enum { TICKS = 10 };
 
 static void on_compacted(struct etcd_call *c, const struct etcd_answer *a)
@@ -43,7 +43,10 @@ static void on_compacted(struct etcd_call *c, const struct etcd_answer *a)
 		etcd_compactor_note(k, k->asked);
 }
 
-/* Notes what others have put; returns the key's version, 0 when there is none. */
+/*
+ * Notes the revision that another process has put. Returns the key's version, 0 if it does not
+ * exist.
+ */
 static int64_t read_key(struct etcd_compactor *k, const Etcd__RangeResponse *got)
 {
 	int64_t revision;
@@ -55,7 +58,7 @@ static int64_t read_key(struct etcd_compactor *k, const Etcd__RangeResponse *got
 	return got->kvs[0]->version;
 }
 
-/* The answer to a try that came too late. */
+/* Reads the key from the answer to a try that lost. */
 static int64_t read_refusal(struct etcd_compactor *k, const Etcd__TxnResponse *reply)
 {
 	const Etcd__ResponseOp *op = reply->n_responses ? reply->responses[0] : NULL;

@@ -1,6 +1,6 @@
 /*
- * From URLs and files to channels. Connections are kept to all members at once:
- * etcd has few of them, and failing over then costs no handshake.
+ * Makes channels from URLs and files. Keeps connections to all members at once: etcd has few
+ * members, and failing over then needs no handshake.
  */
 #include "store/etcd/endpoint.h"
 
@@ -13,7 +13,7 @@
 enum {
 	DEFAULT_PORT = 2379,
 	CONNECT_MS = 2000,
-	PING_MS = 10 * 1000, /* etcd allows one each 5 s */
+	PING_MS = 10 * 1000, /* etcd allows one every 5 s */
 	BACKOFF_INITIAL_MS = 50,
 	BACKOFF_MAX_MS = 1000,
 	WINDOW = 1024 * 1024,
@@ -29,7 +29,7 @@ static int read_if(const char *path, struct buf *content, struct error *err)
 	return path ? file_read(path, content, err) : 0;
 }
 
-/* All of etcd's files; what is not given stays empty. */
+/* Reads all TLS files; a buffer stays empty if its file is not set. */
 static int read_files(const struct store_etcd_opts *opts, struct buf *ca, struct buf *cert,
 		      struct buf *key, struct error *err)
 {
@@ -72,7 +72,7 @@ int etcd_tls_new(const struct store_etcd_opts *opts, struct tls **ret_tls, struc
 	return r < 0 ? error_wrap(err, r, "etcd") : 0;
 }
 
-/* addr_parse() takes any scheme off; etcd has these only. */
+/* addr_parse() accepts any scheme; etcd has only these. */
 static bool has_scheme(const char *url)
 {
 	struct str s = str_from(url);

@@ -1,8 +1,7 @@
 /*
- * Ports are found by binding to port 0 and letting go again; somebody else may
- * take one in between, and then etcd ends at once and is started on others.
- * Time-outs of elections are short, for a single member waits one out before it
- * is its own leader.
+ * Finds ports by binding to port 0 and closing again. If another process takes one in between, etcd
+ * exits at once and is started on other ports. Election time-outs are short, because a single
+ * member waits for one before it is its own leader.
  */
 #include "store/etcd/etcd_fixture.h"
 
@@ -110,7 +109,7 @@ static void make_args(const struct etcd_fixture *f, struct args *a)
 static void run_child(const struct etcd_fixture *f, char *const *argv)
 {
 	static char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-	/* etcd of Debian 12 wants to be told that the architecture is meant; others ignore it. */
+	/* etcd of Debian 12 needs this on arm64; other versions ignore it. */
 	static char arch[] = "ETCD_UNSUPPORTED_ARCH=arm64";
 	char *env[] = { path, arch, NULL };
 	char log[96];
@@ -136,7 +135,7 @@ static void show_log(const struct etcd_fixture *f)
 	buf_release(&text);
 }
 
-/* False when etcd has ended instead. */
+/* Returns false if etcd has exited instead. */
 static bool wait_ready(struct etcd_fixture *f)
 {
 	for (int waited = 0; waited < READY_MS; waited += POLL_MS) {

@@ -33,7 +33,7 @@ static Etcd__ResponseHeader header_of(const struct etcd_world *w)
 
 /* --- watches ------------------------------------------------------------------------------- */
 
-/* Sends the events of the log from `from` on, all but the last piece as fragments. */
+/* Sends `n` events of the log, starting at `from`, as one response. */
 static void send_piece(struct etcd_world *w, struct grpc_call *call, size_t from, size_t n,
 		       bool fragment)
 {
@@ -75,7 +75,7 @@ static void on_news(struct loop_msg *msg)
 	feed_member(m);
 }
 
-/* Tells all members. */
+/* Notifies all members. */
 static void spread(struct etcd_world *w)
 {
 	for (size_t i = 0; i < w->nmembers; i++) {
@@ -228,7 +228,7 @@ static void serve_txn(struct grpc_call *c, const void *request)
 {
 	const Etcd__TxnRequest *in = request;
 	struct etcd_world *w = member_of(c)->world;
-	/* The store's name and the compactor's key are no writes of objects. */
+	/* Transactions on the store's name and the compactor's key are not writes of objects. */
 	bool is_write = in->compare[0]->target == ETCD__COMPARE__COMPARE_TARGET__MOD;
 
 	if (is_refused(c))

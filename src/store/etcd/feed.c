@@ -1,12 +1,11 @@
 /*
- * Responses of a watch hold events in the order of revisions. A long response
- * comes in fragments, of which only the last is complete, so the events of the
- * last revision in a fragment are kept back until the next one. Everything else
- * is delivered straight from the response: a value is copied once, into the
- * bytes that the follower may keep, or not at all when it is a write of ours.
+ * Responses of a watch hold events in the order of revisions. A long response comes in fragments,
+ * and only the last one is complete. So the events of the last revision in a fragment are held back
+ * until the next one. All other events are delivered straight from the response: a value is copied
+ * once, into the bytes that the follower may keep, or not at all if it is our own write.
  *
- * The header's revision of a response is no use: while the watch catches up it
- * is that of etcd, not that of the last event.
+ * The revision in a response's header is useless: while the watch catches up, it is etcd's
+ * revision, not that of the last event.
  */
 #include "store/etcd/feed.h"
 
@@ -20,10 +19,11 @@
 enum {
 	BACKOFF_INITIAL_MS = 20,
 	BACKOFF_MAX_MS = 1000,
-	DOWN_MS = 3000, /* without a stream for so long: not healthy */
+	DOWN_MS = 3000, /* without a stream for so long: unhealthy */
 	LAG_LOOK_MS = 500,
-	LAG_MS = 2000, /* behind etcd's revision without moving for so long: another member */
-	LAG_MAX_MS = 30 * 1000, /* the same when other members did not help */
+	/* Behind etcd's revision and standing still for so long: use another member. */
+	LAG_MS = 2000,
+	LAG_MAX_MS = 30 * 1000, /* the same, if other members did not help */
 };
 
 static void open_stream(struct etcd_feed *f);
@@ -59,7 +59,7 @@ void etcd_feed_stop(struct etcd_feed *f)
 	f->down_since = INT64_MAX;
 }
 
-/* Writes that wait go on waiting: the follower reads all anew, and then follows again. */
+/* Waiting writes keep waiting: the follower reads everything again, and then follows again. */
 static void lose(struct etcd_feed *f, const struct error *err)
 {
 	struct store_feed to = f->to;
@@ -98,7 +98,7 @@ static void add_event(struct etcd_feed *f, const struct etcd_change *change)
 	(void)vec_push(&f->events, e);
 }
 
-/* Delivers the first n changes; all of their last revision are among them. */
+/* Delivers the first n changes, which include all of their last revision. */
 static void deliver(struct etcd_feed *f, size_t n)
 {
 	struct store_feed to = f->to;
@@ -119,7 +119,7 @@ static void deliver(struct etcd_feed *f, size_t n)
 		etcd_writes_delivered(f->writes, f->delivered);
 }
 
-/* How many of the changes belong to revisions that are complete. */
+/* Returns how many of the changes belong to complete revisions. */
 static size_t complete(const struct etcd_feed *f, bool fragment)
 {
 	size_t n = f->changes.n;
@@ -132,9 +132,8 @@ static size_t complete(const struct etcd_feed *f, bool fragment)
 }
 
 /*
- * The first n were delivered. The rest outlives the response, so it is copied.
- * What was kept before is of one revision: either all of it was delivered, or
- * nothing at all.
+ * The first n changes were delivered. Copies the rest, because it outlives the response. The
+ * changes kept before are of one revision: either all of them were delivered, or none.
  */
 static void keep_rest(struct etcd_feed *f, size_t n)
 {
@@ -172,7 +171,7 @@ static void on_changes(struct etcd_feed *f, const Etcd__WatchResponse *m)
 	}
 	n = complete(f, m->fragment);
 	deliver(f, n);
-	/* The follower may have ended it all. */
+	/* The follower may have stopped the feed. */
 	if (f->stream == stream)
 		keep_rest(f, n);
 }
@@ -198,9 +197,9 @@ static void on_checked(struct etcd_call *c, const struct etcd_answer *a)
 }
 
 /*
- * A member that is behind what we have delivered is either slow, and will catch
- * up, or the whole of etcd has gone back, and its next revisions would be taken
- * for old ones. Its leader knows.
+ * Called if a member is behind what we have delivered. Either it is slow, and will catch up, or all
+ * of etcd was restored to an older revision, and its next revisions would look like old ones. A
+ * linearizable read shows which.
  */
 static void check_revision(struct etcd_feed *f)
 {
@@ -274,7 +273,7 @@ static void open_stream(struct etcd_feed *f)
 	f->stream = etcd_client_watch(f->client, &ops, f);
 	if (!f->stream)
 		return;
-	/* From the key "\0" to the end "\0": all keys. */
+	/* A watch from key "\0" to range end "\0" covers all keys. */
 	create.key = create.range_end = etcd_data(STR("\0"));
 	create.start_revision = f->delivered + 1;
 	create.fragment = true;
@@ -310,7 +309,7 @@ static void set_goal(struct etcd_feed *f)
 	f->marked_at = loop_now(etcd_client_loop(f->client));
 }
 
-/* A stream that catches up moves on, however far it is behind. */
+/* A stream that catches up counts as moving, however far it is behind. */
 static void on_lag(struct loop_timer *t)
 {
 	struct etcd_feed *f = CONTAINER_OF(t, struct etcd_feed, lag);
@@ -393,7 +392,7 @@ int etcd_feed_init(struct etcd_feed *f, struct etcd_client *client, struct etcd_
 				       .factor = 2,
 				       .jitter = 0.5 };
 	f->down_since = INT64_MAX;
-	/* Bounded by what etcd sends in one response. */
+	/* Bounded by the size of etcd's response. */
 	vec_init(&f->changes, SIZE_MAX / sizeof(struct etcd_change));
 	vec_init(&f->events, SIZE_MAX / sizeof(struct store_event));
 	arena_init(&f->arena, ETCD_RESPONSE_MAX);

@@ -1,4 +1,6 @@
-/* Keys are put together and taken apart here and nowhere else. */
+/*
+ * The only place that makes and parses keys.
+ */
 #include "store/etcd/key.h"
 
 /* Between namespace and name; etcd/key.h says why. */
@@ -115,10 +117,10 @@ int etcd_key_range(struct str prefix, const struct store_range *range, struct bu
 		(void)buf_add_str(from, buf_str(end));
 	} else {
 		r = etcd_key_make(prefix, &after, from, err);
-		/* The key right behind it. */
+		/* The next possible key. */
 		(void)buf_addc(from, '\0');
 	}
-	/* What ends in the next byte is behind all that begins with this one. */
+	/* Incrementing the last byte gives the first key after all keys with this prefix. */
 	end->p[end->n - 1]++;
 	return r;
 }

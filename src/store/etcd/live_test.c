@@ -211,7 +211,7 @@ static bool is_far_enough(void *arg)
 	return done >= z->until;
 }
 
-/* What the feed has told, as a state: the last event of each key. */
+/* The state that the feed has delivered: the last event of each key. */
 static const struct store_contract_event *last_event(const struct store_contract *c,
 						     struct str name)
 {
@@ -318,7 +318,7 @@ static void etcd_is_compacted_by_itself(void **state)
 	while (r == 0)
 		r = store_contract_range(&c, &past)->result;
 	assert_int_equal(r, -ERR_EXPIRED);
-	/* What closes is the store of c. */
+	/* Closes the store of c. */
 	store_contract_close(&c);
 	c.store = compactor;
 	leave(&c, true);
@@ -398,7 +398,7 @@ static void without_a_certificate_there_is_no_connection(void **state UNUSED)
 
 /* --- revisions ----------------------------------------------------------------------------- */
 
-/* A call that is no verb of the store's, made and awaited. */
+/* A raw etcd call that the store has no function for; made and awaited. */
 struct raw {
 	struct etcd_call call;
 	struct loop *loop;

@@ -1,4 +1,6 @@
-/* Transactions search the newest change of a key; ranges walk the keys in order. */
+/*
+ * Transactions look up the newest change of a key; ranges walk the keys in order.
+ */
 #include "store/etcd/log.h"
 
 #include "base/core/mem.h"
@@ -125,7 +127,9 @@ size_t etcd_log_seek(const struct etcd_log *l, int64_t revision)
 
 /* --- transactions -------------------------------------------------------------------------- */
 
-/* LESS and EQUAL, of the mod revision or the version: what the store's transactions use. */
+/*
+ * Supports what the store's transactions use: LESS and EQUAL, of the mod revision or the version.
+ */
 static bool compare_holds(const struct etcd_log *l, const Etcd__Compare *c)
 {
 	bool is_mod = c->target == ETCD__COMPARE__COMPARE_TARGET__MOD;
@@ -264,7 +268,7 @@ void etcd_log_events(const struct etcd_log *l, size_t from, size_t n, struct are
 	}
 }
 
-/* An end of one zero byte is the end of all keys. */
+/* An end of one zero byte means no end. */
 static bool is_before_end(struct str key, struct str end)
 {
 	return (end.n == 1 && end.p[0] == '\0') || str_cmp(key, end) < 0;

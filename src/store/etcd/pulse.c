@@ -1,7 +1,6 @@
 /*
- * At most one probe is under way at a member. A stopped process answers it when
- * it goes on, so nothing has to be sent meanwhile; the deadline is for a probe
- * that was lost.
+ * At most one probe is in flight per member. A stopped process answers it when it resumes, so
+ * nothing else has to be sent meanwhile. The deadline is for a probe that was lost.
  */
 #include "store/etcd/pulse.h"
 
@@ -74,7 +73,7 @@ static void on_end(struct grpc_call *c, const struct grpc_status *st)
 void etcd_pulse_probe(struct etcd_pulse *p)
 {
 	static const struct grpc_call_ops ops = { .on_message = on_message, .on_end = on_end };
-	/* A member that is cut off from the others says so. */
+	/* With this, a member that is cut off from the others reports that. */
 	static const struct grpc_metadata has_leader = { { "hasleader", 9 }, { "true", 4 } };
 	static const struct grpc_call_opts opts = { .deadline_ms = PROBE_MS,
 						    .metadata = &has_leader,

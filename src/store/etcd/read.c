@@ -1,8 +1,7 @@
 /*
- * Whoever asks for the current revision may be answered by a question that was
- * sent after the asking, never by one that was on its way already: a write
- * acknowledged in between might be missing from its answer. So there are two
- * lists, and at most one question on its way whatever their length.
+ * A caller of etcd_reads_current() may be answered by a request that was sent after its call, never
+ * by one already in flight: a write acknowledged in between might be missing from that answer. So
+ * there are two lists, and at most one request in flight, whatever their length.
  */
 #include "store/etcd/read.h"
 
@@ -12,7 +11,7 @@
 #include "store/etcd/key.h"
 #include "store/etcd/stamp.h"
 
-/* A full page that arrives within this time shows that twice as many keys arrive in time. */
+/* If a full page arrives within this time, twice as many keys will arrive in time, too. */
 enum { QUICK_MS = ETCD_CALL_MS / 10 };
 
 static void tell_ended(struct etcd_reads *rs)
@@ -26,12 +25,12 @@ static void tell_ended(struct etcd_reads *rs)
 struct range_job {
 	struct etcd_call call;
 	struct etcd_reads *reads;
-	struct loop_task fail; /* tells `err` at the end of the turn */
+	struct loop_task fail; /* reports `err` at the end of the turn */
 	struct buf from, end;
-	size_t limit; /* SIZE_MAX: none */
+	size_t limit; /* SIZE_MAX: no limit */
 	size_t page;
-	int64_t asked_at; /* ms: for the page */
-	size_t room; /* items that there is memory for */
+	int64_t asked_at; /* ms: when the page was requested */
+	size_t room; /* number of allocated items */
 	struct arena *arena;
 	struct store_range_result result;
 	struct error err;
@@ -71,7 +70,7 @@ static void ask_page(struct range_job *job)
 	etcd_client_call(job->reads->client, &job->call, &request.base);
 }
 
-/* etcd counts all keys of the range with the first page. */
+/* Allocates the items. etcd's first page has the number of all keys of the range. */
 static int make_room(struct range_job *job, int64_t count, struct error *err)
 {
 	size_t n = MIN(job->limit, count > 0 ? (size_t)count : 0);
@@ -94,7 +93,7 @@ static int add_item(struct range_job *job, const Etcd__KeyValue *kv, struct erro
 	size_t nkey = kv->key.len, n;
 	char *copy;
 
-	/* Below our prefix and no object: somebody else's. */
+	/* Below our prefix but not an object: another program's key. */
 	if (!etcd_key_parse(job->reads->prefix, etcd_str(kv->key), &key))
 		return 0;
 	if (job->result.n == job->room)
@@ -115,7 +114,7 @@ static int add_item(struct range_job *job, const Etcd__KeyValue *kv, struct erro
 	return 0;
 }
 
-/* 1: another page is needed. */
+/* Returns 1 if another page is needed. */
 static int add_page(struct range_job *job, const Etcd__RangeResponse *reply, struct error *err)
 {
 	int r;
@@ -132,14 +131,14 @@ static int add_page(struct range_job *job, const Etcd__RangeResponse *reply, str
 	job->result.more = reply->more;
 	if (!reply->more || reply->n_kvs == 0 || job->result.n == job->limit)
 		return 0;
-	/* The next key is the last one with a zero behind it. */
+	/* The next key is the last one with a zero byte appended. */
 	buf_clear(&job->from);
 	(void)buf_add_str(&job->from, etcd_str(reply->kvs[reply->n_kvs - 1]->key));
 	(void)buf_addc(&job->from, '\0');
 	return 1;
 }
 
-/* After slow pages the connection may be fast again. */
+/* Enlarges the page again once the connection is fast. */
 static void note_pace(struct range_job *job, const Etcd__RangeResponse *reply)
 {
 	struct etcd_reads *rs = job->reads;
@@ -159,7 +158,10 @@ static void on_page(struct etcd_call *c, const struct etcd_answer *a)
 		note_pace(job, a->reply);
 		r = add_page(job, a->reply, &err);
 	} else if (a->err.code == ERR_TOO_LARGE && job->page > 1) {
-		/* Few objects are large, so a page of fewer fits. A connection stays slow. */
+		/*
+		 * A smaller page fits, because few objects are large. A slow connection stays slow,
+		 * so later reads start with the smaller page.
+		 */
 		job->page = MAX(job->page / 8, 1);
 		if (a->outcome == ETCD_UNKNOWN)
 			job->reads->page = MIN(job->reads->page, job->page);

@@ -1,7 +1,6 @@
 /*
- * etcd says what went wrong by a gRPC code and a fixed text; several causes
- * share a code, so the text decides. What is not in the table below is taken
- * for the worst: not known.
+ * etcd reports errors as a gRPC code and a fixed text. Several causes share a code, so the text
+ * decides. A status that is not in the table below is treated as the worst case: outcome unknown.
  */
 #include "store/etcd/rpc.h"
 
@@ -43,10 +42,10 @@ const struct grpc_method etcd_watch_method = {
 
 struct cause {
 	enum grpc_code code;
-	const char *text; /* that the status begins with; NULL: any */
+	const char *text; /* prefix of the status message; NULL: any */
 	enum etcd_outcome outcome;
 	enum error_code error;
-	const char *plain; /* what clients are told */
+	const char *plain; /* the message for clients */
 };
 
 static const struct cause causes[] = {
@@ -58,7 +57,7 @@ static const struct cause causes[] = {
 	  "the object is too large for etcd" },
 	{ GRPC_INVALID_ARGUMENT, NULL, ETCD_REFUSED, ERR_UNAVAILABLE,
 	  "etcd has rejected the request" },
-	/* The member has no leader to propose to, asked before anything else. */
+	/* The member has no leader to propose to; it checks this before anything else. */
 	{ GRPC_UNAVAILABLE, "etcdserver: no leader", ETCD_RETRY, ERR_UNAVAILABLE,
 	  "etcd has no leader at the moment" },
 	{ GRPC_UNAVAILABLE, "etcdserver: not capable", ETCD_RETRY, ERR_UNAVAILABLE,
@@ -67,7 +66,10 @@ static const struct cause causes[] = {
 	  "etcd is overloaded" },
 	{ GRPC_RESOURCE_EXHAUSTED, "etcdserver: mvcc: database space exceeded", ETCD_REFUSED,
 	  ERR_UNAVAILABLE, "etcd's database is full (space exceeded)" },
-	/* etcd's server, before etcd has seen it; or we, of a range that it sent. */
+	/*
+	 * Reported by etcd's gRPC server, before etcd has seen the request; or by us, for a range
+	 * that it sent.
+	 */
 	{ GRPC_RESOURCE_EXHAUSTED, "grpc: received message larger than max", ETCD_REFUSED,
 	  ERR_TOO_LARGE, "the object is too large for etcd" },
 	{ GRPC_RESOURCE_EXHAUSTED, NULL, ETCD_UNKNOWN, ERR_TOO_LARGE,

@@ -1,4 +1,6 @@
-/* The two bits of a character are its place in `digits`. */
+/*
+ * A character's index in `digits` is its two bits.
+ */
 #include "store/etcd/stamp.h"
 
 static const char digits[4] = { ' ', '\t', '\n', '\r' };
@@ -9,7 +11,7 @@ void etcd_stamp_print(uint64_t stamp, char *out)
 		out[i] = digits[stamp >> (2 * i) & 3];
 }
 
-/* -1: not a digit. */
+/* Returns -1 if not a digit. */
 static int digit_of(char c)
 {
 	for (int i = 0; i < 4; i++)

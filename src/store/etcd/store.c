@@ -1,12 +1,11 @@
 /*
- * The backend put together: a client, what reads, what writes, the feed and the
- * compactor, which share nothing but the client and what the feed tells the
- * writes.
+ * The backend: a client, the reads, the writes, the feed and the compactor. They share only the
+ * client, and the feed notifies the writes.
  *
- * The store's name is a key of etcd's, `<prefix>/cluster-id`, put by whoever is
- * first; etcd's own cluster id would not do, for it is made from the members'
- * addresses and stays the same when all data is deleted. All other calls wait
- * until it is known, so that nobody ever sees the store without its name.
+ * The store's name is a key in etcd, `<prefix>/cluster-id`, which the first process puts. etcd's
+ * own cluster id would not do: it is computed from the members' addresses and stays the same when
+ * all data is deleted. All other calls wait until the name is known, so that nobody sees the store
+ * without it.
  */
 #include "store/etcd/store.h"
 
@@ -24,7 +23,7 @@ enum {
 	HISTORY_MS = 5 * 60 * 1000,
 	NAME_RETRY_MS = 200,
 	CLOSE_MS = 5000, /* how long closing waits for the feed */
-	REFUSAL_MS = 10 * 1000, /* how long a refused write counts against our health */
+	REFUSAL_MS = 10 * 1000, /* how long a rejected write makes the store unhealthy */
 };
 
 struct store_etcd {
@@ -36,14 +35,14 @@ struct store_etcd {
 	struct etcd_compactor compactor;
 	struct etcd_call naming;
 	bool is_naming;
-	struct loop_timer name_timer; /* to ask again */
-	char id[UUID_TEXT_SIZE]; /* "" until it is known */
+	struct loop_timer name_timer; /* for the next try to read or put the name */
+	char id[UUID_TEXT_SIZE]; /* "" until known */
 	struct etcd_call probe;
 	bool is_probing;
-	size_t compactions; /* that were asked for */
+	size_t compactions; /* number of requested compactions in flight */
 
-	struct loop_task task; /* closes, when all is done */
-	struct loop_task *ended; /* the same once closing has begun, else NULL */
+	struct loop_task task; /* closes the store when everything has ended */
+	struct loop_task *ended; /* points to `task` once closing has begun, else NULL */
 	struct loop_timer close_timer;
 	void (*closed)(void *arg);
 	void *arg;
@@ -90,7 +89,7 @@ static void ask_name(struct store_etcd *s)
 	etcd_client_call(s->client, &s->naming, &txn.base);
 }
 
-/* The name that was found. What was put is read back by the next question. */
+/* Returns the name that was found. A name that was just put is read by the next request. */
 static struct str name_of(const Etcd__TxnResponse *reply)
 {
 	const Etcd__ResponseOp *op = reply->n_responses ? reply->responses[0] : NULL;
@@ -124,7 +123,7 @@ static void on_name_timer(struct loop_timer *t)
 
 /* --- closing ------------------------------------------------------------------------------- */
 
-/* A turn later, so that what the client has freed is gone. */
+/* One turn later, so that the client's deferred frees have run. */
 static void tell_closed(struct loop_task *t)
 {
 	struct store_etcd *s = CONTAINER_OF(t, struct store_etcd, task);
@@ -157,7 +156,7 @@ static void check_closed(struct loop_task *t)
 	loop_defer(s->base.loop, &s->task);
 }
 
-/* The feed may never come back: what etcd has acknowledged is told without it. */
+/* The feed may never come back, so end the writes that etcd has acknowledged without it. */
 static void on_close_timer(struct loop_timer *t)
 {
 	struct store_etcd *s = CONTAINER_OF(t, struct store_etcd, close_timer);
@@ -189,7 +188,7 @@ static void on_probed(struct etcd_call *c, const struct etcd_answer *a UNUSED)
 	CONTAINER_OF(c, struct store_etcd, probe)->is_probing = false;
 }
 
-/* Whoever is not well gets no requests, by which it would learn that all is well again. */
+/* An unhealthy server gets no requests, so it sends its own to find out when etcd has recovered. */
 static void probe(struct store_etcd *s)
 {
 	Etcd__RangeRequest request = ETCD__RANGE_REQUEST__INIT;
@@ -238,7 +237,7 @@ static void etcd_follow(struct store *base, int64_t revision, const struct store
 	etcd_feed_follow(&etcd_of(base)->feed, revision, feed);
 }
 
-/* etcd can tell old values but not in one go what came after what: there is no past here. */
+/* etcd cannot return past changes in one request, so this backend has no history. */
 static int etcd_history(struct store *base, struct str resource UNUSED, int64_t revision,
 			size_t max_bytes UNUSED, struct arena *arena UNUSED,
 			struct store_past *ret_past, struct error *err UNUSED)
@@ -305,7 +304,7 @@ static const struct store_ops ops = {
 
 /* --- opening ------------------------------------------------------------------------------- */
 
-/* With a slash in front and none behind, whatever was given. */
+/* Normalises the prefix: one leading slash, no trailing one. */
 static int set_prefix(struct store_etcd *s, const char *given, struct error *err)
 {
 	struct str prefix = str_from(given ? given : "/registry");

@@ -1,10 +1,9 @@
 /*
- * A record accompanies each write. It waits for the write it comes after
- * (`followers` of that one), then for a place (`queued`), then for etcd, then for
- * the feed (`landed`), and ends in etcd_write_settle().
+ * Each write has a record. It waits for the write that it comes after (in its `followers`), then to
+ * be sent (`queued`), then for etcd, then for the feed (`landed`), and ends in etcd_write_settle().
  *
- * Records whose transaction was sent are found by key when the feed shows a change: an event
- * is matched with its write, and a write whose answer was lost learns what became of it.
+ * Records whose transaction was sent are indexed by key. When the feed shows a change, it is
+ * matched with its write, and a write whose answer was lost learns its outcome.
  */
 #include "store/etcd/write.h"
 
@@ -19,7 +18,7 @@
 #include "store/etcd/write_impl.h"
 #include "store/store_impl.h"
 
-/* How long a write whose answer was lost is pursued. */
+/* How long to pursue a write whose answer was lost. */
 enum { DOUBT_MS = 10 * 1000 };
 
 static void enqueue(struct etcd_write *rec);
@@ -37,7 +36,7 @@ static void index_add(struct etcd_write *rec)
 	rec->older = map_put(&rec->all->keys, key_of(rec), rec);
 }
 
-/* Also of a record that was never added. */
+/* Also accepts a record that was never added. */
 static void index_remove(struct etcd_write *rec)
 {
 	struct map *keys = &rec->all->keys;
@@ -57,14 +56,14 @@ static void index_remove(struct etcd_write *rec)
 
 /* --- ending -------------------------------------------------------------------------------- */
 
-/* Ends a write that was not sent, or whose end waits for nothing, at the end of the turn. */
+/* Ends a write at the end of the turn: it was not sent, or waits for nothing else. */
 static void bury(struct etcd_write *rec)
 {
 	list_push_back(&rec->all->dead, &rec->link);
 	loop_defer(etcd_client_loop(rec->all->client), &rec->all->task);
 }
 
-/* What this write has made is known: those that come after it know what to expect. */
+/* The revision of this write is known, so the writes after it know what to expect. */
 static void release_followers(struct etcd_write *rec)
 {
 	struct list *node;
@@ -131,7 +130,9 @@ static void leave_flight(struct etcd_write *rec)
 	send_queued(rec->all);
 }
 
-/* Answers come nearly in the order of revisions: the place is nearly always the last. */
+/*
+ * Inserts by revision. Answers arrive nearly in that order, so the place is nearly always the last.
+ */
 static void wait_for_feed(struct etcd_write *rec)
 {
 	struct list *at = rec->all->landed.prev;
@@ -160,7 +161,7 @@ static void land(struct etcd_write *rec, enum etcd_verdict verdict, int64_t revi
 	etcd_write_settle(rec);
 }
 
-/* No answer, and no time left: what the feed has shown so far decides. */
+/* No answer, and no time left: decides by what the feed has shown so far. */
 static void give_up(struct etcd_write *rec)
 {
 	leave_flight(rec);
@@ -171,7 +172,7 @@ static void give_up(struct etcd_write *rec)
 
 /* --- sending ------------------------------------------------------------------------------- */
 
-/* A transaction being put together; it is packed before the arena is cleared. */
+/* A transaction being built; it is packed before the arena is cleared. */
 struct txn {
 	struct arena *arena;
 	Etcd__TxnRequest request;
@@ -202,7 +203,7 @@ static Etcd__RequestOp *add_op(struct txn *t)
 	return t->request.success[t->request.n_success++] = op;
 }
 
-/* Puts the value with the stamp behind it. */
+/* Puts the value with the stamp appended. */
 static void add_put(struct txn *t, struct str key, struct str value, uint64_t stamp)
 {
 	Etcd__RequestOp *op = add_op(t);
@@ -231,7 +232,7 @@ static void add_deletion(struct txn *t, const struct etcd_write *rec)
 	op->request_delete_range->key = etcd_data(key_of(rec));
 }
 
-/* Nobody has touched the guard since the view; this write touches it. */
+/* Compares that no write has touched the guard since the view; touches it. */
 static void add_guard(struct txn *t, const struct etcd_write *rec, struct str guard)
 {
 	struct str prefix = rec->all->prefix;
@@ -275,7 +276,7 @@ static void send_txn(struct etcd_write *rec)
 	arena_clear(t.arena);
 }
 
-/* A linearizable read, for its revision. */
+/* Sends a linearizable read, for its revision. */
 static void ask(struct etcd_write *rec)
 {
 	Etcd__RangeRequest range = ETCD__RANGE_REQUEST__INIT;
@@ -286,7 +287,7 @@ static void ask(struct etcd_write *rec)
 	etcd_client_call(rec->all->client, &rec->call, &range.base);
 }
 
-/* It was decided on something that holds for a limited time. */
+/* Whether the deadline of sending it has passed. */
 static bool is_late(const struct etcd_write *rec, int64_t now)
 {
 	return rec->w->send_by && now > rec->w->send_by;
@@ -308,7 +309,7 @@ static void pursue(struct etcd_write *rec, const struct error *why)
 		ask(rec);
 }
 
-/* Nothing was done, and nothing will be. */
+/* Ends a write that etcd rejected: nothing was done, and nothing will be. */
 static void refuse(struct etcd_write *rec, const struct error *why)
 {
 	struct etcd_writes *ws = rec->all;
@@ -388,7 +389,7 @@ static void send_queued(struct etcd_writes *ws)
 
 /* --- the writer's verbs -------------------------------------------------------------------- */
 
-/* 0 means none. */
+/* 0 is not a valid stamp. */
 static uint64_t next_stamp(struct etcd_writes *ws)
 {
 	if (++ws->stamp == 0)

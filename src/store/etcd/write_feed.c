@@ -1,6 +1,7 @@
 /*
- * The feed's part in a write: when writes that etcd has answered may end, and, if an answer was
- * lost, what became of the write. The evidence is the stamp; etcd/write.h has the argument.
+ * The feed's part in a write: it decides when writes that etcd has answered may end and, if an
+ * answer was lost, the outcome of the write. The evidence is the stamp; etcd/write.h has the
+ * argument.
  */
 #include <inttypes.h>
 
@@ -86,7 +87,7 @@ void etcd_writes_unfollow(struct etcd_writes *ws)
 	}
 }
 
-/* Whether the change is this write's. */
+/* Notes a change of the key. Returns whether this write made it. */
 static bool note_change(struct etcd_write *rec, int64_t revision, uint64_t stamp)
 {
 	if (stamp != rec->stamp) {
@@ -97,7 +98,7 @@ static bool note_change(struct etcd_write *rec, int64_t revision, uint64_t stamp
 	return true;
 }
 
-/* A deletion has the stamp that was put right before it, in its revision. */
+/* A deletion's stamp was put right before it, in the same revision. */
 static uint64_t stamp_of(struct etcd_writes *ws, struct str key, int64_t revision,
 			 struct str *value)
 {

@@ -1,6 +1,6 @@
 /*
- * What becomes of writes when etcd's answers are lost, late or out of order: on
- * the etcd of etcd_world.h, for a real one cannot be made to do so at will.
+ * The outcome of writes when etcd's answers are lost, late or out of order. Uses the etcd of
+ * etcd_world.h, because a real one cannot be made to fail at will.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -483,7 +483,7 @@ static void a_guard_admits_one_of_two_servers(void **state)
 	(void)etcd_world_write_wait(&z->b);
 	assert_true((z->a.result == 0 && z->b.result == -ERR_CONFLICT) ||
 		    (z->b.result == 0 && z->a.result == -ERR_CONFLICT));
-	/* Whoever decides on the newer view succeeds. */
+	/* A write decided on the newer view succeeds. */
 	etcd_client_world_guarded(&other, &z->c, "c", &guard, other.delivered);
 	assert_int_equal(etcd_world_write_wait(&z->c), 0);
 	etcd_client_world_release(&other);

@@ -1,21 +1,20 @@
 /*
- * A commit, step by step, and what its failure means:
+ * The steps of a commit, and the meaning of a failure in each:
  *
- *  1. conditions are checked and tables changed, in memory: a failure (the map
- *     is full) leaves the file as it is;
- *  2. mdb_txn_commit() writes the changed pages to places that no reader and no
- *     meta page refers to. A full disk shows here, and again nothing happened;
- *  3. it syncs them. A failure here is the end, see below;
- *  4. it writes the meta page, which makes the new pages the state. It is a
- *     write of 120 bytes into a block that exists: no room is needed;
- *  5. mdb_env_sync() syncs the meta page: now the batch is durable;
- *  6. the snapshot is renewed, so that what the loop reads is durable as well.
+ *  1. Conditions are checked and tables changed, in memory. A failure (the map is full) leaves
+ *     the file unchanged.
+ *  2. mdb_txn_commit() writes the changed pages to places that no reader and no meta page
+ *     refers to. A full disk is noticed here, and again nothing happened.
+ *  3. It syncs them. A failure here is final, see below.
+ *  4. It writes the meta page, which makes the new pages the state. This is a write of 120
+ *     bytes into an existing block: it needs no space.
+ *  5. mdb_env_sync() syncs the meta page: now the batch is durable.
+ *  6. The snapshot is renewed, so that what the loop reads is durable as well.
  *
- * After a failed sync the kernel calls pages clean that are not on the disk, so
- * a later sync that succeeds means nothing: the environment is not written
- * again. Steps 2 and 3 fail in the same call and partly with the same code;
- * lmdb_env_trusts_disk() tells which it was. A meta page that could not be
- * written makes LMDB refuse further transactions, which is how we learn of it.
+ * After a failed sync the kernel marks pages as clean that are not on the disk, so a later
+ * successful sync means nothing: the environment is never written again. Steps 2 and 3 fail in the
+ * same call and partly with the same code; lmdb_env_trusts_disk() distinguishes them. If the meta
+ * page cannot be written, LMDB rejects further transactions, which is how we notice.
  */
 #include "store/lmdb/batch.h"
 
@@ -27,13 +26,13 @@
 
 /* --- changing the tables ---------------------------------------------------------- */
 
-/* One write on its way. */
+/* One write being applied. */
 struct change {
 	const struct lmdb_env *e;
 	MDB_txn *txn;
 	struct store_write *w;
 	struct lmdb_key key;
-	int64_t prev; /* revision that the key is at; 0: it does not exist */
+	int64_t prev; /* the key's revision; 0: it does not exist */
 	struct buf *old; /* its value as in `current` */
 };
 
@@ -42,7 +41,7 @@ static MDB_val key_of(const struct change *c)
 	return lmdb_val(lmdb_key_str(&c->key));
 }
 
-/* The old value is copied: LMDB's pointer is good only until the next change. */
+/* Copies the old value: LMDB's pointer is valid only until the next change. */
 static int read_old(struct change *c)
 {
 	MDB_val k = key_of(c), v;
@@ -60,7 +59,7 @@ static int read_old(struct change *c)
 	return buf_add(c->old, v.mv_data, v.mv_size) < 0 ? ENOMEM : 0;
 }
 
-/* What the write expects; false when what it comes after has failed. */
+/* Returns the revision that the write expects; false if the write that it follows has failed. */
 static bool expectation(const struct store_write *w, int64_t *ret_revision)
 {
 	if (!w->after) {
@@ -118,7 +117,7 @@ static int put_log(struct change *c, int64_t now_ms)
 	return rc;
 }
 
-/* Whether the quota has room for it. */
+/* Whether the quota has space for it. */
 static bool fits(struct lmdb_batch *b, const struct change *c)
 {
 	size_t before = c->old->n, after = c->w->value ? LMDB_NUMBER + c->w->value->n : 0;
@@ -130,7 +129,7 @@ static bool fits(struct lmdb_batch *b, const struct change *c)
 	return true;
 }
 
-/* 0, w->result being set, or LMDB's code when the whole transaction is lost. */
+/* Returns 0 with w->result set, or LMDB's error code if the whole transaction is lost. */
 static int apply(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn,
 		 struct store_write *w, struct buf *scratch)
 {
@@ -222,8 +221,8 @@ static void fail_for_now(struct lmdb_batch *b, const struct lmdb_env *e, int rc)
 }
 
 /*
- * Want of room, in the file's bounds, on the disk or in memory. LMDB gives EIO for a write that was
- * cut short, which is what a full disk does, too.
+ * Whether the error means lack of space: in the map, on the disk or in memory. LMDB returns EIO for
+ * a short write, which is also what a full disk causes.
  */
 static bool is_for_now(int rc)
 {

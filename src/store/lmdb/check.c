@@ -1,12 +1,12 @@
 /*
- * Three walks. Each entry is looked up in the tables that must know of it:
+ * Three walks. Each entry is looked up in the other tables:
  *
  *  current     (key, r)         the log has r for this key, unless r is compacted
  *  superseded  (key, r, until)  the same, and the log has `until`, which replaced r
  *  log         (r, key, prev)   the bytes of r, unless it deleted; those of prev
  *
- * so that nothing is missing on either side, and the number of superseded
- * versions is that of changes which replaced something.
+ * So nothing is missing on either side. Also, the number of superseded versions must equal the
+ * number of changes that replaced something.
  */
 #include "store/lmdb/check.h"
 
@@ -23,11 +23,11 @@ struct check {
 	MDB_txn *txn;
 	struct lmdb_resources resources;
 	struct store_lmdb_report *report;
-	int64_t last_revision, last_time; /* of the log's walk */
+	int64_t last_revision, last_time; /* in the walk over the log */
 	size_t replacing; /* changes with a prev */
 };
 
-/* One line; keys are shown as far as they can be read. */
+/* Adds one line. Keys are shown as far as they can be read. */
 static void fault(struct check *c, const char *table, struct str key, const char *what)
 {
 	const struct lmdb_resource *r;
@@ -56,7 +56,7 @@ static bool find_change(struct check *c, int64_t revision, struct lmdb_change *r
 	       lmdb_change_parse(lmdb_str(&k), lmdb_str(&v), ret_change);
 }
 
-/* The key itself, without looking elsewhere. */
+/* Checks only the key itself. */
 static bool check_key(struct check *c, const char *table, struct str key)
 {
 	struct str ns, name;
@@ -71,7 +71,9 @@ static bool check_key(struct check *c, const char *table, struct str key)
 	return true;
 }
 
-/* The log has the change that gave the key its bytes of this revision, unless it is forgotten. */
+/*
+ * Whether the log has the change that gave the key its bytes of this revision, or it is compacted.
+ */
 static bool has_change(struct check *c, struct str key, int64_t revision)
 {
 	struct lmdb_change change;

@@ -1,7 +1,7 @@
 /*
- * Copies of the whole store. Each is written beside its final place, synced and
- * renamed, so that a file of that name is always a whole one. LMDB's own copy
- * leaves free pages out and needs no lock beyond that of a reader.
+ * Copies of the whole store. Each is written next to its final place, synced and renamed, so that a
+ * file of that name is always complete. LMDB's own copy function leaves out free pages and needs
+ * only a reader's lock.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@ enum { FILE_MODE = 0600 };
 
 #define NEW_FILE "data.mdb.new"
 
-/* The folder that a file is in. */
+/* Syncs the folder of a file. */
 static int sync_folder_of(const char *path, struct error *err)
 {
 	const char *slash = strrchr(path, '/');
@@ -40,7 +40,7 @@ static int create(const char *path, struct error *err)
 	return fd;
 }
 
-/* Syncs, closes and renames what was written; removes it when anything failed. */
+/* Syncs, closes and renames the written file; removes it if anything failed. */
 static int publish(int fd, int r, const char *temporary, const char *path, struct error *err)
 {
 	if (r == 0 && fsync(fd) < 0)
@@ -189,7 +189,7 @@ int store_lmdb_restore(const char *dir, const char *file, struct error *err)
 
 /* --- compacting --------------------------------------------------------------------------- */
 
-/* Forgets the whole past, in transactions of bounded size. */
+/* Deletes all history, in transactions of bounded size. */
 static int forget_all(const struct lmdb_env *e, int64_t revision, struct error *err)
 {
 	struct lmdb_prune prune;

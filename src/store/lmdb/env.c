@@ -1,20 +1,18 @@
 /*
  * Flags of the environment, and why:
  *
- *  MDB_NOMETASYNC  a commit writes its pages, syncs them, then writes the meta
- *                  page that makes them count, without syncing that. The
- *                  committer does it right after by mdb_env_sync(). It costs the
- *                  same as LMDB's own way (a meta page written through O_DSYNC)
- *                  but tells the steps apart: mdb_txn_commit() fails only for
- *                  what came before the meta page, so nothing has happened yet.
- *  MDB_NOTLS       read transactions move from the committer to the loop.
- *  MDB_NORDAHEAD   objects are read one by one; reading ahead only evicts.
- *  no MDB_WRITEMAP a stray pointer cannot reach the data, and a full disk is an
- *                  error from pwrite() instead of a SIGBUS.
+ *  MDB_NOMETASYNC  A commit writes its pages, syncs them, then writes the meta page that makes
+ *                  them count, without syncing that. The committer syncs it right after with
+ *                  mdb_env_sync(). This costs the same as LMDB's own way (a meta page written
+ *                  through O_DSYNC), but separates the steps: mdb_txn_commit() fails only
+ *                  before the meta page is written, so nothing has happened yet.
+ *  MDB_NOTLS       Read transactions move from the committer to the loop.
+ *  MDB_NORDAHEAD   Objects are read one by one; reading ahead only evicts other pages.
+ *  no MDB_WRITEMAP A stray pointer cannot reach the data, and a full disk is an error from
+ *                  pwrite() instead of a SIGBUS.
  *
- * LMDB's lock serialises writers of several processes but does not refuse them;
- * our revisions and views are in one process's memory, so a second writer is
- * refused by a lock of ours.
+ * LMDB's lock serialises writers of several processes but does not reject them. Our revisions and
+ * views are in the memory of one process, so our own lock rejects a second writer.
  */
 #include "store/lmdb/env.h"
 
@@ -32,7 +30,7 @@
 
 enum { TABLES = 4, DIR_MODE = 0700, FILE_MODE = 0600, MAP_SIZE_MIN = 1 << 30 };
 
-/* Of lmdb_env_forget_some(). */
+/* For lmdb_env_forget_some(). */
 enum { FORGET_PARTS = 250, FORGET_LEAST = 512 * 1024, FORGET_ALIGN = 64 * 1024 };
 
 int lmdb_error(struct error *err, enum error_code code, int rc, const char *what)
@@ -64,7 +62,7 @@ int lmdb_env_sync_path(const char *path, struct error *err)
 
 /* --- the folder and its lock ---------------------------------------------------- */
 
-/* Makes the folder and what is missing above it, each entry synced into its parent. */
+/* Makes the folder and missing parents; syncs each new entry in its parent. */
 static int make_folder(const char *dir, struct error *err)
 {
 	char path[LMDB_PATH_MAX], parent[LMDB_PATH_MAX] = ".";
@@ -119,7 +117,7 @@ int lmdb_env_lock(const char *dir, struct error *err)
 		(void)close(fd);
 		return r;
 	}
-	/* The pid is only for the message above; failing to write it harms nothing. */
+	/* The pid is only for the message above; failing to write it does no harm. */
 	n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
 	if (ftruncate(fd, 0) == 0)
 		(void)!pwrite(fd, pid, (size_t)n, 0);
@@ -234,14 +232,17 @@ static int open_tables(struct lmdb_env *e, struct error *err)
 			      mdb_strerror(rc));
 	else
 		r = read_format(e, txn, err);
-	/* Handles opened in a transaction become the environment's when it commits. */
+	/* Handles opened in a transaction belong to the environment once it commits. */
 	rc = r < 0 ? 0 : mdb_txn_commit(txn);
 	if (r < 0)
 		mdb_txn_abort(txn);
 	return rc ? lmdb_error(err, ERR_IO, rc, e->dir) : r;
 }
 
-/* LMDB does not say where it maps; the kernel does. Without an answer nothing is given back. */
+/*
+ * Finds the mapping in /proc/self/maps, because LMDB does not report it. Without it, memory of
+ * pages is never released.
+ */
 static void find_map(struct lmdb_env *e)
 {
 	unsigned long from, to, inode;
@@ -273,7 +274,7 @@ size_t lmdb_env_used_bytes(const struct lmdb_env *e)
 	return (info.me_last_pgno + 1) * st.ms_psize;
 }
 
-/* How many pages of a list, which is led by its length, are not before `first`. */
+/* Counts the pages of a list that are not below `first`. The list begins with its length. */
 static size_t count_from(const MDB_val *list, size_t first)
 {
 	size_t room = list->mv_size / sizeof(size_t), n = 0, pages = 0, page;
@@ -294,7 +295,7 @@ size_t lmdb_env_free_pages(MDB_txn *txn, size_t first)
 	MDB_cursor *c;
 	MDB_val k, v;
 
-	/* Table 0 is LMDB's own. */
+	/* Table 0 is LMDB's list of free pages. */
 	if (mdb_cursor_open(txn, 0, &c) != 0)
 		return 0;
 	while (mdb_cursor_get(c, &k, &v, MDB_NEXT) == 0)
@@ -317,9 +318,10 @@ static bool end_is_free(const struct lmdb_env *e, size_t first, size_t n)
 }
 
 /*
- * Pages at the end that a change took and gave back again are LMDB's, but were never written: the
- * file gets its length. Zeros where other pages were are no tree, and it is cut again. Only who
- * alone has the store may do so; others find it so until then.
+ * Pages at the end of the file that a change allocated and freed again belong to LMDB but were
+ * never written, so the file may be too short. If all missing pages are free, extends the file to
+ * its full length. Otherwise cuts it again, because zeros are not valid pages. Only a process that
+ * holds the lock may do this; others report the file as truncated until then.
  */
 static bool lengthen(const struct lmdb_env *e, const char *path, size_t is, size_t used)
 {
@@ -333,7 +335,7 @@ static bool lengthen(const struct lmdb_env *e, const char *path, size_t is, size
 	return false;
 }
 
-/* Reading behind the end of a mapped file is a SIGBUS; a copy that was cut short would cause it. */
+/* Reading after the end of a mapped file is a SIGBUS; a truncated copy would cause that. */
 static int check_length(struct lmdb_env *e, const char *path, struct error *err)
 {
 	size_t used = lmdb_env_used_bytes(e);
@@ -347,7 +349,10 @@ static int check_length(struct lmdb_env *e, const char *path, struct error *err)
 			 (long long)file.st_size, used);
 }
 
-/* LMDB's code. What failed to open can only be closed. */
+/*
+ * Returns LMDB's error code. After a failed mdb_env_open(), mdb_env_close() is the only allowed
+ * call.
+ */
 static int open_sized(struct lmdb_env *e, const char *path, size_t map_size, bool read_only)
 {
 	unsigned flags = MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD;
@@ -374,7 +379,9 @@ static int open_mdb(struct lmdb_env *e, const char *path, const struct lmdb_env_
 	mdb_filehandle_t fd;
 	int rc;
 
-	/* Addresses may be scarce: a limit on them, a sanitizer's. The size only bounds growth. */
+	/*
+	 * Address space may be scarce: a resource limit, a sanitizer. The size only limits growth.
+	 */
 	do {
 		rc = open_sized(e, path, map_size, opts->read_only);
 		map_size /= 2;
@@ -383,7 +390,7 @@ static int open_mdb(struct lmdb_env *e, const char *path, const struct lmdb_env_
 		return lmdb_error(err, ERR_INVALID, rc, path);
 	if (rc)
 		return lmdb_error(err, rc == ENOENT ? ERR_NOT_FOUND : ERR_IO, rc, path);
-	/* LMDB leaves this one open across exec. */
+	/* LMDB does not set close-on-exec for this descriptor. */
 	if (mdb_env_get_fd(e->mdb, &fd) == 0)
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 	e->witness_fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -478,8 +485,8 @@ int lmdb_env_revisions(const struct lmdb_env *e, MDB_txn *txn, int64_t *ret_revi
 	if (rc != 0 && rc != MDB_NOTFOUND)
 		return lmdb_error(err, ERR_IO, rc, e->dir);
 	/*
-	 * What was pruned was there: an empty log's last entry is the last one pruned.
-	 * The first revision is 1, as etcd's: to clients "0" means any.
+	 * If the log is empty, its last entry was the last one pruned. The first revision is 1, as
+	 * in etcd, because "0" means any revision to clients.
 	 */
 	*ret_revision = MAX(MAX(newest, *ret_compacted), (int64_t)1);
 	return 0;

@@ -1,6 +1,6 @@
 /*
- * The functions of libc that LMDB writes with, defined anew. They go to the
- * kernel directly, so it does not matter who else has redefined them.
+ * Redefines the functions of libc that LMDB writes with. They call the kernel directly, so it does
+ * not matter if other code has redefined them as well.
  */
 #include "store/lmdb/faults.h"
 
@@ -22,7 +22,7 @@ static struct {
 	ino_t ino;
 	enum lmdb_fault fault;
 	size_t skip, struck;
-	bool told[FDS]; /* that a sync failed */
+	bool told[FDS]; /* descriptors that have reported the failed sync */
 	VEC(struct lmdb_op) ops;
 } world;
 
@@ -99,7 +99,7 @@ static bool is_watched(int fd)
 	       st.st_ino == world.ino;
 }
 
-/* True when the fault, being one of this kind, strikes now. */
+/* Whether this is the current fault and it occurs now. */
 static bool strikes(enum lmdb_fault fault)
 {
 	if (world.fault != fault)
@@ -144,7 +144,7 @@ static int sync_fd(int fd, long call)
 	return 0;
 }
 
-/* By their symbols: which of the two "pwrite" means in C depends on the size of off_t. */
+/* Defined by symbol, because the size of off_t decides which of the two "pwrite" means in C. */
 ssize_t lmdb_faults_pwrite(int fd, const void *p, size_t n, off_t at) __asm__("pwrite");
 ssize_t lmdb_faults_pwrite64(int fd, const void *p, size_t n, off_t at) __asm__("pwrite64");
 
@@ -158,7 +158,7 @@ ssize_t lmdb_faults_pwrite64(int fd, const void *p, size_t n, off_t at)
 	return write_at(fd, p, n, at);
 }
 
-/* LMDB seeks before it calls this; one write after the other is the same. */
+/* LMDB seeks before it calls this; separate writes have the same effect. */
 ssize_t writev(int fd, const struct iovec *iov, int count)
 {
 	off_t at = is_watched(fd) ? lseek(fd, 0, SEEK_CUR) : -1;

@@ -1,6 +1,6 @@
 /*
- * The index is two numbers per change, sorted; a resource's changes are a run of
- * it. Bytes are fetched by key and revision when they are asked for.
+ * The index has two numbers per change, sorted, so a resource's changes are contiguous. Bytes are
+ * fetched by key and revision on request.
  */
 #include "store/lmdb/history.h"
 
@@ -65,7 +65,7 @@ static int make(struct lmdb_history *h, const struct lmdb_env *e, const struct l
 	return rc == MDB_NOTFOUND ? 0 : rc;
 }
 
-/* The first entry of the resource after the revision. */
+/* Returns the index of the resource's first entry after the revision. */
 static size_t find(const struct lmdb_history *h, uint32_t id, int64_t revision)
 {
 	const struct lmdb_history_entry wanted = { id, revision };
@@ -86,7 +86,7 @@ static struct slice copy(struct arena *arena, struct str bytes)
 	return slice_static(str_of(arena_strdup(arena, bytes), bytes.n));
 }
 
-/* One change with its bytes, in the arena. */
+/* Loads one change with its bytes, into the arena. */
 static int load_change(const struct lmdb_env *e, MDB_txn *txn, int64_t revision,
 		       struct arena *arena, struct store_change *ret)
 {
@@ -122,7 +122,7 @@ static int load_change(const struct lmdb_env *e, MDB_txn *txn, int64_t revision,
 	return 0;
 }
 
-/* Puts the changes, of which the newest is the first, in order. */
+/* Reverses the changes, which are newest first. */
 static void put_in_order(const struct store_change *newest_first, size_t n, struct arena *arena,
 			 struct store_past *past)
 {

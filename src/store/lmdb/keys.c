@@ -1,6 +1,6 @@
 /*
- * Encoding and decoding. Decoders check everything, for `devplane store check`
- * runs them over files that may be damaged.
+ * Encoding and decoding. Decoders check everything, because `devplane store check` runs them on
+ * files that may be damaged.
  */
 #include "store/lmdb/keys.h"
 
@@ -31,7 +31,7 @@ static void put_id(struct lmdb_key *k, uint32_t id)
 	k->n = sizeof(be);
 }
 
-/* False when it does not fit with `more` bytes behind it. */
+/* Returns false if the piece contains NUL, or does not fit with `more` bytes after it. */
 static bool add_piece(struct lmdb_key *k, struct str piece, size_t more)
 {
 	if (piece.n > LMDB_KEY_MAX || k->n + piece.n + more > LMDB_KEY_MAX)

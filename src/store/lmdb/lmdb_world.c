@@ -1,5 +1,5 @@
 /*
- * Folders below TMPDIR. A small map: sanitizers keep a shadow of all of it.
+ * Folders below TMPDIR. The map is small, because sanitizers keep a shadow of all of it.
  */
 #include "store/lmdb/lmdb_world.h"
 

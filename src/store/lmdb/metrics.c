@@ -1,5 +1,5 @@
 /*
- * One table of families; the handles are filled by their offsets.
+ * One table of families; the handles are set by their offsets.
  */
 #include "store/lmdb/metrics.h"
 
@@ -16,7 +16,7 @@ static const struct row {
 	size_t offset;
 	enum metrics_type type;
 	const char *name, *help;
-	const char *result; /* the label's value, of the families that have one */
+	const char *result; /* value of the label, for families that have one */
 	const double *bounds;
 	size_t bounds_n;
 } rows[] = {

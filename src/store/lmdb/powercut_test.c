@@ -277,7 +277,7 @@ static void disk_write_some(struct disk *d, const struct lmdb_op *op, size_t pie
 	}
 }
 
-/* What a cut leaves of a write that was not synced. */
+/* Writes the part of an unsynced write that a power cut leaves. */
 static void disk_write_unsynced(struct disk *d, const struct lmdb_op *op, unsigned mode,
 				struct prng *prng)
 {

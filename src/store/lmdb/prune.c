@@ -1,7 +1,6 @@
 /*
- * The log is walked from its front. An explicit compaction moves "compacted" at
- * once, and what lies at or below it is then forgotten in as many commits as
- * that takes, also after a restart.
+ * Walks the log from its front. An explicit compaction raises "compacted" at once. The changes at
+ * or below it are then deleted in as many commits as needed, also after a restart.
  */
 #include "store/lmdb/prune.h"
 
@@ -28,7 +27,7 @@ static int forget(const struct lmdb_env *e, MDB_txn *txn, MDB_cursor *log,
 	return mdb_cursor_del(log, 0);
 }
 
-/* Whether a change is kept; *ret_rc is LMDB's code. */
+/* Whether a change is kept; *ret_rc is LMDB's error code. */
 static bool is_kept(struct lmdb_prune *p, const struct lmdb_env *e, MDB_txn *txn,
 		    const struct lmdb_change *c, int *ret_rc)
 {

@@ -220,7 +220,7 @@ static void forgetting_keeps_up_with_writing(void **state UNUSED)
 	end(&f);
 }
 
-/* Of the file, free pages included. */
+/* The size of the file, including free pages. */
 static size_t file_size(struct fixture *f)
 {
 	char path[256];

@@ -1,5 +1,5 @@
 /*
- * LMDB keeps the number of a table's pages with its root, so sizes cost a few loads.
+ * LMDB keeps the number of a table's pages with its root, so reading sizes is cheap.
  */
 #include "store/lmdb/quota.h"
 
@@ -8,8 +8,8 @@
 #include "base/core/limits.h"
 
 enum {
-	SMALL_GROWTH = 1024, /* bytes by which an object may grow within the reserve */
-	RESERVE_PART = 16, /* of the quota */
+	SMALL_GROWTH = 1024, /* an object may grow by so many bytes within the reserve */
+	RESERVE_PART = 16, /* the reserve is this fraction of the quota */
 };
 
 static int add_pages(MDB_txn *txn, MDB_dbi table, size_t *bytes)
@@ -38,7 +38,7 @@ int lmdb_sizes_read(const struct lmdb_env *e, MDB_txn *txn, struct lmdb_sizes *r
 	return rc;
 }
 
-/* Of the map a part stays free: pages are of use again only when no snapshot has them. */
+/* Keeps a part of the map free: LMDB reuses a page only when no snapshot refers to it. */
 static size_t map_bound(const struct lmdb_env *e)
 {
 	MDB_envinfo info;

@@ -1,10 +1,9 @@
 /*
- * A range of now is one walk over `current`. A range of the past merges two
- * walks, over `current` and over `superseded`, key by key: what the key was at
- * revision R is in `current` if that is not newer than R, else it is the newest
- * superseded version that is not newer than R, unless that had ended by R. Keys
- * of `superseded` are stepped over by seeking, so a key with a thousand versions
- * costs two lookups.
+ * A range of now is one walk over `current`. A range of the past merges two walks, over `current`
+ * and over `superseded`, key by key. The value of a key at revision R is in `current` if that is
+ * not newer than R. Otherwise it is the newest superseded version that is not newer than R, unless
+ * that one had ended by R. The walk skips keys of `superseded` by seeking, so a key with a thousand
+ * versions costs two lookups.
  */
 #include "store/lmdb/read.h"
 
@@ -24,8 +23,8 @@ struct walk {
 struct scan {
 	struct lmdb_key prefix;
 	struct walk current, superseded;
-	int64_t revision; /* state wanted */
-	bool past; /* `superseded` counts, too */
+	int64_t revision; /* revision of the wanted state */
+	bool past; /* `superseded` must be read, too */
 	size_t limit;
 	struct arena *arena;
 	struct str resource;
@@ -64,7 +63,7 @@ static int next(struct scan *s, struct walk *w)
 	return land(s, w, mdb_cursor_get(w->cursor, &k, &v, MDB_NEXT), &k, &v);
 }
 
-/* To the first version of the key behind `key`. */
+/* Moves to the first version of the key after `key`. */
 static int next_key(struct scan *s, struct walk *w, struct str key)
 {
 	struct lmdb_key to;
@@ -101,7 +100,7 @@ static int take(struct scan *s, struct str key, int64_t revision, struct str byt
 	return 0;
 }
 
-/* The version of the key that the superseded walk is at, as of the scan's revision. */
+/* Adds the version, as of the scan's revision, of the key that the superseded walk is at. */
 static int take_superseded(struct scan *s, struct str key)
 {
 	struct walk *w = &s->superseded;
@@ -127,7 +126,7 @@ static int take_superseded(struct scan *s, struct str key)
 	return take(s, found, revision, bytes);
 }
 
-/* Reads one key and steps over it. */
+/* Reads one key and moves past it. */
 static int step(struct scan *s)
 {
 	struct walk *cur = &s->current, *sup = &s->superseded;

@@ -1,7 +1,7 @@
 /*
- * Reads are done where they are asked for, on the loop, from a snapshot that is
- * as new as the last finished batch; the answer is handed over at the end of the
- * turn, because a callback never comes from inside the call that asked.
+ * Reads run immediately on the loop, on a snapshot as new as the last finished batch. The result is
+ * delivered at the end of the turn, because callbacks never run inside the call that requested
+ * them.
  */
 #include "store/lmdb/store_impl.h"
 
@@ -11,11 +11,11 @@
 #include "base/core/mem.h"
 
 enum {
-	REPLAY_EVENTS = 256, /* events of one call when the feed catches up */
-	FORGET_ITEMS = 1000, /* a range of so many items has touched many pages */
+	REPLAY_EVENTS = 256, /* events per call when the feed catches up */
+	FORGET_ITEMS = 1000, /* a range of so many items has read many pages */
 };
 
-/* What waits for the end of the turn: one of the two callbacks is set. */
+/* A result that waits for the end of the turn; one of the two callbacks is set. */
 struct answer {
 	struct list link;
 	void (*range)(void *arg, const struct store_range_result *result, const struct error *err);
@@ -63,7 +63,7 @@ static struct answer *add_answer(struct lmdb_store *s, void *arg)
 	return a;
 }
 
-/* Somebody else writes what a read-only store shows. */
+/* Renews the view of a read-only store, because another process writes it. */
 static int refresh(struct lmdb_store *s, struct error *err)
 {
 	int rc;
@@ -204,7 +204,7 @@ void lmdb_reader_follow(struct store *base, int64_t revision, const struct store
 	s->following = false;
 	s->follow_from = revision;
 	lmdb_history_release(&s->history);
-	lmdb_env_forget_pages(&s->env); /* whoever follows has just read all */
+	lmdb_env_forget_pages(&s->env); /* the follower has just read everything */
 	loop_defer(s->base.loop, &s->replay);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Two ways into one set of small records. There are as many as the API has
- * resources, so nothing here is worth more than a map and an array.
+ * A map and an array over one set of small records. There are only as many as the API has
+ * resources.
  */
 #include "store/lmdb/resources.h"
 
@@ -38,7 +38,9 @@ static struct lmdb_resource *add(struct lmdb_resources *t, struct str name, uint
 	return r;
 }
 
-/* One entry of `meta`; false when it is damaged. Others than resources are passed over. */
+/*
+ * Loads one entry of `meta`; returns false if it is damaged. Skips entries that are not resources.
+ */
 static bool load_one(struct lmdb_resources *t, struct str key, struct str value)
 {
 	struct str name;

@@ -1,11 +1,10 @@
 /*
- * Opening and closing. What is opened: the environment, a view of its newest
- * state that moves on with each finished batch, and the committer's thread.
+ * Opens and closes the environment, a view of its newest state that advances with each finished
+ * batch, and the committer's thread.
  *
- * The store's time, which decides what is too old to be kept, begins at the
- * wall clock or at the newest change of the log, whichever is later, and runs
- * with the loop's monotonic clock: a clock that is set back or forth neither
- * keeps the past for ever nor forgets it at once.
+ * The store's time decides which changes are too old to be kept. It starts at the wall clock or at
+ * the newest change of the log, whichever is later, and then follows the loop's monotonic clock. So
+ * a wall clock that is set forward or back neither keeps history for ever nor deletes it at once.
  */
 #include "store/lmdb/store.h"
 
@@ -86,7 +85,7 @@ static const struct store_ops ops = {
 
 /* --- opening ------------------------------------------------------------------------ */
 
-/* When the log's oldest and newest changes happened; an empty log: never, and long ago. */
+/* Reads the times of the log's oldest and newest changes; INT64_MAX and 0 if the log is empty. */
 static int read_times(struct lmdb_store *s, int64_t *ret_oldest, int64_t *ret_newest)
 {
 	const MDB_cursor_op ends[] = { MDB_FIRST, MDB_LAST };

@@ -138,7 +138,7 @@ static void revisions_go_on_though_all_changes_are_forgotten(struct store_contra
 	assert_true(store_contract_must_put(c, PODS, "ns", "b", "new", 0) > r);
 }
 
-/* Failed writes use revisions up; those that are told must be durable ones. */
+/* Failed writes use up revisions; a reported revision must be that of a durable change. */
 static void holes_are_not_told_as_revisions(struct store_contract *c)
 {
 	int64_t r = store_contract_must_put(c, PODS, "ns", "a", "one", 0);
@@ -268,7 +268,7 @@ static void model_name(size_t i, char *buf, size_t size, const char **ret_ns)
 	(void)snprintf(buf, size, "%s", names[i / ARRAY_SIZE(spaces)]);
 }
 
-/* What the model says the range at the revision is: names are visited in their order. */
+/* The model's answer for the range at the revision; names are visited in sorted order. */
 static const char *model_state(struct store_contract *c, const struct version *v, size_t n,
 			       int64_t revision)
 {

@@ -1,21 +1,19 @@
 /*
- * Writes wait in a list. While no batch is being committed, what waits becomes
- * one, at the end of the turn so that a turn's writes go together; while one is,
- * the next gathers. So batches grow with the load and a lone write waits for
- * nobody. Of a finished batch the loop first starts the next one and only then
- * delivers: events and acknowledgements are worked on while the disk syncs.
+ * Writes wait in a list. If no batch is being committed, the waiting writes become one at the end
+ * of the turn, so that the writes of a turn go together. During a commit, the next batch gathers.
+ * So batches grow with the load, and a single write does not wait for others. When a batch is
+ * finished, the loop first starts the next one and then delivers: events and acknowledgements are
+ * processed while the disk syncs.
  *
- * Revisions are given when a write is handed over and never twice while the
- * process lives; a write that fails leaves a hole. After a restart counting goes
- * on behind the last durable change: numbers beyond it were never seen by
- * anybody, because neither events nor reads show what is not durable, and the
- * revision that the feed tells is that of a durable change, too.
+ * A write gets its revision when it is submitted. No revision is used twice while the process
+ * lives; a failed write leaves a gap. After a restart, counting continues after the last durable
+ * change. Higher numbers were never visible, because events and reads show only durable changes,
+ * and the revision that the feed reports is also that of a durable change.
  *
- * A chain of writes (`after`) may be spread over batches. Within one, the
- * committer looks at the earlier write's result itself. When a batch is
- * finished, the loop turns what comes after its writes into plain writes with
- * an expected revision, or fails them, before their owner may free the earlier
- * one.
+ * A chain of writes (`after`) may span batches. Within a batch, the committer checks the earlier
+ * write's result itself. When a batch is finished, the loop converts the writes that follow its
+ * writes into plain writes with an expected revision, or fails them. It does so before the owner
+ * may free the earlier write.
  */
 #include "store/lmdb/store_impl.h"
 
@@ -23,9 +21,9 @@
 #include "base/core/mem.h"
 
 enum {
-	PRUNE_PER_WRITE = 4, /* more than one, so that forgetting catches up under load */
+	PRUNE_PER_WRITE = 4, /* more than one, so that pruning catches up under load */
 	PRUNE_AT_LEAST = 64,
-	PRUNE_AGAIN_MS = 1000, /* after the change that it waits for has become too old */
+	PRUNE_AGAIN_MS = 1000, /* delay after the oldest change has expired */
 	TIDY_MS = 250,
 	TIDY_STEP_MS = 1,
 	COUNT_FREE_EVERY = 64, /* batches */
@@ -88,7 +86,7 @@ static void acknowledge(struct lmdb_store *s, struct list *writes, const struct 
 	while ((node = list_pop_front(writes))) {
 		w = LIST_ENTRY(node, struct store_write, link);
 		s->base.pending--;
-		/* Callbacks of this turn may have added to the chain. */
+		/* Callbacks of this turn may have extended the chain. */
 		resolve_next(w);
 		if (w->result == 0) {
 			w->done(w, NULL);
@@ -136,7 +134,7 @@ static void finish_compactions(struct lmdb_store *s, const struct lmdb_batch *b)
 	}
 }
 
-/* The commit's snapshot becomes what reads see. */
+/* Makes the commit's snapshot the view that reads use. */
 static void move_view(struct lmdb_store *s, const struct lmdb_batch *b)
 {
 	if (!b->committed)
@@ -160,7 +158,7 @@ void lmdb_writer_plan_prune(struct lmdb_store *s, int64_t oldest_ms)
 	loop_timer_start(&s->prune, MAX(due, INT64_C(0)) + PRUNE_AGAIN_MS);
 }
 
-/* After a batch that failed for want of room the timers try again. */
+/* After a batch that failed for lack of space, the timers try again. */
 static void plan(struct lmdb_store *s, const struct lmdb_batch *b)
 {
 	s->prune_now = b->result == 0 && b->prune.more;
@@ -179,7 +177,7 @@ static void finish(struct lmdb_store *s)
 	struct lmdb_batch b = s->batch;
 	struct list writes;
 
-	/* A feed that was followed this turn must not get this batch before what is older. */
+	/* A feed that was followed in this turn must get older changes before this batch. */
 	lmdb_reader_catch_up(s);
 	lmdb_metrics_count(&s->metrics, &s->batch, s->base.pending - s->batch.n);
 	list_init(&writes);
@@ -342,7 +340,9 @@ static void on_tidy(struct loop_timer *t)
 {
 	struct lmdb_store *s = CONTAINER_OF(t, struct lmdb_store, tidy);
 
-	/* Of processes that read the file and were killed: their snapshots would keep pages. */
+	/*
+	 * Removes readers of processes that were killed: their snapshots would keep pages in use.
+	 */
 	if (s->tidied == 0)
 		(void)mdb_reader_check(s->env.mdb, NULL);
 	if (lmdb_env_forget_some(&s->env, &s->tidied))
@@ -372,7 +372,9 @@ void lmdb_writer_write(struct store *base, struct store_write *w)
 	w->state = resource;
 	w->waiting = NULL;
 	w->result = resource ? 0 : -ERR_INVALID;
-	/* Of two writes after the same one, only one can find the key as it left it. */
+	/*
+	 * If two writes follow the same one, only the first can find the key as that one left it.
+	 */
 	if (w->after && w->after->waiting)
 		w->result = -ERR_CONFLICT;
 	else if (w->after)
