@@ -1,7 +1,7 @@
 /*
- * Autoscalers are stored as autoscaling/v2 has them. Version 1 knows one target, the use of the
- * processor; what else there is it has as JSON in annotations, in a form of its own where metrics
- * are flat. What is in an annotation is anybody's text: it counts when it fits the type.
+ * Autoscalers are stored as autoscaling/v2. Version 1 has one target, the CPU utilization. It keeps
+ * everything else as JSON in annotations, in its own form with flat metrics. Clients can write
+ * anything into an annotation, so its content is used only if it fits the type.
  */
 #include "api/convert/convert.h"
 
@@ -21,17 +21,17 @@
 
 enum {
 	TEXT_MAX = 256 * KIB, /* of an annotation */
-	DEFAULT_PERCENT = 80, /* of the processor, when nothing is aimed at */
+	DEFAULT_PERCENT = 80, /* CPU target, if none is set */
 };
 
 /* --- metrics, flat and nested -------------------- */
 
 enum side { SPEC, STATUS };
 
-/* Where a member is in a nested metric: beside, in METRIC, in "target" or "current". */
+/* Where a nested metric has a member: in itself, in METRIC, or in "target" or "current". */
 enum place { HERE, METRIC, MEASURE };
 
-/* A member of a flat metric, by side, and where it is in a nested one. */
+/* A member of a flat metric, for spec and status, and its place in a nested metric. */
 struct member {
 	const char *source, *flat[2];
 	enum place place;
@@ -109,7 +109,7 @@ static struct json *flattened(struct arena *a, const struct json *metric, enum s
 	return flat;
 }
 
-/* Version 2 says what its target is; version 1 has a name for each. */
+/* Version 2 names the type of a target; version 1 has a separate member for each type. */
 static void put_target_types(struct arena *a, struct json *metric)
 {
 	static const struct {
@@ -163,7 +163,7 @@ static void put_annotation(struct arena *a, struct json *object, const char *nam
 	buf_release(&text);
 }
 
-/* What an annotation holds, of this type; NULL when it is not there or something else. */
+/* Returns the content of an annotation; NULL if it is missing or not of this type. */
 static struct json *annotation(struct arena *a, const struct json *object, const char *name,
 			       enum json_type type)
 {
@@ -213,7 +213,7 @@ static struct json *processor(struct arena *a, enum side side, int64_t percent)
 	return metric;
 }
 
-/* The metrics that an annotation has, those that fit. */
+/* Returns the metrics of an annotation that fit. */
 static struct json *told_metrics(struct arena *a, const struct json *object, enum side side)
 {
 	struct json *list = json_make_array(a);
@@ -277,7 +277,7 @@ void convert_autoscaler_to_v2(struct arena *a, struct json *object)
 
 /* --- to version 1 -------------------- */
 
-/* The percentage of a metric of the processor's use; NULL: it is another. */
+/* Returns the percentage of a CPU utilization metric; NULL for other metrics. */
 static const struct json *percentage(const struct json *metric, enum side side)
 {
 	const struct json *source = json_getz(metric, "resource");

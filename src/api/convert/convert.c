@@ -1,7 +1,7 @@
 /*
- * Versions grow wrappers and lose them: members that lay in an object move into
- * an object within it, or out. A row says where; one pair of functions does it both
- * ways. What was in the order of its type stays so, and an answer reads as upstream's.
+ * Versions add and remove wrappers: members of an object move into an inner object, or out of it. A
+ * row says where, and one pair of functions converts in both directions. Members stay in the order
+ * of their type, so that replies read like upstream's.
  */
 #include "api/convert/convert.h"
 
@@ -36,7 +36,10 @@ static void wrap(struct arena *a, const struct schema_convert *row, struct json 
 		json_add(inner, json_key(v), json_unlink(object, v));
 		blank = blank && v->type == JSON_STRING && v->n == 0;
 	}
-	/* What is stored without it is a choice that was not made (`firstAvailable` was). */
+	/*
+	 * If the wrapper would be blank, the object uses the other choice (`firstAvailable`), so
+	 * omit it.
+	 */
 	if (row->wraps && blank)
 		return;
 	if (row->blanks)
@@ -50,7 +53,10 @@ static void move_members(struct json *from, struct json *to)
 		json_set(to, json_key(v), json_unlink(from, v));
 }
 
-/* A choice that was made comes behind the blanks of the one that was not. */
+/*
+ * Moves the members of `after` to the end: the choice that was made follows the blanks of the
+ * other.
+ */
 static struct json *take_after(struct arena *a, const struct schema_convert *row,
 			       struct json *object)
 {

@@ -1,6 +1,6 @@
 /*
- * Events are stored as core/v1 has them; events.k8s.io/v1 has the same fields
- * under other names, and prints other ones though they are empty.
+ * Events are stored as core/v1. events.k8s.io/v1 has the same fields under other names, and prints
+ * different ones when they are empty.
  */
 #include "api/convert/convert.h"
 
@@ -18,7 +18,7 @@ static const struct {
 	{ { "reportingComponent", 18 }, { "reportingController", 19 } },
 };
 
-/* The member keeps its place; a name is nothing but the node's key. */
+/* Renames a member, which keeps its place. */
 static void rename_member(struct json *object, struct str from, struct str to)
 {
 	struct json *v = json_get(object, from);

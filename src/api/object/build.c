@@ -1,9 +1,8 @@
 /*
- * One walk over the text finds where everything is (base/json/cursor.h), then the
- * struct, its labels, fields and key are made in one allocation. Labels and
- * fields are places in the text, so that an object costs little more than its
- * bytes. A field whose text has escapes is the exception: its value is copied
- * behind the struct, and marked OBJECT_VALUE_OWN.
+ * One walk over the text finds all positions (base/json/cursor.h). Then the struct, its labels,
+ * fields and key are made in one allocation. Labels and fields are offsets in the text, so an
+ * object needs little more than its bytes. The exception is a field whose text has escapes: its
+ * value is copied to after the struct and marked OBJECT_VALUE_OWN.
  */
 #include "api/object/build.h"
 
@@ -19,16 +18,16 @@
 
 /* --- the header ----------------------------------------------------------------------- */
 
-/* What one walk finds. */
+/* The result of the walk. */
 struct header {
 	const struct schema_kind *kind;
 	const char *text;
 	struct str name, ns, uid, created, deletion, rv;
 	struct str labels; /* raw text of the object */
 	uint32_t nlabels;
-	size_t own; /* bytes that escaped fields need behind the struct */
+	size_t own; /* bytes that escaped fields need after the struct */
 	struct object_value fields[UINT8_MAX + 1];
-	char path[PATH_MAX_BYTES]; /* dotted, of where the walk is */
+	char path[PATH_MAX_BYTES]; /* current path of the walk, dotted */
 };
 
 static uint32_t count_labels(struct str labels)
@@ -89,7 +88,7 @@ static struct str selectable_path(const struct schema_selectable *s)
 	return s->storage_path.p ? s->storage_path : s->path;
 }
 
-/* 1: a selectable is at this path; 2: one lies below it; 0: neither. */
+/* Returns 1 if a selectable is at this path, 2 if one lies below it, else 0. */
 static int header_wants(const struct header *h, struct str path, size_t *ret_index)
 {
 	int below = 0;
@@ -125,8 +124,8 @@ static void header_take(struct header *h, struct json_cursor *s, size_t i)
 }
 
 /*
- * Members of the object here, whose own path is the first `n` bytes of h->path.
- * Goes down only where a selectable lies, so never deeper than its dots.
+ * Walks the members of the object here, whose own path is the first `n` bytes of h->path. Descends
+ * only towards selectables, so never deeper than their dots.
  */
 static void header_members(struct header *h, struct json_cursor *s, size_t n)
 {
@@ -211,7 +210,7 @@ static void fill_labels(struct object *o, const struct header *h)
 		qsort_r(o->labels, n, sizeof(*o->labels), label_cmp, o->json->data);
 }
 
-/* Decodes escaped values to behind the struct, where `own` points. */
+/* Decodes escaped values to `own`, after the struct. */
 static int fill_fields(struct object *o, const struct header *h, char *own, struct error *err)
 {
 	for (size_t i = 0; i < o->nfields; i++) {
@@ -256,7 +255,7 @@ static void fill_key(struct object *o, const struct header *h, char *at)
 	o->key = str_of(at, h->name.n + (ns_n ? ns_n + 1 : 0));
 }
 
-/* The member with the comma that goes with it: that before it, else that behind it. */
+/* Finds the member with its comma: the one before it, else the one after it. */
 static void fill_rv(struct object *o, const struct header *h)
 {
 	static const size_t before = sizeof("\"resourceVersion\":\"") - 1;
@@ -281,7 +280,7 @@ static bool skip(struct str *text, struct str prefix)
 	return true;
 }
 
-/* Behind apiVersion and kind where the list says the same, else behind the brace. */
+/* Returns the position after apiVersion and kind if the list has the same, else after the brace. */
 static uint16_t item_begin(const struct schema_kind *kind, struct str text)
 {
 	struct str rest = text;

@@ -1,6 +1,6 @@
 /*
- * Two threads may want the message of an object at the same moment: both make it,
- * one is kept. They are the same bytes, and a lock would cost more.
+ * If two threads want the message of an object at the same moment, both make it and one is kept.
+ * The bytes are the same, and a lock would cost more.
  */
 #include "api/object/message.h"
 
@@ -38,7 +38,7 @@ struct bytes *object_message_made(const struct object *o)
 
 struct bytes *object_message(const struct object *o, const struct schema_kind *kind)
 {
-	/* What is kept is no part of what an object is: readers cannot see it change. */
+	/* The cached message is not part of the object's value: readers cannot see it change. */
 	struct object *keeper = (struct object *)(uintptr_t)o;
 	struct bytes *kept = object_message_made(o), *made;
 

@@ -1,7 +1,7 @@
 /*
- * The text is built first, its resourceVersion spliced in behind the uid where
- * upstream prints it, and then walked once for the header (object/build.h).
- * A kind whose served form differs (write.h) keeps the stored text beside.
+ * Builds the text first, with the resourceVersion inserted after the uid, where upstream prints it.
+ * Then walks it once for the header (object/build.h). A kind whose served form differs (write.h)
+ * also keeps the stored text.
  */
 #include "api/object/object.h"
 
@@ -63,7 +63,7 @@ int object_encode(const struct json *tree, struct bytes **ret_stored, struct err
 
 /* --- the text as sent ---------------------------------------------------------------- */
 
-/* Behind metadata.uid, or where metadata begins. -1: there is no metadata. */
+/* Returns the position after metadata.uid, or at the beginning of metadata; -1 without metadata. */
 static ptrdiff_t splice_point(struct str text)
 {
 	struct json_cursor s = json_cursor_compact(text);
@@ -88,7 +88,7 @@ static ptrdiff_t splice_point(struct str text)
 	return s.p ? begin - text.p : -1;
 }
 
-/* With every write: without printf. */
+/* Runs for every write, so it does not use printf. */
 static char *put_version(char *to, int64_t revision)
 {
 	static const char begin[] = "\"resourceVersion\":\"";
@@ -103,7 +103,7 @@ static char *put_version(char *to, int64_t revision)
 	return to;
 }
 
-/* `text` with the resourceVersion put in; NULL when the text is no object. */
+/* Returns `text` with the resourceVersion inserted; NULL if the text is not an object. */
 static struct bytes *splice(struct str text, int64_t revision)
 {
 	ptrdiff_t at = splice_point(text);
@@ -113,7 +113,7 @@ static struct bytes *splice(struct str text, int64_t revision)
 
 	if (at < 1)
 		return NULL;
-	if (text.p[at - 1] != '{') /* behind the uid */
+	if (text.p[at - 1] != '{') /* after the uid */
 		*end++ = ',';
 	end = put_version(end, revision);
 	if (text.p[at - 1] == '{' && text.p[at] != '}')
@@ -138,7 +138,7 @@ static int object_plain(const struct schema_kind *kind, struct str stored, int64
 	return object_build(kind, json, NULL, revision, ret_object, err);
 }
 
-/* `tree` is ours to change. */
+/* May change `tree`. */
 static int object_served(const struct schema_kind *kind, struct arena *a, struct json *tree,
 			 struct str stored, int64_t revision, const struct gates *gates,
 			 struct object **ret_object, struct error *err)
@@ -207,7 +207,7 @@ static size_t object_size(const struct object *o)
 	return n;
 }
 
-/* The text of `o` with another number in its member; *ret_shift is how much longer it is. */
+/* Returns the text of `o` with another resourceVersion; *ret_shift is the difference in length. */
 static struct bytes *respliced(const struct object *o, int64_t revision, int *ret_shift)
 {
 	struct str text = bytes_str(o->json);
@@ -231,7 +231,7 @@ struct object *object_at(const struct object *o, int64_t revision)
 	uint32_t after = o->rv_at;
 	int shift;
 
-	/* All but what other threads change meanwhile. */
+	/* Copies everything except the members that other threads may change meanwhile. */
 	memcpy((char *)c + fixed, (const char *)o + fixed, n - fixed);
 	atomic_init(&c->refs, 1);
 	atomic_init(&c->message, NULL);
@@ -325,7 +325,7 @@ struct str object_label(const void *source, struct str key)
 	return STR_NULL;
 }
 
-/* The i-th selectable of the source's kind, found among those of the storage version. */
+/* Returns the i-th selectable of the source's kind, found among those of the storage version. */
 static struct str field_of_storage(const struct object_source *s, size_t i)
 {
 	const struct schema_kind *storage = s->kind->storage;

@@ -1,8 +1,8 @@
 /*
- * A Status is written straight into the buffer, in upstream's order of fields.
- * A table says, for each code, how its message is composed and which details
- * it has: upstream's constructors differ in both, and clients print what they
- * get. What no row says has its message as it is and no details.
+ * Writes a Status straight into the buffer, in upstream's order of fields. For each code, a table
+ * says how its message is composed and which details it has: upstream's constructors differ in
+ * both, and clients print what they get. A code without a row has its message unchanged and no
+ * details.
  */
 #include "api/object/status.h"
 
@@ -11,29 +11,29 @@
 #include "base/text/print.h"
 
 enum compose {
-	AS_IS, /* the message alone */
+	AS_IS, /* the message unchanged */
 	NOT_FOUND, /* RESOURCE "NAME" not found */
 	ALREADY_EXISTS,
-	APPLY_CONFLICT, /* made of the conflicts */
+	APPLY_CONFLICT, /* composed from the conflicts */
 	CONFLICT, /* Operation cannot be fulfilled on RESOURCE "NAME": MESSAGE */
 	INVALID, /* KIND "NAME" is invalid: FAULTS */
 	FORBIDDEN, /* RESOURCE "NAME" is forbidden: MESSAGE */
-	PREFIXED, /* `text` and the message */
+	PREFIXED, /* `text`, then the message */
 };
 
 enum details {
-	NO_DETAILS, /* unless there is something in them */
+	NO_DETAILS, /* only if they are not empty */
 	OF_RESOURCE, /* details.kind is the resource */
 	OF_KIND, /* details.kind is the kind */
-	ALWAYS, /* there, if empty */
+	ALWAYS, /* present even if empty */
 	OF_CAUSE, /* one cause without a reason: the message */
-	OF_CONFLICTS, /* a cause for each */
+	OF_CONFLICTS, /* one cause per conflict */
 };
 
 struct status_row {
 	enum compose compose;
 	enum details details;
-	const char *text; /* of PREFIXED; else instead of an empty message, or NULL */
+	const char *text; /* prefix of PREFIXED; for others used if the message is empty; or NULL */
 };
 
 static const struct status_row rows[ERR_COUNT] = {
@@ -74,7 +74,7 @@ static void add_qualified(struct buf *b, struct str name, struct str group)
 	}
 }
 
-/* The same and the quoted name. */
+/* The same, followed by the quoted name. */
 static void add_object(struct buf *b, struct str of, const struct status_about *about)
 {
 	add_qualified(b, of, about->group);
@@ -113,7 +113,7 @@ static void compose_conflict(struct buf *b, struct str msg, const struct status_
 	(void)buf_add_str(b, msg);
 }
 
-/* The fields, under the manager that they are in conflict with. */
+/* Lists the fields, grouped by the manager that they conflict with. */
 static void compose_apply_conflict(struct buf *b, const struct status_about *about)
 {
 	const struct managed_conflict *c = about->conflicts;
@@ -137,7 +137,7 @@ static void compose_apply_conflict(struct buf *b, const struct status_about *abo
 		(void)buf_printf(b, "\nand %zu more", about->untold_conflicts);
 }
 
-/* The message of a Status into `b`. `msg` is what is told or, without that, the row's text. */
+/* Composes the message of a Status into `b`. If the error has no message, uses the row's text. */
 static void compose(struct buf *b, const struct status_row *row, const struct error *err,
 		    const struct status_about *about)
 {
@@ -166,7 +166,7 @@ static void compose(struct buf *b, const struct status_row *row, const struct er
 	}
 }
 
-/* Messages quote what clients sent, which need not be UTF-8; the answer must be. */
+/* Messages quote what clients sent, which may not be UTF-8; the reply must be. */
 static void put_text(struct json_writer *w, const char *key, struct str text)
 {
 	CLEANUP(buf_release) struct buf clean = BUF_INIT(text.n * 3 + 16);

@@ -1,8 +1,8 @@
 /*
- * One walk over the three trees at once: wherever the wanted tree goes, the others go along, if
- * they have the same there. Upstream makes two patches (live to wanted without its deletions, last
- * to wanted with its deletions alone) and merges them; one walk gives the same without having to
- * merge directives.
+ * One walk over the three trees at once: it follows the wanted tree, with the corresponding nodes
+ * of the others where they exist. Upstream makes two patches (live to wanted without deletions,
+ * last to wanted with only deletions) and merges them; one walk gives the same result without
+ * merging directives.
  */
 #include "api/patch/diff.h"
 
@@ -12,7 +12,7 @@
 struct diff {
 	struct arena *arena;
 	struct error *err;
-	int result; /* the first failure; nothing is done after it */
+	int result; /* the first error; nothing is done after it */
 	unsigned depth;
 	bool strategic;
 };
@@ -35,7 +35,7 @@ static struct str word(struct diff *d, const char *directive, struct str key)
 
 /* --- lists ------------------------------------------------------------------------------- */
 
-/* The element with that key, and its index. */
+/* Returns the element with that key, and its index. */
 static const struct json *find(const struct json *list, struct str name, const struct json *key,
 			       ptrdiff_t *ret_at)
 {
@@ -60,7 +60,7 @@ static bool has(const struct json *list, struct str name, const struct json *key
 	return find(list, name, key, &at);
 }
 
-/* Whether each element has a key, and none the same. */
+/* Whether each element has a key, without duplicates. */
 static bool is_keyed(const struct json *list, struct str name)
 {
 	ptrdiff_t at, i = 0;
@@ -185,7 +185,7 @@ static void diff_scalars(struct diff *d, struct json *patch, struct str key,
 		json_set(patch, word(d, "$deleteFromPrimitiveList", key), gone);
 }
 
-/* All of the list, whatever was there. */
+/* Replaces the whole list. */
 static void replace_objects(struct diff *d, struct json *patch, struct str key,
 			    const struct json *wanted)
 {
@@ -217,7 +217,7 @@ static const struct json *of_type(const struct json *v, enum json_type type)
 	return json_is(v, type) ? v : NULL;
 }
 
-/* A member that is wanted. */
+/* Compares a wanted member. */
 static void diff_member(struct diff *d, struct json *patch, struct str key, struct patch_sides s,
 			struct place place)
 {

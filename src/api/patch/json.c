@@ -1,12 +1,11 @@
 /*
- * JSON Patch as the library does it that kube-apiserver uses, where it differs
- * from RFC 6902: replace makes a member that is not there, negative indexes
- * count from the end, a missing value is null, null equals absence in a test,
- * and what stands before a pointer's first slash is ignored. Of what does not
- * fit upstream tells clients nothing but that it does not.
+ * JSON Patch as implemented by kube-apiserver's library, which differs from RFC 6902: replace
+ * creates a missing member, negative indexes count from the end, a missing value is null, null
+ * equals absence in a test, and text before a pointer's first slash is ignored. If a patch does not
+ * fit, upstream gives clients no further reason.
  *
- * Members and elements are found by walking, so the steps are counted: ten
- * thousand operations on long lists would keep the thread busy for minutes.
+ * Members and elements are found by walking, so the steps are counted: ten thousand operations on
+ * long lists would keep the thread busy for minutes.
  */
 #include "api/patch/patch.h"
 
@@ -17,10 +16,10 @@ struct patching {
 	struct arena *arena;
 	struct json *doc;
 	struct error *err;
-	size_t work; /* members and elements that were passed */
+	size_t work; /* number of members and elements passed */
 };
 
-/* Where an operation applies: a container and a name or index in it. */
+/* The target of an operation: a container and a name or index in it. */
 struct place {
 	struct json *in;
 	struct str key; /* escapes decoded */
@@ -54,7 +53,10 @@ static struct str decode_token(struct arena *a, struct str token)
 	return str_of(out, n);
 }
 
-/* An index into `n` places, negative ones from the end; false when it is none of them. */
+/*
+ * Parses an index into `n` elements; negative ones count from the end. Returns false if out of
+ * range.
+ */
 static bool parse_index(struct str key, size_t n, size_t *ret_index)
 {
 	bool plus = key.n > 1 && key.p[0] == '+' && key.p[1] != '-';
@@ -71,8 +73,7 @@ static bool parse_index(struct str key, size_t n, size_t *ret_index)
 }
 
 /*
- * What the place holds. False when nothing can be there; a member that is
- * absent is found as NULL.
+ * Reads the value at a place; NULL for an absent member. Returns false if the place cannot exist.
  */
 static bool place_get(struct patching *p, struct place at, struct json **ret_value)
 {
@@ -100,7 +101,7 @@ static bool place_find(struct patching *p, struct str pointer, struct place *ret
 	if (slash < 0)
 		return false;
 	rest = str_skip(pointer, (size_t)slash + 1);
-	/* An empty rest is one empty token; its p may be NULL, which ends a split. */
+	/* An empty rest is one empty token; p NULL would end the split. */
 	if (rest.n == 0)
 		rest.p = "";
 	while (str_split(&rest, '/', &token)) {
@@ -144,7 +145,7 @@ static int place_remove(struct patching *p, struct place at, struct json **ret_r
 	return 0;
 }
 
-/* A copy that may be put into the document; of nothing, a null. */
+/* Makes a copy that may be added to the document; null for NULL. */
 static int copy_value(struct patching *p, const struct json *value, struct json **ret_copy)
 {
 	if (value)
@@ -248,13 +249,13 @@ static int op_test(struct patching *p, const struct json *op, struct str path)
 static const struct {
 	const char *name;
 	int (*run)(struct patching *p, const struct json *op, struct str path);
-	bool from; /* needs it */
+	bool from; /* needs "from" */
 } operations[] = {
 	{ "add", op_add, false },  { "remove", op_remove, false }, { "replace", op_replace, false },
 	{ "move", op_move, true }, { "copy", op_copy, true },      { "test", op_test, false },
 };
 
-/* Members that are there must be text: 400, as the decoder upstream says it. */
+/* Members that are present must be strings: 400, with the message of upstream's decoder. */
 static int check_op(const struct json *op, struct error *err)
 {
 	static const char *const texts[] = { "op", "path", "from" };
@@ -289,8 +290,8 @@ static int run_op(struct patching *p, const struct json *op)
 }
 
 /*
- * Copies into themselves nest a document without end, and what is stored must
- * be read again: the depth is bounded as the parser's is.
+ * Copying a document into itself can nest it without limit, but stored objects must be parsed
+ * again. So the depth is limited as in the parser.
  */
 static bool is_too_deep(const struct json *root)
 {

@@ -1,6 +1,6 @@
 /*
- * It is printed as Go prints a map: members in byte order, HTML escaped, a newline at the end.
- * kubectl's has an annotations member even when the manifest has none.
+ * Printed as Go prints a map: members sorted by bytes, HTML escaped, a newline at the end.
+ * kubectl's text has an annotations member even if the manifest has none.
  */
 #include "api/patch/last_applied.h"
 

@@ -1,17 +1,17 @@
 /*
- * JSON Merge Patch (RFC 7386) with a list of pairs still to be merged in place
- * of recursion. An object whose patch has many members is merged through a
- * map, so that the work stays in proportion to the two documents.
+ * JSON Merge Patch (RFC 7386), with a list of pairs still to be merged instead of recursion. If a
+ * patch has many members, the object is merged through a map, so that the time stays linear in the
+ * size of both documents.
  *
- * As the library upstream does it, null members below a value that is new, or
- * that replaces what is no object, are dropped even inside lists.
+ * As upstream's library does, null members are dropped below a value that is new, or that replaces
+ * a value that is not an object; even inside lists.
  */
 #include "api/patch/patch.h"
 
 #include "base/core/map.h"
 #include "base/core/vec.h"
 
-enum { FEW_MEMBERS = 16 }; /* so few are looked up one by one */
+enum { FEW_MEMBERS = 16 }; /* up to so many are looked up one by one */
 
 struct merge_pair {
 	struct json *object;
@@ -25,7 +25,7 @@ struct merging {
 	VEC(struct json *) prune;
 };
 
-/* Takes null members out of every object below `root`. */
+/* Removes null members from every object below `root`. */
 static void prune_nulls(struct merging *m, struct json *root)
 {
 	struct json *v, *child, *next;
@@ -47,7 +47,10 @@ static void prune_nulls(struct merging *m, struct json *root)
 	}
 }
 
-/* A member of the patch that is not null meets `current`, or nothing (NULL). *ret_added is new. */
+/*
+ * Merges a member of the patch that is not null into `current` (may be NULL). *ret_added: the new
+ * member.
+ */
 static int merge_member(struct merging *m, struct json *object, struct json *current,
 			const struct json *value, struct json **ret_added)
 {

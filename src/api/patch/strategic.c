@@ -1,13 +1,11 @@
 /*
- * Objects of a strategic merge. One function merges an object, one (in
- * patch/strategic_list.c) a list; they call each other as deep as the patch
- * goes, which is bounded. The patch is copied first, so that its nodes can be
- * moved into the result.
+ * Objects of a strategic merge. One function merges an object, one (in patch/strategic_list.c) a
+ * list. They call each other as deep as the patch is, which is limited. The patch is copied first,
+ * so that its nodes can be moved into the result.
  *
- * What the object does not have yet is taken from the patch as it is, without
- * its nulls; there is nothing that directives could speak of, so what has a $patch is
- * left out, and the others stay behind as fields that no type has: decoding
- * warns of them or refuses them, as it does upstream.
+ * If the object lacks a member, the patch's value is used, without its nulls. Directives in it have
+ * nothing to refer to: objects with $patch are left out, and other directives stay as unknown
+ * fields, which decoding then warns of or rejects, as upstream does.
  */
 #include "api/patch/strategic.h"
 
@@ -25,7 +23,7 @@ static bool stays(const struct json *parent, const struct json *child)
 	       (parent->type != JSON_OBJECT || child->type != JSON_NULL);
 }
 
-/* Takes nulls, and objects with $patch, out of a value that is taken over as it is. */
+/* Removes nulls, and objects with $patch, from a value that is used unchanged. */
 static int clean(struct merge *m, struct json *value)
 {
 	int r = 0;
@@ -47,7 +45,7 @@ static int clean(struct merge *m, struct json *value)
 	return r;
 }
 
-/* The member becomes what the patch has; nothing when that is but a directive. */
+/* Sets the member to the patch's value; removes it if that is only a directive. */
 static int take_over(struct merge *m, struct json *object, struct str key, struct json *value)
 {
 	int r = clean(m, value);
@@ -61,7 +59,7 @@ static int take_over(struct merge *m, struct json *object, struct str key, struc
 
 /* --- directives ------------------------------------------------------------------ */
 
-/* The field that "$prefix/field" speaks of; false when it is malformed. */
+/* Returns the field of "$prefix/field"; false if it is malformed. */
 static bool name_of(struct str key, struct str prefix, struct str *ret_name)
 {
 	struct str rest = str_skip(key, prefix.n);
@@ -117,7 +115,7 @@ static int fail_field(struct merge *m, struct place place, const struct schema_f
 	return error_set(m->err, ERR_INVALID, "expected slice or array type, but got: struct");
 }
 
-/* The list with the changes of the patch (or NULL), in order. */
+/* Merges the patch's changes (or NULL) into the list, and orders it. */
 static int merge_ordered(struct merge *m, const struct merge_list *how, struct json *list,
 			 struct json *changes, const struct merge_keys *stored)
 {
@@ -139,7 +137,7 @@ static int merge_ordered(struct merge *m, const struct merge_list *how, struct j
 	return 0;
 }
 
-/* $setElementOrder/<field>: merges what the patch has of the field, and orders the result. */
+/* $setElementOrder/<field>: merges the patch's value of the field, and orders the result. */
 static int set_order(struct merge *m, struct json *object, struct json *patch,
 		     const struct json *order, struct place place)
 {
@@ -176,7 +174,7 @@ static int set_order(struct merge *m, struct json *object, struct json *patch,
 	return r < 0 ? r : merge_ordered(m, &how, list, changes, &stored);
 }
 
-/* Members that speak of the order of others. They are taken out of the patch. */
+/* Handles the members that order others, and removes them from the patch. */
 static int set_orders(struct merge *m, struct json *object, struct json *patch, struct place place)
 {
 	struct json *found = json_make_object(m->arena);
@@ -193,7 +191,7 @@ static int set_orders(struct merge *m, struct json *object, struct json *patch, 
 
 /* --- members --------------------------------------------------------------------- */
 
-/* `removes`: what the patch has are the scalars that go. */
+/* `removes`: the patch lists scalars to remove. */
 static int merge_member(struct merge *m, struct json *object, struct str key, struct json *value,
 			struct place place, bool removes)
 {
@@ -224,7 +222,10 @@ static int merge_member(struct merge *m, struct json *object, struct str key, st
 	return take_over(m, object, key, value);
 }
 
-/* $deleteFromPrimitiveList/<field>: before the rest, so that what goes can come again. */
+/*
+ * $deleteFromPrimitiveList/<field>: runs before the rest, so that a removed value can be added
+ * again.
+ */
 static int remove_members(struct merge *m, struct json *object, struct json *patch,
 			  struct place place)
 {

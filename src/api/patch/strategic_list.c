@@ -1,13 +1,11 @@
 /*
- * Lists of a strategic merge: which elements meet, and in which order the
- * result comes.
+ * Lists of a strategic merge: which elements match, and the order of the result.
  *
- * Elements are found by comparing keys one by one: lists that merge are short.
- * A budget of comparisons bounds what a patch made for it can cost.
+ * Elements are found by comparing keys one by one, because lists that merge are short. A budget of
+ * comparisons limits the cost of a malicious patch.
  *
- * The order is upstream's: the elements of the patch (or of $setElementOrder)
- * in their order, and between them, where the stored order puts them, those
- * that only the object has.
+ * The order is upstream's: the elements of the patch (or of $setElementOrder) in their order, and
+ * between them, by the stored order, those that only the object has.
  */
 #include <stdlib.h>
 
@@ -15,7 +13,7 @@
 
 /* --- elements ------------------------------------------------------------------------ */
 
-/* What an element is known by; NULL when it has no key. */
+/* Returns the key of an element; NULL if it has none. */
 static const struct json *key_of(const struct schema_field *field, const struct json *element)
 {
 	return field->patch_key.p ? json_get(element, field->patch_key) : element;
@@ -83,9 +81,9 @@ int merge_check_keys(struct merge *m, const struct schema_field *field, const st
 
 struct ordered {
 	struct json *element;
-	ptrdiff_t wanted; /* place in the order that was asked for; -1: none */
-	ptrdiff_t stored; /* place in the stored list; -1: new */
-	size_t at; /* in the merged list: decides between equals */
+	ptrdiff_t wanted; /* index in the requested order; -1: not in it */
+	ptrdiff_t stored; /* index in the stored list; -1: new */
+	size_t at; /* index in the merged list: decides between equals */
 };
 
 static int by_wanted(const void *a, const void *b)
@@ -101,7 +99,7 @@ static int by_stored(const void *a, const void *b)
 {
 	const struct ordered *x = a, *y = b;
 
-	/* As unsigned, so that what is new comes last. */
+	/* Compared as unsigned, so that new elements come last. */
 	if (x->stored != y->stored)
 		return (size_t)x->stored < (size_t)y->stored ? -1 : 1;
 	return (x->at > y->at) - (x->at < y->at);
@@ -145,7 +143,7 @@ static bool is_deletion(const struct json *element)
 	return str_eq(json_text_at(element, "$patch"), STR("delete"));
 }
 
-/* The next element of the patch, from `element` on, that is not deleted. */
+/* Returns the next element of the patch, starting at `element`, that is not deleted. */
 static const struct json *next_kept(const struct schema_field *field, const struct json *element)
 {
 	while (element && field->patch_key.p && is_deletion(element))
@@ -153,7 +151,7 @@ static const struct json *next_kept(const struct schema_field *field, const stru
 	return element;
 }
 
-/* Whether the order goes on with the next element; *r: what is wrong with it. */
+/* Whether the next element is the wanted one in the order. *r: the error, if it has no key. */
 static bool meets(struct merge *m, const struct schema_field *field, const struct json *next,
 		  const struct json *wanted, int *r)
 {
@@ -178,7 +176,7 @@ int merge_check_order(struct merge *m, const struct merge_list *how, const struc
 	next = next_kept(field, json_first(patch));
 	r = merge_check_keys(m, field, how->order);
 	JSON_FOREACH (wanted, how->order) {
-		/* Other directives are passed over, but only before the end of the order. */
+		/* Other directives are skipped, but only before the end of the order. */
 		while (next && field->patch_key.p && json_getz(next, "$patch"))
 			next = next_kept(field, next->next);
 		if (r < 0 || !next)
@@ -196,7 +194,7 @@ int merge_check_order(struct merge *m, const struct merge_list *how, const struc
 
 /* --- directives ---------------------------------------------------------------------- */
 
-/* An element with $patch. *ret_replace: the patch is the whole new list. */
+/* Handles an element with $patch. *ret_replace: the patch is the whole new list. */
 static int take_directive(struct merge *m, const struct schema_field *field, struct json *list,
 			  const struct json *element, bool *ret_replace)
 {
@@ -260,7 +258,7 @@ static int merge_element(struct merge *m, const struct schema_field *field, stru
 	return 0;
 }
 
-/* Does what the elements with $patch say; the patch is left with the others. */
+/* Executes the elements with $patch and removes them from the patch. */
 static int prepare_objects(struct merge *m, const struct schema_field *field, struct json *list,
 			   struct json *patch)
 {
@@ -292,7 +290,7 @@ static int merge_objects(struct merge *m, const struct schema_field *field, stru
 	return merge_check_keys(m, field, list);
 }
 
-/* One after the other, each value once. */
+/* Appends the values that the list does not have yet. */
 static int merge_scalars(struct merge *m, const struct schema_field *field, struct json *list,
 			 struct json *patch)
 {
@@ -349,8 +347,8 @@ int merge_list(struct merge *m, const struct merge_list *how, struct json *list,
 	if (r < 0)
 		return r;
 	/*
-	 * Upstream deletes in place and appends where the deleted were, and then takes the same
-	 * memory for the stored order: so many new elements count as stored.
+	 * Upstream deletes in place, appends where the deleted elements were, and then uses the
+	 * same memory for the stored order. So that many new elements count as stored.
 	 */
 	if (how->order && left < n) {
 		stored = merge_keys_of(m, how->field, list);

@@ -1,8 +1,8 @@
 /*
- * What a strategic merge says when it fails. People look for these texts, so they are
- * upstream's, which shows values as Go prints them: map[name:a ports:[80 81]].
+ * Error messages of a strategic merge. People search for these texts, so they are upstream's, which
+ * show values as Go prints them: map[name:a ports:[80 81]].
  *
- * A text ends where its buffer does.
+ * A text is cut off at the end of its buffer.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "api/patch/strategic_impl.h"
 #include "base/core/limits.h"
 
-#define TEXT_MAX 1024 /* more than an error's message has room for */
+#define TEXT_MAX 1024 /* more than an error's message can hold */
 
 static void add_value(struct buf *out, struct arena *a, const struct json *value, unsigned depth);
 

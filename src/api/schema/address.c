@@ -1,5 +1,5 @@
 /*
- * What Go's net package reads is wider than what it prints (leading zeros, mapped addresses).
+ * Go's net package reads more forms than it prints (leading zeros, mapped addresses).
  */
 #include "api/schema/address.h"
 
@@ -9,7 +9,7 @@
 
 #include "base/core/compiler.h"
 
-/* Dotted decimal with leading zeros allowed, as upstream's sloppy parser. */
+/* Reads dotted decimal; leading zeros are allowed, as in upstream's sloppy parser. */
 static bool read_ipv4(struct str s, unsigned char out[static 4])
 {
 	size_t parts = 0;
@@ -25,7 +25,7 @@ static bool read_ipv4(struct str s, unsigned char out[static 4])
 	return parts == 4;
 }
 
-/* Without the zeros that a group begins with, of which Go takes any number. */
+/* Removes leading zeros of a group, of which Go accepts any number. */
 static bool read_ipv6(struct str s, unsigned char out[static 16])
 {
 	char text[INET6_ADDRSTRLEN];
@@ -46,14 +46,14 @@ static bool read_ipv6(struct str s, unsigned char out[static 16])
 	return inet_pton(AF_INET6, text, out) == 1;
 }
 
-/* ::ffff:a.b.c.d is taken as IPv4, as Go does everywhere. */
+/* ::ffff:a.b.c.d becomes IPv4, as everywhere in Go. */
 static void unmap(struct address *a)
 {
 	if (!ip6_is_mapped(a->bytes))
 		return;
 	memmove(a->bytes, a->bytes + 12, 4);
 	a->is4 = true;
-	/* Below 96 that is no prefix of it, and Go says so with a negative one. */
+	/* A prefix below 96 cannot be one of IPv4; Go shows it as a negative one. */
 	if (a->prefix > 32)
 		a->prefix -= 96;
 }

@@ -1,6 +1,6 @@
 /*
- * One constant table made from GATE_MAP; a set of gates is an array of flags,
- * so that asking is an index.
+ * One constant table made from GATE_MAP. A set of gates is an array of flags, so a lookup is an
+ * index.
  */
 #include "api/schema/gates.h"
 
@@ -9,7 +9,7 @@
 struct gate_row {
 	const char *name, *stage;
 	bool initial;
-	bool locked; /* may only be set to what it is */
+	bool locked; /* cannot be changed from its default */
 };
 
 #define GATE_ROW(name, initial, stage, locked) { #name, stage, initial, locked },
@@ -39,7 +39,7 @@ static int unknown_gate(struct str name, struct error *err)
 			 STR_ARG(best));
 }
 
-/* As upstream's flag has it: what strconv.ParseBool takes. */
+/* Accepts what strconv.ParseBool does, like upstream's flag. */
 static bool parse_bool(struct str s, bool *ret_value)
 {
 	static const char *const words[2][6] = { { "0", "f", "F", "false", "FALSE", "False" },

@@ -1,10 +1,10 @@
 /*
- * Forms of names that the API adds to those of base/names.h. A check fills a list of faults
- * because upstream reports length and form apart; the public functions return its first.
+ * Formats of names that the API has beyond those of base/names.h. A check fills a list of faults,
+ * because upstream reports length and form separately. The public functions return the first one.
  */
 #include "api/schema/names.h"
 
-/* Upstream lowers the text first, so the words speak of lower case. */
+/* Upstream lowers the text first, so its messages speak of lower case. */
 static void subdomain_caseless_faults(struct str s, struct names_faults *f)
 {
 	if (s.n > NAMES_SUBDOMAIN_MAX)
@@ -32,7 +32,7 @@ static void identifier_faults(struct str s, struct names_faults *f)
 	c_identifier_faults(s, f);
 }
 
-/* More than one slash is let through, as upstream does. */
+/* More than one slash is accepted, as upstream does. */
 static void attribute_faults(struct str s, struct names_faults *f)
 {
 	ptrdiff_t slash = str_chr(s, '/');
@@ -99,7 +99,7 @@ static void uuid_faults(struct str s, struct names_faults *f)
 		names_add_fault(f, "must be a lowercase UUID in 8-4-4-4-12 format");
 }
 
-/* Dot-separated identifiers; `numbers` without leading zeros. */
+/* Checks dot-separated identifiers; with `strict_numbers`, numbers have no leading zeros. */
 static bool are_identifiers(struct str s, unsigned classes, bool strict_numbers)
 {
 	struct str part;
@@ -116,7 +116,7 @@ static bool are_identifiers(struct str s, unsigned classes, bool strict_numbers)
 	return true;
 }
 
-/* Cuts s at the first `c`; what follows it, p NULL when there is none. */
+/* Cuts s at the first `c`. Returns the text after it; p NULL if not found. */
 static struct str cut(struct str *s, char c)
 {
 	ptrdiff_t at = str_chr(*s, c);
@@ -318,7 +318,7 @@ const char *names_check(enum schema_format format, struct str s)
 	return f.n ? f.text[0] : NULL;
 }
 
-/* A native resource has no slash or belongs to kubernetes.io; "requests." is a quota's. */
+/* A native resource has no slash or belongs to kubernetes.io; "requests." belongs to quotas. */
 bool names_is_extended_resource(struct str s)
 {
 	char room[NAMES_SUBDOMAIN_MAX + NAMES_LABEL_MAX + 2];

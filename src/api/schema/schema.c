@@ -1,16 +1,15 @@
 /*
- * The generator sorts; finding is a binary search in constant tables. A
- * type's fields keep the order of their protobuf numbers and are found by
- * name through an index of their order, so nothing is built at start and nothing is
- * shared that could change.
+ * The generator sorts the tables; lookups are binary searches in constants. A type's fields are in
+ * the order of their protobuf numbers, and an index sorted by name finds them. So nothing is built
+ * at start, and no shared data ever changes.
  */
 #include "api/schema/schema.h"
 
 #include "api/schema/schema_tables.h"
 
-enum { FEW_FIELDS = 16 }; /* so few are compared one by one */
+enum { FEW_FIELDS = 16 }; /* up to so many are compared one by one */
 
-/* Compares a wanted key with the kind at hand, as bsearch has it. */
+/* Compares a wanted key with a kind, as for bsearch(). */
 typedef int (*kind_order)(const struct str *key, const struct schema_kind *k);
 
 static const struct schema_kind *search_kinds(const struct schema_kind *const *kinds, size_t n,
@@ -32,7 +31,7 @@ static const struct schema_kind *search_kinds(const struct schema_kind *const *k
 	return NULL;
 }
 
-/* By length first: every request asks, and most of these are told apart without reading them. */
+/* Compares lengths first: this runs for every request, and lengths decide most comparisons. */
 static int order_by_length(struct str a, struct str b)
 {
 	if (a.n != b.n)
@@ -80,8 +79,8 @@ static bool group_version_is_served(struct str api_version)
 }
 
 /*
- * The kinds of meta_v1 belong to every group version: a typed Go client sends
- * its DeleteOptions with the apiVersion of the group that it talks to.
+ * The kinds of meta/v1 belong to every group version: a typed Go client sends its DeleteOptions
+ * with the apiVersion of the group that it talks to.
  */
 static const struct schema_kind *find_in_any_group(struct str api_version, struct str kind)
 {
@@ -117,7 +116,7 @@ const struct schema_field *schema_field(const struct schema_type *t, struct str 
 {
 	size_t low = 0, high = t->nfields;
 
-	/* Most types are small, and lengths alone tell most of their fields apart. */
+	/* Most types are small, and lengths alone distinguish most of their fields. */
 	if (high <= FEW_FIELDS) {
 		for (size_t i = 0; i < high; i++)
 			if (str_eq(t->fields[i].name, name))

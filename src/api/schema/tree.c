@@ -1,5 +1,5 @@
 /*
- * These functions stand alone, so that a table that names a strategy does not pull in all of write.
+ * Separate from api/write, so that a table that names a strategy does not pull in all of write.
  */
 #include "api/schema/tree.h"
 

@@ -1,6 +1,6 @@
 /*
- * ObjectMeta: names, labels, annotations, owners, finalizers, managed fields,
- * and what may not change.
+ * ObjectMeta: names, labels, annotations, owners, finalizers, managed fields, and immutable
+ * members.
  */
 #include "api/validate/validate.h"
 
@@ -10,7 +10,7 @@
 
 static const char *name_fault(const struct schema_kind *kind, struct str name)
 {
-	/* Upstream does not look at the names of events; paths bound them all. */
+	/* Upstream does not check the names of events; here they must be valid path segments. */
 	if (kind->flags & (SCHEMA_PATH_NAMES | SCHEMA_EVENTS))
 		return names_path_segment(name);
 	if (kind->flags & SCHEMA_DNS_LABEL_NAMES)
@@ -68,7 +68,7 @@ void validate_labels(struct validation *v, const struct json *labels, const stru
 	}
 }
 
-/* Upper case is fine in an annotation's domain, so the key is judged lowered. */
+/* An annotation's domain may have upper case, so the key is checked in lower case. */
 static void check_annotation_key(struct validation *v, struct str key,
 				 const struct field_path *path)
 {
@@ -221,7 +221,7 @@ static void check_managed_fields(struct validation *v, const struct json *entrie
 	}
 }
 
-/* The parts that are judged alone; what is as stored is not looked at again. */
+/* Parts of metadata that are checked separately; a part that equals the stored one is skipped. */
 struct part {
 	const char *name;
 	void (*check)(struct validation *v, const struct json *value,

@@ -1,6 +1,6 @@
 /*
- * Most updates leave lists and maps in their order, so the value at the same place is tried first.
- * When it is another, few are searched, and of many a map is made once.
+ * Most updates keep lists and maps in their order, so the value at the same position is tried
+ * first. If that is another one, a small list is searched; for a large one, a map is built once.
  */
 #include "api/validate/validate_impl.h"
 
@@ -21,7 +21,7 @@ void validate_old_release(struct validate_old *o)
 	map_release(&o->map);
 }
 
-/* Where one has no text for its keys all are searched. */
+/* If an element has no text for its keys, the list is searched instead. */
 static void fill(struct validation *v, struct validate_old *o)
 {
 	o->how = OLD_MAPPED;

@@ -1,6 +1,6 @@
 /*
- * Which elements of a list came before. Most lists are short, so the few
- * compare each with each; from SMALL on a map of the keys spares the square.
+ * Finds repeated elements of a list. Most lists are short, so up to SMALL elements are compared
+ * each with each; longer ones use a map of the keys, which avoids quadratic time.
  */
 #include <inttypes.h>
 
@@ -37,7 +37,7 @@ bool validate_same_keys(const struct str *keys, const struct json *a, const stru
 	return true;
 }
 
-/* One key is shown itself; several only with all of the element. */
+/* A single key is shown itself; several keys as the whole element. */
 static struct field_value shown(struct validation *v, const struct str *keys,
 				const struct json *item)
 {
@@ -57,7 +57,7 @@ static bool came_before(const struct str *keys, const struct json *list, const s
 	return false;
 }
 
-/* One behind the other; p NULL when one of them is neither text nor a number. */
+/* Joins the keys; p NULL if one of them is neither a string nor a number. */
 static struct str joined_keys(struct arena *a, const struct str *keys, const struct json *item)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(VALIDATE_SHOWN_MAX);
@@ -68,7 +68,7 @@ static struct str joined_keys(struct arena *a, const struct str *keys, const str
 
 		if (!unset && !number && !json_is(value, JSON_STRING))
 			return STR_NULL;
-		/* No text has the byte that a number begins with, nor the one between them. */
+		/* Strings contain neither the byte that starts a number nor the separator. */
 		if (!unset && number)
 			(void)buf_printf(&b, "\xfe%" PRId64, value->i64);
 		else if (!unset)

@@ -1,10 +1,9 @@
 /*
- * The walker descends object by object: first the members that are there, each
- * with its stored counterpart at hand, then what is missing, then unions, then
- * the type's check. It recurses as deep as the tree does, which the depth bound
- * limits; only a CRD's schema nests without end.
+ * The walker descends object by object: first the present members, each with its stored
+ * counterpart, then missing members, then unions, then the type's check. It recurses as deep as the
+ * tree, up to a limit; only a CRD's schema can nest without end.
  *
- * Nothing is allocated for a valid object.
+ * A valid object needs no allocation.
  */
 #include "api/validate/validate.h"
 
@@ -16,7 +15,7 @@ static const struct json empty = { .type = JSON_OBJECT };
 static void walk_object(struct validation *v, const struct json *tree, const struct json *old,
 			const struct schema_type *type, const struct field_path *path);
 
-/* A value that its field takes as not given. */
+/* Whether the field treats the value as not set. */
 static bool is_unset(const struct schema_field *field, const struct json *value)
 {
 	if (field->shape == SCHEMA_ONE && value && value->type != JSON_NULL &&
@@ -123,7 +122,10 @@ static void walk_field(struct validation *v, const struct schema_field *field,
 		call_check(v, field->rules->check, value, old, path);
 }
 
-/* Set or not, the field may have to be as it was stored. True when that settles it. */
+/*
+ * If the field is immutable, compares it with the stored one, set or not. Returns true if the value
+ * needs no further check: it differs from the stored one, or one of both is absent.
+ */
 static bool refused_as_immutable(struct validation *v, const struct schema_field *field,
 				 const struct json *value, const struct json *old_parent,
 				 const struct field_path *path)
@@ -139,7 +141,9 @@ static bool refused_as_immutable(struct validation *v, const struct schema_field
 	return !(value && old && json_equal(value, old));
 }
 
-/* A struct upstream, no pointer to one: what is absent is empty, and judged so. */
+/*
+ * Whether upstream's field is a struct, not a pointer: if absent, it is validated as an empty one.
+ */
 static bool is_struct(const struct schema_field *field)
 {
 	return field->value == SCHEMA_OBJECT && field->shape == SCHEMA_ONE &&
@@ -167,7 +171,7 @@ static bool is_member_set(const struct schema_type *type, size_t i, const struct
 	return !is_unset(&type->fields[i], json_get(tree, type->fields[i].name));
 }
 
-/* "`a`, `b`": the members of a union, all or those that are set. */
+/* Lists the members of a union, all or those that are set: "`a`, `b`". */
 static void list_members(const struct schema_type *type, uint8_t oneof, const struct json *set_in,
 			 struct buf *out)
 {
@@ -274,7 +278,7 @@ static bool is_named(const struct schema_field *field, const char *name)
 	return str_eqz(field->name, name);
 }
 
-/* Whether this kind of write concerns the field of the object itself. */
+/* Whether this kind of write validates the object's own field. */
 static bool is_concerned(const struct validation *v, const struct schema_field *field,
 			 bool status_only)
 {

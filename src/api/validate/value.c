@@ -1,6 +1,6 @@
 /*
- * Rules of single values: formats, lengths, enums, ranges. And how values are
- * shown in faults, and the few rules that every kind shares with metadata.
+ * Rules of single values: formats, lengths, enums, ranges. Also the formatting of values in errors,
+ * and the few rules that every kind shares with metadata.
  */
 #include <inttypes.h>
 
@@ -31,7 +31,7 @@ static struct str text_of(struct validation *v, const struct json *value)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(VALIDATE_SHOWN_MAX);
 
-	/* Of what is not kept nothing is printed: a check may find very many faults. */
+	/* Does not print values that are not kept, because a check may find very many errors. */
 	if (field_errors_full(v->errs) || json_print(&b, value, NULL) < 0)
 		return STR("<value omitted>");
 	return arena_str(v->arena, buf_str(&b));
@@ -55,7 +55,7 @@ struct field_value validate_shown(struct validation *v, const struct json *value
 	}
 }
 
-/* Lengths inside a format ("32 bytes behind the domain") are of another type than its form. */
+/* Lengths inside a format ("32 bytes after the domain") have another error type than its form. */
 static bool is_length_fault(const char *fault)
 {
 	static const char words[] = "may not be more than ";
@@ -139,7 +139,9 @@ void validate_scalar(struct validation *v, const struct schema_field *field,
 		check_number(v, field, value->i64, path);
 }
 
-/* What is always there may be empty or zero in JSON, and then the rules judge that. */
+/*
+ * A field that is always printed may be empty or zero in JSON; the rules then apply to that value.
+ */
 void validate_unset_scalar(struct validation *v, const struct schema_field *field,
 			   const struct field_path *path)
 {

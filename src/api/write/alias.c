@@ -1,13 +1,12 @@
 /*
- * Network data of a claim's devices has two spellings: upstream's, which is
- * stored, and the KEP's. A client that knows one of them reads both, changes its
- * own and sends both back. So where both come and differ, the one that differs
- * from what is stored is the change; that can be told only when the stored
- * object is at hand, so decoding remembers the pair and the update settles it.
+ * Network data in a claim's device status (KEP-4817) has two spellings: upstream's, which is
+ * stored, and the KEP's. A client that knows one of them reads both, changes its own and sends both
+ * back. So if both are sent and differ, the one that differs from the stored value is the change.
+ * Only the update has the stored object, so decoding remembers the pair and the update decides.
  *
- * A body that has one name says nothing of the other. A JSON patch speaks of single
- * members, so it is applied to what its client was shown, both names; there a name
- * that is missing afterwards was taken away.
+ * If a body has one name, it says nothing about the other. A JSON patch addresses single members,
+ * so it is applied to the form that its client saw, with both names. If a name is missing
+ * afterwards, the patch has removed it.
  */
 #include "api/validate/validate.h"
 #include "api/write/write_impl.h"
@@ -20,7 +19,7 @@ struct write_name {
 struct write_alias {
 	struct write_alias *next;
 	const struct write_name *name;
-	struct json *value; /* that came under the alias; NULL: it was taken away */
+	struct json *value; /* the alias's value; NULL: it was removed */
 	size_t device; /* index in status.devices */
 };
 
@@ -35,7 +34,7 @@ bool write_is_claim(const struct schema_kind *kind)
 	return str_eq(kind->storage_name, STR("resource.k8s.io/resourceclaims"));
 }
 
-/* Nothing, in any of the ways to say so. */
+/* Whether the value is absent, null or empty. */
 static bool is_none(const struct json *value)
 {
 	return validate_is_unset(value);
@@ -46,7 +45,7 @@ static bool same(const struct json *a, const struct json *b)
 	return is_none(a) || is_none(b) ? is_none(a) && is_none(b) : json_equal(a, b);
 }
 
-/* What does not fit the field; it is left to be found by whoever fits the object to its type. */
+/* Whether the value does not fit the field. It is left for decode_fit() to report. */
 static bool is_misfit(const struct write_name *name, const struct json *value)
 {
 	if (!value || json_is(value, JSON_NULL))
@@ -122,7 +121,7 @@ static void refuse_pair(struct write *w, const struct write_alias *pair)
 			  STR_ARG(pair->name->stored));
 }
 
-/* What is new wins; a value wins over nothing. */
+/* The value that is new wins; a value wins over nothing. */
 static void settle(struct write *w, const struct write_alias *pair, struct json *device,
 		   const struct json *old)
 {
@@ -145,7 +144,7 @@ static void settle(struct write *w, const struct write_alias *pair, struct json 
 		json_set(network, stored, tree_copy(w->arena, pair->value));
 }
 
-/* They were remembered one before the other; devices are met in their order. */
+/* Reverses the list, in which the last one remembered is first, to the order of devices. */
 static const struct write_alias *in_order(struct write_alias *last)
 {
 	struct write_alias *first = NULL;
@@ -206,7 +205,7 @@ void write_show_aliases(struct write *w, struct json *object)
 	w->aliases_shown = true;
 }
 
-/* Network data that a client gives with one name gets the other, too: it then has both always. */
+/* Adds the other name to network data that a client sent with one, so that it always has both. */
 static void give_both(struct arena *a, struct json *network)
 {
 	(void)write_show_names(a, network);
@@ -226,8 +225,8 @@ static void give_both_in(struct arena *a, struct json *devices)
 }
 
 /*
- * How far the path goes towards a device's network data: 0 for the whole object, 4 for
- * network data itself; -1 when it goes elsewhere, or further.
+ * Returns how far the path leads towards a device's network data: 0 for the whole object, 4 for
+ * network data itself; -1 if it leads elsewhere, or further.
  */
 static int steps_to_network(struct str path)
 {
@@ -260,7 +259,7 @@ static void complete_value(struct arena *a, struct json *value, int steps)
 		give_both(a, value);
 }
 
-/* Where the last piece begins, when it is one of the two names of network data; else 0. */
+/* Returns the offset of the last piece if it is one of the two names of network data; else 0. */
 static size_t network_name(struct str path)
 {
 	size_t at = path.n;
@@ -285,7 +284,7 @@ static bool is_other_name(struct str a, struct str b)
 	return false;
 }
 
-/* From one name to the other is no move: the two are one field. */
+/* Whether the operation moves one name to the other. That changes nothing: both are one field. */
 static bool moves_to_other_name(const struct json *op)
 {
 	struct str path = json_text_at(op, "path"), from = json_text_at(op, "from");

@@ -1,7 +1,7 @@
 /*
- * Server-side apply: managed.h makes the object, and then it goes the way of an update or a
- * create. Its configuration is not decoded as a body is: what it leaves out, and zero values that
- * it spells out, are both told apart from what it sets.
+ * Server-side apply: managed.h makes the object, which then continues like an update or a create.
+ * The configuration is not decoded like a body, because apply must distinguish fields that are left
+ * out from fields with an explicit zero value.
  */
 #include "api/write/write_impl.h"
 
@@ -55,7 +55,10 @@ bool write_same_but_times(struct write *w, struct json *object, const struct jso
 
 /* --- apply --------------------------------------------------------------------------------- */
 
-/* The configuration in the names that are stored; it is settled here which of two counts. */
+/*
+ * Returns the configuration with the stored names; if both names were sent, decides which one
+ * counts.
+ */
 static const struct json *fold(struct write *w, const struct json *config, const struct json *live)
 {
 	struct json *own;
@@ -88,7 +91,7 @@ static int merge(struct write *w, const struct json *live, const struct json *co
 	return r;
 }
 
-/* Names that came twice in the text of the configuration. */
+/* Handles names that occur twice in the text of the configuration. */
 static int take_faults(struct write *w, struct error *err)
 {
 	static const char head[] = "error strict decoding patch: ";
@@ -166,7 +169,7 @@ int write_apply(struct write *w, const struct json *old, const struct json *conf
 	w->applied = true;
 	if (old)
 		return write_finish_update(w, old, object, ret_object, err);
-	/* Of what is not there there is no version that it could not be. */
+	/* An object that does not exist has no resourceVersion to compare with. */
 	json_remove(json_getz(object, "metadata"), STR("resourceVersion"));
 	return write_create(w, object, ret_object, err);
 }

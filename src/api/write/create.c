@@ -1,8 +1,7 @@
 /*
- * Creation, in upstream's order: what the client may not set is dropped, the
- * name is made, the path's namespace filled in, the kind's own preparation
- * runs, and then all is validated at once. Ownership of fields is recorded
- * before the kind adds what is the server's own.
+ * Creation, in upstream's order: drops the fields that the client may not set, generates the name,
+ * fills in the path's namespace, runs the kind's own preparation, and then validates everything at
+ * once. Field ownership is recorded before the kind adds the server's own fields.
  */
 #include "api/write/write_impl.h"
 
@@ -12,7 +11,7 @@
 #include "base/system/uuid.h"
 #include "cel/core/env.h"
 
-/* System fields: not the client's to set. */
+/* Removes system fields, which clients may not set. */
 static void wipe_meta(struct json *meta)
 {
 	static const struct str system[] = {
@@ -38,7 +37,7 @@ static void fill_meta(struct write *w, struct json *meta)
 		json_put_i64(w->arena, meta, "generation", 1);
 }
 
-/* Out of the arena, which may be another the next time. */
+/* Copies the name out of the arena, which may be another one next time. */
 static void keep_name(struct write *w, struct str name)
 {
 	size_t n = MIN(name.n, sizeof(w->generated_name) - 1);
@@ -82,9 +81,8 @@ static int create_meta(struct write *w, struct json *object, struct error *err)
 }
 
 /*
- * A new object has no status but what a status always has. Nodes are the
- * exception: they register with theirs; and the server's own objects, which it
- * makes through the subresource.
+ * A new object has only the status members that are always printed. Exceptions: nodes register with
+ * their status, and the server makes its own objects through the subresource.
  */
 static void clear_status(struct write *w, struct json *object)
 {
@@ -103,7 +101,7 @@ static void clear_status(struct write *w, struct json *object)
 	json_setz(object, "status", status);
 }
 
-/* What every new object of a compiled kind gets, and what it may not have. */
+/* Adds what every new object of a compiled kind gets, and removes what it may not have. */
 static void complete(struct write *w, struct json *body)
 {
 	const struct schema_kind *kind = write_rules(w);
@@ -115,7 +113,7 @@ static void complete(struct write *w, struct json *body)
 	defaults_fill(w->arena, body, kind->type, w->now_ns);
 }
 
-/* What admission put in is no client's, and nobody owns it. */
+/* Fields that admission adds are not the client's: no manager owns them. */
 static int mutate(struct write *w, struct json *body, struct error *err)
 {
 	int r;

@@ -1,8 +1,7 @@
 /*
- * Deletion in upstream's three steps. May it be asked for (preconditions);
- * how long is it waited for (only kinds with grace: pods); and who else must
- * agree (finalizers, among them those that propagation adds for the garbage
- * collector). What nobody holds back goes at once.
+ * Deletion in upstream's three steps: check the preconditions; start the grace period (only kinds
+ * with grace: pods); then wait for finalizers, among them those that propagation adds for the
+ * garbage collector. An object that nothing holds is removed at once.
  */
 #include "api/write/write_impl.h"
 
@@ -70,7 +69,7 @@ int write_delete_options(struct write *w, const struct json *tree,
 	int64_t grace;
 
 	if (json_i64(json_getz(tree, "gracePeriodSeconds"), &grace))
-		o.grace_s = grace < 0 ? 1 : grace; /* upstream takes any negative one for 1 */
+		o.grace_s = grace < 0 ? 1 : grace; /* upstream treats any negative one as 1 */
 	o.uid = json_text_at(conditions, "uid");
 	o.resource_version = json_text_at(conditions, "resourceVersion");
 	read_propagation(w, tree, &o);
@@ -145,7 +144,7 @@ static void set_finalizer(struct write *w, struct json *meta, struct str name, b
 		json_remove(meta, STR("finalizers"));
 }
 
-/* The garbage collector's finalizers as the options want them; events have none. */
+/* Sets the garbage collector's finalizers by the options; events have none. */
 static void set_propagation(struct write *w, struct json *meta, const struct delete_options *o)
 {
 	const struct json *finalizers = json_getz(meta, "finalizers");
@@ -159,7 +158,7 @@ static void set_propagation(struct write *w, struct json *meta, const struct del
 
 /* --- grace -------------------------------------------------------------------------------- */
 
-/* How long this pod may take, in seconds. */
+/* Returns the grace period of this pod, in seconds. */
 static int64_t grace_period(const struct json *object, const struct delete_options *o)
 {
 	const struct json *spec = json_getz(object, "spec");
@@ -190,7 +189,7 @@ static int64_t read_time(const struct json *meta, const char *key)
 	return ns;
 }
 
-/* Moves the end of a deletion that runs; it may only come earlier, and not before now. */
+/* Moves the end of a running deletion. It can only become earlier, and not before now. */
 static void shorten(struct write *w, struct json *meta, int64_t from_s, int64_t to_s)
 {
 	int64_t end = read_time(meta, "deletionTimestamp") + (to_s - from_s) * SECOND;
@@ -206,7 +205,10 @@ static void shorten(struct write *w, struct json *meta, int64_t from_s, int64_t 
 
 enum grace { GRACE_NONE, GRACE_BEGUN, GRACE_PENDING };
 
-/* What grace has to say. GRACE_BEGUN: the object was marked, its period is in the metadata. */
+/*
+ * Decides about the grace period. GRACE_BEGUN: the object was marked; its period is in the
+ * metadata.
+ */
 static enum grace begin_grace(struct write *w, struct json *object, const struct delete_options *o)
 {
 	struct json *meta = json_getz(object, "metadata");
@@ -231,7 +233,7 @@ static enum grace begin_grace(struct write *w, struct json *object, const struct
 
 /* --- deletion ------------------------------------------------------------------------------ */
 
-/* Only finalizers hold it. */
+/* Marks an object that only finalizers hold. */
 static void mark(struct write *w, struct json *meta)
 {
 	if (!json_getz(meta, "deletionTimestamp")) {
@@ -254,8 +256,8 @@ static bool is_definition(const struct write *w)
 }
 
 /*
- * A namespace is first only marked: its content must go before it. True when
- * that is all that is done now.
+ * A namespace is only marked at first, because its content must be deleted before it. Returns true
+ * if nothing else is to be done now.
  */
 static bool delete_namespace(struct write *w, struct json *object, const struct delete_options *o)
 {
@@ -271,7 +273,7 @@ static bool delete_namespace(struct write *w, struct json *object, const struct 
 	return json_count(json_getz(json_getz(object, "spec"), "finalizers")) > 0;
 }
 
-/* A definition, too: a finalizer of our own waits for its objects. */
+/* The same for a definition: our own finalizer waits for its objects. */
 static bool delete_definition(struct write *w, struct json *object)
 {
 	struct json *meta = json_getz(object, "metadata");
@@ -283,7 +285,7 @@ static bool delete_definition(struct write *w, struct json *object)
 	return true;
 }
 
-/* Whether something still holds it; marks it accordingly. */
+/* Whether something still holds the object; marks it accordingly. */
 static bool is_held(struct write *w, struct json *object, const struct delete_options *o)
 {
 	struct json *meta = json_getz(object, "metadata");

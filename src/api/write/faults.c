@@ -1,7 +1,7 @@
 /*
- * Faults that are no failure of their own: unknown fields, and names that come twice. Most bodies
- * have none, so reading finds out no more than whether there is something to tell; then it is
- * looked for once more, in the order in which upstream's decoders come upon it.
+ * Faults that are not errors by themselves: unknown fields and repeated names. Most bodies have
+ * none, so the first reading only finds out whether there are any. If so, the body is read again,
+ * to report them in the order of upstream's decoders.
  */
 #include "api/write/write_impl.h"
 
@@ -23,8 +23,8 @@ int write_take_report(struct write *w, const struct decode_report *report, struc
 }
 
 /*
- * A custom resource is read without a type, and then goes through Go's maps: repeated names come
- * first, as they are in the text, and the others as they are sorted.
+ * Upstream reads a custom resource without a type, and then through Go's maps: repeated names come
+ * first, in the order of the text, then the other faults, sorted.
  */
 static int retell_custom(struct write *w, struct str body, enum decode_format format,
 			 const struct schema_kind *kind, struct decode_report *report,
@@ -71,7 +71,7 @@ int write_retell(struct write *w, struct str body, enum decode_format format,
 	}
 	if (!decode_is_unordered(report, format))
 		return 0;
-	/* A value that does not fit is a failure also where another of its name comes later. */
+	/* A value that does not fit is an error even if the same name occurs again later. */
 	if (ignored && format == DECODE_YAML)
 		return 0;
 	return retell_typed(w, body, format, kind, report, err);

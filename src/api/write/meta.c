@@ -1,13 +1,12 @@
 /*
- * Rules of metadata that hold for every kind, as upstream's registry/rest has
- * them: what the path says wins over what the body leaves out, and what the
- * server has set no client changes.
+ * Rules of metadata for every kind, as in upstream's registry/rest: the path fills in what the body
+ * leaves out, and clients cannot change what the server has set.
  */
 #include "api/write/write_impl.h"
 
 #include "base/core/random.h"
 
-/* Upstream's alphabet of suffixes: no vowels, so no words. */
+/* Upstream's alphabet for suffixes: no vowels, so no words. */
 static const char suffix_letters[] = "bcdfghjklmnpqrstvwxz2456789";
 
 enum { SUFFIX_LETTERS = 5, NAME_MAX_BYTES = 63 };

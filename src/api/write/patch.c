@@ -1,8 +1,7 @@
 /*
- * A patch is applied to the object as the client sees it, in the request's
- * version, and its result is then an update like any other. What the patch
- * does to metadata that no client may change is found by validation, as it is
- * upstream.
+ * A patch is applied to the object as the client sees it, in the request's version. The result is
+ * then an update like any other. As upstream, validation reports changes to metadata that no client
+ * may make.
  */
 #include "api/write/write_impl.h"
 
@@ -12,7 +11,7 @@
 
 int write_check_patch(const struct write *w, enum patch_type type, struct error *err)
 {
-	/* A schema at run time does not say how lists merge. */
+	/* A custom kind's schema does not say how lists merge. */
 	if (type != PATCH_STRATEGIC || !w->kind->custom)
 		return 0;
 	return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
@@ -37,12 +36,12 @@ static int apply(struct write *w, struct json **doc, enum patch_type type, const
 	case PATCH_STRATEGIC:
 		return patch_strategic(w->arena, doc, w->kind->type, patch, err);
 	case PATCH_APPLY:
-		break; /* is write_apply()'s */
+		break; /* handled by write_apply() */
 	}
 	return -ERR_UNSUPPORTED_MEDIA_TYPE;
 }
 
-/* The object in the request's version, with the patch applied. */
+/* Returns the object in the request's version, with the patch applied. */
 static int patched_form(struct write *w, const struct json *old, enum patch_type type,
 			const struct json *patch, struct json **ret_doc, struct error *err)
 {
@@ -52,8 +51,9 @@ static int patched_form(struct write *w, const struct json *old, enum patch_type
 }
 
 /*
- * The result does not fit the type: upstream shows the whole of it, or, of a strategic merge,
- * the patch. The result is made anew for that, since what did not fit was left in between.
+ * Reports that the result does not fit the type. Upstream's message shows the whole result or, for
+ * a strategic merge, the patch. The result is computed again for that, because fitting left it half
+ * done.
  */
 static int refuse(struct write *w, const struct json *old, enum patch_type type,
 		  const struct json *patch, const struct error *why, struct error *err)
@@ -69,13 +69,13 @@ static int refuse(struct write *w, const struct json *old, enum patch_type type,
 	field_errors_invalid(&w->errs, &path, FIELD_STR(buf_str(&text)),
 			     w->message.n ? arena_strdup(w->arena, w->message) : why->msg);
 	buf_release(&text);
-	w->message = STR_NULL; /* it is in the fault */
+	w->message = STR_NULL; /* the error contains it */
 	return write_result(w, err);
 }
 
 /*
- * What an object is cannot be patched: what is not said is filled in, and a strategic merge
- * that tries is not heard, as upstream has it.
+ * A patch cannot change apiVersion and kind. Absent ones are filled in. A strategic merge that
+ * tries to change them is ignored, as upstream does; other patches fail.
  */
 static int settle_type_meta(const struct write *w, enum patch_type type, struct json *patched,
 			    struct error *err)
@@ -92,7 +92,7 @@ static int settle_type_meta(const struct write *w, enum patch_type type, struct 
 	return 0;
 }
 
-/* Sorts the members of the objects that a JSON pointer leads through, the last excepted. */
+/* Sorts the members of the objects on a JSON pointer's path, except the last. */
 static void sort_way(struct arena *a, struct json *doc, struct str pointer, struct map *sorted)
 {
 	unsigned depth = 0;
@@ -113,8 +113,8 @@ static void sort_way(struct arena *a, struct json *doc, struct str pointer, stru
 }
 
 /*
- * What upstream's library makes of a JSON patch's result: objects that an operation goes through
- * become maps of Go, and are sorted; what is put in stays as it was written.
+ * Orders the result of a JSON patch as upstream's library does: objects on the path of an operation
+ * become Go maps and are sorted; added values keep their order.
  */
 static void sort_ways(struct arena *a, struct json *doc, const struct json *patch)
 {
@@ -128,7 +128,7 @@ static void sort_ways(struct arena *a, struct json *doc, const struct json *patc
 	map_release(&sorted);
 }
 
-/* The faults of the result, behind those of the patch's own text, in upstream's order. */
+/* Reports the faults of the result after those of the patch's own text, in upstream's order. */
 static int retell(struct write *w, const struct json *old, enum patch_type type,
 		  const struct json *patch, struct decode_report *report, struct error *err)
 {
@@ -150,7 +150,7 @@ static int retell(struct write *w, const struct json *old, enum patch_type type,
 	return write_fit(w, doc, w->kind, report, err);
 }
 
-/* Makes the patched object fit; its faults are refused, or warned of. */
+/* Fits the patched object to its type; rejects its faults, or warns of them. */
 static int fit(struct write *w, struct json *doc, const struct json *old, enum patch_type type,
 	       const struct json *patch, struct error *err)
 {
@@ -159,7 +159,10 @@ static int fit(struct write *w, struct json *doc, const struct json *old, enum p
 	size_t before = report.n;
 	int r;
 
-	/* A strategic merge goes from map to struct without a text between: words differ. */
+	/*
+	 * A strategic merge goes from map to struct without a text in between, so upstream's words
+	 * differ.
+	 */
 	report.plain = type == PATCH_STRATEGIC;
 	r = write_fit(w, doc, w->kind, &report, err);
 	if (r == 0 && report.n > before + 1 && type == PATCH_STRATEGIC) {

@@ -1,7 +1,7 @@
 /*
- * A Scale is made from the object each time; nothing of it is stored. Its write
- * is an update of the object in which only the count differs, so validation,
- * generation and managedFields (subresource "scale") come by themselves.
+ * A Scale is made from the object each time; it is not stored. Writing it is an update of the
+ * object in which only the count differs, so validation, generation and managedFields (subresource
+ * "scale") need no code here.
  */
 #include "api/write/scale.h"
 
@@ -46,7 +46,10 @@ static const struct json *value_at(const struct json *object, struct str path)
 	return object;
 }
 
-/* Sets a number; false when something on the way is no object. What is missing is made. */
+/*
+ * Sets a number; creates missing objects on the path. Returns false if something there is not an
+ * object.
+ */
 static bool set_at(struct arena *a, struct json *object, struct str path, int64_t value)
 {
 	struct json *next;
@@ -71,7 +74,7 @@ static bool set_at(struct arena *a, struct json *object, struct str path, int64_
 
 /* --- selectors ------------------------------------------------------------------------ */
 
-/* One requirement: its text, and the key that it is sorted by. */
+/* One requirement: its text, and the key by which it is sorted. */
 struct term {
 	struct str key;
 	struct str text;
@@ -152,8 +155,8 @@ static struct str join(struct arena *a, struct terms *terms)
 }
 
 /*
- * The text of what a path names. A map of labels has text below its names, and so cannot be
- * taken for a LabelSelector.
+ * Returns the selector at a path as text. A map of labels has string values, so it cannot be
+ * mistaken for a LabelSelector.
  */
 static struct str selector_text(struct arena *a, const struct json *selector)
 {
@@ -232,7 +235,7 @@ int scale_get(struct arena *a, const struct scale_paths *paths, const struct jso
 
 /* --- writes ------------------------------------------------------------------------------ */
 
-/* What is stored, in the request's version. */
+/* Returns the stored object in the request's version. */
 static struct json *current(struct write *w, const struct json *old)
 {
 	struct json *object = tree_copy(w->arena, old);
@@ -286,7 +289,7 @@ int scale_check(struct write *w, struct json *scale, struct error *err)
 	return r < 0 ? r : check_count(w, scale, err);
 }
 
-/* What the Scale says of the object, as a configuration of the object. */
+/* Turns an applied Scale into a configuration of the object. */
 static int object_config(struct write *w, const struct json *config, struct json **ret_object,
 			 struct error *err)
 {
@@ -336,7 +339,10 @@ int scale_update(struct write *w, const struct json *old, const struct json *sca
 	if (!set_at(w->arena, object, paths->replicas, replicas_of(scale)))
 		return error_set(err, ERR_BAD_REQUEST, "the object has no place for \".%.*s\"",
 				 STR_ARG(without_dot(paths->replicas)));
-	/* A scale without one is for whatever is stored, also where objects need one. */
+	/*
+	 * A Scale without a resourceVersion applies to any stored object, even if the kind's
+	 * updates need one.
+	 */
 	if (json_text_at(json_getz(scale, "metadata"), "resourceVersion").n)
 		tree_carry(w->arena, write_meta(w->arena, object), json_getz(scale, "metadata"),
 			   "resourceVersion");

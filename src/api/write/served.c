@@ -1,16 +1,15 @@
 /*
- * Three ways in which what is served differs from what is stored. Fields whose
- * gate is off are left out (decode.h). Network data of claims carries the
- * KEP's names beside upstream's, which alone are stored: a client of either
- * finds its own. Neither is stored, so a change of the gates or of the names
- * needs no migration. And what an older release stored in another version is
- * brought into the present one; it is stored so with its next write.
+ * The served form of an object differs from the stored form in three ways. Fields whose gate is off
+ * are left out (decode.h). Network data of claims (KEP-4817) has the KEP's names next to
+ * upstream's, which alone are stored, so that a client of either finds its own. A change of the
+ * gates or of the names thus needs no migration. Finally, an object that an older release stored in
+ * another version is converted to the current one; its next write stores it so.
  */
 #include "api/crd/crd.h"
 #include "api/write/write_impl.h"
 #include "base/json/cursor.h"
 
-/* Gates of fields that are marked SERVED; a test compares it with the schema. */
+/* Gates of fields with SCHEMA_GATE_SERVED; a test compares this with the schema. */
 static const enum gate served_gates[] = {
 	GATE_ResourceHealthStatus,
 	GATE_ResourceHealthStatusMessage,
@@ -30,7 +29,7 @@ bool write_is_stale(struct str stored, const struct schema_kind *kind)
 	enum json_cursor_type type;
 	struct str version;
 
-	/* Every text of ours begins with it. */
+	/* Every text that we store begins with it. */
 	return json_cursor_find(&c, STR("apiVersion")) && json_cursor_value(&c, &version, &type) &&
 	       !str_eq(version, storage->api_version);
 }
@@ -62,7 +61,7 @@ bool write_served_form(struct arena *a, struct json *object, const struct schema
 	return changed;
 }
 
-/* All on, as they are by default: then no object needs a look at its type. */
+/* Whether all of them are on, which is the default: then no object's type has to be checked. */
 static bool all_served(const struct gates *gates)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(served_gates); i++)
@@ -74,7 +73,7 @@ static bool all_served(const struct gates *gates)
 bool write_has_served_form(struct str stored, const struct schema_kind *kind,
 			   const struct gates *gates)
 {
-	/* Which schema it was stored under cannot be told from the text. */
+	/* The text does not say under which schema it was stored. */
 	if (kind->custom || write_is_stale(stored, kind))
 		return true;
 	if (write_is_claim(kind) && str_find(stored, STR("\"networkData\":")) >= 0)

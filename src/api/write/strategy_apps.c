@@ -1,12 +1,12 @@
 /*
- * Deployments and jobs. They have no controllers here, but those of others
- * may run against this server and rely on these.
+ * Deployments and jobs. This project has no controllers for them, but others may run against this
+ * server and rely on these rules.
  */
 #include "api/write/strategies.h"
 
 #include "api/write/write_impl.h"
 
-/* Annotations are copied to replica sets, so a change of them must be seen as one. */
+/* Annotations are copied to replica sets, so a change of them must raise the generation. */
 void strategy_deployment_update(struct write *w, struct json *object, const struct json *old)
 {
 	struct json *meta = json_getz(object, "metadata");

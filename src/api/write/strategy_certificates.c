@@ -1,6 +1,6 @@
 /*
- * Requests for certificates. Who approves one and who signs it are different people: each
- * path writes its part of the status, and what was asked for never changes.
+ * Certificate signing requests. Approving and signing are separate rights: each path writes its own
+ * part of the status, and the spec never changes.
  */
 #include "api/write/strategies.h"
 
@@ -19,7 +19,7 @@ static struct json *condition_of(const struct json *object, const char *type)
 	return NULL;
 }
 
-/* A status write leaves approvals as they are; that it adds or removes one is for the check. */
+/* A status write does not change approvals. The check reports one that adds or removes any. */
 static void keep_approvals(struct write *w, struct json *object, const struct json *old)
 {
 	for (size_t i = 0; i < APPROVALS; i++) {

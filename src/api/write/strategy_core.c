@@ -55,13 +55,13 @@ static void put_data(struct arena *a, struct json *data, struct json_index *had,
 		json_add(data, key, json_make_str(a, text));
 		return;
 	}
-	/* In its place; a search for it would be one of pairs. */
+	/* Replaces the value in place; searching for it again would take quadratic time. */
 	old->type = JSON_STRING;
 	old->text = text.p ? text.p : "";
 	old->n = (uint32_t)text.n;
 }
 
-/* What was written as text becomes data, as reading it back shows it. */
+/* Moves stringData into data, as upstream does. */
 void strategy_secret_fill(struct arena *a, struct json *parent, int64_t now_ns)
 {
 	struct json *text = json_remove(parent, STR("stringData")), *data;
@@ -131,7 +131,7 @@ void strategy_volume_create(struct write *w, struct json *object)
 	tree_set_time(w->arena, status, "lastPhaseTransitionTime", w->now_ns);
 }
 
-/* The time of a phase is kept with it, and set anew where a change does not bring one. */
+/* The time of the phase is kept with it, and set if a phase change has no time. */
 void strategy_volume_update(struct write *w, struct json *object, const struct json *old)
 {
 	static const char time[] = "lastPhaseTransitionTime";
@@ -148,7 +148,7 @@ void strategy_volume_update(struct write *w, struct json *object, const struct j
 	}
 }
 
-/* The older and the newer spelling of a data source, each filled in from the other. */
+/* Fills in the older and the newer spelling of a data source from each other. */
 static void normalize_sources(struct write *w, struct json *object)
 {
 	struct json *spec = json_getz(object, "spec");

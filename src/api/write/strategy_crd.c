@@ -1,12 +1,12 @@
 /*
- * Definitions: the versions that may be in the store. Names that are left to us are
- * defaults (defaults_crd.c).
+ * Definitions: records the versions in which objects may be stored. Names that the client left out
+ * are defaults (fill_crd_names).
  */
 #include "api/write/strategies.h"
 
 #include "api/write/write_impl.h"
 
-/* The storage version is one of those that were ever stored. */
+/* Adds the storage version to status.storedVersions. */
 static void note_stored(struct write *w, struct json *object)
 {
 	struct json *status = json_need_object(w->arena, object, "status");
@@ -37,7 +37,9 @@ void strategy_crd_update(struct write *w, struct json *object, const struct json
 {
 	const struct json *status = json_getz(object, "status");
 
-	/* A status write may take versions out, once objects were stored anew; not all of them. */
+	/*
+	 * A status write may remove versions, once objects were stored again; but not all of them.
+	 */
 	if (w->subresource.n == 0 || json_count(json_getz(status, "storedVersions")) == 0)
 		note_stored(w, object);
 }

@@ -1,7 +1,7 @@
 /*
- * Pods. A new pod is pending, and its QoS class is settled once and for all
- * from what its containers ask for. A status write comes from node agents of
- * any age, so what it leaves out of the fields that came later is kept.
+ * Pods. A new pod is pending, and its QoS class is computed once from the resources of its
+ * containers. Status writes come from node agents of any age, so newer fields that they leave out
+ * are kept.
  */
 #include "api/write/strategies.h"
 
@@ -31,7 +31,7 @@ static enum qos resource_qos(const struct json *requirements, const char *resour
 	return request.nano == 0 ? QOS_BEST_EFFORT : QOS_GUARANTEED;
 }
 
-/* Two parts of one class are that class; of different ones, burstable. */
+/* Combines two parts: equal classes stay, different ones are burstable. */
 static enum qos both(enum qos a, enum qos b)
 {
 	if (a == QOS_NONE || a == b)
@@ -101,10 +101,10 @@ static void keep_when_absent(struct write *w, struct json *object, const struct 
 		tree_carry(w->arena, object, old, key);
 }
 
-/* Stored conditions of one type, in their order; types may repeat. */
+/* The stored conditions of one type, in their order; types may repeat. */
 struct same_type {
 	const struct json *condition;
-	struct same_type *next, *last; /* last: of all, in the first */
+	struct same_type *next, *last; /* last: of the whole list, only in the first */
 };
 
 static void add_by_type(struct arena *a, struct map *types, const struct json *conditions)
@@ -124,7 +124,7 @@ static void add_by_type(struct arena *a, struct map *types, const struct json *c
 	}
 }
 
-/* The n-th condition of a type has what the stored n-th of it had. */
+/* The n-th condition of a type keeps the value of the stored n-th one. */
 static void keep_observed_generations(struct write *w, struct json *status,
 				      const struct json *old_status)
 {

@@ -1,6 +1,6 @@
 /*
- * resource.k8s.io. When a device is no longer allocated to a claim, what its
- * driver reported about it goes, too; nobody has to ask for that.
+ * Kinds of resource.k8s.io. When a device is no longer allocated to a claim, the status that its
+ * driver reported (KEP-4817) is removed automatically.
  */
 #include "api/write/strategies.h"
 
@@ -28,8 +28,9 @@ static bool has_device(const struct json *list, const struct json *device)
 }
 
 /*
- * With the gate off nobody sees or writes them. What was stored before stays as it is while
- * it is allocated: a client that replaces the status does not mean what it was not shown.
+ * With the gate off, clients neither see nor write device status. Stored entries are kept while
+ * their device is allocated: a client that replaces the status does not mean fields that it could
+ * not see.
  */
 static void keep_hidden_devices(struct write *w, struct json *object, const struct json *old)
 {
@@ -59,7 +60,7 @@ void strategy_claim_update(struct write *w, struct json *object, const struct js
 		json_remove(status, STR("devices"));
 }
 
-/* The time tells since when the taint has its effect, which is what tolerations count from. */
+/* The time says since when the taint has its effect; tolerations count from it. */
 void strategy_taint_rule_update(struct write *w, struct json *object, const struct json *old)
 {
 	struct json *taint = json_getz(json_getz(object, "spec"), "taint");

@@ -1,6 +1,5 @@
 /*
- * Subresources that are commands: a pod is bound to a node, evicted, a
- * namespace given up by one of its finalizers.
+ * Subresources that are commands: bind a pod to a node, evict a pod, finalize a namespace.
  */
 #include "api/write/write_impl.h"
 
@@ -31,7 +30,7 @@ static int check_binding(struct write *w, const struct json *binding, struct err
 	return write_result(w, err);
 }
 
-/* uid and resourceVersion of a binding are preconditions. */
+/* The uid and resourceVersion of a binding are preconditions. */
 static int check_bound_pod(const struct json *pod, const struct json *binding, struct error *err)
 {
 	static const struct {
@@ -83,7 +82,7 @@ static void merge_map(struct write *w, struct json *meta, const struct json *fro
 		json_set(into, json_key(entry), tree_copy(w->arena, entry));
 }
 
-/* The condition of that type, made when there is none. */
+/* Returns the condition of that type; creates it if missing. */
 static struct json *condition(struct write *w, struct json *status, struct str type)
 {
 	struct json *list = json_getz(status, "conditions"), *made;

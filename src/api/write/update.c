@@ -1,8 +1,7 @@
 /*
- * Replacement of what is stored. A write of the main resource keeps the stored
- * status, one of /status keeps everything else; which metadata a status write
- * may still change differs between kinds upstream, and so here. A result that
- * equals what is stored is no write at all.
+ * Replaces a stored object. A write of the main resource keeps the stored status; a write of
+ * /status keeps everything else. As upstream, kinds differ in the metadata that a status write may
+ * change. A result that equals the stored object is not written.
  */
 #include "api/write/write_impl.h"
 
@@ -25,7 +24,7 @@ int write_check_uid(const struct json *old, const struct json *object, struct er
 			 STR_ARG(given), STR_ARG(stored));
 }
 
-/* The number, 0 for none. False, with a fault, for what is no number. */
+/* Reads the number; 0 if empty. If it is not a number, adds an error and returns false. */
 static bool read_version(struct write *w, struct str text, uint64_t *ret_version)
 {
 	struct field_path meta = field_path_name(NULL, "metadata");
@@ -64,7 +63,9 @@ static int check_version(struct write *w, const struct json *old_meta, struct js
 
 /* --- what is kept of the stored object -------------------------------------------------- */
 
-/* Kinds whose status writes leave all metadata alone; others let labels and the like through. */
+/*
+ * Kinds whose status writes keep all metadata; for other kinds they may change labels and the like.
+ */
 static bool status_resets_meta(const struct schema_kind *kind)
 {
 	static const struct str resets[] = {
@@ -107,7 +108,7 @@ static void keep_all_but_status(struct write *w, struct json *object, const stru
 		tree_carry(w->arena, meta, old_meta, meta_members[i]);
 }
 
-/* Who approves writes the conditions, and nothing else of the status. */
+/* A write of /approval changes only the conditions of the status. */
 static void keep_all_but_conditions(struct write *w, struct json *object, const struct json *old)
 {
 	struct json *conditions = json_remove(json_getz(object, "status"), STR("conditions"));
@@ -141,7 +142,7 @@ static void count_generation(struct write *w, struct json *object, const struct 
 	if (!(write_rules(w)->flags & SCHEMA_GENERATION))
 		return;
 	changed = write_spec_changed(object, old);
-	/* A custom resource without a status of its own has one member more that counts. */
+	/* In a custom kind without a status subresource, status counts like spec. */
 	if (w->kind->custom && !str_eq(w->subresource, STR("status")))
 		changed |= !tree_same(object, old, "status");
 	if (changed)
@@ -189,7 +190,7 @@ static void validate(struct write *w, const struct json *object, const struct js
 	w->compile_steps = CEL_COMPILE_MAX - budget.left;
 }
 
-/* The stored object as the rules of this write see it. */
+/* Returns the stored object as the rules of this write see it. */
 static const struct json *seen_form(struct write *w, const struct json *stored)
 {
 	struct json *seen;
@@ -201,7 +202,7 @@ static const struct json *seen_form(struct write *w, const struct json *stored)
 	return seen;
 }
 
-/* Both before and after admission: what the kind makes of what it was given. */
+/* Applies gates, defaults and the kind's own rules; called before and after admission. */
 static void complete(struct write *w, struct json *object, const struct json *old)
 {
 	const struct schema_kind *kind = write_rules(w);

@@ -1,9 +1,8 @@
 /*
- * What every kind of write shares: taking a body in, moving between versions,
- * and the last steps before a result. The rules
- * themselves are in write/create.c, write/update.c, write/patch.c,
- * write/delete.c and write/subresource.c; those of metadata in write/meta.c;
- * those of single kinds in strategy_*.c.
+ * Steps that all writes share: decoding a body, converting between versions, and the last steps
+ * before a result. The rules are in write/create.c, write/update.c, write/patch.c, write/delete.c
+ * and write/subresource.c; those of metadata in write/meta.c; those of single kinds in
+ * write/strategy_*.c.
  */
 #include "api/write/write_impl.h"
 
@@ -77,7 +76,7 @@ void write_to_storage(struct arena *a, struct json *object, const struct schema_
 
 /* --- bodies -------------------------------------------------------------------------- */
 
-/* What a body of this path is: the kind, or that of the subresource. */
+/* Returns the kind of a body on this path: the kind itself, or that of the subresource. */
 static const struct schema_kind *body_kind(const struct write *w)
 {
 	const struct schema_subresource *sub;
@@ -97,7 +96,7 @@ static const struct schema_kind *body_kind(const struct write *w)
 	return kind ? kind : w->kind;
 }
 
-/* Why a body of this apiVersion and kind is none of `kind`, as upstream's scheme says it. */
+/* Sets upstream's error for a body whose apiVersion and kind are not those of `kind`. */
 static int refuse_kind(const struct schema_kind *kind, struct str version, struct str name,
 		       struct error *err)
 {
@@ -117,8 +116,8 @@ static int refuse_kind(const struct schema_kind *kind, struct str version, struc
 }
 
 /*
- * A custom resource must say what it is; another kind than the path's is a fault of
- * validation there.
+ * A custom resource must have apiVersion and kind. If they are not those of the path, validation
+ * reports it.
  */
 static int check_custom_type_meta(struct json *tree, const struct schema_kind *kind,
 				  struct str body, struct error *err)
@@ -141,8 +140,9 @@ static int check_custom_type_meta(struct json *tree, const struct schema_kind *k
 }
 
 /*
- * The version that counts. Upstream takes evictions of policy/v1beta1 though nothing else of it
- * is left: clients before 1.22, such as Debian 12's kubectl, drain nodes with it.
+ * Returns the apiVersion of a body. Upstream accepts evictions of policy/v1beta1 although it has
+ * removed the rest of that version: clients before 1.22, such as Debian 12's kubectl, drain nodes
+ * with it.
  */
 static struct str settled_version(const struct json *tree, const struct schema_kind *kind)
 {
@@ -154,7 +154,7 @@ static struct str settled_version(const struct json *tree, const struct schema_k
 	return version;
 }
 
-/* apiVersion and kind as they must be; absent ones are filled in. */
+/* Checks apiVersion and kind; fills in absent ones. */
 static int check_type_meta(struct write *w, struct json *tree, const struct schema_kind *kind,
 			   struct str body, struct error *err)
 {
@@ -175,7 +175,7 @@ static int check_type_meta(struct write *w, struct json *tree, const struct sche
 	return 0;
 }
 
-/* An object that says no more than what it is: a tree that did not fit cannot be read again. */
+/* Makes an object with only apiVersion and kind, because a tree that did not fit is unusable. */
 static struct json *type_meta(struct write *w, const struct schema_kind *kind)
 {
 	struct json *tree = json_make_object(w->arena);
@@ -193,7 +193,7 @@ int write_fit(struct write *w, struct json *object, const struct schema_kind *ki
 	return decode_fit(w->arena, object, kind->type, report, err);
 }
 
-/* A body that could be parsed, but not be taken; w->message is told as the error is. */
+/* Rejects a body that could be parsed but does not fit; wraps w->message like the error. */
 static int refuse_body(struct write *w, int r, const struct schema_kind *kind, struct str body,
 		       struct error *err)
 {
