@@ -1,7 +1,7 @@
 /*
- * Parsing, and the words for what is wrong. Upstream decodes into Go structs
- * and tells the Go type and the path of what does not fit: clients' tests and
- * people know these texts, so they are made here from the schema's names.
+ * Parsing, and the error messages. Upstream decodes into Go structs and reports the Go type and the
+ * path of a value that does not fit. Clients' tests and people know these texts, so they are made
+ * here from the schema's names.
  */
 #include "api/codec/decode_impl.h"
 
@@ -71,7 +71,7 @@ static void add_fault(struct arena *a, struct decode_report *report, const char 
 	report->n++;
 }
 
-/* spec.containers[0].env; a map's key stands like a name. */
+/* Prints spec.containers[0].env; a map's key is printed like a name. */
 static void print_path(const struct decode_step *at, struct buf *b)
 {
 	if (!at)
@@ -101,7 +101,9 @@ void decode_fault(struct arena *a, struct decode_report *report, const char *wha
 	add_fault(a, report, what, buf_str(&b));
 }
 
-/* Upstream's errors name fields only: no keys, no indexes. True when it printed any. */
+/*
+ * Prints only fields, as upstream's errors do: no keys, no indexes. Returns true if it printed any.
+ */
 static bool print_fields(const struct decode_step *at, struct buf *b)
 {
 	bool any;
@@ -117,7 +119,7 @@ static bool print_fields(const struct decode_step *at, struct buf *b)
 	return true;
 }
 
-/* Go's name of the single value: "int32", "v1.Container". */
+/* Prints Go's name of the single value: "int32", "v1.Container". */
 static void print_go_value(const struct schema_field *field, struct buf *b)
 {
 	static const char *const names[] = {
@@ -161,7 +163,7 @@ static void print_go_type(const struct schema_field *field, bool whole, struct b
 	print_go_value(field, b);
 }
 
-/* Of numbers the value is told, but only where some number is expected. */
+/* Prints the given value's type; for a number also its value, if some number is expected. */
 static void print_given(const struct json *v, const struct schema_field *field, struct buf *b)
 {
 	static const char *const names[] = {
@@ -200,8 +202,8 @@ int decode_mismatch(struct decode_fit *f, const struct json *v, const struct dec
 }
 
 /*
- * YAML that looks like JSON need not be: {"a": 1,} is. What is neither has a fault as JSON,
- * since that is what its writer meant.
+ * YAML that looks like JSON need not be: {"a": 1,} is YAML. If it is neither, the error is that of
+ * the JSON parser, because JSON is what its writer meant.
  */
 static int parse_yaml(struct arena *a, struct str body, struct json_report *found,
 		      struct json **ret_tree, struct error *err)
@@ -253,7 +255,7 @@ int decode_body(struct arena *a, struct str body, enum decode_format format,
 	return decode_parse(a, body, format, report, ret_tree, err);
 }
 
-/* The beginning of a body as upstream shows it: as it is, or in hex when it is no object. */
+/* Prints the beginning of a body as upstream does: unchanged, or in hex if it is not an object. */
 static void print_summary(struct str body, struct buf *b)
 {
 	struct str begin = str_of(body.p, MIN(body.n, (size_t)SUMMARY_BYTES));

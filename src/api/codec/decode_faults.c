@@ -1,9 +1,8 @@
 /*
- * The second look at a body that has faults. Upstream tells them as its decoders meet them: Go's
- * reads a JSON text from its beginning and so meets a name as often as it is there, with all
- * below it; YAML is made into JSON first, whose members are sorted and unique, and its repeated
- * keys are told by the YAML library with their lines. Bodies without a fault are not looked at
- * here.
+ * The second reading of a body that has faults. Upstream reports them in the order of its decoders.
+ * Go's decoder reads JSON text from the beginning, so it sees a repeated name each time, with
+ * everything below it. YAML is converted to JSON first, with sorted and unique members; the YAML
+ * library reports its repeated keys with their lines. Bodies without a fault are not read again.
  */
 #include "api/codec/decode_impl.h"
 #include "base/core/limits.h"
@@ -22,11 +21,11 @@ bool decode_is_unordered(const struct decode_report *report, enum decode_format 
 struct teller {
 	struct arena *arena;
 	struct decode_report *report;
-	const char *repeated; /* what a name that comes again is called */
+	const char *repeated; /* the text for a repeated name */
 	unsigned depth;
 };
 
-/* Depth is bounded as that of objects is; below that nothing is told. */
+/* Depth is limited like that of objects; nothing below the limit is reported. */
 static void tell_below(struct teller *t, const struct json *v, const struct decode_step *at)
 {
 	struct decode_step step = { .up = at };
@@ -57,7 +56,7 @@ void decode_tell_repeats(struct arena *a, const struct json *tree, struct decode
 
 /* --- bodies ----------------------------------------------------------------------- */
 
-/* What is taken for YAML, but cannot be read as such, is JSON with tabs; it is told as JSON. */
+/* A body that looks like YAML but cannot be parsed as such is JSON with tabs; report it as JSON. */
 static void tell_lines(struct arena *a, struct str body, struct decode_report *report)
 {
 	const struct json_options keep = { .keep_repeated = true };
@@ -95,7 +94,10 @@ int decode_reparse(struct arena *a, struct str body, enum decode_format format,
 
 /* --- patches ---------------------------------------------------------------------- */
 
-/* One operation of a JSON patch, as the Go struct has it: its value alone may be anything. */
+/*
+ * Reports the faults of one operation of a JSON patch, as a Go struct: only its value may be
+ * anything.
+ */
 static void tell_operation(struct teller *t, const struct json *op, const struct decode_step *at)
 {
 	static const char *const names[] = { "op", "path", "from", "value" };

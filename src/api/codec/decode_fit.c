@@ -1,9 +1,7 @@
 /*
- * The walk of schema and tree together. Members that go are marked and swept
- * out of their object at once, so that a body of a hundred thousand unknown
- * fields costs no more than its length. It recurses as deep
- * as types are nested, which only types that contain themselves could overdo:
- * OBJECT_DEPTH_MAX ends those.
+ * Walks schema and tree together. Members to remove are marked and removed from their object all at
+ * once, so that a hundred thousand unknown fields take linear time. It recurses as deep as types
+ * are nested; OBJECT_DEPTH_MAX stops types that contain themselves.
  */
 #include "api/codec/decode_impl.h"
 
@@ -12,18 +10,18 @@
 #include "base/core/limits.h"
 #include "base/core/map.h"
 
-enum verdict { KEEP, DROP }; /* errors are below zero */
+enum verdict { KEEP, DROP }; /* errors are negative */
 
 static int fit_object(struct decode_fit *f, struct json *v, const struct schema_type *type,
 		      const struct decode_step *at);
 
-/* Whether a default of the schema fills the field when it is absent. */
+/* Whether the schema has a default for the field when it is absent. */
 static bool has_default(const struct schema_field *field)
 {
 	return field->rules && (field->rules->initial.p || field->rules->fill);
 }
 
-/* Whether the field's zero value is the same as its absence, and is not printed. */
+/* Whether the field's zero value equals its absence, and is not printed. */
 static bool drops_zero(const struct schema_field *field)
 {
 	if (field->flags & SCHEMA_POINTER)
@@ -31,7 +29,7 @@ static bool drops_zero(const struct schema_field *field)
 	return !(field->flags & SCHEMA_ALWAYS) || has_default(field);
 }
 
-/* In a CRD's schema a value may be an object, or the field's other form. */
+/* In a CRD's schema such a value is an object, or has the field's other form. */
 static int fit_forms(struct decode_fit *f, struct json *v, const struct decode_step *at)
 {
 	const struct schema_field *field = at->field;
@@ -57,7 +55,7 @@ static int fit_forms(struct decode_fit *f, struct json *v, const struct decode_s
 	return 0;
 }
 
-/* Upstream reads these by functions of their own, which tell nobody what they do not know. */
+/* Upstream reads these with separate functions, which do not report unknown fields. */
 static int fit_props(struct decode_fit *f, struct json *v, const struct decode_step *at)
 {
 	struct decode_report *report = f->report;
@@ -69,7 +67,7 @@ static int fit_props(struct decode_fit *f, struct json *v, const struct decode_s
 	return r;
 }
 
-/* One value, where it is a single one. `at` leads to it. */
+/* Fits a single value; `at` is its path. */
 static int fit_one(struct decode_fit *f, struct json *v, const struct decode_step *at,
 		   bool *ret_zero)
 {
@@ -106,7 +104,7 @@ static int fit_list(struct decode_fit *f, struct json *list, const struct decode
 	return 0;
 }
 
-/* One value of a map; `at` leads to it. */
+/* Fits one value of a map; `at` is its path. */
 static int fit_entry(struct decode_fit *f, struct json *v, const struct decode_step *at)
 {
 	bool lists = at->field->shape == SCHEMA_MAP_OF_LISTS, zero;
@@ -141,7 +139,7 @@ static int fit_map(struct decode_fit *f, struct json *map, const struct decode_s
 	return r;
 }
 
-/* A member that its type knows: KEEP, DROP or an error. */
+/* Fits a known member. Returns KEEP, DROP or an error. */
 static int fit_member(struct decode_fit *f, struct json *v, const struct decode_step *at)
 {
 	const struct schema_field *field = at->field;
@@ -166,9 +164,8 @@ static int fit_member(struct decode_fit *f, struct json *v, const struct decode_
 }
 
 /*
- * What Go prints of a struct though it was not given: members that are structs
- * themselves, and scalars without omitempty. Lists, maps and pointers would be
- * null; those stay away.
+ * Adds an absent member that Go would print: a struct, or a scalar without omitempty. Lists, maps
+ * and pointers would be null; those stay absent.
  */
 static int add_absent(struct decode_fit *f, struct json *v, const struct schema_field *field,
 		      const struct decode_step *at)
@@ -177,7 +174,7 @@ static int add_absent(struct decode_fit *f, struct json *v, const struct schema_
 
 	if (field->shape != SCHEMA_ONE || field->flags & SCHEMA_POINTER)
 		return 0;
-	/* What fills a field looks at its parent, so an empty object is no hindrance. */
+	/* A fill works on the parent object, so an empty object does not prevent it. */
 	if (field->value != SCHEMA_OBJECT && (field->value > SCHEMA_INT64 || has_default(field)))
 		return 0;
 	fresh = json_make_null(f->arena);
@@ -217,7 +214,10 @@ void decode_sweep(struct json *v)
 	}
 }
 
-/* Told before what is wrong below it. Of unknown names that come again nothing more is told. */
+/*
+ * Reports a repeated name before the faults below it. Repeated unknown names are not reported
+ * again.
+ */
 static void tell_repeat(struct decode_fit *f, const struct decode_step *step, uint64_t *given)
 {
 	size_t i = (size_t)(step->field - step->owner->fields);

@@ -1,7 +1,7 @@
 /*
- * Fields whose feature gate is off. Nearly every object has none of them, so
- * the first pass only looks; a second one over the stored object and a third
- * that drops follow when it found some.
+ * Fields whose feature gate is off. Nearly every object has none of them, so the first pass only
+ * searches. If it finds some, a second pass searches the stored object, and a third one drops
+ * fields.
  */
 #include "api/codec/decode.h"
 
@@ -11,9 +11,9 @@ _Static_assert(GATE_COUNT <= 64, "sets of gates are words");
 
 struct pass {
 	const struct gates *gates;
-	uint64_t found; /* gates of the fields that were seen and are off */
-	uint64_t drop; /* gates whose fields go; 0: only look */
-	bool served; /* only fields that are not even served */
+	uint64_t found; /* gates, switched off, of the fields found */
+	uint64_t drop; /* gates whose fields are dropped; 0: only search */
+	bool served; /* only fields with SCHEMA_GATE_SERVED */
 	bool changed;
 	unsigned depth;
 };
@@ -27,7 +27,7 @@ static bool is_off(const struct pass *p, const struct schema_field *field)
 	return !p->served || field->flags & SCHEMA_GATE_SERVED;
 }
 
-/* Objects at any level of a list, a map or a map of lists. */
+/* Visits objects at any level of a list, a map or a map of lists. */
 static void pass_value(struct pass *p, struct json *v, const struct schema_field *field)
 {
 	bool lists = field->shape == SCHEMA_MAP_OF_LISTS;
@@ -44,7 +44,7 @@ static void pass_value(struct pass *p, struct json *v, const struct schema_field
 	}
 }
 
-/* A field whose gate is off; true when it was dropped. */
+/* Handles a field whose gate is off. Returns true if it was dropped. */
 static bool pass_gated(struct pass *p, struct json *v, struct json *member,
 		       const struct schema_field *field)
 {
@@ -82,7 +82,7 @@ void decode_drop_gated(struct json *tree, const struct json *old, const struct s
 	pass_object(&look, tree, type);
 	if (!look.found)
 		return;
-	/* Only looks: nothing of the stored object is changed. */
+	/* Only searches, so the stored object is not changed. */
 	pass_object(&look_old, (struct json *)old, type);
 	look.drop = look.found & ~look_old.found;
 	if (look.drop)
@@ -98,7 +98,7 @@ bool decode_drop_served(struct json *tree, const struct schema_type *type,
 	return p.changed;
 }
 
-/* Types of which the fields are still to be seen, or were: each is entered once. */
+/* Types visited or still to be visited; each is entered once. */
 struct types_seen {
 	const struct schema_type *v[512];
 	size_t n;

@@ -1,8 +1,7 @@
 /*
- * Values of the types that are written as text or numbers: checked, and
- * brought into the one form in which upstream prints them, so that equal
- * objects have equal bytes. Text that is in that form already, as nearly all
- * is, is left where it lies.
+ * Values written as text or numbers: checked, and brought into the form that upstream prints, so
+ * that equal objects have equal bytes. Text that has that form already, which is nearly all, is not
+ * copied.
  */
 #include "api/codec/decode_impl.h"
 
@@ -12,11 +11,13 @@
 #include "base/text/print.h"
 #include "base/time/timestamp.h"
 
-enum { QUANTITY_SIZE = 64 }; /* a canonical quantity is never longer */
+enum { QUANTITY_SIZE = 64 }; /* maximum length of a canonical quantity */
 
 static const char zero_time[] = "0001-01-01T00:00:00Z";
 
-/* Go's words for types that decode themselves: no field, and the type that they decode from. */
+/*
+ * Go's message for types that decode themselves: without the field, with the type they decode from.
+ */
 static int plain_mismatch(struct decode_fit *f, const struct json *v, const char *type)
 {
 	static const char *const names[] = {
@@ -30,7 +31,7 @@ static int plain_mismatch(struct decode_fit *f, const struct json *v, const char
 			 type);
 }
 
-/* Puts the text in the place of v's, unless it is the same. */
+/* Replaces v's text, unless it is equal. */
 static void set_text(struct decode_fit *f, struct json *v, struct str text)
 {
 	struct json *fresh;
@@ -81,7 +82,7 @@ static int fit_double(struct decode_fit *f, struct json *v, const struct decode_
 	return 0;
 }
 
-/* Go's decoder skips line breaks, and what is printed again has none. */
+/* Go's decoder skips line breaks and does not print them again. */
 static struct str without_line_breaks(struct arena *a, struct str s)
 {
 	char *copy;
@@ -102,7 +103,7 @@ static bool is_base64_digit(char c)
 	       c == '+' || c == '/';
 }
 
-/* Where the text stops being padded base64; s.n when it is. */
+/* Returns the offset at which the text stops being padded base64; s.n if it is valid. */
 static size_t base64_fault(struct str s)
 {
 	size_t digits = s.n, i;
@@ -115,10 +116,7 @@ static size_t base64_fault(struct str s)
 	return s.n % 4 == 0 && digits % 4 != 1 ? s.n : digits;
 }
 
-/*
- * Go's decoder does not look at the bits of the last digit that stand for
- * nothing, and what is printed again has zeros there.
- */
+/* Go's decoder ignores the unused bits of the last digit, and prints zeros there. */
 static struct str canonical_base64(struct arena *a, struct str s)
 {
 	static const char digits[] =

@@ -1,7 +1,7 @@
 /*
- * The envelope, both ways. It is read field by field and borrowed from, so that
- * to look into a body costs nothing; it is written as upstream does, its two
- * empty texts included (protobuf_frame.c).
+ * Decodes and encodes the envelope. It is read field by field and borrowed from the body, so
+ * reading it costs no allocation. It is written as upstream does, with its two empty strings
+ * (protobuf_frame.c).
  */
 #include "api/codec/protobuf.h"
 
@@ -107,7 +107,7 @@ static struct json *type_meta(struct arena *a, const struct protobuf_envelope *e
 	return tree;
 }
 
-/* The content is JSON: it has what the envelope says, or nothing of the kind. */
+/* The content is JSON. Sets its apiVersion and kind to the envelope's. */
 static int decode_json(struct arena *a, const struct protobuf_envelope *e, struct json **ret_tree,
 		       struct error *err)
 {

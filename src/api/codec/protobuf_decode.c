@@ -1,12 +1,10 @@
 /*
- * The walk of schema and message together. A message's fields come in any order
- * and any number of times: the last scalar counts, lists grow, and messages
- * merge, as upstream's decoder has it. Names that a map repeats are merged once
- * at the end, so that no order of fields makes that quadratic.
+ * Walks schema and message together. Fields of a message may come in any order and any number of
+ * times: as in upstream's decoder, the last scalar counts, lists grow, and messages merge. Repeated
+ * names of a map are merged once at the end, so that no order of fields takes quadratic time.
  *
- * A message that JSON inlines has no type of its own: its fields are those of
- * the type around it with its number in inline_number, so reading it is
- * reading on in the same object with another scope.
+ * A message that JSON inlines has no type of its own: its fields are those of the surrounding type
+ * with its number in inline_number. So it is read into the same object with another scope.
  */
 #include "api/codec/protobuf.h"
 
@@ -18,13 +16,13 @@
 struct scope {
 	const struct schema_type *type;
 	struct json *object;
-	uint16_t outer[2]; /* numbers of the inlined messages around, outermost first; or 0 */
-	unsigned hint; /* the field that came last: fields are sent in order, most often */
+	uint16_t outer[2]; /* numbers of the surrounding inlined messages, outermost first; or 0 */
+	unsigned hint; /* index of the last field: fields are usually sent in order */
 };
 
 static int read_scope(struct protobuf_read *d, struct scope *s, struct str message);
 
-/* The number by which the field, or the inlined message that has it, is found in the scope. */
+/* Returns the number that identifies the field, or the inlined message with it, in the scope. */
 static unsigned number_in(const struct scope *s, const struct schema_field *f, bool *ret_inlined)
 {
 	*ret_inlined = false;
@@ -84,7 +82,7 @@ static int read_value(struct protobuf_read *d, const struct schema_field *f,
 	return protobuf_read_object(d, f->type, w->bytes, *ret_value);
 }
 
-/* The list or map of that field, made when it is not there yet. */
+/* Returns the list or map of that field; creates it if missing. */
 static struct json *container(struct protobuf_read *d, const struct schema_field *f,
 			      struct json *object)
 {
@@ -104,7 +102,7 @@ static struct json *container(struct protobuf_read *d, const struct schema_field
 	return v;
 }
 
-/* Numbers of a list, one after the other without tags. */
+/* Reads the numbers of a packed list, which have no tags. */
 static int read_packed(struct protobuf_read *d, const struct schema_field *f, struct str packed,
 		       struct json *list)
 {
@@ -139,7 +137,7 @@ static int read_element(struct protobuf_read *d, const struct schema_field *f,
 	return r;
 }
 
-/* The value of a map of lists: a message of which field 1 is the list. */
+/* Reads a value of a map of lists: a message whose field 1 is the list. */
 static int read_items(struct protobuf_read *d, const struct schema_field *f,
 		      const struct wire_field *w, struct json **ret_list)
 {
@@ -169,7 +167,7 @@ static struct json *absent_value(struct protobuf_read *d, const struct schema_fi
 	return v;
 }
 
-/* An entry is a message of key and value; either may be left out when it is zero. */
+/* Reads an entry, a message of key and value; either may be left out if it is zero. */
 static int read_entry(struct protobuf_read *d, const struct schema_field *f,
 		      const struct wire_field *w, struct json *map)
 {
@@ -251,7 +249,7 @@ static int read_scope(struct protobuf_read *d, struct scope *s, struct str messa
 	return r;
 }
 
-/* Maps were filled without looking: the last value of a name counts. */
+/* Maps were filled without checks; now the last value of each name is kept. */
 static void merge_names(struct protobuf_read *d)
 {
 	struct json_report ignored = { 0 };

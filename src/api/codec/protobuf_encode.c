@@ -1,9 +1,8 @@
 /*
- * The walk the other way: for each field of the type, in the order of the
- * numbers, the member that the tree has. Failures stick, as the buffer's
- * overflow does, and are looked at once at the end; a tree that does not fit its
- * type is our own mistake, but one that a stored object of an older version could
- * bring, so it is told and not asserted.
+ * The walk in the other direction: for each field of the type, in the order of the numbers, writes
+ * the tree's member. Errors are sticky, like the buffer's overflow, and are checked once at the
+ * end. A tree that does not fit its type is our own mistake. But an object stored by an older
+ * version could cause it, so it is an error, not an assertion.
  */
 #include "api/codec/protobuf.h"
 
@@ -18,9 +17,9 @@
 
 struct encode {
 	struct buf *out;
-	const struct schema_field *bad; /* the first that did not fit, or NULL */
+	const struct schema_field *bad; /* the first field that did not fit, or NULL */
 	unsigned depth;
-	bool deep; /* nested beyond OBJECT_DEPTH_MAX */
+	bool deep; /* nested deeper than OBJECT_DEPTH_MAX */
 };
 
 typedef void (*putter)(struct encode *e, const struct schema_field *f, uint32_t number,
@@ -78,7 +77,7 @@ static void put_double(struct encode *e, const struct schema_field *f, uint32_t 
 	wire_put_fixed64(e->out, number, bits);
 }
 
-/* Decoded where it will stay: the message that it is not is bytes all the same. */
+/* Decodes in place: bytes have the same framing as a message. */
 static void put_bytes(struct encode *e, const struct schema_field *f, uint32_t number,
 		      const struct json *v)
 {
@@ -134,7 +133,7 @@ static void put_quantity(struct encode *e, const struct schema_field *f, uint32_
 	wire_close(e->out, mark);
 }
 
-/* IntOrString{type, int, text}, all three always there. */
+/* IntOrString{type, int, text}, always with all three. */
 static void put_int_or_string(struct encode *e, const struct schema_field *f, uint32_t number,
 			      const struct json *v)
 {
@@ -149,7 +148,7 @@ static void put_int_or_string(struct encode *e, const struct schema_field *f, ui
 	wire_close(e->out, mark);
 }
 
-/* RawExtension, FieldsV1, JSON: their JSON text, printed where it will stay. */
+/* RawExtension, FieldsV1, JSON: their JSON text, printed in place. */
 static void put_raw(struct encode *e, const struct schema_field *f, uint32_t number,
 		    const struct json *v)
 {
@@ -168,7 +167,7 @@ static void put_props(struct encode *e, const struct schema_field *f, uint32_t n
 	bool or_bool = f->value == SCHEMA_PROPS_OR_BOOL;
 	size_t mark = wire_open(e->out, number);
 
-	/* What has a schema allows it. */
+	/* A schema implies true. */
 	if (or_bool)
 		wire_put_uint(e->out, 1, v->type == JSON_OBJECT || v->boolean);
 	if (v->type == JSON_OBJECT)
@@ -209,7 +208,7 @@ static void put_value(struct encode *e, const struct schema_field *f, uint32_t n
 		[SCHEMA_PROPS_OR_STRINGS] = put_props,
 	};
 
-	/* Of a list or map: an empty message stands for what is not set. */
+	/* In a list or map, an empty message stands for a value that is not set. */
 	if (v->type == JSON_NULL && f->value != SCHEMA_ANY)
 		wire_put_bytes(e->out, number, STR(""));
 	else
@@ -294,13 +293,13 @@ static void put_member(struct encode *e, const struct schema_field *f, const str
 		put_map(e, f, v);
 }
 
-/* The number of the inlined message that the field is in, `level` levels down; 0: none. */
+/* Returns the number of the inlined message, `level` levels down, that has the field; 0 if none. */
 static unsigned inlined_in(const struct schema_field *f, unsigned level)
 {
 	return level == 0 ? f->inline_number : level == 1 ? f->inline_inner : 0;
 }
 
-/* Fields that lie together in a message that JSON inlines, `level` levels deep. */
+/* Writes fields that share a message that JSON inlines, `level` levels deep. */
 static void put_fields(struct encode *e, const struct schema_field *fields, unsigned n,
 		       unsigned level, const struct json *object)
 {

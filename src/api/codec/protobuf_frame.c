@@ -1,6 +1,6 @@
 /*
- * Each length stands before what it counts, so the innermost is computed first. All
- * numbers of fields here are small: a tag is one byte.
+ * Each length precedes the bytes it counts, so the innermost is computed first. All field numbers
+ * here are small: a tag is one byte.
  */
 #include "api/codec/protobuf_frame.h"
 
@@ -8,10 +8,10 @@
 
 #include "api/codec/protobuf_impl.h"
 
-/* A tag of a field with a length behind it. */
+/* The tag of a field with a length. */
 #define TAG(number) ((char)((number) << 3 | WIRE_BYTES))
 
-enum { FRAME_LENGTH = 4 }; /* bytes of an event's length, the highest first */
+enum { FRAME_LENGTH = 4 }; /* bytes of an event's length, big-endian */
 
 struct protobuf_frame protobuf_frame_partial(struct str version, bool list)
 {
@@ -45,7 +45,7 @@ static size_t type_meta_size(const struct protobuf_frame *f)
 	return field_size(f->api_version.n) + field_size(f->kind.n);
 }
 
-/* Magic and envelope with a message of n bytes. */
+/* The size of magic and envelope with a message of n bytes. */
 static size_t answer_size(const struct protobuf_frame *f, size_t n)
 {
 	return PROTOBUF_MAGIC.n + field_size(type_meta_size(f)) + field_size(n) + PROTOBUF_TAIL.n;

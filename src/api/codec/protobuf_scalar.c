@@ -1,8 +1,7 @@
 /*
- * Single values off the wire. Several are messages of their own (Time,
- * Quantity, IntOrString, ..) whose JSON is text or a number; what upstream
- * prints for them is made here, and decode_fit() checks and normalises it as
- * if a client had written it.
+ * Reads single values. Several are messages of their own (Time, Quantity, IntOrString, ..) whose
+ * JSON is text or a number. They are converted to the text that upstream prints; decode_fit() then
+ * checks and normalises it as if a client had written it.
  */
 #include <math.h>
 
@@ -11,13 +10,13 @@
 #include "base/time/duration.h"
 #include "base/time/timestamp.h"
 
-#define ZERO_TIME INT64_C(-62135596800) /* seconds at which Go's zero time lies: year 1 */
+#define ZERO_TIME INT64_C(-62135596800) /* Go's zero time in seconds: year 1 */
 #define NS_PER_S  INT64_C(1000000000)
 
 typedef int (*reader)(struct protobuf_read *d, const struct schema_field *f,
 		      const struct wire_field *w, struct json **ret_value);
 
-/* Upstream names the Go field, which is nearly always the JSON one with a capital. */
+/* Upstream names the Go field, which is nearly always the JSON name with a capital. */
 int protobuf_expect(const struct protobuf_read *d, const struct wire_field *w, enum wire_type type,
 		    struct str name)
 {
@@ -62,7 +61,7 @@ int protobuf_read_small(struct protobuf_read *d, struct str message,
 	return r;
 }
 
-/* The same of a field that must be such a message. */
+/* The same for a field that must be such a message. */
 static int read_small(struct protobuf_read *d, const struct schema_field *f,
 		      const struct wire_field *w,
 		      struct wire_field ret_fields[static PROTOBUF_SMALL])
@@ -72,7 +71,7 @@ static int read_small(struct protobuf_read *d, const struct schema_field *f,
 	return r < 0 ? r : protobuf_read_small(d, w->bytes, ret_fields);
 }
 
-/* The number in a field that may be absent: then it is 0. */
+/* Reads an optional number; 0 if absent. */
 static int optional_int(const struct protobuf_read *d, const struct schema_field *f,
 			const struct wire_field *w, int64_t *ret_value)
 {
@@ -80,7 +79,7 @@ static int optional_int(const struct protobuf_read *d, const struct schema_field
 	return w->number ? protobuf_expect(d, w, WIRE_VARINT, f->name) : 0;
 }
 
-/* Text that was made in scratch. */
+/* Makes a string of the scratch buffer. */
 static struct json *scratch_text(struct protobuf_read *d)
 {
 	struct json *v = json_make_str(d->arena, arena_str(d->arena, buf_str(&d->scratch)));
@@ -118,7 +117,7 @@ static int read_int(struct protobuf_read *d, const struct schema_field *f,
 	int r = protobuf_expect(d, w, WIRE_VARINT, f->name);
 	int64_t v = (int64_t)w->value;
 
-	/* The upper bits of an int32 repeat its sign; upstream does not look at them. */
+	/* The upper bits of an int32 repeat its sign; upstream ignores them. */
 	if (f->value == SCHEMA_INT32)
 		v = (int32_t)v;
 	if (r == 0)
@@ -156,7 +155,7 @@ static int read_bytes(struct protobuf_read *d, const struct schema_field *f,
 
 /* --- messages that are text in JSON ------------------------------------------------- */
 
-/* Time{seconds, nanos}. Of a Time the nanos do not count; of a MicroTime they do, cut to micros. */
+/* Time{seconds, nanos}. A Time ignores the nanos; a MicroTime truncates them to micros. */
 static int read_time(struct protobuf_read *d, const struct schema_field *f,
 		     const struct wire_field *w, struct json **ret_value)
 {
@@ -262,7 +261,7 @@ static int read_raw(struct protobuf_read *d, const struct schema_field *f,
 
 /* --- a CRD's schema ----------------------------------------------------------------- */
 
-/* What the three forms have: a schema, and the other form in field `other` of the message. */
+/* The content of the three forms: a schema, and the other form in field `other` of the message. */
 struct props {
 	struct json *schema; /* or NULL */
 	struct json *list; /* of schemas or texts */
@@ -280,7 +279,7 @@ static int read_props_schema(struct protobuf_read *d, const struct schema_field 
 	return protobuf_read_object(d, f->type, w->bytes, *ret_schema);
 }
 
-/* An element of the other form. */
+/* Reads an element of the other form. */
 static int read_props_other(struct protobuf_read *d, const struct schema_field *f,
 			    const struct wire_field *w, struct props *p)
 {

@@ -1,7 +1,7 @@
 /*
- * A message's length stands before it and is known after it. One byte is left
- * for it, which is enough for nearly all; larger messages are moved. That
- * happens once per level, and costs less than to compute all sizes first.
+ * A message's length precedes it but is known only after it. One byte is reserved for it, which
+ * nearly always suffices; larger messages are moved. That happens once per level, and costs less
+ * than computing all sizes first.
  */
 #include "api/codec/protobuf_wire.h"
 
@@ -11,7 +11,7 @@
 enum {
 	TYPE_BITS = 3,
 	NUMBER_MAX = (1 << 29) - 1,
-	MORE = 0x80, /* in a byte of a varint: another one follows */
+	MORE = 0x80, /* in a byte of a varint: another byte follows */
 };
 
 /* --- reading ---------------------------------------------------------------------- */
@@ -87,7 +87,7 @@ static int take_tag(struct str *rest, struct wire_field *f, struct error *err)
 	return 0;
 }
 
-/* What follows the tag of a field that is no group. */
+/* Reads what follows the tag of a field that is not a group. */
 static int take_content(struct str *rest, struct wire_field *f, struct error *err)
 {
 	switch (f->type) {
@@ -106,7 +106,7 @@ static int take_content(struct str *rest, struct wire_field *f, struct error *er
 	return error_set(err, ERR_BAD_REQUEST, "proto: illegal wireType %d", (int)f->type);
 }
 
-/* Groups may lie in each other; they are counted, not descended into. */
+/* Groups may be nested; they are counted, not parsed. */
 static int take_group(struct str *rest, struct wire_field *f, struct error *err)
 {
 	struct str begin = *rest;

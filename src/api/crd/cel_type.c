@@ -1,7 +1,7 @@
 /*
- * Types are made bottom-up while a schema is compiled. Sizes that a schema does not bound
- * are reckoned from the largest request there can be and the least that a value takes in it,
- * as upstream reckons, since estimates of costs decide which rules are taken.
+ * Types are made bottom-up while a schema is compiled. If a schema does not limit a size, it is
+ * computed from the largest possible request and the minimum size of a value in it. Upstream
+ * computes the same, and the resulting cost estimates decide which rules are accepted.
  */
 #include "api/crd/cel_type.h"
 
@@ -9,7 +9,7 @@
 
 #include "api/crd/rule.h"
 
-/* Bytes of JSON. */
+/* Sizes in bytes of JSON. */
 enum {
 	TEXT_MIN = 2,
 	BOOL_MIN = 4,
@@ -53,7 +53,7 @@ static bool is_plain(char c)
 	       c == '_';
 }
 
-/* The row that the text begins with; ARRAY_SIZE(escapes): none. */
+/* Returns the row whose text starts `rest`; ARRAY_SIZE(escapes) if not found. */
 static size_t escape_at(struct str rest)
 {
 	size_t i = 0;
@@ -93,7 +93,7 @@ bool crd_cel_escape(struct arena *a, struct str name, struct str *ret_escaped)
 	return true;
 }
 
-/* The word between two pairs of underscores that the text begins with; n 0: none. */
+/* Returns the word between two pairs of underscores at the start of the text; n 0 if not found. */
 static struct str escaped_word(struct str rest)
 {
 	size_t n = 2;
@@ -107,7 +107,10 @@ static struct str escaped_word(struct str rest)
 	return str_of(rest.p + 2, n - 2);
 }
 
-/* What the word stands for; n 0: nothing. A reserved word must be the whole name. */
+/*
+ * Returns the text that the word stands for; n 0 if not found. A reserved word must be the whole
+ * name.
+ */
 static struct str unescaped_word(struct str word, bool whole)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(escapes); i++)

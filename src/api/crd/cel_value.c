@@ -1,10 +1,10 @@
 /*
- * Trees as values of CEL, seen through their schema. Lists and objects are a pair of tree and
- * schema, made in scratch memory when they are read; text in a format becomes bytes, a time
- * or a duration. At run time an object is a map: of what its schema knows.
+ * Trees as CEL values, by their schema. A list or object is a pair of tree and schema, made in
+ * scratch memory when it is read. Text in a format becomes bytes, a time or a duration. At run time
+ * an object is a map of the members that its schema knows.
  *
- * Lists of type set and map are equal in any order, and `+` merges them: what tells elements
- * apart is their text, or that of their keys, sorted.
+ * Lists of type set and map are equal in any order, and `+` merges them. Their elements are
+ * distinguished by their text, or by that of their keys, sorted.
  */
 #include "api/crd/rule.h"
 
@@ -16,7 +16,7 @@
 #include "base/time/timestamp.h"
 #include "cel/core/json.h"
 
-/* What a list or map of ours begins with. */
+/* The head of our lists and maps. */
 struct node {
 	const struct crd_schema *s;
 	const struct json *v;
@@ -60,7 +60,7 @@ static struct cel_value time_of(struct cel_eval *ev, struct str text, bool date)
 	struct error err;
 	int n = 0;
 
-	/* A date, and a time without an offset, are of UTC. */
+	/* A date, and a time without an offset, are in UTC. */
 	if (date && text.n == 10)
 		n = snprintf(room, sizeof(room), "%.*sT00:00:00Z", STR_ARG(text));
 	else if (text.n + 2 < sizeof(room) && str_chr(text, 'Z') < 0 && text.n == 19)
@@ -83,7 +83,7 @@ static struct cel_value duration_of(struct cel_eval *ev, struct str text)
 	return CEL_DURATION_V(ns);
 }
 
-/* Go's name of what a tree is there. */
+/* Returns Go's name of the tree's type. */
 static const char *go_type(const struct json *v)
 {
 	switch (v->type) {
@@ -206,7 +206,7 @@ struct cel_value crd_cel_value(struct cel_eval *ev, const struct crd_schema *s,
 		if (v->type != JSON_BOOL)
 			return cel_errorf(ev, "invalid data, expected bool, got %s", go_type(v));
 		return CEL_BOOL_V(v->boolean);
-	default: /* its structure is not known, and only equality asks for it */
+	default: /* its structure is unknown, and only comparisons need it */
 		return cel_of_json(v);
 	}
 }
@@ -218,7 +218,7 @@ static size_t node_size(const void *self)
 	return ((const struct node *)self)->v->n;
 }
 
-/* The name of a member that a key means; p NULL: none. */
+/* Returns the name of the member for a key; p NULL if no name has this escaped form. */
 static struct str member_name(struct cel_eval *ev, const struct node *node, struct str key)
 {
 	struct str name = key;
@@ -230,10 +230,13 @@ static struct str member_name(struct cel_eval *ev, const struct node *node, stru
 	return room && crd_cel_unescape(key, room, &name) ? name : STR_NULL;
 }
 
-/* A name as rules write it. Room for the longest is asked for first: scratch memory has an end. */
+/*
+ * Returns a name as rules write it. Allocates for the longest case first, because scratch memory is
+ * limited.
+ */
 static struct str escaped(struct cel_eval *ev, struct str name)
 {
-	enum { LONGEST = 9 }; /* that one character becomes: __slash__ */
+	enum { LONGEST = 9 }; /* length of the longest escape of one character: __slash__ */
 	struct str result = name;
 
 	if (name.n < SIZE_MAX / LONGEST && cel_alloc(ev, name.n * LONGEST))
@@ -241,7 +244,7 @@ static struct str escaped(struct cel_eval *ev, struct str name)
 	return result;
 }
 
-/* What is set; null is not, where the object has properties. */
+/* Returns the value of a set member. In an object with properties, null counts as not set. */
 static struct cel_value member_value(struct cel_eval *ev, const struct node *node,
 				     const struct json *member)
 {
@@ -265,7 +268,9 @@ static struct cel_value map_find(struct cel_eval *ev, const void *self, const st
 	return member ? member_value(ev, node, member) : CEL_NOTHING;
 }
 
-/* Keys as rules name them. The place is the next member's address, or 1 behind the last. */
+/*
+ * Returns keys as rules name them. The position is the next member's address, or 1 after the last.
+ */
 static bool map_next(struct cel_eval *ev, const void *self, size_t *at, struct cel_value *ret_key,
 		     struct cel_value *ret_value)
 {
@@ -288,7 +293,7 @@ static bool map_next(struct cel_eval *ev, const void *self, size_t *at, struct c
 	return true;
 }
 
-/* Members that the schema does not know are compared, too, where both have them. */
+/* Members that the schema does not know are compared, too, if both have them. */
 static bool map_equal(struct cel_eval *ev, const void *a, const void *b)
 {
 	const struct node *x = a, *y = b;
@@ -339,7 +344,7 @@ static struct cel_value merged_at(struct cel_eval *ev, const void *self, size_t 
 	return ((const struct merged *)self)->items[index];
 }
 
-/* An element of a set or keyed list, by what tells it apart. */
+/* An element of a set or keyed list, by its distinguishing text. */
 struct entry {
 	struct str key;
 	size_t at;
@@ -351,7 +356,7 @@ static const struct crd_schema *schema_of(const struct cel_value *list)
 	return ((const struct node *)list->list.self)->s;
 }
 
-/* Appends a key: its kind, and its text. */
+/* Appends a key: its kind and its text. */
 static void add_key(struct cel_eval *ev, const struct cel_value *v, struct buf *out)
 {
 	(void)buf_addc(out, (char)('a' + v->kind));
@@ -360,7 +365,7 @@ static void add_key(struct cel_eval *ev, const struct cel_value *v, struct buf *
 	(void)buf_addc(out, '\n');
 }
 
-/* False when an element of a set is no scalar, or memory is used up. */
+/* Returns false if an element of a set is not a scalar, or memory is used up. */
 static bool key_of(struct cel_eval *ev, const struct crd_schema *s, const struct cel_value *item,
 		   struct str *ret_key)
 {
@@ -395,7 +400,10 @@ static int entry_order(const void *a, const void *b)
 	return order ? order : (x->at > y->at) - (x->at < y->at);
 }
 
-/* Sorted, the last of each key only. NULL: out of memory, or of no scalars. */
+/*
+ * Sorts the elements by key and keeps the last of each. Returns NULL if out of memory, or if an
+ * element of a set is not a scalar.
+ */
 static struct entry *index_list(struct cel_eval *ev, const struct crd_schema *s,
 				const struct cel_value *list, size_t *ret_n)
 {
@@ -437,7 +445,7 @@ static struct entry *find_entry(struct entry *entries, size_t n, struct str key)
 	return NULL;
 }
 
-/* In any order: every element of b is one of a, and the other way round. */
+/* Compares in any order: every element of b is in a, and the reverse. */
 static bool any_order_equal(struct cel_eval *ev, const struct cel_value *a,
 			    const struct cel_value *b)
 {
@@ -467,7 +475,10 @@ static bool any_order_equal(struct cel_eval *ev, const struct cel_value *a,
 	return entries && seen == n;
 }
 
-/* a's elements in their places, those of b with the same keys instead, other ones behind. */
+/*
+ * Keeps a's elements in place, replaces those whose keys b also has, and appends b's other
+ * elements.
+ */
 static struct cel_value merge(struct cel_eval *ev, const struct cel_value *a,
 			      const struct cel_value *b)
 {

@@ -1,7 +1,6 @@
 /*
- * A definition becomes one piece of memory: an arena with a copy of the spec,
- * the compiled schemas that point into it, and the kinds with their tables. So it is
- * shared by a count, and gone at once.
+ * A definition becomes one piece of memory: an arena with a copy of the spec, the compiled schemas
+ * that point into it, and the kinds with their tables. So one reference count covers all of it.
  */
 #include "api/crd/crd_impl.h"
 
@@ -11,10 +10,10 @@
 
 /* --- versions in order ------------------------------------------------------------ */
 
-/* "v2beta1": 2, beta, 1. What is not of that form is `other`. */
+/* "v2beta1" is 2, beta, 1. A version of another form is `other`. */
 struct version_name {
 	bool other;
-	int stage; /* 0 alpha, 1 beta, 2 neither */
+	int stage; /* 0 alpha, 1 beta, 2 stable */
 	uint64_t major, minor;
 };
 
@@ -71,7 +70,7 @@ static int version_order(const void *a, const void *b)
 
 /* --- parts of a kind -------------------------------------------------------------- */
 
-/* "stable.example.com", "v1", "Foo": com.example.stable.v1.Foo. */
+/* Makes com.example.stable.v1.Foo from "stable.example.com", "v1", "Foo". */
 static struct str openapi_name(struct arena *a, struct str group, struct str version,
 			       struct str kind)
 {
@@ -83,7 +82,9 @@ static struct str openapi_name(struct arena *a, struct str group, struct str ver
 		arena_printf(a, "%.*s%.*s.%.*s", STR_ARG(name), STR_ARG(version), STR_ARG(kind)));
 }
 
-/* Columns up to the first whose path is none: upstream prints no further, either. */
+/*
+ * Builds the columns up to the first one with an invalid path: upstream prints no further, either.
+ */
 static void build_columns(struct crd *crd, struct schema_kind *kind, const struct json *list)
 {
 	static const struct schema_column age = {
@@ -127,7 +128,7 @@ static void build_columns(struct crd *crd, struct schema_kind *kind, const struc
 static void build_subresources(struct crd *crd, struct crd_version *version,
 			       const struct json *given)
 {
-	/* Upstream names no other fields of the top level, though it ignores them, too. */
+	/* Upstream lists no other top-level fields, although it ignores them, too. */
 	static const struct str status_resets[] = { { "metadata", 8 }, { "spec", 4 }, { NULL, 0 } };
 	static const struct str resets[] = { { "status", 6 }, { NULL, 0 } };
 	struct schema_subresource *rows = ARENA_ARRAY(&crd->arena, struct schema_subresource, 2);
@@ -164,8 +165,8 @@ static void build_subresources(struct crd *crd, struct crd_version *version,
 }
 
 /*
- * The fields that any version calls selectable: an object's header has those of the storage
- * version, and every version must find its own there.
+ * Gives the storage version the selectable fields of all versions: an object's header has those of
+ * the storage version, and every version must find its own there.
  */
 static void build_selectables(struct crd *crd, const struct json *versions)
 {
@@ -194,7 +195,7 @@ static void build_selectables(struct crd *crd, const struct json *versions)
 	}
 }
 
-/* The newest served version that is not deprecated, and newer than this one; NULL: none. */
+/* Returns the newest served version that is not deprecated and newer than this one, or NULL. */
 static const struct json *successor(const struct json *versions, struct str than)
 {
 	const struct json *best = NULL;
@@ -282,7 +283,7 @@ static int build_version(struct crd *crd, struct crd_version *version, const str
 			      &kind->type, err);
 }
 
-/* The versions of the spec, as discovery lists them. */
+/* Returns the versions of the spec, in discovery's order. */
 static const struct json **sorted_versions(struct crd *crd, const struct json *list)
 {
 	const struct json **sorted = ARENA_ARRAY(&crd->arena, const struct json *,

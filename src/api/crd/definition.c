@@ -1,8 +1,7 @@
 /*
- * Definitions: names, versions, columns, subresources, and what may not
- * change. Upstream's storage form has the schema, subresources, columns and
- * selectable fields that all versions share in one place at the top; faults in
- * them are told with the paths of that form, so here they are, too.
+ * Definitions: names, versions, columns, subresources, and immutable fields. In upstream's storage
+ * form, the schema, subresources, columns and selectable fields that all versions share are in one
+ * place at the top. Upstream reports errors in them with the paths of that form, so we do the same.
  */
 #include "api/crd/definition.h"
 
@@ -14,7 +13,7 @@
 
 enum { WARNING_MAX = 256, SELECTABLE_MAX = 8 };
 
-/* All faults, joined by commas; n 0: it is fine. */
+/* Returns all faults, joined by commas; n 0: the text is valid. */
 static struct str joined_faults(struct arena *a, enum schema_format format, struct str text)
 {
 	CLEANUP(buf_release) struct buf all = BUF_INIT(4 * KIB);
@@ -198,7 +197,7 @@ static void check_columns(struct validation *v, const struct json *columns,
 	}
 }
 
-/* A path of the scale subresource, which lies below one of two names. */
+/* Checks a path of the scale subresource, which must lie below one of two names. */
 static void check_scale_path(struct validation *v, const struct json *scale, const char *key,
 			     const char *below, const char *or_below, const struct field_path *path)
 {
@@ -242,7 +241,7 @@ static bool is_selectable(const struct json *schema)
 	return str_eqz(type, "string") || str_eqz(type, "boolean") || str_eqz(type, "integer");
 }
 
-/* True when it counts as one more field. */
+/* Returns true if it counts as a further field. */
 static bool check_selectable(struct validation *v, struct json_index *paths,
 			     const struct json *item, const struct json *schema,
 			     const struct field_path *path)
@@ -322,7 +321,7 @@ static void check_deprecation(struct validation *v, const struct json *version,
 
 /* --- versions --------------------------------------------------------------------- */
 
-/* Whether all versions say the same, or nothing: then it is told of at the top. */
+/* Whether all versions have the same value, or none: then errors are reported at the top. */
 static bool is_common(const struct json *versions, const char *key)
 {
 	const struct json *first = json_getz(json_first(versions), key);
@@ -354,7 +353,7 @@ static bool any_status(const struct json *versions)
 	return false;
 }
 
-/* Whether the version had this schema before. */
+/* Whether the version is stored with this schema. */
 static bool is_stored(const struct json *old, const struct json *version)
 {
 	const struct json *before = json_find(json_getz(json_getz(old, "spec"), "versions"), "name",
@@ -364,12 +363,12 @@ static bool is_stored(const struct json *old, const struct json *version)
 	       json_equal(schema_of(before), schema_of(version));
 }
 
-/* What of a version is told of where: at the top, when it is common to all. */
+/* Parts that all versions have in common: errors in them are reported at the top. */
 struct hoisted {
 	bool schema, subresources, columns, selectables;
 };
 
-/* The parts that are common (`top`), or those that are this version's own. */
+/* Checks the common parts (`top`), or those that are this version's own. */
 static void check_parts(struct validation *v, const struct json *version,
 			const struct json *versions, const struct hoisted *hoisted, bool top,
 			const struct field_path *path)
@@ -407,7 +406,7 @@ static void require_schemas(struct validation *v, const struct json *versions,
 	}
 }
 
-/* The list as upstream shows it: in Go's names, without what is common to all. */
+/* Formats the list as upstream does: with Go's names, without the common parts. */
 static struct field_value shown_versions(struct validation *v, const struct json *versions)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(VALIDATE_SHOWN_MAX);
@@ -472,7 +471,7 @@ static void check_versions(struct validation *v, const struct json *versions,
 
 /* --- conversion ------------------------------------------------------------------- */
 
-/* Webhooks are not called, so a definition that needs one is refused rather than served wrongly. */
+/* The server calls no conversion webhooks, so it rejects a definition that needs one. */
 static void check_conversion(struct validation *v, const struct json *conversion,
 			     const struct field_path *spec)
 {
@@ -600,7 +599,7 @@ void check_crd(struct validation *v, const struct json *object)
 	struct cel_budget budget = { .left = CEL_COMPILE_CRD_MAX };
 
 	check_own_name(v, object, spec);
-	/* What is stored was judged: a bound that it passed must not lock its owner out. */
+	/* A stored spec passed the checks before: a stricter limit must not lock out its owner. */
 	v->budget = v->old && json_equal(spec, json_getz(v->old, "spec")) ? NULL : &budget;
 	check_spec(v, spec);
 	check_accepted_names(v, object);

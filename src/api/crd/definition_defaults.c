@@ -1,16 +1,14 @@
 /*
- * Defaults of a schema are values that the server will put into objects, so
- * they must be what an object may have: valid by their own schema, with no field that
- * pruning takes away, and with well-formed metadata where they are objects.
- * A default within the metadata of an embedded object is judged in an object
- * that has nothing else.
+ * The server adds the defaults of a schema to objects, so they must be valid: by their own schema,
+ * with no field that pruning would remove, and with well-formed metadata if they are objects. A
+ * default within the metadata of an embedded object is checked in an object that has nothing else.
  */
 #include "api/crd/definition.h"
 
 #include "api/crd/rule.h"
 #include "base/core/limits.h"
 
-/* The way from an embedded object down to the default; on the stack. */
+/* The path from an embedded object down to the default; on the stack. */
 struct step {
 	const struct step *up;
 	struct str name; /* p NULL: an element of a list */
@@ -18,9 +16,9 @@ struct step {
 
 struct walk {
 	const struct crd_schema *root; /* the embedded object's schema */
-	const struct step *step; /* NULL: it itself */
+	const struct step *step; /* NULL: the embedded object itself */
 	bool inside_meta;
-	int64_t *budget; /* that rules in CEL may cost; below zero: used up */
+	int64_t *budget; /* cost limit for rules in CEL; negative: used up */
 };
 
 static struct json *copy_of(struct validation *v, const struct json *value)
@@ -31,7 +29,7 @@ static struct json *copy_of(struct validation *v, const struct json *value)
 	return copy ? copy : json_make_null(v->arena);
 }
 
-/* An object with type and this value, at its place, and nothing else. */
+/* Makes an object with only apiVersion, kind and this value at its place. */
 static struct json *surround(struct validation *v, const struct step *step, struct json *value)
 {
 	struct json *outer;
@@ -53,7 +51,7 @@ static struct json *surround(struct validation *v, const struct step *step, stru
 	return value;
 }
 
-/* Faults of the surrounding object, as one sentence; n 0: there are none. */
+/* Returns the errors of the surrounding object as one text; n 0: no errors. */
 static struct str meta_faults(struct validation *v, const struct walk *w,
 			      const struct crd_schema *s)
 {
@@ -73,7 +71,7 @@ static struct str meta_faults(struct validation *v, const struct walk *w,
 	return arena_str(v->arena, buf_str(&text));
 }
 
-/* By the schema, then by its rules: as one that stays, and as one that comes. */
+/* Checks a default by the schema, then by its rules: as an unchanged value, and as a new one. */
 static void check_value(struct validation *v, const struct crd_schema *s, int64_t *budget,
 			const struct field_path *path)
 {
@@ -122,7 +120,7 @@ static void check_default(struct validation *v, const struct crd_schema *s, bool
 		check_value(v, s, budget, path);
 }
 
-/* Not into additionalProperties: upstream does not look there, either. */
+/* Skips additionalProperties, as upstream does. */
 static void walk(struct validation *v, const struct crd_schema *s, struct walk w,
 		 const struct field_path *path)
 {

@@ -1,7 +1,7 @@
 /*
- * Rules in CEL of a definition: whether each is well formed, compiles to what it must be, and
- * does not cost too much, alone or with the others. Costs are estimates for the largest
- * object that the schema admits, times how often the rule's node can be in one.
+ * CEL rules of a definition: checks that each is well-formed, compiles to the right type, and does
+ * not cost too much, alone or with the others. Costs are estimates for the largest object that the
+ * schema allows, times how often the rule's node can occur in it.
  */
 #include "api/crd/definition_rules.h"
 
@@ -118,7 +118,7 @@ static const char *excess(struct arena *a, const char *what, uint64_t cost, uint
 			    what, text);
 }
 
-/* Remembers the most expensive ones, which are told of when the total is too much. */
+/* Remembers the most expensive rules, which are reported if the total is too high. */
 static void observe(struct check_crd_costs *costs, struct arena *a, const struct field_path *path,
 		    uint64_t cost)
 {
@@ -169,7 +169,7 @@ static void add_member(struct buf *out, const char *name, const struct json *val
 		(void)buf_addz(out, nullable ? "null" : "\"\"");
 }
 
-/* The rule as upstream shows it: in Go's names. */
+/* Formats the rule as upstream does: with Go's names. */
 static struct field_value shown(struct validation *v, const struct json *rule)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(VALIDATE_SHOWN_MAX);
@@ -185,7 +185,10 @@ static struct field_value shown(struct validation *v, const struct json *rule)
 	return FIELD_JSON(arena_str(v->arena, buf_str(&text)));
 }
 
-/* Of one that the budget did not suffice for: without its text, since there may be many. */
+/*
+ * Reports a rule that does not compile. If the budget was exceeded, leaves out its text, because
+ * there may be many.
+ */
 static void report_fault(struct validation *v, const struct check_crd_scope *scope,
 			 const struct json *given, const char *fault, const struct field_path *path)
 {
@@ -280,7 +283,9 @@ void check_crd_rules(struct validation *v, const struct json *schema,
 
 /* --- scopes ------------------------------------------------------------------------- */
 
-/* How many of its children a node has at most; false: as many as fit into a request. */
+/*
+ * Returns the maximum number of children of a node; false: limited only by the size of a request.
+ */
 static bool multiplicity(const struct json *schema, uint64_t *ret_n)
 {
 	struct str type = json_text_at(schema, "type");

@@ -1,8 +1,7 @@
 /*
- * The rules that a definition's schema obeys beside being structural: no
- * keywords that are not supported, list types and keys that fit together, rules in CEL
- * that are well formed. The tree is walked once; what holds on the way down
- * is in a small struct that each level copies.
+ * Rules of a definition's schema besides being structural: no unsupported keywords, matching list
+ * types and keys, well-formed rules in CEL. The tree is walked once; each level copies the context
+ * that applies from there down.
  */
 #include "api/crd/definition.h"
 
@@ -12,7 +11,7 @@
 #include "base/json/index.h"
 
 struct context {
-	const char *no_defaults; /* why defaults are forbidden here; NULL: they are not */
+	const char *no_defaults; /* why defaults are forbidden here; NULL: they are allowed */
 	bool inside_meta; /* apiVersion, kind or metadata of a resource, and below */
 	bool root;
 	struct check_crd_scope rules;
@@ -88,7 +87,7 @@ static void check_standard(struct validation *v, const struct json *schema,
 
 /* --- list and map types ----------------------------------------------------------- */
 
-/* An extension wants a type: missing is told otherwise than another. */
+/* Checks the type that an extension needs; a missing type is another error than a wrong one. */
 static void check_wanted_type(struct validation *v, const struct json *schema, const char *want,
 			      const char *extension, const struct field_path *path)
 {
@@ -118,7 +117,7 @@ static void check_map_type(struct validation *v, const struct json *schema,
 					   ARRAY_SIZE(types));
 }
 
-/* What a set holds must be owned as a whole. */
+/* Checks that elements of a set are atomic. */
 static void check_set_items(struct validation *v, const struct json *items,
 			    const struct field_path *path)
 {
@@ -136,7 +135,7 @@ static void check_set_items(struct validation *v, const struct json *items,
 		field_errors_invalid(v->errs, &map, validate_shown(v, list_type), why);
 }
 
-/* One key of a keyed list: a scalar field, named once. */
+/* Checks one key of a keyed list: it must be a scalar field, listed once. */
 static void check_key(struct validation *v, const struct json *items, struct json_index *keys,
 		      struct json_index *known, const struct json *key,
 		      const struct field_path *path)
@@ -201,7 +200,7 @@ static void check_keyed_list(struct validation *v, const struct json *schema,
 	}
 }
 
-/* Keys are always there, and never null. */
+/* Checks that keys are always present, and never null. */
 static void check_key_presence(struct validation *v, const struct json *schema,
 			       const struct field_path *path)
 {
@@ -347,7 +346,7 @@ static void check_items(struct validation *v, const struct json *schema, struct 
 	struct field_path at = field_path_name(path, "items");
 
 	context.root = false;
-	/* Only elements with keys have a counterpart in what is stored. */
+	/* Only elements of keyed lists have a stored counterpart. */
 	if (!str_eqz(json_text_at(schema, "x-kubernetes-list-type"), "map") &&
 	    !context.rules.uncorrelatable)
 		context.rules.uncorrelatable = path;
@@ -391,7 +390,10 @@ static void check_node(struct validation *v, const struct json *schema, struct c
 
 /* --- the schema of a version ------------------------------------------------------ */
 
-/* With a status of its own, the root says nothing that would be lost when status is cut out. */
+/*
+ * If the kind has a status subresource, checks that the root has no rule that would be lost when
+ * status is cut out.
+ */
 static void check_root(struct validation *v, const struct json *schema,
 		       const struct field_path *path)
 {
@@ -444,7 +446,7 @@ static void check_root(struct validation *v, const struct json *schema,
 	}
 }
 
-/* The schema, compiled; NULL when it is at fault. */
+/* Returns the compiled schema; NULL if it is invalid. */
 static const struct crd_schema *check_structure(struct validation *v, const struct json *schema,
 						const struct field_path *path, const char **ret_why)
 {
@@ -473,7 +475,7 @@ static void add_all(struct field_errors *into, const struct field_errors *from)
 	}
 }
 
-/* The tree, and behind what is wrong with it its rules in CEL. */
+/* Checks the tree, then reports the errors of its CEL rules. */
 static void check_tree(struct validation *v, const struct json *schema,
 		       const struct crd_schema *compiled, bool stored,
 		       const struct field_path *path)

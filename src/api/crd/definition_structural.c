@@ -1,7 +1,7 @@
 /*
- * Structural schemas: every field has a type outside of allOf, anyOf, oneOf
- * and not, and within those there are only rules on values. Upstream sorts
- * what it finds, since its maps have no order; so do we.
+ * Structural schemas: every field has a type outside of allOf, anyOf, oneOf and not, and inside
+ * those there are only rules on values. Upstream sorts the errors, because its maps have no order;
+ * so do we.
  */
 #include "api/crd/definition.h"
 
@@ -12,10 +12,10 @@ enum level { ROOT, ITEM, FIELD };
 
 struct checker {
 	struct validation *v;
-	struct field_errors errs; /* sorted before they are handed over */
+	struct field_errors errs; /* sorted before they are reported */
 };
 
-/* The schema of additionalProperties or items, when they are one. */
+/* Returns the schema of additionalProperties or items; NULL if that is not an object. */
 static const struct json *schema_at(const struct json *schema, const char *key)
 {
 	const struct json *value = json_getz(schema, key);
@@ -36,7 +36,7 @@ static const char *unreadable_in(const struct json *children)
 	return why;
 }
 
-/* What keeps a schema from being structural whatever else it says. */
+/* Returns why a schema cannot be structural at all, or NULL. */
 static const char *unreadable(const struct json *schema)
 {
 	static const struct {
@@ -106,7 +106,7 @@ static void check_values(struct checker *c, const struct json *schema, bool skip
 				  "must be a valid regular expression, but isn't: %s", err.msg);
 }
 
-/* Members that say what a value is, and so may not stand within allOf and the like. */
+/* Reports members that define a value, which are not allowed within allOf and the like. */
 static void check_forbidden(struct checker *c, const struct json *schema,
 			    const struct field_path *path)
 {
@@ -115,7 +115,7 @@ static void check_forbidden(struct checker *c, const struct json *schema,
 	static const char off[] = "must be false to be structural";
 	static const struct {
 		const char *key, *why;
-		bool flag; /* only true counts */
+		bool flag; /* only true is forbidden */
 	} rows[] = {
 		{ "type", empty, false },
 		{ "additionalProperties", undefined, false },
@@ -158,7 +158,7 @@ static void check_nested(struct checker *c, const struct json *schema, bool skip
 		check_nested(c, property, false, &at);
 	}
 	check_forbidden(c, schema, path);
-	/* It could restrict metadata in ways that are not wanted. */
+	/* It could restrict metadata in unwanted ways. */
 	if (json_getz(json_getz(schema, "properties"), "metadata"))
 		field_errors_forbidden(&c->errs, &metadata,
 				       "must not be specified in a nested context");
@@ -166,7 +166,9 @@ static void check_nested(struct checker *c, const struct json *schema, bool skip
 
 /* --- shape ------------------------------------------------------------------------ */
 
-/* [{type: integer}, {type: string}], as controller-gen writes it beside int-or-string. */
+/*
+ * Whether it is [{type: integer}, {type: string}], as controller-gen writes next to int-or-string.
+ */
 static bool is_int_or_string(const struct json *any_of)
 {
 	const struct json *first = json_at(any_of, 0), *second = json_at(any_of, 1);
@@ -189,7 +191,7 @@ static void check_text_type(struct checker *c, const struct json *schema, const 
 				     "must be string");
 }
 
-/* Of the object's own metadata only name and generateName may be restricted. */
+/* Whether it restricts more of the object's own metadata than name and generateName. */
 static bool says_too_much(const struct json *metadata)
 {
 	const struct json *properties = json_getz(metadata, "properties");
@@ -255,7 +257,7 @@ static void check_type(struct checker *c, const struct json *schema, enum level 
 		field_errors_invalid(&c->errs, &at, FIELD_STR(type), "must be object at the root");
 }
 
-/* Extensions that exclude each other. */
+/* Checks extensions that exclude each other. */
 static void check_extensions(struct checker *c, const struct json *schema,
 			     const struct field_path *path)
 {
@@ -310,9 +312,9 @@ static void check_shape(struct checker *c, const struct json *schema, enum level
 
 /* --- completeness ----------------------------------------------------------------- */
 
-/* Where a rule is, and what it is about. */
+/* The place of a rule, and the schema that it applies to. */
 struct place {
-	const struct json *schema; /* structural; NULL: there is none */
+	const struct json *schema; /* structural; or NULL */
 	const struct field_path *path, *rule_path;
 };
 

@@ -1,7 +1,6 @@
 /*
- * Warnings about what a schema says in vain: formats that nobody checks, sets
- * whose elements are not told apart. Schemas that were stored before have had
- * theirs.
+ * Warnings about parts of a schema without effect: formats that are not checked, sets whose
+ * elements cannot be distinguished. A schema that was stored before does not get them again.
  */
 #include "api/crd/definition.h"
 
@@ -67,7 +66,7 @@ static const struct json *schema_of(const struct json *version)
 	return json_getz(json_getz(version, "schema"), "openAPIV3Schema");
 }
 
-/* A schema that was stored before has had its warnings. */
+/* Whether the schema was stored before, and so had its warnings. */
 static bool was_stored(const struct json *old, const struct json *schema)
 {
 	JSON_FOREACH (version, json_getz(json_getz(old, "spec"), "versions"))

@@ -1,9 +1,8 @@
 /*
- * What upstream does to a custom resource when it is decoded, in its order:
- * metadata is read as ObjectMeta, unknown fields are pruned, then nulls that no
- * default will replace, then embedded objects are looked at, and at last
- * defaults are filled in. Each is a walk of its own, down the schema: a part of the
- * tree that the schema does not describe is only looked at as a whole.
+ * The steps in which upstream decodes a custom resource, in its order: metadata is read as
+ * ObjectMeta, unknown fields are pruned, then nulls that no default will replace, then embedded
+ * objects are checked, and finally defaults are added. Each step is a walk down the schema. Parts
+ * of the tree without a schema are handled as a whole.
  */
 #include "api/crd/crd_impl.h"
 
@@ -22,7 +21,7 @@ struct pruner {
 static void prune(struct pruner *p, struct json *v, const struct crd_schema *s, bool keep,
 		  const struct decode_step *at);
 
-/* An unknown member; those of the resource's own metadata go without a word. */
+/* Reports an unknown member; not those of the resource's own metadata. */
 static void tell(struct pruner *p, struct str name, const struct decode_step *at)
 {
 	if (p->reports && (at || !crd_is_meta(name)))
@@ -30,8 +29,8 @@ static void tell(struct pruner *p, struct str name, const struct decode_step *at
 }
 
 /*
- * Takes the members out that `s` does not know, unless it keeps them. With NULL, nothing is known:
- * that is what `additionalProperties: true` makes of the values of a map.
+ * Removes the members that `s` does not know, unless it keeps them. NULL means that nothing is
+ * known: `additionalProperties: true` makes the values of a map so.
  */
 static void prune_object(struct pruner *p, struct json *v, const struct crd_schema *s, bool keep,
 			 bool embedded, const struct decode_step *at)
@@ -60,7 +59,7 @@ static void prune_object(struct pruner *p, struct json *v, const struct crd_sche
 		decode_sweep(v);
 }
 
-/* A list that keeps unknown fields does so for its elements. */
+/* A list that keeps unknown fields keeps those of its elements. */
 static void prune_array(struct pruner *p, struct json *v, const struct crd_schema *s, bool keep,
 			const struct decode_step *at)
 {
@@ -78,7 +77,7 @@ static void prune_array(struct pruner *p, struct json *v, const struct crd_schem
 static void prune(struct pruner *p, struct json *v, const struct crd_schema *s, bool keep,
 		  const struct decode_step *at)
 {
-	/* Lists of lists that no schema describes: their depth is the client's choice. */
+	/* Lists of lists without a schema: the client decides their depth. */
 	if (p->depth >= OBJECT_DEPTH_MAX && json_count(v)) {
 		json_assign(v, &(struct json){ .type = v->type });
 		p->changed = true;
@@ -92,7 +91,7 @@ static void prune(struct pruner *p, struct json *v, const struct crd_schema *s, 
 	p->depth--;
 }
 
-/* Hands the faults over in order of their paths, as upstream sorts them. */
+/* Adds the faults to the report, sorted by path as upstream does. */
 static void report_sorted(struct arena *a, struct decode_report *found,
 			  struct decode_report *report)
 {
@@ -191,7 +190,7 @@ static bool fill_member(struct arena *a, struct json *v, const struct crd_proper
 	return copy != NULL;
 }
 
-/* A value of a map, or of a list: null takes the default. */
+/* Fills a value of a map or list: null takes the default. */
 static bool fill_element(struct arena *a, struct json *v, const struct crd_schema *s)
 {
 	struct json *copy = wants_default(v, s) ? initial_of(a, s) : NULL;
@@ -252,7 +251,7 @@ static int refuse(struct coercer *c, const struct field_path *path, const struct
 			 at.p ? at.p : "", (int)shown.n, shown.p ? shown.p : "", why);
 }
 
-/* Steps as decode.c prints them, from the path of a fault. */
+/* Makes the steps that decode.c prints from the path of a fault. */
 static const struct decode_step *steps_of(struct arena *a, const struct field_path *path)
 {
 	struct decode_step *step;
@@ -267,7 +266,7 @@ static const struct decode_step *steps_of(struct arena *a, const struct field_pa
 	return step;
 }
 
-/* Metadata of an embedded object: as ObjectMeta has it, and no null creationTimestamp. */
+/* Fits the metadata of an embedded object to ObjectMeta, without a null creationTimestamp. */
 static int coerce_meta(struct coercer *c, struct json *meta, const struct field_path *path)
 {
 	struct error why = { 0 };
@@ -350,7 +349,7 @@ int crd_coerce(struct arena *a, struct json *v, const struct crd_schema *s, bool
 
 /* --- whole objects ---------------------------------------------------------------- */
 
-/* The resource's own metadata. A null or absent one is empty, as Go has it. */
+/* Fits the resource's own metadata. As in Go, null or absent becomes empty. */
 static int fit_meta(struct arena *a, struct json *object, struct decode_report *report,
 		    struct error *err)
 {
@@ -378,7 +377,7 @@ int crd_fit(struct arena *a, struct json *object, const struct schema_kind *kind
 	r = fit_meta(a, object, report, err);
 	if (r < 0)
 		return r;
-	/* An object of another kind is refused by validation; its fields are not ours to judge. */
+	/* Validation rejects an object of another kind; its fields are not checked here. */
 	if (!str_eq(json_text_at(object, "kind"), kind->kind))
 		return 0;
 	(void)crd_prune(a, object, s, true, report);
@@ -401,7 +400,9 @@ void crd_convert(struct arena *a, struct json *object, const struct schema_kind 
 	(void)crd_drop_nulls(object, version->schema);
 }
 
-/* The version under which the object was stored; NULL when the definition has it no more. */
+/*
+ * Returns the version under which the object was stored; NULL if the definition no longer has it.
+ */
 static const struct crd_version *stored_version(const struct crd *crd, const struct json *object)
 {
 	struct str given = json_text_at(object, "apiVersion");

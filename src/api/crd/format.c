@@ -1,7 +1,7 @@
 /*
- * Formats of text, as kube-openapi's strfmt reads them. Where it has a pattern,
- * so have we, and it is compiled with the schema that names the format; the
- * rest is read by hand. Addresses are as loose as Go's: leading zeros pass.
+ * String formats, as kube-openapi's strfmt reads them. A format with a pattern in strfmt has the
+ * same one here; it is compiled with the schema that names the format. Other formats are parsed by
+ * hand. Addresses are as lenient as Go's: leading zeros are accepted.
  */
 #include "api/crd/crd_impl.h"
 
@@ -21,15 +21,15 @@
 enum { HOSTNAME_MAX = 255, LABEL_MAX = 63, SUBDOMAIN_MAX = 253, DIGITS_MAX = 32 };
 
 struct crd_format {
-	const char *name; /* without dashes, which do not count */
+	const char *name; /* without dashes, which are ignored */
 	const char *pattern; /* or NULL */
 	bool (*check)(struct str text); /* or NULL */
-	bool digits; /* the pattern is for the text's digits alone; `check` too */
+	bool digits; /* pattern and check get only the digits of the text */
 };
 
 /* --- addresses -------------------------------------------------------------------- */
 
-/* Dotted decimal; leading zeros are decimal, too. */
+/* Dotted decimal; numbers with leading zeros are decimal, too. */
 static bool is_ipv4(struct str s)
 {
 	struct str rest = s, piece;
@@ -54,7 +54,7 @@ static bool is_ipv6(struct str s)
 	return strlen(text) == s.n && inet_pton(AF_INET6, text, bytes) == 1;
 }
 
-/* Anything with a dot that is an address: ::ffff:1.2.3.4 is one to Go. */
+/* Any address with a dot: ::ffff:1.2.3.4 is one to Go. */
 static bool check_ipv4(struct str s)
 {
 	return is_ipv4(s) || (is_ipv6(s) && str_chr(s, '.') >= 0);
@@ -75,7 +75,7 @@ static bool check_cidr(struct str s)
 	return is_ipv4(address) ? bits <= 32 : is_ipv6(address) && bits <= 128;
 }
 
-/* Groups of `width` digits, each but the last followed by `sep`; 6, 8 or 20 bytes in all. */
+/* Groups of `width` digits, separated by `sep`; 6, 8 or 20 bytes in all. */
 static bool is_mac(struct str s, size_t width, char sep)
 {
 	size_t bytes = (s.n + 1) / (width + 1) * width / 2;
@@ -115,7 +115,9 @@ static bool check_long_name(struct str s)
 	return s.n <= SUBDOMAIN_MAX;
 }
 
-/* The length of a scheme with its colon; 0: none; -1: a colon with nothing before it. */
+/*
+ * Returns the length of a scheme with its colon; 0: no scheme; -1: a colon with nothing before it.
+ */
 static int scheme_length(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -130,7 +132,7 @@ static int scheme_length(struct str s)
 	return 0;
 }
 
-/* No control characters, and each % has two digits behind it. */
+/* Checks for no control characters, and two hex digits after each %. */
 static bool is_escaped_well(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -151,7 +153,7 @@ static bool is_port(struct str s)
 	return true;
 }
 
-/* host, host:port, [v6]:port, user:password@ before it. */
+/* Checks host, host:port or [v6]:port, optionally after user:password@. */
 static bool is_authority(struct str s)
 {
 	struct str host = s;
@@ -171,7 +173,7 @@ static bool is_authority(struct str s)
 	return end < 0 || is_port(str_skip(host, (size_t)end));
 }
 
-/* What Go's url.ParseRequestURI takes: an absolute URI or an absolute path. */
+/* Accepts what Go's url.ParseRequestURI does: an absolute URI or an absolute path. */
 static bool check_uri(struct str s)
 {
 	int scheme = scheme_length(s);
@@ -184,7 +186,7 @@ static bool check_uri(struct str s)
 		return true;
 	rest = str_skip(s, (size_t)scheme);
 	end = str_chr(rest, '?');
-	/* Queries are not unescaped. */
+	/* Escapes in a query are not checked. */
 	if (!is_escaped_well(end < 0 ? rest : str_of(rest.p, (size_t)end)))
 		return false;
 	if (!str_starts(rest, STR("/")))
@@ -199,7 +201,7 @@ static bool check_uri(struct str s)
 	return is_authority(authority);
 }
 
-/* Letters, digits and what RFC 5322 allows in an atom, with single dots between. */
+/* Letters, digits and other characters of an RFC 5322 atom, with single dots between. */
 static bool is_dot_atom(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -267,13 +269,13 @@ static bool starts_folded(struct str s, const char *prefix)
 	return s.n >= strlen(prefix) && str_ieq(str_of(s.p, strlen(prefix)), str_from(prefix));
 }
 
-/* Nanoseconds of a unit: whole words, or beginnings of words: "d", "day", "days". 0: none. */
+/* Returns the nanoseconds of a unit ("d", "day", "days"); 0 if unknown. */
 static int64_t unit_of(struct str s)
 {
 	enum { MAX_WORDS = 4 };
 	static const struct {
 		int64_t ns;
-		const char *words[MAX_WORDS]; /* of the last one the beginning will do */
+		const char *words[MAX_WORDS]; /* the last one matches as a prefix */
 	} units[] = {
 		{ 1, { "ns", "nano" } },
 		{ 1000, { "us", "\xc2\xb5s", "micro" } },
@@ -293,7 +295,7 @@ static int64_t unit_of(struct str s)
 	return 0;
 }
 
-/* Go's form, or Scala's: any number followed by a unit, anywhere in the text. */
+/* Accepts Go's form, or Scala's: any number followed by a unit, anywhere in the text. */
 bool crd_format_duration(struct str s, int64_t *ret_ns)
 {
 	uint64_t sum = 0, number; /* wraps, as upstream's does */
@@ -360,7 +362,7 @@ static bool check_isbn(struct str s)
 	return check_isbn10(s) || check_isbn13(s);
 }
 
-/* Luhn's sum. */
+/* Luhn's checksum. */
 static bool check_card(struct str s)
 {
 	unsigned sum = 0, digit;
@@ -415,7 +417,7 @@ static const struct crd_format formats[] = {
 	{ "k8slongname", "^" SHORT "(\\." SHORT ")*$", check_long_name, false },
 };
 
-/* Whether a name is that of the table but for its dashes. */
+/* Whether the names are equal when dashes are ignored. */
 static bool is_name(struct str given, const char *name)
 {
 	for (size_t i = 0; i < given.n; i++) {
@@ -440,7 +442,10 @@ struct str crd_format_pattern(const struct crd_format *format)
 	return format->pattern ? str_from(format->pattern) : STR_NULL;
 }
 
-/* Only the digits; too many are none. Of a book's number, white space and dashes alone may go. */
+/*
+ * Returns only the digits; empty if there are too many. A book's number may also have X, white
+ * space and dashes; any other character makes it invalid.
+ */
 static struct str digits_of(const struct crd_format *format, struct str text, char *room)
 {
 	bool card = str_eqz(STR("creditcard"), format->name);

@@ -1,7 +1,7 @@
 /*
- * The status of a definition: which of its names are its own, and how far it
- * has come. Upstream has a controller for each condition; here they are functions on the
- * tree, which whoever owns the state calls when a definition changes.
+ * The status of a definition: which of its names are accepted, and its conditions. Upstream has a
+ * controller for each condition. Here they are functions on the tree, which the owner of the state
+ * calls when a definition changes.
  */
 #include "api/crd/crd.h"
 
@@ -128,7 +128,7 @@ struct naming {
 	const struct crd_taken *taken;
 	struct str group;
 	const struct json *wanted; /* spec.names */
-	struct json *accepted; /* status.acceptedNames, as it will be */
+	struct json *accepted; /* the new status.acceptedNames */
 	struct crd_condition condition;
 };
 
@@ -154,7 +154,7 @@ static void refuse(struct naming *n, struct str reason, struct str message)
 	n->condition.message = message;
 }
 
-/* A name that is already ours, or that nobody has, is accepted. */
+/* Accepts a name that the definition holds already, or that is free. */
 static void accept_name(struct naming *n, const char *key, bool kind, struct str reason)
 {
 	struct str want = json_text_at(n->wanted, key);
@@ -170,7 +170,7 @@ static void accept_name(struct naming *n, const char *key, bool kind, struct str
 		json_remove(n->accepted, str_from(key));
 }
 
-/* All of the short names, or none of those that are new. */
+/* Accepts all of the short names, or none of the new ones. */
 static void accept_short_names(struct naming *n)
 {
 	CLEANUP(buf_release) struct buf message = BUF_INIT(64 * KIB);
@@ -205,7 +205,7 @@ static void accept_all(struct naming *n)
 	tree_carry(n->arena, n->accepted, n->wanted, "categories");
 }
 
-/* "plural" and "kind" are there even when they are empty: an untouched status has that much. */
+/* "plural" and "kind" are present even when empty, as in a new status. */
 static bool same_names(const struct json *a, const struct json *b)
 {
 	static const char *const members[] = { "plural", "singular", "shortNames",
@@ -267,7 +267,7 @@ bool crd_is_protected(struct str group)
 	       str_eqz(group, "kubernetes.io") || str_ends(group, STR(".kubernetes.io"));
 }
 
-/* A scheme and a host, and nothing that a URL cannot have. */
+/* Whether it has a scheme and a host, and only characters that a URL may have. */
 static bool is_url(struct str s)
 {
 	ptrdiff_t at = str_find(s, STR("://"));

@@ -1,8 +1,7 @@
 /*
- * Validation of a whole custom resource: what upstream's strategy runs beside
- * the schema's walker, in its order. Sets and keyed lists may not repeat an
- * element; objects within objects must name their kind; the replicas of the scale
- * subresource must be numbers.
+ * Validates a whole custom resource: the checks that upstream's strategy runs besides the schema's
+ * walker, in its order. Sets and keyed lists may not repeat an element; embedded objects must name
+ * their kind; the replicas of the scale subresource must be numbers.
  */
 #include "api/crd/crd_impl.h"
 
@@ -14,20 +13,20 @@
 
 struct seen {
 	const struct json *item;
-	bool told; /* a repetition of it was told of: once is enough */
+	bool told; /* a repetition of it was reported: once is enough */
 };
 
 struct uniqueness {
 	struct validation *v;
 	const struct crd_schema *s;
-	struct map scalars; /* text of an element, or of its keys: struct seen */
+	struct map scalars; /* text of an element, or of its keys, to struct seen */
 	struct seen **others; /* elements that are lists or objects */
 	size_t nothers, budget;
 };
 
 enum { COMPARISONS_MAX = 1000000 };
 
-/* What tells an element apart from others, as text; p NULL: only comparison does. */
+/* Returns a text that identifies the element; p NULL if it must be compared as a whole. */
 static struct str element_text(struct uniqueness *u, const struct json *item)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(REQUEST_WORK_MAX);
@@ -48,7 +47,7 @@ static struct str element_text(struct uniqueness *u, const struct json *item)
 	return arena_str(u->v->arena, buf_str(&text));
 }
 
-/* The value that a fault shows: the element of a set, or the keys of a list's element. */
+/* The value for an error: the element of a set, or the keys of a keyed element. */
 static struct field_value shown(struct uniqueness *u, const struct json *item)
 {
 	struct json *keys, *copy;
@@ -65,7 +64,7 @@ static struct field_value shown(struct uniqueness *u, const struct json *item)
 	return validate_shown(u->v, keys);
 }
 
-/* An equal element that came before; when there is none, this one is remembered. */
+/* Returns an earlier equal element. If there is no such element, remembers this one. */
 static struct seen *find_before(struct uniqueness *u, const struct json *item)
 {
 	struct str text = element_text(u, item);
@@ -105,7 +104,7 @@ static void check_repeated(struct uniqueness *u, const struct json *list,
 	}
 }
 
-/* Elements of a keyed list must be objects, or null. */
+/* Checks that elements of a keyed list are objects, or null. */
 static bool check_elements(struct validation *v, const struct json *list,
 			   const struct field_path *path)
 {
@@ -334,7 +333,7 @@ static bool has_list_faults(struct validation *v, const struct crd_schema *s,
 	return field_errors_any(&errs);
 }
 
-/* What was wrong before may stay wrong. */
+/* Skips the check if the stored object has such errors already: they may stay. */
 static void check_lists(struct validation *v, const struct crd_schema *s)
 {
 	if (!s->has_keyed || (v->old && has_list_faults(v, s, v->old)))

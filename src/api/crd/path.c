@@ -1,11 +1,11 @@
 /*
- * Paths to fields, as rules and selectable fields of a definition name them: `.name`, or
- * `['name']` where allowed. A path is read in pieces, as upstream reads it, and followed
- * through the schema.
+ * Paths to fields, as rules and selectable fields of a definition write them: `.name`, or
+ * `['name']` where allowed. A path is split into tokens as upstream does, and followed through the
+ * schema.
  */
 #include "api/crd/crd_impl.h"
 
-/* The next piece: '.', '[', ']', a quoted text, or what lies between those. */
+/* Returns the next token: '.', '[', ']', a quoted text, or the text between those. */
 static struct str next_token(struct str *rest)
 {
 	struct str token;
@@ -25,7 +25,7 @@ static struct str next_token(struct str *rest)
 	return token;
 }
 
-/* The character that one behind a backslash stands for; 0: none. */
+/* Returns the character of a backslash escape; 0 if invalid. */
 static char unescaped(char c)
 {
 	static const char from[] = "abfnrtv'\\", to[] = "\a\b\f\n\r\t\v'\\";
@@ -34,7 +34,7 @@ static char unescaped(char c)
 	return p ? to[p - from] : 0;
 }
 
-/* The text within quotes; p NULL when an escape is none. */
+/* Returns the text within quotes; p NULL if an escape is invalid. */
 static struct str unquoted(struct arena *a, struct str token)
 {
 	char *text = arena_alloc(a, token.n);

@@ -1,7 +1,7 @@
 /*
- * Rules become programs when their schema is compiled. The environment has two variables,
- * `self` and `oldSelf`, of the node's type; a resource shows its apiVersion, its kind and of
- * its metadata the names, whether its schema has them or not.
+ * Rules are compiled to programs with their schema. The environment has two variables, `self` and
+ * `oldSelf`, of the node's type. A resource shows its apiVersion, its kind and the names in its
+ * metadata, whether its schema has them or not.
  */
 #include "api/crd/rule.h"
 
@@ -10,7 +10,7 @@
 #include "cel/lib/libraries.h"
 
 enum {
-	NAME_MAX_LENGTH = 253, /* of metadata.name; a generated suffix takes one at least */
+	NAME_MAX_LENGTH = 253, /* of metadata.name; a generated suffix takes at least one */
 };
 
 /* --- resources ---------------------------------------------------------------------- */
@@ -39,7 +39,7 @@ static bool is_text(const struct crd_schema *s, const char *name)
 	return property && property->types == CRD_STRING && !property->int_or_string;
 }
 
-/* The length that a name of metadata has at most, or less when the schema says so. */
+/* Returns the maximum length of a name in metadata; the schema may lower it. */
 static int64_t name_max(const struct crd_schema *metadata, const char *name, int64_t max)
 {
 	const struct crd_schema *s = metadata ? crd_property(metadata, str_from(name)) : NULL;
@@ -75,7 +75,7 @@ static int property_order(const void *a, const void *b)
 	return str_cmp(x->name, y->name);
 }
 
-/* The node with type and names; itself when it has all of that already. */
+/* Returns the node with type and names; the node itself if it has all of them. */
 static const struct crd_schema *as_resource(struct arena *a, const struct crd_schema *s,
 					    unsigned number)
 {
@@ -112,7 +112,7 @@ static struct str trimmed(struct str s)
 	return s;
 }
 
-/* Whether a name occurs. Recurses as deeply as a tree is high: CEL_HEIGHT_MAX. */
+/* Whether a name occurs. Recurses as deep as the expression: CEL_HEIGHT_MAX. */
 static bool mentions(const struct cel_expr *e, struct str name)
 {
 	const struct cel_fold *f = e->fold;
@@ -127,7 +127,7 @@ static bool mentions(const struct cel_expr *e, struct str name)
 					    mentions(f->step, name) || mentions(f->result, name));
 }
 
-/* The program, or NULL with the fault. */
+/* Returns the program, or NULL with the error. */
 static const struct cel_program *compile_text(struct arena *a, const struct cel_env *env,
 					      struct str text, const char *what,
 					      const char **ret_fault)

@@ -1,11 +1,11 @@
 /*
- * Rules are run on the way down: those of a value first, then those of its members or elements.
- * What was stored goes along twice: as oldSelf, which every rule about a change compares with,
- * and to tell whether a value is as it was, for then a fault that it had before is
- * only warned of. Both are asked for late: most rules hold.
+ * Rules run on the way down: those of a value first, then those of its members or elements. The
+ * stored value is passed along for two purposes: as oldSelf, for transition rules, and to find out
+ * whether a value is unchanged, because errors in an unchanged value are only warnings. Both are
+ * computed late, because most rules hold.
  *
- * Values are made in scratch memory that is cleared behind each node; recursion is
- * bounded by the depth of the schema.
+ * Values are made in scratch memory that is cleared after each node. Recursion is limited by the
+ * depth of the schema.
  */
 #include "api/crd/rule.h"
 
@@ -15,27 +15,27 @@
 #include "base/core/map.h"
 
 enum {
-	CALL_COST_MAX = 1000000, /* of one expression */
-	MESSAGE_MAX = 5 * 1024, /* bytes that a messageExpression makes at most */
-	BLOCK = 16 * 1024, /* of scratch memory that is not of the heap */
+	CALL_COST_MAX = 1000000, /* cost limit of one expression */
+	MESSAGE_MAX = 5 * 1024, /* maximum size of a messageExpression's result */
+	BLOCK = 16 * 1024, /* scratch memory on the stack */
 };
 
 struct run {
 	struct validation *v;
 	struct arena scratch;
 	struct cel_eval ev;
-	int64_t budget; /* below zero: used up, nothing else is run */
+	int64_t budget; /* negative: used up, no more rules are run */
 };
 
-/* A value on the way down. */
+/* A value on the path down. */
 struct spot {
 	const struct crd_schema *s;
 	const struct json *value;
-	const struct json *old; /* what oldSelf is; or NULL */
+	const struct json *old; /* the value of oldSelf; or NULL */
 	const struct field_path *path;
-	/* What of the stored object it corresponds to; NULL: nothing, or it is not known. */
+	/* The stored counterpart; NULL if it does not exist or cannot be identified. */
 	const struct json *before;
-	struct spot *nearest; /* the one above that corresponds to something */
+	struct spot *nearest; /* the nearest spot above with a counterpart */
 	enum { NOT_ASKED, CHANGED, UNCHANGED } change;
 };
 
@@ -43,7 +43,7 @@ static void run_node(struct run *r, struct spot *spot);
 
 /* --- what was stored ---------------------------------------------------------------- */
 
-/* What tells an element of a keyed list apart; p NULL when it lacks a key. */
+/* Returns a text that identifies an element of a keyed list; p NULL if it lacks a key. */
 static struct str keys_text(struct arena *a, const struct str *keys, const struct json *item)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(REQUEST_WORK_MAX);
@@ -59,7 +59,7 @@ static struct str keys_text(struct arena *a, const struct str *keys, const struc
 	return arena_str(a, buf_str(&text));
 }
 
-/* The elements of a stored list by their keys: the first of each. */
+/* Indexes the elements of a stored list by their keys: the first of each. */
 static void index_stored(struct arena *a, const struct crd_schema *s, const struct json *list,
 			 struct map *ret_map)
 {
@@ -103,7 +103,10 @@ static bool is_same_list(struct arena *a, const struct crd_schema *s, const stru
 	return same;
 }
 
-/* What the schema does not know has no counterpart, and so is another one. */
+/*
+ * Whether the value equals the stored one. Parts without a schema have no counterpart, so they
+ * differ.
+ */
 static bool is_same(struct arena *a, const struct crd_schema *s, const struct json *value,
 		    const struct json *old)
 {
@@ -137,7 +140,7 @@ static bool is_unchanged(struct run *r, struct spot *spot)
 
 /* --- faults ------------------------------------------------------------------------- */
 
-/* The type as the schema names it. */
+/* Returns the type as the schema names it. */
 static struct str type_name(const struct crd_schema *s)
 {
 	return s->int_or_string ? STR("") : crd_type_names(s);
@@ -167,7 +170,7 @@ static void warn_of(struct run *r, struct field_errors *errs)
 	}
 }
 
-/* A fault; or a warning, when the value had it before. */
+/* Adds an error; or a warning, if the value is unchanged. */
 static void add_fault(struct run *r, struct spot *spot, const struct crd_rule *rule,
 		      enum field_error_type type, struct field_value value, struct str detail)
 {
@@ -196,7 +199,7 @@ static struct str trimmed(struct str s)
 	return s;
 }
 
-/* A fault of the expression that keeps all other rules from being run. */
+/* Adds an error of the messageExpression and stops all other rules. */
 static void stop_at_message(struct run *r, struct spot *spot, const struct crd_rule *rule,
 			    const char *why)
 {
@@ -204,7 +207,7 @@ static void stop_at_message(struct run *r, struct spot *spot, const struct crd_r
 	r->budget = -1;
 }
 
-/* What the messageExpression makes; n 0: nothing that may be told. */
+/* Returns the result of the messageExpression; n 0 if it is not usable. */
 static struct str make_message(struct run *r, struct spot *spot, const struct crd_rule *rule,
 			       const struct json *expression, const struct cel_value *vars)
 {
@@ -272,7 +275,7 @@ static struct field_value shown(struct run *r, const struct spot *spot)
 	return validate_shown(r->v, spot->value);
 }
 
-/* The rule does not hold. */
+/* Reports that the rule does not hold. */
 static void add_failure(struct run *r, struct spot *spot, const struct crd_rule *rule,
 			const struct json *given, const struct cel_value *vars)
 {
@@ -343,7 +346,7 @@ static void run_rules(struct run *r, struct spot *spot)
 
 /* --- the way down ------------------------------------------------------------------- */
 
-/* Whether rules are anywhere from here on, and can be run. */
+/* Whether this schema or any below has rules that can be run. */
 static bool has_rules(const struct crd_schema *s)
 {
 	return s && (s->validations || s->has_validations);
@@ -354,7 +357,7 @@ static const struct json *not_null(const struct json *v)
 	return v && v->type != JSON_NULL ? v : NULL;
 }
 
-/* A child that is to be told apart by its name or keys, of which `before` was stored. */
+/* Runs a child that is identified by name or keys; `before` is its stored counterpart. */
 static void run_child(struct run *r, struct spot *parent, struct spot child,
 		      const struct json *before)
 {
@@ -447,7 +450,7 @@ void crd_rules_run(struct validation *v, const struct crd_schema *s, const struc
 
 /* --- a whole object ----------------------------------------------------------------- */
 
-/* Faults of structure, because of which a rule's expression could not be evaluated. */
+/* Whether there are structural errors that prevent the evaluation of rules. */
 static bool blocks_rules(const struct field_errors *errs)
 {
 	for (const struct field_error *e = errs->first; e; e = e->next)

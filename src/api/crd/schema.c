@@ -1,7 +1,7 @@
 /*
- * A JSONSchemaProps tree becomes nodes. Whether anything below a node has defaults, embedded
- * objects or keyed lists is gathered on the way up, so that walks for them
- * end where there is nothing to find; most schemas have few of each.
+ * Turns a JSONSchemaProps tree into nodes. On the way up it records whether anything below a node
+ * has defaults, embedded objects or keyed lists, so that walks for them can skip the rest; most
+ * schemas have few of each.
  */
 #include "api/crd/crd_impl.h"
 
@@ -9,15 +9,15 @@
 #include "base/core/limits.h"
 #include "cel/core/env.h"
 
-enum { FEW_PROPERTIES = 8 }; /* so few are compared one by one */
+enum { FEW_PROPERTIES = 8 }; /* up to so many are compared one by one */
 
 struct compiling {
 	struct arena *arena;
 	unsigned depth;
 	struct error *err;
-	bool rules_in_cel; /* there are some: types are needed */
+	bool rules_in_cel; /* the schema has such rules: types are needed */
 	unsigned nodes; /* so far */
-	struct cel_budget *budget; /* of patterns and rules; NULL: none */
+	struct cel_budget *budget; /* for patterns and rules; NULL: no limit */
 };
 
 static int compile(struct compiling *c, const struct json *props,
@@ -123,7 +123,7 @@ static int compile_list(struct compiling *c, const struct json *list, struct crd
 	return 0;
 }
 
-/* What is unknown, or not for this type, is as if it were not there. */
+/* Compiles the format. One that is unknown, or not for this type, is ignored. */
 static int compile_format(struct compiling *c, const struct json *props, const struct crd_schema *s,
 			  struct crd_rules *rules)
 {
@@ -166,7 +166,7 @@ static int compile_junctors(struct compiling *c, const struct json *props, struc
 	bool outer = c->rules_in_cel;
 	int r;
 
-	c->rules_in_cel = false; /* types and rules are not for branches */
+	c->rules_in_cel = false; /* branches get no types and rules */
 	r = compile_list(c, json_getz(props, "allOf"), &rules->all_of);
 	if (r == 0)
 		r = compile_list(c, json_getz(props, "anyOf"), &rules->any_of);
@@ -178,7 +178,7 @@ static int compile_junctors(struct compiling *c, const struct json *props, struc
 	return r;
 }
 
-/* Whether the node says anything but its shape. */
+/* Whether the node has any rules on values. */
 static bool has_rules(const struct json *props)
 {
 	static const struct str words[] = {
@@ -263,7 +263,7 @@ static int compile_additional(struct compiling *c, const struct json *value, str
 		s->open = true;
 		return compile(c, value, &s->additional);
 	}
-	/* Either way unknown members stay when a tree is pruned; validation refuses them later. */
+	/* Either way pruning keeps unknown members; validation rejects them later. */
 	s->open = json_bool(value, &allowed);
 	s->closed = s->open && !allowed;
 	return 0;
@@ -346,7 +346,7 @@ static int compile(struct compiling *c, const struct json *props,
 	return 0;
 }
 
-/* Whether x-kubernetes-validations are anywhere but in branches. */
+/* Whether x-kubernetes-validations occur anywhere except in branches. */
 static bool has_rules_in_cel(const struct json *props, unsigned depth)
 {
 	static const char *const single[] = { "items", "additionalProperties" };

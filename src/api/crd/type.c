@@ -1,16 +1,16 @@
 /*
- * Tables of schema.h from a structural schema: what managedFields and apply
- * need to know, and nothing of validation. Objects with properties are types;
- * maps and lists are shapes of fields, and where they hold others, their elements
- * are fields of their own (SCHEMA_NESTED). What may be anything, and what keeps
- * unknown fields, is a type that preserves: its structure is deduced from the value.
+ * Makes the tables of schema.h from a structural schema: what managedFields and apply need, without
+ * validation. Objects with properties are types. Maps and lists are shapes of fields; if they nest,
+ * their elements are fields of their own (SCHEMA_NESTED). A value that may be anything, or that
+ * keeps unknown fields, has a type with `preserve`: its structure is deduced from the value.
  */
 #include "api/crd/crd_impl.h"
 
 struct builder {
 	struct arena *arena;
 	struct error *err;
-	unsigned preserving; /* schemas above that keep unknown fields: those below do, too */
+	/* Number of schemas above that keep unknown fields, which also applies below. */
+	unsigned preserving;
 };
 
 static int build_type(struct builder *b, const struct crd_schema *s, bool root,
@@ -46,10 +46,10 @@ static bool is_object(const struct crd_schema *s)
 
 static int build_field(struct builder *b, const struct crd_schema *s, struct schema_field *field);
 
-/* Of members that additionalProperties allow and say nothing about. */
+/* The type of members that additionalProperties allows without a schema. */
 static const struct schema_type anything = { .preserve = true };
 
-/* What a list or map holds. */
+/* Describes the elements of a list or map. */
 static int build_elements(struct builder *b, const struct crd_schema *s, struct schema_field *field)
 {
 	struct schema_type *holder;
@@ -101,7 +101,7 @@ static int build_field(struct builder *b, const struct crd_schema *s, struct sch
 	return build_type(b, s, false, &field->type);
 }
 
-/* A key's default is part of an element's name, so it is the one that tables carry. */
+/* Sets the default of a scalar: a key's default is part of an element's name. */
 static int set_initial(struct builder *b, const struct crd_schema *s, struct schema_field *field)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(b->arena->max);
@@ -116,7 +116,7 @@ static int set_initial(struct builder *b, const struct crd_schema *s, struct sch
 	return 0;
 }
 
-/* Fields that every object of the API has, whatever the schema says of them. */
+/* Adds the fields that every API object has, whatever its schema. */
 static size_t add_meta(struct schema_field *fields)
 {
 	static const char *const texts[] = { "apiVersion", "kind" };
@@ -138,7 +138,7 @@ static const uint16_t *index_of(struct builder *b, const struct schema_field *fi
 {
 	uint16_t *by_name = ARENA_ARRAY(b->arena, uint16_t, n + 1);
 
-	/* Properties are in order; the few in front of them are put into their places. */
+	/* Properties are sorted; inserts the few fields before them at their places. */
 	for (size_t i = 0; i < n; i++) {
 		size_t at = i;
 

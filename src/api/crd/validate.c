@@ -1,12 +1,11 @@
 /*
- * The schema's walker. It goes down schema and value together, in the order
- * in which kube-openapi's validators are run, and is careful to say what
- * they say: the faults of the best branch of an anyOf, one sentence for the
- * whole, nothing twice.
+ * The schema's walker. It descends schema and value together, in the order of kube-openapi's
+ * validators, and reports exactly what they do: the errors of the best branch of an anyOf, one
+ * message for the whole, no duplicates.
  *
- * On an update, a value that equals its stored counterpart is not told of ("ratcheting"):
- * members are found by name and elements of keyed lists by their keys; elements of
- * other lists have no counterpart. Nothing is allocated for a valid object.
+ * On an update, errors in a value that equals its stored counterpart are not reported
+ * ("ratcheting"). Counterparts of members are found by name, those of keyed elements by their keys.
+ * Elements of other lists have none. A valid object needs no allocation.
  */
 #include "api/crd/walk.h"
 
@@ -17,10 +16,11 @@
 
 enum { KEYED_SEARCH_MAX = 1000000 }; /* comparisons of elements by key, per list */
 
-/* A place in the object: what it is, and what was stored there. */
+/* A place in the object: its path, schema and stored value. */
 struct spot {
 	const struct field_path *path;
-	const struct crd_schema *shape; /* structural; NULL: none, nothing is known of `old` */
+	/* Structural; NULL: unknown, so `old` has no counterparts below. */
+	const struct crd_schema *shape;
 	const struct json *old; /* or NULL */
 };
 
@@ -90,7 +90,7 @@ static bool has_fault(const struct field_errors *errs, const struct field_error 
 	return false;
 }
 
-/* Moves the faults of a branch over; those that read the same are told once. */
+/* Moves the errors of a branch; equal ones are reported once. */
 static void take_faults(struct field_errors *into, struct field_errors *from)
 {
 	struct field_error *e, *next;
@@ -140,7 +140,7 @@ static bool has_same_keys(const struct str *keys, const struct json *a, const st
 	return true;
 }
 
-/* The element of a keyed list that was stored under the same keys. */
+/* Returns the stored element of a keyed list with the same keys. */
 static const struct json *find_keyed(const struct spot *list, const struct json *item,
 				     const struct json *place, size_t *budget)
 {
@@ -160,7 +160,7 @@ static const struct json *find_keyed(const struct spot *list, const struct json 
 	return NULL;
 }
 
-/* A value below the one at hand: one that is as it was stored is not looked at again. */
+/* Checks a value below the current one, unless it equals the stored one. */
 static unsigned check_below(struct crd_check *c, const struct crd_schema *s,
 			    const struct json *value, const struct spot *spot)
 {
@@ -403,7 +403,7 @@ static unsigned check_branches(struct crd_check *c, const struct crd_rules *rule
 
 /* --- one value -------------------------------------------------------------------- */
 
-/* The validators that a value of this nature has, beside those that all have. */
+/* Runs the validators for this type of value, besides those that all types have. */
 static unsigned check_content(struct crd_check *c, const struct crd_schema *s,
 			      const struct json *value, const struct spot *spot)
 {

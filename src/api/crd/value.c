@@ -1,7 +1,7 @@
 /*
- * Single values: their type, and what a type's values must obey. Numbers are
- * what Go's decoder makes of them: an integer that fits is an int64, everything
- * else a float64, and a float64 without a fraction passes for an integer.
+ * Single values: their type, and the rules of that type. Numbers are read as Go's decoder does: an
+ * integer that fits is an int64, everything else is a float64, and a float64 without a fraction
+ * counts as an integer.
  */
 #include "api/crd/walk.h"
 
@@ -38,7 +38,7 @@ static const struct {
 	[JSON_OBJECT] = { CRD_OBJECT, "object", "" },
 };
 
-/* Whole as JSON's consumers take it: up to 2^53, and but for the rounding of a division. */
+/* Whether it is an integer to JSON consumers: at most 2^53, allowing for rounding of a division. */
 static bool is_whole(double f)
 {
 	const double most = 9007199254740991.0;
@@ -86,7 +86,7 @@ unsigned crd_check_type(struct crd_check *c, const struct crd_schema *s, const s
 		add_type(c, path, format, natures[value->type].format);
 		return 0;
 	}
-	/* kube-openapi leaves text and lists with a format to the format's check. */
+	/* kube-openapi leaves strings and lists with a format to the format's check. */
 	if (format.n && textual && !(s->types & (CRD_INTEGER | CRD_NUMBER)))
 		return 1;
 	if (!fits_type(s, value)) {
@@ -148,7 +148,7 @@ static struct number number_of(const struct json *value)
 	return n;
 }
 
-/* As Go converts, but for what is out of range, where it may do anything. */
+/* Converts as Go does; out of range, where Go's result is undefined, it saturates. */
 static int64_t cut(double f)
 {
 	if (f >= 9223372036854775807.0)
@@ -163,7 +163,7 @@ static bool is_in_range(struct number n, bool integer, struct str format)
 	if (!integer)
 		return !str_eqz(format, "float") ||
 		       (n.f64 <= 3.4028235677973366e38 && n.f64 >= -3.4028235677973366e38);
-	/* Beyond these, every double is whole, and none fits. */
+	/* Every double beyond these is an integer, but does not fit. */
 	if (!n.is_int && (n.f64 >= 9223372036854775808.0 || n.f64 < -9223372036854775808.0 ||
 			  n.f64 != (double)(int64_t)n.f64))
 		return false;
@@ -171,7 +171,7 @@ static bool is_in_range(struct number n, bool integer, struct str format)
 	return !small || (n.i64 >= INT32_MIN && n.i64 <= INT32_MAX);
 }
 
-/* Values, and the limits themselves, must be what type and format can hold. */
+/* Checks that a value, or a limit, fits its type and format. */
 static bool check_range(struct crd_check *c, const struct crd_schema *s, struct number n,
 			const char *what, const struct field_path *path)
 {
@@ -192,7 +192,7 @@ static bool check_range(struct crd_check *c, const struct crd_schema *s, struct 
 	return false;
 }
 
-/* "should be less than 3": limits beside an integer are shown without their fraction. */
+/* "should be less than 3": for an integer, the limit is shown without its fraction. */
 static void add_limit(struct crd_check *c, const struct json *value, const char *words,
 		      struct number n, double limit, const struct field_path *path)
 {
@@ -289,7 +289,7 @@ void crd_check_enum(struct crd_check *c, const struct crd_rules *rules, const st
 	struct str *supported;
 	size_t n = 0;
 
-	/* Null is never one of them: upstream cannot compare it. */
+	/* Null never matches an enum: upstream cannot compare it. */
 	JSON_FOREACH (item, rules->values)
 		if (value->type != JSON_NULL && json_equal(item, value))
 			return;

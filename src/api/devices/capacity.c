@@ -1,8 +1,8 @@
 /*
- * Which amounts of a shared device's capacity may be asked for: a list of
- * values, or a range with steps. Quantities are exact here, so there are no two
- * ways (whole and thousandths) to compute with as upstream has; what it refuses
- * because it could not compute with it is refused too.
+ * The amounts of a shared device's capacity that may be requested: a list of values, or a range
+ * with steps. Quantities are exact here, so unlike upstream there is only one way to compute (not
+ * both whole numbers and thousandths). Amounts that upstream rejects because it cannot compute with
+ * them are rejected, too.
  */
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #include "base/json/quantity.h"
 #include "base/core/limits.h"
 
-/* A quantity with its text, which faults show. */
+/* A quantity with its text, for errors. */
 struct amount {
 	struct quantity q;
 	struct str text;
@@ -35,7 +35,7 @@ static int cmp(struct amount a, struct amount b)
 	return quantity_cmp(a.q, b.q);
 }
 
-/* "WORDS: TEXT" at path.name, or at the path itself for no name. */
+/* Reports "WORDS: TEXT" at path.name, or at the path itself if `name` is NULL. */
 static void refuse(struct validation *v, const struct field_path *path, const char *name,
 		   struct str shown, const char *words, struct str than)
 {
@@ -116,8 +116,8 @@ static void check_bounds(struct validation *v, const struct range *r, const stru
 }
 
 /*
- * Values that upstream's arithmetic cannot hold: finer than thousandths where any is a
- * fraction; else negative or beyond 64 bits. True when all are fine.
+ * Rejects values that upstream's arithmetic cannot hold: finer than thousandths if any is a
+ * fraction; else negative or beyond 64 bits. Returns true if all are fine.
  */
 static bool check_computable(struct validation *v, const struct range *r, bool fractional,
 			     const struct field_path *path)

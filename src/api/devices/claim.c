@@ -78,7 +78,7 @@ static const struct json *find_named(const struct json *list, struct str name)
 	return NULL;
 }
 
-/* Cuts "request/subrequest"; sub.p is NULL where there is no slash. */
+/* Splits "request/subrequest"; sub.p is NULL without a slash. */
 static struct str cut_reference(struct str reference, struct str *ret_sub)
 {
 	ptrdiff_t slash = str_chr(reference, '/');
@@ -124,7 +124,7 @@ void check_request_references(struct validation *v, const struct json *requests,
 	}
 }
 
-/* Whether a constraint on the attribute holds for the request, or for its parent. */
+/* Whether the constraint applies to the request, or to its parent. */
 static bool is_targeted(const struct json *constraint, struct str request, struct str sub)
 {
 	const struct json *requests = json_getz(constraint, "requests");
@@ -172,7 +172,9 @@ static void check_derived(struct validation *v, const struct json *claim,
 	}
 }
 
-/* Those of a whole claim may cost as much as one alone. Few claims have more than one. */
+/*
+ * All expressions of a claim together may cost as much as one alone. Few claims have more than one.
+ */
 static uint64_t derived_cost(const struct validation *v, const struct json *request)
 {
 	uint64_t cost = 0;

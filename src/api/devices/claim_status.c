@@ -1,10 +1,10 @@
 /*
- * The status of claims: what was allocated, for whom, and what drivers report
- * about the devices.
+ * The status of claims: the allocation, its consumers, and the device status that drivers report
+ * (KEP-4817).
  *
- * An allocation never changes while it is set (the table says so); a new one is
- * judged against the claim's requests. Rules for new allocations may be
- * stricter than those that stored ones were made under.
+ * An allocation never changes while it is set (the table says so). A new one is checked against the
+ * claim's requests. Rules for new allocations may be stricter than those that stored ones were made
+ * under.
  */
 #include "api/devices/checks.h"
 #include "api/devices/claim_rules.h"
@@ -26,7 +26,7 @@ static bool is_allocated(const struct json *results, const struct json *device)
 	return false;
 }
 
-/* As upstream shows it: the names of its type, not those of the API. */
+/* Formats a device as upstream does: with the names of its Go type, not those of the API. */
 static void print_device(struct buf *out, const struct json *device)
 {
 	static const char *const members[][2] = { { "Driver", "driver" },
@@ -67,7 +67,7 @@ static void check_devices(struct validation *v, const struct json *status,
 	}
 }
 
-/* Upstream compares all of the references, not only their uid. */
+/* Upstream compares whole references, not only their uid. */
 static bool was_reserved(const struct json *old, const struct json *reference)
 {
 	JSON_FOREACH (other, old) {

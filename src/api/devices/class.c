@@ -2,9 +2,8 @@
  * Device classes, and what classes share with claims: expressions about devices and opaque
  * configuration.
  *
- * An expression is compiled to be judged and the program thrown away: those who run it keep
- * one of their own. What is stored already is not looked at again, and selectors that were
- * right a while ago are remembered.
+ * An expression is compiled to check it, and the program is discarded: components that run it keep
+ * their own. Stored expressions are not checked again, and recently checked selectors are cached.
  */
 #include "api/devices/checks.h"
 #include "api/devices/claim_rules.h"
@@ -16,7 +15,7 @@
 
 /* --- expressions -------------------------------------------------------------------- */
 
-/* Whether the object's expressions take too much already. */
+/* Whether the object's expressions have used up the budget already. */
 static bool is_spent(const struct validation *v)
 {
 	return v->budget && v->budget->spent;
@@ -27,7 +26,7 @@ void check_report_spent(struct validation *v, const struct field_path *path)
 	field_errors_forbidden(v->errs, path, "too complex, " CEL_COMPILE_EXCEEDED);
 }
 
-/* A verdict of the trial costs the budget as much as judging the expression now. */
+/* A verdict of the trial costs the budget as much as compiling the expression now. */
 static struct selector_verdict judge(const struct validation *v, struct str text)
 {
 	const struct selector_verdict *known = selector_trial_find(v->trial, text);
@@ -39,7 +38,7 @@ static struct selector_verdict judge(const struct validation *v, struct str text
 	return *known;
 }
 
-/* Whether it is right; if not, says why. */
+/* Returns whether it is valid; if not, reports why. */
 static bool report(struct validation *v, const struct selector_verdict *j, struct str misuse,
 		   const struct field_path *path)
 {
@@ -62,7 +61,10 @@ static bool report(struct validation *v, const struct selector_verdict *j, struc
 	return false;
 }
 
-/* Whether it is right. What is too long, or beyond the budget, is not compiled. */
+/*
+ * Returns whether it is valid. An expression that is too long, or beyond the budget, is not
+ * compiled.
+ */
 static bool check_device_expression(struct validation *v, struct str text, enum cel_device_use use,
 				    const struct field_path *path)
 {

@@ -1,7 +1,7 @@
 /*
- * One device of a resource slice. Attributes and counters are judged by the
- * tables; here is what counts across them, and conditions, capacity and what a device
- * takes of its node.
+ * One device of a resource slice. The tables check attributes and counters. This file checks what
+ * depends on several of them, and binding conditions, capacity and the node resources that a device
+ * uses.
  */
 #include "api/devices/checks.h"
 #include "base/json/index.h"
@@ -79,7 +79,7 @@ void check_binding_conditions(struct validation *v, const struct json *holder,
 				     "bindingConditions");
 }
 
-/* -1, 0 or 1; also 0 when there is none, which `ret_there` tells. */
+/* Returns -1, 0 or 1; also 0 if it is missing or malformed: then *ret_there is false. */
 static int sign_of(const struct json *quantity, bool *ret_there)
 {
 	struct quantity q = { 0 };
@@ -146,7 +146,7 @@ static void check_overhead(struct validation *v, const struct json *overhead,
 	check_sign(v, overhead, "perContainer", 0, "must be non-negative", path);
 }
 
-/* What nodes count themselves: cpu, memory, ephemeral-storage and huge pages. */
+/* Resources that nodes count themselves: cpu, memory, ephemeral-storage and huge pages. */
 static bool is_node_allocatable(struct str name)
 {
 	return str_eqz(name, "cpu") || str_eqz(name, "memory") ||

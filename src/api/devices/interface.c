@@ -1,11 +1,11 @@
 /*
- * Addresses of network interfaces: where upstream reads more than it prints, it tells the
- * canonical text.
+ * Addresses of network interfaces (networkData, KEP-4817). If an address is valid but not
+ * canonical, the error shows its canonical text, as upstream does.
  */
 #include "api/devices/checks.h"
 #include "api/schema/address.h"
 
-/* As the table has it for networkData.ips. */
+/* As in the table for networkData.ips. */
 enum { NETWORK_ADDRESSES_MAX = 16 };
 
 static void check_address(struct validation *v, struct str text, const struct field_path *path)
@@ -28,7 +28,7 @@ void check_interface_addresses(struct validation *v, const struct json *addresse
 {
 	size_t i = 0;
 
-	/* The table has the most that there may be; beyond it upstream looks at none. */
+	/* The table reports too many addresses; upstream then checks none of them. */
 	if (json_count(addresses) > NETWORK_ADDRESSES_MAX)
 		return;
 	JSON_FOREACH (address, addresses) {

@@ -1,8 +1,7 @@
 /*
- * A table in which each text has one place, by its hash, and the last one there counts. The hash is
- * keyed, so that nobody can choose texts that drive each other out; nor would it gain more
- * than what it costs to be judged. When all texts together take too much memory, places are emptied
- * in turn.
+ * A table in which each text has one place, by its hash; a new text replaces the old one. The hash
+ * is keyed, so that nobody can choose texts that evict each other; and an attacker would only gain
+ * the cost of compiling. When all texts together use too much memory, places are emptied in turn.
  */
 #include "api/devices/known_selectors.h"
 
@@ -23,7 +22,7 @@ struct known_selectors {
 		size_t n;
 	} places[PLACES];
 	size_t bytes; /* of all texts */
-	size_t hand; /* the place that is emptied next */
+	size_t hand; /* the next place to empty */
 };
 
 struct known_selectors *known_selectors_new(void)

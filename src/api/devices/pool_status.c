@@ -1,12 +1,11 @@
 /*
- * What is told about pools: the answer to a ResourcePoolStatusRequest, which is
- * written once, and the status of a ResourceSlice (KEP-5677), which the
- * controller keeps up to date.
+ * Checks the status of pools: the answer to a ResourcePoolStatusRequest, which is written once, and
+ * the status of a ResourceSlice (KEP-5677), which the controller keeps up to date.
  */
 #include "api/devices/checks.h"
 #include "base/core/map.h"
 
-/* The table refuses a change; taking the answer away is refused here. */
+/* The table rejects a change; this rejects the removal of the answer. */
 void check_pool_request_status(struct validation *v, const struct json *object,
 			       const struct json *old)
 {
@@ -18,8 +17,8 @@ void check_pool_request_status(struct validation *v, const struct json *object,
 }
 
 /*
- * Free and taken devices may not be more than there are; those of which something is left are among
- * the taken.
+ * Available and allocated devices together may not exceed the total. Partially allocated devices
+ * are among the allocated ones.
  */
 void check_resource_summary(struct validation *v, const struct json *summary,
 			    const struct field_path *path)
@@ -43,7 +42,7 @@ void check_resource_summary(struct validation *v, const struct json *summary,
 
 /* --- the status of a slice ------------------------------------------------------------------- */
 
-/* How many devices the status says to be one of these, by that field. */
+/* Counts the devices whose `field` has one of these two values. */
 static int64_t count_in(const struct json *devices, const char *field, const char *one,
 			const char *other)
 {
@@ -91,7 +90,7 @@ static void check_listed(struct validation *v, const struct json *listed,
 	map_release(&names);
 }
 
-/* It must be about the slice that it is stored with. */
+/* Checks that the status is about the slice that it is stored with. */
 void check_slice_status(struct validation *v, const struct json *status,
 			const struct field_path *path)
 {

@@ -1,7 +1,7 @@
 /*
- * In a body of these kinds every member called "expression" is about devices, wherever it is: also
- * in a patch, whose structure is not the object's. One that turns out not to be used costs
- * the sender's own time.
+ * In a body of these kinds, every member called "expression" is about devices, wherever it is; also
+ * in a patch, whose structure is not the object's. Compiling one that turns out to be unused only
+ * costs the sender's own time.
  */
 #include "api/devices/selector_trial.h"
 
@@ -19,7 +19,7 @@ struct selector_trial {
 	struct arena *arena;
 	const struct gates *gates;
 	struct cel_budget budget;
-	struct map verdicts; /* struct selector_verdict, by their texts */
+	struct map verdicts; /* text to struct selector_verdict */
 	const struct str *texts; /* in their order in the body */
 	size_t ntexts, next;
 };
@@ -44,13 +44,15 @@ static struct str why_not(const struct cel_program *p, const struct gates *gates
 	return arena_str(a, buf_str(&why));
 }
 
-/* Faults are shown cut (field_errors.h), so there is no use in keeping all of a long one. */
+/* Errors are truncated (field_errors.h), so all of a long one need not be kept. */
 static void tell_fault(struct selector_verdict *j, const struct cel_issues *issues, struct arena *a)
 {
 	CLEANUP(buf_release) struct buf words = BUF_INIT(CEL_PROGRAM_MAX);
 	struct str first = issues->first ? issues->first->message : STR_NULL;
 
-	/* A constant part that can only fail, int("x"), is found when all else is right. */
+	/*
+	 * A constant part that can only fail, int("x"), is found after everything else was checked.
+	 */
 	j->internal = str_starts(first, STR("program instantiation failed: "));
 	if (!j->internal) {
 		(void)buf_addz(&words, "compilation failed: ");
@@ -128,7 +130,7 @@ static void visit(const struct json *v, const struct known_selectors *known, str
 		(void)vec_push(&texts->v, text);
 }
 
-/* Bodies may be nested more deeply than the stack is. */
+/* Uses no recursion, because bodies may be nested deeper than the stack allows. */
 static void collect(const struct json *body, const struct known_selectors *known,
 		    struct texts *texts)
 {

@@ -1,6 +1,6 @@
 /*
- * The spec of resource slices: who it is for, and what depends on more than one
- * of its parts. What a single device must obey is in check_device.c.
+ * The spec of resource slices: its node selection, and rules that depend on several of its parts.
+ * Rules of a single device are in device.c.
  */
 #include "api/devices/checks.h"
 #include "api/schema/names.h"
@@ -23,9 +23,9 @@ void check_resource_pool(struct validation *v, const struct json *pool,
 				     "must be greater than or equal to zero");
 }
 
-/* The ways to say which nodes: in a slice, or in each of its devices. */
+/* The ways to select nodes: in a slice, or in each of its devices. */
 struct selection {
-	const char *names[4]; /* what is set, for the fault */
+	const char *names[4]; /* the fields that are set, for the error */
 	size_t n;
 };
 
@@ -156,7 +156,7 @@ static bool has_list_attribute(const struct json *device)
 	return false;
 }
 
-/* Devices that cost more to read are allowed in smaller numbers. */
+/* Devices that cost more to read are limited to smaller numbers. */
 static bool has_costly_device(const struct json *devices)
 {
 	JSON_FOREACH (device, devices) {
@@ -187,7 +187,7 @@ static bool consumes_counters(const struct json *devices)
 	return false;
 }
 
-/* By its full name, or bare when it is of the driver's own domain. */
+/* Finds an attribute by its full name, or without the domain if that is the driver's own. */
 static const struct json *find_attribute(const struct json *device, struct str name,
 					 struct str driver)
 {

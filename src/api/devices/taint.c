@@ -1,6 +1,5 @@
 /*
- * Taints of devices, tolerations for them, and the rules that taint devices
- * whoever published them.
+ * Taints of devices, tolerations for them, and the rules that taint devices of any driver.
  */
 #include "api/devices/checks.h"
 #include "api/schema/names.h"
@@ -29,7 +28,7 @@ void check_device_toleration(struct validation *v, const struct json *toleration
 		validate_format(v, SCHEMA_FORMAT_LABEL_VALUE, value, &at);
 }
 
-/* Names that are pointers upstream: given and empty is another fault than badly formed. */
+/* Names that are pointers upstream: an empty one is another error than a malformed one. */
 void check_driver_name(struct validation *v, const struct json *name, const struct field_path *path)
 {
 	struct str text = json_str(name);
