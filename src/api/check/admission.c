@@ -1,5 +1,5 @@
 /*
- * Rules, selectors and conditions. Enumerated values and selectors are the tables' matter.
+ * Checks rules, selectors and conditions. The tables check enumerated values and selectors.
  */
 #include "api/check/admission.h"
 
@@ -19,7 +19,7 @@ bool check_admission_seen(struct map *seen, struct str text)
 
 /* --- rules -------------------------------------------------------------------------- */
 
-/* A list that must not be empty, and "*" alone in it. `what` are the others called. */
+/* Checks that a list is not empty, and has "*" only alone. `what` names the other values. */
 static void check_wildcards(struct validation *v, const struct json *rule, const char *name,
 			    const char *what, const struct field_path *path)
 {
@@ -33,7 +33,7 @@ static void check_wildcards(struct validation *v, const struct json *rule, const
 				  "if '*' is present, must not specify other %s", what);
 }
 
-/* `seen` are those before it: one of them may stand for this one, too. */
+/* `seen` has the earlier ones, which may already cover this one. */
 static void check_subresource(struct validation *v, const struct map *seen, struct str text,
 			      const struct field_path *path)
 {
@@ -199,7 +199,7 @@ void check_match_conditions(struct validation *v, const struct json *list, bool 
 	size_t i = 0;
 
 	map_init(&seen);
-	/* So many are not compiled. */
+	/* Too many are rejected without compiling them. */
 	if (json_count(list) > MATCH_CONDITIONS_MAX) {
 		field_errors_too_many(v->errs, path, (int64_t)json_count(list),
 				      MATCH_CONDITIONS_MAX);

@@ -1,6 +1,5 @@
 /*
- * Policies and their bindings, in the order in which upstream looks at them. What is as it was is
- * not looked at again.
+ * Checks policies and their bindings, in upstream's order. Unchanged parts are not checked again.
  */
 #include "api/check/admission.h"
 #include "api/check/checks.h"
@@ -18,7 +17,7 @@ static bool is_as_it_was(const struct validation *v, const struct json *object)
 
 /* --- parameters --------------------------------------------------------------------- */
 
-/* All faults of a format in one detail, as upstream joins them here. */
+/* Reports all faults of a format in one detail, as upstream joins them here. */
 static void check_joined(struct validation *v, enum schema_format format, struct str text,
 			 struct str shown, const char *before, const struct field_path *path)
 {
@@ -116,7 +115,7 @@ static bool is_identifier(struct str s)
 	return s.n && names_c_identifier(s) == NULL;
 }
 
-/* Declares each for those behind it, whether it compiles or not. */
+/* Declares each variable for the later ones, whether it compiles or not. */
 static void check_variable(struct validation *v, const struct json *variable,
 			   struct cel_policy_options options, struct cel_policy_named *named,
 			   const struct field_path *path)
@@ -229,7 +228,7 @@ static void check_annotation(struct validation *v, const struct json *annotation
 					   &value_at);
 }
 
-/* The list as upstream shows it: in Go's names. */
+/* Formats the list as upstream does: with Go's names. */
 static struct field_value shown_annotations(struct validation *v, const struct json *list)
 {
 	struct json *shown = json_make_array(v->arena);
@@ -252,7 +251,7 @@ static void check_annotations(struct validation *v, const struct json *list,
 	size_t i = 0;
 
 	map_init(&seen);
-	/* So many are not compiled. */
+	/* Too many are rejected without compiling them. */
 	if (json_count(list) > AUDIT_ANNOTATIONS_MAX) {
 		field_errors_addf(v->errs, FIELD_INVALID, path, shown_annotations(v, list),
 				  "must not have more than %d auditAnnotations",
@@ -272,7 +271,7 @@ static void check_annotations(struct validation *v, const struct json *list,
 
 /* --- policies ----------------------------------------------------------------------- */
 
-/* What validating and mutating policies share; *ret_options is for the expressions behind it. */
+/* Checks that validating and mutating policies share; *ret_options is for the later expressions. */
 static void check_policy(struct validation *v, const struct json *spec,
 			 const struct field_path *path, struct cel_policy_options *ret_options)
 {
@@ -382,7 +381,7 @@ void check_validating_binding(struct validation *v, const struct json *object)
 
 /* --- mutating ----------------------------------------------------------------------- */
 
-/* Only what is created or changed can be changed on its way. */
+/* Only requests that create or update (or connect) can be mutated. */
 static void check_operations(struct validation *v, const struct json *match,
 			     const struct field_path *path)
 {
@@ -397,7 +396,7 @@ static void check_operations(struct validation *v, const struct json *match,
 						   ARRAY_SIZE(known));
 }
 
-/* One part per type of patch, which must be there, and the other must not. */
+/* Each patch type needs its own part, and forbids the other. */
 static void check_mutation(struct validation *v, const struct json *mutation,
 			   const struct field_path *path)
 {
@@ -416,7 +415,7 @@ static void check_mutation(struct validation *v, const struct json *mutation,
 		return;
 	}
 	if (!apply && !str_eqz(type, "JSONPatch"))
-		return; /* the tables tell */
+		return; /* the tables report it */
 	if (!part)
 		field_errors_required(v->errs, &mine_at,
 				      arena_printf(v->arena,
@@ -430,7 +429,7 @@ static void check_mutation(struct validation *v, const struct json *mutation,
 				  "must not be specified when patchType is %.*s", STR_ARG(type));
 }
 
-/* Expressions of mutations are not compiled: they are not evaluated either. */
+/* Expressions of mutations are not compiled, because they are not evaluated either. */
 void check_mutating_policy(struct validation *v, const struct json *object)
 {
 	const struct json *spec = json_getz(object, "spec");

@@ -1,6 +1,6 @@
 /*
- * Workloads: their selector finds the pods of their template, those restart as the
- * kind needs it, and what controllers rely on does not change.
+ * Workloads: the selector must match the pods of the template, the restart policy must suit the
+ * kind, and fields that controllers rely on must not change.
  */
 #include "api/check/checks.h"
 
@@ -34,7 +34,7 @@ static void check_labels_found(struct validation *v, const struct json *selector
 				     not_found_by_selector);
 }
 
-/* Upstream's word in a fault; a ReplicaSet's is that of a Deployment. */
+/* Upstream's word in an error; ReplicaSets share that of Deployments. */
 static const char *name_of(const struct validation *v)
 {
 	if (str_eqz(v->kind->kind, "StatefulSet"))
@@ -42,7 +42,7 @@ static const char *name_of(const struct validation *v)
 	return str_eqz(v->kind->kind, "DaemonSet") ? "daemonset" : "deployment";
 }
 
-/* Deployments, replica sets, daemon sets, stateful sets. */
+/* Checks deployments, replica sets, daemon sets, stateful sets. */
 void check_workload_spec(struct validation *v, const struct json *spec,
 			 const struct field_path *path)
 {
@@ -53,7 +53,7 @@ void check_workload_spec(struct validation *v, const struct json *spec,
 	struct field_path template_at = field_path_name(path, "template");
 
 	if (!selector)
-		return; /* required, which the table says */
+		return; /* required, which the table reports */
 	if (label_selector_is_empty(selector))
 		field_errors_addf(v->errs, FIELD_INVALID, &selector_at, validate_shown(v, selector),
 				  "empty selector is invalid for %s", name_of(v));
@@ -108,7 +108,7 @@ static void check_unchanged(struct validation *v, const struct json *spec, const
 				     "field is immutable");
 }
 
-/* Members of `spec` and `old` that differ and are none of these. */
+/* Whether members other than these differ between `spec` and `old`. */
 static bool differs_beside(const struct json *spec, const struct json *old,
 			   const char *const *names, size_t n)
 {
@@ -124,8 +124,8 @@ static bool differs_beside(const struct json *spec, const struct json *old,
 }
 
 /*
- * A job that is suspended and has not begun may still be told where its pods go and what they
- * get; queues of jobs do that before they let one begin.
+ * A suspended job that has not started may still change where its pods run and which resources they
+ * get; job queues do that before they start one.
  */
 static bool template_may_become(const struct json *template, const struct json *old)
 {

@@ -1,6 +1,6 @@
 /*
- * Containers of a pod: names, ports, environment, mounts, resources. What
- * refers to the pod (volumes, claims, its network) gets the pod's spec.
+ * Containers of a pod: names, ports, environment, mounts, resources. Checks that need the pod
+ * (volumes, claims, its network) get the pod's spec.
  */
 #include "api/check/pod.h"
 
@@ -160,7 +160,7 @@ static bool is_standard(struct str name)
 	       str_eqz(name, "ephemeral-storage") || is_huge_pages(name);
 }
 
-/* Resources that no two containers may share: what is asked for is what there is. */
+/* Resources that containers cannot share: the request must equal the limit. */
 static bool is_exclusive(struct str name)
 {
 	return is_huge_pages(name) || names_is_extended_resource(name);
@@ -263,12 +263,12 @@ void check_resources(struct validation *v, const struct json *resources,
 		field_errors_forbidden(v->errs, path, "HugePages require cpu or memory");
 }
 
-/* Stands between names in a key: no text of JSON has this byte. */
+/* Separates names in a key: JSON text cannot contain this byte. */
 #define BETWEEN "\xff"
 
 /*
- * Whether an entry before this one names the same claim and request, or all of the claim. `taken`
- * has what was named: the claim alone, and with the request behind it, which may be empty.
+ * Whether an earlier entry names the same claim and request, or the whole claim. `taken` has the
+ * entries so far: the claim alone, and the claim with its request, which may be empty.
  */
 static bool claim_is_taken(struct validation *v, struct map *taken, const struct json *claim)
 {

@@ -8,7 +8,7 @@
 
 /* --- ConfigMaps and Secrets --------------------------------------------------------------- */
 
-/* Decoded size of base64 text, near enough for a limit that is told in MiB. */
+/* Decoded size of base64 text, precise enough for a limit in MiB. */
 static size_t decoded_size(struct str text)
 {
 	size_t n = text.n / 4 * 3;
@@ -77,7 +77,7 @@ void check_config_map(struct validation *v, const struct json *map)
 	check_immutable_data(v, map, names);
 }
 
-/* Entries that a type of secret must have. */
+/* Keys that a type of secret must have. */
 struct secret_type {
 	const char *type, *keys[2];
 	bool any; /* one of them suffices */
@@ -153,7 +153,7 @@ void check_node(struct validation *v, const struct json *node)
 		struct field_path at = field_path_index(&list, i++);
 		struct field_path key_at = field_path_name(&at, "key");
 		struct field_path value_at = field_path_name(&at, "value");
-		/* No text of JSON has the byte between them. */
+		/* JSON text cannot contain the separating byte. */
 		struct str what = str_from(arena_printf(v->arena, "%.*s\xff%.*s",
 							STR_ARG(json_text_at(taint, "key")),
 							STR_ARG(json_text_at(taint, "effect"))));
@@ -216,7 +216,7 @@ static void check_event_namespace(struct validation *v, const struct json *event
 		field_errors_invalid(v->errs, &at, FIELD_STR(of), "does not match event.namespace");
 }
 
-/* Events with an eventTime are of the new sort and must be complete. */
+/* Events with an eventTime are of the new kind and must be complete. */
 void check_event(struct validation *v, const struct json *event)
 {
 	struct field_path at = field_path_name(NULL, "reportingComponent");

@@ -1,6 +1,6 @@
 /*
- * FlowSchemas, and what they share with levels. The whole spec is looked at in the kind's check:
- * upstream's order of faults is not that of the members, and the name counts.
+ * FlowSchemas, and functions shared with levels. The kind's check validates the whole spec:
+ * upstream's order of errors is not that of the members, and the rules depend on the name.
  */
 #include "api/check/flow.h"
 
@@ -151,7 +151,7 @@ static void check_named(struct validation *v, const struct json *named,
 		field_errors_required(v->errs, &at, NULL);
 }
 
-/* In upstream's order of what is forbidden. */
+/* In the order in which upstream reports forbidden members. */
 static const struct {
 	const char *kind, *member;
 	void (*check)(struct validation *v, const struct json *value,
@@ -210,7 +210,9 @@ static bool has_all(const struct json *list)
 	return json_has_text(list, STR("*"));
 }
 
-/* A list that may not be empty, nor have anything beside "*"; false: that was said. */
+/*
+ * Checks that a list is not empty, and has "*" only alone. Returns false if it reported an error.
+ */
 static bool check_list(struct validation *v, const struct json *list, const char *empty,
 		       const char *beside, const struct field_path *path)
 {
@@ -296,7 +298,7 @@ static void check_resource_rule(struct validation *v, const struct json *rule,
 	check_namespaces(v, rule, path);
 }
 
-/* What is wrong with a path that requests may have, or NULL. */
+/* Returns the fault of a request path, or NULL. */
 static const char *url_fault(struct str url)
 {
 	ptrdiff_t star = str_chr(url, '*');

@@ -1,8 +1,8 @@
 /*
  * PriorityLevelConfigurations.
  *
- * Upstream states some rules twice and keeps the later, shorter words: what may not be beside
- * the type, or must, comes after all else. So there are two passes.
+ * Upstream states some rules twice and keeps the later, shorter message: errors about members that
+ * the type forbids or requires come last. So there are two passes.
  */
 #include "api/check/flow.h"
 
@@ -10,7 +10,7 @@
 
 enum { QUEUES_MAX = 10 * 1000 * 1000, HAND_BITS_MAX = 60, PERCENT_MAX = 100 };
 
-/* Of the form that upstream's conversions use for themselves. */
+/* An annotation that upstream's conversions use internally. */
 #define RESERVED "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
 
 static const struct json none = { .type = JSON_OBJECT };
@@ -27,7 +27,7 @@ static void check_range(struct validation *v, const struct json *object, const c
 		field_errors_invalid(v->errs, &at, FIELD_I64(n), fault);
 }
 
-/* Whether dealing so large a hand takes more bits than there are of a request's hash. */
+/* Whether dealing so large a hand needs more bits than a request's hash has. */
 static bool takes_too_many_bits(int64_t queues, int64_t hand)
 {
 	int64_t deals = 1;
@@ -138,7 +138,7 @@ static void check_values(struct validation *v, const struct json *spec, struct s
 
 /* --- mandatory levels ------------------------------------------------------------- */
 
-/* Of the level "exempt", `exempt` may be changed. */
+/* For the level "exempt", only `exempt` may be changed. */
 static void check_fixed(struct validation *v, const struct json *spec, struct str name,
 			const struct field_path *path)
 {

@@ -1,11 +1,11 @@
 /*
- * The table. Specs are whole, with their defaults: they are compared as they are.
+ * The table. Specs are complete, with their defaults, because they are compared as they are.
  */
 #include "api/check/flow_specs.h"
 
 #include "base/core/compiler.h"
 
-/* A level of requests that wait. */
+/* A level whose requests are queued. */
 #define QUEUE(shares, lendable, queues, hand)                                      \
 	"{\"type\":\"Limited\",\"limited\":{\"nominalConcurrencyShares\":" #shares \
 	",\"lendablePercent\":" #lendable                                          \

@@ -1,5 +1,6 @@
 /*
- * LimitRanges: each sort of thing once, names that it can have, and bounds that leave room.
+ * LimitRanges: each type occurs once, resource names are valid for the type, and bounds are
+ * consistent.
  */
 #include "api/check/quota.h"
 
@@ -17,10 +18,10 @@ static const char *const list_names[LISTS] = {
 	[LIST_RATIO] = "maxLimitRequestRatio",
 };
 
-/* The first may not be greater than the second. */
+/* `low` must not be greater than `high`. */
 static const struct order {
 	enum list low, high;
-	enum list at, shown; /* whose field is at fault, and whose value is told */
+	enum list at, shown; /* the field of the error, and the value that it shows */
 	const char *low_words, *high_words;
 } orders[] = {
 	{ LIST_MIN, LIST_MAX, LIST_MIN, LIST_MIN, "min", "max" },
@@ -101,7 +102,7 @@ static void check_ratio(const struct range *r, struct str name)
 		      text_of(r, ratio), most);
 }
 
-/* What cannot be shared is asked for as it is limited. */
+/* A resource that cannot be shared needs equal request and limit. */
 static void check_exclusive(const struct range *r, struct str name)
 {
 	const struct quantity *limit = bound(r, LIST_DEFAULT, name);
@@ -145,7 +146,7 @@ static void check_type(const struct range *r)
 				     "must be a standard limit type or fully qualified");
 }
 
-/* A pod has no defaults of its own. */
+/* Pods have no defaults of their own. */
 static void forbid(struct range *r, enum list list)
 {
 	struct field_path at = field_path_name(r->path, list_names[list]);

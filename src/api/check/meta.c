@@ -64,7 +64,7 @@ static void check_condition(struct validation *v, const struct json *condition,
 		field_errors_too_long(v->errs, &message_at, CONDITION_MESSAGE_MAX);
 }
 
-/* Too many conditions are refused by the table already. */
+/* The table rejects too many conditions already. */
 void check_conditions(struct validation *v, const struct json *conditions,
 		      const struct field_path *path)
 {

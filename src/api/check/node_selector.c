@@ -48,7 +48,7 @@ static void check_expression(struct validation *v, const struct json *requiremen
 	}
 }
 
-/* Of the fields only metadata.name can be matched. */
+/* The only field that can be matched is metadata.name. */
 static void check_field(struct validation *v, const struct json *requirement,
 			const struct field_path *path)
 {

@@ -52,7 +52,7 @@ static void check_volumes(struct validation *v, struct check_pod *pod,
 
 enum { CONTAINER_LISTS = 3 };
 
-/* Names are unique over containers of all sorts; `names` are those of the lists up to this one. */
+/* Names are unique over all lists of containers; `names` has the lists up to this one. */
 static bool name_is_taken(struct json_index *names, size_t list, const struct json *container)
 {
 	for (size_t i = 0; i < list; i++)
@@ -152,7 +152,7 @@ void check_pod_spec(struct validation *v, const struct json *spec, const struct 
 	validate_labels(v, json_getz(spec, "nodeSelector"), &selector_at);
 }
 
-/* The operator Equal is meant when there is none. */
+/* A missing operator means Equal. */
 void check_toleration(struct validation *v, const struct json *toleration,
 		      const struct field_path *path)
 {
@@ -183,7 +183,7 @@ void check_toleration(struct validation *v, const struct json *toleration,
 				     "must be a valid decimal integer");
 }
 
-/* Kubernetes' own signers give a day at most. */
+/* Kubernetes' own signers issue for at most a day. */
 void check_pod_certificate(struct validation *v, const struct json *value,
 			   const struct field_path *path)
 {

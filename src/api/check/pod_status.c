@@ -1,10 +1,9 @@
 /*
  * The status of pods, as node agents and controllers write it.
  *
- * allocatedResourcesStatus tells the health of devices: an entry is named after
- * what the container asked for, "claim:<claim>" or "claim:<claim>/<request>" for
- * a claim and the resource's own name for a device plugin's. The pod's own field
- * is for claims that no container names.
+ * allocatedResourcesStatus reports the health of devices (KEP-4680). An entry has the name of the
+ * container's request: "claim:<claim>" or "claim:<claim>/<request>" for a claim, and the resource's
+ * own name for a device plugin's. The pod's own field is for claims that no container names.
  */
 #include "api/check/pod.h"
 #include "base/core/limits.h"
@@ -14,7 +13,7 @@ static bool is_claim(struct str name)
 	return str_starts(name, STR("claim:"));
 }
 
-/* Cuts "claim:NAME/REQUEST"; the request is empty where there is none. */
+/* Splits "claim:NAME/REQUEST"; the request is empty if absent. */
 static struct str cut_claim(struct str name, struct str *ret_request)
 {
 	struct str claim = str_skip(name, STR("claim:").n);
@@ -24,19 +23,19 @@ static struct str cut_claim(struct str name, struct str *ret_request)
 	return slash < 0 ? claim : str_of(claim.p, (size_t)slash);
 }
 
-/* What resources of a container may be told of. */
+/* The resources of a container that may have a status. */
 struct known {
 	struct json_index requests;
 	struct map claims; /* keys as claim_key() makes them */
 };
 
-/* No text of JSON has the byte between them. */
+/* JSON text cannot contain the separating byte. */
 static struct str claim_key(struct validation *v, struct str claim, struct str request)
 {
 	return str_from(arena_printf(v->arena, "%.*s\xff%.*s", STR_ARG(claim), STR_ARG(request)));
 }
 
-/* Extended resources that a claim stands behind. */
+/* Adds extended resources that a claim provides. */
 static void add_extended(struct validation *v, struct known *known, const struct json *container,
 			 const struct json *extended)
 {
@@ -137,7 +136,7 @@ void check_resource_status(struct validation *v, const struct json *status,
 	}
 }
 
-/* A status of a container that the pod has not is let through, as upstream does. */
+/* As upstream, accepts a status of a container that the pod does not have. */
 static void check_container_resources(struct validation *v, const struct json *pod,
 				      const struct json *container_status,
 				      struct json_index *containers, const struct field_path *path)
@@ -176,7 +175,7 @@ static bool rule_fits(const struct json *rule, int64_t exit_code)
 	return str_eqz(op, "In") ? listed : str_eqz(op, "NotIn") && !listed;
 }
 
-/* The first rule that fits decides; whatever action we know of restarts it. */
+/* The first matching rule decides; every action that we know restarts the container. */
 static bool restarted_by_rule(const struct json *container, int64_t exit_code)
 {
 	JSON_FOREACH (rule, json_getz(container, "restartPolicyRules")) {
@@ -186,7 +185,7 @@ static bool restarted_by_rule(const struct json *container, int64_t exit_code)
 	return false;
 }
 
-/* Where nothing restarts it, a container that ended stays ended. */
+/* Whether nothing restarts an ended container. */
 static bool stays_ended(const struct json *container, const struct json *spec,
 			const struct json *ended)
 {
@@ -203,7 +202,7 @@ static bool stays_ended(const struct json *container, const struct json *spec,
 	return str_eqz(policy, "Never") || (str_eqz(policy, "OnFailure") && code == 0);
 }
 
-/* A rule of any container may restart all of them, whatever their own policies say. */
+/* A rule of any container may restart all of them, whatever their own policies. */
 static bool may_restart_all(const struct json *containers)
 {
 	JSON_FOREACH (container, containers) {
@@ -283,7 +282,7 @@ static bool names_pods_claim(const struct json *pod, struct json_index *claims, 
 	       (extended && str_eq(claim, json_text_at(extended, "resourceClaimName")));
 }
 
-/* Names that are stored stay valid: earlier servers accepted any. */
+/* Stored names stay valid: earlier servers accepted any. */
 static void check_pod_resources(struct validation *v, const struct json *pod,
 				const struct json *old, const struct field_path *path)
 {

@@ -1,7 +1,6 @@
 /*
- * What of a pod may change once it exists: very little, and each subresource
- * has its own part. The two specs are compared member by member, so that the
- * fault can name what changed.
+ * The fields of a pod that may change once it exists: very few, and each subresource has its own.
+ * The two specs are compared member by member, so that the error can name what changed.
  */
 #include "api/check/pod.h"
 #include "base/core/limits.h"
@@ -22,7 +21,7 @@ static bool same(const struct json *a, const struct json *b)
 	return json_equal(a, b);
 }
 
-/* Whether two objects are equal but for the members named. */
+/* Whether two objects are equal except for the named members. */
 static bool same_but(const struct json *a, const struct json *b, const char *const *but)
 {
 	JSON_FOREACH (member, a) {
@@ -51,7 +50,7 @@ static bool same_containers(const struct json *containers, const struct json *ol
 	return !other;
 }
 
-/* Who may change what: members of the spec, and of its containers. */
+/* Members of the spec, and of its containers, that one kind of write may change. */
 struct part {
 	const char *spec[6], *container[3];
 	const char *words;
@@ -81,7 +80,7 @@ static const struct part resize_part = {
 	.words = "only cpu and memory resources are mutable",
 };
 
-/* Pods that wait behind a gate may still be told where to go. */
+/* Pods with scheduling gates may still change where they run. */
 static const struct part gated_part = {
 	.spec = { "activeDeadlineSeconds", "schedulingGates", "tolerations", "nodeSelector",
 		  "affinity" },
@@ -96,7 +95,7 @@ static bool is_container_list(struct str name)
 	return is_one_of(name, lists);
 }
 
-/* Appends the names of what changed and may not. */
+/* Appends the names of members that changed and must not. */
 static void list_changes(const struct json *spec, const struct json *old, const struct part *part,
 			 struct buf *out)
 {
@@ -147,7 +146,9 @@ static void check_deadline(struct validation *v, const struct json *spec, const 
 				     "must be less than or equal to previous value");
 }
 
-/* All of it but how long it lasts. No text of JSON has the byte between them. */
+/*
+ * Makes a key of a toleration without its duration. JSON text cannot contain the separating byte.
+ */
 static struct str tolerated(struct arena *a, const struct json *toleration)
 {
 	return str_from(arena_printf(a, "%.*s\xff%.*s\xff%.*s\xff%.*s",
@@ -157,7 +158,7 @@ static struct str tolerated(struct arena *a, const struct json *toleration)
 				     STR_ARG(json_text_at(toleration, "effect"))));
 }
 
-/* Tolerations may be added, and how long they last may change. */
+/* Tolerations may be added, and their duration may change. */
 static void check_tolerations(struct validation *v, const struct json *spec, const struct json *old,
 			      const struct field_path *path)
 {
@@ -198,7 +199,7 @@ static void check_gates(struct validation *v, const struct json *spec, const str
 	}
 }
 
-/* Labels that were asked for stay asked for. */
+/* Labels may be added to the selector, but not removed or changed. */
 static void check_node_selector_additions(struct validation *v, const struct json *spec,
 					  const struct json *old, const struct field_path *path)
 {
@@ -227,7 +228,7 @@ static const struct part *part_of(const struct validation *v, const struct json 
 	return json_count(json_getz(old, "schedulingGates")) ? &gated_part : &main_part;
 }
 
-/* A pod is its node's mirror of a local one from its beginning to its end, or never. */
+/* The annotation of a mirror pod cannot be added, changed or removed. */
 void check_pod_mirror(struct validation *v, const struct json *pod, const struct json *old)
 {
 	static const struct str key = { "kubernetes.io/config.mirror", 27 };

@@ -1,5 +1,5 @@
 /*
- * Priority classes: names and numbers that belong to the system.
+ * Priority classes: names and values reserved for the system.
  */
 #include "api/check/checks.h"
 
@@ -32,7 +32,7 @@ static const char *fault_of(struct validation *v, const struct json *class, stru
 	return arena_printf(v->arena, "%.*s is not a known system priority class", STR_ARG(name));
 }
 
-/* Only of new ones: upstream's update looks at nothing else than what may not change. */
+/* Checks only new ones: upstream's update checks only immutable fields. */
 void check_priority_class(struct validation *v, const struct json *class)
 {
 	struct field_path meta_at = field_path_name(NULL, "metadata");

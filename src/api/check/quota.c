@@ -1,5 +1,5 @@
 /*
- * ResourceQuotas, and the names of resources: any name, those of containers, and those of quotas.
+ * ResourceQuotas, and resource names: any name, those of containers, and those of quotas.
  */
 #include "api/check/quota.h"
 
@@ -171,7 +171,7 @@ static bool scope_has(struct str scope, struct str name)
 	return is_among(name, compute);
 }
 
-/* How many of the quota's standard names a scope cannot be asked of, by scope. */
+/* For each scope, the number of the quota's standard names that do not support it. */
 struct unsuited {
 	size_t n[SCOPES];
 };
@@ -197,7 +197,7 @@ static size_t unsuited(const struct unsuited *u, struct str scope)
 	return 0;
 }
 
-/* What upstream shows where it means the selector: the names of its own structs. */
+/* Formats the selector as upstream does: with the names of its own structs. */
 static struct field_value shown_selector(struct validation *v, const struct json *selector)
 {
 	struct json *map = json_make_object(v->arena), *list = json_make_array(v->arena);
@@ -218,7 +218,7 @@ static struct field_value shown_selector(struct validation *v, const struct json
 	return validate_shown(v, map);
 }
 
-/* Pairs that exclude each other. */
+/* Counts pairs of scopes that exclude each other. */
 static size_t conflicts(bool (*has)(const struct json *list, const char *scope),
 			const struct json *list)
 {
@@ -308,7 +308,7 @@ static void check_selector(struct validation *v, const struct json *spec,
 					     "unsupported scope applied to resource");
 		check_operator(v, it, &at);
 	}
-	/* Upstream shows the other list here. */
+	/* Upstream shows the other list in this error. */
 	for (size_t n = conflicts(terms_have, terms); n > 0; n--)
 		field_errors_invalid(v->errs, &at, validate_shown(v, json_getz(spec, "scopes")),
 				     "conflicting scopes");

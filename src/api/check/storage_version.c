@@ -1,6 +1,7 @@
 /*
- * StorageVersions: the name is that of a kind, and what the servers say of it agrees. As upstream,
- * paths of conditions lack the list's name, and their type and status may be any key.
+ * StorageVersions: the name must be that of a kind, and the servers' entries must agree with the
+ * status. As upstream, paths of conditions lack the list's name, and their type and status may be
+ * any key.
  */
 #include "api/check/checks.h"
 #include "api/schema/names.h"
@@ -38,7 +39,7 @@ void check_storage_version(struct validation *v, const struct json *object)
 	add_faults(v, "the resource segment ", &resource, name, &at);
 }
 
-/* Adds to `out`, with commas between; the part is "group" or "version". */
+/* Appends faults to `out`, separated by commas; the part is "group" or "version". */
 static void print_faults(struct arena *a, const char **out, const char *part,
 			 const struct names_faults *faults)
 {
@@ -47,7 +48,7 @@ static void print_faults(struct arena *a, const char **out, const char *part,
 				    faults->text[i]);
 }
 
-/* What is wrong with "group/version" or "version"; NULL: nothing. */
+/* Returns the fault of "group/version" or "version", or NULL. */
 static const char *version_fault(struct arena *a, struct str text)
 {
 	struct names_faults group = { .n = 0 }, version = { .n = 0 };
@@ -84,7 +85,7 @@ static void check_version(struct validation *v, struct str text, const struct fi
 
 /* --- one server ----------------------------------------------------------------------------- */
 
-/* As Go prints a list of texts. */
+/* Prints a list of strings as Go does. */
 static struct str printed(struct validation *v, const struct json *list)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(VALIDATE_SHOWN_MAX);
@@ -172,7 +173,7 @@ static void check_servers(struct validation *v, const struct json *entries,
 
 /* --- all of them ---------------------------------------------------------------------------- */
 
-/* p NULL: there is none. */
+/* Returns the encoding version that all entries share; p NULL if they differ. */
 static struct str common_of(const struct json *entries)
 {
 	const struct json *first = json_first(entries);

@@ -1,6 +1,6 @@
 /*
- * Claims of persistent volumes: what each must say, and what it may not say together. One that has
- * no spec has the faults of an empty one.
+ * PersistentVolumeClaims: required fields, and fields that exclude each other. A claim without a
+ * spec has the errors of an empty one.
  */
 #include "api/check/checks.h"
 #include "api/schema/names.h"

@@ -1,6 +1,6 @@
 /*
- * Configurations of webhooks, in the order in which upstream looks at them. What is as it was is
- * not looked at again. Selectors and most enumerated values are the tables' matter.
+ * Configurations of webhooks, in upstream's order. Unchanged parts are not checked again. The
+ * tables check selectors and most enumerated values.
  */
 #include "api/check/admission.h"
 #include "api/check/checks.h"
@@ -16,7 +16,7 @@ static void refuse(struct validation *v, const struct field_path *path, struct s
 	field_errors_invalid(v->errs, path, FIELD_STR(value), why);
 }
 
-/* Cuts `*rest` at the first of that character; what is behind it, or p NULL. */
+/* Cuts `*rest` at the first such character; returns the text after it, or p NULL. */
 static struct str cut(struct str *rest, char at)
 {
 	ptrdiff_t i = str_chr(*rest, at);

@@ -1,6 +1,5 @@
 /*
- * Defaults of the other kinds of the core group, of workloads and of jobs, that
- * depend on more than the field itself.
+ * Defaults of other core kinds, workloads and jobs that depend on more than the field itself.
  */
 #include "api/defaults/defaults.h"
 
@@ -12,7 +11,7 @@ static bool is_unset(const struct json *object, const char *name)
 	return validate_is_unset(json_getz(object, name));
 }
 
-/* Set where it is not there at all: zero is a choice. */
+/* Sets a number only if it is absent: zero is a valid choice. */
 static void set_number(struct arena *a, struct json *object, const char *name, int64_t n)
 {
 	if (!json_getz(object, name))
@@ -58,7 +57,7 @@ void fill_service_spec(struct arena *a, struct json *spec, int64_t now_ns)
 		json_put_bool(a, spec, "allocateLoadBalancerNodePorts", true);
 }
 
-/* Adds the amounts of `from` that `to` has not. */
+/* Adds the amounts of `from` that `to` lacks. */
 static void add_amounts(struct arena *a, struct json *to, const struct json *from)
 {
 	CLEANUP(json_index_release) struct json_index has;
@@ -146,7 +145,7 @@ void fill_stateful_set_spec(struct arena *a, struct json *spec, int64_t now_ns)
 		json_put_str(a, retention, "whenScaled", STR("Retain"));
 }
 
-/* A job that says neither runs one pod once; one that says only completions, one at a time. */
+/* A job that sets neither runs one pod once; one that sets only completions runs one at a time. */
 void fill_job_spec(struct arena *a, struct json *spec, int64_t now_ns)
 {
 	(void)now_ns;

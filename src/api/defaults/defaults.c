@@ -1,10 +1,9 @@
 /*
- * Defaults come from the tables: a field's initial value when it is unset, then
- * what a row's function makes of the siblings, then the same for what lies
- * below, so that an object that was filled in is itself filled.
+ * Defaults come from the tables: first a field's initial value if it is unset, then the row's
+ * function, which may depend on siblings. Then the same for the levels below, so that an object
+ * that was added gets its own defaults.
  *
- * Zero counts as unset unless the field is a pointer upstream, where zero is
- * a choice.
+ * Zero counts as unset unless the field is a pointer upstream, where zero is a valid choice.
  */
 #include "api/defaults/defaults.h"
 
@@ -21,7 +20,7 @@ static bool wants_initial(const struct schema_field *field, const struct json *v
 	       validate_is_unset(value);
 }
 
-/* Text in quotes without escapes, the usual case, is used where it lies. */
+/* Quoted text without escapes, the usual case, is used without a copy. */
 static struct json *make_initial(struct arena *a, struct str text)
 {
 	struct json *value = NULL;

@@ -1,7 +1,7 @@
 /*
- * Defaults of pods that depend on more than the field itself. Those of the pod
- * spec and its containers hold in templates too; those of the pod only when it
- * is one, so a template stays as its owner wrote it.
+ * Defaults of pods that depend on more than the field itself. Those of the pod spec and its
+ * containers also apply to templates. Those of the pod apply only to pods, so a template stays as
+ * its owner wrote it.
  */
 #include "api/defaults/defaults.h"
 
@@ -13,7 +13,7 @@ static bool is_unset(const struct json *object, const char *name)
 	return validate_is_unset(json_getz(object, name));
 }
 
-/* An image without tag and digest means :latest, which is always asked for anew. */
+/* An image without tag and digest means :latest, which is always pulled. */
 static bool is_latest(struct str image)
 {
 	ptrdiff_t digest = str_chr(image, '@');
@@ -52,7 +52,7 @@ void fill_image_volume(struct arena *a, struct json *volume, int64_t now_ns)
 	fill_pull_policy(a, volume, "pullPolicy", "reference");
 }
 
-/* A volume that does not say what it is is an empty directory. */
+/* A volume without a type is an empty directory. */
 void fill_volume(struct arena *a, struct json *volume, int64_t now_ns)
 {
 	(void)now_ns;
@@ -77,7 +77,7 @@ void fill_pod_spec(struct arena *a, struct json *spec, int64_t now_ns)
 	json_put_str(a, spec, "serviceAccount", name);
 }
 
-/* What is limited and not asked for is asked for up to the limit. */
+/* A resource with a limit and no request gets the limit as its request. */
 static void fill_requests(struct arena *a, const struct json *containers)
 {
 	JSON_FOREACH (container, containers) {
@@ -123,7 +123,7 @@ void fill_pod(struct arena *a, struct json *pod, int64_t now_ns)
 	(void)now_ns;
 	if (json_i64(json_getz(spec, "terminationGracePeriodSeconds"), &grace) && grace < 0)
 		json_put_i64(a, spec, "terminationGracePeriodSeconds", 1);
-	/* Of pods alone: templates keep it open. */
+	/* Only for pods: templates leave it unset. */
 	if (spec && !json_getz(spec, "enableServiceLinks"))
 		json_put_bool(a, spec, "enableServiceLinks", true);
 	fill_requests(a, json_getz(spec, "containers"));
@@ -134,7 +134,7 @@ void fill_pod(struct arena *a, struct json *pod, int64_t now_ns)
 	fill_host_ports(a, json_getz(spec, "initContainers"));
 }
 
-/* podIP and the first of podIPs are the same; podIP is right where they differ. */
+/* podIP and the first of podIPs are the same; if they differ, podIP wins. */
 void fill_pod_status(struct arena *a, struct json *status, int64_t now_ns)
 {
 	struct str ip = json_text_at(status, "podIP");
@@ -156,7 +156,7 @@ void fill_pod_status(struct arena *a, struct json *status, int64_t now_ns)
 	json_setz(status, "podIPs", ips);
 }
 
-/* A copy of a map where there is none. */
+/* Sets a copy of a map if the object has none. */
 static void inherit(struct arena *a, struct json *object, const char *key, const struct json *map)
 {
 	struct json *copy;
@@ -165,7 +165,7 @@ static void inherit(struct arena *a, struct json *object, const char *key, const
 		json_setz(object, key, copy);
 }
 
-/* Selector and labels are those of the template, unless they are given. */
+/* Selector and labels default to those of the template. */
 void fill_replication_controller(struct arena *a, struct json *controller, int64_t now_ns)
 {
 	struct json *spec = json_getz(controller, "spec");

@@ -1,7 +1,7 @@
 /*
- * The course of an apply: the configuration is checked, merged into what is there, what the manager
- * does not say any more goes, and then everybody else's fields are compared with what changed.
- * What changed and is somebody's is a conflict, or theirs no more.
+ * The steps of an apply: check the configuration, merge it into the live object, remove the fields
+ * that the manager no longer has, and compare the fields of all other managers with the changes. A
+ * changed field that another manager owns is a conflict or, with force, lost to that manager.
  */
 #include "api/managed/managed.h"
 
@@ -15,18 +15,18 @@
 #include "base/core/limits.h"
 #include "base/text/quote.h"
 
-enum { CONFLICT_WORDS = 128 }; /* bytes of an answer around each, at most */
+enum { CONFLICT_WORDS = 128 }; /* maximum number of bytes around each conflict in a reply */
 
 struct applying {
 	struct arena *arena;
 	const struct schema_kind *kind;
-	const struct json *live; /* NULL: there is none */
+	const struct json *live; /* NULL: a create */
 	const struct json *config;
 	const struct managed_writer *writer;
 	struct managed_entries entries;
-	struct managed_entry *own; /* among them, with its new set */
+	struct managed_entry *own; /* the manager's own among them, with its new set */
 	struct json *object;
-	/* What is in conflict, by entry; NULL where nothing is. */
+	/* The fields in conflict, by entry; NULL if there are none for that entry. */
 	struct json **conflicts;
 };
 
@@ -44,7 +44,7 @@ static bool is_deeper(const struct json *v, unsigned limit)
 	return false;
 }
 
-/* "resource.k8s.io/v1, Kind=ResourceClaim"; the core group's is "/v1, Kind=Pod". */
+/* Makes "resource.k8s.io/v1, Kind=ResourceClaim"; for the core group "/v1, Kind=Pod". */
 static const char *describe_kind(struct arena *a, const struct json *config)
 {
 	struct str version = json_text_at(config, "apiVersion");
@@ -80,7 +80,7 @@ int managed_check_config(struct arena *a, const struct schema_kind *kind, const 
 
 /* --- the entries -------------------------------------------------------------------------- */
 
-/* What was there before anybody was recorded is owned as one. */
+/* Fields set before ownership was tracked belong to one manager, "before-first-apply". */
 static void own_untracked(struct applying *x)
 {
 	struct managed_writer before = *x->writer;
@@ -109,7 +109,7 @@ static void read_entries(struct applying *x)
 		own_untracked(x);
 }
 
-/* A set of paths such as "metadata.name", of two steps at most. */
+/* Makes a set of paths such as "metadata.name", of at most two steps. */
 static struct json *set_of(struct arena *a, const struct str *paths)
 {
 	struct json *set = json_make_object(a), *at;
@@ -129,7 +129,9 @@ static struct json *set_of(struct arena *a, const struct str *paths)
 	return set;
 }
 
-/* The manager's entry is what its configuration says. Returns what it was, or NULL. */
+/*
+ * Sets the manager's entry to the fields of its configuration. Returns the previous set, or NULL.
+ */
 static struct json *own_config(struct applying *x, struct str *ret_last_version)
 {
 	struct json *set = managed_fields(x->arena, x->kind->type, x->config), *last;
@@ -148,7 +150,7 @@ static struct json *own_config(struct applying *x, struct str *ret_last_version)
 	return last;
 }
 
-/* Fields that are nobody's. "metadata" itself is no field of anybody, either. */
+/* Removes fields that nobody owns, and "metadata" itself, from the manager's entry. */
 static void strip_own(struct applying *x)
 {
 	struct json *strip = set_of(x->arena, managed_nobodys);
@@ -161,7 +163,7 @@ static void strip_own(struct applying *x)
 
 /* --- conflicts ---------------------------------------------------------------------------- */
 
-/* Entries of versions that are gone go as well. */
+/* Also drops entries of versions that no longer exist. */
 static void find_conflicts(struct applying *x, struct managed_change *change)
 {
 	struct managed_diff diff;
@@ -186,8 +188,8 @@ static void find_conflicts(struct applying *x, struct managed_change *change)
 }
 
 /*
- * What kubectl set by client-side apply and nobody changed since: its annotation says it, and
- * so does the object.
+ * Returns the fields that kubectl set by client-side apply and that nobody changed since: its
+ * annotation and the object agree on them.
  */
 static struct json *set_client_side(struct applying *x)
 {
@@ -218,7 +220,7 @@ static size_t count_conflicts(const struct applying *x)
 	return n;
 }
 
-/* What is left of them when the manager may take over what it set itself, in another way. */
+/* Removes the conflicts about fields that the manager itself set by client-side apply. */
 static void settle_conflicts(struct applying *x)
 {
 	struct json *own = set_client_side(x);
@@ -234,10 +236,10 @@ struct telling {
 	struct arena *arena;
 	struct managed_applied *applied;
 	struct str manager;
-	size_t room; /* of an answer that is still free */
+	size_t room; /* bytes that are left in the reply */
 };
 
-/* False when there is no room for more: those are counted only. */
+/* Returns false if there is no space: further conflicts are only counted. */
 static bool add_conflict(void *arg, struct str path)
 {
 	struct telling *t = arg;
@@ -302,7 +304,7 @@ static int refuse(struct applying *x, struct managed_applied *ret, struct error 
 			 n == 1 ? "" : "s");
 }
 
-/* Others own what is still as it was. */
+/* The other managers keep the fields that did not change. */
 static void take_over(struct applying *x, struct managed_change *change)
 {
 	struct managed_diff diff;
@@ -340,7 +342,7 @@ static void merge_config(struct applying *x)
 					  last_version);
 }
 
-/* kubectl's annotation goes on saying what was applied last, where there is one. */
+/* Updates kubectl's annotation with the configuration applied last, if the object has it. */
 static void keep_annotation(struct applying *x)
 {
 	struct json *annotations = json_getz(json_getz(x->object, "metadata"), "annotations");
@@ -362,7 +364,7 @@ static void finish(struct applying *x)
 {
 	struct json *list;
 
-	/* An apply that only joins those who own a value has no time. */
+	/* An apply that only joins the owners of a value does not change the entry's time. */
 	if (!x->live || !json_equal(x->live, x->object))
 		managed_entry_touch(x->arena, x->own, x->writer);
 	strip_own(x);

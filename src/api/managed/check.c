@@ -1,7 +1,7 @@
 /*
- * Whether a configuration fits its type as structured-merge-diff sees it. It
- * looks into what is owned as a whole, too. The words are upstream's, with what Go prints of
- * its values; clients see them in an error without a reason.
+ * Checks whether a configuration fits its type, as structured-merge-diff does; also inside values
+ * that are owned as a whole. The messages are upstream's, with values as Go prints them. Clients
+ * see them in an error without a reason.
  */
 #include "api/managed/tree.h"
 
@@ -9,17 +9,17 @@
 #include "base/core/limits.h"
 #include "base/text/quote.h"
 
-enum { FAULTS_MAX = 20 }; /* so many are told; then nothing more is looked at */
+enum { FAULTS_MAX = 20 }; /* so many are reported; then checking stops */
 
-/* A chain on the stack; the text of a step is made when a fault is told. */
+/* A chain on the stack; the text of a step is made when an error is reported. */
 struct step {
 	const struct step *parent;
-	struct str text; /* as managed_print_step() takes it */
+	struct str text; /* as managed_print_step() expects it */
 };
 
 struct checker {
 	struct arena *arena;
-	struct buf text; /* of the faults, a line each */
+	struct buf text; /* the errors, one per line */
 	size_t faults;
 };
 
@@ -70,7 +70,7 @@ static const char *go_type(const struct json *v)
 
 static int print_go(struct buf *out, const struct json *v, bool syntax);
 
-/* The member behind `last` in byte order, as Go prints maps; NULL: none. */
+/* Returns the member after `last` in byte order, as Go prints maps; NULL at the end. */
 static const struct json *next_member(const struct json *map, const struct json *last)
 {
 	const struct json *next = NULL;
@@ -114,7 +114,7 @@ static int print_go_list(struct buf *out, const struct json *list, bool syntax)
 	return buf_addz(out, syntax ? "}" : "]");
 }
 
-/* As Go's %v does it, or %#v: with its syntax. */
+/* Prints as Go's %v does, or as %#v with `syntax`. */
 static int print_go(struct buf *out, const struct json *v, bool syntax)
 {
 	switch (v->type) {
@@ -134,7 +134,7 @@ static int print_go(struct buf *out, const struct json *v, bool syntax)
 	}
 }
 
-/* The value as a message wants it; its type when it is long. */
+/* Returns the value for a message; only its type if it is long. */
 static const char *shown(struct checker *c, const struct json *v, bool syntax)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(256);
@@ -177,14 +177,14 @@ static void check_scalar(struct checker *c, enum schema_value kind, const struct
 		if (json_is_container(v))
 			fault(c, at, "expected any scalar, got &{%s}", shown(c, v, false));
 		break;
-	default: /* anything is */
+	default: /* anything fits */
 		break;
 	}
 }
 
 /* --- lists ----------------------------------------------------------------------------- */
 
-/* Why an element of a list cannot be told apart from the others; NULL: it can. */
+/* Returns why an element of a list cannot be identified; NULL if it can. */
 static const char *no_key(struct checker *c, const struct schema_field *field,
 			  enum managed_container container, const struct json *v, struct str step)
 {
@@ -310,7 +310,7 @@ static void check(struct checker *c, struct managed_place place, const struct js
 {
 	const struct schema_field *field;
 
-	(void)managed_container(&place); /* steps into what is nested */
+	(void)managed_container(&place); /* descends into nested lists and maps */
 	field = place.field;
 	if (!field || value->type == JSON_NULL || c->faults == FAULTS_MAX)
 		return;
@@ -324,7 +324,7 @@ static void check(struct checker *c, struct managed_place place, const struct js
 		check_scalar(c, field->value, value, at);
 }
 
-/* One fault is told as it is, several are listed. */
+/* Reports one error as it is, several as a list. */
 static void tell(struct checker *c, struct error *err)
 {
 	CLEANUP(buf_release) struct buf all = BUF_INIT(8 * KIB);

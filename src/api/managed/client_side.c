@@ -1,6 +1,6 @@
 /*
- * The entry of who applied on the client's side becomes one of who applies now, with its set; a set
- * that nobody can read adds nothing.
+ * The set of a client-side applier's entry moves to the entry of the server-side applier. A set
+ * that cannot be read adds nothing.
  */
 #include "api/managed/client_side.h"
 
@@ -16,7 +16,7 @@ static struct json *entries_of(const struct json *object)
 
 /* --- entries --------------------------------------------------------------------------------- */
 
-/* Of the object itself, not of a subresource. */
+/* An entry of the object itself, not of a subresource. */
 static bool is_entry(const struct json *e, const char *operation, struct str manager)
 {
 	return str_eq(json_text_at(e, "operation"), str_from(operation)) &&
@@ -72,7 +72,9 @@ static void add_set(struct arena *a, struct json *into, struct json *set)
 		(void)managed_set_unite(a, into, set);
 }
 
-/* Sets of other versions than the receiver's are lost: what they mean there, nobody here knows. */
+/*
+ * Sets of other versions than the receiver's are lost, because their meaning there is unknown here.
+ */
 static void hand_over(struct arena *a, struct json *list, struct str from, struct str to)
 {
 	struct json *receiver = find_entry(list, "Apply", to);
@@ -109,7 +111,7 @@ bool client_side_hand_over(struct arena *a, struct json *object, struct str mana
 
 /* --- what goes with that --------------------------------------------------------------------- */
 
-/* What they have, or what all others have. */
+/* Returns the fields of the client-side appliers, or those of all other managers. */
 static struct json *fields_of(struct arena *a, const struct json *object, bool owners)
 {
 	struct json *all = json_make_object(a);
@@ -129,7 +131,7 @@ struct json *client_side_fields(struct arena *a, const struct json *object)
 	return first_owner(entries_of(object)) ? fields_of(a, object, true) : NULL;
 }
 
-/* With the map that has nothing else: a set has no empty steps but fields. */
+/* Removes the annotation, and the map if it has nothing else: only fields may be empty in a set. */
 static void forget_annotation(struct json *set)
 {
 	struct json *meta = json_getz(set, "f:metadata"), *notes = json_getz(meta, "f:annotations");
@@ -150,8 +152,8 @@ static void cut_below(struct json *field)
 }
 
 /*
- * A map or an element that others have a part of does not go, and one that goes takes with it what
- * is below. True when something is left.
+ * Keeps only the topmost lost fields. A map or an element stays if others own a part of it; one
+ * that is lost includes everything below it. Returns true if something is left.
  */
 static bool keep_topmost(struct json *lost, const struct json *kept)
 {

@@ -1,12 +1,11 @@
 /*
- * Each container becomes a list of items, a key and a value each, whatever it
- * is: members by name, elements by their keys or their value. The two lists are
- * matched (mostly in order, else by a map when they are long), and the pairs
- * are compared in turn.
+ * Each container becomes a list of items with a key and a value: members by name, elements by their
+ * keys or their value. The two lists are matched (mostly in order, else by a map if they are long),
+ * and the pairs are compared in turn.
  *
- * Go's structs print some fields always, so upstream never sees those come or
- * go: absence of such a field is an empty value here, too. That is why a
- * created object owns "f:labels" with its "." but "f:spec" without.
+ * Go's structs always print some fields, so upstream never sees those added or removed. Therefore
+ * an absent field of this kind is an empty value here, too. That is why a created object owns
+ * "f:labels" with its "." but "f:spec" without.
  */
 #include "api/managed/diff.h"
 
@@ -14,7 +13,7 @@
 #include "api/managed/type.h"
 #include "base/core/limits.h"
 
-/* How deep metadata's own fields lie: there some are nobody's. */
+/* How deep a field is: nobody owns some fields of the root and of metadata. */
 enum level { ROOT, METADATA, BELOW };
 
 struct differ {
@@ -29,7 +28,7 @@ static const struct json empty_object = { .type = JSON_OBJECT };
 static struct managed_diff compare(struct differ *d, struct managed_place place,
 				   const struct json *l, const struct json *r, enum level level);
 
-/* What upstream has where a field of a struct is absent; NULL: nothing. */
+/* Returns upstream's value of an absent field of a struct; NULL if there is no such value. */
 static const struct json *absent(const struct schema_field *field)
 {
 	if (!field || !(field->flags & SCHEMA_ALWAYS))
@@ -56,7 +55,7 @@ static bool is_zero(const struct json *v)
 	}
 }
 
-/* Absence of what is always there is its zero value; a null that was said is another value. */
+/* An absent field that is always printed has its zero value; an explicit null is another value. */
 static bool same_leaf(const struct json *l, const struct json *r)
 {
 	if (l == &null_value || r == &null_value)
@@ -76,7 +75,7 @@ static struct managed_diff compare_leaf(struct differ *d, const struct json *l,
 	return diff;
 }
 
-/* Whether the path is of this member of the root, or of metadata. */
+/* Whether the path names this member of the root, or of metadata. */
 static bool is_path_of(struct str path, enum level level, struct str name)
 {
 	static const struct str metadata = STR("metadata.");
@@ -95,7 +94,7 @@ static bool is_listed(const struct str *paths, enum level level, struct str name
 	return false;
 }
 
-/* Fields that are nobody's, and those that the request cannot write. */
+/* Fields that nobody owns, and those that the request cannot write. */
 static bool is_nobodys(const struct differ *d, enum level level, struct str name)
 {
 	return level != BELOW &&
@@ -111,7 +110,7 @@ static void add_to(struct differ *d, struct json **set, struct str step, struct 
 	json_add(*set, step, below);
 }
 
-/* Puts what differs below one part into the sets of its container. */
+/* Adds the differences below one part to the sets of its container. */
 static void add_part(struct differ *d, struct managed_diff *into, enum managed_container container,
 		     struct str step, struct managed_diff part)
 {
@@ -126,7 +125,7 @@ struct comparing {
 	struct managed_place place;
 	enum managed_container container;
 	enum level level;
-	bool left, right; /* the container is there */
+	bool left, right; /* the container is present */
 };
 
 static struct managed_diff compare_pair(struct differ *d, const struct comparing *c,
@@ -155,7 +154,7 @@ static bool same_twins(const struct managed_item *l, const struct managed_item *
 	return !l && !r;
 }
 
-/* Elements that share a step are one field, which has no parts. */
+/* Elements with the same step are one field without parts. */
 static struct managed_diff compare_twins(struct differ *d, const struct comparing *c,
 					 const struct managed_item *l, const struct managed_item *r)
 {
@@ -207,7 +206,7 @@ static void compare_items(struct differ *d, const struct comparing *c, struct ma
 				 compare_item(d, c, &left->v[i], NULL));
 }
 
-/* The container itself came or went: "." beside what is below it. */
+/* The container itself was added or removed: adds "." next to the fields below it. */
 static void add_self(struct differ *d, struct json **set)
 {
 	if (!*set)
@@ -216,7 +215,7 @@ static void add_self(struct differ *d, struct json **set)
 		json_add(*set, STR("."), json_make_object(d->arena));
 }
 
-/* Compares part by part; a value that is none of the container's has no parts. */
+/* Compares part by part; a value that does not fit the container has no parts. */
 static struct managed_diff compare_parts(struct differ *d, const struct comparing *c,
 					 const struct json *l, const struct json *r)
 {
@@ -238,7 +237,7 @@ static struct managed_diff compare(struct differ *d, struct managed_place place,
 {
 	struct comparing c = { .place = place, .level = level };
 	struct managed_diff diff;
-	bool other; /* one is of another nature than its field, and owned as a whole */
+	bool other; /* a value does not fit its field, and is owned as a whole */
 
 	c.container = managed_container(&c.place);
 	c.left = json_is(l, JSON_OBJECT);

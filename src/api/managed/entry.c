@@ -1,6 +1,6 @@
 /*
- * Entries are few, so they are searched one by one. One that is not needed any more is marked
- * and left out when the list is printed.
+ * There are few entries, so they are searched one by one. An entry that is no longer needed is
+ * marked and left out when the list is printed.
  */
 #include "api/managed/entry.h"
 
@@ -33,7 +33,7 @@ static struct managed_entry *find(const struct managed_entries *entries, struct 
 	return NULL;
 }
 
-/* False when it is none that upstream would read. */
+/* Returns false if upstream could not read the entry. */
 static bool entry_read(struct arena *a, struct json *v, struct managed_entry *ret_entry)
 {
 	struct json *set = json_getz(v, "fieldsV1");
@@ -67,7 +67,7 @@ bool managed_entries_read(struct arena *a, struct json *list, struct managed_ent
 	JSON_FOREACH (v, list) {
 		if (!entry_read(a, v, &e))
 			return false;
-		/* Who is there twice is known as what came last. */
+		/* If an entry occurs twice, the last one counts. */
 		same = find(&entries, e.operation, e.manager, e.api_version, e.subresource);
 		if (same)
 			*same = e;
@@ -170,7 +170,7 @@ static size_t count_updaters(const struct managed_entries *entries)
 	return n;
 }
 
-/* An earlier Update entry of that version, from the oldest on. */
+/* Returns the oldest earlier Update entry of that version. */
 static struct managed_entry *find_older(struct managed_entries *entries,
 					const struct managed_entry *e)
 {
@@ -181,7 +181,7 @@ static struct managed_entry *find_older(struct managed_entries *entries,
 	return NULL;
 }
 
-/* Version by version; the one they are folded into has the time of the youngest of them. */
+/* Merges version by version; the merged entry has the time of the newest one. */
 void managed_entries_cap(struct arena *a, struct managed_entries *entries)
 {
 	size_t updaters = count_updaters(entries);

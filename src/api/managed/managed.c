@@ -1,7 +1,6 @@
 /*
- * What a write changed or removed leaves every set; what it changed goes to the
- * writer's. A write that changed nothing costs the comparison and leaves the
- * list as it was.
+ * Fields that a write changed or removed are removed from every set; changed ones are added to the
+ * writer's. A write that changed nothing only costs the comparison and leaves the list unchanged.
  */
 #include "api/managed/managed.h"
 
@@ -13,7 +12,7 @@
 
 enum { MANAGER_MAX = 128 };
 
-/* [] and [{}] ask for a new beginning. */
+/* [] and [{}] reset the list. */
 static bool is_reset(const struct json *list)
 {
 	if (!json_is(list, JSON_ARRAY))
@@ -21,7 +20,7 @@ static bool is_reset(const struct json *list)
 	return list->n == 0 || (list->n == 1 && json_count(list->first) == 0);
 }
 
-/* Entries that a client sent. */
+/* Reads entries that a client sent. */
 static bool read_given(struct arena *a, struct json *given, struct managed_entries *ret_entries)
 {
 	if (json_count(given) > MANAGED_ENTRIES_MAX || !managed_entries_read(a, given, ret_entries))
@@ -33,8 +32,8 @@ static bool read_given(struct arena *a, struct json *given, struct managed_entri
 }
 
 /*
- * The entries that hold before this write. True when they are not as stored: the
- * client changed them.
+ * Returns the entries before this write. Returns true if they are not the stored ones: the client
+ * changed them.
  */
 static bool entries_before(struct arena *a, struct json *given, const struct json *stored,
 			   bool heed_given, struct managed_entries *ret_entries)
@@ -55,7 +54,7 @@ static bool entries_before(struct arena *a, struct json *given, const struct jso
 	return false;
 }
 
-/* The writer's entry gets what was changed, and the time. */
+/* Adds the changed fields to the writer's entry, and sets its time. */
 static void credit(struct arena *a, struct managed_entries *entries,
 		   const struct managed_writer *writer, struct json *changed)
 {
@@ -81,7 +80,7 @@ static void subtract(struct managed_change *change, struct managed_entries *entr
 			e->gone = true;
 			continue;
 		}
-		/* Who defines a kind may make a whole of what had parts. */
+		/* A changed CRD may turn a field that had parts into an atomic one. */
 		if (change->kind->custom)
 			managed_reconcile(managed_kind_at(change->kind, e->api_version)->type,
 					  e->set);
@@ -145,7 +144,7 @@ struct str managed_name(struct str field_manager, struct str user_agent)
 	       name.p[n] != 0x7f)
 		n++;
 	name.n = n;
-	/* A character is not cut in two; what is no text at all is not shown. */
+	/* Does not cut a character in two; a name without valid text is "unknown". */
 	while (name.n && !str_is_utf8(name))
 		name.n--;
 	return name.n ? name : STR("unknown");

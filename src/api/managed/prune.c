@@ -1,8 +1,8 @@
 /*
- * In three steps, as structured-merge-diff does it. First all of the last configuration is taken
- * out, elements of lists with everything in them. Then what anybody owns comes back, version by
- * version. What is then still missing though it was never in the last configuration (defaults
- * in an element, say) comes back as well: only the last configuration's own fields may go.
+ * Three steps, as structured-merge-diff does. First, remove everything of the last configuration,
+ * list elements with their content. Then add back everything that any manager owns, version by
+ * version. Then add back what is still missing although it was never in the last configuration,
+ * such as defaults in an element: only the last configuration's own fields may be removed.
  */
 #include "api/managed/prune.h"
 
@@ -16,7 +16,7 @@ struct pruning {
 	struct json *merged, *pruned;
 };
 
-/* The set of a tree's fields, those of structs included. */
+/* Returns the set of a tree's fields, including those of structs. */
 static struct json *named_fields(struct arena *a, const struct schema_type *type,
 				 const struct json *tree)
 {
@@ -35,7 +35,7 @@ static void move_to(struct pruning *p, const struct schema_kind *kind)
 	p->kind = kind;
 }
 
-/* All that entries of this version own. */
+/* Returns all fields that entries of this version own. */
 static struct json *owned_in(struct pruning *p, const struct managed_entries *entries)
 {
 	struct json *owned = json_make_object(p->arena);
@@ -52,7 +52,7 @@ static struct json *owned_in(struct pruning *p, const struct managed_entries *en
 	return owned;
 }
 
-/* Removes from the merged object what neither is in the pruned one nor owned. */
+/* Removes from the merged object the fields that are neither in the pruned one nor owned. */
 static void add_back_owned(struct pruning *p, const struct managed_entries *entries)
 {
 	struct json *gone = named_fields(p->arena, p->kind->type, p->merged);
@@ -64,7 +64,7 @@ static void add_back_owned(struct pruning *p, const struct managed_entries *entr
 	managed_remove(p->arena, p->kind->type, p->pruned, gone);
 }
 
-/* Whether an entry before the i-th has the same version, or `done` is it. */
+/* Whether an entry before the i-th has the same version, or `done` is that version. */
 static bool is_done(const struct managed_entries *entries, size_t i, const struct schema_kind *kind,
 		    const struct schema_kind *done)
 {
@@ -80,7 +80,7 @@ static bool is_done(const struct managed_entries *entries, size_t i, const struc
 	return false;
 }
 
-/* Of each version once; returns how many there are. */
+/* Handles each version once; returns the number of versions. */
 static size_t add_back_all_owned(struct pruning *p, const struct managed_entries *entries)
 {
 	const struct schema_kind *first = p->kind, *kind;
@@ -101,8 +101,9 @@ static size_t add_back_all_owned(struct pruning *p, const struct managed_entries
 }
 
 /*
- * Whether the manager says all that it said, or somebody else does: then nothing goes. Where
- * entries are of several versions the object is converted all the same, and zero values may go.
+ * Whether the manager still has all of its previous fields, or others own them: then nothing is
+ * removed. If entries have several versions, the object is converted nevertheless, which may remove
+ * zero values.
  */
 static bool is_all_kept(const struct schema_kind *kind, const struct managed_entries *entries,
 			const struct json *last)
@@ -138,8 +139,9 @@ struct json *managed_prune(struct arena *a, const struct schema_kind *kind, stru
 	p.pruned = managed_convert(a, merged, then, then);
 	managed_remove(a, then->type, p.pruned, set);
 	/*
-	 * What one version owns is lost again where only another owns what holds it, if that
-	 * comes later. Upstream has versions in no order, and loses it at times; here none does.
+	 * A field that one version owns is lost again if its parent is owned only in a later
+	 * version. Upstream visits versions in random order, so it sometimes loses such a field.
+	 * Here none is lost.
 	 */
 	for (size_t left = add_back_all_owned(&p, entries); left > 1; left--) {
 		move_to(&p, then);

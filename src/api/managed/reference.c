@@ -1,7 +1,7 @@
 /*
- * The rules are those of kubernetes.io's "Server-Side Apply" and of what a kube-apiserver does
- * where the page is silent: what a configuration that no longer has a field takes away, what null
- * and empty containers mean, in which order merged lists end up.
+ * The rules are those of kubernetes.io's "Server-Side Apply". Where that page says nothing, they
+ * follow kube-apiserver: what is removed with a field that a configuration no longer has, what null
+ * and empty containers mean, and the order of merged lists.
  */
 #include "api/managed/reference_impl.h"
 
@@ -11,7 +11,7 @@
 /* --- comparing ------------------------------------------------------------------------ */
 
 struct difference {
-	struct reference_set changed; /* and what came */
+	struct reference_set changed; /* changed or added */
 	struct reference_set removed;
 };
 
@@ -25,19 +25,19 @@ static bool is_empty(const struct reference_node *node)
 	return is_null(node) || (json_is_container(node->value) && node->value->n == 0);
 }
 
-/* Of what is on both sides: whether the place itself has another value. */
+/* Whether a place that both sides have has another value itself. */
 static bool differs(const struct reference_nodes *left, const struct reference_node *l,
 		    const struct reference_nodes *right, const struct reference_node *r)
 {
 	if (l->content == VALUE && r->content == VALUE) {
-		/* Whether an empty list was said or none makes no difference once it is stored. */
+		/* Once stored, an explicit empty list equals an absent one. */
 		if (l->assumed || r->assumed)
 			return !is_empty(l) || !is_empty(r);
 		return !reference_equal(l->value, r->value);
 	}
 	if (l->content == r->content || l->assumed || r->assumed)
 		return false;
-	/* Null is a container without content, and yet not the same as an empty one. */
+	/* Null is a container without content, but differs from an empty one. */
 	if (is_null(l))
 		return reference_children(right, r->path) == 0;
 	if (is_null(r))
@@ -124,7 +124,9 @@ static bool list_has(const struct reference_set *list, size_t from, struct str p
 	return false;
 }
 
-/* The first element of `r` from `at` on that `l` has as well; STR_NULL: none. */
+/*
+ * Returns the first element of `r`, starting at `at`, that `l` has as well; STR_NULL if not found.
+ */
 static struct str next_shared(const struct reference_set *l, const struct reference_set *r,
 			      size_t at)
 {
@@ -135,8 +137,8 @@ static struct str next_shared(const struct reference_set *l, const struct refere
 }
 
 /*
- * The order of a merged list: elements of both in the right one's order, those of one side
- * alone among them where they were, the left ones first.
+ * The order of a merged list: shared elements in the right list's order, and between them the
+ * elements of one side at their old place, the left ones first.
  */
 static struct reference_set merged_order(struct arena *a, const struct reference_set *l,
 					 const struct reference_set *r)
@@ -184,7 +186,7 @@ static struct reference_set member_order(struct arena *a, const struct reference
 	return out;
 }
 
-/* What the configuration says, where it says something; nothing is taken away. */
+/* Merges the configuration's values; removes nothing. */
 static void merge_at(struct reference_nodes *out, const struct reference_nodes *left,
 		     const struct reference_nodes *right, struct str path)
 {
@@ -193,7 +195,7 @@ static void merge_at(struct reference_nodes *out, const struct reference_nodes *
 	struct reference_set lefts = children_of(left, path), rights = children_of(right, path);
 	struct reference_set order;
 
-	/* Null and an empty container do not empty one that has something. */
+	/* Null and an empty container do not clear a container that has content. */
 	if (!r || (l && lefts.n && rights.n == 0 && (is_null(r) || r->content == l->content))) {
 		copy_below(out, left, path);
 		return;
@@ -236,7 +238,7 @@ static bool is_covered(const struct reference_set *set, struct str path)
 	return false;
 }
 
-/* Containers that lose all they had are null then, as upstream has it. */
+/* As upstream, containers that lose all their content become null. */
 static struct reference_nodes without(const struct reference_nodes *nodes,
 				      const struct reference_set *set)
 {
@@ -259,8 +261,9 @@ static struct reference_nodes without(const struct reference_nodes *nodes,
 }
 
 /*
- * Takes away what the applier said last time and says no more, unless somebody owns it: without
- * `last`, then with what is owned put back, then with what was never the applier's put back.
+ * Removes the fields that the applier had last time and no longer has, unless another manager owns
+ * them: removes `last`, adds back owned fields, then adds back fields that were never the
+ * applier's.
  */
 static struct reference_nodes prune(const struct reference_request *q,
 				    const struct reference_nodes *merged,
@@ -317,7 +320,7 @@ static struct reference_entry entry_for(const struct reference_request *q, const
 	};
 }
 
-/* A copy with room for two more. */
+/* Makes a copy with space for two more entries. */
 static struct reference_state state_copy(struct arena *a, const struct reference_state *live)
 {
 	struct reference_state out = { .v = ARENA_ARRAY(a, struct reference_entry, live->n + 2) };
@@ -327,7 +330,7 @@ static struct reference_state state_copy(struct arena *a, const struct reference
 	return out;
 }
 
-/* The writer's entry; made empty when there is none. */
+/* Returns the writer's entry; adds an empty one if missing. */
 static struct reference_entry *entry_find(struct reference_state *state,
 					  const struct reference_entry *like)
 {
@@ -338,7 +341,7 @@ static struct reference_entry *entry_find(struct reference_state *state,
 	return &state->v[state->n++];
 }
 
-/* What nobody ever owns. */
+/* Removes the fields that nobody ever owns. */
 static struct reference_set stripped(struct arena *a, const struct reference_set *set)
 {
 	static const char *const names[] = {
@@ -370,7 +373,7 @@ static void drop_empty(struct reference_state *state)
 	state->n = n;
 }
 
-/* What others own of the changed, one by one; a state without conflicts keeps none. */
+/* Lists the changed fields that others own; a state without conflicts lists none. */
 static void find_conflicts(struct reference_request *q, struct reference_state *state,
 			   const struct reference_entry *self, const struct difference *d)
 {
@@ -391,7 +394,7 @@ static void find_conflicts(struct reference_request *q, struct reference_state *
 	}
 }
 
-/* Others lose what was changed or removed. */
+/* The other managers lose the changed and removed fields. */
 static void take(struct arena *a, struct reference_state *state, const struct reference_entry *self,
 		 const struct difference *d)
 {
@@ -455,7 +458,7 @@ void reference_update(const struct reference_request *q, const struct reference_
 	*ret_state = out;
 }
 
-/* Who owns an object that was never applied or tracked: all of it is somebody's of before. */
+/* An object that was never applied or tracked belongs to one manager of before. */
 static struct reference_state first_owned(const struct reference_request *q,
 					  const struct reference_state *live)
 {

@@ -52,7 +52,7 @@ struct reference_set reference_both(struct arena *arena, const struct reference_
 	return set_pick(arena, a, b, true);
 }
 
-/* In order, each once. */
+/* Sorted, without duplicates. */
 struct reference_set reference_set_of(struct reference_set set)
 {
 	size_t n = 0;
@@ -92,7 +92,7 @@ struct str reference_join(struct arena *a, struct str path, struct str step)
 	return str_of(text, n + step.n);
 }
 
-/* The path of what holds it; "" above the first step. */
+/* Returns the path of the parent; "" above the first step. */
 struct str reference_parent(struct str path)
 {
 	size_t n = path.n;
@@ -168,7 +168,7 @@ static enum nature nature_of(struct place *p)
 	return f->shape == SCHEMA_ONE && f->merge == SCHEMA_ATOMIC ? LEAF : STRUCT;
 }
 
-/* The place of a member or element, and whether the schema names it. */
+/* Returns the place of a member or element, and whether the schema names it. */
 static struct place part_of(struct place p, enum nature nature, struct str name, bool *ret_named)
 {
 	const struct schema_field *f;
@@ -203,7 +203,7 @@ static bool is_named(const struct schema_kind *kind, struct str path)
 	return named;
 }
 
-/* The set with all fields on the way to its own that the schema names. */
+/* Adds all fields on the paths to the set's fields that the schema names. */
 struct reference_set reference_named(struct arena *a, const struct schema_kind *kind,
 				     const struct reference_set *set)
 {
@@ -243,7 +243,7 @@ static void print_key(struct buf *b, const struct schema_field *list, const stru
 		(void)buf_add_str(b, key->rules->initial);
 }
 
-/* The name of an element; keys by their names' order. */
+/* Returns the name of an element; keys are sorted by name. */
 static struct str element_step(struct arena *a, struct place p, enum nature nature,
 			       const struct json *element)
 {
@@ -266,7 +266,7 @@ static struct str element_step(struct arena *a, struct place p, enum nature natu
 	return arena_str(a, buf_str(&b));
 }
 
-/* Marked by what a null has no use for. */
+/* Marked by a member that nulls do not use. */
 static struct json *assumed_null(struct arena *a)
 {
 	struct json *v = json_make_null(a);
@@ -280,7 +280,7 @@ static bool is_assumed(const struct json *v)
 	return v->type == JSON_NULL && v->boolean;
 }
 
-/* What Go prints of a field that was not given though it has no omitempty. */
+/* Returns the value that Go prints for an absent field without omitempty. */
 static struct json *go_zero(struct arena *a, const struct schema_field *f)
 {
 	if (f->shape != SCHEMA_ONE || (f->flags & SCHEMA_POINTER))
@@ -311,8 +311,9 @@ static bool has(const struct json *v, const struct schema_field *f, bool null)
 }
 
 /*
- * Adds what a typed object of upstream's has everywhere; custom kinds are not typed. With `nulls`
- * also those that ours has not; without, a null that stands for such a value becomes the value.
+ * Adds the values that upstream's typed objects always have; custom kinds are not typed. With
+ * `nulls`, also nulls that our objects do not have. Without, a null in place of such a value
+ * becomes the value.
  */
 static void add_zeros(struct arena *a, struct place p, struct json *v, bool nulls)
 {
@@ -366,7 +367,7 @@ static bool is_number(const struct json *v)
 	return v->type == JSON_INT || v->type == JSON_UINT || v->type == JSON_DOUBLE;
 }
 
-/* As upstream compares them: as integers if both are, else as floating point. */
+/* Compares as upstream does: as integers if both are, else as floating point. */
 static bool same_number(const struct json *a, const struct json *b)
 {
 	if (a->type == JSON_DOUBLE || b->type == JSON_DOUBLE)
@@ -500,7 +501,7 @@ size_t reference_children(const struct reference_nodes *nodes, struct str path)
 	return n;
 }
 
-/* The tree again. */
+/* Makes the tree from nodes. */
 struct json *reference_tree(const struct reference_nodes *nodes)
 {
 	struct json **made = ARENA_ARRAY(nodes->arena, struct json *, nodes->n);
@@ -529,8 +530,8 @@ struct json *reference_tree(const struct reference_nodes *nodes)
 /* --- fields ----------------------------------------------------------------------------- */
 
 /*
- * What is owned by whoever says it: values, elements, keys of maps; a field that the schema
- * names is owned through what it holds, and for itself when that is {} or null.
+ * The fields that their writer owns: values, elements, keys of maps. A field that the schema names
+ * is owned through its content, and itself if that is {} or null.
  */
 struct reference_set reference_fields_of(const struct reference_nodes *nodes)
 {

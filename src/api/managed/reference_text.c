@@ -1,5 +1,5 @@
 /*
- * What the reference knows, in words: entries and conflicts.
+ * Prints the reference's entries and conflicts.
  */
 #include "api/managed/reference.h"
 

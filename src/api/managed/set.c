@@ -1,7 +1,7 @@
 /*
- * The operations walk two sets side by side in their common order and build
- * each object anew from what stays, so none of them searches. They recurse as
- * deep as a set is nested, which managed_set_read() bounds.
+ * The operations walk two sets side by side in their common order and rebuild each object from what
+ * stays, so none of them searches. They recurse as deep as a set is nested, which
+ * managed_set_read() limits.
  */
 #include "api/managed/set.h"
 
@@ -22,7 +22,7 @@ static bool is_number(struct str s, size_t at)
 	return at < s.n && (is_digit(s.p[at]) || (s.p[at] == '-' && at + 1 < s.n));
 }
 
-/* The number that begins at *at, which is then behind it. */
+/* Reads the number at *at and moves *at after it. */
 static double take_number(struct str s, size_t *at)
 {
 	char text[32];
@@ -42,7 +42,7 @@ static int number_cmp(struct str a, size_t *i, struct str b, size_t *k)
 	return (x > y) - (x < y);
 }
 
-/* Where the text in quotes that begins at `at` ends: behind its closing quote. */
+/* Returns the end of the quoted text at `at`: the position after its closing quote. */
 static size_t skip_text(struct str s, size_t at)
 {
 	for (at++; at < s.n && s.p[at] != '"'; at++)
@@ -51,7 +51,7 @@ static size_t skip_text(struct str s, size_t at)
 	return MIN(at + 1, s.n);
 }
 
-/* Two texts in quotes, without those: a beginning comes before the whole. */
+/* Compares two quoted texts without their quotes; a prefix comes first. */
 static int text_cmp(struct str a, size_t *i, struct str b, size_t *k)
 {
 	size_t from_a = *i, from_b = *k;
@@ -62,13 +62,13 @@ static int text_cmp(struct str a, size_t *i, struct str b, size_t *k)
 		       str_of(b.p + from_b, *k - from_b - 1));
 }
 
-/* Numbers come before texts, texts before the rest. */
+/* Numbers come before strings, strings before the rest. */
 static int value_rank(struct str s, size_t at)
 {
 	return is_number(s, at) ? 0 : s.p[at] == '"' ? 1 : 2;
 }
 
-/* Texts of JSON: value by value. */
+/* Compares JSON texts value by value. */
 static int json_text_cmp(struct str a, struct str b)
 {
 	size_t i = 0, k = 0;
@@ -112,7 +112,7 @@ int managed_step_cmp(struct str a, struct str b)
 		return rank_a < rank_b ? -1 : 1;
 	if (a.n && a.p[0] != 'f')
 		order = json_text_cmp(a, b);
-	/* Numbers that a double does not tell apart are still two. */
+	/* Numbers that are equal as doubles may still differ. */
 	return order ? order : str_cmp(a, b);
 }
 
@@ -131,7 +131,7 @@ static bool is_sorted(const struct json *object)
 	return true;
 }
 
-/* Few members are put into their places without the heap that qsort() may take. */
+/* A few members are sorted in place, without the heap memory that qsort() may use. */
 static void sort_members(struct json **members, size_t n)
 {
 	if (n > FEW_MEMBERS) {
@@ -177,7 +177,7 @@ static bool is_step(struct str key)
 	return key.n >= 2 && key.p[1] == ':' && strchr("fkvi", key.p[0]);
 }
 
-/* "." counts where there is something beside it, and not for the whole object. */
+/* "." counts only next to other members, and not for the whole object. */
 static void read_dot(struct json *set, unsigned depth)
 {
 	if (!is_dot(set->first))
@@ -208,7 +208,7 @@ bool managed_set_read(struct arena *a, struct json *set)
 
 /* --- spelling --------------------------------------------------------------------------- */
 
-/* Whether a step's value can be one: keys are scalars, and so are elements of sets. */
+/* Whether it can be a step's value: keys are scalars, and so are elements of sets. */
 static bool is_value(const struct json *v, bool keys)
 {
 	if (!keys)
@@ -221,7 +221,7 @@ static bool is_value(const struct json *v, bool keys)
 	return true;
 }
 
-/* The step as we spell it; p NULL when it is none. */
+/* Returns the step in canonical spelling; p NULL if it is invalid. */
 static struct str spell(struct arena *a, struct str step)
 {
 	static const struct json_style html = { .html = true };
@@ -258,12 +258,12 @@ bool managed_set_normalise(struct arena *a, struct json *set)
 	n = same.n;
 	json_assign(set, &same);
 	managed_set_sort(a, set);
-	return set->n == n; /* else two were the same, in other words */
+	return set->n == n; /* else two were the same step in different spellings */
 }
 
 /* --- operations -------------------------------------------------------------------------- */
 
-/* Fills an emptied object: "." when it is a member and has others beside it, then those. */
+/* Fills an emptied object: "." if it is in the set and has members, then the members. */
 static void fill(struct arena *a, struct json *v, struct json *kept, bool member)
 {
 	struct json *child = kept->first, *next;
@@ -277,7 +277,7 @@ static void fill(struct arena *a, struct json *v, struct json *kept, bool member
 	}
 }
 
-/* True when the field or something below it is left. `member`: whether the field was in it. */
+/* Returns true if the field or something below it is left. `member`: the field was in the set. */
 static bool subtract(struct arena *a, struct json *set, const struct json *minus, bool member)
 {
 	struct json kept = { .type = JSON_OBJECT }, *child = set->first, *next;
@@ -312,7 +312,7 @@ bool managed_set_subtract(struct arena *a, struct json *set, const struct json *
 
 static int unite(struct arena *a, struct json *set, const struct json *plus, bool member);
 
-/* Adds to `kept` the members of plus from *p on that come before `key`. */
+/* Adds to `kept` the members of plus, starting at *p, that come before `key`. */
 static int add_before(struct arena *a, struct json *kept, const struct json **p, struct str key)
 {
 	struct json *copy;
@@ -362,7 +362,9 @@ int managed_set_unite(struct arena *a, struct json *set, const struct json *plus
 
 /* --- both ------------------------------------------------------------------------------ */
 
-/* The member of the same step from *at on, which moves on with the order; or NULL. */
+/*
+ * Returns the member with the same step at or after *at, or NULL. Moves *at forward in the order.
+ */
 static const struct json *same_step(const struct json **at, struct str step)
 {
 	for (; *at; *at = (*at)->next) {
@@ -470,14 +472,14 @@ size_t managed_set_count(const struct json *set)
 
 struct paths {
 	struct arena *arena;
-	struct buf text; /* of the place that is visited */
+	struct buf text; /* of the current place */
 	bool (*found)(void *arg, struct str path);
 	void *arg;
 };
 
 static bool visit(struct paths *p, const struct json *set);
 
-/* The node itself, or what is below it. */
+/* Visits the node itself, or the fields below it. */
 static bool visit_node(struct paths *p, const struct json *node, bool below)
 {
 	size_t n = p->text.n;

@@ -1,7 +1,7 @@
 /*
- * Every walk goes down a value and its type side by side. Sets and configurations are at most
- * OBJECT_DEPTH_MAX deep, and so are walks along them; a stored object may be deeper, and what
- * lies there is owned as a whole, as managed/diff.c has it.
+ * Every walk descends a value and its type side by side. Sets and configurations are at most
+ * OBJECT_DEPTH_MAX deep, and so are walks along them. A stored object may be deeper; as in
+ * managed/diff.c, content beyond that depth is owned as a whole.
  */
 #include "api/managed/tree.h"
 
@@ -9,7 +9,7 @@
 #include "api/managed/type.h"
 #include "base/core/limits.h"
 
-/* A value that is not what its place wants is owned as a whole. */
+/* A value that does not fit its place is owned as a whole. */
 static enum managed_container container_of(struct managed_place *place, const struct json *value)
 {
 	enum managed_container container = managed_container(place);
@@ -29,7 +29,7 @@ static struct json *copy_of(struct arena *a, const struct json *v)
 static bool add_fields(struct arena *a, struct managed_place place, const struct json *value,
 		       unsigned depth, struct json *set);
 
-/* Whether a part is in the set for itself, whatever is below it. */
+/* Whether a part is itself in the set, whatever is below it. */
 static bool is_own(enum managed_container container, const struct json *value, bool known)
 {
 	if (container == MANAGED_SET || container == MANAGED_KEYED)
@@ -55,7 +55,7 @@ static void add_part(struct arena *a, struct managed_place place, enum managed_c
 	json_add(set, managed_step(a, container, item->step), below);
 }
 
-/* Adds what is below the value; true when the value is a field itself. */
+/* Adds the fields below the value. Returns true if the value is a field itself. */
 static bool add_fields(struct arena *a, struct managed_place place, const struct json *value,
 		       unsigned depth, struct json *set)
 {
@@ -109,7 +109,7 @@ static void merge_members(struct merging *m, struct json *left)
 	}
 }
 
-/* The element of the right, merged with the left's where that has one and only one. */
+/* Takes the right's element, merged with the left's if there is exactly one. */
 static void take_right(struct merging *m, struct managed_item *item)
 {
 	struct managed_item *other = managed_items_find(&m->left, item->step);
@@ -125,7 +125,7 @@ static void take_right(struct merging *m, struct managed_item *item)
 	json_append(m->out, value);
 }
 
-/* The next element of the right, from `at` on, that the left has, too. */
+/* Returns the next element of the right, at or after `at`, that the left has, too. */
 static struct str next_shared(struct merging *m, size_t *at)
 {
 	while (*at < m->right.n) {
@@ -138,9 +138,9 @@ static struct str next_shared(struct merging *m, size_t *at)
 }
 
 /*
- * Shared elements come in the right's order. The left's own stay behind those that they
- * stood behind, the right's new ones come where the right has them. Elements move from the
- * left's list to `out`; that list is given up.
+ * Shared elements come in the right's order. The left's own elements stay after those that they
+ * followed; the right's new ones come where the right has them. Elements move from the left's list
+ * to `out`; that list is then unusable.
  */
 static void merge_elements(struct merging *m)
 {
@@ -184,7 +184,9 @@ static void merge(struct arena *a, struct managed_place place, struct json *left
 	struct merging m = { .arena = a, .place = place, .out = json_make_array(a) };
 
 	m.container = container_of(&m.place, right);
-	/* What is atomic, of another nature, or empty on both sides is taken as it comes. */
+	/*
+	 * If the left value is atomic, does not fit or is empty, takes the right value unchanged.
+	 */
 	if (m.container == MANAGED_LEAF || !managed_fits(m.container, left) ||
 	    json_count(left) == 0) {
 		json_assign(left, copy_of(a, right));
@@ -217,7 +219,7 @@ void managed_merge(struct arena *a, const struct schema_type *type, struct json 
 static void remove_fields(struct arena *a, struct managed_place place, struct json *value,
 			  const struct json *set);
 
-/* Marks the items that the set has; of others, takes out what it has below them. */
+/* Marks the items that the set has; removes the set's fields below the others. */
 static void remove_below(struct arena *a, struct managed_place place,
 			 enum managed_container container, struct managed_items *items,
 			 const struct json *set)
@@ -258,7 +260,7 @@ static void remove_fields(struct arena *a, struct managed_place place, struct js
 		else
 			json_append(&kept, items.v[i].value);
 	}
-	/* What lost all it had is nothing. */
+	/* A container that lost all its content becomes null. */
 	if (kept.n == 0)
 		kept.type = JSON_NULL;
 	json_assign(value, &kept);
@@ -274,7 +276,7 @@ void managed_remove(struct arena *a, const struct schema_type *type, struct json
 
 /* --- sets and types --------------------------------------------------------------------- */
 
-/* The place below a step of a set; field NULL: the type does not say. */
+/* Returns the place below a step of a set; field NULL if the type does not know it. */
 static struct managed_place place_below(struct managed_place place,
 					enum managed_container container, struct str step,
 					bool *ret_known)

@@ -1,13 +1,13 @@
 /*
- * Lists of lists and maps of lists are fields inside of fields (SCHEMA_NESTED); a place
- * steps into them. What a type that preserves unknown fields says of them is nothing, so
- * their structure is deduced from the value: objects member by member, the rest as a whole.
+ * Lists of lists and maps of lists are fields inside fields (SCHEMA_NESTED); a place steps into
+ * them. A type that preserves unknown fields does not describe them, so their structure is deduced
+ * from the value: objects member by member, the rest as a whole.
  */
 #include "api/managed/type.h"
 
 #include "base/text/quote.h"
 
-enum { FEW_ITEMS = 16 }; /* so few are searched one by one */
+enum { FEW_ITEMS = 16 }; /* up to so many are searched one by one */
 
 /* --- places -------------------------------------------------------------------------- */
 
@@ -32,7 +32,7 @@ enum managed_container managed_container(struct managed_place *place)
 		return field->merge == SCHEMA_ATOMIC ? MANAGED_LEAF : MANAGED_MAP;
 	if (field->value != SCHEMA_OBJECT || field->type->atomic)
 		return MANAGED_LEAF;
-	/* An atomic list is a leaf already, so this is of an object. */
+	/* An atomic list is a leaf already, so this is about an object. */
 	return field->shape == SCHEMA_ONE && field->merge == SCHEMA_ATOMIC ? MANAGED_LEAF
 									   : MANAGED_STRUCT;
 }
@@ -82,8 +82,8 @@ const struct str managed_nobodys[] = {
 /* --- steps --------------------------------------------------------------------------- */
 
 /*
- * The default of a key that an element does not have: what the schema says, or the zero value of
- * what upstream's struct always has, which OpenAPI declares as one.
+ * Returns the default of a key that an element lacks: the schema's, or the zero value of a field
+ * that upstream's struct always has, which OpenAPI declares as its default.
  */
 static struct str initial_of(const struct schema_type *type, struct str name)
 {
@@ -118,7 +118,7 @@ static void add_key(struct buf *b, const struct schema_field *field, const struc
 		(void)buf_add_str(b, initial);
 }
 
-/* The next of the keys in byte order behind `last`; they are few and in any order. */
+/* Returns the next key after `last` in byte order; there are few, in any order. */
 static struct str next_key(const struct str *keys, struct str last)
 {
 	struct str best = STR_NULL;
@@ -129,7 +129,7 @@ static struct str next_key(const struct str *keys, struct str last)
 	return best;
 }
 
-/* The step that names an element of a list, in `b`. */
+/* Returns the step of a list element, in `b`. */
 static struct str element_step(struct buf *b, const struct schema_field *field,
 			       enum managed_container container, const struct json *element)
 {
@@ -226,7 +226,7 @@ struct managed_item *managed_items_find(struct managed_items *items, struct str 
 	return item;
 }
 
-/* The item of the same step among the first n, or NULL. */
+/* Returns the item with the same step among the first n, or NULL. */
 static struct managed_item *twin_before(struct managed_items *items, size_t n)
 {
 	struct str step = items->v[n].step;
@@ -239,7 +239,7 @@ static struct managed_item *twin_before(struct managed_items *items, size_t n)
 	return NULL;
 }
 
-/* Validation lets some lists repeat their keys; those that do are known as one. */
+/* Validation allows some lists to repeat their keys; such elements count as one field. */
 static void find_twins(struct managed_items *items)
 {
 	struct managed_item *twin;

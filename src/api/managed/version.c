@@ -1,6 +1,6 @@
 /*
- * Compiled kinds whose version needs no conversion have the shape of the stored one.
- * Versions of a custom kind have schemas of their own.
+ * Compiled kinds whose version needs no conversion have the shape of the storage version. Versions
+ * of a custom kind have their own schemas.
  */
 #include "api/managed/version.h"
 
@@ -58,7 +58,9 @@ static void add_nulls_below(struct arena *a, const struct schema_field *field, s
 			add_nulls(a, field->type, element);
 }
 
-/* Lists, maps and pointers that upstream's structs print always: null where there is nothing. */
+/*
+ * Lists, maps and pointers that upstream's structs always print: adds null where they are absent.
+ */
 static void add_nulls(struct arena *a, const struct schema_type *type, struct json *object)
 {
 	for (size_t i = 0; i < type->nfields; i++) {
@@ -81,7 +83,9 @@ struct json *managed_convert(struct arena *a, const struct json *tree,
 		return json_make_object(a);
 	if (from == to)
 		return copy;
-	/* Neither pruned nor with defaults: what is not of this version is still there. */
+	/*
+	 * Neither pruned nor defaulted: fields that this version does not have are still present.
+	 */
 	if (from->custom) {
 		json_put_str(a, copy, "apiVersion", to->api_version);
 		return copy;

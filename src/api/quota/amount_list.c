@@ -1,7 +1,8 @@
 /*
- * A list is read by sorting once; everything else is a merge of two sorted lists into a new array,
- * so that names that clients choose, in whatever number and order, never cost a search per name.
- * Merging many lists into one costs their number times the result: who has many sorts all at once.
+ * Reading a list sorts it once. Every other operation merges two sorted lists into a new array, so
+ * names that clients choose, in whatever number and order, never cost a search per name. Merging
+ * many lists one by one costs their number times the result; callers with many lists sort all
+ * amounts at once.
  */
 #include "api/quota/amount_list.h"
 
@@ -121,7 +122,7 @@ static struct quantity joined(struct quantity a, struct quantity b, enum merge h
 	}
 }
 
-/* What only the other list has. */
+/* The result for a name that only the other list has. */
 static struct quantity alone(struct quantity b, enum merge how)
 {
 	static const struct quantity zero;

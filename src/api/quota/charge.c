@@ -1,7 +1,7 @@
 /*
- * Whether a write fits, and what is used then. First every quota that covers the object is asked
- * whether it can judge it at all, then the sums are made; only when all allow it is anything
- * charged.
+ * Decides whether a write fits, and computes the new usage. First checks for every quota that
+ * covers the object whether it can be decided at all, then adds up. Charges only if all quotas
+ * allow it.
  */
 #include "api/quota/quota.h"
 
@@ -13,7 +13,7 @@ struct charge {
 	struct arena *arena;
 };
 
-/* The names of the quota that the kind is concerned with. */
+/* Whether any name of the quota applies to the kind. */
 static bool any_name(const struct charge *c, const struct quota *q)
 {
 	for (size_t i = 0; i < q->hard.n; i++)
@@ -45,7 +45,7 @@ static int check_required(const struct charge *c, const struct quota *q, struct 
 			 STR_ARG(q->name), b.p);
 }
 
-/* The controller has not counted yet. */
+/* Fails if the controller has not computed the usage yet. */
 static int check_known(const struct charge *c, const struct quota *q, struct error *err)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(8192);
@@ -78,7 +78,7 @@ static int check_sign(const struct charge *c, struct error *err)
 	return error_set(err, ERR_FORBIDDEN, "quota usage is negative for resource(s): %s", b.p);
 }
 
-/* What the write adds to what the quota limits; nothing that is zero. */
+/* Returns what the write adds to the amounts that the quota limits, without zeros. */
 static struct amount_list delta_of(const struct charge *c, const struct quota *q)
 {
 	const struct quota_item *old = c->rq->old;
@@ -94,7 +94,7 @@ static struct amount_list delta_of(const struct charge *c, const struct quota *q
 	return masked;
 }
 
-/* The amounts of `names` in `l`. */
+/* Returns the amounts of `l` whose names are in `names`. */
 static struct amount_list masked(const struct amount_list *l, const struct amount_list *names,
 				 struct arena *a)
 {
@@ -128,7 +128,7 @@ static int refuse(const struct charge *c, const struct quota *q, const struct am
 			 STR_ARG(buf_str(&limited)));
 }
 
-/* What is used of the quota then. */
+/* Computes the new usage of the quota. */
 static int add_up(const struct charge *c, const struct quota *q, struct amount_list *ret_used,
 		  struct error *err)
 {

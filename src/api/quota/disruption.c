@@ -1,6 +1,6 @@
 /*
- * The rules are upstream's eviction's, in its order. A budget whose controller has not seen it yet
- * allows nothing.
+ * The rules of upstream's eviction, in its order. A budget that its controller has not processed
+ * yet allows no eviction.
  */
 #include "api/quota/disruption.h"
 
@@ -10,7 +10,7 @@
 #include "base/time/timestamp.h"
 
 #define DISRUPTED_MAX 2000 /* evictions that the controller has not confirmed */
-#define RETRY_AFTER_S 10 /* its controller has seen the budget by then */
+#define RETRY_AFTER_S 10 /* the controller will have processed the budget by then */
 
 static const char refusal[] = "Cannot evict pod as it would violate the pod's disruption budget.";
 
@@ -43,7 +43,7 @@ bool disruption_covers(const struct json *budget, const struct json *pod)
 	return label_selector_matches(selector, json_getz(json_getz(pod, "metadata"), "labels"));
 }
 
-/* A pod that serves nobody is not missed: always, or while the others are enough. */
+/* Whether evicting an unhealthy pod is free: always, or while enough others are healthy. */
 static bool is_not_missed(const struct json *budget, const struct json *pod)
 {
 	const struct json *status = status_of(budget);
@@ -79,7 +79,7 @@ static const char *why_none(struct arena *a, const struct json *budget, struct s
 			    STR_ARG(name));
 }
 
-/* One disruption less, and this pod among those that are under way. */
+/* Makes the patch: one disruption less, and this pod added to the pending evictions. */
 static struct json *counted(struct arena *a, int64_t left, struct str pod, int64_t now_ns)
 {
 	struct json *patch = json_make_object(a), *status, *pods;

@@ -1,7 +1,7 @@
 /*
- * Amounts are compared as upstream does, in thousandths where they are small enough, else in whole
- * units, and told as they were written. Where upstream goes through a map in any order, names
- * come sorted here.
+ * Amounts are compared as upstream does: in thousandths if they are small enough, else in whole
+ * units. Messages show them as written. Where upstream iterates over a map in random order, names
+ * are sorted here.
  */
 #include "api/quota/limit_range.h"
 
@@ -17,13 +17,13 @@ enum { MESSAGE_MAX = 16 * 1024 };
 
 /* --- defaults ------------------------------------------------------------------------------- */
 
-/* What containers get that do not say. Nodes of all containers share the texts. */
+/* Defaults for containers. The nodes of all containers share the texts. */
 struct initial {
 	const char *list; /* "limits" */
 	struct arena *arena;
 	struct amount_list amounts;
 	struct str *texts; /* of each amount */
-	size_t *given; /* bytes of text that the pod has more, at least; of both lists */
+	size_t *given; /* minimum number of bytes of text added to the pod, by both lists */
 };
 
 static struct str shown(struct arena *a, const struct quantity *q)
@@ -59,7 +59,7 @@ static int by_text(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* The names in a map of a tree, sorted; whether their values are amounts is not known yet. */
+/* Returns the sorted names of a map in a tree; their values may not be amounts. */
 static bool read_names(struct arena *a, const struct json *map, struct str **ret_names,
 		       size_t *ret_n)
 {
@@ -80,9 +80,9 @@ static bool read_names(struct arena *a, const struct json *map, struct str **ret
 }
 
 /*
- * Those that the container lacks: put in, and named in `b` as "cpu, memory". Both sides are sorted.
- * Many names times many containers is a large product: nothing is given any more when the pod is
- * too large to be stored.
+ * Adds the amounts that the container lacks, and lists them in `b` as "cpu, memory". Both sides are
+ * sorted. Many names times many containers is a large product, so it stops when the pod is too
+ * large to be stored.
  */
 static void give(const struct initial *in, struct json *container, struct buf *b)
 {
@@ -121,7 +121,7 @@ static void note(struct buf *notes, const struct buf *names, const char *what, c
 				 STR_ARG(json_text_at(container, "name")));
 }
 
-/* The limits are given first, the requests are told first. */
+/* Limits are filled in first; requests are listed first. */
 static void fill_containers(const struct initial *limits, const struct initial *requests,
 			    const struct json *containers, const char *sort, struct buf *notes)
 {
@@ -176,9 +176,9 @@ int limit_range_fill(const struct json *range, struct json *pod, struct arena *a
 struct limits {
 	struct str type; /* "Container" */
 	struct amount_list min, max, ratio; /* of the item, read once for all containers */
-	struct arena *arena; /* for what is looked at, each time */
-	const struct amount_list *requests, *used_limits; /* the latter NULL: there are none */
-	struct buf *faults; /* ", " between them */
+	struct arena *arena; /* for temporary lists */
+	const struct amount_list *requests, *used_limits; /* used_limits NULL: no limits */
+	struct buf *faults; /* separated by ", " */
 	size_t nfaults;
 };
 
@@ -214,7 +214,7 @@ static struct values values_of(const struct quantity *request, const struct quan
 	return v;
 }
 
-/* The same fault is told once, as upstream's aggregates have it. */
+/* Adds an error, unless it was added before, as upstream's aggregates do. */
 static void add_fault(struct limits *l, struct str text)
 {
 	struct str all = buf_str(l->faults);

@@ -1,5 +1,5 @@
 /*
- * From an object to what it uses.
+ * Computes the usage of an object.
  */
 #include "api/quota/quota.h"
 
@@ -11,9 +11,9 @@
 #include "base/json/json.h"
 #include "base/time/timestamp.h"
 
-enum { ALL_DEVICES = 32 }; /* what "All" may be: the most that a claim is given */
+enum { ALL_DEVICES = 32 }; /* the number that "All" counts as: the maximum of a claim */
 
-/* Quotas of these make every container say how much it wants; upstream regrets it. */
+/* A quota of these demands that every container sets them; upstream regrets that rule. */
 const struct str quota_required[QUOTA_REQUIRED] = {
 	STR("cpu"),    STR("limits.cpu"),   STR("limits.memory"),
 	STR("memory"), STR("requests.cpu"), STR("requests.memory"),
@@ -52,11 +52,11 @@ bool quota_pod_counts(const struct json *pod, int64_t now_ns)
 		return false;
 	if (grace < 0 || !deletion.n || timestamp_parse(deletion, &at, NULL) < 0)
 		return true;
-	/* Compared without a product: the grace is anybody's number. */
+	/* Compared without a multiplication, because clients choose the grace period. */
 	return now_ns <= at || (now_ns - at - 1) / 1000000000 < grace;
 }
 
-/* Amounts of processor, memory and storage, under the names that quotas have for them. */
+/* Adds CPU, memory and storage, under the names that quotas use. */
 static void add_compute(struct amount_list *usage, const struct amount_list *requests,
 			const struct amount_list *limits)
 {
@@ -87,7 +87,9 @@ static bool is_device_class(struct str name)
 	return str_starts(name, str_skip(QUOTA_IMPLICIT_DEVICES, QUOTA_REQUESTS.n));
 }
 
-/* Huge pages have both names, resources of vendors the longer one; sorted as the requests are. */
+/*
+ * Huge pages count under both names, vendors' resources under the longer one; sorted like requests.
+ */
 static void add_others(struct amount_list *usage, const struct amount_list *requests)
 {
 	struct arena *a = usage->arena;
@@ -111,7 +113,7 @@ static void add_others(struct amount_list *usage, const struct amount_list *requ
 	amount_list_put(usage, &prefixed);
 }
 
-/* Whether the container says what quota_required[which] is about. */
+/* Whether the container sets what quota_required[which] demands. */
 static bool says(const struct json *container, size_t which)
 {
 	const struct json *resources = json_getz(container, "resources");
@@ -128,7 +130,7 @@ static int by_text(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* The containers that say nothing of it, in order and each once, as many as a message has room. */
+/* Lists the containers that do not set it, sorted and once each, as many as fit into a message. */
 static struct str list_lacking(const struct json *spec, size_t which, struct arena *a)
 {
 	static const char *const lists[] = { "containers", "initContainers" };
@@ -217,7 +219,7 @@ static void measure_service(const struct json *service, struct amount_list *usag
 	bool balanced = str_eqz(type, "LoadBalancer"), allocates = true;
 	size_t n = 0;
 
-	/* What is allocated is not known yet when it is charged: what is wanted counts. */
+	/* Nothing is allocated yet when the service is charged, so the requested ports count. */
 	if (balanced && json_bool(json_getz(spec, "allocateLoadBalancerNodePorts"), &allocates) &&
 	    !allocates) {
 		JSON_FOREACH (port, ports)
@@ -235,7 +237,7 @@ static struct quantity rounded_up(struct quantity q)
 	return q.nano % 1000000000 ? quantity_of(quantity_value(q), q.format) : q;
 }
 
-/* What is asked for or, where that is more, what an expansion has set aside. */
+/* Returns the requested storage, or the allocated one if an expansion made that larger. */
 static bool storage_of(const struct json *claim, struct quantity *ret_q)
 {
 	const struct json *requests = json_getz(json_getz(json_getz(claim, "spec"), "resources"),
@@ -300,7 +302,7 @@ static struct amount devices_of(const struct json *request, struct arena *a)
 				quantity_of(n, QUANTITY_DECIMAL_SI) };
 }
 
-/* Of alternatives the largest of each class counts: which is taken is not known yet. */
+/* For alternatives, the largest of each class counts, because the choice is not made yet. */
 static void add_request(struct amount_list *usage, const struct json *request)
 {
 	const struct json *alternatives = json_getz(request, "firstAvailable");
@@ -329,9 +331,8 @@ static const struct json *controller_of(const struct json *object)
 }
 
 /*
- * The pod whose extended resources a claim is the devices of: what the pod is charged with already
- * is not charged again. Upstream also looks for other claims of the pod before its status
- * names this one.
+ * Returns the pod whose extended resources this claim provides: the pod is charged for them
+ * already. Upstream also looks for other claims of the pod before its status names this one.
  */
 static const struct json *pod_behind(const struct quota_context *ctx, const struct json *claim)
 {
@@ -354,7 +355,7 @@ static const struct json *pod_behind(const struct quota_context *ctx, const stru
 	return pod;
 }
 
-/* Devices count as the extended resources that their classes are. */
+/* Charges devices as the extended resources of their classes. */
 static void add_extended(const struct quota_context *ctx, const struct json *claim,
 			 struct amount_list *usage)
 {
@@ -440,7 +441,7 @@ static bool differs(const struct json *a, const struct json *b)
 	return a && b ? !json_equal(a, b) : a != b;
 }
 
-/* A status that sets more storage aside, or another class of attributes in force. */
+/* Whether a status changes the allocated storage, or the current class of volume attributes. */
 static bool volume_claim_changes(const struct json *old, const struct json *claim)
 {
 	static const char *const names[] = { "allocatedResources",

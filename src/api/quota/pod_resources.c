@@ -1,11 +1,11 @@
 /*
- * While a pod is resized in place there are up to three answers to what a container has: what the
- * spec wants, what the node has set aside, what is in force. Each is summed over the pod, and the
- * most of the sums counts; what is wanted does not when the node has said that it cannot be.
+ * While a pod is resized in place, a container has up to three values: those in the spec, those
+ * that the node has allocated, and those in effect. Each is summed over the pod, and the largest
+ * sum counts. The spec does not count if the node has declared the resize infeasible.
  *
- * Names do not concern each other. So what all containers say is put into one array, sorted by name
- * and, within a name, by the order in which containers start, and one walk makes the sums: pods
- * with thousands of containers, each with a name of its own, are nothing special.
+ * Names are independent of each other. So the amounts of all containers are put into one array,
+ * sorted by name and then by the start order of containers, and one walk computes the sums. This
+ * also handles pods with thousands of containers, each with its own names.
  */
 #include "api/quota/pod_resources.h"
 
@@ -19,7 +19,7 @@ enum source { SOURCE_SPEC, SOURCE_ALLOCATED, SOURCE_ACTUATED };
 struct sum {
 	struct arena *arena;
 	const struct json *spec, *status;
-	struct map statuses; /* of containers, by name; filled when a source needs them */
+	struct map statuses; /* statuses of containers by name; filled when a source needs them */
 	const char *list; /* "requests" or "limits" */
 	bool infeasible;
 };
@@ -57,7 +57,7 @@ static bool is_infeasible(const struct json *status)
 	return str_eqz(json_text_at(c, "reason"), "Infeasible");
 }
 
-/* The first of a name, and containers before init containers. */
+/* Indexes the first status of each name; containers come before init containers. */
 static void index_statuses(struct sum *s, const char *list)
 {
 	JSON_FOREACH (it, json_getz(s->status, list)) {
@@ -68,7 +68,7 @@ static void index_statuses(struct sum *s, const char *list)
 	}
 }
 
-/* The list of one container, as the source has it; NULL: none. */
+/* Returns the list of one container from that source, or NULL. */
 static const struct json *list_of(const struct sum *s, const struct json *container,
 				  enum source source)
 {
@@ -87,15 +87,15 @@ static const struct json *list_of(const struct sum *s, const struct json *contai
 	return s->infeasible ? NULL : wanted;
 }
 
-/* An amount that a container says. */
+/* An amount of one container. */
 struct part {
 	struct amount amount;
-	size_t at; /* which container, in the order in which they are started */
+	size_t at; /* index of the container in start order */
 	enum { PART_MAIN, PART_INIT, PART_SIDECAR } role;
 };
 
 struct parts {
-	struct part *v; /* NULL: they are only counted */
+	struct part *v; /* NULL: only count */
 	size_t n;
 };
 
@@ -139,7 +139,7 @@ static int by_name_and_start(const void *x, const void *y)
 	return c ? c : (a->at > b->at) - (a->at < b->at);
 }
 
-/* Nothing yet, or an amount: the first stays as it is written. */
+/* Empty, or an amount; the first amount keeps its format. */
 struct so_far {
 	bool any;
 	struct quantity q;
@@ -152,7 +152,7 @@ static void take(struct so_far *f, struct quantity q,
 	f->any = true;
 }
 
-/* What the n parts of one name come to. */
+/* Combines the n parts of one name. */
 static struct quantity fold(const struct part *v, size_t n)
 {
 	struct so_far total = { 0 }, sidecars = { 0 }, most = { 0 };
@@ -218,7 +218,7 @@ static bool says_of_containers(const struct json *status)
 	       json_count(json_getz(status, "initContainerStatuses"));
 }
 
-/* The most of what the sources say. */
+/* Returns the maximum over the sources. */
 static struct amount_list most_of(struct sum *s, bool requests)
 {
 	struct amount_list total = amount_list_new(s->arena), one;
@@ -238,7 +238,7 @@ static struct amount_list most_of(struct sum *s, bool requests)
 	return total;
 }
 
-/* What the pod says as a whole, in the place of its containers' sum. */
+/* Replaces the sum of the containers by the pod-level resources. */
 static void put_whole(struct amount_list *l, const struct json *list, enum pod_resources how)
 {
 	struct amount_list read = amount_list_read(l->arena, list);
@@ -247,7 +247,7 @@ static void put_whole(struct amount_list *l, const struct json *list, enum pod_r
 	for (size_t i = 0; i < read.n; i++) {
 		struct str name = read.v[i].name;
 
-		/* Limit ranges leave huge pages to the containers. */
+		/* Limit ranges ignore pod-level huge pages. */
 		if (is_whole(name) &&
 		    (how == POD_RESOURCES_CHARGED || !str_starts(name, STR("hugepages-"))))
 			read.v[n++] = read.v[i];
@@ -284,7 +284,7 @@ struct amount_list pod_resources_limits(const struct json *pod, enum pod_resourc
 	put_whole(&total, json_getz(whole(pod), "limits"), how);
 	if (how == POD_RESOURCES_SPEC)
 		return total;
-	/* Overhead comes on top of what is limited, and limits nothing else. */
+	/* Overhead is added only to amounts that are limited. */
 	overhead = amount_list_read(a, json_getz(s.spec, "overhead"));
 	for (size_t i = 0; i < overhead.n; i++) {
 		const struct quantity *q = amount_list_get(&total, overhead.v[i].name);

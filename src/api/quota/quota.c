@@ -1,5 +1,6 @@
 /*
- * Which names of a quota belong to which kind, what a quota says, and whom its scopes cover.
+ * Which names of a quota apply to which kind, how quotas are read, and which objects their scopes
+ * cover.
  */
 #include "api/quota/quota.h"
 
@@ -8,7 +9,7 @@
 
 #define CORE_COUNT STR("count/")
 
-/* Counted by an older name, too. */
+/* Kinds that are also counted by an older name. */
 static const struct str aliases[] = {
 	STR("configmaps"),
 	STR("replicationcontrollers"),
@@ -16,7 +17,7 @@ static const struct str aliases[] = {
 	STR("secrets"),
 };
 
-/* Not stored, or, like events, never counted. */
+/* Resources that are not stored or, like events, never counted. */
 static const struct {
 	struct str group, resource;
 } ignored[] = {
@@ -91,7 +92,7 @@ static bool is_count(const struct quota_kind *k, struct str name)
 	return rest.n == k->group.n + 1 && rest.p[0] == '.' && str_ends(rest, k->group);
 }
 
-/* "requests.example.com/gpu", or what a device class is called where it has no such name. */
+/* "requests.example.com/gpu", or the implicit resource of a device class. */
 static bool is_extended_request(struct str name)
 {
 	bool native = str_chr(name, '/') < 0 || str_find(name, STR("kubernetes.io/")) >= 0;
@@ -194,7 +195,7 @@ void quota_read(const struct json *object, struct arena *a, struct quota *ret_qu
 	*ret_quota = q;
 }
 
-/* A label of that value, or none, against the operator. */
+/* Matches a value (may be empty) with the scope's operator. */
 static bool value_matches(const struct quota_scope *s, struct str value)
 {
 	if (str_eqz(s->op, "In"))

@@ -1,13 +1,12 @@
 /*
- * Field selectors: terms between commas, split at the first operator. Only
- * values know escapes: \\ before a backslash, a comma or an equals sign, all of
- * which must have one.
+ * Field selectors: terms separated by commas, split at the first operator. Only values have
+ * escapes: a backslash, a comma or an equals sign in a value must follow a backslash.
  */
 #include "api/selector/selector.h"
 
 #include "base/core/limits.h"
 
-/* The place of the first comma that no backslash protects; the end without one. */
+/* Returns the position of the first unescaped comma, or the end. */
 static size_t term_end(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -19,7 +18,7 @@ static size_t term_end(struct str s)
 	return s.n;
 }
 
-/* How many there can be at most. */
+/* Returns the maximum number of terms. */
 static size_t count_terms(struct str s)
 {
 	size_t n = 1;
@@ -31,7 +30,7 @@ static size_t count_terms(struct str s)
 	return n;
 }
 
-/* Splits at the first of !=, == and =; false when there is none. */
+/* Splits at the first of !=, == and =; returns false if not found. */
 static bool split_term(struct str term, struct selector_term *ret_term, struct str *ret_value)
 {
 	for (size_t i = 0; i < term.n; i++) {
@@ -111,7 +110,7 @@ int selector_parse_fields(struct arena *a, struct str text, struct selector *ret
 		r = parse_term(a, text, piece, &terms[n], err);
 		if (r < 0)
 			return r;
-		/* "=" and "!=" alone ask for nothing. */
+		/* "=" and "!=" alone have no effect. */
 		if (terms[n].key.n || terms[n].values[0].n)
 			n++;
 	}

@@ -1,6 +1,5 @@
 /*
- * matchLabels are equalities; of matchExpressions, NotIn and DoesNotExist hold for
- * labels that are not there.
+ * matchLabels are equalities. In matchExpressions, NotIn and DoesNotExist hold for absent labels.
  */
 #include "api/selector/label_selector.h"
 

@@ -1,8 +1,7 @@
 /*
- * Label selectors: upstream's grammar, with a lexer that looks one token ahead.
- * "in" and "notin" are operators only behind a key; everywhere else they are
- * names. Keys and values are checked as upstream's requirements are, whose
- * faults are told as field errors.
+ * Label selectors: upstream's grammar, with a lexer that looks one token ahead. "in" and "notin"
+ * are operators only after a key; everywhere else they are names. Keys and values are checked like
+ * upstream's requirements, and errors are reported as field errors.
  */
 #include "api/selector/selector.h"
 
@@ -27,7 +26,7 @@ enum token {
 
 struct labels_parser {
 	struct arena *arena;
-	struct str rest; /* behind the current token */
+	struct str rest; /* text after the current token */
 	enum token token;
 	struct str text; /* of the current token */
 	struct error *err;
@@ -50,7 +49,7 @@ static const struct {
 	struct str text;
 	enum token token;
 } symbols[] = {
-	/* The longer first. */
+	/* Longer ones come first. */
 	{ { "==", 2 }, TOKEN_DOUBLE_EQUALS }, { { "!=", 2 }, TOKEN_NOT_EQUALS },
 	{ { "=", 1 }, TOKEN_EQUALS },         { { "!", 1 }, TOKEN_NOT },
 	{ { "(", 1 }, TOKEN_OPEN },           { { ")", 1 }, TOKEN_CLOSE },
@@ -93,7 +92,7 @@ static int refuse(struct labels_parser *p, const char *expected)
 			 expected);
 }
 
-/* Records all that is wrong with the text as one fault. */
+/* Reports all faults of the text as one error. */
 static void check_format(struct field_errors *errs, enum schema_format format, struct str text,
 			 const struct field_path *path)
 {
@@ -108,7 +107,7 @@ static void check_format(struct field_errors *errs, enum schema_format format, s
 	field_errors_add(errs, FIELD_INVALID, path, FIELD_STR(text), buf_str(&detail));
 }
 
-/* 0, or the faults as the message. */
+/* Returns 0, or an error with all faults as its message. */
 static int faults_to_error(const struct field_errors *errs, struct error *err)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(64 * KIB);
@@ -158,10 +157,10 @@ static int add_value(struct labels_parser *p, struct str value)
 	return 0;
 }
 
-/* What stands between the parentheses; an empty place is an empty value. */
+/* Parses the list between the parentheses; an empty place is an empty value. */
 static int parse_list(struct labels_parser *p)
 {
-	bool expected = true; /* a value may stand here */
+	bool expected = true; /* a value may come here */
 	int r = 0;
 
 	if (p->token != TOKEN_NAME && p->token != TOKEN_COMMA && p->token != TOKEN_CLOSE)
@@ -233,7 +232,7 @@ static int parse_operator(struct labels_parser *p, enum selector_op *ret_op)
 	return 0;
 }
 
-/* Operator and values, behind the key. */
+/* Parses operator and values, after the key. */
 static int parse_condition(struct labels_parser *p, struct selector_term *t)
 {
 	struct str *values;

@@ -1,6 +1,6 @@
 /*
- * Requirements become terms of a label selector, whose matching has the same meaning: NotIn and
- * DoesNotExist hold without the label, Gt and Lt compare whole numbers.
+ * Requirements become terms of a label selector, which match with the same meaning: NotIn and
+ * DoesNotExist hold without the label, Gt and Lt compare integers.
  */
 #include "api/selector/node_selector.h"
 

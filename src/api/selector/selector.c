@@ -1,6 +1,6 @@
 /*
- * Matching, and what the two parsers share. Values are few, mostly one, so
- * they are compared one by one.
+ * Matching, and functions that the two parsers share. There are few values, mostly one, so they are
+ * compared one by one.
  */
 #include "api/selector/selector.h"
 
@@ -12,7 +12,9 @@ static bool has_value(const struct selector_term *t, struct str value)
 	return false;
 }
 
-/* Compares a label's value with the term's as integers: -1, 0, 1; 0 when it is none. */
+/*
+ * Compares a label's value with the term's as integers: -1, 0, 1; also 0 if it is not an integer.
+ */
 static int compare_numbers(struct str value, const struct selector_term *t)
 {
 	int64_t given, bound;

@@ -1,5 +1,5 @@
 /*
- * Selectors as objects have them: matchLabels and matchExpressions.
+ * Selectors in objects: matchLabels and matchExpressions.
  */
 #include "api/selector/selector.h"
 
@@ -18,7 +18,7 @@ static enum selector_op op_of(struct str name)
 	for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
 		if (str_eqz(name, ops[i].name))
 			return ops[i].op;
-	return SELECTOR_IN; /* validation takes no other; without values it matches nothing */
+	return SELECTOR_IN; /* validation allows no other; without values it matches nothing */
 }
 
 static struct selector_term term_of(struct arena *a, const struct json *expression)

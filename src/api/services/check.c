@@ -1,5 +1,5 @@
 /*
- * Services, and the objects behind their addresses: upstream's rules in upstream's words.
+ * Services, and the objects behind their addresses: upstream's rules with upstream's messages.
  */
 #include "api/check/pod.h"
 #include "api/schema/address.h"
@@ -10,7 +10,7 @@
 
 /* --- addresses ------------------------------------------------------------------------------ */
 
-/* Sloppily right is for what is stored already. */
+/* Addresses in a lenient form are accepted only if they are stored already. */
 bool service_check_address(struct validation *v, struct str text, struct json_index *old,
 			   const struct field_path *path)
 {
@@ -59,7 +59,7 @@ static void check_families(struct validation *v, const struct json *families,
 	}
 }
 
-/* False when one of them is none: then nothing more can be said about them. */
+/* Returns false if an address is invalid: then the list is not checked further. */
 static bool check_each_ip(struct validation *v, const struct json *ips, const struct json *stored,
 			  const struct field_path *path)
 {
@@ -151,12 +151,12 @@ void service_check_addresses(struct validation *v, const struct json *service,
 
 /* --- ports ---------------------------------------------------------------------------------- */
 
-/* What earlier ports have: a body may have many. */
+/* Values of the earlier ports, in maps because a body may have many ports. */
 struct seen {
 	struct map names, numbers, node_ports;
 };
 
-/* Whether it was seen, and now it is. */
+/* Returns whether the key was seen before; adds it. */
 static bool is_seen(struct map *seen, struct str key, const struct json *port)
 {
 	return map_put(seen, key, (void *)port) != NULL;
@@ -199,7 +199,7 @@ static void check_service_port(struct validation *v, const struct json *ports,
 		check_port_number(v, number, &target_at);
 }
 
-/* One number is one port for each protocol. */
+/* The same number is a separate port for each protocol. */
 static struct str port_key(struct validation *v, const struct json *port, const char *name)
 {
 	return str_from(arena_printf(v->arena, "%lld/%.*s", (long long)json_i64_at(port, name, 0),
@@ -440,7 +440,7 @@ static void check_distribution(struct validation *v, const struct json *spec,
 	field_errors_not_supported(v->errs, &at, FIELD_STR(value), known, ARRAY_SIZE(known));
 }
 
-/* What is taken and does nothing, or is on its way out. */
+/* Warns about fields that have no effect, or are deprecated. */
 static void warn(struct validation *v, const struct json *spec)
 {
 	bool headless = service_is_type(spec, "ClusterIP") && service_is_headless(spec);
@@ -498,7 +498,10 @@ static void refuse(struct validation *v, const struct json *spec, const char *na
 			     validate_shown(v, json_getz(spec, name)), why);
 }
 
-/* The first may not change; the second may come, and go with the policy SingleStack. */
+/*
+ * The first element must not change. The second may be added, and removed with the policy
+ * SingleStack.
+ */
 static void check_list_update(struct validation *v, const struct json *spec, const struct json *old,
 			      const char *name, const char *unset, const char *released)
 {
@@ -625,7 +628,7 @@ void check_service_cidr_spec(struct validation *v, const struct json *spec,
 				     "192.168.0.0/24 and 2001:db8::/64");
 }
 
-/* A second family may be added, and nothing else. */
+/* Only a second family may be added. */
 void check_service_cidr_update(struct validation *v, const struct json *object,
 			       const struct json *old)
 {

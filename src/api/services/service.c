@@ -1,6 +1,6 @@
 /*
- * Upstream's order, step by step: clients see which fault is told first, and which field is filled
- * in from which other.
+ * Follows upstream's order step by step, because it decides which error clients see first, and
+ * which field is filled in from which other.
  */
 #include "api/services/service.h"
 
@@ -73,7 +73,7 @@ static bool is_named(const struct json *spec)
 	return service_is_type(spec, "ExternalName");
 }
 
-/* Absent and empty lists are the same. */
+/* Absent and empty lists are equal. */
 static bool same_list(const struct json *a, const struct json *b)
 {
 	if (json_count(a) == 0 || json_count(b) == 0)
@@ -180,7 +180,7 @@ static void keep_addresses(struct arena *a, struct json *spec, const struct json
 		tree_carry(a, spec, old, "clusterIPs");
 }
 
-/* By the name of a port; a number that another port of the new service has is not used twice. */
+/* Matches ports by name; a number that another port of the new service has is not used twice. */
 static void keep_ports(struct arena *a, struct json *spec, const struct json *old)
 {
 	CLEANUP(map_release) struct map names;
@@ -220,7 +220,7 @@ static void set_only_ip(struct arena *a, struct json *spec, struct str ip)
 	json_setz(spec, "clusterIPs", ips);
 }
 
-/* Clients know one of the two fields, or both. */
+/* Fills in clusterIP and clusterIPs from each other: clients may know only one of them. */
 static void join_addresses(struct arena *a, struct json *spec, const struct json *old)
 {
 	struct str ip = json_text_at(spec, "clusterIP"), old_ip = json_text_at(old, "clusterIP");
@@ -252,7 +252,9 @@ static bool is_single(const struct json *spec)
 	return str_eqz(policy_of(spec), "SingleStack");
 }
 
-/* It prefers two and got what there was: it stays so until somebody asks for a change. */
+/*
+ * Whether it prefers two families and got those available: it stays so until a client changes it.
+ */
 static bool is_settled(const struct json *spec, const struct json *old)
 {
 	const struct str prefer = STR("PreferDualStack");
@@ -263,7 +265,7 @@ static bool is_settled(const struct json *spec, const struct json *old)
 	       same_families(spec, old);
 }
 
-/* Headless without a selector: whoever makes its endpoints knows the families. */
+/* Headless without a selector: the creator of its endpoints knows the families. */
 static bool is_open(const struct json *spec)
 {
 	return str_eq(json_text_at(spec, "clusterIP"), NONE) &&
@@ -349,7 +351,7 @@ static void add_family(struct arena *a, struct json *spec, struct str family)
 	json_append(list, json_make_str(a, family));
 }
 
-/* From the addresses that are asked for. */
+/* Derives the families from the requested addresses. */
 static void infer_families(struct validation *v, struct json *spec,
 			   const struct service_families *f)
 {

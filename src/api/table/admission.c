@@ -29,7 +29,7 @@ void column_param_kind(const struct json *object, int64_t now_ns, struct buf *ou
 	column_text(out, buf_str(&text), "<unset>");
 }
 
-/* Whether parameters are in a namespace is not known here: any is shown as one. */
+/* It is not known here whether the parameters are namespaced, so they are shown as if they were. */
 void column_param_ref(const struct json *object, int64_t now_ns, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(OBJECT_MAX);

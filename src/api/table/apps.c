@@ -1,6 +1,6 @@
 /*
- * Workloads, their budgets, and what guards them: jobs, daemon sets, disruption
- * budgets, revisions, network policies, ingresses, role bindings.
+ * Columns of workloads and related kinds: jobs, daemon sets, disruption budgets, revisions, network
+ * policies, ingresses, role bindings.
  */
 #include "api/table/column.h"
 
@@ -10,7 +10,7 @@
 
 /* --- scales -------------------- */
 
-/* No count is there where it is zero. */
+/* A count of zero is absent in the object. */
 void column_scale_desired(const struct json *object, int64_t now_ns, struct buf *out)
 {
 	(void)buf_add_i64(out, column_find_i64(object, "spec.replicas"));
@@ -121,7 +121,7 @@ void column_daemon_set_nodes(const struct json *object, int64_t now_ns, struct b
 	column_labels(out, column_find(object, "spec.template.spec.nodeSelector"));
 }
 
-/* "statefulset.apps/web": who made a revision. */
+/* The creator of a revision: "statefulset.apps/web". */
 void column_revision_controller(const struct json *object, int64_t now_ns, struct buf *out)
 {
 	JSON_FOREACH (owner, column_find(object, "metadata.ownerReferences")) {

@@ -1,5 +1,5 @@
 /*
- * Pieces that many kinds' cells share.
+ * Functions that the cells of many kinds share.
  */
 #include "api/table/column.h"
 
@@ -95,7 +95,7 @@ bool column_condition(const struct json *object, struct str type)
 
 /* --- labels --------------------------------------------------------------------------- */
 
-/* The member with the least key above `after`; maps are small, so this sorts them well enough. */
+/* Returns the member with the smallest key above `after`; fast enough, because maps are small. */
 const struct json *column_next(const struct json *map, struct str after)
 {
 	const struct json *best = NULL;

@@ -1,6 +1,5 @@
 /*
- * What scales, signs and limits: autoscalers, certificates, flow control, API
- * services, migrations.
+ * Columns of autoscalers, certificates, flow control, API services, migrations.
  */
 #include "api/table/column.h"
 
@@ -9,9 +8,9 @@
 
 /* --- autoscalers -------------------- */
 
-#define METRICS_SHOWN 2 /* the rest is counted */
+#define METRICS_SHOWN 2 /* further ones are only counted */
 
-/* Where metrics of a type are: a member of spec and of status. */
+/* The member of spec and status that has the metrics of a type. */
 struct metric_source {
 	const char *type, *member;
 	bool named; /* shown with the name of the resource */
@@ -47,7 +46,7 @@ static void amount(struct buf *out, const struct json *values, const char *key, 
 		(void)buf_addz(out, absent);
 }
 
-/* "cpu: 20%/50%", "10/20 (avg)": what is measured, of what is aimed at. */
+/* Prints the current and the target value: "cpu: 20%/50%", "10/20 (avg)". */
 static void metric(struct buf *out, const struct json *spec, const struct json *status)
 {
 	const struct metric_source *s = metric_source(spec);
@@ -77,7 +76,7 @@ static void metric(struct buf *out, const struct json *spec, const struct json *
 	(void)buf_addz(out, end);
 }
 
-/* As version 1 has it: the processor alone. */
+/* For version 1, which has only the CPU utilization. */
 static void percentage(struct buf *out, const struct json *object)
 {
 	static const char now[] = "status.currentCPUUtilizationPercentage";
@@ -141,7 +140,7 @@ void column_autoscaler_replicas(const struct json *object, int64_t now_ns, struc
 
 /* --- certificates -------------------- */
 
-/* The condition of this type, whatever its status. */
+/* Returns the condition of this type, whatever its status. */
 static const struct json *condition(const struct json *object, struct str type)
 {
 	JSON_FOREACH (c, column_find(object, "status.conditions"))

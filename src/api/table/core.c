@@ -18,7 +18,7 @@ void column_node_status(const struct json *object, int64_t now_ns, struct buf *o
 		      column_find_bool(object, "spec.unschedulable") ? ",SchedulingDisabled" : "");
 }
 
-/* The role that a label gives, or nothing. */
+/* Returns the role of a label; empty if it has none. */
 static struct str role_of(const struct json *label)
 {
 	static const struct str prefix = STR("node-role.kubernetes.io/");
@@ -28,7 +28,7 @@ static struct str role_of(const struct json *label)
 	return str_eq(json_key(label), STR("kubernetes.io/role")) ? json_str(label) : STR_NULL;
 }
 
-/* The least role above `after`, so that each is shown once and in order. */
+/* Returns the smallest role above `after`, so that each is shown once and sorted. */
 static struct str next_role(const struct json *labels, struct str after)
 {
 	struct str best = STR_NULL;
@@ -114,7 +114,10 @@ static void add_text(struct buf *text, struct str piece)
 		(void)buf_printf(text, "%s%.*s", text->n ? "," : "", STR_ARG(piece));
 }
 
-/* Addresses of a load balancer: those of others than -o wide would be cut; they are told whole. */
+/*
+ * Adds the addresses of a load balancer. Upstream truncates them without -o wide; here they are
+ * complete.
+ */
 static void add_ingress(struct buf *text, const struct json *object)
 {
 	JSON_FOREACH (i, column_find(object, "status.loadBalancer.ingress")) {
@@ -161,9 +164,9 @@ void column_service_ports(const struct json *object, int64_t now_ns, struct buf 
 
 /* --- endpoints ------------------------------------------------------------------------------ */
 
-enum { SHOWN = 3 }; /* of a long list; the rest is counted */
+enum { SHOWN = 3 }; /* elements of a long list; further ones are only counted */
 
-/* Adds one of many. */
+/* Adds one element of a long list. */
 static void add_of_many(struct buf *text, size_t *count, struct str piece, int64_t port)
 {
 	bool v6 = str_chr(piece, ':') >= 0;
@@ -259,7 +262,10 @@ void column_slice_endpoints(const struct json *object, int64_t now_ns, struct bu
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-/* Core events, and those of events.k8s.io, which spell some fields differently. */
+/*
+ * Returns a field of a core event, or of one of events.k8s.io, which has other names for some
+ * fields.
+ */
 static struct str either(const struct json *event, const char *core, const char *newer)
 {
 	struct str s = column_find_str(event, core);

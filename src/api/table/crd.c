@@ -16,7 +16,7 @@ static int order(const void *a, const void *b)
 	return str_cmp(column_find_str(*x, "name"), column_find_str(*y, "name"));
 }
 
-/* "v1(storage),v1beta1": those that are served. */
+/* Prints the served versions: "v1(storage),v1beta1". */
 void column_definition_versions(const struct json *object, int64_t now_ns UNUSED, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * KIB);

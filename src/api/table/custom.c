@@ -1,6 +1,6 @@
 /*
- * Cells of custom kinds. The type of the column decides what a value is shown as;
- * one that it cannot show is null, and kubectl leaves the cell empty.
+ * Cells of custom kinds. The type of the column decides how a value is shown. A value that does not
+ * fit is null, and kubectl leaves the cell empty.
  */
 #include "api/table/column.h"
 
@@ -9,7 +9,7 @@
 #include "base/text/print.h"
 #include "base/time/timestamp.h"
 
-/* Text as it is, other scalars as Go prints them, the rest as JSON. */
+/* Prints strings unchanged, other scalars as Go does, the rest as JSON. */
 static void print_text(const struct json *value, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(OBJECT_MAX);

@@ -19,7 +19,7 @@ void column_flow_distinguisher(const struct json *object, int64_t now_ns UNUSED,
 	column_text(out, by ? json_text_at(by, "type") : STR("<none>"), "");
 }
 
-/* A number, where the level has what it is of. */
+/* Prints a number of `of`; "<none>" if that is missing. */
 static void number(const struct json *of, const char *name, struct buf *out)
 {
 	if (of)

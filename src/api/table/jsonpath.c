@@ -1,8 +1,7 @@
 /*
- * A path is a chain of steps; the search goes down the chain depth first, so
- * that the first value comes first and nothing is gathered. Where client-go
- * would fail (an index beyond the end, a comparison of unlike things) the
- * branch finds nothing, which shows the same in a table: an empty cell.
+ * A path is a chain of steps. The search descends the chain depth first, so that the first value is
+ * found first and nothing is collected. Where client-go would fail (an index beyond the end, a
+ * comparison of different types), the branch finds nothing. A table shows the same: an empty cell.
  */
 #include "api/table/jsonpath.h"
 
@@ -12,7 +11,7 @@ enum step_kind {
 	STEP_FIELD, /* .name */
 	STEP_SLICE, /* [from:to:by] and [index] */
 	STEP_WILDCARD, /* .* */
-	STEP_RECURSIVE, /* .. : the value and all below it that are objects or lists */
+	STEP_RECURSIVE, /* .. : the value and all objects and lists below it */
 	STEP_FILTER, /* [?(..)] */
 	STEP_UNION, /* [a,b] */
 	STEP_LITERAL, /* a text, number or bool; only within filters */
@@ -25,7 +24,7 @@ struct step {
 	enum step_kind kind;
 	struct str name;
 	int64_t from, to, by;
-	bool has_from, has_to, single; /* single: one index, which must be there */
+	bool has_from, has_to, single; /* single: one index, which must exist */
 	enum comparison comparison;
 	const struct step *left, *right; /* of a filter; chains */
 	struct branch *branches; /* of a union */
@@ -49,7 +48,7 @@ struct parser {
 	size_t at;
 	struct step *first, **tail;
 	unsigned depth;
-	size_t *steps; /* of the whole path, bounded */
+	size_t *steps; /* number of steps of the whole path, limited */
 	struct error *err;
 };
 
@@ -77,7 +76,7 @@ static bool is_terminator(char c)
 	return c == '\0' || strchr(" \t\r\n.,[]$@{}", c);
 }
 
-/* A name up to the next character that ends one; backslashes protect, and go. */
+/* Reads a name up to the next delimiter; a backslash escapes one and is removed. */
 static struct str take_name(struct parser *p)
 {
 	size_t from = p->at, n = 0;
@@ -112,7 +111,7 @@ static int parse_recursive(struct parser *p)
 	return 0;
 }
 
-/* One number of a slice. False when it is none. */
+/* Reads one number of a slice. Returns false if it is invalid. */
 static bool read_bound(struct str text, int64_t *ret_value, bool *ret_given)
 {
 	*ret_given = text.n > 0;
@@ -162,7 +161,7 @@ static int parse_union(struct parser *p, struct str text)
 	return 0;
 }
 
-/* ['a.b'] is .a.b: whoever means a dot protects it, there too. */
+/* ['a.b'] equals .a.b: a literal dot needs a backslash there, too. */
 static int parse_quoted_name(struct parser *p, struct str name)
 {
 	const struct step *steps = NULL;
@@ -197,7 +196,7 @@ static int parse_array(struct parser *p)
 
 /* --- filters ---------------------------------------------------------------------- */
 
-/* The end of "[?(..)]", a closing bracket outside of quotes; 0: there is none. */
+/* Returns the end of "[?(..)]", a closing bracket outside of quotes; 0 if not found. */
 static size_t filter_end(struct str text)
 {
 	char quote = '\0';
@@ -233,7 +232,7 @@ static bool comparison_of(struct str text, enum comparison *ret_comparison)
 	return false;
 }
 
-/* Splits at the first run of operator characters; without one it is about existence. */
+/* Splits at the first run of operator characters; without an operator it tests existence. */
 static int parse_condition(struct parser *p, struct step *step, struct str text)
 {
 	struct str left = text, op = STR_NULL;
@@ -271,7 +270,7 @@ static int parse_filter(struct parser *p)
 	return parse_condition(p, add_step(p, STEP_FILTER), str_of(rest.p, end));
 }
 
-/* "text" or 'text'; of escapes, a backslash before any character stands for that character. */
+/* Reads "text" or 'text'; a backslash before any character stands for that character. */
 static int parse_quote(struct parser *p)
 {
 	char quote = p->text.p[p->at++];
@@ -299,7 +298,7 @@ static int parse_word(struct parser *p)
 	struct str word = take_name(p), more;
 	struct json *value;
 
-	/* A number may have a dot, which ends names. */
+	/* A number may contain a dot, which otherwise ends a name. */
 	while (p->at < p->text.n && p->text.p[p->at] == '.' && word.n && word.p[0] <= '9') {
 		p->at++;
 		more = take_name(p);
@@ -489,7 +488,7 @@ static const struct json *find_in_children(struct search *s, const struct step *
 	return NULL;
 }
 
-/* What follows ".." is looked for in the value itself, then in all below it. */
+/* Searches for what follows ".." in the value itself, then in everything below it. */
 static const struct json *find_below(struct search *s, const struct step *step,
 				     const struct json *v)
 {

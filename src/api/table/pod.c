@@ -1,6 +1,6 @@
 /*
- * Pods, as `kubectl get pods` has always shown them: the status is the reason of
- * whatever is wrong first, seen from the init containers on.
+ * Pods, as `kubectl get pods` has always shown them: the status is the reason of the first problem,
+ * starting with the init containers.
  */
 #include "api/table/column.h"
 
@@ -8,7 +8,7 @@
 #include "base/core/limits.h"
 #include "base/time/timestamp.h"
 
-/* What the containers' states amount to. */
+/* The summary of the containers' states. */
 struct summary {
 	struct buf reason;
 	int64_t ready, total;
@@ -25,7 +25,7 @@ static void set_reason(struct summary *s, const char *prefix, struct str reason)
 	(void)buf_add_str(&s->reason, reason);
 }
 
-/* The reason of a terminated container, or what ended it. */
+/* Sets the reason of a terminated container, or its signal or exit code. */
 static void set_terminated(struct summary *s, const char *prefix, const struct json *terminated)
 {
 	struct str reason = json_text_at(terminated, "reason");
@@ -59,7 +59,7 @@ static bool is_sidecar(const struct json *pod, struct str name)
 	return false;
 }
 
-/* One init container; true when those behind it need not be looked at. */
+/* Handles one init container; returns true if the later ones need not be checked. */
 static bool see_init(struct summary *s, const struct json *pod, const struct json *c, size_t i)
 {
 	const struct json *terminated = column_find(c, "state.terminated");
@@ -103,10 +103,10 @@ static void see_inits(struct summary *s, const struct json *pod)
 			return;
 }
 
-/* What the containers' states say; the first of them has the last word. */
+/* The result of the containers' states; the first container takes precedence. */
 struct containers {
 	bool running;
-	struct buf failed; /* reason of one that failed */
+	struct buf failed; /* reason of a failed container */
 };
 
 static void see_container(struct summary *s, const struct json *c, struct containers *seen)

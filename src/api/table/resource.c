@@ -1,5 +1,5 @@
 /*
- * resource.k8s.io.
+ * Columns of resource.k8s.io, with the device status of claims (KEP-4817).
  */
 #include "api/table/column.h"
 
@@ -17,7 +17,7 @@ void column_claim_state(const struct json *object, int64_t now_ns, struct buf *o
 			      reserved ? ",reserved" : "");
 }
 
-/* "1/2 ready" of what was allocated; "2" while no driver has said whether one is. */
+/* Prints "1/2 ready" of the allocated devices; only "2" while no driver has reported readiness. */
 void column_claim_devices(const struct json *object, int64_t now_ns, struct buf *out)
 {
 	size_t all = json_count(column_find(object, "status.allocation.devices.results"));
@@ -58,7 +58,7 @@ void column_taint_time(const struct json *object, int64_t now_ns, struct buf *ou
 
 /* --- pool status requests -------------------------------------------------------------------- */
 
-/* Sums over the pools that were found; "-" while there is no answer. */
+/* Sums over the found pools; "-" while there is no answer. */
 static void pool_sum(const struct json *object, const char *key, struct buf *out)
 {
 	long long sum = 0;

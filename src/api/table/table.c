@@ -1,7 +1,6 @@
 /*
- * A Table's columns are Name, what the kind's schema lists, and nothing else;
- * a kind that lists none has Name and Age. A kind that lists its own Name (events
- * show it last) has it where it says.
+ * The columns of a Table are Name and those of the kind's schema; a kind without columns has Name
+ * and Age. A kind that lists its own Name (events show it last) has it at that place.
  */
 #include "api/table/table.h"
 
@@ -28,7 +27,9 @@ static const struct schema_column age_column = {
 
 static bool names_itself(const struct schema_kind *kind)
 {
-	/* A definition may call a column anything; the name comes first all the same. */
+	/*
+	 * A definition may give a column any name, but the object's name comes first nevertheless.
+	 */
 	if (kind->custom)
 		return false;
 	for (size_t i = 0; i < kind->ncolumns; i++)
@@ -37,7 +38,7 @@ static bool names_itself(const struct schema_kind *kind)
 	return false;
 }
 
-/* The i-th column of the kind as shown; NULL behind the last. */
+/* Returns the i-th column as shown; NULL after the last. */
 static const struct schema_column *column_at(const struct schema_kind *kind, size_t i)
 {
 	if (!names_itself(kind)) {
@@ -89,7 +90,7 @@ int table_begin(const struct schema_kind *kind, struct str version, struct str m
 	return buf_addz(out, ",\"rows\":[");
 }
 
-/* What an absent field is shown as, by the type of its column. */
+/* Returns the cell of an absent field, by the type of its column. */
 static const char *zero_of(const struct schema_column *c)
 {
 	if (strcmp(c->type, "integer") == 0 || strcmp(c->type, "number") == 0)

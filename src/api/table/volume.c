@@ -1,11 +1,11 @@
 /*
- * Volumes, their claims and classes, and what drivers say of themselves.
+ * Volumes, their claims and classes, and CSI drivers.
  */
 #include "api/table/column.h"
 
 #include "base/core/limits.h"
 
-/* ReadWriteOnce is RWO, in the order in which upstream tells them, each once. */
+/* Prints ReadWriteOnce as RWO, in upstream's order, each once. */
 static void access_modes(const struct json *modes, struct buf *out)
 {
 	static const struct {
@@ -59,7 +59,7 @@ void column_volume_claim(const struct json *object, int64_t now_ns, struct buf *
 		column_text(out, STR_NULL, "");
 }
 
-/* An annotation that came before the field still counts. */
+/* The annotation that preceded the field still counts. */
 void column_volume_class(const struct json *object, int64_t now_ns, struct buf *out)
 {
 	const struct json *annotations = column_find(object, "metadata.annotations");
