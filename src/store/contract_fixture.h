@@ -4,9 +4,11 @@
  * A backend's test describes how to create an empty store and calls store_contract_run(). Each case
  * then runs on a store of its own.
  *
- * static const struct store_contract_backend backend = { .name = "store/lmdb", .past = true, .make
- * = make_folder, .destroy = remove_folder, .open = open_folder, }; return
- * store_contract_run(&backend);
+ *	static const struct store_contract_backend backend = {
+ *		.name = "store/lmdb", .past = true,
+ *		.make = make_folder, .destroy = remove_folder, .open = open_folder,
+ *	};
+ *	return store_contract_run(&backend);
  *
  * The rest of this header is for the cases, and for a backend's further tests that use the same
  * helpers: those begin with store_contract_begin().

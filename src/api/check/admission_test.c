@@ -9,7 +9,7 @@ static void policies_and_bindings_are_judged_as_upstream_does(void **state)
 	assert_in_range(run_cases("admission_policy.cases"), 50, 1000);
 }
 
-/* How many faults an object has that is changed so. */
+/* The number of errors of an object with these changes. */
 static size_t faults_of(const char *base, const char *lines)
 {
 	const struct check_case c = { .operation = STR("create"), .lines = str_from(lines) };
@@ -25,7 +25,7 @@ static size_t faults_of(const char *base, const char *lines)
 	return errs.n + errs.dropped;
 }
 
-/* Each of these takes minutes where elements are compared with each other. */
+/* Each of these takes minutes if elements are compared each with each. */
 static void very_long_lists_are_judged_without_comparing_each_with_each(void **state)
 {
 	const char *binding = "{\"apiVersion\":\"admissionregistration.k8s.io/v1\","
@@ -50,7 +50,9 @@ static void very_long_lists_are_judged_without_comparing_each_with_each(void **s
 	assert_int_equal(faults_of(policy, "\tspec.variables*20000={\"name\":\"v%\","
 					   "\"expression\":\"1\"}\n"),
 			 0);
-	/* Beyond the limit nothing is compiled: not that the expressions are none, either. */
+	/*
+	 * Beyond the limit nothing is compiled, so the invalid expressions are not reported either.
+	 */
 	assert_int_equal(faults_of(policy, "\tspec.matchConditions*50000={\"name\":\"c\","
 					   "\"expression\":\"no(\"}\n"),
 			 1);

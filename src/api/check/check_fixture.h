@@ -5,8 +5,9 @@
  * NAME` defines a valid object as JSON. Every other block takes a base, edits it and lists the
  * expected errors:
  *
- * create slice: a device without a name spec.devices[0].name="" > Invalid spec.devices[0].name: a
- * lowercase RFC 1123 label
+ *	create slice: a device without a name
+ *		spec.devices[0].name=""
+ *		> Invalid spec.devices[0].name: a lowercase RFC 1123 label
  *
  * The first word is `create`, `update` or `status`. Then follow the base, optionally with a
  * /subresource, and flags: `in-admin-namespace`, `default-gates` (otherwise all gates are on). An

@@ -10,7 +10,7 @@ static void schemas_and_levels_are_judged_as_upstream_does(void **state)
 	assert_in_range(run_cases("flow.cases"), 60, 1000);
 }
 
-/* One message, whole: how specs are shown. */
+/* One complete message: how specs are shown. */
 static void a_spec_is_shown_by_the_names_that_upstreams_code_has(void **state)
 {
 	static const char text[] =
@@ -67,7 +67,7 @@ static void assert_whole_and_valid(const char *kind, const struct flow_default *
 	assert_false(field_errors_any(&errs));
 }
 
-/* Else mandatory ones could not be written as they are, nor the others be made. */
+/* Otherwise mandatory objects could not be written unchanged, nor the others be created. */
 static void every_default_is_valid_and_lacks_no_defaults(void **state)
 {
 	size_t n;

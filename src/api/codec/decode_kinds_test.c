@@ -1,6 +1,5 @@
 /*
- * Bodies of real kinds: what is stored of them is what upstream's typed objects
- * print again.
+ * Bodies of real kinds: their stored form is what upstream's typed objects print.
  */
 #include <setjmp.h>
 #include <stdarg.h>

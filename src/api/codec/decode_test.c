@@ -1,6 +1,6 @@
 /*
- * Fitting against a small type of our own that has every kind of value, so
- * that each rule is seen alone.
+ * Fitting to a small type of our own that has every kind of value, so that each rule is tested
+ * alone.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 
 static const struct schema_rules port_rules = { .initial = { "\"TCP\"", 5 } };
 
-/* In byte order of the names, so that by_name is the identity. */
+/* Sorted by name, so that by_name is the identity. */
 static const struct schema_field part_fields[] = {
 	{ NAMED("alpha"), .value = SCHEMA_STRING, .gate = GATE_DRADerivedAttributes },
 	{ NAMED("amount"), .value = SCHEMA_QUANTITY },
@@ -115,13 +115,13 @@ static void assert_fits(const struct schema_type *type, const char *text, const 
 	if (decode_fit(&x.arena, v, type, &x.report, &x.err) < 0)
 		fail_msg("%s: %s", text, x.err.msg);
 	assert_prints(&x, v, expected);
-	/* Twice is as once. */
+	/* Fitting again changes nothing. */
 	assert_int_equal(decode_fit(&x.arena, v, type, &x.report, &x.err), 0);
 	assert_prints(&x, v, expected);
 	end(&x);
 }
 
-/* A Part, less what it always has. */
+/* A Part, without the members that it always has. */
 static void assert_part(const char *text, const char *expected)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(KIB);
@@ -222,7 +222,7 @@ static void bytes_are_base64(void **state)
 {
 	assert_part("{\"data\":\"aGk=\"}", "\"data\":\"aGk=\"");
 	assert_part("{\"data\":\"aG\\nk=\\n\"}", "\"data\":\"aGk=\"");
-	/* Bits that stand for nothing become zero, as Go prints them. */
+	/* Unused bits become zero, as Go prints them. */
 	assert_part("{\"data\":\"aGl=\"}", "\"data\":\"aGk=\"");
 	assert_part("{\"data\":\"aP==\"}", "\"data\":\"aA==\"");
 	assert_refused(&part, "{\"data\":\"a!==\"}", "illegal base64 data at input byte 1");

@@ -3,8 +3,8 @@
  *
  * Go clients send such bodies by default. A body is four bytes of magic and a message
  * runtime.Unknown, the envelope, which names apiVersion and kind and holds the object's message.
- * Decoding makes the tree that the object's JSON would have given, before decode_fit(): Time is RFC
- * 3339 text, bytes are base64 text, messages that JSON inlines are flattened, and zero values are
+ * Decoding makes the tree that the object's JSON would have given, before decode_fit(). Time is RFC
+ * 3339 text, bytes are base64 text, and messages that JSON inlines are flattened. Zero values are
  * present if they were sent, which Go does for all fields that are not pointers. Encoding is the
  * reverse, for a tree that fits its schema.
  *

@@ -1,6 +1,6 @@
 /*
- * Every type there is, filled at random: what is encoded and decoded again is
- * what it was. Seeds are fixed, so a failure comes back.
+ * Encodes and decodes every type, filled at random: the result must equal the original. Seeds are
+ * fixed, so failures are reproducible.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -223,7 +223,7 @@ static void every_type_comes_back_as_it_was(void **state)
 			check_round(types[i], seed);
 }
 
-/* As one number: 2.1 of the schema before 2.2.1, and that before 3. */
+/* The field's position as one number: 2.1 comes before 2.2.1, and that before 3. */
 static uint64_t place(const struct schema_field *f)
 {
 	if (!f->inline_number)
@@ -246,7 +246,7 @@ static void check_order(const struct schema_type *type)
 	}
 }
 
-/* Encoding goes by the tables' order, and takes neighbours for one inlined message. */
+/* Encoding follows the tables' order, and writes adjacent fields of an inlined message together. */
 static void numbers_of_every_type_rise(void **state)
 {
 	size_t n;
@@ -300,7 +300,7 @@ static unsigned number_of(const struct schema_kind *kind, const char *name)
 	return f ? f->number : 0;
 }
 
-/* Answers are put together from pieces: a list from its items, partial objects from metadata. */
+/* Replies are assembled from pieces: a list from its items, partial objects from metadata. */
 static void metadata_comes_first_in_every_kind_and_then_a_list_s_items(void **state)
 {
 	size_t n;

@@ -1,6 +1,6 @@
 /*
- * Bodies as kubectl sends them, recorded, beside the JSON that it prints of the
- * same objects; and messages made by hand for what kubectl does not send.
+ * Recorded bodies of kubectl, next to the JSON that it prints of the same objects; and hand-made
+ * messages for what kubectl does not send.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,7 +61,7 @@ static const struct schema_type *type_of(const char *openapi)
 	return t;
 }
 
-/* The message as a tree, printed; or the error's text. */
+/* Returns the message as a printed tree, or the error message. */
 static const char *decoded(struct fixture *x, const char *openapi, struct str message)
 {
 	struct json *v;
@@ -167,7 +167,7 @@ static void times_are_text(void **state)
 {
 	assert_string_equal(decoded(*state, META, STR("\x42\x06\x08\xf0\x89\xf9\xad\x06")),
 			    "{\"creationTimestamp\":\"2024-02-03T13:51:44Z\"}");
-	/* Nanoseconds of a Time do not count; an empty one is none. */
+	/* Nanoseconds of a Time are ignored; an empty Time is null. */
 	assert_string_equal(decoded(*state, META, STR("\x42\x05\x08\x00\x10\xff\x07")),
 			    "{\"creationTimestamp\":\"1970-01-01T00:00:00Z\"}");
 	assert_string_equal(decoded(*state, META, STR("\x42\x00")), "{\"creationTimestamp\":null}");
@@ -198,7 +198,7 @@ static void numbers_or_text_become_what_they_are(void **state)
 	assert_string_equal(decoded(*state, CORE("ServicePort"),
 				    STR("\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")),
 			    "{\"port\":-1}");
-	/* Of an int32 only the lower half counts. */
+	/* Only the lower half of an int32 counts. */
 	assert_string_equal(decoded(*state, CORE("ServicePort"), STR("\x18\xd0\x80\x80\x80\x10")),
 			    "{\"port\":80}");
 }
@@ -475,7 +475,7 @@ static void an_event_is_a_frame_around_a_whole_answer(void **state)
 	assert_memory_equal(b.p + 15, POD_ANSWER.p, POD_ANSWER.n);
 }
 
-/* Every length at which a varint grows by a byte. */
+/* Every length at which a varint becomes one byte longer. */
 static void lengths_are_right_wherever_they_grow(void **state)
 {
 	static const size_t sizes[] = {

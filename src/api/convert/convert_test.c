@@ -1,6 +1,6 @@
 /*
- * What converts one way must come back as it was, in both directions, and fit
- * the type of the version that it was converted to.
+ * Converting there and back must give the original, in both directions, and the result must fit the
+ * type of its version.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static struct json *fitting(struct arena *a, const char *api_version, const char
 	return v;
 }
 
-/* The tree as it is, when nothing in it is unknown to the version. */
+/* Asserts that the version knows everything in the tree. */
 static void assert_fits(struct arena *a, const char *api_version, const char *kind,
 			const struct json *v)
 {

@@ -1,11 +1,11 @@
 /*
- * Runs cases/crd_objects.cases. A block `schema NAME` has the schema of a kind; a block
- * `case NAME: TITLE` the spec of an object of it, and below:
+ * Runs cases/crd_objects.cases. A block `schema NAME` has the schema of a kind. A block `case NAME:
+ * TITLE` has the spec of an object of it, and below:
  *
- *	! WARNING	fields that are told to be unknown, in order
- *	= SPEC		what becomes of the spec; without it, it stays as it is
+ *	! WARNING	unknown fields that are reported, in order
+ *	= SPEC		the resulting spec; without this line it is unchanged
  *	? MESSAGE	the body cannot be decoded
- *	> CAUSE		a fault, as `reason field: message`; in any order
+ *	> CAUSE		an error, as `reason field: message`; in any order
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static struct json *parse(struct arena *a, struct str text)
 	return v;
 }
 
-/* The definition with this schema as its one version. */
+/* A definition with this schema as its only version. */
 static void define(struct world *w, struct str name, struct str schema)
 {
 	struct error err;
@@ -56,7 +56,7 @@ static void define(struct world *w, struct str name, struct str schema)
 		fail_msg("%.*s: %s", STR_ARG(name), err.msg);
 }
 
-/* What the case says with this mark, in order. */
+/* The lines of the case with this mark, in order. */
 static struct lines marked(const struct lines *all, char mark)
 {
 	struct lines found = { 0 };
@@ -116,7 +116,7 @@ static size_t check_spec(struct world *w, const struct json *object, struct str 
 	return 1;
 }
 
-/* The same twice is the same: an object that is read again is not changed. */
+/* An object that is read again is not changed. */
 static size_t check_stable(struct world *w, struct json *object, const char *title)
 {
 	size_t n;

@@ -15,7 +15,7 @@
 
 #define NOW (INT64_C(1700000000) * 1000000000)
 
-/* Two versions: v1 is stored and has a status of its own; v2 knows less, and something else. */
+/* Two versions: v1 is stored and has a status subresource; v2 has fewer fields, and another one. */
 static const char widgets[] =
 	"{'metadata':{'name':'widgets.example.com','uid':'u-1'},'spec':{'group':'example.com',"
 	"'scope':'Namespaced','names':{'plural':'widgets','singular':'widget','kind':'Widget',"
@@ -58,7 +58,7 @@ struct world {
 	struct write write;
 };
 
-/* JSON with single quotes, for the eyes. */
+/* JSON with single quotes, for readability. */
 static struct str quoted(struct arena *a, const char *text)
 {
 	char *out = arena_alloc(a, strlen(text) * 2 + 1);
@@ -144,7 +144,7 @@ static struct json *decode(struct world *w, const char *text)
 	return body;
 }
 
-/* Stores it as revision 7: what the next write finds. */
+/* Stores it as revision 7, for the next write. */
 static struct json *stored(struct world *w, struct json *object)
 {
 	json_put_str(&w->arena, json_getz(object, "metadata"), "resourceVersion", STR("7"));
@@ -341,7 +341,7 @@ static void versions_prune_by_their_own_schema(void **state)
 			 0);
 	assert_json(json_getz(next, "apiVersion"), &w, "'example.com/v1'");
 	assert_json(json_getz(next, "spec"), &w, "{'size':3,'color':'blue'}");
-	/* v2 has no status of its own, so its main writes have it. */
+	/* v2 has no status subresource, so writes of the main resource include status. */
 	assert_json(json_getz(next, "status"), &w, "{'phase':'v2'}");
 	world_release(&w);
 }
@@ -375,7 +375,7 @@ static void a_write_that_changes_nothing_is_none(void **state)
 	world_init(&w);
 	object = create(&w, "v1", WIDGET("v1", "'spec':{'size':2}"));
 	assert_int_equal(update(&w, "v1", "", object, WIDGET("v1", "'spec':{'size':2}"), &next), 0);
-	/* Only metadata that a client may leave out differs not. */
+	/* Metadata that a client may leave out is not a difference. */
 	assert_true(w.write.unchanged);
 	assert_int_equal(update(&w, "v1", "", object, WIDGET("v1", "'spec':{'size':3}"), &next), 0);
 	assert_false(w.write.unchanged);
@@ -389,7 +389,7 @@ static void what_was_wrong_before_may_stay(void **state)
 
 	world_init(&w);
 	old = create(&w, "v1", WIDGET("v1", "'spec':{'size':2,'ports':[{'name':'p'}]}"));
-	/* As if it had been stored before the rules came. */
+	/* As if it had been stored before the rules existed. */
 	json_put_str(&w.arena, json_getz(old, "spec"), "color", STR("yellow"));
 	json_put_str(&w.arena, json_pointer(old, STR("/spec/ports/0")), "name", STR("long-one"));
 	assert_int_equal(update(&w, "v1", "", old,

@@ -98,7 +98,7 @@ static bool run_case(struct world *w, struct str title, struct lines want)
 	return fine && want.n == 0;
 }
 
-/* What is valid must compile, too. */
+/* A valid definition must also compile. */
 static bool compiles(struct world *w, struct str title, const struct lines *lines)
 {
 	CLEANUP(crd_unref) struct crd *crd = NULL;
@@ -156,7 +156,7 @@ static struct str body(struct world *w, const char *version, const char *scope, 
 	return str_from(arena_printf(&w->arena, BODY, version, scope, kind, versions));
 }
 
-/* The definition as it is once its names are accepted and it is served. */
+/* The definition once its names are accepted and it is served. */
 static struct json *stored(struct world *w, bool established)
 {
 	struct json *object;

@@ -24,7 +24,7 @@ struct run {
 	struct validation *v;
 	struct arena scratch;
 	struct cel_eval ev;
-	int64_t budget; /* negative: used up, no more rules are run */
+	int64_t budget; /* negative: used up, the remaining rules are not run */
 };
 
 /* A value on the path down. */

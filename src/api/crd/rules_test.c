@@ -65,7 +65,7 @@ static void begin(struct world *w, const struct schema_kind *kind, struct str na
 	write_init(&w->write);
 }
 
-/* On one line, behind its mark. */
+/* On one line, after its mark. */
 static struct str marked(struct world *w, char mark, struct str text)
 {
 	CLEANUP(buf_release) struct buf line = BUF_INIT(MIB);
@@ -85,7 +85,7 @@ static struct str fault_line(struct world *w, const struct field_error *e)
 	return marked(w, '>', buf_str(&text));
 }
 
-/* What the write said is what is wanted. */
+/* Whether the write reported exactly the expected lines. */
 static bool says(struct world *w, struct str title, struct lines want)
 {
 	bool fine = true;
@@ -232,7 +232,7 @@ static void kube_apiserver_s_answers_are_ours(void **state)
 
 /* --- what is stored ----------------------------------------------------------------- */
 
-/* A rule that costs 2.5 times what one may. */
+/* A rule that costs 2.5 times the limit. */
 static struct str costly_definition(struct world *w, const char *description)
 {
 	return str_from(arena_printf(

@@ -1,5 +1,5 @@
 /*
- * Defaults: rows of an object, a place in it, and what stands there afterwards.
+ * Defaults: each row has an object, a place in it, and the value there afterwards.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@ struct row {
 	const char *api_version, *kind;
 	const char *body; /* without apiVersion and kind */
 	const char *at; /* JSON Pointer */
-	const char *value; /* JSON text; NULL: nothing there */
+	const char *value; /* JSON text; NULL: absent */
 };
 
 #define POD(spec, at, value)                                          \

@@ -61,7 +61,7 @@ static void upper_case_drivers_are_warned_of(void **state)
 	assert_true(str_find(warnings->text, STR("should be lowercase")) >= 0);
 }
 
-/* How many faults a class with that selector has. */
+/* The number of errors of a class with that selector. */
 static size_t class_faults_within(struct known_selectors *known, const char *expression,
 				  struct cel_budget *budget)
 {
@@ -107,12 +107,12 @@ static void selectors_that_were_right_are_remembered(void **state)
 	assert_int_equal(class_faults(known, "device.driver == 1"), 1);
 	assert_false(known_selectors_have(known, STR("device.driver == 1")));
 	assert_int_equal(class_faults(known, "device.driver == 1"), 1);
-	for (int i = 0; i < 10000; i++) { /* many more than are kept */
+	for (int i = 0; i < 10000; i++) { /* many more than the cache holds */
 		(void)snprintf(text, sizeof(text), "%d == 1", i);
 		known_selectors_add(known, str_from(text));
 		assert_true(known_selectors_have(known, str_from(text)));
 	}
-	/* One that is known is believed: it is not judged. */
+	/* A cached selector is trusted: it is not compiled. */
 	known_selectors_add(known, STR("wrong"));
 	assert_int_equal(class_faults(known, "wrong"), 0);
 	assert_int_equal(class_faults(NULL, "wrong"), 1);
@@ -130,7 +130,7 @@ static void expressions_of_an_object_have_one_budget(void **state)
 	assert_false(budget.spent);
 	assert_int_equal(class_faults_within(NULL, selector, &budget), 1);
 	assert_true(budget.spent);
-	/* It was said once. */
+	/* It was reported once already. */
 	assert_int_equal(class_faults_within(NULL, selector, &budget), 0);
 }
 

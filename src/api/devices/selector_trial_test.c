@@ -1,4 +1,6 @@
-/* Trials: the decision is the same with one as without, and the work comes in parts. */
+/*
+ * Trials: the decision is the same with and without one, and the work is split into parts.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +31,7 @@ static void set_up(struct bench *b)
 	b->kind = schema_find_resource(STR("resource.k8s.io"), STR("v1"), STR("deviceclasses"));
 }
 
-/* A pattern of some 16,000 steps, so often. */
+/* Adds `times` patterns of some 16,000 steps each. */
 static void add_heavy(struct buf *out, int number, int times)
 {
 	for (int i = 0; i < times; i++)
@@ -38,7 +40,7 @@ static void add_heavy(struct buf *out, int number, int times)
 				 i ? "||" : "", number);
 }
 
-/* A class with these selectors; NULL ends them. */
+/* A class with these selectors, ended by NULL. */
 static void make_class(struct bench *b, const char *const *expressions)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(8 * MIB);
@@ -183,7 +185,9 @@ static void only_what_is_not_known_is_tried(void **state)
 	arena_release(&b.arena);
 }
 
-/* JSON patches and merge patches have them elsewhere, and other values may be nested deeply. */
+/*
+ * JSON patches and merge patches have them at other places, and other values may be nested deeply.
+ */
 static void expressions_are_found_at_any_depth(void **state)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);

@@ -26,7 +26,7 @@ struct applying {
 	struct managed_entries entries;
 	struct managed_entry *own; /* the manager's own among them, with its new set */
 	struct json *object;
-	/* The fields in conflict, by entry; NULL if there are none for that entry. */
+	/* The fields in conflict, by entry; NULL for an entry without conflicts. */
 	struct json **conflicts;
 };
 

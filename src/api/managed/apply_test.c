@@ -1,27 +1,27 @@
 /*
- * Server-side apply by tables: the files cases/apply_*.cases. What they expect is what a
- * kube-apiserver answers to the same requests. Each case runs twice, by the engine and by the
- * slow reference, so that the two are held against the same rules.
+ * Server-side apply by tables: the files cases/apply_*.cases. They expect what a kube-apiserver
+ * answers to the same requests. Each case runs twice, on the engine and on the slow reference, so
+ * that both obey the same rules.
  *
  * A block is a sentence and lines that begin with a tab:
  *
- *	of VERSION KIND           the object, in the version that it is stored in; the first line
+ *	of VERSION KIND           the object, in its storage version; the first line
  *	apply WHO BODY            force WHO BODY; update WHO BODY (the first one creates); patch
  *	                          WHO BODY (a merge patch). WHO is MANAGER[/SUBRESOURCE][@VERSION].
- *	                          BODY is YAML; apiVersion, kind and name are filled in
- *	default BODY              what the server fills in, and nobody owns
- *	fails REASON MESSAGE      the step before was refused; REASON is - where there is none
- *	cause MESSAGE FIELD       one of its conflicts; when one is told, all are
- *	applied WHO PATH..        what the Apply entry owns, all of it; - when there is none
- *	updated WHO PATH..        the same of an Update entry
- *	entries N                 of managedFields
- *	since WHO STEP            the time of the Apply entry is that of a step, the first is 1
- *	untimed WHO               it has none
- *	has POINTER VALUE         what is there (a JSON pointer); lacks POINTER
- *	alone                     not for the reference, which knows less
- *	here                      an object that validation would not let through
+ *	                          BODY is YAML; apiVersion, kind and name are filled in.
+ *	default BODY              fields that the server fills in, and nobody owns.
+ *	fails REASON MESSAGE      the previous step was rejected; REASON is - if it has no reason.
+ *	cause MESSAGE FIELD       one of its conflicts; list all of them or none.
+ *	applied WHO PATH..        all fields of the Apply entry; - if the entry is missing.
+ *	updated WHO PATH..        the same for an Update entry.
+ *	entries N                 the number of entries in managedFields.
+ *	since WHO STEP            the Apply entry has the time of this step; the first is 1.
+ *	untimed WHO               the Apply entry has no time.
+ *	has POINTER VALUE         the value at a JSON pointer; lacks POINTER
+ *	alone                     not for the reference, which knows less.
+ *	here                      an object that validation would reject.
  *
- * A block `definition` has a CustomResourceDefinition, of which later ones are.
+ * A block `definition` has a CustomResourceDefinition for later blocks.
  */
 #include "api/crd/cases_fixture.h"
 #include "api/managed/managed_fixture.h"
@@ -34,9 +34,9 @@ struct runner {
 	struct world world;
 	struct crd *crd;
 	struct str title;
-	int r; /* of the last step */
-	bool expected; /* that it failed */
-	bool causes; /* they were told */
+	int r; /* result of the last step */
+	bool expected; /* the case expected it to fail */
+	bool causes; /* the case lists conflicts */
 	size_t ncauses;
 	int faults, cases;
 };
@@ -100,7 +100,7 @@ static struct world_writer writer_of(const struct runner *x, struct str text)
 	return who;
 }
 
-/* Names the object where the case did not. */
+/* Adds apiVersion, kind and name that the case left out. */
 static struct json *complete(struct runner *x, const struct world_writer *who, struct json *body)
 {
 	struct json *meta;
@@ -123,7 +123,7 @@ static int text_cmp(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* Words in byte order, one space between. */
+/* Words sorted by bytes, separated by one space. */
 static struct str sorted(struct runner *x, struct str *words, size_t n)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
@@ -221,7 +221,7 @@ static struct str unescaped(struct runner *x, struct str text)
 	return arena_str(&x->arena, buf_str(&b));
 }
 
-/* What the client would be told. */
+/* The Status that the client would get. */
 static struct json *status_of(struct runner *x)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
@@ -243,7 +243,7 @@ static void check_failure(struct runner *x, struct str rest)
 	x->expected = true;
 	if (x->r == 0)
 		FAULT(x, "it should have failed: %.*s", STR_ARG(rest));
-	/* The reference has no words. */
+	/* The reference has no messages. */
 	if (x->r == 0 || x->world.by_reference)
 		return;
 	status = status_of(x);
@@ -283,7 +283,7 @@ static void check_cause(struct runner *x, struct str rest)
 
 /* --- running --------------------------------------------------------------------------- */
 
-/* The step before must have gone well, unless the case said otherwise. */
+/* The previous step must have succeeded, unless the case said otherwise. */
 static void settle(struct runner *x)
 {
 	size_t n = x->world.by_reference ? x->world.request.nconflicts
@@ -343,7 +343,7 @@ static bool is_step(struct str verb)
 	return false;
 }
 
-/* The reference checks no types: refusals of that kind are not asked of it. */
+/* The reference checks no types, so such errors are not expected from it. */
 static bool is_beyond(const struct runner *x, const struct lines *lines, size_t i)
 {
 	struct str next = i + 1 < lines->n ? lines->v[i + 1] : STR_NULL;

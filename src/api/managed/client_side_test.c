@@ -1,4 +1,6 @@
-/* Handing over: by hand-written lists of entries, in the order in which servers have them. */
+/*
+ * Handing over, on hand-written lists of entries, in the order in which servers have them.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

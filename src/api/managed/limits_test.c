@@ -1,5 +1,5 @@
 /*
- * What a client can make apply do is bounded: faults and conflicts that are told, memory, managers.
+ * Limits on what a client can make apply do: reported errors and conflicts, memory, managers.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * Who owns what after creates and updates of real kinds. The sets are those
- * that kube-apiserver records for the same writes.
+ * Field ownership after creates and updates of real kinds. The sets are those that kube-apiserver
+ * records for the same writes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@ struct fixture {
 	struct arena arena;
 	struct buf out;
 	const struct schema_kind *kind;
-	struct json *object; /* as stored last */
+	struct json *object; /* as last stored */
 	int64_t now_s;
 };
 

@@ -1,13 +1,13 @@
 /*
- * Random managers write one object in random order, by the engine and by the slow reference. After
- * every step the same object was made, before it fits its type and then; the same managers own
- * the same fields since the same time; and who was refused was so for the same fields of the same
- * managers. A custom kind is written in two versions that have one schema. Then laws that need no
+ * Random managers write one object in random order, on the engine and on the slow reference. After
+ * every step, both must have the same object, before and after it is fitted to its type. The same
+ * managers must own the same fields since the same time, and a rejected write must have the same
+ * conflicts. A custom kind is written in two versions with one schema. Further laws need no
  * reference.
  *
- * A run begins at seed 1. APPLY_SEED runs from that one on, one alone unless APPLY_SEEDS says how
- * many. A failure prints its seed, and the steps that are left when
- * all are taken out that do not matter.
+ * A run begins at seed 1. APPLY_SEED starts at another seed and runs only that one, unless
+ * APPLY_SEEDS gives a number of seeds. A failure prints its seed, and the steps that remain after
+ * removing all that do not matter.
  */
 #include "api/crd/cases_fixture.h"
 #include "api/managed/managed_fixture.h"
@@ -22,13 +22,13 @@ enum { STEPS_MAX = 14, SEEDS = 1200, MANAGERS = 5 };
 struct maker {
 	struct arena *arena;
 	struct prng *prng;
-	unsigned keep; /* per cent of what there is */
-	unsigned vary; /* per cent of the values that are others */
-	bool odd; /* null and empty containers, too */
-	/* Not random: what is one manager's of several, so that no two say the same field. */
+	unsigned keep; /* percentage of the parts to keep */
+	unsigned vary; /* percentage of the values to change */
+	bool odd; /* also makes null and empty containers */
+	/* Not random: one manager's part of several, so that no two set the same field. */
 	bool split;
 	size_t mine, of;
-	uint64_t at; /* the place, hashed */
+	uint64_t at; /* hash of the current path */
 };
 
 static bool chance(struct maker *m, unsigned percent)
@@ -74,7 +74,7 @@ static struct json *varied(struct maker *m, const struct schema_field *field, co
 static struct json *part(struct maker *m, const struct schema_field *field, bool single,
 			 const struct json *v);
 
-/* Whether this part of a container is said. */
+/* Whether this part of a container is included. */
 static bool is_said(struct maker *m)
 {
 	if (m->split)
@@ -82,7 +82,7 @@ static bool is_said(struct maker *m)
 	return chance(m, m->keep);
 }
 
-/* Goes one step down; returns where it was. */
+/* Goes one step down; returns the previous hash. */
 static uint64_t enter(struct maker *m, struct str step, size_t index)
 {
 	uint64_t was = m->at;
@@ -93,14 +93,16 @@ static uint64_t enter(struct maker *m, struct str step, size_t index)
 	return was;
 }
 
-/* A key that has a default may be left to it. */
+/* Whether to leave out a key that has a default. */
 static bool is_left(struct maker *m, const struct schema_field *key, const struct json *v)
 {
 	return key && key->rules && key->rules->initial.p && str_eqz(json_str(v), "TCP") &&
 	       chance(m, 50);
 }
 
-/* Members of an object; `list`: it is an element of that, whose keys are always said. */
+/*
+ * Makes a part of an object; `list`: it is an element of that list, whose keys are always included.
+ */
 static struct json *part_of_object(struct maker *m, const struct schema_field *field, bool map,
 				   const struct schema_field *list, const struct json *v)
 {
@@ -135,7 +137,7 @@ static size_t count_keys(const struct schema_field *list)
 	return n;
 }
 
-/* Elements are dropped, and change places. */
+/* Drops and reorders elements. */
 static struct json *part_of_list(struct maker *m, const struct schema_field *field,
 				 const struct json *v)
 {
@@ -170,8 +172,8 @@ static bool is_whole(const struct schema_field *field, bool single, const struct
 }
 
 /*
- * A list that a type prints even when it has nothing in it is one that validation wants elements
- * in, as a pod's containers. The engine goes by that: neither the list nor what it is in is odd.
+ * If a type prints a list even when it is empty, validation demands elements in it, as in a pod's
+ * containers. The engine relies on that, so neither the list nor its parent may be odd.
  */
 static bool is_demanded(const struct schema_field *field)
 {
@@ -186,7 +188,7 @@ static bool is_demanded(const struct schema_field *field)
 	return false;
 }
 
-/* Some of a value; NULL: nothing. */
+/* Makes a part of a value; NULL: nothing. */
 static struct json *part(struct maker *m, const struct schema_field *field, bool single,
 			 const struct json *v)
 {
@@ -197,7 +199,7 @@ static struct json *part(struct maker *m, const struct schema_field *field, bool
 		return part(m, schema_element(field), false, v);
 	if (odd && chance(m, 4))
 		return json_make_null(m->arena);
-	/* Where the schema says nothing, an object may become a text. */
+	/* Without a schema, an object may become a string. */
 	if (!field && chance(m, m->vary))
 		return json_make_str(m->arena, STR("turned"));
 	if (is_whole(field, single, v)) {
@@ -332,7 +334,7 @@ static int text_cmp(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* Who has conflicts about what: a line for each, in byte order. */
+/* Lists the conflicts, one per line, sorted. */
 static struct str print_conflicts(struct arena *a, const struct world *w)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(4 * MIB);
@@ -355,8 +357,8 @@ static struct str print_conflicts(struct arena *a, const struct world *w)
 }
 
 /*
- * Times are those of changes, and null for what has nothing but what upstream prints as null is
- * one there and none here: not compared where there are such values.
+ * Compares objects and entries. Times are not compared if there are odd values: a field that
+ * upstream prints as null exists there and not here, so its change has a time only there.
  */
 static bool is_same(const struct history *h, const struct world *engine,
 		    const struct world *reference)
@@ -368,7 +370,7 @@ static bool is_same(const struct history *h, const struct world *engine,
 		      print_state(h->arena, reference, !h->odd));
 }
 
-/* Plays the steps in both worlds; the first after which they differ, or -1. */
+/* Runs the steps in both worlds. Returns the first step after which they differ, or -1. */
 static int play(const struct history *h, struct world *engine, struct world *reference)
 {
 	*engine = (struct world){ .arena = h->arena, .kind = h->kind };
@@ -397,7 +399,7 @@ static void print_history(const struct history *h)
 				STR_ARG(print_value(h->arena, h->v[i].body)));
 }
 
-/* Takes steps out that do not matter, and tells the rest. */
+/* Removes steps that do not matter, and prints the rest. */
 static void tell(struct history *h, uint64_t seed)
 {
 	struct world engine, reference;
@@ -426,7 +428,7 @@ static void tell(struct history *h, uint64_t seed)
 
 /* --- laws --------------------------------------------------------------------------------- */
 
-/* What an apply makes was there before or is in the configuration; null is nothing. */
+/* Every value after an apply existed before or is in the configuration; null counts as absent. */
 static bool makes_nothing_up(struct arena *a, const struct schema_kind *kind,
 			     const struct json *before, const struct json *config,
 			     const struct json *after)
@@ -445,7 +447,7 @@ static bool makes_nothing_up(struct arena *a, const struct schema_kind *kind,
 	return true;
 }
 
-/* The same configuration again changes nothing, and makes nothing up. */
+/* Applying the same configuration again changes nothing, and invents nothing. */
 static const char *check_apply(struct history *h, struct world *w, const struct step *s)
 {
 	struct json *before = world_copy(h->arena, w->live);
@@ -457,10 +459,12 @@ static const char *check_apply(struct history *h, struct world *w, const struct 
 		return NULL;
 	if (!makes_nothing_up(h->arena, h->kind, before, s->body, w->applied.object))
 		return "made something up";
-	/* Odd values do not outlive being stored; what is nobody's is before's the next time. */
+	/* Odd values change when they are stored; fields without an owner get one the next time. */
 	if (h->odd || w->state.n == 0)
 		return NULL;
-	/* What a request resets is another value each time it is said, and so has a new time. */
+	/*
+	 * A field that the request resets changes each time it is applied, so it gets a new time.
+	 */
 	times = !(h->kind->flags & SCHEMA_STATUS);
 	state = print_state(h->arena, w, times);
 	value = w->state.object;
@@ -471,7 +475,7 @@ static const char *check_apply(struct history *h, struct world *w, const struct 
 	return NULL;
 }
 
-/* The value as text, members and elements in byte order. */
+/* Prints the value with members and elements sorted. */
 static struct str settled(struct arena *a, const struct json *v)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(4 * MIB);
@@ -495,7 +499,7 @@ static struct str settled(struct arena *a, const struct json *v)
 	return arena_str(a, buf_str(&b));
 }
 
-/* What each of `n` says, no two the same field. */
+/* Splits all fields among `n` managers, so that no two set the same field. */
 static void split_all(struct arena *a, const struct schema_kind *kind, const struct json *all,
 		      uint64_t seed, struct history *h, size_t n)
 {
@@ -532,7 +536,7 @@ static void play_in_order(struct history *h, struct world *w, struct prng *prng)
 	}
 }
 
-/* What nobody else owns of the manager's. */
+/* The manager's fields that nobody else owns. */
 static struct reference_set owned_alone(struct arena *a, const struct world *w, struct str manager)
 {
 	struct reference_set out = { 0 };
@@ -566,7 +570,7 @@ struct bench {
 	uint64_t first, n; /* seeds */
 };
 
-/* The same again as v2, which is not stored. */
+/* Adds the same version again as v2, which is not stored. */
 static void add_version(struct arena *a, struct json *versions)
 {
 	struct json *version = world_copy(a, json_at(versions, 0));

@@ -1,5 +1,5 @@
 /*
- * Sets of fields: their order, and what is left or comes together.
+ * Sets of fields: their order, differences and unions.
  */
 #include <setjmp.h>
 #include <stdarg.h>

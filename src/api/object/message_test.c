@@ -1,4 +1,6 @@
-/* Objects' protobuf: the bytes, that they are made once, and what a later revision has. */
+/*
+ * Objects' protobuf: its bytes, that it is made once, and that of a later revision.
+ */
 #include "api/object/message.h"
 
 #include <pthread.h>
@@ -129,7 +131,7 @@ static void its_beginning_is_its_metadata(void **state)
 	object_unref(o);
 }
 
-/* The type has no numbers, as that of a custom resource. */
+/* The type has no numbers, like that of a custom resource. */
 static void without_protobuf_there_is_the_metadata_alone(void **state)
 {
 	static const struct schema_field fields[] = { { .name = STR("metadata"),

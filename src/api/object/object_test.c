@@ -171,7 +171,7 @@ static void assert_item(const struct object *o, const char *begin)
 	slice_release(&item);
 }
 
-/* Unless it is one of another kind than the list's, which nobody but this would tell. */
+/* Unless its kind is not the list's: only the item can say so. */
 static void an_item_of_a_list_has_no_kind(void **state)
 {
 	static const char *const texts[][2] = {

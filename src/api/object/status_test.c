@@ -1,6 +1,5 @@
 /*
- * What clients are told: the texts are those that upstream's constructors make
- * of the same failure.
+ * Replies for errors: the texts are those of upstream's constructors for the same failure.
  */
 #include <setjmp.h>
 #include <stdarg.h>

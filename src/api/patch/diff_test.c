@@ -1,7 +1,7 @@
 /*
- * The patch of an apply: by example, and by what must hold for any three trees: applied to the live
- * object it gives all that is wanted, removes what is wanted no more, keeps what others set, and
- * leaves nothing to do.
+ * The patch of an apply, by example, and by laws that hold for any three trees. Applied to the live
+ * object, the patch gives everything wanted, removes fields that are no longer wanted, keeps fields
+ * that others set, and leaves nothing to do.
  */
 #include "api/patch/diff.h"
 
@@ -44,7 +44,7 @@ static const char *printed(struct arena *a, const struct json *tree)
 
 struct diff_case {
 	const char *about;
-	bool custom; /* a kind that is not built in */
+	bool custom; /* not a built-in kind */
 	const char *last, *wanted, *live, *patch;
 };
 
@@ -134,7 +134,7 @@ static void patches_are_as_small_as_they_can_be(void **state UNUSED)
 
 /* --- any trees ------------------------------------------------------------------------------ */
 
-/* Who says something: names of the manifest's and of others' never meet. */
+/* A source of names: those of the manifest and those of others never coincide. */
 struct author {
 	const char *letters;
 };
@@ -248,7 +248,7 @@ static void any_apply_gives_what_is_wanted_and_keeps_what_others_set(void **stat
 		if (left_to_do(&a, NULL, foreign, after))
 			fail_msg("seed %d: others' %s is not in %s", (int)seed,
 				 printed(&a, foreign), printed(&a, after));
-		/* Without what is ours nothing is left but what others set. */
+		/* Without our fields, only those that others set are left. */
 		bare = brought(&a, wanted,
 			       parsed(&a, "{\"metadata\":{\"labels\":{},\"finalizers\":[]},"
 					  "\"spec\":{\"containers\":[]}}"),

@@ -1,7 +1,7 @@
 /*
- * JSON Patch as implemented by kube-apiserver's library, which differs from RFC 6902: replace
- * creates a missing member, negative indexes count from the end, a missing value is null, null
- * equals absence in a test, and text before a pointer's first slash is ignored. If a patch does not
+ * JSON Patch as implemented by kube-apiserver's library, which differs from RFC 6902. Replace
+ * creates a missing member. Negative indexes count from the end. A missing value is null. Null
+ * equals absence in a test. Text before a pointer's first slash is ignored. If a patch does not
  * fit, upstream gives clients no further reason.
  *
  * Members and elements are found by walking, so the steps are counted: ten thousand operations on

@@ -1,6 +1,6 @@
 /*
- * The examples of RFC 6902, appendix A, with what kube-apiserver's library
- * makes of those that it sees otherwise, and bounds on what a patch can do.
+ * The examples of RFC 6902, appendix A, with the results of kube-apiserver's library where those
+ * differ, and limits on what a patch can do.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 struct patch_case {
 	const char *name, *doc, *patch;
-	const char *result; /* NULL: refused */
+	const char *result; /* NULL: rejected */
 };
 
 static const struct patch_case cases[] = {
@@ -204,7 +204,7 @@ static void nesting_ends_where_the_parsers_does(void **state)
 	struct error err;
 	struct json *doc;
 
-	/* Each turn puts the document so far one level deeper. */
+	/* Each operation nests the document one level deeper. */
 	arena_init(&a, 64 * MIB);
 	(void)buf_addc(&b, '[');
 	for (int i = 0; i < 3333; i++)

@@ -1,6 +1,6 @@
 /*
- * The examples of RFC 7386, appendix A, as far as documents are objects, and
- * patches that are large, deep or nested in bad faith.
+ * The examples of RFC 7386, appendix A, as far as documents are objects, and patches that are
+ * large, deep or malicious.
  */
 #include <setjmp.h>
 #include <stdarg.h>

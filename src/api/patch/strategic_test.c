@@ -35,7 +35,7 @@ struct patch_case {
 
 /* --- running ------------------------------------------------------------------------- */
 
-/* Of "group/version/resource", the group left out for core. */
+/* Finds the type of "group/version/resource"; core has no group. */
 static const struct schema_type *type_of(struct str path)
 {
 	struct str group = STR(""), version, resource;
@@ -62,7 +62,7 @@ static struct json *parsed(struct arena *a, struct str text)
 	return tree;
 }
 
-/* "Reason text", with | for new lines, as a refusal is written in the file. */
+/* An error as the file writes it: "Reason text", with | for new lines. */
 static const char *refusal_text(struct arena *a, const struct error *err)
 {
 	char *text = arena_printf(a, "%s %s", error_reason(err->code), err->msg);
@@ -110,7 +110,7 @@ static bool passes(const struct patch_case *c)
 
 /* --- files --------------------------------------------------------------------------- */
 
-/* One line of a block into the case. */
+/* Adds one line of a block to the case. */
 static void take_line(struct patch_case *c, struct str line)
 {
 	struct str rest = str_trim(str_skip(line, 1));
@@ -140,7 +140,7 @@ static size_t run_block(const struct patch_case *c, size_t *failed)
 	return 1;
 }
 
-/* Returns how many cases there were. */
+/* Returns the number of cases. */
 static size_t run_file(const char *name)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);

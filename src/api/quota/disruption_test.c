@@ -1,4 +1,6 @@
-/* Budgets: which pods they are about, what they allow, what an eviction takes off. */
+/*
+ * Budgets: the pods they select, what they allow, and what an eviction subtracts.
+ */
 #include "api/quota/disruption.h"
 
 #include <setjmp.h>

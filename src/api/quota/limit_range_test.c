@@ -1,5 +1,5 @@
 /*
- * Limit ranges: defaults and refusals as kube-apiserver 1.37 has them, word for word.
+ * Limit ranges: defaults and errors of kube-apiserver 1.37, word for word.
  */
 #include "api/quota/limit_range.h"
 
@@ -180,7 +180,7 @@ static const struct {
 	{ "{\"type\":\"Container\",\"maxLimitRequestRatio\":{\"cpu\":\"2\"}}", POD(CPU("1", "0")),
 	  "cpu max limit to request ratio per Container is 2, but no limit is specified or limit "
 	  "is 0" },
-	/* The same fault of two containers is told once. */
+	/* The same error of two containers is reported once. */
 	{ "{\"type\":\"Container\",\"max\":{\"cpu\":\"2\"}}", POD(CPU("1", "3") "," CPU("1", "3")),
 	  "maximum cpu usage per Container is 2, but limit is 3" },
 	{ "{\"type\":\"Container\",\"max\":{\"cpu\":\"2\"}}", POD(CPU("1", "3") "," CPU("1", "4")),

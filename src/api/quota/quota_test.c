@@ -1,5 +1,5 @@
 /*
- * What objects use; the values are those that kube-apiserver 1.37 charges for them.
+ * The usage of objects, with the values that kube-apiserver 1.37 charges for them.
  */
 #include "api/quota/quota.h"
 
@@ -69,7 +69,7 @@ static const struct measured {
 	  "count/pods=1,cpu=1100m,hugepages-2Mi=4Mi,limits.cpu=1,memory=1Gi,pods=1,"
 	  "requests.cpu=1100m,requests.example.com/x=2,requests.hugepages-2Mi=4Mi,"
 	  "requests.memory=1Gi" },
-	/* A pod that is over is an object all the same. */
+	/* A pod that has ended still counts as an object. */
 	{ "", "pods",
 	  "{\"spec\":{\"containers\":[{\"name\":\"a\"}]},\"status\":{\"phase\":\"Failed\"}}",
 	  "count/pods=1" },
@@ -81,7 +81,7 @@ static const struct measured {
 	  "{\"metadata\":{\"deletionTimestamp\":\"2026-09-21T14:13:00Z\","
 	  "\"deletionGracePeriodSeconds\":19},\"spec\":{\"containers\":[{\"name\":\"a\"}]}}",
 	  "count/pods=1" },
-	/* The largest init container, beside sidecars; overhead; what the pod says as a whole. */
+	/* The largest init container plus sidecars; overhead; pod-level resources. */
 	{ "", "pods",
 	  "{\"spec\":{\"initContainers\":[{\"name\":\"s\",\"restartPolicy\":\"Always\","
 	  "\"resources\":{\"requests\":{\"cpu\":\"1\"}}},{\"name\":\"i\",\"resources\":{"
@@ -96,7 +96,7 @@ static const struct measured {
 	  "\"1Mi\"}}}]}}",
 	  "count/pods=1,cpu=3,limits.memory=1Gi,memory=1Mi,pods=1,requests.cpu=3,"
 	  "requests.memory=1Mi" },
-	/* Resized in place: the most counts, but not what the node cannot do. */
+	/* Resized in place: the maximum counts, but not an infeasible request. */
 	{ "", "pods",
 	  "{\"spec\":{\"containers\":[{\"name\":\"a\",\"resources\":{\"requests\":{\"cpu\":\"1\"}}}"
 	  "]"
@@ -141,7 +141,7 @@ static const struct measured {
 	  "nic.deviceclass.resource.k8s.io/devices=5,"
 	  "requests.deviceclass.resource.kubernetes.io/gpu=32,"
 	  "requests.deviceclass.resource.kubernetes.io/nic=5,requests.example.com/gpu=32" },
-	/* What its pod is charged with already does not count again. */
+	/* Resources that its pod is charged for already do not count again. */
 	{ "resource.k8s.io", "resourceclaims",
 	  "{\"metadata\":{\"name\":\"c\",\"annotations\":{"
 	  "\"resource.kubernetes.io/extended-resource-claim\":\"true\"},\"ownerReferences\":[{"
@@ -196,7 +196,7 @@ static void kinds_are_known_by_their_counts(void **state)
 	assert_false(quota_kind_of(STR("events.k8s.io"), STR("events"), &k));
 }
 
-/* A pod in a scope, or not. */
+/* Pods inside and outside of a scope. */
 static const struct {
 	const char *scope, *op, *values, *pod;
 	bool in;
@@ -310,7 +310,7 @@ static void nothing_is_charged_when_one_of_two_refuses(void **state)
 	assert_false(quotas[0].changed || quotas[1].changed || changed);
 	assert_int_equal(quota_charge(quotas, 1, &rq, &ctx, &changed, &err), 0);
 	assert_true(quotas[0].changed && changed);
-	/* What a status says may exceed: it is charged, and not refused. */
+	/* A status write may exceed the quota: it is charged, not rejected. */
 	rq.status_only = true;
 	assert_int_equal(quota_charge(quotas, 2, &rq, &ctx, &changed, &err), 0);
 	assert_int_equal(quantity_value(*amount_list_get(&quotas[1].used, STR("secrets"))), 2);
@@ -318,7 +318,7 @@ static void nothing_is_charged_when_one_of_two_refuses(void **state)
 
 #define SPEC(more) "{\"spec\":{\"containers\":[{\"name\":\"c\"}]" more "}}"
 
-/* What was paid for is nothing else: quotas have scopes for each of these. */
+/* Objects that differ for some quota are not equal: quotas have scopes for each of these. */
 static void objects_that_quotas_tell_apart_are_not_equal(void **state)
 {
 	static const struct {
@@ -354,7 +354,7 @@ static void objects_that_quotas_tell_apart_are_not_equal(void **state)
 
 enum { MANY = 8000 };
 
-/* Containers, every other one as a sidecar too; each has a name of its own and one of all. */
+/* Adds containers, every other one as a sidecar too. Each has its own resource and a shared one. */
 static void add_many(struct buf *b, const char *list, const char *more)
 {
 	(void)buf_printf(b, "\"%s\":[", list);
@@ -389,7 +389,7 @@ static void a_pod_of_many_containers_takes_memory_as_it_is_long(void **state)
 	quota_measure(&k, &ctx, pod, &a, &item);
 	assert_false(a.refused);
 	assert_true(a.used < 64 * MIB);
-	/* Beside the names: the count, twice, and the one of all. */
+	/* Besides the containers' own: the count under two names, and the shared one. */
 	assert_int_equal(item.usage.n, 2 * MANY + 3);
 	assert_int_equal(
 		quantity_value(*amount_list_get(&item.usage, STR("requests.example.com/c7999"))),
@@ -400,7 +400,7 @@ static void a_pod_of_many_containers_takes_memory_as_it_is_long(void **state)
 	assert_int_equal(
 		quantity_value(*amount_list_get(&item.usage, STR("requests.example.com/all"))),
 		3 * MANY);
-	/* Where there is no room, that is told. */
+	/* If there is no memory, the arena records that. */
 	arena_release(&a);
 	arena_init(&a, 256 * KIB);
 	quota_measure(&k, &ctx, pod, &a, &item);

@@ -10,7 +10,7 @@
 struct row {
 	const char *(*check)(struct str);
 	const char *text;
-	const char *fault; /* a part of it; NULL: fine */
+	const char *fault; /* a part of it; NULL: valid */
 };
 
 #define L63 "abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz0"

@@ -76,7 +76,7 @@ static void every_type_is_sound(void **state)
 
 /* --- sentences -------------------------------------------------------------------- */
 
-/* Whether `explain` owes a sentence for each field of a type. */
+/* Whether `explain` needs a sentence for each field of a type. */
 static bool is_explained(const struct schema_type *t)
 {
 	static const char *const packages[] = {
@@ -127,7 +127,7 @@ static bool is_explained(const struct schema_type *t)
 	return false;
 }
 
-/* One sentence, for a terminal: not empty, a full stop, of bearable length. */
+/* One sentence for a terminal: not empty, with a full stop, not too long. */
 static void check_sentence(const struct schema_type *t, const struct schema_field *f,
 			   const char *doc)
 {
@@ -176,7 +176,7 @@ static void check_subresources(const struct schema_kind *k)
 
 		(void)snprintf(api_version, sizeof(api_version), "%.*s%s%.*s", STR_ARG(s->group),
 			       s->group.n ? "/" : "", STR_ARG(s->version));
-		/* Where it leads on, only the parameters in the URL have a kind. */
+		/* If the server proxies the request, only the parameters in the URL have a kind. */
 		assert_true(s->connect || schema_find_kind(str_from(api_version), s->kind));
 		assert_ptr_equal(schema_subresource(k, s->name), s);
 	}
@@ -208,7 +208,7 @@ static void every_kind_is_sound(void **state)
 	}
 }
 
-/* The value that a selectable path leads to, as far as the schema knows. */
+/* Returns the field at a selectable path, as far as the schema knows it. */
 static const struct schema_field *walk(const struct schema_type *t, struct str path)
 {
 	const struct schema_field *f = NULL;
@@ -230,7 +230,7 @@ static void selectable_fields_exist(void **state)
 		for (size_t j = 0; j < kinds[i]->nselectables; j++) {
 			const struct schema_selectable *s = &kinds[i]->selectables[j];
 
-			/* Not a field but derived: whether a job has succeeded. */
+			/* Derived, not a field: whether a job has succeeded. */
 			if (str_eqz(s->path, "status.successful"))
 				continue;
 			if (!walk(kinds[i]->type, s->path))

@@ -1,6 +1,5 @@
 /*
- * The grammar of both selectors with upstream's texts for what is no selector,
- * and what they match.
+ * The grammar of both selectors, with upstream's messages for invalid ones, and matching.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +15,7 @@
 typedef int parse_fn(struct arena *a, struct str text, struct selector *ret_selector,
 		     struct error *err);
 
-/* "a=1 b=" : what an object has; a key without '=' is absent. */
+/* Reads values from "a=1 b=": a key without '=' is absent. */
 static struct str get(const void *source, struct str key)
 {
 	struct str rest = str_from(source), piece;
@@ -235,7 +234,7 @@ static void a_copy_outlives_its_origin(void **state)
 	assert_true(selector_matches(&copy, get, ""));
 }
 
-/* `n` times the piece, with commas between, in parentheses that `head` opens. */
+/* The piece `n` times, separated by commas, in parentheses that `head` opens. */
 static const char *many(struct arena *a, const char *head, const char *piece, size_t n)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
@@ -265,7 +264,7 @@ static void requirements_and_values_are_bounded(void **state)
 	assert_refused(selector_parse_labels, many(&a, "a=1,b notin (", "", 512), values);
 	assert_true(FIELDS(many(&a, "", "a=1", 256), "a=1"));
 	assert_refused(selector_parse_fields, many(&a, "", "a=1", 257), terms);
-	/* Places without a requirement ask for nothing. */
+	/* Empty places have no effect. */
 	assert_true(FIELDS(many(&a, "", "", 9000), "a=1"));
 }
 

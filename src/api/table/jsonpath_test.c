@@ -17,7 +17,7 @@ static const char object[] =
 	"\"status\":{\"conditions\":[{\"type\":\"Synced\",\"status\":\"False\"},"
 	"{\"type\":\"Ready\",\"status\":\"True\",\"n\":7}]}}";
 
-/* What the path finds in the object, as JSON text; "" for nothing. */
+/* Checks the value that the path finds in the object, as JSON text; "" for nothing. */
 static void check(const char *path, const char *want)
 {
 	CLEANUP(arena_release) struct arena a;

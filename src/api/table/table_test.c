@@ -355,7 +355,7 @@ static void later_tables_of_a_watch_have_no_columns(void **state)
 	buf_release(&out);
 }
 
-/* Every cell of every kind stands any object, and appends one value. */
+/* Every cell of every kind accepts any object, and appends one value. */
 static void every_kind_can_show_an_empty_object(void **state)
 {
 	static const char *const texts[] = {

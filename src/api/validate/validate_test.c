@@ -1,6 +1,6 @@
 /*
- * The walker on small tables of our own. What the real tables say is tested by
- * devices/devices_test.c and check_core_test.c.
+ * The walker on small tables of our own. The real tables are tested by devices/devices_test.c and
+ * check/core_test.c.
  */
 #include "api/validate/validate.h"
 
@@ -109,7 +109,7 @@ static struct json *object_of(struct arena *a, const char *spec)
 	return v;
 }
 
-/* All that is wrong with a spec, after `old` when there is one, as one text. */
+/* Compares all errors of a spec, as an update of `old` if given, with one text. */
 static void expect(const char *old, const char *spec, const char *expected)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * KIB);

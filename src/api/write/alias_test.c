@@ -1,6 +1,6 @@
 /*
- * Both spellings of network data by every kind of write, the gate of status.devices, and which
- * entries stay. Texts have ' where JSON has ".
+ * Both spellings of network data (KEP-4817) in every kind of write, the gate of status.devices, and
+ * which entries stay. Texts have ' where JSON has ".
  */
 #include "api/write/write_fixture.h"
 
@@ -27,7 +27,7 @@ static const char *json_of(struct fixture *f, const char *text)
 	return copy;
 }
 
-/* A claim with these entries of status.devices; the path is its status. */
+/* A stored claim with these entries of status.devices; the path is its status. */
 static const struct json *stored_claim(struct fixture *f, const char *claim)
 {
 	const struct json *old;
@@ -48,8 +48,8 @@ enum way { PUT, JSON, MERGE, STRATEGIC };
 
 struct spelling {
 	enum way way;
-	const char *text; /* of a PUT: the network data */
-	const char *want; /* the network data then, or what a fault says */
+	const char *text; /* for a PUT: the network data */
+	const char *want; /* the resulting network data, or a part of the error */
 };
 
 #define IPS(v)  "'ips':[" v "]"
@@ -61,7 +61,7 @@ struct spelling {
 #define NAME    "'interfaceName':'e',"
 
 static const struct spelling spellings[] = {
-	/* A body that has one of them says nothing of the other. */
+	/* If a body has one name, it says nothing about the other. */
 	{ PUT, "{" IPS(NEW) "}", "{" IPS(NEW) "}" },
 	{ PUT, "{" KEPS(NEW) ",'hwAddress':'bb'}", "{" IPS(NEW) ",'hardwareAddress':'bb'}" },
 	{ PUT, "{" IPS(OLD) "," KEPS(NEW) "}", "{" IPS(NEW) "}" },
@@ -73,7 +73,7 @@ static const struct spelling spellings[] = {
 	  "and so does the stored value from both" },
 	{ PUT, "{'hardwareAddress':'bb','hwAddress':'cc'}",
 	  "networkData.hwAddress: Invalid value" },
-	/* Nothing is a value, too; but it gives way to one that is new. */
+	/* An empty value is a change, too; but a new value wins over it. */
 	{ PUT, "{" IPS(OLD) "," KEPS("") "}", "{}" },
 	{ PUT, "{" IPS(OLD) ",'addresses':null}", "{}" },
 	{ PUT, "{" IPS("") "," KEPS(OLD) "}", "{}" },
@@ -145,7 +145,7 @@ static const struct spelling spellings[] = {
 	{ MERGE, "{'status':{'devices':[" WITH("{" KEPS(NEW) "}") "]}}", "{" IPS(NEW) "}" },
 	{ MERGE, "{'status':{'devices':[" WITH("{" IPS(OLD) "," KEPS(NEW) "}") "]}}",
 	  "{" IPS(NEW) "}" },
-	/* Of what a merge patch adds, nulls are not even there. */
+	/* Nulls in what a merge patch adds are dropped. */
 	{ MERGE, "{'status':{'devices':[" WITH("{" IPS(OLD) ",'addresses':null}") "]}}",
 	  "{" IPS(OLD) "}" },
 	{ MERGE, "{'status':{'devices':[" WITH("{" IPS(NEW) "," KEPS(THIRD) "}") "]}}",
@@ -193,7 +193,7 @@ static void either_name_does_in_every_kind_of_write(void **state)
 	}
 }
 
-/* The value that came under the KEP's name must fit, even where it is kept for later. */
+/* The value under the KEP's name must fit, even if it is kept for later. */
 static void a_second_name_must_fit_too(void **state)
 {
 	static const char *const networks[] = { "{" IPS(OLD) ",'addresses':5}",
@@ -301,7 +301,7 @@ static void deallocation_takes_entries_with_it(void **state)
 {
 	assert_deallocates("{'status':{'allocation':null}}");
 	assert_deallocates("{'status':null}");
-	/* Sent along, they go all the same. */
+	/* They are removed even if the client sends them again. */
 	assert_deallocates(
 		"{'status':{'allocation':null,'devices':[" ENTRY("one", ",'data':{'b':2}") "]}}");
 }
@@ -316,7 +316,7 @@ static void another_allocation_drops_what_it_lacks(void **state)
 			      json_of(&f, "{'status':{'allocation':{'devices':{'results':[" RESULT(
 						  "two") "]}}}}")),
 		-ERR_INVALID);
-	/* The allocation may not change, which is all: the entry of one was dropped. */
+	/* The only error is that the allocation may not change: the entry of one was dropped. */
 	assert_non_null(strstr(fixture_faults(&f), "status.allocation: Invalid value"));
 	assert_null(strstr(fixture_faults(&f), "must be an allocated device"));
 	fixture_release(&f);
@@ -334,7 +334,7 @@ static void without_the_gate_nothing_is_written(void **state)
 	assert_at(&f, f.out, "/status/devices", "");
 	assert_true(f.w.unchanged);
 	fixture_again(&f);
-	/* What would not be valid is dropped just as well. */
+	/* An invalid entry is dropped as well. */
 	assert_written(&f, fixture_update(&f, old, json_of(&f, DEVICES(ENTRY("none", "")))));
 	assert_at(&f, f.out, "/status/devices", "");
 	fixture_release(&f);

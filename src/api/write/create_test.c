@@ -1,4 +1,6 @@
-/* Creation of objects of real kinds, and every reason to refuse one. */
+/*
+ * Creation of objects of real kinds, and every reason to reject one.
+ */
 #include "api/write/write_fixture.h"
 
 #define CONFIG_MAP "\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\""
@@ -265,7 +267,10 @@ static void an_older_version_is_stored_as_the_newest(void **state)
 	fixture_release(&f);
 }
 
-/* write_has_served_form() skips the schema when these are on: no other gate may serve. */
+/*
+ * write_has_served_form() skips the schema if these are on, so no other gate may have served
+ * fields.
+ */
 static void assert_gate_known(const struct schema_field *field)
 {
 	static const enum gate served[] = { GATE_ResourceHealthStatus,

@@ -1,15 +1,15 @@
 /*
- * Unknown fields and names that come twice, as a kube-apiserver of 1.38 told them of the same
- * bodies and patches: which, in which order, and in which words, refused and warned of.
+ * Unknown fields and repeated names, as a kube-apiserver 1.38 reported them for the same bodies and
+ * patches: which, in which order, and with which words, rejected and as warnings.
  */
 #include "api/write/write_fixture.h"
 
 #include "api/crd/crd.h"
 
 /*
- * Texts have single quotes for double ones, for the eyes. What is told is in short: -PATH is an
- * unknown field, +PATH a duplicate one, *+PATH and *-PATH those of a JSON patch, 8=KEY a key
- * that is set again at line 8.
+ * Texts have single quotes for double ones, for readability. Faults are abbreviated: -PATH is an
+ * unknown field, +PATH a duplicate one, *+PATH and *-PATH those of a JSON patch, 8=KEY a key that
+ * is set again at line 8.
  */
 struct body {
 	const char *name;
@@ -230,7 +230,7 @@ static struct str quoted(struct arena *a, const char *text)
 	return str_from(out);
 }
 
-/* One fault in full. */
+/* Prints one fault in full. */
 static void print_fault(struct buf *b, struct str fault)
 {
 	bool operation = fault.p[0] == '*';
@@ -246,7 +246,7 @@ static void print_fault(struct buf *b, struct str fault)
 			 fault.p[0] == '+' ? "duplicate" : "unknown", STR_ARG(str_skip(fault, 1)));
 }
 
-/* All of them: as warnings, or as one text, in which lines stand by themselves. */
+/* Prints all faults: as warnings, or as one text, in which YAML's lines come separately. */
 static const char *in_full(struct arena *a, const char *told, bool warnings)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
@@ -359,7 +359,7 @@ static void a_value_that_does_not_fit_is_refused_though_another_comes_later(void
 	assert_non_null(strstr(f.err.msg, "cannot unmarshal string into Go struct field "
 					  "ConfigMap.immutable of type bool"));
 	assert_int_equal(f.w.message.n, 0);
-	/* Of YAML only the last is there to be read. */
+	/* YAML keeps only the last value of a repeated name. */
 	assert_int_equal(write_decode(&f.w, quoted(&f.arena, text), DECODE_YAML, &body, &f.err), 0);
 	fixture_release(&f);
 }

@@ -1,4 +1,6 @@
-/* What kinds do to their objects, and the commands on pods. */
+/*
+ * Strategies of kinds, and the commands on pods.
+ */
 #include "api/write/write_fixture.h"
 
 #define POD(spec) "{\"metadata\":{\"name\":\"p\"},\"spec\":{" spec "}}"

@@ -1,4 +1,6 @@
-/* Updates and patches: what is checked, what is kept, what is no write at all. */
+/*
+ * Updates and patches: which checks run, which fields are kept, and which requests write nothing.
+ */
 #include "api/write/write_fixture.h"
 
 static void an_update_keeps_what_the_server_set(void **state)
@@ -144,7 +146,7 @@ static void generation_counts_changes_of_the_spec_alone(void **state)
 	",\"devices\":[{\"driver\":\"d.io\",\"pool\":\"p\",\"device\":\"dev\"," \
 	"\"networkData\":" network "}]"
 
-/* A claim that is allocated, in *ret_old; the path is its status. */
+/* Returns an allocated claim; the path is its status. */
 static const struct json *allocated_claim(struct fixture *f, const char *status)
 {
 	const struct json *old;

@@ -3,11 +3,11 @@
  * I/O.
  *
  * Each function takes the stored object (or none) and a request. It returns the tree to store, or
- * an error. It does everything that upstream's registry, strategies and metadata rules do: it
+ * an error. It does everything that upstream's registry, strategies and metadata rules do. It
  * generates names, sets uid and creationTimestamp, keeps status apart from spec, counts generation,
- * drops gated fields, sets defaults, updates managedFields and finalizers, handles deletion with
- * grace and propagation, and validates. The functions read no clock and use no randomness except
- * what the request provides.
+ * drops gated fields and sets defaults. It updates managedFields and finalizers, handles deletion
+ * with grace and propagation, and validates. The functions read no clock and use no randomness
+ * except what the request provides.
  *
  * While the client's part is handled, trees are of the version of the request. Returned trees are
  * of the storage version.

@@ -28,7 +28,7 @@ struct user {
 	struct etcd_client_world client;
 	struct etcd_world_write writes[WRITES];
 	size_t n;
-	struct etcd_world_write *last[KEYS]; /* of each key */
+	struct etcd_world_write *last[KEYS]; /* the last write of each key */
 };
 
 struct chaos {
@@ -63,7 +63,7 @@ static int64_t known_revision(const struct user *u, size_t key)
 	return revision;
 }
 
-/* Unless they are alike, every value is written once in all, so that it names its write. */
+/* Unless `alike`, every value is written only once, so that it identifies its write. */
 static void print_value(const struct chaos *x, char out[static 32], size_t user, size_t i)
 {
 	if (x->alike)
@@ -175,7 +175,7 @@ static void check_feeds(struct chaos *x)
 	for (size_t u = 0; u < USERS; u++) {
 		struct buf got = BUF_INIT(MIB);
 
-		/* Without the marks of one's own. */
+		/* Leaves out the marks of the user's own writes. */
 		for (const char *at = x->users[u].client.events.p; *at; at++)
 			if (*at != '*')
 				(void)buf_addc(&got, *at);
@@ -204,7 +204,7 @@ static bool is_absent(const struct etcd_world *w, const char *name, int64_t revi
 	return !c || c->deleted;
 }
 
-/* Whether the write wants this change. */
+/* Whether the change is what the write would make. */
 static bool wants(const struct chaos *x, const struct user *u, size_t i,
 		  const struct etcd_log_change *c)
 {
@@ -217,7 +217,7 @@ static bool wants(const struct chaos *x, const struct user *u, size_t i,
 	return z->deletes ? c->deleted : !c->deleted && str_eqz(etcd_world_value(c), value);
 }
 
-/* Changes in the log that the write wants. */
+/* Counts the changes in the log that the write would make. */
 static size_t count_wanted(const struct chaos *x, const struct user *u, size_t i)
 {
 	size_t n = 0;
@@ -236,7 +236,7 @@ static void check_write(struct chaos *x, const struct user *u, size_t i)
 	assert_true(z->done);
 	if (z->result == 0) {
 		c = change_at(&x->world, z->write.revision);
-		/* To delete an absent key changes nothing. */
+		/* Deleting an absent key changes nothing. */
 		assert_true(c ? wants(x, u, i, c)
 			      : z->deletes && is_absent(&x->world, z->name, z->write.revision));
 		assert_true(z->delivered_then >= z->write.revision);
@@ -248,8 +248,8 @@ static void check_write(struct chaos *x, const struct user *u, size_t i)
 	assert_true(!named || count_wanted(x, u, i) <= (z->result == -ERR_TIMEOUT));
 }
 
-/* Every change has one maker: at most one write was acknowledged with its revision, and if none
- * was, one whose outcome is unknown wants it. */
+/* Every change has one maker: at most one write was acknowledged with its revision. If none was,
+ * the change is what a write with an unknown outcome would make. */
 static void check_makers(const struct chaos *x)
 {
 	for (size_t k = 0; k < x->world.log.changes.n; k++) {
@@ -307,7 +307,7 @@ static void what_is_acknowledged_is_true_whatever_fails(void **state UNUSED)
 
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
 		run_seed(seed, results);
-	/* Faults are many enough to matter, and few enough that most writes are made. */
+	/* There are enough faults to matter, and few enough that most writes succeed. */
 	assert_true(results[0] > (size_t)SEEDS * USERS * WRITES / 4);
 	assert_true(results[ERR_CONFLICT] > 0 && results[ERR_TIMEOUT] > 0 &&
 		    results[ERR_UNAVAILABLE] > 0);

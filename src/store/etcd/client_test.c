@@ -92,7 +92,7 @@ static void a_silent_member_is_given_up(void **state)
 	assert_non_null(strstr(err.msg, "http://127.0.0.1:2379"));
 	assert_non_null(strstr(err.msg, "http://127.0.0.2:2379"));
 	z->world.members[0].mute = z->world.members[1].mute = false;
-	/* Nobody asks but the health check itself. */
+	/* The health check itself sends the only requests. */
 	(void)store_health(z->client.store, &err);
 	etcd_world_run(&z->world, 12000);
 	(void)store_health(z->client.store, &err);
@@ -195,7 +195,7 @@ static void a_write_is_sent_again_when_the_leader_has_changed(void **state)
 	assert_in_range(sim_elapsed_ms(z->world.sim) - began, 1000, 1500);
 }
 
-/* Its disk may need seconds for a write; to ask again would make that worse. */
+/* Its disk may need seconds for a write; sending it again would make that worse. */
 static void a_slow_etcd_gets_no_write_twice(void **state)
 {
 	struct setup *z = *state;
@@ -233,7 +233,7 @@ static void calls_stay_while_no_member_is_better(void **state)
 	assert_int_equal(etcd_world_write_wait(&write), 0);
 }
 
-/* One read a second at the member in use, one each five seconds at a silent one. */
+/* One read per second at the member in use, one every five seconds at a silent one. */
 static void probes_are_few(void **state)
 {
 	struct setup *z = *state;
@@ -301,11 +301,11 @@ static void one_question_serves_all_who_wait(void **state)
 		store_current(z->client.store, on_current, &a);
 	etcd_world_run(&z->world, 100);
 	assert_int_equal(a.n, 100);
-	/* One for the first, one for all that came while it was on its way. */
+	/* One for the first, one for all that came while it was in flight. */
 	assert_int_equal(m[0].calls + m[1].calls, calls + 2);
 }
 
-/* The answer to a question that was sent before does not count: it may be too old. */
+/* The answer to an earlier request does not count: it may be too old. */
 static void who_asks_later_is_told_no_older_revision(void **state)
 {
 	struct setup *z = *state;
@@ -340,7 +340,7 @@ static void on_range(void *arg, const struct store_range_result *result,
 	r->n = result ? result->n : 0;
 }
 
-/* All of it takes longer than a call may. */
+/* The whole range takes longer than a call may. */
 static void a_slow_connection_gets_smaller_pages(void **state UNUSED)
 {
 	enum { N = 100, BYTES = 2 * KIB, TRIES = 10 };
@@ -360,7 +360,7 @@ static void a_slow_connection_gets_smaller_pages(void **state UNUSED)
 		(void)etcd_world_change(&world, key, value);
 	}
 	etcd_client_world_open(&client, &world);
-	/* An answer that was cut short may hold up the next one so long that this fails, too. */
+	/* A truncated answer may delay the next one so long that this fails, too. */
 	for (unsigned tries = 0; r.n == 0; tries++) {
 		assert_true(tries < TRIES);
 		r.done = false;
@@ -430,11 +430,11 @@ static void compaction_is_done_by_one_of_many(void **state UNUSED)
 	(void)etcd_world_change(&world, "x", "2");
 	etcd_world_run(&world, 2 * WINDOW_MS);
 	assert_true(world.log.compacted >= then);
-	/* Each window one of them puts the key, whoever it is. */
+	/* In each window, one of them puts the key. */
 	then = world.log.revision;
 	etcd_world_run(&world, 10 * WINDOW_MS);
 	assert_in_range(world.log.revision - then, 9, 11);
-	/* And all know of it soon. */
+	/* And all learn of it soon. */
 	then = world.log.compacted;
 	while (world.log.compacted == then)
 		etcd_world_run(&world, 10);
@@ -454,7 +454,7 @@ static void expect(enum grpc_code code, const char *text, bool sent, enum etcd_o
 
 	assert_int_equal(etcd_outcome_of(&st, sent, &err), want);
 	assert_int_equal(err.code, error);
-	/* The error is for people who know neither etcd's texts nor gRPC's. */
+	/* The error is for people who know neither etcd's messages nor gRPC's. */
 	assert_true(want == ETCD_ANSWERED || err.msg[0]);
 	assert_true(!*text || !strstr(err.msg, text));
 	assert_null(strstr(err.msg, "etcdserver"));

@@ -2,9 +2,9 @@
  * etcd_world - for tests: a simulated etcd that fails on demand.
  *
  * It serves the part of etcd's API that the store uses, from a log in memory, with one or two
- * members. It can do what a real etcd cannot be made to do at a given moment: lose an answer before
- * or after applying the request, apply it much later, answer out of order, hold back events,
- * fragment responses, compact, go back to an older revision. Its errors have etcd's words.
+ * members. It can fail at a given moment, unlike a real etcd. It can lose an answer before or after
+ * applying the request, apply it much later, or answer out of order. It can also hold back events,
+ * fragment responses, compact, and go back to an older revision. Its errors have etcd's words.
  */
 #ifndef STORE_ETCD_ETCD_WORLD_H
 #define STORE_ETCD_ETCD_WORLD_H

@@ -1,6 +1,6 @@
 /*
- * The feed when streams are lost, cut in pieces, canceled or behind: on the etcd
- * of etcd_world.h, for a real one cannot be made to do so at will.
+ * The feed when streams are lost, fragmented, canceled or behind. Uses the etcd of etcd_world.h,
+ * because a real one cannot be made to fail at will.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #include "store/etcd/client_world.h"
 #include "store/etcd/store.h"
 
-/* Enough for a connection that was lost in silence to be found out by its pings. */
+/* Long enough for pings to detect a connection that was lost silently. */
 enum { SILENCE_MS = 60 * 1000 };
 
 #define POD(name) "/registry/core/pods/ns " name
@@ -112,7 +112,9 @@ static void fragments_are_joined_at_revisions(void **state)
 	etcd_world_let_events(&z->world);
 	etcd_world_run(&z->world, 100);
 	assert_string_equal(z->client.events.p, "a=1@3 b=2@4 c=2@4 d=3@5 ");
-	/* First a, when b showed that it was all of its revision; the rest with the last piece. */
+	/*
+	 * First a, when b showed that its revision was complete; the rest with the last fragment.
+	 */
 	assert_int_equal(z->client.batches, 2);
 }
 
@@ -126,7 +128,7 @@ static void half_a_revision_is_not_delivered_twice(void **state)
 	(void)etcd_world_change_both(w, POD("a"), POD("b"), "1");
 	(void)etcd_world_change(w, POD("c"), "2");
 	etcd_world_let_events(w);
-	/* Until the connection is lost, somewhere between the pieces. */
+	/* Runs until the connection is lost, somewhere between the fragments. */
 	for (int i = 0; i < 5; i++)
 		assert_true(sim_step(w->sim));
 	(void)sim_break_conns(w->sim, 1);
@@ -206,7 +208,7 @@ static void a_missing_feed_is_unhealthy(void **state)
 	assert_int_equal(store_health(z->client.store, &err), 0);
 }
 
-/* Members fail at random and somebody writes all the while: every event once, in order. */
+/* Members fail at random during writes: every event arrives once, in order. */
 static void nothing_is_lost_or_repeated_whatever_fails(void **state UNUSED)
 {
 	for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -271,7 +273,7 @@ static struct etcd_world_member *watched(struct setup *z)
 	return m[0].nwatches ? &m[0] : &m[1];
 }
 
-/* Nobody asks for anything meanwhile. */
+/* There are no calls meanwhile. */
 static void a_stream_leaves_a_silent_member(void **state)
 {
 	struct setup *z = *state;
@@ -283,7 +285,7 @@ static void a_stream_leaves_a_silent_member(void **state)
 	assert_string_equal(z->client.events.p, "a=1@3 ");
 }
 
-/* Answers to probes come behind the event: the bytes of the event show that the member is alive. */
+/* Answers to probes are queued behind the event, whose bytes show that the member is alive. */
 static void a_stream_stays_while_a_long_event_arrives(void **state UNUSED)
 {
 	enum { SEEDS = 4, BYTES = 48 * KIB, PROBED_MS = 2000 };
@@ -318,7 +320,7 @@ static void a_stream_leaves_a_member_that_lags(void **state)
 
 	watched(z)->lags = true;
 	(void)etcd_world_change(&z->world, POD("a"), "1");
-	/* Only an answer shows that there is something to miss. */
+	/* Only an answer shows that events are missing. */
 	assert_true(etcd_client_world_current(&z->client) > 0);
 	etcd_world_run(&z->world, 4000);
 	assert_string_equal(z->client.events.p, "a=1@3 ");

@@ -1,8 +1,8 @@
 /*
  * etcd_key - converts the names of objects to etcd's keys, and back.
  *
- * /registry/core/pods/default web-0 namespaced /registry/core/nodes/ node-1 not namespaced: the
- * namespace is empty
+ *	/registry/core/pods/default web-0        namespaced
+ *	/registry/core/nodes/ node-1             not namespaced: the namespace is empty
  *
  * etcd sorts keys by their bytes, and we need them sorted by namespace and then name. A '/' between
  * the two would not do that: '-' and '.' sort before '/', so all of namespace "a-b" would come

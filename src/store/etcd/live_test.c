@@ -1,6 +1,6 @@
 /*
- * The store on a real etcd: several stores at once, a crash in the middle of
- * writes, compaction, certificates, and what else revisions do there.
+ * The store on a real etcd: several stores at once, a crash during writes, compaction,
+ * certificates, and what else changes etcd's revision.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static const struct store_contract_backend backend = { .make = no_place,
 						       .destroy = keep_place,
 						       .open = open_at };
 
-/* One more user of the same etcd; on the loop of another, if that is given. */
+/* Opens another store on the same etcd; on another one's loop, if given. */
 static void join(struct store_contract *c, struct etcd_fixture *etcd, struct loop *l)
 {
 	*c = (struct store_contract){ .backend = &backend, .place = etcd, .loop = l };
@@ -89,7 +89,7 @@ static int stop_etcd(void **state)
 	return 0;
 }
 
-/* The etcd of all tests; without one they are skipped. */
+/* The etcd of all tests; without it they are skipped. */
 static struct etcd_fixture *etcd_of(void **state)
 {
 	if (!*state)
@@ -163,7 +163,7 @@ static void of_two_writers_one_wins(void **state)
 	(void)store_contract_wait(wa);
 	(void)store_contract_wait(wb);
 	assert_int_equal(wa->result + wb->result, -ERR_CONFLICT);
-	/* The loser knows by now what it lost to. */
+	/* The loser has seen the conflicting event by now. */
 	assert_int_equal((wa->result ? wa : wb)->events_before, 1);
 	leave(&b, false);
 	leave(&a, true);
@@ -179,7 +179,7 @@ struct crash {
 	struct store_contract c;
 	struct store_contract_write *w[CRASH_WRITES];
 	size_t begun, acked;
-	size_t until; /* how many are to be done */
+	size_t until; /* number of writes to finish */
 };
 
 static size_t count_done(const struct crash *z)
@@ -191,7 +191,7 @@ static size_t count_done(const struct crash *z)
 	return n;
 }
 
-/* Keeps writes on their way: a creation, then an update of what it made, and so on. */
+/* Keeps writes in flight: a creation, then an update of its key, and so on. */
 static bool is_far_enough(void *arg)
 {
 	struct crash *z = arg;
@@ -246,7 +246,7 @@ static void check_crash(struct crash *z)
 			assert_true(!e || e->write != &w->write);
 		lost += w->result != 0;
 	}
-	/* Only creations that were on their way may be in doubt, and what came after them. */
+	/* Only creations in flight, and the writes after them, may have an unknown outcome. */
 	assert_true(lost <= 3 * CRASH_FLIGHT);
 	assert_false(z->c.lost);
 }
@@ -284,7 +284,7 @@ static void compaction_while_disconnected_loses_the_feed(void **state)
 	(void)store_contract_must_put(&a, PODS, "ns", "lost-1", "1", 0);
 	etcd_fixture_kill(etcd);
 	etcd_fixture_start(etcd);
-	/* On a loop of its own: the first one's stands still meanwhile. */
+	/* On a separate loop, because the first one's does not run meanwhile. */
 	join(&b, etcd, NULL);
 	(void)store_contract_must_put(&b, PODS, "ns", "lost-2", "2", 0);
 	last = store_contract_must_put(&b, PODS, "ns", "lost-3", "3", 0);
@@ -455,7 +455,7 @@ static void raw_txn(struct etcd_client *client, bool put, int64_t lease)
 	(void)raw_call(client, ETCD_TXN, &txn.base);
 }
 
-/* The premise of the feed: whatever moves etcd's revision on is an event of its watch. */
+/* The premise of the feed: everything that raises etcd's revision is an event of its watch. */
 static void expect_feed_at_current(struct store_contract *c, int64_t moved, int64_t *revision)
 {
 	int64_t now = store_contract_current(c);
@@ -532,7 +532,7 @@ static void a_range_of_many_pages_is_one_snapshot(void **state)
 	leave(&c, true);
 }
 
-/* Together they are more than we take in one response. */
+/* Together they exceed our limit for one response. */
 static void a_range_of_large_objects_comes_in_smaller_pages(void **state)
 {
 	enum { N = ETCD_RESPONSE_MAX / MIB + 6 };
@@ -555,7 +555,7 @@ static void a_range_of_large_objects_comes_in_smaller_pages(void **state)
 	assert_int_equal(r->result, 0);
 	assert_int_equal(r->got.n, N);
 	assert_int_equal(r->got.items[N - 1].value.n, MIB);
-	/* And a feed that has to catch up with all of them gets them in fragments. */
+	/* A feed that has to catch up with all of them gets them in fragments. */
 	store_contract_follow(&c, before);
 	wait_for(&c, r->got.revision);
 	assert_int_equal(c.events.n, N);

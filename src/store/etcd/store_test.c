@@ -1,6 +1,5 @@
 /*
- * The contract of store.h on a real etcd: one etcd for all cases, a prefix for
- * each.
+ * The contract of store.h on a real etcd: one etcd for all cases, and a prefix for each case.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +13,7 @@
 #include "store/etcd/etcd_fixture.h"
 #include "store/etcd/store.h"
 
-/* cmocka gives its group no argument that the backend's functions could see. */
+/* A global, because cmocka passes no argument to the backend's functions. */
 static struct {
 	struct etcd_fixture etcd;
 	bool runs;
@@ -54,7 +53,7 @@ static void on_current(void *arg, int64_t revision UNUSED, const struct error *e
 	loop_stop(w->loop);
 }
 
-/* Waits for the first answer: before it, the store has no name. */
+/* Waits for the first answer: before it, the store has no cluster id. */
 static int open_place(void *place, struct loop *l, struct store **ret_store, struct error *err)
 {
 	const struct place *p = place;

@@ -197,7 +197,7 @@ static void an_update_that_somebody_forestalled_conflicts_also_in_doubt(void **s
 	assert_string_equal(etcd_world_get(&z->world, KEY).p, "theirs");
 }
 
-/* Ours came first, though the key is somebody else's by the time that we ask. */
+/* Our update took effect first, although another writer has changed the key before we check. */
 static void an_update_that_was_overwritten_has_succeeded(void **state)
 {
 	struct setup *z = *state;
@@ -287,7 +287,7 @@ static void a_chain_behind_an_unknown_write_conflicts(void **state)
 	assert_int_equal(store_pending(z->client.store), 0);
 }
 
-/* From now on the write may be sent for so long. */
+/* Limits the time in which the write may be sent. */
 static void limit(struct setup *z, struct etcd_world_write *w, int64_t ms)
 {
 	w->write.send_by = loop_now(z->world.client_loop) + ms;
@@ -338,7 +338,7 @@ static void a_full_etcd_has_written_nothing_and_is_unhealthy(void **state)
 	assert_int_equal(store_health(z->client.store, &err), 0);
 }
 
-/* The process of the only member dies with writes on their way, and comes back. */
+/* The only member crashes with writes in flight, and restarts. */
 static void writes_survive_a_crash_of_etcd(void **state)
 {
 	struct setup *z = *state;
@@ -429,7 +429,7 @@ static void a_deletion_by_another_server_is_a_conflict(void **state)
 	etcd_client_world_release(&other);
 }
 
-/* A creation in doubt is not proved by somebody else's equal one. */
+/* Another server's equal creation does not prove ours. */
 static void an_equal_creation_of_another_server_proves_nothing(void **state)
 {
 	struct setup *z = *state;
@@ -446,7 +446,7 @@ static void an_equal_creation_of_another_server_proves_nothing(void **state)
 	etcd_client_world_release(&other);
 }
 
-/* The change of another server came through a gap of the feed: nothing proves what it was. */
+/* Another server's change fell into a gap of the feed, so nothing proves what it was. */
 static void a_write_in_doubt_across_a_gap_of_the_feed_is_unknown(void **state)
 {
 	struct setup *z = *state;

@@ -1,6 +1,6 @@
 /*
- * The LMDB store on a disk that is full, or that fails: what was acknowledged
- * stays, what was refused is refused with a reason, and reads go on.
+ * The LMDB store on a disk that is full, or that fails: acknowledged writes stay, rejected writes
+ * have a reason, and reads keep working.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,9 @@ static void end(struct store_contract *c)
 	store_contract_end(c);
 }
 
-/* A full disk: refused with a reason, reads go on, and so do writes once there is room. */
+/*
+ * A full disk: writes are rejected with a reason, reads work, and so do writes once there is space.
+ */
 static void recovers_from(enum lmdb_fault fault, bool inline_commit)
 {
 	struct store_contract_write *bad, *then;
@@ -56,7 +58,7 @@ static void recovers_from(enum lmdb_fault fault, bool inline_commit)
 		lmdb_faults_set(fault, skip);
 		bad = store_contract_put(&c, PODS, "ns", "new", STR("refused"), 0);
 		then = store_contract_after(bad, "refused, too");
-		if (store_contract_wait(bad) == 0) /* fewer writes than were let through */
+		if (store_contract_wait(bad) == 0) /* fewer writes than the fault skipped */
 			break;
 		assert_true(lmdb_faults_struck() > 0);
 		assert_int_equal(bad->result, -ERR_UNAVAILABLE);
@@ -86,7 +88,7 @@ static void a_write_that_is_cut_short_counts_as_a_full_disk(void **state UNUSED)
 	recovers_from(LMDB_FAULT_SHORT, true);
 }
 
-/* The disk cannot be trusted any more: no write is taken until a restart, reads go on. */
+/* The disk cannot be trusted any more: the store rejects writes until a restart; reads work. */
 static void gives_up_after(enum lmdb_fault fault, size_t skip)
 {
 	struct store_contract_write *bad, *later;

@@ -1,8 +1,11 @@
 /*
  * lmdb_keys - the layout of keys and values in the tables of the LMDB store.
  *
- * table key value current id, namespace, 0, name revision, bytes superseded id, namespace, 0, name,
- * revision until, bytes log revision time, prev, kind, key of current meta text see lmdb/env.h
+ *	table       key                                 value
+ *	current     id, namespace, 0, name              revision, bytes
+ *	superseded  id, namespace, 0, name, revision    until, bytes
+ *	log         revision                            time, prev, kind, key of current
+ *	meta        text                                see lmdb/env.h
  *
  * id is the resource's, 4 bytes. Revisions and times are 8 bytes. All are big-endian, so they sort
  * as numbers. `until` is the revision that superseded those bytes. `prev` is the revision whose

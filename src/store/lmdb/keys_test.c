@@ -1,5 +1,5 @@
 /*
- * How keys and values lie in the tables.
+ * The layout of keys and values in the tables.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,10 +1,9 @@
 /*
- * Power cuts. A random workload runs on the LMDB store in a simulated world
- * while everything that reaches its file is recorded. Then the power is cut at
- * random places of that record: the disk holds all that was synced and some of
- * what was not, in pieces of blocks and of sectors. From each such disk a store
- * is opened, and must have the state of exactly some batch, not older than the
- * last write that was acknowledged before the cut.
+ * Power cuts. A random workload runs on the LMDB store in a simulated world, while all operations
+ * on its file are recorded. Then the power is cut at random places of that record: the disk holds
+ * everything that was synced and some of what was not, in pieces of blocks and of sectors. A store
+ * is opened from each such disk. It must have the state after exactly one of the batches, not older
+ * than the last write that was acknowledged before the cut.
  *
  * POWERCUTS sets the number of cuts, POWERCUT_SEED repeats a run.
  */
@@ -46,7 +45,7 @@ enum {
 
 static const char *const resources[] = { "core/pods", "core/nodes", "apps/things" };
 
-/* A key, its last committed state, and its last write that is not finished. */
+/* A key, its last committed state, and its last unfinished write. */
 struct key {
 	const char *resource;
 	char ns[8], name[8];
@@ -77,7 +76,7 @@ struct workload {
 	uint64_t digest;
 	VEC(struct state) states;
 	bool closed;
-	char *base; /* the file when the record began */
+	char *base; /* the file when recording started */
 	size_t base_n;
 };
 
@@ -263,7 +262,7 @@ static void disk_write(struct disk *d, size_t at, const char *p, size_t n)
 	memcpy(d->p + at, p, n);
 }
 
-/* Some of a write's pieces of this size; a piece does not reach over a border. */
+/* Writes some pieces of this size; a piece does not cross a boundary. */
 static void disk_write_some(struct disk *d, const struct lmdb_op *op, size_t piece,
 			    struct prng *prng)
 {
@@ -391,7 +390,7 @@ static void on_late(struct store_write *w, const struct error *err)
 	w->result = err ? -1 : 1;
 }
 
-/* The store goes on where it was: a new write is taken, with a new revision. */
+/* The store can continue: it accepts a new write, with a new revision. */
 static bool goes_on(struct survivor *s, int64_t revision)
 {
 	struct store_write w = { .key = { STR("core/pods"), STR("late"), STR("late") },
@@ -497,13 +496,13 @@ static void no_power_cut_loses_or_tears_an_acknowledged_write(void **state UNUSE
 		      number_from("POWERCUTS", CUTS));
 }
 
-/* A seed of which a workload takes pages at the end and gives them back before it writes them. */
+/* With this seed, a workload allocates pages at the end and frees them before it writes them. */
 static void a_file_that_ends_before_free_pages_is_whole(void **state UNUSED)
 {
 	cut_workloads(384114568, CUTS);
 }
 
-/* In a process of its own, for LMDB may crash on such a disk. */
+/* In a separate process, because LMDB may crash on such a disk. */
 static bool survives_apart(const struct workload *w, struct lmdb_world *place, int64_t acked)
 {
 	pid_t pid = fork();
@@ -524,7 +523,7 @@ static bool survives_apart(const struct workload *w, struct lmdb_world *place, i
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The control: were syncs not to work, this test would have to notice. */
+/* The control: if syncs did not work, this test would have to notice. */
 static void a_disk_that_ignores_syncs_is_noticed(void **state UNUSED)
 {
 	struct workload *w = XNEW(struct workload);

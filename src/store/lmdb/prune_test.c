@@ -1,6 +1,6 @@
 /*
- * Forgetting by time, in a simulated world: hours pass at once; and by bytes, before a write is
- * refused for want of room.
+ * Deleting history by time, in a simulated world where hours pass at once; and by size, before a
+ * write is rejected for lack of space.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,7 +78,7 @@ static void on_done(struct store_write *w, const struct error *err)
 	w->result = err ? -(int)err->code : 1;
 }
 
-/* A write of that value, taken over; its revision or -ERR_*. NULL: a deletion. */
+/* Writes the value, whose reference it takes. Returns the revision or -ERR_*. NULL: a deletion. */
 static int64_t try_write(struct fixture *f, const char *name, struct bytes *value, int64_t expected)
 {
 	struct store_write w = { .key = { STR("core/pods"), STR("ns"), str_from(name) },
@@ -261,7 +261,7 @@ static void a_full_store_refuses_what_grows_and_takes_deletions(void **state UNU
 	close_store(&f);
 	f.place->opts.quota_bytes = 4 * MIB;
 	open_store(&f);
-	/* The past makes room. */
+	/* History makes room. */
 	a = try_size(&f, "a", MIB, 0);
 	for (int i = 0; i < 10; i++)
 		a = try_size(&f, "a", MIB, a);
@@ -276,7 +276,7 @@ static void a_full_store_refuses_what_grows_and_takes_deletions(void **state UNU
 	assert_int_equal(read_at(&f, 0), 0);
 	assert_true(try_write(&f, "a", NULL, a) > 0);
 	assert_true(try_size(&f, "d", MIB, 0) > 0);
-	/* It counts what is there when it is opened. */
+	/* Opening the store counts its content. */
 	assert_true(changes_left(&f) < 30);
 	assert_int_equal(try_size(&f, "e", MIB, 0), -ERR_UNAVAILABLE);
 	end(&f);

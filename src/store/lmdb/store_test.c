@@ -1,6 +1,6 @@
 /*
- * The LMDB backend: the contract of all backends and what only it promises,
- * with a committer of its own and on the loop's thread.
+ * The LMDB backend: the contract of all backends, and its own promises, with a committer thread and
+ * on the loop's thread.
  */
 #include <setjmp.h>
 #include <stdarg.h>
