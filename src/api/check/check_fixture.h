@@ -175,7 +175,7 @@ static void edit(struct arena *a, struct json *root, struct str text)
 	put(a, parent, name, index, value);
 }
 
-/* --- what was found ------------------------------------------------------------------ */
+/* --- reported errors ----------------------------------------------------------------- */
 
 static const char *const type_names[FIELD_ERROR_TYPES] = {
 	[FIELD_NOT_FOUND] = "NotFound",         [FIELD_REQUIRED] = "Required",

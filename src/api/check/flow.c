@@ -12,7 +12,7 @@ enum { PRECEDENCE_MAX = 10000 };
 
 static const struct json none = { .type = JSON_OBJECT };
 
-/* --- what is shared --------------------------------------------------------------- */
+/* --- shared functions ------------------------------------------------------------- */
 
 static struct json *go_object(struct arena *a, const struct schema_type *type,
 			      const struct json *object);

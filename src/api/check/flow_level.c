@@ -158,7 +158,7 @@ static void check_fixed(struct validation *v, const struct json *spec, struct st
 				  exempt ? "except the 'spec.exempt' field " : "");
 }
 
-/* --- what goes with the type ------------------------------------------------------ */
+/* --- members of each type --------------------------------------------------------- */
 
 static void check_absent(struct validation *v, const struct json *object, const char *name,
 			 const struct field_path *path)

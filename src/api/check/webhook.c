@@ -8,7 +8,7 @@
 
 #define URL_FORM "; desired format: https://host[/path]"
 
-/* --- where it is ------------------------------------------------------------------ */
+/* --- client configuration --------------------------------------------------------- */
 
 static void refuse(struct validation *v, const struct field_path *path, struct str value,
 		   const char *why)

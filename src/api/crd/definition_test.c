@@ -2,9 +2,9 @@
  * Runs cases/crd_definitions.cases. A block `case TITLE` has a definition, and below:
  *
  *	! WARNING	in any order
- *	> CAUSE		a fault, as `reason field: message`; in any order; a line break is \n
+ *	> CAUSE		an error, as `reason field: message`; in any order; a line break is \n
  *
- * And what may not change, in tests of their own.
+ * Separate tests check what may not change.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -41,7 +41,7 @@ struct spot {
 
 static void run_node(struct run *r, struct spot *spot);
 
-/* --- what was stored ---------------------------------------------------------------- */
+/* --- stored values ------------------------------------------------------------------ */
 
 /* Returns a text that identifies an element of a keyed list; p NULL if it lacks a key. */
 static struct str keys_text(struct arena *a, const struct str *keys, const struct json *item)

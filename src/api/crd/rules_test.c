@@ -1,9 +1,9 @@
 /*
- * Runs cases/crd_rules.cases. A block `rules NAME` has the schema of a definition and, when that
- * is refused, why; a block `case NAME: TITLE` the spec of an object of it, and below:
+ * Runs cases/crd_rules.cases. A block `rules NAME` has the schema of a definition and, if that is
+ * rejected, the reasons. A block `case NAME: TITLE` has the spec of an object of it, and below:
  *
- *	< SPEC		it is an update: what was stored, before there were rules
- *	> CAUSE		a fault, as `reason field: message`; in any order; a line break is \n
+ *	< SPEC		it is an update: the spec stored before there were rules
+ *	> CAUSE		an error, as `reason field: message`; in any order; a line break is \n
  *	! WARNING	in any order
  */
 #include <setjmp.h>
@@ -230,7 +230,7 @@ static void kube_apiserver_s_answers_are_ours(void **state)
 	assert_true(cases >= 200);
 }
 
-/* --- what is stored ----------------------------------------------------------------- */
+/* --- stored objects ----------------------------------------------------------------- */
 
 /* A rule that costs 2.5 times the limit. */
 static struct str costly_definition(struct world *w, const char *description)

@@ -114,7 +114,7 @@ static void take_faults(struct field_errors *into, struct field_errors *from)
 	}
 }
 
-/* --- what was stored -------------------------------------------------------------- */
+/* --- stored values ---------------------------------------------------------------- */
 
 static struct spot spot_of_member(const struct spot *parent, const struct json *member,
 				  const struct field_path *path)

@@ -24,7 +24,7 @@ struct selector_trial {
 	size_t ntexts, next;
 };
 
-/* --- one ---------------------------------------------------------------------------- */
+/* --- one expression ----------------------------------------------------------------- */
 
 static struct cel_device_features features_of(const struct gates *gates)
 {

@@ -30,7 +30,7 @@ struct applying {
 	struct json **conflicts;
 };
 
-/* --- what may be applied ------------------------------------------------------------------ */
+/* --- checking the configuration ----------------------------------------------------------- */
 
 static bool is_deeper(const struct json *v, unsigned limit)
 {
@@ -230,7 +230,7 @@ static void settle_conflicts(struct applying *x)
 			(void)managed_set_subtract(x->arena, x->conflicts[i], own);
 }
 
-/* --- telling of them ---------------------------------------------------------------------- */
+/* --- reporting conflicts ------------------------------------------------------------------ */
 
 struct telling {
 	struct arena *arena;

@@ -116,7 +116,7 @@ static struct json *complete(struct runner *x, const struct world_writer *who, s
 	return body;
 }
 
-/* --- what is expected ------------------------------------------------------------------ */
+/* --- expectations ---------------------------------------------------------------------- */
 
 static int text_cmp(const void *a, const void *b)
 {

@@ -109,7 +109,7 @@ bool client_side_hand_over(struct arena *a, struct json *object, struct str mana
 	return changed;
 }
 
-/* --- what goes with that --------------------------------------------------------------------- */
+/* --- lost fields ----------------------------------------------------------------------------- */
 
 /* Returns the fields of the client-side appliers, or those of all other managers. */
 static struct json *fields_of(struct arena *a, const struct json *object, bool owners)

@@ -220,7 +220,7 @@ static struct reference_nodes merge(const struct reference_nodes *left,
 	return out;
 }
 
-/* --- taking away ----------------------------------------------------------------------- */
+/* --- removing -------------------------------------------------------------------------- */
 
 static bool has_below(const struct reference_set *set, struct str path)
 {

@@ -360,7 +360,7 @@ int managed_set_unite(struct arena *a, struct json *set, const struct json *plus
 	return unite(a, set, plus, false);
 }
 
-/* --- both ------------------------------------------------------------------------------ */
+/* --- intersection ---------------------------------------------------------------------- */
 
 /*
  * Returns the member with the same step at or after *at, or NULL. Moves *at forward in the order.

@@ -257,7 +257,7 @@ struct object *object_at(const struct object *o, int64_t revision)
 	return c;
 }
 
-/* --- use ---------------------------------------------------------------------------------- */
+/* --- references and accessors ------------------------------------------------------------- */
 
 struct object *object_ref(struct object *o)
 {

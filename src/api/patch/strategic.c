@@ -15,7 +15,7 @@
 static const struct str deletes = STR("$deleteFromPrimitiveList");
 static const struct str orders = STR("$setElementOrder");
 
-/* --- values that are new --------------------------------------------------------- */
+/* --- new values ------------------------------------------------------------------ */
 
 static bool stays(const struct json *parent, const struct json *child)
 {

@@ -1,9 +1,9 @@
 /*
  * Strategic merge patches on real types, with upstream's results.
  *
- * The tables are cases/strategic_*.cases, blocks apart by empty lines; lines that begin with #
- * are comments. A block names a resource and says what it shows, then comes the object, the
- * patch, and what becomes of it, or why it is refused (a | stands for a new line):
+ * The tables are cases/strategic_*.cases. Blocks are separated by empty lines; lines that begin
+ * with # are comments. A block begins with a resource and a title. Then come the object, the patch,
+ * and the result or the error (a | stands for a new line):
  *
  *	v1/pods: null removes a label
  *		{"metadata":{"labels":{"a":"1","b":"2"}}}
@@ -179,7 +179,7 @@ static void patches_of_real_clients_do_what_they_do_upstream(void **state)
 	assert_true(run_file("strategic_kinds.cases") >= 50);
 }
 
-/* --- what is made to hurt --------------------------------------------------------------- */
+/* --- malicious patches ------------------------------------------------------------------ */
 
 static int patch_pod(struct arena *a, const char *object, const char *patch)
 {

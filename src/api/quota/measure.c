@@ -397,7 +397,7 @@ static void measure_device_claim(const struct quota_context *ctx, const struct j
 	add_extended(ctx, claim, usage);
 }
 
-/* --- all ------------------------------------------------------------------------------------ */
+/* --- any object ----------------------------------------------------------------------------- */
 
 void quota_measure(const struct quota_kind *k, const struct quota_context *ctx,
 		   const struct json *object, struct arena *a, struct quota_item *ret_item)
@@ -434,7 +434,7 @@ bool quota_item_equal(const struct quota_item *a, const struct quota_item *b)
 	       same_texts(a->lacking, b->lacking, QUOTA_REQUIRED);
 }
 
-/* --- which writes ---------------------------------------------------------------------------- */
+/* --- writes that change usage ---------------------------------------------------------------- */
 
 static bool differs(const struct json *a, const struct json *b)
 {

@@ -15,9 +15,8 @@
 struct json;
 
 /*
- * How long a charge may be ahead of its object. The server and the controller rely on the same
- * times: the server charges a quota first and writes the object later, and the controller takes a
- * charge back if no object came of it.
+ * How long a charge may precede its object. The server charges a quota first and writes the object
+ * later. The controller takes a charge back if no object follows. Both rely on the same times:
  *
  *  - The server hands the object's write to the store, and etcd's client sends it, within
  *    QUOTA_CHARGE_MS after the server began to charge. Otherwise it charges again.

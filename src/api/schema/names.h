@@ -38,7 +38,7 @@ bool names_is_extended_resource(struct str s);
 /* Lengths that several kinds share. */
 enum {
 	NAMES_DRIVER_MAX = 63,
-	NAMES_IDENTIFIER_MAX = 32, /* the part of an attribute's name behind its domain */
+	NAMES_IDENTIFIER_MAX = 32, /* the part of an attribute's name after its domain */
 };
 
 #endif

@@ -74,7 +74,7 @@ static void every_type_is_sound(void **state)
 	}
 }
 
-/* --- sentences -------------------------------------------------------------------- */
+/* --- descriptions ----------------------------------------------------------------- */
 
 /* Whether `explain` needs a sentence for each field of a type. */
 static bool is_explained(const struct schema_type *t)
@@ -242,7 +242,7 @@ static void selectable_fields_exist(void **state)
 		}
 }
 
-/* --- against what is known ---------------------------------------------------------- */
+/* --- known numbers ------------------------------------------------------------------ */
 
 struct known {
 	const char *type, *field;

@@ -168,7 +168,7 @@ void service_drop_fields(struct arena *a, struct json *service, const struct jso
 		json_setz(status, "loadBalancer", json_make_object(a));
 }
 
-/* --- what was allocated before --------------------------------------------------------- */
+/* --- allocated values ------------------------------------------------------------------ */
 
 static void keep_addresses(struct arena *a, struct json *spec, const struct json *old)
 {

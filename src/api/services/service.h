@@ -16,7 +16,7 @@ struct service_families {
 	bool first6; /* IPv6 is the default family */
 };
 
-/* --- what a spec says ---------------------------------------------------------------- */
+/* --- properties of a spec ------------------------------------------------------------ */
 
 bool service_is_type(const struct json *spec, const char *type);
 bool service_is_headless(const struct json *spec); /* clusterIPs begin with "None" */

@@ -262,7 +262,7 @@ static void the_keps_names_are_no_unknown_fields(void **state)
 	fixture_release(&f);
 }
 
-/* --- which entries there are -------------------------------------------------------------- */
+/* --- entries of status.devices ------------------------------------------------------------ */
 
 static void entries_come_with_the_status_alone(void **state)
 {
@@ -372,7 +372,7 @@ static void without_the_gate_deallocation_still_takes_entries(void **state)
 	fixture_release(&f);
 }
 
-/* --- who asks --------------------------------------------------------------------------- */
+/* --- rules that depend on the caller ---------------------------------------------------- */
 
 static void refuse(struct write *w, const struct json *old, const struct json *object)
 {

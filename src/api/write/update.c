@@ -61,7 +61,7 @@ static int check_version(struct write *w, const struct json *old_meta, struct js
 	return 0;
 }
 
-/* --- what is kept of the stored object -------------------------------------------------- */
+/* --- stored values that are kept -------------------------------------------------------- */
 
 /*
  * Kinds whose status writes keep all metadata; for other kinds they may change labels and the like.

@@ -155,7 +155,7 @@ static inline const char *fixture_faults(struct fixture *f)
 #define assert_at(f, tree, pointer, want) \
 	assert_string_equal(fixture_at((f), (tree), (pointer)), (want))
 
-/* The write went through; else says why not. */
+/* Asserts that the write succeeded; prints the errors otherwise. */
 #define assert_written(f, result)                                                      \
 	do {                                                                           \
 		if ((result) < 0)                                                      \

@@ -156,7 +156,7 @@ static void heal(struct chaos *x)
 	etcd_world_run(w, HEAL_MS);
 }
 
-/* --- what must hold ------------------------------------------------------------------------ */
+/* --- invariants ---------------------------------------------------------------------------- */
 
 static void check_feeds(struct chaos *x)
 {

@@ -433,7 +433,7 @@ void etcd_client_listen(struct etcd_client *client, void (*on_ready)(void *arg),
 	client->arg = arg;
 }
 
-/* --- looking after the members ------------------------------------------------------------- */
+/* --- checking the members ------------------------------------------------------------------ */
 
 static bool is_overdue(const struct etcd_call *c)
 {
@@ -605,7 +605,7 @@ static void on_tick(struct loop_timer *t)
 	arm(client);
 }
 
-/* --- what it is ---------------------------------------------------------------------------- */
+/* --- health and revisions ------------------------------------------------------------------ */
 
 static const char *condition(const struct etcd_endpoint *e)
 {

@@ -29,7 +29,7 @@ void etcd_compactor_note(struct etcd_compactor *k, int64_t revision)
 	k->compacted = MAX(k->compacted, revision);
 }
 
-/* --- by itself ----------------------------------------------------------------------------- */
+/* --- periodic compaction ------------------------------------------------------------------- */
 
 /* Ticks of the timer per window: one tries, the others read the key. */
 enum { TICKS = 10 };

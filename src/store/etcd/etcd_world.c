@@ -416,7 +416,7 @@ void etcd_world_until(struct etcd_world *w, const bool *flag)
 	assert_true(sim_run_until(w->sim, is_set, &flag, PATIENCE_MS));
 }
 
-/* --- what befalls it ----------------------------------------------------------------------- */
+/* --- changes and failures ------------------------------------------------------------------ */
 
 static void put(struct etcd_world *w, const char *key, const char *value)
 {

@@ -99,11 +99,11 @@ void etcd_world_run(struct etcd_world *w, int64_t ms);
 /* Runs until *flag is true. Fails the test after 60 s of simulated time. */
 void etcd_world_until(struct etcd_world *w, const bool *flag);
 
-/* A member's process ends, or begins; the data stays. */
+/* Stops and starts a member's process; the data stays. */
 void etcd_world_crash(struct etcd_world *w, size_t member);
 void etcd_world_start(struct etcd_world *w, size_t member);
 
-/* A change by somebody else. Value NULL: deletion. Returns its revision. */
+/* Makes a change as another client. Value NULL: deletion. Returns its revision. */
 int64_t etcd_world_change(struct etcd_world *w, const char *key, const char *value);
 
 /* Two changes in one transaction. */

@@ -176,7 +176,7 @@ static void etcd_close(struct store *base, void (*closed)(void *arg), void *arg)
 	loop_defer(base->loop, &s->task);
 }
 
-/* --- the other verbs ----------------------------------------------------------------------- */
+/* --- the other functions ------------------------------------------------------------------- */
 
 static void etcd_write(struct store *base, struct store_write *w)
 {

@@ -387,7 +387,7 @@ static void send_queued(struct etcd_writes *ws)
 	}
 }
 
-/* --- the writer's verbs -------------------------------------------------------------------- */
+/* --- for the store ------------------------------------------------------------------------- */
 
 /* 0 is not a valid stamp. */
 static uint64_t next_stamp(struct etcd_writes *ws)

@@ -56,7 +56,7 @@ void etcd_write_judge(struct etcd_write *rec, bool complete)
 	}
 }
 
-/* --- what the feed tells ------------------------------------------------------------------- */
+/* --- called by the feed -------------------------------------------------------------------- */
 
 void etcd_writes_follow(struct etcd_writes *ws, int64_t revision)
 {

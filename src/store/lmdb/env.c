@@ -124,7 +124,7 @@ int lmdb_env_lock(const char *dir, struct error *err)
 	return fd;
 }
 
-/* --- making a new one ---------------------------------------------------------------- */
+/* --- creating the file --------------------------------------------------------------- */
 
 static int put_text(MDB_txn *txn, MDB_dbi meta, const char *name, struct str value)
 {
@@ -435,7 +435,7 @@ void lmdb_env_close(struct lmdb_env *e)
 	*e = (struct lmdb_env){ .lock_fd = -1, .witness_fd = -1 };
 }
 
-/* --- what is asked of an open one -------------------------------------------------------- */
+/* --- an open environment ----------------------------------------------------------------- */
 
 bool lmdb_env_trusts_disk(const struct lmdb_env *e)
 {

@@ -89,7 +89,7 @@ const struct lmdb_op *lmdb_faults_ops(size_t *ret_n)
 	return world.ops.v;
 }
 
-/* --- in the way of the calls ------------------------------------------------------- */
+/* --- intercepted calls ------------------------------------------------------------- */
 
 static bool is_watched(int fd)
 {

@@ -336,7 +336,7 @@ static void disk_save(const struct disk *d, const char *path)
 	(void)close(fd);
 }
 
-/* --- what is left ---------------------------------------------------------------------------- */
+/* --- checks after the cut -------------------------------------------------------------------- */
 
 struct survivor {
 	struct sim *sim;

@@ -190,7 +190,7 @@ static void a_long_past_is_compacted_in_pieces(struct store_contract *c)
 	store_contract_close(c);
 	check_clean(c);
 	store_contract_open(c);
-	/* Each takes one commit at least, and each commit forgets a piece. */
+	/* Each takes at least one commit, and each commit deletes a part of the history. */
 	for (int i = 0; i < ROUNDS; i++)
 		store_contract_compact(c, store_contract_current(c));
 	store_contract_close(c);

@@ -85,7 +85,7 @@ static void check_needs_a_store(void **state UNUSED)
 	store_lmdb_report_release(&report);
 }
 
-/* Takes the first entry out of a table, behind the store's back. */
+/* Removes the first entry of a table, behind the store's back. */
 static void damage(struct store_contract *c, const char *table)
 {
 	char path[128];
@@ -220,7 +220,7 @@ struct killed {
 
 static void next_write(struct killed *k);
 
-/* The parent may count on a number once it has read it. */
+/* The parent may rely on a number once it has read it. */
 static void on_written(struct store_write *w, const struct error *err)
 {
 	struct killed *k = CONTAINER_OF(w, struct killed, write);
@@ -257,7 +257,7 @@ static void run_child(struct lmdb_world *place, int out)
 	_Exit(1);
 }
 
-/* Reads what the child says until it is dead, and kills it after so many numbers. */
+/* Reads the child's numbers until it is dead, and kills it after so many. */
 static uint64_t kill_after(pid_t pid, int in, uint64_t count)
 {
 	uint64_t n, last = 0;

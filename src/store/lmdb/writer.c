@@ -206,7 +206,7 @@ static void on_finished(struct loop_msg *m)
 	lmdb_writer_kick(s);
 }
 
-/* --- beginning -------------------------------------------------------------------------- */
+/* --- starting a batch ------------------------------------------------------------------- */
 
 static void fail_waiting(struct lmdb_store *s)
 {
@@ -326,7 +326,7 @@ int lmdb_writer_start(struct lmdb_store *s, struct error *err)
 	return thread_start(&s->thread, "store", run_committer, s, err);
 }
 
-/* --- what is asked of it -------------------------------------------------------------------- */
+/* --- the store's functions ------------------------------------------------------------------ */
 
 static void on_prune(struct loop_timer *t)
 {
