@@ -49,7 +49,7 @@ struct object {
 	int64_t revision; /* its resourceVersion */
 	int64_t created_s; /* metadata.creationTimestamp, seconds since 1970; 0: none */
 	struct bytes *json; /* text as sent */
-	/* Text as stored, if it is more than `json` without its resourceVersion; or NULL. */
+	/* Text as stored, if it differs from `json` without its resourceVersion; or NULL. */
 	struct bytes *stored;
 	struct str key; /* "namespace/name" or "name"; lies after the struct */
 	struct str uid; /* in the text */
