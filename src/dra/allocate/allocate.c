@@ -1,39 +1,42 @@
 /*
- * Which devices claims get: read what is wanted and what there is, search, write it down.
+ * The allocator: reads requests and devices, searches, and builds the results.
  *
- * How long a search may take. Let S be the devices that claims take together (at most 32 each),
- * N the devices that the node reaches, and K the number of classes of them: devices that differ in
- * something that these claims mind (allocate/classes.c); N of one kind make K = 1. A step is
- * one device tried.
+ * Bound on the time of a search. Let S be the number of devices that all claims take (at most 32
+ * each), N the number of devices that the node reaches, and K the number of device classes. Devices
+ * of one class are interchangeable for these claims (allocate/classes.c); N identical devices make
+ * K = 1. One step tries one device.
  *
- *  - What fits at the first attempt takes S steps, and one more for each device that is refused on
- *    the way for counters, constraints or shares: at most S N. Selectors are evaluated only for
- *    devices that come up, once each.
- *  - Otherwise each choice tries at most K devices, and is only made while the outlook
- *    (allocate/outlook.c) is open. Where that tells the truth, no choice is in vain, and S K
- *    steps are added: requests whose devices overlap in any way, alternatives that need
- *    equally many, one matchAttribute or one distinctAttribute over any of them; counters
- *    of which all takers take the same.
- *  - Where it is too hopeful (several constraints that cross, counters that devices take
- *    different amounts of, shares of capacity), the choice of a request's first device is gone
- *    through once for each set of what may be taken by then, counted by class: for R requests at
- *    most R times the product of all (n_k + 1), n_k being the devices of class k, times K^c for a
- *    request of c devices. This is exponential in K alone.
- *  - Where a fault may end the search (a selector that fails for some device, a constraint on all
- *    devices), SEARCH_CAREFUL_MAX steps are added.
- *  - What is beyond ALLOCATE_STEPS_MAX ends with -ERR_TIMEOUT. It is never taken for "does not
- *    fit": the problem as such is as hard as packing, so some inputs must end so.
+ *  - Claims that fit at the first attempt take S steps, plus one step for each device that
+ *    counters, constraints or shares rule out: at most S N. Selectors are evaluated only for
+ *    devices that are tried, once each.
+ *  - Otherwise each choice tries at most K devices, and only while the outlook (allocate/outlook.c)
+ *    is open. In the following cases the outlook is exact, no choice is in vain, and S K steps are
+ *    added. Devices of requests may overlap in any way, alternatives must need equally many
+ *    devices, and there may be one matchAttribute or one distinctAttribute. Counters must be
+ *    consumed in equal amounts.
+ *  - The outlook can be too optimistic: several crossing constraints, counters of which devices
+ *    take different amounts, shares of capacity. Then the choice of a request's first device is
+ *    tried once for each combination of devices taken before it, counted by class. For R requests
+ *    these are at most R times the product of all (n_k + 1), where class k has n_k devices, times
+ *    K^c for a request of c devices. This is exponential in K alone.
+ *  - If an error may end the search (a selector that fails for some device, or a constraint on a
+ *    request of mode All), SEARCH_CAREFUL_MAX steps are added.
+ *  - A search that exceeds ALLOCATE_STEPS_MAX returns -ERR_TIMEOUT, never "does not fit". The
+ *    problem is as hard as bin packing, so some inputs must end this way.
  */
 #include "dra/allocate/allocate_impl.h"
 
 #include "base/core/limits.h"
 
-/* Selectors of claims whose programs surely stay while other nodes are tried. */
+/* With at most this many selectors, the programs stay cached while other nodes are tried. */
 enum { PREPARED_SELECTORS_MAX = INVENTORY_PROGRAMS_MAX / 2 };
 
 /* --- reading once ------------------------------------------------------------------------- */
 
-/* Of one request or alternative: its selectors; and whether all of it is the same everywhere. */
+/*
+ * Adds the number of selectors of a request or alternative. Returns whether it reads the same on
+ * every node, which is not so for mode All.
+ */
 static bool same_everywhere(const struct json *request, size_t *selectors)
 {
 	*selectors += json_count(json_getz(request, "selectors"));
@@ -57,7 +60,7 @@ static bool can_prepare(const struct json *const *claims, size_t n)
 	return can && selectors <= PREPARED_SELECTORS_MAX;
 }
 
-/* One request for so many devices of a class, and not a word more. */
+/* The claim has one request for a number of devices of a class, and nothing else. */
 static bool wants_plain(const struct allocate_plan *plan)
 {
 	const struct allocate_request *r = plan->requests;
@@ -98,9 +101,9 @@ struct allocate_plan *allocate_prepare(struct inventory *inv, const struct json 
 enum { OPEN = -1 };
 
 /*
- * Whether the node has what a plain request wants, as far as earlier attempts tell: 1, 0, or OPEN.
- * The search looks at devices in order, and may come upon a fault: it finds what is needed when
- * nothing is open about the devices before, and nothing when that holds for all of them.
+ * Answers a plain request from cached selector results, without a search: 1 if it fits, 0 if not,
+ * or OPEN. The search tries devices in order and may meet a failing selector. So the answer is 1
+ * only if all devices up to the last one needed are decided, and 0 only if all devices are.
  */
 static int plain_answer(const struct allocate_plan *plan, const struct allocate_node *node)
 {
@@ -126,12 +129,12 @@ static int plain_answer(const struct allocate_plan *plan, const struct allocate_
 	sure = known & yes & s->roomy & s->plain & ~s->used;
 	for (int64_t i = 1; i < r->count; i++)
 		sure &= sure - 1;
-	/* The devices before the last one that is needed. */
+	/* Mask of the devices before the last one that is needed. */
 	all = (sure & -sure) - 1;
 	return sure && (decided & all) == all ? 1 : OPEN;
 }
 
-/* Forgets the node before. */
+/* Resets the plan for the next node. */
 static int begin_node(struct allocate_plan *plan, struct error *err)
 {
 	if (plan->fault < 0) {
@@ -169,7 +172,7 @@ static int64_t preference(const struct allocate_plan *plan)
 	return sum;
 }
 
-/* After begin_node() or allocate_plan_read(). */
+/* Searches and builds the results. Call it after begin_node() or allocate_plan_read(). */
 static int decide(struct allocate_plan *plan, struct json **ret_results, struct error *err)
 {
 	int r = allocate_search(plan, err);

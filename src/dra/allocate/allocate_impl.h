@@ -1,19 +1,19 @@
 /*
- * allocate_impl - what an allocation in the making consists of, for its parts.
+ * allocate_impl - data of an allocation in progress, shared by the allocator's files.
  *
- *	allocate/plan.c      claims -> requests, constraints; faults that end it
- *	allocate/match.c     does a device suit a request at all (selectors, node, taints, size)
- *	allocate/capacity.c  what a request takes of a device that is shared
+ *	allocate/plan.c      claims -> requests, constraints; errors that end the allocation
+ *	allocate/match.c     does a device suit a request (selectors, node, taints, size)
+ *	allocate/capacity.c  how much a request takes of a shared device
  *	allocate/place.c     taking a device and giving it back: counters, shares, constraints
  *	allocate/search.c    the order in which devices are tried
- *	allocate/classes.c   devices that are the same for all that matters
- *	allocate/outlook.c   can what is still wanted be had at all (allocate/outlook.h)
- *	allocate/supply.c    .. what is left of each class
- *	allocate/flow.c      .. as a flow from requests to devices
- *	allocate/result.c    what is written into the claims
+ *	allocate/classes.c   groups devices that are interchangeable for these claims
+ *	allocate/outlook.c   can the remaining requests still be satisfied (allocate/outlook.h)
+ *	allocate/supply.c    .. how many devices of each class are left
+ *	allocate/flow.c      .. computed as a flow from requests to devices
+ *	allocate/result.c    builds status.allocation of the claims
  *
- * Everything lives in one arena and is gone with it. Devices that the node reaches have
- * ordinals: in upstream's order, over all slices of pools that may be used.
+ * Everything lives in one arena and is freed with it. Devices that the node can reach are numbered
+ * (ordinals) in upstream's order, over all slices of usable pools.
  */
 #ifndef DRA_ALLOCATE_ALLOCATE_IMPL_H
 #define DRA_ALLOCATE_ALLOCATE_IMPL_H
@@ -22,17 +22,17 @@
 #include "dra/inventory/inventory_impl.h"
 
 enum {
-	ALLOCATE_RESULTS_MAX = 32, /* of one claim, as upstream bounds it */
+	ALLOCATE_RESULTS_MAX = 32, /* per claim, upstream's limit */
 	ALLOCATE_NONE = 0xffffffff, /* no index */
 };
 
 /* --- what is wanted ----------------------------------------------------------------- */
 
-/* What is known about a device and a request, whatever else is chosen. */
+/* Whether a device suits a request, independent of the other choices. */
 enum allocate_match {
-	ALLOCATE_UNKNOWN, /* not looked at, or its selector fails */
+	ALLOCATE_UNKNOWN, /* not checked yet, or the selector fails */
 	ALLOCATE_NO, /* not selected, not on this node, or too small */
-	ALLOCATE_REFUSED, /* selected, yet tainted or of a feature that is off */
+	ALLOCATE_REFUSED, /* selected, but tainted or using a disabled feature */
 	ALLOCATE_YES,
 };
 
@@ -52,20 +52,20 @@ struct allocate_capacity {
 struct allocate_request {
 	uint32_t claim; /* index of its claim */
 	uint32_t group; /* index in plan->groups */
-	struct str name; /* its own */
-	struct str full; /* "gpu", or "gpu/large" of an alternative */
+	struct str name; /* its own name */
+	struct str full; /* "gpu", or "gpu/large" for an alternative */
 	struct str class_name;
 	const struct inventory_class *class;
 	const struct json *spec; /* its `exactly`, or the alternative */
 	const struct json *tolerations;
 	const struct allocate_selector *selectors;
-	const struct allocate_capacity *capacities; /* asked for */
+	const struct allocate_capacity *capacities; /* requested amounts */
 	size_t nselectors, ncapacities;
 	uint64_t constraints; /* bit i: constraint i of its claim applies */
 	int64_t count; /* devices wanted */
 	bool all, admin;
 	uint32_t *devices; /* mode All: the ordinals, `count` of them */
-	uint8_t *match; /* enum allocate_match by ordinal; NULL: nothing is known yet */
+	uint8_t *match; /* enum allocate_match by ordinal; NULL: nothing checked yet */
 };
 
 /* An entry of a claim's spec.devices.requests: one request, or the alternatives in order. */
@@ -96,7 +96,7 @@ struct allocate_slice {
 	uint32_t first; /* ordinal of its first device */
 };
 
-/* A device and where it stands. */
+/* A device, with its pool and ordinal. */
 struct allocate_at {
 	const struct inventory_device *device;
 	uint32_t pool;
@@ -105,18 +105,20 @@ struct allocate_at {
 
 struct allocate_pool {
 	const struct inventory_node_pool *on_node;
-	struct quantity *taken; /* by counter: what this attempt takes; NULL: nothing so far */
+	/* By counter: amount that this attempt takes; NULL: nothing so far. */
+	struct quantity *taken;
 };
 
 /* --- an attempt --------------------------------------------------------------------- */
 
-/* A device that is taken in this attempt. */
+/* A device that this attempt has taken. */
 struct allocate_place {
 	struct allocate_at at;
 	uint32_t request; /* in plan->requests */
-	bool shared; /* a share of it */
+	bool shared; /* only a share of the device */
 	bool counted; /* its counters were charged */
-	const struct cel_value **values; /* by constraint of the claim; NULL: not under it */
+	/* By constraint of the claim; NULL: the constraint does not apply. */
+	const struct cel_value **values;
 };
 
 struct allocate_plan {
@@ -127,12 +129,14 @@ struct allocate_plan {
 	struct arena *arena; /* of results */
 	struct arena *work; /* of everything else */
 
-	/* Of allocate_prepare(): what to read for each node anew, since it depends on that. */
+	/*
+	 * Set by allocate_prepare(). Claims that depend on the node are read again for each node.
+	 */
 	const struct json *const *objects;
 	size_t nobjects;
 	bool prepared; /* claims were read for all nodes */
-	bool plain; /* nothing but some devices of a class is wanted */
-	int fault; /* what came of that */
+	bool plain; /* the claims only want some devices of one class */
+	int fault; /* result of reading the claims */
 	struct error why;
 
 	struct allocate_claim *claims;
@@ -150,40 +154,40 @@ struct allocate_plan {
 	uint16_t *taken; /* by ordinal: places that hold it */
 	struct allocate_place *places; /* in the order of the search: by claim, request, slot */
 	uint32_t nplaces;
-	uint32_t *chosen; /* by group: the request, when alternatives */
+	uint32_t *chosen; /* by group: the chosen request, if the group has alternatives */
 
-	bool ignore_counters; /* to find out whether they are what is missing */
+	bool ignore_counters; /* for explain: would the claims fit without counters? */
 	uint64_t steps, steps_max;
-	uint64_t spent; /* steps, and what the outlook took besides */
-	bool costly; /* selectors cost too much: nothing can be said, but `too_costly` */
+	uint64_t spent; /* steps, plus the work of the outlook */
+	bool costly; /* the selector budget is used up; the error is `too_costly` */
 	struct error too_costly;
 	struct cel_eval eval;
 	struct arena scratch;
 	char scratch_block[2048];
 };
 
-/* A search begins: no steps were taken; how many may be. */
+/* Resets the step count and sets its limit, before a search. */
 void allocate_plan_steps(struct allocate_plan *plan);
 
-/* Begins a plan that is zero but for inv, options, arena and work. */
+/* Initializes a plan that is zero except for inv, options, arena and work. */
 void allocate_plan_begin(struct allocate_plan *plan);
 
 /*
- * Reads pools and claims. -ERR_INVALID and such in upstream's words. `plan` is zero but for
- * inv, node, options, arena and work; release it in any case.
+ * Reads pools and claims. Returns -ERR_INVALID or another error, with upstream's message. `plan`
+ * must be zero except for inv, node, options, arena and work. Release it on success and failure.
  */
 int allocate_plan_read(struct allocate_plan *plan, const struct json *const *claims, size_t n,
 		       struct error *err);
 void allocate_plan_release(struct allocate_plan *plan);
 
-/* Reads the pools that the node reaches, and the claims: parts of the above. */
+/* The two parts of allocate_plan_read(): pools that the node can reach, and claims. */
 void allocate_plan_pools(struct allocate_plan *plan);
 int allocate_plan_claims(struct allocate_plan *plan, const struct json *const *claims, size_t n,
 			 struct error *err);
-/* Room for what is taken. */
+/* Allocates plan->places, with room for the devices of so many claims. */
 void allocate_plan_places(struct allocate_plan *plan, size_t nclaims);
 
-/* Whether the constraint with that list of requests concerns the request. */
+/* Whether a constraint with that list of request names applies to the request. */
 bool allocate_plan_concerns(const struct json *names, const struct allocate_plan *plan,
 			    const struct allocate_request *r);
 
@@ -199,13 +203,13 @@ bool allocate_walk_next(const struct allocate_plan *plan, struct allocate_walk *
 /* The device of an ordinal. */
 struct allocate_at allocate_at(const struct allocate_plan *plan, uint32_t ordinal);
 
-/* Someone holds it already, and the request does not merely look on. */
+/* A claim holds the device as a whole, and the request is not for admin access. */
 static inline bool allocate_held(const struct allocate_request *r, const struct inventory_device *d)
 {
 	return !r->admin && inventory_device_in_use(d);
 }
 
-/* A device that several may have a share of. */
+/* Several claims may each have a share of the device. */
 static inline bool allocate_shareable(const struct allocate_plan *plan,
 				      const struct inventory_device *d)
 {
@@ -213,69 +217,83 @@ static inline bool allocate_shareable(const struct allocate_plan *plan,
 }
 
 /*
- * What of the device and the request goes together for good; remembered. Negative: a selector
- * or an amount is at fault, which ends the allocation.
+ * Returns the enum allocate_match of device and request, and caches it. Returns a negative error if
+ * a selector fails or an amount is invalid, which ends the allocation.
  */
 int allocate_match(struct allocate_plan *plan, struct allocate_request *r,
 		   const struct allocate_at *at, struct error *err);
 
-/* The first taint that the request does not tolerate; or NULL. */
+/* Returns the first taint that the request does not tolerate, or NULL. */
 const struct inventory_taint *allocate_taint(const struct allocate_plan *plan,
 					     const struct allocate_request *r,
 					     const struct inventory_device *d);
 
-/* 1, 0: selectors select the device; negative: one is at fault. *ret_text is the last one asked. */
+/*
+ * Returns 1 if all selectors match the device, 0 if one does not, negative if one fails. *ret_text
+ * is the last selector that was evaluated.
+ */
 int allocate_selects(struct allocate_plan *plan, const struct allocate_request *r,
 		     const struct inventory_device *d, struct str *ret_text, struct error *err);
 
-/* The device's value of an attribute; or NULL. */
+/* Returns the device's value of the constraint's attribute, or NULL. */
 const struct cel_value *allocate_attribute(const struct inventory_device *d,
 					   const struct allocate_constraint *c);
-/* Of one type and equal, as upstream compares; lists: have an element in common. */
+/*
+ * Whether the values have the same type and are equal, as upstream compares them. Lists match if
+ * they have an element in common.
+ */
 bool allocate_values_meet(struct cel_eval *ev, const struct cel_value *a,
 			  const struct cel_value *b);
-/* Some element is in all of the n values. */
+/* Whether some element is in all of the n values. */
 bool allocate_values_share(struct cel_eval *ev, const struct cel_value *const *values, size_t n);
 
 /* --- capacity ----------------------------------------------------------------------- */
 
 /*
- * What a request takes of a device's i-th capacity: asked for and rounded up, the policy's default,
- * or all of it. -ERR_INVALID when the amount cannot be represented or is negative.
+ * Computes how much a request takes of a device's i-th capacity: the requested amount rounded up,
+ * else the policy's default, else all of it. Returns -ERR_INVALID if the amount cannot be
+ * represented or is negative.
  */
 int allocate_consumption(const struct allocate_plan *plan, const struct allocate_request *r,
 			 const struct inventory_device *d, size_t i, struct quantity *ret_amount,
 			 struct error *err);
 
 /*
- * Whether the request fits into the device when nobody else has a share: all capacities that it
- * names are there, amounts are such as the policy allows, and within the value. 1, 0, negative.
+ * Whether the request fits into the device if nobody else has a share: the device has all requested
+ * capacities, the policy allows the amounts, and they do not exceed the value. Returns 1, 0, or a
+ * negative error.
  */
 int allocate_capacity_fits(const struct allocate_plan *plan, const struct allocate_request *r,
 			   const struct inventory_device *d, struct error *err);
 
-/* What is left of the i-th capacity beside shares of claims and of this attempt. */
+/* Returns the i-th capacity minus the shares of claims and of this attempt. */
 struct quantity allocate_capacity_left(const struct allocate_plan *plan,
 				       const struct allocate_at *at, size_t i);
 
-/* As much of each capacity is left as the request takes. The device itself suits it. */
+/* Whether enough of each capacity is left for the request. allocate_match() must have matched. */
 bool allocate_capacity_suffices(const struct allocate_plan *plan, const struct allocate_request *r,
 				const struct allocate_at *at);
 
 /* --- places ------------------------------------------------------------------------- */
 
-/* Takes the device, when it can be: 1; 0: not now; -ERR_INVALID: mode All, and a constraint. */
+/*
+ * Takes the device. Returns 1 on success, 0 if it is not possible now, -ERR_INVALID if a constraint
+ * rules out a device of a request of mode All.
+ */
 int allocate_take(struct allocate_plan *plan, uint32_t request, const struct allocate_at *at,
 		  struct error *err);
-/* Gives back what was taken last. */
+/* Undoes the last successful allocate_take(). */
 void allocate_untake(struct allocate_plan *plan);
 
-/* Index of the claim's first place; those up to nplaces are its. */
+/* Returns the index of the claim's first place. Its places continue up to nplaces. */
 uint32_t allocate_claim_places(const struct allocate_plan *plan, uint32_t claim);
 
 /* --- search ------------------------------------------------------------------------- */
 
-/* 1: plan->places is the result; 0: there is none; negative: given up, or at fault. */
+/*
+ * Returns 1 if plan->places is the result, 0 if the claims do not fit, negative if a limit was
+ * exceeded or a selector or constraint failed.
+ */
 int allocate_search(struct allocate_plan *plan, struct error *err);
 
 /* --- results ------------------------------------------------------------------------ */

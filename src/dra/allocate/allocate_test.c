@@ -1,5 +1,5 @@
 /*
- * The allocator on inputs that people can read: cases/NAME.cases.
+ * Runs the allocator on readable inputs: cases/NAME.cases.
  *
  * A case is a block of lines, ended by an empty one; "# .." is its name (or a comment on it).
  *
@@ -14,7 +14,7 @@
  *	  counters cs0 mem=8 cores=4  a counter set of the slice
  *	class gpu [config=TEXT ..] [where EXPR]
  *	held a d0 [as=gpu/p0] [admin] [share mem:2Gi ..]      claim default/a has the device
- *	node n1 zone=a                n1 without labels when it is not told
+ *	node n1 zone=a                default: n1 without labels
  *	off FEATURE / on FEATURE      taints, fractional, lists, ..; others are as by default
  *	claim c0                      in default
  *	  r0 2 gpu [admin] [mem:2Gi ..] [~KEY=VALUE:EFFECT ..] [where EXPR]    "all" for a number
@@ -24,7 +24,7 @@
  *	  distinct gpu.example.com/numa [..]
  *	  config TEXT [r0 ..]
  *	=> r0=d0 r0=d1                what each result is, claims separated by |. Behind a device
- *	                              its share, d0[mem=2Gi], and !admin. Devices are told as
+ *	                              its share, d0[mem=2Gi], and !admin. Devices are printed as
  *	                              pool/device when the case has several pools.
  *	=> no | invalid | error TEXT  (invalid: no, and some pool was not usable)
  *	at /0/nodeSelector JSON       a part of the results, by JSON pointer; "none": not there
@@ -61,7 +61,7 @@ struct scene {
 	size_t failures;
 };
 
-/* All that is wrong is told, not only the first. */
+/* Reports all failures, not only the first. */
 #define COMPLAIN(s, ...) ((s)->failures++, print_error(__VA_ARGS__))
 
 /* --- words -------------------------------------------------------------------------- */
@@ -629,7 +629,7 @@ static void check_explanation(struct scene *s, struct inventory *inv,
 	buf_release(&out);
 }
 
-/* The same in two steps, on a plan that another node was tried with. */
+/* Checks the same with a prepared plan, after trying it on another node. */
 static void check_prepared(struct scene *s, struct inventory *inv, const struct json *const *claims,
 			   size_t n, const struct str *expected)
 {

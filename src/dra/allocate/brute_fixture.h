@@ -1,6 +1,6 @@
 /*
- * brute_fixture - small random inputs of all that the allocator knows, as plain numbers, and the
- * objects of the API that say the same. For the test that includes it.
+ * brute_fixture - small random inputs for the allocator, covering all of its features: as plain
+ * numbers, and as the equivalent API objects. For the test that includes it.
  */
 #ifndef DRA_ALLOCATE_BRUTE_FIXTURE_H
 #define DRA_ALLOCATE_BRUTE_FIXTURE_H
@@ -22,17 +22,17 @@ enum {
 /* --- the model ---------------------------------------------------------------------- */
 
 struct device {
-	int attribute[2]; /* x and y; -1: it has none */
+	int attribute[2]; /* x and y; -1: no such attribute */
 	int amount; /* of its capacity */
-	int left; /* .. beside what others hold */
-	int use[SETS]; /* of the counter sets of pool a; 0: none */
+	int left; /* .. minus the shares of other claims */
+	int use[SETS]; /* amount by counter set of pool a; 0: not consumed */
 	bool taint, shared, held, held_share;
 };
 
 struct request {
 	int count; /* -1: all */
-	unsigned wanted; /* bits of x that the selector takes; bit 3: none */
-	int ask; /* capacity; 0: does not say */
+	unsigned wanted; /* bit v: the selector accepts x == v; bit 3: accepts devices without x */
+	int ask; /* requested capacity; 0: not given */
 	bool tolerates, admin;
 };
 
@@ -64,7 +64,8 @@ struct place {
 };
 
 struct outcome {
-	int verdict; /* 1: places are the result; 0; -1: a constraint on all devices */
+	/* 1: places are the result; 0: no result; -1: error of a constraint on mode All */
+	int verdict;
 	struct place places[PLACES];
 	int n;
 };
@@ -81,7 +82,7 @@ static bool one_in(struct prng *g, int n)
 	return below(g, n) == 0;
 }
 
-/* What there is in one input: few features at a time make many devices alike. */
+/* The features of one input. With few features at a time, many devices are alike. */
 struct mix {
 	bool taints, shares, holders, counters, attributes;
 };
@@ -302,7 +303,10 @@ static void print_claim(const struct input *in, int claim, struct buf *out)
 		(void)buf_printf(out, "%s{\"%s\":\"d.example.com/%c\",\"requests\":[", i ? "," : "",
 				 k->distinct ? "distinctAttribute" : "matchAttribute",
 				 k->attribute ? 'y' : 'x');
-		/* A request that there is not keeps the list from being empty, which means all. */
+		/*
+		 * An unknown request keeps the list from being empty, which would mean all
+		 * requests.
+		 */
 		(void)buf_addz(out, "\"nobody\"");
 		comma = ",";
 		for (int g = 0; g < c->ngroups; g++)

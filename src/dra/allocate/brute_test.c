@@ -1,10 +1,9 @@
 /*
- * The allocator beside a search without any cleverness, on small random inputs of all features:
- * where the plain search, which tries everything in upstream's order, finds nothing, we must not
- * either; what it finds first we must find; and what we find must keep all rules, which are
- * checked once more by looking at the result alone.
+ * Compares the allocator with a brute-force search in upstream's order, on small random inputs with
+ * all features. If brute force finds nothing, the allocator must not either. Otherwise both must
+ * find the same first result. The rules are also checked on the result alone.
  *
- * Then inputs that a plain search never ends with: how many devices we try is bounded.
+ * Then come inputs on which brute force never ends: the number of steps must be bounded.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,13 +39,13 @@ static int share_of(const struct request *r, const struct device *d)
 	return r->ask ? r->ask : d->amount;
 }
 
-/* Large enough, were it not for others. */
+/* Large enough if nobody else had a share. */
 static bool large_enough(const struct request *r, const struct device *d)
 {
 	return share_of(r, d) <= d->amount;
 }
 
-/* Devices of that claim under the constraint keep it. */
+/* Whether the devices of that claim satisfy the constraint. */
 static bool constraint_kept(const struct input *in, const struct outcome *o, int claim,
 			    const struct constraint *c)
 {
@@ -99,7 +98,10 @@ static bool counters_kept(const struct input *in, const struct outcome *o)
 			int n = times_taken(o, i);
 
 			held += d->held || d->held_share ? d->use[s] : 0;
-			/* Shares are charged once; who looks on is charged like the others. */
+			/*
+			 * Counters are charged once for all shares of a device, and for admin
+			 * access, too.
+			 */
 			if (d->shared)
 				n = n && !d->held_share;
 			taken += n * d->use[s];
@@ -145,7 +147,7 @@ static bool in_use(const struct input *in, const struct outcome *o, const struct
 
 static int search_group(const struct input *in, struct outcome *o, int claim, int group);
 
-/* 1: taken; 0: it cannot be; -1: ruled out by a constraint alone. */
+/* Returns 1 if taken, 0 if not possible, -1 if only a constraint rules it out. */
 static int take(const struct input *in, struct outcome *o, struct place p)
 {
 	const struct request *r = request_of(in, &p);
@@ -201,7 +203,7 @@ static int count_of(const struct input *in, const struct request *r)
 		return r->count;
 	for (int i = 0; i < in->ndevices; i++)
 		n += selected(r, &in->devices[i]) && large_enough(r, &in->devices[i]);
-	/* All of nothing cannot be had. */
+	/* Mode All with no device never succeeds. */
 	return n ? n : INT32_MAX;
 }
 
@@ -266,7 +268,7 @@ static struct place read_place(const struct json *result, int claim)
 	return p;
 }
 
-/* Claims that are read once have the same answer, on a second node, too. */
+/* A prepared plan must give the same answer, on a second node, too. */
 static void ask_prepared(struct inventory *inv, const struct json *const *claims, size_t n,
 			 struct arena *a, int verdict, struct json *const *results)
 {
@@ -320,7 +322,7 @@ static void tell(const struct outcome *o, struct buf *out)
 				 o->places[i].alternative, o->places[i].device);
 }
 
-/* Every request has as many devices as it wants, each of which suits it. */
+/* Whether every request has as many devices as it wants, and each suits it. */
 static bool requests_served(const struct input *in, const struct outcome *o, int claim, int group)
 {
 	int n = 0, alternative = -1;
@@ -433,7 +435,7 @@ static void finds_what_a_search_of_everything_finds(void **state)
 
 /* --- bounds ------------------------------------------------------------------------- */
 
-/* A slice of n devices with what `print` says of each; and the claim's text. */
+/* A slice of n devices, printed by `print`, and the text of a claim. */
 struct hard {
 	const char *name;
 	int n;
@@ -544,7 +546,7 @@ static void small_and_large(struct buf *out)
 	(void)buf_addz(out, "]");
 }
 
-/* Lists of eight, none of which leaves enough for the last request. */
+/* Lists of eight alternatives, none of which leaves enough for the last request. */
 static void long_lists(struct buf *out)
 {
 	for (int i = 0; i < 6; i++) {
@@ -560,7 +562,7 @@ static void long_lists(struct buf *out)
 	(void)buf_addz(out, "]");
 }
 
-/* The last request wants what each one before it may have: none may take it. */
+/* The last request wants a device that every earlier request could take. */
 static void last_wants_the_first(struct buf *out)
 {
 	for (int i = 0; i < 20; i++)
@@ -656,7 +658,7 @@ static void hard_inputs_stay_within_their_bounds(void **state)
 		run_hard(&hards[i]);
 }
 
-/* Searches of one attempt share a budget; the one that wants the result is beside it. */
+/* Searches of one attempt share a budget. The search for the result does not use it. */
 static void spend_budget(struct inventory *inv, const struct allocate_node *node,
 			 const struct json *claim, struct arena *a)
 {
@@ -728,7 +730,7 @@ static const struct json *memo_claim(struct arena *a, const char *class, int cou
 	return v;
 }
 
-/* What is known of the class's devices does not change the answer, and neither does a search. */
+/* Neither cached selector results nor an earlier search may change the answer. */
 static void ask_both(struct inventory *inv, struct arena *a, int count, const char *class,
 		     const char *selector)
 {
@@ -744,7 +746,7 @@ static void ask_both(struct inventory *inv, struct arena *a, int count, const ch
 	assert_int_equal(allocate_on(plan, &node, NULL, NULL, NULL), verdict);
 }
 
-/* One random history: classes and devices change, claims are asked for. */
+/* One random history: classes and devices change, and claims are allocated. */
 static void remember(struct inventory *inv, struct prng *g, struct arena *a)
 {
 	static const char *const names[] = { "k0", "k1", "k2" };

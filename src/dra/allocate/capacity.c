@@ -1,10 +1,10 @@
 /*
- * How much a request takes of a device: what it asks for, rounded up to what the policy allows;
- * the policy's default or else all of it where it asks for nothing.
+ * How much a request takes of a device's capacity: the requested amount, rounded up as the policy
+ * says. Without a requested amount it takes the policy's default, or else all of it.
  *
- * Ranges with steps are counted in whole units, or in thousandths where the feature is on
- * and all of min, max and step can be written so. An amount that neither holds is a fault of the
- * request, not of the device: it ends the allocation, as does a negative one.
+ * Ranges with steps are counted in whole units, or in thousandths if the feature is on and min, max
+ * and step are all multiples of a thousandth. An amount that fits neither unit is an error of the
+ * request, not of the device. It ends the allocation, as does a negative amount.
  */
 #include "dra/allocate/allocate_impl.h"
 
@@ -43,7 +43,7 @@ static int not_representable(struct quantity asked, const char *before, const ch
 	return r;
 }
 
-/* min + k * step, the first that is not below what is asked for. */
+/* Rounds up to the first min + k * step that is not below the requested amount. */
 static int round_up_steps(const struct inventory_policy *p, struct quantity asked, bool milli,
 			  struct quantity *ret_amount, struct error *err)
 {
@@ -178,7 +178,7 @@ int allocate_capacity_fits(const struct allocate_plan *plan, const struct alloca
 		struct quantity amount;
 		int e = allocate_consumption(plan, r, d, i, &amount, err);
 
-		/* A fault of any capacity comes before a poor fit of another. */
+		/* An error in any capacity wins over another capacity that is too small. */
 		if (e < 0)
 			return e;
 		if (violates(plan, c->policy, amount) || quantity_cmp(amount, *c->value) > 0)
@@ -209,7 +209,7 @@ bool allocate_capacity_suffices(const struct allocate_plan *plan, const struct a
 {
 	if (!plan->features.consumable_capacity)
 		return true;
-	/* The device alone is large enough: allocate_match() saw to that. */
+	/* allocate_match() has checked that the unused device is large enough. */
 	if (!inventory_device_shared(at->device) && !plan->taken[at->ordinal])
 		return true;
 	for (size_t i = 0; i < at->device->view.ncapacity; i++) {

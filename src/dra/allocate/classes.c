@@ -1,19 +1,20 @@
 /*
- * Classes of devices that are interchangeable for the claims at hand: the same requests want them,
- * they have the same values of the attributes that constraints name, use the same counters alike,
- * and, where they are shared, have as much left and give as much to each request. All that
- * is written down as a key of bytes; equal keys make a class. Names, slices and what else only
- * shows in results play no part.
+ * Groups devices into classes that are interchangeable for these claims. Devices of a class match
+ * the same requests, have the same values of the attributes in constraints, and consume the same
+ * amounts of the same counters. If they are shareable, they also have the same amounts left and
+ * give the same amounts to each request. These facts are written into a byte string, the key;
+ * devices with equal keys form a class. Names, slices and other facts that only show in results do
+ * not count.
  *
- * A device whose selector fails for some request is in a class of its kind as well: the search
- * fails with the first one, if it comes that far.
+ * Devices for which a request's selector fails form classes, too: the search fails at the first
+ * such device that it tries.
  */
 #include "dra/allocate/outlook.h"
 
 #include "base/core/limits.h"
 #include "cel/core/semver.h"
 
-/* Of one preparation. */
+/* State of allocate_classes_init(). */
 struct sorting {
 	struct allocate_outlook *o;
 	struct map classes; /* key -> its index + 1 */
@@ -64,7 +65,7 @@ static void key_value(struct cel_eval *ev, struct buf *key, const struct cel_val
 		for (size_t i = 0; i < cel_list_size(v); i++) {
 			struct cel_value e = cel_list_at(ev, v, i);
 
-			/* Lists of lists there are none: this ends. */
+			/* Elements are never lists, so the recursion ends here. */
 			if (e.kind != CEL_LIST)
 				key_value(ev, key, &e);
 		}
@@ -74,7 +75,7 @@ static void key_value(struct cel_eval *ev, struct buf *key, const struct cel_val
 	}
 }
 
-/* The id of a value: from 1 on; equal values have the same. */
+/* Returns the ID of a value, from 1 on. Equal values have the same ID. NULL has ID 0. */
 static uint32_t value_id(struct sorting *s, const struct cel_value *v)
 {
 	struct arena *work = s->o->plan->work;
@@ -103,7 +104,7 @@ static uint8_t match_of(const struct allocate_request *r, uint32_t ordinal)
 	return r->match ? r->match[ordinal] : (uint8_t)ALLOCATE_UNKNOWN;
 }
 
-/* It may be tried for the request, or is one of "all". */
+/* The search may try the device for the request, or it counts for mode All. */
 static bool concerns(const struct allocate_request *r, const struct allocate_at *at)
 {
 	uint8_t m = match_of(r, at->ordinal);
@@ -132,7 +133,7 @@ static void key_shares(struct sorting *s, const struct allocate_at *at)
 	}
 }
 
-/* The key of a device; false when no request wants it. */
+/* Builds the key of a device; false if no request matches it. */
 static bool make_key(struct sorting *s, const struct allocate_at *at)
 {
 	const struct allocate_plan *plan = s->o->plan;
@@ -248,7 +249,7 @@ static void fill_values(struct sorting *s)
 							      &plan->claims[i].constraints[k]));
 }
 
-/* Devices of the class may serve the request, as far as the two alone decide it. */
+/* Whether devices of the class suit the request, apart from other choices. */
 static bool class_fits(const struct allocate_outlook *o, const struct allocate_request *r,
 		       uint32_t class)
 {
@@ -302,7 +303,7 @@ static void fill_candidates(struct allocate_outlook *o)
 	}
 }
 
-/* Evaluates what the search may come to, and says whether it may fail on the way. */
+/* Matches all requests with all devices, and sets whether the search may meet an error. */
 static void match_all(struct allocate_outlook *o)
 {
 	struct allocate_plan *plan = o->plan;

@@ -48,7 +48,7 @@ static void put_devices(struct inventory *inv, struct arena *a, int generation, 
 	assert_int_equal(inventory_put_slice(inv, parse(a, b.p), NULL), 0);
 }
 
-/* A claim that no device fits: each selector costs 10,000 or so, and the last one says no. */
+/* A claim that no device fits: each selector costs about 10,000, and the last one is false. */
 static const struct json *costly_claim(struct arena *a, int selectors)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
@@ -90,7 +90,7 @@ static void compiling_takes_steps_unless_the_text_is_known(void **state)
 	left = steps;
 	assert_int_equal(inventory_selector(inv, STR("true"), &steps, &c, NULL), 0);
 	assert_int_equal(steps, left);
-	/* Refused for now, and not for ever. */
+	/* The failure is not remembered: with more steps it compiles. */
 	assert_int_equal(inventory_selector(inv, pattern, &steps, &c, NULL), -ERR_TOO_LARGE);
 	assert_int_equal(steps, 0);
 	steps = 100000;
@@ -125,11 +125,11 @@ static void attempts_end_when_selectors_cost_too_much_and_get_further(void **sta
 	}
 	assert_int_equal(r, 0);
 	assert_in_range(attempts, 5, 100);
-	/* All of it is known now: each selector was asked once for each device. */
+	/* All results are cached now: each selector was evaluated once for each device. */
 	assert_int_equal(inventory_counts(inv).evaluations, 4 * 32);
 	assert_int_equal(attempt(inv, claim, effort, &err), 0);
 	assert_int_equal(inventory_counts(inv).evaluations, 4 * 32);
-	/* Devices that changed are asked about again. */
+	/* Devices that changed are evaluated again. */
 	put_devices(inv, &a, 2, 3);
 	assert_true(attempt(inv, claim, effort, &err) < 0);
 	assert_true(inventory_counts(inv).evaluations > 4 * 32);

@@ -1,8 +1,8 @@
 /*
- * The same steps as the allocator's, but each device is looked at for each request, and the first
- * thing that rules it out is told. What is left over, requests that could each be served but
- * not all together, is found by trying: without one constraint, without counters. The first that
- * makes the difference is named.
+ * Checks every device for every request with the allocator's steps, and reports the first one that
+ * rules the device out. If each request fits alone but not all together, it searches again without
+ * each constraint in turn, then without counters. It reports the first one whose absence makes the
+ * claims fit.
  */
 #include "dra/allocate/explain.h"
 
@@ -67,7 +67,7 @@ static struct str holders(struct arena *a, const struct inventory_device *d,
 	return s;
 }
 
-/* The first capacity that does not suffice. */
+/* Finds the first capacity that is too small. */
 static bool short_capacity(struct allocate_plan *plan, const struct allocate_request *r,
 			   const struct allocate_at *at, struct str *ret_detail)
 {
@@ -182,7 +182,7 @@ static enum explain_reason reason_of(struct allocate_plan *plan, const struct al
 	enum explain_reason why;
 
 	why = selector_reason(plan, r, d, e);
-	/* Who holds a device matters only where the device would be wanted. */
+	/* Name the holders only if the request would want the device. */
 	if (allocate_held(r, d) && (why == EXPLAIN_FITS || why == EXPLAIN_SELECTOR_ERROR)) {
 		e->detail = holders(plan->arena, d, sight);
 		e->error = STR_NULL;
@@ -209,11 +209,11 @@ static enum explain_reason reason_of(struct allocate_plan *plan, const struct al
 
 /* --- devices ------------------------------------------------------------------------ */
 
-/* What the requests are explained with. */
+/* State of one explanation. */
 struct explaining {
 	struct allocate_plan *plan;
 	const struct explain_sight *sight;
-	struct allocate_at *devices; /* that are looked at for each request */
+	struct allocate_at *devices; /* devices that are checked for each request */
 	size_t n;
 	bool gone; /* the node does not exist */
 };
@@ -225,7 +225,9 @@ static bool names_node(const struct inventory_device *d, struct str node)
 	return nodes->kind == INVENTORY_NODES_NAME && str_eq(nodes->name, node);
 }
 
-/* The devices that name a node which does not exist; all others can be had elsewhere. */
+/*
+ * The node does not exist: only lists devices that name it, since others may be reached elsewhere.
+ */
 static void find_gone(struct explaining *x)
 {
 	struct allocate_plan *plan = x->plan;
@@ -276,7 +278,7 @@ static void add_pool_faults(struct allocate_plan *plan, struct explain_request *
 	}
 }
 
-/* As written: of a request at fault not all is read. */
+/* Reads the count from the spec, because an invalid request is not read completely. */
 static int64_t wanted(const struct allocate_request *r)
 {
 	if (r->all || str_eqz(json_text_at(r->spec, "allocationMode"), "All"))
@@ -310,7 +312,7 @@ static void explain_request(const struct explaining *x, const struct allocate_re
 		add_pool_faults(plan, e);
 }
 
-/* Mode All: devices that are selected and cannot be had; each one is too many. */
+/* Mode All: counts selected devices that are not available. Each one makes the request fail. */
 static int64_t all_missing(const struct explain_request *e)
 {
 	int64_t n = 0;
@@ -407,7 +409,7 @@ static bool all_served(const struct allocate_plan *plan, const struct explain *e
 	return true;
 }
 
-/* Then it has been told what keeps the search from ending. */
+/* If so, the failing selector has been reported already. */
 static bool has_failed_selector(const struct explain *e)
 {
 	for (size_t i = 0; i < e->n; i++) {

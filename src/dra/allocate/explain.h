@@ -1,8 +1,9 @@
 /*
- * explain - why a claim does not fit on a node, in words for people.
+ * explain - explains in plain text why a claim does not fit on a node.
  *
- * For each request: how many devices were looked at and what ruled them out, by reason,
- * with the devices' names; then what holds between requests (constraints, counters).
+ * For each request it lists how many devices were considered and why they were rejected, grouped by
+ * reason, with the devices' names. Then follow the obstacles between requests (constraints,
+ * counters).
  *
  *	node worker-1: request "gpu" wants 2 devices of class gpu.example.com, 1 fits
  *	  1 device in use: gpu-0 (claim default/train-0)
@@ -22,7 +23,7 @@ enum explain_reason {
 	EXPLAIN_REQUEST_SELECTOR,
 	EXPLAIN_SELECTOR_ERROR,
 	EXPLAIN_OTHER_NODE, /* the device's own node selection */
-	EXPLAIN_NODE_GONE, /* as device_is_gone() says */
+	EXPLAIN_NODE_GONE, /* see device_is_gone() */
 	EXPLAIN_CAPACITY,
 	EXPLAIN_COUNTERS,
 	EXPLAIN_TAINT,
@@ -33,50 +34,52 @@ enum explain_reason {
 	EXPLAIN_REASONS
 };
 
-/* A device and what became of it for one request; text lives in the arena. */
+/* The verdict on one device for one request. The text lives in the arena. */
 struct explain_device {
 	struct str driver, pool, device;
 	enum explain_reason reason;
 	struct str detail; /* selector, holder, taint, counter, attribute .. */
-	struct str error; /* what a selector fails with; it may name the device */
+	struct str error; /* error of a failing selector; it may name the device */
 };
 
 struct explain_request {
-	struct str claim, request; /* "gpu", or "gpu/large" of an alternative */
+	struct str claim, request; /* "gpu", or "gpu/large" for an alternative */
 	struct str class_name;
 	int64_t wanted; /* -1: all */
 	int64_t fitting;
 	struct explain_device *devices;
 	size_t n;
-	struct str
-		fault; /* a sentence when the request as a whole is at fault: class missing, .. */
+	struct str fault; /* error message if the whole request is invalid: class missing, .. */
 };
 
 struct explain {
 	bool fits;
 	struct explain_request *requests;
 	size_t n;
-	struct str between; /* each request could be served, but not all at once: why; or empty */
+	struct str between; /* if each request fits alone, but not all together: why; or empty */
 };
 
-/* Whether claims of a namespace may be named to the reader; others are counted: "2 claims". */
+/*
+ * Whether the reader may see names of claims in a namespace. Other claims are only counted: "2
+ * claims".
+ */
 struct explain_sight {
 	bool (*may)(void *arg, struct str ns);
 	void *arg;
 };
 
 /*
- * Same arguments as allocate(); sight NULL: all claims may be named. Never fails: what cannot be
- * decided is said. On a node that does not exist (inventory_know_nodes) nothing fits, and only the
- * devices that name the node are looked at.
+ * Takes the arguments of allocate(). If `sight` is NULL, all claims may be named. Never fails: if
+ * the search cannot decide, the explanation says so. On a node that does not exist (see
+ * inventory_know_nodes()) nothing fits, and only devices that name the node are listed.
  */
 void explain_fit(struct inventory *inv, const struct allocate_node *node,
 		 const struct json *const *claims, size_t n, const struct explain_sight *sight,
 		 struct arena *a, struct explain *ret_explain);
 
 /*
- * Appends it as above. `devices_max` names per line are told, then "and 5 more"; with 0 nothing is
- * told that depends on devices' names.
+ * Appends the explanation in the form shown above. Each line lists at most `devices_max` names,
+ * then "and 5 more". With 0, the text contains nothing that depends on devices' names.
  */
 void explain_print(const struct explain *e, const struct allocate_node *node, size_t devices_max,
 		   struct buf *out);

@@ -1,7 +1,7 @@
 /*
- * One paragraph per request: how many devices it wants and how many fit, then a line for each
- * reason with what it is about: devices that have reason and detail in common are told together.
- * Devices are named where there are few, and for reasons that differ from device to device.
+ * Prints one paragraph per request: how many devices it wants and how many fit, then one line per
+ * reason and detail, for all devices that have these in common. Devices are named if there are few,
+ * or if the detail differs from device to device.
  */
 #include "dra/allocate/explain.h"
 
@@ -9,11 +9,11 @@
 
 #include "dra/availability/device_state.h"
 
-/* How a reason reads behind "3 devices"; `each`: the detail belongs to the device. */
+/* The text of a reason, after "3 devices". `each`: the detail belongs to the single device. */
 struct wording {
 	const char *text;
 	bool each;
-	enum device_reason reason; /* of its state, whose name is the text then */
+	enum device_reason reason; /* if set, the text is the name of this reason */
 };
 
 static const struct wording wordings[EXPLAIN_REASONS] = {
@@ -58,7 +58,7 @@ static void print_name(const struct explain_device *d, struct buf *out)
 		(void)buf_printf(out, " (%.*s)", STR_ARG(d->detail));
 }
 
-/* Those that read like the i-th, which is the first of them. */
+/* Prints the line for device i and all later devices with the same text. Device i is the first. */
 static void print_line(const struct explain_request *r, size_t i, size_t devices_max,
 		       struct buf *out)
 {
@@ -101,7 +101,7 @@ static void print_reasons(const struct explain_request *r, size_t devices_max, s
 	}
 }
 
-/* Several claims are told apart by name. */
+/* With several claims, each request is printed with its claim's name. */
 static bool one_claim(const struct explain *e)
 {
 	for (size_t i = 1; i < e->n; i++)

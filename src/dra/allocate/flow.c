@@ -1,14 +1,18 @@
 /*
- * A flow with three layers, found by augmenting paths. Sources first take what they can get, one
- * after the other; for what is then missing, a breadth-first search looks for a path along which
- * others move aside: from a source to a sink, from a full sink to a source that it serves, from
- * a sink in a full crowd to another sink of that crowd, whose source may have an alternative.
+ * Computes a flow with three layers by augmenting paths. First each source takes the units that are
+ * free. For the missing units, a breadth-first search looks for a path along which other sources
+ * move aside. The path goes from a source to a sink, from a full sink to a source that it serves,
+ * and from a sink in a full crowd to another sink of that crowd, whose source may have an
+ * alternative.
  */
 #include "dra/allocate/outlook.h"
 
 #include <string.h>
 
-/* Nodes: sources; sinks that are to serve one more; sinks that are to serve one less; crowds. */
+/*
+ * The graph's nodes: sources; sinks that must serve one unit more; sinks that must serve one less;
+ * crowds.
+ */
 struct flow_state {
 	const struct allocate_flow *f;
 	uint32_t *flow; /* source x sink */
@@ -49,7 +53,7 @@ static void add_load(struct flow_state *s, uint32_t sink, uint32_t n)
 		s->crowd_load[s->f->crowd[sink]] += n;
 }
 
-/* What a source gets without anyone moving. */
+/* Takes free units for a source, without moving others. Returns how many are still missing. */
 static uint32_t take_free(struct flow_state *s, uint32_t source, uint32_t need)
 {
 	const struct allocate_flow *f = s->f;
@@ -92,7 +96,7 @@ static void expand_source(struct flow_state *s, uint32_t source)
 	s->work += f->nsinks;
 }
 
-/* Sources that the sink serves may go elsewhere. */
+/* Visits the sources that the sink serves, since they may use another sink. */
 static void expand_served(struct flow_state *s, uint32_t sink, uint32_t from)
 {
 	const struct allocate_flow *f = s->f;
@@ -113,7 +117,9 @@ static void expand_crowd(struct flow_state *s, uint32_t crowd)
 	s->work += f->nsinks;
 }
 
-/* Follows the parents of a sink that has room, back to the source that is in need. */
+/*
+ * Adds one unit along the path from the source in need to a sink with room, following parents back.
+ */
 static void apply(struct flow_state *s, uint32_t sink)
 {
 	const struct allocate_flow *f = s->f;
@@ -124,7 +130,7 @@ static void apply(struct flow_state *s, uint32_t sink)
 		uint32_t from = s->parent[node];
 
 		if (node < f->nsources) {
-			/* Off a sink of either kind. */
+			/* Remove a unit from a sink of either kind. */
 			uint32_t k = (from - f->nsources) % f->nsinks;
 
 			s->flow[(size_t)node * f->nsinks + k]--;
@@ -139,7 +145,7 @@ static void apply(struct flow_state *s, uint32_t sink)
 	}
 }
 
-/* A sink that is to serve one more: true when it can, and all on the way there have moved. */
+/* Visits a sink that must serve one more. Returns true if it has room, after applying the path. */
 static bool expand_sink(struct flow_state *s, uint32_t sink)
 {
 	const struct allocate_flow *f = s->f;

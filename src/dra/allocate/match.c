@@ -1,17 +1,16 @@
 /*
  * Whether a device suits a request, as far as that depends on the two alone: selectors of the
  * class, then of the request, then the device's own nodes, its size, its taints. Each pair is
- * looked at once; selectors are what costs, so what those of a class say is kept with the slice,
- * and what those of claims say with the inventory, while there is room.
- * Upstream asks for taints only after counters; as neither can be at fault, the order makes no
- * difference.
+ * checked once. Selectors are the expensive part, so results of a class's selectors are cached in
+ * the slice, and those of claims in the inventory, while there is room. Upstream checks taints only
+ * after counters; since neither can fail with an error, the order makes no difference.
  */
 #include "dra/allocate/allocate_impl.h"
 
 #include "base/core/limits.h"
 #include "cel/core/semver.h"
 
-/* What upstream adds to the error of a key that is not there. */
+/* Upstream appends this text to the error of a missing key. */
 static const char hint[] = ". consider using CEL optional chaining (.? followed by orValue()) or "
 			   "guarding the check with has() for optional fields";
 
@@ -30,11 +29,12 @@ static const char *selector_place(struct allocate_plan *plan, const struct alloc
 }
 
 enum {
-	EVALUATION_COST = 16, /* of one that does nothing */
-	WORK_PER_COST = 2, /* steps that CEL's costs do not count: the places of a pattern */
+	EVALUATION_COST = 16, /* minimum cost of one evaluation */
+	/* Steps per unit of cost, for work that CEL's cost does not count (regular expressions). */
+	WORK_PER_COST = 2,
 };
 
-/* The first time, what stays to be said. */
+/* Sets the plan's error at the first call; later calls return the same error. */
 static int too_costly(struct allocate_plan *plan, const char *place, struct error *err)
 {
 	if (!plan->costly)
@@ -113,7 +113,7 @@ int allocate_selects(struct allocate_plan *plan, const struct allocate_request *
 	return m;
 }
 
-/* The slice's memo of a class, which is the first one then. */
+/* Returns the slice's memo of a class, and moves it to the front. */
 static struct inventory_memo *memo_of(struct inventory_slice *s, uint64_t class)
 {
 	for (size_t i = 0; i < INVENTORY_MEMOS; i++) {
@@ -131,7 +131,10 @@ static struct inventory_memo *memo_of(struct inventory_slice *s, uint64_t class)
 	return &s->memo[0];
 }
 
-/* The class's selectors: of one version of class and slice, they say the same for ever. */
+/*
+ * Evaluates the class's selectors. The result is cached, as it only depends on the versions of
+ * class and slice.
+ */
 static int class_selects(struct allocate_plan *plan, const struct allocate_request *r,
 			 const struct inventory_device *d, struct error *err)
 {
@@ -187,7 +190,9 @@ const struct inventory_taint *allocate_taint(const struct allocate_plan *plan,
 
 /* --- all of it ---------------------------------------------------------------------- */
 
-/* allocate_capacity_fits(), which is the same for all requests without amounts. */
+/*
+ * allocate_capacity_fits(), cached for requests without amounts, for which it is always the same.
+ */
 static int large_enough(const struct allocate_plan *plan, const struct allocate_request *r,
 			const struct inventory_device *d, struct error *err)
 {
@@ -254,7 +259,7 @@ const struct cel_value *allocate_attribute(const struct inventory_device *d,
 	return cel_device_attribute(&d->view, c->domain, c->id);
 }
 
-/* Versions are compared as text: what plays no part in their order counts here. */
+/* Compares versions like text: build metadata counts, although it does not affect their order. */
 static bool same_version(const struct cel_semver *a, const struct cel_semver *b)
 {
 	return a->major == b->major && a->minor == b->minor && a->patch == b->patch &&

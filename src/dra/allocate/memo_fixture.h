@@ -18,7 +18,7 @@ static struct json *parse_printed(struct arena *a, struct buf *text)
 	return v;
 }
 
-/* Devices that a selector likes, does not, or fails for; some tainted, some shared. */
+/* Devices for which a selector is true, false or fails; some are tainted, some shareable. */
 static void put_devices(struct inventory *inv, struct prng *g, struct arena *a, int version)
 {
 	static const char *const kinds[] = { ",\"attributes\":{\"k\":{\"bool\":true}}",
@@ -52,7 +52,7 @@ static const char *const memo_selectors[] = {
 	MEMO_SELECTOR("!device.attributes['d.example.com'].k"),
 };
 
-/* A class with one of them. */
+/* Puts a class with that selector. */
 static void put_kind(struct inventory *inv, struct arena *a, const char *name, const char *selector)
 {
 	struct buf b = BUF_INIT(4096);

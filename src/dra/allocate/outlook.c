@@ -1,42 +1,44 @@
 /*
- * Can the rest be had? Asked before each choice, of problems that are easier than the real one
- * and that every solution of it solves; if one of them has no solution, there is none.
+ * Can the remaining requests be satisfied? Before each choice, the outlook checks relaxed problems,
+ * which every solution of the real problem solves, too. If one of them has no solution, neither has
+ * the real problem.
  *
- *  - Devices. Requests draw on classes of devices, which have so many left; a class that uses
- *    counters has no more than these allow, nor have all classes together that draw on one counter.
- *    This is a flow. Values that a matchAttribute is bound to already, and values that a
- *    distinctAttribute has seen, rule classes out.
- *  - matchAttribute that is not bound yet: the flow must exist with one of the values.
- *  - distinctAttribute: requests draw on values, each of which can be had once. A flow, too.
- *  - Counters: what is left under a name in all counter sets together must be as much as
- *    each request takes at least.
+ *  - Devices. Requests take devices from classes, each of which has a number of free devices.
+ *    Counters limit a class, and all classes that draw on one counter together. This is a flow.
+ *    Classes are ruled out if their value differs from the one that a matchAttribute is bound to,
+ *    or if a distinctAttribute has used it.
+ *  - matchAttribute that is not bound yet: the flow must be possible with one of the values.
+ *  - distinctAttribute: requests take values, each of which can be used once. This is a flow, too.
+ *  - Counters: the sum left under a name in all counter sets must cover the least that the requests
+ *    take.
  *
- * A list of alternatives that is still ahead counts with the fewest devices that one of them needs,
- * and with the devices of all. What is left out (shares of capacity but for a rough bound, lists
- * as values, several constraints at once) is for the search to find.
+ * A list of alternatives that is not decided yet counts with the smallest number of devices that
+ * one of them needs, and may use the devices of all of them. The outlook ignores lists as values
+ * and several constraints at once, and has only a rough bound for shares of capacity. The search
+ * checks these exactly.
  */
 #include "dra/allocate/outlook.h"
 
 #include "base/core/limits.h"
 
-/* Visits after which a question counts as answered with perhaps: some milliseconds. */
+/* After this many visits (some milliseconds) the answer is "perhaps". */
 enum { QUESTION_WORK_MAX = 1000000 };
 
-/* What a request or group still needs. */
+/* The devices that a request or group still needs. */
 struct allocate_demand {
-	uint32_t first, n; /* requests, any of which may serve */
+	uint32_t first, n; /* requests; any one of them satisfies the demand */
 	uint32_t need;
 	bool admin; /* does not compete with others */
 };
 
-/* One question. */
+/* State of one allocate_outlook_open(). */
 struct question {
 	struct allocate_outlook *o;
 	struct arena arena;
 	char block[8192];
-	uint32_t request, ordinal; /* under way; from where on */
+	uint32_t request, ordinal; /* the current request, and the next ordinal to try for it */
 	uint32_t claim; /* whose constraints are partly bound */
-	uint64_t work_max; /* where the answer is no longer worth it */
+	uint64_t work_max; /* limit of o->work at which the answer becomes "perhaps" */
 	uint32_t *ahead_taken; /* by class: members from `ordinal` on that are taken */
 	const struct allocate_demand *demands;
 	uint32_t ndemands;
@@ -66,7 +68,7 @@ static void find_rooms(struct question *q)
 	o->work += o->n;
 }
 
-/* Members of a class that the request under way can still come to. */
+/* Returns how many members of a class the current request can still try. */
 static uint32_t members_ahead(const struct question *q, const struct allocate_class *c)
 {
 	uint32_t low = 0, high = c->n;
@@ -90,7 +92,7 @@ static void find_taken(struct question *q)
 	for (uint32_t i = 0; i < plan->nplaces; i++) {
 		uint32_t ordinal = plan->places[i].at.ordinal, k = 0;
 
-		/* Each device once: who only looks on may have it as well. */
+		/* Count each device once: admin access may hold it as well. */
 		while (plan->places[k].at.ordinal != ordinal)
 			k++;
 		if (k == i && ordinal >= q->ordinal && !plan->places[i].shared)
@@ -98,7 +100,7 @@ static void find_taken(struct question *q)
 	}
 }
 
-/* Constraints of the claim under way leave the class to the request. */
+/* Whether the constraints of the current claim allow the class for the request. */
 static bool constraints_leave(const struct question *q, const struct allocate_request *r,
 			      uint32_t class)
 {
@@ -115,7 +117,9 @@ static bool constraints_leave(const struct question *q, const struct allocate_re
 	return true;
 }
 
-/* Devices of a class from `from` on of which too little is left for the request. */
+/*
+ * Counts the devices of a class, from ordinal `from` on, that have too little left for the request.
+ */
 static uint32_t used_shares(const struct question *q, const struct allocate_request *r,
 			    uint32_t class, uint32_t from)
 {
@@ -135,7 +139,7 @@ static uint32_t used_shares(const struct question *q, const struct allocate_requ
 	return n;
 }
 
-/* What one request could take of a class at most. */
+/* Returns the most devices that one request could take from a class. */
 static uint32_t request_limit(const struct question *q, uint32_t request, uint32_t class)
 {
 	const struct allocate_request *r = &q->o->plan->requests[request];
@@ -155,7 +159,7 @@ static uint32_t request_limit(const struct question *q, uint32_t request, uint32
 	return MIN(ahead, q->room[class]);
 }
 
-/* Some value of a distinct constraint that the class has is used up. */
+/* Whether a distinct constraint has already used the class's value. */
 static bool used_up(const struct question *q, const struct allocate_request *r, uint32_t class)
 {
 	const struct allocate_plan *plan = q->o->plan;
@@ -176,7 +180,10 @@ static bool used_up(const struct question *q, const struct allocate_request *r, 
 	return false;
 }
 
-/* Fills the limits of a demand; lowers its need to what the most modest possible request needs. */
+/*
+ * Fills the limits of a demand, and lowers its need to that of the possible request that needs the
+ * fewest devices.
+ */
 static bool fill_demand(struct question *q, uint32_t index, struct allocate_demand *d)
 {
 	struct allocate_outlook *o = q->o;
@@ -233,7 +240,7 @@ static bool find_limits(struct question *q)
 	for (uint32_t i = 0; i < q->ndemands; i++) {
 		if (!fill_demand(q, i, &o->demands[i]))
 			return false;
-		/* Who only looks on does not compete. */
+		/* Admin access does not compete for devices. */
 		q->need[i] = q->demands[i].admin ? 0 : q->demands[i].need;
 	}
 	return true;
@@ -255,7 +262,7 @@ static bool devices_suffice(struct question *q, const uint32_t *limit)
 	return allocate_flow_fits(&f, &q->arena, &q->o->work);
 }
 
-/* Whichever request serves the demand, the constraint applies. */
+/* Whether the constraint applies to the demand, whichever request is chosen. */
 static bool demand_under(const struct question *q, uint32_t demand, uint32_t claim,
 			 uint32_t constraint)
 {
@@ -270,7 +277,7 @@ static bool demand_under(const struct question *q, uint32_t demand, uint32_t cla
 	return d->need > 0;
 }
 
-/* The limits when the demands under the constraint may take nothing but that value. */
+/* Whether the flow is possible if the demands under the constraint use only that value. */
 static bool value_suffices(struct question *q, uint32_t claim, uint32_t constraint, uint32_t value,
 			   uint32_t *limit)
 {
@@ -288,7 +295,10 @@ static bool value_suffices(struct question *q, uint32_t claim, uint32_t constrai
 	return devices_suffice(q, limit);
 }
 
-/* By value: how many of the demands under the constraint it could serve, each for itself. */
+/*
+ * Counts, by value, the demands under the constraint that could each be satisfied with that value
+ * alone.
+ */
 static uint32_t *count_served(struct question *q, uint32_t claim, uint32_t constraint,
 			      uint32_t *ret_demands)
 {
@@ -331,7 +341,7 @@ static bool match_possible(struct question *q, uint32_t claim, uint32_t constrai
 
 		if (value == 0 || served[value] < demands)
 			continue;
-		/* Once for each value. */
+		/* Try each value once. */
 		served[value] = 0;
 		if (o->work > q->work_max || value_suffices(q, claim, constraint, value, limit))
 			return true;
@@ -339,7 +349,7 @@ static bool match_possible(struct question *q, uint32_t claim, uint32_t constrai
 	return false;
 }
 
-/* Distinct values of the classes, numbered as they come; returns how many. */
+/* Numbers the distinct values of the classes in order of appearance. Returns how many there are. */
 static uint32_t number_values(struct question *q, uint32_t claim, uint32_t constraint,
 			      uint32_t *index)
 {
@@ -415,7 +425,7 @@ static bool counters_possible(const struct question *q)
 			for (uint32_t r = d->first; r < d->first + d->n; r++)
 				least = least < 0 ? o->families[i].least[r]
 						  : MIN(least, o->families[i].least[r]);
-			/* No overflow: amounts are cut off far above all that adds up. */
+			/* This cannot overflow: amounts are capped at ALLOCATE_AMOUNT_MAX. */
 			wanted += (__int128)((unsigned __int128)MIN(least, ALLOCATE_AMOUNT_MAX) *
 					     d->need);
 		}

@@ -1,10 +1,10 @@
 /*
- * Devices that are taken form a stack, in the order of the search: what a constraint or a share
- * has so far is read off it, so that giving back is dropping the top. Only counters are
- * summed up, by pool, at the first use of it.
+ * The taken devices form a stack in the order of the search. Constraints and shares are evaluated
+ * by reading the stack, so giving a device back just pops it. Only counters are summed up, by pool,
+ * from the pool's first use on.
  *
- * Counters of a shared device are charged with the first share. Upstream refuses all devices
- * that use counters of a pool in which some counter is overdrawn; so do we.
+ * Counters of a shared device are charged with the first share. If some counter of a pool is
+ * overdrawn, no device that consumes counters of the pool can be taken, as upstream.
  */
 #include "dra/allocate/allocate_impl.h"
 
@@ -25,7 +25,10 @@ static bool taken_by_claim(const struct allocate_plan *plan, uint32_t ordinal, u
 	return false;
 }
 
-/* Already in use: by a claim, or in this attempt; admin access only minds its own claim. */
+/*
+ * Whether the device is in use by a claim or in this attempt. For admin access, only devices of the
+ * same claim count.
+ */
 static bool in_use(const struct allocate_plan *plan, const struct allocate_request *r,
 		   const struct allocate_at *at)
 {
@@ -51,7 +54,10 @@ static bool counters_suffice(const struct allocate_plan *plan, const struct allo
 
 		if (pool->taken)
 			left -= pool->taken[c->index].nano;
-		/* A counter may be named twice; validation does not let it, arithmetic may. */
+		/*
+		 * Subtract earlier entries for the same counter. Validation forbids duplicates, but
+		 * this is safe anyway.
+		 */
 		for (size_t k = 0; k < i; k++)
 			if (at->device->counters[k].index == c->index)
 				left -= at->device->counters[k].amount.nano;
@@ -97,7 +103,7 @@ static bool constraint_holds(struct allocate_plan *plan, const struct allocate_c
 	return allocate_values_share(&plan->eval, values, n);
 }
 
-/* Notes the values that count for constraints; false when one does not hold. */
+/* Records the device's values for the constraints; false if a constraint does not hold. */
 static bool meet_constraints(struct allocate_plan *plan, const struct allocate_request *r,
 			     const struct allocate_at *at)
 {
@@ -127,7 +133,7 @@ static bool meet_constraints(struct allocate_plan *plan, const struct allocate_r
 static int constraint_fault(const struct allocate_plan *plan, const struct allocate_request *r,
 			    const struct inventory_device *d, struct error *err)
 {
-	/* It makes no sense to ask for all devices and a constraint that they do not meet. */
+	/* A request for all devices cannot succeed if one of them violates a constraint. */
 	return error_set(err, ERR_INVALID,
 			 "claim %.*s, request %.*s: cannot add device %.*s/%.*s because a claim "
 			 "constraint would not be satisfied",

@@ -1,11 +1,11 @@
 /*
- * Claims become flat tables: groups (the entries of a claim's list of requests), requests (each
- * alternative is one), constraints as bits of the requests that they concern. What ends an
- * allocation whatever the devices are is found here, in upstream's order and words: requests one
- * after the other, then the number of devices of the claim, then its constraints.
+ * Converts claims to flat tables: groups (entries of a claim's list of requests), requests (each
+ * alternative is one), and constraints as bits of the requests that they apply to. Errors that do
+ * not depend on the choice of devices are found here, in upstream's order and words: the requests
+ * one by one, then the number of devices of the claim, then its constraints.
  *
- * Pools that are invalid or incomplete have no slices here; that there are such is remembered,
- * since it ends requests for all devices, and explains why nothing was found.
+ * Invalid or incomplete pools have no slices here. plan->faulty_pool records that there are some:
+ * they make requests for all devices fail, and explain why nothing was found.
  */
 #include "dra/allocate/allocate_impl.h"
 
@@ -45,7 +45,10 @@ struct allocate_walk allocate_walk_from(const struct allocate_plan *plan, uint32
 {
 	uint32_t low = 0, high = plan->nslices;
 
-	/* The last slice that begins at or before it: empty ones begin where the next does. */
+	/*
+	 * Find the last slice that begins at or before the ordinal. Empty slices begin where the
+	 * next one does.
+	 */
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
 
@@ -87,7 +90,10 @@ struct allocate_at allocate_at(const struct allocate_plan *plan, uint32_t ordina
 
 /* --- requests ----------------------------------------------------------------------- */
 
-/* As compiled, with its fault where it is none. -ERR_TOO_LARGE: the effort does not suffice. */
+/*
+ * Compiles a selector. If it does not compile, sets its `fault`. Returns -ERR_TOO_LARGE if the
+ * effort does not suffice.
+ */
 static int read_selector(struct allocate_plan *plan, struct str text,
 			 struct allocate_selector *ret_selector)
 {
@@ -169,7 +175,7 @@ static int all_of_pool(struct allocate_plan *plan, struct allocate_request *r, u
 			 STR_ARG(p->pool->key), fault);
 }
 
-/* Which devices "all" are: those selected and large enough, whether or not they are free. */
+/* Finds the devices of a request of mode All: those selected and large enough, free or not. */
 static int find_all(struct allocate_plan *plan, struct allocate_request *r, struct error *err)
 {
 	struct allocate_walk w = { 0, 0 };
@@ -181,7 +187,7 @@ static int find_all(struct allocate_plan *plan, struct allocate_request *r, stru
 	while (allocate_walk_next(plan, &w, &at)) {
 		int m;
 
-		/* In the order of pools, so that the first fault is upstream's. */
+		/* Check pools in order, so that the first error is the same as upstream's. */
 		for (; pool <= at.pool; pool++) {
 			int fault = all_of_pool(plan, r, pool, err);
 
@@ -238,7 +244,7 @@ static int read_class(struct allocate_plan *plan, struct allocate_request *r, st
 	return 0;
 }
 
-/* Of one request or alternative, whose name and spec are set. */
+/* Reads one request or alternative, whose name and spec are set. */
 static int read_request(struct allocate_plan *plan, struct allocate_request *r, struct error *err)
 {
 	struct str claim = plan->claims[r->claim].text;
@@ -295,7 +301,7 @@ static int check_features(const struct allocate_plan *plan, struct str claim,
 	return 0;
 }
 
-/* An entry of the list of requests. *ret_min is the least number of devices that it takes. */
+/* Reads an entry of the list of requests. *ret_min is the least number of devices that it takes. */
 static int read_group(struct allocate_plan *plan, uint32_t claim, const struct json *request,
 		      int64_t *ret_min, struct error *err)
 {

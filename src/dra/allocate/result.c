@@ -1,11 +1,11 @@
 /*
- * What a claim is told: which device serves which request, what configuration applies, and which
- * nodes can use it. Fields are in upstream's order. Text is copied: results outlive the inventory's
- * next change.
+ * Builds status.allocation of a claim: the device for each request, the configuration that applies,
+ * and the nodes that can use the devices. Fields are in upstream's order. Text is copied, because
+ * results outlive the inventory's next change.
  *
- * A class's configuration comes once, with all requests of that class; then the claim's, as far
- * as it names a request or the alternative that was chosen. A list of requests that names all of
- * them is left out, which means the same.
+ * A class's configuration is listed once, with all requests of that class. Then comes the claim's
+ * configuration, if it names a request or the chosen alternative. A list that names all requests is
+ * left out, which means the same.
  */
 #include "dra/allocate/allocate_impl.h"
 
@@ -57,7 +57,7 @@ static void put_share(struct allocate_plan *plan, const struct allocate_place *p
 	json_setz(result, "shareID", text(plan->arena, str_from(id)));
 }
 
-/* The first capacity by name behind `after`; NULL: none is left. */
+/* Returns the next capacity by name after `after`, or NULL. */
 static const struct inventory_capacity *capacity_after(const struct inventory_device *d,
 						       const struct inventory_capacity *after)
 {
@@ -127,7 +127,7 @@ static int add_device(struct allocate_plan *plan, const struct allocate_place *p
 
 /* --- configuration ------------------------------------------------------------------ */
 
-/* An entry with all that `from` says but its requests; these are `requests`, or NULL. */
+/* Adds a copy of `from` with its list of requests replaced by `requests` (or left out, if NULL). */
 static int add_config(struct allocate_plan *plan, struct json *list, const char *source,
 		      struct json *requests, const struct json *from, struct error *err)
 {
@@ -155,7 +155,7 @@ static const struct allocate_request *chosen(const struct allocate_plan *plan, u
 	return &plan->requests[plan->chosen[group]];
 }
 
-/* The name of the entry in the claim's list: without the alternative. */
+/* Returns the request's name without the alternative. */
 static struct str main_name(const struct allocate_plan *plan, const struct allocate_request *r)
 {
 	bool sub = plan->groups[r->group].alternatives;
@@ -163,7 +163,10 @@ static struct str main_name(const struct allocate_plan *plan, const struct alloc
 	return sub ? str_of(r->full.p, r->full.n - r->name.n - 1) : r->full;
 }
 
-/* Names of the requests that use the class of `group`; none when an earlier one does. */
+/*
+ * Returns the names of the requests that use the class of `group`; empty if an earlier group uses
+ * it.
+ */
 static struct json *users_of_class(struct allocate_plan *plan, const struct allocate_claim *c,
 				   uint32_t group)
 {
@@ -197,7 +200,7 @@ static int add_class_config(struct allocate_plan *plan, const struct allocate_cl
 	return 0;
 }
 
-/* The list names the request, or the alternative that was chosen for it. */
+/* Whether the list names the request, or the alternative chosen for it. */
 static bool names_group(const struct allocate_plan *plan, const struct json *names, uint32_t group)
 {
 	const struct allocate_request *r = chosen(plan, group);
@@ -255,7 +258,7 @@ static bool has_value(const struct selector_term *t, struct str value)
 	return false;
 }
 
-/* The same requirement; values in any order. */
+/* Whether the requirements are equal, with values in any order. */
 static bool same_requirement(const struct selector_term *a, const struct selector_term *b)
 {
 	if (!str_eq(a->key, b->key) || a->op != b->op)
@@ -305,7 +308,7 @@ static void put_requirements(struct arena *a, struct json *term, const char *key
 	for (size_t i = 0; i < r->n; i++) {
 		struct json *v = node_selector_requirement(a, r->v[i]);
 
-		/* Its text is the slice's. */
+		/* Copy it, since the slice owns the text. */
 		if (json_copy(a, v, &copy, NULL) == 0)
 			json_append(list, copy);
 	}

@@ -1,26 +1,26 @@
 /*
- * The search: a stack of choices, each for one device of a request, or for one of the alternatives
- * of a list. The next choice is pushed, the last one advanced, until all are made or the
- * first has no option left. Devices of one request come in ascending order: sets, not
- * permutations.
+ * The search keeps a stack of choices. A choice is for one device of a request, or for one
+ * alternative of a list. The search pushes the next choice, or advances the last one, until all
+ * choices are made or the first has no option left. Devices of one request are taken in ascending
+ * order, so that it tries sets, not permutations.
  *
- * It begins as upstream has it: devices are looked at one after the other, selectors evaluated when
- * a device comes up. That is all that most allocations need. Only when a device that was taken
- * turns out to be in the way does the search start again with an outlook (allocate/outlook.h):
+ * It begins like upstream: it tries devices one by one, and evaluates selectors when a device is
+ * tried. This suffices for most allocations. Only if it has to give back a device does the search
+ * start again with an outlook (allocate/outlook.h):
  *
- *  - of devices of one class, only the first that is free is tried for a choice;
- *  - where the outlook is closed, a choice is not made at all;
- *  - a choice of a request's first device that failed is remembered by what was taken by
- *    then, by class: what follows depends on nothing else.
+ *  - for each choice, only the first free device of each class is tried;
+ *  - if the outlook says that the rest cannot be satisfied, the choice is skipped;
+ *  - if the choice of a request's first device failed, the search remembers the set of devices
+ *    taken before it, by class, since the rest depends on nothing else.
  *
- * All three only leave out what has no result, so that the first result is upstream's. But they
- * may leave out what upstream fails with rather than goes on: a selector at fault, or a constraint
- * that some of "all" devices do not meet. Where there is such, a second part without the outlook
- * (and, in the latter case, without classes) looks for it for SEARCH_CAREFUL_MAX steps; only
- * then is it taken for as far away as not to matter.
+ * All three only skip branches without a result, so the first result is the same as upstream's. But
+ * they may skip an error that would end upstream's search: a failing selector, or a constraint that
+ * some device of a request of mode All does not meet. If there is such a selector or constraint, a
+ * second part without the outlook (and, in the latter case, without classes) looks for the error
+ * for SEARCH_CAREFUL_MAX steps. If it is not found by then, it is ignored.
  *
- * More devices than a claim may have end the attempt down to the nearest alternatives: no other
- * device would make it less.
+ * If a claim exceeds its maximum of devices, the search goes back to the nearest choice of
+ * alternatives, since choosing other devices would not make it fewer.
  */
 #include "dra/allocate/outlook.h"
 
@@ -29,47 +29,48 @@
 #include "base/core/limits.h"
 
 enum {
-	/* Visits of the outlook that count as a step of the search. */
+	/* This many visits of the outlook count as one step of the search. */
 	WORK_PER_STEP = 256,
-	/* States that are remembered: what is beyond is searched again. */
+	/* Limits of remembered failed states. States beyond them are searched again. */
 	SEARCH_STATES_MAX = 200000,
 	SEARCH_STATES_BYTES = 32 * 1024 * 1024,
 };
 
-/* What became of the attempt to go on. */
+/* Result of pushing the next choice. */
 enum outcome {
 	FAILED,
 	EXCEEDED, /* the claim would have too many devices */
-	PUSHED, /* there is a new choice */
+	PUSHED, /* a new choice is on the stack */
 	DONE, /* nothing is left to choose */
 };
 
 enum { UNDECIDED = 2 };
 
-/* Steps of the part that looks for faults as upstream would find them: some milliseconds. */
+/* Step limit of the part that looks for upstream's errors: some milliseconds. */
 enum { SEARCH_CAREFUL_MAX = 20000 };
 
 struct choice {
 	uint32_t group;
 	uint32_t request; /* ALLOCATE_NONE: among alternatives */
-	uint32_t slot; /* of a device; which alternative is next */
+	uint32_t slot; /* index of the device in its request, or the next alternative */
 	uint32_t next; /* ordinal, or index of the candidate, that is tried next */
 	uint32_t place; /* plan->nplaces below it */
 	bool taken; /* it holds a device */
 	bool other; /* alternatives: one failed for another reason than the limit */
-	uint64_t *tried; /* bits of classes; of this depth, cleared when it is pushed */
-	struct str key; /* of a state, to be remembered when it fails; or empty */
+	/* Bitmap of classes tried at this depth; cleared when the choice is pushed. */
+	uint64_t *tried;
+	struct str key; /* key of the state to remember if the choice fails; or empty */
 };
 
 struct search {
 	struct allocate_plan *plan;
 	struct allocate_outlook *outlook; /* NULL in the first part */
-	bool ask; /* the outlook, before each choice */
-	bool alike; /* devices of one class are the same */
-	uint64_t until; /* steps that this part may take; 0: as many as there are */
+	bool ask; /* check the outlook before each choice */
+	bool alike; /* devices of one class are interchangeable */
+	uint64_t until; /* step limit of this part; 0: only the limit of the whole search */
 	struct choice *stack;
 	uint32_t n;
-	uint32_t exceeded; /* the claim that had too many devices last */
+	uint32_t exceeded; /* the last claim that had too many devices */
 	bool admin; /* some request has admin access */
 	struct map failed; /* states */
 	struct arena states;
@@ -84,8 +85,8 @@ static int compare_entries(const void *a, const void *b)
 }
 
 /*
- * What was taken so far, as far as it matters: by class for devices that one alone may have, by
- * device and request for shares; for this claim's with the constraints that apply.
+ * Returns a key of everything taken so far that matters for the rest: the class for whole devices,
+ * device and request for shares, and for devices of this claim the constraints that apply.
  */
 static struct str state_key(struct search *s, uint32_t group)
 {
@@ -102,7 +103,7 @@ static struct str state_key(struct search *s, uint32_t group)
 
 		entry.what = p->shared ? (UINT64_C(1) << 32) + p->at.ordinal
 				       : s->outlook->class_of[p->at.ordinal];
-		/* Admin access asks which devices are this claim's. */
+		/* Admin access must know which devices belong to this claim. */
 		entry.how = i >= own   ? plan->requests[p->request].constraints
 			    : s->admin ? UINT64_MAX
 				       : 0;
@@ -141,7 +142,10 @@ static struct choice *push(struct search *s, uint32_t group, uint32_t request, u
 	return c;
 }
 
-/* Whether the state at a group's begin is known to fail; else notes it on the choice. */
+/*
+ * Whether the state at the beginning of a group is known to fail. If not, stores its key in the
+ * choice.
+ */
 static bool known_to_fail(struct search *s, struct choice *c)
 {
 	struct str key = state_key(s, c->group);
@@ -195,7 +199,7 @@ static enum outcome choose_alternative(struct search *s, uint32_t group)
 
 static enum outcome begin_request(struct search *s, uint32_t group, uint32_t request);
 
-/* Goes on with the group, or with the next that needs a device. */
+/* Continues with the group, or with the next group that needs a device. */
 static enum outcome begin_group(struct search *s, uint32_t group)
 {
 	struct allocate_plan *plan = s->plan;
@@ -257,7 +261,7 @@ static int try_all(struct search *s, struct choice *c, struct error *err)
 	const struct allocate_request *r = &s->plan->requests[c->request];
 	struct allocate_at at;
 
-	/* There is one device for each slot of "all". */
+	/* Mode All has exactly one device for each slot. */
 	if (c->next == ALLOCATE_NONE)
 		return 0;
 	c->next = ALLOCATE_NONE;
@@ -265,7 +269,7 @@ static int try_all(struct search *s, struct choice *c, struct error *err)
 	return take(s, c, &at, err);
 }
 
-/* The first part: devices as they come. */
+/* First part: tries devices in order. */
 static int try_next(struct search *s, struct choice *c, struct error *err)
 {
 	struct allocate_plan *plan = s->plan;
@@ -291,7 +295,7 @@ static int try_next(struct search *s, struct choice *c, struct error *err)
 	return 0;
 }
 
-/* The second part: candidates, one of each class. */
+/* Second part: tries candidates, one of each class. */
 static int try_candidates(struct search *s, struct choice *c, struct error *err)
 {
 	struct allocate_plan *plan = s->plan;
@@ -347,7 +351,7 @@ static void undo(struct search *s, struct choice *c)
 
 /* --- the search --------------------------------------------------------------------- */
 
-/* Takes the next option of the choice on top: 1, 0: there is none, negative: a fault. */
+/* Takes the next option of the choice on top. Returns 1, or 0 if no option is left, or an error. */
 static int next_option(struct search *s, struct choice *c, struct error *err)
 {
 	const struct allocate_group *g = &s->plan->groups[c->group];
@@ -364,7 +368,7 @@ static int next_option(struct search *s, struct choice *c, struct error *err)
 	return s->outlook ? try_candidates(s, c, err) : try_next(s, c, err);
 }
 
-/* What comes after the option just taken. */
+/* Pushes the choice that follows the option just taken. */
 static enum outcome follow(struct search *s, const struct choice *c)
 {
 	const struct allocate_request *r;
@@ -377,7 +381,10 @@ static enum outcome follow(struct search *s, const struct choice *c)
 	return begin_group(s, c->group + 1);
 }
 
-/* Drops the choice on top, which has no option left; says how that is to be taken. */
+/*
+ * Drops the choice on top, which has no option left. Returns FAILED or EXCEEDED for the choice
+ * below.
+ */
 static enum outcome drop(struct search *s)
 {
 	struct choice *c = &s->stack[s->n - 1];
@@ -394,15 +401,17 @@ static enum outcome drop(struct search *s)
 }
 
 /*
- * What was to follow the choices on the stack has failed. True when the choice on top may try
- * another option, after those are dropped that could not change it.
+ * Called when the rest has failed after the choices on the stack. Drops choices whose other options
+ * could not help. Returns true if the choice on top may try another option.
  */
 static bool retreat(struct search *s, enum outcome why)
 {
 	for (; s->n > 0; s->n--) {
 		struct choice *c = &s->stack[s->n - 1];
 
-		/* Another claim has a limit of its own: to it this is a failure like any other. */
+		/*
+		 * Each claim has its own limit, so for another claim this is an ordinary failure.
+		 */
 		if (s->plan->groups[c->group].claim != s->exceeded)
 			why = FAILED;
 		if (c->request == ALLOCATE_NONE)
@@ -414,7 +423,7 @@ static bool retreat(struct search *s, enum outcome why)
 	return false;
 }
 
-/* A device that was taken is in the way. */
+/* Whether the last choice has taken a device that would have to be given back. */
 static bool in_the_way(const struct search *s)
 {
 	const struct choice *c = &s->stack[s->n - 1];
@@ -422,7 +431,7 @@ static bool in_the_way(const struct search *s)
 	return c->taken && !s->plan->requests[c->request].all;
 }
 
-/* 1: found; 0: there is nothing; negative: a fault. UNDECIDED: another part is needed. */
+/* Returns 1 if found, 0 if there is no result, an error, or UNDECIDED if another part is needed. */
 static int run(struct search *s, struct error *err)
 {
 	enum outcome e = begin_group(s, 0);
@@ -442,7 +451,7 @@ static int run(struct search *s, struct error *err)
 	return 1;
 }
 
-/* Takes back all choices. */
+/* Undoes all choices. */
 static void give_up(struct search *s)
 {
 	for (; s->n > 0; s->n--)

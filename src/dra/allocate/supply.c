@@ -1,11 +1,11 @@
 /*
- * What is left to be had of classes of devices: how many that are free, how many the counters they
- * use still allow, how many shares those that are shared can bear. Bounds from above, all of them,
- * since that is what the outlook asks for.
+ * Computes how many devices of each class are left: the free ones, limited by the counters that
+ * they consume, or the further shares of shareable ones. All are upper bounds, as the outlook
+ * needs.
  *
- * Of the counters that a class uses, the one that most classes use bounds them together: a
- * crowd. Counters of one name in all counter sets are a family, whose sum bounds what requests
- * take of them at least.
+ * A class may consume several counters. The one that most classes consume bounds these classes
+ * together: they form a crowd. The counters of one name in all counter sets form a family. The
+ * family's sum must cover the least that the requests take of it.
  */
 #include "dra/allocate/outlook.h"
 
@@ -41,13 +41,13 @@ static bool draws_on(const struct allocate_class *c, uint32_t pool, uint32_t cou
 	return false;
 }
 
-/* Shares are charged once: their classes are not counted with the rest. */
+/* Shareable devices are charged only with their first share, so their classes do not count here. */
 static bool counts(const struct allocate_class *c)
 {
 	return c->device->ncounters && !c->shareable;
 }
 
-/* The counter that most classes draw on bounds them together. */
+/* Adds the class to the crowd of the counter that most classes draw on. */
 static void join_crowd(struct allocate_outlook *o, struct allocate_class *c)
 {
 	uint32_t best = 0, most = 0;
@@ -137,7 +137,7 @@ static void init_counters(struct allocate_outlook *o)
 
 /* --- shares ------------------------------------------------------------------------- */
 
-/* The least that any request takes of a capacity; 0: nothing, or there is none. */
+/* Returns the least that any request takes of a capacity; 0 if no request takes any. */
 static __int128 least_share(const struct allocate_outlook *o, uint32_t class, size_t capacity)
 {
 	const struct allocate_plan *plan = o->plan;

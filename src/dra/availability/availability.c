@@ -1,15 +1,14 @@
 /*
- * The status of a slice, as KEP-5677 has it, from what the inventory keeps anyway: every device
- * knows its holders, every pool its counters and its faults. Nothing is searched for. The state of
- * each device is device_state.h's. Integers are written when they are zero, too, so that columns
- * show them.
+ * Builds the status of a slice (KEP-5677) from facts that the inventory has anyway: every device
+ * knows its holders, every pool its counters and faults. The state of each device comes from
+ * device_state.h. Zeros are written, too, so that table columns show them.
  *
- * A status is stored together with its slice, and who wrote which of its fields beside it: half
- * of what the slice leaves of an object is the most that it takes. Names and states of devices
- * and what is wrong with the pool are always told; why devices are not healthy, sums, capacities
- * and allocations, in this order, as far as there is room. Sums and capacities are told all or not
- * at all; allocations in rounds, one of every device in each, so that no device takes the room of
- * the others.
+ * A status is stored in one object with its slice and with managedFields for its fields. So its
+ * limit is half of the room that the slice leaves in an object. Device names and states and the
+ * pool's faults are always written. Then follow, as far as there is room: the reasons of bad
+ * health, sums, capacities, allocations. Sums and capacities are written completely or not at all.
+ * Allocations are added in rounds, one per device in each round, so that no device uses up the room
+ * of the others.
  */
 #include "dra/availability/availability_impl.h"
 
@@ -20,10 +19,10 @@
 #include "dra/availability/device_state.h"
 
 enum {
-	FIXED_BYTES = 64 * KIB, /* of names, states, counts and faults */
+	FIXED_BYTES = 64 * KIB, /* for names, states, counts and faults */
 	CAPACITIES_BYTES = sizeof("\"capacity\":{},\"availableCapacity\":{},") - 1,
-	SUMS_MAX = 256, /* names of capacities; sums of more are of no use to anybody */
-	/* A character may take six bytes in JSON. */
+	SUMS_MAX = 256, /* names of capacities; with more, no sums are written */
+	/* A character may be escaped with six bytes in JSON. */
 	HEALTH_TEXT_BYTES = 6,
 	HEALTH_BYTES =
 		sizeof("\"healthMessage\":\"\",\"healthSource\":\"\",\"healthSince\":\"\",") +
@@ -32,29 +31,29 @@ enum {
 
 enum { TOTAL, TAKEN, LEFT, SUMS };
 
-/* What is told of a device, as far as it depends on the room that there is. NULL: nothing. */
+/* The optional parts of a device's status. NULL: left out. */
 struct told {
 	struct json *capacity, *available, *allocations;
-	const struct list *next; /* the holder whose turn it is; NULL: none any more */
+	const struct list *next; /* the next holder to list; NULL: all are listed */
 	struct device_health_report health;
-	bool explains_health; /* message, source and beginning are told */
+	bool explains_health; /* healthMessage, healthSource and healthSince are written */
 };
 
 struct slice_status {
 	const struct inventory *inv;
 	const struct device_health_book *health; /* or NULL */
 	const struct inventory_slice *slice;
-	enum device_reason reason; /* that holds for all of its devices */
+	enum device_reason reason; /* the reason that applies to all of its devices */
 	struct arena *arena;
 	size_t room; /* bytes that are left */
 	struct told *told; /* by device */
 	bool tells_sums, tells_capacities;
 	int64_t allocated, available, partial, unhealthy;
 	struct availability_sums total, taken, left;
-	struct json *sums[SUMS]; /* the same, as they are told */
+	struct json *sums[SUMS]; /* the same as JSON */
 };
 
-/* Whether there is room for so many bytes; they are then taken. */
+/* Reserves so many bytes; false if there is not enough room. */
 static bool take(struct slice_status *s, size_t bytes)
 {
 	if (bytes > s->room)
@@ -65,7 +64,7 @@ static bool take(struct slice_status *s, size_t bytes)
 
 /* --- one device --------------------------------------------------------------------- */
 
-/* What is left of a capacity for others; nothing when somebody has the whole device. */
+/* Returns the rest of a capacity; zero if the whole device is held. */
 static struct quantity left_of(const struct inventory_device *d, const struct inventory_capacity *c)
 {
 	if (inventory_device_in_use(d))
@@ -98,8 +97,8 @@ static struct json *allocation(struct arena *a, const struct inventory_device *d
 }
 
 /*
- * What an object of texts, or of such objects, takes as text. A short text counts as much as its
- * key does among the managedFields.
+ * Returns the JSON size of an object of texts or nested objects. A short text counts at least 2
+ * bytes, since its key has an entry of about that size in managedFields.
  */
 static size_t object_bytes(const struct json *object)
 {
@@ -149,7 +148,7 @@ static void put_health(struct slice_status *s, struct json *v, const struct told
 
 /* --- allocations, in rounds ----------------------------------------------------------- */
 
-/* The next holder of the device that does not only look on; NULL: there is none. */
+/* Returns the next holder without admin access, or NULL. */
 static const struct list *holder_from(const struct inventory_device *d, const struct list *at)
 {
 	while (at != &d->use->holders && LIST_ENTRY(at, struct inventory_holder, link)->admin)
@@ -157,7 +156,7 @@ static const struct list *holder_from(const struct inventory_device *d, const st
 	return at == &d->use->holders ? NULL : at;
 }
 
-/* Tells of one more holder. False: there is none, or no room for it. */
+/* Lists one more holder. Returns false if all are listed, or if there is no room. */
 static bool add_allocation(struct slice_status *s, const struct inventory_device *d, struct told *t)
 {
 	struct json *v;
@@ -233,7 +232,7 @@ static struct json *print_sums(struct slice_status *s, struct availability_sums 
 	return amounts(s->arena, sums->v, sums->n);
 }
 
-/* Of all three kinds of sums; no room: none of them. */
+/* Prints all three kinds of sums. They are left out if there is no room for all of them. */
 static void take_sums(struct slice_status *s)
 {
 	size_t bytes = 0;
@@ -248,7 +247,7 @@ static void take_sums(struct slice_status *s)
 	s->tells_sums = take(s, bytes);
 }
 
-/* Sums up capacities, and decides what of them is told. */
+/* Sums up capacities, and decides whether sums and capacities are written. */
 static void sum_up(struct slice_status *s)
 {
 	size_t bytes = 0;
@@ -269,7 +268,7 @@ static void sum_up(struct slice_status *s)
 
 /* --- the whole slice ------------------------------------------------------------------ */
 
-/* How many hold the device and are not told of. */
+/* Returns the number of holders that are not listed. */
 static int64_t omitted(const struct inventory_device *d, const struct told *t)
 {
 	int64_t all = d->use ? (int64_t)d->use->whole + d->use->shares : 0;

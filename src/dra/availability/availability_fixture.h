@@ -1,7 +1,7 @@
 /*
- * availability_fixture - random slices and claims, for tests: whatever changes, what is told is as
- * if nothing else had ever been there, and each slice whose status changes with claims is among
- * those that availability_claim_slices() names before or after.
+ * availability_fixture - random slices and claims, for tests. After every change, each status must
+ * be the same as in a fresh inventory with the same objects. Each slice whose status changes with
+ * claims must be listed by availability_claim_slices() before or after the change.
  */
 #ifndef DRA_AVAILABILITY_AVAILABILITY_FIXTURE_H
 #define DRA_AVAILABILITY_AVAILABILITY_FIXTURE_H
@@ -27,7 +27,7 @@ static inline unsigned story_below(struct story *s, unsigned n)
 	return (unsigned)prng_below(&s->prng, n);
 }
 
-/* Names of devices come twice at times, counters are scarce, some pools lack slices. */
+/* Sometimes device names are duplicated, counters are scarce, or pools are incomplete. */
 static inline void story_draw_slice(struct story *s, unsigned i)
 {
 	struct buf line = BUF_INIT(STORY_LINE);
@@ -96,7 +96,7 @@ static inline void story_name_concerned(struct story *s, unsigned claim)
 		(void)map_put(&s->named, names[i], s);
 }
 
-/* All that is told is as if nothing else had ever been there. */
+/* Each status must be the same as in a fresh inventory with the same objects. */
 static inline void story_see(struct story *s, unsigned seed, bool claims_only)
 {
 	struct inventory *fresh = inventory_new(inventory_defaults);

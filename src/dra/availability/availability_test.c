@@ -1,17 +1,17 @@
 /*
  * Runs cases/availability.cases and cases/pools.cases. Blocks are separated by blank lines and
  * begin with "# name"; each has an inventory of its own. Lines are those of inventory_fixture.h,
- * and questions with what is to come behind " > ", as JSON:
+ * and queries with the expected result as JSON after " > ":
  *
  *	status SLICE POINTER > JSON          of availability_slice_status(); POINTER is a JSON
  *	                                     Pointer into it, or "/" for all of it
- *	health NODE JSON                     the annotation of a node; from then on health is told
+ *	health NODE JSON                     the annotation of a node; turns on health in the status
  *	pools {SPEC} POINTER > JSON          of availability_pools(): {"total": .., "pools": [..]}
  *	node NAME [LABEL=VALUE] > TEXT       inventory_node_pools(): POOL[DEVICE ..], those that the
  *	                                     node does not reach in brackets; POOL incomplete;
  *	                                     POOL invalid: REASON; or nothing
  *
- * A null stands for what is not there.
+ * A null means that the value is absent.
  */
 #include "dra/inventory/inventory_fixture.h"
 
@@ -25,7 +25,7 @@ enum { NOW = 1700000000, SEEDS = 50 };
 
 struct run {
 	struct inventory *inv;
-	struct device_health_book *health; /* NULL: there is none */
+	struct device_health_book *health; /* NULL: no health */
 	struct arena arena;
 	const char *file;
 	struct str name;
@@ -265,12 +265,15 @@ static void allocations_of_a_device_are_bounded(void **state)
 	v = status_of(inv, "a", NULL, 0, &a);
 	v = json_at(json_getz(v, "devices"), 0);
 	assert_int_equal(json_count(json_getz(v, "allocations")), AVAILABILITY_ALLOCATIONS_MAX);
-	/* The first by name, and what is left counts all of them. */
+	/* The first claims by name are listed; the available capacity counts all of them. */
 	assert_true(str_eqz(json_text_at(json_at(json_getz(v, "allocations"), 31), "claimName"),
 			    "c31"));
 	assert_true(str_eqz(json_text_at(v, "state"), "Allocated"));
 	assert_true(str_eqz(json_text_at(json_getz(v, "availableCapacity"), "memory"), "0"));
-	/* Whatever goes, those that stay are in order: two of each ten, one of them twice. */
+	/*
+	 * After removals the rest stays sorted: two of each ten claims remain, one of them with two
+	 * shares.
+	 */
 	for (int i = 0; i < 100; i++) {
 		char *line = arena_printf(&a, "remove claim ns/c%02d", i);
 
@@ -290,8 +293,8 @@ static void allocations_of_a_device_are_bounded(void **state)
 }
 
 /*
- * A slice of 128 devices, each with capacities under names as long as they may be, and claims.
- * Returns about what the slice takes as JSON.
+ * Puts a slice of 128 devices, each with capacities with names of maximum length, and claims.
+ * Returns the approximate JSON size of the slice.
  */
 static size_t tell_large(struct inventory *inv, int capacities, bool same_names)
 {
@@ -354,7 +357,10 @@ static void a_status_is_never_larger_than_an_object_may_be(void **state)
 		n = printed(v);
 		assert_true(n <= AVAILABILITY_BYTES_MAX + 64 * KIB);
 		assert_true(n + inventory_slice(inv, STR("a"))->bytes <= OBJECT_MAX);
-		/* Nor when the slice gets annotations later. Who wrote what takes as much again. */
+		/*
+		 * It still fits if the slice gets annotations later. managedFields take as much
+		 * again.
+		 */
 		n -= MIN(n, 64 * KIB);
 		assert_true(2 * n + 64 * KIB + slice + ANNOTATIONS_MAX <= OBJECT_MAX);
 		assert_int_equal(json_count(json_getz(v, "devices")), 128);
@@ -414,7 +420,7 @@ static void faults_of_a_pool_are_bounded(void **state)
 			      STR("/poolStatus/validationErrors"));
 	assert_int_equal(json_count(errors), AVAILABILITY_ERRORS_MAX + 1);
 	assert_true(str_eqz(json_str(json_at(errors, AVAILABILITY_ERRORS_MAX)), "and 18 more"));
-	/* The first by claim and device, and older slices before them. */
+	/* Errors are sorted by claim and device, after those of older slices. */
 	assert_non_null(strstr(json_str(json_at(errors, 31)).p, "ns/c31 "));
 	world_tell(inv, STR("claim ns/c00 p/z p/a p/z"));
 	world_tell(inv, STR("slice old p 0/1 n g1"));
@@ -430,7 +436,7 @@ static void faults_of_a_pool_are_bounded(void **state)
 	arena_release(&a);
 }
 
-/* What nobody is told is not printed either: memory is that of what is told. */
+/* Errors that are not listed are not printed either, so memory depends on the listed ones only. */
 static void many_faults_of_a_pool_cost_little(void **state)
 {
 	struct inventory *inv = inventory_new(inventory_defaults);
@@ -453,7 +459,7 @@ static void many_faults_of_a_pool_cost_little(void **state)
 	arena_release(&a);
 }
 
-/* An observer that was started later could not know what the claim had. */
+/* An observer that started later could not know the claim's earlier devices. */
 static void an_observer_takes_a_claim_that_it_cannot_read_for_empty(void **state)
 {
 	struct inventory *inv = inventory_new(inventory_everything);
@@ -490,7 +496,7 @@ static void slices_of_a_pool_are_those_that_a_change_concerns(void **state)
 	arena_release(&a);
 }
 
-/* The names of the slices that the claim ns/c concerns, by name, joined by blanks. */
+/* Checks the slices of availability_claim_slices() for ns/c: sorted names, joined by blanks. */
 static void assert_concerns(struct inventory *inv, const char *expected)
 {
 	struct buf text = BUF_INIT(MIB);
@@ -526,10 +532,10 @@ static void a_claim_concerns_the_slices_of_its_devices(void **state)
 	assert_concerns(inv, "");
 	world_tell(inv, STR("claim ns/c p/g2 p/g3 p/g4"));
 	assert_concerns(inv, "b c");
-	/* Who only looks on changes nothing. */
+	/* Admin access changes nothing. */
 	world_tell(inv, STR("claim ns/c p/g2(admin) p/g4"));
 	assert_concerns(inv, "c");
-	/* What does not exist is told of on the first slice, whoever claims it. */
+	/* A device that does not exist is reported on the first slice, even for admin access. */
 	world_tell(inv, STR("claim ns/c p/gone(admin) p/g4"));
 	assert_concerns(inv, "a c");
 	world_tell(inv, STR("claim ns/c q/g0"));
@@ -578,13 +584,13 @@ static void a_claim_does_not_concern_who_takes_from_other_counters(void **state)
 	assert_concerns(inv, "c d e");
 	world_tell(inv, STR("claim ns/c p/g3"));
 	assert_concerns(inv, "b c d e");
-	/* Overdrawn, t takes from all. */
+	/* An overdrawn t affects all consumers. */
 	world_tell(inv, STR("claim ns/c p/g2"));
 	assert_concerns(inv, "b c d e");
 	world_tell(inv, STR("claim ns/other p/g2"));
 	world_tell(inv, STR("claim ns/c p/g0"));
 	assert_concerns(inv, "b d");
-	/* Slices that change, change who consumes. */
+	/* A changed slice changes the consumers. */
 	world_tell(inv, STR("slice d p 1/5 n plain"));
 	assert_concerns(inv, "b");
 	inventory_free(inv);

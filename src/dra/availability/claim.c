@@ -1,10 +1,10 @@
 /*
- * The slices that a claim, a taint rule or a node concerns. A claim
- * concerns the slices of its devices, and slices whose devices use the same counters.
+ * Finds the slices whose status depends on a claim, a taint rule or a node. A claim affects the
+ * slices of its devices, and slices whose devices consume the same counters.
  *
- * A counter that is overdrawn makes every consumer of its pool unavailable, so it concerns them
- * all. Who asks before and after a change misses none: a counter that becomes overdrawn is one of
- * a changed claim's afterwards, and one that ceases to be was one of such a claim's before.
+ * An overdrawn counter makes every consumer of its pool unavailable, so it affects all of them. A
+ * caller that asks before and after a change misses none: a counter that becomes overdrawn belongs
+ * to a changed claim afterwards, and a counter that ceases to be overdrawn belonged to one before.
  */
 #include "base/core/vec.h"
 #include "dra/availability/availability_impl.h"
@@ -14,8 +14,8 @@ struct concerned {
 	struct arena *arena;
 	struct map seen; /* name -> struct inventory_slice */
 	VEC(struct str) names;
-	struct map counters; /* struct inventory_counter * -> whose consumers were added */
-	const struct inventory_pool *counted; /* the pool whose consumers were all added last */
+	struct map counters; /* set of struct inventory_counter *: their consumers were added */
+	const struct inventory_pool *counted; /* the last pool of which all consumers were added */
 };
 
 static void add_slice(struct concerned *c, struct inventory_slice *slice)
@@ -24,7 +24,7 @@ static void add_slice(struct concerned *c, struct inventory_slice *slice)
 		(void)vec_push(&c->names, arena_str(c->arena, slice->name));
 }
 
-/* In the arena; the list itself is given back. */
+/* Copies the names to the arena and frees the list. */
 static size_t give_names(struct concerned *c, struct str **ret_names)
 {
 	size_t n = c->names.n;
@@ -54,7 +54,9 @@ static void add_consumers(struct concerned *c, const struct inventory_pool *pool
 			add_slice(c, pool->slices[i]);
 }
 
-/* Those that consume this counter, or all who consume any. */
+/*
+ * Adds the slices that consume this counter, or, if it is overdrawn, all that consume any counter.
+ */
 static void add_counter(struct concerned *c, struct inventory_pool *pool, uint32_t index)
 {
 	const struct inventory_counter *counter = &pool->counters[index], **key;
@@ -91,7 +93,7 @@ static void add_every_device(struct concerned *c, struct inventory_pool *pool, s
 				add_device(c, pool, &pool->slices[i]->devices[k]);
 }
 
-/* A device that does not exist is told of with the pool, whoever claims it. */
+/* A held device that does not exist is an error in poolStatus, which is on the first slice. */
 static void add_held(struct concerned *c, const struct inventory_holder *h)
 {
 	struct inventory_pool *pool = h->use->pool;
@@ -179,7 +181,7 @@ size_t availability_rule_slices(struct inventory *inv, struct str rule, struct a
 
 /* --- nodes ---------------------------------------------------------------------------------- */
 
-/* A faulty pool may be sound for one node alone. So all its slices depend on which nodes exist. */
+/* A faulty pool may be usable from one node only, so all its slices depend on which nodes exist. */
 static void add_of_node(struct concerned *c, struct inventory_slice *slice)
 {
 	const struct inventory_pool *pool = slice->pool;

@@ -1,11 +1,11 @@
 /*
- * A speaker (a pod, a node or a claim) has reports, a device has the reports about it, by health.
- * A put compares what the speaker says with its earlier reports, and calls `changed` for
- * differences only. A health that stays the same keeps its `since`. Reports are kept sorted, so a
- * lookup usually reads the first.
+ * A speaker (a pod, a node or a claim) has a list of its reports. A device has lists of the reports
+ * about it, by health. A put compares the speaker's new reports with its earlier ones, and calls
+ * `changed` only for differences. A health that stays the same keeps its `since`. Reports are kept
+ * sorted, so a lookup usually reads the first.
  *
- * Whom to believe depends on slices and claims, which come and go by themselves: a lookup asks
- * them, so nothing is to be worked out again when they change.
+ * Which speakers are believed depends on slices and claims, which change independently. A lookup
+ * reads them, so nothing has to be recomputed when they change.
  */
 #include "dra/availability/device_health.h"
 
@@ -37,7 +37,7 @@ struct speaker {
 	struct str namespace; /* of a pod or claim */
 	struct list reports;
 	size_t n;
-	/* While it is put: its reports by id, and how many it has repeated or made. */
+	/* During a put: its reports by ID, and how many were made or repeated. */
 	struct map by_id;
 	size_t met;
 	enum speaker_kind kind;
@@ -48,14 +48,15 @@ struct report {
 	struct subject *subject;
 	struct speaker *speaker;
 	struct device_health_report is;
-	int64_t dated; /* the beginning that the speaker gives, or 0 */
+	int64_t dated; /* the start time that the speaker gives, or 0 */
 	struct str
-		claim; /* of a pod: name of the claim by which it has the device; of a claim: its */
-	/* While it is put: what the speaker says now, in its own text. */
+		/* For a pod: the claim by which it has the device; for a claim: its own name. */
+		claim;
+	/* During a put: the new report; the speaker's object owns the text. */
 	struct device_health_report next;
 	int64_t next_dated;
 	struct str next_claim;
-	bool met; /* it says something */
+	bool met; /* the speaker has made or repeated this report */
 };
 
 struct device_health_book {
@@ -65,7 +66,7 @@ struct device_health_book {
 	void *arg;
 };
 
-/* One thing that is being said. */
+/* A report that is being put. */
 struct said {
 	struct str id, driver, pool, device;
 	struct device_health_report is;
@@ -135,7 +136,7 @@ static void tell(struct device_health_book *b, const struct subject *s)
 		b->changed(b->arg, s->driver, s->pool, s->device);
 }
 
-/* Compares what speakers say, and nothing that depends on when it came. */
+/* Compares the content of reports, never the order in which they arrived. */
 static bool goes_before(const struct report *a, const struct report *b)
 {
 	int by_name = str_cmp(a->is.source, b->is.source);
@@ -144,11 +145,14 @@ static bool goes_before(const struct report *a, const struct report *b)
 		return a->speaker->kind < b->speaker->kind;
 	if (a->dated != b->dated)
 		return a->dated > b->dated;
-	/* Pods of one name differ in their uids. */
+	/* Pods of the same name differ in their uids. */
 	return by_name != 0 ? by_name < 0 : str_cmp(a->speaker->key, b->speaker->key) < 0;
 }
 
-/* In a first list names come in their order; a claim's new time is mostly newer than all. */
+/*
+ * Tries the front first, because a claim's new time is usually the newest, then searches from the
+ * back, because an initial list arrives sorted by name.
+ */
 static void sort_in(struct report *r)
 {
 	struct list *head = &r->subject->reports[r->is.health], *at = head->prev;
@@ -166,7 +170,7 @@ static void set_text(struct str *to, struct str text)
 	*to = str_of(str_dup(text), text.n);
 }
 
-/* It says nothing yet: report_update() makes it known. */
+/* Creates a report without content; report_update() fills it in. */
 static struct report *report_new(struct device_health_book *b, struct speaker *by,
 				 const struct said *said)
 {
@@ -202,7 +206,7 @@ static void report_free(struct device_health_book *b, struct report *r)
 	free(r);
 }
 
-/* An equal health goes on, unless the speaker says that it began at another time. */
+/* An equal health keeps its `since`, unless the speaker gives another start time. */
 static void report_update(struct device_health_book *b, struct report *r)
 {
 	const struct device_health_report *next = &r->next;
@@ -222,7 +226,7 @@ static void report_update(struct device_health_book *b, struct report *r)
 	tell(b, r->subject);
 }
 
-/* Containers of a pod say the same of a device; should they not, the worst counts. */
+/* Containers of a pod should report the same about a device. If they differ, the worst counts. */
 static void say(struct device_health_book *b, struct speaker *by, struct said *said)
 {
 	struct report *r;
@@ -245,7 +249,7 @@ static void say(struct device_health_book *b, struct speaker *by, struct said *s
 	r->next_claim = said->claim;
 }
 
-/* The same about a device that is named by its parts. */
+/* The same for a device given by driver, pool and name. */
 static void say_of(struct device_health_book *b, struct speaker *by, struct str driver,
 		   struct str pool, struct str device, struct said *said)
 {
@@ -288,7 +292,7 @@ static struct speaker *need_speaker(struct device_health_book *b, struct str key
 	return s;
 }
 
-/* One of a namespace: "pod NAMESPACE/NAME". */
+/* Returns the speaker for a namespaced object, with source "pod NAMESPACE/NAME". */
 static struct speaker *need_spaced(struct device_health_book *b, struct str key, const char *what,
 				   struct str namespace, struct str name)
 {
@@ -322,7 +326,10 @@ static void begin(struct speaker *s)
 	}
 }
 
-/* Ends a put: forgets reports that the speaker did not repeat, and a speaker without reports. */
+/*
+ * Ends a put: removes reports that the speaker did not repeat, and the speaker if it has no
+ * reports.
+ */
 static void end(struct device_health_book *b, struct speaker *s)
 {
 	map_release(&s->by_id);
@@ -360,7 +367,7 @@ struct pod_words {
 	int64_t now;
 };
 
-/* The claim's own name for "claim:NAME" or "claim:NAME/REQUEST", as the pod calls it. */
+/* Resolves the pod's "claim:NAME" or "claim:NAME/REQUEST" to the name of the ResourceClaim. */
 static struct str claim_of(const struct json *pod, struct str entry)
 {
 	const struct json *status = json_getz(pod, "status"), *found;
@@ -439,7 +446,7 @@ void device_health_book_remove_pod(struct device_health_book *b, struct str uid)
 
 /* --- nodes ----------------------------------------------------------------------------------- */
 
-/* Sets since when it is, by the speaker's time; not in the future, whatever its clock says. */
+/* Sets the start time from the speaker's time, but not later than now. */
 static void date(struct said *said, struct str text, int64_t now)
 {
 	bool has = timestamp_parse(text, &said->dated, NULL) == 0;
@@ -565,7 +572,7 @@ static bool is_of_node(const struct inventory_device *d, struct str node)
 	return nodes->kind == INVENTORY_NODES_NAME && str_eq(nodes->name, node);
 }
 
-/* `admin`: access for administrators counts, too. */
+/* Whether the claim holds the device. `admin`: admin access counts, too. */
 static bool holds(const struct inventory_claim *c, const struct inventory_device *d, bool admin)
 {
 	for (size_t i = 0; d->use && i < c->n; i++)

@@ -1,5 +1,5 @@
 /*
- * Who says what about which device, who is believed, and since when.
+ * Tests which reports about a device are believed, and their start times.
  */
 #include "dra/inventory/inventory_fixture.h"
 
@@ -431,7 +431,7 @@ static void the_worst_counts(void **state)
 	"[{\"driver\":\"" DRIVER "\",\"pool\":\"p1\",\"device\":\"a\",\"conditions\":[{" \
 	"\"type\":\"Ready\",\"status\":\"False\"" since "}]}]"
 
-/* Reports that p1/a is Unhealthy, those that count more first. */
+/* Reports that p1/a is Unhealthy. Lower numbers count more. */
 enum { SPEAKERS = 6 };
 
 static void complain(struct world *w, size_t who)
@@ -460,7 +460,10 @@ static void withdraw(struct world *w, size_t who)
 		device_health_book_put_claim(w->book, STR("ns"), str_from(claims[who]), NULL, 1);
 }
 
-/* All complain, in the order of `at`. Then the one that counts withdraws, until none is left. */
+/*
+ * All speakers report, in the order of `at`. Then the one that counts withdraws, until none is
+ * left.
+ */
 static void assert_order(struct world *w, const size_t at[SPEAKERS])
 {
 	static const char *const sources[SPEAKERS] = { "pod ns/pod-u1", "pod ns/pod-u2",
@@ -534,7 +537,7 @@ static void a_speaker_is_bounded(void **state)
 	buf_release(&text);
 }
 
-/* 1024 names of devices from xFIRST on, as a node has them in its annotation. */
+/* Puts a node annotation with 1024 device names, from xFIRST on. */
 static void put_names(struct world *w, unsigned first)
 {
 	struct buf text = BUF_INIT(MIB);

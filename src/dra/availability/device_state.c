@@ -1,6 +1,6 @@
 /*
- * Says in one place what allocate.c finds by searching: the order of the reasons is the order in
- * which the allocator would come upon them. device_state_test.c compares the two.
+ * Decides without a search what allocate.c finds by searching. Reasons have the order in which the
+ * allocator would meet them. device_state_test.c compares the two.
  */
 #include "dra/availability/device_state.h"
 
@@ -11,7 +11,7 @@ static const char *const state_names[] = {
 	[DEVICE_UNAVAILABLE] = "Unavailable",
 };
 
-/* InsufficientSharedCapacity is KEP-5677's word. */
+/* InsufficientSharedCapacity is the name in KEP-5677. */
 static const char *const reason_names[] = {
 	[DEVICE_POOL_INCOMPLETE] = "PoolIncomplete",
 	[DEVICE_POOL_INVALID] = "PoolInvalid",
@@ -50,7 +50,7 @@ bool device_is_gone(const struct inventory *inv, const struct inventory_device *
 	return inventory_nodes_gone(inv, d->nodes ? d->nodes : &d->slice->nodes);
 }
 
-/* The pool's fault, if none of the nodes is given its devices. */
+/* Returns the pool's fault, if none of the nodes can use the pool. */
 static enum device_reason pool_reason(const struct inventory *inv, struct inventory_pool *pool,
 				      const struct inventory_nodes *nodes)
 {
@@ -74,7 +74,7 @@ enum device_reason device_slice_reason(const struct inventory *inv, const struct
 
 /* --- shares ------------------------------------------------------------------------- */
 
-/* The smallest amount that is not nothing, of a capacity that may be had in any amount. */
+/* The smallest positive amount, for a capacity without a policy. */
 static struct quantity smallest(struct quantity like)
 {
 	return (struct quantity){ .nano = 1, .format = like.format };
@@ -138,7 +138,10 @@ static bool has_share(const struct inventory_device *d)
 
 /* --- one device --------------------------------------------------------------------- */
 
-/* The sum of what the device takes of a counter by its first n entries; mostly there is one. */
+/*
+ * Returns the sum that the device's first n entries consume of a counter; usually there is one
+ * entry.
+ */
 static struct quantity taken_by(const struct inventory_device *d, size_t n, uint32_t counter)
 {
 	struct quantity sum = { .nano = 0 };
@@ -153,7 +156,7 @@ static bool counters_suffice(const struct inventory_device *d)
 {
 	const struct inventory_pool *pool = d->slice->pool;
 
-	/* A further share does not charge them again. */
+	/* A further share does not charge the counters again. */
 	if (d->ncounters == 0 || inventory_device_shared(d))
 		return true;
 	if (pool->overdrawn > 0)
@@ -183,7 +186,7 @@ static const struct inventory_taint *first_taint(const struct inventory *inv,
 	return NULL;
 }
 
-/* Why the allocator gives nothing of it to a claim without tolerations. */
+/* Returns why the allocator does not give the device to a claim without tolerations. */
 static struct device_standing obstacle(const struct inventory *inv,
 				       const struct inventory_device *d,
 				       enum device_reason of_slice)

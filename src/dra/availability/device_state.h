@@ -1,18 +1,19 @@
 /*
- * device_state - whether a device can be had, and why not: the one definition, from which every
- * view is made.
+ * device_state - decides whether a device is available, and if not, why. All views use this
+ * definition.
  *
  * Available means that the allocator gives the device to a claim without tolerations, on some node.
- * A device that somebody holds is PartiallyAllocated while the allocator gives out more of it, and
- * Allocated otherwise; access for administrators holds nothing. All others are Unavailable.
- * Every device is in exactly one state, so counts of the states add up to the devices.
+ * A device that a claim holds is PartiallyAllocated while the allocator can give out more of it,
+ * and Allocated otherwise; admin access holds nothing. All others are Unavailable. Every device is
+ * in exactly one state, so counts of the states add up to the devices.
  *
  * As upstream, a node judges a pool by the slices that it sees, so a pool with a fault may be
- * usable from one node and not from another; a device of it counts as available if some node that
- * reaches the device, and exists, can use the pool. Labels of nodes are not known here, so in a
- * pool with a fault no node is taken to see slices and devices that a node selector places.
+ * usable from one node and not from another. A device of such a pool counts as available if some
+ * existing node that reaches the device can use the pool. Node labels are unknown here. So in a
+ * pool with a fault, slices and devices that are placed by a node selector count as seen by no
+ * node.
  *
- * Health is another fact: see device_health.h.
+ * Health is separate: see device_health.h.
  */
 #ifndef DRA_AVAILABILITY_DEVICE_STATE_H
 #define DRA_AVAILABILITY_DEVICE_STATE_H
@@ -33,35 +34,39 @@ enum device_reason {
 	DEVICE_POOL_INVALID,
 	DEVICE_NODE_NONE, /* no node can reach it */
 	DEVICE_NODE_GONE, /* the only node that can reach it does not exist */
-	DEVICE_UNSUPPORTED, /* it needs a feature that is off */
+	DEVICE_UNSUPPORTED, /* it needs a disabled feature */
 	DEVICE_TAINTED,
-	DEVICE_CAPACITY_EXHAUSTED, /* of a shared device; too little is left for anybody */
-	DEVICE_COUNTERS_EXHAUSTED, /* the counters of its pool are, by other devices */
+	DEVICE_CAPACITY_EXHAUSTED, /* shared device: too little is left for any claim */
+	DEVICE_COUNTERS_EXHAUSTED, /* other devices use up the counters of its pool */
 	DEVICE_REASONS
 };
 
 struct device_standing {
 	enum device_state state;
-	enum device_reason reason; /* none if it is Available, or held as a whole */
-	const struct inventory_taint *taint; /* of DEVICE_TAINTED: the first */
+	enum device_reason reason; /* DEVICE_NO_REASON if it is Available, or held as a whole */
+	const struct inventory_taint *taint; /* for DEVICE_TAINTED: the first taint */
 };
 
-/* "Available", as the API has it. */
+/* Returns the state's name in the API: "Available". */
 const char *device_state_name(enum device_state s);
 
-/* "PoolIncomplete", "Tainted"; NULL: no reason. */
+/* Returns "PoolIncomplete", "Tainted" and so on; NULL for DEVICE_NO_REASON. */
 const char *device_reason_name(enum device_reason r);
 
-/* What stateReason says: the reason's name, of a taint "Tainted: KEY". Empty: no reason. */
+/*
+ * Returns the text of stateReason: the reason's name, or "Tainted: KEY" for a taint, or an empty
+ * text.
+ */
 struct str device_standing_text(const struct device_standing *s, struct arena *a);
 
-/* The device, or its slice, names one node, which does not exist as far as is known. */
+/* Whether the device (or its slice) names a single node that is known not to exist. */
 bool device_is_gone(const struct inventory *inv, const struct inventory_device *d);
 
 /*
- * Why no node is given any device of the slice: its node does not exist, its pool is incomplete or
- * invalid, or the slice is ignored. It is the same for all devices of a slice; if each has its own
- * nodes, device_standing() looks further. The slice must be of its pool's newest generation.
+ * Returns why no node can get any device of the slice: its node does not exist, its pool is
+ * incomplete or invalid, or the slice is ignored. The reason is the same for all devices of the
+ * slice. If each device has its own nodes, device_standing() checks them. The slice must be of its
+ * pool's newest generation.
  */
 enum device_reason device_slice_reason(const struct inventory *inv,
 				       const struct inventory_slice *s);
@@ -72,13 +77,14 @@ struct device_standing device_standing(const struct inventory *inv,
 				       enum device_reason of_slice);
 
 /*
- * The least and the most that one claim can take of a capacity of a shared device, if that much is
- * left: false if it is not. A claim without wishes may take more than the least.
+ * Computes the least and the most that one claim can take of a capacity of a shared device. Returns
+ * false if not even the least is left. A claim that requests no amount may take more than the
+ * least.
  */
 bool device_share(const struct inventory_device *d, const struct inventory_capacity *c,
 		  struct quantity *ret_least, struct quantity *ret_most);
 
-/* The most that the capacity's policy lets one claim take of what is left. */
+/* Returns the most that the capacity's policy lets one claim take of the amount left. */
 struct quantity device_share_most(const struct inventory_capacity *c, struct quantity left);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The state of every device of random clusters is what the allocator makes of it: available, or
- * available in part, if and only if a claim without tolerations gets it on some node that exists.
- * And each reason once, by hand.
+ * Compares the state of every device of random clusters with the allocator: a device is available,
+ * or available in part, if and only if a claim without tolerations gets it on some existing node.
+ * Each reason is also tested once by hand.
  */
 #include "dra/inventory/inventory_fixture.h"
 
@@ -30,7 +30,7 @@ static void tell(struct inventory *inv, const char *line)
 
 /* --- what the allocator says ---------------------------------------------------------------- */
 
-/* A claim for this device alone, which has an attribute of its own, and for as little as may be. */
+/* A claim for the least possible amount of this device, selected by its own attribute. */
 static const struct json *claim_for(struct arena *a, const struct inventory_device *d)
 {
 	struct buf text = BUF_INIT(64 * KIB), amounts = BUF_INIT(KIB);
@@ -89,7 +89,7 @@ static unsigned below(struct prng *g, unsigned n)
 	return (unsigned)prng_below(g, n);
 }
 
-/* Its name is its own, but for a few. `each`: it says itself which nodes reach it. */
+/* Names are unique with a few exceptions. `each`: the device has its own node selection. */
 static void add_device(struct prng *g, struct buf *line, unsigned slice, unsigned n, bool each)
 {
 	static const char *const places[] = { "on=n0", "on=n0", "on=n1", "onall" };
@@ -105,10 +105,10 @@ static void add_device(struct prng *g, struct buf *line, unsigned slice, unsigne
 	if (below(g, 6) == 0)
 		(void)buf_printf(line, ",!k%u=%s", below(g, 2),
 				 below(g, 2) ? "NoSchedule" : "None");
-	/* Where these are off, the slice is ignored, and missing in its pool. */
+	/* Unsupported groups make the slice ignored, and missing in its pool. */
 	if (below(g, 20) == 0)
 		(void)buf_addz(line, ",groups");
-	/* One that does not say is reached by none. */
+	/* A device without a node selection is reached by no node. */
 	if (each && below(g, 10))
 		(void)buf_printf(line, ",%s", places[below(g, ARRAY_SIZE(places))]);
 	(void)buf_addc(line, ')');
@@ -133,7 +133,7 @@ static void add_slice(struct prng *g, struct inventory *inv, unsigned i)
 		(void)buf_printf(&line, " c%u.x=%u", 1 + below(g, 2), below(g, 9));
 	for (unsigned n = counters ? 0 : below(g, 4); n > 0; n--)
 		add_device(g, &line, i, n, strcmp(places[place], "each") == 0);
-	/* Two devices of one name in one slice are refused: then there is no such slice. */
+	/* A slice with two devices of the same name is rejected: then it does not exist. */
 	(void)world_tell(inv, buf_str(&line));
 	buf_release(&line);
 }
@@ -155,7 +155,7 @@ static void add_claim(struct prng *g, struct inventory *inv, unsigned i)
 	buf_release(&line);
 }
 
-/* In half of the worlds it is known which nodes exist. */
+/* In half of the worlds the inventory knows which nodes exist. */
 static void add_nodes(struct prng *g, struct inventory *inv)
 {
 	tell(inv, "node " NOWHERE);
@@ -202,7 +202,7 @@ static struct inventory *random_world(struct prng *g)
 	return inv;
 }
 
-/* Counts how often each state was right, so that none is never met. */
+/* Counts each state, so that the test can check that all of them occur. */
 static void check_slice(struct inventory *inv, struct str name, unsigned seed, unsigned *states)
 {
 	const struct inventory_slice *s = inventory_slice(inv, name);
@@ -292,7 +292,7 @@ static void each_reason_has_its_name(void **state)
 	expect(inv, "s2", "b", "Allocated ");
 	expect(inv, "s3", "b", "Unavailable PoolInvalid");
 	expect(inv, "s5", "a", "Unavailable NoNode");
-	/* 70 of memory are left, and nobody can have them without a core. */
+	/* 70 of memory are left, but no claim can use them without a core. */
 	expect(inv, "s6", "a", "Allocated CapacityExhausted");
 	expect(inv, "s6", "b", "PartiallyAllocated ");
 	expect(inv, "s8", "half", "Allocated ");
@@ -335,7 +335,9 @@ static void a_faulty_pool_is_judged_from_nodes_that_reach_the_device(void **stat
 	tell(inv, "slice s2 part 1/2 n1 d");
 	expect(inv, "s1", "a", "Available ");
 	expect(inv, "s1", "b", "Available ");
-	/* Of three slices n1 and n2 see two each, as many as there should be; others see one. */
+	/*
+	 * There are three slices. n1 and n2 see two each, the expected count; other nodes see one.
+	 */
 	tell(inv, "slice s3 some 1/2 n1 e");
 	tell(inv, "slice s4 some 1/2 n2 f");
 	tell(inv, "slice s5 some 1/2 all g");

@@ -1,22 +1,22 @@
 /*
- * What is wrong with a pool, in KEP-5677's words, and the conditions that follow. Everything that
- * is told is told in a fixed order, so that a status that did not change stays as it is.
+ * Builds poolStatus of KEP-5677: the faults of a pool and its conditions. Everything is written in
+ * a fixed order, so that an unchanged status stays the same byte by byte.
  *
- * While slices are missing, a device that no slice has may be in one of those: it is
- * not told of.
+ * While slices are missing, a device without a slice may be in one of the missing ones, so it is
+ * not reported.
  */
 #include "base/core/limits.h"
 #include "base/time/timestamp.h"
 #include "dra/availability/availability_impl.h"
 
-/* The first messages, and how many there are of all. */
+/* The first messages, and the number of all messages. */
 struct messages {
 	struct arena *arena;
 	struct str v[AVAILABILITY_ERRORS_MAX];
 	size_t n;
 };
 
-/* Only what is told is printed. */
+/* Adds a message. Messages beyond the limit are counted, but not printed. */
 #define SAY(m, ...)                                                                             \
 	((m)->n++ < AVAILABILITY_ERRORS_MAX                                                     \
 		 ? (void)((m)->v[(m)->n - 1] = str_from(arena_printf((m)->arena, __VA_ARGS__))) \
@@ -24,16 +24,16 @@ struct messages {
 
 /* --- the first few, in order ---------------------------------------------------------- */
 
-/* What a message is of: slice and generation, or claim and device. Sorted by the two texts. */
+/* The subject of a message: slice and generation, or claim and device. Sorted by the two texts. */
 struct subject {
 	struct str first, second;
 	int64_t generation;
 };
 
 struct subjects {
-	struct subject v[AVAILABILITY_ERRORS_MAX]; /* the least, in order */
-	size_t n, room; /* for so many there is room */
-	size_t all; /* that were added */
+	struct subject v[AVAILABILITY_ERRORS_MAX]; /* the smallest, sorted */
+	size_t n, room; /* room: capacity */
+	size_t all; /* how many were added */
 };
 
 static struct subjects subjects_for(const struct messages *m)
@@ -67,7 +67,10 @@ static void subjects_add(struct subjects *s, struct subject subject)
 
 /* --- faults --------------------------------------------------------------------------- */
 
-/* The device of that name before it; NULL: it is the first. Of those behind it `seen` knows. */
+/*
+ * Returns the previous device of the same name, or NULL if it is the first. `seen` maps a name to
+ * its last device.
+ */
 static const struct inventory_device *same_before(const struct inventory_pool *pool,
 						  struct inventory_device *d, struct map *seen)
 {
@@ -134,7 +137,7 @@ static void say_older(const struct inventory_pool *pool, struct messages *m)
 	m->n += older.all - older.n;
 }
 
-/* Once for each claim, however often it has the device. */
+/* Adds each claim once, however many results name the device. */
 static void add_claims(struct subjects *unknown, const struct inventory_use *use)
 {
 	const struct inventory_claim *last = NULL;
@@ -164,7 +167,7 @@ static void say_unknown(const struct inventory_pool *pool, struct messages *m)
 	m->n += unknown.all - unknown.n;
 }
 
-/* A fault of counters, which the KEP does not name; of names, it was told of above. */
+/* Reports a fault of counters, which the KEP does not list. Faults of names are reported above. */
 static void say_counters(const struct inventory_pool *pool, struct messages *m)
 {
 	if (pool->invalid && !pool->duplicates)

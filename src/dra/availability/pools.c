@@ -1,8 +1,8 @@
 /*
- * Pools as upstream's controller of ResourcePoolStatusRequests counts them, its oddities
- * included: a device that is both tainted and held is subtracted twice; allocations of devices
- * that no slice has count; kinds of partitions are measured one by one against the same
- * free counters, so that their numbers do not add up.
+ * Counts pools like upstream's controller for ResourcePoolStatusRequests, including its oddities. A
+ * device that is both tainted and held is subtracted twice. Allocations of devices that no slice
+ * has are counted. Each kind of partition is measured alone against the free counters, so their
+ * numbers do not add up.
  */
 #include "base/core/limits.h"
 #include "base/core/vec.h"
@@ -14,7 +14,7 @@ struct group {
 	struct str attribute, type;
 	const struct inventory_device *first;
 	int64_t total;
-	VEC(const struct inventory_device *) fresh; /* that nobody holds */
+	VEC(const struct inventory_device *) fresh; /* devices that no claim holds */
 };
 
 struct pool_view {
@@ -25,7 +25,7 @@ struct pool_view {
 	VEC(struct group) groups;
 };
 
-/* The text, cut between characters at the most that the field takes. */
+/* Cuts the text at the field's maximum, between characters. */
 static struct str cut(struct str s)
 {
 	size_t n = MIN(s.n, (size_t)POOL_STATUS_ERROR_MAX);
@@ -56,7 +56,7 @@ static bool declares(const struct inventory_pool *pool)
 	return false;
 }
 
-/* What devices of a slice are grouped by; empty: nothing. */
+/* Returns the attribute that groups the devices of a slice, or an empty text. */
 static struct str attribute_of(const struct pool_view *v, const struct inventory_slice *s,
 			       bool declared)
 {
@@ -108,7 +108,7 @@ static struct group *group_need(struct pool_view *v, struct str attribute, struc
 	return &v->groups.v[v->groups.n - 1];
 }
 
-/* False with v->error. */
+/* Returns false and sets v->error on failure. */
 static bool group_device(struct pool_view *v, const struct inventory_device *d,
 			 struct str attribute)
 {
@@ -159,7 +159,7 @@ static bool fits(const struct inventory_device *d, const struct quantity *free)
 	return true;
 }
 
-/* How many fit one after the other into what is free. */
+/* Returns how many devices of the group fit one after the other into the free counters. */
 static int64_t allocatable(const struct pool_view *v, const struct group *g)
 {
 	const struct inventory_pool *pool = v->pool;
@@ -207,7 +207,7 @@ static struct json *write_groups(struct pool_view *v)
 	return array;
 }
 
-/* NULL: there are no groups, or v->error says why they cannot be told. */
+/* Returns NULL if there are no groups, or if they cannot be counted (with v->error set). */
 static struct json *partitions(struct pool_view *v)
 {
 	bool declared = declares(v->pool), grouped = false;
@@ -243,7 +243,7 @@ static struct json *partitions(struct pool_view *v)
 
 /* --- devices that may be shared ------------------------------------------------------ */
 
-/* What all claims took of the pool's capacities. */
+/* Sums up the capacities that all claims consume in the pool. */
 static void sum_consumed(const struct inventory_pool *pool, struct availability_sums *sums)
 {
 	struct str name;
@@ -294,7 +294,7 @@ static void write_capacities(struct pool_view *v, struct json *summary,
 	}
 }
 
-/* NULL: no device may be shared, or there are too many capacities. */
+/* Returns NULL if no device is shareable, or if there are too many capacities. */
 static struct json *shareable(struct pool_view *v)
 {
 	struct availability_sums total = { .arena = v->arena };
@@ -369,7 +369,7 @@ static int64_t count_held(const struct inventory_pool *pool)
 	return n;
 }
 
-/* The node that all slices name; or empty. */
+/* Returns the node that all slices name, or an empty text. */
 static struct str node_of(const struct inventory_pool *pool)
 {
 	struct str name = pool->slices[0]->nodes.name;

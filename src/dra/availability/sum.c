@@ -1,6 +1,6 @@
 /*
- * Sums of capacities. Devices of a pool have the same few names, so a name is looked for one
- * by one; the order is made once at the end.
+ * Sums of capacities. Devices of a pool share a few names, so lookup is a linear search. The caller
+ * sorts once at the end.
  */
 #include "dra/availability/availability_impl.h"
 

@@ -1,7 +1,7 @@
 /*
- * Answers are in sets of a few places, by a hash of selector and slice; of a set, the one that was
- * put in first makes room. Ids are never given twice, so that an answer about a slice or a
- * program that is gone is never found again, and need not be looked for when it goes.
+ * A set-associative cache: a hash of selector and slice selects a set of a few places, and the
+ * oldest entry of a set is evicted. IDs are never reused, so answers about a removed slice or
+ * program are never found again, and need no invalidation.
  */
 #include <stdlib.h>
 
@@ -17,13 +17,13 @@ enum {
 };
 
 struct answer {
-	uint64_t selector, slice; /* ids; 0: none */
+	uint64_t selector, slice; /* IDs; 0: unused */
 	uint64_t known[WORDS], yes[WORDS]; /* bits by device */
 };
 
 struct inventory_answers {
 	struct answer places[SETS][WAYS];
-	uint8_t next[SETS]; /* the place that makes room */
+	uint8_t next[SETS]; /* the place to evict next */
 };
 
 static size_t set_of(uint64_t selector, uint64_t slice)

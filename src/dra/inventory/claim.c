@@ -1,6 +1,7 @@
 /*
- * Claims and what they hold. A claim is one block; its holders hang in the uses of their devices,
- * which are found by name in the pool, whether or not a slice has the device (yet).
+ * Claims and the devices that they hold. A claim is one block. Its holders are linked into the uses
+ * of their devices. The pool finds a use by the device's name, whether or not a slice has the
+ * device (yet).
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -83,7 +84,7 @@ static struct inventory_amount *insert_sum(struct inventory_use *use, size_t at,
 	return &use->consumed[at];
 }
 
-/* Adds to (sign 1) or takes from (-1) the sums of a device. A sum of zero is not kept. */
+/* Adds to (sign 1) or subtracts from (-1) the sums of a device. A sum of zero is removed. */
 static void sum(struct inventory_use *use, const struct inventory_amount *amount, int sign)
 {
 	struct inventory_amount *to;
@@ -108,7 +109,7 @@ static void sum_holder(struct inventory_use *use, const struct inventory_holder 
 		sum(use, &h->consumed[i], sign);
 }
 
-/* Takes away what left; but what a full sum was made of cannot be taken away: once more. */
+/* Subtracts a holder that left. If a sum is saturated, recomputes the sums instead. */
 static void sum_without(struct inventory_use *use, const struct inventory_holder *left)
 {
 	bool full = false;
@@ -128,7 +129,7 @@ static void sum_without(struct inventory_use *use, const struct inventory_holder
 	}
 }
 
-/* Of a holder that is linked (sign 1) or not any more (-1). */
+/* Counts a holder that was linked (sign 1) or unlinked (-1). */
 static void count(struct inventory_use *use, const struct inventory_holder *h, int sign)
 {
 	uint32_t *counter = &use->whole;
@@ -146,7 +147,7 @@ static void count(struct inventory_use *use, const struct inventory_holder *h, i
 
 /* --- order of holders ---------------------------------------------------------------- */
 
-/* From how many holders on their order is also kept as a map, beside the list. */
+/* With this many holders or more, a map speeds up finding the position in the list. */
 enum { MANY_HOLDERS = 64 };
 
 static size_t nholders(const struct inventory_use *use)
@@ -154,7 +155,10 @@ static size_t nholders(const struct inventory_use *use)
 	return (size_t)use->whole + use->shares + use->admins;
 }
 
-/* Begins to keep, or forgets, the last holder of each claim by the claim's key. */
+/*
+ * Creates or frees the map from a claim's key to its last holder, depending on the number of
+ * holders.
+ */
 static void index_holders(struct inventory_use *use)
 {
 	bool many = nholders(use) >= MANY_HOLDERS;
@@ -175,7 +179,7 @@ static void index_holders(struct inventory_use *use)
 	}
 }
 
-/* The place in the list behind which a holder of that claim belongs. */
+/* Returns the list position after which a holder of that claim belongs. */
 static struct list *place_of(struct inventory_use *use, struct str key)
 {
 	struct list *after = use->holders.prev;
@@ -244,12 +248,12 @@ static void unlink_holder(struct inventory *inv, struct inventory_holder *h)
 	inventory_pool_drop(inv, pool);
 }
 
-/* Of namespace and name together: what the API allows, 63 and 253. */
+/* Limit of namespace plus name; the API allows 63 and 253. */
 enum { CLAIM_NAME_MAX = 500 };
 
 /* --- claims ------------------------------------------------------------------------- */
 
-/* Those parts of a claim's object that are read. */
+/* The parts of a claim's object that are read. */
 struct claim_source {
 	const struct json *meta, *results, *reserved; /* status.reservedFor */
 };
@@ -407,9 +411,9 @@ static const struct json *results_of(const struct json *allocation)
 }
 
 /*
- * Replaces the claim `old` by one with these results. When those cannot be read the same claim
- * keeps what it had: whatever it holds now, that is likelier than nothing. But an observer that
- * was not there before could not know it.
+ * Replaces the claim `old` by one with these results. If they cannot be read, the claim keeps its
+ * earlier devices, since these are the better guess. An observer drops them, because its state must
+ * not depend on earlier objects.
  */
 static int put(struct inventory *inv, struct inventory_claim *old, const struct claim_source *from,
 	       bool assumed, struct error *err)
@@ -444,7 +448,7 @@ int inventory_put_claim(struct inventory *inv, const struct json *claim, struct 
 
 	if (json_count(from.results) > 0)
 		return put(inv, old, &from, false, err);
-	/* Decided and on its way: what is stored does not know of it yet. */
+	/* The allocation is assumed, and the stored claim does not have it yet: keep it. */
 	if (old && old->assumed && !json_is(allocation, JSON_OBJECT) &&
 	    str_eq(old->uid, json_text_at(meta, "uid")))
 		return 0;

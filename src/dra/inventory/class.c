@@ -1,14 +1,14 @@
 /*
- * Device classes, and programs of selectors. A class owns the programs of its selectors; those of
- * claims are kept by text, the latest used first, as most claims of a cluster come from a few
- * templates.
+ * Device classes, and programs of selectors. A class owns the programs of its selectors. Programs
+ * of claims are cached by text, most recently used first, as most claims of a cluster come from a
+ * few templates.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/time/timestamp.h"
 #include "dra/inventory/store.h"
 
-/* As stored expressions are read upstream: everything that any release allowed. */
+/* Like upstream for stored expressions: accepts everything that any release allowed. */
 static const struct cel_device_features stored = { .consumable_capacity = true,
 						   .list_attributes = true };
 
@@ -26,7 +26,7 @@ struct inventory_program {
 	struct arena arena;
 };
 
-/* The program, or NULL and all issues in words. */
+/* Returns the program, or NULL with all issues as text. */
 static const struct cel_program *compile(struct arena *a, struct str text,
 					 struct cel_budget *budget, struct str *ret_fault)
 {
@@ -166,7 +166,7 @@ static void program_free(struct inventory *inv, struct inventory_program *p)
 	free(p);
 }
 
-/* NULL: there are too few steps left. */
+/* Returns NULL if too few steps are left. */
 static struct inventory_program *program_new(struct inventory *inv, struct str text,
 					     uint64_t *steps)
 {

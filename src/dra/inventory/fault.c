@@ -1,7 +1,7 @@
 /*
- * What makes a pool invalid, in upstream's words: a name or a counter set that comes twice, a
- * counter that there is not. Counters are laid out in order of set and name, so that both
- * questions about them are asked of neighbours and by halving.
+ * Finds faults that make a pool invalid, in upstream's words: a duplicate device name or counter
+ * set, or an unknown counter. Counters are sorted by set and name, so duplicates are neighbours and
+ * lookups are binary searches.
  */
 #include "base/core/mem.h"
 #include "dra/inventory/store.h"
@@ -63,7 +63,10 @@ struct inventory_counter *inventory_counters(struct inventory_slice *const *slic
 	return list;
 }
 
-/* The first counter that is not before; all of a set when the name is empty. */
+/*
+ * Returns the first counter that does not sort before set and name. With an empty name: the first
+ * of the set.
+ */
 static uint32_t lower_bound(const struct inventory_counter *list, uint32_t n, struct str set,
 			    struct str name)
 {
@@ -91,7 +94,7 @@ uint32_t inventory_counter_find(const struct inventory_counter *list, uint32_t n
 		       : UINT32_MAX;
 }
 
-/* Two slices share a set. Within a slice, text that is equal lies at one place. */
+/* Finds a set that two slices have. Within a slice equal texts have the same address. */
 static struct str set_fault(const struct inventory_counter *list, uint32_t n, struct arena *a)
 {
 	for (uint32_t i = 1; i < n; i++)

@@ -1,6 +1,6 @@
 /*
- * The objects that come and go, and finding them again. What each kind means is in the files
- * beside this one: slices, pools, nodes, claims, classes.
+ * Puts, removes and looks up objects. The other files of this folder handle each kind: slices,
+ * pools, nodes, claims, classes.
  */
 #include "dra/inventory/inventory.h"
 
@@ -73,7 +73,10 @@ static void slice_drop(struct inventory *inv, struct inventory_slice *slice)
 	inventory_pool_drop(inv, pool);
 }
 
-/* An API server counts changes of the spec: what else changed does not matter here. */
+/*
+ * The API server increments metadata.generation with every change of the spec; other changes do not
+ * matter here.
+ */
 static bool same_spec(const struct inventory *inv, const struct json *slice)
 {
 	const struct json *meta = json_getz(slice, "metadata");
@@ -173,7 +176,10 @@ void inventory_pool_rules(const struct inventory *inv, struct inventory_pool *po
 			pool_add_rule(pool, omap_value(&c));
 }
 
-/* Tells the pools that a rule concerns: those whose keys begin with what it says of them. */
+/*
+ * Calls `tell` for the pools that a rule may apply to: those whose key starts with its driver and
+ * pool.
+ */
 static void rule_tell(struct inventory *inv, const struct inventory_rule *rule,
 		      void (*tell)(struct inventory_pool *, const struct inventory_rule *))
 {
@@ -308,13 +314,13 @@ size_t inventory_devices(struct inventory *inv)
 	return inv->ndevices;
 }
 
-/* A slot of a map is a key, a value and nothing else. */
+/* A slot of a map is a key and a value. */
 static size_t map_bytes(const struct map *m)
 {
 	return m->slots ? ((size_t)m->mask + 1) * (sizeof(struct str) + sizeof(void *)) : 0;
 }
 
-enum { OMAP_ENTRY = 30 }; /* as omap.h has it */
+enum { OMAP_ENTRY = 30 }; /* see omap.h */
 
 static size_t use_bytes(const struct inventory_pool *pool)
 {

@@ -1,13 +1,13 @@
 /*
- * inventory - the devices of a cluster, as ResourceSlices, classes, taint rules and claims tell.
+ * inventory - the devices of a cluster, built from ResourceSlices, classes, taint rules and claims.
  *
- * Objects come and go one by one, as a watch delivers them; each costs what it changes. Pools
- * know their newest generation, whether all of its slices are there and whether they make
- * sense; devices know who holds them. What a node can reach is found by an index, not
- * by looking at every pool: node-local pools by the node's name, all others in one list.
+ * Callers put and remove objects one by one, as a watch delivers them; the cost depends on the
+ * change, not on the cluster. A pool knows its newest generation, and whether its slices are
+ * complete and valid. A device knows its holders. An index finds the pools that a node can reach:
+ * node-local pools by the node's name, all others in one list.
  *
- * No I/O, no clock. Nothing of a tree that is put is kept.
- * Threads: one at a time.
+ * No I/O, no clock. Objects are copied: the inventory keeps no pointers into the JSON trees that
+ * callers pass. Threads: one at a time.
  */
 #ifndef DRA_INVENTORY_INVENTORY_H
 #define DRA_INVENTORY_INVENTORY_H
@@ -17,36 +17,39 @@
 
 struct inventory;
 
-/* Selectors that were evaluated so far, and what that cost. */
+/* Number of selector evaluations so far, and their total CEL cost. */
 struct inventory_counts {
 	uint64_t evaluations, cost;
 };
 struct inventory_counts inventory_counts(const struct inventory *inv);
 
-/* Feature gates, all on in upstream's defaults of 1.37 but the last three. Zero: off. */
+/* Feature gates. In upstream's defaults of 1.37 all are on except the last three. Zero: off. */
 struct inventory_features {
 	bool admin_access, prioritized_list, partitionable, taints, binding_conditions;
 	bool consumable_capacity, fractional_range;
 	bool list_attributes, derived_attributes, compatibility_groups;
-	/* No gate: we look and give nothing out, and what we take in may not depend on the past. */
+	/*
+	 * Not a gate. The inventory only observes and allocates nothing, and its state must depend
+	 * only on the current objects, not on earlier ones.
+	 */
 	bool observer;
 };
 extern const struct inventory_features inventory_defaults;
 
-/* All on, for observers: what a server stores counts, whatever its gates. */
+/* All features on, for observers: they count whatever the server stores, whatever its gates are. */
 extern const struct inventory_features inventory_everything;
 
 struct inventory *inventory_new(struct inventory_features features);
 void inventory_free(struct inventory *inv);
 
 /*
- * Puts an object of resource.k8s.io/v1 (validated by an API server), replacing what was there
- * under its name. -ERR_INVALID when it is none that validation would have let through: it is
- * then treated as absent, and so is what was there. A slice whose uid and metadata.generation are
- * known has the spec that is known: status writes cost nothing here.
+ * Puts an object of resource.k8s.io/v1 that an API server has validated. It replaces the object of
+ * the same name. Returns -ERR_INVALID if validation should have rejected the object: then it counts
+ * as absent, and the old object is removed. A slice with known uid and metadata.generation is
+ * skipped, since its spec is unchanged, so status updates cost nothing.
  *
- * A taint rule without a selector matches no device, as the API says and as upstream's eviction
- * and pool status have it; its scheduler takes it for one that matches all.
+ * A taint rule without a selector matches no device, as in the API documentation and in upstream's
+ * eviction and pool status. (Upstream's scheduler matches all devices.)
  */
 int inventory_put_slice(struct inventory *inv, const struct json *slice, struct error *err);
 int inventory_put_class(struct inventory *inv, const struct json *device_class, struct error *err);
@@ -56,34 +59,35 @@ void inventory_remove_class(struct inventory *inv, struct str name);
 void inventory_remove_taint_rule(struct inventory *inv, struct str name);
 
 /*
- * A claim: its status.allocation holds devices. A claim without one holds none and costs
- * nothing. Claims are told apart by namespace and name; a new uid replaces the old claim.
- * -ERR_INVALID when the allocation cannot be read: then, unlike other objects, the claim keeps the
- * devices that it had, since giving them out twice is worse than holding them too long. A
- * claim of another uid is gone all the same. To an observer it holds nothing.
+ * Puts a claim, which holds the devices in its status.allocation. A claim without an allocation
+ * holds nothing and costs nothing. Claims are identified by namespace and name; a new uid replaces
+ * the old claim. Returns -ERR_INVALID if the allocation cannot be read. Then, unlike other objects,
+ * the claim keeps its earlier devices, since allocating them twice is worse than holding them too
+ * long. An earlier claim with another uid is removed all the same. For an observer, an unreadable
+ * claim holds nothing.
  */
 int inventory_put_claim(struct inventory *inv, const struct json *claim, struct error *err);
 void inventory_remove_claim(struct inventory *inv, struct str namespace, struct str name);
 
 /*
- * An allocation (the object that belongs into status.allocation) that is decided and not yet
- * stored: it holds its devices until it is forgotten or the claim is put with an allocation.
+ * Assumes an allocation (the object for status.allocation) that is decided but not yet stored. It
+ * holds its devices until inventory_forget(), or until the claim is put with an allocation.
  */
 int inventory_assume(struct inventory *inv, const struct json *claim, const struct json *allocation,
 		     struct error *err);
 void inventory_forget(struct inventory *inv, struct str namespace, struct str name);
 
 /*
- * Which nodes exist, by name. Nodes that were not put count as existing until
- * inventory_know_nodes(), and as gone from then on. For device_state.h; the allocator gives devices
- * to whatever node it is asked for.
+ * Set which nodes exist, by name. Before inventory_know_nodes(), every node counts as existing;
+ * afterwards, nodes that were not put count as gone. Only device_state.h uses this: the allocator
+ * works for any node that the caller names.
  */
 void inventory_put_node(struct inventory *inv, struct str name);
 void inventory_remove_node(struct inventory *inv, struct str name);
 void inventory_know_nodes(struct inventory *inv);
 
 size_t inventory_devices(struct inventory *inv); /* of current generations */
-size_t inventory_claims(const struct inventory *inv); /* that hold something */
+size_t inventory_claims(const struct inventory *inv); /* claims that hold a device */
 size_t inventory_bytes(struct inventory *inv); /* heap memory held */
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * inventory_fixture - an inventory told in short lines, for tests.
+ * inventory_fixture - builds an inventory from short lines of text, for tests.
  *
  *	slice NAME POOL GENERATION/COUNT NODES DEVICE ..
  *	counters NAME POOL GENERATION/COUNT NODES SET.COUNTER=QUANTITY ..
@@ -16,8 +16,8 @@
  *	multi  CAPACITY=QUANTITY  SET.COUNTER:QUANTITY  @ATTRIBUTE=TEXT  !KEY=EFFECT  bind  groups
  *	on=NODE  onall
  *
- * RESULT is POOL/DEVICE or POOL/DEVICE(OPTION,..): share=ID CAPACITY=QUANTITY admin request=NAME.
- * A slice's line may have `type=ATTRIBUTE` (partitionTypeAttribute) and `generation=N`
+ * RESULT is POOL/DEVICE or POOL/DEVICE(OPTION,..): share=ID CAPACITY=QUANTITY admin request=NAME. A
+ * slice's line may have `type=ATTRIBUTE` (partitionTypeAttribute) and `generation=N`
  * (metadata.generation) among its devices.
  */
 #ifndef DRA_INVENTORY_INVENTORY_FIXTURE_H
@@ -37,7 +37,7 @@
 
 #define WORLD_DRIVER "d.example.com"
 
-/* Everything that one kind of member gathers while options are read. */
+/* JSON text of a device's members, collected while its options are read. */
 struct world_parts {
 	struct buf attributes, capacity, counters, taints, other;
 };
@@ -65,7 +65,7 @@ static inline const char *world_comma(const struct buf *b)
 	return b->n ? "," : "";
 }
 
-/* Takes the next word off the line; empty at its end. */
+/* Removes the next word from the line; empty at the end. */
 static inline struct str world_word(struct str *line)
 {
 	struct str word = STR_NULL;
@@ -75,7 +75,7 @@ static inline struct str world_word(struct str *line)
 	return word;
 }
 
-/* "a=b" at the separator; false without one. */
+/* Splits "a=b" at the separator; false without one. */
 static inline bool world_cut(struct str s, char sep, struct str *ret_a, struct str *ret_b)
 {
 	ptrdiff_t at = str_chr(s, sep);
@@ -363,7 +363,7 @@ static inline int world_put(struct inventory *inv, struct str kind, struct str l
 	return r;
 }
 
-/* Tells the inventory one line; the result of putting. */
+/* Applies one line to the inventory; returns the result of the put. */
 static inline int world_tell(struct inventory *inv, struct str line)
 {
 	struct str rest = line, kind = world_word(&rest), namespace, name;

@@ -1,6 +1,6 @@
 /*
- * The inventory: whatever comes and goes in whatever order, it is as if only what is there had
- * ever been told. Rules one by one are in cases/pools.cases and cases/availability.cases, which
+ * After any sequence of puts and removes, an inventory must equal a fresh one with the same
+ * objects. The single rules are tested by cases/pools.cases and cases/availability.cases, which
  * availability_test.c runs.
  */
 #include "dra/inventory/inventory_fixture.h"
@@ -158,7 +158,7 @@ static void dump(struct buf *out, struct inventory *inv)
 
 enum { SLICES = 7, CLAIMS = 8, RULES = 3, TEXT_MAX = 512 };
 
-/* What is there: a line for each object, empty when it is not. */
+/* The current objects, one line each; empty if the object does not exist. */
 struct model {
 	char slices[SLICES][TEXT_MAX], claims[CLAIMS][TEXT_MAX], rules[RULES][TEXT_MAX];
 	uint64_t random;
@@ -421,7 +421,7 @@ static void a_claim_that_cannot_be_read_keeps_what_it_had(void **state)
 	inventory_remove_claim(inv, STR("ns"), STR("c"));
 	assert_false(inventory_device_held(d));
 	assert_null(d->use);
-	/* There was nothing before. */
+	/* The claim had no devices before. */
 	assert_int_equal(world_tell(inv, STR("claim ns/c p/g0(share=x,mem=lots)")), -ERR_INVALID);
 	assert_false(inventory_device_held(d));
 	inventory_free(inv);
@@ -555,7 +555,7 @@ static void node_selectors_match_labels_and_names(void **state)
 		{ FIELD("In", "[\"m\"]"), false },
 		{ FIELD("NotIn", "[\"m\"]"), true },
 		{ FIELD("NotIn", "[\"n\"]"), false },
-		/* Terms are alternatives, requirements of one are not. */
+		/* Terms are ORed; requirements of one term are ANDed. */
 		{ "[{},{\"matchFields\":[{\"key\":\"metadata.name\",\"operator\":\"In\","
 		  "\"values\":[\"n\"]}]}]",
 		  true },
@@ -603,7 +603,7 @@ static void devices_of_a_large_pool_are_found_by_name(void **state)
 	d = inventory_device(inv, STR(WORLD_DRIVER), STR("p"), STR("g7"));
 	assert_true(inventory_device_in_use(d));
 	assert_null(inventory_device(inv, STR(WORLD_DRIVER), STR("p"), STR("g120")));
-	/* Overlapping: the first slice's is found, both are held. */
+	/* Duplicate names: the lookup finds the first slice's device, and both are held. */
 	put_many(inv, "b", 7, 60);
 	d = inventory_device(inv, STR(WORLD_DRIVER), STR("p"), STR("g7"));
 	assert_true(str_eqz(d->slice->name, "a"));
@@ -630,7 +630,7 @@ static void slices_that_use_what_is_off_are_not_seen(void **state)
 	world_tell(inv, STR("slice a p 1/2 n g0(s.x:1)"));
 	world_tell(inv, STR("counters b p 1/2 n t.x=1"));
 	assert_int_equal(inventory_node_pools(inv, &node, &a, &pools), 1);
-	/* Counted, not looked at: unknown counters do not matter. */
+	/* The slice is counted but not checked, so unknown counters do not matter. */
 	assert_false(pools[0].incomplete || pools[0].invalid);
 	assert_int_equal(pools[0].n, 1);
 	inventory_free(inv);
@@ -713,7 +713,10 @@ static void a_slice_is_read_again_only_when_its_spec_changed(void **state)
 
 	(void)state;
 	assert_int_equal(put_version(inv, "u", 1, 1), 1);
-	/* No server would say so; it shows that nothing was read. */
+	/*
+	 * The same generation with another spec, which no server sends, shows that the spec is not
+	 * read again.
+	 */
 	assert_int_equal(put_version(inv, "u", 1, 2), 1);
 	assert_int_equal(put_version(inv, "u", 2, 2), 2);
 	assert_int_equal(put_version(inv, "v", 2, 1), 1);
@@ -749,7 +752,7 @@ static void text_with_zero_bytes_is_told_apart(void **state)
 	arena_release(&a);
 }
 
-/* What was added beyond what a quantity holds cannot be taken away again, only left out. */
+/* A saturated sum cannot be subtracted from; it must be recomputed. */
 static void sums_that_are_full_become_exact_again(void **state)
 {
 	struct inventory *inv = inventory_new(inventory_defaults);

@@ -1,11 +1,11 @@
 /*
- * Which slices a node can reach. Slices that name one node are found under its name; all others
- * are in one list that is kept in the order in which pools are handed out, so that a call
- * looks at each once and sorts nothing that did not change.
+ * Finds the slices that a node can reach. Slices that name one node are indexed by its name. All
+ * others are in one list, kept in the order in which pools are returned, so that a call visits each
+ * slice once and only sorts after a change.
  *
- * A pool that is whole and sound needs no second look. Otherwise a node decides: as upstream,
- * a pool is complete for a node that sees as many slices as there should be, and only names of
- * devices that the node sees can clash.
+ * A sound pool needs no further check. Otherwise it depends on the node, as upstream: a pool is
+ * complete for a node that sees the expected number of slices, and only names of devices that the
+ * node sees count as duplicates.
  */
 #include "base/core/mem.h"
 #include "dra/inventory/store.h"
@@ -13,8 +13,8 @@
 /* Slices that name one node. */
 struct inventory_local {
 	struct str name;
-	struct inventory_slice *first; /* of them: mostly there is one */
-	inventory_slices slices; /* in order */
+	struct inventory_slice *first; /* the first of `slices`; usually there is only one */
+	inventory_slices slices; /* sorted */
 	char text[];
 };
 
@@ -211,7 +211,7 @@ static bool slice_applies(const struct inventory_slice *s, const struct inventor
 	return false;
 }
 
-/* What applies to the node, in order: two sorted lists, merged. */
+/* Returns the slices that apply to the node, merged from two sorted lists. */
 static size_t gather(struct inventory *inv, const struct inventory_node *node, struct arena *a,
 		     struct inventory_slice ***ret_slices)
 {
@@ -269,7 +269,10 @@ static int by_text(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* Names of devices of slices with perDeviceNodeSelection; `out` NULL: counts them. */
+/*
+ * Lists nodes that do not exist but are named by devices of slices with perDeviceNodeSelection. If
+ * `out` is NULL, only counts them.
+ */
 static size_t gone_per_device(const struct inventory *inv, struct str *out)
 {
 	size_t n = 0;
@@ -324,7 +327,7 @@ const struct inventory_slice *inventory_only_slice(struct inventory *inv, struct
 
 /* --- pools -------------------------------------------------------------------------- */
 
-/* Of slices that are not all of their pool's. */
+/* Finds faults if the node sees only some slices of the pool. */
 static struct str fault_of_some(struct inventory_slice **seen, size_t n, struct arena *a)
 {
 	uint32_t ncounters;
@@ -344,13 +347,16 @@ static struct str fault_for(const struct inventory *inv, const struct inventory_
 		fault = inventory_name_fault(seen, n, a);
 	if (fault.n > 0 || !inv->features.partitionable)
 		return fault;
-	/* Enough are seen, though there are more: as upstream, the others are not looked at. */
+	/*
+	 * The node sees enough slices, though there are more: as upstream, the others are not
+	 * checked.
+	 */
 	if ((int64_t)pool->observed != seen[0]->expected)
 		return fault_of_some(seen, n, a);
 	return str_from(pool->counter_fault);
 }
 
-/* Fills in what the node makes of the pool, of which it sees these n slices. */
+/* Decides whether the pool is complete and valid for a node that sees these n slices. */
 static void judge(const struct inventory *inv, struct inventory_node_pool *np,
 		  struct inventory_slice **seen, size_t n, struct arena *a)
 {
@@ -370,13 +376,13 @@ static void judge(const struct inventory *inv, struct inventory_node_pool *np,
 	np->slices = seen;
 	for (size_t i = 0; i < n; i++) {
 		np->binding |= seen[i]->binding;
-		/* Slices of counters have no devices to choose from. */
+		/* Skip slices without devices, which only have counters. */
 		if (seen[i]->ndevices > 0)
 			seen[np->n++] = seen[i];
 	}
 }
 
-/* Those with binding conditions to the end; order is kept otherwise. */
+/* Moves pools with binding conditions to the end; otherwise keeps the order. */
 static void binding_last(struct inventory_node_pool *pools, size_t n, struct arena *a)
 {
 	struct inventory_node_pool *late = NULL;

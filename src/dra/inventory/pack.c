@@ -1,6 +1,6 @@
 /*
- * Reading twice costs time once, when an object changes; not reading twice would cost memory for
- * as long as it stays, as slack at the end of blocks or as a header for each small piece.
+ * Reading twice costs time once, when an object changes. Reading once would cost memory for as long
+ * as the object exists: slack at the end of blocks, or a header for each small allocation.
  */
 #include "base/core/mem.h"
 #include "dra/inventory/store.h"
@@ -30,7 +30,7 @@ static const struct cel_device_name *memory_name(struct cel_device_memory *m, st
 	return name;
 }
 
-/* Kinds differ by size, which is part of the key. */
+/* Types are distinguished by their size, which is part of the key. */
 static void *memory_shared(struct cel_device_memory *m, struct str text, size_t n, bool *ret_known)
 {
 	struct pack *p = CONTAINER_OF(m, struct pack, memory);

@@ -1,16 +1,16 @@
 /*
- * A pool is worked out from its slices when it is next looked at: which generation is the newest,
- * which of its devices and counters there are, who holds them and whether it all makes
- * sense. Loading a pool of a thousand slices is therefore one such pass and not a thousand.
+ * A changed pool is recomputed from its slices at the next access: its newest generation, devices,
+ * counters, holders and faults. So loading a pool of a thousand slices costs one pass, not a
+ * thousand.
  *
- * Between two passes claims keep it up to date device by device (inventory_pool_use).
+ * Between two passes, claims update the pool device by device (inventory_pool_use()).
  */
 #include <assert.h>
 
 #include "base/core/mem.h"
 #include "dra/inventory/store.h"
 
-enum { FEW_DEVICES = 32 }; /* whose names are looked for one by one */
+enum { FEW_DEVICES = 32 }; /* up to this many, names are found by linear search */
 
 /* --- life --------------------------------------------------------------------------- */
 
@@ -95,7 +95,7 @@ static int by_name(const void *a, const void *b)
 	return str_cmp((*x)->name, (*y)->name);
 }
 
-/* The newest generation, its slices in order, and which slices the index has. */
+/* Sets the newest generation and its sorted slices, and updates the index. */
 static void settle_slices(struct inventory *inv, struct inventory_pool *pool)
 {
 	size_t n = 0;
@@ -140,7 +140,7 @@ static void settle_counters(struct inventory_pool *pool)
 	pool->overdrawn = 0;
 }
 
-/* False: a counter was too full to take something from it. */
+/* Returns false if a counter is saturated, so that nothing can be subtracted. */
 static bool charge(struct inventory_pool *pool, const struct inventory_device *d, int sign)
 {
 	bool exact = true;
@@ -183,7 +183,10 @@ static bool few_duplicates(const struct inventory_pool *pool)
 	return false;
 }
 
-/* Most pools are a node's few devices, which a map would make larger and not faster. */
+/*
+ * Most pools have a few devices of one node; for these a map would cost memory without being
+ * faster.
+ */
 static void settle_names(struct inventory_pool *pool)
 {
 	map_release(&pool->devices);
@@ -203,14 +206,17 @@ static void settle_names(struct inventory_pool *pool)
 	}
 }
 
-/* Notes who holds a device, there and in the bits of its slice. */
+/* Sets the holders of a device, and its bit in the slice. */
 static void note_use(struct inventory_device *d, struct inventory_use *use)
 {
 	size_t index = (size_t)(d - d->slice->devices);
 	uint64_t bit = index < 64 ? UINT64_C(1) << index : 0;
 
 	d->use = use;
-	/* Somebody may have a share of it from when it could be shared; upstream overlooks them. */
+	/*
+	 * A claim may hold a share from when the device was still shareable. Upstream overlooks
+	 * this.
+	 */
 	d->in_use = use && (use->whole || (use->shares && !d->view.allow_multiple));
 	if (d->in_use)
 		d->slice->used |= bit;
@@ -227,7 +233,7 @@ static void note_plain(struct inventory_device *d)
 		d->slice->plain |= UINT64_C(1) << index;
 }
 
-/* True: it is the first device of a use. */
+/* Returns true if it is the first device of that name with a use. */
 static bool settle_device(struct inventory_pool *pool, struct inventory_device *d)
 {
 	struct inventory_use *use = pool->uses.n ? map_get(&pool->uses, d->name) : NULL;
@@ -269,7 +275,7 @@ static void settle_devices(struct inventory_pool *pool)
 	}
 }
 
-/* The slices that make up the pool: those that count. */
+/* Returns the slices that count for completeness. */
 static struct inventory_slice **counted(const struct inventory_pool *pool, struct arena *a)
 {
 	struct inventory_slice **slices;
@@ -322,7 +328,10 @@ void inventory_pool_settle(struct inventory *inv, struct inventory_pool *pool)
 	settle_faults(inv, pool);
 	pool->sound = true;
 	for (size_t i = 0; i < pool->nslices; i++) {
-		/* Slices may disagree on the count; a node goes by the first that it sees. */
+		/*
+		 * Slices may disagree on the expected count. A node uses the first slice that it
+		 * sees.
+		 */
 		pool->slices[i]->sound = !pool->invalid &&
 					 (int64_t)pool->observed == pool->slices[i]->expected;
 		pool->sound &= pool->slices[i]->sound;
@@ -336,8 +345,9 @@ void inventory_pool_settle(struct inventory *inv, struct inventory_pool *pool)
 
 struct consumers {
 	const struct inventory_pool *pool;
-	uint32_t *last; /* by counter: the slice that was noted last, from 1 */
-	uint32_t *next; /* by counter: its next place in the list, or how many there are */
+	uint32_t *last; /* by counter: index + 1 of the slice that was added last */
+	/* By counter: next position in `list`, or the number of slices while counting. */
+	uint32_t *next;
 	uint32_t *list; /* NULL: counting */
 };
 
@@ -366,7 +376,7 @@ static void note_consumers(struct consumers *c)
 	free(c->last);
 }
 
-/* Lists lie behind each other: one pass tells how long they are, another what is in them. */
+/* Stores all lists in one array: the first pass counts, the second fills them. */
 static void find_consumers(struct inventory_pool *pool)
 {
 	struct consumers c = { .pool = pool };

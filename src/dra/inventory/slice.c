@@ -1,7 +1,7 @@
 /*
- * A ResourceSlice of resource.k8s.io/v1, read into one block: see struct pack. What API
- * validation guarantees is not checked again, but for what memory safety rests on and what
- * cannot be understood at all.
+ * Reads a ResourceSlice of resource.k8s.io/v1 into one block (see struct pack). It relies on API
+ * validation, and only checks facts that memory safety depends on, and values that cannot be
+ * parsed.
  */
 #include <assert.h>
 
@@ -55,7 +55,10 @@ static int read_selector(struct reading *r, const struct json *v,
 	return 0;
 }
 
-/* Of spec or of a device: the first that is set decides, in upstream's order. */
+/*
+ * Reads the node selection of a spec or device. The first field that is set decides, in upstream's
+ * order.
+ */
 static int read_nodes(struct reading *r, const struct json *v, struct inventory_nodes *nodes)
 {
 	const struct json *selector = json_getz(v, "nodeSelector");
@@ -88,7 +91,7 @@ static int read_device_nodes(struct reading *r, const struct json *v, struct inv
 
 /* --- capacities --------------------------------------------------------------------- */
 
-/* 1: read; 0: not there. */
+/* Returns 1 if read, 0 if absent, or an error. */
 static int read_quantity(struct reading *r, const struct json *parent, const char *key,
 			 struct quantity *ret_q)
 {
@@ -147,8 +150,8 @@ static int read_policy(struct reading *r, const struct json *v,
 }
 
 /*
- * The member of spec.devices[].capacity that became an item. A name that is there with and without
- * the driver's domain became two, the one with it first.
+ * Returns the member of spec.devices[].capacity for an item. A name that exists both with and
+ * without the driver's domain became two items, the one with the domain first.
  */
 static const struct json *capacity_of(const struct reading *r, const struct json *capacities,
 				      const struct cel_device_name *name, bool second)
@@ -417,10 +420,10 @@ static size_t print_size(const struct json *v)
 	return n;
 }
 
-/* Of metadata: annotations, and what else there usually is. */
+/* Size reserved for metadata: the largest annotations, and room for the usual other fields. */
 enum { METADATA_BYTES = ANNOTATIONS_MAX + 16 * KIB };
 
-/* What it may become, but for managedFields, which grow with the status. */
+/* Returns the size that metadata may grow to, without managedFields, which grow with the status. */
 static size_t metadata_size(const struct json *meta)
 {
 	size_t n = 0;

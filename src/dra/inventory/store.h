@@ -1,5 +1,5 @@
 /*
- * inventory_store - the inside of an inventory, for its own files.
+ * inventory_store - private data of an inventory, for the files of this folder.
  */
 #ifndef DRA_INVENTORY_STORE_H
 #define DRA_INVENTORY_STORE_H
@@ -18,16 +18,17 @@ struct inventory {
 	struct map classes; /* name -> struct inventory_class_entry */
 	struct omap rules; /* name -> struct inventory_rule */
 	struct map programs; /* text -> struct inventory_program */
-	struct list programs_used; /* the latest first */
+	struct list programs_used; /* most recently used first */
 	struct list dirty; /* pools whose slices changed */
 	struct map nodes; /* name -> struct inventory_local */
-	struct map existing; /* nodes: name -> its own text */
-	bool nodes_known; /* all that exist are in it */
-	uint64_t nodes_version; /* how often that changed */
-	inventory_slices wide; /* that are not tied to one node, in order unless: */
+	struct map existing; /* existing nodes: name -> its own text */
+	bool nodes_known; /* `existing` is complete, see inventory_know_nodes() */
+	uint64_t nodes_version; /* how often `existing` or nodes_known changed */
+	/* Slices that are not tied to one node; sorted unless wide_unsorted. */
+	inventory_slices wide;
 	bool wide_unsorted;
-	uint64_t ids; /* of classes, programs and slices: given so far */
-	struct inventory_answers *answers; /* NULL: there are none yet */
+	uint64_t ids; /* last ID given to a class, program or slice */
+	struct inventory_answers *answers; /* NULL: no answer is cached yet */
 	size_t program_bytes; /* of programs of claims' selectors */
 	struct inventory_counts counts;
 	size_t ndevices; /* of current generations */
@@ -37,11 +38,11 @@ struct inventory {
 /* --- memory of one object ----------------------------------------------------------- */
 
 /*
- * pack - an object as one block of memory.
+ * pack - builds an object as one block of memory.
  *
- * What is read from a tree is read twice by the same function: first to measure, into
- * scratch memory, then into a block of exactly that size. Structs lie in front, text behind
- * them; text and names that come again are there once.
+ * The same function reads a tree twice: first to measure, into scratch memory, then into a block of
+ * exactly that size. Structs lie in front, text behind them. Repeated texts and names are stored
+ * once.
  */
 struct pack {
 	struct cel_device_memory memory; /* for cel_device_read_in() */
@@ -53,16 +54,16 @@ struct pack {
 };
 
 void pack_init(struct pack *p);
-/* Ends measuring; what was made so far must not be used any more. */
+/* Ends measuring and allocates the block. Everything allocated before becomes invalid. */
 void pack_allocate(struct pack *p);
 void pack_release(struct pack *p); /* not the block */
 
-/* Cleared. */
+/* Returns zeroed memory. */
 void *pack_alloc(struct pack *p, size_t n, size_t align);
 struct str pack_text(struct pack *p, struct str s);
 struct str *pack_texts(struct pack *p, const struct json *array); /* NULL: empty */
 
-/* "a/b", in scratch memory: the key of something with two names. */
+/* Returns the key "a/b", in scratch memory. */
 struct str pack_joined(struct pack *p, struct str a, struct str b);
 
 #define PACK_NEW(p, type)      ((type *)pack_alloc((p), sizeof(type), _Alignof(type)))
@@ -70,7 +71,7 @@ struct str pack_joined(struct pack *p, struct str a, struct str b);
 
 /* --- slices ------------------------------------------------------------------------- */
 
-/* Reads a ResourceSlice; *ret_slice is one block. Its pool is not set. */
+/* Reads a ResourceSlice into one block, *ret_slice. Does not set its pool. */
 int inventory_slice_read(const struct inventory_features *features, const struct json *v,
 			 struct inventory_slice **ret_slice, struct str *ret_driver,
 			 struct str *ret_pool, struct error *err);
@@ -79,7 +80,7 @@ void inventory_taint_read(struct pack *p, const struct json *v, struct inventory
 
 /* --- pools -------------------------------------------------------------------------- */
 
-/* What keys of pools rest on. */
+/* Drivers have no slash, so that keys of pools ("driver/pool") are unambiguous. */
 static inline bool inventory_driver_valid(struct str driver)
 {
 	return driver.n > 0 && str_chr(driver, '/') < 0;
@@ -88,32 +89,35 @@ static inline bool inventory_driver_valid(struct str driver)
 struct inventory_pool *inventory_pool_need(struct inventory *inv, struct str driver,
 					   struct str name);
 void inventory_pool_dirty(struct inventory *inv, struct inventory_pool *pool);
-/* Frees it when neither slices nor claims need it. */
+/* Frees the pool if neither slices nor claims refer to it. */
 void inventory_pool_drop(struct inventory *inv, struct inventory_pool *pool);
 void inventory_pool_free(struct inventory_pool *pool);
-/* Works out a dirty pool. */
+/* Recomputes a dirty pool. */
 void inventory_pool_settle(struct inventory *inv, struct inventory_pool *pool);
 
 /* --- faults, of some slices of a pool ----------------------------------------------- */
 
-/* The first one, or empty, in the arena. */
+/* Return the first fault in upstream's words, in the arena, or an empty text. */
 struct str inventory_name_fault(struct inventory_slice *const *slices, size_t n, struct arena *a);
 struct str inventory_counter_fault(struct inventory_slice *const *slices, size_t n,
 				   const struct inventory_counter *counters, uint32_t ncounters,
 				   struct arena *a);
 
-/* The counters that slices share, by set and name, on the heap; NULL: none. */
+/*
+ * Returns the counters of the slices, sorted by set and name, on the heap, or NULL without
+ * counters.
+ */
 struct inventory_counter *inventory_counters(struct inventory_slice *const *slices, size_t n,
 					     uint32_t *ret_n);
-/* Its place, or UINT32_MAX. */
+/* Returns the index of the counter, or UINT32_MAX if not found. */
 uint32_t inventory_counter_find(const struct inventory_counter *list, uint32_t n,
 				const struct inventory_consumption *c);
 
-/* What nodes make of a pool (inventory/verdict.c); NULL allowed. */
+/* Which nodes can use a faulty pool (inventory/verdict.c). NULL allowed. */
 size_t inventory_verdicts_bytes(const struct inventory_verdicts *v);
 void inventory_verdicts_free(struct inventory_verdicts *v);
 
-/* A sum that may have reached its end: parts cannot be taken away from it. */
+/* Whether a sum may have saturated. Then nothing can be subtracted from it. */
 static inline bool inventory_full(struct quantity q)
 {
 	const __int128 enough = (__int128)INT64_MAX * INT64_MAX;
@@ -122,14 +126,14 @@ static inline bool inventory_full(struct quantity q)
 }
 
 /*
- * The use of a device of a clean pool appeared, vanished, or began or ceased to hold: tells
- * the device, and charges its counters by `sign` (1, 0 or -1). False: a counter is too
- * full for that, and the pool must be worked out anew.
+ * Call this when the use of a device of a clean pool appears (`linked`), vanishes, or starts or
+ * stops holding the device. Updates the device, and charges its counters by `sign` (1, 0 or -1).
+ * Returns false if a counter is saturated: then the pool must be recomputed.
  */
 bool inventory_pool_use(struct inventory_pool *pool, struct inventory_use *use, bool linked,
 			int sign);
 
-/* Finds the rules that may concern a new pool. */
+/* Sets the rules that may apply to a new pool. */
 void inventory_pool_rules(const struct inventory *inv, struct inventory_pool *pool);
 
 /* --- nodes -------------------------------------------------------------------------- */
@@ -143,7 +147,7 @@ size_t inventory_index_bytes(const struct inventory *inv);
 
 void inventory_claims_release(struct inventory *inv);
 void inventory_classes_release(struct inventory *inv);
-/* Forgets programs that were not used lately. */
+/* Frees programs that were not used lately. */
 void inventory_programs_trim(struct inventory *inv);
 
 void inventory_answers_release(struct inventory *inv);

@@ -1,27 +1,27 @@
 /*
- * What nodes make of a pool with which something is wrong, for all nodes at once.
+ * Decides for all nodes at once which of them can use a pool with a fault.
  *
- * Slices that every node sees are added to a ledger of names and counters once; then the slices of
- * each node are added, looked at and taken out again. So a pool costs its slices once, and a slice
- * with perDeviceNodeSelection once for each node that its devices name. Names and counters are
- * numbers meanwhile. The verdict is the one of judge() in inventory/nodes.c, which looks at one
- * node and finds words for the fault; device_state_test.c compares the two.
+ * Slices that every node sees are added once to a ledger of names and counters. Then the slices of
+ * each node are added, checked and removed again. So each slice is visited once, and a slice with
+ * perDeviceNodeSelection once for each node that its devices name. Names and counters are replaced
+ * by numbers for this. The verdict is the same as of judge() in inventory/nodes.c, which checks one
+ * node and words the fault; device_state_test.c compares the two.
  */
 #include <assert.h>
 
 #include "base/core/mem.h"
 #include "dra/inventory/store.h"
 
-/* A slice that a node sees and others may not. */
+/* A slice that only some nodes see. */
 struct own {
-	uint32_t slice; /* of pool->slices */
+	uint32_t slice; /* index in pool->slices */
 	struct own *next;
 };
 
 /* A node that some slice or device names. */
 struct verdict {
 	struct str name;
-	struct own *slices; /* the last first; only while verdicts are made */
+	struct own *slices; /* last one first; only used while verdicts are computed */
 	uint32_t n, first;
 	bool usable;
 };
@@ -29,24 +29,27 @@ struct verdict {
 struct inventory_verdicts {
 	struct arena arena;
 	struct map by_node; /* name -> struct verdict */
-	bool other; /* usable from a node that nobody names */
+	bool other; /* usable from a node that no slice or device names */
 	bool any; /* usable from some node that exists, as of: */
 	uint64_t nodes_version;
 };
 
-/* What is seen so far. */
+/* Counts of everything in the slices that were added so far. */
 struct ledger {
 	const struct inventory_pool *pool;
-	/* By slice: where its devices and its counters begin in the lists. */
+	/* By slice: index of its first device and first counter in the lists below. */
 	uint32_t *devices_at, *counters_at;
-	uint32_t *names; /* by device: equal numbers are equal names */
+	uint32_t *names; /* by device: number of its name */
 	uint32_t
-		*provided; /* by counter of a slice: which of pool->counters, the first of equals */
-	uint32_t *set_of; /* by counter of the pool: the first one of its set */
+		/* By counter of a slice: index in pool->counters; the first of equal ones. */
+		*provided;
+	uint32_t *set_of; /* by counter of the pool: the first counter of its set */
 
-	uint32_t *named; /* by name: how many devices have it */
-	uint32_t *wanted, *offered; /* by counter: by how many devices, by how many slices */
-	uint32_t *sets, *stamps; /* by set: how many slices offer it; which call counted it last */
+	uint32_t *named; /* by name: number of devices */
+	/* By counter: number of devices that consume it, of slices that have it. */
+	uint32_t *wanted, *offered;
+	/* By set: number of slices that have it; last call that counted it. */
+	uint32_t *sets, *stamps;
 	uint32_t calls;
 	size_t doubles, missing, double_sets, unknown; /* faults */
 };
@@ -114,7 +117,7 @@ static void ledger_init(struct ledger *l, const struct inventory_pool *pool, str
 	l->stamps = ARENA_ARRAY(a, uint32_t, pool->ncounters);
 }
 
-/* Counts up or down; how many counts above one there are changes with it. */
+/* Counts up or down, and keeps track of how many counts are above one. */
 static void count(uint32_t *n, int sign, size_t *above_one)
 {
 	*above_one -= *n > 1;
@@ -140,7 +143,7 @@ static void count_device(struct ledger *l, const struct inventory_device *d, int
 	}
 }
 
-/* Adds a slice to what is seen, or takes it out again. */
+/* Adds a slice to the ledger, or removes it. */
 static void count_slice(struct ledger *l, uint32_t slice, int sign)
 {
 	const struct inventory_slice *s = l->pool->slices[slice];
@@ -167,7 +170,7 @@ struct making {
 	const struct inventory *inv;
 	struct inventory_pool *pool;
 	struct inventory_verdicts *verdicts;
-	struct verdict everybody; /* what all nodes see */
+	struct verdict everybody; /* slices that all nodes see */
 	struct arena work;
 	struct ledger ledger;
 };
@@ -176,7 +179,7 @@ static void see(struct making *m, struct verdict *v, uint32_t slice)
 {
 	struct own *own;
 
-	/* Devices of one slice may name a node again. */
+	/* Several devices of one slice may name the same node. */
 	if (v->slices && v->slices->slice == slice)
 		return;
 	own = ARENA_NEW(&m->work, struct own);
@@ -208,7 +211,7 @@ static bool is_common(const struct inventory_slice *s)
 	return common;
 }
 
-/* A node that is named sees what is common, too, whatever else it sees. */
+/* Adds a slice to everybody's slices, or to those of the nodes that it or its devices name. */
 static void see_slice(struct making *m, uint32_t slice)
 {
 	const struct inventory_slice *s = m->pool->slices[slice];
@@ -236,7 +239,7 @@ static void count_own(struct making *m, const struct verdict *v, int sign)
 		count_slice(&m->ledger, it->slice, sign);
 }
 
-/* Of what the ledger has, in which `first` is the first slice. */
+/* Whether the slices in the ledger have a fault. `first` is the first of them. */
 static bool has_fault(const struct making *m, const struct inventory_slice *first)
 {
 	const struct ledger *l = &m->ledger;
@@ -257,7 +260,7 @@ static uint32_t first_of(const struct verdict *a, const struct verdict *b)
 	return MIN(a->first, b->first);
 }
 
-/* What a node makes of what it and everybody sees. */
+/* Whether the pool is usable for a node that sees its own slices and those that everybody sees. */
 static bool judge(struct making *m, const struct verdict *v)
 {
 	const struct verdict *all = &m->everybody;
@@ -357,7 +360,7 @@ bool inventory_pool_usable(const struct inventory *inv, struct inventory_pool *p
 		return usable_from_any(inv, pool->verdicts);
 	if (nodes->kind != INVENTORY_NODES_NAME)
 		return false;
-	/* A node that is named only where everybody sees the slice is like any other. */
+	/* Without a verdict of its own, the node sees only slices that everybody sees. */
 	v = map_get(&pool->verdicts->by_node, nodes->name);
 	return v ? v->usable : pool->verdicts->other;
 }
