@@ -118,7 +118,7 @@ void amounts_copy(struct amounts *to, const struct amounts *from)
 	to->scalars.n = from->scalars.n;
 }
 
-/* The entry of the name, made when there is none. */
+/* Returns the entry of the name, and creates it if necessary. */
 static struct amount_scalar *need(struct amounts *a, uint32_t name)
 {
 	size_t at = a->scalars.n;
@@ -147,7 +147,7 @@ void amounts_add(struct amounts *a, const struct amounts *b)
 	}
 }
 
-/* What is 0 is not kept: nobody may hold its name any more. */
+/* Removes entries of 0, because their names may no longer be held. */
 static void drop_zeros(struct amounts *a)
 {
 	size_t n = 0;
@@ -209,7 +209,10 @@ void amounts_clamp(struct amounts *a)
 		a->scalars.v[i].value = amount_clamp(a->scalars.v[i].value);
 }
 
-/* Extended resources, huge pages, volumes that attach; other names without a domain are none. */
+/*
+ * Whether the name is a scalar: an extended resource, huge pages or attachable volumes. Other names
+ * without a domain are ignored.
+ */
 static bool is_scalar(struct str name)
 {
 	if (str_starts(name, STR("hugepages-")) || str_starts(name, STR("attachable-volumes-")))

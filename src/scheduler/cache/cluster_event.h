@@ -1,8 +1,8 @@
 /*
- * cluster_event - what happened in the cluster, as the queue and its hints see it.
+ * cluster_event - a change in the cluster, for the queue and its hints.
  *
- * An event is a kind of object and what was done with it; plugins say of which kinds of events
- * they want to be asked whether a pod that they rejected may fit now.
+ * An event is a kind of object and an action on it. Plugins register the events for which they want
+ * to be asked whether a pod that they rejected may fit now.
  */
 #ifndef SCHEDULER_CACHE_CLUSTER_EVENT_H
 #define SCHEDULER_CACHE_CLUSTER_EVENT_H
@@ -16,8 +16,8 @@ struct nodeobject;
 struct podinfo;
 
 enum event_kind {
-	EVENT_ASSIGNED_POD, /* upstream's Pod with assigned ones */
-	EVENT_UNSCHEDULED_POD, /* a pod that waits changed itself */
+	EVENT_ASSIGNED_POD, /* upstream's AssignedPod: a pod with a node */
+	EVENT_UNSCHEDULED_POD, /* a waiting pod changed */
 	EVENT_NODE,
 	EVENT_PVC,
 	EVENT_PV,
@@ -32,7 +32,7 @@ enum event_kind {
 	EVENT_DEVICE_CLASS,
 	EVENT_TAINT_RULE,
 	EVENT_NAMESPACE,
-	EVENT_EXTENSION, /* of a plugin's own resource: `extension` says whose */
+	EVENT_EXTENSION, /* a plugin's extended resource; `extension` is its type */
 	EVENT_WILDCARD, /* all of the above */
 	EVENT_KINDS
 };
@@ -43,7 +43,7 @@ enum event_action {
 	EVENT_UPDATE_OTHER = 1 << 2,
 	EVENT_UPDATE_NODE_ALLOCATABLE = 1 << 3,
 	EVENT_UPDATE_NODE_LABEL = 1 << 4,
-	EVENT_UPDATE_NODE_TAINT = 1 << 5, /* spec.unschedulable is one, too */
+	EVENT_UPDATE_NODE_TAINT = 1 << 5, /* includes changes of spec.unschedulable */
 	EVENT_UPDATE_NODE_CONDITION = 1 << 6,
 	EVENT_UPDATE_NODE_ANNOTATION = 1 << 7,
 	EVENT_UPDATE_NODE_FEATURES = 1 << 8,
@@ -57,9 +57,9 @@ enum event_action {
 };
 
 /*
- * One event. `label` is for metrics, as upstream names it ("AssignedPodDelete", "NodeAdd" ..).
- * Old and new state by kind, NULL where there is none: pods and nodes as they are read, others
- * as cached objects. Borrowed for the call.
+ * One event. `label` is upstream's name for metrics ("AssignedPodDelete", "NodeAdd" ..). Old and
+ * new state depend on the kind: parsed pods and nodes, or cached objects; NULL if absent. They are
+ * borrowed for the call.
  */
 struct cluster_event {
 	enum event_kind kind;
@@ -73,7 +73,7 @@ struct cluster_event {
 
 enum event_hint { HINT_SKIP, HINT_QUEUE };
 
-/* The event's name as upstream's metrics have it. */
+/* Returns the event's name in upstream's metrics. */
 const char *cluster_event_label(const struct cluster_event *e);
 
 #endif

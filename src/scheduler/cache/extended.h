@@ -1,9 +1,8 @@
 /*
  * extended - types of extended resources, and the registry of their handles (KEP-4187).
  *
- * A type is known by a small number in nodeinfo and by its name elsewhere. All that the cache does
- * with a plugin's value goes through here, where the plugin's struct is checked for its size.
- * Threads: the scheduler's.
+ * A type has a small number in nodeinfo, and a name elsewhere. The cache calls a plugin's functions
+ * only through this file, which checks the size of the plugin's struct. Threads: the scheduler's.
  */
 #ifndef SCHEDULER_CACHE_EXTENDED_H
 #define SCHEDULER_CACHE_EXTENDED_H
@@ -18,10 +17,10 @@ struct log;
 struct podinfo;
 struct metrics_counter;
 
-/* An object as plugins see it: a pod, or what a watch brought. */
+/* An object as plugins see it: a pod, or an object of a watch. */
 struct dp_object {
 	struct cached *object;
-	const struct podinfo *pod; /* NULL: it is no pod */
+	const struct podinfo *pod; /* NULL: not a pod */
 };
 
 struct dp_sink {
@@ -31,10 +30,10 @@ struct dp_sink {
 struct extended_type {
 	uint32_t id; /* from 0 */
 	struct str name;
-	struct dp_resource_type ops; /* zero beyond what the plugin knows of */
+	struct dp_resource_type ops; /* fields that the plugin's ABI version lacks are zero */
 	struct dp_handle handle;
 	const struct log *log;
-	uint64_t refused; /* pods that add_pod did not take */
+	uint64_t refused; /* number of pods that add_pod rejected */
 };
 
 struct extended_types {
@@ -43,12 +42,12 @@ struct extended_types {
 };
 
 void extended_types_init(struct extended_types *t, const struct log *log);
-/* Closes the handles; no value may be left. */
+/* Closes the handles. No value may exist any longer. */
 void extended_types_release(struct extended_types *t);
 
 /*
- * The type of that name, made (and its handle by `make`) when it is new. If it is not, the layout
- * must be the same.
+ * Returns the type of that name. If it is new, creates it, and its handle with `make`. If it
+ * exists, the layout must be the same.
  */
 int extended_types_register(struct extended_types *t, const struct dp_resource_type *ops,
 			    dp_handle_factory *make, void *arg, struct extended_type **ret_type,
@@ -57,7 +56,10 @@ struct extended_type *extended_types_find(const struct extended_types *t, struct
 
 /* --- one value --------------------------------------------------------------------------- */
 
-/* False: the plugin refused it, and it is not to be removed later. */
+/*
+ * Returns false if the plugin rejects the pod. Then the pod must not be removed from the value
+ * later.
+ */
 bool extended_add_pod(const struct extended_type *t, void *value, const struct podinfo *p);
 void extended_remove_pod(const struct extended_type *t, void *value, const struct podinfo *p);
 void *extended_clone(const struct extended_type *t, const void *value);

@@ -10,7 +10,7 @@
 #define LABEL_HOSTNAME STR("kubernetes.io/hostname")
 #define LABEL_ZONE     STR("topology.kubernetes.io/zone")
 
-/* The value of a label; p NULL when absent. `labels` may be NULL. */
+/* Returns the value of a label, with p NULL if absent. `labels` may be NULL. */
 static inline struct str labels_get(const struct json *labels, struct str key)
 {
 	return json_str(json_get(labels, key));
@@ -18,9 +18,9 @@ static inline struct str labels_get(const struct json *labels, struct str key)
 
 bool labels_match(const struct selector *s, const struct json *labels);
 
-/* A LabelSelector of the API: everything when it is empty; `selector` is an object. */
+/* Whether a LabelSelector object of the API matches. An empty selector matches everything. */
 bool labels_selected(const struct json *labels, const struct json *selector);
-/* The operator of an expression in one: In, NotIn, Exists, DoesNotExist. */
+/* Parses the operator of a selector's expression: In, NotIn, Exists, DoesNotExist. */
 bool labels_operator(struct str name, enum selector_op *ret_op);
 
 #endif

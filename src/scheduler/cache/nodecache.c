@@ -90,7 +90,7 @@ static void stamp(struct nodecache *c, struct nodecache_item *i)
 	i->info->generation = ++c->generation;
 }
 
-/* The snapshot is told that what it shows is no node any more. */
+/* Schedules the removal of the node from the snapshot. */
 static void hide(struct nodecache *c, struct nodecache_item *i)
 {
 	if (i->shown)

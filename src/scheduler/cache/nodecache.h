@@ -1,19 +1,19 @@
 /*
- * nodecache - all nodes and the pods on them, assumed ones included; and snapshots of it.
+ * nodecache - all nodes and the pods on them, including assumed pods; and snapshots of the cache.
  *
  *	none    --assume-->  assumed  --add (watch)-->  added  --remove-->  none
  *	assumed --forget-->  none     none --add-->     added  --update-->  added
  *
- * A pod that was assumed on one node and is seen on another is moved. What cannot be (a pod
- * that is assumed twice, an update that moves a bound pod) is an error of the caller or of the
- * API server: it is reported, and the cache holds what was told last.
+ * If a pod was assumed on one node and the watch shows it on another, it is moved. Impossible
+ * changes (a pod is assumed twice, an update moves a bound pod) are bugs of the caller or the API
+ * server: they are reported, and the cache keeps the latest state.
  *
- * Pods and extended resources may come before their node and stay after it; such a ghost is in
- * no snapshot. A node that is gone is dropped when it has neither. So a node that is deleted and
- * created again has its extended resources, and a plugin takes away those that it no longer means.
+ * Pods and extended resources may arrive before their node and stay after it. Such a ghost node is
+ * not in snapshots, and is dropped when it has neither. So a node that is deleted and created again
+ * keeps its extended resources; the plugin must remove them if they are obsolete.
  *
- * A snapshot is brought up to date at the beginning of a cycle and costs what changed since:
- * nodes are in a list, those changed last in front. Nothing in it changes while the cycle runs.
+ * The snapshot is updated at the beginning of a cycle, at the cost of the nodes that changed: the
+ * list of nodes has the most recently changed first. The snapshot does not change during the cycle.
  * Threads: the scheduler's.
  */
 #ifndef SCHEDULER_CACHE_NODECACHE_H
@@ -37,15 +37,15 @@ int nodecache_add_pod(struct nodecache *c, struct podinfo *p, struct error *err)
 int nodecache_update_pod(struct nodecache *c, struct podinfo *p, struct error *err);
 int nodecache_remove_pod(struct nodecache *c, struct podinfo *p, struct error *err);
 bool nodecache_is_assumed(const struct nodecache *c, struct str uid);
-/* As it is counted; NULL when it is not. Borrowed. */
+/* Returns the pod as the cache counts it, or NULL. Borrowed. */
 struct podinfo *nodecache_pod(const struct nodecache *c, struct str uid);
 
 /* --- nodes --------------------------------------------------------------------------------- */
 
 void nodecache_put_node(struct nodecache *c, struct nodeobject *n);
-/* False when there was none. */
+/* Returns false if there is no such node. */
 bool nodecache_remove_node(struct nodecache *c, struct str name);
-/* Live, ghosts included; NULL when there is none. Borrowed until the next change. */
+/* Returns the live node, ghosts included, or NULL. Borrowed until the next change. */
 const struct nodeinfo *nodecache_node(const struct nodecache *c, struct str name);
 size_t nodecache_nodes(const struct nodecache *c); /* without ghosts */
 size_t nodecache_pods(const struct nodecache *c); /* with assumed ones */
@@ -60,40 +60,44 @@ void nodecache_set_extended(struct nodecache *c, struct str node, const struct e
 /* --- snapshots ----------------------------------------------------------------------------- */
 
 /*
- * What a cycle reads. `nodes` is in the order in which nodes are tried: round-robin over
- * zones; it changes only when nodes come or go.
+ * The state that a cycle reads. `nodes` is in the order in which nodes are tried: round-robin over
+ * zones. The order changes only when nodes are added or removed.
  */
 struct snapshot {
 	struct nodeinfo **nodes;
 	size_t n;
-	struct nodeinfo **with_affinity; /* those that have such pods; order as above */
+	struct nodeinfo **with_affinity; /* nodes with such pods, in the same order */
 	struct nodeinfo **with_required_anti_affinity;
 	size_t nwith_affinity, nwith_required_anti_affinity;
 	uint64_t generation;
-	/* Of the last update, for measuring. */
+	/* Counts of the last update, for metrics. */
 	uint64_t changed, rebuilt;
 };
 
-struct snapshot *nodecache_snapshot(struct nodecache *c); /* the one, brought up to date */
+/* Updates and returns the only snapshot. */
+struct snapshot *nodecache_snapshot(struct nodecache *c);
 struct nodeinfo *snapshot_find(const struct snapshot *s, struct str node); /* NULL: none */
-/* Where the node is in `nodes`; `n`: nowhere. */
+/* Returns the index of the node in `nodes`, or `n` if not found. */
 size_t snapshot_place(const struct snapshot *s, struct str node);
-/* How many nodes have the image, and its size on one of them. */
+/* Returns how many nodes have the image, and its size on one of them. */
 uint32_t snapshot_image(const struct snapshot *s, struct str image, int64_t *ret_size);
-/* How many of the pods in the snapshot use the volume claim ("ns/name"). */
+/* Returns how many pods in the snapshot use the PersistentVolumeClaim "ns/name". */
 uint32_t snapshot_pvc_users(const struct snapshot *s, struct str key);
 
 /* --- to look at -------------------------------------------------------------------------- */
 
 /*
- * Writes all of it as JSON for /debug/cache: an object with "nodes": by name "pods" (with
- * "assumed"), "requested", "allocatable", "ports", "extendedResources" (each as its type
- * describes it), "generation", "ghost".
+ * Writes the cache as JSON for /debug/cache. "nodes" has an object for each node: "pods" (with
+ * "assumed"), "requested", "allocatable", "ports", "extendedResources" (as their types describe
+ * them), "generation", "ghost".
  */
 void nodecache_dump(const struct nodecache *c, const struct amount_names *names,
 		    struct json_writer *w);
 
-/* Recomputes every sum from the pods and compares; "" when all agree, else what does not. */
+/*
+ * Recomputes every sum from the pods, and appends the differences to ret_faults; empty if all
+ * agree.
+ */
 void nodecache_check(const struct nodecache *c, struct buf *ret_faults);
 
 #endif

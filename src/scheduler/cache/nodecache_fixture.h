@@ -1,8 +1,8 @@
 /*
  * nodecache_fixture - pods, nodes and an extended resource for tests of the cache.
  *
- * The extended resource sums the milli-processors of the pods it was told of, as an annotation of
- * theirs or not: what resources-fit sums, by the plugin's way.
+ * The extended resource sums the milli-CPUs of the pods that were added to it. This is the same sum
+ * as the cache's, computed by a plugin.
  */
 #ifndef SCHEDULER_CACHE_NODECACHE_FIXTURE_H
 #define SCHEDULER_CACHE_NODECACHE_FIXTURE_H
@@ -16,7 +16,7 @@
 struct fixture_value {
 	int64_t capacity, sum;
 	unsigned pods;
-	unsigned *alive; /* how many values there are */
+	unsigned *alive; /* number of existing values */
 };
 
 static inline struct cached *fixture_object(const char *text)
@@ -33,7 +33,7 @@ static inline struct cached *fixture_object(const char *text)
 	return o;
 }
 
-/* `more` is of the spec and ends in a comma; NULL: none. */
+/* `more` is additional text for the spec, with a trailing comma, or NULL. */
 static inline struct podinfo *fixture_pod(struct amount_names *names, const char *uid,
 					  const char *node, int64_t cpu, const char *more)
 {
@@ -85,7 +85,7 @@ static inline struct fixture_value *fixture_value_new(unsigned *alive, int64_t c
 	return v;
 }
 
-/* A pod of 13 milli-processors is refused. */
+/* Rejects pods of 13 milli-CPUs. */
 static inline int fixture_add_pod(void *resource, const struct dp_object *pod)
 {
 	struct fixture_value *v = resource;

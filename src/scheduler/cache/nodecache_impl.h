@@ -13,10 +13,10 @@ struct zone;
 struct nodecache_item {
 	struct nodeinfo *info; /* live; shared with the snapshot until it changes */
 	struct nodeinfo *shown; /* in the snapshot; NULL: not in it */
-	struct list link; /* changed last in front */
+	struct list link; /* most recently changed first */
 	struct zone *zone; /* NULL: a ghost */
 	size_t at; /* in snapshot.nodes */
-	size_t at_affinity, at_anti; /* in the other two; SIZE_MAX: not in it */
+	size_t at_affinity, at_anti; /* index in the other two lists; SIZE_MAX: not in the list */
 };
 
 struct zone {
@@ -34,14 +34,14 @@ struct snapshot_owner {
 struct nodecache {
 	struct map items; /* by name */
 	struct map pods; /* podinfo by uid; a reference each */
-	struct map assumed; /* the same, without one */
+	struct map assumed; /* the same, without a reference */
 	struct list changed; /* all items */
 	VEC(struct zone *) zones; /* in the order in which they came */
 	size_t nodes;
 	uint64_t generation;
 	/* For the snapshot: */
-	bool relist; /* nodes came or went */
-	VEC(struct nodeinfo *) gone; /* shown, and no longer nodes; a reference each */
+	bool relist; /* nodes were added or removed */
+	VEC(struct nodeinfo *) gone; /* in the snapshot, but no longer nodes; a reference each */
 	struct snapshot_owner snapshot;
 };
 

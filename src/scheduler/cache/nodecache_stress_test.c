@@ -1,6 +1,6 @@
 /*
- * Random events against the cache, with everything recomputed after each: sums of the nodes, what
- * extended resources were told, what snapshots show, and that what somebody holds never changes.
+ * Applies random events to the cache, and checks everything after each: sums of the nodes, the pods
+ * of extended resources, the contents of snapshots, and that a held nodeinfo never changes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ struct model_pod {
 	enum pod_state state;
 };
 
-/* What a nodeinfo showed when it was taken. */
+/* A held nodeinfo, with a hash of its contents at that time. */
 struct held {
 	struct nodeinfo *node;
 	uint64_t print;
@@ -75,7 +75,7 @@ static uint64_t print_of(const struct nodeinfo *n)
 	return h;
 }
 
-/* What resources-fit has counted, and what the plugin was told, is one set of pods. */
+/* The sums of the cache and of the plugin's value must cover the same pods. */
 static void check_views(const struct nodeinfo *n)
 {
 	int64_t all = 0, told = 0;
@@ -202,7 +202,8 @@ static void change_pod(struct world *w)
 		replace(m, NULL, POD_NONE);
 		podinfo_unref(p);
 	} else if (first) {
-		(void)nodecache_update_pod(w->cache, p, NULL); /* may move: told, and done */
+		/* May move the pod: that is reported, and done. */
+		(void)nodecache_update_pod(w->cache, p, NULL);
 		replace(m, p, POD_ADDED);
 	} else {
 		/* By another version of it. */

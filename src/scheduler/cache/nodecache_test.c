@@ -393,7 +393,7 @@ static void what_a_snapshot_shows_does_not_change(void **state)
 	assert_int_equal(((struct fixture_value *)nodeinfo_extended(held, w->type->id))->sum, 100);
 	assert_non_null(held->node);
 
-	/* What-if: on a copy of one's own. */
+	/* A what-if works on its own copy. */
 	mine = nodeinfo_clone(held);
 	nodeinfo_remove_pod(mine, held->pods.v[0]);
 	assert_int_equal(mine->requested.cpu_milli, 0);

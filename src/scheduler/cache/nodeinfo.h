@@ -1,14 +1,14 @@
 /*
- * nodeinfo - a node and what is on it: the unit of cache and snapshot.
+ * nodeinfo - a node with its pods and resources: the unit of cache and snapshot.
  *
- * Counted and copied on write: cache and snapshot share one until the cache changes it, so a
- * snapshot costs a pointer per changed node and nobody sees half a change. Whoever wants to
- * change one calls nodeinfo_own() first. Preemption's what-if works on a clone.
+ * Reference-counted and copied on write: cache and snapshot share a nodeinfo until the cache
+ * changes it. So a snapshot costs one pointer per changed node, and readers never see half a
+ * change. Call nodeinfo_own() before you change one. Preemption's what-if works on a clone.
  *
- * Extended resources (include/devplane/scheduler.h) live in here, by the number of their type.
- * They are told of a pod in the same call that counts the pod, and cloned with the rest, so what
- * resources-fit sees and what a plugin sees are one state.
- * Threads: the scheduler's.
+ * Extended resources (KEP-4187, include/devplane/scheduler.h) are stored here by the number of
+ * their type. The call that adds a pod to the sums also adds it to the extended resources, and a
+ * clone copies them. So NodeResourcesFit and the plugin always see the same state. Threads: the
+ * scheduler's.
  */
 #ifndef SCHEDULER_CACHE_NODEINFO_H
 #define SCHEDULER_CACHE_NODEINFO_H
@@ -24,28 +24,32 @@ struct extended_type;
 struct nodeinfo_extended {
 	const struct extended_type *type; /* extended.h */
 	void *value;
-	/* uids of pods that add_pod refused: they are not removed from it; almost always empty. */
+	/*
+	 * Pods that add_pod rejected, which are not removed from the value later. Almost always
+	 * empty.
+	 */
 	VEC(struct podinfo *) refused;
 };
 
 struct nodeinfo_pvc {
-	struct str key; /* "ns/name", borrowed from a pod that is here */
+	struct str key; /* "ns/name", borrowed from a pod on this node */
 	uint32_t pods;
 };
 
 struct nodeinfo {
 	unsigned refs;
 	struct str name; /* in its own memory */
-	struct nodeobject *node; /* NULL: pods or resources came before it, or it is gone */
+	struct nodeobject *node; /* NULL: a ghost, whose Node does not exist (yet or any longer) */
 	VEC(struct podinfo *) pods;
-	VEC(struct podinfo *) with_affinity; /* any inter-pod term, preferred ones too */
+	/* Pods with any inter-pod affinity term, including preferred ones. */
+	VEC(struct podinfo *) with_affinity;
 	VEC(struct podinfo *) with_required_anti_affinity;
 	VEC(struct pod_port) ports;
-	VEC(struct nodeinfo_pvc) pvcs; /* in the order of keys */
+	VEC(struct nodeinfo_pvc) pvcs; /* sorted by key */
 	struct amounts requested;
 	int64_t nonzero_cpu_milli, nonzero_memory;
 	VEC(struct nodeinfo_extended) extended;
-	uint64_t generation; /* of the last change; of all nodes no two are equal */
+	uint64_t generation; /* set by the last change; unique among all nodes */
 };
 
 struct nodeinfo *nodeinfo_new(struct str name);
@@ -53,23 +57,26 @@ struct nodeinfo *nodeinfo_ref(struct nodeinfo *n);
 void nodeinfo_unref(struct nodeinfo *n);
 DEFINE_CLEANUP(nodeinfo_unref, struct nodeinfo *);
 
-/* A copy of its own, extended resources cloned. */
+/* Returns a deep copy, with cloned extended resources. */
 struct nodeinfo *nodeinfo_clone(const struct nodeinfo *n);
 
-/* Makes *n the only reference, by a clone when it is shared. Returns it. */
+/* Makes *n the only reference, by cloning it if it is shared. Returns it. */
 struct nodeinfo *nodeinfo_own(struct nodeinfo **n);
 
-/* The caller owns it. Sums, lists, ports, claims of volumes, extended resources: all at once. */
+/*
+ * The caller must own `n`. Updates sums, lists, ports, volume claims and extended resources
+ * together.
+ */
 void nodeinfo_add_pod(struct nodeinfo *n, struct podinfo *p);
-/* By uid; false when it is not there. */
+/* Removes the pod with the same uid; false if not found. */
 bool nodeinfo_remove_pod(struct nodeinfo *n, const struct podinfo *p);
 void nodeinfo_set_node(struct nodeinfo *n, struct nodeobject *node); /* NULL: gone */
 
-/* The plugin's value for a type; NULL: none. */
+/* Returns the plugin's value for a type, or NULL. */
 void *nodeinfo_extended(const struct nodeinfo *n, uint32_t type);
 /*
- * Sets, replaces (the old value is freed) or, with NULL, takes away. A `fresh` value knows of no
- * pod and is told of those that are here; else it is a changed copy of the one that was there.
+ * Sets a value. Frees the old one. NULL removes it. If `fresh`, the value has no pods yet, and the
+ * pods of this node are added to it; otherwise it is a changed copy of the old value.
  */
 void nodeinfo_set_extended(struct nodeinfo *n, const struct extended_type *type, void *value,
 			   bool fresh);

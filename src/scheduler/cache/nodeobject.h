@@ -16,7 +16,7 @@ struct node_taint {
 };
 
 struct node_image {
-	struct str name; /* each of an image's names is one */
+	struct str name; /* an image has one entry per name */
 	int64_t size;
 };
 
@@ -24,12 +24,12 @@ struct nodeobject {
 	unsigned refs;
 	struct cached *object;
 	struct str name, uid;
-	struct str zone; /* "region:\0:zone" of its topology labels; empty without */
+	struct str zone; /* "region:\0:zone" from its topology labels; empty without them */
 	const struct json *labels, *annotations; /* objects; or NULL */
 	bool unschedulable;
 	bool ready; /* condition Ready is True; for hints only */
 	struct amounts allocatable;
-	struct amount_names *names; /* where those of allocatable are held */
+	struct amount_names *names; /* holds the names of allocatable */
 	const struct node_taint *taints;
 	const struct node_image *images;
 	const struct str *features; /* status.declaredFeatures */
@@ -44,7 +44,7 @@ struct nodeobject *nodeobject_ref(struct nodeobject *n);
 void nodeobject_unref(struct nodeobject *n);
 DEFINE_CLEANUP(nodeobject_unref, struct nodeobject *);
 
-/* Which EVENT_* bits (cluster_event.h) the change is; 0: nothing that matters. */
+/* Returns the EVENT_* bits (cluster_event.h) of the change; 0 if nothing relevant changed. */
 unsigned nodeobject_changes(const struct nodeobject *old, const struct nodeobject *n);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * A pod that waits keeps its tree: plugins look into it, and it is one of few. A pod on a node is
- * one of very many and is asked little, so its tree is made in memory that is thrown away, and what
- * remains of it lies behind the struct in one block: it is read twice, the first time to learn how
- * large the block is to be.
+ * A waiting pod keeps its JSON tree: plugins read it, and there are few such pods. There are very
+ * many bound pods, and plugins read little of them. So their tree is temporary, and the values that
+ * are kept lie in one block behind the struct. A bound pod is read twice: first to measure the
+ * block.
  */
 #include "scheduler/cache/podinfo.h"
 
@@ -305,7 +305,7 @@ int podinfo_new(struct cached *object, struct amount_names *names, struct podinf
 
 	if (r == 0)
 		return 0;
-	/* Whatever it was: such a pod is left alone, and so are names that only it has. */
+	/* The pod is ignored. Free the numbers of resource names that only it has. */
 	amounts_hold(&(struct amounts){ .pods = 0 }, names);
 	error_wrap(err, r, "pod %.*s", STR_ARG(object->key));
 	if (err)

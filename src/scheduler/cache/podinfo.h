@@ -1,10 +1,9 @@
 /*
  * podinfo - a pod as the scheduler reads it: parsed once, immutable, shared.
  *
- * Made from a cached object when an event brings it. What rarely occurs (affinity, spread
- * constraints, volumes ..) is NULL or empty and costs nothing. Text is borrowed from the
- * object, which is held.
- * Threads: the scheduler's.
+ * It is created from a cached object when an event arrives. Rare fields (affinity, spread
+ * constraints, volumes ..) are NULL or empty, and then cost nothing. Text is borrowed from the
+ * object, on which it holds a reference. Threads: the scheduler's.
  */
 #ifndef SCHEDULER_CACHE_PODINFO_H
 #define SCHEDULER_CACHE_PODINFO_H
@@ -26,27 +25,28 @@ enum taint_effect {
 };
 
 struct toleration {
-	struct str key, value; /* empty key with exists: every taint */
+	struct str key, value; /* an empty key with `exists` matches every taint */
 	bool exists; /* operator Exists; else Equal */
-	/* Operators Lt and Gt (numbers) are kept as text here; empty: one of the above. */
+	/* "Lt" or "Gt", which compare numbers; empty for Exists and Equal. */
 	struct str operator;
 	enum taint_effect effect;
 };
 
 struct pod_port {
-	struct str ip; /* "" and "0.0.0.0" are made "0.0.0.0" */
+	struct str ip; /* "" is stored as "0.0.0.0" */
 	struct str protocol; /* "TCP" by default */
 	int32_t port; /* the host's; never 0 */
 };
 
-/* A term of inter-pod affinity: which pods, in which namespaces, within what. */
+/* A term of inter-pod affinity: a selector of pods, their namespaces, and the topology key. */
 struct affinity_term {
-	struct selector pods; /* matchLabelKeys merged in, as the API server does it */
-	bool nothing; /* no labelSelector at all: matches no pod */
+	struct selector pods; /* including matchLabelKeys, which are merged as in the API server */
+	bool nothing; /* without a labelSelector: matches no pod */
 	const struct str *namespaces;
-	size_t nnamespaces; /* 0 and no selector: the pod's own, filled in */
+	/* If the term has neither namespaces nor selector, the pod's own is filled in. */
+	size_t nnamespaces;
 	bool has_namespace_selector;
-	struct selector namespace_selector; /* of labels of Namespaces; empty: all of them */
+	struct selector namespace_selector; /* on labels of Namespaces; empty: all namespaces */
 	struct str topology_key;
 	int32_t weight; /* of preferred terms */
 };
@@ -73,15 +73,16 @@ struct preferred_node {
 
 struct pod_claim {
 	struct str name; /* in the pod's spec */
-	struct str claim; /* resourceClaimName, or the generated one of status; p NULL: none yet */
+	/* resourceClaimName, or the generated name in status; p NULL: not generated yet. */
+	struct str claim;
 	bool from_template;
-	bool none_needed; /* status has an entry without a name */
+	bool none_needed; /* status has an entry without a name: no claim is needed */
 };
 
 struct pod_volume {
 	struct str name;
-	struct str pvc; /* of a claim in the pod's namespace; or empty */
-	struct str pvc_key; /* "ns/name" of it; or empty */
+	struct str pvc; /* name of a PersistentVolumeClaim in the pod's namespace, or empty */
+	struct str pvc_key; /* "ns/name" of the claim, or empty */
 	bool ephemeral; /* pvc is the name of the generated claim */
 	const struct json *source; /* the volume's own object */
 };
@@ -98,27 +99,31 @@ struct podinfo {
 	int32_t priority;
 	bool never_preempts; /* preemptionPolicy: Never */
 	bool deleting, terminal; /* deletionTimestamp; phase Succeeded or Failed */
-	int64_t created_s, started_s; /* Unix seconds; started: status.startTime, 0 when not */
+	int64_t created_s, started_s; /* Unix seconds; started: status.startTime, or 0 */
 	uint64_t revision;
 	int64_t generation; /* metadata.generation, for observedGeneration of its condition */
-	const struct json *tree; /* of what is below here: all of it while the pod is unbound */
+	const struct json *tree; /* owner of the JSON below; the whole pod while it is unbound */
 
-	/* What it takes, as upstream sums it: max of init and sum of others, sidecars, overhead,
-	 * pod-level requests. `nonzero`: a container without one counts 100m and 200Mi. */
+	/*
+	 * The pod's requests, summed as upstream does: the maximum of init containers and the sum
+	 * of the others, sidecars, overhead, pod-level requests. `nonzero`: a container without
+	 * requests counts as 100m and 200Mi.
+	 */
 	struct amounts requests;
-	struct amount_names *names; /* where those of requests are held; or NULL */
+	struct amount_names *names; /* holds the names of requests; or NULL */
 	int64_t nonzero_cpu_milli, nonzero_memory;
 
 	/*
-	 * A bound pod has ports, claims, volumes (claims and disks only) and terms of inter-pod
-	 * affinity; the rest of what follows, which only deciding on a pod needs, is empty then.
+	 * A bound pod only has ports, claims, volumes (claims and disks) and inter-pod affinity
+	 * terms. The other fields below are only needed to schedule a pod, and are empty for bound
+	 * pods.
 	 */
 	const struct str *gates; /* schedulingGates */
 	const struct pod_port *ports;
 	const struct toleration *tolerations;
 	const struct pod_claim *claims;
 	const struct pod_volume *volumes;
-	const struct str *pvc_keys; /* of volumes that are claims by name: in order, each once */
+	const struct str *pvc_keys; /* of volumes with a named claim: sorted, without duplicates */
 	const struct str *images; /* of all containers */
 	const struct spread_constraint *spread;
 	const struct preferred_node *preferred_nodes;
@@ -133,8 +138,8 @@ struct podinfo {
 };
 
 /*
- * Reads a pod. -ERR_INVALID when it is none that validation would have let through; it is then
- * not scheduled, and not counted on its node.
+ * Reads a pod. Returns -ERR_INVALID if validation should have rejected it. Such a pod is not
+ * scheduled and not counted on its node.
  */
 int podinfo_new(struct cached *object, struct amount_names *names, struct podinfo **ret_pod,
 		struct error *err);
@@ -142,17 +147,17 @@ struct podinfo *podinfo_ref(struct podinfo *p);
 void podinfo_unref(struct podinfo *p); /* NULL allowed */
 DEFINE_CLEANUP(podinfo_unref, struct podinfo *);
 
-/* The same pod as if bound to the node: shares the object. */
+/* Returns a copy that is bound to the node. It shares the object. */
 struct podinfo *podinfo_assumed(struct podinfo *p, struct str node);
 
 /*
- * nonzero_* of a pod that waits without what it requests as a whole: upstream's score of
+ * Returns nonzero_* of an unbound pod without its pod-level requests: upstream's score of
  * NodeResourcesFit counts containers only.
  */
 void podinfo_nonzero_of_containers(const struct podinfo *p, struct amount_names *names,
 				   int64_t *ret_cpu_milli, int64_t *ret_memory);
 
-/* What plugins ask often. */
+/* Shortcuts for plugins. */
 struct str podinfo_label(const struct podinfo *p, struct str key); /* p NULL when absent */
 bool affinity_term_matches(const struct affinity_term *t, const struct podinfo *p,
 			   const struct json *namespace_labels);
@@ -160,8 +165,8 @@ bool toleration_tolerates(const struct toleration *t, struct str key, struct str
 			  enum taint_effect effect);
 
 /*
- * Which of EVENT_UPDATE_* (cluster_event.h) the change from old to new is, as upstream tells them
- * apart; EVENT_UPDATE_OTHER when it is none of the others.
+ * Returns the EVENT_UPDATE_* bits (cluster_event.h) of the change from `old` to `p`, as upstream
+ * classifies them; EVENT_UPDATE_OTHER if no other bit applies.
  */
 unsigned podinfo_changes(const struct podinfo *old, const struct podinfo *p);
 

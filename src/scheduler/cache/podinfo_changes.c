@@ -1,7 +1,7 @@
 /*
- * What changed in a pod, in the terms in which plugins say what they wait for. As upstream does,
- * tolerations are counted only (they can be added and nothing else), gates count when the last one
- * has gone.
+ * Classifies the change of a pod into the events that plugins register for. As upstream, only the
+ * number of tolerations is compared (they can only be added), and gates count when the last one is
+ * removed.
  */
 #include "base/json/json.h"
 #include "client/informer/cached.h"

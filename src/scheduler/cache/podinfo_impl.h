@@ -1,8 +1,8 @@
 /*
- * podinfo_impl - how the parts of a pod are read; for podinfo*.c only.
+ * podinfo_impl - readers for the parts of a pod; for podinfo*.c only.
  *
- * A pod that is bound is read into a tree that is thrown away: what is kept is copied unless it is
- * the object's own text.
+ * A bound pod is parsed into a temporary tree. Values that are kept are copied, unless their text
+ * belongs to the object.
  */
 #ifndef SCHEDULER_CACHE_PODINFO_IMPL_H
 #define SCHEDULER_CACHE_PODINFO_IMPL_H
@@ -17,11 +17,11 @@ struct podinfo_reader {
 	bool bound;
 };
 
-/* The same text, living as long as the pod. */
+/* Returns the text with the lifetime of the pod. */
 struct str podinfo_keep(struct podinfo *p, struct str text);
-/* A flat object of texts, kept. NULL for none, or an empty one. */
+/* Keeps a flat object of texts. Returns NULL if it is absent or empty. */
 const struct json *podinfo_keep_map(struct podinfo *p, const struct json *map);
-/* Texts of an array. */
+/* Keeps the texts of an array. */
 const struct str *podinfo_keep_texts(struct podinfo *p, const struct json *list, size_t *ret_n);
 
 /* podinfo_requests.c */

@@ -1,11 +1,11 @@
 /*
- * What a pod takes, as upstream's resource helper computes it.
+ * Computes a pod's requests like upstream's resource helper.
  *
  * Containers are summed. Init containers run one after the other, so the largest of them counts,
- * each beside the sidecars (restartable init containers) that were started before it; sidecars
- * are part of the sum, too. While a pod is being resized in place it takes the most of what is
- * wanted, allocated and in force. Requests of the pod as a whole replace what its containers ask
- * for; overhead comes on top.
+ * each together with the sidecars (restartable init containers) that were started before it.
+ * Sidecars are part of the sum, too. While a pod is resized in place, the maximum of desired,
+ * allocated and actual requests counts. Pod-level requests replace those of the containers.
+ * Overhead is added.
  */
 #include "base/core/limits.h"
 #include "scheduler/cache/podinfo_impl.h"
@@ -125,7 +125,10 @@ static void add_containers(struct sums *s, enum source source, struct amounts *t
 	amounts_release(&sidecars);
 }
 
-/* What the status says of the pod as a whole, where the node says it; else per container. */
+/*
+ * Adds the pod-level resources of the status if the node reports them, else those of the
+ * containers.
+ */
 static void add_from_status(struct sums *s, struct amounts *to)
 {
 	const struct json *allocated = json_getz(s->r->status, "allocatedResources");

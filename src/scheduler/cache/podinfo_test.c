@@ -429,7 +429,7 @@ static void a_bound_pod_keeps_what_others_ask_and_is_small(void **state UNUSED)
 
 	ASSERT_STR(p->node, "n1");
 	assert_null(p->tree);
-	/* The text has an escape, so it is no part of the object's. */
+	/* The text has an escape, so it cannot be borrowed from the object. */
 	ASSERT_STR(podinfo_label(p, STR("app")), "a");
 	assert_int_equal(p->nports, 2);
 	assert_int_equal(p->nclaims, 4);

@@ -1,8 +1,8 @@
 /*
  * Volumes and resource claims of a pod.
  *
- * Of a bound pod only those volumes are kept that other pods can collide with or that count
- * against a limit of its node: claims of volumes, and disks of a kind that knows of attachment.
+ * For a bound pod, only volumes are kept that can conflict with other pods or count against a limit
+ * of the node: PersistentVolumeClaims, and disks of attachable kinds.
  */
 #include "scheduler/cache/podinfo_impl.h"
 

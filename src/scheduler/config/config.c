@@ -1,6 +1,6 @@
 /*
- * The file is read strictly into the struct, completed with upstream's defaults, then validated;
- * all faults of values are told at once.
+ * Reads the file strictly into the struct, adds upstream's defaults, then validates. All invalid
+ * values are reported together.
  */
 #include "scheduler/config/config.h"
 
@@ -321,7 +321,7 @@ static int check_type(const struct json *tree, struct error *err)
 	return 0;
 }
 
-/* What is empty or zero is not said, in upstream's Go structs. */
+/* Adds the defaults. Empty or zero values count as unset, as in upstream's Go structs. */
 static void complete(struct config_reader *r)
 {
 	struct config *c = r->config;

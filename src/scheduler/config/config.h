@@ -1,12 +1,14 @@
 /*
- * config - kubescheduler.config.k8s.io/v1 KubeSchedulerConfiguration, read and defaulted.
+ * config - reads a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) and adds the
+ * defaults.
  *
- * What upstream's file may say and we honour: profiles (schedulerName, plugins with multiPoint and
- * every extension point, enabled and disabled with "*", weights; pluginConfig; percentageOfNodes
- * ToScore), leaderElection, clientConnection, podInitialBackoffSeconds, podMaxBackoffSeconds,
- * percentageOfNodesToScore, parallelism (taken, without effect). Beside it a list of shared
- * objects: `devplane: {plugins: [{path: /usr/lib/devplane/scheduler/disk_io.so}]}`. Unknown fields
- * and plugins are errors that say where. No I/O here.
+ * Supported fields of upstream's file: profiles, leaderElection, clientConnection,
+ * podInitialBackoffSeconds, podMaxBackoffSeconds, percentageOfNodesToScore, and parallelism
+ * (accepted without effect). A profile has schedulerName, plugins (multiPoint and every extension
+ * point, enabled and disabled with "*", weights), pluginConfig, and percentageOfNodesToScore. In
+ * addition the file may list shared objects: `devplane: {plugins: [{path:
+ * /usr/lib/devplane/scheduler/disk_io.so}]}`. Unknown fields and plugins are errors that name the
+ * field. No I/O.
  */
 #ifndef SCHEDULER_CONFIG_CONFIG_H
 #define SCHEDULER_CONFIG_CONFIG_H
@@ -36,7 +38,7 @@ enum config_point {
 
 struct config_plugin {
 	struct str name;
-	int32_t weight; /* 0: not said */
+	int32_t weight; /* 0: not given */
 };
 
 struct config_set {
@@ -47,7 +49,7 @@ struct config_set {
 struct config_profile {
 	struct str name; /* schedulerName */
 	struct config_set points[POINTS]; /* merged with upstream's defaults */
-	int32_t percentage_of_nodes; /* 0: adaptive; the configuration's where it says none */
+	int32_t percentage_of_nodes; /* 0: adaptive; defaults to the value of the configuration */
 	struct config_plugin_args {
 		struct str name;
 		struct json *args; /* NULL: none */
@@ -67,22 +69,25 @@ struct config {
 	bool leader_elect;
 	struct str lease_name, lease_namespace;
 	int64_t lease_duration_ms, renew_deadline_ms, retry_period_ms;
-	/* clientConnection; no limit of requests unless one is set: servers have their own */
+	/*
+	 * clientConnection; requests are only limited if qps is set, since servers have their own
+	 * limits
+	 */
 	struct str kubeconfig;
 	double qps;
 	int32_t burst;
 };
 
-/* The defaults, as without a file. */
+/* Sets the defaults, as without a file. */
 void config_init(struct config *c);
 /*
- * Reads YAML or JSON text into an initialised one, which it replaces; on failure it is left as it
- * was. -ERR_INVALID with the path of the field.
+ * Reads YAML or JSON text and replaces the contents of `c`, which must be initialised. On failure
+ * `c` is unchanged. Returns -ERR_INVALID with the path of the field.
  */
 int config_read(struct config *c, struct str text, struct error *err);
 void config_release(struct config *c);
 
-/* pluginConfig args of a plugin; NULL: none. */
+/* Returns the pluginConfig args of a plugin, or NULL. */
 const struct json *config_args(const struct config_profile *p, struct str plugin);
 
 /* Names of upstream's default plugins with their weights, ended by an empty name. */

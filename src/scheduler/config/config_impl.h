@@ -1,5 +1,5 @@
 /*
- * config_impl - between the files of config.
+ * config_impl - private to the files of config.
  */
 #ifndef SCHEDULER_CONFIG_CONFIG_IMPL_H
 #define SCHEDULER_CONFIG_CONFIG_IMPL_H
@@ -7,12 +7,12 @@
 #include "base/report/field_errors.h"
 #include "scheduler/config/config.h"
 
-/* Faults of values are gathered, those of the form (unknown fields) end the reading. */
+/* Invalid values are collected; structural errors (unknown fields) end the reading at once. */
 struct config_reader {
 	struct config *config;
 	struct field_errors faults;
 	struct error *err;
-	/* As they are written; completed and checked before they are the configuration's. */
+	/* Values as written. They are defaulted and checked before they go to the configuration. */
 	bool leader_elect;
 	struct str lease_name, lease_namespace, resource_lock;
 	int64_t parallelism;
@@ -20,18 +20,18 @@ struct config_reader {
 	int64_t lease_duration_ns, renew_deadline_ns, retry_period_ns;
 };
 
-/* A field of an object. `to` is where the value goes, as `read` takes it. */
+/* A field of an object. `to` points to the destination; `read` defines its type. */
 struct config_field {
 	const char *name;
 	int (*read)(struct config_reader *r, const struct json *v, const struct field_path *path,
 		    void *to);
-	size_t offset; /* in what the object is read into */
+	size_t offset; /* of the destination, in the struct that the object is read into */
 };
 
-/* Reads an object strictly: a field that the table does not have is an error; null is absent. */
+/* Reads an object strictly: a field that is not in the table is an error; null counts as absent. */
 int config_object(struct config_reader *r, const struct json *v, const struct field_path *path,
 		  const struct config_field *fields, void *to);
-/* Each element with `read`, `size` bytes apart, in the arena. */
+/* Reads each element with `read` into an array with elements of `size` bytes, in the arena. */
 int config_array(struct config_reader *r, const struct json *v, const struct field_path *path,
 		 const struct config_field *element, size_t size, void **ret_array, size_t *ret_n);
 
@@ -49,15 +49,15 @@ int config_f64(struct config_reader *r, const struct json *v, const struct field
 int config_duration(struct config_reader *r, const struct json *v, const struct field_path *path,
 		    void *to); /* int64_t, ns */
 int config_ignored(struct config_reader *r, const struct json *v, const struct field_path *path,
-		   void *to); /* known, without effect */
+		   void *to); /* accepted without effect */
 
-/* profiles: into r->config. */
+/* Reads `profiles` into r->config. */
 int config_profiles(struct config_reader *r, const struct json *v, const struct field_path *path,
 		    void *to);
 
-/* One profile without any words of its own. */
+/* Sets the profile that is used if the file lists none. */
 void config_default_profile(struct arena *a, struct config_profile *p);
-/* The profile's sets become the defaults changed by them. */
+/* Merges the profile's sets with upstream's defaults. */
 void config_merge_defaults(struct arena *a, struct config_profile *p);
 
 #endif

@@ -153,9 +153,9 @@ static void defaults_are_changed_by_the_profile(void **state)
 		{ "{disabled: [{name: DefaultPreemption}], enabled: [{name: DefaultPreemption}]}",
 		  BEFORE "NodeResourcesBalancedAllocation:1 ImageLocality:1 DefaultBinder "
 			 "NodeDeclaredFeatures DefaultPreemption" },
-		/* What is disabled need not exist. */
+		/* Disabled plugins need not exist. */
 		{ "{disabled: [{name: Nothing}]}", DEFAULTS },
-		/* Twice: profile_new() refuses it. */
+		/* Duplicates are accepted here; profile_new() rejects them. */
 		{ "{disabled: [{name: '*'}], enabled: [{name: A}, {name: A}]}", "A A" },
 	};
 

@@ -24,7 +24,7 @@ const struct config_plugin config_default_plugins[] = {
 	DEFAULT("VolumeZone", 0),
 	DEFAULT("PodTopologySpread", 2),
 	DEFAULT("InterPodAffinity", 2),
-	/* Before preemption: an idle claim is given up rather than a pod. */
+	/* Before preemption: deallocate an idle claim rather than evict a pod. */
 	DEFAULT("DynamicResources", 2),
 	DEFAULT("DefaultPreemption", 0),
 	DEFAULT("NodeResourcesBalancedAllocation", 1),

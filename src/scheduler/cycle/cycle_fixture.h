@@ -1,6 +1,6 @@
 /*
- * cycle_fixture - a cluster of nodes n0, n1 .. and a profile of plugins A, B and C that say what
- * the test tells them. What was asked, and in which order, is written down.
+ * cycle_fixture - a cluster of nodes n0, n1 .. and a profile of plugins A, B and C that return the
+ * verdicts that the test sets. The fixture logs their calls in order.
  */
 #ifndef SCHEDULER_CYCLE_CYCLE_FIXTURE_H
 #define SCHEDULER_CYCLE_CYCLE_FIXTURE_H
@@ -23,7 +23,7 @@
 
 enum { NODES_MAX = 16 };
 
-/* What a plugin says at a point. */
+/* The verdict of a plugin at an extension point. */
 struct says {
 	enum verdict_code code;
 	const char *reason;
@@ -31,12 +31,12 @@ struct says {
 
 struct fake {
 	struct says pre_enqueue, pre_filter, post_filter, pre_score, score, reserve, permit;
-	const char *only[NODES_MAX]; /* pre_filter restricts to these */
+	const char *only[NODES_MAX]; /* pre_filter restricts the cycle to these nodes */
 	bool restricts;
 	struct says filter[NODES_MAX]; /* by the node's number */
 	int64_t scores[NODES_MAX];
 	bool halves; /* normalize */
-	bool needs_company; /* filter: rejects a node without pods; crowds: one with */
+	bool needs_company; /* filter rejects a node without pods; `crowds`: a node with pods */
 	bool crowds;
 	const char *nominates;
 	int64_t timeout_ms;
@@ -59,7 +59,7 @@ struct world {
 	struct podinfo *pod;
 	struct cycle *cycle;
 	struct cycle_result result;
-	bool quiet; /* filters are not written down */
+	bool quiet; /* filter calls are not logged */
 };
 
 /* --- plugins ------------------------------------------------------------------------------- */

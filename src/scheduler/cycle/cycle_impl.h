@@ -1,8 +1,8 @@
 /*
- * cycle_impl - between the files of cycle.
+ * cycle_impl - private to the files of cycle.
  *
- * Verdicts of nodes lie in the profile's scratch memory while nodes are tried: it is as long as the
- * node list, and most cycles succeed and need none of it. Only a cycle that failed takes it over.
+ * While nodes are tried, their verdicts are in the profile's scratch memory, which is as large as
+ * the node list. Most cycles succeed and discard them. Only a failed cycle takes the memory over.
  */
 #ifndef SCHEDULER_CYCLE_CYCLE_IMPL_H
 #define SCHEDULER_CYCLE_CYCLE_IMPL_H
@@ -10,13 +10,19 @@
 #include "scheduler/cycle/cycle.h"
 #include "scheduler/framework/profile_impl.h"
 
-/* Fills feasible and diagnosis, after pre_filter. SUCCESS also when none fits; else ERROR. */
+/*
+ * Fills `feasible` and `diagnosis`, after pre_filter. Returns SUCCESS even if no node fits; else
+ * ERROR.
+ */
 struct verdict cycle_find(struct cycle *c, size_t *start);
 
-/* The end of a run: the verdicts, where there are any left, become the cycle's own. */
+/* Ends a run: moves the remaining verdicts from the scratch memory to the cycle. */
 void cycle_keep_verdicts(struct cycle *c);
 
-/* How many nodes that fit are enough, of so many; percentage 0: fewer in larger clusters. */
+/*
+ * Returns how many feasible nodes are enough. Percentage 0: adaptive, a smaller share in larger
+ * clusters.
+ */
 size_t cycle_enough(size_t nodes, int32_t percentage);
 
 #endif

@@ -50,8 +50,9 @@ static struct verdict filter_with(struct cycle *c, const struct nodeinfo *n,
 }
 
 /*
- * Two passes: with those pods it must fit since they go first; without them since they may end up
- * elsewhere, and affinity to them would then hold no more.
+ * Two passes: the pod must fit with the nominated pods, since they go first. It must also fit
+ * without them, since they may be scheduled elsewhere, and affinity to them would then no longer
+ * hold.
  */
 struct verdict cycle_filter_with_nominated(struct cycle *c, const struct nodeinfo *n)
 {
@@ -153,8 +154,8 @@ static void wipe(struct cycle *c, const struct search *s, size_t start)
 }
 
 /*
- * The node that preemption made room on is most likely the only one that fits. What is found out
- * here is found out again below when it does not fit, so an error is not one yet.
+ * The node that preemption made room on is most likely the only one that fits. If it does not fit,
+ * it is filtered again with all nodes, so an error is ignored here.
  */
 static bool try_nominated(struct cycle *c)
 {

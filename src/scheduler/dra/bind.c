@@ -1,19 +1,18 @@
 /*
- * Writes a decision down, claim after claim, before the pod is bound:
+ * pre_bind: writes the decision, claim by claim, before the pod is bound:
  *
- *	[create]     a claim for extended resources is made
- *	finalizer    by an update, when it is missing; the API server ignores the status in it
- *	status       by an update of the status: allocation, and the pod in reservedFor
- *	[pod]        the pod is told of the claim for its extended resources
+ *	[create]     create a claim for extended resources
+ *	finalizer    an update, if it is missing; the API server ignores the status in it
+ *	status       an update of the status: allocation, and the pod in reservedFor
+ *	[pod]        write the claim for extended resources into the pod's status
  *
- * A conflict means that somebody changed the claim: it is read again and tried again, five times
- * in all. A conflict because another claim holds a device means that the decision was made on an
- * old view: nothing is tried again. The holder is read first, so that the next attempt knows of it
- * even if the watch does not. If the answer to the status write is lost, it is open whether it was
- * written, so the claim is read to find out, for as long as that is not answered either (the
- * server restarts, say) and the binding timeout allows, also when the pod is deleted meanwhile:
- * its devices must not be given out twice. At the end come the conditions that drivers have to
- * meet, for which the watch is waited.
+ * A conflict means that someone changed the claim: it is read and written again, up to five times
+ * in all. If the conflict is that another claim holds a device, the decision used stale data, and
+ * the attempt fails. Before that the holder is read, so that the next attempt sees it even if the
+ * watch does not. If the reply to the status write is lost, nobody knows whether it was written,
+ * and its devices must not be allocated twice. So the claim is read until the server answers or the
+ * binding timeout ends, even if the pod is deleted meanwhile. At the end it waits for the binding
+ * conditions that drivers set, using the watch.
  */
 #include "api/schema/gates.h"
 #include "base/core/limits.h"
@@ -244,7 +243,7 @@ static void await_conditions(struct dra_bind *b)
 		return;
 	}
 	tell_of_waiting(b);
-	/* Whatever becomes of the time that the claims say they were allocated at. */
+	/* An upper limit, independent of the allocation times in the claims. */
 	now = dra_wall_ns(b->plugin->services);
 	b->deadline = now + MIN(own->binding_timeout_ns, INT64_MAX - now);
 	b->waiters = ARENA_ARRAY(b->arena, struct bind_waiter, b->cycle->n);
@@ -447,7 +446,7 @@ static void written(struct dra_bind *b)
 	go_on(b);
 }
 
-/* What is said about a request that failed, by step: before and behind the claim's name. */
+/* Words the error of a failed request, by step: the text before and after the claim's name. */
 static struct error explain(struct dra_bind *b, const struct error *err)
 {
 	static const char *const before[] = {

@@ -1,7 +1,7 @@
 /*
- * dra_world - tests of DynamicResources: a cluster with devices, claims as the watch shows them,
- * a binding that only takes the answer, and, when wanted, an API server in a simulated world. The
- * watch is the test's: it tells of what happened when asked.
+ * dra_world - for tests of DynamicResources: a cluster with devices and claims, a binding that only
+ * records the result, and optionally a fake API server in a simulated world. The test drives the
+ * watch: events arrive when it calls watch().
  */
 #ifndef SCHEDULER_DRA_DRA_WORLD_H
 #define SCHEDULER_DRA_DRA_WORLD_H
@@ -37,7 +37,7 @@ struct world {
 	struct fakeapi *api;
 	struct loop *loop;
 	struct client *client;
-	size_t told; /* of the server's log */
+	size_t told; /* entries of the server's log that were delivered */
 	uint64_t revision; /* of objects that the test puts */
 	struct metrics *metrics;
 };
@@ -51,7 +51,7 @@ static void put(struct world *w, put_fn fn, const char *text)
 	fn(w->dra, o);
 }
 
-/* A node with two devices, "a" and "b", the second tainted when asked for. */
+/* Adds a node with two devices, "a" and "b"; the second may be tainted. */
 static void add_node(struct world *w, const char *name, const char *more)
 {
 	scheduler_fixture_node(
@@ -121,7 +121,7 @@ static void world_free(struct world *w)
 	"'}]},'nodeSelector':{'nodeSelectorTerms':[{'matchFields':[{"                         \
 	"'key':'metadata.name','operator':'In','values':['" node "']}]}]}}"
 
-/* A claim as the watch would show it: more of its metadata, its spec, its status. */
+/* Puts a claim as the watch would deliver it, with more metadata, spec and status. */
 static struct cached *claim(struct world *w, const char *name, const char *meta, const char *spec,
 			    const char *status)
 {
@@ -150,7 +150,7 @@ static UNUSED const char *filter(struct world *w, const char *pod)
 	return scheduler_fixture_filter(&w->f, NAME, pod);
 }
 
-/* An attempt up to reserve on that node. */
+/* Runs an attempt up to reserve on that node. */
 static UNUSED struct cycle *reserved(struct world *w, const char *pod, const char *node)
 {
 	struct cycle *c = scheduler_fixture_cycle(&w->f, pod);
@@ -176,7 +176,7 @@ static bool in_use(struct world *w, const char *node, const char *device)
 
 /* --- the API server ------------------------------------------------------------ */
 
-/* The watch catches up. */
+/* Delivers all outstanding events of the watch. */
 static void watch(struct world *w)
 {
 	for (; w->told < w->api->log.n; w->told++) {
@@ -217,7 +217,7 @@ static UNUSED bool stored(struct world *w, const char *name, const char *text)
 	return fakeapi_has(w->api, "resourceclaims", "default", name, quoted(w, text));
 }
 
-/* Changes a claim on the server; by a merge patch. */
+/* Changes a claim on the server with a merge patch. */
 static UNUSED void change(struct world *w, const char *name, const char *patch)
 {
 	char path[128];
@@ -237,7 +237,7 @@ static void begin_bind(struct world *w, struct kept_binding *b, struct cycle *c)
 	w->p->kind->pre_bind(w->p, &b->binding);
 }
 
-/* What it said: "" when all is well. */
+/* Returns the message of the binding, or "" on success. */
 static UNUSED const char *bind_pod(struct world *w, struct kept_binding *b, struct cycle *c)
 {
 	begin_bind(w, b, c);
@@ -245,7 +245,7 @@ static UNUSED const char *bind_pod(struct world *w, struct kept_binding *b, stru
 	return arena_strdup(&w->f.arena, verdict_message(&b->answer, &c->arena));
 }
 
-/* How often the server refused an allocation because another claim holds the device. */
+/* Returns how often the server rejected an allocation because another claim holds the device. */
 static inline size_t conflicts(struct world *w)
 {
 	static const char name[] = "\ndevplane_scheduler_device_conflicts_total ";

@@ -246,9 +246,9 @@ static struct verdict reserve(struct plugin *p, struct cycle *c, struct str node
 }
 
 /*
- * Of a pod that is gone the reservation stays: the controller takes it off, and with the last
- * one the allocation and the finalizer in the same step. It does so only then, so that a claim
- * that we had left without users would keep its devices for ever.
+ * If the pod is gone, its reservation stays. The controller removes it, and with the last
+ * reservation also the allocation and the finalizer. It does so only in that step, so if we removed
+ * the reservation here, the claim would keep its devices for ever.
  */
 static void unreserve(struct plugin *p, struct cycle *c, struct str node)
 {

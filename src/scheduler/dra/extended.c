@@ -116,7 +116,7 @@ bool dra_extended_begin(struct plugin *p, struct cycle *c, struct dra_cycle *d,
 	}
 	o = dra_state_claim_of_pod(s, c->pod->uid);
 	if (o && cached_tree_held(o, d->arena, &special->tree, NULL) == 0) {
-		/* Of an attempt that did not end well: it is in the way, and will be deleted. */
+		/* A claim of a failed attempt. It must be deleted first. */
 		special->object = o;
 		special->key = o->key;
 		special->uid = o->uid;

@@ -94,7 +94,7 @@ static bool usable(const struct dra_pod_claim *c, const struct nodeinfo *n)
 	return !c->optional_operations || declares(n->node, STR("DRAOptionalNodeOperations"));
 }
 
-/* What an allocation that is no success means. */
+/* Returns the verdict for an allocation that did not succeed. */
 static struct verdict no_result(const struct dra_cycle *d, struct arena *a,
 				const struct nodeinfo *n, int r, const struct error *err)
 {

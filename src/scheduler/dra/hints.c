@@ -1,10 +1,10 @@
 /*
- * What a pod that DynamicResources rejected waits for: one of its own claims to appear or to
- * change, or any devices to become free. Everything else about claims is passed over with a
- * comparison of names, since in a busy cluster claims change all the time.
+ * A pod that DynamicResources rejected waits until one of its own claims is created or changes, or
+ * until any devices become free. Other claim events are skipped by comparing names, because claims
+ * change all the time in a busy cluster.
  *
- * Slices, classes and taint rules count when their spec changes: their status tells people things,
- * and is written often.
+ * Slices, classes and taint rules only count if their spec changes. Their status is information for
+ * people, and is written often.
  */
 #include "client/informer/cached.h"
 #include "net/loop/loop.h"

@@ -314,7 +314,7 @@ static void a_pod_that_fails_late_takes_nothing_from_the_next_user_of_its_claim(
 	world_free(w);
 }
 
-/* Of an allocated claim whose device has to become ready. */
+/* Status of an allocated claim whose device has a binding condition. */
 #define ATTACHED(status, reason)                                                                  \
 	"'status':{'devices':[{'driver':'x.example.com','pool':'n1','device':'a','conditions':[{" \
 	"'type':'" status "','status':'True','reason':'" reason "','message':'m'}]}]}"
@@ -410,7 +410,7 @@ static void waiting_for_a_device_ends_by_time_or_by_the_pod_s_end(void **state)
 		}
 		w->p->kind->unreserve(w->p, c, STR("n1"));
 		sim_run_for(w->sim, 100);
-		/* What a pod that is gone had reserved is left to the controller. */
+		/* The controller removes the reservation of a deleted pod. */
 		assert_int_equal(stored(w, "one", "'$patch'"), i == 0);
 		assert_true(in_use(w, "n1", "a"));
 		cycle_free(c);
@@ -472,10 +472,10 @@ static void a_write_without_an_answer_is_looked_up(void **state)
 	world_free(w);
 }
 
-/* The server does the first write and tells nobody; and is not to be reached for a while. */
+/* The server performs the first write without a reply, then is unreachable for a while. */
 struct outage {
-	bool written; /* the write is done; else it gets lost as well */
-	int lost; /* requests that are still to get lost */
+	bool written; /* the write is performed; else it is lost, too */
+	int lost; /* remaining requests to lose */
 };
 
 static int break_down(void *arg, const struct fakeapi_query *q)
@@ -489,7 +489,7 @@ static int break_down(void *arg, const struct fakeapi_query *q)
 
 static void devices_stay_held_until_it_is_known_what_was_written(void **state)
 {
-	/* Of the second half the pod is deleted meanwhile. */
+	/* In the second half, the pod is deleted meanwhile. */
 	for (int i = 0; i < 4; i++) {
 		struct outage outage = { .written = i % 2 == 0, .lost = 40 };
 		struct world *w = world_new(true);

@@ -1,7 +1,7 @@
 /*
- * Which claims a pod has, and what stands in the way whatever the node: a claim that is not there,
- * is not the pod's, is on its way to be allocated for another pod, or names a class that does not
- * exist. All else is read once, here, so that filter has little left to do for each node.
+ * Finds the pod's claims, and rejects the pod if it can run on no node: a claim is missing, belongs
+ * to another pod, is being allocated for another pod, or names an unknown class. Everything is read
+ * once here, so that filter has little to do for each node.
  */
 #include "api/schema/gates.h"
 #include "api/selector/node_selector.h"

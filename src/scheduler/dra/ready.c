@@ -1,5 +1,5 @@
 /*
- * What a claim's status says: who it is reserved for, and whether its devices are ready for a pod.
+ * Reads a claim's status: its reservations, and whether its devices are ready for a pod.
  *
  * A device may name conditions that its driver sets in status.devices once it is attached, and
  * others that say that this failed.

@@ -1,12 +1,12 @@
 /*
- * Claims by key: what the watch showed last, and what the API server answered us if that is newer.
- * The newer one is the view: all that is asked is asked of it, and its allocation is what the
- * inventory has under the claim's name.
+ * For each claim, by key, it keeps the latest version from the watch, and the API server's reply to
+ * our write if that is newer. The newer one is the view: lookups use it, and the inventory has its
+ * allocation under the claim's name.
  *
- * A decision is a second entry of the inventory, under a name that no claim can have: its devices
- * stay held whatever becomes of the claim meanwhile (somebody else may allocate and deallocate it
- * while our write is on its way, which then still may succeed). It ends with the answer that
- * stores it, in one step with the claim taking over.
+ * A decision is a second entry of the inventory, under a name that no claim can have. So its
+ * devices stay held whatever happens to the claim: someone else may allocate and deallocate it
+ * during our write, which may still succeed. The reply that stores the decision ends it, and in the
+ * same step the claim takes over the devices.
  */
 #include "scheduler/dra/state.h"
 
@@ -137,7 +137,10 @@ const struct gates *dra_state_gates(const struct dra_state *s)
 	return &s->gates;
 }
 
-/* The object's tree, until the next call; NULL, with a word about it, when it is none. */
+/*
+ * Returns the object's JSON tree, valid until the next call. If it cannot be parsed, logs it and
+ * returns NULL.
+ */
 static struct json *tree_of(struct dra_state *s, const struct cached *o)
 {
 	struct json *tree = NULL;
@@ -193,7 +196,7 @@ static void note_unseen(struct dra_state *s, struct claim_entry *e)
 		list_push_back(&s->unseen, &e->unseen);
 }
 
-/* Who asked about a change asks again. */
+/* Invalidates the cached result of dra_state_change(). */
 static void forget_answer(struct dra_state *s)
 {
 	s->asked = s->asked_old = NULL;
@@ -204,7 +207,7 @@ static void tell(struct claim_entry *e)
 {
 	struct list now;
 
-	/* Who waits may take itself off, or begin to wait again. */
+	/* A waiter may remove itself, or start to wait again. */
 	list_init(&now);
 	list_splice_back(&now, &e->waiters);
 	while (!list_empty(&now)) {
@@ -291,13 +294,13 @@ void dra_state_put_claim(struct dra_state *s, struct cached *o)
 	e->seen = cached_ref(o);
 	cached_unref(old);
 	note_unseen(s, e);
-	/* The watch is behind what the server told us; of another claim only when that is older. */
+	/* The watch is behind the server's reply. This includes an older claim of the same name. */
 	if (e->ours && newer(e->ours, o))
 		return;
 	cached_unref(e->ours);
 	e->ours = NULL;
 	forget_answer(s);
-	/* What we wrote has come back: all of it is known. */
+	/* An echo of our own write changes nothing. */
 	if (!echo)
 		look(s, e);
 }
@@ -478,7 +481,7 @@ bool dra_state_drop(struct dra_state *s, struct str uid)
 	struct decision *d = map_remove(&s->decisions, uid);
 	struct claim_entry *e = d ? find(s, d->key) : NULL;
 
-	/* For hints: there is something to be had again, though the claim is the same. */
+	/* For hints: devices are free again, although the claim did not change. */
 	if (e && !d->stored && view(e))
 		e->freed = view(e)->revision;
 	forget_answer(s);
@@ -527,7 +530,7 @@ bool dra_state_stored(struct dra_state *s, struct cached *o, struct str decision
 	e = find(s, o->key);
 	if (!ends || holds(e, o))
 		return false;
-	/* For hints: the watch told of it while the decision held the devices. */
+	/* For hints: when the watch reported the release, the decision still held the devices. */
 	if (e && view(e))
 		e->freed = view(e)->revision;
 	forget_answer(s);
@@ -622,7 +625,10 @@ static struct dra_change find_change(const struct dra_state *s, const struct cac
 		c.freed = has_allocation(old) || (old && s->removed == old->revision);
 		return c;
 	}
-	/* One that was replaced unseen by another of its name is told as an update. */
+	/*
+	 * If a claim was replaced by another of the same name, the watch may report it as an
+	 * update.
+	 */
 	c.created = !old || !str_eq(old->uid, o->uid);
 	c.freed = (has_allocation(old) && (c.created || !has_allocation(o))) ||
 		  (e && freed_within(e, old, o));

@@ -1,6 +1,6 @@
 /*
- * dra_state: what is decided, written and seen, in any order that a slow watch and slow answers can
- * bring about. A model of an API server knows the truth; the state under test is told of it late.
+ * Tests dra_state with decisions, writes and events in any order that a slow watch and slow replies
+ * can cause. A model of an API server has the true state; the state under test gets it late.
  */
 #include "scheduler/dra/state.h"
 
@@ -162,7 +162,7 @@ static void others_act(struct model *m, int claim)
 	}
 }
 
-/* What the server does with our write when it gets there. */
+/* The server processes our write. */
 static void server_writes(struct model *m, int claim)
 {
 	struct work *w = &m->work[claim];
@@ -293,7 +293,7 @@ static void watch_tells(struct model *m)
 
 /* --- what must hold --------------------------------------------------------------------------- */
 
-/* Of the claims that have a device or may yet get it, no two have the same. */
+/* No two claims may have the same device, allocated or pending. */
 static void check_exclusive(const struct model *m)
 {
 	int holder[2 * DEVICES];
@@ -321,7 +321,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Who holds what, as text. */
+/* Prints the holders as text. */
 static void print_inventory(const struct inventory *inv, struct buf *out)
 {
 	char *lines[2 * CLAIMS] = { 0 };
@@ -346,7 +346,9 @@ static void print_inventory(const struct inventory *inv, struct buf *out)
 	}
 }
 
-/* All is told and answered: the same as from the truth alone. */
+/*
+ * When all events and replies have arrived, the state must equal a fresh one with the true claims.
+ */
 static void check_settled(struct model *m)
 {
 	struct dra_state *fresh = dra_state_new(NULL, NULL);
@@ -483,7 +485,7 @@ static void a_claim_that_is_gone_does_not_come_back_by_an_answer(void **state)
 	dra_state_free(s);
 }
 
-/* What a change from one version to another is, after the state was told of it. */
+/* Puts the new version, and returns the change between the two. */
 static struct dra_change change(struct dra_state *s, struct truth old, struct truth now)
 {
 	struct cached *before = claim_object(0, &old), *after = claim_object(0, &now);
@@ -516,7 +518,9 @@ static void a_claim_frees_devices_also_when_the_watch_never_saw_them_held(void *
 	dra_state_free(s);
 }
 
-/* The server told us of both ends of an allocation; the watch began anew after them. */
+/*
+ * We got allocation and deallocation from the server's replies, and the watch restarted after both.
+ */
 static void a_claim_frees_devices_also_when_the_watch_passes_over_it(void **state)
 {
 	struct dra_state *s = dra_state_new(NULL, NULL);
@@ -541,7 +545,7 @@ static void a_claim_that_took_the_place_of_another_is_created(void **state)
 	fill(s);
 	assert_false(change(s, truth_of(1, 10, NOBODY), truth_of(1, 11, NOBODY)).created);
 	assert_true(change(s, truth_of(1, 11, NOBODY), truth_of(2, 12, NOBODY)).created);
-	/* What the other held is free, though this one holds something too. */
+	/* The old claim's devices are free, although the new claim holds some, too. */
 	assert_true(change(s, truth_of(2, 12, 0), truth_of(3, 13, 1)).freed);
 	dra_state_free(s);
 }

@@ -1,6 +1,6 @@
 /*
- * Writes that nobody waits for: each is a small struct of its own that ends with its answer. What
- * fails is told to the log; the state of the cluster decides what the next attempt does.
+ * Background writes. Each is a small struct that is freed with the reply. Failures are only logged:
+ * the next attempt decides by the state of the cluster.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -131,7 +131,7 @@ static void deleted(struct dra_write *w, const struct error *err, struct cached 
 	}
 	if (dra_state_claim(w->state, key))
 		last = cached_ref(dra_state_claim(w->state, key));
-	/* The watch may never tell of it. */
+	/* The watch may never report it. */
 	if (dra_state_gone(w->state, key, w->uid))
 		dra_tell_deleted(w->plugin, last);
 	finish(w, NULL, answer);

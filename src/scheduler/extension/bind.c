@@ -1,7 +1,7 @@
 /*
- * From reserve to post_bind. What a plugin ends later is a struct of ours by whose address it is
- * found again, however late the plugin comes: it is freed when the plugin has ended it, never
- * before, so that no other gets its address meanwhile.
+ * Adapts reserve to post_bind. An asynchronous step has a struct dp_binding, and the plugin passes
+ * its address when it ends the step, however late. The struct is freed only then, so that its
+ * address is not reused before.
  */
 #include "base/core/mem.h"
 #include "scheduler/extension/extension_impl.h"
@@ -92,7 +92,10 @@ void extension_binding_end(struct extension_instance *i UNUSED, struct dp_bindin
 	finish(b, code, &why);
 }
 
-/* It ends here and now; what the plugin says later is about nothing. It is told by unreserve. */
+/*
+ * Ends the step at once, and ignores the plugin's later result. The plugin is notified by
+ * unreserve.
+ */
 static void on_cancel(void *arg, struct binding *binding)
 {
 	struct dp_binding *b = arg;

@@ -43,7 +43,7 @@ static void change(struct dp_cache *cache, const char *node, void *value, bool f
 	struct extension *e = cache->extension;
 	bool was;
 
-	/* The cache has gone before its handles: what they still give is theirs no more. */
+	/* The cache is freed before its handles: free the value that a handle still sets. */
 	if (!e->services || !e->services->nodes) {
 		extended_free(cache->type, value);
 		return;

@@ -151,7 +151,7 @@ static int check_entry(const struct dp_scheduler_plugin *p, struct error *err)
 	return 0;
 }
 
-/* Of a plugin that is linked with symbols of ours, or lacks a library, dlerror() says which. */
+/* If the plugin needs symbols of ours, or a missing library, dlerror() names them. */
 static int open_library(struct extension_module *m, struct error *err)
 {
 	const struct dp_scheduler_plugin *(*entry)(void);

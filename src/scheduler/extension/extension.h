@@ -1,15 +1,16 @@
 /*
- * extension - plugins in shared objects: loaded, checked, and adapted to the scheduler's own table.
+ * extension - loads scheduler plugins from shared objects and adapts them to the scheduler's own
+ * table. It is the host of KEP-4187: plugins keep extended resources in the scheduler's cache.
  *
- * The other side of include/devplane/scheduler.h. Each shared object becomes a plugin_kind, which
- * profiles enable by its name like a built-in one; each profile has an instance. Whatever is
- * wrong with one (no such file, no entry, another ABI, a name that is taken, an init that
- * fails) is an error with a sentence that names the file.
+ * It implements the host side of include/devplane/scheduler.h. Each shared object becomes a
+ * plugin_kind, which profiles enable by its name like a built-in plugin. Each profile has its own
+ * instance. Any problem (missing file or entry point, another ABI, a duplicate name, a failing
+ * init) is an error whose message names the file.
  *
- * Life: new, load .., profiles made (inits register types and handles), run (handles begin their
- * watches), set_snapshot around each cycle; then profiles freed, the cache freed, types released,
- * free (which closes the shared objects last).
- * Threads: the scheduler's, but for what the public header opens to any thread.
+ * Life cycle: new; load ..; create the profiles (inits register types and handles); run (handles
+ * start their watches); set_snapshot around each cycle. At the end: free the profiles and the
+ * cache, release the types, then free, which closes the shared objects last. Threads: the
+ * scheduler's, except for functions that the public header allows on any thread.
  */
 #ifndef SCHEDULER_EXTENSION_EXTENSION_H
 #define SCHEDULER_EXTENSION_EXTENSION_H
@@ -33,7 +34,10 @@ struct extension_opts {
 	struct extended_types *types;
 	struct metrics *metrics; /* or NULL */
 	const struct log *log;
-	/* Pods that wait in permit: false when none such waits. Called on the loop. */
+	/*
+	 * Allow or reject a pod that waits in permit; false if no such pod waits. Called on the
+	 * loop.
+	 */
 	bool (*allow)(void *arg, struct str uid, const struct plugin *p);
 	bool (*reject)(void *arg, struct str uid, const struct plugin *p, struct str reason);
 	void *arg;
@@ -44,17 +48,17 @@ void extension_free(struct extension *e); /* NULL allowed */
 
 int extension_load(struct extension *e, struct str path, struct error *err);
 
-/* What was loaded. Borrowed until the next load. */
+/* Returns the loaded kinds. Borrowed until the next load. */
 const struct plugin_kind *const *extension_kinds(const struct extension *e, size_t *ret_n);
 
-/* Runs the handles of all types: before the informers are started. */
+/* Runs the handles of all types. Call it before the informers are started. */
 int extension_run(struct extension *e, const struct services *services, struct informers *informers,
 		  struct error *err);
 
-/* What their watches follow is known, or is not served. */
+/* Whether all watches of plugins have their initial list, or their resource is not served. */
 bool extension_synced(const struct extension *e);
 
-/* What host->handle_get reads: a cycle's snapshot, or NULL outside of one. */
+/* Sets the snapshot that host->handle_get reads: the cycle's, or NULL outside of a cycle. */
 void extension_set_snapshot(struct extension *e, const struct snapshot *s);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * extension_fixture - a small scheduler with plugins from shared objects, for tests.
  *
- * The shared objects lie in the folder that is the test's first argument.
+ * The test's first argument is the folder of the shared objects.
  */
 #ifndef SCHEDULER_EXTENSION_EXTENSION_FIXTURE_H
 #define SCHEDULER_EXTENSION_EXTENSION_FIXTURE_H
@@ -27,11 +27,11 @@ struct extension_world {
 	struct sim *sim;
 	struct loop *loop;
 	struct scheduler_fixture f; /* its profile has the plugins */
-	struct profile *second; /* another; or NULL */
+	struct profile *second; /* another profile, or NULL */
 	struct extended_types types;
 	struct metrics *metrics;
 	struct extension *e;
-	char text[512]; /* what allow and reject were told last */
+	char text[512]; /* arguments of the last allow or reject */
 	struct error err;
 };
 
@@ -60,7 +60,7 @@ static inline struct profile *extension_world_profile(void *arg, struct str sche
 	return w->f.profile;
 }
 
-/* On a loop of the caller's, or one of a simulated world of its own. */
+/* Uses the caller's loop, or, if it is NULL, one of its own simulated world. */
 static inline void extension_world_init(struct extension_world *w, struct loop *loop)
 {
 	*w = (struct extension_world){ .loop = loop };
@@ -111,7 +111,7 @@ static inline int extension_world_load(struct extension_world *w, const char *fo
 	return r;
 }
 
-/* A profile with that plugin, and with what every profile needs. */
+/* Creates a profile with that plugin and the plugins that every profile needs. */
 static inline int extension_world_try_profile(struct extension_world *w, const char *plugin,
 					      struct json *args, struct profile **ret_profile)
 {
@@ -131,7 +131,7 @@ static inline int extension_world_try_profile(struct extension_world *w, const c
 	return profile_new(&config, &kinds, &w->f.services, ret_profile, &w->err);
 }
 
-/* Loaded, in a profile, and running. */
+/* Loads the plugin, creates a profile and runs it. */
 static inline void extension_world_start(struct extension_world *w, const char *folder,
 					 const char *file, const char *plugin)
 {
@@ -141,7 +141,7 @@ static inline void extension_world_start(struct extension_world *w, const char *
 		fail_msg("%s", w->err.msg);
 }
 
-/* What a watch would tell; objects are written with ' for ". */
+/* Delivers an event of a watch. Objects are written with ' for ". */
 static inline void extension_world_tell(struct extension_world *w, const char *old, const char *now)
 {
 	struct informer_handler *h = &w->e->watches.v[0]->handler;
@@ -158,7 +158,7 @@ static inline void extension_world_tell(struct extension_world *w, const char *o
 	cached_unref(b);
 }
 
-/* A pod that was tried and rejected by the plugin. */
+/* Adds a pod that the plugin has rejected. */
 static inline void extension_world_reject_pod(struct extension_world *w, const char *plugin,
 					      const char *text)
 {

@@ -1,14 +1,14 @@
 /*
- * extension_impl - between the files of the extension host.
+ * extension_impl - private to the files of the extension host.
  *
  *	extension.c           loading, life cycle
- *	extension/host.c      the table of functions that plugins call
+ *	extension/host.c      the function table that plugins call
  *	extension/object.c    reading objects
  *	extension/cache.c     handles and the live cache
  *	extension/node.c      nodes and cycles as plugins see them
- *	extension/post.c      what may come from any thread
- *	extension/plugin.c    a plugin of theirs as one of ours: deciding
- *	extension/bind.c      the same: reserve to post_bind
+ *	extension/post.c      functions that may be called on any thread
+ *	extension/plugin.c    adapts the scheduling functions of a plugin to our table
+ *	extension/bind.c      adapts reserve to post_bind
  *	extension/interest.c  events
  *	extension/watch.c     watches
  */
@@ -31,17 +31,17 @@
 
 struct extension_instance;
 
-/* Outlives the extension while messages are under way. */
+/* Outlives the extension while messages from other threads are queued. */
 struct extension_life {
 	atomic_uint refs;
-	struct extension *extension; /* the loop's thread only; NULL: gone */
+	struct extension *extension; /* read on the loop's thread only; NULL: freed */
 };
 
-/* What `host` is in calls of a plugin: whose call it is. */
+/* The `host` argument that a plugin passes to our functions. It identifies the caller. */
 struct extension_host {
 	struct dp_scheduler_host table;
 	struct extension *extension;
-	struct extension_instance *instance; /* NULL: a handle's */
+	struct extension_instance *instance; /* NULL: the caller is a handle */
 	struct extension_life *life;
 	uint64_t id; /* of the instance; 0: a handle's */
 };
@@ -52,7 +52,7 @@ struct extension_module {
 	struct extension *extension;
 	void *library; /* dlopen's */
 	char *path;
-	struct dp_scheduler_plugin ops; /* zero beyond what it was compiled with */
+	struct dp_scheduler_plugin ops; /* fields that its ABI version lacks are zero */
 };
 
 /* A plugin in a profile; plugin->state. */
@@ -79,13 +79,13 @@ struct dp_cache {
 
 struct dp_path {
 	size_t n;
-	struct str names[]; /* in their own memory behind it */
+	struct str names[]; /* their text lies behind the array */
 };
 
 struct dp_metric {
 	struct metrics_counter *counter; /* one of the two */
 	struct metrics_gauge *gauge;
-	struct metrics_gauge own; /* where there is no registry */
+	struct metrics_gauge own; /* used without a registry */
 };
 
 struct extension_watch {
@@ -97,18 +97,18 @@ struct extension_watch {
 	struct informer *informer;
 };
 
-/* Types whose waiting pods are to be tried, at the turn's end. */
+/* A type whose waiting pods will be woken at the end of the loop's turn. */
 struct extension_wake {
 	uint32_t type;
 	unsigned actions;
 };
 
-/* What a cycle holds for an instance: cycle->state. */
+/* The state of an instance in a cycle: cycle->state. */
 struct extension_cycle {
 	void *value;
 	struct extension_alloc *allocs;
-	VEC(struct str) only; /* nodes; in the cycle's arena, as is the array's text */
-	struct verdict last; /* the reason before: many nodes have the same */
+	VEC(struct str) only; /* names of nodes; the text is in the cycle's arena */
+	struct verdict last; /* the previous verdict, reused since many nodes have the same */
 };
 
 struct extension {
@@ -122,36 +122,40 @@ struct extension {
 	VEC(struct dp_cache *) caches; /* by number of the type */
 	VEC(struct dp_metric *) metrics;
 	struct extension_host handles; /* the host of handles */
-	bool running; /* extension_run() is under way: handles may watch */
+	bool running; /* extension_run() is running, so handles may start watches */
 	bool ran;
 	const struct services *services; /* since extension_run() */
 	struct informers *informers;
 	const struct snapshot *snapshot;
-	const struct nodeinfo *node; /* that the callback is about, maybe a what-if's; or NULL */
-	unsigned depth; /* callbacks that are under way, one inside the other */
-	struct arena call; /* what plugins are given: until the outermost returns */
-	_Alignas(16) char call_block[2048]; /* its first */
-	struct loop_task tidy; /* clears it after reads outside of callbacks */
+	/* The node of the current callback, perhaps of a what-if; or NULL. */
+	const struct nodeinfo *node;
+	unsigned depth; /* nesting depth of callbacks */
+	struct arena call; /* values for plugins, valid until the outermost callback returns */
+	_Alignas(16) char call_block[2048]; /* first block of `call` */
+	struct loop_task tidy; /* clears `call` after reads outside of callbacks */
 	VEC(struct extension_wake) wakes;
 	struct loop_task wake;
 	struct arena lasting; /* paths */
 };
 
-/* Around each call of a plugin. */
+/* Call these around each call of a plugin. */
 static inline void extension_enter(struct extension *e)
 {
 	e->depth++;
 }
 void extension_leave(struct extension *e);
-/* Memory until the outermost callback returns; outside of one, until the turn ends. */
+/*
+ * Returns an arena that is valid until the outermost callback returns, or, outside of callbacks,
+ * until the loop's turn ends.
+ */
 struct arena *extension_scratch(struct extension *e);
 
 /* extension/host.c */
 void extension_host_init(struct extension_host *h, struct extension *e,
 			 struct extension_instance *i);
-/* Copies a sentence into the plugin's struct, whatever size it has. */
+/* Copies a message into the plugin's struct, respecting its size. */
 void extension_say(struct dp_reason *why, const char *text);
-/* What it says, made presentable; in its own memory. */
+/* Returns the plugin's message, cleaned up for display. The text stays in `why`. */
 struct str extension_reason(const struct dp_reason *why);
 
 /* extension/object.c */
@@ -175,7 +179,7 @@ struct extension_life *extension_life_new(struct extension *e);
 void extension_life_unref(struct extension_life *l);
 struct extension_instance *extension_find_instance(const struct extension *e, uint64_t id);
 
-/* extension/plugin.c: fills the kind's functions by what the plugin has. */
+/* extension/plugin.c: sets the kind's functions for those that the plugin has. */
 void extension_plugin_functions(struct extension_module *m);
 struct verdict extension_verdict(struct arena *a, uint32_t code, const struct dp_reason *why);
 

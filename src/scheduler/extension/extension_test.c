@@ -128,7 +128,7 @@ static void a_plugin_of_a_version_to_come_works(void **state)
 	scheduler_fixture_pod(&w->f, "{'name':'b','nodeName':'n1'}");
 	assert_string_equal(scheduler_fixture_filter(&w->f, "Larger", fewer),
 			    "n1:Unschedulable[too many]");
-	/* Of the longer interests, both. */
+	/* Both rows of the longer struct are read. */
 	assert_true(scheduler_fixture_node_wakes(&w->f, "Larger", fewer, EVENT_ADD, NULL,
 						 "{'name':'n2'}"));
 	assert_true(scheduler_fixture_pod_wakes(&w->f, "Larger", fewer, EVENT_DELETE,

@@ -1,8 +1,8 @@
 /*
- * Nodes and cycles as plugins see them: pointers to ours behind other names.
+ * Nodes and cycles for plugins: opaque pointers to our structs.
  *
- * A plugin's value in a cycle may change by what pre_filter_add_pod and pre_filter_remove_pod tell
- * it. For a what-if it is copied, byte by byte, when it is memory that cycle_alloc gave.
+ * pre_filter_add_pod and pre_filter_remove_pod may change a plugin's value in a cycle. For a
+ * what-if the value is copied byte by byte, if cycle_alloc allocated it.
  */
 #include "base/core/mem.h"
 #include "scheduler/extension/extension_impl.h"

@@ -1,10 +1,10 @@
 /*
- * What a plugin may do from any thread: it becomes a message to the loop. A message names whom it
- * is for by a number that is never used again, and the extension by a struct that outlives it; so
- * one that comes too late finds nobody and does nothing.
+ * Functions that a plugin may call on any thread: each call becomes a message to the loop. A
+ * message names its instance by a number that is never reused, and the extension by a struct that
+ * outlives it. So a message that arrives too late finds no receiver and does nothing.
  *
- * The same is done for calls from the loop's own thread: allowing a pod goes on with its binding,
- * which calls plugins, and those are called one at a time.
+ * Calls from the loop's own thread are queued, too: allowing a pod continues its binding, which
+ * calls plugins, and plugin calls must not nest.
  */
 #include "base/core/mem.h"
 #include "scheduler/extension/extension_impl.h"

@@ -1,5 +1,5 @@
 /*
- * What a plugin may ask of a binding and tell it.
+ * The functions of a binding that plugins call.
  */
 #include "scheduler/framework/binding.h"
 

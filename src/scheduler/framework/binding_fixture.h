@@ -1,5 +1,5 @@
 /*
- * binding_fixture - a binding that only keeps the answer of a plugin, for tests.
+ * binding_fixture - a binding that only records the verdict of a plugin, for tests.
  */
 #ifndef SCHEDULER_FRAMEWORK_BINDING_FIXTURE_H
 #define SCHEDULER_FRAMEWORK_BINDING_FIXTURE_H
@@ -21,7 +21,7 @@ static inline void kept_binding_done(struct binding *b, struct verdict v)
 	b->on_cancel = NULL;
 }
 
-/* Of the cycle's pod, to node n1. */
+/* Returns a binding of the cycle's pod to node n1. */
 static inline struct kept_binding kept_binding_of(struct cycle *c)
 {
 	return (struct kept_binding){

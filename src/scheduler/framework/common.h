@@ -1,5 +1,5 @@
 /*
- * plugin_common - what several built-in plugins ask of pods, nodes and their arguments.
+ * plugin_common - helpers of several built-in plugins for pods, nodes and plugin arguments.
  */
 #ifndef SCHEDULER_FRAMEWORK_COMMON_H
 #define SCHEDULER_FRAMEWORK_COMMON_H
@@ -23,20 +23,23 @@ struct recorder_object;
 		(text), sizeof(text) - 1 \
 	}
 
-/* Whom an event is about. */
+/* Returns the pod as the subject of an Event. */
 struct recorder_object pod_about(const struct podinfo *p);
 
-/* nodeSelector and required node affinity of the pod. */
+/* Whether nodeSelector and required node affinity of the pod match the node. */
 bool pod_wants_node(const struct podinfo *p, const struct nodeobject *n);
 
-/* All taints of the node that keep pods away (NoSchedule, NoExecute) are tolerated. */
+/* Whether the pod tolerates all taints of the node with effect NoSchedule or NoExecute. */
 bool pod_tolerates_node(const struct podinfo *p, const struct nodeobject *n);
 
-/* One of the pod's tolerations tolerates it. */
+/* Whether one of the pod's tolerations tolerates the taint. */
 bool pod_tolerates(const struct podinfo *p, struct str key, struct str value,
 		   enum taint_effect effect);
 
-/* Neither on a node nor with one nominated: its coming and going changes nothing for others. */
+/*
+ * Whether the pod is neither bound nor nominated, so that adding or deleting it does not affect
+ * others.
+ */
 static inline bool pod_is_nowhere(const struct podinfo *p)
 {
 	return p->node.n == 0 && p->nominated.n == 0;
@@ -46,17 +49,17 @@ static inline bool pod_is_nowhere(const struct podinfo *p)
 void scores_normalize(int64_t *scores, size_t n, bool reverse);
 
 /*
- * Arguments of a plugin: only these fields (ended by NULL), beside apiVersion, and the kind when it
- * is said. NULL is an empty object. -ERR_INVALID.
+ * Checks that a plugin's arguments have only these fields (list ended by NULL), besides apiVersion,
+ * and the right kind if they have one. NULL counts as an empty object. Returns 0 or -ERR_INVALID.
  */
 int plugin_args_check(const struct json *args, const char *kind, const char *const *fields,
 		      struct error *err);
 
-/* An object in there has only these fields. `path` is for the message. */
+/* Checks that a nested object has only these fields. `path` is for the message. */
 int plugin_args_fields(const struct json *object, const char *path, const char *const *fields,
 		       struct error *err);
 
-/* 0, or -ERR_INVALID with all that was found, as upstream prints it. */
+/* Returns 0, or -ERR_INVALID with all faults, as upstream prints them. */
 struct field_errors;
 int plugin_args_verdict(const struct field_errors *faults, struct error *err);
 

@@ -1,12 +1,12 @@
 /*
- * plugin - what takes part in scheduling: a table of functions per kind, an instance per profile.
+ * plugin - the interface of scheduler plugins: a function table per kind, an instance per profile.
  *
- * Every function may be NULL: then the plugin does not take part there. All are called on the
- * scheduler's thread. Those of the scheduling cycle (pre_filter to permit) decide on the cycle's
- * snapshot and do no I/O; pre_bind and bind may begin requests and end later.
+ * Every function may be NULL if the plugin does not implement that extension point. All are called
+ * on the scheduler's thread. Functions of the scheduling cycle (pre_filter to permit) use the
+ * cycle's snapshot and do no I/O. pre_bind and bind may start requests and finish later.
  *
- * Built-in plugins are rows of plugins.c; plugins from shared objects are adapted to the same
- * table by extension.c.
+ * Built-in plugins are rows of plugins.c; plugins from shared objects are adapted to the same table
+ * by extension.c.
  */
 #ifndef SCHEDULER_FRAMEWORK_PLUGIN_H
 #define SCHEDULER_FRAMEWORK_PLUGIN_H
@@ -35,19 +35,19 @@ struct queued_pod;
 struct recorder;
 struct extended_types;
 
-enum { PLUGINS_MAX = 64 }; /* of a profile */
+enum { PLUGINS_MAX = 64 }; /* per profile */
 enum { SCORE_MAX = 100 };
 
 /*
- * What plugins are given. Objects beside pods and nodes are read from caches that informers keep
- * (client/informer/cache.h); NULL where the API server does not serve the kind, which counts as
- * empty. In tests they are filled by hand, and what is not needed is NULL.
+ * Services for plugins. Objects other than pods and nodes come from informer caches
+ * (client/informer/cache.h). A cache is NULL if the API server does not serve the kind, and counts
+ * as empty. Tests fill the caches by hand, and set unused ones to NULL.
  */
 struct leader;
 
 struct services {
 	struct loop *loop;
-	struct client *client; /* NULL in unit tests: nothing can be written */
+	struct client *client; /* NULL in unit tests: no writes */
 	const struct leader *leader; /* NULL: no election */
 	struct nodecache *nodes;
 	struct podqueue *queue;
@@ -56,7 +56,7 @@ struct services {
 	struct extended_types *extended;
 	struct recorder *recorder;
 	struct metrics *metrics;
-	const struct clock *clock; /* for durations in metrics; NULL: none are measured */
+	const struct clock *clock; /* for durations in metrics; NULL: not measured */
 	const struct log *log;
 	const struct cache *namespaces, *pdbs;
 	const struct cache *pvcs, *pvs, *storage_classes, *csi_nodes, *csi_drivers, *csi_capacities,
@@ -65,12 +65,12 @@ struct services {
 	const struct gates *gates; /* api/schema/gates.h */
 };
 
-/* An event that may make a pod schedulable that this plugin rejected. */
+/* An event that may make a pod schedulable after this plugin rejected it. */
 struct plugin_event {
 	enum event_kind kind;
 	unsigned actions;
 	uint32_t extension; /* with EVENT_EXTENSION */
-	/* NULL: it always may. `waiting` is the pod that was rejected. */
+	/* NULL: the event always wakes the pod. `waiting` is the rejected pod. */
 	enum event_hint (*hint)(const struct plugin *p, const struct podinfo *waiting,
 				const struct cluster_event *e);
 };
@@ -78,22 +78,31 @@ struct plugin_event {
 struct plugin_kind {
 	const char *name;
 
-	/* `args` is pluginConfig's, of upstream's kinds (NodeResourcesFitArgs ..); or NULL. */
+	/*
+	 * `args` comes from pluginConfig, with upstream's kinds (NodeResourcesFitArgs ..), or is
+	 * NULL.
+	 */
 	int (*init)(struct plugin *p, const struct json *args, struct error *err);
 	void (*release)(struct plugin *p);
 
-	/* Rows, ended by one without actions; or a function where they depend on args. */
+	/* Rows, ended by one without actions; or a function, if they depend on args. */
 	const struct plugin_event *events;
 	const struct plugin_event *(*events_of)(const struct plugin *p);
 
 	struct verdict (*pre_enqueue)(struct plugin *p, const struct podinfo *pod, struct arena *a);
-	/* Queue sort: a before b. */
+	/* Queue sort: whether a comes before b. */
 	bool (*less)(const struct plugin *p, const struct queued_pod *a,
 		     const struct queued_pod *b);
 
-	/* SKIP: filter is not called. May keep *cycle_state(); may restrict nodes: cycle_only(). */
+	/*
+	 * If it returns SKIP, filter is not called. It may set *cycle_state(), and restrict nodes
+	 * with cycle_only().
+	 */
 	struct verdict (*pre_filter)(struct plugin *p, struct cycle *c);
-	/* A copy of *cycle_state() for a what-if, in its arena; NULL: the state is shared. */
+	/*
+	 * Returns a copy of *cycle_state() for a what-if, in its arena. If NULL, the state is
+	 * shared.
+	 */
 	void *(*clone_state)(const struct plugin *p, struct cycle *c, void *state);
 	void (*add_pod)(struct plugin *p, struct cycle *c, const struct podinfo *other,
 			const struct nodeinfo *n);
@@ -101,9 +110,9 @@ struct plugin_kind {
 			   const struct nodeinfo *n);
 	struct verdict (*filter)(struct plugin *p, struct cycle *c, const struct nodeinfo *n);
 	/*
-	 * No node fits: see cycle->diagnosis. *ret_nominated is STR_NULL before: left so, nothing
-	 * is said about nominations; a node nominates it, empty text (p not NULL) clears what
-	 * there was.
+	 * Called if no node fits; see cycle->diagnosis. *ret_nominated is STR_NULL before. If it
+	 * stays so, the nomination is unchanged. A node's name nominates that node, and an empty
+	 * text (p not NULL) clears the nomination.
 	 */
 	struct verdict (*post_filter)(struct plugin *p, struct cycle *c, struct str *ret_nominated);
 
@@ -117,15 +126,17 @@ struct plugin_kind {
 	struct verdict (*permit)(struct plugin *p, struct cycle *c, struct str node,
 				 int64_t *ret_timeout_ms);
 
-	/* Must lead to binding_done(b, ..) once, now or later; binding_cancelled() tells when the
-	 * pod has gone meanwhile. pre_bind runs one plugin after the other. */
+	/*
+	 * Must call binding_done(b, ..) once, now or later. Check binding_cancelled() to see
+	 * whether the pod was deleted meanwhile. pre_bind runs for one plugin after the other.
+	 */
 	void (*pre_bind)(struct plugin *p, struct binding *b);
-	/* SKIP: the next plugin is asked. */
+	/* SKIP: the next plugin is called. */
 	void (*bind)(struct plugin *p, struct binding *b);
 	void (*post_bind)(struct plugin *p, struct cycle *c, struct str node);
 };
 
-/* An instance. */
+/* An instance of a kind, in one profile. */
 struct plugin {
 	const struct plugin_kind *kind;
 	const char *name;
@@ -135,7 +146,7 @@ struct plugin {
 	int32_t weight; /* of its scores */
 };
 
-/* The kinds that a configuration may name. */
+/* The kinds that a configuration can enable. */
 struct plugin_kinds {
 	const struct plugin_kind *const *built_in; /* ended by NULL */
 	const struct plugin_kind *const *loaded; /* from shared objects */

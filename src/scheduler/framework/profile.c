@@ -266,7 +266,7 @@ static int fill_lists(struct maker *m)
 	return 0;
 }
 
-/* What the point says of the weight goes before what multiPoint says; none is one. */
+/* Sets weights: the score extension point overrides multiPoint. The default is 1. */
 static void set_weights(struct maker *m)
 {
 	const struct config_set *sets[] = { &m->config->points[POINT_SCORE],

@@ -1,8 +1,8 @@
 /*
- * profile - the plugins that serve one schedulerName, by extension point, in order.
+ * profile - the plugins of one schedulerName, in order, by extension point.
  *
- * The framework: asks each plugin of a point in order and puts the answers together as upstream's
- * runtime does, with durations and counts in metrics.
+ * This is the framework: it calls the plugins of an extension point in order, combines their
+ * verdicts as upstream's runtime does, and records durations and counts in metrics.
  */
 #ifndef SCHEDULER_FRAMEWORK_PROFILE_H
 #define SCHEDULER_FRAMEWORK_PROFILE_H
@@ -13,7 +13,7 @@
 
 struct config_profile;
 
-/* What durations are measured of; labels are upstream's. */
+/* Extension points with measured durations; labels are upstream's. */
 enum profile_measure {
 	MEASURE_PRE_ENQUEUE,
 	MEASURE_PRE_FILTER,
@@ -35,9 +35,9 @@ enum profile_measure {
 
 struct profile {
 	struct str name; /* schedulerName */
-	struct plugin *plugins; /* instances; each once, by number */
+	struct plugin *plugins; /* instances by number, each once */
 	size_t n, ninitialised;
-	/* Numbers in order, per extension point; ended by n of each. */
+	/* By extension point: the numbers of its plugins, in order. */
 	struct profile_point {
 		uint8_t at[PLUGINS_MAX];
 		uint8_t n;
@@ -46,14 +46,14 @@ struct profile {
 	const struct plugin *queue_sort;
 	int32_t percentage_of_nodes; /* 0: adaptive */
 	const struct services *services;
-	struct profile_metrics *metrics; /* NULL: nothing is counted */
+	struct profile_metrics *metrics; /* NULL: no metrics */
 	struct profile_scratch *scratch;
-	uint64_t cycles; /* begun so far */
+	uint64_t cycles; /* cycles started so far */
 };
 
 /*
- * Makes the instances: all inits, in configured order. Fails as a whole, with the plugin's name in
- * the message.
+ * Creates the instances and calls all inits in configured order. If one fails, returns an error
+ * whose message has the plugin's name.
  */
 int profile_new(const struct config_profile *config, const struct plugin_kinds *kinds,
 		const struct services *services, struct profile **ret_profile, struct error *err);
@@ -71,21 +71,25 @@ struct verdict profile_filter(struct profile *p, struct cycle *c, const struct n
 struct verdict profile_post_filter(struct profile *p, struct cycle *c, struct str *ret_nominated,
 				   bool *ret_nominating);
 struct verdict profile_pre_score(struct profile *p, struct cycle *c);
-/* Weighted sums into c->totals. */
+/* Stores weighted sums in c->totals. */
 struct verdict profile_score(struct profile *p, struct cycle *c);
-/* On failure what was reserved is taken back, in reverse order. */
+/* On failure, unreserves in reverse order. */
 struct verdict profile_reserve(struct profile *p, struct cycle *c, struct str node);
 void profile_unreserve(struct profile *p, struct cycle *c, struct str node);
-/* WAIT: *ret_waiting are the plugins (bits) and *ret_timeout_ms the earliest time-out each has. */
+/*
+ * If it returns WAIT, *ret_waiting has the bits of the waiting plugins, and ret_timeout_ms their
+ * timeouts by number.
+ */
 struct verdict profile_permit(struct profile *p, struct cycle *c, struct str node,
 			      uint64_t *ret_waiting, int64_t ret_timeout_ms[PLUGINS_MAX]);
 void profile_post_bind(struct profile *p, struct cycle *c, struct str node);
 
 /*
- * For points that take their time (pre_bind, bind): the time that they begin, and what is to be
- * said when they have ended. With `plugin` NULL it is the whole point's duration.
+ * For asynchronous extension points (pre_bind, bind): get the start time with profile_now(), and
+ * pass it to profile_took() at the end. `plugin` NULL records the duration of the whole extension
+ * point.
  */
-int64_t profile_now(const struct profile *p); /* 0: nothing is measured */
+int64_t profile_now(const struct profile *p); /* 0: not measured */
 void profile_took(struct profile *p, const struct cycle *c, const struct plugin *plugin,
 		  enum profile_measure m, enum verdict_code code, int64_t since);
 

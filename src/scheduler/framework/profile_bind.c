@@ -38,7 +38,10 @@ struct verdict profile_reserve(struct profile *p, struct cycle *c, struct str no
 	return v;
 }
 
-/* Of all plugins, also those that were not asked: upstream does so, and they bear it. */
+/*
+ * Calls all plugins, even those whose reserve was not called, as upstream does. Plugins must accept
+ * that.
+ */
 void profile_unreserve(struct profile *p, struct cycle *c, struct str node)
 {
 	int64_t since = profile_now(p);

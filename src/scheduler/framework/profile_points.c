@@ -1,8 +1,8 @@
 /*
- * The points that decide: pre_enqueue to score. What they make of several plugins' answers is
- * upstream's: pre_filter goes on after UNSCHEDULABLE, since preemption needs every plugin's state,
- * and stops at UNRESOLVABLE; filter stops at the first that rejects; a point that must not reject
- * makes an error of it.
+ * The extension points from pre_enqueue to score. They combine the verdicts of several plugins as
+ * upstream does. pre_filter continues after UNSCHEDULABLE, since preemption needs every plugin's
+ * state, and stops at UNRESOLVABLE. filter stops at the first rejection. At extension points that
+ * must not reject, a rejection becomes an error.
  */
 #include "base/core/mem.h"
 #include "base/core/vec.h"

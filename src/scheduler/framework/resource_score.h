@@ -1,9 +1,9 @@
 /*
- * node_resources_score - how good a node is by what is requested of it: least, most or shaped by
- * a function of the fraction in use, or balanced.
+ * node_resources_score - scores a node by its requested resources: least, most, by a shape function
+ * of the utilization, or balanced.
  *
- * Whole numbers as upstream computes them. Scratch memory is part of the struct, so that scoring
- * a node allocates nothing.
+ * Uses integer arithmetic like upstream. Scratch memory is part of the struct, so scoring a node
+ * allocates nothing.
  */
 #ifndef SCHEDULER_FRAMEWORK_RESOURCE_SCORE_H
 #define SCHEDULER_FRAMEWORK_RESOURCE_SCORE_H
@@ -17,9 +17,11 @@ struct resource_scores;
 
 typedef int64_t resource_score_fn(const struct resource_scores *s);
 
-/* Of the resource with the same place in `resources`; allocatable 0: it does not count. */
+/*
+ * Usage of the resource with the same index in `resources`. If allocatable is 0, it does not count.
+ */
 struct resource_usage {
-	int64_t requested; /* the pod's included */
+	int64_t requested; /* including the pod's */
 	int64_t allocated; /* without the pod */
 	int64_t allocatable;
 };
@@ -39,29 +41,29 @@ struct resource_scores {
 	struct resource_weight *resources;
 	struct resource_usage *usage;
 	size_t n;
-	bool exact; /* containers that request nothing count nothing, else 100m and 200Mi */
+	bool exact; /* containers without requests count as 0, else as 100m and 200Mi */
 	resource_score_fn *score;
 	struct resource_point *shape;
 	size_t nshape;
 };
 
-/* The resources of a list of {name, weight}, or cpu and memory when it is empty. */
+/* Reads a list of {name, weight}. If it is empty, uses cpu and memory. */
 void resource_scores_read(struct resource_scores *s, struct arena *a, struct amount_names *names,
 			  const struct json *list);
-/* Faults of such a list: weights that are not 1..100. */
+/* Adds the faults of such a list: weights outside 1..100. */
 void resource_scores_check(const struct json *list, const struct field_path *path,
 			   struct field_errors *faults);
-/* A weight that is not said is 1. */
+/* Returns the weight, which defaults to 1. */
 int64_t resource_scores_weight(const struct json *resource);
 
-/* Points of {utilization, score}; faults are upstream's. */
+/* Reads and checks points of {utilization, score}. Faults have upstream's words. */
 void resource_shape_read(struct resource_scores *s, struct arena *a, const struct json *shape);
 void resource_shape_check(const struct json *shape, const struct field_path *path,
 			  struct field_errors *faults);
-/* Linear between the points, constant outside. */
+/* Interpolates linearly between the points; constant outside. */
 int64_t resource_shape_at(const struct resource_scores *s, int64_t percent);
 
-/* What the pod asks of each resource; s->n numbers in `a`. */
+/* Returns the pod's request of each resource: s->n numbers in `a`. */
 int64_t *resource_scores_requests(const struct resource_scores *s, struct arena *a,
 				  struct amount_names *names, const struct podinfo *pod);
 

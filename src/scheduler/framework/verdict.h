@@ -1,8 +1,8 @@
 /*
- * verdict - what a plugin says about a pod, or about a pod on a node.
+ * verdict - a plugin's result for a pod, or for a pod on a node.
  *
- * Small and made without memory when all is well. Reasons are upstream's texts: they are counted
- * by text for "0/5 nodes are available: 2 Insufficient cpu, ..".
+ * Success needs no allocation. Reasons are upstream's texts, and are counted by text for "0/5 nodes
+ * are available: 2 Insufficient cpu, ..".
  */
 #ifndef SCHEDULER_FRAMEWORK_VERDICT_H
 #define SCHEDULER_FRAMEWORK_VERDICT_H
@@ -24,21 +24,21 @@ enum verdict_code {
 
 struct verdict {
 	enum verdict_code code;
-	const struct plugin *plugin; /* whose it is; the framework fills it in */
+	const struct plugin *plugin; /* the plugin that returned it; set by the framework */
 	const struct str *reasons; /* static, or in the cycle's arena */
 	size_t n;
 };
 
 #define VERDICT_OK ((struct verdict){ VERDICT_SUCCESS })
 
-/* One reason that lives long enough: a constant. */
+/* Returns a verdict with one reason, whose text must be a constant or live as long. */
 struct verdict verdict_of(struct arena *a, enum verdict_code code, struct str reason);
-/* One reason, printed into the arena. */
+/* Returns a verdict with one reason, printed into the arena. */
 struct verdict verdict_print(struct arena *a, enum verdict_code code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Adds a reason. */
 void verdict_add(struct arena *a, struct verdict *v, struct str reason);
-/* The same, with its text in another arena. */
+/* Copies a verdict, and its text, to another arena. */
 struct verdict verdict_copy(struct arena *a, const struct verdict *v);
 
 static inline bool verdict_rejects(const struct verdict *v)
@@ -47,9 +47,12 @@ static inline bool verdict_rejects(const struct verdict *v)
 	       v->code == VERDICT_PENDING;
 }
 
-/* "Unschedulable", "UnschedulableAndUnresolvable", "Error" .., as upstream prints them. */
+/*
+ * Returns the code as upstream prints it: "Unschedulable", "UnschedulableAndUnresolvable", "Error"
+ * ..
+ */
 const char *verdict_name(enum verdict_code code);
-/* All reasons joined by ", ", in the arena. */
+/* Returns all reasons joined by ", ", in the arena. */
 struct str verdict_message(const struct verdict *v, struct arena *a);
 
 #endif

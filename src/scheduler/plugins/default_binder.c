@@ -1,12 +1,12 @@
 /*
- * DefaultBinder: tells the API server, by creating the pod's binding.
+ * DefaultBinder: binds the pod by creating its Binding on the API server.
  *
- * Whatever the server answers but yes is a failure of the attempt: also a conflict, which is
- * another scheduler's success. An answer that leaves in doubt what was done (none came, the server
- * stumbled, the pod is bound already) is followed by a look at the pod: undoing what a bound pod
- * holds would give its devices away. A pod that is not bound yet says nothing, as the server may
- * still be at it: the binding is sent again, and one of the two is refused. A request that is under
- * way when the pod is cancelled is let end.
+ * Any reply but success fails the attempt, even a conflict, which is another scheduler's success.
+ * If the result is in doubt (no reply, a server error, or the pod is bound already), it reads the
+ * pod, because undoing the reservations of a bound pod would give its devices away. If the pod is
+ * not bound yet, the server may still be processing the first request. So the binding is sent
+ * again, and the server rejects one of the two. A request in progress is not interrupted if the pod
+ * is cancelled.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"

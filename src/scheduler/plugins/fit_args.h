@@ -1,5 +1,5 @@
 /*
- * fit_args - NodeResourcesFitArgs: what is ignored, and how nodes are scored.
+ * fit_args - NodeResourcesFitArgs: ignored resources, and the scoring strategy.
  */
 #ifndef SCHEDULER_PLUGINS_FIT_ARGS_H
 #define SCHEDULER_PLUGINS_FIT_ARGS_H
@@ -12,7 +12,7 @@ struct fit_args {
 	struct resource_scores scores;
 };
 
-/* -ERR_INVALID with upstream's words. `args` may be NULL; nothing of it is kept. */
+/* Returns -ERR_INVALID with upstream's message. `args` may be NULL, and is copied. */
 int fit_args_read(struct fit_args *s, struct amount_names *names, const struct json *args,
 		  struct error *err);
 

@@ -1,10 +1,9 @@
 /*
- * NodeResourcesFit: the node has room for what the pod requests; and, by the strategy that the
- * arguments choose, which of the nodes that have is best.
+ * NodeResourcesFit: filters nodes by free resources, and scores them with the configured strategy.
  *
- * What is compared per node is made once per pod: its request is the podinfo's, the scalars that
- * count (not ignored, not 0) are listed with the text of their reason. A scalar that a device
- * class offers and the node itself does not is left to the DynamicResources plugin.
+ * The pod's request is prepared once: it is part of podinfo, and the scalars that count (not
+ * ignored, not 0) are listed with the text of their reason. If a device class offers a scalar and
+ * the node itself does not, the DynamicResources plugin handles it.
  */
 #include "api/schema/names.h"
 #include "base/core/mem.h"
@@ -17,7 +16,7 @@
 
 enum { ARGS_MEMORY_MAX = 1 << 20 };
 
-/* In the order in which upstream tells them. */
+/* In the order in which upstream reports them. */
 enum { SHORT_PODS = 1 << 0, SHORT_CPU = 1 << 1, SHORT_MEMORY = 1 << 2, SHORT_EPHEMERAL = 1 << 3 };
 enum { SHORT_KINDS = 4 };
 static const struct str short_of[SHORT_KINDS] = { REASON("Too many pods"),

@@ -1,5 +1,5 @@
 /*
- * plugins - the table of built-in plugins, and those of them that need no folder of their own.
+ * plugins - the table of built-in plugins, and the plugins that have no folder of their own.
  */
 #ifndef SCHEDULER_PLUGINS_PLUGINS_H
 #define SCHEDULER_PLUGINS_PLUGINS_H
@@ -19,7 +19,7 @@ extern const struct plugin_kind plugin_image_locality;
 extern const struct plugin_kind plugin_default_binder;
 extern const struct plugin_kind plugin_node_declared_features;
 
-/* All built-in kinds, ended by NULL; and one by name. */
+/* All built-in kinds, ended by NULL; and lookup by name. */
 extern const struct plugin_kind *const plugins_built_in[];
 const struct plugin_kind *plugins_find(struct str name);
 

@@ -189,7 +189,7 @@ static void a_what_if_counts_its_own_changes_alone(void **state)
 	cycle_free(c);
 }
 
-/* What was counted in earlier cycles is used again: it must never be out of date. */
+/* Counts are cached across cycles, and must never be stale. */
 static void counts_follow_the_cluster_from_cycle_to_cycle(void **state)
 {
 	enum { NODES = 30, CHANGES = 300 };

@@ -109,7 +109,7 @@ static void options_of_constraints_are_honoured(void **state)
 		/* d is tainted: it does not count, so c's pod is all there is in zone 2. */
 		{ POD(HARD("1", "host", ",'nodeTaintsPolicy':'Honor'")),
 		  "a:" SKEWED " b:" SKEWED " c:" SKEWED " d e" },
-		/* Of the nodes that it may go to, a has 2 and c has 1. */
+		/* Among the nodes that match, a has 2 pods and c has 1. */
 		{ "{'name':'p'," APP
 		  ",'nodeSelector':{'disk':'ssd'},'topologySpreadConstraints':[" HARD("1", "host",
 										      "") "]}",
@@ -161,7 +161,7 @@ static void a_what_if_counts_its_own_changes_alone(void **state)
 	cycle_free(c);
 }
 
-/* What was counted in earlier cycles is used again: it must never be out of date. */
+/* Counts are cached across cycles, and must never be stale. */
 static void counts_follow_the_cluster_from_cycle_to_cycle(void **state)
 {
 	enum { NODES = 40, CHANGES = 400 };

@@ -1,7 +1,7 @@
 /*
- * As upstream's preemption evaluator, one node after the other. Nodes without a pod of lower
- * priority are told apart before anything is copied: in a full cluster of equals that is all of
- * them.
+ * Works like upstream's preemption evaluator, one node after the other. Nodes without a pod of
+ * lower priority are skipped before anything is copied. If all pods have equal priority, this skips
+ * every node.
  */
 #include "scheduler/preemption/preemption.h"
 

@@ -1,5 +1,5 @@
 /*
- * preemption_fixture - short ways to nodes and pods, for tests of preemption.
+ * preemption_fixture - shortcuts to create nodes and pods, for tests of preemption.
  */
 #ifndef SCHEDULER_PREEMPTION_PREEMPTION_FIXTURE_H
 #define SCHEDULER_PREEMPTION_PREEMPTION_FIXTURE_H
@@ -8,14 +8,16 @@
 
 #include "scheduler/run/scheduler_fixture.h"
 
-/* A node of 1000 thousandths of a processor. */
+/* Adds a node with 1000 milli-CPUs. */
 static inline void node(struct scheduler_fixture *f, const char *name)
 {
 	scheduler_fixture_node(
 		f, arena_printf(&f->arena, "{'name':'%s','cpu':'1','memory':'1Gi'}", name));
 }
 
-/* A pod on a node, started so many seconds after midnight; 0: not yet. `more` ends in a comma. */
+/*
+ * Adds a pod on a node, started so many seconds after midnight; 0: not yet. `more` ends in a comma.
+ */
 static inline void pod(struct scheduler_fixture *f, const char *name, const char *at, int priority,
 		       int cpu, int started, const char *more)
 {

@@ -1,5 +1,5 @@
 /*
- * Who would have to go and where, on clusters of a few nodes with the built-in plugins.
+ * Tests victims and nodes on clusters of a few nodes, with the built-in plugins.
  */
 #include "scheduler/preemption/preemption.h"
 
@@ -203,7 +203,7 @@ static void a_budget_counts_each_victim_once(void **state)
 	pod(f, "w4", "n1", 1, 250, 4, "'labels':{'app':'web'},");
 	scheduler_fixture_put(f, &f->pdbs, BUDGET("web", "'app':'web'", 2));
 	assert_string_equal(decide(f, ASKS(5, 1000)), "n1: w1 w2 w3 w4 (2 violations)");
-	/* What the API server has counted already is not counted again. */
+	/* Disruptions that the API server has already counted are not counted again. */
 	scheduler_fixture_put(
 		f, &f->pdbs,
 		"{'metadata':{'name':'web','namespace':'default'},'spec':{'selector':{'"
@@ -359,7 +359,7 @@ static void enough_work_ends_the_search_when_there_is_a_candidate(void **state)
 	}
 }
 
-/* A node that would not help costs one run, and is told of; the search does not end with those. */
+/* A node that does not help costs one run and is reported. Such nodes do not end the search. */
 static void work_without_a_candidate_does_not_end_the_search(void **state)
 {
 	struct scheduler_fixture *f = *state;
@@ -503,7 +503,7 @@ static struct verdict tokens_filter(struct plugin *p, struct cycle *c, const str
 	return verdict_of(&c->arena, VERDICT_UNSCHEDULABLE, STR("Insufficient tokens"));
 }
 
-/* What a plugin keeps in the cache only fits after victims have been taken away from it, too. */
+/* The pod only fits after the victims are removed from the plugin's value in the cache, too. */
 static void extended_resources_follow_the_what_if(void **state)
 {
 	static const struct plugin_kind kind = { .name = "Tokens", .filter = tokens_filter };

@@ -1,7 +1,7 @@
 /*
- * A run is one preemptor's; its requests live on their own, since the patches that clear
- * nominations are nobody's to wait for. Whatever a request's end makes of the queue happens after
- * the run has been forgotten: the preemptor is not held back by itself.
+ * There is one run per preemptor. Requests are separate structs, since nobody waits for the patches
+ * that clear nominations. When a request ends, the run is removed before the queue is changed, so
+ * that the preemptor's own run does not hold it back.
  */
 #include "scheduler/preemption/run.h"
 
@@ -164,7 +164,10 @@ static void clear_nomination(struct preemption_runs *r, struct podinfo *p)
 	buf_release(&body);
 }
 
-/* What only we know of is forgotten at once; the rest when the patch comes back as an update. */
+/*
+ * Clears nominations that are only in the queue at once. Others are patched, and cleared when the
+ * update arrives.
+ */
 static void clear_lower(struct preemption_runs *r, const struct podinfo *preemptor, struct str node)
 {
 	struct podqueue *q = r->services->queue;

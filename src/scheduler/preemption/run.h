@@ -1,14 +1,15 @@
 /*
- * preemption_run - evicts victims, asynchronously, while their preemptor waits.
+ * preemption_run - evicts victims asynchronously, while the preemptor waits.
  *
- * For each victim: the condition DisruptionTarget, then the deletion, then an event; one that still
- * waits in permit is only refused there. Pods of lower priority that were nominated for the node
- * lose that. All but the last victim go at once, the last when those have gone: until then the
- * preemptor is not to be queued (preemption_runs_pending(), for PreEnqueue), so that it does not
- * preempt more for the same need. From the last on, it is enough that its deletion is seen.
+ * For each victim it sets the condition DisruptionTarget, deletes the pod, and records an event. A
+ * victim that still waits in permit is only rejected there. Pods of lower priority that were
+ * nominated for the node lose their nomination. All victims but the last are evicted at once, and
+ * the last one after them. Until then the preemptor must not be queued (PreEnqueue calls
+ * preemption_runs_pending()), so that it does not preempt more pods. After that, the deletion event
+ * of the last victim wakes it.
  *
- * When a request fails, it is logged and the preemptor is activated: it tries anew.
- * Threads: the scheduler's.
+ * If a request fails, the failure is logged and the preemptor is activated, to try again. Threads:
+ * the scheduler's.
  */
 #ifndef SCHEDULER_PREEMPTION_RUN_H
 #define SCHEDULER_PREEMPTION_RUN_H
@@ -20,9 +21,12 @@
 
 struct profile;
 
-/* What the scheduler does for it; each may be NULL. */
+/* Callbacks to the scheduler; each may be NULL. */
 struct preemption_hooks {
-	/* Refuses a pod that waits in permit, "preempted". False: none such waits. */
+	/*
+	 * Rejects a pod that waits in permit with reason "preempted". Returns false if no such pod
+	 * waits.
+	 */
 	bool (*reject_waiting)(void *arg, struct str uid);
 	void *arg;
 };
@@ -30,22 +34,25 @@ struct preemption_hooks {
 struct preemption_runs {
 	const struct services *services;
 	struct preemption_hooks hooks;
-	struct map by_uid; /* of the preemptor; struct preemption_run */
-	struct list requests; /* all that is under way */
+	struct map by_uid; /* uid of the preemptor -> struct preemption_run */
+	struct list requests; /* requests in progress */
 };
 
 void preemption_runs_init(struct preemption_runs *r, const struct services *services);
-/* Gives up all that is under way. */
+/* Cancels all requests in progress. */
 void preemption_runs_release(struct preemption_runs *r);
 
-/* Begins. Without a client nothing happens. */
+/* Starts the evictions. Does nothing without a client. */
 void preemption_runs_begin(struct preemption_runs *r, struct podinfo *preemptor,
 			   const struct preemption_choice *choice);
 
-/* The preemptor's victims are not all being deleted yet. */
+/* Whether some victims of the preemptor are not being deleted yet. */
 bool preemption_runs_pending(const struct preemption_runs *r, struct str uid);
 
-/* Of a profile with DefaultPreemption; else nothing. Hooks are copied. */
+/*
+ * Sets the hooks of a profile's DefaultPreemption; does nothing if the profile lacks it. Copies the
+ * hooks.
+ */
 void preemption_set_hooks(struct profile *p, const struct preemption_hooks *hooks);
 
 extern const struct plugin_kind plugin_default_preemption;

@@ -1,5 +1,5 @@
 /*
- * What is done about victims, on an API server in memory.
+ * Tests the eviction of victims with an API server in memory.
  */
 #include "scheduler/preemption/run.h"
 
@@ -233,7 +233,10 @@ static void a_request_that_fails_activates_the_pod(void **state)
 	assert_int_equal(fakeapi_count(b->api, "events"), 0);
 }
 
-/* Its end may have been told while the pod was held back, and nothing else would wake it. */
+/*
+ * Its deletion may have been reported while the preemptor was held back, and nothing else would
+ * wake it.
+ */
 static void a_last_victim_that_is_gone_activates_the_pod(void **state)
 {
 	struct bench *b = *state;

@@ -1,6 +1,6 @@
 /*
- * What waits, where and why, as JSON: for people, so each place in the order in which its pods
- * would leave, as far as that is known.
+ * Writes the waiting pods with place and reason as JSON, for people. Each place is sorted in the
+ * order in which its pods would leave, as far as it is known.
  */
 #include <stdlib.h>
 

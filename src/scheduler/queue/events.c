@@ -1,13 +1,13 @@
 /*
- * Who waits for what. An event is first held against what a group's rejectors registered; only
- * when one of them did are the pods of the group walked and hints asked. A gated pod waits for
- * its gate's events alone.
+ * Finds the pods that an event may help. An event is first compared with the registrations of a
+ * group's rejectors. Only if one of them matches, the pods of the group are visited and hints are
+ * called. A gated pod only waits for events of its gate.
  *
- * Events that come while pods are in flight are kept with their objects, numbered, in one list; a
- * pod remembers the number of the first that it has not seen. What lies before the oldest pod's
- * number is dropped. A pod that stays in flight for long (permit may take minutes) would keep
- * everything: beyond FLIGHT_EVENTS_MAX it is marked instead, and is tried again when it comes back
- * as if one of what it missed had helped.
+ * Events that arrive while pods are in flight are kept with their objects in one numbered list. A
+ * pod has the number of the first event that it has not seen, and events before the oldest pod's
+ * number are dropped. A pod that stays in flight for long (permit may take minutes) would keep too
+ * many events. Beyond FLIGHT_EVENTS_MAX it is marked instead, and is tried again when it returns,
+ * as if a missed event had helped.
  */
 #include "scheduler/queue/podqueue_impl.h"
 
@@ -145,7 +145,7 @@ enum queue_wake queue_worth(const struct queued_pod *p, const struct cluster_eve
 		return WAKE_NOT;
 	if (e->kind == EVENT_WILDCARD)
 		return WAKE_AFTER_BACKOFF;
-	/* What it gave back itself (rejected in permit) makes no room that was not there. */
+	/* Resources that the pod itself released (rejected in permit) do not help it. */
 	if (e->kind == EVENT_ASSIGNED_POD && !e->pod && e->old_pod &&
 	    str_eq(e->old_pod->uid, p->pod->uid))
 		return WAKE_NOT;

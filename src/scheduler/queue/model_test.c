@@ -145,7 +145,7 @@ static void model_tick(struct world *w, struct model *m)
 	}
 }
 
-/* Who is to be popped; -1: nobody. */
+/* Returns the pod to be popped, or -1. */
 static int model_first(const struct model *m)
 {
 	int best = -1;

@@ -1,17 +1,18 @@
 /*
- * podqueue - pods that wait to be scheduled: active, backing off, unschedulable, gated.
+ * podqueue - the queue of pods to schedule: active, backing off, unschedulable, gated.
  *
- *	active         a heap in the profile's order; podqueue_pop() takes the first
- *	backoff        was tried without success and something changed since: waits its time
- *	unschedulable  waits for an event that may help: only the hints of plugins that rejected it
- *	               are asked; after five minutes it is tried anyway
- *	gated          PreEnqueue said no
+ *	active         a heap in the profile's order; podqueue_pop() removes the first
+ *	backoff        failed before, and something changed since: waits for its back-off time
+ *	unschedulable  waits for an event that may help: only hints of plugins that rejected it
+ *	               are called; after five minutes it is tried anyway
+ *	gated          rejected by PreEnqueue
  *
- * Events that come while a pod is being tried are kept and looked at when it comes back, so none is
- * missed. An event costs the pods that wait for its kind, not all that wait.
+ * Events that arrive while a pod is in flight are kept, and replayed when the pod returns, so none
+ * is missed. The cost of an event depends on the pods that wait for its kind, not on all waiting
+ * pods.
  *
- * Nominated pods (preemption made room for them on a node) are known here, too.
- * No I/O; time is a parameter. Threads: the scheduler's.
+ * The queue also keeps the nominated pods, for which preemption made room on a node. No I/O; time
+ * is a parameter. Threads: the scheduler's.
  */
 #ifndef SCHEDULER_QUEUE_PODQUEUE_H
 #define SCHEDULER_QUEUE_PODQUEUE_H
@@ -37,7 +38,7 @@ enum queue_place {
 struct queued_pod {
 	struct podinfo *pod; /* reference; replaced by updates */
 	struct profile *profile;
-	int64_t since_ms; /* when it came into the queue this time; the sort's time stamp */
+	int64_t since_ms; /* when it last entered the queue; used for sorting */
 	int64_t first_ms; /* when it was first tried; 0: never */
 	int64_t backoff_until_ms;
 	uint32_t attempts, unschedulable_count, error_count;
@@ -49,13 +50,13 @@ struct queued_pod {
 	/* The queue's own. */
 	size_t at; /* in its heap */
 	struct list link;
-	struct queue_profile *view; /* what it knows of the profile */
-	struct wait_group *group; /* of those that wait for the same events */
-	struct podinfo *newer; /* came while in flight; reference */
-	uint64_t order; /* of equals: who came first */
-	int64_t flushed_ms; /* when it was last taken from the unschedulable by time */
-	uint64_t flight; /* first event that is to be replayed */
-	bool missed; /* events that were not kept since */
+	struct queue_profile *view; /* the queue's data on its profile */
+	struct wait_group *group; /* the pods that wait for the same events */
+	struct podinfo *newer; /* newer version that arrived in flight; reference */
+	uint64_t order; /* order of arrival, for equal pods */
+	int64_t flushed_ms; /* when it last left the unschedulable by timeout */
+	uint64_t flight; /* number of the first event to replay */
+	bool missed; /* some events since then were not kept */
 	bool settled; /* podqueue_settle() */
 	bool deleted; /* while in flight */
 	struct str nominated;
@@ -69,64 +70,71 @@ struct podqueue_opts {
 	struct metrics *metrics;
 	/* Finds the profile of a schedulerName; NULL: not ours. */
 	struct profile *(*profile)(void *arg, struct str scheduler);
-	/* There is something to pop now. Never from within podqueue_pop(). */
+	/* Called when a pod can be popped. Never called from within podqueue_pop(). */
 	void (*on_ready)(void *arg);
 	void *arg;
 };
 
 struct podqueue *podqueue_new(const struct podqueue_opts *opts);
-void podqueue_free(struct podqueue *q); /* profiles may be gone by then */
+void podqueue_free(struct podqueue *q); /* profiles may be freed before */
 
 /* --- pods: unbound ones of our profiles --------------------------------------------------- */
 
 void podqueue_add(struct podqueue *q, struct podinfo *p, int64_t now_ms);
-/* `old` may be NULL. What matters of the change may wake it. */
+/* Updates a pod, and wakes it if the change may help. `old` may be NULL. */
 void podqueue_update(struct podqueue *q, struct podinfo *old, struct podinfo *p, int64_t now_ms);
 void podqueue_remove(struct podqueue *q, struct str uid);
 struct queued_pod *podqueue_find(const struct podqueue *q, struct str uid);
 
-/* The pod that podqueue_pop() would return; it stays in the queue. NULL: no pod is active. */
+/* Returns the pod that podqueue_pop() would return, without removing it. NULL: no pod is active. */
 const struct queued_pod *podqueue_first(const struct podqueue *q);
-/* The next to try; NULL: none now. It is in flight until one of the two below. */
+/*
+ * Returns the next pod to try, or NULL. It is in flight until podqueue_done(), podqueue_return() or
+ * podqueue_go_on().
+ */
 struct queued_pod *podqueue_pop(struct podqueue *q, int64_t now_ms);
-/* Scheduled, or gone: the struct is freed. */
+/* The pod was scheduled or is gone: frees the struct. */
 void podqueue_done(struct podqueue *q, struct queued_pod *p);
-/* Decided on: nothing that happens from now on can help it, so no events are kept for it. */
+/* The pod has a node: no events are kept for it from now on. */
 void podqueue_settle(struct podqueue *q, struct queued_pod *p);
 /*
- * It did not work out. rejectors and pending of the struct are set; with neither it was an error:
- * it backs off. Events since the pop are replayed. It counts as nominated as its newest status
- * says, unless it is already; what post_filter decided about that is told afterwards. One that
- * was removed meanwhile is freed: look for it by podqueue_find() before touching it again.
+ * The pod could not be scheduled. The caller has set `rejectors` and `pending`; with neither it was
+ * an error, and the pod backs off. Events since the pop are replayed. Unless it is nominated
+ * already, it is nominated as its newest status says; call podqueue_nominate() afterwards with
+ * post_filter's decision. A pod that was removed meanwhile is freed: call podqueue_find() before
+ * you use it again.
  */
 void podqueue_return(struct podqueue *q, struct queued_pod *p, int64_t now_ms);
 /*
- * Its attempt is not over and goes on later: it is active again, behind waiting pods of its
- * priority. That is no failure. A pod that was removed meanwhile is freed.
+ * The attempt will continue later. The pod becomes active again, behind waiting pods of its
+ * priority. This does not count as a failure. A pod that was removed meanwhile is freed.
  */
 void podqueue_go_on(struct podqueue *q, struct queued_pod *p, int64_t now_ms);
 
 /* --- time and events --------------------------------------------------------------------- */
 
 void podqueue_event(struct podqueue *q, const struct cluster_event *e, int64_t now_ms);
-/* Moves pods whose back-off, or stay among the unschedulable, is over. */
+/* Moves pods whose back-off, or maximum time as unschedulable, is over. */
 void podqueue_tick(struct podqueue *q, int64_t now_ms);
-int64_t podqueue_next_tick(const struct podqueue *q); /* INT64_MAX: nothing waits for time */
-/* To active now, whatever it waits for; unless PreEnqueue says no. */
+int64_t podqueue_next_tick(const struct podqueue *q); /* INT64_MAX: no pod waits for a time */
+/* Makes the pod active now, whatever it waits for, unless PreEnqueue rejects it. */
 void podqueue_activate(struct podqueue *q, struct str uid, int64_t now_ms);
 
 size_t podqueue_count(const struct podqueue *q, enum queue_place place);
 
 /* --- nominated pods ------------------------------------------------------------------------ */
 
-/* Empty node: not any more. Pods that are deleted or bound are forgotten by themselves. */
+/*
+ * Nominates a pod. An empty node clears the nomination. Nominations of deleted or bound pods are
+ * cleared automatically.
+ */
 void podqueue_nominate(struct podqueue *q, struct podinfo *p, struct str node);
 struct str podqueue_nominated(const struct podqueue *q, struct str uid); /* empty: none */
-/* Those for the node, in no order; n through ret_n. Borrowed until the next change. */
+/* Returns the pods that are nominated for the node, unordered. Borrowed until the next change. */
 struct podinfo *const *podqueue_nominated_on(const struct podqueue *q, struct str node,
 					     size_t *ret_n);
 
-/* Writes what waits, where and why, as JSON, for /debug/queue. */
+/* Writes the waiting pods with place and reason, as JSON for /debug/queue. */
 struct json_writer;
 void podqueue_dump(const struct podqueue *q, int64_t now_ms, struct json_writer *w);
 

@@ -27,7 +27,7 @@ struct world {
 	struct podqueue *q;
 	struct metrics *metrics;
 	int64_t now;
-	bool shut[PODS]; /* by the pod's number: gated, whatever it says itself */
+	bool shut[PODS]; /* by the pod's number: gated, whatever its spec says */
 	unsigned ready, hints;
 };
 
@@ -58,7 +58,7 @@ static struct verdict accept(struct plugin *p, struct cycle *c, const struct nod
 	return VERDICT_OK;
 }
 
-/* A pod that goes helps pods of the same priority. */
+/* A deleted pod helps waiting pods of the same priority. */
 static enum event_hint same_priority(const struct plugin *p, const struct podinfo *waiting,
 				     const struct cluster_event *e)
 {
@@ -240,7 +240,7 @@ static void give_back(struct world *w, struct queued_pod *p, uint64_t rejectors)
 	podqueue_return(w->q, p, w->now);
 }
 
-/* Added, tried and rejected. */
+/* Adds a pod that was tried and rejected. */
 static UNUSED void rejected(struct world *w, unsigned number, struct shape s, uint64_t rejectors)
 {
 	add(w, number, s);

@@ -1,16 +1,16 @@
 /*
- * podqueue_impl - between the files of the queue.
+ * podqueue_impl - private to the files of the queue.
  *
- *	podqueue.c           the places and the moves between them
+ *	podqueue.c        the places and the moves between them
  *	queue/heap.c      the four heaps
- *	queue/events.c    who waits for what, hints, events while pods are in flight
+ *	queue/events.c    which pods wait for which events, hints, events for pods in flight
  *	queue/nominate.c  nominated pods by node
- *	queue/metrics.c   upstream's numbers
- *	queue/dump.c      to look at
+ *	queue/metrics.c   upstream's metrics
+ *	queue/dump.c      debug output
  *
- * Pods that wait for events (unschedulable, gated) are in groups: those of a profile with the same
- * rejectors and the same gate. All of a group wait for the same events, so an event asks each
- * group once and walks the pods of those that care.
+ * Pods that wait for events (unschedulable, gated) are in groups by profile, rejectors and gate.
+ * All pods of a group wait for the same events, so an event checks each group once, and only visits
+ * pods of matching groups.
  */
 #ifndef SCHEDULER_QUEUE_PODQUEUE_IMPL_H
 #define SCHEDULER_QUEUE_PODQUEUE_IMPL_H
@@ -21,9 +21,9 @@
 #include "scheduler/framework/profile.h"
 #include "scheduler/queue/podqueue.h"
 
-/* Ends of back-off are rounded down to this, so that pods of one window go by priority. */
+/* Ends of back-off are rounded down to this, so that pods in one window are sorted by priority. */
 enum { BACKOFF_WINDOW_MS = 1000 };
-/* Events kept for pods in flight; beyond, those that would need the oldest are tried again. */
+/* Maximum of events kept for pods in flight. Pods that would need dropped ones are tried again. */
 enum { FLIGHT_EVENTS_MAX = 4096 };
 
 /* --- heaps ----------------------------------------------------------------------------------- */
@@ -38,7 +38,7 @@ struct queue_heap {
 queue_less queue_less_active; /* by the profile's sort */
 queue_less queue_less_backoff; /* by the end of back-off, then as active */
 queue_less queue_less_error; /* by the end of back-off, then by age */
-queue_less queue_less_flush; /* by when it last was tried or flushed */
+queue_less queue_less_flush; /* by the time of the last try or flush */
 
 void queue_heap_init(struct queue_heap *h, queue_less *less);
 void queue_heap_release(struct queue_heap *h);
@@ -53,10 +53,10 @@ static inline struct queued_pod *queue_heap_first(const struct queue_heap *h)
 
 /* --- groups, profiles, events -------------------------------------------------------------- */
 
-/* What the queue knows of a profile; lives as long as the queue. */
+/* The queue's data on a profile; lives as long as the queue. */
 struct queue_profile {
 	struct profile *profile;
-	unsigned actions[EVENT_KINDS]; /* what any of its plugins registered */
+	unsigned actions[EVENT_KINDS]; /* actions that any of its plugins registered, by kind */
 	size_t in_flight;
 	struct metrics_gauge *reasons[PLUGINS_MAX]; /* unschedulable_pods; NULL until needed */
 };
@@ -67,12 +67,12 @@ struct wait_group {
 		uint64_t rejectors;
 		const struct plugin *gated_by;
 	} key; /* its bytes are the map's key */
-	unsigned actions[EVENT_KINDS]; /* what its rejectors, or its gate, registered */
+	unsigned actions[EVENT_KINDS]; /* actions that its rejectors, or its gate, registered */
 	struct list pods; /* queued_pod.link; oldest first */
 	size_t at; /* in podqueue.groups */
 };
 
-/* An event that came while pods were in flight; holds its objects. */
+/* An event that arrived while pods were in flight; holds references to its objects. */
 struct flight_event {
 	struct list link;
 	uint64_t number;
@@ -125,18 +125,18 @@ void queue_collect(struct podqueue *q, const struct cluster_event *e);
 
 void queue_flight_begin(struct podqueue *q, struct queued_pod *p);
 void queue_flight_end(struct podqueue *q, struct queued_pod *p);
-/* Drops the events that are kept. */
+/* Frees the kept events. */
 void queue_flight_release(struct podqueue *q);
-/* Keeps the event if any pod in flight might need it. */
+/* Keeps the event if a pod in flight may need it. */
 void queue_flight_note(struct podqueue *q, const struct cluster_event *e);
-/* What came since the pop. */
+/* Whether events since the pop may help the pod. */
 enum queue_wake queue_flight_worth(const struct podqueue *q, const struct queued_pod *p);
 
 /* --- nominations --------------------------------------------------------------------------- */
 
 void queue_nominations_init(struct podqueue *q);
 void queue_nominations_release(struct podqueue *q);
-/* As the pod's status says. */
+/* Nominates the pod for status.nominatedNodeName. */
 void queue_nominate_by_status(struct podqueue *q, struct podinfo *p);
 void queue_nominate_update(struct podqueue *q, const struct podinfo *old, struct podinfo *p);
 
@@ -145,7 +145,7 @@ void queue_nominate_update(struct podqueue *q, const struct podinfo *old, struct
 void queue_metrics_init(struct podqueue_metrics *m, struct metrics *registry);
 void queue_metrics_place(struct podqueue *q, enum queue_place place, int by);
 void queue_metrics_incoming(struct podqueue *q, enum queue_place place, const char *event);
-/* For each of the plugins, by 1 or -1. */
+/* Changes the gauge of each of the plugins by 1 or -1. */
 void queue_metrics_reasons(struct podqueue *q, struct queue_profile *view, uint64_t plugins,
 			   int by);
 /* NULL without metrics. */

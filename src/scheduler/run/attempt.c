@@ -1,6 +1,6 @@
 /*
- * Takes pods from the queue, a few per turn of the loop, and tries each on a fresh snapshot. What
- * has found its node is assumed there and handed to its binding; what has not goes to failure.c.
+ * Pops a few pods per turn of the loop, and tries each on a fresh snapshot. A pod that gets a node
+ * is assumed there and passed to its binding. Others go to failure.c.
  */
 #include "base/report/log.h"
 #include "client/events/recorder.h"
@@ -15,7 +15,8 @@
 #define TURN_NS (20 * CLOCK_MS)
 
 enum {
-	READY_CHECK_MS = 50, /* for kinds that the server does not have nobody is told */
+	/* Poll, since there is no event for kinds that the server does not serve. */
+	READY_CHECK_MS = 50,
 	REST_MS = 50,
 };
 

@@ -1,14 +1,14 @@
 /*
- * A pod's way from the decision to the node: permit, pre_bind, bind, post_bind.
+ * Runs the steps after a pod is scheduled: permit, pre_bind, bind, post_bind.
  *
- * Begins after the pod was assumed and reserved. Each step may take its time; other pods are
+ * It begins after the pod was assumed and reserved. Each step may be asynchronous; other pods are
  * scheduled meanwhile. If a step fails, it is undone: plugins unreserve in reverse order, the cache
  * forgets the pod, and the pod goes back to the queue. A pod that is deleted on the way is
  * cancelled at its next step.
  *
  * The steps are a small machine: wait for permission, then each pre_bind plugin, then bind plugins
- * until one does not skip. A plugin may answer from within its call or later; `calling` tells the
- * two apart, so that a chain of immediate answers is a loop and no recursion.
+ * until one does not skip. A plugin may end its step within the call or later. The flag `calling`
+ * distinguishes the two, so that a chain of immediate results is a loop, not a recursion.
  */
 #include "scheduler/framework/binding.h"
 
@@ -61,7 +61,7 @@ static void binding_free(struct binding_run *r)
 	free(r);
 }
 
-/* Ours no more, whatever became of the pod; there is room for the next. */
+/* Frees the binding, and makes room for the next one. */
 static void leave(struct binding_run *r)
 {
 	struct scheduler *s = r->scheduler;
@@ -405,7 +405,10 @@ bool binding_cancel(struct scheduler *s, struct str uid)
 	return true;
 }
 
-/* What waits for something that is no request is told to end; what does not is ended. */
+/*
+ * Cancels each binding, so that steps that wait for other things than requests end. Bindings that
+ * do not end by themselves are freed.
+ */
 void bindings_release(struct scheduler *s)
 {
 	while (!list_empty(&s->bindings)) {

@@ -1,10 +1,10 @@
 /*
- * What a new leader has to know before it decides: every allocation that an earlier one made.
+ * Before it schedules, a new leader must know every allocation that earlier leaders made.
  *
- * Its informers are warm, but a watch may be behind, by as much as it takes to notice that its
- * connection is dead. Of pods and nodes that costs a conflict at most. A device that is taken for
- * free goes to a second claim, and no server objects. So the claims are read once, as the server
- * has them now, and put on top of what the watch has shown, where they are newer.
+ * Its informers are warm, but a watch may be behind, until it notices that its connection is dead.
+ * For pods and nodes this causes a conflict at most. But a device that seems free would go to a
+ * second claim, and the server may not reject that. So the leader lists the claims once, and puts
+ * those that are newer than the watch's.
  */
 #include "base/core/limits.h"
 #include "base/json/json.h"

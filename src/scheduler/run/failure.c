@@ -1,8 +1,8 @@
 /*
- * A pod that got no node goes back to the queue with who rejected it, its user is told by an event,
- * and its condition PodScheduled says why, as upstream writes both. The condition is written
- * when it differs from what the pod shows, one request per pod at a time; what was to be said
- * meanwhile is said by the next attempt.
+ * A pod without a node returns to the queue with the plugins that rejected it. An event and the
+ * condition PodScheduled give the reason, both worded as upstream. The condition is only written if
+ * it differs from the pod's current one, with one request per pod at a time. A newer condition is
+ * written after the request in progress.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -21,7 +21,7 @@ struct pod_patch {
 	struct scheduler *scheduler;
 	struct podinfo *pod; /* reference */
 	struct client_request request;
-	struct buf next; /* what came meanwhile and is written after it; or empty */
+	struct buf next; /* newer patch, written after this one; or empty */
 };
 
 struct recorder *scheduler_recorder(struct scheduler *s, const struct profile *p)
@@ -160,7 +160,7 @@ static void on_patched(struct client_request *r, const struct client_answer *a U
 	struct pod_patch *p = r->arg;
 	struct buf next = p->next;
 
-	/* It is gone, or another took its name: nothing is left to be told. */
+	/* The pod is gone or was replaced: nothing to report. */
 	if (err && err->code != ERR_NOT_FOUND && err->code != ERR_CONFLICT &&
 	    err->code != ERR_CANCELED)
 		log_warn(p->scheduler->opts.log, "cannot write the pod's condition",

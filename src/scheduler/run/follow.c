@@ -1,10 +1,9 @@
 /*
- * What happens in the cluster, told to the cache first and to the queue then, in the order of
- * arrival.
+ * Applies events of the cluster in order of arrival, first to the cache, then to the queue.
  *
- * Pods and nodes are read into structs; other kinds stay as their informers keep them, are put into
- * the state of devices where that concerns them, and become events. Of kinds that the API server
- * does not serve there is simply nothing: their informers ask again from time to time.
+ * Pods and nodes are parsed into structs. Objects of other kinds stay in the informers' caches,
+ * update dra_state if they concern devices, and become events. If the API server does not serve a
+ * kind, its cache is empty, and its informer retries from time to time.
  */
 #include "base/report/log.h"
 #include "client/api/client.h"
@@ -199,10 +198,7 @@ static void put_bound(struct scheduler *s, struct podinfo *p)
 		follow_tell_pod(s, actions, old, p);
 }
 
-/*
- * The place of an assumed pod is free again. What is under way for it ends at its next step; the
- * cache does not wait for that.
- */
+/* Removes an assumed pod from the cache at once. Its binding ends at its next step. */
 static void drop_assumed(struct scheduler *s, struct str uid)
 {
 	CLEANUP(podinfo_unref) struct podinfo *p = podinfo_ref(nodecache_pod(s->nodes, uid));

@@ -19,7 +19,7 @@ struct measures {
 	struct metrics_histogram *permit_seconds[3]; /* success, unschedulable, error */
 	struct metrics_gauge *nodes, *pods, *assumed, *writing;
 	struct metrics_counter *evaluations, *evaluation_cost; /* of device selectors */
-	struct inventory_counts counted; /* of these */
+	struct inventory_counts counted; /* counts that are already in the two counters */
 };
 
 enum measures_result { MEASURES_SCHEDULED, MEASURES_UNSCHEDULABLE, MEASURES_ERROR };
@@ -29,10 +29,10 @@ void measures_attempt(struct measures *m, const struct profile *p, enum measures
 		      int64_t took_ns);
 void measures_snapshot(struct measures *m, int64_t took_ns);
 void measures_algorithm(struct measures *m, int64_t took_ns);
-/* A pod is bound after so many attempts and so long a time since the first. */
+/* Records a bound pod: the number of attempts, and the time since the first. */
 void measures_bound(struct measures *m, unsigned attempts, int64_t took_ns);
 void measures_permit(struct measures *m, enum measures_result result, int64_t took_ns);
-/* Selectors that were evaluated so far, since the start. */
+/* Updates the counters of selector evaluations to these totals. */
 void measures_selectors(struct measures *m, struct inventory_counts now);
 void measures_cache(struct measures *m, const struct scheduler *s);
 

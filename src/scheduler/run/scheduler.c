@@ -1,8 +1,8 @@
 /*
- * Puts the parts together and takes them apart. Order matters: types of extended resources are
- * registered by plugins' init, so profiles come before the handles run, and handles run before any
- * event is told; values of plugins live in the cache, so it goes before the plugins are closed.
- * The election has a client of its own, so that no amount of work delays a renewal.
+ * Creates and frees the parts. The order matters. Plugins' inits register types of extended
+ * resources, so profiles are created before the handles run, and handles run before the first
+ * event. The cache has values of plugins, so it is freed before the plugins are closed. The leader
+ * election has its own client, so that load does not delay a renewal.
  */
 #include "scheduler/run/scheduler.h"
 

@@ -1,13 +1,13 @@
 /*
- * scheduler - `devplane scheduler`: finds nodes for pods, on any API server.
+ * scheduler - `devplane scheduler`: schedules pods to nodes, with any API server.
  *
- * Follows pods, nodes, claims, slices and what plugins ask for; tries the pods that wait, one
- * after the other, each on a snapshot; binds them while the next are tried. With leader election
- * those that do not lead keep their caches warm and decide nothing. Losing the lease ends it for
- * good.
+ * It watches pods, nodes, claims, slices and the resources that plugins request. It tries the
+ * waiting pods one after the other, each on a snapshot, and binds them while it tries the next.
+ * With leader election, the others keep their caches warm and schedule nothing. A scheduler that
+ * loses its lease stops for good.
  *
- * One thread: events and cycles take turns, so a cycle sees a state that nothing changes, and what
- * plugins are told comes in one order.
+ * There is one thread: events and cycles take turns. So the state does not change during a cycle,
+ * and plugins get events in one order.
  */
 #ifndef SCHEDULER_RUN_SCHEDULER_H
 #define SCHEDULER_RUN_SCHEDULER_H
@@ -24,36 +24,36 @@ struct loop;
 struct metrics;
 struct scheduler;
 
-/* All is borrowed until scheduler_free(). */
+/* All pointers are borrowed until scheduler_free(). */
 struct scheduler_opts {
 	struct loop *loop;
 	const struct kubeconfig *kubeconfig;
 	const struct config *config;
 	const struct gates *gates;
-	const char *identity; /* in the election */
+	const char *identity; /* in the leader election */
 	struct metrics *metrics; /* or NULL */
 	const struct log *log;
-	/* The lease was lost: all work has stopped, nothing more will happen. */
+	/* Called when the lease is lost. All work has stopped. */
 	void (*on_lost)(void *arg, const struct error *why);
 	void *arg;
 };
 
 /*
- * Loads plugins, makes the profiles, begins. Any plugin that cannot be used makes it fail: it does
- * not run half-configured.
+ * Loads plugins, creates the profiles and starts. Fails if any plugin cannot be used, rather than
+ * running half-configured.
  */
 int scheduler_new(const struct scheduler_opts *opts, struct scheduler **ret_scheduler,
 		  struct error *err);
 
-/* Ends all work, gives the lease back, then calls `done` once, later. */
+/* Stops all work, releases the lease, then calls `done` once, asynchronously. */
 void scheduler_stop(struct scheduler *s, void (*done)(void *arg), void *arg);
 
-/* After `done`, or before the loop ran. The loop must run one more turn. NULL allowed. */
+/* Call it after `done`, or before the loop ran. The loop must run one more turn. NULL allowed. */
 void scheduler_free(struct scheduler *s);
 
-/* For health: -ERR_INTERNAL when a lease that we hold ran out. */
+/* For the health check: returns -ERR_INTERNAL if the lease that we hold has expired. */
 int scheduler_check(const struct scheduler *s, struct error *err);
-/* For readiness: it knows the state. */
+/* For the readiness check: fails until the caches are synced. */
 int scheduler_check_ready(const struct scheduler *s, struct error *err);
 
 /* JSON for /debug/cache and /debug/queue. */

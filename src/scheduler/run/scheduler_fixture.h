@@ -7,10 +7,10 @@
  *	 'allocatable':{more ..},'images':[..]}
  *	{'name':'p1','namespace':'x','labels':{..},'requests':{'cpu':'1'},'nodeName':'n1', ..spec}
  *
- * Members of a short node other than name, labels, annotations are those of its spec (taints,
- * unschedulable) or status; those of a short pod are of its spec, beside owners (metadata), status,
- * deleting, and requests and image of its one container. Missing are made up: uid, namespace
- * "default", a container, 110 pods a node.
+ * Members of a short node other than name, labels and annotations go to its spec (taints,
+ * unschedulable) or status. Members of a short pod go to its spec, except owners (metadata),
+ * status, deleting, and requests and image of its only container. Defaults are added: uid,
+ * namespace "default", a container, 110 pods per node.
  *
  * A mistake in a text fails the test.
  */
@@ -24,13 +24,14 @@
 #include "scheduler/framework/profile.h"
 
 struct scheduler_fixture {
-	struct services services; /* what is here; add more before the profile is made */
+	/* Services of the fixture; add more before you create the profile. */
+	struct services services;
 	struct amount_names names;
 	struct gates gates;
 	struct cache namespaces, pdbs, kube_services, replication_controllers, replica_sets;
 	struct cache stateful_sets, pvcs, pvs, storage_classes, csi_nodes, csi_drivers;
 	struct cache csi_capacities, attachments;
-	struct profile *profile; /* NULL until it is made */
+	struct profile *profile; /* NULL until it is created */
 	struct arena arena; /* of texts and names */
 	unsigned made; /* for uids */
 };
@@ -39,13 +40,13 @@ void scheduler_fixture_init(struct scheduler_fixture *f);
 void scheduler_fixture_release(struct scheduler_fixture *f);
 
 /*
- * The profile "default-scheduler" with plugins by name ("NodeName NodePorts"; "*": all built-in
- * ones that upstream has by default), default weights, at all their points. PrioritySort and
- * DefaultBinder are added. `args` is pluginConfig as an object by plugin name, or NULL.
- * Replaces the one before.
+ * Creates the profile "default-scheduler", replacing an earlier one. `plugins` lists names
+ * ("NodeName NodePorts"; "*": all built-in plugins that upstream enables by default); they have
+ * default weights, at all their extension points. PrioritySort and DefaultBinder are added. `args`
+ * is pluginConfig as an object by plugin name, or NULL.
  */
 void scheduler_fixture_profile(struct scheduler_fixture *f, const char *plugins, const char *args);
-/* The same; returns what is wrong with the arguments. */
+/* The same, but returns errors in the arguments. */
 int scheduler_fixture_try_profile(struct scheduler_fixture *f, const char *plugins,
 				  const char *args, struct error *err);
 struct plugin *scheduler_fixture_plugin(struct scheduler_fixture *f, const char *name);
@@ -56,26 +57,26 @@ struct cached *scheduler_fixture_object(struct scheduler_fixture *f, const char 
 /* Puts the object into one of the caches above. */
 void scheduler_fixture_put(struct scheduler_fixture *f, struct cache *c, const char *text);
 
-/* The caller's reference. */
+/* Return a reference that the caller owns. */
 struct nodeobject *scheduler_fixture_make_node(struct scheduler_fixture *f, const char *text);
 struct podinfo *scheduler_fixture_make_pod(struct scheduler_fixture *f, const char *text);
 
-/* Into the cluster: a node, or a pod on its node. */
+/* Add a node, or a pod on its node, to the cluster. */
 void scheduler_fixture_node(struct scheduler_fixture *f, const char *text);
 void scheduler_fixture_pod(struct scheduler_fixture *f, const char *text);
 
 /* --- asking -------------------------------------------------------------------------------- */
 
-/* A cycle on the present snapshot; every node is feasible, by name. */
+/* Returns a cycle on the current snapshot. Every node is feasible, sorted by name. */
 struct cycle *scheduler_fixture_cycle(struct scheduler_fixture *f, const char *pod);
 
 /*
- * What one plugin's pre_filter and filters say, nodes by name: "skip"; "Unschedulable[why]" of
- * pre_filter; or "n1 n2:Unschedulable[why, why]". In the fixture's arena.
+ * Runs pre_filter and filter of one plugin, on nodes sorted by name. Returns, in the fixture's
+ * arena, "skip", or "Unschedulable[why]" from pre_filter, or "n1 n2:Unschedulable[why, why]".
  */
 const char *scheduler_fixture_filter(struct scheduler_fixture *f, const char *plugin,
 				     const char *pod);
-/* The filters alone, of a cycle in which pre_filter was asked. */
+/* Runs only the filters, in a cycle in which pre_filter was called. */
 const char *scheduler_fixture_filters(struct scheduler_fixture *f, struct plugin *p,
 				      struct cycle *c);
 
@@ -83,7 +84,7 @@ const char *scheduler_fixture_filters(struct scheduler_fixture *f, struct plugin
 const char *scheduler_fixture_score(struct scheduler_fixture *f, const char *plugin,
 				    const char *pod);
 
-/* A table of such: fails with both texts where one differs. */
+/* Checks a table of such results; fails with both texts if they differ. */
 struct fixture_row {
 	const char *pod, *expected;
 };
@@ -92,10 +93,12 @@ void scheduler_fixture_check_filters(struct scheduler_fixture *f, const char *pl
 void scheduler_fixture_check_scores(struct scheduler_fixture *f, const char *plugin,
 				    const struct fixture_row *rows, size_t n);
 
-/* Whether the plugin, having rejected the pod, would be woken by the event. */
+/* Whether the event wakes the pod after the plugin rejected it. */
 bool scheduler_fixture_wakes(struct scheduler_fixture *f, const char *plugin, const char *pod,
 			     const struct cluster_event *e);
-/* Of a pod on a node (old, new; NULL: none) with these actions. */
+/*
+ * The same for an event about a pod on a node, with old and new state (or NULL) and these actions.
+ */
 bool scheduler_fixture_pod_wakes(struct scheduler_fixture *f, const char *plugin, const char *pod,
 				 unsigned actions, const char *old, const char *now);
 bool scheduler_fixture_node_wakes(struct scheduler_fixture *f, const char *plugin, const char *pod,

@@ -1,12 +1,12 @@
 /*
- * scheduler_impl - between the files of the scheduler: what it holds, and who does what.
+ * scheduler_impl - the scheduler's struct, and the functions shared by its files.
  *
- *	scheduler.c    puts it together; the election
- *	follow.c       informers, and what their events do to cache and queue
- *	catch_up.c     a new leader learns what earlier ones decided
+ *	scheduler.c    set-up and leader election
+ *	follow.c       informers; applies their events to cache and queue
+ *	catch_up.c     a new leader reads the decisions of earlier ones
  *	attempt.c      takes pods from the queue and tries them
- *	binding.c      a decided pod's way to its node
- *	failure.c      what becomes of a pod that did not get one: queue, event, condition
+ *	binding_run.c  permit and binding of a scheduled pod
+ *	failure.c      handles pods that did not get a node: queue, event, condition
  *	measures.c     metrics
  */
 #ifndef SCHEDULER_RUN_SCHEDULER_IMPL_H
@@ -27,12 +27,12 @@ struct config;
 struct extension;
 struct leader;
 
-/* What is tried in one turn of the loop before others get their turn. */
+/* Maximum of attempts in one turn of the loop. */
 enum { ATTEMPTS_PER_TURN = 16 };
-/* Bindings that write at once; further pods are not tried until some have ended. */
+/* Maximum of concurrent bindings. No further pods are tried until some have ended. */
 enum { BINDINGS_MAX = 512 };
 
-/* A kind that is followed beside pods and nodes. */
+/* A kind that is watched in addition to pods and nodes. */
 struct follow {
 	const struct follow_kind *kind;
 	struct scheduler *scheduler;
@@ -54,7 +54,7 @@ struct scheduler {
 	struct nodecache *nodes;
 	struct podqueue *queue;
 	struct dra_state *dra; /* NULL: the gate is off */
-	struct services services; /* what profiles share; each has a copy with its recorder */
+	struct services services; /* shared by profiles; each has a copy with its own recorder */
 	struct profile **profiles;
 	struct services *profile_services;
 	struct recorder **recorders;
@@ -66,20 +66,20 @@ struct scheduler {
 	size_t nothers;
 
 	struct loop_task work; /* tries pods */
-	struct loop_timer tick; /* of the queue's next time */
-	struct loop_timer later; /* `done` without an election */
+	struct loop_timer tick; /* fires at podqueue_next_tick() */
+	struct loop_timer later; /* calls `done` if there is no election */
 	struct list bindings; /* struct binding */
 	struct map by_uid; /* the same, by the pods' uids */
 	struct list patches; /* struct pod_patch */
 	struct map patching; /* the same, by the pods' uids */
 	size_t writing; /* bindings in pre_bind and bind */
-	int64_t rests_until_ms; /* a long attempt, while bindings are being written */
-	size_t start; /* where in the node list the next search begins */
+	int64_t rests_until_ms; /* pause of a long attempt while bindings are being written */
+	size_t start; /* index in the node list where the next search begins */
 	struct client_request catch_up;
 	struct loop_timer catch_up_again;
-	bool leading; /* and knows what earlier leaders decided */
+	bool leading; /* it leads, and has read the decisions of earlier leaders */
 	bool stopped;
-	bool ready; /* all is synced: pods may be tried */
+	bool ready; /* caches are synced: pods may be tried */
 	void (*done)(void *arg);
 	void *done_arg;
 };
@@ -88,48 +88,56 @@ struct scheduler {
 
 void follow_begin(struct scheduler *s);
 bool follow_synced(const struct scheduler *s);
-/* Claims that we made and that came and went unseen are gone. Between turns of the watches. */
+/*
+ * Removes claims of ours that were created and deleted without the watch showing them. Call it
+ * between turns of the watches.
+ */
 void follow_sweep(struct scheduler *s);
-/* The pod as the API server last showed it; NULL: none. Borrowed. */
+/* Returns the latest pod from the API server, or NULL. Borrowed. */
 struct cached *follow_pod(const struct scheduler *s, struct str key);
-/* Puts the pods' event through: `old` or `pod` may be NULL. */
+/* Sends a pod event to the queue. `old` or `pod` may be NULL. */
 void follow_tell_pod(struct scheduler *s, unsigned actions, const struct podinfo *old,
 		     const struct podinfo *pod);
 
 /* --- catch_up.c ----------------------------------------------------------------------------- */
 
-/* We have the lease: reads the claims, then leads. */
+/* Called with the lease: reads the claims, then starts to lead. */
 void catch_up(struct scheduler *s);
 void catch_up_again(struct loop_timer *t);
 
 /* --- attempt.c ------------------------------------------------------------------------------ */
 
-/* There may be something to do: in this turn's end, or at a time. */
+/* Schedules attempts at the end of this turn, or at the queue's next time. */
 void attempt_soon(struct scheduler *s);
 void attempt_work(struct loop_task *t);
 void attempt_tick(struct loop_timer *t);
 
 /* --- binding_run.c -------------------------------------------------------------------------- */
 
-/* Takes over the pod in flight, its cycle and the assumed pod's reference. */
+/*
+ * Arguments of a new binding. It takes over the pod in flight, its cycle and the reference on the
+ * assumed pod.
+ */
 struct binding_start {
 	struct queued_pod *queued;
 	struct cycle *cycle;
 	struct podinfo *assumed;
-	uint64_t waiting; /* plugins of permit */
-	const int64_t *timeouts; /* theirs, by number */
+	uint64_t waiting; /* bits of plugins that wait in permit */
+	const int64_t *timeouts; /* their timeouts, by number */
 	int64_t began_ns;
 };
 void binding_begin(struct scheduler *s, const struct binding_start *start);
-/* The pod has been deleted: what holds its place ends. False: none such is on its way. */
+/* Cancels the binding of a deleted pod. Returns false if it is not being bound. */
 bool binding_cancel(struct scheduler *s, struct str uid);
-/* Permit; false when no such pod waits. `plugin` NULL: all of them. */
+/* Allow or reject a pod in permit; false if no such pod waits. `plugin` NULL: for all plugins. */
 bool binding_allow(struct scheduler *s, struct str uid, const struct plugin *plugin);
 bool binding_reject(struct scheduler *s, struct str uid, const struct plugin *plugin,
 		    struct str reason);
-/* What was written of the pod's failure is; see failure_is_written(). */
+/* Called when the pod's failure condition has been written, see failure_is_written(). */
 void binding_go_on(struct scheduler *s, struct str uid);
-/* Ends all without a word; for scheduler_free(). */
+/*
+ * Ends all bindings for scheduler_free(): plugins unreserve, but no event or condition is written.
+ */
 void bindings_release(struct scheduler *s);
 
 /* --- failure.c ------------------------------------------------------------------------------ */
@@ -140,15 +148,18 @@ struct failure {
 	uint64_t rejectors;
 	bool pending;
 	struct str nominated;
-	bool nominating; /* `nominated` counts, also when empty */
+	bool nominating; /* `nominated` is valid, even if empty */
 	int64_t began_ns;
 };
-/* Back to the queue; event, condition, nomination. The pod in flight is handed over. */
+/*
+ * Returns the pod to the queue, and writes event, condition and nomination. Takes over the pod in
+ * flight.
+ */
 void failure_handle(struct scheduler *s, struct queued_pod *q, const struct failure *f);
-/* The same for what reserve, permit or binding said about the one node that was chosen. */
+/* The same for a failure of reserve, permit or binding on the chosen node. */
 void failure_on_node(struct scheduler *s, struct queued_pod *q, struct cycle *c,
 		     const struct verdict *v, int64_t began_ns);
-/* A pod's condition is being written: binding_go_on() is called when it has been. */
+/* Whether a pod's condition is being written. binding_go_on() is called afterwards. */
 bool failure_is_written(const struct scheduler *s, struct str uid);
 void failure_release(struct scheduler *s);
 

@@ -42,12 +42,15 @@ static int fault(void *arg, const struct fakeapi_query *q)
 	int kind = kinds[prng_below(&r->prng, ARRAY_SIZE(kinds))];
 	double chance = r->faults;
 
-	/* Who cannot even look gives up in the end, and is wrong about what was done. */
+	/*
+	 * Reads fail rarely: a scheduler that cannot read gives a binding up in the end, though it
+	 * was done.
+	 */
 	if (str_eq(q->method, STR("GET")))
 		chance = MIN(chance, 0.1);
 	if (str_find(q->path, STR("/pods/")) < 0 || prng_unit(&r->prng) >= chance)
 		return FAKEAPI_WELL;
-	/* What is done long after we gave it up is as good as a rival. */
+	/* A request that takes effect long after it was abandoned is like a rival scheduler. */
 	if (kind == FAKEAPI_HOLD && !r->rival)
 		return FAKEAPI_HOLD_ANSWER;
 	return kind;
@@ -100,7 +103,9 @@ static const char *node_name(size_t i)
 	return names[i];
 }
 
-/* The n-th pod; of those without a node, when so wanted. False: there are none. */
+/*
+ * Picks a random pod, only among unbound ones if `unbound`. Returns false if there is no such pod.
+ */
 static bool pick_pod(struct random_world *r, bool unbound, char name[32])
 {
 	struct omap_cursor c;

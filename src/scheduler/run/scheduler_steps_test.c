@@ -17,11 +17,11 @@
 
 static const char *folder;
 
-/* What a plugin answers at a point. */
+/* The verdict of a plugin at an extension point. */
 struct rule {
-	const char *where; /* "First.permit"; NULL: none */
+	const char *where; /* "First.permit"; NULL: unused */
 	uint32_t code;
-	unsigned times; /* how often yet */
+	unsigned times; /* remaining uses */
 	int64_t timeout_ms;
 };
 
@@ -30,7 +30,7 @@ struct steps_world {
 	struct rule rules[4];
 	char trace[4096]; /* "First.reserve Second.reserve .." */
 	void *libraries[2];
-	/* Of the last that was told to wait or to end later. */
+	/* Set by the last step that waits or ends later. */
 	const struct dp_scheduler_host *host;
 	struct dp_binding *binding;
 	char uid[64];
@@ -155,7 +155,7 @@ static void expect_undone(struct steps_world *v, const char *trace)
 	scheduler_world_check_quiet(w);
 	assert_int_equal(scheduler_world_events(w, "FailedScheduling"), 1);
 	v->trace[0] = '\0';
-	/* What happens on the node wakes it, if it is not only a matter of time. */
+	/* An event on the node wakes the pod, unless it only waits for time. */
 	scheduler_world_pod(w, "other", 3);
 	scheduler_world_run(w, 300);
 	assert_true(scheduler_world_is_on(w, "other", "n1"));
@@ -281,7 +281,7 @@ static void all_that_asked_to_wait_must_allow_it(void **state)
 	scheduler_world_run(v->w, 5000);
 	second = v->host;
 	second->allow(second->host, v->uid);
-	scheduler_world_run(v->w, 20000); /* its time-out counts no more */
+	scheduler_world_run(v->w, 20000); /* its timeout no longer counts */
 	assert_string_equal(v->trace, RESERVE PERMIT);
 	second->allow(second->host, v->uid);
 	scheduler_world_run(v->w, 1000);
@@ -384,7 +384,7 @@ static void a_pod_that_is_deleted_on_its_way_is_undone(void **state)
 		assert_int_equal(scheduler_world_taken(v->w, "n1"), i % 2 ? 1000 : 0);
 		v->trace[strlen(cases[i / 2].trace)] = '\0'; /* of the first one */
 		assert_string_equal(v->trace, cases[i / 2].trace);
-		/* What the plugin says now is about nothing. */
+		/* The plugin's result is ignored now. */
 		if (v->binding)
 			v->host->binding_done(v->host->host, v->binding, DP_SUCCESS, NULL);
 		else

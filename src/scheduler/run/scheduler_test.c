@@ -194,7 +194,7 @@ static void a_binding_in_doubt_is_sent_again_and_nothing_undone(void **state)
 	}
 }
 
-/* One that fails for long is given up, and others get the room. */
+/* A binding that keeps failing is undone, and other pods get the room. */
 static void a_binding_that_fails_for_long_is_undone(void **state)
 {
 	struct scheduler_world *w = *state;
@@ -244,7 +244,7 @@ static void a_binding_whose_answer_was_lost_is_not_undone(void **state)
 		w->on_bind = faults[i / 2];
 		w->fault_count = 1;
 		scheduler_world_pod(w, "a", 3);
-		if (i % 2) /* The watch tells of the pod, and no more for now. */
+		if (i % 2) /* The watch delivers the pod, and nothing else for now. */
 			fakeapi_catch_up(w->api);
 		fakeapi_hold_back(w->api, i % 2 ? "pods" : "none");
 		scheduler_world_run(w, 100000);
@@ -315,7 +315,7 @@ static void the_room_of_a_pod_that_another_bound_elsewhere_is_free(void **state)
 	scheduler_world_check_quiet(w);
 }
 
-/* The watch tells of it only after the answer. */
+/* The watch delivers it only after the reply. */
 static void a_conflict_that_the_watch_has_not_told_of_yet_is_looked_into(void **state)
 {
 	static const char *const nodes[] = { "n1", "n2" };
@@ -567,7 +567,9 @@ static void one_that_does_not_lead_decides_nothing(void **state UNUSED)
 	scheduler_world_free(w);
 }
 
-/* What the leader before us allocated is not given out again because our watch is behind. */
+/*
+ * Devices that the previous leader allocated are not allocated again, although our watch is behind.
+ */
 static void a_new_leader_knows_what_was_allocated_before(void **state UNUSED)
 {
 	struct scheduler_world *w = scheduler_world_new(5, election);
@@ -625,7 +627,7 @@ static void it_may_end_at_any_time(void **state UNUSED)
 	}
 }
 
-/* The server did it, the watch has told, the answer has not come: then we end. */
+/* The server has bound the pod and the watch shows it, but the scheduler stops before the reply. */
 static void it_may_end_while_the_answer_of_a_done_binding_is_awaited(void **state)
 {
 	struct scheduler_world *w = *state;

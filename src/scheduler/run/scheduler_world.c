@@ -1,5 +1,5 @@
 /*
- * What cmd_scheduler.c does for the real one.
+ * Sets up a scheduler for tests, like cmd_scheduler.c does for the real one.
  */
 #include "scheduler/run/scheduler_world.h"
 

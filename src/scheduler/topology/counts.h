@@ -1,9 +1,9 @@
 /*
- * topology_counts - a number per domain of a topology: by key and value of a node's label.
+ * topology_counts - a count per topology domain, by key and value of a node's label.
  *
- * A clone shares the counts of what it was cloned from, which must outlive it and not be changed
- * any more, and keeps its own changes beside them: those of a what-if are few.
- * Memory is an arena's.
+ * A clone shares the counts of its original, which must outlive the clone and must not change any
+ * longer. The clone keeps its own changes separately, since a what-if has few. Memory comes from an
+ * arena.
  */
 #ifndef SCHEDULER_TOPOLOGY_COUNTS_H
 #define SCHEDULER_TOPOLOGY_COUNTS_H
@@ -25,23 +25,23 @@ struct topology_key {
 struct topology_counts {
 	struct topology_key **keys;
 	size_t nkeys, room;
-	struct topology_count *changed; /* of a clone; goes before the keys' */
+	struct topology_count *changed; /* for a clone: overrides the counts of the keys */
 	size_t nchanged, changed_room;
-	size_t entries; /* domains whose number is not 0 */
+	size_t entries; /* number of domains with a count other than 0 */
 	bool clone;
 };
 
-/* Adds to the domain of that key in which a node with these labels lies, if it lies in any. */
+/* Adds to the domain of a node with these labels. Does nothing if the node lacks the key. */
 void topology_counts_add(struct topology_counts *t, struct arena *a, struct str key,
 			 const struct json *labels, int64_t by);
 
-/* 0 when there is none. */
+/* Returns the count, or 0 for an unknown domain. */
 int64_t topology_counts_get(const struct topology_counts *t, struct str key, struct str value);
 
-/* A node with these labels lies in some domain whose number is above 0. */
+/* Whether a node with these labels is in some domain with a count above 0. */
 bool topology_counts_any(const struct topology_counts *t, const struct json *labels);
 
-/* Of all keys together. */
+/* Returns the sum over all keys for a node with these labels. */
 int64_t topology_counts_sum(const struct topology_counts *t, const struct json *labels);
 
 void topology_counts_clone(struct topology_counts *to, const struct topology_counts *from,

@@ -1,5 +1,5 @@
 /*
- * pod_affinity - between the files of InterPodAffinity.
+ * pod_affinity - private to the files of InterPodAffinity.
  */
 #ifndef SCHEDULER_TOPOLOGY_POD_AFFINITY_H
 #define SCHEDULER_TOPOLOGY_POD_AFFINITY_H
@@ -10,33 +10,33 @@
 #include "scheduler/topology/node_view.h"
 
 struct pod_affinity_args {
-	int32_t hard_weight; /* of required affinity of pods that are there, in scores */
-	bool ignore_existing; /* preferences of pods that are there, when the new one has none */
-	struct node_views *views; /* the plugin's; not an argument */
+	int32_t hard_weight; /* score weight of existing pods' required affinity */
+	bool ignore_existing; /* ignore preferences of existing pods if the new pod has none */
+	struct node_views *views; /* owned by the plugin; not an argument */
 };
 
-/* Kept for a pod from pre_filter and pre_score on; each part may be NULL. */
+/* The cycle's state, set by pre_filter and pre_score; each part may be NULL. */
 struct pod_affinity_state {
 	struct pod_affinity_filter *filter;
 	struct topology_counts *score;
 };
 
 /*
- * Terms of the pod that is scheduled, with selectors of namespaces replaced by the names of those
- * that there are now: other pods are then matched without looking at their namespaces.
+ * Returns the terms of the pod to schedule, with namespace selectors replaced by the names of the
+ * matching namespaces. So other pods can be matched without looking up their namespaces.
  */
 struct affinity_terms pod_affinity_resolve(const struct plugin *p, struct cycle *c,
 					   struct affinity_terms terms);
 
-/* Labels of the pod's namespace; NULL: none. */
+/* Returns the labels of the pod's namespace, or NULL. */
 const struct json *pod_affinity_namespace(const struct plugin *p, struct cycle *c);
 
-/* There are terms, and the pod matches all of them. */
+/* Whether there are terms and the pod matches all of them. */
 bool pod_affinity_all(struct affinity_terms terms, const struct podinfo *pod);
 
 /*
- * Adds, for every pod of the cluster that matches all of these resolved terms, `by` to the domain
- * of each term's key in which the pod is. What nodes have is remembered for the next pod.
+ * For every pod of the cluster that matches all of these resolved terms, adds `by` to the pod's
+ * domain of each term's key. Counts per node are cached for the next pod.
  */
 void pod_affinity_count(const struct plugin *p, struct cycle *c, struct affinity_terms terms,
 			struct topology_counts *to, int64_t by);

@@ -1,5 +1,5 @@
 /*
- * spread - between the files of PodTopologySpread: constraints, counting, state.
+ * spread - constraints, counting and state; private to the files of PodTopologySpread.
  */
 #ifndef SCHEDULER_TOPOLOGY_SPREAD_H
 #define SCHEDULER_TOPOLOGY_SPREAD_H
@@ -9,19 +9,20 @@
 #include "scheduler/framework/common.h"
 #include "scheduler/topology/node_view.h"
 
-/* Arguments of the plugin: constraints for pods that have none. */
+/* Arguments of the plugin: default constraints for pods without their own. */
 struct spread_args {
 	struct arena arena; /* initialised by the caller */
-	bool system; /* upstream's own: on hosts and zones, and nodes without a zone count, too */
+	/* upstream's system defaults: on hosts and zones; nodes without a zone count, too. */
+	bool system;
 	struct spread_constraint *defaults;
 	size_t ndefaults;
-	struct node_views *views; /* the plugin's; not an argument */
+	struct node_views *views; /* owned by the plugin; not an argument */
 };
 
-/* -ERR_INVALID with upstream's words. Nothing of `args` is kept. */
+/* Returns -ERR_INVALID with upstream's message. `args` is copied. */
 int spread_args_read(struct spread_args *s, const struct json *args, struct error *err);
 
-/* Kept for a pod from pre_filter and pre_score on; each part may be NULL. */
+/* The cycle's state, set by pre_filter and pre_score; each part may be NULL. */
 struct spread_state {
 	struct spread_filter *filter;
 	struct spread_score *score;
@@ -32,13 +33,16 @@ struct spread_constraints {
 	size_t n;
 };
 
-/* The pod's, or the default ones, that are preferred (`anyway`) or required. In `a`. */
+/*
+ * Returns the pod's constraints, or the defaults: the preferred ones (`anyway`) or the required
+ * ones. They are in `a`.
+ */
 struct spread_constraints spread_constraints(const struct plugin *p, const struct podinfo *pod,
 					     bool anyway, struct arena *a);
 
 /*
- * What the Services and the controller of the pod select it by, together; without terms when
- * there are none. Text is borrowed from cached objects.
+ * Returns the combined selectors of the pod's Services and controller; without terms if the pod has
+ * neither. Text is borrowed from cached objects.
  */
 struct selector spread_default_selector(const struct services *s, const struct podinfo *pod,
 					struct arena *a);
@@ -48,16 +52,16 @@ static inline bool spread_selects(const struct spread_constraint *c, const struc
 	return !c->nothing && labels_match(&c->pods, labels);
 }
 
-/* The node has all topology keys. */
+/* Whether the node has all topology keys. */
 bool spread_has_keys(struct spread_constraints c, const struct nodeobject *n);
 
-/* Its policies let pods on the node count. */
+/* Whether the constraint's policies count pods on the node. */
 bool spread_counts_node(const struct spread_constraint *c, const struct podinfo *pod,
 			const struct nodeobject *n);
 
 /*
- * How many pods of a namespace a constraint selects on nodes (terminating ones left out), and in
- * which domain a node is.
+ * A cached view: the number of pods on each node that a constraint selects in a namespace (without
+ * terminating pods), and the node's domain.
  */
 struct spread_view {
 	struct node_view *view;
@@ -65,7 +69,7 @@ struct spread_view {
 	struct str ns;
 };
 
-/* In the plugin's views, which have begun. */
+/* Call node_views_begin() of the plugin's views first. */
 struct spread_view spread_view(const struct plugin *p, const struct spread_constraint *k,
 			       struct cycle *c);
 struct node_seen spread_look(const struct spread_view *v, const struct nodeinfo *n);

@@ -1,6 +1,6 @@
 /*
- * What may help a pod that a required constraint kept away: likes of it that come, go or change
- * labels, and nodes that join, leave or change a domain.
+ * Events that may help a pod that a required constraint rejected: matching pods that are added,
+ * deleted or relabelled, and nodes that join, leave or change a domain.
  */
 #include "scheduler/framework/plugin.h"
 #include "scheduler/topology/spread.h"

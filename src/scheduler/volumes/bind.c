@@ -1,7 +1,7 @@
 /*
- * Writes a plan down, object after object, then looks once a second whether all claims are bound,
- * as upstream does. What was written stays when it fails: the next attempt finds it, and the
- * controller of volumes takes back what cannot be.
+ * Writes a plan object by object, then checks once a second whether all claims are bound, as
+ * upstream does. If it fails, earlier writes stay: the next attempt finds them, and the volume
+ * controller undoes impossible ones.
  */
 #include "base/core/clock.h"
 #include "base/core/limits.h"
@@ -110,7 +110,7 @@ static int check_provision(const struct services *s, const struct volume_claim *
 		return error_set(err, ERR_CONFLICT,
 				 "selectedNode annotation reset for PVC \"%.*s\"",
 				 STR_ARG(c->name));
-	/* Whoever makes volumes takes it away to say that it cannot. */
+	/* A provisioner removes the annotation to report that it cannot provision the volume. */
 	if (!str_eq(c->selected_node, n->name))
 		return error_set(err, ERR_CONFLICT, "provisioning failed for PVC \"%.*s\"",
 				 STR_ARG(c->name));

@@ -1,11 +1,10 @@
 /*
- * VolumeBinding: a pod goes where its volumes are, or where they can be. Claims that should have
- * been bound at once and are not keep it waiting; those that wait for their first consumer get
- * their volumes with the node that is chosen: the volume, or the wish for one on that node, is
- * written before the pod is bound, which then waits until the claims are.
+ * VolumeBinding: schedules a pod where its volumes are, or can be. A pod waits if one of its claims
+ * should have been bound immediately, but is not. Claims that wait for their first consumer get a
+ * volume on the chosen node: before the pod is bound, the plugin writes the volume, or a request to
+ * provision one there, and waits until the claims are bound.
  *
- * Volumes of kinds from before CSI are taken as they are, not as the drivers that replaced them
- * would describe them.
+ * In-tree volumes are used as they are, without translation to CSI.
  */
 #include "base/core/mem.h"
 #include "base/report/field_errors.h"

@@ -118,7 +118,7 @@ static void attach_attachment(struct attached *t, const struct cached *o)
 		attach(t, driver, field(t, volume, "spec.csi.volumeHandle"));
 }
 
-/* What is attached although no pod uses it (any more). */
+/* Counts volumes that are attached although no pod uses them (or no longer). */
 static void attach_attachments(struct attached *t, struct str node)
 {
 	const struct cache *all = t->services->attachments;

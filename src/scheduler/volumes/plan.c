@@ -37,7 +37,7 @@ static bool taken(const struct volume_plan *plan, const struct volume *v)
 	return false;
 }
 
-/* What is asked of every volume, also of one that is bound to the claim already. */
+/* Requirements for every volume, including one that is already bound to the claim. */
 static bool could_be(const struct volume_claim *c, const struct volume *v)
 {
 	if (v->claim_name.p && !bound_to(v, c))

@@ -76,7 +76,7 @@ static void read_affinity(struct volume *v, const struct json *spec, struct aren
 	if (!json_is(required, JSON_OBJECT))
 		return;
 	v->restricted = true;
-	/* What cannot be read matches no node. */
+	/* An unreadable selector matches no node. */
 	if (node_selector_read(a, required, &v->nodes, NULL) < 0)
 		v->nodes = (struct node_selector){ 0 };
 }

@@ -1,8 +1,8 @@
 /*
- * volumes - claims of volumes and volumes as the scheduler's volume plugins read them.
+ * volumes - PersistentVolumeClaims and PersistentVolumes for the scheduler's volume plugins.
  *
- * Objects come from the informers' caches (struct services) and are parsed when a pod needs them:
- * few pods in a cycle do. Everything lives in the arena that is passed in.
+ * Objects come from the informers' caches (struct services). They are parsed when a pod needs them,
+ * which is rare. Everything lives in the arena that is passed in.
  */
 #ifndef SCHEDULER_VOLUMES_VOLUMES_H
 #define SCHEDULER_VOLUMES_VOLUMES_H
@@ -15,17 +15,17 @@
 
 /* A PersistentVolumeClaim. */
 struct volume_claim {
-	struct cached *object; /* borrowed from the cache: not beyond the turn */
+	struct cached *object; /* borrowed from the cache until the end of the loop's turn */
 	const struct json *tree;
 	struct str ns, name, key, uid;
 	struct str volume; /* spec.volumeName */
-	struct str class; /* by annotation or field; empty: none */
+	struct str class; /* from annotation or field, or empty */
 	struct str mode; /* volumeMode */
 	struct str attributes; /* volumeAttributesClassName */
-	struct str selected_node; /* p NULL: the annotation is not there */
+	struct str selected_node; /* p NULL: no such annotation */
 	struct quantity request;
 	bool has_request;
-	bool bound; /* fully: the volume's name and the controller's annotation */
+	bool bound; /* completely: it has volumeName and the controller's annotation */
 	bool lost, deleting;
 	const struct json *access_modes, *selector;
 };
@@ -43,28 +43,30 @@ struct volume {
 	const struct json *access_modes;
 };
 
-/* NULL: there is no such object (or the kind is not served). */
+/* Return NULL if there is no such object, or the kind is not served. */
 struct volume_claim *volume_claim_find(const struct services *s, struct str key, struct arena *a);
 struct volume *volume_find(const struct services *s, struct str name, struct arena *a);
-/* The tree of a StorageClass. */
+/* Returns a StorageClass as JSON, or NULL. */
 const struct json *volume_class_find(const struct services *s, struct str name, struct arena *a);
 
 struct volume *volume_read(struct cached *o, struct arena *a);
-/* By annotation or field; of claims and volumes. */
+/* Returns the class of a claim or volume, from annotation or field. */
 struct str volume_class_of(const struct json *tree);
 
-/* The volume's required node affinity; of labels only, as upstream has it. */
+/* Whether the volume's required node affinity matches. Only labels count, as upstream. */
 bool volume_allows(const struct volume *v, const struct json *node_labels);
 
-/* A claim for a generic ephemeral volume must be the pod's own. */
+/* Whether the claim of a generic ephemeral volume belongs to the pod. */
 bool volume_claim_is_of(const struct volume_claim *c, const struct podinfo *pod);
 struct verdict volume_claim_foreign(const struct volume_claim *c, const struct podinfo *pod,
 				    enum verdict_code code, struct arena *a);
 
-/* `persistentvolumeclaim "x" not found` and the like. */
+/* Returns a verdict like `persistentvolumeclaim "x" not found`. */
 struct verdict volume_not_found(const char *kind, struct str name, struct arena *a);
 
-/* The event's claim is one that the pod names; ephemeral ones only when asked for. */
+/*
+ * Whether the pod uses the event's claim. Claims of ephemeral volumes only count with `ephemeral`.
+ */
 bool volume_event_concerns(const struct cluster_event *e, const struct podinfo *pod,
 			   bool ephemeral);
 

@@ -1,7 +1,7 @@
 /*
  * volumes_fixture - clusters with volumes, written as JSON with ' for ", for tests.
  *
- * Names may stand outside of metadata; claims and pods are in namespace "ns".
+ * Names may be given outside of metadata. Claims and pods are in namespace "ns".
  */
 #ifndef SCHEDULER_VOLUMES_VOLUMES_FIXTURE_H
 #define SCHEDULER_VOLUMES_VOLUMES_FIXTURE_H
@@ -50,7 +50,7 @@ struct world {
 	size_t start;
 };
 
-/* Text with ' for ", and names that are not said filled in. */
+/* Parses text with ' for ", and adds missing names. */
 static struct json *parse(struct world *w, const char *text)
 {
 	char *copy = arena_strdup(&w->arena, str_from(text));
@@ -200,7 +200,7 @@ static void world_free(struct world *w)
 }
 DEFINE_CLEANUP(world_free, struct world *);
 
-/* The node, or the message. */
+/* Returns the node, or the message. */
 static const char *run(struct world *w)
 {
 	struct str said;

@@ -1,6 +1,6 @@
 /*
- * The volume plugins, by clusters written as JSON: what a pod is told, or where it goes; what is
- * assumed of volumes until the API server shows it; which events wake whom.
+ * Tests the volume plugins with clusters written as JSON: the pod's message or node, volumes that
+ * are assumed until the API server shows them, and the events that wake pods.
  */
 #include "scheduler/framework/binding_fixture.h"
 #include "scheduler/volumes/volumes.h"
@@ -103,7 +103,7 @@ static void bound_volumes_say_where_the_pod_can_be(void **state)
 		{ "{" TWO "," POD "," CLAIM ",'pvs':[{'name':'v','metadata':{'labels':"
 		  "{'topology.kubernetes.io/zone':'z3'}}}]}",
 		  "0/2 nodes are available: 2 node(s) had no available volume zone." },
-		/* Nodes without any such label are of every zone; a broken label is none. */
+		/* Nodes without such a label belong to every zone. An invalid label is ignored. */
 		{ "{" NODE "," POD "," CLAIM ",'pvs':[{'name':'v','metadata':{'labels':"
 		  "{'topology.kubernetes.io/zone':'z3'}}}]}",
 		  "n1" },
