@@ -37,7 +37,7 @@ static void report_no_overload(struct checker *c, const struct cel_expr *e,
 		      STR_ARG(buf_str(&signature)));
 }
 
-/* The operators && and || may have any number of operands, each of which is told of. */
+/* The operators && and || may have any number of operands. Each wrong one is reported. */
 static void resolve_logical(struct checker *c, struct cel_expr *e, struct resolution *r)
 {
 	r->nfound = 1;

@@ -1,7 +1,7 @@
 /*
- * The walk over the tree: one function per kind of node, as cel-go's checker has them, with its
- * rules and words. A fault gives the node the type "error", which fits everywhere, so that it
- * is told once. At the end the variables in all types are replaced.
+ * Walks the tree with one function per kind of node, with the rules and messages of cel-go's
+ * checker. An invalid node gets the type "error", which fits everywhere, so that each error is
+ * reported once. At the end the type variables in all types are replaced.
  */
 #include "cel/check/check.h"
 
@@ -222,7 +222,7 @@ static void check_message(struct checker *c, struct cel_expr *e)
 	}
 }
 
-/* What a fold's variables are when it runs over a value of this type. */
+/* Returns the types of a fold's variables, from the type of its range. */
 static void range_types(struct checker *c, const struct cel_fold *fold,
 			const struct cel_type **ret_var, const struct cel_type **ret_var2)
 {

@@ -1,9 +1,9 @@
 /*
- * check - types of an expression, and whether they fit.
+ * check - infers and checks the types of an expression.
  *
- * Infers the type of every node, as cel-go's checker does: overloads of functions, type
- * parameters, joins to dyn; resolves names; checks literals where the environment wants it.
- * The tree is annotated in place.
+ * Works like cel-go's checker: it infers the type of every node (overloads, type parameters, joins
+ * to dyn), resolves names, and checks literals if the environment says so. It annotates the tree in
+ * place.
  */
 #ifndef CEL_CHECK_CHECK_H
 #define CEL_CHECK_CHECK_H
@@ -12,7 +12,7 @@
 #include "cel/core/issues.h"
 #include "cel/parse/ast.h"
 
-/* -ERR_INVALID when issues were added. Types live in issues->arena. */
+/* Returns -ERR_INVALID if it added issues. Types live in issues->arena. */
 int cel_check(const struct cel_env *env, struct cel_expr *root, struct cel_issues *issues);
 
 #endif

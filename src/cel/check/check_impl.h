@@ -1,10 +1,10 @@
 /*
- * check_impl - what the files of the checker share.
+ * check_impl - private to the files of the checker.
  *
- * Types of expressions may hold variables: an empty list is list(_var0) until something says
- * more. check/types.c keeps what they stand for. All work on types is counted, because the type of
- * a short expression can be exponentially large (a map of maps of maps, each bound and used
- * twice); past CEL_TYPE_STEPS_MAX the expression is refused.
+ * Types may contain type variables: an empty list is list(_var0) until its element type is known.
+ * check/types.c keeps their bindings. All work on types is counted, because a short expression can
+ * have an exponentially large type (a map of maps of maps, each bound and used twice). Beyond
+ * CEL_TYPE_STEPS_MAX the expression is rejected.
  */
 #ifndef CEL_CHECK_CHECK_IMPL_H
 #define CEL_CHECK_CHECK_IMPL_H
@@ -19,7 +19,7 @@ struct check_local {
 	const struct cel_type *type;
 };
 
-/* What a variable stood for before a binding that may have to be undone. */
+/* The previous binding of a type variable, to undo a new one. */
 struct check_undo {
 	size_t variable;
 	const struct cel_type *bound;
@@ -30,40 +30,40 @@ struct checker {
 	struct cel_issues *issues;
 	struct arena *arena; /* of issues */
 	const struct check_local *locals; /* innermost first */
-	VEC(const struct cel_type *) bound; /* what type variable i stands for, or NULL */
+	VEC(const struct cel_type *) bound; /* binding of type variable i, or NULL */
 	VEC(struct check_undo) trail;
-	bool settled; /* what variables stand for changes no more */
+	bool settled; /* bindings no longer change */
 	uint64_t steps; /* taken */
-	size_t depth; /* of the type that is walked through */
+	size_t depth; /* of the type that is being visited */
 };
 
 /* --- check/types.c ------------------------------------------------------------------- */
 
-/* False once the expression has taken too many steps; then all that is left is to end. */
+/* Counts a step. Returns false if the expression has taken too many: then end. */
 bool check_spend(struct checker *c);
 
 const struct cel_type *check_type_variable(struct checker *c);
 
-/* The signature with fresh variables for its parameters: arguments, then the result. */
+/* Returns the overload's signature with fresh type variables for its parameters. */
 void check_instantiate(struct checker *c, const struct cel_overload *o,
 		       const struct cel_type **ret_args, const struct cel_type **ret_result);
 
 /*
- * Whether values of the one type fit where the other is wanted. Binds variables when they all
- * do, and none when not.
+ * Whether values of type `from` can be used as `to`. If all fit, binds type variables; otherwise
+ * binds none.
  */
 bool check_assignable(struct checker *c, const struct cel_type *from, const struct cel_type *to);
 bool check_all_assignable(struct checker *c, const struct cel_type *const *from,
 			  const struct cel_type *const *to, size_t n);
 
-/* The one of two types that fit which says less. */
+/* Returns the more general of two compatible types. */
 const struct cel_type *check_most_general(struct checker *c, const struct cel_type *a,
 					  const struct cel_type *b);
 
-/* With all variables replaced that stand for something; the others by dyn when `to_dyn`. */
+/* Replaces all bound type variables; with `to_dyn`, replaces unbound ones by dyn. */
 const struct cel_type *check_substitute(struct checker *c, const struct cel_type *t, bool to_dyn);
 
-/* cel_type_equal(), but a wrapper is what it wraps, as cel-go has it; counted. */
+/* cel_type_equal(), but a wrapper equals the type that it wraps, as in cel-go. Counts steps. */
 bool check_same(struct checker *c, const struct cel_type *a, const struct cel_type *b);
 
 static inline bool check_is_dyn(const struct cel_type *t)
@@ -71,39 +71,42 @@ static inline bool check_is_dyn(const struct cel_type *t)
 	return t->kind == CEL_TYPE_DYN || t->kind == CEL_TYPE_ANY;
 }
 
-/* As messages name it, in the arena. */
+/* Returns the type's name for messages, in the arena. */
 const char *check_show(struct checker *c, const struct cel_type *t);
 
 /* --- check/names.c ------------------------------------------------------------------- */
 
-/* What a name stands for: one of a variable of the environment, of a fold, or a constant. */
+/* The meaning of a name: a variable of the environment or of a fold, or a constant. */
 struct check_name {
 	struct str name; /* in full */
 	const struct cel_type *type;
 	int32_t variable; /* of the environment, or -1 */
-	struct cel_value constant; /* CEL_NOTHING: none */
+	struct cel_value constant; /* CEL_NOTHING: not a constant */
 };
 
-/* A name as written, perhaps with a dot in front. `qualified`: it has dots inside. */
+/* Resolves a name as written, perhaps with a leading dot. `qualified`: it contains dots. */
 bool check_resolve(struct checker *c, struct str name, bool qualified, struct check_name *ret_name);
 
-/* The name of a chain of selects that ends in an identifier: "a.b.c". */
+/* Returns the name of a chain of selects on an identifier: "a.b.c". */
 bool check_qualified_name(struct checker *c, const struct cel_expr *e, struct str *ret_name);
 
 struct cel_message;
 
-/* A message of this name, or a type that is none (ret_type). False: there is no such name. */
+/*
+ * Resolves the name of a message, or of another type (ret_type). Returns false if the name is
+ * unknown.
+ */
 bool check_resolve_message(struct checker *c, struct str name,
 			   const struct cel_message **ret_message,
 			   const struct cel_type **ret_type);
 
-/* All overloads of a function in all libraries. 0: there is no such function. */
+/* Returns all overloads of a function in all libraries; 0 if the function is unknown. */
 size_t check_function(struct checker *c, struct str name, struct str *ret_name,
 		      const struct cel_overload ***ret_overloads);
 
 /* --- the walk ------------------------------------------------------------------------- */
 
-/* Sets e->type and those of its children. Recursive: CEL_HEIGHT_MAX. */
+/* Sets the types of e and its children. Recursion is bounded by CEL_HEIGHT_MAX. */
 void check_expr(struct checker *c, struct cel_expr *e);
 void check_call(struct checker *c, struct cel_expr *e);
 void check_select_field(struct checker *c, struct cel_expr *e, struct cel_expr *operand,
@@ -112,9 +115,9 @@ void check_select_field(struct checker *c, struct cel_expr *e, struct cel_expr *
 /* "undeclared reference to .." */
 void check_report_undeclared(struct checker *c, const struct cel_expr *e);
 
-/* check/literals.c: constants that are arguments, mixed literals, format strings. */
+/* check/literals.c: checks constant arguments, mixed literals and format strings. */
 void check_literals(struct checker *c, struct cel_expr *root);
-/* check/format.c: of a call of format(). */
+/* check/format.c: checks a call of format(). */
 void check_format(struct checker *c, const struct cel_expr *call);
 
 #endif

@@ -1,9 +1,8 @@
 /*
- * The estimate walks the tree once, as cel-go's coster does: a node gives its parent what it
- * costs, how large its value is, how large the elements of that are, and which part of a declared
- * variable it stands for, since declarations know sizes. Variables of folds are scopes on the
- * walker's own stack. Depth is bounded by CEL_HEIGHT_MAX; arguments of calls are on another stack,
- * so that frames are small.
+ * The estimate walks the tree once, like cel-go's coster. A node returns its cost, the sizes of its
+ * value and of the value's elements, and the part of a declared variable that it denotes, since
+ * declarations have sizes. Variables of folds are scopes on the C stack. Depth is bounded by
+ * CEL_HEIGHT_MAX; arguments of calls are on a separate stack, so that frames are small.
  */
 #include "cel/check/cost.h"
 
@@ -22,9 +21,11 @@ struct walker {
 	const struct cel_env *env;
 	struct scope *scope;
 	VEC(struct cost_node) args; /* of the calls that are being walked */
-	/* What attributes of devices are: in their maps any name is one. NULL: no devices. */
+	/*
+	 * The type of device attributes, for which any name in their maps counts. NULL: no devices.
+	 */
 	const struct cel_type *attribute;
-	/* `self` of a rule, which has one; or NULL. */
+	/* Type of `self` in a CRD validation rule, or NULL. */
 	const struct cel_type *self;
 };
 
@@ -273,7 +274,7 @@ static void join_overload(struct walker *w, struct cost_node *node, const struct
 		guess_size(w, node);
 }
 
-/* Of a function that only hides a type: what is known stays known. */
+/* dyn() only hides the type, so the size stays known. */
 static void walk_dyn(struct walker *w, struct cost_node *node)
 {
 	struct cost_node arg = walk(w, node->e->children[0]);

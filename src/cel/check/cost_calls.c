@@ -1,9 +1,10 @@
 /*
- * What calls cost at run time: tables by overload for cel-go's libraries, by function for
- * Kubernetes', by overload again for the language itself, in this order, as upstream asks them.
+ * Costs of calls at run time. There are tables by overload for cel-go's libraries, by function for
+ * Kubernetes', and by overload for the language itself. They are searched in this order, as
+ * upstream.
  *
- * Sizes times 0.1 are rounded up in floating point, as there: costs are compared with limits, so
- * a unit counts. Arguments may be errors: a call that was not made for that still costs.
+ * Sizes times 0.1 are rounded up in floating point like upstream, because costs are compared with
+ * limits. Arguments may be errors: a call that was skipped because of that still has a cost.
  */
 #include "cel/check/cost.h"
 
@@ -21,7 +22,7 @@ static uint64_t up(double v)
 	return whole + ((double)whole < v);
 }
 
-/* What reading so many characters costs. */
+/* Returns the cost of reading so many characters. */
 static uint64_t tenth(uint64_t size)
 {
 	return up((double)size * 0.1);
@@ -53,7 +54,7 @@ static uint64_t size_of(struct cel_eval *ev, const struct cel_value *v)
 	}
 }
 
-/* Of the language's own functions, which look into optionals. */
+/* Size for the language's own functions, which look into optionals. */
 static uint64_t inner_size(struct cel_eval *ev, const struct cel_value *v)
 {
 	while (v->kind == CEL_OPTIONAL && v->optional)
@@ -173,7 +174,7 @@ CALL(of_one)
 
 static uint64_t traversal(struct cel_eval *ev, const struct cel_value *v);
 
-/* What is made of parts; as far as the evaluation may go. */
+/* Cost of visiting a list or map, until the evaluation is exhausted. */
 static uint64_t traversal_of_parts(struct cel_eval *ev, const struct cel_value *v)
 {
 	size_t n = v->kind == CEL_LIST ? cel_list_size(v) : 0, at = 0;

@@ -1,8 +1,8 @@
 /*
- * cost_impl - ranges, and what is known of a part of an expression; private to cost_*.c.
+ * cost_impl - ranges and cost nodes of an expression; private to cost*.c.
  *
- * A range is the least and the most of a size or a cost. All arithmetic saturates; a range times
- * a factor is rounded up in floating point, as cel-go does it.
+ * A range is the minimum and maximum of a size or a cost. All arithmetic saturates. A range times a
+ * factor is rounded up in floating point, as in cel-go.
  */
 #ifndef CEL_CHECK_COST_IMPL_H
 #define CEL_CHECK_COST_IMPL_H
@@ -19,33 +19,33 @@ struct cost_range {
 #define COST_PER_CHARACTER 0.1 /* of reading text */
 #define COST_PER_PATTERN   0.25 /* of matching one character, by the pattern's length */
 
-/* Of the elements of a list or the entries of a map. */
+/* Sizes of the elements of a list or the entries of a map. */
 struct cost_entry {
 	enum cel_type_kind container; /* CEL_TYPE_LIST or CEL_TYPE_MAP */
 	struct cost_range key, value;
 };
 
-/* What is known of an expression. */
+/* Estimated facts about an expression. */
 struct cost_node {
 	const struct cel_expr *e;
-	/* The declaration that it is a part of, when it is one: knows sizes. NULL: none. */
+	/* The declaration that the expression is a part of, which has sizes; or NULL. */
 	const struct cel_type *declared;
 	struct cost_range cost;
 	struct cost_range size;
 	struct cost_entry entry;
 	bool has_size, has_entry;
-	bool path; /* it is a variable or a part of something, whether declared or not */
+	bool path; /* it is a variable or a part of a value, declared or not */
 };
 
-/* A call while it is estimated. */
+/* A call that is being estimated. */
 struct cost_call {
 	const struct cel_expr *e;
 	const char *function, *id; /* of one overload */
-	const struct cost_node *target; /* the receiver; NULL: none */
-	const struct cost_node *args; /* without it */
+	const struct cost_node *target; /* the receiver, or NULL */
+	const struct cost_node *args; /* without the receiver */
 	size_t nargs;
 	unsigned flags; /* of the environment */
-	struct cost_range arguments; /* what they cost together */
+	struct cost_range arguments; /* cost of all arguments */
 
 	/* --- the answer --- */
 	struct cost_range cost; /* arguments included */
@@ -55,14 +55,14 @@ struct cost_call {
 };
 
 /*
- * Each fills in the answer, or returns false when it does not know the call: by the overload for
- * cel-go's libraries, by the function for Kubernetes'. The last one knows all.
+ * Each estimates the call, or returns false if it does not know it: by overload for cel-go's
+ * libraries, by function for Kubernetes'. The last one handles all calls.
  */
 bool cost_estimate_extension(struct cost_call *call);
 bool cost_estimate_kubernetes(struct cost_call *call);
 void cost_estimate_standard(struct cost_call *call);
 
-/* The size of a part of a declaration; false: it does not tell. */
+/* Returns the size of a part of a declaration; false if it is not declared. */
 bool cost_declared_size(unsigned flags, const struct cel_type *declared,
 			struct cost_range *ret_size);
 
@@ -112,7 +112,7 @@ static inline struct cost_range node_size(const struct cost_node *node)
 	return node->has_size ? node->size : COST_UNKNOWN;
 }
 
-/* The answer: what it costs besides its arguments. */
+/* Sets the cost of the call, in addition to its arguments. */
 static inline bool cost_answer(struct cost_call *call, struct cost_range cost)
 {
 	call->cost = range_add(cost, call->arguments);

@@ -11,7 +11,10 @@ static struct cost_range read_cost(struct cost_range size)
 	return range_factor(size, COST_PER_CHARACTER);
 }
 
-/* What an element of a list is, with its declaration when it has one. False: no list. */
+/*
+ * Returns the element of a list, with its declaration if there is one. Returns false if it is not a
+ * list.
+ */
 static bool element_of(const struct cost_node *list, struct cost_node *ret_element,
 		       const struct cel_type **ret_type)
 {

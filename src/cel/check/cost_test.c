@@ -218,7 +218,7 @@ static void declared_sizes_bound_the_estimate(void **state)
 	assert_int_equal(
 		estimate(&a, &env, "self.lists['a'][0].startsWith(self.lists['b'][0])").max,
 		4 + 4 + 2);
-	/* What has no size of its own counts nothing. */
+	/* Values without a size cost nothing. */
 	assert_int_equal(estimate(&a, &env, "self.count == 5").max, 2);
 	assert_int_equal(estimate(&a, &env, "self.count == 5").min, 2);
 	env.flags = 0;

@@ -1,7 +1,7 @@
 /*
- * "..".format([..]) with a constant format and a list literal: the clauses must be well-formed
- * and fit the types of their arguments, and none may be left over. What is dyn is left to
- * run time. The words are those of the version of cel-go's strings that Kubernetes has.
+ * Checks "..".format([..]) with a constant format and a list literal: clauses must be well-formed
+ * and fit the types of their arguments, and no argument may be left over. Arguments of type dyn are
+ * checked at run time. Messages are those of the version of cel-go's strings in Kubernetes.
  */
 #include "cel/check/check_impl.h"
 

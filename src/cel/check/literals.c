@@ -1,10 +1,10 @@
 /*
- * What Kubernetes checks once types are known: that constant durations, times and patterns can
- * be read, that the elements of a literal have one type (dyn does not hide another), and that
- * format strings fit their arguments.
+ * Checks of Kubernetes after type checking: constant durations, times and patterns must be valid,
+ * elements of a literal must have one type (dyn does not hide another), and format strings must fit
+ * their arguments.
  *
- * The first argument is what is looked at, whatever it means: matches(text, pattern) has its
- * text compiled, as cel-go does. Recursive: CEL_HEIGHT_MAX.
+ * It always checks the first argument: for matches(text, pattern) this compiles the text, as cel-go
+ * does. Recursion is bounded by CEL_HEIGHT_MAX.
  */
 #include "base/core/limits.h"
 #include "cel/check/check_impl.h"
@@ -29,7 +29,7 @@ static bool converts(struct checker *c, const struct cel_expr *call, const struc
 
 	if (!o || o->nargs != 1 || !o->call)
 		return true;
-	/* Null passes for a time, and is none when it comes to it. */
+	/* Null passes the type check for a time, but is not valid. */
 	return cel_type_admits(o->args[0], arg) && !cel_is_error(o->call(&ev, arg));
 }
 

@@ -1,7 +1,7 @@
 /*
- * What names stand for. A name is looked for in the container, then in what contains that,
- * and so on, as in C++; a dot in front looks at the outermost level only. Variables of folds
- * hide everything but that. Types are constants.
+ * Resolves names. A name is searched in the container, then in the enclosing ones, as in C++. A
+ * leading dot searches the outermost level only. Variables of folds hide all names except those
+ * with a leading dot. Types are constants.
  */
 #include "cel/check/check_impl.h"
 #include "cel/core/wellknown.h"

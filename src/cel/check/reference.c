@@ -73,7 +73,7 @@ static int64_t position(const struct cel_value *key, size_t n)
 	return d >= 0 && d < (double)n ? (int64_t)d : -1;
 }
 
-/* What is there; CEL_NOTHING when it is not. */
+/* Returns the part of a value, or CEL_NOTHING. */
 static struct cel_value look(struct reference *r, struct cel_value from, struct cel_value key)
 {
 	int64_t at;
@@ -233,7 +233,7 @@ static struct cel_value operation(struct reference *r, const struct cel_expr *e,
 
 /* --- literals ----------------------------------------------------------------------- */
 
-/* Adds the value of child i. False when there is none, or an error in *v. */
+/* Evaluates child i into *v. Returns false if an optional has no value, or if *v is an error. */
 static bool item(struct reference *r, const struct cel_expr *e, const struct local *locals,
 		 uint32_t i, bool optional, struct cel_value *v)
 {

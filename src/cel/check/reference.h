@@ -1,9 +1,8 @@
 /*
- * reference - evaluates a tree in the most obvious way, to hold programs against.
+ * reference - a simple evaluator of trees, to compare programs with.
  *
- * Slow, recursive and without costs: for tests and fuzzing, no part of the library. It shares the
- * functions of libraries with the machine, and nothing of how operators, errors, paths, literals
- * and folds work.
+ * It is slow, recursive and does not count costs: for tests and fuzzing only. It shares the library
+ * functions with the machine, but not the code for operators, errors, paths, literals and folds.
  */
 #ifndef CEL_CHECK_REFERENCE_H
 #define CEL_CHECK_REFERENCE_H
@@ -11,7 +10,9 @@
 #include "cel/core/env.h"
 #include "cel/parse/ast.h"
 
-/* Of a checked tree; see cel_run(). `steps` bounds the work: "too many steps" beyond it. */
+/*
+ * Evaluates a checked tree; see cel_run(). More than `steps` steps give the error "too many steps".
+ */
 struct cel_value cel_reference(const struct cel_env *env, const struct cel_expr *root,
 			       struct cel_eval *ev, const struct cel_value *vars, size_t steps);
 

@@ -168,8 +168,9 @@ bool check_same(struct checker *c, const struct cel_type *a, const struct cel_ty
 }
 
 /*
- * What a variable stands for in the end, which may be another one; other types: themselves. When
- * nothing changes any more the way there is shortened, as many may share it.
+ * Follows the bindings of a type variable to the end, which may be an unbound variable. Other types
+ * are returned as they are. Once bindings are settled, the chain is shortened, as many may share
+ * it.
  */
 static const struct cel_type *resolved(struct checker *c, const struct cel_type *t)
 {
@@ -184,7 +185,7 @@ static const struct cel_type *resolved(struct checker *c, const struct cel_type 
 	return end;
 }
 
-/* Whether the variable is no part of the type, also through what variables stand for. */
+/* Whether the type variable does not occur in the type, following bindings. */
 static bool not_within(struct checker *c, const struct cel_type *variable, const struct cel_type *t)
 {
 	while (t != variable && t->kind == CEL_TYPE_PARAM && variable_bound(c, t) && check_spend(c))

@@ -1,9 +1,8 @@
 /*
- * env - what an expression may use: libraries, variables, rules.
+ * env - the environment of an expression: libraries, variables and rules.
  *
- * An environment is a struct of its user's, usually static or on the stack; making one costs
- * nothing. It must live while an expression is compiled, its types and libraries as long as
- * the program.
+ * The caller owns the struct, usually static or on the stack. It must live while an expression is
+ * compiled; its types and libraries must live as long as the program.
  */
 #ifndef CEL_CORE_ENV_H
 #define CEL_CORE_ENV_H
@@ -17,32 +16,31 @@ struct cel_variable {
 
 enum cel_env_flags {
 	CEL_HOMOGENEOUS = 1 << 0, /* elements of a literal have one type (Kubernetes) */
-	CEL_LITERALS = 1 << 1, /* constant durations, times, patterns, formats are checked */
+	CEL_LITERALS = 1 << 1, /* check constant durations, times, patterns and formats */
 	CEL_HAS_IS_FREE = 1 << 2, /* has() costs nothing (Kubernetes) */
 	/*
-	 * No types: whatever parses compiles, and what the checker would refuse is an error of the
-	 * evaluation, if it comes to that.
+	 * No type checking: everything that parses compiles. Type errors become errors of the
+	 * evaluation, if it reaches them.
 	 */
 	CEL_DYNAMIC = 1 << 3,
-	/* Types of variables say how large values are; what is no text, list or map is nothing. */
+	/* Types of variables declare sizes; values other than texts, lists and maps have size 0. */
 	CEL_SIZED = 1 << 4,
 	/*
-	 * x.?a.b is an error where a is there and has no fields, as specified; without, it is
-	 * optional.none(), which Kubernetes has.
+	 * x.?a.b is an error if a exists and has no fields, as specified. Without this flag it is
+	 * optional.none(), as in Kubernetes.
 	 */
 	CEL_OPTIONAL_STRICT = 1 << 5,
 };
 
 /*
- * Bounds what compiling takes, of one expression or of many: each takes steps off. When too few
- * are left, cel_compile() refuses the expression, with CEL_COMPILE_EXCEEDED, as it does every
- * other from then on. Steps are bytes and parts of the text, types that are compared, work on
- * patterns and on constant calls, bytes of what is said about faults. A million are 7
- * to 25 milliseconds.
+ * Limits the work of compiling one or many expressions: each subtracts its steps. If too few are
+ * left, cel_compile() rejects the expression with CEL_COMPILE_EXCEEDED, and all further ones. Steps
+ * are bytes and nodes of the text, compared types, work on patterns and constant calls, and bytes
+ * of messages. A million steps take 7 to 25 milliseconds.
  */
 struct cel_budget {
 	uint64_t left;
-	bool spent; /* something was refused for want of steps */
+	bool spent; /* an expression was rejected because too few steps were left */
 };
 
 #define CEL_COMPILE_EXCEEDED "compiling the CEL expressions of the object exceeds cost limit"
@@ -52,11 +50,11 @@ struct cel_env {
 	const struct cel_variable *variables;
 	size_t nvariables;
 	unsigned flags; /* enum cel_env_flags */
-	struct str container; /* names are resolved from here, as of a package; usually empty */
-	struct cel_budget *budget; /* of compiling; NULL: none */
+	struct str container; /* package in which names are resolved first; usually empty */
+	struct cel_budget *budget; /* for compiling; NULL: no limit */
 };
 
-/* Takes n steps off the budget, if there is one. False: there are too few. */
+/* Subtracts n steps from the budget, if there is one. Returns false if too few are left. */
 static inline bool cel_spend(const struct cel_env *env, uint64_t n)
 {
 	struct cel_budget *b = env->budget;

@@ -107,7 +107,7 @@ static int take_v4(struct reader *r, struct error *err)
 	return 0;
 }
 
-/* What stands between two groups. */
+/* Reads the colon or double colon between two groups. */
 static int take_colons(struct reader *r, struct error *err)
 {
 	if (r->s.p[0] != ':')

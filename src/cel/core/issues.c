@@ -7,7 +7,7 @@
 
 #include "base/core/limits.h"
 
-/* Of a line that is shown, in bytes, as cel-go has it. */
+/* Maximum length of a line in messages, in bytes, as in cel-go. */
 enum { SNIPPET_MAX = 16384 };
 
 void cel_issues_init(struct cel_issues *issues, struct arena *a, struct str text)

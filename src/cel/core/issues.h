@@ -1,5 +1,5 @@
 /*
- * issues - what is wrong with an expression, and where.
+ * issues - errors in an expression, with their places.
  *
  *	ERROR: <input>:1:8: undeclared reference to 'devise' (in container '')
  *	 | 1 == 1 && devise.driver
@@ -13,7 +13,7 @@
 
 struct cel_issue {
 	struct cel_issue *next;
-	size_t offset; /* bytes from the start of the text; SIZE_MAX: no place */
+	size_t offset; /* in bytes from the start of the text; SIZE_MAX: no place */
 	struct str message;
 };
 
@@ -21,18 +21,18 @@ struct cel_issues {
 	struct arena *arena;
 	struct str text; /* of the expression */
 	struct cel_issue *first, *last;
-	size_t n; /* all found; at most CEL_ISSUES_MAX are kept */
+	size_t n; /* number of all issues; at most CEL_ISSUES_MAX are kept */
 };
 
 void cel_issues_init(struct cel_issues *issues, struct arena *a, struct str text);
 void cel_issue_add(struct cel_issues *issues, size_t offset, const char *fmt, ...)
 	PRINTF_LIKE(3, 4);
 
-/* Line from 1, column from 1, both in characters, as messages count them. */
+/* Returns line and column, both from 1, in characters, as messages count them. */
 void cel_issue_place(const struct cel_issues *issues, const struct cel_issue *issue,
 		     size_t *ret_line, size_t *ret_column);
 
-/* Appends all in order of their places, as cel-go prints them (see above), joined by "\n". */
+/* Appends all issues sorted by place, as cel-go prints them (see above), joined by "\n". */
 void cel_issues_print(const struct cel_issues *issues, struct buf *out);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * A JSON list is a chain, so element i is i steps away, and so is a member of an object.
- * Short ones are walked. Of a longer one it is remembered where the last walk ended, so that
- * going through it is a step for each element; only when it is asked for something else an index
- * is made: its elements in turn, or the order of its members by name. What is remembered hangs
- * off the evaluation, in a hash table of containers that grows with them.
+ * JSON lists and objects are linked lists, so reaching element i takes i steps. Short ones are
+ * walked. For a longer list, the position of the last access is kept, so that sequential access
+ * takes one step per element. Any other access builds an index: an array of the elements, or the
+ * members sorted by name. Positions and indexes are in a growing hash table by container, which
+ * belongs to the evaluation.
  */
 #include "cel/core/json.h"
 
@@ -23,12 +23,12 @@ struct index {
 	const struct json *nodes[];
 };
 
-/* What is remembered of a container. */
+/* Cached data of a container. */
 struct slot {
 	const struct json *of; /* NULL: free */
-	const struct index *index; /* NULL: none yet */
-	const struct json *last; /* of a list: where the last walk ended */
-	size_t at; /* the place of that */
+	const struct index *index; /* NULL: not built yet */
+	const struct json *last; /* for a list: the element of the last access */
+	size_t at; /* its index */
 };
 
 struct cel_json_indexes {
@@ -261,7 +261,7 @@ static void write_bytes(struct str s, struct json_writer *w)
 	buf_release(&text);
 }
 
-/* What has a text: the same that messages show. */
+/* Writes a value as text, like cel_value_text(). */
 static void write_printed(struct cel_eval *ev, const struct cel_value *v, struct json_writer *w)
 {
 	struct buf text = BUF_INIT(CEL_SCRATCH_MAX);

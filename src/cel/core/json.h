@@ -1,7 +1,7 @@
 /*
  * json - values of CEL from JSON trees, and back.
  *
- * A tree is not converted: lists and maps read it in place.
+ * Trees are not converted: lists and maps read them in place.
  */
 #ifndef CEL_CORE_JSON_H
 #define CEL_CORE_JSON_H
@@ -10,23 +10,26 @@
 #include "base/json/writer.h"
 #include "cel/core/value.h"
 
-/* Integers are int (uint above INT64_MAX), other numbers double, objects maps of strings. */
+/*
+ * Integers become int (uint above INT64_MAX), other numbers double, objects maps with string keys.
+ */
 struct cel_value cel_of_json(const struct json *v);
 
-/* True when the value is a list or map that a JSON tree is read in place as: the tree. */
+/* Whether the value is a list or map that reads a JSON tree in place; if so, returns the tree. */
 bool cel_json_of(const struct cel_value *v, const struct json **ret_tree);
 
 /*
- * Element i of an array, which has so many; the member of an object, or NULL. Going through an
- * array takes a step for each element; of large ones that are asked for more an index is made.
+ * Return element i of an array (i must be in range), or the member of an object or NULL. Sequential
+ * access costs one step per element. Random access to a large container builds an index.
  */
 const struct json *cel_json_at(struct cel_eval *ev, const struct json *list, size_t i);
 const struct json *cel_json_get(struct cel_eval *ev, const struct json *map, struct str name);
 
 /*
- * Writes the value as protobuf's JSON mapping has it: bytes as base64, times in RFC 3339,
- * durations in seconds ("1.5s"), doubles that JSON lacks as "NaN", "Infinity", "-Infinity", types
- * by name, keys of maps as text, an optional as its value or null. 64-bit integers are numbers.
+ * Writes the value in protobuf's JSON mapping: bytes as base64, times in RFC 3339, durations in
+ * seconds ("1.5s"). Doubles that JSON lacks are "NaN", "Infinity" and "-Infinity". Types are
+ * written by name, map keys as text, an optional as its value or null. Unlike there, 64-bit
+ * integers are numbers.
  */
 void cel_write_json(struct cel_eval *ev, const struct cel_value *v, struct json_writer *w);
 

@@ -1,13 +1,13 @@
 /*
- * library - functions of CEL, as tables.
+ * library - tables of CEL functions.
  *
- * A library is rows of overloads: name, signature, C function. The checker reads the
- * signatures, the compiler picks the function, and where types are known only at run time
- * the first overload whose kinds fit is called. Operators have names of their own: "_+_",
- * "_[_]", "@in", "!_", "-_", "_?_:_". Costs hang on the overload's id: see cost.h.
+ * A library is a table of overloads: name, signature, C function. The checker reads the signatures,
+ * and the compiler picks the function. If types are known only at run time, the first overload with
+ * matching kinds is called. Operators have names, too: "_+_", "_[_]", "@in", "!_", "-_", "_?_:_".
+ * Costs depend on the overload's ID: see cost.h.
  *
- * Adding a function is adding a row, and, when it costs more than one unit, a row in
- * cost_calls.c.
+ * To add a function, add a row here, and, if it costs more than one unit, a row in
+ * check/cost_calls.c.
  */
 #ifndef CEL_CORE_LIBRARY_H
 #define CEL_CORE_LIBRARY_H
@@ -24,8 +24,8 @@ struct cel_overload {
 	uint8_t nargs;
 	bool member; /* x.f(y) and not f(x, y) */
 	/*
-	 * Arguments are of the kinds of the signature and no errors. What comes back may be an
-	 * error (cel_errorf). NULL: an operator that the evaluator does itself (&&, ||, ?:,
+	 * Arguments have the kinds of the signature and are not errors. The result may be an error
+	 * (cel_errorf). NULL: an operator that the evaluator implements itself (&&, ||, ?:,
 	 * not_strictly_false).
 	 */
 	struct cel_value (*call)(struct cel_eval *ev, const struct cel_value *args);
@@ -40,11 +40,11 @@ struct cel_library {
 	const struct cel_type *const *types;
 };
 
-/* The rows of that function, as a range; NULL: there are none. */
+/* Returns the first of the *ret_n rows of that function, or NULL if there is no such function. */
 const struct cel_overload *cel_library_find(const struct cel_library *lib, struct str function,
 					    size_t *ret_n);
 
-/* Whether a value's kind fits a parameter's type: what dispatch at run time asks. */
+/* Whether a value's kind fits a parameter's type, for dispatch at run time. */
 bool cel_type_admits(const struct cel_type *parameter, const struct cel_value *v);
 
 #endif

@@ -10,9 +10,9 @@
 struct cel_named_format {
 	const char *function; /* "dns1123Label": of format.named() */
 	const char *name; /* "DNS1123Label": equality compares it */
-	/* Adds what is wrong with a text; `err` is room for a message that is not constant. */
+	/* Adds the faults of a text. `err` is storage for a message that is not constant. */
 	void (*find_faults)(struct str text, struct names_faults *faults, struct error *err);
-	unsigned pattern_size; /* of the regular expression that it stands for: costs */
+	unsigned pattern_size; /* length of the equivalent regular expression, for costs */
 };
 
 #endif

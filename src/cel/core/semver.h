@@ -1,8 +1,8 @@
 /*
- * semver - versions as semver.org's specification 2.0 has them.
+ * semver - versions of Semantic Versioning 2.0 (semver.org).
  *
- * Read as strictly as it says, or forgivingly: with a "v" before it, leading zeros, and minor
- * and patch left out. Build metadata is kept and plays no part in comparing.
+ * Parsing is strict, or lenient: with a leading "v", leading zeros, and without minor and patch.
+ * Build metadata is kept, but ignored in comparisons.
  */
 #ifndef CEL_CORE_SEMVER_H
 #define CEL_CORE_SEMVER_H
@@ -13,17 +13,17 @@
 
 struct cel_semver {
 	uint64_t major, minor, patch;
-	struct str pre, build; /* behind '-' and '+'; n 0: none; borrowed from the text */
+	struct str pre, build; /* after '-' and '+', or empty; borrowed from the text */
 };
 
-/* -ERR_INVALID with upstream's words. `normalize`: forgivingly. */
+/* Returns -ERR_INVALID with upstream's message. `normalize`: lenient. */
 int cel_semver_parse(struct str text, bool normalize, struct cel_semver *ret_version,
 		     struct error *err);
 
-/* -1, 0, 1: precedence; a pre-release is less than its release. */
+/* Compares by precedence: returns -1, 0 or 1. A pre-release is less than its release. */
 int cel_semver_cmp(const struct cel_semver *a, const struct cel_semver *b);
 
-/* Appends it, build metadata and all. */
+/* Appends the version, including build metadata. */
 void cel_semver_print(const struct cel_semver *version, struct buf *out);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * Types are plain structs, so that tables of overloads are constant data. What the checker
- * makes on the way lives in its arena and shares its parts; only the name of an opaque type,
- * an object or a parameter tells two of a kind apart.
+ * Types are plain structs, so that tables of overloads are constant data. Types that the checker
+ * creates live in its arena and share their parts. Opaque types, objects and parameters of one kind
+ * only differ by name.
  *
- * Recursion follows the nesting of types. The checker bounds how deep they are
- * (CEL_TYPE_DEPTH_MAX) and how many steps all of them together take.
+ * Recursion follows the nesting of types. The checker bounds how deep they are (CEL_TYPE_DEPTH_MAX)
+ * and how many steps all of them together take.
  */
 #include "cel/core/type.h"
 

@@ -1,10 +1,9 @@
 /*
- * type - what the checker of CEL knows about a value before there is one.
+ * type - types of CEL, for the checker.
  *
- * A type is an immutable struct, compared by what it says, not by its address:
- * the simple ones below, parametrised ones made in an arena or as static tables,
- * and objects, whose fields are declared. A declaration may also say how large a
- * value can get, which only the estimate of costs looks at.
+ * A type is an immutable struct, compared by content, not by address. There are the simple types
+ * below, parametrised types (in an arena or static), and objects with declared fields. A
+ * declaration may also have a maximum size of the value, which only the cost estimate uses.
  *
  * Threads: immutable.
  */
@@ -17,8 +16,9 @@
 
 enum cel_type_kind {
 	CEL_TYPE_DYN, /* known at run time only */
-	CEL_TYPE_ANY, /* as dyn, but nothing can range over it */
-	CEL_TYPE_ERROR, /* of an expression at fault: fits anywhere, so that a fault is told once */
+	CEL_TYPE_ANY, /* like dyn, but comprehensions cannot range over it */
+	/* Type of an invalid expression: fits anywhere, so that each error is reported once. */
+	CEL_TYPE_ERROR,
 	CEL_TYPE_NULL,
 	CEL_TYPE_BOOL,
 	CEL_TYPE_INT,
@@ -30,30 +30,30 @@ enum cel_type_kind {
 	CEL_TYPE_DURATION,
 	CEL_TYPE_LIST, /* params[0] */
 	CEL_TYPE_MAP, /* params[0] to params[1] */
-	CEL_TYPE_TYPE, /* params[0]; NULL: of any type */
+	CEL_TYPE_TYPE, /* params[0]; NULL: any type */
 	CEL_TYPE_OPTIONAL, /* params[0] */
 	CEL_TYPE_WRAPPER, /* params[0], a bool, number, string or bytes, or null */
 	CEL_TYPE_OPAQUE, /* by name, such as kubernetes.Quantity */
 	CEL_TYPE_OBJECT, /* by name, with fields */
-	CEL_TYPE_PARAM, /* a variable of an overload's signature, by name: "A" */
+	CEL_TYPE_PARAM, /* a type parameter of an overload's signature, by name: "A" */
 };
 
 struct cel_type;
 
 struct cel_field {
 	struct str name;
-	const struct cel_type *type; /* NULL: there is none of this name yet */
+	const struct cel_type *type; /* NULL: not declared yet */
 };
 
 struct cel_type {
 	enum cel_type_kind kind;
-	struct str name; /* what type(x) is called at run time: "int", "list", "net.IP" */
+	struct str name; /* name of type(x) at run time: "int", "list", "net.IP" */
 	const struct cel_type *params[2];
 	const struct cel_field *fields; /* of an object; in byte order of their names */
 	size_t nfields;
 	/*
-	 * Of a declaration: the most characters, bytes, elements or entries that a value has.
-	 * 0: not known; CEL_SIZE_NOTHING: it is always empty.
+	 * In a declaration: the maximum number of characters, bytes, elements or entries of a
+	 * value. 0: unknown; CEL_SIZE_NOTHING: always empty.
 	 */
 	uint64_t max_size;
 };
@@ -62,7 +62,7 @@ struct cel_type {
 
 extern const struct cel_type cel_dyn, cel_any, cel_type_error, cel_null, cel_bool, cel_int,
 	cel_uint, cel_double, cel_string, cel_bytes, cel_timestamp, cel_duration;
-/* Of what the declarations of libraries need again and again. */
+/* Types that libraries use often. */
 extern const struct cel_type cel_type_a, cel_type_b, cel_type_c; /* PARAM "A", "B", "C" */
 extern const struct cel_type cel_list_dyn, cel_list_a, cel_list_string, cel_list_int;
 extern const struct cel_type cel_list_uint, cel_list_double, cel_list_bool, cel_list_duration,
@@ -83,16 +83,20 @@ const struct cel_type *cel_wrapper_of(struct arena *a, const struct cel_type *pr
 /* The same with a bound on the size. */
 const struct cel_type *cel_type_sized(struct arena *a, const struct cel_type *type, uint64_t max);
 
-/* The field of an object type; NULL: there is none. */
+/* Returns the field of an object type, or NULL. */
 const struct cel_field *cel_type_field(const struct cel_type *object, struct str name);
 
-/* The same type, parameters and all. Objects and opaque types are the same by name. */
+/*
+ * Whether the types are equal, including parameters. Objects and opaque types are compared by name.
+ */
 bool cel_type_equal(const struct cel_type *a, const struct cel_type *b);
 
-/* Appends it as messages name it: "int", "list(string)", "map(string, dyn)", "wrapper(int)". */
+/*
+ * Appends the type's name for messages: "int", "list(string)", "map(string, dyn)", "wrapper(int)".
+ */
 void cel_type_print(const struct cel_type *type, struct buf *out);
 
-/* The same with the names of values: "null_type", "google.protobuf.Duration", "list(dyn)". */
+/* The same with run-time names: "null_type", "google.protobuf.Duration", "list(dyn)". */
 void cel_type_print_named(const struct cel_type *type, struct buf *out);
 
 #endif

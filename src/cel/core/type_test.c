@@ -119,7 +119,7 @@ static void assert_overload_is_whole(const struct cel_library *lib, size_t i)
 	assert_true(n > 0);
 }
 
-/* What binary search and the checker rely on. */
+/* Binary search and the checker rely on this. */
 static void libraries_are_sorted_and_whole(void **state)
 {
 	(void)state;

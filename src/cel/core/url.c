@@ -1,7 +1,6 @@
 /*
- * Reading is Go's: the text is first taken as a whole, as a request has it (where a fragment is
- * part of the path), then again without its fragment. What is made lies in one block that is
- * as large as all parts can get.
+ * Parses like Go: first the whole text as a request URI (where a fragment is part of the path),
+ * then again without its fragment. The result is in one block with the maximum size of all parts.
  */
 #include "cel/core/url.h"
 
@@ -215,7 +214,7 @@ static int check_user(struct str user, struct error *err)
 	return unescape(user, CEL_URL_USER, false, NULL, &n, err);
 }
 
-/* What is before '@' goes to parts->user, what is behind it to parts->authority_host. */
+/* Splits at the last '@' into parts->user and parts->authority_host. */
 static void split_authority(struct str authority, struct parts *parts)
 {
 	ptrdiff_t at = last_chr(authority, '@');

@@ -1,5 +1,5 @@
 /*
- * url - absolute URLs and absolute paths, as Go's net/url reads them.
+ * url - absolute URLs and absolute paths, parsed like Go's net/url.
  */
 #ifndef CEL_CORE_URL_H
 #define CEL_CORE_URL_H
@@ -8,38 +8,40 @@
 #include "base/core/error.h"
 
 struct cel_url {
-	struct str scheme; /* in lower case; "" of a path */
+	struct str scheme; /* in lower case; "" for a path */
 	struct str host; /* with its port, unescaped */
-	struct str path; /* escaped, as one writes it in a URL */
-	struct str query; /* behind '?', as written */
-	struct str text; /* all of it, in the canonical form that equality compares */
+	struct str path; /* escaped, as in a URL */
+	struct str query; /* after '?', as written */
+	struct str text; /* the whole URL in canonical form, for equality */
 };
 
 /*
- * Memory is the arena's, some of it the text's. -ERR_INVALID with Go's words: `parse "a":
- * invalid URI for request`; -ERR_TOO_LARGE when the arena has no room.
+ * Parts are in the arena or borrowed from the text. Returns -ERR_INVALID with Go's message (`parse
+ * "a": invalid URI for request`), or -ERR_TOO_LARGE if the arena is full.
  */
 int cel_url_parse(struct arena *a, struct str text, struct cel_url *ret_url, struct error *err);
 
-/* Whether it would be read, as the format "uri" asks it: with a fragment as part of the path. */
+/*
+ * Checks a URL for the format "uri", where a fragment is part of the path. Returns 0 or an error.
+ */
 int cel_url_check(struct str text, struct error *err);
 
-/* Without and behind the colon; brackets around IPv6 are taken off. */
+/* Return the host before and the port after the colon. Brackets around IPv6 are removed. */
 struct str cel_url_hostname(const struct cel_url *url);
 struct str cel_url_port(const struct cel_url *url);
 
-/* Parts of a URL that allow other characters unescaped. */
+/* Parts of a URL, which differ in the characters that need no escape. */
 enum cel_url_part {
 	CEL_URL_PATH = 1,
 	CEL_URL_USER = 2,
-	CEL_URL_HOST = 4, /* also a zone */
+	CEL_URL_HOST = 4, /* includes a zone */
 	CEL_URL_FRAGMENT = 8,
 	CEL_URL_QUERY = 16, /* a key or value; '+' is a space */
 };
 
 /*
- * Writes what the escapes of `s` stand for to `out`, s.n bytes at most, or only checks when
- * `out` is NULL. -ERR_INVALID names the first escape that is wrong.
+ * Writes the unescaped text to `out`, at most s.n bytes. If `out` is NULL, only checks. Returns
+ * -ERR_INVALID with the first invalid escape.
  */
 int cel_url_unescape(struct str s, enum cel_url_part part, char *out, size_t *ret_n,
 		     struct error *err);

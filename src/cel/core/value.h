@@ -1,13 +1,12 @@
 /*
- * value - what an expression of CEL works on.
+ * value - values of CEL expressions.
  *
- * A value is 24 bytes and is passed by value. Text, lists, maps and objects are
- * borrowed: from the variables, from the program's constants or from the scratch
- * memory of the evaluation that made them; a result lives as long as all three.
- * Lists, maps and objects are an address and a table of functions, so that a
- * device, a JSON tree or a built-in list is read where it lies and nothing is converted.
+ * A value has 24 bytes and is passed by value. Text, lists, maps and objects are borrowed: from the
+ * variables, from the program's constants, or from the scratch memory of the evaluation. A result
+ * is valid as long as all three. Lists, maps and objects are a pointer and a function table, so a
+ * device, a JSON tree or a built-in list is read in place without conversion.
  *
- * An error is a value, too: operators hand it on, && and || may absorb it.
+ * An error is a value, too: operators propagate it, and && and || may absorb it.
  *
  * Threads: immutable; an evaluation belongs to one thread.
  */
@@ -21,7 +20,7 @@
 #include "cel/core/type.h"
 
 enum cel_kind {
-	CEL_ERROR, /* zero, so that a forgotten value is none */
+	CEL_ERROR, /* zero, so that an uninitialised value is an error */
 	CEL_NULL,
 	CEL_BOOL,
 	CEL_INT,
@@ -48,19 +47,19 @@ enum cel_kind {
 
 struct cel_eval;
 struct cel_value;
-struct cel_semver; /* see lib_semver.h */
+struct cel_semver; /* see core/semver.h */
 struct cel_url;
 struct cel_named_format;
 
-/* An IP address; IPv4 in the first four bytes. With `bits` it is a CIDR. */
+/* An IP address, with IPv4 in the first four bytes; or a CIDR, with `bits`. */
 struct cel_address {
 	unsigned char bytes[16];
 	bool v6;
 	uint8_t bits; /* of a CIDR's prefix */
-	bool masked; /* of a CIDR: nothing is set behind the prefix */
+	bool masked; /* of a CIDR: no bits are set beyond the prefix */
 };
 
-/* What a list that is not an ordinary one does in place of equality and `+`, as left operand. */
+/* Special list types: how they implement equality and `+` as the left operand. */
 struct cel_list_rules {
 	bool (*equal)(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b);
 	struct cel_value (*add)(struct cel_eval *ev, const struct cel_value *a,
@@ -69,42 +68,46 @@ struct cel_list_rules {
 
 struct cel_list_class {
 	size_t (*size)(const void *self);
-	/* index is below size. */
+	/* `index` must be below size. */
 	struct cel_value (*at)(struct cel_eval *ev, const void *self, size_t index);
 	/*
-	 * Kubernetes' lists of type set and map are equal in any order and `+` merges them. NULL:
-	 * an ordinary list.
+	 * For Kubernetes' lists of type set and map, which are equal in any order and merged by
+	 * `+`. NULL: an ordinary list.
 	 */
 	const struct cel_list_rules *rules;
 };
 
 struct cel_map_class {
 	size_t (*size)(const void *self);
-	/* CEL_ERROR with .error NULL when there is no such key. */
+	/* Returns CEL_NOTHING (CEL_ERROR with .error NULL) if there is no such key. */
 	struct cel_value (*find)(struct cel_eval *ev, const void *self,
 				 const struct cel_value *key);
-	/* The next entry: set *at to 0 and call until false. */
+	/* Iterates over the entries: start with *at = 0 and call until false. */
 	bool (*next)(struct cel_eval *ev, const void *self, size_t *at, struct cel_value *ret_key,
 		     struct cel_value *ret_value);
 	/*
-	 * Whether the operator `in` finds the key. NULL: when `find` does; a device's attributes
-	 * have an empty map for every domain that is not there.
+	 * Whether the operator `in` finds the key. If NULL, `find` decides. It is for a device's
+	 * attributes, where `find` returns an empty map for an unknown domain.
 	 */
 	bool (*has)(const void *self, const struct cel_value *key);
-	/* Of two maps of this class. NULL: entry by entry. */
+	/* Compares two maps of this class. NULL: compare entry by entry. */
 	bool (*equal)(struct cel_eval *ev, const void *a, const void *b);
 };
 
 struct cel_object_class {
 	const struct cel_type *(*type)(const void *self);
-	/* CEL_ERROR with .error NULL when the field is not set. The field is declared. */
+	/*
+	 * Returns CEL_NOTHING (CEL_ERROR with .error NULL) if the field is not set. The field must
+	 * be declared.
+	 */
 	struct cel_value (*get)(struct cel_eval *ev, const void *self, struct str field);
-	bool (*equal)(struct cel_eval *ev, const void *a, const void *b); /* NULL: field by field */
+	/* NULL: compare field by field. */
+	bool (*equal)(struct cel_eval *ev, const void *a, const void *b);
 };
 
 struct cel_value {
 	uint8_t kind; /* enum cel_kind */
-	int16_t offset; /* of a timestamp: minutes east of UTC as it was written; only printed */
+	int16_t offset; /* of a timestamp: minutes east of UTC as written; only for printing */
 	uint32_t nanos; /* of a timestamp, 0..999999999 */
 	union {
 		bool b;
@@ -112,7 +115,7 @@ struct cel_value {
 		uint64_t u;
 		double d;
 		struct str s; /* string, bytes */
-		const char *error; /* NULL: nothing was found (only within find and get) */
+		const char *error; /* NULL: CEL_NOTHING, for missing keys, fields and variables */
 		const struct cel_type *type;
 		const struct cel_value *optional; /* NULL: optional.none() */
 		struct {
@@ -138,33 +141,36 @@ struct cel_value {
 _Static_assert(sizeof(struct cel_value) == 24, "values travel by copy");
 
 /*
- * One evaluation, or many in turn: the caller's storage. What is made meanwhile lives in
- * `scratch`, which the caller clears when no result is needed any more. Given a block of its
- * owner's (arena_init_in), evaluating touches the heap only when that is used up.
+ * State of one evaluation, or of many in turn. The caller provides it. New values live in
+ * `scratch`, which the caller clears when no result is needed any longer. If `scratch` has a block
+ * of its owner (arena_init_in), evaluations use the heap only when the block is full.
  */
 struct cel_eval {
 	struct arena *scratch;
-	uint64_t cost; /* so far; the caller sets it to 0, or keeps counting */
-	uint64_t cost_limit; /* 0: none */
+	uint64_t cost; /* so far; the caller may reset it to 0 */
+	uint64_t cost_limit; /* 0: no limit */
 	/*
-	 * The offset from UTC in seconds that a time zone of the IANA database has at a time, or
-	 * false. NULL: only UTC and numeric offsets are known. Its context is `zones`.
+	 * Returns the UTC offset in seconds of an IANA time zone at a time, or false. NULL: only
+	 * UTC and numeric offsets are supported. Its context is `zones`.
 	 */
 	bool (*zone_offset)(void *zones, struct str name, int64_t seconds, int32_t *ret_offset);
 	void *zones;
 	/*
-	 * The evaluation's own; cel_run() begins with all of it zero.
+	 * Private to the evaluation; cel_run() resets all of it to zero.
 	 *
-	 * Steps so far, see cel_work(); and how deep a walk through a value is, see cel_enter().
+	 * Steps so far, see cel_work(); and the current depth in a value, see cel_enter().
 	 */
 	uint64_t work;
 	uint32_t depth;
-	/* Why the evaluation is over, whatever its result: see cel_exhaust(). NULL: it is not. */
-	const char *exhausted;
-	uint64_t bound; /* that the cost must stay below: 0 when exhausted */
 	/*
-	 * What is remembered of large JSON lists and maps, in scratch memory: NULL whenever that
-	 * is cleared or a tree changes.
+	 * Error that ends the evaluation, whatever its result: see cel_exhaust(). NULL: not
+	 * exhausted.
+	 */
+	const char *exhausted;
+	uint64_t bound; /* limit of the cost; 0 when exhausted */
+	/*
+	 * Indexes of large JSON lists and maps, in scratch memory. Set it to NULL when you clear
+	 * that or change a tree.
 	 */
 	struct cel_json_indexes *indexes;
 };
@@ -187,13 +193,13 @@ struct cel_eval {
 #define CEL_TIMESTAMP_MIN INT64_C(-62135596800)
 #define CEL_TIMESTAMP_MAX INT64_C(253402300799)
 
-/* An error with cel-go's words, in scratch memory. */
+/* Returns an error with cel-go's message, in scratch memory. */
 struct cel_value cel_errorf(struct cel_eval *ev, const char *fmt, ...) PRINTF_LIKE(2, 3);
 struct cel_value cel_no_overload(struct cel_eval *ev); /* "no such overload" */
 
 /*
- * Memory for a result. NULL when the evaluation used up its memory, which ends it: return
- * cel_too_large().
+ * Allocates memory for a result. Returns NULL if the evaluation has used up its memory, which ends
+ * it: then return cel_too_large().
  */
 void *cel_alloc(struct cel_eval *ev, size_t n);
 struct cel_value cel_too_large(void);
@@ -205,16 +211,16 @@ struct cel_value cel_too_large(void);
 #define CEL_TOO_DEEP  "operation cancelled: a value is nested too deeply"
 
 /*
- * Ends the evaluation with that error (one of the above), which nothing absorbs: the
- * instruction that runs is the last one, and what it gives back does not matter. False, so
- * that it can be handed on.
+ * Ends the evaluation with that error (one of the above), which nothing absorbs. The current
+ * instruction is the last one, and its result is ignored. Returns false, for use in return
+ * statements.
  */
 bool cel_exhaust(struct cel_eval *ev, const char *why);
 
 /*
- * Counts n steps, each of some nanoseconds. Everybody counts who walks over what the
- * cost is not charged for before; values share parts, so that a small one may have
- * astronomically many. False when it was too much: stop, the result does not matter.
+ * Counts n steps of some nanoseconds each. Call it wherever you visit parts of a value that were
+ * not charged to the cost before: values share parts, so a small value may have astronomically
+ * many. Returns false if the limit is exceeded: then stop; the result is ignored.
  */
 static inline bool cel_work(struct cel_eval *ev, uint64_t n)
 {
@@ -223,8 +229,8 @@ static inline bool cel_work(struct cel_eval *ev, uint64_t n)
 }
 
 /*
- * One level deeper in a value, and a step. False when that is too deep or too much: stop. Call
- * cel_leave() in either case.
+ * Enters one level of a value, and counts a step. Returns false if that is too deep or too much:
+ * then stop. Call cel_leave() in either case.
  */
 static inline bool cel_enter(struct cel_eval *ev)
 {
@@ -241,37 +247,37 @@ static inline void cel_leave(struct cel_eval *ev)
 
 /* --- making what has parts ---------------------------------------------------------- */
 
-/* A list of `n` values at `items`, which live as long as the value. */
+/* Returns a list of `n` values. `items` must live as long as the list. */
 struct cel_value cel_list(struct cel_eval *ev, const struct cel_value *items, size_t n);
 /*
- * A map of n keys and values in turn (key, value, key, ..), without repetition, which live as long
- * as the value. Looking up is a binary search where there are many.
+ * Returns a map of n alternating keys and values (key, value, key, ..) without duplicate keys.
+ * `pairs` must live as long as the map. A large map is looked up by binary search.
  */
 struct cel_value cel_map(struct cel_eval *ev, const struct cel_value *pairs, size_t n);
 /*
- * The numbers 0 to n - 1 in the order that `in_order` says two of them have already; equal ones
- * keep theirs. `of` is handed on to it. NULL without memory.
+ * Returns the numbers 0 to n - 1 sorted with `in_order`, which says whether a may come before b.
+ * The sort is stable. `of` is passed to `in_order`. Returns NULL if memory is used up.
  */
 const uint32_t *cel_order(struct cel_eval *ev, size_t n,
 			  bool (*in_order)(const void *of, uint32_t a, uint32_t b), const void *of);
 /*
- * a + b: another list, or an error. What is appended to the result of an earlier call takes
- * the room behind it, so that building a list piece by piece is linear in all.
+ * Returns a + b: a new list, or an error. Appending to the result of an earlier call uses the room
+ * behind it, so building a list element by element takes linear time in total.
  */
 struct cel_value cel_list_append(struct cel_eval *ev, const struct cel_value *a,
 				 const struct cel_value *b);
 struct cel_value cel_optional(struct cel_eval *ev, struct cel_value v); /* optional.of(v) */
 struct cel_value cel_none(void); /* optional.none() */
 
-/* What cel_list() makes: class and self of the value. */
+/* The representation of a list made by cel_list(). */
 struct cel_built_list {
 	const struct cel_value *items;
 	size_t n;
-	struct cel_list_room *room; /* of cel_list_append(); or NULL */
+	struct cel_list_room *room; /* for cel_list_append(), or NULL */
 };
 extern const struct cel_list_class cel_built_list_class;
 
-/* The items of a list as an array when it is one already; else NULL. */
+/* Returns the items if the list is stored as an array, else NULL. */
 static inline const struct cel_value *cel_list_items(const struct cel_value *list)
 {
 	const struct cel_built_list *built = (const struct cel_built_list *)list->list.self;
@@ -291,19 +297,19 @@ static inline bool cel_is_true(struct cel_value v)
 	return v.kind == CEL_BOOL && v.b;
 }
 
-/* The type that type(v) is; its parameters are dyn. */
+/* Returns the type type(v); its parameters are dyn. */
 const struct cel_type *cel_value_type(const struct cel_value *v);
 
 /*
- * Characters, bytes, elements, entries; 1 for all else. What costs are made of. (A string's
- * is counted once per call: O(length).)
+ * Returns the number of characters, bytes, elements or entries; 1 for other values. Costs are based
+ * on it. For a string this is O(length) for each call.
  */
 uint64_t cel_value_size(const struct cel_value *v);
 
 size_t cel_list_size(const struct cel_value *list);
 struct cel_value cel_list_at(struct cel_eval *ev, const struct cel_value *list, size_t i);
 size_t cel_map_size(const struct cel_value *map);
-/* By equality: 1, 1u and 1.0 are one key. CEL_NOTHING when it is not there. */
+/* Finds a key by equality: 1, 1u and 1.0 are the same key. Returns CEL_NOTHING if not found. */
 struct cel_value cel_map_find(struct cel_eval *ev, const struct cel_value *map,
 			      const struct cel_value *key);
 bool cel_map_next(struct cel_eval *ev, const struct cel_value *map, size_t *at,
@@ -312,14 +318,14 @@ bool cel_map_next(struct cel_eval *ev, const struct cel_value *map, size_t *at,
 /* --- comparing ---------------------------------------------------------------------- */
 
 /*
- * Equality as `==` has it: numbers by value across their types, NaN equals nothing, values of
- * different kinds differ. Lists and maps in depth. Never an error.
+ * Implements `==`: numbers are compared by value across types, NaN equals nothing, and values of
+ * other different kinds differ. Lists and maps are compared in depth. Never returns an error.
  */
 bool cel_equal(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b);
 
 /*
- * Whether `a == b` is the error "no such overload" in spite of that: Kubernetes' own types are
- * compared with each other and null only. `!=` is true then, and `b == a` is false.
+ * Whether `a == b` is nevertheless the error "no such overload": Kubernetes' own types can only be
+ * compared with their own kind and null. In that case `!=` is true, and `b == a` is false.
  */
 static inline bool cel_never_equals(const struct cel_value *a, const struct cel_value *b)
 {
@@ -327,18 +333,15 @@ static inline bool cel_never_equals(const struct cel_value *a, const struct cel_
 }
 
 /*
- * The order of `<`: numbers across types, bool, string (by code points), bytes, timestamp,
- * duration. False when the two have none: other kinds, NaN.
+ * Compares for `<`: numbers across types, bool, string (by code points), bytes, timestamp,
+ * duration. Returns false if the values have no order: other kinds, or NaN.
  */
 bool cel_compare(const struct cel_value *a, const struct cel_value *b, int *ret_order);
 
-/*
- * Appends the value as one would write it in CEL, for messages and format("%s"):
- * see value_print.c.
- */
+/* Appends the value in CEL syntax, for messages and format("%s"): see value_print.c. */
 void cel_value_print(struct cel_eval *ev, const struct cel_value *v, struct buf *out);
 
-/* The same of text, numbers, times and opaque values without quotes: what string(v) is. */
+/* Appends text, numbers, times and opaque values without quotes, like string(v). */
 void cel_value_text(struct cel_eval *ev, const struct cel_value *v, struct buf *out);
 
 /*

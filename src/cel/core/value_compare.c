@@ -52,7 +52,7 @@ static bool is_number(uint8_t kind)
 	return kind == CEL_INT || kind == CEL_UINT || kind == CEL_DOUBLE;
 }
 
-/* Of two numbers of different types; neither is NaN. */
+/* Compares two numbers of different types. Neither is NaN. */
 static int order_mixed(const struct cel_value *a, const struct cel_value *b)
 {
 	if (a->kind > b->kind)
@@ -193,7 +193,7 @@ static bool equal_parts(struct cel_eval *ev, const struct cel_value *a, const st
 	}
 }
 
-/* What has parts. */
+/* Compares values with parts: lists, maps and objects. */
 static bool equal_deep(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b)
 {
 	const struct json *ja, *jb;

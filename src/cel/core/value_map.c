@@ -75,7 +75,7 @@ static bool keys_in_order(const void *pairs, uint32_t a, uint32_t b)
 	return key_cmp(&ka, &kb) <= 0;
 }
 
-/* What is sorted, and how. */
+/* Arguments of the sort. */
 struct sorting {
 	bool (*in_order)(const void *of, uint32_t a, uint32_t b);
 	const void *of;

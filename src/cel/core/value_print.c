@@ -1,8 +1,8 @@
 /*
- * Values as text, in two forms. cel_value_text() is what string(x) gives and what stands
- * for a value where JSON has no type of its own; cel_value_print() is how one would
- * write it in CEL: text in quotes, bytes in octal, lists and maps in full, the latter
- * sorted by their printed keys, so that a message is the same each time.
+ * Prints values in two forms. cel_value_text() gives the result of string(x), which is also used
+ * where JSON has no type of its own. cel_value_print() uses CEL syntax: text in quotes, bytes in
+ * octal, lists and maps in full. Maps are sorted by their printed keys, so that messages are
+ * reproducible.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -193,7 +193,7 @@ static void print_optional(struct cel_eval *ev, const struct cel_value *v, struc
 	(void)buf_addc(out, ')');
 }
 
-/* What has no parts. */
+/* Prints values without parts. */
 static void print_simple(struct cel_eval *ev, const struct cel_value *v, struct buf *out)
 {
 	switch (v->kind) {

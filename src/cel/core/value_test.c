@@ -289,7 +289,7 @@ static void large_trees_are_indexed(void **state)
 	assert_true(cel_is_error(cel_map_find(&f->ev, &m, &key)));
 }
 
-/* What is looked at once, or gone through once, has none. */
+/* A tree that is accessed once, or iterated once, gets no index. */
 static void trees_are_indexed_only_when_that_pays(void **state)
 {
 	enum { LISTS = 20000, N = 3000 };
@@ -403,7 +403,7 @@ static void values_are_written_as_json(void **state)
 		    "[18446744073709551615,1e+300]");
 }
 
-/* What cel_library_find() and the checker rely on. */
+/* cel_library_find() and the checker rely on this. */
 static void the_table_is_sorted_and_complete(void **state)
 {
 	const struct cel_overload *rows = cel_lib_standard.overloads;

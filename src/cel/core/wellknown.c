@@ -1,7 +1,7 @@
 /*
- * One row per message. A literal becomes a value of CEL at once, so only what a message does to
- * its fields is left: 32 bits bound a number, a float loses digits, and what goes into Struct,
- * ListValue and Value is as it comes back from JSON, where all numbers are doubles.
+ * One row per message. A literal becomes a CEL value at once, so only the conversions of its fields
+ * are implemented. Numbers are limited to 32 bits, and a float loses digits. Values in Struct,
+ * ListValue and Value are converted to JSON's types, where all numbers are doubles.
  */
 #include "cel/core/wellknown.h"
 
@@ -13,7 +13,7 @@
 #define SECONDS_MIN        INT64_C(-62135596800) /* year 1 */
 #define SECONDS_MAX        INT64_C(253402300799) /* year 9999 */
 #define SECOND             INT64_C(1000000000)
-#define JSON_INTEGER_LIMIT (UINT64_C(1) << 53) /* doubles tell integers apart up to here */
+#define JSON_INTEGER_LIMIT (UINT64_C(1) << 53) /* doubles represent all integers up to here */
 
 static struct cel_value conversion_error(struct cel_eval *ev, const struct cel_message *m,
 					 struct str field, const char *why)

@@ -1,11 +1,11 @@
 /*
- * The variable `device` as maps that read a struct cel_device where it lies. The map of all
- * attributes and the map of one domain are the same array of items: the latter is the address of
- * the domain's first item and ends where the domain does, so that neither a domain nor an
- * attribute takes memory. Items are few (32 at most): they are searched one after the other.
+ * The variable `device`, as maps that read a struct cel_device in place. The map of all attributes
+ * and the map of one domain use the same array of items. The latter is a pointer to the domain's
+ * first item, and ends where the domain ends. So neither a domain nor an attribute needs memory.
+ * There are few items (32 at most), so lookup is a linear search.
  *
- * Upstream's quirk of a domain that is not there, which is found, as an empty map, by selecting
- * and has(), and is not found by `in`, is kept.
+ * As in upstream, a missing domain is found as an empty map by selecting and has(), but not by
+ * `in`.
  */
 #include "cel/kubernetes/device.h"
 #include "cel/lib/libraries.h"

@@ -1,9 +1,9 @@
 /*
- * device - selectors of devices: the one variable they have, and their limits.
+ * device - CEL selectors of devices: their variable `device`, and their limits.
  *
- * `device` has driver, attributes, capacity and allowMultipleAllocations. Attributes and
- * capacities are maps by domain, then by name; a domain that a device does not have is an
- * empty map, a name that it does not have an error. What has no domain is in the driver's.
+ * `device` has driver, attributes, capacity and allowMultipleAllocations. Attributes and capacities
+ * are maps by domain, then by name. A missing domain is an empty map; a missing name is an error.
+ * Names without a domain are in the driver's domain.
  */
 #ifndef CEL_KUBERNETES_DEVICE_H
 #define CEL_KUBERNETES_DEVICE_H
@@ -12,16 +12,16 @@
 #include "base/json/json.h"
 #include "cel/run/program.h"
 
-#define CEL_DEVICE_COST_MAX 1000000 /* of the estimate, and of an evaluation */
+#define CEL_DEVICE_COST_MAX 1000000 /* limit of the estimate, and of an evaluation */
 
-/* Of struct cel_env: libraries, rules and the variable. Features are those of the gates. */
+/* Feature gates that change libraries, rules and the variable of the environment. */
 struct cel_device_features {
-	bool consumable_capacity; /* allowMultipleAllocations is known */
+	bool consumable_capacity; /* device.allowMultipleAllocations exists */
 	bool list_attributes;
 };
 void cel_device_env(struct cel_env *env, struct cel_device_features features);
 
-/* What an attribute or capacity is called; devices with the same names may share it. */
+/* The name of an attribute or capacity. Devices with the same name may share the struct. */
 struct cel_device_name {
 	struct str domain, id;
 };
@@ -33,8 +33,8 @@ struct cel_device_item {
 };
 
 /*
- * What selectors see of a device. Items are in byte order of domain, then id, and behind the last
- * of attributes and of capacity is one whose name is NULL. Either may be NULL when there is none.
+ * A device as selectors see it. Items are sorted by domain, then ID, in byte order. Both arrays end
+ * with an item whose name is NULL. An empty array may be NULL.
  */
 struct cel_device {
 	struct str driver;
@@ -44,41 +44,42 @@ struct cel_device {
 };
 
 /*
- * A device as ResourceSlices of resource.k8s.io/v1 have it (an element of spec.devices), in the
- * arena; text is borrowed from the tree. -ERR_INVALID for one that validation would refuse.
+ * Reads an element of spec.devices of a ResourceSlice (resource.k8s.io/v1) into the arena. Text is
+ * borrowed from the tree. Returns -ERR_INVALID for a device that validation would reject.
  */
 int cel_device_read(const struct json *device, struct str driver, struct arena *a,
 		    struct cel_device *ret_device, struct error *err);
 
-/* The same into memory of another kind, with text and names copied or shared as that likes. */
+/* The same with a custom allocator, which may copy or share text and names. */
 struct cel_device_memory {
 	void *(*alloc)(struct cel_device_memory *m, size_t n, size_t align); /* cleared */
 	struct str (*text)(struct cel_device_memory *m, struct str s);
 	const struct cel_device_name *(*name)(struct cel_device_memory *m, struct str domain,
 					      struct str id);
 	/*
-	 * Memory for what is made of `text` and nothing else: the same, and *ret_known, when
-	 * that was asked for before with this size. NULL: never the same.
+	 * Returns memory for a struct that depends only on `text`. If it was requested before with
+	 * this size, returns the same memory and sets *ret_known. If the function is NULL, nothing
+	 * is shared.
 	 */
 	void *(*shared)(struct cel_device_memory *m, struct str text, size_t n, bool *ret_known);
 };
 int cel_device_read_in(const struct json *device, struct str driver, struct cel_device_memory *m,
 		       struct cel_device *ret_device, struct error *err);
 
-/* "domain/id", or "id" in that domain. */
+/* Splits "domain/id"; an "id" alone is in the given domain. */
 struct cel_device_name cel_device_name(struct str qualified, struct str domain);
 
-/* The value of an attribute; NULL: the device has none of that name. */
+/* Returns the value of an attribute, or NULL. */
 const struct cel_value *cel_device_attribute(const struct cel_device *device, struct str domain,
 					     struct str id);
 
-/* The value of the variable: reads the struct in place. */
+/* Returns the value of the variable `device`, which reads the struct in place. */
 struct cel_value cel_device_value(const struct cel_device *device);
 
 /*
- * Whether a program yields what it is for: a selector bool or what an attribute is (its type is
- * not known before there is a device), a derived attribute what attributes may be. If not, says so
- * in `why`: "must evaluate to bool or the unknown type, not int".
+ * Whether a program has the right result type: a selector must yield bool or the type of an
+ * attribute (which is unknown without a device), a derived attribute must yield an attribute's
+ * type. If not, sets `why`: "must evaluate to bool or the unknown type, not int".
  */
 enum cel_device_use {
 	CEL_DEVICE_SELECTOR,
@@ -87,14 +88,17 @@ enum cel_device_use {
 bool cel_device_yields(const struct cel_program *p, struct cel_device_features features,
 		       enum cel_device_use use, struct buf *why);
 
-/* A selector; `budget` may be NULL. NULL with issues; yielding something else is one, too. */
+/*
+ * Compiles a selector. `budget` may be NULL. Returns NULL with issues; a wrong result type is one,
+ * too.
+ */
 const struct cel_program *cel_device_compile(struct cel_device_features features, struct str text,
 					     struct cel_budget *budget, struct arena *a,
 					     struct cel_issues *issues);
 
 /*
- * 1 or 0: whether it selects the device; -ERR_INVALID with what went wrong while evaluating.
- * Clears nothing: ev->scratch is the caller's.
+ * Returns 1 if it selects the device, 0 if not, or -ERR_INVALID with the evaluation's error. The
+ * caller clears ev->scratch.
  */
 int cel_device_matches(const struct cel_program *selector, struct cel_eval *ev,
 		       const struct cel_device *device, struct error *err);

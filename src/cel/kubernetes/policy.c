@@ -173,7 +173,7 @@ void cel_policy_named_init(struct cel_policy_named *named, struct arena *a, cons
 					 .nfields = kept };
 }
 
-/* What upstream keeps of the type of an expression: opaque values and optionals are dyn. */
+/* Returns the type of a variable like upstream, where opaque types and optionals become dyn. */
 static const struct cel_type *kept(const struct cel_type *type)
 {
 	switch (type ? type->kind : CEL_TYPE_DYN) {

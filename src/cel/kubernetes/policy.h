@@ -1,9 +1,9 @@
 /*
- * policy - expressions of admission: what they may name, and what they must yield.
+ * policy - CEL expressions of admission policies: their variables and result types.
  *
- * `object` and `oldObject` (null where there is none), `request`, `namespaceObject`, and, where
- * they are given, `params`, `authorizer` with `authorizer.requestResource`, and `variables`, which
- * are named expressions that are evaluated when they are first asked for.
+ * Variables are `object` and `oldObject` (null if absent), `request`, `namespaceObject`, and
+ * optionally `params`, `authorizer` with `authorizer.requestResource`, and `variables`. The latter
+ * are named expressions that are evaluated on first use.
  */
 #ifndef CEL_KUBERNETES_POLICY_H
 #define CEL_KUBERNETES_POLICY_H
@@ -14,7 +14,7 @@
 #define CEL_POLICY_BUDGET            UINT64_C(10000000) /* of all validations of a binding */
 #define CEL_POLICY_BUDGET_CONDITIONS UINT64_C(2500000) /* of all matchConditions */
 
-/* Where each variable's value is; those that are not given have no name. */
+/* Index of each variable's value. Variables that are not given have no name. */
 enum cel_policy_variable {
 	CEL_POLICY_OBJECT,
 	CEL_POLICY_OLD_OBJECT,
@@ -29,33 +29,33 @@ enum cel_policy_variable {
 
 struct cel_policy_options {
 	bool params, authorizer;
-	const struct cel_type *named; /* of `variables`; NULL: there are none */
-	struct cel_budget *budget; /* of compiling; NULL: none */
+	const struct cel_type *named; /* type of `variables`, or NULL */
+	struct cel_budget *budget; /* for compiling; NULL: no limit */
 };
 
 struct cel_policy_env {
 	struct cel_variable variables[CEL_POLICY_VARIABLES];
-	struct cel_env env; /* of them: the struct must not move */
+	struct cel_env env; /* refers to this struct, which must not move */
 };
 
 void cel_policy_env(struct cel_policy_env *e, struct cel_policy_options options);
 
 /*
- * The type of `variables`, as one after the other is declared; it changes with each, so that an
- * expression sees those before it alone. `list` has all that will be declared, as { name: .. }, or
- * is NULL; it is copied, types are borrowed.
+ * The type of `variables`. They are declared one after the other, so that an expression only sees
+ * those before it. `list` has all variables that will be declared, as { name: .. }, or is NULL. It
+ * is copied; types are borrowed.
  */
 struct cel_policy_named {
 	struct cel_type type;
-	struct cel_field *fields; /* of all of them; without a type: not declared yet */
+	struct cel_field *fields; /* of all variables; without a type: not declared yet */
 };
 void cel_policy_named_init(struct cel_policy_named *named, struct arena *a,
 			   const struct json *list);
-/* `type` NULL: of one that does not compile. */
+/* Declares a variable. `type` is NULL if its expression does not compile. */
 void cel_policy_declare(struct cel_policy_named *named, struct str name,
 			const struct cel_type *type);
 
-/* What an expression is for. */
+/* The use of an expression, which defines its result type. */
 enum cel_policy_use {
 	CEL_POLICY_CONDITION, /* bool */
 	CEL_POLICY_MESSAGE, /* string */
@@ -63,7 +63,7 @@ enum cel_policy_use {
 	CEL_POLICY_VALUE, /* anything: a variable */
 };
 
-/* The program, in the arena; or NULL with what is wrong, in upstream's words, in the arena. */
+/* Returns the program, in the arena, or NULL with upstream's message, in the arena. */
 const struct cel_program *cel_policy_compile(struct cel_policy_options options, struct str text,
 					     enum cel_policy_use use, struct arena *a,
 					     const char **ret_fault);

@@ -36,7 +36,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* What was asked, as the reason; who reads something in the namespace n may. */
+/* Allows "get" in namespace n. The reason repeats the query. */
 static void decide(const struct cel_authorizer *self, struct cel_eval *ev,
 		   const struct cel_authz_query *q, struct cel_authz_answer *ret_answer)
 {

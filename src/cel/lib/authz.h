@@ -1,18 +1,19 @@
 /*
- * lib_authz - asking, within an expression, who may do what.
+ * lib_authz - authorization checks in expressions.
  *
  *	authorizer.group('apps').resource('deployments').namespace('x').check('create').allowed()
  *
- * The functions only put a question together; whoever made the value `authorizer` answers it.
+ * The functions only build a query. The creator of the value `authorizer` answers it.
  */
 #ifndef CEL_LIB_AUTHZ_H
 #define CEL_LIB_AUTHZ_H
 
 #include "cel/core/value.h"
 
-/* A question: about a path or a resource. Text lives as long as the evaluation. */
+/* A query about a path or a resource. Text lives as long as the evaluation. */
 struct cel_authz_query {
-	struct str account_ns, account; /* a service account that is asked about; n 0: who asks */
+	/* The service account to check; n 0: the user of the request. */
+	struct str account_ns, account;
 	bool is_path;
 	struct str path;
 	struct str group, resource, subresource, ns, name;
@@ -23,12 +24,12 @@ struct cel_authz_query {
 struct cel_authz_answer {
 	bool allowed;
 	struct str reason;
-	struct str error; /* n 0: none */
+	struct str error; /* n 0: no error */
 };
 
 /* Embed it; it must live as long as the evaluation. */
 struct cel_authorizer {
-	/* What is put into the answer lives in ev's scratch memory, or as long. */
+	/* Text of the answer must live as long as ev's scratch memory. */
 	void (*decide)(const struct cel_authorizer *self, struct cel_eval *ev,
 		       const struct cel_authz_query *q, struct cel_authz_answer *ret_answer);
 };

@@ -1,7 +1,6 @@
 /*
- * cel-go's encoders. Its decoder of base64 takes more than base64_decode() does: line breaks
- * anywhere, no padding, and any bits behind the last byte. What it takes is brought into the one
- * form that is read here.
+ * cel-go's encoders. Its base64 decoder accepts more than base64_decode(): line breaks anywhere,
+ * missing padding, and any bits after the last byte. The text is normalized first.
  */
 #include "base/core/limits.h"
 #include "base/text/base64.h"

@@ -13,8 +13,8 @@
 #include "cel/run/program.h"
 
 /*
- * What the functions mean is told by the files of cases; here are the tables themselves, calls
- * that programs make in another way, and what happens at the bounds of memory.
+ * The .cases files test the functions. This file tests the tables, calls that programs make in
+ * another way, and the limits of memory.
  */
 
 struct fixture {

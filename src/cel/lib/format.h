@@ -6,7 +6,7 @@
 
 #include "cel/core/named_format.h"
 
-/* NULL: there is no such format. */
+/* Returns NULL if there is no such format. */
 const struct cel_named_format *cel_named_format_find(struct str function);
 
 #endif

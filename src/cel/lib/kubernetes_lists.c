@@ -165,7 +165,7 @@ static struct cel_value last_index_of(struct cel_eval *ev, const struct cel_valu
 	return CEL_INT_V(-1);
 }
 
-/* What is no list includes itself. */
+/* A value that is not a list includes itself. */
 static struct cel_value includes(struct cel_eval *ev, const struct cel_value *args)
 {
 	if (args[0].kind != CEL_LIST)

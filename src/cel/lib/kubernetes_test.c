@@ -1,6 +1,6 @@
 /*
- * What the cases of quantity, semver, network, url and format do not reach: the readers of their
- * own, printing, limits, and that the tables of all libraries are in order.
+ * Tests what the cases of quantity, semver, network, url and format do not reach: their parsers,
+ * printing, limits, and the order of all libraries' tables.
  */
 #include <setjmp.h>
 #include <stdarg.h>

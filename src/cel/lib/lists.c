@@ -251,7 +251,7 @@ static bool is_among(struct cel_eval *ev, const struct cel_value *items, size_t 
 	return false;
 }
 
-/* Of those that are equal the first is kept. Costs are counted for n * n comparisons. */
+/* Keeps the first of equal elements. The cost is that of n * n comparisons. */
 static struct cel_value distinct(struct cel_eval *ev, const struct cel_value *args)
 {
 	size_t n = cel_list_size(&args[0]), kept = 0;

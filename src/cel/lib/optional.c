@@ -1,6 +1,6 @@
 /*
- * cel-go's optionals. Selecting from what may be missing, and or() and orValue(), whose argument
- * is evaluated only when it is needed, are the evaluator's; their rows tell the checker.
+ * cel-go's optionals. The evaluator implements optional selects, and or() and orValue(), whose
+ * argument is evaluated lazily. Their rows here are for the checker.
  */
 #include "cel/lib/libraries.h"
 #include "cel/parse/macro.h"
@@ -14,7 +14,7 @@ static const struct cel_type optional_of_list_a = { .kind = CEL_TYPE_OPTIONAL,
 static const struct cel_type optional_of_map_ab = { .kind = CEL_TYPE_OPTIONAL,
 						    .name = STR("optional_type"),
 						    .params = { &cel_map_ab } };
-/* What the name optional_type stands for. */
+/* The type with the name optional_type. */
 static const struct cel_type optional_type = { .kind = CEL_TYPE_OPTIONAL,
 					       .name = STR("optional_type"),
 					       .params = { &cel_dyn } };
@@ -43,7 +43,7 @@ static bool object_is_empty(struct cel_eval *ev, const struct cel_value *v)
 	return true;
 }
 
-/* What its type has when nobody set it. */
+/* Whether the value is the zero value of its type. */
 static bool is_zero(struct cel_eval *ev, const struct cel_value *v)
 {
 	enum { YEAR_ONE_DAYS = 719162 }; /* from 0001-01-01 to 1970-01-01 */

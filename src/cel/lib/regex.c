@@ -1,7 +1,7 @@
 /*
- * Kubernetes' find() and findAll(), and the work of matches(). What is found points into the
- * text. Matches are told one after the other as Go does it: they do not overlap, and an
- * empty one right behind another does not count.
+ * Kubernetes' find() and findAll(), and the implementation of matches(). Results point into the
+ * text. Matches are enumerated like in Go: they do not overlap, and an empty match right after
+ * another one is skipped.
  */
 #include "cel/lib/regex.h"
 
@@ -91,7 +91,7 @@ struct finder {
 	const struct regex *re;
 	struct str text;
 	size_t at; /* where to search from; behind the end when all was searched */
-	size_t end; /* of the match before; SIZE_MAX: there was none */
+	size_t end; /* of the previous match; SIZE_MAX: no match yet */
 };
 
 /* The next match that counts. */

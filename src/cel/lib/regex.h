@@ -1,8 +1,8 @@
 /*
- * lib_regex - patterns in expressions: matches(), find() and findAll().
+ * lib_regex - regular expressions: matches(), find() and findAll().
  *
- * A pattern that is a constant is compiled with the program; the functions below then do what
- * is left. Patterns that are known at run time only are compiled for each call.
+ * A constant pattern is compiled with the program, and then passed to the functions below. Other
+ * patterns are compiled for each call.
  */
 #ifndef CEL_LIB_REGEX_H
 #define CEL_LIB_REGEX_H
@@ -10,26 +10,29 @@
 #include "base/regex/regex.h"
 #include "cel/core/env.h"
 
-enum { CEL_REGEX_BAD_WORK = 256 }; /* of each byte of what is no pattern in the end */
+enum { CEL_REGEX_BAD_WORK = 256 }; /* steps per byte of an invalid pattern */
 
 /*
- * Of a constant: compiled for being used again and again. -ERR_BAD_REQUEST with Go's words
- * ("error parsing regexp: ..") when it is none.
+ * Compiles a constant pattern for repeated use. Returns -ERR_BAD_REQUEST with Go's message ("error
+ * parsing regexp: ..") if it is invalid.
  */
 int cel_regex_compile(const struct cel_env *env, struct arena *a, struct str pattern,
 		      const struct regex **ret_regex, struct error *err);
-/* Whether it is a pattern, without building it. Both take steps off the environment's budget. */
+/*
+ * Whether the pattern is valid, without compiling it. Both subtract steps from the environment's
+ * budget.
+ */
 bool cel_regex_check(const struct cel_env *env, struct str pattern);
 
-/* Of one that is no constant: for one use, within what the evaluation may do. */
+/* Compiles a pattern for a single use, within the limits of the evaluation. */
 int cel_regex_compile_once(struct cel_eval *ev, struct arena *a, struct str pattern,
 			   const struct regex **ret_regex, struct error *err);
 
-/* text.matches(pattern), text.find(pattern): "" when it is not found. */
+/* text.matches(pattern), and text.find(pattern), which is "" if not found. */
 struct cel_value cel_regex_matches(struct cel_eval *ev, const struct regex *re, struct str text);
 struct cel_value cel_regex_find(struct cel_eval *ev, const struct regex *re, struct str text);
 
-/* text.findAll(pattern, limit): a list of texts; a negative limit is none. */
+/* text.findAll(pattern, limit): a list of texts. A negative limit means no limit. */
 struct cel_value cel_regex_find_all(struct cel_eval *ev, const struct regex *re, struct str text,
 				    int64_t limit);
 

@@ -1,14 +1,14 @@
 /*
- * lib_standard - the functions behind the table in lib_standard.c.
+ * lib_standard - the functions in the table of lib/standard.c.
  *
- * Private to it. Each takes its arguments as the overload that names it says.
+ * Private to it. Arguments are as in the signature of the overload.
  */
 #ifndef CEL_LIB_STANDARD_H
 #define CEL_LIB_STANDARD_H
 
 #include "cel/core/library.h"
 
-/* All are such functions. */
+/* All functions have this type. */
 struct cel_value cel_std_not(struct cel_eval *ev, const struct cel_value *args);
 
 /* lib/standard_operators.c */
@@ -26,7 +26,7 @@ __typeof__(cel_std_not) cel_std_size, cel_std_contains, cel_std_starts_with, cel
 	cel_std_matches;
 
 /* lib/standard_convert.c */
-__typeof__(cel_std_not) cel_std_same; /* what is of the type already, and dyn() */
+__typeof__(cel_std_not) cel_std_same; /* identity conversions, and dyn() */
 __typeof__(cel_std_not) cel_std_type;
 __typeof__(cel_std_not) cel_std_bool_of_string, cel_std_bytes_of_string;
 __typeof__(cel_std_not) cel_std_double_of_int, cel_std_double_of_uint, cel_std_double_of_string;
@@ -38,7 +38,7 @@ __typeof__(cel_std_not) cel_std_string_of_bytes, cel_std_string_of_bool, cel_std
 __typeof__(cel_std_not) cel_std_timestamp_of_int, cel_std_timestamp_of_string,
 	cel_std_duration_of_string;
 
-/* lib/standard_time.c; the timestamps' take a time zone or not */
+/* lib/standard_time.c; the time zone of timestamp functions is optional */
 __typeof__(cel_std_not) cel_std_add_durations, cel_std_subtract_durations,
 	cel_std_subtract_timestamps;
 __typeof__(cel_std_not) cel_std_add_timestamp_duration, cel_std_add_duration_timestamp,

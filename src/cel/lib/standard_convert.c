@@ -1,7 +1,7 @@
 /*
- * Conversions between types. A text that is none of the type is an error that names
- * both; what does not fit a range is an overflow. Texts are those that Go's strconv and time
- * packages take, since expressions in clusters were written against these.
+ * Conversions between types. A text that cannot be converted is an error that names text and type;
+ * a value out of range is an overflow. Texts are accepted like in Go's strconv and time packages,
+ * since existing expressions rely on these.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -174,7 +174,7 @@ struct cel_value cel_std_not_equals(struct cel_eval *ev, const struct cel_value 
 	return CEL_BOOL_V(!cel_equal(ev, &args[0], &args[1]));
 }
 
-/* What has no order: NaN, and what dispatch has not kept apart. */
+/* Returns the error for values without an order: NaN, or types that dispatch did not reject. */
 static struct cel_value unordered(struct cel_eval *ev, const struct cel_value *args)
 {
 	if (args[0].kind == CEL_DOUBLE || args[1].kind == CEL_DOUBLE)

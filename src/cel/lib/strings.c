@@ -194,8 +194,8 @@ static struct cel_value upper_ascii(struct cel_eval *ev, const struct cel_value 
 }
 
 /*
- * Where the next separator is, at or behind `from`; false: there is none. An empty one is
- * between any two characters: it is not before the first.
+ * Finds the next separator at or after `from`; false if not found. An empty separator matches
+ * between any two characters, but not before the first.
  */
 static bool next_separator(struct str s, struct str separator, size_t from, size_t *ret_at)
 {

@@ -1,7 +1,7 @@
 /*
- * lib_strings - what the libraries of text share.
+ * lib_strings - helpers of the text libraries.
  *
- * Texts of expressions are well-formed UTF-8; where one is not, steps go on byte by byte.
+ * Texts should be well-formed UTF-8. Invalid bytes count as one character each.
  */
 #ifndef CEL_LIB_STRINGS_H
 #define CEL_LIB_STRINGS_H
@@ -9,7 +9,7 @@
 #include "base/core/str.h"
 #include "cel/core/value.h"
 
-/* Where the character behind the one at `at` begins; `at` is before the end. */
+/* Returns the offset of the next character after `at`, which must be before the end. */
 static inline size_t cel_text_next(struct str s, size_t at)
 {
 	do
@@ -19,8 +19,8 @@ static inline size_t cel_text_next(struct str s, size_t at)
 }
 
 /*
- * text.indexOf(part, from) and text.lastIndexOf(part, from) as cel-go has them: nothing is found
- * from a place behind the end on. The specification calls that an error.
+ * text.indexOf(part, from) and text.lastIndexOf(part, from) as in cel-go: if `from` is beyond the
+ * end, nothing is found. In the specification that is an error.
  */
 struct cel_value cel_index_of_from(struct cel_eval *ev, const struct cel_value *args);
 struct cel_value cel_last_index_of_from(struct cel_eval *ev, const struct cel_value *args);

@@ -1,8 +1,8 @@
 /*
- * What the specification has of strings and Kubernetes has otherwise, or not at all: above all
- * text.format(values). The text is read once, each clause takes the next value and hands it to
- * the function of its letter. The result grows on the heap and moves to scratch memory at the
- * end: how long it gets is not known before.
+ * String functions of the specification that Kubernetes lacks or implements differently, mainly
+ * text.format(values). The text is read once; each clause passes the next value to the function of
+ * its letter. The result is built on the heap, since its length is unknown, and copied to scratch
+ * memory.
  */
 #include "cel/lib/strings_format.h"
 
@@ -246,7 +246,7 @@ static bool fail_letter(struct cel_formatter *f, unsigned char c)
 	return false;
 }
 
-/* What is behind a '%': *at is there, and then behind the clause. */
+/* Reads and prints the clause after a '%'. *at is there, and is advanced past the clause. */
 static bool format_clause(struct cel_formatter *f, const struct cel_format_style *style,
 			  struct str text, size_t *at, const struct cel_value *v)
 {
@@ -367,7 +367,7 @@ static bool decimal_clause(struct cel_formatter *f, const struct cel_value *v)
 		       v);
 }
 
-/* A number as a double; false: it is none. */
+/* Converts a number to double; false if it is not a number. */
 static bool as_double(const struct cel_value *v, double *ret_value)
 {
 	if (v->kind == CEL_INT)

@@ -1,5 +1,5 @@
 /*
- * URLs. What a query says is taken apart when it is asked for, not before.
+ * URLs. The query is parsed on demand.
  */
 #include "cel/core/url.h"
 

@@ -1,9 +1,9 @@
 /*
- * ast - an expression as a tree: what parsing makes and checking annotates.
+ * ast - the syntax tree of an expression: built by the parser, annotated by the checker.
  *
- * Macros are expanded while parsing: has() is a select that only tests, all(), map() and
- * their like are comprehensions. Nodes live in an arena. The height of a tree is bounded by
- * CEL_HEIGHT_MAX, so that walkers may recurse.
+ * Macros are expanded during parsing: has() is a select with test_only; all(), map() and so on
+ * become comprehensions (folds). Nodes live in an arena. The height of a tree is bounded by
+ * CEL_HEIGHT_MAX, so functions may recurse.
  */
 #ifndef CEL_PARSE_AST_H
 #define CEL_PARSE_AST_H
@@ -14,7 +14,7 @@ enum cel_expr_kind {
 	CEL_EXPR_CONST, /* null, bool, int, uint, double, string, bytes */
 	CEL_EXPR_IDENT,
 	CEL_EXPR_SELECT, /* operand.field, operand.?field, has(operand.field) */
-	CEL_EXPR_CALL, /* operators, too */
+	CEL_EXPR_CALL, /* including operators */
 	CEL_EXPR_LIST,
 	CEL_EXPR_MAP, /* entries: key, value, key, .. in children */
 	CEL_EXPR_STRUCT, /* name{field: value}: children are the values */
@@ -25,7 +25,7 @@ struct cel_overload;
 
 struct cel_expr {
 	enum cel_expr_kind kind;
-	uint32_t offset; /* where in the text: of the operator, the dot, the bracket, as cel-go */
+	uint32_t offset; /* offset in the text of the operator, dot or bracket, as in cel-go */
 	struct cel_value constant; /* CEL_EXPR_CONST */
 	/*
 	 * Name of a variable ("a"; ".a" when written so), field of a select, function of a
@@ -46,32 +46,32 @@ struct cel_expr {
 
 	/* --- set by the checker --- */
 	const struct cel_type *type;
-	/* Of a call: what may be meant, one when types are known. */
+	/* Candidate overloads of a call; only one if types are known. */
 	const struct cel_overload *const *overloads;
 	uint32_t noverloads;
 	/*
-	 * Of an identifier: the variable of the environment (`variable` >= 0), a variable of a
-	 * fold (-1, by name), or a type (constant is set and kind is CEL_EXPR_CONST). A qualified
-	 * name that turns out to be one variable or type becomes an identifier.
+	 * For an identifier: index of the environment's variable, or -1 for a variable of a fold
+	 * (by name) or a type (then `constant` is set and kind is CEL_EXPR_CONST). A qualified name
+	 * that denotes a variable or type becomes one identifier.
 	 */
 	int32_t variable;
 
 	/* --- set by the parser --- */
-	const uint32_t *field_offsets; /* of a struct: of the colon behind each field */
+	const uint32_t *field_offsets; /* for a struct: offset of the colon after each field */
 };
 
 /*
  *	accu = init; for (var [, var2] in range) { if (!condition) break; accu = step; } result
  *
- * With var2 set, var is the index or key and var2 the element or value; else var is the
+ * If var2 is set, var is the index or key, and var2 the element or value. Otherwise var is the
  * element of a list or the key of a map.
  */
 struct cel_fold {
-	struct str var, var2, accu; /* var2.n 0: none */
+	struct str var, var2, accu; /* var2.n 0: not used */
 	struct cel_expr *range, *init, *condition, *step, *result;
 };
 
-/* Names of operators, as functions. */
+/* Function names of operators. */
 #define CEL_OP_AND                "_&&_"
 #define CEL_OP_OR                 "_||_"
 #define CEL_OP_NOT                "!_"
@@ -95,9 +95,9 @@ struct cel_fold {
 #define CEL_OP_NOT_STRICTLY_FALSE "@not_strictly_false"
 
 /*
- * Appends the tree as text that parses to the same tree: one form for all, operators in
- * parentheses. Comprehensions, which have no syntax of their own, are
- * `@fold(var, accu, range, init, condition, step, result)`, with var2 behind var.
+ * Appends the tree in a canonical text form, with operators in parentheses, which parses to the
+ * same tree. Comprehensions, which have no syntax of their own, are printed as `@fold(var, accu,
+ * range, init, condition, step, result)`, with var2 after var.
  */
 void cel_expr_print(const struct cel_expr *e, struct buf *out);
 

@@ -1,8 +1,7 @@
 /*
- * The longest match wins, as in the generated scanner whose messages we give: a scanner per
- * group of words returns how far its word reaches, or 0 and how far it got before nothing fitted
- * any more. What it got, and the character that did not fit, is what the message shows and
- * what is skipped.
+ * The longest match wins, as in cel-go's generated scanner, whose messages we reproduce. A scanner
+ * for each group of tokens returns the length of its token, or 0 with the length that matched so
+ * far. The message shows this text and the character that did not match, and both are skipped.
  */
 #include "cel/parse/lex.h"
 
@@ -94,7 +93,7 @@ static size_t digits_from(struct str s, size_t i)
 	return i;
 }
 
-/* Behind an exponent that begins at i; i when there is none. */
+/* Returns the end of an exponent that begins at i, or i if there is no exponent. */
 static size_t exponent_from(struct str s, size_t i)
 {
 	size_t j = i;
@@ -140,7 +139,10 @@ static size_t scan_number(struct scan *scan)
 	return end;
 }
 
-/* Behind the escape whose backslash is at i; 0 when it is none, with what fitted in *ret_reach. */
+/*
+ * Returns the end of the escape whose backslash is at i. Returns 0 if it is invalid, with the end
+ * of the matching text in *ret_reach.
+ */
 static size_t escape_from(struct str s, size_t i, size_t *ret_reach)
 {
 	char c = at(s, i + 1);

@@ -1,9 +1,9 @@
 /*
- * lex - the words of an expression.
+ * lex - splits an expression into tokens.
  *
- * The kinds are in the order in which messages list what was expected. Text that is no word
- * becomes an issue ("token recognition error") and is skipped, as is white space and comments;
- * so the parser sees words only.
+ * The kinds are in the order in which messages list expected tokens. Text that is not a token
+ * becomes an issue ("token recognition error") and is skipped. White space and comments are
+ * skipped, too.
  */
 #ifndef CEL_PARSE_LEX_H
 #define CEL_PARSE_LEX_H
@@ -58,15 +58,15 @@ struct cel_token {
 
 struct cel_tokens {
 	VEC(struct cel_token);
-	VEC(struct cel_token) bad; /* what was no word */
+	VEC(struct cel_token) bad; /* text that is not a token */
 };
 
-/* All words of issues->text, which is UTF-8; the last one is TOKEN_EOF. */
+/* Returns all tokens of issues->text, which must be UTF-8. The last one is TOKEN_EOF. */
 void cel_lex(struct cel_issues *issues, struct cel_tokens *ret_tokens);
 
 void cel_tokens_release(struct cel_tokens *tokens);
 
-/* As messages name the kind: "'=='", "NUM_INT", "<EOF>". */
+/* Returns the kind's name in messages: "'=='", "NUM_INT", "<EOF>". */
 const char *cel_token_name(enum cel_token_kind kind);
 
 #endif

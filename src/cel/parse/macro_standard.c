@@ -1,7 +1,6 @@
 /*
- * Macros of the language itself and those with two variables: all of them become a fold. What
- * differs between all(x, ..) and all(i, x, ..) is how many variables come before the rest, so
- * each expansion is written once for both.
+ * Macros of the language itself, and those with two variables. All of them become a fold. all(x,
+ * ..) and all(i, x, ..) only differ in the number of variables, so each expansion handles both.
  */
 #include "cel/parse/macro.h"
 

@@ -1,8 +1,8 @@
 /*
- * parse - text to tree, macros expanded.
+ * parse - parses text into a tree, with macros expanded.
  *
- * The whole grammar of the CEL specification with cel-go's bounds and error texts, optional
- * syntax (a.?b, a[?b], [?a], {?k: v}) and identifiers in back-quotes as fields.
+ * Supports the whole grammar of the CEL specification with cel-go's limits and messages, optional
+ * syntax (a.?b, a[?b], [?a], {?k: v}), and back-quoted identifiers as fields.
  */
 #ifndef CEL_PARSE_PARSE_H
 #define CEL_PARSE_PARSE_H
@@ -12,22 +12,22 @@
 #include "cel/parse/ast.h"
 
 /*
- * The tree lives in issues->arena, as does text with escapes; other text is borrowed from
- * issues->text. NULL when there are issues.
+ * The tree and text with escapes live in issues->arena; other text is borrowed from issues->text.
+ * Returns NULL if there are issues.
  */
 struct cel_expr *cel_parse(const struct cel_env *env, struct cel_issues *issues);
 
 /* --- macros ------------------------------------------------------------------------- */
 
-struct cel_expander; /* makes nodes; see macro.h */
+struct cel_expander; /* creates nodes; see macro.h */
 
 struct cel_macro {
 	const char *name; /* "exists" */
-	uint8_t nargs; /* UINT8_MAX: any */
+	uint8_t nargs; /* UINT8_MAX: any number */
 	bool member;
 	/*
-	 * The tree in place of the call, NULL when it is to stay a call, or an issue was added.
-	 * `receiver` is NULL for a global macro.
+	 * Returns the tree that replaces the call. Returns NULL if it stays a call, or if it added
+	 * an issue. `receiver` is NULL for a global macro.
 	 */
 	struct cel_expr *(*expand)(struct cel_expander *x, uint32_t offset,
 				   struct cel_expr *receiver, struct cel_expr **args, size_t n);

@@ -75,7 +75,7 @@ static bool put_character(char **out, uint32_t c)
 	return true;
 }
 
-/* Of the escape at s.p[i], of which i is moved behind: the number its digits make. */
+/* Returns the number in the digits at s.p[*i], and advances *i past them. */
 static uint32_t escape_number(struct str s, size_t *i, size_t digits, unsigned bits)
 {
 	uint32_t v = 0;
@@ -113,7 +113,7 @@ static const char *unescape_one(struct str s, size_t *i, bool bytes, char **out)
 	return NULL;
 }
 
-/* What was written between the quotes: line ends become one '\n', escapes what they mean. */
+/* Converts the text between the quotes: line ends become '\n', and escapes are replaced. */
 static const char *unescape(struct arena *a, struct str s, bool raw, bool bytes,
 			    struct str *ret_text)
 {

@@ -1,7 +1,7 @@
 /*
- * What needs no operator: names, calls of functions, parentheses, lists, maps, messages. A name
- * with dots and a brace behind it is a message, which takes looking ahead; all else is known
- * by its first word.
+ * Parses primary expressions: names, function calls, parentheses, lists, maps, messages. A dotted
+ * name before a brace is a message, which needs lookahead. All others are known by their first
+ * token.
  */
 #include "base/core/limits.h"
 #include "cel/parse/parse_impl.h"
@@ -38,9 +38,9 @@ static struct str join(struct parser *p, const struct cel_token *first, size_t n
 
 /* --- elements, entries, fields --------------------------------------------------------- */
 
-/* What is between the braces or brackets, while it is parsed. */
+/* The contents of braces or brackets during parsing. */
 struct members {
-	struct parsed_list values; /* keys, too, where there are any */
+	struct parsed_list values; /* including keys of a map */
 	VEC(bool) optional;
 	VEC(struct str) names;
 	VEC(uint32_t) places; /* of the colons */
@@ -240,7 +240,7 @@ static struct cel_expr *parse_aggregate(struct parser *p, enum cel_expr_kind kin
 
 /* --- names ------------------------------------------------------------------------------ */
 
-/* How many words a message's name has, which are next; 0 when it is none. */
+/* Returns the number of tokens of a message's name that comes next, or 0. */
 static size_t message_name(const struct parser *p)
 {
 	size_t n = parser_peek(p, 0) == TOKEN_DOT ? 2 : 1;

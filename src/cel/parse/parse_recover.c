@@ -1,9 +1,9 @@
 /*
- * Faults of the syntax, told and overcome as the generated parser of cel-go does it, because
- * users see its messages: a word too many is skipped when the one behind it fits, a missing
- * one is made up when the next fits behind it, else the rule ends and words are skipped until
- * one fits behind any of the rules that are open. After a fault nothing is told until a word
- * matches. Attempts and skipped words are bounded.
+ * Reports syntax errors and recovers from them like the generated parser of cel-go, because users
+ * see its messages. An extra token is skipped if the next one fits. A missing token is inserted if
+ * the next one fits after it. Otherwise the rule ends, and tokens are skipped until one fits after
+ * any open rule. After an error nothing is reported until a token matches. Attempts and skipped
+ * tokens are bounded.
  */
 #include "cel/parse/parse_impl.h"
 
@@ -70,7 +70,10 @@ const struct cel_token *parser_take(struct parser *p)
 	return token;
 }
 
-/* What may come at a place where `set` may, the ends of open rules considered. */
+/*
+ * Returns the tokens that may come next where `set` may, including those after the ends of open
+ * rules.
+ */
 static uint64_t expected(const struct parser *p, uint64_t set)
 {
 	size_t i = p->follow.n;
@@ -138,7 +141,7 @@ static void print_token(const struct parser *p, struct buf *out)
 	print_visible(token->kind == TOKEN_EOF ? STR("<EOF>") : parser_text(p, token), out);
 }
 
-/* Adds the message; from now on nothing is told until a word matches. */
+/* Adds the message. From now on nothing is reported until a token matches. */
 static void report(struct parser *p, const struct cel_token *where, const struct buf *message)
 {
 	p->recovering = true;

@@ -9,7 +9,7 @@
  *	EXPRESSION => EXPECTED  a case; the last " => " of the line counts
  *	EXPRESSION              a long one may take several lines, which are joined
  *	  MORE => EXPECTED      by newlines; the last may be "=> EXPECTED" alone
- *	cost N                  behind a case: what it cost to evaluate
+ *	cost N                  after a case: the cost of its evaluation
  *
  * Blank lines are for people. EXPECTED is one of
  *
@@ -21,9 +21,9 @@
  *	error TEXT              evaluating fails; the message has TEXT in it
  *	issue TEXT              compiling fails; the issues, printed, have TEXT in them
  *
- * Every case that fails is told on standard error with its file and line, what was expected and
- * what came; the test of the file then fails. Zones of time are those of the table below, so that
- * no case depends on the machine.
+ * Every failing case is printed on standard error with file, line, expected and actual result; then
+ * the test of the file fails. Time zones come from the table below, so that no case depends on the
+ * machine.
  */
 #include <glob.h>
 #include <inttypes.h>
@@ -141,7 +141,7 @@ static bool read_variables(struct run *r, struct cel_variable *variables, struct
 	return true;
 }
 
-/* What an expression yields, in the words of a cases file. */
+/* Prints the result of an expression in the format of a cases file. */
 static void print_result(struct cel_eval *ev, const struct cel_value *v, struct buf *out)
 {
 	struct json_writer w;

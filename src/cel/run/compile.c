@@ -1,10 +1,10 @@
 /*
  * Paths and literals, and the means to emit code.
  *
- * What paths cost follows cel-go's interpreter, where a variable with all its fields and
- * indexes is one "attribute": every step costs one unit and the attribute itself another. As a
- * branch of ?: or as an index, the attribute itself is not counted; a path from
- * something else than a variable (a call, a literal) counts as one on top of that.
+ * Costs of paths are those of cel-go's interpreter, where a variable with all its fields and
+ * indexes is one "attribute": every step costs one unit, and the attribute itself another. As a
+ * branch of ?: or as an index, the attribute itself costs nothing. A path from another expression
+ * (a call, a literal) counts as one in addition to that.
  */
 #include "cel/run/compile.h"
 
@@ -183,7 +183,7 @@ static void compile_ident(struct cel_compiler *c, const struct cel_expr *e, bool
 		1);
 }
 
-/* What a path begins with; gives back what the path itself costs yet. */
+/* Compiles the beginning of a path. Returns the cost of the path itself that is not charged yet. */
 static uint32_t compile_operand(struct cel_compiler *c, const struct cel_expr *e, bool self)
 {
 	if (cel_is_attribute(e)) {

@@ -1,11 +1,11 @@
 /*
- * compile - from a checked tree to instructions. Within cel only; see program.h.
+ * compile - translates a checked tree into instructions. Private to cel; see program.h.
  *
- * Expressions leave one value on the stack. The depth of the stack is known at every place, so
- * that a program says how much it needs. Constant parts are recognised after the fact: where
- * the arguments of a call turned out to be constants and nothing else, the call is done
- * at once and its result takes their place, with what it costs, since costs do not
- * depend on how clever we are. What would be an error stays for run time.
+ * Each expression leaves one value on the stack. The depth of the stack is known at every
+ * instruction, so a program knows the stack size that it needs. Constant folding happens after
+ * emitting code: if all arguments of a call are constants, the call is made at once and its result
+ * replaces them. Its cost stays the same, since costs must not depend on optimization. Calls that
+ * fail are left to run time.
  */
 #ifndef CEL_RUN_COMPILE_H
 #define CEL_RUN_COMPILE_H
@@ -18,66 +18,69 @@ struct cel_scope {
 	const struct cel_scope *outer;
 	struct str name;
 	uint32_t slot;
-	bool lazy; /* an accumulator computed by the code at `init` .. */
-	size_t init, init_depth; /* .. which needs so much of the stack */
+	bool lazy; /* an accumulator that the code at `init` computes on demand .. */
+	size_t init, init_depth; /* .. with this stack depth */
 };
 
 struct cel_compiler {
 	const struct cel_env *env;
 	struct arena *arena;
-	size_t used; /* of the arena when compiling began */
+	size_t used; /* of the arena, when compiling began */
 	VEC(struct cel_ins) code;
 	size_t depth, depth_max; /* of the stack */
 	size_t slots, slots_max;
 	const struct cel_scope *scope;
-	struct cel_eval ev; /* makes constant lists and maps, in the program's memory */
+	struct cel_eval ev; /* creates constant lists and maps, in the program's memory */
 	/*
-	 * Makes calls of constants, whose arguments and results may be much larger than the text:
-	 * in memory that is given back, beginning with a block of the compiler's.
+	 * Evaluates calls of constants in temporary memory, because arguments and results may be
+	 * much larger than the text. Its first block is the compiler's.
 	 */
 	struct cel_eval fold;
 	struct arena scratch;
-	bool large; /* the program takes more than CEL_PROGRAM_MAX: what is compiled is not it */
+	bool large; /* the program needs more than CEL_PROGRAM_MAX: the code is incomplete */
 	/*
-	 * What is wrong with the first conversion of a constant that can only fail, or NULL:
-	 * upstream makes no program then, whether or not that part would ever run.
+	 * Error of the first conversion of a constant that always fails, or NULL. Upstream then
+	 * rejects the program, whether or not that part would ever run.
 	 */
 	const char *fault;
 };
 
 /* --- compile.c ---------------------------------------------------------------------- */
 
-/* The value of the expression; with all that it costs. */
+/* Emits code for the value of the expression, with its full cost. */
 void cel_compile_expr(struct cel_compiler *c, const struct cel_expr *e);
-/* The same as cel-go resolves it within ?: and [ ]: paths from a variable cost one less. */
+/* The same for operands of ?: and [ ], where paths from a variable cost one less, as in cel-go. */
 void cel_compile_resolved(struct cel_compiler *c, const struct cel_expr *e);
 
-/* Whether it is a path: a variable, a field, an index, ?: */
+/* Whether the expression is a path: a variable, a field, an index, or ?: */
 bool cel_is_attribute(const struct cel_expr *e);
 
 /*
- * Appends an instruction that changes the depth by `change`, and gives back its place. The pointer
- * of cel_compile_at() is good until the next one is appended.
+ * Appends an instruction that changes the stack depth by `change`, and returns its index. The
+ * pointer of cel_compile_at() is valid until the next append.
  */
 size_t cel_emit(struct cel_compiler *c, struct cel_ins ins, int change);
 struct cel_ins *cel_compile_at(struct cel_compiler *c, size_t place);
-/* The instruction at `place` jumps to here. */
+/* Make the instruction at `place` jump to the current end of the code. */
 void cel_patch(struct cel_compiler *c, size_t place);
 void cel_patch2(struct cel_compiler *c, size_t place);
-/* Jumps back. */
+/* Appends a backward jump. */
 void cel_emit_back(struct cel_compiler *c, struct cel_ins ins, size_t to, int change);
 
 /* --- constants ---------------------------------------------------------------------- */
 
 /*
- * A constant is `plain` when cel-go takes it for one, too: literals, and lists, maps and
- * conversions of such. Those cost nothing.
+ * A constant is `plain` if cel-go treats it as a constant, too: literals, and lists, maps and
+ * conversions of plain constants. These cost nothing.
  */
 void cel_emit_const(struct cel_compiler *c, struct cel_value v, uint64_t cost, bool plain);
-/* The value, if all code since `from` is n constants (all of them plain); else NULL. */
+/*
+ * If all code since `from` is n constants (with `plain`: plain ones), returns the values; else
+ * NULL.
+ */
 const struct cel_value *cel_constants(struct cel_compiler *c, size_t from, size_t n, bool plain,
 				      uint64_t *ret_cost);
-/* Takes back what was emitted since, n values. */
+/* Removes the code since `from`, which pushes n values. */
 void cel_uncompile(struct cel_compiler *c, size_t from, size_t n);
 struct cel_key *cel_key_new(struct cel_compiler *c, struct cel_value v);
 

@@ -1,7 +1,7 @@
 /*
- * Calls and operators. What is known about types picks the instruction: one overload is called
- * directly, integers and comparisons with constants have instructions of their own, chains
- * of && and || become one row of terms.
+ * Calls and operators. The instruction depends on the known types: a single overload is called
+ * directly, integers and comparisons with constants have their own instructions, and chains of &&
+ * and || become one sequence of terms.
  */
 #include "base/core/limits.h"
 #include "cel/lib/regex.h"
@@ -223,7 +223,7 @@ static bool fold_call(struct cel_compiler *c, const struct cel_expr *e, const st
 	return true;
 }
 
-/* The instruction of an operator on integers; NULL: there is none. */
+/* Returns the instruction of an operator on integers, or NULL. */
 static cel_op int_op(const char *id)
 {
 	static const struct {
@@ -425,9 +425,9 @@ static enum cel_search search_of(const struct cel_expr *e)
 }
 
 /*
- * The pattern, when it is a constant and one at all: what is wrong with it is a fault of the
- * program, or told at run time. Few characters can make a large pattern, and there may be many: at
- * some point they are left alone.
+ * Returns the pattern, if it is a valid constant. An invalid one is a fault of the program, or an
+ * error at run time. A short text can make a large pattern, and there may be many, so beyond
+ * CEL_PROGRAM_MAX they are not compiled in advance.
  */
 static const struct cel_value *constant_pattern(struct cel_compiler *c, const struct cel_expr *e,
 						const struct regex **ret_regex)
@@ -451,7 +451,7 @@ static const struct cel_value *constant_pattern(struct cel_compiler *c, const st
 	return NULL;
 }
 
-/* A constant pattern is compiled once. What comes behind an error is not evaluated. */
+/* A constant pattern is compiled once. If the text is an error, the rest is not evaluated. */
 static void compile_search(struct cel_compiler *c, const struct cel_expr *e, enum cel_search search)
 {
 	struct cel_call *call = call_new(c, e);

@@ -73,7 +73,10 @@ const struct cel_ins *cel_op_or_test(struct cel_machine *m, const struct cel_ins
 	return ins + (top->kind == CEL_BOOL && top->b ? ins->to : 1);
 }
 
-/* Of two terms, the first of which does not decide: what both are, given the deciding value. */
+/*
+ * Combines two terms of && or ||, the first of which is not decisive. `decisive` is the deciding
+ * value.
+ */
 static inline const struct cel_ins *join(struct cel_machine *m, const struct cel_ins *ins,
 					 bool decisive)
 {

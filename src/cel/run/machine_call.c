@@ -44,7 +44,10 @@ static bool lacks_trait(struct str function, const struct cel_value *operand)
 	return false;
 }
 
-/* Operators and functions that cel-go does like them, do not tell the types they got. */
+/*
+ * Errors of operators, and of functions that cel-go treats like them, do not list the argument
+ * types.
+ */
 static bool is_terse(struct str function)
 {
 	static const char *const functions[] = { "contains", "endsWith", "matches", "size",

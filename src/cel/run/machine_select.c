@@ -1,11 +1,10 @@
 /*
- * Fields, keys and indexes. What is selected from an optional is optional again; once
- * something is not there, the rest of such a path neither happens nor costs.
+ * Fields, keys and indexes. Selecting from an optional yields an optional. Once a part is missing,
+ * the rest of such a path is not evaluated and costs nothing.
  *
- * A step costs one unit when it is tried, and nothing when an optional one finds nothing. `cost` of
- * an instruction is what the path as a whole costs besides, where its beginning is no
- * variable; that is due whatever happens. `n` of a step that is not optional itself: what it
- * begins at must have parts, even in an optional.
+ * A step costs one unit, or nothing if an optional step finds nothing. `cost` of an instruction is
+ * the additional cost of a path that does not begin at a variable; it is always charged. `n` of a
+ * step that is not optional itself: its operand must have parts, even inside an optional.
  */
 #include "cel/run/machine.h"
 

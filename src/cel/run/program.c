@@ -1,7 +1,7 @@
 /*
- * The way from text to a program. What the program needs of the tree is in its arena; the
- * issues may be in another one, which is why the tree is made with issues of its own that are
- * handed over when there are any.
+ * Compiles text to a program. The tree is in the program's arena. The caller's issues may be in
+ * another one, so parser and checker use separate issues, which are copied to the caller's if there
+ * are any.
  */
 #include "cel/run/program.h"
 

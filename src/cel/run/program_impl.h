@@ -1,5 +1,5 @@
 /*
- * program_impl - what a compiled expression is made of. For compile.c, machine.c and program.c.
+ * program_impl - the parts of a compiled expression. For compile.c, machine.c and program.c.
  */
 #ifndef CEL_RUN_PROGRAM_IMPL_H
 #define CEL_RUN_PROGRAM_IMPL_H
@@ -14,7 +14,7 @@ struct cel_program {
 	const struct cel_type *type;
 	const struct cel_expr *tree;
 	const char *fault; /* of a constant: see compile.h */
-	bool large; /* more than CEL_PROGRAM_MAX: cannot run */
+	bool large; /* larger than CEL_PROGRAM_MAX: cannot run */
 };
 
 #endif

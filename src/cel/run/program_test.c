@@ -1,7 +1,6 @@
 /*
- * What programs do beside yielding values, which the cases and the reference look after: memory,
- * costs and limits, errors of variables, constants that are computed beforehand, long
- * expressions.
+ * Tests programs apart from their values, which the cases and the reference cover: memory, costs
+ * and limits, errors of variables, constant folding, long expressions.
  */
 #include <setjmp.h>
 #include <stdarg.h>
