@@ -63,7 +63,8 @@ struct cel_key {
 	struct cel_value value;
 	uint64_t size; /* cel_value_size() */
 	const char *missing; /* "no such key: x" */
-	const struct cel_call *equal; /* for a comparison: its cost function */
+	/* Call of a comparison; equal_cost: its cost with `value` itself. */
+	const struct cel_call *equal;
 	uint64_t equal_cost;
 };
 

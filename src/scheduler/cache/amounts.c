@@ -1,9 +1,10 @@
 /*
- * Scalars are few (a pod has none or one, a node a handful), so they are a sorted array that is
- * searched from its end: sums are mostly made of the same names in the same order.
+ * Scalars are few (a pod has none or one, a node a handful), so they are in a sorted array that is
+ * searched from its end: sums usually add the same names in the same order.
  *
- * Names are read into several sums on the way to the one that is kept, so they are not counted
- * while that goes on: the sum that is kept is counted once, and what only the others had goes then.
+ * While amounts are read, names go through several temporary sums and are not counted. The final
+ * sum counts its names once (amounts_hold()), and names that only the temporary sums had are freed
+ * then.
  */
 #include "scheduler/cache/amounts.h"
 

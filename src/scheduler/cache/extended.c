@@ -1,6 +1,6 @@
 /*
- * A plugin's struct may be shorter than ours: it is copied into one of ours that is zero beyond.
- * Names and structs are copied, so that what a plugin hands in may live on its stack.
+ * A plugin's struct may be shorter than ours: it is copied into ours, and the rest is zero. Names
+ * and structs are copied, so plugins may pass structs on their stack.
  */
 #include "scheduler/cache/extended.h"
 
@@ -53,7 +53,7 @@ static int check_ops(const struct dp_resource_type *ops, struct error *err)
 static int make_handle(struct extended_type *e, dp_handle_factory *make, void *arg,
 		       struct error *err)
 {
-	/* Room behind it for what a newer plugin's struct has more. */
+	/* Extra room for the longer struct of a newer plugin. */
 	union {
 		struct dp_handle handle;
 		char room[sizeof(struct dp_handle) + 512];
@@ -144,7 +144,7 @@ int extended_types_register(struct extended_types *t, const struct dp_resource_t
 	return 0;
 }
 
-/* Counted in the type, which is const for those who only use it. */
+/* Counts the rejection in the type, which is const for all other code. */
 static void refuse(const struct extended_type *t, const struct podinfo *p, int code)
 {
 	((struct extended_type *)(uintptr_t)t)->refused++;

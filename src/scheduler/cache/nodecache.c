@@ -1,7 +1,7 @@
 /*
- * Every change goes through touch(): the entry becomes the cache's own (a clone when the snapshot
- * shows it), gets the next generation and goes to the front of the list, so the list is always
- * in descending order of generations.
+ * Every change calls touch(): the cache gets its own copy of the entry (if the snapshot shares it),
+ * which gets the next generation and moves to the front of the list. So the list is always sorted
+ * by descending generation.
  */
 #include "scheduler/cache/nodecache.h"
 

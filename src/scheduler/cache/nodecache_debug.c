@@ -1,5 +1,5 @@
 /*
- * The cache written out, and checked against what its pods say.
+ * Dumps the cache, and checks its sums against its pods.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"

@@ -1,6 +1,6 @@
 /*
- * A node's tree is made in memory that is thrown away; what the scheduler asks for is copied. Its
- * text is the object's own, so an entry costs its pointers.
+ * A node is parsed into a temporary tree, and the fields that the scheduler needs are copied. Their
+ * text is borrowed from the object, so an entry only costs its pointers.
  */
 #include "scheduler/cache/nodeobject.h"
 
@@ -253,7 +253,7 @@ unsigned nodeobject_changes(const struct nodeobject *old, const struct nodeobjec
 {
 	unsigned actions = 0;
 
-	/* Only becoming schedulable can help anybody. */
+	/* Only a node that becomes schedulable can help a pod. */
 	if ((old->unschedulable && !n->unschedulable) || !same_taints(old, n))
 		actions |= EVENT_UPDATE_NODE_TAINT;
 	if (!same_amounts(&old->allocatable, &n->allocatable))

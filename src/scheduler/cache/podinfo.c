@@ -15,7 +15,7 @@
 #include "scheduler/cache/podinfo_impl.h"
 
 enum {
-	BOUND_BLOCK_MAX = 2048, /* what bound pods keep in one block; a larger rest gets its own */
+	BOUND_BLOCK_MAX = 2048, /* block size for bound pods; larger data gets its own memory */
 	SCRATCH_SIZE = 16 * 1024,
 	STRUCT_SIZE = ALIGN_UP(sizeof(struct podinfo), 16),
 };
@@ -225,7 +225,7 @@ static int read_pod(struct podinfo *p, const struct json *tree, struct amount_na
 	return podinfo_read_spread(&r, err);
 }
 
-/* The memory behind the struct is its arena's first. */
+/* The memory behind the struct is the arena's first block. */
 static struct podinfo *make(struct cached *object, size_t block)
 {
 	struct podinfo *p = xcalloc(1, STRUCT_SIZE + block);

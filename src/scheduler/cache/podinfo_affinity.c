@@ -1,8 +1,8 @@
 /*
- * Affinity to nodes and to other pods, and constraints on the spread over topology.
+ * Reads affinity to nodes and pods, and topology spread constraints.
  *
- * matchLabelKeys and mismatchLabelKeys become requirements on the values that the pod itself has.
- * The API server does that on creation; doing it again adds a requirement that is there already.
+ * matchLabelKeys and mismatchLabelKeys become requirements on the pod's own values. The API server
+ * also does this on creation; doing it again only adds a duplicate requirement.
  */
 #include "scheduler/cache/labels.h"
 #include "scheduler/cache/podinfo_impl.h"

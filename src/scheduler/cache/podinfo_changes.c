@@ -37,7 +37,10 @@ static bool claims_equal(const struct podinfo *a, const struct podinfo *b)
 	return true;
 }
 
-/* The claim that is made for extended resources; only pods that ask for some can have one. */
+/*
+ * Whether the claim for extended resources is unchanged. Only pods that request such resources have
+ * one.
+ */
 static bool extended_claim_equal(const struct podinfo *a, const struct podinfo *b)
 {
 	static const char path[] = "status.extendedResourceClaimStatus";

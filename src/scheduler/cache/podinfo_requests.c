@@ -19,8 +19,8 @@ enum {
 
 struct sums {
 	const struct podinfo_reader *r;
-	bool infeasible; /* the node cannot resize it: what is wanted does not count */
-	int64_t default_cpu, default_memory; /* of a container that does not say */
+	bool infeasible; /* the node cannot resize it: the desired requests do not count */
+	int64_t default_cpu, default_memory; /* of a container without requests */
 	bool has_cpu, has_memory; /* something says */
 	bool lacks; /* some container does not say */
 	bool containers_only; /* what the pod says as a whole does not count */
@@ -54,7 +54,7 @@ static const struct json *status_of(const struct json *status, const struct json
 	return s ? s : json_find(json_getz(status, "initContainerStatuses"), "name", name);
 }
 
-/* The list of a container's requests, from where `source` says; NULL: none. */
+/* Returns a container's requests from `source`, or NULL. */
 static const struct json *requests_of(const struct sums *s, const struct json *container,
 				      enum source source)
 {
@@ -224,7 +224,7 @@ static void total(struct sums *s, struct amounts *to)
 	s->has_memory |= json_getz(overhead, "memory") != NULL;
 }
 
-/* Upstream's nonzero requests: with defaults for containers that do not say. */
+/* Computes upstream's nonzero requests, with defaults for containers without requests. */
 static void add_defaults(struct sums *s, struct podinfo *p)
 {
 	bool level = has_pod_level(json_getz(json_getz(s->r->spec, "resources"), "requests"));

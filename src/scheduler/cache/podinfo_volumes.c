@@ -87,7 +87,7 @@ static int by_text(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* A pod may have thousands of volumes, so what is counted by claim is put in order here, once. */
+/* Sorts the keys of claims once, because a pod may have thousands of volumes. */
 static void list_pvcs(struct podinfo *p)
 {
 	struct str *keys;

@@ -1,8 +1,8 @@
 /*
- * There is one snapshot, and each entry of the cache remembers what of it the snapshot shows. An
- * update walks the list of changes until what it has shown already, and puts the cache's nodeinfo
- * in the place of the one before: a pointer and a reference. Lists are made anew only when nodes
- * came or went, or a node's having of pods with affinity changed.
+ * There is one snapshot, and each entry of the cache knows the nodeinfo that the snapshot has of
+ * it. An update walks the list of changes up to the last update, and replaces each nodeinfo by the
+ * cache's: a pointer and a reference. Lists are rebuilt only if nodes were added or removed, or if
+ * a node got its first or lost its last pod with affinity.
  */
 #include "base/core/mem.h"
 #include "scheduler/cache/nodecache_impl.h"
@@ -134,7 +134,10 @@ static void forget_gone(struct nodecache *c)
 	c->gone.n = 0;
 }
 
-/* One that is in a list stays at its place; true when it comes or goes there. */
+/*
+ * Replaces a node in a list at its index. Returns true if it must be added to or removed from the
+ * list.
+ */
 static bool relist_one(struct nodeinfo **list, size_t at, bool belongs, struct nodeinfo *n)
 {
 	if (belongs != (at != SIZE_MAX))
@@ -144,7 +147,10 @@ static bool relist_one(struct nodeinfo **list, size_t at, bool belongs, struct n
 	return false;
 }
 
-/* Shows the item's present state. True when a list of pods with affinity has to be made anew. */
+/*
+ * Copies the item's current state to the snapshot. Returns true if a list of nodes with affinity
+ * must be rebuilt.
+ */
 static bool show(struct nodecache *c, struct nodecache_item *i)
 {
 	struct snapshot_owner *o = &c->snapshot;

@@ -1,6 +1,6 @@
 /*
- * Upstream's default plugins, and how a profile changes them: what it disables is left out ("*":
- * all), what it names again is replaced in its place, what is new comes behind.
+ * Upstream's default plugins, and how a profile changes them: disabled plugins are removed ("*":
+ * all), plugins that the profile enables again are replaced in place, and new ones are appended.
  */
 #include "scheduler/config/config_impl.h"
 
@@ -45,7 +45,7 @@ static const struct config_plugin *find(const struct config_plugin *v, size_t n,
 	return NULL;
 }
 
-/* The last one that names it, as upstream's map of them has it. */
+/* Returns the last entry of that name, since later entries win in upstream's map. */
 static const struct config_plugin *find_last(const struct config_plugin *v, size_t n,
 					     struct str name)
 {
@@ -83,7 +83,7 @@ static void merge(struct arena *a, struct config_set *s)
 	s->nenabled = n;
 }
 
-/* Upstream's defaults are all in multiPoint; the other points have none. */
+/* All of upstream's defaults are in multiPoint; the other extension points have no defaults. */
 void config_merge_defaults(struct arena *a, struct config_profile *p)
 {
 	merge(a, &p->points[POINT_MULTI]);

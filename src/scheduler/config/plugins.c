@@ -1,6 +1,6 @@
 /*
- * profiles[]: plugins and their arguments. Whether a plugin exists is not known here, since shared
- * objects bring some: profile_new() says so.
+ * Reads profiles[]: plugins and their arguments. profile_new() checks whether a plugin exists,
+ * since shared objects may add some.
  */
 #include "scheduler/config/config_impl.h"
 
@@ -84,7 +84,7 @@ static int read_set(struct config_reader *r, const struct json *v, const struct 
 				(point) * sizeof(struct config_set) \
 	}
 
-/* Of pod groups we know nothing: what is said of them has no effect. */
+/* Pod groups are not supported: their extension points are accepted without effect. */
 static const struct config_field plugins_fields[] = {
 	POINT("preEnqueue", POINT_PRE_ENQUEUE),
 	POINT("queueSort", POINT_QUEUE_SORT),
@@ -122,7 +122,7 @@ static int read_args_object(struct config_reader *r, const struct json *v,
 	return 0;
 }
 
-/* Arguments may say what they are; it must then be what the plugin's name promises. */
+/* If the arguments have a kind, it must be the one for the plugin's name. */
 static int check_args_kind(struct config_reader *r, const struct config_plugin_args *a,
 			   const struct field_path *path)
 {
@@ -192,7 +192,7 @@ static int read_profile(struct config_reader *r, const struct json *v,
 	};
 	struct config_profile *p = to;
 
-	p->percentage_of_nodes = INT32_MIN; /* not said */
+	p->percentage_of_nodes = INT32_MIN; /* not given */
 	return config_object(r, v, path, fields, p);
 }
 

@@ -1,5 +1,6 @@
 /*
- * Scalars, objects by tables of fields, arrays: strict, with the path of what is wrong.
+ * Reads scalars, objects (by tables of fields) and arrays strictly. Errors have the path of the
+ * field.
  */
 #include "base/time/duration.h"
 #include "scheduler/config/config_impl.h"

@@ -1,6 +1,6 @@
 /*
- * The run of a cycle. The node that was nominated is tried before all others; one that fits alone
- * is taken without scores; of several with the best score any.
+ * Runs a cycle. The nominated node is tried before all others. If only one node fits, it is chosen
+ * without scoring. Among several nodes with the best score, a random one is chosen.
  */
 #include "scheduler/cycle/cycle.h"
 
@@ -50,7 +50,9 @@ void cycle_free(struct cycle *c)
 
 void cycle_only(struct cycle *c, const struct str *nodes, size_t n)
 {
-	/* Never the old pointer: that is how the profile sees who restricted them. */
+	/*
+	 * Always a new pointer: the profile compares it to see which plugin restricted the nodes.
+	 */
 	struct str *only = arena_alloc(&c->arena, (n + 1) * sizeof(*only));
 	struct map state; /* of a name: c->only when it may be taken, `only` when it has been */
 	size_t kept = 0;
@@ -130,7 +132,7 @@ static struct verdict choose(struct cycle *c, struct prng *prng, struct str *ret
 	return VERDICT_OK;
 }
 
-/* Nothing fits: what post_filter can do about it. */
+/* No node fits: runs post_filter. */
 static void no_fit(struct cycle *c, struct cycle_result *r)
 {
 	if (c->profile->post_filter.n) {

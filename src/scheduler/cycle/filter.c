@@ -140,7 +140,7 @@ static struct verdict try_nodes(struct cycle *c, const struct search *s, size_t 
 	return VERDICT_OK;
 }
 
-/* Those that were tried are unwritten: a node was found, nobody will ask. */
+/* Clears the verdicts of the tried nodes: a node was found, so they are not needed. */
 static void wipe(struct cycle *c, const struct search *s, size_t start)
 {
 	struct verdict *nodes = c->diagnosis.nodes;
@@ -174,7 +174,7 @@ static bool try_nominated(struct cycle *c)
 	return true;
 }
 
-/* Places of the nodes that pre_filter left; what is not there counts as not left. */
+/* Finds the indexes of the nodes that pre_filter allows. Names that do not exist are skipped. */
 static void restrict_search(struct cycle *c, struct search *s)
 {
 	size_t *places = arena_alloc(&c->arena, (c->nonly + 1) * sizeof(*places));

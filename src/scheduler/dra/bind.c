@@ -134,7 +134,7 @@ static void on_cancel(void *arg, struct binding *binding)
 	struct dra_bind *b = arg;
 
 	(void)binding;
-	/* A write that is under way, or may be, ends first: what came of it counts. */
+	/* A write that is (or may be) in progress ends first, because its result counts. */
 	if (client_busy(&b->request))
 		return;
 	if (b->step == STEP_VERIFY && !b->waiters)
@@ -335,7 +335,7 @@ static void write_finalizer(struct dra_bind *b, struct json *tree)
 		      cached_ns(b->current), cached_name(b->current), tree);
 }
 
-/* Goes on with b->current. */
+/* Starts the next step with b->current. */
 static void attempt(struct dra_bind *b)
 {
 	struct dra_pod_claim *c = claim_of(b);
@@ -363,7 +363,10 @@ static void attempt(struct dra_bind *b)
 			written(b);
 			return;
 		}
-		/* Whose it is or was: these devices are taken, before the watch says so. */
+		/*
+		 * Put the other allocation into the state before the watch shows it, so that its
+		 * devices are taken.
+		 */
 		(void)dra_state_stored(b->plugin->services->dra, b->current, STR_NULL, false);
 		fail_text(b, "claim ", " got allocated elsewhere in the meantime");
 		return;
@@ -428,7 +431,7 @@ static void go_on(struct dra_bind *b)
 	next_claim(b);
 }
 
-/* The claim is written: it is what we know of it from now on. */
+/* The claim is written: the reply becomes our current version. */
 static void written(struct dra_bind *b)
 {
 	struct dra_pod_claim *c = claim_of(b);
@@ -471,7 +474,7 @@ static struct error explain(struct dra_bind *b, const struct error *err)
 	return out;
 }
 
-/* The server may have done it, for all we know: unless it said no. */
+/* Whether the server may have performed the write: always, unless it replied with a 4xx status. */
 static bool doubtful(const struct client_answer *a)
 {
 	return !a || a->status < 400 || a->status >= 500;
@@ -488,7 +491,7 @@ static void begin_verify(struct dra_bind *b, const struct error *why)
 	refresh(b, STEP_VERIFY);
 }
 
-/* A look that was not answered, and the claim not said to be gone, is no answer. */
+/* A failed read does not decide, unless the claim is gone. */
 static void on_verify_failure(struct dra_bind *b, const struct error *err)
 {
 	struct error why = b->why;
@@ -502,7 +505,10 @@ static void on_verify_failure(struct dra_bind *b, const struct error *err)
 	b->verify_ms = MIN(2 * b->verify_ms, VERIFY_MAX_MS);
 }
 
-/* The cause of a conflict that is about a device; its message names the holder. NULL: none. */
+/*
+ * Returns the cause of a conflict about a device, whose message names the holder; NULL for other
+ * conflicts.
+ */
 static const struct json *device_cause(struct dra_bind *b, const struct client_answer *a)
 {
 	struct json *status;
@@ -530,7 +536,7 @@ static void on_device_held(struct dra_bind *b, const struct json *cause, const s
 	client_get(b->plugin->services->client, &b->request, &dra_claims_resource, ns, name);
 }
 
-/* The holder, when it could be read; its devices are taken, before the watch says so. */
+/* Puts the holder, if it could be read, into the state before the watch shows it. */
 static void on_holder(struct dra_bind *b, const struct client_answer *a, const struct error *err)
 {
 	CLEANUP(cached_unref) struct cached *holder = NULL;
@@ -578,7 +584,7 @@ static int take_answer(struct dra_bind *b, const struct client_answer *a, struct
 	return 0;
 }
 
-/* The server did it, whatever it said. */
+/* The write succeeded, although the reply could not be read. */
 static void answer_unread(struct dra_bind *b, const struct error *err)
 {
 	struct error why = explain(b, err);
@@ -602,7 +608,10 @@ static void on_verified(struct dra_bind *b)
 	} else if (dra_reserved_for(tree, b->pod->uid)) {
 		written(b);
 	} else if (b->tries++ < TRIES_MAX) {
-		/* The server may still be at it: of two writes of one version one is refused. */
+		/*
+		 * The server may still be processing the first write. It rejects one of two writes
+		 * of the same version.
+		 */
 		attempt(b);
 	} else {
 		(void)dra_state_stored(b->plugin->services->dra, b->current, STR_NULL, false);

@@ -1,9 +1,9 @@
 /*
- * DynamicResources: a pod gets the devices that its claims ask for, on a node that can reach them.
+ * DynamicResources: allocates devices for a pod's claims on a node that can reach them.
  *
- * Here are the table and the points that decide about one node: reserve holds the devices in
- * dra_state, so that the next attempt does not give them out again, and unreserve takes that back.
- * See dra/plugin.h for the others.
+ * This file has the function table and the extension points for the chosen node: reserve holds the
+ * devices in dra_state, so that the next attempt does not allocate them again, and unreserve undoes
+ * that. See dra/plugin.h for the others.
  */
 #include "base/core/mem.h"
 #include "base/core/random.h"
@@ -59,7 +59,7 @@ static int init(struct plugin *p, const struct json *args, struct error *err)
 	int64_t filter_ns = 0, binding_ns = BINDING_TIMEOUT_S * CLOCK_SEC;
 	int r = plugin_args_check(args, "DynamicResourcesArgs", fields, err);
 
-	/* The search is bounded by steps; a time-out is taken and has no effect. */
+	/* The search is limited by steps, so filterTimeout is accepted without effect. */
 	if (r == 0)
 		r = read_time(args, "filterTimeout", &filter_ns, err);
 	if (r == 0)
@@ -93,7 +93,7 @@ static struct verdict pre_enqueue(struct plugin *p, const struct podinfo *pod, s
 
 /* --- nothing fits ----------------------------------------------------------------------------- */
 
-/* For people who ask why: each request and device of a node that could not serve. */
+/* Logs for each request why the devices of a node do not fit. */
 static void explain_node(struct plugin *p, struct cycle *c, const struct dra_cycle *d)
 {
 	const struct log *log = p->services->log;
@@ -120,7 +120,7 @@ static void explain_node(struct plugin *p, struct cycle *c, const struct dra_cyc
 	buf_release(&text);
 }
 
-/* It would be free if it were not allocated: nobody uses it but, perhaps, this pod. */
+/* Whether the claim can be deallocated: no pod uses it, except perhaps this one. */
 static bool is_idle(const struct dra_pod_claim *claim, struct str pod_uid)
 {
 	const struct json *users = json_getz(json_getz(claim->tree, "status"), "reservedFor");

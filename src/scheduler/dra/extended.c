@@ -1,11 +1,11 @@
 /*
- * Extended resources that are devices: a pod asks for "example.com/gpu: 1", and a class says that
- * this is what its devices are. Where a node offers the resource itself (a device plugin), that
- * counts; elsewhere one claim of our own, for all of the pod's containers, gets the devices. It is
- * only in memory until the pod is bound.
+ * Extended resources backed by devices: a pod requests "example.com/gpu: 1", and a device class
+ * offers this resource. If a node offers the resource itself (through a device plugin), that
+ * counts. On other nodes a special claim, for all of the pod's containers, gets the devices. It is
+ * only in memory until pre_bind.
  *
- * Which requests the claim has depends on which resources a node offers itself, so there is one
- * variant of it for each such set, made when the first such node comes up.
+ * The claim's requests depend on the resources that a node offers itself. So there is one variant
+ * of the claim for each set of resources, created for the first node that needs it.
  */
 #include "api/schema/gates.h"
 #include "api/schema/names.h"
@@ -80,7 +80,7 @@ static struct json *owner_of(struct arena *a, const struct podinfo *pod)
 	return list;
 }
 
-/* The claim without requests; its uid stands for it until it has one of its own. */
+/* Returns the claim without requests. The uid is temporary, until the claim is created. */
 static struct json *claim_template(struct arena *a, const struct podinfo *pod, struct str uid)
 {
 	struct json *claim = json_make_object(a), *meta;
@@ -134,7 +134,7 @@ bool dra_extended_begin(struct plugin *p, struct cycle *c, struct dra_cycle *d,
 
 /* --- a node ---------------------------------------------------------------------------------- */
 
-/* The node says that it has such a resource, be it none of it. */
+/* Whether the node lists the resource, even with an amount of 0. */
 static bool offers(const struct amounts *allocatable, uint32_t id)
 {
 	for (size_t i = 0; i < allocatable->scalars.n; i++)
@@ -204,7 +204,7 @@ static int64_t wanted_by(const struct container *c, struct str resource)
 	return (int64_t)(q.nano / 1000000000);
 }
 
-/* The place of the resource among all that the container asks for, by name. */
+/* Returns the index of the resource among the container's requests, sorted by name. */
 static unsigned place_of(const struct container *c, struct str resource)
 {
 	const struct json *requests = json_getz(json_getz(c->spec, "resources"), "requests");

@@ -1,10 +1,10 @@
 /*
- * One node: may allocated claims be used there, and would the others get devices. Filter only finds
- * out whether; what they get is worked out again for the node that is chosen, which gives the same
- * since nothing changes within an attempt.
+ * Filters one node: can it use the allocated claims, and would the others get devices? Filter only
+ * checks whether they fit. The allocation is computed again for the chosen node, with the same
+ * result, since nothing changes within an attempt.
  *
- * As upstream, a node that cannot allocate is rejected for that, and only a node that could is
- * counted against an allocated claim that is in the way: such a claim may be deallocated.
+ * As upstream, a node without enough devices is rejected for that. Only if the devices would
+ * suffice, an allocated claim that cannot be used there is blamed: it may be deallocated.
  */
 #include "api/selector/node_selector.h"
 #include "base/system/uuid.h"

@@ -79,7 +79,7 @@ static enum event_hint after_spec(const struct plugin *p, const struct podinfo *
 }
 
 const struct plugin_event dra_events[] = {
-	/* Labels select slices; what a device plugin offers is not wanted of devices. */
+	/* Labels select slices, and resources that a device plugin offers need no devices. */
 	{ .kind = EVENT_NODE,
 	  .actions = EVENT_ADD | EVENT_UPDATE_NODE_LABEL | EVENT_UPDATE_NODE_ALLOCATABLE },
 	{ .kind = EVENT_CLAIM,

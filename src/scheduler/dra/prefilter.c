@@ -106,7 +106,7 @@ static int read_claims(const struct dra_state *s, const struct podinfo *pod, str
 
 /* --- claims that are allocated --------------------------------------------------------------- */
 
-/* Some device was given for the alternative "request/own". */
+/* Whether a device was allocated for the alternative "request/own". */
 static bool was_taken(const struct json *results, struct str request, struct str own)
 {
 	JSON_FOREACH (it, results) {
@@ -224,7 +224,7 @@ static bool request_possible(struct plugin *p, struct dra_cycle *d, const struct
 	return true;
 }
 
-/* Nothing stands in the way of allocating it, whatever the node. */
+/* Whether the claim can be allocated, independent of the node. */
 static bool claim_possible(struct plugin *p, struct dra_cycle *d, const struct dra_pod_claim *c,
 			   struct verdict *ret_verdict)
 {
@@ -246,8 +246,10 @@ static bool claim_possible(struct plugin *p, struct dra_cycle *d, const struct d
 	return true;
 }
 
-/* A part of what an attempt may take. A selector is compiled in one go, in the last part at the
- * latest. */
+/*
+ * Returns the selector budget of one part of an attempt. A selector is compiled within one part, at
+ * the latest in the last.
+ */
 static struct allocate_effort effort_of(const struct cycle *c)
 {
 	struct allocate_effort e = ALLOCATE_EFFORT;

@@ -39,7 +39,7 @@ struct claim_entry {
 
 /* By uid of the claim. */
 struct decision {
-	struct str uid, ns, name; /* name: as the inventory has it */
+	struct str uid, ns, name; /* name: in the inventory */
 	struct str key; /* of the claim */
 	bool stored; /* its devices are the claim's */
 	char text[];
@@ -55,7 +55,7 @@ struct dra_state {
 	struct list unseen; /* struct claim_entry */
 	struct arena work; /* of one call */
 
-	/* The last answer of dra_state_change(), and what it was about. */
+	/* The last result of dra_state_change(), and its arguments. */
 	const struct cached *asked_old, *asked;
 	uint64_t asked_revision;
 	struct dra_change answer;
@@ -179,7 +179,7 @@ static struct claim_entry *need(struct dra_state *s, struct str key)
 	return e;
 }
 
-/* Frees an entry that has nothing to say. */
+/* Frees an entry without a claim, decisions or waiters. */
 static void entry_drop(struct dra_state *s, struct claim_entry *e)
 {
 	if (view(e) || e->decisions || !list_empty(&e->waiters))
@@ -254,7 +254,7 @@ static void note_owner(struct dra_state *s, struct claim_entry *e, const struct 
 	(void)map_put(&s->by_pod, str_of(e->for_pod, e->for_pod_n), e);
 }
 
-/* The view is another one: works out what it says. */
+/* Updates the inventory after the view has changed. */
 static void look(struct dra_state *s, struct claim_entry *e)
 {
 	struct cached *o = view(e);
@@ -265,7 +265,7 @@ static void look(struct dra_state *s, struct claim_entry *e)
 
 	forget_answer(s);
 	if (!tree) {
-		/* It holds what it held, for all we know. */
+		/* The claim cannot be read: it keeps its earlier devices. */
 		tell(e);
 		return;
 	}
@@ -305,7 +305,7 @@ void dra_state_put_claim(struct dra_state *s, struct cached *o)
 		look(s, e);
 }
 
-/* There is no such claim any more. */
+/* Removes a claim that no longer exists. */
 static void vanish(struct dra_state *s, struct claim_entry *e)
 {
 	inventory_remove_claim(s->inventory, cached_ns(view(e)), cached_name(view(e)));
@@ -316,7 +316,7 @@ static void vanish(struct dra_state *s, struct claim_entry *e)
 	e->allocated = false;
 	e->owner_n = 0;
 	forget_pod(s, e);
-	/* So that it is there while they look. */
+	/* Keep the entry alive during the callbacks. */
 	e->decisions++;
 	tell(e);
 	e->decisions--;
@@ -330,7 +330,7 @@ void dra_state_remove_claim(struct dra_state *s, struct cached *o)
 	if (!e || !view(e))
 		return;
 	if (e->ours && newer(e->ours, o) && !str_eq(e->ours->uid, o->uid)) {
-		/* One that we made since under the same name. */
+		/* We have created a new claim of the same name since. */
 		cached_unref(e->seen);
 		e->seen = NULL;
 		note_unseen(s, e);
@@ -454,7 +454,7 @@ int dra_state_decide(struct dra_state *s, const struct json *claim, const struct
 	return 0;
 }
 
-/* Ends a decision. True when devices are free that were its alone. */
+/* Ends a decision. Returns true if this frees devices that only the decision held. */
 static bool decision_end(struct dra_state *s, struct decision *d)
 {
 	struct claim_entry *e = find(s, d->key);
@@ -488,7 +488,7 @@ bool dra_state_drop(struct dra_state *s, struct str uid)
 	return d && decision_end(s, d);
 }
 
-/* The claim as we know it holds what `o` says. */
+/* Whether the claim in our view holds the allocation of `o`. */
 static bool holds(const struct claim_entry *e, const struct cached *o)
 {
 	const struct cached *v = e ? view(e) : NULL;
@@ -521,7 +521,7 @@ bool dra_state_stored(struct dra_state *s, struct cached *o, struct str decision
 	bool ends = d && !d->stored;
 	struct claim_entry *e;
 
-	/* The claim takes over, now or, when the watch was faster, before. */
+	/* The claim takes over the devices now, or has done so already if the watch was faster. */
 	if (ends) {
 		inventory_forget(s->inventory, d->ns, d->name);
 		d->stored = true;
@@ -606,7 +606,10 @@ static bool has_allocation(const struct cached *o)
 	return text.p && !str_eqz(text, "null");
 }
 
-/* It gave devices back between the two, which a watch that began anew may have passed over. */
+/*
+ * Whether the claim released devices between the two versions. A restarted watch may have skipped
+ * that.
+ */
 static bool freed_within(const struct claim_entry *e, const struct cached *old,
 			 const struct cached *o)
 {

@@ -45,7 +45,7 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 	struct dra_write *w = r->arg;
 	CLEANUP(cached_unref) struct cached *answer = NULL;
 
-	/* An answer without an object (of a delete) says nothing new. */
+	/* A reply without the object (to a delete) has no new state. */
 	if (!err && cached_new(a->body, NULL, &answer, NULL) == 0 && str_eq(answer->uid, w->uid))
 		(void)dra_state_stored(w->state, answer, STR_NULL, false);
 	w->next(w, err, answer);
@@ -124,7 +124,7 @@ static void deleted(struct dra_write *w, const struct error *err, struct cached 
 	struct str key = dra_claim_key(w->ns, w->name, text);
 	CLEANUP(cached_unref) struct cached *last = NULL;
 
-	/* That somebody else was faster makes no difference. */
+	/* It does not matter if someone else deleted it first. */
 	if (err && err->code != ERR_NOT_FOUND) {
 		finish(w, err, answer);
 		return;

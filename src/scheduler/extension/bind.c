@@ -69,7 +69,7 @@ static struct verdict permit(struct plugin *p, struct cycle *c, struct str node,
 
 /* --- pre_bind and bind ----------------------------------------------------------- */
 
-/* Of what was cancelled there is no more than the address. */
+/* A cancelled binding only exists as an address. */
 static void finish(struct dp_binding *b, uint32_t code, const struct dp_reason *why)
 {
 	struct binding *binding = b->binding;

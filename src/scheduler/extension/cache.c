@@ -80,9 +80,10 @@ static void live_delete(struct dp_cache *cache, const char *node)
 }
 
 /*
- * The node that the callback is about is the caller's own, so that a what-if's differs from the
- * snapshot's. Others are of the running cycle. Outside of one they are live, or as the handle
- * itself says where it has a way of its own.
+ * Returns the value of a node. For the node of the current callback it is that node's, which may be
+ * a what-if and differ from the snapshot. For other nodes it is the snapshot's of the running
+ * cycle. Outside of a cycle it is the live value, or the result of the handle's own function, if it
+ * has one.
  */
 static const void *handle_get(void *host, const struct dp_handle *handle, const char *node)
 {

@@ -1,6 +1,6 @@
 /*
- * A shared object is opened with all its symbols bound and none of them given to others, and is
- * closed when nothing of it is left: instances went with their profiles, values with the cache,
+ * A shared object is opened with all its symbols bound and private (RTLD_NOW, RTLD_LOCAL). It is
+ * closed when nothing refers to it: instances are freed with their profiles, values with the cache,
  * handles with their types.
  */
 #include "scheduler/extension/extension.h"

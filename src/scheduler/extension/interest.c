@@ -1,8 +1,8 @@
 /*
- * Which events are to wake pods that a plugin rejected.
+ * Events that wake pods that a plugin rejected.
  *
- * Our rows have no place for the plugin's own function, so all of them have the same hint, which
- * asks the plugin's functions of every interest that the event meets.
+ * Our rows have no field for the plugin's own function. So all of them have the same hint, which
+ * calls the plugin's function of every interest that matches the event.
  */
 #include "base/core/mem.h"
 #include "scheduler/extension/extension_impl.h"

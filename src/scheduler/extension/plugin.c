@@ -20,7 +20,7 @@ static const struct dp_node_info *node(const struct nodeinfo *n)
 	return (const struct dp_node_info *)n;
 }
 
-/* Around a call that is about one node: what handle_get reads of it is of that very node. */
+/* For calls about one node: handle_get then reads the value of exactly this node. */
 static void enter_at(struct extension *e, const struct nodeinfo *n)
 {
 	extension_enter(e);

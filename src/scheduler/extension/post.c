@@ -50,7 +50,7 @@ struct extension_instance *extension_find_instance(const struct extension *e, ui
 	return NULL;
 }
 
-/* By its address alone: what a plugin ended already is not looked into. */
+/* Finds a binding by its address alone, without dereferencing it, since it may have ended. */
 static struct dp_binding *find_binding(struct extension_instance *i, const struct dp_binding *b)
 {
 	LIST_FOREACH (link, &i->bindings) {

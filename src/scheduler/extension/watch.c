@@ -1,7 +1,7 @@
 /*
- * Watches of any resource, by informers of the scheduler's set. Nobody asks discovery: a collection
- * of all namespaces has the same path as one without namespaces, and a namespace is only given
- * where there are some. A resource that is not served yet is asked for again and again.
+ * Watches of any resource, by informers of the scheduler's set. Discovery is not needed: a
+ * collection of all namespaces has the same path as one without namespaces, and a plugin only gives
+ * a namespace for namespaced resources. A resource that is not served yet is retried.
  */
 #include "base/core/mem.h"
 #include "base/report/log.h"

@@ -1,5 +1,5 @@
 /*
- * Small questions that several plugins ask. Labels are short lists, searched as they are.
+ * Helpers of several plugins. Labels are short lists, so lookup is a linear search.
  */
 #include "scheduler/framework/common.h"
 

@@ -1,8 +1,8 @@
 /*
- * A profile is made in three steps, as upstream's framework is: which kinds are named anywhere, an
- * instance of each, then the lists of each extension point. In a point's list come first the
- * plugins of multiPoint that the point itself names again (in the point's order), then the other
- * ones of multiPoint, then what only the point names.
+ * A profile is created in three steps, like upstream's framework: find the enabled kinds, create an
+ * instance of each, then build the list of each extension point. Such a list has first the plugins
+ * of multiPoint that the extension point also names (in its order), then the others of multiPoint,
+ * then those that only the extension point names.
  */
 #include "scheduler/framework/profile.h"
 

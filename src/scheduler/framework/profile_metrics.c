@@ -1,6 +1,6 @@
 /*
- * Durations and counts of a profile's plugins. Handles are found by three indexes; a series is made
- * when its first value comes, so that only those that occur are exposed.
+ * Durations and counts of a profile's plugins. Handles are in arrays with three indexes. A series
+ * is created with its first value, so that only series that occur are exposed.
  */
 #include "base/core/clock.h"
 #include "base/core/mem.h"

@@ -188,7 +188,7 @@ int64_t resource_scores_of(const struct resource_scores *s, const int64_t *reque
 	for (size_t i = 0; i < s->n; i++) {
 		struct resource_usage *u = &s->usage[i];
 
-		/* A scalar that the pod does not want says nothing about the node. */
+		/* A scalar that the pod does not request does not affect the score. */
 		*u = (struct resource_usage){ 0 };
 		if (requests[i] != 0 || s->resources[i].what != SCORED_SCALAR)
 			*u = usage_of(s, &s->resources[i], n);
@@ -287,7 +287,7 @@ static double fraction_of(const struct resource_usage *u, bool with_pod)
 	return fraction > 1 ? 1 : fraction;
 }
 
-/* 100 when all fractions in use are equal; less by their standard deviation. */
+/* Returns 100 minus the standard deviation of the used fractions. */
 static int64_t balance(const struct resource_scores *s, bool with_pod)
 {
 	double total = 0, sum = 0, deviation = 0, first[2] = { 0 };
@@ -319,7 +319,7 @@ static int64_t balance(const struct resource_scores *s, bool with_pod)
 	return (int64_t)((1 - deviation) * (double)SCORE_MAX);
 }
 
-/* By how much the pod makes it better: 75 when not at all. */
+/* Scores how much the pod improves the balance; 75 if it does not change it. */
 int64_t resource_score_balanced(const struct resource_scores *s)
 {
 	return SCORE_MAX / 2 + (SCORE_MAX / 2 + balance(s, true) - balance(s, false)) / 2;

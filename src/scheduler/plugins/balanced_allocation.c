@@ -1,6 +1,6 @@
 /*
- * NodeResourcesBalancedAllocation: nodes on which the pod makes the fractions of the resources in
- * use more equal are better. Pods that request none of them are not scored.
+ * NodeResourcesBalancedAllocation: prefers nodes where the pod makes the used fractions of the
+ * resources more equal. Pods that request none of these resources are not scored.
  */
 #include "base/core/mem.h"
 #include "scheduler/cycle/cycle.h"

@@ -24,7 +24,7 @@ struct bind_call {
 	struct client_request request;
 	struct client *client;
 	struct binding *binding;
-	struct error why; /* what the binding was answered */
+	struct error why; /* the error of the bind request */
 	struct loop_timer timer; /* to the next look, or the next try */
 	int looks;
 	bool unbound; /* as it looked last */
@@ -44,7 +44,7 @@ static void end(struct bind_call *call, const struct error *why)
 		binding_done(b, VERDICT_OK);
 }
 
-/* The node that a pod is on; empty: none. p NULL: it is another pod, or none. */
+/* Returns the pod's node, or an empty text. p NULL: the reply has another pod or no pod. */
 static struct str node_of(const struct client_answer *a, struct binding *b, struct arena *arena)
 {
 	struct json *tree;

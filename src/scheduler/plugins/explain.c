@@ -1,6 +1,6 @@
 /*
- * The pod and each node are parsed as the scheduler parses them, so that the answer is the one that
- * its plugins would give.
+ * Parses the pod and each node like the scheduler, so that the result is the same as that of its
+ * plugins.
  */
 #include "scheduler/plugins/explain.h"
 

@@ -9,7 +9,7 @@
 #include "scheduler/framework/common.h"
 #include "scheduler/plugins/plugins.h"
 
-static const int64_t least = 23 * (1 << 20); /* bytes: what is smaller does not count */
+static const int64_t least = 23 * (1 << 20); /* bytes; smaller images do not count */
 static const int64_t most_each = 1000 * (1 << 20); /* per image */
 
 struct image {
@@ -23,7 +23,7 @@ struct images {
 	struct image v[];
 };
 
-/* With ":latest" when it has neither tag nor digest, as nodes report it. */
+/* Appends ":latest" if the name has neither tag nor digest, as nodes report it. */
 static struct str full_name(struct arena *a, struct str name)
 {
 	for (size_t i = name.n; i > 0; i--) {

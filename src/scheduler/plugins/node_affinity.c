@@ -1,9 +1,9 @@
 /*
- * NodeAffinity: nodeSelector and node affinity of the pod, and what the profile adds to every pod
- * (addedAffinity). Required terms filter, preferred ones score by their weights.
+ * NodeAffinity: nodeSelector and node affinity of the pod, and the profile's addedAffinity for
+ * every pod. Required terms filter, preferred terms score by their weights.
  *
- * When every required term names nodes (matchFields on metadata.name, as daemons' pods have it),
- * only those are looked at.
+ * If every required term names nodes (matchFields on metadata.name, as in DaemonSet pods), only
+ * these nodes are tried.
  */
 #include "base/core/mem.h"
 #include "scheduler/cycle/cycle.h"

@@ -1,8 +1,8 @@
 /*
- * NodeDeclaredFeatures: what a pod needs of its node's software, by what nodes declare in
+ * NodeDeclaredFeatures: filters nodes by the features that a pod needs, which nodes declare in
  * status.declaredFeatures.
  *
- * Few fields of a pod need anything, so nearly every pod is skipped after a look at its
+ * Few fields of a pod need a feature, so nearly every pod is skipped after a check of its
  * containers.
  */
 #include "base/json/json.h"

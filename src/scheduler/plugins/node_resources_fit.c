@@ -227,7 +227,7 @@ static enum event_hint after_delete(const struct plugin *p, const struct podinfo
 	return pod_is_nowhere(e->old_pod) ? HINT_SKIP : HINT_QUEUE;
 }
 
-/* Ignored resources count here, as upstream has it. */
+/* Ignored resources count here, as upstream. */
 static bool fits_empty(const struct plugin *p, const struct podinfo *pod,
 		       const struct nodeobject *n)
 {
@@ -324,7 +324,7 @@ static enum event_hint after_class(const struct plugin *p, const struct podinfo 
 	return queue ? HINT_QUEUE : HINT_SKIP;
 }
 
-/* The other pod gave back some of what this one wants. */
+/* Wakes the pod if the other pod released some of the resources that it requests. */
 static enum event_hint after_scale_down(const struct plugin *p, const struct podinfo *waiting,
 					const struct cluster_event *e)
 {

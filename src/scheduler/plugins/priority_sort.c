@@ -1,5 +1,5 @@
 /*
- * PrioritySort: pods of higher priority first; of equal ones, who has waited longer.
+ * PrioritySort: pods of higher priority first; among equal ones, those that have waited longer.
  */
 #include "scheduler/plugins/plugins.h"
 #include "scheduler/queue/podqueue.h"

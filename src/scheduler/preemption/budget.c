@@ -1,7 +1,7 @@
 /*
- * PodDisruptionBudgets as preemption asks for them: how many disruptions each allows still, less
- * those that the victims so far would be. A budget that the API server has accounted a pod's
- * disruption to already (status.disruptedPods) does not count it again.
+ * Disruption budgets for preemption: the remaining disruptions of each PodDisruptionBudget, minus
+ * the victims so far. A pod in status.disruptedPods was already counted by the API server, and is
+ * not counted again.
  */
 #include "base/json/json.h"
 #include "client/informer/cache.h"

@@ -1,9 +1,8 @@
 /*
- * DefaultPreemption: when a pod fits nowhere, pods of lower priority make room for it.
- *
- * The decision is preemption.c's, the deeds are preemption/run.c's; here is what the framework
- * asks. While its victims are not all being deleted the preemptor stays out of the queue; events
- * that let it in again are those of the plugins that rejected it, so the hint here is always no.
+ * DefaultPreemption: if a pod fits on no node, evicts pods of lower priority. preemption.c decides,
+ * and run.c evicts; this file implements the extension points. The preemptor stays out of the queue
+ * until all its victims are being deleted. Events of the plugins that rejected it wake it again, so
+ * the hint here is always to skip.
  */
 #include "base/core/mem.h"
 #include "base/core/random.h"

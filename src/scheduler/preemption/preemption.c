@@ -162,7 +162,10 @@ static int64_t sum_of_priorities(const struct preemption_choice *c)
 {
 	int64_t sum = 0;
 
-	/* Made positive: a few pods of negative priority are not better than one. */
+	/*
+	 * Add an offset to make priorities positive: several pods of negative priority must not
+	 * count less than one.
+	 */
 	for (size_t i = 0; i < c->n; i++)
 		sum += (int64_t)c->victims[i]->priority + INT32_MAX + 1;
 	return sum;
@@ -263,7 +266,7 @@ static bool eligible(const struct preemption *p, struct str *ret_why)
 struct search {
 	size_t *places; /* of potential nodes in the snapshot */
 	size_t n, wanted;
-	struct verdict *verdicts; /* by place; what is not said there would not have helped */
+	struct verdict *verdicts; /* by index; nodes without an entry would not have helped */
 	struct preemption_choice *found, *violating;
 	size_t nfound, nviolating;
 	size_t filters; /* that have been run */

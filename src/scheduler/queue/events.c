@@ -17,7 +17,7 @@
 #include "client/informer/cached.h"
 #include "scheduler/cache/nodeobject.h"
 
-/* Of plugins that do not say: anything may help. */
+/* For plugins without registrations: any event may help. */
 static const struct plugin_event anything[] = {
 	{ .kind = EVENT_WILDCARD, .actions = EVENT_ALL },
 	{ .actions = 0 },
@@ -155,7 +155,7 @@ enum queue_wake queue_worth(const struct queued_pod *p, const struct cluster_eve
 	return WAKE_NOT;
 }
 
-/* Extension events are of one kind and many types: the rows say whether this one is meant. */
+/* Extension events have one kind and many types, so the rows decide whether this type matches. */
 static bool group_cares(const struct wait_group *g, const struct cluster_event *e)
 {
 	if (e->kind == EVENT_WILDCARD)
@@ -206,7 +206,7 @@ static void event_free(struct podqueue *q, struct flight_event *f)
 	free(f);
 }
 
-/* Drops what the oldest pod in flight has seen, and so all others have, too. */
+/* Drops the events that all pods in flight have seen. */
 static void prune(struct podqueue *q)
 {
 	uint64_t needed = UINT64_MAX;
@@ -313,7 +313,7 @@ enum queue_wake queue_flight_worth(const struct podqueue *q, const struct queued
 {
 	enum queue_wake best;
 
-	/* An error may pass by itself; nothing else would bring the pod back. */
+	/* After an error nothing else would wake the pod, and the error may be temporary. */
 	if (!p->rejectors)
 		return WAKE_AFTER_BACKOFF;
 	if (p->missed)

@@ -1,9 +1,9 @@
 /*
- * Binary heaps of pods. A pod is in at most one of them, so its place is kept in the pod and
- * taking any pod out costs what pushing one does.
+ * Binary heaps of pods. A pod is in at most one of them, so its index is stored in the pod, and
+ * removing any pod is O(log n).
  *
- * Every order ends with who came first: pods that the profile's sort holds for equal leave in the
- * order in which they came.
+ * Every order ends with the arrival number: pods that the profile's sort treats as equal leave in
+ * order of arrival.
  */
 #include "scheduler/queue/podqueue_impl.h"
 

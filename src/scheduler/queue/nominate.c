@@ -1,6 +1,6 @@
 /*
- * Nominated pods: which pods wait for room that preemption makes on which node. A pod is nominated
- * for at most one node; only pods that the queue knows can be, so that none outlives its pod.
+ * Nominated pods, which wait for room that preemption makes on a node. A pod is nominated for at
+ * most one node. Only pods in the queue can be nominated, so no nomination outlives its pod.
  */
 #include <stdlib.h>
 
@@ -119,8 +119,8 @@ void queue_nominate_by_status(struct podqueue *q, struct podinfo *p)
 }
 
 /*
- * An update that has no nomination, after one that had none, may be older than what we decided:
- * our own patch has not come back yet. So what is in memory stays.
+ * If neither the old nor the new version has a nomination, the update may be older than our
+ * decision, whose patch has not arrived yet. So the nomination in memory stays.
  */
 void queue_nominate_update(struct podqueue *q, const struct podinfo *old, struct podinfo *p)
 {

@@ -1,10 +1,9 @@
 /*
- * The places of waiting pods and the moves between them, as upstream's scheduling queue has them.
+ * The places of waiting pods and the moves between them, as in upstream's scheduling queue.
  *
- * PreEnqueue is asked whenever a pod is about to enter active or backoff; what is in either has
- * passed it, so a pod that moves from backoff to active is not asked about again. While active
- * is empty pods leave backoff early (nothing better is to be done), except those that failed with
- * an error: they would press on whatever is broken.
+ * PreEnqueue is called whenever a pod enters active or backoff from elsewhere, but not from backoff
+ * to active. While active is empty, pods leave backoff early, except those that failed with an
+ * error: they would put load on a broken component.
  */
 #include "scheduler/queue/podqueue.h"
 
@@ -169,7 +168,7 @@ void podqueue_free(struct podqueue *q)
 
 /* --- moves ----------------------------------------------------------------------------------- */
 
-/* PreEnqueue. A plugin that says no is one of those that reject the pod from now on. */
+/* Calls PreEnqueue. A plugin that rejects the pod becomes one of its rejectors. */
 static bool admitted(struct podqueue *q, struct queued_pod *p)
 {
 	struct verdict v = profile_pre_enqueue(p->profile, p->pod, &q->scratch);
@@ -194,8 +193,8 @@ static void stay_gated(struct podqueue *q, struct queued_pod *p, const char *lab
 }
 
 /*
- * These take it out of where it is. Whether it was waiting is asked for first: a pod that is
- * gated again has not come in anew.
+ * The functions below remove the pod from its place. They check first whether it was waiting: a pod
+ * that is gated again does not count as newly added.
  */
 static bool waits(const struct queued_pod *p)
 {

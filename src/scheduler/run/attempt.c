@@ -130,7 +130,7 @@ static bool try_pod(struct scheduler *s, struct queued_pod *q)
 
 /* --- when ----------------------------------------------------------------------------------- */
 
-/* A process that was stopped for a while may not lead any more, and not know it yet. */
+/* A process that was suspended may have lost the lease without noticing yet. */
 static bool has_lease(const struct scheduler *s)
 {
 	return !s->leader || leader_is_leader(s->leader);

@@ -24,7 +24,7 @@ enum { SLOW_MS = 1000 };
 enum binding_step { BINDING_PERMIT, BINDING_PRE_BIND, BINDING_BIND };
 
 struct binding_run {
-	struct binding binding; /* what plugins see */
+	struct binding binding; /* the part that plugins see */
 	struct list link;
 	struct scheduler *scheduler;
 	struct queued_pod *queued;
@@ -41,7 +41,7 @@ struct binding_run {
 	const int64_t *timeouts_ms; /* theirs, by number; from permit_ns on */
 	const struct plugin *first; /* whose time-out comes first */
 	struct loop_timer timeout; /* of permit; then: it takes long */
-	bool slow; /* it has given back its place among those that write */
+	bool slow; /* no longer counted in scheduler->writing */
 };
 
 static int64_t now_ns(const struct scheduler *s)
@@ -92,7 +92,7 @@ static void succeed(struct binding_run *r)
 {
 	struct scheduler *s = r->scheduler;
 
-	/* When we end, recorders go first. */
+	/* At shutdown, the recorders are freed first. */
 	if (!s->stopped)
 		tell_user(r);
 	measures_attempt(&s->measures, r->binding.cycle->profile, MEASURES_SCHEDULED,
@@ -119,7 +119,10 @@ static void fail(struct binding_run *r, const struct verdict *v)
 	profile_unreserve(r->binding.cycle->profile, r->binding.cycle, assumed->node);
 	if (was_there)
 		(void)nodecache_forget(s->nodes, assumed, NULL);
-	/* A pod that was rejected goes back first: what its own leaving frees is no news for it. */
+	/*
+	 * A rejected pod returns to the queue first, so that the resources it releases do not wake
+	 * it.
+	 */
 	if (was_there && !verdict_rejects(v))
 		follow_tell_pod(s, EVENT_DELETE, assumed, NULL);
 	if (r->binding.cancelled || s->stopped)
@@ -147,7 +150,7 @@ static const struct profile_point *point(const struct binding_run *r)
 	return r->step == BINDING_PRE_BIND ? &p->pre_bind : &p->bind;
 }
 
-/* Asks one plugin. True: it has answered. */
+/* Calls one plugin. Returns true if it has ended its step. */
 static bool ask(struct binding_run *r)
 {
 	struct plugin *p = &r->binding.cycle->profile->plugins[point(r)->at[r->at]];
@@ -216,8 +219,8 @@ static void on_held_cancel(void *arg UNUSED, struct binding *b)
 }
 
 /*
- * That it did not fit is still being written. Side by side with the binding that could come last
- * and deny what the server says of a bound pod.
+ * Waits while an earlier failure condition of the pod is still being written. Concurrently with the
+ * binding, it could be applied last and contradict the bound pod's condition.
  */
 static bool hold(struct binding_run *r)
 {

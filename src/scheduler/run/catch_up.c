@@ -79,7 +79,7 @@ static void on_list(struct client_request *r, const struct client_answer *answer
 
 	if (s->stopped)
 		return;
-	/* A server without claims has none that anybody allocated. */
+	/* A server that does not serve claims has no allocations. */
 	if (err && err->code == ERR_NOT_FOUND) {
 		lead(s);
 		return;

@@ -14,7 +14,7 @@
 #include "scheduler/framework/common.h"
 #include "scheduler/run/scheduler_impl.h"
 
-enum { NOTE_MAX = 1024 }; /* of an event, as the API has it */
+enum { NOTE_MAX = 1024 }; /* of an event's message, the API's limit */
 
 struct pod_patch {
 	struct list link;
@@ -174,7 +174,7 @@ static void on_patched(struct client_request *r, const struct client_answer *a U
 	buf_release(&next);
 }
 
-/* One at a time for a pod, so that the last that was said is the last that is written. */
+/* Sends one patch at a time per pod, so that the newest condition is written last. */
 static void write_patch(struct scheduler *s, struct podinfo *pod, struct str body)
 {
 	struct pod_patch *p = map_get(&s->patching, pod->uid);

@@ -12,11 +12,11 @@
 #include "scheduler/extension/extension.h"
 #include "scheduler/run/scheduler_impl.h"
 
-/* Other kinds: which, what events they are, where plugins read them. */
+/* Other watched kinds, with their event kind and the cache for plugins. */
 struct follow_kind {
 	const char *group, *version, *plural;
 	enum event_kind event;
-	size_t slot; /* offset in struct services of the cache; SIZE_MAX: none reads it there */
+	size_t slot; /* offset of the cache in struct services; SIZE_MAX: plugins do not read it */
 	void (*put)(struct dra_state *s, struct cached *o);
 	void (*remove)(struct dra_state *s, struct cached *o);
 };
@@ -177,7 +177,7 @@ static void put_bound(struct scheduler *s, struct podinfo *p)
 	struct error err;
 
 	podqueue_remove(s->queue, p->uid);
-	/* Another bound it elsewhere: what we began for it ends, and our node is free again. */
+	/* Another scheduler bound the pod elsewhere: cancel our binding and free our node. */
 	if (known && nodecache_is_assumed(s->nodes, p->uid) && !str_eq(known->node, p->node)) {
 		old = podinfo_ref(known);
 		(void)binding_cancel(s, p->uid);
@@ -343,7 +343,7 @@ void follow_begin(struct scheduler *s)
 			     .slim = true });
 }
 
-/* It has its first state, or the server has no such kind. */
+/* Whether the informer has its initial list, or the server does not serve the kind. */
 static bool is_synced(const struct informer *i)
 {
 	return informer_synced(i) || informer_failure(i)->code == ERR_NOT_FOUND;

@@ -1,6 +1,6 @@
 /*
- * Families are made once; series of results and profiles are found by their labels as they occur,
- * which is once per attempt.
+ * Families are created once. Series by result and profile are looked up by their labels, once per
+ * attempt.
  */
 #include "scheduler/run/measures.h"
 

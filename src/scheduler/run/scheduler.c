@@ -53,7 +53,7 @@ static bool on_reject(void *arg, struct str uid, const struct plugin *p, struct 
 	return binding_reject(arg, uid, p, reason);
 }
 
-/* A victim that still waits for permission gives way and waits anew. */
+/* A victim that still waits in permit is rejected and returns to the queue. */
 static bool on_preempted(void *arg, struct str uid)
 {
 	return binding_reject(arg, uid, NULL, STR("preempted"));
@@ -157,7 +157,7 @@ static int make_parts(struct scheduler *s, struct error *err)
 	return extension_run(s->extension, &s->services, s->informers, err);
 }
 
-/* Requests end first, and with them most of what waits for them; plugins are closed last. */
+/* Cancels requests first, which ends most waiting operations. Plugins are closed last. */
 static void end_work(struct scheduler *s)
 {
 	struct client *client = TAKE(s->client);

@@ -192,7 +192,7 @@ void scheduler_world_remove_node(struct scheduler_world *w, const char *name)
 	assert_int_equal(fakeapi_call(w->api, "DELETE", target, STR_NULL, NULL), 200);
 }
 
-/* A bound pod goes when its node says so: by any write after the deletion. */
+/* A bound pod is removed when its node confirms it: here by any write after the deletion. */
 void scheduler_world_remove_pod(struct scheduler_world *w, const char *name)
 {
 	char target[256];

@@ -1,7 +1,7 @@
 /*
- * An open table with linear probing, at least four times as large as there are nodes. Answers for
- * states that are gone stay until there might not be room for all nodes; then it is emptied and
- * filled anew, which happens once in about as many changes as there are nodes.
+ * A hash table with linear probing, at least four times as large as the number of nodes. Answers
+ * for old states stay until there might not be room for all nodes; then it is cleared and refilled.
+ * This happens once in about as many changes as there are nodes.
  */
 #include "scheduler/topology/node_view.h"
 
@@ -12,7 +12,7 @@
 #include "base/core/vec.h"
 
 enum {
-	VIEWS = 16, /* more only for a pod that asks for more */
+	VIEWS = 16, /* more only for a pod with more questions */
 	VIEWS_MAX = 1 << 16,
 	ROOM_MIN = 64,
 	KEY_MAX = 1 << 16,
@@ -29,7 +29,7 @@ struct domain_number {
 };
 
 struct node_view {
-	struct buf key; /* the question; empty: one that nobody else asks */
+	struct buf key; /* the question; empty: never reused */
 	struct known *table;
 	size_t mask, used;
 	struct map domains; /* of struct domain_number by value */
@@ -117,7 +117,9 @@ struct node_seen node_view_node(struct node_view *v, const struct nodeinfo *n, n
 	}
 	seen.pods = look(question, n, &domain);
 	seen.domain = number_of(v, domain);
-	/* A what-if's node has no generation: it may change at any time. */
+	/*
+	 * A node of a what-if has no generation, since it may change at any time: do not cache it.
+	 */
 	if (n->generation != 0) {
 		v->table[at] = (struct known){ n->generation, seen };
 		v->used++;

@@ -1,8 +1,8 @@
 /*
- * InterPodAffinity: pods that want to be, or not to be, where others are. Existing pods' required
- * anti-affinity keeps the new one away as its own does.
+ * InterPodAffinity: schedules pods near others, or away from them. Required anti-affinity of
+ * existing pods rejects the new pod, like its own does.
  *
- * This file has the table, the arguments, hints, and what filter and score share.
+ * This file has the function table, arguments, hints, and the common code of filter and score.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -237,10 +237,7 @@ void pod_affinity_count(const struct plugin *p, struct cycle *c, struct affinity
 
 /* --- hints ---------------------------------------------------------------------------------- */
 
-/*
- * Terms as pods have them, not resolved for a cycle: `ns` has the labels of the namespace of the
- * pod that they are asked about.
- */
+/* Matches unresolved terms. `ns` has the labels of the pod's namespace. */
 static bool all_match(struct affinity_terms terms, const struct podinfo *pod, const struct json *ns)
 {
 	for (size_t i = 0; i < terms.n; i++)
@@ -331,7 +328,7 @@ static enum event_hint after_node(const struct plugin *p, const struct podinfo *
 	for (size_t i = 0; i < waiting->anti_affinity.n; i++) {
 		struct str key = waiting->anti_affinity.v[i].topology_key;
 
-		/* Left its domain; a new node may be in a domain of its own. */
+		/* The node left its domain, or a new node may form a new domain. */
 		if (!e->old_node || entered(labels_get(now, key), labels_get(old, key)))
 			return HINT_QUEUE;
 	}

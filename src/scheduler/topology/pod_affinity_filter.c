@@ -1,9 +1,8 @@
 /*
- * Required terms: three counts per domain, made once per pod. How many existing pods' anti-affinity
- * keeps this pod out of it, how many pods there match all its affinity terms at once, and how
- * many match any of its anti-affinity terms.
- *
- * A pod without terms costs nothing where no pod has required anti-affinity.
+ * Required terms: three counts per domain, computed once per pod. They count the existing pods
+ * whose anti-affinity rejects this pod, the pods that match all of its affinity terms, and the pods
+ * that match any of its anti-affinity terms. A pod without terms costs nothing if no pod has
+ * required anti-affinity.
  */
 #include "scheduler/framework/plugin.h"
 #include "scheduler/topology/pod_affinity.h"
@@ -129,8 +128,8 @@ void pod_affinity_remove_pod(struct plugin *p, struct cycle *c, const struct pod
 }
 
 /*
- * The first of a group of pods that want to be together has nobody to join: it may go wherever
- * the topology is known, if it matches its own terms.
+ * The first pod of a group with mutual affinity has no pod to join. It may go to any node with the
+ * topology keys, if it matches its own terms.
  */
 static bool satisfies_affinity(const struct pod_affinity_filter *s, const struct json *labels)
 {
