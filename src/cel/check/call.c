@@ -1,7 +1,7 @@
 /*
- * Calls. a.b.f(x) is the function "a.b.f" when there is one, else the method f of a.b. Every
- * overload that the types of the arguments fit is kept: one when they are known, several
- * where they are dyn, and then the result is dyn unless all agree.
+ * Checks calls. a.b.f(x) is the function "a.b.f" if there is one, else the method f of a.b. Every
+ * overload that fits the types of the arguments is kept: one if the types are known, several if
+ * they are dyn. With several, the result is dyn unless all have the same result type.
  */
 #include "base/core/limits.h"
 #include "cel/check/check_impl.h"
@@ -12,7 +12,7 @@ struct resolution {
 	size_t nargs;
 	const struct cel_overload **found; /* also the result: those that fit, at the front */
 	size_t nfound;
-	const struct cel_type *result; /* NULL: none fits */
+	const struct cel_type *result; /* NULL: no overload fits */
 };
 
 static void report_no_overload(struct checker *c, const struct cel_expr *e,

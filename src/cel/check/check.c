@@ -35,7 +35,7 @@ static void check_constant(struct cel_expr *e)
 		e->type = types[e->constant.kind];
 }
 
-/* Makes the node what its name stands for. */
+/* Turns the node into the variable or constant that its name denotes. */
 static void become_name(struct cel_expr *e, const struct check_name *name)
 {
 	e->kind = name->constant.kind == CEL_ERROR ? CEL_EXPR_IDENT : CEL_EXPR_CONST;
@@ -122,7 +122,7 @@ static void check_select(struct checker *c, struct cel_expr *e)
 		check_select_field(c, e, e->children[0], e->name, false);
 }
 
-/* The type of an element: what a `?` one may hold. */
+/* Returns the type of an element; for an optional one (`?`), the type of its value. */
 static const struct cel_type *element_type(struct checker *c, const struct cel_expr *value,
 					   bool optional)
 {
@@ -282,8 +282,8 @@ static void check_fold(struct checker *c, struct cel_expr *e)
 }
 
 /*
- * Without types: what was said of the node becomes the error that evaluating it yields, and
- * its type says nothing, so that all overloads stay.
+ * Without type checking: turns the node's issues into an error at run time, and its type into dyn,
+ * so that all overloads stay.
  */
 static void loosen(struct checker *c, struct cel_expr *e)
 {
@@ -340,7 +340,7 @@ void check_expr(struct checker *c, struct cel_expr *e)
 		loosen(c, e);
 }
 
-/* Replaces the variables in all types by what they turned out to be. */
+/* Replaces the type variables in all types by their bindings. */
 static void finish(struct checker *c, struct cel_expr *e)
 {
 	e->type = check_substitute(c, e->type, true);

@@ -33,7 +33,7 @@ struct checker {
 	VEC(const struct cel_type *) bound; /* binding of type variable i, or NULL */
 	VEC(struct check_undo) trail;
 	bool settled; /* bindings no longer change */
-	uint64_t steps; /* taken */
+	uint64_t steps; /* so far */
 	size_t depth; /* of the type that is being visited */
 };
 

@@ -119,8 +119,9 @@ static const struct cel_type *field(const struct walker *w, const struct cel_typ
 }
 
 /*
- * A part of a node. Upstream names parts by their way from a variable; of what has no such way,
- * as the result of a call, the first step is taken for the variable, and so for `self`.
+ * Returns the declaration of a part of a node. Upstream names parts by their path from a variable.
+ * If there is no such path, as for the result of a call, the first step counts as the variable, and
+ * so as `self`.
  */
 static const struct cel_type *part(const struct walker *w, const struct cost_node *of,
 				   const struct cel_type *declared)
@@ -259,7 +260,7 @@ static bool follow_index(const struct walker *w, struct cost_node *node,
 	return true;
 }
 
-/* The result has the sizes that all overloads together may give it. */
+/* Extends the range of the result's size by that of another overload. */
 static void join_overload(struct walker *w, struct cost_node *node, const struct cost_call *call)
 {
 	node->cost = range_union(node->cost, call->cost);
@@ -458,7 +459,7 @@ static struct cost_node walk(struct walker *w, const struct cel_expr *e)
 	return node;
 }
 
-/* device.attributes[domain].name: what that is. */
+/* Returns the type of device.attributes[domain].name. */
 static const struct cel_type *attribute_of(const struct cel_env *env)
 {
 	const struct cel_field *attributes;

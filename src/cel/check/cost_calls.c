@@ -271,7 +271,7 @@ CALL(of_check)
 	return 350000;
 }
 
-/* A selector is read and taken apart: a list, and at worst a requirement for two characters. */
+/* A selector is parsed into a list, with at worst one requirement per two characters. */
 CALL(of_selector)
 {
 	double size = nargs > 1 ? (double)size_of(ev, &args[1]) : 0;

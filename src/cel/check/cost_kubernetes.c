@@ -93,7 +93,7 @@ static bool part(struct cost_call *call)
 	return cost_answer_sized(call, read_cost(size), size);
 }
 
-/* How often something of the size `what` can be in a text of size n. */
+/* Returns how often a part of size `what` can occur in a text of size n. */
 static uint64_t replacements(uint64_t n, uint64_t what)
 {
 	double times = (double)n / (double)what;
@@ -102,7 +102,7 @@ static uint64_t replacements(uint64_t n, uint64_t what)
 	return whole + (whole < UINT64_MAX && (double)whole < times);
 }
 
-/* Replacing nothing puts the replacement before, behind and between all characters. */
+/* Replacing an empty text inserts the replacement before, after and between all characters. */
 static bool replace(struct cost_call *call)
 {
 	struct cost_range size, what, with, count = { 0, 0 }, kept = { 0, 0 };

@@ -27,7 +27,7 @@ static bool new_list(struct cost_call *call, double factor, struct cost_range si
 	return cost_answer_sized(call, range_add(cost, COST_FIXED(1 + CEL_COST_LIST)), size);
 }
 
-/* The difference wraps when the end is before the start, as upstream's does. */
+/* The difference wraps around if the end is before the start, as upstream. */
 static bool list_slice(struct cost_call *call)
 {
 	uint64_t from, to;

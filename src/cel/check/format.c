@@ -61,8 +61,8 @@ static const struct cel_expr *misfit(const struct clause *clause, const struct c
 }
 
 /*
- * Reads one clause behind "%": ".3f". NULL when it is wrong, after an issue. *rest is behind
- * it afterwards.
+ * Reads one clause after "%", such as ".3f", and advances *rest past it. Adds an issue and returns
+ * NULL if it is invalid.
  */
 static const struct clause *clause_read(struct checker *c, const struct cel_expr *call,
 					struct str *rest)

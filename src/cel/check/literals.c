@@ -21,7 +21,7 @@ static void check_argument(struct checker *c, const struct cel_expr *call,
 		cel_issue_add(c->issues, arg->offset, "invalid %.*s argument", STR_ARG(call->name));
 }
 
-/* The conversion itself says whether its constant argument can be converted. */
+/* Calls the conversion to check whether its constant argument can be converted. */
 static bool converts(struct checker *c, const struct cel_expr *call, const struct cel_value *arg)
 {
 	struct cel_eval ev = { .scratch = c->arena };

@@ -10,7 +10,7 @@
 struct candidates {
 	struct checker *c;
 	struct str name; /* without a dot in front */
-	struct str prefix; /* of the next one; p NULL: none is left */
+	struct str prefix; /* the next candidate; p NULL: no candidate is left */
 };
 
 static struct candidates candidates_of(struct checker *c, struct str name)

@@ -204,7 +204,7 @@ static bool is(const struct cel_expr *e, const char *function)
 	return str_eqz(e->name, function);
 }
 
-/* x in []: false even where x is an error, as upstream has it. */
+/* x in [] is false even if x is an error, as upstream. */
 static bool in_nothing(const struct cel_expr *e)
 {
 	return is(e, CEL_OP_IN) && e->children[1]->kind == CEL_EXPR_LIST && e->children[1]->n == 0;

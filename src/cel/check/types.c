@@ -12,7 +12,7 @@
 #include "cel/check/check_impl.h"
 #include "cel/core/library.h"
 
-/* A variable made by the checker: the only parameters that are in types of expressions. */
+/* A type variable created by the checker. Types of expressions have no other parameters. */
 struct type_variable {
 	struct cel_type type;
 	size_t index;
@@ -31,7 +31,7 @@ bool check_spend(struct checker *c)
 	return c->steps <= CEL_TYPE_STEPS_MAX;
 }
 
-/* One level deeper in a type. False when that is too deep; call leave() in either case. */
+/* Enters one level of a type. Returns false if that is too deep. Call leave() in either case. */
 static bool enter(struct checker *c)
 {
 	c->depth++;
@@ -89,7 +89,7 @@ static bool is_composite(const struct cel_type *t)
 	return t->params[0] && t->kind != CEL_TYPE_WRAPPER;
 }
 
-/* The type with other parameters; itself when they are the same. */
+/* Returns the type with other parameters, or the type itself if they are the same. */
 static const struct cel_type *with_params(struct checker *c, const struct cel_type *t,
 					  const struct cel_type *first,
 					  const struct cel_type *second)
@@ -198,7 +198,7 @@ static bool not_within(struct checker *c, const struct cel_type *variable, const
 				(!t->params[1] || not_within(c, variable, t->params[1])));
 }
 
-/* Whether `a` says the same or less than `b`: dyn for a part of it. */
+/* Whether `a` is equal to or less specific than `b`, with dyn for some part. */
 static bool less_specific(struct checker *c, const struct cel_type *a, const struct cel_type *b)
 {
 	if (check_is_dyn(a) || a->kind == CEL_TYPE_PARAM)
@@ -221,7 +221,7 @@ const struct cel_type *check_most_general(struct checker *c, const struct cel_ty
 
 static bool unify(struct checker *c, const struct cel_type *a, const struct cel_type *b);
 
-/* Makes the variable stand for `t`, or for what both that and its present meaning fit. */
+/* Binds the type variable to `t`, or to a type that fits both `t` and its current binding. */
 static enum binding bind(struct checker *c, const struct cel_type *t,
 			 const struct cel_type *variable)
 {
@@ -309,7 +309,7 @@ static bool unify(struct checker *c, const struct cel_type *a, const struct cel_
 bool check_all_assignable(struct checker *c, const struct cel_type *const *from,
 			  const struct cel_type *const *to, size_t n)
 {
-	c->trail.n = 0; /* what held so far stays */
+	c->trail.n = 0; /* the binding does not change */
 	for (size_t i = 0; i < n; i++) {
 		if (!unify(c, from[i], to[i])) {
 			undo(c);

@@ -1,6 +1,6 @@
 /*
- * Reading is one pass per family, as strict as Go's netip and with its words for what is
- * wrong: they end up in messages to whoever wrote a rule.
+ * Parses in one pass per family, as strictly as Go's netip, and with its messages, which are shown
+ * to authors of rules.
  */
 #include "cel/core/ip.h"
 
@@ -60,7 +60,7 @@ static int parse_v4(struct str in, struct str s, unsigned char out[static 4], st
 /* IPv6 while it is read. */
 struct reader {
 	struct str in; /* all of it, for messages */
-	struct str s; /* what is left, the zone not counted */
+	struct str s; /* the remaining text, without the zone */
 	unsigned char bytes[16];
 	size_t at;
 	ptrdiff_t gap; /* where "::" was; -1: not yet */
@@ -218,7 +218,7 @@ static bool is_mapped(const struct cel_address *ip)
 	return ip->v6 && ip6_is_mapped(ip->bytes);
 }
 
-/* As IPv4, when the address is not written as such ("::ffff:c0a8:1"). */
+/* Converts an IPv4-mapped address ("::ffff:c0a8:1") to IPv4, if it is not written with dots. */
 static bool unmap(struct str text, struct cel_address *ip)
 {
 	if (str_chr(text, '.') >= 0)
@@ -282,7 +282,7 @@ static ptrdiff_t last_slash(struct str s)
 	return (ptrdiff_t)at - 1;
 }
 
-/* Whether something is set behind the prefix. */
+/* Whether no bits are set beyond the prefix. */
 static bool is_masked(const struct cel_address *cidr)
 {
 	for (unsigned bit = cidr->bits; bit < (cidr->v6 ? 128 : 32); bit++) {

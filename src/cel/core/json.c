@@ -130,7 +130,7 @@ static bool make_room(struct cel_eval *ev)
 	return true;
 }
 
-/* NULL without memory. *ret_first: nothing was asked of the container before. */
+/* Returns NULL if memory is used up. *ret_first: this is the first access to the container. */
 static struct slot *slot_of(struct cel_eval *ev, const struct json *of, bool *ret_first)
 {
 	struct slot *slot;
@@ -214,7 +214,7 @@ static struct cel_value json_map_find(struct cel_eval *ev, const void *self,
 	return found ? cel_of_json(found) : CEL_NOTHING;
 }
 
-/* The place is the next member's address, or 1 behind the last. */
+/* *at is the address of the next member, or 1 after the last. */
 static bool json_map_next(struct cel_eval *ev, const void *self, size_t *at,
 			  struct cel_value *ret_key, struct cel_value *ret_value)
 {
@@ -358,7 +358,10 @@ static void write_container(struct cel_eval *ev, const struct cel_value *v, stru
 		write_object(ev, v, w);
 }
 
-/* Recursion ends with cel_enter(): what is deeper, or takes longer, does not fit. */
+/*
+ * cel_enter() bounds the recursion. Values that are too deep or too large mark the output as
+ * overflowed.
+ */
 static void write_parts(struct cel_eval *ev, const struct cel_value *v, struct json_writer *w)
 {
 	if (cel_enter(ev)) {

@@ -1,6 +1,6 @@
 /*
- * Versions are slices of the text they were read from: three numbers, and what is behind '-' and
- * '+' as it stands, since it is looked at only when two versions have the same numbers.
+ * A version has three numbers, and borrows the text after '-' and '+', which is only parsed if two
+ * versions have the same numbers.
  */
 #include "cel/core/semver.h"
 
@@ -35,7 +35,7 @@ static int read_number(struct str s, const char *what, uint64_t *ret_number, str
 	return 0;
 }
 
-/* Cuts *s at the first c; what follows it. */
+/* Cuts *s at the first c, and returns the text after it. */
 static struct str cut(struct str *s, char c, bool *ret_found)
 {
 	ptrdiff_t at = str_chr(*s, c);
@@ -97,7 +97,7 @@ static int check_build(struct str build, struct error *err)
 	return 0;
 }
 
-/* The third part and all behind it. */
+/* Reads the third part and everything after it. */
 static int read_rest(struct str s, bool normalize, struct cel_semver *v, struct error *err)
 {
 	bool has_build, has_pre;

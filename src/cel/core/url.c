@@ -108,7 +108,7 @@ int cel_url_unescape(struct str s, enum cel_url_part part, char *out, size_t *re
 
 /* --- taking apart ------------------------------------------------------------------- */
 
-/* The length of the scheme; 0: none; -1: a colon with nothing before it. */
+/* Returns the length of the scheme; 0 without a scheme; -1 for a colon at the start. */
 static ptrdiff_t scheme_length(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {

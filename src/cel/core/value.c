@@ -1,8 +1,7 @@
 /*
- * Values made by expressions are arrays in scratch memory behind the same tables
- * that JSON trees and devices have. A map with more than a few entries carries an order
- * of its keys, sorted when it is made: construction is n log n whatever the keys are,
- * which no hash without a secret can promise.
+ * Lists and maps made by expressions are arrays in scratch memory, with the same function tables as
+ * JSON trees and devices. A map with more than a few entries has a sorted order of its keys. So
+ * construction takes n log n steps for any keys, which a hash without a secret cannot guarantee.
  */
 #include "cel/core/value.h"
 
@@ -116,7 +115,7 @@ static void room_add(struct cel_eval *ev, struct cel_list_room *room, const stru
 	room->used += n;
 }
 
-/* The room of list `a` when `more` items fit behind it; NULL: none. */
+/* Returns the room of list `a` if `more` items fit behind it, or NULL. */
 static struct cel_list_room *room_behind(const struct cel_value *a, size_t more)
 {
 	const struct cel_built_list *built = a->list.self;

@@ -22,7 +22,7 @@ struct built_map {
 	const uint32_t *order; /* of the entries by key; NULL: few */
 };
 
-/* A key as the order has it: what sorts first, then second. */
+/* A key in sortable form: by class, then by number or text. */
 struct key {
 	enum { KEY_NONE, KEY_BOOL, KEY_NEGATIVE, KEY_NUMBER, KEY_TEXT } class;
 	uint64_t number; /* two's complement when negative */

@@ -19,7 +19,7 @@
 
 static void print_duration(int64_t ns, struct buf *out)
 {
-	/* Upstream's way, by a double, which drops digits of what is longer than some months. */
+	/* Like upstream, use a double, which loses digits of durations longer than some months. */
 	int64_t seconds = ns / 1000000000, rest = ns % 1000000000;
 
 	(void)print_f64_fixed(out, (double)seconds + (double)rest / 1e9);
@@ -123,7 +123,7 @@ static int by_text(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* Entries are printed behind each other, then their pieces sorted: no second kind of text. */
+/* Prints the entries one after the other, then sorts the printed pieces. */
 static void print_map(struct cel_eval *ev, const struct cel_value *v, struct buf *out,
 		      unsigned depth)
 {

@@ -10,7 +10,7 @@ enum {
 	KEY_SHOWN_MAX = 1024, /* characters of a key in a message */
 };
 
-/* An index as any number may give it. */
+/* Converts any number type to an index. */
 static bool index_of(const struct cel_value *key, int64_t *ret_index)
 {
 	switch (key->kind) {

@@ -246,7 +246,7 @@ static struct cel_value to_json(struct cel_eval *ev, const struct cel_value *v, 
 	}
 }
 
-/* Struct, ListValue and Value: the last field given is what it is. */
+/* Struct, ListValue and Value: the last given field is the value. */
 static struct cel_value make_json(struct cel_eval *ev, const struct cel_message *m,
 				  const struct str *fields, const struct cel_value *values,
 				  size_t n)

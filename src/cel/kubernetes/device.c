@@ -14,7 +14,7 @@
 
 /* --- the environment ---------------------------------------------------------------- */
 
-enum { /* what validation allows, which is what the estimate reckons with */
+enum { /* limits of validation, which the cost estimate uses */
        DOMAIN_MAX = 63,
        ID_MAX = 32,
        DRIVER_MAX = 63,
@@ -162,7 +162,7 @@ static const struct cel_device_item *find_domain(const struct cel_device_item *i
 	return it->name ? it : NULL;
 }
 
-/* The first item of the domain behind that of `it`; the last one, without a name, if none. */
+/* Returns the first item of the next domain, or the terminating item without a name. */
 static const struct cel_device_item *skip_domain(const struct cel_device_item *it)
 {
 	return it + domain_size(it);
@@ -222,7 +222,7 @@ static struct cel_value domains_value(const struct cel_device_item *items)
 
 /* --- the device --------------------------------------------------------------------- */
 
-/* As upstream has it, a map when it is looked at as one: dyn(device). */
+/* Like upstream, dyn(device) can be used as a map. */
 static struct cel_value field_value(const struct cel_device *d, size_t field)
 {
 	switch (field) {
@@ -292,7 +292,7 @@ const struct cel_value *cel_device_attribute(const struct cel_device *device, st
 
 /* --- selectors ---------------------------------------------------------------------- */
 
-/* bool, or what an attribute is before there is a device. */
+/* Whether a selector may have the type: bool, or the unknown type of an attribute. */
 static bool may_select(const struct cel_type *type, struct cel_device_features features)
 {
 	return type->kind == CEL_TYPE_BOOL ||

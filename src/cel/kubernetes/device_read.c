@@ -51,7 +51,10 @@ static int read_string(const struct json *v, struct cel_device_memory *m, struct
 	return 0;
 }
 
-/* Memory for what a text means, which other devices of the slice mostly mean, too. */
+/*
+ * Returns memory for a value parsed from a text, shared with other devices of the slice that have
+ * the same text.
+ */
 static void *alloc_for(struct cel_device_memory *m, struct str text, size_t n, bool *ret_known)
 {
 	*ret_known = false;
@@ -180,8 +183,8 @@ static bool name_before(const struct cel_device_name *a, const struct cel_device
 }
 
 /*
- * A name that is there with and without the driver's domain: the one with it comes first, and
- * is what constraints and selectors find.
+ * If a name exists both with and without the driver's domain, the one with the domain comes first,
+ * and constraints and selectors find that one.
  */
 static void insert_item(struct cel_device_item *items, size_t n, struct cel_device_item item,
 			bool qualified)

@@ -316,7 +316,7 @@ static const struct cel_overload overloads[] = {
 	MEMBER1("subresource", "resourcecheck_subresource", RESOURCE, RESOURCE, of_subresource),
 };
 
-/* Upstream gives its types no names that expressions could use. */
+/* As upstream, expressions cannot name these types. */
 const struct cel_library cel_lib_authz = {
 	.name = "kubernetes.authz",
 	.overloads = overloads,

@@ -9,7 +9,7 @@ static struct cel_value wrap(const struct cel_address *cidr)
 	return (struct cel_value){ .kind = CEL_CIDR, .address = cidr };
 }
 
-/* Upstream says where the error comes from twice. */
+/* Like upstream, the message has its prefix twice. */
 static struct cel_value parse_error(struct cel_eval *ev, const struct error *err)
 {
 	return cel_errorf(ev, "network address parse error during conversion from string: %s",
@@ -56,7 +56,7 @@ static struct cel_value contains_ip_text(struct cel_eval *ev, const struct cel_v
 	const struct cel_address *cidr = args[0].address;
 	struct cel_address ip;
 
-	/* Upstream loses what was wrong with it. */
+	/* Like upstream, drop the parser's message. */
 	if (cel_ip_parse(args[1].s, false, &ip, NULL) < 0)
 		return cel_no_overload(ev);
 	return CEL_BOOL_V(cel_address_matches(cidr, &ip, cidr->bits));

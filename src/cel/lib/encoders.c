@@ -48,7 +48,7 @@ static void clean_up(struct str text, struct buf *clean)
 		clean->n -= padding;
 }
 
-/* The bits of the last letter that are no byte's are nobody's business. */
+/* Clears the unused bits of the last letter, which are ignored. */
 static void clear_last_bits(struct buf *clean)
 {
 	static const int used[] = { 0x3f, 0x3f, 0x30, 0x3c };
@@ -58,7 +58,7 @@ static void clear_last_bits(struct buf *clean)
 		clean->p[clean->n - 1] = alphabet[(last - alphabet) & used[clean->n % 4]];
 }
 
-/* Where Go's decoder stops when it reads a text that has no padding. */
+/* Returns where Go's decoder fails on a text without padding. */
 static size_t first_fault(struct str text)
 {
 	for (size_t i = 0; i < text.n; i++)

@@ -1,5 +1,5 @@
 /*
- * Formats are rows: a name, and what finds the faults of a text. Each is also a function
+ * A table of formats: a name, and the function that checks a text. Each is also a CEL function
  * without arguments, format.<name>().
  */
 #include "cel/lib/format.h"
@@ -33,7 +33,9 @@ static void label_value(struct str s, struct names_faults *f, struct error *err)
 	names_label_value_faults(s, f);
 }
 
-/* Names that are longer are at fault anyway, and their faults are the same without a mask. */
+/*
+ * Names that do not fit into `room` are too long anyway, and have the same faults without a mask.
+ */
 static void prefix(struct str s, struct names_faults *f,
 		   void (*find)(struct str s, struct names_faults *f))
 {

@@ -1,6 +1,6 @@
 /*
- * Kubernetes' functions of lists. Their overloads are one per type of element, since a signature
- * cannot say "what has an order"; the functions themselves look at the values.
+ * Kubernetes' list functions. There is one overload per element type, since a signature cannot
+ * express "any ordered type". All overloads share functions that inspect the values.
  */
 #include "cel/lib/libraries.h"
 

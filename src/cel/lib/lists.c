@@ -1,6 +1,6 @@
 /*
- * cel-go's functions of lists. A slice and a list backwards are views, a range is its size
- * alone: none of them copies an element.
+ * cel-go's list functions. Slices and reversed lists are views, and a range only stores its size,
+ * so none of them copies elements.
  */
 #include <inttypes.h>
 
@@ -108,8 +108,8 @@ static struct cel_value range(struct cel_eval *ev, const struct cel_value *args)
 /* --- flattening --------------------------------------------------------------------- */
 
 /*
- * Counts the elements, or copies them when `out` is given; fewer when the evaluation is exhausted.
- * Recursion ends with cel_enter().
+ * Counts the elements, or copies them if `out` is not NULL; stops if the evaluation is exhausted.
+ * cel_enter() bounds the recursion.
  */
 static size_t flatten_into(struct cel_eval *ev, const struct cel_value *list, int64_t depth,
 			   struct cel_value *out)
@@ -195,7 +195,7 @@ static bool keys_in_order(const void *keys, uint32_t a, uint32_t b)
 	return !cel_compare(&v[b], &v[a], &order) || order >= 0;
 }
 
-/* The places of the keys in their order; NULL without memory, or when it takes too long. */
+/* Returns the indexes of the sorted keys, or NULL if memory or the work limit is used up. */
 static const uint32_t *order_of(struct cel_eval *ev, const struct cel_value *keys, size_t n)
 {
 	uint64_t rounds = (uint64_t)(64 - __builtin_clzll(n | 1));

@@ -34,7 +34,7 @@ bool cel_regex_check(const struct cel_env *env, struct str pattern)
 	return r == 0;
 }
 
-/* Steps that the evaluation may still take, with one more when none is left; and back again. */
+/* Convert between the evaluation's work and the remaining steps, which are at least 1. */
 static uint64_t steps_left(const struct cel_eval *ev)
 {
 	return CEL_WORK_MAX + 1 - MIN(ev->work, CEL_WORK_MAX);
@@ -90,7 +90,7 @@ struct cel_value cel_regex_find(struct cel_eval *ev, const struct regex *re, str
 struct finder {
 	const struct regex *re;
 	struct str text;
-	size_t at; /* where to search from; behind the end when all was searched */
+	size_t at; /* where to continue the search; beyond the end when done */
 	size_t end; /* of the previous match; SIZE_MAX: no match yet */
 };
 
@@ -146,8 +146,8 @@ struct cel_value cel_regex_find_all(struct cel_eval *ev, const struct regex *re,
 /* --- patterns that are not compiled yet --------------------------------------------- */
 
 /*
- * In memory of its own, which is given back: what a pattern takes does not count as scratch, and
- * there may be one for each element of a list.
+ * Compiles in separate memory that is freed after use: a pattern does not count as scratch memory,
+ * and there may be one for each element of a list.
  */
 static bool compile(struct cel_eval *ev, struct arena *a, struct str pattern,
 		    const struct regex **ret_regex, struct cel_value *ret_error)

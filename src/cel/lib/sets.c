@@ -1,6 +1,6 @@
 /*
- * cel-go's sets: lists looked at as sets. Elements are compared as `==` compares them, each
- * with each: what an element hashes to would have to be the same for 1, 1u and 1.0.
+ * cel-go's sets: set operations on lists. Elements are compared pairwise with `==`: a hash would
+ * have to be the same for 1, 1u and 1.0.
  */
 #include "cel/lib/libraries.h"
 

@@ -1,7 +1,6 @@
 /*
- * The table of the language itself: what the definition of CEL calls the standard library,
- * with the ids that costs go by. Rows of one function stand in upstream's order, which
- * messages about several candidates show.
+ * The table of CEL's standard library, with the overload IDs that costs use. Rows of one function
+ * are in upstream's order, which messages about several candidates show.
  */
 #include "cel/lib/standard.h"
 

@@ -179,7 +179,7 @@ static bool parse_special(struct str s, double *ret_value)
 	return true;
 }
 
-/* [sign] 0x digits [. digits] p [sign] digits; strtod() then knows what it is worth. */
+/* Checks the form [sign] 0x digits [. digits] p [sign] digits, then calls strtod(). */
 static bool parse_hex(struct str s, double *ret_value)
 {
 	size_t at = s.n && (s.p[0] == '+' || s.p[0] == '-') ? 1 : 0, from, digits;
@@ -288,7 +288,7 @@ struct cel_value cel_std_string_of_uint(struct cel_eval *ev, const struct cel_va
 	return CEL_STRING_V(str_of(p, (size_t)snprintf(p, INTEGER_SIZE, "%" PRIu64, args[0].u)));
 }
 
-/* Doubles and times: what cel_value_text() makes of them. */
+/* Converts doubles and times with cel_value_text(). */
 struct cel_value cel_std_string_of_any(struct cel_eval *ev, const struct cel_value *args)
 {
 	struct buf text = BUF_INIT(CEL_TEXT_MAX);

@@ -1,7 +1,7 @@
 /*
- * Operators and functions on text. Integers never wrap: what does not fit is an error. Doubles
- * follow IEEE 754, division by zero included. One function compares all types, since
- * cel_compare() knows them; rows of the table keep the types apart for the checker.
+ * Operators and functions on text. Integer overflow is an error. Doubles follow IEEE 754, including
+ * division by zero. One function compares all types with cel_compare(); the rows of the table are
+ * separate for the checker.
  */
 #include "base/core/limits.h"
 #include "base/regex/regex.h"

@@ -1,7 +1,6 @@
 /*
- * Arithmetic on times, and what calendar and clock show at one. A timestamp in a
- * time zone is the same moment moved by the zone's offset: the calendar then shows the
- * local date.
+ * Arithmetic on times, and their calendar and clock fields. For a time zone, the timestamp is
+ * shifted by the zone's offset, so that its UTC calendar shows the local date.
  */
 #include "base/core/clock.h"
 #include "base/time/timestamp.h"
@@ -109,7 +108,10 @@ static struct cel_value numeric_offset(struct cel_eval *ev, struct str zone, siz
 	return CEL_NULL_V;
 }
 
-/* An error, or anything else when *ret_offset is set. Names never lead out of a folder. */
+/*
+ * Sets *ret_offset and returns null, or returns an error. Rejects names with a path out of the zone
+ * folder.
+ */
 static struct cel_value offset_of(struct cel_eval *ev, const struct cel_value *timestamp,
 				  struct str zone, int32_t *ret_offset)
 {

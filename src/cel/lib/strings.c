@@ -1,8 +1,7 @@
 /*
- * cel-go's functions of text. Places and lengths count characters; searching is done on
- * bytes, which is the same in UTF-8, and only what is found is counted. Texts that
- * are part of their argument point into it; others are measured first and made in
- * one piece.
+ * cel-go's string functions. Positions and lengths count characters. Searches work on bytes, which
+ * is equivalent in UTF-8, and only the result is converted to characters. Substrings point into
+ * their argument; other results are measured first and then allocated once.
  */
 #include "cel/lib/strings.h"
 
@@ -74,7 +73,7 @@ static struct cel_value substring(struct cel_eval *ev, const struct cel_value *a
 	return CEL_STRING_V(str_of(rest.p, length));
 }
 
-/* White space as Unicode has it. */
+/* Unicode white space. */
 static bool is_space(uint32_t c)
 {
 	if (c < 128)
@@ -369,7 +368,7 @@ static struct cel_value join_separated(struct cel_eval *ev, const struct cel_val
 
 /* --- quoting ------------------------------------------------------------------------ */
 
-/* The letter behind the backslash; 0: the character stands for itself. */
+/* Returns the letter after the backslash, or 0 if the character needs no escape. */
 static char escape_of(char c)
 {
 	static const char special[] = "\a\b\f\n\r\t\v\\\"", letters[] = "abfnrtv\\\"";
@@ -381,7 +380,7 @@ static char escape_of(char c)
 static struct cel_value quote(struct cel_eval *ev, const struct cel_value *args)
 {
 	struct str s = args[0].s;
-	/* A byte becomes at most three: U+FFFD for what is no UTF-8. */
+	/* A byte becomes at most three: U+FFFD replaces invalid UTF-8. */
 	struct text t = { cel_alloc(ev, 3 * s.n + 2), 0 };
 	size_t at = 0, begin;
 

@@ -80,7 +80,7 @@ static bool print_entries(struct cel_formatter *f, const struct cel_value *map,
 	return !f->ev->exhausted;
 }
 
-/* Entries are printed as they come, then taken off again and put in order. */
+/* Prints the entries in iteration order, then sorts the printed pieces. */
 bool cel_format_map(struct cel_formatter *f, const struct cel_value *map, cel_format_clause key,
 		    const char *colon, cel_format_clause value)
 {
@@ -148,7 +148,7 @@ bool cel_format_integer(struct cel_formatter *f, const struct cel_value *v, unsi
 	return true;
 }
 
-/* No double has more digits than are printed here; zeroes make up for what is asked beyond. */
+/* No double has more digits than are printed here; zeros fill up a larger precision. */
 void cel_format_double(struct cel_formatter *f, double v, char form, int precision)
 {
 	enum { DIGITS_MAX = 1100 };
@@ -182,7 +182,7 @@ static bool fail_precision(struct cel_formatter *f, const char *why, struct str 
 	return false;
 }
 
-/* ".3" at *at, if it is there. */
+/* Reads an optional precision such as ".3" at *at. */
 static bool take_precision(struct cel_formatter *f, struct str text, size_t *at, int max)
 {
 	size_t from = *at + 1, end = from;
@@ -466,7 +466,7 @@ static struct cel_value reverse(struct cel_eval *ev, const struct cel_value *arg
 
 /* --- places in a text --------------------------------------------------------------- */
 
-/* Whether a search may begin there: at most behind the last character. */
+/* Whether a search may begin at this index, which is at most the length of the text. */
 static bool is_place(const struct cel_value *text, int64_t index)
 {
 	return index >= 0 && (uint64_t)index <= str_characters(text->s);

@@ -1,8 +1,7 @@
 /*
- * text.format(values) as cel-go had it up to version 3 of its strings, which is what Kubernetes
- * has. It differs in what people see: fixed numbers have separators of thousands, scientific
- * ones a power of ten in superscript (and take the precision for a width), and elements of
- * lists and maps are written as in an expression.
+ * text.format(values) as in cel-go's strings up to version 3, which Kubernetes uses. The output
+ * differs: fixed numbers have thousands separators, scientific ones a superscript power of ten (and
+ * use the precision as a width), and elements of lists and maps are printed in CEL syntax.
  */
 #include <math.h>
 #include <stdio.h>

@@ -77,7 +77,10 @@ static struct str unescaped(struct cel_eval *ev, struct str s)
 	return str_of(text, n);
 }
 
-/* False for what Go leaves out: nothing, semicolons, escapes that are wrong. */
+/*
+ * Returns false for entries that Go ignores: empty ones, and those with semicolons or invalid
+ * escapes.
+ */
 static bool read_entry(struct cel_eval *ev, struct str piece, struct entry *e)
 {
 	ptrdiff_t equals = str_chr(piece, '=');
@@ -90,7 +93,10 @@ static bool read_entry(struct cel_eval *ev, struct str piece, struct entry *e)
 	return e->key.p && e->value.p;
 }
 
-/* Puts it behind those with the same key. Linear: a query has few keys, and costs are bounded. */
+/*
+ * Links the entry to those with the same key. The search is linear: a query has few keys, and costs
+ * are bounded.
+ */
 static void chain(struct entry *entries, size_t n)
 {
 	struct entry *e = &entries[n];

@@ -81,7 +81,7 @@ static void print_constant(const struct cel_value *v, struct buf *out)
 	case CEL_BYTES:
 		print_text(v->s, v->kind == CEL_BYTES, out);
 		break;
-	case CEL_TYPE: /* what the checker made of a name */
+	case CEL_TYPE: /* a name that the checker has resolved */
 		(void)buf_add_str(out, v->type->name);
 		break;
 	default:
@@ -90,7 +90,7 @@ static void print_constant(const struct cel_value *v, struct buf *out)
 	}
 }
 
-/* A field, in back-quotes when it would not be read as a name. */
+/* Prints a field, in back-quotes if it is not an identifier. */
 static void print_field(struct str name, struct buf *out)
 {
 	bool plain = name.n > 0 && !str_eqz(name, "in") && !str_eqz(name, "true") &&
@@ -103,7 +103,7 @@ static void print_field(struct str name, struct buf *out)
 	(void)buf_printf(out, plain ? "%.*s" : "`%.*s`", STR_ARG(name));
 }
 
-/* Something that a dot or a bracket is put behind. */
+/* Prints the operand before a dot or a bracket. */
 static void print_operand(const struct cel_expr *e, struct buf *out)
 {
 	bool parens = e->kind == CEL_EXPR_CONST || is_function(e, CEL_OP_NOT, 1) ||

@@ -66,8 +66,8 @@ static const struct {
 };
 
 struct scan {
-	struct str s; /* from the beginning of the word on */
-	size_t reach; /* bytes that fitted before nothing did; only where there is no word */
+	struct str s; /* from the beginning of the token */
+	size_t reach; /* bytes that matched, if there is no token */
 	uint8_t kind;
 };
 
@@ -317,7 +317,7 @@ static size_t blank(struct str s)
 	return i;
 }
 
-/* Bytes of the character at i, which may be behind the end. */
+/* Returns the bytes of the character at i, which may be at the end. */
 static size_t character_at(struct str s, size_t i)
 {
 	size_t n = 0;

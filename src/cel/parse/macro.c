@@ -1,6 +1,6 @@
 /*
- * Nodes carry their height behind what the rest of the world sees: it is known when a node
- * is made, because children are made first, and nobody else needs it.
+ * Nodes have a hidden field for their height behind the public struct. It is known when a node is
+ * created, because its children are created first.
  */
 #include "cel/parse/macro.h"
 

@@ -29,7 +29,7 @@ static bool is_accumulator(struct str name)
 	return str_eqz(name, CEL_ACCUMULATOR) || str_eqz(name, "__result__");
 }
 
-/* Takes the variables off the arguments; false when an issue was added. */
+/* Reads the variables from the first arguments; false if it added an issue. */
 static bool take_variables(struct cel_expander *x, struct cel_expr **args, size_t n,
 			   const char *no_name, struct cel_fold *fold)
 {

@@ -1,8 +1,8 @@
 /*
- * Operators, members and calls, from the loosest binding to the tightest; what they are made of
- * is in parse_primary.c. Chains of one operator are loops, so that only nesting recurses, and
- * that is bounded by CEL_DEPTH_MAX. Chains of && and || become balanced trees: they are as long
- * as users like and their order is no matter.
+ * Parses operators, members and calls, from the lowest to the highest precedence; parse_primary.c
+ * has primary expressions. Chains of one operator are loops, so only nesting recurses, bounded by
+ * CEL_DEPTH_MAX. Chains of && and || become balanced trees, since they may be long and their order
+ * does not matter.
  */
 #include "cel/parse/parse.h"
 

@@ -1,11 +1,11 @@
 /*
- * Literals: numbers, text and bytes. The scanner has seen to it that escapes are complete, so
- * that what is left to refuse are values: numbers out of range, characters that do not exist.
+ * Literals: numbers, text and bytes. The scanner has checked that escapes are complete. So only
+ * invalid values are rejected here: numbers out of range, and characters that do not exist.
  */
 #include "base/text/number.h"
 #include "cel/parse/parse_impl.h"
 
-/* Digits in base 10, or in base 16 behind "0x". False when it is too large. */
+/* Parses digits in base 10, or in base 16 after "0x". Returns false on overflow. */
 static bool parse_digits(struct str s, uint64_t *ret_value)
 {
 	uint64_t v = 0;
@@ -49,7 +49,7 @@ static struct cel_expr *parse_double(struct parser *p, struct str text, bool neg
 	return cel_make_constant(&p->x, CEL_DOUBLE_V(negative ? -v : v));
 }
 
-/* Appends the character in UTF-8; false when there is no such one. */
+/* Appends the character in UTF-8; false if it is not valid. */
 static bool put_character(char **out, uint32_t c)
 {
 	unsigned char *o = (unsigned char *)*out;
@@ -85,7 +85,7 @@ static uint32_t escape_number(struct str s, size_t *i, size_t digits, unsigned b
 	return v;
 }
 
-/* The fault of the escape behind the backslash at s.p[*i], or NULL. */
+/* Replaces the escape at s.p[*i]. Returns its fault, or NULL. */
 static const char *unescape_one(struct str s, size_t *i, bool bytes, char **out)
 {
 	static const char from[] = "abfnrtv\"'\\?`", to[] = "\a\b\f\n\r\t\v\"'\\?`";
@@ -135,7 +135,7 @@ static const char *unescape(struct arena *a, struct str s, bool raw, bool bytes,
 	return fault;
 }
 
-/* Without quotes; says whether an r stood before them. */
+/* Removes the quotes, and returns whether there was an r prefix. */
 static struct str unquote(struct str s, bool *ret_raw)
 {
 	size_t quotes;

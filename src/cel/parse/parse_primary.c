@@ -19,7 +19,7 @@ static bool is_reserved(struct str name)
 	return false;
 }
 
-/* The texts of n words from `first` on, without what is between them. */
+/* Joins the texts of n tokens from `first` on, without white space and comments. */
 static struct str join(struct parser *p, const struct cel_token *first, size_t n)
 {
 	const struct cel_token *last = first + n - 1;
@@ -142,7 +142,7 @@ static bool parse_struct_member(struct parser *p, struct members *m)
 
 /* How the three kinds of literals with members differ. */
 struct braces {
-	uint64_t first; /* what a member begins with */
+	uint64_t first; /* first tokens of a member */
 	uint8_t close; /* enum cel_token_kind */
 	uint8_t site; /* of the first member; those of the comma and the end are next */
 	bool (*member)(struct parser *p, struct members *m);
@@ -169,7 +169,7 @@ static const struct braces struct_braces = {
 	.member = parse_struct_member,
 };
 
-/* Behind the opening brace, and with the closing one. */
+/* Parses from after the opening brace up to and including the closing one. */
 static void parse_members(struct parser *p, const struct braces *b, struct members *m)
 {
 	uint64_t end = TOKENS(TOKEN_COMMA) | TOKENS(b->close);
@@ -273,7 +273,7 @@ static struct cel_expr *parse_global_call(struct parser *p, const struct cel_tok
 	return parser_issue(p, first->offset, "reserved identifier: %.*s", STR_ARG(name));
 }
 
-/* A name is next, maybe behind a dot. */
+/* Parses a name, perhaps with a leading dot. */
 static struct cel_expr *parse_name(struct parser *p)
 {
 	const struct cel_token *first = parser_token(p), *ident;

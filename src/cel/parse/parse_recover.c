@@ -192,7 +192,7 @@ static void report_mismatch(struct parser *p)
 	report(p, parser_token(p), &b);
 }
 
-/* The text from one word to the end of another, without what is no word. */
+/* Prints the text from one token to the end of another, without text that is not a token. */
 static void print_range(const struct parser *p, size_t from, size_t to, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(CEL_TEXT_MAX * 4);

@@ -93,7 +93,10 @@ void cel_uncompile(struct cel_compiler *c, size_t from, size_t n)
 	c->depth -= n;
 }
 
-/* Of text, what the general way would make of it, without formatting. */
+/*
+ * Returns the message of cel_missing() for the key. For text it is built without the formatting
+ * functions.
+ */
 static const char *missing_text(struct cel_compiler *c, const struct cel_value *key)
 {
 	static const char words[] = "no such key: ";
@@ -199,7 +202,7 @@ static bool is_strict(const struct cel_compiler *c)
 	return c->env->flags & CEL_OPTIONAL_STRICT;
 }
 
-/* operand[key]: the key is not evaluated when there is nothing to index. */
+/* operand[key]: the key is not evaluated if the operand cannot be indexed. */
 static void compile_index(struct cel_compiler *c, const struct cel_expr *e, bool self)
 {
 	bool optional = !str_eqz(e->name, CEL_OP_INDEX);
@@ -289,7 +292,10 @@ void cel_compile_resolved(struct cel_compiler *c, const struct cel_expr *e)
 
 /* --- literals ----------------------------------------------------------------------- */
 
-/* Each value, and what happens when it is an error. Places of the checks are chained by `to`. */
+/*
+ * Compiles each value with a check for errors. The checks are chained by `to`, until they are
+ * patched.
+ */
 static void compile_values(struct cel_compiler *c, const struct cel_expr *e, uint32_t cost,
 			   size_t *ret_checks)
 {

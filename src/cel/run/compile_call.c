@@ -48,7 +48,10 @@ static void compile_logic(struct cel_compiler *c, const struct cel_expr *e, bool
 
 /* --- calls -------------------------------------------------------------------------- */
 
-/* The kind that a parameter takes, CEL_KINDS: any; *ret_checked is set when it is not so simple. */
+/*
+ * Returns the kind that a parameter accepts; CEL_KINDS: any. Sets *ret_checked if the kind is not
+ * sufficient.
+ */
 static uint8_t kind_of(const struct cel_type *parameter, bool *ret_checked)
 {
 	uint8_t only = CEL_KINDS;
@@ -88,8 +91,8 @@ static struct cel_call *call_new(struct cel_compiler *c, const struct cel_expr *
 }
 
 /*
- * Arguments in order, from number `first` on. Of more than two, what comes behind an error is not
- * evaluated.
+ * Compiles the arguments in order, from number `first` on. With more than two, those after an error
+ * are not evaluated.
  */
 static size_t compile_args(struct cel_compiler *c, const struct cel_expr *e, uint32_t first)
 {
@@ -134,7 +137,7 @@ static bool is_foldable(const struct cel_expr *e)
 	}
 }
 
-/* Whether the arguments are so small that what is done to them takes no time. */
+/* Whether the arguments are so small that a call of any function is fast. */
 static bool are_small(const struct cel_value *args, size_t n)
 {
 	size_t size = 0;
@@ -148,8 +151,8 @@ static bool are_small(const struct cel_value *args, size_t n)
 }
 
 /*
- * The result in the program's memory; false: it is too large, or made of too much. Text is copied;
- * what has parts is made again, when making it left little behind.
+ * Copies the result to the program's memory. Returns false if it is too large. Text is copied;
+ * values with parts are computed again there, if that needs little memory.
  */
 static bool keep_result(struct cel_compiler *c, const struct cel_call *call,
 			const struct cel_value *args, struct cel_value *result)
@@ -178,7 +181,9 @@ static bool keep_result(struct cel_compiler *c, const struct cel_call *call,
 	}
 }
 
-/* Calls with constants. False: what came of it is not to be kept. Gives back what it costs, too. */
+/*
+ * Calls a function with constants. Returns the result and its cost, or false if it cannot be kept.
+ */
 static bool call_constants(struct cel_compiler *c, const struct cel_call *call,
 			   const struct cel_value *args, bool plain, struct cel_value *ret_result,
 			   uint64_t *ret_cost)
@@ -314,7 +319,7 @@ static void compile_equal(struct cel_compiler *c, const struct cel_expr *e, bool
 		 -1);
 }
 
-/* or(), orValue(): the argument only when there is no value. */
+/* or(), orValue(): evaluates the argument only if there is no value. */
 static void compile_opt_or(struct cel_compiler *c, const struct cel_expr *e, cel_op run)
 {
 	size_t test;
@@ -325,7 +330,10 @@ static void compile_opt_or(struct cel_compiler *c, const struct cel_expr *e, cel
 	cel_patch(c, test);
 }
 
-/* Keys are compared exactly, but equality goes by a double beside one: not with such integers. */
+/*
+ * Keys of a set are compared exactly, but `==` with a double is not exact for large integers:
+ * exclude these.
+ */
 static bool is_member_key(const struct cel_value *v)
 {
 	const int64_t exact = INT64_C(1) << 53;
@@ -340,7 +348,7 @@ static bool is_member_key(const struct cel_value *v)
 	}
 }
 
-/* A set of the members when there are many and all can be keys. */
+/* Returns a set of the members, if there are many and all can be keys. */
 static struct cel_value set_of(struct cel_compiler *c, const struct cel_value *items, size_t n)
 {
 	struct cel_value *pairs;

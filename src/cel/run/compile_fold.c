@@ -146,8 +146,9 @@ static uint32_t take_slots(struct cel_compiler *c, size_t n)
 }
 
 /*
- * The first value of the accumulator as a subroutine: it runs at any depth of the stack, wherever
- * it is asked for, so its own folds have slots that nobody else uses meanwhile.
+ * Compiles the initial value of the accumulator as a subroutine. It runs at any stack depth,
+ * wherever the value is first needed, so its own folds have slots that no other code uses
+ * meanwhile.
  */
 static void compile_init(struct cel_compiler *c, const struct cel_expr *init,
 			 struct cel_scope *accu)
@@ -182,7 +183,7 @@ static void compile_binding(struct cel_compiler *c, const struct cel_fold *f)
 	c->slots = slots;
 }
 
-/* The value that an accumulator begins with, when it is constant and costs nothing. */
+/* Returns the initial value of an accumulator, if it is constant and costs nothing. */
 static const struct cel_value *constant_init(struct cel_compiler *c, const struct cel_expr *init)
 {
 	size_t from = c->code.n;

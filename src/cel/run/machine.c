@@ -29,7 +29,7 @@ const struct cel_ins *cel_op_const(struct cel_machine *m, const struct cel_ins *
 	return cel_next(m, ins, ins->cost);
 }
 
-/* A part that the checker refused, where that is no reason not to run the rest. */
+/* A part that the checker rejected, in an expression without type checking. */
 const struct cel_ins *cel_op_fault(struct cel_machine *m, const struct cel_ins *ins)
 {
 	return cel_op_const(m, ins);

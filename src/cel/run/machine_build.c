@@ -12,7 +12,10 @@ enum {
 	KEY_SHOWN_MAX = 1024, /* characters of one in a message */
 };
 
-/* Whether entry i is there, its value unwrapped; an error for `?` before what is no optional. */
+/*
+ * Whether entry i has a value, which is unwrapped. Sets an error for `?` before a value that is not
+ * an optional.
+ */
 static bool present(struct cel_eval *ev, const bool *optionals, size_t i, struct cel_value *v,
 		    const char *what)
 {
