@@ -1,6 +1,6 @@
 /*
- * device_state - decides whether a device is available, and if not, why. All views use this
- * definition.
+ * device_state - decides whether a device is available, and if not, why: state and stateReason of
+ * KEP-5677's slice status. All views use this definition.
  *
  * Available means that the allocator gives the device to a claim without tolerations, on some node.
  * A device that a claim holds is PartiallyAllocated while the allocator can give out more of it,

@@ -1,9 +1,8 @@
 /*
- * Preferred terms: every match adds its weight to the domain, or takes it away, whether the term is
- * the new pod's or that of one that is there. Required affinity of pods that are there counts
- * a little, too.
- *
- * Terms of others are asked of pods that have some; those of the new pod are remembered by node.
+ * Preferred terms: every match adds its weight to the domain, or subtracts it for anti-affinity.
+ * Terms of the new pod and of existing pods count, and required affinity of existing pods counts
+ * with a small weight. Terms of others are only evaluated for pods with affinity. Counts for the
+ * new pod's terms are cached by node.
  */
 #include "scheduler/framework/plugin.h"
 #include "scheduler/topology/pod_affinity.h"

@@ -1,8 +1,7 @@
 /*
- * PodTopologySpread: pods that belong together are spread over the domains (hosts, zones ..) of a
- * topology, as far as constraints require or prefer it.
- *
- * This file has the table and what filter, score and hints share.
+ * PodTopologySpread: spreads pods that belong together over the domains (hosts, zones ..) of a
+ * topology, as constraints require or prefer. This file has the function table, and the common code
+ * of filter, score and hints.
  */
 #include "base/core/mem.h"
 #include "scheduler/topology/spread.h"
@@ -108,7 +107,7 @@ static uint32_t count_pods(const void *question, const struct nodeinfo *n, struc
 	uint32_t count = 0;
 
 	*ret_domain = labels_get(n->node->labels, k->topology_key);
-	/* An empty selector, which matches all, counts nobody: so upstream has it. */
+	/* An empty selector, which should match all pods, counts none, as upstream. */
 	if (k->nothing || k->pods.n == 0)
 		return 0;
 	for (size_t i = 0; i < n->pods.n; i++) {

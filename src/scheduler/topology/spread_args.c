@@ -1,5 +1,5 @@
 /*
- * PodTopologySpreadArgs: defaultingType System has constraints of its own, List those given.
+ * PodTopologySpreadArgs: defaultingType System uses built-in constraints, List uses the given ones.
  */
 #include "base/report/field_errors.h"
 #include "base/text/names.h"

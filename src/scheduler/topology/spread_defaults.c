@@ -1,8 +1,7 @@
 /*
- * Which pods are this pod's likes, when it does not say so itself: those that its Services and the
- * ReplicationController, ReplicaSet or StatefulSet that owns it select.
- *
- * Services select by labels that the pod has, so two never disagree about a key.
+ * The default selector of a pod without its own: the pods that its Services, and the
+ * ReplicationController, ReplicaSet or StatefulSet that owns it, select. Services select by labels
+ * that the pod has, so two Services never disagree about a key.
  */
 #include "client/informer/cache.h"
 #include "scheduler/framework/common.h"
@@ -29,7 +28,10 @@ static struct selector_term *new_term(struct terms *t)
 	return &t->v[t->n++];
 }
 
-/* The label must equal the value; what was said of the key before is replaced. */
+/*
+ * Adds the requirement that the label equals the value. With `replace`, it replaces an earlier one
+ * for the key.
+ */
 static void require(struct terms *t, struct str key, struct str value, bool replace)
 {
 	struct str *values = ARENA_NEW(t->arena, struct str);
@@ -44,7 +46,7 @@ static void require(struct terms *t, struct str key, struct str value, bool repl
 	*term = (struct selector_term){ key, SELECTOR_EQUALS, values, 1 };
 }
 
-/* spec.selector of the object as a tree; NULL: none. */
+/* Returns spec.selector of the object as JSON, or NULL. */
 static struct json *selector_of(const struct cached *o, struct arena *a)
 {
 	struct str text = o ? cached_field(o, "spec.selector", a) : STR_NULL;

@@ -1,10 +1,8 @@
 /*
- * Required constraints: by each, the fullest domain may have at most maxSkew pods more than the
- * emptiest, the new pod included.
- *
- * Pods are counted per domain once. A what-if shares those counts and keeps beside them the few
- * domains that its pods changed, and the two emptiest domains: all changes are on one node, so
- * the emptiest is always one of the two.
+ * Required constraints: the node's domain, including the new pod, may have at most maxSkew pods
+ * more than the emptiest domain. Pods are counted per domain once. A what-if shares these counts,
+ * and keeps the few domains that its pods changed, and the two emptiest domains. All changes are on
+ * one node, so the emptiest domain is always one of the two.
  */
 #include "base/core/map.h"
 #include "base/core/mem.h"

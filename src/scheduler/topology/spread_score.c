@@ -1,8 +1,7 @@
 /*
- * Preferred constraints: the fewer of the pod's likes are in the node's domains, the better.
- *
- * Counts per domain weigh by the logarithm of how many domains there are, so that a few zones
- * matter beside many hosts. Only domains in which a feasible node lies are counted.
+ * Preferred constraints: the fewer matching pods are in the node's domains, the better. Counts are
+ * weighted by the logarithm of the number of domains, so that a few zones matter compared to many
+ * hosts. Only domains with a feasible node are counted.
  */
 #include <math.h>
 
@@ -68,7 +67,7 @@ static struct domain *need_domain(struct cycle *c, struct counting *k, uint32_t 
 	return k->by_number[number];
 }
 
-/* The domain by which a feasible node is scored; NULL: it has none. A host is its own. */
+/* Returns the domain of a feasible node, or NULL. A host is its own domain. */
 static struct domain *place(struct cycle *c, struct spread_score *s, size_t i,
 			    const struct nodeinfo *n)
 {

@@ -192,7 +192,7 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 	write_next(v);
 }
 
-/* The member as an object, made when it is not there. */
+/* Returns the member, an object, and creates it if necessary. */
 static struct json *object_at(struct arena *a, struct json *parent, const char *key)
 {
 	struct json *child = json_getz(parent, key);

@@ -99,7 +99,7 @@ static struct verdict check_claim(const struct volume_claim *c, const struct pod
 	return VERDICT_OK;
 }
 
-/* Whether its class has it wait for a consumer. */
+/* Whether the claim's class makes it wait for its first consumer. */
 static struct verdict waits(const struct services *s, const struct volume_claim *c, bool *ret_waits,
 			    struct arena *a)
 {
@@ -290,7 +290,7 @@ static struct verdict score(struct plugin *p, struct cycle *c, size_t at, int64_
 	return VERDICT_OK;
 }
 
-/* The plan is made once more: it is the same, since nothing has changed since filter. */
+/* Makes the plan again. It is the same, since nothing has changed since filter. */
 static struct verdict reserve(struct plugin *p, struct cycle *c, struct str node)
 {
 	struct volume_pod *s = *cycle_state(c, p);
@@ -358,7 +358,7 @@ static enum event_hint claim_changed(const struct plugin *p UNUSED, const struct
 	return volume_event_concerns(e, waiting, true) ? HINT_QUEUE : HINT_SKIP;
 }
 
-/* Only what upstream needs to translate volumes changes anything; which we do not. */
+/* Upstream only needs this event to translate in-tree volumes, which we do not do. */
 static enum event_hint csi_node_changed(const struct plugin *p UNUSED,
 					const struct podinfo *waiting UNUSED,
 					const struct cluster_event *e)
@@ -366,7 +366,7 @@ static enum event_hint csi_node_changed(const struct plugin *p UNUSED,
 	return e->old_object ? HINT_SKIP : HINT_QUEUE;
 }
 
-/* Capacity is not asked for any more. */
+/* Wakes the pod if the driver's capacity is no longer checked. */
 static enum event_hint driver_changed(const struct plugin *p UNUSED,
 				      const struct podinfo *waiting UNUSED,
 				      const struct cluster_event *e)

@@ -161,8 +161,8 @@ static int64_t count_new(const struct attached *t, const struct attached *more, 
 }
 
 /*
- * `used` by pods, `left` attached, `wanted` now. As upstream has it, a wanted volume that no pod
- * uses is new, also when it is still attached.
+ * `used`: by pods; `left`: still attached; `wanted`: by this pod. As upstream, a wanted volume that
+ * no pod uses counts as new, even if it is still attached.
  */
 static bool within_limits(const struct json *drivers, const struct attached *used,
 			  const struct attached *left, const struct attached *wanted)
@@ -187,7 +187,7 @@ static bool has_limits(const struct json *drivers)
 	return false;
 }
 
-/* A driver may ask that its pods go only where it is. */
+/* Whether the driver is on the node, if it requires that for its pods. */
 static bool driver_is_there(const struct services *s, struct str driver, const struct json *drivers,
 			    struct arena *a)
 {

@@ -110,7 +110,9 @@ static bool capacity_fits(const struct json *o, const struct volume_claim *c,
 	       json_is(topology, JSON_OBJECT) && labels_selected(labels, topology);
 }
 
-/* Whether there is room on the node; only drivers that say so are asked. */
+/*
+ * Whether the node's storage has enough capacity. Only drivers that publish capacity are checked.
+ */
 static bool has_room(const struct services *s, struct str provisioner,
 		     struct volume_provision *provision, const struct json *labels, struct arena *a)
 {
@@ -187,7 +189,7 @@ static struct verdict check_bound(const struct volume_pod *pod, const struct jso
 	return VERDICT_OK;
 }
 
-/* Claims without a match are to be made. */
+/* Matches claims with volumes. Claims without a match must be provisioned. */
 static void match(const struct volume_pod *pod, const struct json *labels, struct volume_plan *plan)
 {
 	for (size_t i = 0; i < pod->nunbound; i++) {
@@ -247,7 +249,7 @@ struct verdict volume_plan_make(const struct services *s, const struct volume_po
 		return error;
 	if (outcome == PROVISION_OK)
 		return v;
-	/* Upstream's order: affinity, then what is unbound; a missing volume comes last. */
+	/* Upstream's order of reasons: affinity, then unbound claims, then missing volumes. */
 	if (v.n && str_eqz(v.reasons[0], REASON_NO_PV)) {
 		v = verdict_of(a, VERDICT_UNRESOLVABLE,
 			       outcome == PROVISION_NO ? STR(REASON_BIND) : STR(REASON_SPACE));
@@ -321,7 +323,7 @@ int64_t volume_plan_score(const struct volume_binder *b, const struct volume_pla
 
 /* --- assumptions --------------------------------------------------------------------------- */
 
-/* Holds while the cache shows the object as it was when it was decided. */
+/* Valid while the cache has the same version of the object as at the decision. */
 struct assumed_volume {
 	char *key;
 	uint64_t revision;

@@ -1,6 +1,6 @@
 /*
- * VolumeRestrictions: a disk that only one pod may write to is not given to two on a node, and a
- * claim of mode ReadWriteOncePod to one pod in the cluster.
+ * VolumeRestrictions: a disk with a single writer is not given to two pods on a node, and a claim
+ * of mode ReadWriteOncePod only to one pod in the cluster.
  */
 #include "client/informer/cache.h"
 #include "scheduler/cycle/cycle.h"

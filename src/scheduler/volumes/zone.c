@@ -7,7 +7,7 @@
 #include "scheduler/framework/common.h"
 #include "scheduler/volumes/volumes.h"
 
-/* The older ones with what they are called today. */
+/* Labels for zone and region; deprecated ones with their current names. */
 static const struct {
 	const char *label, *today;
 } topology_labels[] = {
@@ -81,7 +81,7 @@ static void add_rules(struct zone_state *s, const struct volume *v)
 	}
 }
 
-/* A claim without a volume: fine only when it waits for its first consumer. */
+/* A claim without a volume is only accepted if it waits for its first consumer. */
 static struct verdict unbound(const struct services *s, const struct volume_claim *claim,
 			      struct arena *a)
 {
@@ -155,7 +155,7 @@ static struct verdict filter(struct plugin *p, struct cycle *c, const struct nod
 
 	for (size_t i = 0; i < LABELS && !any; i++)
 		any = labels_get(labels, str_from(topology_labels[i].label)).p;
-	/* A cluster of one zone need not say so. */
+	/* A node without zone labels passes: a cluster with one zone need not have them. */
 	if (!any)
 		return VERDICT_OK;
 	for (size_t i = 0; i < s->n; i++) {
