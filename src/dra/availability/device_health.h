@@ -20,7 +20,8 @@
  *
  * No I/O, no clock. Reports are copied: the book keeps no pointers into JSON trees. Messages are
  * cut at RESOURCE_HEALTH_MESSAGE_MAX bytes, and devices of one speaker beyond
- * DEVICE_HEALTH_REPORTS_MAX are ignored. Threads: one at a time.
+ * DEVICE_HEALTH_REPORTS_MAX are ignored.
+ * Threads: one at a time.
  */
 #ifndef DRA_AVAILABILITY_DEVICE_HEALTH_H
 #define DRA_AVAILABILITY_DEVICE_HEALTH_H

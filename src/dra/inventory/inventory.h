@@ -7,7 +7,8 @@
  * node-local pools by the node's name, all others in one list.
  *
  * No I/O, no clock. Objects are copied: the inventory keeps no pointers into the JSON trees that
- * callers pass. Threads: one at a time.
+ * callers pass.
+ * Threads: one at a time.
  */
 #ifndef DRA_INVENTORY_INVENTORY_H
 #define DRA_INVENTORY_INVENTORY_H

@@ -2,7 +2,8 @@
  * extended - types of extended resources, and the registry of their handles (KEP-4187).
  *
  * A type has a small number in nodeinfo, and a name elsewhere. The cache calls a plugin's functions
- * only through this file, which checks the size of the plugin's struct. Threads: the scheduler's.
+ * only through this file, which checks the size of the plugin's struct.
+ * Threads: the scheduler's.
  */
 #ifndef SCHEDULER_CACHE_EXTENDED_H
 #define SCHEDULER_CACHE_EXTENDED_H

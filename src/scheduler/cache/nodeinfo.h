@@ -7,8 +7,8 @@
  *
  * Extended resources (KEP-4187, include/devplane/scheduler.h) are stored here by the number of
  * their type. The call that adds a pod to the sums also adds it to the extended resources, and a
- * clone copies them. So NodeResourcesFit and the plugin always see the same state. Threads: the
- * scheduler's.
+ * clone copies them. So NodeResourcesFit and the plugin always see the same state.
+ * Threads: the scheduler's.
  */
 #ifndef SCHEDULER_CACHE_NODEINFO_H
 #define SCHEDULER_CACHE_NODEINFO_H

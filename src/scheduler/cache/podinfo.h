@@ -3,7 +3,8 @@
  *
  * It is created from a cached object when an event arrives. Rare fields (affinity, spread
  * constraints, volumes ..) are NULL or empty, and then cost nothing. Text is borrowed from the
- * object, on which it holds a reference. Threads: the scheduler's.
+ * object, on which it holds a reference.
+ * Threads: the scheduler's.
  */
 #ifndef SCHEDULER_CACHE_PODINFO_H
 #define SCHEDULER_CACHE_PODINFO_H

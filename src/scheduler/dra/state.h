@@ -8,10 +8,11 @@
  *	decided    an allocation made by Reserve: it holds its devices, besides those that the claim
  *	           itself holds, until it is stored or dropped. No other pod may allocate the claim.
  *	stored     the API server's reply to our write: it counts until the watch shows the same
- *	           version or a newer one. From then on the claim itself holds the devices.
+ *	           version or a newer one. With the reply, the claim itself holds the devices.
  *
  * The scheduler's event handlers put claims, slices, classes and taint rules here before the queue
- * gets the event. Threads: the scheduler's.
+ * gets the event.
+ * Threads: the scheduler's.
  */
 #ifndef SCHEDULER_DRA_STATE_H
 #define SCHEDULER_DRA_STATE_H

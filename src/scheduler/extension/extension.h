@@ -9,8 +9,8 @@
  *
  * Life cycle: new; load ..; create the profiles (inits register types and handles); run (handles
  * start their watches); set_snapshot around each cycle. At the end: free the profiles and the
- * cache, release the types, then free, which closes the shared objects last. Threads: the
- * scheduler's, except for functions that the public header allows on any thread.
+ * cache, release the types, then free, which closes the shared objects last.
+ * Threads: the scheduler's, except for functions that the public header allows on any thread.
  */
 #ifndef SCHEDULER_EXTENSION_EXTENSION_H
 #define SCHEDULER_EXTENSION_EXTENSION_H

@@ -15,8 +15,8 @@
  * The search ends when it has enough candidates, one of which violates no budget. It also ends with
  * any candidate once filters have run PREEMPTION_FILTERS_MAX times. A node that helps takes one
  * run, plus one for each pod of lower priority; a node that does not help takes one run. So the
- * total is bounded by that limit plus the pods of one node plus the number of nodes. Threads: the
- * scheduler's.
+ * total is bounded by that limit plus the pods of one node plus the number of nodes.
+ * Threads: the scheduler's.
  */
 #ifndef SCHEDULER_PREEMPTION_PREEMPTION_H
 #define SCHEDULER_PREEMPTION_PREEMPTION_H

@@ -8,8 +8,8 @@
  * preemption_runs_pending()), so that it does not preempt more pods. After that, the deletion event
  * of the last victim wakes it.
  *
- * If a request fails, the failure is logged and the preemptor is activated, to try again. Threads:
- * the scheduler's.
+ * If a request fails, the failure is logged and the preemptor is activated, to try again.
+ * Threads: the scheduler's.
  */
 #ifndef SCHEDULER_PREEMPTION_RUN_H
 #define SCHEDULER_PREEMPTION_RUN_H

@@ -5,7 +5,8 @@
  * does this selector select there?"), and only a few nodes change in between. Each state of a node
  * has a unique generation, so an answer for a generation stays true. A view is a table from
  * generation to answer, and a cycle only visits the pods of nodes that changed. There are few
- * views; the least recently used one is replaced by a new question. Threads: the scheduler's.
+ * views; the least recently used one is replaced by a new question.
+ * Threads: the scheduler's.
  */
 #ifndef SCHEDULER_TOPOLOGY_NODE_VIEW_H
 #define SCHEDULER_TOPOLOGY_NODE_VIEW_H
