@@ -1,9 +1,9 @@
 /*
- * abi - structs that a vendor compiled with another version of devplane/driver.h.
+ * abi - reads structs from a vendor that was compiled with another version of devplane/driver.h.
  *
- * A struct begins with its size as its author knew it; elements of an array are that far apart.
- * What is read is a copy of our own size: what theirs lacks is zero, what it has beyond is not
- * seen.
+ * A struct begins with its size in the vendor's version, which is also the stride of arrays.
+ * Reading yields a copy of our size: fields that the vendor's struct lacks are zero, and extra
+ * fields are ignored.
  */
 #ifndef DRIVERS_PREPARE_ABI_H
 #define DRIVERS_PREPARE_ABI_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Copies element `i`; false when its size is below `least`, that of the first version. */
+/* Copies element `i`. Returns false if its size is below `least`, that of the first version. */
 static inline int abi_read(void *ret, size_t size, size_t least, const void *array, size_t i)
 {
 	uint32_t theirs;

@@ -1,6 +1,4 @@
-/*
- * What a call gets back: one answer with all its claims.
- */
+/* The reply of a call, with all its claims. */
 #include "base/report/metrics.h"
 #include "drivers/prepare/prepare_impl.h"
 #include "grpc/grpc.h"

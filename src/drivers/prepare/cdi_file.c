@@ -1,6 +1,6 @@
 /*
- * Version 0.5.0 of CDI: the first with hostPath for device nodes and with names that may begin with
- * a digit, as uids do.
+ * Uses CDI version 0.5.0: the first with hostPath for device nodes, and with names that may begin
+ * with a digit, as UIDs do.
  */
 #include "drivers/prepare/cdi_file.h"
 
@@ -154,7 +154,7 @@ int cdi_file_write(const struct cdi_file *f, struct arena *a, struct json *devic
 	r = folder_make(f->dir, 0755, err);
 	if (r < 0)
 		return r;
-	/* Runtimes may run as somebody else; there are no secrets in it. */
+	/* Readable by all: runtimes may run as a different user, and it has no secrets. */
 	return file_write_atomic(file_path(f, &path).p, buf_str(&text), 0644, err);
 }
 

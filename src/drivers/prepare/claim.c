@@ -1,6 +1,4 @@
-/*
- * Text that the vendor is given must end with a NUL, so all of it is copied into the claim's arena.
- */
+/* The vendor gets NUL-terminated text, so all text is copied into the claim's arena. */
 #include "drivers/prepare/claim.h"
 
 #include "base/core/limits.h"
@@ -19,7 +17,7 @@ struct dp_claim *claim_new(struct str uid, struct str ns, struct str name)
 	return c;
 }
 
-/* Forgets results, for a new beginning. */
+/* Drops the content, to start over. */
 static void clear(struct dp_claim *c)
 {
 	arena_clear(&c->arena);
@@ -60,7 +58,9 @@ void claim_adopt(struct dp_claim *c, struct dp_claim *from)
 
 /* --- from the API server ------------------------------------------------------------------ */
 
-/* "request/sub" is meant by configs for it and for the whole request; none named: all are. */
+/*
+ * A config for "request" also applies to "request/sub". Without names it applies to all requests.
+ */
 static bool config_applies(const struct json *config, struct str request)
 {
 	const struct json *names = json_getz(config, "requests");
@@ -83,7 +83,7 @@ static const struct dp_opaque *make_opaque(struct arena *a, const struct json *c
 	return o;
 }
 
-/* What a user wrote for his claim has more weight than what the class says. */
+/* Configs of the claim take precedence over those of the class, so they come last. */
 static void add_configs(struct dp_claim *c, struct dp_result *r, const struct json *configs,
 			struct str request, struct str driver)
 {
@@ -170,7 +170,7 @@ int claim_read(struct dp_claim *c, const struct json *object, struct str driver,
 
 /* --- CDI ---------------------------------------------------------------------------------- */
 
-/* "UID-DEVICE"; a device that the claim has twice gets its place, too. */
+/* "UID-DEVICE", followed by the result's index if the claim has the device twice. */
 static struct str cdi_name(struct dp_claim *c, size_t i)
 {
 	const char *device = c->results[i].result.device;

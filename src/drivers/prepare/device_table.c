@@ -1,6 +1,6 @@
 /*
- * What the API server would refuse is refused here, with a sentence, while the driver's author
- * still looks: a slice that is rejected later is only a line in a log.
+ * Rejects what the API server would reject, with an error message to the driver's author. A slice
+ * that is rejected later would only be a line in a log.
  */
 #include "drivers/prepare/device_table.h"
 

@@ -1,8 +1,8 @@
 /*
- * device_table - the devices that a driver has said it has, checked and copied.
+ * device_table - a driver's list of devices, validated and copied.
  *
- * Made on whatever thread the driver calls from, then handed to the loop, where only health
- * changes. A new list is a new table.
+ * It is created on the vendor's thread and then handed to the loop, where only the health changes.
+ * A new list is a new table.
  */
 #ifndef DRIVERS_PREPARE_DEVICE_TABLE_H
 #define DRIVERS_PREPARE_DEVICE_TABLE_H
@@ -15,13 +15,13 @@
 
 struct device {
 	struct str key; /* "pool/name" */
-	struct str pool, name; /* terminated */
-	struct json *spec; /* as a ResourceSlice has it, with its own taints */
+	struct str pool, name; /* NUL-terminated */
+	struct json *spec; /* the device as in a ResourceSlice, with its own taints */
 	uint32_t health; /* DP_HEALTHY .. */
-	char *message; /* heap; NULL: none */
-	int64_t updated_s; /* unix seconds of the last word about its health */
+	char *message; /* heap, or NULL */
+	int64_t updated_s; /* time of the last health report, in unix seconds */
 	uint32_t timeout_s;
-	int32_t numa; /* -1: not said */
+	int32_t numa; /* NUMA node; -1: not set */
 };
 
 struct device_table {
@@ -35,21 +35,21 @@ struct device_defaults {
 	struct str pool;
 	uint32_t timeout_s;
 	int64_t now_s; /* unix */
-	bool plugin; /* device plugin: names are ids, nothing goes to a slice */
+	bool plugin; /* device plugin: names are device IDs, and there are no slices */
 };
 
-/* -ERR_INVALID names the device and what is wrong with it. */
+/* Returns -ERR_INVALID with the device's name and the reason. */
 int device_table_new(const struct dp_device *v, size_t n, const struct device_defaults *defaults,
 		     struct device_table **ret_table, struct error *err);
 void device_table_free(struct device_table *t); /* NULL allowed */
 
-/* NULL when there is none. */
+/* Returns NULL if not found. */
 struct device *device_table_find(const struct device_table *t, struct str pool, struct str name);
 
-/* Takes the text over, cut to what may be said. */
+/* Takes ownership of `message`, which must come from device_message_dup() or be NULL. */
 void device_set_health(struct device *d, uint32_t health, char *message, int64_t now_s);
 
-/* A heap copy, NULL for NULL and "". */
+/* A copy on the heap, cut to the longest message allowed. NULL for NULL, "" and invalid UTF-8. */
 char *device_message_dup(const char *text);
 
 DEFINE_CLEANUP(device_table_free, struct device_table *);

@@ -1,5 +1,5 @@
 /*
- * What a vendor may say of his devices, and what is refused with a word.
+ * Valid lists of devices, and those that are rejected with an error message.
  */
 #include <setjmp.h>
 #include <stdarg.h>

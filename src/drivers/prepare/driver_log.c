@@ -1,6 +1,4 @@
-/*
- * Standard error is the vendor's, and he has chosen it by giving no function of his own.
- */
+/* A vendor that sets no log function chooses stderr. */
 #include "drivers/prepare/driver_log.h"
 
 #include <stdarg.h>

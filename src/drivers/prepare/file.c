@@ -1,6 +1,6 @@
 /*
- * The checkpoint: one JSON file, replaced as a whole. Claims on a node are few, so all are
- * written at every change.
+ * The checkpoint: one JSON file, replaced as a whole. A node has few claims, so every change writes
+ * all of them.
  */
 #include "drivers/prepare/prepare_impl.h"
 
@@ -27,7 +27,7 @@ static void add_claim(struct prepare *p, const struct json *tree, bool same_boot
 	if (old && old->state == CLAIM_PREPARED) {
 		claim_free(c);
 	} else if (old) {
-		/* Ops on it wait: they are to find what another instance has done. */
+		/* Ops are waiting for it, and must see what another instance has done. */
 		claim_adopt(old, c);
 	} else {
 		c->owner = p;
@@ -43,7 +43,7 @@ static bool file_has(const struct json *list, const char *uid)
 	return false;
 }
 
-/* Another instance has unprepared them. */
+/* Claims that another instance has unprepared. */
 static void drop_gone(struct prepare *p, const struct json *list)
 {
 	struct dp_claim *c;

@@ -1,18 +1,18 @@
 /*
- * An op is one claim in one call. The first op of a claim is at work, the others wait behind it;
- * each passes the same stations: the lock (when there are other instances), then for a prepare the
- * API server, the file, the vendor, the CDI file and the file again, and for an unprepare the
- * vendor and the file. Every station may be the last.
+ * An op is one claim in one call. The first op of a claim runs, the others wait behind it. A
+ * prepare goes through these steps: the lock (if there are other instances), the API server, the
+ * checkpoint, the vendor, the CDI file, and the checkpoint again. An unprepare: the lock, the
+ * vendor, and the checkpoint. An op may end at each step.
  *
- * An op whose call has ended is dropped before the vendor is asked. Requests on different
+ * An op whose call has ended is dropped before the vendor is called. Requests on different
  * connections are read in any order: after a pause, or from a connection that was lost, a prepare
- * can be read after the unprepare that the kubelet sent later. The kubelet never asks to undo such
- * a prepare, and its device would stay with the claim while the scheduler gives it to another. A
+ * can be read after the unprepare that the kubelet sent later. The kubelet never undoes such a
+ * prepare, so its device would stay with the claim while the scheduler gives it to another one. A
  * kubelet that still wants the op sends it again.
  *
- * A claim that is prepared and about which the vendor is asked again has a second one beside it,
- * its `again`, that passes the API server and the vendor; it takes the first one's place at the
- * end, or is dropped.
+ * With DP_FLAG_PREPARE_AGAIN a prepared claim gets a second copy, its `again`, which is read from
+ * the API server and given to the vendor. On success it replaces the claim's content, else it is
+ * dropped.
  */
 #include "drivers/prepare/prepare.h"
 
@@ -88,7 +88,7 @@ static void op_begin(struct prepare_op *op)
 
 	op->claim->busy = true;
 	p->working++;
-	/* In their order: who comes later does not pass those that wait. */
+	/* Keep the order: a later op must not overtake those that wait. */
 	if (list_empty(&p->waiting) && lock(p)) {
 		op_run(op);
 		return;
@@ -131,7 +131,7 @@ static struct prepare_op *op_of(struct dp_claim *c)
 	return LIST_ENTRY(of->ops.next, struct prepare_op, link);
 }
 
-/* The op's last station. */
+/* The op's last step. */
 static void end(struct prepare_op *op, const struct error *err)
 {
 	claim_free(TAKE(op->claim->again));
@@ -159,7 +159,7 @@ static int end_prepare(struct dp_claim *c, struct error *err)
 	return r;
 }
 
-/* What the vendor has said now takes the place of what he said before. */
+/* The result of the new prepare() replaces the earlier one. */
 static int end_again(struct dp_claim *c, struct error *err)
 {
 	struct prepare *p = c->owner;
@@ -227,7 +227,7 @@ static void ask_vendor(struct dp_claim *c, int (*fn)(void *arg, struct dp_claim 
 
 	c->failure[0] = 0;
 	c->done.fn = on_later;
-	/* He may say that he is done before he has returned. */
+	/* The vendor may call dp_claim_done() before it returns. */
 	c->owner->asked++;
 	result = fn ? fn(c->owner->opts.arg, c) : 0;
 	if (result == DP_LATER)
@@ -323,7 +323,7 @@ static bool is_prepared(const struct dp_claim *c)
 	return c->state == CLAIM_PREPARED && (!c->own_file || cdi_file_exists(&f));
 }
 
-/* It is as the op wants it already. */
+/* Whether the claim is already in the state that the op wants. */
 static bool is_done(const struct prepare_op *op)
 {
 	const struct dp_claim *c = op->claim;
@@ -395,7 +395,7 @@ static void op_init(struct prepare_op *op, struct batch *b, const Dra__Claim *in
 	op->unprepared.value = &op->unprepared_value;
 }
 
-/* Puts the op behind those that its claim has, or says why not. */
+/* Appends the op to its claim's queue. Returns NULL, or why not. */
 static const char *op_queue(struct prepare_op *op, const Dra__Claim *in)
 {
 	const char *fault = NULL;
@@ -422,7 +422,7 @@ static void begin(struct prepare *p, struct grpc_call *call, Dra__Claim *const *
 	b->call = grpc_call_ref(call);
 	b->unprepare = unprepare;
 	b->n = n;
-	b->left = n + 1; /* this function's own */
+	b->left = n + 1; /* one for this function */
 	arena_init(&b->arena, SIZE_MAX);
 	for (size_t i = 0; i < n; i++)
 		op_init(&b->ops[i], b, v[i]);
@@ -517,7 +517,7 @@ int prepare_new(const struct prepare_opts *opts, struct prepare **ret_prepare, s
 	return 0;
 }
 
-/* Calls that nobody will answer. */
+/* Ends the calls of ops that will not run any more. */
 static void drop_ops(struct dp_claim *c)
 {
 	LIST_FOREACH_SAFE (it, &c->ops) {

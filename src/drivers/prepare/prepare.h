@@ -1,17 +1,20 @@
 /*
- * prepare - claims are made usable and released: NodePrepareResources and its opposite.
+ * prepare - NodePrepareResources and NodeUnprepareResources: prepares and unprepares claims.
  *
- * Of one claim one thing happens at a time; different claims go side by side, and a call is
- * answered when all its claims are done. The vendor is not asked for a call that has ended: the
- * kubelet may have sent the opposite since. A claim that is prepared is answered from memory,
- * without the vendor and the API server, unless its CDI file is gone, or the vendor wants to be
- * asked again; what he then refuses stays prepared as it was. What is prepared, and what has been
- * begun, is in a file before the vendor is told, so that no claim is forgotten by a crash:
- * plugins/DRIVER/prepared.json. A file that cannot be read is set aside and told.
+ * Operations on one claim run one at a time; different claims run in parallel. A call gets its
+ * reply when all its claims are done. The vendor is not called for a call that has ended, since the
+ * kubelet may have sent the opposite request meanwhile.
  *
- * With rolling updates all instances share that file, and serialize.lock keeps them one after the
- * other.
- * Threads: the loop's, but for dp_claim_done().
+ * For a claim that is already prepared, the reply comes from memory, without the vendor and the API
+ * server. There are two exceptions: its CDI file is missing, or DP_FLAG_PREPARE_AGAIN is set. If
+ * the vendor then fails, the claim stays prepared as before.
+ *
+ * The checkpoint, plugins/DRIVER/prepared.json, lists claims that are prepared or being prepared.
+ * It is written before the vendor is called, so a crash loses no claim. A file that cannot be
+ * parsed is renamed and logged.
+ *
+ * With rolling updates all instances share that file, and serialize.lock lets only one work at a
+ * time. Threads: the loop's, except for dp_claim_done().
  */
 #ifndef DRIVERS_PREPARE_PREPARE_H
 #define DRIVERS_PREPARE_PREPARE_H
@@ -28,38 +31,38 @@ struct prepare;
 struct prepare_opts {
 	struct loop *loop;
 	struct client *client;
-	const char *driver, *dir, *cdi_dir; /* dir: plugins/DRIVER; all outlive it */
-	bool shared; /* other instances may run */
-	bool again; /* the vendor is asked for claims that are prepared, too */
-	/* The vendor. */
+	const char *driver, *dir, *cdi_dir; /* dir: plugins/DRIVER; all must outlive it */
+	bool shared; /* other instances may be running */
+	bool again; /* DP_FLAG_PREPARE_AGAIN */
+	/* The vendor's callbacks. */
 	int (*prepare)(void *arg, struct dp_claim *c);
 	int (*unprepare)(void *arg, struct dp_claim *c);
 	void *arg;
 	/* Whether the driver has the device. */
 	bool (*has_device)(void *arg, const char *pool, const char *device);
 	void *has_arg;
-	/* A claim was read; the text is borrowed until return. Or NULL. */
+	/* Called after a claim was read; `object` is borrowed until it returns. May be NULL. */
 	void (*seen)(void *arg, const struct dp_claim *c, struct str object);
 	void *seen_arg;
 	const struct driver_log *log;
 	struct metrics *metrics; /* or NULL */
 };
 
-/* Reads what was prepared before. -ERR_IO when the folder cannot be used. */
+/* Loads the checkpoint. Returns -ERR_IO if the folder cannot be used. */
 int prepare_new(const struct prepare_opts *opts, struct prepare **ret_prepare, struct error *err);
 void prepare_free(struct prepare *p); /* NULL allowed */
 
-/* Answers the call, later. Messages are dra.proto's. */
+/* Replies to the call, later. Requests are messages of dra.proto. */
 void prepare_call(struct prepare *p, struct grpc_call *call, const void *request);
 void unprepare_call(struct prepare *p, struct grpc_call *call, const void *request);
 
-/* No claim is being worked on. */
+/* Whether no claim is being worked on. */
 bool prepare_idle(const struct prepare *p);
 
-/* The vendor has claims in his hands: it may not be freed. */
+/* Whether the vendor still owes a dp_claim_done(); if so, it must not be freed. */
 bool prepare_owed(const struct prepare *p);
 
-/* Claims that are prepared. */
+/* The number of prepared claims, and a loop over them. */
 size_t prepare_count(const struct prepare *p);
 void prepare_each(const struct prepare *p, void (*fn)(void *arg, const struct dp_claim *c),
 		  void *arg);

@@ -1,6 +1,4 @@
-/*
- * prepare_impl - between prepare.c, prepare/answer.c and prepare_file.c.
- */
+/* prepare_impl - shared by prepare.c, answer.c and file.c. */
 #ifndef DRIVERS_PREPARE_PREPARE_IMPL_H
 #define DRIVERS_PREPARE_PREPARE_IMPL_H
 
@@ -15,10 +13,10 @@ struct metrics_counter;
 /* One claim in one call. */
 struct batch;
 struct prepare_op {
-	struct list link; /* in its claim's */
-	struct list wait; /* for the lock */
+	struct list link; /* in the claim's list */
+	struct list wait; /* in the list of ops waiting for the lock */
 	struct batch *batch;
-	struct dp_claim *claim; /* NULL: was refused at once */
+	struct dp_claim *claim; /* NULL: was rejected immediately */
 	bool unprepare;
 	Dra__PreparedEntry prepared;
 	Dra__NodePrepareResourceResponse prepared_value;
@@ -30,7 +28,7 @@ struct prepare_op {
 struct batch {
 	struct prepare *owner;
 	struct grpc_call *call; /* reference */
-	struct arena arena; /* of the answer */
+	struct arena arena; /* for the reply */
 	size_t n, left;
 	bool unprepare;
 	struct prepare_op ops[];
@@ -41,25 +39,25 @@ struct prepare {
 	struct resource claims_resource;
 	struct map claims; /* uid to struct dp_claim */
 	char *file; /* the checkpoint */
-	char *boot; /* id of this boot: what was prepared before a reboot is not any more */
+	char *boot; /* ID of this boot: a reboot undoes preparation */
 	int lock_fd; /* -1: no other instances */
-	unsigned locked; /* ops that hold it */
-	unsigned working; /* ops begun and not ended */
-	unsigned asked; /* claims whose answer the vendor owes */
+	unsigned locked; /* number of ops that hold it */
+	unsigned working; /* number of ops started and not ended */
+	unsigned asked; /* number of claims that the vendor has not completed */
 	struct list waiting; /* ops that wait for the lock */
-	struct loop_timer retry; /* of the lock */
-	struct metrics_counter *counts[2][2]; /* [unprepare][failed]; NULL: none */
+	struct loop_timer retry; /* to take the lock */
+	struct metrics_counter *counts[2][2]; /* [unprepare][failed]; may be NULL */
 };
 
-/* The answer for the op's claim: its devices, or what failed. */
+/* Fills in the reply for the op's claim: its devices, or the error. NULL: no error. */
 void prepare_answer(struct prepare_op *op, const struct error *err);
-/* All claims of the call are answered: it is sent, and the batch freed. */
+/* Sends the reply, once all claims of the call are done, and frees the batch. */
 void prepare_reply(struct batch *b);
 void prepare_batch_free(struct batch *b);
 
 /*
- * Reads the checkpoint into p->claims: adds what is new there, drops what has gone from it. No op
- * may be beyond the lock.
+ * Loads the checkpoint into p->claims: adds new claims, and marks missing ones as not prepared. No
+ * op may hold the lock.
  */
 int prepare_load(struct prepare *p, struct error *err);
 int prepare_save(struct prepare *p, struct error *err);

@@ -34,7 +34,7 @@ struct test {
 	int result;
 	struct dp_claim *later[4]; /* claims whose answer is to come */
 	unsigned nlater, prepares, unprepares;
-	/* What came back last. */
+	/* The last reply. */
 	unsigned answers, claims;
 	enum grpc_code code;
 	char error[4][256];

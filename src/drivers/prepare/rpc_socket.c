@@ -1,6 +1,6 @@
 /*
- * Connections here stay open while nothing is asked: whoever manages the node takes a closed one
- * for a driver that has gone. So there is no time-out for idle ones.
+ * Idle connections have no timeout, because the kubelet or node agent takes a closed connection for
+ * a driver that has gone.
  */
 #include "drivers/prepare/rpc_socket.h"
 
@@ -54,7 +54,7 @@ struct rpc_socket *rpc_socket_new(struct loop *l, struct grpc_server *services)
 	return s;
 }
 
-/* A folder with the set-group-ID bit is shared with its group: so is a socket in it. */
+/* A folder with the set-group-ID bit is shared with its group, so its sockets are, too. */
 static unsigned socket_mode(const char *folder)
 {
 	struct stat st;

@@ -15,13 +15,14 @@ struct rpc_socket;
 struct rpc_socket *rpc_socket_new(struct loop *l, struct grpc_server *services);
 
 /*
- * Listens at the path, with its folder made where missing. One that a dead process left is
- * replaced; -ERR_ALREADY_EXISTS when somebody answers there.
+ * Listens at the path. Creates the folder if missing, and replaces a socket left by a dead process.
+ * Returns -ERR_ALREADY_EXISTS if a live process answers there.
  */
 int rpc_socket_listen(struct rpc_socket *s, struct str path, struct error *err);
 
 /*
- * The files go at once; calls may end for so long, then it is freed and `done` (or NULL) called.
+ * Removes the socket files at once, and gives calls `grace_ms` to end. Then frees the rpc_socket
+ * and calls `done`, which may be NULL.
  */
 void rpc_socket_close(struct rpc_socket *s, int64_t grace_ms, void (*done)(void *arg), void *arg);
 

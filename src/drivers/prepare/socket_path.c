@@ -1,13 +1,11 @@
-/*
- * The kernel's limit on the path of a socket decides most of this.
- */
+/* The names follow from the kernel's limit on the length of a socket's path. */
 #include "drivers/prepare/socket_path.h"
 
 #include "base/core/limits.h"
 #include "base/text/base64.h"
 #include "net/tls/pki_sign.h"
 
-enum { UID_HASH = 8, DRIVER_UID_HASH = 16 }; /* bytes of SHA-256 that upstream takes */
+enum { UID_HASH = 8, DRIVER_UID_HASH = 16 }; /* bytes of SHA-256, as upstream */
 
 static int check(const struct buf *path, struct error *err)
 {

@@ -1,6 +1,4 @@
-/*
- * Edits are gathered in CDI's form, as those of claims are, and then said in this protocol's.
- */
+/* Collects edits in CDI form, like those of claims, and then converts them to this protocol. */
 #include "drivers/sdk/allocation.h"
 
 #include "base/core/limits.h"

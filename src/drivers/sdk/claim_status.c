@@ -1,13 +1,13 @@
 /*
- * A claim of which we know something is idle (nothing to write: it is only remembered, and may be
- * forgotten), ready (waits for one of AT_ONCE places), working (one request), waiting (off a
- * failure) or paused (too much was written). Work begins with a GET when nothing is remembered;
- * then the list is merged, and either nothing is to be done, or a PATCH follows. Words that come
- * meanwhile are looked at when it has ended.
+ * States of a claim: idle (nothing to write; kept as a cache that may be evicted), ready (queued
+ * for one of AT_ONCE slots), working (one request in flight), waiting (back-off after a failure),
+ * paused (rate limit). Work starts with a GET if the claim is not cached. Then the list is merged,
+ * and a PATCH follows if it changed. Entries that are set meanwhile are handled when the work has
+ * ended.
  *
- * What is remembered may be old. A PATCH finds out by itself, as it names the version; but that
- * there is nothing to write, or that a device is not the claim's any more, is concluded only from
- * what the server has said just now, to us.
+ * The cached claim may be stale. A PATCH detects that, because it names the resourceVersion. But
+ * the conclusions "nothing to write" and "the device is no longer in the claim" are drawn only from
+ * a recent reply to a request of our own.
  */
 #include "drivers/sdk/claim_status.h"
 
@@ -21,18 +21,18 @@
 #include "client/api/bucket.h"
 
 enum {
-	RETRY_MS = 200, /* after a failure, doubling */
+	RETRY_MS = 200, /* after a failure; doubles */
 	RETRY_MAX_MS = 30000,
-	HURRY_MS = 1000, /* since the last try: a new word does not wait longer */
-	TRUST_MS = 3000, /* an answer of ours is how it is: a repeated word costs nothing so long */
-	CONFLICTS_MAX = 5, /* in a row, before they are waited off like other failures */
-	AT_ONCE = 32, /* claims at work */
+	HURRY_MS = 1000, /* a changed entry is retried this long after the last attempt */
+	TRUST_MS = 3000, /* our own replies count as current for this long */
+	CONFLICTS_MAX = 5, /* in a row; further conflicts count as failures */
+	AT_ONCE = 32, /* claims being worked on */
 	TIMEOUT_MS = 20000,
 };
 
 /*
- * Writes of one claim: so many at once, so that what happens is told when it happens, then so many
- * in a second. A pod can make events, say of its own link, as fast as it likes.
+ * Rate limit per claim: a burst, so that normal updates are sent immediately, then a rate. A pod
+ * can cause events, for example of its own link, as fast as it likes.
  */
 enum { WRITES_BURST = 20, WRITES_PER_S = 10 };
 
@@ -44,23 +44,23 @@ struct subject {
 	struct claim_status *owner;
 	enum subject_state state;
 	struct list link; /* in the owner's ready or idle */
-	struct list wanted; /* of struct status_entry; not known to be there */
+	struct list wanted; /* of struct status_entry; entries not known to be written */
 	char *uid, *ns, *name;
-	char *version, *devices, *results; /* as last seen; version NULL: nothing is known */
+	char *version, *devices, *results; /* as last seen; version NULL: unknown */
 	int64_t seen_at; /* loop_now() */
-	size_t bytes; /* of all that */
+	size_t bytes; /* memory of all the above */
 	struct client_request request;
-	struct loop_timer retry; /* of what waits, or is paused */
+	struct loop_timer retry; /* in states WAITING and PAUSED */
 	struct backoff backoff;
-	int64_t failed_at; /* loop_now(); of what waits */
+	int64_t failed_at; /* loop_now(); in state WAITING */
 	struct bucket writes;
 	unsigned conflicts;
-	bool admitted; /* this piece of work may ask the server: it is one of `writes` */
-	bool hearsay; /* others have read it, too, and who was later is not known */
-	bool doubted; /* they have, while a request was under way */
-	bool clear, clear_sent; /* the driver's entries are to go; the request says so */
-	bool last; /* when all is written it may be forgotten */
-	char failure[sizeof(((struct error *)0)->msg)]; /* what was logged last */
+	bool admitted; /* this piece of work has passed the rate limit of `writes` */
+	bool hearsay; /* the cached claim was read by others; our own reply may be newer */
+	bool doubted; /* others read it while our request was in flight */
+	bool clear, clear_sent; /* remove the driver's entries; the request in flight does so */
+	bool last; /* forget the claim once everything is written */
+	char failure[sizeof(((struct error *)0)->msg)]; /* the last logged error */
 };
 
 struct claim_status {
@@ -70,9 +70,9 @@ struct claim_status {
 	struct map subjects; /* by uid */
 	struct list ready, idle; /* of struct subject; the oldest first */
 	size_t nidle, working, bytes;
-	bool full; /* was told */
-	bool used; /* there was a word */
-	struct loop_task task; /* those that are ready begin */
+	bool full; /* the error was logged */
+	bool used; /* claim_status_set() was called */
+	struct loop_task task; /* starts ready claims */
 	struct loop_timer end;
 	void (*on_end)(void *arg); /* NULL: not ending */
 	void *end_arg;
@@ -119,7 +119,7 @@ static void drop_wanted(struct subject *j)
 		drop_entry(j, LIST_ENTRY(it, struct status_entry, link));
 }
 
-/* Ends all that is under way about it, too. */
+/* Also cancels its request and timer. */
 static void forget(struct subject *j)
 {
 	struct claim_status *s = j->owner;
@@ -143,7 +143,7 @@ static bool too_much(const struct claim_status *s, size_t bytes, size_t claims)
 	return s->bytes + bytes > DRIVER_STATUS_MAX || s->subjects.n + claims > DRIVER_CLAIMS_MAX;
 }
 
-/* What is only remembered goes, the oldest first. */
+/* Evicts idle claims, oldest first. */
 static bool make_room(struct claim_status *s, size_t bytes, size_t claims)
 {
 	while (too_much(s, bytes, claims) && !list_empty(&s->idle))
@@ -186,7 +186,7 @@ static void look_at_end(struct claim_status *s)
 		loop_timer_start(&s->end, 0);
 }
 
-/* It has given its place back. */
+/* Frees a slot. */
 static void leave(struct claim_status *s)
 {
 	s->working--;
@@ -204,7 +204,7 @@ static void give_up(struct subject *j, const char *why)
 	leave(s);
 }
 
-/* The request has done what it could. */
+/* The work has ended; starts again if entries were set meanwhile. */
 static void rest(struct subject *j)
 {
 	struct claim_status *s = j->owner;
@@ -223,7 +223,7 @@ static void rest(struct subject *j)
 	leave(s);
 }
 
-/* The same words once: a refusal that lasts for an hour is one line. */
+/* Logs each distinct error once: a rejection that lasts for an hour is one line. */
 static void fail(struct subject *j, const struct error *err)
 {
 	struct claim_status *s = j->owner;
@@ -252,7 +252,7 @@ static void on_retry(struct loop_timer *t)
 	be_ready(CONTAINER_OF(t, struct subject, retry));
 }
 
-/* It waits off a failure, which need not be that of what is to be written now. */
+/* Shortens the back-off for a changed entry, since the failure may have been the old one's. */
 static void hurry(struct subject *j)
 {
 	int64_t now = loop_now(j->owner->loop), due = MAX(now, j->failed_at + HURRY_MS);
@@ -261,7 +261,7 @@ static void hurry(struct subject *j)
 		loop_timer_start(&j->retry, due - now);
 }
 
-/* Whether it may ask the server; if not it is paused, and will begin anew. */
+/* Returns whether a request may be sent; if not, the claim is paused and starts over later. */
 static bool admit(struct subject *j)
 {
 	struct claim_status *s = j->owner;
@@ -280,7 +280,7 @@ static bool admit(struct subject *j)
 
 /* --- what the server says ----------------------------------------------------------------- */
 
-/* The member's value as it is written, a string's without quotes; empty: null, or none. */
+/* A member's raw JSON, without quotes for strings. Empty if null or missing. */
 static struct str raw_at(struct str object, const char *key)
 {
 	struct json_cursor c = json_cursor_of(object);
@@ -293,7 +293,7 @@ static struct str raw_at(struct str object, const char *key)
 	return raw;
 }
 
-/* Keeps what a merge needs. -ERR_NOT_FOUND when it is another claim. */
+/* Caches what a merge needs. Returns -ERR_NOT_FOUND if it is a different claim. */
 static int remember(struct subject *j, struct str object, struct error *err)
 {
 	struct str meta = raw_at(object, "metadata"), status = raw_at(object, "status");
@@ -343,7 +343,9 @@ static void on_written(struct client_request *q, const struct client_answer *ans
 			drop_entry(j, e);
 	}
 	j->clear = j->clear && !j->clear_sent;
-	/* What was written stands, whatever the answer looks like; at worst it is read anew. */
+	/*
+	 * The write succeeded, even if the reply is unreadable. At worst the claim is read again.
+	 */
 	(void)remember(j, answer->body, &err);
 	rest(j);
 }
@@ -369,7 +371,7 @@ static void send_patch(struct subject *j, struct str devices)
 	client_patch(s->opts.client, &j->request, &s->claims, name, CLIENT_PATCH_MERGE, NULL);
 }
 
-/* What is remembered is how it is, not only how it was. */
+/* Whether the cached claim is current. */
 static bool is_sure(const struct subject *j)
 {
 	return !j->hearsay && loop_now(j->owner->loop) - j->seen_at < TRUST_MS;
@@ -406,7 +408,7 @@ static void drop_unallocated(struct subject *j)
 
 enum { IS_THERE, TO_BE_WRITTEN, NOT_KNOWN };
 
-/* One of those; what is to be written is appended to `devices`. */
+/* Returns one of those. If TO_BE_WRITTEN, the new list is appended to `devices`. */
 static int merge(struct subject *j, struct buf *devices, struct error *err)
 {
 	struct status_merge m = { .driver = j->owner->opts.driver,
@@ -518,14 +520,14 @@ static struct subject *subject_new(struct claim_status *s, struct claim_status_i
 	return j;
 }
 
-/* The claim, which is going to be looked at; NULL when there is no room for so much more. */
+/* Finds or adds the claim and makes it ready. Returns NULL if there is no room for `bytes` more. */
 static struct subject *wake(struct claim_status *s, struct claim_status_id id, size_t bytes)
 {
 	struct subject *j = map_get(&s->subjects, id.uid);
 	size_t more = j ? bytes : bytes + sizeof(*j);
 	bool room;
 
-	/* First, or it might be what makes room. */
+	/* First of all, or make_room() might evict it. */
 	if (j && j->state == IDLE)
 		be_ready(j);
 	if (more == 0)
@@ -543,7 +545,7 @@ static struct subject *wake(struct claim_status *s, struct claim_status_id id, s
 	return room ? j : NULL;
 }
 
-/* What waits to be said of the same device; NULL when nothing does. */
+/* The pending entry of the same device, or NULL. */
 static struct status_entry *find_wanted(const struct subject *j, const struct status_entry *e)
 {
 	LIST_FOREACH (it, &j->wanted) {
@@ -592,7 +594,7 @@ void claim_status_seen(struct claim_status *s, struct claim_status_id id, struct
 		drop_seen(j);
 	if (!make_room(s, object.n + sizeof(*j), !j))
 		return;
-	/* It may have made the room. */
+	/* make_room() may have evicted it. */
 	j = map_get(&s->subjects, id.uid);
 	if (!j)
 		j = subject_new(s, id);
@@ -664,7 +666,7 @@ struct claim_status *claim_status_new(const struct claim_status_opts *opts)
 	return s;
 }
 
-/* Any one of those that there are; NULL when there is none. */
+/* An arbitrary claim; NULL if none is left. */
 static struct subject *any(const struct claim_status *s)
 {
 	struct str key;

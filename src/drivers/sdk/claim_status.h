@@ -1,20 +1,25 @@
 /*
- * claim_status - writes a driver's entries into the status of ResourceClaims.
+ * claim_status - writes a driver's device status into ResourceClaims (the driver's side of
+ * KEP-4817).
  *
- * Whoever calls says what is to be there, as often as he likes; it is written in the background,
- * one request of a claim at a time, and of many words about a device the last one. A write is a
- * merge patch of the whole list that holds only for the version of the claim that it was made from;
- * what the last answer said is kept, so a change is one request. When somebody else was faster the
- * claim is read again. Other failures are tried again with a back-off, for ever: permission may
- * come; another word than the one that failed is tried within a second. When the claim is gone, is
- * another of the same name, or does not have the device any more, it is given up. That a word needs
- * no write, or cannot be one, is never concluded from an answer of long ago.
+ * The caller sets the entries that a claim should have, as often as it likes. They are written in
+ * the background, with one request per claim at a time. Only the latest entry per device is sent.
  *
- * Of one claim 20 changes are written at once, then ten in a second.
+ * A write is a merge patch of the whole list. It carries the resourceVersion of the claim that it
+ * was made from, so it fails if somebody else wrote in between; the claim is then read again. The
+ * content of the last reply is kept, so an update costs one request.
  *
- * Memory: DRIVER_STATUS_MAX. What is only remembered goes first; then words that need room are not
- * taken, and the log says so. One that replaces another as long, or clears what is known, needs
- * none.
+ * Other failures are retried for ever with back-off, because the permission may be granted later.
+ * If the caller sets a different entry meanwhile, that is sent within a second. Entries are dropped
+ * when the claim is gone, was replaced by another one of the same name, or lost the device. An
+ * entry is skipped as already written, or dropped, only on the basis of a recent reply.
+ *
+ * Each claim gets 20 updates at once, then ten per second.
+ *
+ * Memory: at most DRIVER_STATUS_MAX. Claims with nothing to write are evicted first. If that is not
+ * enough, new entries are rejected and an error is logged. Replacing an entry by one that is no
+ * longer, or clearing a known claim, always succeeds.
+ *
  * Threads: the loop's.
  */
 #ifndef DRIVERS_SDK_CLAIM_STATUS_H
@@ -28,7 +33,7 @@ struct claim_status;
 struct metrics;
 
 struct claim_status_opts {
-	struct client *client; /* outlives it, as all of these do */
+	struct client *client; /* this and all other options must outlive the claim_status */
 	const char *driver;
 	const struct driver_log *log;
 	struct metrics *metrics; /* or NULL */
@@ -39,28 +44,29 @@ struct claim_status_id {
 };
 
 struct claim_status *claim_status_new(const struct claim_status_opts *opts);
-/* NULL allowed. What is not written never will be. */
+/* NULL allowed. Entries that are not written yet are lost. */
 void claim_status_free(struct claim_status *s);
 
-/* Takes the entry: it replaces the one of the same device. */
+/* Replaces the entry of the same device. Takes ownership of the entry. */
 void claim_status_set(struct claim_status *s, struct claim_status_id id, struct status_entry *e);
 
 /*
- * Somebody has just read the claim, and this is it: a first word about it may then be one request,
- * and what was known of it is not relied on. Costs nothing while no word was ever said.
+ * Reports that somebody has just read the claim, with its content as JSON. The first update may
+ * then need only one request, and older knowledge is discarded. Does nothing before the first
+ * claim_status_set().
  */
 void claim_status_seen(struct claim_status *s, struct claim_status_id id, struct str object);
 
-/* No entry of this driver is to be in the claim. */
+/* Removes all of the driver's entries from the claim. */
 void claim_status_clear(struct claim_status *s, struct claim_status_id id);
 
 /*
- * What is under way or waits gets so long, and one try; `done` is called once, later, never from
- * within. Then free it.
+ * Gives pending writes `grace_ms` and one attempt. Calls `done` once, later, never from within this
+ * call. Free it after that.
  */
 void claim_status_end(struct claim_status *s, int64_t grace_ms, void (*done)(void *arg), void *arg);
 
-/* Claims about which something is not written yet. */
+/* The number of claims with pending writes. */
 size_t claim_status_waiting(const struct claim_status *s);
 
 #endif

@@ -502,7 +502,7 @@ static void clearing_removes_ours_and_forgets_the_claim(void **state)
 	settle(t);
 	assert_int_equal(t->patches, 2);
 	assert_int_equal(t->reads, 2);
-	/* What was not written yet goes, too. */
+	/* Clearing also drops entries that are not written yet. */
 	set(t, "x", DP_TRUE, "a");
 	claim_status_clear(t->status, claim());
 	set(t, "y", DP_TRUE, "b");
@@ -615,7 +615,7 @@ static void what_others_have_read_is_not_believed_when_it_is_old(void **state)
 	set(t, "x", DP_TRUE, "a");
 	settle(t);
 	assert_true(has(t, "\"message\":\"a\""));
-	/* Nor what is none, or another's. */
+	/* Nor if it is not a claim, or a different one. */
 	claim_status_clear(t->status, claim());
 	settle(t);
 	claim_status_seen(t->status, claim(), STR("{\"metadata\":{\"resourceVersion\":\"1\"}}"));
@@ -731,7 +731,7 @@ static void memory_is_bounded_and_the_loss_is_told_once(void **state)
 	say_large(t, most + 100, CONDITION_MESSAGE_MAX);
 	assert_in_range(claim_status_waiting(t->status), most / 2, most);
 	assert_int_equal(t->errors, 1);
-	/* They are other claims than the server's, so all are given up, and there is room again. */
+	/* The server has no such claims, so all entries are dropped, and there is room again. */
 	settle(t);
 	set(t, "x", DP_TRUE, "a");
 	settle(t);

@@ -1,5 +1,6 @@
 /*
- * Both sockets are one server's, and answer all services; only their names tell their purpose.
+ * Both sockets belong to one server, which offers all services on each. Only their file names
+ * differ.
  */
 #include "drivers/sdk/dra_mode.h"
 
@@ -151,7 +152,7 @@ static const struct grpc_method health_methods[] = {
 	  &drahealth__watch_request__descriptor, &drahealth__node_health_response__descriptor },
 };
 
-/* In the order of the bits DP_HEALTH_*. A dialect that is not there is Unimplemented. */
+/* In the order of the bits DP_HEALTH_*. A service that is not enabled returns Unimplemented. */
 static void add_health(struct dra_mode *m)
 {
 	static const struct grpc_handler rows[] = {
@@ -201,7 +202,7 @@ int dra_mode_start(struct dp_driver *d, struct dra_mode **ret_mode, struct error
 	grpc_server_add(m->services, dra_rows, ARRAY_SIZE(dra_rows), m);
 	add_health(m);
 	m->socket = rpc_socket_new(d->loop, m->services);
-	*ret_mode = m; /* also on failure: it has to be stopped */
+	*ret_mode = m; /* also on failure: the caller must stop it */
 	return listen_both(m, err);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The driver as a whole: what the vendor says crosses to the loop's thread by message, whatever
- * thread he is on, and is put where it belongs there.
+ * The driver as a whole. Vendors may call from any thread, so each call is posted to the loop's
+ * thread as a message, and executed there.
  */
 #include "drivers/sdk/driver_impl.h"
 
@@ -19,9 +19,9 @@
 
 enum {
 	TIMEOUT_S = 30,
-	BEATS = 3, /* heartbeats in a time-out */
-	STATUS_GRACE_MS = 2000, /* at the end, for what claims' status is still to say */
-	OWED_MS = 20, /* between two looks at whether the vendor has answered, at the end */
+	BEATS = 3, /* heartbeats per timeout */
+	STATUS_GRACE_MS = 2000, /* at shutdown, for pending updates of claim status */
+	OWED_MS = 20, /* at shutdown, between checks for claims that the vendor owes */
 };
 
 /* --- configuration ------------------------------------------------------------------------ */
@@ -189,7 +189,7 @@ static void on_post(struct loop_msg *m)
 	post_free(p);
 }
 
-/* The last of all: whoever hears of it may free the driver. */
+/* The last message of all: the receiver may free the driver. */
 static void on_ended(struct loop_msg *m)
 {
 	struct post *p = CONTAINER_OF(m, struct post, msg);
@@ -309,7 +309,7 @@ static void on_tick(struct loop_timer *t)
 	d->config.tick(d->config.arg);
 }
 
-/* The endpoint that we tell others must be absolute. */
+/* The endpoint that we register must be an absolute path. */
 static int resolve_root(struct dp_driver *d, struct error *err)
 {
 	char *path;
@@ -414,7 +414,7 @@ int driver_check(const struct dp_driver *d, struct error *err)
 
 /* --- end ---------------------------------------------------------------------------------- */
 
-/* What was said before the end still comes, and must find the driver. */
+/* Messages that were posted before the end are still delivered, and need the driver. */
 static void on_last(struct loop_timer *t)
 {
 	struct dp_driver *d = CONTAINER_OF(t, struct dp_driver, last);
@@ -431,7 +431,7 @@ static void on_last(struct loop_timer *t)
 
 static void on_owed(struct loop_timer *t);
 
-/* What calls needed may go, in the order of who uses whom. */
+/* No calls are left. Frees the parts in the order of their dependencies. */
 static void on_flushed(void *arg)
 {
 	struct dp_driver *d = arg;
@@ -449,7 +449,7 @@ static void on_flushed(void *arg)
 		loop_timer_start(&d->last, 0);
 }
 
-/* Calls have ended. */
+/* All calls have ended. */
 static void on_silent(void *arg)
 {
 	struct dp_driver *d = arg;
@@ -602,7 +602,7 @@ void dp_driver_free(struct dp_driver *d)
 	if (!d)
 		return;
 	if (d->own_loop) {
-		/* What was said last is still on its way, and connections close within a turn. */
+		/* Deliver the last messages, and let connections close, which takes one turn. */
 		loop_timer_start(&d->last, 0);
 		loop_run(d->loop);
 	}

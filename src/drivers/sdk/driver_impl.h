@@ -1,9 +1,9 @@
 /*
- * driver_impl - a driver of devplane/driver.h from the inside, and on a loop that is not its own.
+ * driver_impl - the inside of devplane/driver.h, and running a driver on an existing loop.
  *
- * `devplane driver sim` runs its driver on the loop of its role, beside its control socket and its
- * endpoint; vendors let dp_driver_run() make one. That, the metrics and the check are all the
- * difference.
+ * `devplane driver sim` runs its driver on its process's loop, beside its control socket and its
+ * HTTP endpoint, while vendors let dp_driver_run() create one. The only other differences are
+ * metrics and driver_check().
  */
 #ifndef DRIVERS_SDK_DRIVER_IMPL_H
 #define DRIVERS_SDK_DRIVER_IMPL_H
@@ -30,18 +30,18 @@ struct dp_driver {
 	struct driver_log log;
 	struct loop *loop;
 	struct metrics *metrics; /* or NULL */
-	struct device_table *table; /* NULL: not told yet */
+	struct device_table *table; /* NULL: dp_driver_set_devices() was not called yet */
 	struct kubeconfig kubeconfig;
-	struct client *client; /* NULL: device plugin */
+	struct client *client; /* NULL for device plugins */
 	struct publisher *publisher; /* or NULL */
 	struct prepare *prepare; /* or NULL */
 	struct claim_status *status; /* or NULL */
 	struct reporter *reporter;
-	struct dra_mode *dra; /* one of these two */
+	struct dra_mode *dra; /* either this or `plugin` */
 	struct plugin_mode *plugin;
 	struct loop_timer tick, last;
 	struct loop_signal *signals[2];
-	char started[TIMESTAMP_SIZE]; /* when */
+	char started[TIMESTAMP_SIZE]; /* time of the start */
 	bool own_loop, ending, silent, killed;
 	void (*on_ended)(void *arg);
 	void *ended_arg;
@@ -51,19 +51,19 @@ struct dp_driver {
 int driver_new_on(struct loop *l, struct metrics *metrics, const struct dp_driver_config *config,
 		  struct dp_driver **ret_driver, struct error *err);
 
-/* Opens the sockets. After a failure driver_end() is still due. */
+/* Opens the sockets. Call driver_end() even if it fails. */
 int driver_start(struct dp_driver *d, struct error *err);
 
-/* Ends all in order; `done` is called once, later. Then dp_driver_free(). */
+/* Shuts down in order. Calls `done` once, later; then call dp_driver_free(). */
 void driver_end(struct dp_driver *d, void (*done)(void *arg), void *arg);
 
 /*
- * The same on a simulated host that has crashed: what its clients are owed is not waited for, and
- * no time passes until `done`.
+ * For a simulated host that has crashed: like driver_end(), but does not wait for calls in
+ * progress, and no time passes until `done`.
  */
 void driver_kill(struct dp_driver *d, void (*done)(void *arg), void *arg);
 
-/* Slices are published, as far as there should be any. */
+/* Returns 0 if all slices are published, or none should be; else an error. */
 int driver_check(const struct dp_driver *d, struct error *err);
 
 #endif

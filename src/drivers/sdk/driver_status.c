@@ -1,5 +1,6 @@
 /*
- * What the vendor says of claims: judged on his thread, then taken to the loop's by message.
+ * Device status set by the vendor (KEP-4817): validated on the vendor's thread, then posted to the
+ * loop's thread.
  */
 #include "api/schema/names.h"
 #include "base/core/mem.h"
@@ -10,7 +11,7 @@
 struct word {
 	struct loop_msg msg;
 	struct dp_driver *driver;
-	struct status_entry *entry; /* NULL: all are to go */
+	struct status_entry *entry; /* NULL: remove all entries */
 	char *ns, *name, *uid;
 };
 
@@ -20,7 +21,7 @@ static void on_word(struct loop_msg *m)
 	struct claim_status_id id = { str_from(w->ns), str_from(w->name), str_from(w->uid) };
 	struct claim_status *status = w->driver->status;
 
-	/* NULL: it has ended, or never began. */
+	/* NULL: the driver has ended, or never started. */
 	if (status && w->entry)
 		claim_status_set(status, id, TAKE(w->entry));
 	else if (status)

@@ -1,6 +1,6 @@
 /*
- * The folder is watched; every notice leads to a look at both sockets, whose identity (inode and
- * time of change, because inodes are used again) says whether they are those that we knew.
+ * Watches the folder. On every event it compares the identity of both sockets with the known one.
+ * The identity is inode and change time, because inode numbers are reused.
  */
 #include "drivers/sdk/plugin_mode.h"
 
@@ -20,12 +20,12 @@
 
 enum {
 	GRACE_MS = 1000,
-	REGISTER_MS = 15000, /* the kubelet dials us within the call, for 10 s at most */
-	WATCH_RETRY_MS = 1000, /* when the folder has gone */
+	REGISTER_MS = 15000, /* the kubelet dials us during the call, for up to 10 s */
+	WATCH_RETRY_MS = 1000, /* if the folder is missing */
 };
 
 struct identity {
-	ino_t inode; /* 0: no such file */
+	ino_t inode; /* 0: the file does not exist */
 	int64_t changed; /* ns */
 };
 
@@ -37,11 +37,11 @@ struct plugin_mode {
 	struct loop_watch *watch;
 	struct grpc_channel *channel; /* to kubelet.sock, while registering */
 	struct grpc_call *call;
-	struct identity own, known; /* known: the kubelet.sock that was registered with */
+	struct identity own, known; /* known: the kubelet.sock that we registered with */
 	struct loop_task look;
 	struct loop_timer retry;
 	struct backoff backoff;
-	unsigned closing; /* sockets that are being closed */
+	unsigned closing; /* number of sockets being closed */
 	bool stopping;
 	void (*done)(void *arg);
 	void *arg;
@@ -280,7 +280,7 @@ int plugin_mode_start(struct dp_driver *d, struct plugin_mode **ret_mode, struct
 	};
 	loop_task_init(&m->look, on_look);
 	loop_timer_init(&m->retry, d->loop, on_retry);
-	*ret_mode = m; /* also on failure: it has to be stopped */
+	*ret_mode = m; /* also on failure: the caller must stop it */
 	r = find_paths(m, err);
 	if (r == 0)
 		r = watch(m, err);

@@ -1,7 +1,7 @@
 /*
- * One request at a time, decided from the informer's copy. After a write the copy must have come
- * to the version that the answer names before anything else is decided; should its event never come
- * (the watch is being made anew), a timer lets it go on.
+ * One request at a time, decided from the informer's copy. After a write it waits until the copy
+ * has reached the resourceVersion in the reply. If that event never comes (the watch is being
+ * re-established), a timer ends the wait.
  */
 #include "drivers/sdk/publisher.h"
 
@@ -13,10 +13,10 @@
 #include "drivers/sdk/slice_plan.h"
 
 enum {
-	RETRY_MS = 200, /* after a failure, doubling */
+	RETRY_MS = 200, /* after a failure; doubles */
 	RETRY_MAX_MS = 30000,
-	CATCH_UP_MS = 5000, /* for the copy to show a write */
-	LOOK_MS = 5000, /* between two looks at whether the copy gets on */
+	CATCH_UP_MS = 5000, /* limit of the wait for the copy to show a write */
+	LOOK_MS = 5000, /* interval of checks that the copy makes progress */
 };
 
 struct publisher {
@@ -28,16 +28,16 @@ struct publisher {
 	struct informer_handler handler;
 	struct resource slices, nodes;
 	struct client_request request;
-	struct slice_step step; /* that the request is for; its pointers are gone by then */
+	struct slice_step step; /* of the request in flight; its pointers are no longer valid */
 	struct loop_task task; /* decide */
-	struct loop_timer retry; /* after a failure, or when the copy does not follow */
-	struct loop_timer look; /* at whether the copy gets on */
+	struct loop_timer retry; /* after a failure, or if the copy does not catch up */
+	struct loop_timer look; /* checks that the copy makes progress */
 	struct backoff backoff;
-	uint64_t awaited; /* version that the copy must reach; 0: none */
-	char *gone_uid; /* slice that must have left the copy; or NULL */
-	char *node_uid; /* NULL: ask */
-	struct error failure; /* code ERR_OK: none */
-	bool settled; /* nothing was left to do */
+	uint64_t awaited; /* the version that the copy must reach; 0: not waiting */
+	char *gone_uid; /* a deleted slice that must leave the copy; or NULL */
+	char *node_uid; /* NULL: must be fetched */
+	struct error failure; /* code ERR_OK: no failure */
+	bool settled; /* the slices match the table */
 	struct metrics_counter *writes, *failures; /* or NULL */
 };
 
@@ -91,7 +91,7 @@ static void await(struct publisher *p)
 
 /* --- requests ----------------------------------------------------------------------------- */
 
-/* The same words once: a server that is gone for an hour is one line. */
+/* Logs each distinct error once: a server that is down for an hour is one line. */
 static void complain(struct publisher *p, const char *what, const struct error *err)
 {
 	if (strcmp(p->failure.msg, err->msg) != 0)
@@ -116,7 +116,7 @@ static const char *action_words(enum slice_action action)
 	return words[action];
 }
 
-/* Somebody was faster; the copy will show what there is now. */
+/* Somebody else wrote first; the copy will show the result. */
 static bool is_race(enum slice_action action, const struct error *err)
 {
 	return err->code == ERR_CONFLICT || (action != SLICE_CREATE && err->code == ERR_NOT_FOUND);
@@ -239,7 +239,7 @@ static void on_task(struct loop_task *t)
 			return;
 		loop_timer_stop(&p->retry);
 	}
-	/* Otherwise a failure is being waited off. */
+	/* Otherwise the back-off is still running. */
 	if (!loop_timer_running(&p->retry))
 		decide(p);
 }
@@ -281,7 +281,7 @@ static void on_update(struct informer_handler *h, struct cached *old UNUSED,
 	plan_soon(of_handler(h));
 }
 
-/* Perhaps it went because its Node did; a new Node has another uid. */
+/* The slice may have been deleted with its Node; a new Node has a different UID. */
 static void on_delete(struct informer_handler *h, struct cached *last UNUSED, bool unknown UNUSED)
 {
 	free(TAKE(of_handler(h)->node_uid));

@@ -1,11 +1,11 @@
 /*
- * publisher - keeps a driver's ResourceSlices on the API server as its table says.
+ * publisher - keeps a driver's ResourceSlices on the API server in line with its device table.
  *
- * Follows the slices of its driver and node, and writes one after the other what slice_plan.h
- * finds to be done; each write is awaited in the copy before the next is decided, so nothing is
- * made twice. What somebody deletes or changes is restored. New slices are owned by the Node,
- * which is waited for when it does not exist yet. Failures are tried again with a back-off.
- * Threads: the loop's.
+ * Watches the slices of its driver and node, and executes the steps of slice_plan.h one at a time.
+ * It waits until the local copy shows a write before it decides on the next one, so nothing is
+ * created twice. It restores slices that somebody deletes or changes. New slices are owned by the
+ * Node; if the Node does not exist yet, the publisher waits for it. Failures are retried with
+ * back-off. Threads: the loop's.
  */
 #ifndef DRIVERS_SDK_PUBLISHER_H
 #define DRIVERS_SDK_PUBLISHER_H
@@ -26,17 +26,17 @@ struct publisher_opts {
 	struct metrics *metrics; /* or NULL */
 };
 
-/* Text in `opts` must outlive it. Follows at once, writes nothing before a table is set. */
+/* Text in `opts` must outlive it. Starts watching at once; writes only after a table is set. */
 struct publisher *publisher_new(const struct publisher_opts *opts);
 void publisher_free(struct publisher *p); /* NULL allowed; before the client */
 
 /* The table is borrowed until the next one is set. */
 void publisher_set(struct publisher *p, const struct device_table *t);
 
-/* Something in the table has changed. */
+/* Call it after changing the table. */
 void publisher_changed(struct publisher *p);
 
-/* Everything is as the table says; else why not, as far as is known. */
+/* Returns 0 if the slices match the table; else an error that says why not, as far as known. */
 int publisher_check(const struct publisher *p, struct error *err);
 
 #endif

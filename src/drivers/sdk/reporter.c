@@ -1,6 +1,4 @@
-/*
- * A report is packed once per dialect and turn and sent to all its streams by reference.
- */
+/* A report is encoded once per protocol and turn, and shared by all its streams. */
 #include "drivers/sdk/reporter.h"
 
 #include "base/core/clock.h"
@@ -28,7 +26,7 @@ struct stream {
 	struct reporter *owner;
 	struct grpc_call *call;
 	enum reporter_dialect dialect;
-	bool owed; /* there was no room */
+	bool owed; /* a report is due, but the stream had no room */
 };
 
 /* --- reports ------------------------------------------------------------------------------ */
@@ -111,7 +109,7 @@ static Deviceplugin__TopologyInfo *topology(struct arena *a, int32_t numa)
 	return t;
 }
 
-/* There are two words in this protocol: what is not known to be well is not. */
+/* This protocol has only two values, so Unknown is reported as Unhealthy. */
 static struct bytes *pack_plugin(struct arena *a, const struct device_table *t)
 {
 	Deviceplugin__ListAndWatchResponse out = DEVICEPLUGIN__LIST_AND_WATCH_RESPONSE__INIT;
@@ -181,7 +179,7 @@ static void send_all(struct reporter *r)
 
 	if (!r->table || r->paused)
 		return;
-	/* Sending may end a call, and with it its place in the list; never another's. */
+	/* Sending may end a call and remove it from the list, but never a different one. */
 	LIST_FOREACH_SAFE (it, &r->streams) {
 		struct stream *s = LIST_ENTRY(it, struct stream, link);
 
@@ -241,7 +239,7 @@ static void on_task(struct loop_task *t)
 	restart(r);
 }
 
-/* The driver lives, so what it said still holds, as of now. */
+/* The driver is alive, so its last report is still valid, as of now. */
 static void on_heartbeat(struct loop_timer *t)
 {
 	struct reporter *r = CONTAINER_OF(t, struct reporter, heartbeat);

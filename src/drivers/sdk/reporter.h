@@ -1,11 +1,10 @@
 /*
- * reporter - device health, told to every client that watches, in each dialect.
+ * reporter - streams device health to every client that watches (the driver's side of KEP-4680).
  *
- * A report is the complete list, as the protocols want it. Changes of one turn make one report; a
- * client that does not read gets the latest state when it does, and nothing piles up. Without
- * news it is repeated, so that no client's time-out passes. Device plugins report the same
- * way by ListAndWatch.
- * Threads: the loop's.
+ * A report is the complete list of devices, as the protocols require. All changes of one turn of
+ * the loop make one report. A client that does not read gets the latest state once it does, so
+ * nothing queues up. Unchanged reports are repeated before clients time them out. Device plugins
+ * report the same way through ListAndWatch. Threads: the loop's.
  */
 #ifndef DRIVERS_SDK_REPORTER_H
 #define DRIVERS_SDK_REPORTER_H
@@ -27,20 +26,20 @@ enum reporter_dialect {
 	REPORTER_DIALECTS,
 };
 
-/* `heartbeat_ms` 0: none. `metrics` may be NULL. */
+/* `heartbeat_ms` 0: reports are not repeated. `metrics` may be NULL. */
 struct reporter *reporter_new(struct loop *l, int64_t heartbeat_ms, struct metrics *metrics);
 /* Ends the streams. NULL allowed. */
 void reporter_free(struct reporter *r);
 
-/* Borrowed until the next one. */
+/* The table is borrowed until the next call. */
 void reporter_set(struct reporter *r, const struct device_table *t);
 void reporter_changed(struct reporter *r);
 void reporter_pause(struct reporter *r, bool paused);
 
-/* Takes the call over: a report now, if not paused, and whenever there is one. */
+/* Takes over the call: sends a report now, unless paused, and every later one. */
 void reporter_watch(struct reporter *r, struct grpc_call *call, enum reporter_dialect dialect);
 
-/* Rows of a grpc_server that has such streams need these as their callbacks. */
+/* Rows of a grpc_server that serves such streams must set these callbacks. */
 void reporter_on_writable(struct grpc_call *c);
 void reporter_on_end(struct grpc_call *c, const struct grpc_status *st);
 

@@ -1,6 +1,6 @@
 /*
  * The server's copy is never the text that was sent: it has defaults and canonical numbers. A
- * comparison that forgot that would write for ever.
+ * comparison that ignored this would rewrite the slices for ever.
  */
 #include "drivers/sdk/slice_equal.h"
 
@@ -94,7 +94,7 @@ static void keep_times_of(struct arena *a, const struct json *wanted, const stru
 	}
 }
 
-/* Devices mostly stand at the same place in both, so the search goes on from there. */
+/* Devices mostly have the same index in both lists, so each search starts there. */
 void slice_keep_times(struct arena *a, struct json *wanted, const struct json *there)
 {
 	const struct json *at = json_first(there);

@@ -1,6 +1,4 @@
-/*
- * slice_equal - whether a ResourceSlice's devices are those that the driver wants there.
- */
+/* slice_equal - whether a ResourceSlice has the devices that the driver wants. */
 #ifndef DRIVERS_SDK_SLICE_EQUAL_H
 #define DRIVERS_SDK_SLICE_EQUAL_H
 
@@ -8,12 +6,12 @@
 #include "base/json/json.h"
 
 /*
- * Compares two lists of devices: quantities by value, attributes exactly, taints but for the time
- * at which they were added when `wanted` has none. Anything else that `there` has is a difference.
+ * Compares two lists of devices. Quantities are compared by value, attributes exactly. The
+ * timeAdded of a taint is ignored if `wanted` has none. Anything extra in `there` is a difference.
  */
 bool slice_equal(const struct json *wanted, const struct json *there);
 
-/* Gives taints of `wanted` the time that the same taint of the same device has in `there`. */
+/* Copies the timeAdded of each taint of a device from `there` to the same taint in `wanted`. */
 void slice_keep_times(struct arena *a, struct json *wanted, const struct json *there);
 
 #endif

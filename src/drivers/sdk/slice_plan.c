@@ -1,6 +1,6 @@
 /*
- * Each step looks at all slices and all devices: a few hundred of the one and some thousands of
- * the other at most, and steps are as rare as writes.
+ * Each step looks at all slices and devices. There are at most a few hundred slices and some
+ * thousand devices, and steps are as rare as writes.
  */
 #include "drivers/sdk/slice_plan.h"
 
@@ -10,16 +10,16 @@
 
 enum { SLICES_MAX = 4096 /* of one pool, in an index of three hexadecimal digits */ };
 
-/* One pool as it is and as it should be, for one step. */
+/* The actual and the wanted state of one pool, for one step. */
 struct pool_view {
 	struct slice_plan *plan;
 	struct slice_pool *pool;
 	struct arena *a;
 	const struct device **devices;
-	size_t ndevices, per_slice, want; /* want: slices */
+	size_t ndevices, per_slice, want; /* want: number of slices */
 	struct cached **there; /* by index; NULL: missing */
 	struct json **trees; /* of `there` */
-	struct cached *surplus; /* one that is too many, or NULL */
+	struct cached *surplus; /* a slice to delete, or NULL */
 	int64_t newest; /* generation */
 };
 
@@ -73,7 +73,7 @@ static int64_t generation_of(const struct json *tree)
 	return json_i64_at(json_getz(json_getz(tree, "spec"), "pool"), "generation", 0);
 }
 
-/* Puts a slice at its place; of two that want the same the newer generation has it. */
+/* Stores a slice by its index. If two have the same index, the newer generation wins. */
 static void place(struct pool_view *v, struct cached *o, struct json *tree)
 {
 	int64_t generation = generation_of(tree);
@@ -157,7 +157,7 @@ static bool slice_is_right(const struct pool_view *v, size_t i, int64_t generati
 	       slice_equal(slice_devices(v, i), json_getz(spec, "devices"));
 }
 
-/* A change that needs one write keeps the generation. */
+/* A change that needs only one write keeps the generation. */
 static void choose_generation(struct pool_view *v)
 {
 	size_t wrong = 0;
@@ -281,14 +281,17 @@ static void gather(struct pool_view *v, const struct device_table *t)
 		v->devices[v->ndevices++] = &t->v[i];
 		costly = costly || has_taints(&t->v[i]);
 	}
-	/* Always what taints would allow where they may come: slices are not cut anew then. */
+	/*
+	 * If taints may appear later, use their limit from the start, so that slices are not
+	 * redivided.
+	 */
 	v->per_slice = costly ? SLICE_COSTLY_DEVICES_MAX : SLICE_DEVICES_MAX;
 	v->want = MIN((v->ndevices + v->per_slice - 1) / v->per_slice, (size_t)SLICES_MAX);
 	v->there = ARENA_ARRAY(v->a, struct cached *, v->want + 1);
 	v->trees = ARENA_ARRAY(v->a, struct json *, v->want + 1);
 }
 
-/* All pools that are wanted or there. */
+/* All pools that are wanted or exist. */
 static void list_pools(struct slice_plan *p, const struct device_table *t,
 		       const struct cache *existing)
 {
@@ -306,7 +309,7 @@ static void list_pools(struct slice_plan *p, const struct device_table *t,
 	}
 }
 
-/* An instance that was started after us has written: it is the one that counts. */
+/* An instance that was started after us has written slices, so ours must not. */
 static bool must_yield(const struct slice_plan *p, const struct cache *existing)
 {
 	struct cache_walk w = { 0 };

@@ -79,7 +79,7 @@ static void store(struct world *w, struct arena *a, struct json *o, struct str n
 	cached_unref(cache_put(&w->there, c));
 }
 
-/* One write; false when there was none to do. */
+/* One write; false if there was nothing to do. */
 static bool step(struct world *w)
 {
 	struct slice_step s;

@@ -1,6 +1,6 @@
 /*
- * The list is walked as text: values that are not ours to judge are handed on as they were written,
- * so that a server which compares them finds them unchanged.
+ * The list is processed as text. Values of other drivers are copied as they were written, so that a
+ * server that compares them finds them unchanged.
  */
 #include "drivers/sdk/status_entry.h"
 
@@ -185,7 +185,7 @@ static int check_names(const struct dp_device_status *s, const char *pool, struc
 
 	if (fault)
 		return error_set(err, ERR_INVALID, "device \"%.*s\": %s", STR_ARG(device), fault);
-	/* What is no pool's name matches none that is allocated. */
+	/* An invalid pool name cannot match any allocated device. */
 	if (!*pool || !str_is_utf8(str_from(pool)))
 		return error_set(err, ERR_INVALID, "the pool's name is none");
 	fault = s->share_id ? names_uuid(str_from(s->share_id)) : NULL;
@@ -286,7 +286,7 @@ bool status_entry_is_allocated(const struct status_entry *e, const char *driver,
 	return found;
 }
 
-/* Upstream's servers know one spelling; ours stores that one and shows both. */
+/* Upstream servers know one name per field. Ours stores that name, and shows both. */
 static void strip(struct json *network)
 {
 	static const struct {
@@ -312,7 +312,7 @@ static int copy_network(struct arena *a, struct str raw, struct buf *out, struct
 	return json_print(out, network, NULL);
 }
 
-/* An entry as it was, whatever is in it; only its network data is spelled once. */
+/* Copies an entry unchanged, except for the aliases in its network data. */
 static int copy_entry(struct arena *a, struct str raw, struct buf *out, struct error *err)
 {
 	struct json_cursor c = json_cursor_of(raw);
@@ -338,7 +338,7 @@ static int copy_entry(struct arena *a, struct str raw, struct buf *out, struct e
 
 /* --- merging ------------------------------------------------------------------------------ */
 
-/* What differs only in how it says nothing is the same. */
+/* A member that is null or an empty list counts as missing. */
 static void drop_nulls(struct json *o)
 {
 	JSON_FOREACH_SAFE (it, o)
@@ -346,7 +346,7 @@ static void drop_nulls(struct json *o)
 			(void)json_unlink(o, it);
 }
 
-/* Each condition gets its time: the stored one's, while the status is the same. */
+/* Sets each condition's time: the stored one if its status is the same, else now. */
 static void fill_times(struct arena *a, struct json *entry, const struct json *stored,
 		       int64_t now_ns)
 {
@@ -363,7 +363,7 @@ static void fill_times(struct arena *a, struct json *entry, const struct json *s
 	}
 }
 
-/* Prints the entry as it is to be. 1: another than the stored one, which may be NULL. */
+/* Prints the new entry. Returns 1 if it differs from `stored`, which may be NULL. */
 static int put_entry(struct arena *a, const struct status_merge *m, const struct status_entry *e,
 		     struct json *stored, struct buf *out)
 {
@@ -398,7 +398,7 @@ static void comma(struct buf *out, size_t from)
 		(void)buf_addc(out, ',');
 }
 
-/* One entry of the server's: copied, replaced or left out. 1: it changes. */
+/* Copies, replaces or removes one entry of the server's list. Returns 1 if it changes. */
 static int merge_one(struct arena *a, const struct status_merge *m, struct str raw, struct buf *out,
 		     size_t from)
 {

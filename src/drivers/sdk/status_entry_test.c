@@ -76,9 +76,9 @@ static void an_entry_has_what_was_said(void **state UNUSED)
 	status_entry_free(NULL);
 }
 
-/* Everything that the server would refuse is refused before. */
+/* Entries that the server would reject are rejected here. */
 struct bad {
-	const char *words; /* in what is told */
+	const char *words; /* part of the error message */
 	struct dp_device_status status;
 	struct dp_condition conditions[DEVICE_STATUS_CONDITIONS_MAX + 1];
 	const char *ips[DEVICE_STATUS_ADDRESSES_MAX + 1];
