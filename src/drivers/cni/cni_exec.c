@@ -1,4 +1,4 @@
-/* The configuration is a file in memory, so the plugin can read as slowly as it likes. */
+/* The configuration is passed as an in-memory file, so the plugin may read it at any speed. */
 #include "drivers/cni/cni_exec.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ struct cni_exec {
 	struct program *program;
 };
 
-/* --- what the plugin is told -------------------------------------------------------------- */
+/* --- environment and input ---------------------------------------------------------------- */
 
 static int read_type(const struct json *config, struct str *ret_type, struct error *err)
 {
@@ -64,7 +64,7 @@ static const char *text_or(const char *text, const char *absent)
 	return text && *text ? text : absent;
 }
 
-/* "IgnoreUnknown=1" lets plugins pass over what they do not know. */
+/* "IgnoreUnknown=1" makes plugins ignore arguments that they don't know. */
 static const char *make_args(const struct cni_exec_opts *o, struct arena *a)
 {
 	const struct {
@@ -104,7 +104,7 @@ static const char *const *make_env(const struct cni_exec_opts *o, struct arena *
 	return env;
 }
 
-/* `capabilities` are between a configuration's author and the runtime. */
+/* Adds what is missing, and removes `capabilities`, which are for the runtime only. */
 static int make_config(const struct cni_exec_opts *o, struct arena *a, struct buf *text,
 		       struct error *err)
 {
@@ -129,7 +129,7 @@ static int make_config(const struct cni_exec_opts *o, struct arena *a, struct bu
 	return 0;
 }
 
-/* The caller closes it. */
+/* The caller closes the descriptor. */
 static int make_input(struct str text, int *ret_fd, struct error *err)
 {
 	int fd = memfd_create("cni-config", MFD_CLOEXEC);

@@ -137,7 +137,7 @@ static void run_well(struct world *w, const char *config)
 		fail_msg("%s", w->err.msg);
 }
 
-/* --- what a plugin is told ---------------------------------------------------------------- */
+/* --- environment and input ---------------------------------------------------------------- */
 
 #define TELL                                                                           \
 	"#!/bin/sh\n"                                                                  \

@@ -1,7 +1,6 @@
 /*
- * What the commands have in common and where they differ is one table. prevResult is cut out of
- * the input as text: a result may have numbers and members that are none of our business, and
- * must leave as it came.
+ * A table describes the commands. prevResult is copied as text: it may have numbers and members
+ * that we don't know, and must be printed unchanged.
  */
 #include "drivers/cni/cni_plugin.h"
 
@@ -14,14 +13,14 @@ enum { IFNAME_MAX = 15, UID_MAX = 128 };
 
 #define NEWEST "1.1.0"
 
-/* In their order. */
+/* In ascending order. */
 static const char *const versions[] = { "0.3.0", "0.3.1", "0.4.0", "1.0.0", NEWEST };
 
 static const struct {
 	const char *name;
 	const char *since; /* version */
-	bool container; /* is about one: its id and interface must be told */
-	bool netns; /* must be told */
+	bool container; /* requires a container ID and an interface name */
+	bool netns; /* requires a network namespace */
 } commands[CNI_COMMANDS] = {
 	[CNI_ADD] = { "ADD", "0.3.0", true, true },
 	[CNI_DEL] = { "DEL", "0.3.0", true, false },
@@ -38,7 +37,7 @@ const char *cni_command_name(enum cni_command command)
 
 /* --- the environment ---------------------------------------------------------------------- */
 
-/* One reading; what went wrong is told once. */
+/* One parse; the first error is kept. */
 struct reader {
 	struct arena *arena;
 	const char *(*env)(void *arg, const char *name);
@@ -62,7 +61,7 @@ static int fail(struct reader *r, int code, const char *fmt, ...)
 	return error_set(r->err, ERR_INVALID, "%s", text.p ? text.p : "");
 }
 
-/* As libcni has it for ids and names of networks; so it can also name a file. */
+/* libcni's rule for IDs and network names, which makes them safe as file names. */
 static bool is_name(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -202,7 +201,7 @@ static int check_version(struct reader *r)
 	return 0;
 }
 
-/* The last of that name, as in the tree. */
+/* The last member of that name, as in the parsed tree. */
 static struct str raw_member(struct arena *a, struct str object, struct str name)
 {
 	struct json_cursor c = json_cursor_of(object);
@@ -220,7 +219,7 @@ static struct str raw_member(struct arena *a, struct str object, struct str name
 	return found;
 }
 
-/* Everything that is not in the list is taken out of pods: what is no list is not an empty one. */
+/* Must be a list: everything that is not in it is removed, so nothing else may count as empty. */
 static int read_valid(struct reader *r)
 {
 	struct cni_request *q = r->request;
@@ -297,7 +296,7 @@ static int read_config(struct reader *r, struct str input)
 	return e < 0 ? e : read_results(r, input);
 }
 
-/* Nobody need say anything to be told our versions. */
+/* VERSION works without a configuration; with one, the reply has its version. */
 static void read_asked_version(struct reader *r, struct str input)
 {
 	struct json *v;
@@ -424,7 +423,7 @@ static enum error_code code_of(int64_t cni_code)
 	}
 }
 
-/* In one line, for a message; at most what an error holds. */
+/* Appends the text as one line for an error message, cut to what an error holds. */
 static void add_line(struct buf *line, struct str text)
 {
 	text = str_of(text.p, MIN(text.n, sizeof(((struct error *)NULL)->msg)));

@@ -1,7 +1,7 @@
 /*
- * A question is copied out of its request: it waits for the kernel, the API server or another
- * plugin, and whoever asked may be killed meanwhile. So an ask is memory of its own, which only
- * its answer frees; the stream is let go of when it closes, the socket when it is freed.
+ * A request is copied, because it may wait for the kernel, the API server or another plugin, and
+ * the client may be killed meanwhile. So an ask has its own memory, freed only on completion. It
+ * drops its reference to the stream when that closes, and to the socket when that is freed.
  */
 #include "drivers/cni/nic_socket.h"
 
@@ -17,7 +17,7 @@
 enum { GRACE_MS = 2000 };
 
 struct nic_socket {
-	struct nic_socket_opts opts; /* `path` is not kept */
+	struct nic_socket_opts opts; /* `path` is not valid */
 	struct loop *loop;
 	struct http_server *http;
 	struct list asks;
@@ -25,9 +25,9 @@ struct nic_socket {
 };
 
 struct nic_ask {
-	struct list link; /* in the socket's */
-	struct nic_socket *socket; /* NULL once it is freed */
-	struct http_stream *stream; /* a reference; NULL once it is closed */
+	struct list link; /* in the socket's list */
+	struct nic_socket *socket; /* NULL after that was freed */
+	struct http_stream *stream; /* a reference; NULL after it was closed */
 	struct arena arena;
 	struct nic_question question;
 };
@@ -59,7 +59,7 @@ static void on_close_done(struct http_stream *s UNUSED, const struct error *err 
 
 static const struct http_stream_ops done_ops = { .on_close = on_close_done };
 
-/* `text` is taken over. */
+/* Takes ownership of `text`. */
 static void reply(struct http_stream *s, int status, struct buf *text)
 {
 	struct http_field type = HTTP_FIELD("content-type", STR("application/json"));
@@ -95,7 +95,7 @@ static void reply_refusal(struct http_stream *s, int status, int cni_code, const
 	reply(s, status, &text);
 }
 
-/* Ends the ask. The stream, to answer on, with its reference; or NULL. */
+/* Frees the ask. Returns the stream for the reply, with its reference, or NULL. */
 static struct http_stream *ask_end(struct nic_ask *a)
 {
 	struct http_stream *s = a->stream;
@@ -129,7 +129,7 @@ static int status_of(int cni_code)
 
 void nic_ask_refuse(struct nic_ask *a, int cni_code, const char *message)
 {
-	CLEANUP(free) char *text = xstrdup(message); /* it may be in the ask's own memory */
+	CLEANUP(free) char *text = xstrdup(message); /* it may be in the ask's memory */
 	struct http_stream *s = ask_end(a);
 
 	if (!s)
@@ -152,7 +152,7 @@ static void on_close(struct http_stream *s, const struct error *err UNUSED)
 
 static const struct http_stream_ops ask_ops = { .on_close = on_close };
 
-/* A member that is not there is "". */
+/* A missing member is "". */
 static int read_text(struct nic_ask *a, const struct json *body, const char *key,
 		     const char **ret_text, struct error *err)
 {

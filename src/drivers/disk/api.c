@@ -1,7 +1,7 @@
 /*
- * step() does the first thing that is missing: the definition, the Node's uid, the object, its
- * status, the end of an annotation. Whatever changes comes back to it. That the object is there is
- * what the last answer said; the informer serves annotations, and notices a deletion.
+ * step() does the first thing that is missing: the definition, the Node's UID, the object, its
+ * status, the removal of an annotation. Every change leads back to it. Whether the object exists is
+ * known from the last reply; the informer only serves annotations, and notices a deletion.
  */
 #include "drivers/disk/api.h"
 
@@ -27,15 +27,15 @@ struct disk_api {
 	struct loop_task task;
 	struct loop_timer retry, look;
 	struct backoff backoff;
-	struct buf status; /* merge patch to be sent; empty: none */
-	struct buf sent; /* the one that is on its way */
-	char *node_uid; /* "" when it is not known */
+	struct buf status; /* merge patch to send; empty: none */
+	struct buf sent; /* the patch in flight */
+	char *node_uid; /* "" if unknown */
 	bool served, exists, published;
-	char answered[DISK_NAME_SIZE]; /* whose annotation is to go */
-	char refused[DISK_NAME_SIZE]; /* one that we may not take away */
-	uint64_t ignore_below; /* versions before the annotation went */
-	struct error failure; /* code ERR_OK: none */
-	struct error blind; /* of the informer, as it was logged */
+	char answered[DISK_NAME_SIZE]; /* device whose annotation must be removed */
+	char refused[DISK_NAME_SIZE]; /* device whose annotation we lack permission to remove */
+	uint64_t ignore_below; /* versions older than the removal of the annotation */
+	struct error failure; /* code ERR_OK: no failure */
+	struct error blind; /* the informer's last logged error */
 	struct metrics_counter *writes, *failures; /* or NULL */
 };
 
@@ -52,7 +52,7 @@ static void count(struct metrics_counter *c)
 
 /* --- failures -------------------------------------------------------------------------------- */
 
-/* The same words once: a server that is gone for an hour is one line. */
+/* Logs each distinct error once: a server that is down for an hour is one line. */
 static void fail(struct disk_api *a, const char *what, const struct error *err)
 {
 	int64_t delay = backoff_next(&a->backoff, loop_prng(client_loop(a->opts.client)));
@@ -85,7 +85,7 @@ static void on_defined(struct client_request *r, const struct client_answer *ans
 	if (!err)
 		log_info(a->opts.log, "defined a custom resource", LOG_Z("name", DISK_CRD_NAME));
 	if (!err || err->code == ERR_ALREADY_EXISTS) {
-		/* It is served in a moment. */
+		/* The server needs a moment to serve it. */
 		loop_timer_start(&a->retry, RETRY_MS);
 		return;
 	}
@@ -152,7 +152,7 @@ static void discover(struct disk_api *a)
 
 /* --- the object ------------------------------------------------------------------------------ */
 
-/* Without a Node, or the right to see it, the object belongs to nobody. */
+/* Without a Node, or without permission to read it, the object has no owner. */
 static void on_node(struct client_request *r, const struct client_answer *answer,
 		    const struct error *err)
 {
@@ -196,7 +196,7 @@ static void on_created(struct client_request *r, const struct client_answer *ans
 {
 	struct disk_api *a = r->arg;
 
-	/* The Node of the next try may be another. */
+	/* A retry may find a different Node. */
 	free(TAKE(a->node_uid));
 	if (err && err->code == ERR_NOT_FOUND)
 		a->served = false;
@@ -242,7 +242,7 @@ static void on_patched(struct client_request *r, const struct client_answer *ans
 	}
 	count(a->failures);
 	a->published = false;
-	/* A newer one may have come; else this one is still to be sent. */
+	/* Send it again, unless a newer one was published. */
 	if (a->status.n == 0)
 		(void)buf_add_str(&a->status, buf_str(&a->sent));
 	if (err->code == ERR_NOT_FOUND) {
@@ -334,13 +334,13 @@ static void on_taken(struct client_request *r, const struct client_answer *answe
 			 LOG_ERR(err));
 		memcpy(a->refused, a->answered, sizeof(a->refused));
 	}
-	/* Otherwise it is another one by now, or gone. */
+	/* Otherwise the annotation was changed or removed meanwhile. */
 	a->answered[0] = 0;
 	succeed(a);
 	look_again(a);
 }
 
-/* Only the one that was answered: there may be another by now. */
+/* Removes only the annotation that was answered; there may be a new one by now. */
 static void take_annotation(struct disk_api *a)
 {
 	CLEANUP(buf_release) struct buf patch = BUF_INIT(4 * KIB);
@@ -376,7 +376,7 @@ static void on_update(struct informer_handler *h, struct cached *old UNUSED, str
 	look_at(of_handler(h), o);
 }
 
-/* Its status went with it. */
+/* The status was deleted with it. */
 static void on_delete(struct informer_handler *h, struct cached *last UNUSED, bool unknown UNUSED)
 {
 	struct disk_api *a = of_handler(h);

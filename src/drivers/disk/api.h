@@ -1,14 +1,13 @@
 /*
- * disk_api - the node's NodeDiskIOStatus on the API server.
+ * disk_api - the node's NodeDiskIOStatus object on the API server.
  *
- * Sees to it that the resource is defined (disk_crd_yaml, unless that is not wanted), that the
- * object is there and that its status says what was published last. Only the newest status
- * matters: one request is under way at a time, and failures are tried again with a growing delay.
- * The object belongs to the Node, so it goes with it.
+ * Installs the resource's definition (disk_crd_yaml, if `install_crd`), creates the object, and
+ * keeps its status at the last published one. Only the newest status matters: one request is in
+ * flight at a time, and failures are retried with back-off. The Node owns the object, so they are
+ * deleted together.
  *
- * Follows the object for requests of a probe (DISK_PROBE_ANNOTATION), and takes the annotation
- * away when it is answered. Without the right to watch, publishing still works.
- * Threads: the client's loop.
+ * Also watches the object for probe requests (DISK_PROBE_ANNOTATION), and removes the annotation
+ * after a probe. Without permission to watch, publishing still works. Threads: the client's loop.
  */
 #ifndef DRIVERS_DISK_API_H
 #define DRIVERS_DISK_API_H
@@ -28,7 +27,7 @@ struct disk_api_opts {
 	struct metrics *metrics; /* or NULL */
 	const char *node; /* borrowed */
 	bool install_crd;
-	/* The object asks for a probe of what its annotation names; told until it is answered. */
+	/* The annotation requests a probe of `device`. Repeated until disk_api_answered(). */
 	void (*on_probe)(void *arg, struct str device);
 	void *arg;
 };
@@ -36,13 +35,13 @@ struct disk_api_opts {
 struct disk_api *disk_api_new(const struct disk_api_opts *opts);
 void disk_api_free(struct disk_api *a); /* NULL allowed */
 
-/* Copied. Members of it that are null are taken away from what is there. */
+/* Publishes a copy of `status`. Members that are null are removed from the object. */
 void disk_api_publish(struct disk_api *a, const struct json *status);
 
-/* The last request has been answered by what was published. */
+/* The published status has the result of the last probe request. */
 void disk_api_answered(struct disk_api *a, struct str device);
 
-/* What was published last is there. */
+/* Returns 0 if the last published status is on the server; else an error. */
 int disk_api_check(const struct disk_api *a, struct error *err);
 
 #endif

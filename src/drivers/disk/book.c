@@ -1,6 +1,6 @@
 /*
- * The file is small and read whole. An entry that is odd spoils the file: it is ours, so then
- * nothing in it can be trusted.
+ * The file is small and read as a whole. An invalid entry invalidates the file: only we write it,
+ * so nothing in it can be trusted then.
  */
 #include "drivers/disk/book.h"
 

@@ -1,6 +1,6 @@
 /*
- * What was published last is kept as a tree, in one of two arenas that take turns: a new status is
- * made in the other one, and stays there if it is sent.
+ * The last published status is kept as a tree, in one of two arenas that alternate. A new status is
+ * built in the other one, and stays there if it is sent.
  */
 #include "drivers/disk/driver.h"
 
@@ -19,14 +19,14 @@
 #include "drivers/disk/probe.h"
 #include "drivers/disk/status.h"
 
-/* A probe on its thread. */
+/* A running probe on its thread. */
 struct probing {
 	struct loop_msg msg;
 	struct thread thread;
 	struct disk_driver *driver;
 	char device[DISK_NAME_SIZE];
 	struct disk_capacity found;
-	struct error err; /* code ERR_OK: found */
+	struct error err; /* code ERR_OK: success */
 	_Atomic bool cancel;
 	bool running;
 };
@@ -36,20 +36,20 @@ struct disk_driver {
 	struct disk_host host;
 	struct disk_meter meter;
 	struct disk_book book;
-	struct timespec book_time; /* of the file that was read */
+	struct timespec book_time; /* modification time of the file that was read */
 	struct kubeconfig kubeconfig;
 	struct client *client;
 	struct disk_api *api;
-	struct disk_enforce *enforce; /* NULL: not wanted */
+	struct disk_enforce *enforce; /* NULL: disabled */
 	struct loop_timer tick;
 	struct arena arenas[2];
-	unsigned turn; /* the arena of `published` */
+	unsigned turn; /* index of the arena of `published` */
 	const struct json *published; /* NULL: nothing yet */
 	int64_t published_at; /* monotonic ns */
 	struct disk_probe_answer answer;
 	struct probing probing;
 	struct log_limit limit;
-	void (*stopped)(void *arg); /* NULL: it does not stop */
+	void (*stopped)(void *arg); /* NULL: not stopping */
 	void *stopped_arg;
 	struct metrics_family *gauges; /* or NULL */
 	struct metrics_counter *rounds; /* or NULL */
@@ -67,7 +67,7 @@ static int64_t wall_of(const struct disk_driver *d)
 
 /* --- capacities ------------------------------------------------------------------------------ */
 
-/* Also when `driver disk probe` wrote it. */
+/* Also reloads it after `driver disk probe` wrote it. */
 static void read_book(struct disk_driver *d)
 {
 	CLEANUP(buf_release) struct buf path = BUF_INIT(4 * KIB);
@@ -126,7 +126,7 @@ static void show_metrics(struct disk_driver *d)
 	}
 }
 
-/* A device that goes shows nothing any more, instead of its last rate. */
+/* A device that is gone gets no metrics, instead of its last rates. */
 static void clear_metrics(struct disk_driver *d)
 {
 	for (size_t i = 0; i < d->meter.devices.n; i++) {
@@ -177,14 +177,14 @@ static void on_tick(struct loop_timer *t)
 
 /* --- probes ---------------------------------------------------------------------------------- */
 
-/* The file is read and written here, off the loop; the loop reads it when it sees it changed. */
+/* Reads and writes the file on this thread; the loop reloads it when it changes. */
 static void remember(struct probing *p)
 {
 	struct disk_driver *d = p->driver;
 	struct disk_book book;
 
 	disk_book_init(&book);
-	/* One that cannot be understood is made again. */
+	/* A file that cannot be parsed is replaced. */
 	(void)disk_book_load(&book, d->opts.root_dir, NULL);
 	(void)disk_book_note(&book, &p->found, clock_wall(clock_system()));
 	(void)disk_book_save(&book, d->opts.root_dir, &p->err);
@@ -229,7 +229,7 @@ static void on_probed(struct loop_msg *m)
 	thread_join(&p->thread);
 	p->running = false;
 	if (d->stopped) {
-		/* The annotation stays: whoever starts next answers it. */
+		/* The annotation stays: the next start of the driver handles it. */
 		d->stopped(d->stopped_arg);
 		return;
 	}

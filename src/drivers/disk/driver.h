@@ -1,13 +1,12 @@
 /*
- * disk_driver - `devplane driver disk`: measures a node's block devices and publishes what they can
- * do and what is used of it.
+ * disk_driver - `devplane driver disk`: measures a node's block devices, and publishes their
+ * capacity and use.
  *
- * A timer takes a round of the meter (disk/meter.h) from the machine (disk/host.h); the status that
- * follows from it (disk/status.h) is published (disk/api.h) when it is news, and every
- * report interval. Probes that the object asks for run on a thread, one at a time; what they found
- * is remembered in a file (disk/book.h), which is also read when somebody else wrote it. If wanted,
- * each round also sets the limits of the pods (disk/enforce.h).
- * Threads: the loop's.
+ * A timer samples the machine (disk/host.h) with the meter (disk/meter.h). The resulting status
+ * (disk/status.h) is published (disk/api.h) if it changed enough, and at every report interval.
+ * Probes requested on the object run on a thread, one at a time. Their results are kept in a file
+ * (disk/book.h), which is also reloaded if another process wrote it. With `enforce`, each round
+ * also sets the limits of pods (disk/enforce.h). Threads: the loop's.
  */
 #ifndef DRIVERS_DISK_DRIVER_H
 #define DRIVERS_DISK_DRIVER_H
@@ -31,23 +30,23 @@ struct disk_driver_opts {
 	struct disk_host_opts host;
 	const struct disk_spec *spec;
 	int64_t interval_ns, report_interval_ns, smoothing_ns, probe_ns;
-	double report_change; /* a share: 0.05 */
+	double report_change; /* publish if something changed by this share: 0.05 */
 	bool install_crd;
-	bool enforce; /* limit pods so that all get what they requested */
+	bool enforce; /* limit pods so that each gets what it requested */
 };
 
-/* -ERR_INVALID, -ERR_NOT_FOUND: a name or a kubeconfig that cannot be used. */
+/* Returns -ERR_INVALID or -ERR_NOT_FOUND if a name or the kubeconfig cannot be used. */
 int disk_driver_new(const struct disk_driver_opts *opts, struct disk_driver **ret_driver,
 		    struct error *err);
-/* Gives a probe up that runs, then calls `done` once; the object stays as it is. */
+/* Cancels a running probe, then calls `done` once. The object stays. */
 void disk_driver_stop(struct disk_driver *d, void (*done)(void *arg), void *arg);
-/* After that. NULL allowed. */
+/* Call it after `done`. NULL allowed. */
 void disk_driver_free(struct disk_driver *d);
 
-/* What it publishes has been taken by the API server. */
+/* Returns 0 if the last status is on the API server; else an error. */
 int disk_driver_check(const struct disk_driver *d, struct error *err);
 
-/* For what is shown when it starts. */
+/* For output at start. */
 const struct disk_meter *disk_driver_meter(const struct disk_driver *d);
 const struct disk_host *disk_driver_host(const struct disk_driver *d);
 struct disk_capacity disk_driver_capacity(const struct disk_driver *d, const char *device);

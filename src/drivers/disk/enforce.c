@@ -1,6 +1,6 @@
 /*
- * Requests come from the pods' annotations. Control groups tell which pods run and use a disk. Each
- * round joins both by the pod's uid.
+ * Requests come from the annotations of pods. Control groups show which pods run and use a disk.
+ * Each round joins both by the pod's UID.
  */
 #include "drivers/disk/enforce.h"
 
@@ -23,7 +23,7 @@ struct disk_enforce {
 
 /* --- requests -------------------------------------------------------------------------------- */
 
-/* As the scheduler's plugin reads it: what is no quantity requests nothing. */
+/* Same rule as the scheduler's plugin: an invalid quantity requests nothing. */
 static int64_t read_rate(const struct cached *o, struct str key, struct arena *a)
 {
 	struct str text = cached_annotation(o, key, a);
@@ -71,7 +71,7 @@ static void on_add(struct informer_handler *h, struct cached *o, bool initial UN
 	look_at(of_handler(h), o);
 }
 
-/* A pod of the same name may be another one. */
+/* A pod of the same name may be a different one. */
 static void on_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
 	if (!str_eq(old->uid, o->uid))
@@ -117,13 +117,13 @@ void disk_enforce_free(struct disk_enforce *e)
 
 /* --- rounds ---------------------------------------------------------------------------------- */
 
-/* One device, while the pods' control groups are walked. */
+/* The state of a walk over the pods' control groups, for one device. */
 struct round {
 	struct disk_enforce *enforce;
 	const struct disk_stat *stat;
 	struct disk_limits_device device;
 	struct error *err;
-	int r; /* the first failure */
+	int r; /* the first error */
 };
 
 static void limit_pod(void *arg, const char *uid, const char *path)

@@ -1,10 +1,9 @@
 /*
- * disk_enforce - keeps what pods requested of disks: follows the node's pods, and limits their
- * control groups by what follows from their requests (disk/limits.h).
+ * disk_enforce - guarantees the disk bandwidth that pods requested: watches the node's pods, and
+ * sets the limits of disk/limits.h on their control groups.
  *
- * Until the API server has told of all pods nothing is changed. While it is away, the pods that
- * are known count.
- * Threads: the client's loop.
+ * Changes nothing until the API server has listed all pods. While the server is down, the pods
+ * known so far count. Threads: the client's loop.
  */
 #ifndef DRIVERS_DISK_ENFORCE_H
 #define DRIVERS_DISK_ENFORCE_H
@@ -21,17 +20,20 @@ struct disk_enforce_opts {
 	struct client *client;
 	struct metrics *metrics; /* or NULL */
 	const char *node; /* borrowed */
-	const struct disk_host *host; /* the same */
+	const struct disk_host *host; /* borrowed */
 };
 
 struct disk_enforce *disk_enforce_new(const struct disk_enforce_opts *opts);
 void disk_enforce_free(struct disk_enforce *e); /* NULL allowed */
 
-/* After each round of the meter. A failure is that of the first file that cannot be written. */
+/*
+ * Call it after each round of the meter. Returns the error of the first file that cannot be
+ * written.
+ */
 int disk_enforce_round(struct disk_enforce *e, const struct disk_status_input *in,
 		       struct error *err);
 
-/* Takes all limits away. */
+/* Removes all limits. */
 void disk_enforce_clear(struct disk_enforce *e, const struct disk_status_input *in);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Everything is read anew in each round: files of the kernel are cheap, and what came or went in
- * between needs no bookkeeping then. What vanishes while we look was not there.
+ * Each round reads everything again: files of the kernel are cheap, and this needs no bookkeeping
+ * of changes. A file that vanishes meanwhile is skipped.
  */
 #include "drivers/disk/host.h"
 
@@ -13,9 +13,9 @@
 #include "base/system/file.h"
 
 enum {
-	SEARCH_DEPTH = 2, /* folders above those of pods: kubelet.slice/kubelet-kubepods.slice */
-	PODS_DEPTH = 3, /* from there to a pod: classes of service */
-	CONTAINER_DEPTH = 4, /* below a pod, where v1 has to be summed up */
+	SEARCH_DEPTH = 2, /* of folders that hold pods: kubelet.slice/kubelet-kubepods.slice */
+	PODS_DEPTH = 3, /* from there to a pod: QoS classes */
+	CONTAINER_DEPTH = 4, /* below a pod, if v1 must be added up */
 };
 
 /* --- small files ----------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /*
- * Requests are few: a node has a hundred pods, of which some ask for bandwidth. A sorted array is
- * enough.
+ * Requests are few: a node has about a hundred pods, and some of them request bandwidth. A sorted
+ * array is enough.
  */
 #include "drivers/disk/limits.h"
 
@@ -36,7 +36,7 @@ static int by_creation(const void *a, const void *b)
 	return strcmp(x->uid, y->uid);
 }
 
-/* What was granted on another device is not granted on this one. */
+/* Grants on one device do not apply to another. */
 void disk_limits_put(struct disk_limits *l, const struct disk_limits_pod *p)
 {
 	struct disk_limits_pod *old = find(l, str_from(p->uid)), now = *p;
@@ -64,7 +64,7 @@ static bool means(const struct disk_limits_pod *p, const struct disk_limits_devi
 	return p->device[0] ? strcmp(p->device, d->name) == 0 : d->primary;
 }
 
-/* Returns what is left of the capacity. Requests that shrank give back before others grow. */
+/* Returns the remaining capacity. Reduced requests free capacity before others are granted more. */
 static int64_t grant(struct disk_limits *l, const struct disk_limits_device *d, int x)
 {
 	int64_t left = d->capacity[x];

@@ -1,5 +1,5 @@
 /*
- * Who may do how much, without files.
+ * Limits of pods, without files.
  */
 #include "drivers/disk/limits.h"
 

@@ -1,6 +1,6 @@
 /*
- * Devices are few and kept sorted; pods are found by a key that begins with their device, so that
- * a device's pods are a range. A round marks what it sees and the end sweeps the rest.
+ * Devices are few and kept sorted. The key of a pod begins with its device, so that the pods of a
+ * device are a range. A round marks what it sees, and its end removes the rest.
  */
 #include "drivers/disk/meter.h"
 
@@ -39,7 +39,7 @@ static bool may_have_wrapped(uint64_t old, uint64_t now)
 	return now < old && old >= HALF_32 && old < FULL_32 && now < HALF_32;
 }
 
-/* How far a counter went; `anew`: it began at 0. */
+/* The increase of a counter. `anew`: it restarted at 0. */
 static double grown(uint64_t old, uint64_t now, bool anew)
 {
 	if (anew)
@@ -49,7 +49,7 @@ static double grown(uint64_t old, uint64_t now, bool anew)
 	return (double)(now - old);
 }
 
-/* More than one cannot wrap in the same moment, so all of them have begun anew. */
+/* Several counters cannot wrap at the same moment, so all of them were reset. */
 static bool began_anew(const struct disk_stat *a, const struct disk_stat *b)
 {
 	const uint64_t old[] = { a->reads, a->read_sectors, a->writes, a->write_sectors };
@@ -64,7 +64,7 @@ static bool began_anew(const struct disk_stat *a, const struct disk_stat *b)
 	return fell > 1 || (fell == 1 && !wrapped);
 }
 
-/* Milliseconds have 32 bits: 49 days of work. */
+/* Milliseconds have 32 bits: they wrap after 49 days. */
 static double busy_of(uint64_t old, uint64_t now, bool anew, double seconds)
 {
 	double share;
@@ -115,7 +115,7 @@ static void rate_device(const struct disk_meter *m, struct disk_device *d,
 
 /* --- devices --------------------------------------------------------------------------------- */
 
-/* Where it is, or belongs. */
+/* Its index, or the index where it belongs. */
 static size_t place_of(const struct disk_meter *m, const char *name, bool *ret_found)
 {
 	size_t low = 0, high = m->devices.n;
@@ -182,7 +182,7 @@ void disk_meter_device(struct disk_meter *m, const struct disk_stat *s)
 	d = &m->devices.v[at];
 	if (d->seen)
 		return;
-	/* Another device of that name. */
+	/* A different device of that name. */
 	if (d->stat.major != s->major || d->stat.minor != s->minor)
 		*d = (struct disk_device){ .stat = *s };
 	else if (m->now > m->before)
@@ -218,7 +218,7 @@ static struct disk_pod *pod_new(struct disk_meter *m, const char *key, size_t ui
 	p = XNEW(struct disk_pod);
 	(void)snprintf(p->key, sizeof(p->key), "%s", key);
 	p->uid = p->key + uid_at;
-	/* Its mean begins at 0, as its device's did not begin today. */
+	/* Except in the first round, a new pod's average starts at 0. */
 	p->rated = m->before > 0;
 	(void)omap_put(&m->pods, str_from(p->key), p);
 	return p;
@@ -243,13 +243,13 @@ void disk_meter_pod(struct disk_meter *m, const char *uid, const struct disk_gro
 	p->seen = true;
 }
 
-/* A container's group that went away takes its share of the sum along: then nothing is known. */
+/* If a container's group is removed, the sum may decrease. The increase is then unknown: 0. */
 static double pod_grown(uint64_t old, uint64_t now)
 {
 	return now >= old ? (double)(now - old) : 0;
 }
 
-/* Of one that is new all that it counts is of this round: groups begin at 0. */
+/* A new pod's counters started at 0 in this round. */
 static void rate_pod(const struct disk_meter *m, struct disk_pod *p, double seconds)
 {
 	blend(m, &p->read, pod_grown(p->read_bytes, p->new_read) / seconds, p->rated);
@@ -272,7 +272,7 @@ static void sweep_pods(struct disk_meter *m)
 				    : omap_first(&m->pods, &c);
 			continue;
 		}
-		/* In the very first round nothing says since when it counts. */
+		/* In the very first round the start of the counters is unknown. */
 		if (m->before > 0 && m->now > m->before) {
 			rate_pod(m, p, t);
 			p->rated = true;

@@ -1,7 +1,7 @@
 /*
- * A round is some threads that share one counter of blocks, so what they do together is
- * sequential. Threads look at the clock after each block, so a round ends within one block of its
- * time.
+ * A round is a number of threads that share one counter of blocks, so that together they access the
+ * device sequentially. They check the clock after each block, so a round ends in time within one
+ * block.
  */
 #include "drivers/disk/probe.h"
 
@@ -22,20 +22,20 @@
 
 enum {
 	BLOCK = 1024 * 1024,
-	ALIGN = 4096, /* what O_DIRECT wants of memory, at most */
+	ALIGN = 4096, /* maximal alignment that O_DIRECT requires */
 	DEPTH_MAX = 8,
 	ROUNDS = 4, /* depths 1, 2, 4, 8 */
 };
 
-#define WRITE_SIZE (INT64_C(256) * BLOCK) /* of the file; written over and over */
+#define WRITE_SIZE (INT64_C(256) * BLOCK) /* of the file; overwritten again and again */
 
 struct round {
 	int fd;
 	bool write;
 	const _Atomic bool *cancel; /* or NULL */
-	int64_t blocks; /* of the target */
+	int64_t blocks; /* number of blocks of the target */
 	int64_t until; /* monotonic ns */
-	_Atomic int64_t next; /* block, counted on beyond the end */
+	_Atomic int64_t next; /* next block; keeps counting beyond the end */
 	_Atomic int64_t bytes;
 	_Atomic int failed; /* errno of the first failure, or 0 */
 };
@@ -72,7 +72,7 @@ static void work(void *arg)
 	free(block);
 }
 
-/* Bytes per second with so many at a time. */
+/* Measures bytes per second with `depth` requests in parallel. */
 static int run_round(struct round *r, int depth, int64_t duration, double *ret_rate,
 		     struct error *err)
 {
@@ -125,7 +125,7 @@ static int run_rounds(struct round *r, int64_t duration, const char *path, int64
 
 /* --- reads ----------------------------------------------------------------------------------- */
 
-/* A word without a slash is a device, also where a file of that name lies around. */
+/* A name without a slash is a device, even if a file of that name exists. */
 static int open_target(const char *target, char path[static PATH_MAX], int *ret_fd,
 		       struct error *err)
 {
@@ -154,7 +154,7 @@ static int open_target(const char *target, char path[static PATH_MAX], int *ret_
 	return error_set_errno(err, ERR_INVALID, errno, "cannot open %s", path);
 }
 
-/* Whole blocks of it, and the number of the device that it is or lies on. */
+/* The number of whole blocks, and the device number of the target or of its file system. */
 static int measure_target(int fd, const char *path, int64_t *ret_blocks, dev_t *ret_device,
 			  struct error *err)
 {
@@ -219,7 +219,7 @@ static int open_new(const char *path, int *ret_fd, struct error *err)
 	if (*ret_fd < 0)
 		return error_set_errno(err, ERR_INVALID, errno,
 				       "cannot make %s to be written past the cache", path);
-	/* From here on it goes with us. */
+	/* From here on the file vanishes when we exit. */
 	(void)unlink(path);
 	return 0;
 }

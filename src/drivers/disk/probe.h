@@ -1,13 +1,13 @@
 /*
- * disk_probe - measures what a block device can do, by asking for more and more at a time.
+ * disk_probe - measures the throughput of a block device.
  *
- * Reads whole megabytes past the cache (O_DIRECT) from a device or a file, in rounds of 1, 2, 4 and
- * 8 at a time, and takes the best: a disk that needs a queue shows what it can do, one that does
- * not is not punished for it. A device is opened to be read only. Writes go into a new file that
- * the user names, which must not be there before and is gone afterwards, whatever happens.
+ * Reads blocks of 1 MiB without the page cache (O_DIRECT) from a device or file, in rounds with 1,
+ * 2, 4 and 8 requests in parallel. The best round counts, so it suits disks with and without
+ * queues. Devices are opened read-only. Writes go to a new file that the user names. It must not
+ * exist before, and is always removed.
  *
- * Others' use of the device in the meantime is missing from the result: probe a quiet node.
- * Blocks for as long as it is told: not for a loop's thread.
+ * Throughput that others use meanwhile is missing in the result, so probe a quiet node. It blocks
+ * for the given time: don't call it on a loop's thread.
  */
 #ifndef DRIVERS_DISK_PROBE_H
 #define DRIVERS_DISK_PROBE_H
@@ -21,14 +21,14 @@
 struct disk_probe_opts {
 	const struct disk_host *host;
 	const char *target; /* "sda", "/dev/sda", or a file; NULL: no reads */
-	const char *write; /* a file to make, or NULL */
-	int64_t duration_ns; /* of the reads, and of the writes */
-	const _Atomic bool *cancel; /* looked at after each block: give up; or NULL */
+	const char *write; /* a file to create, or NULL */
+	int64_t duration_ns; /* of the reads, and again of the writes */
+	const _Atomic bool *cancel; /* checked after each block; or NULL */
 };
 
 /*
- * Fills in the device's name and what was measured (the rest is 0). -ERR_INVALID for what
- * cannot be probed, -ERR_ALREADY_EXISTS for a file to write that is there, -ERR_CANCELED.
+ * Sets the device's name and the measured rates (others are 0). Returns -ERR_INVALID if the target
+ * cannot be probed, -ERR_ALREADY_EXISTS if the file to write exists, -ERR_CANCELED.
  */
 int disk_probe_run(const struct disk_probe_opts *opts, struct disk_capacity *ret_found,
 		   struct error *err);

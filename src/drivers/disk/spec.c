@@ -1,7 +1,4 @@
-/*
- * Capacities are quantities because pods ask for bandwidth in quantities: "500Mi" means the same in
- * both places.
- */
+/* Capacities are quantities, like the requests of pods: "500Mi" means the same in both. */
 #include "drivers/disk/spec.h"
 
 #include <fnmatch.h>

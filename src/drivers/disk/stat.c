@@ -1,6 +1,6 @@
 /*
- * One reader of words for all three files. A counter that does not fit in 64 bits is no number of
- * the kernel's, so its line is passed over as a whole.
+ * One tokenizer serves all three files. The kernel's counters fit in 64 bits; a line with a larger
+ * number is skipped.
  */
 #include "drivers/disk/stat.h"
 
@@ -60,7 +60,7 @@ static bool set_name(struct disk_stat *s, struct str name)
 	return disk_name_is_fit(str_of(s->name, name.n));
 }
 
-/* The columns behind the name; the first eleven have always been there. */
+/* The columns after the name; all kernels have the first eleven. */
 static bool read_counters(struct str line, struct disk_stat *s)
 {
 	uint64_t *const columns[] = {
@@ -101,7 +101,7 @@ bool disk_stat_next(struct str *text, struct disk_stat *ret_stat)
 
 /* --- control groups -------------------------------------------------------------------------- */
 
-/* "rbytes=4096": other keys are others' business, a value that is no number is an error. */
+/* "rbytes=4096". Unknown keys are ignored, an invalid number is an error. */
 static bool read_pair(struct str word, struct disk_group_stat *s, bool *known)
 {
 	struct str key;
@@ -147,7 +147,9 @@ bool disk_group_v2_next(struct str *text, struct disk_group_stat *ret_stat)
 	return false;
 }
 
-/* "8:0 Read 4096"; Sync, Async, Discard and Total count the same bytes again, or others. */
+/*
+ * "8:0 Read 4096". Sync, Async, Discard and Total are ignored: they repeat bytes, or count others.
+ */
 static bool read_v1_line(struct str line, struct disk_group_stat *s)
 {
 	struct str device, kind, value;

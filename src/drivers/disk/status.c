@@ -1,6 +1,4 @@
-/*
- * What was published is compared as a tree: nothing has to be remembered beside it.
- */
+/* Compares the published tree with the new one, so no other state is needed. */
 #include "drivers/disk/status.h"
 
 #include <math.h>
@@ -8,7 +6,7 @@
 #include "base/core/limits.h"
 #include "base/time/timestamp.h"
 
-/* Changes below these are noise whatever the share. */
+/* Smaller changes are noise, whatever the share. */
 enum { NOISE_BYTES = 64 * 1024, NOISE_OPERATIONS = 16, NOISE_PERCENT = 2 };
 
 static const char read_key[] = "readBytesPerSecond", write_key[] = "writeBytesPerSecond";
@@ -50,7 +48,7 @@ const struct disk_device *disk_status_primary(const struct disk_status_input *in
 	return best;
 }
 
-/* "1.5Mi": three digits are enough for people. */
+/* "1.5Mi": three digits, for people. */
 static struct str rate_text(struct arena *a, double v)
 {
 	static const char *const units[] = { "", "Ki", "Mi", "Gi", "Ti" };
@@ -71,7 +69,7 @@ static struct str time_text(struct arena *a, int64_t ns)
 	return arena_str(a, timestamp_print(ns, TIMESTAMP_SECONDS, text));
 }
 
-/* A null takes away what the object had before: the status is sent as a merge patch. */
+/* null removes the old value: the status is sent as a merge patch. */
 static void put_text(struct arena *a, struct json *into, const char *key, struct str text)
 {
 	json_setz(into, key, text.n > 0 ? json_make_str(a, text) : json_make_null(a));
@@ -90,7 +88,7 @@ static void put_capacity(struct arena *a, struct json *into, const struct disk_c
 		json_put_i64(a, into, write_key, c->write);
 }
 
-/* Counters that jumped may give any rate. */
+/* Clamps: counters that jump may give any rate. */
 static int64_t whole(double v)
 {
 	return v < 1e18 ? llround(v) : INT64_C(1000000000000000000);
@@ -115,7 +113,7 @@ static double use_of(const struct disk_pod *p)
 	return p->read + p->write;
 }
 
-/* Takes the place of the least busy one when all are taken. */
+/* Adds the pod, replacing the least busy one if the list is full. */
 static void keep_busiest(struct busy_pods *b, const struct disk_pod *p)
 {
 	size_t least = 0;
@@ -275,7 +273,7 @@ static bool use_differs(const struct json *old, const struct json *now, const st
 		       100, share, NOISE_PERCENT);
 }
 
-/* Whether a pod of `from` is other in `in`, or not there; no pod is as one at rest. */
+/* Whether a pod of `from` has different rates in `in`. A missing pod counts as idle. */
 static bool pods_differ(const struct json *from, const struct json *in, const struct json *capacity,
 			double share)
 {

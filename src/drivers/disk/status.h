@@ -1,5 +1,5 @@
 /*
- * disk_status - what the node's NodeDiskIOStatus says, and when that is news.
+ * disk_status - builds the status of the node's NodeDiskIOStatus, and decides when to publish it.
  *
  * The object is cluster-scoped and named like its node:
  *
@@ -14,13 +14,13 @@
  *	         probe: {device, state, message, readBytesPerSecond, writeBytesPerSecond, startTime,
  *	                 completionTime}}
  *
- * A capacity that is not known is left out. The primary device is the one that the user named, else
- * the one with most write capacity, else the one with most read capacity, else the first by name.
- * `pods` has the DISK_STATUS_PODS_MAX busiest, by uid; `attributed` is whether any pod's control
- * group has counted on the device: then a pod that is not there does nothing. `summary` is the
- * primary device's, for people: text such as "1.5Mi".
+ * An unknown capacity is omitted. The primary device is the one that the user named, else the one
+ * with the highest write capacity, else read capacity, else the first by name. `pods` has the
+ * DISK_STATUS_PODS_MAX busiest ones, by UID. `attributed` says whether the control group of any pod
+ * has used the device; if so, a pod that is not listed is idle. `summary` describes the primary
+ * device for people, with text such as "1.5Mi".
  *
- * Pure.
+ * No I/O.
  */
 #ifndef DRIVERS_DISK_STATUS_H
 #define DRIVERS_DISK_STATUS_H
@@ -35,19 +35,19 @@
 #define DISK_KIND     "NodeDiskIOStatus"
 #define DISK_RESOURCE "nodediskiostatuses"
 #define DISK_CRD_NAME DISK_RESOURCE "." DISK_GROUP
-/* On the object: the name of a device that is to be probed. */
+/* Annotation of the object: the name of a device to probe. */
 #define DISK_PROBE_ANNOTATION DISK_GROUP "/probe"
 
-/* The definition of that resource, as YAML: examples/disk/crd.yaml without its comments. */
+/* The definition of the resource as YAML: examples/disk/crd.yaml without its comments. */
 extern const char disk_crd_yaml[];
 
-/* The last probe that was asked for by annotation. */
+/* The last probe that the annotation requested. */
 struct disk_probe_answer {
-	const char *state; /* "Running", "Succeeded", "Failed"; NULL: there was none */
+	const char *state; /* "Running", "Succeeded", "Failed"; NULL: no probe yet */
 	char device[DISK_NAME_SIZE];
 	char message[512]; /* why it failed */
 	struct disk_capacity found;
-	int64_t started, ended; /* wall clock, ns; ended 0: not yet */
+	int64_t started, ended; /* wall clock, ns; ended 0: still running */
 };
 
 struct disk_status_input {
@@ -58,25 +58,25 @@ struct disk_status_input {
 	int64_t wall; /* ns */
 };
 
-/* The user's word, else the last probe's; zeroes when nobody knows. */
+/* The user's setting, else the last probe's result, else zeroes. */
 struct disk_capacity disk_status_capacity(const struct disk_spec *spec,
 					  const struct disk_book *book, const char *device);
 
-/* The device of pods that do not name one; NULL: no device. */
+/* The device of pods that do not name one. NULL if there is no device. */
 const struct disk_device *disk_status_primary(const struct disk_status_input *in);
 
 /*
- * In the arena, which also gets all text. A member of `summary` and `probe` that there is none of
- * is null, and `probe` is left out when there was none: as a merge patch it replaces what was
- * there.
+ * Builds the status; the tree and its text are in the arena. It is sent as a merge patch, so
+ * missing members of `summary` and `probe` are null, to remove old values. `probe` is omitted if
+ * there was no probe.
  */
 struct json *disk_status_tree(struct arena *a, const struct disk_status_input *in);
 
 /*
- * Whether one differs from what was published by more than `share` (0.05): devices, capacities,
- * the primary, a probe at all; a rate by more than that share of the capacity, or, where that is
- * not known, of the larger one. Small change (64 KiB/s, 16 operations/s) is none, and operations
- * matter only where no capacity is known.
+ * Whether `now` differs enough from `published`. Changes of devices, capacities, the primary device
+ * and the probe always count. A rate must change by more than `share` (0.05) of the capacity, or of
+ * the larger rate if the capacity is unknown. Changes below 64 KiB/s or 16 operations/s never
+ * count, and operations count only if the capacity is unknown.
  */
 bool disk_status_changed(const struct json *published, const struct json *now, double share);
 

@@ -1,7 +1,4 @@
-/*
- * Nothing is remembered between two calls: containers come and go, and others may write these
- * files, too.
- */
+/* Keeps no state between calls: containers come and go, and others may write these files. */
 #include "drivers/disk/throttle.h"
 
 #include <errno.h>
@@ -15,9 +12,9 @@
 #include "base/system/file.h"
 #include "drivers/disk/host.h"
 
-enum { FOLDER_DEPTH = 4 }; /* below a pod */
+enum { FOLDER_DEPTH = 4 }; /* below a pod's folder */
 
-/* What the file says of the device, without its number; p NULL: nothing, or no file. */
+/* The file's line for the device, without its number. p is NULL if there is no line or file. */
 static struct str read_line(const char *file, const struct disk_throttle *t, struct buf *text)
 {
 	char device[32];
@@ -50,7 +47,7 @@ static int write_line(const char *file, const struct disk_throttle *t, const cha
 	return error_set_errno(err, ERR_IO, why, "cannot write \"%.*s\" to %s", n - 1, line, file);
 }
 
-/* Whether the pod's folder is there still: else nothing of it matters. */
+/* Ignores the error if the pod's folder is gone. */
 static int unless_gone(const char *path, int r)
 {
 	return r < 0 && access(path, F_OK) < 0 ? 0 : r;
@@ -93,11 +90,11 @@ static int set_v2(const char *path, const struct disk_throttle *t, struct error 
 /* --- version 1 ------------------------------------------------------------------------------- */
 
 struct v1_walk {
-	const struct disk_throttle *throttle; /* of the pod */
+	const struct disk_throttle *throttle; /* the pod's limits */
 	struct buf text;
-	int64_t users[DISK_DIRECTIONS]; /* folders that have used the device */
+	int64_t users[DISK_DIRECTIONS]; /* number of folders that have used the device */
 	struct error *err;
-	int r; /* the first failure */
+	int r; /* the first error */
 };
 
 static void count_folder(void *arg, const char *path, const char *name UNUSED, int depth)

@@ -79,7 +79,7 @@ struct claim_status {
 	struct metrics_counter *writes[WRITE_RESULTS]; /* or NULL */
 };
 
-/* --- what is held ------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------------------------- */
 
 static void hold(struct subject *j, ptrdiff_t more)
 {
@@ -151,7 +151,7 @@ static bool make_room(struct claim_status *s, size_t bytes, size_t claims)
 	return !too_much(s, bytes, claims);
 }
 
-/* --- the way of a claim ------------------------------------------------------------------- */
+/* --- states of a claim -------------------------------------------------------------------- */
 
 static void count(struct claim_status *s, int result)
 {
@@ -278,7 +278,7 @@ static bool admit(struct subject *j)
 	return false;
 }
 
-/* --- what the server says ----------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------------------------- */
 
 /* A member's raw JSON, without quotes for strings. Empty if null or missing. */
 static struct str raw_at(struct str object, const char *key)
@@ -497,7 +497,7 @@ static void on_task(struct loop_task *t)
 	}
 }
 
-/* --- words -------------------------------------------------------------------------------- */
+/* --- the interface ------------------------------------------------------------------------ */
 
 static struct subject *subject_new(struct claim_status *s, struct claim_status_id id)
 {

@@ -108,7 +108,7 @@ static void on_seen(void *arg, const struct dp_claim *c, struct str object)
 	claim_status_seen(((struct dp_driver *)arg)->status, id, object);
 }
 
-/* --- what the vendor says ----------------------------------------------------------------- */
+/* --- calls of the vendor ------------------------------------------------------------------ */
 
 enum post_kind { POST_DEVICES, POST_HEALTH, POST_PAUSE, POST_STOP, POST_ENDED };
 
@@ -299,7 +299,7 @@ int dp_driver_remove_cdi(struct dp_driver *d, const char *device)
 	return cdi_file_remove(&f, NULL) < 0 ? -1 : 0;
 }
 
-/* --- beginning ---------------------------------------------------------------------------- */
+/* --- start -------------------------------------------------------------------------------- */
 
 static void on_tick(struct loop_timer *t)
 {

@@ -262,7 +262,7 @@ bool status_entry_same_device(const struct status_entry *a, const struct status_
 	       strcmp(a->share, b->share) == 0;
 }
 
-/* --- what the server has ------------------------------------------------------------------ */
+/* --- entries of the server ---------------------------------------------------------------- */
 
 static bool is_of(const struct status_entry *e, const struct json *o)
 {

@@ -1,6 +1,4 @@
-/*
- * One request, one answer; nothing is kept between them.
- */
+/* Stateless: each request gets one reply. */
 #include "drivers/sim/control.h"
 
 #include <libgen.h>

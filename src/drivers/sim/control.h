@@ -1,9 +1,9 @@
 /*
- * vendor_control - the socket by which a running `driver sim` is told what happens to its devices.
+ * vendor_control - the control socket of a running `driver sim`, to break and repair its devices.
  *
- * HTTP on ROOT/devplane-sim/NAME.sock: GET /devices lists, POST /fail?DEVICE with the message
- * as body (and heal, silence, remove, restore) changes. Answers are JSON, failures text.
- * Threads: the loop's.
+ * HTTP on ROOT/devplane-sim/NAME.sock. GET /devices lists the devices. POST /fail?DEVICE, with the
+ * message as body, breaks one; heal, silence, remove and restore work the same way. Replies are
+ * JSON, errors are text. Threads: the loop's.
  */
 #ifndef DRIVERS_SIM_CONTROL_H
 #define DRIVERS_SIM_CONTROL_H
@@ -19,13 +19,13 @@ struct vendor_control;
 /* The socket's folder below a root folder. */
 #define VENDOR_CONTROL_DIR "devplane-sim"
 
-/* Its path, for a driver and an instance or NULL. */
+/* The socket's path for a driver and an instance. `instance` may be NULL. */
 int vendor_control_path(const char *root, const char *name, const char *instance, struct buf *path,
 			struct error *err);
 
 int vendor_control_new(struct loop *l, struct vendor *v, struct str path,
 		       struct vendor_control **ret_control, struct error *err);
-/* The socket goes at once; `done` is called later, then free it. */
+/* Removes the socket at once. Calls `done` later; free it then. */
 void vendor_control_stop(struct vendor_control *c, void (*done)(void *arg), void *arg);
 void vendor_control_free(struct vendor_control *c); /* NULL allowed */
 

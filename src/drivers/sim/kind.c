@@ -1,6 +1,6 @@
 /*
- * Names of attributes are those that NVIDIA's driver uses where it has them, so that selectors
- * written for it work here.
+ * Attributes have the names that NVIDIA's driver uses, where it has them, so that selectors written
+ * for it work here.
  */
 #include "drivers/sim/kind.h"
 

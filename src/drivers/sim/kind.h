@@ -1,6 +1,4 @@
-/*
- * vendor_kind - what the simulated GPUs, NICs and FPGAs say about themselves.
- */
+/* vendor_kind - the kinds of simulated devices (GPUs, NICs, FPGAs) and their attributes. */
 #ifndef DRIVERS_SIM_KIND_H
 #define DRIVERS_SIM_KIND_H
 
@@ -13,28 +11,28 @@ enum { VENDOR_TEXT = 64, VENDOR_ATTRIBUTES = 8, VENDOR_CAPACITIES = 2 };
 struct vendor_device {
 	char name[VENDOR_TEXT]; /* "gpu-0" */
 	char uuid[VENDOR_TEXT]; /* the same in every run on the same node */
-	char detail[VENDOR_TEXT]; /* the kind's own: architecture, address, bitstream */
+	char detail[VENDOR_TEXT]; /* depends on the kind: architecture, address, bitstream */
 	char bus[VENDOR_TEXT]; /* PCI address */
 	unsigned index;
 	int numa;
-	char *message; /* heap; NULL: none */
+	char *message; /* heap, or NULL */
 	bool failed, silent, removed;
 };
 
 struct vendor_kind {
 	const char *name; /* "gpu" */
 	const char *model, *uuid_prefix, *detail_name;
-	const char *capacity[VENDOR_CAPACITIES][2]; /* name, quantity; NULL: fewer */
+	const char *capacity[VENDOR_CAPACITIES][2]; /* name, quantity; unused ones are NULL */
 };
 
-/* NULL when there is none of that name. */
+/* Returns NULL if not found. */
 const struct vendor_kind *vendor_kind_find(const char *name);
 
-/* Fills the device of that index; `seed` is what makes its uuid another than a neighbour's. */
+/* Fills in the device with that index. Its UUID is derived from `seed`, so that nodes differ. */
 void vendor_kind_fill(const struct vendor_kind *k, const char *seed, unsigned index, int numa,
 		      struct vendor_device *ret_device);
 
-/* What the SDK is told; room for attributes and capacities is the caller's. */
+/* Describes the device for the SDK, in arrays provided by the caller. */
 void vendor_kind_describe(const struct vendor_kind *k, const struct vendor_device *v,
 			  struct dp_attribute *attributes, struct dp_capacity *capacity,
 			  struct dp_device *ret_device);

@@ -1,6 +1,4 @@
-/*
- * Entries are made from the device as it is now. What is told without need the SDK does not write.
- */
+/* Entries are made from the device's current state. The SDK skips writes that change nothing. */
 #include "drivers/sim/status.h"
 
 #include <stdio.h>
@@ -111,7 +109,7 @@ static void tell_device(const struct vendor_status *s, const struct dp_claim *c,
 			 LOG_Z("error", message));
 }
 
-/* `only` empty: all of the claim's devices. */
+/* `only` may be empty: reports all devices of the claim. */
 static void tell(const struct vendor_status *s, const struct dp_claim *c, struct str only)
 {
 	const struct vendor_device *d;

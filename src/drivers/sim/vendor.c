@@ -1,6 +1,6 @@
 /*
- * The vendor keeps what he knows of his devices and tells the SDK: one device's health by itself,
- * the whole list when one is plugged in or out.
+ * Keeps the state of the simulated devices and passes it to the SDK: the health of a single device,
+ * or the whole list if a device is plugged in or out.
  */
 #include "drivers/sim/vendor.h"
 
@@ -25,7 +25,7 @@ struct vendor {
 
 /* --- what a container gets ---------------------------------------------------------------- */
 
-/* "gpu-3" is the device of index 3. */
+/* "gpu-3" is the device with index 3. */
 static const struct vendor_device *find(const struct vendor *v, struct str name)
 {
 	for (size_t i = 0; i < v->n; i++)
@@ -34,7 +34,7 @@ static const struct vendor_device *find(const struct vendor *v, struct str name)
 	return NULL;
 }
 
-/* Calls `edit` with the environment and the node of a device. */
+/* Calls `edit` with the environment and the device node of a device. */
 static int edit_with(const struct vendor *v, const struct vendor_device *d, const char *config,
 		     int (*edit)(void *arg, const struct dp_edits *e), void *arg)
 {
@@ -191,7 +191,7 @@ static void tell_health(struct vendor *v, const struct vendor_device *d)
 				   d->silent ? DP_UNREPORTED : health, d->message);
 }
 
-/* A driver of which nothing is heard sends nothing, not an empty list. */
+/* A silent driver sends no reports at all, rather than an empty list. */
 static void tell_pause(struct vendor *v)
 {
 	size_t present = 0, silent = 0;
@@ -437,7 +437,7 @@ int vendor_start(struct vendor *v, struct error *err)
 {
 	int r = driver_start(v->driver, err);
 
-	/* Claims from before: his devices may have been in another state when he ended. */
+	/* The devices may have changed since the claims of an earlier run were updated. */
 	if (r == 0)
 		vendor_status_changed(&v->status, STR_NULL);
 	return r;
