@@ -8,7 +8,8 @@
  * CNI_ARGS names the pod, as container runtimes do.
  *
  * The plugin and all its children are killed after the timeout, and also if it prints more than
- * CNI_OUTPUT_MAX and blocks. Threads: the loop's.
+ * CNI_OUTPUT_MAX and blocks.
+ * Threads: the loop's.
  */
 #ifndef DRIVERS_CNI_CNI_EXEC_H
 #define DRIVERS_CNI_CNI_EXEC_H

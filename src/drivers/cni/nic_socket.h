@@ -14,7 +14,8 @@
  * ROOT/plugins/DRIVER/pods/POD-UID exists from before a claim of the pod is prepared until after it
  * is unprepared. namespaces/NAMESPACE exists while any claim of that namespace does, because a
  * second pod may use the same claim, which only the driver can find out. So while the driver is
- * down, pods in other namespaces can start, and the rest wait. Threads: the loop's.
+ * down, pods in other namespaces can start, and the rest wait.
+ * Threads: the loop's.
  */
 #ifndef DRIVERS_CNI_NIC_SOCKET_H
 #define DRIVERS_CNI_NIC_SOCKET_H

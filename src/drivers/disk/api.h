@@ -7,7 +7,8 @@
  * deleted together.
  *
  * Also watches the object for probe requests (DISK_PROBE_ANNOTATION), and removes the annotation
- * after a probe. Without permission to watch, publishing still works. Threads: the client's loop.
+ * after a probe. Without permission to watch, publishing still works.
+ * Threads: the client's loop.
  */
 #ifndef DRIVERS_DISK_API_H
 #define DRIVERS_DISK_API_H

@@ -5,8 +5,8 @@
  *	{"version":1,"devices":[{"name":"sda","read":524288000,"write":209715200,"time":".."}]}
  *
  * The file is replaced atomically and synced to disk. A file that cannot be parsed is logged and
- * counts as empty; the next probe rewrites it. Threads: one at a time; another process (`driver
- * disk probe`) may write the file.
+ * counts as empty; the next probe rewrites it.
+ * Threads: one at a time; another process (`driver disk probe`) may write the file.
  */
 #ifndef DRIVERS_DISK_BOOK_H
 #define DRIVERS_DISK_BOOK_H

@@ -6,7 +6,8 @@
  * (disk/status.h) is published (disk/api.h) if it changed enough, and at every report interval.
  * Probes requested on the object run on a thread, one at a time. Their results are kept in a file
  * (disk/book.h), which is also reloaded if another process wrote it. With `enforce`, each round
- * also sets the limits of pods (disk/enforce.h). Threads: the loop's.
+ * also sets the limits of pods (disk/enforce.h).
+ * Threads: the loop's.
  */
 #ifndef DRIVERS_DISK_DRIVER_H
 #define DRIVERS_DISK_DRIVER_H

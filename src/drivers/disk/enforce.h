@@ -3,7 +3,8 @@
  * sets the limits of disk/limits.h on their control groups.
  *
  * Changes nothing until the API server has listed all pods. While the server is down, the pods
- * known so far count. Threads: the client's loop.
+ * known so far count.
+ * Threads: the client's loop.
  */
 #ifndef DRIVERS_DISK_ENFORCE_H
 #define DRIVERS_DISK_ENFORCE_H

@@ -3,8 +3,8 @@
  *
  * It uses the unified control group hierarchy (v2) if that has the io controller, else blkio of v1.
  * On v1 it reads the file that counts a whole subtree, or if the kernel lacks it, adds up the
- * subtree. Pods are found by the folder names that kubelets use (disk/stat.h). Threads: one at a
- * time.
+ * subtree. Pods are found by the folder names that kubelets use (disk/stat.h).
+ * Threads: one at a time.
  */
 #ifndef DRIVERS_DISK_HOST_H
 #define DRIVERS_DISK_HOST_H

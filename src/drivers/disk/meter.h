@@ -10,7 +10,8 @@
  * all counters were reset (the device was replaced), and everything they count happened since the
  * last round. Devices and pods that are not seen in a round are forgotten.
  *
- * No I/O: time is a parameter. Threads: one at a time.
+ * No I/O: time is a parameter.
+ * Threads: one at a time.
  */
 #ifndef DRIVERS_DISK_METER_H
 #define DRIVERS_DISK_METER_H

@@ -6,7 +6,8 @@
  *	            for processes of the same folder. So the pod's limit is divided among its
  *	            containers that have used the device so far.
  *
- * A file is read first, and written only if its content differs. Threads: one at a time.
+ * A file is read first, and written only if its content differs.
+ * Threads: one at a time.
  */
 #ifndef DRIVERS_DISK_THROTTLE_H
 #define DRIVERS_DISK_THROTTLE_H

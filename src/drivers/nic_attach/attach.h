@@ -1,14 +1,14 @@
 /*
- * nic_attach - puts one network device into a pod's namespace and takes it back.
+ * nic_attach - moves one network device into a pod's namespace and back.
  *
- * Each step is a request to the kernel that is answered at once; the book is saved before the first
- * one, so after a crash at any point nic_detach() finds what was done and undoes it: an interface
- * that was moved comes back with the name, hardware address, MTU and switch that it had, one that
- * was made is deleted, and so is a veth's other end. Doing either twice is doing it once. What
- * fails half-way is undone before the failure is returned, which has the kernel's own words.
+ * Each step is a request that the kernel answers immediately. The book is saved before the first
+ * step, so after a crash at any point nic_detach() finds what was done, and undoes it. An interface
+ * that was moved comes back with its earlier name, hardware address, MTU and up or down state. One
+ * that was created is deleted, including the other end of a veth. Both directions are idempotent.
+ * On failure the steps done so far are undone, and the kernel's error is returned.
  *
- * With `cni` in the configuration the plugin makes the interface (cni_exec.h); here is then only
- * what reads it back.
+ * With `cni` in the configuration the plugin creates the interface (cni_exec.h), and this code only
+ * reads it back.
  * Threads: the loop's.
  */
 #ifndef DRIVERS_NIC_ATTACH_ATTACH_H
@@ -20,66 +20,69 @@ struct nic_attach;
 
 enum { NIC_IPS_MAX = 16 };
 
-/* How an interface is in its pod. */
+/* The state of an interface in its pod. */
 struct nic_seen {
 	bool there;
 	struct rtnl_link link;
 	/*
-	 * Without link-local and tentative ones: those of the configuration first, in its order,
-	 * then others, IPv4 before IPv6. Of more than there is room for the last are left out.
+	 * Without link-local and tentative addresses. Those of the configuration come first, in its
+	 * order, then others, IPv4 before IPv6. Addresses beyond the limit are omitted.
 	 */
 	struct rtnl_ip ips[NIC_IPS_MAX];
 	size_t nips;
 };
 
-/* Works from the namespace of the calling thread. `book` is borrowed. */
+/* Works from the calling thread's namespace. `book` is borrowed. */
 int nic_attach_new(struct nic_book *book, struct nic_attach **ret_attach, struct error *err);
 void nic_attach_free(struct nic_attach *t); /* NULL allowed */
 
 /*
- * Looks whether it can be: the interface or what it is to be on is here, the name in the pod is
- * free. Picks that name when the configuration has none (the first of net1, net2, .. that is free
- * there and that no other use is about to take), remembers how the interface is now, and saves it
- * as ATTACHING. The sandbox must be set (nic_use_set_sandbox()). A failure leaves it PREPARED, and
- * nothing was done.
+ * First part: checks that the interface, or its parent, is here and that the name in the pod is
+ * free. If the configuration has no name, picks the first of net1, net2, .. that is free there and
+ * not reserved by another use. Records the interface's current state, and saves the use as
+ * ATTACHING. The sandbox must be set (nic_use_set_sandbox()). On failure the use stays PREPARED,
+ * and nothing was changed.
  *
- * Attached to that namespace already: nothing is done, here and in nic_attach_put(). What an
- * earlier try left in that namespace is taken back first. -ERR_CONFLICT: it is still in another
- * one, which the caller has to nic_detach() before the new sandbox is set.
+ * If the use is already attached to that namespace, this and nic_attach_put() do nothing. Leftovers
+ * of an earlier attempt in that namespace are removed first. Returns -ERR_CONFLICT if it is still
+ * in a different namespace: call nic_detach() before you set the new sandbox.
  */
 int nic_attach_begin(struct nic_attach *t, struct nic_use *u, int ns_fd, struct error *err);
 /*
- * Then: moves or makes it, sets all that the configuration says, saves it as ATTACHED. A failure
- * leaves it PREPARED and all as it was; should that fail, too, it says so, and nic_detach() is due.
- * IPv6 addresses are of use at once: nobody is asked whether they are taken.
+ * Second part: moves or creates the interface, applies the configuration, and saves the use as
+ * ATTACHED. On failure the use is PREPARED again, with everything undone. If undoing fails, the
+ * error says so, and the caller must call nic_detach(). IPv6 addresses are usable immediately,
+ * without duplicate address detection.
  */
 int nic_attach_put(struct nic_attach *t, struct nic_use *u, int ns_fd, struct error *err);
 /*
- * For `cni`: the plugin is done and u->interface names what it made; saves it as ATTACHED. A
- * failure leaves it ATTACHING: the plugin has to take it back.
+ * Instead of nic_attach_put() for `cni`: the plugin has succeeded, and u->interface names its
+ * interface. Saves the use as ATTACHED. On failure it stays ATTACHING, and the plugin must remove
+ * the interface.
  */
 int nic_attach_adopt(struct nic_attach *t, struct nic_use *u, int ns_fd, struct error *err);
 
 /*
- * The opposite, from any state; to PREPARED again, and saved. `ns_fd` -1, or another namespace than
- * it was: the namespace is gone, and what was virtual in it, too; hardware that the kernel has
- * brought back by itself is found by what `before` knows of it. Addresses that the interface has
- * are lost by moving. Of `cni` only the state is changed: the plugin takes the interface back
- * before.
+ * Undoes attaching, from any state. The use is PREPARED again, and saved. If `ns_fd` is -1, or a
+ * different namespace than the use had, the old namespace is gone with all virtual interfaces in
+ * it. Hardware interfaces that the kernel has moved back are then found by the properties in
+ * `before`. Moving an interface loses its addresses. For `cni` only the state changes; run the
+ * plugin before.
  *
- * -ERR_NOT_FOUND: hardware that is neither here nor there, and the state is DETACHING: the kernel
- * brings it back some time after the end of its namespace, so try again; when it was pulled out for
- * good, nic_detach_forget() ends that. After any other failure trying again is of use as well;
- * when the kernel is what refuses, u->stuck counts how often. Should the pod have seen to that, let
- * go of its namespace and go on with -1: what is hardware comes home when the namespace ends.
+ * Returns -ERR_NOT_FOUND if a hardware interface is neither here nor there. The state is then
+ * DETACHING: the kernel brings the interface back some time after the namespace has ended, so
+ * retry. If it was unplugged for good, call nic_detach_forget(). Other failures can be retried,
+ * too; u->stuck counts how often the kernel failed. If the pod causes the failures, close its
+ * namespace and continue with -1: hardware comes back when the namespace ends.
  */
 int nic_detach(struct nic_attach *t, struct nic_use *u, int ns_fd, struct error *err);
-/* PREPARED, and saved, whatever has become of the interface. */
+/* Makes the use PREPARED, and saves it, whatever happened to the interface. */
 int nic_detach_forget(struct nic_attach *t, struct nic_use *u, struct error *err);
 
 /*
- * Reads back. `pod` is a socket in the pod's namespace. It is found by its index there, so a new
- * name does not hide it (link.name has it). An interface that is not there is no failure.
+ * Reads back the interface. `pod` is a socket in the pod's namespace. The interface is found by its
+ * index, so a rename does not hide it (link.name has the new name). A missing interface is not an
+ * error.
  */
 struct rtnl;
 int nic_attach_look(struct rtnl *pod, const struct nic_use *u, struct nic_seen *ret_seen,

@@ -1,7 +1,7 @@
 /*
- * nic_sysfs - what sysfs tells of a network interface and netlink does not.
+ * nic_sysfs - reads properties of a network interface that only sysfs has.
  *
- * SYSFS/class/net/NAME is a few small files of the kernel's: reading them waits for nothing.
+ * SYSFS/class/net/NAME has a few small files of the kernel; reading them does not block.
  */
 #ifndef DRIVERS_NIC_INVENTORY_SYSFS_H
 #define DRIVERS_NIC_INVENTORY_SYSFS_H

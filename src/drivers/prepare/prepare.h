@@ -14,7 +14,8 @@
  * parsed is renamed and logged.
  *
  * With rolling updates all instances share that file, and serialize.lock lets only one work at a
- * time. Threads: the loop's, except for dp_claim_done().
+ * time.
+ * Threads: the loop's, except for dp_claim_done().
  */
 #ifndef DRIVERS_PREPARE_PREPARE_H
 #define DRIVERS_PREPARE_PREPARE_H

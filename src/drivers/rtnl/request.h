@@ -1,8 +1,9 @@
 /*
- * rtnl_request - what is asked of the kernel about links, addresses and routes, as bytes.
+ * rtnl_request - builds requests to the kernel about links, addresses and routes.
  *
- * Each function fills a request whole, but for its sequence number. Pure: no I/O, nothing to free.
- * What does not fit (a name of a thousand bytes) makes the request `too_long`; it must not be sent.
+ * Each function fills in the whole request, except its sequence number. No I/O, nothing to free. A
+ * request that does not fit (a name of a thousand bytes) is marked `too_long`, and must not be
+ * sent.
  */
 #ifndef DRIVERS_RTNL_REQUEST_H
 #define DRIVERS_RTNL_REQUEST_H
@@ -19,12 +20,12 @@ struct rtnl_request {
 
 struct nlmsghdr *rtnl_request_header(struct rtnl_request *q);
 
-/* Lists; answered by one message for each, read with rtnl_message.h. */
+/* Lists. The kernel replies with one message per entry; parse them with message.h. */
 void rtnl_request_links(struct rtnl_request *q);
 void rtnl_request_addresses(struct rtnl_request *q, int index /* 0: of all */);
 void rtnl_request_routes(struct rtnl_request *q, uint8_t family); /* of the main table */
 
-/* The others are answered by an acknowledgement; these two by the link before it. */
+/* The kernel replies to the rest with an acknowledgement; to these two with the link first. */
 void rtnl_request_link_by_name(struct rtnl_request *q, const char *name);
 void rtnl_request_link_by_index(struct rtnl_request *q, int index);
 
@@ -34,9 +35,8 @@ void rtnl_request_link_change(struct rtnl_request *q, int index, const struct rt
 void rtnl_request_altname(struct rtnl_request *q, int index, const char *name, bool add);
 
 /*
- * IPv6 addresses are added with IFA_F_NODAD, whatever the flags say: one that was ordered is used
- * at once, and not only after the second in which the kernel asks whether others have it; until
- * then binding to it fails.
+ * IPv6 addresses are always added with IFA_F_NODAD, so that they are usable immediately. Otherwise
+ * binding to them would fail for a second, while the kernel checks for duplicates.
  */
 void rtnl_request_address_add(struct rtnl_request *q, const struct rtnl_address *a);
 void rtnl_request_address_delete(struct rtnl_request *q, const struct rtnl_address *a);

@@ -1,28 +1,28 @@
-/*
- * rtnl_impl - private to rtnl*.c: one exchange with the kernel.
- */
+/* rtnl_impl - one exchange with the kernel; shared by the files of rtnl. */
 #ifndef DRIVERS_RTNL_RTNL_IMPL_H
 #define DRIVERS_RTNL_RTNL_IMPL_H
 
 #include "drivers/rtnl/request.h"
 
 enum {
-	/* The kernel fills what it is offered, up to this. On the stack: sockets are many. */
+	/*
+	 * Size of the receive buffer, which the kernel fills. On the stack: there are many sockets.
+	 */
 	RTNL_RECEIVE = 32 * 1024,
-	/* A single link with all the names that somebody gave it may need more: so much is read. */
+	/* A link with many alternative names may need more; this is the limit. */
 	RTNL_RECEIVE_MAX = 256 * 1024,
 	RTNL_LABEL = RTNL_NAME_TEXT,
 };
 
 struct rtnl {
 	int fd;
-	uint32_t sequence; /* of the latest request; answers to earlier ones are dropped */
-	bool hung; /* the latest request got no answer in time */
+	uint32_t sequence; /* of the last request; replies to earlier ones are dropped */
+	bool hung; /* the last request got no reply in time */
 };
 
-/* Where datagrams are received, aligned for messages. */
+/* A receive buffer, aligned for messages. */
 struct rtnl_buffer {
-	char *large; /* heap; NULL: none was so large yet */
+	char *large; /* heap; NULL: not needed yet */
 	size_t size; /* of it */
 	_Alignas(8) char bytes[RTNL_RECEIVE];
 };
@@ -31,26 +31,26 @@ void rtnl_buffer_init(struct rtnl_buffer *b);
 void rtnl_buffer_release(struct rtnl_buffer *b);
 
 /*
- * Receives one datagram of the kernel's; what others sent is dropped. `ret_text` lives until the
- * next one is received. Returns errno: 0, EAGAIN (nothing came in time), ENOBUFS (some were lost),
- * EMSGSIZE (it is larger than RTNL_RECEIVE_MAX, and lost), ...
+ * Receives one datagram from the kernel; drops those of other senders. `ret_text` is valid until
+ * the next one. Returns errno: 0, EAGAIN (nothing came in time), ENOBUFS (messages were lost),
+ * EMSGSIZE (a message larger than RTNL_RECEIVE_MAX was lost), ...
  */
 int rtnl_receive(int fd, struct rtnl_buffer *b, struct str *ret_text);
 
 /*
- * Sends and reads until the kernel's verdict. Messages of the answer go to `take`, which may be
- * NULL. The error has no context yet: "Device or resource busy".
+ * Sends the request, and reads until the kernel's verdict. Passes reply messages to `take`, which
+ * may be NULL. The error is without context: "Device or resource busy".
  */
 int rtnl_ask(struct rtnl *r, struct rtnl_request *q,
 	     void (*take)(void *arg, const struct nlmsghdr *m), void *arg, struct error *err);
 
 /*
- * The same for lists, whose `arg` is one of VEC: it is emptied, and filled again, when something
- * changed meanwhile and entries may be missing or twice.
+ * The same for lists. `arg` is a VEC. If something changes meanwhile, so that entries may be
+ * missing or duplicate, it is cleared and filled again.
  */
 struct rtnl_list {
 	void (*clear)(void *arg);
-	/* False: there is no room. */
+	/* Returns false if there is no room. */
 	bool (*take)(void *arg, const struct nlmsghdr *m);
 	void *arg;
 };
@@ -59,8 +59,8 @@ int rtnl_ask_list(struct rtnl *r, struct rtnl_request *q, const struct rtnl_list
 		  struct error *err);
 
 /*
- * A name for messages to people: "eth1", or "interface 7" when there is none such, or the kernel
- * has just failed to answer and would let the caller wait again.
+ * A name for error messages: "eth1". It is "interface 7" if there is no such link, or if the kernel
+ * has just failed to reply and the caller would have to wait again.
  */
 void rtnl_label(struct rtnl *r, int index, char out[static RTNL_LABEL]);
 

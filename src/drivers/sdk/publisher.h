@@ -5,7 +5,8 @@
  * It waits until the local copy shows a write before it decides on the next one, so nothing is
  * created twice. It restores slices that somebody deletes or changes. New slices are owned by the
  * Node; if the Node does not exist yet, the publisher waits for it. Failures are retried with
- * back-off. Threads: the loop's.
+ * back-off.
+ * Threads: the loop's.
  */
 #ifndef DRIVERS_SDK_PUBLISHER_H
 #define DRIVERS_SDK_PUBLISHER_H

@@ -4,7 +4,8 @@
  * A report is the complete list of devices, as the protocols require. All changes of one turn of
  * the loop make one report. A client that does not read gets the latest state once it does, so
  * nothing queues up. Unchanged reports are repeated before clients time them out. Device plugins
- * report the same way through ListAndWatch. Threads: the loop's.
+ * report the same way through ListAndWatch.
+ * Threads: the loop's.
  */
 #ifndef DRIVERS_SDK_REPORTER_H
 #define DRIVERS_SDK_REPORTER_H

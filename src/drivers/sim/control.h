@@ -3,7 +3,8 @@
  *
  * HTTP on ROOT/devplane-sim/NAME.sock. GET /devices lists the devices. POST /fail?DEVICE, with the
  * message as body, breaks one; heal, silence, remove and restore work the same way. Replies are
- * JSON, errors are text. Threads: the loop's.
+ * JSON, errors are text.
+ * Threads: the loop's.
  */
 #ifndef DRIVERS_SIM_CONTROL_H
 #define DRIVERS_SIM_CONTROL_H

@@ -7,7 +7,8 @@
  *
  * Opaque parameters of a claim or class are passed to the container as DEVPLANE_SIM_CONFIG_n. With
  * {"failPrepare": "text"} preparing the claim fails with that text. The state of a device also
- * appears in the status of the claims that have it (sim/status.h). Threads: the loop's.
+ * appears in the status of the claims that have it (sim/status.h).
+ * Threads: the loop's.
  */
 #ifndef DRIVERS_SIM_VENDOR_H
 #define DRIVERS_SIM_VENDOR_H
