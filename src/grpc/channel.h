@@ -1,15 +1,13 @@
 /*
- * channel - a client's way to one server: connects, reconnects, makes calls.
+ * channel - a client's connection to one server: connects, reconnects, makes calls.
  *
- * States and their meaning are gRPC's. A lazy channel connects when a call
- * needs it, an eager one at once and again whenever the connection is lost.
- * After a failure it waits with exponential back-off (1 s, times 1.6, up to
- * 120 s, a fifth of it random); a connection that has answered anything, or has
- * stayed up for a second, begins that anew.
+ * States and their meaning are gRPC's. A lazy channel connects when a call needs it, an eager one
+ * at once and again whenever the connection is lost. After a failure it waits with exponential
+ * back-off (1 s, times 1.6, up to 120 s, a fifth of it random). The back-off is reset by a
+ * connection that has responded, or has stayed up for a second.
  *
- * A server that says goodbye (GOAWAY) gets no new calls; those that run end in
- * order while new ones go to a new connection. When a connection dies, its
- * calls end with UNAVAILABLE. Nothing is retried.
+ * After a GOAWAY, running calls end in order, and new ones go to a new connection. When a
+ * connection fails, its calls end with UNAVAILABLE. Nothing is retried.
  * Threads: belongs to its loop.
  */
 #ifndef GRPC_CHANNEL_H
@@ -32,12 +30,12 @@ enum grpc_channel_state {
 /* Zero means the default. */
 struct grpc_channel_opts {
 	struct addr to;
-	struct tls *tls; /* NULL: clear. Must offer "h2" by ALPN */
+	struct tls *tls; /* NULL: plain text. Must offer "h2" by ALPN */
 	const char *server_name; /* for TLS; NULL: the address's host */
 	const char *authority; /* NULL: "localhost" for unix sockets, else the address */
 	bool eager;
 	int64_t connect_timeout_ms; /* 20 s */
-	int64_t ping_interval_ms; /* keepalive while calls run in silence; 0: never */
+	int64_t ping_interval_ms; /* keep-alive while calls run in silence; 0: never */
 	int64_t backoff_initial_ms, backoff_max_ms;
 	uint32_t window; /* bytes received and not consumed, per call; HTTP_WINDOW */
 
@@ -46,47 +44,49 @@ struct grpc_channel_opts {
 	void *arg;
 };
 
-/* Strings and `tls` are kept by the channel itself. */
+/* The channel copies strings, and takes a reference to `tls`. */
 struct grpc_channel *grpc_channel_new(struct loop *l, const struct grpc_channel_opts *opts);
 
 /*
- * Ends all calls with CANCELLED, then closes the connections. May be called
- * from callbacks; the loop must run one more turn to give back all memory.
+ * Ends all calls with CANCELLED, then closes the connections. May be called from callbacks. The
+ * loop must run one more turn to free all memory.
  */
 void grpc_channel_free(struct grpc_channel *ch);
 
 enum grpc_channel_state grpc_channel_state(const struct grpc_channel *ch);
 const char *grpc_channel_state_name(enum grpc_channel_state state); /* "READY" */
 
-/* When the server last sent any bytes on the present connection, in ms of the loop; 0: none. */
+/*
+ * When the server last sent bytes on the present connection, in ms of the loop; 0: not connected.
+ */
 int64_t grpc_channel_input_at(const struct grpc_channel *ch);
 
-/* Connects without a call, when idle; cuts a back-off short. */
+/* If idle, connects without a call. Ends a back-off early. */
 void grpc_channel_connect(struct grpc_channel *ch);
 
 /* Zero means the default; NULL for all defaults. */
 struct grpc_call_opts {
-	int64_t deadline_ms; /* from now, the wait for a connection included; none */
-	size_t max_response; /* of one message; the method's */
+	int64_t deadline_ms; /* from now, including the wait for a connection; default none */
+	size_t max_response; /* of one message; default the method's */
 	const struct grpc_metadata *metadata;
 	size_t nmetadata;
-	/* Wait for a connection however long it takes, rather than fail while backing off. */
+	/* Wait for a connection for any time, instead of failing during back-off. */
 	bool wait_for_ready;
 };
 
 /*
- * Begins a call; `method` and `ops` must outlive it. Never fails here: what
- * goes wrong is told by on_end, and no callback comes before this returns.
- * Sending may start at once. The call is borrowed until on_end.
+ * Starts a call; `method` and `ops` must outlive it. It never fails here: errors are reported by
+ * on_end, and no callback comes before this returns. You may send at once. The call is borrowed
+ * until on_end.
  */
 struct grpc_call *grpc_channel_call(struct grpc_channel *ch, const struct grpc_method *method,
 				    const struct grpc_call_opts *opts,
 				    const struct grpc_call_ops *ops, void *data);
 
 /*
- * One request, one reply. `done` is called exactly once, as on_end is: `reply`
- * is NULL unless the status is OK. The call, for its metadata and to cancel it,
- * is borrowed until `done` has returned.
+ * One request, one reply. Calls `done` exactly once, like on_end: `reply` is NULL unless the status
+ * is OK. The returned call, for its metadata and to cancel it, is borrowed until `done` has
+ * returned.
  */
 struct grpc_call *grpc_channel_unary(struct grpc_channel *ch, const struct grpc_method *method,
 				     const ProtobufCMessage *request,

@@ -1,11 +1,10 @@
 /*
- * frame - cuts a gRPC byte stream into messages, without I/O.
+ * frame - splits a gRPC byte stream into messages, without I/O.
  *
- * Bytes go in as they arrive, whole messages come out, decompressed. A message
- * that lies whole in one piece is not copied. One that comes in pieces is
- * gathered in memory that grows with what has arrived, never with what its
- * prefix announces, and that is given back once the message is used. Sizes are
- * checked before any memory is taken.
+ * It takes bytes as they arrive, and returns whole messages, decompressed. A message that is
+ * contained in one piece is not copied. One that comes in pieces is collected in memory that grows
+ * with the bytes received, never with the length in its prefix, and is freed once the message is
+ * used. Sizes are checked before memory is allocated.
  */
 #ifndef GRPC_FRAME_H
 #define GRPC_FRAME_H
@@ -19,38 +18,37 @@ struct grpc_frame {
 	size_t max; /* largest message, before and after decompression */
 	bool gzip; /* grpc-encoding allows compressed messages */
 	unsigned char prefix[GRPC_PREFIX];
-	unsigned nprefix; /* bytes of the prefix that are there */
+	unsigned nprefix; /* bytes of the prefix received so far */
 	struct buf body; /* a message that comes in pieces */
-	struct buf plain; /* a message decompressed */
+	struct buf plain; /* a decompressed message */
 };
 
-/* `max` 0: GRPC_MESSAGE_MAX. Owns nothing until a message comes in pieces. */
+/* `max` 0: GRPC_MESSAGE_MAX. Owns no memory until a message comes in pieces. */
 void grpc_frame_init(struct grpc_frame *f, size_t max);
 void grpc_frame_release(struct grpc_frame *f);
 
 /*
- * The peer's grpc-encoding field; empty means identity. -ERR_UNIMPLEMENTED for
- * what we do not know.
+ * Sets the peer's grpc-encoding field; empty means identity. Returns -ERR_UNIMPLEMENTED if unknown.
  */
 int grpc_frame_set_encoding(struct grpc_frame *f, struct str encoding, struct error *err);
 
 /*
- * Takes bytes from the front of *in. 1: *ret_message is a message, borrowed
- * from *in's memory or from the frame until grpc_frame_drop(). 0: all of *in
- * was taken, more is needed. Failures are final:
+ * Takes bytes from the front of *in. Returns 1 with a message in *ret_message, borrowed from *in's
+ * memory or from the frame until grpc_frame_drop(). Returns 0 if all of *in was taken and more is
+ * needed. Errors are final:
  *   -ERR_TOO_LARGE  longer than the limit,
  *   -ERR_PROTOCOL   malformed prefix or compression.
  */
 int grpc_frame_next(struct grpc_frame *f, struct str *in, struct str *ret_message,
 		    struct error *err);
 
-/* The message has been used. Memory is kept for the next one only if it is small. */
+/* Call it after using the message. Memory is kept for the next one only if it is small. */
 void grpc_frame_drop(struct grpc_frame *f);
 
-/* In the middle of a message: the stream may not end here. */
+/* True in the middle of a message: the stream must not end here. */
 bool grpc_frame_partial(const struct grpc_frame *f);
 
-/* What we send as grpc-accept-encoding. */
+/* Our grpc-accept-encoding. */
 #define GRPC_ACCEPT_ENCODING "identity,gzip"
 
 #endif

@@ -1,24 +1,23 @@
 /*
- * grpc - calls: the same verbs for servers and clients, unary and streaming.
+ * grpc - calls: the same functions for servers and clients, unary and streaming.
  *
- * A `struct grpc_method` says what a method is; both ends use the same row. A
- * `struct grpc_call` is one call of it: servers are given calls by server.h,
- * clients make them with channel.h, and from then on both ends send, receive
- * and end with the verbs below and hear by callback (struct grpc_call_ops).
+ * A `struct grpc_method` describes a method; both ends use the same row. A `struct grpc_call` is
+ * one call of it. Servers get calls from server.h, clients make them with channel.h. From then on
+ * both ends send, receive and end with the functions below, and get callbacks (struct
+ * grpc_call_ops).
  *
- * Messages are protobuf-c structs. What arrives is unpacked into memory of the
- * call's: never free it. The one message of a direction that does not stream
- * lives as long as the call; a message of a stream until on_message returns.
+ * Messages are protobuf-c structs. Received messages are unpacked into the call's memory: never
+ * free them. The single message of a direction that does not stream lives as long as the call; a
+ * message of a stream lives until on_message returns.
  *
- * Memory is bounded both ways. A call that is paused keeps what the HTTP window
- * holds and lets no more in; a producer sends while grpc_call_room() is not 0
- * and is called (on_writable) when there is room again.
+ * Memory is bounded in both directions. A paused call keeps at most what the HTTP window holds. A
+ * producer sends while grpc_call_room() is not 0, and on_writable is called when there is room
+ * again.
  *
- * Life: on_end comes exactly once and is the last callback. Until then the call
- * needs no reference; whoever uses it later, or after waiting for another
- * thread, holds one. Verbs on a call that has ended are harmless and return
- * -ERR_CANCELED.
- * Threads: a call belongs to its loop. Other threads answer by loop_post().
+ * Lifetime: on_end comes exactly once and is the last callback. Until then the call needs no
+ * reference; code that uses it later, or after waiting for another thread, holds one. Functions on
+ * a call that has ended are harmless and return -ERR_CANCELED.
+ * Threads: a call belongs to its loop. Other threads reply through loop_post().
  */
 #ifndef GRPC_GRPC_H
 #define GRPC_GRPC_H
@@ -45,7 +44,7 @@ struct grpc_method {
 	const char *path; /* "/package.Service/Method" */
 	enum grpc_kind kind;
 	const ProtobufCMessageDescriptor *request, *response;
-	/* Largest message that the server, or the client, takes; 0: GRPC_MESSAGE_MAX. */
+	/* Largest message that the server, or the client, accepts; 0: GRPC_MESSAGE_MAX. */
 	size_t max_request, max_response;
 };
 
@@ -55,25 +54,27 @@ struct grpc_metadata {
 	struct str value;
 };
 
-/* All may be NULL, except that whoever can get a stream of messages needs on_message. */
+/* All may be NULL, except that on_message is required for streams of messages. */
 struct grpc_call_ops {
-	/* Client: the server's initial metadata is there. Not called when it sent only a status. */
+	/*
+	 * Client: the server's initial metadata has arrived. Not called if it sent only a status.
+	 */
 	void (*on_metadata)(struct grpc_call *c);
 
-	/* `message` is what the method's descriptor says. */
+	/* `message` has the type of the method's descriptor. */
 	void (*on_message)(struct grpc_call *c, const void *message);
 
-	/* Server: the client will send no more. Not for methods with one request. */
+	/* Server: the client has ended its side. Not for methods with one request. */
 	void (*on_half_close)(struct grpc_call *c);
 
 	/* There is room again, after grpc_call_room() was 0. */
 	void (*on_writable)(struct grpc_call *c);
 
 	/*
-	 * Over: give up what belongs to the call. Client: how it ended, as the
-	 * server said or as must be concluded. Server: OK when the answer went
-	 * out, whatever status it bore; else what cut the call short, such as
-	 * CANCELLED or DEADLINE_EXCEEDED. Borrowed until return.
+	 * The end: release what belongs to the call. Client: its status, from the server or
+	 * concluded from a failure. Server: OK if the reply was sent, whatever its status; else the
+	 * reason why the call was aborted, such as CANCELLED or DEADLINE_EXCEEDED. Borrowed until
+	 * return.
 	 */
 	void (*on_end)(struct grpc_call *c, const struct grpc_status *st);
 };
@@ -86,41 +87,40 @@ void grpc_call_unref(struct grpc_call *c); /* NULL allowed */
 const struct grpc_method *grpc_call_method(const struct grpc_call *c);
 struct loop *grpc_call_loop(const struct grpc_call *c);
 
-/* The owner's own. */
+/* For the owner. */
 void *grpc_call_data(const struct grpc_call *c);
 void grpc_call_set_data(struct grpc_call *c, void *data);
 
-/* Server: the argument that came with the method's table. */
+/* Server: the `service` argument of grpc_server_add(). */
 void *grpc_call_service(const struct grpc_call *c);
 
-/* Loop time in ms at which the call ends by itself, or INT64_MAX. */
+/* Loop time in ms at which the call times out, or INT64_MAX. */
 int64_t grpc_call_deadline(const struct grpc_call *c);
 
-/* Whether on_end has been called: no reply reaches the peer any more. */
+/* Whether on_end was called: no reply reaches the peer any more. */
 bool grpc_call_ended(const struct grpc_call *c);
 
-/* What it runs on, to ask for the peer; NULL while a client waits for a connection. */
+/* The HTTP stream, to query the peer; NULL while a client waits for a connection. */
 struct http_stream *grpc_call_stream(const struct grpc_call *c);
 
 /* --- metadata ------------------------------------------------------------------ */
 
 /*
- * What the peer sent: the first value of the key, or an empty str with
- * p == NULL. Binary values are decoded. Headers are there from on_metadata on
- * (server: from the beginning), trailers in the client's on_end. They live as
- * long as the call.
+ * The peer's metadata: the first value of the key, or an empty str with p == NULL. Binary values
+ * are decoded. Headers are available from on_metadata on (server: from the start), trailers in the
+ * client's on_end. They live as long as the call.
  */
 struct str grpc_call_header(const struct grpc_call *c, struct str key);
 struct str grpc_call_trailer(const struct grpc_call *c, struct str key);
 
-/* All of them in order, without those that the protocol itself uses. */
+/* All of them in order, except those that the protocol itself uses. */
 const struct grpc_metadata *grpc_call_headers(const struct grpc_call *c, size_t *ret_n);
 const struct grpc_metadata *grpc_call_trailers(const struct grpc_call *c, size_t *ret_n);
 
 /*
- * Server: adds to what goes out before the first message, or with the status.
- * Copied. -ERR_INVALID for keys and values that gRPC does not allow,
- * -ERR_TOO_LARGE beyond the limits, -ERR_CANCELED when it has gone out already.
+ * Server: adds metadata that is sent before the first message, or with the status. Copied. Returns
+ * -ERR_INVALID for keys and values that gRPC does not allow, -ERR_TOO_LARGE beyond the limits,
+ * -ERR_CANCELED if it was already sent.
  */
 int grpc_call_add_header(struct grpc_call *c, struct grpc_metadata md);
 int grpc_call_add_trailer(struct grpc_call *c, struct grpc_metadata md);
@@ -130,39 +130,38 @@ int grpc_call_send_headers(struct grpc_call *c);
 
 /* --- sending ------------------------------------------------------------------- */
 
-/* Packs and queues a message, always; -ERR_TOO_LARGE when gRPC cannot express its size. */
+/* Packs and queues a message, regardless of room. Returns -ERR_TOO_LARGE from 4 GiB on. */
 int grpc_call_send(struct grpc_call *c, const ProtobufCMessage *message);
 
-/* The same for what grpc_message_pack() made: one message to many calls. Takes a reference. */
+/* The same for a result of grpc_message_pack(): one message to many calls. Takes a reference. */
 int grpc_call_send_packed(struct grpc_call *c, struct bytes *packed);
 
-/* Bytes that a polite producer may queue now; 0 means wait for on_writable. */
+/* The number of bytes that a producer should queue at most; 0: wait for on_writable. */
 size_t grpc_call_room(struct grpc_call *c);
 
-/* Client: will send no more. */
+/* Client: ends its side. */
 int grpc_call_half_close(struct grpc_call *c);
 
-/* Server: the status, after what was sent. Nothing arrives any more; on_end follows. */
+/* Server: sends the status, after all messages. No input arrives any more; on_end follows. */
 int grpc_call_finish(struct grpc_call *c, enum grpc_code code, struct str message);
 
-/* Server: finish with a failure, and the one message of a response with OK. */
+/* Server: finishes with an error; or sends the single response and finishes with OK. */
 int grpc_call_fail(struct grpc_call *c, const struct error *err);
 int grpc_call_reply(struct grpc_call *c, const ProtobufCMessage *message);
 
 /*
- * Gives up: the stream is reset, on_end is called with CANCELLED before this
- * returns. A server that wants to say why finishes instead.
+ * Aborts: the stream is reset, and on_end is called with CANCELLED before this returns. A server
+ * that wants to give a reason calls grpc_call_finish() instead.
  */
 void grpc_call_cancel(struct grpc_call *c);
 
 /* --- receiving ----------------------------------------------------------------- */
 
 /*
- * After on_message returns, the peer may send as much more as the message had
- * bytes. A paused call delivers nothing, also not the rest of what has arrived;
- * a client's end waits too when messages are still to come before it.
- * Cancellation and the deadline do not wait, nor does a server's end. Resuming
- * may call back at once.
+ * After on_message returns, the peer may send as many more bytes as the message had. A paused call
+ * delivers nothing, not even input that has already arrived. If messages are still undelivered, a
+ * client's on_end waits, too. Cancellation and the deadline do not wait, nor does a server's end.
+ * Resuming may call back immediately.
  */
 void grpc_call_pause(struct grpc_call *c);
 void grpc_call_resume(struct grpc_call *c);

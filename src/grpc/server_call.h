@@ -13,20 +13,20 @@ struct grpc_server_call {
 	void *service;
 	const struct grpc_server_opts *opts;
 	struct http_fields out_headers, out_trailers; /* ours, encoded */
-	enum grpc_code code; /* the status that we gave */
+	enum grpc_code code; /* the status that we sent */
 	bool headers_sent;
-	bool finished; /* the status was given */
+	bool finished; /* the status was sent */
 };
 
-/* A call on the stream, not yet known to its handler. */
+/* A call on the stream; the handler does not know it yet. */
 struct grpc_server_call *grpc_server_call_new(const struct grpc_handler *h, void *service,
 					      const struct grpc_server_opts *opts,
 					      struct http_stream *s);
 
-/* Tells the handler; messages follow. */
+/* Calls the handler; messages follow. */
 void grpc_server_call_begin(struct grpc_server_call *sc);
 
-/* Answers a stream that never became a call: one head, which bears the status. */
+/* Replies to a stream that never became a call, with the status in a single head. */
 void grpc_server_refuse(struct http_stream *s, int http_status, enum grpc_code code,
 			struct str message);
 

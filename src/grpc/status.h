@@ -1,9 +1,9 @@
 /*
- * status - how a gRPC call ended: a code and a text for people.
+ * status - the result of a gRPC call: a code and a text for people.
  *
- * The codes and their numbers are gRPC's. A handler normally fails with a
- * `struct error`, whose table (base/core/error.h) knows the code that belongs to it;
- * a client turns a status back into a `struct error` with grpc_status_error().
+ * The codes and their numbers are gRPC's. A handler normally fails with a `struct error`, whose
+ * table (base/core/error.h) has the matching code. A client converts a status back to a `struct
+ * error` with grpc_status_error().
  */
 #ifndef GRPC_STATUS_H
 #define GRPC_STATUS_H
@@ -35,38 +35,35 @@ enum grpc_code {
 
 struct grpc_status {
 	enum grpc_code code;
-	struct str message; /* borrowed; UTF-8 if the peer keeps the rules */
+	struct str message; /* borrowed; UTF-8 if the peer follows the protocol */
 };
 
 /* "DEADLINE_EXCEEDED"; "UNKNOWN" for numbers outside the enum. */
 const char *grpc_code_name(enum grpc_code code);
 
-/* The code of that name, in any case of letters, or of that number. */
+/* The code of that name, case-insensitive, or of that number. */
 bool grpc_code_parse(struct str text, enum grpc_code *ret_code);
 
-/* A failure as a status; its message is borrowed from *err. */
+/* Converts an error to a status; its message is borrowed from *err. */
 struct grpc_status grpc_status_of_error(const struct error *err);
 
 /*
- * The way back: 0 for OK, else fills *err and returns -ERR_*. Codes for which
- * our vocabulary has no word of its own become the nearest one, and the
- * message then begins with the code's name.
+ * Converts a status to an error: returns 0 for OK, else fills *err and returns -ERR_*. Codes
+ * without a direct equivalent become the nearest one, and the message then begins with the code's
+ * name.
  */
 int grpc_status_error(const struct grpc_status *st, struct error *err);
 
-/* What an HTTP status means when no grpc-status came with it. */
+/* The meaning of an HTTP status without a grpc-status. */
 enum grpc_code grpc_code_of_http(int http_status);
 
-/*
- * The value of a grpc-status field. Numbers that nobody defined are UNKNOWN,
- * as is what is no number.
- */
+/* Parses a grpc-status field. Undefined numbers, and other text, are UNKNOWN. */
 enum grpc_code grpc_code_of_field(struct str value);
 
 /*
- * grpc-message on the wire: printable ASCII, all else percent-encoded. Encoding
- * stops at GRPC_STATUS_TEXT_MAX bytes, between two characters. Decoding keeps
- * what is no valid escape as it stands, as the protocol demands.
+ * grpc-message on the wire: printable ASCII, everything else percent-encoded. Encoding stops at
+ * GRPC_STATUS_TEXT_MAX bytes, between two characters. Decoding keeps invalid escapes as they are,
+ * as the protocol requires.
  */
 void grpc_status_text_encode(struct str text, struct buf *out);
 void grpc_status_text_decode(struct str text, struct buf *out);

@@ -1,9 +1,8 @@
 /*
  * http_pair - for tests: a client's and a server's session joined in memory.
  *
- * Bytes cross in pieces of random size from a seeded generator, time moves only
- * by hand, nothing does I/O. Pausing a side keeps its bytes on the wire, as a
- * full socket would.
+ * Bytes cross in pieces of random size from a seeded generator, time moves only by hand, and there
+ * is no I/O. Pausing a side keeps its bytes on the wire, like a full socket.
  */
 #ifndef NET_HTTP_PAIR_H
 #define NET_HTTP_PAIR_H
@@ -17,10 +16,10 @@ struct http_pair;
 struct http_pair_side {
 	struct http_pair *pair;
 	struct http_session *session;
-	struct buf wire; /* on its way to this side */
+	struct buf wire; /* bytes in flight to this side */
 	bool paused;
 	bool failed; /* input() returned an error */
-	bool over; /* done, and all it had to say is on the wire */
+	bool over; /* done, and all its output is on the wire */
 	struct error err;
 };
 
@@ -31,7 +30,7 @@ struct http_pair {
 	struct prng prng;
 	int64_t now;
 	size_t piece_max; /* largest piece that crosses at once; 0: all */
-	size_t wire_max; /* nothing is written while so much is on its way; 0: no limit */
+	size_t wire_max; /* nothing is written while this much is in flight; 0: no limit */
 	void (*handler)(struct http_pair *p, struct http_stream *s);
 	void *data; /* the test's */
 	size_t wire_peak;
@@ -49,10 +48,10 @@ bool http_pair_step(struct http_pair *p);
 /* Steps until nothing moves. */
 void http_pair_run(struct http_pair *p);
 
-/* Moves time, calling tick() where it is due, then runs. */
+/* Moves time, calls tick() when due, then runs. */
 void http_pair_advance(struct http_pair *p, int64_t ms);
 
-/* A GET or, with a body, a POST. */
+/* A GET, or a POST if it has a body. */
 struct http_stream *http_pair_request(struct http_pair *p, struct str method, struct str target,
 				      bool end, const struct http_stream_ops *ops, void *data);
 

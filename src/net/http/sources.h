@@ -1,9 +1,9 @@
 /*
- * http_sources - private to http/server.c: how many connections of unknown clients there are from
- * each source address.
+ * http_sources - private to http/server.c: counts connections of unauthenticated clients per source
+ * address.
  *
- * One source is an IPv4 address or a /64 prefix of IPv6, as a machine has all of that. Threads:
- * any; a lock is held while one is counted in or out.
+ * A source is an IPv4 address or a /64 prefix of IPv6, since one machine has all of that.
+ * Threads: any; a lock is held while counting.
  */
 #ifndef NET_HTTP_SOURCES_H
 #define NET_HTTP_SOURCES_H
@@ -17,20 +17,20 @@ struct http_source;
 struct http_sources {
 	struct lock lock;
 	struct map map;
-	size_t max; /* connections of one source; 0: they are not counted */
+	size_t max; /* connections per source; 0: not counted */
 };
 
 void http_sources_init(struct http_sources *s, size_t max);
-void http_sources_release(struct http_sources *s); /* all have left */
+void http_sources_release(struct http_sources *s); /* all must have left */
 
 /*
- * Counts a connection in. False: its source has as many as it may. *ret_source is NULL where
+ * Counts a connection in. Returns false if its source has reached the limit. *ret_source is NULL if
  * nothing is counted: without a limit, and for unix sockets.
  */
 bool http_sources_enter(struct http_sources *s, const struct addr *from,
 			struct http_source **ret_source);
 
-/* Counts it out; NULL allowed. */
+/* Counts a connection out. NULL allowed. */
 void http_sources_leave(struct http_sources *s, struct http_source *source);
 
 #endif

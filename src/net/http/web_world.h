@@ -1,12 +1,11 @@
 /*
  * web_world - for tests: a simulated world of HTTP.
  *
- * One server on two loops with a worker beside them, several clients on hosts
- * of their own, HTTP/1.1 and HTTP/2. What is asked, how it is answered and how
- * the clients behave is drawn from the seed. All along it is checked that a
- * response that ends is the right one, that nothing is answered twice, that
- * every stream is closed once, and at the end that nothing hangs or is left.
- * Failures are cmocka's.
+ * It has one server on two loops with a worker, and several clients on their own hosts, with
+ * HTTP/1.1 and HTTP/2. Requests, responses and the behaviour of clients are drawn from the seed. It
+ * checks all along that each complete response is the right one, that nothing is answered twice,
+ * and that every stream is closed once; and at the end that nothing hangs or is left over. Failures
+ * are cmocka assertions.
  */
 #ifndef NET_HTTP_WEB_WORLD_H
 #define NET_HTTP_WEB_WORLD_H
@@ -20,22 +19,22 @@
 enum {
 	WEB_GUESTS = 4,
 	WEB_ASKS = 6, /* per guest */
-	WEB_HANG_MS = 900 * 1000, /* whatever takes longer never ends */
+	WEB_HANG_MS = 900 * 1000, /* anything that takes longer is considered hanging */
 };
 
-/* What the server does with a request. */
+/* How the server handles a request. */
 enum web_mode {
-	WEB_MODE_COLLECT, /* gathers the body and sends it back */
+	WEB_MODE_COLLECT, /* collects the body and sends it back */
 	WEB_MODE_STREAM, /* sends it back as it comes */
-	WEB_MODE_EARLY, /* answers before the body is there */
-	WEB_MODE_WORKER, /* answers after another loop was asked */
+	WEB_MODE_EARLY, /* responds before the body is complete */
+	WEB_MODE_WORKER, /* responds after asking another loop */
 	WEB_MODE_GENERATE, /* sends a body as there is room, and trailers */
 	WEB_MODE_FAIL,
-	WEB_MODE_RESET, /* gives up in the middle */
+	WEB_MODE_RESET, /* resets in the middle */
 	WEB_MODES,
 };
 
-/* What a fickle client does in the middle of a response, or when it is closed. */
+/* The action of a fickle client in the middle of a response, or when it is closed. */
 enum web_whim {
 	WEB_WHIM_NONE,
 	WEB_WHIM_RESET_AT_HEAD,
@@ -50,7 +49,7 @@ enum web_whim {
 struct web_world;
 struct tls;
 
-/* One request, its course at the client, and what the server made of it. */
+/* One request, its progress at the client, and its result at the server. */
 struct web_ask {
 	struct web_world *web;
 	struct web_guest *guest;
@@ -79,14 +78,14 @@ struct web_guest {
 	struct web_ask asks[WEB_ASKS];
 };
 
-/* What the world is like. */
+/* Properties of the world. */
 struct web_climate {
 	bool faulty; /* requests may fail at any point */
-	bool fickle; /* clients give up: requests, connections */
-	bool leaving; /* the server leaves: requests that it has not seen may fail */
-	bool tls; /* runs then do not repeat to the byte: keys are random */
+	bool fickle; /* clients abort requests and connections */
+	bool leaving; /* the server shuts down: requests that it has not seen may fail */
+	bool tls; /* runs are then not reproducible byte for byte: keys are random */
 	int64_t idle_timeout_ms; /* the server's */
-	int64_t gap_ms; /* most time between two requests of a client */
+	int64_t gap_ms; /* longest time between two requests of a client */
 };
 
 struct web_world {
@@ -103,10 +102,10 @@ struct web_world {
 	unsigned open_answers; /* not freed */
 };
 
-/* What anybody draws; from the seed, but apart from the world's own. */
+/* A random number from the seed, from a generator apart from the world's own. */
 uint64_t web_world_draw(struct web_world *w, uint64_t n);
 
-/* n bytes, from byte `at` on, of the bodies that request `id` has. */
+/* Fills in n bytes, from offset `at`, of the body of request `id`. */
 void web_world_fill(char *to, unsigned id, size_t at, size_t n);
 
 /* Makes it; the guests begin when it runs. */
@@ -115,10 +114,10 @@ void web_world_init(struct web_world *w, const struct sim_opts *opts, struct web
 /* Runs until all requests are over, one way or another. */
 void web_world_finish(struct web_world *w);
 
-/* Drains the server and runs until it says that no connection is left. */
+/* Drains the server, and runs until it reports that no connection is left. */
 void web_world_drain(struct web_world *w, int64_t grace_ms);
 
-/* After a drain or a crash: lets the guests go, checks all, frees all. */
+/* After a drain or a crash: ends the guests, checks everything, frees everything. */
 void web_world_release(struct web_world *w);
 
 /* A guest (web_guest_fixture.c). */

@@ -1,17 +1,16 @@
 /*
  * http_wire - for tests: one HTTP/1.1 session, fed by hand.
  *
- * What the session writes is gathered in `out`; what the owners of its streams
- * hear is written down in `log`, body pieces joined, so that two runs with the
- * same bytes cut differently must give the same text:
+ * The session's output is collected in `out`. The callbacks of its streams are recorded in `log`,
+ * with body pieces joined, so that two runs with the same bytes, split differently, must give the
+ * same text:
  *
  *	request GET /path?query host=a
  *	body=hello
  *	end
  *	close
  *
- * A client's log has "response 200" instead, and "close: <message>" tells of a
- * failure.
+ * A client's log has "response 200" instead, and "close: <message>" for a failure.
  */
 #ifndef NET_HTTP_WIRE_H
 #define NET_HTTP_WIRE_H
@@ -23,48 +22,50 @@ struct http_wire {
 	struct http_config config;
 	struct http_session *session;
 	struct outbuf *gather;
-	struct buf out; /* all that was written */
-	struct buf log; /* all that was heard */
+	struct buf out; /* all output */
+	struct buf log; /* all callbacks */
 	void (*handler)(struct http_wire *w, struct http_stream *s); /* NULL: http_wire_serve */
 	struct http_stream *stream; /* the newest one; referenced */
 	int64_t now;
 	int result; /* of the last input(), eof() or tick() */
 	struct error err;
-	unsigned pauses; /* times that reading was stopped */
-	unsigned requests; /* heads that were given to the handler */
+	unsigned pauses; /* how often reading was paused */
+	unsigned requests; /* number of calls of the handler */
 	bool paused;
 	bool keep; /* owners do not consume */
-	bool in_body; /* `log` ends in a piece */
+	bool in_body; /* `log` ends with a piece of a body */
 };
 
 /* `config` may be NULL. */
 void http_wire_init(struct http_wire *w, bool server, const struct http_config *config);
 void http_wire_release(struct http_wire *w);
 
-/* Logs what happens to the stream from now on. */
+/* Logs all later callbacks of the stream. */
 extern const struct http_stream_ops http_wire_ops;
 
 /*
- * The usual handler, by path: "/echo" sends the body back; "/now" answers "ok"
- * at once; "/wait" leaves the answer to the test; "/trailers" answers with
- * trailers; all else is a sink that answers "done" at the end of the body.
+ * The usual handler, by path: "/echo" sends the body back; "/now" replies "ok" at once; "/wait"
+ * leaves the reply to the test; "/trailers" replies with trailers; all others reply "done" at the
+ * end of the body.
  */
 void http_wire_serve(struct http_wire *w, struct http_stream *s);
 
-/* Client: asks, logging what comes. `body` NULL: none; empty: one of unknown length. */
+/*
+ * Client: sends a request and logs the callbacks. `body` NULL: none; empty: one of unknown length.
+ */
 struct http_stream *http_wire_ask(struct http_wire *w, const char *method, const char *target,
 				  const char *body);
 
-/* Gives bytes in pieces of at most `piece` (0: whole), and writes after each. */
+/* Feeds bytes in pieces of at most `piece` (0: whole), and writes after each. */
 void http_wire_feed(struct http_wire *w, struct str in, size_t piece);
 
 /* The same, then the end of input. */
 void http_wire_eof(struct http_wire *w);
 
-/* Writes what there is. */
+/* Writes all available output. */
 void http_wire_flush(struct http_wire *w);
 
-/* Moves time and ticks when it is due. */
+/* Moves time, and ticks when due. */
 void http_wire_advance(struct http_wire *w, int64_t ms);
 
 #endif

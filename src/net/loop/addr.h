@@ -1,11 +1,10 @@
 /*
- * addr - where to listen or connect.
+ * addr - an address to listen on or connect to.
  *
- * Forms: "127.0.0.1:6443", "[::1]:6443", ":6443" (any address: "[::]:6443",
- * which serves IPv4 too), "host:6443" (connect only: the loop resolves it),
- * "unix:/path", "unix:///path" and "unix:@name" (abstract). Schemes "tcp://",
- * "http://" and "https://" before a host are accepted and dropped. With a
- * default port, IPv6 addresses need no brackets.
+ * Forms: "127.0.0.1:6443", "[::1]:6443", ":6443" (any address: "[::]:6443", which serves IPv4 too),
+ * "host:6443" (connect only: the loop resolves it), "unix:/path", "unix:///path" and "unix:@name"
+ * (abstract). Schemes "tcp://", "http://" and "https://" before a host are accepted and dropped.
+ * With a default port, IPv6 addresses need no brackets.
  */
 #ifndef NET_LOOP_ADDR_H
 #define NET_LOOP_ADDR_H
@@ -24,7 +23,7 @@ enum addr_kind {
 
 struct addr;
 
-/* Says which addresses others may be led to. */
+/* Decides which addresses a program may connect to on behalf of others. */
 struct addr_rule {
 	bool (*allows)(const struct addr_rule *r, const struct addr *a);
 };
@@ -35,31 +34,33 @@ struct addr {
 	struct sockaddr_storage sa;
 	uint16_t port; /* not for ADDR_UNIX */
 	/*
-	 * Set by a program that connects for others, and outlives the address; NULL: anywhere. A
-	 * name is refused as a whole if one of its addresses is not allowed (-ERR_FORBIDDEN).
+	 * Set by a program that connects on behalf of others; it must outlive the address. NULL:
+	 * anywhere. A name is rejected as a whole if one of its addresses is not allowed
+	 * (-ERR_FORBIDDEN).
 	 */
 	const struct addr_rule *rule;
-	char text[NET_ADDRESS_MAX]; /* canonical form: shown to people, parsed back the same */
+	char text[NET_ADDRESS_MAX]; /* canonical form, for people; parses to the same address */
 	char host[NET_ADDRESS_MAX]; /* without port and brackets; the path for ADDR_UNIX */
 };
 
-/* `default_port` serves when the text has none; 0 demands one. */
+/* `default_port` is used if the text has no port; 0: a port is required. */
 int addr_parse(struct addr *ret_addr, struct str text, uint16_t default_port, struct error *err);
 
 /*
- * Whether others may be led there: no address of this machine or link alone, no group, no path.
- * Of a name only its addresses can tell, when they are known: true but for "localhost".
+ * Whether others may be connected there. False for unspecified, loopback, link-local, multicast and
+ * broadcast addresses, and for unix sockets. A host name can only be judged by its addresses, so it
+ * is true for all names but "localhost".
  */
 bool addr_is_global(const struct addr *a);
 
-extern const struct addr_rule addr_rule_global; /* allows what addr_is_global() says */
+extern const struct addr_rule addr_rule_global; /* allows what addr_is_global() does */
 
 /* Whether the rule of `to`, if it has one, allows `a`: `to` itself, or an address of that name. */
 bool addr_allows(const struct addr *to, const struct addr *a);
 
 /*
- * From what accept(2) or getsockname(2) filled in. IPv4 that arrived on an
- * IPv6 socket becomes plain IPv4. A family that we do not know has no text.
+ * From a result of accept(2) or getsockname(2). IPv4 that arrived on an IPv6 socket becomes plain
+ * IPv4. An unknown family has no text.
  */
 void addr_from_sockaddr(struct addr *ret_addr, const struct sockaddr *sa, socklen_t len);
 

@@ -1,14 +1,13 @@
 /*
  * conn - a byte stream, as a stack of filters.
  *
- * At the bottom a socket (TCP or unix) or a simulated pipe; TLS may sit on top
- * of it. All look the same from above: bytes arrive by callback, are written
- * without blocking, and the owner of the top frees the whole stack.
+ * At the bottom is a socket (TCP or unix) or a simulated pipe; TLS may sit on top of it. All have
+ * the same interface: bytes arrive by callback and are written without blocking. The owner of the
+ * top frees the whole stack.
  *
- * Nothing is queued here on behalf of the caller: conn_writev() takes what fits
- * now and on_writable() tells when to offer the rest.
- * Threads: belongs to its loop. Callbacks may free the conn; none comes after
- * that.
+ * conn_writev() does not queue: it takes as many bytes as fit now, and on_writable() is called when
+ * there is room for the rest.
+ * Threads: belongs to its loop. Callbacks may free the conn; no callback comes after that.
  */
 #ifndef NET_LOOP_CONN_H
 #define NET_LOOP_CONN_H
@@ -27,7 +26,7 @@ struct conn_events {
 	void (*on_open)(void *arg);
 	/* Borrowed until return; the callee may overwrite the bytes. */
 	void (*on_data)(void *arg, char *data, size_t n);
-	/* The peer will send no more. Writing is still possible. */
+	/* The peer has ended its side. Writing is still possible. */
 	void (*on_eof)(void *arg);
 	/* There is room again after conn_writev() took less than it was given. */
 	void (*on_writable)(void *arg);
@@ -43,7 +42,7 @@ struct conn_events {
 int conn_connect(struct loop *l, const struct addr *to, const struct conn_events *events, void *arg,
 		 struct conn **ret_conn, struct error *err);
 
-/* Another owner, as when the protocol is known or a filter is put on top. */
+/* Changes the owner, for example when the protocol is known or a filter is put on top. */
 void conn_set_events(struct conn *c, const struct conn_events *events, void *arg);
 
 /*
@@ -56,16 +55,16 @@ ssize_t conn_writev(struct conn *c, const struct iovec *iov, int n, struct error
 void conn_pause(struct conn *c);
 void conn_resume(struct conn *c);
 
-/* No more will be written: the peer sees an orderly end after what was taken. */
+/* Ends writing: the peer sees an orderly end after the bytes taken so far. */
 void conn_shutdown(struct conn *c);
 
 /*
- * Whether the peer has ended its side, or is gone, and a pause keeps that from being told: what it
- * sent before waits unread.
+ * Whether the peer has ended its side, or is gone, while the conn is paused. The owner gets that
+ * callback only after it has read the bytes sent before.
  */
 bool conn_hung_up(const struct conn *c);
 
-/* True when all that was taken has gone to the kernel: closing then loses nothing of it. */
+/* True if the kernel has all bytes taken so far, so closing now loses none of them. */
 bool conn_flushed(const struct conn *c);
 
 /* Closes at once. NULL allowed. */
@@ -75,14 +74,14 @@ struct loop *conn_loop(const struct conn *c);
 /* The peer's address; for unix sockets the path. */
 const struct addr *conn_peer(const struct conn *c);
 
-/* Who opened the other end of a unix socket, as the kernel says. False for all others. */
+/* The process that opened the other end of a unix socket. Returns false for other sockets. */
 struct conn_owner {
-	int64_t pid; /* 0: it is in a namespace that we do not see */
+	int64_t pid; /* 0: it is in a PID namespace that we cannot see */
 	uint32_t uid, gid;
 };
 bool conn_owner(const struct conn *c, struct conn_owner *ret_owner);
 
-/* Protocol agreed by ALPN, or empty. */
+/* The protocol agreed by ALPN, or empty. */
 struct str conn_alpn(const struct conn *c);
 bool conn_is_tls(const struct conn *c);
 

@@ -1,9 +1,9 @@
 /*
- * conn_impl - what a filter implements. For files that make conns only.
+ * conn_impl - the interface that a filter implements. Only for files that create conns.
  *
- * A filter embeds `struct conn` first and fills `ops`. After each call up
- * (conn_up_*) it must look at `closed`: the owner may have freed the conn, and
- * its memory then goes only after the turn.
+ * A filter embeds `struct conn` first and fills in `ops`. After each call up (conn_up_*) it must
+ * check `closed`, because the owner may have freed the conn. Its memory stays valid until the end
+ * of the turn.
  */
 #ifndef NET_LOOP_CONN_IMPL_H
 #define NET_LOOP_CONN_IMPL_H
@@ -19,11 +19,11 @@ struct conn_ops {
 	/* Releases everything and, after the turn, the memory. Called once. */
 	void (*close)(struct conn *c);
 	struct str (*alpn)(const struct conn *c);
-	/* Whether nothing that was taken waits in the filter; NULL: it keeps nothing. */
+	/* Whether the filter has no unwritten bytes; NULL: it never keeps any. */
 	bool (*flushed)(const struct conn *c);
-	/* conn_hung_up() of a paused conn; NULL: never known. */
+	/* conn_hung_up() of a paused conn; NULL: unknown. */
 	bool (*hung_up)(const struct conn *c);
-	/* conn_owner(); NULL: never known. */
+	/* conn_owner(); NULL: unknown. */
 	bool (*owner)(const struct conn *c, struct conn_owner *ret_owner);
 	bool is_tls;
 };

@@ -1,9 +1,9 @@
 /*
- * gzip - compression in bounded pieces.
+ * gzip - compression in bounded steps.
  *
- * One step takes some input and makes some output, never more than the buffer
- * has room for, so a large answer is compressed over many turns and a hostile
- * one cannot expand beyond its reader's limit.
+ * One step consumes some input and produces some output, at most as much as the buffer has room
+ * for. So a large reply is compressed over many turns, and a hostile one cannot expand beyond its
+ * reader's limit.
  */
 #ifndef NET_LOOP_GZIP_H
 #define NET_LOOP_GZIP_H
@@ -20,9 +20,9 @@ struct gzip *gzip_inflate_new(void);
 void gzip_free(struct gzip *z);
 
 /*
- * Moves input from the front of *in and appends at most `out_max` bytes to
- * *out. `last`: *in is the end of the input. Returns 1 when the stream is
- * complete, 0 when it wants more input or more room, or an error.
+ * Consumes input from the front of *in and appends at most `out_max` bytes to *out. `last`: *in is
+ * the end of the input. Returns 1 if the stream is complete, 0 if it needs more input or more room,
+ * or an error.
  */
 int gzip_step(struct gzip *z, struct str *in, bool last, struct buf *out, size_t out_max,
 	      struct error *err);

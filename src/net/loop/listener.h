@@ -1,12 +1,11 @@
 /*
- * listener - accept connections and hand them to I/O loops in turn.
+ * listener - accepts connections and distributes them to I/O loops, round-robin.
  *
- * It accepts on its own loop and gives each connection to the next of `loops`,
- * where on_accept is called, on that loop's thread. Running out of descriptors
- * or memory delays accepting (connections wait in the kernel's queue); it never
- * ends the listener.
- * A unix socket left behind by a dead process is replaced; one that answers is
- * an error. Socket files are removed when the listener is freed.
+ * It accepts on its own loop and hands each connection to the next of `loops`, where on_accept is
+ * called on that loop's thread. If descriptors or memory run out, accepting is delayed (connections
+ * wait in the kernel's queue); the listener never ends because of it. A unix socket left behind by
+ * a dead process is replaced; if a live process answers there, that is an error. Socket files are
+ * removed when the listener is freed.
  */
 #ifndef NET_LOOP_LISTENER_H
 #define NET_LOOP_LISTENER_H
@@ -28,10 +27,10 @@ struct listener_opts {
 int listener_open(struct loop *l, const struct addr *at, const struct listener_opts *opts,
 		  struct listener **ret_listener, struct error *err);
 
-/* Where it listens; a port of 0 has become the one the kernel chose. */
+/* The address that it listens on; a port of 0 is replaced by the kernel's choice. */
 const struct addr *listener_addr(const struct listener *ln);
 
-/* Stops accepting; connections live on. On the listener's loop. */
+/* Stops accepting; connections stay open. Call it on the listener's loop. */
 void listener_free(struct listener *ln);
 
 #endif

@@ -1,15 +1,14 @@
 /*
  * loop - one thread's event loop: timers, messages, signals, folders, descriptors, children.
  *
- * loop_new() makes the real one on libuv; sim.h makes loops that live in
- * a seeded, simulated world with its own time. Everything that waits goes
- * through this interface, so either can stand in for the other. Sockets are in
- * conn.h and listener.h.
+ * loop_new() makes a real one on libuv; sim.h makes loops in a seeded, simulated world with its own
+ * time. All code that waits uses this interface, so both work alike. Sockets are in conn.h and
+ * listener.h.
  *
- * A turn: the loop waits, calls back for all that happened, and runs what was
- * deferred, after all of it at the latest. Time stands still within a turn.
- * Threads: everything belongs to the loop's own thread, except loop_post()
- * and loop_stop(), which any thread may call.
+ * In each turn the loop waits, calls the callbacks for all events, and runs deferred tasks, at the
+ * latest after all callbacks. Time stands still within a turn.
+ * Threads: everything belongs to the loop's own thread, except loop_post() and loop_stop(), which
+ * any thread may call.
  */
 #ifndef NET_LOOP_LOOP_H
 #define NET_LOOP_LOOP_H
@@ -38,29 +37,29 @@ void loop_stop(struct loop *l);
 int64_t loop_now(const struct loop *l);
 const struct clock *loop_clock(const struct loop *l);
 
-/* For jitter and the like; repeatable in a simulation. */
+/* For jitter and the like; reproducible in a simulation. */
 struct prng *loop_prng(struct loop *l);
 
-/* The outbuf that all connections of this loop gather in, one after the other. */
+/* The outbuf that the connections of this loop use, one after the other. */
 struct outbuf;
 struct outbuf *loop_outbuf(struct loop *l);
 
-/* Memory for what comes and goes with every request. NULL (keeping nothing) without a loop. */
+/* Memory for short-lived objects of each request. NULL without a loop, which keeps nothing. */
 struct recycler;
 struct recycler *loop_recycler(struct loop *l);
 
 /* --- timers ------------------------------------------------------------- */
 
 /*
- * Embed it; init once. Starting a running timer moves it, which is cheap when
- * it moves later: the heap is touched only when the old time comes.
+ * Embed it; init once. Starting a running timer moves it. Moving it later is cheap: the heap is
+ * touched only when the old time comes.
  */
 struct loop_timer {
 	struct loop *loop;
 	void (*fn)(struct loop_timer *t);
-	int64_t due; /* when fn is to be called; INT64_MAX when stopped */
-	int64_t armed; /* its place in the heap: never after `due` */
-	size_t at; /* index in the heap, SIZE_MAX when not in it */
+	int64_t due; /* when fn is called; INT64_MAX: stopped */
+	int64_t armed; /* its time in the heap: never after `due` */
+	size_t at; /* index in the heap; SIZE_MAX: not in it */
 };
 
 void loop_timer_init(struct loop_timer *t, struct loop *l, void (*fn)(struct loop_timer *t));
@@ -86,10 +85,9 @@ struct loop_msg {
 void loop_post(struct loop *l, struct loop_msg *m);
 
 /*
- * Embed it; init once. fn runs in this turn, from the loop and with nobody's
- * callback above it; when deferred from a deferred task, in the next one at
- * the latest, which then does not wait.
- * Deferring twice is deferring once.
+ * Embed it; init once. fn runs in this turn, called by the loop itself and not from within another
+ * callback. If deferred from a deferred task, it runs at the latest in the next turn, which then
+ * does not wait. Deferring a task again while it waits has no effect.
  */
 struct loop_task {
 	struct list link;
@@ -101,14 +99,14 @@ void loop_defer(struct loop *l, struct loop_task *t);
 void loop_task_cancel(struct loop_task *t);
 
 /*
- * As loop_defer(), for work that is done in parts: it runs at the end of a turn, after all else
- * that was deferred, so that what comes between two parts waits for one of them at most. A task
- * waits in one way at a time: the first.
+ * Like loop_defer(), for work that is split into parts. It runs at the end of a turn, after all
+ * other deferred tasks, so that events wait for at most one part. If a task is deferred in two
+ * ways, the first counts.
  */
 void loop_defer_last(struct loop *l, struct loop_task *t);
-/* Whether there is more to do before the loop waits. */
+/* Whether tasks are left to run before the loop waits. */
 bool loop_has_deferred(const struct loop *l);
-/* As loop_defer_last(), for large parts: of these one runs per turn, in their order. */
+/* Like loop_defer_last(), for large parts: only one of these runs per turn, in their order. */
 void loop_defer_large(struct loop *l, struct loop_task *t);
 
 /* --- signals --------------------------------------------------------------- */
@@ -122,10 +120,9 @@ void loop_signal_free(struct loop_signal *s);
 /* --- folders ----------------------------------------------------------------- */
 
 /*
- * Tells when entries of a folder are created, removed, renamed or written:
- * fn gets the entry's name (empty when unknown), or an error when watching
- * has ended, e.g. because the folder is gone. Notices may be merged: look at
- * the folder, do not count.
+ * Reports when entries of a folder are created, removed, renamed or written. fn gets the entry's
+ * name (empty if unknown), or an error if watching has ended, for example because the folder is
+ * gone. Events may be merged: look at the folder, do not count.
  */
 struct loop_watch;
 
@@ -137,9 +134,9 @@ void loop_watch_free(struct loop_watch *w);
 /* --- descriptors ----------------------------------------------------------------- */
 
 /*
- * Calls fn in each turn in which the descriptor can be read or has an error to tell, until fn has
- * read all of it. The descriptor stays the caller's, who closes it after loop_fd_free(). fn may
- * free the handle. A simulated loop has none (-ERR_UNIMPLEMENTED).
+ * Calls fn in each turn in which the descriptor is readable or has an error, until fn has read
+ * everything. The caller owns the descriptor, and closes it after loop_fd_free(). fn may free the
+ * handle. Simulated loops don't support it (-ERR_UNIMPLEMENTED).
  */
 struct loop_fd;
 
@@ -155,9 +152,9 @@ struct loop_child_opts {
 	const char *const *argv; /* argv[0] is looked up in PATH; NULL-terminated */
 	const char *const *env; /* NULL: ours */
 	const char *cwd; /* NULL: ours */
-	int in_fd; /* given to the child as 0; 0 means /dev/null */
-	int out_fd, err_fd; /* given to the child as 1 and 2; 0 means ours */
-	bool group; /* gets a session and process group of its own, and is signalled with it */
+	int in_fd; /* the child's stdin; 0: /dev/null */
+	int out_fd, err_fd; /* the child's stdout and stderr; 0: ours */
+	bool group; /* runs in its own session and process group, which also gets the signals */
 	/* Called once, unless freed before. `signal` is 0 after a normal exit. */
 	void (*on_exit)(void *arg, int status, int signal);
 	void *arg;
@@ -168,7 +165,7 @@ int loop_child_new(struct loop *l, const struct loop_child_opts *opts,
 int loop_child_pid(const struct loop_child *c);
 int loop_child_kill(struct loop_child *c, int signum, struct error *err);
 
-/* Forgets it; a child that still runs goes on alone, and is still collected when it ends. */
+/* Forgets it. A running child continues alone, and is still reaped when it ends. */
 void loop_child_free(struct loop_child *c);
 
 DEFINE_CLEANUP(loop_free, struct loop *);

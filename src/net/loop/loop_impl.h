@@ -1,8 +1,8 @@
 /*
- * loop_impl - what an event loop implements: libuv's and the simulated one.
+ * loop_impl - the interface that an event loop implements: libuv's and the simulated one.
  *
- * loop.c keeps what is common (timers, inbox, deferred tasks); an
- * implementation waits, and calls loop_turn_*() at the right moments.
+ * loop.c has the common parts (timers, inbox, deferred tasks). An implementation waits, and calls
+ * loop_turn_*() at the right moments.
  */
 #ifndef NET_LOOP_LOOP_IMPL_H
 #define NET_LOOP_LOOP_IMPL_H
@@ -15,9 +15,9 @@
 struct loop_ops {
 	void (*run)(struct loop *l);
 	void (*stop)(struct loop *l);
-	/* Makes the loop take its inbox soon. Any thread. */
+	/* Makes the loop read its inbox soon. Any thread. */
 	void (*wake)(struct loop *l);
-	/* The earliest timer is now due at `due` (INT64_MAX: none). */
+	/* The earliest timer is now due at `due`; INT64_MAX: no timer. */
 	void (*arm)(struct loop *l, int64_t due);
 	void (*free)(struct loop *l);
 
@@ -47,11 +47,11 @@ struct loop {
 	struct list large; /* tasks of which large_task runs one */
 	struct loop_task large_task;
 	struct prng prng;
-	struct outbuf *out; /* made on first use, shared by the loop's connections */
+	struct outbuf *out; /* created on first use, shared by the loop's connections */
 	struct recycler recycler;
 };
 
-/* The handles that an implementation makes begin with these. */
+/* The handles of an implementation begin with these. */
 struct loop_signal {
 	void (*free)(struct loop_signal *s);
 };
@@ -75,13 +75,13 @@ void loop_init_common(struct loop *l, const struct loop_ops *ops, const struct c
 		      uint64_t seed);
 void loop_release_common(struct loop *l);
 
-/* Calls the timers that are due at l->now, then re-arms. */
+/* Calls the timers that are due at l->now, then arms the next one. */
 void loop_turn_timers(struct loop *l);
 /* Delivers the messages that are in the inbox now. */
 void loop_turn_inbox(struct loop *l);
-/* Runs what is deferred now, but for what is to come last. */
+/* Runs the deferred tasks, except those that come last. */
 void loop_turn_deferred(struct loop *l);
-/* The end of a turn: runs what is deferred now, and then what comes last. True when more waits. */
+/* The end of a turn: runs deferred tasks, then those that come last. Returns true if more wait. */
 bool loop_turn_end(struct loop *l);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * program - runs a program to its end, and hands over what it printed.
+ * program - runs a program to its end, and returns its output.
  *
- * What it prints goes into pipes that hold all it may print and are read when it has ended: nothing
- * to follow meanwhile, and memory has its bound in the kernel. One that prints more blocks, and is
- * killed by the time-out. Grandchildren that keep a pipe open are not waited for; who is killed is
- * killed with them, as one process group.
+ * The output goes into pipes that hold all of it, and are read when the program has ended. So
+ * nothing has to be read meanwhile, and the kernel bounds the memory. A program that prints more
+ * blocks, and is killed by the timeout. Grandchildren that keep a pipe open are not waited for.
+ * Killing a program kills its whole process group.
  * Threads: belongs to its loop.
  */
 #ifndef NET_LOOP_PROGRAM_H
@@ -16,21 +16,24 @@
 struct loop;
 struct program;
 
-/* How it ended; borrowed until return. */
+/* How it ended. Borrowed until on_end returns. */
 struct program_end {
 	int status, signum; /* signum is 0 after a normal exit */
-	bool timed_out; /* it was killed for that */
-	struct str out, err; /* what it printed; `err` is empty when that went to ours */
+	bool timed_out; /* it was killed by the timeout */
+	struct str out, err; /* its output; `err` is empty if stderr is ours */
 };
 
 struct program_opts {
 	const char *const *argv; /* argv[0] is looked up in PATH; NULL-terminated */
 	const char *const *env; /* NULL: ours */
 	int in_fd; /* its standard input, dup'ed; 0: /dev/null */
-	bool with_us; /* its standard error is ours, and it is in our process group */
+	bool with_us; /* shares our stderr and process group */
 	size_t output_max; /* bytes of each stream */
-	int64_t timeout_ms; /* 0: none */
-	/* Once, later, unless freed before; free it then, or here. */
+	int64_t timeout_ms; /* 0: no timeout */
+	/*
+	 * Called once, later, unless freed before. You may free it in here, else free it
+	 * afterwards.
+	 */
 	void (*on_end)(void *arg, const struct program_end *end);
 	void *arg;
 };
@@ -38,10 +41,10 @@ struct program_opts {
 int program_new(struct loop *l, const struct program_opts *opts, struct program **ret_program,
 		struct error *err);
 
-/* Kills it when it still runs; does not wait: the loop collects it. NULL allowed. */
+/* Kills it if it is still running. Does not wait: the loop reaps it. NULL allowed. */
 void program_free(struct program *p);
 
-/* The last line that is not empty: what came before are mostly logs. */
+/* The last non-empty line: earlier ones are mostly logs. */
 struct str program_last_line(struct str text);
 
 #endif

@@ -7,8 +7,8 @@
 #include "base/core/arena.h"
 
 /*
- * Percent-decodes into the arena, or gives `s` itself; with `plus` a '+' is a space. False for a
- * malformed escape.
+ * Percent-decodes into the arena, or returns `s` itself if nothing is escaped. With `plus` a '+' is
+ * a space. Returns false for a malformed escape.
  */
 bool url_unescape(struct arena *a, struct str s, bool plus, struct str *ret_text);
 

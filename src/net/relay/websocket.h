@@ -1,10 +1,9 @@
 /*
- * websocket - the server's side of RFC 6455, for streams that go to the client alone.
+ * websocket - the server's side of RFC 6455, for streams in the direction of the client only.
  *
- * A handshake is checked and answered, a stream of bytes becomes messages, and what
- * a client sends is read frame by frame: pings and its close are told, its data is
- * passed over. No extensions. No I/O: bytes in, bytes and decisions out; a reader
- * holds no more than one control frame.
+ * It checks handshakes and replies to them, splits a byte stream into messages, and reads the
+ * client's frames: it reports pings and the close, and ignores data. No extensions. No I/O; a
+ * reader holds at most one control frame.
  */
 #ifndef NET_RELAY_WEBSOCKET_H
 #define NET_RELAY_WEBSOCKET_H
@@ -25,7 +24,7 @@ enum websocket_opcode {
 	WEBSOCKET_PONG = 10,
 };
 
-/* Why a connection is closed (RFC 6455, 7.4.1). */
+/* Reasons for closing a connection (RFC 6455, 7.4.1). */
 enum websocket_code {
 	WEBSOCKET_NORMAL = 1000,
 	WEBSOCKET_PROTOCOL_ERROR = 1002,
@@ -36,26 +35,26 @@ enum websocket_code {
 enum {
 	WEBSOCKET_ACCEPT_LEN = 28,
 	WEBSOCKET_CONTROL_MAX = 125, /* payload of a control frame */
-	WEBSOCKET_CONTROL_FRAME_MAX = 2 + WEBSOCKET_CONTROL_MAX, /* and its head, from a server */
-	WEBSOCKET_MESSAGE = 2048, /* bytes of a stream in one message, as upstream */
+	WEBSOCKET_CONTROL_FRAME_MAX = 2 + WEBSOCKET_CONTROL_MAX, /* and its header, from a server */
+	WEBSOCKET_MESSAGE = 2048, /* bytes of a stream per message, like upstream */
 };
 
 /* --- handshake -------------------------------------------------------------------- */
 
-/* A subprotocol, and what the messages of a stream are in it. */
+/* A subprotocol, and how it encodes the messages of a stream. */
 struct websocket_protocol {
-	const char *name; /* "": of who asks for none */
-	bool base64; /* texts in base64; else binary */
+	const char *name; /* "": for clients that offer none */
+	bool base64; /* text messages in base64; else binary */
 };
 
-/* Whether the request asks for a WebSocket, well or not. */
+/* Whether the request asks for a WebSocket, correctly or not. */
 bool websocket_is_asked(const struct http_stream *s);
 
 /*
- * Answers a handshake: Sec-WebSocket-Accept, terminated, and the first of the asked for
- * protocols that is in the table. Upstream's statuses and words: -ERR_BAD_REQUEST without a
- * key, or in another version than WEBSOCKET_VERSION; -ERR_FORBIDDEN, and no words, when none of the
- * protocols is there.
+ * Computes the reply to a handshake: Sec-WebSocket-Accept (NUL-terminated), and the first protocol
+ * offered by the client that is in the table. Errors are those of upstream: -ERR_BAD_REQUEST
+ * without a key, or if the version is not WEBSOCKET_VERSION; -ERR_FORBIDDEN, without a message, if
+ * none of the protocols is in the table.
  */
 #define WEBSOCKET_VERSION "13"
 int websocket_handshake(const struct http_fields *in, const struct websocket_protocol *table,
@@ -64,35 +63,35 @@ int websocket_handshake(const struct http_fields *in, const struct websocket_pro
 
 /* --- frames out ------------------------------------------------------------------- */
 
-/* All append; what a buffer has no room for sets its `overflow`. */
+/* All append. If a buffer has no room, its `overflow` is set. */
 
 void websocket_frame(struct buf *out, enum websocket_opcode op, struct str payload);
 void websocket_close(struct buf *out, enum websocket_code code);
 
-/* A piece of a stream as messages; nothing is one empty message. */
+/* Encodes a piece of a stream as messages; an empty piece is one empty message. */
 void websocket_messages(struct buf *out, const struct websocket_protocol *p, struct str piece);
 
-/* Most bytes that messages of n bytes take. */
+/* The largest encoded size of n bytes. */
 size_t websocket_messages_max(size_t n);
 
 /* --- frames in -------------------------------------------------------------------- */
 
-/* All zero at the beginning. */
+/* Must be zeroed before use. */
 struct websocket_reader {
 	/* Private. */
 	uint8_t head[14];
 	size_t nhead;
 	bool in_payload;
-	bool in_message; /* fragments are to follow */
+	bool in_message; /* more fragments follow */
 	uint64_t left; /* of the payload */
 	size_t ncontrol;
 	uint8_t control[WEBSOCKET_CONTROL_MAX];
 };
 
 /*
- * Reads from *in, which is then behind it. WEBSOCKET_PING or WEBSOCKET_CLOSE: one has come, and
- * its payload lives until the next call; 0: all is read. -ERR_PROTOCOL, or -ERR_TOO_LARGE beyond
- * WEBSOCKET_FRAME_MAX: there is nothing more to read.
+ * Reads from *in, and advances it. Returns WEBSOCKET_PING or WEBSOCKET_CLOSE for such a frame; its
+ * payload is valid until the next call. Returns 0 if all is read. -ERR_PROTOCOL, or -ERR_TOO_LARGE
+ * beyond WEBSOCKET_FRAME_MAX, is final.
  */
 int websocket_read(struct websocket_reader *r, struct str *in, struct str *ret_payload,
 		   struct error *err);

@@ -1,24 +1,22 @@
 /*
- * sim - a seeded world that stands in for the real one.
+ * sim - a seeded, simulated world for tests.
  *
- * Its loops implement loop.h, conn.h and listener.h, so servers, clients and
- * whole roles run in it unchanged: many hosts in one process and one thread,
- * with a virtual clock, a network that delays, cuts and breaks, and children,
- * signals and folders that do what the test says. Nothing waits for real time.
+ * Its loops implement loop.h, conn.h and listener.h, so servers, clients and whole roles run in it
+ * unchanged. It simulates many hosts in one process and one thread, with a virtual clock, a network
+ * that delays, splits and breaks, and children, signals and folders controlled by the test. Nothing
+ * waits for real time.
  *
- * Everything is drawn from the seed: which loop gets the next turn of those
- * that have something due, what of it that turn brings and in which order, how
- * bytes are cut, how long they travel. Any order that independent loops and
- * connections may show in reality may come up. What reality keeps in order
- * (the bytes of a connection, the posts of one sender) stays in order. Equal
- * seeds give equal runs, as long as the code under test takes its randomness
- * from loop_prng() and its time from its loop.
+ * The seed determines everything: which of the loops with something due gets the next turn, which
+ * events that turn delivers and in which order, how bytes are split, and how long they travel.
+ * Every order that independent loops and connections can show in reality may occur. Things that are
+ * ordered in reality (the bytes of a connection, the posts of one sender) stay in order. Equal
+ * seeds give equal runs, as long as the code under test takes its randomness from loop_prng() and
+ * its time from its loop.
  *
- * The simulation checks by assert that time never goes back, that nobody is
- * called after a free, that a crashed host hears nothing, and that only a
- * loop's own turn (or the test, between turns) touches what belongs to it: a
- * wrong thread in reality is a failed assert here.
- * Threads: all of it belongs to the one thread that runs it.
+ * Assertions check that time never goes back, that no callback comes after a free, that a crashed
+ * host gets no events, and that only a loop's own turn (or the test, between turns) touches its
+ * objects. So a call from the wrong thread in reality is a failed assertion here.
+ * Threads: everything belongs to the one thread that runs it.
  */
 #ifndef NET_SIM_SIM_H
 #define NET_SIM_SIM_H
@@ -34,41 +32,42 @@ struct loop;
 struct loop_child_opts;
 struct sim;
 
-/* What becomes of a child process. All zero: it exits with status 0 at once. */
+/* How a child process behaves. All zero: it exits with status 0 immediately. */
 struct sim_fate {
-	bool missing; /* there is no such program: -ERR_NOT_FOUND */
+	bool missing; /* the program does not exist: -ERR_NOT_FOUND */
 	int64_t after_ms; /* it ends by itself after this time; -1: never */
-	int status, signal; /* and that is how */
-	int64_t term_ms; /* SIGTERM: 0: it dies of it; > 0: exits 0 so much later; -1: ignored */
+	int status, signal; /* with these */
+	int64_t term_ms; /* SIGTERM: 0: kills it; > 0: exits with 0 so much later; -1: ignored */
 };
 
-/* Zero means the default. Chances are from 0 to 1. */
+/* Zero means the default. Probabilities are from 0 to 1. */
 struct sim_opts {
 	uint64_t seed;
-	/* One way between two hosts; 50 and 2000. Within a host it is a tenth of that. */
+	/* One-way latency between two hosts; 50 and 2000. Within a host it is a tenth of that. */
 	int64_t latency_min_us, latency_max_us;
-	/* Most bytes on their way in one direction, drawn anew for each; 64 KiB. */
+	/* Most bytes in flight in one direction, drawn for each connection; 64 KiB. */
 	size_t pipe_max;
-	double refuse; /* chance that a connect fails though somebody listens; 0 */
-	double lose; /* chance of each delivery to lose its connection instead; 0 */
-	double stall; /* chance of each turn to be followed by a hold-up of the loop; 0 */
-	int64_t stall_max_ms; /* how long that lasts at most; 100 */
-	int64_t give_up_ms; /* unacknowledged bytes end a connection, as TCP does; 900 s */
+	double refuse; /* probability that a connect fails though there is a listener; 0 */
+	double lose; /* probability that a delivery loses its connection instead; 0 */
+	double stall; /* probability that a loop stalls after a turn; 0 */
+	int64_t stall_max_ms; /* longest stall; 100 */
+	int64_t give_up_ms; /* until unacknowledged bytes end a connection, like TCP; 900 s */
 	/*
-	 * The longest that an end does not notice that the connection is lost, or the peer's
-	 * machine down, without writing, as TCP's keep-alive has it; 0: it never does.
+	 * The longest time until an idle end notices that its connection is lost, or the peer's
+	 * machine is down, like TCP keep-alive; 0: it never notices.
 	 */
 	int64_t keepalive_ms;
 	/*
-	 * Who listens on a unix path has a real file of that type there, as who looks into folders
-	 * expects it: their watches are told, it goes with the listener, and a crash leaves it.
+	 * Listening on a unix path creates a real socket file there, for code that looks into
+	 * folders. Watches report it, it is removed with the listener, and a crash leaves it
+	 * behind.
 	 */
 	bool unix_files;
-	/* Decides about a child before it starts; NULL: no program exists. */
+	/* Decides how a child behaves before it starts; NULL: no program exists. */
 	void (*spawn)(void *arg, const struct loop_child_opts *opts, struct sim_fate *ret_fate);
-	/* One line per event, without newline, borrowed; NULL: none. */
+	/* Gets one line per event, without newline, borrowed; NULL: no trace. */
 	void (*trace)(void *arg, struct str line);
-	void *arg; /* of both */
+	void *arg; /* for both */
 };
 
 struct sim *sim_new(const struct sim_opts *opts);
@@ -77,112 +76,106 @@ struct sim *sim_new(const struct sim_opts *opts);
 void sim_free(struct sim *s);
 
 /*
- * A loop on the host of that name, which is made by its first loop. Loops of
- * one name are threads of one host: they share its wall clock, its signals, its
- * place in the network and its end. A loop made under the name of a crashed
- * host restarts that host.
+ * Makes a loop on the named host; the first loop creates the host. Loops with the same name are
+ * threads of one host: they share its wall clock, signals, network address and crash. A loop made
+ * with the name of a crashed host restarts that host.
  *
- * loop_free() frees it: as in reality, what was opened on it is closed before,
- * and what is posted or deferred still runs. loop_stop() means that it gets no
- * more turns. loop_run() runs the whole world until the loop is stopped, or
- * nothing is left to happen; it is not for use inside a turn.
+ * Free it with loop_free(). As in reality, close everything opened on it before; posted messages
+ * and deferred tasks still run. After loop_stop() it gets no turns. loop_run() runs the whole
+ * world until the loop is stopped, or nothing is left to happen; do not call it within a turn.
  */
 struct loop *sim_loop_new(struct sim *s, const char *host);
 
 /* --- time ------------------------------------------------------------------ */
 
 /*
- * One turn of one loop, after moving the time to when there is something to
- * do. False when nothing can ever happen again, unless the test does it.
+ * Moves time to the next event, and runs one turn of one loop. Returns false if nothing can happen
+ * any more, unless the test does something.
  */
 bool sim_step(struct sim *s);
 
-/* Turns until so much time has passed; it has passed in any case. */
+/* Runs turns until this much time has passed. Time passes even if nothing happens. */
 void sim_run_for(struct sim *s, int64_t ms);
 
-/* Turns until the condition holds, looked at between turns; false: it did not within the time. */
+/* Runs turns until the condition holds, checked between turns. Returns false if time runs out. */
 bool sim_run_until(struct sim *s, bool (*holds)(void *arg), void *arg, int64_t max_ms);
 
-/* Milliseconds since the world began, and turns. */
+/* Milliseconds since the start of the world; and the number of turns. */
 int64_t sim_elapsed_ms(const struct sim *s);
 uint64_t sim_turns(const struct sim *s);
 
-/* Sets the wall clock of the loop's host off by so much; in all worlds it is 2024 at first. */
+/* Changes the wall clock of the loop's host by `ns`. Every world starts in 2024. */
 void sim_skew(struct loop *l, int64_t ns);
 
 /* --- network ----------------------------------------------------------------- */
 
 /*
- * Addresses are only names, in one name space for all hosts: a connect reaches
- * the listener with the same text. Besides, a listener on any address ("[::]",
- * "0.0.0.0") is reached by every address with its port, and "host:port" reaches
- * what listens on that port on the host of that name. Listening on port 0 gets
- * a free one. Without listener a connect is refused.
+ * Addresses are only names, in one name space for all hosts: a connect reaches the listener with
+ * the same text. In addition, a listener on any address ("[::]", "0.0.0.0") is reached by every
+ * address with its port, and "host:port" reaches a listener on that port of the named host.
+ * Listening on port 0 gets a free one. Without a listener a connect is refused.
  *
- * sim_cut() stops all that travels between two hosts (NULL: any), both ways:
- * connects get no answer, bytes wait. sim_heal() lets them go on; it undoes the
- * cut that was made with the same names, or with NULL, NULL all cuts.
+ * sim_cut() stops all traffic between two hosts (NULL: any), in both directions: connects get no
+ * reply, bytes wait. sim_heal() undoes the cut that was made with the same names; with NULL, NULL
+ * it undoes all cuts.
  */
 void sim_cut(struct sim *s, const char *a, const char *b);
 void sim_heal(struct sim *s, const char *a, const char *b);
 
 /*
- * Loses each connection with this chance. What is on its way is gone. An end
- * hears of it after the latency, or only when it next writes; that of a unix
- * socket always after the latency. Returns how many.
+ * Loses each connection with this probability. Bytes in flight are lost. An end notices after the
+ * latency, or only when it next writes; an end of a unix socket always after the latency. Returns
+ * the number of lost connections.
  */
 size_t sim_break_conns(struct sim *s, double chance);
 
-/* Ends of connections that are not freed, those that wait to be accepted included. */
+/* The number of ends that are not freed, including those that wait to be accepted. */
 size_t sim_conns(const struct sim *s);
 
 enum sim_crash {
 	SIM_CRASH_PROCESS, /* the kernel closes its sockets: peers see an end or a reset */
-	SIM_CRASH_MACHINE, /* silence until the host is restarted or the peer gives up */
+	SIM_CRASH_MACHINE, /* silence until the host is restarted or the peer times out */
 };
 
 /*
- * Ends the loop's host: none of its loops gets a turn, so timers, tasks and
- * messages never run. Not to be called from a turn of that host.
+ * Crashes the loop's host: none of its loops gets a turn, so timers, tasks and messages never run.
+ * Don't call it from a turn of that host.
  *
- * The memory of what ran there is the test's business. What its code can free
- * by the usual verbs may be freed so: they reach nobody. What frees itself only
- * when its connection fails needs sim_loop_bury(). Conns, listeners and handles
- * that nobody freed go with loop_free(); messages in the inbox are dropped as
- * they are, and tasks still run there, for they are how frees end.
+ * The test must free the memory of the code that ran there. Code that can be freed by its usual
+ * functions may be freed that way: nobody else notices. Code that frees itself only when its
+ * connection fails needs sim_loop_bury(). loop_free() frees remaining conns, listeners and handles.
+ * It drops messages in the inbox, and still runs tasks, because they complete frees.
  */
 void sim_loop_crash(struct loop *l, enum sim_crash how);
 
 /*
- * Lets the code of a crashed host take note, cut off from the world, so that it
- * frees what it holds: the inbox runs, all conns fail, deferred tasks run until
- * none is left. Timers do not.
+ * Lets the code of a crashed host free its memory, cut off from the world: the inbox runs, all
+ * conns fail, and deferred tasks run until none is left. Timers do not run.
  */
 void sim_loop_bury(struct loop *l);
 
 /*
- * For code that frees itself only after waiting: the next timer of a crashed host fires, with the
- * loops' time moved on to it, and what follows from it is buried as above. The world's time stays.
- * False: it has no timer.
+ * For code that frees itself only after waiting: fires the next timer of a crashed host, with its
+ * loops' time moved to it, and then does the same as sim_loop_bury(). The world's time stays.
+ * Returns false if there is no timer.
  */
 bool sim_loop_bury_timer(struct loop *l);
 
-/* The loop's host gets no turn for so long, as after SIGSTOP; what comes meanwhile waits. */
+/* The loop's host gets no turn for this time, as after SIGSTOP; events wait. */
 void sim_pause(struct loop *l, int64_t ms);
 
-/* From now on nothing is refused, lost or held up by chance, and nobody is held up any more. */
+/* Ends all random failures, losses and stalls from now on, and all present stalls. */
 void sim_calm(struct sim *s);
 
 /* --- signals and folders ------------------------------------------------------- */
 
-/* The signal's handlers on all loops of the host run soon; pending ones merge. */
+/* Runs the signal's handlers on all loops of the host, soon. Pending signals merge. */
 void sim_raise(struct loop *l, int signum);
 
 /*
- * Folders are names, too, and exist until sim_rmdir(). sim_touch() says that an
- * entry of one has changed: its watches hear of it, perhaps merged, perhaps
- * without the name. sim_rmdir() ends them with -ERR_NOT_FOUND, which is also
- * what new watches get, until sim_mkdir().
+ * Folders are names, too, and exist until sim_rmdir(). sim_touch() reports that an entry has
+ * changed: watches get an event, possibly merged, possibly without the name. sim_rmdir() ends them
+ * with -ERR_NOT_FOUND; new watches get the same, until sim_mkdir().
  */
 void sim_touch(struct sim *s, const char *path, const char *name);
 void sim_rmdir(struct sim *s, const char *path);

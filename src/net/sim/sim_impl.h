@@ -1,9 +1,9 @@
 /*
- * sim_impl - private to the sim files: the world's parts.
+ * sim_impl - private to the sim files: the parts of the world.
  *
- * sim.c has the time and the turns, sim/host.c hosts and their crashes,
- * sim/conn.c the two ends of a connection, sim/pipe.c the bytes between them,
- * sim/net.c who can reach whom, sim/handles.c signals, folders and children.
+ * sim.c has time and turns, sim/host.c hosts and their crashes, sim/conn.c the two ends of a
+ * connection, sim/pipe.c the bytes between them, sim/net.c the reachability of hosts, sim/handles.c
+ * signals, folders and children.
  */
 #ifndef NET_SIM_SIM_IMPL_H
 #define NET_SIM_SIM_IMPL_H
@@ -19,22 +19,22 @@
 struct sim_host {
 	struct list link;
 	char *name;
-	unsigned number; /* makes its network address */
-	unsigned nloops; /* ever made */
+	unsigned number; /* determines its network address */
+	unsigned nloops; /* ever created */
 	int64_t skew; /* ns */
-	bool down; /* the machine crashed: nobody answers for it */
+	bool down; /* the machine crashed: nothing answers */
 };
 
 /*
- * Something that can happen on a loop. Sources live until the end of the turn
- * in which they were closed; a closed one is never fired.
+ * Something that can happen on a loop. A source lives until the end of the turn in which it was
+ * closed; a closed one is never fired.
  */
 struct sim_source {
 	struct sim_loop *loop; /* NULL: not on a loop */
 	int64_t due; /* ns; SIM_NEVER: nothing is due */
 	size_t at; /* in the loop's list */
-	void (*fire)(struct sim_source *s); /* its due was reached; must set a new one */
-	void (*crash)(struct sim_source *s, enum sim_crash how); /* NULL: nothing to do */
+	void (*fire)(struct sim_source *s); /* called when due; must set a new `due` */
+	void (*crash)(struct sim_source *s, enum sim_crash how); /* may be NULL */
 	void (*bury)(struct sim_source *s); /* the host is dead: its owner may free it; or NULL */
 	void (*destroy)(struct sim_source *s);
 	struct list grave;
@@ -51,12 +51,12 @@ struct sim_loop {
 	struct list handovers; /* accepted connections in the inbox */
 	int64_t timer_due; /* ns */
 	int64_t next; /* ns: the earliest source; not known when stale */
-	int64_t held_until; /* ns: no turn before */
+	int64_t held_until; /* ns: no turn before this time */
 	bool stale;
 	bool stopped, crashed;
 };
 
-/* Where somebody listens, or did before the machine crashed. */
+/* An address with a listener, or one before the machine crashed. */
 struct sim_port {
 	struct list link;
 	struct addr at;
@@ -73,7 +73,7 @@ struct sim {
 	struct prng prng;
 	int64_t now; /* ns, monotonic */
 	uint64_t turns;
-	struct sim_loop *running; /* whose turn it is */
+	struct sim_loop *running; /* the loop whose turn it is */
 	VEC(struct sim_loop *) loops;
 	VEC(struct sim_source *) ready; /* of the present turn */
 	VEC(struct sim_cut) cuts;
@@ -83,42 +83,42 @@ struct sim {
 	int next_pid;
 };
 
-/* An end or a failure of the connection, on its way like bytes. */
+/* An end or an error of the connection, in flight like bytes. */
 struct sim_notice {
 	bool sent;
 	int64_t due; /* ns; SIM_NEVER: the path is cut */
 };
 
 enum sim_conn_state {
-	SIM_DIALING, /* nobody has answered */
-	SIM_ANSWERED, /* established; the owner will hear of it at open_due */
-	SIM_WAITING, /* established, to be accepted from open_due on */
+	SIM_DIALING, /* no reply yet */
+	SIM_ANSWERED, /* established; the owner is notified at open_due */
+	SIM_WAITING, /* established; can be accepted from open_due on */
 	SIM_OPEN,
 };
 
-/* One end. The other one, or nobody, is its peer. */
+/* One end of a connection. */
 struct sim_conn {
 	struct conn conn;
 	struct sim_source src;
 	struct list link; /* the world's ends */
 	struct list backlog; /* SIM_WAITING: the listener's */
 	struct sim *sim;
-	struct sim_conn *peer; /* NULL: what we write reaches nobody */
-	struct sim_host *near, *far; /* far NULL: not known yet */
+	struct sim_conn *peer; /* NULL: written bytes reach nobody */
+	struct sim_host *near, *far; /* far NULL: unknown yet */
 	unsigned id; /* of the connection */
-	bool server; /* the end that was called */
+	bool server; /* the accepting end */
 	enum sim_conn_state state;
 	struct sim_pipe in;
 	struct sim_notice eof, error;
 	int error_code; /* errno */
 	int64_t open_due; /* ns: see the states */
 	int64_t writable_due; /* ns */
-	int64_t last_due; /* ns: what is sent later arrives later */
+	int64_t last_due; /* ns: later bytes must not arrive earlier */
 	bool want_write; /* a write fell short */
-	bool shut; /* we will write no more */
+	bool shut; /* writing has ended */
 	bool eof_told;
-	bool dead; /* an error was told */
-	bool giving_up; /* `error` is TCP's patience: it ends unless the path opens */
+	bool dead; /* an error was reported */
+	bool giving_up; /* `error` is a TCP timeout: it fails unless the path opens */
 	struct addr peer_addr;
 };
 
@@ -127,7 +127,7 @@ static inline struct sim_loop *sim_loop_of(struct loop *l)
 	return CONTAINER_OF(l, struct sim_loop, loop);
 }
 
-/* What belongs to a loop is touched in its turn, by the test, or when its host is dead. */
+/* Objects of a loop may be touched in its turn, by the test, or when its host is dead. */
 static inline void sim_check_thread(const struct sim_loop *l)
 {
 	assert(!l->sim->running || l->sim->running == l || l->crashed);
@@ -146,33 +146,33 @@ void sim_trace(struct sim *s, const struct sim_loop *l, const char *fmt, ...) PR
 
 void sim_source_add(struct sim_source *src, struct sim_loop *l);
 void sim_source_set(struct sim_source *src, int64_t due);
-/* Off its loop; destroyed after the turn. */
+/* Removes it from its loop; destroyed after the turn. */
 void sim_source_close(struct sim_source *src);
-/* The turn is over. */
+/* Call it after the turn. */
 void sim_destroy_closed(struct sim *s);
 
 /* --- sim/host.c ------------------------------------------------------------------- */
 
-/* The host of that name, made when new; NULL stays NULL. */
+/* The host of that name, created if new. NULL for NULL. */
 struct sim_host *sim_host_get(struct sim *s, const char *name);
 
 /* --- sim/conn.c ------------------------------------------------------------------ */
 
 struct sim_conn *sim_conn_new(struct sim *s, struct sim_host *near, struct sim_host *far,
 			      const struct addr *peer);
-/* A conn made by its server's side becomes one of the loop's. */
+/* Moves a conn made by the server's side to the loop. */
 void sim_conn_adopt(struct sim_conn *c, struct sim_loop *l);
-/* Computes anew when something is due for it. */
+/* Computes again when something is due for it. */
 void sim_conn_update(struct sim_conn *c);
-/* Tells the owner that it failed. */
+/* Reports a failure to the owner. */
 void sim_conn_fail(struct sim_conn *c, const struct error *err);
-/* The peer hears of a reset. Waiting ends that nobody will accept end so. */
+/* Sends a reset to the peer. Used for waiting ends that nobody will accept. */
 void sim_conn_refuse(struct sim_conn *c);
-/* Its host crashes. */
+/* Handles a crash of its host. */
 void sim_conn_crash(struct sim_conn *c, enum sim_crash how);
-/* The connection is lost on the way. */
+/* Loses the connection on its way. */
 void sim_conn_break(struct sim_conn *c);
-/* The path between the two hosts is closed; or it may be open again. */
+/* The path between the two hosts was cut; or it may be open again. */
 void sim_conn_hold(struct sim_conn *c);
 void sim_conn_resend(struct sim_conn *c);
 
@@ -181,15 +181,15 @@ void sim_conn_resend(struct sim_conn *c);
 bool sim_path_open(const struct sim *s, const struct sim_host *a, const struct sim_host *b);
 int64_t sim_latency(struct sim *s, const struct sim_host *a, const struct sim_host *b);
 
-/* A connect has reached its address, or not. */
+/* Handles a connect that arrives at its address. */
 void sim_conn_dial(struct sim_conn *c);
 int sim_connect(struct loop *l, const struct addr *to, const struct conn_events *events, void *arg,
 		struct conn **ret_conn, struct error *err);
 int sim_listen(struct loop *l, const struct addr *at, const struct listener_opts *opts,
 	       struct listener **ret_listener, struct error *err);
-/* The host is back: who waits for it gets an answer. */
+/* The host is back: replies to those that wait for it. */
 void sim_host_restart(struct sim *s, struct sim_host *host);
-/* Accepted connections in the inbox of a host that crashes; and of one that is freed. */
+/* Accepted connections in the inbox of a host that crashes, or of a loop that is freed. */
 void sim_handovers_crash(struct sim_loop *l, enum sim_crash how);
 void sim_handovers_drop(struct sim_loop *l);
 

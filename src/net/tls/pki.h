@@ -1,10 +1,9 @@
 /*
- * pki - the keys and certificates of a cluster: its own CA and what it signs.
+ * pki - the keys and certificates of a cluster: its own CA and the certificates that it signs.
  *
- * All keys are P-256: making one takes microseconds. Everything goes in and
- * out as PEM text, appended to the caller's buffers, so callers never see the
- * library below. Times come from a clock: a simulated cluster has simulated
- * certificates.
+ * All keys are P-256: making one takes microseconds. Input and output is PEM text, appended to the
+ * caller's buffers, so callers don't see the library below. Times come from a clock: a simulated
+ * cluster has simulated certificates.
  * Threads: a CA does not change after it was made; any thread may issue.
  */
 #ifndef NET_TLS_PKI_H
@@ -17,17 +16,17 @@
 
 struct pki_ca;
 
-/* Longest life that may be asked for. */
+/* The longest lifetime allowed. */
 #define PKI_LIFETIME_MAX (INT64_C(100) * 366 * 24 * 3600)
 
-/* Certificates are valid this long before they were made: clocks differ. */
+/* Certificates are valid from this long before their creation, because clocks differ. */
 #define PKI_BACKDATE INT64_C(300)
 
 /* A self-signed CA with a new key, valid for `lifetime` seconds from now on. */
 int pki_ca_new(struct str common_name, int64_t lifetime, const struct clock *clock,
 	       struct pki_ca **ret_ca, struct error *err);
 
-/* One that was written before. Refuses a certificate that is no CA's or has another key. */
+/* Loads a CA. Rejects a certificate that is not a CA's, or does not match the key. */
 int pki_ca_load(struct str cert, struct str key, struct pki_ca **ret_ca, struct error *err);
 
 void pki_ca_free(struct pki_ca *ca);
@@ -36,25 +35,25 @@ void pki_ca_free(struct pki_ca *ca);
 int pki_ca_cert(const struct pki_ca *ca, struct buf *cert, struct error *err);
 int pki_ca_key(const struct pki_ca *ca, struct buf *key, struct error *err);
 
-/* What a certificate is to say. */
+/* The content of a certificate. */
 struct pki_leaf {
 	struct str common_name; /* Kubernetes: the user */
 	const struct str *organizations; /* Kubernetes: the groups */
 	size_t norganizations;
 	const struct str *hosts; /* DNS names, also "*.name", and IP addresses */
 	size_t nhosts;
-	bool server, client; /* what it may be used as; at least one */
-	int64_t lifetime; /* seconds; cut where the CA's own life ends */
+	bool server, client; /* its uses; at least one */
+	int64_t lifetime; /* seconds; cut to the CA's own lifetime */
 };
 
 /* Makes a key and a certificate for it; appends both, or neither. */
 int pki_issue(const struct pki_ca *ca, const struct pki_leaf *leaf, const struct clock *clock,
 	      struct buf *cert, struct buf *key, struct error *err);
 
-/* Appends a new private key without a certificate, as for signing tokens. */
+/* Appends a new private key without a certificate, for example for signing tokens. */
 int pki_key_new(struct buf *key, struct error *err);
 
-/* When the first certificate of `cert` ends, in seconds since 1970. */
+/* When the first certificate of `cert` expires, in seconds since 1970. */
 int pki_not_after(struct str cert, int64_t *ret_seconds, struct error *err);
 
 DEFINE_CLEANUP(pki_ca_free, struct pki_ca *);

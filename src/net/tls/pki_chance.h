@@ -1,9 +1,9 @@
 /*
- * pki_chance - for tests: the source of OpenSSL's random numbers.
+ * pki_chance - for tests: replaces the source of OpenSSL's random numbers.
  *
- * Keys, nonces and signatures are then the same in every run with the same source. The length of
- * an ECDSA signature depends on its nonce, and a simulated network depends on the length of what
- * is sent. A program links pki_chance.c as one of its own sources; no product does.
+ * Keys, nonces and signatures are then the same in every run with the same source. The length of an
+ * ECDSA signature depends on its nonce, and a simulated network depends on the length of what is
+ * sent. Only test programs link pki_chance.c.
  * Threads: set it before anything uses OpenSSL, in a program with one thread.
  */
 #ifndef NET_TLS_PKI_CHANCE_H

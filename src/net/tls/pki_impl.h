@@ -1,6 +1,6 @@
 /*
- * pki_impl - OpenSSL's objects from PEM text, and its failures as ours. For
- * tls*.c and pki*.c, the only files that see OpenSSL.
+ * pki_impl - converts PEM text to OpenSSL's objects, and its errors to ours. For tls*.c and pki*.c,
+ * the only files that see OpenSSL.
  *
  * Include it first: OpenSSL's headers name a parameter `rand`, which ours ban.
  */
@@ -32,7 +32,7 @@ int pki_fail(struct error *err, enum error_code code, const char *what);
 /* An unencrypted private key of any kind. */
 int pki_parse_key(struct str pem, EVP_PKEY **ret_key, struct error *err);
 
-/* All certificates in their order, at least one. Other PEM blocks are passed over. */
+/* All certificates in their order, at least one. Other PEM blocks are skipped. */
 int pki_parse_certs(struct str pem, STACK_OF(X509) **ret_certs, struct error *err);
 
 #endif

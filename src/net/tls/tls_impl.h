@@ -1,6 +1,6 @@
 /*
- * tls_impl - what the files of TLS share: tls.c (keys and trust), tls/conn.c
- * (the filter), tls/record.c (between OpenSSL and the conn below), tls_peer.c.
+ * tls_impl - shared by the files of TLS: tls.c (keys and trust), tls/conn.c (the filter),
+ * tls/record.c (between OpenSSL and the conn below), tls_peer.c.
  */
 #ifndef NET_TLS_TLS_IMPL_H
 #define NET_TLS_TLS_IMPL_H
@@ -20,17 +20,19 @@ enum {
 struct tls {
 	atomic_uint refs;
 	bool server;
-	/* One per key pair, else the same: OpenSSL holds one certificate of a kind in each. */
+	/*
+	 * One per key pair, otherwise identical: OpenSSL holds one certificate of a kind in each.
+	 */
 	SSL_CTX **ctx;
 	size_t nctx;
-	BIO_METHOD *bio; /* how OpenSSL reads from and writes to a tls_conn */
-	struct buf alpn; /* as on the wire: each name after its length */
+	BIO_METHOD *bio; /* connects OpenSSL to a tls_conn */
+	struct buf alpn; /* in wire format: each name after its length */
 };
 
 enum tls_state {
 	TLS_HANDSHAKE,
 	TLS_OPEN,
-	TLS_DEAD, /* the owner knows, or learns it from `failure` */
+	TLS_DEAD, /* the owner knows, or is notified by `failure` */
 };
 
 struct tls_conn {
@@ -39,25 +41,25 @@ struct tls_conn {
 	struct tls *tls;
 	SSL *ssl;
 	enum tls_state state;
-	bool begun; /* `below` is connected: it took bytes, or brought some */
+	bool begun; /* `below` is connected: it took or delivered bytes */
 	bool blocked; /* `below` took less than it was given */
-	bool want_writable; /* on_writable is owed */
-	bool shut; /* no more will be written */
-	bool below_shut; /* told so to `below` */
+	bool want_writable; /* an on_writable is due */
+	bool shut; /* writing has ended */
+	bool below_shut; /* `below` was shut down, too */
 	bool eof; /* on_eof was called */
 	bool below_eof;
 	const char *in; /* ciphertext not yet read by OpenSSL ... */
 	size_t in_n;
 	char *kept; /* ... and its memory, when it had to outlive its delivery */
 	struct buf out; /* ciphertext not yet taken by `below` */
-	char fingerprint[65]; /* of the peer's certificate, once somebody asked; else empty */
-	struct error *failure; /* to be told by the task */
+	char fingerprint[65]; /* of the peer's certificate, once requested; else empty */
+	struct error *failure; /* to be reported by the task */
 	struct loop_task task; /* resumes, reports, and frees in the end */
 };
 
 extern const struct conn_ops tls_conn_ops;
 
-/* A session that is ready for SSL_do_handshake(), but for its BIO. */
+/* A session ready for SSL_do_handshake(), except for its BIO. */
 int tls_session_new(const struct tls *t, const char *server_name, SSL **ret_ssl, struct error *err);
 
 /* The data of such a BIO is its struct tls_conn. */
@@ -67,12 +69,12 @@ BIO_METHOD *tls_bio_method_new(void);
 #define TLS_PEER_FMT     "%s %s"
 #define TLS_PEER_ARGS(t) (t)->tls->server ? "client" : "server", (t)->conn.peer->text
 
-/* What OpenSSL's last call failed of, in words that help whoever set up the certificates. */
+/* The error of OpenSSL's last call, worded for people who set up certificates. */
 int tls_conn_failure(const struct tls_conn *t, struct error *err);
 
 /*
- * Offers `out` to the conn below, unless that is blocked. After a failure the
- * conn is dead; whether the owner must be told depends on who called.
+ * Writes `out` to the conn below, unless that is blocked. After a failure the conn is dead; the
+ * caller decides whether the owner must be notified.
  */
 int tls_conn_flush(struct tls_conn *t, struct error *err);
 
@@ -80,15 +82,15 @@ int tls_conn_flush(struct tls_conn *t, struct error *err);
 struct tls_source {
 	const struct iovec *iov;
 	int n;
-	size_t at; /* bytes of iov[0] that are behind us */
+	size_t at; /* bytes of iov[0] already used */
 	size_t taken, left;
 };
 
 void tls_source_init(struct tls_source *s, const struct iovec *iov, int n);
 
 /*
- * Encrypts a batch into `out`. 1 when OpenSSL must read first: it is in the
- * middle of a message from the peer that belongs to the protocol itself.
+ * Encrypts a batch into `out`. Returns 1 if OpenSSL must read first: it is in the middle of a
+ * protocol message from the peer.
  */
 int tls_conn_encrypt(struct tls_conn *t, struct tls_source *s, struct error *err);
 

@@ -1,9 +1,8 @@
 /*
- * tls_world - for tests: a CA, and a client and a server that talk TLS over a
- * conn_pipe.
+ * tls_world - for tests: a CA, and a client and a server that use TLS over a conn_pipe.
  *
- * The world's time is 2030-01-01: a certificate that is judged by the real
- * clock instead of the loop's is not valid there.
+ * The world's time is 2030-01-01. A certificate that is checked by the real clock instead of the
+ * loop's is not valid there.
  */
 #ifndef NET_TLS_TLS_WORLD_H
 #define NET_TLS_TLS_WORLD_H
@@ -23,23 +22,23 @@ enum tls_event {
 	TLS_EVENT_ERROR
 };
 
-/* One end's owner: it records what happens and sends what it is given. */
+/* The owner of one end: records callbacks and sends what it is given. */
 struct tls_side {
 	struct conn *conn; /* NULL once freed */
 	struct buf got;
-	struct str to_send; /* offered from the first event on, in small and large pieces */
+	struct str to_send; /* sent from the first event on, in small and large pieces */
 	int count[TLS_EVENT_ERROR + 1];
 	struct error err;
 	/* Called after each event was recorded; may free the conn with tls_side_free. */
 	void (*hook)(struct tls_side *s, enum tls_event event);
-	void *data; /* the test's */
+	void *data; /* for the test */
 };
 
 struct tls_world {
 	struct pipe_loop loop;
 	struct pki_ca *ca;
 	struct buf ca_cert;
-	struct buf cert, key; /* a server's: "localhost", 10.0.0.1 */
+	struct buf cert, key; /* of a server: "localhost", 10.0.0.1 */
 	struct pipe_end *client_end, *server_end;
 	struct tls_side client, server;
 };
@@ -47,7 +46,7 @@ struct tls_world {
 void tls_world_init(struct tls_world *w);
 void tls_world_release(struct tls_world *w);
 
-/* Appends a pair signed by `ca`; without hosts it is a client's. */
+/* Appends a pair signed by `ca`; without a host it is a client's. */
 void tls_world_issue(struct tls_world *w, const struct pki_ca *ca, const char *common_name,
 		     const char *host, struct buf *cert, struct buf *key);
 
@@ -55,14 +54,14 @@ void tls_world_issue(struct tls_world *w, const struct pki_ca *ca, const char *c
 struct tls *tls_world_server(struct tls_world *w, const char *const *alpn);
 struct tls *tls_world_client(struct tls_world *w, const char *const *alpn);
 
-/* Joins the two and starts the handshakes; the caller's references are dropped. */
+/* Joins the two and starts the handshakes. Drops the caller's references. */
 void tls_world_connect(struct tls_world *w, struct tls *client, struct tls *server,
 		       const char *server_name, size_t piece, size_t room);
 
-/* The usual: world's client and server, "localhost", large pieces, handshake done. */
+/* The usual case: the world's client and server, "localhost", large pieces, handshake done. */
 void tls_world_open(struct tls_world *w);
 
-/* Sends what is left of to_send, as far as the conn takes it. */
+/* Sends the rest of to_send, as far as the conn takes it. */
 void tls_side_send(struct tls_side *s);
 void tls_side_free(struct tls_side *s);
 
