@@ -1,9 +1,9 @@
 /*
- * buf - a growing byte buffer that carries its limit.
+ * buf - a growing byte buffer with a limit.
  *
- * Appending past the limit fails with -ERR_TOO_LARGE, adds nothing and sets
- * `overflow`, which stays set; so a printer may append freely and look once at
- * the end. The content is always followed by a NUL that is not counted.
+ * Appending past the limit fails with -ERR_TOO_LARGE, adds nothing and sets `overflow`, which stays
+ * set. So code may append many times and check once at the end. The content is always followed by a
+ * NUL that is not counted.
  */
 #ifndef BASE_CORE_BUF_H
 #define BASE_CORE_BUF_H
@@ -16,7 +16,7 @@
 struct buf {
 	char *p; /* NULL until the first byte */
 	size_t n;
-	size_t cap; /* usable bytes behind p, the NUL's place not counted */
+	size_t cap; /* usable bytes at p, without the NUL */
 	size_t max;
 	bool overflow;
 };
@@ -29,7 +29,7 @@ void buf_release(struct buf *b);
 /* Empties it, keeps the memory and the limit, clears `overflow`. */
 void buf_clear(struct buf *b);
 
-/* Makes room for `more` bytes; afterwards b->p + b->n may be written that far. */
+/* Makes room for `more` bytes; the caller may then write them at b->p + b->n. */
 int buf_reserve(struct buf *b, size_t more);
 
 int buf_add(struct buf *b, const void *p, size_t n);
@@ -50,7 +50,7 @@ static inline struct str buf_str(const struct buf *b)
 	return str_of(b->p, b->n);
 }
 
-/* Drops what is behind the first `n` bytes. */
+/* Drops everything after the first `n` bytes. */
 static inline void buf_cut(struct buf *b, size_t n)
 {
 	if (n < b->n) {
@@ -59,7 +59,7 @@ static inline void buf_cut(struct buf *b, size_t n)
 	}
 }
 
-/* The content as a heap string (never NULL); the buffer is left empty. */
+/* Returns the content as a heap string (never NULL), and empties the buffer. */
 char *buf_take(struct buf *b);
 
 static inline void buf_release_cleanup(struct buf *b)

@@ -1,9 +1,9 @@
 /*
- * bytes - immutable, counted bytes that many readers send at once.
+ * bytes - immutable, reference-counted bytes, shared by many readers.
  *
- * Filled by its maker, then published and never changed. The count is atomic:
- * any thread may hold and drop references. `struct slice` is a piece of such
- * bytes, or of static memory when its owner is NULL.
+ * Its creator fills it in, then shares it; after that it never changes. The count is atomic: any
+ * thread may hold and drop references. `struct slice` is a part of such bytes, or of static memory
+ * if its owner is NULL.
  */
 #ifndef BASE_CORE_BYTES_H
 #define BASE_CORE_BYTES_H
@@ -18,7 +18,7 @@ struct bytes {
 	char data[]; /* n bytes and a NUL */
 };
 
-/* One reference, content not set. n is below 4 GiB. */
+/* One reference; the content is not set. n must be below 4 GiB. */
 struct bytes *bytes_new(size_t n);
 struct bytes *bytes_copy(struct str s);
 struct bytes *bytes_ref(struct bytes *b);
@@ -29,11 +29,11 @@ static inline struct str bytes_str(const struct bytes *b)
 	return str_of(b->data, b->n);
 }
 
-/* Whoever holds a slice holds one reference to its owner. */
+/* The holder of a slice holds one reference to its owner. */
 struct slice {
 	const char *p;
 	size_t n;
-	struct bytes *owner; /* NULL: the bytes outlive everything */
+	struct bytes *owner; /* NULL: static bytes */
 };
 
 /* A new reference to all of b, or to a part of it. */

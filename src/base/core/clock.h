@@ -1,8 +1,8 @@
 /*
  * clock - time as a parameter.
  *
- * Code that needs the time takes a `const struct clock *` or a `now`; nothing
- * but this file asks the kernel. A test moves a manual clock by hand.
+ * Code that needs the time takes a `const struct clock *` or a `now`; only this file reads the
+ * kernel's clocks. A test moves a manual clock by hand.
  */
 #ifndef BASE_CORE_CLOCK_H
 #define BASE_CORE_CLOCK_H
@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 struct clock {
-	/* Nanoseconds that only grow, from an arbitrary start: for deadlines. */
+	/* Nanoseconds that never decrease, from an arbitrary start: for deadlines. */
 	int64_t (*monotonic)(const struct clock *c);
-	/* Nanoseconds since 1970 UTC; may jump: for time stamps shown to people. */
+	/* Nanoseconds since 1970 UTC; may jump: for timestamps shown to people. */
 	int64_t (*wall)(const struct clock *c);
 };
 
@@ -32,7 +32,7 @@ static inline int64_t clock_wall(const struct clock *c)
 /* The kernel's clocks. */
 const struct clock *clock_system(void);
 
-/* Processor time of this thread, in ns: what some work cost, without the time that it waited. */
+/* CPU time of this thread in ns: the cost of work, without waiting. */
 int64_t clock_thread_work(void);
 
 /* A clock for tests: stands still until its fields are changed. */

@@ -1,9 +1,8 @@
 /*
- * compiler - the few language extensions that we allow ourselves.
+ * compiler - the language extensions that we use.
  *
- * CLEANUP(fn) frees a pointer variable when it leaves scope; initialise it to
- * NULL. TAKE(p) yields p and leaves NULL behind, which is how ownership moves
- * out of such a variable.
+ * CLEANUP(fn) frees a pointer variable when it leaves scope; initialise it to NULL. TAKE(p) yields
+ * p and sets it to NULL, which moves ownership out of such a variable.
  */
 #ifndef BASE_CORE_COMPILER_H
 #define BASE_CORE_COMPILER_H
@@ -22,14 +21,14 @@
 #define ALWAYS_INLINE          inline __attribute__((always_inline))
 
 /*
- * The build zeroes every variable that has no value (-ftrivial-auto-var-init=zero in meson.build).
- * UNZEROED exempts one that is large and that every request passes, where zeroing costs more than
- * the work on it:
+ * The build zeroes all uninitialised variables (-ftrivial-auto-var-init=zero in meson.build).
+ * UNZEROED exempts a large variable on the path of every request, if zeroing it costs more than the
+ * work on it:
  *
  *	char record[TLS_RECORD] UNZEROED;
  *
  * Only for memory that is written before it is read: the target of a read, the block of an arena,
- * an error that is looked at after a failure only. Check that before you add one.
+ * an error that is read only after a failure. Check that before you add one.
  */
 #if __has_attribute(uninitialized)
 #define UNZEROED __attribute__((uninitialized))
@@ -37,7 +36,7 @@
 #define UNZEROED
 #endif
 
-/* Built with a sanitizer: it has its own allocator, and looks at the process from another one. */
+/* True with a sanitizer, which has its own allocator and distorts the process's memory figures. */
 #ifdef __has_feature
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define SANITIZED 1
@@ -49,7 +48,7 @@
 #define SANITIZED 0
 #endif
 
-/* Calls a function of the C library for its effect: if it fails, nothing can be done about it. */
+/* Calls a function of the C library whose failure can be ignored, because nothing can be done. */
 #define BEST_EFFORT(call)   \
 	do {                \
 		if (call) { \

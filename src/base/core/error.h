@@ -1,12 +1,11 @@
 /*
- * error - the one vocabulary of failure.
+ * error - error codes and messages.
  *
- * A fallible function takes `struct error *err` last (NULL allowed) and
- * returns 0 or -ERR_*. error_set() and error_wrap() return the code, so that
- * failing is one line. The table below is the only place that knows which
- * Kubernetes reason, HTTP status and gRPC status belong to a failure; no
- * handler picks a number. Validators that find many faults fill a
- * `struct field_errors` (base/report/field_errors.h) instead.
+ * A function that can fail takes `struct error *err` last (NULL allowed) and returns 0 or -ERR_*.
+ * error_set() and error_wrap() return the code, so that failing is one line. Only the table below
+ * knows the Kubernetes reason, HTTP status and gRPC status of a failure; no handler picks a number.
+ * Validators that find many faults fill a `struct field_errors` (base/report/field_errors.h)
+ * instead.
  */
 #ifndef BASE_CORE_ERROR_H
 #define BASE_CORE_ERROR_H
@@ -52,14 +51,14 @@ struct error {
 	char msg[512]; /* truncated, never allocated: nothing to free */
 };
 
-/* Fills *err (when not NULL) and returns -code. */
+/* Fills in *err (if not NULL) and returns -code. */
 int error_set(struct error *err, enum error_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* The same with errno's text appended and kept in sys_errno. */
+/* The same with the text of errno appended; sys_errno keeps the number. */
 int error_set_errno(struct error *err, enum error_code code, int sys_errno, const char *fmt, ...)
 	PRINTF_LIKE(4, 5);
 
-/* Puts "context: " before the message of a failure `r` from below; returns r. */
+/* Puts "context: " before the message of a failure `r` from a called function; returns r. */
 int error_wrap(struct error *err, int r, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* All accept a code (ERR_X) or a result (-ERR_X). */

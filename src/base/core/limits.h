@@ -1,8 +1,8 @@
 /*
- * limits - every bound on input, in one place.
+ * limits - all limits on input, in one place.
  *
- * A limit says what it bounds and why it has its value. Code takes these as
- * defaults of an options struct or directly; it never writes such a number.
+ * A comment says what a limit bounds, and why it has its value. Code uses them directly, or as
+ * defaults of an options struct; it never writes such a number.
  */
 #ifndef BASE_CORE_LIMITS_H
 #define BASE_CORE_LIMITS_H
@@ -10,41 +10,41 @@
 #define KIB (1024UL)
 #define MIB (1024UL * KIB)
 
-/* JSON and YAML documents. Depth as upstream's decoder allows; size is the caller's. */
+/* JSON and YAML documents. The depth is that of upstream's decoder; the caller limits the size. */
 #define JSON_DEPTH_MAX       10000
-#define JSON_DUPLICATES_MAX  100 /* repeated keys that are listed; more are counted */
+#define JSON_DUPLICATES_MAX  100 /* repeated keys that are listed; the rest are counted */
 #define YAML_DEPTH_MAX       100
 #define YAML_ALIAS_NODES_MAX 100000 /* nodes made by expanding aliases: "billion laughs" */
 
-/* API objects: values nested in each other as their types say; only recursive types could. */
+/* Nesting depth of values in API objects; only recursive types can reach it. */
 #define OBJECT_DEPTH_MAX  500
-#define DECODE_FAULTS_MAX 100 /* unknown and repeated fields that are told of one body */
-#define DECODE_MET_MAX    10000 /* of them that are looked at, as many are the same */
+#define DECODE_FAULTS_MAX 100 /* unknown and repeated fields reported for one body */
+#define DECODE_MET_MAX    10000 /* such fields that are examined, as many are the same */
 
 /*
- * Entries of managedFields that a client may send, and up to which a new applier is taken; upstream
- * has no bound. Each costs every write of the object a comparison. What is stored is read, however
- * many.
+ * Entries of managedFields that a client may send, or that may exist when a new applier is added.
+ * Upstream has no limit. Each entry costs every write of the object a comparison. Stored objects
+ * are read with any number.
  */
 #define MANAGED_ENTRIES_MAX 200
 
-/* Conflicts of one apply that are told: bytes of the answer. The rest is counted. */
+/* Conflicts of one apply in the reply, in bytes. The rest are only counted. */
 #define CONFLICTS_TOLD_MAX (1UL * MIB)
 
-/* Members and elements that one JSON patch may pass on its ways: some 10 ms, in which all wait. */
+/* Members and elements visited by one JSON patch: some 10 ms, in which other requests wait. */
 #define PATCH_WORK_MAX 5000000UL
 
 /*
- * Requirements of a label or field selector that is sent as text, and the values of all of them:
- * every event may have to be compared with each. Upstream has no bound but the request's target.
- * Selectors in objects are not concerned.
+ * Requirements of a label or field selector in a request, and the values of all of them: each event
+ * may have to be compared with each. Upstream's only limit is the length of the request's target.
+ * Selectors in objects are not affected.
  */
 #define SELECTOR_TERMS_MAX  256
 #define SELECTOR_VALUES_MAX 512
 
 /*
- * Regular expressions of schemas. Counts and depth as Go's regexp package bounds them; the
- * program is what matching costs per character, and each count multiplies it.
+ * Regular expressions in schemas. Counts and depth are limited like in Go's regexp package. The
+ * size of the program is the cost of matching a character, and each count multiplies it.
  */
 #define REGEX_PATTERN_MAX (64UL * KIB)
 #define REGEX_REPEAT_MAX  1000
@@ -53,15 +53,15 @@
 #define REGEX_RANGES_MAX  500000 /* of all classes of a pattern together */
 #define REGEX_DFA_MAX     8192 /* entries of a table of states */
 
-/* Paths of printer columns: their steps, filters within filters, and values that are looked at. */
+/* Paths of printer columns: steps, nested filters, and values examined. */
 #define JSONPATH_STEPS_MAX 1000
 #define JSONPATH_DEPTH_MAX 10
 #define JSONPATH_WORK_MAX  100000
 
-/* What `devplane codec` reads: a list of everything that a cluster of ours holds. */
+/* Input of `devplane codec`: a list of everything in a cluster of ours. */
 #define CODEC_MAX (512UL * MIB)
 
-/* Schemas of custom resources: nodes nested in each other, as deep as objects may be. */
+/* Nesting depth of schemas of custom resources, like that of objects. */
 #define CRD_SCHEMA_DEPTH_MAX 500
 
 /* HTTP requests and responses. */
@@ -69,27 +69,27 @@
 #define HTTP_HEADER_COUNT_MAX 128
 #define HTTP_TARGET_MAX       (64UL * KIB) /* kubectl exec: the command is in the target */
 #define HTTP_BODY_MAX         (3UL * MIB) /* upstream's limit on request bodies; beyond it 413 */
-#define HTTP_BODY_RATE_MIN    (4UL * KIB) /* bytes of a request's body per second; beneath it 408 */
+#define HTTP_BODY_RATE_MIN    (4UL * KIB) /* bytes per second of a request's body; below it 408 */
 #define HTTP_WINDOW           (64UL * KIB) /* received and not yet consumed, per stream */
 #define HTTP_CONN_WINDOW      (1UL * MIB) /* the same, over all streams of one connection */
 #define HTTP_OUT_HIGH         (64UL * KIB) /* queued for one stream: above it, producers wait */
 #define HTTP_STREAMS_MAX      250 /* concurrent streams of one HTTP/2 connection, as upstream */
-#define WEBSOCKET_FRAME_MAX   (32UL * MIB) /* of a client, as upstream; nothing of it is kept */
+#define WEBSOCKET_FRAME_MAX   (32UL * MIB) /* from a client, like upstream; it is not stored */
 
-#define PODRES_OUT_MAX (8UL * KIB) /* the same of PodResources, where watches are many */
+#define PODRES_OUT_MAX (8UL * KIB) /* the same for PodResources, which has many watches */
 
-/* Answers of the API server up to this size are not compressed: upstream's bound. */
+/* Replies of the API server up to this size are not compressed, like upstream. */
 #define GZIP_FROM (128UL * KIB)
 
-/* What a webhook may answer: a patch of an object as large as any, in base64, and more. */
+/* A webhook's reply: a patch of the largest object in base64, and more. */
 #define WEBHOOK_ANSWER_MAX (8UL * MIB)
-#define WEBHOOK_REVIEW_MAX (16UL * MIB) /* what it is asked: an object twice, and who writes it */
+#define WEBHOOK_REVIEW_MAX (16UL * MIB) /* the request to it: an object twice, and the user */
 
 /* HTTP/1.1: bytes around the messages. */
 #define HTTP1_HELD_MAX       (1UL * MIB) /* later requests that wait; reading pauses long before */
-#define HTTP1_FRAMING_MAX    (16UL * KIB) /* chunk lines of one body ... */
-#define HTTP1_FRAMING_FACTOR 16 /* ... beyond so many times its size */
-#define HTTP1_DRAIN_MAX      (64UL * KIB) /* unread rest of a request that is dropped */
+#define HTTP1_FRAMING_MAX    (16UL * KIB) /* framing bytes of one body ... */
+#define HTTP1_FRAMING_FACTOR 16 /* ... beyond this many times its size */
+#define HTTP1_DRAIN_MAX      (64UL * KIB) /* unread rest of a request that is discarded */
 
 /* HTTP/2 floods: how many of each a peer may send beyond useful work, per connection. */
 #define HTTP2_RESETS_BURST      1000 /* streams cancelled by the peer ... */
@@ -98,18 +98,18 @@
 #define HTTP2_CONTROL_PER_S     100
 #define HTTP2_CONTINUATIONS_MAX 8 /* CONTINUATION frames of one header block */
 
-/* What waits in the kernel before accept. */
+/* Connections waiting in the kernel for accept. */
 #define NET_BACKLOG     1024
 #define NET_ADDRESS_MAX 128 /* text form of an address; unix paths end at 107 bytes */
 
-/* Ciphertext of one connection that its socket did not take yet; a batch makes 65 KiB. */
+/* Ciphertext of one connection that its socket has not taken yet; a batch makes 65 KiB. */
 #define TLS_PENDING_MAX (256UL * KIB)
 
-/* gRPC messages where a method does not say otherwise: the ecosystem's default. */
+/* gRPC messages, unless a method has its own limit: the default of all implementations. */
 #define GRPC_MESSAGE_MAX (4UL * MIB)
-/* Memory for one message unpacked, in multiples of its method's size limit. */
+/* Memory for one unpacked message, as a multiple of its method's size limit. */
 #define GRPC_UNPACK_FACTOR 8
-/* What we send of a status's text, encoded; and of metadata: below HTTP_HEADERS_MAX together. */
+/* Text of a status that we send, encoded; and metadata: together below HTTP_HEADERS_MAX. */
 #define GRPC_STATUS_TEXT_MAX    (4UL * KIB)
 #define GRPC_METADATA_MAX       (32UL * KIB)
 #define GRPC_METADATA_COUNT_MAX 100
@@ -117,16 +117,16 @@
 /* The static token file, and certificates and keys read from files. */
 #define TOKEN_FILE_MAX (16UL * MIB)
 #define PEM_FILE_MAX   (1UL * MIB)
-/* What a credential plugin may print, on each of its streams. */
+/* Output of a credential plugin, per stream. */
 #define EXEC_OUTPUT_MAX (1UL * MIB)
 
-/* A service account's token; and tokens, verified a moment ago, that one lane remembers. */
+/* A service account's token; and recently verified tokens that one lane remembers. */
 #define JWT_MAX          (32UL * KIB)
 #define AUTHN_TOKENS_MAX 1024
 
 /*
- * The device page. Sessions and one-time codes, of all users and of one; logins that may fail
- * within a second before all wait for the next; the body of a login, which may be a token.
+ * The device page. Sessions and one-time codes, in total and per user; failed logins per second
+ * before all logins wait; the body of a login, which may be a token.
  */
 #define UI_SESSIONS_MAX      1024
 #define UI_USER_SESSIONS_MAX 64
@@ -135,45 +135,45 @@
 #define UI_FAILURES_MAX      10
 #define UI_BODY_MAX          (JWT_MAX + 1UL * KIB)
 
-/* Keys that tokens are verified with; audiences of one token. */
+/* Keys for verifying tokens; audiences of one token. */
 #define TOKEN_KEYS_MAX      64
 #define TOKEN_AUDIENCES_MAX 256
 
-/* One object as stored: what etcd takes by default (1.5 MiB), less room for key and framing. */
+/* One stored object: etcd's default limit (1.5 MiB), less room for key and framing. */
 #define OBJECT_MAX (1500UL * KIB)
 
-/* Memory that the handling of one request may take: the tree of a body is many times its text. */
+/* Memory for handling one request: the tree of a body is many times its text. */
 #define REQUEST_WORK_MAX (256UL * MIB)
 
 /* The store in a folder. */
-#define STORE_RESOURCES_MAX 65536 /* names that ever had an object; each is kept for good */
-#define STORE_BATCH_MAX     1024 /* writes of one commit, whose pages LMDB never gives back ... */
-#define STORE_BATCH_BYTES   (4UL * MIB) /* ... and their bytes, the last one's excess not counted */
-#define STORE_PRUNE_MAX     1024 /* changes of the past that one commit forgets: a few ms */
+#define STORE_RESOURCES_MAX 65536 /* names that ever had an object; they are kept for ever */
+#define STORE_BATCH_MAX     1024 /* writes per commit, whose pages LMDB never frees ... */
+#define STORE_BATCH_BYTES   (4UL * MIB) /* ... and their bytes; the last write may exceed it */
+#define STORE_PRUNE_MAX     1024 /* old changes deleted by one commit: a few ms */
 
-/* etcd: bytes of one response, keys asked for in one page of a range, writes on their way. */
+/* etcd: bytes of one response, keys per page of a range, writes in flight. */
 #define ETCD_RESPONSE_MAX (64UL * MIB)
 #define ETCD_PAGE_MAX     500
 #define ETCD_WRITES_MAX   512
 
-/* Elements compared by one strategic merge patch: lists are searched one by one. */
+/* Elements compared by one strategic merge patch: lists are searched linearly. */
 #define PATCH_COMPARISONS_MAX 10000000
 
 /* Faults that one validation keeps; the rest are only counted. */
 #define FIELD_ERRORS_MAX 1000
-/* Objects within objects that defaults and validation descend into; a CRD's schema may nest. */
+/* Nesting depth for defaults and validation; a CRD's schema may nest. */
 #define VALIDATE_DEPTH_MAX 500
-/* Of a value that a fault shows; what is larger is left out. */
+/* Size of a value shown in a fault; the rest is omitted. */
 #define VALIDATE_SHOWN_MAX (16UL * KIB)
 
-/* What is made of the schema for clients: one discovery or OpenAPI document. */
+/* Documents generated for clients: one discovery or OpenAPI document. */
 #define DISCOVERY_DOCUMENT_MAX (4UL * MIB)
 #define OPENAPI_DOCUMENT_MAX   (64UL * MIB)
 
 /* Objects of the API, as upstream bounds them. */
 #define ANNOTATIONS_MAX             (256UL * KIB) /* keys and values of one object */
 #define CONDITION_MESSAGE_MAX       (32UL * KIB)
-#define CONDITIONS_MAX              100 /* that are looked at; kinds allow fewer */
+#define CONDITIONS_MAX              100 /* that are examined; kinds allow fewer */
 #define FIELD_MANAGER_MAX           128
 #define SUBRESOURCE_NAME_MAX        256
 #define CEL_EXPRESSION_MAX          (10UL * KIB) /* of a device selector */
@@ -191,124 +191,126 @@
 
 /* Expressions in CEL. */
 #define CEL_TEXT_MAX    100000 /* characters of one expression, as cel-go bounds it */
-#define CEL_DEPTH_MAX   250 /* of nesting in the text, as cel-go bounds it; values are deeper */
-#define CEL_HEIGHT_MAX  1000 /* of the tree, macros expanded: walkers recurse */
+#define CEL_DEPTH_MAX   250 /* nesting of the text, like cel-go; values are deeper */
+#define CEL_HEIGHT_MAX  1000 /* height of the tree, with macros expanded: walkers recurse */
 #define CEL_NODES_MAX   200000
-#define CEL_ISSUES_MAX  100 /* faults of one expression that are told */
-#define CEL_SCRATCH_MAX (64UL * MIB) /* that one evaluation may make */
+#define CEL_ISSUES_MAX  100 /* errors reported for one expression */
+#define CEL_SCRATCH_MAX (64UL * MIB) /* memory that one evaluation may allocate */
 #define CEL_PROGRAM_MAX (16UL * MIB) /* memory of one compiled expression */
-/* Work of the checker on types, which can be exponentially large; one of them in a message. */
+/*
+ * Steps of the checker on types, which can be exponentially large; length of a type in a message.
+ */
 #define CEL_TYPE_STEPS_MAX 20000000
-#define CEL_TYPE_DEPTH_MAX 1000 /* far deeper than the text in chains of macros */
+#define CEL_TYPE_DEPTH_MAX 1000 /* much deeper than the text, for chains of macros */
 #define CEL_TYPE_SHOWN_MAX 4096
-/* Steps of one evaluation that costs do not count, or count too late: a fifth of a second. */
+/* Steps of one evaluation that its cost does not count, or counts too late: a fifth of a second. */
 #define CEL_WORK_MAX        20000000UL
-#define CEL_VALUE_DEPTH_MAX 1000 /* of what an evaluation builds: walkers recurse */
-/* Steps that compiling all expressions of an object may take; see struct cel_budget. */
+#define CEL_VALUE_DEPTH_MAX 1000 /* of values that an evaluation builds: walkers recurse */
+/* Steps for compiling all expressions of an object; see struct cel_budget. */
 #define CEL_COMPILE_MAX      4000000UL
-#define CEL_COMPILE_CRD_MAX  16000000UL /* of the rules and patterns of a definition */
-#define SELECTOR_COMPILE_MAX 160000UL /* of one expression about devices: some 2 ms */
-#define SELECTOR_TRIAL_MAX   16384 /* that are judged ahead of a write; the rest with it */
-#define SELECTOR_TRIAL_STEPS 40000 /* of judging between which other requests are served */
-/* Calls that the compiler makes: their work in all, the memory of one, and of what it works on. */
+#define CEL_COMPILE_CRD_MAX  16000000UL /* of the rules and patterns of a CRD */
+#define SELECTOR_COMPILE_MAX 160000UL /* of one device selector: some 2 ms */
+#define SELECTOR_TRIAL_MAX   16384 /* selectors checked before a write; the rest in it */
+#define SELECTOR_TRIAL_STEPS 40000 /* steps of checking before other requests get a turn */
+/* Constant folding: work of all calls, memory of one, and size of its arguments and result. */
 #define CEL_FOLD_WORK_MAX    1000000UL
 #define CEL_FOLD_SCRATCH_MAX (64UL * KIB)
 #define CEL_FOLD_TEXT_MAX    (4UL * KIB)
-/* A file of the time zone database; the largest there is has some 4 KiB. */
+/* A file of the time zone database; the largest has some 4 KiB. */
 #define ZONE_FILE_MAX (64UL * KIB)
 #define ZONE_NAME_MAX 128
-#define ZONES_MAX     1024 /* remembered; the database has some 600 */
+#define ZONES_MAX     1024 /* kept in memory; the database has some 600 */
 
 /* Search of the device allocator: devices tried for the claims of one pod on one node. */
 #define ALLOCATE_STEPS_MAX 1000000
 /* The same on all nodes together, for one attempt to schedule the pod. */
 #define ALLOCATE_ATTEMPT_STEPS_MAX 4000000
-/* Selectors of claims whose programs are kept, beside those that an allocation needs at once. */
+/* Compiled selectors of claims that are kept, in addition to those in use by an allocation. */
 #define INVENTORY_PROGRAMS_MAX      2048
-#define INVENTORY_PROGRAM_BYTES_MAX (64UL * MIB) /* of all but half of them */
+#define INVENTORY_PROGRAM_BYTES_MAX (64UL * MIB) /* applies above half of that number */
 /* Cost of evaluating selectors for one attempt to schedule a pod: some 0.3 s. */
 #define ALLOCATE_ATTEMPT_COST_MAX 30000000
 
 /*
- * Status of a slice: allocations of one device that are told, and bytes of those of all devices;
- * faults of a pool. Of the status of pools on request: entries of a list, bytes of a fault.
+ * Status of a slice: allocations listed per device, bytes of all those lists, and errors of a pool.
+ * Status of pools on request: entries of a list, and bytes of an error.
  */
 #define AVAILABILITY_ALLOCATIONS_MAX 32
 #define AVAILABILITY_BYTES_MAX       (512UL * KIB)
 #define AVAILABILITY_ERRORS_MAX      32
 #define POOL_STATUS_ITEMS_MAX        32
 #define POOL_STATUS_ERROR_MAX        256
-#define POOL_STATUS_LIMIT            100 /* pools of one answer, unless the request says */
+#define POOL_STATUS_LIMIT            100 /* pools per reply, unless the request sets it */
 
-/* One file of sysfs or procfs that says what the machine has. */
+/* One file of sysfs or procfs about the machine. */
 #define MACHINE_FILE_MAX (256UL * KIB)
 
 /*
- * Devices of one resource that a plugin may list: more than upstream's 4 MiB hold, at a microsecond
- * each; and NUMA nodes of one of them.
+ * Devices of one resource that a plugin may list: more than fit in upstream's 4 MiB, at a
+ * microsecond each; and NUMA nodes of one device.
  */
 #define RESOURCE_DEVICES_MAX 262144
 #define DEVICE_NUMA_MAX      64
-/* The tree of the checkpoint of assignments, while it is read. */
+/* Memory for the tree of the assignments' checkpoint, while it is read. */
 #define ASSIGN_STATE_WORK_MAX (256UL * MIB)
 
-/* What a client of an API server takes: one answer, one event of a watch, one kubeconfig. */
-#define CLIENT_ANSWER_MAX    (1024UL * MIB) /* a list without pages of a large cluster */
+/* Limits of an API client: one reply, one watch event, one kubeconfig. */
+#define CLIENT_ANSWER_MAX    (1024UL * MIB) /* an unpaged list of a large cluster */
 #define CLIENT_EVENT_MAX     (64UL * MIB)
 #define KUBECONFIG_FILE_MAX  (16UL * MIB)
 #define SCHEDULER_CONFIG_MAX (4UL * MIB) /* KubeSchedulerConfiguration */
 #define KUBECONFIG_PATHS_MAX 64 /* in $KUBECONFIG */
-/* Connections of one client; and with those that carry one watch each (HTTP/1.1). */
+/* Connections of one client; and including those that carry one watch each (HTTP/1.1). */
 #define CLIENT_LINKS_MAX       64
 #define CLIENT_WATCH_LINKS_MAX 1024
-/* Resources in all versions that a client learns of by discovery. */
+/* Resources, in all versions, that a client learns by discovery. */
 #define DISCOVERY_RESOURCES_MAX 100000
 /* Indexes of one cache, and values of one object in one of them. */
 #define CACHE_INDEXES_MAX      16
 #define CACHE_INDEX_VALUES_MAX 100000
 
-/* One message of a container runtime: upstream's bound. A list of 110 pods takes some 300 KiB. */
+/* One message of a container runtime, like upstream. A list of 110 pods takes some 300 KiB. */
 #define CRI_MESSAGE_MAX (16UL * MIB)
-/* A termination message, and what of a log stands in for one: upstream's bounds. */
+/* A termination message, and the part of a log used as one, like upstream. */
 #define TERMINATION_MESSAGE_MAX   (4UL * KIB)
 #define TERMINATION_LOG_MAX       (2UL * KIB)
 #define TERMINATION_LOG_LINES_MAX 80
-/* CDI: one file, files of all folders, devices of one file, edits of one kind of one device. */
+/* CDI: size of one file, number of files, devices of one file, edits of one kind per device. */
 #define CDI_FILE_MAX    (4UL * MIB)
 #define CDI_FILES_MAX   4096
 #define CDI_DEVICES_MAX 65536
 #define CDI_EDITS_MAX   4096
 
-/* Drivers: devices (what node agents take of one), text about one's health, claims in the file. */
+/* Drivers: devices (as many as node agents accept), a health message, claims in the checkpoint. */
 #define DRIVER_DEVICES_MAX    16384
 #define DRIVER_MESSAGE_MAX    (64UL * KIB)
 #define DRIVER_CLAIMS_MAX     16384
 #define DRIVER_CHECKPOINT_MAX (64UL * MIB)
-/* What one claim may hold: its 32 results, their configs, what containers get. */
+/* Memory of one claim: its 32 results, their configs, and the edits for containers. */
 #define DRIVER_CLAIM_MAX (8UL * MIB)
-/* A device's own taints in a ResourceSlice. */
+/* Taints of a device in a ResourceSlice. */
 #define DEVICE_TAINTS_MAX 16
 
-/* The net driver: what a claim may want of an interface; links here that are looked at. */
-#define NIC_ADDRESSES_MAX 16 /* as many as a claim's status can show */
+/* The net driver: limits of a claim's parameters; and links examined on the node. */
+#define NIC_ADDRESSES_MAX 16 /* as many as a claim's status can hold */
 #define NIC_ROUTES_MAX    64
-#define NIC_MTU_MIN       68 /* IPv4's; IPv6 wants 1280 and says so itself */
+#define NIC_MTU_MIN       68 /* IPv4's minimum; for IPv6 the kernel requires 1280 */
 #define NIC_MTU_MAX       65535
 #define NIC_LINKS_MAX     65536
 /*
- * Devices of claims that are prepared here at a time, and the memory of one; what of one goes into
- * the file, and a plugin's result in it. All of them fit in DRIVER_CHECKPOINT_MAX.
+ * Devices of claims prepared at a time, and the memory of one; its size in the file, and that of a
+ * plugin's result in it. All of them fit in DRIVER_CHECKPOINT_MAX.
  */
 #define NIC_USES_MAX     1024
 #define NIC_USE_MAX      (4UL * MIB)
 #define NIC_USE_FILE_MAX (40UL * KIB)
 #define NIC_RESULT_MAX   (16UL * KIB)
 #define NIC_RESULT_DEPTH 64
-#define NIC_ALTNAMES_MAX 32 /* other names of an interface that are remembered */
+#define NIC_ALTNAMES_MAX 32 /* alternative names of an interface that are recorded */
 
 /*
- * The disk driver: devices of a node, pods on devices that are followed, and those of one device
- * that are told; /proc/diskstats, one group's file, groups in one folder; the file of probes.
+ * The disk driver: devices of a node, pairs of pods and devices that are tracked, and pods listed
+ * per device; /proc/diskstats, a control group's file, groups in one folder; the file of probes.
  */
 #define DISK_DEVICES_MAX     256
 #define DISK_PODS_MAX        16384
@@ -317,12 +319,12 @@
 #define DISK_GROUP_FILE_MAX  (1UL * MIB)
 #define DISK_GROUPS_MAX      65536
 #define DISK_BOOK_MAX        (256UL * KIB)
-#define DISK_LIMIT_MIN       (1UL * MIB) /* bytes per second that any pod may do */
-#define DISK_LIMIT_USE       (64UL * KIB) /* from this rate on a pod uses a disk */
+#define DISK_LIMIT_MIN       (1UL * MIB) /* bytes per second that every pod may use */
+#define DISK_LIMIT_USE       (64UL * KIB) /* a pod at this rate or above uses the disk */
 
 /*
- * A device's entry in a claim's status, as upstream bounds it; and of all claims' status what a
- * driver holds: what is to be written, and what was last seen.
+ * A device's entry in a claim's status, like upstream. DRIVER_STATUS_MAX is the memory of a driver
+ * for the status of all claims: entries to write, and the last known state.
  */
 #define DEVICE_STATUS_CONDITIONS_MAX 8
 #define DEVICE_STATUS_ADDRESSES_MAX  16
@@ -331,60 +333,62 @@
 #define DRIVER_STATUS_MAX            (64UL * MIB)
 
 /*
- * CNI: what a plugin is told on its standard input (a configuration with the results of all before
- * it), what one prints, and questions of plugins that wait for the net driver at once.
+ * CNI: a plugin's standard input (a configuration with the results of earlier plugins), a plugin's
+ * output, and requests of plugins that wait for the net driver at once.
  */
 #define CNI_INPUT_MAX  (4UL * MIB)
 #define CNI_OUTPUT_MAX (1UL * MIB)
-#define CNI_WORK_MAX   (64UL * MIB) /* the trees of both */
+#define CNI_WORK_MAX   (64UL * MIB) /* memory for the trees of both */
 #define NIC_ASKS_MAX   1024
 
-/* Links, addresses or routes of one network namespace. A node has some thousands at most. */
+/* Links, addresses or routes of one network namespace. A node has a few thousand at most. */
 #define RTNL_LIST_MAX 262144
 
-/* Roles that a user's bindings name and that are not there: so many are told of. */
+/* Missing roles, named by a user's bindings, that are reported. */
 #define RBAC_MISSING_MAX 256
 
-/* Combinations of verb, group, resource and name that one role may grant piece by piece. */
+/* Combinations of verb, group, resource and name that one role may grant. */
 #define RBAC_PIECES_MAX 5000
-/* Texts compared to find out whether somebody has what they grant: a tenth of a second. */
+/* String comparisons for checking whether a user has the permissions that a role grants: 0.1 s. */
 #define RBAC_COMPARISONS_MAX 20000000UL
 
-/* Pods of one node that use one object; objects that one pod names; Services of one namespace. */
+/*
+ * Pods of one node that use one object; objects that one pod refers to; Services of one namespace.
+ */
 #define NODE_PODS_MAX   65536
 #define POD_SOURCES_MAX 65536
 #define SERVICES_MAX    65536
-/* One variable of a container with its references replaced, which may double it; and all. */
+/* One variable of a container after expansion, which may double it; and all variables. */
 #define ENV_VALUE_MAX (1UL * MIB)
 #define ENV_MAX       (8UL * MIB)
-/* Files of one volume of the API, and their bytes; /etc/hosts, the machine's mounts. */
+/* Files of one API volume, and their bytes; /etc/hosts; the machine's list of mounts. */
 #define VOLUME_FILES_MAX  65536
 #define VOLUME_BYTES_MAX  (64UL * MIB)
 #define HOSTS_FILE_MAX    (4UL * MIB)
 #define MOUNTINFO_MAX     (64UL * MIB)
-#define SUBPATH_DEPTH_MAX 256 /* folders of a subPath, links resolved */
-#define SUBPATH_LINKS_MAX 255 /* links followed, as upstream's evaluation does */
-/* What is shown of a probe's output; and links that a probe by HTTP follows: upstream's. */
+#define SUBPATH_DEPTH_MAX 256 /* folders of a subPath, with links resolved */
+#define SUBPATH_LINKS_MAX 255 /* links followed, like upstream */
+/* Probe output that is shown; and redirects that an HTTP probe follows, like upstream. */
 #define PROBE_OUTPUT_MAX    (10UL * KIB)
 #define PROBE_REDIRECTS_MAX 10
 
 /* The node's resolv.conf. */
 #define RESOLV_CONF_MAX (64UL * KIB)
 
-/* A state file of the node agent; and broken ones that are kept for people to look at. */
+/* A state file of the node agent; and the number of broken ones that are kept for inspection. */
 #define STATE_FILE_MAX   (64UL * MIB)
 #define STATE_BROKEN_MAX 10
 
-/* Devices of one driver whose health is kept, as upstream; bytes of a pool's or device's name. */
+/* Devices of one driver whose health is kept, like upstream; bytes of a pool's or device's name. */
 #define HEALTH_DEVICES_MAX 16384
 #define HEALTH_NAME_MAX    253
 /* Memory for the tree of a health state file: several times its text. */
 #define HEALTH_STATE_WORK_MAX (512UL * MIB)
 
 /*
- * Plugins and drivers of a node. One list or report: upstream stops at gRPC's 4 MiB, which plugins
- * that offer memory as devices pass. Sockets, endpoints and instances: a node has a few dozen.
- * Folders below plugins_registry: drivers use one level.
+ * Plugins and drivers of a node. One list or report: upstream's limit is gRPC's 4 MiB, which
+ * plugins that offer memory as devices exceed. Sockets, endpoints and instances: a node has a few
+ * dozen. Depth of folders in plugins_registry: drivers use one level.
  */
 #define PLUGIN_MESSAGE_MAX      (32UL * MIB)
 #define PLUGIN_SOCKETS_MAX      1024
@@ -392,14 +396,13 @@
 #define PLUGIN_FOLDER_DEPTH_MAX 8
 
 /*
- * PodResources. Clients that are remembered though they have no call open; calls of one that are
- * open besides its watches (an answer that is not read is kept); and streams of one connection
- * where watches are not limited.
+ * PodResources. Clients that are remembered without an open call; open calls of one client besides
+ * its watches (an unread reply is kept); and streams of one connection if watches are not limited.
  */
 #define PODRES_CLIENTS_MAX 1024
 #define PODRES_CALLS_MAX   256
 #define PODRES_STREAMS_MAX 65536
-/* Of one book: recent events, their bytes, pods that are gone. Beyond: readers are caught up. */
+/* Per book: recent events, their bytes, pods that are gone. Slower readers get the full state. */
 #define PODRES_EVENTS_MAX  1024
 #define PODRES_EVENT_BYTES (1UL * MIB)
 #define PODRES_GONE_MAX    1024
@@ -407,10 +410,10 @@
 /* The scheduler: memory for the tree of one pod or node, several times its text. */
 #define POD_WORK_MAX      (64UL * MIB)
 #define NODE_WORK_MAX     (64UL * MIB)
-#define POD_RESOURCES_MAX 512 /* names of resources that one pod requests; beyond: left alone */
-/* Filters run by one search for victims; a node with many pods takes one for each of them. */
+#define POD_RESOURCES_MAX 512 /* resources that one pod requests; one with more is left alone */
+/* Filters run by one search for victims; each pod of a node may need one. */
 #define PREEMPTION_FILTERS_MAX 20000
-/* Types of extended resources; and what one on one node writes for /debug/cache. */
+/* Types of extended resources; and the text that one writes for /debug/cache, per node. */
 #define EXTENDED_TYPES_MAX 256
 #define EXTENDED_TEXT_MAX  (1UL * MIB)
 #define PLUGIN_ARGS_MAX    (1UL * MIB) /* of a scheduler plugin, as text */
@@ -419,9 +422,9 @@
 #define LOG_LINE_MAX   (16UL * KIB)
 #define AUDIT_LINE_MAX (256UL * KIB)
 
-/* Label sets of one metric: a runaway label value must not eat the memory. */
+/* Label sets of one metric: limits the memory for runaway label values. */
 #define METRICS_SERIES_MAX      10000
-#define METRICS_LABEL_VALUE_MAX 256 /* bytes; what is longer is cut */
-#define METRICS_TEXT_MAX        (64UL * MIB) /* one answer of /metrics */
+#define METRICS_LABEL_VALUE_MAX 256 /* bytes; longer ones are cut */
+#define METRICS_TEXT_MAX        (64UL * MIB) /* one reply of /metrics */
 
 #endif

@@ -59,7 +59,7 @@ static inline void list_remove(struct list *node)
 	list_init(node);
 }
 
-/* First node taken out, or NULL. */
+/* Removes and returns the first node, or NULL. */
 static inline struct list *list_pop_front(struct list *head)
 {
 	struct list *node = head->next;
@@ -70,7 +70,7 @@ static inline struct list *list_pop_front(struct list *head)
 	return node;
 }
 
-/* Moves all of `from` behind `to`'s last node. */
+/* Moves all nodes of `from` to the end of `to`. */
 static inline void list_splice_back(struct list *to, struct list *from)
 {
 	if (list_empty(from))

@@ -1,9 +1,8 @@
 /*
  * mem - allocation that cannot fail.
  *
- * Running out of memory aborts the process: no caller can do better. What may
- * not happen is that input decides how much we ask for, so everything that
- * grows with input does so through a type that carries a limit (buf, vec,
+ * Running out of memory aborts the process, because no caller can do better. Input must not decide
+ * how much we allocate, so everything that grows with input uses a type with a limit (buf, vec,
  * arena). Free with free().
  */
 #ifndef BASE_CORE_MEM_H
@@ -19,13 +18,16 @@ void *xrealloc(void *p, size_t n) __attribute__((alloc_size(2), returns_nonnull)
 char *xstrdup(const char *s) __attribute__((malloc, returns_nonnull));
 char *xstrndup(const char *s, size_t n) __attribute__((malloc, returns_nonnull));
 
-/* Gives freed memory back to the system. Costs milliseconds: after a phase that used much. */
+/*
+ * Returns freed memory to the system. It takes milliseconds: call it after a phase with high use.
+ */
 void mem_give_back(void);
 
 /*
- * The same, and pages of code and constants leave the process. They are the files', so what is
- * needed again comes from the page cache, at some hundred minor faults; what only the start or a
- * rare event needed stays away. A millisecond: for the timer of a process that is to be small.
+ * The same, and also drops pages of code and constants from the process. They are backed by files,
+ * so pages that are needed again come from the page cache, at a few hundred minor faults; pages
+ * needed only at the start or for rare events stay away. It takes a millisecond: for a timer in a
+ * process that must stay small.
  */
 void mem_tidy(void);
 

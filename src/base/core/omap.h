@@ -1,13 +1,12 @@
 /*
  * omap - a map from text to pointers in byte order of the keys (str_cmp).
  *
- * Keys are borrowed: whoever owns a value keeps its key's bytes alive and
- * unchanged while it is in the map. Values are never NULL. Everything but
- * iteration takes O(log n) comparisons; an entry costs about 21 bytes when the
- * keys came in ascending order and 30 when they came in any order.
+ * Keys are borrowed: the owner of a value keeps its key's bytes alive and unchanged while it is in
+ * the map. Values are never NULL. Everything except iteration takes O(log n) comparisons. An entry
+ * costs about 21 bytes if keys are added in ascending order, and 30 in any other order.
  *
- * Any change of the map invalidates all cursors; whoever changes it while
- * walking remembers the last key and resumes with omap_seek_after().
+ * Any change of the map invalidates all cursors. Code that changes it while iterating remembers the
+ * last key and resumes with omap_seek_after().
  * Threads: one at a time.
  */
 #ifndef BASE_CORE_OMAP_H
@@ -23,7 +22,7 @@ struct omap {
 	unsigned height; /* levels of inner nodes above the leaves */
 };
 
-/* Costs nothing: no memory is taken before the first entry. */
+/* Allocates nothing; the first entry does. */
 void omap_init(struct omap *m);
 void omap_release(struct omap *m);
 
@@ -34,28 +33,25 @@ void omap_clear(struct omap *m);
 void *omap_get(const struct omap *m, struct str key);
 
 /*
- * Maps key to value (not NULL) and returns the value that was there, or NULL.
- * The new key's bytes replace the old one's, so the old value may be freed
- * together with its key.
+ * Maps key to value (not NULL) and returns the old value, or NULL. The new key's bytes replace the
+ * old one's, so the old value may be freed together with its key.
  */
 void *omap_put(struct omap *m, struct str key, void *value);
 
-/* Takes the entry out and returns its value, or NULL. */
+/* Removes the entry and returns its value, or NULL. */
 void *omap_remove(struct omap *m, struct str key);
 
 /*
- * A position: at an entry, before the first or behind the last. Valid until
- * the map's next change.
+ * A position: at an entry, before the first or after the last. Valid until the map's next change.
  */
 struct omap_cursor {
 	const struct omap_node *leaf; /* NULL: the map is empty */
-	int at; /* -1: before the first; the leaf's count: behind the last */
+	int at; /* -1: before the first; the leaf's count: after the last */
 };
 
 /*
- * All return true when the cursor then stands at an entry. Otherwise it stands
- * behind the last entry (seeks, next) or before the first (prev), from where it
- * can move back.
+ * All return true if the cursor is then at an entry. Otherwise it is after the last entry (seeks,
+ * next) or before the first (prev), and can move back from there.
  */
 bool omap_first(const struct omap *m, struct omap_cursor *c);
 bool omap_last(const struct omap *m, struct omap_cursor *c);
@@ -72,7 +68,7 @@ bool omap_prev(struct omap_cursor *c);
 bool omap_seek_prefix(const struct omap *m, struct omap_cursor *c, struct str prefix);
 bool omap_next_prefix(struct omap_cursor *c, struct str prefix);
 
-/* Of the entry that the cursor stands at. */
+/* Key and value of the entry at the cursor. */
 struct str omap_key(const struct omap_cursor *c);
 void *omap_value(const struct omap_cursor *c);
 

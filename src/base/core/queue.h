@@ -1,10 +1,9 @@
 /*
- * queue - what threads share, and the only place with locks.
+ * queue - the primitives that threads share, and the only place with locks.
  *
- * Threads here exchange messages; they do not share structures. So nearly all
- * of them need no more than a `struct queue` to be sent work and an
- * `struct event` to wait for a start or an end. A `struct lock` exists for the
- * few tables that any thread may look into (metrics, the log's output).
+ * Threads here exchange messages; they do not share structures. Nearly all of them need only a
+ * `struct queue` to receive work and a `struct event` to wait for a start or an end. `struct lock`
+ * is for the few tables that any thread may access (metrics, the log's output).
  */
 #ifndef BASE_CORE_QUEUE_H
 #define BASE_CORE_QUEUE_H
@@ -19,10 +18,10 @@
 /*
  * queue - many producers, one consumer, first in first out.
  *
- * Nodes are embedded in what is sent; a node is in one queue at a time and
- * belongs to the queue from push to pop_all. What a producer wrote before the
- * push, the consumer sees after pop_all. Messages of one producer keep their
- * order. There is no limit here: producers count what they have in flight.
+ * Nodes are embedded in messages. A node is in one queue at a time and belongs to the queue from
+ * push to pop_all. The consumer sees after pop_all all memory that a producer wrote before its
+ * push. Messages of one producer keep their order. There is no limit here: producers count their
+ * messages in flight.
  */
 struct queue_node {
 	struct queue_node *next;
@@ -37,18 +36,18 @@ struct queue {
 void queue_init(struct queue *q);
 
 /*
- * Appends; never blocks. True when the queue was empty: this producer, and no
- * other, must now wake the consumer. Any thread.
+ * Appends; never blocks. Returns true if the queue was empty: this producer, and no other, must
+ * then wake the consumer. Any thread.
  */
 bool queue_push(struct queue *q, struct queue_node *node);
 
 /*
- * Takes all, oldest first, chained by `next` and ended by NULL; NULL when
- * there is nothing. Only the consumer's thread.
+ * Takes all nodes, oldest first, linked by `next` and ended by NULL. Returns NULL if the queue is
+ * empty. Only the consumer's thread.
  */
 struct queue_node *queue_pop_all(struct queue *q);
 
-/* Takes the first node off a batch that pop_all gave; NULL at its end. */
+/* Removes the first node of a batch from pop_all; NULL at its end. */
 static inline struct queue_node *queue_batch_next(struct queue_node **batch)
 {
 	struct queue_node *node = *batch;
@@ -59,9 +58,8 @@ static inline struct queue_node *queue_batch_next(struct queue_node **batch)
 }
 
 /*
- * lock - mutual exclusion for short sections: no callback, no second lock and
- * no I/O while it is held (but for the log, whose lines it keeps apart). Not
- * recursive.
+ * lock - mutual exclusion for short sections. Don't call callbacks, take a second lock or do I/O
+ * while holding it. The log is the exception: its lock keeps lines apart. Not recursive.
  */
 struct lock {
 	pthread_mutex_t mutex;
@@ -75,8 +73,8 @@ void lock_release(struct lock *l);
 /*
  * event - something that happens once, such as "started" or "stopped".
  *
- * Set stays set until event_reset(). The waiter may release the event as soon
- * as its wait has returned, even while the setter is still returning.
+ * It stays set until event_reset(). The waiter may release the event as soon as its wait has
+ * returned, even while the setter is still returning.
  */
 struct event {
 	pthread_mutex_t mutex;
@@ -90,8 +88,8 @@ void event_set(struct event *e);
 void event_reset(struct event *e);
 
 /*
- * Waits until set; false when timeout_ns passed first. A negative timeout
- * waits for ever, 0 only looks. Real time: not for code that runs simulated.
+ * Waits until set. Returns false if timeout_ns passed first. A negative timeout waits for ever, 0
+ * only checks. Real time: not for simulated code.
  */
 bool event_wait(struct event *e, int64_t timeout_ns);
 

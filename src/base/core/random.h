@@ -1,13 +1,12 @@
 /*
- * random - numbers that nobody can guess, and numbers that can be replayed.
+ * random - unpredictable numbers, and reproducible ones.
  *
- * random_*() asks the kernel every time. Nothing is buffered, so a forked
- * child never repeats its parent, and there is no state to protect: any thread
- * may call. Use it for secrets, identities and seeds.
+ * random_*() asks the kernel every time. Nothing is buffered, so a forked child never repeats its
+ * parent, and there is no state to protect: any thread may call. Use it for secrets, identities and
+ * seeds.
  *
- * struct prng is deterministic: the same seed gives the same numbers on every
- * machine. Use it for simulations, for jitter and in tests, never for secrets.
- * A prng belongs to one thread.
+ * struct prng is deterministic: the same seed gives the same numbers on every machine. Use it for
+ * simulations, for jitter and in tests, never for secrets. A prng belongs to one thread.
  */
 #ifndef BASE_CORE_RANDOM_H
 #define BASE_CORE_RANDOM_H
@@ -16,9 +15,8 @@
 #include <stdint.h>
 
 /*
- * Fills n bytes from getrandom(2). Blocks only while the kernel is still
- * gathering its first entropy. A kernel that cannot answer at all aborts the
- * process, as running out of memory does: no caller could go on.
+ * Fills n bytes from getrandom(2). Blocks only while the kernel is still gathering its first
+ * entropy. If the kernel fails, it aborts the process, because no caller could continue.
  */
 void random_bytes(void *p, size_t n);
 uint64_t random_u64(void);
@@ -31,7 +29,7 @@ struct prng {
 	uint64_t s[4];
 };
 
-/* Any seed is good, also 0: it is spread over the whole state. */
+/* Any seed is good, including 0: it is spread over the whole state. */
 void prng_init(struct prng *g, uint64_t seed);
 void prng_bytes(struct prng *g, void *p, size_t n);
 uint64_t prng_u64(struct prng *g);

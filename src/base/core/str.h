@@ -1,8 +1,8 @@
 /*
- * str - a borrowed piece of text: pointer and length, not terminated.
+ * str - a borrowed piece of text: pointer and length, not NUL-terminated.
  *
- * The bytes belong to somebody else; whoever hands out a str says how long
- * they live. An empty str may have p == NULL.
+ * Somebody else owns the bytes; the function that returns a str says how long they live. An empty
+ * str may have p == NULL.
  */
 #ifndef BASE_CORE_STR_H
 #define BASE_CORE_STR_H
@@ -42,7 +42,7 @@ static inline bool str_eqz(struct str a, const char *z)
 	return str_eq(a, str_from(z));
 }
 
-/* Byte order; a prefix sorts before what it begins. */
+/* Byte order; a prefix sorts first. */
 int str_cmp(struct str a, struct str b);
 
 /* Equality that ignores the case of ASCII letters. */
@@ -51,7 +51,7 @@ bool str_ieq(struct str a, struct str b);
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
 
-/* From byte `at` on; empty when beyond the end. */
+/* From byte `at` on; empty if that is beyond the end. */
 struct str str_skip(struct str s, size_t at);
 
 /* Index of the byte or the needle, or -1. */
@@ -61,12 +61,12 @@ ptrdiff_t str_find(struct str s, struct str needle);
 /* Without spaces and tabs at both ends. */
 struct str str_trim(struct str s);
 
-/* Without any white space of ASCII, line ends too, at both ends. */
+/* Without ASCII white space, including line ends, at both ends. */
 struct str str_trim_space(struct str s);
 
 /*
- * Takes the piece up to `sep` off the front of *rest. False when *rest is
- * used up (p == NULL); a trailing separator yields one empty last piece.
+ * Removes the piece up to `sep` from the front of *rest. Returns false if *rest is used up (p ==
+ * NULL). A trailing separator yields one empty last piece.
  */
 bool str_split(struct str *rest, char sep, struct str *ret_piece);
 
@@ -74,7 +74,7 @@ bool str_split(struct str *rest, char sep, struct str *ret_piece);
 bool str_to_i64(struct str s, int64_t *ret_value);
 bool str_to_u64(struct str s, uint64_t *ret_value);
 
-/* And the other way, at the end of `room`; not terminated. */
+/* The reverse, written at the end of `room`; not NUL-terminated. */
 enum { STR_DIGITS = 20 };
 struct str str_print_i64(char room[static STR_DIGITS], int64_t v);
 struct str str_print_u64(char room[static STR_DIGITS], uint64_t v);
@@ -82,19 +82,19 @@ struct str str_print_u64(char room[static STR_DIGITS], uint64_t v);
 /* Well-formed UTF-8: no overlong forms, surrogates or values above 10FFFF. */
 bool str_is_utf8(struct str s);
 
-/* At most `most` bytes from the beginning; of UTF-8, whole characters. */
+/* At most `most` bytes from the start, without splitting a UTF-8 character. */
 struct str str_cut(struct str s, size_t most);
 
-/* Code points of what is well-formed; bytes that begin none are not counted. */
+/* The number of code points; bytes that do not start one are not counted. */
 size_t str_characters(struct str s);
 
-/* The code point at *at, which is then behind it; each byte that is no UTF-8 is U+FFFD. */
+/* The code point at *at; advances *at. Each byte that is not UTF-8 is U+FFFD. */
 uint32_t str_rune(struct str s, size_t *at);
 
-/* What a hexadecimal digit of either case is worth; -1 for any other byte. */
+/* The value of a hexadecimal digit in either case; -1 for any other byte. */
 int str_hex_digit(char c);
 
-/* Terminated copy on the heap. */
+/* A NUL-terminated copy on the heap. */
 char *str_dup(struct str s);
 
 #endif

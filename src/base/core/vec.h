@@ -1,5 +1,5 @@
 /*
- * vec - a growing array of one type that carries its limit.
+ * vec - a growing array of one type with a limit.
  *
  *	VEC(struct item) items;
  *	vec_init(&items, ITEMS_MAX);
@@ -25,12 +25,12 @@
 	((void)((vec)->v = NULL, (vec)->n = 0, (vec)->cap = 0, (vec)->max = (limit)))
 #define vec_release(vec) (free((vec)->v), vec_init((vec), (vec)->max))
 
-/* Room for `more` elements; false when that would pass the limit. */
+/* Makes room for `more` elements; returns false if that would exceed the limit. */
 #define vec_reserve(vec, more)                                                         \
 	vec_reserve_raw((void **)&(vec)->v, &(vec)->cap, (vec)->n, (vec)->max, (more), \
 			sizeof(*(vec)->v))
 
-/* Appends; false when full. The value is evaluated once, if there is room. */
+/* Appends; returns false if full. The value is evaluated once, and only if there is room. */
 #define vec_push(vec, ...) \
 	(vec_reserve((vec), 1) ? ((vec)->v[(vec)->n++] = (__VA_ARGS__), true) : false)
 

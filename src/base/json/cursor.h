@@ -1,11 +1,10 @@
 /*
  * json_cursor - walks JSON text without building a tree.
  *
- * For text of which a dozen places are wanted and the rest is kept as bytes: objects
- * of a store, answers of an API server. Values that are passed over are not checked
- * beyond their brackets and quotes; whoever wants to know parses them. Whatever it is
- * fed it stays within bounds; a position of NULL means that the text was damaged, and
- * every function keeps it NULL from then on, so that one look at the end is enough.
+ * For text of which only a few places are needed and the rest is kept as bytes: objects of a store,
+ * replies of an API server. Skipped values are checked only for their brackets and quotes; parse
+ * them to know more. It stays within bounds for any input. If the text is damaged, the position
+ * becomes NULL, and every function keeps it NULL from then on, so one check at the end is enough.
  *
  *	struct json_cursor c = json_cursor_of(text);
  *
@@ -20,8 +19,8 @@
 
 struct json_cursor {
 	const char *p, *end;
-	bool inside; /* behind a member or element: a comma comes before the next */
-	bool compact; /* white space between tokens is damage */
+	bool inside; /* after a member or element: a comma precedes the next one */
+	bool compact; /* white space between tokens counts as damage */
 };
 
 enum json_cursor_type {
@@ -37,7 +36,7 @@ static inline struct json_cursor json_cursor_of(struct str text)
 	return (struct json_cursor){ .p = text.p, .end = text.p ? text.p + text.n : NULL };
 }
 
-/* For text that we printed, into which the caller will cut by offsets. */
+/* For text that we printed and that the caller will cut by offsets. */
 static inline struct json_cursor json_cursor_compact(struct str text)
 {
 	struct json_cursor c = json_cursor_of(text);
@@ -46,28 +45,27 @@ static inline struct json_cursor json_cursor_compact(struct str text)
 	return c;
 }
 
-/* Enters the object or array that begins here, as `bracket` says. */
+/* Enters the object or array that begins here; `bracket` says which. */
 bool json_cursor_enter(struct json_cursor *c, char bracket);
 
 /*
- * The next member: its name as written and, unless NULL, where the name begins; the
- * position is at the value. False at the end of the object, which is passed, and for
- * damaged text.
+ * The next member: its raw name and, unless NULL, where the name begins. The position is then at
+ * the value. Returns false at the end of the object, which is skipped, and for damaged text.
  */
 bool json_cursor_member(struct json_cursor *c, struct str *ret_key, const char **ret_from);
 
-/* The position is at the next element; false at the end of the array, which is passed. */
+/* Moves to the next element. Returns false at the end of the array, which is skipped. */
 bool json_cursor_element(struct json_cursor *c);
 
-/* Passes one value: its text, of a string without the quotes. */
+/* Skips one value and returns its raw text, without quotes for a string. */
 bool json_cursor_value(struct json_cursor *c, struct str *ret_raw, enum json_cursor_type *ret_type);
 
-/* The member of that name in the object at the position; false when there is none. */
+/* Finds the member of that name in the object at the position. Returns false if not found. */
 bool json_cursor_find(struct json_cursor *c, struct str key);
 
 /*
- * What a string says: `raw` itself, or unescaped in `a`. p is NULL when it is no string
- * or cannot be read, or has escapes and there is no arena.
+ * The text of a string: `raw` itself, or unescaped in `a`. p is NULL if it is not a string or is
+ * invalid, or if it has escapes and there is no arena.
  */
 struct str json_cursor_text(struct str raw, enum json_cursor_type type, struct arena *a);
 

@@ -1,26 +1,23 @@
 /*
  * json - JSON documents as trees in an arena.
  *
- * json_parse() reads strict RFC 8259 text into nodes that keep the order of
- * the source; defaulting, pruning and patching then change the tree in place,
- * and json_print() writes it. Nodes are never freed alone: they die with their
- * arena. Keys and strings without escapes point into the source text, which
- * must therefore outlive the tree.
+ * json_parse() reads strict RFC 8259 text into nodes in the order of the source. Defaulting,
+ * pruning and patching then change the tree in place, and json_print() writes it. Nodes are never
+ * freed alone: they are freed with their arena. Keys and strings without escapes point into the
+ * source text, which must outlive the tree.
  *
- * Numbers: what fits is held exactly, as JSON_INT or, above INT64_MAX, as
- * JSON_UINT. Everything with a fraction or an exponent, every integer beyond
- * 64 bits and "-0" is a JSON_DOUBLE, correctly rounded. A number too large for
- * a double is an error.
+ * Numbers: integers that fit are exact, as JSON_INT or, above INT64_MAX, as JSON_UINT. Numbers with
+ * a fraction or an exponent, integers beyond 64 bits and "-0" are JSON_DOUBLE, correctly rounded. A
+ * number too large for a double is an error.
  *
- * No function here recurses, so the depth of a document never threatens a
- * thread's stack, nor depends on the locale. The readers take NULL for a node
- * and then find nothing, so that lookups may be chained:
+ * No function here recurses, so a deep document cannot overflow the stack. Nothing depends on the
+ * locale. The readers accept NULL as a node and then find nothing, so lookups may be chained:
  *
  *	name = json_str(json_getz(json_getz(pod, "metadata"), "name"));
  *
- * As with strchr(), the readers return children that may be changed even where
- * the parent is const; whoever holds a shared tree does not.
- * Threads: a tree belongs to one thread, or is changed by none.
+ * Like strchr(), the readers return children without const even if the parent is const; do not
+ * change children of a shared tree.
+ * Threads: a tree belongs to one thread, or is not changed by any.
  */
 #ifndef BASE_JSON_JSON_H
 #define BASE_JSON_JSON_H
@@ -67,46 +64,46 @@ struct json {
  * Parsing.
  */
 
-/* A name that came again in its object. */
+/* A name that was repeated in its object. */
 struct json_duplicate {
 	struct json_duplicate *next;
 	struct str path; /* dotted, such as spec.containers[0].name */
 	struct str key;
 };
 
-/* What a parse tells beside its result; filled on success and on failure. */
+/* Additional results of a parse; filled in on success and on failure. */
 struct json_report {
-	struct json_duplicate *duplicates; /* in the arena; as their objects end in the source */
-	size_t duplicate_count; /* all, also those beyond the limit on the list */
+	struct json_duplicate *duplicates; /* in the arena; ordered by the end of their objects */
+	size_t duplicate_count; /* all of them, also beyond the limit of the list */
 	bool merges; /* YAML that has merge keys, see yaml_repeats() */
-	/* Of the first offending byte; zero without a syntax error. */
+	/* The position of a syntax error; zero without one. */
 	size_t offset;
 	size_t line, column; /* from 1; columns count bytes */
 };
 
 /* Zero means the default. */
 struct json_options {
-	size_t size_max; /* bytes of source; by default UINT32_MAX, which is also the most */
+	size_t size_max; /* bytes of source; UINT32_MAX, which is also the maximum */
 	size_t depth_max; /* of nested arrays and objects; JSON_DEPTH_MAX */
 	size_t duplicates_max; /* length of the list in the report; JSON_DUPLICATES_MAX */
-	bool keep_repeated; /* members of one name all stay, unreported: to look for faults only */
+	bool keep_repeated; /* keep all members of one name, unreported: only for finding faults */
 	struct json_report *report; /* NULL when not wanted */
 };
 
 /*
- * Parses all of `text`. Syntax errors, bad UTF-8, lone surrogates, excessive
- * depth and numbers out of range give -ERR_BAD_REQUEST; a source or a tree over
- * its limit -ERR_TOO_LARGE. `options` may be NULL.
+ * Parses all of `text`. Syntax errors, invalid UTF-8, lone surrogates, excessive depth and numbers
+ * out of range return -ERR_BAD_REQUEST; a source or a tree above its limit returns -ERR_TOO_LARGE.
+ * `options` may be NULL.
  *
- * A repeated name is not an error: the last value wins, at the place of the
- * first, as Go's decoder has it, and each repetition is reported.
+ * A repeated name is not an error: the last value wins, in the place of the first, as in Go's
+ * decoder, and each repetition is reported.
  */
 int json_parse(struct arena *a, struct str text, const struct json_options *options,
 	       struct json **ret_value, struct error *err);
 
 /*
- * Making nodes. They live in the arena; text and keys are borrowed for as long
- * as the tree lives (use arena_str() where they do not) and must be UTF-8.
+ * Making nodes. They are allocated in the arena. Text and keys are borrowed and must outlive the
+ * tree (use arena_str() if they don't), and must be UTF-8.
  */
 
 struct json *json_make_null(struct arena *a);
@@ -119,8 +116,8 @@ struct json *json_make_array(struct arena *a);
 struct json *json_make_object(struct arena *a);
 
 /*
- * Copies the tree with all its text into `a`; the copy has no key and no
- * sibling. -ERR_TOO_LARGE when the arena's limit would be passed.
+ * Copies the tree with all its text into `a`. The copy has no key and no sibling. Returns
+ * -ERR_TOO_LARGE if the arena's limit would be exceeded.
  */
 int json_copy(struct arena *a, const struct json *v, struct json **ret_copy, struct error *err);
 
@@ -130,10 +127,7 @@ int json_copy(struct arena *a, const struct json *v, struct json **ret_copy, str
  */
 struct json *json_alias(struct arena *a, const struct json *v);
 
-/*
- * Reading. A value of another type, or NULL, yields nothing; nothing is
- * converted.
- */
+/* Reading. A value of a different type, or NULL, yields nothing; there is no conversion. */
 
 static inline bool json_is(const struct json *v, enum json_type type)
 {
@@ -162,7 +156,7 @@ static inline struct str json_key(const struct json *v)
 	return v ? str_of(v->key, v->key_n) : STR_NULL;
 }
 
-/* The text of a string; STR_NULL when it is none (a string's p is never NULL). */
+/* The text of a string, whose p is never NULL; STR_NULL if it is not a string. */
 static inline struct str json_str(const struct json *v)
 {
 	return json_is(v, JSON_STRING) ? str_of(v->text, v->n) : STR_NULL;
@@ -171,8 +165,8 @@ static inline struct str json_str(const struct json *v)
 bool json_bool(const struct json *v, bool *ret_value);
 
 /*
- * Integers that the type holds. 1.0 and 1e3 are refused although they are
- * whole: upstream refuses them where a field is an integer.
+ * Integers that fit in the type. 1.0 and 1e3 are rejected although they are whole, because upstream
+ * rejects them for integer fields.
  */
 bool json_i64(const struct json *v, int64_t *ret_value);
 bool json_u64(const struct json *v, uint64_t *ret_value);
@@ -184,7 +178,7 @@ bool json_f64(const struct json *v, double *ret_value);
 struct json *json_get(const struct json *object, struct str key);
 struct json *json_getz(const struct json *object, const char *key);
 
-/* What the member of that name says: its text, or STR_NULL; whether it is true; its number. */
+/* The text of the member of that name, or STR_NULL; whether it is true; its number. */
 static inline struct str json_text_at(const struct json *object, const char *key)
 {
 	return json_str(json_getz(object, key));
@@ -203,71 +197,71 @@ struct json *json_find(const struct json *array, const char *key, struct str tex
 struct json *json_at(const struct json *array, size_t index);
 
 /*
- * The value that a JSON Pointer (RFC 6901) names below `root`; NULL when there
- * is none or the pointer is malformed. "-" names no element.
+ * The value at a JSON Pointer (RFC 6901) below `root`. Returns NULL if not found, or if the pointer
+ * is malformed. "-" does not refer to an element.
  */
 struct json *json_pointer(const struct json *root, struct str pointer);
 
-/* Each child; for the SAFE form the current child may be taken out. */
+/* Iterates over the children. In the SAFE form the current child may be removed. */
 #define JSON_FOREACH(it, parent) for (struct json *it = json_first(parent); it; it = it->next)
 #define JSON_FOREACH_SAFE(it, parent)                                                     \
 	for (struct json *it = json_first(parent), *it##_next = it ? it->next : NULL; it; \
 	     it = it##_next, it##_next = it ? it->next : NULL)
 
 /*
- * Same value. Members are compared by name, whatever their order. Two integers
- * are compared exactly; beside a double any number is compared as a double, so
- * that 1 equals 1.0 and a double equals what it was printed as.
+ * Whether the values are equal. Members are compared by name, in any order. Two integers are
+ * compared exactly. If one number is a double, both are compared as doubles, so that 1 equals 1.0
+ * and a double equals its printed form.
  */
 bool json_equal(const struct json *a, const struct json *b);
 
 /*
- * Changing. The parent's type must fit (asserted). A child given must be in no
- * tree; one returned is in none any more and keeps its key.
+ * Changing. The parent must have the right type (asserted). A child passed in must not be in a
+ * tree; a child returned is no longer in a tree, and keeps its key.
  */
 
-/* At the end of an array. */
+/* Appends to an array. */
 void json_append(struct json *array, struct json *child);
 
-/* Before the element at `index`; at the end when index is the count. Not beyond. */
+/* Inserts before the element at `index`; at the end if index is the count. Not beyond. */
 void json_insert(struct json *array, size_t index, struct json *child);
 
-/* The member `key`: replaced in its place, else added at the end. The key is borrowed. */
+/* Sets the member `key`: replaces it in its place, or adds it at the end. The key is borrowed. */
 void json_set(struct json *object, struct str key, struct json *child);
 void json_setz(struct json *object, const char *key, struct json *child);
 
-/* The same with a node made for the value, whose text is borrowed, too. */
+/* The same with a new node for the value, whose text is borrowed, too. */
 void json_put_str(struct arena *a, struct json *object, const char *key, struct str v);
 void json_put_i64(struct arena *a, struct json *object, const char *key, int64_t v);
 void json_put_bool(struct arena *a, struct json *object, const char *key, bool v);
 
-/* The member as an object or array: an empty one when it is not there or something else. */
+/* The member as an object or array; made an empty one if it is missing or of a different type. */
 struct json *json_need_object(struct arena *a, struct json *parent, const char *key);
 struct json *json_need_array(struct arena *a, struct json *parent, const char *key);
 
-/* Adds a member without looking for one of that name: there must be none. */
+/* Adds a member without checking for one of that name, which must not exist. */
 void json_add(struct json *object, struct str key, struct json *child);
 
 /* Puts `child` in the place, and under the key, of `old`, a child of `parent`. */
 void json_replace(struct json *parent, struct json *old, struct json *child);
 
-/* Takes a child of `parent` out. */
+/* Removes a child of `parent`. */
 struct json *json_unlink(struct json *parent, struct json *child);
 
-/* Take out by name or index; NULL when there is none. */
+/* Removes by name or index; returns NULL if not found. */
 struct json *json_remove(struct json *object, struct str key);
 struct json *json_remove_at(struct json *array, size_t index);
 
 /*
- * Makes *v the value that *from is, keeping v's place and key; `from` may then
- * not be used any more. Cheaper than json_replace(), which looks for the place.
+ * Gives *v the value of *from, keeping v's place and key. `from` must not be used after that.
+ * Cheaper than json_replace(), which searches for the place.
  */
 void json_assign(struct json *v, const struct json *from);
 
-/* Puts members into byte order of their names, in all objects. */
+/* Sorts the members of all objects by the bytes of their names. */
 void json_sort(struct arena *a, struct json *v);
 
-/* The same of one object alone; those below stay as they are. */
+/* The same for one object only, not for those inside it. */
 void json_sort_members(struct arena *a, struct json *object);
 
 /*
@@ -280,10 +274,9 @@ struct json_style {
 };
 
 /*
- * Appends the value. Doubles have the shortest digits that read back as the
- * same double, laid out as Go's encoding/json does. There is no newline at the
- * end. -ERR_TOO_LARGE at the buffer's limit, which leaves a part behind. `style`
- * may be NULL: compact.
+ * Appends the value. Doubles have the shortest digits that read back as the same double, formatted
+ * as in Go's encoding/json. There is no newline at the end. Returns -ERR_TOO_LARGE at the buffer's
+ * limit, which leaves a partial text. `style` may be NULL: compact.
  */
 int json_print(struct buf *b, const struct json *v, const struct json_style *style);
 

@@ -16,15 +16,15 @@ struct json;
 enum quantity_format { QUANTITY_DECIMAL_SI, QUANTITY_BINARY_SI, QUANTITY_DECIMAL_EXPONENT };
 
 /*
- * value = units * 10^-9 (nano), in 128 bits: upstream keeps no finer parts (it
- * rounds away from zero). Binary suffixes end at 2^63-1 units, as there; the others at 10^29.
+ * value = units * 10^-9 (nano), in 128 bits: upstream keeps no smaller parts (it rounds away from
+ * zero). Binary suffixes end at 2^63-1 units, like there; the others at 10^29.
  */
 struct quantity {
 	__int128 nano;
 	enum quantity_format format;
 	/*
-	 * How upstream would keep the same value: as a number of 64 bits times 10^scale, or, when
-	 * `wide`, with more digits. "1" is an integer there, "1000m" and "1.0" are none.
+	 * How upstream stores the same value: as a 64-bit number times 10^scale, or, if `wide`,
+	 * with more digits. There "1" is an integer, "1000m" and "1.0" are not.
 	 */
 	int8_t scale;
 	bool wide;
@@ -32,10 +32,10 @@ struct quantity {
 
 /* -ERR_INVALID with upstream's text. */
 int quantity_parse(struct str s, struct quantity *ret_q, struct error *err);
-/* As a tree has it: text, or a whole number. False for anything else. */
+/* Reads a JSON value: text or an integer. Returns false for anything else. */
 bool quantity_read(const struct json *v, struct quantity *ret_q);
 
-/* So many whole units, or thousandths. */
+/* A quantity of whole units, or of thousandths. */
 struct quantity quantity_of(int64_t units, enum quantity_format format);
 struct quantity quantity_of_milli(int64_t milli);
 
@@ -47,12 +47,12 @@ struct quantity quantity_sub(struct quantity a, struct quantity b);
 int quantity_sign(struct quantity q); /* -1, 0, 1 */
 
 /*
- * The value when upstream takes it for an integer: written without a fraction and, by its
- * count of digits, small enough for 64 bits. False otherwise, even for "1000m".
+ * The value if upstream treats it as an integer: written without a fraction and, by its number of
+ * digits, small enough for 64 bits. Returns false otherwise, even for "1000m".
  */
 bool quantity_integer(struct quantity q, int64_t *ret_value);
 
-/* About the value, with upstream's error of rounding: "0.3" is 0.30000000000000004. */
+/* The approximate value, with upstream's rounding error: "0.3" is 0.30000000000000004. */
 double quantity_double(struct quantity q);
 
 /* Rounded up to whole units, or thousandths; saturates. */
@@ -62,7 +62,7 @@ int64_t quantity_milli(struct quantity q);
 /* Appends the canonical form. */
 int quantity_print(struct quantity q, struct buf *out);
 
-/* Whether the text is its own canonical form, by a quick look: false says nothing. */
+/* A quick check whether the text is canonical. False may also mean that it does not know. */
 bool quantity_is_canonical(struct str text);
 
 #endif

@@ -1,10 +1,9 @@
 /*
- * json_scan - find the bytes of a string that need attention, many at a time.
+ * json_scan - finds the bytes of a string that need attention, many at a time.
  *
- * For those who read or write JSON text. Most strings are pointed to or copied
- * as they are; these functions say how far that holds. They touch only the bytes
- * given. NEON and SSE2 where the compiler has them, else eight bytes in a
- * register.
+ * For readers and writers of JSON text. Most strings can be used or copied unchanged; these
+ * functions return how far that holds. They touch only the given bytes. They use NEON or SSE2 if
+ * available, else eight bytes in a register.
  */
 #ifndef BASE_JSON_SCAN_H
 #define BASE_JSON_SCAN_H
@@ -16,15 +15,15 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first match is th
 #define JSON_SCAN_ALL(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /*
- * The high bit of each byte of x that is below `limit`, at most 128. A borrow
- * may also mark bytes above a true one, so only the lowest mark counts.
+ * Marks the high bit of each byte of x that is below `limit`, at most 128. A borrow may also mark
+ * bytes above a true one, so only the lowest mark is reliable.
  */
 static inline uint64_t json_scan_below(uint64_t x, unsigned limit)
 {
 	return (x - JSON_SCAN_ALL(limit)) & ~x & JSON_SCAN_ALL(0x80);
 }
 
-/* Marks in the same way what RFC 8259, section 7, wants escaped. */
+/* Marks in the same way the bytes that RFC 8259, section 7, requires to be escaped. */
 static inline uint64_t json_scan_escaped8(uint64_t x)
 {
 	return json_scan_below(x ^ JSON_SCAN_ALL('"'), 1) |
@@ -32,10 +31,10 @@ static inline uint64_t json_scan_escaped8(uint64_t x)
 }
 
 /*
- * JSON_SCAN_WIDTH bytes at p are looked at together. json_scan_read() marks
- * what a reader must stop at: quotes, backslashes, control characters and what
- * is not ASCII; json_scan_write() marks what a writer must escape, which is the
- * same without the last. json_scan_index() is the place of the first mark.
+ * JSON_SCAN_WIDTH bytes at p are examined together. json_scan_read() marks the bytes at which a
+ * reader must stop: quotes, backslashes, control characters and non-ASCII bytes. json_scan_write()
+ * marks the bytes that a writer must escape: the same without non-ASCII bytes. json_scan_index() is
+ * the index of the first mark.
  */
 #if defined(__ARM_NEON) && defined(__aarch64__)
 
@@ -58,7 +57,7 @@ static inline uint8x16_t json_scan_quotes(uint8x16_t c)
 static inline uint64_t json_scan_read(const char *p)
 {
 	uint8x16_t c = vld1q_u8((const uint8_t *)p);
-	/* As signed bytes, those that are not ASCII lie below the controls. */
+	/* As signed bytes, non-ASCII bytes are below the control characters. */
 	uint8x16_t low = vcltq_s8(vreinterpretq_s8_u8(c), vdupq_n_s8(0x20));
 
 	return json_scan_pack(vorrq_u8(json_scan_quotes(c), low));
@@ -91,7 +90,7 @@ static inline __m128i json_scan_quotes(__m128i c)
 static inline uint64_t json_scan_read(const char *p)
 {
 	__m128i c = _mm_loadu_si128((const __m128i *)(const void *)p);
-	/* As signed bytes, those that are not ASCII lie below the controls. */
+	/* As signed bytes, non-ASCII bytes are below the control characters. */
 	__m128i low = _mm_cmplt_epi8(c, _mm_set1_epi8(0x20));
 
 	return (uint64_t)_mm_movemask_epi8(_mm_or_si128(json_scan_quotes(c), low));
@@ -172,7 +171,7 @@ static inline const char *json_scan_plain(const char *p, const char *end)
 	return p;
 }
 
-/* Up to 7 bytes, of which two overlapping halves make one register. */
+/* Up to 7 bytes, copied as two overlapping halves. */
 static inline bool json_scan_copy_short(char *out, const char *p, size_t n)
 {
 	uint32_t low = 0, high = 0;
@@ -193,9 +192,8 @@ static inline bool json_scan_copy_short(char *out, const char *p, size_t n)
 }
 
 /*
- * Copies n bytes; false when one of them must be escaped, and then the copy is
- * of no use. The last bytes are copied as one full piece that may overlap the
- * piece before.
+ * Copies n bytes. Returns false if one of them must be escaped; the copy is then useless. The last
+ * bytes are copied as one full piece that may overlap the piece before.
  */
 static inline bool json_scan_copy(char *out, const char *p, size_t n)
 {

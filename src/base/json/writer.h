@@ -1,5 +1,5 @@
 /*
- * json_writer - print JSON without building a tree first.
+ * json_writer - prints JSON without building a tree first.
  *
  *	json_writer_init(&w, &buf, NULL);
  *	json_writer_begin_object(&w);
@@ -8,10 +8,9 @@
  *	json_writer_end_object(&w);
  *	return json_writer_finish(&w);
  *
- * Commas, quotes and indentation are the writer's work; what it is told must
- * make up exactly one value. Anything else (a value without its key, an end
- * that does not match) is a bug of ours and asserts. The calls return nothing:
- * the buffer remembers that it overflowed, and json_writer_finish() says so.
+ * The writer adds commas, quotes and indentation. The calls must make up exactly one value.
+ * Anything else (a value without its key, an end that does not match) is a bug and asserts. The
+ * calls return nothing: the buffer records an overflow, and json_writer_finish() reports it.
  */
 #ifndef BASE_JSON_WRITER_H
 #define BASE_JSON_WRITER_H
@@ -20,11 +19,11 @@
 
 enum { JSON_WRITER_DEPTH_MAX = 64 };
 
-/* Embed it; the fields are the writer's own. */
+/* Embed it; the fields are internal. */
 struct json_writer {
 	struct buf *out; /* appended to; must outlive the writer */
 	struct json_style style;
-	uint64_t objects; /* one bit for each open level, the innermost lowest */
+	uint64_t objects; /* one bit per open level, the innermost lowest */
 	unsigned depth;
 	bool follows; /* the innermost level has a child already */
 	bool keyed; /* a key waits for its value */
@@ -38,7 +37,7 @@ void json_writer_end_object(struct json_writer *w);
 void json_writer_begin_array(struct json_writer *w);
 void json_writer_end_array(struct json_writer *w);
 
-/* Before every value in an object. Names are not checked for repetition. */
+/* Call it before every value in an object. It does not check for repeated names. */
 void json_writer_key(struct json_writer *w, struct str key);
 void json_writer_keyz(struct json_writer *w, const char *key);
 
@@ -53,10 +52,10 @@ void json_writer_strz(struct json_writer *w, const char *v);
 /* A whole tree as one value. */
 void json_writer_tree(struct json_writer *w, const struct json *v);
 
-/* One value that is JSON text already; it is copied as it stands. */
+/* A value that is already JSON text; copied unchanged. */
 void json_writer_raw(struct json_writer *w, struct str text);
 
-/* The value is complete. 0, or -ERR_TOO_LARGE when the buffer overflowed. */
+/* Call it after the value is complete. Returns 0, or -ERR_TOO_LARGE if the buffer overflowed. */
 int json_writer_finish(struct json_writer *w);
 
 #endif
