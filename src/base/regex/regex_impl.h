@@ -1,6 +1,4 @@
-/*
- * regex_impl - what the files of regex share: a pattern as a tree, and classes.
- */
+/* regex_impl - shared by the files of regex: a pattern as a tree, classes, and programs. */
 #ifndef BASE_REGEX_REGEX_IMPL_H
 #define BASE_REGEX_REGEX_IMPL_H
 
@@ -13,7 +11,7 @@ struct regex_range {
 	uint32_t low, high; /* both included */
 };
 
-/* A set of characters: ranges in order, none touching another; ASCII also as bits. */
+/* A set of characters: sorted ranges that do not touch each other; ASCII also as bits. */
 struct regex_class {
 	uint64_t ascii[2];
 	const struct regex_range *ranges;
@@ -23,10 +21,10 @@ struct regex_class {
 
 enum regex_op {
 	REGEX_EMPTY,
-	REGEX_CHAR, /* one of `class` */
-	REGEX_CAT, /* `first` and its siblings, in turn */
+	REGEX_CHAR, /* one character of `class` */
+	REGEX_CAT, /* `first` and its siblings, in sequence */
 	REGEX_ALT, /* one of them */
-	REGEX_REPEAT, /* `first`, min to max times, rather more or rather less; max -1: no end */
+	REGEX_REPEAT, /* `first`, min to max times, greedy or lazy; max -1: no limit */
 	REGEX_BEGIN_TEXT,
 	REGEX_END_TEXT,
 	REGEX_BEGIN_LINE,
@@ -40,8 +38,8 @@ struct regex_node {
 	struct regex_node *first, *last; /* children */
 	const struct regex_class *class;
 	int min, max;
-	bool lazy; /* of a repetition: rather less */
-	bool nullable; /* matches nothing, too; set when it is compiled */
+	bool lazy; /* repetition: prefers fewer */
+	bool nullable; /* may match the empty text; set by the compiler */
 	enum regex_op op;
 };
 
@@ -64,34 +62,34 @@ struct regex_inst {
 struct regex {
 	const struct regex_inst *program;
 	uint32_t n, start;
-	bool anchored; /* can match at the beginning only */
+	bool anchored; /* can match only at the start */
 	const struct regex_dfa *dfa; /* the same as a table of states; or NULL */
 };
 
 /* Whether the text matches, by the table. */
 bool regex_dfa_matches(const struct regex_dfa *dfa, struct str text);
 
-/* The table of a program; NULL: it would be too large. */
+/* The table of a program; NULL if it would be too large. */
 const struct regex_dfa *regex_dfa_new(struct arena *a, const struct regex *re, uint64_t *steps);
 
 /* --- trees -------------------------------------------------------------------------- */
 
 struct regex_property;
 
-/* Memory while a pattern is compiled, and what was made of it. */
+/* Memory for compiling a pattern, and intermediate results. */
 struct regex_work {
 	struct arena arena;
-	size_t ranges; /* that sets were given so far */
-	struct regex_property *properties; /* each once */
+	size_t ranges; /* number of ranges added to sets so far */
+	struct regex_property *properties; /* each one once */
 };
 
-/* Sets take no more: what they lack now makes the pattern useless. */
+/* The limit of ranges is reached: sets are incomplete, and the pattern is rejected. */
 static inline bool regex_work_is_full(const struct regex_work *work)
 {
 	return work->ranges > REGEX_RANGES_MAX;
 }
 
-/* The tree of a pattern, in working memory. */
+/* Parses a pattern into a tree, in working memory. */
 int regex_parse(struct regex_work *work, struct str pattern, struct regex_node **ret_node,
 		struct error *err);
 
@@ -106,7 +104,7 @@ static inline bool regex_is_word(uint32_t c)
 
 /* --- classes (regex/class.c) ------------------------------------------------------ */
 
-/* A class that is being made: ranges in any order. */
+/* A class under construction: ranges in any order. */
 struct regex_set {
 	struct regex_work *work;
 	struct regex_range *v;
@@ -115,20 +113,20 @@ struct regex_set {
 
 void regex_set_add(struct regex_set *set, uint32_t low, uint32_t high);
 
-/* Everything of `ranges`, or everything else. */
+/* Adds the `ranges`, or if `negated` everything else. */
 void regex_set_add_all(struct regex_set *set, const struct regex_range *ranges, size_t n,
 		       bool negated);
 
-/* For each letter those that differ in case alone. */
+/* Adds for each letter those that differ only in case. */
 void regex_set_fold(struct regex_set *set);
 
-/* Everything of the other set, which is put in order, or everything else. */
+/* Adds the other set, which gets sorted, or if `negated` everything else. */
 void regex_set_add_set(struct regex_set *set, struct regex_set *other, bool negated);
 
 /* The finished class; `negated`: of all other characters. */
 const struct regex_class *regex_set_finish(struct regex_set *set, bool negated);
 
-/* \d \s \w by their letter; [:alpha:] and such by name; NULL: there is none. */
+/* \d \s \w by their letter; [:alpha:] and such by name; NULL if not found. */
 struct regex_named {
 	struct str name;
 	const struct regex_range *ranges;
@@ -138,18 +136,18 @@ const struct regex_named *regex_perl_class(char letter);
 const struct regex_named *regex_posix_class(struct str name);
 
 /*
- * A general category of Unicode ("L", "Lu") or a script ("Greek"), perhaps folded. It is made
- * when a pattern first names it, as its classes are: there are hundreds of ranges.
+ * A general category of Unicode ("L", "Lu") or a script ("Greek"), perhaps folded. It and its
+ * classes are made when a pattern first uses them, because they have hundreds of ranges.
  */
 struct regex_property {
 	struct regex_property *next;
 	struct str name; /* of the pattern */
 	bool folded;
-	struct regex_set set; /* in order */
+	struct regex_set set; /* sorted */
 	const struct regex_class *classes[2]; /* of these characters, of all others; or NULL */
 };
 
-/* NULL: there is none of this name. */
+/* Returns NULL if not found. */
 struct regex_property *regex_property(struct regex_work *work, struct str name, bool folded);
 const struct regex_class *regex_property_class(struct regex_property *p, bool negated);
 

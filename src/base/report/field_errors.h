@@ -1,19 +1,18 @@
 /*
  * field_errors - the list of faults that validators fill.
  *
- * An invalid object is refused with every fault that was found, each naming
- * its field, in the words of upstream's k8s.io/apimachinery field package:
- * clients and their tests compare them. All text lives in the arena. At most
- * FIELD_ERRORS_MAX faults are kept, 512 KiB of text and none for which the arena has no room;
- * those are counted in `dropped`, so an object is never taken for valid. A text of more
- * than 8 KiB is cut.
+ * An invalid object is rejected with all faults found, each with its field, worded as in upstream's
+ * k8s.io/apimachinery field package, because clients and their tests compare the text. All text is
+ * in the arena. At most FIELD_ERRORS_MAX faults and 512 KiB of text are kept, as far as the arena
+ * has room. The rest are counted in `dropped`, so an object is never considered valid by mistake. A
+ * text of more than 8 KiB is cut.
  *
  *	struct field_path spec = field_path_name(NULL, "spec");
  *	struct field_path item = field_path_index(&requests, i);
  *
  *	if (name.n == 0)
  *		field_errors_required(errs, &item, NULL);
- * Threads: one at a time, as its arena.
+ * Threads: one at a time, like its arena.
  */
 #ifndef BASE_REPORT_FIELD_ERRORS_H
 #define BASE_REPORT_FIELD_ERRORS_H
@@ -22,9 +21,9 @@
 #include "base/core/buf.h"
 
 /*
- * A path is a chain on the stack of the functions that descend into an object.
- * Nothing is rendered or allocated until a fault is recorded. A parent must
- * outlive its children; names and keys are borrowed.
+ * A path is a chain on the stack of the functions that descend into an object. Nothing is printed
+ * or allocated until a fault is recorded. A parent must outlive its children; names and keys are
+ * borrowed.
  */
 enum field_path_kind {
 	FIELD_PATH_NAME, /* .name */
@@ -60,14 +59,14 @@ static inline struct field_path field_path_key(const struct field_path *parent, 
  */
 int field_path_print(const struct field_path *path, struct buf *out);
 
-/* The value that is wrong, as a fault shows it. Borrowed only during the call. */
+/* The invalid value, as shown in a fault. Borrowed only during the call. */
 enum field_value_kind {
 	FIELD_VALUE_OMITTED,
 	FIELD_VALUE_STR, /* quoted as Go's %q does */
 	FIELD_VALUE_I64,
 	FIELD_VALUE_F64,
 	FIELD_VALUE_BOOL,
-	FIELD_VALUE_JSON, /* text of an object, array or null: shown as it is */
+	FIELD_VALUE_JSON, /* text of an object, array or null: shown unchanged */
 };
 
 struct field_value {
@@ -124,7 +123,7 @@ struct field_errors {
 
 void field_errors_init(struct field_errors *fe, struct arena *arena);
 
-/* Whether more are only counted: what they would show need not be made. */
+/* Whether further faults are only counted, so their text need not be made. */
 bool field_errors_full(const struct field_errors *fe);
 
 static inline bool field_errors_any(const struct field_errors *fe)
@@ -132,14 +131,14 @@ static inline bool field_errors_any(const struct field_errors *fe)
 	return fe->n + fe->dropped > 0;
 }
 
-/* The general form. `detail` is copied; STR_NULL when there is none. */
+/* The general form. `detail` is copied; it may be STR_NULL. */
 void field_errors_add(struct field_errors *fe, enum field_error_type type,
 		      const struct field_path *path, struct field_value value, struct str detail);
 void field_errors_addf(struct field_errors *fe, enum field_error_type type,
 		       const struct field_path *path, struct field_value value, const char *fmt,
 		       ...) PRINTF_LIKE(5, 6);
 
-/* One per constructor upstream, with its wording. A detail may be NULL. */
+/* One per constructor of upstream, with its wording. A detail may be NULL. */
 void field_errors_required(struct field_errors *fe, const struct field_path *path,
 			   const char *detail);
 void field_errors_forbidden(struct field_errors *fe, const struct field_path *path,
@@ -155,11 +154,11 @@ void field_errors_duplicate(struct field_errors *fe, const struct field_path *pa
 void field_errors_internal(struct field_errors *fe, const struct field_path *path,
 			   const struct error *cause);
 
-/* The supported values are told in the order given. */
+/* The supported values are listed in the given order. */
 void field_errors_not_supported(struct field_errors *fe, const struct field_path *path,
 				struct field_value value, const struct str *supported, size_t n);
 
-/* A negative limit is one that is not told; so is a negative count. */
+/* A negative limit or count is not shown. */
 void field_errors_too_long(struct field_errors *fe, const struct field_path *path,
 			   int64_t max_bytes);
 void field_errors_too_long_characters(struct field_errors *fe, const struct field_path *path,
@@ -177,9 +176,8 @@ const char *field_error_reason(enum field_error_type type);
 int field_error_print_body(const struct field_error *e, struct buf *out);
 
 /*
- * Appends what follows `is invalid: ` in a Status: `path: body`, or
- * `[path: body, path: body]` when several remain after those that read the same
- * are taken once. Faults that were dropped are told by their number.
+ * Appends the text after `is invalid: ` in a Status: `path: body`, or `[path: body, path: body]`
+ * for several. Equal ones are listed once. For dropped faults it adds their number.
  */
 int field_errors_aggregate(const struct field_errors *fe, struct buf *out);
 

@@ -4,24 +4,21 @@
  *	log_info(lg, "listening", LOG_STR("address", address), LOG_INT("port", 6443));
  *	log_warn(lg, "cannot write", LOG_ERR(&err));
  *
- * A message is a constant sentence; what varies goes into fields. There are no
- * format strings, so no input can be taken for one. On a terminal a line is
- * text, elsewhere JSON:
+ * A message is constant; variable parts go into fields. There are no format strings, so input can
+ * never be taken for one. On a terminal a line is text, elsewhere JSON:
  *
  *	2006-01-02T15:04:05.000000Z INFO  listening address=10.0.0.1 port=6443
  *	{"ts":"2006-01-02T15:04:05.000000Z","level":"info","msg":"listening",...}
  *
- * A line is valid UTF-8 (and JSON) whatever bytes the fields hold, is written
- * by one write(2), is at most LOG_LINE_MAX long (what does not fit is cut and
- * marked), and never mixes with another thread's. Failing to write is ignored:
- * there is nowhere to report it.
+ * A line is valid UTF-8 (and JSON) for any bytes in the fields, is written by one write(2), is at
+ * most LOG_LINE_MAX long (the rest is cut and marked), and never mixes with another thread's. Write
+ * errors are ignored: there is nowhere to report them.
  *
- * Secrets: a LOG_SECRET, and any field whose key is or ends in authorization,
- * token, password, secret, client-key-data or cookie, in whatever case, shows
- * as "(redacted)".
+ * Secrets: a LOG_SECRET, and any field whose key is or ends in authorization, token, password,
+ * secret, client-key-data or cookie, in any case, is shown as "(redacted)".
  *
- * A logger is made once in main and passed down; libraries take a
- * `const struct log *` and write nothing above debug.
+ * main creates one logger and passes it down; libraries take a `const struct log *` and write
+ * nothing above debug.
  */
 #ifndef BASE_REPORT_LOG_H
 #define BASE_REPORT_LOG_H
@@ -33,7 +30,7 @@ struct clock;
 struct log_sink;
 
 enum log_level {
-	LOG_LEVEL_NONE = -1, /* of a logger that writes nothing */
+	LOG_LEVEL_NONE = -1, /* for a logger that writes nothing */
 	LOG_LEVEL_ERROR,
 	LOG_LEVEL_WARN,
 	LOG_LEVEL_INFO,
@@ -70,35 +67,37 @@ struct log_field {
 	};
 };
 
-/* Values are borrowed until the call returns, or as long as a child that is bound to them. */
+/*
+ * Values are borrowed until the call returns, or for the life of a child logger with these fields.
+ */
 #define LOG_STR(k, v)  ((struct log_field){ .key = (k), .kind = LOG_KIND_STR, .str = (v) })
 #define LOG_Z(k, v)    LOG_STR(k, str_from(v))
 #define LOG_INT(k, v)  ((struct log_field){ .key = (k), .kind = LOG_KIND_I64, .i64 = (v) })
 #define LOG_UINT(k, v) ((struct log_field){ .key = (k), .kind = LOG_KIND_U64, .u64 = (v) })
 #define LOG_F64(k, v)  ((struct log_field){ .key = (k), .kind = LOG_KIND_F64, .f64 = (v) })
 #define LOG_BOOL(k, v) ((struct log_field){ .key = (k), .kind = LOG_KIND_BOOL, .boolean = (v) })
-/* Nanoseconds, shown as Go shows a duration: 1.5s. */
+/* Nanoseconds, shown like a duration in Go: 1.5s. */
 #define LOG_NS(k, v) ((struct log_field){ .key = (k), .kind = LOG_KIND_DURATION, .i64 = (v) })
 /* The message of a struct error, as "error". */
 #define LOG_ERR(e) LOG_STR("error", str_from((e)->msg))
-/* Takes the value only so that it can be written like the others; it is not kept. */
+/* Takes the value only to look like the others; it is not kept. */
 #define LOG_SECRET(k, v) ((void)(v), (struct log_field){ .key = (k), .kind = LOG_KIND_SECRET })
-/* What log_limit_allow() gave: "suppressed", or nothing at all when it is 0. */
+/* A count from log_limit_allow(), as "suppressed"; omitted if it is 0. */
 #define LOG_SUPPRESSED(v) \
 	((struct log_field){ .key = "suppressed", .kind = LOG_KIND_SUPPRESSED, .u64 = (v) })
 
 struct log {
-	enum log_level level; /* lines above it are not written */
+	enum log_level level; /* more verbose lines are not written */
 	bool json;
 	bool colour;
 	struct log_sink *sink; /* shared with the children */
 	const struct clock *clock;
-	const struct log *parent; /* whose bound fields come first */
+	const struct log *parent; /* its fields come first */
 	const struct log_field *bound;
 	size_t bound_n;
 };
 
-/* Zero means the default, but for the file: errors only, format by the file, the system's clock. */
+/* Zero means the default, except for `fd`: errors only, format by the file, the system's clock. */
 struct log_options {
 	enum log_level level;
 	enum log_format format;
@@ -107,19 +106,18 @@ struct log_options {
 };
 
 /*
- * Colour is used for text on a terminal unless NO_COLOR is set in the
- * environment, which is read here and never again. The logger must stay in
- * place and outlive its children.
+ * Uses colour for text on a terminal unless NO_COLOR is set in the environment, which is read only
+ * here. The logger must not move, and must outlive its children.
  */
 void log_init(struct log *lg, const struct log_options *options);
 void log_release(struct log *lg);
 
-/* A logger that writes nothing: for tests, and where a caller has none. */
+/* A logger that writes nothing: for tests, and for callers without a logger. */
 const struct log *log_null(void);
 
 /*
- * A logger that adds fields to every line. They are borrowed, as is the
- * parent, until the child is no longer used; it needs no release.
+ * A logger that adds fields to every line. The fields and the parent are borrowed while the child
+ * is in use. It needs no release.
  */
 void log_child(struct log *child, const struct log *parent, const struct log_field *fields,
 	       size_t n);
@@ -135,11 +133,11 @@ static inline bool log_enabled(const struct log *lg, enum log_level level)
 	return level <= lg->level;
 }
 
-/* Writes whatever the level; use the macros. */
+/* Writes at any level; use the macros. */
 void log_write(const struct log *lg, enum log_level level, const char *msg,
 	       const struct log_field *fields, size_t n);
 
-/* Fields are not evaluated when the level is disabled: that costs one comparison. */
+/* If the level is disabled, fields are not evaluated, and the cost is one comparison. */
 #define log_at(lg, level_, msg, ...)                                                          \
 	do {                                                                                  \
 		if (log_enabled((lg), (level_)))                                              \
@@ -157,7 +155,7 @@ void log_write(const struct log *lg, enum log_level level, const char *msg,
 /*
  * log_limit - for lines that may repeat without end.
  *
- *	struct log_limit limit = { .per_s = 10 };  in whatever repeats
+ *	struct log_limit limit = { .per_s = 10 };  in the object that repeats
  *
  *	if (log_limit_allow(&conn->limit, now, &n))
  *		log_warn(lg, "bad frame", LOG_SUPPRESSED(n));
@@ -166,11 +164,11 @@ void log_write(const struct log *lg, enum log_level level, const char *msg,
 struct log_limit {
 	unsigned per_s; /* lines in a second */
 	unsigned n; /* lines in the current second */
-	int64_t since; /* its start, monotonic ns; 0: none yet */
-	uint64_t suppressed; /* refused since the last line that was allowed */
+	int64_t since; /* its start, monotonic ns; 0: not started */
+	uint64_t suppressed; /* suppressed since the last allowed line */
 };
 
-/* True when one more line may be written now, and how many were suppressed before it. */
+/* Returns true if a line may be written now, and the number of lines suppressed before it. */
 bool log_limit_allow(struct log_limit *l, int64_t now_ns, uint64_t *ret_suppressed);
 
 #endif

@@ -1,16 +1,15 @@
 /*
  * metrics - counters, gauges and histograms in Prometheus' text format.
  *
- * A family has a name, a type and label names; each set of label values is a
- * series. Resolve a series once, keep the handle, and count on it:
+ * A family has a name, a type and label names; each set of label values is a series. Look up a
+ * series once, keep the handle, and count on it:
  *
  *	struct metrics_counter *c = metrics_counter(requests, STR("GET"), STR("200"));
  *	metrics_counter_add(c, 1);
  *
- * Counting is lock-free and relaxed: any thread, no ordering. Resolving takes
- * a lock and a hash lookup. Families, series and handles live as long as the
- * registry. At most METRICS_SERIES_MAX series are made in a family; every
- * further set of values shares one series in which each label is "other".
+ * Counting is lock-free and relaxed: any thread, no ordering. A lookup takes a lock and a hash
+ * lookup. Families, series and handles live as long as the registry. A family has at most
+ * METRICS_SERIES_MAX series; further label values share one series in which each label is "other".
  */
 #ifndef BASE_REPORT_METRICS_H
 #define BASE_REPORT_METRICS_H
@@ -28,7 +27,7 @@ enum metrics_type {
 	METRICS_HISTOGRAM,
 };
 
-/* What a family is; copied when it is registered. */
+/* Describes a family; copied when it is registered. */
 struct metrics_spec {
 	const char *name; /* [a-zA-Z_:][a-zA-Z0-9_:]* */
 	const char *help;
@@ -39,7 +38,7 @@ struct metrics_spec {
 	size_t bounds_n;
 };
 
-/* Handles. Their fields belong to the functions below. */
+/* Handles. Their fields are internal. */
 struct metrics_counter {
 	_Atomic uint64_t whole; /* the value is the sum of both */
 	_Atomic double part;
@@ -53,25 +52,23 @@ struct metrics_histogram {
 	const double *bounds;
 	size_t bounds_n;
 	_Atomic double sum;
-	_Atomic uint64_t *buckets; /* not cumulative; the last is above all bounds */
+	_Atomic uint64_t *buckets; /* not cumulative; the last one is for values above all bounds */
 };
 
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *m);
 
 /*
- * Makes a family, or returns the one of that name when type, labels and bounds
- * are the same; when they are not, -ERR_CONFLICT. A malformed spec is
- * -ERR_INVALID.
+ * Creates a family, or returns an existing one of that name with the same type, labels and bounds.
+ * If they differ, returns -ERR_CONFLICT. Returns -ERR_INVALID for a malformed spec.
  */
 int metrics_register(struct metrics *m, const struct metrics_spec *spec,
 		     struct metrics_family **ret_family, struct error *err);
 
 /*
- * The series of these label values, made when it is new; one `struct str` per
- * label name, in that order. The family's type must be the handle's (asserted).
- * Values may be any bytes: they are cut at METRICS_LABEL_VALUE_MAX and made
- * UTF-8.
+ * The series of these label values, created if new; one `struct str` per label name, in that order.
+ * The family's type must match (asserted). Values may be any bytes: they are cut at
+ * METRICS_LABEL_VALUE_MAX and made UTF-8.
  */
 struct metrics_counter *metrics_counter_of(struct metrics_family *f, const struct str *values,
 					   size_t n);
@@ -81,9 +78,9 @@ struct metrics_histogram *metrics_histogram_of(struct metrics_family *f, const s
 					       size_t n);
 
 /*
- * A counter's or gauge's series whose value is asked for when it is printed, on
- * the thread that prints and without a lock held. `ctx` must outlive the
- * registry. A series that exists already keeps the value, or callback, it has.
+ * A series of a counter or gauge whose value is read by a callback when it is printed, on the
+ * printing thread and without holding a lock. `ctx` must outlive the registry. An existing series
+ * keeps its value or callback.
  */
 void metrics_callback_of(struct metrics_family *f, double (*fn)(void *ctx), void *ctx,
 			 const struct str *values, size_t n);
@@ -111,7 +108,7 @@ static inline void metrics_counter_add(struct metrics_counter *c, uint64_t n)
 	atomic_fetch_add_explicit(&c->whole, n, memory_order_relaxed);
 }
 
-/* v is not negative. */
+/* v must not be negative. */
 static inline void metrics_counter_add_f64(struct metrics_counter *c, double v)
 {
 	metrics_f64_add(&c->part, v);
@@ -127,12 +124,12 @@ static inline void metrics_gauge_add(struct metrics_gauge *g, double v)
 	metrics_f64_add(&g->value, v);
 }
 
-/* Counts v in the first bucket whose bound is not below it. */
+/* Counts v in the first bucket whose bound is not below v. */
 void metrics_histogram_observe(struct metrics_histogram *h, double v);
 
 /*
- * Appends everything in text format 0.0.4: families by name, series by label
- * values. -ERR_TOO_LARGE at the buffer's limit. Any thread.
+ * Appends everything in text format 0.0.4: families by name, series by label values. Returns
+ * -ERR_TOO_LARGE at the buffer's limit. Any thread.
  */
 int metrics_print(struct metrics *m, struct buf *out);
 

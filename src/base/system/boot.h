@@ -1,12 +1,10 @@
-/*
- * boot - which run of the machine this is.
- */
+/* boot - identifies the current boot of the machine. */
 #ifndef BASE_SYSTEM_BOOT_H
 #define BASE_SYSTEM_BOOT_H
 
 /*
- * The kernel's number of this boot, another one after each start of the machine: what is only true
- * until then is written down with it. "" where the kernel does not tell. Heap.
+ * The kernel's ID of this boot, which changes with each start of the machine. Store it with data
+ * that is only valid until a reboot. "" if the kernel has none. On the heap.
  */
 char *boot_id(void);
 

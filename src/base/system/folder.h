@@ -1,12 +1,10 @@
-/*
- * folder - folders that a program needs.
- */
+/* folder - creates folders. */
 #ifndef BASE_SYSTEM_FOLDER_H
 #define BASE_SYSTEM_FOLDER_H
 
 #include "base/core/error.h"
 
-/* Makes it, and those above it, where missing. */
+/* Creates the folder and its parents, if missing. */
 int folder_make(const char *path, unsigned mode, struct error *err);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * recycler - memory for what comes and goes with every request, in a few sizes.
+ * recycler - memory for short-lived objects of each request, in a few sizes.
  *
- * What is given back is kept by its size, up to a bound, and handed out again. malloc does so for
- * seven of a size; the streams of one read are more, and then it searches, merges and locks. A
- * recycler belongs to one thread. NULL is one that keeps nothing.
+ * Freed memory is kept by size, up to a limit, and reused. malloc does so for seven objects of a
+ * size; the streams of one read are more, and then it searches, merges and locks. A recycler
+ * belongs to one thread. A NULL recycler keeps nothing.
  */
 #ifndef BASE_SYSTEM_RECYCLER_H
 #define BASE_SYSTEM_RECYCLER_H
@@ -12,8 +12,8 @@
 
 enum {
 	RECYCLER_STEP = 128, /* sizes are multiples of it */
-	RECYCLER_SIZES = 192, /* more than the largest of these is malloc's */
-	RECYCLER_KEPT = 2 * 1024 * 1024, /* bytes: of some 300 requests that only read */
+	RECYCLER_SIZES = 192, /* larger sizes come from malloc */
+	RECYCLER_KEPT = 2 * 1024 * 1024, /* bytes: some 300 requests that only read */
 };
 
 struct recycler {
@@ -23,13 +23,13 @@ struct recycler {
 
 void recycler_init(struct recycler *r);
 
-/* Frees what is kept. What is still in use may be given back to another, or to NULL. */
+/* Frees the kept memory. Memory still in use may be freed to a different recycler, or to NULL. */
 void recycler_release(struct recycler *r);
 
-/* Not cleared. Cannot fail, as all of mem.h. */
+/* Not cleared. Cannot fail, like mem.h. */
 void *recycler_alloc(struct recycler *r, size_t n) __attribute__((returns_nonnull));
 
-/* Of memory of recycler_alloc(), or NULL. */
+/* `p` must come from recycler_alloc(), or be NULL. */
 void *recycler_realloc(struct recycler *r, void *p, size_t n) __attribute__((returns_nonnull));
 void recycler_free(struct recycler *r, void *p);
 

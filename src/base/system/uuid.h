@@ -1,8 +1,7 @@
 /*
- * uuid - the identities that objects get: random UUIDs of RFC 9562, version 4.
+ * uuid - the UIDs of objects: random UUIDs of RFC 9562, version 4.
  *
- * Text is always written in lower case and read in either, in the form
- * 8-4-4-4-12 and no other.
+ * Text is written in lower case and read in any case, only in the form 8-4-4-4-12.
  */
 #ifndef BASE_SYSTEM_UUID_H
 #define BASE_SYSTEM_UUID_H
@@ -20,13 +19,13 @@ enum { UUID_TEXT_SIZE = 37 }; /* 36 characters and a NUL */
 /* From the kernel's generator. Any thread. */
 void uuid_make(struct uuid *ret_uuid);
 
-/* From a seeded generator: the same identities in every run of a simulation. */
+/* From a seeded generator: the same UIDs in every run of a simulation. */
 void uuid_make_seeded(struct uuid *ret_uuid, struct prng *g);
 
-/* Writes the text, terminated, and returns it as a str into `out`. */
+/* Writes the text, NUL-terminated, and returns it as a str into `out`. */
 struct str uuid_print(const struct uuid *u, char out[static UUID_TEXT_SIZE]);
 
-/* False when the text is not a UUID. Any version and variant is accepted. */
+/* Returns false if the text is not a UUID. Any version and variant is accepted. */
 bool uuid_parse(struct str text, struct uuid *ret_uuid);
 
 #endif

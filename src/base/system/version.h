@@ -1,8 +1,4 @@
-/*
- * version - which devplane this is.
- *
- * The values are those of the build that made this program.
- */
+/* version - the version of devplane, from the build of this program. */
 #ifndef BASE_SYSTEM_VERSION_H
 #define BASE_SYSTEM_VERSION_H
 
@@ -10,7 +6,7 @@
 
 struct version {
 	const char *version; /* "0.1.0" */
-	const char *commit; /* as `git describe` says it; "unknown" when built outside of git */
+	const char *commit; /* from `git describe`; "unknown" if built outside of git */
 	const char *compiler; /* "gcc 12.2.0" */
 	const char *platform; /* as Go names them: "linux/arm64" */
 };

@@ -1,10 +1,9 @@
 /*
- * base64 - RFC 4648 in both alphabets, strict when reading.
+ * base64 - RFC 4648 in both alphabets, with strict decoding.
  *
- * Strict means: no spaces or line breaks, padding exactly where the form wants
- * it, and unused trailing bits zero, so that every byte string has one text and
- * two texts that differ never mean the same bytes. (Go's decoder skips line
- * breaks; the Kubernetes API never sends any.)
+ * Strict means: no spaces or line breaks, padding exactly where the form requires it, and unused
+ * trailing bits zero. So every byte string has one text, and different texts never mean the same
+ * bytes. (Go's decoder skips line breaks; the Kubernetes API never sends any.)
  */
 #ifndef BASE_TEXT_BASE64_H
 #define BASE_TEXT_BASE64_H
@@ -18,7 +17,7 @@ enum base64_form {
 	BASE64_URL_RAW, /* JWT, gRPC metadata, continue tokens */
 };
 
-/* Bytes that n bytes take when encoded, padding included. */
+/* The encoded size of n bytes, with padding. */
 static inline size_t base64_encoded_size(size_t n)
 {
 	return (n + 2) / 3 * 4;
@@ -28,9 +27,8 @@ static inline size_t base64_encoded_size(size_t n)
 int base64_encode(struct buf *out, struct str in, enum base64_form form);
 
 /*
- * Appends the bytes that `in` stands for. -ERR_BAD_REQUEST names the first
- * byte that is wrong; -ERR_TOO_LARGE at the buffer's limit. On failure the
- * buffer's content is as before.
+ * Appends the decoded bytes. Returns -ERR_BAD_REQUEST with the position of the first invalid byte,
+ * -ERR_TOO_LARGE at the buffer's limit. On failure the buffer is unchanged.
  */
 int base64_decode(struct buf *out, struct str in, enum base64_form form, struct error *err);
 

@@ -20,12 +20,12 @@ struct columns {
 
 enum { COLUMNS_GAP = 2 /* spaces between the columns */ };
 
-/* Code points in s; what is not UTF-8 counts by bytes. */
+/* Code points in s; invalid UTF-8 counts by bytes. */
 size_t columns_count(struct str s);
 
 /*
- * The left column for texts of at most `longest` code points, such that at
- * least half of the line is left for the right one.
+ * The width of the left column for texts of at most `longest` code points, so that at least half of
+ * the line remains for the right one.
  */
 size_t columns_left(size_t indent, size_t longest, size_t width);
 
@@ -33,8 +33,8 @@ size_t columns_left(size_t indent, size_t longest, size_t width);
 void columns_row(struct buf *out, const struct columns *c, struct str left, struct str right);
 
 /*
- * A paragraph wrapped to `width` with `indent` spaces before each line. A
- * newline in `text` breaks the line; two make an empty one.
+ * A paragraph wrapped to `width` with `indent` spaces before each line. A newline in `text` breaks
+ * the line; two make an empty line.
  */
 void columns_paragraph(struct buf *out, size_t indent, size_t width, struct str text);
 

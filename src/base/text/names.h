@@ -1,8 +1,8 @@
 /*
- * names - forms of names and keys, with upstream's words for what is wrong.
+ * names - checks names and keys, with upstream's error messages.
  *
- * A check lists all faults at once, as k8s.io/apimachinery's validation package does: a name may
- * be too long and badly formed. Nothing allocates; the sentences are constants.
+ * A check lists all faults at once, as k8s.io/apimachinery's validation package does: a name may be
+ * both too long and badly formed. Nothing allocates; the messages are constants.
  */
 #ifndef BASE_TEXT_NAMES_H
 #define BASE_TEXT_NAMES_H
@@ -19,14 +19,14 @@ enum { NAMES_FAULTS_MAX = 4 };
 
 struct names_faults {
 	const char *text[NAMES_FAULTS_MAX];
-	struct str part[NAMES_FAULTS_MAX]; /* what it is about; p NULL: the whole name */
+	struct str part[NAMES_FAULTS_MAX]; /* the faulty part; p NULL: the whole name */
 	size_t n;
 };
 
-/* One more, unless there are too many. */
+/* Adds a fault, unless there are too many. */
 void names_add_fault(struct names_faults *f, const char *text);
 
-/* Each adds what is wrong. */
+/* Each adds the faults that it finds. */
 void names_label_faults(struct str s, struct names_faults *f); /* RFC 1123 */
 void names_subdomain_faults(struct str s, struct names_faults *f);
 void names_dns1035_faults(struct str s, struct names_faults *f);
@@ -34,8 +34,8 @@ void names_key_faults(struct str s, struct names_faults *f); /* label keys, qual
 void names_label_value_faults(struct str s, struct names_faults *f);
 
 /*
- * A generateName as the name that it begins: upstream lets a prefix end in a
- * dash. Writes at most s.n bytes to `room` when it must change the text.
+ * A generateName converted to a name for checking, because upstream allows a prefix to end in a
+ * dash. If it must change the text, it writes at most s.n bytes to `room`.
  */
 struct str names_mask_prefix(struct str s, char *room);
 
@@ -54,11 +54,14 @@ enum {
 	NAMES_ALNUM = NAMES_ALPHA | NAMES_DIGIT,
 };
 
-unsigned names_class(char c); /* 0: none of them */
+unsigned names_class(char c); /* 0: no class */
 bool names_all_of(struct str s, unsigned classes);
-/* Not empty, begins and ends as told, and has nothing else between. */
+/*
+ * Whether s is not empty and has characters of the given classes at its start, inside, and at its
+ * end.
+ */
 bool names_shaped(struct str s, unsigned first, unsigned inner, unsigned last);
-/* Labels of letters and digits of `alnum`, with dots between. */
+/* Labels of letters and digits of the class `alnum`, separated by dots. */
 bool names_is_subdomain(struct str s, unsigned alnum);
 
 #define NAMES_LABEL_FMT     "[a-z0-9]([-a-z0-9]*[a-z0-9])?"

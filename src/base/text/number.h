@@ -1,8 +1,8 @@
 /*
  * json_number - doubles to and from decimal text, exactly.
  *
- * For whatever reads or writes text with numbers in it. Independent of the
- * locale and, but for the rare slow cases, of the C library.
+ * For all code that reads or writes numbers as text. Independent of the locale and, except for rare
+ * slow cases, of the C library.
  */
 #ifndef BASE_TEXT_NUMBER_H
 #define BASE_TEXT_NUMBER_H
@@ -12,10 +12,9 @@
 enum { JSON_NUMBER_MAX = 32 }; /* bytes that a printed number needs at most */
 
 /*
- * The double nearest to `text`: an optional sign, digits with at most one
- * point among or around them, an optional exponent. The caller has checked
- * that grammar. False when the value is too large for a double; what is too
- * small becomes zero.
+ * The double nearest to `text`: an optional sign, digits with at most one point among or around
+ * them, an optional exponent. The caller must have checked that grammar. Returns false if the value
+ * is too large for a double; values that are too small become zero.
  */
 bool json_number_parse(struct str text, double *ret_value);
 
@@ -38,8 +37,8 @@ void json_digits_f32(float v, struct json_digits *ret_digits);
 size_t json_number_print(double v, char out[static JSON_NUMBER_MAX]);
 
 /*
- * Writes the digits as Go's 'g' format does, which is YAML's way upstream:
- * without an exponent from 1e-4 up to, not including, 1e6.
+ * Writes the digits in Go's 'g' format, which upstream uses for YAML: without an exponent from 1e-4
+ * up to, not including, 1e6.
  */
 size_t json_digits_print_general(const struct json_digits *d, char out[static JSON_NUMBER_MAX]);
 

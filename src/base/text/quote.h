@@ -1,8 +1,8 @@
 /*
- * quote - text in double quotes within a message, as Go's %q writes it.
+ * quote - text in double quotes for a message, like Go's %q.
  *
- * Quotes, backslashes, control characters and what is not printable are escaped, so that a
- * message stays one line whatever it quotes.
+ * Quotes, backslashes, control characters and unprintable characters are escaped, so a message
+ * stays on one line.
  */
 #ifndef BASE_TEXT_QUOTE_H
 #define BASE_TEXT_QUOTE_H
@@ -10,12 +10,12 @@
 #include "base/core/buf.h"
 #include "base/core/str.h"
 
-enum { QUOTE_SIZE = 512 }; /* of quote_text()'s room, the NUL included */
+enum { QUOTE_SIZE = 512 }; /* size of the buffer for quote_text(), with the NUL */
 
 /* Appends it. */
 void quote_print(struct str s, struct buf *out);
 
-/* Writes it, terminated, to `out` and returns that. What does not fit is left out. */
+/* Writes it to `out`, NUL-terminated, and returns `out`. Text that does not fit is cut. */
 const char *quote_text(struct str s, char out[static QUOTE_SIZE]);
 
 #endif

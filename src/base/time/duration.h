@@ -1,8 +1,8 @@
 /*
- * duration - lengths of time as text: Go's form, and the ages kubectl shows.
+ * duration - lengths of time as text: in Go's form, and as ages in kubectl.
  *
- * A duration is nanoseconds in an int64_t. Flags, leases and configuration
- * files use Go's form ("1h30m0s", "300ms"); ages are for people.
+ * A duration is nanoseconds in an int64_t. Flags, leases and configuration files use Go's form
+ * ("1h30m0s", "300ms"); ages are for people.
  */
 #ifndef BASE_TIME_DURATION_H
 #define BASE_TIME_DURATION_H
@@ -27,9 +27,9 @@ struct str duration_print_age(int64_t ns, char out[static DURATION_SIZE]);
 struct str duration_print_age_short(int64_t ns, char out[static DURATION_SIZE]);
 
 /*
- * Reads what Go's time.ParseDuration accepts: a sign, then numbers with an
- * optional fraction and the unit ns, us, ms, s, m or h, in any order and any
- * number of them; and plain "0". -ERR_BAD_REQUEST says what is wrong.
+ * Parses what Go's time.ParseDuration accepts: a sign, then numbers with an optional fraction and
+ * the unit ns, us, ms, s, m or h, in any order and number; and plain "0". Returns -ERR_BAD_REQUEST
+ * with the reason.
  */
 int duration_parse(struct str text, int64_t *ret_ns, struct error *err);
 

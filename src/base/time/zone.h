@@ -1,9 +1,9 @@
 /*
  * zone - time zones of the IANA database: offsets from UTC.
  *
- * Reads the bytes of a file in the format TZif, version 2 or later (RFC 8536), or a rule
- * as its footer has it, such as "CET-1CEST,M3.5.0,M10.5.0/3". Whoever has the files loads
- * them; here is no I/O. Leap seconds play no part.
+ * Parses the bytes of a TZif file, version 2 or later (RFC 8536), or a rule as in its footer, such
+ * as "CET-1CEST,M3.5.0,M10.5.0/3". The caller loads the files; there is no I/O here. Leap seconds
+ * are ignored.
  *
  * Threads: immutable.
  */
@@ -13,7 +13,7 @@
 #include "base/core/error.h"
 #include "base/core/str.h"
 
-/* A day of the year and a time on it at which clocks are changed. */
+/* A day of the year and a time at which clocks change. */
 struct zone_change {
 	enum {
 		ZONE_DAY, /* day 0 to 365 */
@@ -24,22 +24,22 @@ struct zone_change {
 	int32_t time; /* seconds after local midnight; -167 to 167 hours */
 };
 
-/* The fields are the zone's own. */
+/* The fields are internal. */
 struct zone {
 	const unsigned char *times; /* of transitions, 8 bytes each, ascending */
 	const unsigned char *types_at; /* the type from then on */
 	const unsigned char *types; /* 6 bytes each: the offset first */
 	uint32_t ntimes, ntypes;
-	/* What holds after the last transition. */
+	/* Valid after the last transition. */
 	bool has_rule, has_summer;
 	int32_t standard_offset, summer_offset;
 	struct zone_change summer_begins, summer_ends;
 };
 
-/* Of a file's bytes, which are borrowed as long as the zone is used. -ERR_BAD_REQUEST. */
+/* Parses a file's bytes, which are borrowed for the life of the zone. Returns -ERR_BAD_REQUEST. */
 int zone_parse(struct str bytes, struct zone *ret_zone, struct error *err);
 
-/* Of a rule alone; nothing of it is kept. -ERR_BAD_REQUEST. */
+/* Parses a rule alone; the text is not kept. Returns -ERR_BAD_REQUEST. */
 int zone_of_rule(struct str rule, struct zone *ret_zone, struct error *err);
 
 /* Seconds east of UTC at a time in seconds since 1970. */

@@ -9,11 +9,10 @@
 #include "base/json/json.h"
 
 /*
- * Replaces each member without a key, which stands for a merge key, by the
- * members of its value: an object, or an array of objects. Names may then come
- * several times; the last of each is the one that counts. -ERR_BAD_REQUEST when
- * a value is something else, -ERR_TOO_LARGE at the arena's limit; the object is
- * then of no use.
+ * Replaces each member without a key, which represents a merge key, by the members of its value: an
+ * object, or an array of objects. Names may then be repeated; the last of each counts. Returns
+ * -ERR_BAD_REQUEST for any other value, -ERR_TOO_LARGE at the arena's limit; the object is then
+ * unusable.
  */
 int yaml_merge(struct arena *a, struct json *object);
 

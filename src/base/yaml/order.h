@@ -1,5 +1,5 @@
 /*
- * yaml_order - the order in which upstream writes the keys of a map.
+ * yaml_order - upstream's order of the keys of a map.
  *
  * Private to the YAML files.
  */
@@ -9,9 +9,9 @@
 #include "base/json/json.h"
 
 /*
- * Sorts members by name as go-yaml v2 does: letters behind everything else,
- * runs of digits by their number, so that disk2 comes before disk10. The result
- * depends on the names alone, not on the order they come in.
+ * Sorts members by name like go-yaml v2: letters after everything else, runs of digits by their
+ * number, so that disk2 comes before disk10. The result depends only on the names, not on their
+ * initial order.
  */
 void yaml_order(const struct json **members, size_t n);
 

@@ -1,7 +1,7 @@
 /*
- * yaml_resolve - what a plain scalar means by YAML 1.1, as go-yaml v2 reads it.
+ * yaml_resolve - the meaning of a plain scalar in YAML 1.1, like go-yaml v2.
  *
- * Private to the YAML files: the parser asks what a scalar is, the printer
+ * Private to the YAML files. The parser uses it for the type of a scalar, the printer to check
  * whether a string would still be one without quotes.
  */
 #ifndef BASE_YAML_RESOLVE_H
@@ -19,13 +19,12 @@ enum yaml_kind {
 };
 
 /*
- * Sets type and value of *v. A string or time stamp becomes a JSON_STRING that
- * borrows `text`; a float becomes a JSON_DOUBLE, and that may be infinite or
- * not a number, which is for the caller to refuse.
+ * Sets type and value of *v. A string or timestamp becomes a JSON_STRING that borrows `text`; a
+ * float becomes a JSON_DOUBLE, which may be infinite or NaN; the caller must reject those.
  */
 enum yaml_kind yaml_resolve(struct str text, struct json *v);
 
-/* True when the text must be quoted to be read as a string by every YAML 1.1 reader. */
+/* Whether the text must be quoted so that every YAML 1.1 reader takes it for a string. */
 bool yaml_needs_quotes(struct str text);
 
 #endif
