@@ -1,7 +1,7 @@
 /*
- * The parts are opened from the inside out: the book and the kernel first, so that what was begun
- * before a crash is known when the SDK's sockets and the plugin's open; and closed the other way
- * round.
+ * The parts are opened from the inside out: the book and the kernel first, so that operations
+ * interrupted by a crash are known before the sockets of the SDK and the plugin open. They are
+ * closed in reverse.
  */
 #include "drivers/nic/driver.h"
 
@@ -13,7 +13,7 @@
 
 /* --- looks ----------------------------------------------------------------------------------- */
 
-/* The SDK's own file was lost: nobody will unprepare the claim. */
+/* The SDK's checkpoint was lost, so nobody will unprepare the claim. */
 static bool is_forgotten(const struct nic_driver *d, const struct nic_use *u)
 {
 	const struct prepare *p = d->driver->prepare;
@@ -245,7 +245,7 @@ int nic_driver_start(struct nic_driver *d, struct error *err)
 		r = nic_host_start(d, err);
 	if (r < 0)
 		return r;
-	/* Before anything is said about one of them. */
+	/* Before any of them gets a status. */
 	nic_host_tell(&d->tell);
 	nic_job_count(d);
 	nic_sandbox_sweep(d);
@@ -266,7 +266,7 @@ static void on_driver_ended(void *arg)
 	d->on_stopped(d->stopped_arg);
 }
 
-/* What is half-way is in the book, and is looked after by whoever starts next. */
+/* Unfinished operations are in the book; the next start completes them. */
 static void on_socket_stopped(void *arg)
 {
 	struct nic_driver *d = arg;

@@ -1,10 +1,10 @@
 /*
- * Each interface in a pod has a watch and a socket in its namespace. What a notice says is not
- * used but as a reason to look: the state is read as a whole at the end of the turn, so that a
- * burst of notices is one look and one status, and none can be applied in a wrong order.
+ * Each interface in a pod has a watch and a socket in its namespace. An event is only a reason to
+ * look: the whole state is read at the end of the turn. So a burst of events is one read and one
+ * status update, and events cannot be applied in the wrong order.
  *
- * The descriptor and the sockets hold the namespace: even when the runtime has removed it without
- * a word the interface can be taken back as it should be.
+ * The descriptor and the sockets keep the namespace alive, so the interface can be moved back in
+ * order, even if the runtime has removed the namespace without notice.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -15,9 +15,9 @@
 
 enum {
 	/*
-	 * What is in a pod is the pod's: it can make notices as fast as it likes, and each look
-	 * longer with every address. So many looks are free, then there is one in each period; and
-	 * one that took long is not repeated before it has cost a twentieth of the time.
+	 * A pod controls its interface: it can cause events as fast as it likes, and make each read
+	 * slower by adding addresses. So a number of reads are free, then there is one per period.
+	 * A slow read is not repeated before twenty times its duration has passed.
 	 */
 	LOOKS_AT_ONCE = 32,
 	LOOK_PERIOD_MS = 250,
@@ -88,7 +88,7 @@ static bool is_about(const struct nic_use *u, const struct rtnl_event *e)
 	return true;
 }
 
-/* Looks are paid for up to v->paid_ms, which may be that much ahead of time. */
+/* Reads are charged up to v->paid_ms, which may be LOOKS_AT_ONCE periods ahead of time. */
 static int64_t wait_ms(const struct nic_view *v)
 {
 	int64_t ahead = v->paid_ms - loop_now(v->driver->opts.loop);
@@ -156,8 +156,8 @@ void nic_view_close(struct nic_view *v)
 }
 
 /*
- * Whoever starts after us is to find it by the name that it has got. One that is no text cannot be
- * kept in the file; the index tells it as well.
+ * Saves the interface's current name, so that the driver finds it after a restart. A name that is
+ * not UTF-8 cannot be saved; the index identifies it, too.
  */
 static void keep_name(struct nic_view *v)
 {
@@ -171,7 +171,7 @@ static void keep_name(struct nic_view *v)
 		loop_timer_start(&v->keep, LOOK_PERIOD_MS);
 }
 
-/* Looks, and pays for it. */
+/* Reads the state, and charges for it. */
 static int look(struct nic_view *v, struct error *err)
 {
 	int64_t before = clock_thread_work();
@@ -189,7 +189,7 @@ void nic_view_look(struct nic_view *v)
 	if (!v->pod)
 		return;
 	if (look(v, &err) < 0) {
-		/* Once: the pod decides how often there is something to look at. */
+		/* Logged once, because the pod decides how often there are events. */
 		if (!v->blind)
 			log_warn(v->driver->opts.log, "interface cannot be looked at",
 				 LOG_Z("device", u->nic.device), LOG_Z("interface", u->interface),
@@ -203,7 +203,8 @@ void nic_view_look(struct nic_view *v)
 }
 
 /*
- * 0 and a descriptor of the namespace that the path leads to; -ERR_NOT_FOUND: to another, or none.
+ * Returns 0 and a descriptor of the namespace at the path; -ERR_NOT_FOUND if that is a different
+ * one or missing.
  */
 static int open_path(const struct nic_use *u, int *ret_fd)
 {

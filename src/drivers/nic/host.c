@@ -1,7 +1,7 @@
 /*
- * The node's own namespace. The watch is opened before the list is asked for, so nothing is missed
- * between them. Routes are not watched: the list is made anew every now and then, which costs a
- * few messages, and preparing a claim looks at them for itself.
+ * The node's own namespace. The watch is opened before the first list, so no change is missed.
+ * Routes are not watched: the list is repeated from time to time, which costs a few messages, and
+ * preparing a claim checks them again.
  */
 #include "drivers/nic/driver_impl.h"
 #include "drivers/rtnl/watch.h"
@@ -61,7 +61,10 @@ void nic_host_gone(struct nic_driver *d, const struct nic_use *u)
 	changed(d);
 }
 
-/* The kernel's notice of a link that is back comes later: without it the device would be gone. */
+/*
+ * The kernel's event for the link comes later, so report it now; otherwise the device would be
+ * gone.
+ */
 void nic_host_back(struct nic_driver *d, const struct nic_use *u)
 {
 	struct rtnl_link l;

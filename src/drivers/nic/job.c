@@ -1,9 +1,9 @@
 /*
- * Jobs stand in one list in the order in which they came; a job runs when none before it is of the
- * same pod. They are few: a node starts a handful of pods at a time.
+ * All jobs are in one list, in order of arrival. A job runs when no earlier one is of the same pod.
+ * They are few: a node starts a handful of pods at a time.
  *
- * What a job does about its uses is a chain: each link calls the next when the kernel has
- * answered, or, with a plugin of `cni`, when the child has ended.
+ * A job handles its uses in a chain: each step calls the next when the kernel has replied or, with
+ * a `cni` plugin, when the child process has ended.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,15 +16,15 @@
 
 enum {
 	/*
-	 * When a namespace ends, be it one that the pod made, the kernel brings hardware back some
-	 * time later. Who asked waits so long for it to be seen; then it is looked for at each
-	 * sweep; after some minutes it was pulled out.
+	 * When a namespace ends, even one that the pod created, the kernel moves hardware back some
+	 * time later. The request waits this long for it. Then each sweep looks for it; after some
+	 * minutes it counts as unplugged.
 	 */
 	BACK_RETRY_MS = 100,
 	BACK_TRIES = 50,
 	BACK_SECONDS = 180,
 
-	/* So often the kernel may refuse to give one back from a sandbox that has ended. */
+	/* How often the kernel may fail to move one back from a sandbox that has ended. */
 	STUCK_TRIES = 3,
 };
 
@@ -80,7 +80,7 @@ void nic_job_move(struct nic_job *j, const char *pod_uid)
 	j->pod_uid = arena_strdup(&j->arena, str_from(pod_uid));
 	j->running = false;
 	list_remove(&j->link);
-	/* Others have waited for it where it was. */
+	/* Other jobs may have waited for it in its old queue. */
 	loop_defer(d->opts.loop, &d->turn);
 	nic_job_queue(j);
 }
@@ -123,7 +123,7 @@ static struct nic_job *next_waiting(const struct nic_driver *d)
 	return NULL;
 }
 
-/* Running one may end others and begin new ones: the search starts anew each time. */
+/* Running a job may end others and start new ones, so each search starts over. */
 void nic_job_turn(struct loop_task *t)
 {
 	struct nic_driver *d = CONTAINER_OF(t, struct nic_driver, turn);
@@ -254,7 +254,7 @@ static void detach_failed(struct nic_job *j, struct error *err)
 	detach_next(j);
 }
 
-/* It is not back, and is looked for by the sweep. The runtime may go on: only then it can come. */
+/* It is not back; the sweep looks for it. The runtime may continue: only then can it come back. */
 static void detach_left(struct nic_job *j, struct error *err)
 {
 	if (!j->ended)
@@ -263,7 +263,7 @@ static void detach_left(struct nic_job *j, struct error *err)
 	detach_next(j);
 }
 
-/* It is neither here nor there. Lets go of the namespace, which is not where it is. */
+/* It is neither here nor there. Closes the namespace, since the interface is not in it. */
 static int wait_for_it(struct nic_job *j, struct error *err)
 {
 	struct nic_use *u = j->uses[j->at];
@@ -284,7 +284,7 @@ static int wait_for_it(struct nic_job *j, struct error *err)
 	return nic_detach_forget(j->driver->attach, u, err);
 }
 
-/* Whatever a pod does to an interface must not keep its sandbox, and the namespace, for ever. */
+/* Nothing that a pod does to an interface may keep its sandbox and namespace for ever. */
 static bool is_hopeless(const struct nic_use *u)
 {
 	const struct nic_view *v = nic_view_of(u);
@@ -306,10 +306,7 @@ static int abandon(struct nic_job *j, struct error *err)
 	return -ERR_NOT_FOUND;
 }
 
-/*
- * 0; -ERR_UNAVAILABLE: it is to be tried again soon; -ERR_NOT_FOUND: it is left to the sweep; or
- * another failure.
- */
+/* Returns 0; -ERR_UNAVAILABLE: retry soon; -ERR_NOT_FOUND: left to the sweep; or another error. */
 static int detach_try(struct nic_job *j, struct error *err)
 {
 	struct nic_use *u = j->uses[j->at];
@@ -360,8 +357,8 @@ static void on_deleted(void *arg, const struct json *result UNUSED, const struct
 }
 
 /*
- * A namespace that is gone is told as none: the plugin gives back what it keeps elsewhere. When
- * the plugin itself is gone as well, there is nobody left to ask.
+ * If the namespace is gone, the plugin gets none, and frees what it keeps elsewhere. If the plugin
+ * is gone as well, there is nothing to call.
  */
 static void detach_by_plugin(struct nic_job *j)
 {
@@ -413,7 +410,7 @@ void nic_job_detach(struct nic_job *j, const char *message, void (*then)(struct 
 
 static void attach_next(struct nic_job *j);
 
-/* Ends the chain at this use; what was done about it is the caller's to undo. */
+/* Ends the chain at this use; the caller must undo its work. */
 static void attach_failed(struct nic_job *j, struct error *err)
 {
 	struct nic_driver *d = j->driver;
@@ -427,7 +424,7 @@ static void attach_failed(struct nic_job *j, struct error *err)
 	j->then(j);
 }
 
-/* It is in the pod: from now on the kernel says how it is. */
+/* It is in the pod: from now on the kernel reports its state. */
 static int follow(struct nic_job *j, struct nic_use *u, struct error *err)
 {
 	int fd = fcntl(j->ns_fd, F_DUPFD_CLOEXEC, 0);
@@ -490,7 +487,7 @@ static void on_added(void *arg, const struct json *result, const struct error *f
 		attached(j);
 }
 
-/* What was never run has nothing to take back. */
+/* A plugin that never ran has nothing to undo. */
 static int attach_by_plugin(struct nic_job *j, struct error *err)
 {
 	struct cni_exec_opts o = exec_opts(j, CNI_ADD, on_added);

@@ -82,7 +82,7 @@ static void on_tick(struct loop_timer *t)
 		loop_timer_start(t, 1);
 }
 
-/* What is so only until a request is answered would be missed between two ticks. */
+/* A state that lasts only until a reply would be missed between two ticks. */
 static void look(struct nic_node *w)
 {
 	if (!loop_timer_running(&w->tick) || !w->ready(w))
@@ -484,7 +484,7 @@ void nic_node_init(struct nic_node *w)
 	struct sim_opts o = { .seed = 1 };
 	struct error err;
 
-	/* What an earlier test left behind goes away in its own time. */
+	/* Leftovers of an earlier test vanish some time later. */
 	assert_true(nic_node_enter());
 	memset(w, 0, sizeof(*w));
 	w->client = -1;

@@ -1,11 +1,12 @@
 /*
- * The kubelet prepares before the sandbox is made, so here nothing is moved: the parameters are
- * read, the device is reserved in the book for the one pod that the claim is reserved for. Every
- * refusal is the answer to the kubelet and the entry in the claim's status, in the same words.
+ * The kubelet prepares claims before it creates the sandbox, so nothing is moved here: the
+ * parameters are checked, and the device is reserved in the book for the one pod that the claim is
+ * reserved for. Every rejection is both the reply to the kubelet and the entry in the claim's
+ * status, with the same message.
  */
 #include "drivers/nic/driver_impl.h"
 
-enum { GET_TIMEOUT_MS = 10000 }; /* well within the 45 s of the kubelet's call */
+enum { GET_TIMEOUT_MS = 10000 }; /* well below the 45 s of the kubelet's call */
 
 static struct dp_claim_id id_of(const struct dp_claim *c)
 {
@@ -32,7 +33,7 @@ void nic_prepare_tell(struct nic_use *u)
 	nic_status_set(nic_view_of(u), "Prepared", message);
 }
 
-/* Takes the claim's uses out of the book; it is not saved. */
+/* Removes the claim's uses from the book, without saving. */
 static void forget(struct nic_driver *d, const char *claim_uid)
 {
 	for (struct nic_use *u; (u = nic_prepare_first(d, claim_uid));) {
@@ -69,7 +70,7 @@ static int refuse_several(struct nic_driver *d, struct dp_claim *c)
 	return dp_claim_fail(c, sentence);
 }
 
-/* The pod; NULL: it was refused. */
+/* The claim's only pod; NULL if it was rejected. */
 static const struct dp_consumer *sole_pod(struct nic_driver *d, struct dp_claim *c)
 {
 	const struct dp_consumer *k = dp_claim_consumer(c, 0);
@@ -87,7 +88,7 @@ static const struct dp_consumer *sole_pod(struct nic_driver *d, struct dp_claim 
 
 /* --- a new use ------------------------------------------------------------------------------- */
 
-/* The list is made anew: `n` is none of it afterwards. */
+/* Lists the interfaces again, so `n` is invalid afterwards. */
 static int check_host(struct nic_driver *d, const struct nic *n, struct error *err)
 {
 	char interface[RTNL_NAME];
@@ -96,7 +97,7 @@ static int check_host(struct nic_driver *d, const struct nic *n, struct error *e
 	return nic_host_check(d, interface, err);
 }
 
-/* The device can be had; *ret_nic is it. */
+/* Returns 0 and *ret_nic if the device can be used. */
 static int check_device(struct nic_driver *d, const struct dp_result *r, const struct nic **ret_nic,
 			struct error *err)
 {
@@ -155,7 +156,7 @@ static void fill(struct nic_use *u, const struct dp_claim *c, const struct dp_re
 	u->nic.message = NULL;
 }
 
-/* Adds the use of one result. *ret_reason is set when it fails. */
+/* Adds the use of one result. On failure sets *ret_reason. */
 static int add(struct nic_driver *d, const struct dp_claim *c, const struct dp_result *r,
 	       const struct dp_consumer *pod, const char **ret_reason, struct error *err)
 {
@@ -204,7 +205,7 @@ static int add_all(struct nic_driver *d, struct dp_claim *c, const struct dp_con
 
 /* --- again ----------------------------------------------------------------------------------- */
 
-/* What it was allowed when it was prepared it keeps. */
+/* A use keeps the configuration that was allowed when it was prepared. */
 static bool same_config(const struct nic_use *u, const struct dp_result *r)
 {
 	struct nic_config config;
@@ -218,7 +219,7 @@ static bool same_config(const struct nic_use *u, const struct dp_result *r)
 	return same;
 }
 
-/* The book has what the claim has. */
+/* Whether the book matches the claim. */
 static bool is_same(const struct nic_driver *d, const struct dp_claim *c)
 {
 	const struct dp_result *r;
@@ -258,7 +259,7 @@ static int again(struct nic_driver *d, struct dp_claim *c, const struct dp_consu
 		if (!is_free(d, dp_claim_uid(c)))
 			return dp_claim_fail(c, "the claim's interfaces are in a pod, and it has "
 						"another allocation by now");
-		/* A job may be about to put them there. */
+		/* A job may be about to move them into the pod. */
 		if (nic_job_is_busy(d, first->pod_uid))
 			return dp_claim_fail(c, "the claim has another allocation by now, and its "
 						"pod's sandbox is being made: try again");
@@ -282,14 +283,14 @@ static int go_on(struct nic_driver *d, struct dp_claim *c, const struct dp_consu
 
 /* --- what the pod is ------------------------------------------------------------------------- */
 
-/* A job of the pod: its sandbox, and the claim's end, wait for it. */
+/* A job of the pod, so its sandbox and the end of the claim wait for it. */
 struct ask_pod {
 	struct nic_job job;
 	struct dp_claim *claim;
 	struct client_request get;
 };
 
-/* -ERR_FORBIDDEN: the pod that the claim is reserved for is in the node's own namespace. */
+/* -ERR_FORBIDDEN: the claim's pod uses the node's own network namespace. */
 static int check_pod(const struct client_answer *answer, const struct dp_claim *c,
 		     const struct dp_consumer *pod, struct error *err)
 {
@@ -309,7 +310,7 @@ static int check_pod(const struct client_answer *answer, const struct dp_claim *
 	return r;
 }
 
-/* What the claim is reserved for was checked, and is as it was. */
+/* The consumers of the claim were already checked, and are unchanged. */
 static int judge_pod(struct nic_driver *d, struct dp_claim *c, const struct client_answer *answer,
 		     const struct error *failure)
 {

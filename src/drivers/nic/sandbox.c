@@ -1,8 +1,8 @@
 /*
- * A question becomes a job of its pod. ADD first sees to it that no second pod wants a claim of
- * another, then takes back what an older sandbox of the pod has, then puts all interfaces in; when
- * one fails, or who asked has gone, all are taken back: the runtime has a sandbox with all of them
- * or none.
+ * Each request becomes a job of its pod. ADD first checks that no second pod uses a claim of
+ * another one. Then it moves back interfaces from an older sandbox of the pod, and moves all
+ * interfaces into the new one. If one fails, or the client has disconnected, all are moved back: a
+ * sandbox has all interfaces or none.
  */
 #include "base/json/writer.h"
 #include "drivers/nic/driver_impl.h"
@@ -14,8 +14,8 @@ struct sandbox {
 	const char *pod_name, *pod_ns;
 	uint64_t netns_id; /* ADD */
 	struct nic_second *second;
-	struct error why; /* ADD: what failed, before it was undone */
-	struct nic_use *culprit; /* and of which use; or NULL */
+	struct error why; /* ADD: the failure, before it was undone */
+	struct nic_use *culprit; /* the use that failed, or NULL */
 	struct collection *collection; /* GC; or NULL */
 };
 
@@ -25,7 +25,7 @@ struct collection {
 	const char *network;
 	const struct json *valid;
 	struct nic_ask *ask;
-	unsigned left; /* jobs, and one */
+	unsigned left; /* number of jobs, plus one */
 	struct error failure;
 };
 
@@ -43,7 +43,7 @@ static void refuse(struct nic_job *j, int code, const char *message)
 	nic_job_end(j);
 }
 
-/* Done, or the job's failure. */
+/* Replies with success, or with the job's failure. */
 static void conclude(struct nic_job *j)
 {
 	if (j->failure.code != ERR_OK) {
@@ -62,7 +62,7 @@ static bool is_pods(const struct nic_job *j, const struct nic_use *u)
 	return strcmp(u->pod_uid, j->pod_uid) == 0;
 }
 
-/* Something of it may be in a pod. */
+/* Whether a part of it may be in a pod. */
 static bool is_out(const struct nic_use *u)
 {
 	return u->state != NIC_PREPARED;
@@ -79,7 +79,7 @@ static bool is_in_place(const struct nic_job *j, const struct nic_use *u)
 	return is_containers(j, u) && u->state == NIC_ATTACHED && nic_view_of(u)->pod;
 }
 
-/* A container may have got another namespace, too. */
+/* A container may also have got a new namespace. */
 static bool is_pods_old(const struct nic_job *j, const struct nic_use *u)
 {
 	return is_pods(j, u) && is_out(u) &&
@@ -192,7 +192,7 @@ static void add_begin(struct nic_job *j)
 	nic_job_detach(j, "the pod gets a new sandbox", add_attach);
 }
 
-/* A pod that has claims here goes on without the API server; of another nothing is known. */
+/* A pod with claims here continues without the API server; about other pods nothing is known. */
 static void on_second(void *arg, const struct error *err)
 {
 	struct nic_job *j = arg;
@@ -236,7 +236,7 @@ static bool is_valid(const struct json *valid, const struct nic_use *u)
 	       json_find(valid, "containerID", str_from(u->container_id)) != NULL;
 }
 
-/* The list is of one network; what was added for another one, or for whichever, is not in it. */
+/* The list covers one network; uses of other or unknown networks are not in it. */
 static bool is_networks(const struct nic_use *u, const char *network)
 {
 	return u->cni_network && strcmp(u->cni_network, network) == 0;
@@ -286,7 +286,7 @@ static void collect_run(struct nic_job *j)
 	nic_job_detach(j, "the runtime does not know the pod's sandbox any more", collect_end);
 }
 
-/* The first use of each pod stands for the pod. */
+/* The first use of each pod represents the pod. */
 static bool is_first(const struct nic_driver *d, const struct nic_use *u)
 {
 	for (const struct nic_use *o = NULL; (o = nic_book_next(d->book, o)) && o != u;)
@@ -378,7 +378,7 @@ static void ask_job(struct nic_driver *d, struct nic_ask *ask, const struct nic_
 	nic_job_queue(&s->job);
 }
 
-/* Who has interfaces in the container; a runtime need not name the pod again. */
+/* The pod with interfaces in the container; a runtime need not name the pod again. */
 static const char *pod_of_container(const struct nic_driver *d, const struct nic_question *q)
 {
 	for (const struct nic_use *u = NULL; (u = nic_book_next(d->book, u));)
@@ -388,8 +388,9 @@ static const char *pod_of_container(const struct nic_driver *d, const struct nic
 }
 
 /*
- * A runtime that does not tell the pod's uid. By its name the pod is found when it has a use; else
- * one that might be meant is a reason to refuse: a pod must not start without its interface.
+ * For a runtime that does not pass the pod's UID. The pod is found by name if it has a use.
+ * Otherwise, if it could be a pod with claims, the request is rejected: a pod must not start
+ * without its interface.
  */
 static void add_without_uid(struct nic_driver *d, struct nic_ask *ask, const struct nic_question *q)
 {
@@ -415,7 +416,9 @@ static void add_without_uid(struct nic_driver *d, struct nic_ask *ask, const str
 		nic_ask_answer(ask, NULL);
 }
 
-/* A runtime takes the node's network for down by this: the API server's state is no reason. */
+/*
+ * On failure a runtime considers the node's network down, so the API server's state does not count.
+ */
 static void status(const struct nic_driver *d, struct nic_ask *ask)
 {
 	if (!d->known)

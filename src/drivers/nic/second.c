@@ -1,8 +1,8 @@
 /*
- * A claim that is prepared is not prepared again for a second pod: the kubelet only counts. So
- * when the sandbox of a pod is made in whose namespace a claim is prepared for another one, the
- * pod is read and its claims are compared. Who is refused is asked again by the kubelet; when the
- * first pod has gone meanwhile, the claim's reservedFor says so and the device is handed over.
+ * A prepared claim is not prepared again for a second pod: the kubelet only counts. So when a
+ * sandbox is created in a namespace with a claim that is prepared for another pod, the pod is read
+ * and its claims are compared. If it is rejected, the kubelet retries. When the first pod is gone,
+ * the claim's reservedFor shows it, and the device is handed over.
  */
 #include "drivers/nic/driver_impl.h"
 
@@ -19,8 +19,8 @@ struct nic_second {
 	const char *ns, *pod_name, *pod_uid;
 	struct client_request get;
 	const struct json *pod; /* in the arena */
-	const char *claim_uid; /* the one that is asked about */
-	struct other *others; /* what only has the name of one that the pod wants */
+	const char *claim_uid; /* the claim being checked */
+	struct other *others; /* objects that only share the name of a claim that the pod uses */
 	void (*done)(void *arg, const struct error *err);
 	void *arg;
 };
@@ -111,7 +111,7 @@ static void hand_over_end(struct nic_job *j)
 	hand_over_done(j, &err);
 }
 
-/* To whom it is to be handed over may have got it meanwhile, and waits for this. */
+/* The new pod may have got the claim meanwhile, and waits for this job. */
 static void hand_over_run(struct nic_job *j)
 {
 	const struct hand_over *h = CONTAINER_OF(j, struct hand_over, job);
@@ -151,7 +151,7 @@ static void finish(struct nic_second *s, const struct error *err)
 	done(s->arg, err);
 }
 
-/* The names of all that the claim is reserved for, and of who asks. */
+/* The names of all pods that the claim is reserved for, and of the pod that asks. */
 static const char *names_of(struct nic_second *s, const struct json *consumers)
 {
 	CLEANUP(buf_release) struct buf names = BUF_INIT(KIB);
@@ -178,7 +178,7 @@ static void on_handed_over(void *arg, const struct error *err)
 		next_claim(s);
 }
 
-/* The one that is prepared is gone, and there may be a new one: that is another's affair. */
+/* The prepared claim is gone; a new one of that name is not our concern. */
 static void pass_over(struct nic_second *s)
 {
 	struct other *o = ARENA_NEW(&s->arena, struct other);
@@ -303,7 +303,7 @@ static void on_pod(struct client_request *q, const struct client_answer *answer,
 		return;
 	}
 	s->pod = tree;
-	/* Another by this name, or what stands for a static pod, which has no claims. */
+	/* A different pod of this name, or the mirror of a static pod, which has no claims. */
 	if (!str_eqz(json_text_at(json_getz(tree, "metadata"), "uid"), s->pod_uid))
 		finish(s, NULL);
 	else

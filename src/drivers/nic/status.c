@@ -1,7 +1,7 @@
 /*
- * A use's entry is made anew from what is known whenever something has changed; the SDK writes
- * only what differs from what is there. In a pod the kernel decides; elsewhere the last thing that
- * was done.
+ * The device status in claims (KEP-4817). The entry of a use is made again after every change; the
+ * SDK writes it only if it differs. For a use in a pod the kernel's state decides, otherwise the
+ * last operation.
  */
 #include "base/json/writer.h"
 #include "drivers/nic/driver_impl.h"
@@ -63,7 +63,7 @@ static void put(struct json_writer *w, const char *key, const char *text)
 	json_writer_strz(w, text);
 }
 
-/* What of it is on the node: the link that was moved, a veth's other end, what it is on. */
+/* Its interface on the node: the moved link, a veth's other end, or the parent. */
 static const char *on_node(const struct nic_use *u)
 {
 	if (u->nic.kind == NIC_HOST)
@@ -98,7 +98,7 @@ static int print_data(struct buf *out, const struct nic_view *v, bool with_resul
 	return json_writer_finish(&w);
 }
 
-/* A plugin's result may be larger than an entry can be; then it goes without. */
+/* A plugin's result may be too large for an entry; it is then omitted. */
 static const char *make_data(struct buf *out, const struct nic_view *v)
 {
 	if (print_data(out, v, true) == 0 || print_data(out, v, false) == 0)
@@ -116,8 +116,8 @@ static void complain(const struct nic_driver *d, const struct dp_claim_id *id, c
 }
 
 /*
- * What the entry is refused for may be another's work, the pod's: then it goes without all that
- * comes from there, so that Ready at least is told. *told (or NULL): so it was the last time.
+ * Sends the entry. If it is rejected, the pod's data may be the reason, so it is sent again without
+ * that data, to report at least Ready. *told (or NULL) says whether that was so the last time.
  */
 static void say(struct nic_driver *d, const struct dp_claim_id *id, struct dp_device_status *s,
 		struct dp_condition *c, bool *told)
@@ -175,7 +175,7 @@ static void send_entry(struct nic_view *v, const char *reason, const char *messa
 		}
 		rtnl_mac_print(&v->seen.link.mac, mac);
 		s.ips = ips;
-		/* What is no text cannot be shown; the message has it in another form. */
+		/* A name that is not UTF-8 is omitted; the message has it in escaped form. */
 		if (rtnl_name_is_text(v->seen.link.name))
 			s.interface_name = v->seen.link.name;
 		s.hardware_address = mac[0] ? mac : NULL;

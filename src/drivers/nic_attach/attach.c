@@ -1,7 +1,7 @@
 /*
- * Putting an interface into a pod. nic_attach_begin() does all looking and none of the doing, so
- * most of what can go wrong does so with nothing to undo. What is made is made in the pod's
- * namespace under its last name, in one request; what is moved is moved and named in one, too.
+ * Moves an interface into a pod. nic_attach_begin() does all checks and changes nothing, so most
+ * failures happen with nothing to undo. A new interface is created in the pod's namespace with its
+ * final name, in one request; an existing one is moved and renamed in one request, too.
  */
 #include "drivers/nic_attach/attach_impl.h"
 
@@ -56,7 +56,7 @@ static const struct nic_use *use_of_name(const struct nic_attach *t, const struc
 	return NULL;
 }
 
-/* 1: taken, with by whom; 0: free; or a failure. */
+/* Returns 1 if taken, with the owner in the error; 0 if free; or an error. */
 static int is_taken(const struct nic_attach *t, const struct nic_use *u, struct rtnl *pod,
 		    const char *name, struct error *err)
 {
@@ -77,7 +77,7 @@ static int is_taken(const struct nic_attach *t, const struct nic_use *u, struct 
 	return r;
 }
 
-/* A name that another device of the pod is to have is left to it. */
+/* A name that is configured for another device of the pod is reserved for it. */
 static bool is_wanted(const struct nic_attach *t, const struct nic_use *u, const char *name)
 {
 	for (const struct nic_use *o = nic_book_next(t->book, NULL); o;
@@ -115,7 +115,7 @@ static int keep_altname(void *arg, const char *name)
 	return 0;
 }
 
-/* By name, and it is still the one that was prepared. */
+/* Finds the link by name, and checks that it is still the prepared one. */
 static int look_at_host(struct nic_attach *t, struct nic_use *u, struct error *err)
 {
 	const struct rtnl_mac *known = &u->nic.link.permanent;
@@ -248,7 +248,7 @@ static int move_in(struct nic_attach *t, const struct nic_use *u, int ns_fd, str
 	return r < 0 ? r : nic_step_change(t, t->here, u->before.index, &move, err);
 }
 
-/* What the configuration says of the link itself can be said when it is made. */
+/* Settings of the link itself can be made when it is created. */
 static int make(struct nic_attach *t, const struct nic_use *u, int ns_fd, struct error *err)
 {
 	struct rtnl_new_link l = {
@@ -269,7 +269,7 @@ static int make(struct nic_attach *t, const struct nic_use *u, int ns_fd, struct
 	return nic_step_add(t, &l, err);
 }
 
-/* The end here: in its bridge, with the MTU of the other, and on. */
+/* The end here: adds it to its bridge, with the MTU of the other end, and switches it on. */
 static int set_peer(struct nic_attach *t, const struct nic_use *u, struct error *err)
 {
 	struct rtnl_change c = {
@@ -298,7 +298,7 @@ static int add_addresses(struct nic_attach *t, const struct nic_use *u, struct r
 	return r;
 }
 
-/* Those on the link first: they may be what leads to the gateways of the others. */
+/* Routes on the link come first: the gateways of the others may need them. */
 static int add_routes(struct nic_attach *t, const struct nic_use *u, struct rtnl *pod, int index,
 		      bool via, struct error *err)
 {
@@ -339,7 +339,7 @@ static int configure(struct nic_attach *t, struct nic_use *u, struct rtnl *pod, 
 	return r;
 }
 
-/* A name that was taken in the last moment is somebody else's link: there is nothing of ours. */
+/* If the name was taken in the last moment, the link is not ours, and nothing needs undoing. */
 static int put(struct nic_attach *t, struct nic_use *u, int ns_fd, struct rtnl *pod, bool *ret_made,
 	       struct error *err)
 {
@@ -449,7 +449,7 @@ static bool comes_before(const struct nic_config *c, const struct rtnl_ip *a,
 	return order != 0 ? order < 0 : a->prefix < b->prefix;
 }
 
-/* One that it has towards several other sides is there several times. */
+/* An address with several peers is listed several times. */
 static bool is_seen(const struct nic_seen *s, const struct rtnl_ip *ip)
 {
 	for (size_t i = 0; i < s->nips; i++)

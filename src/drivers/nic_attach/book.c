@@ -1,8 +1,8 @@
 /*
- * The book is a list in memory and one JSON file that is replaced as a whole at each save: a node
- * has dozens of interfaces in pods, not thousands. Marks of pods and of namespaces are empty files.
- * The order that keeps them right across crashes is: new marks, the file, old marks; so at any time
- * each pod in the file has its marks, and one too many is removed by the next start.
+ * The book is a list in memory and one JSON file that every save replaces: a node has dozens of
+ * interfaces in pods, not thousands. Marks of pods and namespaces are empty files. A save creates
+ * new marks, writes the file, then removes old marks. So at any time each pod in the file has its
+ * marks, and the next start removes surplus ones.
  */
 #include "drivers/nic_attach/book_impl.h"
 
@@ -23,7 +23,7 @@ enum { FORMAT = 1 };
 
 struct mark {
 	struct list link;
-	bool fresh; /* made for a save that is under way */
+	bool fresh; /* created for the current save */
 	bool used;
 	char name[];
 };
@@ -31,7 +31,7 @@ struct mark {
 /* One folder of marks. */
 struct marks {
 	char *folder;
-	struct list all; /* of struct mark; those that are on the disk */
+	struct list all; /* of struct mark; those on disk */
 	struct map by_name; /* the same */
 };
 
@@ -61,7 +61,7 @@ void nic_book_warn(const struct nic_book *b, const char *fmt, ...)
 
 /* --- marks -------------------------------------------------------------------------------- */
 
-/* What the mark of a use is called in a folder. */
+/* The file name of a use's mark in a folder. */
 static struct str mark_name(int kind, const struct nic_use *u)
 {
 	return str_from(kind == BY_POD ? u->pod_uid : u->claim_ns);
@@ -92,7 +92,7 @@ static void mark_forget(struct marks *k, struct mark *m)
 	free(m);
 }
 
-/* One that cannot be removed is tried again at the next save. */
+/* If a mark cannot be removed, the next save retries. */
 static void mark_remove(const struct nic_book *b, struct marks *k, struct mark *m)
 {
 	CLEANUP(buf_release) struct buf path = BUF_INIT(4 * KIB);
@@ -120,7 +120,7 @@ static int mark_make(struct marks *k, int kind, const struct nic_use *u, struct 
 	return r;
 }
 
-/* Each use has its marks afterwards; those made now are fresh. */
+/* Creates missing marks for all uses, and flags them as fresh. */
 static int marks_make(struct nic_book *b, struct error *err)
 {
 	int r = 0;
@@ -172,7 +172,7 @@ static void marks_sweep_all(struct nic_book *b)
 		marks_sweep(b, kind);
 }
 
-/* What lies in the folder, whoever left it there, is a mark. */
+/* Every file in the folder counts as a mark. */
 static int marks_read(struct marks *k, struct error *err)
 {
 	struct dirent *e;
@@ -243,7 +243,7 @@ static int read_use(struct nic_book *b, const struct json *tree, struct error *e
 	return 0;
 }
 
-/* Reads all that can be; the first failure is the one that is told of. */
+/* Reads as many uses as possible; returns the first error. */
 static int read_uses(struct nic_book *b, const struct json *tree, struct error *err)
 {
 	const struct json *list = json_getz(tree, "uses");
@@ -263,7 +263,7 @@ static int read_uses(struct nic_book *b, const struct json *tree, struct error *
 	return r;
 }
 
-/* Paths and numbers of namespaces, and indexes, may come again in another boot. */
+/* Paths, numbers of namespaces and indexes may be reused after a reboot. */
 static void forget_namespaces(struct nic_book *b)
 {
 	LIST_FOREACH (it, &b->uses) {
@@ -274,7 +274,7 @@ static void forget_namespaces(struct nic_book *b)
 	}
 }
 
-/* A file of an older driver does not say of which boot it is. */
+/* The file of an older driver has no boot ID. */
 static bool is_of_another_boot(const struct nic_book *b, const struct json *tree)
 {
 	struct str boot = json_text_at(tree, "bootID");
@@ -299,7 +299,7 @@ static int parse(struct nic_book *b, struct str text, struct error *err)
 	return r;
 }
 
-/* A second name for the old file, before a new one takes its first: no moment is without either. */
+/* Links the old file to a second name before it is replaced, so that it always exists. */
 static int set_aside(struct nic_book *b, const char *why, struct error *err)
 {
 	CLEANUP(buf_release) struct buf aside = BUF_INIT(4 * KIB);
@@ -329,7 +329,7 @@ static int load(struct nic_book *b, struct error *err)
 	return 0;
 }
 
-/* A file that is no JSON would lose all uses at the next start. */
+/* An invalid file would lose all uses at the next start. */
 static int check_text(const struct nic_book *b, struct str text, struct error *err)
 {
 	struct json *tree;
@@ -440,7 +440,7 @@ void nic_use_set_sandbox(struct nic_use *u, const char *container_id, const char
 {
 	struct arena old = u->stay;
 
-	/* What is given may be what is there. */
+	/* The arguments may point into the old arena. */
 	arena_init(&u->stay, NIC_USE_MAX);
 	u->container_id = arena_strdup(&u->stay, str_from(container_id));
 	u->netns = arena_strdup(&u->stay, str_from(netns));
@@ -466,7 +466,7 @@ void nic_use_add_altname(struct nic_use *u, const char *name)
 	u->altnames[u->naltnames++] = arena_strdup(&u->stay, str_from(name));
 }
 
-/* What is nested too deep by itself could be printed, but not be read as a part of the file. */
+/* A result that is nested too deep could be printed, but not parsed as part of the file. */
 static int check_result(const struct json *result, struct error *err)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(NIC_RESULT_MAX);

@@ -1,8 +1,7 @@
 /*
- * A use as JSON. Members that do not apply are left out. Reading goes through a struct form, which
- * keeps the first fault and then finds nothing any more, so that the lists of members below read
- * like the struct. Members that are not known are passed over: a newer driver may have written
- * them.
+ * A use as JSON. Members that do not apply are omitted. Parsing uses a struct form, which keeps the
+ * first fault and then yields nothing, so that the lists of members below read like the struct.
+ * Unknown members are ignored: a newer driver may have written them.
  */
 #include "drivers/nic_attach/book_impl.h"
 
@@ -175,7 +174,7 @@ struct form {
 	const struct json *tree;
 	const char *path; /* before a member's name in messages */
 	struct error *err;
-	int r; /* the first failure */
+	int r; /* the first error */
 };
 
 static void fault(struct form *f, const char *key, const char *what)
@@ -184,7 +183,7 @@ static void fault(struct form *f, const char *key, const char *what)
 		f->r = error_set(f->err, ERR_INVALID, "%s%s %s", f->path, key, what);
 }
 
-/* STR_NULL when it is not there. A NUL would cut what is compared and used as a file's name. */
+/* STR_NULL if missing. A NUL is rejected: it would truncate comparisons and file names. */
 static struct str text_at(struct form *f, const char *key)
 {
 	const struct json *v = json_getz(f->tree, key);
@@ -255,7 +254,7 @@ static bool take_bool(struct form *f, const char *key)
 	return b;
 }
 
-/* Of any length: InfiniBand's have 20 bytes. */
+/* Any length: those of InfiniBand have 20 bytes. */
 static void take_mac(struct form *f, const char *key, struct rtnl_mac *mac)
 {
 	struct str rest = text_at(f, key), piece;

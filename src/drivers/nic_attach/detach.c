@@ -1,13 +1,13 @@
 /*
- * Taking back. Nothing here goes by what should have been done; it looks at both namespaces and
- * does what is missing. So a failure, a crash and a second call are the same case.
+ * Detaching. It does not rely on what should have been done: it reads both namespaces, and does
+ * what is missing. So a failure, a crash and a second call are the same case.
  *
- * What is ours is told by more than a name. A host interface is the one of the same kind with the
- * permanent hardware address that `before` has or, where the driver gives none, one of the two
- * addresses that we know of, in a place where it can be. While it is in the pod it gets its old
- * address back, so at home it is known again by that. Something made is known by its parent and the
- * name that was free before; a veth by its end here, whose name nobody else makes, or, should
- * somebody have renamed that, by its index there.
+ * Our interfaces are identified by more than a name. A host interface has the same kind and the
+ * permanent hardware address in `before`. If its driver has no permanent address, it has one of the
+ * two addresses that we know, in a place where it can be. It gets its old address back while still
+ * in the pod, so that it is recognised at home. A created interface is identified by its parent and
+ * the name that was free before. A veth is identified by its end here, whose name is unique to us,
+ * or, if somebody renamed that, by its index there.
  */
 #include "drivers/nic_attach/attach_impl.h"
 #include "drivers/rtnl/netns.h"
@@ -16,7 +16,7 @@
 
 struct search {
 	const struct nic_use *u;
-	unsigned (*rank)(const struct search *s, const struct rtnl_link *l); /* 0: is not it */
+	unsigned (*rank)(const struct search *s, const struct rtnl_link *l); /* 0: no match */
 	unsigned best;
 	struct rtnl_link found;
 };
@@ -36,8 +36,8 @@ static int look_at(void *arg, const struct rtnl_link *l)
 enum { SURE = 4 };
 
 /*
- * 1: found; 0; or a failure. Where it should be is looked at first: who is there in the pod may
- * have made so many links that a list of them cannot be had.
+ * Returns 1 if found, 0 if not, or an error. Looks at the expected index first: processes in the
+ * pod may have made so many links that they cannot be listed.
  */
 static int find(struct search *s, struct rtnl *r, int index, bool only, struct error *err)
 {
@@ -65,7 +65,9 @@ static bool is_same_hardware(const struct nic_use *u, const struct rtnl_link *l)
 	       (u->config.mac.n && rtnl_mac_equal(&l->mac, &u->config.mac));
 }
 
-/* The pod may have given it another address, so what has none of its own is known by its index. */
+/*
+ * The pod may have changed its address. Without a permanent address it is identified by its index.
+ */
 static unsigned rank_host_in_pod(const struct search *s, const struct rtnl_link *l)
 {
 	const struct nic_use *u = s->u;
@@ -78,8 +80,8 @@ static unsigned rank_host_in_pod(const struct search *s, const struct rtnl_link 
 }
 
 /*
- * The kernel keeps the index through a move when it is free, and the name; from a namespace that
- * ends hardware may come back as "dev3", which only its permanent address tells.
+ * A move keeps the index if it is free, and the name. From a namespace that ends, hardware may come
+ * back as "dev3"; only its permanent address identifies it then.
  */
 static unsigned rank_host_here(const struct search *s, const struct rtnl_link *l)
 {
@@ -113,7 +115,7 @@ static unsigned rank_made(const struct search *s, const struct rtnl_link *l)
 
 /* --- host interfaces ---------------------------------------------------------------------- */
 
-/* The name that it is to have here: its own, or another while somebody has that. */
+/* Its name here: its own, or a temporary one while that is taken. */
 static int home_name(struct nic_attach *t, const struct nic_use *u, char out[static RTNL_NAME],
 		     struct error *err)
 {
@@ -137,7 +139,7 @@ static int set_down(struct nic_attach *t, struct rtnl *r, struct rtnl_link *l, s
 	return failed;
 }
 
-/* What of its own it does not have; whether there is anything. */
+/* Collects the properties to restore; returns whether there are any. */
 static bool differs(const struct nic_use *u, const struct rtnl_link *l, struct rtnl_change *c)
 {
 	if (l->mtu != u->before.mtu)
@@ -163,7 +165,7 @@ struct naming {
 	struct error *err;
 };
 
-/* One that the pod gave it, or that is taken at home by now, would keep it from coming back. */
+/* A name that the pod added, or that is taken at home by now, would prevent the move. */
 static int drop_altname(void *arg, const char *name)
 {
 	const struct naming *n = arg;
@@ -177,7 +179,7 @@ static int drop_altname(void *arg, const char *name)
 	return nic_step_altname(n->t, n->r, n->index, name, false, n->err);
 }
 
-/* Those that it had; one that somebody else has by now is left to him. */
+/* Restores its alternative names, except those taken by others. */
 static int restore_altnames(struct nic_attach *t, const struct nic_use *u, int index,
 			    struct error *err)
 {
@@ -238,7 +240,7 @@ static int rejoin(struct nic_attach *t, const struct nic_use *u, const struct rt
 	return nic_step_change(t, t->here, l->index, &c, err);
 }
 
-/* It is here: with its name, address, MTU, bridge and switch again. */
+/* It is here: restores its name, address, MTU, bridge and up or down state. */
 static int restore(struct nic_attach *t, const struct nic_use *u, struct rtnl_link *l,
 		   struct error *err)
 {
@@ -331,7 +333,7 @@ int nic_undone(struct nic_attach *t, struct nic_use *u, struct error *err)
 
 /* --- public ------------------------------------------------------------------------------- */
 
-/* A socket in the pod's namespace; NULL when that is not the one where the interface was put. */
+/* A socket in the pod's namespace; NULL if that is not the namespace of the interface. */
 static int open_pod(const struct nic_use *u, int ns_fd, struct rtnl **ret_pod, struct error *err)
 {
 	uint64_t id;

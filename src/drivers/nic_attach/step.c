@@ -1,6 +1,4 @@
-/*
- * The steps of attaching and detaching, each of which happens as a whole or not at all.
- */
+/* The steps of attaching and detaching; each one happens completely or not at all. */
 #include <inttypes.h>
 
 #include "base/core/map.h"
@@ -27,7 +25,7 @@ int nic_step_add(struct nic_attach *t, const struct rtnl_new_link *l, struct err
 	return failed < 0 ? failed : rtnl_link_add(t->here, l, err);
 }
 
-/* One that went by itself meanwhile is as good. */
+/* A link that is already gone is not an error. */
 int nic_step_delete(struct nic_attach *t, struct rtnl *r, int index, struct error *err)
 {
 	int failed = step(t, err);

@@ -56,7 +56,7 @@ void attach_world_stop_at(struct attach_world *w, unsigned step)
 	w->stop_at = step;
 }
 
-/* What a process has that starts now. */
+/* The state of a process that starts now. */
 void attach_world_open(struct attach_world *w)
 {
 	NIC_MUST(w, nic_book_open(w->dir, on_warning, w, &w->book, &w->err));

@@ -1,9 +1,9 @@
 /*
- * One table has the members and what reads each; a route has a table of its own. A reader gets the
- * value with its path, so that every fault is told where it is.
+ * One table lists the members and their parsers; a route has its own table. A parser gets the value
+ * with its path, so that every error has its position.
  *
- * What several sources say is merged as trees, member by member, and read as one; before that
- * each is read alone, so that a fault is blamed on whoever wrote it.
+ * Parameters from several sources are merged as trees, member by member, and parsed as one. Before
+ * that each is parsed alone, so that an error names its source.
  */
 #include "drivers/nic_inventory/config.h"
 
@@ -19,14 +19,14 @@
 static const char api_version[] = "net.devplane.dev/v1";
 static const char config_kind[] = "InterfaceConfig";
 
-/* A value and where it is. */
+/* A value and its path. */
 struct place {
 	const char *path; /* "parameters.mtu" */
 	const struct json *value;
 	struct arena *arena;
 };
 
-/* A row; a table ends with a row that has no name. `into` is what the table fills. */
+/* A row; a table ends with a row without a name. `into` is the struct that the table fills. */
 struct member {
 	const char *name;
 	int (*read)(const struct place *at, void *into, struct error *err);
@@ -73,7 +73,7 @@ static int need_number(const struct place *at, int64_t low, int64_t high, uint32
 	return 0;
 }
 
-/* Room for the elements of a list, which has at most `max`. */
+/* Allocates the elements of a list, which has at most `max`. */
 static int need_list(const struct place *at, size_t max, size_t size, void **ret_room,
 		     struct error *err)
 {
@@ -86,7 +86,7 @@ static int need_list(const struct place *at, size_t max, size_t size, void **ret
 	return 0;
 }
 
-/* A name for a message, which is cut at its end: a long one would cut off what matters. */
+/* Shortens a name for an error message, because long messages are cut at the end. */
 static const char *shown(struct arena *a, struct str key)
 {
 	return key.n <= NEAREST_WORD_MAX ? arena_strdup(a, key)
@@ -152,7 +152,7 @@ static bool all_zero(const unsigned char *p, size_t n)
 	return n == 0;
 }
 
-/* What no interface but a loopback can have. */
+/* Rejects addresses that only a loopback, or no interface, can have. */
 static const char *no_address(const struct rtnl_ip *ip)
 {
 	static const unsigned char loopback6[16] = { [15] = 1 };
@@ -223,7 +223,7 @@ static int read_addresses(const struct place *at, void *into, struct error *err)
 	return 0;
 }
 
-/* What is behind the prefix becomes zero. */
+/* Clears the bits after the prefix. */
 static struct rtnl_ip network_of(struct rtnl_ip ip)
 {
 	for (unsigned bit = ip.prefix; bit < 128; bit++)
@@ -448,7 +448,7 @@ static int refuse_plugin(struct arena *a, const char *path, struct str name, con
 			 path, shown(a, name), types.n > 0 ? types.p : "none");
 }
 
-/* As plugins read the names of members, which are written in Go: any case will do. */
+/* Plugins are written in Go and match names of members in any case. */
 static bool is_read_as(struct str key, const char *name)
 {
 	return key.n == strlen(name) && strncasecmp(key.p, name, key.n) == 0;
@@ -575,7 +575,7 @@ static int parse(struct arena *a, const char *text, struct json **ret_tree, stru
 	return 0;
 }
 
-/* One source: read alone, then laid over what the earlier ones said. */
+/* Parses one source alone, then merges it over earlier ones. */
 static int add_source(struct arena *a, const struct dp_opaque *o, struct json *all,
 		      struct error *err)
 {
@@ -602,7 +602,7 @@ int nic_config_read(struct arena *a, const struct dp_result *result, const char 
 {
 	struct json *all = json_make_object(a);
 	const struct json *cni = NULL;
-	bool claims = false; /* the `cni` that counts is the claim's */
+	bool claims = false; /* the effective `cni` is from the claim */
 	int r = 0;
 
 	for (uint64_t i = 0; i < result->nconfigs; i++) {

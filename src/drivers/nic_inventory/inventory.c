@@ -1,10 +1,10 @@
 /*
- * Only links that matter are kept: the ones that are offered, and parents of what is to be created.
- * Of the many others (a veth for each pod) nothing is remembered; whether one is offered follows
- * from the link itself, its folder in sysfs and the default routes of the last state.
+ * Keeps only links that matter: those that are offered, and parents of devices to be created. Other
+ * links (such as a veth per pod) are not stored. Whether a link is offered follows from the link
+ * itself, its folder in sysfs, and the default routes of the last state.
  *
- * A whole state is collected first and applied sorted by name, so that what labels the devices get
- * does not depend on the order in which the kernel lists them: that changes when one was in a pod.
+ * A whole state is collected first and applied sorted by name. So the labels of devices do not
+ * depend on the order of the kernel's list, which changes after one was in a pod.
  */
 #include <stdio.h>
 
@@ -13,7 +13,7 @@
 #include "base/core/mem.h"
 #include "drivers/nic_inventory/inventory_impl.h"
 
-enum { PORTS_DEPTH = 8 }; /* of a bond that is a port of a bridge .. */
+enum { PORTS_DEPTH = 8 }; /* a bond that is a port of a bridge, and so on */
 
 static void set_name(char to[static RTNL_NAME], const char *name)
 {
@@ -61,8 +61,8 @@ static struct nic_entry *host_by_name(const struct nic_inventory *v, const char 
 }
 
 /*
- * Hardware whose pod has died is brought back by the kernel under the name that it had there, until
- * whoever attached it gives it its own again: that is no new device.
+ * If a pod dies, the kernel brings hardware back with its name in the pod, until nic_detach()
+ * renames it: that is not a new device.
  */
 static bool is_away_under_other_name(const struct nic_inventory *v, const struct rtnl_link *l)
 {
@@ -104,14 +104,14 @@ bool nic_inventory_is_routed(const struct nic_inventory *v, int index)
 
 enum verdict { UNWANTED, NEEDED, OFFERED };
 
-/* Between two states one may have become a port of what was routed at the last. */
+/* Between two states it may have become a port of a link that was routed in the last one. */
 static bool is_needed(const struct nic_inventory *v, const struct rtnl_link *l)
 {
 	return nic_inventory_is_routed(v, l->index) ||
 	       (l->master > 0 && nic_inventory_is_routed(v, l->master));
 }
 
-/* Reads sysfs only for a link that is wanted by its name. */
+/* Reads sysfs only if the name matches. */
 static enum verdict judge(const struct nic_inventory *v, const struct rtnl_link *l,
 			  struct nic_hardware *ret_hardware)
 {
@@ -123,7 +123,7 @@ static enum verdict judge(const struct nic_inventory *v, const struct rtnl_link 
 	return is_needed(v, l) ? NEEDED : OFFERED;
 }
 
-/* Says once of an interface that the node needs it. */
+/* Reports once that the node needs an interface. */
 static void note(struct nic_inventory *v, const struct rtnl_link *l, bool needed)
 {
 	size_t at = 0;
@@ -151,7 +151,7 @@ static void name_host(const struct nic_inventory *v, const char *interface,
 		(void)snprintf(out, NIC_LABEL, "%.32s-%04x", base, (unsigned)((hash + i) & 0xffff));
 }
 
-/* Behind what is asked for, in the order of names. */
+/* After the spec's creates, sorted by name. */
 static bool insert(struct nic_inventory *v, struct nic_entry *e)
 {
 	size_t at = v->v.n;
@@ -201,7 +201,7 @@ static bool links_look_equal(const struct rtnl_link *a, const struct rtnl_link *
 	       a->running == b->running;
 }
 
-/* One that is away keeps what it had: on its way out it is switched off and loses its name. */
+/* A device that is away keeps its data: on its way out it is switched off and loses its name. */
 static bool update_host(struct nic_inventory *v, struct nic_entry *e, const struct rtnl_link *l,
 			const struct nic_hardware *h)
 {
@@ -231,7 +231,7 @@ static bool judge_again(struct nic_inventory *v, const char *parent)
 		if (e->nic.kind == NIC_HOST || strcmp(e->nic.parent, parent) != 0)
 			continue;
 		if (e->nic.away) {
-			changed = true; /* its attribute `up`, at the most */
+			changed = true; /* at most its attribute `up` */
 			continue;
 		}
 		(void)snprintf(before, sizeof(before), "%s", e->message);
@@ -241,7 +241,7 @@ static bool judge_again(struct nic_inventory *v, const char *parent)
 	return changed;
 }
 
-/* The link's news for a parent: it may be one, or have been one under another name. */
+/* Updates parents: the link may be one, or may have been one under another name. */
 static bool parents_set(struct nic_inventory *v, const struct rtnl_link *l)
 {
 	bool changed = false;
@@ -348,7 +348,7 @@ void nic_inventory_free(struct nic_inventory *v)
 
 /* --- one link ----------------------------------------------------------------------------- */
 
-/* It is of ours: remembers by which index it will go. */
+/* The link is ours: stores its index, to notice when it goes. */
 static bool set_hidden(struct nic_inventory *v, struct nic_hidden *h, int index)
 {
 	struct nic_entry *e = host_by_name(v, h->name);
@@ -452,8 +452,8 @@ static const struct rtnl_link *in_state(const struct nic_inventory *v, int index
 }
 
 /*
- * What a link is on. A veth in a bridge is how somebody else uses that: its other end is not in
- * the way of the bridge's own traffic.
+ * The link below a link. A veth in a bridge does not count: its other end belongs to somebody else
+ * and does not affect the bridge's own traffic.
  */
 static const struct rtnl_link *below(const struct nic_inventory *v, const struct rtnl_link *l)
 {
@@ -463,7 +463,7 @@ static const struct rtnl_link *below(const struct nic_inventory *v, const struct
 	return in_state(v, l->parent);
 }
 
-/* Marks the link, and what it is on. */
+/* Marks the link, and those below it. */
 static bool carry(const struct nic_inventory *v, bool *marks, const struct rtnl_link *l)
 {
 	bool news = false;
@@ -473,7 +473,7 @@ static bool carry(const struct nic_inventory *v, bool *marks, const struct rtnl_
 	return news;
 }
 
-/* Ports of what is marked. */
+/* Marks the ports of marked links. */
 static bool carry_ports(const struct nic_inventory *v, bool *marks)
 {
 	bool news = false;
@@ -488,7 +488,7 @@ static bool carry_ports(const struct nic_inventory *v, bool *marks)
 	return news;
 }
 
-/* The links that a default route leads through, what those are on, and what is part of those. */
+/* Finds the links that default routes use, the links below them, and the ports of those. */
 static void find_routed(struct nic_inventory *v)
 {
 	bool *marks = xcalloc(v->state.n + 1, sizeof(*marks));
@@ -506,7 +506,7 @@ static void find_routed(struct nic_inventory *v)
 	free(marks);
 }
 
-/* Names that are labels as they are come first: nobody takes theirs. */
+/* Names that are already valid labels come first, so that they keep theirs. */
 static int compare_links(const void *a, const void *b)
 {
 	const struct rtnl_link *x = a, *y = b;

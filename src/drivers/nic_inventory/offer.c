@@ -1,6 +1,4 @@
-/*
- * How a device of the inventory looks to others: its health, and as the SDK's struct.
- */
+/* The public view of a device: its health, and the SDK's struct. */
 #include <stdio.h>
 
 #include "base/core/mem.h"
@@ -25,7 +23,7 @@ static void judge_host(struct nic_entry *e)
 	(void)snprintf(e->message, sizeof(e->message), "no carrier");
 }
 
-/* A bridge without ports has no carrier, and gets it with the first. */
+/* A bridge without ports has no carrier; it gets one with the first port. */
 static const char *parent_fault(const struct nic_parent *p, enum nic_kind kind)
 {
 	if (!p->present)
@@ -85,7 +83,7 @@ static void describe_host(struct nic_entry *e, struct dp_device *d, struct dp_at
 	if (n->link.mac.n > 0)
 		rtnl_mac_print(&n->link.mac, e->mac);
 	add_text(d, all, "interface", n->interface);
-	/* InfiniBand's twenty bytes are 59 characters: below what an attribute may have. */
+	/* InfiniBand's twenty bytes are 59 characters, which fit in an attribute. */
 	add_text(d, all, "mac", strlen(e->mac) <= 64 ? e->mac : NULL);
 	add_number(d, all, DP_INT, "mtu", n->link.mtu);
 	if (n->hardware.speed > 0)

@@ -1,6 +1,6 @@
 /*
- * The three forms of --create differ in what their second word counts; a table of parsers, one for
- * each kind, reads what is behind the first colon.
+ * The three forms of --create differ in the meaning of their second word. Each kind has a parser
+ * for the text after the first colon.
  */
 #include "drivers/nic_inventory/spec.h"
 

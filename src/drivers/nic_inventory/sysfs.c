@@ -1,6 +1,6 @@
 /*
- * What cannot be read is not known: an interface that is down has no speed (the kernel says
- * EINVAL), one that is made by software has no device, and any may vanish in between.
+ * A file that cannot be read means unknown: an interface that is down has no speed (EINVAL), a
+ * virtual one has no device, and any interface may vanish meanwhile.
  */
 #include "drivers/nic_inventory/sysfs.h"
 
@@ -10,7 +10,7 @@
 
 #include "base/system/file.h"
 
-enum { NUMBER_MAX = 32 }; /* bytes of a file that has one */
+enum { NUMBER_MAX = 32 }; /* bytes of a file with a number */
 
 static int64_t read_number(const char *folder, const char *name, int64_t unknown)
 {
@@ -26,7 +26,7 @@ static int64_t read_number(const char *folder, const char *name, int64_t unknown
 	return str_to_i64(buf_str(&text), &n) ? n : unknown;
 }
 
-/* The last piece of where the link `device/driver` leads. */
+/* The last component of the target of the link `device/driver`. */
 static void read_driver(const char *folder, char *out, size_t size)
 {
 	char path[PATH_MAX], target[PATH_MAX];

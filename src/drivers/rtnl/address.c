@@ -1,6 +1,6 @@
 /*
- * Addresses and routes. IPv4 and IPv6 addresses come in one list; routes are asked for family by
- * family, since a list of all would have those of multicast and MPLS too.
+ * Addresses and routes. IPv4 and IPv6 addresses come in one list. Routes are listed per family,
+ * since a list of all would include multicast and MPLS.
  */
 #include "drivers/rtnl/rtnl_impl.h"
 
@@ -15,7 +15,7 @@
 
 struct addresses {
 	VEC(struct rtnl_address) list;
-	int index; /* kernels before 4.20 list those of all */
+	int index; /* kernels before 4.20 list all addresses */
 };
 
 static void clear_addresses(void *arg)
@@ -87,7 +87,7 @@ int rtnl_address_delete(struct rtnl *r, const struct rtnl_address *a, struct err
 	err = err ? err : &why;
 	rtnl_request_address_delete(&q, a);
 	rc = ask_address(r, &q, a, "delete", err);
-	/* To others it means that an address cannot be had, not that it is not there. */
+	/* In other requests it means that an address cannot be assigned, not that it is missing. */
 	if (rc >= 0 || err->sys_errno != EADDRNOTAVAIL)
 		return rc;
 	err->code = ERR_NOT_FOUND;
@@ -98,8 +98,8 @@ int rtnl_address_delete(struct rtnl *r, const struct rtnl_address *a, struct err
 
 struct routes {
 	VEC(struct rtnl_route) list;
-	size_t kept; /* of the other family, whose list is done */
-	uint8_t family; /* without IPv6 the kernel lists those of others */
+	size_t kept; /* routes of the other family, already listed */
+	uint8_t family; /* without IPv6 the kernel lists other families */
 };
 
 static void clear_routes(void *arg)
@@ -130,7 +130,7 @@ static int list_routes(struct rtnl *r, struct routes *z, uint8_t family, struct 
 	z->family = family;
 	rtnl_request_routes(&q, family);
 	rc = rtnl_ask_list(r, &q, &list, err);
-	/* The table is made with its first route. */
+	/* The kernel creates the table with its first route. */
 	return rc == -ERR_NOT_FOUND ? 0 : rc;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Links: listed, found, made, changed, deleted, and whether the kernel can make one of a kind.
- * What a request was about is only looked up for people, when it failed.
+ * Lists, finds, creates, changes and deletes links, and checks whether the kernel supports a kind.
+ * Names for error messages are looked up only after a failure.
  */
 #include "drivers/rtnl/rtnl_impl.h"
 
@@ -240,7 +240,7 @@ int rtnl_altname_delete(struct rtnl *r, int index, const char *name, struct erro
 
 /* --- probing ------------------------------------------------------------------------------ */
 
-/* What a macvlan or vlan may be put on; one that only lacks a parent is not put off here. */
+/* A parent for a macvlan or vlan; probing must not fail for the lack of one. */
 static int make_parent(struct rtnl *r, struct error *err)
 {
 	static const char *const kinds[] = { "veth", "bridge", "dummy" };

@@ -1,9 +1,9 @@
 /*
- * Messages are a fixed header and attributes, of which some hold attributes again. Each level is
- * sorted into a table by type, then each field takes what it needs if it has the right size.
+ * Messages have a fixed header and attributes, some of which contain attributes again. Each level
+ * is sorted into a table by type; then each field is read if its attribute has the right size.
  *
- * libmnl's macros for whole messages round the length up to four bytes and could so read beyond the
- * end of one that is cut; only its iterators over an exact number of bytes are used here.
+ * libmnl's macros for whole messages round the length up to four bytes, and could read beyond the
+ * end of a truncated one. So only its iterators over an exact number of bytes are used here.
  */
 #include "drivers/rtnl/message.h"
 
@@ -19,7 +19,7 @@ const struct nlmsghdr *rtnl_message_next(struct str *rest)
 {
 	const struct nlmsghdr *m = (const void *)rest->p;
 
-	/* mnl_nlmsg_ok() takes a length beyond INT_MAX for a negative one, which fits. */
+	/* mnl_nlmsg_ok() would take a length beyond INT_MAX for a negative one, and accept it. */
 	if (rest->n < sizeof(*m) || m->nlmsg_len < sizeof(*m) || m->nlmsg_len > rest->n)
 		return NULL;
 	*rest = str_skip(*rest, MNL_ALIGN((size_t)m->nlmsg_len));
@@ -31,7 +31,7 @@ static size_t payload_size(const struct nlmsghdr *m)
 	return m->nlmsg_len - MNL_NLMSG_HDRLEN;
 }
 
-/* The attributes by type; of two of one type the last. Others than below `max` are left out. */
+/* Sorts the attributes by type; the last one of a type wins. Types from `max` on are ignored. */
 static void sort(const void *p, size_t n, const struct nlattr **tb, unsigned max)
 {
 	const struct nlattr *attr;
@@ -45,7 +45,9 @@ static void sort(const void *p, size_t n, const struct nlattr **tb, unsigned max
 	}
 }
 
-/* Those of a whole message, after a header of `size` bytes; false when it has no such header. */
+/*
+ * The same for a whole message, after a header of `size` bytes. Returns false if that is missing.
+ */
 static bool sort_message(const struct nlmsghdr *m, size_t size, const struct nlattr **tb,
 			 unsigned max)
 {
@@ -64,7 +66,7 @@ static void sort_nested(const struct nlattr *a, const struct nlattr **tb, unsign
 		sort(mnl_attr_get_payload(a), mnl_attr_get_payload_len(a), tb, max);
 }
 
-/* Copies exactly n bytes; false, and nothing is done, when it is missing or shorter. */
+/* Copies exactly n bytes. Returns false, and copies nothing, if it is missing or shorter. */
 static bool get(const struct nlattr *a, void *out, size_t n)
 {
 	if (!a || mnl_attr_get_payload_len(a) < n)
@@ -89,7 +91,7 @@ static uint8_t get_u8(const struct nlattr *a, uint8_t otherwise)
 	return v;
 }
 
-/* Cut at `size`; empty when missing. */
+/* Cut at `size`; empty if missing. */
 static void get_text(const struct nlattr *a, char *out, size_t size)
 {
 	size_t n = a ? strnlen(mnl_attr_get_payload(a), mnl_attr_get_payload_len(a)) : 0;
@@ -209,7 +211,7 @@ bool rtnl_message_read_address(const struct nlmsghdr *m, struct rtnl_address *re
 	if (!is_ip(i.ifa_family, i.ifa_prefixlen))
 		return false;
 	n = ip_bytes(i.ifa_family);
-	/* On a point-to-point link IFA_ADDRESS is the other side's; ours is IFA_LOCAL. */
+	/* On a point-to-point link IFA_ADDRESS is the peer's address; ours is IFA_LOCAL. */
 	if (!get(tb[IFA_LOCAL], a.ip.bytes, n) && !get(tb[IFA_ADDRESS], a.ip.bytes, n))
 		return false;
 	a.index = (int)i.ifa_index;
@@ -247,7 +249,7 @@ static void get_via(const struct nlattr **tb, uint8_t family, struct rtnl_ip *vi
 	set_via(via, (uint8_t)v.rtvia_family);
 }
 
-/* The link and router of the hop of that number, of a route that has several. */
+/* The link and router of the given hop, for a route with several. */
 static bool get_hop(const struct nlattr *a, unsigned hop, struct rtnl_route *t)
 {
 	const char *p = mnl_attr_get_payload(a);
@@ -307,7 +309,7 @@ bool rtnl_message_read_route(const struct nlmsghdr *m, unsigned hop, struct rtnl
 
 /* --- verdicts ---------------------------------------------------------------------------- */
 
-/* Where the extended part begins: after the request that is repeated, unless that was cut. */
+/* Where the extended part begins: after the repeated request, unless that was cut. */
 static size_t after_request(const struct nlmsghdr *m)
 {
 	struct nlmsgerr e;
@@ -328,7 +330,7 @@ bool rtnl_message_read_verdict(const struct nlmsghdr *m, struct rtnl_verdict *re
 	if ((m->nlmsg_type != NLMSG_ERROR && m->nlmsg_type != NLMSG_DONE) || payload_size(m) < at)
 		return false;
 	memcpy(&code, mnl_nlmsg_get_payload(m), sizeof(code));
-	/* DONE has a positive number when all is well; nothing is below -4095. */
+	/* DONE has a positive number on success; errors are not below -4095. */
 	if (code < 0)
 		v.errnum = code > -4096 ? -code : EIO;
 	if (m->nlmsg_type == NLMSG_ERROR)

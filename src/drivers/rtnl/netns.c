@@ -1,7 +1,7 @@
 /*
- * Going into a namespace and back, on the calling thread: others of the process are not touched,
- * and between the two steps nothing but one system call runs. The way back is opened before
- * leaving, so it fails only where the kernel refuses what it just allowed.
+ * Enters a namespace and returns, on the calling thread only. Nothing but one system call runs in
+ * between. The descriptor for the return is opened first, so returning fails only if the kernel
+ * refuses what it just allowed.
  */
 #include "drivers/rtnl/netns.h"
 
@@ -16,7 +16,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Not /proc/self, which is the first thread's. */
+/* Not /proc/self, which is the main thread's. */
 static const char own_path[] = "/proc/thread-self/ns/net";
 
 static enum error_code code_of(int errnum)
@@ -46,7 +46,7 @@ static bool is_netns(int fd)
 
 int netns_open(const char *path, int *ret_fd, struct error *err)
 {
-	/* A path may be anything: not to block on a FIFO. */
+	/* The path may be anything, so do not block on a FIFO. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0)
@@ -75,7 +75,7 @@ int netns_id(int fd, uint64_t *ret_id, struct error *err)
 	return 0;
 }
 
-/* To be elsewhere without knowing it would mean to change interfaces of somebody else. */
+/* Aborts on failure: in the wrong namespace we would change somebody else's interfaces. */
 static void come_back(int own)
 {
 	if (setns(own, CLONE_NEWNET) < 0)

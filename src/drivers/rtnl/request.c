@@ -1,7 +1,6 @@
 /*
- * Requests are put together with libmnl's bounds-checked setters in a buffer that is far larger
- * than any that has proper names. The buffer is cleared first, so that padding has no bytes of
- * ours.
+ * Requests are built with libmnl's bounds-checked setters, in a buffer that is far larger than any
+ * request with valid names. The buffer is cleared first, so that padding does not leak our memory.
  */
 #include "drivers/rtnl/request.h"
 
@@ -16,7 +15,7 @@ struct nlmsghdr *rtnl_request_header(struct rtnl_request *q)
 	return (struct nlmsghdr *)(void *)q->bytes;
 }
 
-/* Returns the header of the family, which is `size` bytes of zeros. */
+/* Returns the family's header: `size` zero bytes. */
 static void *begin(struct rtnl_request *q, uint16_t type, uint16_t flags, size_t size)
 {
 	struct nlmsghdr *m;
@@ -71,7 +70,7 @@ static struct ifinfomsg *begin_link(struct rtnl_request *q, uint16_t type, uint1
 	return i;
 }
 
-/* The counters are most of an answer, and nobody here reads them. */
+/* Counters are most of a reply, and not used here. */
 static void put_filter(struct rtnl_request *q)
 {
 	put_u32(q, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
@@ -102,7 +101,7 @@ static void put_peer(struct rtnl_request *q, const char *name)
 	struct nlmsghdr *m = rtnl_request_header(q);
 	struct nlattr *peer = nest(q, VETH_INFO_PEER);
 
-	/* The nest begins with a header of its own, which is no attribute. */
+	/* The nested attribute begins with its own header, which is not an attribute. */
 	if (!peer || m->nlmsg_len + sizeof(zero) > sizeof(q->bytes)) {
 		q->too_long = true;
 		return;
@@ -213,7 +212,7 @@ static void begin_address(struct rtnl_request *q, uint16_t type, uint16_t flags,
 	put_ip(q, IFA_ADDRESS, &a->ip);
 }
 
-/* What DHCP clients and ifconfig expect to find; networks of two have none (RFC 3021). */
+/* DHCP clients and ifconfig expect it; networks with two addresses have none (RFC 3021). */
 static void put_broadcast(struct rtnl_request *q, const struct rtnl_ip *ip)
 {
 	unsigned char last[4];
@@ -252,7 +251,7 @@ void rtnl_request_routes(struct rtnl_request *q, uint8_t family)
 	t->rtm_table = RT_TABLE_MAIN;
 }
 
-/* IPv4 through a router that has IPv6 only (RFC 5549) has a form of its own. */
+/* IPv4 through an IPv6-only router (RFC 5549) has its own form. */
 static void put_via(struct rtnl_request *q, const struct rtnl_route *t)
 {
 	unsigned char bytes[sizeof(struct rtvia) + 16];

@@ -1,10 +1,10 @@
 /*
  * One socket, one request at a time. Every request ends with a verdict: an acknowledgement, an
- * error or the end of a list. Each has a number that its answer repeats, so what comes late, after
- * somebody stopped waiting, is not taken for the answer to the next one.
+ * error or the end of a list. Each has a number that its reply repeats, so a late reply, after a
+ * timeout, is not taken for that to the next request.
  *
- * A list is read in pieces, and the kernel marks it when something changed between two of them. It
- * is then asked for again; therefore nothing is handed out before all of it is there.
+ * A list is read in pieces, and the kernel marks it if something changed between two of them. It is
+ * then requested again, so nothing is passed on before the list is complete.
  */
 #include "drivers/rtnl/rtnl_impl.h"
 
@@ -20,11 +20,11 @@
 #include "drivers/rtnl/netns.h"
 
 enum {
-	ANSWER_SECONDS = 5, /* the kernel answers at once, unless it hangs */
+	ANSWER_SECONDS = 5, /* the kernel replies immediately, unless it hangs */
 	LIST_TRIES = 100, /* a list takes a millisecond */
 };
 
-/* What older kernels lack is gone without: longer acknowledgements, lists that are not filtered. */
+/* Older kernels lack some options: then acknowledgements are shorter, and lists not filtered. */
 static void set_options(int fd)
 {
 	static const int wanted[] = { NETLINK_EXT_ACK, NETLINK_CAP_ACK, NETLINK_GET_STRICT_CHK };
@@ -121,7 +121,7 @@ void rtnl_buffer_release(struct rtnl_buffer *b)
 	free(b->large);
 }
 
-/* Room for the datagram that is the next one; or the failure to receive it. */
+/* Makes room for the next datagram; or returns the error of receiving it. */
 static int make_room(int fd, struct rtnl_buffer *b, struct iovec *ret_room)
 {
 	ssize_t n;
@@ -175,7 +175,7 @@ int rtnl_receive(int fd, struct rtnl_buffer *b, struct str *ret_text)
 struct exchange {
 	void (*take)(void *arg, const struct nlmsghdr *m);
 	void *arg;
-	bool over, changed; /* the verdict is there; a list changed while it was read */
+	bool over, changed; /* the verdict was received; a list changed while it was read */
 	struct rtnl_verdict verdict;
 };
 
@@ -232,7 +232,7 @@ struct listing {
 	bool full;
 };
 
-/* One that is full reads on to the end, since the kernel gives no other list before. */
+/* If the list is full, reads on to the end, since the kernel starts no other list before. */
 static void take_one(void *arg, const struct nlmsghdr *m)
 {
 	struct listing *z = arg;

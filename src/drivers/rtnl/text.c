@@ -1,7 +1,7 @@
 /*
- * Addresses as text. Printed in the one form that the API server takes, which is Go's; read from
- * any form that means one thing to everybody: IPv4 with leading zeros is octal to some, and an
- * IPv4 address that is dressed as IPv6 is taken off its dress by some.
+ * Addresses as text. They are printed in the canonical form of the API server, which is Go's.
+ * Parsing accepts only unambiguous forms: some programs read IPv4 with leading zeros as octal, and
+ * some convert IPv4-mapped IPv6 addresses to IPv4.
  */
 #include <arpa/inet.h>
 
@@ -10,7 +10,7 @@
 
 /* --- IP ----------------------------------------------------------------------------------- */
 
-/* Go's net package shows IPv4 in IPv6 (::ffff:192.0.2.5/120) as what is in it. */
+/* Go's net package shows an IPv4-mapped address (::ffff:192.0.2.5/120) as IPv4. */
 static struct rtnl_ip unmapped(const struct rtnl_ip *ip)
 {
 	struct rtnl_ip out = { .family = AF_INET };
@@ -153,7 +153,7 @@ bool rtnl_mac_equal(const struct rtnl_mac *a, const struct rtnl_mac *b)
 	return a->n == b->n && memcmp(a->bytes, b->bytes, MIN(a->n, (unsigned)RTNL_MAC)) == 0;
 }
 
-/* What isspace() takes in the C locale; the kernel also refuses 0xa0, a space of Latin-1. */
+/* isspace() of the C locale; the kernel also rejects 0xa0, a space in Latin-1. */
 static bool is_space(unsigned char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r') || c == 0xa0;

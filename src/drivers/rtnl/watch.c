@@ -1,10 +1,10 @@
 /*
- * A socket that is in the kernel's multicast groups for links and addresses, read when the loop
- * says that there is something. Changes that come faster than they are read fill its buffer; the
- * kernel then drops, and says so with the next read.
+ * A socket in the kernel's multicast groups for links and addresses, read when it is readable. If
+ * changes come faster than they are read, its buffer fills up; the kernel then drops messages, and
+ * the next read reports that.
  *
- * A turn reads a bounded number of datagrams, so that a storm of changes does not keep the loop
- * from its other work: what is left makes the descriptor readable again at once.
+ * A turn reads a bounded number of datagrams, so that many changes do not block the loop. The rest
+ * makes the descriptor readable again at once.
  */
 #include "drivers/rtnl/watch.h"
 
@@ -22,7 +22,7 @@
 
 enum {
 	BUFFER = 8 * 1024 * 1024, /* some two thousand changes */
-	DATAGRAMS = 64, /* of one turn */
+	DATAGRAMS = 64, /* per turn */
 };
 
 struct rtnl_watch {
@@ -30,11 +30,11 @@ struct rtnl_watch {
 	struct loop_fd *readable;
 	void (*on_event)(void *arg, const struct rtnl_event *e);
 	void *arg;
-	bool reading; /* on the stack: freeing is left to it */
+	bool reading; /* on the stack: it completes the free */
 	bool freed;
 };
 
-/* False when it says nothing that is told here. */
+/* Returns false for messages that are not reported. */
 static bool read_event(const struct nlmsghdr *m, struct rtnl_event *e)
 {
 	switch (m->nlmsg_type) {
@@ -63,7 +63,7 @@ static void tell_all(struct rtnl_watch *w, struct str text)
 	}
 }
 
-/* False when there is nothing more for now. */
+/* Returns false if nothing is left for now. */
 static bool read_one(struct rtnl_watch *w)
 {
 	CLEANUP(rtnl_buffer_release) struct rtnl_buffer received;
@@ -95,7 +95,7 @@ static void on_readable(void *arg)
 
 void rtnl_watch_set_buffer(struct rtnl_watch *w, int bytes)
 {
-	/* The first is allowed to go beyond the machine's limit, where we may. */
+	/* SO_RCVBUFFORCE may exceed the system's limit, if we are privileged. */
 	if (setsockopt(w->fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) < 0)
 		(void)setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 }
