@@ -1,15 +1,14 @@
 /*
- * The half of a call that is the same at both ends.
+ * The part of a call that both ends share.
  *
- * Receiving: HTTP hands over pieces, the frame decoder cuts messages out of
- * them, each is unpacked and delivered before the next one is looked at. What a
- * pause leaves over is copied to `held` and stays counted against HTTP's window
- * until it is delivered, so that a slow reader holds at most that window and
- * the one message in the decoder. Pieces of an unfinished message are given
- * back at once: a message may be larger than the window.
+ * Receiving: HTTP passes pieces, the frame decoder cuts messages out of them, and each is unpacked
+ * and delivered before the next one. Bytes that arrive during a pause are copied to `held` and
+ * count against HTTP's window until they are delivered. So a slow reader holds at most that window
+ * and the one message in the decoder. Pieces of an incomplete message are consumed at once, because
+ * a message may be larger than the window.
  *
- * Callbacks may do anything to the call, also end it: `deaf` is looked at after
- * each, and a reference is held meanwhile.
+ * Callbacks may do anything to the call, even end it: `deaf` is checked after each, and a reference
+ * is held meanwhile.
  */
 #include "grpc/call_impl.h"
 
@@ -238,7 +237,7 @@ static int deliver(struct grpc_call *c, struct str wire, struct error *err)
 	return 0;
 }
 
-/* Delivers messages from the front of *in until it is used up or nobody wants more. */
+/* Delivers messages from the front of *in until it is used up or the call is paused or ended. */
 static void receive(struct grpc_call *c, struct str *in)
 {
 	struct error err UNZEROED;
@@ -311,7 +310,7 @@ void grpc_call_pause(struct grpc_call *c)
 	c->paused = true;
 }
 
-/* Delivers what a pause has left over. */
+/* Delivers what arrived during a pause. */
 static void receive_held(struct grpc_call *c)
 {
 	struct str in = str_skip(buf_str(&c->held), c->held_at);

@@ -1,11 +1,11 @@
 /*
- * A channel has at most one connection for new calls (`link`) and any number of
- * retired ones, which live until their last call has ended.
+ * A channel has at most one connection for new calls (`link`) and any number of retired ones, which
+ * live until their last call has ended.
  *
- * What follows from a change (connecting, starting or failing the calls that
- * wait, dropping spent connections) is done by one task at the end of the turn.
- * So verbs never call back, and callbacks may do anything, also free the
- * channel: then only `freed` is looked at, and the memory goes after the turn.
+ * One task at the end of the turn handles the consequences of changes: connecting, starting or
+ * failing waiting calls, dropping unused connections. So functions never call back, and callbacks
+ * may do anything, even free the channel: then only `freed` is checked, and the memory is freed
+ * after the turn.
  */
 #include "grpc/channel.h"
 
@@ -19,7 +19,9 @@ enum {
 	CONNECT_TIMEOUT_MS = 20 * 1000,
 	BACKOFF_INITIAL_MS = 1000,
 	BACKOFF_MAX_MS = 120 * 1000,
-	/* A connection that lasted so long was no failed attempt, even if it was never used. */
+	/*
+	 * A connection that lasted this long was not a failed attempt, even if it was never used.
+	 */
 	PROVEN_MS = 1000,
 };
 
@@ -45,8 +47,8 @@ struct grpc_channel {
 	struct backoff backoff;
 	struct loop_timer timer; /* ends a back-off */
 	struct loop_task task;
-	int64_t tried_at; /* ms: the last attempt began */
-	bool asked; /* to connect without a call */
+	int64_t tried_at; /* ms: start of the last attempt */
+	bool asked; /* connect without a call */
 	bool freed;
 };
 
@@ -68,7 +70,7 @@ static void set_state(struct grpc_channel *ch, enum grpc_channel_state state,
 
 /* --- calls ---------------------------------------------------------------------------- */
 
-/* Makes the request. On failure the call waits again; if the fault is its own, it is marked. */
+/* Makes the request. On failure the call waits again, or is marked if the failure is its own. */
 static int start_call(struct grpc_channel *ch, struct grpc_client_call *cc, struct error *err)
 {
 	struct grpc_link *link = ch->link;
@@ -93,8 +95,8 @@ static int start_call(struct grpc_channel *ch, struct grpc_client_call *cc, stru
 }
 
 /*
- * Ends the waiting calls that are `hopeless`. They stay in the channel's list
- * until it is their turn, so that freeing the channel finds them all.
+ * Ends the waiting calls that are `hopeless`. They stay in the channel's list until it is their
+ * turn, so that freeing the channel finds them all.
  */
 static void fail_waiting(struct grpc_channel *ch, bool hopeless(const struct grpc_client_call *cc),
 			 struct grpc_status st)
@@ -160,7 +162,7 @@ static void attempt_failed(struct grpc_channel *ch, const struct error *err)
 	(void)error_set(&ch->failure, ERR_UNAVAILABLE, "connection error: %s",
 			err ? err->msg : "the connection was closed");
 	ch->failure.sys_errno = err ? err->sys_errno : 0;
-	/* The time that the attempt itself took is part of the wait. */
+	/* The duration of the attempt counts as part of the wait. */
 	loop_timer_start(&ch->timer, ch->tried_at + wait - loop_now(ch->loop));
 	set_state(ch, GRPC_CHANNEL_TRANSIENT_FAILURE, &ch->failure);
 }
@@ -300,7 +302,7 @@ static void release(struct loop_task *t)
 {
 	struct grpc_channel *ch = CONTAINER_OF(t, struct grpc_channel, task);
 
-	/* Calls that on_end callbacks made while the channel was being freed. */
+	/* Calls made by on_end callbacks while the channel was being freed. */
 	fail_waiting(ch, is_any,
 		     (struct grpc_status){ GRPC_CANCELLED, STR("the channel is closed") });
 	if (!list_empty(&ch->waiting)) {
@@ -319,7 +321,7 @@ static char *choose_authority(const struct grpc_channel_opts *opts)
 {
 	if (opts->authority)
 		return xstrdup(opts->authority);
-	/* As grpc-go: a path is no authority, and servers refuse it. */
+	/* Like grpc-go: a path is not a valid authority, and servers reject it. */
 	return xstrdup(opts->to.kind == ADDR_UNIX ? "localhost" : opts->to.text);
 }
 

@@ -1,10 +1,10 @@
 /*
- * The client's end. Until the channel has a connection, what is sent waits
- * here; then the stream takes over.
+ * The client's end. Until the channel has a connection, messages wait here; then the stream takes
+ * over.
  *
- * How a call ended is read from the trailers, from a head that bears the
- * status alone, from an HTTP status, or concluded from the stream's end, in
- * this order. It is told after the messages that came before it.
+ * The status of a call is read from the trailers, from a head that has only the status, from an
+ * HTTP status, or concluded from the end of the stream, in this order. It is reported after all
+ * messages that came before.
  */
 #include "grpc/client_call.h"
 
@@ -28,7 +28,7 @@ void grpc_client_call_fail(struct grpc_client_call *cc, struct grpc_status st)
 {
 	struct grpc_call *c = &cc->call;
 
-	/* A stream that is over on both sides needs no reset, and a server would count it. */
+	/* A stream that has ended on both sides needs no reset, and a server would count it. */
 	if (c->stream && !(c->in_ended && http_stream_flushed(c->stream)))
 		grpc_call_reset(c, ERR_CANCELED);
 	grpc_call_end(c, st);
@@ -58,7 +58,7 @@ static bool is_trailers_only(const struct http_stream *s)
 	return http_fields_get(&s->in.fields, STR("grpc-status")).p;
 }
 
-/* What the server said. The text is decoded into the call's arena. */
+/* The server's status. The text is decoded into the call's arena. */
 static struct grpc_status read_status(struct grpc_call *c, const struct http_fields *f)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(HTTP_HEADERS_MAX);
@@ -71,7 +71,7 @@ static struct grpc_status read_status(struct grpc_call *c, const struct http_fie
 				     arena_str(&c->arena, buf_str(&text)) };
 }
 
-/* OK needs more than the server's word: messages must be whole and as many as promised. */
+/* For OK the messages must also be complete and of the right number. */
 static int check_ok(const struct grpc_call *c, struct error *err)
 {
 	if (grpc_frame_partial(&c->frame))
@@ -110,7 +110,7 @@ static void client_input_end(struct grpc_call *c)
 
 /* --- the stream's callbacks ------------------------------------------------------------ */
 
-/* An answer that is no gRPC: a proxy, or a plain web server. */
+/* A response that is not gRPC: from a proxy, or a plain web server. */
 static void fail_http(struct grpc_client_call *cc, const struct http_head *head)
 {
 	struct str type = http_fields_get(&head->fields, STR("content-type"));
@@ -159,7 +159,7 @@ static void on_head(struct http_stream *s)
 		c->ops->on_metadata(c);
 }
 
-/* What the end of a stream without a status means. */
+/* The code for the end of a stream without a status. */
 static enum grpc_code code_of_close(const struct error *err)
 {
 	switch (err ? err->code : ERR_UNAVAILABLE) {
@@ -257,7 +257,7 @@ static void send_waiting(struct grpc_client_call *cc)
 	drop_waiting(cc);
 	if (cc->half_closed)
 		(void)http_stream_end(c->stream, NULL, 0);
-	/* When the stream has no room either, it will call. */
+	/* If the stream has no room either, it will call. */
 	if (owed && http_stream_room(c->stream) > 0 && c->ops->on_writable)
 		c->ops->on_writable(c);
 }
@@ -339,7 +339,7 @@ static const struct grpc_role client_role = {
 	.release = client_release,
 };
 
-/* Metadata that cannot be sent fails the call; it is told later, as all failures are. */
+/* Invalid metadata fails the call; like all failures that is reported later. */
 static void add_metadata(struct grpc_client_call *cc, const struct grpc_call_opts *opts)
 {
 	struct error err UNZEROED;

@@ -1,8 +1,8 @@
 /*
- * A prefix is gathered in five bytes of our own unless it lies whole in the
- * piece; then the message is either whole in the piece too and handed out from
- * there, or gathered in `body`, whose limit is the message's size: the buffer
- * doubles while the message arrives and never passes it.
+ * A prefix is collected in five bytes of our own, unless the piece contains it as a whole. A
+ * message that the piece contains as a whole is returned from there. Otherwise it is collected in
+ * `body`, whose limit is the message's size: the buffer doubles while the message arrives and never
+ * exceeds that.
  */
 #include "grpc/frame.h"
 
@@ -60,7 +60,7 @@ static int check_prefix(const struct grpc_frame *f, struct error *err)
 	return 0;
 }
 
-/* 1 when the prefix is complete (now or since earlier), 0 when *in is used up. */
+/* Returns 1 if the prefix is complete, 0 if *in is used up. */
 static int take_prefix(struct grpc_frame *f, struct str *in, struct error *err)
 {
 	size_t n = MIN(in->n, GRPC_PREFIX - (size_t)f->nprefix);

@@ -1,8 +1,7 @@
 /*
- * protobuf-c allocates through a hook, which here is the arena, and recurses
- * once per level of nesting without a limit of its own. The hook is called at
- * every level, so it is also where the depth of the stack is watched: hostile
- * nesting of a recursive type runs out of permission, not out of stack.
+ * protobuf-c allocates through a hook, here from the arena, and recurses once per level of nesting
+ * without a limit. The hook is called at every level, so it also checks the depth of the stack:
+ * hostile nesting of a recursive type fails instead of overflowing the stack.
  */
 #include "grpc/message.h"
 
@@ -13,7 +12,7 @@ enum { MESSAGE_STACK_MAX = 256 * 1024 };
 
 struct unpack {
 	struct arena *arena;
-	const char *stack; /* where we began */
+	const char *stack; /* where we started */
 	bool too_deep;
 	bool too_large;
 };
@@ -38,7 +37,7 @@ static void unpack_free(void *data UNUSED, void *p UNUSED)
 {
 }
 
-/* What is wrong with it, though it could be read; NULL: nothing. */
+/* The fault of a message that could be unpacked; NULL if valid. */
 static const char *message_fault(const ProtobufCMessage *m);
 
 static const char *value_fault(const ProtobufCFieldDescriptor *f, const void *value)
@@ -52,7 +51,7 @@ static const char *value_fault(const ProtobufCFieldDescriptor *f, const void *va
 	return str_is_utf8(str_from(p)) ? NULL : "a string that is not UTF-8";
 }
 
-/* False when the field is a member of a oneof that holds another member. */
+/* Returns false if the field is part of a oneof that holds a different member. */
 static bool is_present(const ProtobufCFieldDescriptor *f, const char *message)
 {
 	return !(f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) ||
@@ -74,8 +73,9 @@ static const char *field_fault(const ProtobufCFieldDescriptor *f, const char *me
 }
 
 /*
- * proto3 demands UTF-8 of every string, and what we print as JSON relies on it. No field has
- * number 0: written in more bytes than it takes it can be read, and once packed again it cannot.
+ * proto3 requires UTF-8 in all strings, and our JSON output relies on it. Field number 0 is
+ * invalid: it can be read if it is encoded in more bytes than needed, but not after packing it
+ * again.
  */
 static const char *message_fault(const ProtobufCMessage *m)
 {

@@ -1,8 +1,7 @@
 /*
- * Outgoing entries are encoded when they are given, so that a fault is the
- * caller's to hear of; incoming ones are decoded once, when the head is there.
- * Several binary values may share a field, separated by commas: intermediaries
- * are allowed to join them.
+ * Outgoing entries are encoded when they are added, so that the caller gets the error; incoming
+ * ones are decoded once, when the head is complete. Several binary values may share a field,
+ * separated by commas: intermediaries may join them.
  */
 #include "grpc/metadata.h"
 
@@ -15,7 +14,7 @@ static bool is_binary(struct str key)
 	return str_ends(key, STR("-bin"));
 }
 
-/* Names that are HTTP's or the protocol's own. */
+/* Names used by HTTP or by the protocol itself. */
 static bool is_reserved(struct str key)
 {
 	static const char *const names[] = {
@@ -23,7 +22,7 @@ static bool is_reserved(struct str key)
 		"te",         "trailer",        "transfer-encoding", "upgrade", "user-agent"
 	};
 
-	/* Applications may look at the details of a status, and give some. */
+	/* Applications may read and send the details of a status. */
 	if (str_eq(key, STR("grpc-status-details-bin")))
 		return false;
 	if (key.n == 0 || key.p[0] == ':' || str_starts(key, STR("grpc-")))
@@ -158,7 +157,7 @@ struct str grpc_metadata_get(const struct grpc_metadata_list *l, struct str key)
 /* --- time -------------------------------------------------------------------------- */
 
 enum { TIMEOUT_DIGITS = 8 };
-#define TIMEOUT_MAX 99999999 /* what eight digits hold */
+#define TIMEOUT_MAX 99999999 /* the largest number with eight digits */
 
 struct unit {
 	char letter;
@@ -183,7 +182,7 @@ int grpc_timeout_parse(struct str text, int64_t *ret_ms, struct error *err)
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
 		if (units[i].letter != text.p[text.n - 1])
 			continue;
-		/* Eight digits of hours are too many nanoseconds, not too many milliseconds. */
+		/* Eight digits of hours overflow nanoseconds, but not milliseconds. */
 		if (units[i].ns >= CLOCK_MS)
 			*ret_ms = (int64_t)value * (units[i].ns / CLOCK_MS);
 		else

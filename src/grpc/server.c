@@ -1,7 +1,7 @@
 /*
- * From a request's head to a call: checks in the order in which grpc-go makes
- * them, each refusal a head that bears the status. Methods are found in a hash
- * map by their whole path; services are looked for only to word a refusal.
+ * From a request's head to a call. The checks have the order of grpc-go's, and each rejection is a
+ * head with the status. Methods are found in a hash map by their whole path; services are searched
+ * only for the message of a rejection.
  */
 #include "grpc/server.h"
 
@@ -66,7 +66,7 @@ static void refuse_error(struct http_stream *s, int http_status, const struct er
 	grpc_server_refuse(s, http_status, st.code, st.message);
 }
 
-/* "/package.Service/Method" in its two names; false when it is something else. */
+/* Splits "/package.Service/Method" into its two names; returns false if it has a different form. */
 static bool split_path(struct str path, struct str *ret_service, struct str *ret_method)
 {
 	size_t slash = path.n;
@@ -130,7 +130,7 @@ bool grpc_server_wants(const struct http_stream *s)
 	return str_starts(type, STR("application/grpc"));
 }
 
-/* False when the request was refused: it is no gRPC at all. */
+/* Returns false if the request was rejected, because it is not gRPC. */
 static bool check_request(struct http_stream *s)
 {
 	struct str type = http_fields_get(&s->in.fields, STR("content-type"));
@@ -157,7 +157,7 @@ static bool check_request(struct http_stream *s)
 	return false;
 }
 
-/* Reads what the head says about the call. On failure *ret_http is the status to refuse with. */
+/* Reads the call's metadata from the head. On failure *ret_http is the HTTP status. */
 static int read_head(struct grpc_call *c, const struct http_fields *f, int *ret_http,
 		     struct error *err)
 {
@@ -210,7 +210,7 @@ void grpc_server_handle(struct grpc_server *server, struct http_stream *s)
 	const struct route *route;
 
 	s->ops = &grpc_stream_no_ops;
-	/* Messages are limited one by one; a stream of them is not. */
+	/* Single messages are limited; a stream of them is not. */
 	http_stream_limit_body(s, -1);
 	http_stream_stop_early(s);
 	if (!check_request(s))

@@ -1,8 +1,7 @@
 /*
- * The server's end. The head goes out with the first message, or with the
- * status when there is none ("trailers-only"). After the status nothing is
- * received any more, and on_end waits for HTTP to have sent everything; a call
- * that is cut short ends at once and leaves the status to the stream.
+ * The server's end. The head is sent with the first message, or with the status if there are no
+ * messages ("trailers-only"). After the status nothing is received any more, and on_end waits until
+ * HTTP has sent everything. A call that is aborted ends at once, and the stream sends the status.
  */
 #include "grpc/server_call.h"
 
@@ -24,7 +23,7 @@ static struct grpc_server_call *server_call_of(struct grpc_call *c)
 
 /* --- heads and trailers ------------------------------------------------------------ */
 
-/* Room for ours and n more, in the arena. */
+/* Fields in the arena, with room for ours. */
 static struct http_field *fields_of(struct arena *a, const struct http_fields *f, size_t *ret_n)
 {
 	struct http_field *v = ARENA_ARRAY(a, struct http_field, f->n + OWN_FIELDS);
@@ -86,7 +85,7 @@ void grpc_server_refuse(struct http_stream *s, int http_status, enum grpc_code c
 		v[n++] = HTTP_FIELD("allow", STR("POST"));
 	add_head(v, &n);
 	add_status(v, &n, &s->arena, code, message);
-	/* No body: HTTP/2 then ends the stream with this very head. */
+	/* No body: HTTP/2 then ends the stream with this head. */
 	if (http_stream_respond(s, http_status, v, n, 0) == 0)
 		(void)http_stream_end(s, NULL, 0);
 }
@@ -137,7 +136,7 @@ static void cut(struct grpc_call *c, struct grpc_status st)
 
 	c->deaf = true;
 	c->stream->ops = &grpc_stream_no_ops;
-	/* Behind what the client does not read, a status would never arrive. */
+	/* A status queued behind data that the client does not read would never arrive. */
 	if (sc->headers_sent && c->stream->out_bytes > 0) {
 		sc->code = st.code;
 		grpc_call_reset(c, ERR_TIMEOUT);
@@ -210,7 +209,7 @@ static void on_close(struct http_stream *s, const struct error *err)
 	struct grpc_call *c = s->data;
 	struct grpc_status st = { GRPC_OK, STR_NULL };
 
-	/* Whatever happened to the stream, to the handler it is a client that went away. */
+	/* For the handler, every failure of the stream means that the client went away. */
 	if (err || !server_call_of(c)->finished)
 		st = (struct grpc_status){ GRPC_CANCELLED, str_from(err ? err->msg : "") };
 	grpc_call_end(c, st);

@@ -1,6 +1,6 @@
 /*
- * Codes are a table; the mapping from our errors is error.h's table, and the
- * one back is here because it is not its inverse: several errors share a code.
+ * A table of codes. error.h has the mapping from our errors; the mapping back is here, because it
+ * is not the inverse: several errors share a code.
  */
 #include "grpc/status.h"
 
@@ -9,7 +9,7 @@
 struct code_row {
 	const char *name;
 	enum error_code error;
-	bool exact; /* the error says all that the code says */
+	bool exact; /* the error is equivalent to the code */
 };
 
 static const struct code_row rows[GRPC_CODES] = {
@@ -24,7 +24,7 @@ static const struct code_row rows[GRPC_CODES] = {
 	[GRPC_RESOURCE_EXHAUSTED] = { "RESOURCE_EXHAUSTED", ERR_TOO_MANY_REQUESTS, true },
 	[GRPC_FAILED_PRECONDITION] = { "FAILED_PRECONDITION", ERR_CONFLICT, false },
 	[GRPC_ABORTED] = { "ABORTED", ERR_CONFLICT, true },
-	/* etcd says this of a compacted revision. */
+	/* etcd's code for a compacted revision. */
 	[GRPC_OUT_OF_RANGE] = { "OUT_OF_RANGE", ERR_EXPIRED, true },
 	[GRPC_UNIMPLEMENTED] = { "UNIMPLEMENTED", ERR_UNIMPLEMENTED, true },
 	[GRPC_INTERNAL] = { "INTERNAL", ERR_INTERNAL, true },
@@ -119,7 +119,7 @@ static bool is_continuation(unsigned char c)
 	return (c & 0xC0) == 0x80;
 }
 
-/* The text's front, so long that its encoding keeps the limit and no character is cut. */
+/* The longest prefix of the text whose encoding keeps the limit, without splitting a character. */
 static struct str cut_to_limit(struct str text)
 {
 	size_t i, encoded = 0;

@@ -1,7 +1,6 @@
 /*
- * A client's connection. The owner hears once that it is of no more use,
- * which may be long before it is closed: after a GOAWAY the streams that run
- * may end in order.
+ * A client's connection. The owner is notified once that it accepts no new requests, which may be
+ * long before it is closed: after a GOAWAY the running streams may end in order.
  */
 #include "net/http/client.h"
 
@@ -18,9 +17,9 @@ struct http_client {
 	char *server_name;
 	struct loop_timer connect_timer;
 	struct loop_timer ping_timer;
-	int64_t pinged_at; /* ms; 0: no answer is awaited */
+	int64_t pinged_at; /* ms; 0: not waiting for a reply */
 	bool told; /* on_close was called */
-	bool left; /* frees itself in the end */
+	bool left; /* frees itself at the end */
 	bool drain_early; /* drain when there is a session */
 	enum http_version version;
 };
@@ -119,7 +118,7 @@ static void on_connect_timeout(struct loop_timer *t)
 	http_conn_fail(&k->http, &err);
 }
 
-/* Input of any kind is a sign of life. */
+/* Any input counts as a sign of life. */
 static void on_ping_timer(struct loop_timer *t)
 {
 	struct http_client *k = CONTAINER_OF(t, struct http_client, ping_timer);
@@ -133,7 +132,7 @@ static void on_ping_timer(struct loop_timer *t)
 		loop_timer_start(t, k->opts.ping_interval_ms - silent);
 		return;
 	}
-	/* There was no input when we pinged; a near peer answers within the millisecond. */
+	/* There was no input when we pinged; a near peer replies within the same millisecond. */
 	if (k->http.input_at >= k->pinged_at)
 		k->pinged_at = 0;
 	if (k->pinged_at && now - k->pinged_at >= PING_TIMEOUT_MS) {

@@ -1,17 +1,15 @@
 /*
- * One connection's plumbing.
+ * Joins one conn and one session.
  *
- * Input is fed as it comes; output is gathered at the end of the turn, so that
- * all responses of a turn leave in one write. A round gathers a bounded piece
- * into the loop's outbuf, writes it, and keeps what the socket refused. Who has
- * more to say than one round takes turns with others of that sort, one round each, so
- * that a short answer never waits for many long ones.
+ * Input is fed as it comes. Output is collected at the end of the turn, so that all responses of a
+ * turn leave in one write. A round collects a bounded piece into the loop's outbuf, writes it, and
+ * keeps what the socket did not take. Connections with more output than one round take turns, one
+ * round each, so that a short response never waits for many long ones.
  *
- * Closing: when the session is done and flushed, our side is shut down and what
- * still comes is thrown away until the peer closes or a second has passed since
- * the conn had its last byte gone, which under TLS may take a slow peer longer.
- * Closing at once would let the kernel answer unread input with a reset, and
- * the peer might never see our last words (RFC 9112, 9.6).
+ * Closing: when the session is done and flushed, our side is shut down. Input is then discarded
+ * until the peer closes, or until a second after the conn has flushed its last byte, which may take
+ * longer with TLS and a slow peer. If we closed at once, the kernel would answer unread input with
+ * a reset, and the peer might never see our last bytes (RFC 9112, 9.6).
  */
 #include "net/http/conn.h"
 
@@ -136,7 +134,7 @@ void http_conn_fail(struct http_conn *c, const struct error *err)
 		c->events->on_over(c, err);
 }
 
-/* The session may be on the stack above us: its memory goes after the turn. */
+/* The session may be on the stack, so its memory is freed after the turn. */
 static void on_release(struct loop_task *t)
 {
 	struct http_conn *c = CONTAINER_OF(t, struct http_conn, task);
@@ -179,7 +177,7 @@ static void begin_linger(struct http_conn *c)
 	loop_timer_start(&c->timer, LINGER_MS);
 }
 
-/* True when that was all; else looks again. */
+/* Returns true if everything is flushed; else checks again later. */
 static bool linger_on(struct http_conn *c)
 {
 	bool again = c->unflushed;
@@ -194,7 +192,7 @@ static bool linger_on(struct http_conn *c)
 
 /* --- writing ------------------------------------------------------------------------------ */
 
-/* False when the socket is full or the connection has failed. */
+/* Returns false if the socket is full or the connection has failed. */
 static bool write_rest(struct http_conn *c)
 {
 	struct iovec iov[OUTBUF_IOVS] UNZEROED;
@@ -239,7 +237,7 @@ static void keep_rest(struct http_conn *c, struct outbuf *o, size_t written)
 	c->rest_at = 0;
 }
 
-/* One round. True when another may bring more. */
+/* One round. Returns true if another may bring more. */
 static bool write_round(struct http_conn *c)
 {
 	struct outbuf *o = loop_outbuf(c->loop);
@@ -272,8 +270,8 @@ static bool write_round(struct http_conn *c)
 }
 
 /*
- * An upgraded connection, or a log, may be full for as long as a person looks at a page of it, but
- * for its last bytes.
+ * An upgraded connection, or a log, may be blocked for as long as a person reads a page of it; only
+ * its last bytes have a timeout.
  */
 static bool has_write_timeout(const struct http_conn *c)
 {
@@ -281,7 +279,7 @@ static bool has_write_timeout(const struct http_conn *c)
 	       ((!c->session->raw && !c->session->patient) || c->session->done);
 }
 
-/* Unread responses are the write time-out's matter. */
+/* Unread responses are left to the write timeout. */
 static bool is_idle(const struct http_conn *c)
 {
 	return c->session->nstreams == 0 && c->nrest == 0;
@@ -296,7 +294,7 @@ static int64_t next_deadline(const struct http_conn *c)
 		return c->linger_until;
 	if (!c->session)
 		return f->head_timeout_ms > 0 ? c->opened_at + f->head_timeout_ms : INT64_MAX;
-	/* One that has failed, or ended, waits for nothing but to have been read. */
+	/* A session that has failed or ended only waits for its output to be read. */
 	if (!c->session->done)
 		due = c->session->deadline;
 	if (has_write_timeout(c))
@@ -316,7 +314,7 @@ static void arm(struct http_conn *c)
 		loop_timer_start(&c->timer, due - loop_now(c->loop));
 }
 
-/* Half of an upgraded connection is over. */
+/* One half of an upgraded connection has ended. */
 static void shut_when_flushed(struct http_conn *c)
 {
 	if (!c->session->shut || c->shut || c->nrest)
@@ -364,7 +362,7 @@ static void conn_up(void *arg)
 		http_conn_schedule(c);
 }
 
-/* Flush what the session has to say about it, then close. */
+/* Flushes the session's error response, then closes. */
 static void session_failed(struct http_conn *c, const struct error *err)
 {
 	c->session->done = true;
@@ -434,7 +432,7 @@ const struct conn_events http_conn_conn_events = {
 
 /* --- time ---------------------------------------------------------------------------------- */
 
-/* First politely; a peer that does not answer that either is cut. */
+/* First closes politely; a peer that does not react is cut. */
 static void idle_too_long(struct http_conn *c)
 {
 	if (c->session->draining)

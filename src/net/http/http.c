@@ -1,6 +1,4 @@
-/*
- * Fields, status texts and dates: what both protocols and their users share.
- */
+/* Fields, status texts and dates, shared by both protocols and their users. */
 #include "net/http/http.h"
 
 #include "base/core/clock.h"

@@ -1,15 +1,14 @@
 /*
  * The HTTP/1.1 session: one exchange at a time, for servers and clients.
  *
- * A server parses the next request only when the response to the last one has
- * gone to the outbuf; until then its bytes are held, and reading pauses when
- * they, or a body that nobody consumes, exceed the window. So a handler may be
- * called from output(), and pipelined requests are answered in one gathering.
+ * A server parses the next request only when the last response is in the outbuf. Until then its
+ * bytes are held, and reading pauses when they, or an unconsumed body, exceed the window. So a
+ * handler may be called from output(), and pipelined requests are answered in one pass.
  *
- * Owners may answer, consume or reset from any callback: those verbs only set
- * marks and ask for output; nothing here is re-entered. An owner may even have
- * the connection cut from there, which closes streams behind our back: hence
- * the reference to the current one, and the look at it after each call up.
+ * Owners may respond, consume or reset from any callback: those functions only set flags and
+ * request output, so nothing here is re-entered. An owner may even have the connection closed from
+ * there, which closes streams unexpectedly. So we hold a reference to the current stream, and check
+ * it after each callback.
  */
 #include "net/http/http1.h"
 
@@ -64,7 +63,7 @@ int64_t http1_head_due(const struct http1 *c)
 	return ms > 0 ? c->h.now + ms : INT64_MAX;
 }
 
-/* Received and not consumed, parsed or not: with half of it gone, reading goes on. */
+/* Input not consumed, parsed or not. Reading resumes when half of it is gone. */
 static void update_pause(struct http1 *c)
 {
 	const struct http_stream *s = http1_current(c);
@@ -88,7 +87,7 @@ static void close_all(struct http1 *c, const struct error *err)
 		http_stream_close(LIST_ENTRY(c->h.streams.next, struct http_stream, link), err);
 }
 
-/* Client: the response is lost; requests that have not gone out may be tried elsewhere. */
+/* Client: the response is lost; requests that were not sent may be retried elsewhere. */
 static void fail_client(struct http1 *c, const struct error *err)
 {
 	struct error unsent;
@@ -100,7 +99,7 @@ static void fail_client(struct http1 *c, const struct error *err)
 	close_all(c, &unsent);
 }
 
-/* Server: what arrives cannot be parsed any further. */
+/* Server: the input cannot be parsed any further. */
 static void fail_server(struct http1 *c)
 {
 	struct http_stream *s = http1_current(c);
@@ -146,7 +145,7 @@ void http1_expect_head(struct http1 *c)
 	c->deadline = INT64_MAX;
 }
 
-/* Server: the response is in the outbuf. What it did not wait for of the request is dropped. */
+/* Server: the response is in the outbuf. Discards the rest of the request. */
 static void finish_response(struct http1 *c)
 {
 	bool reuse = c->keep_alive && !c->h.draining && http1_rest_is_small(c);
@@ -160,7 +159,7 @@ static void finish_response(struct http1 *c)
 		c->deadline = http1_head_due(c);
 }
 
-/* Client: the response is complete. A request that it did not wait for is cut off. */
+/* Client: the response is complete. Cuts off the rest of the request. */
 static void finish_request(struct http1 *c)
 {
 	bool reuse = c->keep_alive && c->current->out_sent;
@@ -186,7 +185,7 @@ void http1_end_message(struct http1 *c)
 		return;
 	}
 	c->reading = HTTP1_READ_HOLD;
-	/* Of a server's stream that was upgraded at once, the end will be the connection's. */
+	/* If a server's stream is being upgraded, the end will be that of the connection. */
 	if (!c->h.server || !s->upgrade.n)
 		http_stream_in_end(s);
 	if (!c->h.server && http1_current(c))
@@ -218,16 +217,16 @@ static int input(struct http_session *h, char *data, size_t n, struct error *err
 }
 
 /*
- * A client may close its side and still wait for an answer; but when the answer
- * is an endless stream, as a watch is, it has just gone away; so it has where the
- * server says that none of its clients does this.
+ * A client may close its side and still wait for a response. But if the response is endless, like a
+ * watch, the client has gone. The same holds if the server is configured that clients never
+ * half-close (eof_cancels).
  */
 static int server_eof(struct http1 *c, struct error *err)
 {
 	struct http_stream *s = http1_current(c);
 	bool whole = c->reading == HTTP1_READ_HOLD || c->reading == HTTP1_READ_DROP;
 	bool endless = s && s->out_head && !s->out_ended && s->out_length < 0;
-	bool switching = s && s->out_status == 101; /* it is not known yet what an end means */
+	bool switching = s && s->out_status == 101; /* the meaning of an end is not known yet */
 	bool gone = endless || (c->h.config->eof_cancels && s && !s->out_ended);
 	int r;
 
@@ -287,7 +286,7 @@ static bool next_request(struct http1 *c)
 	return true;
 }
 
-/* The message on the wire has the wrong length: only the end of the connection can tell. */
+/* The message on the wire has the wrong length, which only closing the connection can signal. */
 static void break_off(struct http1 *c)
 {
 	struct error err;
@@ -301,7 +300,7 @@ static void break_off(struct http1 *c)
 	http1_close_current(c, &err);
 }
 
-/* True when there may be another message to write. */
+/* Returns true if there may be another message to write. */
 static bool output_message(struct http1 *c, struct outbuf *o)
 {
 	int r;
@@ -370,7 +369,7 @@ static struct http_stream *expired(struct http1 *c)
 			continue;
 		if (s != c->current || !c->paused)
 			return s;
-		/* It is we who keep the peer from sending. */
+		/* We keep the peer from sending, so its timeout starts over. */
 		s->deadline = c->h.now + s->body_timeout_ms;
 	}
 	return NULL;
@@ -425,7 +424,7 @@ static int request(struct http_session *h, struct http_stream *s, struct error *
 
 static void respond(struct http_session *h, struct http_stream *s)
 {
-	/* Their pieces are dropped where they are queued. */
+	/* Their pieces are dropped when they are queued. */
 	if (s->out_status == 204 || s->out_status == 304)
 		s->head_request = true;
 	h->events->on_output(h->owner);
@@ -441,7 +440,7 @@ static void consume(struct http_session *h, struct http_stream *s UNUSED, size_t
 	update_pause(http1_of(h));
 }
 
-/* What has been sent of an exchange cannot be taken back. */
+/* A partly sent exchange cannot be undone, so the connection ends. */
 static void reset(struct http_session *h, struct http_stream *s, int code UNUSED)
 {
 	struct http1 *c = http1_of(h);
@@ -473,7 +472,7 @@ struct http_session *http1_new(bool server, const struct http_config *config,
 	c->scan = (struct http1_scan){ .fields_max = config->headers_max, .request = server };
 	buf_init(&c->held, HTTP1_HELD_MAX);
 	c->reading = server ? HTTP1_READ_HEAD : HTTP1_READ_HOLD;
-	/* The first tick, due at once, starts the time of the first head. */
+	/* The first tick, due at once, starts the timeout of the first head. */
 	c->deadline = c->h.deadline = server ? 0 : INT64_MAX;
 	return &c->h;
 }

@@ -1,8 +1,7 @@
 /*
- * Bodies of HTTP/1.1, unwrapped where they lie. Chunk lines are read byte by
- * byte: they may be cut anywhere and are short. Nothing in them is forgiven but
- * extensions, which RFC 9112, 7.1.1, wants ignored; and since those, and
- * leading zeros, cost us work and bring nothing, they have a limit.
+ * Decodes bodies of HTTP/1.1 in place. Chunk lines are read byte by byte: they are short, and may
+ * be split anywhere. Parsing is strict, except for extensions, which RFC 9112, 7.1.1, requires to
+ * be ignored. Extensions and leading zeros cost us work and bring nothing, so they have a limit.
  */
 #include "net/http/http1.h"
 
@@ -36,7 +35,7 @@ static bool step(struct http1_body *b, bool ok, enum http1_body_state next)
 	return ok;
 }
 
-/* One byte around the chunks. */
+/* One byte of chunk framing. */
 static bool read_framing(struct http1_body *b, char ch)
 {
 	switch (b->state) {

@@ -1,19 +1,18 @@
 /*
- * Heads and trailers of HTTP/1.1. llhttp tokenises; around it stand the checks
- * that it leaves out even in its strict mode, since what two parsers read
- * differently is how requests are smuggled: a line ends in CR LF only, is never
- * folded, the start line has single spaces, the framing fields are judged by
- * us, and we and llhttp must agree on the body.
+ * Heads and trailers of HTTP/1.1. llhttp tokenises. We add the checks that it lacks even in its
+ * strict mode, because messages that two parsers read differently allow request smuggling. A line
+ * ends only in CR LF and is never folded, the start line has single spaces, we check the framing
+ * fields, and llhttp must agree with us on the body.
  *
- * llhttp gets a section whole, so its spans are never cut, fields are plain
- * pointers into the input, and it need not live from one call to the next.
+ * llhttp gets a section as a whole, so its spans are never split, fields are plain pointers into
+ * the input, and it keeps no state between calls.
  */
 #include "net/http/http1.h"
 
 #include <llhttp.h>
 
 enum {
-	/* Around the target: a method, the version, spaces and CR LF. */
+	/* In addition to the target: a method, the version, spaces and CR LF. */
 	START_LINE_MAX = HTTP_TARGET_MAX + 64,
 	VERSION_LEN = sizeof("HTTP/1.1") - 1,
 };
@@ -26,7 +25,7 @@ static const bool token_chars[256] = {
 	['|'] = true,         ['~'] = true,
 };
 
-/* RFC 3986: what a host and port are made of, brackets of IPv6 included. */
+/* RFC 3986: characters of a host and port, including the brackets of IPv6. */
 static const bool host_chars[256] = {
 	['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['-'] = true,
 	['.'] = true,         ['_'] = true,         ['~'] = true,         ['%'] = true,
@@ -105,7 +104,7 @@ static int on_headers_complete(llhttp_t *ll)
 	if (ll->flags & F_CONTENT_LENGTH)
 		h->length = ll->content_length > INT64_MAX ? INT64_MIN
 							   : (int64_t)ll->content_length;
-	/* Who switches protocols says so later: until then such a message is like any other. */
+	/* The protocol is switched later: until then such a message is like any other. */
 	ll->upgrade = 0;
 	return h->bodiless ? 1 : 0;
 }
@@ -156,8 +155,7 @@ static int too_many_fields(struct http1_fault *ret_fault)
 }
 
 /*
- * One line of n bytes, its LF not counted. Sizes are judged before the rest, as
- * they are for a line that is still incomplete.
+ * One line of n bytes, without its LF. Sizes are checked before the rest, as for incomplete lines.
  */
 static int scan_line(struct http1_scan *sc, const char *line, size_t n,
 		     struct http1_fault *ret_fault)
@@ -182,7 +180,7 @@ static int scan_line(struct http1_scan *sc, const char *line, size_t n,
 	return ++sc->lines > HTTP_HEADER_COUNT_MAX ? too_many_fields(ret_fault) : 0;
 }
 
-/* The line that has begun will fail, whatever comes: do not wait for its end. */
+/* Fails early if the line that has begun is too long. */
 static int scan_rest(struct http1_scan *sc, size_t n, struct http1_fault *ret_fault)
 {
 	sc->at = n;
@@ -209,7 +207,7 @@ int http1_scan(struct http1_scan *sc, struct str in, struct http1_fault *ret_fau
 	const char *lf;
 	int r;
 
-	/* A peer that speaks something else, TLS for one, need not be waited for. */
+	/* A peer that uses a different protocol, such as TLS, need not be waited for. */
 	if (sc->at == 0 && in.n > 0 && !sc->started &&
 	    !(sc->request ? token_chars[(unsigned char)in.p[0]] : in.p[0] == 'H'))
 		return http1_blame(ret_fault, 400, "this is not HTTP/1.1");
@@ -258,7 +256,7 @@ static int parse_request_line(struct http1_head *h, struct str line, struct http
 	return 0;
 }
 
-/* version SP 3DIGIT [SP reason]: some servers leave out the last space. */
+/* version SP 3DIGIT [SP reason]: some servers omit the last space. */
 static int parse_status_line(struct http1_head *h, struct str line, struct http1_fault *ret_fault)
 {
 	const char *digits = line.p + VERSION_LEN + 1;
@@ -283,7 +281,7 @@ static int parse_status_line(struct http1_head *h, struct str line, struct http1
 
 /* --- fields -------------------------------------------------------------------------- */
 
-/* Names to lower case, values without the space around them. */
+/* Converts names to lower case, and trims values. */
 static bool tidy_fields(struct http1_head *h)
 {
 	for (size_t i = 0; i < h->n; i++) {
@@ -313,7 +311,7 @@ static void read_connection(struct http1_head *h, struct str value, bool *close)
 	}
 }
 
-/* Twice the same field is as bad as a strange one: the value becomes none of the good ones. */
+/* A repeated field is as bad as an invalid one: the value becomes invalid. */
 static void read_single(struct str *to, struct str value)
 {
 	*to = to->p ? STR(",") : str_of(value.p ? value.p : "", value.n);
@@ -342,8 +340,8 @@ static void read_fields(struct http1_head *h)
 }
 
 /*
- * RFC 9112, 6.1 and 6.3. llhttp has refused repeated or odd Content-Length and
- * a Content-Length beside Transfer-Encoding; here remain the codings.
+ * RFC 9112, 6.1 and 6.3. llhttp has rejected repeated or odd Content-Length and a Content-Length
+ * beside Transfer-Encoding; the codings remain.
  */
 static int check_coding(const struct http1_head *h, struct http1_fault *ret_fault)
 {
@@ -366,8 +364,8 @@ static int check_coding(const struct http1_head *h, struct http1_fault *ret_faul
 }
 
 /*
- * "http://host/path": the host counts, Host does not (RFC 9112, 3.2.2). An
- * empty path is "/", or "*" for OPTIONS.
+ * "http://host/path": the host counts, not the Host field (RFC 9112, 3.2.2). An empty path is "/",
+ * or "*" for OPTIONS.
  */
 static int split_absolute(struct http1_head *h, size_t scheme, struct http1_fault *ret_fault)
 {
@@ -384,7 +382,7 @@ static int split_absolute(struct http1_head *h, size_t scheme, struct http1_faul
 	if (n == rest.n) {
 		h->target = str_eq(h->method, STR("OPTIONS")) ? STR("*") : STR("/");
 	} else if (rest.p[n] == '?') {
-		/* The slashes of "://" leave a byte to spare for the path's. */
+		/* Moving the host over a slash of "://" makes room for the path's slash. */
 		memmove(host - 1, host, n);
 		host[n - 1] = '/';
 		h->authority = str_of(host - 1, n);
@@ -410,7 +408,7 @@ static int check_target(struct http1_head *h, struct http1_fault *ret_fault)
 	return http1_blame(ret_fault, 400, "the request target is malformed");
 }
 
-/* RFC 9112, 3.2: exactly one, valid, or 400. HTTP/1.0 may do without. */
+/* RFC 9112, 3.2: exactly one valid Host, or 400. HTTP/1.0 may omit it. */
 static int check_host(struct http1_head *h, struct http1_fault *ret_fault)
 {
 	if (h->hosts > 1 || (h->hosts == 0 && h->version == HTTP_1_1))
@@ -438,7 +436,7 @@ static int check_request(struct http1_head *h, struct http1_fault *ret_fault)
 
 /* --- sections -------------------------------------------------------------------------- */
 
-/* What llhttp made of the body must be what we make of it. */
+/* llhttp must agree with us on the body. */
 static int check_agreement(const struct http1_head *h, struct http1_fault *ret_fault)
 {
 	bool endless = h->length < 0 && !h->chunked && h->status;
@@ -480,14 +478,14 @@ int http1_parse_head(const struct http1_scan *sc, char *in, struct http1_head *h
 	parsed = execute(head, sc->request, STR_NULL, ret_fault);
 	if (parsed < 0 && !head->complete)
 		return parsed;
-	/* Our verdict before llhttp's, which does not tell 501 from 400. */
+	/* Our verdict comes first: llhttp's does not distinguish 501 from 400. */
 	r = check_head(sc, head, ret_fault);
 	if (r < 0 || parsed < 0)
 		return r < 0 ? r : parsed;
 	return check_agreement(head, ret_fault);
 }
 
-/* llhttp has not seen the chunks: for it, trailers are the fields of a request. */
+/* llhttp has not seen the chunks: it parses trailers as the fields of a request. */
 int http1_parse_trailers(const struct http1_scan *sc, char *in, struct http1_head *head,
 			 struct http1_fault *ret_fault)
 {

@@ -1,11 +1,11 @@
 /*
- * What follows a 101: the exchange's stream stays, and carries the connection's
- * bytes both ways until each has ended. The pause of a full window, the queue
- * and the order of callbacks are those of bodies.
+ * The connection after a 101: the exchange's stream stays, and carries the connection's bytes in
+ * both directions until each has ended. Windows, queue and the order of callbacks are those of
+ * bodies.
  *
- * A server switches when its 101 is in the outbuf, not when the owner grants it:
- * so what the client sent ahead is read in output(), where a pipelined request
- * would be, and nobody is called from inside his own call.
+ * A server switches when its 101 is in the outbuf, not when the owner grants it. So bytes that the
+ * client sent early are read in output(), like a pipelined request, and no owner is called from
+ * inside its own call.
  */
 #include "net/http/http1.h"
 
@@ -21,7 +21,7 @@ void http1_begin_raw(struct http1 *c)
 	c->delimiter = HTTP1_RAW;
 	c->reading = HTTP1_READ_RAW;
 	http_stream_begin_raw(s);
-	/* A client's requests that waited for their turn have none. */
+	/* Requests of the client that wait in the queue can no longer be sent. */
 	(void)error_set(&err, ERR_UNAVAILABLE, "the connection was upgraded");
 	while (it != &c->h.streams) {
 		struct http_stream *other = LIST_ENTRY(it, struct http_stream, link);
@@ -34,7 +34,7 @@ void http1_begin_raw(struct http1 *c)
 	}
 }
 
-/* Both ways have ended. */
+/* Both directions have ended. */
 static void finish(struct http1 *c)
 {
 	http1_close_current(c, NULL);

@@ -1,15 +1,15 @@
 /*
- * Reading HTTP/1.1: a state machine over `reading` that turns what the parser
- * finds into calls on the current stream.
+ * Reads HTTP/1.1: a state machine over `reading` that turns the parser's results into calls on the
+ * current stream.
  *
- * Input is parsed where it lies. Only an unfinished head or trailers, and what
- * follows a request that is not answered yet, are copied into `held`.
+ * Input is parsed in place. Only an incomplete head or trailers, and bytes after a request without
+ * a response, are copied into `held`.
  */
 #include "net/http/http1.h"
 
 /* --- heads --------------------------------------------------------------------- */
 
-/* The same text in the copy at `to`; what is not from the head is a literal, and stays. */
+/* The same text in the copy at `to`. Text that is not from the head is a literal, and stays. */
 static struct str moved(const struct http1_head *head, const char *to, struct str s)
 {
 	uintptr_t at = (uintptr_t)s.p - (uintptr_t)head->base;
@@ -19,7 +19,7 @@ static struct str moved(const struct http1_head *head, const char *to, struct st
 	return s;
 }
 
-/* Fields and text of the head go to the stream's arena in one piece. */
+/* Copies fields and text of the head into the stream's arena, in one piece. */
 static void store_head(struct http_stream *s, const struct http1_head *head)
 {
 	struct http_field *v = arena_alloc(&s->arena, head->n * sizeof(*v) + head->size);
@@ -58,7 +58,7 @@ static void begin_request(struct http1 *c, const struct http1_head *head)
 	if (head->ended) {
 		http1_end_message(c);
 	} else if (s->wants_continue && !s->out_head) {
-		/* Unless the body begins before we come to write. */
+		/* Unless the body begins before we write. */
 		s->wants_continue = false;
 		c->send_continue = true;
 		c->h.events->on_output(c->h.owner);
@@ -89,7 +89,7 @@ static void begin_response(struct http1 *c, const struct http1_head *head)
 		http1_end_message(c);
 }
 
-/* RFC 9112, 2.2: an empty line before a request is passed over. */
+/* RFC 9112, 2.2: an empty line before a request is skipped. */
 static bool in_empty_line(const struct http1 *c, struct str in)
 {
 	return c->h.server && c->scan.at == 0 && in.p[0] == '\r' && (in.n == 1 || in.p[1] == '\n');
@@ -134,7 +134,7 @@ static size_t read_body(struct http1 *c, char *in, size_t n)
 	taken = http1_body_next(&c->body, str_of(in, n), &piece, &c->fault);
 	if (taken < 0)
 		return http1_fail(c, n);
-	/* Without a stream it is the rest of a request that was answered already. */
+	/* Without a stream it is the rest of a request that was already answered. */
 	if (s && piece.n) {
 		s->wants_continue = c->send_continue = false;
 		http_stream_in_body(s, piece);
@@ -148,7 +148,7 @@ static size_t read_body(struct http1 *c, char *in, size_t n)
 	return (size_t)taken;
 }
 
-/* RFC 9110, 6.5.1: fields that frame or route a message do not come at its end. */
+/* RFC 9110, 6.5.1: fields that frame or route a message are not allowed in trailers. */
 static void store_trailers(struct http_stream *s, const struct http1_head *head)
 {
 	for (size_t i = 0; i < head->n; i++) {
@@ -197,7 +197,7 @@ static size_t read_nothing(struct http1 *c UNUSED, char *in UNUSED, size_t n)
 	return n;
 }
 
-/* Each returns the bytes taken; 0 when it must see more at once, or has to wait. */
+/* Each returns the bytes consumed; 0 if it needs more at once, or must wait. */
 static size_t (*const readers[])(struct http1 *c, char *in, size_t n) = {
 	[HTTP1_READ_HEAD] = read_head,         [HTTP1_READ_BODY] = read_body,
 	[HTTP1_READ_TRAILERS] = read_trailers, [HTTP1_READ_HOLD] = read_later,

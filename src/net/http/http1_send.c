@@ -1,21 +1,19 @@
 /*
- * Writing HTTP/1.1. A head is printed by memcpy into a small buffer on the
- * stack, or into counted bytes when it is large, and goes out in one piece.
- * Body pieces travel by reference; chunk lines are printed around whole runs of
- * them.
+ * Writes HTTP/1.1. A head is printed by memcpy into a small buffer on the stack, or if it is large
+ * into counted bytes, and sent in one piece. Body pieces are passed by reference; chunk lines are
+ * printed around whole runs of them.
  *
- * The framing fields are ours alone: what an owner gives under their names is
- * left out, as are fields that would break a line. After outbuf_room() has said
- * yes there is place for a head, a chunk line and the end of a message, and
- * http_stream_out_move() leaves it so.
+ * We alone set the framing fields: fields of an owner with these names are omitted, as are fields
+ * that would break a line. If outbuf_room() returned true, there is room for a head, a chunk line
+ * and the end of a message, and http_stream_out_move() keeps it so.
  */
 #include "net/http/http1.h"
 
 enum {
 	HEAD_SMALL = 2048, /* heads up to this are printed on the stack */
-	HEAD_LINES_MAX = 256, /* room for the lines that we add ourselves, the start line apart */
+	HEAD_LINES_MAX = 256, /* room for the lines that we add, except the start line */
 	CHUNK_LINE_MAX = 18,
-	MOVE_MAX = 16 * 1024, /* what outbuf_room() promises */
+	MOVE_MAX = 16 * 1024, /* guaranteed by outbuf_room() */
 };
 
 static const struct str crlf = { "\r\n", 2 };
@@ -41,7 +39,7 @@ static char *put_u64(char *to, uint64_t v, unsigned base)
 
 /* --- fields -------------------------------------------------------------------- */
 
-/* Connection, framing and Host are decided here, whatever an owner says. */
+/* Connection, framing and Host are set here, whatever an owner passes. */
 static bool is_ours(const struct http1 *c, struct str name)
 {
 	switch (name.n) {
@@ -109,7 +107,7 @@ static char *put_status_line(const struct http1 *c, char *to, int status)
 	return to;
 }
 
-/* RFC 9110, 7.8: Upgrade is always named in Connection. */
+/* RFC 9110, 7.8: Upgrade must be listed in Connection. */
 static char *put_upgrade(char *to, struct str protocol)
 {
 	return put_field(put(to, STR("Connection: Upgrade\r\n")), STR("Upgrade"), protocol);
@@ -132,7 +130,7 @@ static char *put_response(const struct http1 *c, const struct http_stream *s, ch
 	return put(to, crlf);
 }
 
-/* RFC 9110, 8.6: whoever asks for something to be stored says that it is nothing. */
+/* RFC 9110, 8.6: a request that stores something says explicitly that its body is empty. */
 static bool says_empty(struct str method)
 {
 	return str_eq(method, STR("POST")) || str_eq(method, STR("PUT")) ||
@@ -156,7 +154,7 @@ static char *put_request(const struct http1 *c, const struct http_stream *s, cha
 	return put(to, crlf);
 }
 
-/* What put(c, s, to) prints, at most `max` bytes. */
+/* Sends the output of put(c, s, to), at most `max` bytes. */
 static void send_printed(struct http1 *c, struct http_stream *s, struct outbuf *o, size_t max,
 			 char *(*print)(const struct http1 *c, const struct http_stream *s,
 					char *to))
@@ -190,7 +188,7 @@ static void send_head(struct http1 *c, struct http_stream *s, struct outbuf *o)
 
 /* --- bodies ---------------------------------------------------------------------- */
 
-/* By now the head and perhaps all of the body have been given. */
+/* Called late, when the head and perhaps the whole body are known. */
 static void choose_delimiter(struct http1 *c, struct http_stream *s)
 {
 	bool none = c->h.server && s->head_request;
@@ -219,7 +217,7 @@ bool http1_rest_is_small(const struct http1 *c)
 		c->body.left <= HTTP1_DRAIN_MAX);
 }
 
-/* A peer that was not told to send its body may send it or not: nothing can follow then. */
+/* A peer that got no 100 Continue may or may not send its body, so nothing can follow then. */
 static void choose_keep_alive(struct http1 *c, const struct http_stream *s)
 {
 	if (!c->h.server)

@@ -1,10 +1,9 @@
 /*
- * The HTTP/2 session: making it, feeding it, draining it, its times.
+ * The HTTP/2 session: its creation, input, drain and timeouts.
  *
- * Flow control is ours: nghttp2 sends no WINDOW_UPDATE by itself. The
- * connection's window is given back as bytes arrive, a stream's as its owner
- * consumes them, so one slow stream never stops the others and each holds at
- * most its window.
+ * Flow control is ours: nghttp2 sends no WINDOW_UPDATE by itself. The connection's window is
+ * returned as bytes arrive, a stream's as its owner consumes them. So one slow stream never stops
+ * the others, and each holds at most its window.
  */
 #include "net/http/http2.h"
 
@@ -53,9 +52,9 @@ static void check_done(struct http2 *x)
 }
 
 /*
- * nghttp2 passes over frames on streams that it has forgotten. So it is fed up
- * to the end of each frame header that may be such a one, and http2_late_frame
- * looks at it in the state that nghttp2 is in then.
+ * nghttp2 ignores frames on streams that it has forgotten. So it is fed up to the end of each frame
+ * header that may be such a frame, and http2_late_frame() checks it in the state of nghttp2 at that
+ * point.
  */
 static ssize_t feed(struct http2 *x, const uint8_t *p, size_t n)
 {
@@ -116,7 +115,7 @@ static void drain(struct http_session *h)
 	if (h->draining)
 		return;
 	h->draining = true;
-	/* RFC 9113, 6.8: announce first, so that requests on their way are not lost. */
+	/* RFC 9113, 6.8: announce first, so that requests in flight are not lost. */
 	if (h->server)
 		(void)nghttp2_submit_shutdown_notice(x->ng);
 	else
@@ -140,7 +139,7 @@ void http2_drain_acked(struct http2 *x)
 				    NGHTTP2_NO_ERROR, NULL, 0);
 }
 
-/* Answered before the request was complete: ask for no more of it (RFC 9113, 8.1). */
+/* Responded before the request was complete: asks the peer to stop sending (RFC 9113, 8.1). */
 static void stop(struct http_session *h, struct http_stream *s)
 {
 	s->deadline = INT64_MAX;
@@ -160,7 +159,7 @@ static struct http_stream *expired(struct http_session *h)
 			continue;
 		if (!s->body_timeout_ms || nghttp2_session_get_stream_local_window_size(ng, s->id))
 			return s;
-		/* It is we who keep the peer from sending. */
+		/* We keep the peer from sending, so its timeout starts over. */
 		s->deadline = h->now + s->body_timeout_ms;
 	}
 	return NULL;
@@ -182,7 +181,7 @@ static void expire_bodies(struct http_session *h)
 	}
 }
 
-/* One whose turn has not come on a slow connection waits for others, not for the peer. */
+/* A stream that waits for its turn on a slow connection waits for others, not for the peer. */
 static struct http_stream *stalled(struct http_session *h)
 {
 	struct http2 *x = http2_of(h);
@@ -201,7 +200,7 @@ static struct http_stream *stalled(struct http_session *h)
 	return NULL;
 }
 
-/* A peer that gives no window would have us keep answers for as long as it likes. */
+/* A peer that opens no window would make us keep responses for as long as it likes. */
 static void expire_stalled(struct http_session *h)
 {
 	struct http_stream *s;
@@ -258,8 +257,8 @@ static void reset(struct http_session *h, struct http_stream *s, int code)
 }
 
 /*
- * Closed from outside, as when the connection fails: nghttp2 may be in the
- * middle of its input, and has fields and a body of the stream to send.
+ * Closed from outside, for example because the connection failed: nghttp2 may be in the middle of
+ * its input, and has fields and a body of the stream to send.
  */
 static void forget(struct http_session *h, struct http_stream *s)
 {

@@ -1,7 +1,7 @@
 /*
- * What nghttp2 calls while it reads. Frames that cost us work and bring none
- * (SETTINGS, PING, PRIORITY, empty DATA, cancelled streams) are counted against
- * a refilling budget; a peer that overdraws it is told to calm down and cut.
+ * Callbacks of nghttp2 while it reads. Frames that cost us work without a request (SETTINGS, PING,
+ * PRIORITY, empty DATA, cancelled streams) are counted against a token bucket. If it is empty, the
+ * peer gets ENHANCE_YOUR_CALM and is disconnected.
  */
 #include "net/http/http2.h"
 
@@ -112,7 +112,7 @@ static void request_head(struct http2 *x, struct http_stream *s)
 		refuse(s, ERR_HEADERS_TOO_LARGE, "the request's header fields are too large");
 		return;
 	}
-	/* Only possible with lax messaging: nghttp2 has checked it otherwise. */
+	/* Only possible with lax messaging: otherwise nghttp2 has checked it. */
 	if (!s->in.method.n || (!s->in.target.n && !str_eq(s->in.method, STR("CONNECT")))) {
 		refuse(s, ERR_BAD_REQUEST, "the request has no method or path");
 		return;
@@ -131,7 +131,7 @@ static void request_head(struct http2 *x, struct http_stream *s)
 		http2_continue(x, s);
 }
 
-/* A client's stream: interim responses are dropped, then comes the head. */
+/* A client's stream: interim responses are dropped before the head. */
 static void response_head(struct http_stream *s)
 {
 	if (s->in.status >= 100 && s->in.status < 200) {
@@ -220,7 +220,7 @@ static int on_frame_recv(nghttp2_session *ng, const nghttp2_frame *frame, void *
 	return x->flooded ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
-/* Also for a stream that was refused, and so is never closed. */
+/* Also for a stream that was rejected, and so is never closed. */
 static int on_invalid_frame(nghttp2_session *ng UNUSED, const nghttp2_frame *frame, int code UNUSED,
 			    void *user)
 {

@@ -1,9 +1,8 @@
 /*
- * Frames on streams that have ended. nghttp2 is told to forget closed streams,
- * since it would keep some 250 bytes for each of as many as may be open at
- * once; then it passes over late frames in silence. RFC 9113 wants an answer
- * to those (5.1 "closed", 5.1.1, 6.9), so we follow the frame headers ourselves
- * and remember how the last few streams ended.
+ * Frames on streams that have ended. nghttp2 is configured to forget closed streams, since it would
+ * keep some 250 bytes for each of as many as may be open at once; it then ignores late frames
+ * silently. RFC 9113 requires replies to those (5.1 "closed", 5.1.1, 6.9), so we track the frame
+ * headers ourselves and remember how the last few streams ended.
  */
 #include "net/http/http2.h"
 
@@ -39,7 +38,7 @@ static size_t scan_size(const struct http2 *x)
 	return update ? WINDOW_UPDATE_SIZE : FRAME_HEAD;
 }
 
-/* The frame is on a stream that the peer has opened before, and of a kind that matters. */
+/* The frame is on a stream that the peer has opened before, and of a relevant kind. */
 static bool may_be_late(struct http2 *x)
 {
 	uint8_t type = x->scan[3];
@@ -85,7 +84,7 @@ static void reset_stream(struct http2 *x, int32_t id, uint32_t code)
 	(void)nghttp2_submit_rst_stream(x->ng, NGHTTP2_FLAG_NONE, id, code);
 }
 
-/* A WINDOW_UPDATE may come late, but one of 0 is an error always. */
+/* A WINDOW_UPDATE may come late, but one of 0 is always an error. */
 static void late_window_update(struct http2 *x, int32_t id)
 {
 	const uint8_t *p = x->scan + FRAME_HEAD;
@@ -105,8 +104,8 @@ void http2_late_frame(struct http2 *x)
 	x->scan_found = false;
 	how = how_ended(x, id);
 	/*
-	 * After our own reset or GOAWAY, frames that were on their way are no fault. A client that
-	 * had many requests refused at once sends bodies to streams that are forgotten by now.
+	 * After our own reset or GOAWAY, frames in flight are not an error. A client that had many
+	 * requests rejected at once sends bodies to streams that are forgotten by now.
 	 */
 	if (nghttp2_session_find_stream(x->ng, id) || how == HTTP2_END_BY_US || x->h.draining)
 		return;

@@ -1,9 +1,8 @@
 /*
- * Memory for nghttp2. What belongs to a stream or a frame is of the loop's
- * recycler. Each session holds a buffer of 16 KiB in which it builds frames;
- * since bodies are sent by reference, only the first bytes of it are ever
- * used. From malloc it would come as memory that others have touched, and
- * an idle connection would keep it resident; as pages of its own, one is.
+ * Memory for nghttp2. Memory of a stream or a frame comes from the loop's recycler. Each session
+ * holds a buffer of 16 KiB in which it builds frames; since bodies are sent by reference, only its
+ * first bytes are ever used. From malloc it would be memory that was used before, and stay resident
+ * for idle connections. As pages of its own, only one page is resident.
  */
 #include "net/http/http2.h"
 

@@ -1,11 +1,10 @@
 /*
- * Writing: heads are submitted to nghttp2 as they are given, bodies are pulled
- * from the stream's queue when there is window and room. Frame headers are
- * copied into the outbuf, body pieces travel by reference (NO_COPY), so a body
- * is never copied by us on its way to writev.
+ * Writing: heads are submitted to nghttp2 when set, bodies are pulled from the stream's queue when
+ * there is window and room. Frame headers are copied into the outbuf, body pieces are passed by
+ * reference (NO_COPY), so we never copy a body on its way to writev.
  *
- * Names and values point into the stream's arena. nghttp2 may serialise a
- * HEADERS frame only while its stream is open, and our stream lives as long.
+ * Names and values point into the stream's arena. nghttp2 serialises a HEADERS frame only while its
+ * stream is open, and our stream lives as long.
  */
 #include "net/http/http2.h"
 
@@ -85,7 +84,10 @@ static ssize_t read_body(nghttp2_session *ng, int32_t id UNUSED, uint8_t *to UNU
 	struct http_stream *s = source->ptr;
 	size_t n = MIN(max, s->out_bytes);
 
-	/* Not WOULDBLOCK from send_data: a frame begun would outlive a stream reset meanwhile. */
+	/*
+	 * Not WOULDBLOCK from send_data: a started frame would outlive a stream that is reset
+	 * meanwhile.
+	 */
 	if (!outbuf_room(((struct http2 *)user)->out))
 		return NGHTTP2_ERR_PAUSE;
 
@@ -150,7 +152,7 @@ static int on_frame_send(nghttp2_session *ng, const nghttp2_frame *frame, void *
 	return 0;
 }
 
-/* A request that never left: the peer has said GOAWAY, or the ids are used up. */
+/* A request that was never sent: the peer has sent GOAWAY, or the stream IDs are used up. */
 static int on_frame_not_send(nghttp2_session *ng, const nghttp2_frame *frame, int code, void *user)
 {
 	struct http2 *x = user;

@@ -1,7 +1,7 @@
 /*
- * The server: listeners on the first loop, a lane per loop with its
- * connections. Lanes share nothing but counters; draining goes round by
- * message, and the first loop learns by message when a lane is empty.
+ * The server: listeners on the first loop, and a lane per loop with its connections. Lanes share
+ * only counters. A drain is distributed by messages, and the first loop gets a message when a lane
+ * is empty.
  */
 #include "net/http/server.h"
 
@@ -14,10 +14,10 @@
 #include "net/loop/listener.h"
 #include "net/tls/tls.h"
 
-/* Clear connections: HTTP/2 begins with "PRI * HTTP/2.0", and no method begins with "PRI". */
+/* Plain connections: HTTP/2 begins with "PRI * HTTP/2.0", and no method begins with "PRI". */
 static const char h2_sniff[3] = { 'P', 'R', 'I' };
 
-enum { DATE_MS = 100 }; /* how old a response's Date may be */
+enum { DATE_MS = 100 }; /* maximal age of a response's Date */
 
 /* One socket. */
 struct server_port {
@@ -45,7 +45,7 @@ struct server_conn {
 	struct http_conn http;
 	struct server_lane *lane;
 	struct list link;
-	struct http_source *source; /* that counts it; NULL: its client is known */
+	struct http_source *source; /* counts it; NULL: its client is authenticated */
 	char first[sizeof(h2_sniff)];
 	unsigned nfirst;
 };
@@ -208,7 +208,7 @@ static void attach(struct server_conn *sc, struct server_port *port, struct conn
 	tls_unref(tls);
 }
 
-/* Counts a connection in; false when there are as many as there may be. */
+/* Counts a connection in; returns false at the limit. */
 static bool has_room(struct http_server *sv, const struct conn *below,
 		     struct http_source **ret_source)
 {
@@ -267,7 +267,7 @@ struct http_server *http_server_new(const struct http_server_opts *opts)
 	sv->config = http_config_fill(&opts->config);
 	sv->config_lax = sv->config;
 	sv->config_lax.lax_messaging = true;
-	/* Clients on this machine's own sockets have no limit: they may stop in a debugger. */
+	/* Clients on unix sockets have no limit: they may be stopped in a debugger. */
 	sv->config_lax.stall_timeout_ms = -1;
 	sv->handler = opts->handler;
 	sv->arg = opts->arg;
@@ -343,7 +343,7 @@ static void close_ports(struct http_server *sv)
 	}
 }
 
-/* Cuts what did not end in time. */
+/* Closes connections that did not end in time. */
 static void on_grace(struct loop_timer *t)
 {
 	struct server_lane *lane = CONTAINER_OF(t, struct server_lane, grace);

@@ -1,4 +1,4 @@
-/* Sources live while they have connections. */
+/* A source lives while it has connections. */
 #include "net/http/sources.h"
 
 #include <netinet/in.h>

@@ -1,12 +1,10 @@
 /*
- * The half of a stream that does not depend on the protocol: the queue of
- * outgoing pieces, the limits on what comes in, collecting a body, and the
- * order of callbacks. The protocols call http_stream_in_*() and
- * http_stream_out_move(); owners call the verbs of http.h.
+ * The part of a stream that does not depend on the protocol: the queue of outgoing pieces, the
+ * limits on input, collecting a body, and the order of callbacks. The protocols call
+ * http_stream_in_*() and http_stream_out_move(); owners call the functions of http.h.
  *
- * on_writable is never called while a protocol is gathering output: nghttp2
- * does not bear being re-entered there. It is owed, and paid by
- * http_session_call_writable() afterwards.
+ * on_writable is never called while a protocol collects output, because nghttp2 must not be
+ * re-entered there. It is recorded as due, and http_session_call_writable() calls it afterwards.
  */
 #include "net/http/session.h"
 
@@ -18,10 +16,10 @@
 #include "base/system/recycler.h"
 #include "net/loop/loop.h"
 
-enum { STREAM_BLOCK = 2048 }; /* a stream and the first room of its arena */
+enum { STREAM_BLOCK = 2048 }; /* a stream and the first memory of its arena */
 _Static_assert(sizeof(struct http_stream) + 1024 <= STREAM_BLOCK, "a small request fits a block");
 
-/* How long the end of a request that is of no more interest is waited for. */
+/* How long to wait for the end of a request that is no longer of interest. */
 enum { DISCARD_MS = 1000 };
 
 struct collector {
@@ -124,7 +122,7 @@ int http_session_request(struct http_session *h, const struct http_request *r,
 	*ret_stream = s;
 	return 0;
 out_close:
-	s->ops = NULL; /* the caller hears of it by our result */
+	s->ops = NULL; /* the caller is notified by our result */
 	http_stream_close(s, NULL);
 	return ret;
 }
@@ -225,13 +223,13 @@ struct loop *http_stream_loop(const struct http_stream *s)
 
 /* --- receiving ------------------------------------------------------------------- */
 
-/* A stream's owner may call at any time. The session's own time is that of its last call. */
+/* A stream's owner may call at any time; the session's own time is that of its last call. */
 static int64_t time_of(const struct http_session *h)
 {
 	return h->loop ? loop_now(h->loop) : h->now;
 }
 
-/* The next piece is due, and all that should have come by then. */
+/* When the next piece is due, considering the minimal rate. */
 static int64_t body_due(const struct http_stream *s, int64_t now)
 {
 	int64_t due = now + s->body_timeout_ms;
@@ -285,7 +283,7 @@ void http_stream_discard(struct http_stream *s)
 		return;
 	}
 	s->discard = true;
-	s->received = 0; /* counts what is thrown away from now on */
+	s->received = 0; /* from now on counts discarded bytes */
 	s->body_rate = 0;
 	expect_body(s, DISCARD_MS);
 	s->body_timeout_ms = 0;
@@ -293,7 +291,7 @@ void http_stream_discard(struct http_stream *s)
 		http_stream_consume(s, s->unconsumed);
 }
 
-/* A 4xx that says "stop sending" cannot wait, nor can one that the client waits for. */
+/* A 4xx that means "stop sending" cannot wait, nor can one that the client waits for. */
 static bool may_wait(const struct http_stream *s, enum error_code code)
 {
 	return !s->in_ended && !s->wants_continue && !s->refusal && code != ERR_TOO_LARGE &&
@@ -431,7 +429,7 @@ void http_stream_consume(struct http_stream *s, size_t n)
 	s->unconsumed -= n;
 	if (n)
 		give_back(s, n);
-	/* Perhaps only now the peer may send the next piece. */
+	/* Perhaps the peer may send the next piece only now. */
 	if (n && s->body_timeout_ms && !s->closed)
 		touch_deadline(s);
 }
@@ -469,7 +467,7 @@ void http_stream_collect(struct http_stream *s, void (*fn)(struct http_stream *s
 
 /* --- sending --------------------------------------------------------------------- */
 
-/* All of them, or none: the caller may have something shorter to say. */
+/* Adds all fields or none: the caller may send a shorter error then. */
 static int add_fields(struct http_stream *s, struct http_fields *to,
 		      const struct http_field *fields, size_t n)
 {
@@ -560,7 +558,7 @@ static void out_grow(struct http_stream *s)
 	s->out_first = 0;
 }
 
-/* Whether the peer alone decides, by its windows, how long the queue is kept. */
+/* Whether only the peer's windows decide how long the queue is kept. */
 static bool may_stall(const struct http_stream *s)
 {
 	return s->server && s->in.version == HTTP_2 && !s->patient &&

@@ -81,7 +81,7 @@ static void set_ipv6(struct addr *a, const struct in6_addr *ip, uint32_t scope, 
 	set_inet_text(a, true);
 }
 
-/* A terminated copy for the C library; false when it is no host anyway. */
+/* A NUL-terminated copy for the C library; false if it cannot be a host. */
 static bool copy_host(char host[NET_ADDRESS_MAX], struct str s)
 {
 	if (s.n == 0 || s.n >= NET_ADDRESS_MAX || str_chr(s, '\0') >= 0)
@@ -196,8 +196,8 @@ static int parse_host(struct addr *a, struct str host, uint16_t port, struct err
 }
 
 /*
- * Splits "host:port", "[v6]:port" and, where a default port makes it
- * unambiguous, a host alone. *ret_port has p == NULL when there is none.
+ * Splits "host:port", "[v6]:port" and, if a default port makes it unambiguous, a host alone.
+ * *ret_port has p == NULL if there is no port.
  */
 static int split_port(struct str text, uint16_t default_port, struct str *ret_host,
 		      struct str *ret_port, struct error *err)
@@ -264,7 +264,7 @@ static int parse_unix(struct addr *a, struct str path, struct error *err)
 		if (path.n == 0 || path.p[0] != '/')
 			return error_set(err, ERR_INVALID,
 					 "the path after unix:// must be absolute");
-		/* More slashes mean the same, but would make our own text another URL. */
+		/* More slashes mean the same, but would change the URL in our canonical text. */
 		while (str_starts(path, STR("//")))
 			path = str_skip(path, 1);
 	}

@@ -1,6 +1,4 @@
-/*
- * The verbs of a conn, passed on to its topmost filter.
- */
+/* The functions of a conn, forwarded to its topmost filter. */
 #include "net/loop/conn_impl.h"
 
 #include "net/loop/loop_impl.h"

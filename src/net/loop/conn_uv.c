@@ -1,8 +1,7 @@
 /*
- * Sockets. We read and write the descriptors ourselves and let libuv only say
- * when (uv_poll): the read buffer is the loop's, writes are one sendmsg of the
- * caller's own pieces, and an idle connection costs this struct and nothing
- * more.
+ * Sockets. We read and write the descriptors ourselves, and libuv only reports readiness (uv_poll).
+ * The read buffer is the loop's, writes are one sendmsg of the caller's pieces, and an idle
+ * connection only costs this struct.
  */
 #include "net/loop/loop_uv.h"
 
@@ -14,16 +13,16 @@
 
 #include "base/core/mem.h"
 
-/* As Go's servers and clients have it: a peer that vanished is noticed within minutes. */
+/* As in Go: a peer that vanished is noticed within minutes. */
 enum { KEEPALIVE_S = 15 };
 
 struct conn_uv {
 	struct conn conn;
 	uv_poll_t poll;
 	int fd;
-	int events; /* what we poll for */
+	int events; /* polled events */
 	struct dial *dial; /* while connecting: no descriptor yet */
-	bool read_closed; /* eof or an error was told */
+	bool read_closed; /* eof or an error was reported */
 	bool want_write; /* a write fell short */
 	bool shut_early; /* shut down before there was a descriptor */
 	struct loop_task gone; /* frees a conn that never had a descriptor */
@@ -56,7 +55,7 @@ static void update_poll(struct conn_uv *u)
 		(void)uv_poll_stop(&u->poll);
 }
 
-/* Nothing more will be heard of it. */
+/* No further callbacks will come. */
 static int die(struct conn_uv *u, struct error *err, int errno_)
 {
 	u->read_closed = true;
@@ -74,7 +73,7 @@ static void fail(struct conn_uv *u, int errno_)
 	conn_up_error(&u->conn, &err);
 }
 
-/* False when there was nothing. */
+/* Returns false if there was nothing. */
 static bool read_some(struct conn_uv *u)
 {
 	char *buf = loop_uv_of(u->conn.loop)->read;
@@ -95,8 +94,8 @@ static bool read_some(struct conn_uv *u)
 }
 
 /*
- * libuv says EBADF for any failed socket, and has stopped polling. What arrived
- * before the failure can still be read; the peer's last words may be in it.
+ * libuv reports EBADF for any failed socket, and has stopped polling. Bytes that arrived before the
+ * failure can still be read, and may be the peer's last ones.
  */
 static void on_socket_error(struct conn_uv *u)
 {
@@ -130,7 +129,9 @@ static void on_poll(uv_poll_t *p, int status, int events)
 		if (!u->conn.closed)
 			update_poll(u);
 	}
-	/* What was asked for is done while it is in the caches, before the next one is read. */
+	/*
+	 * Runs the deferred work while its data is in the caches, before the next socket is read.
+	 */
 	loop_turn_deferred(l);
 }
 
@@ -197,7 +198,7 @@ static void conn_uv_close(struct conn *c)
 	u->fd = -1;
 }
 
-/* The kernel keeps who called connect(). */
+/* The kernel records the process that called connect(). */
 static bool conn_uv_owner(const struct conn *c, struct conn_owner *ret_owner)
 {
 	const struct conn_uv *u = CONTAINER_OF(c, const struct conn_uv, conn);
@@ -213,7 +214,7 @@ static bool conn_uv_owner(const struct conn *c, struct conn_owner *ret_owner)
 	return true;
 }
 
-/* Asked rather than told: who half-closes and is read slowly is in order. */
+/* Asks the kernel instead of relying on an event: a peer that half-closes is still valid. */
 static bool conn_uv_hung_up(const struct conn *c)
 {
 	const struct conn_uv *u = CONTAINER_OF(c, const struct conn_uv, conn);

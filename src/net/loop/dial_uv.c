@@ -1,6 +1,6 @@
 /*
- * Making a connection. Each address is tried with a non-blocking connect; the
- * first that answers wins. Time limits are the caller's, who cancels.
+ * Makes a connection. Each address is tried with a non-blocking connect; the first that succeeds
+ * wins. The caller sets timeouts, and cancels.
  */
 #include "net/loop/loop_uv.h"
 
@@ -16,7 +16,7 @@ struct dial {
 	struct loop *loop;
 	void (*done)(void *arg, int fd, const struct addr *peer, const struct error *err);
 	void *arg;
-	struct addr name; /* what was asked for */
+	struct addr name; /* the requested address */
 	struct addr addrs[DIAL_ADDRS_MAX];
 	size_t n, at;
 	int fd;
@@ -24,8 +24,8 @@ struct dial {
 	bool looking_up, polling;
 	uv_poll_t poll;
 	uv_getaddrinfo_t lookup;
-	struct loop_task begin; /* first step, a turn later */
-	struct error err; /* of the last try */
+	struct loop_task begin; /* first step, in the next turn */
+	struct error err; /* of the last attempt */
 };
 
 static void dial_closed(uv_handle_t *h)
@@ -33,7 +33,7 @@ static void dial_closed(uv_handle_t *h)
 	free(CONTAINER_OF(h, struct dial, poll));
 }
 
-/* Frees it once libuv has let go of it. */
+/* Frees it once libuv has released it. */
 static void dial_end(struct dial *d)
 {
 	loop_task_cancel(&d->begin);
@@ -88,7 +88,7 @@ static void on_connected(uv_poll_t *p, int status, int events UNUSED)
 	socklen_t len = sizeof(code);
 
 	d->loop->now = (int64_t)uv_now(p->loop);
-	/* libuv says EBADF for any failure; the socket knows better. */
+	/* libuv reports EBADF for any failure; the socket has the real error. */
 	(void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &len);
 	if (code == 0 && status < 0)
 		code = -status;
@@ -101,7 +101,7 @@ static void on_connected(uv_poll_t *p, int status, int events UNUSED)
 	uv_close((uv_handle_t *)&d->poll, retry_after_close);
 }
 
-/* True when a connect is under way, or done at once (as unix sockets are). */
+/* Returns true if a connect is in progress, or succeeded at once (as for unix sockets). */
 static bool start_connect(struct dial *d)
 {
 	const struct addr *a = &d->addrs[d->at];
@@ -126,7 +126,7 @@ static void try_next(struct dial *d)
 	dial_done(d, -1);
 }
 
-/* All must be allowed: which of them answers is not ours to choose. */
+/* All addresses must be allowed, because we cannot choose which one answers. */
 static bool refuse_address(struct dial *d, const struct addr *a)
 {
 	if (addr_allows(&d->name, a))
@@ -215,7 +215,7 @@ void dial_cancel(struct dial *d)
 	d->cancelled = true;
 	if (d->looking_up)
 		(void)uv_cancel((uv_req_t *)&d->lookup);
-	/* A failed try that is being closed goes on to retry_after_close. */
+	/* A failed attempt that is being closed continues in retry_after_close. */
 	if (d->polling && uv_is_closing((uv_handle_t *)&d->poll))
 		return;
 	dial_end(d);

@@ -1,11 +1,10 @@
 /*
  * zlib behind one step function, for both directions.
  *
- * Output goes straight into the caller's buffer, which grows by a piece at a
- * time and never past its limit. Whether a stream that filled the buffer to
- * the last byte is too large or just ends there is known only by going on: one
- * byte of scratch room tells. zlib's memory comes from xmalloc(), so making a
- * stream cannot fail.
+ * Output goes straight into the caller's buffer, which grows piece by piece and never exceeds its
+ * limit. If a stream fills the buffer to the last byte, one more byte of scratch space shows
+ * whether it ends there or is too large. zlib's memory comes from xmalloc(), so creating a stream
+ * cannot fail.
  */
 #include "net/loop/gzip.h"
 
@@ -25,7 +24,7 @@ enum {
 struct gzip {
 	z_stream z;
 	bool deflate;
-	bool member; /* inflate: at least one member is behind us */
+	bool member; /* inflate: at least one member was read */
 	bool done;
 };
 
@@ -107,7 +106,7 @@ static int inflate_once(struct gzip *z, struct error *err)
 			 z->z.msg ? z->z.msg : "broken data");
 }
 
-/* One call of zlib. Moves *in; *ret_made is what it wrote to the `room` bytes at `out`. */
+/* One call of zlib. Advances *in; *ret_made is the number of bytes written to `out`. */
 static int once(struct gzip *z, struct str *in, bool last, char *out, size_t room, size_t *ret_made,
 		struct error *err)
 {
@@ -125,7 +124,7 @@ static int once(struct gzip *z, struct str *in, bool last, char *out, size_t roo
 	return r;
 }
 
-/* The next output into *out, at most `max` bytes; TOO_LARGE when it is full and there is more. */
+/* Appends output to *out, at most `max` bytes. TOO_LARGE if it is full and there is more. */
 static int step_into(struct gzip *z, struct str *in, bool last, struct buf *out, size_t max,
 		     size_t *ret_made, struct error *err)
 {
@@ -167,14 +166,14 @@ int gzip_step(struct gzip *z, struct str *in, bool last, struct buf *out, size_t
 		if (r < 0)
 			return r;
 		out_max -= made;
-		/* Room left and no input left: there is nothing more to be had now. */
+		/* Output space is left and input is not: nothing more can be produced now. */
 		if (z->z.avail_out && in->n == 0)
 			return !z->deflate && last ? inflate_end(z, err) : z->done;
 	}
 	return z->done;
 }
 
-/* Everything at once; *out is as before when that fails. */
+/* Everything at once; on failure *out is unchanged. */
 static int whole(struct gzip *z, struct str in, struct buf *out, struct error *err)
 {
 	size_t before = out->n;

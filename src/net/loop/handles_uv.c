@@ -1,6 +1,6 @@
 /*
- * Signals, folders, descriptors and child processes on libuv. Freeing a handle closes it,
- * and libuv gives the memory back in the next turn.
+ * Signals, folders, descriptors and child processes on libuv. Freeing a handle closes it, and libuv
+ * frees the memory in the next turn.
  */
 #include "net/loop/loop_uv.h"
 
@@ -125,8 +125,9 @@ static void fd_free(struct loop_fd *f)
 }
 
 /*
- * libuv ends the watch of a descriptor that has an error (POLLERR). A netlink socket has one
- * whenever it lost messages, and goes on: whoever reads it gets the error, so it is just readable.
+ * libuv ends the watch of a descriptor with an error (POLLERR). A netlink socket has one whenever
+ * it lost messages, and continues to work: reading it returns the error, so we treat it as
+ * readable.
  */
 static void on_readable(uv_poll_t *h, int status, int events UNUSED)
 {
@@ -184,8 +185,9 @@ static void on_orphan_exit(void *arg, int status UNUSED, int signal UNUSED)
 }
 
 /*
- * libuv collects only children whose handle is open. So that of one that runs stays until it ends,
- * without keeping the loop; what is left then goes with the loop (loop_uv_close_orphans()).
+ * libuv reaps only children whose handle is open. So the handle of a running child stays until it
+ * ends, without keeping the loop alive. The rest are closed with the loop
+ * (loop_uv_close_orphans()).
  */
 static void child_free(struct loop_child *handle)
 {
@@ -214,7 +216,7 @@ void loop_uv_close_orphans(struct loop_uv *u)
 static int child_kill(struct loop_child *c, int signum, struct error *err)
 {
 	struct child_uv *u = CONTAINER_OF(c, struct child_uv, handle);
-	/* Its pid may belong to another process by now. */
+	/* Its PID may have been reused. */
 	int r = u->exited ? UV_ESRCH : uv_kill(u->group ? -c->pid : c->pid, signum);
 
 	return r == 0 ? 0 : loop_uv_error(err, ERR_NOT_FOUND, r, "cannot signal the child process");

@@ -1,6 +1,6 @@
 /*
- * A thread per loop but the first. Work of a stopped loop that was deferred or
- * posted is done by loop_free().
+ * A thread per loop except the first. loop_free() completes deferred and posted work of a stopped
+ * loop.
  */
 #include "net/loop/io_threads.h"
 

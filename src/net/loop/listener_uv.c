@@ -1,8 +1,7 @@
 /*
- * Accepting. When descriptors or memory run out the listener looks away for a
- * moment: connections wait in the kernel's queue, nothing is lost, nobody
- * spins. Each accepted descriptor goes to its loop by message and becomes a
- * conn there.
+ * Accepting. If descriptors or memory run out, the listener pauses for a moment: connections wait
+ * in the kernel's queue, and nothing is lost. Each accepted descriptor goes to its loop by message
+ * and becomes a conn there.
  */
 #include "net/loop/loop_uv.h"
 
@@ -14,7 +13,7 @@
 #include "base/core/mem.h"
 
 enum {
-	ACCEPT_BATCH = 64, /* per turn, so that other work goes on */
+	ACCEPT_BATCH = 64, /* per turn, so that other work continues */
 	ACCEPT_PAUSE_MS = 50, /* after EMFILE and the like */
 };
 
@@ -27,7 +26,7 @@ struct listener_uv {
 	int fd;
 	uv_poll_t poll;
 	struct loop_timer retry;
-	ino_t unix_inode; /* of our socket file, so that we remove no other's */
+	ino_t unix_inode; /* of our socket file, so that we never remove another one */
 };
 
 /* An accepted descriptor on its way to its loop. */
@@ -69,7 +68,7 @@ static void deliver(struct listener_uv *u, int fd, const struct addr *peer)
 	loop_post(h->loop, &h->msg);
 }
 
-/* The peer of a unix socket has no name worth knowing: ours says where it came in. */
+/* The peer of a unix socket has no useful name: uses our own address instead. */
 static void name_peer(const struct listener_uv *u, struct addr *ret_peer,
 		      const struct sockaddr_storage *sa, socklen_t len)
 {
@@ -81,7 +80,7 @@ static void name_peer(const struct listener_uv *u, struct addr *ret_peer,
 
 static bool is_passing(int code)
 {
-	/* accept(2): errors of the one connection that was to be accepted. */
+	/* accept(2): errors of the single connection that was being accepted. */
 	return code == ECONNABORTED || code == EINTR || code == EPROTO || code == ENETDOWN ||
 	       code == EHOSTUNREACH || code == ENETUNREACH || code == EPERM;
 }
@@ -120,7 +119,7 @@ static void on_retry(struct loop_timer *t)
 
 /* --- opening ------------------------------------------------------------------------- */
 
-/* A socket file that nobody answers on is a leftover. */
+/* Removes a socket file that nobody answers on. */
 static int remove_stale(const struct addr *at, struct error *err)
 {
 	int fd, r;
@@ -145,7 +144,7 @@ static int remove_stale(const struct addr *at, struct error *err)
 
 static int bind_unix(int fd, const struct addr *at, unsigned mode)
 {
-	/* The file must never be more open than asked for, not even for a moment. */
+	/* The file must never have wider permissions than requested, not even for a moment. */
 	mode_t old = umask(0777 & ~(mode ? mode : 0600));
 	int r = bind(fd, (const struct sockaddr *)&at->sa, at->len);
 
@@ -170,7 +169,7 @@ static int open_fd(const struct addr *at, unsigned mode, struct error *err)
 		return r;
 	fd = socket(at->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0 && errno == EAFNOSUPPORT && is_any(at)) {
-		/* A kernel without IPv6: "any address" is the other family's then. */
+		/* A kernel without IPv6: "any address" is the IPv4 one. */
 		(void)addr_parse(&any4, STR("0.0.0.0"), at->port, NULL);
 		return open_fd(&any4, mode, err);
 	}

@@ -1,9 +1,8 @@
 /*
- * What every loop has: a heap of timers, an inbox, deferred tasks.
+ * The common part of every loop: a heap of timers, an inbox, deferred tasks.
  *
- * A timer that is moved later keeps its place in the heap and is looked at
- * again when the old time comes. Time-outs that are pushed on with every
- * request therefore cost a store, not a heap operation.
+ * A timer that is moved later keeps its place in the heap, and is checked again when the old time
+ * comes. So a timeout that each request extends costs a store, not a heap operation.
  */
 #include "net/loop/loop_impl.h"
 

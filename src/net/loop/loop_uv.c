@@ -1,7 +1,7 @@
 /*
- * The real loop. One libuv timer stands for the earliest of our heap, one
- * async handle for the inbox; deferred tasks run before and after the wait, so
- * all that one wait brought is answered in one go.
+ * The real loop. One libuv timer serves the earliest of our heap, one async handle the inbox.
+ * Deferred tasks run before and after the wait, so that everything from one wait is handled
+ * together.
  */
 #include "net/loop/loop_uv.h"
 
@@ -149,7 +149,7 @@ int loop_new(struct loop **ret_loop, struct error *err)
 		free(u);
 		return loop_uv_error(err, ERR_IO, r, "cannot make an event loop");
 	}
-	/* A peer that went away is an error from writev, not the end of us. */
+	/* A peer that has gone is an error of writev; it must not kill the process. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	loop_init_common(&u->loop, &loop_uv_ops, clock_system(), random_u64());
 	(void)uv_timer_init(&u->uv, &u->timer);

@@ -1,7 +1,6 @@
 /*
- * Copied bytes that follow each other share an iovec; a slice gets its own.
- * outbuf_room() leaves space for one frame's header, body and padding, so the
- * adders need not report failure.
+ * Consecutive copied bytes share an iovec; a slice gets its own. outbuf_room() reserves space for
+ * one frame's header, body and padding, so the functions that add need not fail.
  */
 #include "net/loop/outbuf.h"
 
@@ -10,8 +9,8 @@
 #include "base/core/mem.h"
 
 /*
- * A frame of 16 KiB whose slices are all just too large to be copied, with a
- * small one between each two: a list is such, objects and commas.
+ * A frame of 16 KiB whose slices are all just too large to be copied, with a small one between each
+ * two. A list is like that: objects and commas.
  */
 enum { OUTBUF_FRAME = 17 * 1024, OUTBUF_FRAME_IOVS = 2 * (16 + 2) };
 

@@ -1,4 +1,4 @@
-/* A smaller pipe than wished for, where the system allows no more, is one that holds less. */
+/* If the system does not allow a pipe of the requested size, a smaller one is used. */
 #include "net/loop/program.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-/* What is in the pipe now. */
+/* Reads everything that is in the pipe now. */
 static void read_pipe(int fd, struct buf *text)
 {
 	char piece[16 * KIB];
@@ -135,7 +135,7 @@ void program_free(struct program *p)
 {
 	if (!p)
 		return;
-	/* Who cannot die yet, as it waits for a disk, is not waited for. */
+	/* Does not wait for a process that cannot die yet, because it waits for a disk. */
 	if (p->child && !p->exited)
 		(void)loop_child_kill(p->child, SIGKILL, NULL);
 	if (p->child)

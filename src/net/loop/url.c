@@ -1,6 +1,4 @@
-/*
- * Escapes are read in one pass, and text without any is not copied.
- */
+/* Escapes are decoded in one pass, and text without escapes is not copied. */
 #include "net/loop/url.h"
 
 bool url_unescape(struct arena *a, struct str s, bool plus, struct str *ret_text)
@@ -37,7 +35,7 @@ bool url_param(struct str *rest, struct arena *a, struct str *ret_name, struct s
 	ptrdiff_t eq;
 
 	while (rest->n && str_split(rest, '&', &pair)) {
-		/* Go drops pairs with a ';' and pairs that are malformed, and goes on. */
+		/* Go drops pairs with a ';' and malformed pairs, and continues. */
 		if (!pair.n || str_chr(pair, ';') >= 0)
 			continue;
 		eq = str_chr(pair, '=');

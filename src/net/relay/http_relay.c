@@ -1,9 +1,8 @@
 /*
- * A relay has two streams: `front`, which asks us, and `back`, which we ask. What
- * comes from one is copied into the queue of the other, and given back to its
- * sender only while that queue has room; the rest is given back when it has run
- * low. Each side's verbs may close the other, and the last one to close frees the
- * relay: so whatever may do that is the last thing that a callback does.
+ * A relay has two streams: `front` to the client, and `back` to the server. Bytes from one are
+ * copied into the queue of the other. They are consumed at their sender only while that queue has
+ * room, the rest when it has run low. Functions on one side may close the other, and the last one
+ * to close frees the relay. So a callback must call such functions last.
  */
 #include "base/core/mem.h"
 #include "net/http/client.h"
@@ -12,7 +11,7 @@
 
 enum {
 	HALF_IDLE_MS = 30 * 1000,
-	LOOK_MS = 10 * 1000, /* between two looks at whether who asks is still there */
+	LOOK_MS = 10 * 1000, /* interval of checks whether the client is still there */
 };
 
 /* --- ends ------------------------------------------------------------------------- */
@@ -30,12 +29,12 @@ void http_relay_put(struct http_relay *r)
 void http_relay_cut_back(struct http_relay *r)
 {
 	if (r->back)
-		http_client_free(TAKE(r->client)); /* closes `back`, which puts the relay */
+		http_client_free(TAKE(r->client)); /* closes `back`, which frees the relay */
 	else
 		http_relay_put(r);
 }
 
-/* Hands the stream back to be answered by others. May free the relay. */
+/* Hands the stream back, so that others respond to it. May free the relay. */
 static void refuse(struct http_relay *r, int status, struct str body, const struct error *err)
 {
 	struct http_stream *s = TAKE(r->front);
@@ -52,7 +51,7 @@ static void refuse(struct http_relay *r, int status, struct str body, const stru
 	http_relay_cut_back(r);
 }
 
-/* Who asks has left, and its last bytes, which nobody takes, keep us from reading so. */
+/* The client has left, and we are paused because nobody takes its last bytes. */
 static bool has_left(const struct http_relay *r)
 {
 	const struct conn *c = r->front ? http_stream_conn(r->front) : NULL;
@@ -60,7 +59,7 @@ static bool has_left(const struct http_relay *r)
 	return c && conn_hung_up(c);
 }
 
-/* The last messages of a WebSocket are taken as slowly as those before them. */
+/* The last messages of a WebSocket may be read as slowly as those before. */
 static bool is_taken(const struct http_relay *r)
 {
 	return r->complete && r->front && !r->front->in_ended && !http_stream_was_shut(r->front);
@@ -116,7 +115,7 @@ void http_relay_half(struct http_relay *r)
 	look_later(r);
 }
 
-/* One direction is over. */
+/* One direction has ended. */
 static void ended(struct http_relay *r)
 {
 	if (r->back && r->back->raw)
@@ -130,7 +129,7 @@ static void carry(struct http_relay *r, struct http_stream *from, struct http_st
 {
 	r->moved_at = loop_now(r->loop);
 	*held += piece.n;
-	/* Who takes no more must not hold up who still sends. */
+	/* If `to` accepts nothing more, consume at once, so that the sender is not blocked. */
 	if (to && http_stream_send_copy(to, piece) == 0 && http_stream_room(to) == 0)
 		return;
 	http_stream_consume(from, *held);
@@ -174,7 +173,7 @@ static void front_writable(struct http_stream *s)
 	http_relay_give_back(r, r->back, &r->back_held);
 }
 
-/* What it said last may still be on its way to the back. */
+/* The client's last bytes may still be on their way to the server. */
 void http_relay_front_close(struct http_stream *s, const struct error *err)
 {
 	struct http_relay *r = s->data;
@@ -199,7 +198,7 @@ static const struct http_stream_ops front_stream_ops = {
 
 /* --- who is asked ----------------------------------------------------------------- */
 
-/* Of this hop, or said again by who sends the answer on. */
+/* Hop-by-hop fields, and those that our own response sets again. */
 static bool is_said_anew(const struct http_fields *f, struct str name)
 {
 	return str_eqz(name, "content-length") || str_eqz(name, "date") ||
@@ -335,7 +334,7 @@ static const struct http_stream_ops back_stream_ops = {
 
 /* --- beginning -------------------------------------------------------------------- */
 
-/* Whether more of the request's body comes; where only its end can tell, by the method. */
+/* Whether more of the request's body comes; if only its end shows that, by the method. */
 static bool has_body(const struct http_stream *s)
 {
 	if (s->in_ended || s->in.length == 0)

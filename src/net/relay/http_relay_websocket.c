@@ -1,12 +1,12 @@
 /*
- * An answer as a WebSocket: the back's bytes become messages to the front, and what the front
- * sends is read for its pings and its close.
+ * A response as a WebSocket: bytes from the server become messages to the client, and the client's
+ * frames are read for pings and its close.
  *
- * A front that asks for pongs and takes none is not read on: it waits, as the back does, until the
- * queue to it has run low. So no more is kept than a queue, a window and a piece of each.
+ * If a client sends pings and does not read the pongs, we stop reading it until the queue to it has
+ * run low, like the server. So at most a queue, a window and a piece of each are kept.
  *
- * As upstream, the connection ends with our close, whatever the client says to it; until it has
- * ended its side as well it gets as long as any half of an upgraded connection.
+ * Like upstream, the connection ends with our close, whatever the client replies. Until the client
+ * has ended its side as well, it gets as much time as any half of an upgraded connection.
  */
 #include "net/relay/http_relay_impl.h"
 
@@ -35,7 +35,7 @@ static void say(struct http_relay *r, struct str piece)
 
 /* --- who asks --------------------------------------------------------------------- */
 
-/* Answers pings. What to close with, or 0. */
+/* Replies to pings. Returns the code to close with, or 0. */
 static int obey(struct http_relay *r, struct str in)
 {
 	CLEANUP(buf_release) struct buf pongs = BUF_INIT(in.n + WEBSOCKET_CONTROL_FRAME_MAX);
@@ -157,7 +157,10 @@ static int upgrade(struct http_relay *r, struct error *err)
 	if (ret < 0)
 		return ret;
 	v[n++] = HTTP_FIELD("sec-websocket-accept", str_of(accept, WEBSOCKET_ACCEPT_LEN));
-	/* RFC 6455, 4.1: a client that named none fails when there is one, be it empty. */
+	/*
+	 * RFC 6455, 4.1: a client that offered no protocol fails if the reply has one, even if
+	 * empty.
+	 */
 	if (r->protocol->name[0])
 		v[n++] = HTTP_FIELD("sec-websocket-protocol", str_from(r->protocol->name));
 	ret = http_stream_upgrade(s, STR("websocket"), v, n);

@@ -1,10 +1,11 @@
 /*
- * Heads of frames are gathered byte by byte, as a client may send them so, and judged when their
- * first two bytes are there; payloads are passed over, or, of control frames, unmasked into place.
+ * Heads of frames are collected byte by byte, since a client may send them so, and checked when the
+ * first two bytes are there. Payloads are skipped, except those of control frames, which are
+ * unmasked into a buffer.
  *
- * RFC 6455 is taken at its word where upstream's library is lenient with clients: reserved bits,
- * unknown opcodes and broken-up control frames end the connection. In the handshake we are as
- * lenient as it is: any key will do.
+ * We follow RFC 6455 strictly where upstream's library is lenient: reserved bits, unknown opcodes
+ * and fragmented control frames end the connection. In the handshake we are as lenient: any key is
+ * accepted.
  */
 #include "net/relay/websocket.h"
 
@@ -164,7 +165,7 @@ static size_t head_size(const struct websocket_reader *r)
 	return r->nhead < 2 ? 2 : 2 + length_size(r) + MASK_SIZE;
 }
 
-/* Of a frame that is none of RFC 6455's, what is wrong; else NULL. By its first two bytes. */
+/* What violates RFC 6455 in the first two bytes of a frame; NULL if valid. */
 static const char *fault(const struct websocket_reader *r)
 {
 	enum websocket_opcode op = opcode(r);
@@ -195,7 +196,7 @@ static uint64_t payload_length(const struct websocket_reader *r)
 	return n;
 }
 
-/* 1: a head is there; 0: it takes more. */
+/* Returns 1 if a head is complete, 0 if it needs more. */
 static int read_head(struct websocket_reader *r, struct str *in, struct error *err)
 {
 	const char *what;
@@ -227,7 +228,7 @@ static void keep(struct websocket_reader *r, struct str piece)
 		r->control[r->ncontrol] = (uint8_t)piece.p[i] ^ mask[r->ncontrol % MASK_SIZE];
 }
 
-/* 1: the frame is complete; 0: it takes more. */
+/* Returns 1 if the frame is complete, 0 if it needs more. */
 static int read_payload(struct websocket_reader *r, struct str *in)
 {
 	struct str piece = str_of(in->p, (size_t)MIN((uint64_t)in->n, r->left));

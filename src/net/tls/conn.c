@@ -1,19 +1,17 @@
 /*
  * The TLS filter: OpenSSL between two conns, without buffers of our own.
  *
- * Whatever comes from below goes to progress(), which lets OpenSSL do what it
- * can, delivers what came out, and flushes what must go back. Input is read
- * where it lies and plaintext is on the stack; only a pause in mid-delivery
- * makes a copy of what is left.
+ * Everything from below goes to progress(), which lets OpenSSL do its work, delivers the plaintext,
+ * and flushes output. Input is read in place and plaintext is on the stack; only a pause in
+ * mid-delivery copies the rest.
  *
- * An end of the stream without close_notify is an error inside a record or a
- * handshake, and an ordinary end between records: HTTP has its own framing,
- * and too many peers just close. Conversely conn_free() sends no close_notify,
- * for whoever cuts a connection must not make it look complete;
+ * An end of the stream without close_notify is an error inside a record or a handshake, and an
+ * ordinary end between records: HTTP has its own framing, and too many peers just close.
+ * conn_free() sends no close_notify, because an aborted connection must not look complete;
  * conn_shutdown() does.
  *
- * No function of OpenSSL's is on the stack when we call up, so the owner may
- * free the conn in any callback; the memory goes in a deferred task.
+ * No function of OpenSSL is on the stack when we call the owner, so the owner may free the conn in
+ * any callback; the memory is freed in a deferred task.
  */
 #include "net/tls/tls_impl.h"
 
@@ -27,7 +25,7 @@ static struct tls_conn *self_of(struct conn *c)
 	return CONTAINER_OF(c, struct tls_conn, conn);
 }
 
-/* Tells the owner that it is over; what goes out first is OpenSSL's alert. */
+/* Reports the failure to the owner, after sending OpenSSL's alert. */
 static void die(struct tls_conn *t, const struct error *err)
 {
 	if (t->state != TLS_DEAD)
@@ -89,7 +87,7 @@ static int end_without_notice(struct tls_conn *t, struct error *err)
 	return 0;
 }
 
-/* Why SSL_read gave nothing. */
+/* Why SSL_read returned nothing. */
 static int read_stopped(struct tls_conn *t, struct error *err)
 {
 	switch (SSL_get_error(t->ssl, 0)) {
@@ -110,7 +108,7 @@ static bool may_deliver(const struct tls_conn *t)
 	return !t->conn.closed && t->state == TLS_OPEN && !t->conn.paused && !t->eof;
 }
 
-/* A buffer as large as a record leaves nothing behind in OpenSSL when we stop. */
+/* With a buffer as large as a record, nothing is left in OpenSSL when we stop. */
 static int deliver(struct tls_conn *t, struct error *err)
 {
 	char plain[TLS_RECORD] UNZEROED;
@@ -125,7 +123,7 @@ static int deliver(struct tls_conn *t, struct error *err)
 	return 0;
 }
 
-/* Bytes that a paused owner must not see yet outlive the delivery from below. */
+/* Copies input that a paused owner must not see yet. */
 static void keep_input(struct tls_conn *t)
 {
 	if (t->in_n == 0) {
@@ -138,7 +136,7 @@ static void keep_input(struct tls_conn *t)
 	}
 }
 
-/* Does whatever the input allows. The conn may be closed afterwards. */
+/* Does everything that the input allows. The conn may be closed afterwards. */
 static void progress(struct tls_conn *t)
 {
 	struct error err UNZEROED;
@@ -150,7 +148,7 @@ static void progress(struct tls_conn *t)
 		r = deliver(t, &err);
 	if (t->conn.closed)
 		return;
-	/* A write by the owner that failed meanwhile was told to it there. */
+	/* If a write by the owner failed meanwhile, the owner got that error. */
 	if (r == 0 && t->state != TLS_DEAD)
 		r = tls_conn_flush(t, &err);
 	if (r < 0)
@@ -204,7 +202,7 @@ static void below_error(void *arg, const struct error *below)
 
 	if (t->state == TLS_DEAD)
 		return;
-	/* Who cannot be resolved or connected to has not come to a handshake. */
+	/* Failures to resolve or connect happen before the handshake. */
 	if (t->state == TLS_HANDSHAKE && t->begun)
 		(void)error_wrap(&err, 0, "TLS handshake");
 	t->state = TLS_DEAD;
@@ -346,7 +344,7 @@ static void run_task(struct loop_task *task)
 
 /* --- making one ------------------------------------------------------------------------ */
 
-/* Certificates are judged by the loop's clock, which may be a simulated one. */
+/* Certificates are checked by the loop's clock, which may be simulated. */
 static void set_time(const struct tls_conn *t)
 {
 	int64_t now = clock_wall(loop_clock(t->conn.loop)) / CLOCK_SEC;

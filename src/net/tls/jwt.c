@@ -1,7 +1,6 @@
 /*
- * A token is taken apart from the left: nothing is decoded before the number
- * of its parts and its size are right. The limits make the arena's use a small
- * multiple of the token's size.
+ * A token is parsed from the left: nothing is decoded before the number of its parts and its size
+ * are valid. The limits keep the arena's use to a small multiple of the token's size.
  */
 #include "net/tls/jwt.h"
 
@@ -9,14 +8,14 @@
 #include "base/json/writer.h"
 #include "base/text/base64.h"
 
-#define JWT_DEPTH_MAX 16 /* arrays and objects in each other; tokens have 4 */
+#define JWT_DEPTH_MAX 16 /* nesting depth; usual tokens have 4 */
 
 static int refuse(struct error *err, const char *what)
 {
 	return error_set(err, ERR_UNAUTHORIZED, "malformed token: %s", what);
 }
 
-/* The bytes of a part, in the arena. */
+/* Decodes a part into the arena. */
 static int decode_part(struct str part, struct arena *a, struct str *ret_bytes, struct error *err)
 {
 	CLEANUP(buf_release) struct buf bytes = BUF_INIT(part.n);
@@ -125,7 +124,7 @@ bool jwt_time(const struct jwt *t, const char *claim, int64_t *ret_seconds)
 
 	if (json_i64(v, ret_seconds))
 		return true;
-	/* Beyond 2^53 a double is no exact second any more. */
+	/* Beyond 2^53 a double does not hold exact seconds. */
 	if (!json_f64(v, &d) || !(d > -9e15 && d < 9e15))
 		return false;
 	*ret_seconds = (int64_t)d;

@@ -1,6 +1,4 @@
-/*
- * Who the peer is, from its certificate.
- */
+/* The peer's identity, from its certificate. */
 #include "net/tls/tls_impl.h"
 
 #include "base/core/arena.h"
@@ -12,7 +10,7 @@ static int copy_name(struct arena *a, const X509_NAME_ENTRY *entry, struct str *
 	int n = ASN1_STRING_to_UTF8(&utf8, X509_NAME_ENTRY_get_data(entry));
 	struct str name = str_of(utf8, (size_t)MAX(n, 0));
 
-	/* A NUL would make two users look like one wherever C strings are used. */
+	/* With a NUL, two users would look the same to code with C strings. */
 	if (n < 0 || str_chr(name, '\0') >= 0 || !str_is_utf8(name)) {
 		ERR_clear_error();
 		OPENSSL_free(utf8);
@@ -57,7 +55,7 @@ static int print_fingerprint(const X509 *cert, char ret_hex[65], struct error *e
 	return 0;
 }
 
-/* All but the fingerprint, which a connection keeps. */
+/* Everything except the fingerprint, which a connection caches. */
 static int peer_of(const X509 *cert, struct arena *a, struct tls_peer *peer, struct error *err)
 {
 	struct tm end;

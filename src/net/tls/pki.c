@@ -1,8 +1,7 @@
 /*
- * Certificates are put together by OpenSSL's calls, not from configuration
- * text, wherever a caller's string goes in: a comma in a name must not become
- * a second name. Limits of X.520 on the length of names (64 bytes) are not
- * kept, as Go does not keep them: "system:node:<name>" is often longer.
+ * Certificates are built with OpenSSL's functions, not from configuration text, wherever a caller's
+ * string is used: a comma in a name must not become a second name. X.520's limits on the length of
+ * names (64 bytes) are ignored, like in Go: "system:node:<name>" is often longer.
  */
 #include "net/tls/pki_impl.h"
 
@@ -26,7 +25,7 @@ struct pki_ca {
 	EVP_PKEY *key;
 };
 
-/* An extension whose value is ours. */
+/* An extension with a constant value. */
 struct pki_extension {
 	int nid;
 	const char *value;
@@ -145,7 +144,7 @@ static int add_extensions(X509 *cert, X509 *issuer, const struct pki_extension *
 	return r;
 }
 
-/* The parts that every certificate has; the caller adds subject and extensions, then signs. */
+/* The common parts of every certificate; the caller adds subject and extensions, then signs. */
 static int cert_begin(X509 **ret_cert, EVP_PKEY *key, int64_t from, int64_t to, struct error *err)
 {
 	CLEANUP(X509_free) X509 *cert = X509_new();
@@ -284,7 +283,7 @@ static bool is_dns_name(struct str s)
 	return true;
 }
 
-/* The address's bytes, as the certificate holds them; 0 when it is none. */
+/* The address's bytes, as in a certificate. Returns their number; 0 if it is not an address. */
 static int ip_bytes(struct str host, unsigned char bytes[16])
 {
 	char text[INET6_ADDRSTRLEN];

@@ -1,6 +1,4 @@
-/*
- * OpenSSL reads it. The last common name counts, as in Go's x509 package.
- */
+/* Uses OpenSSL. The last common name counts, as in Go's x509 package. */
 #include <limits.h>
 
 #include <openssl/bio.h>
@@ -20,7 +18,7 @@ static X509_REQ *read_request(struct str pem)
 	return req;
 }
 
-/* The next entry of that sort behind *at; false when there is none. Unreadable ones are empty. */
+/* The next entry of that kind after *at; false at the end. Unreadable ones are empty. */
 static bool next_entry(const X509_NAME *name, int nid, struct arena *a, int *at,
 		       struct str *ret_text)
 {

@@ -1,7 +1,6 @@
 /*
- * Reading PEM. OpenSSL would ask on the terminal for the password of an
- * encrypted key and stops silently at the end of a bundle: both are made
- * explicit here.
+ * Parses PEM. OpenSSL would prompt on the terminal for the password of an encrypted key, and stops
+ * silently at the end of a bundle; both are handled explicitly here.
  */
 #include "net/tls/pki_impl.h"
 

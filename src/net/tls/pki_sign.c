@@ -1,7 +1,7 @@
 /*
- * OpenSSL speaks DER where JWS has r and s side by side: the two forms are
- * converted here, and only exactly 64 bytes are taken for a signature. What a key
- * is (algorithm, id) is found once, when it is loaded.
+ * OpenSSL uses DER where JWS has r and s side by side. The two forms are converted here, and only
+ * exactly 64 bytes are accepted as a signature. Algorithm and ID of a key are determined once, when
+ * it is loaded.
  */
 #include "net/tls/pki_impl.h"
 
@@ -50,7 +50,7 @@ bool pki_alg_find(struct str name, enum pki_alg *ret_alg)
 
 void pki_sha256(struct str bytes, uint8_t ret_hash[static PKI_SHA256_SIZE])
 {
-	/* It can only fail when there is no memory, or no SHA-256: nobody could go on. */
+	/* It only fails without memory or without SHA-256; nobody could continue then. */
 	if (EVP_Digest(bytes.p ? bytes.p : "", bytes.n, ret_hash, NULL, EVP_sha256(), NULL) != 1)
 		abort();
 }
@@ -106,7 +106,7 @@ static int make_id(struct pki_key *k, struct error *err)
 	return 0;
 }
 
-/* Takes the EVP_PKEY over. */
+/* Takes ownership of the EVP_PKEY. */
 static int key_new(EVP_PKEY *pkey, bool private, struct pki_key **ret_key, struct error *err)
 {
 	CLEANUP(pki_key_free) struct pki_key *k = XNEW(struct pki_key);
@@ -169,7 +169,7 @@ static const struct form {
 	{ "RSA PUBLIC KEY", from_rsa_public, false }, { "CERTIFICATE", from_certificate, false },
 };
 
-/* 1 with a key; 0 for a block that holds none, such as EC PARAMETERS. */
+/* Returns 1 with a key, 0 for a block without one, such as EC PARAMETERS. */
 static int read_block(const struct block *b, struct pki_key **ret_key, struct error *err)
 {
 	EVP_PKEY *pkey;
@@ -267,7 +267,7 @@ struct str pki_key_id(const struct pki_key *k)
 
 /* --- JWK --------------------------------------------------------------------------------- */
 
-/* A number of the key, big endian, at least `width` bytes. */
+/* Prints a number of the key, big endian, with at least `width` bytes. */
 static void print_number(const struct pki_key *k, const char *param, int width, const char *name,
 			 struct json_writer *w)
 {
@@ -313,7 +313,7 @@ void pki_key_print_jwk(const struct pki_key *k, struct json_writer *w)
 
 /* --- signatures -------------------------------------------------------------------------- */
 
-/* r||s of a signature in DER. */
+/* Converts a signature from DER to r||s. */
 static bool raw_of_der(const unsigned char *der, size_t n, unsigned char raw[2 * ES256_HALF])
 {
 	CLEANUP(ECDSA_SIG_free) ECDSA_SIG *sig = d2i_ECDSA_SIG(NULL, &der, (long)n);
@@ -322,7 +322,7 @@ static bool raw_of_der(const unsigned char *der, size_t n, unsigned char raw[2 *
 	       BN_bn2binpad(ECDSA_SIG_get0_s(sig), raw + ES256_HALF, ES256_HALF) == ES256_HALF;
 }
 
-/* The DER form, in OpenSSL's memory; its size, or -1. */
+/* Converts to DER, in OpenSSL's memory. Returns the size, or -1. */
 static int der_of_raw(struct str raw, unsigned char **ret_der)
 {
 	CLEANUP(ECDSA_SIG_free) ECDSA_SIG *sig = ECDSA_SIG_new();
@@ -335,7 +335,7 @@ static int der_of_raw(struct str raw, unsigned char **ret_der)
 	s = BN_bin2bn((const unsigned char *)raw.p + ES256_HALF, ES256_HALF, NULL);
 	if (!r || !s || ECDSA_SIG_set0(sig, r, s) != 1)
 		return -1;
-	(void)TAKE(r); /* the signature's now */
+	(void)TAKE(r); /* now owned by the signature */
 	(void)TAKE(s);
 	return i2d_ECDSA_SIG(sig, ret_der);
 }

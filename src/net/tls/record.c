@@ -1,21 +1,20 @@
 /*
- * What lies between OpenSSL and the conn below: the BIO, and records.
+ * The layer between OpenSSL and the conn below: the BIO, and records.
  *
- * OpenSSL reads through a BIO that points at the bytes which the conn below
- * has just delivered, and writes through it into `out`, which is flushed by
- * one conn_writev() after each batch and freed when the socket took all. So an
- * idle connection owns no buffer, and a busy one only what its peer is slow to
- * take.
+ * OpenSSL reads through a BIO that points at the bytes just delivered by the conn below. It writes
+ * through it into `out`, which is flushed by one conn_writev() after each batch, and freed when the
+ * socket has taken everything. So an idle connection owns no buffer, and a busy one only what its
+ * peer has not read yet.
  *
- * The BIO takes all output, hence SSL_write never stops half-way; back-pressure
- * is `blocked`: while the socket has not taken all ciphertext, no more is made.
+ * The BIO accepts all output, so SSL_write never stops half-way. Back-pressure is `blocked`:
+ * nothing is encrypted while the socket has not taken all ciphertext.
  */
 #include "net/tls/tls_impl.h"
 
 #include "base/core/limits.h"
 
 enum {
-	TLS_OVERHEAD = 32, /* most that a record adds: header, nonce, tag */
+	TLS_OVERHEAD = 32, /* maximal overhead of a record: header, nonce, tag */
 	TLS_BATCH = 4 * TLS_RECORD, /* encrypted between two writes to the socket */
 };
 
@@ -108,7 +107,7 @@ int tls_conn_failure(const struct tls_conn *t, struct error *err)
 
 /* --- output -------------------------------------------------------------------------- */
 
-/* A slow peer costs what it has not taken, not the batch's whole room. */
+/* For a slow peer keeps only the unwritten bytes, not the memory of the whole batch. */
 static void keep_output(struct tls_conn *t, size_t written)
 {
 	struct buf rest = BUF_INIT(TLS_PENDING_MAX);
@@ -165,8 +164,8 @@ static void source_skip(struct tls_source *s, size_t n)
 }
 
 /*
- * The plaintext of the next record: in place when it lies in one piece, else
- * gathered in `scratch`, so that many small pieces are few records.
+ * The plaintext of the next record: in place if it is in one piece, else collected in `scratch`, so
+ * that many small pieces make few records.
  */
 static struct str source_peek(const struct tls_source *s, char scratch[TLS_RECORD])
 {

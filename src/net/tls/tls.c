@@ -1,11 +1,10 @@
 /*
- * Keys, certificates and trust, as SSL_CTXs that never change once made.
+ * Keys, certificates and trust, as SSL_CTXs that never change.
  *
- * Each key pair has its own SSL_CTX, all alike but for the certificate; the
- * first one receives connections and the SNI callback moves a session to the
- * one that fits. Sessions are resumed by stateless tickets only, so nothing is
- * remembered per client. What an idle connection keeps is bounded here too:
- * OpenSSL gives its record buffers back whenever they are empty.
+ * Each key pair has its own SSL_CTX, identical except for the certificate. The first one receives
+ * connections, and the SNI callback moves a session to the matching one. Sessions are resumed by
+ * stateless tickets only, so nothing is stored per client. The memory of idle connections is
+ * bounded here, too: OpenSSL frees its record buffers whenever they are empty.
  */
 #include "net/tls/tls_impl.h"
 
@@ -15,7 +14,7 @@ enum {
 	TLS_OPTIONS_MODE = SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
 			   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_NO_AUTO_CHAIN,
 	TLS_ALPN_MAX = 255, /* all names together */
-	/* Names are in subjectAltName, as in Go; "w*.example.com" matches nothing. */
+	/* Names must be in subjectAltName, as in Go; "w*.example.com" matches nothing. */
 	TLS_HOST_FLAGS = X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS,
 };
 
@@ -32,7 +31,7 @@ static const char tls_groups[] = "X25519:P-256:P-384";
 
 /* --- callbacks from a handshake ------------------------------------------------ */
 
-/* RFC 7301, 3.2: a client that offers only what we do not speak is refused. */
+/* RFC 7301, 3.2: a client that offers only unknown protocols is rejected. */
 static int on_alpn(SSL *ssl UNUSED, const unsigned char **out, unsigned char *n,
 		   const unsigned char *offered, unsigned noffered, void *arg)
 {
@@ -75,7 +74,7 @@ static bool ctx_set_protocol(SSL_CTX *ctx)
 	       SSL_CTX_set_ciphersuites(ctx, tls13_ciphers) == 1 &&
 	       SSL_CTX_set1_groups_list(ctx, tls_groups) == 1 &&
 	       SSL_CTX_set_num_tickets(ctx, 1) == 1 &&
-	       /* Without one, resuming with a client certificate is a fatal error. */
+	       /* Without it, resuming with a client certificate is a fatal error. */
 	       SSL_CTX_set_session_id_context(ctx, (const unsigned char *)"devplane", 8) == 1;
 }
 
@@ -102,7 +101,7 @@ static int ctx_use_pair(SSL_CTX *ctx, const struct tls_pair *pair, struct error 
 	return 0;
 }
 
-/* Servers tell clients whose certificates they take. */
+/* Servers send clients the names of accepted CAs. */
 static int ctx_name_cas(SSL_CTX *ctx, STACK_OF(X509) *certs, struct error *err)
 {
 	for (int i = 0; i < sk_X509_num(certs); i++)
@@ -117,7 +116,7 @@ static int ctx_trust(SSL_CTX *ctx, const struct tls_opts *opts, struct error *er
 	X509_STORE *store = SSL_CTX_get_cert_store(ctx);
 	int r;
 
-	/* As in Go, whatever is listed is trusted, be it self-signed or not. */
+	/* As in Go, every listed certificate is trusted, self-signed or not. */
 	(void)X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
 	if (opts->ca.n == 0) {
 		if (SSL_CTX_set_default_verify_paths(ctx) != 1)
@@ -255,7 +254,7 @@ static int expect_server(SSL *ssl, const char *server_name, struct error *err)
 {
 	X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
 	char name[256];
-	size_t n = strcspn(server_name, "%"); /* an IPv6 zone is nobody else's matter */
+	size_t n = strcspn(server_name, "%"); /* without an IPv6 zone, which is only local */
 
 	if (n == 0 || n >= sizeof(name))
 		return error_set(err, ERR_INVALID, "\"%.64s\" is not a server's name", server_name);
