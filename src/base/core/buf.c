@@ -132,7 +132,7 @@ char *buf_take(struct buf *b)
 {
 	char *p = b->p ? b->p : xstrdup("");
 
-	/* Whoever takes it keeps it: room that growing left is given back. */
+	/* The result may live long, so memory left from growing is returned. */
 	if (b->p && b->cap - b->n > b->cap / 8)
 		p = xrealloc(p, b->n + 1);
 	*b = BUF_INIT(b->max);

@@ -1,14 +1,12 @@
 /*
- * Open addressing with linear probing in Robin Hood order: along a run of
- * occupied slots the entries are sorted by their home slot. A search may
- * therefore stop at the first entry that is nearer to its home than the search
- * is, so a miss costs about as much as a hit even at 7/8 full. An insertion
- * shifts the rest of the run up by one, a removal shifts it back, and there
- * are no tombstones to slow a map down that lives for months.
+ * Open addressing with linear probing in Robin Hood order: along a run of occupied slots the
+ * entries are sorted by their home slot. So a search can stop at the first entry that is nearer to
+ * its home than the search is, and a miss costs about as much as a hit even at 7/8 full. An
+ * insertion shifts the rest of the run up by one, a removal shifts it back, and there are no
+ * tombstones to slow down a map that lives for months.
  *
- * A slot keeps 32 bits of the hash. They give the home slot again, so growing
- * never reads keys, and nearly all keys that differ are told apart without
- * following the pointer. Zero marks a free slot.
+ * A slot keeps 32 bits of the hash. They determine the home slot, so growing never reads keys, and
+ * they distinguish nearly all keys without following the pointer. Zero marks a free slot.
  */
 #include "base/core/map.h"
 
@@ -57,7 +55,7 @@ static inline void sip_absorb(struct sip *s, uint64_t word, int rounds)
 	s->a ^= word;
 }
 
-/* The rounds are parameters only so that a test can check against the published 2-4 vectors. */
+/* The rounds are parameters only for a test against the published 2-4 vectors. */
 static inline uint64_t sip_hash(struct str in, uint64_t k0, uint64_t k1, int rounds, int last)
 {
 	struct sip s = { .a = k0 ^ UINT64_C(0x736f6d6570736575),
@@ -83,20 +81,20 @@ static inline uint64_t sip_hash(struct str in, uint64_t k0, uint64_t k1, int rou
 
 uint64_t hash_bytes(struct str s, uint64_t seed)
 {
-	/* The second half of the key adds no secret, it only must not be the first. */
+	/* The second half of the key adds no secret; it only must differ from the first. */
 	return sip_hash(s, seed, seed * UINT64_C(0x9e3779b97f4a7c15) + 1, 1, 3);
 }
 
 /*
- * The kernel gives every process 16 random bytes: a secret without state and
- * without a system call. The C library makes its stack guard from them, so
- * they go through the hash and are never used, or shown, as they are.
+ * The kernel gives every process 16 random bytes: a secret without state and without a system call.
+ * The C library makes its stack guard from them, so they are hashed, and never used or shown
+ * directly.
  */
 uint64_t hash_process_seed(void)
 {
 	const void *random16 = (const void *)(uintptr_t)getauxval(AT_RANDOM);
 
-	assert(random16); /* Linux gives it since 2.6.29 */
+	assert(random16); /* Linux has it since 2.6.29 */
 	return hash_bytes(str_of(random16, 16), 0);
 }
 
@@ -105,16 +103,15 @@ void map_init_seeded(struct map *m, uint64_t seed)
 	*m = (struct map){ .seed = seed ? seed : 1 };
 }
 
-/* Many stay empty: a seed is looked for when there is something to put in. */
+/* Many maps stay empty, so the seed is chosen at the first entry. */
 void map_init(struct map *m)
 {
 	*m = (struct map){ 0 };
 }
 
 /*
- * Two maps with one seed would keep their entries in one order, and copying
- * the larger into the smaller in that order builds a single endless run; so
- * each map's address takes part.
+ * Two maps with the same seed would have the same order, and copying the larger into the smaller in
+ * that order builds a single endless run. So the map's address is part of the seed.
  */
 static void need_seed(struct map *m)
 {
@@ -142,13 +139,13 @@ static uint32_t hash_of(const struct map *m, struct str key)
 	return hash ? hash : 1;
 }
 
-/* How far the entry in slot `at` sits behind its home. */
+/* The distance of the entry in slot `at` from its home. */
 static uint32_t distance(const struct map *m, uint32_t at)
 {
 	return (at - m->slots[at].hash) & m->mask;
 }
 
-/* True and the entry's slot; or false and the slot where it belongs. */
+/* Returns true with the entry's slot, or false with the slot where it belongs. */
 static bool find(const struct map *m, struct str key, uint32_t hash, uint32_t *ret_at)
 {
 	uint32_t at = hash & m->mask;
@@ -179,7 +176,7 @@ static void insert(struct map *m, uint32_t at, struct map_slot entry)
 	m->n++;
 }
 
-/* The slot where an entry that is certainly new belongs. */
+/* The slot for an entry that is certainly new. */
 static uint32_t place(const struct map *m, uint32_t hash)
 {
 	uint32_t at = hash & m->mask;
@@ -253,7 +250,7 @@ void *map_remove(struct map *m, struct str key)
 	if (m->n == 0 || !find(m, key, hash_of(m, key), &at))
 		return NULL;
 	value = m->slots[at].value;
-	/* The run ends at a free slot or at an entry that is at home. */
+	/* The run ends at a free slot or at an entry in its home slot. */
 	for (;; at = after) {
 		after = (at + 1) & m->mask;
 		if (!m->slots[after].hash || distance(m, after) == 0)

@@ -1,17 +1,15 @@
 /*
- * A B+-tree in which every node, leaf or inner, is the same: sorted keys, each
- * with an item. A leaf's items are the values; an inner node's items are its
- * children, and the key beside a child is always exactly the child's first
- * key. Keys are borrowed, so a separator must never outlive its entry; keeping
- * it exact is what guarantees that, and it makes splitting, merging and
- * searching the same code on every level.
+ * A B+-tree in which every node, leaf or inner, has the same form: sorted keys, each with an item.
+ * A leaf's items are the values; an inner node's items are its children, and the key beside a child
+ * is always exactly the child's first key. Keys are borrowed, so a separator must never outlive its
+ * entry. Keeping it exact guarantees that, and makes splitting, merging and searching the same code
+ * on every level.
  *
- * A change is made in the leaf and then carried up the path that led there:
- * each parent's key is set right, a child that was split off is inserted, one
- * that became empty is dropped, one that fits together with its neighbour is
- * merged. There is no borrowing between neighbours: merging at three quarters
- * keeps two neighbours from both being small, which is all that the memory
- * bound needs. Nodes of one level are linked, so cursors need no path.
+ * A change is made in the leaf and then carried up to the root. Each parent's key is corrected, a
+ * child that was split off is inserted, an empty one is dropped, and one that fits together with
+ * its neighbour is merged. Neighbours do not borrow items from each other: merging at three
+ * quarters keeps two neighbours from both being small, which is all that the memory bound needs.
+ * Nodes of one level are linked, so cursors need no path.
  */
 #include "base/core/omap.h"
 
@@ -21,11 +19,11 @@
 
 enum {
 	OMAP_WIDTH = 64, /* items of a node */
-	OMAP_MERGE = OMAP_WIDTH * 3 / 4, /* neighbours with no more items than this merge */
+	OMAP_MERGE = OMAP_WIDTH * 3 / 4, /* neighbours with at most this many items merge */
 	OMAP_HEIGHT_MAX = 16, /* neighbours have 24 items on average: beyond any memory */
 };
 
-/* Arrays apart, because a struct of these three would pad 20 bytes to 24. */
+/* Separate arrays, because a struct of these three would pad 20 bytes to 24. */
 struct omap_node {
 	struct omap_node *next, *prev; /* on the same level */
 	uint32_t n;
@@ -34,7 +32,7 @@ struct omap_node {
 	void *item[OMAP_WIDTH];
 };
 
-/* The way down: node[0] is the root, at[i] the child taken in node[i]. */
+/* The path from the root: node[0] is the root, at[i] the child taken in node[i]. */
 struct path {
 	struct omap_node *node[OMAP_HEIGHT_MAX];
 	uint32_t at[OMAP_HEIGHT_MAX];
@@ -51,7 +49,7 @@ static void set_key(struct omap_node *node, uint32_t at, struct str key)
 	node->len[at] = (uint32_t)key.n;
 }
 
-/* Index of the first key >= `key`, node->n when there is none. */
+/* Index of the first key >= `key`; node->n if not found. */
 static uint32_t lower_bound(const struct omap_node *node, struct str key)
 {
 	uint32_t low = 0, n = node->n, half;
@@ -68,7 +66,7 @@ static uint32_t lower_bound(const struct omap_node *node, struct str key)
 	return low;
 }
 
-/* The child under which `key` is or belongs: the last whose first key is <= key, or the first. */
+/* The child that has `key` or should: the last whose first key is <= key, or the first. */
 static uint32_t child_for(const struct omap_node *inner, struct str key)
 {
 	uint32_t at = lower_bound(inner, key);
@@ -92,7 +90,7 @@ static struct omap_node *leaf_for(const struct omap *m, struct str key)
 	return node;
 }
 
-/* The same, remembering the way. */
+/* The same, recording the path. */
 static struct omap_node *descend(const struct omap *m, struct str key, struct path *path)
 {
 	struct omap_node *node = m->root;
@@ -343,7 +341,7 @@ void *omap_remove(struct omap *m, struct str key)
 	return value;
 }
 
-/* A position behind a leaf's last entry is the next leaf's first, and the other way round. */
+/* A position after a leaf's last entry is the next leaf's first, and vice versa. */
 static bool settle(struct omap_cursor *c)
 {
 	if (!c->leaf)

@@ -1,12 +1,11 @@
 /*
- * The queue is a stack that producers push onto by compare-and-swap and that
- * the consumer takes whole by one exchange and turns round. Nodes leave only
- * all together, so a node cannot return to the top behind a producer's back
- * (the ABA problem), and the reversal costs the consumer one pass over nodes
- * that it is about to touch anyway.
+ * The queue is a stack. Producers push by compare-and-swap; the consumer takes it whole by one
+ * exchange and reverses it. Nodes leave only all together, so a node cannot return to the top
+ * unnoticed by a producer (the ABA problem), and the reversal costs the consumer one pass over
+ * nodes that it is about to touch anyway.
  *
- * Mutexes and conditions cannot fail here other than through a bug of ours, so
- * their results are asserted, not reported.
+ * Mutexes and conditions can only fail through a bug of ours, so their results are asserted, not
+ * reported.
  */
 #include "base/core/queue.h"
 
@@ -21,7 +20,7 @@
 #include "base/core/clock.h"
 #include "base/core/compiler.h"
 
-enum { PROMPT_SLICE_NS = 100 * 1000 }; /* the least that the kernel knows */
+enum { PROMPT_SLICE_NS = 100 * 1000 }; /* the kernel's minimum */
 
 static void check(int r)
 {
@@ -39,7 +38,7 @@ bool queue_push(struct queue *q, struct queue_node *node)
 	struct queue_node *top = atomic_load_explicit(&q->newest, memory_order_relaxed);
 	bool was_empty;
 
-	/* Once the swap succeeds the node may be gone: it is not touched again. */
+	/* Once the swap succeeds the node may be freed: do not touch it again. */
 	do {
 		was_empty = !top;
 		node->next = top;
@@ -151,7 +150,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* A fault is the running thread's own: blocking its signal would only hide the report. */
+/* A fault belongs to the running thread: blocking its signal would only hide the report. */
 static void block_signals(sigset_t *ret_before)
 {
 	static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGPROF };
@@ -199,7 +198,7 @@ void thread_be_prompt(void)
 		uint64_t runtime, deadline, period;
 	} attr = { 0 };
 
-	/* Of other policies the runtime means something else. */
+	/* For other policies the runtime has a different meaning. */
 	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) != 0 ||
 	    attr.policy != SCHED_OTHER)
 		return;
@@ -215,7 +214,7 @@ void thread_keep_apart(struct thread *t, bool busy)
 	if (from == t->apart || from >= CPU_SETSIZE)
 		return;
 	t->apart = from;
-	/* What this thread may use is what the other one may. */
+	/* Both threads may run on the same CPUs. */
 	if (sched_getaffinity(0, sizeof(set), &set) != 0 || CPU_COUNT(&set) < 2)
 		return;
 	if (from >= 0)

@@ -1,7 +1,4 @@
-/*
- * Operations on one node and its children. What walks whole trees is in
- * json_walk.c.
- */
+/* Operations on one node and its children. walk.c has those on whole trees. */
 #include "base/json/json.h"
 
 #include <assert.h>
@@ -169,7 +166,7 @@ struct json *json_at(const struct json *array, size_t index)
 	return v;
 }
 
-/* Whether the token of a pointer, in which ~0 is ~ and ~1 is /, names `key`. */
+/* Whether the token of a pointer, in which ~0 is ~ and ~1 is /, equals `key`. */
 static bool token_names(struct str token, struct str key)
 {
 	size_t at = 0;
@@ -204,7 +201,7 @@ static struct json *token_find(const struct json *parent, struct str token)
 
 struct json *json_pointer(const struct json *root, struct str pointer)
 {
-	/* As strchr() does, and as the header warns. */
+	/* Like strchr(); see the header. */
 	struct json *v = (struct json *)(uintptr_t)root;
 	struct str rest, token;
 
@@ -218,7 +215,7 @@ struct json *json_pointer(const struct json *root, struct str pointer)
 	return v;
 }
 
-/* The child in front of `child`; NULL for the first. */
+/* The child before `child`; NULL for the first. */
 static struct json *find_previous(const struct json *parent, const struct json *child)
 {
 	struct json *v = parent->first;
@@ -230,7 +227,7 @@ static struct json *find_previous(const struct json *parent, const struct json *
 	return v;
 }
 
-/* Behind `previous`, or first when that is NULL. */
+/* After `previous`, or first if that is NULL. */
 static void link_after(struct json *parent, struct json *previous, struct json *child)
 {
 	struct json **place = previous ? &previous->next : &parent->first;

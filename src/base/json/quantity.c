@@ -1,10 +1,10 @@
 /*
- * A quantity is nano units in 128 bits. Upstream reads any number of digits;
- * what is beyond 10^29 units, which 128 bits do not hold, is cut to that:
- * nothing in a cluster counts so far, and the comparison stays right.
+ * A quantity is nano units in 128 bits. Upstream reads any number of digits; values beyond 10^29
+ * units, which 128 bits cannot hold, are cut to that: nothing in a cluster counts so far, and
+ * comparisons stay right.
  *
- * The grammar is upstream's with its oddities: a sign or a point alone is zero,
- * "1E" is exa while "1E3" has an exponent.
+ * The grammar is upstream's with its oddities: a sign or a point alone is zero, "1E" is exa while
+ * "1E3" has an exponent.
  */
 #include "base/json/quantity.h"
 
@@ -90,7 +90,7 @@ static bool suffix_shaped(struct str rest)
 	return i == rest.n;
 }
 
-/* A magnitude that is being made, and whether something below it was cut off: it rounds up. */
+/* A magnitude under construction, and whether smaller parts were cut off: then it rounds up. */
 struct magnitude {
 	__int128 v;
 	bool inexact;
@@ -107,7 +107,7 @@ static void times(struct magnitude *m, unsigned factor)
 	m->v = m->v > NANO_MAX / factor ? NANO_MAX : product(m->v, factor);
 }
 
-/* False when there is no room for the digit, which then only tells whether it is exact. */
+/* Returns false if there is no room for the digit, which then only affects exactness. */
 static bool add_digit(struct magnitude *m, char c)
 {
 	if (m->v >= NANO_MAX / 10) {
@@ -399,8 +399,8 @@ static int print_binary(__int128 units, struct buf *out)
 }
 
 /*
- * Small and broken numbers are decimal, as upstream has it; so are sums beyond what a
- * binary suffix is read as.
+ * Small numbers and fractions are decimal, like upstream; so are sums beyond the range of a binary
+ * suffix.
  */
 static bool prints_binary(struct quantity q)
 {

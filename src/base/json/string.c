@@ -1,10 +1,10 @@
 /*
- * What is rare in strings: escapes, and text that is not UTF-8. The parser finds
- * the end of a string first, so everything here works on a whole one.
+ * The rare cases of strings: escapes, and text that is not UTF-8. The parser finds the end of a
+ * string first, so everything here works on a whole one.
  */
 #include "base/json/json_impl.h"
 
-/* What a one-letter escape stands for; zero when there is no such escape. */
+/* The character of a one-letter escape; zero if there is no such escape. */
 static const char escapes[256] = {
 	['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
 	['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
@@ -52,9 +52,8 @@ static size_t put_utf8(unsigned code, char *out)
 }
 
 /*
- * Decodes the escape whose hexadecimal digits begin at *at, and moves *at and
- * *out on. NULL, or what is wrong at *at. A character beyond the first 65536 is
- * two such escapes.
+ * Decodes the escape whose hexadecimal digits begin at *at, and advances *at and *out. Returns
+ * NULL, or the error at *at. A character beyond the first 65536 is two such escapes.
  */
 static const char *unescape_unicode(const char **at, const char *end, char **out)
 {

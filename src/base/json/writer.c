@@ -33,7 +33,7 @@ static void new_line(struct json_writer *w)
 	w->out->n += n + 1;
 }
 
-/* What stands between the siblings before and the child that now comes. */
+/* Writes the separator between earlier siblings and the next child. */
 static void separate(struct json_writer *w)
 {
 	assert(w->depth > 0 || !w->follows); /* one value only */

@@ -74,7 +74,7 @@ static void fold_add(struct folding *f, uint32_t low, uint32_t high)
 		regex_set_add(f->set, low, high);
 }
 
-/* What the part of a range that an entry speaks of folds to. */
+/* Adds the folded characters of the part of a range that an entry covers. */
 static void fold_part(struct folding *f, struct regex_range r, const struct regex_fold *fold)
 {
 	uint32_t low = MAX(r.low, fold->low), high = MIN(r.high, fold->high);

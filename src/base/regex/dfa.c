@@ -1,12 +1,12 @@
 /*
- * A program as a table: each set of places that some text leads to is a state, and a character
- * leads from one state to the next. Sets are followed up beforehand, while there are few; a
- * pattern with many stays a program. Characters that no class of the program tells
- * apart are one column of the table.
+ * A program as a table. Each set of places that some text leads to is a state, and a character
+ * leads from one state to the next. The sets are computed in advance; a pattern with too many of
+ * them stays a program. Characters that no class of the program distinguishes share one column of
+ * the table.
  *
- * What depends on the place in the text is dealt with as follows. "^" holds in the first state
- * only. "$" is a place of its own, looked at when the text is at its end. Assertions that look at
- * both neighbours have no table.
+ * Conditions on the position in the text work as follows. "^" holds in the first state only. "$" is
+ * a place of its own, checked at the end of the text. Assertions that look at both neighbours have
+ * no table.
  */
 #include "base/core/limits.h"
 #include "base/regex/regex_impl.h"
@@ -17,9 +17,9 @@ enum {
 	COLUMNS_MAX = 128,
 	RANGES_MAX = 4096, /* of these classes together: they are sorted */
 	STATES_MAX = 256,
-	DEAD = 0, /* nothing will match any more */
-	MATCH = 1, /* it has */
-	FIRST = 2, /* the beginning of the text */
+	DEAD = 0, /* nothing can match any more */
+	MATCH = 1, /* it has matched */
+	FIRST = 2, /* the start of the text */
 };
 
 struct regex_dfa {
@@ -155,11 +155,11 @@ struct builder {
 	const struct regex *re;
 	struct columns columns;
 	uint8_t class_of[PLACES_MAX]; /* by instruction, of a character */
-	struct set *states; /* STATES_MAX; the first two are none */
+	struct set *states; /* STATES_MAX; the first two are unused */
 	size_t n;
-	struct set kept; /* places that tell states apart: characters, and "$" */
+	struct set kept; /* places that distinguish states: characters, and "$" */
 	uint32_t *stack;
-	uint64_t *steps; /* left; NULL: as many as it takes */
+	uint64_t *steps; /* remaining; NULL: no limit */
 };
 
 static bool set_has(const struct set *set, uint32_t i)

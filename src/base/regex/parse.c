@@ -1,7 +1,7 @@
 /*
- * A recursive descent that makes one tree. What it refuses, and in which
- * words, is what Go's regexp/syntax refuses: an author who wrote a pattern
- * for Kubernetes gets the answer that Kubernetes gives.
+ * A recursive descent parser that makes one tree. It rejects the same patterns as Go's
+ * regexp/syntax, with the same messages, so that an author of a pattern gets the same answer as
+ * from Kubernetes.
  */
 #include "base/regex/regex_impl.h"
 
@@ -460,7 +460,7 @@ static int parse_group(struct parser *p, struct regex_node **ret_node)
 
 /* --- atoms ------------------------------------------------------------------------ */
 
-/* \A \z \b \B. NULL when the text is none of them. */
+/* \A \z \b \B. Returns NULL for any other text. */
 static struct regex_node *take_anchor(struct parser *p)
 {
 	if (take(p, "\\A"))
@@ -534,7 +534,7 @@ static bool take_count(struct parser *p, int *ret_count)
 	size_t from = p->at;
 	int n = 0;
 
-	/* What is too much is told later; it must only not overflow. */
+	/* Too large counts are rejected later; here they only must not overflow. */
 	while (peek(p) >= '0' && peek(p) <= '9') {
 		n = MIN(n * 10 + (p->text.p[p->at] - '0'), 100000000);
 		p->at++;
@@ -603,7 +603,7 @@ static bool are_counts(int min, int max)
 	return min <= REGEX_REPEAT_MAX && max <= REGEX_REPEAT_MAX && (max < 0 || max >= min);
 }
 
-/* Wraps what came last into the repetition that follows. Two in a row are refused. */
+/* Wraps the last node into the repetition that follows. Two in a row are rejected. */
 static int parse_repeat(struct parser *p, struct regex_node *cat)
 {
 	struct regex_node *inner = ARENA_NEW(&p->work->arena, struct regex_node), *last = cat->last;
@@ -652,7 +652,7 @@ static int parse_sequence(struct parser *p, struct regex_node **ret_node)
 	struct regex_node *cat = node_new(p, REGEX_CAT), *atom;
 	int r;
 
-	/* Flags alone are no atom: what follows them repeats what was before. */
+	/* Flags alone are not an atom: a repetition after them repeats what was before. */
 	for (r = parse_repeat(p, cat); r == 0; r = parse_repeat(p, cat)) {
 		if (at_end(p) || peek(p) == '|' || peek(p) == ')')
 			break;

@@ -1,13 +1,11 @@
 /*
- * A pattern becomes a program of a few instructions, built from its end
- * towards its beginning so that each knows where it goes on. Matching
- * keeps the set of places in the program that the text read so far may lead
- * to, and moves it on by one character at a time: the machine of Thompson and
- * Pike, without captures. No place is in the set twice, so a character costs at
- * most the length of the program.
+ * A pattern becomes a program of a few instructions, built from its end towards its start, so that
+ * each knows its successor. Matching keeps the set of places in the program that the text read so
+ * far may lead to, and advances it by one character at a time: the machine of Thompson and Pike,
+ * without captures. No place is in the set twice, so a character costs at most the length of the
+ * program.
  *
- * All is made in working memory; what is kept is the program, and each class that it
- * has once.
+ * Everything is made in working memory; only the program, and each of its classes once, is kept.
  */
 #include "base/regex/regex.h"
 
@@ -88,7 +86,7 @@ static uint32_t compile_alternatives(struct compiler *c, const struct regex_node
 	return start;
 }
 
-/* What is repeated once more, or not: `more` or `next`, in the order that is preferred. */
+/* The choice to repeat or not: `more` or `next`, in the preferred order. */
 static uint32_t emit_choice(struct compiler *c, const struct regex_node *repeat, uint32_t more,
 			    uint32_t next)
 {
@@ -96,9 +94,9 @@ static uint32_t emit_choice(struct compiler *c, const struct regex_node *repeat,
 }
 
 /*
- * Without end, `min` times at least. What may match nothing is a loop that is entered at its
- * body, and optional as a whole: entered at the choice, an empty pass would come back to
- * a choice that was made already, and the order of preference be lost.
+ * An endless repetition, at least `min` times. If its body may match the empty text, the loop is
+ * entered at its body and is optional as a whole. If it were entered at the choice, an empty pass
+ * would come back to a choice that was already made, and the order of preference would be lost.
  */
 static uint32_t compile_endless(struct compiler *c, const struct regex_node *repeat, uint32_t next)
 {
@@ -219,7 +217,7 @@ static const struct regex *regex_of(const struct compiler *c, uint32_t start)
 	return re;
 }
 
-/* What compile() makes of a node, before it does. */
+/* The size of compile()'s result for a node, computed in advance. */
 struct size {
 	uint64_t insts; /* emitted */
 	uint64_t steps; /* calls of compile() */
@@ -250,7 +248,7 @@ static struct size repeat_size(const struct regex_node *repeat, struct size each
 	return size_add(size_times(each, min), size_times(size_add(each, choice), max - min));
 }
 
-/* Of a node that settle() went through. Recursion is bounded by REGEX_DEPTH_MAX. */
+/* For a node that settle() has processed. Recursion is bounded by REGEX_DEPTH_MAX. */
 static struct size size_of(const struct regex_node *node)
 {
 	struct size size = { 0, 0 };
@@ -275,7 +273,7 @@ static struct size size_of(const struct regex_node *node)
 	return size;
 }
 
-/* Takes off n; false: there is not that much, and nothing is left. */
+/* Subtracts n. Returns false, with nothing left, if there is less than that. */
 static bool take_steps(uint64_t *steps, uint64_t n)
 {
 	bool enough = !steps || *steps >= n;
@@ -482,7 +480,7 @@ static size_t memory_size(const struct regex *re)
 
 static struct machine machine_in(uint32_t *memory, const struct regex *re)
 {
-	/* A sparse set needs no zeroes, but reading what nobody wrote is not for us. */
+	/* A sparse set needs no zeroes, but we never read uninitialised memory. */
 	memset(memory, 0, 4UL * re->n * sizeof(*memory));
 	return (struct machine){
 		.re = re,

@@ -1,6 +1,6 @@
 /*
- * Unicode 14.0.0: which character belongs to which script, as runs. Each entry is the first
- * character of a run, shifted left by eight, and the index of its script's name; 0 is none.
+ * Unicode 14.0.0: the script of each character, as runs. Each entry is the first character of a
+ * run, shifted left by eight, and the index of its script's name; 0: no script.
  */
 #include "base/regex/tables.h"
 

@@ -1,8 +1,7 @@
 /*
- * A fault is rendered when it is recorded, since path and value live on the
- * caller's stack: path, value and detail go through one buffer into the arena.
- * The aggregate finds repeated messages with a map; the list may hold a
- * thousand of them.
+ * A fault is printed when it is recorded, since path and value are on the caller's stack: path,
+ * value and detail go through one buffer into the arena. The aggregate finds repeated messages with
+ * a map, since the list may hold a thousand of them.
  */
 #include "base/report/field_errors.h"
 
@@ -22,7 +21,7 @@ struct type_row {
 static const struct type_row types[FIELD_ERROR_TYPES] = { FIELD_ERROR_MAP(TYPE_ROW) };
 #undef TYPE_ROW
 
-/* What stands between the brackets or behind the dot; an index is printed into `digits`. */
+/* The text between the brackets or after the dot; an index is printed into `digits`. */
 static struct str step_text(const struct field_path *step, char digits[static 24])
 {
 	if (step->kind != FIELD_PATH_INDEX)
@@ -97,7 +96,7 @@ static int print_value(const struct field_value *value, struct buf *out)
 	return buf_add_str(out, value->text);
 }
 
-/* Of a path, a value or a detail; and of all that is kept, so that an answer has room for it. */
+/* Limits of a path, value or detail; and of all kept text, so that it fits in a reply. */
 enum { PART_MAX = 8 * KIB, KEPT_MAX = 512 * KIB };
 
 void field_errors_init(struct field_errors *fe, struct arena *arena)

@@ -1,10 +1,9 @@
 /*
- * Upstream's checks are regular expressions over ASCII; here each is a loop over
- * a table of character classes, since names are checked on every write.
+ * Upstream's checks are regular expressions over ASCII; here each is a loop over a table of
+ * character classes, since names are checked on every write.
  *
- * Lengths are told in "characters" by the older checks and in "bytes" by those
- * behind label keys and values; that is upstream's own inconsistency, and
- * clients compare the words.
+ * Messages give lengths in "characters" in older checks, and in "bytes" in those for label keys and
+ * values. That is upstream's inconsistency, and clients compare the text.
  */
 #include "base/text/names.h"
 
@@ -28,7 +27,10 @@ bool names_all_of(struct str s, unsigned classes)
 	return true;
 }
 
-/* Not empty, begins and ends as told, and has nothing else between. */
+/*
+ * Whether s is not empty, starts with a `first`, ends with a `last`, and all characters are
+ * `inner`.
+ */
 bool names_shaped(struct str s, unsigned first, unsigned inner, unsigned last)
 {
 	return s.n > 0 && (names_class(s.p[0]) & first) && (names_class(s.p[s.n - 1]) & last) &&

@@ -56,10 +56,7 @@ enum {
 
 unsigned names_class(char c); /* 0: no class */
 bool names_all_of(struct str s, unsigned classes);
-/*
- * Whether s is not empty and has characters of the given classes at its start, inside, and at its
- * end.
- */
+/* Whether s is not empty, starts with a `first`, ends with a `last`, and all are `inner`. */
 bool names_shaped(struct str s, unsigned first, unsigned inner, unsigned last);
 /* Labels of letters and digits of the class `alnum`, separated by dots. */
 bool names_is_subdomain(struct str s, unsigned alnum);

@@ -16,7 +16,7 @@ struct range {
 	int32_t first, last;
 };
 
-/* What unicode.IsPrint refuses above U+007E: spaces, formats, private use, noncharacters. */
+/* Rejected by unicode.IsPrint above U+007E: spaces, formats, private use, noncharacters. */
 static const struct range unprintable[] = {
 	{ 0x7f, 0xa0 },        { 0xad, 0xad },       { 0x600, 0x605 },     { 0x61c, 0x61c },
 	{ 0x6dd, 0x6dd },      { 0x70f, 0x70f },     { 0x8e2, 0x8e2 },     { 0x1680, 0x1680 },
@@ -37,7 +37,7 @@ static bool is_printable(int32_t code)
 	return true;
 }
 
-/* Bytes of the character that begins s (s.n > 0) and its code; 1 and -1 when it is none. */
+/* Size and code of the first character of s (s.n > 0); 1 and -1 if it is invalid. */
 static size_t decode(struct str s, int32_t *ret_code)
 {
 	const unsigned char *p = (const unsigned char *)s.p;

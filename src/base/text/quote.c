@@ -1,7 +1,7 @@
 /*
- * What is printable is Unicode's letters, marks, numbers, punctuation and symbols, and the
- * space. The table names what of the rest is met in practice: controls, spaces, invisible
- * formatting, private use; code points that nobody assigned pass.
+ * Printable are Unicode's letters, marks, numbers, punctuation and symbols, and the space. The
+ * table lists the unprintable characters that occur in practice: controls, spaces, invisible
+ * formatting, private use. Unassigned code points count as printable.
  */
 #include "base/text/quote.h"
 

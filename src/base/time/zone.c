@@ -15,12 +15,12 @@ enum {
 	TYPE_SIZE = 6,
 	DAY_S = 86400,
 	HOUR_S = 3600,
-	/* What RFC 8536 lets offsets be. */
+	/* The range of offsets in RFC 8536. */
 	OFFSET_MIN = -25 * HOUR_S + 1,
 	OFFSET_MAX = 26 * HOUR_S - 1,
 };
 
-/* Years 1 to 9999, in which the calendar counts. */
+/* Years 1 to 9999, which the calendar supports. */
 #define SECONDS_MIN INT64_C(-62135596800)
 #define SECONDS_MAX INT64_C(253402300799)
 

@@ -1,6 +1,6 @@
 /*
- * What is merged is copied and the copy taken apart: the value itself may have
- * an anchor that is yet to be used.
+ * The merged value is copied, and the copy taken apart: the value itself may have an anchor that is
+ * used later.
  */
 #include "base/yaml/merge.h"
 
@@ -19,7 +19,7 @@ static void move_members(struct json *object, struct json *from)
 	object->n += from->n;
 }
 
-/* Of a list the first wins, and what is added later wins: so begin with the last. */
+/* In a list the first wins, and later members override: so start with the last. */
 static void add_merged(struct json *object, struct json *value)
 {
 	struct json *reversed = NULL, *next;

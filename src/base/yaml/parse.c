@@ -46,7 +46,7 @@ struct yaml_reader {
 	struct json_report unused; /* where the caller wants no report */
 	bool failed, ended;
 
-	/* Of the document being read. */
+	/* State of the document being read. */
 	struct arena *arena;
 	struct error *err;
 	struct map anchors; /* of struct anchor */
@@ -111,7 +111,7 @@ static int fail_memory(struct yaml_reader *r)
 	return fail_limit(r, "the document needs too much memory", r->arena->max);
 }
 
-/* libyaml's reader, which sees bytes before they are characters, tells only their offset. */
+/* libyaml's reader works on bytes before they are decoded, and only has their offset. */
 static void mark_of_offset(struct str text, size_t offset, yaml_mark_t *ret_mark)
 {
 	*ret_mark = (yaml_mark_t){ 0 };

@@ -1,9 +1,9 @@
 /*
- * libyaml's emitter does the layout; it is the model of go-yaml's, so the text
- * comes out as upstream's. What is decided here is the style of each scalar.
+ * libyaml's emitter does the layout; go-yaml's is modelled on it, so the text is the same as
+ * upstream's. This file decides the style of each scalar.
  *
- * The tree is walked with a list of the containers above the current one, each
- * with its children in the order of printing.
+ * The tree is walked with a list of the containers above the current one, each with its children in
+ * printing order.
  */
 #include "base/yaml/yaml.h"
 

@@ -1,9 +1,9 @@
 /*
- * The first document becomes a tree of nodes that know their lines, which is then walked as
- * go-yaml's decoder walks its own, with a set of keys for each map. It is slower than reading and
- * is meant for texts of which it is known that something is to be told.
+ * The first document becomes a tree of nodes with line numbers. It is walked like in go-yaml's
+ * decoder, with a set of keys for each map. This is slower than parsing, and meant for texts that
+ * are known to have repeated keys.
  *
- * Aliases make walks long: every node that is looked at counts against a limit.
+ * Aliases make walks long, so every visited node counts against a limit.
  */
 #include "base/yaml/yaml.h"
 
@@ -43,8 +43,8 @@ struct builder {
 struct walk {
 	struct arena *arena; /* of what is found */
 	struct yaml_repeat **tail;
-	size_t left; /* that may be told */
-	size_t steps; /* that may be taken */
+	size_t left; /* repeats that may still be reported */
+	size_t steps; /* steps that are left */
 	unsigned depth;
 };
 
@@ -190,7 +190,7 @@ static const struct node *named(const struct node *n)
 	return n->kind == NODE_ALIAS ? n->target : n;
 }
 
-/* Keys may be long, and an alias may bring one often: of such the beginning is told. */
+/* Keys may be long, and an alias may repeat one often, so long ones are cut. */
 static struct str shown(struct str key)
 {
 	if (key.n <= KEY_SHOWN_MAX)
@@ -221,7 +221,7 @@ static void set_key(struct walk *w, struct map *keys, const struct node *key,
 
 static bool merge(struct walk *w, struct map *keys, const struct node *from);
 
-/* What a map sets in `keys`, its own or those of a map that it is merged into. */
+/* Adds the keys of a map to `keys`, which are its own or those of a map that it is merged into. */
 static bool set_members(struct walk *w, struct map *keys, const struct node *map)
 {
 	for (const struct node *key = map->first; key && key->next; key = key->next->next) {
@@ -249,7 +249,7 @@ static bool step_down(struct walk *w)
 	return true;
 }
 
-/* Of a list the last comes first, since those before it would win. */
+/* The last of a list comes first, since earlier ones win. */
 static bool merge_list(struct walk *w, struct map *keys, const struct node *list)
 {
 	VEC(const struct node *) maps;

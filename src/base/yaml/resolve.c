@@ -1,8 +1,7 @@
 /*
- * The first byte tells what a scalar can be at all, which settles most strings
- * at once. Words are looked up in a table. Numbers follow Go's ParseInt with
- * base 0, after underscores are dropped, and go-yaml's own pattern for floats.
- * A number that fits neither, such as 1e999, is a string.
+ * The first byte decides what a scalar can be, which settles most strings at once. Words are looked
+ * up in a table. Numbers follow Go's ParseInt with base 0, after underscores are dropped, and
+ * go-yaml's own pattern for floats. A number that fits neither, such as 1e999, is a string.
  */
 #include "base/yaml/resolve.h"
 
@@ -108,7 +107,7 @@ static enum yaml_kind resolve_word(struct str text, struct json *v)
 	return w->kind;
 }
 
-/* Takes a number of one to `width` digits off the front; -1 when there is none. */
+/* Removes a number of one to `width` digits from the front; returns -1 if there is no digit. */
 static int take_number(struct str *s, size_t width)
 {
 	size_t n = 0;

@@ -1,7 +1,6 @@
 /*
- * A delivery is made from a block of exactly its size that is freed right
- * afterwards, so that the address sanitizer sees whoever reads beyond it or
- * later.
+ * A delivery is made from a block of exactly its size that is freed right afterwards, so that the
+ * address sanitizer detects reads beyond it or later.
  */
 #include "net/loop/conn_pipe.h"
 
@@ -58,7 +57,7 @@ static void pipe_reap(struct loop_task *t)
 	free(e);
 }
 
-/* What it wrote still arrives: the memory goes when the other end has seen it all. */
+/* Written bytes still arrive: the memory is freed when the other end has read everything. */
 static void pipe_close(struct conn *c)
 {
 	struct pipe_end *e = end_of(c);

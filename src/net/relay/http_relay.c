@@ -129,7 +129,7 @@ static void carry(struct http_relay *r, struct http_stream *from, struct http_st
 {
 	r->moved_at = loop_now(r->loop);
 	*held += piece.n;
-	/* If `to` accepts nothing more, consume at once, so that the sender is not blocked. */
+	/* Hold back only if `to` is full: one that is closed must not block the sender. */
 	if (to && http_stream_send_copy(to, piece) == 0 && http_stream_room(to) == 0)
 		return;
 	http_stream_consume(from, *held);

@@ -1,16 +1,15 @@
 /*
  * Both ends of a connection, and the bytes between them.
  *
- * Each end has the pipe of what is sent to it. Bytes get a time of arrival when
- * they are written, never before that of what was written earlier; an end or a
- * failure of the connection travels the same way. Whoever writes sees a pipe of
- * limited room, which the reader makes by reading. Reading is cut anywhere.
+ * Each end has the pipe of the bytes sent to it. Bytes get a time of arrival when they are written,
+ * never before that of earlier bytes; an end or a failure of the connection travels the same way. A
+ * writer sees a pipe with limited room, which the reader frees by reading. Reads may be split
+ * anywhere.
  *
- * Ending is as the kernel does it. A conn freed with nothing to read leaves
- * behind its last bytes and an orderly end; one freed with unread bytes sends a
- * reset, which may overtake bytes. An end whose peer is gone may write once
- * more and then learns of it. An end that neither reads nor waits to write
- * learns nothing until it writes, or asks (conn_hung_up).
+ * Ending works as in the kernel. A conn freed with nothing to read leaves its last bytes and an
+ * orderly end behind; one freed with unread bytes sends a reset, which may overtake bytes. An end
+ * whose peer is gone may write once more, and is then notified. An end that neither reads nor waits
+ * to write is not notified until it writes, or asks (conn_hung_up).
  */
 #include "net/sim/sim_impl.h"
 
@@ -21,7 +20,7 @@
 enum {
 	READ_MAX = 64 * 1024,
 	TINY = 16,
-	PIPE_SPREAD = 64, /* the largest pipe is so many times the smallest */
+	PIPE_SPREAD = 64, /* the largest pipe is this many times the smallest */
 };
 
 static struct sim_conn *self_of(struct conn *c)
@@ -41,7 +40,7 @@ static void trace(const struct sim_conn *c, const char *what, size_t n)
 
 /* --- travelling --------------------------------------------------------------------- */
 
-/* When something that is sent to `c` now gets there. */
+/* When something sent to `c` now arrives. */
 static int64_t arrival(struct sim_conn *c)
 {
 	int64_t due;
@@ -68,7 +67,7 @@ static void send_reset(struct sim_conn *c, int code)
 	send_notice(c, &c->error);
 }
 
-/* A reset may overtake bytes, and what is lost leaves a hole that nothing fills. */
+/* A reset may overtake bytes, and lost bytes leave a gap that nothing fills. */
 static void lose_in_flight(struct sim_conn *c)
 {
 	size_t arrived = sim_pipe_arrived(&c->in, c->sim->now), used = sim_pipe_used(&c->in);
@@ -76,7 +75,7 @@ static void lose_in_flight(struct sim_conn *c)
 	sim_pipe_truncate(&c->in, (size_t)sim_between(c->sim, (int64_t)arrived, (int64_t)used));
 }
 
-/* Nobody acknowledges what this end has written. */
+/* Starts the timeout of bytes that nobody acknowledges. */
 static void begin_to_give_up(struct sim_conn *c)
 {
 	if (c->error.sent)
@@ -88,7 +87,7 @@ static void begin_to_give_up(struct sim_conn *c)
 	sim_conn_update(c);
 }
 
-/* Probes that nobody answers bring it out. */
+/* Starts keep-alive probes, which will get no reply. */
 static void begin_to_probe(struct sim_conn *c)
 {
 	int64_t max = c->sim->opts.keepalive_ms * CLOCK_MS;
@@ -179,7 +178,7 @@ static void tell_open(struct sim_conn *c)
 	conn_up_open(&c->conn);
 }
 
-/* The reader has made room; the writer hears of it later. */
+/* The reader has made room; the writer is notified later. */
 static void tell_room(struct sim_conn *writer)
 {
 	int64_t due;
@@ -209,7 +208,7 @@ static size_t draw_piece(struct sim *s, size_t arrived)
 static void read_piece(struct sim_conn *c, size_t arrived)
 {
 	size_t n = draw_piece(c->sim, arrived);
-	char *piece = xmalloc(n); /* of its own, so that overreads show */
+	char *piece = xmalloc(n); /* its own block, so that overreads are detected */
 
 	sim_pipe_get(&c->in, piece, n);
 	trace(c, "data", n);
@@ -276,7 +275,7 @@ static void mark_written(struct sim_conn *to, uint64_t from)
 	uint64_t n = to->in.tail - from;
 
 	if (n > 1 && prng_below(&to->sim->prng, 4) == 0) {
-		/* One draw after the other: a seed must mean the same to every compiler. */
+		/* One draw after the other: a seed must give the same run with every compiler. */
 		uint64_t part = 1 + prng_below(&to->sim->prng, n - 1);
 
 		sim_pipe_mark(&to->in, from + part, arrival(to));
@@ -302,7 +301,7 @@ static size_t put_all(struct sim_conn *to, const struct iovec *iov, int n, size_
 	return room - left;
 }
 
-/* The bytes go out, and sooner or later the answer comes that nobody is there. */
+/* The bytes are sent, and sooner or later a reset comes back. */
 static size_t write_to_nobody(struct sim_conn *c, size_t total)
 {
 	if (c->error.sent)
@@ -371,7 +370,7 @@ static void conn_sim_shutdown(struct conn *conn)
 		send_notice(c->peer, &c->peer->eof);
 }
 
-/* What the kernel does when the last descriptor is closed. */
+/* Does what the kernel does when the last descriptor is closed. */
 static void hang_up(struct sim_conn *c)
 {
 	struct sim_conn *peer = c->peer;
@@ -385,7 +384,7 @@ static void hang_up(struct sim_conn *c)
 		return;
 	}
 	send_notice(peer, &peer->eof);
-	/* Bytes that are still on their way to us will be answered by a reset. */
+	/* Bytes still in flight to us will cause a reset. */
 	if (sim_pipe_used(&c->in))
 		send_reset(peer, ECONNRESET);
 }
@@ -433,8 +432,8 @@ void sim_conn_refuse(struct sim_conn *c)
 }
 
 /*
- * An end of the lost connection hears of it, or only when it writes, or is writing. One kernel has
- * both ends of a unix connection and leaves none of them open without the other.
+ * An end of the lost connection is notified, or only when it writes or is writing. One kernel has
+ * both ends of a unix connection, and never leaves only one of them open.
  */
 static void lose_end(struct sim_conn *c)
 {
@@ -551,7 +550,7 @@ static void destroy(struct sim_source *src)
 	free(c);
 }
 
-/* Often small, so that backpressure is the rule, but not so small that nothing moves. */
+/* Often small, so that backpressure is common, but not so small that nothing moves. */
 static size_t draw_capacity(struct sim *s)
 {
 	size_t most = s->opts.pipe_max, least = most / PIPE_SPREAD + 1;

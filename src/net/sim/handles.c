@@ -1,7 +1,6 @@
 /*
- * Signals, folders and children of the simulated world. Each handle is a source
- * that is due when its test says so; what pends is merged where the kernel may
- * merge it.
+ * Signals, folders and children of the simulated world. Each handle is a source that is due when
+ * the test says so. Pending events are merged where the kernel may merge them.
  */
 #include "net/sim/sim_impl.h"
 
@@ -12,7 +11,7 @@
 
 enum {
 	NOTICE_MAX_NS = 2 * 1000 * 1000, /* until a signal or a change is noticed */
-	NAMES_MAX = 16, /* of one watch; beyond them the kernel's queue is full */
+	NAMES_MAX = 16, /* per watch; beyond them the kernel's queue is full */
 };
 
 static void notice_soon(struct sim_source *src)
@@ -213,7 +212,7 @@ struct touched {
 	const char *path, *name;
 };
 
-/* A name that still pends is merged; beyond the limit, or by chance, only "something" is told. */
+/* A pending name is merged. Beyond the limit, or by chance, the event comes without a name. */
 static void touch_watch(struct sim_source *src, const void *arg)
 {
 	const struct touched *t = arg;
@@ -305,7 +304,7 @@ static void fire_child(struct sim_source *src)
 		c->on_exit(c->arg, c->fate.status, c->fate.signal);
 }
 
-/* Nothing is left of its plans but this end. */
+/* Replaces all its plans by this end. */
 static void end_child(struct sim_child *c, int64_t after_ms, int status, int signum)
 {
 	struct sim *s = c->src.loop->sim;

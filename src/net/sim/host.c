@@ -1,7 +1,7 @@
 /*
- * Hosts, and how they end. A crash takes effect between turns: what the network
- * sees of it is the conns' and listeners' matter, and the loops just get no more
- * turns. Burying plays what is left of them without the world.
+ * Hosts and their crashes. A crash takes effect between turns: conns and listeners show it to the
+ * network, and the loops get no further turns. Burying runs the rest of their work without the
+ * world.
  */
 #include "net/sim/sim_impl.h"
 
@@ -70,7 +70,7 @@ void sim_loop_crash(struct loop *loop, enum sim_crash how)
 	}
 }
 
-/* True when the source was given the chance to be freed. */
+/* Returns true if the source got the chance to be freed. */
 static bool bury_source(struct sim_source *src)
 {
 	void (*bury)(struct sim_source *) = src->bury;
@@ -81,7 +81,7 @@ static bool bury_source(struct sim_source *src)
 	return bury != NULL;
 }
 
-/* True when it had something to do, which may have given others something to do. */
+/* Returns true if it had work, which may have made work for others. */
 static bool bury_loop(struct sim_loop *l)
 {
 	bool any = l->inbox.due != SIM_NEVER || loop_has_deferred(&l->loop);

@@ -1,10 +1,9 @@
 /*
- * Who can reach whom: addresses, listeners, cuts.
+ * The network: addresses, listeners, cuts.
  *
- * A connect travels to its address, finds a listener or none, and the owner
- * hears of it a little later; meanwhile the server may have accepted, answered
- * and closed. Listeners accept as the real one does, some at a time, and hand
- * over to the other loops by message.
+ * A connect travels to its address and finds a listener or not, and the owner is notified a little
+ * later; meanwhile the server may have accepted, responded and closed. Listeners accept like the
+ * real one, some at a time, and hand over to other loops by message.
  */
 #include "net/sim/sim_impl.h"
 
@@ -25,7 +24,7 @@ struct sim_listener {
 	struct loop **lanes; /* never empty */
 	size_t nlanes, next;
 	struct list backlog;
-	ino_t inode; /* of its file; 0: it has none */
+	ino_t inode; /* of its file; 0: no file */
 };
 
 /* A connection on its way to its loop. */
@@ -70,7 +69,7 @@ int64_t sim_latency(struct sim *s, const struct sim_host *a, const struct sim_ho
 	return a == b ? ns / 10 : ns;
 }
 
-/* Everything under way whose path is open, or everything whose path is not. */
+/* All ends in use whose path is open, or all whose path is not. */
 static void for_each_end(struct sim *s, bool open, void (*fn)(struct sim_conn *c))
 {
 	LIST_FOREACH (it, &s->ends) {
@@ -109,7 +108,7 @@ size_t sim_break_conns(struct sim *s, double chance)
 	LIST_FOREACH (it, &s->ends) {
 		struct sim_conn *c = LIST_ENTRY(it, struct sim_conn, link);
 
-		/* Each connection once, through the end that has called. */
+		/* Each connection once, through its client's end. */
 		if (c->peer && !c->server && !c->conn.closed && sim_chance(s, chance)) {
 			sim_conn_break(c);
 			n++;
@@ -245,7 +244,7 @@ void sim_conn_dial(struct sim_conn *c)
 		return;
 	}
 	c->far = port->host;
-	/* Only the path's opening brings the next try. */
+	/* The next attempt comes only when the path opens. */
 	if (!sim_path_open(c->sim, c->near, c->far))
 		c->open_due = SIM_NEVER;
 	else
@@ -374,7 +373,7 @@ static void touch_file(struct sim_listener *ln)
 	sim_touch(ln->src.loop->sim, dirname(folder), basename(name));
 }
 
-/* Its age is the world's: two that follow each other at once are told apart in every run. */
+/* Its timestamp is the world's, so that two files in a row differ in every run. */
 static int make_file(struct sim_listener *ln, struct error *err)
 {
 	const char *path = ln->listener.at.host;
@@ -422,7 +421,7 @@ static void free_listener(struct listener *listener)
 	sim_source_close(&ln->src);
 }
 
-/* As in reality: somebody who listens on TCP is a failure to bind, on a path he owns it. */
+/* As in reality: a TCP port in use is a bind error; a unix path belongs to its listener. */
 static int check_free(struct sim *s, const struct addr *at, struct error *err)
 {
 	LIST_FOREACH (it, &s->ports) {
@@ -450,7 +449,7 @@ static void choose_port(struct sim *s, struct addr *at)
 	(void)addr_parse(at, str_from(text), 0, NULL);
 }
 
-/* Whoever was here before is dead. */
+/* Any earlier owner of the port is dead. */
 static void open_port(struct sim_listener *ln, struct sim *s, struct sim_host *host)
 {
 	struct sim_port *p = XNEW(struct sim_port);

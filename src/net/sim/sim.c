@@ -1,14 +1,13 @@
 /*
  * The world's time and its turns.
  *
- * All that can happen on a loop is a source with the time when it is due; the
- * loop's own timers and its deferred tasks come on top. A step moves the clock
- * to the earliest of all, draws one of the loops that have something due, and
- * gives it a turn of the real loop's shape: timers, deferred tasks, a drawn
- * part of what else is due in a drawn order, deferred tasks again.
+ * Everything that can happen on a loop is a source with the time when it is due, in addition to the
+ * loop's own timers and deferred tasks. A step moves the clock to the earliest of all, and draws
+ * one of the loops that have something due. It gives that loop a turn like the real loop's: timers,
+ * deferred tasks, a random part of the other due sources in random order, deferred tasks again.
  *
- * A turn takes some microseconds. So a loop that never rests does not stop the
- * time of the others, and time-outs end what would go on for ever.
+ * A turn takes some microseconds. So a loop that never rests does not stop the time of the others,
+ * and timeouts end what would otherwise go on for ever.
  */
 #include "net/sim/sim_impl.h"
 
@@ -19,7 +18,7 @@
 #include "base/core/mem.h"
 
 enum {
-	START_MONOTONIC_S = 1000, /* not 0: no machine is that young */
+	START_MONOTONIC_S = 1000, /* not 0, as on any real machine */
 	START_WALL_S = 1704067200, /* 2024-01-01 */
 	TURN_MIN_NS = 1000,
 	TURN_MAX_NS = 9000,
@@ -134,7 +133,7 @@ static void set_now(struct sim *s, int64_t now)
 		s->loops.v[i]->loop.now = now / CLOCK_MS;
 }
 
-/* When the loop gets a turn at the earliest. */
+/* The earliest time of the loop's next turn. */
 static int64_t turn_due(struct sim_loop *l)
 {
 	int64_t due;
@@ -159,7 +158,7 @@ static int64_t earliest_turn(struct sim *s)
 	return earliest;
 }
 
-/* One of the loops that may have a turn now; there is one. */
+/* One of the loops that may have a turn now; there must be one. */
 static struct sim_loop *draw_loop(struct sim *s)
 {
 	struct sim_loop *drawn = NULL;
@@ -181,7 +180,7 @@ static void gather_ready(struct sim_loop *l)
 			(void)vec_push(&s->ready, l->sources.v[i]);
 }
 
-/* All or some of what is ready, in any order. What was closed meanwhile is due no more. */
+/* Fires all or some ready sources, in any order, except those closed meanwhile. */
 static void fire_some(struct sim *s)
 {
 	size_t n = s->ready.n, at;
