@@ -30,7 +30,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* What grpc_channel_unary()'s callback saw. */
+/* The arguments of grpc_channel_unary()'s callback. */
 struct answer {
 	unsigned calls;
 	enum grpc_code code;

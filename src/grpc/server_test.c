@@ -27,7 +27,7 @@ struct test {
 	bool head_only; /* the status came with the head */
 	unsigned ends, closes;
 	bool hold; /* do not give the window back */
-	/* What the server's hooks do and saw. */
+	/* The server's hooks: their behaviour and arguments. */
 	bool refuse;
 	unsigned done;
 	enum grpc_code done_code;

@@ -110,7 +110,7 @@ static void cleared_memory_is_zero_and_none_is_a_piece_too(void **state)
 	arena_release(&a);
 }
 
-/* Takes pieces until there is no more; returns the bytes had. */
+/* Allocates pieces until the limit; returns the total. */
 static size_t exhaust(size_t limit, size_t size)
 {
 	struct arena a;
@@ -135,7 +135,7 @@ static void the_limit_bounds_what_is_taken_from_the_heap(void **state)
 		for (size_t size = 1; size <= 5000; size = size * 3 + 1) {
 			size_t got = exhaust(limits[i], size);
 
-			/* And most of it can be had, in pieces that are much smaller. */
+			/* And most of it can be allocated, in much smaller pieces. */
 			if (size >= 16 && size * 10 < limits[i])
 				assert_true(got >= limits[i] / 2);
 		}

@@ -122,7 +122,7 @@ static void every_code_has_a_row_and_others_count_as_internal(void **state)
 	for (int code = 1; code < ERR_COUNT; code++) {
 		assert_in_range(error_http_status(code), 400, 599);
 		assert_in_range(error_grpc_status(code), 1, 16);
-		/* What upstream has no kind of failure for has no reason. */
+		/* Only failures without an equivalent in upstream have no reason. */
 		assert_true(*error_reason(code) || code == ERR_UNTYPED);
 	}
 	assert_int_equal(error_http_status(ERR_COUNT), 500);

@@ -1,6 +1,6 @@
 /*
- * What the parser accepts and what it makes of it, what it refuses and where,
- * and that no input, however made, gets more than an error out of it.
+ * The parser: accepted texts and their trees, rejected texts and the position of the error, and
+ * that malicious input causes nothing worse than an error.
  */
 #include <setjmp.h>
 #include <stdarg.h>

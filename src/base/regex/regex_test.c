@@ -99,7 +99,7 @@ static void repetition_counts(void **state)
 	check_all(cases, ARRAY_SIZE(cases));
 }
 
-/* The match is written in brackets: "a[b]c"; no brackets: there is none. */
+/* The match is written in brackets: "a[b]c"; no brackets: no match. */
 static void check_found(const char *pattern, const char *marked, size_t from)
 {
 	CLEANUP(arena_release) struct arena a;

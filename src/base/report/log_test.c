@@ -46,7 +46,7 @@ static void fixture_release(struct fixture *f)
 	(void)close(f->fds[1]);
 }
 
-/* What was written since the last call; it must have been one line. */
+/* The output since the last call, which must be one line. */
 static const char *take_line(struct fixture *f)
 {
 	ssize_t n = read(f->fds[0], f->line, sizeof(f->line));
@@ -187,7 +187,7 @@ static void json_is_valid_for_any_bytes(void **state)
 	fixture_release(&f);
 }
 
-/* Whatever byte the limit falls on, the line stays whole and says that it was cut. */
+/* At any position of the limit, the line stays valid and is marked as cut. */
 static void long_lines_are_cut_and_marked(void **state)
 {
 	static char filler[LOG_LINE_MAX];

@@ -393,7 +393,7 @@ static void repeated_keys_are_reported(void **state)
 	assert_string_equal(b.p, "{\"spec\":{\"c\":3,\"1\":\"b\",\"d\":5}}");
 }
 
-/* What a kube-apiserver of 1.38 told of such bodies, by sigs.k8s.io/yaml. */
+/* The errors of a kube-apiserver 1.38 for such bodies, from sigs.k8s.io/yaml. */
 static const struct {
 	const char *yaml, *told;
 } repeats[] = {

@@ -54,7 +54,7 @@ static const struct printed numbers[] = {
 	{ "-1.5e-10", "-1.5e-10\n" },
 };
 
-/* What each string looks like as a member's value. */
+/* Strings, and how they are printed as the value of a member. */
 static const struct printed strings[] = {
 	{ "abc", "abc" },
 	{ "a b c", "a b c" },
@@ -363,7 +363,7 @@ static void text_that_is_not_utf8_is_refused(void **state)
 	assert_int_equal(yaml_print(&b, v, NULL, NULL), -ERR_INTERNAL);
 }
 
-/* What troubles YAML. */
+/* Text that is difficult for YAML. */
 /* clang-format off */
 static const char *const pieces[] = {
 	"a", "b", "e", "0", "1", ".", "-", "+", "_", ":", "#", ",", "'", "\"", "\\", "[", "]",

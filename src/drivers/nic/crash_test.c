@@ -130,8 +130,8 @@ static void a_step_of_detaching_that_fails_is_made_up_for(void **state)
 /* --- crashes ------------------------------------------------------------------------------ */
 
 /*
- * Another process does it and is gone before step n. True: it came to its end. What this process
- * knew is dropped before and read anew afterwards.
+ * Another process does it and is gone before step n. Returns true if it came to its
+ * end. This process drops its state before and reads it again afterwards.
  */
 static bool dies_at(struct attach_world *w, unsigned n,
 		    int (*work)(struct attach_world *w, struct nic_use *u))

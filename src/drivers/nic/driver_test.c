@@ -180,7 +180,7 @@ static void what_cannot_be_is_refused_in_the_same_words(void **state)
 	prepare(w, 6, "veth-1", addressed, "1");
 	assert_has(w->error, "interfaceName net1 is wanted");
 
-	/* What was refused is unprepared without harm. */
+	/* Unpreparing a rejected claim succeeds. */
 	nic_node_unprepare(w, 2);
 	assert_string_equal(w->error, "");
 	nic_node_no_entry(w, 2);
@@ -271,7 +271,7 @@ static void a_new_sandbox_of_the_pod_takes_over(void **state)
 	nic_node_ask(w, "/add", 1, "-again");
 	assert_int_equal(w->status, 200);
 	assert_int_not_equal(nic_node_index(w->pods[1], "net1"), first);
-	/* The old one's end is none of the new one's business. */
+	/* Ending the old sandbox does not affect the new one. */
 	nic_node_ask(w, "/del", 1, "");
 	assert_int_equal(w->status, 200);
 	assert_int_not_equal(nic_node_index(w->pods[1], "net1"), 0);
@@ -325,7 +325,7 @@ static void what_is_collected_is_of_one_network(void **state)
 	(void)nic_node_reason(w, 1, "Detached");
 }
 
-/* What a runtime tells that does not know of uids. */
+/* The request of a runtime that does not pass UIDs. */
 static void ask_without_uid(struct nic_node *w, int n, const char *ns, const char *name)
 {
 	char body[512];
@@ -361,7 +361,7 @@ static void a_pod_without_a_uid_is_found_by_its_name_or_refused(void **state)
 	assert_int_equal(w->status, 200);
 	assert_has(w->answer, "\"name\":\"net1\"");
 	assert_int_not_equal(nic_node_index(w->pods[1], "net1"), 0);
-	/* What runs without Kubernetes has nothing to wait for any more. */
+	/* A container without Kubernetes has nothing to wait for now. */
 	ask_without_uid(w, 2, "", "");
 	assert_int_equal(w->status, 200);
 }
@@ -397,7 +397,7 @@ static void who_hangs_up_gets_nothing(void **state)
 	nic_node_pod(w, 1, 1);
 	nic_node_say(w, "/add", 1, "");
 	nic_node_hang_up(w);
-	/* Whatever was done about it, the next question comes after. */
+	/* The next request comes after it in any case. */
 	nic_node_ask(w, "/del", 1, "");
 	assert_int_equal(w->status, 200);
 	assert_true(is_back(w));

@@ -1,6 +1,6 @@
 /*
- * What neither a pod nor an unlucky order of events may bring about: the net driver as a whole, as
- * in nic_driver_test.c.
+ * Failures that neither a pod nor an unlucky order of events may cause, with the whole net driver,
+ * as in driver_test.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>

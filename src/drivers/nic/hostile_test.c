@@ -73,7 +73,7 @@ static int refuse_undoing(void *arg, struct error *err)
 	return error_set(err, ERR_ALREADY_EXISTS, "it does not want to");
 }
 
-/* What hardware does when its namespace ends. */
+/* Moves an interface back, like hardware when its namespace ends. */
 static void come_home(struct nic_node *w, const char *name)
 {
 	struct rtnl_change c = { .set_ns = true, .ns_fd = w->driver->attach->home };

@@ -582,7 +582,7 @@ static void hardware_that_is_nowhere_is_waited_for_or_forgotten(void **state)
 		skip();
 	u = attach_world_add_full(w, ATTACH_WORLD_HOST);
 	NIC_MUST(w, attach_world_put(w, u));
-	/* Hardware has no kind, so the test's veth is none; its namespace is said to be gone. */
+	/* Hardware has no kind, so the veth does not match; -1 says that its namespace is gone. */
 	u->before.kind[0] = 0;
 	assert_int_equal(nic_detach(w->attach, u, -1, &w->err), -ERR_NOT_FOUND);
 	assert_non_null(strstr(w->err.msg, "eth1 is neither on the node nor in the pod's"));

@@ -1,6 +1,6 @@
 /*
- * The book in a folder of its own: what is read is what was written, whatever is wrong with the
- * file is told and loses nothing else, and marks follow the file.
+ * The book in its own folder: it reads back everything that was written, faults in the file are
+ * reported and lose nothing else, and marks follow the file.
  */
 #include <setjmp.h>
 #include <stdarg.h>

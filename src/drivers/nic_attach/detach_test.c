@@ -1,6 +1,6 @@
 /*
- * Whose interface is it? Hardware is not to be had in a test, so the rules by which it is known
- * again are asked about links that are made up.
+ * Identifying interfaces. Tests have no hardware, so the rules that recognise it are applied to
+ * invented links.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -421,7 +421,7 @@ void attach_world_for_each(struct attach_world *w, unsigned which,
 	}
 }
 
-/* Of the use in the file. */
+/* The state of the use in the file. */
 enum nic_state attach_world_state_in_file(struct attach_world *w)
 {
 	struct nic_book *b = NULL;

@@ -28,7 +28,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* What the class says, if anything, then what the claim says. */
+/* Reads the parameters of the class, if any, then those of the claim. */
 static int read_two(struct arena *a, const char *class, const char *claim, struct nic_config *c,
 		    struct error *err)
 {
@@ -279,7 +279,7 @@ static void a_claim_names_only_plugins_of_the_list(void **state)
 		  "ipam.type: must be a string, not an integer" },
 		{ LINKS, "{\"type\":\"bridge\",\"ipam\":[]}",
 		  "ipam: must be an object, not a list" },
-		/* What is written in Go does not mind how a member's name is written. */
+		/* Programs in Go accept names of members in any case. */
 		{ LINKS, "{\"type\":\"bridge\",\"IPAM\":{\"type\":\"tuning\"}}",
 		  "IPAM: must be spelled ipam" },
 		{ LINKS, "{\"type\":\"bridge\",\"ipam\":{\"type\":\"dhcp\",\"Type\":\"tuning\"}}",
@@ -307,7 +307,7 @@ static void a_claim_names_only_plugins_of_the_list(void **state)
 		assert_int_equal(read_plugins(*state, v[i].list, "{}", claim, &err),
 				 v[i].message ? -ERR_INVALID : 0);
 		assert_string_equal(err.msg, v[i].message ? wanted : "");
-		/* What a class says is an administrator's. */
+		/* An administrator wrote the class, so it may use any. */
 		assert_int_equal(
 			read_plugins(*state, v[i].list, claim, "{\"network\":\"a\"}", &err), 0);
 	}

@@ -141,7 +141,7 @@ static const char *message(const struct node *n, const char *device)
 	return d->message ? d->message : "";
 }
 
-/* "kind=host interface=eth1 .." of one device, as the SDK is told. */
+/* "kind=host interface=eth1 .." of one device, as passed to the SDK. */
 static const char *attributes(struct node *n, const char *device)
 {
 	static char out[512];
@@ -524,7 +524,7 @@ static void a_device_in_a_pod_stays_as_it_was(void **state)
 	begin(n, NULL, NULL);
 	assert_true(set(n, 3, "eth1"));
 	(void)nic_inventory_set_away(n->v, "eth1", true, NULL);
-	/* Its last words here, told late. */
+	/* Its last event here, which comes late. */
 	l.index = 3;
 	l.up = l.running = false;
 	l.mtu = 1300;
@@ -599,7 +599,7 @@ static void a_driver_that_starts_knows_what_is_away(void **state)
 	begin(n, "veth:1", NULL);
 	last.link = link_of(3, "a_1");
 	assert_true(nic_inventory_set_away(n->v, "a-1-beef", true, &last));
-	/* Of a --create that is not given any more. */
+	/* A device of a --create that was removed. */
 	assert_true(nic_inventory_set_away(n->v, "vlan-eth9-7", true, &old));
 	nic_inventory_begin(n->v);
 	(void)nic_inventory_end(n->v);

@@ -455,7 +455,7 @@ static void routes_are_added_and_listed(void **state)
 
 /* --- errors ----------------------------------------------------------------------------- */
 
-/* What a kernel adds in parentheses differs by its version. */
+/* The kernel's text in parentheses differs by version. */
 static void assert_failed(const struct world *w, int r, enum error_code code, const char *text)
 {
 	if (strncmp(w->err.msg, text, strlen(text)) != 0)

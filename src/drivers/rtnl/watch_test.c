@@ -1,6 +1,6 @@
 /*
- * What a real kernel tells a real loop, in network namespaces of the test's own. Each test waits
- * for the event that it is about; one that never comes makes it hang.
+ * Events of the real kernel on a real loop, in network namespaces of the test. Each test waits for
+ * its event; if that never comes, it hangs.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ struct world {
 	struct rtnl_watch *watch;
 	int pod_ns;
 
-	/* What is waited for: this type, of this link, with this state. */
+	/* The awaited event: this type, of this link, with this state. */
 	enum rtnl_event_type want;
 	const char *name;
 	int index;
@@ -205,7 +205,7 @@ static void leaving_a_bridge_is_no_end_of_a_link(void **state)
 	change(w->host, "a", c);
 	c.master = 0;
 	change(w->host, "a", c);
-	/* All before it has been told by then. */
+	/* All earlier events have come by then. */
 	assert_int_equal(rtnl_link_delete(w->host, index_of(w->host, "br0"), NULL), 0);
 	await_link(w, RTNL_LINK_GONE, "br0", false);
 	assert_int_equal(w->gone, 1);

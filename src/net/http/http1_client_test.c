@@ -278,7 +278,7 @@ struct cutter {
 	int calls;
 };
 
-/* What a connection does that is freed inside a callback. */
+/* Frees the connection inside a callback. */
 static void cut(struct http_stream *s, int in)
 {
 	struct cutter *k = s->data;
@@ -362,7 +362,7 @@ struct transfer {
 	size_t sent, received;
 	size_t to_send;
 	size_t peak; /* most that was not consumed */
-	bool lazy; /* consumes only when told */
+	bool lazy; /* consumes only on request */
 	bool ended, closed, failed;
 };
 

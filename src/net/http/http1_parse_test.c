@@ -18,7 +18,7 @@
 #define CHUNK POST "Transfer-Encoding: chunked\r\n\r\n"
 #define OK    "HTTP/1.1 200 OK\r\n"
 #define END   "\r\n\r\n"
-/* What an attacker hopes to have taken for a request of its own. */
+/* The request that an attacker tries to smuggle. */
 #define SMUGGLED "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
 
 struct vector {

@@ -1,6 +1,5 @@
 /*
- * What goes on the wire: responses and requests, their framing, and what owners
- * must not be able to do to it.
+ * Output on the wire: responses and requests, their framing, and attempts of owners to break it.
  */
 #include <setjmp.h>
 #include <stdarg.h>

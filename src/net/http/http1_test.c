@@ -1,7 +1,6 @@
 /*
- * A server's session: how long a connection lives, who waits for whom, and when
- * it gives up. What is read is tested in http1_parse_test.c, what is written in
- * http1_send_test.c, the client in http1_client_test.c.
+ * A server's session: the life of a connection, its pauses and its timeouts. Parsing is tested in
+ * http1_parse_test.c, output in http1_send_test.c, the client in http1_client_test.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +27,7 @@ static void say(struct http_wire *w, const char *text)
 	http_wire_feed(w, str_from(text), 0);
 }
 
-/* What was written since the last look. */
+/* Checks the output since the last call. */
 static void wrote(struct http_wire *w, const char *text)
 {
 	assert_string_equal(w->out.p, text);
@@ -617,7 +616,7 @@ static void an_upload_is_paused_until_it_is_consumed(void **state UNUSED)
 	assert_false(w.paused);
 	say(&w, "0123456789012345678");
 	assert_int_equal(w.pauses, 2);
-	/* What nobody will consume any more holds up nothing. */
+	/* Input that nobody will consume does not block reading. */
 	wrote(&w, OK "Content-Length: 4\r\n\r\ndone");
 	assert_false(w.paused);
 	http_wire_release(&w);

@@ -1,7 +1,6 @@
 /*
- * What RFC 9113 wants said to frames that come too late or out of turn. A
- * client's frames are written by hand; the server's answers are read back
- * frame by frame.
+ * The replies that RFC 9113 requires to frames that come too late or out of turn. A client's frames
+ * are written by hand; the server's replies are read back frame by frame.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -235,7 +234,7 @@ static void late_frames_are_answered_as_the_rfc_says(void **state UNUSED)
 	assert_answer(wrong_length, 1, PROTOCOL_ERROR);
 }
 
-/* What was on its way when we reset a stream is no fault of the client's. */
+/* Frames in flight when we reset a stream are not the client's fault. */
 static void frames_on_their_way_after_our_reset_are_let_pass(void **state UNUSED)
 {
 	struct server v;

@@ -13,7 +13,7 @@
 #include "base/core/limits.h"
 #include "net/http/pair.h"
 
-/* What a stream's owner saw. */
+/* The callbacks that a stream's owner got. */
 struct seen {
 	struct buf body;
 	int heads, ends, closes, writables;
@@ -723,7 +723,7 @@ static void an_unfinished_header_block_times_out(void **state UNUSED)
 	world_release(&w);
 }
 
-/* What a plugin built on an old grpc-go sends: a socket's path as :authority. */
+/* Plugins built on an old grpc-go send the path of a socket as :authority. */
 static int path_as_authority(bool lax)
 {
 	static const char head[] = { (char)0x83, (char)0x86, 0x44, 2,   '/', 'x', 0x41, 7,

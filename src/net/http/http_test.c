@@ -1,5 +1,5 @@
 /*
- * What both protocols share: fields and their limits, tokens, dates, texts.
+ * Code that both protocols share: fields and their limits, tokens, dates, texts.
  */
 #include <setjmp.h>
 #include <stdarg.h>

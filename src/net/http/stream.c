@@ -19,7 +19,7 @@
 enum { STREAM_BLOCK = 2048 }; /* a stream and the first memory of its arena */
 _Static_assert(sizeof(struct http_stream) + 1024 <= STREAM_BLOCK, "a small request fits a block");
 
-/* How long to wait for the end of a request that is no longer of interest. */
+/* How long to wait for the end of a request that is not needed any more. */
 enum { DISCARD_MS = 1000 };
 
 struct collector {

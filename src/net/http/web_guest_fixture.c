@@ -47,7 +47,7 @@ static void leave(struct web_guest *g)
 	http_client_free(client);
 }
 
-/* True when the stream is no more. */
+/* Returns true if the stream was freed. */
 static bool follow_whim(struct web_ask *k, enum web_whim reset, enum web_whim leaves)
 {
 	struct error err;

@@ -1,5 +1,5 @@
 /*
- * What the real loop waits for besides sockets and time: signals, folders, children, descriptors.
+ * Handles of the real loop besides sockets and timers: signals, folders, children, descriptors.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -214,7 +214,7 @@ static void on_note(struct loop_task *t)
 		note->defer(all->loop, t);
 }
 
-/* What is small runs before and after the wait; once a turn what is last, and one of the large. */
+/* Small tasks run before and after the wait; once per turn those deferred last, and a large one. */
 static void large_work_comes_last_one_per_turn(void **state UNUSED)
 {
 	struct notes all = { .loop = new_loop(), .turns = 6 };

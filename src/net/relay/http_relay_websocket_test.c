@@ -24,7 +24,7 @@ enum { HANG_MS = 10 * 60 * 1000, HOUR_MS = 3600 * 1000, BYTES_MAX = 8 * 1000 * 1
 
 static const struct websocket_protocol protocols[] = { { "", false }, { "texts", true } };
 
-/* Who asks, and reads messages. */
+/* The client, which reads messages. */
 struct asker {
 	struct http_client *client;
 	struct http_stream *stream; /* referenced */
@@ -37,13 +37,13 @@ struct asker {
 	size_t frames, messages, pongs, got, largest;
 	int opcode; /* of messages */
 	int status, code; /* of the answer, of the close */
-	char text[64]; /* of an answer that is none */
+	char text[64]; /* of a reply that is not a WebSocket */
 	size_t ntext;
 	bool closed;
 	struct error err;
 };
 
-/* Who is asked: sends bytes, and ends unless somebody follows. */
+/* The server: sends bytes, and ends unless the client follows the log. */
 struct source {
 	struct http_stream *stream; /* referenced */
 	size_t to_send, sent;

@@ -165,7 +165,7 @@ static size_t head_size(const struct websocket_reader *r)
 	return r->nhead < 2 ? 2 : 2 + length_size(r) + MASK_SIZE;
 }
 
-/* What violates RFC 6455 in the first two bytes of a frame; NULL if valid. */
+/* The violation of RFC 6455 in the first two bytes of a frame; NULL if valid. */
 static const char *fault(const struct websocket_reader *r)
 {
 	enum websocket_opcode op = opcode(r);

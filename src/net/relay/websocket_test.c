@@ -180,7 +180,7 @@ static void messages_fit_what_is_said_of_them(void **state UNUSED)
 
 /* --- frames in -------------------------------------------------------------------- */
 
-/* What a reader says of the bytes, in words: "ping x, close, -fault". */
+/* The reader's results for the bytes, as text: "ping x, close, -fault". */
 static void heard(struct str in, size_t step, char *ret_text, size_t size)
 {
 	struct websocket_reader r = { 0 };

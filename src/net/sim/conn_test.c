@@ -248,7 +248,7 @@ static bool traffic_over(void *arg)
 	return t->done || t->client_over;
 }
 
-/* Every byte that arrives is the right one; an end that is not told hangs on silence only. */
+/* Every byte that arrives is the right one; without a reported end there is only silence. */
 static void a_lost_connection_loses_bytes_but_never_mixes_them(void **state UNUSED)
 {
 	int done = 0, told = 0, silent = 0;

@@ -1,7 +1,7 @@
 /*
  * HTTP in the simulated world, in fair and in foul weather: narrow pipes, slow
  * loops, fickle clients, lost connections, cuts, crashes, and a server that
- * drains in the middle of it all. What is checked is in web_world.h.
+ * drains in the middle of it all. web_world.h lists the checks.
  */
 #include <setjmp.h>
 #include <stdarg.h>

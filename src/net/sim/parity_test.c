@@ -34,7 +34,7 @@ struct world {
 	bool expected; /* loop_stop was ours */
 };
 
-/* One end. What happened to it, and what it does about it. */
+/* One end: its events, and how it reacts. */
 struct side {
 	struct world *world;
 	struct conn *conn;
@@ -452,7 +452,7 @@ static void a_conn_may_be_freed_when_writable_or_failed(struct world *w)
 	char *data = bulk(n);
 	struct side client, server;
 
-	/* Nobody reads for a while, so the writer has to wait; then he gives up. */
+	/* Nobody reads for a while, so the writer has to wait; then it frees its end. */
 	side_init(&client, w, free_at_writable);
 	side_init(&server, w, pause_first);
 	client.send = str_of(data, n);
@@ -465,7 +465,7 @@ static void a_conn_may_be_freed_when_writable_or_failed(struct world *w)
 	assert_true(server.eof || server.errors);
 	finish(w, &client, &server);
 
-	/* The writer is told when nobody is there any more. */
+	/* The writer gets an error when the other end is gone. */
 	side_init(&client, w, free_at_error);
 	side_init(&server, w, pause_first);
 	client.send = str_of(data, n);

@@ -1,7 +1,7 @@
 /*
- * The simulated world itself: that its time is its own, that messages keep their
- * order and no more, that the dead stay dead, and what signals, folders and
- * children do.
+ * The simulated world itself: that its time is its own, that only messages keep
+ * their order, that crashed hosts stay down, and how signals, folders and children
+ * behave.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -90,7 +90,7 @@ static void time_passes_when_nothing_happens(void **state UNUSED)
 	assert_int_equal(clock_monotonic(loop_clock(a)) - mono, 1500 * CLOCK_MS);
 	assert_int_equal(clock_wall(loop_clock(a)) - wall, 1500 * CLOCK_MS);
 	assert_int_equal(clock_wall(loop_clock(b)) - wall, (1500 - 3000) * CLOCK_MS);
-	/* What the test starts between turns begins at the present time. */
+	/* A timer that the test starts between turns begins at the present time. */
 	ticker_start(&t, a, 100);
 	sim_run_for(s, 99);
 	assert_int_equal(t.fired, 0);

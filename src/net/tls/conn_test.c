@@ -181,7 +181,7 @@ static void nothing_is_taken_while_ciphertext_is_pending(void **state)
 	w.client_end->room = 1000;
 	w.client_end->held = true;
 	n = conn_writev(w.client.conn, &iov, 1, NULL);
-	assert_int_equal(n, 65536); /* a batch, no more */
+	assert_int_equal(n, 65536); /* one batch */
 	assert_true(t->out.n > 60000 && t->out.cap < 70000);
 	assert_int_equal(conn_writev(w.client.conn, &iov, 1, NULL), 0);
 
@@ -513,7 +513,7 @@ static void a_broken_socket_fails_the_write(void **state)
 	assert_int_equal(conn_writev(w.client.conn, &iov, 1, &err), -ERR_UNAVAILABLE);
 	assert_int_equal(conn_writev(w.client.conn, &iov, 1, &err), -ERR_UNAVAILABLE);
 	pipe_run(&w.loop);
-	assert_int_equal(w.client.count[TLS_EVENT_ERROR], 0); /* the write told it */
+	assert_int_equal(w.client.count[TLS_EVENT_ERROR], 0); /* the write returned it */
 	tls_world_release(&w);
 }
 

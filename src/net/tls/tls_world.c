@@ -1,6 +1,6 @@
 /*
- * Whatever a test does not want to look at must succeed here: if it does not,
- * the test program says why and aborts.
+ * Steps that a test does not check itself must succeed here; otherwise the test program prints why
+ * and aborts.
  */
 #include "net/tls/tls_world.h"
 
