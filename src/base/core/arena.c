@@ -1,7 +1,6 @@
 /*
- * Blocks double from 4 KiB up to 256 KiB; a larger request gets a block of its
- * own that does not become the current one, so a big body does not waste the
- * room left beside it.
+ * Blocks double from 4 KiB up to 256 KiB. A larger request gets its own block, which does not
+ * become the current one, so that a big body does not waste the room left there.
  */
 #include "base/core/arena.h"
 
@@ -94,7 +93,7 @@ static void *alloc_slow(struct arena *a, size_t n, size_t room)
 	return b->data;
 }
 
-/* From the newest block; NULL when it has not the room. */
+/* From the newest block; NULL if it lacks the room. */
 static inline void *alloc_fast(struct arena *a, size_t n)
 {
 	uintptr_t at = ALIGN_UP((uintptr_t)a->at, ARENA_ALIGN);

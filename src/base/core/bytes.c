@@ -1,6 +1,6 @@
 /*
- * The last reader frees: release on the decrement, acquire before the free, so
- * every thread's reads happen before the memory goes.
+ * The last reader frees: release on the decrement, acquire before the free, so that every thread's
+ * reads happen before the memory is freed.
  */
 #include "base/core/bytes.h"
 

@@ -31,8 +31,8 @@ static const struct error_row *row_of(int code)
 }
 
 /*
- * A message that filled the struct may have been cut inside a character; it
- * ends before that one then, since messages go into JSON.
+ * A message that fills the struct may have been cut inside a character. It then ends before that
+ * character, since messages go into JSON.
  */
 static void trim_cut(struct error *err)
 {
@@ -40,7 +40,7 @@ static void trim_cut(struct error *err)
 
 	if (n + 1 < sizeof(err->msg))
 		return;
-	/* At most three bytes may stand behind the first one of a character. */
+	/* At most three bytes follow the first byte of a character. */
 	while (back < 3 && (err->msg[n - 1 - back] & 0xc0) == 0x80)
 		back++;
 	if (!str_is_utf8(str_of(err->msg + n - 1 - back, back + 1)))

@@ -1,6 +1,5 @@
 /*
- * Allocation wrappers. The message goes out by write(2), since stdio may want
- * memory itself.
+ * Allocation wrappers. The error message is written by write(2), since stdio may allocate memory.
  */
 #include "base/core/mem.h"
 
@@ -75,7 +74,9 @@ static int drop_segments(struct dl_phdr_info *info, size_t size UNUSED, void *ar
 		uintptr_t from = (info->dlpi_addr + p->p_vaddr) & ~(*page - 1);
 		uintptr_t to = (info->dlpi_addr + p->p_vaddr + p->p_memsz) & ~(*page - 1);
 
-		/* Pages that can be written, or could be before relocation, are ours alone. */
+		/*
+		 * Writable pages, also before relocation, are private to the process and must stay.
+		 */
 		if (p->p_type == PT_LOAD && !(p->p_flags & PF_W) && from < to)
 			(void)madvise((void *)from, to - from, MADV_DONTNEED);
 	}

@@ -1,7 +1,7 @@
 /*
- * The kernel's generator and a seeded one behind the same verbs. Both draw
- * bounded numbers by multiplication: the high word of u64 * n is uniform once
- * the few low words that would favour some results are drawn again.
+ * The kernel's generator and a seeded one with the same functions. Both draw bounded numbers by
+ * multiplication: the high word of u64 * n is uniform once the few low words that would favour some
+ * results are drawn again.
  */
 #include "base/core/random.h"
 

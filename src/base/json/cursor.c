@@ -1,8 +1,7 @@
 /*
- * A server reads objects by the hundred thousand at its start, a client lists and
- * watches as many. So text is walked once, strings are passed many bytes at a time,
- * and what is nested by counting brackets outside strings: which bracket closes which
- * is not looked at.
+ * A server reads objects by the hundred thousand at its start, and a client lists and watches as
+ * many. So text is read once, strings are skipped many bytes at a time, and nested values by
+ * counting brackets outside strings, without matching their kinds.
  */
 #include "base/json/cursor.h"
 
@@ -20,7 +19,7 @@ static bool is_space(char c)
 	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-/* False at the end of the text. */
+/* Returns false at the end of the text. */
 static bool skip_spaces(struct json_cursor *c)
 {
 	if (!c->p)
@@ -31,7 +30,7 @@ static bool skip_spaces(struct json_cursor *c)
 	return c->p < c->end || fail(c);
 }
 
-/* The quote that closes the string whose first byte is at p; `end` when none does. */
+/* The closing quote of the string whose first byte is at p; `end` if it is missing. */
 static const char *string_end(const char *p, const char *end, bool *ret_escaped)
 {
 	*ret_escaped = false;
@@ -46,7 +45,7 @@ static const char *string_end(const char *p, const char *end, bool *ret_escaped)
 	return p;
 }
 
-/* At the opening quote. Leaves the position behind the closing one. */
+/* At the opening quote. Leaves the position after the closing one. */
 static bool pass_string(struct json_cursor *c, struct str *ret_raw, bool *ret_escaped)
 {
 	const char *from = c->p + 1, *p = string_end(from, c->end, ret_escaped);
@@ -97,14 +96,14 @@ bool json_cursor_enter(struct json_cursor *c, char bracket)
 	return true;
 }
 
-/* Before a member or element: false when the end has been passed, or for damaged text. */
+/* Before a member or element: returns false after the end, or for damaged text. */
 static bool begin_next(struct json_cursor *c, char end)
 {
 	if (!skip_spaces(c))
 		return false;
 	if (*c->p == end) {
 		c->p++;
-		c->inside = true; /* back in the parent, behind a value */
+		c->inside = true; /* back in the parent, after a value */
 		return false;
 	}
 	if (c->inside) {
@@ -188,7 +187,7 @@ struct str json_cursor_text(struct str raw, enum json_cursor_type type, struct a
 		return raw;
 	if (type != JSON_CURSOR_ESCAPED || !a)
 		return STR_NULL;
-	/* With its quotes, which lie around it, it is a document of its own. */
+	/* Together with its quotes it is a JSON document. */
 	if (json_parse(a, str_of(raw.p - 1, raw.n + 2), NULL, &v, NULL) < 0)
 		return STR_NULL;
 	return json_str(v);

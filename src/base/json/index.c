@@ -1,9 +1,7 @@
-/*
- * A map is only worth its memory where there are many: most lists have less than ten elements.
- */
+/* A map is only worth its memory for many children: most lists have less than ten elements. */
 #include "base/json/index.h"
 
-enum { FEW = 16 }; /* so many are searched one by one */
+enum { FEW = 16 }; /* up to this many are searched linearly */
 
 static struct str text_of(const struct json_index *x, const struct json *child)
 {

@@ -1,15 +1,13 @@
 /*
- * One pass over the text, no recursion. Each step of the main loop stands
- * where a child of the innermost open container is expected, reads it, and goes
- * on to the next such place: behind a comma, or inside a container just opened.
- * Containers are linked to their parents while open (see json_impl.h), so the
- * tree is the stack.
+ * One pass over the text, no recursion. Each step of the main loop is at a place where a child of
+ * the innermost open container is expected. It reads the child, and moves to the next such place:
+ * after a comma, or inside a container just opened. Containers are linked to their parents while
+ * open (see json_impl.h), so the tree is the stack.
  *
- * Steps take the position and return the next one, or NULL after a failure has
- * been recorded: the position then stays in a register. Lines and columns are
- * counted only when there is something to complain about. Strings are found
- * with vector compares; what is rare in them (escapes, bytes that are not
- * ASCII) is dealt with afterwards in one piece.
+ * Steps take the position and return the next one, or NULL after recording a failure, so that the
+ * position stays in a register. Lines and columns are counted only for an error. Strings are
+ * scanned with vector compares; rare cases (escapes, non-ASCII bytes) are handled afterwards in one
+ * piece.
  */
 #include "base/json/json.h"
 
@@ -66,7 +64,7 @@ static void describe_byte(const struct parser *p, const char *at, char out[stati
 		(void)snprintf(out, 16, "byte 0x%02x", (unsigned char)*at);
 }
 
-/* `what` says what the byte at `at` should have been, or what is wrong with it. */
+/* `what` describes the byte expected at `at`, or the error there. */
 static __attribute__((cold, noinline)) const char *fail(struct parser *p, const char *at,
 							const char *what)
 {
@@ -87,7 +85,7 @@ static __attribute__((cold, noinline)) const char *fail_memory(struct parser *p)
 	return NULL;
 }
 
-/* Nodes are taken from the arena in strips that fit what is left of the text. */
+/* Nodes are allocated in strips, sized by the rest of the text. */
 static __attribute__((noinline)) bool refill(struct parser *p, const char *at)
 {
 	size_t count = MIN((size_t)(p->end - at) / 16 + 1, (size_t)128);
@@ -141,7 +139,7 @@ static inline const char *skip(const char *at, const char *end)
 	return skip_spaces(at, end);
 }
 
-/* Decodes the text between two quotes, which ends in no half of an escape. */
+/* Decodes the text between two quotes, which does not end within an escape. */
 static bool unescape(struct parser *p, struct str raw, struct str *ret)
 {
 	char *out = arena_try_alloc(p->arena, raw.n);
@@ -190,7 +188,7 @@ static __attribute__((noinline)) const char *string_slow(struct parser *p, const
 	return at + 1;
 }
 
-/* at: behind the opening quote. */
+/* at: after the opening quote. */
 static inline const char *string(struct parser *p, const char *at, struct str *ret)
 {
 	const char *stop = json_scan_text(at, p->end);
@@ -209,7 +207,7 @@ static const char *skip_digits(const char *at, const char *end)
 	return at;
 }
 
-/* at: behind the integer part of the number that begins at `start`. */
+/* at: after the integer part of the number that begins at `start`. */
 static __attribute__((noinline)) const char *number_double(struct parser *p, const char *start,
 							   const char *at, struct json *v)
 {
@@ -303,7 +301,7 @@ static const char *container(struct parser *p, const char *at, struct json *v)
 	return at;
 }
 
-/* Reads the value at `at`, or opens it when it is a container with content. */
+/* Reads the value at `at`, or opens it if it is a container with content. */
 static inline const char *value(struct parser *p, const char *at, struct json *v)
 {
 	struct str s;
@@ -329,7 +327,7 @@ static inline const char *value(struct parser *p, const char *at, struct json *v
 	}
 }
 
-/* Reads a name and its colon; returns the place of the value. */
+/* Reads a name and its colon; returns the position of the value. */
 static inline const char *name(struct parser *p, const char *at, struct json *v)
 {
 	struct str s;
@@ -362,7 +360,7 @@ static inline bool close_container(struct parser *p)
 	return true;
 }
 
-/* at: behind a value. Closes what ends here; returns the place of the next child. */
+/* at: after a value. Closes containers that end here; returns the position of the next child. */
 static inline const char *after_value(struct parser *p, const char *at)
 {
 	while (p->open) {

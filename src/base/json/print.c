@@ -45,7 +45,7 @@ static inline bool put_byte(struct buf *b, char c)
 	return true;
 }
 
-/* The length of what stands at p in HTML's way (and JavaScript's: U+2028 and U+2029), or 0. */
+/* The length of the character at p that is unsafe in HTML (or JavaScript: U+2028, U+2029), or 0. */
 static size_t html_length(const char *p, const char *end)
 {
 	if (*p == '<' || *p == '>' || *p == '&')
@@ -177,7 +177,7 @@ static inline bool put_key(struct printer *p, const struct json *v)
 	return put_byte(p->b, ':') && (p->indent == 0 || put_byte(p->b, ' '));
 }
 
-/* Writes v, or only opens it when it is a container with content. */
+/* Writes v, or only opens it if it is a container with content. */
 static inline bool put_node(struct printer *p, const struct json *v)
 {
 	bool object = v->type == JSON_OBJECT;
@@ -189,7 +189,7 @@ static inline bool put_node(struct printer *p, const struct json *v)
 	return put_byte(p->b, object ? '{' : '[') && vec_push(&p->open, v);
 }
 
-/* Closes what `v` is the last child of, and so on; returns the next node to print. */
+/* Closes the containers whose last child is `v`, and so on; returns the next node to print. */
 static inline const struct json *after_node(struct printer *p, const struct json *v)
 {
 	while (p->open.n && !v->next) {

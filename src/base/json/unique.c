@@ -1,8 +1,7 @@
 /*
- * Repeated names are looked for once, when an object is complete. A small one
- * is walked with a 64-bit set of a cheap mark of each name; only a name whose
- * mark was seen before is compared with those in front of it. A large one goes
- * through a map, whose hash nobody can prepare colliding names for.
+ * Repeated names are searched once, when an object is complete. A small object is walked with a
+ * 64-bit set of a cheap mark of each name; only a name whose mark was seen before is compared with
+ * earlier ones. A large one uses a map, for whose hash nobody can prepare colliding names.
  */
 #include "base/json/json_impl.h"
 
@@ -32,7 +31,7 @@ static size_t decimal_width(size_t v)
 	return n;
 }
 
-/* Bytes that the step from its parent to `v` takes in a path; `v` is the newest child. */
+/* The length of the path's step from the parent to `v`, the newest child. */
 static size_t step_width(const struct json *v, const struct json *parent)
 {
 	if (!parent)
@@ -106,7 +105,7 @@ static struct json *find_before(const struct json *object, const struct json *na
 	return NULL;
 }
 
-/* The first member of v's name, if v is not that itself. Marks v as seen. */
+/* The first member with v's name, unless that is v itself. Marks v as seen. */
 static inline struct json *find_first(const struct json *object, struct json *v, uint64_t *seen)
 {
 	uint64_t bit = UINT64_C(1) << name_mark(v);

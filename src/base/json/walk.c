@@ -1,7 +1,6 @@
 /*
- * Operations on whole trees. A list of what is still to be done takes the place
- * of recursion; its length is bounded by the number of nodes, which the arena
- * bounds.
+ * Operations on whole trees. A work list replaces recursion; its length is bounded by the number of
+ * nodes, which the arena limits.
  */
 #include "base/json/json.h"
 
@@ -9,7 +8,7 @@
 #include "base/core/vec.h"
 #include "base/json/json_impl.h"
 
-enum { FEW_MEMBERS = 16 }; /* so few are searched one by one rather than sorted */
+enum { FEW_MEMBERS = 16 }; /* up to this many are searched linearly instead of sorted */
 
 /* A container whose children are still to be copied. */
 struct copying {
@@ -126,7 +125,7 @@ static bool equal_numbers(const struct json *a, const struct json *b)
 	return json_f64(a, &x) && json_f64(b, &y) && x == y;
 }
 
-/* Compares all but the children of two that have as many, which are put on the list. */
+/* Compares everything but the children, which are put on the list; both have as many. */
 static bool pair(const struct json *a, const struct json *b, struct compare_list *list)
 {
 	double number;
@@ -168,7 +167,7 @@ static const struct json **sorted_members(const struct json *object)
 	return list;
 }
 
-/* Both have as many members; their names are in another order. */
+/* Both have as many members; their names are in a different order. */
 static bool pair_sorted(const struct json *a, const struct json *b, struct compare_list *list)
 {
 	const struct json **x = sorted_members(a), **y = sorted_members(b);
@@ -181,7 +180,7 @@ static bool pair_sorted(const struct json *a, const struct json *b, struct compa
 	return same;
 }
 
-/* False when names differ, too. */
+/* Returns false if names differ. */
 static bool pair_members(const struct json *a, const struct json *b, struct compare_list *list)
 {
 	const struct json *x = a->first, *y = b->first;
@@ -221,7 +220,7 @@ bool json_equal(const struct json *a, const struct json *b)
 		return a == b;
 	vec_init(&list.todo, SIZE_MAX);
 	same = pair(a, b, &list);
-	/* Level by level: what differs is mostly near the top, what is large below. */
+	/* Level by level: differences are mostly near the top, large parts below. */
 	for (size_t i = 0; same && i < list.todo.n; i++) {
 		next = list.todo.v[i];
 		same = next.a->type == JSON_ARRAY ? pair_elements(next.a, next.b, &list)

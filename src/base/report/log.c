@@ -1,11 +1,9 @@
 /*
- * A line is built in a buffer whose limit is LOG_LINE_MAX less a reserve. When
- * something does not fit, the text is cut where the limit stopped it; the
- * limit is then raised by the reserve, the open quote is closed behind a
- * marker, and later fields are left out. So a cut line is still a whole line.
+ * A line is built in a buffer whose limit is LOG_LINE_MAX less a reserve. If something does not
+ * fit, the text is cut at the limit. The limit is then raised by the reserve, the open quote is
+ * closed after a marker, and later fields are omitted. So a cut line is still valid.
  *
- * The lock around write(2) is for pipes: beyond PIPE_BUF the kernel may
- * interleave two writers.
+ * The lock around write(2) is for pipes: beyond PIPE_BUF the kernel may interleave two writers.
  */
 #include "base/report/log.h"
 
@@ -64,7 +62,7 @@ static bool key_is_secret(struct str key)
 	return false;
 }
 
-/* Quotes `s` in the line's form; when it does not fit, as much of it as does. */
+/* Quotes `s` in the line's form; if it does not fit, as much of it as possible. */
 static void add_quoted(struct line *l, struct str s)
 {
 	size_t before = l->buf.n;
@@ -79,7 +77,7 @@ static void add_quoted(struct line *l, struct str s)
 	(void)buf_addz(&l->buf, LOG_CUT);
 }
 
-/* Without quotes in text when nothing in it could be misread. */
+/* Text without quotes if nothing in it could be misread. */
 static void add_text(struct line *l, struct str s)
 {
 	bool bare = !l->json && s.n > 0 && print_is_clean(s);
@@ -158,7 +156,7 @@ static void add_field(struct line *l, const struct log_field *f)
 	add_key(l, f->key);
 	if (!l->buf.overflow)
 		add_value(l, f);
-	/* A key or a number that does not fit leaves no trace but the mark. */
+	/* A key or a number that does not fit is dropped, and the line marked. */
 	if (l->buf.overflow && !l->cut) {
 		l->buf.n = before;
 		l->cut = true;
@@ -197,7 +195,7 @@ static void begin_text(struct line *l, const struct level_row *level, struct str
 		add_quoted(l, text);
 }
 
-/* One write in all but the rarest cases; the rest of a short one must follow it. */
+/* Usually one write; the rest of a short one must follow it. */
 static void sink_write(struct log_sink *sink, struct str s)
 {
 	ssize_t n;

@@ -1,8 +1,7 @@
 /*
- * A series is found by its label values as they are printed: the text between
- * the braces is the key, so printing copies it and never escapes again.
- * Families and series are only ever added, which is why handles are plain
- * pointers and why printing holds the lock just to copy a list of them.
+ * A series is found by its label values in printed form: the text between the braces is the key, so
+ * printing copies it and never escapes again. Families and series are only added, so handles are
+ * plain pointers, and printing holds the lock only to copy a list of them.
  */
 #include "base/report/metrics.h"
 
@@ -17,7 +16,7 @@
 #include "base/text/print.h"
 
 struct series {
-	double (*callback)(void *ctx); /* NULL: the value is below. Never changes */
+	double (*callback)(void *ctx); /* NULL: the value is below; constant */
 	void *ctx;
 	union {
 		struct metrics_counter counter;
@@ -40,7 +39,7 @@ struct metrics_family {
 };
 
 struct metrics {
-	struct lock lock; /* the maps; what they hold is never changed nor taken out */
+	struct lock lock; /* for the maps; their entries are never changed or removed */
 	struct omap families; /* by name */
 };
 
@@ -198,7 +197,7 @@ int metrics_register(struct metrics *m, const struct metrics_spec *spec,
 	return 0;
 }
 
-/* Escapes as the format wants it: backslash and newline, and the quote in label values. */
+/* Escapes as the format requires: backslash and newline, and the quote in label values. */
 static void add_escaped(struct buf *out, struct str s, bool quote)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -250,7 +249,7 @@ static void render_labels(const struct metrics_family *f, const struct str *valu
 		add_label(out, f->labels[i], values ? values[i] : STR("other"));
 }
 
-/* The callback is for a series that is made; one that exists keeps what it has. */
+/* The callback is for a new series; an existing one keeps its own. */
 static struct series *series_of(struct metrics_family *f, const struct str *values, size_t n,
 				double (*callback)(void *ctx), void *ctx)
 {
@@ -345,8 +344,8 @@ static void print_f64_line(double v, struct buf *out)
 }
 
 /*
- * The count is the sum of the buckets as they were just read, so that it always
- * equals the last cumulative one although threads go on counting.
+ * The count is the sum of the buckets just read, so that it always equals the last cumulative one
+ * although threads continue to count.
  */
 static void print_histogram(const struct metrics_family *f, const struct series *s, struct buf *out)
 {
@@ -370,7 +369,7 @@ static void print_counter(const struct metrics_counter *c, struct buf *out)
 	uint64_t whole = atomic_load_explicit(&c->whole, memory_order_relaxed);
 	double part = atomic_load_explicit(&c->part, memory_order_relaxed);
 
-	/* As long as only whole numbers were added, all 64 bits of them are shown. */
+	/* While only integers were added, all 64 bits are shown. */
 	if (part == 0)
 		print_u64_line(whole, out);
 	else

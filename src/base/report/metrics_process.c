@@ -1,6 +1,6 @@
 /*
- * Every figure is a callback that reads its file anew: a scrape comes every few
- * seconds at most, and there is no state to keep or to grow stale.
+ * Every figure is a callback that reads its file again: a scrape comes every few seconds at most,
+ * and there is no state to keep or to become stale.
  */
 #include "base/report/metrics_process.h"
 
@@ -81,7 +81,7 @@ static double virtual_bytes(void *ctx UNUSED)
 	return read_stat(&stat) ? (double)stat.virtual_bytes : NAN;
 }
 
-/* When the machine was booted, in seconds since 1970; 0 when /proc/stat does not tell. */
+/* The machine's boot time in seconds since 1970; 0 if /proc/stat does not have it. */
 static uint64_t boot_time(void)
 {
 	struct buf text = BUF_INIT(4 * MIB); /* it has a line per processor and per interrupt */

@@ -1,4 +1,4 @@
-/* Read from /proc, where containers see the machine's as well. */
+/* Read from /proc, where containers see the machine's ID as well. */
 #include "base/system/boot.h"
 
 #include "base/core/limits.h"

@@ -1,8 +1,7 @@
 /*
- * A walk over argv that stores values through the table's offsets. Each kind
- * of value is a row of `kinds`: how its text is checked and stored, and
- * whether it may stand alone. Errors always name the flag by its long form,
- * which is what help lists.
+ * Walks over argv and stores values through the table's offsets. Each kind of value is a row of
+ * `kinds`: how its text is checked and stored, and whether it may be omitted. Errors always use the
+ * flag's long name, as help does.
  */
 #include "base/system/flags.h"
 
@@ -15,7 +14,7 @@
 #include "base/text/nearest.h"
 #include "base/time/duration.h"
 
-/* Where the parse stands. */
+/* The state of a parse. */
 struct walk {
 	struct flags *f;
 	char *const *argv;
@@ -121,7 +120,7 @@ static int store_duration(struct arena *arena UNUSED, const struct flag *flag, c
 	return 0;
 }
 
-/* Room is made whenever the count reaches a power of two, so that no capacity need be kept. */
+/* Grows whenever the count reaches a power of two, so that no capacity is stored. */
 static void list_push(struct arena *arena, struct flag_list *list, const char *text)
 {
 	const char **grown;
@@ -197,7 +196,7 @@ static int set_value(struct walk *w, const struct flag *flag, const char *text, 
 	void *option = option_of(w->f, flag);
 	bool *given = &w->given[flag - w->f->table];
 
-	/* A list that is given replaces its initial value; only then it adds up. */
+	/* The first value of a list replaces its default; later ones are added. */
 	if (!*given && (flag->kind == FLAG_KIND_LIST || flag->kind == FLAG_KIND_REPEAT))
 		*(struct flag_list *)option = (struct flag_list){ 0 };
 	*given = true;
@@ -214,7 +213,7 @@ bool flags_wants_value(const struct flag *flag)
 	return !alone_of(flag);
 }
 
-/* `text` is NULL when the flag came without a value attached. */
+/* `text` is NULL if no value is attached to the flag. */
 static int take_value(struct walk *w, const struct flag *flag, const char *text, struct error *err)
 {
 	if (!text)

@@ -1,6 +1,4 @@
-/*
- * Each block begins with its size, so that it can be kept with others of it.
- */
+/* Each block begins with its size, so that it can be kept with others of the same size. */
 #include "base/system/recycler.h"
 
 #include <stdalign.h>
@@ -10,7 +8,7 @@
 #include "base/core/compiler.h"
 #include "base/core/mem.h"
 
-/* Under AddressSanitizer none are kept: reuse would hide that one was used after its end. */
+/* With AddressSanitizer nothing is kept: reuse would hide a use after free. */
 #if defined(__SANITIZE_ADDRESS__)
 enum { KEEPS = 0 };
 #elif defined(__has_feature)
@@ -48,7 +46,7 @@ void recycler_release(struct recycler *r)
 	r->kept = 0;
 }
 
-/* The list that blocks of so much room are in; RECYCLER_SIZES when they are not kept. */
+/* The list for blocks of that size; RECYCLER_SIZES if they are not kept. */
 static size_t list_of(size_t room)
 {
 	size_t at = room ? (room - 1) / RECYCLER_STEP : 0;

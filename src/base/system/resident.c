@@ -1,6 +1,6 @@
 /*
- * Looking costs some microseconds, giving back milliseconds: so it is done only when there may be
- * something to give.
+ * Checking takes microseconds, returning memory takes milliseconds, so it is done only if there may
+ * be something to return.
  */
 #include "base/system/resident.h"
 

@@ -1,7 +1,7 @@
 /*
- * Greedy wrapping. Rows and paragraphs are the same thing here: words laid
- * into lines that begin at some column; only what stands before the first
- * line differs. The limit of the output buffer is the caller's concern.
+ * Greedy wrapping. Rows and paragraphs work the same way: words are laid into lines that begin at
+ * some column; only the text before the first line differs. The caller checks the limit of the
+ * output buffer.
  */
 #include "base/text/columns.h"
 

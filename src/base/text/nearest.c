@@ -64,7 +64,7 @@ void nearest_offer(struct nearest *n, struct str candidate)
 
 	if (abbreviates(n->word, candidate))
 		distance = MIN(distance, (size_t)1);
-	/* All letters changed is another word, however short both are. */
+	/* If all letters differ, it is a different word, however short both are. */
 	if (distance >= n->distance || distance >= MAX(n->word.n, candidate.n))
 		return;
 	n->best = candidate;

@@ -1,6 +1,4 @@
-/*
- * Read by hand: a pattern would have to be compiled, and knows no calendar.
- */
+/* Parsed by hand: a pattern would have to be compiled, and does not know the calendar. */
 #include "base/time/date.h"
 
 static bool two_digits(struct str s, size_t at, unsigned min, unsigned max)
@@ -40,7 +38,7 @@ static bool is_time(struct str s)
 		return false;
 	if (s.p[at] >= '0' && s.p[at] <= '9')
 		return false;
-	/* strfmt's pattern takes any character for the point. */
+	/* strfmt's pattern accepts any character for the point. */
 	if (at + 1 < s.n && s.p[at + 1] >= '0' && s.p[at + 1] <= '9' &&
 	    !(s.n == at + 6 && s.p[at + 3] == ':')) {
 		at++;
@@ -59,7 +57,7 @@ bool date_time_is_valid(struct str s)
 
 	if (s.n < 12 || (s.p[10] != 'T' && s.p[10] != 't'))
 		return false;
-	/* strfmt splits at every T and looks at the first two pieces. */
+	/* strfmt splits at every T and uses the first two pieces. */
 	for (size_t i = 0; i < time.n; i++) {
 		if (time.p[i] == 'T' || time.p[i] == 't')
 			time.n = i;
