@@ -288,7 +288,7 @@ static void members_are_sorted_on_demand(void **state)
 	assert_string_equal(b.p, expected.p);
 }
 
-/* Upstream's comparison goes in circles for these; see yaml_order.c. */
+/* Upstream's comparison goes in circles for these; see order.c. */
 static void the_order_depends_on_the_names_alone(void **state)
 {
 	static const char *const orders[] = {

@@ -1,6 +1,6 @@
 /*
  * tls_impl - shared by the files of TLS: tls.c (keys and trust), tls/conn.c (the filter),
- * tls/record.c (between OpenSSL and the conn below), tls_peer.c.
+ * tls/record.c (between OpenSSL and the conn below), tls/peer.c.
  */
 #ifndef NET_TLS_TLS_IMPL_H
 #define NET_TLS_TLS_IMPL_H
