@@ -5,8 +5,8 @@
  */
 #include "base/core/buf.h"
 #include "base/core/limits.h"
-#include "cel/run/program.h"
 #include "cel/check/reference.h"
+#include "cel/run/program.h"
 #include "target.h"
 #include "cel/lib/libraries.h"
 

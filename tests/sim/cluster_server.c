@@ -11,9 +11,9 @@
 #include "base/report/metrics.h"
 #include "cluster_role.h"
 #include "server/core/parts.h"
-#include "server/server.h"
 #include "server/custom/custom_impl.h"
 #include "server/engine/resource_walk.h"
+#include "server/server.h"
 
 static struct server *server_of(const struct cluster_role *role)
 {

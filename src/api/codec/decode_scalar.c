@@ -5,10 +5,10 @@
  */
 #include "api/codec/decode_impl.h"
 
-#include "base/json/quantity.h"
-#include "base/time/duration.h"
 #include "base/core/limits.h"
+#include "base/json/quantity.h"
 #include "base/text/print.h"
+#include "base/time/duration.h"
 #include "base/time/timestamp.h"
 
 enum { QUANTITY_SIZE = 64 }; /* maximum length of a canonical quantity */

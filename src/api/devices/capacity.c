@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "api/devices/checks.h"
-#include "base/json/quantity.h"
 #include "base/core/limits.h"
+#include "base/json/quantity.h"
 
 /* A quantity with its text, for errors. */
 struct amount {

@@ -4,9 +4,9 @@
  * uses.
  */
 #include "api/devices/checks.h"
+#include "base/core/limits.h"
 #include "base/json/index.h"
 #include "base/json/quantity.h"
-#include "base/core/limits.h"
 
 static size_t attribute_values(const struct json *attribute)
 {

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "base/json/json.h"
-#include "base/core/limits.h"
 #include "api/managed/client_side.h"
+#include "base/core/limits.h"
+#include "base/json/json.h"
 
 #define ANNOTATED                                \
 	"'f:metadata':{'f:annotations':{'.':{}," \

@@ -5,9 +5,9 @@
  */
 #include "api/write/strategies.h"
 
+#include "api/write/write_impl.h"
 #include "base/core/map.h"
 #include "base/json/quantity.h"
-#include "api/write/write_impl.h"
 
 /* --- QoS class ------------------------------------------------------------------------- */
 

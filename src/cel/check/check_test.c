@@ -9,8 +9,8 @@
 #include "base/core/buf.h"
 #include "base/core/limits.h"
 #include "cel/check/check.h"
-#include "cel/parse/parse.h"
 #include "cel/lib/libraries.h"
+#include "cel/parse/parse.h"
 
 #define KUBERNETES (CEL_HOMOGENEOUS | CEL_LITERALS)
 

@@ -8,8 +8,8 @@
  */
 #include "cel/check/cost.h"
 
-#include "cel/core/named_format.h"
 #include "cel/core/ip.h"
+#include "cel/core/named_format.h"
 
 #define CALL(name)                                                                            \
 	static uint64_t name(struct cel_eval *ev, const struct cel_value *args, size_t nargs, \

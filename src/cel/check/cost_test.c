@@ -13,12 +13,12 @@
 
 #include <cmocka.h>
 
-#include "base/system/file.h"
 #include "base/core/limits.h"
-#include "cel/kubernetes/device.h"
+#include "base/system/file.h"
 #include "cel/core/json.h"
-#include "cel/run/program.h"
+#include "cel/kubernetes/device.h"
 #include "cel/lib/libraries.h"
+#include "cel/run/program.h"
 
 enum { FILE_MAX = 1024 * 1024 };
 

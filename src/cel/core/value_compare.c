@@ -10,9 +10,9 @@
 #include <math.h>
 
 #include "base/core/limits.h"
+#include "cel/core/ip.h"
 #include "cel/core/json.h"
 #include "cel/core/named_format.h"
-#include "cel/core/ip.h"
 #include "cel/core/semver.h"
 #include "cel/core/url.h"
 

@@ -13,11 +13,11 @@
 #include "base/core/limits.h"
 #include "cel/check/cost.h"
 #include "cel/core/env.h"
-#include "cel/lib/libraries.h"
-#include "cel/lib/format.h"
 #include "cel/core/ip.h"
 #include "cel/core/semver.h"
 #include "cel/core/url.h"
+#include "cel/lib/format.h"
+#include "cel/lib/libraries.h"
 
 static void overloads_are_in_byte_order(void **state)
 {

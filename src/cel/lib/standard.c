@@ -4,8 +4,8 @@
  */
 #include "cel/lib/standard.h"
 
-#include "cel/parse/macro.h"
 #include "cel/lib/libraries.h"
+#include "cel/parse/macro.h"
 
 #define UNARY(function, id, result, a, call)                              \
 	{                                                                 \

@@ -18,9 +18,9 @@
 #include "base/core/buf.h"
 #include "base/core/limits.h"
 #include "base/core/random.h"
-#include "cel/run/program.h"
 #include "cel/check/reference.h"
 #include "cel/lib/libraries.h"
+#include "cel/run/program.h"
 
 enum { EXPRESSIONS = 20000, DEPTH = 4, LOCALS = 8, STEPS = 200000 };
 

@@ -36,13 +36,13 @@
 
 #include <cmocka.h>
 
-#include "base/system/file.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "base/system/file.h"
 #include "base/time/zone.h"
 #include "cel/core/json.h"
-#include "cel/run/program.h"
 #include "cel/lib/libraries.h"
+#include "cel/run/program.h"
 
 enum {
 	VARIABLES_MAX = 32,

@@ -12,8 +12,8 @@
 
 #include "base/core/buf.h"
 #include "base/core/limits.h"
-#include "cel/run/program_impl.h"
 #include "cel/lib/libraries.h"
+#include "cel/run/program_impl.h"
 
 static const struct cel_type list_of_int = { .kind = CEL_TYPE_LIST,
 					     .name = STR("list"),

@@ -9,8 +9,8 @@
 #define CLI_APPLY_OBJECT_H
 
 #include "base/system/flags.h"
-#include "client/api/resource.h"
 #include "cli/connect/kube_flags.h"
+#include "client/api/resource.h"
 
 struct discovery_resource;
 struct json;

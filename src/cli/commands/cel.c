@@ -8,18 +8,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/system/file.h"
-#include "base/json/writer.h"
 #include "base/core/limits.h"
+#include "base/json/writer.h"
+#include "base/system/file.h"
 #include "base/yaml/yaml.h"
 #include "cel/core/json.h"
+#include "cel/lib/libraries.h"
 #include "cli/cel/answer.h"
 #include "cli/cel/devices.h"
-#include "cli/program/cli.h"
+#include "cli/cel/zones.h"
 #include "cli/commands/commands.h"
 #include "cli/output/output.h"
-#include "cli/cel/zones.h"
-#include "cel/lib/libraries.h"
+#include "cli/program/cli.h"
 
 struct cel_options {
 	const char *input, *env, *output, *driver, *node;

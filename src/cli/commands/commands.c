@@ -4,9 +4,9 @@
  */
 #include "cli/commands/commands.h"
 
+#include "base/system/version.h"
 #include "cli/program/cli.h"
 #include "cli/program/help.h"
-#include "base/system/version.h"
 
 struct root_options {
 	bool version;

@@ -6,14 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/json/quantity.h"
 #include "base/core/clock.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "base/json/quantity.h"
 #include "base/report/metrics.h"
 #include "base/report/metrics_process.h"
-#include "cli/program/cli.h"
 #include "cli/commands/commands.h"
+#include "cli/program/cli.h"
 #include "cli/roles/endpoint.h"
 #include "cli/roles/node_api.h"
 #include "cli/roles/node_attach.h"
@@ -22,8 +22,8 @@
 #include "client/api/client.h"
 #include "client/kubeconfig/kubeconfig.h"
 #include "node/agent/agent.h"
-#include "node/status/pod_level.h"
 #include "node/host/saver.h"
+#include "node/status/pod_level.h"
 
 enum { TIDY_FIRST_MS = 2 * 1000, TIDY_MS = 10 * 1000 };
 

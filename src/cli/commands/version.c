@@ -2,10 +2,10 @@
  * `devplane version`: prints which build this is, for users and for scripts.
  */
 #include "base/json/json.h"
-#include "cli/program/cli.h"
+#include "base/system/version.h"
 #include "cli/commands/commands.h"
 #include "cli/output/output.h"
-#include "base/system/version.h"
+#include "cli/program/cli.h"
 
 struct version_options {
 	const char *output;

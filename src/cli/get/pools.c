@@ -1,10 +1,10 @@
 /*
  * Pools (KEP-5677) as a table, or as objects of a kind that no server has.
  */
-#include "cli/devices/claim_sight.h"
-#include "cli/get/get.h"
 #include "cli/describe/devices.h"
+#include "cli/devices/claim_sight.h"
 #include "cli/devices/pool_args.h"
+#include "cli/get/get.h"
 
 #define API_VERSION "devplane.dev/v1alpha1"
 

@@ -2,11 +2,11 @@
  * Slices in a table of our own: the server's columns plus availability (KEP-5677), which other
  * servers do not show. A watch has the same columns, filled from the objects themselves.
  */
-#include "base/time/duration.h"
 #include "base/core/limits.h"
+#include "base/time/duration.h"
 #include "base/time/timestamp.h"
-#include "cli/get/get.h"
 #include "cli/devices/pools.h"
+#include "cli/get/get.h"
 #include "cli/output/output.h"
 #include "client/api/discovery.h"
 

@@ -7,9 +7,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/json/quantity.h"
 #include "base/core/mem.h"
 #include "base/core/vec.h"
+#include "base/json/quantity.h"
 #include "cli/output/output.h"
 #include "cli/podresources/items_impl.h"
 #include "node/host/cpu_set.h"

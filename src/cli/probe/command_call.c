@@ -2,13 +2,13 @@
  * `devplane probe call TARGET METHOD`: makes one gRPC call with the roles' own client. The result
  * is one line of JSON, even if the call failed.
  */
-#include "base/text/base64.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
-#include "cli/program/cli.h"
+#include "base/text/base64.h"
+#include "cli/probe/call.h"
 #include "cli/probe/client_tls.h"
 #include "cli/probe/commands.h"
-#include "cli/probe/call.h"
+#include "cli/program/cli.h"
 #include "net/tls/tls.h"
 
 struct call_options {

@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "drivers/rtnl/netns.h"
 #include "drivers/nic_attach/world.h"
+#include "drivers/rtnl/netns.h"
 
 enum { STEPS_MAX = 40 };
 

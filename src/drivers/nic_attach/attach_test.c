@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "drivers/rtnl/netns.h"
 #include "drivers/nic_attach/world.h"
+#include "drivers/rtnl/netns.h"
 #include "drivers/rtnl/rtnl_impl.h"
 
 /* --- attaching ---------------------------------------------------------------------------- */

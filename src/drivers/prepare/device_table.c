@@ -5,9 +5,9 @@
 #include "drivers/prepare/device_table.h"
 
 #include "api/schema/names.h"
-#include "base/json/quantity.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "base/json/quantity.h"
 #include "drivers/prepare/abi.h"
 
 enum { TEXT_MAX = 64, PLUGIN_ID_MAX = 253 };

@@ -11,11 +11,11 @@
 #include "api/schema/gates.h"
 #include "base/core/error.h"
 #include "net/loop/addr.h"
-#include "node/worker/device_policy.h"
 #include "node/assign/assign.h"
 #include "node/container/cdi.h"
 #include "node/host/machine.h"
 #include "node/podresources/server.h"
+#include "node/worker/device_policy.h"
 
 struct agent;
 struct client;

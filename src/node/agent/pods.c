@@ -5,14 +5,14 @@
  * known, they are removed.
  */
 #include "base/core/limits.h"
-#include "base/report/log.h"
 #include "base/core/mem.h"
+#include "base/report/log.h"
 #include "client/informer/cached.h"
-#include "node/pod/fit.h"
 #include "node/agent/agent_impl.h"
 #include "node/claims/claims.h"
-#include "node/status/device_status.h"
+#include "node/pod/fit.h"
 #include "node/registration/object.h"
+#include "node/status/device_status.h"
 #include "node/status/writer.h"
 #include "node/volumes/volumes.h"
 

@@ -16,13 +16,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/system/file.h"
-#include "base/system/folder_fixture.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "base/system/file.h"
+#include "base/system/folder_fixture.h"
+#include "net/loop/gzip.h"
 #include "net/loop/loop.h"
 #include "net/sim/sim.h"
-#include "net/loop/gzip.h"
 #include "node/host/saver.h"
 #include "node/host/saver_header.h"
 

@@ -11,15 +11,15 @@
 #include <assert.h>
 
 #include "base/core/buf.h"
-#include "base/system/folder.h"
 #include "base/core/mem.h"
+#include "base/system/folder.h"
 #include "node/plugins/device_plugin.h"
-#include "node/plugins/server.h"
 #include "node/plugins/dra_driver.h"
 #include "node/plugins/metrics.h"
-#include "node/plugins/registry.h"
-#include "node/plugins/wire.h"
 #include "node/plugins/plugins_impl.h"
+#include "node/plugins/registry.h"
+#include "node/plugins/server.h"
+#include "node/plugins/wire.h"
 
 enum {
 	HEALTH_RETRY_MS = 1000,

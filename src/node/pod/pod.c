@@ -4,9 +4,9 @@
  */
 #include "node/pod/pod.h"
 
-#include "base/json/quantity.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "base/json/quantity.h"
 #include "client/informer/cached.h"
 
 enum { GRACE_DEFAULT_S = 30 };

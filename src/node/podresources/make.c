@@ -4,8 +4,8 @@
  */
 #include "node/podresources/make.h"
 
-#include "base/json/quantity.h"
 #include "base/core/limits.h"
+#include "base/json/quantity.h"
 #include "node/assign/assign.h"
 #include "node/host/cpu_set.h"
 #include "node/numa/memory_table.h"

@@ -5,11 +5,11 @@
 #include "node/registration/status.h"
 
 #include "api/schema/names.h"
-#include "base/json/quantity.h"
 #include "base/core/clock.h"
 #include "base/core/limits.h"
-#include "base/time/timestamp.h"
+#include "base/json/quantity.h"
 #include "base/system/version.h"
+#include "base/time/timestamp.h"
 #include "dra/availability/device_health.h"
 #include "node/registration/health.h"
 

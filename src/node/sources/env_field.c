@@ -3,8 +3,8 @@
  * upstream's.
  */
 #include "api/schema/names.h"
-#include "base/json/quantity.h"
 #include "base/core/limits.h"
+#include "base/json/quantity.h"
 #include "base/text/print.h"
 #include "node/sources/env.h"
 

@@ -8,15 +8,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/json/quantity.h"
 #include "base/core/limits.h"
-#include "base/report/log.h"
 #include "base/core/mem.h"
+#include "base/json/quantity.h"
+#include "base/report/log.h"
 #include "net/loop/loop.h"
 #include "node/volumes/dir.h"
 #include "node/volumes/subpath.h"
-#include "node/volumes/writer.h"
 #include "node/volumes/volumes_impl.h"
+#include "node/volumes/writer.h"
 
 static const struct {
 	const char *type, *dir;

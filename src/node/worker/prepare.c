@@ -9,12 +9,12 @@
  * assigned.
  */
 #include "base/core/limits.h"
-#include "base/report/log.h"
 #include "base/core/mem.h"
-#include "node/pod/fit.h"
+#include "base/report/log.h"
 #include "node/claims/claims.h"
 #include "node/container/config.h"
 #include "node/plugins/plugins.h"
+#include "node/pod/fit.h"
 #include "node/probes/probes.h"
 #include "node/sources/sources.h"
 #include "node/status/writer.h"

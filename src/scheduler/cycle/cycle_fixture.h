@@ -13,13 +13,13 @@
 
 #include "base/core/clock.h"
 #include "base/core/mem.h"
-#include "base/report/metrics.h"
 #include "base/core/random.h"
+#include "base/report/metrics.h"
 #include "client/informer/cached.h"
 #include "scheduler/config/config.h"
 #include "scheduler/cycle/cycle_impl.h"
-#include "scheduler/queue/podqueue.h"
 #include "scheduler/plugins/plugins.h"
+#include "scheduler/queue/podqueue.h"
 
 enum { NODES_MAX = 16 };
 

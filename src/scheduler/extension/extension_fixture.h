@@ -19,9 +19,9 @@
 #include "net/sim/sim.h"
 #include "scheduler/config/config.h"
 #include "scheduler/extension/extension_impl.h"
+#include "scheduler/plugins/plugins.h"
 #include "scheduler/queue/podqueue.h"
 #include "scheduler/run/scheduler_fixture.h"
-#include "scheduler/plugins/plugins.h"
 
 struct extension_world {
 	struct sim *sim;

@@ -2,12 +2,12 @@
  * Objects are text; a value is found by walking it. Labels and annotations of pods, which plugins
  * read in every cycle, have been read before.
  */
+#include "base/core/mem.h"
 #include "base/json/cursor.h"
 #include "base/json/json.h"
-#include "base/core/mem.h"
 #include "base/json/quantity.h"
-#include "scheduler/extension/extension_impl.h"
 #include "scheduler/cache/podinfo.h"
+#include "scheduler/extension/extension_impl.h"
 
 static struct extension *of(void *host)
 {

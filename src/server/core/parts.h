@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 
 #include "base/system/resident.h"
-#include "net/loop/loop.h"
 #include "net/loop/addr.h"
+#include "net/loop/loop.h"
 #include "server/core/options.h"
 #include "server/engine/state.h"
 

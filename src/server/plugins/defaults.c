@@ -2,8 +2,8 @@
  * There are few classes: the default one is searched among all of them when an object without a
  * class arrives.
  */
-#include "server/plugins/defaults.h"
 #include "server/admission/request.h"
+#include "server/plugins/defaults.h"
 
 bool admit_defaults_concerns(const struct admission_request *req)
 {

@@ -1,8 +1,8 @@
 /*
  * There are few classes: the default ones are searched among all of them.
  */
-#include "server/plugins/priority.h"
 #include "server/admission/request.h"
+#include "server/plugins/priority.h"
 
 static struct resource *classes_of(const struct admission_request *req)
 {

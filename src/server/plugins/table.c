@@ -4,17 +4,17 @@
 #include "server/plugins/table.h"
 
 #include "server/admission/request.h"
+#include "server/core/parts.h"
+#include "server/custom/custom.h"
 #include "server/plugins/account.h"
 #include "server/plugins/authz.h"
 #include "server/plugins/defaults.h"
 #include "server/plugins/devices.h"
-#include "server/policies/admit.h"
 #include "server/plugins/limits.h"
-#include "server/plugins/quota.h"
 #include "server/plugins/priority.h"
+#include "server/plugins/quota.h"
+#include "server/policies/admit.h"
 #include "server/services/admit.h"
-#include "server/custom/custom.h"
-#include "server/core/parts.h"
 #include "server/webhooks/webhooks.h"
 
 typedef int (*admission_fn)(struct admission_request *req, const struct json *old,

@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
-#include "base/core/arena.h"
 #include "api/schema/schema.h"
-#include "base/json/json.h"
+#include "base/core/arena.h"
 #include "base/core/limits.h"
+#include "base/json/json.h"
 #include "server/publish/document.h"
 
 #define PROTOBUF "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"

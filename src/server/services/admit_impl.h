@@ -4,8 +4,8 @@
 #ifndef SERVER_SERVICES_ADMIT_IMPL_H
 #define SERVER_SERVICES_ADMIT_IMPL_H
 
-#include "server/services/admit.h"
 #include "server/admission/request.h"
+#include "server/services/admit.h"
 #include "server/services/services.h"
 #include "server/services/write_ports.h"
 
