@@ -2,7 +2,7 @@
 // reports come in, the gate switched off, two instances of one device plugin, the counter of changes, and drivers' time stamps. And
 // the annotation of the Node, which has the health of devices that nobody holds.
 import assert from "node:assert/strict"
-import { readFileSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { unique } from "./api_lib.mjs"
 import { finish, test, until } from "./lib.mjs"
 import { allocateClaim, healthOf, podOn, pods, startCluster } from "./node_lib.mjs"
@@ -66,7 +66,8 @@ await test("an agent that is killed under steady reports comes back with the sam
 	const pod = await podWithClaim(["gpu0", "gpu1"])
 	const wanted = { main: { "claim:gpu": { [id("gpu0")]: "Healthy", [id("gpu1")]: "Unhealthy Xid 79" } } }
 	await shows(pod, wanted)
-	await until("state on the disk", () => readFileSync(`${node.root}/devplane_health_state`, "utf8").includes("Xid 79"))
+	const saved = `${node.root}/devplane_health_state`
+	await until("state on the disk", () => existsSync(saved) && readFileSync(saved, "utf8").includes("Xid 79"))
 	const { body: { metadata: { resourceVersion } } } = await server.client.get(pods)
 	const watch = await server.client.watch(`${pods}?watch=true&resourceVersion=${resourceVersion}`)
 	// Longer than the time-out, so that what was saved at the last change would have expired.
