@@ -2,7 +2,7 @@
 // device plugins and DRA drivers on @grpc/grpc-js, and kubectl to look at it as people do.
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
-import { appendFileSync, readFileSync, readdirSync, truncateSync } from "node:fs"
+import { appendFileSync, existsSync, readFileSync, readdirSync, truncateSync } from "node:fs"
 import { unique } from "./api_lib.mjs"
 import { finish, test, until } from "./lib.mjs"
 import { allocateClaim, healthOf, podOn, pods, startCluster } from "./node_lib.mjs"
@@ -191,7 +191,8 @@ await test("health is remembered by an agent that was killed, and a broken state
 	driver.report([{ ...broken("gpu0", "remember"), timeout: 3600 }])
 	const pod = await podWithClaim(["gpu0"])
 	await shows(pod, { main: { "claim:gpu": { [id("gpu0")]: "Unhealthy remember" } } })
-	await until("state on the disk", () => readFileSync(`${node.root}/devplane_health_state`, "utf8").includes("remember"))
+	const saved = `${node.root}/devplane_health_state`
+	await until("state on the disk", () => existsSync(saved) && readFileSync(saved, "utf8").includes("remember"))
 	await node.kill()
 	driver.stop({ unregister: true })
 	await node.begin()
