@@ -16,15 +16,6 @@ static int64_t number_at(const struct json *object, const char *name)
 	return n;
 }
 
-const struct json *check_find(const struct json *list, const char *member, struct str text)
-{
-	JSON_FOREACH (item, list) {
-		if (str_eq(json_text_at(item, member), text))
-			return item;
-	}
-	return NULL;
-}
-
 /* --- ports ---------------------------------------------------------------------------- */
 
 void check_port_number(struct validation *v, int64_t port, const struct field_path *path)

@@ -14,9 +14,6 @@ struct check_pod {
 	struct str claim_names; /* as an error lists them; p NULL until first needed */
 };
 
-/* Returns the first element whose `member` is that text, or NULL. */
-const struct json *check_find(const struct json *list, const char *member, struct str text);
-
 void check_container(struct validation *v, const struct json *container, struct check_pod *pod,
 		     const struct field_path *path);
 

@@ -397,10 +397,11 @@ int managed_apply(struct arena *a, const struct schema_kind *kind, const struct 
 	read_entries(&x);
 	if (x.entries.n >= MANAGED_ENTRIES_MAX &&
 	    !managed_entries_find(&x.entries, STR("Apply"), writer))
-		return error_set(err, ERR_TOO_LARGE,
-				 "the object has %zu managers; %d are taken, and \"%.*s\" is none "
-				 "of them",
-				 x.entries.n, MANAGED_ENTRIES_MAX, STR_ARG(writer->manager));
+		return error_set(
+			err, ERR_TOO_LARGE,
+			"the object has %zu managers, of at most %d, and \"%.*s\" is not one "
+			"of them",
+			x.entries.n, MANAGED_ENTRIES_MAX, STR_ARG(writer->manager));
 	merge_config(&x);
 	change.object = x.object;
 	find_conflicts(&x, &change);

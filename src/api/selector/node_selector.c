@@ -146,13 +146,3 @@ struct json *node_selector_requirement(struct arena *a, const struct selector_te
 		json_append(values, json_make_str(a, t->values[i]));
 	return v;
 }
-
-bool node_selector_requirement_equal(const struct selector_term *a, const struct selector_term *b)
-{
-	if (a->op != b->op || a->nvalues != b->nvalues || !str_eq(a->key, b->key))
-		return false;
-	for (size_t i = 0; i < a->nvalues; i++)
-		if (!str_eq(a->values[i], b->values[i]))
-			return false;
-	return true;
-}

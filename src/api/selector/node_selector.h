@@ -34,7 +34,4 @@ bool node_selector_matches(const struct node_selector *s, struct str node,
 /* Makes a requirement as in the API: {key, operator, values}. Text is borrowed. */
 struct json *node_selector_requirement(struct arena *a, const struct selector_term *t);
 
-/* Whether key, operator and values, in their order, are equal. */
-bool node_selector_requirement_equal(const struct selector_term *a, const struct selector_term *b);
-
 #endif

@@ -28,7 +28,6 @@ const struct cel_type cel_duration = SIMPLE(DURATION, "google.protobuf.Duration"
 
 const struct cel_type cel_type_a = SIMPLE(PARAM, "A");
 const struct cel_type cel_type_b = SIMPLE(PARAM, "B");
-const struct cel_type cel_type_c = SIMPLE(PARAM, "C");
 
 #define LIST(element)                                                               \
 	{                                                                           \
@@ -61,7 +60,6 @@ const struct cel_type cel_map_ab = MAP(&cel_type_a, &cel_type_b);
 const struct cel_type cel_map_dyn = MAP(&cel_dyn, &cel_dyn);
 const struct cel_type cel_optional_a = OPTIONAL(&cel_type_a);
 const struct cel_type cel_optional_b = OPTIONAL(&cel_type_b);
-const struct cel_type cel_optional_dyn = OPTIONAL(&cel_dyn);
 const struct cel_type cel_type_type_a = TYPE(&cel_type_a);
 const struct cel_type cel_type_type = TYPE(NULL);
 

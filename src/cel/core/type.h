@@ -63,12 +63,12 @@ struct cel_type {
 extern const struct cel_type cel_dyn, cel_any, cel_type_error, cel_null, cel_bool, cel_int,
 	cel_uint, cel_double, cel_string, cel_bytes, cel_timestamp, cel_duration;
 /* Types that libraries use often. */
-extern const struct cel_type cel_type_a, cel_type_b, cel_type_c; /* PARAM "A", "B", "C" */
+extern const struct cel_type cel_type_a, cel_type_b; /* PARAM "A", "B" */
 extern const struct cel_type cel_list_dyn, cel_list_a, cel_list_string, cel_list_int;
 extern const struct cel_type cel_list_uint, cel_list_double, cel_list_bool, cel_list_duration,
 	cel_list_timestamp, cel_list_bytes;
 extern const struct cel_type cel_map_ab, cel_map_dyn; /* map(A, B), map(dyn, dyn) */
-extern const struct cel_type cel_optional_a, cel_optional_b, cel_optional_dyn;
+extern const struct cel_type cel_optional_a, cel_optional_b;
 extern const struct cel_type cel_type_type_a, cel_type_type; /* type(A), type */
 extern const struct cel_type cel_quantity, cel_semver, cel_ip, cel_cidr, cel_url, cel_format;
 

@@ -138,7 +138,8 @@ static int read_parts(struct control *v, unsigned *ret_parts, struct error *err)
 		}
 		part = controller_part_find(str_skip(name, minus ? 1 : 0));
 		if (part == 0)
-			return cli_bad_usage(v->cli, err, "--controllers: \"%s\" is none of them",
+			return cli_bad_usage(v->cli, err,
+					     "--controllers: \"%s\" is not one of them",
 					     list->v[i]);
 		if (minus)
 			off |= part;

@@ -69,7 +69,7 @@ static int run(struct cli *cli, struct error *err)
 	pid = find_holder(&l);
 	if (pid < 0)
 		return error_set(err, ERR_UNAVAILABLE,
-				 "devplane is starting in %s, and cannot be told to stop yet: try "
+				 "devplane is starting in %s, and cannot be stopped yet: try "
 				 "again in a moment",
 				 l.dir);
 	if (pid == 0) {

@@ -273,7 +273,7 @@ static int run(struct cli *cli, struct error *err)
 
 static const struct command_note exit_status[] = {
 	{ "0", "all is well" },
-	{ "1", "something is not, or it cannot be told" },
+	{ "1", "something is not, or its state is unknown" },
 	{ "3", "nothing runs" },
 	{ NULL },
 };

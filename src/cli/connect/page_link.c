@@ -51,11 +51,6 @@ void page_link_ask(struct client *c, struct page_link *p, int64_t seconds)
 	client_send(c, &p->request);
 }
 
-void page_link_cancel(struct page_link *p)
-{
-	client_cancel(&p->request);
-}
-
 const char *page_link_url(struct arena *a, struct str server, struct str code)
 {
 	while (str_ends(server, STR("/")))

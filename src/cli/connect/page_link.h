@@ -33,9 +33,6 @@ struct page_link {
 /* Requests a code that is valid for `seconds`. */
 void page_link_ask(struct client *c, struct page_link *p, int64_t seconds);
 
-/* Cancels the request: on_done will not be called. */
-void page_link_cancel(struct page_link *p);
-
 /* The link: `server` is the kubeconfig's URL. */
 const char *page_link_url(struct arena *a, struct str server, struct str code);
 

@@ -131,7 +131,7 @@ static const struct demo_step watch[] = {
 	  .waits = { { PHASE("batch-2"), "Running" },
 		     { "grep 'devplane-demo/batch-2 .*+gpu' demo/watch.txt" } } },
 	{ .text = "The watcher saw every step on its node, in order: a device is released (-) "
-		  "before it is somebody else's (+), so whoever adds these up never counts one "
+		  "before it is somebody else's (+), so a running total never counts a device "
 		  "twice.",
 	  .command = "cat demo/watch.txt" },
 	{ 0 },

@@ -82,10 +82,6 @@ void device_counts_sum(struct device_counts *sum, const struct device_counts *mo
 	sum->unsure += more->unsure;
 }
 
-const char *const device_counts_titles[DEVICE_COUNTS_COLUMNS] = {
-	"Devices", "Free", "Partial", "Allocated", "Unavailable", "Unhealthy",
-};
-
 size_t device_counts_at(const struct device_counts *c, size_t column)
 {
 	const size_t v[DEVICE_COUNTS_COLUMNS] = {

@@ -64,7 +64,6 @@ void device_counts_sum(struct device_counts *sum, const struct device_counts *mo
  * UNAVAILABLE, UNHEALTHY.
  */
 enum { DEVICE_COUNTS_COLUMNS = 6 };
-extern const char *const device_counts_titles[DEVICE_COUNTS_COLUMNS];
 size_t device_counts_at(const struct device_counts *c, size_t column);
 /* By how much the count may be too low, because some facts are unknown. */
 size_t device_counts_unknown_at(const struct device_counts *c, size_t column);

@@ -79,7 +79,8 @@ struct json *get_make_row(struct arena *a, struct json *table, const struct json
 void get_add_cell(struct arena *a, struct json *cells, struct str text);
 void get_add_count(struct arena *a, struct json *cells, bool known, size_t n);
 /*
- * Cells for device_counts_titles. A number that may be too low, because some are unknown, is "3+".
+ * Cells in the order of device_counts_at(). A number that may be too low, because some are
+ * unknown, is "3+".
  */
 void get_add_counts(struct arena *a, struct json *cells, const struct device_counts *c);
 

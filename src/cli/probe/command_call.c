@@ -198,7 +198,7 @@ static int fill_ask(struct call *c, struct error *err)
 	c->probe.on_end = on_end;
 	c->probe.method = probe_method_find(str_from(c->cli->operands.v[1]));
 	if (!c->probe.method)
-		return cli_bad_usage(c->cli, err, "\"%s\" is none of %s", c->cli->operands.v[1],
+		return cli_bad_usage(c->cli, err, "\"%s\" is not one of %s", c->cli->operands.v[1],
 				     probe_method_words());
 	return 0;
 }

@@ -390,8 +390,3 @@ struct loop *client_loop(const struct client *c)
 {
 	return c->loop;
 }
-
-struct str client_namespace(const struct client *c)
-{
-	return c->config.ns;
-}

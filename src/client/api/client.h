@@ -60,9 +60,6 @@ void client_free(struct client *c);
 
 struct loop *client_loop(const struct client *c);
 
-/* The namespace of the kubeconfig's context. */
-struct str client_namespace(const struct client *c);
-
 /* --- requests -------------------------------------------------------------------- */
 
 /* The result of a request; borrowed until on_done returns. */

@@ -111,7 +111,7 @@ static const char *make_data(struct buf *out, const struct nic_view *v)
 static void complain(const struct nic_driver *d, const struct dp_claim_id *id, const char *device,
 		     const char *message)
 {
-	log_warn(d->opts.log, "status cannot be told in full", LOG_Z("namespace", id->ns),
+	log_warn(d->opts.log, "claim status truncated", LOG_Z("namespace", id->ns),
 		 LOG_Z("claim", id->name), LOG_Z("device", device), LOG_Z("error", message));
 }
 
@@ -135,7 +135,7 @@ static void say(struct nic_driver *d, const struct dp_claim_id *id, struct dp_de
 	s->data = s->interface_name = s->hardware_address = NULL;
 	s->nips = 0;
 	if (dp_driver_set_status(d->driver, id, s, NULL, 0) < 0) {
-		c->message = "more cannot be told";
+		c->message = "the rest of the status was rejected";
 		(void)dp_driver_set_status(d->driver, id, s, NULL, 0);
 	}
 }

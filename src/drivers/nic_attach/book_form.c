@@ -323,7 +323,7 @@ static void take_hardware(struct form *whole, struct nic_hardware *h)
 static void take_kind(struct form *f, struct nic *nic)
 {
 	if (!nic_kind_parse(text_at(f, "kind"), &nic->kind))
-		fault(f, "kind", "is none that there is");
+		fault(f, "kind", "is unknown");
 }
 
 static void take_state(struct form *f, struct nic_use *u)
@@ -335,7 +335,7 @@ static void take_state(struct form *f, struct nic_use *u)
 			u->state = (enum nic_state)i;
 			return;
 		}
-	fault(f, "state", "is none that there is");
+	fault(f, "state", "is unknown");
 }
 
 static void take_nic(struct form *f, struct nic *nic)

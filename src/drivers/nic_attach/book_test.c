@@ -670,7 +670,7 @@ static const struct {
 	{ USE(",\"device\":\"\""), "device is missing" },
 	{ USE(",\"device\":\"0123456789012345678901234567890123456789012345678901234567890123\""),
 	  "device is too long" },
-	{ USE(",\"kind\":\"tun\""), "kind is none" },
+	{ USE(",\"kind\":\"tun\""), "kind is unknown" },
 	{ USE(",\"kind\":\"host\""), "interface is missing" },
 	{ USE(",\"parent\":\"a b\""), "parent is no interface's name" },
 	{ USE(",\"vlan\":70000"), "vlan is out of range" },
@@ -683,7 +683,7 @@ static const struct {
 	  "link.mac is no hardware" },
 	{ USE(",\"link\":{\"index\":1,\"name\":\"a\",\"up\":1}"), "link.up is neither" },
 	{ USE(",\"config\":{\"adresses\":[]}"), "adresses" },
-	{ USE(",\"state\":\"gone\""), "state is none" },
+	{ USE(",\"state\":\"gone\""), "state is unknown" },
 	{ USE(",\"state\":\"attached\""), "containerID is missing" },
 	{ USE(",\"state\":\"attached\",\"containerID\":\"c\",\"netns\":\"n\",\"podInterface\":"
 	      "\"net1\",\"netnsID\":-1"),

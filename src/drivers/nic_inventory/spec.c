@@ -110,7 +110,7 @@ static int parse_mode(struct str word, struct nic_create *c, struct error *err)
 	if (nearest_get(&n).n > 0)
 		return error_set(err, ERR_INVALID, "\"%.*s\" is no mode, did you mean %.*s?",
 				 STR_ARG(word), STR_ARG(nearest_get(&n)));
-	return error_set(err, ERR_INVALID, "\"%.*s\" is none of bridge, private, vepa, passthru",
+	return error_set(err, ERR_INVALID, "\"%.*s\" is not one of bridge, private, vepa, passthru",
 			 STR_ARG(word));
 }
 

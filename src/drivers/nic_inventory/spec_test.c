@@ -67,7 +67,7 @@ static void what_cannot_be_created_is_refused_with_what_to_write(void **state)
 		{ "macvlan:1:eth1:brigde",
 		  "macvlan:COUNT:PARENT[:MODE]: \"brigde\" is no mode, did "
 		  "you mean bridge?" },
-		{ "macvlan:1:eth1:source", "macvlan:COUNT:PARENT[:MODE]: \"source\" is none of "
+		{ "macvlan:1:eth1:source", "macvlan:COUNT:PARENT[:MODE]: \"source\" is not one of "
 					   "bridge, private, vepa, passthru" },
 		{ "macvlan:2:eth1:passthru",
 		  "macvlan:COUNT:PARENT[:MODE]: with mode passthru there "

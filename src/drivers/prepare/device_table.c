@@ -53,7 +53,7 @@ static int add_attribute(struct arena *a, struct json *to, const struct dp_attri
 	const char *fault = check_qualified(name);
 
 	if (!fault && at->type >= ARRAY_SIZE(types))
-		fault = "its type is none";
+		fault = "its type is invalid";
 	if (!fault && json_get(to, name))
 		fault = "it is there twice";
 	if (!fault && (text.n > TEXT_MAX || !str_is_utf8(text)))
@@ -184,7 +184,7 @@ static int check_device(const struct device *d, const struct dp_device *in, bool
 	else if (!plugin)
 		fault = names_dns_label(d->name);
 	if (!fault && in->health > DP_UNREPORTED)
-		fault = "its health is none";
+		fault = "its health is invalid";
 	if (!fault && in->nattributes + (uint64_t)in->ncapacity > DEVICE_ATTRIBUTES_MAX)
 		fault = "it has more than 32 attributes and capacities";
 	if (!fault && in->ntaints >= DEVICE_TAINTS_MAX)

@@ -88,7 +88,7 @@ static void what_the_api_would_refuse_is_refused(void **state UNUSED)
 		{ .name = "a", .taints = &t, .ntaints = 16 },
 	};
 	static const char *const words[] = {
-		"GPU_0",  "device \"\"",  "health is none", "attribute", "capacity \"memory\"",
+		"GPU_0",  "device \"\"",  "health is invalid", "attribute", "capacity \"memory\"",
 		"effect", "more than 32", "more than 15"
 	};
 	struct error err;

@@ -365,7 +365,7 @@ static struct dp_claim *claim_of(struct prepare *p, const Dra__Claim *in, const 
 	if (c)
 		return c;
 	if (!cdi_file_is_safe(str_from(in->uid))) {
-		*ret_fault = "the claim's uid is none";
+		*ret_fault = "the claim's uid is invalid";
 		return NULL;
 	}
 	if (p->claims.n >= DRIVER_CLAIMS_MAX) {

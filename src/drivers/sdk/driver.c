@@ -70,7 +70,7 @@ static int check_config(const struct dp_driver_config *c, struct error *err)
 	const char *fault;
 
 	if (c->mode > DP_MODE_PLUGIN)
-		return error_set(err, ERR_INVALID, "mode %u is none", c->mode);
+		return error_set(err, ERR_INVALID, "mode %u is unknown", c->mode);
 	fault = name.n > NAMES_DRIVER_MAX ? "it is longer than 63 bytes"
 					  : names_dns_subdomain(name);
 	if (fault)

@@ -43,8 +43,8 @@ static int check_condition(const struct dp_condition *c, struct error *err)
 		return error_set(err, ERR_INVALID, "reason \"%.*s\" of condition %s: %s",
 				 STR_ARG(reason), c->type, fault);
 	if (c->status > DP_UNKNOWN_CONDITION)
-		return error_set(err, ERR_INVALID, "status %u of condition %s is none", c->status,
-				 c->type);
+		return error_set(err, ERR_INVALID, "status %u of condition %s is unknown",
+				 c->status, c->type);
 	if (text_of(c->message).n > CONDITION_MESSAGE_MAX || !str_is_utf8(text_of(c->message)))
 		return error_set(err, ERR_INVALID,
 				 "message of condition %s is no UTF-8 of at most %lu bytes",
@@ -187,7 +187,7 @@ static int check_names(const struct dp_device_status *s, const char *pool, struc
 		return error_set(err, ERR_INVALID, "device \"%.*s\": %s", STR_ARG(device), fault);
 	/* An invalid pool name cannot match any allocated device. */
 	if (!*pool || !str_is_utf8(str_from(pool)))
-		return error_set(err, ERR_INVALID, "the pool's name is none");
+		return error_set(err, ERR_INVALID, "the pool's name is invalid");
 	fault = s->share_id ? names_uuid(str_from(s->share_id)) : NULL;
 	if (fault)
 		return error_set(err, ERR_INVALID, "share id \"%s\": %s", s->share_id, fault);

@@ -396,7 +396,7 @@ int vendor_new(const struct vendor_opts *opts, struct vendor **ret_vendor, struc
 	v->opts = *opts;
 	v->kind = vendor_kind_find(opts->kind);
 	if (!v->kind)
-		r = error_set(err, ERR_INVALID, "\"%s\" is none of gpu, nic, fpga", opts->kind);
+		r = error_set(err, ERR_INVALID, "\"%s\" is not one of gpu, nic, fpga", opts->kind);
 	else if (opts->status_data > 0 && opts->status_data < VENDOR_STATUS_DATA_MIN)
 		r = error_set(err, ERR_INVALID, "data of %u bytes has no room for a uuid: %d, or 0",
 			      opts->status_data, VENDOR_STATUS_DATA_MIN);

@@ -392,7 +392,7 @@ static void a_cut_holds_everything_up_and_healing_lets_it_go_on(void **state UNU
 	}
 }
 
-static void whoever_writes_into_a_cut_gives_up_at_last(void **state UNUSED)
+static void a_writer_into_a_cut_gives_up_at_last(void **state UNUSED)
 {
 	struct sim_opts opts = { .give_up_ms = 30 * 1000 };
 	struct traffic t;
@@ -634,7 +634,7 @@ int main(void)
 		cmocka_unit_test(a_unix_listener_may_have_a_real_file),
 		cmocka_unit_test(breaking_reaches_each_connection),
 		cmocka_unit_test(a_cut_holds_everything_up_and_healing_lets_it_go_on),
-		cmocka_unit_test(whoever_writes_into_a_cut_gives_up_at_last),
+		cmocka_unit_test(a_writer_into_a_cut_gives_up_at_last),
 		cmocka_unit_test(addresses_are_names),
 		cmocka_unit_test(connects_fail_as_often_as_asked_for),
 		cmocka_unit_test(the_peers_of_a_crashed_process_see_the_end),

@@ -223,7 +223,7 @@ static int read_streams(struct str query, struct arena *a, struct kubelet_log_qu
 	q->reader.no_stderr = str_eqz(stream, "Stdout");
 	if (stream.p && !str_eqz(stream, "All") && !q->reader.no_stdout && !q->reader.no_stderr)
 		return error_set(err, ERR_INVALID,
-				 "stream: \"%.*s\" is none of All, Stdout, Stderr",
+				 "stream: \"%.*s\" is not one of All, Stdout, Stderr",
 				 STR_ARG(stream));
 	if ((q->reader.no_stdout || q->reader.no_stderr) && q->tail >= 0)
 		return error_set(err, ERR_INVALID,

@@ -1,6 +1,6 @@
 /*
  * A patch needs neither the object nor its version, so there is nothing to read first and no
- * conflict to resolve: one request per renewal, whoever else writes the Lease.
+ * conflict to resolve: one request per renewal, even if others write the Lease.
  */
 #include "node/registration/lease.h"
 

@@ -118,9 +118,10 @@ static bool is_name(const char *name)
 static int check_name(const struct extension *e, const char *name, struct error *err)
 {
 	if (!is_name(name))
-		return error_set(err, ERR_INVALID,
-				 "its name \"%.64s\" is none: letters, digits and dashes, 1 to 63",
-				 name ? name : "");
+		return error_set(
+			err, ERR_INVALID,
+			"its name \"%.64s\" is invalid: letters, digits and dashes, 1 to 63",
+			name ? name : "");
 	if (plugins_find(str_from(name)))
 		return error_set(err, ERR_INVALID,
 				 "its name %s is that of a plugin of the scheduler's own", name);

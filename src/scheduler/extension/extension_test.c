@@ -68,7 +68,7 @@ static void what_cannot_be_used_is_refused_with_a_sentence(void **state)
 		{ "plugin_refused_abi",
 		  "it was built for ABI 99 of scheduler plugins and this is 1" },
 		{ "plugin_refused_size", "has 20 bytes, which is too few" },
-		{ "plugin_refused_name", "its name \"no good\" is none" },
+		{ "plugin_refused_name", "its name \"no good\" is invalid" },
 		{ "plugin_refused_taken",
 		  "its name NodeName is that of a plugin of the scheduler's" },
 	};
