@@ -59,11 +59,9 @@ static struct str key_of(struct world *w, char kind, const struct json *v)
 	if (kind != 'c')
 		return name;
 	key = arena_alloc(&w->arena, ns.n + 1 + name.n);
-	if (ns.n > 0)
-		memcpy(key, ns.p, ns.n);
+	str_put(key, ns);
 	key[ns.n] = '/';
-	if (name.n > 0)
-		memcpy(key + ns.n + 1, name.p, name.n);
+	str_put(key + ns.n + 1, name);
 	return str_of(key, ns.n + 1 + name.n);
 }
 

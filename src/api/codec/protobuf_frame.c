@@ -36,7 +36,7 @@ static char *put_tag(char *to, unsigned number, size_t n)
 static char *put_text(char *to, unsigned number, struct str text)
 {
 	to = put_tag(to, number, text.n);
-	memcpy(to, text.p, text.n);
+	str_put(to, text);
 	return to + text.n;
 }
 
@@ -81,7 +81,7 @@ char *protobuf_put_head(const struct protobuf_frame *f, size_t n, char *to)
 {
 	if (f->event.n)
 		to = put_event(f, n, to);
-	memcpy(to, PROTOBUF_MAGIC.p, PROTOBUF_MAGIC.n);
+	str_put(to, PROTOBUF_MAGIC);
 	to = put_tag(to + PROTOBUF_MAGIC.n, PROTOBUF_TYPE_META, type_meta_size(f));
 	to = put_text(to, PROTOBUF_API_VERSION, f->api_version);
 	to = put_text(to, PROTOBUF_KIND, f->kind);
@@ -91,10 +91,9 @@ char *protobuf_put_head(const struct protobuf_frame *f, size_t n, char *to)
 char *protobuf_put_frame(const struct protobuf_frame *f, struct str message, char *to)
 {
 	to = protobuf_put_head(f, message.n, to);
-	if (message.n)
-		memcpy(to, message.p, message.n);
+	str_put(to, message);
 	to += message.n;
-	memcpy(to, PROTOBUF_TAIL.p, PROTOBUF_TAIL.n);
+	str_put(to, PROTOBUF_TAIL);
 	return to + PROTOBUF_TAIL.n;
 }
 

@@ -138,7 +138,7 @@ bool crd_cel_unescape(struct str escaped, char *room, struct str *ret_name)
 		text = unescaped_word(word, word.n + 4 == escaped.n);
 		if (text.n == 0)
 			return false;
-		memcpy(room + n, text.p, text.n);
+		str_put(room + n, text);
 		n += text.n;
 		rest = str_skip(rest, word.n + 4);
 	}

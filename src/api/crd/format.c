@@ -49,7 +49,7 @@ static bool is_ipv6(struct str s)
 
 	if (s.n >= sizeof(text) || str_chr(s, ':') < 0)
 		return false;
-	memcpy(text, s.p, s.n);
+	str_put(text, s);
 	text[s.n] = '\0';
 	return strlen(text) == s.n && inet_pton(AF_INET6, text, bytes) == 1;
 }

@@ -84,11 +84,11 @@ struct str reference_join(struct arena *a, struct str path, struct str step)
 	size_t n = 0;
 
 	if (path.n) {
-		memcpy(text, path.p, path.n);
+		str_put(text, path);
 		n = path.n;
 		text[n++] = REFERENCE_JOIN;
 	}
-	memcpy(text + n, step.p, step.n);
+	str_put(text + n, step);
 	return str_of(text, n + step.n);
 }
 

@@ -157,7 +157,7 @@ struct str managed_step(struct arena *a, enum managed_container container, struc
 		return step;
 	text = arena_alloc(a, step.n + 2);
 	memcpy(text, "f:", 2);
-	memcpy(text + 2, step.p, step.n);
+	str_put(text + 2, step);
 	return str_of(text, step.n + 2);
 }
 

@@ -148,7 +148,7 @@ static void header_members(struct header *h, struct json_cursor *s, size_t n)
 		}
 		if (h->kind->nselectables && n + dot + key.n < sizeof(h->path)) {
 			h->path[n] = '.'; /* overwritten at the top level */
-			memcpy(h->path + n + dot, key.p, key.n);
+			str_put(h->path + n + dot, key);
 			wants = header_wants(h, str_of(h->path, n + dot + key.n), &index);
 		}
 		if (wants == 1)
@@ -247,9 +247,9 @@ static void fill_key(struct object *o, const struct header *h, char *at)
 	if (ns_n) {
 		memcpy(at, h->ns.p, ns_n);
 		at[ns_n] = '/';
-		memcpy(at + ns_n + 1, h->name.p, h->name.n);
+		str_put(at + ns_n + 1, h->name);
 	} else {
-		memcpy(at, h->name.p, h->name.n);
+		str_put(at, h->name);
 	}
 	o->ns_n = (uint16_t)ns_n;
 	o->key = str_of(at, h->name.n + (ns_n ? ns_n + 1 : 0));

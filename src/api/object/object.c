@@ -97,7 +97,7 @@ static char *put_version(char *to, int64_t revision)
 
 	memcpy(to, begin, sizeof(begin) - 1);
 	to += sizeof(begin) - 1;
-	memcpy(to, digits.p, digits.n);
+	str_put(to, digits);
 	to += digits.n;
 	*to++ = '"';
 	return to;
@@ -218,7 +218,7 @@ static struct bytes *respliced(const struct object *o, int64_t revision, int *re
 	struct bytes *b = bytes_new(text.n - (end - at) + digits.n);
 
 	memcpy(b->data, text.p, at);
-	memcpy(b->data + at, digits.p, digits.n);
+	str_put(b->data + at, digits);
 	memcpy(b->data + at + digits.n, text.p + end, text.n - end);
 	*ret_shift = (int)digits.n - (int)(end - at);
 	return b;

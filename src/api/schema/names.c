@@ -328,6 +328,6 @@ bool names_is_extended_resource(struct str s)
 	    str_starts(s, STR("requests.")) || s.n + sizeof(quota) > sizeof(room))
 		return false;
 	memcpy(room, quota, sizeof(quota) - 1);
-	memcpy(room + sizeof(quota) - 1, s.p, s.n);
+	str_put(room + sizeof(quota) - 1, s);
 	return !names_qualified(str_of(room, s.n + sizeof(quota) - 1));
 }

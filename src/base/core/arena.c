@@ -163,8 +163,7 @@ char *arena_strdup(struct arena *a, struct str s)
 {
 	char *p = arena_alloc(a, s.n + 1);
 
-	if (s.n)
-		memcpy(p, s.p, s.n);
+	str_put(p, s);
 	p[s.n] = '\0';
 	return p;
 }

@@ -24,8 +24,7 @@ struct bytes *bytes_copy(struct str s)
 {
 	struct bytes *b = bytes_new(s.n);
 
-	if (s.n)
-		memcpy(b->data, s.p, s.n);
+	str_put(b->data, s);
 	return b;
 }
 

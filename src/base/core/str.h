@@ -42,6 +42,14 @@ static inline bool str_eqz(struct str a, const char *z)
 	return str_eq(a, str_from(z));
 }
 
+/* Copies the bytes of `s` to `to`, which has room for them, and returns the end of the copy. */
+static inline char *str_put(void *to, struct str s)
+{
+	if (s.n)
+		memcpy(to, s.p, s.n);
+	return (char *)to + s.n;
+}
+
 /* Byte order; a prefix sorts first. */
 int str_cmp(struct str a, struct str b);
 

@@ -76,6 +76,17 @@ static void searching_gives_an_index_or_minus_one(void **state)
 	assert_int_equal(str_find(str_of("foobar", 5), STR("bar")), -1);
 }
 
+static void put_copies_and_takes_an_empty_text(void **state)
+{
+	char room[4] = "....";
+
+	(void)state;
+	assert_ptr_equal(str_put(room, STR("ab")), room + 2);
+	assert_memory_equal(room, "ab..", 4);
+	assert_ptr_equal(str_put(room, STR_NULL), room);
+	assert_memory_equal(room, "ab..", 4);
+}
+
 static void trimming_takes_spaces_and_tabs_off_both_ends(void **state)
 {
 	assert_true(str_eqz(str_trim(STR(" \t a b\t ")), "a b"));
@@ -262,6 +273,7 @@ int main(void)
 		cmocka_unit_test(prefixes_and_suffixes_are_found),
 		cmocka_unit_test(skipping_stops_at_the_end),
 		cmocka_unit_test(searching_gives_an_index_or_minus_one),
+		cmocka_unit_test(put_copies_and_takes_an_empty_text),
 		cmocka_unit_test(trimming_takes_spaces_and_tabs_off_both_ends),
 		cmocka_unit_test(trimming_space_takes_line_ends_off_too_but_no_zero_bytes),
 		cmocka_unit_test(splitting_yields_every_piece_once),

@@ -46,8 +46,7 @@ static char *put_step(const struct field_path *step, char *end)
 	if (step->kind != FIELD_PATH_NAME)
 		*--end = ']';
 	end -= text.n;
-	if (text.n)
-		memcpy(end, text.p, text.n);
+	str_put(end, text);
 	if (step->kind != FIELD_PATH_NAME)
 		*--end = '[';
 	else if (step->parent)

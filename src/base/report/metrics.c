@@ -230,8 +230,7 @@ static struct series *series_new(struct metrics_family *f, struct str labels,
 	s->callback = callback;
 	s->ctx = ctx;
 	s->labels_n = labels.n;
-	if (labels.n)
-		memcpy(s->labels, labels.p, labels.n);
+	str_put(s->labels, labels);
 	if (f->type == METRICS_HISTOGRAM) {
 		s->histogram.bounds = f->bounds;
 		s->histogram.bounds_n = f->bounds_n;

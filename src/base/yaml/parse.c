@@ -185,7 +185,7 @@ static int add_anchor(struct yaml_reader *r, const yaml_char_t *name, const stru
 	if (!anchor)
 		return fail_memory(r);
 	*anchor = (struct anchor){ .value = *v, .nodes = 1 };
-	memcpy(anchor->name, s.p, s.n);
+	str_put(anchor->name, s);
 	(void)map_put(&r->anchors, str_of(anchor->name, s.n), anchor);
 	*ret_anchor = anchor;
 	return 0;

@@ -39,8 +39,7 @@ static bool set_str(struct arena *a, struct str text, struct json *v)
 
 	if (!copy)
 		return false;
-	if (text.n)
-		memcpy(copy, text.p, text.n);
+	str_put(copy, text);
 	v->type = JSON_STRING;
 	v->text = copy;
 	v->n = (uint32_t)text.n;

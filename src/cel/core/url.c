@@ -180,8 +180,7 @@ static int read_literal(struct str host, char *out, size_t *ret_n, struct error 
 	if (r < 0)
 		return r;
 	out[1 + n] = ']';
-	if (port.n)
-		memcpy(out + 2 + n, port.p, port.n);
+	str_put(out + 2 + n, port);
 	*ret_n = 2 + n + port.n;
 	return 0;
 }
@@ -284,8 +283,7 @@ struct writer {
 
 static void put(struct writer *w, struct str s)
 {
-	if (s.n)
-		memcpy(w->at, s.p, s.n);
+	str_put(w->at, s);
 	w->at += s.n;
 }
 

@@ -147,8 +147,8 @@ struct cel_value cel_std_add_text(struct cel_eval *ev, const struct cel_value *a
 	p = cel_alloc(ev, a.n + b.n);
 	if (!p)
 		return cel_too_large();
-	memcpy(p, a.p, a.n);
-	memcpy(p + a.n, b.p, b.n);
+	str_put(p, a);
+	str_put(p + a.n, b);
 	sum.s = str_of(p, a.n + b.n);
 	return sum;
 }

@@ -226,8 +226,7 @@ struct text {
 
 static void append(struct text *t, struct str s)
 {
-	if (s.n)
-		memcpy(t->p + t->n, s.p, s.n);
+	str_put(t->p + t->n, s);
 	t->n += s.n;
 }
 

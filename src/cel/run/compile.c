@@ -108,7 +108,7 @@ static const char *missing_text(struct cel_compiler *c, const struct cel_value *
 		return cel_missing(&c->ev, &operand, key).error;
 	text = arena_alloc(c->arena, n + key->s.n + 1);
 	memcpy(text, words, n);
-	memcpy(text + n, key->s.p, key->s.n);
+	str_put(text + n, key->s);
 	text[n + key->s.n] = '\0';
 	return text;
 }

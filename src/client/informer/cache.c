@@ -75,11 +75,9 @@ static struct str row_key(struct arena *a, struct str value, struct str key)
 {
 	char *text = arena_alloc(a, value.n + 1 + key.n);
 
-	if (value.n)
-		memcpy(text, value.p, value.n);
+	str_put(text, value);
 	text[value.n] = '\0';
-	if (key.n)
-		memcpy(text + value.n + 1, key.p, key.n);
+	str_put(text + value.n + 1, key);
 	return str_of(text, value.n + 1 + key.n);
 }
 
@@ -95,7 +93,7 @@ static void add_row(struct cache_table *t, struct str text, struct cached *o)
 	row = xmalloc(sizeof(*row) + text.n);
 	row->object = o;
 	row->n = text.n;
-	memcpy(row->text, text.p, text.n);
+	str_put(row->text, text);
 	(void)omap_put(&t->rows, str_of(row->text, row->n), row);
 }
 
@@ -201,10 +199,9 @@ struct cached *cache_get_in(const struct cache *c, struct str ns, struct str nam
 	/* Longer than any valid name. A NUL in a name must not end the key. */
 	if (ns.n >= sizeof(text) || name.n >= sizeof(text) - ns.n)
 		return NULL;
-	memcpy(text, ns.p, ns.n);
+	str_put(text, ns);
 	text[ns.n] = '/';
-	if (name.n > 0)
-		memcpy(text + ns.n + 1, name.p, name.n);
+	str_put(text + ns.n + 1, name);
 	return cache_get(c, str_of(text, ns.n + 1 + name.n));
 }
 

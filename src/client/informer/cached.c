@@ -94,8 +94,7 @@ static bool walk(struct str text, struct found *f, struct arena *a)
 
 static char *put(char *at, struct str s)
 {
-	if (s.n)
-		memcpy(at, s.p, s.n);
+	str_put(at, s);
 	return at + s.n;
 }
 

@@ -29,7 +29,7 @@ static void set_rv(struct reflector *r, struct str rv)
 {
 	if (!rv.n || rv.n >= sizeof(r->rv))
 		return;
-	memcpy(r->rv, rv.p, rv.n);
+	str_put(r->rv, rv);
 	r->rv[rv.n] = '\0';
 }
 

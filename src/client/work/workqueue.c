@@ -71,7 +71,7 @@ static struct item *item_of(struct workqueue *q, struct str key)
 	it = xcalloc(1, sizeof(*it) + key.n + 1);
 	it->queue = q;
 	it->key_n = key.n;
-	memcpy(it->key, key.p, key.n);
+	str_put(it->key, key);
 	list_init(&it->link);
 	list_init(&it->run_link);
 	loop_timer_init(&it->timer, q->opts.loop, on_due);

@@ -85,8 +85,7 @@ static struct str keep(char **at, struct str text)
 {
 	struct str copy = str_of(*at, text.n);
 
-	if (text.n > 0)
-		memcpy(*at, text.p, text.n);
+	str_put(*at, text);
 	*at += text.n;
 	return copy;
 }

@@ -265,7 +265,7 @@ static const char *address_type_of(struct str address)
 
 	if (address.n >= sizeof(text))
 		return NULL;
-	memcpy(text, address.p, address.n);
+	str_put(text, address);
 	text[address.n] = '\0';
 	if (inet_pton(AF_INET, text, &v4) == 1) {
 		v4 = ntohl(v4);

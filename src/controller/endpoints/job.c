@@ -40,7 +40,7 @@ static void note_written(struct network_endpoints *n, struct str key, uint64_t r
 	if (!w) {
 		w = xmalloc(sizeof(*w) + key.n);
 		*w = (struct written){ 0 };
-		memcpy(w->key, key.p, key.n);
+		str_put(w->key, key);
 		(void)omap_put(&n->written, str_of(w->key, key.n), w);
 	}
 	w->revision = MAX(w->revision, revision);

@@ -68,7 +68,7 @@ static void set_text(struct garbage_node *n, struct str uid, struct str ns, stru
 {
 	char *text = xmalloc(uid.n + ns.n + name.n + 1);
 
-	memcpy(text, uid.p, uid.n);
+	str_put(text, uid);
 	memcpy(text + uid.n, ns.p ? ns.p : "", ns.n);
 	memcpy(text + uid.n + ns.n, name.p ? name.p : "", name.n);
 	free(n->text);

@@ -56,7 +56,7 @@ static struct pool *need_pool(struct health_taints_book *b, struct str key)
 	if (p)
 		return p;
 	p = xcalloc(1, sizeof(*p) + key.n);
-	memcpy(p + 1, key.p, key.n);
+	str_put(p + 1, key);
 	p->key = str_of((char *)(p + 1), key.n);
 	(void)map_put(&b->pools, p->key, p);
 	return p;
@@ -70,7 +70,7 @@ static struct entry *need_entry(struct health_taints_book *b, struct str id, int
 	if (e || !device_health_split_id(id, &driver, &pool, &device))
 		return e;
 	e = xcalloc(1, sizeof(*e) + id.n);
-	memcpy(e + 1, id.p, id.n);
+	str_put(e + 1, id);
 	e->id = str_of((char *)(e + 1), id.n);
 	e->pool = need_pool(b, str_of(id.p, id.n - device.n - 1));
 	e->pool->entries++;

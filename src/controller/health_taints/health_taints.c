@@ -217,7 +217,7 @@ static struct job *job_new(struct health_taints *t, struct str id, bool creates)
 {
 	struct job *j = xcalloc(1, sizeof(*j) + id.n);
 
-	memcpy(j + 1, id.p, id.n);
+	str_put(j + 1, id);
 	j->id = str_of((char *)(j + 1), id.n);
 	j->owner = t;
 	j->creates = creates;

@@ -50,7 +50,7 @@ void pod_claims_gone_add(struct pod_claims_gone *g, struct str uid)
 	if (uid.n == 0 || pod_claims_gone_has(g, uid))
 		return;
 	e = xmalloc(sizeof(*e) + uid.n);
-	memcpy(e->text, uid.p, uid.n);
+	str_put(e->text, uid);
 	e->uid = str_of(e->text, uid.n);
 	(void)map_put(&g->entries, e->uid, e);
 	list_push_back(&g->oldest_first, &e->link);

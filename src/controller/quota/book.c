@@ -120,7 +120,7 @@ static struct space *space_of(struct quota_book *b, struct str ns)
 		return s;
 	s = xcalloc(1, sizeof(*s) + ns.n);
 	name = (char *)(s + 1);
-	memcpy(name, ns.p, ns.n);
+	str_put(name, ns);
 	s->ns = str_of(name, ns.n);
 	vec_init(&s->quotas, QUOTAS_MAX);
 	map_init(&s->records);
@@ -249,7 +249,7 @@ static struct record *record_new(struct str key, const struct part *parts, size_
 	char *text = (char *)(r->parts + n);
 
 	memcpy(r->parts, parts, n * sizeof(*parts));
-	memcpy(text, key.p, key.n);
+	str_put(text, key);
 	r->n = n;
 	r->key = str_of(text, key.n);
 	return r;

@@ -48,7 +48,7 @@ static struct tallied *tallied_of(struct resource_quotas *r, struct str key)
 		return t;
 	t = xcalloc(1, sizeof(*t) + key.n);
 	text = (char *)(t + 1);
-	memcpy(text, key.p, key.n);
+	str_put(text, key);
 	t->key = str_of(text, key.n);
 	t->tally = quota_tally_new();
 	(void)map_put(&r->tallies, t->key, t);

@@ -141,8 +141,7 @@ static struct slice_status_driver *need_driver(struct slice_status_metrics *m, s
 	if (d)
 		return d;
 	d = xcalloc(1, sizeof(*d) + name.n + 1);
-	if (name.n > 0)
-		memcpy(d->text, name.p, name.n);
+	str_put(d->text, name);
 	d->name = str_of(d->text, name.n);
 	d->gauge = metrics_gauge(m->stale, d->name);
 	list_init(&d->waiting);

@@ -62,7 +62,7 @@ static struct slice_status_pool *need(struct slice_status_pools *p, struct str k
 
 	if (!pool) {
 		pool = xcalloc(1, sizeof(*pool) + key.n + 1);
-		memcpy(pool->text, key.p, key.n);
+		str_put(pool->text, key);
 		pool->key = str_of(pool->text, key.n);
 		buf_init(&pool->told, OBJECT_MAX);
 		(void)map_put(&p->all, pool->key, pool);

@@ -77,7 +77,7 @@ static struct slice_state *state_new(struct slice_status *s, const struct cached
 {
 	struct slice_state *st = xcalloc(1, sizeof(*st) + slice->key.n + 1);
 
-	memcpy(st->text, slice->key.p, slice->key.n);
+	str_put(st->text, slice->key);
 	st->name = str_of(st->text, slice->key.n);
 	st->owner = s;
 	st->since = st->again_since = st->replaced_since = -1;

@@ -49,9 +49,9 @@ static void lead_add(struct omap *map, struct lead **leads, struct str from, str
 	struct lead *l = xmalloc(sizeof(*l) + from.n + to.n + 1);
 	char *text = (char *)(l + 1);
 
-	memcpy(text, from.p, from.n);
+	str_put(text, from);
 	text[from.n] = '\n';
-	memcpy(text + from.n + 1, to.p, to.n);
+	str_put(text + from.n + 1, to);
 	*l = (struct lead){ *leads, from.n, str_of(text, from.n + 1 + to.n) };
 	if (omap_get(map, l->text)) {
 		free(l);
@@ -143,7 +143,7 @@ static void put_claim(struct taint_book *b, struct str key, struct eviction *e)
 {
 	struct tainted_claim *c = xcalloc(1, sizeof(*c) + key.n);
 
-	memcpy(c->text, key.p, key.n);
+	str_put(c->text, key);
 	c->key = str_of(c->text, key.n);
 	c->eviction = e;
 	for (size_t i = 0; i < e->n; i++)
@@ -214,8 +214,8 @@ static struct tainted_pod *make_pod(struct taint_book *b, struct str key, struct
 	struct tainted_pod *p = xcalloc(1, sizeof(*p) + key.n + uid.n);
 	char *text = (char *)(p + 1);
 
-	memcpy(text, key.p, key.n);
-	memcpy(text + key.n, uid.p, uid.n);
+	str_put(text, key);
+	str_put(text + key.n, uid);
 	p->pod.key = str_of(text, key.n);
 	p->pod.uid = str_of(text + key.n, uid.n);
 	(void)omap_put(&b->pods, p->pod.key, p);

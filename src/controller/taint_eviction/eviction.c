@@ -86,7 +86,7 @@ struct eviction *eviction_new(const struct eviction_draft *d)
 	e->n = d->n;
 	text = (char *)&e->sources[e->n];
 	for (size_t i = 0; i < e->n; i++) {
-		memcpy(text, d->sources[i].p, d->sources[i].n);
+		str_put(text, d->sources[i]);
 		e->sources[i] = str_of(text, d->sources[i].n);
 		text += d->sources[i].n;
 	}

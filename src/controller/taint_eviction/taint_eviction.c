@@ -258,8 +258,8 @@ static void remember_rule(struct taint_eviction *t, const struct cached *o, int6
 {
 	struct taint_rule *r = xcalloc(1, sizeof(*r) + o->key.n + o->uid.n);
 
-	memcpy(r->text, o->key.p, o->key.n);
-	memcpy(r->text + o->key.n, o->uid.p, o->uid.n);
+	str_put(r->text, o->key);
+	str_put(r->text + o->key.n, o->uid);
 	r->name = str_of(r->text, o->key.n);
 	r->uid = str_of(r->text + o->key.n, o->uid.n);
 	r->generation = generation;

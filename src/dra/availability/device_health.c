@@ -121,7 +121,7 @@ static struct subject *need_subject(struct device_health_book *b, const struct s
 	if (s)
 		return s;
 	s = xcalloc(1, sizeof(*s) + said->id.n);
-	memcpy(s->text, said->id.p, said->id.n);
+	str_put(s->text, said->id);
 	s->id = str_of(s->text, said->id.n);
 	(void)device_health_split_id(s->id, &s->driver, &s->pool, &s->device);
 	for (size_t i = 0; i < ARRAY_SIZE(s->reports); i++)
@@ -613,9 +613,9 @@ static struct subject *find_subject(const struct device_health_book *b,
 
 	if (!b || b->n == 0 || n > sizeof(id))
 		return NULL;
-	memcpy(id, pool->key.p, pool->key.n);
+	str_put(id, pool->key);
 	id[pool->key.n] = '/';
-	memcpy(id + pool->key.n + 1, d->name.p, d->name.n);
+	str_put(id + pool->key.n + 1, d->name);
 	return map_get(&b->subjects, str_of(id, n));
 }
 

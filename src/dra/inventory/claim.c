@@ -18,7 +18,7 @@ static struct inventory_use *use_need(struct inventory_pool *pool, struct str de
 		return use;
 	use = xcalloc(1, sizeof(*use) + device.n);
 	text = (char *)(use + 1);
-	memcpy(text, device.p, device.n);
+	str_put(text, device);
 	use->name = str_of(text, device.n);
 	use->pool = pool;
 	list_init(&use->holders);
@@ -386,11 +386,9 @@ static struct inventory_claim *find_claim(const struct inventory *inv, struct st
 
 	if (namespace.n + name.n > CLAIM_NAME_MAX)
 		return NULL;
-	if (namespace.n > 0)
-		memcpy(key, namespace.p, namespace.n);
+	str_put(key, namespace);
 	key[namespace.n] = '/';
-	if (name.n > 0)
-		memcpy(key + namespace.n + 1, name.p, name.n);
+	str_put(key + namespace.n + 1, name);
 	return map_get(&inv->claims, str_of(key, namespace.n + 1 + name.n));
 }
 

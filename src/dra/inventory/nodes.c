@@ -52,7 +52,7 @@ static void add_local(struct inventory *inv, struct inventory_slice *slice)
 
 	if (!local) {
 		local = xcalloc(1, sizeof(*local) + name.n);
-		memcpy(local->text, name.p, name.n);
+		str_put(local->text, name);
 		local->name = str_of(local->text, name.n);
 		vec_init(&local->slices, SIZE_MAX);
 		map_put(&inv->nodes, local->name, local);

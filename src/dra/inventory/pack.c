@@ -90,7 +90,7 @@ struct str pack_text(struct pack *p, struct str s)
 	if (text)
 		return str_of(text, s.n);
 	text = p->block ? p->block + p->split + p->back : arena_alloc(&p->scratch, s.n);
-	memcpy(text, s.p, s.n);
+	str_put(text, s);
 	p->back += s.n;
 	map_put(&p->texts, str_of(text, s.n), text);
 	return str_of(text, s.n);
@@ -113,10 +113,8 @@ struct str pack_joined(struct pack *p, struct str a, struct str b)
 {
 	char *text = arena_alloc(&p->scratch, a.n + 1 + b.n);
 
-	if (a.n > 0)
-		memcpy(text, a.p, a.n);
+	str_put(text, a);
 	text[a.n] = '/';
-	if (b.n > 0)
-		memcpy(text + a.n + 1, b.p, b.n);
+	str_put(text + a.n + 1, b);
 	return str_of(text, a.n + 1 + b.n);
 }

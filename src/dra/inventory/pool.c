@@ -18,9 +18,9 @@ static struct inventory_pool *pool_new(struct str driver, struct str name)
 {
 	struct inventory_pool *pool = xcalloc(1, sizeof(*pool) + driver.n + 1 + name.n);
 
-	memcpy(pool->text, driver.p, driver.n);
+	str_put(pool->text, driver);
 	pool->text[driver.n] = '/';
-	memcpy(pool->text + driver.n + 1, name.p, name.n);
+	str_put(pool->text + driver.n + 1, name);
 	pool->key = str_of(pool->text, driver.n + 1 + name.n);
 	pool->driver = str_of(pool->text, driver.n);
 	pool->name = str_of(pool->text + driver.n + 1, name.n);

@@ -47,7 +47,7 @@ static int parse_name(struct str name, struct disk_capacity *c, struct error *er
 			err, ERR_INVALID,
 			"\"%.*s\" is no name of a device as /sys/block has it, such as sda",
 			STR_ARG(name));
-	memcpy(c->device, name.p, name.n);
+	str_put(c->device, name);
 	c->device[name.n] = 0;
 	return 0;
 }

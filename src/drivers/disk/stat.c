@@ -53,7 +53,7 @@ static bool set_name(struct disk_stat *s, struct str name)
 {
 	if (name.n == 0 || name.n >= sizeof(s->name))
 		return false;
-	memcpy(s->name, name.p, name.n);
+	str_put(s->name, name);
 	s->name[name.n] = 0;
 	for (char *c = s->name; (c = strchr(c, '/'));)
 		*c = '!';

@@ -78,7 +78,7 @@ static bool read_ipv6(struct str s, struct rtnl_ip *ip)
 
 	if (s.n >= sizeof(text) || memchr(s.p, '\0', s.n))
 		return false;
-	memcpy(text, s.p, s.n);
+	str_put(text, s);
 	text[s.n] = '\0';
 	ip->family = AF_INET6;
 	return inet_pton(AF_INET6, text, ip->bytes) == 1 && !ip6_is_mapped(ip->bytes);

@@ -78,9 +78,8 @@ int http_fields_add_field(struct http_fields *f, struct arena *a, const struct h
 	if (field->lasting)
 		return 0;
 	text = arena_alloc(a, name.n + value.n + 1);
-	memcpy(text, name.p, name.n);
-	if (value.n)
-		memcpy(text + name.n, value.p, value.n);
+	str_put(text, name);
+	str_put(text + name.n, value);
 	text[name.n + value.n] = '\0';
 	to->name.p = text;
 	to->value.p = text + name.n;

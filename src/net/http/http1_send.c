@@ -20,8 +20,7 @@ static const struct str crlf = { "\r\n", 2 };
 
 static char *put(char *to, struct str s)
 {
-	if (s.n)
-		memcpy(to, s.p, s.n);
+	str_put(to, s);
 	return to + s.n;
 }
 

@@ -44,7 +44,7 @@ static struct http_source *source_of(struct http_sources *s, struct str key)
 	if (source)
 		return source;
 	source = XNEW(struct http_source);
-	memcpy(source->address, key.p, key.n);
+	str_put(source->address, key);
 	source->key = str_of(source->address, key.n);
 	(void)map_put(&s->map, source->key, source);
 	return source;

@@ -86,7 +86,7 @@ static bool copy_host(char host[NET_ADDRESS_MAX], struct str s)
 {
 	if (s.n == 0 || s.n >= NET_ADDRESS_MAX || str_chr(s, '\0') >= 0)
 		return false;
-	memcpy(host, s.p, s.n);
+	str_put(host, s);
 	host[s.n] = '\0';
 	return true;
 }
@@ -278,13 +278,13 @@ static int parse_unix(struct addr *a, struct str path, struct error *err)
 		return error_set(err, ERR_INVALID, "the path contains a NUL");
 
 	a->kind = ADDR_UNIX;
-	memcpy(sun.sun_path, path.p, path.n);
+	str_put(sun.sun_path, path);
 	if (abstract)
 		sun.sun_path[0] = '\0';
 	memcpy(&a->sa, &sun, sizeof(sun));
 	/* An abstract name is as long as the address says; a path ends with a NUL. */
 	a->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + path.n + !abstract);
-	memcpy(a->host, path.p, path.n);
+	str_put(a->host, path);
 	set_unix_text(a);
 	return 0;
 }

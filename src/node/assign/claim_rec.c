@@ -18,11 +18,9 @@ char *assign_claim_key(struct str ns, struct str name)
 {
 	char *key = xmalloc(ns.n + name.n + 2);
 
-	if (ns.n > 0)
-		memcpy(key, ns.p, ns.n);
+	str_put(key, ns);
 	key[ns.n] = '/';
-	if (name.n > 0)
-		memcpy(key + ns.n + 1, name.p, name.n);
+	str_put(key + ns.n + 1, name);
 	key[ns.n + 1 + name.n] = '\0';
 	return key;
 }
@@ -121,7 +119,7 @@ static void index_add(struct assign *s, struct claim_device_rec *d, struct claim
 
 	if (!x) {
 		x = xcalloc(1, sizeof(*x) + d->key.n);
-		memcpy(x->key, d->key.p, d->key.n);
+		str_put(x->key, d->key);
 		vec_init(&x->claims, SIZE_MAX);
 		(void)map_put(&s->claim_devices, str_of(x->key, d->key.n), x);
 	}

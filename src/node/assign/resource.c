@@ -33,7 +33,7 @@ struct resource_rec *assign_need_resource(struct assign *s, struct str name)
 		return r;
 	r = xcalloc(1, sizeof(*r) + name.n);
 	text = (char *)(r + 1);
-	memcpy(text, name.p, name.n);
+	str_put(text, name);
 	r->name = str_of(text, name.n);
 	omap_init(&r->devices);
 	vec_init(&r->order, RESOURCE_DEVICES_MAX);
@@ -55,8 +55,7 @@ struct device_rec *assign_need_device(struct resource_rec *r, struct str id)
 		return d;
 	d = xcalloc(1, sizeof(*d) + id.n + 1);
 	text = (char *)(d + 1);
-	if (id.n > 0)
-		memcpy(text, id.p, id.n);
+	str_put(text, id);
 	d->resource = r;
 	d->id = str_of(text, id.n);
 	d->health = ASSIGN_UNKNOWN;

@@ -109,7 +109,7 @@ static struct attach_name *name_need(struct attach_merge *m, struct str ns, stru
 	n = xcalloc(1, sizeof(*n) + key.n);
 	n->ns_n = ns.n;
 	n->key_n = key.n;
-	memcpy(n->key, key.p, key.n);
+	str_put(n->key, key);
 	(void)map_put(&m->names, name_key(n), n);
 	return n;
 }
@@ -170,7 +170,7 @@ static struct attach_pod *attach_pod_new(struct attach_merge *m, const struct at
 
 	p->name = n;
 	p->uid_n = info->uid.n;
-	memcpy(p->uid, info->uid.p, info->uid.n);
+	str_put(p->uid, info->uid);
 	p->seen = ++m->moment;
 	p->seen_ms = now_ms;
 	p->missing_ms = NOT_MISSING;
@@ -345,7 +345,7 @@ static void remember(struct attach_pod *p, struct str packed)
 {
 	free(p->packed);
 	p->packed = xmalloc(packed.n + 1);
-	memcpy(p->packed, packed.p, packed.n);
+	str_put(p->packed, packed);
 	p->packed_n = packed.n;
 	assert(!p->name->held || p->name->held == p);
 	p->name->held = p;

@@ -69,7 +69,7 @@ static struct attach_poll_pod *need(struct attach_poll *p, struct str uid)
 		return q;
 	q = xcalloc(1, sizeof(*q) + uid.n);
 	q->uid_n = uid.n;
-	memcpy(q->uid, uid.p, uid.n);
+	str_put(q->uid, uid);
 	q->due = INT64_MAX;
 	(void)map_put(&p->pods, uid_of(q), q);
 	return q;

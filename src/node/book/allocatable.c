@@ -63,8 +63,7 @@ struct bytes *podres_allocatable_event(const struct podres *b, Podresources__Act
 				 podres_int_size(PODRES_FIELD_REVISION, revision));
 	assert(event);
 	p = podres_put_int(event->data + GRPC_PREFIX, PODRES_FIELD_ACTION, (int64_t)action);
-	if (fields.n > 0)
-		memcpy(p, fields.p, fields.n);
+	str_put(p, fields);
 	p = podres_put_int(p + fields.n, PODRES_FIELD_REVISION, revision);
 	assert(p == event->data + event->n);
 	return event;

@@ -119,7 +119,7 @@ void podres_tell(struct podres *b, enum podres_kind kind, struct bytes *event)
 static char *copy_text(struct str *s, char *to)
 {
 	if (s->n)
-		memcpy(to, s->p, s->n);
+		str_put(to, *s);
 	s->p = to;
 	return to + s->n;
 }

@@ -32,8 +32,7 @@ char *podres_put_bytes(char *p, uint32_t number, struct str s)
 {
 	p += wire_print_varint(tag(number, WIRE_BYTES), p);
 	p += wire_print_varint(s.n, p);
-	if (s.n)
-		memcpy(p, s.p, s.n);
+	str_put(p, s);
 	return p + s.n;
 }
 

@@ -87,7 +87,7 @@ static void count_one(struct claims *c, struct str driver)
 
 	if (!count) {
 		count = xcalloc(1, sizeof(*count) + driver.n);
-		memcpy(count->driver, driver.p, driver.n);
+		str_put(count->driver, driver);
 		count->gauge = metrics_gauge(c->in_use, driver);
 		(void)map_put(&c->counts, str_of(count->driver, driver.n), count);
 	}

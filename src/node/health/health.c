@@ -95,9 +95,9 @@ bool health_name_ok(struct str s)
 
 static struct str key_of(struct str pool, struct str device, char out[static HEALTH_KEY_MAX])
 {
-	memcpy(out, pool.p, pool.n);
+	str_put(out, pool);
 	out[pool.n] = '\0';
-	memcpy(out + pool.n + 1, device.p, device.n);
+	str_put(out + pool.n + 1, device);
 	return str_of(out, pool.n + 1 + device.n);
 }
 
@@ -108,7 +108,7 @@ struct health_driver *health_driver_of(struct health *h, struct str name)
 	if (d)
 		return d;
 	d = xcalloc(1, sizeof(*d) + name.n);
-	memcpy(d + 1, name.p, name.n);
+	str_put(d + 1, name);
 	d->name = str_of(d + 1, name.n);
 	omap_init(&d->devices);
 	list_init(&d->order);
@@ -133,7 +133,7 @@ struct health_entry *health_entry_of(struct health *h, struct health_driver *d, 
 	if (!health_name_ok(pool) || !health_name_ok(device))
 		return NULL;
 	e = xcalloc(1, sizeof(*e) + key.n);
-	memcpy(e + 1, key.p, key.n);
+	str_put(e + 1, key);
 	e->key = str_of(e + 1, key.n);
 	e->pool = str_of(e->key.p, pool.n);
 	e->device = str_skip(e->key, pool.n + 1);

@@ -107,7 +107,7 @@ static void keep_text(struct map *m, struct entry *e, struct str *const *texts, 
 	e->text = at = xmalloc(total);
 	for (size_t i = 0; i < n; i++) {
 		if (texts[i]->n > 0)
-			memcpy(at, texts[i]->p, texts[i]->n);
+			str_put(at, *texts[i]);
 		texts[i]->p = at;
 		at += texts[i]->n;
 	}

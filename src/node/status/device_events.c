@@ -123,8 +123,7 @@ void device_events_free(struct device_events *e)
 
 static void put(char **at, struct str s)
 {
-	if (s.n > 0)
-		memcpy(*at, s.p, s.n);
+	str_put(*at, s);
 	*at += s.n;
 	*(*at)++ = '\0';
 }

@@ -59,7 +59,7 @@ static int clean_path(struct str path, struct arena *a, struct str *ret_path, st
 					 STR_ARG(path));
 		if (n > 0)
 			out[n++] = '/';
-		memcpy(out + n, part.p, part.n);
+		str_put(out + n, part);
 		n += part.n;
 	}
 	if (n == 0)

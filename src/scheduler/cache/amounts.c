@@ -45,7 +45,7 @@ uint32_t amount_names_read(struct amount_names *n, struct str name)
 	if (a)
 		return a->id;
 	a = xmalloc(sizeof(*a) + name.n + 1);
-	memcpy(a + 1, name.p, name.n);
+	str_put(a + 1, name);
 	((char *)(a + 1))[name.n] = '\0';
 	*a = (struct amount_name){ .id = next_number(n), .name = str_of(a + 1, name.n) };
 	n->names.v[a->id] = a;

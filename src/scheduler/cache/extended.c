@@ -77,9 +77,8 @@ static struct extended_type *type_new(const struct dp_resource_type *ops, uint32
 	struct extended_type *e = xcalloc(1, sizeof(*e) + name.n + 1 + layout.n + 1);
 	char *text = (char *)(e + 1);
 
-	memcpy(text, name.p, name.n);
-	if (layout.n > 0)
-		memcpy(text + name.n + 1, layout.p, layout.n);
+	str_put(text, name);
+	str_put(text + name.n + 1, layout);
 	e->id = id;
 	e->name = str_of(text, name.n);
 	e->ops = *ops;

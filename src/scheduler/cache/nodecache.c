@@ -121,8 +121,7 @@ static struct zone *need_zone(struct nodecache *c, struct str name)
 		if (str_eq(c->zones.v[i]->name, name))
 			return c->zones.v[i];
 	z = xcalloc(1, sizeof(*z) + name.n + 1);
-	if (name.n > 0)
-		memcpy(z + 1, name.p, name.n);
+	str_put(z + 1, name);
 	z->name = str_of(z + 1, name.n);
 	vec_init(&z->items, UINT32_MAX);
 	(void)vec_push(&c->zones, z);

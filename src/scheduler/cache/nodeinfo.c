@@ -12,7 +12,7 @@ struct nodeinfo *nodeinfo_new(struct str name)
 {
 	struct nodeinfo *n = xcalloc(1, sizeof(*n) + name.n + 1);
 
-	memcpy(n + 1, name.p, name.n);
+	str_put(n + 1, name);
 	n->refs = 1;
 	n->name = str_of(n + 1, name.n);
 	vec_init(&n->pods, UINT32_MAX);

@@ -118,11 +118,9 @@ static void read_zone(struct nodeobject *n)
 	if (zone.n + region.n == 0)
 		return;
 	text = arena_alloc(&n->arena, region.n + 3 + zone.n);
-	if (region.n > 0)
-		memcpy(text, region.p, region.n);
+	str_put(text, region);
 	memcpy(text + region.n, ":\0:", 3);
-	if (zone.n > 0)
-		memcpy(text + region.n + 3, zone.p, zone.n);
+	str_put(text + region.n + 3, zone);
 	n->zone = str_of(text, region.n + 3 + zone.n);
 }
 

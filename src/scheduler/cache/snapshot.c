@@ -54,7 +54,7 @@ static void count_up(struct map *m, struct str key, uint32_t by, int64_t size)
 
 	if (!e) {
 		e = xcalloc(1, sizeof(*e) + key.n + 1);
-		memcpy(e + 1, key.p, key.n);
+		str_put(e + 1, key);
 		e->key = str_of(e + 1, key.n);
 		map_put(m, e->key, e);
 	}

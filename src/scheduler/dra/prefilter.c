@@ -14,11 +14,9 @@ struct str dra_claim_key(struct str ns, struct str name, char out[static DRA_KEY
 {
 	if (ns.n + 1 + name.n > DRA_KEY_MAX)
 		return STR_NULL;
-	if (ns.n > 0)
-		memcpy(out, ns.p, ns.n);
+	str_put(out, ns);
 	out[ns.n] = '/';
-	if (name.n > 0)
-		memcpy(out + ns.n + 1, name.p, name.n);
+	str_put(out + ns.n + 1, name);
 	return str_of(out, ns.n + 1 + name.n);
 }
 

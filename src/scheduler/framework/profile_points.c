@@ -62,7 +62,7 @@ struct str profile_names(const struct profile *p, uint64_t plugins, bool bare, s
 	for (size_t i = 0; i < n; i++) {
 		if (i)
 			text[at++] = ' ';
-		memcpy(text + at, names[i].p, names[i].n);
+		str_put(text + at, names[i]);
 		at += names[i].n;
 	}
 	text[at++] = ']';

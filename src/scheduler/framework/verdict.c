@@ -78,7 +78,7 @@ struct str verdict_message(const struct verdict *v, struct arena *a)
 	for (size_t i = 0; i < v->n; i++) {
 		memcpy(text + at, i ? ", " : "", i ? 2 : 0);
 		at += i ? 2 : 0;
-		memcpy(text + at, v->reasons[i].p, v->reasons[i].n);
+		str_put(text + at, v->reasons[i]);
 		at += v->reasons[i].n;
 	}
 	return str_of(text, at);

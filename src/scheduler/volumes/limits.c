@@ -30,9 +30,9 @@ static void attach(struct attached *t, struct str driver, struct str handle)
 	if (driver.n == 0 || handle.n == 0)
 		return;
 	v = arena_alloc(t->arena, sizeof(*v) + driver.n + 1 + handle.n);
-	memcpy(v->key, driver.p, driver.n);
+	str_put(v->key, driver);
 	v->key[driver.n] = '/';
-	memcpy(v->key + driver.n + 1, handle.p, handle.n);
+	str_put(v->key + driver.n + 1, handle);
 	v->driver = str_of(v->key, driver.n);
 	v->handle = str_of(v->key + driver.n + 1, handle.n);
 	key = str_of(v->key, driver.n + 1 + handle.n);

@@ -349,7 +349,7 @@ static char *key_of(const char *kind, struct str name)
 	char *key = xmalloc(n + name.n + 1);
 
 	memcpy(key, kind, n);
-	memcpy(key + n, name.p, name.n);
+	str_put(key + n, name);
 	key[n + name.n] = 0;
 	return key;
 }

@@ -77,7 +77,7 @@ static struct node *node_make(struct node_pods *p, struct str name)
 	if (n)
 		return n;
 	n = xcalloc(1, sizeof(*n) + name.n);
-	memcpy(n + 1, name.p, name.n);
+	str_put(n + 1, name);
 	n->name = str_of(n + 1, name.n);
 	map_init(&n->pods);
 	map_put(&p->nodes, n->name, n);

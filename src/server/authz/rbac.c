@@ -73,7 +73,7 @@ static struct subject *subject_of(struct map *m, struct str name)
 		return s;
 	s = xcalloc(1, sizeof(*s) + name.n);
 	text = (char *)(s + 1);
-	memcpy(text, name.p, name.n);
+	str_put(text, name);
 	s->name = str_of(text, name.n);
 	vec_init(&s->cluster.list, SIZE_MAX);
 	map_init(&s->namespaces);
@@ -211,11 +211,11 @@ static struct str key_of(char *out, struct str ns, struct str name)
 	size_t n = 0;
 
 	if (ns.n) {
-		memcpy(out, ns.p, ns.n);
+		str_put(out, ns);
 		out[ns.n] = '/';
 		n = ns.n + 1;
 	}
-	memcpy(out + n, name.p, name.n);
+	str_put(out + n, name);
 	return str_of(out, n + name.n);
 }
 

@@ -43,7 +43,7 @@ static struct definition *definition_new(struct custom *c, struct str name)
 {
 	struct definition *d = xcalloc(1, sizeof(*d) + name.n);
 
-	memcpy(d + 1, name.p, name.n);
+	str_put(d + 1, name);
 	d->custom = c;
 	d->name = str_of(d + 1, name.n);
 	(void)omap_put(&c->definitions, d->name, d);
@@ -244,9 +244,9 @@ static struct definition *find_definition(const struct custom *c, struct str gro
 
 	if (!c->definitions.n || !resource.n || n > sizeof(name))
 		return NULL;
-	memcpy(name, resource.p, resource.n);
+	str_put(name, resource);
 	name[resource.n] = '.';
-	memcpy(name + resource.n + 1, group.p, group.n);
+	str_put(name + resource.n + 1, group);
 	return omap_get(&c->definitions, str_of(name, n));
 }
 

@@ -97,11 +97,11 @@ char *lane_line_put(const struct lane_line *l, char *to)
 {
 	if (!l->head.n)
 		return protobuf_put_frame(&l->frame, l->body, to);
-	memcpy(to, l->head.p, l->head.n);
+	str_put(to, l->head);
 	to += l->head.n;
-	memcpy(to, l->body.p, l->body.n);
+	str_put(to, l->body);
 	to += l->body.n;
-	memcpy(to, l->tail.p, l->tail.n);
+	str_put(to, l->tail);
 	return to + l->tail.n;
 }
 

@@ -100,10 +100,10 @@ struct str resource_key(struct arena *a, struct str ns, struct str name)
 	char *key = arena_alloc(a, n + name.n + 1);
 
 	if (ns.n) {
-		memcpy(key, ns.p, ns.n);
+		str_put(key, ns);
 		key[ns.n] = '/';
 	}
-	memcpy(key + n, name.p, name.n);
+	str_put(key + n, name);
 	key[n + name.n] = '\0';
 	return str_of(key, n + name.n);
 }
@@ -116,10 +116,10 @@ static struct str key_in(char buffer[KEY_MAX], struct str ns, struct str name)
 	if (n + name.n > KEY_MAX || name.n == 0)
 		return STR_NULL;
 	if (ns.n) {
-		memcpy(buffer, ns.p, ns.n);
+		str_put(buffer, ns);
 		buffer[ns.n] = '/';
 	}
-	memcpy(buffer + n, name.p, name.n);
+	str_put(buffer + n, name);
 	return str_of(buffer, n + name.n);
 }
 

@@ -30,7 +30,7 @@ static struct range range_of(struct resource *r, struct str ns)
 	if (!ns.n)
 		return (struct range){ .n = r->objects.count, .kept = &r->all };
 	if (ns.n < sizeof(key)) {
-		memcpy(key, ns.p, ns.n);
+		str_put(key, ns);
 		key[ns.n] = '/';
 		space = omap_get(&r->spaces, str_of(key, ns.n + 1));
 	}

@@ -83,7 +83,7 @@ static struct expire_entry *entry_new(struct expire_queue *q, struct str key)
 	struct expire_entry *e = xmalloc(sizeof(*e) + key.n);
 
 	list_init(&e->link);
-	memcpy(e + 1, key.p, key.n);
+	str_put(e + 1, key);
 	e->key = str_of(e + 1, key.n);
 	(void)map_put(&q->by_key, e->key, e);
 	return e;

@@ -64,7 +64,7 @@ static struct flow_seats *seats_of(struct flow *f, struct str name)
 		return s ? s : f->seats[FLOW_LEVELS_MAX - 1];
 	s = xcalloc(1, sizeof(*s) + name.n + 1);
 	text = (char *)(s + 1);
-	memcpy(text, name.p, name.n);
+	str_put(text, name);
 	s->name = str_of(text, name.n);
 	s->hall = &f->hall;
 	s->index = f->nseats;

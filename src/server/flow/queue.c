@@ -98,7 +98,7 @@ static struct flow_source *source_of(struct level *l, struct str name)
 		return s;
 	s = xcalloc(1, sizeof(*s) + name.n + 1);
 	text = (char *)(s + 1);
-	memcpy(text, name.p, name.n);
+	str_put(text, name);
 	s->name = str_of(text, name.n);
 	s->level = l;
 	list_init(&s->items);

@@ -92,7 +92,7 @@ void audit_begin(struct exchange *x)
 	struct uuid id;
 
 	if (given.n && given.n < sizeof(x->audit_id)) {
-		memcpy(x->audit_id, given.p, given.n);
+		str_put(x->audit_id, given);
 		x->audit_id[given.n] = '\0';
 		return;
 	}

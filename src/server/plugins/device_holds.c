@@ -89,7 +89,7 @@ static struct str results_text(const struct object *claim)
 
 static char *put_text(void *behind, struct str text)
 {
-	memcpy(behind, text.p, text.n);
+	str_put(behind, text);
 	return behind;
 }
 

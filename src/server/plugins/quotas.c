@@ -170,7 +170,7 @@ static struct desk *desk_of(struct quotas *q, struct str ns)
 		return d;
 	d = xcalloc(1, sizeof(*d) + ns.n);
 	name = (char *)(d + 1);
-	memcpy(name, ns.p, ns.n);
+	str_put(name, ns);
 	d->ns = str_of(name, ns.n);
 	d->owner = q;
 	list_init(&d->waiting);

@@ -17,7 +17,7 @@ struct str request_continue_print(struct arena *a, int64_t revision, struct str 
 	struct json_writer w;
 	char *start = arena_alloc(a, key.n + 1);
 
-	memcpy(start, key.p, key.n);
+	str_put(start, key);
 	start[key.n] = '\0';
 	json_writer_init(&w, &json, NULL);
 	json_writer_begin_object(&w);

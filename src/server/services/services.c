@@ -157,7 +157,7 @@ struct service_ip *services_ip(struct services *sv, struct str ip, bool make)
 	if (e || !make || ip.n >= sizeof(e->ip))
 		return e;
 	e = xcalloc(1, sizeof(*e));
-	memcpy(e->ip, ip.p, ip.n);
+	str_put(e->ip, ip);
 	(void)map_put(&sv->ips, str_from(e->ip), e);
 	return e;
 }

@@ -34,7 +34,7 @@ static void model_put(struct watch_guest *g, struct str key, int64_t revision)
 
 	if (!item) {
 		item = xmalloc(sizeof(*item) + key.n);
-		memcpy(item + 1, key.p, key.n);
+		str_put(item + 1, key);
 		item->key = str_of(item + 1, key.n);
 		(void)map_put(&g->model, item->key, item);
 	}

@@ -51,8 +51,7 @@ struct webhook_peer *webhook_peer_new(struct loop *l, struct str ca)
 	p->refs = 1;
 	p->loop = l;
 	p->ca = xmalloc(ca.n + 1);
-	if (ca.n)
-		memcpy(p->ca, ca.p, ca.n);
+	str_put(p->ca, ca);
 	p->ca_n = ca.n;
 	list_init(&p->lines);
 	list_init(&p->waiting);

@@ -72,7 +72,7 @@ void webhook_review_name(enum webhook_version version, char *text, struct str ui
 	char *at = text + head + sizeof(BEFORE_REQUEST BEFORE_UID) - 1;
 
 	assert(uid.n == sizeof(NO_UID) - 1 && memcmp(at, NO_UID, uid.n) == 0);
-	memcpy(at, uid.p, uid.n);
+	str_put(at, uid);
 }
 
 /* --- answers ---------------------------------------------------------------------- */

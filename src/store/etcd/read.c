@@ -105,8 +105,7 @@ static int add_item(struct range_job *job, const Etcd__KeyValue *kv, struct erro
 		return error_set(err, ERR_TOO_LARGE, "a range does not fit into %zu bytes",
 				 job->arena->max);
 	memcpy(copy, kv->key.data, nkey);
-	if (value.n)
-		memcpy(copy + nkey, value.p, value.n);
+	str_put(copy + nkey, value);
 	copy[n] = '\0';
 	(void)etcd_key_parse(job->reads->prefix, str_of(copy, nkey), &item.key);
 	item.value = slice_static(str_of(copy + nkey, value.n));

@@ -40,7 +40,7 @@ static bool add_piece(struct lmdb_key *k, struct str piece, size_t more)
 		return true;
 	if (memchr(piece.p, 0, piece.n))
 		return false;
-	memcpy(k->p + k->n, piece.p, piece.n);
+	str_put(k->p + k->n, piece);
 	k->n += piece.n;
 	return true;
 }
@@ -117,7 +117,7 @@ void lmdb_change_put(char *p, const struct lmdb_change *c)
 	lmdb_number_put(p, c->time_ms);
 	lmdb_number_put(p + LMDB_NUMBER, c->prev);
 	p[CHANGE_HEAD - 1] = c->deleted ? KIND_DELETE : KIND_PUT;
-	memcpy(p + CHANGE_HEAD, c->key.p, c->key.n);
+	str_put(p + CHANGE_HEAD, c->key);
 }
 
 bool lmdb_change_parse(struct str key, struct str value, struct lmdb_change *ret_change)

@@ -16,7 +16,7 @@ static int forget(const struct lmdb_env *e, MDB_txn *txn, MDB_cursor *log,
 	if (c->prev) {
 		if (c->key.n > LMDB_KEY_MAX - LMDB_NUMBER)
 			return MDB_CORRUPTED;
-		memcpy(key.p, c->key.p, c->key.n);
+		str_put(key.p, c->key);
 		key.n = c->key.n;
 		lmdb_key_add_revision(&key, c->prev);
 		k = lmdb_val(lmdb_key_str(&key));

@@ -68,7 +68,7 @@ static int next_key(struct scan *s, struct walk *w, struct str key)
 {
 	struct lmdb_key to;
 
-	memcpy(to.p, key.p, key.n);
+	str_put(to.p, key);
 	to.n = key.n;
 	lmdb_key_add_revision(&to, LMDB_REVISION_MAX);
 	return seek(s, w, &to);
@@ -90,9 +90,9 @@ static int take(struct scan *s, struct str key, int64_t revision, struct str byt
 		return 0;
 	}
 	p = arena_alloc(s->arena, ns.n + name.n + bytes.n + 1);
-	memcpy(p, bytes.p, bytes.n);
-	memcpy(p + bytes.n, ns.p, ns.n);
-	memcpy(p + bytes.n + ns.n, name.p, name.n);
+	str_put(p, bytes);
+	str_put(p + bytes.n, ns);
+	str_put(p + bytes.n + ns.n, name);
 	item.value = (struct slice){ .p = p, .n = bytes.n };
 	item.key.ns = str_of(p + bytes.n, ns.n);
 	item.key.name = str_of(p + bytes.n + ns.n, name.n);
@@ -110,7 +110,7 @@ static int take_superseded(struct scan *s, struct str key)
 	MDB_val k, v;
 	int rc;
 
-	memcpy(to.p, key.p, key.n);
+	str_put(to.p, key);
 	to.n = key.n;
 	lmdb_key_add_revision(&to, s->revision + 1);
 	k = lmdb_val(lmdb_key_str(&to));
@@ -239,7 +239,7 @@ bool lmdb_read_version(const struct lmdb_env *e, MDB_txn *txn, struct str key, i
 		return true;
 	if (key.n > LMDB_KEY_MAX - LMDB_NUMBER)
 		return false;
-	memcpy(old.p, key.p, key.n);
+	str_put(old.p, key);
 	old.n = key.n;
 	lmdb_key_add_revision(&old, revision);
 	k = lmdb_val(lmdb_key_str(&old));

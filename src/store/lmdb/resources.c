@@ -29,7 +29,7 @@ static struct lmdb_resource *add(struct lmdb_resources *t, struct str name, uint
 	struct lmdb_resource *r = xmalloc(sizeof(*r) + name.n);
 	char *text = (char *)(r + 1);
 
-	memcpy(text, name.p, name.n);
+	str_put(text, name);
 	*r = (struct lmdb_resource){ .name = str_of(text, name.n), .id = id };
 	while (t->by_id.n < id)
 		(void)vec_push(&t->by_id, NULL);
