@@ -220,13 +220,33 @@ bool displace_is_tainted(struct cluster *w, const char *node, unsigned device)
 	return s.found;
 }
 
+/*
+ * Whether the claim is being deleted, and only pods without a node hold it. No such pod is evicted,
+ * and none is scheduled: the claim stays until the user deletes the pod, as upstream.
+ */
+static bool waits_for_its_pods(const struct search *s, const struct json *claim)
+{
+	if (!json_pointer(claim, STR("/metadata/deletionTimestamp")))
+		return false;
+	JSON_FOREACH (user, json_pointer(claim, STR("/status/reservedFor"))) {
+		const char *name = arena_strdup(&s->w->arena, json_text_at(user, "name"));
+		const struct json *pod = cluster_server_get(s->w->server, "", "pods", "default",
+							    name, &s->w->arena);
+
+		if (!pod || text_at(pod, "/spec/nodeName").n > 0)
+			return false;
+	}
+	return true;
+}
+
 /* Pods of claims that are reserved for them, on a device that all have to leave. */
 static void check_claim(void *arg, const struct json *claim)
 {
 	struct search *s = arg;
 	bool tolerates = json_pointer(claim, STR("/spec/devices/requests/0/exactly/tolerations/0"));
 
-	if (tolerates || json_count(json_pointer(claim, STR("/status/reservedFor"))) == 0)
+	if (tolerates || json_count(json_pointer(claim, STR("/status/reservedFor"))) == 0 ||
+	    waits_for_its_pods(s, claim))
 		return;
 	JSON_FOREACH (r, json_pointer(claim, STR("/status/allocation/devices/results"))) {
 		s->node = json_text_at(r, "pool");

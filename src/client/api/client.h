@@ -130,6 +130,15 @@ int client_answer_tree(const struct client_answer *answer, struct arena *a, stru
 		       struct error *err);
 
 /*
+ * Whether the server may have performed a write that failed: always, unless it replied with a 4xx
+ * status. A reply that begins with success and breaks off is in doubt too.
+ */
+static inline bool client_answer_doubtful(const struct client_answer *answer)
+{
+	return !answer || answer->status < 400 || answer->status >= 500;
+}
+
+/*
  * Whether a rejection is about this field, or about one below it ("status.list" matches
  * "status.list[0].name"). Only the causes in the Status count, never the text of its message.
  */

@@ -474,12 +474,6 @@ static struct error explain(struct dra_bind *b, const struct error *err)
 	return out;
 }
 
-/* Whether the server may have performed the write: always, unless it replied with a 4xx status. */
-static bool doubtful(const struct client_answer *a)
-{
-	return !a || a->status < 400 || a->status >= 500;
-}
-
 static void begin_verify(struct dra_bind *b, const struct error *why)
 {
 	const struct dra_plugin *own = b->plugin->state;
@@ -564,7 +558,8 @@ static void on_failure(struct dra_bind *b, const struct client_answer *a, const 
 	if (err->code == ERR_CONFLICT && b->step != STEP_POD && b->step != STEP_CREATE &&
 	    ++b->tries < TRIES_MAX) {
 		loop_timer_start(&b->timer, RETRY_MS);
-	} else if (b->step == STEP_STATUS && doubtful(a) && err->code != ERR_CANCELED) {
+	} else if (b->step == STEP_STATUS && client_answer_doubtful(a) &&
+		   err->code != ERR_CANCELED) {
 		begin_verify(b, &why);
 	} else {
 		fail(b, &why);

@@ -248,19 +248,21 @@ static struct verdict reserve(struct plugin *p, struct cycle *c, struct str node
 /*
  * If the pod is gone, its reservation stays. The controller removes it, and with the last
  * reservation also the allocation and the finalizer. It does so only in that step, so if we removed
- * the reservation here, the claim would keep its devices for ever.
+ * the reservation here, the claim would keep its devices for ever. If the pod may be bound, it
+ * keeps everything: the next attempt finds it, or the controller when the pod ends.
  */
 static void unreserve(struct plugin *p, struct cycle *c, struct str node)
 {
 	struct dra_cycle *d = dra_cycle_of(c, p);
-	bool gone;
+	bool gone, doubted;
 
 	(void)node;
 	if (!d)
 		return;
 	gone = d->binding && binding_gone(d->binding);
+	doubted = d->binding && binding_doubted(d->binding);
 	dra_bind_cancel(d->bind);
-	for (size_t i = 0; i < d->n; i++) {
+	for (size_t i = 0; i < d->n && !doubted; i++) {
 		struct dra_pod_claim *claim = &d->claims[i];
 		const struct json *status = json_getz(claim->tree, "status");
 

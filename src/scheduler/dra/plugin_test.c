@@ -286,6 +286,28 @@ static void a_claim_that_is_deleted_meanwhile_ends_the_binding(void **state)
 	world_free(w);
 }
 
+static void a_pod_that_may_be_bound_keeps_its_reservation(void **state)
+{
+	for (int doubted = 0; doubted < 2; doubted++) {
+		struct world *w = world_new(true);
+		struct kept_binding b;
+		struct cycle *c;
+
+		add_node(w, "n1", "");
+		serve_claim(w, "one", ONE("any"), "");
+		c = reserved(w, POD("p", USES("one")), "n1");
+		assert_string_equal(bind_pod(w, &b, c), "");
+		if (doubted)
+			binding_note_doubt(&b.binding);
+		w->p->kind->unreserve(w->p, c, STR("n1"));
+		sim_run_for(w->sim, 100);
+		assert_int_equal(stored(w, "one", "'$patch'"), !doubted);
+		assert_true(in_use(w, "n1", "a"));
+		cycle_free(c);
+		world_free(w);
+	}
+}
+
 /*
  * The first pod's claims are written; it is deleted, its claim freed, and the next has it when its
  * binding fails.
@@ -705,6 +727,8 @@ int main(void)
 		cmocka_unit_test(a_device_that_another_claim_holds_is_not_tried_again),
 		cmocka_unit_test(what_others_did_meanwhile_ends_the_binding),
 		cmocka_unit_test(a_claim_that_is_deleted_meanwhile_ends_the_binding),
+		cmocka_unit_test(a_pod_that_may_be_bound_keeps_its_reservation),
+
 		cmocka_unit_test(
 			a_pod_that_fails_late_takes_nothing_from_the_next_user_of_its_claim),
 		cmocka_unit_test(a_pod_is_bound_when_its_device_is_ready),

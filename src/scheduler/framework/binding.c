@@ -33,6 +33,16 @@ bool binding_gone(const struct binding *b)
 	return b->gone || b->cancelled;
 }
 
+void binding_note_doubt(struct binding *b)
+{
+	b->doubted = true;
+}
+
+bool binding_doubted(const struct binding *b)
+{
+	return b->doubted;
+}
+
 void binding_on_cancel(struct binding *b, void (*fn)(void *arg, struct binding *b), void *arg)
 {
 	b->on_cancel = fn;

@@ -14,6 +14,7 @@ struct binding {
 	struct str node; /* the pod's node; lives as long as the binding */
 	bool cancelled;
 	bool gone; /* the pod no longer exists on the server */
+	bool doubted; /* the pod may be bound, although bind failed */
 	void (*on_cancel)(void *arg, struct binding *b);
 	void *cancel_arg;
 	/* Set by the scheduler. It starts the next step. */
@@ -30,6 +31,10 @@ bool binding_cancelled(const struct binding *b);
 void binding_note_gone(struct binding *b);
 /* Whether this was noted, or the pod's deletion has cancelled the binding. */
 bool binding_gone(const struct binding *b);
+
+/* Notes that bind fails without knowing whether the pod is bound. */
+void binding_note_doubt(struct binding *b);
+bool binding_doubted(const struct binding *b);
 
 /* Ends the step that a plugin's pre_bind or bind began. May be called from within that function. */
 void binding_done(struct binding *b, struct verdict v);

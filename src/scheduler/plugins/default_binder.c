@@ -5,8 +5,9 @@
  * If the result is in doubt (no reply, a server error, or the pod is bound already), it reads the
  * pod, because undoing the reservations of a bound pod would give its devices away. If the pod is
  * not bound yet, the server may still be processing the first request. So the binding is sent
- * again, and the server rejects one of the two. A request in progress is not interrupted if the pod
- * is cancelled.
+ * again, and the server rejects one of the two. If that is still unknown at the end, the binding is
+ * marked as doubted, so that plugins keep what the pod holds. A request in progress is not
+ * interrupted if the pod is cancelled.
  */
 #include "base/core/limits.h"
 #include "base/core/mem.h"
@@ -36,6 +37,9 @@ static void end(struct bind_call *call, const struct error *why)
 	struct binding *b = call->binding;
 	struct error copy = why ? *why : (struct error){ 0 };
 
+	/* The server may still bind the pod, or has bound it. */
+	if (why && call->why.code != ERR_OK)
+		binding_note_doubt(b);
 	loop_timer_stop(&call->timer);
 	free(call);
 	if (why)
@@ -114,7 +118,7 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 	if (err && err->code == ERR_NOT_FOUND)
 		binding_note_gone(call->binding);
 	if (!err || err->code == ERR_CANCELED ||
-	    (a->status > 0 && a->status < 500 && err->code != ERR_CONFLICT)) {
+	    (!client_answer_doubtful(a) && err->code != ERR_CONFLICT)) {
 		end(call, err);
 		return;
 	}

@@ -493,6 +493,8 @@ struct bind_server {
 	int status;
 	const char *reply, *pod;
 	bool stumbles; /* the first POST is answered so, the others 201 */
+	bool cuts; /* the reply breaks off after its head */
+	struct http_stream *cut;
 	char seen[1024]; /* the last POST */
 	int posts;
 };
@@ -508,7 +510,10 @@ static void serve_binding(struct api_world *w, struct http_stream *s, struct str
 	(void)snprintf(server->seen, sizeof(server->seen), "%.*s %.*s %.*s", STR_ARG(s->in.method),
 		       STR_ARG(s->in.target), STR_ARG(body));
 	server->posts++;
-	if (server->stumbles && server->posts > 1)
+	if (server->cuts) {
+		assert_int_equal(http_stream_respond(s, server->status, NULL, 0, -1), 0);
+		server->cut = s;
+	} else if (server->stumbles && server->posts > 1)
 		api_world_reply(s, 201, "application/json", "{}");
 	else
 		api_world_reply(s, server->status, "application/json", server->reply);
@@ -519,9 +524,19 @@ static void serve_binding(struct api_world *w, struct http_stream *s, struct str
 #define BOUND_TO(node) \
 	"{\"metadata\":{\"name\":\"p\",\"uid\":\"u1\"},\"spec\":{\"nodeName\":\"" node "\"}}"
 
-static void binding_creates_a_binding_and_hands_on_a_refusal(void **state)
+static void await_end(struct api_world *w, struct bind_server *server, struct kept_binding *b)
 {
 	enum { HANG_MS = 60 * 1000 };
+
+	if (server->cuts) {
+		sim_run_for(w->sim, 100);
+		http_stream_reset(server->cut, &(struct error){ .code = ERR_IO });
+	}
+	assert_true(sim_run_until(w->sim, kept_binding_has_ended, b, HANG_MS));
+}
+
+static void binding_creates_a_binding_and_hands_on_a_refusal(void **state)
+{
 	static const char conflict[] = "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":"
 				       "\"Conflict\",\"message\":\"" CONFLICT "\",\"code\":409}";
 	static const char unavailable[] =
@@ -535,17 +550,19 @@ static void binding_creates_a_binding_and_hands_on_a_refusal(void **state)
 		const char *reply, *pod;
 		enum verdict_code code;
 		const char *message;
-		bool gone, stumbles;
+		bool gone, stumbles, doubted, cuts;
 	} rows[] = {
 		{ 201, "{\"kind\":\"Status\"}", "{}", VERDICT_SUCCESS, "" },
+		/* The server has bound it, but its reply was cut. */
+		{ 201, "", BOUND_TO("n1"), VERDICT_SUCCESS, "", .cuts = true },
 		{ 404, missing, "{}", VERDICT_ERROR, "pods \"p\" not found", true },
-		{ 409, conflict, BOUND_TO("n2"), VERDICT_ERROR, CONFLICT },
+		{ 409, conflict, BOUND_TO("n2"), VERDICT_ERROR, CONFLICT, .doubted = true },
 		/* It was ours that the server had done already. */
 		{ 409, conflict, BOUND_TO("n1"), VERDICT_SUCCESS, "" },
 		/* Nobody knows, and the pod is not bound yet: once more, which settles it. */
 		{ 503, unavailable, BOUND_TO(""), VERDICT_SUCCESS, "", false, true },
-		{ 503, unavailable, BOUND_TO(""), VERDICT_ERROR, "later" },
-		{ 503, unavailable, BOUND_TO("n2"), VERDICT_ERROR, "later" },
+		{ 503, unavailable, BOUND_TO(""), VERDICT_ERROR, "later", .doubted = true },
+		{ 503, unavailable, BOUND_TO("n2"), VERDICT_ERROR, "later", .doubted = true },
 	};
 	struct scheduler_fixture *f = *state;
 
@@ -553,7 +570,8 @@ static void binding_creates_a_binding_and_hands_on_a_refusal(void **state)
 		struct bind_server server = { .status = rows[i].status,
 					      .reply = rows[i].reply,
 					      .pod = rows[i].pod,
-					      .stumbles = rows[i].stumbles };
+					      .stumbles = rows[i].stumbles,
+					      .cuts = rows[i].cuts };
 		struct kept_binding b;
 		struct api_world w;
 		struct plugin *p;
@@ -569,9 +587,10 @@ static void binding_creates_a_binding_and_hands_on_a_refusal(void **state)
 			scheduler_fixture_cycle(f, "{'name':'p','namespace':'x','uid':'u1'}"));
 		p->kind->bind(p, &b.binding);
 		assert_int_equal(b.ended, 0);
-		assert_true(sim_run_until(w.sim, kept_binding_has_ended, &b, HANG_MS));
+		await_end(&w, &server, &b);
 		assert_int_equal(b.answer.code, rows[i].code);
 		assert_int_equal(b.binding.gone, rows[i].gone);
+		assert_int_equal(b.binding.doubted, rows[i].doubted);
 		assert_string_equal(
 			arena_strdup(&f->arena,
 				     verdict_message(&b.answer, &b.binding.cycle->arena)),
