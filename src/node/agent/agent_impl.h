@@ -98,7 +98,6 @@ struct agent {
 	uint64_t saved; /* hash of the last successful write; 0: none */
 	struct loop_timer health_save_timer, save_again_timer;
 	struct error unsaved, health_unsaved; /* why the last save failed; code 0: it succeeded */
-	struct loop_timer health_told_timer; /* delay before the Node is checked */
 	const char *assign_path, *health_path;
 
 	/* Health. */

@@ -22,7 +22,6 @@
 enum {
 	HEALTH_SAVE_MS = 100,
 	SAVE_AGAIN_MS = 5 * 1000, /* after a failure */
-	HEALTH_TOLD_MS = 1000, /* delay before the Node's annotation is updated */
 	SETTLE_MS = 10 * 1000, /* after the agent's start */
 	LOST_MS = 5 * 60 * 1000, /* then a resource is removed from the node's capacity */
 };
@@ -89,8 +88,8 @@ void agent_health_changed(void *arg, const struct health_device *now, enum assig
 	if (a->health_changes)
 		metrics_counter_add(a->health_changes, 1);
 	save_health_soon(a);
-	if (!loop_timer_running(&a->health_told_timer))
-		loop_timer_start(&a->health_told_timer, HEALTH_TOLD_MS);
+	if (a->host.node)
+		node_object_touch_health(a->host.node);
 	n = assign_pods_of_device(a->host.assign, now->driver, now->pool, now->device, &scratch,
 				  &uids);
 	for (size_t i = 0; i < n; i++)
@@ -406,14 +405,6 @@ void agent_save_health(struct agent *a)
 		   buf_str(&body), on_health_saved, a);
 }
 
-static void on_health_told(struct loop_timer *t)
-{
-	struct agent *a = CONTAINER_OF(t, struct agent, health_told_timer);
-
-	if (a->host.node)
-		node_object_touch(a->host.node);
-}
-
 static void on_health_save(struct loop_timer *t)
 {
 	agent_save_health(CONTAINER_OF(t, struct agent, health_save_timer));
@@ -524,7 +515,6 @@ void agent_devices_init(struct agent *a)
 	loop_task_init(&a->dirty_task, on_dirty);
 	loop_timer_init(&a->health_save_timer, a->opts.loop, on_health_save);
 	loop_timer_init(&a->save_again_timer, a->opts.loop, on_save_again);
-	loop_timer_init(&a->health_told_timer, a->opts.loop, on_health_told);
 	loop_timer_init(&a->expiry_timer, a->opts.loop, on_expiry);
 	loop_timer_init(&a->events_timer, a->opts.loop, on_events);
 	a->watcher.on_change = on_assign_change;
@@ -543,7 +533,6 @@ void agent_devices_release(struct agent *a)
 	saver_forget(a->opts.saver, a);
 	loop_timer_stop(&a->health_save_timer);
 	loop_timer_stop(&a->save_again_timer);
-	loop_timer_stop(&a->health_told_timer);
 	loop_timer_stop(&a->expiry_timer);
 	loop_timer_stop(&a->events_timer);
 	vec_release(&a->waiters);

@@ -32,6 +32,7 @@ enum {
 	RETRY_MAX_MS = 7000,
 	TIMEOUT_MS = 15000,
 	PRESSURE_MS = 10000, /* between checks */
+	HEALTH_MS = 1000, /* from a change of health until the annotation is written */
 	LEASE_S = 40,
 	STATUS_MS = 5 * 60 * 1000,
 	PODS_MAX = 110,
@@ -63,10 +64,10 @@ struct node_object {
 
 	struct client_request request;
 	struct loop_task look;
-	struct loop_timer again, beat, pressure_timer;
+	struct loop_timer again, beat, pressure_timer, health_timer;
 	struct backoff backoff;
 	bool registered; /* the server has the Node */
-	bool beat_due, failing;
+	bool beat_due, health_due, failing;
 };
 
 static void look_soon(struct node_object *n)
@@ -89,6 +90,7 @@ static struct node_status_input input(const struct node_object *n)
 		.machine = o->machine,
 		.assign = o->assign,
 		.health = o->health,
+		.health_stays = !n->health_due,
 		.max_pods = o->max_pods,
 		.reserved_cpu_milli = o->reserved_cpu_milli,
 		.reserved_memory = o->reserved_memory,
@@ -404,6 +406,7 @@ static void on_patched(struct client_request *r, const struct client_answer *ans
 	struct node_object *n = r->arg;
 
 	if (err) {
+		n->health_due = true;
 		end_patch(n);
 		try_later(n, "cannot write the node's status, will try again", err);
 		return;
@@ -427,6 +430,7 @@ static void write_status(struct node_object *n)
 	arena_init_in(&a, REQUEST_WORK_MAX, block, sizeof(block));
 	known = tree_of(&a, n->known);
 	wanted = node_status_make(&a, &in, known);
+	n->health_due = false;
 	change = node_status_patch(&a, known, wanted);
 	if (change && n->left && json_equal(change, tree_of(&a, n->left)))
 		change = NULL;
@@ -464,7 +468,15 @@ static void on_beat(struct loop_timer *t)
 {
 	struct node_object *n = CONTAINER_OF(t, struct node_object, beat);
 
-	n->beat_due = true;
+	n->beat_due = n->health_due = true;
+	look_soon(n);
+}
+
+static void on_health(struct loop_timer *t)
+{
+	struct node_object *n = CONTAINER_OF(t, struct node_object, health_timer);
+
+	n->health_due = true;
 	look_soon(n);
 }
 
@@ -547,6 +559,8 @@ static struct node_object *make(const struct node_object_opts *opts)
 	loop_timer_init(&n->again, opts->loop, on_again);
 	loop_timer_init(&n->beat, opts->loop, on_beat);
 	loop_timer_init(&n->pressure_timer, opts->loop, on_pressure);
+	loop_timer_init(&n->health_timer, opts->loop, on_health);
+	n->health_due = true;
 	n->informers = informers_new(opts->client, NULL);
 	n->lease = node_lease_new(&(struct node_lease_opts){ .loop = opts->loop,
 							     .client = opts->client,
@@ -589,6 +603,7 @@ void node_object_free(struct node_object *n)
 	loop_timer_stop(&n->again);
 	loop_timer_stop(&n->beat);
 	loop_timer_stop(&n->pressure_timer);
+	loop_timer_stop(&n->health_timer);
 	free(n->name);
 	free(n->known);
 	free(n->uid);
@@ -603,6 +618,12 @@ void node_object_free(struct node_object *n)
 void node_object_touch(struct node_object *n)
 {
 	look_soon(n);
+}
+
+void node_object_touch_health(struct node_object *n)
+{
+	if (!loop_timer_running(&n->health_timer))
+		loop_timer_start(&n->health_timer, HEALTH_MS);
 }
 
 static void replace(char **text, struct str with)

@@ -64,6 +64,11 @@ void node_object_free(struct node_object *n); /* NULL allowed */
 
 /* Capacity or allocatable may have changed: check, and write if so. */
 void node_object_touch(struct node_object *n);
+/*
+ * The health of a DRA device has changed. The annotation is written a second later, together with
+ * all changes until then, so that a device whose health flaps does not cost a write each time.
+ */
+void node_object_touch_health(struct node_object *n);
 /* The runtime's state: Ready and its message; name and version for nodeInfo. */
 void node_object_set_runtime(struct node_object *n, bool ready, struct str message, struct str name,
 			     struct str version);

@@ -13,6 +13,7 @@
 #include "client/testing/fakeapi_world.h"
 #include "client/work/lease.h"
 #include "net/loop/loop.h"
+#include "node/health/health.h"
 #include "node/registration/object.h"
 
 struct world {
@@ -23,6 +24,7 @@ struct world {
 	struct recorder *recorder;
 	struct machine machine;
 	struct assign *assign;
+	struct health *health;
 	struct node_object *node;
 	int told; /* calls of on_node */
 };
@@ -61,6 +63,7 @@ static void begin(struct world *w, bool register_node)
 				      .register_node = register_node,
 				      .machine = &w->machine,
 				      .assign = w->assign,
+				      .health = w->health,
 				      .on_node = on_node,
 				      .arg = w };
 
@@ -77,6 +80,7 @@ static void world_free(struct world *w)
 	loop_free(w->loop);
 	sim_free(w->sim);
 	assign_free(w->assign);
+	health_free(w->health);
 	machine_release(&w->machine);
 	free(w);
 }
@@ -223,6 +227,48 @@ static void devices_that_come_and_go_are_written_at_once(void **state UNUSED)
 	sim_run_for(w->sim, 100);
 	assert_false(has(w, "acme.com/gpu"));
 	assert_true(has(w, "\"acme.com/nic\":\"1\""));
+	world_free(w);
+}
+
+static void on_health(void *arg, const struct health_device *now UNUSED,
+		      enum assign_health before UNUSED)
+{
+	struct world *w = arg;
+
+	if (w->node)
+		node_object_touch_health(w->node);
+}
+
+static void report(struct world *w, enum assign_health health)
+{
+	struct plugin_health v = { .pool = STR("p"), .device = STR("g"), .health = health };
+
+	(void)health_report(w->health, STR("d"), &v, 1, 0);
+}
+
+static void health_that_flaps_is_written_once_in_a_second(void **state UNUSED)
+{
+	struct world *w = world_new();
+	uint64_t writes;
+
+	w->health = health_new(&(struct health_opts){ .on_change = on_health, .arg = w });
+	report(w, ASSIGN_HEALTHY);
+	begin(w, true);
+	ready(w);
+	sim_run_for(w->sim, 100);
+	assert_true(has(w, "device-health"));
+	assert_false(has(w, "Unhealthy"));
+	writes = w->api->writes;
+	for (int i = 0; i < 900; i++) {
+		report(w, i / 5 % 2 ? ASSIGN_HEALTHY : ASSIGN_UNHEALTHY);
+		if (i % 37 == 0) /* changes of devices are still written at once */
+			node_object_touch(w->node);
+		sim_run_for(w->sim, 3);
+	}
+	assert_in_range(w->api->writes - writes, 1, 3);
+	report(w, ASSIGN_UNHEALTHY);
+	sim_run_for(w->sim, 1500);
+	assert_true(has(w, "Unhealthy"));
 	world_free(w);
 }
 
@@ -388,6 +434,7 @@ int main(void)
 		cmocka_unit_test(a_reboot_is_told),
 		cmocka_unit_test(new_conditions_are_told_once),
 		cmocka_unit_test(devices_that_come_and_go_are_written_at_once),
+		cmocka_unit_test(health_that_flaps_is_written_once_in_a_second),
 		cmocka_unit_test(nothing_is_written_when_nothing_changes),
 		cmocka_unit_test(the_lease_is_renewed_and_belongs_to_the_node),
 		cmocka_unit_test(a_failing_server_is_tried_again),

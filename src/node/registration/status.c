@@ -351,8 +351,10 @@ static void put_health(struct arena *a, const struct node_status_input *in,
 	struct json *meta = json_need_object(a, node, "metadata");
 	struct str before = json_text_at(json_getz(json_getz(known, "metadata"), "annotations"),
 					 DEVICE_HEALTH_ANNOTATION);
-	struct str text = node_health_annotation(a, in->health, before, in->wall_ns);
+	struct str text = before;
 
+	if (!in->health || !in->health_stays)
+		text = node_health_annotation(a, in->health, before, in->wall_ns);
 	if (text.n > 0)
 		json_put_str(a, json_need_object(a, meta, "annotations"), DEVICE_HEALTH_ANNOTATION,
 			     text);

@@ -31,6 +31,7 @@ struct node_status_input {
 	const struct machine *machine;
 	const struct assign *assign;
 	const struct health *health; /* NULL: device health is not reported */
+	bool health_stays; /* the known Node's annotation about health is not renewed */
 	int64_t max_pods, reserved_cpu_milli, reserved_memory;
 	int64_t storage_bytes; /* of the file system that pods write to; 0: unknown */
 	bool memory_pressure, disk_pressure, pid_pressure;
