@@ -1,5 +1,5 @@
 /*
- * Runs cases/crd_objects.cases. A block `schema NAME` has the schema of a kind. A block `case NAME:
+ * Runs cases/objects.cases. A block `schema NAME` has the schema of a kind. A block `case NAME:
  * TITLE` has the spec of an object of it, and below:
  *
  *	! WARNING	unknown fields that are reported, in order
@@ -197,7 +197,7 @@ static void kube_apiserver_s_answers_are_ours(void **state)
 	arena_init(&w.arena, 256 * MIB);
 	gates_init(&w.gates);
 	prng_init(&w.prng, 1);
-	cases_open(&file, API_CASES "/crd_objects.cases");
+	cases_open(&file, API_CASES "/objects.cases");
 	while (cases_next(&file, &head, &lines))
 		run_block(&w, head, &lines, &cases, &failed);
 	crd_unref(w.crd);

@@ -1,5 +1,5 @@
 /*
- * Runs cases/crd_definitions.cases. A block `case TITLE` has a definition, and below:
+ * Runs cases/definitions.cases. A block `case TITLE` has a definition, and below:
  *
  *	! WARNING	in any order
  *	> CAUSE		an error, as `reason field: message`; in any order; a line break is \n
@@ -122,7 +122,7 @@ static void kube_apiserver_s_answers_are_ours(void **state)
 	struct world w;
 
 	world_init(&w);
-	cases_open(&file, API_CASES "/crd_definitions.cases");
+	cases_open(&file, API_CASES "/definitions.cases");
 	while (cases_next(&file, &head, &lines)) {
 		cases++;
 		failed += !run_case(&w, head, lines) || !compiles(&w, head, &lines);

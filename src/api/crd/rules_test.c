@@ -1,5 +1,5 @@
 /*
- * Runs cases/crd_rules.cases. A block `rules NAME` has the schema of a definition and, if that is
+ * Runs cases/rules.cases. A block `rules NAME` has the schema of a definition and, if that is
  * rejected, the reasons. A block `case NAME: TITLE` has the spec of an object of it, and below:
  *
  *	< SPEC		it is an update: the spec stored before there were rules
@@ -219,7 +219,7 @@ static void kube_apiserver_s_answers_are_ours(void **state)
 	struct world w;
 
 	world_init(&w);
-	cases_open(&file, API_CASES "/crd_rules.cases");
+	cases_open(&file, API_CASES "/rules.cases");
 	while (cases_next(&file, &head, &lines)) {
 		cases++;
 		failed += !run_block(&w, head, &lines);

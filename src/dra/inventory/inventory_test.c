@@ -1,7 +1,6 @@
 /*
  * After any sequence of puts and removes, an inventory must equal a fresh one with the same
- * objects. The single rules are tested by cases/pools.cases and cases/availability.cases, which
- * availability_test.c runs.
+ * objects. The single rules are tested by availability/cases/, which availability_test.c runs.
  */
 #include "dra/inventory/inventory_fixture.h"
 
