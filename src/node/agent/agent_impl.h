@@ -112,7 +112,7 @@ struct agent {
 	struct podres *book;
 	struct podres_server *podres;
 	struct assign_watcher podres_watcher;
-	struct loop_task offers_task; /* allocatable devices of DRA drivers have changed */
+	struct loop_timer offers_timer; /* allocatable devices of DRA drivers have changed */
 
 	struct kubelet_server *api; /* NULL: not served */
 

@@ -6,6 +6,9 @@
 #include "node/agent/agent_impl.h"
 #include "node/podresources/view.h"
 
+/* From a change of health until watchers of allocatable, which has every device, get it. */
+enum { OFFERS_MS = 500 };
+
 static void follow_pod(struct agent *a, struct str pod_uid)
 {
 	CLEANUP(arena_release) struct arena scratch;
@@ -44,16 +47,25 @@ static void on_change(struct assign_watcher *w, const struct assign_change *c)
 		follow_allocatable(a);
 }
 
-/* A report of a thousand devices is one update, at the end of the turn. */
-static void on_offers(struct loop_task *t)
+static void on_offers(struct loop_timer *t)
 {
-	follow_allocatable(CONTAINER_OF(t, struct agent, offers_task));
+	follow_allocatable(CONTAINER_OF(t, struct agent, offers_timer));
+}
+
+static void on_refresh(void *arg)
+{
+	struct agent *a = arg;
+
+	if (!loop_timer_running(&a->offers_timer))
+		return;
+	loop_timer_stop(&a->offers_timer);
+	follow_allocatable(a);
 }
 
 void agent_podres_health(struct agent *a)
 {
-	if (a->book)
-		loop_defer(a->opts.loop, &a->offers_task);
+	if (a->book && !loop_timer_running(&a->offers_timer))
+		loop_timer_start(&a->offers_timer, OFFERS_MS);
 }
 
 void agent_podres_refresh(struct agent *a, struct str pod_uid)
@@ -81,7 +93,8 @@ int agent_podres_start(struct agent *a, struct error *err)
 	 */
 	a->book = podres_new(clock_wall(loop_clock(a->opts.loop)) / 1000);
 	fill(a);
-	loop_task_init(&a->offers_task, on_offers);
+	loop_timer_init(&a->offers_timer, a->opts.loop, on_offers);
+	podres_on_refresh(a->book, on_refresh, a);
 	a->podres_watcher.on_change = on_change;
 	assign_add_watcher(a->host.assign, &a->podres_watcher);
 	o.loop = a->opts.loop;
@@ -101,6 +114,6 @@ void agent_podres_release(struct agent *a)
 {
 	podres_server_free(TAKE(a->podres));
 	if (a->book)
-		loop_task_cancel(&a->offers_task);
+		loop_timer_stop(&a->offers_timer);
 	podres_free(TAKE(a->book));
 }

@@ -64,6 +64,18 @@ void podres_listen(struct podres *b, void (*on_change)(void *arg), void *arg)
 	b->arg = arg;
 }
 
+void podres_on_refresh(struct podres *b, void (*fn)(void *arg), void *arg)
+{
+	b->on_refresh = fn;
+	b->refresh_arg = arg;
+}
+
+void podres_refresh(struct podres *b)
+{
+	if (b->on_refresh)
+		b->on_refresh(b->refresh_arg);
+}
+
 int64_t podres_revision(const struct podres *b)
 {
 	return b->revision;

@@ -87,6 +87,13 @@ void podres_set_pods(struct podres *b, const struct podres_entry *v, size_t n);
 /* Ignores `state->revision`. The event is ADDED or DELETED if the state only grew or shrank. */
 bool podres_set_allocatable(struct podres *b, const Podresources__AllocatableResponse *state);
 
+/*
+ * Allocatable is large, and may be set some time after it changed. `fn` sets it at once if a change
+ * waits; a server calls podres_refresh() before a reader asks for it.
+ */
+void podres_on_refresh(struct podres *b, void (*fn)(void *arg), void *arg);
+void podres_refresh(struct podres *b);
+
 /* --- the present state --------------------------------------------------------------- */
 
 /*

@@ -67,6 +67,8 @@ struct podres {
 	struct bytes *allocatable_fields;
 	void (*on_change)(void *arg);
 	void *arg;
+	void (*on_refresh)(void *arg);
+	void *refresh_arg;
 };
 
 /* Returns the index of the first pod born after the revision, or pods.n. */

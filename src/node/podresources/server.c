@@ -189,8 +189,10 @@ static void on_allocatable(struct grpc_call *c, const void *request)
 {
 	struct podres_server *s = begin(c, PODRES_CALL_ALLOCATABLE, on_allocatable, request);
 
-	if (s)
+	if (s) {
+		podres_refresh(s->book);
 		reply(c, podres_allocatable(s->book));
+	}
 }
 
 static void on_get(struct grpc_call *c, const void *request)
@@ -231,6 +233,7 @@ static void begin_watch(struct grpc_call *c, enum podres_call call, answer_fn *a
 					   "watches are not served"));
 		return;
 	}
+	podres_refresh(s->book);
 	podres_watch_begin(&s->watches, &st->watch, c, call, request);
 }
 

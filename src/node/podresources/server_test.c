@@ -88,6 +88,23 @@ static void each_call_answers_from_the_book(void **state)
 	assert_string_equal(a.message, "pod b in namespace kube-system not found");
 }
 
+static void six_cpus(void *arg)
+{
+	podres_world_set_cpus(arg, 6);
+}
+
+static void a_change_that_waits_is_applied_before_allocatable_is_read(void **state)
+{
+	struct podres_world *w = *state;
+	struct podres_answer a;
+
+	podres_world_start(w);
+	podres_world_set_cpus(w, 4);
+	podres_on_refresh(w->book, six_cpus, w);
+	podres_world_call(w, &podres_method_allocatable, &allocatable_request.base, &a);
+	assert_string_equal(a.text, "6 cpus");
+}
+
 static void counts_have_a_kubelets_names_and_the_keps(void **state)
 {
 	struct podres_world *w = *state;
@@ -575,6 +592,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SIMULATED(each_call_answers_from_the_book),
+		SIMULATED(a_change_that_waits_is_applied_before_allocatable_is_read),
 		SIMULATED(counts_have_a_kubelets_names_and_the_keps),
 		SIMULATED(without_the_gate_only_the_watches_are_missing),
 		SIMULATED(a_watch_tells_what_changes_from_its_head_on),

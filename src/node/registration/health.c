@@ -5,19 +5,20 @@
 #include "node/registration/health.h"
 
 #include "base/core/buf.h"
+#include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/json/json.h"
 #include "base/text/print.h"
 #include "base/time/timestamp.h"
 #include "dra/availability/device_health.h"
-#include "node/health/health_impl.h"
+#include "node/health/health.h"
 
 struct making {
 	struct arena *arena;
 	struct map before; /* id -> its object */
 	struct str now; /* the present time, as text */
 	struct buf *out;
-	const struct health_entry *last; /* the last one in the open list of names, or NULL */
+	struct health_device last; /* the last one in the open list of names; or without driver */
 	size_t n;
 	bool full;
 };
@@ -61,11 +62,11 @@ static void keep_or_drop(struct making *m, size_t was, const char *end)
 		m->out->n = was;
 }
 
-static void add(struct making *m, const struct health_entry *e)
+static void add(struct making *m, const struct health_device *e)
 {
 	const char *health = assign_health_name(e->health);
-	struct str message = str_cut(str_of(e->message, e->message_n), NODE_HEALTH_MESSAGE_MAX);
-	struct str id = str_from(arena_printf(m->arena, "%.*s/%.*s/%.*s", STR_ARG(e->driver->name),
+	struct str message = str_cut(e->message, NODE_HEALTH_MESSAGE_MAX);
+	struct str id = str_from(arena_printf(m->arena, "%.*s/%.*s/%.*s", STR_ARG(e->driver),
 					      STR_ARG(e->pool), STR_ARG(e->device)));
 	size_t was = m->out->n;
 
@@ -83,15 +84,15 @@ static void add(struct making *m, const struct health_entry *e)
 
 static void close_names(struct making *m)
 {
-	if (m->last)
+	if (m->last.driver.n > 0)
 		(void)buf_addz(m->out, names_end);
-	m->last = NULL;
+	m->last = (struct health_device){ 0 };
 }
 
 /* Devices of one pool come one after another. */
-static void add_name(struct making *m, const struct health_entry *e)
+static void add_name(struct making *m, const struct health_device *e)
 {
-	bool more = m->last && m->last->driver == e->driver && str_eq(m->last->pool, e->pool);
+	bool more = str_eq(m->last.driver, e->driver) && str_eq(m->last.pool, e->pool);
 	size_t was;
 
 	if (!more)
@@ -101,7 +102,7 @@ static void add_name(struct making *m, const struct health_entry *e)
 		(void)buf_addz(m->out, ",");
 	} else {
 		(void)buf_addz(m->out, m->n > 0 ? ",{\"driver\":" : "[{\"driver\":");
-		(void)print_json(m->out, e->driver->name);
+		(void)print_json(m->out, e->driver);
 		(void)buf_addz(m->out, ",\"pool\":");
 		(void)print_json(m->out, e->pool);
 		(void)buf_printf(m->out, ",\"health\":\"%s\",\"devices\":[",
@@ -110,25 +111,17 @@ static void add_name(struct making *m, const struct health_entry *e)
 	(void)print_json(m->out, e->device);
 	keep_or_drop(m, was, names_end);
 	if (more || !m->full)
-		m->last = e;
+		m->last = *e;
 }
 
 static void add_all(struct making *m, const struct health *h, enum assign_health which,
-		    void (*one)(struct making *m, const struct health_entry *e))
+		    void (*one)(struct making *m, const struct health_device *e))
 {
-	struct omap_cursor d, c;
+	struct health_device e = { 0 };
 
-	for (bool ok = omap_first(&h->drivers, &d); ok && !m->full; ok = omap_next(&d)) {
-		const struct health_driver *driver = omap_value(&d);
-
-		for (bool more = omap_first(&driver->devices, &c); more && !m->full;
-		     more = omap_next(&c)) {
-			const struct health_entry *e = omap_value(&c);
-
-			if (e->health == which)
-				one(m, e);
-		}
-	}
+	while (!m->full && health_next(h, &e))
+		if (e.health == which)
+			one(m, &e);
 }
 
 struct str node_health_annotation(struct arena *a, const struct health *h, struct str before,
@@ -138,7 +131,7 @@ struct str node_health_annotation(struct arena *a, const struct health *h, struc
 	struct making m = { .arena = a, .out = &out };
 	char now[TIMESTAMP_SIZE];
 
-	if (!h || h->count == 0)
+	if (!h || health_count(h) == 0)
 		return STR_NULL;
 	m.now = timestamp_print(wall_ns, TIMESTAMP_SECONDS, now);
 	read_before(&m, before);
