@@ -78,12 +78,6 @@ static bool is_true(const struct json *object, const char *member)
 	return json_bool(json_getz(object, member), &b) && b;
 }
 
-/* The object with the devices' node: the slice, or each device. */
-static const struct json *node_holder(const struct json *spec, const struct json *device)
-{
-	return is_true(spec, "perDeviceNodeSelection") ? device : spec;
-}
-
 static struct str node_of(const struct json *holder)
 {
 	struct str name = json_text_at(holder, "nodeName");
@@ -151,7 +145,9 @@ static void judge_slice(struct search *s, const struct json *spec)
 	if (s->options->driver && !str_eqz(row.driver, s->options->driver))
 		return;
 	JSON_FOREACH (device, json_getz(spec, "devices")) {
-		const struct json *holder = node_holder(spec, device);
+		/* A slice may leave its node to each device. */
+		bool each = is_true(spec, "perDeviceNodeSelection");
+		const struct json *holder = each ? device : spec;
 
 		if (!is_reachable(s, holder))
 			continue;

@@ -244,12 +244,6 @@ static int follow_parent(int64_t parent, struct error *err)
 	return 0;
 }
 
-/* With a limit of 1 the kernel writes no core, neither to a file nor to a collecting program. */
-static void forbid_cores(void)
-{
-	(void)setrlimit(RLIMIT_CORE, &(struct rlimit){ 1, 1 });
-}
-
 /*
  * Uses the program's path, so that the process has its name. Uses the kernel's link if the program
  * was replaced meanwhile, or if this user may not traverse a folder above it.
@@ -274,7 +268,8 @@ static int confine(const struct confine_options *o, struct arena *a, const char 
 {
 	int r = 0;
 
-	forbid_cores();
+	/* With a limit of 1 the kernel writes no core, to a file or to a collecting program. */
+	(void)setrlimit(RLIMIT_CORE, &(struct rlimit){ 1, 1 });
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		r = error_set_errno(err, ERR_IO, errno, "cannot give up new privileges");
 	if (r == 0)

@@ -165,11 +165,6 @@ static struct str answer_of(const struct buf *out)
 	return s;
 }
 
-static bool is_so(const struct demo_wait *w, struct str answer)
-{
-	return w->want ? str_eqz(answer, w->want) : answer.n > 0;
-}
-
 static int fail_wait(const struct demo_wait *w, const char *ask, struct str answer,
 		     struct error *err)
 {
@@ -188,6 +183,7 @@ static int wait_for(struct demo *d, const struct demo_wait *w, struct error *err
 	int64_t end = clock_monotonic(clock_system()) + WAIT_MAX_S * CLOCK_SEC;
 	int64_t pause = ASK_FIRST_MS;
 	const char *ask = filled(d, w->ask);
+	struct str answer;
 	int status = 0, r;
 
 	if (!ask)
@@ -197,24 +193,19 @@ static int wait_for(struct demo *d, const struct demo_wait *w, struct error *err
 		r = demo_shell_run(d->shell, ask, &out, &status, err);
 		if (r < 0)
 			return r;
-		if (status == 0 && is_so(w, answer_of(&out)))
+		answer = answer_of(&out);
+		if (status == 0 && (w->want ? str_eqz(answer, w->want) : answer.n > 0))
 			break;
 		if (clock_monotonic(clock_system()) > end)
-			return fail_wait(w, ask, answer_of(&out), err);
+			return fail_wait(w, ask, answer, err);
 		r = demo_shell_pause(d->shell, pause, err);
 		if (r < 0)
 			return r;
 		pause = MIN(pause * 2, ASK_MAX_MS);
 	}
 	if (w->as)
-		keep_value(d, w->as, answer_of(&out));
+		keep_value(d, w->as, answer);
 	return 0;
-}
-
-static int start_background(struct demo *d, const char *command, struct error *err)
-{
-	say_command(d, command);
-	return demo_shell_start(d->shell, command, err);
 }
 
 static int take_step(struct demo *d, const struct demo_step *step, struct error *err)
@@ -230,9 +221,12 @@ static int take_step(struct demo *d, const struct demo_step *step, struct error 
 	else
 		(void)fputc('\n', d->cli->out);
 	r = pause_for(d, text ? READ_TEXT_MS : 0, err);
-	if (r == 0)
-		r = step->background ? start_background(d, command, err)
-				     : show(d, command, step->may_fail, err);
+	if (r == 0 && step->background) {
+		say_command(d, command);
+		r = demo_shell_start(d->shell, command, err);
+	} else if (r == 0) {
+		r = show(d, command, step->may_fail, err);
+	}
 	for (size_t i = 0; r == 0 && i < DEMO_WAITS_MAX && step->waits[i].ask; i++)
 		r = wait_for(d, &step->waits[i], err);
 	return r < 0 ? r : pause_for(d, READ_OUTPUT_MS, err);

@@ -152,11 +152,6 @@ static void join(struct json *into, struct json *more)
 		json_append(rows, json_unlink(from, it));
 }
 
-static struct str version_of(const struct json *list)
-{
-	return json_text_at(json_getz(list, "metadata"), "resourceVersion");
-}
-
 /* The table of the arguments from *io_at on that have the same type; advances *io_at. */
 static int read_table(struct get *g, size_t *io_at, struct json **ret_table, struct error *failed)
 {
@@ -296,6 +291,7 @@ static int get(struct get *g, struct error *err)
 {
 	struct json *last = NULL;
 	struct pool_args pools;
+	struct str version;
 	int r;
 
 	r = read_format(g, err);
@@ -320,7 +316,8 @@ static int get(struct get *g, struct error *err)
 		r = get_is_table(g) ? show_tables(g, &last, err) : show_objects(g, &last, err);
 	if (r < 0 || !(g->options->watch || g->options->watch_only))
 		return r;
-	return get_watch(g, &g->args.v[0], version_of(last), last, err);
+	version = json_text_at(json_getz(last, "metadata"), "resourceVersion");
+	return get_watch(g, &g->args.v[0], version, last, err);
 }
 
 static int run(struct cli *cli, struct error *err)

@@ -83,11 +83,6 @@ static void print_json(struct watcher *w, const ProtobufCMessage *m)
 	flush(w);
 }
 
-static const char *head_of(const struct watcher *w)
-{
-	return w->options->allocatable ? podres_print_allocatable_head : podres_print_pod_head;
-}
-
 /* The time of day with milliseconds, without the date. */
 static void print_line(struct watcher *w, const struct buf *line)
 {
@@ -97,7 +92,9 @@ static void print_line(struct watcher *w, const struct buf *line)
 	char when[TIMESTAMP_SIZE];
 
 	if (headed)
-		(void)buf_printf(&text, "TIME\t%s\n", head_of(w));
+		(void)buf_printf(&text, "TIME\t%s\n",
+				 w->options->allocatable ? podres_print_allocatable_head
+							 : podres_print_pod_head);
 	w->head_printed = true;
 	(void)timestamp_print(clock_wall(clock_system()), TIMESTAMP_MICRO, when);
 	(void)buf_printf(&text, "%.12sZ\t%.*s\n", when + strlen("2006-01-02T"),

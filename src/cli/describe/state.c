@@ -301,12 +301,6 @@ void describe_summary(struct describe *d, int level, const struct device_view_sl
 	describe_groups(d, level + 1, v, n, classes);
 }
 
-/* Whether the slice counts and has no published status. */
-static bool has_no_own(const struct device_view_slice *s)
-{
-	return !s->older && (s->source == DEVICE_VIEW_COMPUTED || s->source == DEVICE_VIEW_NONE);
-}
-
 void describe_origins(struct describe *d, int level, const struct device_view_slice *v, size_t n,
 		      struct str note)
 {
@@ -314,8 +308,10 @@ void describe_origins(struct describe *d, int level, const struct device_view_sl
 
 	for (size_t i = 0; i < n; i++) {
 		const struct json *meta = json_getz(v[i].object, "metadata");
+		bool published = v[i].source != DEVICE_VIEW_COMPUTED &&
+				 v[i].source != DEVICE_VIEW_NONE;
 
-		if (has_no_own(&v[i]) && !told) {
+		if (!told && !v[i].older && !published) {
 			describe_line(d, level, "(%.*s)", STR_ARG(describe_clean(d, note)));
 			told = true;
 		}

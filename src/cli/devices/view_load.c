@@ -72,12 +72,6 @@ static int read_wanted(struct load *l, struct error *err)
 	return 0;
 }
 
-/* Whether the query selects all slices. */
-static bool has_all(const struct device_view_query *q)
-{
-	return q->slice.n + q->label_selector.n + q->field_selector.n == 0;
-}
-
 static struct str only_driver(const struct device_view *v)
 {
 	struct str first = v->n > 0 ? json_text_at(v->slices[0].spec, "driver") : STR_NULL;
@@ -90,13 +84,14 @@ static struct str only_driver(const struct device_view *v)
 
 static int read_all(struct load *l, struct error *err)
 {
+	const struct device_view_query *q = l->query;
 	struct kube_query ask = { .resource = &l->slices };
 	struct str driver = only_driver(&l->view);
 	struct json *tree;
 	int r;
 
-	if (has_all(l->query) || l->view.n == 0)
-		return 0;
+	if (l->view.n == 0 || q->slice.n + q->label_selector.n + q->field_selector.n == 0)
+		return 0; /* the query selected all slices */
 	if (driver.n > 0)
 		ask.field_selector = str_from(
 			arena_printf(l->arena, "spec.driver=%.*s", STR_ARG(driver)));

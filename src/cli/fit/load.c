@@ -25,17 +25,13 @@ static void to_v1(struct arena *a, const struct resource *r, struct json *tree)
 		convert_to_storage(a, it, kind);
 }
 
-static struct str word_of(struct arena *a, const char *plural)
-{
-	return str_from(arena_printf(a, "%s.resource.k8s.io", plural));
-}
-
 int fit_read(struct kube *k, const char *plural, struct str ns, struct str name,
 	     struct json **ret_tree, struct error *err)
 {
 	struct kube_query q = { .ns = ns, .name = name };
 	const struct discovery_resource *d;
-	int r = kube_resource(k, word_of(&k->cli->arena, plural), &d, err);
+	const char *word = arena_printf(&k->cli->arena, "%s.resource.k8s.io", plural);
+	int r = kube_resource(k, str_from(word), &d, err);
 
 	if (r < 0)
 		return r;

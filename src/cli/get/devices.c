@@ -29,14 +29,6 @@ struct devices {
 
 /* --- which devices --------------------------------------------------------------------------- */
 
-/* A slice may leave it to each device which nodes can reach it. */
-static struct str node_of(const struct row *r)
-{
-	return json_true_at(r->slice->spec, "perDeviceNodeSelection")
-		       ? device_view_node(r->device)
-		       : device_view_node(r->slice->spec);
-}
-
 static bool is_wanted(const struct devices *d, const struct row *r)
 {
 	const struct get_options *o = d->get->options;
@@ -50,6 +42,9 @@ static bool is_wanted(const struct devices *d, const struct row *r)
 static void gather_slice(struct devices *d, const struct device_pool *p,
 			 const struct device_view_slice *s)
 {
+	/* A slice may leave it to each device which nodes can reach it. */
+	bool each = json_true_at(s->spec, "perDeviceNodeSelection");
+
 	JSON_FOREACH (it, json_getz(s->spec, "devices")) {
 		struct row r = {
 			.pool = p, .slice = s, .device = it, .name = json_text_at(it, "name")
@@ -57,7 +52,7 @@ static void gather_slice(struct devices *d, const struct device_pool *p,
 
 		r.entry = device_view_device(s, r.name);
 		r.fact = device_view_fact(s, r.name);
-		r.node = node_of(&r);
+		r.node = device_view_node(each ? it : s->spec);
 		if (is_wanted(d, &r))
 			d->rows[d->n++] = r;
 	}

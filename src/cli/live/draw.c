@@ -449,13 +449,6 @@ static void put_pool(struct drawing *w, const struct line *l)
 	put_cells(w, cells, buf_str(&rest), bad ? "31" : NULL);
 }
 
-static void print_pods(const struct top_view *view, const struct top_device *d, struct buf *out)
-{
-	for (size_t i = 0; i < d->nholders; i++)
-		if (d->holders[i].pods.n && may_name(view, d->holders[i].ns))
-			(void)buf_printf(out, " [%.*s]", STR_ARG(d->holders[i].pods));
-}
-
 static void put_device(struct drawing *w, const struct top_device *d)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
@@ -473,7 +466,9 @@ static void put_device(struct drawing *w, const struct top_device *d)
 	if (d->nholders + d->fact.omitted > 0)
 		(void)buf_addz(&text, "  ");
 	top_print_holders(w->view, d->holders, d->nholders, d->fact.omitted, &text);
-	print_pods(w->view, d, &text);
+	for (size_t i = 0; i < d->nholders; i++)
+		if (d->holders[i].pods.n && may_name(w->view, d->holders[i].ns))
+			(void)buf_printf(&text, " [%.*s]", STR_ARG(d->holders[i].pods));
 	put_line(w, buf_str(&text), d->fact.unhealthy ? "31" : NULL);
 }
 

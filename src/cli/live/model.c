@@ -72,13 +72,6 @@ static void read_pods(struct top_slice *s, struct top_device *d, const struct to
 						 &s->arena);
 }
 
-static void read_health(struct device_fact *fact, const struct top_facts *facts)
-{
-	if (facts->computed)
-		device_fact_computed(fact);
-	fact->unsure = !facts->health_known && fact->health.n == 0;
-}
-
 /* The status lists the devices in the slice's order, but may omit some. */
 static void read_states(struct top_slice *s, const struct json *status,
 			const struct top_facts *facts)
@@ -99,7 +92,9 @@ static void read_states(struct top_slice *s, const struct json *status,
 			fact.omitted = 0;
 		else
 			read_holders(s, &s->devices[k], it);
-		read_health(&fact, facts);
+		if (facts->computed)
+			device_fact_computed(&fact);
+		fact.unsure = !facts->health_known && fact.health.n == 0;
 		s->devices[k].fact = device_fact_copy(&s->arena, &fact);
 	}
 }
@@ -297,14 +292,6 @@ static void tell_taint(struct telling *t, const struct top_device *old, const st
 	t->tell(t->arg, &c);
 }
 
-static void compare_device(struct telling *t, const struct top_device *old,
-			   const struct top_slice *s, const struct top_device *d)
-{
-	tell_state(t, old, s, d);
-	tell_health(t, old, s, d);
-	tell_taint(t, old, s, d);
-}
-
 static struct str pool_text(const struct top_slice *s)
 {
 	if (s->complete == TOP_NO)
@@ -331,10 +318,16 @@ static void compare_slice(struct telling *t, const struct top_slice *s)
 	struct seen *seen;
 
 	for (size_t i = 0; i < s->n; i++) {
-		seen = map_get(&t->before, key_of(t, s, &s->devices[i]));
-		if (seen)
+		const struct top_device *d = &s->devices[i], *old = NULL;
+
+		seen = map_get(&t->before, key_of(t, s, d));
+		if (seen) {
 			seen->met = true;
-		compare_device(t, seen ? seen->device : NULL, s, &s->devices[i]);
+			old = seen->device;
+		}
+		tell_state(t, old, s, d);
+		tell_health(t, old, s, d);
+		tell_taint(t, old, s, d);
 	}
 	if (!s->has_pool)
 		return;

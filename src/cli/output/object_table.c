@@ -68,15 +68,13 @@ static bool is_shown(const struct json *column, const struct object_table_style 
 	return s->wide || json_i64_at(column, "priority", 0) == 0;
 }
 
-static char upper(char c)
-{
-	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
-}
-
 static void add_upper(struct buf *out, struct str text)
 {
-	for (size_t i = 0; i < text.n; i++)
-		(void)buf_addc(out, upper(text.p[i]));
+	for (size_t i = 0; i < text.n; i++) {
+		char c = text.p[i];
+
+		(void)buf_addc(out, c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c);
+	}
 }
 
 static void add_cell(struct buf *out, const struct json *cell)
@@ -130,13 +128,6 @@ static void add_label_cells(struct buf *out, const struct json *labels,
 
 /* --- lines ----------------------------------------------------------------------------------- */
 
-static struct str last_part(const char *key)
-{
-	const char *slash = strrchr(key, '/');
-
-	return str_from(slash ? slash + 1 : key);
-}
-
 void object_table_head(struct buf *out, const struct json *table,
 		       const struct object_table_style *s)
 {
@@ -157,8 +148,10 @@ void object_table_head(struct buf *out, const struct json *table,
 		add_upper(out, json_text_at(it, "name"));
 	}
 	for (size_t i = 0; i < s->nlabel_columns; i++) {
+		const char *key = s->label_columns[i], *slash = strrchr(key, '/');
+
 		(void)buf_addc(out, '\t');
-		add_upper(out, last_part(s->label_columns[i]));
+		add_upper(out, str_from(slash ? slash + 1 : key));
 	}
 	if (s->show_labels)
 		(void)buf_addz(out, "\tLABELS");

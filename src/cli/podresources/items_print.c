@@ -145,11 +145,6 @@ static const struct podres_item *at(const struct podres_items *items, size_t i)
 	return i < items->n ? &items->v[i] : NULL;
 }
 
-static void parts_clear(struct parts *p)
-{
-	p->now.n = p->kept.n = p->added.n = p->gone.n = 0;
-}
-
 static void parts_release(struct parts *p)
 {
 	vec_release(&p->now);
@@ -193,7 +188,7 @@ static const struct podres_item *next_group(const struct podres_items *before,
 	const struct podres_item *x = at(before, *io_i), *y = at(now, *io_j), *head;
 
 	head = first_of(x, y) <= 0 ? x : y;
-	parts_clear(p);
+	p->now.n = p->kept.n = p->added.n = p->gone.n = 0;
 	for (;;) {
 		x = at(before, *io_i);
 		y = at(now, *io_j);

@@ -34,18 +34,13 @@ static void add_title(struct page *p, const char *title)
 			 colour ? "\033[0m" : "");
 }
 
-static bool shown_in(const struct command *c, enum command_group group)
-{
-	return !c->hidden && c->group == group;
-}
-
 static void add_group(struct page *p, enum command_group group, const struct columns *columns,
 		      const char *title)
 {
 	bool any = false;
 
 	for (const struct command *const *sub = p->c->subcommands; *sub; sub++) {
-		if (!shown_in(*sub, group))
+		if ((*sub)->hidden || (*sub)->group != group)
 			continue;
 		if (!any)
 			add_title(p, title);

@@ -147,12 +147,6 @@ static int try_runtime(struct arena *a, const char *endpoint, const char **ret_w
 	return 0;
 }
 
-/* Users also write "/run/x.sock". */
-static const char *with_scheme(struct arena *a, const char *endpoint)
-{
-	return endpoint[0] == '/' ? arena_printf(a, "unix://%s", endpoint) : endpoint;
-}
-
 int up_check_runtime(struct cli *cli, const char *endpoint, const char **ret_endpoint,
 		     const char **ret_what, struct error *err)
 {
@@ -166,7 +160,9 @@ int up_check_runtime(struct cli *cli, const char *endpoint, const char **ret_end
 				 "this is not root, so that containers cannot be run: the node is "
 				 "hollow, its pods are bookkeeping");
 	if (endpoint) {
-		*ret_endpoint = with_scheme(&cli->arena, endpoint);
+		*ret_endpoint = endpoint;
+		if (endpoint[0] == '/') /* users also write "/run/x.sock" */
+			*ret_endpoint = arena_printf(&cli->arena, "unix://%s", endpoint);
 		return try_runtime(&cli->arena, *ret_endpoint, ret_what, err);
 	}
 	(void)error_set(err, ERR_NOT_FOUND,

@@ -127,12 +127,6 @@ static void on_save(struct loop_timer *t)
 	save(CONTAINER_OF(t, struct up, save));
 }
 
-static void changed(struct up *u)
-{
-	if (!loop_timer_running(&u->save))
-		loop_timer_start(&u->save, SAVE_MS);
-}
-
 /* --- its own log ------------------------------------------------------------------------------ */
 
 /* Limits the supervisor's own log; if detached, its streams are the same file. */
@@ -463,7 +457,8 @@ static void on_change(void *arg, struct up_child *c)
 	struct up *u = ((struct member *)arg)->up;
 	bool server = c->role->kind == UP_SERVER && c->supervised.state == SUPERVISED_READY;
 
-	changed(u);
+	if (!loop_timer_running(&u->save))
+		loop_timer_start(&u->save, SAVE_MS);
 	if (u->phase == PHASE_SERVER && server)
 		server_is_ready(u, c);
 	else if (u->phase == PHASE_RUNNING && server)
