@@ -59,24 +59,18 @@ static void orphan_end(struct orphan *o, bool again)
 	workqueue_finish(g->orphans, uid, again && garbage_graph_find(g->graph, uid));
 }
 
-static void orphan_fail(struct orphan *o, const struct error *err)
-{
-	log_debug(o->job.owner->ctx.log, "cannot orphan", LOG_STR("name", o->who.name),
-		  LOG_ERR(err));
-	orphan_end(o, true);
-}
-
 /* --- the owner ------------------------------------------------------------------------------- */
 
 static void on_released(struct client_request *r, const struct client_answer *a UNUSED,
 			const struct error *err)
 {
 	struct orphan *o = r->arg;
+	bool failed = err && err->code != ERR_NOT_FOUND;
 
-	if (err && err->code != ERR_NOT_FOUND)
-		orphan_fail(o, err);
-	else
-		orphan_end(o, false);
+	if (failed)
+		log_debug(o->job.owner->ctx.log, "cannot orphan", LOG_STR("name", o->who.name),
+			  LOG_ERR(err));
+	orphan_end(o, failed);
 }
 
 static void on_owner(struct client_request *r, const struct client_answer *a,

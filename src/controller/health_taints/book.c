@@ -130,18 +130,12 @@ void health_taints_rule(struct health_taints_book *b, struct str id, bool there,
 
 /* --- decisions ------------------------------------------------------------------------------- */
 
-static bool has_room(const struct health_taints_book *b, const struct entry *e, size_t devices)
-{
-	size_t most = devices * b->limits.percent / 100;
-
-	return e->pool->tainted < MAX(most, (size_t)1);
-}
-
 bool health_taints_wants(struct health_taints_book *b, struct str id, size_t pool_devices,
 			 int64_t now)
 {
 	struct entry *e = map_get(&b->entries, id);
 	bool wanted, late, room;
+	size_t most;
 
 	if (!e)
 		return false;
@@ -151,7 +145,8 @@ bool health_taints_wants(struct health_taints_book *b, struct str id, size_t poo
 		return wanted;
 	}
 	late = now - e->since >= b->limits.after_ms;
-	room = counts(e) || has_room(b, e, pool_devices);
+	most = MAX(pool_devices * b->limits.percent / 100, (size_t)1);
+	room = counts(e) || e->pool->tainted < most;
 	wanted = counts(e) || (late && room);
 	set(b, e, e->rule, wanted, late && !room);
 	return wanted;

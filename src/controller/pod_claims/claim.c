@@ -12,11 +12,6 @@
 
 static void judge_rest(struct pod_claims_job *j);
 
-static struct str meta_text(const struct pod_claims_job *j, const char *key)
-{
-	return json_text_at(json_getz(j->claim, "metadata"), key);
-}
-
 /* --- deleting an unused claim ---------------------------------------------------------------- */
 
 static void on_deleted(struct pod_claims_job *j, const struct client_answer *a UNUSED,
@@ -30,6 +25,8 @@ static void on_deleted(struct pod_claims_job *j, const struct client_answer *a U
 
 static void finish(struct pod_claims_job *j, bool over)
 {
+	struct str uid = json_text_at(json_getz(j->claim, "metadata"), "uid");
+
 	if (!over) {
 		pod_claims_job_end(j, false);
 		return;
@@ -37,7 +34,7 @@ static void finish(struct pod_claims_job *j, bool over)
 	log_debug(j->owner->ctx.log, "deleting an unused claim", LOG_STR("key", j->key));
 	j->on_answer = on_deleted;
 	client_delete(j->owner->ctx.client, &j->request, &j->owner->claims.resource, j->ns, j->name,
-		      &(struct client_delete_opts){ .uid = meta_text(j, "uid") });
+		      &(struct client_delete_opts){ .uid = uid });
 }
 
 static void on_owner(struct pod_claims_job *j, const struct client_answer *a,

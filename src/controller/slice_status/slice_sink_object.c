@@ -67,11 +67,6 @@ static const struct cached *find_object(const struct object_sink *s, struct str 
 
 /* --- reading and writing --------------------------------------------------------------------- */
 
-static bool is_owned_by(const struct cached *o, const struct cached *slice)
-{
-	return str_find(cached_field(o, "metadata.ownerReferences", NULL), slice->uid) >= 0;
-}
-
 static bool is_same_field(const struct cached *o, const struct cached *slice, const char *path)
 {
 	return str_eq(cached_field(o, path, NULL), cached_field(slice, path, NULL));
@@ -79,8 +74,8 @@ static bool is_same_field(const struct cached *o, const struct cached *slice, co
 
 static bool is_about(const struct cached *o, const struct cached *slice)
 {
-	return is_owned_by(o, slice) && is_same_field(o, slice, "spec.driver") &&
-	       is_same_field(o, slice, "spec.nodeName") &&
+	return str_find(cached_field(o, "metadata.ownerReferences", NULL), slice->uid) >= 0 &&
+	       is_same_field(o, slice, "spec.driver") && is_same_field(o, slice, "spec.nodeName") &&
 	       is_same_field(o, slice, "spec.pool.name") &&
 	       is_same_field(o, slice, "spec.pool.generation");
 }

@@ -169,12 +169,6 @@ static void recall(struct slice_status *s, struct slice_state *st,
 					   devices_health(s->devices), st->name, v);
 }
 
-/* The time from the end of a write of that size to the next: a slow server gets fewer writes. */
-static int64_t pace_ms(size_t bytes)
-{
-	return PACE_MS * (1 + (int64_t)(bytes / PACE_BYTES));
-}
-
 /* Returns false if the status is right; otherwise on_done will be called. */
 static bool write_if_other(struct slice_status *s, struct slice_state *st,
 			   const struct cached *slice, const struct slice_stored *stored)
@@ -238,12 +232,6 @@ static int64_t grace_ms(const struct slice_status *s, struct slice_state *st)
 	return st->replaced_since < 0 ? 0 : st->replaced_since + REPLACED_MS - now;
 }
 
-static void look_later(struct slice_status *s, struct slice_state *st, int64_t ms)
-{
-	workqueue_add_after(s->queue, st->name, ms);
-	workqueue_done(s->queue, st->name);
-}
-
 static void end_look(struct slice_status *s, struct slice_state *st)
 {
 	set_since(s, st, -1);
@@ -263,7 +251,8 @@ static void look_at(struct slice_status *s, struct slice_state *st, const struct
 		return;
 	}
 	if (MAX(wait, grace) > 0) {
-		look_later(s, st, MAX(wait, grace));
+		workqueue_add_after(s->queue, st->name, MAX(wait, grace));
+		workqueue_done(s->queue, st->name);
 		return;
 	}
 	if (!ours) {
@@ -354,18 +343,15 @@ static void complain(struct slice_status *s, struct slice_state *st, const struc
 		st->failing = true;
 }
 
-static int64_t backoff_ms(unsigned failures)
-{
-	return MIN((int64_t)BACKOFF_MIN_MS << MIN(failures, 16u), (int64_t)BACKOFF_MAX_MS);
-}
-
 static void on_failed(struct slice_status *s, struct slice_state *st, const struct error *err)
 {
+	unsigned failures = workqueue_num_requeues(s->queue, st->name);
+
 	slice_status_metrics_write(&s->metrics, 0, err);
 	complain(s, st, err);
 	st->behind = is_usual(err);
 	st->retry_at = loop_now(s->ctx.loop) +
-		       backoff_ms(workqueue_num_requeues(s->queue, st->name));
+		       MIN((int64_t)BACKOFF_MIN_MS << MIN(failures, 16u), (int64_t)BACKOFF_MAX_MS);
 }
 
 /*
@@ -397,7 +383,9 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 	struct slice_state *st = r->arg;
 	struct slice_status *s = st->owner;
 
-	st->next_write_at = loop_now(s->ctx.loop) + pace_ms(st->bytes);
+	/* The pace counts from the end of a write, so a slow server gets fewer of them. */
+	st->next_write_at = loop_now(s->ctx.loop) +
+			    PACE_MS * (1 + (int64_t)(st->bytes / PACE_BYTES));
 	if (err)
 		on_failed(s, st, err);
 	else

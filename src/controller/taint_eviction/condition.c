@@ -9,14 +9,10 @@
 #include "base/time/timestamp.h"
 #include "controller/taint_eviction/book.h"
 
-static struct str effect_text(const struct json *rule)
-{
-	return json_text_at(json_getz(json_getz(rule, "spec"), "taint"), "effect");
-}
-
 enum taint_effect taint_effect_of(const struct json *rule)
 {
-	struct str effect = effect_text(rule);
+	const struct json *taint = json_getz(json_getz(rule, "spec"), "taint");
+	struct str effect = json_text_at(taint, "effect");
 
 	if (str_eqz(effect, "NoExecute"))
 		return TAINT_EFFECT_NO_EXECUTE;
