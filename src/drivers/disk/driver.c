@@ -238,19 +238,14 @@ static void on_probed(struct loop_msg *m)
 	answer(d, &p->err);
 }
 
-static void name_devices(const struct disk_driver *d, struct buf *out)
-{
-	for (size_t i = 0; i < d->meter.devices.n; i++)
-		(void)buf_printf(out, "%s%s", i ? ", " : "", d->meter.devices.v[i].stat.name);
-}
-
 static int check_probe(const struct disk_driver *d, struct str device, struct error *err)
 {
 	CLEANUP(buf_release) struct buf names = BUF_INIT(256);
 
 	if (device.n < DISK_NAME_SIZE && disk_meter_find(&d->meter, d->answer.device))
 		return 0;
-	name_devices(d, &names);
+	for (size_t i = 0; i < d->meter.devices.n; i++)
+		(void)buf_printf(&names, "%s%s", i ? ", " : "", d->meter.devices.v[i].stat.name);
 	return error_set(err, ERR_NOT_FOUND, "\"%.*s\" is no device that is measured here: %s",
 			 (int)MIN(device.n, (size_t)DISK_NAME_SIZE), device.p,
 			 names.n ? names.p : "there is none");

@@ -249,13 +249,6 @@ static double pod_grown(uint64_t old, uint64_t now)
 	return now >= old ? (double)(now - old) : 0;
 }
 
-/* A new pod's counters started at 0 in this round. */
-static void rate_pod(const struct disk_meter *m, struct disk_pod *p, double seconds)
-{
-	blend(m, &p->read, pod_grown(p->read_bytes, p->new_read) / seconds, p->rated);
-	blend(m, &p->write, pod_grown(p->write_bytes, p->new_write) / seconds, p->rated);
-}
-
 static void sweep_pods(struct disk_meter *m)
 {
 	struct str last = STR_NULL;
@@ -272,9 +265,13 @@ static void sweep_pods(struct disk_meter *m)
 				    : omap_first(&m->pods, &c);
 			continue;
 		}
-		/* In the very first round the start of the counters is unknown. */
+		/*
+		 * In the very first round the start of the counters is unknown. Later, a new pod's
+		 * counters started at 0 in this round.
+		 */
 		if (m->before > 0 && m->now > m->before) {
-			rate_pod(m, p, t);
+			blend(m, &p->read, pod_grown(p->read_bytes, p->new_read) / t, p->rated);
+			blend(m, &p->write, pod_grown(p->write_bytes, p->new_write) / t, p->rated);
 			p->rated = true;
 		}
 		p->read_bytes = p->new_read;

@@ -161,22 +161,16 @@ static void put_pods(struct arena *a, const struct disk_meter *m, const struct d
 	}
 }
 
-static bool is_attributed(const struct disk_meter *m, const struct disk_device *d)
-{
-	struct disk_pod_walk w = { 0 };
-
-	return disk_meter_next_pod(m, d, &w) != NULL;
-}
-
 static struct json *device_tree(struct arena *a, const struct disk_status_input *in,
 				const struct disk_device *d, bool primary)
 {
 	struct json *v = json_make_object(a);
 	struct disk_capacity c = disk_status_capacity(in->spec, in->book, d->stat.name);
+	struct disk_pod_walk w = { 0 };
 
 	json_put_str(a, v, "name", arena_str(a, str_from(d->stat.name)));
 	json_put_bool(a, v, "primary", primary);
-	json_put_bool(a, v, "attributed", is_attributed(in->meter, d));
+	json_put_bool(a, v, "attributed", disk_meter_next_pod(in->meter, d, &w) != NULL);
 	put_capacity(a, json_need_object(a, v, "capacity"), &c);
 	put_used(a, json_need_object(a, v, "used"), &d->rates);
 	put_pods(a, in->meter, d, v);

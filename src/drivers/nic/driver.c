@@ -71,13 +71,6 @@ static void on_warning(void *arg, const char *message)
 	log_warn(d->opts.log, "book", LOG_Z("what", message));
 }
 
-static uint32_t flags_of(const struct nic_driver_opts *o)
-{
-	return (uint32_t)DP_FLAG_PREPARE_AGAIN |
-	       (o->no_taint ? 0 : (uint32_t)DP_FLAG_TAINT_UNHEALTHY) |
-	       (o->no_health ? (uint32_t)DP_FLAG_NO_HEALTH : 0);
-}
-
 static int make_driver(struct nic_driver *d, struct error *err)
 {
 	const struct nic_driver_opts *o = &d->opts;
@@ -85,7 +78,9 @@ static int make_driver(struct nic_driver *d, struct error *err)
 		.size = sizeof(c),
 		.abi = DP_DRIVER_ABI,
 		.mode = DP_MODE_DRA,
-		.flags = flags_of(o),
+		.flags = (uint32_t)DP_FLAG_PREPARE_AGAIN |
+			 (o->no_taint ? 0 : (uint32_t)DP_FLAG_TAINT_UNHEALTHY) |
+			 (o->no_health ? (uint32_t)DP_FLAG_NO_HEALTH : 0),
 		.name = d->name,
 		.node_name = o->node_name,
 		.kubeconfig = o->kubeconfig,
@@ -100,13 +95,6 @@ static int make_driver(struct nic_driver *d, struct error *err)
 	};
 
 	return driver_new_on(o->loop, o->metrics, &c, &d->driver, err);
-}
-
-static struct metrics_family *family(struct metrics *m, const struct metrics_spec *spec)
-{
-	struct metrics_family *f = NULL;
-
-	return m && metrics_register(m, spec, &f, NULL) == 0 ? f : NULL;
 }
 
 static void add_metrics(struct nic_driver *d)
@@ -126,10 +114,10 @@ static void add_metrics(struct nic_driver *d)
 		  .help = "Network interfaces that could not be put into a pod.",
 		  .type = METRICS_COUNTER },
 	};
-	struct metrics_family *f[ARRAY_SIZE(specs)];
+	struct metrics_family *f[ARRAY_SIZE(specs)] = { NULL };
 
-	for (size_t i = 0; i < ARRAY_SIZE(specs); i++)
-		f[i] = family(d->opts.metrics, &specs[i]);
+	for (size_t i = 0; d->opts.metrics && i < ARRAY_SIZE(specs); i++)
+		(void)metrics_register(d->opts.metrics, &specs[i], &f[i], NULL);
 	d->attachments = f[0] ? metrics_gauge_of(f[0], NULL, 0) : NULL;
 	d->durations = f[1] ? metrics_histogram_of(f[1], NULL, 0) : NULL;
 	d->failures = f[2] ? metrics_counter_of(f[2], NULL, 0) : NULL;
@@ -165,12 +153,6 @@ int nic_driver_new(const struct nic_driver_opts *opts, struct nic_driver **ret_d
 	return 0;
 }
 
-static void free_views(struct nic_driver *d)
-{
-	for (struct nic_use *u = NULL; d->book && (u = nic_book_next(d->book, u));)
-		nic_view_free(u);
-}
-
 void nic_driver_free(struct nic_driver *d)
 {
 	if (!d)
@@ -179,7 +161,8 @@ void nic_driver_free(struct nic_driver *d)
 	loop_task_cancel(&d->turn);
 	loop_task_cancel(&d->tell);
 	loop_timer_stop(&d->look);
-	free_views(d);
+	for (struct nic_use *u = NULL; d->book && (u = nic_book_next(d->book, u));)
+		nic_view_free(u);
 	nic_socket_free(d->socket);
 	rtnl_watch_free(d->watch);
 	rtnl_close(d->host);
@@ -309,13 +292,6 @@ static void put(struct json_writer *w, const char *key, const char *text)
 	json_writer_strz(w, text ? text : "");
 }
 
-static const char *state_of(const struct nic *n, const struct nic_use *u)
-{
-	if (u)
-		return nic_state_name(u->state);
-	return n->present ? "free" : "absent";
-}
-
 static void write_device(const struct nic_driver *d, const struct nic *n, struct json_writer *out)
 {
 	const struct nic_use *u = nic_book_by_device(d->book, str_from(d->opts.node_name),
@@ -331,7 +307,7 @@ static void write_device(const struct nic_driver *d, const struct nic *n, struct
 	put(out, "device", n->device);
 	put(out, "kind", nic_kind_name(n->kind));
 	put(out, "interface", u && u->state != NIC_PREPARED ? u->interface : n->interface);
-	put(out, "state", state_of(n, u));
+	put(out, "state", u ? nic_state_name(u->state) : n->present ? "free" : "absent");
 	put(out, "pod", pod);
 	put(out, "claim", claim);
 	put(out, "message", v ? (v->several[0] ? v->several : v->message) : n->message);

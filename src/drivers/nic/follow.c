@@ -88,14 +88,6 @@ static bool is_about(const struct nic_use *u, const struct rtnl_event *e)
 	return true;
 }
 
-/* Reads are charged up to v->paid_ms, which may be LOOKS_AT_ONCE periods ahead of time. */
-static int64_t wait_ms(const struct nic_view *v)
-{
-	int64_t ahead = v->paid_ms - loop_now(v->driver->opts.loop);
-
-	return ahead - (int64_t)(LOOKS_AT_ONCE - 1) * LOOK_PERIOD_MS;
-}
-
 static void pay(struct nic_view *v, int64_t took_ms)
 {
 	int64_t now = loop_now(v->driver->opts.loop);
@@ -113,7 +105,9 @@ static void on_event(void *arg, const struct rtnl_event *e)
 
 	if (!is_about(v->use, e) || loop_timer_running(&v->later))
 		return;
-	wait = wait_ms(v);
+	/* Reads are charged up to v->paid_ms, which may be LOOKS_AT_ONCE periods ahead of time. */
+	wait = v->paid_ms - loop_now(v->driver->opts.loop) -
+	       (int64_t)(LOOKS_AT_ONCE - 1) * LOOK_PERIOD_MS;
 	if (wait > 0)
 		loop_timer_start(&v->later, wait);
 	else

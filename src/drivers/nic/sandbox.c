@@ -230,23 +230,15 @@ static void del_run(struct nic_job *j)
 	nic_job_detach(j, "the pod's sandbox has ended", conclude);
 }
 
-static bool is_valid(const struct json *valid, const struct nic_use *u)
-{
-	return u->container_id &&
-	       json_find(valid, "containerID", str_from(u->container_id)) != NULL;
-}
-
 /* The list covers one network; uses of other or unknown networks are not in it. */
-static bool is_networks(const struct nic_use *u, const char *network)
-{
-	return u->cni_network && strcmp(u->cni_network, network) == 0;
-}
-
 static bool is_pods_invalid(const struct nic_job *j, const struct nic_use *u)
 {
 	const struct collection *c = sandbox_of(j)->collection;
 
-	return is_pods(j, u) && is_out(u) && is_networks(u, c->network) && !is_valid(c->valid, u);
+	if (!is_pods(j, u) || !is_out(u) || !u->cni_network ||
+	    strcmp(u->cni_network, c->network) != 0)
+		return false;
+	return !u->container_id || !json_find(c->valid, "containerID", str_from(u->container_id));
 }
 
 static void collection_left(struct collection *c)

@@ -98,22 +98,7 @@ static int print_data(struct buf *out, const struct nic_view *v, bool with_resul
 	return json_writer_finish(&w);
 }
 
-/* A plugin's result may be too large for an entry; it is then omitted. */
-static const char *make_data(struct buf *out, const struct nic_view *v)
-{
-	if (print_data(out, v, true) == 0 || print_data(out, v, false) == 0)
-		return out->p;
-	return NULL;
-}
-
 /* --- the entry ------------------------------------------------------------------------------- */
-
-static void complain(const struct nic_driver *d, const struct dp_claim_id *id, const char *device,
-		     const char *message)
-{
-	log_warn(d->opts.log, "claim status truncated", LOG_Z("namespace", id->ns),
-		 LOG_Z("claim", id->name), LOG_Z("device", device), LOG_Z("error", message));
-}
 
 /*
  * Sends the entry. If it is rejected, the pod's data may be the reason, so it is sent again without
@@ -127,7 +112,9 @@ static void say(struct nic_driver *d, const struct dp_claim_id *id, struct dp_de
 
 	refused = dp_driver_set_status(d->driver, id, s, message, sizeof(message)) < 0;
 	if (refused && (!told || !*told))
-		complain(d, id, s->device, message);
+		log_warn(d->opts.log, "claim status truncated", LOG_Z("namespace", id->ns),
+			 LOG_Z("claim", id->name), LOG_Z("device", s->device),
+			 LOG_Z("error", message));
 	if (told)
 		*told = refused;
 	if (!refused)
@@ -167,7 +154,9 @@ static void send_entry(struct nic_view *v, const char *reason, const char *messa
 	char texts[NIC_IPS_MAX][RTNL_IP_TEXT], mac[RTNL_MAC_TEXT];
 	const char *ips[NIC_IPS_MAX];
 
-	s.data = make_data(&data, v);
+	/* A plugin's result may be too large for an entry; it is then omitted. */
+	if (print_data(&data, v, true) == 0 || print_data(&data, v, false) == 0)
+		s.data = data.p;
 	if (v->pod && v->seen.there) {
 		for (; s.nips < v->seen.nips; s.nips++) {
 			rtnl_ip_print(&v->seen.ips[s.nips], texts[s.nips]);

@@ -320,12 +320,6 @@ static void take_hardware(struct form *whole, struct nic_hardware *h)
 	whole->r = f.r;
 }
 
-static void take_kind(struct form *f, struct nic *nic)
-{
-	if (!nic_kind_parse(text_at(f, "kind"), &nic->kind))
-		fault(f, "kind", "is unknown");
-}
-
 static void take_state(struct form *f, struct nic_use *u)
 {
 	struct str text = text_at(f, "state");
@@ -343,7 +337,8 @@ static void take_nic(struct form *f, struct nic *nic)
 	take_into(f, "device", nic->device, sizeof(nic->device));
 	if (!nic->device[0])
 		fault(f, "device", "is missing");
-	take_kind(f, nic);
+	if (!nic_kind_parse(text_at(f, "kind"), &nic->kind))
+		fault(f, "kind", "is unknown");
 	take_name(f, "interface", nic->interface);
 	if (nic->kind == NIC_HOST && !nic->interface[0])
 		fault(f, "interface", "is missing");

@@ -8,11 +8,6 @@ enum { ATTRIBUTES_MAX = 11 };
 
 /* --- health ------------------------------------------------------------------------------- */
 
-static bool has_carrier(const struct rtnl_link *l)
-{
-	return l->up && l->running;
-}
-
 static void judge_host(struct nic_entry *e)
 {
 	const struct rtnl_link *l = &e->nic.link;
@@ -91,7 +86,7 @@ static void describe_host(struct nic_entry *e, struct dp_device *d, struct dp_at
 	add_text(d, all, "driver", n->hardware.driver);
 	if (n->hardware.numa >= 0)
 		add_number(d, all, DP_INT, "numaNode", n->hardware.numa);
-	add_number(d, all, DP_BOOL, "up", has_carrier(&n->link));
+	add_number(d, all, DP_BOOL, "up", n->link.up && n->link.running);
 }
 
 static void describe_created(const struct nic_inventory *v, const struct nic *n,

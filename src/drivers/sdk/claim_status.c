@@ -180,18 +180,13 @@ static void be_ready(struct subject *j)
 	loop_defer(j->owner->loop, &j->owner->task);
 }
 
-static void look_at_end(struct claim_status *s)
-{
-	if (s->on_end && claim_status_waiting(s) == 0)
-		loop_timer_start(&s->end, 0);
-}
-
 /* Frees a slot. */
 static void leave(struct claim_status *s)
 {
 	s->working--;
 	loop_defer(s->loop, &s->task);
-	look_at_end(s);
+	if (s->on_end && claim_status_waiting(s) == 0)
+		loop_timer_start(&s->end, 0);
 }
 
 static void give_up(struct subject *j, const char *why)
@@ -371,12 +366,6 @@ static void send_patch(struct subject *j, struct str devices)
 	client_patch(s->opts.client, &j->request, &s->claims, name, CLIENT_PATCH_MERGE, NULL);
 }
 
-/* Whether the cached claim is current. */
-static bool is_sure(const struct subject *j)
-{
-	return !j->hearsay && loop_now(j->owner->loop) - j->seen_at < TRUST_MS;
-}
-
 static bool is_allocated(const struct subject *j, const struct status_entry *e)
 {
 	return status_entry_is_allocated(e, j->owner->opts.driver, str_from(j->results));
@@ -415,7 +404,8 @@ static int merge(struct subject *j, struct buf *devices, struct error *err)
 				  .wanted = &j->wanted,
 				  .clear = j->clear,
 				  .now_ns = clock_wall(loop_clock(j->owner->loop)) };
-	bool sure = is_sure(j);
+	/* Whether the cached claim is current. */
+	bool sure = !j->hearsay && loop_now(j->owner->loop) - j->seen_at < TRUST_MS;
 	int r;
 
 	if (!sure && !all_allocated(j))

@@ -83,12 +83,6 @@ static bool caught_up(struct publisher *p)
 	return true;
 }
 
-static void await(struct publisher *p)
-{
-	loop_timer_start(&p->retry, CATCH_UP_MS);
-	plan_soon(p);
-}
-
 /* --- requests ----------------------------------------------------------------------------- */
 
 /* Logs each distinct error once: a server that is down for an hour is one line. */
@@ -155,7 +149,8 @@ static void on_written(struct client_request *r, const struct client_answer *ans
 	p->failure.msg[0] = 0;
 	if (p->step.action != SLICE_DELETE)
 		note_version(p, answer);
-	await(p);
+	loop_timer_start(&p->retry, CATCH_UP_MS);
+	plan_soon(p);
 }
 
 static void on_node(struct client_request *r, const struct client_answer *answer,
@@ -177,12 +172,6 @@ static void on_node(struct client_request *r, const struct client_answer *answer
 		p->node_uid = str_dup(json_text_at(json_getz(tree, "metadata"), "uid"));
 	arena_release(&a);
 	plan_soon(p);
-}
-
-static void ask_for_node(struct publisher *p)
-{
-	p->request.on_done = on_node;
-	client_get(p->opts.client, &p->request, &p->nodes, STR_NULL, p->opts.node);
 }
 
 static void send_step(struct publisher *p, const struct slice_step *s, struct arena *a)
@@ -215,7 +204,8 @@ static void decide(struct publisher *p)
 		fail(p, "read the ResourceSlices", &err);
 	} else if (s.action == SLICE_CREATE && !p->node_uid) {
 		p->settled = false;
-		ask_for_node(p);
+		p->request.on_done = on_node;
+		client_get(p->opts.client, &p->request, &p->nodes, STR_NULL, p->opts.node);
 	} else if (s.action != SLICE_NONE) {
 		p->settled = false;
 		send_step(p, &s, &a);

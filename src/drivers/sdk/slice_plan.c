@@ -265,11 +265,6 @@ static bool pool_step(struct pool_view *v, struct slice_step *ret)
 	return false;
 }
 
-static bool has_taints(const struct device *d)
-{
-	return json_count(json_getz(d->spec, "taints")) > 0;
-}
-
 static void gather(struct pool_view *v, const struct device_table *t)
 {
 	bool costly = v->plan->taint_unhealthy;
@@ -279,7 +274,7 @@ static void gather(struct pool_view *v, const struct device_table *t)
 		if (!str_eqz(t->v[i].pool, v->pool->name))
 			continue;
 		v->devices[v->ndevices++] = &t->v[i];
-		costly = costly || has_taints(&t->v[i]);
+		costly = costly || json_count(json_getz(t->v[i].spec, "taints")) > 0;
 	}
 	/*
 	 * If taints may appear later, use their limit from the start, so that slices are not

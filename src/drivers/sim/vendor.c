@@ -353,13 +353,6 @@ static void make_devices(struct vendor *v)
 					    .log = v->opts.log };
 }
 
-static uint32_t flags_of(const struct vendor_opts *o)
-{
-	return (o->no_taint ? 0 : (uint32_t)DP_FLAG_TAINT_UNHEALTHY) |
-	       (o->no_health ? (uint32_t)DP_FLAG_NO_HEALTH : 0) |
-	       (o->no_slices ? (uint32_t)DP_FLAG_NO_SLICES : 0);
-}
-
 static int make_driver(struct vendor *v, struct error *err)
 {
 	const struct vendor_opts *o = &v->opts;
@@ -367,7 +360,9 @@ static int make_driver(struct vendor *v, struct error *err)
 		.size = sizeof(c),
 		.abi = DP_DRIVER_ABI,
 		.mode = o->plugin ? DP_MODE_PLUGIN : DP_MODE_DRA,
-		.flags = flags_of(o),
+		.flags = (o->no_taint ? 0 : (uint32_t)DP_FLAG_TAINT_UNHEALTHY) |
+			 (o->no_health ? (uint32_t)DP_FLAG_NO_HEALTH : 0) |
+			 (o->no_slices ? (uint32_t)DP_FLAG_NO_SLICES : 0),
 		.name = v->name,
 		.node_name = o->node_name,
 		.kubeconfig = o->kubeconfig,
