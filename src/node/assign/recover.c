@@ -91,13 +91,6 @@ static bool is_extended(struct str name)
 	return at > 0 && str_find(str_of(name.p, (size_t)at), STR("kubernetes.io")) < 0;
 }
 
-static const struct json *status_of(const struct pod *pod, const struct pod_containers *c)
-{
-	const char *list = c->kind == POD_MAIN ? "containerStatuses" : "initContainerStatuses";
-
-	return json_find(json_getz(pod->status, list), "name", c->name);
-}
-
 /* Returns the device that an entry names, or NULL if this pod cannot have it. */
 static struct device_rec *device_of(const struct recovery *r, struct resource_rec *res,
 				    const struct json *entry, uint64_t mark)
@@ -157,7 +150,9 @@ static void recover_resource(struct recovery *r, struct container_rec *rec, stru
 static void recover_container(struct recovery *r, const struct pod_containers *c)
 {
 	struct container_rec *rec = assign_add_container(r->in.rec, c->name, c->kind);
-	const struct json *entries = json_getz(status_of(r->in.pod, c), "allocatedResourcesStatus");
+	const char *list = c->kind == POD_MAIN ? "containerStatuses" : "initContainerStatuses";
+	const struct json *status = json_find(json_getz(r->in.pod->status, list), "name", c->name);
+	const struct json *entries = json_getz(status, "allocatedResourcesStatus");
 
 	JSON_FOREACH (it, json_getz(json_getz(c->container, "resources"), "limits")) {
 		struct str name = json_key(it);

@@ -493,12 +493,6 @@ static bool consistent(struct work *w, const Podresources__ListResponse *list, b
 	return ok;
 }
 
-static void begin_answer(struct attach_pod *p)
-{
-	p->next = NULL;
-	p->contested = false;
-}
-
 /* Marks both pods that may have the name. */
 static void contest(const struct attach_name *n)
 {
@@ -602,8 +596,12 @@ void attach_merge_list(struct attach_merge *m, const Podresources__ListResponse 
 		m->torn = 0;
 	else if (++m->torn < TORN_MAX)
 		return;
-	for (bool ok = omap_first(&m->pods, &c); ok; ok = omap_next(&c))
-		begin_answer(omap_value(&c));
+	for (bool ok = omap_first(&m->pods, &c); ok; ok = omap_next(&c)) {
+		struct attach_pod *p = omap_value(&c);
+
+		p->next = NULL;
+		p->contested = false;
+	}
 	distribute(&w, list, contested, out);
 	for (bool ok = omap_first(&m->pods, &c); ok; ok = omap_next(&c))
 		decide(&w, omap_value(&c));

@@ -43,20 +43,16 @@ struct bytes *podres_list(struct podres *b)
 
 /* --- v1alpha1 ------------------------------------------------------------------------ */
 
-static void strip_device(Podresources__ContainerDevices *d)
-{
-	d->topology = NULL;
-	d->health = PODRESOURCES__DEVICE_HEALTH__NOT_REPORTED;
-	d->health_message = NULL;
-}
-
 static void strip_container(Podresources__ContainerResources *c)
 {
 	c->n_cpu_ids = 0;
 	c->n_memory = 0;
 	c->n_dynamic_resources = 0;
-	for (size_t i = 0; i < c->n_devices; i++)
-		strip_device(c->devices[i]);
+	for (size_t i = 0; i < c->n_devices; i++) {
+		c->devices[i]->topology = NULL;
+		c->devices[i]->health = PODRESOURCES__DEVICE_HEALTH__NOT_REPORTED;
+		c->devices[i]->health_message = NULL;
+	}
 }
 
 static Podresources__PodResources *alpha_pod(const struct podres_pod *pod, struct arena *a)

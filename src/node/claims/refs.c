@@ -24,12 +24,6 @@ bool claims_device_fits(const struct assign_claim_device *d, struct str request)
 	return false;
 }
 
-static const struct json *mappings(const struct pod *pod)
-{
-	return json_first(json_getz(json_getz(pod->status, "extendedResourceClaimStatus"),
-				    "requestMappings"));
-}
-
 struct claims_refs claims_refs(const struct pod *pod, const struct json *container)
 {
 	const struct json *claims = json_getz(json_getz(container, "resources"), "claims");
@@ -50,12 +44,13 @@ static bool is_mapped(const struct claims_refs *r, const struct json *mapping)
 
 bool claims_refs_next(struct claims_refs *r)
 {
-	const struct json *at;
+	const struct json *at, *claim;
 
 	for (;;) {
 		if (!r->next && !r->extended) {
 			r->extended = true;
-			r->next = mappings(r->pod);
+			claim = json_getz(r->pod->status, "extendedResourceClaimStatus");
+			r->next = json_first(json_getz(claim, "requestMappings"));
 		}
 		at = r->next;
 		if (!at)

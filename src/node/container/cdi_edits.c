@@ -11,14 +11,9 @@
 
 /* --- checks --------------------------------------------------------------------------------- */
 
-static bool is_env(struct str s)
-{
-	return str_chr(s, '=') > 0;
-}
-
 static int check_env(const struct json *v, struct error *err)
 {
-	if (!is_env(json_str(v)))
+	if (str_chr(json_str(v), '=') <= 0)
 		return error_set(err, ERR_INVALID, "env \"%.*s\" is no NAME=VALUE",
 				 STR_ARG(json_str(v)));
 	return 0;

@@ -22,13 +22,6 @@ static bool amount(const struct json *container, const char *list, const char *r
 	return quantity_read(json_getz(v, resource), ret);
 }
 
-static int64_t milli(const struct json *container, const char *list)
-{
-	struct quantity q;
-
-	return amount(container, list, "cpu", &q) ? quantity_milli(q) : 0;
-}
-
 static int64_t bytes(const struct json *container, const char *list)
 {
 	struct quantity q;
@@ -147,7 +140,7 @@ void config_limits(const struct pod *pod, const struct json *container,
 		   const struct container_parts *parts, struct arena *a, struct runtime_limits *ret)
 {
 	struct quantity q;
-	int64_t limit = milli(container, "limits");
+	int64_t limit = amount(container, "limits", "cpu", &q) ? quantity_milli(q) : 0;
 	int64_t request = amount(container, "requests", "cpu", &q) ? quantity_milli(q) : limit;
 
 	*ret = (struct runtime_limits){

@@ -164,21 +164,17 @@ static void entry_free(struct health *h, struct health_entry *e)
 	free(e);
 }
 
-static void set_message(struct health_entry *e, struct str message)
-{
-	free(e->message);
-	e->message = message.n > 0 ? str_dup(message) : NULL;
-	e->message_n = message.n;
-}
-
 bool health_entry_set(struct health *h, struct health_entry *e, enum assign_health health,
 		      struct str message, int64_t expires_ms)
 {
 	bool same_message = str_eq(str_of(e->message, e->message_n), message);
 	bool same = same_message && e->health == health;
 
-	if (!same_message)
-		set_message(e, message);
+	if (!same_message) {
+		free(e->message);
+		e->message = message.n > 0 ? str_dup(message) : NULL;
+		e->message_n = message.n;
+	}
 	e->health = health;
 	set_expiry(h, e, expires_ms);
 	return !same;
@@ -257,13 +253,6 @@ void health_free(struct health *h)
 
 /* --- reports ------------------------------------------------------------------------- */
 
-static int64_t timeout_of(const struct plugin_health *p)
-{
-	int64_t s = p->timeout_s > 0 ? p->timeout_s : HEALTH_TIMEOUT_DEFAULT_S;
-
-	return s > INT64_MAX / 1000 ? INT64_MAX : s * 1000;
-}
-
 int64_t health_after(int64_t now_ms, int64_t ms)
 {
 	return ms > INT64_MAX - 1 - now_ms ? INT64_MAX - 1 : now_ms + ms;
@@ -309,8 +298,10 @@ static size_t gather(struct health *h, struct health_driver *d, const struct plu
 static void apply(struct health *h, struct health_entry *e, const struct plugin_health *p,
 		  int64_t now_ms)
 {
+	int64_t timeout_s = p->timeout_s > 0 ? p->timeout_s : HEALTH_TIMEOUT_DEFAULT_S;
+
 	e->updated_s = p->updated_s;
-	e->timeout_ms = timeout_of(p);
+	e->timeout_ms = timeout_s > INT64_MAX / 1000 ? INT64_MAX : timeout_s * 1000;
 	health_set_unconfirmed(h, e, false);
 	change(h, e, p->health, p->message, health_after(now_ms, e->timeout_ms));
 }

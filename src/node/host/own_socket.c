@@ -210,22 +210,16 @@ static void on_timer(struct loop_timer *t)
 
 /* --- life ---------------------------------------------------------------------------- */
 
-static char *folder_of(const char *path)
-{
-	CLEANUP(free) char *copy = xstrdup(path);
-
-	return xstrdup(dirname(copy));
-}
-
 int own_socket_new(const struct own_socket_opts *opts, struct own_socket **ret_socket,
 		   struct error *err)
 {
+	CLEANUP(free) char *folder = xstrdup(opts->path);
 	struct own_socket *s = XNEW(struct own_socket);
 	int r;
 
 	s->opts = *opts;
 	s->path = xstrdup(opts->path);
-	s->dir = folder_of(opts->path);
+	s->dir = xstrdup(dirname(folder));
 	s->opts.path = s->path;
 	loop_timer_init(&s->timer, opts->loop, on_timer);
 	loop_task_init(&s->task, on_task);

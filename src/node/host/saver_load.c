@@ -15,27 +15,16 @@
 
 enum { TEMPORARY_SUFFIX = 7 }; /* ".XXXXXX" of file_write_atomic() */
 
-static bool is_there(const char *path)
-{
-	struct stat st;
-
-	return lstat(path, &st) == 0;
-}
-
-/* FILE.broken, FILE.broken.1, ..; if all names are taken, the last one is replaced. */
-static void broken_name(const char *path, char *out, size_t size)
-{
-	(void)snprintf(out, size, "%s.broken", path);
-	for (int i = 1; i < STATE_BROKEN_MAX && is_there(out); i++)
-		(void)snprintf(out, size, "%s.broken.%d", path, i);
-}
-
 static int set_aside(const char *path, struct error *err)
 {
 	char to[PATH_MAX + 16];
 	struct error why = *err;
+	struct stat st;
 
-	broken_name(path, to, sizeof(to));
+	/* FILE.broken, FILE.broken.1, ..; if all names are taken, the last one is replaced. */
+	(void)snprintf(to, sizeof(to), "%s.broken", path);
+	for (int i = 1; i < STATE_BROKEN_MAX && lstat(to, &st) == 0; i++)
+		(void)snprintf(to, sizeof(to), "%s.broken.%d", path, i);
 	if (rename(path, to) < 0)
 		return error_set_errno(err, ERR_IO, errno, "%s cannot be used (%.200s) nor renamed",
 				       path, why.msg);

@@ -177,20 +177,14 @@ static void close_files(struct log_rotate *r)
 	r->from = r->to = -1;
 }
 
-/* Only regular files are compressed: reading a pipe could block for ever. */
-static bool is_file(const char *path)
-{
-	struct stat st;
-
-	return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
 static int open_files(struct log_rotate *r, struct error *err)
 {
 	const char *from = file_of(r, r->plan.compress[r->next], "");
 	const char *to = file_of(r, r->plan.compress[r->next], TEMPORARY);
+	struct stat st;
 
-	if (!is_file(from)) {
+	/* Only regular files are compressed: reading a pipe could block for ever. */
+	if (lstat(from, &st) < 0 || !S_ISREG(st.st_mode)) {
 		r->next++;
 		return 0;
 	}

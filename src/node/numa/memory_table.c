@@ -11,11 +11,6 @@ static bool in(uint64_t nodes, const struct memory_node *n)
 	return nodes >> n->id & 1;
 }
 
-static int64_t reserved_of(int id, const int64_t *reserved, size_t n)
-{
-	return (size_t)id < n ? reserved[id] : 0;
-}
-
 void memory_table_init(struct memory_table *t, const struct machine *m, const int64_t *reserved,
 		       size_t nreserved)
 {
@@ -24,8 +19,10 @@ void memory_table_init(struct memory_table *t, const struct machine *m, const in
 	for (size_t i = 0; i < t->n; i++) {
 		const struct machine_numa *from = &m->numa[i];
 		struct memory_node *n = &t->v[i];
-		int64_t plain = from->memory_bytes - reserved_of(from->id, reserved, nreserved);
+		int64_t plain = from->memory_bytes;
 
+		if ((size_t)from->id < nreserved)
+			plain -= reserved[from->id];
 		*n = (struct memory_node){ .id = from->id, .nkinds = from->nhuge + 1 };
 		n->group = UINT64_C(1) << from->id;
 		for (size_t k = 0; k < from->nhuge; k++) {

@@ -205,16 +205,13 @@ int plugins_new(const struct plugins_opts *opts, struct plugins **ret_plugins, s
 	return 0;
 }
 
-static void tell_closed(struct plugins *p)
+static void on_server_closed(void *arg)
 {
+	struct plugins *p = arg;
+
 	loop_defer(p->loop, &p->release);
 	if (p->closed)
 		p->closed(p->closed_arg);
-}
-
-static void on_server_closed(void *arg)
-{
-	tell_closed(arg);
 }
 
 void plugins_close(struct plugins *p, void (*closed)(void *arg), void *arg)

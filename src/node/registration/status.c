@@ -145,21 +145,16 @@ struct condition {
 	bool status;
 };
 
-static struct str time_text(struct arena *a, int64_t ns)
-{
-	char text[TIMESTAMP_SIZE];
-
-	return arena_str(a, timestamp_print(ns, TIMESTAMP_SECONDS, text));
-}
-
 static void put_condition(struct arena *a, const struct node_status_input *in,
 			  const struct json *known, const struct condition *c, struct json *list)
 {
 	const struct json *old = node_status_condition(known, str_from(c->type));
-	struct str status = c->status ? STR("True") : STR("False"), now = time_text(a, in->wall_ns);
+	struct str status = c->status ? STR("True") : STR("False"), now;
 	struct str since = json_text_at(old, "lastTransitionTime");
 	struct json *v = json_make_object(a);
+	char text[TIMESTAMP_SIZE];
 
+	now = arena_str(a, timestamp_print(in->wall_ns, TIMESTAMP_SECONDS, text));
 	if (!str_eq(json_text_at(old, "status"), status) || since.n == 0)
 		since = now;
 	json_put_str(a, v, "type", str_from(c->type));

@@ -249,12 +249,6 @@ static void stop_container(struct hollow_container *c)
 		end_container(c, CODE_TERMINATED, NULL);
 }
 
-static void tell_change(struct hollow *h, const struct hollow_container *c)
-{
-	if (h->runtime.on_change)
-		h->runtime.on_change(h->runtime.arg, str_from(c->sandbox->pod->uid));
-}
-
 /* "3" or "3 after 1m30s". */
 static bool parse_exit(struct str text, int *ret_code, int64_t *ret_after_ms)
 {
@@ -276,6 +270,7 @@ static bool parse_exit(struct str text, int *ret_code, int64_t *ret_after_ms)
 static void on_end(struct loop_timer *t)
 {
 	struct hollow_container *c = CONTAINER_OF(t, struct hollow_container, end);
+	struct runtime *r = &c->owner->runtime;
 	int code = CODE_BAD_ANNOTATION;
 	int64_t after;
 	bool good = parse_exit(str_from(c->exit), &code, &after);
@@ -284,7 +279,8 @@ static void on_end(struct loop_timer *t)
 		      good ? NULL
 			   : "the annotation " RUNTIME_HOLLOW_EXIT
 			     " is neither CODE nor CODE after DURATION");
-	tell_change(c->owner, c);
+	if (r->on_change)
+		r->on_change(r->arg, str_from(c->sandbox->pod->uid));
 }
 
 /* --- sandboxes ------------------------------------------------------------------------------- */

@@ -53,12 +53,6 @@ static void want_free(struct source_want *w)
 	free(w);
 }
 
-/* "configmaps" becomes "configmap", as in upstream's messages. */
-static struct str singular(const char *resource)
-{
-	return str_of(resource, strlen(resource) - 1);
-}
-
 static void want_tell(struct source_want *w)
 {
 	const struct source *s = unknown(w->pod);
@@ -67,9 +61,9 @@ static void want_tell(struct source_want *w)
 	void *arg = w->arg;
 	struct error err;
 
-	if (s)
+	if (s) /* upstream's message has the singular: "configmap" */
 		(void)error_set(&err, ERR_TIMEOUT, "failed to sync %.*s cache: %s",
-				STR_ARG(singular(s->resource)),
+				(int)strlen(s->resource) - 1, s->resource,
 				why && why->code != ERR_OK ? why->msg
 							   : "timed out waiting for the condition");
 	want_free(w);

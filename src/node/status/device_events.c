@@ -29,12 +29,6 @@ struct device_events {
 	VEC(struct entry *) waiting; /* a heap: the earliest due time first */
 };
 
-/* Ids of DRA devices are unique; ids of plugin devices are unique only within their resource. */
-static bool is_claim(struct str resource)
-{
-	return str_starts(resource, STR("claim:"));
-}
-
 /* --- entries --------------------------------------------------------------------------------- */
 
 struct device_events *device_events_new(void)
@@ -131,7 +125,9 @@ static void put(char **at, struct str s)
 static struct entry *entry_of(struct device_events *e, struct str pod_uid,
 			      const struct device_status_change *c)
 {
-	struct str resource = is_claim(c->resource) ? STR_NULL : c->resource;
+	/* IDs of DRA devices are unique; those of plugin devices only within their resource. */
+	bool claim = str_starts(c->resource, STR("claim:"));
+	struct str resource = claim ? STR_NULL : c->resource;
 	struct entry *x = xcalloc(1, sizeof(*x) + pod_uid.n + resource.n + c->id.n + 3);
 	char *at = (char *)(x + 1);
 	struct entry *known;

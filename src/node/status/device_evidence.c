@@ -10,11 +10,6 @@ static const struct json *ended(const struct json *status)
 	return json_getz(json_getz(status, "state"), "terminated");
 }
 
-static bool same_container(const struct json *a, const struct json *b)
-{
-	return str_eq(json_text_at(a, "containerID"), json_text_at(b, "containerID"));
-}
-
 bool device_evidence_over(const struct json *before, const struct json *now)
 {
 	const struct json *list = json_getz(now, "containerStatuses");
@@ -33,7 +28,8 @@ const struct json *device_evidence_of(const struct json *before, const struct js
 {
 	const struct json *end = ended(now);
 
-	if (!before || !same_container(before, now))
+	if (!before ||
+	    !str_eq(json_text_at(before, "containerID"), json_text_at(now, "containerID")))
 		return NULL;
 	if (!over && (!end || json_i64_at(end, "exitCode", 0) == 0))
 		return NULL;

@@ -165,12 +165,6 @@ static int read_propagation(const struct json *mount, enum runtime_propagation *
 	return 0;
 }
 
-static bool is_readonly(const struct json *mount, enum volume_kind kind)
-{
-	return json_true_at(mount, "readOnly") ||
-	       (kind != VOLUME_EMPTY_DIR && kind != VOLUME_HOST_PATH);
-}
-
 static int add_mount(struct mounts *m, const struct json *mount, struct error *err)
 {
 	struct str name = json_text_at(mount, "name"), at = json_text_at(mount, "mountPath");
@@ -204,7 +198,8 @@ static int add_mount(struct mounts *m, const struct json *mount, struct error *e
 	out->container_path = at;
 	if (at.n == 0 || at.p[0] != '/')
 		out->container_path = str_from(arena_printf(m->arena, "/%.*s", STR_ARG(at)));
-	out->readonly = is_readonly(mount, kind);
+	out->readonly = json_true_at(mount, "readOnly") ||
+			(kind != VOLUME_EMPTY_DIR && kind != VOLUME_HOST_PATH);
 	m->n++;
 	return 0;
 }

@@ -218,13 +218,6 @@ static int make_place(struct volumes *v, const struct place *p, struct error *er
 	return 0;
 }
 
-static const char *ready_file(const struct volumes *v, const struct pod *pod, struct str name,
-			      struct arena *a)
-{
-	return arena_printf(a, "%s/plugins/kubernetes.io~empty-dir/%.*s/ready",
-			    volume_pod_dir(v, pod->uid, a), STR_ARG(name));
-}
-
 static int set_ready(const char *path, struct arena *a, struct error *err)
 {
 	struct str dir = str_of(path, (size_t)(strrchr(path, '/') - path));
@@ -245,7 +238,8 @@ static int set_up_empty(struct volumes *v, const struct volume_context *c,
 {
 	const struct json *source = json_getz(volume, "emptyDir");
 	struct str medium = json_text_at(source, "medium"), name = json_text_at(volume, "name");
-	const char *ready = ready_file(v, c->pod, name, a);
+	const char *ready = arena_printf(a, "%s/plugins/kubernetes.io~empty-dir/%.*s/ready",
+					 volume_pod_dir(v, c->pod->uid, a), STR_ARG(name));
 	struct volume_owner owner = { .group = c->fs_group };
 	struct place p = { .dir = volume_path(v, c->pod, volume, a), .must = true };
 	int64_t mode = json_i64_at(source, "mode", -1);

@@ -118,12 +118,6 @@ static struct device_policy_case *keep(struct device_policy_book *b, size_t *nke
 	return &b->cases.v[(*nkept)++];
 }
 
-static void drop_from(struct device_policy_book *b, size_t nkept)
-{
-	while (b->cases.n > nkept)
-		free(b->cases.v[--b->cases.n].container_id);
-}
-
 /* Whether the container's grace period is over; else when it will be. */
 static bool is_due(struct device_policy_case *c, const struct device_policy_input *in,
 		   int64_t *wake_ms)
@@ -160,6 +154,7 @@ bool device_policy_look(struct device_policy_book *b, const struct device_policy
 		c->done = found = true;
 		*ret_due = due;
 	}
-	drop_from(b, nkept);
+	while (b->cases.n > nkept)
+		free(b->cases.v[--b->cases.n].container_id);
 	return found;
 }

@@ -69,13 +69,6 @@ static void act(struct worker *w, enum device_policy_action action,
 	worker_look(w);
 }
 
-static void tell_problem(struct worker *w, struct str problem)
-{
-	if (problem.n > 0 && !w->policy_told)
-		worker_warn(w, "InvalidDevicePolicy", problem);
-	w->policy_told = problem.n > 0;
-}
-
 void worker_policy(struct worker *w)
 {
 	CLEANUP(arena_release) struct arena a;
@@ -91,7 +84,9 @@ void worker_policy(struct worker *w)
 	if (w->step != WORKER_RUN || w->gone || w->pod->deleting || w->stop_reason || w->ended)
 		return;
 	in.policy = device_policy_of(w->pod, &w->host->policy, &a, &problem);
-	tell_problem(w, problem);
+	if (problem.n > 0 && !w->policy_told)
+		worker_warn(w, "InvalidDevicePolicy", problem);
+	w->policy_told = problem.n > 0;
 	if (device_policy_look(&w->sick, &in, &a, &due, &wake_ms))
 		act(w, in.policy.action, &due, &a);
 	if (wake_ms != INT64_MAX)
