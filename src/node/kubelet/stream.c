@@ -64,16 +64,21 @@ void kubelet_serve_run(struct kubelet_request *r)
 
 /* --- streams ---------------------------------------------------------------------- */
 
-/* Copies the request headers for the runtime's server, without the caller's credentials. */
+/*
+ * Copies the request headers for the runtime's server, without the caller's credentials and
+ * hop-by-hop fields.
+ */
 static size_t copy_fields(struct kubelet_request *r, struct http_field **ret_fields)
 {
-	static const struct str kept[] = { { "authorization", 13 }, { "cookie", 6 } };
 	const struct http_fields *in = &r->http->in.fields;
 	struct http_field *v = ARENA_ARRAY(&r->http->arena, struct http_field, in->n + 1);
 	size_t n = 0;
 
 	for (size_t i = 0; i < in->n; i++) {
-		if (!str_eq(in->v[i].name, kept[0]) && !str_eq(in->v[i].name, kept[1]))
+		struct str name = in->v[i].name;
+
+		if (!str_eqz(name, "authorization") && !str_eqz(name, "cookie") &&
+		    !http_fields_is_of_hop(in, name))
 			v[n++] = in->v[i];
 	}
 	*ret_fields = v;
