@@ -18,6 +18,8 @@
 #include "node/volumes/volumes_impl.h"
 #include "node/volumes/writer.h"
 
+#define MEMORY_MAX (INT64_MAX / 8)
+
 static const struct {
 	const char *type, *dir;
 } kinds[] = {
@@ -158,11 +160,46 @@ static int set_up_host(const struct json *source, struct arena *a, struct error 
 
 /* --- emptyDir, and folders of other volumes -------------------------------------------------- */
 
+/* At most MEMORY_MAX, so that a few of them can be added. */
 static int64_t memory_of(const struct json *v)
 {
 	struct quantity q;
 
-	return quantity_read(v, &q) ? quantity_value(q) : 0;
+	return quantity_read(v, &q) ? MIN(quantity_value(q), (int64_t)MEMORY_MAX) : 0;
+}
+
+/* The limit of a container, or of a pod's spec. */
+static int64_t memory_limit(const struct json *v)
+{
+	return memory_of(json_getz(json_getz(json_getz(v, "resources"), "limits"), "memory"));
+}
+
+/*
+ * The pod's memory limit as the kubelet computes it for the cgroup; 0 if it has none, because a
+ * container has none. An init container without a limit counts as limited if sidecars before it
+ * are, as upstream.
+ */
+static int64_t pod_memory(const struct pod *pod)
+{
+	struct pod_containers c = pod_containers(pod);
+	int64_t overhead = memory_of(json_getz(json_getz(pod->spec, "overhead"), "memory"));
+	int64_t main = 0, sidecars = 0, most = 0, now;
+
+	if (memory_limit(pod->spec) > 0)
+		return memory_limit(pod->spec) + overhead;
+	while (pod_containers_next(&c) && c.kind != POD_EPHEMERAL) {
+		now = memory_limit(c.container);
+		if (c.kind == POD_MAIN)
+			main = MIN(main + now, (int64_t)MEMORY_MAX);
+		else
+			now = MIN(sidecars + now, (int64_t)MEMORY_MAX);
+		if (c.kind == POD_SIDECAR)
+			sidecars = now;
+		if (now <= 0)
+			return 0;
+		most = MAX(most, now);
+	}
+	return MAX(main + sidecars, most) + overhead;
 }
 
 static int64_t smaller(int64_t limit, int64_t other)
@@ -173,19 +210,7 @@ static int64_t smaller(int64_t limit, int64_t other)
 /* Size limit of a volume in memory: the smallest of the node's, the pod's and the volume's. */
 static int64_t memory_size(const struct volumes *v, const struct pod *pod, const struct json *size)
 {
-	struct pod_containers c = pod_containers(pod);
-	int64_t containers = 0;
-	const struct json *limits;
-
-	while (pod_containers_next(&c)) {
-		limits = json_getz(json_getz(c.container, "resources"), "limits");
-		if (c.kind != POD_INIT && c.kind != POD_EPHEMERAL)
-			containers += memory_of(json_getz(limits, "memory"));
-	}
-	limits = json_getz(json_getz(pod->spec, "resources"), "limits");
-	return smaller(
-		smaller(smaller(v->memory, containers), memory_of(json_getz(limits, "memory"))),
-		memory_of(size));
+	return smaller(smaller(v->memory, pod_memory(pod)), memory_of(size));
 }
 
 /* A volume's folder: in memory if `memory`; failing that is an error if `must`. */

@@ -243,6 +243,50 @@ static void an_empty_dir_may_be_in_memory(void **state)
 	assert_int_equal((uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize, 64 * KIB);
 }
 
+#define LIMITED(n)    "{\"resources\":{\"limits\":{\"memory\":\"" n "\"}}}"
+#define LIMITED_AS(n) "\"resources\":{\"limits\":{\"memory\":\"" n "\"}}"
+#define SIDECAR(more) "{\"restartPolicy\":\"Always\"" more "}"
+
+/* The pod's limit counts only if every container has one; else the node's 1 MiB is the limit. */
+static void a_volume_in_memory_is_as_large_as_the_pod_may_become(void **state)
+{
+	static const struct {
+		const char *spec;
+		uint64_t kib;
+	} rows[] = {
+		{ "\"containers\":[{}]", 1024 },
+		{ "\"containers\":[" LIMITED("64Ki") "," LIMITED("128Ki") "]", 192 },
+		{ "\"containers\":[" LIMITED("64Ki") ",{}]", 1024 },
+		{ "\"containers\":[" LIMITED("4Mi") "]", 1024 },
+		{ "\"containers\":[" LIMITED("64Ki") "],\"overhead\":{\"memory\":\"16Ki\"}", 80 },
+		{ "\"containers\":[" LIMITED("64Ki") "],\"ephemeralContainers\":[{}]", 64 },
+		{ "\"containers\":[" LIMITED("64Ki") "],\"initContainers\":[{}]", 1024 },
+		{ "\"containers\":[" LIMITED("64Ki") "],\"initContainers\":[" LIMITED("96Ki") "]",
+		  96 },
+		{ "\"containers\":[" LIMITED("64Ki") "],\"initContainers\":[" SIDECAR(
+			  "," LIMITED_AS("32Ki")) "," LIMITED("80Ki") ",{}]",
+		  112 },
+		{ "\"containers\":[{}]," LIMITED_AS("128Ki"), 128 },
+		{ "\"containers\":[" LIMITED("64Ki") "]," LIMITED_AS("128Ki"), 128 },
+	};
+	struct world *w = *state;
+	struct statfs fs;
+
+	if (!may_mount(w))
+		skip();
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		parse(w, arena_printf(&w->arena,
+				      "%s,\"volumes\":[{\"name\":\"m\",\"emptyDir\":"
+				      "{\"medium\":\"Memory\"}}]",
+				      rows[i].spec));
+		assert_int_equal(mount_all(w), 0);
+		assert_int_equal(statfs(path(w, "volumes/kubernetes.io~empty-dir/m"), &fs), 0);
+		if ((uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize != rows[i].kib * KIB)
+			fail_msg("%s: %ju blocks", rows[i].spec, (uintmax_t)fs.f_blocks);
+		assert_int_equal(volumes_unmount(w->volumes, STR("u"), &w->err), 0);
+	}
+}
+
 static void host_paths_are_checked(void **state)
 {
 	struct world *w = *state;
@@ -440,6 +484,7 @@ int main(void)
 		TEST(a_token_without_a_server_fails),
 		TEST(a_group_may_read_what_fs_group_says),
 		TEST(an_empty_dir_may_be_in_memory),
+		TEST(a_volume_in_memory_is_as_large_as_the_pod_may_become),
 		TEST(host_paths_are_checked),
 		TEST(removing_never_follows_links),
 		TEST(trees_of_any_depth_are_removed),
