@@ -8,6 +8,7 @@
 
 #include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "base/core/vec.h"
 #include "base/system/file.h"
 
 enum { FORMAT = 1 };
@@ -43,19 +44,29 @@ static bool file_has(const struct json *list, const char *uid)
 	return false;
 }
 
-/* Claims that another instance has unprepared. */
+/* Claims that another instance has unprepared. If ops wait for one, the last op frees it. */
 static void drop_gone(struct prepare *p, const struct json *list)
 {
+	VEC(struct dp_claim *) gone;
 	struct dp_claim *c;
 	struct str key;
 	size_t at = 0;
 	void *value;
 
+	vec_init(&gone, SIZE_MAX);
 	while (map_next(&p->claims, &at, &key, &value)) {
 		c = value;
-		if (!file_has(list, c->uid))
-			c->state = CLAIM_NEW;
+		if (file_has(list, c->uid))
+			continue;
+		c->state = CLAIM_NEW;
+		if (list_empty(&c->ops))
+			(void)vec_push(&gone, c);
 	}
+	for (size_t i = 0; i < gone.n; i++) {
+		(void)map_remove(&p->claims, str_from(gone.v[i]->uid));
+		claim_free(gone.v[i]);
+	}
+	vec_release(&gone);
 }
 
 static int parse(struct prepare *p, struct str text, struct error *err)

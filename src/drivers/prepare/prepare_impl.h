@@ -56,8 +56,8 @@ void prepare_reply(struct batch *b);
 void prepare_batch_free(struct batch *b);
 
 /*
- * Loads the checkpoint into p->claims: adds new claims, and marks missing ones as not prepared. No
- * op may hold the lock.
+ * Loads the checkpoint into p->claims: adds new claims, and drops missing ones. A missing claim
+ * stays while ops wait for it, as not prepared. No op may hold the lock.
  */
 int prepare_load(struct prepare *p, struct error *err);
 int prepare_save(struct prepare *p, struct error *err);

@@ -17,7 +17,7 @@
 #include "base/system/file.h"
 #include "client/testing/api_world.h"
 #include "dra.pb-c.h"
-#include "drivers/prepare/prepare.h"
+#include "drivers/prepare/prepare_impl.h"
 #include "grpc/channel.h"
 #include "grpc/server.h"
 
@@ -658,6 +658,31 @@ static void claims_that_are_prepared_are_known_after_a_restart(void **state)
 	assert_string_equal(names.p, "a");
 }
 
+/* --- two instances ------------------------------------------------------------------------ */
+
+static void a_claim_that_another_instance_unprepared_is_forgotten(void **state)
+{
+	struct prepare *first, *second;
+	struct test *t = *state;
+
+	prepare_free(t->prepare);
+	t->opts.shared = true;
+	begin(t);
+	second = t->prepare;
+	begin(t);
+	first = t->prepare;
+	expect(t, false, "a", "");
+	t->prepare = second;
+	expect(t, true, "a", "");
+	t->prepare = first;
+	expect(t, false, "b", "");
+	assert_null(map_get(&first->claims, STR("uid-a")));
+	assert_int_equal(first->claims.n, 1);
+	expect(t, false, "a", "");
+	assert_int_equal(t->prepares, 3);
+	prepare_free(second);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -697,6 +722,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(claims_that_are_prepared_are_known_after_a_restart,
 						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_claim_that_another_instance_unprepared_is_forgotten, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("drivers/prepare", tests, NULL, NULL);
