@@ -151,8 +151,7 @@ static int list_one(struct podres_caller *c, struct error *err)
 	request.pod_name = (char *)c->cli->operands.v[0];
 	request.pod_namespace = (char *)(o->ns ? o->ns : "default");
 	r = podres_caller_ask(c, &podres_method_get, &request.base, &reply, err);
-	/* A kubelet reports this with an unspecific code, so the message is checked. */
-	if (r < 0 && strstr(err->msg, "not found"))
+	if (r == -ERR_NOT_FOUND)
 		return error_set(err, ERR_NOT_FOUND,
 				 "there is no pod \"%s\" in namespace \"%s\" of this node; -n NAME "
 				 "looks in another",

@@ -103,6 +103,8 @@ int podres_caller_explain(const struct podres_caller *c, const struct grpc_metho
 		break;
 	}
 	r = grpc_status_error(st, err);
+	if (method == &podres_method_get && podres_method_get_found_none(st))
+		r = error_set(err, ERR_NOT_FOUND, "%.*s", STR_ARG(st->message));
 	return error_wrap(err, r, "%s", c->path);
 }
 

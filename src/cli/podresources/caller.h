@@ -52,7 +52,7 @@ void podres_caller_close(struct podres_caller *c);
 int podres_caller_ask(struct podres_caller *c, const struct grpc_method *method,
 		      const ProtobufCMessage *request, const void **ret_reply, struct error *err);
 
-/* Explains a status other than OK in *err; returns its code. */
+/* Explains a status other than OK in *err; returns its code: ERR_NOT_FOUND if Get found no pod. */
 int podres_caller_explain(const struct podres_caller *c, const struct grpc_method *method,
 			  const struct grpc_status *st, struct error *err);
 

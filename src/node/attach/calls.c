@@ -127,13 +127,6 @@ static bool passes(enum grpc_code code)
 	       code == GRPC_CANCELLED || code == GRPC_DEADLINE_EXCEEDED;
 }
 
-/* For Get: a kubelet replies UNKNOWN with a message. */
-static bool is_not_found(const struct grpc_status *st)
-{
-	return st->code == GRPC_NOT_FOUND ||
-	       (st->code == GRPC_UNKNOWN && str_ends(st->message, STR("not found")));
-}
-
 static void say_once(struct attach *a, bool *said, const char *what, const struct grpc_status *st)
 {
 	if (!*said)
@@ -147,7 +140,7 @@ static bool means_something(struct attach *a, enum attach_ask ask, const struct 
 {
 	if (ask == ATTACH_ASK_LIST || passes(st->code))
 		return false;
-	if (ask == ATTACH_ASK_GET && is_not_found(st)) {
+	if (ask == ATTACH_ASK_GET && podres_method_get_found_none(st)) {
 		take_get(a, NULL);
 		return true;
 	}

@@ -52,3 +52,9 @@ const struct grpc_method podres_method_list_alpha = {
 	.response = &podresources__list_response__descriptor,
 	.max_response = PODRES_LIST_MAX,
 };
+
+bool podres_method_get_found_none(const struct grpc_status *st)
+{
+	return st->code == GRPC_NOT_FOUND ||
+	       (st->code == GRPC_UNKNOWN && str_ends(st->message, STR("not found")));
+}

@@ -17,4 +17,7 @@ extern const struct grpc_method podres_method_watch; /* WatchRequest, PodEvent *
 extern const struct grpc_method podres_method_watch_allocatable;
 extern const struct grpc_method podres_method_list_alpha;
 
+/* Whether a failed Get means that there is no such pod: a kubelet replies UNKNOWN and a message. */
+bool podres_method_get_found_none(const struct grpc_status *st);
+
 #endif
