@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "base/system/file.h"
@@ -118,6 +119,50 @@ static void an_agent_that_cannot_save_is_not_healthy_until_it_can(void **state U
 	world_free(w);
 }
 
+static void on_saved(void *arg, const struct error *err)
+{
+	*(int *)arg = err ? -(int)err->code : 0;
+}
+
+/* Half of it would be worse than the older state, which stays in the file. */
+static void state_that_is_too_large_is_not_saved(void **state UNUSED)
+{
+	CLEANUP(buf_release) struct buf before = BUF_INIT(MIB), after = BUF_INIT(MIB);
+	struct world *w = world_new();
+	struct assign *assign = w->agent->host.assign;
+	char *name = xmalloc(STATE_FILE_MAX);
+	struct assign_claim claim = { .uid = STR("c"), .ns = STR("ns") };
+	struct pod *pod;
+	int saved = 1;
+
+	memset(name, 'a', STATE_FILE_MAX);
+	claim.name = str_of(name, STATE_FILE_MAX);
+	assert_int_equal(pod_parse(STR("{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\","
+				       "\"uid\":\"u\"},\"spec\":{}}"),
+				   &pod, NULL),
+			 0);
+	agent_save(w->agent, on_saved, &saved);
+	sim_run_for(w->api.sim, 1000);
+	assert_int_equal(saved, 0);
+	assert_int_equal(file_read(w->agent->assign_path, &before, NULL), 0);
+	assert_int_equal(assign_claim_use(assign, pod, STR("x"), &claim, NULL), 0);
+	agent_save(w->agent, on_saved, &saved);
+	sim_run_for(w->api.sim, 1000);
+	assert_int_equal(saved, -ERR_TOO_LARGE);
+	assert_check(w, -ERR_IO, "the state of devices cannot be saved: it is larger than 64 MiB");
+	assert_int_equal(file_read(w->agent->assign_path, &after, NULL), 0);
+	assert_true(str_eq(buf_str(&after), buf_str(&before)));
+	/* No caller requests a save. */
+	(void)assign_claim_unuse(assign, STR("c"), STR("u"));
+	assign_claim_forget(assign, STR("c"));
+	assign_forget_pod(assign, STR("u"));
+	sim_run_for(w->api.sim, 6000);
+	assert_check(w, 0, "");
+	pod_unref(pod);
+	free(name);
+	world_free(w);
+}
+
 static void health_that_cannot_be_saved_counts_as_well(void **state UNUSED)
 {
 	struct plugin_health v = { .pool = STR("p"), .device = STR("d"), .timeout_s = 3600 };
@@ -165,6 +210,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_agent_that_cannot_save_is_not_healthy_until_it_can),
+		cmocka_unit_test(state_that_is_too_large_is_not_saved),
 		cmocka_unit_test(health_that_cannot_be_saved_counts_as_well),
 		cmocka_unit_test(a_runtime_that_is_silent_for_minutes_is_told),
 	};

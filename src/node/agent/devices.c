@@ -316,6 +316,15 @@ static void note_save(struct agent *a, const char *failed, struct error *unsaved
 	*unsaved = err ? *err : (struct error){ 0 };
 }
 
+/* A text that is cut must not replace the last good one: `r` is the result of its encoder. */
+static int encoded(int r, struct error *err)
+{
+	if (r < 0)
+		return error_set(err, ERR_TOO_LARGE, "it is larger than %lu MiB",
+				 STATE_FILE_MAX / MIB);
+	return 0;
+}
+
 static void on_saved(void *arg, const struct error *err)
 {
 	struct agent_saving *s = arg;
@@ -355,6 +364,8 @@ static void on_save(struct loop_task *t)
 	struct agent *a = CONTAINER_OF(t, struct agent, save_task);
 	CLEANUP(buf_release) struct buf body = BUF_INIT(STATE_FILE_MAX);
 	struct agent_saving *s;
+	struct error err;
+	int r;
 
 	/* Postpones once: watchers and the server get this turn's changes first. */
 	a->save_due = !a->save_due;
@@ -362,8 +373,12 @@ static void on_save(struct loop_task *t)
 		loop_defer(a->opts.loop, t);
 		return;
 	}
-	(void)assign_encode(a->host.assign, &body);
+	r = encoded(assign_encode(a->host.assign, &body), &err);
 	s = begin_saving(a, hash_bytes(buf_str(&body), 1) | 1);
+	if (r < 0) {
+		on_saved(s, &err);
+		return;
+	}
 	if (s->hash == a->saved && a->savings.next == &s->link) {
 		on_saved(s, NULL);
 		return;
@@ -397,10 +412,16 @@ static void on_health_saved(void *arg, const struct error *err)
 void agent_save_health(struct agent *a)
 {
 	CLEANUP(buf_release) struct buf body = BUF_INIT(STATE_FILE_MAX);
+	struct error err;
+	int r;
 
 	loop_timer_stop(&a->health_save_timer);
-	(void)health_encode(a->host.health, clock_wall(loop_clock(a->opts.loop)),
-			    loop_now(a->opts.loop), &body);
+	r = health_encode(a->host.health, clock_wall(loop_clock(a->opts.loop)),
+			  loop_now(a->opts.loop), &body);
+	if (encoded(r, &err) < 0) {
+		on_health_saved(a, &err);
+		return;
+	}
 	saver_save(a->opts.saver, a->health_path, HEALTH_STATE_KIND, HEALTH_STATE_VERSION,
 		   buf_str(&body), on_health_saved, a);
 }
