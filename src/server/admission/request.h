@@ -58,9 +58,7 @@ struct admission_request {
 	/* --- results: set by the plugins ---------------------------------------------- */
 	/* A claim whose allocated devices differ from the stored ones (plugins/devices.h). */
 	bool allocates;
-	const struct str *guards; /* guards that the write must take: see state.h */
-	size_t nguards;
-	int64_t send_by; /* deadline for the store to send the write: see store/store.h; 0: none */
+	struct state_terms terms; /* guards and deadline of the write; the verb adds its bases */
 	struct about about; /* for a rejection: details of its Status */
 	struct audit_annotation *annotations; /* for the audit log */
 

@@ -199,16 +199,8 @@ void resource_list(struct resource *r, const struct list_query *q, struct arena 
  */
 struct object *resource_tip(const struct resource *r, struct str ns, struct str name);
 
-/* Embed it, or put it in the request's arena; alive until done(). */
-struct state_write {
-	/*
-	 * err NULL: the write is durable and committed. `object` goes into the client's reply:
-	 * the new state, or for a deletion the last state with the deletion's revision. Borrowed
-	 * until return. -ERR_CONFLICT: another writer was first, or an earlier write of the key
-	 * failed. Decide again and retry.
-	 */
-	void (*done)(struct state_write *w, struct object *object, const struct error *err);
-	void *arg;
+/* The conditions under which a write takes effect. All zero: none but its base. */
+struct state_terms {
 	/*
 	 * Names of the guards that the write takes, alive until done(); nguards may be 0.
 	 * state_guard_owner() of each must be NULL in this turn. The write takes effect only if
@@ -221,6 +213,19 @@ struct state_write {
 	int64_t send_by; /* as in store/store.h; 0: no limit */
 	/* Other keys that the decision depends on: see store/store.h. */
 	struct store_basis bases[STORE_BASES_MAX];
+};
+
+/* Embed it, or put it in the request's arena; alive until done(). */
+struct state_write {
+	/*
+	 * err NULL: the write is durable and committed. `object` goes into the client's reply:
+	 * the new state, or for a deletion the last state with the deletion's revision. Borrowed
+	 * until return. -ERR_CONFLICT: another writer was first, or an earlier write of the key
+	 * failed. Decide again and retry.
+	 */
+	void (*done)(struct state_write *w, struct object *object, const struct error *err);
+	void *arg;
+	struct state_terms terms;
 	/* Private. */
 	struct store_write store;
 	struct resource *resource;

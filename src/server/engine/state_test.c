@@ -240,9 +240,9 @@ static void guarded_run(struct state *st, struct job *j)
 	struct guarded *g = CONTAINER_OF(j, struct guarded, job);
 	struct arena *a = &g->world->arena;
 
-	g->write = (struct state_write){
-		.done = guarded_done, .arg = g, .guards = guards, .nguards = 2
-	};
+	g->write = (struct state_write){ .done = guarded_done,
+					 .arg = g,
+					 .terms = { .guards = guards, .nguards = 2 } };
 	assert_null(state_guard_owner(st, guards[0]));
 	assert_int_equal(state_write(&g->write, state_world_resource(g->world, "pods"), STR("a"),
 				     STR("p"), NULL, state_world_pod(a, "a", "p", NULL, "n"), a,

@@ -66,8 +66,8 @@ static struct object *result_of(const struct state_write *w)
 
 static void take_guards(struct state *st, struct state_write *w)
 {
-	for (size_t i = 0; i < w->nguards; i++) {
-		struct state_write *other = map_put(&st->guards, w->guards[i], w);
+	for (size_t i = 0; i < w->terms.nguards; i++) {
+		struct state_write *other = map_put(&st->guards, w->terms.guards[i], w);
 
 		assert(!other || other == w);
 		(void)other;
@@ -76,8 +76,8 @@ static void take_guards(struct state *st, struct state_write *w)
 
 static void drop_guards(struct state *st, const struct state_write *w)
 {
-	for (size_t i = 0; i < w->nguards; i++)
-		(void)map_remove(&st->guards, w->guards[i]);
+	for (size_t i = 0; i < w->terms.nguards; i++)
+		(void)map_remove(&st->guards, w->terms.guards[i]);
 }
 
 struct state_write *state_guard_owner(const struct state *st, struct str guard)
@@ -172,10 +172,7 @@ int state_write(struct state_write *w, struct resource *r, struct str ns, struct
 				 "the server could not find the requested resource");
 	*w = (struct state_write){ .done = w->done,
 				   .arg = w->arg,
-				   .guards = w->guards,
-				   .nguards = w->nguards,
-				   .send_by = w->send_by,
-				   .bases = { w->bases[0], w->bases[1] },
+				   .terms = w->terms,
 				   .resource = r,
 				   .changes = r->changes };
 	list_init(&w->waits);
@@ -198,11 +195,11 @@ int state_write(struct state_write *w, struct resource *r, struct str ns, struct
 		.value = w->value,
 		.expected = base && !w->older ? base->revision : 0,
 		.after = w->older ? &w->older->store : NULL,
-		.guards = w->guards,
-		.nguards = w->nguards,
+		.guards = w->terms.guards,
+		.nguards = w->terms.nguards,
 		.view = st->revision,
-		.send_by = w->send_by,
-		.bases = { w->bases[0], w->bases[1] },
+		.send_by = w->terms.send_by,
+		.bases = { w->terms.bases[0], w->terms.bases[1] },
 		.done = write_done,
 	};
 	take_guards(st, w);

@@ -41,8 +41,8 @@ int admit_devices_note(struct admission_request *req, const struct json *old, st
 	struct device_use *had;
 	struct fence *f;
 
-	req->guards = NULL;
-	req->nguards = 0;
+	req->terms.guards = NULL;
+	req->terms.nguards = 0;
 	req->allocates = is && !(was && json_equal(was, is));
 	if (!req->allocates)
 		return 0;
@@ -141,10 +141,10 @@ static void take_guards(struct admission_request *req, const struct device_use *
 {
 	struct str *guards = ARENA_ARRAY(req->write->arena, struct str, n + 1);
 
-	req->guards = guards;
+	req->terms.guards = guards;
 	for (size_t i = 0; i < n; i++)
-		if (!has_guard(guards, req->nguards, uses[i].device))
-			guards[req->nguards++] = uses[i].device;
+		if (!has_guard(guards, req->terms.nguards, uses[i].device))
+			guards[req->terms.nguards++] = uses[i].device;
 }
 
 int admit_devices(struct admission_request *req, const struct json *old UNUSED, struct json *claim,
@@ -157,7 +157,7 @@ int admit_devices(struct admission_request *req, const struct json *old UNUSED, 
 	size_t n = device_uses(device_results(claim), a, &uses);
 	int r;
 
-	req->nguards = 0;
+	req->terms.nguards = 0;
 	n = only_added(uses, n, fence_of(req));
 	r = admission_check_memory(a, err);
 	if (r < 0)

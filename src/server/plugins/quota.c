@@ -74,7 +74,7 @@ static void on_over(struct admission_request *req, void *arg, const struct error
 {
 	struct paid *p = arg;
 
-	if (err ? !req->in_doubt : !req->send_by)
+	if (err ? !req->in_doubt : !req->terms.send_by)
 		quotas_give_back(req->server->quotas, &p->wait);
 }
 
@@ -177,7 +177,7 @@ int admit_quota(struct admission_request *req, const struct json *old, struct js
 	if (r < 0)
 		return r;
 	if (is_paid(p, &item, old ? &before : NULL, loop_now(req->server->opts.loops[0]))) {
-		req->send_by = p->wait.debits ? paid_until(p) : 0;
+		req->terms.send_by = p->wait.debits ? paid_until(p) : 0;
 		return 0;
 	}
 	return pay(req, p, &k, &item, old ? &before : NULL, err);

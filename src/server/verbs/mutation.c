@@ -252,7 +252,7 @@ static bool admit(struct mutation *m, struct object *base, struct json *object,
 {
 	struct error err = { 0 };
 
-	m->req.send_by = 0;
+	m->req.terms.send_by = 0;
 	if (admission_check(&m->req, base, object, &err) == 0)
 		return true;
 	m->again = again;
@@ -282,14 +282,12 @@ void mutation_commit(struct mutation *m, struct object *base, struct json *objec
 		return;
 	}
 	m->on_committed = false;
-	m->pending.done = on_written;
-	m->pending.arg = m;
-	m->pending.guards = m->req.guards;
-	m->pending.nguards = m->req.nguards;
-	m->pending.send_by = m->req.send_by;
-	m->pending.bases[0] = base ? (struct store_basis){ 0 } : namespace_basis(m);
-	m->pending.bases[1] = base ? (struct store_basis){ 0 }
-				   : custom_basis(m->x->server->custom, m->req.kind, &m->x->work);
+	m->pending = (struct state_write){ .done = on_written, .arg = m, .terms = m->req.terms };
+	if (!base) {
+		m->pending.terms.bases[0] = namespace_basis(m);
+		m->pending.terms.bases[1] = custom_basis(m->x->server->custom, m->req.kind,
+							 &m->x->work);
+	}
 	if (state_write(&m->pending, r, m->req.ns, m->req.name, base, object, &m->x->work, &err) <
 	    0)
 		mutation_fail(m, &err);
