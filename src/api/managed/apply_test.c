@@ -225,8 +225,7 @@ static struct str unescaped(struct runner *x, struct str text)
 static struct json *status_of(struct runner *x)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
-	const struct status_about about = { .conflicts = x->world.applied.conflicts,
-					    .nconflicts = x->world.applied.nconflicts };
+	const struct status_about about = { .conflicts = &x->world.applied };
 	struct json *status = NULL;
 
 	assert_int_equal(status_print(&x->world.err, &about, &b), 0);

@@ -113,28 +113,34 @@ static void compose_conflict(struct buf *b, struct str msg, const struct status_
 	(void)buf_add_str(b, msg);
 }
 
-/* Lists the fields, grouped by the manager that they conflict with. */
-static void compose_apply_conflict(struct buf *b, const struct status_about *about)
+static const struct managed_applied *conflicts_of(const struct status_about *about)
 {
-	const struct managed_conflict *c = about->conflicts;
+	static const struct managed_applied none;
+
+	return about->conflicts ? about->conflicts : &none;
+}
+
+/* Lists the fields, grouped by the manager that they conflict with. */
+static void compose_apply_conflict(struct buf *b, const struct managed_applied *all)
+{
+	const struct managed_conflict *c = all->conflicts;
 	struct str manager = STR_NULL;
 
-	if (about->nconflicts == 1 && about->untold_conflicts == 0) {
+	if (all->nconflicts == 1 && all->untold == 0) {
 		(void)buf_printf(b, "Apply failed with 1 conflict: conflict with %.*s: %.*s",
 				 STR_ARG(c->manager), STR_ARG(c->field));
 		return;
 	}
-	(void)buf_printf(b, "Apply failed with %zu conflicts: ",
-			 about->nconflicts + about->untold_conflicts);
-	for (size_t i = 0; i < about->nconflicts; i++) {
+	(void)buf_printf(b, "Apply failed with %zu conflicts: ", all->nconflicts + all->untold);
+	for (size_t i = 0; i < all->nconflicts; i++) {
 		if (!str_eq(c[i].manager, manager))
 			(void)buf_printf(b, "%sconflicts with %.*s:", manager.p ? "\n" : "",
 					 STR_ARG(c[i].manager));
 		manager = c[i].manager;
 		(void)buf_printf(b, "\n- %.*s", STR_ARG(c[i].field));
 	}
-	if (about->untold_conflicts)
-		(void)buf_printf(b, "\nand %zu more", about->untold_conflicts);
+	if (all->untold)
+		(void)buf_printf(b, "\nand %zu more", all->untold);
 }
 
 /* Composes the message of a Status into `b`. If the error has no message, uses the row's text. */
@@ -147,7 +153,7 @@ static void compose(struct buf *b, const struct status_row *row, const struct er
 	if (row->compose == CONFLICT && about->resource.n) {
 		compose_conflict(b, msg, about);
 	} else if (row->compose == APPLY_CONFLICT) {
-		compose_apply_conflict(b, about);
+		compose_apply_conflict(b, conflicts_of(about));
 	} else if (row->compose == FORBIDDEN) {
 		compose_forbidden(b, told, about);
 	} else if (row->compose == INVALID && !told.n) {
@@ -203,16 +209,16 @@ static void put_field_causes(struct json_writer *w, const struct field_errors *c
 	}
 }
 
-static void put_conflicts(struct json_writer *w, const struct status_about *about)
+static void put_conflicts(struct json_writer *w, const struct managed_applied *all)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(w->out->max);
 
 	json_writer_keyz(w, "causes");
 	json_writer_begin_array(w);
-	for (size_t i = 0; i < about->nconflicts; i++) {
+	for (size_t i = 0; i < all->nconflicts; i++) {
 		buf_clear(&text);
-		(void)buf_printf(&text, "conflict with %.*s", STR_ARG(about->conflicts[i].manager));
-		put_cause(w, "FieldManagerConflict", buf_str(&text), about->conflicts[i].field);
+		(void)buf_printf(&text, "conflict with %.*s", STR_ARG(all->conflicts[i].manager));
+		put_cause(w, "FieldManagerConflict", buf_str(&text), all->conflicts[i].field);
 	}
 	json_writer_end_array(w);
 }
@@ -254,7 +260,7 @@ static void put_details(struct json_writer *w, const struct status_row *row,
 		put_text(w, "uid", about->uid);
 	}
 	if (row->details == OF_CONFLICTS)
-		put_conflicts(w, about);
+		put_conflicts(w, conflicts_of(about));
 	else
 		put_causes(w, row, err, about);
 	if (about->retry_after_s) {

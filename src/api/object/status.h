@@ -11,7 +11,7 @@
 #include "base/core/error.h"
 #include "base/report/field_errors.h"
 
-struct managed_conflict; /* api/managed/managed.h */
+struct managed_applied; /* api/managed/managed.h */
 
 /* The object that an error is about; all fields may be empty. */
 struct status_about {
@@ -27,9 +27,7 @@ struct status_about {
 	const char *cause_reason;
 	const char *cause_message; /* of that cause; NULL: the error's message */
 	const char *cause_field; /* or NULL */
-	const struct managed_conflict *conflicts; /* of an apply */
-	size_t nconflicts;
-	size_t untold_conflicts; /* number of further conflicts beyond the limit of the list */
+	const struct managed_applied *conflicts; /* of -ERR_APPLY_CONFLICT; else NULL */
 	struct str cont; /* metadata.continue: a token to continue with instead; or empty */
 	int retry_after_s;
 };

@@ -80,14 +80,12 @@ static int merge(struct write *w, const struct json *live, const struct json *co
 		.subresource = w->subresource,
 		.now_ns = w->now_ns,
 	};
-	struct managed_applied applied;
+	struct managed_applied *applied = ARENA_NEW(w->arena, struct managed_applied);
 	int r;
 
-	r = managed_apply(w->arena, w->kind, live, config, &writer, w->force, &applied, err);
-	w->conflicts = applied.conflicts;
-	w->nconflicts = applied.nconflicts;
-	w->untold_conflicts = applied.untold;
-	*ret_object = applied.object;
+	r = managed_apply(w->arena, w->kind, live, config, &writer, w->force, applied, err);
+	w->conflicts = applied;
+	*ret_object = applied->object;
 	return r;
 }
 

@@ -261,7 +261,7 @@ static void a_scale_can_be_applied(void **state)
 				 SCALE("\"metadata\":{\"name\":\"d\"},\"spec\":{"
 				       "\"replicas\":5}")),
 			 -ERR_APPLY_CONFLICT);
-	assert_true(str_eqz(f.w.conflicts[0].field, ".spec.replicas"));
+	assert_true(str_eqz(f.w.conflicts->conflicts[0].field, ".spec.replicas"));
 	f.w.force = true;
 	assert_int_equal(applied(&f, old, "a",
 				 SCALE("\"metadata\":{\"name\":\"d\"},\"spec\":{"
@@ -274,7 +274,8 @@ static void a_scale_can_be_applied(void **state)
 	f.w.force = false;
 	assert_int_equal(applied(&f, f.out, "b", SCALE("\"spec\":{\"replicas\":6}")),
 			 -ERR_APPLY_CONFLICT);
-	assert_true(str_eqz(f.w.conflicts[0].manager, "\"a\" with subresource \"scale\""));
+	assert_true(
+		str_eqz(f.w.conflicts->conflicts[0].manager, "\"a\" with subresource \"scale\""));
 	assert_int_equal(applied(&f, old, "a", SCALE("\"spec\":{\"replica\":5}")), -ERR_UNTYPED);
 	assert_int_equal(applied(&f, old, "a", SCALE("\"spec\":{\"replicas\":-1}")), -ERR_INVALID);
 	assert_int_equal(applied(&f, old, "a", "{\"spec\":{\"replicas\":5}}"), -ERR_BAD_REQUEST);

@@ -28,7 +28,6 @@ void write_init(struct write *w)
 	w->applied = false;
 	w->mutated = false;
 	w->conflicts = NULL;
-	w->nconflicts = w->untold_conflicts = 0;
 }
 
 void write_warn(struct write *w, const char *fmt, ...)

@@ -24,7 +24,7 @@
 
 struct known_selectors;
 struct selector_trial;
-struct managed_conflict; /* api/managed/managed.h */
+struct managed_applied; /* api/managed/managed.h */
 struct write_alias;
 
 struct write {
@@ -67,9 +67,7 @@ struct write {
 	struct field_errors errs; /* the errors of -ERR_INVALID */
 	struct text_list *warnings; /* for Warning headers */
 	struct str message; /* the error message, if it is too long for struct error; or empty */
-	const struct managed_conflict *conflicts; /* the conflicts of -ERR_APPLY_CONFLICT */
-	size_t nconflicts;
-	size_t untold_conflicts; /* number of further conflicts beyond the limit of the list */
+	const struct managed_applied *conflicts; /* the conflicts of -ERR_APPLY_CONFLICT; or NULL */
 	bool unchanged; /* the result equals the stored object: write nothing */
 	/* Cost of compiling the object's expressions; see struct cel_budget. */
 	uint64_t compile_steps;

@@ -19,7 +19,6 @@
 #include "server/engine/state.h"
 #include "server/request/request.h"
 
-struct audit_annotation;
 struct flow_ticket;
 struct server;
 
@@ -59,8 +58,8 @@ struct admission_request {
 	/* A claim whose allocated devices differ from the stored ones (plugins/devices.h). */
 	bool allocates;
 	struct state_terms terms; /* guards and deadline of the write; the verb adds its bases */
-	struct about about; /* for a rejection: details of its Status */
-	struct audit_annotation *annotations; /* for the audit log */
+	/* Annotations for the audit log and, for a rejection, details of its Status. */
+	struct about about;
 
 	/* --- waiting ------------------------------------------------------------------- */
 	void (*resume)(struct admission_request *req); /* decides the write again: the verb's */

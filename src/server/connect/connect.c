@@ -353,8 +353,8 @@ static void finish(struct exchange *x)
 	struct connect *c = m->data;
 	bool upgrade = http_stream_wants_upgrade(x->stream);
 
-	x->warnings = m->write.warnings;
-	x->annotations = m->req.annotations;
+	x->write = &m->write;
+	x->about.annotations = m->req.about.annotations;
 	if (m->err.code && c->nobody) {
 		reply_status(x, &m->err, &(struct status_about){ 0 });
 	} else if (m->err.code) {

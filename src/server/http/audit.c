@@ -254,7 +254,7 @@ static bool write_line(struct exchange *x, const char *stage, int64_t now_ns)
 		write_status(&w, x);
 	member_time(&w, "requestReceivedTimestamp", x->wall_ns);
 	member_time(&w, "stageTimestamp", now_ns);
-	write_annotations(&w, x->annotations);
+	write_annotations(&w, x->about.annotations);
 	json_writer_end_object(&w);
 	if (json_writer_finish(&w) < 0 || buf_addc(&line, '\n') < 0)
 		return false;

@@ -53,14 +53,12 @@ static void keep_for_the_end(struct exchange *x)
 
 	if (x->custom)
 		arena_hold(x->arena, drop_crd, crd_ref(crd_of(x->custom)));
-	for (struct audit_annotation *a = x->annotations; a; a = a->next)
+	for (struct audit_annotation *a = x->about.annotations; a; a = a->next)
 		audit_annotate(&kept, x->arena, a->key, a->value);
-	x->annotations = kept;
+	x->about.annotations = kept;
 	x->about.name = x->about.name.n <= KEPT_NAME_MAX ? arena_str(x->arena, x->about.name)
 							 : STR_NULL;
-	x->message = STR_NULL;
-	x->warnings = NULL;
-	x->conflicts = NULL;
+	x->write = NULL;
 	x->catalogue = NULL;
 }
 
@@ -130,7 +128,7 @@ static void on_timer(struct loop_timer *t)
 		return;
 	}
 	(void)error_set(&err, ERR_TIMEOUT, "request did not complete within the allotted timeout");
-	x->warnings = NULL; /* they may be in the job's memory */
+	x->write = NULL; /* it may be in the job's memory */
 	reply_error(x, &err, NULL);
 }
 

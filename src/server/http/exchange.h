@@ -22,11 +22,11 @@
 #include "server/request/negotiate.h"
 #include "server/request/request.h"
 
-struct audit_annotation;
 struct catalogue;
 struct metrics_gauge;
 struct server;
 struct ui_session;
+struct write;
 
 struct exchange {
 	struct server *server;
@@ -55,12 +55,12 @@ struct exchange {
 	int64_t wall_ns;
 	char audit_id[37];
 	int status; /* HTTP status of the reply */
-	struct text_list *warnings;
-	struct audit_annotation *annotations; /* for its line in the audit log */
 	struct about about; /* the object that the reply is about; usually zero: the request's */
-	struct str message; /* of a failure, if too long for the error; or empty */
-	const struct managed_conflict *conflicts; /* of a rejected apply */
-	size_t nconflicts, untold_conflicts;
+	/*
+	 * The write that the reply is about: its warnings and, for a failure, its message and
+	 * conflicts. NULL: none, or its job is still at the state.
+	 */
+	const struct write *write;
 	const char *etag; /* of a document; or NULL */
 	const char *cache_control; /* of a document; NULL: must not be cached */
 	struct str location; /* for a redirect */

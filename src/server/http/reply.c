@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "api/write/write.h"
 #include "base/core/limits.h"
 #include "base/text/print.h"
 #include "server/http/reply_form.h"
@@ -60,36 +61,38 @@ static bool was_told(const struct text_list *list, const struct text_list *until
 }
 
 /* The warning of a deprecated version comes first. */
-static void add_deprecation(struct exchange *x)
+static const struct text_list *warnings_of(struct exchange *x)
 {
-	struct text_list *w = ARENA_NEW(x->arena, struct text_list);
+	struct text_list *warnings = x->write ? x->write->warnings : NULL, *first;
 
-	w->text = x->deprecation;
-	w->next = x->warnings;
-	x->warnings = w;
+	if (!x->deprecation.n)
+		return warnings;
+	first = ARENA_NEW(x->arena, struct text_list);
+	first->text = x->deprecation;
+	first->next = warnings;
+	return first;
 }
 
 /* As upstream: duplicates are dropped; if the total is too long, each text is cut. */
 size_t reply_warnings(struct exchange *x, struct http_field **ret_fields)
 {
+	const struct text_list *warnings = warnings_of(x);
 	size_t total = 0, written = 0, n = 0, runes;
 	struct http_field *fields;
 	size_t max;
 
-	if (x->deprecation.n)
-		add_deprecation(x);
-	if (!x->warnings)
+	if (!warnings)
 		return 0;
 	fields = ARENA_ARRAY(x->arena, struct http_field, WARNINGS_MAX);
-	for (struct text_list *w = x->warnings; w; w = w->next) {
+	for (const struct text_list *w = warnings; w; w = w->next) {
 		(void)cut_runes(w->text, SIZE_MAX, &runes);
 		total += runes;
 	}
 	max = total > WARNINGS_RUNES ? WARNING_RUNES : SIZE_MAX;
-	for (struct text_list *w = x->warnings; w && n < WARNINGS_MAX; w = w->next) {
+	for (const struct text_list *w = warnings; w && n < WARNINGS_MAX; w = w->next) {
 		struct str text = cut_runes(w->text, max, &runes);
 
-		if (!text.n || !print_is_clean(text) || was_told(x->warnings, w))
+		if (!text.n || !print_is_clean(text) || was_told(warnings, w))
 			continue;
 		if (written >= WARNINGS_RUNES)
 			break;
@@ -291,17 +294,17 @@ void reply_error(struct exchange *x, const struct error *err, const struct field
 	const struct schema_kind *kind = x->about.kind ? x->about.kind : x->kind;
 	struct status_about about = {
 		.name = x->about.name.p ? x->about.name : x->request.name,
-		.message = x->message,
 		.causes = causes,
 		.cause_reason = x->about.cause_reason,
 		.cause_message = x->about.cause_message,
 		.cause_field = x->about.cause_field,
-		.conflicts = x->conflicts,
-		.nconflicts = x->nconflicts,
-		.untold_conflicts = x->untold_conflicts,
 		.retry_after_s = x->about.retry_after_s,
 	};
 
+	if (x->write) {
+		about.message = x->write->message;
+		about.conflicts = x->write->conflicts;
+	}
 	if (kind) {
 		about.group = kind->group;
 		about.resource = kind->resource;

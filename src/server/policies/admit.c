@@ -256,7 +256,7 @@ static void publish_annotations(struct asking *q)
 			if (str_eq(of->key, it->key))
 				(void)buf_printf(&value, "%s%.*s", of == it ? "" : ", ",
 						 STR_ARG(of->value));
-		audit_annotate(&req->annotations, req->work, buf_str(&key), buf_str(&value));
+		audit_annotate(&req->about.annotations, req->work, buf_str(&key), buf_str(&value));
 	}
 	q->annotations = NULL;
 }
@@ -266,7 +266,7 @@ static void publish_failures(struct asking *q)
 	CLEANUP(buf_release) struct buf text = BUF_INIT(OBJECT_MAX);
 
 	if (q->failures && json_print(&text, q->failures, NULL) == 0)
-		audit_annotate(&q->req->annotations, q->req->work,
+		audit_annotate(&q->req->about.annotations, q->req->work,
 			       STR("validation.policy.admission.k8s.io/validation_failure"),
 			       buf_str(&text));
 }

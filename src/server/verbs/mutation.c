@@ -73,15 +73,10 @@ void mutation_refuse(struct mutation *m, const struct error *err)
 {
 	struct exchange *x = m->x;
 
-	x->warnings = m->write.warnings;
-	x->annotations = m->req.annotations;
+	x->write = &m->write;
 	x->about = m->req.about;
 	if (!x->about.name.n)
 		x->about.name = STR_NULL;
-	x->message = m->write.message;
-	x->conflicts = m->write.conflicts;
-	x->nconflicts = m->write.nconflicts;
-	x->untold_conflicts = m->write.untold_conflicts;
 	if (x->about.status) {
 		reply_refusal(x, x->about.status);
 		return;
@@ -97,8 +92,8 @@ static void finish(struct exchange *x)
 		mutation_refuse(m, &m->err);
 		return;
 	}
-	x->warnings = m->write.warnings;
-	x->annotations = m->req.annotations;
+	x->write = &m->write;
+	x->about.annotations = m->req.about.annotations;
 	x->about.name = m->req.name;
 	if (m->ops->answer)
 		m->ops->answer(m);
@@ -403,7 +398,6 @@ static int decode_again(struct mutation *m, struct error *err)
 	write_init(&m->write);
 	m->req.name = m->x->request.name; /* a name from the body was in that memory */
 	m->req.about = (struct about){ 0 };
-	m->req.annotations = NULL;
 	return m->ops->decode ? m->ops->decode(m, err) : 0;
 }
 

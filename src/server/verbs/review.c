@@ -75,7 +75,7 @@ static void finish(struct exchange *x)
 	struct course *c = x->data;
 	struct review *r = &c->review;
 
-	x->warnings = c->write.warnings;
+	x->write = &c->write;
 	if (r->about_kind) {
 		x->about.kind = r->about_kind;
 		x->about.name = r->about_name;
@@ -128,10 +128,10 @@ void verb_review(struct exchange *x)
 	r = negotiate_body(type, &format, &err);
 	if (r == 0)
 		r = write_decode(&c->write, x->body, format, &c->review.tree, &err);
-	x->warnings = c->write.warnings;
-	x->message = c->write.message;
-	if (r < 0)
+	if (r < 0) {
+		x->write = &c->write;
 		reply_error(x, &err, NULL);
-	else
-		exchange_submit(x, run, finish);
+		return;
+	}
+	exchange_submit(x, run, finish);
 }

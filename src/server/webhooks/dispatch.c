@@ -170,7 +170,7 @@ static int ask(struct dispatch *d, const struct webhook *h, const struct schema_
 
 static void note(struct admission_request *req, struct str key, struct str value)
 {
-	audit_annotate(&req->annotations, req->work, key, value);
+	audit_annotate(&req->about.annotations, req->work, key, value);
 }
 
 static void annotate(struct admission_request *req, const struct webhook *h,
