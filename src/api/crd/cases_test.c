@@ -140,7 +140,7 @@ static size_t run_case(struct world *w, const char *title, const struct lines *l
 			       .ns = STR("default"),
 			       .gates = &w->gates,
 			       .prng = &w->prng,
-			       .field_validation = WRITE_WARN,
+			       .options.field_validation = WRITE_WARN,
 			       .now_ns = INT64_C(1700000000) * 1000000000 };
 	struct error err = { 0 };
 	struct json *tree, *object = NULL;

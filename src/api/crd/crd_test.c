@@ -128,7 +128,7 @@ static void begin(struct world *w, const char *version, const char *subresource,
 		.gates = &w->gates,
 		.prng = &w->prng,
 		.user_agent = STR("tester/1"),
-		.field_validation = WRITE_WARN,
+		.options.field_validation = WRITE_WARN,
 		.now_ns = NOW,
 	};
 	write_init(&w->write);

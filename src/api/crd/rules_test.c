@@ -60,7 +60,7 @@ static void begin(struct world *w, const struct schema_kind *kind, struct str na
 				   .kind = kind,
 				   .gates = &w->gates,
 				   .prng = &w->prng,
-				   .field_validation = WRITE_WARN,
+				   .options.field_validation = WRITE_WARN,
 				   .now_ns = INT64_C(1700000000) * 1000000000 };
 	write_init(&w->write);
 }

@@ -246,17 +246,17 @@ static void the_keps_names_are_no_unknown_fields(void **state)
 	(void)stored_claim(&f, DEVICES(""));
 	good = json_of(&f, DEVICES(WITH("{" KEPS(NEW) ",'hwAddress':'bb'}")));
 	bad = json_of(&f, DEVICES(WITH("{'address':'x'}")));
-	f.w.field_validation = WRITE_STRICT;
+	f.w.options.field_validation = WRITE_STRICT;
 	assert_int_equal(write_decode(&f.w, str_from(good), DECODE_JSON, &body, &f.err), 0);
 	assert_int_equal(write_decode(&f.w, str_from(bad), DECODE_JSON, &body, &f.err),
 			 -ERR_BAD_REQUEST);
 	assert_non_null(
 		strstr(f.err.msg, "unknown field \"status.devices[0].networkData.address\""));
-	f.w.field_validation = WRITE_WARN;
+	f.w.options.field_validation = WRITE_WARN;
 	assert_int_equal(write_decode(&f.w, str_from(bad), DECODE_JSON, &body, &f.err), 0);
 	assert_non_null(f.w.warnings);
 	fixture_again(&f);
-	f.w.field_validation = WRITE_IGNORE;
+	f.w.options.field_validation = WRITE_IGNORE;
 	assert_int_equal(write_decode(&f.w, str_from(bad), DECODE_JSON, &body, &f.err), 0);
 	assert_null(f.w.warnings);
 	fixture_release(&f);

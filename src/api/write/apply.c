@@ -75,7 +75,7 @@ static int merge(struct write *w, const struct json *live, const struct json *co
 		 struct json **ret_object, struct error *err)
 {
 	const struct managed_writer writer = {
-		.manager = w->field_manager,
+		.manager = w->options.field_manager,
 		.api_version = w->kind->api_version,
 		.subresource = w->subresource,
 		.now_ns = w->now_ns,
@@ -83,7 +83,7 @@ static int merge(struct write *w, const struct json *live, const struct json *co
 	struct managed_applied *applied = ARENA_NEW(w->arena, struct managed_applied);
 	int r;
 
-	r = managed_apply(w->arena, w->kind, live, config, &writer, w->force, applied, err);
+	r = managed_apply(w->arena, w->kind, live, config, &writer, w->options.force, applied, err);
 	w->conflicts = applied;
 	*ret_object = applied->object;
 	return r;

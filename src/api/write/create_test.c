@@ -109,11 +109,11 @@ static void unknown_fields_are_ignored_warned_of_or_refused(void **state)
 	assert_true(str_eqz(f.w.warnings->text, "unknown field \"foo\""));
 
 	fixture_again(&f);
-	f.w.field_validation = WRITE_IGNORE;
+	f.w.options.field_validation = WRITE_IGNORE;
 	(void)fixture_body(&f, body);
 	assert_null(f.w.warnings);
 
-	f.w.field_validation = WRITE_STRICT;
+	f.w.options.field_validation = WRITE_STRICT;
 	decode_fails(
 		&f, body,
 		"ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding "

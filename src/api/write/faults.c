@@ -9,9 +9,9 @@
 
 int write_take_report(struct write *w, const struct decode_report *report, struct error *err)
 {
-	if ((!report->faults && !report->lines) || w->field_validation == WRITE_IGNORE)
+	if ((!report->faults && !report->lines) || w->options.field_validation == WRITE_IGNORE)
 		return 0;
-	if (w->field_validation == WRITE_STRICT) {
+	if (w->options.field_validation == WRITE_STRICT) {
 		w->message = decode_strict_text(w->arena, report);
 		return error_set(err, ERR_BAD_REQUEST, "%.*s", STR_ARG(w->message));
 	}
@@ -62,7 +62,7 @@ static int retell_typed(struct write *w, struct str body, enum decode_format for
 int write_retell(struct write *w, struct str body, enum decode_format format,
 		 const struct schema_kind *kind, struct decode_report *report, struct error *err)
 {
-	bool ignored = w->field_validation == WRITE_IGNORE;
+	bool ignored = w->options.field_validation == WRITE_IGNORE;
 
 	if (kind->custom) {
 		if (ignored || (!report->repeats && report->n < 2))

@@ -285,14 +285,14 @@ static void check_body(struct fixture *f, const struct body *c)
 
 	print_message("# %s\n", c->name);
 	fixture_again(f);
-	f->w.field_validation = WRITE_WARN;
+	f->w.options.field_validation = WRITE_WARN;
 	assert_int_equal(write_decode(&f->w, text, format, &body, &f->err), 0);
 	assert_string_equal(warnings_of(f), in_full(&f->arena, c->told, true));
 	fixture_again(f);
-	f->w.field_validation = WRITE_IGNORE;
+	f->w.options.field_validation = WRITE_IGNORE;
 	assert_int_equal(write_decode(&f->w, text, format, &body, &f->err), 0);
 	assert_null(f->w.warnings);
-	f->w.field_validation = WRITE_STRICT;
+	f->w.options.field_validation = WRITE_STRICT;
 	r = write_decode(&f->w, text, format, &body, &f->err);
 	assert_int_equal(r, c->told[0] ? -ERR_BAD_REQUEST : 0);
 	if (r == 0)
@@ -353,7 +353,7 @@ static void a_value_that_does_not_fit_is_refused_though_another_comes_later(void
 	struct json *body;
 
 	fixture_init(&f, "", "v1", "configmaps");
-	f.w.field_validation = WRITE_IGNORE;
+	f.w.options.field_validation = WRITE_IGNORE;
 	assert_int_equal(write_decode(&f.w, quoted(&f.arena, text), DECODE_JSON, &body, &f.err),
 			 -ERR_BAD_REQUEST);
 	assert_non_null(strstr(f.err.msg, "cannot unmarshal string into Go struct field "
@@ -381,7 +381,7 @@ static void a_hundred_faults_are_told_and_no_more(void **state)
 		for (int i = 0; i < 100; i++)
 			(void)buf_printf(&want, "%sunknown field \"z%03d\"", i ? ", " : "",
 					 yaml ? i + 1 : 120 - i);
-		f.w.field_validation = WRITE_STRICT;
+		f.w.options.field_validation = WRITE_STRICT;
 		assert_int_equal(write_decode(&f.w, buf_str(&b), yaml ? DECODE_YAML : DECODE_JSON,
 					      &body, &f.err),
 				 -ERR_BAD_REQUEST);
@@ -410,17 +410,17 @@ static void check_patch(struct fixture *f, const struct json *old, const struct 
 {
 	const char *message;
 
-	f->w.field_validation = WRITE_WARN;
+	f->w.options.field_validation = WRITE_WARN;
 	assert_written(f, run_patch(f, old, c));
 	assert_string_equal(warnings_of(f), in_full(&f->arena, c->told, true));
-	f->w.field_validation = WRITE_STRICT;
+	f->w.options.field_validation = WRITE_STRICT;
 	assert_int_equal(run_patch(f, old, c), -ERR_INVALID);
 	assert_int_equal(f->w.message.n, 0);
 	message = strstr(fixture_faults(f), "strict decoding error: ");
 	assert_non_null(message);
 	assert_string_equal(message + strlen("strict decoding error: "),
 			    in_full(&f->arena, c->told, false));
-	f->w.field_validation = WRITE_IGNORE;
+	f->w.options.field_validation = WRITE_IGNORE;
 	assert_written(f, run_patch(f, old, c));
 	assert_null(f->w.warnings);
 }
@@ -479,10 +479,10 @@ static void names_that_come_twice_in_what_is_applied_are_told_by_line(void **sta
 
 	fixture_init(&f, "", "v1", "configmaps");
 	f.w.name = STR("a");
-	f.w.field_manager = STR("tester");
+	f.w.options.field_manager = STR("tester");
 	assert_written(&f, run_apply(&f, yaml));
 	assert_string_equal(warnings_of(&f), "line 7: key \"a\" already set in map");
-	f.w.field_validation = WRITE_STRICT;
+	f.w.options.field_validation = WRITE_STRICT;
 	assert_int_equal(run_apply(&f, yaml), -ERR_BAD_REQUEST);
 	assert_string_equal(f.err.msg,
 			    "error strict decoding patch: error converting YAML to JSON: yaml: "

@@ -169,7 +169,7 @@ static int fit(struct write *w, struct json *doc, const struct json *old, enum p
 		for (; before; before--)
 			tail = &(*tail)->next;
 		text_list_sort(w->arena, tail);
-	} else if (r == 0 && report.n > before + 1 && w->field_validation != WRITE_IGNORE) {
+	} else if (r == 0 && report.n > before + 1 && w->options.field_validation != WRITE_IGNORE) {
 		r = retell(w, old, type, patch, &report, err);
 	}
 	return r < 0 ? r : write_take_report(w, &report, err);

@@ -244,7 +244,7 @@ static void a_patch_may_be_the_first_to_set_the_count(void **state)
 static int applied(struct fixture *f, const struct json *old, const char *manager, const char *text)
 {
 	fixture_again(f);
-	f->w.field_manager = str_from(manager);
+	f->w.options.field_manager = str_from(manager);
 	return scale_apply(&f->w, old, fixture_tree(f, text), &f->out, &f->err);
 }
 
@@ -262,7 +262,7 @@ static void a_scale_can_be_applied(void **state)
 				       "\"replicas\":5}")),
 			 -ERR_APPLY_CONFLICT);
 	assert_true(str_eqz(f.w.conflicts->conflicts[0].field, ".spec.replicas"));
-	f.w.force = true;
+	f.w.options.force = true;
 	assert_int_equal(applied(&f, old, "a",
 				 SCALE("\"metadata\":{\"name\":\"d\"},\"spec\":{"
 				       "\"replicas\":5}")),
@@ -271,7 +271,7 @@ static void a_scale_can_be_applied(void **state)
 	assert_true(str_eqz(json_str(json_pointer(f.out, STR("/metadata/managedFields/0/"
 							     "subresource"))),
 			    "scale"));
-	f.w.force = false;
+	f.w.options.force = false;
 	assert_int_equal(applied(&f, f.out, "b", SCALE("\"spec\":{\"replicas\":6}")),
 			 -ERR_APPLY_CONFLICT);
 	assert_true(

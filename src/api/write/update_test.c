@@ -368,7 +368,7 @@ static void names_that_come_twice_in_a_patch_are_told(void **state)
 	assert_int_equal(fixture_patch(&f, old, PATCH_MERGE, "{\"data\":{\"a\":\"b\"}}"), 0);
 	assert_true(str_eqz(f.w.warnings->text, "duplicate field \"data.a\""));
 	fixture_again(&f);
-	f.w.field_validation = WRITE_STRICT;
+	f.w.options.field_validation = WRITE_STRICT;
 	assert_int_equal(fixture_patch(&f, old, PATCH_STRATEGIC, "{\"data\":{\"a\":\"b\"}}"),
 			 -ERR_INVALID);
 	assert_non_null(strstr(fixture_faults(&f), "Invalid value: \"map[data:map[a:b]]\": strict "

@@ -263,7 +263,7 @@ int write_readmit(struct write *w, struct json *object, const struct schema_kind
 void write_manage(struct write *w, struct json *object, const struct json *old)
 {
 	struct managed_writer writer = {
-		.manager = managed_name(w->field_manager, w->user_agent),
+		.manager = managed_name(w->options.field_manager, w->user_agent),
 		.api_version = w->kind->api_version,
 		.subresource = w->subresource,
 		.now_ns = w->now_ns,

@@ -27,6 +27,13 @@ struct selector_trial;
 struct managed_applied; /* api/managed/managed.h */
 struct write_alias;
 
+/* The options of a write that clients send in the query. */
+struct write_options {
+	struct str field_manager;
+	enum { WRITE_IGNORE, WRITE_WARN, WRITE_STRICT } field_validation;
+	bool force; /* apply: take over fields of other managers */
+};
+
 struct write {
 	/* Set by the caller. */
 	struct arena *arena; /* the request's arena; results live in it */
@@ -39,9 +46,8 @@ struct write {
 	struct known_selectors *selectors; /* or NULL */
 	/* Verdicts on the body's expressions (selector_trial.h); or NULL. */
 	const struct selector_trial *trial;
-	struct str field_manager, user_agent;
-	enum { WRITE_IGNORE, WRITE_WARN, WRITE_STRICT } field_validation;
-	bool force; /* apply: take over fields of other managers */
+	struct write_options options;
+	struct str user_agent;
 	const struct json *namespace_labels; /* of the object's namespace, or NULL */
 	/* Lines and faults of the decode_report of a patch's text; or NULL. */
 	const struct text_list *patch_lines, *patch_faults;

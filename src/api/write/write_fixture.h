@@ -53,7 +53,7 @@ static inline void fixture_init(struct fixture *f, const char *group, const char
 		.now_ns = fixture_time("2026-01-02T00:00:00Z"),
 		.prng = &f->prng,
 		.user_agent = STR("tester/1.0"),
-		.field_validation = WRITE_WARN,
+		.options.field_validation = WRITE_WARN,
 	};
 	write_init(&f->w);
 }

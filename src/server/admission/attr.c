@@ -152,7 +152,7 @@ struct json *admission_options(struct admission_request *req, enum admission_op 
 	put(a, options, "apiVersion", STR("meta.k8s.io/v1"));
 	if (req->dry_run)
 		put_dry_run(a, options);
-	put_if(a, options, "fieldManager", r->field_manager);
+	put_if(a, options, "fieldManager", r->write.field_manager);
 	put_if(a, options, "fieldValidation", r->field_validation);
 	return options;
 }

@@ -71,7 +71,7 @@ static struct write write_of(struct ensure *e, const struct schema_kind *kind, s
 			       .gates = &s->gates,
 			       .now_ns = clock_wall(s->clock),
 			       .prng = loop_prng(s->opts.loops[0]),
-			       .field_manager = manager };
+			       .options.field_manager = manager };
 }
 
 static struct str meta_text(const struct json *object, const char *name)

@@ -172,10 +172,10 @@ static const struct param params[] = {
 	{ "allowWatchBookmarks", ON_LIST, read_bool, AT(bookmarks), 0 },
 	{ "continue", ON_LIST, read_text, AT(cont), 0 },
 	ROW("dryRun", ON_DRY_RUN, read_dry_run),
-	{ "fieldManager", ON_WRITE, read_text, AT(field_manager), 0 },
+	{ "fieldManager", ON_WRITE, read_text, AT(write.field_manager), 0 },
 	ROW("fieldSelector", ON_LIST, read_fields),
 	{ "fieldValidation", ON_WRITE, read_text, AT(field_validation), 0 },
-	{ "force", ON(REQUEST_PATCH), read_bool, AT(force), AT(force_given) },
+	{ "force", ON(REQUEST_PATCH), read_bool, AT(write.force), AT(force_given) },
 	{ "gracePeriodSeconds", ON_DELETE, read_text, AT(grace), 0 },
 	{ "includeObject", ON_ALL, read_text, AT(include_object), 0 },
 	ROW("labelSelector", ON_LIST, read_labels),
@@ -332,14 +332,17 @@ static void check_write(struct query *q, struct field_errors *errs)
 	static const struct str supported[] = {
 		{ "", 0 }, { "Ignore", 6 }, { "Strict", 6 }, { "Warn", 4 }
 	};
+	static const int meanings[] = { WRITE_WARN, WRITE_IGNORE, WRITE_STRICT, WRITE_WARN };
 	struct field_path path = field_path_name(NULL, "fieldValidation");
 	struct str v = q->r->field_validation;
 
-	check_field_manager(q->r->field_manager, errs);
+	check_field_manager(q->r->write.field_manager, errs);
 	check_dry_run(q, errs);
 	for (size_t i = 0; i < ARRAY_SIZE(supported); i++)
-		if (str_eq(v, supported[i]))
+		if (str_eq(v, supported[i])) {
+			q->r->write.field_validation = meanings[i];
 			return;
+		}
 	field_errors_not_supported(errs, &path, FIELD_STR(v), supported, ARRAY_SIZE(supported));
 }
 
@@ -347,7 +350,7 @@ void request_check_patch(const struct request *r, bool apply, struct field_error
 {
 	struct field_path path = field_path_name(NULL, "fieldManager");
 
-	if (apply && !r->field_manager.n)
+	if (apply && !r->write.field_manager.n)
 		field_errors_required(errs, &path, "is required for apply patch");
 	if (!apply && r->force_given)
 		forbid(errs, "force", "may not be specified for non-apply patch");

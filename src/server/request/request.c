@@ -198,7 +198,10 @@ int request_parse(struct request *r, struct arena *a, struct str method, struct 
 	struct str text;
 	int ret;
 
-	*r = (struct request){ .revision = -1, .timeout_s = -1, .deadline_ms = -1 };
+	*r = (struct request){ .revision = -1,
+			       .timeout_s = -1,
+			       .deadline_ms = -1,
+			       .write.field_validation = WRITE_WARN };
 	if (!request_unescape(a, path, false, &text) || !is_text(text))
 		return error_set(err, ERR_BAD_REQUEST, "the path of the URL is malformed");
 	ret = parse_path(r, method, text, err);

@@ -8,6 +8,7 @@
 #define SERVER_REQUEST_REQUEST_H
 
 #include "api/selector/selector.h"
+#include "api/write/write.h"
 #include "base/core/error.h"
 #include "base/core/str.h"
 #include "base/report/field_errors.h"
@@ -58,11 +59,11 @@ struct request {
 	bool watch, bookmarks;
 	bool send_initial_given, send_initial;
 	bool dry_run;
-	bool force, force_given;
+	bool force_given;
 	bool pretty, pretty_given;
 	int64_t deadline_ms; /* timeout=34s; -1: not given */
-	struct str field_manager;
-	struct str field_validation; /* "", "Ignore", "Warn", "Strict" */
+	struct write_options write; /* fieldManager, fieldValidation, force */
+	struct str field_validation; /* text: "", "Ignore", "Warn", "Strict" */
 	struct str include_object; /* for Table */
 	struct str propagation, grace; /* delete by query */
 	bool orphan_given, orphan;

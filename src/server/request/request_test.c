@@ -175,9 +175,10 @@ static void writes_have_their_options(void **state UNUSED)
 	parse(&p, "PATCH",
 	      "/api/v1/nodes/n?dryRun=All&fieldManager=me&fieldValidation=Strict&force=true");
 	assert_int_equal(p.ret, 0);
-	assert_true(p.r.dry_run && p.r.force && p.r.force_given);
-	assert_str(p.r.field_manager, "me");
+	assert_true(p.r.dry_run && p.r.write.force && p.r.force_given);
+	assert_str(p.r.write.field_manager, "me");
 	assert_str(p.r.field_validation, "Strict");
+	assert_int_equal(p.r.write.field_validation, WRITE_STRICT);
 	arena_release(&p.arena);
 
 	parse(&p, "DELETE",

@@ -492,15 +492,6 @@ void mutation_start(struct mutation *m)
 
 /* --- making ----------------------------------------------------------------------- */
 
-int verb_field_validation(const struct request *r)
-{
-	if (str_eq(r->field_validation, STR("Ignore")))
-		return WRITE_IGNORE;
-	if (str_eq(r->field_validation, STR("Strict")))
-		return WRITE_STRICT;
-	return WRITE_WARN;
-}
-
 int verb_body_format(struct mutation *m, struct error *err)
 {
 	const struct http_fields *fields = &m->x->stream->in.fields;
@@ -559,11 +550,9 @@ struct mutation *mutation_new(struct exchange *x, const struct mutation_ops *ops
 		.subresource = r->subresource,
 		.gates = &x->server->gates,
 		.now_ns = x->wall_ns,
-		.field_manager = r->field_manager,
+		.options = r->write,
 		.user_agent = http_fields_get(&x->stream->in.fields, STR("user-agent")),
-		.force = r->force,
 	};
-	m->write.field_validation = verb_field_validation(r);
 	write_init(&m->write);
 	x->data = m;
 	return m;

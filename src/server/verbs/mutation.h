@@ -35,9 +35,6 @@ void verb_reply_sync_error(struct exchange *x, const struct error *err);
 /* Sets m->format from the Content-Type. -ERR_UNSUPPORTED_MEDIA_TYPE. */
 int verb_body_format(struct mutation *m, struct error *err);
 
-/* The request's fieldValidation as a value of struct write. */
-int verb_field_validation(const struct request *r);
-
 /* The steps that differ between writes. */
 struct mutation_ops {
 	/*

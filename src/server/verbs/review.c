@@ -109,8 +109,8 @@ static struct course *course_new(struct exchange *x)
 	c->write = (struct write){ .arena = &x->work,
 				   .kind = c->review.kind,
 				   .gates = &x->server->gates,
-				   .now_ns = x->wall_ns };
-	c->write.field_validation = verb_field_validation(&x->request);
+				   .now_ns = x->wall_ns,
+				   .options = x->request.write };
 	write_init(&c->write);
 	c->review.warnings = &c->write.warnings;
 	return c;
