@@ -79,11 +79,12 @@ int write_retell(struct write *w, struct str body, enum decode_format format,
 
 struct decode_report write_patch_report(struct write *w)
 {
+	const struct decode_report *text = w->patch_report;
 	struct decode_report report = { 0 };
 
-	for (const struct text_list *t = w->patch_lines; t; t = t->next)
+	for (const struct text_list *t = text ? text->lines : NULL; t; t = t->next)
 		text_list_add(w->arena, &report.lines, t->text);
-	for (const struct text_list *t = w->patch_faults; t; t = t->next, report.n++)
+	for (const struct text_list *t = text ? text->faults : NULL; t; t = t->next, report.n++)
 		text_list_add(w->arena, &report.faults, t->text);
 	return report;
 }

@@ -395,14 +395,13 @@ static void a_hundred_faults_are_told_and_no_more(void **state)
 static int run_patch(struct fixture *f, const struct json *old, const struct patch *c)
 {
 	struct str text = quoted(&f->arena, c->text);
-	struct decode_report report = { 0 };
+	struct decode_report *report = ARENA_NEW(&f->arena, struct decode_report);
 	struct json *patch, *doc;
 
 	fixture_again(f);
-	assert_int_equal(decode_parse(&f->arena, text, DECODE_JSON, &report, &patch, NULL), 0);
-	decode_tell_patch(&f->arena, text, DECODE_JSON, patch, c->type == PATCH_JSON, &report);
-	f->w.patch_lines = report.lines;
-	f->w.patch_faults = report.faults;
+	assert_int_equal(decode_parse(&f->arena, text, DECODE_JSON, report, &patch, NULL), 0);
+	decode_tell_patch(&f->arena, text, DECODE_JSON, patch, c->type == PATCH_JSON, report);
+	f->w.patch_report = report;
 	return write_patch(&f->w, old, c->type, patch, &doc, &f->err);
 }
 
@@ -460,14 +459,13 @@ static void patches_of_custom_resources_are_told_as_upstream_tells_them(void **s
 static int run_apply(struct fixture *f, const char *yaml)
 {
 	struct str text = quoted(&f->arena, yaml);
-	struct decode_report report = { 0 };
+	struct decode_report *report = ARENA_NEW(&f->arena, struct decode_report);
 	struct json *config, *doc;
 
 	fixture_again(f);
-	assert_int_equal(decode_parse(&f->arena, text, DECODE_YAML, &report, &config, NULL), 0);
-	decode_tell_patch(&f->arena, text, DECODE_YAML, config, false, &report);
-	f->w.patch_lines = report.lines;
-	f->w.patch_faults = report.faults;
+	assert_int_equal(decode_parse(&f->arena, text, DECODE_YAML, report, &config, NULL), 0);
+	decode_tell_patch(&f->arena, text, DECODE_YAML, config, false, report);
+	f->w.patch_report = report;
 	return write_apply(&f->w, NULL, config, &doc, &f->err);
 }
 

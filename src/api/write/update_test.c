@@ -359,12 +359,13 @@ static void a_patch_may_not_rename(void **state)
 static void names_that_come_twice_in_a_patch_are_told(void **state)
 {
 	struct text_list twice = { .text = STR("duplicate field \"data.a\"") };
+	const struct decode_report report = { .faults = &twice, .n = 1 };
 	struct fixture f;
 	const struct json *old;
 
 	fixture_init(&f, "", "v1", "configmaps");
 	old = fixture_stored(&f, "{\"metadata\":{\"name\":\"a\"}}");
-	f.w.patch_faults = &twice;
+	f.w.patch_report = &report;
 	assert_int_equal(fixture_patch(&f, old, PATCH_MERGE, "{\"data\":{\"a\":\"b\"}}"), 0);
 	assert_true(str_eqz(f.w.warnings->text, "duplicate field \"data.a\""));
 	fixture_again(&f);

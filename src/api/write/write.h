@@ -49,8 +49,7 @@ struct write {
 	struct write_options options;
 	struct str user_agent;
 	const struct json *namespace_labels; /* of the object's namespace, or NULL */
-	/* Lines and faults of the decode_report of a patch's text; or NULL. */
-	const struct text_list *patch_lines, *patch_faults;
+	const struct decode_report *patch_report; /* of a patch's text; or NULL */
 	/*
 	 * Rules of an update that depend on the caller. Adds errors to `errs`, next to those that
 	 * validation finds. Sees both trees in the storage version, as they would be stored. NULL:

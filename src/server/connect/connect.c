@@ -355,10 +355,10 @@ static void finish(struct exchange *x)
 
 	x->write = &m->write;
 	x->about.annotations = m->req.about.annotations;
-	if (m->err.code && c->nobody) {
-		reply_status(x, &m->err, &(struct status_about){ 0 });
-	} else if (m->err.code) {
-		mutation_refuse(m, &m->err);
+	if (m->committed.err.code && c->nobody) {
+		reply_status(x, &m->committed.err, &(struct status_about){ 0 });
+	} else if (m->committed.err.code) {
+		mutation_refuse(m, &m->committed.err);
 	} else if (c->nowhere) {
 		reply_text(x, 204, STR_NULL, STR_NULL);
 	} else if (!c->log && !c->proxy && !upgrade) {

@@ -17,7 +17,7 @@ enum { NAMES_MAX = 8 };
 
 static int decode(struct mutation *m, struct error *err)
 {
-	return write_decode(&m->write, m->x->body, m->format, &m->req.tree, err);
+	return write_decode(&m->write, m->x->body, m->decoded.format, &m->req.tree, err);
 }
 
 static struct str name_of(const struct json *object)
@@ -50,17 +50,19 @@ static void place_again(struct mutation *m);
  */
 static void place(struct mutation *m)
 {
-	m->req.name = name_of(m->req.tree);
+	struct json *object = m->decided.object;
+
+	m->req.name = name_of(object);
 	for (int i = 1; mutation_base(m); i++) {
 		if (!m->write.generated_from.n || i == NAMES_MAX) {
 			if (!mutation_wait(m, place_again))
 				refuse_taken(m);
 			return;
 		}
-		write_rename(&m->write, m->req.tree);
-		m->req.name = name_of(m->req.tree);
+		write_rename(&m->write, object);
+		m->req.name = name_of(object);
 	}
-	mutation_commit(m, NULL, m->req.tree, place_again);
+	mutation_commit(m, place_again);
 }
 
 /* Its namespace or kind may have been deleted while it waited. */
@@ -87,11 +89,12 @@ static void make(struct mutation *m)
 	int r;
 
 	m->req.about.name = name_of(m->req.tree);
+	m->decided.status = 201;
 	m->again = again;
 	r = mutation_check_home(m, &err);
 	if (r == 0) {
 		mutation_prepare(&m->req);
-		r = write_create(&m->write, m->req.tree, &m->req.tree, &err);
+		r = write_create(&m->write, m->req.tree, &m->decided.object, &err);
 	}
 	server_metrics_compiled(m->x->server->counts, m->write.compile_steps);
 	if (r == 0)
@@ -121,7 +124,7 @@ static const struct mutation_ops create_ops = { .decode = decode };
 
 static void answer_success(struct mutation *m)
 {
-	reply_success(m->x, m->status);
+	reply_success(m->x, m->decided.status);
 }
 
 /* As upstream, an object in a body must not name another namespace than the path. */
@@ -157,6 +160,7 @@ static int decide_binding(struct mutation *m, const struct json *old, struct jso
 {
 	int r;
 
+	m->decided.status = 201;
 	r = admission_mutate_foreign(&m->req, m->req.tree, err);
 	return r < 0 ? r : write_bind(&m->write, old, m->req.tree, ret_object, err);
 }
@@ -180,18 +184,20 @@ static int decode_eviction(struct mutation *m, struct error *err)
 static int decide_eviction(struct mutation *m, const struct json *old, struct json **ret_object,
 			   struct error *err)
 {
+	struct delete_options options;
 	int r;
 
+	m->decided.status = 201;
 	r = admission_mutate_foreign(&m->req, m->req.tree, err);
 	if (r == 0)
-		r = write_evict(&m->write, old, m->req.tree, &m->options, err);
+		r = write_evict(&m->write, old, m->req.tree, &options, err);
 	if (r < 0)
 		return r;
-	m->req.dry_run = m->req.dry_run || m->options.dry_run;
+	m->req.dry_run = m->req.dry_run || options.dry_run;
 	r = evict_ask_budget(&m->req, old, err);
 	if (r < 0)
 		return r;
-	r = write_delete(&m->write, old, &m->options, ret_object, err);
+	r = write_delete(&m->write, old, &options, ret_object, err);
 	if (r == 0 && *ret_object)
 		disruption_mark(m->write.arena, *ret_object, m->write.now_ns);
 	return r;
@@ -236,7 +242,6 @@ void verb_create(struct exchange *x)
 		return;
 	}
 	m = mutation_new(x, ops);
-	m->status = 201;
 	if (verb_body_format(m, &err) < 0) {
 		mutation_refuse(m, &err);
 		return;

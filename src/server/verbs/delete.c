@@ -44,10 +44,10 @@ static int options_of_body(struct mutation *m, struct json **ret_tree, struct er
 	struct decode_report report = { 0 };
 	int r;
 
-	r = negotiate_body(type, &m->format, err);
+	r = negotiate_body(type, &m->decoded.format, err);
 	if (r == 0)
-		r = decode_body(&x->work, x->body, m->format, schema_kind_of(options), &report,
-				ret_tree, err);
+		r = decode_body(&x->work, x->body, m->decoded.format, schema_kind_of(options),
+				&report, ret_tree, err);
 	if (r < 0)
 		return r;
 	kind = json_text_at(*ret_tree, "kind");
@@ -68,12 +68,12 @@ bool mutation_delete_options(struct mutation *m)
 	else
 		r = options_of_query(&x->request, &x->work, &m->req.tree, &err);
 	if (r == 0)
-		r = write_delete_options(&m->write, m->req.tree, &m->options, &err);
+		r = write_delete_options(&m->write, m->req.tree, &m->decoded.options, &err);
 	if (r < 0) {
 		reply_bad_options(x, "DeleteOptions", &err, &m->write.errs);
 		return false;
 	}
-	m->req.dry_run = m->req.dry_run || m->options.dry_run;
+	m->req.dry_run = m->req.dry_run || m->decoded.options.dry_run;
 	return true;
 }
 
@@ -109,29 +109,31 @@ static int decide(struct mutation *m, const struct json *old, struct json **ret_
 	if (why)
 		return error_set(err, ERR_FORBIDDEN, "%s", why);
 	old = custom_delete_base(&m->write, old);
-	return write_delete(&m->write, old, &m->options, ret_object, err);
+	return write_delete(&m->write, old, &m->decoded.options, ret_object, err);
 }
 
 static void answer(struct mutation *m)
 {
-	bool orphan = true, whole = m->req.kind->flags & SCHEMA_RETURN_DELETED;
+	const struct mutation_committed *c = &m->committed;
+	bool gone = !m->decided.object, orphan = true,
+	     whole = m->req.kind->flags & SCHEMA_RETURN_DELETED;
+	int status;
 
 	/*
 	 * 202 is only for clients that use orphanDependents, the oldest form; others would not
 	 * expect it.
 	 */
 	(void)json_bool(json_getz(m->req.tree, "orphanDependents"), &orphan);
-	if (!m->gone && !orphan)
-		m->status = 202;
-	if (m->gone) {
+	status = !gone && !orphan ? 202 : 200;
+	if (gone) {
 		if (whole)
-			reply_object(m->x, m->status, m->object);
+			reply_object(m->x, status, c->object);
 		else
-			reply_deleted(m->x, m->req.name, m->object->uid);
-	} else if (m->shown) {
-		mutation_reply_shown(m);
+			reply_deleted(m->x, m->req.name, c->object->uid);
+	} else if (c->shown) {
+		mutation_reply_shown(m, status);
 	} else {
-		reply_object(m->x, m->status, m->object);
+		reply_object(m->x, status, c->object);
 	}
 }
 

@@ -56,8 +56,8 @@ static void removal_end(struct removal *d, const struct error *err)
 {
 	struct collection *c = d->collection;
 
-	if (err && err->code != ERR_NOT_FOUND && !c->m->err.code) {
-		c->m->err = *err;
+	if (err && err->code != ERR_NOT_FOUND && !c->m->committed.err.code) {
+		c->m->committed.err = *err;
 		c->m->req.about.name = object_name(d->item);
 		c->m->req.about.status = d->req.about.status;
 	}
@@ -97,8 +97,8 @@ static int removal_write(struct removal *d, struct resource *r, struct object *b
 	write_init(&d->write);
 	ret = object_tree(base, &d->arena, &old, err);
 	if (ret == 0)
-		ret = write_delete(&d->write, custom_delete_base(&d->write, old), &m->options,
-				   &object, err);
+		ret = write_delete(&d->write, custom_delete_base(&d->write, old),
+				   &m->decoded.options, &object, err);
 	if (ret == 0)
 		ret = admission_check_memory(&d->arena, err);
 	if (ret == 0)
@@ -154,7 +154,7 @@ static void removal_begin(struct removal *d, struct object *item)
 
 static bool has_more(const struct collection *c)
 {
-	return c->next < c->list.n && !c->m->err.code && !c->m->req.dry_run;
+	return c->next < c->list.n && !c->m->committed.err.code && !c->m->req.dry_run;
 }
 
 static void fill(struct collection *c)
@@ -172,7 +172,7 @@ static void fill(struct collection *c)
 	}
 	c->filling = false;
 	if (!c->open)
-		job_finish(c->m->job);
+		job_finish(&c->m->x->job);
 }
 
 static void on_listed(void *arg, const struct list_result *result, const struct error *err)

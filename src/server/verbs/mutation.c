@@ -56,17 +56,16 @@ static void object_drop(void *object)
 
 /* --- replies ---------------------------------------------------------------------- */
 
-/* The object that a dry run would have stored, in the form of a reply. */
-void mutation_reply_shown(struct mutation *m)
+void mutation_reply_shown(struct mutation *m, int status)
 {
 	struct arena *a = &m->x->work;
-	struct json *meta = json_getz(m->shown, "metadata");
+	struct json *shown = m->committed.shown, *meta = json_getz(shown, "metadata");
 
 	if (str_eq(json_text_at(meta, "resourceVersion"), unknown_version))
 		json_remove(meta, STR("resourceVersion"));
-	(void)write_served_form(a, m->shown, m->req.kind->storage, m->write.gates);
-	write_from_storage(a, m->shown, m->req.kind);
-	reply_tree(m->x, m->status, m->shown);
+	(void)write_served_form(a, shown, m->req.kind->storage, m->write.gates);
+	write_from_storage(a, shown, m->req.kind);
+	reply_tree(m->x, status, shown);
 }
 
 void mutation_refuse(struct mutation *m, const struct error *err)
@@ -88,8 +87,8 @@ static void finish(struct exchange *x)
 {
 	struct mutation *m = x->data;
 
-	if (m->err.code) {
-		mutation_refuse(m, &m->err);
+	if (m->committed.err.code) {
+		mutation_refuse(m, &m->committed.err);
 		return;
 	}
 	x->write = &m->write;
@@ -97,27 +96,27 @@ static void finish(struct exchange *x)
 	x->about.name = m->req.name;
 	if (m->ops->answer)
 		m->ops->answer(m);
-	else if (m->shown)
-		mutation_reply_shown(m);
+	else if (m->committed.shown)
+		mutation_reply_shown(m, m->decided.status);
 	else
-		reply_object(x, m->status, m->object);
+		reply_object(x, m->decided.status, m->committed.object);
 }
 
 void mutation_fail(struct mutation *m, const struct error *err)
 {
-	m->err = *err;
+	m->committed.err = *err;
 	admission_over(&m->req, err);
-	job_finish(m->job);
+	job_finish(&m->x->job);
 }
 
 void mutation_end(struct mutation *m, struct object *object)
 {
 	if (object) {
-		m->object = object_ref(object);
+		m->committed.object = object_ref(object);
 		arena_hold(&m->x->work, object_drop, object);
 	}
 	admission_over(&m->req, NULL);
-	job_finish(m->job);
+	job_finish(&m->x->job);
 }
 
 int mutation_blame(struct mutation *m, const struct schema_kind *kind, struct str name, int r)
@@ -242,13 +241,12 @@ static struct state_write *pending_of(const struct mutation *m)
 }
 
 /* Returns false if the write was rejected, or will be decided again. */
-static bool admit(struct mutation *m, struct object *base, struct json *object,
-		  void (*again)(struct mutation *m))
+static bool admit(struct mutation *m, void (*again)(struct mutation *m))
 {
 	struct error err = { 0 };
 
 	m->req.terms.send_by = 0;
-	if (admission_check(&m->req, base, object, &err) == 0)
+	if (admission_check(&m->req, m->decided.base, m->decided.object, &err) == 0)
 		return true;
 	m->again = again;
 	if (!m->req.parked && !mutation_wait(m, again))
@@ -256,13 +254,14 @@ static bool admit(struct mutation *m, struct object *base, struct json *object,
 	return false;
 }
 
-void mutation_commit(struct mutation *m, struct object *base, struct json *object,
-		     void (*again)(struct mutation *m))
+void mutation_commit(struct mutation *m, void (*again)(struct mutation *m))
 {
 	struct resource *r = state_resource(m->req.state, m->req.kind);
+	const struct mutation_decided *d = &m->decided;
+	struct state_write *pending = &m->committed.pending;
 	struct error err = { 0 };
 
-	if (!admit(m, base, object, again))
+	if (!admit(m, again))
 		return;
 	m->again = again;
 	if (m->on_committed && pending_of(m)) {
@@ -270,20 +269,19 @@ void mutation_commit(struct mutation *m, struct object *base, struct json *objec
 		admission_resume_after(&m->req, pending_of(m));
 		return;
 	}
-	m->gone = !object;
 	if (m->req.dry_run) {
-		m->shown = object;
-		mutation_end(m, base);
+		m->committed.shown = d->object;
+		mutation_end(m, d->base);
 		return;
 	}
 	m->on_committed = false;
-	m->pending = (struct state_write){ .done = on_written, .arg = m, .terms = m->req.terms };
-	if (!base) {
-		m->pending.terms.bases[0] = namespace_basis(m);
-		m->pending.terms.bases[1] = custom_basis(m->x->server->custom, m->req.kind,
-							 &m->x->work);
+	*pending = (struct state_write){ .done = on_written, .arg = m, .terms = m->req.terms };
+	if (!d->base) {
+		pending->terms.bases[0] = namespace_basis(m);
+		pending->terms.bases[1] = custom_basis(m->x->server->custom, m->req.kind,
+						       &m->x->work);
 	}
-	if (state_write(&m->pending, r, m->req.ns, m->req.name, base, object, &m->x->work, &err) <
+	if (state_write(pending, r, m->req.ns, m->req.name, d->base, d->object, &m->x->work, &err) <
 	    0)
 		mutation_fail(m, &err);
 }
@@ -320,58 +318,59 @@ bool mutation_wait(struct mutation *m, void (*again)(struct mutation *m))
 		return false;
 	m->req.synced = true;
 	m->on_committed = false;
-	state_sync(m->req.state, m->job, 0, on_synced);
+	state_sync(m->req.state, &m->x->job, 0, on_synced);
 	return true;
 }
 
-static int decide_on(struct mutation *m, struct object *base, struct json **ret_object,
-		     struct error *err)
+static int decide_on_base(struct mutation *m, struct error *err)
 {
-	struct json *old;
+	const struct object *base = m->decided.base;
+	struct json **object = &m->decided.object, *old;
 	int r;
 
+	*object = NULL;
 	if (!base && !m->ops->decide_new) {
 		*err = (struct error){ .code = ERR_NOT_FOUND };
 		return mutation_blame(m, m->req.kind, m->req.name, -ERR_NOT_FOUND);
 	}
 	if (!base)
-		return m->ops->decide_new(m, ret_object, err);
+		return m->ops->decide_new(m, object, err);
 	r = object_tree(base, m->write.arena, &old, err);
 	if (r < 0)
 		return r;
 	if (!base->revision)
 		json_put_str(m->write.arena, json_getz(old, "metadata"), "resourceVersion",
 			     unknown_version);
-	return m->ops->decide(m, old, ret_object, err);
+	return m->ops->decide(m, old, object, err);
 }
 
 static void attempt(struct mutation *m)
 {
 	struct object *base = mutation_base(m);
 	struct error err = { 0 };
-	struct json *object = NULL;
 	bool same;
 	int r;
 
 	mutation_prepare(&m->req);
 	m->again = mutation_again;
+	m->decided.base = base;
 	m->req.base_pending = base && !base->revision;
-	r = decide_on(m, base, &object, &err);
+	r = decide_on_base(m, &err);
 	server_metrics_compiled(m->x->server->counts, m->write.compile_steps);
 	if (m->req.parked)
 		return;
 	if (m->write.arena->refused)
 		r = admission_check_memory(m->write.arena, &err);
 	/* Even without changes, a write converts an object that is stored in an old version. */
-	same = r == 0 && m->write.unchanged && object && base &&
+	same = r == 0 && m->write.unchanged && m->decided.object && base &&
 	       !object_is_stale(base, m->req.kind);
 	if ((r < 0 || same) && mutation_wait(m, mutation_again))
 		return;
 	if (r < 0)
 		mutation_fail(m, &err);
 	else if (!same || !base->revision)
-		mutation_commit(m, base, object, mutation_again);
-	else if (admit(m, base, object, mutation_again)) /* the reply shows the object */
+		mutation_commit(m, mutation_again);
+	else if (admit(m, mutation_again)) /* the reply shows the object */
 		mutation_end(m, base);
 }
 
@@ -427,7 +426,6 @@ struct mutation *mutation_arrive(struct state *st, struct job *j)
 	struct mutation *m = exchange_of(j)->data;
 
 	m->req.state = st;
-	m->job = j;
 	m->write.prng = loop_prng(m->x->server->opts.loops[0]);
 	m->write.selectors = m->x->server->selectors;
 	m->write.mutate = admission_mutate;
@@ -440,7 +438,7 @@ static void on_trying(struct state *st, struct job *j);
 static void go_on(struct mutation *m)
 {
 	if (m->trial && selector_trial_go_on(m->trial, SELECTOR_TRIAL_STEPS) &&
-	    state_run_later(m->req.state, m->job, on_trying)) {
+	    state_run_later(m->req.state, &m->x->job, on_trying)) {
 		server_metrics_paused(m->x->server->counts);
 		flow_pause(&m->x->flow);
 		return;
@@ -497,9 +495,10 @@ int verb_body_format(struct mutation *m, struct error *err)
 	const struct http_fields *fields = &m->x->stream->in.fields;
 	int r;
 
-	r = negotiate_body(http_fields_get(fields, STR("content-type")), &m->format, err);
+	r = negotiate_body(http_fields_get(fields, STR("content-type")), &m->decoded.format, err);
 	/* A definition gives its fields no protobuf numbers. Its Scale subresource has them. */
-	if (r == 0 && m->format == DECODE_PROTOBUF && m->req.kind->custom && !verb_is_foreign(m->x))
+	if (r == 0 && m->decoded.format == DECODE_PROTOBUF && m->req.kind->custom &&
+	    !verb_is_foreign(m->x))
 		r = error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
 			      "the body of the request was in an unknown format - accepted media "
 			      "types include: application/json, application/yaml");
@@ -540,7 +539,7 @@ struct mutation *mutation_new(struct exchange *x, const struct mutation_ops *ops
 
 	m->x = x;
 	m->ops = ops;
-	m->status = 200;
+	m->decided.status = 200;
 	m->req = request_of(x, &m->write);
 	m->write = (struct write){
 		.arena = &x->work,

@@ -32,7 +32,7 @@ bool verb_patch_options(struct mutation *m);
  */
 void verb_reply_sync_error(struct exchange *x, const struct error *err);
 
-/* Sets m->format from the Content-Type. -ERR_UNSUPPORTED_MEDIA_TYPE. */
+/* Sets m->decoded.format from the Content-Type. -ERR_UNSUPPORTED_MEDIA_TYPE. */
 int verb_body_format(struct mutation *m, struct error *err);
 
 /* The steps that differ between writes. */
@@ -55,36 +55,71 @@ struct mutation_ops {
 };
 
 /*
+ * A write has four phases. Each has a structure that it writes and that later phases read.
+ *
+ * 1. Decoded: the body and the options, without any stored state. Written on the stream's loop by
+ *    the verb, from header and query, and by `decode`, from the body. The body's tree itself is
+ *    req.tree, because admission sees it too.
+ */
+struct mutation_decoded {
+	enum decode_format format; /* of the body */
+	enum patch_type patch_type;
+	struct decode_report patch_report; /* faults in the text of a patch */
+	struct delete_options options; /* of a deletion */
+};
+
+/*
+ * 2. Decided: the change to make, on one state of the object. Written on the state's loop by
+ *    mutation.c and by the steps `decide` and `decide_new`, anew for each try. Admission's part of
+ *    the decision is in `req`.
+ */
+struct mutation_decided {
+	struct object *base; /* the stored object, borrowed for this turn; NULL: create one */
+	struct json *object; /* the object to store; NULL: the write deletes `base` */
+	int status; /* HTTP status if it succeeds; 200 unless set */
+};
+
+/*
+ * 3. Committed: the outcome. Written on the state's loop by mutation_commit(), mutation_end() and
+ *    mutation_fail().
+ */
+struct mutation_committed {
+	struct state_write pending; /* the write at the state */
+	struct error err; /* why the write failed, in whichever phase; code 0: it succeeded */
+	struct object *object; /* the object as stored now, or before its deletion */
+	struct json *shown; /* for a dry run: the object that would be stored; NULL: see object */
+};
+
+/*
+ * 4. Answered: status, `about` and `write` of the exchange (http/exchange.h). Written on the
+ *    stream's loop by mutation_refuse(), or for a success before the step `answer`. Read by the
+ *    replies and by the audit log.
+ */
+
+/*
  * One write of one object. It is decided on the state's loop on the newest object, pending writes
  * included, and again if another writer was first. Lives in x->work.
  */
 struct mutation {
 	struct exchange *x;
 	const struct mutation_ops *ops;
-	struct admission_request req; /* the write as admission sees it */
-	struct write write;
-	enum decode_format format;
-	enum patch_type patch_type;
-	struct delete_options options;
-	int status; /* HTTP status of a success */
 	void *data; /* the verb's own */
-	struct job *job; /* at the state */
+	struct write write; /* the rules of writing: input of mutation_new(), and their results */
+	struct admission_request req; /* the write as admission sees it, and what it decided */
+
+	struct mutation_decoded decoded;
+	struct mutation_decided decided;
+	struct mutation_committed committed;
+
 	/* Decides again, after it waited or another writer was first. */
 	void (*again)(struct mutation *m);
 
-	/* Private to mutation.c. */
+	/* Private to mutation.c: the tries. */
 	struct arena retry; /* memory of the second and later tries; emptied before each */
 	bool retries;
-	struct state_write pending;
-	int tries;
+	int tries; /* that failed by a conflict */
 	bool on_committed; /* decide on the committed object, not on the tip */
 	struct selector_trial *trial; /* compiles the body's expressions; or NULL */
-
-	/* Set at the end; read by `answer`. */
-	struct error err;
-	struct object *object; /* the object as stored now, or before its deletion */
-	struct json *shown; /* for a dry run: the object that would be stored; NULL: see object */
-	bool gone; /* it was deleted */
 };
 
 /* `decode` for a patch. */
@@ -115,12 +150,11 @@ int mutation_blame(struct mutation *m, const struct schema_kind *kind, struct st
 void mutation_prepare(struct admission_request *req);
 
 /*
- * Runs admission and writes the object, or for a dry run only shows it; then replies. `base` is
- * from resource_tip() in this turn. On a conflict `again` is called on the state's loop, until
+ * Runs admission and writes m->decided, or for a dry run only shows it; then replies. Its base is
+ * from mutation_base() in this turn. On a conflict `again` is called on the state's loop, until
  * ten tries have failed.
  */
-void mutation_commit(struct mutation *m, struct object *base, struct json *object,
-		     void (*again)(struct mutation *m));
+void mutation_commit(struct mutation *m, void (*again)(struct mutation *m));
 
 /* The usual `again`: decodes, decides and commits once more. */
 void mutation_again(struct mutation *m);
@@ -152,14 +186,14 @@ bool mutation_wait(struct mutation *m, void (*again)(struct mutation *m));
  */
 void mutation_try(struct mutation *m, void (*then)(struct mutation *m));
 
-/* Ends the mutation with a failure (m->err) or a success. On the state's loop. */
+/* Ends the mutation with a failure or a success: writes m->committed. On the state's loop. */
 void mutation_fail(struct mutation *m, const struct error *err);
 void mutation_end(struct mutation *m, struct object *object);
 
 /* Submits the mutation with `run` instead of the steps of mutation_start(). */
 void mutation_submit(struct mutation *m, void (*run)(struct state *st, struct job *j));
-/* Replies with the object that a dry run would have stored. */
-void mutation_reply_shown(struct mutation *m);
+/* Replies with the object that a dry run would have stored, in the form of a reply. */
+void mutation_reply_shown(struct mutation *m, int status);
 
 /* Replies with a failure, on the stream's loop. */
 void mutation_refuse(struct mutation *m, const struct error *err);

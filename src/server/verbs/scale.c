@@ -36,7 +36,7 @@ static void answer_object(struct exchange *x, const struct object *o)
 
 static int decode(struct mutation *m, struct error *err)
 {
-	return write_decode(&m->write, m->x->body, m->format, &m->req.tree, err);
+	return write_decode(&m->write, m->x->body, m->decoded.format, &m->req.tree, err);
 }
 
 static int decide_on(struct mutation *m, const struct json *old, struct json *scale,
@@ -63,11 +63,11 @@ static int decide_patch(struct mutation *m, const struct json *old, struct json 
 	struct json *scale;
 	int r;
 
-	if (m->patch_type == PATCH_APPLY) {
+	if (m->decoded.patch_type == PATCH_APPLY) {
 		r = scale_apply(&m->write, old, m->req.tree, ret_object, err);
 		return r == -ERR_INVALID ? mutation_blame(m, scale_kind(), m->req.name, r) : r;
 	}
-	r = scale_patch(&m->write, old, m->patch_type, m->req.tree, &scale, err);
+	r = scale_patch(&m->write, old, m->decoded.patch_type, m->req.tree, &scale, err);
 	if (r < 0)
 		return r == -ERR_INVALID ? mutation_blame(m, scale_kind(), m->req.name, r) : r;
 	return decide_on(m, old, scale, ret_object, err);
@@ -75,10 +75,10 @@ static int decide_patch(struct mutation *m, const struct json *old, struct json 
 
 static void answer(struct mutation *m)
 {
-	if (m->shown)
-		answer_tree(m->x, m->shown);
+	if (m->committed.shown)
+		answer_tree(m->x, m->committed.shown);
 	else
-		answer_object(m->x, m->object);
+		answer_object(m->x, m->committed.object);
 }
 
 static const struct mutation_ops update_ops = {
@@ -99,7 +99,7 @@ static void update(struct exchange *x)
 	struct mutation *m = mutation_new(x, &update_ops);
 	struct error err = { 0 };
 
-	if (negotiate_body(type, &m->format, &err) < 0)
+	if (negotiate_body(type, &m->decoded.format, &err) < 0)
 		mutation_refuse(m, &err);
 	else
 		mutation_start(m);

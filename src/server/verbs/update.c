@@ -13,13 +13,13 @@
 
 static int decode(struct mutation *m, struct error *err)
 {
-	return write_decode(&m->write, m->x->body, m->format, &m->req.tree, err);
+	return write_decode(&m->write, m->x->body, m->decoded.format, &m->req.tree, err);
 }
 
 static int decide(struct mutation *m, const struct json *old, struct json **ret_object,
 		  struct error *err)
 {
-	m->status = 200;
+	m->decided.status = 200;
 	if (str_eq(m->write.subresource, STR("finalize")))
 		return write_finalize(&m->write, old, m->req.tree, ret_object, err);
 	return write_update(&m->write, old, m->req.tree, ret_object, err);
@@ -63,7 +63,7 @@ static int decide_new(struct mutation *m, struct json **ret_object, struct error
 	r = mutation_check_home(m, err);
 	if (r < 0)
 		return r;
-	m->status = 201;
+	m->decided.status = 201;
 	return write_create(&m->write, m->req.tree, ret_object, err);
 }
 
@@ -111,30 +111,29 @@ static int check_is_object(const struct json *config, struct error *err)
 /* Applying does not change the patch: it is parsed once. */
 int mutation_decode_patch(struct mutation *m, struct error *err)
 {
-	struct decode_report report = { 0 };
+	struct mutation_decoded *d = &m->decoded;
 	int r;
 
 	if (m->req.tree)
 		return 0;
-	r = decode_parse(&m->x->work, m->x->body, m->format, &report, &m->req.tree, err);
-	if (r == 0 && m->patch_type == PATCH_APPLY)
+	r = decode_parse(&m->x->work, m->x->body, d->format, &d->patch_report, &m->req.tree, err);
+	if (r == 0 && d->patch_type == PATCH_APPLY)
 		r = check_is_object(m->req.tree, err);
 	if (r < 0)
 		return error_wrap(err, r, "error decoding patch");
-	decode_tell_patch(&m->x->work, m->x->body, m->format, m->req.tree,
-			  m->patch_type == PATCH_JSON, &report);
-	m->write.patch_lines = report.lines;
-	m->write.patch_faults = report.faults;
+	decode_tell_patch(&m->x->work, m->x->body, d->format, m->req.tree,
+			  d->patch_type == PATCH_JSON, &d->patch_report);
+	m->write.patch_report = &d->patch_report;
 	return 0;
 }
 
 static int decide_patch(struct mutation *m, const struct json *old, struct json **ret_object,
 			struct error *err)
 {
-	m->status = 200;
-	if (m->patch_type == PATCH_APPLY)
+	m->decided.status = 200;
+	if (m->decoded.patch_type == PATCH_APPLY)
 		return write_apply(&m->write, old, m->req.tree, ret_object, err);
-	return write_patch(&m->write, old, m->patch_type, m->req.tree, ret_object, err);
+	return write_patch(&m->write, old, m->decoded.patch_type, m->req.tree, ret_object, err);
 }
 
 /* Apply creates a missing object. */
@@ -142,7 +141,7 @@ static int decide_new_patch(struct mutation *m, struct json **ret_object, struct
 {
 	int r;
 
-	if (m->patch_type != PATCH_APPLY || m->x->sub) {
+	if (m->decoded.patch_type != PATCH_APPLY || m->x->sub) {
 		*err = (struct error){ .code = ERR_NOT_FOUND };
 		return mutation_blame(m, m->req.kind, m->req.name, -ERR_NOT_FOUND);
 	}
@@ -152,7 +151,7 @@ static int decide_new_patch(struct mutation *m, struct json **ret_object, struct
 	r = mutation_check_home(m, err);
 	if (r < 0)
 		return r;
-	m->status = 201;
+	m->decided.status = 201;
 	return write_apply(&m->write, NULL, m->req.tree, ret_object, err);
 }
 
@@ -169,12 +168,12 @@ bool verb_patch_options(struct mutation *m)
 	struct error err = { 0 };
 	bool apply;
 
-	if (negotiate_patch(type, &m->patch_type, &err) < 0) {
+	if (negotiate_patch(type, &m->decoded.patch_type, &err) < 0) {
 		mutation_refuse(m, &err);
 		return false;
 	}
-	apply = m->patch_type == PATCH_APPLY;
-	m->format = apply ? DECODE_YAML : DECODE_JSON;
+	apply = m->decoded.patch_type == PATCH_APPLY;
+	m->decoded.format = apply ? DECODE_YAML : DECODE_JSON;
 	request_check_patch(&x->request, apply, &m->write.errs);
 	if (field_errors_any(&m->write.errs)) {
 		err.code = ERR_INVALID;
@@ -183,7 +182,7 @@ bool verb_patch_options(struct mutation *m)
 	}
 	/* Whether or not the object exists. A Scale's patch types do not depend on its resource. */
 	if ((apply || !verb_is_foreign(x)) &&
-	    write_check_patch(&m->write, m->patch_type, &err) < 0) {
+	    write_check_patch(&m->write, m->decoded.patch_type, &err) < 0) {
 		mutation_refuse(m, &err);
 		return false;
 	}
