@@ -27,14 +27,16 @@ FIELD_FLAGS = {f.lower().replace("_", "-"): f for f in (
 KIND_FLAGS = {f.lower().replace("_", "-"): f for f in (
     "UNCONDITIONAL_UPDATE", "CREATE_ON_UPDATE", "RETURN_DELETED", "GENERATION", "STATUS",
     "GRACEFUL", "REVIEW", "EVENTS", "PATH_NAMES", "IMMUTABLE_SPEC", "DNS_LABEL_NAMES",
-    "DNS1035_NAMES", "ORPHAN_BY_DEFAULT")}
+    "DNS1035_NAMES", "ORPHAN_BY_DEFAULT", "STATUS_ON_CREATE", "STATUS_KEEPS_META",
+    "SPEC_FINALIZERS")}
 VERBS = {"get": "GET", "list": "LIST_VERB", "watch": "WATCH", "create": "CREATE",
          "update": "UPDATE", "patch": "PATCH", "delete": "DELETE",
          "deletecollection": "DELETE_COLLECTION", "all": "ALL_VERBS"}
 # Rules that are numbers, and what they are called in struct schema_rules.
 NUMBERS = {"min": "min", "max": "max", "max-length": "max_length", "min-items": "min_items",
            "max-items": "max_items", "key-max-length": "key_max_length"}
-HOOKS = ("prepare-create", "prepare-update", "check", "check-update", "check-status-update")
+HOOKS = ("prepare-create", "prepare-update", "prepare-delete", "check", "check-update",
+         "check-status-update")
 PROPS = ("apiextensions_v1", "JSONSchemaProps")
 
 

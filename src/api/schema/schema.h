@@ -21,6 +21,7 @@
 struct arena;
 struct buf;
 struct crd;
+struct delete_options; /* api/write/write.h */
 struct field_path;
 struct json;
 struct schema_field;
@@ -296,6 +297,9 @@ enum schema_kind_flag {
 	SCHEMA_DNS_LABEL_NAMES = 1 << 11, /* names are DNS labels (namespaces) */
 	SCHEMA_DNS1035_NAMES = 1 << 12, /* names are DNS-1035 labels (services) */
 	SCHEMA_ORPHAN_BY_DEFAULT = 1 << 13,
+	SCHEMA_STATUS_ON_CREATE = 1 << 14, /* a new object may have a status (nodes) */
+	SCHEMA_STATUS_KEEPS_META = 1 << 15, /* a status write changes no metadata */
+	SCHEMA_SPEC_FINALIZERS = 1 << 16, /* spec.finalizers hold it, too (namespaces) */
 };
 
 struct schema_kind {
@@ -336,6 +340,9 @@ struct schema_kind {
 	/* Rules that tables cannot express; each may be NULL. See write.h and validate.h. */
 	void (*prepare_create)(struct write *w, struct json *object);
 	void (*prepare_update)(struct write *w, struct json *object, const struct json *old);
+	/* Marks an object that is to be deleted. Returns true if it must stay for now. */
+	bool (*prepare_delete)(struct write *w, struct json *object,
+			       const struct delete_options *options);
 	schema_check_kind *check;
 	schema_check_update *check_update;
 	schema_check_update *check_status_update;

@@ -321,6 +321,39 @@ static void kinds_behave_as_upstreams_strategies(void **state)
 	assert_true(str_eqz(event->storage->api_version, "v1"));
 }
 
+/* Rules of single kinds are rows, so that the generic code of a write names no kind. */
+static void single_kinds_have_their_rules_in_rows(void **state)
+{
+	static const struct {
+		const char *api_version, *kind;
+		uint32_t flags;
+		bool deletes;
+	} rows[] = {
+		{ "v1", "Node", SCHEMA_STATUS_ON_CREATE, false },
+		{ "v1", "Namespace", SCHEMA_SPEC_FINALIZERS, true },
+		{ "v1", "Pod", 0, false },
+		{ "apiextensions.k8s.io/v1", "CustomResourceDefinition", SCHEMA_STATUS_KEEPS_META,
+		  true },
+		{ "resource.k8s.io/v1", "ResourceClaim", SCHEMA_STATUS_KEEPS_META, false },
+		{ "resource.k8s.io/v1beta1", "ResourceSlice", SCHEMA_STATUS_KEEPS_META, false },
+		{ "resource.k8s.io/v1beta2", "ResourceClaim", SCHEMA_STATUS_KEEPS_META, false },
+		{ "storage.k8s.io/v1", "VolumeAttachment", SCHEMA_STATUS_KEEPS_META, false },
+		{ "networking.k8s.io/v1", "ServiceCIDR", SCHEMA_STATUS_KEEPS_META, false },
+		{ "networking.k8s.io/v1", "Ingress", 0, false },
+	};
+	const uint32_t all = SCHEMA_STATUS_ON_CREATE | SCHEMA_SPEC_FINALIZERS |
+			     SCHEMA_STATUS_KEEPS_META;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct schema_kind *k = schema_find_kind(str_from(rows[i].api_version),
+							       str_from(rows[i].kind));
+
+		assert_non_null(k);
+		assert_int_equal(k->flags & all, rows[i].flags);
+		assert_int_equal(k->prepare_delete != NULL, rows[i].deletes);
+	}
+}
+
 static void assert_resets(const char *api_version, const char *kind, const char *subresource,
 			  const char *expected)
 {
@@ -392,6 +425,7 @@ int main(void)
 		cmocka_unit_test(protobuf_numbers_are_upstreams),
 		cmocka_unit_test(a_rule_inside_a_rule_is_inlined_twice),
 		cmocka_unit_test(kinds_behave_as_upstreams_strategies),
+		cmocka_unit_test(single_kinds_have_their_rules_in_rows),
 		cmocka_unit_test(requests_ignore_what_upstreams_strategies_reset),
 		cmocka_unit_test(v1beta2_is_v1_under_another_name),
 		cmocka_unit_test(options_are_found_in_every_group_version),

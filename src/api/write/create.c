@@ -81,8 +81,8 @@ static int create_meta(struct write *w, struct json *object, struct error *err)
 }
 
 /*
- * A new object has only the status members that are always printed. Exceptions: nodes register with
- * their status, and the server makes its own objects through the subresource.
+ * A new object has only the status members that are always printed. Exceptions: kinds that register
+ * with their status, and objects that the server makes through the subresource.
  */
 static void clear_status(struct write *w, struct json *object)
 {
@@ -90,7 +90,7 @@ static void clear_status(struct write *w, struct json *object)
 	const struct schema_field *field = schema_field(kind->type, STR("status"));
 	struct json *status;
 
-	if (!(kind->flags & SCHEMA_STATUS) || str_eq(kind->storage_name, STR("core/nodes")) ||
+	if (!(kind->flags & SCHEMA_STATUS) || (kind->flags & SCHEMA_STATUS_ON_CREATE) ||
 	    str_eq(w->subresource, STR("status")))
 		return;
 	json_remove(object, STR("status"));

@@ -5,7 +5,6 @@
  */
 #include "api/write/write_impl.h"
 
-#include "api/crd/crd.h"
 #include "base/time/timestamp.h"
 
 #define SECOND INT64_C(1000000000)
@@ -144,8 +143,7 @@ static void set_finalizer(struct write *w, struct json *meta, struct str name, b
 		json_remove(meta, STR("finalizers"));
 }
 
-/* Sets the garbage collector's finalizers by the options; events have none. */
-static void set_propagation(struct write *w, struct json *meta, const struct delete_options *o)
+void write_set_propagation(struct write *w, struct json *meta, const struct delete_options *o)
 {
 	const struct json *finalizers = json_getz(meta, "finalizers");
 	bool supported = !(w->kind->storage->flags & SCHEMA_EVENTS);
@@ -245,46 +243,6 @@ static void mark(struct write *w, struct json *meta)
 	json_put_i64(w->arena, meta, "deletionGracePeriodSeconds", 0);
 }
 
-static bool is_namespace(const struct write *w)
-{
-	return str_eq(w->kind->storage_name, STR("core/namespaces"));
-}
-
-static bool is_definition(const struct write *w)
-{
-	return str_eq(w->kind->storage_name, STR("apiextensions.k8s.io/customresourcedefinitions"));
-}
-
-/*
- * A namespace is only marked at first, because its content must be deleted before it. Returns true
- * if nothing else is to be done now.
- */
-static bool delete_namespace(struct write *w, struct json *object, const struct delete_options *o)
-{
-	struct json *meta = json_getz(object, "metadata");
-
-	if (!json_getz(meta, "deletionTimestamp")) {
-		tree_set_time(w->arena, meta, "deletionTimestamp", w->now_ns);
-		json_put_str(w->arena, json_need_object(w->arena, object, "status"), "phase",
-			     STR("Terminating"));
-		set_propagation(w, meta, o);
-		return true;
-	}
-	return json_count(json_getz(json_getz(object, "spec"), "finalizers")) > 0;
-}
-
-/* The same for a definition: our own finalizer waits for its objects. */
-static bool delete_definition(struct write *w, struct json *object)
-{
-	struct json *meta = json_getz(object, "metadata");
-
-	if (json_getz(meta, "deletionTimestamp"))
-		return false;
-	tree_set_time(w->arena, meta, "deletionTimestamp", w->now_ns);
-	crd_begin_deletion(w->arena, object, w->now_ns);
-	return true;
-}
-
 /* Whether something still holds the object; marks it accordingly. */
 static bool is_held(struct write *w, struct json *object, const struct delete_options *o)
 {
@@ -294,7 +252,7 @@ static bool is_held(struct write *w, struct json *object, const struct delete_op
 
 	if (grace == GRACE_PENDING)
 		return true;
-	set_propagation(w, meta, o);
+	write_set_propagation(w, meta, o);
 	finalizers = json_count(json_getz(meta, "finalizers")) > 0;
 	if (grace == GRACE_BEGUN)
 		return finalizers || json_i64_at(meta, "deletionGracePeriodSeconds", 0) > 0;
@@ -306,6 +264,7 @@ static bool is_held(struct write *w, struct json *object, const struct delete_op
 int write_delete(struct write *w, const struct json *old, const struct delete_options *options,
 		 struct json **ret_object, struct error *err)
 {
+	const struct schema_kind *kind = w->kind->storage;
 	struct json *object;
 	bool held;
 	int r;
@@ -314,8 +273,8 @@ int write_delete(struct write *w, const struct json *old, const struct delete_op
 	if (r < 0)
 		return r;
 	object = tree_copy(w->arena, old);
-	held = (is_namespace(w) && delete_namespace(w, object, options)) ||
-	       (is_definition(w) && delete_definition(w, object)) || is_held(w, object, options);
+	held = (kind->prepare_delete && kind->prepare_delete(w, object, options)) ||
+	       is_held(w, object, options);
 	if (!held) {
 		*ret_object = NULL;
 		return 0;

@@ -4,8 +4,9 @@
  * Rows in schema/ name these functions and say when they are called. A prepare_create gets an
  * object with its metadata, its defaults and an empty status. A prepare_update gets an object in
  * which write/update.c has restored the fields that this path does not write; w->subresource says
- * which path it is. Trees are of the storage version. No strategy fails: validation reports invalid
- * objects.
+ * which path it is. A prepare_delete gets a copy of the stored object; if it returns true, the copy
+ * is stored and nothing else is done. Trees are of the storage version. No strategy fails:
+ * validation reports invalid objects.
  */
 #ifndef API_WRITE_STRATEGIES_H
 #define API_WRITE_STRATEGIES_H
@@ -20,6 +21,9 @@ void strategy_pod_update(struct write *w, struct json *object, const struct json
 void strategy_namespace_fill(struct arena *a, struct json *parent, int64_t now_ns);
 void strategy_namespace_create(struct write *w, struct json *object);
 void strategy_namespace_update(struct write *w, struct json *object, const struct json *old);
+/* A namespace is only marked at first, because its content must be deleted before it. */
+bool strategy_namespace_delete(struct write *w, struct json *object,
+			       const struct delete_options *options);
 
 /* Secrets: stringData is merged into data, as a default. */
 void strategy_secret_fill(struct arena *a, struct json *parent, int64_t now_ns);
@@ -59,5 +63,8 @@ schema_check_update check_signing_request_status;
 /* Definitions: record the versions that objects may be stored in. */
 void strategy_crd_create(struct write *w, struct json *object);
 void strategy_crd_update(struct write *w, struct json *object, const struct json *old);
+/* A definition is only marked at first: our own finalizer waits for its objects. */
+bool strategy_crd_delete(struct write *w, struct json *object,
+			 const struct delete_options *options);
 
 #endif

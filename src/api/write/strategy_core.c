@@ -44,6 +44,21 @@ void strategy_namespace_update(struct write *w, struct json *object, const struc
 			   json_getz(old, "spec"), "finalizers");
 }
 
+bool strategy_namespace_delete(struct write *w, struct json *object,
+			       const struct delete_options *options)
+{
+	struct json *meta = json_getz(object, "metadata");
+
+	if (!json_getz(meta, "deletionTimestamp")) {
+		tree_set_time(w->arena, meta, "deletionTimestamp", w->now_ns);
+		json_put_str(w->arena, json_need_object(w->arena, object, "status"), "phase",
+			     STR("Terminating"));
+		write_set_propagation(w, meta, options);
+		return true;
+	}
+	return json_count(json_getz(json_getz(object, "spec"), "finalizers")) > 0;
+}
+
 /* --- secrets ------------------------------------------------------------------------------- */
 
 static void put_data(struct arena *a, struct json *data, struct json_index *had, struct str key,

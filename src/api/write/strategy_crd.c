@@ -4,6 +4,7 @@
  */
 #include "api/write/strategies.h"
 
+#include "api/crd/crd.h"
 #include "api/write/write_impl.h"
 
 /* Adds the storage version to status.storedVersions. */
@@ -42,4 +43,16 @@ void strategy_crd_update(struct write *w, struct json *object, const struct json
 	 */
 	if (w->subresource.n == 0 || json_count(json_getz(status, "storedVersions")) == 0)
 		note_stored(w, object);
+}
+
+bool strategy_crd_delete(struct write *w, struct json *object,
+			 const struct delete_options *options UNUSED)
+{
+	struct json *meta = json_getz(object, "metadata");
+
+	if (json_getz(meta, "deletionTimestamp"))
+		return false;
+	tree_set_time(w->arena, meta, "deletionTimestamp", w->now_ns);
+	crd_begin_deletion(w->arena, object, w->now_ns);
+	return true;
 }

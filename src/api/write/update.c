@@ -63,29 +63,6 @@ static int check_version(struct write *w, const struct json *old_meta, struct js
 
 /* --- stored values that are kept -------------------------------------------------------- */
 
-/*
- * Kinds whose status writes keep all metadata; for other kinds they may change labels and the like.
- */
-static bool status_resets_meta(const struct schema_kind *kind)
-{
-	static const struct str resets[] = {
-		STR("resource.k8s.io/"),
-		STR("admissionregistration.k8s.io/"),
-		STR("apiextensions.k8s.io/"),
-		STR("networking.k8s.io/servicecidrs"),
-		STR("certificates.k8s.io/podcertificaterequests"),
-		STR("storage.k8s.io/"),
-		STR("scheduling.k8s.io/"),
-	};
-
-	if (kind->custom)
-		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(resets); i++)
-		if (str_starts(kind->storage_name, resets[i]))
-			return true;
-	return false;
-}
-
 static void keep_all_but_status(struct write *w, struct json *object, const struct json *old)
 {
 	static const char *const meta_members[] = { "labels", "annotations", "finalizers",
@@ -102,7 +79,7 @@ static void keep_all_but_status(struct write *w, struct json *object, const stru
 	JSON_FOREACH (member, old)
 		if (!json_get(object, json_key(member)) && !str_eq(json_key(member), STR("status")))
 			tree_carry_key(w->arena, object, old, json_key(member));
-	if (!status_resets_meta(w->kind))
+	if (!w->kind->custom && !(w->kind->flags & SCHEMA_STATUS_KEEPS_META))
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(meta_members); i++)
 		tree_carry(w->arena, meta, old_meta, meta_members[i]);
@@ -158,7 +135,7 @@ bool write_may_go(const struct write *w, const struct json *object, const struct
 	    json_count(json_getz(json_getz(object, "metadata"), "finalizers")) ||
 	    json_i64_at(old_meta, "deletionGracePeriodSeconds", 0) != 0)
 		return false;
-	if (str_eq(w->kind->storage_name, STR("core/namespaces")))
+	if (w->kind->storage->flags & SCHEMA_SPEC_FINALIZERS)
 		return json_count(json_getz(json_getz(object, "spec"), "finalizers")) == 0;
 	return true;
 }
