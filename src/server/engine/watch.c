@@ -149,6 +149,30 @@ static void on_timer(struct loop_timer *t)
 
 /* --- opened: on the lane's loop --------------------------------------------------- */
 
+/* Returns false if the reply has not begun: the stream has ended, or ends with an error. */
+static bool send_head(struct watch *w, int status, struct str type, int retry_after_s,
+		      int64_t length)
+{
+	struct arena *a = &w->stream->arena;
+	struct http_field *fields = ARENA_ARRAY(a, struct http_field, w->opts.nhead + 2);
+	struct error err;
+	size_t n = 0;
+	int r;
+
+	fields[n++] = HTTP_FIELD("content-type", type);
+	if (retry_after_s)
+		fields[n++] = HTTP_FIELD("retry-after",
+					 str_from(arena_printf(a, "%d", retry_after_s)));
+	for (size_t i = 0; i < w->opts.nhead; i++)
+		fields[n++] = w->opts.head[i];
+	r = http_stream_respond(w->stream, status, fields, n, length);
+	if (r == -ERR_HEADERS_TOO_LARGE) {
+		(void)error_set(&err, ERR_INTERNAL, "the fields of the reply are too large");
+		http_stream_fail(w->stream, &err);
+	}
+	return r == 0;
+}
+
 static void answer_error(struct watch *w)
 {
 	struct status_about about = { 0 };
@@ -158,22 +182,17 @@ static void answer_error(struct watch *w)
 		about = (struct status_about){ .cause_reason = "ResourceVersionTooLarge",
 					       .cause_message = "Too large resource version",
 					       .retry_after_s = 1 };
+	if (w->err.code == ERR_UNAVAILABLE)
+		about.retry_after_s = 1;
 	b = watch_text_failure(&w->opts.form, &w->err, &about);
-	(void)http_stream_reply(w->stream, error_http_status((int)w->err.code),
-				watch_text_failure_type(&w->opts.form),
-				(struct slice){ b->data, b->n, b });
-}
-
-static void answer_head(struct watch *w)
-{
-	struct http_field fields[16] = {
-		HTTP_FIELD("content-type", watch_text_content_type(&w->opts.form)),
-	};
-	size_t n = 1;
-
-	for (size_t i = 0; i < w->opts.nhead && n < ARRAY_SIZE(fields); i++)
-		fields[n++] = w->opts.head[i];
-	(void)http_stream_respond(w->stream, 200, fields, n, -1);
+	if (!send_head(w, error_http_status((int)w->err.code),
+		       watch_text_failure_type(&w->opts.form), about.retry_after_s,
+		       (int64_t)b->n)) {
+		bytes_unref(b);
+		return;
+	}
+	(void)http_stream_send(w->stream, (struct slice){ b->data, b->n, b });
+	(void)http_stream_end(w->stream, NULL, 0);
 }
 
 static void join(struct watch *w)
@@ -212,6 +231,7 @@ static void on_opened(struct lane_msg *m)
 {
 	struct watch *w = CONTAINER_OF(m, struct watch, opened);
 	struct lane *l = w->lane;
+	bool begun;
 
 	l->opening--;
 	if (w->err.code) {
@@ -221,10 +241,10 @@ static void on_opened(struct lane_msg *m)
 		lane_extend(w->feed, &w->past);
 		seek(w);
 		join(w);
-		answer_head(w);
+		begun = send_head(w, 200, watch_text_content_type(&w->opts.form), 0, -1);
 		if (w->closed)
 			leave(w);
-		else if (l->stopping || watch_is_revoked(w))
+		else if (!begun || l->stopping || watch_is_revoked(w))
 			watch_end(w);
 		else
 			watch_pump(w);

@@ -55,7 +55,10 @@ struct watch_opts {
 	 */
 	const atomic_bool *revoked;
 	int64_t timeout_ms; /* > 0 */
-	/* Additional header fields of the response; alive as long as the stream. */
+	/*
+	 * Additional header fields of the response, also of one that rejects the watch; alive as
+	 * long as the stream.
+	 */
 	const struct http_field *head;
 	size_t nhead;
 	/*

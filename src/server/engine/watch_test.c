@@ -324,6 +324,23 @@ static void what_lies_in_the_future_times_out(void **state UNUSED)
 	scene_release(&s);
 }
 
+static void every_field_of_the_head_is_sent(void **state UNUSED)
+{
+	struct watch_guest g;
+	struct scene s;
+	size_t n = 0;
+
+	scene_init(&s, &plain);
+	guest(&s, &g, (struct watch_guest_opts){ .revision = 1, .head = 30 });
+	assert_true(sim_run_until(s.world.sim, has_status, &g, SOON_MS));
+	assert_int_equal(g.status, 200);
+	for (size_t i = 0; i < g.stream->in.fields.n; i++)
+		n += str_starts(g.stream->in.fields.v[i].name, STR("x-field-"));
+	assert_int_equal(n, 30);
+	watch_guest_release(&g);
+	scene_release(&s);
+}
+
 /* --- how a watch ends ------------------------------------------------------------- */
 
 static void a_watch_ends_at_its_time(void **state UNUSED)
@@ -522,6 +539,7 @@ int main(void)
 		cmocka_unit_test(a_watch_goes_on_after_a_restart),
 		cmocka_unit_test(what_is_too_old_is_gone),
 		cmocka_unit_test(what_lies_in_the_future_times_out),
+		cmocka_unit_test(every_field_of_the_head_is_sent),
 		cmocka_unit_test(a_watch_ends_at_its_time),
 		cmocka_unit_test(bookmarks_come_every_minute_and_before_the_end),
 		cmocka_unit_test(a_watch_that_reads_too_late_is_told_so),

@@ -182,6 +182,17 @@ static void on_over(void *arg)
 	((struct state_world *)arg)->overs++;
 }
 
+static const struct http_field *make_head(struct arena *a, size_t n)
+{
+	struct http_field *fields = ARENA_ARRAY(a, struct http_field, n);
+
+	for (size_t i = 0; i < n; i++)
+		fields[i] = (struct http_field){
+			.name = str_from(arena_printf(a, "x-field-%zu", i)), .value = STR("x")
+		};
+	return fields;
+}
+
 static void start_watch(struct state_world *w, struct http_stream *s, size_t lane)
 {
 	struct arena *a = &s->arena;
@@ -193,11 +204,13 @@ static void start_watch(struct state_world *w, struct http_stream *s, size_t lan
 		.initial_end = param(s, a, "end").n > 0,
 		.bookmarks = param(s, a, "bookmarks").n > 0,
 		.timeout_ms = number(param(s, a, "timeout"), 3600 * 1000),
+		.nhead = (size_t)number(param(s, a, "head"), 0),
 		.on_over = on_over,
 		.arg = w,
 	};
 	struct str form = param(s, a, "form");
 
+	opts.head = make_head(a, opts.nhead);
 	opts.form.kind = opts.kind;
 	opts.form.table_version = STR("v1");
 	opts.form.as = str_eqz(form, "table")     ? WATCH_TABLE

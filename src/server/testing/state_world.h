@@ -5,6 +5,7 @@
  * and HTTP with a few paths that do what the real server's verbs do, as simply as possible:
  *
  *	GET    /watch?kind=pods&ns=&labels=&fields=&rv=&initial=1&end=1&bookmarks=1&timeout=ms
+ *	       &head=N   with N additional header fields
  *	GET    /list?kind=pods&ns=&labels=&fields=&limit=&after=&rv=
  *	GET    /get?kind=pods&ns=&name=
  *	PUT    /put?kind=pods&ns=&name=&rv=   with the object; rv 0: must not exist

@@ -280,6 +280,9 @@ static void on_head(struct http_stream *s)
 	a->length = s->in.length;
 	copy_field(s, STR("content-type"), a->content, sizeof(a->content));
 	copy_field(s, STR("content-encoding"), a->content_encoding, sizeof(a->content_encoding));
+	copy_field(s, STR("audit-id"), a->audit_id, sizeof(a->audit_id));
+	copy_field(s, STR("cache-control"), a->cache_control, sizeof(a->cache_control));
+	copy_field(s, STR("retry-after"), a->retry_after, sizeof(a->retry_after));
 	for (size_t i = 0; i < s->in.fields.n; i++)
 		if (str_eqz(s->in.fields.v[i].name, "warning"))
 			n += (size_t)snprintf(a->warnings + n, sizeof(a->warnings) - n, "%.*s\n",

@@ -32,6 +32,7 @@ struct verb_ask {
 	struct buf got; /* body */
 	char content[128]; /* content-type */
 	char content_encoding[16];
+	char audit_id[40], cache_control[32], retry_after[8]; /* empty: absent */
 	char warnings[2048]; /* one per line */
 	int64_t length; /* content-length; -1: absent */
 	bool over;

@@ -316,6 +316,8 @@ static void print_target(struct watch_guest *g, struct buf *b)
 	add_param(b, "bookmarks", g->opts.bookmarks ? "1" : NULL);
 	if (g->opts.timeout_ms)
 		(void)buf_printf(b, "&timeout=%lld", (long long)g->opts.timeout_ms);
+	if (g->opts.head)
+		(void)buf_printf(b, "&head=%d", g->opts.head);
 	if (g->revision)
 		(void)buf_printf(b, "&rv=%lld", (long long)g->revision);
 	else

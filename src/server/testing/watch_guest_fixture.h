@@ -23,6 +23,7 @@ struct watch_guest_opts {
 	int64_t slow_ms; /* reads with a delay of up to this */
 	int64_t timeout_ms; /* of each watch; 0: long */
 	int64_t patience_ms; /* closes a watch that is silent for this long; 0: never */
+	int head; /* number of additional header fields, x-field-0 and so on, that it requests */
 	int64_t revision; /* start after this revision, without the initial state; 0: with it */
 	enum http_protocol protocol;
 	uint64_t seed;

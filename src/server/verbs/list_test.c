@@ -417,6 +417,28 @@ static bool is_over(void *arg)
 	return ((struct verb_ask *)arg)->over;
 }
 
+/* The server does not have this revision yet, so the watch is rejected. */
+#define FUTURE_WATCH MAPS "?watch=1&resourceVersion=100000"
+
+static void a_rejected_watch_has_the_header_fields_of_other_replies(void **state)
+{
+	struct verb_world *w = *state;
+	struct verb_ask read = { .method = "GET", .target = MAPS "?resourceVersion=100000" };
+	struct verb_ask watch = { .method = "GET", .target = FUTURE_WATCH };
+
+	(void)verb_world_ask(w, &read);
+	(void)verb_world_ask(w, &watch);
+	assert_int_equal(read.status, 504);
+	assert_int_equal(watch.status, 504);
+	assert_int_equal(strlen(watch.audit_id), strlen(read.audit_id));
+	assert_string_equal(watch.cache_control, "no-cache, private");
+	assert_string_equal(watch.cache_control, read.cache_control);
+	assert_string_equal(watch.retry_after, "1");
+	assert_string_equal(watch.retry_after, read.retry_after);
+	verb_ask_release(&read);
+	verb_ask_release(&watch);
+}
+
 #define LONG_WATCH MAPS "?watch=1&timeoutSeconds=9999999999"
 
 static void a_watch_ends_when_its_user_loses_the_right(void **state)
@@ -482,6 +504,7 @@ int main(void)
 		TEST(collections_are_deleted_by_selector),
 		cmocka_unit_test_setup_teardown(watches_begin_where_they_should, verb_world_set_up,
 						verb_world_tear_down),
+		TEST(a_rejected_watch_has_the_header_fields_of_other_replies),
 		TEST(a_watch_ends_when_its_user_loses_the_right),
 		TEST(a_watch_ends_with_its_users_token),
 		TEST(no_watch_is_for_ever),
