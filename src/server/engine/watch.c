@@ -170,6 +170,8 @@ static bool send_head(struct watch *w, int status, struct str type, int retry_af
 		(void)error_set(&err, ERR_INTERNAL, "the fields of the reply are too large");
 		http_stream_fail(w->stream, &err);
 	}
+	if (r == 0 && !w->closed && w->opts.on_started)
+		w->opts.on_started(w->opts.arg, status);
 	return r == 0;
 }
 

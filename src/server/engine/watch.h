@@ -61,6 +61,8 @@ struct watch_opts {
 	 */
 	const struct http_field *head;
 	size_t nhead;
+	/* The response has begun, with this status. Not called if the stream ends before that. */
+	void (*on_started)(void *arg, int status);
 	/*
 	 * The stream has ended: for audit and metrics. This is the last callback; the stream may
 	 * be freed.

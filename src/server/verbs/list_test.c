@@ -8,11 +8,16 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/yaml/yaml.h"
 #include "net/loop/gzip.h"
 #include "net/sim/sim.h"
+#include "server/http/audit.h"
 #include "server/testing/state_fake.h"
 #include "server/testing/verb_world.h"
 
@@ -420,6 +425,51 @@ static bool is_over(void *arg)
 /* The server does not have this revision yet, so the watch is rejected. */
 #define FUTURE_WATCH MAPS "?watch=1&resourceVersion=100000"
 
+/* The line of the audit log for this stage of the only request. */
+static struct json *audit_line(struct verb_world *w, const char *path, const char *stage)
+{
+	struct json *line = NULL;
+	char text[4096];
+	FILE *f = fopen(path, "r");
+
+	assert_non_null(f);
+	while (fgets(text, sizeof(text), f)) {
+		struct str copy = arena_str(&w->arena, str_from(text));
+
+		assert_int_equal(json_parse(&w->arena, copy, NULL, &line, NULL), 0);
+		if (str_eqz(json_text_at(line, "stage"), stage))
+			break;
+		line = NULL;
+	}
+	(void)fclose(f);
+	assert_non_null(line);
+	return line;
+}
+
+static void a_rejected_watch_is_audited_with_its_status(void **state)
+{
+	struct verb_world *w = *state;
+	char path[] = "/tmp/devplane-audit-XXXXXX";
+	struct audit_opts opts = { .path = path, .metrics = w->server.metrics, .log = &w->log };
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(audit_open(&opts, &w->server.audit, NULL), 0);
+	(void)verb_world_call(w, "GET", FUTURE_WATCH, NULL, 504);
+	assert_int_equal(
+		json_pointer(audit_line(w, path, "ResponseStarted"), STR("/responseStatus/code"))
+			->i64,
+		504);
+	assert_int_equal(
+		json_pointer(audit_line(w, path, "ResponseComplete"), STR("/responseStatus/code"))
+			->i64,
+		504);
+	audit_close(w->server.audit);
+	w->server.audit = NULL;
+	(void)close(fd);
+	(void)unlink(path);
+}
+
 static void a_rejected_watch_has_the_header_fields_of_other_replies(void **state)
 {
 	struct verb_world *w = *state;
@@ -504,6 +554,7 @@ int main(void)
 		TEST(collections_are_deleted_by_selector),
 		cmocka_unit_test_setup_teardown(watches_begin_where_they_should, verb_world_set_up,
 						verb_world_tear_down),
+		TEST(a_rejected_watch_is_audited_with_its_status),
 		TEST(a_rejected_watch_has_the_header_fields_of_other_replies),
 		TEST(a_watch_ends_when_its_user_loses_the_right),
 		TEST(a_watch_ends_with_its_users_token),

@@ -46,6 +46,14 @@ static int64_t bound_by_user(const struct exchange *x, int64_t limit_ms)
 	return MIN(limit_ms, MAX((ends_ns - now.wall_ns) / CLOCK_MS, 1));
 }
 
+static void on_started(void *arg, int status)
+{
+	struct exchange *x = arg;
+
+	x->status = status;
+	audit_started(x);
+}
+
 static void on_over(void *arg)
 {
 	struct exchange *x = arg;
@@ -116,6 +124,7 @@ static void start(struct exchange *x, int64_t revision)
 		.bookmarks = r->bookmarks,
 		.timeout_ms = bound_by_user(x, time_limit(x)),
 		.revoked = x->session ? &x->session->over : NULL,
+		.on_started = on_started,
 		.on_over = on_over,
 		.arg = x,
 	};
@@ -124,8 +133,6 @@ static void start(struct exchange *x, int64_t revision)
 	flow_leave(&x->flow);
 	x->answered = true; /* from here on by the watch */
 	x->data = watch_right_new(x);
-	x->status = 200;
-	audit_started(x);
 	exchange_shed_later(x);
 	watch_start(x->server->state, x->lane, x->stream, &opts);
 }
