@@ -99,7 +99,7 @@ int admission_park_for_write(struct admission_request *req, struct resource *r, 
 
 int admission_park_for_base(struct admission_request *req, struct error *err)
 {
-	return admission_park_for_write(req, state_resource(req->state, req->kind), req->ns,
+	return admission_park_for_write(req, state_resource(req->state, req->write->kind), req->ns,
 					req->name, err);
 }
 

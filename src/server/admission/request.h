@@ -39,11 +39,14 @@ struct admission_request {
 	const struct user *user;
 	const struct request *request; /* as the client sent it */
 	const struct schema_kind *path_kind; /* of the path */
-	const struct schema_kind *kind; /* of the stored object, in the request's version */
 	bool foreign; /* `tree` has another kind than the object: Binding, Eviction, Scale */
 	struct str ns, name;
 	struct json *tree; /* the body; for CONNECT and deletions, the options */
-	struct write *write; /* input of the rules of writing, and their errors and warnings */
+	/*
+	 * Input of the rules of writing, and their errors and warnings. Its kind is that of the
+	 * stored object, in the request's version.
+	 */
+	struct write *write;
 	struct arena *work;
 	int64_t deadline_ns; /* of the request, monotonic clock */
 	bool dry_run;

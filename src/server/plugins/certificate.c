@@ -138,7 +138,7 @@ static int admit_bundle(struct admission_request *req, const struct json *old, s
 int admit_certificate(struct admission_request *req, const struct json *old, struct json *object,
 		      struct error *err)
 {
-	struct str resource = req->kind->resource;
+	struct str resource = req->write->kind->resource;
 
 	if (!object || req->request->verb == REQUEST_DELETE ||
 	    req->request->verb == REQUEST_DELETE_COLLECTION)

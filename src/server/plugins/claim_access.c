@@ -114,7 +114,7 @@ static struct authz_query query(const struct ask *k, const char *resource, const
 	return (struct authz_query){ .user = k->req->user,
 				     .verb = verb,
 				     .group = GROUP,
-				     .version = k->req->kind->version,
+				     .version = k->req->write->kind->version,
 				     .resource = str_from(resource),
 				     .subresource = str_from(subresource),
 				     .name = name };
@@ -341,7 +341,8 @@ static void authorize(struct write *w, const struct json *old_claim, const struc
 void claim_access_attach(struct admission_request *req)
 {
 	if (!str_eqz(req->write->subresource, "status") ||
-	    !str_eqz(req->kind->resource, "resourceclaims") || !str_eq(req->kind->group, GROUP) ||
+	    !str_eqz(req->write->kind->resource, "resourceclaims") ||
+	    !str_eq(req->write->kind->group, GROUP) ||
 	    !gates_on(req->write->gates, GATE_DRAResourceClaimGranularStatusAuthorization))
 		return;
 	req->write->authorize = authorize;

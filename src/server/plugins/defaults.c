@@ -182,7 +182,7 @@ int admit_volume_finalizer(struct admission_request *req, const struct json *old
 {
 	struct arena *a = req->write->arena;
 	struct json *list = need_list(a, json_need_object(a, object, "metadata"), "finalizers");
-	struct str name = str_eq(req->kind->resource, STR("persistentvolumes"))
+	struct str name = str_eq(req->write->kind->resource, STR("persistentvolumes"))
 				  ? STR("kubernetes.io/pv-protection")
 				  : STR("kubernetes.io/pvc-protection");
 

@@ -63,9 +63,9 @@ static bool may_read(struct admission_request *req, struct str ns, struct str na
 {
 	const struct authz_query q = { .user = req->user,
 				       .verb = STR("get"),
-				       .group = req->kind->group,
-				       .version = req->kind->version,
-				       .resource = req->kind->resource,
+				       .group = req->write->kind->group,
+				       .version = req->write->kind->version,
+				       .resource = req->write->kind->resource,
 				       .ns = ns,
 				       .name = name };
 

@@ -20,15 +20,15 @@ static struct resource *ranges(const struct admission_request *req)
 bool admit_limits_concerns(const struct admission_request *req)
 {
 	struct str sub = req->write->subresource;
-	bool pods = str_eq(req->kind->resource, STR("pods"));
+	bool pods = str_eq(req->write->kind->resource, STR("pods"));
 
-	if (req->kind->group.n || !req->ns.n || !resource_count(ranges(req)))
+	if (req->write->kind->group.n || !req->ns.n || !resource_count(ranges(req)))
 		return false;
 	if (sub.n)
 		return pods && req->op == ADMIT_UPDATE && str_eq(sub, STR("resize"));
 	if (pods)
 		return req->op == ADMIT_CREATE;
-	return str_eq(req->kind->resource, STR("persistentvolumeclaims"));
+	return str_eq(req->write->kind->resource, STR("persistentvolumeclaims"));
 }
 
 static bool is_deleted(const struct json *old)
@@ -45,7 +45,7 @@ int admit_limits_fill(struct admission_request *req, const struct json *old, str
 	size_t n;
 	int r = 0;
 
-	if (!object || is_deleted(old) || !str_eq(req->kind->resource, STR("pods")))
+	if (!object || is_deleted(old) || !str_eq(req->write->kind->resource, STR("pods")))
 		return 0;
 	n = in_namespace(ranges(req), req->ns, a, &v);
 	for (size_t i = 0; i < n && r == 0; i++) {
@@ -59,7 +59,7 @@ int admit_limits_fill(struct admission_request *req, const struct json *old, str
 int admit_limits_check(struct admission_request *req, const struct json *old, struct json *object,
 		       struct error *err)
 {
-	bool pods = str_eq(req->kind->resource, STR("pods"));
+	bool pods = str_eq(req->write->kind->resource, STR("pods"));
 	struct arena *a = req->write->arena;
 	struct object **v = NULL;
 	struct json *range;

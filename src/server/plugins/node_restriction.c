@@ -446,8 +446,8 @@ int admit_node(struct admission_request *req, const struct json *old, struct jso
 		return forbid(err, "could not determine node from user \"%.*s\"",
 			      STR_ARG(req->user->name));
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (str_eqz(req->kind->resource, rows[i].resource) &&
-		    str_eqz(req->kind->group, rows[i].group))
+		if (str_eqz(req->write->kind->resource, rows[i].resource) &&
+		    str_eqz(req->write->kind->group, rows[i].group))
 			return rows[i].check(&c, err);
 	return 0;
 }

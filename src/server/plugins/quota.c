@@ -51,8 +51,8 @@ bool admit_quota_concerns(const struct admission_request *req)
 {
 	struct quota_kind k;
 
-	return req->ns.n && (req->kind->flags & SCHEMA_NAMESPACED) && any_quota(req) &&
-	       quota_kind_of(req->kind->group, req->kind->resource, &k) &&
+	return req->ns.n && (req->write->kind->flags & SCHEMA_NAMESPACED) && any_quota(req) &&
+	       quota_kind_of(req->write->kind->group, req->write->kind->resource, &k) &&
 	       may_concern(&k, req->op, req->write->subresource);
 }
 
@@ -162,7 +162,7 @@ int admit_quota(struct admission_request *req, const struct json *old, struct js
 	struct paid *p;
 	int r;
 
-	if (!quota_kind_of(req->kind->group, req->kind->resource, &k) ||
+	if (!quota_kind_of(req->write->kind->group, req->write->kind->resource, &k) ||
 	    !quota_concerns(&k, req->write->subresource, old, object) ||
 	    !quotas_limit(quotas, req->ns, &k, req->write->arena))
 		return 0;

@@ -155,7 +155,7 @@ static int admit_role(struct admission_request *req, const struct json *old,
 	struct rbac_rules wanted = rbac_rules_parse(req->work, json_getz(role, "rules"));
 	int r;
 
-	if (may(req, "escalate", req->kind->resource, req->request->name))
+	if (may(req, "escalate", req->write->kind->resource, req->request->name))
 		return 0;
 	r = require_held(req, wanted, err);
 	if (r == 0 && (gathers(role) || (old && gathers(old))))
@@ -178,7 +178,7 @@ static int admit_binding(struct admission_request *req, const struct json *bindi
 		return require_held(req, *rules, err);
 	/* Upstream combines the binding's resource with the role's name. */
 	return error_set(err, ERR_NOT_FOUND, "%.*s.%.*s \"%.*s\" not found",
-			 STR_ARG(req->kind->resource), STR_ARG(RBAC_GROUP), STR_ARG(name));
+			 STR_ARG(req->write->kind->resource), STR_ARG(RBAC_GROUP), STR_ARG(name));
 }
 
 int admit_rbac(struct admission_request *req, const struct json *old, struct json *object,

@@ -112,7 +112,7 @@ static bool is_on(const struct plugin *p, const struct admission_request *req)
 
 static bool is_asked(const struct plugin *p, const struct admission_request *req)
 {
-	const struct schema_kind *k = req->kind;
+	const struct schema_kind *k = req->write->kind;
 
 	return is_on(p, req) && (p->ops & req->op) && (!p->group.p || str_eq(p->group, k->group)) &&
 	       (!p->resource.n || str_eq(p->resource, k->resource)) &&

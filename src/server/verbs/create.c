@@ -28,7 +28,7 @@ static struct str name_of(const struct json *object)
 static void refuse_taken(struct mutation *m)
 {
 	struct error err = { .code = ERR_ALREADY_EXISTS };
-	struct str group = m->req.kind->group;
+	struct str group = m->write.kind->group;
 
 	m->req.about.name = m->req.name;
 	if (m->write.generated_from.n) {
@@ -36,8 +36,8 @@ static void refuse_taken(struct mutation *m)
 		(void)error_set(&err, ERR_ALREADY_EXISTS,
 				"%.*s%s%.*s \"%.*s\" already exists, the server was not able to "
 				"generate a unique name for the object",
-				STR_ARG(m->req.kind->resource), group.n ? "." : "", STR_ARG(group),
-				STR_ARG(m->req.name));
+				STR_ARG(m->write.kind->resource), group.n ? "." : "",
+				STR_ARG(group), STR_ARG(m->req.name));
 	}
 	mutation_fail(m, &err);
 }
@@ -226,7 +226,7 @@ static void aim_at_pod(struct mutation *m)
 {
 	if (m->x->sub)
 		return;
-	m->req.kind = m->write.kind = schema_find_resource(STR(""), STR("v1"), STR("pods"));
+	m->write.kind = schema_find_resource(STR(""), STR("v1"), STR("pods"));
 	m->write.subresource = STR("binding");
 	m->req.foreign = true;
 }

@@ -104,7 +104,7 @@ static const char *immortal(const struct schema_kind *k, struct str name)
 static int decide(struct mutation *m, const struct json *old, struct json **ret_object,
 		  struct error *err)
 {
-	const char *why = immortal(m->req.kind, m->req.name);
+	const char *why = immortal(m->write.kind, m->req.name);
 
 	if (why)
 		return error_set(err, ERR_FORBIDDEN, "%s", why);
@@ -116,7 +116,7 @@ static void answer(struct mutation *m)
 {
 	const struct mutation_committed *c = &m->committed;
 	bool gone = !m->decided.object, orphan = true,
-	     whole = m->req.kind->flags & SCHEMA_RETURN_DELETED;
+	     whole = m->write.kind->flags & SCHEMA_RETURN_DELETED;
 	int status;
 
 	/*

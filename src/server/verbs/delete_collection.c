@@ -116,7 +116,7 @@ static int removal_write(struct removal *d, struct resource *r, struct object *b
 static void removal_try(struct removal *d)
 {
 	struct mutation *m = d->collection->m;
-	struct resource *r = state_resource(m->req.state, m->req.kind);
+	struct resource *r = state_resource(m->req.state, m->write.kind);
 	struct object *base = resource_tip(r, object_ns(d->item), object_name(d->item));
 	struct error err = { 0 };
 
@@ -201,7 +201,7 @@ static void on_synced(struct state *st, struct job *j, const struct error *err)
 	if (err)
 		mutation_fail(m, err);
 	else
-		resource_list(state_resource(st, m->req.kind), &query, &m->x->work, on_listed, c);
+		resource_list(state_resource(st, m->write.kind), &query, &m->x->work, on_listed, c);
 }
 
 static void on_state(struct state *st, struct job *j)

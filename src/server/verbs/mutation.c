@@ -63,8 +63,8 @@ void mutation_reply_shown(struct mutation *m, int status)
 
 	if (str_eq(json_text_at(meta, "resourceVersion"), unknown_version))
 		json_remove(meta, STR("resourceVersion"));
-	(void)write_served_form(a, shown, m->req.kind->storage, m->write.gates);
-	write_from_storage(a, shown, m->req.kind);
+	(void)write_served_form(a, shown, m->write.kind->storage, m->write.gates);
+	write_from_storage(a, shown, m->write.kind);
 	reply_tree(m->x, status, shown);
 }
 
@@ -130,7 +130,7 @@ int mutation_blame(struct mutation *m, const struct schema_kind *kind, struct st
 
 static struct object *namespace_of(const struct admission_request *req)
 {
-	if (!(req->kind->flags & SCHEMA_NAMESPACED))
+	if (!(req->write->kind->flags & SCHEMA_NAMESPACED))
 		return NULL;
 	return resource_tip(state_namespaces(req->state), STR(""), req->ns);
 }
@@ -168,7 +168,7 @@ static int check_namespace(struct mutation *m, struct error *err)
 {
 	struct object *ns = namespace_of(&m->req);
 
-	if (!(m->req.kind->flags & SCHEMA_NAMESPACED))
+	if (!(m->write.kind->flags & SCHEMA_NAMESPACED))
 		return 0;
 	if (openness(ns) !=
 	    openness(resource_get(state_namespaces(m->req.state), STR(""), m->req.ns))) {
@@ -200,7 +200,7 @@ static int check_namespace(struct mutation *m, struct error *err)
  */
 static struct store_basis namespace_basis(struct mutation *m)
 {
-	const struct object *ns = m->req.kind->flags & SCHEMA_NAMESPACED
+	const struct object *ns = m->write.kind->flags & SCHEMA_NAMESPACED
 					  ? resource_get(state_namespaces(m->req.state), STR(""),
 							 m->req.ns)
 					  : NULL;
@@ -215,7 +215,7 @@ static struct store_basis namespace_basis(struct mutation *m)
 
 int mutation_check_home(struct mutation *m, struct error *err)
 {
-	int r = custom_check_create(m->x->server->custom, m->req.kind, err);
+	int r = custom_check_create(m->x->server->custom, m->write.kind, err);
 
 	return r < 0 ? r : check_namespace(m, err);
 }
@@ -237,7 +237,8 @@ static void on_written(struct state_write *w, struct object *object, const struc
 
 static struct state_write *pending_of(const struct mutation *m)
 {
-	return resource_pending(state_resource(m->req.state, m->req.kind), m->req.ns, m->req.name);
+	return resource_pending(state_resource(m->req.state, m->write.kind), m->req.ns,
+				m->req.name);
 }
 
 /* Returns false if the write was rejected, or will be decided again. */
@@ -256,7 +257,7 @@ static bool admit(struct mutation *m, void (*again)(struct mutation *m))
 
 void mutation_commit(struct mutation *m, void (*again)(struct mutation *m))
 {
-	struct resource *r = state_resource(m->req.state, m->req.kind);
+	struct resource *r = state_resource(m->req.state, m->write.kind);
 	const struct mutation_decided *d = &m->decided;
 	struct state_write *pending = &m->committed.pending;
 	struct error err = { 0 };
@@ -278,7 +279,7 @@ void mutation_commit(struct mutation *m, void (*again)(struct mutation *m))
 	*pending = (struct state_write){ .done = on_written, .arg = m, .terms = m->req.terms };
 	if (!d->base) {
 		pending->terms.bases[0] = namespace_basis(m);
-		pending->terms.bases[1] = custom_basis(m->x->server->custom, m->req.kind,
+		pending->terms.bases[1] = custom_basis(m->x->server->custom, m->write.kind,
 						       &m->x->work);
 	}
 	if (state_write(pending, r, m->req.ns, m->req.name, d->base, d->object, &m->x->work, &err) <
@@ -300,7 +301,7 @@ static void on_synced(struct state *st UNUSED, struct job *j, const struct error
 
 struct object *mutation_base(const struct mutation *m)
 {
-	struct resource *r = state_resource(m->req.state, m->req.kind);
+	struct resource *r = state_resource(m->req.state, m->write.kind);
 
 	return m->on_committed ? resource_get(r, m->req.ns, m->req.name)
 			       : resource_tip(r, m->req.ns, m->req.name);
@@ -331,7 +332,7 @@ static int decide_on_base(struct mutation *m, struct error *err)
 	*object = NULL;
 	if (!base && !m->ops->decide_new) {
 		*err = (struct error){ .code = ERR_NOT_FOUND };
-		return mutation_blame(m, m->req.kind, m->req.name, -ERR_NOT_FOUND);
+		return mutation_blame(m, m->write.kind, m->req.name, -ERR_NOT_FOUND);
 	}
 	if (!base)
 		return m->ops->decide_new(m, object, err);
@@ -363,7 +364,7 @@ static void attempt(struct mutation *m)
 		r = admission_check_memory(m->write.arena, &err);
 	/* Even without changes, a write converts an object that is stored in an old version. */
 	same = r == 0 && m->write.unchanged && m->decided.object && base &&
-	       !object_is_stale(base, m->req.kind);
+	       !object_is_stale(base, m->write.kind);
 	if ((r < 0 || same) && mutation_wait(m, mutation_again))
 		return;
 	if (r < 0)
@@ -462,8 +463,8 @@ static void on_trying(struct state *st UNUSED, struct job *j)
 void mutation_try(struct mutation *m, void (*then)(struct mutation *m))
 {
 	if (!m->x->sub && m->req.tree)
-		m->trial = selector_trial_new(&m->x->work, m->req.kind, m->req.tree, m->write.gates,
-					      m->write.selectors);
+		m->trial = selector_trial_new(&m->x->work, m->write.kind, m->req.tree,
+					      m->write.gates, m->write.selectors);
 	m->again = then;
 	go_on(m);
 }
@@ -497,7 +498,7 @@ int verb_body_format(struct mutation *m, struct error *err)
 
 	r = negotiate_body(http_fields_get(fields, STR("content-type")), &m->decoded.format, err);
 	/* A definition gives its fields no protobuf numbers. Its Scale subresource has them. */
-	if (r == 0 && m->decoded.format == DECODE_PROTOBUF && m->req.kind->custom &&
+	if (r == 0 && m->decoded.format == DECODE_PROTOBUF && m->write.kind->custom &&
 	    !verb_is_foreign(m->x))
 		r = error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
 			      "the body of the request was in an unknown format - accepted media "
@@ -519,7 +520,6 @@ static struct admission_request request_of(struct exchange *x, struct write *w)
 		.user = &x->user,
 		.request = &x->request,
 		.path_kind = x->kind,
-		.kind = x->kind,
 		.foreign = verb_is_foreign(x),
 		.ns = x->request.ns,
 		.name = x->request.name,

@@ -31,9 +31,9 @@ static int require_create(struct mutation *m, struct error *err)
 	struct exchange *x = m->x;
 	const struct authz_query q = { .user = &x->user,
 				       .verb = STR("create"),
-				       .group = m->req.kind->group,
-				       .version = m->req.kind->version,
-				       .resource = m->req.kind->resource,
+				       .group = m->write.kind->group,
+				       .version = m->write.kind->version,
+				       .resource = m->write.kind->resource,
 				       .ns = m->req.ns,
 				       .name = m->req.name };
 
@@ -42,7 +42,7 @@ static int require_create(struct mutation *m, struct error *err)
 
 static int decide_new(struct mutation *m, struct json **ret_object, struct error *err)
 {
-	bool may = (m->req.kind->flags & SCHEMA_CREATE_ON_UPDATE) && !m->x->sub;
+	bool may = (m->write.kind->flags & SCHEMA_CREATE_ON_UPDATE) && !m->x->sub;
 	const struct json *meta = json_getz(m->req.tree, "metadata");
 	struct str uid = json_text_at(meta, "uid"), name = json_text_at(meta, "name");
 	int r;
@@ -55,11 +55,11 @@ static int decide_new(struct mutation *m, struct json **ret_object, struct error
 	/* A client that names a uid means an existing object. */
 	if (!may || uid.n) {
 		*err = (struct error){ .code = ERR_NOT_FOUND };
-		return mutation_blame(m, m->req.kind, m->req.name, -ERR_NOT_FOUND);
+		return mutation_blame(m, m->write.kind, m->req.name, -ERR_NOT_FOUND);
 	}
 	r = require_create(m, err);
 	if (r < 0)
-		return mutation_blame(m, m->req.kind, m->req.name, r);
+		return mutation_blame(m, m->write.kind, m->req.name, r);
 	r = mutation_check_home(m, err);
 	if (r < 0)
 		return r;
@@ -143,11 +143,11 @@ static int decide_new_patch(struct mutation *m, struct json **ret_object, struct
 
 	if (m->decoded.patch_type != PATCH_APPLY || m->x->sub) {
 		*err = (struct error){ .code = ERR_NOT_FOUND };
-		return mutation_blame(m, m->req.kind, m->req.name, -ERR_NOT_FOUND);
+		return mutation_blame(m, m->write.kind, m->req.name, -ERR_NOT_FOUND);
 	}
 	r = require_create(m, err);
 	if (r < 0)
-		return mutation_blame(m, m->req.kind, m->req.name, r);
+		return mutation_blame(m, m->write.kind, m->req.name, r);
 	r = mutation_check_home(m, err);
 	if (r < 0)
 		return r;
