@@ -13,12 +13,17 @@
 
 static void run_large(struct loop_task *t);
 
+static bool is_earlier(const void *a, const void *b)
+{
+	return ((const struct loop_timer *)a)->armed < ((const struct loop_timer *)b)->armed;
+}
+
 void loop_init_common(struct loop *l, const struct loop_ops *ops, const struct clock *clock,
 		      uint64_t seed)
 {
 	l->ops = ops;
 	l->clock = clock;
-	vec_init(&l->timers, SIZE_MAX / sizeof(void *));
+	heap_init(&l->timers, struct loop_timer, at, is_earlier);
 	queue_init(&l->inbox);
 	list_init(&l->deferred);
 	list_init(&l->last);
@@ -30,7 +35,7 @@ void loop_init_common(struct loop *l, const struct loop_ops *ops, const struct c
 
 void loop_release_common(struct loop *l)
 {
-	vec_release(&l->timers);
+	heap_release(&l->timers);
 	outbuf_free(l->out);
 	recycler_release(&l->recycler);
 }
@@ -80,62 +85,11 @@ struct recycler *loop_recycler(struct loop *l)
 
 /* --- timers ----------------------------------------------------------------------- */
 
-static void heap_set(struct loop *l, size_t at, struct loop_timer *t)
-{
-	l->timers.v[at] = t;
-	t->at = at;
-}
-
-static void sift_up(struct loop *l, struct loop_timer *t, size_t at)
-{
-	while (at > 0) {
-		size_t parent = (at - 1) / 2;
-
-		if (l->timers.v[parent]->armed <= t->armed)
-			break;
-		heap_set(l, at, l->timers.v[parent]);
-		at = parent;
-	}
-	heap_set(l, at, t);
-}
-
-static void sift_down(struct loop *l, struct loop_timer *t, size_t at)
-{
-	size_t child;
-
-	while ((child = 2 * at + 1) < l->timers.n) {
-		if (child + 1 < l->timers.n &&
-		    l->timers.v[child + 1]->armed < l->timers.v[child]->armed)
-			child++;
-		if (t->armed <= l->timers.v[child]->armed)
-			break;
-		heap_set(l, at, l->timers.v[child]);
-		at = child;
-	}
-	heap_set(l, at, t);
-}
-
-static void heap_remove(struct loop *l, struct loop_timer *t)
-{
-	size_t at = t->at;
-	struct loop_timer *last = l->timers.v[--l->timers.n];
-
-	t->at = SIZE_MAX;
-	if (last == t)
-		return;
-	sift_up(l, last, at);
-	sift_down(l, last, last->at);
-}
-
-static void heap_insert(struct loop *l, struct loop_timer *t)
-{
-	(void)vec_push(&l->timers, t);
-	sift_up(l, t, l->timers.n - 1);
-}
-
 static void arm(struct loop *l)
 {
-	l->ops->arm(l, l->timers.n ? l->timers.v[0]->armed : INT64_MAX);
+	const struct loop_timer *first = heap_first(&l->timers);
+
+	l->ops->arm(l, first ? first->armed : INT64_MAX);
 }
 
 void loop_timer_init(struct loop_timer *t, struct loop *l, void (*fn)(struct loop_timer *t))
@@ -152,10 +106,9 @@ void loop_timer_start(struct loop_timer *t, int64_t delay_ms)
 	t->due = l->now + MAX(delay_ms, (int64_t)0);
 	if (t->at != SIZE_MAX && t->armed <= t->due)
 		return;
-	if (t->at != SIZE_MAX)
-		heap_remove(l, t);
+	heap_remove(&l->timers, t);
 	t->armed = t->due;
-	heap_insert(l, t);
+	heap_push(&l->timers, t);
 	if (t->at == 0)
 		arm(l);
 }
@@ -163,24 +116,22 @@ void loop_timer_start(struct loop_timer *t, int64_t delay_ms)
 void loop_timer_stop(struct loop_timer *t)
 {
 	t->due = INT64_MAX;
-	if (t->at != SIZE_MAX)
-		heap_remove(t->loop, t);
+	heap_remove(&t->loop->timers, t);
 }
 
 void loop_turn_timers(struct loop *l)
 {
 	/* A timer started by a callback waits for the next turn, even with a delay of 0. */
-	size_t most = l->timers.n;
+	size_t most = l->timers.items.n;
+	struct loop_timer *t;
 
-	while (l->timers.n && l->timers.v[0]->armed <= l->now && most-- > 0) {
-		struct loop_timer *t = l->timers.v[0];
-
+	while ((t = heap_first(&l->timers)) && t->armed <= l->now && most-- > 0) {
 		if (t->due > l->now) {
 			t->armed = t->due;
-			sift_down(l, t, 0);
+			heap_fix(&l->timers, t);
 			continue;
 		}
-		heap_remove(l, t);
+		heap_remove(&l->timers, t);
 		t->due = INT64_MAX;
 		t->fn(t);
 	}

@@ -7,7 +7,7 @@
 #ifndef NET_LOOP_LOOP_IMPL_H
 #define NET_LOOP_LOOP_IMPL_H
 
-#include "base/core/vec.h"
+#include "base/core/heap.h"
 #include "base/system/recycler.h"
 #include "net/loop/listener.h"
 #include "net/loop/loop.h"
@@ -40,7 +40,7 @@ struct loop {
 	const struct loop_ops *ops;
 	const struct clock *clock;
 	int64_t now; /* ms, of this turn */
-	VEC(struct loop_timer *) timers; /* binary heap on `armed` */
+	struct heap timers; /* of struct loop_timer, by `armed` */
 	struct queue inbox;
 	struct list deferred;
 	struct list last; /* deferred to the end of a turn */

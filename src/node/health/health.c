@@ -18,67 +18,22 @@
 
 /* --- the heap ------------------------------------------------------------------------ */
 
-static void heap_place(struct health *h, size_t at, struct health_entry *e)
+static bool expires_earlier(const void *a, const void *b)
 {
-	h->heap.v[at] = e;
-	e->at = at;
-}
+	const struct health_entry *x = a, *y = b;
 
-static void heap_up(struct health *h, struct health_entry *e, size_t at)
-{
-	while (at > 0 && e->expires_ms < h->heap.v[(at - 1) / 2]->expires_ms) {
-		heap_place(h, at, h->heap.v[(at - 1) / 2]);
-		at = (at - 1) / 2;
-	}
-	heap_place(h, at, e);
-}
-
-static void heap_down(struct health *h, struct health_entry *e, size_t at)
-{
-	size_t child;
-
-	while ((child = 2 * at + 1) < h->heap.n) {
-		if (child + 1 < h->heap.n &&
-		    h->heap.v[child + 1]->expires_ms < h->heap.v[child]->expires_ms)
-			child++;
-		if (e->expires_ms <= h->heap.v[child]->expires_ms)
-			break;
-		heap_place(h, at, h->heap.v[child]);
-		at = child;
-	}
-	heap_place(h, at, e);
-}
-
-static void heap_remove(struct health *h, struct health_entry *e)
-{
-	struct health_entry *last;
-	size_t at = e->at;
-
-	if (at == SIZE_MAX)
-		return;
-	e->at = SIZE_MAX;
-	last = h->heap.v[--h->heap.n];
-	if (last == e)
-		return;
-	heap_up(h, last, at);
-	heap_down(h, last, last->at);
+	return x->expires_ms < y->expires_ms;
 }
 
 static void set_expiry(struct health *h, struct health_entry *e, int64_t expires_ms)
 {
-	int64_t before = e->expires_ms;
-
 	e->expires_ms = expires_ms;
-	if (expires_ms == INT64_MAX) {
-		heap_remove(h, e);
-	} else if (e->at == SIZE_MAX) {
-		(void)vec_push(&h->heap, e);
-		heap_up(h, e, h->heap.n - 1);
-	} else if (expires_ms < before) {
-		heap_up(h, e, e->at);
-	} else {
-		heap_down(h, e, e->at);
-	}
+	if (expires_ms == INT64_MAX)
+		heap_remove(&h->heap, e);
+	else if (e->at == SIZE_MAX)
+		heap_push(&h->heap, e);
+	else
+		heap_fix(&h->heap, e);
 }
 
 /* --- entries ------------------------------------------------------------------------- */
@@ -155,7 +110,7 @@ void health_set_unconfirmed(struct health *h, struct health_entry *e, bool uncon
 
 static void entry_free(struct health *h, struct health_entry *e)
 {
-	heap_remove(h, e);
+	heap_remove(&h->heap, e);
 	health_set_unconfirmed(h, e, false);
 	list_remove(&e->link);
 	(void)omap_remove(&e->driver->devices, e->key);
@@ -214,7 +169,7 @@ struct health *health_new(const struct health_opts *opts)
 
 	h->opts = *opts;
 	omap_init(&h->drivers);
-	vec_init(&h->heap, SIZE_MAX / sizeof(*h->heap.v));
+	heap_init(&h->heap, struct health_entry, at, expires_earlier);
 	return h;
 }
 
@@ -247,7 +202,7 @@ void health_free(struct health *h)
 		return;
 	health_clear(h);
 	omap_release(&h->drivers);
-	vec_release(&h->heap);
+	heap_release(&h->heap);
 	free(h);
 }
 
@@ -351,13 +306,15 @@ void health_driver_gone(struct health *h, struct str driver)
 
 int64_t health_next_expiry(const struct health *h)
 {
-	return h->heap.n > 0 ? h->heap.v[0]->expires_ms : INT64_MAX;
+	const struct health_entry *first = heap_first(&h->heap);
+
+	return first ? first->expires_ms : INT64_MAX;
 }
 
 void health_expire(struct health *h, int64_t now_ms)
 {
 	while (health_next_expiry(h) <= now_ms) {
-		struct health_entry *e = h->heap.v[0];
+		struct health_entry *e = heap_first(&h->heap);
 
 		health_set_unconfirmed(h, e, false);
 		change(h, e, ASSIGN_UNKNOWN, STR_NULL, INT64_MAX);

@@ -4,10 +4,10 @@
 #ifndef NODE_HEALTH_HEALTH_IMPL_H
 #define NODE_HEALTH_HEALTH_IMPL_H
 
+#include "base/core/heap.h"
 #include "base/core/limits.h"
 #include "base/core/list.h"
 #include "base/core/omap.h"
-#include "base/core/vec.h"
 #include "node/health/health.h"
 
 struct health_driver {
@@ -35,7 +35,7 @@ struct health_entry {
 struct health {
 	struct health_opts opts;
 	struct omap drivers; /* of struct health_driver */
-	VEC(struct health_entry *) heap; /* the earliest expiry first */
+	struct heap heap; /* of struct health_entry, the earliest expiry first */
 	size_t count, unconfirmed; /* number of entries; of unconfirmed entries */
 };
 

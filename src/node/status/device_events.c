@@ -4,9 +4,9 @@
  */
 #include "node/status/device_events.h"
 
+#include "base/core/heap.h"
 #include "base/core/mem.h"
 #include "base/core/omap.h"
-#include "base/core/vec.h"
 
 struct entry {
 	size_t at; /* index in the heap; SIZE_MAX: nothing is held back */
@@ -26,69 +26,28 @@ struct entry {
 
 struct device_events {
 	struct omap entries;
-	VEC(struct entry *) waiting; /* a heap: the earliest due time first */
+	struct heap waiting; /* of struct entry, the earliest due time first */
 };
 
 /* --- entries --------------------------------------------------------------------------------- */
+
+static bool is_due_earlier(const void *a, const void *b)
+{
+	return ((const struct entry *)a)->due_ms < ((const struct entry *)b)->due_ms;
+}
 
 struct device_events *device_events_new(void)
 {
 	struct device_events *e = XNEW(struct device_events);
 
 	omap_init(&e->entries);
-	vec_init(&e->waiting, SIZE_MAX / sizeof(struct entry *));
+	heap_init(&e->waiting, struct entry, at, is_due_earlier);
 	return e;
-}
-
-static void place(struct device_events *e, size_t at, struct entry *x)
-{
-	e->waiting.v[at] = x;
-	x->at = at;
-}
-
-static void move_up(struct device_events *e, struct entry *x, size_t at)
-{
-	while (at > 0 && x->due_ms < e->waiting.v[(at - 1) / 2]->due_ms) {
-		place(e, at, e->waiting.v[(at - 1) / 2]);
-		at = (at - 1) / 2;
-	}
-	place(e, at, x);
-}
-
-static void move_down(struct device_events *e, struct entry *x, size_t at)
-{
-	size_t child;
-
-	while ((child = 2 * at + 1) < e->waiting.n) {
-		if (child + 1 < e->waiting.n &&
-		    e->waiting.v[child + 1]->due_ms < e->waiting.v[child]->due_ms)
-			child++;
-		if (x->due_ms <= e->waiting.v[child]->due_ms)
-			break;
-		place(e, at, e->waiting.v[child]);
-		at = child;
-	}
-	place(e, at, x);
-}
-
-static void stop_waiting(struct device_events *e, struct entry *x)
-{
-	size_t at = x->at;
-	struct entry *last;
-
-	if (at == SIZE_MAX)
-		return;
-	x->at = SIZE_MAX;
-	last = e->waiting.v[--e->waiting.n];
-	if (last == x)
-		return;
-	move_up(e, last, at);
-	move_down(e, last, last->at);
 }
 
 static void drop_held(struct device_events *e, struct entry *x)
 {
-	stop_waiting(e, x);
+	heap_remove(&e->waiting, x);
 	free(TAKE(x->resource));
 	free(TAKE(x->id));
 	free(TAKE(x->new_message));
@@ -111,7 +70,7 @@ void device_events_free(struct device_events *e)
 	while (omap_first(&e->entries, &c))
 		entry_free(e, omap_value(&c));
 	omap_release(&e->entries);
-	vec_release(&e->waiting);
+	heap_release(&e->waiting);
 	free(e);
 }
 
@@ -173,8 +132,7 @@ static void hold_back(struct device_events *e, struct entry *x,
 	x->before = c->before;
 	x->now = c->now;
 	x->due_ms = x->told_ms[c->now];
-	(void)vec_push(&e->waiting, x);
-	move_up(e, x, e->waiting.n - 1);
+	heap_push(&e->waiting, x);
 }
 
 void device_events_change(struct device_events *e, struct str pod_uid,
@@ -194,13 +152,15 @@ void device_events_change(struct device_events *e, struct str pod_uid,
 
 int64_t device_events_next(const struct device_events *e)
 {
-	return e->waiting.n == 0 ? INT64_MAX : e->waiting.v[0]->due_ms;
+	const struct entry *first = heap_first(&e->waiting);
+
+	return first ? first->due_ms : INT64_MAX;
 }
 
 void device_events_due(struct device_events *e, int64_t now_ms, device_events_tell *tell, void *arg)
 {
 	while (device_events_next(e) <= now_ms) {
-		struct entry *x = e->waiting.v[0];
+		struct entry *x = heap_first(&e->waiting);
 		struct device_status_change c = { .resource = str_from(x->resource),
 						  .id = str_from(x->id),
 						  .message = str_from(x->new_message),

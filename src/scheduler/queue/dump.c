@@ -64,9 +64,9 @@ static int by_leaving(const void *a, const void *b)
 {
 	const struct queued_pod *x = *(const struct queued_pod *const *)a;
 	const struct queued_pod *y = *(const struct queued_pod *const *)b;
-	queue_less *less = x->place == QUEUE_ACTIVE    ? queue_less_active
-			   : x->place == QUEUE_BACKOFF ? queue_less_backoff
-						       : queue_less_flush;
+	heap_less *less = x->place == QUEUE_ACTIVE    ? queue_less_active
+			  : x->place == QUEUE_BACKOFF ? queue_less_backoff
+						      : queue_less_flush;
 
 	return less(x, y) ? -1 : less(y, x);
 }

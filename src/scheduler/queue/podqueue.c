@@ -35,10 +35,10 @@ struct podqueue *podqueue_new(const struct podqueue_opts *opts)
 		q->opts.flush_after_ms = INT64_C(5) * 60 * 1000;
 	map_init(&q->pods);
 	map_init(&q->group_by_key);
-	queue_heap_init(&q->active, queue_less_active);
-	queue_heap_init(&q->backoff, queue_less_backoff);
-	queue_heap_init(&q->errors, queue_less_error);
-	queue_heap_init(&q->waiting, queue_less_flush);
+	heap_init(&q->active, struct queued_pod, at, queue_less_active);
+	heap_init(&q->backoff, struct queued_pod, at, queue_less_backoff);
+	heap_init(&q->errors, struct queued_pod, at, queue_less_error);
+	heap_init(&q->waiting, struct queued_pod, at, queue_less_flush);
 	vec_init(&q->profiles, SIZE_MAX / sizeof(void *));
 	vec_init(&q->groups, SIZE_MAX / sizeof(void *));
 	vec_init(&q->moving, SIZE_MAX / sizeof(void *));
@@ -52,7 +52,7 @@ struct podqueue *podqueue_new(const struct podqueue_opts *opts)
 
 /* --- in and out of places ------------------------------------------------------------------ */
 
-static struct queue_heap *heap_of(struct podqueue *q, const struct queued_pod *p)
+static struct heap *heap_of(struct podqueue *q, const struct queued_pod *p)
 {
 	switch (p->place) {
 	case QUEUE_ACTIVE:
@@ -70,12 +70,12 @@ static struct queue_heap *heap_of(struct podqueue *q, const struct queued_pod *p
 /* Out of wherever it is. */
 static void leave(struct podqueue *q, struct queued_pod *p)
 {
-	struct queue_heap *h = heap_of(q, p);
+	struct heap *h = heap_of(q, p);
 
 	if (p->group)
 		queue_group_leave(q, p);
 	if (h)
-		queue_heap_remove(h, p);
+		heap_remove(h, p);
 	if (p->place == QUEUE_IN_FLIGHT)
 		queue_flight_end(q, p);
 	q->counts[p->place]--;
@@ -86,14 +86,14 @@ static void leave(struct podqueue *q, struct queued_pod *p)
 
 static void enter(struct podqueue *q, struct queued_pod *p, enum queue_place place)
 {
-	struct queue_heap *h;
+	struct heap *h;
 
 	assert(p->place == QUEUE_NOWHERE);
 	q->counts[QUEUE_NOWHERE]--;
 	p->place = place;
 	h = heap_of(q, p);
 	if (h)
-		queue_heap_push(h, p);
+		heap_push(h, p);
 	if (h == &q->waiting)
 		queue_group_join(q, p);
 	if (place == QUEUE_IN_FLIGHT)
@@ -106,7 +106,7 @@ static void enter(struct podqueue *q, struct queued_pod *p, enum queue_place pla
 
 static void tell_ready(struct podqueue *q)
 {
-	bool ready = q->ready && (q->active.v.n || q->backoff.v.n);
+	bool ready = q->ready && (heap_first(&q->active) || heap_first(&q->backoff));
 
 	q->ready = false;
 	if (ready && q->opts.on_ready)
@@ -155,10 +155,10 @@ void podqueue_free(struct podqueue *q)
 		free(q->profiles.v[i]);
 	map_release(&q->pods);
 	map_release(&q->group_by_key);
-	queue_heap_release(&q->active);
-	queue_heap_release(&q->backoff);
-	queue_heap_release(&q->errors);
-	queue_heap_release(&q->waiting);
+	heap_release(&q->active);
+	heap_release(&q->backoff);
+	heap_release(&q->errors);
+	heap_release(&q->waiting);
 	vec_release(&q->profiles);
 	vec_release(&q->groups);
 	vec_release(&q->moving);
@@ -277,6 +277,7 @@ void podqueue_add(struct podqueue *q, struct podinfo *pod, int64_t now_ms)
 		return;
 	}
 	p = XNEW(struct queued_pod);
+	p->at = SIZE_MAX;
 	p->pod = podinfo_ref(pod);
 	p->profile = profile;
 	p->view = queue_profile_of(q, profile);
@@ -352,7 +353,7 @@ void podqueue_update(struct podqueue *q, struct podinfo *old, struct podinfo *po
 	if (waits(p))
 		wake(q, p, queue_worth(p, &e), e.label, now_ms);
 	else
-		queue_heap_fix(heap_of(q, p), p);
+		heap_fix(heap_of(q, p), p);
 	tell_ready(q);
 }
 
@@ -377,15 +378,15 @@ struct queued_pod *podqueue_find(const struct podqueue *q, struct str uid)
 
 const struct queued_pod *podqueue_first(const struct podqueue *q)
 {
-	return queue_heap_first(&q->active);
+	return heap_first(&q->active);
 }
 
 struct queued_pod *podqueue_pop(struct podqueue *q, int64_t now_ms)
 {
-	struct queued_pod *p = queue_heap_first(&q->active);
+	struct queued_pod *p = heap_first(&q->active);
 
 	if (!p) {
-		p = queue_heap_first(&q->backoff);
+		p = heap_first(&q->backoff);
 		if (!p)
 			return NULL;
 		queue_metrics_incoming(q, QUEUE_ACTIVE, label_early);
@@ -481,11 +482,11 @@ void podqueue_event(struct podqueue *q, const struct cluster_event *e, int64_t n
 	tell_ready(q);
 }
 
-static void tick_backoff(struct podqueue *q, struct queue_heap *h, int64_t now_ms)
+static void tick_backoff(struct podqueue *q, struct heap *h, int64_t now_ms)
 {
 	struct queued_pod *p;
 
-	while ((p = queue_heap_first(h)) && !backing_off(p, now_ms))
+	while ((p = heap_first(h)) && !backing_off(p, now_ms))
 		to_active(q, p, label_backoff, now_ms);
 }
 
@@ -500,10 +501,10 @@ void podqueue_tick(struct podqueue *q, int64_t now_ms)
 
 	tick_backoff(q, &q->backoff, now_ms);
 	tick_backoff(q, &q->errors, now_ms);
-	while ((p = queue_heap_first(&q->waiting)) && flush_at(q, p) <= now_ms) {
+	while ((p = heap_first(&q->waiting)) && flush_at(q, p) <= now_ms) {
 		/* It may be gated again: then it waits as long once more. */
 		p->flushed_ms = now_ms;
-		queue_heap_fix(&q->waiting, p);
+		heap_fix(&q->waiting, p);
 		wake(q, p, WAKE_AFTER_BACKOFF, label_timeout, now_ms);
 	}
 	tell_ready(q);
@@ -515,13 +516,13 @@ int64_t podqueue_next_tick(const struct podqueue *q)
 	int64_t next = INT64_MAX;
 
 	/* A back-off is over when the window after its own begins. */
-	p = queue_heap_first(&q->backoff);
+	p = heap_first(&q->backoff);
 	if (p)
 		next = MIN(next, p->backoff_until_ms + BACKOFF_WINDOW_MS);
-	p = queue_heap_first(&q->errors);
+	p = heap_first(&q->errors);
 	if (p)
 		next = MIN(next, p->backoff_until_ms + BACKOFF_WINDOW_MS);
-	p = queue_heap_first(&q->waiting);
+	p = heap_first(&q->waiting);
 	if (p)
 		next = MIN(next, flush_at(q, p));
 	return next;

@@ -48,7 +48,7 @@ struct queued_pod {
 	const struct plugin *gated_by; /* NULL: not gated */
 	enum queue_place place;
 	/* The queue's own. */
-	size_t at; /* in its heap */
+	size_t at; /* in its heap; SIZE_MAX: in none */
 	struct list link;
 	struct queue_profile *view; /* the queue's data on its profile */
 	struct wait_group *group; /* the pods that wait for the same events */

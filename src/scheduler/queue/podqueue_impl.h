@@ -2,7 +2,7 @@
  * podqueue_impl - private to the files of the queue.
  *
  *	podqueue.c        the places and the moves between them
- *	queue/heap.c      the four heaps
+ *	queue/heap.c      the orders of the four heaps
  *	queue/events.c    which pods wait for which events, hints, events for pods in flight
  *	queue/nominate.c  nominated pods by node
  *	queue/metrics.c   upstream's metrics
@@ -16,6 +16,7 @@
 #define SCHEDULER_QUEUE_PODQUEUE_IMPL_H
 
 #include "base/core/arena.h"
+#include "base/core/heap.h"
 #include "base/core/map.h"
 #include "base/report/metrics.h"
 #include "scheduler/framework/profile.h"
@@ -28,28 +29,10 @@ enum { FLIGHT_EVENTS_MAX = 4096 };
 
 /* --- heaps ----------------------------------------------------------------------------------- */
 
-typedef bool queue_less(const struct queued_pod *a, const struct queued_pod *b);
-
-struct queue_heap {
-	VEC(struct queued_pod *) v;
-	queue_less *less;
-};
-
-queue_less queue_less_active; /* by the profile's sort */
-queue_less queue_less_backoff; /* by the end of back-off, then as active */
-queue_less queue_less_error; /* by the end of back-off, then by age */
-queue_less queue_less_flush; /* by the time of the last try or flush */
-
-void queue_heap_init(struct queue_heap *h, queue_less *less);
-void queue_heap_release(struct queue_heap *h);
-void queue_heap_push(struct queue_heap *h, struct queued_pod *p);
-void queue_heap_remove(struct queue_heap *h, struct queued_pod *p);
-void queue_heap_fix(struct queue_heap *h, struct queued_pod *p); /* its order may have changed */
-
-static inline struct queued_pod *queue_heap_first(const struct queue_heap *h)
-{
-	return h->v.n ? h->v.v[0] : NULL;
-}
+heap_less queue_less_active; /* by the profile's sort */
+heap_less queue_less_backoff; /* by the end of back-off, then as active */
+heap_less queue_less_error; /* by the end of back-off, then by age */
+heap_less queue_less_flush; /* by the time of the last try or flush */
 
 /* --- groups, profiles, events -------------------------------------------------------------- */
 
@@ -93,7 +76,7 @@ struct podqueue_metrics {
 struct podqueue {
 	struct podqueue_opts opts;
 	struct map pods; /* uid to struct queued_pod, those in flight included */
-	struct queue_heap active, backoff, errors, waiting; /* waiting: unschedulable and gated */
+	struct heap active, backoff, errors, waiting; /* waiting: unschedulable and gated */
 	size_t counts[QUEUE_IN_FLIGHT + 1];
 	uint64_t order;
 
