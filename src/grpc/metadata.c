@@ -38,8 +38,7 @@ static bool is_key(struct str key)
 	for (size_t i = 0; i < key.n; i++) {
 		char c = key.p[i];
 
-		if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_' && c != '-' &&
-		    c != '.')
+		if (!(c >= 'a' && c <= 'z') && !str_is_digit(c) && c != '_' && c != '-' && c != '.')
 			return false;
 	}
 	return key.n > 0;

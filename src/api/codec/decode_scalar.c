@@ -97,12 +97,6 @@ static struct str without_line_breaks(struct arena *a, struct str s)
 	return str_of(copy, n);
 }
 
-static bool is_base64_digit(char c)
-{
-	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-	       c == '+' || c == '/';
-}
-
 /* Returns the offset at which the text stops being padded base64; s.n if it is valid. */
 static size_t base64_fault(struct str s)
 {
@@ -111,7 +105,7 @@ static size_t base64_fault(struct str s)
 	while (digits > 0 && s.n - digits < 2 && s.p[digits - 1] == '=')
 		digits--;
 	for (i = 0; i < digits; i++)
-		if (!is_base64_digit(s.p[i]))
+		if (!str_is_alnum(s.p[i]) && s.p[i] != '+' && s.p[i] != '/')
 			return i;
 	return s.n % 4 == 0 && digits % 4 != 1 ? s.n : digits;
 }

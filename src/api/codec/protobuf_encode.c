@@ -239,13 +239,6 @@ static void put_entry(struct encode *e, const struct schema_field *f, const stru
 	wire_close(e->out, mark);
 }
 
-static int by_key(const void *a, const void *b)
-{
-	const struct json *const *x = a, *const *y = b;
-
-	return str_cmp(json_key(*x), json_key(*y));
-}
-
 static bool is_sorted(const struct json *map)
 {
 	JSON_FOREACH (v, map)
@@ -271,7 +264,7 @@ static void put_map(struct encode *e, const struct schema_field *f, const struct
 	entries = xcalloc(json_count(map), sizeof(struct json *));
 	JSON_FOREACH (v, map)
 		entries[n++] = v;
-	qsort(entries, n, sizeof(struct json *), by_key);
+	qsort(entries, n, sizeof(struct json *), json_key_order);
 	for (size_t i = 0; i < n; i++)
 		put_entry(e, f, entries[i]);
 	free(entries);

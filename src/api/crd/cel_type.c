@@ -47,12 +47,6 @@ static bool is_reserved(struct str name)
 	return false;
 }
 
-static bool is_plain(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_';
-}
-
 /* Returns the row whose text starts `rest`; ARRAY_SIZE(escapes) if not found. */
 static size_t escape_at(struct str rest)
 {
@@ -69,7 +63,7 @@ bool crd_cel_escape(struct arena *a, struct str name, struct str *ret_escaped)
 	struct str rest = name;
 	bool changed = false;
 
-	if (name.n == 0 || (name.p[0] >= '0' && name.p[0] <= '9'))
+	if (name.n == 0 || str_is_digit(name.p[0]))
 		return false;
 	if (is_reserved(name)) {
 		*ret_escaped = str_from(arena_printf(a, "__%.*s__", STR_ARG(name)));
@@ -84,7 +78,7 @@ bool crd_cel_escape(struct arena *a, struct str name, struct str *ret_escaped)
 			changed = true;
 			continue;
 		}
-		if (!is_plain(rest.p[0]))
+		if (!str_is_alnum(rest.p[0]) && rest.p[0] != '_')
 			return false;
 		(void)buf_addc(&out, rest.p[0]);
 		rest = str_skip(rest, 1);

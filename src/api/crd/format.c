@@ -122,11 +122,10 @@ static int scheme_length(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
 		char c = s.p[i];
-		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 
 		if (c == ':')
 			return i == 0 ? -1 : (int)i + 1;
-		if (!letter && (i == 0 || !strchr("0123456789+-.", c)))
+		if (!str_is_letter(c) && (i == 0 || !strchr("0123456789+-.", c)))
 			return 0;
 	}
 	return 0;
@@ -259,11 +258,6 @@ static bool check_email(struct str s)
 
 /* --- times ------------------------------------------------------------------------ */
 
-static bool is_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 static bool starts_folded(struct str s, const char *prefix)
 {
 	return s.n >= strlen(prefix) && str_ieq(str_of(s.p, strlen(prefix)), str_from(prefix));
@@ -305,15 +299,15 @@ bool crd_format_duration(struct str s, int64_t *ret_ns)
 	if (duration_parse(s, ret_ns, NULL) == 0)
 		return true;
 	while (i < s.n) {
-		if (s.p[i] < '0' || s.p[i] > '9') {
+		if (!str_is_digit(s.p[i])) {
 			i++;
 			continue;
 		}
-		for (number = 0; i < s.n && s.p[i] >= '0' && s.p[i] <= '9'; i++)
+		for (number = 0; i < s.n && str_is_digit(s.p[i]); i++)
 			number = number * 10 + (uint64_t)(s.p[i] - '0');
 		while (i < s.n && strchr(" \t\n\f\r", s.p[i]))
 			i++;
-		for (from = i; i < s.n && (is_letter(s.p[i]) || (s.p[i] & 0x80));)
+		for (from = i; i < s.n && (str_is_letter(s.p[i]) || (s.p[i] & 0x80));)
 			i++;
 		number *= (uint64_t)unit_of(str_of(s.p + from, i - from));
 		found |= unit_of(str_of(s.p + from, i - from)) != 0;
@@ -454,7 +448,7 @@ static struct str digits_of(const struct crd_format *format, struct str text, ch
 	for (size_t i = 0; i < text.n; i++) {
 		char c = text.p[i];
 
-		if ((c >= '0' && c <= '9') || (c == 'X' && !card)) {
+		if (str_is_digit(c) || (c == 'X' && !card)) {
 			if (n == DIGITS_MAX)
 				return STR("");
 			room[n++] = c;

@@ -18,14 +18,9 @@ static const struct schema_field deduced = { .type = &deduced_type, .value = SCH
 
 /* --- sets -------------------------------------------------------------------------- */
 
-static int path_cmp(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 bool reference_set_has(const struct reference_set *set, struct str path)
 {
-	return set->n && bsearch(&path, set->v, set->n, sizeof(path), path_cmp);
+	return set->n && bsearch(&path, set->v, set->n, sizeof(path), str_order);
 }
 
 /* The members of `a` that are, or are not, in `b`. */
@@ -58,7 +53,7 @@ struct reference_set reference_set_of(struct reference_set set)
 	size_t n = 0;
 
 	if (set.n)
-		qsort(set.v, set.n, sizeof(*set.v), path_cmp);
+		qsort(set.v, set.n, sizeof(*set.v), str_order);
 	for (size_t i = 0; i < set.n; i++)
 		if (n == 0 || !str_eq(set.v[n - 1], set.v[i]))
 			set.v[n++] = set.v[i];
@@ -259,7 +254,7 @@ static struct str element_step(struct arena *a, struct place p, enum nature natu
 	}
 	for (const struct str *key = p.field->list_keys; key->p && n < ARRAY_SIZE(names); key++)
 		names[n++] = *key;
-	qsort(names, n, sizeof(*names), path_cmp);
+	qsort(names, n, sizeof(*names), str_order);
 	for (size_t i = 0; i < n; i++)
 		print_key(&b, p.field, element, names[i]);
 	(void)buf_addc(&b, '}');

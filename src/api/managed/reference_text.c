@@ -5,11 +5,6 @@
 
 #include "base/core/limits.h"
 
-static int line_cmp(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 void reference_print(struct buf *out, const struct reference_state *state, bool times)
 {
 	CLEANUP(arena_release) struct arena a;
@@ -31,7 +26,7 @@ void reference_print(struct buf *out, const struct reference_state *state, bool 
 		lines[i] = arena_str(&a, buf_str(&b));
 	}
 	if (state->n)
-		qsort(lines, state->n, sizeof(*lines), line_cmp);
+		qsort(lines, state->n, sizeof(*lines), str_order);
 	for (size_t i = 0; i < state->n; i++)
 		(void)buf_printf(out, "%.*s\n", STR_ARG(lines[i]));
 }

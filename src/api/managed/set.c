@@ -12,14 +12,9 @@
 
 enum { FEW_MEMBERS = 16 };
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static bool is_number(struct str s, size_t at)
 {
-	return at < s.n && (is_digit(s.p[at]) || (s.p[at] == '-' && at + 1 < s.n));
+	return at < s.n && (str_is_digit(s.p[at]) || (s.p[at] == '-' && at + 1 < s.n));
 }
 
 /* Reads the number at *at and moves *at after it. */
@@ -29,7 +24,7 @@ static double take_number(struct str s, size_t *at)
 	size_t n = 0;
 
 	while (*at < s.n && n < sizeof(text) - 1 &&
-	       (is_digit(s.p[*at]) || strchr("+-.eE", s.p[*at])))
+	       (str_is_digit(s.p[*at]) || strchr("+-.eE", s.p[*at])))
 		text[n++] = s.p[(*at)++];
 	text[n] = '\0';
 	return strtod(text, NULL);

@@ -14,23 +14,12 @@
 
 static void add_value(struct buf *out, struct arena *a, const struct json *value, unsigned depth);
 
-static int by_key(const void *a, const void *b)
-{
-	const struct json *const *x = a, *const *y = b;
-
-	return str_cmp(json_key(*x), json_key(*y));
-}
-
 static void add_object(struct buf *out, struct arena *a, const struct json *object, unsigned depth)
 {
-	const struct json **members = ARENA_ARRAY(a, const struct json *, json_count(object) + 1);
-	size_t n = 0;
+	struct json **members = json_sorted(a, object);
 
-	JSON_FOREACH (member, object)
-		members[n++] = member;
-	qsort(members, n, sizeof(*members), by_key);
 	(void)buf_addz(out, "map[");
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < json_count(object); i++) {
 		(void)buf_addz(out, i ? " " : "");
 		(void)buf_add_str(out, json_key(members[i]));
 		(void)buf_addc(out, ':');

@@ -54,11 +54,6 @@ static struct initial initial_read(struct arena *a, const struct json *item, con
 	return in;
 }
 
-static int by_text(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 /* Returns the sorted names of a map in a tree; their values may not be amounts. */
 static bool read_names(struct arena *a, const struct json *map, struct str **ret_names,
 		       size_t *ret_n)
@@ -72,7 +67,7 @@ static bool read_names(struct arena *a, const struct json *map, struct str **ret
 			return false;
 		JSON_FOREACH (it, map)
 			v[n++] = json_key(it);
-		qsort(v, n, sizeof(*v), by_text);
+		qsort(v, n, sizeof(*v), str_order);
 	}
 	*ret_names = v;
 	*ret_n = n;

@@ -93,7 +93,7 @@ static void uuid_faults(struct str s, struct names_faults *f)
 		if (i == 8 || i == 13 || i == 18 || i == 23)
 			fine = c == '-';
 		else
-			fine = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+			fine = str_is_digit(c) || (c >= 'a' && c <= 'f');
 	}
 	if (!fine)
 		names_add_fault(f, "must be a lowercase UUID in 8-4-4-4-12 format");

@@ -15,6 +15,11 @@ int str_cmp(struct str a, struct str b)
 	return (a.n > b.n) - (a.n < b.n);
 }
 
+int str_order(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
 static char lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;

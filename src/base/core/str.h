@@ -53,6 +53,9 @@ static inline char *str_put(void *to, struct str s)
 /* Byte order; a prefix sorts first. */
 int str_cmp(struct str a, struct str b);
 
+/* The same for two elements of an array of str, as qsort() and bsearch() call it. */
+int str_order(const void *a, const void *b);
+
 /* Equality that ignores the case of ASCII letters. */
 bool str_ieq(struct str a, struct str b);
 
@@ -98,6 +101,22 @@ size_t str_characters(struct str s);
 
 /* The code point at *at; advances *at. Each byte that is not UTF-8 is U+FFFD. */
 uint32_t str_rune(struct str s, size_t *at);
+
+/* ASCII only, in every locale. */
+static inline bool str_is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static inline bool str_is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static inline bool str_is_alnum(char c)
+{
+	return str_is_letter(c) || str_is_digit(c);
+}
 
 /* The value of a hexadecimal digit in either case; -1 for any other byte. */
 int str_hex_digit(char c);

@@ -14,18 +14,13 @@ static bool fail(struct json_cursor *c)
 	return false;
 }
 
-static bool is_space(char c)
-{
-	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
-}
-
 /* Returns false at the end of the text. */
 static bool skip_spaces(struct json_cursor *c)
 {
 	if (!c->p)
 		return false;
 	if (!c->compact)
-		while (c->p < c->end && is_space(*c->p))
+		while (c->p < c->end && json_is_space(*c->p))
 			c->p++;
 	return c->p < c->end || fail(c);
 }
@@ -82,7 +77,8 @@ static bool pass_scalar(struct json_cursor *c)
 {
 	const char *from = c->p;
 
-	while (c->p < c->end && *c->p != ',' && *c->p != '}' && *c->p != ']' && !is_space(*c->p))
+	while (c->p < c->end && *c->p != ',' && *c->p != '}' && *c->p != ']' &&
+	       !json_is_space(*c->p))
 		c->p++;
 	return c->p > from || fail(c);
 }

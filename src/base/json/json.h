@@ -211,9 +211,15 @@ struct json *json_pointer(const struct json *root, struct str pointer);
 /*
  * Whether the values are equal. Members are compared by name, in any order. Two integers are
  * compared exactly. If one number is a double, both are compared as doubles, so that 1 equals 1.0
- * and a double equals its printed form.
+ * and a double equals its printed form. NULL, an absent value, equals only NULL.
  */
 bool json_equal(const struct json *a, const struct json *b);
+
+/* The members of an object in the order of their names: json_count(object) of them. */
+struct json **json_sorted(struct arena *a, const struct json *object);
+
+/* Compares the names of two members in such an array, as qsort() calls it. */
+int json_key_order(const void *a, const void *b);
 
 /*
  * Changing. The parent must have the right type (asserted). A child passed in must not be in a

@@ -30,16 +30,6 @@ struct parser {
 	int r; /* result, once a step has returned NULL */
 };
 
-static bool is_space(char c)
-{
-	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static void report_position(struct parser *p, const char *at)
 {
 	struct json_report *r = p->report;
@@ -127,7 +117,7 @@ static const char *skip_blanks(const char *at, const char *end)
 
 static __attribute__((noinline)) const char *skip_spaces(const char *at, const char *end)
 {
-	while (at < end && is_space(*at))
+	while (at < end && json_is_space(*at))
 		at = skip_blanks(at + 1, end);
 	return at;
 }
@@ -202,7 +192,7 @@ static inline const char *string(struct parser *p, const char *at, struct str *r
 
 static const char *skip_digits(const char *at, const char *end)
 {
-	while (at < end && is_digit(*at))
+	while (at < end && str_is_digit(*at))
 		at++;
 	return at;
 }
@@ -246,7 +236,7 @@ static const char *number(struct parser *p, const char *start, struct json *v)
 	uint64_t m = 0;
 
 	digits = at += negative;
-	for (; at < p->end && is_digit(*at); at++)
+	for (; at < p->end && str_is_digit(*at); at++)
 		m = m * 10 + (uint64_t)(*at - '0');
 	if (UNLIKELY(at == digits))
 		return fail(p, at, negative ? "expected a digit after '-'" : "expected a value");

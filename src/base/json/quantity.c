@@ -35,16 +35,11 @@ static const struct suffix suffixes[] = {
 	{ "Pi", 50, QUANTITY_BINARY_SI }, { "Ei", 60, QUANTITY_BINARY_SI },
 };
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static struct str take_digits(struct str *rest)
 {
 	size_t n = 0;
 
-	while (n < rest->n && is_digit(rest->p[n]))
+	while (n < rest->n && str_is_digit(rest->p[n]))
 		n++;
 	*rest = str_skip(*rest, n);
 	return str_of(rest->p - n, n);
@@ -85,7 +80,7 @@ static bool suffix_shaped(struct str rest)
 		i++;
 	if (i < rest.n && (rest.p[i] == '-' || rest.p[i] == '+'))
 		i++;
-	while (i < rest.n && is_digit(rest.p[i]))
+	while (i < rest.n && str_is_digit(rest.p[i]))
 		i++;
 	return i == rest.n;
 }
@@ -430,7 +425,7 @@ bool quantity_is_canonical(struct str text)
 	size_t digits = 0;
 	char suffix;
 
-	while (digits < text.n && digits < 4 && is_digit(text.p[digits]))
+	while (digits < text.n && digits < 4 && str_is_digit(text.p[digits]))
 		digits++;
 	if (digits == 0 || digits > 3 || text.p[0] == '0')
 		return str_eq(text, STR("0"));

@@ -10,6 +10,12 @@
 
 #include "base/core/str.h"
 
+/* White space between tokens. */
+static inline bool json_is_space(char c)
+{
+	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first match is the lowest bit");
 
 #define JSON_SCAN_ALL(byte) (UINT64_C(0x0101010101010101) * (byte))

@@ -149,7 +149,7 @@ static bool pair(const struct json *a, const struct json *b, struct compare_list
 	}
 }
 
-static int compare_keys(const void *a, const void *b)
+int json_key_order(const void *a, const void *b)
 {
 	const struct json *const *x = a, *const *y = b;
 
@@ -163,7 +163,7 @@ static const struct json **sorted_members(const struct json *object)
 
 	for (const struct json *v = object->first; v; v = v->next)
 		list[n++] = v;
-	qsort(list, n, sizeof(*list), compare_keys);
+	qsort(list, n, sizeof(*list), json_key_order);
 	return list;
 }
 
@@ -230,16 +230,23 @@ bool json_equal(const struct json *a, const struct json *b)
 	return same;
 }
 
-void json_sort_members(struct arena *a, struct json *object)
+struct json **json_sorted(struct arena *a, const struct json *object)
 {
-	struct json **v = ARENA_ARRAY(a, struct json *, object->n + 1);
-	struct json sorted = { .type = JSON_OBJECT };
+	struct json **v = ARENA_ARRAY(a, struct json *, json_count(object) + 1);
 	size_t n = 0;
 
 	JSON_FOREACH (member, object)
 		v[n++] = member;
-	qsort(v, n, sizeof(*v), compare_keys);
-	for (size_t i = 0; i < n; i++)
+	qsort(v, n, sizeof(*v), json_key_order);
+	return v;
+}
+
+void json_sort_members(struct arena *a, struct json *object)
+{
+	struct json **v = json_sorted(a, object);
+	struct json sorted = { .type = JSON_OBJECT };
+
+	for (size_t i = 0; i < object->n; i++)
 		json_add(&sorted, json_key(v[i]), v[i]);
 	json_assign(object, &sorted);
 }

@@ -51,13 +51,10 @@ static struct str labels_of(const struct series *s)
 /* Both kinds of names; a metric's may also hold colons. */
 static bool name_is_valid(const char *name, bool colons)
 {
-	if (!name || !*name || (*name >= '0' && *name <= '9'))
+	if (!name || !*name || str_is_digit(*name))
 		return false;
 	for (; *name; name++) {
-		char c = *name, lower = (char)(c | 32);
-
-		if (!(lower >= 'a' && lower <= 'z') && !(c >= '0' && c <= '9') && c != '_' &&
-		    !(colons && c == ':'))
+		if (!str_is_alnum(*name) && *name != '_' && !(colons && *name == ':'))
 			return false;
 	}
 	return true;

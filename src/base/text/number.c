@@ -37,11 +37,6 @@ struct decimal {
 	bool negative;
 };
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static struct decimal decimal_split(struct str text)
 {
 	const char *p = text.p, *end = text.p + text.n;
@@ -51,7 +46,7 @@ static struct decimal decimal_split(struct str text)
 	if (*p == '-' || *p == '+')
 		p++;
 	d.digits = p;
-	while (p < end && (is_digit(*p) || *p == '.'))
+	while (p < end && (str_is_digit(*p) || *p == '.'))
 		p++;
 	d.end = p;
 	if (p == end)
@@ -186,7 +181,7 @@ static void digits_round(double v, int count, struct json_digits *d)
 	(void)snprintf(text, sizeof(text), "%.*e", count - 1, v);
 	e = strchr(text, 'e');
 	for (char *p = text; p < e && n < count; p++)
-		if (is_digit(*p))
+		if (str_is_digit(*p))
 			d->digits[n++] = *p;
 	while (n > 1 && d->digits[n - 1] == '0')
 		n--;

@@ -36,13 +36,12 @@ static bool is_time(struct str s)
 	if (s.n < 9 || s.p[2] != ':' || s.p[5] != ':' || !two_digits(s, 0, 0, 23) ||
 	    !two_digits(s, 3, 0, 59) || !two_digits(s, 6, 0, 59))
 		return false;
-	if (s.p[at] >= '0' && s.p[at] <= '9')
+	if (str_is_digit(s.p[at]))
 		return false;
 	/* strfmt's pattern accepts any character for the point. */
-	if (at + 1 < s.n && s.p[at + 1] >= '0' && s.p[at + 1] <= '9' &&
-	    !(s.n == at + 6 && s.p[at + 3] == ':')) {
+	if (at + 1 < s.n && str_is_digit(s.p[at + 1]) && !(s.n == at + 6 && s.p[at + 3] == ':')) {
 		at++;
-		while (at < s.n && s.p[at] >= '0' && s.p[at] <= '9')
+		while (at < s.n && str_is_digit(s.p[at]))
 			at++;
 	}
 	if (at + 1 == s.n)

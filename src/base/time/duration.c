@@ -138,7 +138,7 @@ static const struct unit units[] = {
 
 static bool starts_number(struct str s)
 {
-	return s.n && (s.p[0] == '.' || (s.p[0] >= '0' && s.p[0] <= '9'));
+	return s.n && (s.p[0] == '.' || str_is_digit(s.p[0]));
 }
 
 static bool starts_digit(struct str s)

@@ -158,7 +158,7 @@ struct str timestamp_print_wide(struct timestamp t, char out[static TIMESTAMP_SI
 
 static bool is_digit(struct str s, size_t at)
 {
-	return at < s.n && s.p[at] >= '0' && s.p[at] <= '9';
+	return at < s.n && str_is_digit(s.p[at]);
 }
 
 /* Takes exactly n digits off the front. */

@@ -109,7 +109,7 @@ static bool read_number(struct str *s, int max, int *ret_value)
 	size_t n = 0;
 	int v = 0;
 
-	for (; n < s->n && n < 4 && s->p[n] >= '0' && s->p[n] <= '9'; n++)
+	for (; n < s->n && n < 4 && str_is_digit(s->p[n]); n++)
 		v = v * 10 + (s->p[n] - '0');
 	if (n == 0 || v > max)
 		return false;
@@ -146,7 +146,7 @@ static bool read_name(struct str *s)
 		*s = end < 0 ? *s : str_skip(*s, (size_t)end + 1);
 		return end > 0;
 	}
-	while (n < s->n && ((s->p[n] | 0x20) >= 'a' && (s->p[n] | 0x20) <= 'z'))
+	while (n < s->n && str_is_letter(s->p[n]))
 		n++;
 	*s = str_skip(*s, n);
 	return n >= 3;

@@ -8,15 +8,10 @@
 
 #include "base/core/mem.h"
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* go-yaml asks whether a character is a letter; for us all beyond ASCII are. */
 static bool is_letter(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0x80;
+	return str_is_letter(c) || (unsigned char)c >= 0x80;
 }
 
 /* The number in the digits from `at` on, put behind those of `before`. */
@@ -24,7 +19,7 @@ static uint64_t number_at(struct str s, size_t at, uint64_t before, size_t *ret_
 {
 	uint64_t v = before;
 
-	for (; at < s.n && is_digit(s.p[at]); at++)
+	for (; at < s.n && str_is_digit(s.p[at]); at++)
 		if (v < UINT64_MAX / 10 - 9)
 			v = v * 10 + (uint64_t)(s.p[at] - '0');
 	*ret_end = at;
@@ -39,7 +34,7 @@ static int compare_numbers(struct str a, struct str b, size_t at)
 
 	/* Within a number, after a digit that is not zero, a zero counts too. */
 	if (a.p[at] == '0' || b.p[at] == '0')
-		for (size_t i = at; i > 0 && is_digit(a.p[i - 1]) && before == 0; i--)
+		for (size_t i = at; i > 0 && str_is_digit(a.p[i - 1]) && before == 0; i--)
 			before = a.p[i - 1] != '0';
 	x = number_at(a, at, before, &x_end);
 	y = number_at(b, at, before, &y_end);
@@ -68,13 +63,6 @@ static int compare_names(struct str a, struct str b)
 	return compare_numbers(a, b, at);
 }
 
-static int compare_bytes(const void *a, const void *b)
-{
-	const struct json *const *x = a, *const *y = b;
-
-	return str_cmp(json_key(*x), json_key(*y));
-}
-
 /* Merges the sorted runs v[0, half) and v[half, n) into out. */
 static void merge(const struct json **v, size_t half, size_t n, const struct json **out)
 {
@@ -98,7 +86,7 @@ void yaml_order(const struct json **members, size_t n)
 
 	if (n < 2)
 		return;
-	qsort(members, n, sizeof(*members), compare_bytes);
+	qsort(members, n, sizeof(*members), json_key_order);
 	to = room = xcalloc(n, sizeof(*room));
 	for (size_t width = 1; width < n; width *= 2) {
 		for (size_t at = 0; at < n; at += 2 * width)

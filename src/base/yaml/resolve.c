@@ -65,11 +65,6 @@ static const struct word words[] = {
 
 enum { WORD_MAX = 5 };
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static bool is_sign(char c)
 {
 	return c == '+' || c == '-';
@@ -113,7 +108,7 @@ static int take_number(struct str *s, size_t width)
 	size_t n = 0;
 	int v = 0;
 
-	for (; n < width && n < s->n && is_digit(s->p[n]); n++)
+	for (; n < width && n < s->n && str_is_digit(s->p[n]); n++)
 		v = v * 10 + (s->p[n] - '0');
 	*s = str_skip(*s, n);
 	return n ? v : -1;
@@ -159,7 +154,7 @@ static bool take_time(struct str *s)
 	}
 	if (take_char(s, '.') && take_number(s, 1) < 0)
 		return false;
-	while (s->n && is_digit(s->p[0]))
+	while (s->n && str_is_digit(s->p[0]))
 		*s = str_skip(*s, 1);
 	return true;
 }
@@ -193,10 +188,10 @@ static bool is_float(struct str s)
 
 	if (at < s.n && is_sign(s.p[at]))
 		at++;
-	for (; at < s.n && is_digit(s.p[at]); at++)
+	for (; at < s.n && str_is_digit(s.p[at]); at++)
 		whole++;
 	if (at < s.n && s.p[at] == '.')
-		for (at++; at < s.n && is_digit(s.p[at]); at++)
+		for (at++; at < s.n && str_is_digit(s.p[at]); at++)
 			fraction++;
 	if (whole + fraction == 0)
 		return false;
@@ -207,7 +202,7 @@ static bool is_float(struct str s)
 	if (at < s.n && is_sign(s.p[at]))
 		at++;
 	s = str_skip(s, at);
-	for (at = 0; at < s.n && is_digit(s.p[at]); at++)
+	for (at = 0; at < s.n && str_is_digit(s.p[at]); at++)
 		;
 	return s.n > 0 && at == s.n;
 }
@@ -292,7 +287,7 @@ enum yaml_kind yaml_resolve(struct str text, struct json *v)
 	set_str(v, text);
 	if (strchr("~yYnNtTfFoO", first) && first)
 		return resolve_word(text, v);
-	if (!is_digit(first) && !is_sign(first) && first != '.')
+	if (!str_is_digit(first) && !is_sign(first) && first != '.')
 		return kind;
 	if (is_timestamp(text))
 		return YAML_KIND_TIMESTAMP;
@@ -308,18 +303,18 @@ static bool is_base60(struct str s)
 {
 	size_t at = s.n && is_sign(s.p[0]), groups = 0, digits;
 
-	if (at >= s.n || !is_digit(s.p[at]))
+	if (at >= s.n || !str_is_digit(s.p[at]))
 		return false;
-	while (at < s.n && (is_digit(s.p[at]) || s.p[at] == '_'))
+	while (at < s.n && (str_is_digit(s.p[at]) || s.p[at] == '_'))
 		at++;
 	for (; at < s.n && s.p[at] == ':'; groups++) {
-		for (digits = 0, at++; at < s.n && is_digit(s.p[at]); at++)
+		for (digits = 0, at++; at < s.n && str_is_digit(s.p[at]); at++)
 			digits++;
 		if (digits == 0 || digits > 2 || (digits == 2 && s.p[at - 2] > '5'))
 			return false;
 	}
 	if (at < s.n && s.p[at] == '.')
-		for (at++; at < s.n && (is_digit(s.p[at]) || s.p[at] == '_');)
+		for (at++; at < s.n && (str_is_digit(s.p[at]) || s.p[at] == '_');)
 			at++;
 	return groups > 0 && at == s.n;
 }

@@ -71,7 +71,7 @@ static const struct clause *clause_read(struct checker *c, const struct cel_expr
 	size_t digits = 1;
 
 	if (rest->p[0] == '.') {
-		while (digits < rest->n && rest->p[digits] >= '0' && rest->p[digits] <= '9')
+		while (digits < rest->n && str_is_digit(rest->p[digits]))
 			digits++;
 		if (digits == rest->n || digits == 1) {
 			cel_issue_add(c->issues, call->offset,

@@ -19,11 +19,6 @@ static int refuse(struct str in, const char *why, struct str at, struct error *e
 			 quote_text(at, place));
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* Four numbers in s, which is a part of `in`. */
 static int parse_v4(struct str in, struct str s, unsigned char out[static 4], struct error *err)
 {
@@ -32,9 +27,9 @@ static int parse_v4(struct str in, struct str s, unsigned char out[static 4], st
 	for (size_t i = 0; i < s.n; i++) {
 		char c = s.p[i];
 
-		if (is_digit(c) && digits == 1 && value == 0)
+		if (str_is_digit(c) && digits == 1 && value == 0)
 			return refuse(in, "IPv4 field has octet with leading zero", STR_NULL, err);
-		if (is_digit(c)) {
+		if (str_is_digit(c)) {
 			value = value * 10 + (unsigned)(c - '0');
 			digits++;
 			if (value > 255)

@@ -10,9 +10,8 @@ static bool all_in(struct str s, bool letters)
 {
 	for (size_t i = 0; i < s.n; i++) {
 		char c = s.p[i];
-		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
 
-		if (!(c >= '0' && c <= '9') && !(letters && letter))
+		if (!str_is_digit(c) && !(letters && (str_is_letter(c) || c == '-')))
 			return false;
 	}
 	return true;

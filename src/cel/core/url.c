@@ -19,8 +19,7 @@ struct parts {
 
 static bool is_plain(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       (c && strchr("-_.~", c));
+	return str_is_alnum(c) || (c && strchr("-_.~", c));
 }
 
 static bool stands(char c, enum cel_url_part part)
@@ -113,11 +112,10 @@ static ptrdiff_t scheme_length(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
 		char c = s.p[i];
-		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 
 		if (c == ':')
 			return i ? (ptrdiff_t)i : -1;
-		if (!letter && (i == 0 || !c || !strchr("0123456789+-.", c)))
+		if (!str_is_letter(c) && (i == 0 || !c || !strchr("0123456789+-.", c)))
 			return 0;
 	}
 	return 0;

@@ -118,11 +118,6 @@ static void print_list(struct cel_eval *ev, const struct cel_value *v, struct bu
 	(void)buf_addc(out, ']');
 }
 
-static int by_text(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 /* Prints the entries one after the other, then sorts the printed pieces. */
 static void print_map(struct cel_eval *ev, const struct cel_value *v, struct buf *out,
 		      unsigned depth)
@@ -141,7 +136,7 @@ static void print_map(struct cel_eval *ev, const struct cel_value *v, struct buf
 	}
 	for (size_t i = 0; i < count; i++)
 		entries[i] = str_of(text.p + ends[i], ends[i + 1] - ends[i]);
-	qsort(entries, count, sizeof(*entries), by_text);
+	qsort(entries, count, sizeof(*entries), str_order);
 	(void)buf_addc(out, '{');
 	for (size_t i = 0; i < count; i++) {
 		(void)buf_addz(out, i > 0 ? ", " : "");

@@ -152,7 +152,7 @@ static bool is_dns(struct str s, bool dots, size_t max)
 
 	for (size_t i = 0; i < s.n; i++) {
 		char c = s.p[i];
-		bool alphanumeric = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+		bool alphanumeric = (c >= 'a' && c <= 'z') || str_is_digit(c);
 
 		if (alphanumeric)
 			begins = false;

@@ -129,7 +129,7 @@ struct cel_value cel_std_double_of_uint(struct cel_eval *ev, const struct cel_va
 
 static bool is_digit(char c, bool hex)
 {
-	return hex ? str_hex_digit(c) >= 0 : c >= '0' && c <= '9';
+	return hex ? str_hex_digit(c) >= 0 : str_is_digit(c);
 }
 
 static size_t skip_digits(struct str s, size_t at, bool hex)

@@ -192,7 +192,7 @@ static bool take_precision(struct cel_formatter *f, struct str text, size_t *at,
 	f->precision = FORMAT_PRECISION;
 	if (*at >= text.n || text.p[*at] != '.')
 		return true;
-	while (end < text.n && text.p[end] >= '0' && text.p[end] <= '9')
+	while (end < text.n && str_is_digit(text.p[end]))
 		end++;
 	digits = str_of(text.p + from, end - from);
 	if (end == text.n)

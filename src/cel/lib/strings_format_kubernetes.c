@@ -42,7 +42,7 @@ static void add_separators(struct cel_formatter *f, size_t from)
 	char digits[400];
 	size_t n = 0;
 
-	while (from + n < f->out->n && f->out->p[from + n] >= '0' && f->out->p[from + n] <= '9')
+	while (from + n < f->out->n && str_is_digit(f->out->p[from + n]))
 		n++;
 	if (n <= 3 || n > sizeof(digits))
 		return;
@@ -84,7 +84,7 @@ static void add_superscript(struct cel_formatter *f, char c)
 		"\xe2\x81\xb5", "\xe2\x81\xb6", "\xe2\x81\xb7", "\xe2\x81\xb8", "\xe2\x81\xb9",
 	};
 
-	if (c >= '0' && c <= '9')
+	if (str_is_digit(c))
 		(void)buf_addz(f->out, digits[c - '0']);
 	else if (c == '-')
 		(void)buf_addz(f->out, "\xe2\x81\xbb");

@@ -71,14 +71,9 @@ struct scan {
 	uint8_t kind;
 };
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static bool is_letter(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+	return str_is_letter(c) || c == '_';
 }
 
 static char at(struct str s, size_t i)
@@ -88,7 +83,7 @@ static char at(struct str s, size_t i)
 
 static size_t digits_from(struct str s, size_t i)
 {
-	while (is_digit(at(s, i)))
+	while (str_is_digit(at(s, i)))
 		i++;
 	return i;
 }
@@ -103,7 +98,7 @@ static size_t exponent_from(struct str s, size_t i)
 	j++;
 	if (at(s, j) == '+' || at(s, j) == '-')
 		j++;
-	return is_digit(at(s, j)) ? digits_from(s, j) : i;
+	return str_is_digit(at(s, j)) ? digits_from(s, j) : i;
 }
 
 static size_t scan_hex(struct scan *scan)
@@ -128,7 +123,7 @@ static size_t scan_number(struct scan *scan)
 	if (at(s, 0) == '0' && at(s, 1) == 'x')
 		return scan_hex(scan);
 	i = end = digits_from(s, 0);
-	if (at(s, i) == '.' && is_digit(at(s, i + 1)))
+	if (at(s, i) == '.' && str_is_digit(at(s, i + 1)))
 		end = digits_from(s, i + 1);
 	end = exponent_from(s, end);
 	scan->kind = end > i ? TOKEN_FLOAT : TOKEN_INT;
@@ -244,7 +239,7 @@ static size_t scan_name(struct scan *scan)
 	if (n > 0)
 		return n;
 	n = 1;
-	while (is_letter(at(scan->s, n)) || is_digit(at(scan->s, n)))
+	while (is_letter(at(scan->s, n)) || str_is_digit(at(scan->s, n)))
 		n++;
 	scan->kind = TOKEN_IDENT;
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
@@ -258,7 +253,7 @@ static size_t scan_quoted_name(struct scan *scan)
 	size_t n = 1;
 	char c = at(scan->s, n);
 
-	while (is_letter(c) || is_digit(c) || (c != '\0' && strchr(".-/ ", c)))
+	while (is_letter(c) || str_is_digit(c) || (c != '\0' && strchr(".-/ ", c)))
 		c = at(scan->s, ++n);
 	scan->reach = n;
 	scan->kind = TOKEN_QUOTED_IDENT;
@@ -283,9 +278,9 @@ static size_t scan_word(struct scan *scan)
 {
 	char c = scan->s.p[0];
 
-	if (is_digit(c))
+	if (str_is_digit(c))
 		return scan_number(scan);
-	if (c == '.' && is_digit(at(scan->s, 1))) {
+	if (c == '.' && str_is_digit(at(scan->s, 1))) {
 		scan->kind = TOKEN_FLOAT;
 		return exponent_from(scan->s, digits_from(scan->s, 1));
 	}

@@ -52,7 +52,7 @@ static bool is_terse(struct str function)
 {
 	static const char *const functions[] = { "contains", "endsWith", "matches", "size",
 						 "startsWith" };
-	bool op = !((function.p[0] | 0x20) >= 'a' && (function.p[0] | 0x20) <= 'z');
+	bool op = !str_is_letter(function.p[0]);
 
 	for (size_t i = 0; i < ARRAY_SIZE(functions) && !op; i++)
 		op = str_eqz(function, functions[i]);

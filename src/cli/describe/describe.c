@@ -111,12 +111,6 @@ struct str describe_health(struct describe *d, struct str health)
 	return str_from(arena_printf(d->arena, "%c%.*s%c", colour, STR_ARG(health), MARK_END));
 }
 
-static int by_key(const void *a, const void *b)
-{
-	return str_cmp(json_key(*(const struct json *const *)a),
-		       json_key(*(const struct json *const *)b));
-}
-
 const struct json **describe_sorted(struct describe *d, const struct json *object, size_t *ret_n)
 {
 	const struct json **v = ARENA_ARRAY(d->arena, const struct json *, json_count(object) + 1);
@@ -124,7 +118,7 @@ const struct json **describe_sorted(struct describe *d, const struct json *objec
 
 	JSON_FOREACH (it, object)
 		v[n++] = it;
-	qsort(v, n, sizeof(*v), by_key);
+	qsort(v, n, sizeof(*v), json_key_order);
 	*ret_n = n;
 	return v;
 }

@@ -85,21 +85,12 @@ static void add_cell(struct buf *out, const struct json *cell)
 		(void)json_print(out, cell, NULL);
 }
 
-static int by_key(const void *a, const void *b)
-{
-	return str_cmp(json_key(*(const struct json *const *)a),
-		       json_key(*(const struct json *const *)b));
-}
-
 /* "a=b,c=d", sorted; "<none>" if empty. */
 static void add_labels(struct arena *a, struct buf *out, const struct json *labels)
 {
-	const struct json **v = ARENA_ARRAY(a, const struct json *, json_count(labels) + 1);
-	size_t n = 0;
+	struct json **v = json_sorted(a, labels);
+	size_t n = json_count(labels);
 
-	JSON_FOREACH (it, labels)
-		v[n++] = it;
-	qsort(v, n, sizeof(*v), by_key);
 	for (size_t i = 0; i < n; i++)
 		(void)buf_printf(out, "%s%.*s=%.*s", i > 0 ? "," : "", STR_ARG(json_key(v[i])),
 				 STR_ARG(json_str(v[i])));

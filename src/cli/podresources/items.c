@@ -28,19 +28,14 @@ struct gather {
 
 /* --- order -------------------------------------------------------------------------------- */
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* The digits at the front of *s, without leading zeros. */
 static struct str take_number(struct str *s)
 {
 	size_t begin = 0, n;
 
-	while (begin + 1 < s->n && s->p[begin] == '0' && is_digit(s->p[begin + 1]))
+	while (begin + 1 < s->n && s->p[begin] == '0' && str_is_digit(s->p[begin + 1]))
 		begin++;
-	for (n = begin; n < s->n && is_digit(s->p[n]);)
+	for (n = begin; n < s->n && str_is_digit(s->p[n]);)
 		n++;
 	struct str number = str_of(s->p + begin, n - begin);
 
@@ -53,7 +48,7 @@ int podres_items_cmp_names(struct str a, struct str b)
 	struct str x = a, y = b;
 
 	while (x.n > 0 && y.n > 0) {
-		if (is_digit(x.p[0]) && is_digit(y.p[0])) {
+		if (str_is_digit(x.p[0]) && str_is_digit(y.p[0])) {
 			struct str i = take_number(&x), j = take_number(&y);
 			int c = i.n != j.n ? (i.n < j.n ? -1 : 1) : str_cmp(i, j);
 

@@ -50,8 +50,7 @@ struct str resource_api_version(struct arena *a, const struct resource *r)
 
 static bool is_unreserved(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '-' || c == '.' || c == '_' || c == '~';
+	return str_is_alnum(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 void resource_escape(struct buf *out, struct str text)

@@ -71,17 +71,12 @@ void namespace_status_finalizer(struct namespace_status *s, struct str finalizer
 
 /* --- describing ------------------------------------------------------------------------------ */
 
-static int compare_texts(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 static void add_sorted(struct arena *a, struct buf *out, const struct str *texts, size_t n)
 {
 	struct str *sorted = ARENA_ARRAY(a, struct str, n);
 
 	memcpy(sorted, texts, n * sizeof(*texts));
-	qsort(sorted, n, sizeof(*sorted), compare_texts);
+	qsort(sorted, n, sizeof(*sorted), str_order);
 	for (size_t i = 0; i < n; i++)
 		(void)buf_printf(out, "%s%.*s", i ? ", " : "", STR_ARG(sorted[i]));
 }

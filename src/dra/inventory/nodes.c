@@ -264,11 +264,6 @@ size_t inventory_node_slices(struct inventory *inv, struct str node, struct aren
 	return n;
 }
 
-static int by_text(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 /*
  * Lists nodes that do not exist but are named by devices of slices with perDeviceNodeSelection. If
  * `out` is NULL, only counts them.
@@ -306,7 +301,7 @@ size_t inventory_gone_nodes(struct inventory *inv, struct arena *a, struct str *
 		if (!map_get(&inv->existing, name))
 			names[n++] = name;
 	if (n > 0)
-		qsort(names, n, sizeof(*names), by_text);
+		qsort(names, n, sizeof(*names), str_order);
 	for (size_t i = 0; i < n; i++)
 		if (i == 0 || !str_eq(names[i], names[kept - 1]))
 			names[kept++] = names[i];

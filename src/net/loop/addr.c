@@ -18,11 +18,6 @@ enum {
 	HOST_MAX = NET_ADDRESS_MAX - (int)sizeof("[]:65535"),
 };
 
-static bool is_alnum(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 static void set_inet_text(struct addr *a, bool v6)
 {
 	/* A host of this name must not read as a socket's path. */
@@ -133,7 +128,7 @@ static bool is_label(struct str s)
 	if (s.n == 0 || s.n > 63 || s.p[0] == '-' || s.p[s.n - 1] == '-')
 		return false;
 	for (size_t i = 0; i < s.n; i++)
-		if (!is_alnum(s.p[i]) && s.p[i] != '-' && s.p[i] != '_')
+		if (!str_is_alnum(s.p[i]) && s.p[i] != '-' && s.p[i] != '_')
 			return false;
 	return true;
 }

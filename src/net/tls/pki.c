@@ -259,12 +259,6 @@ int pki_ca_key(const struct pki_ca *ca, struct buf *key, struct error *err)
 
 /* --- what it signs ------------------------------------------------------------ */
 
-static bool is_host_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '-' || c == '_';
-}
-
 static bool is_dns_name(struct str s)
 {
 	struct str label;
@@ -277,7 +271,7 @@ static bool is_dns_name(struct str s)
 		if (label.n == 0 || label.n > 63)
 			return false;
 		for (size_t i = 0; i < label.n; i++)
-			if (!is_host_char(label.p[i]))
+			if (!str_is_alnum(label.p[i]) && label.p[i] != '-' && label.p[i] != '_')
 				return false;
 	}
 	return true;

@@ -242,11 +242,6 @@ bool assign_claim_next(const struct assign *s, struct str *at_uid, struct arena 
 	return true;
 }
 
-static int cmp_strs(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 size_t assign_pods_of_device(const struct assign *s, struct str driver, struct str pool,
 			     struct str device, struct arena *a, const struct str **ret_uids)
 {
@@ -269,7 +264,7 @@ size_t assign_pods_of_device(const struct assign *s, struct str driver, struct s
 				v[n++] = str_from(c->users.v[u].uid);
 		}
 	}
-	qsort(v, n, sizeof(*v), cmp_strs);
+	qsort(v, n, sizeof(*v), str_order);
 	for (size_t i = 0; i < n; i++) {
 		if (kept == 0 || !str_eq(v[kept - 1], v[i]))
 			v[kept++] = v[i];

@@ -8,23 +8,13 @@
 #include "base/core/map.h"
 #include "base/yaml/yaml.h"
 
-static bool is_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_alnum(char c)
-{
-	return is_letter(c) || (c >= '0' && c <= '9');
-}
-
 /* Letters, digits and characters of `others`; the ends are letters or digits. */
 static bool is_word(struct str s, const char *others)
 {
-	if (s.n == 0 || !is_alnum(s.p[0]) || !is_alnum(s.p[s.n - 1]))
+	if (s.n == 0 || !str_is_alnum(s.p[0]) || !str_is_alnum(s.p[s.n - 1]))
 		return false;
 	for (size_t i = 0; i < s.n; i++) {
-		if (!is_alnum(s.p[i]) && (s.p[i] == '\0' || !strchr(others, s.p[i])))
+		if (!str_is_alnum(s.p[i]) && (s.p[i] == '\0' || !strchr(others, s.p[i])))
 			return false;
 	}
 	return true;
@@ -36,8 +26,8 @@ bool cdi_spec_valid_kind(struct str kind)
 	struct str vendor = str_of(kind.p, slash > 0 ? (size_t)slash : 0);
 	struct str class = str_skip(kind, (size_t)slash + 1);
 
-	return slash > 0 && is_word(vendor, "_-.") && is_letter(vendor.p[0]) &&
-	       is_word(class, "_-.") && is_letter(class.p[0]);
+	return slash > 0 && is_word(vendor, "_-.") && str_is_letter(vendor.p[0]) &&
+	       is_word(class, "_-.") && str_is_letter(class.p[0]);
 }
 
 bool cdi_spec_valid_device(struct str name)

@@ -40,11 +40,6 @@ struct log_rotate {
 
 /* --- the plan ---------------------------------------------------------------------- */
 
-static int by_name(const void *x, const void *y)
-{
-	return str_cmp(*(const struct str *)x, *(const struct str *)y);
-}
-
 static bool has_compressed(struct str name, const struct str *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -69,7 +64,7 @@ void log_rotate_plan(const struct str *names, size_t n, size_t max_files, struct
 		else
 			kept[nkept++] = names[i];
 	}
-	qsort(kept, nkept, sizeof(*kept), by_name);
+	qsort(kept, nkept, sizeof(*kept), str_order);
 	/* The log and the file rotated now make two. */
 	drop = nkept > most ? nkept - most : 0;
 	for (size_t i = 0; i < nkept; i++) {

@@ -20,11 +20,6 @@ static bool is_lower(char c)
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-static bool is_alnum(char c)
-{
-	return is_lower(c) || (c >= 'A' && c <= 'Z');
-}
-
 /* Letters and digits, joined by one of ".", "_", "__" or any number of "-". */
 static bool is_component(struct str s)
 {
@@ -69,7 +64,8 @@ static bool is_host(struct str s)
 	for (size_t i = 0; i < s.n; i++) {
 		bool inside = bracket && (s.p[i] == '[' || s.p[i] == ']');
 
-		if (!is_alnum(s.p[i]) && s.p[i] != '.' && s.p[i] != '-' && s.p[i] != ':' && !inside)
+		if (!str_is_alnum(s.p[i]) && s.p[i] != '.' && s.p[i] != '-' && s.p[i] != ':' &&
+		    !inside)
 			return false;
 	}
 	return s.n > 0 && s.p[0] != '.' && s.p[0] != '-' && s.p[0] != ':' && s.p[s.n - 1] != ':';
@@ -77,10 +73,10 @@ static bool is_host(struct str s)
 
 static bool is_tag(struct str s)
 {
-	if (s.n == 0 || s.n > TAG_MAX_BYTES || (!is_alnum(s.p[0]) && s.p[0] != '_'))
+	if (s.n == 0 || s.n > TAG_MAX_BYTES || (!str_is_alnum(s.p[0]) && s.p[0] != '_'))
 		return false;
 	for (size_t i = 1; i < s.n; i++) {
-		if (!is_alnum(s.p[i]) && s.p[i] != '_' && s.p[i] != '.' && s.p[i] != '-')
+		if (!str_is_alnum(s.p[i]) && s.p[i] != '_' && s.p[i] != '.' && s.p[i] != '-')
 			return false;
 	}
 	return true;
@@ -94,9 +90,9 @@ static bool is_algorithm(struct str s)
 	for (size_t i = 0; i < s.n; i++) {
 		bool joint = s.p[i] == '+' || s.p[i] == '.' || s.p[i] == '-' || s.p[i] == '_';
 
-		if (!joint && !is_alnum(s.p[i]))
+		if (!joint && !str_is_alnum(s.p[i]))
 			return false;
-		if (begins && (!is_alnum(s.p[i]) || (s.p[i] >= '0' && s.p[i] <= '9')))
+		if (begins && !str_is_letter(s.p[i]))
 			return false;
 		begins = joint;
 	}

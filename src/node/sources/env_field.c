@@ -40,23 +40,13 @@ static int subscripted(const struct pod *pod, struct str whole, struct str path,
 	return 0;
 }
 
-static int by_key(const void *a, const void *b)
-{
-	return str_cmp(json_key(*(const struct json *const *)a),
-		       json_key(*(const struct json *const *)b));
-}
-
 /* key="value" lines sorted by key, with values quoted as Go does. */
 static int all_of(const struct json *map, struct arena *a, struct str *ret_value, struct error *err)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(4 * ANNOTATIONS_MAX);
-	size_t n = json_count(map), at = 0;
-	const struct json **v = ARENA_ARRAY(a, const struct json *, n + 1);
+	struct json **v = json_sorted(a, map);
 
-	JSON_FOREACH (it, map)
-		v[at++] = it;
-	qsort(v, n, sizeof(const struct json *), by_key);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < json_count(map); i++) {
 		if (i > 0)
 			(void)buf_addc(&out, '\n');
 		(void)buf_add_str(&out, json_key(v[i]));

@@ -82,11 +82,6 @@ static void read_claims(struct podinfo_reader *r)
 		read_claim(r, v, &claims[r->pod->nclaims++]);
 }
 
-static int by_text(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 /* Sorts the keys of claims once, because a pod may have thousands of volumes. */
 static void list_pvcs(struct podinfo *p)
 {
@@ -102,7 +97,7 @@ static void list_pvcs(struct podinfo *p)
 	for (size_t i = 0; i < p->nvolumes; i++)
 		if (p->volumes[i].pvc.n > 0 && !p->volumes[i].ephemeral)
 			keys[n++] = p->volumes[i].pvc_key;
-	qsort(keys, n, sizeof(*keys), by_text);
+	qsort(keys, n, sizeof(*keys), str_order);
 	p->pvc_keys = keys;
 	for (size_t i = 0; i < n; i++)
 		if (p->npvc_keys == 0 || !str_eq(keys[p->npvc_keys - 1], keys[i]))

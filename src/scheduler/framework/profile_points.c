@@ -36,11 +36,6 @@ struct verdict profile_pre_enqueue(struct profile *p, const struct podinfo *pod,
 
 /* --- pre_filter ---------------------------------------------------------------------------- */
 
-static int by_text(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 /* Names in order, as Go prints a list: "[A B]"; a single one without brackets when `bare`. */
 struct str profile_names(const struct profile *p, uint64_t plugins, bool bare, struct arena *a)
 {
@@ -56,7 +51,7 @@ struct str profile_names(const struct profile *p, uint64_t plugins, bool bare, s
 	}
 	if (bare && n == 1)
 		return names[0];
-	qsort(names, n, sizeof(names[0]), by_text);
+	qsort(names, n, sizeof(names[0]), str_order);
 	text = arena_alloc(a, size);
 	text[at++] = '[';
 	for (size_t i = 0; i < n; i++) {

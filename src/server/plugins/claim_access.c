@@ -270,11 +270,6 @@ static void add_differing(struct ask *k, const struct json *list, const struct j
 	}
 }
 
-static int by_text(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 /* --- the rules -------------------------------------------------------------------- */
 
 static void check_binding(struct ask *k)
@@ -313,7 +308,7 @@ static void check_devices(struct ask *k, const struct json *old, const struct js
 	add_differing(k, now, before);
 	add_differing(k, before, now);
 	if (k->drivers.n)
-		qsort(k->drivers.v, k->drivers.n, sizeof(*k->drivers.v), by_text);
+		qsort(k->drivers.v, k->drivers.n, sizeof(*k->drivers.v), str_order);
 	for (size_t i = 0; i < k->drivers.n; i++)
 		check_driver(k, k->drivers.v[i]);
 	vec_release(&k->drivers);

@@ -248,11 +248,6 @@ static void gather_labels(struct labels *l, const struct json *a, const struct j
 	}
 }
 
-static int by_text(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 static struct str forbidden_labels(const struct node_write *c)
 {
 	const struct json *now = meta_of(c->object, "labels"), *old = meta_of(c->old, "labels");
@@ -263,7 +258,7 @@ static struct str forbidden_labels(const struct node_write *c)
 
 	gather_labels(&l, now, old);
 	gather_labels(&l, old, now);
-	qsort(l.v, l.n, sizeof(*l.v), by_text);
+	qsort(l.v, l.n, sizeof(*l.v), str_order);
 	for (size_t i = 0; i < l.n; i++)
 		(void)buf_printf(&text, "%s%.*s", i ? ", " : "", STR_ARG(l.v[i]));
 	return text.n ? arena_str(a, buf_str(&text)) : STR_NULL;

@@ -60,11 +60,6 @@ bool authz_only_gc_fields(const struct json *old, const struct json *object)
 
 /* --- rejecting ---------------------------------------------------------------------- */
 
-static int by_text(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 /* One rule per line, sorted, without duplicates. */
 static void print_missing(struct arena *a, struct buf *out, struct rbac_rules missing)
 {
@@ -76,7 +71,7 @@ static void print_missing(struct arena *a, struct buf *out, struct rbac_rules mi
 		rbac_rule_print(&line, &missing.v[i]);
 		lines[i] = arena_str(a, buf_str(&line));
 	}
-	qsort(lines, missing.n, sizeof(*lines), by_text);
+	qsort(lines, missing.n, sizeof(*lines), str_order);
 	for (size_t i = 0; i < missing.n; i++)
 		if (i == 0 || !str_eq(lines[i], lines[i - 1]))
 			(void)buf_printf(out, "\n%.*s", STR_ARG(lines[i]));
