@@ -176,8 +176,7 @@ void check_node_update(struct validation *v, const struct json *node, const stru
 	struct str id = json_text_at(spec, "providerID"),
 		   old_id = json_text_at(stored, "providerID");
 
-	if (json_count(cidrs) &&
-	    !(json_getz(spec, "podCIDRs") && json_equal(cidrs, json_getz(spec, "podCIDRs"))))
+	if (json_count(cidrs) && !json_equal(cidrs, json_getz(spec, "podCIDRs")))
 		field_errors_forbidden(v->errs, &cidrs_at,
 				       "node updates may not change podCIDR except from \"\" to "
 				       "valid");

@@ -239,7 +239,7 @@ void check_pod_mirror(struct validation *v, const struct json *pod, const struct
 	const struct json *was = json_get(json_getz(json_getz(old, "metadata"), "annotations"),
 					  key);
 
-	if (was && !(is && json_equal(is, was)))
+	if (was && !json_equal(is, was))
 		field_errors_forbidden(v->errs, &at,
 				       "may not remove or update mirror pod annotation");
 	else if (is && !was)

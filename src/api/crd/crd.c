@@ -21,7 +21,7 @@ static bool take_digits(struct str *s, uint64_t *ret_value)
 {
 	size_t n = 0;
 
-	while (n < s->n && s->p[n] >= '0' && s->p[n] <= '9')
+	while (n < s->n && str_is_digit(s->p[n]))
 		n++;
 	if (n == 0 || !str_to_u64(str_of(s->p, n), ret_value))
 		return false;
@@ -419,15 +419,12 @@ struct str crd_uid(const struct crd *crd)
 	return crd->uid;
 }
 
-static bool is_same(const struct json *a, const struct json *b)
-{
-	return a && b ? json_equal(a, b) : !a && !b;
-}
-
 bool crd_is_made_of(const struct crd *crd, const struct json *definition)
 {
-	return is_same(crd->spec, json_getz(definition, "spec")) &&
-	       is_same(crd->accepted, json_getz(json_getz(definition, "status"), "acceptedNames"));
+	const struct json *names = json_getz(json_getz(definition, "status"), "acceptedNames");
+
+	return json_equal(crd->spec, json_getz(definition, "spec")) &&
+	       json_equal(crd->accepted, names);
 }
 
 bool crd_takes_resource(const struct crd *crd, struct str name)

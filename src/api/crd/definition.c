@@ -326,12 +326,9 @@ static bool is_common(const struct json *versions, const char *key)
 {
 	const struct json *first = json_getz(json_first(versions), key);
 
-	JSON_FOREACH (version, versions) {
-		const struct json *value = json_getz(version, key);
-
-		if (!first != !value || (value && !json_equal(first, value)))
+	JSON_FOREACH (version, versions)
+		if (!json_equal(first, json_getz(version, key)))
 			return false;
-	}
 	return json_first(versions) != NULL;
 }
 

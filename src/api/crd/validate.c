@@ -131,12 +131,9 @@ static struct spot spot_of_member(const struct spot *parent, const struct json *
 
 static bool has_same_keys(const struct str *keys, const struct json *a, const struct json *b)
 {
-	for (; keys->p; keys++) {
-		const struct json *x = json_get(a, *keys), *y = json_get(b, *keys);
-
-		if (!x != !y || (x && !json_equal(x, y)))
+	for (; keys->p; keys++)
+		if (!json_equal(json_get(a, *keys), json_get(b, *keys)))
 			return false;
-	}
 	return true;
 }
 

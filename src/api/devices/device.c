@@ -186,7 +186,7 @@ void check_device(struct validation *v, const struct json *device, const struct 
 	bool several = json_true_at(device, "allowMultipleAllocations");
 
 	check_attribute_number(v, device, path);
-	if (capacity && !(old && json_equal(capacity, old)))
+	if (capacity && !json_equal(capacity, old))
 		check_device_capacity(v, capacity, several, &at);
 	check_binding_conditions(v, device, path);
 	check_node_allocatable(v, device, path);

@@ -365,7 +365,7 @@ static void finish(struct applying *x)
 	struct json *list;
 
 	/* An apply that only joins the owners of a value does not change the entry's time. */
-	if (!x->live || !json_equal(x->live, x->object))
+	if (!json_equal(x->live, x->object))
 		managed_entry_touch(x->arena, x->own, x->writer);
 	strip_own(x);
 	keep_annotation(x);

@@ -44,7 +44,7 @@ static bool entries_before(struct arena *a, struct json *given, const struct jso
 		(void)managed_entries_read(a, NULL, ret_entries);
 		return true;
 	}
-	if (heed_given && json_count(given) && !(stored && json_equal(given, stored)) &&
+	if (heed_given && json_count(given) && !json_equal(given, stored) &&
 	    read_given(a, given, ret_entries))
 		return true;
 	if (stored)

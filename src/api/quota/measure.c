@@ -125,11 +125,6 @@ static bool says(const struct json *container, size_t which)
 			 memory ? "memory" : "cpu") != NULL;
 }
 
-static int by_text(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 /* Lists the containers that do not set it, sorted and once each, as many as fit into a message. */
 static struct str list_lacking(const struct json *spec, size_t which, struct arena *a)
 {
@@ -146,7 +141,7 @@ static struct str list_lacking(const struct json *spec, size_t which, struct are
 			if (!says(c, which))
 				v[n++] = json_text_at(c, "name");
 	if (n)
-		qsort(v, n, sizeof(*v), by_text);
+		qsort(v, n, sizeof(*v), str_order);
 	for (size_t i = 0; i < n && b.n < 512; i++)
 		if (!i || !str_eq(v[i], v[i - 1]))
 			(void)buf_printf(&b, "%s%.*s", b.n ? "," : "", STR_ARG(v[i]));
@@ -436,11 +431,6 @@ bool quota_item_equal(const struct quota_item *a, const struct quota_item *b)
 
 /* --- writes that change usage ---------------------------------------------------------------- */
 
-static bool differs(const struct json *a, const struct json *b)
-{
-	return a && b ? !json_equal(a, b) : a != b;
-}
-
 /* Whether a status changes the allocated storage, or the current class of volume attributes. */
 static bool volume_claim_changes(const struct json *old, const struct json *claim)
 {
@@ -449,8 +439,8 @@ static bool volume_claim_changes(const struct json *old, const struct json *clai
 					     "modifyVolumeStatus" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (differs(json_getz(json_getz(old, "status"), names[i]),
-			    json_getz(json_getz(claim, "status"), names[i])))
+		if (!json_equal(json_getz(json_getz(old, "status"), names[i]),
+				json_getz(json_getz(claim, "status"), names[i])))
 			return true;
 	return false;
 }

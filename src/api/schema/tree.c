@@ -38,7 +38,5 @@ void tree_carry(struct arena *a, struct json *object, const struct json *from, c
 
 bool tree_same(const struct json *a, const struct json *b, const char *key)
 {
-	const struct json *x = json_getz(a, key), *y = json_getz(b, key);
-
-	return x && y ? json_equal(x, y) : !x && !y;
+	return json_equal(json_getz(a, key), json_getz(b, key));
 }

@@ -244,7 +244,7 @@ static void check_parts(struct validation *v, const struct json *meta, const str
 		const struct json *value = json_getz(meta, parts[i].name);
 		const struct json *stored = json_getz(old, parts[i].name);
 
-		if (value && !(stored && json_equal(value, stored)))
+		if (value && !json_equal(value, stored))
 			parts[i].check(v, value, &at);
 	}
 }

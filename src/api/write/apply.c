@@ -15,8 +15,7 @@ static bool has_all_but_time(const struct json *entry, const struct json *of)
 	JSON_FOREACH (member, of) {
 		struct str key = json_key(member);
 
-		if (!str_eqz(key, "time") &&
-		    !(json_get(entry, key) && json_equal(json_get(entry, key), member)))
+		if (!str_eqz(key, "time") && !json_equal(json_get(entry, key), member))
 			return false;
 	}
 	return true;

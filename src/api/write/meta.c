@@ -137,7 +137,7 @@ bool write_spec_changed(const struct json *object, const struct json *old)
 	JSON_FOREACH (member, object) {
 		const struct json *before = json_get(old, json_key(member));
 
-		if (is_spec(json_key(member)) && (!before || !json_equal(member, before)))
+		if (is_spec(json_key(member)) && !json_equal(member, before))
 			return true;
 	}
 	JSON_FOREACH (member, old)

@@ -76,7 +76,7 @@ void check_signing_request_status(struct validation *v, const struct json *objec
 	for (size_t i = 0; i < APPROVALS; i++)
 		if (!condition_of(old, decisions[i]) && condition_of(object, decisions[i]))
 			forbid(v, "add", decisions[i]);
-	if (was && !(is && json_equal(is, was)))
+	if (was && !json_equal(is, was))
 		field_errors_forbidden(v->errs, &path,
 				       "updates may not modify existing certificate content");
 }
