@@ -109,16 +109,6 @@ void map_init(struct map *m)
 	*m = (struct map){ 0 };
 }
 
-/*
- * Two maps with the same seed would have the same order, and copying the larger into the smaller in
- * that order builds a single endless run. So the map's address is part of the seed.
- */
-static void need_seed(struct map *m)
-{
-	if (UNLIKELY(!m->seed))
-		m->seed = hash_process_seed() ^ (uintptr_t)m;
-}
-
 void map_release(struct map *m)
 {
 	free(m->slots);
@@ -226,7 +216,12 @@ void *map_put(struct map *m, struct str key, void *value)
 	struct map_slot entry;
 	void *before;
 
-	need_seed(m);
+	/*
+	 * Two maps with the same seed would have the same order, and copying the larger into the
+	 * smaller in that order builds a single endless run. So the map's address is part of it.
+	 */
+	if (UNLIKELY(!m->seed))
+		m->seed = hash_process_seed() ^ (uintptr_t)m;
 	hash = hash_of(m, key);
 	entry = (struct map_slot){
 		.key = key.p, .len = (uint32_t)key.n, .hash = hash, .value = value

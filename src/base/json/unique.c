@@ -17,11 +17,6 @@ static unsigned name_mark(const struct json *v)
 	       SMALL_MAX;
 }
 
-static bool same_name(const struct json *a, const struct json *b)
-{
-	return a->key_n == b->key_n && a->key && memcmp(a->key, b->key, a->key_n) == 0;
-}
-
 static size_t decimal_width(size_t v)
 {
 	size_t n = 1;
@@ -100,7 +95,8 @@ static bool report_add(struct arena *a, const struct json *object, const struct 
 static struct json *find_before(const struct json *object, const struct json *name)
 {
 	for (struct json *v = object->first; v != name; v = v->next)
-		if (same_name(v, name))
+		if (v->key && v->key_n == name->key_n &&
+		    memcmp(v->key, name->key, name->key_n) == 0)
 			return v;
 	return NULL;
 }

@@ -68,12 +68,6 @@ static bool had(const struct folding *f, uint32_t from, uint32_t to)
 	return low < f->n && v[low].low <= from && v[low].high >= to;
 }
 
-static void fold_add(struct folding *f, uint32_t low, uint32_t high)
-{
-	if (!had(f, low, high))
-		regex_set_add(f->set, low, high);
-}
-
 /* Adds the folded characters of the part of a range that an entry covers. */
 static void fold_part(struct folding *f, struct regex_range r, const struct regex_fold *fold)
 {
@@ -91,7 +85,8 @@ static void fold_part(struct folding *f, struct regex_range r, const struct rege
 		return;
 	}
 	for (uint32_t c = low; c <= high; c += fold->step)
-		fold_add(f, c + by, c + by);
+		if (!had(f, c + by, c + by))
+			regex_set_add(f->set, c + by, c + by);
 }
 
 /* The first entry that does not end before `c`; entries before `from` do. */

@@ -639,14 +639,6 @@ static int parse_repeat(struct parser *p, struct regex_node *cat)
 	return refuse(p, "invalid nested repetition operator", since(p, from));
 }
 
-/* \Q..\E, whose end may be missing: characters that stand for themselves. */
-static void parse_quoted(struct parser *p, struct regex_node *cat)
-{
-	p->at += 2;
-	while (!at_end(p) && !take(p, "\\E"))
-		node_add(cat, node_of_char(p, str_rune(p->text, &p->at)));
-}
-
 static int parse_sequence(struct parser *p, struct regex_node **ret_node)
 {
 	struct regex_node *cat = node_new(p, REGEX_CAT), *atom;
@@ -656,8 +648,10 @@ static int parse_sequence(struct parser *p, struct regex_node **ret_node)
 	for (r = parse_repeat(p, cat); r == 0; r = parse_repeat(p, cat)) {
 		if (at_end(p) || peek(p) == '|' || peek(p) == ')')
 			break;
-		if (looks_at(p, "\\Q")) {
-			parse_quoted(p, cat);
+		/* \Q..\E, whose end may be missing: characters that stand for themselves. */
+		if (take(p, "\\Q")) {
+			while (!at_end(p) && !take(p, "\\E"))
+				node_add(cat, node_of_char(p, str_rune(p->text, &p->at)));
 			continue;
 		}
 		atom = NULL;

@@ -346,13 +346,6 @@ int field_error_print_body(const struct field_error *e, struct buf *out)
 	return out->overflow ? -ERR_TOO_LARGE : 0;
 }
 
-static void print_fault(const struct field_error *e, struct buf *out)
-{
-	(void)buf_add_str(out, e->path);
-	(void)buf_addz(out, ": ");
-	(void)field_error_print_body(e, out);
-}
-
 /* The different messages in the order found, copied to the arena; returns their number. */
 static size_t distinct(const struct field_errors *fe, struct arena *a, struct str *messages)
 {
@@ -363,7 +356,9 @@ static size_t distinct(const struct field_errors *fe, struct arena *a, struct st
 	map_init(&seen);
 	for (const struct field_error *e = fe->first; e; e = e->next) {
 		buf_clear(&b);
-		print_fault(e, &b);
+		(void)buf_add_str(&b, e->path);
+		(void)buf_addz(&b, ": ");
+		(void)field_error_print_body(e, &b);
 		if (map_get(&seen, buf_str(&b)))
 			continue;
 		messages[n] = arena_str(a, buf_str(&b));

@@ -7,12 +7,6 @@
 
 enum { ABBREVIATION_MIN = 3, LETTERS_PER_MISTAKE = 3 };
 
-/* Cheapest way to reach one cell from its three neighbours. */
-static size_t cheapest(size_t insert, size_t remove, size_t replace)
-{
-	return MIN(MIN(insert, remove) + 1, replace);
-}
-
 static bool same(char a, char b)
 {
 	return str_ieq(str_of(&a, 1), str_of(&b, 1));
@@ -30,8 +24,8 @@ size_t nearest_distance(struct str a, struct str b)
 	for (size_t i = 1; i <= a.n; i++) {
 		row[0] = i;
 		for (size_t j = 1; j <= b.n; j++) {
-			row[j] = cheapest(row[j - 1], above[j],
-					  above[j - 1] + !same(a.p[i - 1], b.p[j - 1]));
+			row[j] = MIN(MIN(row[j - 1], above[j]) + 1,
+				     above[j - 1] + !same(a.p[i - 1], b.p[j - 1]));
 			if (i > 1 && j > 1 && same(a.p[i - 1], b.p[j - 2]) &&
 			    same(a.p[i - 2], b.p[j - 1]))
 				row[j] = MIN(row[j], above2[j - 2] + 1);

@@ -184,15 +184,11 @@ static bool read_char(struct str *s, char c)
 	return true;
 }
 
-static bool read_date(struct str *s, struct civil *c)
+static bool read_date_and_time(struct str *s, struct civil *c)
 {
 	return read_digits(s, 4, &c->year) && read_char(s, '-') && read_digits(s, 2, &c->month) &&
-	       read_char(s, '-') && read_digits(s, 2, &c->day);
-}
-
-static bool read_time(struct str *s, struct civil *c)
-{
-	return read_digits(s, is_digit(*s, 1) ? 2 : 1, &c->hour) && read_char(s, ':') &&
+	       read_char(s, '-') && read_digits(s, 2, &c->day) && read_char(s, 'T') &&
+	       read_digits(s, is_digit(*s, 1) ? 2 : 1, &c->hour) && read_char(s, ':') &&
 	       read_digits(s, 2, &c->minute) && read_char(s, ':') && read_digits(s, 2, &c->second);
 }
 
@@ -281,7 +277,7 @@ static int parse(struct str text, struct civil *c, struct error *err)
 	const char *field;
 	bool ok;
 
-	ok = read_date(&s, c) && read_char(&s, 'T') && read_time(&s, c);
+	ok = read_date_and_time(&s, c);
 	if (ok)
 		read_fraction(&s, c);
 	if (!ok || !read_offset(&s, c) || s.n != 0)

@@ -291,14 +291,9 @@ static int32_t rule_offset(const struct zone *z, int64_t seconds)
 	return summer ? z->summer_offset : z->standard_offset;
 }
 
-static int32_t type_offset(const struct zone *z, uint32_t type)
-{
-	return (int32_t)get_u32(z->types + (size_t)type * TYPE_SIZE);
-}
-
 int32_t zone_offset(const struct zone *z, int64_t seconds)
 {
-	uint32_t low = 0, high = z->ntimes, middle;
+	uint32_t low = 0, high = z->ntimes, middle, type;
 
 	/* How many transitions are past. */
 	while (low < high) {
@@ -310,5 +305,6 @@ int32_t zone_offset(const struct zone *z, int64_t seconds)
 	}
 	if (low == z->ntimes && z->has_rule)
 		return rule_offset(z, seconds);
-	return type_offset(z, low == 0 ? 0 : z->types_at[low - 1]);
+	type = low == 0 ? 0 : z->types_at[low - 1];
+	return (int32_t)get_u32(z->types + (size_t)type * TYPE_SIZE);
 }

@@ -70,13 +70,6 @@ static bool is_sign(char c)
 	return c == '+' || c == '-';
 }
 
-static void set_str(struct json *v, struct str text)
-{
-	v->type = JSON_STRING;
-	v->text = text.p ? text.p : "";
-	v->n = (uint32_t)text.n;
-}
-
 static void set_double(struct json *v, double value)
 {
 	v->type = JSON_DOUBLE;
@@ -284,7 +277,9 @@ enum yaml_kind yaml_resolve(struct str text, struct json *v)
 	enum yaml_kind kind = YAML_KIND_STR;
 	char first = text.n ? text.p[0] : '~';
 
-	set_str(v, text);
+	v->type = JSON_STRING;
+	v->text = text.p ? text.p : "";
+	v->n = (uint32_t)text.n;
 	if (strchr("~yYnNtTfFoO", first) && first)
 		return resolve_word(text, v);
 	if (!str_is_digit(first) && !is_sign(first) && first != '.')
