@@ -151,12 +151,6 @@ static bool is_standard(struct str name)
 	       str_eqz(name, "ephemeral-storage") || is_huge_pages(name);
 }
 
-/* Resources that containers cannot share: the request must equal the limit. */
-static bool is_exclusive(struct str name)
-{
-	return is_huge_pages(name) || names_is_extended_resource(name);
-}
-
 static void check_resource_name(struct validation *v, struct str name,
 				const struct field_path *path)
 {
@@ -209,7 +203,8 @@ static void check_request(struct validation *v, const struct json *request,
 	struct str name = json_key(request);
 	const struct json *limit = json_index_get(limits, name);
 	int cmp = quantity_cmp(amount_of(request), amount_of(limit));
-	bool exclusive = is_exclusive(name);
+	/* Containers cannot share these: the request must equal the limit. */
+	bool exclusive = is_huge_pages(name) || names_is_extended_resource(name);
 
 	if (!limit && exclusive)
 		field_errors_required(v->errs, limits_at,

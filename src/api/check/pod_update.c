@@ -88,13 +88,6 @@ static const struct part gated_part = {
 	.words = UPDATABLE,
 };
 
-static bool is_container_list(struct str name)
-{
-	static const char *const lists[] = { "containers", "initContainers", NULL };
-
-	return is_one_of(name, lists);
-}
-
 /* Appends the names of members that changed and must not. */
 static void list_changes(const struct json *spec, const struct json *old, const struct part *part,
 			 struct buf *out)
@@ -102,10 +95,12 @@ static void list_changes(const struct json *spec, const struct json *old, const 
 	JSON_FOREACH (member, spec) {
 		struct str key = json_key(member);
 		const struct json *stored = json_get(old, key);
-		bool fine = is_container_list(key)
-				    ? same_containers(member, stored, part->container)
-				    : is_one_of(key, part->spec) || same(member, stored);
+		bool fine;
 
+		if (str_eqz(key, "containers") || str_eqz(key, "initContainers"))
+			fine = same_containers(member, stored, part->container);
+		else
+			fine = is_one_of(key, part->spec) || same(member, stored);
 		if (!fine)
 			(void)buf_printf(out, "%sspec.%.*s", out->n ? ", " : "", STR_ARG(key));
 	}

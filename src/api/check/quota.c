@@ -22,16 +22,6 @@ static bool is_qualified(struct str name)
 	return str_chr(name, '/') >= 0;
 }
 
-static bool is_native(struct str name)
-{
-	return !is_qualified(name) || str_find(name, STR("kubernetes.io/")) >= 0;
-}
-
-static bool is_huge_pages(struct str name)
-{
-	return str_starts(name, STR("hugepages-")) || str_starts(name, STR("requests.hugepages-"));
-}
-
 static bool is_standard_quota(struct str name)
 {
 	static const char *const names[] = {
@@ -57,12 +47,8 @@ static bool is_standard_quota(struct str name)
 		NULL,
 	};
 
-	return is_among(name, names) || is_huge_pages(name);
-}
-
-static bool is_standard(struct str name)
-{
-	return str_eqz(name, "storage") || is_standard_quota(name);
+	return is_among(name, names) || str_starts(name, STR("hugepages-")) ||
+	       str_starts(name, STR("requests.hugepages-"));
 }
 
 static bool is_whole_number(struct str name)
@@ -93,15 +79,8 @@ void check_resource_name(struct validation *v, struct str name, const struct fie
 {
 	if (names_qualified(name))
 		validate_format(v, SCHEMA_FORMAT_LABEL_KEY, name, path);
-	else if (!is_qualified(name) && !is_standard(name))
+	else if (!is_qualified(name) && !str_eqz(name, "storage") && !is_standard_quota(name))
 		invalid_name(v, name, path, "must be a standard resource type or fully qualified");
-}
-
-static void check_quota_name(struct validation *v, struct str name, const struct field_path *path)
-{
-	check_resource_name(v, name, path);
-	if (!is_qualified(name) && !is_standard_quota(name))
-		invalid_name(v, name, path, "must be a standard resource for quota");
 }
 
 void check_container_resource_name(struct validation *v, struct str name,
@@ -113,7 +92,7 @@ void check_container_resource_name(struct validation *v, struct str name,
 	if (!is_qualified(name)) {
 		if (!is_among(name, names) && !str_starts(name, STR("hugepages-")))
 			invalid_name(v, name, path, "must be a standard resource for containers");
-	} else if (!is_native(name) && !names_is_extended_resource(name)) {
+	} else if (str_find(name, STR("kubernetes.io/")) < 0 && !names_is_extended_resource(name)) {
 		invalid_name(v, name, path, "doesn't follow extended resource name standard");
 	}
 }
@@ -124,16 +103,19 @@ static void check_quota_amounts(struct validation *v, const struct json *amounts
 				const struct field_path *path)
 {
 	JSON_FOREACH (it, amounts) {
-		struct field_path at = field_path_key(path, json_key(it));
+		struct str name = json_key(it);
+		struct field_path at = field_path_key(path, name);
 		struct quantity q;
 
-		check_quota_name(v, json_key(it), &at);
+		check_resource_name(v, name, &at);
+		if (!is_qualified(name) && !is_standard_quota(name))
+			invalid_name(v, name, &at, "must be a standard resource for quota");
 		if (!quantity_read(it, &q))
 			continue;
 		if (quantity_sign(q) < 0)
 			field_errors_invalid(v->errs, &at, validate_shown(v, it),
 					     "must be greater than or equal to 0");
-		if (is_whole_number(json_key(it)) && quantity_milli(q) % 1000 != 0)
+		if (is_whole_number(name) && quantity_milli(q) % 1000 != 0)
 			field_errors_invalid(v->errs, &at, validate_shown(v, it),
 					     "must be an integer");
 	}

@@ -296,25 +296,22 @@ static const struct json **sorted_versions(struct crd *crd, const struct json *l
 	return sorted;
 }
 
-static const struct json *names_of(const struct crd *crd)
-{
-	return json_text_at(crd->accepted, "plural").n ? crd->accepted
-						       : json_getz(crd->spec, "names");
-}
-
 static int build(struct crd *crd, struct error *err)
 {
 	const struct json *list = json_getz(crd->spec, "versions");
 	const struct json **sorted = sorted_versions(crd, list);
+	const struct json *names = json_getz(crd->spec, "names");
 	const struct crd_version *stored = NULL;
 	int r;
 
+	if (json_text_at(crd->accepted, "plural").n)
+		names = crd->accepted;
 	crd->n = json_count(list);
 	crd->versions = ARENA_ARRAY(&crd->arena, struct crd_version, crd->n + 1);
 	crd->kinds = ARENA_ARRAY(&crd->arena, const struct schema_kind *, crd->n + 1);
 	for (size_t i = 0; i < crd->n; i++) {
 		crd->kinds[i] = &crd->versions[i].kind;
-		r = build_version(crd, &crd->versions[i], names_of(crd), sorted[i], err);
+		r = build_version(crd, &crd->versions[i], names, sorted[i], err);
 		if (r < 0)
 			return r;
 		if (json_true_at(sorted[i], "storage"))

@@ -125,11 +125,6 @@ bool crd_prune(struct arena *a, struct json *v, const struct crd_schema *s, bool
 
 /* --- nulls ------------------------------------------------------------------------ */
 
-static bool is_idle_null(const struct json *v, const struct crd_schema *s)
-{
-	return v->type == JSON_NULL && !s->nullable && !s->initial;
-}
-
 static bool drop_nulls_of_object(struct json *v, const struct crd_schema *s)
 {
 	bool dropped = false, changed = false;
@@ -139,7 +134,7 @@ static bool drop_nulls_of_object(struct json *v, const struct crd_schema *s)
 
 		if (!below)
 			continue;
-		if (is_idle_null(member, below)) {
+		if (member->type == JSON_NULL && !below->nullable && !below->initial) {
 			member->key = NULL;
 			dropped = true;
 		} else {

@@ -146,11 +146,6 @@ static struct str type_name(const struct crd_schema *s)
 	return s->int_or_string ? STR("") : crd_type_names(s);
 }
 
-static struct str rule_name(const struct crd_rule *rule)
-{
-	return rule->message.n ? rule->message : rule->text;
-}
-
 static void add_out_of_budget(struct run *r, const struct spot *spot)
 {
 	field_errors_invalid(r->v->errs, spot->path, FIELD_STR(type_name(spot->s)),
@@ -236,20 +231,13 @@ static struct str make_message(struct run *r, struct spot *spot, const struct cr
 	return text.n > MESSAGE_MAX || str_chr(text, '\n') >= 0 ? STR_NULL : text;
 }
 
-static struct str default_message(struct run *r, const struct crd_rule *rule)
-{
-	if (rule->message.n)
-		return rule->message;
-	return str_from(arena_printf(r->v->arena, "failed rule: %.*s", STR_ARG(rule->text)));
-}
-
 /* --- one rule ----------------------------------------------------------------------- */
 
 static void add_error(struct run *r, const struct spot *spot, const struct crd_rule *rule,
 		      const char *error)
 {
 	struct field_value type = FIELD_STR(type_name(spot->s));
-	struct str name = rule_name(rule);
+	struct str name = rule->message.n ? rule->message : rule->text;
 
 	if (str_starts(str_from(error), STR("no such overload"))) {
 		field_errors_addf(r->v->errs, FIELD_INVALID, spot->path, type,
@@ -287,7 +275,10 @@ static void add_failure(struct run *r, struct spot *spot, const struct crd_rule 
 			return;
 	}
 	if (message.n == 0)
-		message = default_message(r, rule);
+		message = rule->message;
+	if (message.n == 0)
+		message = str_from(
+			arena_printf(r->v->arena, "failed rule: %.*s", STR_ARG(rule->text)));
 	add_fault(r, spot, rule, rule->reason, shown(r, spot), message);
 }
 

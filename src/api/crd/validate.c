@@ -77,15 +77,11 @@ void crd_check_add_plain(struct crd_check *c, const char *fmt, ...)
 	field_errors_add(c->errs, FIELD_INVALID, c->base, FIELD_STR(STR("")), buf_str(&detail));
 }
 
-static bool is_same_fault(const struct field_error *a, const struct field_error *b)
-{
-	return a->type == b->type && str_eq(a->path, b->path) && str_eq(a->detail, b->detail);
-}
-
 static bool has_fault(const struct field_errors *errs, const struct field_error *e)
 {
 	for (const struct field_error *it = errs->first; it; it = it->next)
-		if (is_same_fault(it, e))
+		if (it->type == e->type && str_eq(it->path, e->path) &&
+		    str_eq(it->detail, e->detail))
 			return true;
 	return false;
 }

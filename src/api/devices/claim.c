@@ -88,24 +88,18 @@ static struct str cut_reference(struct str reference, struct str *ret_sub)
 	return slash < 0 ? reference : str_of(reference.p, (size_t)slash);
 }
 
-static bool names_a_request(const struct json *requests, struct str name, struct str sub)
-{
-	const struct json *request = find_named(requests, name);
-
-	return request && (!sub.p || find_named(json_getz(request, "firstAvailable"), sub));
-}
-
 void check_request_reference(struct validation *v, const struct json *requests,
 			     struct str reference, const struct field_path *path)
 {
 	struct str sub, name = cut_reference(reference, &sub);
+	const struct json *request = find_named(requests, name);
 	bool fine = !sub.p || str_chr(sub, '/') < 0;
 
 	if (fine) {
 		validate_format(v, SCHEMA_FORMAT_DNS_LABEL, name, path);
 		if (sub.p)
 			validate_format(v, SCHEMA_FORMAT_DNS_LABEL, sub, path);
-		fine = names_a_request(requests, name, sub);
+		fine = request && (!sub.p || find_named(json_getz(request, "firstAvailable"), sub));
 	}
 	if (!fine)
 		field_errors_invalid(v->errs, path, FIELD_STR(reference), bad_reference);

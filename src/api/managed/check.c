@@ -144,11 +144,6 @@ static const char *shown(struct checker *c, const struct json *v, bool syntax)
 	return arena_strdup(c->arena, buf_str(&text));
 }
 
-static bool is_number(const struct json *v)
-{
-	return v->type == JSON_INT || v->type == JSON_UINT || v->type == JSON_DOUBLE;
-}
-
 static void check_scalar(struct checker *c, enum schema_value kind, const struct json *v,
 			 const struct step *at)
 {
@@ -166,7 +161,7 @@ static void check_scalar(struct checker *c, enum schema_value kind, const struct
 	case SCHEMA_INT32:
 	case SCHEMA_INT64:
 	case SCHEMA_DOUBLE:
-		if (!is_number(v))
+		if (v->type != JSON_INT && v->type != JSON_UINT && v->type != JSON_DOUBLE)
 			fault(c, at, "expected numeric (int or float), got %s", go_type(v));
 		break;
 	case SCHEMA_TIME:

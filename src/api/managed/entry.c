@@ -12,14 +12,6 @@ enum { UPDATERS_MAX = 10, SPARE = 2 };
 
 /* --- reading ---------------------------------------------------------------------------- */
 
-static bool is_same(const struct managed_entry *e, struct str operation, struct str manager,
-		    struct str api_version, struct str subresource)
-{
-	return str_eq(e->operation, operation) && str_eq(e->manager, manager) &&
-	       str_eq(e->subresource, subresource) &&
-	       (!managed_is_update(e) || str_eq(e->api_version, api_version));
-}
-
 static struct managed_entry *find(const struct managed_entries *entries, struct str operation,
 				  struct str manager, struct str api_version,
 				  struct str subresource)
@@ -27,7 +19,9 @@ static struct managed_entry *find(const struct managed_entries *entries, struct 
 	for (size_t i = 0; i < entries->n; i++) {
 		struct managed_entry *e = &entries->v[i];
 
-		if (!e->gone && is_same(e, operation, manager, api_version, subresource))
+		if (!e->gone && str_eq(e->operation, operation) && str_eq(e->manager, manager) &&
+		    str_eq(e->subresource, subresource) &&
+		    (!managed_is_update(e) || str_eq(e->api_version, api_version)))
 			return e;
 	}
 	return NULL;

@@ -12,11 +12,6 @@
 
 enum { FEW_MEMBERS = 16 };
 
-static bool is_number(struct str s, size_t at)
-{
-	return at < s.n && (str_is_digit(s.p[at]) || (s.p[at] == '-' && at + 1 < s.n));
-}
-
 /* Reads the number at *at and moves *at after it. */
 static double take_number(struct str s, size_t *at)
 {
@@ -60,7 +55,9 @@ static int text_cmp(struct str a, size_t *i, struct str b, size_t *k)
 /* Numbers come before strings, strings before the rest. */
 static int value_rank(struct str s, size_t at)
 {
-	return is_number(s, at) ? 0 : s.p[at] == '"' ? 1 : 2;
+	if (at < s.n && (str_is_digit(s.p[at]) || (s.p[at] == '-' && at + 1 < s.n)))
+		return 0;
+	return s.p[at] == '"' ? 1 : 2;
 }
 
 /* Compares JSON texts value by value. */

@@ -290,12 +290,6 @@ static struct managed_place place_below(struct managed_place place,
 	return managed_part(place, container, str_skip(step, 2), ret_known);
 }
 
-static void add_dot(struct arena *a, struct json *node)
-{
-	json_add(node, STR("."), json_make_object(a));
-	managed_set_sort(a, node);
-}
-
 static void name_members(struct arena *a, struct managed_place place, struct json *set)
 {
 	enum managed_container container = managed_container(&place);
@@ -307,8 +301,10 @@ static void name_members(struct arena *a, struct managed_place place, struct jso
 			continue;
 		part = place_below(place, container, json_key(node), &known);
 		name_members(a, part, node);
-		if (known && !managed_set_has_node(node))
-			add_dot(a, node);
+		if (known && !managed_set_has_node(node)) {
+			json_add(node, STR("."), json_make_object(a));
+			managed_set_sort(a, node);
+		}
 	}
 }
 

@@ -83,18 +83,14 @@ static void header_meta(struct header *h, struct json_cursor *s)
 	h->nlabels = count_labels(h->labels);
 }
 
-static struct str selectable_path(const struct schema_selectable *s)
-{
-	return s->storage_path.p ? s->storage_path : s->path;
-}
-
 /* Returns 1 if a selectable is at this path, 2 if one lies below it, else 0. */
 static int header_wants(const struct header *h, struct str path, size_t *ret_index)
 {
 	int below = 0;
 
 	for (size_t i = 0; i < h->kind->nselectables; i++) {
-		struct str want = selectable_path(&h->kind->selectables[i]);
+		const struct schema_selectable *s = &h->kind->selectables[i];
+		struct str want = s->storage_path.p ? s->storage_path : s->path;
 
 		if (want.n < path.n || memcmp(want.p, path.p, path.n) != 0)
 			continue;

@@ -212,11 +212,6 @@ static void diff_list(struct diff *d, struct json *patch, struct str key,
 
 /* --- members ----------------------------------------------------------------------------- */
 
-static const struct json *of_type(const struct json *v, enum json_type type)
-{
-	return json_is(v, type) ? v : NULL;
-}
-
 /* Compares a wanted member. */
 static void diff_member(struct diff *d, struct json *patch, struct str key, struct patch_sides s,
 			struct place place)
@@ -232,7 +227,8 @@ static void diff_member(struct diff *d, struct json *patch, struct str key, stru
 	}
 	if (s.live && json_equal(s.live, s.wanted))
 		return;
-	s.last = of_type(s.last, type);
+	if (!json_is(s.last, type))
+		s.last = NULL;
 	if (type == JSON_ARRAY && json_is(s.live, JSON_ARRAY)) {
 		diff_list(d, patch, key, &s, field);
 		return;

@@ -174,24 +174,19 @@ static int op_remove(struct patching *p, const struct json *op, struct str path)
 	return place_find(p, path, &at) ? place_remove(p, at, &removed) : misfit(p);
 }
 
-static int replace_all(struct patching *p, const struct json *value)
-{
-	if (!json_is_container(value))
-		return misfit(p);
-	return json_copy(p->arena, value, &p->doc, p->err);
-}
-
 static int op_replace(struct patching *p, const struct json *op, struct str path)
 {
+	const struct json *given = json_getz(op, "value");
 	struct json *old, *value;
 	struct place at;
 	int r;
 
 	if (path.n == 0)
-		return replace_all(p, json_getz(op, "value"));
+		return json_is_container(given) ? json_copy(p->arena, given, &p->doc, p->err)
+						: misfit(p);
 	if (!place_find(p, path, &at) || !place_get(p, at, &old))
 		return misfit(p);
-	r = copy_value(p, json_getz(op, "value"), &value);
+	r = copy_value(p, given, &value);
 	if (r < 0)
 		return r;
 	if (!old)

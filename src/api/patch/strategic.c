@@ -17,12 +17,6 @@ static const struct str orders = STR("$setElementOrder");
 
 /* --- new values ------------------------------------------------------------------ */
 
-static bool stays(const struct json *parent, const struct json *child)
-{
-	return !json_getz(child, "$patch") &&
-	       (parent->type != JSON_OBJECT || child->type != JSON_NULL);
-}
-
 /* Removes nulls, and objects with $patch, from a value that is used unchanged. */
 static int clean(struct merge *m, struct json *value)
 {
@@ -34,7 +28,9 @@ static int clean(struct merge *m, struct json *value)
 		return error_set(m->err, ERR_BAD_REQUEST, "the patch is nested too deeply");
 	m->depth++;
 	JSON_FOREACH_SAFE (child, value) {
-		if (!stays(value, child))
+		bool null = value->type == JSON_OBJECT && child->type == JSON_NULL;
+
+		if (null || json_getz(child, "$patch"))
 			json_unlink(value, child);
 		else
 			r = clean(m, child);

@@ -212,12 +212,6 @@ static struct sum sum_init(const struct json *pod, const char *list, struct aren
 	return s;
 }
 
-static bool says_of_containers(const struct json *status)
-{
-	return json_count(json_getz(status, "containerStatuses")) ||
-	       json_count(json_getz(status, "initContainerStatuses"));
-}
-
 /* Returns the maximum over the sources. */
 static struct amount_list most_of(struct sum *s, bool requests)
 {
@@ -225,7 +219,8 @@ static struct amount_list most_of(struct sum *s, bool requests)
 
 	if (!s->infeasible)
 		total = sum_of(s, SOURCE_SPEC);
-	if (!s->infeasible && !says_of_containers(s->status))
+	if (!s->infeasible && !json_count(json_getz(s->status, "containerStatuses")) &&
+	    !json_count(json_getz(s->status, "initContainerStatuses")))
 		return total;
 	index_statuses(s, "containerStatuses");
 	index_statuses(s, "initContainerStatuses");

@@ -191,17 +191,12 @@ bool write_show_names(struct arena *a, struct json *network)
 	return changed;
 }
 
-static void show_devices(struct arena *a, struct json *devices)
-{
-	JSON_FOREACH (device, devices)
-		(void)write_show_names(a, json_getz(device, "networkData"));
-}
-
 void write_show_aliases(struct write *w, struct json *object)
 {
 	if (!write_is_claim(w->kind))
 		return;
-	show_devices(w->arena, json_getz(json_getz(object, "status"), "devices"));
+	JSON_FOREACH (device, json_getz(json_getz(object, "status"), "devices"))
+		(void)write_show_names(w->arena, json_getz(device, "networkData"));
 	w->aliases_shown = true;
 }
 

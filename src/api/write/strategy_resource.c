@@ -13,16 +13,11 @@ static const struct json *results(const struct json *claim)
 	return json_getz(json_getz(allocation, "devices"), "results");
 }
 
-static bool same_device(const struct json *a, const struct json *b)
-{
-	return tree_same(a, b, "driver") && tree_same(a, b, "pool") && tree_same(a, b, "device") &&
-	       tree_same(a, b, "shareID");
-}
-
 static bool has_device(const struct json *list, const struct json *device)
 {
 	JSON_FOREACH (it, list)
-		if (same_device(it, device))
+		if (tree_same(it, device, "driver") && tree_same(it, device, "pool") &&
+		    tree_same(it, device, "device") && tree_same(it, device, "shareID"))
 			return true;
 	return false;
 }
