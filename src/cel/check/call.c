@@ -66,11 +66,6 @@ static void resolve_one(struct checker *c, const struct cel_overload *o, struct 
 		r->result = &cel_dyn;
 }
 
-static bool is_logical(struct str function)
-{
-	return str_eqz(function, CEL_OP_AND) || str_eqz(function, CEL_OP_OR);
-}
-
 /* Among `n` overloads of the function e->name. */
 static void resolve(struct checker *c, struct cel_expr *e, const struct cel_overload **overloads,
 		    size_t n)
@@ -80,7 +75,7 @@ static void resolve(struct checker *c, struct cel_expr *e, const struct cel_over
 
 	for (size_t i = 0; i < e->n; i++)
 		args[i] = e->children[i]->type;
-	if (is_logical(e->name)) {
+	if (str_eqz(e->name, CEL_OP_AND) || str_eqz(e->name, CEL_OP_OR)) {
 		resolve_logical(c, e, &r);
 	} else {
 		for (size_t i = 0; i < n; i++) {

@@ -373,16 +373,12 @@ static void walk_bind(struct walker *w, struct cost_node *node)
 		guess_size(w, node);
 }
 
-static bool ranges_over_list(const struct cost_node *range)
-{
-	return (range->has_entry ? range->entry.container : range->e->type->kind) == CEL_TYPE_LIST;
-}
-
 /* The variables of an iteration: an element, or key and value. */
 static void push_iteration(struct walker *w, const struct cel_fold *f,
 			   const struct cost_node *range, struct scope vars[static 2])
 {
-	bool list = ranges_over_list(range), two = f->var2.n > 0;
+	enum cel_type_kind kind = range->has_entry ? range->entry.container : range->e->type->kind;
+	bool list = kind == CEL_TYPE_LIST, two = f->var2.n > 0;
 	struct cost_node key = { .has_size = range->has_entry, .size = range->entry.key };
 	struct cost_node value = { .has_size = range->has_entry, .size = range->entry.value };
 

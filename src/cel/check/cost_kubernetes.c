@@ -47,11 +47,6 @@ static bool one(struct cost_call *call)
 	return cost_answer(call, COST_FIXED(1));
 }
 
-static bool is_text(const struct cel_type *type)
-{
-	return type->kind == CEL_TYPE_STRING || type->kind == CEL_TYPE_BYTES;
-}
-
 /* Of lists by their elements; indexOf() is also of text. */
 static bool traversal(struct cost_call *call)
 {
@@ -63,7 +58,7 @@ static bool traversal(struct cost_call *call)
 		return false;
 	if (!element_of(call->target, &element, &type) && strcmp(call->function, "includes") != 0)
 		return cost_answer(call, read_cost(node_size(call->target)));
-	if (type && is_text(type))
+	if (type && (type->kind == CEL_TYPE_STRING || type->kind == CEL_TYPE_BYTES))
 		each = range_add(each, read_cost(element_size(call, &element)));
 	return cost_answer(call, range_multiply(node_size(call->target), each));
 }

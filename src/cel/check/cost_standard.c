@@ -73,18 +73,6 @@ static bool of_text(const char *id)
 	return strncmp(id, "list_string", 11) == 0 || strncmp(id, "list_bytes", 10) == 0;
 }
 
-static bool list_sort(struct cost_call *call)
-{
-	return call->target &&
-	       all_pairs(call, node_size(call->target), of_text(call->id) ? 2.1 : 2);
-}
-
-static bool list_sort_by(struct cost_call *call)
-{
-	return call->target && call->nargs == 1 &&
-	       all_pairs(call, node_size(&call->args[0]), of_text(call->id) ? 2.1 : 2);
-}
-
 static bool sets(struct cost_call *call, double factor)
 {
 	struct cost_range pairs;
@@ -130,14 +118,17 @@ bool cost_estimate_extension(struct cost_call *call)
 {
 	const struct row *row = find(extensions, ARRAY_SIZE(extensions), call->id);
 	struct str id = str_from(call->id);
+	const struct cost_node *keys = NULL;
 
 	if (row)
 		return row->estimate(call);
-	if (!str_starts(id, STR("list_")))
+	if (!str_starts(id, STR("list_")) || !call->target)
 		return false;
 	if (str_ends(id, STR("_sort")))
-		return list_sort(call);
-	return str_ends(id, STR("_sortByAssociatedKeys")) && list_sort_by(call);
+		keys = call->target;
+	else if (str_ends(id, STR("_sortByAssociatedKeys")) && call->nargs == 1)
+		keys = &call->args[0];
+	return keys && all_pairs(call, node_size(keys), of_text(call->id) ? 2.1 : 2);
 }
 
 /* --- the language ------------------------------------------------------------------- */

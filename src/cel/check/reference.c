@@ -90,11 +90,6 @@ static struct cel_value look(struct reference *r, struct cel_value from, struct 
 	return at < 0 ? CEL_NOTHING : cel_list_at(r->ev, &from, (size_t)at);
 }
 
-static bool has_parts(const struct cel_value *v)
-{
-	return v->kind == CEL_MAP || v->kind == CEL_OBJECT || v->kind == CEL_LIST;
-}
-
 /* from.key, from[key], from.?key, from[?key] */
 static struct cel_value step(struct reference *r, struct cel_value from, struct cel_value key,
 			     bool optional)
@@ -109,7 +104,7 @@ static struct cel_value step(struct reference *r, struct cel_value from, struct 
 		return key;
 	if (from.kind == CEL_OPTIONAL) {
 		from = *from.optional;
-		if (!optional && (r->env->flags & CEL_OPTIONAL_STRICT) && !has_parts(&from))
+		if (!optional && (r->env->flags & CEL_OPTIONAL_STRICT) && !cel_has_parts(&from))
 			return fault("no such key");
 		optional = true;
 	}

@@ -292,6 +292,12 @@ static inline bool cel_is_error(struct cel_value v)
 	return v.kind == CEL_ERROR;
 }
 
+/* Whether fields or elements can be taken from it. */
+static inline bool cel_has_parts(const struct cel_value *v)
+{
+	return v->kind == CEL_MAP || v->kind == CEL_OBJECT || v->kind == CEL_LIST;
+}
+
 static inline bool cel_is_true(struct cel_value v)
 {
 	return v.kind == CEL_BOOL && v.b;

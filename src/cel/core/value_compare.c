@@ -31,22 +31,6 @@ static int order_u64(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-static int order_i64_u64(int64_t a, uint64_t b)
-{
-	return a < 0 ? -1 : order_u64((uint64_t)a, b);
-}
-
-/* Rounding cannot pass the ends of the range, so these need no case of their own. */
-static int order_i64_f64(int64_t a, double b)
-{
-	return order_f64((double)a, b);
-}
-
-static int order_u64_f64(uint64_t a, double b)
-{
-	return order_f64((double)a, b);
-}
-
 static bool is_number(uint8_t kind)
 {
 	return kind == CEL_INT || kind == CEL_UINT || kind == CEL_DOUBLE;
@@ -57,9 +41,10 @@ static int order_mixed(const struct cel_value *a, const struct cel_value *b)
 {
 	if (a->kind > b->kind)
 		return -order_mixed(b, a);
-	if (a->kind == CEL_UINT)
-		return order_u64_f64(a->u, b->d);
-	return b->kind == CEL_UINT ? order_i64_u64(a->i, b->u) : order_i64_f64(a->i, b->d);
+	if (b->kind == CEL_UINT)
+		return a->i < 0 ? -1 : order_u64((uint64_t)a->i, b->u);
+	/* Rounding cannot pass the ends of the range, so large integers need no case. */
+	return order_f64(a->kind == CEL_UINT ? (double)a->u : (double)a->i, b->d);
 }
 
 static bool is_nan(const struct cel_value *v)

@@ -162,17 +162,11 @@ static const struct cel_device_item *find_domain(const struct cel_device_item *i
 	return it->name ? it : NULL;
 }
 
-/* Returns the first item of the next domain, or the terminating item without a name. */
-static const struct cel_device_item *skip_domain(const struct cel_device_item *it)
-{
-	return it + domain_size(it);
-}
-
 static size_t domains_size(const void *self)
 {
 	size_t n = 0;
 
-	for (const struct cel_device_item *it = self; it->name; it = skip_domain(it))
+	for (const struct cel_device_item *it = self; it->name; it += domain_size(it))
 		n++;
 	return n;
 }

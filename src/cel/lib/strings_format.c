@@ -166,12 +166,6 @@ void cel_format_double(struct cel_formatter *f, double v, char form, int precisi
 
 /* --- the text ----------------------------------------------------------------------- */
 
-static bool fail(struct cel_formatter *f, const char *why)
-{
-	f->error = cel_errorf(f->ev, "could not parse formatting clause: %s", why);
-	return false;
-}
-
 static bool fail_precision(struct cel_formatter *f, const char *why, struct str digits,
 			   const char *end)
 {
@@ -254,8 +248,11 @@ static bool format_clause(struct cel_formatter *f, const struct cel_format_style
 
 	if (!take_precision(f, text, at, style->precision_max))
 		return false;
-	if (*at >= text.n)
-		return fail(f, "unexpected end of string");
+	if (*at >= text.n) {
+		f->error = cel_errorf(
+			f->ev, "could not parse formatting clause: unexpected end of string");
+		return false;
+	}
 	clause = clause_of(style, text.p[*at]);
 	f->upper = text.p[*at] == 'X';
 	if (!clause)

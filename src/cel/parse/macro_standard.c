@@ -19,16 +19,6 @@ static struct cel_expr *one(struct cel_expander *x)
 	return cel_make_constant(x, CEL_INT_V(1));
 }
 
-static struct cel_expr *empty(struct cel_expander *x, enum cel_expr_kind kind)
-{
-	return cel_make_aggregate(x, kind, NULL, 0);
-}
-
-static bool is_accumulator(struct str name)
-{
-	return str_eqz(name, CEL_ACCUMULATOR) || str_eqz(name, "__result__");
-}
-
 /* Reads the variables from the first arguments; false if it added an issue. */
 static bool take_variables(struct cel_expander *x, struct cel_expr **args, size_t n,
 			   const char *no_name, struct cel_fold *fold)
@@ -48,7 +38,8 @@ static bool take_variables(struct cel_expander *x, struct cel_expr **args, size_
 		return false;
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (!is_accumulator(args[i]->name))
+		if (!str_eqz(args[i]->name, CEL_ACCUMULATOR) &&
+		    !str_eqz(args[i]->name, "__result__"))
 			continue;
 		cel_issue_add(x->issues, args[i]->offset,
 			      "iteration variable overwrites accumulator variable");
@@ -133,7 +124,7 @@ static struct cel_expr *collect(struct cel_expander *x, struct cel_fold *fold,
 				enum cel_expr_kind kind, struct cel_expr *filter,
 				struct cel_expr *step)
 {
-	fold->init = empty(x, kind);
+	fold->init = cel_make_aggregate(x, kind, NULL, 0);
 	fold->condition = boolean(x, true);
 	fold->step = filter ? cel_make_call3(x, CEL_OP_CONDITIONAL, filter, step, accumulator(x))
 			    : step;

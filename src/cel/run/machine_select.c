@@ -13,11 +13,6 @@ static inline bool is_nothing(const struct cel_value *v)
 	return v->kind == CEL_ERROR && !v->error;
 }
 
-static bool has_parts(const struct cel_value *v)
-{
-	return v->kind == CEL_MAP || v->kind == CEL_OBJECT || v->kind == CEL_LIST;
-}
-
 /* One step from the top, which is replaced. `optional`: what is missing is no error. */
 static const struct cel_ins *maybe(struct cel_machine *m, const struct cel_ins *ins,
 				   struct cel_value *top, const struct cel_value *key)
@@ -30,7 +25,7 @@ static const struct cel_ins *maybe(struct cel_machine *m, const struct cel_ins *
 		from = *from.optional;
 	}
 	found = cel_qualify(m->ev, &from, key);
-	if (UNLIKELY(ins->n && !has_parts(&from)))
+	if (UNLIKELY(ins->n && !cel_has_parts(&from)))
 		found = cel_missing(m->ev, &from, key);
 	if (found.kind != CEL_ERROR) {
 		*top = cel_optional(m->ev, found);

@@ -10,28 +10,27 @@
 #include "cel/parse/parse.h"
 #include "cel/run/program_impl.h"
 
-/* Tells the caller, in the caller's memory. */
-static void hand_over(const struct cel_issues *found, struct cel_issues *issues)
-{
-	for (const struct cel_issue *i = found->first; i; i = i->next)
-		cel_issue_add(issues, i->offset, "%.*s", STR_ARG(i->message));
-}
-
 enum {
 	TEXT_STEPS = 256, /* of the budget: for an expression, however short */
 	BYTE_STEPS = 4, /* for each byte of it */
 };
 
-/* Each fault is shown with the text. False: nothing is said but that. */
-static bool spend_issues(const struct cel_env *env, const struct cel_issues *found)
-{
-	return cel_spend(env, MIN(found->n, CEL_ISSUES_MAX) * (found->text.n / 2 + 64));
-}
-
 /* Refuses it for want of steps. */
 static const struct cel_program *exceeded(struct cel_issues *issues)
 {
 	cel_issue_add(issues, SIZE_MAX, "%s", CEL_COMPILE_EXCEEDED);
+	return NULL;
+}
+
+/* Copies the faults to the caller's memory. Each is shown with the text, and costs as much. */
+static const struct cel_program *hand_over(const struct cel_env *env,
+					   const struct cel_issues *found,
+					   struct cel_issues *issues)
+{
+	if (!cel_spend(env, MIN(found->n, CEL_ISSUES_MAX) * (found->text.n / 2 + 64)))
+		return exceeded(issues);
+	for (const struct cel_issue *i = found->first; i; i = i->next)
+		cel_issue_add(issues, i->offset, "%.*s", STR_ARG(i->message));
 	return NULL;
 }
 
@@ -49,12 +48,8 @@ const struct cel_program *cel_compile(const struct cel_env *env, struct str text
 	if (issues->text.n == 0)
 		issues->text = found.text;
 	root = cel_parse(env, &found);
-	if (!root || cel_check(env, root, &found) < 0) {
-		if (!spend_issues(env, &found))
-			return exceeded(issues);
-		hand_over(&found, issues);
-		return NULL;
-	}
+	if (!root || cel_check(env, root, &found) < 0)
+		return hand_over(env, &found, issues);
 	if (a->used - used <= CEL_PROGRAM_MAX)
 		p = cel_compile_tree(env, root, a);
 	if (cel_is_spent(env))
