@@ -82,14 +82,6 @@ void client_attempt_end(struct client_attempt *a, const struct error *err)
 	attempt_free(a);
 }
 
-/* Started once: retries share the request's timeout. */
-static void start_deadline(struct client_attempt *a)
-{
-	if (a->timeout_ms > 0)
-		loop_timer_start(&a->deadline, a->timeout_ms);
-	a->timeout_ms = 0;
-}
-
 static void begin_again(struct client_attempt *a, int64_t delay_ms)
 {
 	struct client *c = a->client;
@@ -103,7 +95,10 @@ static void begin_again(struct client_attempt *a, int64_t delay_ms)
 		loop_timer_start(&a->rest, delay_ms);
 		return;
 	}
-	start_deadline(a);
+	/* Started once: retries share the request's timeout. */
+	if (a->timeout_ms > 0)
+		loop_timer_start(&a->deadline, a->timeout_ms);
+	a->timeout_ms = 0;
 	list_push_back(&c->waiting, &a->node);
 	client_kick(c);
 }

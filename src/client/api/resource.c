@@ -48,18 +48,15 @@ struct str resource_api_version(struct arena *a, const struct resource *r)
 	return str_from(arena_printf(a, "%.*s/%.*s", STR_ARG(r->group), STR_ARG(r->version)));
 }
 
-static bool is_unreserved(char c)
-{
-	return str_is_alnum(c) || c == '-' || c == '.' || c == '_' || c == '~';
-}
-
 void resource_escape(struct buf *out, struct str text)
 {
 	for (size_t i = 0; i < text.n; i++) {
-		if (is_unreserved(text.p[i]))
-			(void)buf_addc(out, text.p[i]);
+		char c = text.p[i];
+
+		if (str_is_alnum(c) || c == '-' || c == '.' || c == '_' || c == '~')
+			(void)buf_addc(out, c);
 		else
-			(void)buf_printf(out, "%%%02X", (unsigned char)text.p[i]);
+			(void)buf_printf(out, "%%%02X", (unsigned char)c);
 	}
 }
 

@@ -178,7 +178,6 @@ static void put_back(struct recorder *r, struct record *n)
 {
 	list_push_front(&r->waiting, &n->link);
 	r->nwaiting++;
-	loop_timer_start(&r->again, backoff_next(&r->backoff, loop_prng(r->loop)));
 }
 
 static void settle(struct recorder *r, struct record *n, const struct error *err)
@@ -208,13 +207,13 @@ static void on_done(struct client_request *q, const struct client_answer *a UNUS
 	if (err && err->code == ERR_NOT_FOUND && n->patching) {
 		/* It expired on the server: create it again, with its count. */
 		n->written = false;
-		list_push_front(&r->waiting, &n->link);
-		r->nwaiting++;
+		put_back(r, n);
 		write_next(r);
 		return;
 	}
 	if (err && is_passing(err) && ++n->tries < TRIES_MAX) {
 		put_back(r, n);
+		loop_timer_start(&r->again, backoff_next(&r->backoff, loop_prng(r->loop)));
 		return;
 	}
 	if (!err)

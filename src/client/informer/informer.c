@@ -152,17 +152,12 @@ static void on_resync(struct loop_timer *t)
 
 /* --- input from the reflector ----------------------------------------------------------- */
 
-static bool is_same(const struct cached *a, const struct cached *b)
-{
-	return str_eq(a->resource_version, b->resource_version) && str_eq(a->uid, b->uid);
-}
-
 /* One object of a new state. A state is valid as a whole, even if versions went backwards. */
 static void state_object(struct informer *i, struct cached *o)
 {
 	struct cached *old = cache_get(&i->cache, o->key);
 
-	if (old && is_same(old, o)) {
+	if (old && str_eq(old->resource_version, o->resource_version) && str_eq(old->uid, o->uid)) {
 		old->mark = i->cache.mark;
 		return;
 	}

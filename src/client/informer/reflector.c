@@ -332,13 +332,6 @@ static void get_stream(struct reflector *r)
 
 /* --- listing ---------------------------------------------------------------------------- */
 
-static struct str list_rv(const struct reflector *r)
-{
-	if (r->rv_unavailable)
-		return STR_NULL;
-	return r->rv[0] ? str_from(r->rv) : STR("0");
-}
-
 static void get_page(struct reflector *r);
 
 static void list_failed(struct reflector *r, const struct error *err, bool too_large)
@@ -403,8 +396,10 @@ static bool wants_pages(const struct reflector *r, struct str rv)
 static void get_page(struct reflector *r)
 {
 	CLEANUP(buf_release) struct buf q = BUF_INIT(HTTP_TARGET_MAX);
-	struct str rv = list_rv(r);
+	struct str rv = r->rv[0] ? str_from(r->rv) : STR("0");
 
+	if (r->rv_unavailable)
+		rv = STR_NULL;
 	add_selectors(r, &q);
 	if (wants_pages(r, rv))
 		client_query_add(&q, "limit", STR("500"));
