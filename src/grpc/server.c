@@ -179,11 +179,6 @@ static int read_head(struct grpc_call *c, const struct http_fields *f, int *ret_
 	return grpc_frame_set_encoding(&c->frame, http_fields_get(f, STR("grpc-encoding")), err);
 }
 
-static int admit(struct grpc_server *server, struct grpc_call *c, struct error *err)
-{
-	return server->opts.admit ? server->opts.admit(server->opts.arg, c, err) : 0;
-}
-
 static void begin_call(struct grpc_server *server, const struct route *route, struct http_stream *s)
 {
 	struct grpc_server_call *sc;
@@ -192,8 +187,8 @@ static void begin_call(struct grpc_server *server, const struct route *route, st
 
 	sc = grpc_server_call_new(route->handler, route->service, &server->opts, s);
 	r = read_head(&sc->call, &s->in.fields, &http, &err);
-	if (r == 0)
-		r = admit(server, &sc->call, &err);
+	if (r == 0 && server->opts.admit)
+		r = server->opts.admit(server->opts.arg, &sc->call, &err);
 	if (r == 0) {
 		grpc_server_call_begin(sc);
 		return;

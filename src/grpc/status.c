@@ -114,11 +114,6 @@ static bool is_plain(unsigned char c)
 	return c >= ' ' && c <= '~' && c != '%';
 }
 
-static bool is_continuation(unsigned char c)
-{
-	return (c & 0xC0) == 0x80;
-}
-
 /* The longest prefix of the text whose encoding keeps the limit, without splitting a character. */
 static struct str cut_to_limit(struct str text)
 {
@@ -129,7 +124,7 @@ static struct str cut_to_limit(struct str text)
 		if (encoded > GRPC_STATUS_TEXT_MAX)
 			break;
 	}
-	while (i < text.n && i > 0 && is_continuation((unsigned char)text.p[i]))
+	while (i < text.n && i > 0 && (text.p[i] & 0xC0) == 0x80)
 		i--;
 	return str_of(text.p, i);
 }

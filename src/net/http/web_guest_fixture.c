@@ -155,10 +155,15 @@ static void ask_end(struct http_stream *s)
 		assert_true(str_eq(http_fields_get(&s->trailers, STR("x-end")), STR("yes")));
 }
 
+static bool may_be_nobody(const struct web_world *w)
+{
+	return w->climate.faulty || w->climate.leaving;
+}
+
 static bool may_try_again(const struct web_ask *k)
 {
-	return !k->web->climate.faulty && !k->web->climate.leaving && k->handled == 0 &&
-	       k->err.code == ERR_UNAVAILABLE && k->tries < TRIES;
+	return !may_be_nobody(k->web) && k->handled == 0 && k->err.code == ERR_UNAVAILABLE &&
+	       k->tries < TRIES;
 }
 
 static void ask_close(struct http_stream *s, const struct error *err)
@@ -264,11 +269,6 @@ static bool has_stream(const struct web_guest *g)
 		if (g->asks[i].stream)
 			return true;
 	return false;
-}
-
-static bool may_be_nobody(const struct web_world *w)
-{
-	return w->climate.faulty || w->climate.leaving;
 }
 
 /* Starts the next request; on a connection that is spent, waits for its streams to end first. */

@@ -152,13 +152,6 @@ static void at_worker(struct loop_msg *m)
 	loop_post(a->lane, m);
 }
 
-static void ask_worker(struct answer *a)
-{
-	a->out = true;
-	a->msg.fn = at_worker;
-	loop_post(a->web->worker, &a->msg);
-}
-
 static void begin_answer(struct answer *a, struct http_stream *s)
 {
 	struct error err;
@@ -176,7 +169,9 @@ static void begin_answer(struct answer *a, struct http_stream *s)
 		(void)http_stream_reply(s, 200, STR_NULL, slice_static(STR("early")));
 		break;
 	case WEB_MODE_WORKER:
-		ask_worker(a);
+		a->out = true;
+		a->msg.fn = at_worker;
+		loop_post(a->web->worker, &a->msg);
 		break;
 	case WEB_MODE_FAIL:
 		(void)error_set(&err, ERR_NOT_FOUND, "no such thing");

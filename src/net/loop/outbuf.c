@@ -79,11 +79,6 @@ void outbuf_add_slice(struct outbuf *o, struct slice s)
 	o->total += s.n;
 }
 
-static bool in_scratch(const struct outbuf *o, const char *p)
-{
-	return p >= o->scratch && p < o->scratch + OUTBUF_SCRATCH;
-}
-
 int outbuf_keep(struct outbuf *o, size_t written, struct slice *ret_rest)
 {
 	int kept = 0;
@@ -99,7 +94,7 @@ int outbuf_keep(struct outbuf *o, size_t written, struct slice *ret_rest)
 			continue;
 		}
 		ret_rest[kept] = (struct slice){ p + skip, n - skip, o->owner[i] };
-		if (in_scratch(o, p)) {
+		if (p >= o->scratch && p < o->scratch + OUTBUF_SCRATCH) {
 			struct bytes *copy = bytes_copy(str_of(p + skip, n - skip));
 
 			ret_rest[kept] = (struct slice){ copy->data, copy->n, copy };

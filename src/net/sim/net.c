@@ -128,11 +128,6 @@ size_t sim_conns(const struct sim *s)
 
 /* --- addresses ------------------------------------------------------------------------ */
 
-static bool is_any(const struct addr *at)
-{
-	return strcmp(at->host, "::") == 0 || strcmp(at->host, "0.0.0.0") == 0;
-}
-
 static bool answers(const struct sim_port *p, const struct addr *to)
 {
 	if (strcmp(p->at.text, to->text) == 0)
@@ -141,7 +136,8 @@ static bool answers(const struct sim_port *p, const struct addr *to)
 		return false;
 	if (to->kind == ADDR_NAME)
 		return strcmp(p->host->name, to->host) == 0;
-	return is_any(&p->at);
+	/* An address of its host, if it listens on all of them. */
+	return strcmp(p->at.host, "::") == 0 || strcmp(p->at.host, "0.0.0.0") == 0;
 }
 
 static struct sim_port *find_port(struct sim *s, const struct addr *to)

@@ -344,14 +344,6 @@ static void run_task(struct loop_task *task)
 
 /* --- making one ------------------------------------------------------------------------ */
 
-/* Certificates are checked by the loop's clock, which may be simulated. */
-static void set_time(const struct tls_conn *t)
-{
-	int64_t now = clock_wall(loop_clock(t->conn.loop)) / CLOCK_SEC;
-
-	X509_VERIFY_PARAM_set_time(SSL_get0_param(t->ssl), (time_t)now);
-}
-
 static int attach_bio(struct tls_conn *t, struct error *err)
 {
 	BIO *bio = BIO_new(t->tls->bio);
@@ -365,6 +357,7 @@ static int attach_bio(struct tls_conn *t, struct error *err)
 
 static int start(struct tls_conn *t, const char *server_name, struct error *err)
 {
+	int64_t now = clock_wall(loop_clock(t->conn.loop)) / CLOCK_SEC;
 	int r = tls_session_new(t->tls, server_name, &t->ssl, err);
 
 	if (r < 0)
@@ -372,7 +365,8 @@ static int start(struct tls_conn *t, const char *server_name, struct error *err)
 	r = attach_bio(t, err);
 	if (r < 0)
 		return r;
-	set_time(t);
+	/* Certificates are checked by the loop's clock, which may be simulated. */
+	X509_VERIFY_PARAM_set_time(SSL_get0_param(t->ssl), (time_t)now);
 	r = handshake(t, err);
 	return r < 0 ? r : tls_conn_flush(t, err);
 }
