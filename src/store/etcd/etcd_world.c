@@ -61,18 +61,13 @@ static void feed_watch(struct etcd_world *w, struct etcd_world_watch *watch)
 	}
 }
 
-static void feed_member(struct etcd_world_member *m)
-{
-	for (size_t i = 0; i < m->nwatches; i++)
-		feed_watch(m->world, &m->watches[i]);
-}
-
 static void on_news(struct loop_msg *msg)
 {
 	struct etcd_world_member *m = CONTAINER_OF(msg, struct etcd_world_member, news);
 
 	m->has_news = false;
-	feed_member(m);
+	for (size_t i = 0; i < m->nwatches; i++)
+		feed_watch(m->world, &m->watches[i]);
 }
 
 /* Notifies all members. */

@@ -30,17 +30,12 @@ static void open_stream(struct etcd_feed *f);
 
 /* --- ends ---------------------------------------------------------------------------------- */
 
-static void drop_changes(struct etcd_feed *f)
-{
-	f->changes.n = f->kept = 0;
-	arena_clear(&f->arena);
-}
-
 static void close_stream(struct etcd_feed *f)
 {
 	struct grpc_call *stream = TAKE(f->stream);
 
-	drop_changes(f);
+	f->changes.n = f->kept = 0;
+	arena_clear(&f->arena);
 	if (f->checking)
 		etcd_call_drop(&f->check);
 	f->checking = false;

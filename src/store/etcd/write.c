@@ -361,12 +361,6 @@ static void enqueue(struct etcd_write *rec)
 	send_queued(rec->all);
 }
 
-static void refuse_late(struct etcd_write *rec)
-{
-	(void)error_set(&rec->err, ERR_CONFLICT, "it waited too long to be sent");
-	bury(rec);
-}
-
 static void send_queued(struct etcd_writes *ws)
 {
 	int64_t now = loop_now(etcd_client_loop(ws->client));
@@ -376,7 +370,8 @@ static void send_queued(struct etcd_writes *ws)
 		struct etcd_write *rec = LIST_ENTRY(node, struct etcd_write, link);
 
 		if (is_late(rec, now)) {
-			refuse_late(rec);
+			(void)error_set(&rec->err, ERR_CONFLICT, "it waited too long to be sent");
+			bury(rec);
 			continue;
 		}
 		rec->in_flight = true;
@@ -388,14 +383,6 @@ static void send_queued(struct etcd_writes *ws)
 }
 
 /* --- for the store ------------------------------------------------------------------------- */
-
-/* 0 is not a valid stamp. */
-static uint64_t next_stamp(struct etcd_writes *ws)
-{
-	if (++ws->stamp == 0)
-		ws->stamp++;
-	return ws->stamp;
-}
 
 static struct etcd_write *record_new(struct etcd_writes *ws, struct store_write *w)
 {
@@ -410,7 +397,9 @@ static struct etcd_write *record_new(struct etcd_writes *ws, struct store_write 
 		memcpy(rec->key, key.p, key.n);
 	rec->all = ws;
 	rec->w = w;
-	rec->stamp = next_stamp(ws);
+	if (++ws->stamp == 0) /* not a valid stamp */
+		ws->stamp++;
+	rec->stamp = ws->stamp;
 	rec->err = err;
 	list_init(&rec->link);
 	list_init(&rec->followers);

@@ -268,13 +268,6 @@ static void mark_resources(struct lmdb_batch *b)
 	}
 }
 
-static void measure(struct lmdb_batch *b, const struct lmdb_env *e)
-{
-	b->used_bytes = lmdb_env_used_bytes(e);
-	if (b->count_free)
-		b->free_pages = lmdb_env_free_pages(b->snapshot, 0);
-}
-
 static void commit(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn)
 {
 	const struct clock *clock = clock_system();
@@ -299,7 +292,9 @@ static void commit(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn)
 	}
 	b->committed = true;
 	mark_resources(b);
-	measure(b, e);
+	b->used_bytes = lmdb_env_used_bytes(e);
+	if (b->count_free)
+		b->free_pages = lmdb_env_free_pages(b->snapshot, 0);
 }
 
 void lmdb_batch_run(struct lmdb_batch *b, const struct lmdb_env *e, struct buf *scratch)
