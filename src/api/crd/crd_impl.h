@@ -167,15 +167,6 @@ bool crd_prune(struct arena *a, struct json *v, const struct crd_schema *s, bool
 	       struct decode_report *report);
 
 /*
- * Removes nulls that are not allowed, unless a default will replace them. Returns true if it
- * removed any.
- */
-bool crd_drop_nulls(struct json *v, const struct crd_schema *s);
-
-/* Adds defaults to every object that is present. Returns true if it added any. */
-bool crd_fill(struct arena *a, struct json *v, const struct crd_schema *s);
-
-/*
  * Checks apiVersion, kind and metadata of embedded objects, and fits the metadata; -ERR_BAD_REQUEST
  * if they are malformed. `root`: also those of the value itself.
  */
@@ -190,10 +181,6 @@ int crd_coerce(struct arena *a, struct json *v, const struct crd_schema *s, bool
  */
 void crd_validate_value(struct validation *v, const struct crd_schema *s, const struct json *value,
 			const struct json *old, const struct field_path *base);
-
-/* Checks that elements of sets and keyed lists do not repeat. */
-void crd_validate_lists(struct validation *v, const struct crd_schema *s, const struct json *value,
-			const struct field_path *path);
 
 /*
  * Validates apiVersion, kind and metadata of embedded objects; `root`: also those of the value

@@ -125,6 +125,8 @@ bool crd_prune(struct arena *a, struct json *v, const struct crd_schema *s, bool
 
 /* --- nulls ------------------------------------------------------------------------ */
 
+static bool drop_nulls(struct json *v, const struct crd_schema *s);
+
 static bool drop_nulls_of_object(struct json *v, const struct crd_schema *s)
 {
 	bool dropped = false, changed = false;
@@ -138,7 +140,7 @@ static bool drop_nulls_of_object(struct json *v, const struct crd_schema *s)
 			member->key = NULL;
 			dropped = true;
 		} else {
-			changed |= crd_drop_nulls(member, below);
+			changed |= drop_nulls(member, below);
 		}
 	}
 	if (dropped)
@@ -146,7 +148,11 @@ static bool drop_nulls_of_object(struct json *v, const struct crd_schema *s)
 	return changed || dropped;
 }
 
-bool crd_drop_nulls(struct json *v, const struct crd_schema *s)
+/*
+ * Removes nulls that are not allowed, unless a default will replace them. Returns true if it
+ * removed any.
+ */
+static bool drop_nulls(struct json *v, const struct crd_schema *s)
 {
 	bool changed = false;
 
@@ -154,11 +160,13 @@ bool crd_drop_nulls(struct json *v, const struct crd_schema *s)
 		return drop_nulls_of_object(v, s);
 	if (v->type == JSON_ARRAY && s->items)
 		JSON_FOREACH (item, v)
-			changed |= crd_drop_nulls(item, s->items);
+			changed |= drop_nulls(item, s->items);
 	return changed;
 }
 
 /* --- defaults --------------------------------------------------------------------- */
+
+static bool fill_defaults(struct arena *a, struct json *v, const struct crd_schema *s);
 
 static bool wants_default(const struct json *v, const struct crd_schema *s)
 {
@@ -192,7 +200,7 @@ static bool fill_element(struct arena *a, struct json *v, const struct crd_schem
 
 	if (copy)
 		json_assign(v, copy);
-	return crd_fill(a, v, s) || copy;
+	return fill_defaults(a, v, s) || copy;
 }
 
 static bool fill_object(struct arena *a, struct json *v, const struct crd_schema *s)
@@ -205,14 +213,15 @@ static bool fill_object(struct arena *a, struct json *v, const struct crd_schema
 		const struct crd_schema *property = crd_property(s, json_key(member));
 
 		if (property)
-			changed |= crd_fill(a, member, property);
+			changed |= fill_defaults(a, member, property);
 		else if (s->additional)
 			changed |= fill_element(a, member, s->additional);
 	}
 	return changed;
 }
 
-bool crd_fill(struct arena *a, struct json *v, const struct crd_schema *s)
+/* Adds defaults to every object that is present. Returns true if it added any. */
+static bool fill_defaults(struct arena *a, struct json *v, const struct crd_schema *s)
 {
 	bool changed = false;
 
@@ -376,11 +385,11 @@ int crd_fit(struct arena *a, struct json *object, const struct schema_kind *kind
 	if (!str_eq(json_text_at(object, "kind"), kind->kind))
 		return 0;
 	(void)crd_prune(a, object, s, true, report);
-	(void)crd_drop_nulls(object, s);
+	(void)drop_nulls(object, s);
 	r = crd_coerce(a, object, s, false, NULL, report, err);
 	if (r < 0)
 		return r;
-	(void)crd_fill(a, object, s);
+	(void)fill_defaults(a, object, s);
 	return 0;
 }
 
@@ -392,7 +401,7 @@ void crd_convert(struct arena *a, struct json *object, const struct schema_kind 
 		return;
 	json_put_str(a, object, "apiVersion", to->api_version);
 	(void)crd_prune(a, object, version->schema, true, NULL);
-	(void)crd_drop_nulls(object, version->schema);
+	(void)drop_nulls(object, version->schema);
 }
 
 /*
@@ -416,8 +425,8 @@ bool crd_served_form(struct arena *a, struct json *object, const struct schema_k
 
 	if (from) {
 		changed |= crd_prune(a, object, from->schema, true, NULL);
-		changed |= crd_drop_nulls(object, from->schema);
-		changed |= crd_fill(a, object, from->schema);
+		changed |= drop_nulls(object, from->schema);
+		changed |= fill_defaults(a, object, from->schema);
 	}
 	if (from == crd_version_of(storage))
 		return changed;

@@ -139,8 +139,9 @@ static void check_list(struct validation *v, const struct crd_schema *s, const s
 	map_release(&u.scalars);
 }
 
-void crd_validate_lists(struct validation *v, const struct crd_schema *s, const struct json *value,
-			const struct field_path *path)
+/* Checks that elements of sets and keyed lists do not repeat. */
+static void check_lists_in(struct validation *v, const struct crd_schema *s,
+			   const struct json *value, const struct field_path *path)
 {
 	size_t i = 0;
 
@@ -152,7 +153,7 @@ void crd_validate_lists(struct validation *v, const struct crd_schema *s, const 
 			struct field_path at = field_path_index(path, i++);
 
 			if (s->items)
-				crd_validate_lists(v, s->items, item, &at);
+				check_lists_in(v, s->items, item, &at);
 		}
 		return;
 	}
@@ -165,7 +166,7 @@ void crd_validate_lists(struct validation *v, const struct crd_schema *s, const 
 
 		property = property ? property : s->additional;
 		if (property)
-			crd_validate_lists(v, property, member, &at);
+			check_lists_in(v, property, member, &at);
 	}
 }
 
@@ -328,7 +329,7 @@ static bool has_list_faults(struct validation *v, const struct crd_schema *s,
 
 	field_errors_init(&errs, v->arena);
 	v->errs = &errs;
-	crd_validate_lists(v, s, object, NULL);
+	check_lists_in(v, s, object, NULL);
 	v->errs = outer;
 	return field_errors_any(&errs);
 }
@@ -338,7 +339,7 @@ static void check_lists(struct validation *v, const struct crd_schema *s)
 {
 	if (!s->has_keyed || (v->old && has_list_faults(v, s, v->old)))
 		return;
-	crd_validate_lists(v, s, v->object, NULL);
+	check_lists_in(v, s, v->object, NULL);
 }
 
 void crd_validate(struct validation *v)

@@ -38,11 +38,6 @@ const struct schema_kind *managed_kind_at(const struct schema_kind *kind, struct
 	return found && str_eq(found->storage_name, kind->storage_name) ? found : NULL;
 }
 
-bool managed_same_shape(const struct schema_kind *a, const struct schema_kind *b)
-{
-	return a == b || (!a->custom && !convert_differs(a) && !convert_differs(b));
-}
-
 static void add_nulls(struct arena *a, const struct schema_type *type, struct json *object);
 
 static void add_nulls_below(struct arena *a, const struct schema_field *field, struct json *value)
@@ -103,7 +98,7 @@ struct json *managed_convert(struct arena *a, const struct json *tree,
 static bool sees_the_same(const struct managed_change *change, const struct schema_kind *a,
 			  const struct schema_kind *b)
 {
-	return change->raw ? a == b : managed_same_shape(a, b);
+	return a == b || (!change->raw && !a->custom && !convert_differs(a) && !convert_differs(b));
 }
 
 bool managed_change_at(struct managed_change *change, struct str api_version,

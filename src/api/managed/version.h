@@ -27,9 +27,6 @@ struct managed_change {
 /* Returns the kind in that version; NULL if the version does not exist (any more). */
 const struct schema_kind *managed_kind_at(const struct schema_kind *kind, struct str api_version);
 
-/* Whether fields of both have the same names and merge in the same way. */
-bool managed_same_shape(const struct schema_kind *a, const struct schema_kind *b);
-
 /*
  * Makes a copy of the tree in another version. A compiled kind is converted as that version would
  * print it: upstream converts typed objects, so zero values are removed, or added if always

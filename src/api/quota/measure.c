@@ -41,7 +41,8 @@ static void count_object(const struct quota_kind *k, struct amount_list *l)
 
 /* --- pods ----------------------------------------------------------------------------------- */
 
-bool quota_pod_counts(const struct json *pod, int64_t now_ns)
+/* Whether its resources count: it has not ended, and its deletion is not overdue. */
+static bool pod_counts(const struct json *pod, int64_t now_ns)
 {
 	const struct json *meta = json_getz(pod, "metadata");
 	struct str phase = json_text_at(json_getz(pod, "status"), "phase");
@@ -183,7 +184,7 @@ static void use_pod(struct amount_list *usage, const struct json *pod, int64_t n
 {
 	struct amount_list requests, limits;
 
-	if (!quota_pod_counts(pod, now_ns))
+	if (!pod_counts(pod, now_ns))
 		return;
 	requests = pod_resources_requests(pod, POD_RESOURCES_CHARGED, usage->arena);
 	limits = pod_resources_limits(pod, POD_RESOURCES_CHARGED, usage->arena);

@@ -102,9 +102,6 @@ void quota_measure(const struct quota_kind *k, const struct quota_context *ctx,
 /* Whether both are equal to every quota: usage, scopes, missing resources. */
 bool quota_item_equal(const struct quota_item *a, const struct quota_item *b);
 
-/* Pods: whether its resources count: it has not ended, and its deletion is not overdue. */
-bool quota_pod_counts(const struct json *pod, int64_t now_ns);
-
 /* --- quotas ------------------------------------------------------------------------------- */
 
 struct quota_scope {

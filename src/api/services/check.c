@@ -10,9 +10,9 @@
 
 /* --- addresses ------------------------------------------------------------------------------ */
 
-/* Addresses in a lenient form are accepted only if they are stored already. */
-bool service_check_address(struct validation *v, struct str text, struct json_index *old,
-			   const struct field_path *path)
+/* Checks an address of a legacy field: unless the list `old` has it, it must be strictly valid. */
+static bool check_address(struct validation *v, struct str text, struct json_index *old,
+			  const struct field_path *path)
 {
 	struct address ip;
 	char canonical[ADDRESS_TEXT];
@@ -72,7 +72,7 @@ static bool check_each_ip(struct validation *v, const struct json *ips, const st
 		struct field_path at = field_path_index(path, i);
 
 		if (i++ > 0 || !str_eqz(json_str(ip), "None")) {
-			fine &= service_check_address(v, json_str(ip), &old, &at);
+			fine &= check_address(v, json_str(ip), &old, &at);
 		} else if (json_count(ips) > 1) {
 			fine = false;
 			field_errors_invalid(v->errs, path, validate_shown(v, ips),
@@ -354,7 +354,7 @@ static void check_external_ips(struct validation *v, const struct json *spec,
 	JSON_FOREACH (ip, json_getz(spec, "externalIPs")) {
 		struct field_path at = field_path_index(&list, i++);
 
-		if (service_check_address(v, json_str(ip), &old, &at))
+		if (check_address(v, json_str(ip), &old, &at))
 			check_external_ip(v, json_str(ip), &at);
 	}
 }
@@ -573,7 +573,7 @@ void check_ip_address(struct validation *v, const struct json *object)
 	struct address ip;
 	char canonical[ADDRESS_TEXT];
 
-	if (service_check_address(v, name, NULL, &at) && address_read(name, &ip) &&
+	if (check_address(v, name, NULL, &at) && address_read(name, &ip) &&
 	    !str_eqz(name, address_print(&ip, canonical)))
 		field_errors_addf(v->errs, FIELD_INVALID, &at, FIELD_STR(name),
 				  "must be in canonical form (\"%s\")", canonical);

@@ -44,8 +44,4 @@ void service_settle(struct validation *v, struct json *service, const struct jso
 void service_check_addresses(struct validation *v, const struct json *service,
 			     const struct json *old);
 
-/* Checks an address of a legacy field: unless the list `old` has it, it must be strictly valid. */
-bool service_check_address(struct validation *v, struct str text, struct json_index *old,
-			   const struct field_path *path);
-
 #endif

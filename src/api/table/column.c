@@ -95,8 +95,11 @@ bool column_condition(const struct json *object, struct str type)
 
 /* --- labels --------------------------------------------------------------------------- */
 
-/* Returns the member with the smallest key above `after`; fast enough, because maps are small. */
-const struct json *column_next(const struct json *map, struct str after)
+/*
+ * Returns the member with the smallest key above `after`, or of all for STR_NULL; NULL at the end.
+ * Fast enough, because maps are small.
+ */
+static const struct json *next_member(const struct json *map, struct str after)
 {
 	const struct json *best = NULL;
 
@@ -111,9 +114,9 @@ const struct json *column_next(const struct json *map, struct str after)
 
 static void add_labels(struct buf *text, const struct json *map)
 {
-	const struct json *m = column_next(map, STR_NULL);
+	const struct json *m = next_member(map, STR_NULL);
 
-	for (; m; m = column_next(map, json_key(m)))
+	for (; m; m = next_member(map, json_key(m)))
 		(void)buf_printf(text, "%s%.*s=%.*s", text->n ? "," : "", STR_ARG(json_key(m)),
 				 STR_ARG(json_str(m)));
 }

@@ -33,11 +33,6 @@ void column_join(struct buf *out, const struct json *list, const char *key, cons
 /* Whether the object has a condition of this type with status True. */
 bool column_condition(const struct json *object, struct str type);
 
-/*
- * Returns the member of a map with the next key, in order; STR_NULL for the first. NULL at the end.
- */
-const struct json *column_next(const struct json *map, struct str after);
-
 /* Append "a=b,c=d" of a map, sorted; and of a LabelSelector. "<none>" if empty. */
 void column_labels(struct buf *out, const struct json *map);
 void column_label_selector(struct buf *out, const struct json *selector);

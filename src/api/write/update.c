@@ -127,7 +127,8 @@ static void count_generation(struct write *w, struct json *object, const struct 
 			     json_i64_at(old_meta, "generation", 0) + 1);
 }
 
-bool write_may_go(const struct write *w, const struct json *object, const struct json *old)
+/* Whether an object under deletion can be removed now: no finalizer or grace period keeps it. */
+static bool may_go(const struct write *w, const struct json *object, const struct json *old)
 {
 	const struct json *old_meta = json_getz(old, "metadata");
 
@@ -240,7 +241,7 @@ int write_finish_update(struct write *w, const struct json *stored, struct json 
 	w->unchanged = json_equal(object, stored) ||
 		       (w->applied && write_same_but_times(w, object, stored));
 	w->last = object;
-	*ret_object = write_may_go(w, object, old) ? NULL : object;
+	*ret_object = may_go(w, object, old) ? NULL : object;
 	return 0;
 }
 

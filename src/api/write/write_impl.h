@@ -100,9 +100,6 @@ struct decode_report write_patch_report(struct write *w);
 /* Sets the garbage collector's finalizers by the options; events have none. */
 void write_set_propagation(struct write *w, struct json *meta, const struct delete_options *o);
 
-/* Whether an object under deletion can be removed now: no finalizer or grace period keeps it. */
-bool write_may_go(const struct write *w, const struct json *object, const struct json *old);
-
 /* --- the KEP's names (write/alias.c) ------------------------------------------------ */
 
 bool write_is_claim(const struct schema_kind *kind);

@@ -120,12 +120,17 @@ static const struct cel_type namespace_type = OBJECT("Namespace", namespace_fiel
 
 /* --- the environment ---------------------------------------------------------------- */
 
+struct policy_env {
+	struct cel_variable variables[CEL_POLICY_VARIABLES];
+	struct cel_env env; /* refers to this struct, which must not move */
+};
+
 static struct cel_variable given(bool is, const char *name, const struct cel_type *type)
 {
 	return (struct cel_variable){ is ? str_from(name) : STR(""), is ? type : &cel_dyn };
 }
 
-void cel_policy_env(struct cel_policy_env *e, struct cel_policy_options o)
+static void init_env(struct policy_env *e, struct cel_policy_options o)
 {
 	struct cel_variable *v = e->variables;
 
@@ -234,10 +239,10 @@ const struct cel_program *cel_policy_compile(struct cel_policy_options options, 
 	};
 	CLEANUP(buf_release) struct buf fault = BUF_INIT(CEL_PROGRAM_MAX);
 	const struct cel_program *program;
-	struct cel_policy_env e;
+	struct policy_env e;
 	struct cel_issues issues;
 
-	cel_policy_env(&e, options);
+	init_env(&e, options);
 	cel_issues_init(&issues, a, text);
 	program = cel_compile(&e.env, text, a, &issues);
 	if (program && yields(cel_program_type(program), use))

@@ -33,13 +33,6 @@ struct cel_policy_options {
 	struct cel_budget *budget; /* for compiling; NULL: no limit */
 };
 
-struct cel_policy_env {
-	struct cel_variable variables[CEL_POLICY_VARIABLES];
-	struct cel_env env; /* refers to this struct, which must not move */
-};
-
-void cel_policy_env(struct cel_policy_env *e, struct cel_policy_options options);
-
 /*
  * The type of `variables`. They are declared one after the other, so that an expression only sees
  * those before it. `list` has all variables that will be declared, as { name: .. }, or is NULL. It

@@ -125,7 +125,8 @@ struct cel_key *cel_key_new(struct cel_compiler *c, struct cel_value v)
 
 /* --- paths -------------------------------------------------------------------------- */
 
-bool cel_is_attribute(const struct cel_expr *e)
+/* Whether the expression is a path: a variable, a field, an index, or ?: */
+static bool is_attribute(const struct cel_expr *e)
 {
 	switch (e->kind) {
 	case CEL_EXPR_IDENT:
@@ -140,6 +141,7 @@ bool cel_is_attribute(const struct cel_expr *e)
 }
 
 static void compile_path(struct cel_compiler *c, const struct cel_expr *e, bool self);
+static void compile_resolved(struct cel_compiler *c, const struct cel_expr *e);
 
 static const struct cel_scope *find_scope(const struct cel_compiler *c, struct str name)
 {
@@ -189,7 +191,7 @@ static void compile_ident(struct cel_compiler *c, const struct cel_expr *e, bool
 /* Compiles the beginning of a path. Returns the cost of the path itself that is not charged yet. */
 static uint32_t compile_operand(struct cel_compiler *c, const struct cel_expr *e, bool self)
 {
-	if (cel_is_attribute(e)) {
+	if (is_attribute(e)) {
 		compile_path(c, e, self);
 		return 0;
 	}
@@ -211,7 +213,7 @@ static void compile_index(struct cel_compiler *c, const struct cel_expr *e, bool
 	uint64_t key_cost;
 	size_t guard = cel_emit(c, (struct cel_ins){ .run = cel_op_guard, .cost = cost }, 0);
 
-	cel_compile_resolved(c, e->children[1]);
+	compile_resolved(c, e->children[1]);
 	key = cel_constants(c, guard + 1, 1, true, &key_cost);
 	if (!key) {
 		cel_emit(c,
@@ -233,7 +235,7 @@ static void compile_index(struct cel_compiler *c, const struct cel_expr *e, bool
 /* Whether the path begins with ?:, which costs nothing itself. */
 static bool begins_with_choice(const struct cel_expr *e)
 {
-	while (cel_is_attribute(e) && e->n > 0) {
+	while (is_attribute(e) && e->n > 0) {
 		if (str_eqz(e->name, CEL_OP_CONDITIONAL) && e->kind == CEL_EXPR_CALL)
 			return true;
 		e = e->children[0];
@@ -261,10 +263,10 @@ static void compile_choice(struct cel_compiler *c, const struct cel_expr *e)
 
 	cel_compile_expr(c, e->children[0]);
 	choose = cel_emit(c, (struct cel_ins){ .run = cel_op_choose }, -1);
-	cel_compile_resolved(c, e->children[1]);
+	compile_resolved(c, e->children[1]);
 	jump = cel_emit(c, (struct cel_ins){ .run = cel_op_jump }, -1);
 	cel_patch(c, choose);
-	cel_compile_resolved(c, e->children[2]);
+	compile_resolved(c, e->children[2]);
 	cel_patch(c, jump);
 	cel_patch2(c, choose);
 }
@@ -282,9 +284,10 @@ static void compile_path(struct cel_compiler *c, const struct cel_expr *e, bool 
 		compile_index(c, e, self);
 }
 
-void cel_compile_resolved(struct cel_compiler *c, const struct cel_expr *e)
+/* For operands of ?: and [ ], where paths from a variable cost one less, as in cel-go. */
+static void compile_resolved(struct cel_compiler *c, const struct cel_expr *e)
 {
-	if (cel_is_attribute(e))
+	if (is_attribute(e))
 		compile_path(c, e, false);
 	else
 		cel_compile_expr(c, e);
@@ -384,7 +387,7 @@ void cel_compile_expr(struct cel_compiler *c, const struct cel_expr *e)
 		compile_path(c, e, true);
 		break;
 	case CEL_EXPR_CALL:
-		if (cel_is_attribute(e))
+		if (is_attribute(e))
 			compile_path(c, e, true);
 		else
 			cel_compile_call(c, e);

@@ -49,11 +49,6 @@ struct cel_compiler {
 
 /* Emits code for the value of the expression, with its full cost. */
 void cel_compile_expr(struct cel_compiler *c, const struct cel_expr *e);
-/* The same for operands of ?: and [ ], where paths from a variable cost one less, as in cel-go. */
-void cel_compile_resolved(struct cel_compiler *c, const struct cel_expr *e);
-
-/* Whether the expression is a path: a variable, a field, an index, or ?: */
-bool cel_is_attribute(const struct cel_expr *e);
 
 /*
  * Appends an instruction that changes the stack depth by `change`, and returns its index. The

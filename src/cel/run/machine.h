@@ -229,9 +229,5 @@ struct cel_value cel_list_literal(struct cel_eval *ev, const struct cel_value *i
 				  const bool *optionals);
 /* Returns a map of n entries. A duplicate key is an error ("insert failed: .."). */
 struct cel_value cel_map_of_pairs(struct cel_eval *ev, const struct cel_value *pairs, size_t n);
-struct cel_value cel_struct_literal(struct cel_eval *ev, const struct cel_literal *literal,
-				    const struct cel_value *values, size_t n);
-/* Returns the error of a fold over a value that is not a list or map. */
-struct cel_value cel_not_iterable(struct cel_eval *ev, const struct cel_value *range, bool two);
 
 #endif

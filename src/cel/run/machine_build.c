@@ -152,8 +152,8 @@ const struct cel_ins *cel_op_map(struct cel_machine *m, const struct cel_ins *in
 }
 
 /* Fields that are not there are left out, names and values alike. */
-struct cel_value cel_struct_literal(struct cel_eval *ev, const struct cel_literal *literal,
-				    const struct cel_value *values, size_t n)
+static struct cel_value struct_literal(struct cel_eval *ev, const struct cel_literal *literal,
+				       const struct cel_value *values, size_t n)
 {
 	struct cel_value *copy = cel_alloc(ev, n * sizeof(*copy));
 	struct str *fields = cel_alloc(ev, n * sizeof(*fields));
@@ -175,5 +175,5 @@ struct cel_value cel_struct_literal(struct cel_eval *ev, const struct cel_litera
 
 const struct cel_ins *cel_op_struct(struct cel_machine *m, const struct cel_ins *ins)
 {
-	return finish(m, ins, cel_struct_literal(m->ev, ins->p, m->sp - ins->n, ins->n));
+	return finish(m, ins, struct_literal(m->ev, ins->p, m->sp - ins->n, ins->n));
 }

@@ -18,7 +18,8 @@ enum { BUILDING_FIRST = 8 };
 
 /* --- ranges ------------------------------------------------------------------------- */
 
-struct cel_value cel_not_iterable(struct cel_eval *ev, const struct cel_value *range, bool two)
+/* Returns the error of a fold over a value that is not a list or map. */
+static struct cel_value not_iterable(struct cel_eval *ev, const struct cel_value *range, bool two)
 {
 	static const char *const names[CEL_KINDS] = {
 		[CEL_NULL] = "types.Null",
@@ -53,7 +54,7 @@ static bool begin(struct cel_machine *m, const struct cel_ins *ins)
 
 	if (top->kind != CEL_LIST && top->kind != CEL_MAP) {
 		if (top->kind != CEL_ERROR)
-			*top = cel_not_iterable(m->ev, top, ins->to2);
+			*top = not_iterable(m->ev, top, ins->to2);
 		return false;
 	}
 	slots[CEL_FOLD_RANGE] = *top;

@@ -8,22 +8,17 @@
 
 #include "api/schema/schema.h"
 
-struct resource resource_of_kind(const struct schema_kind *k)
-{
-	return (struct resource){ .group = k->group,
-				  .version = k->version,
-				  .resource = k->resource,
-				  .kind = k->kind,
-				  .namespaced = k->flags & SCHEMA_NAMESPACED };
-}
-
 struct resource resource_builtin(const char *group, const char *version, const char *plural)
 {
 	const struct schema_kind *k = schema_find_resource(str_from(group), str_from(version),
 							   str_from(plural));
 
 	assert(k);
-	return resource_of_kind(k);
+	return (struct resource){ .group = k->group,
+				  .version = k->version,
+				  .resource = k->resource,
+				  .kind = k->kind,
+				  .namespaced = k->flags & SCHEMA_NAMESPACED };
 }
 
 struct resource resource_copy(struct arena *a, const struct resource *r)

@@ -10,8 +10,6 @@
 #include "base/core/arena.h"
 #include "base/core/buf.h"
 
-struct schema_kind;
-
 struct resource {
 	struct str group; /* "" for core */
 	struct str version;
@@ -24,8 +22,6 @@ struct resource {
 struct resource_name {
 	struct str ns, name, subresource; /* each may be empty */
 };
-
-struct resource resource_of_kind(const struct schema_kind *k);
 
 /* Finds a built-in resource by name and asserts that it exists. For names written in the code. */
 struct resource resource_builtin(const char *group, const char *version, const char *plural);

@@ -22,7 +22,8 @@ struct loading {
 	VEC(struct kubeconfig_file) files;
 };
 
-struct kubeconfig_env kubeconfig_env_get(void)
+/* Borrowed from the process. */
+static struct kubeconfig_env env_of_process(void)
 {
 	return (struct kubeconfig_env){ .kubeconfig = getenv("KUBECONFIG"),
 					.home = getenv("HOME"),
@@ -347,7 +348,7 @@ static int loading_end(struct loading *l, int r)
 
 int kubeconfig_load(struct kubeconfig *k, const struct kubeconfig_opts *opts, struct error *err)
 {
-	struct kubeconfig_env own = kubeconfig_env_get();
+	struct kubeconfig_env own = env_of_process();
 	const struct kubeconfig_env *env = opts->env ? opts->env : &own;
 	struct loading l;
 	int r;

@@ -26,9 +26,6 @@ struct kubeconfig_env {
 	const char *account_dir; /* NULL: /var/run/secrets/kubernetes.io/serviceaccount */
 };
 
-/* From the process' environment; borrowed from it. */
-struct kubeconfig_env kubeconfig_env_get(void);
-
 /* Zero means the default. */
 struct kubeconfig_opts {
 	const char *path; /* --kubeconfig: this file and no other */

@@ -59,12 +59,6 @@ static const struct fakeapi_kind kinds[] = {
 	  false, false },
 };
 
-const struct fakeapi_kind *fakeapi_kinds(size_t *ret_n)
-{
-	*ret_n = ARRAY_SIZE(kinds);
-	return kinds;
-}
-
 /* --- requests -------------------------------------------------------------------------------- */
 
 const struct fakeapi_kind *fakeapi_kind_of_path(struct str path, struct str *ret_ns,

@@ -126,7 +126,6 @@ void fakeapi_let_go(struct fakeapi *f);
 /* Executes the request; returns the status. */
 int fakeapi_answer(struct fakeapi *f, const struct fakeapi_query *q, struct buf *out);
 
-const struct fakeapi_kind *fakeapi_kinds(size_t *ret_n);
 const struct fakeapi_kind *fakeapi_kind_of_path(struct str path, struct str *ret_ns,
 						struct str *ret_name, struct str *ret_sub);
 /* Whether discovery lists the kind. */

@@ -138,7 +138,8 @@ size_t http1_fail(struct http1 *c, size_t n)
 
 /* --- the end of an exchange ------------------------------------------------------------ */
 
-void http1_expect_head(struct http1 *c)
+/* Expects the start of a message as the next byte. */
+static void expect_head(struct http1 *c)
 {
 	http1_scan_head(&c->scan);
 	c->reading = HTTP1_READ_HEAD;
@@ -154,7 +155,7 @@ static void finish_response(struct http1 *c)
 	if (!reuse)
 		http1_end_session(c);
 	else if (c->reading == HTTP1_READ_HOLD)
-		http1_expect_head(c);
+		expect_head(c);
 	else
 		c->deadline = http1_head_due(c);
 }
@@ -181,7 +182,7 @@ void http1_end_message(struct http1 *c)
 	struct http_stream *s = http1_current(c);
 
 	if (!s) {
-		http1_expect_head(c);
+		expect_head(c);
 		return;
 	}
 	c->reading = HTTP1_READ_HOLD;
@@ -282,7 +283,7 @@ static bool next_request(struct http1 *c)
 	if (list_empty(&c->h.streams))
 		return false;
 	http1_begin_exchange(c, LIST_ENTRY(c->h.streams.next, struct http_stream, link));
-	http1_expect_head(c);
+	expect_head(c);
 	return true;
 }
 

@@ -189,9 +189,6 @@ struct http_stream *http1_current(struct http1 *c);
 /* The incoming message is complete. */
 void http1_end_message(struct http1 *c);
 
-/* Expects the start of a message as the next byte. */
-void http1_expect_head(struct http1 *c);
-
 /* When a head that starts now must be complete. */
 int64_t http1_head_due(const struct http1 *c);
 

@@ -38,6 +38,37 @@ static void trace(const struct sim_conn *c, const char *what, size_t n)
 	sim_trace(c->sim, c->src.loop, "c%u%c %s %zu", c->id, c->server ? 's' : 'c', what, n);
 }
 
+/* --- what is due ------------------------------------------------------------------- */
+
+static bool is_reading(const struct sim_conn *c)
+{
+	return !c->conn.paused && !c->eof_told;
+}
+
+static int64_t next_due(const struct sim_conn *c)
+{
+	int64_t due = SIM_NEVER;
+
+	if (c->conn.closed || c->dead)
+		return SIM_NEVER;
+	if (c->state != SIM_OPEN)
+		return c->open_due;
+	if (c->error.sent && (is_reading(c) || c->want_write))
+		due = c->error.due;
+	if (is_reading(c) && c->in.marks.n)
+		due = MIN(due, c->in.marks.v[0].due);
+	else if (is_reading(c) && c->eof.sent)
+		due = MIN(due, c->eof.due);
+	return c->want_write ? MIN(due, c->writable_due) : due;
+}
+
+/* Computes again when something is due for it. */
+static void set_due(struct sim_conn *c)
+{
+	if (c->src.loop)
+		sim_source_set(&c->src, next_due(c));
+}
+
 /* --- travelling --------------------------------------------------------------------- */
 
 /* When something sent to `c` now arrives. */
@@ -56,7 +87,7 @@ static void send_notice(struct sim_conn *c, struct sim_notice *n)
 {
 	if (!n->sent)
 		*n = (struct sim_notice){ .sent = true, .due = arrival(c) };
-	sim_conn_update(c);
+	set_due(c);
 }
 
 static void send_reset(struct sim_conn *c, int code)
@@ -84,7 +115,7 @@ static void begin_to_give_up(struct sim_conn *c)
 	c->error_code = ETIMEDOUT;
 	c->error.sent = true;
 	c->error.due = c->sim->now + c->sim->opts.give_up_ms * CLOCK_MS;
-	sim_conn_update(c);
+	set_due(c);
 }
 
 /* Starts keep-alive probes, which will get no reply. */
@@ -96,7 +127,7 @@ static void begin_to_probe(struct sim_conn *c)
 		return;
 	begin_to_give_up(c);
 	c->error.due = c->sim->now + sim_between(c->sim, max / 2, max);
-	sim_conn_update(c);
+	set_due(c);
 }
 
 static bool has_arrived(const struct sim_conn *c, const struct sim_notice *n)
@@ -111,36 +142,6 @@ static void detach(struct sim_conn *c)
 	c->peer = NULL;
 }
 
-/* --- what is due ------------------------------------------------------------------- */
-
-static bool is_reading(const struct sim_conn *c)
-{
-	return !c->conn.paused && !c->eof_told;
-}
-
-static int64_t next_due(const struct sim_conn *c)
-{
-	int64_t due = SIM_NEVER;
-
-	if (c->conn.closed || c->dead)
-		return SIM_NEVER;
-	if (c->state != SIM_OPEN)
-		return c->open_due;
-	if (c->error.sent && (is_reading(c) || c->want_write))
-		due = c->error.due;
-	if (is_reading(c) && c->in.marks.n)
-		due = MIN(due, c->in.marks.v[0].due);
-	else if (is_reading(c) && c->eof.sent)
-		due = MIN(due, c->eof.due);
-	return c->want_write ? MIN(due, c->writable_due) : due;
-}
-
-void sim_conn_update(struct sim_conn *c)
-{
-	if (c->src.loop)
-		sim_source_set(&c->src, next_due(c));
-}
-
 /* --- calling up ---------------------------------------------------------------------- */
 
 void sim_conn_fail(struct sim_conn *c, const struct error *err)
@@ -148,7 +149,7 @@ void sim_conn_fail(struct sim_conn *c, const struct error *err)
 	trace(c, "error", (size_t)err->sys_errno);
 	c->dead = true;
 	detach(c);
-	sim_conn_update(c);
+	set_due(c);
 	conn_up_error(&c->conn, err);
 }
 
@@ -187,7 +188,7 @@ static void tell_room(struct sim_conn *writer)
 		return;
 	due = arrival(writer);
 	writer->writable_due = MIN(writer->writable_due, due);
-	sim_conn_update(writer);
+	set_due(writer);
 }
 
 static size_t draw_piece(struct sim *s, size_t arrived)
@@ -264,7 +265,7 @@ static void fire(struct sim_source *src)
 	else
 		exchange(c);
 	if (!c->conn.closed)
-		sim_conn_update(c);
+		set_due(c);
 }
 
 /* --- the filter's verbs -------------------------------------------------------------- */
@@ -281,7 +282,7 @@ static void mark_written(struct sim_conn *to, uint64_t from)
 		sim_pipe_mark(&to->in, from + part, arrival(to));
 	}
 	sim_pipe_mark(&to->in, to->in.tail, arrival(to));
-	sim_conn_update(to);
+	set_due(to);
 }
 
 static size_t put_all(struct sim_conn *to, const struct iovec *iov, int n, size_t room)
@@ -330,7 +331,7 @@ static ssize_t conn_sim_writev(struct conn *conn, const struct iovec *iov, int n
 	sim_check_thread(c->src.loop);
 	if (c->dead || c->shut || c->src.loop->crashed || has_arrived(c, &c->error)) {
 		c->dead = true;
-		sim_conn_update(c);
+		set_due(c);
 		return lost(c, err, c->shut ? EPIPE : ECONNRESET);
 	}
 	if (c->state == SIM_OPEN && total) {
@@ -344,7 +345,7 @@ static ssize_t conn_sim_writev(struct conn *conn, const struct iovec *iov, int n
 	if (taken < total) {
 		c->want_write = true;
 		c->writable_due = SIM_NEVER;
-		sim_conn_update(c);
+		set_due(c);
 	}
 	return (ssize_t)taken;
 }
@@ -354,7 +355,7 @@ static void conn_sim_pause(struct conn *conn, bool pause UNUSED)
 	struct sim_conn *c = self_of(conn);
 
 	sim_check_thread(c->src.loop);
-	sim_conn_update(c);
+	set_due(c);
 }
 
 static void conn_sim_shutdown(struct conn *conn)
@@ -442,7 +443,7 @@ static void lose_end(struct sim_conn *c)
 		send_reset(c, ECONNRESET);
 	else
 		begin_to_probe(c);
-	sim_conn_update(c);
+	set_due(c);
 }
 
 void sim_conn_break(struct sim_conn *c)
@@ -508,7 +509,7 @@ void sim_conn_hold(struct sim_conn *c)
 		begin_to_give_up(c->peer);
 	if (c->want_write)
 		begin_to_give_up(c);
-	sim_conn_update(c);
+	set_due(c);
 }
 
 static void resend_time(struct sim_conn *c, int64_t *due)
@@ -534,7 +535,7 @@ void sim_conn_resend(struct sim_conn *c)
 	resend_time(c, &c->error.due);
 	if (c->peer && sim_pipe_used(&c->peer->in) < c->peer->in.cap)
 		tell_room(c);
-	sim_conn_update(c);
+	set_due(c);
 }
 
 /* --- making one ---------------------------------------------------------------------- */
@@ -587,5 +588,5 @@ void sim_conn_adopt(struct sim_conn *c, struct sim_loop *l)
 	sim_source_add(&c->src, l);
 	if (c->state == SIM_WAITING)
 		c->state = SIM_OPEN;
-	sim_conn_update(c);
+	set_due(c);
 }

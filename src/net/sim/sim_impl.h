@@ -162,8 +162,6 @@ struct sim_conn *sim_conn_new(struct sim *s, struct sim_host *near, struct sim_h
 			      const struct addr *peer);
 /* Moves a conn made by the server's side to the loop. */
 void sim_conn_adopt(struct sim_conn *c, struct sim_loop *l);
-/* Computes again when something is due for it. */
-void sim_conn_update(struct sim_conn *c);
 /* Reports a failure to the owner. */
 void sim_conn_fail(struct sim_conn *c, const struct error *err);
 /* Sends a reset to the peer. Used for waiting ends that nobody will accept. */

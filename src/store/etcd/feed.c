@@ -45,7 +45,8 @@ static void close_stream(struct etcd_feed *f)
 	grpc_call_cancel(stream);
 }
 
-void etcd_feed_stop(struct etcd_feed *f)
+/* Stops the feed without calling on_lost. */
+static void stop_feed(struct etcd_feed *f)
 {
 	f->following = false;
 	loop_timer_stop(&f->retry);
@@ -59,7 +60,7 @@ static void lose(struct etcd_feed *f, const struct error *err)
 {
 	struct store_feed to = f->to;
 
-	etcd_feed_stop(f);
+	stop_feed(f);
 	etcd_writes_lost(f->writes);
 	to.on_lost(to.arg, err);
 }
@@ -328,7 +329,7 @@ static void on_lag(struct loop_timer *t)
 
 void etcd_feed_follow(struct etcd_feed *f, int64_t revision, const struct store_feed *to)
 {
-	etcd_feed_stop(f);
+	stop_feed(f);
 	f->to = *to;
 	f->following = true;
 	f->delivered = revision;
@@ -396,7 +397,7 @@ int etcd_feed_init(struct etcd_feed *f, struct etcd_client *client, struct etcd_
 
 void etcd_feed_release(struct etcd_feed *f)
 {
-	etcd_feed_stop(f);
+	stop_feed(f);
 	vec_release(&f->changes);
 	vec_release(&f->events);
 	arena_release(&f->arena);

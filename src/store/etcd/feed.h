@@ -65,9 +65,6 @@ void etcd_feed_release(struct etcd_feed *f);
 /* As store_follow(). */
 void etcd_feed_follow(struct etcd_feed *f, int64_t revision, const struct store_feed *to);
 
-/* Stops the feed without calling on_lost. */
-void etcd_feed_stop(struct etcd_feed *f);
-
 /* For the client's listener: a member can be used; the stream's member is stuck. */
 void etcd_feed_on_ready(void *feed);
 void etcd_feed_on_stuck(void *feed);
