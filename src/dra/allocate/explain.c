@@ -218,13 +218,6 @@ struct explaining {
 	bool gone; /* the node does not exist */
 };
 
-static bool names_node(const struct inventory_device *d, struct str node)
-{
-	const struct inventory_nodes *nodes = d->nodes ? d->nodes : &d->slice->nodes;
-
-	return nodes->kind == INVENTORY_NODES_NAME && str_eq(nodes->name, node);
-}
-
 /*
  * The node does not exist: only lists devices that name it, since others may be reached elsewhere.
  */
@@ -239,7 +232,7 @@ static void find_gone(struct explaining *x)
 	x->devices = ARENA_ARRAY(plan->work, struct allocate_at, all);
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < slices[i]->ndevices; k++)
-			if (names_node(&slices[i]->devices[k], plan->node.name))
+			if (inventory_device_on_node(&slices[i]->devices[k], plan->node.name))
 				x->devices[x->n++].device = &slices[i]->devices[k];
 }
 

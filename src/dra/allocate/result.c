@@ -348,7 +348,7 @@ static int put_nodes(struct allocate_plan *plan, uint32_t claim, uint32_t first,
 
 	for (uint32_t i = first; i < end; i++) {
 		const struct inventory_device *d = plan->places[i].at.device;
-		const struct inventory_nodes *n = d->nodes ? d->nodes : &d->slice->nodes;
+		const struct inventory_nodes *n = inventory_device_nodes(d);
 
 		if (n->kind == INVENTORY_NODES_NAME || d->binds_to_node) {
 			put_this_node(plan, result);

@@ -565,13 +565,6 @@ void device_health_book_put_claim(struct device_health_book *b, struct str names
 
 /* --- lookups --------------------------------------------------------------------------------- */
 
-static bool is_of_node(const struct inventory_device *d, struct str node)
-{
-	const struct inventory_nodes *nodes = d->nodes ? d->nodes : &d->slice->nodes;
-
-	return nodes->kind == INVENTORY_NODES_NAME && str_eq(nodes->name, node);
-}
-
 /* Whether the claim holds the device. `admin`: admin access counts, too. */
 static bool holds(const struct inventory_claim *c, const struct inventory_device *d, bool admin)
 {
@@ -597,7 +590,7 @@ static bool is_believed(const struct report *r, const struct inventory *inv,
 	const struct inventory_claim *c;
 
 	if (by->kind == OF_NODE)
-		return is_of_node(d, name);
+		return inventory_device_on_node(d, name);
 	c = inventory_claim(inv, by->namespace, r->claim);
 	if (by->kind == OF_CLAIM)
 		return c && holds(c, d, false);

@@ -47,7 +47,7 @@ struct str device_standing_text(const struct device_standing *s, struct arena *a
 
 bool device_is_gone(const struct inventory *inv, const struct inventory_device *d)
 {
-	return inventory_nodes_gone(inv, d->nodes ? d->nodes : &d->slice->nodes);
+	return inventory_nodes_gone(inv, inventory_device_nodes(d));
 }
 
 /* Returns the pool's fault, if none of the nodes can use the pool. */

@@ -271,6 +271,20 @@ struct inventory_use {
 	uint32_t nconsumed;
 };
 
+/* Returns the device's own node selection, or its slice's. */
+static inline const struct inventory_nodes *inventory_device_nodes(const struct inventory_device *d)
+{
+	return d->nodes ? d->nodes : &d->slice->nodes;
+}
+
+/* Whether the device, or its slice, names the node. */
+static inline bool inventory_device_on_node(const struct inventory_device *d, struct str node)
+{
+	const struct inventory_nodes *nodes = inventory_device_nodes(d);
+
+	return nodes->kind == INVENTORY_NODES_NAME && str_eq(nodes->name, node);
+}
+
 /*
  * Whether the device is held as a whole, so that no other claim can get it. Admin access does not
  * count.
