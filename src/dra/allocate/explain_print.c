@@ -33,11 +33,6 @@ static const struct wording wordings[EXPLAIN_REASONS] = {
 	[EXPLAIN_ADMIN_ACCESS] = { "held by the same claim", true },
 };
 
-static const char *text_of(const struct wording *w)
-{
-	return w->reason ? device_reason_name(w->reason) : w->text;
-}
-
 static bool same_line(const struct explain_device *a, const struct explain_device *b)
 {
 	return a->reason == b->reason && (wordings[a->reason].each || str_eq(a->detail, b->detail));
@@ -70,7 +65,7 @@ static void print_line(const struct explain_request *r, size_t i, size_t devices
 	for (size_t k = i; k < r->n; k++)
 		n += same_line(first, &r->devices[k]);
 	(void)buf_printf(out, "  %zu %s%s%s %s", n, what, n == 1 ? "" : "s", w->each ? "" : ":",
-			 text_of(w));
+			 w->reason ? device_reason_name(w->reason) : w->text);
 	if (!w->each) {
 		(void)buf_printf(out, ": %.*s", STR_ARG(first->detail));
 		if (first->error.n && devices_max)

@@ -446,18 +446,13 @@ void allocate_outlook_init(struct allocate_outlook *o, struct allocate_plan *pla
 
 /* --- asking ------------------------------------------------------------------------- */
 
-static bool only_admin(const struct allocate_plan *plan, const struct allocate_demand *d)
-{
-	/* Alternatives never have admin access. */
-	return plan->requests[d->first].admin;
-}
-
 static void add_demand(struct question *q, uint32_t first, uint32_t n, uint32_t need)
 {
 	struct allocate_demand *d = &q->o->demands[q->ndemands++];
 
 	*d = (struct allocate_demand){ .first = first, .n = n, .need = need };
-	d->admin = only_admin(q->o->plan, d);
+	/* Alternatives never have admin access. */
+	d->admin = q->o->plan->requests[first].admin;
 }
 
 bool allocate_outlook_open(struct allocate_outlook *o, uint32_t request, uint32_t missing,

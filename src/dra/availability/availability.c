@@ -195,11 +195,6 @@ static void share_out(struct slice_status *s)
 
 /* --- capacities ----------------------------------------------------------------------- */
 
-static bool has_capacities(const struct inventory_device *d)
-{
-	return d->view.allow_multiple && d->view.ncapacity > 0;
-}
-
 static void print_capacities(struct slice_status *s, const struct inventory_device *d,
 			     struct told *t)
 {
@@ -256,7 +251,7 @@ static void sum_up(struct slice_status *s)
 		const struct inventory_device *d = &s->slice->devices[i];
 		struct told *t = &s->told[i];
 
-		if (!has_capacities(d))
+		if (!d->view.allow_multiple || d->view.ncapacity == 0)
 			continue;
 		sum_device(s, d);
 		print_capacities(s, d, t);

@@ -50,13 +50,6 @@ static void forget_sums(struct inventory_use *use)
 	use->nconsumed = 0;
 }
 
-static void use_free(struct inventory_use *use)
-{
-	forget_sums(use);
-	list_remove(&use->lost_link);
-	free(use);
-}
-
 static bool use_held(const struct inventory_use *use)
 {
 	return use->whole || use->shares;
@@ -244,7 +237,9 @@ static void unlink_holder(struct inventory *inv, struct inventory_holder *h)
 		return;
 	map_remove(&pool->uses, use->name);
 	pool->nuses--;
-	use_free(use);
+	forget_sums(use);
+	list_remove(&use->lost_link);
+	free(use);
 	inventory_pool_drop(inv, pool);
 }
 
