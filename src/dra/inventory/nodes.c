@@ -3,9 +3,7 @@
  * others are in one list, kept in the order in which pools are returned, so that a call visits each
  * slice once and only sorts after a change.
  *
- * A sound pool needs no further check. Otherwise it depends on the node, as upstream: a pool is
- * complete for a node that sees the expected number of slices, and only names of devices that the
- * node sees count as duplicates.
+ * A sound pool needs no further check. Otherwise it depends on the node: see inventory_checks().
  */
 #include "base/core/mem.h"
 #include "dra/inventory/store.h"
@@ -240,8 +238,7 @@ static size_t gather(struct inventory *inv, const struct inventory_node *node, s
 static bool names_node(const struct inventory_slice *s, struct str node)
 {
 	for (size_t i = 0; s->nodes.kind == INVENTORY_NODES_PER_DEVICE && i < s->ndevices; i++)
-		if (s->devices[i].nodes->kind == INVENTORY_NODES_NAME &&
-		    str_eq(s->devices[i].nodes->name, node))
+		if (inventory_device_on_node(&s->devices[i], node))
 			return true;
 	return false;
 }
@@ -333,41 +330,48 @@ static struct str fault_of_some(struct inventory_slice **seen, size_t n, struct 
 	return fault;
 }
 
-static struct str fault_for(const struct inventory *inv, const struct inventory_pool *pool,
-			    struct inventory_slice **seen, size_t n, struct arena *a)
+struct inventory_checks inventory_checks(const struct inventory *inv,
+					 const struct inventory_slice *first, size_t n)
+{
+	const struct inventory_pool *pool = first->pool;
+	bool counters = inv->features.partitionable, whole;
+
+	if (first->sound)
+		return (struct inventory_checks){ 0 };
+	whole = (int64_t)pool->observed == first->expected;
+	if (!whole && (int64_t)n != first->expected)
+		return (struct inventory_checks){ .incomplete = true };
+	return (struct inventory_checks){ .names = pool->name_fault,
+					  .pool_counters = counters && whole,
+					  .seen_counters = counters && !whole };
+}
+
+static struct str fault_for(const struct inventory_checks *checks,
+			    const struct inventory_pool *pool, struct inventory_slice **seen,
+			    size_t n, struct arena *a)
 {
 	struct str fault = STR("");
 
-	if (pool->name_fault)
+	if (checks->names)
 		fault = inventory_name_fault(seen, n, a);
-	if (fault.n > 0 || !inv->features.partitionable)
-		return fault;
-	/*
-	 * The node sees enough slices, though there are more: as upstream, the others are not
-	 * checked.
-	 */
-	if ((int64_t)pool->observed != seen[0]->expected)
-		return fault_of_some(seen, n, a);
-	return str_from(pool->counter_fault);
+	if (fault.n == 0 && checks->pool_counters)
+		fault = str_from(pool->counter_fault);
+	if (fault.n == 0 && checks->seen_counters)
+		fault = fault_of_some(seen, n, a);
+	return fault;
 }
 
 /* Decides whether the pool is complete and valid for a node that sees these n slices. */
 static void judge(const struct inventory *inv, struct inventory_node_pool *np,
 		  struct inventory_slice **seen, size_t n, struct arena *a)
 {
-	const struct inventory_pool *pool = np->pool;
-	bool all_seen = (int64_t)n == seen[0]->expected, sound = seen[0]->sound;
+	const struct inventory_checks checks = inventory_checks(inv, seen[0], n);
 
-	if (!sound && !all_seen && (int64_t)pool->observed != seen[0]->expected) {
-		np->incomplete = true;
+	np->incomplete = checks.incomplete;
+	np->invalid_reason = fault_for(&checks, np->pool, seen, n, a);
+	np->invalid = np->invalid_reason.n > 0;
+	if (np->incomplete || np->invalid)
 		return;
-	}
-	if (!sound) {
-		np->invalid_reason = fault_for(inv, pool, seen, n, a);
-		np->invalid = np->invalid_reason.n > 0;
-		if (np->invalid)
-			return;
-	}
 	np->slices = seen;
 	for (size_t i = 0; i < n; i++) {
 		np->binding |= seen[i]->binding;

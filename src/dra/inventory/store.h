@@ -113,6 +113,22 @@ struct inventory_counter *inventory_counters(struct inventory_slice *const *slic
 uint32_t inventory_counter_find(const struct inventory_counter *list, uint32_t n,
 				const struct inventory_consumption *c);
 
+/*
+ * The faults that make a pool unusable for a node. As upstream: a pool is complete for a node that
+ * sees the expected number of slices, and only names of devices that the node sees count as
+ * duplicates. If the node sees enough slices though there are more, the others are not checked.
+ */
+struct inventory_checks {
+	bool incomplete; /* the node sees too few slices: unusable */
+	bool names; /* unusable if two devices that the node sees have the same name */
+	bool pool_counters; /* unusable if the pool has a counter_fault */
+	bool seen_counters; /* unusable if the slices that the node sees have such a fault */
+};
+
+/* For a node that sees n slices of a pool, `first` being the first by name. All false: usable. */
+struct inventory_checks inventory_checks(const struct inventory *inv,
+					 const struct inventory_slice *first, size_t n);
+
 /* Which nodes can use a faulty pool (inventory/verdict.c). NULL allowed. */
 size_t inventory_verdicts_bytes(const struct inventory_verdicts *v);
 void inventory_verdicts_free(struct inventory_verdicts *v);

@@ -4,8 +4,9 @@
  * Slices that every node sees are added once to a ledger of names and counters. Then the slices of
  * each node are added, checked and removed again. So each slice is visited once, and a slice with
  * perDeviceNodeSelection once for each node that its devices name. Names and counters are replaced
- * by numbers for this. The verdict is the same as of judge() in inventory/nodes.c, which checks one
- * node and words the fault; device_state_test.c compares the two.
+ * by numbers for this. inventory_checks() decides which faults count, here and in
+ * inventory/nodes.c, which looks for them from one node and words them. device_state_test.c
+ * compares the two.
  */
 #include <assert.h>
 
@@ -239,18 +240,13 @@ static void count_own(struct making *m, const struct verdict *v, int sign)
 		count_slice(&m->ledger, it->slice, sign);
 }
 
-/* Whether the slices in the ledger have a fault. `first` is the first of them. */
-static bool has_fault(const struct making *m, const struct inventory_slice *first)
+/* Whether the slices in the ledger have one of the faults. */
+static bool has_fault(const struct making *m, const struct inventory_checks *checks)
 {
 	const struct ledger *l = &m->ledger;
 
-	if (m->pool->name_fault && l->doubles)
-		return true;
-	if (!m->inv->features.partitionable)
-		return false;
-	if ((int64_t)m->pool->observed == first->expected)
-		return m->pool->counter_fault;
-	return l->double_sets || l->missing || l->unknown;
+	return (checks->names && l->doubles) || (checks->pool_counters && m->pool->counter_fault) ||
+	       (checks->seen_counters && (l->double_sets || l->missing || l->unknown));
 }
 
 static uint32_t first_of(const struct verdict *a, const struct verdict *b)
@@ -264,19 +260,17 @@ static uint32_t first_of(const struct verdict *a, const struct verdict *b)
 static bool judge(struct making *m, const struct verdict *v)
 {
 	const struct verdict *all = &m->everybody;
-	const struct inventory_slice *first;
+	struct inventory_checks checks;
 	uint32_t n = v->n + all->n;
 	bool fault;
 
 	if (n == 0)
 		return false;
-	first = m->pool->slices[first_of(v, all)];
-	if (first->sound)
-		return true;
-	if (n != first->expected && (int64_t)m->pool->observed != first->expected)
+	checks = inventory_checks(m->inv, m->pool->slices[first_of(v, all)], n);
+	if (checks.incomplete)
 		return false;
 	count_own(m, v, 1);
-	fault = has_fault(m, first);
+	fault = has_fault(m, &checks);
 	count_own(m, v, -1);
 	return !fault;
 }
