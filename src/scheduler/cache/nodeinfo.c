@@ -342,13 +342,6 @@ void *nodeinfo_extended(const struct nodeinfo *n, uint32_t type)
 	return e ? e->value : NULL;
 }
 
-static void forget_refused(struct nodeinfo_extended *e)
-{
-	for (size_t i = 0; i < e->refused.n; i++)
-		podinfo_unref(e->refused.v[i]);
-	e->refused.n = 0;
-}
-
 void nodeinfo_set_extended(struct nodeinfo *n, const struct extended_type *type, void *value,
 			   bool fresh)
 {
@@ -372,7 +365,9 @@ void nodeinfo_set_extended(struct nodeinfo *n, const struct extended_type *type,
 	e->value = value;
 	if (!fresh)
 		return;
-	forget_refused(e);
+	for (size_t i = 0; i < e->refused.n; i++)
+		podinfo_unref(e->refused.v[i]);
+	e->refused.n = 0;
 	for (size_t i = 0; i < n->pods.n; i++)
 		add_to_extended(e, n->pods.v[i]);
 }

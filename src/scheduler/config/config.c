@@ -28,13 +28,6 @@ static void set_defaults(struct config *c)
 	arena_init(&c->arena, 16 * CONFIG_MAX);
 }
 
-static void finish_profile(struct config *c, struct config_profile *p)
-{
-	config_merge_defaults(&c->arena, p);
-	if (p->percentage_of_nodes == INT32_MIN)
-		p->percentage_of_nodes = c->percentage_of_nodes;
-}
-
 void config_init(struct config *c)
 {
 	set_defaults(c);
@@ -333,8 +326,13 @@ static void complete(struct config_reader *r)
 	}
 	if (c->nprofiles == 1 && !c->profiles[0].name.p)
 		c->profiles[0].name = STR("default-scheduler");
-	for (size_t i = 0; i < c->nprofiles; i++)
-		finish_profile(c, &c->profiles[i]);
+	for (size_t i = 0; i < c->nprofiles; i++) {
+		struct config_profile *p = &c->profiles[i];
+
+		config_merge_defaults(&c->arena, p);
+		if (p->percentage_of_nodes == INT32_MIN)
+			p->percentage_of_nodes = c->percentage_of_nodes;
+	}
 	c->leader_elect = r->leader_elect;
 	if (r->lease_name.n)
 		c->lease_name = r->lease_name;

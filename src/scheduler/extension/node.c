@@ -76,14 +76,10 @@ static const struct dp_object *node_pod(void *host, const struct dp_node_info *n
 	return p ? extension_object(of(host)->extension, p->object, p) : NULL;
 }
 
-static const struct services *services_of(const struct extension_host *h)
-{
-	return h->instance ? h->instance->plugin->services : h->extension->services;
-}
-
 static int64_t amount(const struct extension_host *h, const struct amounts *a, struct str name)
 {
-	const struct services *s = services_of(h);
+	const struct services *s = h->instance ? h->instance->plugin->services
+					       : h->extension->services;
 	const struct amount_name *known;
 
 	if (str_eqz(name, "cpu"))

@@ -34,13 +34,6 @@ static const char *const point_labels[] = { "extension_point", "status", "profil
 static const char *const execution_labels[] = { "plugin", "extension_point", "status" };
 static const char *const evaluation_labels[] = { "plugin", "extension_point", "profile" };
 
-static void execution_bounds(double bounds[EXECUTION_BOUNDS])
-{
-	bounds[0] = 0.00001;
-	for (size_t i = 1; i < EXECUTION_BOUNDS; i++)
-		bounds[i] = bounds[i - 1] * 1.5;
-}
-
 static struct metrics_family *family(struct metrics *registry, const struct metrics_spec *spec)
 {
 	struct metrics_family *f = NULL;
@@ -84,7 +77,9 @@ void profile_metrics_init(struct profile *p)
 	p->metrics = m = XNEW(struct profile_metrics);
 	m->execution = xcalloc(p->n + 1, sizeof(*m->execution));
 	m->evaluated = xcalloc(p->n + 1, sizeof(*m->evaluated));
-	execution_bounds(bounds);
+	bounds[0] = 0.00001;
+	for (size_t i = 1; i < EXECUTION_BOUNDS; i++)
+		bounds[i] = bounds[i - 1] * 1.5;
 	m->points = family(registry,
 			   &(struct metrics_spec){
 				   .name = "scheduler_framework_extension_point_duration_seconds",

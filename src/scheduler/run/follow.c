@@ -343,12 +343,6 @@ void follow_begin(struct scheduler *s)
 			     .slim = true });
 }
 
-/* Whether the informer has its initial list, or the server does not serve the kind. */
-static bool is_synced(const struct informer *i)
-{
-	return informer_synced(i) || informer_failure(i)->code == ERR_NOT_FOUND;
-}
-
 void follow_sweep(struct scheduler *s)
 {
 	struct cached *lost;
@@ -372,7 +366,10 @@ bool follow_synced(const struct scheduler *s)
 	if (!informer_synced(s->pods.informer) || !informer_synced(s->node_objects.informer))
 		return false;
 	for (size_t i = 0; i < s->nothers; i++) {
-		if (!is_synced(s->others[i].informer))
+		const struct informer *it = s->others[i].informer;
+
+		/* A kind that the server does not serve has nothing to list. */
+		if (!informer_synced(it) && informer_failure(it)->code != ERR_NOT_FOUND)
 			return false;
 	}
 	return extension_synced(s->extension);

@@ -19,13 +19,6 @@ struct pod_affinity_filter {
 	bool self; /* the pod matches its own affinity terms */
 };
 
-static void count_terms(struct topology_counts *t, struct arena *a, struct affinity_terms terms,
-			const struct nodeinfo *n, int64_t by)
-{
-	for (size_t i = 0; i < terms.n; i++)
-		topology_counts_add(t, a, terms.v[i].topology_key, n->node->labels, by);
-}
-
 static void count_existing(struct pod_affinity_filter *s, struct cycle *c,
 			   const struct podinfo *other, const struct nodeinfo *n, int64_t by)
 {
@@ -42,7 +35,9 @@ static void count_own(struct pod_affinity_filter *s, struct cycle *c, const stru
 		      const struct nodeinfo *n, int64_t by)
 {
 	if (pod_affinity_all(s->terms, other))
-		count_terms(&s->affinity, &c->arena, s->terms, n, by);
+		for (size_t i = 0; i < s->terms.n; i++)
+			topology_counts_add(&s->affinity, &c->arena, s->terms.v[i].topology_key,
+					    n->node->labels, by);
 	for (size_t i = 0; i < s->anti_terms.n; i++) {
 		const struct affinity_term *t = &s->anti_terms.v[i];
 

@@ -40,13 +40,6 @@ static void add_hard(struct scoring *s, struct affinity_terms terms, const struc
 					    labels, s->hard_weight);
 }
 
-static void add_pod(struct scoring *s, const struct podinfo *other, const struct json *labels)
-{
-	add_hard(s, other->affinity, labels);
-	add_theirs(s, other->preferred_affinity, labels, 1);
-	add_theirs(s, other->preferred_anti_affinity, labels, -1);
-}
-
 static void add_all(struct scoring *s, const struct plugin *p)
 {
 	const struct snapshot *all = s->cycle->snapshot;
@@ -56,8 +49,13 @@ static void add_all(struct scoring *s, const struct plugin *p)
 	for (size_t i = 0; i < all->nwith_affinity; i++) {
 		const struct nodeinfo *n = all->with_affinity[i];
 
-		for (size_t k = 0; k < n->with_affinity.n; k++)
-			add_pod(s, n->with_affinity.v[k], n->node->labels);
+		for (size_t k = 0; k < n->with_affinity.n; k++) {
+			const struct podinfo *other = n->with_affinity.v[k];
+
+			add_hard(s, other->affinity, n->node->labels);
+			add_theirs(s, other->preferred_affinity, n->node->labels, 1);
+			add_theirs(s, other->preferred_anti_affinity, n->node->labels, -1);
+		}
 	}
 }
 
