@@ -64,11 +64,6 @@ static struct str name_of(const struct admission_request *req, const struct json
 	return req->name.n ? req->name : json_text_at(json_getz(object, "metadata"), "name");
 }
 
-static bool is_namespace(const struct schema_kind *k)
-{
-	return str_eqz(k->storage_name, "core/namespaces");
-}
-
 /* For an update that removes an object: the object that it was updated to. */
 static const struct json *object_of(const struct admission_request *req, const struct json *object)
 {
@@ -90,7 +85,7 @@ int admission_attr(struct admission_request *req, const struct json *old, const 
 		.old = req->op == ADMIT_CREATE ? NULL : old,
 		.namespace_labels = req->write->namespace_labels,
 	};
-	if (is_namespace(req->path_kind)) {
+	if (str_eqz(req->path_kind->storage_name, "core/namespaces")) {
 		ret_attr->ns = ret_attr->name;
 		ret_attr->namespace_labels = json_getz(json_getz(old, "metadata"), "labels");
 	}

@@ -18,14 +18,6 @@
 
 /* --- reading ----------------------------------------------------------------------------- */
 
-/* Percent-decoded; unchanged if an escape is malformed. Names are lower case here. */
-static struct str unescape(struct str s, struct arena *a)
-{
-	struct str text;
-
-	return request_unescape(a, s, false, &text) ? arena_str(a, text) : s;
-}
-
 static struct user_extra *extra_of(struct user_extra *extras, size_t *n, struct str key,
 				   struct arena *a)
 {
@@ -44,12 +36,17 @@ static void read_extras(const struct http_fields *fields, struct arena *a, struc
 
 	for (size_t i = 0; i < fields->n; i++) {
 		const struct http_field *f = &fields->v[i];
+		struct str name, text;
 
 		if (!str_starts(f->name, EXTRA_PREFIX))
 			continue;
 		if (!extras)
 			extras = ARENA_ARRAY(a, struct user_extra, fields->n);
-		e = extra_of(extras, &n, unescape(str_skip(f->name, EXTRA_PREFIX.n), a), a);
+		name = str_skip(f->name, EXTRA_PREFIX.n);
+		/* The name stays as it is if an escape is malformed. Names are lower case here. */
+		if (request_unescape(a, name, false, &text))
+			name = arena_str(a, text);
+		e = extra_of(extras, &n, name, a);
 		if (e->nvalues < HTTP_HEADER_COUNT_MAX)
 			((struct str *)e->values)[e->nvalues++] = f->value;
 	}

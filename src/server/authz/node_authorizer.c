@@ -360,14 +360,6 @@ static const struct {
 	{ "certificates.k8s.io", "podcertificaterequests", decide_pod_certificates },
 };
 
-/* A node may never write the status of slices, whatever roles an administrator gave it. */
-static bool is_never(const struct authz_query *q)
-{
-	struct rbac_query rq = rbac_query(q);
-
-	return rq.guarded;
-}
-
 enum authz_decision node_authorize(struct authz *az, const struct authz_query *q, struct str node,
 				   struct arena *a, struct buf *reason)
 {
@@ -387,5 +379,6 @@ enum authz_decision node_authorize(struct authz *az, const struct authz_query *q
 		allowed = rbac_rules_allow(az->node_rules, q);
 	if (allowed)
 		return AUTHZ_ALLOW;
-	return is_never(q) ? AUTHZ_DENY : AUTHZ_NO_OPINION;
+	/* A node may never write the status of slices, whatever roles an administrator gave it. */
+	return rbac_query(q).guarded ? AUTHZ_DENY : AUTHZ_NO_OPINION;
 }

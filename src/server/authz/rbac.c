@@ -154,12 +154,6 @@ static bool subject_place(struct rbac *r, const struct binding *b, const struct 
 	return name->n > 0;
 }
 
-/* While a binding is added, its own grant is the last of the list. */
-static bool has_grant(const struct grants *g, const struct binding *b)
-{
-	return g->list.n && g->list.v[g->list.n - 1].binding == b;
-}
-
 static void binding_enter(struct rbac *r, struct binding *b)
 {
 	CLEANUP(buf_release) struct buf name = BUF_INIT(SIZE_MAX / 2);
@@ -172,7 +166,8 @@ static void binding_enter(struct rbac *r, struct binding *b)
 		if (!subject_place(r, b, ref, &name, &m))
 			continue;
 		g = grants_of(subject_of(m, buf_str(&name)), b->ns);
-		ref->granted = !has_grant(g, b);
+		/* While a binding is added, its own grant is the last of the list. */
+		ref->granted = !g->list.n || g->list.v[g->list.n - 1].binding != b;
 		if (ref->granted)
 			(void)vec_push(&g->list, (struct grant){ b, ref });
 	}
@@ -498,15 +493,11 @@ struct walk {
 	VEC(const struct binding *) missing;
 };
 
-static bool same_role(const struct binding *a, const struct binding *b)
-{
-	return str_eq(a->role_kind, b->role_kind) && str_eq(a->role_name, b->role_name);
-}
-
 static void walk_missing(struct walk *w, const struct binding *b)
 {
 	for (size_t i = 0; i < w->missing.n; i++)
-		if (same_role(w->missing.v[i], b))
+		if (str_eq(w->missing.v[i]->role_kind, b->role_kind) &&
+		    str_eq(w->missing.v[i]->role_name, b->role_name))
 			return;
 	(void)vec_push(&w->missing, b); /* limited to those that are reported */
 }

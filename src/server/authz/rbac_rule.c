@@ -156,16 +156,12 @@ bool rbac_opens_guarded(const struct rbac_rule *rule)
 		rbac_texts_have(rule->verbs, ALL));
 }
 
-static bool is_read(struct str verb)
-{
-	return str_eq(verb, STR("get")) || str_eq(verb, STR("list")) || str_eq(verb, STR("watch"));
-}
-
 static bool is_guarded(const struct authz_query *q)
 {
 	return !q->is_path && str_eq(q->resource, STR("resourceslices")) &&
 	       str_eq(q->subresource, STR("status")) && str_eq(q->group, STR("resource.k8s.io")) &&
-	       !is_read(q->verb);
+	       !str_eq(q->verb, STR("get")) && !str_eq(q->verb, STR("list")) &&
+	       !str_eq(q->verb, STR("watch"));
 }
 
 struct rbac_query rbac_query(const struct authz_query *q)

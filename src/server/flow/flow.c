@@ -167,12 +167,6 @@ static bool may(void *arg, size_t level)
 	return flow_seats_take(lane->flow->seats[level]);
 }
 
-/* Whether requests of several flows came recently. */
-static bool is_shared(const struct flow_lane *lane)
-{
-	return loop_now(lane->loop) < lane->shared_until;
-}
-
 static void note_flow(struct flow_lane *lane, const struct flow_ticket *t,
 		      const struct flow_arrival *in)
 {
@@ -192,7 +186,8 @@ static void note_flow(struct flow_lane *lane, const struct flow_ticket *t,
 
 static bool has_room(struct flow_lane *lane, enum flow_class class)
 {
-	bool shared = is_shared(lane);
+	/* Whether requests of several flows came recently. */
+	bool shared = loop_now(lane->loop) < lane->shared_until;
 
 	return lane->spent < (shared ? TURN_SHARED : TURN_ALONE) &&
 	       (class == FLOW_READS || atomic_load(&lane->flow->committing) <

@@ -44,16 +44,11 @@ static bool take_head(struct exchange *x)
 	return false;
 }
 
-/* The body of a proxied request is passed on, and not parsed. */
-static bool take_work(struct exchange *x)
-{
-	return x->verb == verb_connect ||
-	       memory_take_request(x, x->incoming.n * MEMORY_WORK_FACTOR);
-}
-
 static void act(struct exchange *x)
 {
-	if (!take_work(x)) {
+	/* The body of a proxied request is passed on, and not parsed. */
+	if (x->verb != verb_connect &&
+	    !memory_take_request(x, x->incoming.n * MEMORY_WORK_FACTOR)) {
 		exchange_refuse_memory(x);
 		return;
 	}

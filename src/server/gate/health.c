@@ -128,12 +128,6 @@ static bool run_check(struct health *h, const struct check *c, struct buf *out)
 	return true;
 }
 
-static void answer_failure(struct health *h, const char *name, struct buf *out)
-{
-	(void)buf_printf(out, "%s check failed\n", name);
-	reply_text(h->x, 500, STR("text/plain; charset=utf-8"), buf_str(out));
-}
-
 static void answer(struct health *h, const char *name)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(64 * KIB);
@@ -158,7 +152,8 @@ static void answer(struct health *h, const char *name)
 					 STR_ARG(h->exclude[i]));
 	}
 	if (!well) {
-		answer_failure(h, name, &out);
+		(void)buf_printf(&out, "%s check failed\n", name);
+		reply_text(x, 500, STR("text/plain; charset=utf-8"), buf_str(&out));
 		return;
 	}
 	(void)buf_printf(&out, "%s check passed\n", name);

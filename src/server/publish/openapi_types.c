@@ -104,11 +104,6 @@ static const struct {
 				      "JSONSchemaPropsOrStringArray" },
 };
 
-static struct str ref_of(const struct schema_field *f)
-{
-	return f->value == SCHEMA_OBJECT ? f->type->openapi : str_from(values[f->value].ref);
-}
-
 static void put_enum(struct openapi_print *p, const struct schema_field *f)
 {
 	if (!f->rules || !f->rules->values)
@@ -126,7 +121,8 @@ static void put_enum(struct openapi_print *p, const struct schema_field *f)
  */
 static void put_value(struct openapi_print *p, const struct schema_field *f, bool beside)
 {
-	struct str ref = ref_of(f);
+	struct str ref = f->value == SCHEMA_OBJECT ? f->type->openapi
+						   : str_from(values[f->value].ref);
 
 	if (ref.p && p->v3 && beside) {
 		json_writer_keyz(p->w, "allOf");

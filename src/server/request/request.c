@@ -90,18 +90,13 @@ static size_t take_version(struct request *r, const struct path *p)
 	return 0;
 }
 
-static bool is_namespace_subresource(struct str s)
-{
-	return str_eq(s, STR("status")) || str_eq(s, STR("finalize"));
-}
-
 /* A namespace is followed by a resource in it, or by one of its own subresources. */
 static void take_resource(struct request *r, const struct path *p, size_t i)
 {
 	struct str inside = part(p, i + 2);
 
-	if (str_eq(part(p, i), STR("namespaces")) && inside.n &&
-	    !is_namespace_subresource(inside)) {
+	if (str_eq(part(p, i), STR("namespaces")) && inside.n && !str_eq(inside, STR("status")) &&
+	    !str_eq(inside, STR("finalize"))) {
 		r->ns = part(p, i + 1);
 		i += 2;
 	}

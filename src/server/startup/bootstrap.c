@@ -263,16 +263,6 @@ static int add_data(struct buf *out, const char *name, struct str pem)
 	return r < 0 ? r : buf_addc(out, '\n');
 }
 
-/*
- * The CA with which clients verify the server: its own, or the configured certificate if our CA
- * did not sign it.
- */
-static int serving_trust(const struct server_opts *o, const struct pki_ca *ca, struct buf *out,
-			 struct error *err)
-{
-	return o->cert_file ? file_read(o->cert_file, out, err) : pki_ca_cert(ca, out, err);
-}
-
 static int print_kubeconfig(struct buf *out, const char *url, struct str trust, struct str cert,
 			    struct str key)
 {
@@ -352,8 +342,10 @@ int bootstrap_kubeconfig(const struct server_opts *o, const struct pki_ca *ca,
 
 	server_url(url, o, at);
 	r = path_in(path, o->data_dir, "admin.kubeconfig", err);
+	/* Clients verify a configured certificate by itself if our CA did not sign it. */
 	if (r == 0)
-		r = serving_trust(o, ca, &trust, err);
+		r = o->cert_file ? file_read(o->cert_file, &trust, err)
+				 : pki_ca_cert(ca, &trust, err);
 	if (r == 0)
 		r = pki_issue(ca, &leaf, clock, &cert, &key, err);
 	if (r == 0 &&
