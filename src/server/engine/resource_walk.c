@@ -70,11 +70,6 @@ struct resource_filter resource_filter_of(const struct resource *r, const struct
 	return f;
 }
 
-static struct str prefix_of(struct arena *a, struct str ns)
-{
-	return ns.n ? resource_key(a, ns, STR("")) : STR_NULL;
-}
-
 /* The current number of objects with the prefix after the key `last`. */
 static size_t count_present(const struct resource *r, struct str prefix, struct str last)
 {
@@ -109,7 +104,7 @@ void resource_walk_list(struct resource *r, const struct omap *overlay, const st
 	bool all = !f.labels.n && !f.fields.n;
 	size_t room = q->limit ? MIN(q->limit, r->objects.count) : all ? r->objects.count : 16;
 	struct resource_snapshot *s = resource_snapshot_new(room, 0);
-	struct str prefix = prefix_of(a, f.ns);
+	struct str prefix = f.ns.n ? resource_key(a, f.ns, STR("")) : STR_NULL;
 	struct resource_walk w;
 	struct object *o;
 

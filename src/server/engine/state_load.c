@@ -145,12 +145,6 @@ static void finish(struct state_load *load)
 
 /* --- pages ------------------------------------------------------------------------ */
 
-static void drop_loading(struct state *st)
-{
-	for (size_t i = 0; i < st->nresources; i++)
-		resource_blocks_clear(&st->resources[i]->loading);
-}
-
 /* Whether a retry may help: the store may answer later. A damaged object stays damaged. */
 static bool is_passing(const struct error *err)
 {
@@ -172,7 +166,8 @@ static void fail(struct state_load *load, const struct error *err)
 	struct state *st = load->state;
 	bool first = !st->loaded;
 
-	drop_loading(st);
+	for (size_t i = 0; i < st->nresources; i++)
+		resource_blocks_clear(&st->resources[i]->loading);
 	st->load = NULL;
 	st->load_error = *err;
 	explain_expired(&st->load_error);

@@ -6,20 +6,17 @@
 #include "base/core/mem.h"
 #include "server/engine/state_impl.h"
 
-static bool is_about(const struct state_observer *o, const struct schema_kind *k)
-{
-	return str_eq(o->group, k->group) && str_eq(o->resource, k->resource);
-}
-
 void state_observe_find(struct resource *r)
 {
 	const struct state_opts *opts = &r->state->opts;
 
 	for (size_t i = 0; i < opts->nobservers; i++) {
-		if (!is_about(&opts->observers[i], r->kind))
+		const struct state_observer *o = &opts->observers[i];
+
+		if (!str_eq(o->group, r->kind->group) || !str_eq(o->resource, r->kind->resource))
 			continue;
 		r->observers = xrealloc(r->observers, (r->nobservers + 1) * sizeof(*r->observers));
-		r->observers[r->nobservers++] = &opts->observers[i];
+		r->observers[r->nobservers++] = o;
 	}
 }
 
