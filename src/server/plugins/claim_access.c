@@ -81,17 +81,6 @@ struct claim_access_place claim_access_place(const struct user *u)
 	return place;
 }
 
-static bool is_associated(const struct ask *k)
-{
-	return k->place.account && k->claim_node.p && k->place.node.p &&
-	       str_eq(k->place.node, k->claim_node);
-}
-
-static bool is_elsewhere(const struct ask *k)
-{
-	return k->place.on_node && k->claim_node.p && !str_eq(k->place.node, k->claim_node);
-}
-
 static void print_places(struct buf *out, const struct ask *k)
 {
 	(void)buf_addz(out, "; claim is on ");
@@ -148,7 +137,8 @@ static bool has_driver_right(const struct ask *k, struct str driver, struct buf 
 	CLEANUP(buf_release) struct buf unsaid = BUF_INIT(4 * KIB);
 	struct str near = node_verb(k, "associated-node"), far = node_verb(k, "arbitrary-node");
 	struct authz_query q = query(k, "resourceclaims", "driver", far, driver);
-	bool associated = is_associated(k);
+	bool associated = k->place.account && k->claim_node.p && k->place.node.p &&
+			  str_eq(k->place.node, k->claim_node);
 
 	q.ns = k->req->ns;
 	(void)buf_printf(why,
@@ -177,7 +167,7 @@ static bool has_drivers_right(const struct ask *k, struct str driver, struct buf
 	(void)buf_printf(why,
 			 "; nor does resource=\"drivers\", verb=\"%.*s\" permission allow it: ",
 			 STR_ARG(verb));
-	if (is_elsewhere(k)) {
+	if (k->place.on_node && k->claim_node.p && !str_eq(k->place.node, k->claim_node)) {
 		(void)buf_printf(why, "it is for driver \"%.*s\" on the user's own node only",
 				 STR_ARG(driver));
 		return false;

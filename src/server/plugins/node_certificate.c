@@ -9,11 +9,6 @@
 #include "server/authz/pod_refs.h"
 #include "server/plugins/node_restriction.h"
 
-static struct str uid_of(const struct object *o)
-{
-	return o->uid;
-}
-
 int node_check_signing_request(const struct node_write *w, struct error *err)
 {
 	CLEANUP(buf_release) struct buf pem = BUF_INIT(OBJECT_MAX), want = BUF_INIT(1024);
@@ -74,7 +69,7 @@ static struct object *named(const struct node_write *w, const char *resource, st
 	struct object *o = authz_object(w->authz, STR(""), str_from(resource), ns,
 					json_text_at(spec, name));
 
-	return o && str_eq(uid_of(o), json_text_at(spec, uid)) ? o : NULL;
+	return o && str_eq(o->uid, json_text_at(spec, uid)) ? o : NULL;
 }
 
 static int check_pod(const struct node_write *w, const struct json *pod, struct error *err)

@@ -15,12 +15,6 @@ struct search {
 	struct json *found;
 };
 
-/* Avoids parsing the other classes for each new pod. */
-static bool may_be_default(const struct object *o)
-{
-	return str_find(bytes_str(o->json), STR("\"globalDefault\":true")) >= 0;
-}
-
 static void look_for_default(void *arg, const struct list_result *result,
 			     const struct error *err UNUSED)
 {
@@ -31,7 +25,8 @@ static void look_for_default(void *arg, const struct list_result *result,
 						  result->items[i]->key);
 		struct json *class = NULL;
 
-		if (tip && may_be_default(tip))
+		/* Other classes are not parsed for each new pod. */
+		if (tip && str_find(bytes_str(tip->json), STR("\"globalDefault\":true")) >= 0)
 			(void)object_tree(tip, s->req->write->arena, &class, NULL);
 		if (!json_true_at(class, "globalDefault"))
 			continue;

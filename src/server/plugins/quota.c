@@ -41,17 +41,13 @@ static bool may_concern(const struct quota_kind *k, unsigned op, struct str sub)
 	}
 }
 
-/* Without any quota, nothing is parsed. */
-static bool any_quota(const struct admission_request *req)
-{
-	return resource_count(state_quotas(req->state)) > 0;
-}
-
 bool admit_quota_concerns(const struct admission_request *req)
 {
 	struct quota_kind k;
 
-	return req->ns.n && (req->write->kind->flags & SCHEMA_NAMESPACED) && any_quota(req) &&
+	/* Without any quota, nothing is parsed. */
+	return req->ns.n && (req->write->kind->flags & SCHEMA_NAMESPACED) &&
+	       resource_count(state_quotas(req->state)) > 0 &&
 	       quota_kind_of(req->write->kind->group, req->write->kind->resource, &k) &&
 	       may_concern(&k, req->op, req->write->subresource);
 }

@@ -212,12 +212,6 @@ static void annotate(struct asking *q, struct str key, struct str value)
 	(*it)->value = arena_str(a, value);
 }
 
-static void annotation_failed(struct asking *q, const char *why)
-{
-	if (!q->policy->ignores_failures)
-		deny(q, ERR_INVALID, arena_strdup(q->req->write->arena, str_from(why)));
-}
-
 static void make_annotations(struct asking *q)
 {
 	const struct admission_exprs *all = &q->policy->annotations;
@@ -235,8 +229,8 @@ static void make_annotations(struct asking *q)
 			errored(q, 0, ADMISSION_OUT_OF_BUDGET);
 			return;
 		}
-		if (v.kind == CEL_ERROR)
-			annotation_failed(q, v.error);
+		if (v.kind == CEL_ERROR && !q->policy->ignores_failures)
+			deny(q, ERR_INVALID, arena_strdup(q->req->write->arena, str_from(v.error)));
 		else if (v.kind == CEL_STRING && str_trim_space(v.s).n)
 			annotate(q, all->v[i].name, str_trim_space(v.s));
 	}

@@ -232,13 +232,6 @@ static void put_other(struct admission_request *req, struct json *service,
 	json_put_str(req->write->arena, spec, "clusterIP", json_str(json_first(ips)));
 }
 
-static bool is_used(const struct json *service, const struct address *ip)
-{
-	char text[ADDRESS_TEXT];
-
-	return service_has_ip(json_getz(service, "spec"), str_from(address_print(ip, text)));
-}
-
 /* Another writer has the address: chooses another one, or fails. */
 static int replace_lost(struct held *h, struct held_ip *slot, struct json *service,
 			struct error *err)
@@ -308,9 +301,11 @@ static void keep_name(struct held *h, struct str name)
 /* Returns 0 if this address is locked or being locked. */
 static int lock_one(struct held *h, struct held_ip *slot, struct json *service, struct error *err)
 {
+	char text[ADDRESS_TEXT];
 	int r = 0;
 
-	slot->used = slot->chosen && is_used(service, &slot->ip);
+	slot->used = slot->chosen && service_has_ip(json_getz(service, "spec"),
+						    str_from(address_print(&slot->ip, text)));
 	if (!slot->used)
 		return 0;
 	if (slot->lost || (!slot->held && services_is_taken(h->services, &slot->ip)))

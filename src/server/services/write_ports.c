@@ -110,13 +110,6 @@ int64_t write_ports_take_any(struct write_ports *p, size_t place)
 	return port;
 }
 
-static void lose(struct write_ports *p, int64_t port)
-{
-	give_back(p, port, false);
-	port_set_remove(&p->used, port);
-	port_set_add(&p->lost, port);
-}
-
 struct port_set write_ports_to_lock(struct write_ports *p)
 {
 	struct port_set set = { 0 };
@@ -124,10 +117,13 @@ struct port_set write_ports_to_lock(struct write_ports *p)
 	PORT_SET_FOREACH (port, &p->used) {
 		if (port_set_has(&p->locked, port))
 			continue;
-		if (services_is_port_recorded(p->services, port))
-			lose(p, port);
-		else
+		if (!services_is_port_recorded(p->services, port)) {
 			port_set_add(&set, port);
+			continue;
+		}
+		give_back(p, port, false);
+		port_set_remove(&p->used, port);
+		port_set_add(&p->lost, port);
 	}
 	return set;
 }

@@ -81,12 +81,6 @@ static int dispatch_init(struct dispatch *d, struct admission_request *req, enum
 	return admission_attr(req, old, object, &d->attr, err);
 }
 
-/* After a patch the trees to show are others. */
-static int dispatch_renew(struct dispatch *d, struct error *err)
-{
-	return admission_attr(d->req, d->old, d->object, &d->attr, err);
-}
-
 /* Whether its conditions are true; if they fail, failurePolicy decides. */
 static int conditions_hold(struct dispatch *d, const struct webhook *h,
 			   const struct schema_kind *kind, struct error *err)
@@ -193,12 +187,6 @@ static int fail(const struct webhook *h, const struct webhook_answer *answer, st
 			 answer->err->msg);
 }
 
-/* The call timed out because the request did: its result no longer matters. */
-static int fail_late(struct error *err)
-{
-	return error_set(err, ERR_TIMEOUT, "request did not complete within requested timeout");
-}
-
 /* Evaluates an answer. Returns 0 if the write proceeds, also if the webhook failed open. */
 static int judge(struct dispatch *d, const struct webhook *h, size_t index, int round,
 		 const struct webhook_answer *answer, struct error *err)
@@ -209,8 +197,10 @@ static int judge(struct dispatch *d, const struct webhook *h, size_t index, int 
 
 	if (answer->err && (!h->fails_open || answer->stopped))
 		return fail(h, answer, err);
+	/* The call timed out because the request did: its result no longer matters. */
 	if (answer->err && answer->late)
-		return fail_late(err);
+		return error_set(err, ERR_TIMEOUT,
+				 "request did not complete within requested timeout");
 	if (answer->err) {
 		note(req,
 		     str_from(arena_printf(req->work,
@@ -301,7 +291,8 @@ static int take_patch(struct dispatch *d, const struct webhook *h, const struct 
 	if (r < 0)
 		return error_wrap(err, r, "the patch of admission webhook \"%.*s\" does not apply",
 				  STR_ARG(h->name));
-	return *ret_changed ? dispatch_renew(d, err) : 0;
+	/* After a patch, the next webhooks see other trees. */
+	return *ret_changed ? admission_attr(d->req, d->old, d->object, &d->attr, err) : 0;
 }
 
 static int mutate_by(struct dispatch *d, const struct webhook *h, size_t index,
