@@ -23,7 +23,7 @@
 #include <string.h>
 
 #include "assign_target.h"
-#include "node/host/cpu_set.h"
+#include "base/text/cpu_set.h"
 
 enum {
 	STEPS_MAX = 64,

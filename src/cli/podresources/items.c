@@ -10,9 +10,9 @@
 #include "base/core/mem.h"
 #include "base/core/vec.h"
 #include "base/json/quantity.h"
+#include "base/text/cpu_set.h"
 #include "cli/output/output.h"
 #include "cli/podresources/items_impl.h"
-#include "node/host/cpu_set.h"
 
 /* One mention of an item. */
 struct mention {

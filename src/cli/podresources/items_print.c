@@ -7,8 +7,8 @@
 
 #include "base/core/vec.h"
 #include "base/json/quantity.h"
+#include "base/text/cpu_set.h"
 #include "cli/podresources/items_impl.h"
-#include "node/host/cpu_set.h"
 
 /* --- ids ---------------------------------------------------------------------------------- */
 

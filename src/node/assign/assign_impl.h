@@ -16,8 +16,8 @@
 #include "base/core/map.h"
 #include "base/core/omap.h"
 #include "base/core/vec.h"
+#include "base/text/cpu_set.h"
 #include "node/assign/assign.h"
-#include "node/host/cpu_set.h"
 #include "node/host/machine.h"
 #include "node/numa/memory_table.h"
 

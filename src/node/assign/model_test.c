@@ -8,7 +8,7 @@
 
 #include "base/core/random.h"
 #include "base/core/vec.h"
-#include "node/host/cpu_set.h"
+#include "base/text/cpu_set.h"
 
 enum { RESOURCES = 2, DEVICES = 5, PODS = 6, CONTAINERS = 4, CLAIMS = 3, STEPS = 250, SEEDS = 60 };
 enum { CPUS = 8 };

@@ -1,7 +1,7 @@
 /* Admission by NUMA nodes: devices, CPUs and memory together, and the policies. */
 #include "node/assign/assign_fixture.h"
 
-#include "node/host/cpu_set.h"
+#include "base/text/cpu_set.h"
 #include "node/numa/memory_table.h"
 
 static const int64_t reserved_memory[] = { INT64_C(1) << 30, INT64_C(1) << 30 };

@@ -10,7 +10,7 @@
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/system/file.h"
-#include "node/host/cpu_set.h"
+#include "base/text/cpu_set.h"
 #include "node/host/machine.h"
 
 /* --- files ----------------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
 #define NODE_NUMA_CPU_PICK_H
 
 #include "base/core/arena.h"
-#include "node/host/cpu_set.h"
+#include "base/text/cpu_set.h"
 #include "node/host/machine.h"
 
 /* Returns -ERR_INVALID with upstream's message if there are too few. `a` is for scratch data. */

@@ -6,8 +6,8 @@
 
 #include "base/core/limits.h"
 #include "base/json/quantity.h"
+#include "base/text/cpu_set.h"
 #include "node/assign/assign.h"
-#include "node/host/cpu_set.h"
 #include "node/numa/memory_table.h"
 
 /* A device near one NUMA node, with everything that its message points to. */

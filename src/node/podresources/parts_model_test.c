@@ -4,9 +4,9 @@
  * one gains what another releases. The assignment log never does that, so podresources/model_test.c
  * does not either; here states are made up. The same clients read, and the same checks apply.
  */
+#include "base/text/cpu_set.h"
 #include "node/assign/assign.h"
 #include "node/book/crowd_fixture.h"
-#include "node/host/cpu_set.h"
 #include "node/numa/memory_table.h"
 #include "node/podresources/make.h"
 

@@ -7,8 +7,8 @@
  */
 #include "node/podresources/view.h"
 
+#include "base/text/cpu_set.h"
 #include "node/claims/claims.h"
-#include "node/host/cpu_set.h"
 #include "node/numa/memory_table.h"
 #include "node/podresources/make.h"
 

@@ -1,5 +1,5 @@
 /* Sets of CPUs and their text. */
-#include "node/host/cpu_set.h"
+#include "base/text/cpu_set.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
  *
  * A plain value of fixed size: copy and compare it freely. Ids from CPU_SET_MAX on are ignored.
  */
-#ifndef NODE_HOST_CPU_SET_H
-#define NODE_HOST_CPU_SET_H
+#ifndef BASE_TEXT_CPU_SET_H
+#define BASE_TEXT_CPU_SET_H
 
 #include "base/core/arena.h"
 #include "base/core/buf.h"

@@ -1,7 +1,7 @@
 /*
  * Words of 64 bits. Walks skip empty words, so sets of few CPUs are cheap at any size.
  */
-#include "node/host/cpu_set.h"
+#include "base/text/cpu_set.h"
 
 static bool in_range(int64_t id)
 {
