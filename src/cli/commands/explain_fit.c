@@ -12,8 +12,8 @@
 #include "cli/fit/pod.h"
 #include "cli/output/output.h"
 #include "client/api/discovery.h"
-#include "controller/pod_claims/decide.h"
 #include "dra/allocate/explain.h"
+#include "dra/claims/pod_claims.h"
 
 enum { NAMES_MAX = 3 };
 

@@ -84,9 +84,9 @@ static bool cached_admin_access(const struct cached *claim, struct arena *a)
 
 static size_t source_of(const struct cached *claim, struct arena *a)
 {
-	if (str_eqz(cached_annotation(claim, POD_CLAIMS_EXTENDED_ANNOTATION, a), "true"))
+	if (str_eqz(cached_annotation(claim, STR(POD_CLAIMS_EXTENDED_ANNOTATION), a), "true"))
 		return 2;
-	return cached_annotation(claim, POD_CLAIMS_ANNOTATION, a).n > 0 ? 1 : 0;
+	return cached_annotation(claim, STR(POD_CLAIMS_ANNOTATION), a).n > 0 ? 1 : 0;
 }
 
 void pod_claims_metrics_count(struct pod_claims_metrics *m, const struct cached *claim, int delta,

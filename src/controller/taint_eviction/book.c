@@ -10,8 +10,8 @@
 #include "base/core/mem.h"
 #include "base/core/omap.h"
 #include "controller/devices/devices_touch.h"
-#include "controller/pod_claims/decide.h"
 #include "controller/taint_eviction/judge.h"
+#include "dra/claims/pod_claims.h"
 #include "dra/inventory/inventory_impl.h"
 
 /* One link. */

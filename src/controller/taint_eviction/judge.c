@@ -4,8 +4,8 @@
 #include "controller/taint_eviction/judge.h"
 
 #include "base/core/clock.h"
-#include "controller/pod_claims/decide.h"
 #include "controller/taint_eviction/eviction.h"
+#include "dra/claims/pod_claims.h"
 #include "dra/inventory/inventory_impl.h"
 
 /* --- taints ---------------------------------------------------------------------------------- */
