@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/core/limits.h"
+#include "dra/claims/pod_claims.h"
 
 /* --- a Service ------------------------------------------------------------------------------- */
 
@@ -104,18 +105,14 @@ size_t network_pod_claims(struct arena *a, const struct json *pod,
 			  struct network_claim_ref **ret_refs)
 {
 	const struct json *list = json_getz(json_getz(pod, "spec"), "resourceClaims");
-	const struct json *made = json_getz(json_getz(pod, "status"), "resourceClaimStatuses");
 	struct network_claim_ref *refs = ARENA_ARRAY(a, struct network_claim_ref, json_count(list));
 	size_t n = 0;
 
 	JSON_FOREACH (it, list) {
-		struct str name = json_text_at(it, "name");
-		struct str claim = json_text_at(it, "resourceClaimName");
+		struct pod_claims_ref ref = pod_claims_ref_of(pod, it);
 
-		if (claim.n == 0)
-			claim = json_text_at(json_find(made, "name", name), "resourceClaimName");
-		if (claim.n > 0)
-			refs[n++] = (struct network_claim_ref){ name, claim };
+		if (ref.claim.n > 0)
+			refs[n++] = (struct network_claim_ref){ ref.pod_claim, ref.claim };
 	}
 	*ret_refs = refs;
 	return n;

@@ -8,6 +8,7 @@
 #include "base/core/mem.h"
 #include "base/json/quantity.h"
 #include "client/informer/cached.h"
+#include "dra/claims/pod_claims.h"
 
 enum { GRACE_DEFAULT_S = 30 };
 
@@ -172,13 +173,8 @@ bool pod_host_network(const struct pod *p)
 struct str pod_claim_name(const struct pod *p, struct str name, bool *ret_none)
 {
 	const struct json *entry = json_find(json_getz(p->spec, "resourceClaims"), "name", name);
-	const struct json *made = json_find(json_getz(p->status, "resourceClaimStatuses"), "name",
-					    name);
-	struct str direct = json_text_at(entry, "resourceClaimName");
+	struct pod_claims_ref ref = pod_claims_ref_of(p->tree, entry);
 
-	*ret_none = false;
-	if (direct.n > 0)
-		return direct;
-	*ret_none = made && json_text_at(made, "resourceClaimName").n == 0;
-	return json_text_at(made, "resourceClaimName");
+	*ret_none = ref.state == POD_CLAIMS_REF_UNNEEDED;
+	return ref.claim;
 }

@@ -199,6 +199,7 @@ static int read_pod(struct podinfo *p, const struct json *tree, struct amount_na
 	struct podinfo_reader r = {
 		.pod = p,
 		.names = names,
+		.tree = tree,
 		.meta = json_getz(tree, "metadata"),
 		.spec = json_getz(tree, "spec"),
 		.status = json_getz(tree, "status"),

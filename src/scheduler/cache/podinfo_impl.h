@@ -13,7 +13,7 @@
 struct podinfo_reader {
 	struct podinfo *pod;
 	struct amount_names *names;
-	const struct json *meta, *spec, *status;
+	const struct json *tree, *meta, *spec, *status;
 	bool bound;
 };
 

@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+#include "dra/claims/pod_claims.h"
+
 static bool matters_when_bound(const struct json *volume)
 {
 	static const char *const local[] = { "configMap", "secret",     "projected", "emptyDir",
@@ -56,17 +58,12 @@ static int read_volume(struct podinfo_reader *r, const struct json *v, struct po
 
 static void read_claim(struct podinfo_reader *r, const struct json *v, struct pod_claim *c)
 {
-	struct podinfo *p = r->pod;
-	const struct json *status;
+	struct pod_claims_ref ref = pod_claims_ref_of(r->tree, v);
 
-	c->name = podinfo_keep(p, json_text_at(v, "name"));
-	c->claim = podinfo_keep(p, json_text_at(v, "resourceClaimName"));
-	c->from_template = json_text_at(v, "resourceClaimTemplateName").p != NULL;
-	if (!c->from_template)
-		return;
-	status = json_find(json_getz(r->status, "resourceClaimStatuses"), "name", c->name);
-	c->claim = podinfo_keep(p, json_text_at(status, "resourceClaimName"));
-	c->none_needed = status && !c->claim.p;
+	c->name = podinfo_keep(r->pod, ref.pod_claim);
+	c->claim = podinfo_keep(r->pod, ref.claim);
+	c->from_template = ref.template.n > 0;
+	c->none_needed = ref.state == POD_CLAIMS_REF_UNNEEDED;
 }
 
 static void read_claims(struct podinfo_reader *r)

@@ -329,7 +329,7 @@ static void write_finalizer(struct dra_bind *b, struct json *tree)
 	struct json *meta = json_need_object(b->arena, tree, "metadata");
 
 	json_append(json_need_array(b->arena, meta, "finalizers"),
-		    json_make_str(b->arena, STR(DRA_FINALIZER)));
+		    json_make_str(b->arena, STR(POD_CLAIMS_FINALIZER)));
 	b->step = STEP_FINALIZER;
 	client_update(b->plugin->services->client, &b->request, &dra_claims_resource,
 		      cached_ns(b->current), cached_name(b->current), tree);
@@ -372,7 +372,7 @@ static void attempt(struct dra_bind *b)
 		return;
 	}
 	finalizers = json_getz(json_getz(tree, "metadata"), "finalizers");
-	if (json_has_text(finalizers, STR(DRA_FINALIZER)))
+	if (json_has_text(finalizers, STR(POD_CLAIMS_FINALIZER)))
 		write_status(b, tree);
 	else
 		write_finalizer(b, tree);

@@ -94,8 +94,8 @@ static struct json *claim_template(struct arena *a, const struct podinfo *pod, s
 		     str_from(arena_printf(a, "%.*s-extended-resources-", STR_ARG(pod->name))));
 	json_put_str(a, meta, "uid", uid);
 	json_setz(meta, "ownerReferences", owner_of(a, pod));
-	json_put_str(a, json_need_object(a, meta, "annotations"),
-		     "resource.kubernetes.io/extended-resource-claim", STR("true"));
+	json_put_str(a, json_need_object(a, meta, "annotations"), POD_CLAIMS_EXTENDED_ANNOTATION,
+		     STR("true"));
 	return claim;
 }
 

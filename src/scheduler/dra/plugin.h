@@ -16,6 +16,7 @@
 #include "base/json/json.h"
 #include "client/api/resource.h"
 #include "dra/allocate/allocate.h"
+#include "dra/claims/pod_claims.h"
 #include "scheduler/cache/podinfo.h"
 #include "scheduler/cycle/cycle.h"
 #include "scheduler/dra/state.h"
@@ -26,7 +27,6 @@ struct dra_bind;
 struct metrics_counter;
 struct node_selector;
 
-#define DRA_FINALIZER "resource.kubernetes.io/delete-protection"
 /* Placeholder for the claim that is not created yet. */
 #define DRA_SPECIAL_NAME "<extended-resources>"
 

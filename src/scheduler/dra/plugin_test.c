@@ -145,7 +145,7 @@ static void an_allocation_is_written_with_finalizer_and_reservation(void **state
 	assert_string_equal(bind_pod(w, &b, c), "");
 	assert_int_equal(b.answer.code, VERDICT_SUCCESS);
 	assert_int_equal(w->api->writes, 2);
-	assert_true(stored(w, "one", "'finalizers':['" DRA_FINALIZER "']"));
+	assert_true(stored(w, "one", "'finalizers':['" POD_CLAIMS_FINALIZER "']"));
 	assert_true(stored(w, "one", "'device':'a'"));
 	assert_true(stored(w, "one", "'allocationTimestamp':'"));
 	assert_true(
@@ -479,7 +479,7 @@ static void a_write_without_an_answer_is_looked_up(void **state)
 
 	add_node(w, "n1", "");
 	serve_claim(w, "one", ONE("any"), "'x':1");
-	change(w, "one", "{'metadata':{'finalizers':['" DRA_FINALIZER "']}}");
+	change(w, "one", "{'metadata':{'finalizers':['" POD_CLAIMS_FINALIZER "']}}");
 	watch(w);
 	c = reserved(w, POD("p", USES("one")), "n1");
 	begin_bind(w, &b, c);
@@ -520,7 +520,7 @@ static void devices_stay_held_until_it_is_known_what_was_written(void **state)
 
 		add_node(w, "n1", "");
 		serve_claim(w, "one", ONE("any"), "'x':1");
-		change(w, "one", "{'metadata':{'finalizers':['" DRA_FINALIZER "']}}");
+		change(w, "one", "{'metadata':{'finalizers':['" POD_CLAIMS_FINALIZER "']}}");
 		watch(w);
 		c = reserved(w, POD("p", USES("one")), "n1");
 		w->api->fault = break_down;

@@ -17,6 +17,7 @@
 #include "base/json/json.h"
 #include "base/report/log.h"
 #include "client/informer/cached.h"
+#include "dra/claims/pod_claims.h"
 #include "dra/inventory/inventory_impl.h"
 #include "scheduler/cache/cluster_event.h"
 
@@ -248,7 +249,7 @@ static void note_owner(struct dra_state *s, struct claim_entry *e, const struct 
 	e->owner_n = copy_uid(e->owner, owner);
 	forget_pod(s, e);
 	if (e->owner_n == 0 ||
-	    !str_eqz(json_text_at(notes, "resource.kubernetes.io/extended-resource-claim"), "true"))
+	    !str_eqz(json_text_at(notes, POD_CLAIMS_EXTENDED_ANNOTATION), "true"))
 		return;
 	e->for_pod_n = copy_uid(e->for_pod, owner);
 	(void)map_put(&s->by_pod, str_of(e->for_pod, e->for_pod_n), e);

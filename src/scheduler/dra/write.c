@@ -165,7 +165,7 @@ static void take_finalizer_off(struct dra_write *w, struct json *tree)
 	struct json *list = json_getz(json_getz(tree, "metadata"), "finalizers");
 
 	JSON_FOREACH_SAFE (it, list)
-		if (str_eqz(json_str(it), DRA_FINALIZER))
+		if (str_eqz(json_str(it), POD_CLAIMS_FINALIZER))
 			(void)json_unlink(list, it);
 	w->next = delete_unprotected;
 	client_update(w->client, &w->request, &dra_claims_resource, w->ns, w->name, tree);
@@ -197,7 +197,8 @@ void dra_write_delete(struct plugin *p, const struct dra_pod_claim *claim)
 		write_free(w);
 		return;
 	}
-	if (json_has_text(json_getz(json_getz(tree, "metadata"), "finalizers"), STR(DRA_FINALIZER)))
+	if (json_has_text(json_getz(json_getz(tree, "metadata"), "finalizers"),
+			  STR(POD_CLAIMS_FINALIZER)))
 		take_finalizer_off(w, tree);
 	else
 		delete_now(w);
