@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/system/folder.h"
-#include "server/startup/identity.h"
+#include "server/startup/bootstrap.h"
 
 enum { DEPTH_MAX = 16 };
 
@@ -167,7 +167,7 @@ static int set_driver(const struct up_plan *p, const struct up_role *r, struct e
 static int set_name(const struct up_plan *p, struct owner server, struct error *err)
 {
 	int r = p->uid_base && p->etcd_servers && p->etcd_servers->n > 0
-			? identity_make_file(p->layout.dir, err)
+			? bootstrap_identity(p->layout.dir, err)
 			: 0;
 
 	return r < 0 ? r : set_file(below(p, p->layout.dir, "server-id"), server, err);

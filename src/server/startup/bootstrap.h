@@ -4,6 +4,7 @@
  *   pki/ca.crt, pki/ca.key   the cluster's CA, made once
  *   admin.kubeconfig         an administrator's, CA and client certificate embedded;
  *                            made again at every start
+ *   server-id                the server's name among those on one etcd, made once
  *
  * The serving certificate is made at every start for the current addresses, and is kept only in
  * memory. Keys are P-256; files have mode 0600 and are written atomically.
@@ -36,5 +37,11 @@ int bootstrap_tls(const struct server_opts *o, const struct pki_ca *ca, const st
 int bootstrap_kubeconfig(const struct server_opts *o, const struct pki_ca *ca,
 			 const struct addr *at, const struct clock *clock, char **ret_path,
 			 struct error *err);
+
+/*
+ * Creates server-id if it is missing, for a server that may only read it (identity.h). A server
+ * that may write does that by itself.
+ */
+int bootstrap_identity(const char *data_dir, struct error *err);
 
 #endif

@@ -16,6 +16,7 @@
 #include "base/time/timestamp.h"
 #include "server/core/ensure.h"
 #include "server/core/parts.h"
+#include "server/startup/bootstrap.h"
 
 enum { LEASE_S = 3600, RENEW_MS = 600 * 1000, ID_BYTES = 13, ID_CHARS = 2 * ID_BYTES };
 
@@ -93,7 +94,7 @@ static int find_id(const char *dir, char id[static ID_CHARS + 1], struct error *
 	return file_write_atomic(path, buf_str(&text), 0600, err);
 }
 
-int identity_make_file(const char *dir, struct error *err)
+int bootstrap_identity(const char *dir, struct error *err)
 {
 	char id[ID_CHARS + 1];
 

@@ -27,9 +27,6 @@ struct server;
  */
 struct identity *identity_new(struct server *s);
 
-/* Creates that file if it is missing, for a server that may only read it. */
-int identity_make_file(const char *dir, struct error *err);
-
 struct str identity_name(const struct identity *i);
 
 /*
