@@ -5,6 +5,7 @@
 #include "base/core/limits.h"
 #include "devplane/driver.h"
 #include "drivers/nic_inventory/config.h"
+#include "drivers/nic_inventory/spec.h"
 #include "target.h"
 
 static struct str print(struct arena *a, const struct nic_config *c)

@@ -9,7 +9,6 @@
  * the connection. A driver that dies during a reply may have known more, so that is always
  * retried.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <unistd.h>
 
@@ -19,9 +18,7 @@
 #include "cli/commands/commands.h"
 #include "cli/connect/ask_socket.h"
 #include "cli/program/cli.h"
-#include "drivers/cni/cni_plugin.h"
 #include "drivers/cni/nic_socket.h"
-#include "drivers/prepare/cdi_file.h"
 
 enum { ASK_MS = 60000 };
 
@@ -96,32 +93,6 @@ static int ask(struct plugin *p, const char *path, struct buf *answer, int *ret_
 
 /* --- without a driver --------------------------------------------------------------------- */
 
-static bool has_entries(const char *folder)
-{
-	DIR *d = opendir(folder);
-	const struct dirent *e;
-	bool any = false;
-
-	while (d && !any && (e = readdir(d)))
-		any = e->d_name[0] != '.';
-	if (d)
-		(void)closedir(d);
-	return any;
-}
-
-/* Whether there is a mark of this name; if the name is unknown, any mark. */
-static bool is_marked(const struct plugin *p, const char *marks, struct str name)
-{
-	CLEANUP(buf_release) struct buf path = BUF_INIT(8 * KIB);
-
-	if (nic_marks_path(p->root, p->driver, marks, &path, NULL) < 0)
-		return true;
-	if (!cdi_file_is_safe(name))
-		return has_entries(path.p);
-	(void)buf_printf(&path, "/%.*s", STR_ARG(name));
-	return path.overflow || access(path.p, F_OK) == 0 || errno != ENOENT;
-}
-
 /*
  * Whether the driver may be concerned with the pod. On ADD, a claim of its namespace that is
  * prepared for another pod may be its own, too, so it must be refused. On DEL such a pod has
@@ -131,8 +102,9 @@ static bool is_drivers(const struct plugin *p)
 {
 	const struct cni_request *q = &p->request;
 
-	return is_marked(p, NIC_MARKS_PODS, q->pod_uid) ||
-	       (q->command == CNI_ADD && is_marked(p, NIC_MARKS_NAMESPACES, q->pod_namespace));
+	return nic_marks_has(p->root, p->driver, NIC_MARKS_PODS, q->pod_uid) ||
+	       (q->command == CNI_ADD &&
+		nic_marks_has(p->root, p->driver, NIC_MARKS_NAMESPACES, q->pod_namespace));
 }
 
 static int without_driver(struct plugin *p, const char *path, struct error *err)

@@ -16,7 +16,6 @@
 #include "cli/roles/driver_role.h"
 #include "drivers/cni/nic_socket.h"
 #include "drivers/nic/driver.h"
-#include "drivers/nic_inventory/config.h"
 
 /* Devices of one kind that are named at the start; for the others, only their number. */
 enum { NAMED_MAX = 4 };
@@ -140,7 +139,7 @@ static int read_spec(struct driver_net *v, struct error *err)
 				     .ncreates = o->creates.n };
 	if (nic_spec_check(&v->spec, &why) < 0)
 		return cli_bad_usage(v->cli, err, "--create: %s", why.msg);
-	if (nic_config_check_types(o->claim_cni, &why) < 0)
+	if (nic_spec_check_cni(o->claim_cni, &why) < 0)
 		return cli_bad_usage(v->cli, err, "--claim-cni %s: %s", o->claim_cni, why.msg);
 	return 0;
 }

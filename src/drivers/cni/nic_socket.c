@@ -5,12 +5,16 @@
  */
 #include "drivers/cni/nic_socket.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <libgen.h>
+#include <unistd.h>
 
 #include "base/core/limits.h"
 #include "base/core/list.h"
 #include "base/core/mem.h"
 #include "base/system/folder.h"
+#include "drivers/prepare/cdi_file.h"
 #include "drivers/prepare/socket_path.h"
 #include "net/http/server.h"
 
@@ -49,6 +53,31 @@ int nic_marks_path(const char *root, const char *driver, const char *marks, stru
 	if (buf_printf(path, "%s/plugins/%s/%s", root, driver, marks) < 0)
 		return error_set(err, ERR_INVALID, "the root folder's path is too long");
 	return 0;
+}
+
+static bool has_entries(const char *folder)
+{
+	DIR *d = opendir(folder);
+	const struct dirent *e;
+	bool any = false;
+
+	while (d && !any && (e = readdir(d)))
+		any = e->d_name[0] != '.';
+	if (d)
+		(void)closedir(d);
+	return any;
+}
+
+bool nic_marks_has(const char *root, const char *driver, const char *marks, struct str name)
+{
+	CLEANUP(buf_release) struct buf path = BUF_INIT(8 * KIB);
+
+	if (nic_marks_path(root, driver, marks, &path, NULL) < 0)
+		return true;
+	if (!cdi_file_is_safe(name))
+		return has_entries(path.p);
+	(void)buf_printf(&path, "/%.*s", STR_ARG(name));
+	return path.overflow || access(path.p, F_OK) == 0 || errno != ENOENT;
 }
 
 /* --- answers ------------------------------------------------------------------------------ */

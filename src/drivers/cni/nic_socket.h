@@ -37,6 +37,11 @@ int nic_socket_path(const char *root, const char *driver, struct buf *path, stru
 /* The path of the folder `marks`, which is one of NIC_MARKS_*. */
 int nic_marks_path(const char *root, const char *driver, const char *marks, struct buf *path,
 		   struct error *err);
+/*
+ * Whether there is a mark of this name, or any mark if the name is empty or not a file's name. Also
+ * true if that cannot be found out.
+ */
+bool nic_marks_has(const char *root, const char *driver, const char *marks, struct str name);
 
 /* One request. Text is valid until the request is completed, and never NULL. */
 struct nic_question {

@@ -16,6 +16,8 @@
 
 #include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "base/system/folder.h"
+#include "base/system/folder_fixture.h"
 #include "drivers/cni/nic_socket.h"
 #include "net/loop/loop.h"
 
@@ -435,6 +437,29 @@ static void a_path_that_the_kernel_does_not_take_is_refused(void **state UNUSED)
 	assert_string_equal(path.p, "/r/plugins/d/pods");
 }
 
+static void a_mark_is_found_by_its_name(void **state UNUSED)
+{
+	char root[] = "/tmp/nic_socket_test.XXXXXX", folder[100], mark[120];
+	FILE *f;
+
+	assert_non_null(mkdtemp(root));
+	assert_false(nic_marks_has(root, "d", NIC_MARKS_PODS, STR("u1")));
+	assert_false(nic_marks_has(root, "d", NIC_MARKS_PODS, STR("")));
+	(void)snprintf(folder, sizeof(folder), "%s/plugins/d/" NIC_MARKS_PODS, root);
+	assert_int_equal(folder_make(folder, 0700, NULL), 0);
+	(void)snprintf(mark, sizeof(mark), "%s/u1", folder);
+	f = fopen(mark, "w");
+	assert_non_null(f);
+	(void)fclose(f);
+	assert_true(nic_marks_has(root, "d", NIC_MARKS_PODS, STR("u1")));
+	assert_false(nic_marks_has(root, "d", NIC_MARKS_PODS, STR("u2")));
+	/* Without a usable name any mark counts. */
+	assert_true(nic_marks_has(root, "d", NIC_MARKS_PODS, STR("")));
+	assert_true(nic_marks_has(root, "d", NIC_MARKS_PODS, STR("../u2")));
+	assert_false(nic_marks_has(root, "d", NIC_MARKS_NAMESPACES, STR("")));
+	folder_fixture_remove(root);
+}
+
 #define IN_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -452,6 +477,7 @@ int main(void)
 		IN_WORLD(an_unanswered_question_outlives_the_socket),
 		IN_WORLD(a_dead_driver_s_socket_is_replaced_a_living_one_s_not),
 		cmocka_unit_test(a_path_that_the_kernel_does_not_take_is_refused),
+		cmocka_unit_test(a_mark_is_found_by_its_name),
 	};
 
 	return cmocka_run_group_tests_name("drivers/nic_socket", tests, NULL, NULL);

@@ -143,7 +143,7 @@ int nic_driver_new(const struct nic_driver_opts *opts, struct nic_driver **ret_d
 	if (r == 0)
 		r = nic_spec_check(opts->spec, err);
 	if (r == 0)
-		r = nic_config_check_types(d->opts.claim_cni, err);
+		r = nic_spec_check_cni(d->opts.claim_cni, err);
 	if (r < 0) {
 		nic_driver_free(d);
 		return r;

@@ -518,24 +518,6 @@ static int check_claims_plugin(struct arena *a, const struct json *cni, const ch
 	return 0;
 }
 
-int nic_config_check_types(const char *claim_cni, struct error *err)
-{
-	struct str rest = str_from(claim_cni), piece;
-
-	if (strcmp(claim_cni, "*") == 0 || strcmp(claim_cni, "none") == 0)
-		return 0;
-	while (str_split(&rest, ',', &piece)) {
-		if (piece.n == 0)
-			return error_set(err, ERR_INVALID, "a type is empty; for none say none");
-		if (str_eqz(piece, "*") || str_eqz(piece, "none"))
-			return error_set(err, ERR_INVALID, "%.*s stands alone", STR_ARG(piece));
-		if (str_chr(piece, '/') >= 0)
-			return error_set(err, ERR_INVALID, "%.*s is no type of a plugin",
-					 STR_ARG(piece));
-	}
-	return 0;
-}
-
 /* --- the whole ---------------------------------------------------------------------------- */
 
 int nic_config_from_tree(struct arena *a, const struct json *tree, struct nic_config *ret_config,

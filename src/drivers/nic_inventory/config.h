@@ -44,15 +44,9 @@ struct nic_config {
 	const struct json *cni; /* has a "type"; or NULL */
 };
 
-/* The default of `claim_cni`. */
-#define NIC_CLAIM_CNI "none"
-
 /* Everything is allocated in the arena. The configs of `result` are read in their order. */
 int nic_config_read(struct arena *a, const struct dp_result *result, const char *claim_cni,
 		    struct nic_config *ret_config, struct error *err);
-
-/* Returns 0 if the text is a valid `claim_cni`, else -ERR_INVALID. */
-int nic_config_check_types(const char *claim_cni, struct error *err);
 
 /* Reads one tree, such as one made by nic_config_tree(). */
 int nic_config_from_tree(struct arena *a, const struct json *tree, struct nic_config *ret_config,

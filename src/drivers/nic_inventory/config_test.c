@@ -9,6 +9,7 @@
 #include "base/core/limits.h"
 #include "devplane/driver.h"
 #include "drivers/nic_inventory/config.h"
+#include "drivers/nic_inventory/spec.h"
 
 /* They make a link, and take none away. */
 #define LINKS "bridge,ipvlan,macvlan,ptp,vlan"
@@ -330,9 +331,9 @@ static void a_list_of_plugins_is_checked(void **state UNUSED)
 	static const char *const bad[] = { "", ",", "a,,b", "a,none", "*,a", "a/b", "a," };
 
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
-		assert_int_equal(nic_config_check_types(good[i], NULL), 0);
+		assert_int_equal(nic_spec_check_cni(good[i], NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		assert_int_equal(nic_config_check_types(bad[i], NULL), -ERR_INVALID);
+		assert_int_equal(nic_spec_check_cni(bad[i], NULL), -ERR_INVALID);
 }
 
 static void what_is_no_json_is_invalid(void **state)

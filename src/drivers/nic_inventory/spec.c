@@ -284,6 +284,24 @@ int nic_spec_check(const struct nic_spec *s, struct error *err)
 	return 0;
 }
 
+int nic_spec_check_cni(const char *claim_cni, struct error *err)
+{
+	struct str rest = str_from(claim_cni), piece;
+
+	if (strcmp(claim_cni, "*") == 0 || strcmp(claim_cni, "none") == 0)
+		return 0;
+	while (str_split(&rest, ',', &piece)) {
+		if (piece.n == 0)
+			return error_set(err, ERR_INVALID, "a type is empty; for none say none");
+		if (str_eqz(piece, "*") || str_eqz(piece, "none"))
+			return error_set(err, ERR_INVALID, "%.*s stands alone", STR_ARG(piece));
+		if (str_chr(piece, '/') >= 0)
+			return error_set(err, ERR_INVALID, "%.*s is no type of a plugin",
+					 STR_ARG(piece));
+	}
+	return 0;
+}
+
 static bool any_matches(const char *const *globs, size_t n, const char *interface)
 {
 	for (size_t i = 0; i < n; i++)

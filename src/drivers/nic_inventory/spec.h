@@ -11,7 +11,7 @@
  *	vlan:ID[-ID]:PARENT            one for each ID
  *
  * Parents of --create are not offered themselves: moved into a pod, they would take the others
- * along. No I/O.
+ * along. `--claim-cni` lists the CNI plugins that claims may use. No I/O.
  */
 #ifndef DRIVERS_NIC_INVENTORY_SPEC_H
 #define DRIVERS_NIC_INVENTORY_SPEC_H
@@ -52,6 +52,12 @@ int nic_create_parse(struct str text, struct nic_create *ret_create, struct erro
 
 /* Returns -ERR_INVALID if two creates yield the same name, or there are too many devices. */
 int nic_spec_check(const struct nic_spec *s, struct error *err);
+
+/* The default of --claim-cni. */
+#define NIC_CLAIM_CNI "none"
+
+/* Returns 0 if the text is a valid --claim-cni (nic_inventory/config.h), else -ERR_INVALID. */
+int nic_spec_check_cni(const char *claim_cni, struct error *err);
 
 /* Whether the user selected the interface by its name (patterns, excludes, parents). */
 bool nic_spec_matches(const struct nic_spec *s, const char *interface);
