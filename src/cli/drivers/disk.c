@@ -9,7 +9,6 @@
 #include "cli/program/cli.h"
 #include "cli/roles/driver_role.h"
 #include "drivers/disk/driver.h"
-#include "drivers/disk/status.h"
 
 #define DAY (86400 * CLOCK_SEC)
 

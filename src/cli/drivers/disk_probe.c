@@ -8,7 +8,6 @@
 #include "cli/drivers/commands.h"
 #include "cli/output/output.h"
 #include "cli/program/cli.h"
-#include "drivers/disk/book.h"
 #include "drivers/disk/probe.h"
 
 struct probe_options {
@@ -35,19 +34,6 @@ static const struct flag flags[] = {
 	  .initial = "text", .help = "how to print it" },
 	{ NULL },
 };
-
-static int remember(const struct probe_options *o, const struct disk_capacity *c, struct error *err)
-{
-	struct disk_book book;
-	int r;
-
-	disk_book_init(&book);
-	(void)disk_book_load(&book, o->root_dir, NULL);
-	(void)disk_book_note(&book, c, clock_wall(clock_system()));
-	r = disk_book_save(&book, o->root_dir, err);
-	disk_book_release(&book);
-	return r < 0 ? error_wrap(err, r, "the result is not kept") : 0;
-}
 
 static void print_line(struct cli *cli, const char *what, int64_t rate)
 {
@@ -88,7 +74,7 @@ static int run(struct cli *cli, struct error *err)
 	if (r < 0)
 		return r;
 	if (!o->forget)
-		r = remember(o, &found, err);
+		r = disk_probe_keep(o->root_dir, &found, clock_wall(clock_system()), err);
 	if (r == 0)
 		r = print(cli, o, &found, err);
 	return r;

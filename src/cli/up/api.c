@@ -9,7 +9,7 @@
 #include "base/json/json.h"
 #include "client/api/client.h"
 #include "client/kubeconfig/kubeconfig.h"
-#include "drivers/disk/status.h"
+#include "drivers/disk/driver.h"
 
 #define ACCOUNTS "/api/v1/namespaces/kube-system/serviceaccounts"
 

@@ -13,6 +13,7 @@
 #include "base/time/backoff.h"
 #include "base/yaml/yaml.h"
 #include "client/informer/informer.h"
+#include "drivers/disk/driver.h"
 #include "drivers/disk/status.h"
 
 enum { RETRY_MS = 200, RETRY_MAX_MS = 30000, LOOK_MS = 5000 };

@@ -22,6 +22,9 @@ struct log;
 struct loop;
 struct metrics;
 
+/* The definition of NodeDiskIOStatus as YAML: examples/disk/crd.yaml without its comments. */
+extern const char disk_crd_yaml[];
+
 /* Text is borrowed for the driver's life. */
 struct disk_driver_opts {
 	struct loop *loop;

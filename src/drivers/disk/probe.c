@@ -19,6 +19,7 @@
 #include "base/core/clock.h"
 #include "base/core/limits.h"
 #include "base/core/queue.h"
+#include "drivers/disk/book.h"
 
 enum {
 	BLOCK = 1024 * 1024,
@@ -261,4 +262,18 @@ int disk_probe_run(const struct disk_probe_opts *opts, struct disk_capacity *ret
 	if (r == 0)
 		*ret_found = c;
 	return r;
+}
+
+int disk_probe_keep(const char *root_dir, const struct disk_capacity *found, int64_t time,
+		    struct error *err)
+{
+	struct disk_book book;
+	int r;
+
+	disk_book_init(&book);
+	(void)disk_book_load(&book, root_dir, NULL);
+	(void)disk_book_note(&book, found, time);
+	r = disk_book_save(&book, root_dir, err);
+	disk_book_release(&book);
+	return r < 0 ? error_wrap(err, r, "the result is not kept") : 0;
 }

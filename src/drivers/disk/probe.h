@@ -33,4 +33,11 @@ struct disk_probe_opts {
 int disk_probe_run(const struct disk_probe_opts *opts, struct disk_capacity *ret_found,
 		   struct error *err);
 
+/*
+ * Notes the result in the file of probes (disk/book.h), where a running driver finds it. `time` is
+ * the wall clock's, in ns.
+ */
+int disk_probe_keep(const char *root_dir, const struct disk_capacity *found, int64_t time,
+		    struct error *err);
+
 #endif

@@ -38,9 +38,6 @@
 /* Annotation of the object: the name of a device to probe. */
 #define DISK_PROBE_ANNOTATION DISK_GROUP "/probe"
 
-/* The definition of the resource as YAML: examples/disk/crd.yaml without its comments. */
-extern const char disk_crd_yaml[];
-
 /* The last probe that the annotation requested. */
 struct disk_probe_answer {
 	const char *state; /* "Running", "Succeeded", "Failed"; NULL: no probe yet */
