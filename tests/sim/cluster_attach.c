@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/core/mem.h"
-#include "cli/roles/node_attach.h"
+#include "node/agent/attached.h"
 #include "client/api/client.h"
 #include "client/kubeconfig/kubeconfig.h"
 #include "cluster_world.h"

@@ -16,12 +16,12 @@
 #include "cli/program/cli.h"
 #include "cli/roles/endpoint.h"
 #include "cli/roles/node_api.h"
-#include "cli/roles/node_attach.h"
 #include "cli/roles/node_podres.h"
 #include "cli/roles/role.h"
 #include "client/api/client.h"
 #include "client/kubeconfig/kubeconfig.h"
 #include "node/agent/agent.h"
+#include "node/agent/attached.h"
 #include "node/host/saver.h"
 #include "node/status/pod_level.h"
 

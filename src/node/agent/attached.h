@@ -2,8 +2,8 @@
  * node_attach - `devplane node --attach`: a book of resources filled from the local kubelet, and
  * the PodResources server on it (PodResources watch KEP).
  */
-#ifndef CLI_ROLES_NODE_ATTACH_H
-#define CLI_ROLES_NODE_ATTACH_H
+#ifndef NODE_AGENT_ATTACHED_H
+#define NODE_AGENT_ATTACHED_H
 
 #include "node/attach/attach.h"
 #include "node/podresources/server.h"

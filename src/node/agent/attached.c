@@ -1,7 +1,7 @@
 /*
  * The server ends first and the book last, so that streams are closed before their book is freed.
  */
-#include "cli/roles/node_attach.h"
+#include "node/agent/attached.h"
 
 #include "base/core/clock.h"
 #include "base/core/mem.h"
