@@ -8,34 +8,34 @@
 #include <unistd.h>
 
 #include "base/core/mem.h"
-#include "node/agent/attached.h"
 #include "client/api/client.h"
 #include "client/kubeconfig/kubeconfig.h"
 #include "cluster_world.h"
+#include "node/agent/attached.h"
 
 enum { NAMES = 4 }; /* of pods that follow each other */
 
-struct attached {
+struct attach_role {
 	struct kubeconfig kubeconfig;
 	struct client *client;
-	struct node_attach *attach;
+	struct attached *attach;
 };
 
 static int start(struct cluster_role *role, struct error *err)
 {
 	const struct cluster_attach *config = role->arg;
-	struct attached *n = XNEW(struct attached);
+	struct attach_role *n = XNEW(struct attach_role);
 	struct client_opts c = { .config = &n->kubeconfig, .role = "node" };
 	char own[256];
-	struct node_attach_opts o = { .attach = { .loop = role->loops[0],
-						  .node_name = config->hardware->node,
-						  .kubelet_socket = config->kubelet,
-						  .log = role->log },
-				      .server = { .loop = role->loops[0],
-						  .path = own,
-						  .group = -1,
-						  .watch = true,
-						  .log = role->log } };
+	struct attached_opts o = { .attach = { .loop = role->loops[0],
+					       .node_name = config->hardware->node,
+					       .kubelet_socket = config->kubelet,
+					       .log = role->log },
+				   .server = { .loop = role->loops[0],
+					       .path = own,
+					       .group = -1,
+					       .watch = true,
+					       .log = role->log } };
 	int r;
 
 	role->impl = n;
@@ -45,12 +45,12 @@ static int start(struct cluster_role *role, struct error *err)
 	if (r == 0)
 		r = client_new(role->loops[0], &c, &n->client, err);
 	o.attach.client = n->client;
-	return r < 0 ? r : node_attach_new(&o, &n->attach, err);
+	return r < 0 ? r : attached_new(&o, &n->attach, err);
 }
 
 static void stop(struct cluster_role *role, void (*done)(void *arg), void *arg)
 {
-	node_attach_stop(((struct attached *)role->impl)->attach, done, arg);
+	attached_stop(((struct attach_role *)role->impl)->attach, done, arg);
 }
 
 static void die(struct cluster_role *role UNUSED, bool stopping, void (*done)(void *arg), void *arg)
@@ -61,9 +61,9 @@ static void die(struct cluster_role *role UNUSED, bool stopping, void (*done)(vo
 
 static void drop(struct cluster_role *role)
 {
-	struct attached *n = role->impl;
+	struct attach_role *n = role->impl;
 
-	node_attach_free(n->attach);
+	attached_free(n->attach);
 	client_free(n->client);
 	kubeconfig_release(&n->kubeconfig);
 	free(n);
@@ -75,11 +75,11 @@ const struct cluster_role_ops cluster_attach_ops = {
 
 int cluster_attach_ready(const struct cluster_role *role, struct error *err)
 {
-	const struct attached *n = role->impl;
+	const struct attach_role *n = role->impl;
 
 	if (role->state != CLUSTER_UP)
 		return error_set(err, ERR_UNAVAILABLE, "%s does not run", role->host);
-	return node_attach_check(n->attach, err);
+	return attached_check(n->attach, err);
 }
 
 /* --- the world's part ---------------------------------------------------------------------- */

@@ -3,7 +3,6 @@
  * COUNT one process is several hollow nodes for scale tests: NAME-0 and so on, each with its own
  * folder, all with one client.
  */
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/core/clock.h"
@@ -20,10 +19,8 @@
 #include "cli/roles/role.h"
 #include "client/api/client.h"
 #include "client/kubeconfig/kubeconfig.h"
-#include "node/agent/agent.h"
+#include "node/agent/agents.h"
 #include "node/agent/attached.h"
-#include "node/host/saver.h"
-#include "node/status/pod_level.h"
 
 enum { TIDY_FIRST_MS = 2 * 1000, TIDY_MS = 10 * 1000 };
 
@@ -172,13 +169,10 @@ struct node {
 	struct arena arena;
 	struct kubeconfig kubeconfig;
 	struct client *client;
-	struct saver *saver;
 	struct metrics *metrics;
 	struct endpoint *endpoint; /* NULL: disabled */
-	struct pod_level *pod_level;
-	struct agent **agents;
-	size_t n, stopped;
-	struct node_attach *attached; /* attach mode: replaces the agents */
+	struct agents *agents; /* NULL: attach mode, or not started */
+	struct attached *attached; /* NULL: not attach mode */
 	const char *kubelet_socket, *attach_socket; /* for attach mode */
 	struct agent_opts opts;
 	struct loop_timer tidy; /* returns unused memory to the system */
@@ -388,25 +382,19 @@ static int read_options(struct node *v, struct error *err)
 static int check_alive(void *arg, struct error *err)
 {
 	const struct node *v = arg;
-	int r = 0;
 
-	for (size_t i = 0; i < v->n && r == 0; i++)
-		r = agent_check(v->agents[i], err);
-	return r;
+	return v->agents ? agents_check(v->agents, err) : 0;
 }
 
 static int check_ready(void *arg, struct error *err)
 {
 	const struct node *v = arg;
-	int r = 0;
 
 	if (v->stopping)
 		return error_set(err, ERR_UNAVAILABLE, "process is shutting down");
 	if (v->attached)
-		return node_attach_check(v->attached, err);
-	for (size_t i = 0; i < v->n && r == 0; i++)
-		r = agent_check_ready(v->agents[i], err);
-	return r;
+		return attached_check(v->attached, err);
+	return v->agents ? agents_check_ready(v->agents, err) : 0;
 }
 
 static const struct endpoint_check checks[] = {
@@ -428,11 +416,8 @@ static void on_silent(void *arg)
 {
 	struct node *v = arg;
 
-	for (size_t i = 0; i < v->n; i++)
-		agent_free(v->agents[i]);
-	v->n = 0;
-	node_attach_free(TAKE(v->attached));
-	saver_free(TAKE(v->saver));
+	agents_free(TAKE(v->agents));
+	attached_free(TAKE(v->attached));
 	client_free(TAKE(v->client));
 	loop_timer_stop(&v->tidy);
 	role_stop_soon(&v->role);
@@ -442,8 +427,6 @@ static void on_stopped(void *arg)
 {
 	struct node *v = arg;
 
-	if (++v->stopped < v->n + (v->attached ? 1 : 0))
-		return;
 	endpoint_stop(v->endpoint, on_silent, v);
 }
 
@@ -454,60 +437,26 @@ static void on_stop(void *arg)
 	if (v->stopping)
 		return;
 	v->stopping = true;
-	pod_level_free(TAKE(v->pod_level));
-	for (size_t i = 0; i < v->n; i++)
-		agent_stop(v->agents[i], on_stopped, v);
-	if (v->attached)
-		node_attach_stop(v->attached, on_stopped, v);
-	else if (v->n == 0)
+	if (v->agents)
+		agents_stop(v->agents, on_stopped, v);
+	else if (v->attached)
+		attached_stop(v->attached, on_stopped, v);
+	else
 		on_stopped(v);
-}
-
-static void on_pod_level(void *arg, bool known)
-{
-	struct node *v = arg;
-
-	for (size_t i = 0; i < v->n; i++)
-		agent_set_pod_level(v->agents[i], known);
-}
-
-static int start_agents(struct node *v, struct error *err)
-{
-	const struct node_options *o = v->options;
-	struct agent_opts base = v->opts;
-	int r = 0;
-
-	v->agents = arena_calloc(&v->arena, (size_t)o->nodes * sizeof(*v->agents));
-	if (o->nodes > 1)
-		(void)mkdir(base.root_dir, 0750);
-	for (int64_t i = 0; i < o->nodes && r == 0; i++) {
-		struct agent_opts one = base;
-
-		if (o->nodes > 1) {
-			one.node_name = arena_printf(&v->arena, "%s-%d", base.node_name, (int)i);
-			one.root_dir = arena_printf(&v->arena, "%s/%d", base.root_dir, (int)i);
-			one.hollow_net = (unsigned)i;
-		}
-		r = agent_new(&one, &v->agents[v->n], err);
-		v->n += r == 0;
-	}
-	if (r == 0)
-		v->pod_level = pod_level_ask(v->client, on_pod_level, v);
-	return r;
 }
 
 /* Serves from the kubelet's folder, so that clients that mount it find both sockets. */
 static int start_attached(struct node *v, struct error *err)
 {
 	const struct node_options *o = v->options;
-	struct node_attach_opts n = { .attach = { .loop = v->role.loop,
-						  .client = v->client,
-						  .node_name = v->opts.node_name,
-						  .calls_per_s = (double)o->attach_qps,
-						  .idle_ms = o->attach_interval / CLOCK_MS,
-						  .metrics = v->metrics,
-						  .log = &v->role.log },
-				      .server = v->opts.podres };
+	struct attached_opts n = { .attach = { .loop = v->role.loop,
+					       .client = v->client,
+					       .node_name = v->opts.node_name,
+					       .calls_per_s = (double)o->attach_qps,
+					       .idle_ms = o->attach_interval / CLOCK_MS,
+					       .metrics = v->metrics,
+					       .log = &v->role.log },
+				   .server = v->opts.podres };
 	const char *folder = arena_printf(&v->arena, "%s/pod-resources", o->root_dir);
 
 	v->kubelet_socket = o->kubelet_socket ? o->kubelet_socket
@@ -523,7 +472,7 @@ static int start_attached(struct node *v, struct error *err)
 	n.server.watch = gates_on(&v->opts.gates, GATE_KubeletPodResourcesWatch);
 	n.server.metrics = v->metrics;
 	n.server.log = &v->role.log;
-	return node_attach_new(&n, &v->attached, err);
+	return attached_new(&n, &v->attached, err);
 }
 
 static int start(struct node *v, struct error *err)
@@ -545,18 +494,18 @@ static int start(struct node *v, struct error *err)
 		r = kubeconfig_load(&v->kubeconfig, &k, err);
 	if (r == 0)
 		r = client_new(v->role.loop, &c, &v->client, err);
-	if (r == 0)
-		r = saver_new(v->role.loop, &v->saver, err);
 	if (r == 0 && strcmp(e.address, "0") != 0)
 		r = endpoint_new(&e, &v->endpoint, err);
 	if (r < 0)
 		return r;
 	v->opts.loop = v->role.loop;
 	v->opts.client = v->client;
-	v->opts.saver = v->saver;
 	v->opts.metrics = v->metrics;
 	v->opts.log = &v->role.log;
-	return o->attach ? start_attached(v, err) : start_agents(v, err);
+	if (o->attach)
+		return start_attached(v, err);
+	r = agents_new(&v->opts, (size_t)o->nodes, &v->agents, err);
+	return r < 0 ? r : agents_start(v->agents, err);
 }
 
 static void announce_attached(struct node *v)
@@ -584,9 +533,9 @@ static void announce_agents(struct node *v)
 		(void)fprintf(v->cli->out,
 			      "  hollow: no containers are run, pods are bookkeeping\n");
 	(void)fprintf(v->cli->out, "  plugins and drivers below %s\n", v->opts.root_dir);
-	if (v->n > 0 && agent_api_addr(v->agents[0]))
+	if (agents_api_addr(v->agents))
 		(void)fprintf(v->cli->out, "  kubelet API at https://%s\n",
-			      agent_api_addr(v->agents[0])->text);
+			      agents_api_addr(v->agents)->text);
 }
 
 static void announce(struct node *v)

@@ -5,7 +5,7 @@
 #define CLI_ROLES_NODE_API_H
 
 #include "base/system/flags.h"
-#include "node/agent/agent.h"
+#include "node/agent/agents.h"
 
 struct cli;
 

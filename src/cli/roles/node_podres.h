@@ -5,7 +5,7 @@
 #define CLI_ROLES_NODE_PODRES_H
 
 #include "base/system/flags.h"
-#include "node/podresources/server.h"
+#include "node/agent/agents.h"
 
 struct cli;
 

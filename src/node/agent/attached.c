@@ -7,7 +7,7 @@
 #include "base/core/mem.h"
 #include "net/loop/loop.h"
 
-struct node_attach {
+struct attached {
 	struct podres *book;
 	struct podres_server *server;
 	struct attach *attach;
@@ -17,16 +17,16 @@ struct node_attach {
 
 static void on_known(void *arg)
 {
-	struct node_attach *n = arg;
+	struct attached *n = arg;
 
 	if (n->server)
 		podres_server_begin(n->server);
 }
 
-int node_attach_new(const struct node_attach_opts *opts, struct node_attach **ret_attach,
-		    struct error *err)
+int attached_new(const struct attached_opts *opts, struct attached **ret_attached,
+		 struct error *err)
 {
-	struct node_attach *n = XNEW(struct node_attach);
+	struct attached *n = XNEW(struct attached);
 	struct podres_server_opts server = opts->server;
 	struct attach_opts attach = opts->attach;
 	int r;
@@ -40,28 +40,28 @@ int node_attach_new(const struct node_attach_opts *opts, struct node_attach **re
 	if (r == 0)
 		r = attach_new(&attach, &n->attach, err);
 	if (r < 0) {
-		node_attach_free(n);
+		attached_free(n);
 		return r;
 	}
-	*ret_attach = n;
+	*ret_attached = n;
 	return 0;
 }
 
 static void on_server_closed(void *arg)
 {
-	struct node_attach *n = arg;
+	struct attached *n = arg;
 
 	attach_stop(n->attach, n->done, n->arg);
 }
 
-void node_attach_stop(struct node_attach *n, void (*done)(void *arg), void *arg)
+void attached_stop(struct attached *n, void (*done)(void *arg), void *arg)
 {
 	n->done = done;
 	n->arg = arg;
 	podres_server_close(TAKE(n->server), on_server_closed, n);
 }
 
-void node_attach_free(struct node_attach *n)
+void attached_free(struct attached *n)
 {
 	if (!n)
 		return;
@@ -71,7 +71,7 @@ void node_attach_free(struct node_attach *n)
 	free(n);
 }
 
-int node_attach_check(const struct node_attach *n, struct error *err)
+int attached_check(const struct attached *n, struct error *err)
 {
 	return attach_check(n->attach, err);
 }
