@@ -10,7 +10,7 @@
 #include "cli/drivers/commands.h"
 #include "cli/output/output.h"
 #include "cli/program/cli.h"
-#include "drivers/sim/control.h"
+#include "drivers/sim/vendor.h"
 
 struct control_options {
 	const char *root_dir, *name, *instance, *message, *output;

@@ -6,7 +6,6 @@
 #include "cli/drivers/commands.h"
 #include "cli/program/cli.h"
 #include "cli/roles/driver_role.h"
-#include "drivers/sim/control.h"
 #include "drivers/sim/vendor.h"
 
 struct sim_options {
@@ -61,7 +60,6 @@ struct driver_sim {
 	const struct sim_options *options;
 	struct driver_role *role;
 	struct vendor *vendor;
-	struct vendor_control *control;
 };
 
 /* --- end ---------------------------------------------------------------------------------- */
@@ -74,25 +72,14 @@ static void on_vendor_stopped(void *arg)
 	driver_role_stopped(v->role);
 }
 
-static void on_control_stopped(void *arg)
-{
-	struct driver_sim *v = arg;
-
-	vendor_control_free(TAKE(v->control));
-	if (v->vendor)
-		vendor_stop(v->vendor, on_vendor_stopped, v);
-	else
-		on_vendor_stopped(v);
-}
-
 static void stop(void *arg)
 {
 	struct driver_sim *v = arg;
 
-	if (v->control)
-		vendor_control_stop(v->control, on_control_stopped, v);
+	if (v->vendor)
+		vendor_stop(v->vendor, on_vendor_stopped, v);
 	else
-		on_control_stopped(v);
+		on_vendor_stopped(v);
 }
 
 /* --- starting ----------------------------------------------------------------------------- */
@@ -128,6 +115,7 @@ static int start_vendor(struct driver_sim *v, struct error *err)
 		.no_health = o->driver.no_health,
 		.no_status = o->no_status,
 		.no_slices = o->no_slices,
+		.control = true,
 		.pool = o->pool,
 		.status_data = (unsigned)o->status_data,
 		.dialects = dialects(o->dialect),
@@ -145,21 +133,12 @@ static int start(void *arg, struct driver_role *role, struct error *err)
 {
 	struct driver_sim *v = arg;
 	const struct sim_options *o = v->options;
-	CLEANUP(buf_release) struct buf path = BUF_INIT(4 * KIB);
-	int r;
 
 	v->role = role;
 	if (strcmp(o->mode, "dra") == 0 && !o->node_name)
 		return cli_bad_usage(v->cli, err,
 				     "--mode dra needs --node-name, the Node that has the devices");
-	r = start_vendor(v, err);
-	if (r == 0)
-		r = vendor_control_path(o->driver.root_dir, vendor_name(v->vendor), o->instance,
-					&path, err);
-	if (r == 0)
-		r = vendor_control_new(role->role.loop, v->vendor, buf_str(&path), &v->control,
-				       err);
-	return r;
+	return start_vendor(v, err);
 }
 
 static int check(void *arg, struct error *err)

@@ -17,13 +17,6 @@ struct loop;
 struct vendor;
 struct vendor_control;
 
-/* The socket's folder below a root folder. */
-#define VENDOR_CONTROL_DIR "devplane-sim"
-
-/* The socket's path for a driver and an instance. `instance` may be NULL. */
-int vendor_control_path(const char *root, const char *name, const char *instance, struct buf *path,
-			struct error *err);
-
 int vendor_control_new(struct loop *l, struct vendor *v, struct str path,
 		       struct vendor_control **ret_control, struct error *err);
 /* Removes the socket at once. Calls `done` later; free it then. */

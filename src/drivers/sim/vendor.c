@@ -10,6 +10,7 @@
 #include "base/json/json.h"
 #include "base/report/log.h"
 #include "drivers/sdk/driver_impl.h"
+#include "drivers/sim/control.h"
 #include "drivers/sim/kind.h"
 #include "drivers/sim/status.h"
 
@@ -21,6 +22,9 @@ struct vendor {
 	struct vendor_device *v;
 	size_t n;
 	struct vendor_status status;
+	struct vendor_control *control; /* or NULL */
+	void (*done)(void *arg); /* of vendor_stop() */
+	void *arg;
 };
 
 /* --- what a container gets ---------------------------------------------------------------- */
@@ -421,11 +425,22 @@ void vendor_free(struct vendor *v)
 {
 	if (!v)
 		return;
+	vendor_control_free(v->control);
 	dp_driver_free(v->driver);
 	for (size_t i = 0; i < v->n; i++)
 		free(v->v[i].message);
 	free(v->v);
 	free(v);
+}
+
+static int open_control(struct vendor *v, struct error *err)
+{
+	CLEANUP(buf_release) struct buf path = BUF_INIT(4 * KIB);
+	int r = vendor_control_path(v->opts.root_dir, v->name, v->opts.instance, &path, err);
+
+	if (r < 0)
+		return r;
+	return vendor_control_new(v->opts.loop, v, buf_str(&path), &v->control, err);
 }
 
 int vendor_start(struct vendor *v, struct error *err)
@@ -435,12 +450,25 @@ int vendor_start(struct vendor *v, struct error *err)
 	/* The devices may have changed since the claims of an earlier run were updated. */
 	if (r == 0)
 		vendor_status_changed(&v->status, STR_NULL);
-	return r;
+	return r == 0 && v->opts.control ? open_control(v, err) : r;
+}
+
+static void on_control_stopped(void *arg)
+{
+	struct vendor *v = arg;
+
+	vendor_control_free(TAKE(v->control));
+	driver_end(v->driver, v->done, v->arg);
 }
 
 void vendor_stop(struct vendor *v, void (*done)(void *arg), void *arg)
 {
-	driver_end(v->driver, done, arg);
+	v->done = done;
+	v->arg = arg;
+	if (v->control)
+		vendor_control_stop(v->control, on_control_stopped, v);
+	else
+		on_control_stopped(v);
 }
 
 void vendor_kill(struct vendor *v, void (*done)(void *arg), void *arg)

@@ -13,6 +13,7 @@
 #ifndef DRIVERS_SIM_VENDOR_H
 #define DRIVERS_SIM_VENDOR_H
 
+#include "base/core/buf.h"
 #include "base/core/error.h"
 #include "base/json/writer.h"
 #include "devplane/driver.h"
@@ -36,6 +37,7 @@ struct vendor_opts {
 	const char *pool; /* of its devices; NULL: the node's pool */
 	bool plugin, no_taint, no_health, no_status;
 	bool no_slices; /* somebody else does, for example for a pool shared by several nodes */
+	bool control; /* serve the control socket below root_dir, which must be set */
 	uint32_t dialects, timeout_s, heartbeat_ms;
 };
 
@@ -55,6 +57,13 @@ void vendor_kill(struct vendor *v, void (*done)(void *arg), void *arg);
  */
 void vendor_each_claim(const struct vendor *v, void (*fn)(void *arg, const struct dp_claim *c),
 		       void *arg);
+
+/* The control socket's folder below a root folder (sim/control.h). */
+#define VENDOR_CONTROL_DIR "devplane-sim"
+
+/* The socket's path for a driver and an instance. `instance` may be NULL. */
+int vendor_control_path(const char *root, const char *name, const char *instance, struct buf *path,
+			struct error *err);
 
 const char *vendor_name(const struct vendor *v);
 int vendor_check(const struct vendor *v, struct error *err);
