@@ -19,13 +19,6 @@ static size_t weight_of(const struct object *o)
 	return o ? object_weight(o) : 0;
 }
 
-static size_t event_weight(const struct ring_event *e)
-{
-	size_t n = sizeof(*e) + weight_of(e->prev);
-
-	return e->type == RING_DELETED ? n + weight_of(e->object) : n;
-}
-
 struct ring_chunk *ring_chunk_ref(struct ring_chunk *c)
 {
 	atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
@@ -154,8 +147,13 @@ void ring_seal(struct ring *r)
 	c->weight = sizeof(*c);
 	memcpy(c->events, r->open.v, n * sizeof(c->events[0]));
 	c->one_space = in_one_space(c);
-	for (size_t i = 0; i < n; i++)
-		c->weight += event_weight(&c->events[i]);
+	for (size_t i = 0; i < n; i++) {
+		const struct ring_event *e = &c->events[i];
+
+		c->weight += sizeof(*e) + weight_of(e->prev);
+		if (e->type == RING_DELETED)
+			c->weight += weight_of(e->object);
+	}
 	r->weight += c->weight;
 	r->open.n = 0;
 	r->open_text = 0;

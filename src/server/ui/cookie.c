@@ -37,21 +37,21 @@ static bool is_of_page(const struct http_head *in)
 	return str_eqz(http_fields_get(&in->fields, STR("x-devplane-ui")), "1");
 }
 
-/*
- * Fetch metadata: "none" means that a person typed the URL; "same-site" is another port of the
- * host.
- */
-static bool is_same_site(struct str site)
+/* Whether a page of another site made the request, by headers that browsers add. */
+static bool is_of_other_site(const struct http_head *in)
 {
-	return !site.p || str_eqz(site, "same-origin") || str_eqz(site, "none");
-}
+	struct str site = http_fields_get(&in->fields, STR("sec-fetch-site"));
+	struct str origin = http_fields_get(&in->fields, STR("origin"));
 
-/* Browsers omit the scheme's default port in both. */
-static bool is_same_origin(struct str origin, struct str authority)
-{
-	if (!origin.p)
+	/*
+	 * Fetch metadata: "none" means that a person typed the URL; "same-site" is another port of
+	 * the host.
+	 */
+	if (site.p && !str_eqz(site, "same-origin") && !str_eqz(site, "none"))
 		return true;
-	return str_starts(origin, STR("https://")) && str_ieq(str_skip(origin, 8), authority);
+	/* Browsers omit the scheme's default port in both. */
+	return origin.p && (!str_starts(origin, STR("https://")) ||
+			    !str_ieq(str_skip(origin, 8), in->authority));
 }
 
 int ui_cookie_check_page(const struct http_head *in, struct error *err)
@@ -60,8 +60,7 @@ int ui_cookie_check_page(const struct http_head *in, struct error *err)
 		return error_set(err, ERR_FORBIDDEN,
 				 "the session cookie counts only beside the header \"" PAGE_HEADER
 				 ": 1\", which no form and no other site can send");
-	if (!is_same_site(http_fields_get(&in->fields, STR("sec-fetch-site"))) ||
-	    !is_same_origin(http_fields_get(&in->fields, STR("origin")), in->authority))
+	if (is_of_other_site(in))
 		return error_set(err, ERR_FORBIDDEN,
 				 "the request was made by a page of another site");
 	return 0;

@@ -263,19 +263,16 @@ static int line_new(struct webhook_peer *p, const struct webhook_post *post,
 	return 0;
 }
 
-static bool is_free_for(const struct webhook_line *line, const struct webhook_post *post)
-{
-	return !line->post && !line->stream && !line->spent &&
-	       strcmp(line->to, post->to.text) == 0 &&
-	       strcmp(line->server_name, post->server_name) == 0;
-}
-
 static struct webhook_line *find_line(struct webhook_peer *p, const struct webhook_post *post)
 {
+	if (post->retried)
+		return NULL;
 	LIST_FOREACH (it, &p->lines) {
 		struct webhook_line *line = LIST_ENTRY(it, struct webhook_line, link);
 
-		if (!post->retried && is_free_for(line, post))
+		if (!line->post && !line->stream && !line->spent &&
+		    strcmp(line->to, post->to.text) == 0 &&
+		    strcmp(line->server_name, post->server_name) == 0)
 			return line;
 	}
 	return NULL;
