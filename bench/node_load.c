@@ -20,7 +20,6 @@
  */
 #include <stdio.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/core/random.h"
 #include "base/core/vec.h"

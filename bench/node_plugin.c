@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/core/clock.h"
+#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "deviceplugin.pb-c.h"
 #include "drivers/prepare/rpc_socket.h"

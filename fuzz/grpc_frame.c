@@ -5,7 +5,6 @@
  */
 #include <stdint.h>
 
-#include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/core/random.h"
 #include "grpc/frame.h"

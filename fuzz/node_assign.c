@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "assign_target.h"
+#include "base/core/limits.h"
 #include "base/text/cpu_set.h"
 
 enum {

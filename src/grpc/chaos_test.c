@@ -12,7 +12,6 @@
 
 #include <cmocka.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "grpc/fixture.h"
 

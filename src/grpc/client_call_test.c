@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "grpc/fixture.h"
 

@@ -5,7 +5,6 @@
  */
 #include "grpc/server.h"
 
-#include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "base/core/vec.h"

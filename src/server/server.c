@@ -11,6 +11,7 @@
 
 #include "api/devices/known_selectors.h"
 #include "base/core/clock.h"
+#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "base/report/metrics.h"

@@ -4,6 +4,7 @@
 #include "api/check/admission.h"
 #include "api/check/checks.h"
 #include "api/schema/names.h"
+#include "base/core/limits.h"
 
 enum {
 	AUDIT_ANNOTATIONS_MAX = 20,

@@ -2,6 +2,7 @@
  * Admission policies and their bindings, valid and not: the rows are in cases/.
  */
 #include "api/check/check_fixture.h"
+#include "base/core/limits.h"
 
 static void policies_and_bindings_are_judged_as_upstream_does(void **state)
 {

@@ -3,6 +3,7 @@
  */
 #include "api/check/check_fixture.h"
 #include "api/check/flow_specs.h"
+#include "base/core/limits.h"
 
 static void schemas_and_levels_are_judged_as_upstream_does(void **state)
 {

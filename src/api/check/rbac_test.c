@@ -2,6 +2,7 @@
  * Roles and bindings, valid and not: the rows are in cases/.
  */
 #include "api/check/check_fixture.h"
+#include "base/core/limits.h"
 
 static void roles_and_bindings_are_judged_as_upstream_does(void **state)
 {

@@ -5,6 +5,7 @@
 #include "api/check/admission.h"
 #include "api/check/checks.h"
 #include "api/schema/names.h"
+#include "base/core/limits.h"
 
 #define URL_FORM "; desired format: https://host[/path]"
 

@@ -5,7 +5,6 @@
  */
 #include "api/codec/decode_impl.h"
 
-#include "base/core/limits.h"
 #include "base/json/quantity.h"
 #include "base/text/print.h"
 #include "base/time/duration.h"

@@ -6,7 +6,6 @@
 #include "api/crd/definition.h"
 
 #include "api/crd/definition_rules.h"
-#include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/json/index.h"
 

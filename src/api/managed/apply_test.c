@@ -26,6 +26,7 @@
 #include "api/crd/cases_fixture.h"
 #include "api/managed/managed_fixture.h"
 #include "api/object/status.h"
+#include "base/core/limits.h"
 #include "base/time/timestamp.h"
 #include "base/yaml/yaml.h"
 

@@ -21,7 +21,6 @@
 #include "api/managed/managed.h"
 #include "api/managed/reference.h"
 #include "api/patch/patch.h"
-#include "base/core/limits.h"
 
 #define WORLD_BEGIN_S INT64_C(1700000000)
 #define SECOND_NS     INT64_C(1000000000)

@@ -12,6 +12,7 @@
 #include "api/crd/cases_fixture.h"
 #include "api/managed/managed_fixture.h"
 #include "api/managed/universes.h"
+#include "base/core/limits.h"
 #include "base/core/random.h"
 #include "base/yaml/yaml.h"
 

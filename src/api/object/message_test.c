@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "api/codec/protobuf.h"
-#include "base/core/limits.h"
 
 static const struct schema_kind *kind_of(const char *api_version, const char *kind)
 {

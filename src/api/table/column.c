@@ -6,7 +6,6 @@
 #include <stdarg.h>
 
 #include "api/table/table.h"
-#include "base/core/limits.h"
 #include "base/time/timestamp.h"
 
 struct json *column_find(const struct json *object, const char *path)

@@ -3,8 +3,6 @@
  */
 #include "api/table/column.h"
 
-#include "base/core/limits.h"
-
 void column_claim_state(const struct json *object, int64_t now_ns, struct buf *out)
 {
 	bool deleting = column_find(object, "metadata.deletionTimestamp") != NULL;

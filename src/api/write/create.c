@@ -8,6 +8,7 @@
 #include "api/crd/crd.h"
 #include "api/defaults/defaults.h"
 #include "api/validate/validate.h"
+#include "base/core/limits.h"
 #include "base/system/uuid.h"
 #include "cel/core/env.h"
 

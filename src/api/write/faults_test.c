@@ -5,6 +5,7 @@
 #include "api/write/write_fixture.h"
 
 #include "api/crd/crd.h"
+#include "base/core/limits.h"
 
 /*
  * Texts have single quotes for double ones, for readability. Faults are abbreviated: -PATH is an

@@ -3,6 +3,7 @@
 #include "api/write/scale.h"
 
 #include "api/write/write_fixture.h"
+#include "base/core/limits.h"
 
 #define DEPLOYMENT                                                                           \
 	"{\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"metadata\":{\"name\":\"d\","  \

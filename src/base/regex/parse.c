@@ -3,6 +3,7 @@
  * regexp/syntax, with the same messages, so that an author of a pattern gets the same answer as
  * from Kubernetes.
  */
+#include "base/core/limits.h"
 #include "base/regex/regex_impl.h"
 
 enum flag { FOLD = 1, LINES = 2, DOT_ALL = 4, UNGREEDY = 8 };

@@ -6,7 +6,6 @@
  * It always checks the first argument: for matches(text, pattern) this compiles the text, as cel-go
  * does. Recursion is bounded by CEL_HEIGHT_MAX.
  */
-#include "base/core/limits.h"
 #include "cel/check/check_impl.h"
 #include "cel/core/library.h"
 #include "cel/lib/regex.h"

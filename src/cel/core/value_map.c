@@ -9,7 +9,6 @@
  */
 #include <math.h>
 
-#include "base/core/limits.h"
 #include "cel/core/value.h"
 
 enum {

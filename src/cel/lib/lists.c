@@ -4,7 +4,6 @@
  */
 #include <inttypes.h>
 
-#include "base/core/limits.h"
 #include "cel/lib/libraries.h"
 #include "cel/parse/macro.h"
 

@@ -5,8 +5,6 @@
  */
 #include "cel/parse/lex.h"
 
-#include "base/core/limits.h"
-
 static const char *const names[TOKEN_KINDS] = {
 	[TOKEN_EOF] = "<EOF>",
 	[TOKEN_EQUALS] = "'=='",

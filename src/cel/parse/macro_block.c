@@ -10,7 +10,6 @@
  */
 #include <inttypes.h>
 
-#include "base/core/limits.h"
 #include "cel/parse/macro.h"
 
 static bool is_cel(const struct cel_expr *receiver)

@@ -9,7 +9,6 @@
  */
 #include "cel/run/machine.h"
 
-#include "base/core/limits.h"
 #include "cel/run/program_impl.h"
 
 enum {

@@ -7,6 +7,7 @@
 #include "cli/apply/server.h"
 
 #include "api/managed/client_side.h"
+#include "base/core/limits.h"
 #include "base/json/json.h"
 #include "cli/connect/manifest.h"
 #include "cli/program/cli.h"

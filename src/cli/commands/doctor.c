@@ -1,7 +1,6 @@
 /*
  * `devplane doctor`: checks everything that has kept clusters from working, and says what to do.
  */
-#include "base/core/limits.h"
 #include "base/json/json.h"
 #include "base/text/columns.h"
 #include "cli/commands/commands.h"

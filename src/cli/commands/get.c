@@ -4,7 +4,6 @@
  */
 #include "cli/get/get.h"
 
-#include "base/core/limits.h"
 #include "cli/commands/commands.h"
 #include "cli/devices/gate.h"
 #include "cli/devices/pool_args.h"

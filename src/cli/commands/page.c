@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/kube.h"
 #include "cli/connect/page_link.h"

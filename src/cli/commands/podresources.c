@@ -2,7 +2,6 @@
  * `devplane podresources`: lists which pods hold which devices, CPUs and memory of this node, from
  * the PodResources socket. `list` and `allocatable` are here; `watch` is in podresources_watch.c.
  */
-#include "base/core/limits.h"
 #include "cli/commands/commands.h"
 #include "cli/output/output.h"
 #include "cli/output/tabs.h"

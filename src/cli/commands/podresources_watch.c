@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "base/time/backoff.h"
 #include "base/time/timestamp.h"
 #include "cli/commands/commands.h"

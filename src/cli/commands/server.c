@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "cli/commands/commands.h"
 #include "cli/program/cli.h"
 #include "cli/roles/role.h"

@@ -3,7 +3,6 @@
  * because a newer generation of a pool is in other slices. Status objects and claims are read only
  * if slices have no status.
  */
-#include "base/core/limits.h"
 #include "cli/devices/view.h"
 #include "client/api/discovery.h"
 

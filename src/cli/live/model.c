@@ -3,7 +3,6 @@
  */
 #include "cli/live/model.h"
 
-#include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "cli/devices/view.h"

@@ -5,7 +5,6 @@
  */
 #include "cli/output/tabs.h"
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/core/vec.h"
 

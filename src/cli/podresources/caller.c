@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "net/loop/loop.h"
 #include "node/book/methods.h"
 

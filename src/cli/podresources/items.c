@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/core/vec.h"
 #include "base/json/quantity.h"

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/core/limits.h"
 #include "base/core/vec.h"
 #include "base/json/quantity.h"
 #include "base/text/cpu_set.h"

@@ -4,7 +4,6 @@
  */
 #include "cli/program/command.h"
 
-#include "base/core/limits.h"
 #include "base/text/nearest.h"
 
 enum { PATH_MAX_BYTES = 256 /* the words of our longest command, with room */ };

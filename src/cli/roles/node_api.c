@@ -4,6 +4,7 @@
  */
 #include "cli/roles/node_api.h"
 
+#include "base/core/limits.h"
 #include "cli/program/cli.h"
 
 enum { KUBELET_PORT = 10250 };

@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "client/kubeconfig/kubeconfig.h"
 
 enum {

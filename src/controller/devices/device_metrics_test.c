@@ -4,6 +4,7 @@
 #include "controller/slice_status/slice_status_fixture.h"
 
 #include "controller/devices/device_metrics.h"
+#include "base/core/limits.h"
 
 static void begin(struct bench *b)
 {

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/core/random.h"
 #include "client/informer/informer.h"

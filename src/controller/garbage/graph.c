@@ -8,7 +8,6 @@
 #include "controller/garbage/graph.h"
 
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/core/vec.h"
 

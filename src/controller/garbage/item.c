@@ -3,7 +3,6 @@
  * It looks up the node again after every reply, because the node may have changed or gone
  * meanwhile; anything needed for longer is copied.
  */
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "base/report/log.h"

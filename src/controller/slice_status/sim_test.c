@@ -5,6 +5,7 @@
  */
 #include "controller/slice_status/slice_status_fixture.h"
 
+#include "base/core/limits.h"
 #include "base/core/random.h"
 
 enum {

@@ -7,6 +7,7 @@
 
 #include "dra/inventory/inventory_fixture.h"
 
+#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/core/vec.h"
 #include "base/report/metrics.h"

@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/core/random.h"
 #include "base/time/timestamp.h"

@@ -9,6 +9,7 @@
 #ifndef DRA_ALLOCATE_ALLOCATE_H
 #define DRA_ALLOCATE_ALLOCATE_H
 
+#include "base/core/limits.h"
 #include "dra/inventory/inventory.h"
 
 struct allocate_node {

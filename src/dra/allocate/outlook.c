@@ -19,8 +19,6 @@
  */
 #include "dra/allocate/outlook.h"
 
-#include "base/core/limits.h"
-
 /* After this many visits (some milliseconds) the answer is "perhaps". */
 enum { QUESTION_WORK_MAX = 1000000 };
 

@@ -6,6 +6,7 @@
 #ifndef DRA_AVAILABILITY_AVAILABILITY_FIXTURE_H
 #define DRA_AVAILABILITY_AVAILABILITY_FIXTURE_H
 
+#include "base/core/limits.h"
 #include "base/core/random.h"
 #include "dra/availability/availability.h"
 #include "dra/inventory/inventory_fixture.h"

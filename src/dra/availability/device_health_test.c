@@ -4,6 +4,7 @@
 #include "dra/inventory/inventory_fixture.h"
 
 #include "dra/availability/device_health.h"
+#include "base/core/limits.h"
 
 #define DRIVER WORLD_DRIVER
 

@@ -5,6 +5,7 @@
  */
 #include "dra/inventory/inventory_fixture.h"
 
+#include "base/core/limits.h"
 #include "base/core/random.h"
 #include "dra/allocate/allocate.h"
 #include "dra/allocate/explain.h"

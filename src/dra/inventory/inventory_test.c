@@ -4,6 +4,7 @@
  */
 #include "dra/inventory/inventory_fixture.h"
 
+#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "dra/availability/availability.h"
 

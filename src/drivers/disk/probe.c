@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/core/queue.h"
 #include "drivers/disk/book.h"
 

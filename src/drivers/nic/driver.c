@@ -5,6 +5,7 @@
  */
 #include "drivers/nic/driver.h"
 
+#include "base/core/limits.h"
 #include "base/json/writer.h"
 #include "base/report/metrics.h"
 #include "drivers/nic/driver_impl.h"

@@ -13,7 +13,6 @@
 #ifndef DRIVERS_NIC_DRIVER_IMPL_H
 #define DRIVERS_NIC_DRIVER_IMPL_H
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "client/api/client.h"

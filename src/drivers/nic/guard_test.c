@@ -11,7 +11,6 @@
 
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/system/file.h"
 #include "base/system/folder.h"

@@ -4,6 +4,7 @@
  * reserved for. Every rejection is both the reply to the kubelet and the entry in the claim's
  * status, with the same message.
  */
+#include "base/core/limits.h"
 #include "drivers/nic/driver_impl.h"
 
 enum { GET_TIMEOUT_MS = 10000 }; /* well below the 45 s of the kubelet's call */

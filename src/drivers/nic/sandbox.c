@@ -4,6 +4,7 @@
  * interfaces into the new one. If one fails, or the client has disconnected, all are moved back: a
  * sandbox has all interfaces or none.
  */
+#include "base/core/limits.h"
 #include "base/json/writer.h"
 #include "drivers/nic/driver_impl.h"
 #include "drivers/rtnl/netns.h"

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "base/system/file.h"
 #include "base/system/folder.h"
 #include "drivers/nic_inventory/inventory.h"

@@ -1,7 +1,6 @@
 /* Collects edits in CDI form, like those of claims, and then converts them to this protocol. */
 #include "drivers/sdk/allocation.h"
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "deviceplugin.pb-c.h"
 #include "drivers/prepare/cdi_file.h"

@@ -12,6 +12,7 @@
  */
 #include "net/http/http1.h"
 
+#include "base/core/limits.h"
 #include "base/core/mem.h"
 
 /* --- small parts ------------------------------------------------------------------ */

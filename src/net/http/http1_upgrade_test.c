@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "base/core/limits.h"
 #include "net/http/pair.h"
 #include "net/http/wire.h"
 

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/core/limits.h"
 #include "base/core/mem.h"
 
 struct sim_listener {

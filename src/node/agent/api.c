@@ -5,7 +5,6 @@
  * the status has come back to us. The status is only used to find out whether an ended container
  * will be started again. Error messages are kubelet's.
  */
-#include "base/core/limits.h"
 #include "base/json/writer.h"
 #include "base/report/log.h"
 #include "client/informer/cached.h"

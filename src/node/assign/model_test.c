@@ -6,6 +6,7 @@
  */
 #include "node/assign/assign_fixture.h"
 
+#include "base/core/limits.h"
 #include "base/core/random.h"
 #include "base/core/vec.h"
 #include "base/text/cpu_set.h"

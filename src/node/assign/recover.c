@@ -7,7 +7,6 @@
  * The plugins' extended resources are unknown until the plugins are back, so all extended resources
  * count. CPUs and memory are chosen again, and containers are moved to them.
  */
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "node/assign/admit.h"
 

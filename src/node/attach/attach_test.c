@@ -4,6 +4,7 @@
  */
 #include "node/attach/attach_fixture.h"
 
+#include "base/core/limits.h"
 #include "base/report/log.h"
 #include "base/report/metrics.h"
 #include "client/api/client.h"

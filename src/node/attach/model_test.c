@@ -6,6 +6,7 @@
  */
 #include "node/attach/attach_fixture.h"
 
+#include "base/core/limits.h"
 #include "base/core/random.h"
 
 enum { NAMES = 10, GPUS = 6, CPUS = 6, STEPS = 400, SEEDS = 150, SLOW = 2 };

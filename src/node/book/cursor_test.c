@@ -1,3 +1,4 @@
+#include "base/core/limits.h"
 #include "node/book/book_fixture.h"
 
 /* --- readers ------------------------------------------------------------------------- */

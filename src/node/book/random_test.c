@@ -6,7 +6,6 @@
  */
 #include "node/book/podres_fixture.h"
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/core/random.h"
 #include "node/book/podres_impl.h"

@@ -2,6 +2,7 @@
  * Claims in a simulated world: order of calls, error messages, pods that share, races, and an agent
  * that is killed at every step.
  */
+#include "base/core/limits.h"
 #include "node/claims/claims_fixture.h"
 
 /* --- the usual course ---------------------------------------------------------------------- */

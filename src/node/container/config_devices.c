@@ -3,7 +3,6 @@
  * or annotation, the first one wins. The pod's own environment and mounts take precedence over
  * plugins.
  */
-#include "base/core/limits.h"
 #include "deviceplugin.pb-c.h"
 #include "grpc/message.h"
 #include "node/container/config_impl.h"

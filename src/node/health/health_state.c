@@ -12,6 +12,7 @@
 #include <inttypes.h>
 
 #include "base/core/clock.h"
+#include "base/core/limits.h"
 #include "base/json/json.h"
 #include "base/json/writer.h"
 #include "base/time/timestamp.h"

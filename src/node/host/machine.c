@@ -3,8 +3,6 @@
  */
 #include "node/host/machine.h"
 
-#include "base/core/limits.h"
-
 void machine_make(struct machine *m, int cpus, int64_t memory_bytes, int numa)
 {
 	int nodes = MAX(1, MIN(numa, (int)MACHINE_NUMA_MAX));

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 
 #include "api/write/write.h"
+#include "base/core/limits.h"
 #include "base/core/random.h"
 #include "node/lifecycle/lifecycle_fixture.h"
 

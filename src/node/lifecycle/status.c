@@ -4,7 +4,6 @@
  * free. The status returned last is kept as text, as the base of the next one: the server may not
  * have it yet.
  */
-#include "base/core/limits.h"
 #include "node/lifecycle/lifecycle_impl.h"
 
 /* --- addresses ---------------------------------------------------------------------- */

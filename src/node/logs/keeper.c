@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 
 #include "base/core/arena.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/core/vec.h"
 #include "base/report/log.h"

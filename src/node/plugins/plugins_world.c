@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/metrics.h"
 #include "base/system/folder_fixture.h"

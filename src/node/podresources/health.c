@@ -3,7 +3,6 @@
  * name: a change of health is an event with the pod's new state, in which nothing was released or
  * gained.
  */
-#include "base/core/limits.h"
 #include "node/health/health.h"
 #include "node/podresources/make.h"
 #include "node/podresources/view.h"

@@ -4,6 +4,7 @@
  * every message of every client nothing is with two pods. At the end the state of all clients
  * equals List, and List equals the model.
  */
+#include "base/core/limits.h"
 #include "base/text/cpu_set.h"
 #include "node/assign/assign_fixture.h"
 #include "node/book/crowd_fixture.h"

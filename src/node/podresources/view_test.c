@@ -2,6 +2,7 @@
  * Views as text. A pod: "NS/NAME | CONTAINER: devices as ID@NODE; cpus 1,2; TYPE=BYTES@NODES;
  * {NS/CLAIM DRIVER/POOL/DEVICE#SHARE[CDI,..] ..} | ..".
  */
+#include "base/core/limits.h"
 #include "node/assign/assign_fixture.h"
 #include "node/claims/claims.h"
 #include "node/podresources/view.h"

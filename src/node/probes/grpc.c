@@ -2,7 +2,6 @@
  * grpc: Check of one service of grpc.health.v1. Any status except SERVING is a failure. Messages
  * are upstream's.
  */
-#include "base/core/limits.h"
 #include "base/time/duration.h"
 #include "grpc/channel.h"
 #include "health.pb-c.h"

@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "client/api/client.h"
 #include "client/events/recorder.h"

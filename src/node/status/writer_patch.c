@@ -6,7 +6,6 @@
  */
 #include "node/status/writer_patch.h"
 
-#include "base/core/limits.h"
 #include "node/pod/pod_condition.h"
 
 enum merge {

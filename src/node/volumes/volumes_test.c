@@ -1,6 +1,7 @@
 /*
  * Volumes of pods: set up, refreshed, removed.
  */
+#include "base/core/limits.h"
 #include "node/volumes/volumes_fixture.h"
 
 #define CM "volumes/kubernetes.io~configmap/v/"

@@ -6,7 +6,6 @@
  */
 #include <inttypes.h>
 
-#include "base/core/limits.h"
 #include "base/report/log.h"
 #include "node/claims/claims.h"
 #include "node/container/config.h"

@@ -5,7 +5,6 @@
 #include "scheduler/config/config.h"
 
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/yaml/yaml.h"
 #include "scheduler/config/config_impl.h"
 

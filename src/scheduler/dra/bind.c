@@ -15,7 +15,6 @@
  * conditions that drivers set, using the watch.
  */
 #include "api/schema/gates.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "base/report/metrics.h"

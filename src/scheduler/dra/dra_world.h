@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/metrics.h"
 #include "client/api/client.h"

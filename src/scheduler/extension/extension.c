@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "scheduler/extension/extension_impl.h"

@@ -4,7 +4,6 @@
  */
 #include "server/authz/policy.h"
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "server/authz/authz_impl.h"
 #include "server/authz/policy_table.h"

@@ -8,7 +8,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 
 /* A chunk ends with the event that reaches either limit, so texts are joined in pieces. */

@@ -2,7 +2,6 @@
  * Admission of proxied requests: operation CONNECT, with the options as the object. Webhooks may
  * change the options; then they count as if the client had requested them.
  */
-#include "base/core/limits.h"
 #include "server/connect/connect_impl.h"
 #include "server/plugins/table.h"
 #include "server/request/connect_options.h"

@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "server/core/parts.h"

@@ -10,7 +10,6 @@
 
 #include "api/write/write.h"
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "server/core/parts.h"
 #include "server/custom/custom_impl.h"

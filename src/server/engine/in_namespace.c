@@ -3,7 +3,6 @@
  */
 #include "server/engine/in_namespace.h"
 
-#include "base/core/limits.h"
 #include "server/engine/resource_walk.h"
 
 struct str in_namespace_name(const struct object *o)

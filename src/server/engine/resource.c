@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "api/crd/crd.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "server/engine/lane.h"
 

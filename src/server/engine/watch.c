@@ -11,7 +11,6 @@
 
 #include "api/crd/crd.h"
 #include "api/object/status.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "net/http/http.h"
 #include "server/engine/watch_impl.h"

@@ -7,7 +7,6 @@
 #include "api/defaults/defaults.h"
 #include "api/schema/schema.h"
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/json/json.h"
 #include "base/report/log.h"
 #include "base/time/timestamp.h"

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/core/limits.h"
 #include "base/report/metrics.h"
 #include "net/http/session.h"
 #include "server/core/parts.h"

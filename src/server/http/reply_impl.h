@@ -5,6 +5,7 @@
 #define SERVER_HTTP_REPLY_IMPL_H
 
 #include "api/object/status.h"
+#include "base/core/limits.h"
 #include "server/http/exchange.h"
 
 /* Limit for a reply that is made in one buffer: several times OBJECT_MAX. */

@@ -5,7 +5,6 @@
  */
 #include "server/plugins/devices.h"
 
-#include "base/core/limits.h"
 #include "server/admission/request.h"
 #include "server/authz/authz.h"
 #include "server/core/parts.h"

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "server/core/ensure.h"

@@ -7,6 +7,7 @@
 #include "server/reach/kubelets.h"
 
 #include "base/core/buf.h"
+#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/core/queue.h"
 #include "base/json/json.h"

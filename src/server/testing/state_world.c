@@ -13,7 +13,6 @@
 #include <ftw.h>
 #include <stdio.h>
 
-#include "base/core/limits.h"
 #include "net/http/server.h"
 #include "net/sim/sim.h"
 #include "server/engine/watch.h"

@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "base/core/limits.h"
 #include "net/loop/loop.h"
 #include "server/testing/verb_world.h"
 #include "server/webhooks/config.h"

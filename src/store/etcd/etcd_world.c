@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "grpc/server.h"
 #include "net/http/server.h"

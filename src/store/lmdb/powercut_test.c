@@ -21,7 +21,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "base/system/file.h"

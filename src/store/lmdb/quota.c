@@ -5,8 +5,6 @@
 
 #include <sys/statvfs.h>
 
-#include "base/core/limits.h"
-
 enum {
 	SMALL_GROWTH = 1024, /* an object may grow by so many bytes within the reserve */
 	RESERVE_PART = 16, /* the reserve is this fraction of the quota */
