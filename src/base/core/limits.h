@@ -1,8 +1,11 @@
 /*
- * limits - all limits on input, in one place.
+ * limits - units of size, and the limits on input that base enforces or that layers share which do
+ * not see each other.
  *
- * A comment says what a limit bounds, and why it has its value. Code uses them directly, or as
- * defaults of an options struct; it never writes such a number.
+ * The limits of every other layer are in src/LAYER/LAYER_limits.h. A file includes the header of
+ * each limit that it uses; scripts/limits checks that. A comment says what a limit bounds, and why
+ * it has its value. Code uses them directly, or as defaults of an options struct; it never writes
+ * such a number.
  */
 #ifndef BASE_CORE_LIMITS_H
 #define BASE_CORE_LIMITS_H
@@ -68,22 +71,14 @@
 #define HTTP_HEADERS_MAX      (64UL * KIB) /* sum of names and values; beyond it 431 */
 #define HTTP_HEADER_COUNT_MAX 128
 #define HTTP_TARGET_MAX       (64UL * KIB) /* kubectl exec: the command is in the target */
-#define HTTP_BODY_MAX         (3UL * MIB) /* upstream's limit on request bodies; beyond it 413 */
-#define HTTP_BODY_RATE_MIN    (4UL * KIB) /* bytes per second of a request's body; below it 408 */
 #define HTTP_WINDOW           (64UL * KIB) /* received and not yet consumed, per stream */
 #define HTTP_CONN_WINDOW      (1UL * MIB) /* the same, over all streams of one connection */
 #define HTTP_OUT_HIGH         (64UL * KIB) /* queued for one stream: above it, producers wait */
 #define HTTP_STREAMS_MAX      250 /* concurrent streams of one HTTP/2 connection, as upstream */
 #define WEBSOCKET_FRAME_MAX   (32UL * MIB) /* from a client, like upstream; it is not stored */
 
-#define PODRES_OUT_MAX (8UL * KIB) /* the same for PodResources, which has many watches */
-
-/* Replies of the API server up to this size are not compressed, like upstream. */
-#define GZIP_FROM (128UL * KIB)
-
-/* A webhook's reply: a patch of the largest object in base64, and more. */
-#define WEBHOOK_ANSWER_MAX (8UL * MIB)
-#define WEBHOOK_REVIEW_MAX (16UL * MIB) /* the request to it: an object twice, and the user */
+/* The body of a request, as upstream bounds it; beyond it 413. */
+#define HTTP_BODY_MAX (3UL * MIB)
 
 /* HTTP/1.1: bytes around the messages. */
 #define HTTP1_HELD_MAX       (1UL * MIB) /* later requests that wait; reading pauses long before */
@@ -114,30 +109,14 @@
 #define GRPC_METADATA_MAX       (32UL * KIB)
 #define GRPC_METADATA_COUNT_MAX 100
 
-/* The static token file, and certificates and keys read from files. */
-#define TOKEN_FILE_MAX (16UL * MIB)
-#define PEM_FILE_MAX   (1UL * MIB)
+/* Certificates and keys read from files. */
+#define PEM_FILE_MAX (1UL * MIB)
+
 /* Output of a credential plugin, per stream. */
 #define EXEC_OUTPUT_MAX (1UL * MIB)
 
-/* A service account's token; and recently verified tokens that one lane remembers. */
-#define JWT_MAX          (32UL * KIB)
-#define AUTHN_TOKENS_MAX 1024
-
-/*
- * The device page. Sessions and one-time codes, in total and per user; failed logins per second
- * before all logins wait; the body of a login, which may be a token.
- */
-#define UI_SESSIONS_MAX      1024
-#define UI_USER_SESSIONS_MAX 64
-#define UI_CODES_MAX         256
-#define UI_USER_CODES_MAX    16
-#define UI_FAILURES_MAX      10
-#define UI_BODY_MAX          (JWT_MAX + 1UL * KIB)
-
-/* Keys for verifying tokens; audiences of one token. */
-#define TOKEN_KEYS_MAX      64
-#define TOKEN_AUDIENCES_MAX 256
+/* A service account's token. */
+#define JWT_MAX (32UL * KIB)
 
 /* One stored object: etcd's default limit (1.5 MiB), less room for key and framing. */
 #define OBJECT_MAX (1500UL * KIB)
@@ -161,14 +140,11 @@
 
 /* Faults that one validation keeps; the rest are only counted. */
 #define FIELD_ERRORS_MAX 1000
+
 /* Nesting depth for defaults and validation; a CRD's schema may nest. */
 #define VALIDATE_DEPTH_MAX 500
 /* Size of a value shown in a fault; the rest is omitted. */
 #define VALIDATE_SHOWN_MAX (16UL * KIB)
-
-/* Documents generated for clients: one discovery or OpenAPI document. */
-#define DISCOVERY_DOCUMENT_MAX (4UL * MIB)
-#define OPENAPI_DOCUMENT_MAX   (64UL * MIB)
 
 /* Objects of the API, as upstream bounds them. */
 #define ANNOTATIONS_MAX             (256UL * KIB) /* keys and values of one object */
@@ -180,14 +156,17 @@
 #define OPAQUE_PARAMETERS_MAX       (10UL * KIB) /* also of a device's status data */
 #define SLICE_DEVICES_MAX           128
 #define SLICE_COSTLY_DEVICES_MAX    64 /* with taints, counters or list attributes */
-#define DEVICE_ATTRIBUTES_MAX       32 /* attributes and capacities of one device */
-#define DEVICE_ATTRIBUTE_VALUES_MAX 48
 #define CAPACITY_VALUES_MAX         10 /* that a request policy lists */
 #define RESOURCE_HEALTH_MESSAGE_MAX 1024
-/* Devices in the report of one pod or node; bytes of a node's annotation. */
+#define SECRET_MAX                  (1UL * MIB) /* data of a Secret or ConfigMap */
+
+/* Devices in the health report of one pod or node; bytes of a node's annotation. */
 #define DEVICE_HEALTH_REPORTS_MAX    1024
 #define DEVICE_HEALTH_ANNOTATION_MAX (32UL * KIB)
-#define SECRET_MAX                   (1UL * MIB) /* data of a Secret or ConfigMap */
+
+/* A device in a ResourceSlice, as upstream bounds it: attributes and capacities; their values. */
+#define DEVICE_ATTRIBUTES_MAX       32
+#define DEVICE_ATTRIBUTE_VALUES_MAX 48
 
 /* Expressions in CEL. */
 #define CEL_TEXT_MAX    100000 /* characters of one expression, as cel-go bounds it */
@@ -197,9 +176,7 @@
 #define CEL_ISSUES_MAX  100 /* errors reported for one expression */
 #define CEL_SCRATCH_MAX (64UL * MIB) /* memory that one evaluation may allocate */
 #define CEL_PROGRAM_MAX (16UL * MIB) /* memory of one compiled expression */
-/*
- * Steps of the checker on types, which can be exponentially large; length of a type in a message.
- */
+/* Steps of the checker on types, which can be exponentially large; a type's text in a message. */
 #define CEL_TYPE_STEPS_MAX 20000000
 #define CEL_TYPE_DEPTH_MAX 1000 /* much deeper than the text, for chains of macros */
 #define CEL_TYPE_SHOWN_MAX 4096
@@ -207,15 +184,21 @@
 #define CEL_WORK_MAX        20000000UL
 #define CEL_VALUE_DEPTH_MAX 1000 /* of values that an evaluation builds: walkers recurse */
 /* Steps for compiling all expressions of an object; see struct cel_budget. */
-#define CEL_COMPILE_MAX      4000000UL
-#define CEL_COMPILE_CRD_MAX  16000000UL /* of the rules and patterns of a CRD */
-#define SELECTOR_COMPILE_MAX 160000UL /* of one device selector: some 2 ms */
-#define SELECTOR_TRIAL_MAX   16384 /* selectors checked before a write; the rest in it */
-#define SELECTOR_TRIAL_STEPS 40000 /* steps of checking before other requests get a turn */
+#define CEL_COMPILE_MAX     4000000UL
+#define CEL_COMPILE_CRD_MAX 16000000UL /* of the rules and patterns of a CRD */
 /* Constant folding: work of all calls, memory of one, and size of its arguments and result. */
 #define CEL_FOLD_WORK_MAX    1000000UL
 #define CEL_FOLD_SCRATCH_MAX (64UL * KIB)
 #define CEL_FOLD_TEXT_MAX    (4UL * KIB)
+
+/*
+ * Device selectors: steps for compiling one, some 2 ms; selectors checked before a write, the rest
+ * in it; steps of checking before other requests get a turn.
+ */
+#define SELECTOR_COMPILE_MAX 160000UL
+#define SELECTOR_TRIAL_MAX   16384
+#define SELECTOR_TRIAL_STEPS 40000
+
 /* A file of the time zone database; the largest has some 4 KiB. */
 #define ZONE_FILE_MAX (64UL * KIB)
 #define ZONE_NAME_MAX 128
@@ -254,11 +237,13 @@
 /* Memory for the tree of the assignments' checkpoint, while it is read. */
 #define ASSIGN_STATE_WORK_MAX (256UL * MIB)
 
+/* A file with a KubeSchedulerConfiguration. */
+#define SCHEDULER_CONFIG_MAX (4UL * MIB)
+
 /* Limits of an API client: one reply, one watch event, one kubeconfig. */
 #define CLIENT_ANSWER_MAX    (1024UL * MIB) /* an unpaged list of a large cluster */
 #define CLIENT_EVENT_MAX     (64UL * MIB)
 #define KUBECONFIG_FILE_MAX  (16UL * MIB)
-#define SCHEDULER_CONFIG_MAX (4UL * MIB) /* KubeSchedulerConfiguration */
 #define KUBECONFIG_PATHS_MAX 64 /* in $KUBECONFIG */
 /* Connections of one client; and including those that carry one watch each (HTTP/1.1). */
 #define CLIENT_LINKS_MAX       64
@@ -344,14 +329,6 @@
 /* Links, addresses or routes of one network namespace. A node has a few thousand at most. */
 #define RTNL_LIST_MAX 262144
 
-/* Missing roles, named by a user's bindings, that are reported. */
-#define RBAC_MISSING_MAX 256
-
-/* Combinations of verb, group, resource and name that one role may grant. */
-#define RBAC_PIECES_MAX 5000
-/* String comparisons for checking whether a user has the permissions that a role grants: 0.1 s. */
-#define RBAC_COMPARISONS_MAX 20000000UL
-
 /*
  * Pods of one node that use one object; objects that one pod refers to; Services of one namespace.
  */
@@ -406,6 +383,8 @@
 #define PODRES_EVENTS_MAX  1024
 #define PODRES_EVENT_BYTES (1UL * MIB)
 #define PODRES_GONE_MAX    1024
+/* Queued for one stream: above it, producers wait. Less than HTTP_OUT_HIGH, for many watches. */
+#define PODRES_OUT_MAX (8UL * KIB)
 
 /* The scheduler: memory for the tree of one pod or node, several times its text. */
 #define POD_WORK_MAX      (64UL * MIB)
@@ -418,9 +397,8 @@
 #define EXTENDED_TEXT_MAX  (1UL * MIB)
 #define PLUGIN_ARGS_MAX    (1UL * MIB) /* of a scheduler plugin, as text */
 
-/* One log line; one line of the audit log, whose request line alone may be HTTP_TARGET_MAX. */
-#define LOG_LINE_MAX   (16UL * KIB)
-#define AUDIT_LINE_MAX (256UL * KIB)
+/* One log line. */
+#define LOG_LINE_MAX (16UL * KIB)
 
 /* Label sets of one metric: limits the memory for runaway label values. */
 #define METRICS_SERIES_MAX      10000

@@ -19,6 +19,7 @@
 #include "server/authn/tokens.h"
 #include "server/authz/authz.h"
 #include "server/core/options.h"
+#include "server/server_limits.h"
 
 #define NOW INT64_C(1893456000) /* 2030-01-01 */
 

@@ -4,8 +4,8 @@
  */
 #include "server/authn/cache.h"
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "server/server_limits.h"
 
 enum { WAYS = 4, SETS = AUTHN_TOKENS_MAX / WAYS };
 

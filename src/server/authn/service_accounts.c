@@ -16,6 +16,7 @@
 #include "net/tls/pki.h"
 #include "server/authn/token_claims.h"
 #include "server/core/options.h"
+#include "server/server_limits.h"
 
 #define DEFAULT_ISSUER "https://kubernetes.default.svc.cluster.local"
 

@@ -5,9 +5,9 @@
 #include "server/authn/token_claims.h"
 
 #include "base/core/arena.h"
-#include "base/core/limits.h"
 #include "base/json/writer.h"
 #include "net/tls/jwt.h"
+#include "server/server_limits.h"
 
 #define EXTRAS_MAX 5
 

@@ -6,11 +6,11 @@
 #include "server/authn/tokens.h"
 
 #include "base/core/arena.h"
-#include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "base/system/file.h"
 #include "server/core/user.h"
+#include "server/server_limits.h"
 
 #define TOKEN_FIELDS_MIN 3 /* token, user, uid */
 

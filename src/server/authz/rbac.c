@@ -10,11 +10,11 @@
 
 #include <stdlib.h>
 
-#include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "base/core/vec.h"
 #include "base/text/print.h"
+#include "server/server_limits.h"
 
 struct role {
 	struct arena arena; /* for the rules' text */

@@ -6,10 +6,10 @@
  */
 #include <stdlib.h>
 
-#include "base/core/limits.h"
 #include "base/core/vec.h"
 #include "base/text/print.h"
 #include "server/authz/rbac.h"
+#include "server/server_limits.h"
 
 #define ALL STR("*")
 

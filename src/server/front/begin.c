@@ -5,7 +5,6 @@
  */
 #include "server/front/begin.h"
 
-#include "base/core/limits.h"
 #include "base/system/recycler.h"
 #include "server/connect/connect.h"
 #include "server/front/nonresource.h"
@@ -14,6 +13,7 @@
 #include "server/http/audit.h"
 #include "server/http/metrics.h"
 #include "server/http/reply_impl.h"
+#include "server/server_limits.h"
 #include "server/ui/ui.h"
 
 enum { WRITE_ROOM = 24 * 1024 - 256 }; /* additional memory that is enough for nearly all writes */

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/writer.h"
 #include "base/report/log.h"
@@ -22,6 +21,7 @@
 #include "net/loop/conn.h"
 #include "server/core/parts.h"
 #include "server/http/exchange.h"
+#include "server/server_limits.h"
 
 struct audit {
 	int fd;

@@ -17,6 +17,7 @@
 #include "server/http/reply_form.h"
 #include "server/http/reply_impl.h"
 #include "server/http/reply_message.h"
+#include "server/server_limits.h"
 
 enum {
 	GZIP_LEVEL = 1,

@@ -7,7 +7,6 @@
 #include "server/publish/discovery.h"
 
 #include "api/schema/schema.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/core/vec.h"
 #include "base/json/writer.h"
@@ -15,6 +14,7 @@
 #include "net/tls/pki_sign.h"
 #include "server/publish/document_lazy.h"
 #include "server/request/negotiate.h"
+#include "server/server_limits.h"
 
 #define V2_TYPE(version)                                           \
 	"application/json;g=apidiscovery.k8s.io;v=" version ";as=" \

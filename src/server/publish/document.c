@@ -4,8 +4,8 @@
  */
 #include "server/publish/document.h"
 
-#include "base/core/limits.h"
 #include "net/loop/gzip.h"
+#include "server/server_limits.h"
 
 static void hash_hex(struct str s, char hex[33])
 {

@@ -5,11 +5,11 @@
  */
 #include "server/publish/openapi.h"
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/core/vec.h"
 #include "server/publish/document_lazy.h"
 #include "server/publish/openapi_impl.h"
+#include "server/server_limits.h"
 
 #define TYPE_JSON "application/json"
 /* '@' is not allowed in a media type, so it was respelled; clients request the old one. */

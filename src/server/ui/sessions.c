@@ -8,10 +8,10 @@
 
 #include <stdlib.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/core/random.h"
 #include "base/text/base64.h"
+#include "server/server_limits.h"
 
 enum { BUCKETS = 64 };
 

@@ -15,6 +15,7 @@
 #include "server/http/ready.h"
 #include "server/http/reply_impl.h"
 #include "server/publish/document.h"
+#include "server/server_limits.h"
 #include "server/ui/cookie.h"
 #include "server/ui/sessions.h"
 #include "web/web.h"

@@ -12,6 +12,7 @@
 #include "server/authn/service_accounts.h"
 #include "server/authn/token_claims.h"
 #include "server/core/parts.h"
+#include "server/server_limits.h"
 
 enum {
 	TOKEN_AGE_DEFAULT = 3600, /* seconds */

@@ -4,10 +4,10 @@
  */
 #include "server/verbs/review.h"
 
-#include "base/core/limits.h"
 #include "base/time/timestamp.h"
 #include "server/authn/authn.h"
 #include "server/core/parts.h"
+#include "server/server_limits.h"
 
 static int authenticate(struct review *r, struct str token, struct json *status, struct error *why)
 {

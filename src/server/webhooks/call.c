@@ -5,13 +5,13 @@
  * the webhook is called again with the current question, a limited number of times.
  */
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "base/system/uuid.h"
 #include "server/admission/request.h"
 #include "server/core/parts.h"
+#include "server/server_limits.h"
 #include "server/webhooks/target.h"
 #include "server/webhooks/webhooks_impl.h"
 

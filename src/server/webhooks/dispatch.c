@@ -10,6 +10,7 @@
 #include "server/admission/request.h"
 #include "server/core/parts.h"
 #include "server/http/audit.h"
+#include "server/server_limits.h"
 #include "server/webhooks/webhooks_impl.h"
 
 /* A write and the webhooks of one type. */

@@ -11,6 +11,7 @@
 #include "base/core/mem.h"
 #include "net/http/client.h"
 #include "net/tls/tls.h"
+#include "server/server_limits.h"
 
 enum {
 	LINES_MAX = 64, /* connections at a time; further posts wait */

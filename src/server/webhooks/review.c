@@ -6,10 +6,10 @@
 
 #include <assert.h>
 
-#include "base/core/limits.h"
 #include "base/json/writer.h"
 #include "base/text/base64.h"
 #include "base/text/print.h"
+#include "server/server_limits.h"
 
 #define HEAD_V1        "{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/v1\","
 #define HEAD_V1BETA1   "{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/v1beta1\","

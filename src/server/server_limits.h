@@ -1,0 +1,55 @@
+/*
+ * server_limits - limits of the API server; see base/core/limits.h.
+ */
+#ifndef SERVER_SERVER_LIMITS_H
+#define SERVER_SERVER_LIMITS_H
+
+#include "base/core/limits.h"
+
+/* Bytes per second of a request's body; below it 408. */
+#define HTTP_BODY_RATE_MIN (4UL * KIB)
+
+/* Replies of the API server up to this size are not compressed, like upstream. */
+#define GZIP_FROM (128UL * KIB)
+
+/* A webhook's reply: a patch of the largest object in base64, and more. */
+#define WEBHOOK_ANSWER_MAX (8UL * MIB)
+#define WEBHOOK_REVIEW_MAX (16UL * MIB) /* the request to it: an object twice, and the user */
+
+/* The static token file. */
+#define TOKEN_FILE_MAX (16UL * MIB)
+
+/* Recently verified tokens that one lane remembers. */
+#define AUTHN_TOKENS_MAX 1024
+
+/*
+ * The device page. Sessions and one-time codes, in total and per user; failed logins per second
+ * before all logins wait; the body of a login, which may be a token.
+ */
+#define UI_SESSIONS_MAX      1024
+#define UI_USER_SESSIONS_MAX 64
+#define UI_CODES_MAX         256
+#define UI_USER_CODES_MAX    16
+#define UI_FAILURES_MAX      10
+#define UI_BODY_MAX          (JWT_MAX + 1UL * KIB)
+
+/* Keys for verifying tokens; audiences of one token. */
+#define TOKEN_KEYS_MAX      64
+#define TOKEN_AUDIENCES_MAX 256
+
+/* Documents generated for clients: one discovery or OpenAPI document. */
+#define DISCOVERY_DOCUMENT_MAX (4UL * MIB)
+#define OPENAPI_DOCUMENT_MAX   (64UL * MIB)
+
+/* Missing roles, named by a user's bindings, that are reported. */
+#define RBAC_MISSING_MAX 256
+
+/* Combinations of verb, group, resource and name that one role may grant. */
+#define RBAC_PIECES_MAX 5000
+/* String comparisons for checking whether a user has the permissions that a role grants: 0.1 s. */
+#define RBAC_COMPARISONS_MAX 20000000UL
+
+/* One line of the audit log, whose request line alone may be HTTP_TARGET_MAX. */
+#define AUDIT_LINE_MAX (256UL * KIB)
+
+#endif
