@@ -8,13 +8,13 @@
 #include <stdlib.h>
 
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "deviceplugin.pb-c.h"
 #include "drivers/prepare/rpc_socket.h"
 #include "grpc/channel.h"
 #include "grpc/message.h"
 #include "grpc/server.h"
+#include "net/net_limits.h"
 #include "node/plugins/wire.h"
 
 enum { NUMA_NODES = 2 };

@@ -29,12 +29,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "client/informer/cached.h"
 #include "client/informer/informer.h"
 #include "grpc/message.h"
 #include "load.h"
+#include "net/net_limits.h"
 #include "node/book/methods.h"
 #include "node_plugin.h"
 #include "node_pods.h"

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/core/limits.h"
+#include "net/net_limits.h"
 #include "net/tls/jwt.h"
 #include "net/tls/jwt_fixture.h"
 #include "server/authn/token_claims.h"

@@ -16,6 +16,7 @@
 #include "base/report/log.h"
 #include "base/system/file.h"
 #include "net/loop/loop.h"
+#include "net/net_limits.h"
 #include "net/sim/sim.h"
 #include "server/core/parts.h"
 #include "server/engine/resource_walk.h"

@@ -13,6 +13,7 @@
 #include "base/core/mem.h"
 #include "grpc/fixture.h"
 #include "grpc/message.h"
+#include "net/net_limits.h"
 
 static int setup(void **state)
 {

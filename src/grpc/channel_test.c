@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "grpc/fixture.h"
 #include "net/loop/listener.h"
+#include "net/net_limits.h"
 
 struct test {
 	struct fixture f;

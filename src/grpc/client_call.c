@@ -10,9 +10,9 @@
 
 #include <assert.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "net/http/client.h"
+#include "net/net_limits.h"
 
 static const struct grpc_role client_role;
 

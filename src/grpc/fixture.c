@@ -8,6 +8,7 @@
 
 #include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "net/net_limits.h"
 
 /* Many times the latency of the simulated network. */
 enum { FIXTURE_SETTLE_MS = 50 };

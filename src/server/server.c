@@ -11,11 +11,11 @@
 
 #include "api/devices/known_selectors.h"
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "base/report/metrics.h"
 #include "net/http/server.h"
+#include "net/net_limits.h"
 #include "net/tls/pki.h"
 #include "net/tls/tls.h"
 #include "server/authn/authn.h"

@@ -5,6 +5,7 @@
 #define SERVER_SERVER_LIMITS_H
 
 #include "base/core/limits.h"
+#include "net/net_limits.h"
 
 /* Bytes per second of a request's body; below it 408. */
 #define HTTP_BODY_RATE_MIN (4UL * KIB)

@@ -7,13 +7,13 @@
 #include "api/patch/diff.h"
 #include "api/patch/last_applied.h"
 #include "api/schema/schema.h"
-#include "base/core/limits.h"
 #include "base/json/json.h"
 #include "cli/apply/server.h"
 #include "cli/connect/kube.h"
 #include "cli/connect/manifest.h"
 #include "cli/program/cli.h"
 #include "client/api/discovery.h"
+#include "net/net_limits.h"
 
 /* One object being applied. */
 struct wish {

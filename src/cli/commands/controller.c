@@ -7,11 +7,11 @@
 
 #include "api/schema/gates.h"
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/system/file.h"
 #include "cli/commands/commands.h"
 #include "cli/program/cli.h"
 #include "cli/roles/elected_role.h"
+#include "net/net_limits.h"
 
 struct controller_options {
 	struct role_options role;

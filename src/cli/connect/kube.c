@@ -10,6 +10,7 @@
 #include "base/text/nearest.h"
 #include "client/api/discovery.h"
 #include "net/loop/loop.h"
+#include "net/net_limits.h"
 
 #define PAGE "500"
 

@@ -1,9 +1,9 @@
 /* Flags win over the kubeconfig. */
 #include "cli/connect/kube_flags.h"
 
-#include "base/core/limits.h"
 #include "base/system/file.h"
 #include "client/kubeconfig/kubeconfig.h"
+#include "net/net_limits.h"
 
 static void act_as(const struct kube_options *o, struct kubeconfig *k)
 {

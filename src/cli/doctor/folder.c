@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/system/file.h"
 #include "base/text/base64.h"
 #include "cli/doctor/doctor.h"
 #include "cli/up/health.h"
 #include "cli/up/port.h"
 #include "client/kubeconfig/kubeconfig.h"
+#include "net/net_limits.h"
 #include "net/tls/pki.h"
 
 enum { PORT = 6443, ASK_MS = 3000, DAYS_SOON = 30 };

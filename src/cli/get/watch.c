@@ -7,6 +7,7 @@
 #include "client/api/discovery.h"
 #include "client/informer/watch_event.h"
 #include "net/loop/loop.h"
+#include "net/net_limits.h"
 
 struct watcher {
 	struct get *get;

@@ -9,6 +9,7 @@
 #include "cli/probe/client_tls.h"
 #include "cli/probe/commands.h"
 #include "cli/program/cli.h"
+#include "net/net_limits.h"
 #include "net/tls/tls.h"
 
 struct call_options {

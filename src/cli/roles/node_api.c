@@ -4,8 +4,8 @@
  */
 #include "cli/roles/node_api.h"
 
-#include "base/core/limits.h"
 #include "cli/program/cli.h"
+#include "net/net_limits.h"
 
 enum { KUBELET_PORT = 10250 };
 

@@ -5,11 +5,11 @@
 #include "cli/up/credentials.h"
 
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/json/json.h"
 #include "base/system/file.h"
 #include "base/text/base64.h"
 #include "net/loop/addr.h"
+#include "net/net_limits.h"
 #include "net/tls/pki.h"
 #include "server/server.h"
 #include "server/startup/bootstrap.h"

@@ -13,6 +13,7 @@
 #include "base/report/metrics.h"
 #include "base/system/version.h"
 #include "client/api/client_impl.h"
+#include "net/net_limits.h"
 #include "net/tls/tls.h"
 
 enum {

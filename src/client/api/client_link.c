@@ -16,6 +16,7 @@
 #include "base/text/base64.h"
 #include "client/api/client_impl.h"
 #include "client/kubeconfig/exec_credential.h"
+#include "net/net_limits.h"
 #include "net/tls/tls.h"
 
 enum {

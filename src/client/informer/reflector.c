@@ -5,9 +5,9 @@
  */
 #include "client/informer/reflector.h"
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "client/informer/reflector_list.h"
+#include "net/net_limits.h"
 
 enum {
 	BACKOFF_MS = 800,

@@ -2,10 +2,10 @@
  * Clusters and users: a table of plain text members, then members that need more work. Every error
  * names the file and entry, and says what to write instead.
  */
-#include "base/core/limits.h"
 #include "base/system/file.h"
 #include "base/text/base64.h"
 #include "client/kubeconfig/kubeconfig_impl.h"
+#include "net/net_limits.h"
 
 int kubeconfig_bad(const struct kubeconfig_entry *e, enum error_code code, struct error *err,
 		   const char *text)

@@ -16,6 +16,7 @@
 #include "base/time/timestamp.h"
 #include "client/kubeconfig/kubeconfig.h"
 #include "net/loop/program.h"
+#include "net/net_limits.h"
 
 enum { TIMEOUT_MS = 60 * 1000 };
 

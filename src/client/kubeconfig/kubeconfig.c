@@ -12,6 +12,7 @@
 #include "base/system/file.h"
 #include "base/yaml/yaml.h"
 #include "client/kubeconfig/kubeconfig_impl.h"
+#include "net/net_limits.h"
 
 #define ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 

@@ -9,6 +9,7 @@
 #include "base/json/json.h"
 #include "controller/namespace/status.h"
 #include "controller/shared/context.h"
+#include "net/net_limits.h"
 
 enum {
 	PAGE = 500,

@@ -2,8 +2,8 @@
 #include "net/http/http.h"
 
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/time/timestamp.h"
+#include "net/net_limits.h"
 
 enum { FIELDS_FIRST = 8 };
 

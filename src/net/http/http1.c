@@ -12,8 +12,8 @@
  */
 #include "net/http/http1.h"
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "net/net_limits.h"
 
 /* --- small parts ------------------------------------------------------------------ */
 

@@ -15,8 +15,8 @@
 #include <sys/types.h>
 
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "net/http/session.h"
+#include "net/net_limits.h"
 
 /* --- parsing -------------------------------------------------------------- */
 

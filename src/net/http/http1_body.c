@@ -3,8 +3,8 @@
  * be split anywhere. Parsing is strict, except for extensions, which RFC 9112, 7.1.1, requires to
  * be ignored. Extensions and leading zeros cost us work and bring nothing, so they have a limit.
  */
-#include "base/core/limits.h"
 #include "net/http/http1.h"
+#include "net/net_limits.h"
 
 void http1_body_begin(struct http1_body *b, const struct http1_head *head)
 {

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "base/core/limits.h"
 #include "net/http/pair.h"
 #include "net/http/wire.h"
+#include "net/net_limits.h"
 
 #define OK   "HTTP/1.1 200 OK\r\n"
 #define OK_2 OK "Content-Length: 2\r\n\r\nok"

@@ -7,8 +7,8 @@
  * llhttp gets a section as a whole, so its spans are never split, fields are plain pointers into
  * the input, and it keeps no state between calls.
  */
-#include "base/core/limits.h"
 #include "net/http/http1.h"
+#include "net/net_limits.h"
 
 #include <llhttp.h>
 

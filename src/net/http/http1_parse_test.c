@@ -12,6 +12,7 @@
 #include "base/core/limits.h"
 #include "net/http/http1.h"
 #include "net/http/wire.h"
+#include "net/net_limits.h"
 
 #define GET   "GET /now HTTP/1.1\r\n"
 #define POST  "POST /echo HTTP/1.1\r\nHost: a\r\n"

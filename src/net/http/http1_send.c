@@ -7,8 +7,8 @@
  * that would break a line. If outbuf_room() returned true, there is room for a head, a chunk line
  * and the end of a message, and http_stream_out_move() keeps it so.
  */
-#include "base/core/limits.h"
 #include "net/http/http1.h"
+#include "net/net_limits.h"
 
 enum {
 	HEAD_SMALL = 2048, /* heads up to this are printed on the stack */

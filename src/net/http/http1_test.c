@@ -11,6 +11,7 @@
 
 #include "base/core/limits.h"
 #include "net/http/wire.h"
+#include "net/net_limits.h"
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
 #define POST      "POST /echo HTTP/1.1\r\nHost: a\r\n"

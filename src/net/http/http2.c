@@ -7,8 +7,8 @@
  */
 #include "net/http/http2.h"
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "net/net_limits.h"
 
 static const uint8_t drain_ping[8] = { 'd', 'r', 'a', 'i', 'n', 0, 0, 1 };
 

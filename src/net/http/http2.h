@@ -10,8 +10,8 @@
 
 #include <nghttp2/nghttp2.h>
 
-#include "base/core/limits.h"
 #include "net/http/session.h"
+#include "net/net_limits.h"
 
 /* A token bucket: a burst, refilled at a rate per second. */
 struct http2_bucket {

@@ -4,8 +4,7 @@
  * peer gets ENHANCE_YOUR_CALM and is disconnected.
  */
 #include "net/http/http2.h"
-
-#include "base/core/limits.h"
+#include "net/net_limits.h"
 
 static struct http_stream *stream_of(nghttp2_session *ng, int32_t id)
 {

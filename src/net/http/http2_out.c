@@ -7,8 +7,7 @@
  * stream is open, and our stream lives as long.
  */
 #include "net/http/http2.h"
-
-#include "base/core/limits.h"
+#include "net/net_limits.h"
 
 enum { NV_MAX = HTTP_HEADER_COUNT_MAX + 8 };
 

@@ -12,6 +12,7 @@
 
 #include "base/core/limits.h"
 #include "net/http/pair.h"
+#include "net/net_limits.h"
 
 /* The callbacks that a stream's owner got. */
 struct seen {

@@ -11,6 +11,7 @@
 #include "base/core/clock.h"
 #include "base/core/limits.h"
 #include "net/http/http.h"
+#include "net/net_limits.h"
 
 static void fields_are_found_by_name(void **state UNUSED)
 {

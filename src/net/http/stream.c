@@ -15,6 +15,7 @@
 #include "base/core/mem.h"
 #include "base/system/recycler.h"
 #include "net/loop/loop.h"
+#include "net/net_limits.h"
 
 enum { STREAM_BLOCK = 2048 }; /* a stream and the first memory of its arena */
 _Static_assert(sizeof(struct http_stream) + 1024 <= STREAM_BLOCK, "a small request fits a block");

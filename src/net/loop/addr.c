@@ -7,7 +7,7 @@
  * socket reports) become plain IPv4 ones: one peer has one text.
  */
 #include "net/loop/addr.h"
-#include "base/core/limits.h"
+#include "net/net_limits.h"
 
 #include <arpa/inet.h>
 #include <net/if.h>

@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 
 #include "base/core/error.h"
-#include "base/core/limits.h"
 #include "base/core/str.h"
+#include "net/net_limits.h"
 
 enum addr_kind {
 	ADDR_INET, /* numeric, IPv4 or IPv6 */

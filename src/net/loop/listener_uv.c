@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "net/net_limits.h"
 
 enum {
 	ACCEPT_BATCH = 64, /* per turn, so that other work continues */

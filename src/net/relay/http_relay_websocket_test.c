@@ -16,6 +16,7 @@
 #include "net/http/client.h"
 #include "net/http/server.h"
 #include "net/loop/loop.h"
+#include "net/net_limits.h"
 #include "net/relay/http_relay.h"
 #include "net/relay/websocket.h"
 #include "net/sim/sim.h"

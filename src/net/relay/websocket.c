@@ -9,9 +9,9 @@
  */
 #include "net/relay/websocket.h"
 
-#include "base/core/limits.h"
 #include "base/text/base64.h"
 #include "net/http/http.h"
+#include "net/net_limits.h"
 #include "net/tls/pki_sign.h"
 
 /* RFC 6455, 1.3. */

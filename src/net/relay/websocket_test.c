@@ -11,6 +11,7 @@
 
 #include "base/core/limits.h"
 #include "net/http/http.h"
+#include "net/net_limits.h"
 #include "net/relay/websocket.h"
 
 static const struct websocket_protocol protocols[] = {

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "net/net_limits.h"
 
 struct sim_listener {
 	struct listener listener;

@@ -17,8 +17,8 @@
 
 #include <assert.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "net/net_limits.h"
 
 static struct tls_conn *self_of(struct conn *c)
 {

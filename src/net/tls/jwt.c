@@ -4,9 +4,9 @@
  */
 #include "net/tls/jwt.h"
 
-#include "base/core/limits.h"
 #include "base/json/writer.h"
 #include "base/text/base64.h"
+#include "net/net_limits.h"
 
 #define JWT_DEPTH_MAX 16 /* nesting depth; usual tokens have 4 */
 

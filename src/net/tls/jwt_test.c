@@ -7,6 +7,7 @@
 
 #include "base/core/limits.h"
 #include "base/text/base64.h"
+#include "net/net_limits.h"
 #include "net/tls/jwt.h"
 #include "net/tls/jwt_fixture.h"
 

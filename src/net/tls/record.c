@@ -9,9 +9,8 @@
  * The BIO accepts all output, so SSL_write never stops half-way. Back-pressure is `blocked`:
  * nothing is encrypted while the socket has not taken all ciphertext.
  */
+#include "net/net_limits.h"
 #include "net/tls/tls_impl.h"
-
-#include "base/core/limits.h"
 
 enum {
 	TLS_OVERHEAD = 32, /* maximal overhead of a record: header, nonce, tag */

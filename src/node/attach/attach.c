@@ -2,9 +2,9 @@
  * Every event ends in attach_follow(): it makes the call that is due, checks whether we are behind,
  * and sets the one timer for the next time that either may change.
  */
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
+#include "net/net_limits.h"
 #include "node/attach/attach_impl.h"
 
 enum {

@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/system/folder.h"
 #include "net/http/server.h"
 #include "net/loop/loop.h"
+#include "net/net_limits.h"
 
 enum {
 	/* period of checking the socket; the folder's notifications come at once */

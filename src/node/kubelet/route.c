@@ -5,9 +5,9 @@
 #include "node/kubelet/route.h"
 
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/core/vec.h"
 #include "net/loop/url.h"
+#include "net/net_limits.h"
 
 /* --- paths ------------------------------------------------------------------------ */
 

@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/time/timestamp.h"
 #include "net/loop/gzip.h"
 #include "net/loop/loop.h"
+#include "net/net_limits.h"
 #include "node/runtime/runtime.h"
 
 enum { PIECE = 64 * 1024, LEVEL = 6, FILES_MAX = 1024 };

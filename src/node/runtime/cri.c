@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "base/report/metrics.h"
+#include "net/net_limits.h"
 #include "node/runtime/cri_image.h"
 #include "node/runtime/cri_messages.h"
 

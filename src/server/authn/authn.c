@@ -9,10 +9,10 @@
 
 #include "base/core/arena.h"
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/text/base64.h"
 #include "net/http/http.h"
+#include "net/net_limits.h"
 #include "net/relay/websocket.h"
 #include "net/tls/tls.h"
 #include "server/authn/cache.h"

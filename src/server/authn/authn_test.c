@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "net/http/http.h"
+#include "net/net_limits.h"
 #include "server/authn/authn.h"
 #include "server/authn/cache.h"
 #include "server/authn/service_accounts.h"

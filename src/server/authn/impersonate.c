@@ -7,8 +7,8 @@
 
 #include "base/core/arena.h"
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "net/http/http.h"
+#include "net/net_limits.h"
 #include "server/authz/authz.h"
 #include "server/request/request.h"
 

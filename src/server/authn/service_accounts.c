@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "base/core/arena.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/writer.h"
 #include "base/system/file.h"
+#include "net/net_limits.h"
 #include "net/tls/jwt.h"
 #include "net/tls/pki.h"
 #include "server/authn/token_claims.h"

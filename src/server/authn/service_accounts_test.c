@@ -15,6 +15,7 @@
 #include "base/json/writer.h"
 #include "base/system/file.h"
 #include "base/text/base64.h"
+#include "net/net_limits.h"
 #include "net/tls/jwt.h"
 #include "net/tls/jwt_fixture.h"
 #include "net/tls/pki.h"

@@ -5,8 +5,8 @@
 #include "server/connect/fields.h"
 
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "net/http/http.h"
+#include "net/net_limits.h"
 #include "server/authn/authn.h"
 #include "server/ui/cookie.h"
 

@@ -5,7 +5,7 @@
  * address; reach.h limits that. For a name, its addresses are checked when the server connects.
  */
 #include "base/core/buf.h"
-#include "base/core/limits.h"
+#include "net/net_limits.h"
 #include "server/connect/connect_impl.h"
 #include "server/core/parts.h"
 #include "server/reach/kubelets.h"

@@ -13,6 +13,7 @@
 #include "base/core/mem.h"
 #include "net/loop/gzip.h"
 #include "net/loop/loop.h"
+#include "net/net_limits.h"
 #include "server/cache/snapshot.h"
 #include "server/http/reply_form.h"
 #include "server/http/reply_impl.h"

@@ -7,11 +7,11 @@
 #include "server/reach/kubelets.h"
 
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/core/queue.h"
 #include "base/json/json.h"
 #include "base/system/file.h"
+#include "net/net_limits.h"
 #include "net/tls/pki.h"
 #include "net/tls/tls.h"
 #include "server/core/options.h"

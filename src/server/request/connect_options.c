@@ -8,6 +8,7 @@
 #include "base/core/buf.h"
 #include "base/core/limits.h"
 #include "base/json/json.h"
+#include "net/net_limits.h"
 #include "server/request/connect_query.h"
 #include "server/request/request.h"
 

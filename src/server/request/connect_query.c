@@ -7,9 +7,9 @@
 
 #include "base/core/arena.h"
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "base/text/print.h"
 #include "base/time/timestamp.h"
+#include "net/net_limits.h"
 #include "server/request/request.h"
 
 enum param_type {

@@ -6,7 +6,7 @@
 #include "server/startup/auth_config.h"
 
 #include "base/core/buf.h"
-#include "base/core/limits.h"
+#include "net/net_limits.h"
 #include "server/core/ensure.h"
 #include "server/core/parts.h"
 #include "server/startup/bootstrap.h"

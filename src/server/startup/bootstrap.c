@@ -19,6 +19,7 @@
 #include "base/system/file.h"
 #include "base/text/base64.h"
 #include "net/loop/addr.h"
+#include "net/net_limits.h"
 #include "net/tls/pki.h"
 #include "net/tls/tls.h"
 #include "server/core/options.h"

@@ -18,6 +18,7 @@
 #include "base/text/base64.h"
 #include "base/yaml/yaml.h"
 #include "net/loop/addr.h"
+#include "net/net_limits.h"
 #include "net/tls/pki.h"
 #include "net/tls/tls.h"
 #include "server/core/options.h"

@@ -9,6 +9,7 @@
 #include "base/core/limits.h"
 #include "base/system/uuid.h"
 #include "base/time/timestamp.h"
+#include "net/net_limits.h"
 #include "server/authn/service_accounts.h"
 #include "server/authn/token_claims.h"
 #include "server/core/parts.h"

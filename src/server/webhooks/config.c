@@ -8,6 +8,7 @@
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "base/text/base64.h"
+#include "net/net_limits.h"
 
 static struct str text_of(struct webhook_config *c, const struct json *tree, const char *key)
 {

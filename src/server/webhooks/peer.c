@@ -7,9 +7,9 @@
  */
 #include "server/webhooks/peer.h"
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "net/http/client.h"
+#include "net/net_limits.h"
 #include "net/tls/tls.h"
 #include "server/server_limits.h"
 

@@ -4,9 +4,9 @@
  */
 #include "store/etcd/endpoint.h"
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/system/file.h"
+#include "net/net_limits.h"
 #include "net/tls/tls.h"
 #include "store/etcd/store.h"
 
