@@ -14,8 +14,8 @@
 
 #include <assert.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "grpc/grpc_limits.h"
 
 const struct grpc_call_ops grpc_call_no_ops = { 0 };
 const struct http_stream_ops grpc_stream_no_ops = { 0 };

@@ -6,7 +6,7 @@
  */
 #include "grpc/frame.h"
 
-#include "base/core/limits.h"
+#include "grpc/grpc_limits.h"
 #include "net/loop/gzip.h"
 
 enum {

@@ -6,8 +6,8 @@
 #include "grpc/metadata.h"
 
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/text/base64.h"
+#include "grpc/grpc_limits.h"
 #include "net/net_limits.h"
 
 static bool is_binary(struct str key)

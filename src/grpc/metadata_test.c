@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/core/limits.h"
+#include "grpc/grpc_limits.h"
 #include "grpc/metadata.h"
 
 static void entries_come_back_as_they_were_given(void **state UNUSED)

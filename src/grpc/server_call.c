@@ -7,8 +7,8 @@
 
 #include <assert.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "grpc/grpc_limits.h"
 
 /* grpc-status, grpc-message, content-type, grpc-accept-encoding. */
 enum { OWN_FIELDS = 4 };

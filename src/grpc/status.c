@@ -3,8 +3,7 @@
  * is not the inverse: several errors share a code.
  */
 #include "grpc/status.h"
-
-#include "base/core/limits.h"
+#include "grpc/grpc_limits.h"
 
 struct code_row {
 	const char *name;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/core/limits.h"
+#include "grpc/grpc_limits.h"
 #include "grpc/status.h"
 
 static void a_code_has_its_name_and_is_found_by_it(void **state UNUSED)
