@@ -79,17 +79,6 @@
 /* Memory for handling one request: the tree of a body is many times its text. */
 #define REQUEST_WORK_MAX (256UL * MIB)
 
-/* The store in a folder. */
-#define STORE_RESOURCES_MAX 65536 /* names that ever had an object; they are kept for ever */
-#define STORE_BATCH_MAX     1024 /* writes per commit, whose pages LMDB never frees ... */
-#define STORE_BATCH_BYTES   (4UL * MIB) /* ... and their bytes; the last write may exceed it */
-#define STORE_PRUNE_MAX     1024 /* old changes deleted by one commit: a few ms */
-
-/* etcd: bytes of one response, keys per page of a range, writes in flight. */
-#define ETCD_RESPONSE_MAX (64UL * MIB)
-#define ETCD_PAGE_MAX     500
-#define ETCD_WRITES_MAX   512
-
 /* Elements compared by one strategic merge patch: lists are searched linearly. */
 #define PATCH_COMPARISONS_MAX 10000000
 

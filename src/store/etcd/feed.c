@@ -11,10 +11,10 @@
 
 #include <inttypes.h>
 
-#include "base/core/limits.h"
 #include "base/report/metrics.h"
 #include "store/etcd/key.h"
 #include "store/etcd/write.h"
+#include "store/store_limits.h"
 
 enum {
 	BACKOFF_INITIAL_MS = 20,

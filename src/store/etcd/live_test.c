@@ -15,6 +15,7 @@
 #include "store/etcd/client.h"
 #include "store/etcd/etcd_fixture.h"
 #include "store/etcd/store.h"
+#include "store/store_limits.h"
 
 #define PODS "core/pods"
 

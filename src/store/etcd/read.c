@@ -6,10 +6,10 @@
 #include "store/etcd/read.h"
 
 #include "base/core/arena.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "store/etcd/key.h"
 #include "store/etcd/stamp.h"
+#include "store/store_limits.h"
 
 /* If a full page arrives within this time, twice as many keys will arrive in time, too. */
 enum { QUICK_MS = ETCD_CALL_MS / 10 };

@@ -3,8 +3,7 @@
  * decides. A status that is not in the table below is treated as the worst case: outcome unknown.
  */
 #include "store/etcd/rpc.h"
-
-#include "base/core/limits.h"
+#include "store/store_limits.h"
 
 #define TYPE(name) &etcd__##name##__descriptor
 

@@ -9,7 +9,6 @@
 
 #include <assert.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/core/random.h"
 #include "store/etcd/client.h"
@@ -17,6 +16,7 @@
 #include "store/etcd/stamp.h"
 #include "store/etcd/write_impl.h"
 #include "store/store_impl.h"
+#include "store/store_limits.h"
 
 /* How long to pursue a write whose answer was lost. */
 enum { DOUBT_MS = 10 * 1000 };

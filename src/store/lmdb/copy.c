@@ -13,6 +13,7 @@
 #include "store/lmdb/env.h"
 #include "store/lmdb/prune.h"
 #include "store/lmdb/tools.h"
+#include "store/store_limits.h"
 
 enum { FILE_MODE = 0600 };
 

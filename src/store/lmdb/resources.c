@@ -4,9 +4,9 @@
  */
 #include "store/lmdb/resources.h"
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "store/lmdb/keys.h"
+#include "store/store_limits.h"
 
 #define PREFIX "resource/"
 

@@ -17,8 +17,8 @@
  */
 #include "store/lmdb/store_impl.h"
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "store/store_limits.h"
 
 enum {
 	PRUNE_PER_WRITE = 4, /* more than one, so that pruning catches up under load */
