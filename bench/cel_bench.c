@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/core/limits.h"
 #include "base/json/json.h"
+#include "cel/cel_limits.h"
 #include "cel/kubernetes/device.h"
 
 enum { DEVICES = 64, ROUNDS = 40000, SCRATCH = 4096 };

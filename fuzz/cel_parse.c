@@ -3,6 +3,7 @@
  * can be told; a tree that is printed is read as the same again.
  */
 #include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "cel/core/env.h"
 #include "cel/lib/libraries.h"
 #include "cel/parse/macro.h"

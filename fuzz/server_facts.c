@@ -9,6 +9,7 @@
 #include "base/core/limits.h"
 #include "base/json/json.h"
 #include "base/report/metrics.h"
+#include "cel/cel_limits.h"
 #include "net/sim/sim.h"
 #include "server/core/parts.h"
 #include "server/http/memory.h"

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 
 #include "api/crd/cel_type.h"
-#include "base/core/limits.h"
 #include "base/text/base64.h"
 #include "base/time/timestamp.h"
+#include "cel/cel_limits.h"
 #include "cel/core/json.h"
 
 /* The head of our lists and maps. */

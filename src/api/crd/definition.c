@@ -9,6 +9,7 @@
 #include "api/schema/names.h"
 #include "base/core/limits.h"
 #include "base/json/index.h"
+#include "cel/cel_limits.h"
 #include "cel/core/env.h"
 
 enum { WARNING_MAX = 256, SELECTABLE_MAX = 8 };

@@ -13,6 +13,7 @@
 
 #include "base/core/limits.h"
 #include "base/core/map.h"
+#include "cel/cel_limits.h"
 
 enum {
 	CALL_COST_MAX = 1000000, /* cost limit of one expression */

@@ -13,6 +13,7 @@
 #include "base/core/map.h"
 #include "base/core/vec.h"
 #include "base/json/json.h"
+#include "cel/cel_limits.h"
 #include "cel/kubernetes/device.h"
 
 struct selector_trial {

@@ -15,6 +15,7 @@
 #include "api/validate/validate.h"
 #include "base/core/buf.h"
 #include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "cel/core/env.h"
 
 struct bench {

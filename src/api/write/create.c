@@ -8,8 +8,8 @@
 #include "api/crd/crd.h"
 #include "api/defaults/defaults.h"
 #include "api/validate/validate.h"
-#include "base/core/limits.h"
 #include "base/system/uuid.h"
+#include "cel/cel_limits.h"
 #include "cel/core/env.h"
 
 /* Removes system fields, which clients may not set. */

@@ -8,7 +8,7 @@
 #include "api/crd/crd.h"
 #include "api/defaults/defaults.h"
 #include "api/validate/validate.h"
-#include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "cel/core/env.h"
 
 /* --- may it be replaced --------------------------------------------------------------- */

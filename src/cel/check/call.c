@@ -3,7 +3,7 @@
  * overload that fits the types of the arguments is kept: one if the types are known, several if
  * they are dyn. With several, the result is dyn unless all have the same result type.
  */
-#include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "cel/check/check_impl.h"
 #include "cel/core/library.h"
 

@@ -6,7 +6,7 @@
 #include "cel/check/check.h"
 
 #include "base/core/error.h"
-#include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "cel/check/check_impl.h"
 #include "cel/core/wellknown.h"
 

@@ -8,6 +8,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "cel/check/check.h"
 #include "cel/lib/libraries.h"
 #include "cel/parse/parse.h"

@@ -6,8 +6,8 @@
  */
 #include "cel/check/cost.h"
 
-#include "base/core/limits.h"
 #include "base/core/vec.h"
+#include "cel/cel_limits.h"
 #include "cel/check/cost_impl.h"
 
 /* A variable of a fold. */

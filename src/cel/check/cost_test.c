@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "base/core/limits.h"
 #include "base/system/file.h"
+#include "cel/cel_limits.h"
 #include "cel/core/json.h"
 #include "cel/kubernetes/device.h"
 #include "cel/lib/libraries.h"

@@ -8,7 +8,7 @@
  */
 #include <assert.h>
 
-#include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "cel/check/check_impl.h"
 #include "cel/core/library.h"
 

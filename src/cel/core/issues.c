@@ -4,8 +4,7 @@
  * character is wide, so that it stands below it.
  */
 #include "cel/core/issues.h"
-
-#include "base/core/limits.h"
+#include "cel/cel_limits.h"
 
 /* Maximum length of a line in messages, in bytes, as in cel-go. */
 enum { SNIPPET_MAX = 16384 };

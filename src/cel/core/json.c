@@ -9,9 +9,9 @@
 
 #include <math.h>
 
-#include "base/core/limits.h"
 #include "base/text/base64.h"
 #include "base/time/timestamp.h"
+#include "cel/cel_limits.h"
 
 enum {
 	WALK_MAX = 16, /* children that are walked */

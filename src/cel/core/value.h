@@ -14,9 +14,9 @@
 #define CEL_CORE_VALUE_H
 
 #include "base/core/arena.h"
-#include "base/core/limits.h"
 #include "base/core/str.h"
 #include "base/json/quantity.h"
+#include "cel/cel_limits.h"
 #include "cel/core/type.h"
 
 enum cel_kind {

@@ -9,7 +9,7 @@
  */
 #include <math.h>
 
-#include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "cel/core/ip.h"
 #include "cel/core/json.h"
 #include "cel/core/named_format.h"

@@ -7,10 +7,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/text/print.h"
 #include "base/time/timestamp.h"
+#include "cel/cel_limits.h"
 #include "cel/core/ip.h"
 #include "cel/core/named_format.h"
 #include "cel/core/semver.h"

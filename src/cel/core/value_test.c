@@ -9,6 +9,7 @@
 
 #include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "cel/cel_limits.h"
 #include "cel/core/json.h"
 #include "cel/lib/libraries.h"
 

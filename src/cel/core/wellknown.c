@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-#include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "cel/core/json.h"
 
 #define SECONDS_MIN        INT64_C(-62135596800) /* year 1 */

@@ -8,9 +8,8 @@
  * `in`.
  */
 #include "cel/kubernetes/device.h"
+#include "cel/cel_limits.h"
 #include "cel/lib/libraries.h"
-
-#include "base/core/limits.h"
 
 /* --- the environment ---------------------------------------------------------------- */
 

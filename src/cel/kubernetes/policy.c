@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-#include "base/core/limits.h"
 #include "base/json/json.h"
+#include "cel/cel_limits.h"
 #include "cel/lib/authz.h"
 #include "cel/lib/libraries.h"
 

@@ -2,8 +2,8 @@
  * cel-go's encoders. Its base64 decoder accepts more than base64_decode(): line breaks anywhere,
  * missing padding, and any bits after the last byte. The text is normalized first.
  */
-#include "base/core/limits.h"
 #include "base/text/base64.h"
+#include "cel/cel_limits.h"
 #include "cel/core/json.h"
 #include "cel/lib/libraries.h"
 

@@ -7,6 +7,7 @@
 
 #include "base/core/limits.h"
 #include "base/regex/regex.h"
+#include "cel/cel_limits.h"
 #include "cel/core/env.h"
 #include "cel/lib/libraries.h"
 #include "cel/lib/regex.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "cel/check/cost.h"
 #include "cel/core/env.h"
 #include "cel/core/ip.h"

@@ -5,7 +5,7 @@
  */
 #include "cel/lib/regex.h"
 
-#include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "cel/lib/libraries.h"
 #include "cel/lib/strings.h"
 

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "base/text/number.h"
 #include "base/time/duration.h"
 #include "base/time/timestamp.h"
+#include "cel/cel_limits.h"
 #include "cel/lib/standard.h"
 
 #define INT_OVERFLOW  CEL_ERROR_V("integer overflow")

@@ -3,8 +3,8 @@
  * division by zero. One function compares all types with cel_compare(); the rows of the table are
  * separate for the checker.
  */
-#include "base/core/limits.h"
 #include "base/regex/regex.h"
+#include "cel/cel_limits.h"
 #include "cel/lib/regex.h"
 #include "cel/lib/standard.h"
 

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/core/limits.h"
 #include "base/text/print.h"
+#include "cel/cel_limits.h"
 #include "cel/core/value.h"
 #include "cel/lib/libraries.h"
 #include "cel/lib/strings.h"

@@ -3,8 +3,7 @@
  * created, because its children are created first.
  */
 #include "cel/parse/macro.h"
-
-#include "base/core/limits.h"
+#include "cel/cel_limits.h"
 
 enum { NODE_STEPS = 32 }; /* of the budget: to make, check and compile a node */
 

@@ -6,7 +6,7 @@
  */
 #include "cel/parse/parse.h"
 
-#include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "cel/parse/parse_impl.h"
 
 #define TOKENS_RELATION                                                                            \

@@ -3,7 +3,7 @@
  * name before a brace is a message, which needs lookahead. All others are known by their first
  * token.
  */
-#include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "cel/parse/parse_impl.h"
 
 static bool is_reserved(struct str name)

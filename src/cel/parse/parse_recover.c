@@ -8,6 +8,7 @@
 #include "cel/parse/parse_impl.h"
 
 #include "base/core/limits.h"
+#include "cel/cel_limits.h"
 
 enum { RECOVERIES_MAX = 30, SKIPPED_MAX = 256 };
 

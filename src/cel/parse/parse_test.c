@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "cel/parse/macro.h"
 #include "cel/parse/parse.h"
 

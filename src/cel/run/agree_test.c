@@ -18,6 +18,7 @@
 #include "base/core/buf.h"
 #include "base/core/limits.h"
 #include "base/core/random.h"
+#include "cel/cel_limits.h"
 #include "cel/check/reference.h"
 #include "cel/lib/libraries.h"
 #include "cel/run/program.h"

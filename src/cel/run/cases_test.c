@@ -36,10 +36,10 @@
 
 #include <cmocka.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/system/file.h"
 #include "base/time/zone.h"
+#include "cel/cel_limits.h"
 #include "cel/core/json.h"
 #include "cel/lib/libraries.h"
 #include "cel/run/program.h"

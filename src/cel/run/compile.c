@@ -10,7 +10,7 @@
 
 #include <assert.h>
 
-#include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "cel/run/program_impl.h"
 
 enum {

@@ -3,7 +3,7 @@
  * directly, integers and comparisons with constants have their own instructions, and chains of &&
  * and || become one sequence of terms.
  */
-#include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "cel/lib/regex.h"
 #include "cel/run/compile.h"
 

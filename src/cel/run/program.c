@@ -5,7 +5,7 @@
  */
 #include "cel/run/program.h"
 
-#include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "cel/check/check.h"
 #include "cel/parse/parse.h"
 #include "cel/run/program_impl.h"

@@ -12,6 +12,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "cel/lib/libraries.h"
 #include "cel/run/program_impl.h"
 

@@ -4,7 +4,7 @@
  */
 #include "cli/cel/answer.h"
 
-#include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "cel/core/json.h"
 
 /* An issue about the whole expression has no position to show. */

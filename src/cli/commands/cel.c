@@ -12,6 +12,7 @@
 #include "base/json/writer.h"
 #include "base/system/file.h"
 #include "base/yaml/yaml.h"
+#include "cel/cel_limits.h"
 #include "cel/core/json.h"
 #include "cel/lib/libraries.h"
 #include "cli/cel/answer.h"

@@ -10,6 +10,7 @@
 #define DRA_ALLOCATE_ALLOCATE_H
 
 #include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "dra/inventory/inventory.h"
 
 struct allocate_node {

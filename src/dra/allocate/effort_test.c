@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "dra/allocate/allocate.h"
 #include "dra/inventory/inventory_impl.h"
 

@@ -13,6 +13,7 @@
 #include <limits.h>
 
 #include "base/core/limits.h"
+#include "cel/cel_limits.h"
 
 /* --- devices ------------------------------------------------------------------------ */
 

@@ -6,6 +6,7 @@
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/time/timestamp.h"
+#include "cel/cel_limits.h"
 #include "dra/inventory/store.h"
 
 /* Like upstream for stored expressions: accepts everything that any release allowed. */

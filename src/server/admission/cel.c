@@ -6,6 +6,7 @@
 #include "server/admission/cel.h"
 
 #include "base/core/limits.h"
+#include "cel/cel_limits.h"
 #include "cel/core/json.h"
 #include "server/admission/request.h"
 #include "server/authz/authz.h"
