@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "api/api_limits.h"
 #include "base/core/clock.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"

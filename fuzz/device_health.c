@@ -8,6 +8,7 @@
  * Said again later nothing changes; what counts for a device has a source, and fits into a status;
  * it does not depend on who spoke first, nor when; if all say nothing, nothing is left.
  */
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "dra/availability/device_health.h"
 #include "dra/inventory/inventory_impl.h"

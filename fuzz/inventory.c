@@ -7,6 +7,7 @@
  * Whatever comes, every slice has a status that is small enough, and what many changes made of
  * the inventory is what telling another one only what is left makes of it.
  */
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/vec.h"
 #include "dra/availability/availability.h"

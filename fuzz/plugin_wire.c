@@ -5,6 +5,7 @@
  */
 #include <stdint.h>
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "grpc/message.h"
 #include "node/health/health_message.h"

@@ -1,10 +1,10 @@
 /*
  * Checks policies and their bindings, in upstream's order. Unchanged parts are not checked again.
  */
+#include "api/api_limits.h"
 #include "api/check/admission.h"
 #include "api/check/checks.h"
 #include "api/schema/names.h"
-#include "base/core/limits.h"
 
 enum {
 	AUDIT_ANNOTATIONS_MAX = 20,

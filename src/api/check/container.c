@@ -4,8 +4,8 @@
  */
 #include "api/check/pod.h"
 
+#include "api/api_limits.h"
 #include "api/schema/names.h"
-#include "base/core/limits.h"
 #include "base/json/quantity.h"
 
 static int64_t number_at(const struct json *object, const char *name)

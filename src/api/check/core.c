@@ -1,9 +1,9 @@
 /*
  * The small kinds: ConfigMaps, Secrets, Nodes, Events, Leases.
  */
+#include "api/api_limits.h"
 #include "api/check/pod.h"
 #include "api/schema/names.h"
-#include "base/core/limits.h"
 #include "base/core/map.h"
 
 /* --- ConfigMaps and Secrets --------------------------------------------------------------- */

@@ -2,9 +2,9 @@
  * Types of metadata's group that kinds embed: metav1.Condition, metav1.LabelSelector and the
  * metadata of templates.
  */
+#include "api/api_limits.h"
 #include "api/check/checks.h"
 #include "api/schema/names.h"
-#include "base/core/limits.h"
 #include "base/json/index.h"
 
 static void check_condition_status(struct validation *v, struct str status,

@@ -5,8 +5,8 @@
  * container's request: "claim:<claim>" or "claim:<claim>/<request>" for a claim, and the resource's
  * own name for a device plugin's. The pod's own field is for claims that no container names.
  */
+#include "api/api_limits.h"
 #include "api/check/pod.h"
-#include "base/core/limits.h"
 
 static bool is_claim(struct str name)
 {

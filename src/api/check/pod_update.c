@@ -2,8 +2,8 @@
  * The fields of a pod that may change once it exists: very few, and each subresource has its own.
  * The two specs are compared member by member, so that the error can name what changed.
  */
+#include "api/api_limits.h"
 #include "api/check/pod.h"
-#include "base/core/limits.h"
 
 static bool is_one_of(struct str name, const char *const *names)
 {

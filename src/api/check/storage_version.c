@@ -3,9 +3,9 @@
  * status. As upstream, paths of conditions lack the list's name, and their type and status may be
  * any key.
  */
+#include "api/api_limits.h"
 #include "api/check/checks.h"
 #include "api/schema/names.h"
-#include "base/core/limits.h"
 #include "base/json/index.h"
 
 /* --- names and versions ------------------------------------------------------------------- */

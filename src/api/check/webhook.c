@@ -2,10 +2,10 @@
  * Configurations of webhooks, in upstream's order. Unchanged parts are not checked again. The
  * tables check selectors and most enumerated values.
  */
+#include "api/api_limits.h"
 #include "api/check/admission.h"
 #include "api/check/checks.h"
 #include "api/schema/names.h"
-#include "base/core/limits.h"
 
 #define URL_FORM "; desired format: https://host[/path]"
 

@@ -7,8 +7,8 @@
 
 #include <assert.h>
 
+#include "api/api_limits.h"
 #include "api/codec/protobuf.h"
-#include "base/core/limits.h"
 #include "base/text/print.h"
 #include "base/yaml/yaml.h"
 

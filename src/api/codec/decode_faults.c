@@ -4,6 +4,7 @@
  * everything below it. YAML is converted to JSON first, with sorted and unique members; the YAML
  * library reports its repeated keys with their lines. Bodies without a fault are not read again.
  */
+#include "api/api_limits.h"
 #include "api/codec/decode_impl.h"
 #include "base/core/limits.h"
 #include "base/core/map.h"

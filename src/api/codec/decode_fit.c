@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/map.h"
 
 enum verdict { KEEP, DROP }; /* errors are negative */

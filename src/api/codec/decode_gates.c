@@ -3,9 +3,8 @@
  * searches. If it finds some, a second pass searches the stored object, and a third one drops
  * fields.
  */
+#include "api/api_limits.h"
 #include "api/codec/decode.h"
-
-#include "base/core/limits.h"
 
 _Static_assert(GATE_COUNT <= 64, "sets of gates are words");
 

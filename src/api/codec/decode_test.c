@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "api/codec/decode.h"
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 
 /* clang-format off */

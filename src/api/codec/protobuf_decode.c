@@ -8,9 +8,9 @@
  */
 #include "api/codec/protobuf.h"
 
+#include "api/api_limits.h"
 #include "api/codec/decode_impl.h"
 #include "api/codec/protobuf_impl.h"
-#include "base/core/limits.h"
 #include "base/text/base64.h"
 
 struct scope {

@@ -6,8 +6,8 @@
  */
 #include "api/codec/protobuf.h"
 
+#include "api/api_limits.h"
 #include "api/codec/protobuf_impl.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/text/base64.h"
 #include "base/time/duration.h"

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "api/api_limits.h"
 #include "api/codec/decode.h"
 #include "api/codec/protobuf.h"
 #include "api/codec/protobuf_frame.h"

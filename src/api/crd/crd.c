@@ -4,8 +4,8 @@
  */
 #include "api/crd/crd_impl.h"
 
+#include "api/api_limits.h"
 #include "api/table/jsonpath.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 
 /* --- versions in order ------------------------------------------------------------ */

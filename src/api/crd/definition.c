@@ -5,6 +5,7 @@
  */
 #include "api/crd/definition.h"
 
+#include "api/api_limits.h"
 #include "api/crd/checks.h"
 #include "api/schema/names.h"
 #include "base/core/limits.h"

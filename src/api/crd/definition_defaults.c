@@ -5,8 +5,8 @@
  */
 #include "api/crd/definition.h"
 
+#include "api/api_limits.h"
 #include "api/crd/rule.h"
-#include "base/core/limits.h"
 
 /* The path from an embedded object down to the default; on the stack. */
 struct step {

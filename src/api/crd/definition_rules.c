@@ -4,8 +4,7 @@
  * schema allows, times how often the rule's node can occur in it.
  */
 #include "api/crd/definition_rules.h"
-
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 
 /* Units of cost. */
 #define COST_MAX       UINT64_C(10000000) /* of one expression */

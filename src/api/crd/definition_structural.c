@@ -5,7 +5,7 @@
  */
 #include "api/crd/definition.h"
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "cel/core/env.h"
 
 enum level { ROOT, ITEM, FIELD };

@@ -6,8 +6,8 @@
  */
 #include "api/crd/crd_impl.h"
 
+#include "api/api_limits.h"
 #include "api/codec/decode_impl.h"
-#include "base/core/limits.h"
 
 /* --- pruning ---------------------------------------------------------------------- */
 

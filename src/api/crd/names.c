@@ -5,6 +5,7 @@
  */
 #include "api/crd/crd.h"
 
+#include "api/api_limits.h"
 #include "api/crd/checks.h"
 #include "api/schema/tree.h"
 #include "base/core/limits.h"

@@ -5,8 +5,8 @@
  */
 #include "api/crd/crd_impl.h"
 
+#include "api/api_limits.h"
 #include "api/schema/names.h"
-#include "base/core/limits.h"
 #include "base/core/map.h"
 
 /* --- sets and keyed lists --------------------------------------------------------- */

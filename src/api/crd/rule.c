@@ -5,8 +5,8 @@
  */
 #include "api/crd/rule.h"
 
+#include "api/api_limits.h"
 #include "api/crd/cel_type.h"
-#include "base/core/limits.h"
 #include "cel/lib/libraries.h"
 
 enum {

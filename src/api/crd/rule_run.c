@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/map.h"
 #include "cel/cel_limits.h"
 

@@ -5,8 +5,8 @@
  */
 #include "api/crd/crd_impl.h"
 
+#include "api/api_limits.h"
 #include "api/crd/rule.h"
-#include "base/core/limits.h"
 #include "cel/core/env.h"
 
 enum { FEW_PROPERTIES = 8 }; /* up to so many are compared one by one */

@@ -11,6 +11,7 @@
 
 #include <stdarg.h>
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/text/print.h"
 

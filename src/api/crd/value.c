@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/text/print.h"
 
 const struct crd_rules crd_no_rules = { .min_length = -1,

@@ -7,8 +7,8 @@
  */
 #include "api/defaults/defaults.h"
 
+#include "api/api_limits.h"
 #include "api/validate/validate.h"
-#include "base/core/limits.h"
 
 static bool wants_initial(const struct schema_field *field, const struct json *value)
 {

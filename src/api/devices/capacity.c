@@ -6,8 +6,8 @@
  */
 #include <stdlib.h>
 
+#include "api/api_limits.h"
 #include "api/devices/checks.h"
-#include "base/core/limits.h"
 #include "base/json/quantity.h"
 
 /* A quantity with its text, for errors. */

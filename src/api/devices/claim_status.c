@@ -6,9 +6,9 @@
  * claim's requests. Rules for new allocations may be stricter than those that stored ones were made
  * under.
  */
+#include "api/api_limits.h"
 #include "api/devices/checks.h"
 #include "api/devices/claim_rules.h"
-#include "base/core/limits.h"
 #include "base/text/print.h"
 
 static bool same_member(const struct json *a, const struct json *b, const char *name)

@@ -5,12 +5,12 @@
  * An expression is compiled to check it, and the program is discarded: components that run it keep
  * their own. Stored expressions are not checked again, and recently checked selectors are cached.
  */
+#include "api/api_limits.h"
 #include "api/devices/checks.h"
 #include "api/devices/claim_rules.h"
 #include "api/devices/known_selectors.h"
 #include "api/devices/selector_trial.h"
 #include "api/schema/names.h"
-#include "base/core/limits.h"
 #include "cel/kubernetes/device.h"
 
 /* --- expressions -------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /*
  * Objects of resource.k8s.io, valid and not: the rows are in cases/.
  */
+#include "api/api_limits.h"
 #include "api/check/check_fixture.h"
 #include "api/devices/known_selectors.h"
 #include "base/core/limits.h"

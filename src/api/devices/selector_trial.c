@@ -5,6 +5,7 @@
  */
 #include "api/devices/selector_trial.h"
 
+#include "api/api_limits.h"
 #include "api/devices/known_selectors.h"
 #include "api/schema/gates.h"
 #include "api/schema/schema.h"

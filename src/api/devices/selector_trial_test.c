@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "api/api_limits.h"
 #include "api/devices/known_selectors.h"
 #include "api/devices/selector_trial.h"
 #include "api/schema/gates.h"

@@ -2,9 +2,9 @@
  * The spec of resource slices: its node selection, and rules that depend on several of its parts.
  * Rules of a single device are in device.c.
  */
+#include "api/api_limits.h"
 #include "api/devices/checks.h"
 #include "api/schema/names.h"
-#include "base/core/limits.h"
 
 void check_resource_pool(struct validation *v, const struct json *pool,
 			 const struct field_path *path)

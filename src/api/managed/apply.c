@@ -5,6 +5,7 @@
  */
 #include "api/managed/managed.h"
 
+#include "api/api_limits.h"
 #include "api/managed/entry.h"
 #include "api/managed/prune.h"
 #include "api/managed/set.h"

@@ -9,9 +9,9 @@
  */
 #include "api/managed/diff.h"
 
+#include "api/api_limits.h"
 #include "api/managed/set.h"
 #include "api/managed/type.h"
-#include "base/core/limits.h"
 
 /* How deep a field is: nobody owns some fields of the root and of metadata. */
 enum level { ROOT, METADATA, BELOW };

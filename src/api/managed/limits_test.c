@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "api/api_limits.h"
 #include "api/codec/decode.h"
 #include "api/managed/managed.h"
 #include "base/core/limits.h"

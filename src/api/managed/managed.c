@@ -4,11 +4,11 @@
  */
 #include "api/managed/managed.h"
 
+#include "api/api_limits.h"
 #include "api/managed/entry.h"
 #include "api/managed/set.h"
 #include "api/managed/tree.h"
 #include "api/managed/version.h"
-#include "base/core/limits.h"
 
 enum { MANAGER_MAX = 128 };
 

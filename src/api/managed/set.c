@@ -7,8 +7,8 @@
 
 #include <inttypes.h>
 
+#include "api/api_limits.h"
 #include "api/managed/type.h"
-#include "base/core/limits.h"
 
 enum { FEW_MEMBERS = 16 };
 

@@ -5,9 +5,9 @@
  */
 #include "api/managed/tree.h"
 
+#include "api/api_limits.h"
 #include "api/managed/set.h"
 #include "api/managed/type.h"
-#include "base/core/limits.h"
 
 /* A value that does not fit its place is owned as a whole. */
 static enum managed_container container_of(struct managed_place *place, const struct json *value)

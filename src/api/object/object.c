@@ -7,9 +7,9 @@
 
 #include <stdlib.h>
 
+#include "api/api_limits.h"
 #include "api/object/build.h"
 #include "api/write/write.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/cursor.h"
 #include "base/json/writer.h"

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "api/api_limits.h"
 #include "base/core/arena.h"
 #include "base/core/limits.h"
 #include "base/json/json.h"

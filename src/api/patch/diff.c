@@ -6,8 +6,8 @@
  */
 #include "api/patch/diff.h"
 
+#include "api/api_limits.h"
 #include "api/patch/strategic_impl.h"
-#include "base/core/limits.h"
 
 struct diff {
 	struct arena *arena;

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "api/api_limits.h"
 #include "api/patch/patch.h"
 #include "api/patch/strategic.h"
 #include "api/schema/schema.h"

@@ -9,6 +9,7 @@
  */
 #include "api/patch/patch.h"
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/vec.h"
 

@@ -4,6 +4,7 @@
  */
 #include "api/patch/last_applied.h"
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/json/json.h"
 

@@ -9,8 +9,8 @@
  */
 #include "api/patch/strategic.h"
 
+#include "api/api_limits.h"
 #include "api/patch/strategic_impl.h"
-#include "base/core/limits.h"
 
 static const struct str deletes = STR("$deleteFromPrimitiveList");
 static const struct str orders = STR("$setElementOrder");

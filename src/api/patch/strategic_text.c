@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/api_limits.h"
 #include "api/patch/strategic_impl.h"
-#include "base/core/limits.h"
 
 #define TEXT_MAX 1024 /* more than an error's message can hold */
 

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "api/api_limits.h"
 #include "api/quota/pod_resources.h"
 #include "base/core/limits.h"
 #include "base/json/json.h"

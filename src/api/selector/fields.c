@@ -2,9 +2,8 @@
  * Field selectors: terms separated by commas, split at the first operator. Only values have
  * escapes: a backslash, a comma or an equals sign in a value must follow a backslash.
  */
+#include "api/api_limits.h"
 #include "api/selector/selector.h"
-
-#include "base/core/limits.h"
 
 /* Returns the position of the first unescaped comma, or the end. */
 static size_t term_end(struct str s)

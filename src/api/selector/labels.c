@@ -5,6 +5,7 @@
  */
 #include "api/selector/selector.h"
 
+#include "api/api_limits.h"
 #include "api/schema/names.h"
 #include "base/core/limits.h"
 #include "base/core/vec.h"

@@ -1,9 +1,9 @@
 /*
  * Columns of admission policies and their bindings.
  */
+#include "api/api_limits.h"
 #include "api/table/column.h"
 #include "api/table/columns.h"
-#include "base/core/limits.h"
 
 void column_validation_count(const struct json *object, int64_t now_ns, struct buf *out)
 {

@@ -4,8 +4,8 @@
  */
 #include "api/table/column.h"
 
+#include "api/api_limits.h"
 #include "api/table/jsonpath.h"
-#include "base/core/limits.h"
 #include "base/text/print.h"
 #include "base/time/timestamp.h"
 

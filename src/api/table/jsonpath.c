@@ -4,8 +4,7 @@
  * comparison of different types), the branch finds nothing. A table shows the same: an empty cell.
  */
 #include "api/table/jsonpath.h"
-
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 
 enum step_kind {
 	STEP_FIELD, /* .name */

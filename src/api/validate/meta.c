@@ -4,8 +4,8 @@
  */
 #include "api/validate/validate.h"
 
+#include "api/api_limits.h"
 #include "api/schema/names.h"
-#include "base/core/limits.h"
 #include "base/json/index.h"
 
 static const char *name_fault(const struct schema_kind *kind, struct str name)

@@ -4,8 +4,8 @@
  */
 #include <inttypes.h>
 
+#include "api/api_limits.h"
 #include "api/validate/validate_impl.h"
-#include "base/core/limits.h"
 #include "base/core/map.h"
 
 enum { SMALL = 24 };

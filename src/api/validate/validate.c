@@ -7,8 +7,8 @@
  */
 #include "api/validate/validate.h"
 
+#include "api/api_limits.h"
 #include "api/validate/validate_impl.h"
-#include "base/core/limits.h"
 
 static const struct json empty = { .type = JSON_OBJECT };
 

@@ -4,10 +4,10 @@
  */
 #include <inttypes.h>
 
+#include "api/api_limits.h"
 #include "api/schema/names.h"
 #include "api/validate/validate.h"
 #include "api/validate/validate_impl.h"
-#include "base/core/limits.h"
 
 bool validate_is_unset(const struct json *value)
 {

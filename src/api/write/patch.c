@@ -5,6 +5,7 @@
  */
 #include "api/write/write_impl.h"
 
+#include "api/api_limits.h"
 #include "api/patch/strategic.h"
 #include "base/core/limits.h"
 #include "base/core/map.h"

@@ -7,9 +7,9 @@
 
 #include <stdlib.h>
 
+#include "api/api_limits.h"
 #include "api/managed/managed.h"
 #include "api/write/write_impl.h"
-#include "base/core/limits.h"
 
 static const struct scale_paths built_in = {
 	.replicas = STR("spec.replicas"),

@@ -4,9 +4,9 @@
  */
 #include "api/write/strategies.h"
 
+#include "api/api_limits.h"
 #include "api/services/service.h"
 #include "api/write/write_impl.h"
-#include "base/core/limits.h"
 #include "base/json/index.h"
 #include "base/text/base64.h"
 

@@ -5,8 +5,8 @@
  */
 #include <unistd.h>
 
+#include "api/api_limits.h"
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/quantity.h"
 #include "base/report/metrics.h"

@@ -5,7 +5,7 @@
  */
 #include "cli/connect/kube.h"
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/json/json.h"
 #include "base/text/nearest.h"
 #include "client/api/discovery.h"

@@ -2,7 +2,7 @@
  * A ResourceClaim: its requests, its allocation, its users, and the state of its devices, as
  * reported by the pods that use it (KEP-4680) and by their drivers (KEP-4817).
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/yaml/yaml.h"
 #include "cli/describe/devices.h"
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/time/duration.h"
 #include "base/time/timestamp.h"

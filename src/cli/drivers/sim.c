@@ -2,6 +2,7 @@
  * `devplane driver sim`: runs the simulated vendor of drivers/sim/vendor.h as a role; its
  * subcommands are in control.c.
  */
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "cli/drivers/commands.h"
 #include "cli/program/cli.h"

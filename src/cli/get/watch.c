@@ -2,6 +2,7 @@
  * If the server ends a watch normally, because its time limit was reached, the watch is resumed.
  * Events are printed as they arrive, one by one.
  */
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "cli/get/get.h"
 #include "client/api/discovery.h"

@@ -3,7 +3,7 @@
  * status (AlreadyExists and Conflict). A reply without a Status, perhaps from a proxy, is
  * classified by its HTTP status.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/json/json.h"
 #include "client/api/client.h"
 

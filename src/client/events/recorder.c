@@ -7,6 +7,7 @@
  */
 #include "client/events/recorder.h"
 
+#include "api/api_limits.h"
 #include "base/core/clock.h"
 #include "base/core/limits.h"
 #include "base/core/map.h"

@@ -5,6 +5,7 @@
  */
 #include "client/informer/cache.h"
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/cursor.h"

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "client/api/client.h"

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "api/api_limits.h"
 #include "api/object/status.h"
 #include "api/patch/patch.h"
 #include "base/core/limits.h"

@@ -9,8 +9,8 @@
  */
 #include "client/work/leader.h"
 
+#include "api/api_limits.h"
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "base/report/metrics.h"

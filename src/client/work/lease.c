@@ -4,7 +4,7 @@
  */
 #include "client/work/lease.h"
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "base/time/timestamp.h"

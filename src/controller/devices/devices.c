@@ -8,7 +8,7 @@
  */
 #include "controller/devices/devices.h"
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "client/api/discovery.h"
 #include "client/informer/informer.h"

@@ -4,8 +4,8 @@
  */
 #include "controller/devices/devices_health.h"
 
+#include "api/api_limits.h"
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "client/api/resource.h"

@@ -4,13 +4,12 @@
  * controller; only the source of the addresses differs (KEP-4817).
  */
 #include "controller/endpoints/decide.h"
+#include "api/api_limits.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
 
-#include "base/core/limits.h"
 #include "dra/claims/pod_claims.h"
-
 /* --- a Service ------------------------------------------------------------------------------- */
 
 static struct selector selector_of_map(struct arena *a, const struct json *map)

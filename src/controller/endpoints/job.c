@@ -4,7 +4,7 @@
  * Service waits until the informer has seen our last write for it. An update based on outdated
  * data conflicts, and is planned again.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "base/report/log.h"

@@ -5,7 +5,7 @@
  */
 #include "controller/endpoints/network_endpoints.h"
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "client/work/workqueue.h"

@@ -5,6 +5,7 @@
  */
 #include "controller/garbage/garbage.h"
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"

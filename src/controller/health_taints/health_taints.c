@@ -6,7 +6,7 @@
  */
 #include "controller/health_taints/health_taints.h"
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/list.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"

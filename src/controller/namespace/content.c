@@ -4,8 +4,8 @@
  */
 #include "controller/namespace/content.h"
 
+#include "api/api_limits.h"
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/json/json.h"
 #include "controller/namespace/status.h"
 #include "controller/shared/context.h"

@@ -4,8 +4,8 @@
  */
 #include "controller/namespace/namespace.h"
 
+#include "api/api_limits.h"
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "base/report/log.h"

@@ -4,8 +4,8 @@
  */
 #include "controller/namespace/status.h"
 
+#include "api/api_limits.h"
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "base/json/json.h"
 #include "base/time/timestamp.h"
 

@@ -1,7 +1,7 @@
 /*
  * The life of a job: one at a time for each pod and each claim, started by the queue.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "client/work/workqueue.h"

@@ -5,7 +5,7 @@
  */
 #include "controller/pod_claims/pod_claims.h"
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "client/api/discovery.h"

@@ -5,6 +5,7 @@
  */
 #include "controller/pool_requests/pool_requests.h"
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"

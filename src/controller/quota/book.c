@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "base/core/vec.h"

@@ -6,8 +6,8 @@
  */
 #include <stdlib.h>
 
+#include "api/api_limits.h"
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "client/api/discovery.h"

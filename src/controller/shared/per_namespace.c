@@ -4,7 +4,7 @@
  */
 #include "controller/shared/per_namespace.h"
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "base/report/log.h"

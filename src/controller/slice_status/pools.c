@@ -4,8 +4,8 @@
  */
 #include "controller/slice_status/pools.h"
 
+#include "api/api_limits.h"
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/cursor.h"
 #include "base/json/json.h"

@@ -8,8 +8,8 @@
  * or if its spec does not match the slice. The desired status differs from that, so it is written,
  * with the right owner and spec.
  */
+#include "api/api_limits.h"
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "base/report/log.h"

@@ -4,8 +4,8 @@
  * patch, it removes members that the new status lacks. Unlike an update, it does not carry the
  * spec, which is the larger part and belongs to the driver.
  */
+#include "api/api_limits.h"
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "client/informer/informer.h"

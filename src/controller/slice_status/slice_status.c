@@ -11,6 +11,7 @@
  */
 #include "controller/slice_status/slice_status.h"
 
+#include "api/api_limits.h"
 #include "base/core/buf.h"
 #include "base/core/limits.h"
 #include "base/core/map.h"

@@ -5,6 +5,7 @@
  */
 #include "controller/taint_eviction/book.h"
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"

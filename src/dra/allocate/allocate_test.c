@@ -39,7 +39,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/system/file.h"
 #include "dra/allocate/explain.h"
 

@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/random.h"
 #include "dra/allocate/allocate.h"

@@ -11,7 +11,7 @@
  */
 #include "dra/allocate/outlook.h"
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "cel/core/semver.h"
 
 /* State of allocate_classes_init(). */

@@ -22,11 +22,10 @@
  * If a claim exceeds its maximum of devices, the search goes back to the nearest choice of
  * alternatives, since choosing other devices would not make it fewer.
  */
+#include "api/api_limits.h"
 #include "dra/allocate/outlook.h"
 
 #include <inttypes.h>
-
-#include "base/core/limits.h"
 
 enum {
 	/* This many visits of the outlook count as one step of the search. */

@@ -12,6 +12,7 @@
  */
 #include "dra/availability/availability_impl.h"
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/vec.h"
 #include "base/time/timestamp.h"

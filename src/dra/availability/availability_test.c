@@ -15,6 +15,7 @@
  */
 #include "dra/inventory/inventory_fixture.h"
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/system/file.h"

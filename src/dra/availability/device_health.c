@@ -9,6 +9,7 @@
  */
 #include "dra/availability/device_health.h"
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"

@@ -3,6 +3,7 @@
  * of claims are cached by text, most recently used first, as most claims of a cluster come from a
  * few templates.
  */
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/time/timestamp.h"

@@ -8,6 +8,7 @@
 #include "base/core/limits.h"
 #include "base/time/timestamp.h"
 
+#include "api/api_limits.h"
 #include "dra/inventory/store.h"
 
 struct reading {

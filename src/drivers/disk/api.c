@@ -5,6 +5,7 @@
  */
 #include "drivers/disk/api.h"
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/writer.h"

@@ -4,6 +4,7 @@
  * reserved for. Every rejection is both the reply to the kubelet and the entry in the claim's
  * status, with the same message.
  */
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "drivers/nic/driver_impl.h"
 

@@ -4,6 +4,7 @@
  * and its claims are compared. If it is rejected, the kubelet retries. When the first pod is gone,
  * the claim's reservedFor shows it, and the device is handed over.
  */
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "drivers/nic/driver_impl.h"
 

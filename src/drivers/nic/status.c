@@ -3,7 +3,7 @@
  * SDK writes it only if it differs. For a use in a pod the kernel's state decides, otherwise the
  * last operation.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/json/writer.h"
 #include "drivers/nic/driver_impl.h"
 

@@ -1,6 +1,7 @@
 /* The vendor gets NUL-terminated text, so all text is copied into the claim's arena. */
 #include "drivers/prepare/claim.h"
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "drivers/prepare/cdi_file.h"

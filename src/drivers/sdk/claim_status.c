@@ -11,6 +11,7 @@
  */
 #include "drivers/sdk/claim_status.h"
 
+#include "api/api_limits.h"
 #include "base/core/clock.h"
 #include "base/core/limits.h"
 #include "base/core/map.h"

@@ -5,6 +5,7 @@
  */
 #include "drivers/sdk/publisher.h"
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/metrics.h"

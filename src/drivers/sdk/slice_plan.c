@@ -4,6 +4,7 @@
  */
 #include "drivers/sdk/slice_plan.h"
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "drivers/sdk/slice_equal.h"

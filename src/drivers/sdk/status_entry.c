@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "api/api_limits.h"
 #include "api/schema/address.h"
 #include "api/schema/names.h"
 #include "base/core/limits.h"

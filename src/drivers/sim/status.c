@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
+#include "api/api_limits.h"
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "base/report/log.h"
 #include "base/text/ip6.h"
 #include "net/tls/pki_sign.h"

@@ -4,6 +4,7 @@
  */
 #include "drivers/sim/vendor.h"
 
+#include "api/api_limits.h"
 #include "base/core/buf.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"

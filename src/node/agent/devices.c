@@ -7,6 +7,7 @@
  * one write. Health is saved a moment after it changed, and after loaded devices are reported
  * again. The saver's thread writes both.
  */
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"

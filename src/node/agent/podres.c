@@ -2,7 +2,7 @@
  * PodResources is a view of the assignment log. Each change is applied to the book when the log
  * reports it, so the book has changes in the log's order, and a release comes before the reuse.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "node/agent/agent_impl.h"
 #include "node/podresources/view.h"
 

@@ -4,7 +4,7 @@
  * Pods that the runtime has and the API does not are left over from an earlier agent: once both are
  * known, they are removed.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "client/informer/cached.h"

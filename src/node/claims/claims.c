@@ -7,7 +7,7 @@
  */
 #include "node/claims/claims.h"
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "node/claims/claims_impl.h"

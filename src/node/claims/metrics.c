@@ -2,7 +2,7 @@
  * Upstream's metrics of claims. The number in use is counted from the log after each operation: a
  * node has few claims, and a running count could drift.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/report/metrics.h"
 #include "node/claims/claims_impl.h"

@@ -4,8 +4,8 @@
  */
 #include "node/health/health_message.h"
 
+#include "api/api_limits.h"
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "base/text/print.h"
 
 enum {

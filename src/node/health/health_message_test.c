@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "api/api_limits.h"
 #include "base/core/buf.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"

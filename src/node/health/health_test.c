@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+#include "api/api_limits.h"
 #include "base/core/clock.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"

@@ -3,6 +3,7 @@
  */
 #include "node/kubelet/server.h"
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"

@@ -2,7 +2,7 @@
  * The pod conditions that a node agent owns, with upstream's reasons and messages. Conditions of
  * others stay as they are. A condition whose status is unchanged keeps its transition time.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/time/timestamp.h"
 #include "node/lifecycle/lifecycle_impl.h"
 #include "node/pod/pod_condition.h"

@@ -2,7 +2,7 @@
  * The remembered state of a pod, and the view of it. There is one item per container that the pod
  * has had, so the spec limits their number. Probe results are dropped with their containers.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/time/timestamp.h"
 #include "node/lifecycle/lifecycle_impl.h"

@@ -4,7 +4,7 @@
  */
 #include "node/pod/pod.h"
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/json/quantity.h"
 #include "client/informer/cached.h"

@@ -2,6 +2,7 @@
  * Lifecycle handlers. The runtime cannot cancel a running command, so its callback gets a separate
  * object that outlives the hook.
  */
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/text/print.h"

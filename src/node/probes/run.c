@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/text/print.h"

@@ -4,6 +4,7 @@
  */
 #include "node/registration/status.h"
 
+#include "api/api_limits.h"
 #include "api/schema/names.h"
 #include "base/core/clock.h"
 #include "base/core/limits.h"

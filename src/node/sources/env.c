@@ -5,6 +5,7 @@
  */
 #include "node/sources/env.h"
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/text/base64.h"
 #include "node/sources/env_impl.h"

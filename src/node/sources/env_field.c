@@ -2,6 +2,7 @@
  * The downward API: the fields of a pod that its containers can read. Paths and messages are
  * upstream's.
  */
+#include "api/api_limits.h"
 #include "api/schema/names.h"
 #include "base/core/limits.h"
 #include "base/json/quantity.h"

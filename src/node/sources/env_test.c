@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "node/sources/sources.h"
 

@@ -5,6 +5,7 @@
  */
 #include "node/sources/sources.h"
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "node/sources/sources_impl.h"

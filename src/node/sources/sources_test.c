@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/time/timestamp.h"
 #include "client/testing/api_world.h"

@@ -2,7 +2,7 @@
  * Tokens, one per pod, audience and lifetime. A timer requests the next one in time. While that
  * fails, the old one is used as long as it is valid. Waiting callers share one request.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/time/backoff.h"
 #include "base/time/timestamp.h"

@@ -15,7 +15,7 @@
  */
 #include "node/status/writer.h"
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "base/report/metrics.h"

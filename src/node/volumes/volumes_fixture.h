@@ -23,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/system/file.h"
 #include "net/loop/loop.h"

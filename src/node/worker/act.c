@@ -4,7 +4,7 @@
  * however often the life cycle requests it. When an action ends, the runtime is listed, and the
  * life cycle decides again.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "net/loop/loop.h"

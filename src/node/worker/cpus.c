@@ -8,7 +8,7 @@
  * meanwhile is compared when it is first listed. A failed update is retried after a while, with the
  * next listing.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "node/worker/worker_impl.h"

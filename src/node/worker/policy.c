@@ -2,7 +2,7 @@
  * Carries out the decisions of device_policy.h for one pod. It is called whenever the worker runs,
  * and has its own timer for the end of grace periods.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/report/log.h"
 #include "client/api/client.h"
 #include "node/worker/worker_impl.h"

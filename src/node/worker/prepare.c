@@ -8,7 +8,7 @@
  * saved; containers start. So an agent that dies at any point finds everything that it has
  * assigned.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "node/claims/claims.h"

@@ -3,7 +3,7 @@
  * since the last status are reported as events. Nothing here makes a call: it runs whenever
  * anything changes.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "base/time/timestamp.h"

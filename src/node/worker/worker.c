@@ -10,6 +10,7 @@
 
 #include <stdarg.h>
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"

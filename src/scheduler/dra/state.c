@@ -10,8 +10,8 @@
  */
 #include "scheduler/dra/state.h"
 
+#include "api/api_limits.h"
 #include "api/schema/gates.h"
-#include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"

@@ -2,7 +2,7 @@
  * Background writes. Each is a small struct that is freed with the reply. Failures are only logged:
  * the next attempt decides by the state of the cluster.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "client/api/client.h"

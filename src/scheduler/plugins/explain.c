@@ -4,7 +4,7 @@
  */
 #include "scheduler/plugins/explain.h"
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "client/informer/cached.h"
 #include "scheduler/framework/common.h"

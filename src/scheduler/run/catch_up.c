@@ -6,6 +6,7 @@
  * second claim, and the server may not reject that. So the leader lists the claims once, and puts
  * those that are newer than the watch's.
  */
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/json/json.h"
 #include "base/report/log.h"

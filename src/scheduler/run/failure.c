@@ -4,7 +4,7 @@
  * it differs from the pod's current one, with one request per pod at a time. A newer condition is
  * written after the request in progress.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/json/writer.h"
 #include "base/report/log.h"

@@ -4,7 +4,7 @@
  *
  * This file has the function table, arguments, hints, and the common code of filter and score.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "client/informer/cache.h"
 #include "scheduler/topology/pod_affinity.h"

@@ -3,8 +3,8 @@
  * upstream does. If it fails, earlier writes stay: the next attempt finds them, and the volume
  * controller undoes impossible ones.
  */
+#include "api/api_limits.h"
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "client/api/client.h"

@@ -5,7 +5,7 @@
  */
 #include "server/admission/cel.h"
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "cel/cel_limits.h"
 #include "cel/core/json.h"
 #include "server/admission/request.h"

@@ -5,6 +5,7 @@
  */
 #include "server/admission/request.h"
 
+#include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "server/core/parts.h"
 #include "server/flow/flow.h"

@@ -4,10 +4,10 @@
  */
 #include "server/authn/authn.h"
 
+#include "api/api_limits.h"
 #include "api/object/object.h"
 #include "base/core/arena.h"
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/json/json.h"
 #include "base/time/timestamp.h"
 #include "server/authn/token_claims.h"

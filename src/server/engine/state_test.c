@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "net/sim/sim.h"
 #include "server/engine/watch.h"

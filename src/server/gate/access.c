@@ -4,7 +4,7 @@
  */
 #include "server/gate/access.h"
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "server/authn/authn.h"
 #include "server/authz/authz.h"
 #include "server/core/parts.h"

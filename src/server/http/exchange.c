@@ -6,6 +6,7 @@
  */
 #include "server/http/exchange.h"
 
+#include "api/api_limits.h"
 #include "api/crd/crd.h"
 #include "base/core/limits.h"
 #include "base/system/recycler.h"

@@ -3,7 +3,7 @@
  * server sets these fields. Approving, signing and publishing trust bundles needs a right on the
  * signer's name, or on its domain with a `*`.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/text/base64.h"
 #include "net/tls/pki_csr.h"
 #include "server/admission/request.h"

@@ -2,7 +2,7 @@
  * Certificates that nodes request, for themselves and for their pods. The signer checks the
  * request again; this prevents a node from requesting one in another's name.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/text/base64.h"
 #include "net/tls/pki_csr.h"
 #include "server/authz/authz_impl.h"

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/text/print.h"
 #include "server/admission/request.h"
 #include "server/authz/authz_impl.h"

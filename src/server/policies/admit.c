@@ -5,7 +5,7 @@
  */
 #include "server/policies/admit.h"
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "server/admission/request.h"
 #include "server/core/parts.h"
 #include "server/http/audit.h"

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
+#include "api/api_limits.h"
 #include "base/core/arena.h"
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "base/json/json.h"
 
 /* The tree's text, in the arena; fails the test if it cannot be printed. */

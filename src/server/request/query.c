@@ -5,6 +5,7 @@
  */
 #include <stddef.h>
 
+#include "api/api_limits.h"
 #include "base/core/clock.h"
 #include "base/core/limits.h"
 #include "base/text/print.h"

@@ -4,7 +4,7 @@
  * failure ends it, and items deleted until then stay deleted. The reply is the list before the
  * deletion.
  */
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "server/custom/custom.h"
 #include "server/http/reply_impl.h"
 #include "server/plugins/table.h"

@@ -14,8 +14,8 @@
  */
 #include "server/verbs/mutation.h"
 
+#include "api/api_limits.h"
 #include "api/devices/selector_trial.h"
-#include "base/core/limits.h"
 #include "net/loop/loop.h"
 #include "server/core/parts.h"
 #include "server/custom/custom.h"

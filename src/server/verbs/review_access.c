@@ -2,8 +2,8 @@
  * Access reviews: whether a user may do something, and the caller's own rights. The question
  * comes from the body; the answer is the same decision that a request would get.
  */
+#include "api/api_limits.h"
 #include "api/validate/validate.h"
-#include "base/core/limits.h"
 #include "server/authz/authz_impl.h"
 #include "server/core/parts.h"
 #include "server/verbs/review.h"

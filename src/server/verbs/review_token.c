@@ -5,8 +5,8 @@
  */
 #include "server/verbs/review.h"
 
+#include "api/api_limits.h"
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/system/uuid.h"
 #include "base/time/timestamp.h"
 #include "net/net_limits.h"

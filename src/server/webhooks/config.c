@@ -4,7 +4,7 @@
  */
 #include "server/webhooks/config.h"
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "base/text/base64.h"

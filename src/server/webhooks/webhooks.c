@@ -4,7 +4,7 @@
  */
 #include "server/webhooks/webhooks.h"
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "server/admission/request.h"
