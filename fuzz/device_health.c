@@ -11,6 +11,7 @@
 #include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "dra/availability/device_health.h"
+#include "dra/dra_limits.h"
 #include "dra/inventory/inventory_impl.h"
 #include "target.h"
 

@@ -42,10 +42,6 @@
 /* Faults that one validation keeps; the rest are only counted. */
 #define FIELD_ERRORS_MAX 1000
 
-/* Devices in the health report of one pod or node; bytes of a node's annotation. */
-#define DEVICE_HEALTH_REPORTS_MAX    1024
-#define DEVICE_HEALTH_ANNOTATION_MAX (32UL * KIB)
-
 /* A device in a ResourceSlice, as upstream bounds it: attributes and capacities; their values. */
 #define DEVICE_ATTRIBUTES_MAX       32
 #define DEVICE_ATTRIBUTE_VALUES_MAX 48
@@ -54,27 +50,6 @@
 #define ZONE_FILE_MAX (64UL * KIB)
 #define ZONE_NAME_MAX 128
 #define ZONES_MAX     1024 /* kept in memory; the database has some 600 */
-
-/* Search of the device allocator: devices tried for the claims of one pod on one node. */
-#define ALLOCATE_STEPS_MAX 1000000
-/* The same on all nodes together, for one attempt to schedule the pod. */
-#define ALLOCATE_ATTEMPT_STEPS_MAX 4000000
-/* Compiled selectors of claims that are kept, in addition to those in use by an allocation. */
-#define INVENTORY_PROGRAMS_MAX      2048
-#define INVENTORY_PROGRAM_BYTES_MAX (64UL * MIB) /* applies above half of that number */
-/* Cost of evaluating selectors for one attempt to schedule a pod: some 0.3 s. */
-#define ALLOCATE_ATTEMPT_COST_MAX 30000000
-
-/*
- * Status of a slice: allocations listed per device, bytes of all those lists, and errors of a pool.
- * Status of pools on request: entries of a list, and bytes of an error.
- */
-#define AVAILABILITY_ALLOCATIONS_MAX 32
-#define AVAILABILITY_BYTES_MAX       (512UL * KIB)
-#define AVAILABILITY_ERRORS_MAX      32
-#define POOL_STATUS_ITEMS_MAX        32
-#define POOL_STATUS_ERROR_MAX        256
-#define POOL_STATUS_LIMIT            100 /* pools per reply, unless the request sets it */
 
 /* One file of sysfs or procfs about the machine. */
 #define MACHINE_FILE_MAX (256UL * KIB)

@@ -6,10 +6,10 @@
 
 #include "api/convert/convert.h"
 #include "api/schema/schema.h"
-#include "base/core/limits.h"
 #include "base/core/map.h"
 #include "cli/devices/view.h"
 #include "client/api/discovery.h"
+#include "dra/dra_limits.h"
 #include "dra/inventory/inventory_impl.h"
 
 static void to_v1(struct arena *a, const struct resource *r, struct json *tree)

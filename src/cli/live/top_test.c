@@ -18,6 +18,7 @@
 #include "cli/live/draw.h"
 #include "cli/live/watch_print.h"
 #include "cli/output/terminal.h"
+#include "dra/dra_limits.h"
 
 struct fixture {
 	struct arena arena;

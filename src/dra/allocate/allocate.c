@@ -25,8 +25,7 @@
  *    problem is as hard as bin packing, so some inputs must end this way.
  */
 #include "dra/allocate/allocate_impl.h"
-
-#include "base/core/limits.h"
+#include "dra/dra_limits.h"
 
 /* With at most this many selectors, the programs stay cached while other nodes are tried. */
 enum { PREPARED_SELECTORS_MAX = INVENTORY_PROGRAMS_MAX / 2 };

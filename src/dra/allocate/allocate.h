@@ -9,8 +9,8 @@
 #ifndef DRA_ALLOCATE_ALLOCATE_H
 #define DRA_ALLOCATE_ALLOCATE_H
 
-#include "base/core/limits.h"
 #include "cel/cel_limits.h"
+#include "dra/dra_limits.h"
 #include "dra/inventory/inventory.h"
 
 struct allocate_node {

@@ -15,11 +15,11 @@
 #include <stdio.h>
 
 #include "api/api_limits.h"
-#include "base/core/limits.h"
 #include "base/core/random.h"
 #include "dra/allocate/allocate.h"
 #include "dra/allocate/brute_fixture.h"
 #include "dra/allocate/memo_fixture.h"
+#include "dra/dra_limits.h"
 
 enum { INPUTS = 8000 };
 

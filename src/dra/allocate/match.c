@@ -7,8 +7,8 @@
  */
 #include "dra/allocate/allocate_impl.h"
 
-#include "base/core/limits.h"
 #include "cel/core/semver.h"
+#include "dra/dra_limits.h"
 
 /* Upstream appends this text to the error of a missing key. */
 static const char hint[] = ". consider using CEL optional chaining (.? followed by orValue()) or "

@@ -12,8 +12,8 @@
 #include <inttypes.h>
 #include <limits.h>
 
-#include "base/core/limits.h"
 #include "cel/cel_limits.h"
+#include "dra/dra_limits.h"
 
 /* --- devices ------------------------------------------------------------------------ */
 

@@ -18,6 +18,7 @@
 #include "base/time/timestamp.h"
 #include "dra/availability/device_health.h"
 #include "dra/availability/device_state.h"
+#include "dra/dra_limits.h"
 
 enum {
 	FIXED_BYTES = 64 * KIB, /* for names, states, counts and faults */

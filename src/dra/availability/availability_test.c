@@ -22,6 +22,7 @@
 #include "dra/availability/availability.h"
 #include "dra/availability/availability_fixture.h"
 #include "dra/availability/device_health.h"
+#include "dra/dra_limits.h"
 
 enum { NOW = 1700000000, SEEDS = 50 };
 

@@ -14,6 +14,7 @@
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "base/time/timestamp.h"
+#include "dra/dra_limits.h"
 #include "dra/inventory/inventory_impl.h"
 
 /* "driver/pool/device": 63, 253 and 63 bytes are allowed. */

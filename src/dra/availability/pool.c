@@ -5,9 +5,9 @@
  * While slices are missing, a device without a slice may be in one of the missing ones, so it is
  * not reported.
  */
-#include "base/core/limits.h"
 #include "base/time/timestamp.h"
 #include "dra/availability/availability_impl.h"
+#include "dra/dra_limits.h"
 
 /* The first messages, and the number of all messages. */
 struct messages {

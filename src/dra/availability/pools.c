@@ -8,6 +8,7 @@
 #include "base/core/vec.h"
 #include "base/text/print.h"
 #include "dra/availability/availability_impl.h"
+#include "dra/dra_limits.h"
 
 /* A kind of partition: devices that consume counters and have one value of one attribute. */
 struct group {

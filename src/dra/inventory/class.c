@@ -4,10 +4,10 @@
  * few templates.
  */
 #include "api/api_limits.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/time/timestamp.h"
 #include "cel/cel_limits.h"
+#include "dra/dra_limits.h"
 #include "dra/inventory/store.h"
 
 /* Like upstream for stored expressions: accepts everything that any release allowed. */

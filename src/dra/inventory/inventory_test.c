@@ -1,12 +1,13 @@
 /*
  * After any sequence of puts and removes, an inventory must equal a fresh one with the same
- * objects. The single rules are tested by availability/cases/, which availability_test.c runs.
+ * objects. The single rules are in pools.cases and availability.cases; see availability_test.c.
  */
 #include "dra/inventory/inventory_fixture.h"
 
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "dra/availability/availability.h"
+#include "dra/dra_limits.h"
 
 /* --- a dump of everything ------------------------------------------------------------ */
 

@@ -5,12 +5,12 @@
 #include "node/registration/health.h"
 
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/json/json.h"
 #include "base/text/print.h"
 #include "base/time/timestamp.h"
 #include "dra/availability/device_health.h"
+#include "dra/dra_limits.h"
 #include "node/health/health.h"
 
 struct making {

@@ -12,6 +12,7 @@
 #include "base/core/clock.h"
 #include "base/core/limits.h"
 #include "base/json/json.h"
+#include "dra/dra_limits.h"
 #include "node/health/health.h"
 #include "node/registration/health.h"
 

@@ -1,6 +1,6 @@
 /* DynamicResources: what it says about pods and nodes, and what it writes. */
-#include "base/core/limits.h"
 #include "cel/cel_limits.h"
+#include "dra/dra_limits.h"
 #include "scheduler/dra/dra_world.h"
 
 /* --- deciding --------------------------------------------------------------------------------- */

@@ -5,8 +5,8 @@
  */
 #include "api/schema/gates.h"
 #include "api/selector/node_selector.h"
-#include "base/core/limits.h"
 #include "client/informer/cached.h"
+#include "dra/dra_limits.h"
 #include "dra/inventory/inventory_impl.h"
 #include "scheduler/dra/plugin.h"
 
