@@ -36,9 +36,6 @@
 /* The body of a request, as upstream bounds it; beyond it 413. */
 #define HTTP_BODY_MAX (3UL * MIB)
 
-/* Output of a credential plugin, per stream. */
-#define EXEC_OUTPUT_MAX (1UL * MIB)
-
 /* Faults that one validation keeps; the rest are only counted. */
 #define FIELD_ERRORS_MAX 1000
 
@@ -65,20 +62,6 @@
 
 /* A file with a KubeSchedulerConfiguration. */
 #define SCHEDULER_CONFIG_MAX (4UL * MIB)
-
-/* Limits of an API client: one reply, one watch event, one kubeconfig. */
-#define CLIENT_ANSWER_MAX    (1024UL * MIB) /* an unpaged list of a large cluster */
-#define CLIENT_EVENT_MAX     (64UL * MIB)
-#define KUBECONFIG_FILE_MAX  (16UL * MIB)
-#define KUBECONFIG_PATHS_MAX 64 /* in $KUBECONFIG */
-/* Connections of one client; and including those that carry one watch each (HTTP/1.1). */
-#define CLIENT_LINKS_MAX       64
-#define CLIENT_WATCH_LINKS_MAX 1024
-/* Resources, in all versions, that a client learns by discovery. */
-#define DISCOVERY_RESOURCES_MAX 100000
-/* Indexes of one cache, and values of one object in one of them. */
-#define CACHE_INDEXES_MAX      16
-#define CACHE_INDEX_VALUES_MAX 100000
 
 /* One message of a container runtime, like upstream. A list of 110 pods takes some 300 KiB. */
 #define CRI_MESSAGE_MAX (16UL * MIB)

@@ -4,8 +4,8 @@
  */
 #include "cli/connect/page_link.h"
 
-#include "base/core/limits.h"
 #include "base/json/json.h"
+#include "client/client_limits.h"
 #include "net/tls/tls.h"
 
 static void explain(struct error *err)

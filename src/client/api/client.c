@@ -7,12 +7,12 @@
 
 #include <assert.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "base/report/metrics.h"
 #include "base/system/version.h"
 #include "client/api/client_impl.h"
+#include "client/client_limits.h"
 #include "net/net_limits.h"
 #include "net/tls/tls.h"
 

@@ -10,11 +10,11 @@
  * files are used without a restart. If an exec plugin provides the credentials (client_login.c),
  * no connection is made and nothing is sent before it has.
  */
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/system/file.h"
 #include "base/text/base64.h"
 #include "client/api/client_impl.h"
+#include "client/client_limits.h"
 #include "client/kubeconfig/exec_credential.h"
 #include "net/net_limits.h"
 #include "net/tls/tls.h"

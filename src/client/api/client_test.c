@@ -16,6 +16,7 @@
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
+#include "client/client_limits.h"
 #include "client/testing/api_world.h"
 
 enum { HANG_MS = 900 * 1000 };

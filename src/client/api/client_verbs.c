@@ -6,6 +6,7 @@
 #include "base/json/json.h"
 #include "base/json/writer.h"
 #include "client/api/client.h"
+#include "client/client_limits.h"
 #include "net/net_limits.h"
 
 void client_query_add(struct buf *query, const char *name, struct str value)

@@ -10,6 +10,7 @@
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "client/api/discovery_impl.h"
+#include "client/client_limits.h"
 
 static const char accept_aggregated[] =
 	"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"

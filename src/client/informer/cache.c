@@ -9,6 +9,7 @@
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/cursor.h"
+#include "client/client_limits.h"
 
 struct cache_row {
 	struct cached *object; /* the cache's reference */

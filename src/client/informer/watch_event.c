@@ -4,8 +4,8 @@
  */
 #include "client/informer/watch_event.h"
 
-#include "base/core/limits.h"
 #include "base/json/cursor.h"
+#include "client/client_limits.h"
 
 enum { LINES_KEPT = 64 * 1024 }; /* capacity worth keeping between lines */
 

@@ -3,7 +3,7 @@
  * members are validated anyway. The result is ready for running the program: NUL-terminated texts,
  * and the environment in the kernel's format.
  */
-#include "base/core/limits.h"
+#include "client/client_limits.h"
 #include "client/kubeconfig/kubeconfig_impl.h"
 
 #define GROUP "client.authentication.k8s.io"

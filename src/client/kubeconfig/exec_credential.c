@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/writer.h"
 #include "base/text/base64.h"
 #include "base/time/timestamp.h"
+#include "client/client_limits.h"
 #include "client/kubeconfig/kubeconfig.h"
 #include "net/loop/program.h"
 #include "net/net_limits.h"

@@ -11,6 +11,7 @@
 #include "base/core/vec.h"
 #include "base/system/file.h"
 #include "base/yaml/yaml.h"
+#include "client/client_limits.h"
 #include "client/kubeconfig/kubeconfig_impl.h"
 #include "net/net_limits.h"
 
