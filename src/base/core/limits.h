@@ -195,17 +195,6 @@
 /* Queued for one stream: above it, producers wait. Less than HTTP_OUT_HIGH, for many watches. */
 #define PODRES_OUT_MAX (8UL * KIB)
 
-/* The scheduler: memory for the tree of one pod or node, several times its text. */
-#define POD_WORK_MAX      (64UL * MIB)
-#define NODE_WORK_MAX     (64UL * MIB)
-#define POD_RESOURCES_MAX 512 /* resources that one pod requests; one with more is left alone */
-/* Filters run by one search for victims; each pod of a node may need one. */
-#define PREEMPTION_FILTERS_MAX 20000
-/* Types of extended resources; and the text that one writes for /debug/cache, per node. */
-#define EXTENDED_TYPES_MAX 256
-#define EXTENDED_TEXT_MAX  (1UL * MIB)
-#define PLUGIN_ARGS_MAX    (1UL * MIB) /* of a scheduler plugin, as text */
-
 /* One log line. */
 #define LOG_LINE_MAX (16UL * KIB)
 

@@ -4,12 +4,12 @@
  */
 #include "scheduler/cache/extended.h"
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "base/report/log.h"
 #include "client/informer/cached.h"
 #include "scheduler/cache/podinfo.h"
+#include "scheduler/scheduler_limits.h"
 
 void extended_types_init(struct extended_types *t, const struct log *log)
 {

@@ -1,11 +1,11 @@
 /*
  * Dumps the cache, and checks its sums against its pods.
  */
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/writer.h"
 #include "scheduler/cache/extended.h"
 #include "scheduler/cache/nodecache_impl.h"
+#include "scheduler/scheduler_limits.h"
 
 static void write_amounts(struct json_writer *w, const struct amounts *a,
 			  const struct amount_names *names)

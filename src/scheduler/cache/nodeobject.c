@@ -4,11 +4,11 @@
  */
 #include "scheduler/cache/nodeobject.h"
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "client/informer/cached.h"
 #include "scheduler/cache/cluster_event.h"
+#include "scheduler/scheduler_limits.h"
 
 enum { BLOCK_SIZE = 4096, STRUCT_SIZE = ALIGN_UP(sizeof(struct nodeobject), 16) };
 

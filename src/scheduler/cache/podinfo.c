@@ -8,11 +8,11 @@
 
 #include <assert.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/time/timestamp.h"
 #include "client/informer/cached.h"
 #include "scheduler/cache/podinfo_impl.h"
+#include "scheduler/scheduler_limits.h"
 
 enum {
 	BOUND_BLOCK_MAX = 2048, /* block size for bound pods; larger data gets its own memory */

@@ -7,8 +7,8 @@
  * allocated and actual requests counts. Pod-level requests replace those of the containers.
  * Overhead is added.
  */
-#include "base/core/limits.h"
 #include "scheduler/cache/podinfo_impl.h"
+#include "scheduler/scheduler_limits.h"
 
 enum source { SOURCE_SPEC, SOURCE_ALLOCATED, SOURCE_ACTUATED };
 

@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "client/informer/cached.h"
@@ -16,6 +15,7 @@
 #include "scheduler/cache/nodeinfo.h"
 #include "scheduler/cache/nodeobject.h"
 #include "scheduler/cache/podinfo.h"
+#include "scheduler/scheduler_limits.h"
 
 #define ASSERT_STR(s, z)                                                                    \
 	do {                                                                                \

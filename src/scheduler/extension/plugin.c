@@ -2,11 +2,11 @@
  * The points that decide, as ours. A kind has a function where the plugin has one, so a plugin that
  * takes no part in a point costs nothing there.
  */
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "scheduler/extension/extension_impl.h"
 #include "scheduler/queue/podqueue.h"
+#include "scheduler/scheduler_limits.h"
 
 #define OPS(i) (&(i)->module->ops)
 

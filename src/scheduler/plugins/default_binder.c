@@ -9,7 +9,6 @@
  * marked as doubted, so that plugins keep what the pod holds. A request in progress is not
  * interrupted if the pod is cancelled.
  */
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/writer.h"
 #include "client/api/client.h"
@@ -17,6 +16,7 @@
 #include "scheduler/cache/podinfo.h"
 #include "scheduler/framework/binding.h"
 #include "scheduler/plugins/plugins.h"
+#include "scheduler/scheduler_limits.h"
 
 enum { BODY_MAX = 1 << 13 };
 enum { LOOK_MS = 100, LOOKS_MAX = 7 }; /* doubled each time: 25 s in all */

@@ -7,11 +7,11 @@
 
 #include <stdlib.h>
 
-#include "base/core/limits.h"
 #include "base/json/json.h"
 #include "client/informer/cached.h"
 #include "scheduler/cache/podinfo.h"
 #include "scheduler/framework/profile.h"
+#include "scheduler/scheduler_limits.h"
 
 static const struct str no_victims = { "No preemption victims found for incoming pod", 44 };
 static const struct str no_help = { "Preemption is not helpful for scheduling", 40 };
