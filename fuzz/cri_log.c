@@ -2,7 +2,7 @@
  * Any bytes as the end of a container's log, which the container decides, and as the name of an
  * image.
  */
-#include "base/core/limits.h"
+#include "node/node_limits.h"
 #include "node/runtime/cri_image.h"
 #include "node/runtime/cri_log.h"
 #include "target.h"

@@ -4,6 +4,7 @@
  * never leads out of its volume; a redirect keeps a host and a path.
  */
 #include "base/core/limits.h"
+#include "node/node_limits.h"
 #include "node/probes/run_impl.h"
 #include "node/sources/env.h"
 #include "node/volumes/payload.h"

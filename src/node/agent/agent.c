@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "api/api_limits.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "base/report/metrics.h"
@@ -19,6 +18,7 @@
 #include "node/claims/claims.h"
 #include "node/host/saver.h"
 #include "node/kubelet/server.h"
+#include "node/node_limits.h"
 #include "node/plugins/plugins.h"
 #include "node/probes/probes.h"
 #include "node/registration/object.h"

@@ -15,6 +15,7 @@
 #include "node/agent/agent_impl.h"
 #include "node/claims/claims.h"
 #include "node/host/saver.h"
+#include "node/node_limits.h"
 #include "node/plugins/plugins.h"
 #include "node/registration/object.h"
 #include "node/registration/slice_cleaner.h"

@@ -2,11 +2,11 @@
  * Reads the checkpoint back. It trusts nothing: input that assign/state.c would not write, or that
  * assigns a thing twice, fails and leaves the log empty.
  */
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "base/text/base64.h"
 #include "node/assign/assign_impl.h"
+#include "node/node_limits.h"
 
 /* All faults mean the same: the file is not ours. */
 struct reader {

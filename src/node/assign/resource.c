@@ -6,9 +6,9 @@
  * The changes of a list are reported after all of it is in the log, so a watcher never sees half a
  * list.
  */
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "node/assign/assign_impl.h"
+#include "node/node_limits.h"
 
 const char *assign_health_name(enum assign_health h)
 {

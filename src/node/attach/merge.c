@@ -10,7 +10,6 @@
 #include <assert.h>
 
 #include "base/core/arena.h"
-#include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "base/core/omap.h"
@@ -19,6 +18,7 @@
 #include "node/attach/claims.h"
 #include "node/attach/order.h"
 #include "node/attach/things.h"
+#include "node/node_limits.h"
 
 enum {
 	GRACE_MS = 10 * 1000,

@@ -1,8 +1,8 @@
 /*
  * Each rule of the merge: the API's and the kubelet's input, and the events that a reader gets.
  */
-#include "base/core/limits.h"
 #include "node/attach/attach_fixture.h"
+#include "node/node_limits.h"
 
 enum { GRACE = 10 * 1000, TORN_MAX = 8 };
 

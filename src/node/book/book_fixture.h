@@ -9,6 +9,7 @@
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "node/book/podres_impl.h"
+#include "node/node_limits.h"
 
 /* Revisions of these tests: the first change is 102. */
 enum { EPOCH = 100 };

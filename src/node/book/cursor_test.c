@@ -1,5 +1,6 @@
 #include "base/core/limits.h"
 #include "node/book/book_fixture.h"
+#include "node/node_limits.h"
 
 /* --- readers ------------------------------------------------------------------------- */
 

@@ -11,11 +11,11 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "node/book/leaf.h"
 #include "node/book/podres_impl.h"
 #include "node/book/wire.h"
+#include "node/node_limits.h"
 
 struct podres *podres_new(int64_t epoch)
 {

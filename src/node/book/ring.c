@@ -3,9 +3,9 @@
  * bytes keeps past events of pods with thousands of devices from filling memory. A reader that
  * falls out early because of it catches up from the present state.
  */
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "node/book/podres_impl.h"
+#include "node/node_limits.h"
 
 enum { RING_FIRST = 16 };
 

@@ -9,10 +9,10 @@
 #include <dirent.h>
 #include <errno.h>
 
-#include "base/core/limits.h"
 #include "base/core/vec.h"
 #include "base/system/file.h"
 #include "node/container/cdi_spec.h"
+#include "node/node_limits.h"
 
 struct spec_file {
 	const char *path;

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "base/core/limits.h"
 #include "node/container/cdi_spec.h"
+#include "node/node_limits.h"
 
 /* --- checks --------------------------------------------------------------------------------- */
 

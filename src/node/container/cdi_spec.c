@@ -4,9 +4,9 @@
  */
 #include "node/container/cdi_spec.h"
 
-#include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/yaml/yaml.h"
+#include "node/node_limits.h"
 
 /* Letters, digits and characters of `others`; the ends are letters or digits. */
 static bool is_word(struct str s, const char *others)

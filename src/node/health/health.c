@@ -12,9 +12,9 @@
  */
 #include "node/health/health.h"
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "node/health/health_impl.h"
+#include "node/node_limits.h"
 
 /* --- the heap ------------------------------------------------------------------------ */
 

@@ -5,10 +5,10 @@
 #define NODE_HEALTH_HEALTH_IMPL_H
 
 #include "base/core/heap.h"
-#include "base/core/limits.h"
 #include "base/core/list.h"
 #include "base/core/omap.h"
 #include "node/health/health.h"
+#include "node/node_limits.h"
 
 struct health_driver {
 	struct str name; /* stored behind the struct */

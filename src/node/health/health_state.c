@@ -12,12 +12,12 @@
 #include <inttypes.h>
 
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/json/json.h"
 #include "base/json/writer.h"
 #include "base/time/timestamp.h"
 #include "node/health/health_impl.h"
 #include "node/health/health_message.h"
+#include "node/node_limits.h"
 
 /* --- writing --------------------------------------------------------------------------------- */
 

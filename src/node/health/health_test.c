@@ -21,6 +21,7 @@
 #include "node/health/health.h"
 #include "node/host/saver.h"
 #include "node/host/saver_header.h"
+#include "node/node_limits.h"
 
 #define DRIVER STR("gpu.example.com")
 #define WALL   (INT64_C(1700000000) * CLOCK_SEC)

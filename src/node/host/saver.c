@@ -9,13 +9,13 @@
  */
 #include "node/host/saver.h"
 
-#include "base/core/limits.h"
 #include "base/core/list.h"
 #include "base/core/mem.h"
 #include "base/core/queue.h"
 #include "base/system/file.h"
 #include "net/loop/loop.h"
 #include "node/host/saver_header.h"
+#include "node/node_limits.h"
 
 enum { FILE_MODE = 0600 };
 

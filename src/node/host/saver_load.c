@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "base/system/file.h"
 #include "node/host/saver.h"
 #include "node/host/saver_header.h"
+#include "node/node_limits.h"
 
 enum { TEMPORARY_SUFFIX = 7 }; /* ".XXXXXX" of file_write_atomic() */
 

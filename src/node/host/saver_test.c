@@ -25,6 +25,7 @@
 #include "net/sim/sim.h"
 #include "node/host/saver.h"
 #include "node/host/saver_header.h"
+#include "node/node_limits.h"
 
 struct test {
 	char dir[32], path[64];

@@ -1,10 +1,10 @@
 /*
  * Operations of the runtime in a container: commands, and streams that the runtime serves itself.
  */
-#include "base/core/limits.h"
 #include "net/loop/url.h"
 #include "net/relay/http_relay.h"
 #include "node/kubelet/server_impl.h"
+#include "node/node_limits.h"
 
 #define TEXT STR("text/plain; charset=utf-8")
 

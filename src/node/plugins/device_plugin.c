@@ -10,10 +10,10 @@
 
 #include "api/schema/names.h"
 #include "base/core/arena.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/text/print.h"
 #include "grpc/message.h"
+#include "node/node_limits.h"
 #include "node/plugins/device_plugin_impl.h"
 #include "node/plugins/plugins_impl.h"
 #include "node/plugins/wire.h"

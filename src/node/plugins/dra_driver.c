@@ -7,9 +7,9 @@
 
 #include "api/schema/names.h"
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/text/print.h"
+#include "node/node_limits.h"
 #include "node/plugins/dra_driver_impl.h"
 #include "node/plugins/health_stream.h"
 #include "node/plugins/plugins_impl.h"

@@ -14,13 +14,13 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base/core/limits.h"
 #include "base/core/list.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "base/core/omap.h"
 #include "base/system/folder.h"
 #include "net/loop/loop.h"
+#include "node/node_limits.h"
 #include "node/plugins/plugins_impl.h"
 
 enum {

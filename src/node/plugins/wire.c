@@ -5,9 +5,9 @@
  */
 #include "node/plugins/wire.h"
 
-#include "base/core/limits.h"
 #include "grpc/message.h"
 #include "node/health/health_message.h"
+#include "node/node_limits.h"
 
 #define DEVICE_TYPE(name) (&deviceplugin__##name##__descriptor)
 #define REG_TYPE(name)    (&pluginregistration__##name##__descriptor)

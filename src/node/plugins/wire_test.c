@@ -11,6 +11,7 @@
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "grpc/message.h"
+#include "node/node_limits.h"
 #include "node/plugins/wire.h"
 
 /* Wire bytes, built by hand from upstream's field numbers. */

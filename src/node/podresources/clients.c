@@ -7,9 +7,9 @@
 
 #include <assert.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "net/loop/conn.h"
+#include "node/node_limits.h"
 
 enum { FORGET_MAX = 4 }; /* per call; one call adds at most one */
 

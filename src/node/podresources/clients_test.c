@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "net/loop/conn.h"
+#include "node/node_limits.h"
 #include "node/podresources/clients.h"
 
 static const struct podres_limits small = {

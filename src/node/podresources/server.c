@@ -10,7 +10,6 @@
  */
 #include "node/podresources/server.h"
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "grpc/server.h"
@@ -19,6 +18,7 @@
 #include "net/loop/loop.h"
 #include "node/book/methods.h"
 #include "node/host/own_socket.h"
+#include "node/node_limits.h"
 #include "node/podresources/watch.h"
 
 enum { GRACE_MS = 1000 }; /* for clients to receive the end of their watches */

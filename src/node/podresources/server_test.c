@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "net/sim/sim.h"
 #include "node/book/methods.h"
+#include "node/node_limits.h"
 #include "node/podresources/world.h"
 
 static int set_up_as(void **state, bool simulated)

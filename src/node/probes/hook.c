@@ -3,10 +3,10 @@
  * object that outlives the hook.
  */
 #include "api/api_limits.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/text/print.h"
 #include "net/loop/loop.h"
+#include "node/node_limits.h"
 #include "node/probes/probes_impl.h"
 
 struct hook_exec {

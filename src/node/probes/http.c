@@ -2,11 +2,11 @@
  * httpGet. Each request has its own connection, certificates are not checked, and redirects are
  * followed while they stay on the host. A redirect to another host is a success with a warning.
  */
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/text/print.h"
 #include "net/http/client.h"
 #include "net/tls/tls.h"
+#include "node/node_limits.h"
 #include "node/probes/run_impl.h"
 
 #define KUBE_MINOR "1.37" /* of the user agent, by which servers recognize kubelet's probes */

@@ -5,10 +5,10 @@
  */
 #include "node/probes/probes.h"
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "net/loop/loop.h"
 #include "net/tls/tls.h"
+#include "node/node_limits.h"
 #include "node/probes/probes_impl.h"
 
 enum { TRIES = 3, PERIOD_S = 10 };

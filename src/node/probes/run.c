@@ -7,12 +7,12 @@
 #include <errno.h>
 
 #include "api/api_limits.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/text/print.h"
 #include "base/time/duration.h"
 #include "grpc/channel.h"
 #include "net/loop/conn.h"
+#include "node/node_limits.h"
 #include "node/probes/run_impl.h"
 #include "node/sources/env.h"
 

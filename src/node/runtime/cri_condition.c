@@ -7,6 +7,7 @@
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/json.h"
+#include "node/node_limits.h"
 #include "node/runtime/cri_impl.h"
 #include "node/runtime/cri_messages.h"
 

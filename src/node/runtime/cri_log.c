@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "base/text/print.h"
+#include "node/node_limits.h"
 #include "node/runtime/cri_messages.h"
 
 /* The part of a log that is searched for the last lines; each has a prefix, and may be long. */

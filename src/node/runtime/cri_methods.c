@@ -5,8 +5,8 @@
 
 #include <assert.h>
 
-#include "base/core/limits.h"
 #include "cri.pb-c.h"
+#include "node/node_limits.h"
 
 #define ROW(service, name, message, op)                               \
 	{                                                             \

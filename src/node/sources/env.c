@@ -6,8 +6,8 @@
 #include "node/sources/env.h"
 
 #include "api/api_limits.h"
-#include "base/core/limits.h"
 #include "base/text/base64.h"
+#include "node/node_limits.h"
 #include "node/sources/env_impl.h"
 #include "node/sources/sources.h"
 

@@ -3,7 +3,7 @@
  * before any other character stand for themselves. Values are inserted as they are, never expanded
  * again.
  */
-#include "base/core/limits.h"
+#include "node/node_limits.h"
 #include "node/sources/env_impl.h"
 
 /* The token at text[at] == '$': its length, and either text or a name to look up. */

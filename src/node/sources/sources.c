@@ -8,6 +8,7 @@
 #include "api/api_limits.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "node/node_limits.h"
 #include "node/sources/sources_impl.h"
 
 enum { WAIT_MS = 2000 };

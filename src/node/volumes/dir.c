@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/core/random.h"
 #include "base/core/vec.h"
 #include "base/system/file.h"
+#include "node/node_limits.h"
 
 /* --- creating ------------------------------------------------------------------------------- */
 

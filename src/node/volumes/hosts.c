@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "base/system/file.h"
+#include "node/node_limits.h"
 #include "node/volumes/volumes_impl.h"
 
 enum { HOSTNAME_LONGEST = 63 };

@@ -4,7 +4,7 @@
  */
 #include "node/volumes/payload.h"
 
-#include "base/core/limits.h"
+#include "node/node_limits.h"
 #include "node/sources/sources.h"
 
 enum { MODE_DEFAULT = 0644, PATH_LONGEST = 4096, NAME_LONGEST = 255 };

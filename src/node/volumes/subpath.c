@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "node/node_limits.h"
 
 struct walk {
 	int fds[SUBPATH_DEPTH_MAX]; /* [0]: the base */

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "api/api_limits.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "net/loop/loop.h"
+#include "node/node_limits.h"
 #include "node/sources/sources.h"
 #include "node/volumes/dir.h"
 #include "node/volumes/volumes_impl.h"
