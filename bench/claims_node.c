@@ -8,6 +8,7 @@
 #include "base/json/json.h"
 #include "drivers/cni/cni_exec.h"
 #include "drivers/cni/nic_socket.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/nic/driver.h"
 #include "drivers/prepare/socket_path.h"
 #include "grpc/channel.h"

@@ -5,6 +5,7 @@
  */
 #include "base/core/limits.h"
 #include "drivers/cni/cni_plugin.h"
+#include "drivers/drivers_limits.h"
 #include "target.h"
 
 enum { VARIABLES = 4 };

@@ -4,6 +4,7 @@
  */
 #include "base/core/limits.h"
 #include "devplane/driver.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/nic_inventory/config.h"
 #include "drivers/nic_inventory/spec.h"
 #include "target.h"

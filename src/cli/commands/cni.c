@@ -19,6 +19,7 @@
 #include "cli/connect/ask_socket.h"
 #include "cli/program/cli.h"
 #include "drivers/cni/nic_socket.h"
+#include "drivers/drivers_limits.h"
 
 enum { ASK_MS = 60000 };
 

@@ -7,6 +7,7 @@
 #include "cli/drivers/commands.h"
 #include "cli/program/cli.h"
 #include "cli/roles/driver_role.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/sim/vendor.h"
 
 struct sim_options {

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "drivers/drivers_limits.h"
 #include "net/loop/program.h"
 
 enum { TIMEOUT_MS = 30000 };

@@ -21,6 +21,7 @@
 #include "base/core/mem.h"
 #include "base/system/file.h"
 #include "drivers/cni/cni_exec.h"
+#include "drivers/drivers_limits.h"
 #include "net/loop/loop.h"
 
 #define REAL "/usr/lib/cni"

@@ -8,6 +8,7 @@
 #include "base/json/cursor.h"
 #include "base/json/writer.h"
 #include "base/text/print.h"
+#include "drivers/drivers_limits.h"
 
 enum { IFNAME_MAX = 15, UID_MAX = 128 };
 

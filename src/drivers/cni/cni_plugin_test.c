@@ -5,9 +5,9 @@
 
 #include <cmocka.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "drivers/cni/cni_plugin.h"
+#include "drivers/drivers_limits.h"
 
 #define ID         "CNI_CONTAINERID=8f3b"
 #define NETNS      "CNI_NETNS=/var/run/netns/blue"

@@ -14,6 +14,7 @@
 #include "base/core/list.h"
 #include "base/core/mem.h"
 #include "base/system/folder.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/prepare/cdi_file.h"
 #include "drivers/prepare/socket_path.h"
 #include "net/http/server.h"

@@ -11,6 +11,7 @@
 #include "base/system/folder.h"
 #include "base/time/timestamp.h"
 #include "drivers/disk/status.h"
+#include "drivers/drivers_limits.h"
 
 enum { VERSION = 1 };
 

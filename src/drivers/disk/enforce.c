@@ -11,6 +11,7 @@
 #include "client/informer/informer.h"
 #include "drivers/disk/host.h"
 #include "drivers/disk/throttle.h"
+#include "drivers/drivers_limits.h"
 
 struct disk_enforce {
 	struct disk_enforce_opts opts;

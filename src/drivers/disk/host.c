@@ -11,6 +11,7 @@
 
 #include "base/core/limits.h"
 #include "base/system/file.h"
+#include "drivers/drivers_limits.h"
 
 enum {
 	SEARCH_DEPTH = 2, /* of folders that hold pods: kubelet.slice/kubelet-kubepods.slice */

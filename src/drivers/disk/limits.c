@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "drivers/drivers_limits.h"
 
 void disk_limits_init(struct disk_limits *l)
 {

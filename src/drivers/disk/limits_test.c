@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "drivers/drivers_limits.h"
 
 #define M INT64_C(1048576)
 

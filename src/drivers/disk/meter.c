@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "drivers/drivers_limits.h"
 
 #define HALF_32 (UINT64_C(1) << 31)
 #define FULL_32 (UINT64_C(1) << 32)

@@ -13,6 +13,7 @@
 #include "base/core/clock.h"
 #include "base/core/limits.h"
 #include "drivers/disk/status.h"
+#include "drivers/drivers_limits.h"
 
 #define MB INT64_C(1048576)
 

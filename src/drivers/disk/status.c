@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "base/core/limits.h"
 #include "base/time/timestamp.h"
+#include "drivers/drivers_limits.h"
 
 /* Smaller changes are noise, whatever the share. */
 enum { NOISE_BYTES = 64 * 1024, NOISE_OPERATIONS = 16, NOISE_PERCENT = 2 };

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/system/file.h"
 #include "drivers/disk/host.h"
+#include "drivers/drivers_limits.h"
 
 enum { FOLDER_DEPTH = 4 }; /* below a pod's folder */
 

@@ -6,6 +6,7 @@
  */
 #include "api/api_limits.h"
 #include "base/core/limits.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/nic/driver_impl.h"
 
 enum { GET_TIMEOUT_MS = 10000 }; /* well below the 45 s of the kubelet's call */

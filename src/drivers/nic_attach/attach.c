@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/rtnl/netns.h"
 
 int nic_attach_new(struct nic_book *book, struct nic_attach **ret_attach, struct error *err)

@@ -17,6 +17,7 @@
 #include "base/system/file.h"
 #include "base/system/folder.h"
 #include "drivers/cni/nic_socket.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/prepare/cdi_file.h"
 
 enum { FORMAT = 1 };

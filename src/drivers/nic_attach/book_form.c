@@ -8,8 +8,8 @@
 #include <assert.h>
 #include <limits.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/prepare/cdi_file.h"
 
 static const char *const state_names[] = {

@@ -25,6 +25,7 @@
 
 #include "base/core/limits.h"
 #include "base/system/file.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/nic_attach/book_impl.h"
 
 struct test {

@@ -15,6 +15,7 @@
 #include "base/core/limits.h"
 #include "base/text/nearest.h"
 #include "devplane/driver.h"
+#include "drivers/drivers_limits.h"
 
 static const char api_version[] = "net.devplane.dev/v1";
 static const char config_kind[] = "InterfaceConfig";

@@ -8,9 +8,9 @@
  */
 #include <stdio.h>
 
-#include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/nic_inventory/inventory_impl.h"
 
 enum { PORTS_DEPTH = 8 }; /* a bond that is a port of a bridge, and so on */

@@ -8,8 +8,8 @@
 #include <linux/if_link.h>
 #include <stdio.h>
 
-#include "base/core/limits.h"
 #include "base/text/nearest.h"
+#include "drivers/drivers_limits.h"
 
 enum { WORDS_MAX = 3, VLAN_MAX = 4094 };
 

@@ -11,6 +11,7 @@
 #include "base/core/limits.h"
 #include "base/system/file.h"
 #include "base/system/folder.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/prepare/abi.h"
 
 static bool is_path(const char *p)

@@ -2,8 +2,8 @@
 #include "drivers/prepare/claim.h"
 
 #include "api/api_limits.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/prepare/cdi_file.h"
 
 struct dp_claim *claim_new(struct str uid, struct str ns, struct str name)

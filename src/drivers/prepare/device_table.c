@@ -8,6 +8,7 @@
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/json/quantity.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/prepare/abi.h"
 
 enum { TEXT_MAX = 64, PLUGIN_ID_MAX = 253 };

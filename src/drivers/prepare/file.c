@@ -10,6 +10,7 @@
 #include "base/core/mem.h"
 #include "base/core/vec.h"
 #include "base/system/file.h"
+#include "drivers/drivers_limits.h"
 
 enum { FORMAT = 1 };
 

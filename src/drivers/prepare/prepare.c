@@ -27,6 +27,7 @@
 #include "base/report/metrics.h"
 #include "base/system/boot.h"
 #include "base/system/folder.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/prepare/cdi_file.h"
 #include "drivers/prepare/prepare_impl.h"
 #include "grpc/grpc.h"

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <libmnl/libmnl.h>
 
-#include "base/core/limits.h"
 #include "base/core/vec.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/rtnl/message.h"
 
 /* --- addresses ---------------------------------------------------------------------------- */

@@ -10,8 +10,8 @@
 
 #include "base/core/arena.h"
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "base/core/vec.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/rtnl/message.h"
 #include "drivers/rtnl/netns.h"
 

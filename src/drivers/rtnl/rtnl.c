@@ -14,8 +14,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/rtnl/message.h"
 #include "drivers/rtnl/netns.h"
 

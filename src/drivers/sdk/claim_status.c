@@ -13,13 +13,13 @@
 
 #include "api/api_limits.h"
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "base/json/cursor.h"
 #include "base/report/metrics.h"
 #include "base/time/backoff.h"
 #include "client/api/bucket.h"
+#include "drivers/drivers_limits.h"
 
 enum {
 	RETRY_MS = 200, /* after a failure; doubles */

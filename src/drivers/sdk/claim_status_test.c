@@ -15,6 +15,7 @@
 #include "base/json/json.h"
 #include "base/report/metrics.h"
 #include "client/testing/api_world.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/sdk/claim_status.h"
 
 struct test {

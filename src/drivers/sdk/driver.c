@@ -8,9 +8,9 @@
 
 #include "api/schema/names.h"
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/system/folder.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/prepare/abi.h"
 #include "drivers/prepare/cdi_file.h"
 #include "drivers/sdk/claim_status.h"

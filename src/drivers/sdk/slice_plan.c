@@ -5,8 +5,8 @@
 #include "drivers/sdk/slice_plan.h"
 
 #include "api/api_limits.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/sdk/slice_equal.h"
 
 enum { SLICES_MAX = 4096 /* of one pool, in an index of three hexadecimal digits */ };

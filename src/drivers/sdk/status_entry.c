@@ -14,6 +14,7 @@
 #include "base/json/cursor.h"
 #include "base/json/writer.h"
 #include "base/time/timestamp.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/prepare/abi.h"
 
 /* --- what a vendor says ------------------------------------------------------------------- */

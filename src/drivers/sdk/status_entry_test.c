@@ -11,6 +11,7 @@
 #include "base/core/clock.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/sdk/status_entry.h"
 
 #define SHARE "01234567-89ab-4def-8123-456789abcdef"

@@ -6,6 +6,7 @@
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/system/folder.h"
+#include "drivers/drivers_limits.h"
 #include "drivers/prepare/socket_path.h"
 #include "drivers/sim/vendor.h"
 #include "net/http/server.h"
