@@ -30,9 +30,6 @@
 #define REGEX_RANGES_MAX  500000 /* of all classes of a pattern together */
 #define REGEX_DFA_MAX     8192 /* entries of a table of states */
 
-/* Input of `devplane codec`: a list of everything in a cluster of ours. */
-#define CODEC_MAX (512UL * MIB)
-
 /* The body of a request, as upstream bounds it; beyond it 413. */
 #define HTTP_BODY_MAX (3UL * MIB)
 
@@ -43,16 +40,8 @@
 #define DEVICE_ATTRIBUTES_MAX       32
 #define DEVICE_ATTRIBUTE_VALUES_MAX 48
 
-/* A file of the time zone database; the largest has some 4 KiB. */
-#define ZONE_FILE_MAX (64UL * KIB)
-#define ZONE_NAME_MAX 128
-#define ZONES_MAX     1024 /* kept in memory; the database has some 600 */
-
 /* One file of sysfs or procfs about the machine. */
 #define MACHINE_FILE_MAX (256UL * KIB)
-
-/* A file with a KubeSchedulerConfiguration. */
-#define SCHEDULER_CONFIG_MAX (4UL * MIB)
 
 /* One log line. */
 #define LOG_LINE_MAX (16UL * KIB)

@@ -13,6 +13,7 @@
 #include "base/core/vec.h"
 #include "cel/kubernetes/device.h"
 #include "cli/cel/answer.h"
+#include "cli/cli_limits.h"
 #include "cli/connect/kube.h"
 #include "cli/output/output.h"
 #include "cli/output/tabs.h"

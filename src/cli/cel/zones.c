@@ -9,10 +9,10 @@
 #include <stdlib.h>
 
 #include "base/core/buf.h"
-#include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/system/file.h"
 #include "base/time/zone.h"
+#include "cli/cli_limits.h"
 
 struct zone_file {
 	char *name;

@@ -1,4 +1,5 @@
 #include "cli/cel/zones.h"
+#include "cli/cli_limits.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,8 +8,6 @@
 #include <stdio.h>
 
 #include <cmocka.h>
-
-#include "base/core/limits.h"
 
 static bool is_known(struct zones *z, const char *name)
 {

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/core/limits.h"
 #include "base/json/writer.h"
 #include "base/system/file.h"
 #include "base/yaml/yaml.h"
@@ -18,6 +17,7 @@
 #include "cli/cel/answer.h"
 #include "cli/cel/devices.h"
 #include "cli/cel/zones.h"
+#include "cli/cli_limits.h"
 #include "cli/commands/commands.h"
 #include "cli/output/output.h"
 #include "cli/program/cli.h"

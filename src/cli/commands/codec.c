@@ -9,6 +9,7 @@
 #include "base/core/limits.h"
 #include "base/system/file.h"
 #include "base/yaml/yaml.h"
+#include "cli/cli_limits.h"
 #include "cli/commands/commands.h"
 #include "cli/program/cli.h"
 

@@ -3,7 +3,7 @@
  * health of their devices (KEP-4680); for kinds with devices their availability (KEP-5677). A
  * table finds the function for a kind.
  */
-#include "base/core/limits.h"
+#include "cli/cli_limits.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/object_args.h"
 #include "cli/describe/devices.h"

@@ -4,6 +4,7 @@
  */
 #include "base/core/limits.h"
 #include "base/core/vec.h"
+#include "cli/cli_limits.h"
 #include "cli/commands/commands.h"
 #include "cli/devices/claim_sight.h"
 #include "cli/devices/gate.h"

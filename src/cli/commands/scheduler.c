@@ -6,8 +6,8 @@
 
 #include "api/schema/gates.h"
 #include "base/core/clock.h"
-#include "base/core/limits.h"
 #include "base/system/file.h"
+#include "cli/cli_limits.h"
 #include "cli/commands/commands.h"
 #include "cli/program/cli.h"
 #include "cli/roles/elected_role.h"

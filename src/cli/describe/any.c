@@ -3,8 +3,8 @@
  */
 #include <ctype.h>
 
-#include "base/core/limits.h"
 #include "base/yaml/yaml.h"
+#include "cli/cli_limits.h"
 #include "cli/describe/describe.h"
 #include "client/api/discovery.h"
 

@@ -8,9 +8,9 @@
 #include <time.h>
 
 #include "api/api_limits.h"
-#include "base/core/limits.h"
 #include "base/time/duration.h"
 #include "base/time/timestamp.h"
+#include "cli/cli_limits.h"
 #include "cli/output/output.h"
 #include "cli/output/tabs.h"
 

@@ -3,6 +3,7 @@
  * level for each object.
  */
 #include "base/core/limits.h"
+#include "cli/cli_limits.h"
 #include "cli/describe/devices.h"
 #include "cli/output/output.h"
 

@@ -4,9 +4,9 @@
  */
 #include "cli/fit/report.h"
 
-#include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/core/vec.h"
+#include "cli/cli_limits.h"
 #include "cli/devices/claim_sight.h"
 #include "dra/allocate/explain.h"
 

@@ -3,7 +3,7 @@
  * apiVersion and kind; they are added here, so that each item is a complete object.
  */
 #include "api/table/jsonpath.h"
-#include "base/core/limits.h"
+#include "cli/cli_limits.h"
 #include "cli/get/get.h"
 #include "cli/output/output.h"
 #include "client/api/discovery.h"
