@@ -1,6 +1,7 @@
 /*
  * Unicode 14.0.0: which character has which general category, as runs. Each entry is
  * the first character of a run, shifted left by five, and the index of its category's name.
+ * Written by scripts/unicode.
  */
 #include "base/regex/tables.h"
 

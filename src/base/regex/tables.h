@@ -1,6 +1,6 @@
 /*
  * regex_tables - Unicode's general categories, scripts and case folding; only regex/class.c
- * reads them.
+ * reads them. scripts/unicode writes them, and lint checks that they are what it writes.
  */
 #ifndef BASE_REGEX_TABLES_H
 #define BASE_REGEX_TABLES_H
