@@ -98,7 +98,7 @@ struct store_write {
 	 * is a name (any bytes but NUL). The write takes effect only if no write has touched
 	 * any of its guards after revision `view`, and then touches them all, in the same
 	 * transaction. Only etcd looks at them: on LMDB nobody else writes. They must live until
-	 * done. At most STORE_GUARDS_MAX.
+	 * done. etcd rejects more than STORE_GUARDS_MAX.
 	 */
 	const struct str *guards;
 	size_t nguards;

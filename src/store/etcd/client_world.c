@@ -133,10 +133,10 @@ void etcd_client_world_put(struct etcd_client_world *c, struct etcd_world_write 
 }
 
 void etcd_client_world_guarded(struct etcd_client_world *c, struct etcd_world_write *z,
-			       const char *name, const struct str *guard, int64_t view)
+			       const char *name, const struct str *guards, size_t n, int64_t view)
 {
 	*z = (struct etcd_world_write){
-		.write = { .guards = guard, .nguards = 1, .view = view },
+		.write = { .guards = guards, .nguards = n, .view = view },
 	};
 	submit(c, z, name, "guarded");
 }

@@ -50,7 +50,7 @@ void etcd_client_world_based(struct etcd_client_world *c, struct etcd_world_writ
 
 /* Creates the key with one guard, which must live until the write is done. */
 void etcd_client_world_guarded(struct etcd_client_world *c, struct etcd_world_write *z,
-			       const char *name, const struct str *guard, int64_t view);
+			       const char *name, const struct str *guards, size_t n, int64_t view);
 void etcd_client_world_after(struct etcd_world_write *z, struct etcd_world_write *after,
 			     const char *value);
 

@@ -390,7 +390,9 @@ static struct etcd_write *record_new(struct etcd_writes *ws, struct store_write 
 	struct etcd_write *rec;
 	struct error err = { 0 };
 
-	(void)etcd_key_make(ws->prefix, &w->key, &key, &err);
+	if (etcd_key_make(ws->prefix, &w->key, &key, &err) == 0 && w->nguards > STORE_GUARDS_MAX)
+		(void)error_set(&err, ERR_TOO_LARGE, "a write with %zu guards; the maximum is %d",
+				w->nguards, STORE_GUARDS_MAX);
 	rec = xcalloc(1, sizeof(*rec) + key.n);
 	rec->nkey = key.n;
 	if (key.n)

@@ -477,14 +477,14 @@ static void a_guard_admits_one_of_two_servers(void **state)
 
 	etcd_client_world_init(&other, &z->world);
 	view = z->client.delivered;
-	etcd_client_world_guarded(&z->client, &z->a, "a", &guard, view);
-	etcd_client_world_guarded(&other, &z->b, "b", &guard, view);
+	etcd_client_world_guarded(&z->client, &z->a, "a", &guard, 1, view);
+	etcd_client_world_guarded(&other, &z->b, "b", &guard, 1, view);
 	(void)etcd_world_write_wait(&z->a);
 	(void)etcd_world_write_wait(&z->b);
 	assert_true((z->a.result == 0 && z->b.result == -ERR_CONFLICT) ||
 		    (z->b.result == 0 && z->a.result == -ERR_CONFLICT));
 	/* A write decided on the newer view succeeds. */
-	etcd_client_world_guarded(&other, &z->c, "c", &guard, other.delivered);
+	etcd_client_world_guarded(&other, &z->c, "c", &guard, 1, other.delivered);
 	assert_int_equal(etcd_world_write_wait(&z->c), 0);
 	etcd_client_world_release(&other);
 }
@@ -497,10 +497,30 @@ static void a_guarded_write_whose_answer_is_lost_succeeds_once(void **state)
 
 	befall(z, ETCD_WORLD_LOSE, 1);
 	z->a = (struct etcd_world_write){ 0 };
-	etcd_client_world_guarded(&z->client, &z->a, "b", &guard, first);
+	etcd_client_world_guarded(&z->client, &z->a, "b", &guard, 1, first);
 	assert_int_equal(etcd_world_write_wait(&z->a), 0);
 	assert_int_equal(z->a.write.revision, first + 1);
 	assert_string_equal(z->client.events.p, "a=1@3* b=guarded@4* ");
+}
+
+/* Nothing that the server writes has as many: a claim has at most 32 devices. */
+static void a_write_with_too_many_guards_is_rejected(void **state)
+{
+	struct setup *z = *state;
+	struct str guards[STORE_GUARDS_MAX + 1];
+	char names[ARRAY_SIZE(guards)][8];
+
+	for (size_t i = 0; i < ARRAY_SIZE(guards); i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "g%zu", i);
+		guards[i] = str_from(names[i]);
+	}
+	etcd_client_world_guarded(&z->client, &z->a, "a", guards, STORE_GUARDS_MAX + 1, 0);
+	assert_int_equal(etcd_world_write_wait(&z->a), -ERR_TOO_LARGE);
+	assert_string_equal(z->a.err.msg, "a write with 65 guards; the maximum is 64");
+	assert_int_equal(z->world.txns, 0);
+	etcd_client_world_guarded(&z->client, &z->b, "a", guards, STORE_GUARDS_MAX,
+				  z->client.delivered);
+	assert_int_equal(etcd_world_write_wait(&z->b), 0);
 }
 
 /* --- bases ---------------------------------------------------------------------------------- */
@@ -556,6 +576,7 @@ int main(void)
 		TEST(a_write_in_doubt_across_a_gap_of_the_feed_is_unknown),
 		TEST(a_guard_admits_one_of_two_servers),
 		TEST(a_guarded_write_whose_answer_is_lost_succeeds_once),
+		TEST(a_write_with_too_many_guards_is_rejected),
 		TEST(a_write_needs_its_basis_as_it_was),
 	};
 
