@@ -1,6 +1,10 @@
 /*
  * `devplane probe`: tests the path between two machines, with the protocols that the parts of a
  * cluster use.
+ *
+ * Users need it to find out whether TLS, a proxy or a socket is at fault, since it uses the client
+ * and the server of the roles. The end-to-end tests need it to run our HTTP and gRPC against curl
+ * and @grpc/grpc-js (http_test, grpc_client_test, grpc_server_test), and bench/net_bench.sh too.
  */
 #include "cli/commands/commands.h"
 #include "cli/probe/commands.h"
