@@ -21,7 +21,6 @@
 
 #include <cmocka.h>
 
-#include <ftw.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -29,6 +28,7 @@
 
 #include "base/core/mem.h"
 #include "base/system/boot.h"
+#include "base/system/folder_fixture.h"
 #include "node/registration/pressure.h"
 
 enum {
@@ -48,12 +48,6 @@ static uint64_t number(const char *name, uint64_t absent)
 	return text ? strtoull(text, NULL, 10) : absent;
 }
 
-static int remove_one(const char *path, const struct stat *st UNUSED, int type UNUSED,
-		      struct FTW *ftw UNUSED)
-{
-	return remove(path);
-}
-
 /* In memory where that is possible: the store and the agents sync what they write. */
 static int make_dir(void **state)
 {
@@ -71,7 +65,7 @@ static int make_dir(void **state)
 
 static int remove_dir(void **state)
 {
-	int r = nftw(*state, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	int r = folder_fixture_try_remove(*state);
 
 	free(*state);
 	return r;
@@ -99,7 +93,7 @@ static uint64_t run(uint64_t seed, unsigned steps, const char *in)
 	cluster_release(w);
 	hash = w->hash;
 	free(w);
-	assert_int_equal(nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+	folder_fixture_remove(dir);
 	return hash;
 }
 
@@ -129,7 +123,7 @@ static uint64_t count_doubles(uint64_t first, uint64_t seeds, uint64_t enough, c
 		shown += w->doubles > 0;
 		cluster_release(w);
 		free(w);
-		assert_int_equal(nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+		folder_fixture_remove(dir);
 	}
 	return shown;
 }

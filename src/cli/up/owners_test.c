@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -16,6 +15,7 @@
 #include "base/core/arena.h"
 #include "base/system/file.h"
 #include "base/system/folder.h"
+#include "base/system/folder_fixture.h"
 #include "cli/up/owners.h"
 
 enum { BASE = 5000 };
@@ -47,17 +47,11 @@ static int setup(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st UNUSED, int kind UNUSED,
-		      struct FTW *at UNUSED)
-{
-	return remove(path);
-}
-
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	(void)nftw(f->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	(void)folder_fixture_try_remove(f->folder);
 	arena_release(&f->arena);
 	free(f);
 	return 0;

@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -18,6 +17,7 @@
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/system/file.h"
+#include "base/system/folder_fixture.h"
 #include "client/api/client.h"
 #include "client/kubeconfig/exec_credential.h"
 #include "client/kubeconfig/kubeconfig.h"
@@ -76,12 +76,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *st UNUSED, int what UNUSED,
-			struct FTW *at UNUSED)
-{
-	return remove(path);
-}
-
 static void on_drained(void *arg)
 {
 	struct test *t = arg;
@@ -102,7 +96,7 @@ static int teardown(void **state)
 	http_server_free(t->server);
 	kubeconfig_release(&t->config);
 	loop_free(t->loop);
-	assert_int_equal(nftw(t->dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
+	folder_fixture_remove(t->dir);
 	free(t);
 	return 0;
 }

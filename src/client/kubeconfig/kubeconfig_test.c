@@ -8,13 +8,13 @@
 
 #include <cmocka.h>
 
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/system/file.h"
+#include "base/system/folder_fixture.h"
 #include "client/kubeconfig/kubeconfig.h"
 
 struct test {
@@ -32,17 +32,11 @@ static int setup(void **state)
 	return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *st UNUSED, int what UNUSED,
-			struct FTW *at UNUSED)
-{
-	return remove(path);
-}
-
 static int teardown(void **state)
 {
 	struct test *t = *state;
 
-	assert_int_equal(nftw(t->dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
+	folder_fixture_remove(t->dir);
 	free(t);
 	return 0;
 }

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -20,6 +19,7 @@
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/system/file.h"
+#include "base/system/folder_fixture.h"
 #include "drivers/cni/cni_exec.h"
 #include "drivers/drivers_limits.h"
 #include "net/loop/loop.h"
@@ -77,12 +77,6 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st UNUSED, int type UNUSED,
-		      struct FTW *at UNUSED)
-{
-	return remove(path);
-}
-
 static int tear_down(void **state)
 {
 	struct world *w = *state;
@@ -92,7 +86,7 @@ static int tear_down(void **state)
 	arena_release(&w->arena);
 	buf_release(&w->result);
 	/* Plugins make folders of their own. */
-	assert_int_equal(nftw(w->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	folder_fixture_remove(w->dir);
 	free(w);
 	return 0;
 }

@@ -2,7 +2,6 @@
  * The kernel's texts, the user's words, the file of probes, and made-up machines.
  */
 #include <errno.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,6 +15,7 @@
 #include "base/core/clock.h"
 #include "base/system/file.h"
 #include "base/system/folder.h"
+#include "base/system/folder_fixture.h"
 #include "drivers/disk/book.h"
 #include "drivers/disk/host.h"
 #include "drivers/disk/throttle.h"
@@ -212,17 +212,11 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st UNUSED, int kind UNUSED,
-		      struct FTW *f UNUSED)
-{
-	return remove(path);
-}
-
 static int tear_down(void **state)
 {
 	struct tree *t = *state;
 
-	(void)nftw(t->root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	(void)folder_fixture_try_remove(t->root);
 	free(t);
 	return 0;
 }

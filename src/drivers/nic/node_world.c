@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -23,6 +22,7 @@
 #include "base/core/mem.h"
 #include "base/report/log.h"
 #include "base/system/file.h"
+#include "base/system/folder_fixture.h"
 #include "dra.pb-c.h"
 #include "drivers/nic/node_world.h"
 #include "drivers/prepare/socket_path.h"
@@ -510,12 +510,6 @@ void nic_node_init(struct nic_node *w)
 	nic_node_start(w);
 }
 
-static int remove_one(const char *path, const struct stat *st UNUSED, int type UNUSED,
-		      struct FTW *at UNUSED)
-{
-	return remove(path);
-}
-
 void nic_node_release(struct nic_node *w)
 {
 	nic_node_stop(w);
@@ -531,7 +525,7 @@ void nic_node_release(struct nic_node *w)
 			nic_node_end_pod(w, i);
 	loop_free(w->loop);
 	arena_release(&w->arena);
-	assert_int_equal(nftw(w->root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	folder_fixture_remove(w->root);
 }
 
 /* --- for short --------------------------------------------------------------------------- */

@@ -12,7 +12,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <linux/if_link.h>
 #include <sched.h>
 #include <signal.h>
@@ -25,6 +24,7 @@
 
 #include "base/core/limits.h"
 #include "base/system/file.h"
+#include "base/system/folder_fixture.h"
 #include "drivers/drivers_limits.h"
 #include "drivers/nic_attach/book_impl.h"
 
@@ -72,18 +72,12 @@ static int setup(void **state)
 	return 0;
 }
 
-static int unlink_entry(const char *path, const struct stat *st UNUSED, int type UNUSED,
-			struct FTW *at UNUSED)
-{
-	return remove(path);
-}
-
 static int teardown(void **state)
 {
 	struct test *t = *state;
 
 	nic_book_close(t->book);
-	assert_int_equal(nftw(t->root, unlink_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
+	folder_fixture_remove(t->root);
 	free(t);
 	return 0;
 }

@@ -12,12 +12,12 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <ftw.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/system/folder_fixture.h"
 #include "drivers/rtnl/netns.h"
 
 /* --- the hook and the book ---------------------------------------------------------------- */
@@ -267,12 +267,6 @@ int attach_world_setup(void **state)
 	return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *st UNUSED, int type UNUSED,
-			struct FTW *at UNUSED)
-{
-	return remove(path);
-}
-
 void attach_world_end_pod(struct attach_world *w)
 {
 	rtnl_close(w->pod);
@@ -289,7 +283,7 @@ int attach_world_teardown(void **state)
 	rtnl_close(w->here);
 	if (w->pod_fd >= 0)
 		attach_world_end_pod(w);
-	(void)nftw(w->dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	(void)folder_fixture_try_remove(w->dir);
 	free(w);
 	return 0;
 }

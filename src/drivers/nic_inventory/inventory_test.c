@@ -4,12 +4,12 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/system/file.h"
 #include "base/system/folder.h"
+#include "base/system/folder_fixture.h"
 #include "drivers/nic_inventory/inventory.h"
 
 /* A node with a folder that plays sysfs. */
@@ -69,18 +69,12 @@ static int setup(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st, (void)type, (void)ftw;
-	return remove(path);
-}
-
 static int teardown(void **state)
 {
 	struct node *n = *state;
 
 	nic_inventory_free(n->v);
-	return nftw(n->sysfs, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return folder_fixture_try_remove(n->sysfs);
 }
 
 static void begin(struct node *n, const char *a, const char *b)

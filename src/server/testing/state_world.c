@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include <ftw.h>
 #include <stdio.h>
 
+#include "base/system/folder_fixture.h"
 #include "net/http/server.h"
 #include "net/sim/sim.h"
 #include "server/engine/watch.h"
@@ -317,13 +317,7 @@ struct list_result state_world_list(struct state_world *w, const char *resource,
 	return result;
 }
 
-static int remove_one(const char *path, const struct stat *st UNUSED, int type UNUSED,
-		      struct FTW *at UNUSED)
-{
-	return remove(path);
-}
-
 void state_world_remove(const char *folder)
 {
-	assert_int_equal(nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	folder_fixture_remove(folder);
 }

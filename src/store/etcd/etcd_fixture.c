@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -26,6 +25,7 @@
 
 #include "base/core/limits.h"
 #include "base/system/file.h"
+#include "base/system/folder_fixture.h"
 #include "net/tls/pki.h"
 
 enum { TRIES = 5, READY_MS = 20 * 1000, POLL_MS = 10, ARGS_MAX = 32 };
@@ -261,14 +261,8 @@ bool etcd_fixture_init_tls(struct etcd_fixture *f)
 	return init(f, true);
 }
 
-static int remove_entry(const char *path, const struct stat *st UNUSED, int type UNUSED,
-			struct FTW *at UNUSED)
-{
-	return remove(path);
-}
-
 void etcd_fixture_release(struct etcd_fixture *f)
 {
 	etcd_fixture_kill(f);
-	(void)nftw(f->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	(void)folder_fixture_try_remove(f->dir);
 }

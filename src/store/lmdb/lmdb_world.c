@@ -10,20 +10,14 @@
 
 #include <cmocka.h>
 
-#include <ftw.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/core/limits.h"
 #include "base/core/mem.h"
+#include "base/system/folder_fixture.h"
 
-enum { MAP_MIB = 256, OPEN_FOLDERS = 8 };
-
-static int remove_one(const char *path, const struct stat *st UNUSED, int type UNUSED,
-		      struct FTW *ftw UNUSED)
-{
-	return remove(path);
-}
+enum { MAP_MIB = 256 };
 
 struct lmdb_world *lmdb_world_new(void)
 {
@@ -40,7 +34,7 @@ struct lmdb_world *lmdb_world_new(void)
 
 void lmdb_world_free(struct lmdb_world *w)
 {
-	(void)nftw(w->root, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+	(void)folder_fixture_try_remove(w->root);
 	free(w);
 }
 
