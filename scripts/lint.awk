@@ -135,8 +135,24 @@ match(code, /^#[ \t]*include[ \t]*/) && match($0, /["<][^">]+[">]/) {
 	next
 }
 
+# A function's `struct error *err` may be NULL (base/core/error.h).
+!in_function && code ~ /^[a-z]/ { signature = "" }
+!in_function { signature = signature " " code }
+in_function && code ~ /if \(!?err[ )]|(&&|\|\|) !?err[ )]|[ (]err \?/ { nullable = 0 }
+in_function && nullable && code !~ /sizeof\(err->/ && code !~ /struct error \*err/ &&
+	code ~ /(^|[^a-zA-Z0-9_>.])err->|(^|[ \t(])\*err([^a-zA-Z0-9_]|$)/ {
+	finding("err may be NULL; use error_copy(), error_recode() or an error of your own")
+}
+
 # Our style has a function's braces alone in the first column.
-/^\{$/ { in_function = 1; start = FNR; name = previous; next }
+/^\{$/ {
+	in_function = 1
+	start = FNR
+	name = previous
+	nullable = !is_test && FILENAME !~ /(fixture|world|fake)\.[ch]$/ && signature !~ /const struct error \*err[,)]/ &&
+		signature ~ /struct error \*err[,)]/
+	next
+}
 /^\}$/ && in_function {
 	in_function = 0
 	if (FNR - start - 1 > 70 && !(is_test && name ~ /^int main\(/))

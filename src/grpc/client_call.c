@@ -135,10 +135,8 @@ static int read_head(struct grpc_call *c, const struct http_fields *f, struct er
 	r = grpc_metadata_read(f, &c->arena, only ? &c->trailers : &c->headers, err);
 	if (r < 0)
 		return r;
-	if (grpc_frame_set_encoding(&c->frame, http_fields_get(f, STR("grpc-encoding")), err) < 0) {
-		err->code = ERR_PROTOCOL;
-		return -ERR_PROTOCOL;
-	}
+	if (grpc_frame_set_encoding(&c->frame, http_fields_get(f, STR("grpc-encoding")), err) < 0)
+		return error_recode(err, ERR_PROTOCOL);
 	return 0;
 }
 

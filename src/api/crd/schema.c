@@ -373,7 +373,5 @@ int crd_schema_compile(struct arena *a, const struct json *props, struct cel_bud
 	int r;
 
 	r = compile(&c, props, ret_schema);
-	if (r < 0 && err)
-		err->code = ERR_INVALID;
-	return r < 0 ? -ERR_INVALID : 0;
+	return r < 0 ? error_recode(err, ERR_INVALID) : 0;
 }

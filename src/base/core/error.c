@@ -34,17 +34,17 @@ static const struct error_row *row_of(int code)
  * A message that fills the struct may have been cut inside a character. It then ends before that
  * character, since messages go into JSON.
  */
-static void trim_cut(struct error *err)
+static void trim_cut(struct error *failure)
 {
-	size_t n = strlen(err->msg), back = 0;
+	size_t n = strlen(failure->msg), back = 0;
 
-	if (n + 1 < sizeof(err->msg))
+	if (n + 1 < sizeof(failure->msg))
 		return;
 	/* At most three bytes follow the first byte of a character. */
-	while (back < 3 && (err->msg[n - 1 - back] & 0xc0) == 0x80)
+	while (back < 3 && (failure->msg[n - 1 - back] & 0xc0) == 0x80)
 		back++;
-	if (!str_is_utf8(str_of(err->msg + n - 1 - back, back + 1)))
-		err->msg[n - 1 - back] = '\0';
+	if (!str_is_utf8(str_of(failure->msg + n - 1 - back, back + 1)))
+		failure->msg[n - 1 - back] = '\0';
 }
 
 int error_set(struct error *err, enum error_code code, const char *fmt, ...)
@@ -98,6 +98,20 @@ int error_wrap(struct error *err, int r, const char *fmt, ...)
 		trim_cut(err);
 	}
 	return r;
+}
+
+int error_copy(struct error *err, const struct error *from)
+{
+	if (err)
+		*err = *from;
+	return -(int)from->code;
+}
+
+int error_recode(struct error *err, enum error_code code)
+{
+	if (err)
+		err->code = code;
+	return -(int)code;
 }
 
 const char *error_reason(int code)

@@ -1,9 +1,13 @@
 /*
  * error - error codes and messages.
  *
- * A function that can fail takes `struct error *err` last (NULL allowed) and returns 0 or -ERR_*.
- * error_set() and error_wrap() return the code, so that failing is one line. Only the table below
- * knows the Kubernetes reason, HTTP status and gRPC status of a failure; no handler picks a number.
+ * A function that can fail takes `struct error *err` last and returns 0 or -ERR_*; a failure fills
+ * in *err. `err` may be NULL, so no function reads *err unless it checked that. A helper that reads
+ * or extends an existing error names its parameter otherwise (`failure`). A callback's
+ * `const struct error *err` is another contract: it is NULL for success.
+ *
+ * error_set() and the like return the code, so that failing is one line. Only the table below knows
+ * the Kubernetes reason, HTTP status and gRPC status of a failure; no handler picks a number.
  * Validators that find many faults fill a `struct field_errors` (base/report/field_errors.h)
  * instead.
  */
@@ -60,6 +64,12 @@ int error_set_errno(struct error *err, enum error_code code, int sys_errno, cons
 
 /* Puts "context: " before the message of a failure `r` from a called function; returns r. */
 int error_wrap(struct error *err, int r, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* Copies a known error to *err (if not NULL) and returns -code. */
+int error_copy(struct error *err, const struct error *from);
+
+/* Replaces the code of a failure from a called function, keeps its message, and returns -code. */
+int error_recode(struct error *err, enum error_code code);
 
 /* All accept a code (ERR_X) or a result (-ERR_X). */
 const char *error_reason(int code);

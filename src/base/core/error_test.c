@@ -88,6 +88,29 @@ static void a_cut_never_splits_a_character(void **state)
 	}
 }
 
+static void a_known_error_is_copied(void **state)
+{
+	struct error err, from;
+
+	(void)error_set_errno(&from, ERR_IO, ENOSPC, "disk");
+	assert_int_equal(error_copy(&err, &from), -ERR_IO);
+	assert_int_equal(err.code, ERR_IO);
+	assert_int_equal(err.sys_errno, ENOSPC);
+	assert_string_equal(err.msg, from.msg);
+	assert_int_equal(error_copy(NULL, &from), -ERR_IO);
+}
+
+static void a_new_code_keeps_the_message(void **state)
+{
+	struct error err;
+
+	(void)error_set(&err, ERR_BAD_REQUEST, "line 7");
+	assert_int_equal(error_recode(&err, ERR_INVALID), -ERR_INVALID);
+	assert_int_equal(err.code, ERR_INVALID);
+	assert_string_equal(err.msg, "line 7");
+	assert_int_equal(error_recode(NULL, ERR_INVALID), -ERR_INVALID);
+}
+
 static void codes_have_the_reasons_and_numbers_of_the_api(void **state)
 {
 	static const struct {
@@ -138,6 +161,8 @@ int main(void)
 		cmocka_unit_test(wrapping_puts_context_before_the_cause),
 		cmocka_unit_test(long_messages_are_cut),
 		cmocka_unit_test(a_cut_never_splits_a_character),
+		cmocka_unit_test(a_known_error_is_copied),
+		cmocka_unit_test(a_new_code_keeps_the_message),
 		cmocka_unit_test(codes_have_the_reasons_and_numbers_of_the_api),
 		cmocka_unit_test(every_code_has_a_row_and_others_count_as_internal),
 	};

@@ -59,10 +59,11 @@ static void dns1035_prefix(struct str s, struct names_faults *f, struct error *e
 	prefix(s, f, names_dns1035_faults);
 }
 
-static void uri(struct str s, struct names_faults *f, struct error *err)
+/* The text of the fault is in *failure, which the caller keeps. */
+static void uri(struct str s, struct names_faults *f, struct error *failure)
 {
-	if (cel_url_check(s, err) < 0)
-		names_add_fault(f, err->msg);
+	if (cel_url_check(s, failure) < 0)
+		names_add_fault(f, failure->msg);
 }
 
 /* In either case, and each dash may be missing. */

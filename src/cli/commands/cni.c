@@ -120,17 +120,17 @@ static int without_driver(struct plugin *p, const char *path, struct error *err)
 }
 
 /* Turns the missing reply into an error. Returns 0 if no reply is needed. */
-static int unanswered(struct plugin *p, const char *path, bool connected, struct error *err)
+static int unanswered(struct plugin *p, const char *path, bool connected, struct error *failure)
 {
-	int cause = err->sys_errno;
+	int cause = failure->sys_errno;
 
 	if (!connected && (cause == ENOENT || cause == ECONNREFUSED))
-		return without_driver(p, path, err);
+		return without_driver(p, path, failure);
 	if (!connected && (cause == EACCES || cause == EPERM))
 		p->code = CNI_IO;
 	else
 		p->code = p->request.command == CNI_STATUS ? CNI_NOT_AVAILABLE : CNI_TRY_AGAIN;
-	return error_wrap(err, -(int)err->code, "the net driver");
+	return error_wrap(failure, -(int)failure->code, "the net driver");
 }
 
 /* --- the answer --------------------------------------------------------------------------- */
@@ -152,9 +152,11 @@ static int read_refusal(struct plugin *p, struct str answer, int status, struct 
 static int serve(struct plugin *p, struct error *err)
 {
 	CLEANUP(buf_release) struct buf path = BUF_INIT(8 * KIB), answer = BUF_INIT(CNI_OUTPUT_MAX);
+	struct error own;
 	bool connected = false;
 	int r, status = 0;
 
+	err = err ? err : &own;
 	p->root = arena_strdup(&p->arena, p->request.root_dir);
 	p->driver = arena_strdup(&p->arena, p->request.driver);
 	p->code = CNI_INVALID_CONFIG;
@@ -187,8 +189,11 @@ static int read_request(struct plugin *p, struct error *err)
 
 static int work(struct plugin *p, struct buf *out, struct error *err)
 {
-	int r = read_request(p, err);
+	struct error own;
+	int r;
 
+	err = err ? err : &own;
+	r = read_request(p, err);
 	if (r == 0 && p->request.command != CNI_VERSION)
 		r = serve(p, err);
 	if (r < 0)

@@ -58,10 +58,11 @@ static int find_kind(struct codec *c, struct str api_version, struct str kind, s
 
 static int hint_ignore(struct error *err, int r)
 {
-	size_t n = strlen(err->msg);
+	size_t n = err ? strlen(err->msg) : 0;
 
-	(void)snprintf(err->msg + n, sizeof(err->msg) - n,
-		       "; correct the object, or drop them with --ignore-unknown");
+	if (err)
+		(void)snprintf(err->msg + n, sizeof(err->msg) - n,
+			       "; correct the object, or drop them with --ignore-unknown");
 	return r;
 }
 

@@ -81,19 +81,18 @@ static void add_claim(struct fit *f, const struct json *claim)
 static int read_claim(struct fit *f, struct str name, struct error *err)
 {
 	struct json *claim;
-	char why[256];
-	int r = fit_read(&f->kube, "resourceclaims", f->kube.config.ns, name, &claim, err);
+	struct error why;
+	int r = fit_read(&f->kube, "resourceclaims", f->kube.config.ns, name, &claim, &why);
 
-	if (r == -ERR_NOT_FOUND) {
-		(void)snprintf(why, sizeof(why), "%.200s", err->msg);
+	if (r == -ERR_NOT_FOUND)
 		return error_set(err, ERR_NOT_FOUND,
-				 "%s in namespace \"%.*s\"; -n NAME looks in another, pod/NAME "
+				 "%.200s in namespace \"%.*s\"; -n NAME looks in another, pod/NAME "
 				 "explains a pod",
-				 why, STR_ARG(f->kube.config.ns));
-	}
-	if (r == 0)
-		add_claim(f, claim);
-	return r;
+				 why.msg, STR_ARG(f->kube.config.ns));
+	if (r < 0)
+		return error_copy(err, &why);
+	add_claim(f, claim);
+	return 0;
 }
 
 /* The claim that will be created from a template. */
@@ -154,17 +153,15 @@ static int read_pod(struct fit *f, struct str name, struct error *err)
 	struct resource pods = resource_builtin("", "v1", "pods");
 	struct kube_query q = { .resource = &pods, .ns = f->kube.config.ns, .name = name };
 	struct json *pod;
-	char why[256];
-	int r = kube_read(&f->kube, &q, &pod, err);
+	struct error why;
+	int r = kube_read(&f->kube, &q, &pod, &why);
 
-	if (r == -ERR_NOT_FOUND) {
-		(void)snprintf(why, sizeof(why), "%.200s", err->msg);
+	if (r == -ERR_NOT_FOUND)
 		return error_set(err, ERR_NOT_FOUND,
-				 "%s in namespace \"%.*s\"; -n NAME looks in another", why,
+				 "%.200s in namespace \"%.*s\"; -n NAME looks in another", why.msg,
 				 STR_ARG(f->kube.config.ns));
-	}
 	if (r < 0)
-		return r;
+		return error_copy(err, &why);
 	f->pod = pod;
 	JSON_FOREACH (it, json_getz(json_getz(pod, "spec"), "resourceClaims")) {
 		r = read_ref(f, it, err);

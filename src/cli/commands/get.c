@@ -76,14 +76,15 @@ static int read_format(struct get *g, struct error *err)
 
 /* --- missing objects ------------------------------------------------------------------------- */
 
-static void explain_missing(const struct get *g, const struct object_arg *arg, struct error *err)
+static void explain_missing(const struct get *g, const struct object_arg *arg,
+			    struct error *failure)
 {
 	char why[256];
 
-	if (err->code != ERR_NOT_FOUND || !arg->type->resource.namespaced)
+	if (failure->code != ERR_NOT_FOUND || !arg->type->resource.namespaced)
 		return;
-	(void)snprintf(why, sizeof(why), "%.200s", err->msg);
-	(void)error_set(err, ERR_NOT_FOUND,
+	(void)snprintf(why, sizeof(why), "%.200s", failure->msg);
+	(void)error_set(failure, ERR_NOT_FOUND,
 			"%s in namespace \"%.*s\"; -n NAME looks in another, -A in all", why,
 			STR_ARG(g->kube.config.ns));
 }
@@ -106,17 +107,19 @@ static int read_one(struct get *g, const struct object_arg *arg, struct json **r
 		    struct error *err)
 {
 	struct kube_query q = get_query(g, arg);
+	struct error why;
 	int r = get_is_table(g) && get_is_slices(arg->type)
-			? get_slices(g, arg, ret_tree, err)
-			: kube_read(&g->kube, &q, ret_tree, err);
+			? get_slices(g, arg, ret_tree, &why)
+			: kube_read(&g->kube, &q, ret_tree, &why);
 
 	if (r == -ERR_NOT_FOUND && arg->name.n > 0 && g->options->ignore_not_found)
 		return 0;
-	if (r < 0)
-		explain_missing(g, arg, err);
-	else
-		get_hide(g, arg->type, *ret_tree);
-	return r < 0 ? r : 1;
+	if (r < 0) {
+		explain_missing(g, arg, &why);
+		return error_copy(err, &why);
+	}
+	get_hide(g, arg->type, *ret_tree);
+	return 1;
 }
 
 /* --- tables ---------------------------------------------------------------------------------- */
@@ -218,10 +221,8 @@ static int show_objects(struct get *g, struct json **ret_last, struct error *err
 		struct error why;
 
 		r = read_one(g, &g->args.v[i], &tree, &why);
-		if (r < 0) {
-			*err = why;
-			worst = r;
-		}
+		if (r < 0)
+			worst = error_copy(err, &why);
 		if (r <= 0)
 			continue;
 		*ret_last = tree;

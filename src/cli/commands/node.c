@@ -553,21 +553,17 @@ static void announce(struct node *v)
 
 static int node(struct node *v, struct error *err)
 {
+	struct error why;
 	int r;
 
-	r = start(v, err);
-	if (r < 0) {
-		v->failure = *err;
+	if (start(v, &why) < 0) {
+		v->failure = why;
 		on_stop(v);
 	} else {
 		announce(v);
 	}
 	r = role_run(&v->role, err);
-	if (r == 0 && v->failure.code != ERR_OK) {
-		*err = v->failure;
-		r = -(int)v->failure.code;
-	}
-	return r;
+	return r != 0 || v->failure.code == ERR_OK ? r : error_copy(err, &v->failure);
 }
 
 static int run(struct cli *cli, struct error *err)

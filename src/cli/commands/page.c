@@ -92,8 +92,7 @@ static int ask(struct page *p, struct error *err)
 		loop_run(p->kube.loop);
 	if (!p->err.code)
 		return 0;
-	*err = p->err;
-	return error_wrap(err, -(int)p->err.code, "%.*s", STR_ARG(p->kube.config.server));
+	return error_wrap(err, error_copy(err, &p->err), "%.*s", STR_ARG(p->kube.config.server));
 }
 
 /* --- printing -------------------------------------------------------------------------------- */
@@ -146,8 +145,7 @@ static int open_browser(struct page *p, struct error *err)
 	while (!p->done)
 		loop_run(p->kube.loop);
 	program_free(program);
-	*err = p->err;
-	return -(int)p->err.code;
+	return p->err.code == ERR_OK ? 0 : error_copy(err, &p->err);
 }
 
 static int run(struct cli *cli, struct error *err)

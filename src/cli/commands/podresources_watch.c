@@ -299,11 +299,7 @@ static int run(struct cli *cli, struct error *err)
 		loop_signal_free(w.signals[i]);
 	podres_caller_close(&w.caller);
 	podres_print_release(&w.state);
-	if (r == 0 && w.err.code != ERR_OK) {
-		*err = w.err;
-		r = -(int)w.err.code;
-	}
-	return r;
+	return r != 0 || w.err.code == ERR_OK ? r : error_copy(err, &w.err);
 }
 
 const struct command cmd_podresources_watch = {

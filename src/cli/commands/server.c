@@ -358,11 +358,7 @@ static int serve(struct serve *v, struct error *err)
 		on_stop(v);
 	r = role_run(&v->role, err);
 	server_free(v->server);
-	if (r == 0 && v->failure.code != ERR_OK) {
-		*err = v->failure;
-		r = -(int)v->failure.code;
-	}
-	return r;
+	return r != 0 || v->failure.code == ERR_OK ? r : error_copy(err, &v->failure);
 }
 
 static int run(struct cli *cli, struct error *err)

@@ -213,8 +213,7 @@ static int check_beginning(const struct top *t, struct error *err)
 
 	if (device_feed_synced(t->feed) || !hopeless)
 		return 0;
-	*err = *e;
-	return -(int)e->code;
+	return error_copy(err, e);
 }
 
 /*

@@ -92,6 +92,7 @@ static int plan_nodes(struct up_command *v, struct error *err)
 {
 	const struct up_options *o = v->options;
 	const char *why = NULL;
+	struct error failure;
 	int r;
 
 	v->plan.hollow = o->nodes;
@@ -106,13 +107,12 @@ static int plan_nodes(struct up_command *v, struct error *err)
 						   "--container-runtime-endpoint has no meaning "
 						   "with --runtime hollow")
 				   : 0;
-	r = up_check_runtime(v->cli, o->endpoint, &v->plan.runtime_endpoint, &why, err);
+	r = up_check_runtime(v->cli, o->endpoint, &v->plan.runtime_endpoint, &why, &failure);
 	if (r == 0)
 		return 0;
 	if (o->endpoint || (o->runtime && strcmp(o->runtime, "cri") == 0))
-		return r;
-	note(v, arena_strdup(&v->cli->arena, str_from(err->msg)));
-	*err = (struct error){ 0 };
+		return error_copy(err, &failure);
+	note(v, arena_strdup(&v->cli->arena, str_from(failure.msg)));
 	return 0;
 }
 

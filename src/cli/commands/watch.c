@@ -113,8 +113,7 @@ static int check_beginning(const struct watcher *w, struct error *err)
 
 	if (device_feed_synced(w->feed) || e->code == ERR_OK)
 		return 0;
-	*err = *e;
-	return -(int)e->code;
+	return error_copy(err, e);
 }
 
 /* Reports once that the output may be outdated from now on, and once that it no longer is. */

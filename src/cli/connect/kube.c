@@ -25,19 +25,19 @@ struct wait {
 /* --- one request ----------------------------------------------------------------------------- */
 
 /* A failed connection's own message says little, so the error is extended. */
-static void explain(const struct kube *k, struct error *err)
+static void explain(const struct kube *k, struct error *failure)
 {
 	char why[256];
 
-	if (err->code != ERR_UNAVAILABLE && err->code != ERR_UNAUTHORIZED)
+	if (failure->code != ERR_UNAVAILABLE && failure->code != ERR_UNAUTHORIZED)
 		return;
-	(void)snprintf(why, sizeof(why), "%.200s", err->msg);
-	if (err->code == ERR_UNAUTHORIZED)
-		(void)error_set(err, ERR_UNAUTHORIZED,
+	(void)snprintf(why, sizeof(why), "%.200s", failure->msg);
+	if (failure->code == ERR_UNAUTHORIZED)
+		(void)error_set(failure, ERR_UNAUTHORIZED,
 				"%.*s does not know us: %s; who we are comes from %.*s",
 				STR_ARG(k->config.server), why, STR_ARG(k->config.source));
 	else
-		(void)error_set(err, ERR_UNAVAILABLE,
+		(void)error_set(failure, ERR_UNAVAILABLE,
 				"cannot reach %.*s: %s; does the server run? Its address comes "
 				"from %.*s",
 				STR_ARG(k->config.server), why, STR_ARG(k->server_from));
@@ -90,10 +90,10 @@ static int wait_for(struct wait *w, struct error *err)
 		loop_run(w->kube->loop);
 	if (!w->done)
 		return error_set(err, ERR_CANCELED, "interrupted");
-	if (w->result < 0) {
-		explain(w->kube, &w->err);
-		*err = w->err;
-	}
+	if (w->result >= 0)
+		return w->result;
+	explain(w->kube, &w->err);
+	(void)error_copy(err, &w->err);
 	return w->result;
 }
 

@@ -8,11 +8,11 @@
 #include "client/client_limits.h"
 #include "net/tls/tls.h"
 
-static void explain(struct error *err)
+static void explain(struct error *failure)
 {
-	if (err->code == ERR_NOT_FOUND || err->code == ERR_METHOD_NOT_ALLOWED ||
-	    (err->code == ERR_FORBIDDEN && strstr(err->msg, "cannot post path")))
-		(void)error_set(err, ERR_NOT_FOUND,
+	if (failure->code == ERR_NOT_FOUND || failure->code == ERR_METHOD_NOT_ALLOWED ||
+	    (failure->code == ERR_FORBIDDEN && strstr(failure->msg, "cannot post path")))
+		(void)error_set(failure, ERR_NOT_FOUND,
 				"the server has no device page: it was started with --ui=false, or "
 				"it is not \"devplane server\"");
 }

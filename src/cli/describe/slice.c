@@ -80,10 +80,8 @@ int describe_slice(struct describe *d, struct error *err)
 	struct device_view alone;
 	struct str note = d->view ? d->view->note : STR_NULL;
 
-	if (d->unread && d->unread->code != ERR_FORBIDDEN) {
-		*err = *d->unread;
-		return -(int)err->code;
-	}
+	if (d->unread && d->unread->code != ERR_FORBIDDEN)
+		return error_copy(err, d->unread);
 	if (d->unread)
 		note = str_from(
 			arena_printf(d->arena, "what is free is unknown: %s", d->unread->msg));

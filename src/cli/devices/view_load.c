@@ -87,6 +87,7 @@ static int read_all(struct load *l, struct error *err)
 	struct kube_query ask = { .resource = &l->slices };
 	struct str driver = only_driver(&l->view);
 	struct json *tree;
+	struct error why;
 	int r;
 
 	if (l->view.n == 0 || q->slice.n + q->label_selector.n + q->field_selector.n == 0)
@@ -94,14 +95,14 @@ static int read_all(struct load *l, struct error *err)
 	if (driver.n > 0)
 		ask.field_selector = str_from(
 			arena_printf(l->arena, "spec.driver=%.*s", STR_ARG(driver)));
-	r = kube_read(l->kube, &ask, &tree, err);
+	r = kube_read(l->kube, &ask, &tree, &why);
 	if (r == 0)
 		l->all = json_getz(tree, "items");
 	if (r != -ERR_FORBIDDEN || device_view_lacks(&l->view))
-		return r;
+		return r < 0 ? error_copy(err, &why) : r;
 	l->view.note = str_from(arena_printf(
 		l->arena, "slices cannot be listed, so that a newer generation is not seen: %s",
-		err->msg));
+		why.msg));
 	return 0;
 }
 

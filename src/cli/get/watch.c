@@ -166,7 +166,7 @@ int get_watch(struct get *g, const struct object_arg *arg, struct str version,
 		begin(&w);
 		loop_run(g->kube.loop);
 	}
-	*err = w.err;
+	(void)error_copy(err, &w.err);
 	event_lines_release(&w.lines);
 	arena_release(&w.arena);
 	return w.result;

@@ -186,10 +186,8 @@ int podres_caller_ask(struct podres_caller *c, const struct grpc_method *method,
 	grpc_call_unref(TAKE(c->call));
 	c->call = grpc_call_ref(grpc_channel_unary(c->channel, method, request, &opts, on_done, c));
 	loop_run(c->loop);
-	if (c->err.code != ERR_OK) {
-		*err = c->err;
-		return -(int)c->err.code;
-	}
+	if (c->err.code != ERR_OK)
+		return error_copy(err, &c->err);
 	*ret_reply = c->reply;
 	return 0;
 }

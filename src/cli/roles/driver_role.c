@@ -86,10 +86,8 @@ int driver_role_run(struct cli *cli, const struct driver_options *o,
 	else
 		announce(&r);
 	n = role_run(&r.role, err);
-	if (n == 0 && r.failure.code != ERR_OK) {
-		*err = r.failure;
-		n = -(int)r.failure.code;
-	}
+	if (n == 0 && r.failure.code != ERR_OK)
+		n = error_copy(err, &r.failure);
 	metrics_free(r.metrics);
 	role_release(&r.role);
 	return n;

@@ -116,10 +116,8 @@ int elected_role_run(struct elected_role *r, struct cli *cli, const struct role_
 	else
 		announce(r);
 	ret = role_run(&r->role, err);
-	if (ret == 0 && r->failure.code != ERR_OK) {
-		*err = r->failure;
-		ret = -(int)r->failure.code;
-	}
+	if (ret == 0 && r->failure.code != ERR_OK)
+		ret = error_copy(err, &r->failure);
 	endpoint_free(r->endpoint);
 	metrics_free(r->metrics);
 	kubeconfig_release(&r->kubeconfig);

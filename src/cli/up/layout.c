@@ -226,8 +226,10 @@ static int check_owner(const char *path, unsigned base, struct error *err)
 
 static int make_one(const char *path, unsigned base, struct error *err)
 {
-	if (folder_make(path, 0700, err) < 0)
-		return cannot_write(err, path, err->sys_errno);
+	struct error why;
+
+	if (folder_make(path, 0700, &why) < 0)
+		return cannot_write(err, path, why.sys_errno);
 	return check_owner(path, base, err);
 }
 

@@ -726,9 +726,5 @@ int up_run(const struct up_run_opts *opts, struct error *err)
 	loop_free(u.loop);
 	log_release(&u.log);
 	(void)close(u.log_fd);
-	if (r == 0 && u.failure.code != ERR_OK) {
-		*err = u.failure;
-		r = -(int)u.failure.code;
-	}
-	return r;
+	return r != 0 || u.failure.code == ERR_OK ? r : error_copy(err, &u.failure);
 }

@@ -228,6 +228,7 @@ static int take_change(struct reflector *r, const struct watch_event *e, struct 
 static int take_line(struct reflector *r, struct str line, struct error *err)
 {
 	struct watch_event e;
+	struct error why;
 	int ret = watch_event_parse(line, &e, err);
 
 	if (ret < 0)
@@ -235,8 +236,8 @@ static int take_line(struct reflector *r, struct str line, struct error *err)
 	r->events++;
 	switch (e.type) {
 	case WATCH_EVENT_ERROR:
-		client_error_of_status(e.object, 500, err, &r->too_large);
-		return -(int)err->code;
+		client_error_of_status(e.object, 500, &why, &r->too_large);
+		return error_copy(err, &why);
 	case WATCH_EVENT_BOOKMARK:
 		return take_bookmark(r, e.object, err);
 	case WATCH_EVENT_UNKNOWN:

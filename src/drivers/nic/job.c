@@ -243,13 +243,14 @@ static void detached(struct nic_job *j)
 	detach_next(j);
 }
 
-static void detach_failed(struct nic_job *j, struct error *err)
+static void detach_failed(struct nic_job *j, struct error *failure)
 {
 	const struct nic_use *u = j->uses[j->at];
 
-	(void)error_wrap(err, -(int)err->code, "take %s back", u->nic.device);
-	log_use(j->driver, LOG_LEVEL_WARN, "interface cannot be detached", u, u->interface, err);
-	fail(j, err);
+	(void)error_wrap(failure, -(int)failure->code, "take %s back", u->nic.device);
+	log_use(j->driver, LOG_LEVEL_WARN, "interface cannot be detached", u, u->interface,
+		failure);
+	fail(j, failure);
 	j->at++;
 	detach_next(j);
 }
@@ -411,16 +412,16 @@ void nic_job_detach(struct nic_job *j, const char *message, void (*then)(struct 
 static void attach_next(struct nic_job *j);
 
 /* Ends the chain at this use; the caller must undo its work. */
-static void attach_failed(struct nic_job *j, struct error *err)
+static void attach_failed(struct nic_job *j, struct error *failure)
 {
 	struct nic_driver *d = j->driver;
 	const struct nic_use *u = j->uses[j->at];
 
-	(void)error_wrap(err, -(int)err->code, "attach %s", u->nic.device);
-	log_use(d, LOG_LEVEL_WARN, "interface cannot be attached", u, u->interface, err);
+	(void)error_wrap(failure, -(int)failure->code, "attach %s", u->nic.device);
+	log_use(d, LOG_LEVEL_WARN, "interface cannot be attached", u, u->interface, failure);
 	if (d->failures)
 		metrics_counter_add(d->failures, 1);
-	fail(j, err);
+	fail(j, failure);
 	j->then(j);
 }
 

@@ -195,11 +195,9 @@ static int check_item(struct claims_item *item, struct error *err)
 {
 	int r;
 
-	if (item->err.code != ERR_OK) {
-		*err = item->err;
-		return error_wrap(err, -(int)err->code, "fetch ResourceClaim %.*s",
+	if (item->err.code != ERR_OK)
+		return error_wrap(err, error_copy(err, &item->err), "fetch ResourceClaim %.*s",
 				  STR_ARG(item->claim.name));
-	}
 	r = check_claim(item, err);
 	return r < 0 ? r : check_drivers(item, err);
 }

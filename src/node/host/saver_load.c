@@ -15,10 +15,10 @@
 
 enum { TEMPORARY_SUFFIX = 7 }; /* ".XXXXXX" of file_write_atomic() */
 
-static int set_aside(const char *path, struct error *err)
+static int set_aside(const char *path, struct error *failure)
 {
 	char to[PATH_MAX + 16];
-	struct error why = *err;
+	struct error why = *failure;
 	struct stat st;
 
 	/* FILE.broken, FILE.broken.1, ..; if all names are taken, the last one is replaced. */
@@ -26,9 +26,9 @@ static int set_aside(const char *path, struct error *err)
 	for (int i = 1; i < STATE_BROKEN_MAX && lstat(to, &st) == 0; i++)
 		(void)snprintf(to, sizeof(to), "%s.broken.%d", path, i);
 	if (rename(path, to) < 0)
-		return error_set_errno(err, ERR_IO, errno, "%s cannot be used (%.200s) nor renamed",
-				       path, why.msg);
-	return error_set(err, ERR_CONFLICT, "%s cannot be used and is now %s: %.200s", path, to,
+		return error_set_errno(failure, ERR_IO, errno,
+				       "%s cannot be used (%.200s) nor renamed", path, why.msg);
+	return error_set(failure, ERR_CONFLICT, "%s cannot be used and is now %s: %.200s", path, to,
 			 why.msg);
 }
 

@@ -171,16 +171,16 @@ static int take_answer(struct token *t, const struct client_answer *answer, stru
 	return 0;
 }
 
-static void failed(struct token *t, struct error *err)
+static void failed(struct token *t, struct error *failure)
 {
 	loop_timer_start(&t->timer, backoff_next(&t->backoff, loop_prng(t->owner->opts.loop)));
 	if (valid(t)) {
 		tell_waiters(t, NULL);
 		return;
 	}
-	(void)error_wrap(err, -(int)err->code,
+	(void)error_wrap(failure, -(int)failure->code,
 			 t->text ? "token expired and refresh failed" : "failed to fetch token");
-	tell_waiters(t, err);
+	tell_waiters(t, failure);
 }
 
 static void on_done(struct client_request *r, const struct client_answer *answer,

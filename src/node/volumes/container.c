@@ -82,8 +82,8 @@ static int bind_subpath(struct mounts *m, int fd, struct str volume, size_t inde
 	r = volume_dir_bind(fd, target, &why);
 	if (r < 0 && (why.sys_errno == EPERM || why.sys_errno == EACCES))
 		return path_of(fd, a, ret_path, err);
-	if (r < 0 && err)
-		*err = why;
+	if (r < 0)
+		(void)error_copy(err, &why);
 	*ret_path = target;
 	return r;
 }

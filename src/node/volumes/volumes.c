@@ -65,10 +65,8 @@ static int job_token(void *arg, const struct json *source, struct str *ret_token
 	for (const struct job_token *t = j->tokens; t; t = t->next) {
 		if (t->source != source)
 			continue;
-		if (t->failure && err)
-			*err = *t->failure;
 		*ret_token = t->text;
-		return t->failure ? -(int)t->failure->code : 0;
+		return t->failure ? error_copy(err, t->failure) : 0;
 	}
 	return error_set(err, ERR_INTERNAL, "a token was not asked for");
 }

@@ -152,11 +152,11 @@ static bool is_passing(const struct error *err)
 }
 
 /* Reading took longer than the store keeps a revision. */
-static void explain_expired(struct error *err)
+static void explain_expired(struct error *failure)
 {
-	if (err->code == ERR_EXPIRED)
+	if (failure->code == ERR_EXPIRED)
 		(void)error_set(
-			err, ERR_EXPIRED,
+			failure, ERR_EXPIRED,
 			"the store's history ended before everything was read, which begins "
 			"again; if this repeats, let etcd keep a longer history");
 }

@@ -42,9 +42,7 @@ static int check_ping(const struct health *h UNUSED, struct error *err UNUSED)
 
 static int check_store(const struct health *h, struct error *err)
 {
-	if (h->state.code != ERR_OK)
-		*err = h->state;
-	return -(int)h->state.code;
+	return h->state.code == ERR_OK ? 0 : error_copy(err, &h->state);
 }
 
 static int check_loaded(const struct health *h, struct error *err)

@@ -81,8 +81,7 @@ static int refuse(struct admission_request *req, struct paid *p, struct error *e
 	if (p->unsure && ++p->waits < UNSURE_MAX)
 		return admission_park_for_commit(req, err);
 	req->about.name = req->name;
-	*err = p->err;
-	return -(int)err->code;
+	return error_copy(err, &p->err);
 }
 
 /* Deadline for sending the write. */

@@ -68,8 +68,7 @@ void held_close(struct held *h)
 
 int held_refuse(struct error *err)
 {
-	*err = (struct error){ .code = ERR_INVALID };
-	return -ERR_INVALID;
+	return error_copy(err, &(struct error){ .code = ERR_INVALID });
 }
 
 static int refuse_ip(struct admission_request *req, const struct json *service,
@@ -339,9 +338,5 @@ int admit_service_lock(struct admission_request *req, const struct json *old UNU
 		h->parked = true;
 		return admission_park(req, err);
 	}
-	if (r == 0 && h->err.code != ERR_OK) {
-		*err = h->err;
-		r = -(int)h->err.code;
-	}
-	return r;
+	return r != 0 || h->err.code == ERR_OK ? r : error_copy(err, &h->err);
 }

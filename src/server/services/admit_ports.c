@@ -54,10 +54,8 @@ static void lock_ports(struct held *h, const struct port_set *ports)
  */
 static int wait_for_port(struct held *h, int64_t port, struct error *err)
 {
-	if (h->err.code != ERR_OK) {
-		*err = h->err;
-		return -(int)h->err.code;
-	}
+	if (h->err.code != ERR_OK)
+		return error_copy(err, &h->err);
 	/*
 	 * A rejection that is not current waits for the writes of other servers, and comes here
 	 * again.

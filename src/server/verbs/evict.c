@@ -112,9 +112,5 @@ int evict_ask_budget(struct admission_request *req, const struct json *pod, stru
 		if (asked->waits)
 			return admission_park_for_commit(req, err);
 	}
-	if (r == 0 && asked->err.code) {
-		*err = asked->err;
-		r = -(int)asked->err.code;
-	}
-	return r;
+	return r != 0 || !asked->err.code ? r : error_copy(err, &asked->err);
 }

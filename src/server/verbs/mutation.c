@@ -177,7 +177,7 @@ static int check_namespace(struct mutation *m, struct error *err)
 						m->req.ns, err);
 	}
 	if (!ns) {
-		*err = (struct error){ .code = ERR_NOT_FOUND };
+		(void)error_copy(err, &(struct error){ .code = ERR_NOT_FOUND });
 		return mutation_blame(m,
 				      schema_find_resource(STR(""), STR("v1"), STR("namespaces")),
 				      m->req.ns, -ERR_NOT_FOUND);
@@ -331,7 +331,7 @@ static int decide_on_base(struct mutation *m, struct error *err)
 
 	*object = NULL;
 	if (!base && !m->ops->decide_new) {
-		*err = (struct error){ .code = ERR_NOT_FOUND };
+		(void)error_copy(err, &(struct error){ .code = ERR_NOT_FOUND });
 		return mutation_blame(m, m->write.kind, m->req.name, -ERR_NOT_FOUND);
 	}
 	if (!base)

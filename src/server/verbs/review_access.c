@@ -101,8 +101,7 @@ static int checked(struct review *r, struct error *err)
 {
 	if (!field_errors_any(&r->errs))
 		return 0;
-	*err = (struct error){ .code = ERR_INVALID };
-	return -ERR_INVALID;
+	return error_copy(err, &(struct error){ .code = ERR_INVALID });
 }
 
 /* --- the question ------------------------------------------------------------------- */

@@ -54,7 +54,7 @@ static int decide_new(struct mutation *m, struct json **ret_object, struct error
 				 STR_ARG(name), STR_ARG(m->req.name));
 	/* A client that names a uid means an existing object. */
 	if (!may || uid.n) {
-		*err = (struct error){ .code = ERR_NOT_FOUND };
+		(void)error_copy(err, &(struct error){ .code = ERR_NOT_FOUND });
 		return mutation_blame(m, m->write.kind, m->req.name, -ERR_NOT_FOUND);
 	}
 	r = require_create(m, err);
@@ -142,7 +142,7 @@ static int decide_new_patch(struct mutation *m, struct json **ret_object, struct
 	int r;
 
 	if (m->decoded.patch_type != PATCH_APPLY || m->x->sub) {
-		*err = (struct error){ .code = ERR_NOT_FOUND };
+		(void)error_copy(err, &(struct error){ .code = ERR_NOT_FOUND });
 		return mutation_blame(m, m->write.kind, m->req.name, -ERR_NOT_FOUND);
 	}
 	r = require_create(m, err);

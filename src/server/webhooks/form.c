@@ -159,9 +159,5 @@ int webhook_form_patch(struct admission_request *req, const struct admission_att
 		r = attr->foreign ? take_foreign(req, attr, doc, object, ret_changed, err)
 				  : take_own(req, attr, kind, doc, object, ret_changed, err);
 	}
-	if (r < 0) {
-		err->code = ERR_INTERNAL;
-		return -ERR_INTERNAL;
-	}
-	return 0;
+	return r < 0 ? error_recode(err, ERR_INTERNAL) : 0;
 }

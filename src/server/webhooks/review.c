@@ -140,11 +140,9 @@ static int read_patch(struct arena *a, struct str text, const struct json **ret_
 	r = json_parse(a, arena_str(a, buf_str(&plain)), NULL, &patch, err);
 	if (r == 0 && !json_is(patch, JSON_ARRAY))
 		r = error_set(err, ERR_UNAVAILABLE, "a JSON Patch is a list of operations");
-	if (r < 0) {
-		err->code = ERR_UNAVAILABLE;
-		return error_wrap(err, -ERR_UNAVAILABLE,
+	if (r < 0)
+		return error_wrap(err, error_recode(err, ERR_UNAVAILABLE),
 				  "received undecodable patch in webhook response");
-	}
 	if (json_count(patch))
 		*ret_patch = patch;
 	return 0;

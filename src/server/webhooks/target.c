@@ -35,10 +35,8 @@ int webhook_target(struct state *st, const struct webhook *h, struct prng *prng,
 	const struct json *port;
 	struct str ip;
 
-	if (h->unusable.code) {
-		*err = h->unusable;
-		return -(int)err->code;
-	}
+	if (h->unusable.code)
+		return error_copy(err, &h->unusable);
 	*ret_to = h->to;
 	if (!h->service.n)
 		return 0;
