@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "server/authz/authz.h"
+#include "server/testing/state_fake.h"
 #include "server/testing/verb_world.h"
 
 #define GROUP    "/apis/admissionregistration.k8s.io/v1"
@@ -298,14 +299,52 @@ static void a_policy_counts_as_it_is_now(void **state)
 }
 
 /* Every user is an administrator here; service accounts have no rights. */
-static int set_up(void **state)
+/*
+ * Another server deleted the namespace. A write that was first denied by a policy, on an older
+ * state, is then rejected for the namespace, and the reply says so.
+ */
+static void the_reason_of_an_earlier_try_is_not_reported(void **state)
 {
-	struct verb_world *w;
-	int r = verb_world_set_up(state);
+	struct verb_world *w = *state;
 
-	w = *state;
+	set_policy(w, NULL, IF("false", ""), DENY);
+	for (int i = 0; i < 20; i++) {
+		const char *name = arena_printf(&w->arena, "n%d", i);
+		struct json *got;
+
+		(void)verb_world_call(
+			w, "POST", "/api/v1/namespaces",
+			arena_printf(&w->arena, "{\"metadata\":{\"name\":\"%s\"}}", name), 201);
+		(void)fake_data_put(w->data, STR("core/namespaces"), STR(""), str_from(name),
+				    STR(""));
+		got = verb_world_call(
+			w, "POST",
+			arena_printf(&w->arena, "/api/v1/namespaces/%s/configmaps", name), MAP,
+			404);
+		assert_string_equal(verb_world_text(w, got, "/reason"), "NotFound");
+	}
+	drop_policy(w);
+}
+
+static void attach_authz(struct verb_world *w)
+{
 	w->server.authz = authz_new();
 	authz_attach(w->server.authz, w->server.state);
+}
+
+static int set_up(void **state)
+{
+	int r = verb_world_set_up(state);
+
+	attach_authz(*state);
+	return r;
+}
+
+static int set_up_shared(void **state)
+{
+	int r = verb_world_set_up_http1(state);
+
+	attach_authz(*state);
 	return r;
 }
 
@@ -331,6 +370,8 @@ int main(void)
 		TEST(another_version_is_seen_as_the_one_that_was_asked_for),
 		TEST(policies_are_subject_to_none),
 		TEST(a_policy_counts_as_it_is_now),
+		cmocka_unit_test_setup_teardown(the_reason_of_an_earlier_try_is_not_reported,
+						set_up_shared, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("server/admit_policy", tests, NULL, NULL);

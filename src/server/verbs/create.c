@@ -42,6 +42,15 @@ static void refuse_taken(struct mutation *m)
 	mutation_fail(m, &err);
 }
 
+/* Forgets why an earlier try was rejected. A rejection does not show a generated name. */
+static void reset_about(struct mutation *m, const struct json *object)
+{
+	m->req.about = (struct about){
+		.name = m->write.generated_from.n ? STR_NULL : name_of(object),
+		.annotations = m->req.about.annotations,
+	};
+}
+
 static void place_again(struct mutation *m);
 
 /*
@@ -75,6 +84,7 @@ static void place_again(struct mutation *m)
 		return;
 	}
 	m->again = place_again;
+	reset_about(m, m->decided.object);
 	if (mutation_check_home(m, &err) == 0)
 		place(m);
 	else if (!m->req.parked)
@@ -88,7 +98,7 @@ static void make(struct mutation *m)
 	struct error err = { 0 };
 	int r;
 
-	m->req.about.name = name_of(m->req.tree);
+	reset_about(m, m->req.tree);
 	m->decided.status = 201;
 	m->again = again;
 	r = mutation_check_home(m, &err);
