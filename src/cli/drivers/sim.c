@@ -3,7 +3,6 @@
  * subcommands are in control.c.
  */
 #include "api/api_limits.h"
-#include "base/core/limits.h"
 #include "cli/drivers/commands.h"
 #include "cli/program/cli.h"
 #include "cli/roles/driver_role.h"

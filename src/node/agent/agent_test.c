@@ -19,6 +19,7 @@
 #include "client/testing/api_world.h"
 #include "node/agent/agent_impl.h"
 #include "node/host/saver.h"
+#include "node/node_limits.h"
 #include "node/plugins/plugins.h"
 
 struct world {

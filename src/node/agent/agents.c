@@ -5,7 +5,7 @@
 
 #include <sys/stat.h>
 
-#include "base/core/limits.h"
+#include "api/api_limits.h"
 #include "base/core/mem.h"
 #include "node/host/saver.h"
 #include "node/status/pod_level.h"
