@@ -1,6 +1,6 @@
 /*
- * limits - units of size, and the limits on input that base enforces or that layers share which do
- * not see each other.
+ * limits - units of size, the limits on input that base enforces, and those that several layers
+ * enforce which do not see each other.
  *
  * The limits of every other layer are in src/LAYER/LAYER_limits.h. A file includes the header of
  * each limit that it uses; scripts/limits checks that. A comment says what a limit bounds, and why
@@ -30,17 +30,17 @@
 #define REGEX_RANGES_MAX  500000 /* of all classes of a pattern together */
 #define REGEX_DFA_MAX     8192 /* entries of a table of states */
 
-/* The body of a request, as upstream bounds it; beyond it 413. */
+/* The body of a request, as upstream bounds it; beyond it 413. net and api use it. */
 #define HTTP_BODY_MAX (3UL * MIB)
 
 /* Faults that one validation keeps; the rest are only counted. */
 #define FIELD_ERRORS_MAX 1000
 
-/* A device in a ResourceSlice, as upstream bounds it: attributes and capacities; their values. */
+/* Attributes and capacities of a device, and values, like upstream. cel and drivers use it. */
 #define DEVICE_ATTRIBUTES_MAX       32
 #define DEVICE_ATTRIBUTE_VALUES_MAX 48
 
-/* One file of sysfs or procfs about the machine. */
+/* One file of sysfs or procfs about the machine. node and drivers use it. */
 #define MACHINE_FILE_MAX (256UL * KIB)
 
 /* One log line. */
