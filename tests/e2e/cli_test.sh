@@ -5,7 +5,7 @@ overview=$("$DEVPLANE")
 same "devplane alone shows the same as --help" "$("$DEVPLANE" --help)" "$overview"
 same "help shows it, too" "$overview" "$("$DEVPLANE" help)"
 matches "the overview lists commands with what they do" \
-	$'\n  version  +show which devplane this is\n' "$overview"
+	$'\n  version  +show the version of devplane\n' "$overview"
 same "nothing in the overview is wider than 80 columns" "" \
 	"$(awk 'length > 80' <<<"$overview")"
 same "output that is no terminal has no colours" "" "$(grep $'\033' <<<"$overview")"

@@ -30,24 +30,25 @@ struct apply_options {
 /* The side that discards the write: the client, which then sends nothing, or the server. */
 enum apply_dry { APPLY_DRY_NONE, APPLY_DRY_CLIENT, APPLY_DRY_SERVER };
 
-#define APPLY_FLAGS(type, member)                                                                  \
-	{ "filename",                                                                              \
-	  'f',                                                                                     \
-	  FLAG_REPEAT(type, member.files),                                                         \
-	  .arg = "FILE",                                                                           \
-	  .help = "a manifest, a folder of them, or - for standard input; may be repeated",        \
-	  .required = true },                                                                      \
-		{ "server-side", 0, FLAG_BOOL(type, member.server_side),                           \
-		  .help = "let the server merge, and remember which fields are ours" },            \
-		{ "force-conflicts", 0, FLAG_BOOL(type, member.force),                             \
-		  .help = "with --server-side: take fields away from their managers" },            \
-		{ "field-manager", 0, FLAG_STRING(type, member.manager), .arg = "NAME",            \
-		  .help = "whose fields these are; devplane with --server-side, else "             \
-			  "devplane-client-side-apply" },                                          \
-	{                                                                                          \
-		"subresource", 0, FLAG_STRING(type, member.subresource),                           \
-			.choices = "status",                                                       \
-			.help = "write this part of objects that exist, as their controller would" \
+#define APPLY_FLAGS(type, member)                                                               \
+	{ "filename",                                                                           \
+	  'f',                                                                                  \
+	  FLAG_REPEAT(type, member.files),                                                      \
+	  .arg = "FILE",                                                                        \
+	  .help = "a manifest, a folder of them, or - for standard input; may be repeated",     \
+	  .required = true },                                                                   \
+		{ "server-side", 0, FLAG_BOOL(type, member.server_side),                        \
+		  .help = "merge on the server, which records the fields that you manage" },    \
+		{ "force-conflicts", 0, FLAG_BOOL(type, member.force),                          \
+		  .help = "with --server-side: take over fields that other managers set" },     \
+		{ "field-manager", 0, FLAG_STRING(type, member.manager), .arg = "NAME",         \
+		  .help = "name to manage the fields under; devplane with --server-side, else " \
+			  "devplane-client-side-apply" },                                       \
+	{                                                                                       \
+		"subresource", 0, FLAG_STRING(type, member.subresource),                        \
+			.choices = "status",                                                    \
+			.help = "write only this subresource of existing objects, as a "        \
+				"controller would"                                              \
 	}
 
 /* The settings for all objects of a run. */

@@ -22,10 +22,10 @@ static const struct flag flags[] = {
 	APPLY_FLAGS(struct options, apply),
 	{ "dry-run", 0, FLAG_STRING(struct options, dry_run), .alone = "server",
 	  .choices = "server|client|none|true|false",
-	  .help = "change nothing: let the server check everything, or (client) send nothing; true "
-		  "is server, false none" },
+	  .help = "change nothing: server validates the request, client sends nothing; true means "
+		  "server, false means none" },
 	{ "output", 'o', FLAG_STRING(struct options, output), .choices = "name|json|yaml",
-	  .help = "print names or objects instead of what was done" },
+	  .help = "print names or objects instead of one line per result" },
 	{ "show-managed-fields", 0, FLAG_BOOL(struct options, show_managed),
 	  .help = "keep metadata.managedFields in JSON and YAML" },
 	KUBE_FLAGS(struct options, apply.kube),
@@ -156,18 +156,18 @@ static int run(struct cli *cli, struct error *err)
 
 const struct command cmd_apply = {
 	.name = "apply",
-	.summary = "bring objects to what manifests say",
+	.summary = "create or update objects from manifests",
 	.usage = "-f FILE|DIR|- [FLAGS]",
-	.about = "Creates what is missing and patches what differs, as `kubectl apply` does, and "
-		 "with the same annotation, so that both can be used on one object. What a "
-		 "manifest said before and says no more is removed; what it never said is "
-		 "somebody else's, and stays.\n\n"
-		 "With --server-side the server does that: it remembers which manager set which "
-		 "field, merges what we say, removes what we said before and say no more, and "
-		 "refuses to change what others set unless it is forced. Objects that were applied "
-		 "without it before are handed over.\n\n"
-		 "Objects are applied in the order of the files. When one fails the others go on, "
-		 "and the exit code is 1.",
+	.about = "Creates missing objects and patches those that differ, as `kubectl apply` does. "
+		 "Both use the same annotation, so you can use either on one object. Fields that "
+		 "you removed from the manifest are removed from the object; fields that were "
+		 "never in it are kept.\n\n"
+		 "With --server-side the server does the merge: it records which manager set each "
+		 "field, and rejects changes to fields of other managers unless you add "
+		 "--force-conflicts. Objects that were applied without --server-side before are "
+		 "migrated.\n\n"
+		 "Objects are applied in the order of the files. If one fails, the others are "
+		 "still applied, and the exit code is 1.",
 	.examples = "  devplane apply -f pod.yaml\n"
 		    "  devplane apply -f manifests/ -n team-a\n"
 		    "  devplane apply -f pod.yaml --server-side --field-manager ci\n"

@@ -32,20 +32,20 @@ static const struct flag flags[] = {
 	{ "input", 'f', FLAG_STRING(struct cel_options, input), .arg = "FILE",
 	  .help = "JSON or YAML object whose members are the variables; '-' is standard input" },
 	{ "env", 0, FLAG_STRING(struct cel_options, env), .choices = "all|kubernetes",
-	  .initial = "all", .help = "which functions there are" },
+	  .initial = "all", .help = "set of functions to use" },
 	{ "output", 'o', FLAG_STRING(struct cel_options, output),
 	  .choices = "text|json|yaml|wide|name", .initial = "text",
-	  .help = "how to print the value, or the devices" },
+	  .help = "output format of the value, or of the devices" },
 	{ "cost", 0, FLAG_BOOL(struct cel_options, cost),
-	  .help = "also say what it cost, and what it was estimated to cost" },
+	  .help = "also print the actual and the estimated cost" },
 	{ "batch", 0, FLAG_BOOL(struct cel_options, batch),
 	  .help = "answer JSON lines {\"expr\":..,\"vars\":{..}} with JSON lines" },
 	{ "devices", 0, FLAG_BOOL(struct cel_options, devices),
-	  .help = "take EXPR for a selector and show the cluster's devices that it selects" },
+	  .help = "use EXPR as a device selector, and list the devices that it matches" },
 	{ "driver", 0, FLAG_STRING(struct cel_options, driver), .arg = "NAME",
-	  .help = "with --devices: only those of this driver" },
+	  .help = "with --devices: only devices of this driver" },
 	{ "node", 0, FLAG_STRING(struct cel_options, node), .arg = "NAME",
-	  .help = "with --devices: only those that pods on this node can use" },
+	  .help = "with --devices: only devices that pods on this node can use" },
 	KUBE_FLAGS(struct cel_options, kube),
 	{ NULL },
 };
@@ -303,22 +303,18 @@ static int run(struct cli *cli, struct error *err)
 
 const struct command cmd_cel = {
 	.name = "cel",
-	.summary = "evaluate expressions in CEL, or select devices by them",
+	.summary = "evaluate a CEL expression, or list the devices that it selects",
 	.usage = "[EXPR] [FLAGS]",
 	.operands_max = 1,
-	.about =
-		"Evaluates one expression of the Common Expression Language, with Kubernetes' "
-		"libraries, and prints its value. Variables are the members of the object in "
-		"--input.\n"
-		"\n"
-		"With --batch each line of the input is a question {\"expr\":..,\"vars\":{..}} and "
-		"is answered with one line, {\"type\":..,\"value\":..} or {\"error\":..}. An "
-		"expression whose types do not fit is evaluated all the same, as CEL has it "
-		"without a checker; when that gives a value, what the checker says stands beside "
-		"it as \"issues\".\n"
-		"\n"
-		"With --devices the expression is a selector of devices, as in DeviceClasses and "
-		"ResourceClaims: shows the devices of the cluster that it selects.",
+	.about = "Evaluates one expression of the Common Expression Language, with Kubernetes' "
+		 "libraries, and prints its value. Variables are the members of the object in "
+		 "--input.\n\n"
+		 "With --batch each line of the input is a request {\"expr\":..,\"vars\":{..}}, "
+		 "and the reply is one line, {\"type\":..,\"value\":..} or {\"error\":..}. An "
+		 "expression with type errors is still evaluated, as CEL does without a type "
+		 "checker. If that gives a value, the type errors are listed in \"issues\".\n\n"
+		 "With --devices the expression is a device selector, as in DeviceClasses and "
+		 "ResourceClaims. The command lists the devices of the cluster that it matches.",
 	.examples = "devplane cel 'quantity(\"1Gi\").isGreaterThan(quantity(\"900Mi\"))'\n"
 		    "devplane cel 'spec.replicas > 3' --input deployment.yaml\n"
 		    "echo '{\"expr\":\"x + 1\",\"vars\":{\"x\":41}}' | devplane cel --batch\n"

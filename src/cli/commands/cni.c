@@ -228,22 +228,21 @@ static int run_cni(struct cli *cli, struct error *err)
 
 const struct command cmd_cni = {
 	.name = "cni",
-	.summary = "give pods the network interfaces of their claims, as a CNI plugin",
+	.summary = "CNI plugin that attaches the network interfaces of a pod's claims",
 	.usage = "[FLAGS] < CONFIGURATION",
 	.about =
-		"Run by a container runtime, behind the plugin that makes the pod's first "
-		"interface. It asks the running \"devplane driver net\" to put the interfaces of "
-		"the pod's claims into its network namespace (ADD), to take them back (DEL), and "
-		"whether they are still as they should be (CHECK), and returns the result of the "
-		"plugins before it as it came.\n"
-		"\n"
-		"To set it up make a link to devplane named devplane-cni in the folder of plugins, "
-		"and add it to the plugins of the pods' network, as below. Its rootDir and driver "
-		"are the --root-dir and --name of the driver; these are the defaults.\n"
-		"\n"
-		"While the driver is away pods start as always in namespaces where no claim of it "
-		"is prepared on this node; the others are refused with code 11, and the runtime "
-		"tries again.",
+		"The container runtime runs it after the plugin that creates the pod's first "
+		"interface. It asks the running \"devplane driver net\" to move the interfaces of "
+		"the pod's claims into the pod's network namespace (ADD), to take them back (DEL), "
+		"or to verify them (CHECK). It returns the result of the previous plugins "
+		"unchanged.\n\n"
+		"To set it up, create a link to devplane named devplane-cni in the folder of CNI "
+		"plugins, and add it to the plugins of the pods' network, as in the example. "
+		"rootDir and driver are the driver's --root-dir and --name; the example has the "
+		"defaults.\n\n"
+		"If the driver is not running, pods of namespaces without a prepared claim of the "
+		"driver on this node start normally. Other pods get error code 11, and the runtime "
+		"retries.",
 	.examples = "ln -s /usr/bin/devplane /usr/lib/cni/devplane-cni\n"
 		    "cat /etc/cni/net.d/10-pods.conflist\n"
 		    "{ \"cniVersion\": \"1.0.0\", \"name\": \"pods\", \"plugins\": [\n"

@@ -22,11 +22,11 @@ struct codec_options {
 
 static const struct flag flags[] = {
 	{ "from", 0, FLAG_STRING(struct codec_options, from), .choices = FORMATS, .required = true,
-	  .help = "what is read from standard input" },
+	  .help = "format of standard input" },
 	{ "to", 0, FLAG_STRING(struct codec_options, to), .choices = FORMATS, .required = true,
-	  .help = "what is written to standard output" },
+	  .help = "format of standard output" },
 	{ "ignore-unknown", 0, FLAG_BOOL(struct codec_options, ignore_unknown),
-	  .help = "drop fields that the kind does not have, instead of refusing them" },
+	  .help = "drop unknown fields instead of failing" },
 	{ NULL },
 };
 
@@ -209,15 +209,14 @@ static int run(struct cli *cli, struct error *err)
 
 const struct command cmd_codec = {
 	.name = "codec",
-	.summary = "translate an object between JSON, YAML and protobuf",
+	.summary = "convert an object between JSON, YAML and protobuf",
 	.usage = "--from FORMAT --to FORMAT [FLAGS] <INPUT >OUTPUT",
 	.about = "Reads one API object from standard input and writes it to standard output in "
-		 "another notation. Its apiVersion and kind say what it is: any built-in kind, a "
-		 "list of such (PodList), Status or DeleteOptions.\n"
-		 "\n"
-		 "Protobuf is that of the Kubernetes API, with its magic and envelope: a request's "
-		 "body or an answer. JSON and YAML are printed as the API prints typed objects; "
-		 "nothing is filled in or validated.",
+		 "another format. Its apiVersion and kind must name a built-in kind, a list of one "
+		 "(PodList), Status or DeleteOptions.\n\n"
+		 "Protobuf means the Kubernetes API's, with its magic number and envelope: the "
+		 "body of a request or a response. JSON and YAML are printed as the API prints "
+		 "typed objects. No defaults are set, and nothing is validated.",
 	.examples = "devplane codec --from yaml --to protobuf <pod.yaml >pod.bin\n"
 		    "devplane codec --from protobuf --to json <pod.bin",
 	.group = COMMAND_TOOL,

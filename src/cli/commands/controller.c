@@ -30,76 +30,82 @@ struct controller_options {
 
 static const struct flag flags[] = {
 	{ "kubeconfig", 0, FLAG_STRING(struct controller_options, kubeconfig), .arg = "FILE",
-	  .help = "how to reach the API server; else $KUBECONFIG, ~/.kube/config or the pod's "
-		  "account" },
+	  .help = "kubeconfig of the API server; default $KUBECONFIG, ~/.kube/config or the pod's "
+		  "service account" },
 	{ "context", 0, FLAG_STRING(struct controller_options, context), .arg = "NAME",
-	  .help = "context of the kubeconfig instead of its current one" },
+	  .help = "kubeconfig context to use instead of the current one" },
 	{ "controllers", 0, FLAG_LIST(struct controller_options, controllers), .arg = "NAME",
-	  .help = "which to run: names, -name to leave one out, * for those on by default" },
+	  .help = "controllers to run: NAME, -NAME to leave one out, * for all that are on by "
+		  "default" },
 	{ "metrics-bind-address", 0, FLAG_STRING(struct controller_options, metrics_address),
 	  .arg = "ADDRESS", .initial = "127.0.0.1:10257",
-	  .help = "where /healthz, /readyz and /metrics are; port 0 picks one, \"0\" is nowhere" },
+	  .help = "address that serves /healthz, /readyz and /metrics; port 0 picks a free one, "
+		  "\"0\" disables it" },
 	{ "leader-elect", 0, FLAG_BOOL(struct controller_options, leader_elect), .initial = "true",
-	  .help = "work only while holding a lease, so that several may run" },
+	  .help = "work only while holding a lease, so that several controllers can run" },
 	{ "leader-elect-lease-duration", 0,
 	  FLAG_DURATION(struct controller_options, lease_duration), .arg = "TIME", .initial = "15s",
 	  .min = CLOCK_SEC, .max = YEAR,
-	  .help = "others take over when the leader was not heard of for so long" },
+	  .help = "time without a renewal after which others take over the lease" },
 	{ "leader-elect-renew-deadline", 0,
 	  FLAG_DURATION(struct controller_options, renew_deadline), .arg = "TIME", .initial = "10s",
 	  .min = CLOCK_MS, .max = YEAR,
-	  .help = "the leader gives up when it could not renew for so long" },
+	  .help = "time without a successful renewal after which the leader exits" },
 	{ "leader-elect-retry-period", 0, FLAG_DURATION(struct controller_options, retry_period),
 	  .arg = "TIME", .initial = "2s", .min = CLOCK_MS, .max = YEAR,
-	  .help = "between two looks at the lease" },
+	  .help = "interval between attempts to get or renew the lease" },
 	{ "leader-elect-resource-name", 0, FLAG_STRING(struct controller_options, lease_name),
 	  .arg = "NAME", .initial = "devplane-controller", .help = "name of the lease" },
 	{ "leader-elect-resource-namespace", 0,
 	  FLAG_STRING(struct controller_options, lease_namespace), .arg = "NAME",
 	  .initial = "kube-system", .help = "namespace of the lease" },
 	{ "root-ca-file", 0, FLAG_STRING(struct controller_options, root_ca_file), .arg = "FILE",
-	  .help = "CA for kube-root-ca.crt in every namespace; else the kubeconfig's" },
+	  .help = "CA to publish as kube-root-ca.crt in every namespace; default the "
+		  "kubeconfig's" },
 	{ "concurrent-namespace-syncs", 0, FLAG_INT(struct controller_options, namespace_syncs),
 	  .arg = "COUNT", .initial = "10", .min = 1, .max = 1000,
-	  .help = "namespaces emptied at once" },
+	  .help = "namespaces to empty in parallel" },
 	{ "namespace-sync-period", 0,
 	  FLAG_DURATION(struct controller_options, namespace_sync_period), .arg = "TIME",
 	  .initial = "5m", .min = CLOCK_SEC, .max = YEAR,
-	  .help = "every namespace is looked at again after this time" },
+	  .help = "interval between checks of every namespace" },
 	{ "namespace-deletion-delay", 0, FLAG_DURATION(struct controller_options, namespace_delay),
 	  .arg = "TIME", .initial = "5s", .max = YEAR,
-	  .help = "from a namespace's deletion to its emptying; 0s is right with one API server" },
+	  .help = "delay between a namespace's deletion and deleting its objects; 0s is safe with "
+		  "one API server" },
 	{ "concurrent-gc-syncs", 0, FLAG_INT(struct controller_options, gc_syncs), .arg = "COUNT",
-	  .initial = "20", .min = 1, .max = 1000, .help = "objects collected at once" },
+	  .initial = "20", .min = 1, .max = 1000,
+	  .help = "objects to garbage-collect in parallel" },
 	{ "gc-sync-period", 0, FLAG_DURATION(struct controller_options, gc_sync_period),
 	  .arg = "TIME", .initial = "30s", .min = CLOCK_SEC, .max = YEAR,
-	  .help = "between two looks at which resources there are" },
+	  .help = "interval between discoveries of the server's resources" },
 	{ "concurrent-resourceclaim-syncs", 0, FLAG_INT(struct controller_options, claim_syncs),
 	  .arg = "COUNT", .initial = "50", .min = 1, .max = 1000,
-	  .help = "pods and claims whose claims are made, reserved or freed at once" },
+	  .help = "pods and claims to process in parallel" },
 	{ "concurrent-resourceslice-status-syncs", 0,
 	  FLAG_INT(struct controller_options, slice_syncs), .arg = "COUNT", .initial = "32",
-	  .min = 1, .max = 1000, .help = "slices whose status is written at once" },
+	  .min = 1, .max = 1000, .help = "ResourceSlice statuses to write in parallel" },
 	{ "concurrent-device-taint-eviction-syncs", 0,
 	  FLAG_INT(struct controller_options, taint_syncs), .arg = "COUNT", .initial = "8",
 	  .min = 1, .max = 1000,
-	  .help = "pods evicted from tainted devices, and their rules told, at once" },
+	  .help = "pod evictions and DeviceTaintRule status updates to run in parallel" },
 	{ "kube-api-qps", 0, FLAG_INT(struct controller_options, qps), .arg = "COUNT",
 	  .initial = "5000", .min = 0, .max = 1000000,
 	  .help = "requests per second to the API server; 0: no limit" },
 	{ "kube-api-burst", 0, FLAG_INT(struct controller_options, burst), .arg = "COUNT",
 	  .initial = "10000", .min = 1, .max = 1000000,
-	  .help = "requests at once, before --kube-api-qps counts" },
+	  .help = "requests allowed in a burst above --kube-api-qps" },
 	{ "device-health-taint-after", 0, FLAG_DURATION(struct controller_options, taint_after),
 	  .arg = "TIME", .initial = "10s", .min = CLOCK_MS, .max = YEAR,
-	  .help = "device-health-taints: taint a device that has been unhealthy for so long" },
+	  .help = "device-health-taints: taint a device after it has been unhealthy for this "
+		  "long" },
 	{ "device-health-taint-clear-after", 0,
 	  FLAG_DURATION(struct controller_options, taint_clear_after), .arg = "TIME",
 	  .initial = "1m", .min = CLOCK_MS, .max = YEAR,
-	  .help = "remove the taint after the device has been well for so long" },
+	  .help = "remove the taint after the device has been healthy for this long" },
 	{ "device-health-taint-percent", 0, FLAG_INT(struct controller_options, taint_percent),
 	  .arg = "PERCENT", .initial = "50", .min = 1, .max = 100,
-	  .help = "of a pool's devices, and at least one, are tainted at most" },
+	  .help = "maximum share of a pool's devices to taint, in percent; at least one device" },
 	{ "feature-gates", 0, FLAG_LIST(struct controller_options, feature_gates),
 	  .arg = "NAME=BOOL", .help = "switch features on or off" },
 	ROLE_FLAGS(struct controller_options, role),
@@ -286,16 +292,15 @@ static const struct command_note files[] = {
 
 const struct command cmd_controller = {
 	.name = "controller",
-	.summary = "empty deleted namespaces, collect garbage, make accounts and claims",
+	.summary = "run controllers: namespaces, garbage collection, accounts, claims",
 	.group = COMMAND_ROLE,
-	.about = "Controllers for an API server, ours or kube-apiserver: namespaces that are "
-		 "deleted are emptied, objects whose owners are gone are deleted, every namespace "
-		 "gets its default ServiceAccount and kube-root-ca.crt, pods get their claims from "
-		 "templates, claims that nobody uses any more are freed, and ResourceSlices tell "
-		 "what of their devices is free. Several may run: the one that holds the lease "
-		 "works.\n\n"
-		 "SIGTERM stops it in order and gives the lease back. It ends with a failure when "
-		 "it loses the lease.",
+	.about = "Controllers for a devplane server or kube-apiserver. They empty deleted "
+		 "namespaces, delete objects whose owners are gone, give every namespace its "
+		 "default ServiceAccount and kube-root-ca.crt, create claims of pods from "
+		 "templates, release unused claims, and publish in ResourceSlices which devices "
+		 "are free. You can run several: only the one that holds the lease works.\n\n"
+		 "SIGTERM stops it cleanly and releases the lease. If it loses the lease, it exits "
+		 "with an error.",
 	.examples =
 		"  devplane controller --kubeconfig d/admin.kubeconfig\n"
 		"  devplane controller --kubeconfig d/admin.kubeconfig --leader-elect=false \\\n"

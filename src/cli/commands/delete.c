@@ -22,21 +22,21 @@ struct delete_options {
 
 static const struct flag flags[] = {
 	{ "filename", 'f', FLAG_REPEAT(struct delete_options, files), .arg = "FILE",
-	  .help = "the objects of a manifest, of a folder, or of - for standard input; may be "
+	  .help = "delete the objects in this manifest or folder; - is standard input; may be "
 		  "repeated" },
 	{ "ignore-not-found", 0, FLAG_BOOL(struct delete_options, ignore_not_found),
-	  .help = "an object that is not there is no failure" },
+	  .help = "do not fail if an object does not exist" },
 	{ "grace-period", 0, FLAG_INT(struct delete_options, grace), .arg = "SECONDS",
 	  .initial = "-1", .min = -1, .max = INT32_MAX,
-	  .help = "how long a pod may take to end; -1: as long as it says" },
+	  .help = "time for a pod to terminate, in seconds; -1: the pod's own grace period" },
 	{ "now", 0, FLAG_BOOL(struct delete_options, now), .help = "the same as --grace-period 1" },
 	{ "wait", 0, FLAG_BOOL(struct delete_options, wait), .initial = "true",
-	  .help = "wait until they are gone" },
+	  .help = "wait until the objects are gone" },
 	{ "timeout", 0, FLAG_DURATION(struct delete_options, timeout), .arg = "TIME",
 	  .initial = "0s", .max = 86400 * CLOCK_SEC, .seconds = true,
-	  .help = "how long to wait for each; 0 is for ever" },
+	  .help = "how long to wait for each object; 0: no limit" },
 	{ "output", 'o', FLAG_STRING(struct delete_options, output), .choices = "name",
-	  .help = "print names alone" },
+	  .help = "print only names" },
 	KUBE_FLAGS(struct delete_options, kube),
 	{ NULL },
 };
@@ -246,8 +246,8 @@ const struct command cmd_delete = {
 	.name = "delete",
 	.summary = "delete objects",
 	.usage = "TYPE NAME.. | TYPE/NAME.. | -f FILE [FLAGS]",
-	.about = "Deletes objects by name, or those that manifests name, and waits until they are "
-		 "gone. When one fails the others go on, and the exit code is 1.",
+	.about = "Deletes objects by name, or the objects in manifests, and waits until they are "
+		 "gone. If one fails, the others are still deleted, and the exit code is 1.",
 	.examples = "  devplane delete pod web\n"
 		    "  devplane delete pod/web resourceclaim/gpu --now\n"
 		    "  devplane delete -f manifests/ --ignore-not-found --wait=false\n",

@@ -38,12 +38,13 @@ struct demo_options {
 static const struct flag flags[] = {
 	UP_DIR_FLAG(struct demo_options),
 	{ "story", 0, FLAG_LIST(struct demo_options, stories), .arg = "NAME",
-	  .usual = "health|pools|network|disks|watch", .help = "only this story; may be repeated" },
-	{ "list", 0, FLAG_BOOL(struct demo_options, list), .help = "show the stories' names" },
+	  .usual = "health|pools|network|disks|watch",
+	  .help = "run only this story; may be repeated" },
+	{ "list", 0, FLAG_BOOL(struct demo_options, list), .help = "list the stories" },
 	{ "fast", 0, FLAG_BOOL(struct demo_options, fast),
-	  .help = "no pauses to read; without a terminal there are none" },
+	  .help = "do not pause for reading; output to a file never pauses" },
 	{ "keep", 0, FLAG_BOOL(struct demo_options, keep),
-	  .help = "leave everything as it is at the end, to look around" },
+	  .help = "keep everything at the end, so that you can look around" },
 	{ NULL },
 };
 
@@ -515,16 +516,15 @@ static int run(struct cli *cli, struct error *err)
 
 const struct command cmd_demo = {
 	.name = "demo",
-	.summary = "tell what devplane does, live, in a minute",
+	.summary = "a guided one-minute demo",
 	.group = COMMAND_CLUSTER,
-	.about =
-		"A pod gets a GPU, the GPU breaks, the pod's status says why, its replacement gets "
-		"a healthy one; a pool shows what is free and why a pod waits; a network claim "
-		"shows its address; a disk-bound pod lands on the idle disk; a watcher sees every "
-		"step. Each step is a command that could have been typed, with what it really "
-		"printed.\n\n"
-		"It uses the `devplane up --demo` that runs in the folder, or starts one in a "
-		"folder of its own. At the end, and after Ctrl-C, it takes back what it did.",
+	.about = "A pod gets a GPU, the GPU breaks, the pod's status says why, and its replacement "
+		 "gets a healthy one. A pool shows its free devices and why a pod is pending. A "
+		 "network claim shows its address. A disk-bound pod is placed on the idle disk. A "
+		 "watcher sees every step. Each step is a command that you can type, with its real "
+		 "output.\n\n"
+		 "It uses the `devplane up --demo` that runs in the folder, or starts one in a new "
+		 "folder. At the end, and after Ctrl-C, it removes everything that it created.",
 	.examples = "  devplane demo\n"
 		    "  devplane demo --fast --story health\n"
 		    "  devplane demo --keep\n",

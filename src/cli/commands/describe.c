@@ -23,9 +23,9 @@ static const struct flag flags[] = {
 	{ "all-namespaces", 'A', FLAG_BOOL(struct describe_options, all_namespaces),
 	  .help = "in all namespaces" },
 	{ "selector", 'l', FLAG_STRING(struct describe_options, selector), .arg = "SELECTOR",
-	  .help = "all objects with these labels instead of named ones" },
+	  .help = "select objects by labels instead of names" },
 	{ "show-events", 0, FLAG_BOOL(struct describe_options, show_events), .initial = "true",
-	  .help = "show events about the object" },
+	  .help = "show the object's events" },
 	DEVICE_GATE_FLAG(struct describe_options, feature_gates),
 	KUBE_FLAGS(struct describe_options, kube),
 	{ NULL },
@@ -257,10 +257,10 @@ const struct command cmd_describe = {
 	.name = "describe",
 	.summary = "show an object in detail, with devices, health and events",
 	.usage = "TYPE [NAME..] | TYPE/NAME.. [FLAGS]",
-	.about = "Like kubectl's, and with what that leaves out: for pods the devices that their "
-		 "containers were given and how these are; for slices, nodes and pools "
-		 "(\"resourcepool NAME\") what is free of their devices and who has them. NAME may "
-		 "be the beginning of names.",
+	.about = "Prints what `kubectl describe` prints, and more: for pods, the devices of their "
+		 "containers and the health of these; for slices, nodes and pools (\"resourcepool "
+		 "NAME\"), which devices are free and who holds the others. NAME can be a prefix "
+		 "of names.",
 	.examples = "  devplane describe pod train-0\n"
 		    "  devplane describe node/n1\n"
 		    "  devplane describe resourcepool gpus\n"

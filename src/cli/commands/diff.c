@@ -23,8 +23,7 @@ struct options {
 static const struct flag flags[] = {
 	APPLY_FLAGS(struct options, apply),
 	{ "show-managed-fields", 0, FLAG_BOOL(struct options, show_managed),
-	  .help = "compare metadata.managedFields and the annotation of client-side apply, "
-		  "too" },
+	  .help = "also compare metadata.managedFields and the annotation of client-side apply" },
 	KUBE_FLAGS(struct options, apply.kube),
 	{ NULL },
 };
@@ -232,8 +231,8 @@ static int run(struct cli *cli, struct error *err)
 
 static const struct command_note exit_status[] = {
 	{ "0", "nothing would change" },
-	{ "1", "something would" },
-	{ "2", "it could not be found out, or the command makes no sense" },
+	{ "1", "something would change" },
+	{ "2", "the comparison failed, or the command line is not valid" },
 	{ NULL, NULL },
 };
 
@@ -241,9 +240,8 @@ const struct command cmd_diff = {
 	.name = "diff",
 	.summary = "show what apply would change",
 	.usage = "-f FILE|DIR|- [FLAGS]",
-	.about = "Lets the server do what `devplane apply` would, without a change, and prints "
-		 "what would become of each object, as `diff -u` does: lines that go, lines that "
-		 "come. Values of secrets are not shown.",
+	.about = "Sends what `devplane apply` would send as a dry run, and prints how each object "
+		 "would change, in the format of `diff -u`. Values of secrets are not shown.",
 	.examples = "  devplane diff -f pod.yaml\n"
 		    "  devplane diff -f manifests/ --server-side && echo as wanted\n",
 	.exit_status = exit_status,

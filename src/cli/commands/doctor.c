@@ -18,7 +18,7 @@ struct doctor_options {
 static const struct flag flags[] = {
 	UP_DIR_FLAG(struct doctor_options),
 	{ "output", 'o', FLAG_STRING(struct doctor_options, output), .choices = "text|json|yaml",
-	  .initial = "text", .help = "how to print it" },
+	  .initial = "text", .help = "output format" },
 	KUBE_FLAGS(struct doctor_options, kube),
 	{ NULL },
 };
@@ -124,11 +124,11 @@ static int run(struct cli *cli, struct error *err)
 
 const struct command cmd_doctor = {
 	.name = "doctor",
-	.summary = "look for what may be wrong, and say what to do",
+	.summary = "find problems, and say how to fix them",
 	.group = COMMAND_CLUSTER,
-	.about = "Checks this machine, the folder of `devplane up` and the cluster that runs from "
-		 "it; or with --kubeconfig, --context or --server any other cluster. Nothing is "
-		 "changed. The exit code is 1 when something fails.",
+	.about = "Checks this machine, the folder of `devplane up` and its cluster, or any other "
+		 "cluster with --kubeconfig, --context or --server. It changes nothing. The exit "
+		 "code is 1 if a check fails.",
 	.examples = "  devplane doctor\n  devplane doctor --kubeconfig ~/.kube/config\n",
 	.flags = flags,
 	.options_size = sizeof(struct doctor_options),

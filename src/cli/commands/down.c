@@ -22,7 +22,7 @@ static const struct flag flags[] = {
 	UP_DIR_FLAG(struct down_options),
 	{ "timeout", 0, FLAG_DURATION(struct down_options, timeout), .arg = "TIME", .initial = "1m",
 	  .min = CLOCK_SEC, .max = 3600 * CLOCK_SEC, .seconds = true,
-	  .help = "give up waiting after this time" },
+	  .help = "stop waiting after this time" },
 	{ NULL },
 };
 
@@ -90,10 +90,10 @@ static int run(struct cli *cli, struct error *err)
 
 const struct command cmd_down = {
 	.name = "down",
-	.summary = "stop what `devplane up` runs",
+	.summary = "stop the cluster of `devplane up`",
 	.group = COMMAND_CLUSTER,
-	.about = "Parts are stopped in order: drivers, nodes, scheduler, controller, server. "
-		 "Objects stay; the next `devplane up` goes on with them.",
+	.about = "Stops the parts in order: drivers, nodes, scheduler, controller, server. Objects "
+		 "are kept, and the next `devplane up` continues with them.",
 	.examples = "  devplane down\n  devplane down --data-dir d --timeout 2m\n",
 	.flags = flags,
 	.options_size = sizeof(struct down_options),

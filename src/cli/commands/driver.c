@@ -9,9 +9,9 @@ static const struct command *const rows[] = { &cmd_driver_disk, &cmd_driver_net,
 
 const struct command cmd_driver = {
 	.name = "driver",
-	.summary = "drivers of devices: disks, network interfaces, a simulated vendor",
-	.about = "A driver tells a cluster which devices a node has, whether they are well, and "
-		 "what a container needs to use one. To write your own, see docs/driver-sdk.md.",
+	.summary = "run a device driver: disk, net, or sim without hardware",
+	.about = "A driver publishes which devices a node has, reports their health, and prepares "
+		 "them for containers. To write your own, see docs/driver-sdk.md.",
 	.group = COMMAND_ROLE,
 	.subcommands = rows,
 };

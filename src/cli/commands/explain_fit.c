@@ -26,9 +26,9 @@ struct fit_options {
 
 static const struct flag flags[] = {
 	{ "node", 0, FLAG_STRING(struct fit_options, node), .arg = "NAME",
-	  .help = "look at this node only, in all detail" },
+	  .help = "check only this node, in full detail" },
 	{ "output", 'o', FLAG_STRING(struct fit_options, output), .choices = "json|yaml|wide",
-	  .help = "wide names all nodes and devices; text by default" },
+	  .help = "output format; wide lists all nodes and devices; text by default" },
 	DEVICE_GATE_FLAG(struct fit_options, feature_gates),
 	KUBE_FLAGS(struct fit_options, kube),
 	{ NULL },
@@ -496,13 +496,12 @@ static int run(struct cli *cli, struct error *err)
 
 const struct command cmd_explain_fit = {
 	.name = "explain-fit",
-	.summary = "say why a claim or pod does or does not get its devices",
+	.summary = "explain why a claim or pod does or does not get its devices",
 	.usage = "CLAIM | claim/NAME | pod/NAME [FLAGS]",
-	.about = "Works out, from what the API server has, on which nodes a claim or the claims of "
-		 "a "
-		 "pod could be allocated now, and what rules the devices of the other nodes out: "
-		 "they are in use, tainted, too small, of the wrong kind .. Nodes with the same "
-		 "reasons are told together. Works with any scheduler; nothing is changed.",
+	.about = "Computes on which nodes a claim, or the claims of a pod, could be allocated now, "
+		 "and why the devices of other nodes do not qualify: in use, tainted, too small, "
+		 "of the wrong kind, and so on. Nodes with the same reasons are grouped. It reads "
+		 "only from the API server, changes nothing, and works with any scheduler.",
 	.examples = "  devplane explain-fit gpu\n"
 		    "  devplane explain-fit pod/train-0 -n team-a\n"
 		    "  devplane explain-fit pod/train-0 --node worker-7\n"

@@ -21,11 +21,11 @@ static const struct flag flags[] = {
 	{ "field-selector", 0, FLAG_STRING(struct get_options, field_selector), .arg = "SELECTOR",
 	  .help = "only objects with these fields: spec.nodeName=n1" },
 	{ "watch", 'w', FLAG_BOOL(struct get_options, watch),
-	  .help = "go on showing changes until interrupted" },
+	  .help = "show changes until interrupted" },
 	{ "watch-only", 0, FLAG_BOOL(struct get_options, watch_only),
-	  .help = "the same without what is there at first" },
+	  .help = "show only changes, without the current objects" },
 	{ "label-columns", 'L', FLAG_LIST(struct get_options, label_columns), .arg = "KEY",
-	  .help = "show the value of these labels as columns" },
+	  .help = "show these labels as columns" },
 	{ "show-labels", 0, FLAG_BOOL(struct get_options, show_labels),
 	  .help = "show all labels in a last column" },
 	{ "show-kind", 0, FLAG_BOOL(struct get_options, show_kind),
@@ -33,18 +33,18 @@ static const struct flag flags[] = {
 	{ "show-managed-fields", 0, FLAG_BOOL(struct get_options, managed_fields),
 	  .help = "keep metadata.managedFields in json and yaml" },
 	{ "no-headers", 0, FLAG_BOOL(struct get_options, no_headers),
-	  .help = "leave out the line with the columns' names" },
+	  .help = "do not print column headers" },
 	{ "ignore-not-found", 0, FLAG_BOOL(struct get_options, ignore_not_found),
-	  .help = "an object that is not there is no failure" },
+	  .help = "do not fail if an object does not exist" },
 	{ "driver", 0, FLAG_STRING(struct get_options, driver), .arg = "NAME",
-	  .help = "get devices: only those of this driver" },
+	  .help = "get devices: only devices of this driver" },
 	{ "node", 0, FLAG_STRING(struct get_options, node), .arg = "NAME",
-	  .help = "get devices: only those of this node" },
+	  .help = "get devices: only devices of this node" },
 	{ "state", 0, FLAG_STRING(struct get_options, state),
 	  .choices = "Available|PartiallyAllocated|Allocated|Unavailable|Unknown",
-	  .help = "get devices: only those in this state" },
+	  .help = "get devices: only devices in this state" },
 	{ "unhealthy", 0, FLAG_BOOL(struct get_options, unhealthy),
-	  .help = "get devices: only those that are reported to be unhealthy" },
+	  .help = "get devices: only devices that are reported unhealthy" },
 	DEVICE_GATE_FLAG(struct get_options, feature_gates),
 	KUBE_FLAGS(struct get_options, kube),
 	{ NULL },
@@ -331,13 +331,13 @@ static int run(struct cli *cli, struct error *err)
 
 const struct command cmd_get = {
 	.name = "get",
-	.summary = "show objects, as tables or as they are",
+	.summary = "list objects as tables, YAML or JSON",
 	.usage = "TYPE[,TYPE..] [NAME..] | TYPE/NAME.. [FLAGS]",
-	.about = "Types are what the API server serves, by plural, singular, short name or kind: "
-		 "pods, pod, po and Pod are the same; TYPE.GROUP tells two of one name apart. "
-		 "Tables are laid out by the server, as for kubectl; slices have what is free of "
-		 "their devices beside it. \"resourcepools\" and \"devices [POOL..]\" are made "
-		 "from slices.",
+	.about = "TYPE is any resource that the API server serves, by its plural, singular, short "
+		 "name or kind: pods, pod, po and Pod are the same. If two groups have a resource "
+		 "of that name, write TYPE.GROUP. The server lays out tables, as for kubectl; "
+		 "ResourceSlices have a column for free devices. \"resourcepools\" and \"devices "
+		 "[POOL..]\" are computed from slices.",
 	.examples = "  devplane get pods -A -o wide\n"
 		    "  devplane get resourceclaims,pods -l app=train\n"
 		    "  devplane get node/n1 -o yaml\n"

@@ -23,7 +23,7 @@ static int run(struct cli *cli, struct error *err)
 
 const struct command cmd_help = {
 	.name = "help",
-	.summary = "show what a command does and which flags it takes",
+	.summary = "show the help of a command",
 	.usage = "[COMMAND ..]",
 	.group = COMMAND_ABOUT,
 	.operands_max = COMMAND_ANY,

@@ -30,13 +30,14 @@ struct logs_options {
 };
 
 static const struct flag flags[] = {
-	{ "follow", 'f', FLAG_BOOL(struct logs_options, follow), .help = "go on with what comes" },
+	{ "follow", 'f', FLAG_BOOL(struct logs_options, follow),
+	  .help = "print new lines as they are written" },
 	{ "tail", 0, FLAG_INT(struct logs_options, tail), .arg = "COUNT", .initial = "-1",
-	  .min = -1, .max = LINES_MAX, .help = "so many lines of each role at most; -1: all" },
+	  .min = -1, .max = LINES_MAX, .help = "maximum number of lines per role; -1: all" },
 	{ "since", 0, FLAG_DURATION(struct logs_options, since), .arg = "TIME",
-	  .max = 3650 * 86400 * CLOCK_SEC, .help = "not older than this, such as 5m" },
+	  .max = 3650 * 86400 * CLOCK_SEC, .help = "only lines newer than this, such as 5m" },
 	{ "output", 'o', FLAG_STRING(struct logs_options, output), .choices = "text|json",
-	  .initial = "text", .help = "json: lines as they were written" },
+	  .initial = "text", .help = "json: print the lines as they were logged" },
 	UP_DIR_FLAG(struct logs_options),
 	{ NULL },
 };
@@ -289,11 +290,12 @@ static int run(struct cli *cli, struct error *err)
 
 const struct command cmd_logs = {
 	.name = "logs",
-	.summary = "show what the parts of `devplane up` said",
+	.summary = "show the logs of `devplane up`",
 	.usage = "[ROLE] [FLAGS]",
 	.group = COMMAND_CLUSTER,
-	.about = "Of one part, or of all by time. Names are those of `devplane status`; \"up\" is "
-		 "the supervisor itself. Logs are kept up to 16 MiB for each.",
+	.about = "Prints the log of one part, or of all parts, sorted by time. Use the names that "
+		 "`devplane status` shows; \"up\" is the supervisor itself. Up to 16 MiB of logs "
+		 "are kept per part.",
 	.examples = "  devplane logs scheduler --tail 20\n"
 		    "  devplane logs -f --since 5m\n"
 		    "  devplane logs driver-gpu-demo-0 -o json | jq .msg\n",

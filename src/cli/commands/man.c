@@ -117,8 +117,8 @@ const struct command cmd_man = {
 	.name = "man",
 	.summary = "print the man page of a command",
 	.usage = "[COMMAND ..] [FLAGS]",
-	.about = "Prints it as the source that man(1) reads. It says what --help says, and more of "
-		 "what surrounds the command: exit status, environment, files.",
+	.about = "Prints the source that man(1) reads. The page has the text of --help, and also "
+		 "exit status, environment variables and files.",
 	.examples = "devplane man server | man -l -\n"
 		    "devplane man --dir /usr/local/share/man/man1",
 	.group = COMMAND_ABOUT,

@@ -55,73 +55,79 @@ struct node_options {
 
 static const struct flag flags[] = {
 	{ "kubeconfig", 0, FLAG_STRING(struct node_options, kubeconfig), .arg = "FILE",
-	  .help = "how to reach the API server; else $KUBECONFIG, ~/.kube/config or the pod's "
-		  "account" },
+	  .help = "kubeconfig of the API server; default $KUBECONFIG, ~/.kube/config or the pod's "
+		  "service account" },
 	{ "context", 0, FLAG_STRING(struct node_options, context), .arg = "NAME",
-	  .help = "context of the kubeconfig instead of its current one" },
+	  .help = "kubeconfig context to use instead of the current one" },
 	{ "node-name", 0, FLAG_STRING(struct node_options, node_name), .arg = "NAME",
-	  .help = "name of the Node; the host's name in lower case by default" },
+	  .help = "name of the Node; default the host name in lower case" },
 	{ "root-dir", 0, FLAG_STRING(struct node_options, root_dir), .arg = "DIR",
 	  .initial = "/var/lib/kubelet",
-	  .help = "everything of this agent: sockets, volumes, state; one agent per folder" },
+	  .help = "folder for the agent's sockets, volumes and state; one agent per folder" },
 	{ "container-runtime-endpoint", 0, FLAG_STRING(struct node_options, endpoint),
-	  .arg = "SOCKET", .help = "socket of a CRI v1 runtime; containerd's by default" },
+	  .arg = "SOCKET", .help = "socket of a CRI v1 runtime; default containerd's" },
 	{ "runtime", 0, FLAG_STRING(struct node_options, runtime), .choices = "cri|hollow",
-	  .initial = "cri", .help = "hollow runs no containers: pods are bookkeeping only" },
+	  .initial = "cri", .help = "cri runs containers; hollow only simulates pods" },
 	{ "nodes", 0, FLAG_INT(struct node_options, nodes), .arg = "COUNT", .initial = "1",
-	  .min = 1, .max = 10000, .help = "so many hollow nodes in this process, NAME-0 and on" },
+	  .min = 1, .max = 10000,
+	  .help = "number of hollow nodes in this process, named NAME-0, NAME-1 and so on" },
 	{ "cdi-dir", 0, FLAG_LIST(struct node_options, cdi_dirs), .arg = "DIR",
-	  .help = "folders of CDI files, the last wins; /etc/cdi and /var/run/cdi by default" },
+	  .help = "folders of CDI files, the last takes precedence; default /etc/cdi and "
+		  "/var/run/cdi" },
 	{ "pod-logs-dir", 0, FLAG_STRING(struct node_options, log_dir), .arg = "DIR",
 	  .initial = "/var/log/pods", .help = "where the runtime writes containers' logs" },
 	{ "seccomp-default", 0, FLAG_BOOL(struct node_options, seccomp_default), .initial = "true",
-	  .help = "containers that name no seccomp profile have the runtime's own" },
+	  .help = "use the runtime's seccomp profile for containers without one" },
 	{ "container-log-max-size", 0, FLAG_STRING(struct node_options, log_size), .arg = "SIZE",
-	  .initial = "10Mi", .help = "a container's log that has become so large is rotated" },
+	  .initial = "10Mi", .help = "rotate a container's log at this size" },
 	{ "container-log-max-files", 0, FLAG_INT(struct node_options, log_files), .arg = "COUNT",
-	  .initial = "5", .min = 2, .max = 1000, .help = "files of a container's log, at most" },
+	  .initial = "5", .min = 2, .max = 1000,
+	  .help = "maximum number of log files per container" },
 	{ "container-log-monitor-interval", 0, FLAG_DURATION(struct node_options, log_interval),
-	  .arg = "TIME", .initial = "10s", .help = "how often logs are looked at; 0: never" },
+	  .arg = "TIME", .initial = "10s",
+	  .help = "interval between checks of log sizes; 0: never" },
 	{ "node-ip", 0, FLAG_STRING(struct node_options, node_ip), .arg = "ADDRESS",
-	  .help = "address of the node; that of the default route by default" },
+	  .help = "IP address of the node; default that of the default route" },
 	{ "cluster-dns", 0, FLAG_LIST(struct node_options, cluster_dns), .arg = "ADDRESS",
-	  .help = "name servers of pods with dnsPolicy ClusterFirst; the node's by default" },
+	  .help = "name servers of pods with dnsPolicy ClusterFirst; default the node's" },
 	{ "cluster-domain", 0, FLAG_STRING(struct node_options, cluster_domain), .arg = "DOMAIN",
-	  .help = "domain of the cluster, searched first by such pods" },
+	  .help = "DNS domain of the cluster, which these pods search first" },
 	{ "resolv-conf", 0, FLAG_STRING(struct node_options, resolv_conf), .arg = "FILE",
-	  .help = "name servers of the node; /etc/resolv.conf by default" },
+	  .help = "resolver configuration of the node; default /etc/resolv.conf" },
 	{ "node-labels", 0, FLAG_LIST(struct node_options, labels), .arg = "KEY=VALUE",
 	  .help = "labels for the Node" },
 	{ "register-with-taints", 0, FLAG_LIST(struct node_options, taints),
-	  .arg = "KEY=VALUE:EFFECT", .help = "taints for a Node that is made" },
+	  .arg = "KEY=VALUE:EFFECT", .help = "taints for the Node if the agent creates it" },
 	{ "max-pods", 0, FLAG_INT(struct node_options, max_pods), .arg = "COUNT", .initial = "110",
-	  .min = 1, .max = 10000, .help = "how many pods may run here" },
+	  .min = 1, .max = 10000, .help = "maximum number of pods" },
 	{ "on-unhealthy-device", 0, FLAG_STRING(struct node_options, on_unhealthy),
 	  .choices = "none|fail|restart|evict", .initial = "none",
-	  .help = "for pods whose device plugin's device is unhealthy, if they have no annotation "
-		  "devplane.dev/on-unhealthy-device" },
+	  .help = "action for pods that hold an unhealthy device of a device plugin; a pod's "
+		  "annotation devplane.dev/on-unhealthy-device takes precedence" },
 	{ "on-unhealthy-device-grace", 0, FLAG_DURATION(struct node_options, unhealthy_grace),
 	  .arg = "TIME", .initial = "30s",
-	  .help = "how long a device must be unhealthy before that is done" },
+	  .help = "how long a device must be unhealthy before that action" },
 	{ "cpu-manager-policy", 0, FLAG_STRING(struct node_options, cpu_policy),
 	  .choices = "none|static", .initial = "none",
-	  .help = "static: whole CPUs of Guaranteed pods are theirs alone" },
+	  .help = "static: Guaranteed pods with whole CPUs get exclusive CPUs" },
 	{ "reserved-cpus", 0, FLAG_STRING(struct node_options, reserved_cpus), .arg = "CPUS",
-	  .help = "CPUs that no pod gets alone, such as 0-1" },
+	  .help = "CPUs that are never exclusive to a pod, such as 0-1" },
 	{ "memory-manager-policy", 0, FLAG_STRING(struct node_options, memory_policy),
 	  .choices = "None|Static", .initial = "None",
-	  .help = "Static: memory of Guaranteed pods comes from fixed NUMA nodes" },
+	  .help = "Static: memory of Guaranteed pods is pinned to NUMA nodes" },
 	{ "reserved-memory", 0, FLAG_REPEAT(struct node_options, reserved_memory),
-	  .arg = "NODE:memory=SIZE", .help = "memory of a NUMA node kept from pods" },
+	  .arg = "NODE:memory=SIZE", .help = "memory of a NUMA node that pods cannot use" },
 	{ "topology-manager-policy", 0, FLAG_STRING(struct node_options, topology_policy),
 	  .choices = "none|best-effort|restricted|single-numa-node", .initial = "none",
-	  .help = "how strictly devices, CPUs and memory of a container share NUMA nodes" },
+	  .help = "how strictly devices, CPUs and memory are aligned on NUMA nodes" },
 	{ "topology-manager-scope", 0, FLAG_STRING(struct node_options, topology_scope),
-	  .choices = "container|pod", .initial = "container", .help = "what is aligned as one" },
+	  .choices = "container|pod", .initial = "container",
+	  .help = "align each container, or each pod as a whole" },
 	{ "kube-reserved", 0, FLAG_LIST(struct node_options, kube_reserved), .arg = "NAME=AMOUNT",
-	  .help = "cpu and memory that are not allocatable" },
+	  .help = "cpu and memory to subtract from allocatable" },
 	{ "system-reserved", 0, FLAG_LIST(struct node_options, system_reserved),
-	  .arg = "NAME=AMOUNT", .help = "more of the same" },
+	  .arg = "NAME=AMOUNT",
+	  .help = "cpu and memory to subtract in addition to --kube-reserved" },
 	{ "hollow-cpus", 0, FLAG_INT(struct node_options, hollow_cpus), .arg = "COUNT",
 	  .initial = "32", .min = 1, .max = 4096, .help = "CPUs of a hollow node" },
 	{ "hollow-memory", 0, FLAG_STRING(struct node_options, hollow_memory), .arg = "AMOUNT",
@@ -129,35 +135,37 @@ static const struct flag flags[] = {
 	{ "hollow-numa-nodes", 0, FLAG_INT(struct node_options, hollow_numa), .arg = "COUNT",
 	  .initial = "1", .min = 1, .max = 64, .help = "NUMA nodes of a hollow node" },
 	{ "sysfs-root", 0, FLAG_STRING(struct node_options, sysfs), .arg = "DIR",
-	  .help = "where the kernel tells of CPUs and NUMA nodes; /sys by default, and a hollow "
-		  "node makes them up" },
+	  .help = "sysfs folder to read CPUs and NUMA nodes from; default /sys; a hollow node "
+		  "simulates them" },
 	{ "procfs-root", 0, FLAG_STRING(struct node_options, procfs), .arg = "DIR",
-	  .help = "where the kernel tells of memory; /proc by default, the same" },
+	  .help = "procfs folder to read memory from; default /proc; a hollow node simulates it" },
 	{ "machine-check-period", 0, FLAG_DURATION(struct node_options, machine_check),
 	  .arg = "TIME", .initial = "10s",
-	  .help = "how often CPUs and memory are looked at for hot-plug; 0: never" },
+	  .help = "interval between checks for hot-plugged CPUs and memory; 0: never" },
 	{ "etc-root", 0, FLAG_STRING(struct node_options, etc), .arg = "DIR", .initial = "/etc",
-	  .help = "where machine-id and os-release are" },
+	  .help = "folder of machine-id and os-release" },
 	{ "metrics-bind-address", 0, FLAG_STRING(struct node_options, metrics_address),
 	  .arg = "ADDRESS",
-	  .help = "where /healthz, /readyz and /metrics are; " ADDRESS
+	  .help = "address that serves /healthz, /readyz and /metrics; " ADDRESS
 		  " by default, " ATTACH_ADDRESS
-		  " with --attach; port 0 picks one, \"0\" is nowhere" },
+		  " with --attach; port 0 picks a free one, \"0\" disables it" },
 	{ "feature-gates", 0, FLAG_LIST(struct node_options, feature_gates), .arg = "NAME=BOOL",
 	  .help = "switch features on or off, such as ResourceHealthStatus=false" },
 	NODE_API_FLAGS(struct node_options, api),
 	NODE_PODRES_FLAGS(struct node_options, podres),
 	{ "attach", 0, FLAG_BOOL(struct node_options, attach),
-	  .help = "run nothing: follow the kubelet whose folder is --root-dir, and serve the "
-		  "watch of PodResources beside it" },
+	  .help = "run no pods: follow the kubelet in --root-dir and serve the PodResources watch "
+		  "for it" },
 	{ "kubelet-socket", 0, FLAG_STRING(struct node_options, kubelet_socket), .arg = "PATH",
-	  .help = "with --attach: the kubelet's own; pod-resources/kubelet.sock below --root-dir "
-		  "by default" },
+	  .help = "with --attach: the kubelet's PodResources socket; default "
+		  "pod-resources/kubelet.sock below --root-dir" },
 	{ "attach-qps", 0, FLAG_INT(struct node_options, attach_qps), .arg = "COUNT",
 	  .initial = "10", .min = 1, .max = 100,
-	  .help = "calls per second that the kubelet is asked at most" },
+	  .help = "with --attach: maximum calls per second to the kubelet" },
 	{ "attach-interval", 0, FLAG_DURATION(struct node_options, attach_interval), .arg = "TIME",
-	  .initial = "10s", .help = "how often the kubelet is asked without a reason" },
+	  .initial = "10s",
+	  .help = "with --attach: interval between calls to the kubelet when nothing seems to "
+		  "change" },
 	ROLE_FLAGS(struct node_options, role),
 	{ NULL },
 };
@@ -601,25 +609,23 @@ const struct command cmd_node = {
 	.name = "node",
 	.summary = "run the pods of a node, with device plugins, DRA drivers and device health",
 	.group = COMMAND_ROLE,
-	.about = "The device side of a kubelet, for an API server of ours or kube-apiserver: "
-		 "registers "
-		 "the node, runs its pods by a CRI runtime, hands devices of plugins and DRA "
-		 "drivers "
-		 "to them, and writes the health of each device into the status of the pods that "
-		 "hold it.\n\n"
+	.about = "The device side of a kubelet, for a devplane server or kube-apiserver. It "
+		 "registers the node, runs its pods with a CRI runtime, gives them devices of "
+		 "device plugins and DRA drivers, and writes the health of each device into the "
+		 "status of the pods that hold it.\n\n"
 		 "Below --root-dir: device-plugins/kubelet.sock, where device plugins register; "
 		 "plugins_registry/, where DRA drivers put their sockets; "
-		 "pod-resources/kubelet.sock, where monitoring agents list and watch who holds "
-		 "what; pki/, the certificate of the kubelet's API; the state that survives "
+		 "pod-resources/kubelet.sock, where monitoring agents list and watch the devices "
+		 "of pods; pki/, the certificate of the kubelet's API; and the state that survives "
 		 "restarts.\n\n"
-		 "On --address and --port it serves the kubelet's API by HTTPS: logs, exec, "
-		 "attach, port-forward, pods, metrics. Who asks shows a certificate of "
-		 "--client-ca-file or a token of the API server, which also says what they "
-		 "may.\n\n"
-		 "With --attach it runs nothing and follows a kubelet instead: it asks the "
-		 "kubelet's "
-		 "PodResources socket when pods of this node change and serves the watch that the "
-		 "kubelet does not have. SIGTERM stops the agent; pods go on and are found again.",
+		 "On --address and --port it serves the kubelet's API over HTTPS: logs, exec, "
+		 "attach, port-forward, pods, metrics. Callers authenticate with a client "
+		 "certificate signed by --client-ca-file, or with a bearer token that the API "
+		 "server accepts. The API server authorizes each request.\n\n"
+		 "With --attach it runs no pods and follows a kubelet instead: it calls the "
+		 "kubelet's PodResources socket when pods of this node change, and serves the "
+		 "watch that the kubelet does not have. SIGTERM stops the agent; pods keep "
+		 "running, and the next agent finds them.",
 	.examples = "  devplane node --kubeconfig d/admin.kubeconfig --node-name n1 --root-dir n1\n"
 		    "  devplane node --kubeconfig d/admin.kubeconfig --node-name hollow \\\n"
 		    "    --root-dir h --runtime hollow --nodes 100\n"

@@ -21,9 +21,9 @@ struct page_options {
 
 static const struct flag flags[] = {
 	{ "data-dir", 'd', FLAG_STRING(struct page_options, data_dir), .arg = "DIR",
-	  .help = "the cluster whose --data-dir this is; without it and --kubeconfig that of "
-		  "\"devplane up\", when there is one" },
-	{ "open", 0, FLAG_BOOL(struct page_options, open), .help = "open it in the browser" },
+	  .help = "--data-dir of the cluster; without it and --kubeconfig, that of \"devplane up\" "
+		  "if it runs" },
+	{ "open", 0, FLAG_BOOL(struct page_options, open), .help = "open the link in the browser" },
 	KUBE_FLAGS(struct page_options, kube),
 	{ NULL },
 };
@@ -174,10 +174,10 @@ const struct command cmd_page = {
 	.summary = "print a link to the device page",
 	.group = COMMAND_OBJECT,
 	.about =
-		"The device page shows nodes, pools and devices in a browser, live. The link logs "
-		"in whoever opens it first, within ten minutes, with the rights of the user that "
-		"asked for it; give it to nobody else. The session ends after an hour without use, "
-		"after twelve hours, or with the user's token or certificate.",
+		"The device page shows nodes, pools and devices live in a browser. The link works "
+		"once, within ten minutes, and logs in with your rights, so do not share it. The "
+		"session ends after an hour without use, after twelve hours, or when your token or "
+		"certificate expires.",
 	.examples = "  devplane page\n"
 		    "  devplane page --open\n"
 		    "  devplane page --kubeconfig team.kubeconfig\n",

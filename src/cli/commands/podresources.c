@@ -16,26 +16,27 @@ struct ask_options {
 	bool all_namespaces, all, no_headers;
 };
 
-#define OUTPUT_FLAG                                                                   \
-	{                                                                             \
-		"output", 'o', FLAG_STRING(struct ask_options, output),               \
-			.choices = "table|wide|json|yaml", .initial = "table",        \
-			.help = "a table, with more columns, or the message as it is" \
+#define OUTPUT_FLAG                                                                          \
+	{                                                                                    \
+		"output", 'o', FLAG_STRING(struct ask_options, output),                      \
+			.choices = "table|wide|json|yaml", .initial = "table",               \
+			.help = "output format: wide adds columns; json and yaml print the " \
+				"message"                                                    \
 	}
-#define HEADERS_FLAG                                                         \
-	{                                                                    \
-		"no-headers", 0, FLAG_BOOL(struct ask_options, no_headers),  \
-			.help = "leave out the line with the columns' names" \
+#define HEADERS_FLAG                                                        \
+	{                                                                   \
+		"no-headers", 0, FLAG_BOOL(struct ask_options, no_headers), \
+			.help = "do not print column headers"               \
 	}
 
 static const struct flag list_flags[] = {
 	OUTPUT_FLAG,
 	{ "namespace", 'n', FLAG_STRING(struct ask_options, ns), .arg = "NAME",
-	  .help = "only pods of this namespace; of a POD that is named, \"default\" if not given" },
+	  .help = "only pods of this namespace; for a POD, the default is \"default\"" },
 	{ "all-namespaces", 'A', FLAG_BOOL(struct ask_options, all_namespaces),
-	  .help = "of all namespaces, which is the default" },
+	  .help = "show all namespaces, which is the default" },
 	{ "all", 'a', FLAG_BOOL(struct ask_options, all),
-	  .help = "also containers that hold nothing" },
+	  .help = "also show containers that hold nothing" },
 	HEADERS_FLAG,
 	PODRES_FLAGS(struct ask_options, socket),
 	{ NULL },
@@ -184,11 +185,11 @@ static int run_list(struct cli *cli, struct error *err)
 
 static const struct command list_row = {
 	.name = "list",
-	.summary = "show what the pods of this node hold",
+	.summary = "show the devices, CPUs and memory of this node's pods",
 	.usage = "[POD] [FLAGS]",
-	.about = "A row for each container that holds something: devices of plugins, devices of "
-		 "claims as DRIVER/POOL/DEVICE, CPUs of its own, memory. json and yaml are the "
-		 "message in protobuf's JSON mapping, where integers of 64 bits are strings.",
+	.about = "Prints a row for each container that holds something: devices of device plugins, "
+		 "devices of claims as DRIVER/POOL/DEVICE, exclusive CPUs, memory. json and yaml "
+		 "print the message in protobuf's JSON mapping, where 64-bit integers are strings.",
 	.examples = "devplane podresources list\n"
 		    "devplane podresources list train-0 -n ml -o wide\n"
 		    "devplane podresources list -o json | jq '.podResources[].name'\n"
@@ -238,12 +239,10 @@ static int run_allocatable(struct cli *cli, struct error *err)
 
 static const struct command allocatable_row = {
 	.name = "allocatable",
-	.summary = "show what this node could hand out",
-	.about =
-		"A row for each resource and NUMA node: healthy devices of plugins, CPUs and "
-		"memory "
-		"that containers can have, whether or not somebody holds them now. Without -o wide "
-		"long lists of devices are cut.",
+	.summary = "show the resources that this node can allocate",
+	.about = "Prints a row for each resource and NUMA node: healthy devices of device plugins, "
+		 "CPUs and memory, whether in use or free. Without -o wide, long lists of devices "
+		 "are cut.",
 	.examples = "devplane podresources allocatable\n"
 		    "devplane podresources allocatable -o json --root-dir d/n1",
 	.flags = allocatable_flags,
@@ -258,9 +257,10 @@ static const struct command *const rows[] = { &list_row, &cmd_podresources_watch
 
 const struct command cmd_podresources = {
 	.name = "podresources",
-	.summary = "show and follow what the pods of this node hold",
-	.about = "Asks the PodResources socket of devplane node or of a kubelet, on this machine, "
-		 "which devices, CPUs and memory each container has. See docs/podresources.md.",
+	.summary = "list and watch the devices, CPUs and memory of this node's pods",
+	.about = "Reads from the PodResources socket of devplane node or of a kubelet on this "
+		 "machine which devices, CPUs and memory each container has. See "
+		 "docs/podresources.md.",
 	.group = COMMAND_TOOL,
 	.subcommands = rows,
 };

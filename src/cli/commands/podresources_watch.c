@@ -27,15 +27,16 @@ struct watch_options {
 
 static const struct flag flags[] = {
 	{ "output", 'o', FLAG_STRING(struct watch_options, output), .choices = "table|wide|json",
-	  .initial = "table", .help = "lines, with containers, or each message on a line of JSON" },
+	  .initial = "table",
+	  .help = "output format: wide adds containers; json prints one message per line" },
 	{ "allocatable", 0, FLAG_BOOL(struct watch_options, allocatable),
-	  .help = "follow what the node could hand out, rather than what pods hold" },
+	  .help = "watch the resources that the node can allocate, not those of pods" },
 	{ "no-initial", 0, FLAG_BOOL(struct watch_options, no_initial),
-	  .help = "begin with the next change, without what there is now" },
+	  .help = "skip the current state and begin with the next change" },
 	{ "after-revision", 0, FLAG_INT(struct watch_options, after), .arg = "N", .min = 1,
-	  .max = INT64_MAX, .help = "go on after this revision, of a list or an earlier watch" },
+	  .max = INT64_MAX, .help = "resume after this revision of a list or an earlier watch" },
 	{ "no-headers", 0, FLAG_BOOL(struct watch_options, no_headers),
-	  .help = "leave out the line with the columns' names" },
+	  .help = "do not print column headers" },
 	PODRES_FLAGS(struct watch_options, socket),
 	{ NULL },
 };
@@ -304,15 +305,14 @@ static int run(struct cli *cli, struct error *err)
 
 const struct command cmd_podresources_watch = {
 	.name = "watch",
-	.summary = "follow what the pods of this node hold",
+	.summary = "watch the devices, CPUs and memory of this node's pods",
 	.about =
-		"A line for each change, in order: what a pod holds now, marked +new and -gone. "
-		"What "
-		"there is at the beginning comes first. A watch that breaks is taken up where it "
-		"was; Ctrl-C ends it.\n\n"
-		"Kubelets have no watch. `devplane node --attach` beside one makes it, on a socket "
-		"of its own: pod-resources/devplane.sock below --root-dir, which is used where it "
-		"exists.",
+		"Prints the current state, and then a line for each change, in order: the "
+		"resources that a pod holds now, with new ones marked + and removed ones marked -. "
+		"If the connection breaks, the watch resumes where it was. Ctrl-C ends it.\n\n"
+		"Kubelets have no watch. `devplane node --attach` beside a kubelet adds one on its "
+		"own socket, pod-resources/devplane.sock below --root-dir. The command uses that "
+		"socket if it exists.",
 	.examples =
 		"devplane podresources watch\n"
 		"devplane podresources watch --allocatable\n"

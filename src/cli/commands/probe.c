@@ -19,9 +19,9 @@ static const struct command *const rows[] = {
 const struct command cmd_probe = {
 	.name = "probe",
 	.summary = "check TLS, proxies and sockets between machines",
-	.about = "`probe serve` answers on one machine; `probe get`, `probe call`, curl, or any "
-		 "gRPC client ask it from another. Both speak what a cluster's own parts speak: "
-		 "HTTP/1.1, HTTP/2 and gRPC, in the clear, over TLS and over unix sockets.",
+	.about = "Run `probe serve` on one machine, and `probe get`, `probe call`, curl or any "
+		 "gRPC client on another. Both use the protocols of a cluster's own parts: "
+		 "HTTP/1.1, HTTP/2 and gRPC, in plain text, over TLS and over unix sockets.",
 	.group = COMMAND_TOOL,
 	.subcommands = rows,
 };

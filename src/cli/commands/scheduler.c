@@ -26,34 +26,35 @@ struct scheduler_options {
 
 static const struct flag flags[] = {
 	{ "kubeconfig", 0, FLAG_STRING(struct scheduler_options, kubeconfig), .arg = "FILE",
-	  .help = "how to reach the API server; else the configuration's, $KUBECONFIG, "
-		  "~/.kube/config or the pod's account" },
+	  .help = "kubeconfig of the API server; default the one in --config, $KUBECONFIG, "
+		  "~/.kube/config or the pod's service account" },
 	{ "context", 0, FLAG_STRING(struct scheduler_options, context), .arg = "NAME",
-	  .help = "context of the kubeconfig instead of its current one" },
+	  .help = "kubeconfig context to use instead of the current one" },
 	{ "config", 0, FLAG_STRING(struct scheduler_options, config), .arg = "FILE",
 	  .help = "a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1): profiles, "
 		  "plugins, shared objects to load" },
 	{ "metrics-bind-address", 0, FLAG_STRING(struct scheduler_options, metrics_address),
 	  .arg = "ADDRESS", .initial = "127.0.0.1:10259",
-	  .help = "where /healthz, /readyz, /metrics, /debug/cache and /debug/queue are; port 0 "
-		  "picks one, \"0\" is nowhere" },
+	  .help = "address that serves /healthz, /readyz, /metrics, /debug/cache and /debug/queue; "
+		  "port 0 picks a free one, \"0\" disables it" },
 	{ "leader-elect", 0, FLAG_BOOL(struct scheduler_options, leader_elect), .initial = "true",
-	  .help = "decide only while holding a lease, so that several may run" },
+	  .help = "schedule only while holding a lease, so that several schedulers can run" },
 	{ "leader-elect-lease-duration", 0, FLAG_DURATION(struct scheduler_options, lease_duration),
 	  .arg = "TIME", .max = YEAR,
-	  .help = "others take over when the leader was not heard of for so long; 15s" },
+	  .help = "time without a renewal after which others take over the lease; default 15s" },
 	{ "leader-elect-renew-deadline", 0, FLAG_DURATION(struct scheduler_options, renew_deadline),
 	  .arg = "TIME", .max = YEAR,
-	  .help = "the leader gives up when it could not renew for so long; 10s" },
+	  .help = "time without a successful renewal after which the leader exits; default 10s" },
 	{ "leader-elect-retry-period", 0, FLAG_DURATION(struct scheduler_options, retry_period),
-	  .arg = "TIME", .max = YEAR, .help = "between two looks at the lease; 2s" },
+	  .arg = "TIME", .max = YEAR,
+	  .help = "interval between attempts to get or renew the lease; default 2s" },
 	{ "leader-elect-resource-name", 0, FLAG_STRING(struct scheduler_options, lease_name),
 	  .arg = "NAME",
-	  .help = "name of the lease; kube-scheduler, so that ours and upstream's "
-		  "take turns" },
+	  .help = "name of the lease; default kube-scheduler, so that it excludes upstream's "
+		  "scheduler" },
 	{ "leader-elect-resource-namespace", 0,
 	  FLAG_STRING(struct scheduler_options, lease_namespace), .arg = "NAME",
-	  .help = "namespace of the lease; kube-system" },
+	  .help = "namespace of the lease; default kube-system" },
 	{ "feature-gates", 0, FLAG_LIST(struct scheduler_options, feature_gates),
 	  .arg = "NAME=BOOL", .help = "switch features on or off" },
 	ROLE_FLAGS(struct scheduler_options, role),
@@ -234,13 +235,13 @@ const struct command cmd_scheduler = {
 	.name = "scheduler",
 	.summary = "find nodes for pods, with and without device claims",
 	.group = COMMAND_ROLE,
-	.about = "A scheduler for an API server, ours or kube-apiserver. It reads kube-scheduler's "
-		 "configuration file and takes its place: profiles, plugins and their arguments, "
-		 "preemption, device claims, volumes. Plugins of your own are shared objects that "
-		 "the file names; see docs/scheduler-plugins.md. Several may run: the one that "
-		 "holds the lease decides, the others keep their caches warm.\n\n"
-		 "SIGTERM stops it in order and gives the lease back. It ends with a failure when "
-		 "it loses the lease.",
+	.about = "A scheduler for a devplane server or kube-apiserver. It replaces kube-scheduler "
+		 "and reads its configuration file: profiles, plugins and their arguments, "
+		 "preemption, device claims, volumes. Your own plugins are shared objects that the "
+		 "file names; see docs/scheduler-plugins.md. You can run several: the one that "
+		 "holds the lease schedules, the others keep their caches up to date.\n\n"
+		 "SIGTERM stops it cleanly and releases the lease. If it loses the lease, it exits "
+		 "with an error.",
 	.examples = "  devplane scheduler --kubeconfig d/admin.kubeconfig\n"
 		    "  devplane scheduler --kubeconfig d/admin.kubeconfig --config scheduler.yaml\n"
 		    "  curl -s http://127.0.0.1:10259/debug/cache\n",

@@ -38,87 +38,92 @@ struct server_options {
 static const struct flag flags[] = {
 	{ "data-dir", 'd', FLAG_STRING(struct server_options, data_dir), .arg = "DIR",
 	  .initial = "devplane-data",
-	  .help = "where certificates, admin.kubeconfig and, without etcd, all objects are" },
+	  .help = "folder for certificates, admin.kubeconfig and, without etcd, all objects" },
 	{ "write-kubeconfig", 0, FLAG_BOOL(struct server_options, kubeconfig), .initial = "true",
 	  .help = "write admin.kubeconfig at every start" },
 	{ "bind-address", 0, FLAG_STRING(struct server_options, bind_address), .arg = "ADDRESS",
 	  .initial = "127.0.0.1", .help = "address to listen on; 0.0.0.0 or :: for all" },
 	{ "secure-port", 'p', FLAG_INT(struct server_options, secure_port), .arg = "PORT",
-	  .initial = "6443", .min = 0, .max = 65535, .help = "port to listen on; 0 picks one" },
+	  .initial = "6443", .min = 0, .max = 65535,
+	  .help = "port to listen on; 0 picks a free one" },
 	{ "tls-cert-file", 0, FLAG_STRING(struct server_options, cert_file), .arg = "FILE",
-	  .help = "serving certificate with its chain; made at the start without one" },
+	  .help = "serving certificate with its chain; if not set, one is created at startup" },
 	{ "tls-private-key-file", 0, FLAG_STRING(struct server_options, key_file), .arg = "FILE",
-	  .help = "its key" },
+	  .help = "private key of that certificate" },
 	{ "client-ca-file", 0, FLAG_STRING(struct server_options, client_ca_file), .arg = "FILE",
-	  .help = "also believe client certificates that this CA signed" },
+	  .help = "also accept client certificates that this CA signed" },
 	{ "token-auth-file", 0, FLAG_STRING(struct server_options, token_auth_file), .arg = "FILE",
 	  .help = "bearer tokens, one per line: token,user,uid,\"group,group\"" },
 	{ "anonymous-auth", 0, FLAG_BOOL(struct server_options, anonymous), .initial = "true",
-	  .help = "let in whoever shows nothing, as system:anonymous" },
+	  .help = "accept requests without credentials, as system:anonymous" },
 	{ "ui", 0, FLAG_BOOL(struct server_options, ui), .initial = "true",
 	  .help = "serve the device page at /ui/" },
 	{ "service-account-issuer", 0, FLAG_REPEAT(struct server_options, issuers), .arg = "URL",
-	  .help = "issuer of service accounts' tokens; the first issues, all are accepted "
-		  "(default https://kubernetes.default.svc.cluster.local)" },
+	  .help = "issuers of service account tokens; the first is put into new tokens, all are "
+		  "accepted (default https://kubernetes.default.svc.cluster.local)" },
 	{ "service-account-signing-key-file", 0,
 	  FLAG_STRING(struct server_options, signing_key_file), .arg = "FILE",
-	  .help = "key that signs their tokens; made in --data-dir without one" },
+	  .help = "key to sign service account tokens with; if not set, one is created in "
+		  "--data-dir" },
 	{ "service-account-key-file", 0, FLAG_REPEAT(struct server_options, key_files),
 	  .arg = "FILE",
-	  .help = "PEM keys that tokens may also be signed with, as after a change" },
+	  .help = "more PEM keys to accept tokens from, such as the previous signing key" },
 	{ "service-account-jwks-uri", 0, FLAG_STRING(struct server_options, jwks_uri), .arg = "URL",
-	  .help = "where others find the public keys, when not at this server" },
+	  .help = "URL of the public keys, if this server does not publish them" },
 	{ "service-account-max-token-expiration", 0,
 	  FLAG_DURATION(struct server_options, token_max), .arg = "TIME", .initial = "0",
 	  .max = (INT64_C(1) << 32) * CLOCK_SEC,
-	  .help = "longest life of a token that is asked for, from 1h; 0: no limit" },
+	  .help = "maximum lifetime of a requested token, at least 1h; 0: no limit" },
 	{ "service-account-extend-token-expiration", 0,
 	  FLAG_BOOL(struct server_options, extend_tokens), .initial = "true",
-	  .help = "let the tokens that kubelets ask for pods live for a year" },
+	  .help = "extend the lifetime of pods' tokens to a year" },
 	{ "api-audiences", 0, FLAG_LIST(struct server_options, audiences), .arg = "NAME",
-	  .help = "audiences that tokens for this API may name (default: the issuers)" },
+	  .help = "audiences that this API server accepts in tokens (default: the issuers)" },
 	{ "advertise-address", 0, FLAG_STRING(struct server_options, advertise_address),
 	  .arg = "IP",
-	  .help = "address of this server as endpoints of service kubernetes tell it (default: "
-		  "--bind-address, or an interface's when that is all)" },
+	  .help = "address of this server in the endpoints of service kubernetes (default: "
+		  "--bind-address, or an interface's address if that means all)" },
 	{ "service-cluster-ip-range", 0, FLAG_LIST(struct server_options, service_ranges),
 	  .arg = "CIDR",
-	  .help = "addresses of services; two, of IPv4 and IPv6, for both "
+	  .help = "address range of services; for dual stack, one of IPv4 and one of IPv6 "
 		  "(default " SERVER_SERVICE_CIDR ")" },
 	{ "service-node-port-range", 0, FLAG_STRING(struct server_options, node_ports),
-	  .arg = "FIRST-LAST", .initial = "30000-32767", .help = "node ports of services" },
+	  .arg = "FIRST-LAST", .initial = "30000-32767",
+	  .help = "port range for node ports of services" },
 	{ "enable-admission-plugins", 0, FLAG_LIST(struct server_options, enable_plugins),
 	  .arg = "NAME",
-	  .help = "also ask these: TaintNodesByCondition, StorageObjectInUseProtection" },
+	  .help = "admission plugins to enable: TaintNodesByCondition, "
+		  "StorageObjectInUseProtection" },
 	{ "disable-admission-plugins", 0, FLAG_LIST(struct server_options, disable_plugins),
-	  .arg = "NAME", .help = "do not ask these, such as DefaultTolerationSeconds" },
+	  .arg = "NAME", .help = "admission plugins to disable, such as DefaultTolerationSeconds" },
 	{ "etcd-servers", 0, FLAG_LIST(struct server_options, etcd_servers), .arg = "URL",
 	  .help = "keep objects in this etcd cluster instead of in --data-dir" },
 	{ "etcd-cafile", 0, FLAG_STRING(struct server_options, etcd_ca_file), .arg = "FILE",
-	  .help = "CA that signed etcd's certificates" },
+	  .help = "CA to verify etcd's certificates with" },
 	{ "etcd-certfile", 0, FLAG_STRING(struct server_options, etcd_cert_file), .arg = "FILE",
-	  .help = "our certificate towards etcd" },
+	  .help = "client certificate for etcd" },
 	{ "etcd-keyfile", 0, FLAG_STRING(struct server_options, etcd_key_file), .arg = "FILE",
-	  .help = "its key" },
+	  .help = "private key of that certificate" },
 	{ "etcd-prefix", 0, FLAG_STRING(struct server_options, etcd_prefix), .arg = "PREFIX",
-	  .initial = "/registry", .help = "what all keys in etcd begin with" },
+	  .initial = "/registry", .help = "prefix of all keys in etcd" },
 	{ "kubelet-client-certificate", 0, FLAG_STRING(struct server_options, kubelet_cert_file),
 	  .arg = "FILE",
-	  .help = "our certificate towards kubelets; made at the start without one" },
+	  .help = "client certificate for kubelets; if not set, one is created at startup" },
 	{ "kubelet-client-key", 0, FLAG_STRING(struct server_options, kubelet_key_file),
-	  .arg = "FILE", .help = "its key" },
+	  .arg = "FILE", .help = "private key of that certificate" },
 	{ "kubelet-certificate-authority", 0, FLAG_STRING(struct server_options, kubelet_ca_file),
-	  .arg = "FILE", .help = "CA that signed kubelets' certificates; not checked without one" },
+	  .arg = "FILE",
+	  .help = "CA to verify kubelets' certificates with; if not set, they are not verified" },
 	{ "kubelet-certificate-names", 0, FLAG_BOOL(struct server_options, kubelet_names),
-	  .help = "a kubelet's certificate must be for its node's name, instead of for the address "
-		  "that the server connects to" },
+	  .help = "require a kubelet's certificate to name its node, instead of the address that "
+		  "the server connects to" },
 	{ "kubelet-preferred-address-types", 0,
 	  FLAG_LIST(struct server_options, kubelet_address_types), .arg = "TYPE",
-	  .help = "which of a node's addresses to use first (default "
+	  .help = "order of preference of a node's address types (default "
 		  "Hostname,InternalDNS,InternalIP,ExternalDNS,ExternalIP)" },
 	{ "node-address-ranges", 0, FLAG_LIST(struct server_options, node_address_ranges),
 	  .arg = "CIDR",
-	  .help = "where nodes are: the server connects to no kubelet elsewhere (default: "
+	  .help = "address ranges of nodes; the server connects to kubelets only there (default: "
 		  "anywhere)" },
 	{ "feature-gates", 0, FLAG_LIST(struct server_options, feature_gates), .arg = "NAME=BOOL",
 	  .help = "switch features on or off, such as ResourceHealthStatus=false" },
@@ -127,52 +132,53 @@ static const struct flag flags[] = {
 	  .help = "how long events are kept" },
 	{ "history", 0, FLAG_DURATION(struct server_options, history), .arg = "TIME",
 	  .initial = "5m", .min = CLOCK_SEC, .max = 365 * 86400 * CLOCK_SEC,
-	  .help = "how long superseded versions can still be listed and watched from" },
+	  .help = "how long old revisions can still be listed and watched from" },
 	{ "history-bytes", 0, FLAG_INT(struct server_options, history_bytes), .arg = "BYTES",
 	  .initial = "536870912", .min = 0, .max = INT64_C(1) << 50,
-	  .help = "most bytes of superseded versions; the oldest go early; 0: no limit; not on "
-		  "etcd" },
+	  .help = "maximum size of old revisions in bytes, beyond which the oldest are dropped "
+		  "early; 0: no limit; not used with etcd" },
 	{ "store-quota-bytes", 0, FLAG_INT(struct server_options, quota_bytes), .arg = "BYTES",
 	  .initial = "-1", .min = -1, .max = INT64_C(1) << 50,
-	  .help = "most bytes of all objects and superseded versions; 0: no limit; -1: half of the "
-		  "free disk at the start; not on etcd" },
+	  .help = "maximum size of all objects and old revisions in bytes; 0: no limit; -1: half "
+		  "of the disk space that is free at startup; not used with etcd" },
 	{ "watch-cache-bytes", 0, FLAG_INT(struct server_options, watch_cache), .arg = "BYTES",
 	  .initial = "67108864", .min = 65536, .max = INT64_C(1) << 40,
-	  .help = "most memory that the recent events of one resource may take" },
+	  .help = "maximum memory for the recent events of one resource, in bytes" },
 	{ "request-timeout", 0, FLAG_DURATION(struct server_options, request_timeout),
 	  .arg = "TIME", .initial = "1m", .min = CLOCK_SEC, .max = 86400 * CLOCK_SEC,
-	  .help = "time that a request other than a watch may take" },
+	  .help = "timeout for requests other than watches" },
 	{ "min-request-timeout", 0, FLAG_INT(struct server_options, min_request_timeout),
 	  .arg = "SECONDS", .initial = "1800", .min = 1, .max = 86400,
-	  .help = "watches end after this time, up to twice of it, unless they say otherwise" },
+	  .help = "watches without a timeout end after this time to twice this time" },
 	{ "enable-priority-and-fairness", 0, FLAG_BOOL(struct server_options, fairness),
 	  .initial = "true",
 	  .help = "queue requests fairly, by FlowSchemas and PriorityLevelConfigurations" },
 	{ "max-requests-inflight", 0, FLAG_INT(struct server_options, max_reading), .arg = "N",
 	  .initial = "400", .max = 1000000,
-	  .help = "reads under way at most, 0 is no limit; fairness shares the sum of both "
-		  "limits" },
+	  .help = "maximum number of concurrent reads, 0: no limit; with fairness, the sum of both "
+		  "limits is shared" },
 	{ "max-mutating-requests-inflight", 0, FLAG_INT(struct server_options, max_writing),
 	  .arg = "N", .initial = "200", .max = 1000000,
-	  .help = "writes under way at most, likewise" },
+	  .help = "maximum number of concurrent writes, 0: no limit" },
 	{ "max-watches-per-user", 0, FLAG_INT(struct server_options, max_user_watches), .arg = "N",
 	  .initial = "10000", .max = 100000000,
-	  .help = "watches that one user may have open, 0 is no limit; system:masters has none" },
+	  .help = "maximum number of open watches per user, 0: no limit; system:masters is not "
+		  "limited" },
 	{ "max-connections", 0, FLAG_INT(struct server_options, max_conns), .arg = "N",
 	  .initial = "0", .max = 100000000,
-	  .help = "connections at most; 0: three quarters of the files that the process may open" },
+	  .help = "maximum number of connections; 0: three quarters of the open-file limit" },
 	{ "max-unauthenticated-connections", 0, FLAG_INT(struct server_options, max_strangers),
 	  .arg = "N", .initial = "0", .max = 100000000,
-	  .help = "connections from one address whose client is not known at most; 0: a quarter "
-		  "of --max-connections, and at most 4096" },
+	  .help = "maximum number of unauthenticated connections per address; 0: a quarter of "
+		  "--max-connections, at most 4096" },
 	{ "shutdown-grace", 0, FLAG_DURATION(struct server_options, drain_timeout), .arg = "TIME",
 	  .initial = "10s", .max = 3600 * CLOCK_SEC,
-	  .help = "on SIGTERM, let requests end for so long" },
+	  .help = "on SIGTERM, how long to wait for running requests" },
 	{ "audit-log-path", 0, FLAG_STRING(struct server_options, audit_log_path), .arg = "FILE",
-	  .help = "append a line for each request; \"-\" is standard output" },
+	  .help = "file to append one line per request to; \"-\" is standard output" },
 	{ "audit-log-mode", 0, FLAG_STRING(struct server_options, audit_log_mode),
 	  .choices = "blocking|blocking-strict", .initial = "blocking",
-	  .help = "blocking-strict refuses requests that cannot be written to the audit log" },
+	  .help = "blocking-strict rejects requests that cannot be logged" },
 	ROLE_FLAGS(struct server_options, role),
 	{ NULL },
 };
@@ -376,7 +382,7 @@ static int run(struct cli *cli, struct error *err)
 
 static const struct command_note files[] = {
 	{ "DIR/admin.kubeconfig",
-	  "an administrator's kubeconfig, made at every start, readable by its owner only" },
+	  "an administrator's kubeconfig, written at every start; only its owner can read it" },
 	{ "DIR/pki/", "certificates and keys of the cluster's CA and of service accounts' tokens" },
 	{ "DIR/store/", "all objects, without etcd; see devplane store" },
 	{ "/var/lib/devplane-server/", "the data folder of the systemd unit" },
@@ -389,13 +395,11 @@ const struct command cmd_server = {
 	.summary = "serve the Kubernetes API",
 	.group = COMMAND_ROLE,
 	.about = "An API server for kubectl, client libraries, drivers, schedulers and kubelets. "
-		 "Objects "
-		 "are kept in the data folder, or in etcd. The first start makes a CA there; every "
-		 "start "
-		 "writes admin.kubeconfig, with which its bearer may do everything.\n\n"
-		 "Everything is durable when it is acknowledged. SIGTERM stops it in order: "
-		 "watches end, "
-		 "requests under way are answered.",
+		 "Objects are kept in the data folder, or in etcd. The first start creates a CA in "
+		 "the data folder. Every start writes admin.kubeconfig, which grants all "
+		 "rights.\n\n"
+		 "An acknowledged write is durable. SIGTERM stops the server cleanly: watches end, "
+		 "and running requests are answered.",
 	.examples = "  devplane server --data-dir /var/lib/devplane\n"
 		    "  devplane server --data-dir d --etcd-servers http://127.0.0.1:2379\n"
 		    "  kubectl --kubeconfig d/admin.kubeconfig get namespaces\n",

@@ -27,7 +27,7 @@ struct status_options {
 static const struct flag flags[] = {
 	UP_DIR_FLAG(struct status_options),
 	{ "output", 'o', FLAG_STRING(struct status_options, output), .choices = "wide|json|yaml",
-	  .help = "how to print it; wide adds columns" },
+	  .help = "output format; wide adds columns" },
 	{ NULL },
 };
 
@@ -272,18 +272,18 @@ static int run(struct cli *cli, struct error *err)
 }
 
 static const struct command_note exit_status[] = {
-	{ "0", "all is well" },
-	{ "1", "something is not, or its state is unknown" },
-	{ "3", "nothing runs" },
+	{ "0", "all parts are ready" },
+	{ "1", "a part is not ready, or its state is unknown" },
+	{ "3", "nothing is running" },
 	{ NULL },
 };
 
 const struct command cmd_status = {
 	.name = "status",
-	.summary = "show what `devplane up` runs, and how it is",
+	.summary = "show the parts of `devplane up` and their state",
 	.group = COMMAND_CLUSTER,
-	.about = "A line for each part: whether it runs and is ready, how it says it is, how often "
-		 "it was started again, its memory.",
+	.about = "Prints a line for each part: whether it runs and is ready, the health that it "
+		 "reports, how often it was restarted, and its memory.",
 	.examples = "  devplane status\n  devplane status --data-dir d -o json\n",
 	.exit_status = exit_status,
 	.flags = flags,

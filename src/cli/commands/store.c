@@ -11,9 +11,9 @@ static const struct command *const rows[] = {
 const struct command cmd_store = {
 	.name = "store",
 	.summary = "check, back up, restore and compact a server's data",
-	.about = "These work on the folder that `devplane server` keeps its objects in when it is "
-		 "not given an etcd. `check` and `backup` may be used while the server runs; "
-		 "`restore` and `compact` need it stopped.",
+	.about = "These commands work on the data folder of a `devplane server` without etcd. You "
+		 "can use `check` and `backup` while the server runs; stop it before `restore` and "
+		 "`compact`.",
 	.group = COMMAND_TOOL,
 	.subcommands = rows,
 };

@@ -33,17 +33,17 @@ static const struct flag flags[] = {
 	{ "driver", 0, FLAG_STRING(struct top_options, driver), .arg = "NAME",
 	  .help = "only devices of this driver" },
 	{ "pool", 0, FLAG_STRING(struct top_options, pool), .arg = "NAME",
-	  .help = "only devices of pools of this name" },
+	  .help = "only devices of pools with this name" },
 	{ "node", 0, FLAG_STRING(struct top_options, node), .arg = "NAME",
 	  .help = "only devices of this node" },
 	{ "sort-by", 0, FLAG_STRING(struct top_options, sort), .choices = "pool|free|allocated",
-	  .initial = "pool", .help = "which pools come first" },
+	  .initial = "pool", .help = "order of pools" },
 	{ "once", 0, FLAG_BOOL(struct top_options, once),
-	  .help = "print the table and end, also on a terminal" },
+	  .help = "print the table once and exit, even on a terminal" },
 	{ "output", 'o', FLAG_STRING(struct top_options, output), .choices = "json|yaml|wide",
-	  .help = "print it once: as a tree, or (wide) with a line for each device" },
+	  .help = "print once and exit; wide prints a line for each device" },
 	{ "all-namespaces", 'A', FLAG_BOOL(struct top_options, all_namespaces),
-	  .help = "is always so: holders are of all namespaces" },
+	  .help = "accepted for compatibility; holders of all namespaces are always shown" },
 	DEVICE_GATE_FLAG(struct top_options, feature_gates),
 	KUBE_FLAGS(struct top_options, kube),
 	{ NULL },
@@ -360,19 +360,17 @@ static int run(struct cli *cli, struct error *err)
 
 static const struct command devices = {
 	.name = "devices",
-	.summary = "show pools of devices, what is free of them and who holds the rest",
+	.summary = "show device pools, their free devices and who holds the others",
 	.usage = "[FLAGS]",
 	.about =
-		"On a terminal a table that follows the cluster: q quits, arrows and pages scroll, "
-		"d "
-		"shows single devices, s sorts by pool, free or allocated. Elsewhere, and with "
-		"--once, it is printed once.\n\n"
+		"On a terminal it shows a live table: q quits, arrows and page keys scroll, d "
+		"shows single devices, s sorts by pool, free or allocated. Without a terminal, or "
+		"with --once, it prints the table once.\n\n"
 		"Every device is counted once: devices = free + partial + allocated + unavailable. "
-		"Unhealthy devices are counted a second time, by what pods and nodes report; a "
-		"taint is not ill health. Claims of namespaces that you may not read are only "
-		"counted. Needs nothing but an API server: without a controller that "
-		"publishes "
-		"availability it is computed here.",
+		"The column for unhealthy devices counts those that pods and nodes report as "
+		"unhealthy; a taint alone does not make a device unhealthy. Claims in namespaces "
+		"that you cannot read are only counted. The command needs only an API server: if "
+		"no controller publishes availability, it computes it.",
 	.examples = "  devplane top devices\n"
 		    "  devplane top devices --driver gpu.example.com --sort-by free\n"
 		    "  devplane top devices -o json\n",
@@ -385,7 +383,7 @@ static const struct command *const rows[] = { &devices, NULL };
 
 const struct command cmd_top = {
 	.name = "top",
-	.summary = "show live what is free and who holds what",
+	.summary = "show live which devices are free and who holds the others",
 	.group = COMMAND_OBJECT,
 	.subcommands = rows,
 };

@@ -38,34 +38,39 @@ struct up_options {
 static const struct flag flags[] = {
 	UP_DIR_FLAG(struct up_options),
 	{ "demo", 0, FLAG_BOOL(struct up_options, demo),
-	  .help = "two hollow nodes, demo-0 and demo-1, with simulated GPUs and NICs, instead of "
-		  "this machine as a node" },
+	  .help = "run two hollow nodes, demo-0 and demo-1, with simulated GPUs and NICs, "
+		  "instead of this machine as a node" },
 	{ "nodes", 0, FLAG_INT(struct up_options, nodes), .arg = "COUNT", .initial = "0", .min = 0,
-	  .max = 10000, .help = "so many hollow nodes more, hollow-0 and on" },
+	  .max = 10000,
+	  .help = "number of additional hollow nodes, named hollow-0, hollow-1 and so on" },
 	{ "runtime", 0, FLAG_STRING(struct up_options, runtime), .choices = "auto|cri|hollow",
-	  .help = "this machine as a node: with containers, or hollow, where pods are bookkeeping "
-		  "only; auto: with containers when root, and a runtime answers" },
+	  .help = "how this machine runs as a node: cri with containers, hollow with simulated "
+		  "pods; auto: cri if you are root and a runtime answers" },
 	{ "container-runtime-endpoint", 0, FLAG_STRING(struct up_options, endpoint),
-	  .arg = "SOCKET", .help = "socket of a CRI v1 runtime instead of the usual ones" },
+	  .arg = "SOCKET", .help = "socket of the CRI v1 runtime, instead of the usual paths" },
 	{ "bind-address", 0, FLAG_STRING(struct up_options, bind_address), .arg = "ADDRESS",
-	  .initial = "127.0.0.1", .help = "where the server listens; 0.0.0.0 or :: for all" },
+	  .initial = "127.0.0.1",
+	  .help = "address that the server listens on; 0.0.0.0 or :: for all" },
 	{ "secure-port", 'p', FLAG_INT(struct up_options, port), .arg = "PORT", .initial = "6443",
-	  .min = 0, .max = 65535, .help = "its port; 0 picks one, which stays the folder's own" },
+	  .min = 0, .max = 65535,
+	  .help = "port of the server; 0 picks a free one, which the folder keeps" },
 	{ "etcd-servers", 0, FLAG_LIST(struct up_options, etcd_servers), .arg = "URL",
 	  .help = "keep objects in this etcd cluster instead of in the folder" },
 	{ "feature-gates", 0, FLAG_LIST(struct up_options, feature_gates), .arg = "NAME=BOOL",
 	  .help = "switch features on or off, for all roles" },
 	{ "kubelet-insecure-tls", 0, FLAG_BOOL(struct up_options, any_kubelet),
-	  .help = "do not check the certificates of kubelets, for nodes that sign their own" },
+	  .help = "do not verify kubelets' certificates, for nodes with self-signed ones" },
 	{ "uid-base", 0, FLAG_INT(struct up_options, uid_base), .arg = "ID", .initial = "77000",
 	  .min = 0, .max = 2000000000,
-	  .help = "root only: roles run as users of their own, numbered from here on; 0: as root" },
+	  .help = "root only: first user ID of the roles, each of which gets its own; 0: run them "
+		  "as root" },
 	{ "sandbox", 0, FLAG_BOOL(struct up_options, sandbox), .initial = "true",
-	  .help = "let each role use only the user, files and system calls that it needs" },
+	  .help = "restrict each role to its own user and to the files and system calls that it "
+		  "needs" },
 	{ "detach", 0, FLAG_BOOL(struct up_options, detach),
-	  .help = "return when all is ready, and let it run" },
+	  .help = "run in the background, and return when everything is ready" },
 	{ "v", 0, FLAG_INT(struct up_options, v), .arg = "LEVEL", .initial = "0",
-	  .help = "how much roles log: 0 what matters, 2 debugging, 5 everything" },
+	  .help = "log level of the roles: 0 normal, 2 debug, 5 everything" },
 	{ NULL },
 };
 
@@ -506,11 +511,11 @@ static int run(struct cli *cli, struct error *err)
 
 static const struct command_note files[] = {
 	{ "DIR/admin.kubeconfig", "an administrator's kubeconfig" },
-	{ "DIR/kubeconfig/", "kubeconfigs of the parts, each with the rights that it needs" },
-	{ "DIR/log/", "what the parts said; see devplane logs" },
+	{ "DIR/kubeconfig/", "kubeconfigs of the parts, each with only the rights that it needs" },
+	{ "DIR/log/", "logs of the parts; see devplane logs" },
 	{ "DIR/nodes/", "folders of nodes: sockets of drivers and plugins, volumes, state" },
 	{ "DIR/pki/, DIR/store/", "certificates and keys; all objects, without etcd" },
-	{ "DIR/up.json, DIR/up.lock", "what runs; held while it does" },
+	{ "DIR/up.json, DIR/up.lock", "list of running parts; lock that is held meanwhile" },
 	{ NULL },
 };
 
@@ -518,14 +523,13 @@ const struct command cmd_up = {
 	.name = "up",
 	.summary = "run a whole cluster from one folder",
 	.group = COMMAND_CLUSTER,
-	.about = "Makes the folder, its CA and a kubeconfig for each part, starts server, "
-		 "controller, scheduler and node, and keeps them running: a part that ends is "
-		 "started again. Each has only the rights on the server and the powers on the "
-		 "machine that it needs. Ctrl-C or `devplane down` stops them in order; a later "
-		 "`devplane up` goes on with all objects.\n\n"
-		 "This machine is a node, with containers when root runs it and a CRI runtime "
-		 "answers, else hollow: its pods are bookkeeping. With --demo there are two hollow "
-		 "nodes with simulated GPUs and NICs instead.",
+	.about = "Creates the folder, its CA and a kubeconfig for each part. It starts server, "
+		 "controller, scheduler and node, and restarts a part that exits. Each part has "
+		 "only the API rights and the system privileges that it needs. Ctrl-C or `devplane "
+		 "down` stops them in order; a later `devplane up` continues with all objects.\n\n"
+		 "This machine becomes a node. If you are root and a CRI runtime answers, it runs "
+		 "containers. Otherwise the node is hollow: it only simulates its pods. With "
+		 "--demo there are two hollow nodes with simulated GPUs and NICs instead.",
 	.examples = "  devplane up --demo\n"
 		    "  devplane up --nodes 100 --detach\n"
 		    "  devplane up --data-dir d --secure-port 0 --etcd-servers "

@@ -13,7 +13,7 @@ struct version_options {
 
 static const struct flag flags[] = {
 	{ "output", 'o', FLAG_STRING(struct version_options, output), .choices = "text|json|yaml",
-	  .initial = "text", .help = "how to print it" },
+	  .initial = "text", .help = "output format" },
 	{ NULL },
 };
 
@@ -37,7 +37,7 @@ static int run(struct cli *cli, struct error *err)
 
 const struct command cmd_version = {
 	.name = "version",
-	.summary = "show which devplane this is",
+	.summary = "show the version of devplane",
 	.group = COMMAND_ABOUT,
 	.examples = "devplane version -o json",
 	.flags = flags,

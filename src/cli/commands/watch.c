@@ -26,15 +26,15 @@ static const struct flag flags[] = {
 	{ "driver", 0, FLAG_STRING(struct watch_options, driver), .arg = "NAME",
 	  .help = "only devices of this driver" },
 	{ "pool", 0, FLAG_STRING(struct watch_options, pool), .arg = "NAME",
-	  .help = "only devices of pools of this name" },
+	  .help = "only devices of pools with this name" },
 	{ "node", 0, FLAG_STRING(struct watch_options, node), .arg = "NAME",
 	  .help = "only devices of this node" },
 	{ "initial", 0, FLAG_BOOL(struct watch_options, initial),
-	  .help = "begin with a line for each device that is there" },
+	  .help = "begin with a line for each existing device" },
 	{ "output", 'o', FLAG_STRING(struct watch_options, output), .choices = "json",
 	  .help = "one JSON object per line; text by default" },
 	{ "all-namespaces", 'A', FLAG_BOOL(struct watch_options, all_namespaces),
-	  .help = "is always so: holders are of all namespaces" },
+	  .help = "accepted for compatibility; holders of all namespaces are always shown" },
 	DEVICE_GATE_FLAG(struct watch_options, feature_gates),
 	KUBE_FLAGS(struct watch_options, kube),
 	{ NULL },
@@ -219,11 +219,10 @@ static const struct command devices = {
 	.name = "devices",
 	.summary = "print a line for each change of a device",
 	.usage = "[FLAGS]",
-	.about = "Prints when a device is allocated or free again, comes or goes, is tainted, "
-		 "becomes unhealthy or healthy, and when a pool becomes complete, incomplete or "
-		 "invalid. Goes on until "
-		 "interrupted, also over restarts of the API server. Claims of namespaces that you "
-		 "may not read are only counted.",
+	.about = "Prints a line when a device is allocated or released, added or removed, tainted, "
+		 "or becomes unhealthy or healthy, and when a pool becomes complete, incomplete or "
+		 "invalid. It runs until interrupted, and reconnects when the API server restarts. "
+		 "Claims in namespaces that you cannot read are only counted.",
 	.examples = "  devplane watch devices\n"
 		    "  devplane watch devices --driver gpu.example.com --initial\n"
 		    "  devplane watch devices -o json | jq -c 'select(.change == \"health\")'\n",

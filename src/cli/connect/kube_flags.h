@@ -26,47 +26,47 @@ struct kube_options {
 /* The rows for it; `member` is its name in the options struct. */
 #define KUBE_FLAGS(type, member)                                                                   \
 	{ "kubeconfig", 0, FLAG_STRING(type, member.kubeconfig), .arg = "FILE",                    \
-	  .help = "how to reach the API server; else $KUBECONFIG, ~/.kube/config or the pod's "    \
-		  "account" },                                                                     \
+	  .help = "kubeconfig of the API server; default $KUBECONFIG, ~/.kube/config or the "      \
+		  "pod's service account" },                                                       \
 		{ "context", 0, FLAG_STRING(type, member.context), .arg = "NAME",                  \
-		  .help = "context of the kubeconfig instead of its current one" },                \
+		  .help = "kubeconfig context to use instead of the current one" },                \
 		{ "cluster", 0, FLAG_STRING(type, member.cluster), .arg = "NAME",                  \
-		  .help = "cluster of the kubeconfig instead of the context's" },                  \
+		  .help = "kubeconfig cluster to use instead of the context's" },                  \
 		{ "user", 0, FLAG_STRING(type, member.user), .arg = "NAME",                        \
-		  .help = "user of the kubeconfig instead of the context's" },                     \
+		  .help = "kubeconfig user to use instead of the context's" },                     \
 		{ "namespace", 'n', FLAG_STRING(type, member.ns), .arg = "NAME",                   \
-		  .help = "namespace instead of the context's" },                                  \
+		  .help = "namespace to use instead of the context's" },                           \
 		{ "server", 's', FLAG_STRING(type, member.server), .arg = "URL",                   \
 		  .help = "address of the API server instead of the kubeconfig's" },               \
 		{ "token", 0, FLAG_STRING(type, member.token), .arg = "TOKEN",                     \
-		  .help = "bearer token instead of the user's" },                                  \
+		  .help = "bearer token to use instead of the kubeconfig's" },                     \
 		{ "username", 0, FLAG_STRING(type, member.username), .arg = "NAME",                \
-		  .help = "who we are, by a password, instead of the user's" },                    \
+		  .help = "user name for password authentication" },                               \
 		{ "password", 0, FLAG_STRING(type, member.password), .arg = "PASSWORD",            \
-		  .help = "password of the username" },                                            \
+		  .help = "password for --username" },                                             \
 		{ "client-certificate", 0, FLAG_STRING(type, member.cert_file), .arg = "FILE",     \
-		  .help = "who we are, by a certificate, instead of the user's" },                 \
+		  .help = "client certificate to use instead of the kubeconfig's" },               \
 		{ "client-key", 0, FLAG_STRING(type, member.key_file), .arg = "FILE",              \
 		  .help = "key of the client certificate" },                                       \
 		{ "certificate-authority", 0, FLAG_STRING(type, member.ca_file), .arg = "FILE",    \
-		  .help = "whose certificates to trust instead of the cluster's" },                \
+		  .help = "CA to verify the server with instead of the kubeconfig's" },            \
 		{ "insecure-skip-tls-verify", 0, FLAG_BOOL(type, member.insecure),                 \
-		  .help = "trust any certificate of the server" },                                 \
+		  .help = "do not verify the server's certificate" },                              \
 		{ "tls-server-name", 0, FLAG_STRING(type, member.tls_server_name), .arg = "NAME",  \
-		  .help = "name in the server's certificate, when it is not the address" },        \
+		  .help = "name to expect in the server's certificate instead of its address" },   \
 		{ "as", 0, FLAG_STRING(type, member.as), .arg = "USER",                            \
-		  .help = "act as this user, when ours may" },                                     \
+		  .help = "impersonate this user (needs permission)" },                            \
 		{ "as-group", 0, FLAG_REPEAT(type, member.as_groups), .arg = "GROUP",              \
-		  .help = "a group of the user to act as; may be repeated" },                      \
+		  .help = "group of the impersonated user; may be repeated" },                     \
 		{ "as-uid", 0, FLAG_STRING(type, member.as_uid), .arg = "UID",                     \
-		  .help = "uid of the user to act as" },                                           \
+		  .help = "UID of the impersonated user" },                                        \
 		{ "as-user-extra", 0, FLAG_REPEAT(type, member.as_extra), .arg = "KEY=VALUE",      \
-		  .help = "one more thing about the user to act as; may be repeated" },            \
+		  .help = "extra field of the impersonated user; may be repeated" },               \
 	{                                                                                          \
 		"request-timeout", 0, FLAG_DURATION(type, member.request_timeout),                 \
 			.arg = "TIME", .max = 86400 * CLOCK_SEC, .initial = "1m", .seconds = true, \
-			.help = "give a single request up after this time; a plain number is "     \
-				"of seconds, 0 is never"                                           \
+			.help = "timeout for one request; a plain number means seconds, 0 means "  \
+				"no timeout"                                                       \
 	}
 
 /* The kubeconfig with the flags applied. Release it with kubeconfig_release(). */

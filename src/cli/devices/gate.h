@@ -7,12 +7,12 @@
 #include "cli/program/cli.h"
 
 /* The row for it; `member` is a struct flag_list of the options struct. */
-#define DEVICE_GATE_FLAG(type, member)                                                        \
-	{                                                                                     \
-		"feature-gates", 0, FLAG_LIST(type, member),                                  \
-			.arg = "NAME=BOOL",                                                   \
-			.help = "DRAResourceAvailabilityVisibility=false hides what is free " \
-				"of devices and who has them"                                 \
+#define DEVICE_GATE_FLAG(type, member)                                                             \
+	{                                                                                          \
+		"feature-gates", 0, FLAG_LIST(type, member),                                       \
+			.arg = "NAME=BOOL",                                                        \
+			.help = "DRAResourceAvailabilityVisibility=false hides which devices are " \
+				"free and who holds them"                                          \
 	}
 
 /* An invalid list is bad usage. */

@@ -16,32 +16,32 @@ struct control_options {
 	const char *root_dir, *name, *instance, *message, *output;
 };
 
-#define CONTROL_FLAGS                                                                    \
-	{ "root-dir",                                                                    \
-	  0,                                                                             \
-	  FLAG_STRING(struct control_options, root_dir),                                 \
-	  .arg = "DIR",                                                                  \
-	  .initial = "/var/lib/kubelet",                                                 \
-	  .help = "the --root-dir of the running driver" },                              \
-		{ "name", 0, FLAG_STRING(struct control_options, name), .arg = "DRIVER", \
-		  .help = "which one, when several run there with such a device" },      \
-	{                                                                                \
-		"instance", 0, FLAG_STRING(struct control_options, instance),            \
-			.arg = "UID", .help = "the --instance of the running driver"     \
+#define CONTROL_FLAGS                                                                      \
+	{ "root-dir",                                                                      \
+	  0,                                                                               \
+	  FLAG_STRING(struct control_options, root_dir),                                   \
+	  .arg = "DIR",                                                                    \
+	  .initial = "/var/lib/kubelet",                                                   \
+	  .help = "the --root-dir of the running driver" },                                \
+		{ "name", 0, FLAG_STRING(struct control_options, name), .arg = "DRIVER",   \
+		  .help = "name of the driver, if several run there with such a device" }, \
+	{                                                                                  \
+		"instance", 0, FLAG_STRING(struct control_options, instance),              \
+			.arg = "UID", .help = "the --instance of the running driver"       \
 	}
 
 static const struct flag plain_flags[] = { CONTROL_FLAGS, { NULL } };
 
 static const struct flag fail_flags[] = {
 	{ "message", 'm', FLAG_STRING(struct control_options, message), .arg = "TEXT",
-	  .initial = "failed on command", .help = "what is wrong with it" },
+	  .initial = "failed on command", .help = "message of the health report" },
 	CONTROL_FLAGS,
 	{ NULL },
 };
 
 static const struct flag list_flags[] = {
 	{ "output", 'o', FLAG_STRING(struct control_options, output), .choices = "text|json|yaml",
-	  .initial = "text", .help = "how to print it" },
+	  .initial = "text", .help = "output format" },
 	CONTROL_FLAGS,
 	{ NULL },
 };
@@ -185,7 +185,7 @@ static int run_list(struct cli *cli, struct error *err)
 
 const struct command cmd_driver_sim_list = {
 	.name = "list",
-	.summary = "show the devices of a running driver sim",
+	.summary = "list the devices of a running driver sim",
 	.examples = "devplane driver sim list --root-dir d/n1",
 	.flags = list_flags,
 	.options_size = sizeof(struct control_options),
@@ -201,22 +201,22 @@ const struct command cmd_driver_sim_list = {
 	}
 
 const struct command cmd_driver_sim_fail = CHANGE(
-	"fail", "let a device fail",
+	"fail", "make a device unhealthy",
 	"The device, or \"all\", is reported Unhealthy with the message and tainted "
 	"NoSchedule in its slice.",
 	fail_flags);
 const struct command cmd_driver_sim_heal = CHANGE(
-	"heal", "let a device recover",
+	"heal", "make a device healthy again",
 	"The device, or \"all\", is reported Healthy, and loses its taint.", plain_flags);
 const struct command cmd_driver_sim_silence = CHANGE(
 	"silence", "stop reporting a device",
-	"The device, or \"all\", is left out of reports until it is failed, healed or "
-	"restored. When none is left nothing is sent at all, and time-outs pass.",
+	"The driver leaves the device, or \"all\", out of its reports until it is failed, healed "
+	"or restored. If no device is left, the driver sends no reports, and they time out.",
 	plain_flags);
 const struct command cmd_driver_sim_remove = CHANGE(
-	"remove", "unplug a device", "The device, or \"all\", vanishes from reports and slices.",
+	"remove", "unplug a device", "The device, or \"all\", is removed from reports and slices.",
 	plain_flags);
 const struct command cmd_driver_sim_restore = CHANGE(
 	"restore", "plug a device in again",
-	"The device, or \"all\", is there and reported again, with the health that it had.",
+	"The device, or \"all\", is published and reported again, with the health that it had.",
 	plain_flags);

@@ -24,54 +24,56 @@ struct disk_options {
 
 static const struct flag flags[] = {
 	{ "kubeconfig", 0, FLAG_STRING(struct disk_options, kubeconfig), .arg = "FILE",
-	  .help = "how to reach the API server; else $KUBECONFIG, ~/.kube/config or the pod's "
-		  "account" },
+	  .help = "kubeconfig of the API server; default $KUBECONFIG, ~/.kube/config or the pod's "
+		  "service account" },
 	{ "node-name", 0, FLAG_STRING(struct disk_options, node_name), .arg = "NAME",
 	  .required = true, .help = "the Node that has the disks" },
 	{ "device", 0, FLAG_LIST(struct disk_options, devices), .arg = "GLOB",
-	  .help = "whole disks to measure, as /sys/block names them; if not given: hardware that "
-		  "has a medium" },
+	  .help = "whole disks to measure, by their names in /sys/block; default all hardware "
+		  "disks with a medium" },
 	{ "exclude", 0, FLAG_LIST(struct disk_options, excluded), .arg = "GLOB",
-	  .help = "disks not to measure" },
+	  .help = "disks to leave out" },
 	{ "capacity", 0, FLAG_REPEAT(struct disk_options, capacities), .arg = "DEVICE=..",
-	  .help = "what a disk can do, in bytes per second: sda=read:500Mi,write:200Mi; wins over "
-		  "what a probe found" },
+	  .help = "capacity of a disk in bytes per second, such as sda=read:500Mi,write:200Mi; "
+		  "overrides the result of a probe" },
 	{ "primary", 0, FLAG_STRING(struct disk_options, primary), .arg = "DEVICE",
-	  .help = "the disk that pods mean who name none; if not given: the one with most write "
-		  "capacity" },
+	  .help = "disk for pods that name none; default the one with the highest write capacity" },
 	{ "interval", 0, FLAG_DURATION(struct disk_options, interval), .arg = "TIME",
-	  .initial = "1s", .min = 100 * CLOCK_MS, .max = DAY, .help = "between two measurements" },
+	  .initial = "1s", .min = 100 * CLOCK_MS, .max = DAY,
+	  .help = "interval between measurements" },
 	{ "smoothing", 0, FLAG_DURATION(struct disk_options, smoothing), .arg = "TIME",
 	  .initial = "5s", .max = DAY,
-	  .help = "after so long, 63 % of a change of rate shows; 0s: the last interval alone" },
+	  .help = "time constant of the moving average: after this time, 63 % of a change is "
+		  "visible; 0s: no smoothing" },
 	{ "report-interval", 0, FLAG_DURATION(struct disk_options, report_interval), .arg = "TIME",
 	  .initial = "10s", .min = CLOCK_SEC, .max = DAY,
-	  .help = "publish at least so often, also without news" },
+	  .help = "publish at least this often, even without changes" },
 	{ "report-change", 0, FLAG_INT(struct disk_options, report_change), .arg = "PERCENT",
 	  .initial = "5", .min = 0, .max = 100,
-	  .help = "publish at once when something changes by more than this share of what the disk "
-		  "can do" },
+	  .help = "publish immediately if a value changes by more than this share of the disk's "
+		  "capacity" },
 	{ "probe-time", 0, FLAG_DURATION(struct disk_options, probe_time), .arg = "TIME",
 	  .initial = "2s", .min = 100 * CLOCK_MS, .max = 60 * CLOCK_SEC,
-	  .help = "how long a probe reads that the object asks for" },
+	  .help = "duration of a probe that the object's annotation requests" },
 	{ "install-crd", 0, FLAG_BOOL(struct disk_options, install_crd), .initial = "true",
-	  .help = "define the custom resource when it is missing" },
+	  .help = "create the CustomResourceDefinition if it is missing" },
 	{ "enforce", 0, FLAG_BOOL(struct disk_options, enforce), .initial = "false",
-	  .help = "limit pods by control groups, so that all get the bandwidth that they "
+	  .help = "limit pods with cgroups, so that every pod gets the bandwidth that it "
 		  "requested" },
 	{ "root-dir", 0, FLAG_STRING(struct disk_options, driver.root_dir), .arg = "DIR",
 	  .initial = "/var/lib/kubelet",
-	  .help = "folder of the kubelet, or of devplane node; what probes found is kept below" },
+	  .help = "root folder of the kubelet or of devplane node; results of probes are kept in "
+		  "it" },
 	{ "proc-root", 0, FLAG_STRING(struct disk_options, proc_root), .arg = "DIR",
-	  .initial = "/proc", .help = "where diskstats is" },
+	  .initial = "/proc", .help = "folder of diskstats" },
 	{ "sys-root", 0, FLAG_STRING(struct disk_options, sys_root), .arg = "DIR",
-	  .initial = "/sys", .help = "where block/ is" },
+	  .initial = "/sys", .help = "folder of block/" },
 	{ "cgroup-root", 0, FLAG_STRING(struct disk_options, cgroup_root), .arg = "DIR",
-	  .help = "where control groups are, of either version; if not given: fs/cgroup below "
-		  "--sys-root" },
+	  .help = "folder of cgroup v1 or v2; default fs/cgroup below --sys-root" },
 	{ "metrics-bind-address", 0, FLAG_STRING(struct disk_options, driver.metrics_address),
 	  .arg = "ADDRESS", .initial = "127.0.0.1:0",
-	  .help = "where /healthz, /readyz and /metrics are; port 0 picks one, \"0\" is nowhere" },
+	  .help = "address that serves /healthz, /readyz and /metrics; port 0 picks a free one, "
+		  "\"0\" disables it" },
 	ROLE_FLAGS(struct disk_options, driver.role),
 	{ NULL },
 };
@@ -253,7 +255,7 @@ static int run_crd(struct cli *cli, struct error *err UNUSED)
 
 static const struct command crd = {
 	.name = "crd",
-	.summary = "print the custom resource that it publishes, to be applied",
+	.summary = "print the CustomResourceDefinition, for kubectl apply",
 	.examples = "devplane driver disk crd | kubectl apply -f -",
 	.run = run_crd,
 };
@@ -262,17 +264,15 @@ static const struct command *const rows[] = { &crd, &cmd_driver_disk_probe, NULL
 
 const struct command cmd_driver_disk = {
 	.name = "disk",
-	.summary = "publish what this node's disks can do, and what is used of it",
+	.summary = "publish the bandwidth of this node's disks, and how much is used",
 	.usage = "[COMMAND] [FLAGS]",
-	.about = "Measures the node's block devices (/proc/diskstats, and control groups of "
-		 "version 2 "
-		 "or 1 for each pod's share) and publishes capacity and use in a custom resource, "
-		 "NodeDiskIOStatus, named like the node. The scheduler's plugin disk_io places "
-		 "pods by "
-		 "it that ask for bandwidth with annotations.\n\n"
-		 "What a disk can do comes from --capacity or from a probe: `devplane driver disk "
-		 "probe`, or the annotation diskio.devplane.dev/probe on the object.\n\n"
-		 "SIGTERM stops it in order; the object stays.",
+	.about = "Measures the node's block devices (/proc/diskstats, and cgroup v2 or v1 for the "
+		 "share of each pod). It publishes capacity and usage in a custom resource, "
+		 "NodeDiskIOStatus, with the node's name. The scheduler's plugin disk_io uses it "
+		 "to place pods that request bandwidth with annotations.\n\n"
+		 "The capacity of a disk comes from --capacity or from a probe: `devplane driver "
+		 "disk probe`, or the annotation diskio.devplane.dev/probe on the object.\n\n"
+		 "SIGTERM stops it cleanly; the object is kept.",
 	.examples =
 		"devplane driver disk --kubeconfig d/admin.kubeconfig --node-name n1 --root-dir "
 		"d/n1\n"

@@ -18,20 +18,19 @@ struct probe_options {
 
 static const struct flag flags[] = {
 	{ "seconds", 0, FLAG_INT(struct probe_options, seconds), .arg = "COUNT", .initial = "2",
-	  .min = 1, .max = 60, .help = "how long to read, and to write" },
+	  .min = 1, .max = 60, .help = "duration of reading, and of writing" },
 	{ "write", 0, FLAG_STRING(struct probe_options, write), .arg = "FILE",
-	  .help = "measure writes, too, into this new file on the same disk, which takes 256 MiB "
-		  "and "
-		  "is gone afterwards" },
+	  .help = "also measure writes, into this new file on the same disk; it takes 256 MiB and "
+		  "is deleted afterwards" },
 	{ "root-dir", 0, FLAG_STRING(struct probe_options, root_dir), .arg = "DIR",
 	  .initial = "/var/lib/kubelet",
-	  .help = "the --root-dir of the driver, below which the result is kept" },
+	  .help = "the driver's --root-dir, where the result is saved" },
 	{ "forget", 0, FLAG_BOOL(struct probe_options, forget),
-	  .help = "show the result and do not keep it" },
+	  .help = "print the result without saving it" },
 	{ "sys-root", 0, FLAG_STRING(struct probe_options, sys_root), .arg = "DIR",
-	  .initial = "/sys", .help = "where block/ is" },
+	  .initial = "/sys", .help = "folder of block/" },
 	{ "output", 'o', FLAG_STRING(struct probe_options, output), .choices = "text|json|yaml",
-	  .initial = "text", .help = "how to print it" },
+	  .initial = "text", .help = "output format" },
 	{ NULL },
 };
 
@@ -82,14 +81,14 @@ static int run(struct cli *cli, struct error *err)
 
 const struct command cmd_driver_disk_probe = {
 	.name = "probe",
-	.summary = "measure what a disk can do, and keep it for the driver",
+	.summary = "measure the bandwidth of a disk, and save it for the driver",
 	.usage = "DEVICE|FILE [FLAGS]",
-	.about = "Reads the device, or a large file on it, past the cache in rounds of 1, 2, 4 and "
-		 "8 "
-		 "megabytes at a time, and takes the best. A device is only read. Writes are "
-		 "measured when --write names a new file on the same disk.\n\n"
-		 "What others do on the disk meanwhile is missing from the result: probe a quiet "
-		 "node. A running driver takes the result over at its next measurement.",
+	.about = "Reads the device, or a large file on it, without the page cache, in rounds of 1, "
+		 "2, 4 and 8 megabytes at a time. The best round is the result. The device is "
+		 "never written. To measure writes, name a new file on the same disk with "
+		 "--write.\n\n"
+		 "Other I/O during the probe lowers the result, so probe an idle node. A running "
+		 "driver uses the result from its next measurement on.",
 	.examples = "devplane driver disk probe sda\n"
 		    "devplane driver disk probe sda --seconds 5 --write /var/lib/probe.tmp\n"
 		    "devplane driver disk probe /var/lib/large.img --forget -o json",

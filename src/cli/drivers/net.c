@@ -28,25 +28,25 @@ struct net_options {
 
 static const struct flag flags[] = {
 	{ "kubeconfig", 0, FLAG_STRING(struct net_options, kubeconfig), .arg = "FILE",
-	  .help = "how to reach the API server; else $KUBECONFIG, ~/.kube/config or the pod's "
-		  "account" },
+	  .help = "kubeconfig of the API server; default $KUBECONFIG, ~/.kube/config or the pod's "
+		  "service account" },
 	{ "node-name", 0, FLAG_STRING(struct net_options, node_name), .arg = "NAME",
 	  .required = true, .help = "the Node that has the interfaces" },
 	{ "interface", 0, FLAG_LIST(struct net_options, interfaces), .arg = "GLOB",
-	  .help = "interfaces to offer; if not given: hardware that no default route leads through "
-		  "and that is part of no bridge or bond" },
+	  .help = "interfaces to offer; default all hardware interfaces without a default route "
+		  "that are not in a bridge or bond" },
 	{ "exclude", 0, FLAG_LIST(struct net_options, excluded), .arg = "GLOB",
-	  .help = "interfaces not to offer" },
+	  .help = "interfaces to leave out" },
 	{ "create", 0, FLAG_REPEAT(struct net_options, creates), .arg = "KIND:..",
-	  .help = "what to offer and to create when a pod gets it: veth:COUNT[:BRIDGE], "
+	  .help = "interfaces to offer that are created when a pod gets one: veth:COUNT[:BRIDGE], "
 		  "macvlan:COUNT:PARENT[:MODE] or vlan:ID[-ID]:PARENT" },
 	{ "cni-path", 0, FLAG_STRING(struct net_options, cni_path), .arg = "DIR:..",
-	  .help = "folders of the CNI plugins that `cni` parameters name; if not given: those that "
-		  "the runtime names" },
+	  .help = "folders of the CNI plugins that `cni` parameters name; default those of the "
+		  "runtime" },
 	{ "claim-cni", 0, FLAG_STRING(struct net_options, claim_cni), .arg = "TYPE,..",
 	  .initial = NIC_CLAIM_CNI,
-	  .help = "types of CNI plugins that a claim may name, which run as root; what a "
-		  "DeviceClass names is not limited; none, and * for all" },
+	  .help = "types of CNI plugins that a claim can name (they run as root), none, or * for "
+		  "all; a DeviceClass can name any" },
 	{ "name", 0, FLAG_STRING(struct net_options, name), .arg = "DRIVER",
 	  .initial = NIC_DRIVER_NAME, .help = "the driver's name" },
 	DRIVER_FLAGS(struct net_options, driver),
@@ -272,11 +272,11 @@ struct list_options {
 
 static const struct flag list_flags[] = {
 	{ "output", 'o', FLAG_STRING(struct list_options, output), .choices = "text|json|yaml",
-	  .initial = "text", .help = "how to print it" },
+	  .initial = "text", .help = "output format" },
 	{ "root-dir", 0, FLAG_STRING(struct list_options, root_dir), .arg = "DIR",
 	  .initial = "/var/lib/kubelet", .help = "the --root-dir of the running driver" },
 	{ "name", 0, FLAG_STRING(struct list_options, name), .arg = "DRIVER",
-	  .initial = NIC_DRIVER_NAME, .help = "its name" },
+	  .initial = NIC_DRIVER_NAME, .help = "the --name of the running driver" },
 	{ NULL },
 };
 
@@ -334,7 +334,7 @@ static int run_list(struct cli *cli, struct error *err)
 
 static const struct command list = {
 	.name = "list",
-	.summary = "show the devices of a running driver net, and who has them",
+	.summary = "list the devices of a running driver net, and who holds them",
 	.examples = "devplane driver net list --root-dir d/n1",
 	.flags = list_flags,
 	.options_size = sizeof(struct list_options),
@@ -347,16 +347,15 @@ const struct command cmd_driver_net = {
 	.name = "net",
 	.summary = "give network interfaces of this node to pods",
 	.usage = "[COMMAND] [FLAGS]",
-	.about = "A DRA driver of network interfaces. It publishes those that are there, and those "
-		 "that it can create (--create), in ResourceSlices. A pod whose claim gets one "
-		 "finds "
-		 "it in its network namespace with the name, addresses, routes and MTU that the "
-		 "claim or its class asks for; the claim's status says what the kernel has, and "
-		 "follows it. The CNI plugin `devplane cni` must be chained behind the cluster's "
-		 "own.\n\n"
-		 "Needs root. A link type that the kernel lacks is skipped, and told.\n\n"
-		 "SIGTERM stops it in order: its sockets go, its slices stay, and pods keep their "
-		 "interfaces.",
+	.about = "A DRA driver for network interfaces. It publishes existing interfaces, and those "
+		 "that it can create (--create), in ResourceSlices. A pod with a claim finds its "
+		 "interface in its network namespace, with the name, addresses, routes and MTU "
+		 "that the claim or its class requests. The claim's status shows what the kernel "
+		 "reports, and is kept up to date. Chain the CNI plugin `devplane cni` after the "
+		 "cluster's own.\n\n"
+		 "It needs root. Link types that the kernel lacks are skipped and logged.\n\n"
+		 "SIGTERM stops it cleanly: its sockets are removed, its slices stay, and pods "
+		 "keep their interfaces.",
 	.examples = "devplane driver net --kubeconfig d/admin.kubeconfig --node-name n1 --root-dir "
 		    "d/n1\n"
 		    "devplane driver net --node-name n1 --interface 'eth[1-9],ib*' --exclude eth4\n"

@@ -20,38 +20,38 @@ struct sim_options {
 
 static const struct flag flags[] = {
 	{ "kubeconfig", 0, FLAG_STRING(struct sim_options, kubeconfig), .arg = "FILE",
-	  .help = "how to reach the API server; else $KUBECONFIG, ~/.kube/config or the pod's "
-		  "account; not needed with --mode plugin" },
+	  .help = "kubeconfig of the API server; default $KUBECONFIG, ~/.kube/config or the pod's "
+		  "service account; not needed with --mode plugin" },
 	{ "node-name", 0, FLAG_STRING(struct sim_options, node_name), .arg = "NAME",
 	  .help = "the Node that has the devices; required with --mode dra" },
 	{ "mode", 0, FLAG_STRING(struct sim_options, mode), .choices = "dra|plugin",
-	  .initial = "dra", .help = "a DRA driver, or a device plugin" },
+	  .initial = "dra", .help = "run as a DRA driver, or as a device plugin" },
 	{ "kind", 0, FLAG_STRING(struct sim_options, kind), .choices = "gpu|nic|fpga",
-	  .initial = "gpu", .help = "what to simulate" },
+	  .initial = "gpu", .help = "kind of device to simulate" },
 	{ "devices", 0, FLAG_INT(struct sim_options, devices), .arg = "COUNT", .initial = "4",
-	  .min = 1, .max = DRIVER_DEVICES_MAX, .help = "how many" },
+	  .min = 1, .max = DRIVER_DEVICES_MAX, .help = "number of devices" },
 	{ "numa-nodes", 0, FLAG_INT(struct sim_options, numa_nodes), .arg = "COUNT", .initial = "1",
-	  .min = 1, .max = 1024, .help = "NUMA nodes that they are spread over" },
+	  .min = 1, .max = 1024, .help = "number of NUMA nodes to spread the devices over" },
 	{ "name", 0, FLAG_STRING(struct sim_options, name), .arg = "DRIVER",
-	  .help = "the driver's name; KIND.sim.devplane.dev if not given" },
+	  .help = "name of the driver; default KIND.sim.devplane.dev" },
 	{ "resource", 0, FLAG_STRING(struct sim_options, resource), .arg = "NAME",
-	  .help = "--mode plugin: the extended resource; sim.devplane.dev/KIND if not given" },
+	  .help = "--mode plugin: name of the extended resource; default sim.devplane.dev/KIND" },
 	{ "instance", 0, FLAG_STRING(struct sim_options, instance), .arg = "UID",
-	  .help = "rolling update: something that no other instance of the driver has" },
+	  .help = "for rolling updates: an ID that is unique among the driver's instances" },
 	{ "dialect", 0, FLAG_STRING(struct sim_options, dialect),
 	  .choices = "all|v1|v1alpha1|nodehealth", .initial = "all",
-	  .help = "which health service to offer" },
+	  .help = "health service to offer" },
 	{ "status-data", 0, FLAG_INT(struct sim_options, status_data), .arg = "BYTES",
 	  .initial = "0", .max = OPAQUE_PARAMETERS_MAX,
-	  .help = "size of the JSON text of `data` in claims' status, from 128 on; 0: just the "
-		  "device's uuid" },
+	  .help = "size in bytes of `data` in claims' status, at least 128; 0: only the device's "
+		  "uuid" },
 	{ "pool", 0, FLAG_STRING(struct sim_options, pool), .arg = "NAME",
-	  .help = "the pool of the devices; the node's name if not given" },
+	  .help = "pool of the devices; default the node's name" },
 	{ "no-slices", 0, FLAG_BOOL(struct sim_options, no_slices),
-	  .help = "publish no ResourceSlices: somebody else does, as for a pool that several "
-		  "nodes reach" },
+	  .help = "publish no ResourceSlices, because something else does, as for a pool that "
+		  "several nodes can reach" },
 	{ "no-status", 0, FLAG_BOOL(struct sim_options, no_status),
-	  .help = "write nothing into the status of claims" },
+	  .help = "do not write the status of claims" },
 	DRIVER_FLAGS(struct sim_options, driver),
 	{ NULL },
 };
@@ -180,17 +180,17 @@ static const struct command *const rows[] = {
 
 const struct command cmd_driver_sim = {
 	.name = "sim",
-	.summary = "simulate a vendor of GPUs, NICs or FPGAs",
+	.summary = "simulate GPUs, NICs or FPGAs",
 	.usage = "[COMMAND] [FLAGS]",
-	.about = "A driver without hardware: a DRA driver that publishes ResourceSlices, or with "
-		 "--mode plugin a device plugin. Containers that get a device see it: variables "
-		 "DEVPLANE_SIM_DEVICE_n and DEVPLANE_SIM_UUID_n, and a node /dev/simKINDn that is "
-		 "the host's /dev/null.\n\n"
-		 "While it runs, its subcommands break devices, heal them, let them fall silent, "
-		 "unplug them and plug them in. A failed device is Unhealthy with the message and, "
-		 "but for --no-taint, tainted NoSchedule in its slice. The status of each "
-		 "prepared claim says so, too: its devices have the condition Ready.\n\n"
-		 "SIGTERM stops it in order: its sockets go, its slices stay.",
+	.about = "A driver without hardware: a DRA driver that publishes ResourceSlices, or a "
+		 "device plugin with --mode plugin. A container with a device gets the variables "
+		 "DEVPLANE_SIM_DEVICE_n and DEVPLANE_SIM_UUID_n, and a device node /dev/simKINDn, "
+		 "which is the host's /dev/null.\n\n"
+		 "While it runs, use its subcommands to fail, heal, silence, remove and restore "
+		 "devices. A failed device is reported Unhealthy with the message and, without "
+		 "--no-taint, tainted NoSchedule in its slice. The devices in the status of each "
+		 "prepared claim have the condition Ready, which follows.\n\n"
+		 "SIGTERM stops it cleanly: its sockets are removed, its slices stay.",
 	.examples = "devplane driver sim --kubeconfig d/admin.kubeconfig --node-name n1 --root-dir "
 		    "d/n1\n"
 		    "devplane driver sim fail gpu-0 --message \"double-bit ECC error\" --root-dir "

@@ -16,16 +16,16 @@ struct podres_options {
 	const char *root_dir, *socket;
 };
 
-#define PODRES_FLAGS(type, member)                                                            \
-	{ "root-dir",                                                                         \
-	  0,                                                                                  \
-	  FLAG_STRING(type, member.root_dir),                                                 \
-	  .arg = "DIR",                                                                       \
-	  .initial = "/var/lib/kubelet",                                                      \
-	  .help = "folder of devplane node or of the kubelet; the socket is below it" },      \
-	{                                                                                     \
-		"socket", 0, FLAG_STRING(type, member.socket),                                \
-			.arg = "PATH", .help = "the socket itself, when it is somewhere else" \
+#define PODRES_FLAGS(type, member)                                                                 \
+	{ "root-dir",                                                                              \
+	  0,                                                                                       \
+	  FLAG_STRING(type, member.root_dir),                                                      \
+	  .arg = "DIR",                                                                            \
+	  .initial = "/var/lib/kubelet",                                                           \
+	  .help = "root folder of devplane node or of the kubelet, which has the socket" },        \
+	{                                                                                          \
+		"socket", 0, FLAG_STRING(type, member.socket),                                     \
+			.arg = "PATH", .help = "path of the socket, if it is not below --root-dir" \
 	}
 
 struct podres_caller {

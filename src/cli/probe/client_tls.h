@@ -20,12 +20,12 @@ struct client_tls_options {
 	{ "certificate-authority", 0, FLAG_STRING(type, member.ca_file), .arg = "FILE",        \
 	  .help = "trust this CA instead of the system's" },                                   \
 		{ "client-certificate", 0, FLAG_STRING(type, member.cert_file), .arg = "FILE", \
-		  .help = "show this certificate to the server" },                             \
+		  .help = "client certificate to authenticate with" },                         \
 		{ "client-key", 0, FLAG_STRING(type, member.key_file), .arg = "FILE",          \
-		  .help = "the certificate's key" },                                           \
+		  .help = "private key of the certificate" },                                  \
 	{                                                                                      \
 		"insecure-skip-tls-verify", 'k', FLAG_BOOL(type, member.insecure),             \
-			.help = "trust any certificate"                                        \
+			.help = "do not verify the server's certificate"                       \
 	}
 
 /* `alpn` ends with NULL and must outlive the result. */

@@ -26,40 +26,40 @@ struct call_options {
 
 static const struct flag flags[] = {
 	{ "count", 'n', FLAG_INT(struct call_options, count), .arg = "N", .initial = "1",
-	  .max = INT64_MAX, .help = "messages to send (upload, chat) or to ask for (download)" },
+	  .max = INT64_MAX, .help = "messages to send (upload, chat) or to request (download)" },
 	{ "size", 's', FLAG_INT(struct call_options, size), .arg = "BYTES", .initial = "0",
-	  .max = SIZE_LIMIT, .help = "data in each message" },
+	  .max = SIZE_LIMIT, .help = "size of each message in bytes" },
 	{ "interval", 0, FLAG_DURATION(struct call_options, interval), .arg = "TIME", .max = HOUR,
-	  .help = "download: between two messages" },
+	  .help = "download: interval between messages" },
 	{ "delay", 0, FLAG_DURATION(struct call_options, delay), .arg = "TIME", .max = HOUR,
-	  .help = "echo: let the server wait before it answers" },
+	  .help = "echo: delay of the server's reply" },
 	{ "rest", 0, FLAG_DURATION(struct call_options, rest), .arg = "TIME", .max = HOUR,
-	  .help = "upload, chat: let the server rest after the first message" },
+	  .help = "upload, chat: pause of the server after the first message" },
 	{ "slow", 0, FLAG_DURATION(struct call_options, slow), .arg = "TIME", .max = HOUR,
-	  .help = "rest after each message received" },
+	  .help = "pause after each received message" },
 	{ "cancel-after", 0, FLAG_INT(struct call_options, cancel_after), .arg = "N",
-	  .max = INT64_MAX, .help = "cancel when so many messages have come" },
+	  .max = INT64_MAX, .help = "cancel after this many received messages" },
 	{ "fail", 0, FLAG_STRING(struct call_options, fail), .arg = "CODE",
-	  .help = "echo, download: let the server fail with this status, by name or number" },
+	  .help = "echo, download: status for the server to fail with, by name or number" },
 	{ "fail-message", 0, FLAG_STRING(struct call_options, fail_message), .arg = "TEXT",
-	  .initial = "as asked", .help = "the text of that status" },
+	  .initial = "as asked", .help = "message of that status" },
 	{ "service", 0, FLAG_STRING(struct call_options, service), .arg = "NAME", .initial = "",
-	  .help = "health, watch: whose health; empty: the server's" },
+	  .help = "health, watch: service to check; empty: the server" },
 	{ "metadata", 'H', FLAG_LIST(struct call_options, metadata), .arg = "KEY=VALUE",
-	  .help = "send this metadata; the value of a key that ends in -bin is base64" },
+	  .help = "metadata to send; if KEY ends in -bin, the value is base64" },
 	{ "echo-metadata", 0, FLAG_BOOL(struct call_options, echo_metadata),
 	  .help = "echo: let the server send the metadata back" },
 	{ "deadline", 0, FLAG_DURATION(struct call_options, deadline), .arg = "TIME",
 	  .max = 24 * HOUR, .help = "end the call after this time" },
 	{ "max-message", 0, FLAG_INT(struct call_options, max_message), .arg = "BYTES",
-	  .max = SIZE_LIMIT, .help = "largest message to accept; the method's limit if not given" },
+	  .max = SIZE_LIMIT, .help = "largest message to accept; default the method's limit" },
 	{ "wait-for-ready", 0, FLAG_BOOL(struct call_options, wait_for_ready),
 	  .help = "wait until the server can be reached" },
 	{ "authority", 0, FLAG_STRING(struct call_options, authority), .arg = "HOST",
-	  .help = "what to ask for, and what the certificate must say; the target's host if not "
-		  "given" },
+	  .help = ":authority of the call, which the certificate must match; default the target's "
+		  "host" },
 	{ "tls", 0, FLAG_BOOL(struct call_options, use_tls),
-	  .help = "use TLS; a target that begins with https:// does in any case" },
+	  .help = "use TLS; targets that begin with https:// always do" },
 	CLIENT_TLS_FLAGS(struct call_options, tls),
 	{ NULL },
 };
@@ -271,7 +271,7 @@ const struct command cmd_probe_call = {
 	.about = "Makes one call with the same client that the roles use. TARGET is HOST:PORT or "
 		 "unix:PATH. METHOD is one of the probe's own (echo, download, upload, chat), or "
 		 "health or watch, which every server with gRPC's health service answers. Prints "
-		 "one line of JSON, and fails when the status is not OK.",
+		 "one line of JSON, and fails if the status is not OK.",
 	.examples =
 		"devplane probe call 127.0.0.1:8080 echo --size 1000\n"
 		"devplane probe call unix:/run/probe.sock download --count 100000 --slow 1ms\n"

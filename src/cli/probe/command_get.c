@@ -23,20 +23,20 @@ struct get_options {
 
 static const struct flag flags[] = {
 	{ "method", 'X', FLAG_STRING(struct get_options, method), .arg = "METHOD",
-	  .help = "GET, or POST when there is --data" },
+	  .help = "method of the request; default GET, or POST with --data" },
 	{ "data", 'd', FLAG_STRING(struct get_options, data), .arg = "FILE",
 	  .help = "send this file as the body; - is standard input" },
 	{ "header", 'H', FLAG_REPEAT(struct get_options, headers), .arg = "NAME:VALUE",
 	  .help = "add a header field" },
 	{ "protocol", 0, FLAG_STRING(struct get_options, protocol), .choices = "any|http1|http2",
-	  .initial = "any", .help = "any: by ALPN, and HTTP/1.1 in the clear" },
+	  .initial = "any", .help = "any: negotiated by ALPN with TLS, else HTTP/1.1" },
 	CLIENT_TLS_FLAGS(struct get_options, tls),
 	{ "unix-socket", 0, FLAG_STRING(struct get_options, unix_path), .arg = "PATH",
-	  .help = "connect there, whatever the URL's host is" },
+	  .help = "connect to this socket instead of the URL's host" },
 	{ "timeout", 0, FLAG_DURATION(struct get_options, timeout), .arg = "TIME", .initial = "30s",
-	  .min = CLOCK_MS, .max = 86400 * CLOCK_SEC, .help = "give up after this time" },
+	  .min = CLOCK_MS, .max = 86400 * CLOCK_SEC, .help = "timeout for the request" },
 	{ "verbose", 0, FLAG_BOOL(struct get_options, verbose),
-	  .help = "show the response's head on standard error" },
+	  .help = "print the response's header on standard error" },
 	{ NULL },
 };
 
@@ -269,7 +269,7 @@ const struct command cmd_probe_get = {
 	.summary = "make one HTTP request",
 	.usage = "URL [FLAGS]",
 	.about = "Makes one request with the same client that the roles use, and prints the body. "
-		 "Fails when the answer's status is 400 or above.",
+		 "Fails if the response's status is 400 or above.",
 	.examples = "devplane probe get http://127.0.0.1:8080/request\n"
 		    "devplane probe get https://localhost:8443/ --certificate-authority ca.crt "
 		    "--verbose\n"

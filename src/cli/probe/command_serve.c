@@ -26,29 +26,30 @@ struct serve_options {
 
 static const struct flag flags[] = {
 	{ "listen", 'l', FLAG_LIST(struct serve_options, listen), .arg = "ADDRESS",
-	  .help = "where to listen in the clear: HOST:PORT or unix:PATH; port 0 picks one" },
+	  .help = "address to listen on without TLS: HOST:PORT or unix:PATH; port 0 picks a free "
+		  "one" },
 	{ "listen-tls", 'L', FLAG_LIST(struct serve_options, listen_tls), .arg = "ADDRESS",
-	  .help = "where to listen with TLS" },
+	  .help = "address to listen on with TLS" },
 	{ "tls-cert-file", 0, FLAG_STRING(struct serve_options, cert_file), .arg = "FILE",
-	  .help = "certificate for TLS, with its chain; without one it is made at the start" },
+	  .help = "certificate for TLS, with its chain; if not set, one is created at startup" },
 	{ "tls-private-key-file", 0, FLAG_STRING(struct serve_options, key_file), .arg = "FILE",
-	  .help = "the certificate's key" },
+	  .help = "private key of the certificate" },
 	{ "client-ca-file", 0, FLAG_STRING(struct serve_options, client_ca_file), .arg = "FILE",
-	  .help = "demand client certificates that this CA signed" },
+	  .help = "require client certificates that this CA signed" },
 	{ "ca-out", 0, FLAG_STRING(struct serve_options, ca_out), .arg = "FILE",
-	  .help = "where to write the CA of a certificate made at the start" },
+	  .help = "file to write the CA of the created certificate to" },
 	{ "max-body", 0, FLAG_INT(struct serve_options, max_body), .arg = "BYTES",
 	  .initial = "3145728", .min = 1, .max = INT64_MAX,
-	  .help = "largest body that is collected" },
+	  .help = "largest accepted body, in bytes" },
 	{ "head-timeout", 0, FLAG_DURATION(struct serve_options, head_timeout), .arg = "TIME",
 	  .initial = "10s", .min = CLOCK_MS, .max = 3600 * CLOCK_SEC,
-	  .help = "a request's head must come within this time" },
+	  .help = "timeout for a request's header" },
 	{ "idle-timeout", 0, FLAG_DURATION(struct serve_options, idle_timeout), .arg = "TIME",
 	  .initial = "90s", .min = CLOCK_MS, .max = 86400 * CLOCK_SEC,
-	  .help = "close connections that are idle for so long" },
+	  .help = "close connections that are idle for this long" },
 	{ "drain-timeout", 0, FLAG_DURATION(struct serve_options, drain_timeout), .arg = "TIME",
 	  .initial = "10s", .max = 3600 * CLOCK_SEC,
-	  .help = "on SIGTERM, let requests end for so long" },
+	  .help = "on SIGTERM, how long to wait for running requests" },
 	ROLE_FLAGS(struct serve_options, role),
 	{ NULL },
 };
@@ -281,11 +282,11 @@ static int run(struct cli *cli, struct error *err)
 
 const struct command cmd_probe_serve = {
 	.name = "serve",
-	.summary = "answer probes over HTTP and gRPC",
-	.about = "Listens until it is stopped. Each socket speaks HTTP/1.1, HTTP/2 and gRPC; GET / "
-		 "lists what can be asked for. Without --listen and --listen-tls it listens on "
-		 "127.0.0.1:8080. Without a certificate one is made for localhost, and --ca-out "
-		 "writes the CA that a client must trust.",
+	.summary = "serve probes over HTTP and gRPC",
+	.about = "Listens until it is stopped. Each socket serves HTTP/1.1, HTTP/2 and gRPC; GET / "
+		 "lists the paths. Without --listen and --listen-tls it listens on 127.0.0.1:8080. "
+		 "Without a certificate it creates one for localhost, and --ca-out writes the CA "
+		 "that clients must trust.",
 	.examples = "devplane probe serve --listen 0.0.0.0:8080\n"
 		    "devplane probe serve --listen-tls :8443 --ca-out ca.crt\n"
 		    "devplane probe serve --listen unix:/run/probe.sock\n"

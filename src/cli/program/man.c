@@ -141,14 +141,14 @@ static void add_notes(struct page *p, const struct command_note *notes)
 static void add_exit_status(struct page *p)
 {
 	static const struct command_note usual[] = {
-		{ "0", "what was asked for was done" },
-		{ "1", "it could not be done; a message on standard error says why" },
+		{ "0", "success" },
+		{ "1", "failure; a message on standard error says why" },
 		{ NULL },
 	};
 
 	add_section(p, "EXIT STATUS");
 	add_notes(p, p->c->exit_status ? p->c->exit_status : usual);
-	add_item(p, "2", "the command line makes no sense; a message says what is wrong with it");
+	add_item(p, "2", "the command line is not valid; a message says why");
 }
 
 /* A command with this flag finds the API server as kubectl does. */
@@ -163,15 +163,14 @@ static bool reads_kubeconfig(const struct command *c)
 static void add_surroundings(struct page *p)
 {
 	static const struct command_note variables[] = {
-		{ "KUBECONFIG",
-		  "files separated by colons, merged, that say how to reach the API server" },
+		{ "KUBECONFIG", "kubeconfig files, separated by colons, which are merged" },
 		{ "KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT",
-		  "set in pods: the API server, reached with the pod's account when there is no "
-		  "kubeconfig" },
+		  "set in pods: the API server, used with the pod's service account if "
+		  "there is no kubeconfig" },
 		{ NULL },
 	};
 	static const struct command_note files[] = {
-		{ "~/.kube/config", "the kubeconfig when neither flag nor variable names one" },
+		{ "~/.kube/config", "the kubeconfig if neither flag nor variable names one" },
 		{ NULL },
 	};
 	bool kubeconfig = reads_kubeconfig(p->c);

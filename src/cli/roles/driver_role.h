@@ -26,45 +26,46 @@ struct driver_options {
 };
 
 /* The rows for it; `member` is its name in the options struct. */
-#define DRIVER_FLAGS(type, member)                                                                \
-	{ "root-dir",                                                                             \
-	  0,                                                                                      \
-	  FLAG_STRING(type, member.root_dir),                                                     \
-	  .arg = "DIR",                                                                           \
-	  .initial = "/var/lib/kubelet",                                                          \
-	  .help = "folder of the kubelet, or of devplane node" },                                 \
-		{ "cdi-dir",                                                                      \
-		  0,                                                                              \
-		  FLAG_STRING(type, member.cdi_dir),                                              \
-		  .arg = "DIR",                                                                   \
-		  .initial = "/var/run/cdi",                                                      \
-		  .help = "where CDI files are written" },                                        \
-		{ "health-timeout",                                                               \
-		  0,                                                                              \
-		  FLAG_DURATION(type, member.timeout),                                            \
-		  .arg = "TIME",                                                                  \
-		  .initial = "30s",                                                               \
-		  .min = CLOCK_SEC,                                                               \
-		  .max = DRIVER_ROLE_DAY,                                                         \
-		  .help = "a report is good for so long, in whole seconds" },                     \
-		{ "health-heartbeat",                                                             \
-		  0,                                                                              \
-		  FLAG_DURATION(type, member.heartbeat),                                          \
-		  .arg = "TIME",                                                                  \
-		  .initial = "0s",                                                                \
-		  .max = DRIVER_ROLE_DAY,                                                         \
-		  .help = "between reports without news; 0s: a third of --health-timeout" },      \
-		{ "no-health", 0, FLAG_BOOL(type, member.no_health),                              \
-		  .help = "have no health service at all" },                                      \
-		{ "no-taint", 0, FLAG_BOOL(type, member.no_taint),                                \
-		  .help = "do not taint failed devices in their ResourceSlice" },                 \
-		{ "metrics-bind-address",                                                         \
-		  0,                                                                              \
-		  FLAG_STRING(type, member.metrics_address),                                      \
-		  .arg = "ADDRESS",                                                               \
-		  .initial = "127.0.0.1:0",                                                       \
-		  .help = "where /healthz, /readyz and /metrics are; port 0 picks one, \"0\" is " \
-			  "nowhere" },                                                            \
+#define DRIVER_FLAGS(type, member)                                                              \
+	{ "root-dir",                                                                           \
+	  0,                                                                                    \
+	  FLAG_STRING(type, member.root_dir),                                                   \
+	  .arg = "DIR",                                                                         \
+	  .initial = "/var/lib/kubelet",                                                        \
+	  .help = "root folder of the kubelet or of devplane node" },                           \
+		{ "cdi-dir",                                                                    \
+		  0,                                                                            \
+		  FLAG_STRING(type, member.cdi_dir),                                            \
+		  .arg = "DIR",                                                                 \
+		  .initial = "/var/run/cdi",                                                    \
+		  .help = "folder to write CDI files to" },                                     \
+		{ "health-timeout",                                                             \
+		  0,                                                                            \
+		  FLAG_DURATION(type, member.timeout),                                          \
+		  .arg = "TIME",                                                                \
+		  .initial = "30s",                                                             \
+		  .min = CLOCK_SEC,                                                             \
+		  .max = DRIVER_ROLE_DAY,                                                       \
+		  .help = "how long a health report is valid, in whole seconds" },              \
+		{ "health-heartbeat",                                                           \
+		  0,                                                                            \
+		  FLAG_DURATION(type, member.heartbeat),                                        \
+		  .arg = "TIME",                                                                \
+		  .initial = "0s",                                                              \
+		  .max = DRIVER_ROLE_DAY,                                                       \
+		  .help = "interval between health reports without changes; 0s: a third of "    \
+			  "--health-timeout" },                                                 \
+		{ "no-health", 0, FLAG_BOOL(type, member.no_health),                            \
+		  .help = "do not serve health reports" },                                      \
+		{ "no-taint", 0, FLAG_BOOL(type, member.no_taint),                              \
+		  .help = "do not taint failed devices in their ResourceSlice" },               \
+		{ "metrics-bind-address",                                                       \
+		  0,                                                                            \
+		  FLAG_STRING(type, member.metrics_address),                                    \
+		  .arg = "ADDRESS",                                                             \
+		  .initial = "127.0.0.1:0",                                                     \
+		  .help = "address that serves /healthz, /readyz and /metrics; port 0 picks a " \
+			  "free one, \"0\" disables it" },                                      \
 		ROLE_FLAGS(type, member.role)
 
 #define DRIVER_ROLE_DAY (86400 * CLOCK_SEC)

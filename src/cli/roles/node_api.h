@@ -16,26 +16,26 @@ struct node_api_options {
 };
 
 /* The rows for it; `member` is its name in the options struct. */
-#define NODE_API_FLAGS(type, member)                                                              \
-	{ "address",                                                                              \
-	  0,                                                                                      \
-	  FLAG_STRING(type, member.address),                                                      \
-	  .arg = "ADDRESS",                                                                       \
-	  .initial = "0.0.0.0",                                                                   \
-	  .help = "where the kubelet's API listens: logs, exec, attach, port-forward" },          \
-		{ "port", 0, FLAG_STRING(type, member.port), .arg = "PORT",                       \
-		  .help = "its port; 0 is any free one; 10250 by default, 0 for a hollow node" }, \
-		{ "tls-cert-file", 0, FLAG_STRING(type, member.cert_file), .arg = "FILE",         \
-		  .help = "its certificate; by default one that the agent signs itself, in "      \
-			  "pki/ below --root-dir" },                                              \
-		{ "tls-private-key-file", 0, FLAG_STRING(type, member.key_file), .arg = "FILE",   \
-		  .help = "the key of that certificate" },                                        \
-		{ "client-ca-file", 0, FLAG_STRING(type, member.client_ca_file), .arg = "FILE",   \
-		  .help = "whose client certificates say who asks; without it only tokens do" },  \
-	{                                                                                         \
-		"anonymous-auth", 0, FLAG_BOOL(type, member.anonymous),                           \
-			.help = "take requests of nobody as system:anonymous; they are refused "  \
-				"otherwise"                                                       \
+#define NODE_API_FLAGS(type, member)                                                               \
+	{ "address",                                                                               \
+	  0,                                                                                       \
+	  FLAG_STRING(type, member.address),                                                       \
+	  .arg = "ADDRESS",                                                                        \
+	  .initial = "0.0.0.0",                                                                    \
+	  .help = "address of the kubelet's API: logs, exec, attach, port-forward" },              \
+		{ "port", 0, FLAG_STRING(type, member.port), .arg = "PORT",                        \
+		  .help = "port of the kubelet's API; 0 picks a free one; default 10250, 0 for a " \
+			  "hollow node" },                                                         \
+		{ "tls-cert-file", 0, FLAG_STRING(type, member.cert_file), .arg = "FILE",          \
+		  .help = "certificate of the kubelet's API; default a self-signed one in pki/ "   \
+			  "below --root-dir" },                                                    \
+		{ "tls-private-key-file", 0, FLAG_STRING(type, member.key_file), .arg = "FILE",    \
+		  .help = "private key of that certificate" },                                     \
+		{ "client-ca-file", 0, FLAG_STRING(type, member.client_ca_file), .arg = "FILE",    \
+		  .help = "CA of client certificates; without it, callers need a bearer token" },  \
+	{                                                                                          \
+		"anonymous-auth", 0, FLAG_BOOL(type, member.anonymous),                            \
+			.help = "accept requests without credentials, as system:anonymous"         \
 	}
 
 /* A usage error names the wrong flag. With several nodes in a process, the API is not served. */

@@ -12,15 +12,15 @@
 #include "cli/roles/syscalls.h"
 
 const struct command_note role_exit_status[] = {
-	{ "0", "SIGTERM or SIGINT asked it to stop, and it did so in order" },
-	{ "1", "it could not start, had to give up, or a second signal cut its end short" },
+	{ "0", "it stopped cleanly after SIGTERM or SIGINT" },
+	{ "1", "it could not start, failed, or a second signal interrupted the shutdown" },
 	{ NULL },
 };
 
 const struct command_note role_environment[] = {
-	{ "NO_COLOR", "when set, text logs on a terminal are not coloured" },
-	{ "NOTIFY_SOCKET",
-	  "where a service manager is told of readiness and of the end; systemd sets it" },
+	{ "NO_COLOR", "if set, text logs on a terminal have no colours" },
+	{ "NOTIFY_SOCKET", "socket of the service manager that is notified of startup and "
+			   "shutdown; systemd sets it" },
 	{ NULL },
 };
 

@@ -29,13 +29,13 @@ struct role_options {
 	  FLAG_INT(type, member.v),                                                              \
 	  .arg = "LEVEL",                                                                        \
 	  .initial = "0",                                                                        \
-	  .help = "how much to log: 0 what matters, 2 debugging, 5 everything" },                \
+	  .help = "log level: 0 normal, 2 debug, 5 everything" },                                \
 		{ "log-format", 0, FLAG_STRING(type, member.log_format), .choices = "text|json", \
-		  .help = "how to log; text on a terminal, else JSON" },                         \
+		  .help = "format of log lines; default text on a terminal, else json" },        \
 	{                                                                                        \
 		"io-threads", 0, FLAG_INT(type, member.io_threads),                              \
 			.arg = "COUNT", .initial = "1", .min = 1, .max = 64,                     \
-			.help = "threads that serve connections"                                 \
+			.help = "number of threads that serve connections"                       \
 	}
 
 /* Notes for the rows of roles' commands. */

@@ -13,7 +13,7 @@ struct backup_options {
 static const struct flag flags[] = {
 	STORE_DIR_FLAG(struct backup_options),
 	{ "force", 0, FLAG_BOOL(struct backup_options, force),
-	  .help = "replace the file when it exists" },
+	  .help = "replace the file if it exists" },
 	{ NULL },
 };
 
@@ -32,9 +32,9 @@ const struct command cmd_store_backup = {
 	.name = "backup",
 	.summary = "copy a store to a file",
 	.usage = "FILE [FLAGS]",
-	.about = "Writes a copy of all objects, as of one moment, to FILE: under another name "
-		 "first, so that FILE is always whole. A server may be running and goes on. The "
-		 "copy holds secrets; it is readable by its owner only.",
+	.about = "Writes a consistent copy of all objects to FILE, under a temporary name first, "
+		 "so that FILE is always complete. The server can keep running. The copy contains "
+		 "secrets; only its owner can read it.",
 	.examples = "devplane store backup /backup/devplane.mdb --data-dir /var/lib/devplane",
 	.flags = flags,
 	.options_size = sizeof(struct backup_options),

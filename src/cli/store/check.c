@@ -16,7 +16,7 @@ struct check_options {
 static const struct flag flags[] = {
 	STORE_DIR_FLAG(struct check_options),
 	{ "output", 'o', FLAG_STRING(struct check_options, output), .choices = "text|json|yaml",
-	  .initial = "text", .help = "how to print it" },
+	  .initial = "text", .help = "output format" },
 	{ NULL },
 };
 
@@ -81,9 +81,9 @@ static int run(struct cli *cli, struct error *err)
 
 const struct command cmd_store_check = {
 	.name = "check",
-	.summary = "verify that a store is whole",
-	.about = "Goes over all objects and their past and compares what refers to what. Prints "
-		 "what is there, and fails when something is wrong. A server may be running.",
+	.summary = "verify that a store is intact",
+	.about = "Reads all objects and their history, and verifies the references between them. "
+		 "Prints a summary, and fails if something is wrong. The server can keep running.",
 	.examples = "devplane store check --data-dir /var/lib/devplane\n"
 		    "devplane store check -d /var/lib/devplane -o json",
 	.flags = flags,

@@ -13,7 +13,7 @@ struct compact_options {
 static const struct flag flags[] = {
 	STORE_DIR_FLAG(struct compact_options),
 	{ "keep-history", 0, FLAG_BOOL(struct compact_options, keep_history),
-	  .help = "keep superseded versions, so that watches can go on" },
+	  .help = "keep old revisions, so that watches can resume" },
 	{ NULL },
 };
 
@@ -31,10 +31,10 @@ static int run(struct cli *cli, struct error *err)
 
 const struct command cmd_store_compact = {
 	.name = "compact",
-	.summary = "give a store's free space back",
-	.about = "Forgets superseded versions and writes the store anew without the space that is "
-		 "free in it. The server must be stopped. It is never necessary: a running server "
-		 "forgets by itself and uses its free space again.",
+	.summary = "return a store's unused space to the disk",
+	.about = "Drops old revisions and rewrites the store without its unused space. Stop the "
+		 "server first. It is never necessary: a running server drops old revisions itself "
+		 "and reuses its unused space.",
 	.examples = "devplane store compact --data-dir /var/lib/devplane",
 	.flags = flags,
 	.options_size = sizeof(struct compact_options),

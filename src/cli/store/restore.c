@@ -27,10 +27,10 @@ static int run(struct cli *cli, struct error *err)
 
 const struct command cmd_store_restore = {
 	.name = "restore",
-	.summary = "make a store from a backup",
+	.summary = "create a store from a backup",
 	.usage = "FILE [FLAGS]",
-	.about = "Checks FILE, which `store backup` wrote, and makes it the store of a data folder "
-		 "that has none. To go back to a backup, move the old store away first.",
+	.about = "Verifies FILE, which `store backup` wrote, and makes it the store of a data "
+		 "folder without one. To return to a backup, move the old store away first.",
 	.examples = "mv /var/lib/devplane/store /var/lib/devplane/store.old\n"
 		    "devplane store restore /backup/devplane.mdb --data-dir /var/lib/devplane",
 	.flags = flags,

@@ -23,12 +23,12 @@ struct up_layout {
 };
 
 /* The flag's row; `type` has the member `data_dir`. */
-#define UP_DIR_FLAG(type)                                                                  \
-	{                                                                                  \
-		"data-dir", 'd', FLAG_STRING(type, data_dir),                              \
-			.arg = "DIR",                                                      \
-			.help = "everything of this cluster; /var/lib/devplane for root, " \
-				"else $XDG_STATE_HOME/devplane or ~/.local/state/devplane" \
+#define UP_DIR_FLAG(type)                                                                      \
+	{                                                                                      \
+		"data-dir", 'd', FLAG_STRING(type, data_dir),                                  \
+			.arg = "DIR",                                                          \
+			.help = "folder of this cluster; default /var/lib/devplane for root, " \
+				"else $XDG_STATE_HOME/devplane or ~/.local/state/devplane"     \
 	}
 
 /*
