@@ -144,7 +144,7 @@ static const struct figure figures[] = {
 		    .type = METRICS_GAUGE },
 	  .read = open_fds },
 	{ .spec = { .name = "process_max_fds",
-		    .help = "Most file descriptors that may be open.",
+		    .help = "Maximum number of open file descriptors.",
 		    .type = METRICS_GAUGE },
 	  .read = max_fds },
 	{ .spec = { .name = "process_resident_memory_bytes",
@@ -156,7 +156,7 @@ static const struct figure figures[] = {
 		    .type = METRICS_GAUGE },
 	  .read = virtual_bytes },
 	{ .spec = { .name = "process_start_time_seconds",
-		    .help = "When the process was started, in seconds since 1970.",
+		    .help = "Start time of the process, in seconds since 1970.",
 		    .type = METRICS_GAUGE },
 	  .read = start_seconds },
 };

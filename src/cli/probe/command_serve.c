@@ -203,15 +203,15 @@ static int add_metrics(struct serve *v, struct error *err)
 		double (*read)(void *ctx);
 	} rows[] = {
 		{ { .name = "devplane_probe_connections_accepted_total",
-		    .help = "Connections accepted since the start.",
+		    .help = "Accepted connections.",
 		    .type = METRICS_COUNTER },
 		  read_accepted },
 		{ { .name = "devplane_probe_connections",
-		    .help = "Connections open now.",
+		    .help = "Open connections.",
 		    .type = METRICS_GAUGE },
 		  read_conns },
 		{ { .name = "devplane_probe_requests_total",
-		    .help = "Requests received since the start.",
+		    .help = "Received requests.",
 		    .type = METRICS_COUNTER },
 		  read_requests },
 	};

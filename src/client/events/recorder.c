@@ -404,13 +404,13 @@ static void make_metrics(struct recorder *r, struct metrics *m)
 {
 	static const char *const why[] = { "reason" }, *const how[] = { "result" };
 	struct metrics_spec dropped = { .name = "event_recorder_dropped_total",
-					.help = "Events that were not written: too many of one "
-						"object, or too many waiting.",
+					.help = "Events dropped because of too many events of one "
+						"object, or a full queue.",
 					.type = METRICS_COUNTER,
 					.labels = why,
 					.labels_n = 1 };
 	struct metrics_spec written = { .name = "event_recorder_writes_total",
-					.help = "Events that were written, or could not be.",
+					.help = "Attempts to write events, by result.",
 					.type = METRICS_COUNTER,
 					.labels = how,
 					.labels_n = 1 };

@@ -118,12 +118,13 @@ void informer_metrics_init(struct informer *i)
 	if (!i->set->metrics)
 		return;
 	name = metrics_name(i);
-	m->lists = counter(i, "reflector_lists_total", "Lists begun, pages not counted.", name);
-	m->watches = counter(i, "reflector_watches_total", "Watches begun.", name);
-	m->events = counter(i, "reflector_watch_events_total", "Events received.", name);
-	m->rv = gauge(i, "reflector_last_resource_version", "The last resourceVersion seen.", name);
-	m->objects = gauge(i, "informer_objects", "Objects in the copy.", name);
-	m->bytes = gauge(i, "informer_object_bytes", "Bytes of the objects' texts.", name);
+	m->lists = counter(i, "reflector_lists_total",
+			   "List requests started, not counting further pages.", name);
+	m->watches = counter(i, "reflector_watches_total", "Watch requests started.", name);
+	m->events = counter(i, "reflector_watch_events_total", "Watch events received.", name);
+	m->rv = gauge(i, "reflector_last_resource_version", "Last resourceVersion received.", name);
+	m->objects = gauge(i, "informer_objects", "Objects in the informer's cache.", name);
+	m->bytes = gauge(i, "informer_object_bytes", "Size of the cached objects, in bytes.", name);
 }
 
 void informer_metrics_update(struct informer *i)

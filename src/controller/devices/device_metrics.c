@@ -196,14 +196,13 @@ void device_metrics_init(struct device_metrics *m, struct metrics *metrics)
 						       .labels = devices,
 						       .labels_n = ARRAY_SIZE(devices) },
 			       &m->devices, NULL);
-	(void)metrics_register(
-		metrics,
-		&(struct metrics_spec){ .name = "devplane_device_free_capacity",
-					.help = "Capacity of shared devices that claims can get.",
-					.type = METRICS_GAUGE,
-					.labels = capacity,
-					.labels_n = ARRAY_SIZE(capacity) },
-		&m->capacity, NULL);
+	(void)metrics_register(metrics,
+			       &(struct metrics_spec){ .name = "devplane_device_free_capacity",
+						       .help = "Free capacity of shared devices.",
+						       .type = METRICS_GAUGE,
+						       .labels = capacity,
+						       .labels_n = ARRAY_SIZE(capacity) },
+			       &m->capacity, NULL);
 }
 
 void device_metrics_release(struct device_metrics *m)

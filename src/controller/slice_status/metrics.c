@@ -58,9 +58,8 @@ static void register_writes(struct slice_status_metrics *m, struct metrics *metr
 		family(metrics,
 		       &(struct metrics_spec){
 			       .name = "dra_resourceslice_status_update_duration_seconds",
-			       .help = "Time from the moment that a ResourceSlice's status was "
-				       "known "
-				       "to be out of date until it was written.",
+			       .help = "Time from when a ResourceSlice's status became out of date "
+				       "until it was written.",
 			       .type = METRICS_HISTOGRAM,
 			       .bounds = bounds,
 			       .bounds_n = ARRAY_SIZE(bounds) }),
@@ -91,8 +90,7 @@ void slice_status_metrics_init(struct slice_status_metrics *m, struct metrics *m
 		family(metrics,
 		       &(struct metrics_spec){
 			       .name = "dra_resourceslice_status_controller_sync_total",
-			       .help = "Looks at whether a ResourceSlice's status is "
-				       "what it should be.",
+			       .help = "Checks of whether a ResourceSlice's status is up to date.",
 			       .type = METRICS_COUNTER }),
 		NULL, 0);
 	m->claims = metrics_gauge_of(
@@ -101,17 +99,17 @@ void slice_status_metrics_init(struct slice_status_metrics *m, struct metrics *m
 					       .help = "ResourceClaims that hold devices.",
 					       .type = METRICS_GAUGE }),
 		NULL, 0);
-	m->stale = family(
-		metrics, &(struct metrics_spec){
-				 .name = "dra_resourceslice_status_staleness_seconds",
-				 .help = "How long the ResourceSlice of the driver waits whose "
-					 "status became out of date first; 0 when all are current.",
-				 .type = METRICS_GAUGE,
-				 .labels = by_driver,
-				 .labels_n = ARRAY_SIZE(by_driver) });
+	m->stale = family(metrics,
+			  &(struct metrics_spec){
+				  .name = "dra_resourceslice_status_staleness_seconds",
+				  .help = "Age of the driver's oldest pending ResourceSlice status "
+					  "update; 0 if all are current.",
+				  .type = METRICS_GAUGE,
+				  .labels = by_driver,
+				  .labels_n = ARRAY_SIZE(by_driver) });
 	m->faults = family(metrics,
 			   &(struct metrics_spec){ .name = "dra_pool_validation_errors_total",
-						   .help = "Validation errors that a pool has now.",
+						   .help = "Current validation errors of a pool.",
 						   .type = METRICS_GAUGE,
 						   .labels = by_pool,
 						   .labels_n = ARRAY_SIZE(by_pool) });

@@ -338,7 +338,7 @@ static void init_metrics(struct taint_eviction *t, struct metrics *m)
 	};
 	struct metrics_spec latency = {
 		.name = "device_taint_eviction_controller_pod_deletion_duration_seconds",
-		.help = "From when a taint's effect began for a pod to the pod's deletion.",
+		.help = "Time from when a taint took effect for a pod until the pod was deleted.",
 		.type = METRICS_HISTOGRAM,
 		.bounds = bounds,
 		.bounds_n = ARRAY_SIZE(bounds),

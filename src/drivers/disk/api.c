@@ -448,7 +448,7 @@ static void add_metrics(struct disk_api *a)
 {
 	static const char *const labels[] = { "result" };
 	struct metrics_spec spec = { .name = "devplane_disk_status_writes_total",
-				     .help = "Writes of the node's status, by how they ended.",
+				     .help = "Writes of the node's disk status, by result.",
 				     .type = METRICS_COUNTER,
 				     .labels = labels,
 				     .labels_n = 1 };

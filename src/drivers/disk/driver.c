@@ -278,12 +278,13 @@ static int add_metrics(struct disk_driver *d, struct error *err)
 {
 	static const char *const labels[] = { "device", "direction" };
 	struct metrics_spec gauges = { .name = "devplane_disk_bytes_per_second",
-				       .help = "Bytes that a device reads or writes, as published.",
+				       .help = "Published read and write rate of a disk, in bytes "
+					       "per second.",
 				       .type = METRICS_GAUGE,
 				       .labels = labels,
 				       .labels_n = 2 };
 	struct metrics_spec rounds = { .name = "devplane_disk_rounds_total",
-				       .help = "Times that all counters were read.",
+				       .help = "Measurements of all disks.",
 				       .type = METRICS_COUNTER };
 	struct metrics_family *f;
 	int r;

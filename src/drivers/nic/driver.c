@@ -104,15 +104,15 @@ static void add_metrics(struct nic_driver *d)
 					 0.2,   0.5,   1,     2,    5,    10,   30 };
 	static const struct metrics_spec specs[] = {
 		{ .name = "devplane_net_attachments",
-		  .help = "Network interfaces that are in pods.",
+		  .help = "Network interfaces attached to pods.",
 		  .type = METRICS_GAUGE },
 		{ .name = "devplane_net_attach_duration_seconds",
-		  .help = "Time to put one network interface into a pod.",
+		  .help = "Time to attach one network interface to a pod.",
 		  .type = METRICS_HISTOGRAM,
 		  .bounds = bounds,
 		  .bounds_n = ARRAY_SIZE(bounds) },
 		{ .name = "devplane_net_attach_failures_total",
-		  .help = "Network interfaces that could not be put into a pod.",
+		  .help = "Failed attempts to attach a network interface to a pod.",
 		  .type = METRICS_COUNTER },
 	};
 	struct metrics_family *f[ARRAY_SIZE(specs)] = { NULL };

@@ -628,7 +628,7 @@ static void add_metrics(struct claim_status *s)
 {
 	static const char *const labels[] = { "result" };
 	struct metrics_spec spec = { .name = "devplane_driver_status_writes_total",
-				     .help = "Writes of claims' device status, by how they ended.",
+				     .help = "Writes of device status in claims, by result.",
 				     .type = METRICS_COUNTER,
 				     .labels = labels,
 				     .labels_n = 1 };

@@ -306,7 +306,7 @@ static void add_metrics(struct publisher *p)
 {
 	static const char *const labels[] = { "result" };
 	struct metrics_spec spec = { .name = "devplane_driver_slice_writes_total",
-				     .help = "Writes of ResourceSlices, by how they ended.",
+				     .help = "Writes of ResourceSlices, by result.",
 				     .type = METRICS_COUNTER,
 				     .labels = labels,
 				     .labels_n = 1 };

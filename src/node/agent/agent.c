@@ -128,14 +128,15 @@ static void make_metrics(struct agent *a)
 	if (metrics_register(a->opts.metrics,
 			     &(struct metrics_spec){
 				     .name = "devplane_node_pod_status_problems_total",
-				     .help = "Pod statuses that could not be made or written.",
+				     .help = "Pod statuses that could not be computed or written.",
 				     .type = METRICS_COUNTER },
 			     &f, NULL) == 0)
 		a->host.problems = metrics_counter_of(f, NULL, 0);
 	if (metrics_register(a->opts.metrics,
 			     &(struct metrics_spec){
 				     .name = "devplane_node_device_health_changes_total",
-				     .help = "Changes of device health, of plugins and drivers.",
+				     .help = "Changes of device health that device plugins and DRA "
+					     "drivers reported.",
 				     .type = METRICS_COUNTER },
 			     &f, NULL) == 0)
 		a->health_changes = metrics_counter_of(f, NULL, 0);

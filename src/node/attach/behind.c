@@ -22,16 +22,16 @@ void attach_behind_init(struct attach *a)
 
 	if (!a->opts.metrics)
 		return;
-	a->calls = family(
-		a->opts.metrics,
-		&(struct metrics_spec){ .name = "devplane_attach_calls_total",
-					.help = "Calls of the kubelet, by how they ended.",
-					.type = METRICS_COUNTER,
-					.labels = labels,
-					.labels_n = ARRAY_SIZE(labels) });
+	a->calls = family(a->opts.metrics,
+			  &(struct metrics_spec){ .name = "devplane_attach_calls_total",
+						  .help = "Calls to the kubelet, by result.",
+						  .type = METRICS_COUNTER,
+						  .labels = labels,
+						  .labels_n = ARRAY_SIZE(labels) });
 	f = family(a->opts.metrics,
 		   &(struct metrics_spec){ .name = "devplane_attach_torn_answers_total",
-					   .help = "Lists that contradicted themselves.",
+					   .help = "Inconsistent replies to List, which were "
+						   "discarded.",
 					   .type = METRICS_COUNTER });
 	a->torn = f ? metrics_counter_of(f, NULL, 0) : NULL;
 	f = family(a->opts.metrics,
@@ -41,7 +41,8 @@ void attach_behind_init(struct attach *a)
 	a->behind_gauge = f ? metrics_gauge_of(f, NULL, 0) : NULL;
 	f = family(a->opts.metrics,
 		   &(struct metrics_spec){ .name = "devplane_attach_last_answer_timestamp_seconds",
-					   .help = "When the kubelet last answered.",
+					   .help = "Time of the kubelet's last reply, in seconds "
+						   "since 1970.",
 					   .type = METRICS_GAUGE });
 	a->last_answer = f ? metrics_gauge_of(f, NULL, 0) : NULL;
 }

@@ -37,7 +37,7 @@ void claims_metrics_init(struct claims *c)
 	static const char *const driver[] = { "driver_name" };
 	const struct metrics_spec durations = {
 		.name = "dra_operations_duration_seconds",
-		.help = "How long all ResourceClaims of a pod took to be prepared or unprepared.",
+		.help = "Time to prepare or unprepare all ResourceClaims of a pod.",
 		.type = METRICS_HISTOGRAM,
 		.labels = operation,
 		.labels_n = ARRAY_SIZE(operation),

@@ -55,17 +55,18 @@ void plugin_metrics_init(struct plugin_metrics *m, struct metrics *registry)
 					.labels = resource,
 					.labels_n = ARRAY_SIZE(resource) });
 	m->allocations = make(
-		registry, &(struct metrics_spec){
-				  .name = "kubelet_device_plugin_alloc_duration_seconds",
-				  .help = "How long device plugins took to allocate, by resource.",
-				  .type = METRICS_HISTOGRAM,
-				  .labels = resource,
-				  .labels_n = ARRAY_SIZE(resource),
-				  .bounds = allocation_bounds,
-				  .bounds_n = ARRAY_SIZE(allocation_bounds) });
+		registry,
+		&(struct metrics_spec){
+			.name = "kubelet_device_plugin_alloc_duration_seconds",
+			.help = "Duration of device plugins' Allocate calls, by resource.",
+			.type = METRICS_HISTOGRAM,
+			.labels = resource,
+			.labels_n = ARRAY_SIZE(resource),
+			.bounds = allocation_bounds,
+			.bounds_n = ARRAY_SIZE(allocation_bounds) });
 	m->dra_calls = make(registry,
 			    &(struct metrics_spec){ .name = "dra_grpc_operations_duration_seconds",
-						    .help = "How long calls of DRA drivers took.",
+						    .help = "Duration of calls to DRA drivers.",
 						    .type = METRICS_HISTOGRAM,
 						    .labels = call,
 						    .labels_n = ARRAY_SIZE(call),

@@ -91,18 +91,17 @@ void podres_metrics_init(struct podres_metrics *m, struct metrics *registry)
 	for (size_t n = 0; n < PODRES_NAMES; n++)
 		init_endpoint(m, registry, n);
 	f = make(registry, METRICS_GAUGE, "devplane_pod_resources_streams",
-		 "Watches of PodResources that are open.", "method");
+		 "Open PodResources watches.", "method");
 	for (size_t i = PODRES_CALL_WATCH; i <= PODRES_CALL_WATCH_ALLOCATABLE; i++)
 		m->streams[i] = metrics_gauge(f, str_from(calls[i].method));
 	f = make(registry, METRICS_COUNTER, "devplane_pod_resources_events_total",
-		 "Messages sent to watches of PodResources.", NULL);
+		 "Messages sent to PodResources watches.", NULL);
 	m->events = metrics_counter_of(f, NULL, 0);
 	f = make(registry, METRICS_GAUGE, "devplane_pod_resources_backlog",
-		 "Changes that watches of PodResources have not been sent yet, all together.",
-		 NULL);
+		 "Changes not yet sent to PodResources watches, summed over all watches.", NULL);
 	m->backlog = metrics_gauge_of(f, NULL, 0);
 	f = make(registry, METRICS_COUNTER, "devplane_pod_resources_refused_total",
-		 "Calls of PodResources that a limit refused.", "reason");
+		 "PodResources calls rejected because of a limit.", "reason");
 	for (size_t i = PODRES_TAKEN + 1; i < PODRES_REFUSALS; i++)
 		m->refused[i] = metrics_counter(f, str_from(reasons[i]));
 }

@@ -436,7 +436,7 @@ static int register_metrics(struct runtime_cri *r, struct metrics *m, struct err
 {
 	static const char *const labels[] = { "operation_type" };
 	struct metrics_spec all = { .name = "devplane_node_runtime_operations_total",
-				    .help = "Calls of the container runtime.",
+				    .help = "Calls to the container runtime.",
 				    .type = METRICS_COUNTER,
 				    .labels = labels,
 				    .labels_n = 1 };
@@ -446,7 +446,7 @@ static int register_metrics(struct runtime_cri *r, struct metrics *m, struct err
 	if (!m)
 		return 0;
 	bad.name = "devplane_node_runtime_operations_errors_total";
-	bad.help = "Calls of the container runtime that failed.";
+	bad.help = "Failed calls to the container runtime.";
 	e = metrics_register(m, &all, &r->operations, err);
 	return e < 0 ? e : metrics_register(m, &bad, &r->errors, err);
 }

@@ -446,7 +446,7 @@ static void make_metrics(struct status_writer *w)
 						      [GONE] = { "gone", 4 } };
 	struct metrics_spec spec = {
 		.name = "devplane_node_status_writes_total",
-		.help = "Requests that write or end pods' statuses, by result.",
+		.help = "Requests that write a pod's status or delete a terminated pod, by result.",
 		.type = METRICS_COUNTER,
 		.labels = labels,
 		.labels_n = 1

@@ -41,7 +41,7 @@ static struct metrics_counter *count_conflicts(struct metrics *m)
 {
 	static const struct metrics_spec spec = {
 		.name = "devplane_scheduler_device_conflicts_total",
-		.help = "Allocations that the API server refused because another claim held a "
+		.help = "Allocations that the API server rejected because another claim held a "
 			"device",
 		.type = METRICS_COUNTER,
 	};

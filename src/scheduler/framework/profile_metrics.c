@@ -48,7 +48,7 @@ static void count_evaluations(struct profile *p, struct metrics *registry)
 							MEASURE_PRE_SCORE, MEASURE_SCORE };
 	struct metrics_family *f = family(
 		registry, &(struct metrics_spec){ .name = "scheduler_plugin_evaluation_total",
-						  .help = "How often plugins were asked",
+						  .help = "Calls of plugins",
 						  .type = METRICS_COUNTER,
 						  .labels = evaluation_labels,
 						  .labels_n = ARRAY_SIZE(evaluation_labels) });
@@ -83,7 +83,7 @@ void profile_metrics_init(struct profile *p)
 	m->points = family(registry,
 			   &(struct metrics_spec){
 				   .name = "scheduler_framework_extension_point_duration_seconds",
-				   .help = "Time of all plugins of an extension point",
+				   .help = "Duration of all plugins of an extension point",
 				   .type = METRICS_HISTOGRAM,
 				   .labels = point_labels,
 				   .labels_n = ARRAY_SIZE(point_labels),
@@ -92,7 +92,7 @@ void profile_metrics_init(struct profile *p)
 	m->executions = family(
 		registry,
 		&(struct metrics_spec){ .name = "scheduler_plugin_execution_duration_seconds",
-					.help = "Time of a plugin at an extension point",
+					.help = "Duration of one plugin at an extension point",
 					.type = METRICS_HISTOGRAM,
 					.labels = execution_labels,
 					.labels_n = ARRAY_SIZE(execution_labels),

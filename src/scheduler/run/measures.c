@@ -48,7 +48,8 @@ static void init_attempts(struct measures *m, struct metrics *r)
 						     .labels_n = 2 });
 	m->attempt_seconds = family(
 		r, &(struct metrics_spec){ .name = "scheduler_scheduling_attempt_duration_seconds",
-					   .help = "Time of an attempt, binding included",
+					   .help = "Duration of a scheduling attempt, including "
+						   "binding",
 					   .type = METRICS_HISTOGRAM,
 					   .labels = result_profile,
 					   .labels_n = 2,
@@ -56,19 +57,19 @@ static void init_attempts(struct measures *m, struct metrics *r)
 					   .bounds_n = ARRAY_SIZE(milli) });
 	f = family(r, &(struct metrics_spec){
 			      .name = "scheduler_scheduling_algorithm_duration_seconds",
-			      .help = "Time to decide on a node",
+			      .help = "Time to choose a node",
 			      .type = METRICS_HISTOGRAM,
 			      .bounds = milli,
 			      .bounds_n = ARRAY_SIZE(milli) });
 	m->algorithm_seconds = metrics_histogram_of(f, NULL, 0);
 	f = family(r, &(struct metrics_spec){ .name = "scheduler_snapshot_duration_seconds",
-					      .help = "Time to bring the snapshot up to date",
+					      .help = "Time to update the snapshot",
 					      .type = METRICS_HISTOGRAM,
 					      .bounds = micro,
 					      .bounds_n = ARRAY_SIZE(micro) });
 	m->snapshot_seconds = metrics_histogram_of(f, NULL, 0);
 	f = family(r, &(struct metrics_spec){ .name = "scheduler_pod_scheduling_attempts",
-					      .help = "Attempts that a pod took to be bound",
+					      .help = "Attempts until a pod was bound",
 					      .type = METRICS_HISTOGRAM,
 					      .bounds = counts,
 					      .bounds_n = ARRAY_SIZE(counts) });
@@ -89,7 +90,7 @@ static void init_selectors(struct measures *m, struct metrics *r)
 
 	f = family(r, &(struct metrics_spec){
 			      .name = "devplane_scheduler_selector_evaluations_total",
-			      .help = "Device selectors evaluated, each for one device",
+			      .help = "Evaluations of a device selector for one device",
 			      .type = METRICS_COUNTER });
 	m->evaluations = metrics_counter_of(f, NULL, 0);
 	f = family(r, &(struct metrics_spec){ .name = "devplane_scheduler_selector_cost_total",
@@ -109,7 +110,8 @@ void measures_init(struct measures *m, struct metrics *registry)
 	init_selectors(m, registry);
 	f = family(registry,
 		   &(struct metrics_spec){ .name = "scheduler_permit_wait_duration_seconds",
-					   .help = "Time that pods wait for permission",
+					   .help = "Time that pods wait at the Permit extension "
+						   "point",
 					   .type = METRICS_HISTOGRAM,
 					   .labels = only_result,
 					   .labels_n = 1,
@@ -119,7 +121,8 @@ void measures_init(struct measures *m, struct metrics *registry)
 		m->permit_seconds[i] = metrics_histogram_of(
 			f, &(struct str){ results[i], strlen(results[i]) }, 1);
 	f = family(registry, &(struct metrics_spec){ .name = "scheduler_cache_size",
-						     .help = "Nodes, pods and assumed pods known",
+						     .help = "Nodes, pods and assumed pods in the "
+							     "scheduler's cache",
 						     .type = METRICS_GAUGE,
 						     .labels = only_type,
 						     .labels_n = 1 });

@@ -40,20 +40,21 @@ void state_metrics_add(struct state *st)
 	st->objects_family = family(m, "apiserver_storage_objects", "Objects stored, by resource.",
 				    METRICS_GAUGE, by_resource, 1);
 	st->events_family = family(m, "apiserver_watch_cache_events_received_total",
-				   "Events that came from the store, by resource.", METRICS_COUNTER,
+				   "Events received from the store, by resource.", METRICS_COUNTER,
 				   by_group, 2);
 	st->revision_family = family(m, "apiserver_watch_cache_resource_version",
 				     "Revision of the last change, by resource.", METRICS_GAUGE,
 				     by_group, 2);
 	f = family(m, "devplane_committed_revision",
-		   "Revision that every read and watch has reached.", METRICS_GAUGE, NULL, 0);
+		   "Committed revision, which reads and watches see.", METRICS_GAUGE, NULL, 0);
 	st->revision_gauge = f ? metrics_gauge_of(f, NULL, 0) : NULL;
 	f = family(m, "apiserver_storage_decode_errors_total",
-		   "Stored values that are no object of their resource.", METRICS_COUNTER, NULL, 0);
+		   "Stored values that could not be decoded as an object of their resource.",
+		   METRICS_COUNTER, NULL, 0);
 	st->damaged_counter = f ? metrics_counter_of(f, NULL, 0) : NULL;
 	f = family(m, "devplane_watch_evaluations_total",
-		   "Objects of events that were compared with the selectors of watches.",
-		   METRICS_COUNTER, NULL, 0);
+		   "Evaluations of a watch's selectors for an event's object.", METRICS_COUNTER,
+		   NULL, 0);
 	st->evaluations_counter = f ? metrics_counter_of(f, NULL, 0) : NULL;
 }
 

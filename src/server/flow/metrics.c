@@ -20,23 +20,24 @@ int flow_metrics_add(struct flow *f, struct error *err)
 		struct metrics_spec spec;
 	} rows[] = {
 		{ &f->dispatched,
-		  { PREFIX "dispatched_requests_total", "Requests that were let through.",
+		  { PREFIX "dispatched_requests_total", "Requests that were dispatched.",
 		    METRICS_COUNTER, both, ARRAY_SIZE(both), NULL, 0 } },
 		{ &f->rejected,
-		  { PREFIX "rejected_requests_total", "Requests that were refused with 429.",
+		  { PREFIX "rejected_requests_total", "Requests rejected with 429.",
 		    METRICS_COUNTER, with_reason, ARRAY_SIZE(with_reason), NULL, 0 } },
 		{ &f->waited,
-		  { PREFIX "request_wait_duration_seconds", "How long requests waited.",
+		  { PREFIX "request_wait_duration_seconds", "Time that requests waited in a queue.",
 		    METRICS_HISTOGRAM, both, ARRAY_SIZE(both), seconds, ARRAY_SIZE(seconds) } },
 		{ &f->waiting,
-		  { PREFIX "current_inqueue_requests", "Requests that wait now.", METRICS_GAUGE,
+		  { PREFIX "current_inqueue_requests", "Requests waiting in queues.", METRICS_GAUGE,
 		    both, 1, NULL, 0 } },
 		{ &f->executing,
-		  { PREFIX "current_executing_requests", "Requests under way.", METRICS_GAUGE, both,
-		    1, NULL, 0 } },
+		  { PREFIX "current_executing_requests", "Requests being executed.", METRICS_GAUGE,
+		    both, 1, NULL, 0 } },
 		{ &f->limits,
-		  { PREFIX "nominal_limit_seats", "Seats of a level's own.", METRICS_GAUGE, both, 1,
-		    NULL, 0 } },
+		  { PREFIX "nominal_limit_seats",
+		    "Nominal concurrency limit of a priority level, in seats.", METRICS_GAUGE, both,
+		    1, NULL, 0 } },
 	};
 	int r = 0;
 

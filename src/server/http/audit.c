@@ -36,10 +36,10 @@ static int add_metrics(struct audit *a, struct metrics *m, struct error *err)
 {
 	static const char *const labels[] = { "plugin" };
 	struct metrics_spec events = { .name = "apiserver_audit_event_total",
-				       .help = "Lines of the audit log.",
+				       .help = "Lines written to the audit log.",
 				       .type = METRICS_COUNTER };
 	struct metrics_spec errors = { .name = "apiserver_audit_error_total",
-				       .help = "Lines that could not be written.",
+				       .help = "Audit log lines that could not be written.",
 				       .type = METRICS_COUNTER,
 				       .labels = labels,
 				       .labels_n = 1 };

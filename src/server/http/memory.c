@@ -45,21 +45,21 @@ static int add_metrics(struct memory *m, struct metrics *registry, struct error 
 	static const char *const labels[] = { "limit" };
 	struct metrics_spec refused = {
 		.name = "devplane_request_memory_refused_total",
-		.help = "Requests refused for the memory that is held for their client.",
+		.help = "Requests rejected because of the memory limit of their client.",
 		.type = METRICS_COUNTER,
 		.labels = labels,
 		.labels_n = 1
 	};
 	struct metrics_spec watches = {
 		.name = "devplane_watches_refused_total",
-		.help = "Watches refused for the number that their client has.",
+		.help = "Watches rejected because of the watch limit of their client.",
 		.type = METRICS_COUNTER,
 		.labels = labels,
 		.labels_n = 1
 	};
 	struct metrics_spec bytes = {
 		.name = "devplane_request_memory_bytes",
-		.help = "Memory of requests and unsent answers, as it is limited.",
+		.help = "Memory of requests and unsent replies that counts towards the limit.",
 		.type = METRICS_GAUGE
 	};
 	struct metrics_family *f;

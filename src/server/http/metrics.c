@@ -104,7 +104,7 @@ static int add_families(struct metrics *m, struct server_metrics *sm, struct err
 		    .labels_n = 9 },
 		  &sm->total },
 		{ { .name = "apiserver_request_duration_seconds",
-		    .help = "Time from a request's head to the end of its answer.",
+		    .help = "Time from a request's header to the end of its reply.",
 		    .type = METRICS_HISTOGRAM,
 		    .labels = request_labels,
 		    .labels_n = 8,
@@ -112,23 +112,23 @@ static int add_families(struct metrics *m, struct server_metrics *sm, struct err
 		    .bounds_n = ARRAY_SIZE(duration_bounds) },
 		  &sm->duration },
 		{ { .name = "apiserver_longrunning_requests",
-		    .help = "Watches that are open, and requests that lead on to nodes and pods.",
+		    .help = "Open watches, and requests proxied to nodes and pods.",
 		    .type = METRICS_GAUGE,
 		    .labels = long_labels,
 		    .labels_n = ARRAY_SIZE(long_labels) },
 		  &sm->longrunning },
 		{ { .name = "apiserver_current_inflight_requests",
-		    .help = "Requests under way, watches not counted.",
+		    .help = "Requests being executed, without watches.",
 		    .type = METRICS_GAUGE,
 		    .labels = inflight_labels,
 		    .labels_n = 1 },
 		  &sm->inflight },
 		{ { .name = "devplane_cel_compile_steps_total",
-		    .help = "Work on expressions of objects that were written.",
+		    .help = "Steps of compiling CEL expressions in written objects.",
 		    .type = METRICS_COUNTER },
 		  &sm->compile_steps },
 		{ { .name = "devplane_cel_compile_pauses_total",
-		    .help = "Times that this work was left for a turn, to serve others.",
+		    .help = "Pauses in compiling CEL expressions, to serve other requests.",
 		    .type = METRICS_COUNTER },
 		  &sm->compile_pauses },
 	};
@@ -160,7 +160,7 @@ static int add_gates(struct metrics *m, const struct gates *gates, struct error 
 static int add_build(struct metrics *m, struct error *err)
 {
 	struct metrics_spec spec = { .name = "kubernetes_build_info",
-				     .help = "What was built; always 1.",
+				     .help = "Version of the build; always 1.",
 				     .type = METRICS_GAUGE,
 				     .labels = build_labels,
 				     .labels_n = ARRAY_SIZE(build_labels) };
@@ -205,7 +205,7 @@ static int add_refused(struct server *s, struct error *err)
 	static const char *const labels[] = { "limit" };
 	static const struct str all = { "all", 3 }, strangers = { "unauthenticated", 15 };
 	struct metrics_spec spec = { .name = "devplane_http_connections_refused_total",
-				     .help = "Connections closed at once because of a limit.",
+				     .help = "Connections closed immediately because of a limit.",
 				     .type = METRICS_COUNTER,
 				     .labels = labels,
 				     .labels_n = 1 };
@@ -222,8 +222,8 @@ static int add_refused(struct server *s, struct error *err)
 static int add_http(struct server *s, struct error *err)
 {
 	struct metrics_spec spec = { .name = "devplane_http_stalled_streams_total",
-				     .help = "HTTP/2 streams that were reset because the client "
-					     "took nothing of the answer.",
+				     .help = "HTTP/2 streams reset because the client did not read "
+					     "the reply.",
 				     .type = METRICS_COUNTER };
 	struct metrics_family *f;
 	int r = metrics_register(s->metrics, &spec, &f, err);

@@ -21,19 +21,19 @@ int webhook_metrics_new(struct webhooks *w, struct error *err)
 		struct metrics_family **family;
 	} all[] = {
 		{ { "apiserver_admission_webhook_admission_duration_seconds",
-		    "How long webhooks took.", METRICS_HISTOGRAM, labels, 4, bounds,
+		    "Duration of webhook calls.", METRICS_HISTOGRAM, labels, 4, bounds,
 		    ARRAY_SIZE(bounds) },
 		  &w->duration },
-		{ { "apiserver_admission_webhook_request_total", "Calls of webhooks.",
-		    METRICS_COUNTER, total, 5, NULL, 0 },
+		{ { "apiserver_admission_webhook_request_total", "Webhook calls.", METRICS_COUNTER,
+		    total, 5, NULL, 0 },
 		  &w->total },
 		{ { "apiserver_admission_webhook_rejection_count",
-		    "Writes that webhooks refused, or that were refused because of them.",
-		    METRICS_COUNTER, reject, 5, NULL, 0 },
+		    "Writes rejected by a webhook, or because a webhook failed.", METRICS_COUNTER,
+		    reject, 5, NULL, 0 },
 		  &w->rejections },
 		{ { "apiserver_admission_webhook_fail_open_count",
-		    "Writes that went on although a webhook failed.", METRICS_COUNTER, labels, 2,
-		    NULL, 0 },
+		    "Writes allowed although a webhook failed.", METRICS_COUNTER, labels, 2, NULL,
+		    0 },
 		  &w->fail_open },
 	};
 	int r = 0;

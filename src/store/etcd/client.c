@@ -666,13 +666,14 @@ static int add_metrics(struct etcd_client *client, struct metrics *m, struct err
 	static const double bounds[] = { 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
 					 0.1,   0.25,   0.5,   1,    2.5,   5 };
 	const struct metrics_spec requests = { .name = "etcd_requests_total",
-					       .help = "Requests to etcd that were answered or "
-						       "lost, by operation and gRPC code.",
+					       .help = "Finished requests to etcd, by operation "
+						       "and gRPC code.",
 					       .type = METRICS_COUNTER,
 					       .labels = labels,
 					       .labels_n = 2 };
 	const struct metrics_spec durations = { .name = "etcd_request_duration_seconds",
-						.help = "How long etcd took, by operation.",
+						.help = "Duration of requests to etcd, by "
+							"operation.",
 						.type = METRICS_HISTOGRAM,
 						.labels = labels,
 						.labels_n = 1,

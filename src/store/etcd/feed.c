@@ -353,12 +353,12 @@ static int add_metrics(struct etcd_feed *f, struct metrics *m, struct error *err
 {
 	const struct metrics_spec reconnects = {
 		.name = "etcd_feed_reconnects_total",
-		.help = "Times that the watch on etcd was lost and opened again.",
+		.help = "Reconnects of the watch on etcd.",
 		.type = METRICS_COUNTER,
 	};
 	const struct metrics_spec events = {
 		.name = "etcd_feed_events_total",
-		.help = "Changes of objects that the watch on etcd has delivered.",
+		.help = "Object changes received from the watch on etcd.",
 		.type = METRICS_COUNTER,
 	};
 	struct metrics_family *family;
