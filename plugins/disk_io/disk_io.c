@@ -80,7 +80,7 @@ static int read_rate(const struct dp_scheduler_host *h, const struct dp_object *
 	*ret_rate = 0;
 	if (why)
 		(void)snprintf(why->text, sizeof(why->text),
-			       "annotation %s: \"%.*s\" is no quantity of bytes per second", key,
+			       "annotation %s: \"%.*s\" is not a quantity of bytes per second", key,
 			       (int)(t.n < 64 ? t.n : 64), t.p);
 	return -1;
 }

@@ -146,11 +146,12 @@ static void an_annotation_that_is_no_quantity_is_told(void **state)
 
 	assert_tried(
 		w, pod("x", "fast", NULL, NULL), "n1", DP_UNRESOLVABLE,
-		"annotation diskio.devplane.dev/read-bps: \"fast\" is no quantity of bytes per "
+		"annotation diskio.devplane.dev/read-bps: \"fast\" is not a quantity of bytes per "
 		"second");
-	assert_tried(w, pod("x", NULL, "-1", NULL), "n1", DP_UNRESOLVABLE,
-		     "annotation diskio.devplane.dev/write-bps: \"-1\" is no quantity of bytes per "
-		     "second");
+	assert_tried(
+		w, pod("x", NULL, "-1", NULL), "n1", DP_UNRESOLVABLE,
+		"annotation diskio.devplane.dev/write-bps: \"-1\" is not a quantity of bytes per "
+		"second");
 }
 
 static int64_t score_of(struct world *w, const char *node, const char *read, const char *write)

@@ -108,7 +108,7 @@ void grpc_call_reset(struct grpc_call *c, enum error_code why)
 
 	if (!c->stream)
 		return;
-	(void)error_set(&err, why, "the call was given up");
+	(void)error_set(&err, why, "the call was cancelled");
 	c->stream->ops = &grpc_stream_no_ops;
 	http_stream_reset(c->stream, &err);
 }

@@ -58,7 +58,8 @@ static int check(const struct http_fields *f, struct grpc_metadata md, struct er
 	size_t n = md.key.n + (is_binary(md.key) ? base64_encoded_size(md.value.n) : md.value.n);
 
 	if (!is_key(md.key) || is_reserved(md.key))
-		return error_set(err, ERR_INVALID, "\"%.*s\" is no metadata key", STR_ARG(md.key));
+		return error_set(err, ERR_INVALID, "\"%.*s\" is not a metadata key",
+				 STR_ARG(md.key));
 	if (!is_binary(md.key) && !is_ascii_value(md.value))
 		return error_set(err, ERR_INVALID, "the value of metadata \"%.*s\" is not ASCII",
 				 STR_ARG(md.key));
@@ -177,7 +178,7 @@ int grpc_timeout_parse(struct str text, int64_t *ret_ms, struct error *err)
 		return error_set(err, ERR_PROTOCOL, "timeout string is too %s: \"%.*s\"",
 				 text.n < 2 ? "short" : "long", STR_ARG(text));
 	if (!str_to_u64(str_of(text.p, text.n - 1), &value))
-		return error_set(err, ERR_PROTOCOL, "timeout is no number: \"%.*s\"",
+		return error_set(err, ERR_PROTOCOL, "timeout is not a number: \"%.*s\"",
 				 STR_ARG(text));
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
 		if (units[i].letter != text.p[text.n - 1])

@@ -223,7 +223,8 @@ static void a_malformed_timeout_is_400_and_internal(void **state)
 	struct test *t = *state;
 
 	request(t, fixture_echo.path, "grpc-timeout", "5parsecs");
-	assert_refused(t, 400, "13", "malformed grpc-timeout: timeout is no number: \"5parsecs\"");
+	assert_refused(t, 400, "13",
+		       "malformed grpc-timeout: timeout is not a number: \"5parsecs\"");
 }
 
 static void malformed_metadata_is_400_and_internal(void **state)

@@ -79,10 +79,10 @@ static void on_renew(struct loop_timer *t)
 		tls_unref(s->tls);
 		s->tls = tls;
 	} else {
-		log_warn(s->opts.log, "the serving certificate cannot be renewed", LOG_ERR(&err));
+		log_warn(s->opts.log, "cannot renew the serving certificate", LOG_ERR(&err));
 	}
 	if (kubelets_renew(s->kubelets, &err) < 0)
-		log_warn(s->opts.log, "the certificate for kubelets cannot be renewed",
+		log_warn(s->opts.log, "cannot renew the client certificate for kubelets",
 			 LOG_ERR(&err));
 	loop_timer_start(t, RENEW_MS);
 }
@@ -175,8 +175,7 @@ static void on_versions(void *arg, const struct error *err)
 	struct server *s = arg;
 
 	if (err && !atomic_load(&s->stopping))
-		log_warn(s->opts.log, "the StorageVersion objects cannot be brought up to date",
-			 LOG_ERR(err));
+		log_warn(s->opts.log, "cannot update the StorageVersion objects", LOG_ERR(err));
 	/* Returns the memory that these writes, the policy at startup and the startup code used. */
 	mem_tidy();
 }
@@ -202,7 +201,7 @@ static void on_kubernetes(void *arg, const struct error *err)
 		return;
 	/* A server with a full disk still serves. */
 	if (err)
-		log_warn(s->opts.log, "service kubernetes cannot be made", LOG_ERR(err));
+		log_warn(s->opts.log, "cannot create service kubernetes", LOG_ERR(err));
 	services_start(s->services);
 	storage_versions_ensure(s, on_first_versions, s);
 }
@@ -214,10 +213,10 @@ static void on_classes(void *arg, const struct error *err, bool outrun UNUSED)
 	if (atomic_load(&s->stopping))
 		return;
 	if (err)
-		log_warn(
-			s->opts.log,
-			"the system's priority classes, or its trust for others, cannot be written",
-			LOG_ERR(err));
+		log_warn(s->opts.log,
+			 "cannot write the system's PriorityClasses or ConfigMap "
+			 "extension-apiserver-authentication",
+			 LOG_ERR(err));
 	s->kubernetes = kubernetes_service_new(s, on_kubernetes, s);
 }
 

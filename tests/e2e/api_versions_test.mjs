@@ -205,7 +205,7 @@ async function full() {
 		await test("a server whose disk is full starts, and says what it could not write", async () => {
 			await server.begin()
 			expect(await server.client.get("/api/v1/namespaces/default"), 200)
-			assert.equal(server.process.err.match(/StorageVersion objects cannot be brought up to date/g)?.length, 1)
+			assert.equal(server.process.err.match(/cannot update the StorageVersion objects/g)?.length, 1)
 			assert.deepEqual(expect(await server.client.get(records), 200).items, [])
 		})
 		await test("and writes it when there is room again", async () => {

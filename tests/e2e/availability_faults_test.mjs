@@ -202,7 +202,7 @@ await test("a controller keeps to its budget of requests, and logs what it does"
 	const seconds = (performance.now() - begun) / 1000
 	assert.ok(sent >= NODES, `${sent} requests`)
 	assert.ok(sent <= BURST + 1 + QPS * seconds, `${sent} requests in ${seconds} s`)
-	for (const line of [/looked at slice.*slice=n0.*is written/, /status of slice written.*slice=n0/])
+	for (const line of [/checked slice.*slice=n0.*is written/, /status of slice written.*slice=n0/])
 		assert.match(controller.process.err, line)
 	await controller.stop()
 })

@@ -144,7 +144,7 @@ matches "no YAML" "document 5: " "$err"
 matches "no file" "none.yaml: " "$err"
 matches "how many" "5 of 6 objects could not be applied" "$err"
 capture dp apply -n other -f "$TMP/web.yaml"
-matches "a namespace that is not the object's" 'pod/web: it is of namespace "team", but --namespace says "other"' "$err"
+matches "a namespace that is not the object's" 'pod/web: its namespace is "team", but --namespace is "other"' "$err"
 
 # A kind that the same file defines, a built-in one with a list that merges, and a status.
 cat >"$TMP/crd.yaml" <<END
@@ -186,14 +186,14 @@ capture dp delete -f "$TMP/dir" --ignore-not-found
 same "what is not there may be no failure" "0" "$status$out$err"
 echo '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "team"}}' >"$TMP/alone.json"
 capture dp delete -n other -f "$TMP/alone.json" --wait=false --ignore-not-found
-matches "delete by manifest is not of two namespaces" 'pod/web: it is of namespace "team", but --namespace says "other"' "$err"
+matches "delete by manifest is not of two namespaces" 'pod/web: its namespace is "team", but --namespace is "other"' "$err"
 check "... and the pod is there" "$kubectl" -n team get pod web
 capture dp delete -f "$TMP/w.json"
 same "delete by manifest" 'widget.example.com "w" deleted' "$out"
 
 dp apply -f - >"$TMP/held.out" <<<'{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held", "finalizers": ["example.com/hold"]}}'
 capture dp delete configmap held --timeout 100ms
-matches "what is held is waited for" "configmap/held is there still; its metadata.finalizers" "$err"
+matches "what is held is waited for" "configmap/held still exists; its metadata.finalizers" "$err"
 capture dp delete configmap held --wait=false
 same "... or not" "$status$out" '0configmap "held" deleted'
 background delete "$DEVPLANE" delete configmap held
@@ -204,7 +204,7 @@ same "delete ends when it is gone" 0 $?
 capture dp delete pod web -n team --now
 same "a pod is deleted" '0pod "web" deleted' "$status$out"
 capture dp delete pods
-matches "delete wants names" 'which of them' "$err"
+matches "delete wants names" 'name the objects to delete' "$err"
 capture dp delete
 matches "delete wants something" 'TYPE NAME' "$err"
 capture dp delete pod x -f "$TMP/w.json"

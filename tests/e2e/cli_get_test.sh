@@ -279,16 +279,16 @@ fails() {
 	same "$name: nothing on standard output" "" "$out"
 }
 fails "mistyped type" 1 '^devplane: the server doesn.t have a resource type "pdos"; did you mean "pods"\?$' get pdos
-fails "no such object" 1 '^devplane: pods "gone" not found in namespace "default"; -n NAME looks in another, -A in all$' get pod gone
+fails "no such object" 1 '^devplane: pods "gone" not found in namespace "default"; use -n NAME for another namespace, -A for all$' get pod gone
 fails "no such object to describe" 1 '^devplane: pods "gone" not found in namespace "default"' describe pod gone
-fails "no server" 1 '^devplane: cannot reach https://127.0.0.1:1: .*; does the server run\? Its address comes from --server$' \
+fails "no server" 1 '^devplane: cannot reach https://127.0.0.1:1: .*; is the server running\? Its address comes from --server$' \
 	get pods --server https://127.0.0.1:1
 fails "no kubeconfig" 1 'cannot read /nowhere' get pods --kubeconfig /nowhere
-fails "no type" 2 'which type of objects' get
+fails "no type" 2 'name a type of objects' get
 fails "bad output" 2 '"frob" is not one of wide, json, yaml' get pods -o frob
-fails "name and selector" 2 'give one of them' get pod web -l a=b
-fails "two ways of naming" 2 'write TYPE NAME.. or TYPE/NAME..' get pods pod/web
-fails "path with many values" 2 'may stand for several values' get pods -o 'jsonpath={.items[*].metadata.name}'
+fails "name and selector" 2 'exclude each other' get pod web -l a=b
+fails "two ways of naming" 2 'write either TYPE NAME.. or TYPE/NAME..' get pods pod/web
+fails "path with many values" 2 'can match several values' get pods -o 'jsonpath={.items[*].metadata.name}'
 capture "$DEVPLANE" get pods web gone
 same "what is there is shown beside what is not: exit code" 1 "$status"
 matches "what is there is shown beside what is not" '^NAME .*'$'\n''web ' "$out"

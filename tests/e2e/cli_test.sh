@@ -72,7 +72,7 @@ usage_error "driver net that is to create what it cannot" \
 	'devplane: --create mcvlan:2:eth1: cannot create "mcvlan", did you mean macvlan?' \
 	driver net --node-name n1 --create mcvlan:2:eth1
 usage_error "driver net that is to create the same twice" \
-	'devplane: --create: two of what is to be created give devices of one name, such as veth-0: say all of them at once' \
+	'devplane: --create: two entries give devices of the same name, such as veth-0: combine them into one' \
 	driver net --node-name n1 --create veth:2 --create veth:1
 usage_error "unexpected argument" 'devplane: unexpected argument "extra"' version extra
 usage_error "command after a flag" 'devplane: unexpected argument "version"' --version=false version
@@ -84,7 +84,7 @@ same "driver net needs root" \
 	'devplane: needs root (CAP_NET_ADMIN, CAP_SYS_ADMIN); this process lacks CAP_NET_ADMIN and CAP_SYS_ADMIN' "$err"
 capture "$DEVPLANE" driver net list --root-dir "$TMP"
 same "driver net list names who does not run" \
-	"devplane: no \`devplane driver net\` runs as net.devplane.dev with --root-dir $TMP; start one, or say where with --root-dir and --name" "$err"
+	"devplane: no \`devplane driver net\` runs as net.devplane.dev with --root-dir $TMP; start one, or name another with --root-dir and --name" "$err"
 
 # script(1) runs a command on a pseudo-terminal.
 have_terminals() { script -qec true /dev/null >/dev/null 2>&1 </dev/null; }

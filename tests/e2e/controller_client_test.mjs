@@ -134,7 +134,7 @@ async function leading(say, server, api, first) {
 	await test(say("another waits while one leads"), async () => {
 		const { holderIdentity } = await lease()
 		second = startController(server, ...election)
-		await until("a look at the leader", () => second.err.includes(`another leads identity=${holderIdentity}`))
+		await until("a look at the leader", () => second.err.includes(`another instance is the leader identity=${holderIdentity}`))
 		assert.equal((await lease()).holderIdentity, holderIdentity)
 	})
 	await test(say("it takes over when the leader is killed"), async () => {

@@ -320,7 +320,7 @@ await test("doctor names what is wrong", async () => {
 	const { stdout, status } = spawnSync(devplane, ["doctor", "--kubeconfig", server.kubeconfig], { encoding: "utf8", env })
 	assert.equal(status, 1)
 	assert.doesNotMatch(stdout, /all valid/)
-	assert.match(stdout, /^fail +pools +1 of 5 give out nothing: 1 incomplete, 0 invalid; gpu\.example\.com\/half is incomplete/m)
+	assert.match(stdout, /^fail +pools +1 of 5 cannot be allocated from: 1 incomplete, 0 invalid; gpu\.example\.com\/half is incomplete/m)
 	assert.match(stdout, /^fail +unhealthy, free +1: gpu\.example\.com\/n1\/free-broken \(Xid 48\)/m)
 	assert.match(stdout, /^warn +unhealthy +1: gpu\.example\.com\/n1\/held-broken \(Xid 79\)/m)
 	assert.match(stdout, /^warn +unavailable +1 NodeGone .*2 PoolIncomplete .*1 Tainted: maintenance/m)

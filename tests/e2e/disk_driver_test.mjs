@@ -154,7 +154,7 @@ await test("the object asks for a probe and gets its result", async () => {
 await test("a probe of what is not there fails and says what is", async () => {
 	await annotate("../../etc/passwd")
 	const { status } = await object((o) => o.status.probe?.state === "Failed" && !asked(o))
-	assert.match(status.probe.message, new RegExp(`"../../etc/passwd" is no device that is measured here: ${loop.name}`))
+	assert.match(status.probe.message, new RegExp(`"../../etc/passwd" is not a measured device: ${loop.name}`))
 	assert.equal(status.probe.readBytesPerSecond, undefined)
 })
 
@@ -223,10 +223,10 @@ await test("what makes no sense is refused with a sentence", async () => {
 		[["--node-name", "n1", "--capacity", "sda=fast"], 2, /--capacity sda=fast: "fast" is neither read:QUANTITY nor write:QUANTITY/],
 		[["--node-name", "n1", "--capacity", "a=read:1", "--capacity", "a=read:1"], 2, /--capacity: a is there twice/],
 		[["--node-name", "N_1", "--kubeconfig", config], 2, /node name "N_1"/],
-		[["--node-name", "n1", "--kubeconfig", config, "--proc-root", scratch], 1, /diskstats cannot be read/],
+		[["--node-name", "n1", "--kubeconfig", config, "--proc-root", scratch], 1, /cannot read .*diskstats/],
 		[["--node-name", "n1", "--interval", "1ms"], 2, /--interval/],
 		[["probe"], 2, /probe/],
-		[["probe", "no-such-disk", "--forget"], 1, /there is no \/dev\/no-such-disk; say a device such as sda/],
+		[["probe", "no-such-disk", "--forget"], 1, /\/dev\/no-such-disk does not exist; name a device such as sda/],
 		[["probe", scratch, "--forget"], 1, /is neither a block device nor a file/],
 	]
 	for (const [args, code, text] of mistakes) {
@@ -236,7 +236,7 @@ await test("what makes no sense is refused with a sentence", async () => {
 	}
 	const there = `${scratch}/${unique("there")}`
 	writeFileSync(there, "precious")
-	assert.match(run("probe", loop.path, "--seconds", "1", "--forget", "--write", there).stderr, /is there already: it would be overwritten/)
+	assert.match(run("probe", loop.path, "--seconds", "1", "--forget", "--write", there).stderr, /already exists; name a new file/)
 	assert.equal(readFileSync(there, "utf8"), "precious")
 })
 

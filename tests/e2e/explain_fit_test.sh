@@ -174,8 +174,8 @@ contains "a node that there is not" 'nodes "nope" not found' "$(fit one --node n
 "$kubectl" create clusterrole devices --verb=get,list --resource=resourceslices.resource.k8s.io,deviceclasses.resource.k8s.io >>"$TMP/role.log" 2>&1
 "$kubectl" create clusterrolebinding devices --clusterrole=devices --user=jane >>"$TMP/role.log" 2>&1
 out=$(fit one --as jane)
-contains "without all claims" "Note: claims of other namespaces than default cannot be read" "$out"
-contains "and without nodes" "Note: nodes cannot be read" "$out"
+contains "without all claims" "Note: cannot read claims of other namespaces than default" "$out"
+contains "and without nodes" "Note: cannot read nodes" "$out"
 same "there still is an answer, as far as it is known" "claim default/one may fit on 3 of 3 nodes: n1, n2, n3" "$(head -n 1 <<<"$out")"
 same "json says that, too" true "$(fit one --as jane -o json | node -p 'JSON.parse(require("fs").readFileSync(0)).uncertain')"
 
@@ -215,14 +215,14 @@ same "what statuses tell is not free" "claim default/one fits on 0 of 3 nodes" "
 contains "nor is its holder named" "in use" "$out"
 same "nowhere" "" "$(grep -e ghost -e secret <<<"$out")"
 contains "who has it is counted" "gpu-0 (1 claim)" "$(fit one --as jane --node n3)"
-contains "the note says how it is known" "what they hold is told by the status of slices" "$out"
+contains "the note says how it is known" "their devices are known from the status of slices" "$out"
 # One may get claims and not list them, anywhere.
 "$kubectl" create role getter --verb=get --resource=resourceclaims.resource.k8s.io >>"$TMP/role.log" 2>&1
 "$kubectl" create rolebinding getter --role=getter --user=gina >>"$TMP/role.log" 2>&1
 "$kubectl" create clusterrolebinding gina --clusterrole=devices --user=gina >>"$TMP/role.log" 2>&1
 out=$(fit one --as gina)
 same "one claim can be explained without a list of claims" "claim default/one fits on 0 of 3 nodes" "$(head -n 1 <<<"$out")"
-contains "and that is said" "Note: claims cannot be read" "$out"
+contains "and that is said" "Note: cannot read claims" "$out"
 # Who may list claims and not get them is not told their names.
 "$kubectl" create clusterrole lister --verb=list --resource=resourceclaims.resource.k8s.io >>"$TMP/role.log" 2>&1
 "$kubectl" create clusterrolebinding lister --clusterrole=lister --user=gina >>"$TMP/role.log" 2>&1

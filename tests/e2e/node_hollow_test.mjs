@@ -21,7 +21,7 @@ await test("the node registers, says that it is hollow, and renews its lease", a
 	assert.equal(status.capacity.pods, "110")
 	assert.deepEqual(status.conditions.map((c) => c.type).sort(), ["DiskPressure", "MemoryPressure", "PIDPressure", "Ready"])
 	assert.match(status.nodeInfo.containerRuntimeVersion, /hollow/)
-	assert.match(node.process.out, /hollow: no containers are run/)
+	assert.match(node.process.out, /hollow: runs no containers/)
 	const lease = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1`
 	const first = await until("lease", async () => (await client.get(lease)).body?.spec?.renewTime && (await client.get(lease)).body)
 	assert.equal(first.spec.holderIdentity, "n1")
@@ -135,7 +135,7 @@ await test("one process is fifty nodes", async () => {
 await test("wrong flags are refused with a word on what to do", async () => {
 	for (const [flags, text] of [
 		[["--nodes", "3"], /--nodes above 1 needs --runtime hollow/],
-		[["--runtime", "hollow", "--container-runtime-endpoint", "unix:///x"], /has no meaning with/],
+		[["--runtime", "hollow", "--container-runtime-endpoint", "unix:///x"], /exclude each other/],
 		[["--runtime", "hollow", "--feature-gates", "Nope=true"], /--feature-gates/],
 		[["--runtime", "hollow", "--kube-reserved", "cpu"], /NAME=AMOUNT/],
 		[["--runtime", "hollow", "--reserved-memory", "x"], /NODE:memory=SIZE/],

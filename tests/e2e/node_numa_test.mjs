@@ -148,7 +148,7 @@ await test("memory is plugged: the Node has it, and pods get it", async () => {
 
 await test("a machine that cannot be read for a moment changes nothing", async () => {
 	put(`${sys}/devices/system/cpu/online`, "")
-	await until("a word about it", () => /the machine cannot be read again/.test(node.process.err))
+	await until("a word about it", () => /cannot read CPUs and memory of the machine again/.test(node.process.err))
 	assert.equal((await cluster.readNode("n1")).status.capacity.cpu, "8")
 	putMachine({ gib: [8, 16] })
 	await end(await runs({ cpu: "1" }))

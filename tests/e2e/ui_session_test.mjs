@@ -235,12 +235,12 @@ async function logins2(server) {
 }
 
 async function links(server) {
-	await test("a link is for who shows a token or a certificate", async () => {
+	await test("a link needs a token or a certificate", async () => {
 		const browser = await loggedIn(server, { token: "token-alice" })
 		expectStatus(await new Browser(server).ask("POST", "/ui/link"), 401, "Unauthorized")
 		expectStatus(await browser.ask("POST", "/ui/link"), 401, "Unauthorized")
 		expectStatus(await server.as({ token: "wrong" }).post("/ui/link"), 401, "Unauthorized")
-		expectStatus(await server.client.post("/ui/link", undefined, { headers: { "impersonate-user": "alice" } }), 403, "Forbidden", /somebody else/)
+		expectStatus(await server.client.post("/ui/link", undefined, { headers: { "impersonate-user": "alice" } }), 403, "Forbidden", /with impersonation/)
 		const admin = new Browser(server)
 		const { user, groups } = expect(await admin.login({ code: await code(server.client) }), 200)
 		assert.ok(groups.includes("system:masters"), `${user} ${groups}`)

@@ -25,7 +25,7 @@ await test("a port that is taken: by whom, and what to do", async () => {
 	const listener = net.createServer().listen(0, "127.0.0.1")
 	await once(listener, "listening")
 	const { port } = listener.address()
-	await refused(new RegExp(`port ${port} is taken by .*\\(pid ${process.pid}\\).*--secure-port`), "--data-dir", folder(), "--secure-port", String(port))
+	await refused(new RegExp(`port ${port} is in use by .*\\(pid ${process.pid}\\).*--secure-port`), "--data-dir", folder(), "--secure-port", String(port))
 	listener.close()
 })
 
@@ -33,8 +33,8 @@ await test("a folder that holds something else, or is none", async () => {
 	const full = folder()
 	mkdirSync(full)
 	writeFileSync(`${full}/thesis.txt`, "x")
-	await refused(/holds something else.*--data-dir/, "--data-dir", full)
-	await refused(/is no folder|cannot write/, "--data-dir", `${full}/thesis.txt`)
+	await refused(/contains other files.*--data-dir/, "--data-dir", full)
+	await refused(/is not a folder|cannot write/, "--data-dir", `${full}/thesis.txt`)
 })
 
 await test("a folder that is not the user's alone", async () => {
@@ -48,7 +48,7 @@ await test("a folder that is not the user's alone", async () => {
 	await refused(/\/pki can be written by others/, "--data-dir", open)
 	mkdirSync(linked)
 	symlinkSync(open, `${linked}/store`)
-	await refused(/\/store is no folder/, "--data-dir", linked)
+	await refused(/\/store is not a folder/, "--data-dir", linked)
 	if (!root)
 		return
 	mkdirSync(foreign)
@@ -352,7 +352,7 @@ await test("without root the node is hollow, and the folder is the user's own", 
 		const { code, out, err } = await as("up", "--detach", "--secure-port", "0")
 		assert.equal(code, 0, err)
 		assert.match(out, new RegExp(`export KUBECONFIG=${home}/\\.local/state/devplane/admin\\.kubeconfig`))
-		assert.match(out, /^ {2}note {4}this is not root/m)
+		assert.match(out, /^ {2}note {4}you are not root/m)
 		assert.match(out, /^ {2}stop {4}devplane down$/m)
 		assert.equal((await as("status")).code, 0)
 		assert.match((await as("down")).out, /^devplane is down/)

@@ -117,7 +117,7 @@ static int decode_json(struct arena *a, const struct protobuf_envelope *e, struc
 	if (r < 0)
 		return r;
 	if (tree->type != JSON_OBJECT)
-		return error_set(err, ERR_BAD_REQUEST, "the body's content is no object");
+		return error_set(err, ERR_BAD_REQUEST, "the body's content is not an object");
 	json_put_str(a, tree, "apiVersion", e->api_version);
 	json_put_str(a, tree, "kind", e->kind);
 	*ret_tree = tree;

@@ -135,7 +135,7 @@ static int read_double(struct protobuf_read *d, const struct schema_field *f,
 		return r;
 	memcpy(&v, &w->value, sizeof(v));
 	if (!isfinite(v))
-		return error_set(d->err, ERR_BAD_REQUEST, "field %.*s is no finite number",
+		return error_set(d->err, ERR_BAD_REQUEST, "field %.*s is not a finite number",
 				 STR_ARG(f->name));
 	*ret_value = json_make_f64(d->arena, v);
 	return 0;

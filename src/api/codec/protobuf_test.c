@@ -289,7 +289,7 @@ static void a_crds_schema_has_its_forms(void **state)
 			    "{\"maximum\":1.5}");
 	assert_string_equal(decoded(*state, CRD("JSONSchemaProps"),
 				    STR("\x49\x00\x00\x00\x00\x00\x00\xf0\x7f")),
-			    "field maximum is no finite number");
+			    "field maximum is not a finite number");
 	assert_string_equal(decoded(*state, CRD("JSONSchemaProps"), STR("\x42\x04\x0a\x02{x")),
 			    "field default: line 1, column 2 (byte 1): expected a name in double "
 			    "quotes, found 'x'");
@@ -425,7 +425,7 @@ static void a_body_may_hold_json(void **state)
 	assert_string_equal(decoded_body(x, STR("k8s\0\x12\x02[]\x22\x10"
 						"application/json")),
 			    "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: the "
-			    "body's content is no object");
+			    "body's content is not an object");
 }
 
 static void a_broken_body_is_told_as_upstream_does(void **state)

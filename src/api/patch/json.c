@@ -258,7 +258,7 @@ static int check_op(const struct json *op, struct error *err)
 
 	if (!json_is(op, JSON_OBJECT))
 		return error_set(err, ERR_BAD_REQUEST,
-				 "error decoding patch: an operation is no JSON object");
+				 "error decoding patch: an operation is not a JSON object");
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		const struct json *v = json_getz(op, texts[i]);
 
@@ -335,7 +335,8 @@ int patch_json(struct arena *a, struct json **doc, const struct json *patch, str
 			return r;
 		if (p.work > PATCH_WORK_MAX)
 			return error_set(err, ERR_TOO_LARGE,
-					 "the JSON patch takes too many steps; send several");
+					 "the JSON patch takes too many steps; split it into "
+					 "several patches");
 	}
 	if (is_too_deep(p.doc))
 		return misfit(&p);

@@ -187,7 +187,7 @@ int write_patch_form(struct write *w, const struct json *old, enum patch_type ty
 	if (r < 0)
 		return r;
 	if (!json_is(doc, JSON_OBJECT))
-		return error_set(err, ERR_BAD_REQUEST, "the patch makes no object");
+		return error_set(err, ERR_BAD_REQUEST, "the patched value is not an object");
 	write_fold_aliases(w, doc);
 	r = settle_type_meta(w, type, doc, &why);
 	if (r == 0)

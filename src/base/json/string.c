@@ -63,7 +63,7 @@ static const char *unescape_unicode(const char **at, const char *end, char **out
 	if (!hex4(p, end, &code))
 		return "expected four hexadecimal digits after \\u";
 	if (code >= 0xdc00 && code <= 0xdfff)
-		return "the low half of a surrogate pair stands alone";
+		return "the low half of a surrogate pair has no high half";
 	*at = p += 4;
 	if (code >= 0xd800 && code <= 0xdbff) {
 		if (end - p < 6 || p[0] != '\\' || p[1] != 'u' || !hex4(p + 2, end, &low) ||

@@ -91,9 +91,9 @@ static int parse_range(struct str piece, struct cpu_set *s, struct error *err)
 	int64_t from, to;
 
 	if (!str_to_i64(low, &from) || !str_to_i64(high, &to) || from > to)
-		return error_set(err, ERR_INVALID, "%.*s is no range of CPUs", STR_ARG(piece));
+		return error_set(err, ERR_INVALID, "%.*s is not a range of CPUs", STR_ARG(piece));
 	if (!in_range(from) || !in_range(to))
-		return error_set(err, ERR_INVALID, "there is no CPU %.*s: they end at %d",
+		return error_set(err, ERR_INVALID, "there is no CPU %.*s: the last one is %d",
 				 STR_ARG(piece), CPU_SET_MAX - 1);
 	for (int64_t id = from; id <= to; id++)
 		cpu_set_add(s, (int)id);

@@ -206,7 +206,7 @@ int zone_of_rule(struct str rule, struct zone *ret_zone, struct error *err)
 	struct zone z = { 0 };
 
 	if (!read_rule(rule, &z))
-		return error_set(err, ERR_BAD_REQUEST, "\"%.*s\" is no rule of a time zone",
+		return error_set(err, ERR_BAD_REQUEST, "\"%.*s\" is not a valid time zone rule",
 				 STR_ARG(rule));
 	*ret_zone = z;
 	return 0;

@@ -356,7 +356,7 @@ static int finish_mapping(struct yaml_reader *r, bool merges)
 		return 0;
 	rc = yaml_merge(r->arena, r->open);
 	if (rc == -ERR_BAD_REQUEST)
-		return fail_here(r, "<< merges a map or a list of maps, nothing else");
+		return fail_here(r, "<< can only merge a map or a list of maps");
 	return rc == 0 && json_unique(r->arena, r->open, 0, &unused) ? 0 : fail_memory(r);
 }
 

@@ -257,8 +257,8 @@ static const struct refused refused[] = {
 	{ "!!timestamp yesterday", 1, 1, "does not fit its tag" },
 	{ "!!binary a", 1, 1, "not base64" },
 	{ "!!binary /w==", 1, 1, "not UTF-8" },
-	{ "a:\n  <<: 1\n", 3, 1, "merges a map" },
-	{ "a:\n  <<: [{}, 1]\n", 3, 1, "merges a map" },
+	{ "a:\n  <<: 1\n", 3, 1, "merge a map" },
+	{ "a:\n  <<: [{}, 1]\n", 3, 1, "merge a map" },
 	{ "a: 1\n---\nb: 2\n", 0, 0, "only one document" },
 	{ "a: !unknown!tag x", 1, 4, "undefined tag handle" },
 };

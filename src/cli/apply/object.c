@@ -32,25 +32,22 @@ int apply_check_options(struct cli *cli, const struct apply_options *o, enum app
 			struct error *err)
 {
 	if (o->force && !o->server_side)
-		return cli_bad_usage(cli, err,
-				     "--force-conflicts is for --server-side: nothing else looks "
-				     "at whose fields they are");
+		return cli_bad_usage(cli, err, "--force-conflicts needs --server-side");
 	if (dry == APPLY_DRY_CLIENT && o->server_side)
 		return cli_bad_usage(cli, err,
-				     "--dry-run=client and --server-side exclude each other: only "
-				     "the server knows what it would do; --dry-run=server asks it");
+				     "--dry-run=client and --server-side exclude each other: use "
+				     "--dry-run=server");
 	if (o->manager && !*o->manager)
-		return cli_bad_usage(cli, err, "--field-manager wants a name");
+		return cli_bad_usage(cli, err, "--field-manager needs a name");
 	return 0;
 }
 
 void apply_advise(const struct cli *cli)
 {
-	(void)fprintf(cli->err,
-		      "Others manage these fields and want other values. What can be done:\n"
-		      "* take them over, if they are to be yours: --force-conflicts\n"
-		      "* leave them to the others: remove them from the manifest\n"
-		      "* share them: give them the values in the manifest that they have now\n");
+	(void)fprintf(cli->err, "Other managers set these fields to other values. You can:\n"
+				"* take them over: add --force-conflicts\n"
+				"* leave them to the others: remove them from the manifest\n"
+				"* share them: set them to their current values in the manifest\n");
 }
 
 /* --- the wanted object ----------------------------------------------------------------------- */

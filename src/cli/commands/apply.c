@@ -121,7 +121,7 @@ static int apply(struct work *p, const struct manifest *m, struct error *err)
 		apply_advise(p->cli);
 	r = print_results(p, err);
 	if (r == 0 && m->items.n == 0)
-		r = error_set(err, ERR_BAD_REQUEST, "there is no object in what was given");
+		r = error_set(err, ERR_BAD_REQUEST, "the manifests contain no objects");
 	if (r == 0 && p->failed > 0)
 		r = error_set(err, ERR_INVALID, "%zu of %zu objects could not be applied",
 			      p->failed, m->items.n);

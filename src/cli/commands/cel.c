@@ -262,9 +262,9 @@ static int check_options(struct cli *cli, struct error *err)
 	bool table = strcmp(o->output, "wide") == 0 || strcmp(o->output, "name") == 0;
 
 	if (o->batch && o->devices)
-		return cli_bad_usage(cli, err, "give one of --batch and --devices");
+		return cli_bad_usage(cli, err, "--batch and --devices exclude each other");
 	if (!o->devices && (o->driver || o->node || table))
-		return cli_bad_usage(cli, err, "%s is for --devices",
+		return cli_bad_usage(cli, err, "%s needs --devices",
 				     o->driver ? "--driver"
 				     : o->node ? "--node"
 					       : "this --output");

@@ -45,13 +45,13 @@ static int find_kind(struct codec *c, struct str api_version, struct str kind, s
 {
 	if (!api_version.n || !kind.n)
 		return error_set(err, ERR_BAD_REQUEST,
-				 "the object does not say what it is: give it apiVersion and kind, "
-				 "such as v1 and Pod");
+				 "the object has no type: add apiVersion and kind, such as v1 and "
+				 "Pod");
 	c->kind = schema_find_kind(api_version, kind);
 	if (!c->kind || !protobuf_has_kind(c->kind))
 		return error_set(err, ERR_BAD_REQUEST,
-				 "no built-in kind is %.*s in %.*s: see whether apiVersion and "
-				 "kind are spelt right; custom resources have no schema here",
+				 "no built-in kind %.*s in %.*s: check the spelling of apiVersion "
+				 "and kind; custom resources are not supported",
 				 STR_ARG(kind), STR_ARG(api_version));
 	return 0;
 }
@@ -143,7 +143,7 @@ static int read_protobuf(struct codec *c, struct error *err)
 
 	r = protobuf_open(c->input, &e, err);
 	if (r < 0)
-		return error_wrap(err, r, "the input is no protobuf with Kubernetes' envelope");
+		return error_wrap(err, r, "the input is not protobuf with Kubernetes' envelope");
 	r = find_kind(c, e.api_version, e.kind, err);
 	if (r == 0)
 		r = protobuf_decode_body(c->arena, c->kind, c->input, &unknown, &c->tree, err);
@@ -197,7 +197,7 @@ static int run(struct cli *cli, struct error *err)
 	c.input = buf_str(&in);
 	if (!c.input.n)
 		return error_set(err, ERR_BAD_REQUEST,
-				 "there is nothing on standard input: give it one object, as in "
+				 "standard input is empty: pipe one object into it, as in "
 				 "'devplane codec --from yaml --to protobuf <pod.yaml'");
 	r = read_object(&c, o->from, err);
 	if (r == 0)

@@ -149,7 +149,7 @@ static int set_groups(const struct confine_options *o, struct error *err)
 
 	for (size_t i = 0; i < n; i++) {
 		if (!str_to_i64(str_from(o->groups.v[i]), &id) || id < 0 || id >= UINT32_MAX)
-			return error_set(err, ERR_INVALID, "--groups: %s is no group's number",
+			return error_set(err, ERR_INVALID, "--groups: %s is not a group ID",
 					 o->groups.v[i]);
 		groups[i] = (gid_t)id;
 	}
@@ -185,17 +185,17 @@ static int check_access(const struct confine_options *o, struct error *err)
 		return 0;
 	if (o->folder && faccessat(AT_FDCWD, o->folder, X_OK, AT_EACCESS) < 0)
 		return error_set_errno(err, ERR_FORBIDDEN, errno,
-				       "the user %lld cannot pass the folders above %s: let others "
-				       "pass them (chmod o+x), choose another --data-dir, or run "
-				       "all roles as root with --uid-base 0",
+				       "the user %lld cannot enter the folders above %s: allow it "
+				       "(chmod o+x), choose another --data-dir, or run all roles "
+				       "as root with --uid-base 0",
 				       (long long)o->uid, o->folder);
 	for (size_t i = 0; i < o->read.n; i++)
 		if (faccessat(AT_FDCWD, o->read.v[i], R_OK, AT_EACCESS) < 0 && errno == EACCES &&
 		    (stat(o->read.v[i], &st) < 0 || S_ISREG(st.st_mode)))
 			return error_set_errno(err, ERR_FORBIDDEN, EACCES,
-					       "the user %lld cannot read %s: let others read it "
-					       "(chmod o+r; o+x for folders above it), or run all "
-					       "roles as root with --uid-base 0",
+					       "the user %lld cannot read %s: allow it (chmod o+r; "
+					       "o+x for folders above it), or run all roles as "
+					       "root with --uid-base 0",
 					       (long long)o->uid, o->read.v[i]);
 	return 0;
 }
@@ -271,7 +271,7 @@ static int confine(const struct confine_options *o, struct arena *a, const char 
 	/* With a limit of 1 the kernel writes no core, to a file or to a collecting program. */
 	(void)setrlimit(RLIMIT_CORE, &(struct rlimit){ 1, 1 });
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		r = error_set_errno(err, ERR_IO, errno, "cannot give up new privileges");
+		r = error_set_errno(err, ERR_IO, errno, "cannot set no_new_privs");
 	if (r == 0)
 		r = limit_files(o, err);
 	if (r == 0)

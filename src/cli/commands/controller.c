@@ -154,7 +154,7 @@ static int read_parts(struct control *v, unsigned *ret_parts, struct error *err)
 	}
 	*ret_parts = ((all ? (unsigned)CONTROLLER_ALL : 0) | on) & ~off;
 	if (*ret_parts == 0)
-		return cli_bad_usage(v->cli, err, "--controllers leaves none to run");
+		return cli_bad_usage(v->cli, err, "--controllers selects no controller");
 	return 0;
 }
 
@@ -199,7 +199,8 @@ static int read_all(void *arg, struct error *err)
 	v->opts.parts = gated_parts(v->opts.parts, &gates);
 	if (v->opts.parts == 0)
 		return cli_bad_usage(v->cli, err,
-				     "--controllers leaves only what --feature-gates forbids");
+				     "--controllers selects only controllers that --feature-gates "
+				     "disables");
 	return 0;
 }
 

@@ -128,7 +128,7 @@ static int delete_args(struct deletion *d, struct error *err)
 		return r;
 	for (size_t i = 0; i < args.n; i++)
 		if (args.v[i].name.n == 0)
-			return cli_bad_usage(d->cli, err, "which of them? Give names");
+			return cli_bad_usage(d->cli, err, "name the objects to delete");
 	for (size_t i = 0; i < args.n; i++)
 		delete_named(d, args.v[i].type, STR_NULL, args.v[i].name, NULL);
 	return 0;
@@ -197,8 +197,8 @@ static int wait_for(struct deletion *d, const struct doomed *o, struct error *er
 		if (d->options->timeout > 0 &&
 		    clock_monotonic(clock_system()) - begin > d->options->timeout)
 			return error_set(err, ERR_TIMEOUT,
-					 "%.*s/%.*s is there still; its metadata.finalizers say "
-					 "who holds it",
+					 "%.*s/%.*s still exists; its metadata.finalizers name "
+					 "what blocks the deletion",
 					 STR_ARG(o->word), STR_ARG(o->name));
 		kube_pause(&d->kube, pause);
 		pause = MIN(pause * 2, LOOK_MAX_MS);
@@ -215,8 +215,9 @@ static int delete_all(struct deletion *d, struct error *err)
 
 	if (files == (d->cli->operands.n > 0))
 		return cli_bad_usage(d->cli, err,
-				     files ? "names and -f at once: give one of them"
-					   : "what? TYPE NAME.., TYPE/NAME.. or -f FILE");
+				     files ? "names and -f exclude each other"
+					   : "name the objects to delete: TYPE NAME.., TYPE/NAME.. "
+					     "or -f FILE");
 	r = kube_open(&d->kube, d->cli, &d->options->kube, err);
 	if (r == 0 && files)
 		delete_files(d);

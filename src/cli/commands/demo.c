@@ -169,8 +169,9 @@ static struct str answer_of(const struct buf *out)
 static int fail_wait(const struct demo_wait *w, const char *ask, struct str answer,
 		     struct error *err)
 {
-	return error_set(err, ERR_TIMEOUT, "waited %d s for `%s` to say %s%s%s; it says \"%.*s\"",
-			 WAIT_MAX_S, ask, w->want ? "\"" : "", w->want ? w->want : "something",
+	return error_set(err, ERR_TIMEOUT,
+			 "waited %d s for `%s` to print %s%s%s; it prints \"%.*s\"", WAIT_MAX_S,
+			 ask, w->want ? "\"" : "", w->want ? w->want : "something",
 			 w->want ? "\"" : "", STR_ARG(answer));
 }
 
@@ -188,7 +189,7 @@ static int wait_for(struct demo *d, const struct demo_wait *w, struct error *err
 	int status = 0, r;
 
 	if (!ask)
-		return error_set(err, ERR_INTERNAL, "`%s` asks for what is not known", w->ask);
+		return error_set(err, ERR_INTERNAL, "`%s` requests an unknown variable", w->ask);
 	for (;;) {
 		buf_clear(&out);
 		r = demo_shell_run(d->shell, ask, &out, &status, err);
@@ -216,7 +217,8 @@ static int take_step(struct demo *d, const struct demo_step *step, struct error 
 	int r = 0;
 
 	if (!command)
-		return error_set(err, ERR_INTERNAL, "`%s` names what is not known", step->command);
+		return error_set(err, ERR_INTERNAL, "`%s` names an unknown variable",
+				 step->command);
 	if (text)
 		say(d, text);
 	else
@@ -266,10 +268,9 @@ static int check_name(struct demo *d, const char *name, struct error *err)
 		nearest_offer(&near, str_from(s->name));
 	}
 	if (nearest_get(&near).n > 0)
-		return cli_bad_usage(d->cli, err,
-				     "there is no story \"%s\"; did you mean \"%.*s\"?", name,
-				     STR_ARG(nearest_get(&near)));
-	return cli_bad_usage(d->cli, err, "there is no story \"%s\"; --list shows them", name);
+		return cli_bad_usage(d->cli, err, "unknown story \"%s\"; did you mean \"%.*s\"?",
+				     name, STR_ARG(nearest_get(&near)));
+	return cli_bad_usage(d->cli, err, "unknown story \"%s\"; --list shows all stories", name);
 }
 
 static int check_names(struct demo *d, struct error *err)
@@ -362,8 +363,8 @@ static int check_cluster(const struct demo *d, struct error *err)
 	    up_state_find(&state, STR("driver-nic-demo-0")))
 		return 0;
 	return error_set(err, ERR_INVALID,
-			 "the cluster in %s was not started with --demo and has none of its "
-			 "simulated devices; another --data-dir lets the demo start its own",
+			 "the cluster in %s was not started with --demo, so it has no simulated "
+			 "devices; with another --data-dir the demo starts its own",
 			 d->layout.dir);
 }
 
@@ -422,7 +423,7 @@ static int enter(struct demo *d, struct error *err)
 	if (r < 0)
 		return r;
 	say(d,
-	    "All commands are typed in the cluster's folder; the manifests are below demo/ there.");
+	    "All commands run in the cluster's folder; the manifests are in its subfolder demo/.");
 	say_command(d, arena_printf(&d->cli->arena, "cd %s", dir_word(d)));
 	say_command(d, "export KUBECONFIG=$PWD/admin.kubeconfig");
 	return 0;
@@ -470,8 +471,8 @@ static void leave(struct demo *d, int *io_result, struct error *io_err)
 		clean(d, arena_printf(&d->cli->arena, "rm -r %s", dir_word(d)), io_result, io_err);
 		return;
 	}
-	say(d, *io_result < 0 ? "The demo takes back what it did."
-			      : "That was all. The demo takes back what it did.");
+	say(d, *io_result < 0 ? "The demo removes everything that it created."
+			      : "That was all. The demo removes everything that it created.");
 	undo_stories(d, io_result, io_err);
 	clean(d, demo_cleanup, io_result, io_err);
 	clean(d, "rm -f demo/watch.txt", io_result, io_err);

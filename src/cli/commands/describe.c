@@ -173,7 +173,7 @@ static int show_beginning(struct run *v, const struct object_arg *arg, struct er
 	if (arg->type->resource.namespaced) {
 		(void)snprintf(why, sizeof(why), "%.200s", missing->msg);
 		(void)error_set(missing, ERR_NOT_FOUND,
-				"%s in namespace \"%.*s\"; -n NAME looks in another", why,
+				"%s in namespace \"%.*s\"; use -n NAME for another namespace", why,
 				STR_ARG(v->kube.config.ns));
 	}
 	return -(int)missing->code;

@@ -202,7 +202,7 @@ static int diff(struct work *p, const struct manifest *m, struct error *err)
 	if (r < 0)
 		return r;
 	if (m->items.n == 0)
-		return error_set(err, ERR_BAD_REQUEST, "there is no object in what was given");
+		return error_set(err, ERR_BAD_REQUEST, "the manifests contain no objects");
 	for (size_t i = 0; i < m->items.n; i++)
 		diff_item(p, &m->items.v[i]);
 	if (p->conflicts)

@@ -78,7 +78,7 @@ static void print_text(const struct doctor *d)
 			      f->hint ? ": " : "", f->hint ? f->hint : "");
 	}
 	if (fails + warns == 0)
-		(void)fprintf(d->cli->out, "\nall is well\n");
+		(void)fprintf(d->cli->out, "\nno problems found\n");
 	else
 		(void)fprintf(d->cli->out, "\n%zu failed, %zu to look at\n", fails, warns);
 }

@@ -86,8 +86,8 @@ static int read_claim(struct fit *f, struct str name, struct error *err)
 
 	if (r == -ERR_NOT_FOUND)
 		return error_set(err, ERR_NOT_FOUND,
-				 "%.200s in namespace \"%.*s\"; -n NAME looks in another, pod/NAME "
-				 "explains a pod",
+				 "%.200s in namespace \"%.*s\"; use -n NAME for another namespace, "
+				 "pod/NAME for a pod",
 				 why.msg, STR_ARG(f->kube.config.ns));
 	if (r < 0)
 		return error_copy(err, &why);
@@ -120,7 +120,7 @@ static int read_ref(struct fit *f, const struct json *entry, struct error *err)
 	if (ref.state == POD_CLAIMS_REF_UNNEEDED)
 		return 0;
 	if (ref.state == POD_CLAIMS_REF_UNKNOWN) {
-		f->stuck = say(f, "its claim \"%.*s\" is named in a way that is not known here",
+		f->stuck = say(f, "its claim \"%.*s\" has an unknown source",
 			       STR_ARG(ref.pod_claim));
 		return 0;
 	}
@@ -158,8 +158,8 @@ static int read_pod(struct fit *f, struct str name, struct error *err)
 
 	if (r == -ERR_NOT_FOUND)
 		return error_set(err, ERR_NOT_FOUND,
-				 "%.200s in namespace \"%.*s\"; -n NAME looks in another", why.msg,
-				 STR_ARG(f->kube.config.ns));
+				 "%.200s in namespace \"%.*s\"; use -n NAME for another namespace",
+				 why.msg, STR_ARG(f->kube.config.ns));
 	if (r < 0)
 		return error_copy(err, &why);
 	f->pod = pod;
@@ -189,8 +189,7 @@ static int read_subject(struct fit *f, struct error *err)
 		type = STR("resourceclaims.resource.k8s.io");
 	if (!name.n || !type.n || str_chr(name, '/') >= 0)
 		return cli_bad_usage(f->cli, err,
-				     "\"%s\" names no object: write CLAIM, claim/NAME "
-				     "or pod/NAME",
+				     "\"%s\" is not valid: write CLAIM, claim/NAME or pod/NAME",
 				     ops->v[0]);
 	r = kube_resource(&f->kube, type, &d, err);
 	if (r < 0)

@@ -85,8 +85,8 @@ static void explain_missing(const struct get *g, const struct object_arg *arg,
 		return;
 	(void)snprintf(why, sizeof(why), "%.200s", failure->msg);
 	(void)error_set(failure, ERR_NOT_FOUND,
-			"%s in namespace \"%.*s\"; -n NAME looks in another, -A in all", why,
-			STR_ARG(g->kube.config.ns));
+			"%s in namespace \"%.*s\"; use -n NAME for another namespace, -A for all",
+			why, STR_ARG(g->kube.config.ns));
 }
 
 static void say_nothing_found(const struct get *g)
@@ -251,8 +251,7 @@ static int check_options(struct get *g, struct error *err)
 	for (size_t i = 0; i < g->args.n; i++)
 		named |= g->args.v[i].name.n > 0;
 	if (named && (o->selector || o->field_selector))
-		return cli_bad_usage(g->cli, err,
-				     "a name and a selector at once: give one of them");
+		return cli_bad_usage(g->cli, err, "names and a selector exclude each other");
 	if (named && o->all_namespaces)
 		return cli_bad_usage(g->cli, err,
 				     "a name is looked up in one namespace: leave out -A");

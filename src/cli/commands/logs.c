@@ -93,8 +93,8 @@ static int find_sources(struct logs *v, struct error *err)
 	if (v->n > 0)
 		return 0;
 	return error_set(err, ERR_NOT_FOUND,
-			 "there are no logs in %s; has `devplane up` run there? --data-dir says "
-			 "where to look",
+			 "no logs in %s: `devplane up` has not run there; use --data-dir to name "
+			 "another folder",
 			 v->layout.logs);
 }
 
@@ -111,7 +111,7 @@ static int choose(struct logs *v, struct str role, struct error *err)
 		}
 		(void)buf_printf(&names, "%s%.*s", i ? ", " : "", STR_ARG(v->sources[i].role));
 	}
-	return error_set(err, ERR_NOT_FOUND, "there is no role %.*s; there are: %s", STR_ARG(role),
+	return error_set(err, ERR_NOT_FOUND, "unknown role %.*s; roles: %s", STR_ARG(role),
 			 names.p);
 }
 

@@ -98,7 +98,8 @@ static int run(struct cli *cli, struct error *err)
 	int r;
 
 	if (o->dir && cli->operands.n > 0)
-		return cli_bad_usage(cli, err, "--dir is for all commands: name none");
+		return cli_bad_usage(cli, err,
+				     "--dir writes the pages of all commands: do not name one");
 	if (o->dir) {
 		(void)mkdir(o->dir, 0755);
 		command_walk(cli->root, write_page, &w);

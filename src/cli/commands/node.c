@@ -275,25 +275,25 @@ static int read_runtime(struct node *v, struct error *err)
 	if (o->attach) {
 		if (o->endpoint || o->nodes > 1 || strcmp(o->runtime, "hollow") == 0)
 			return cli_bad_usage(v->cli, err,
-					     "--attach runs no pods: it goes with neither "
-					     "--runtime hollow, --nodes nor "
-					     "--container-runtime-endpoint");
+					     "--attach runs no pods: remove --runtime hollow, "
+					     "--nodes and --container-runtime-endpoint");
 		return 0;
 	}
 	if (o->kubelet_socket)
-		return cli_bad_usage(v->cli, err,
-				     "--kubelet-socket has a meaning with --attach only");
+		return cli_bad_usage(v->cli, err, "--kubelet-socket needs --attach");
 	if (o->nodes > 1 && o->podres.socket)
 		return cli_bad_usage(v->cli, err,
-				     "--pod-resources-socket names one socket: it does not go "
-				     "with --nodes");
+				     "--pod-resources-socket and --nodes exclude each other: each "
+				     "node has its own socket");
 	if (strcmp(o->runtime, "hollow") == 0) {
 		if (o->endpoint)
 			return cli_bad_usage(v->cli, err,
-					     "--container-runtime-endpoint has no meaning with "
-					     "--runtime hollow");
+					     "--container-runtime-endpoint and --runtime hollow "
+					     "exclude each other");
 		if (quantity_parse(str_from(o->hollow_memory), &q, NULL) < 0)
-			return cli_bad_usage(v->cli, err, "--hollow-memory: \"%s\" is no amount",
+			return cli_bad_usage(v->cli, err,
+					     "--hollow-memory: \"%s\" is not a quantity such as "
+					     "16Gi",
 					     o->hollow_memory);
 		v->opts.hollow_memory = quantity_value(q);
 		v->opts.hollow_cpus = o->hollow_cpus;
@@ -304,9 +304,9 @@ static int read_runtime(struct node *v, struct error *err)
 		return cli_bad_usage(v->cli, err, "--nodes above 1 needs --runtime hollow");
 	if (!o->endpoint && access(CONTAINERD, F_OK) < 0)
 		return cli_bad_usage(v->cli, err,
-				     "there is no container runtime at " CONTAINERD
-				     ": name one by --container-runtime-endpoint, or say "
-				     "--runtime hollow to run pods as bookkeeping only");
+				     "no container runtime at " CONTAINERD
+				     ": name one with --container-runtime-endpoint, or use "
+				     "--runtime hollow to only simulate pods");
 	v->opts.runtime_endpoint = o->endpoint ? o->endpoint : "unix://" CONTAINERD;
 	return 0;
 }
@@ -317,7 +317,9 @@ static int read_logs(struct node *v, struct error *err)
 	struct quantity q;
 
 	if (quantity_parse(str_from(o->log_size), &q, NULL) < 0 || quantity_value(q) <= 0)
-		return cli_bad_usage(v->cli, err, "--container-log-max-size: \"%s\" is no amount",
+		return cli_bad_usage(v->cli, err,
+				     "--container-log-max-size: \"%s\" is not a quantity such as "
+				     "10Mi",
 				     o->log_size);
 	v->opts.logs = (struct agent_log_opts){ .max_size = quantity_value(q),
 						.max_files = (size_t)o->log_files,
@@ -334,7 +336,7 @@ static int read_name(struct node *v, struct error *err)
 		return 0;
 	}
 	if (gethostname(host, sizeof(host) - 1) < 0 || !host[0])
-		return cli_bad_usage(v->cli, err, "the host has no name: give --node-name");
+		return cli_bad_usage(v->cli, err, "the host has no name: set --node-name");
 	v->opts.node_name = arena_strdup(&v->arena, arena_lower(&v->arena, str_from(host)));
 	return 0;
 }
@@ -538,8 +540,7 @@ static void announce_agents(struct node *v)
 	if (v->opts.runtime_endpoint)
 		(void)fprintf(v->cli->out, "  containers by %s\n", v->opts.runtime_endpoint);
 	else
-		(void)fprintf(v->cli->out,
-			      "  hollow: no containers are run, pods are bookkeeping\n");
+		(void)fprintf(v->cli->out, "  hollow: runs no containers, only simulates pods\n");
 	(void)fprintf(v->cli->out, "  plugins and drivers below %s\n", v->opts.root_dir);
 	if (agents_api_addr(v->agents))
 		(void)fprintf(v->cli->out, "  kubelet API at https://%s\n",

@@ -54,7 +54,7 @@ static int find_cluster(struct page *p, struct kube_options *ret_kube, struct er
 	if (o->data_dir && o->kube.kubeconfig)
 		return cli_bad_usage(
 			p->cli, err,
-			"--data-dir and --kubeconfig both say which cluster: take one");
+			"--data-dir and --kubeconfig exclude each other: both name a cluster");
 	if (named && !o->data_dir)
 		return 0;
 	r = up_layout_init(&l, &p->cli->arena, o->data_dir, err);

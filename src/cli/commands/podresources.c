@@ -153,8 +153,8 @@ static int list_one(struct podres_caller *c, struct error *err)
 	r = podres_caller_ask(c, &podres_method_get, &request.base, &reply, err);
 	if (r == -ERR_NOT_FOUND)
 		return error_set(err, ERR_NOT_FOUND,
-				 "there is no pod \"%s\" in namespace \"%s\" of this node; -n NAME "
-				 "looks in another",
+				 "this node has no pod \"%s\" in namespace \"%s\"; use -n NAME for "
+				 "another namespace",
 				 request.pod_name, request.pod_namespace);
 	if (r < 0)
 		return r;
@@ -175,7 +175,7 @@ static int run_list(struct cli *cli, struct error *err)
 	if (o->all_namespaces && (o->ns || named))
 		return cli_bad_usage(cli, err,
 				     named ? "a name is looked up in one namespace: leave out -A"
-					   : "-n and -A at once: give one of them");
+					   : "-n and -A exclude each other");
 	r = podres_caller_open(&c, cli, &o->socket, false, err);
 	if (r == 0)
 		r = named ? list_one(&c, err) : list_all(&c, err);

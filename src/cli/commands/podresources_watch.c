@@ -261,7 +261,7 @@ static int start(struct watcher *w, struct error *err)
 
 	if (o->no_initial && o->after > 0)
 		return cli_bad_usage(w->cli, err,
-				     "--no-initial and --after-revision at once: give one of them");
+				     "--no-initial and --after-revision exclude each other");
 	r = podres_caller_open(&w->caller, w->cli, &o->socket, true, err);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(signums); i++)
 		r = loop_signal_new(w->caller.loop, signums[i], on_signal, w, &w->signals[i], err);

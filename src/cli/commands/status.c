@@ -246,8 +246,8 @@ static void print_nothing(struct status *s)
 		       s->state.roles[0].pid != 0;
 
 	(void)fprintf(s->cli->out, "devplane is not running in %s%s\n", s->layout.dir,
-		      crashed ? "; its supervisor was killed: `devplane up` goes on with all "
-				"objects"
+		      crashed ? "; its supervisor was killed: run `devplane up` to continue with "
+				"all objects"
 			      : "");
 }
 

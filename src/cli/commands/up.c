@@ -109,8 +109,8 @@ static int plan_nodes(struct up_command *v, struct error *err)
 		return r;
 	if (o->runtime && strcmp(o->runtime, "hollow") == 0)
 		return o->endpoint ? cli_bad_usage(v->cli, err,
-						   "--container-runtime-endpoint has no meaning "
-						   "with --runtime hollow")
+						   "--container-runtime-endpoint and --runtime "
+						   "hollow exclude each other")
 				   : 0;
 	r = up_check_runtime(v->cli, o->endpoint, &v->plan.runtime_endpoint, &why, &failure);
 	if (r == 0)
@@ -168,7 +168,8 @@ static int plan_scheduler(struct up_command *v, struct error *err)
 	plugin = up_check_plugin(&v->cli->arena, "disk_io");
 	if (!plugin) {
 		note(v, "the plugin disk_io.so was not found beside the program or in "
-			"lib/devplane/scheduler: pods are placed without a look at disks");
+			"lib/devplane/scheduler: pods are scheduled without regard to disk "
+			"bandwidth");
 		return 0;
 	}
 	r = place_plugin(p, &plugin, err);

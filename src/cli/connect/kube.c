@@ -34,11 +34,11 @@ static void explain(const struct kube *k, struct error *failure)
 	(void)snprintf(why, sizeof(why), "%.200s", failure->msg);
 	if (failure->code == ERR_UNAUTHORIZED)
 		(void)error_set(failure, ERR_UNAUTHORIZED,
-				"%.*s does not know us: %s; who we are comes from %.*s",
+				"%.*s rejected the credentials: %s; they come from %.*s",
 				STR_ARG(k->config.server), why, STR_ARG(k->config.source));
 	else
 		(void)error_set(failure, ERR_UNAVAILABLE,
-				"cannot reach %.*s: %s; does the server run? Its address comes "
+				"cannot reach %.*s: %s; is the server running? Its address comes "
 				"from %.*s",
 				STR_ARG(k->config.server), why, STR_ARG(k->server_from));
 }
@@ -416,7 +416,8 @@ int kube_resource(struct kube *k, struct str word, const struct discovery_resour
 	return error_set(err, ERR_NOT_FOUND, "the server doesn't have a resource type \"%.*s\"%s",
 			 STR_ARG(word),
 			 discovery_incomplete(k->discovery)
-				 ? ", as far as it can say: a part of it does not answer"
+				 ? " in its discovery, which is incomplete: a part of the server "
+				   "does not answer"
 				 : "");
 }
 
@@ -505,7 +506,7 @@ int kube_namespace(const struct kube *k, const struct kube_options *o, const str
 		return 0;
 	if (said.n > 0 && o->ns && !str_eqz(said, o->ns))
 		return error_set(err, ERR_BAD_REQUEST,
-				 "it is of namespace \"%.*s\", but --namespace says \"%s\"",
+				 "its namespace is \"%.*s\", but --namespace is \"%s\"",
 				 STR_ARG(said), o->ns);
 	*ret_ns = said.n > 0 ? said : k->config.ns;
 	return 0;

@@ -122,10 +122,8 @@ static int check(const struct kube_options *o, const struct kubeconfig *k, struc
 				 "--certificate-authority and --insecure-skip-tls-verify exclude "
 				 "each other");
 	if ((o->as_uid || o->as_groups.n > 0 || o->as_extra.n > 0) && !k->as.n)
-		return error_set(
-			err, ERR_INVALID,
-			"--as-uid, --as-group and --as-user-extra say more of a user to act "
-			"as: --as USER names one");
+		return error_set(err, ERR_INVALID,
+				 "--as-uid, --as-group and --as-user-extra need --as USER");
 	return 0;
 }
 

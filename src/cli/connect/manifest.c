@@ -50,7 +50,7 @@ static void add_object(struct reader *r, struct json *tree, const char *where)
 	struct error err;
 
 	if (!json_is(tree, JSON_OBJECT))
-		missing = "this is no object";
+		missing = "this is not an object";
 	else if (json_text_at(tree, "apiVersion").n == 0)
 		missing = "apiVersion is not set";
 	else if (json_text_at(tree, "kind").n == 0)

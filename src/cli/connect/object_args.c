@@ -53,7 +53,7 @@ static int parse_types(struct parse *p, const struct flag_list *operands, struct
 			if (strchr(operands->v[i], '/'))
 				return cli_bad_usage(
 					p->kube->cli, err,
-					"\"%s\" has a type of its own: write TYPE NAME.. or "
+					"\"%s\" has its own type: write either TYPE NAME.. or "
 					"TYPE/NAME..",
 					operands->v[i]);
 			r = add(p, type, str_from(operands->v[i]), err);
@@ -70,7 +70,7 @@ int object_args_parse(struct kube *k, const struct flag_list *operands,
 
 	*ret_args = (struct object_args){ 0 };
 	if (operands->n == 0)
-		return cli_bad_usage(k->cli, err, "which type of objects? For example: pods");
+		return cli_bad_usage(k->cli, err, "name a type of objects, such as pods");
 	for (const char *c = operands->v[0]; *c; c++)
 		types += *c == ',';
 	p.room = types * operands->n;

@@ -24,7 +24,7 @@
 #define TAINTED "devplane describe " POOL " | grep '${GPU} .*unhealthy:NoSchedule'"
 
 const struct demo_step demo_prologue[] = {
-	{ .text = "What the demo makes is in a namespace of its own.",
+	{ .text = "The demo creates its objects in a namespace of its own.",
 	  .command = "devplane apply -f demo/00-namespace.yaml" },
 	{ 0 },
 };
@@ -41,16 +41,16 @@ static const struct demo_step health[] = {
 		     { HEALTH("train"), "Healthy" } } },
 	{ .text = "Its claim says which one it got: ${GPU}.",
 	  .command = "devplane describe resourceclaim ${CLAIM} " NS },
-	{ .text = "Now that GPU breaks. Here the simulated vendor is told so; a real driver would "
-		  "notice by itself.",
+	{ .text = "Now that GPU breaks. Here a command makes the simulated GPU fail; a real driver "
+		  "would detect it.",
 	  .command = "devplane driver sim fail ${GPU} --message '" MESSAGE "' " GPUS,
 	  .waits = { { HEALTH("train"), "Unhealthy" },
 		     { TAINTED },
 		     { "devplane describe pod train " NS " | grep DeviceUnhealthy" } } },
-	{ .text = "The pod's status says which device failed, and why: no more guessing at a crash "
-		  "loop.",
+	{ .text = "The pod's status says which device failed, and why: you no longer have to guess "
+		  "why a pod crashes.",
 	  .command = "devplane describe pod train " NS },
-	{ .text = "The driver has tainted the device in its slice, so that nobody gets it.",
+	{ .text = "The driver has tainted the device in its slice, so that no other pod gets it.",
 	  .command = "devplane describe " POOL },
 	{ .text = "The pod is deleted ...", .command = "devplane delete pod train " NS },
 	{ .text = "... and another one takes its place.",
@@ -68,9 +68,9 @@ static const struct demo_step health[] = {
 };
 
 static const struct demo_step pools[] = {
-	{ .text = "What is free, on which node, of which driver, and who has the rest.",
+	{ .text = "Free devices by driver and node, and who holds the others.",
 	  .command = "devplane top devices --once" },
-	{ .text = "The same per slice: the server's own table, with what is free beside it.",
+	{ .text = "The same per slice: the server's own table, with a column for free devices.",
 	  .command = "devplane get resourceslices" },
 	{ .text = "One pool, device by device.", .command = "devplane describe " POOL },
 	{ .text = "A pod wants 16 GPUs on one node. It waits ...",
@@ -90,23 +90,23 @@ static const struct demo_step network[] = {
 		     { "devplane get resourceclaim fast-network " NS
 		       " -o jsonpath={.status.devices[0].networkData.ips[0]}",
 		       NULL, "ADDRESS" } } },
-	{ .text = "The driver has written into the claim's status what it made: name, hardware "
-		  "address and IP addresses. Whoever must reach the pod there finds ${ADDRESS} "
-		  "here.",
+	{ .text = "The driver has written the interface into the claim's status: name, hardware "
+		  "address and IP addresses. Clients of the pod find its address ${ADDRESS} here.",
 	  .command = "devplane describe resourceclaim fast-network " NS },
 	{ 0 },
 };
 
 static const struct demo_step disks[] = {
-	{ .text = "`devplane driver disk` measures the disks of a node and publishes what they can "
-		  "do and what is used of it. These nodes have no disks, so the demo publishes by "
-		  "hand what it would: demo-0's is busy, demo-1's is idle. First the objects ...",
+	{ .text = "`devplane driver disk` measures the disks of a node and publishes their "
+		  "bandwidth and how much is used. These nodes have no disks, so the demo "
+		  "publishes example values: demo-0's disk is busy, demo-1's is idle. First the "
+		  "objects ...",
 	  .command = "devplane apply -f demo/disks.yaml" },
 	{ .text = "... then their status, as a driver writes it.",
 	  .command = "devplane apply -f demo/disks.yaml --subresource status" },
 	{ .text = NULL, .command = "devplane get nodediskiostatuses" },
 	{ .text = "A database needs 200 MiB/s of writes. The scheduler's plugin disk_io knows "
-		  "where they are left.",
+		  "which disk has that much left.",
 	  .command = "devplane apply -f demo/database.yaml",
 	  .waits = { { "devplane get pod database " NS " -o jsonpath={.spec.nodeName}", "demo-1" },
 		     { PHASE("database"), "Running" } } },
@@ -116,8 +116,8 @@ static const struct demo_step disks[] = {
 };
 
 static const struct demo_step watch[] = {
-	{ .text = "Before anything happens a watcher is started on demo-0's PodResources socket; "
-		  "its story is told last.",
+	{ .text = "First the demo starts a watcher on demo-0's PodResources socket; its output "
+		  "comes last.",
 	  .command = "devplane podresources watch --root-dir nodes/demo-0 >demo/watch.txt &",
 	  .first = true,
 	  .background = true },
@@ -131,8 +131,7 @@ static const struct demo_step watch[] = {
 	  .waits = { { PHASE("batch-2"), "Running" },
 		     { "grep 'devplane-demo/batch-2 .*+gpu' demo/watch.txt" } } },
 	{ .text = "The watcher saw every step on its node, in order: a device is released (-) "
-		  "before it is somebody else's (+), so a running total never counts a device "
-		  "twice.",
+		  "before another pod gets it (+), so a running total never counts a device twice.",
 	  .command = "cat demo/watch.txt" },
 	{ 0 },
 };
@@ -145,7 +144,7 @@ const struct demo_story demo_stories[] = {
 	  .undo = "devplane driver sim heal ${GPU} " GPUS },
 	{ .name = "pools",
 	  .kep = "KEP-5677",
-	  .title = "what is free, and why a pod waits",
+	  .title = "which devices are free, and why a pod is pending",
 	  .steps = pools },
 	{ .name = "network",
 	  .kep = "KEP-4817",

@@ -59,7 +59,7 @@ static bool check_server(struct doctor *d, struct kube *k)
 	}
 	doctor_say(d, DOCTOR_FAIL, "server",
 		   d->folder ? "see `devplane status`"
-			     : "does it run, and is the kubeconfig its own?",
+			     : "check that it runs, and that the kubeconfig is for this server",
 		   "%.*s is not ready: %s", STR_ARG(k->config.server), w.err.msg);
 	return false;
 }
@@ -86,7 +86,7 @@ static void check_clock(struct doctor *d, struct kube *k)
 	apart = llabs(there - here) / CLOCK_SEC;
 	if (apart > CLOCKS_APART)
 		doctor_say(d, DOCTOR_FAIL, "clock", "run a time service on both machines",
-			   "the server's is %lld s %s ours", (long long)apart,
+			   "the server's clock is %lld s %s this machine's", (long long)apart,
 			   there > here ? "ahead of" : "behind");
 	else
 		doctor_say(d, DOCTOR_OK, "clock", NULL, "agrees with the server's");
@@ -123,7 +123,7 @@ static void check_nodes(struct doctor *d, struct kube *k)
 	}
 	if (n == 0)
 		doctor_say(d, DOCTOR_WARN, "nodes", "start one: devplane node, or devplane up",
-			   "there are none: pods stay pending");
+			   "no nodes: pods stay pending");
 	else if (ready < n)
 		doctor_say(
 			d, DOCTOR_FAIL, "nodes",

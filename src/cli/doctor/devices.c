@@ -109,7 +109,8 @@ static void tell_pools(struct survey *s)
 	doctor_say(s->doctor, DOCTOR_FAIL, "pools",
 		   arena_printf(s->doctor->arena, "see `devplane describe pool %.*s`",
 				STR_ARG(first->name)),
-		   "%zu of %zu give out nothing: %zu incomplete, %zu invalid; %.*s/%.*s is %s",
+		   "%zu of %zu cannot be allocated from: %zu incomplete, %zu invalid; %.*s/%.*s is "
+		   "%s",
 		   incomplete + invalid, s->n, incomplete, invalid, STR_ARG(first->driver),
 		   STR_ARG(first->name), lacks(first, "Complete") ? "incomplete" : "invalid");
 }
@@ -181,7 +182,7 @@ static void tell_unhealthy(struct survey *s)
 		doctor_say(s->doctor, DOCTOR_WARN, "unhealthy", hint, "%zu: %.*s", s->nbroken,
 			   STR_ARG(buf_str(&rest)));
 	if (s->counts.unsure > 0)
-		doctor_say(s->doctor, DOCTOR_WARN, "health", NULL, "is not known of %zu devices",
+		doctor_say(s->doctor, DOCTOR_WARN, "health", NULL, "unknown for %zu devices",
 			   s->counts.unsure);
 }
 
@@ -198,7 +199,7 @@ static void tell_statuses(struct doctor *d, const struct device_view *v)
 	}
 	if (stale > 0)
 		doctor_say(d, DOCTOR_WARN, "statuses",
-			   "does a controller run? see `devplane describe resourceslice`",
+			   "check that a controller runs; see `devplane describe resourceslice`",
 			   "%zu of %zu slices changed since their status was written; %.*s is one",
 			   stale, v->n, STR_ARG(first->name));
 	if (v->note.n > 0)
@@ -239,7 +240,7 @@ void doctor_check_devices(struct doctor *d, struct kube *k)
 	}
 	n = device_pools_make(d->arena, &view, &pools);
 	if (n == 0)
-		doctor_say(d, DOCTOR_OK, "drivers", NULL, "none publishes devices");
+		doctor_say(d, DOCTOR_OK, "drivers", NULL, "no driver publishes devices");
 	else
 		survey(d, &view, pools, n);
 }

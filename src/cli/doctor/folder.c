@@ -39,7 +39,7 @@ static void check_room(struct doctor *d)
 			   "%.2f GiB are left", room / GIB);
 	else if (v.f_files > 0 && v.f_favail < INODES_FEW)
 		doctor_say(d, DOCTOR_WARN, "disk space", "remove files that are not needed",
-			   "%llu files more can be made", (unsigned long long)v.f_favail);
+			   "only %llu more files can be created", (unsigned long long)v.f_favail);
 	else
 		doctor_say(d, DOCTOR_OK, "disk space", NULL, "%.0f GiB are left", room / GIB);
 }
@@ -106,21 +106,23 @@ static void check_certificates(struct doctor *d)
 	take_roles(d, &e);
 	if (e.n == 0) {
 		doctor_say(d, DOCTOR_FAIL, "certificates",
-			   "restore pki/ca.crt from a copy: it is what kubeconfigs trust",
-			   "%s cannot be read", path);
+			   "restore pki/ca.crt from a backup: kubeconfigs need it to trust the "
+			   "server",
+			   "cannot read %s", path);
 		return;
 	}
 	days = (e.at - clock_wall(clock_system()) / CLOCK_SEC) / 86400;
 	if (days < DAYS_SOON)
 		doctor_say(d, days < 0 ? DOCTOR_FAIL : DOCTOR_WARN, "certificates",
 			   strcmp(e.what, path) == 0
-				   ? "the CA itself ends: begin with a new folder, or a new CA"
-				   : "a restart makes new ones: devplane down, devplane up",
-			   "%s %s %lld days", e.what, days < 0 ? "has ended before" : "ends in",
+				   ? "the CA itself expires: use a new folder, or a new CA"
+				   : "restart to renew it: devplane down, devplane up",
+			   "%s %s %lld days", e.what,
+			   days < 0 ? "has been expired for" : "expires in",
 			   (long long)(days < 0 ? -days : days));
 	else
 		doctor_say(d, DOCTOR_OK, "certificates", NULL,
-			   "%zu are good, for %lld days at least", e.n, (long long)days);
+			   "%zu are valid, for at least %lld days", e.n, (long long)days);
 }
 
 /* --- the folder ------------------------------------------------------------------------------ */
@@ -141,13 +143,13 @@ static bool check_access(struct doctor *d)
 {
 	if (access(d->layout.dir, F_OK) < 0) {
 		doctor_say(d, DOCTOR_OK, "data folder", NULL,
-			   "%s does not exist yet; `devplane up` makes it", d->layout.dir);
+			   "%s does not exist yet; `devplane up` creates it", d->layout.dir);
 		return false;
 	}
 	if (access(d->layout.dir, R_OK | W_OK | X_OK) < 0) {
 		doctor_say(d, DOCTOR_FAIL, "data folder",
 			   "run as its owner, or choose another with --data-dir",
-			   "%s cannot be used: %s", d->layout.dir, strerrordesc_np(errno));
+			   "cannot use %s: %s", d->layout.dir, strerrordesc_np(errno));
 		return false;
 	}
 	doctor_say(d, DOCTOR_OK, "data folder", NULL, "%s", d->layout.dir);
@@ -166,8 +168,8 @@ void doctor_check_folder(struct doctor *d)
 	check_certificates(d);
 	r = up_state_read(&d->layout, &d->state, &err);
 	if (r < 0 && r != -ERR_NOT_FOUND)
-		doctor_say(d, DOCTOR_FAIL, "state", "remove that file while nothing runs", "%s",
-			   err.msg);
+		doctor_say(d, DOCTOR_FAIL, "state", "remove that file while the cluster is stopped",
+			   "%s", err.msg);
 }
 
 /* --- roles ----------------------------------------------------------------------------------- */
@@ -192,9 +194,8 @@ static void check_role(struct doctor *d, const struct up_state_role *r)
 	if (!h.ok)
 		doctor_say(d, DOCTOR_FAIL, subject, hint, "%s", h.text);
 	else if (r->restarts > 0)
-		doctor_say(d, DOCTOR_WARN, subject, hint,
-			   "well, but started again %lld times: %.*s", (long long)r->restarts,
-			   STR_ARG(r->failure));
+		doctor_say(d, DOCTOR_WARN, subject, hint, "ready, but restarted %lld times: %.*s",
+			   (long long)r->restarts, STR_ARG(r->failure));
 	else
 		doctor_say(d, DOCTOR_OK, subject, NULL, "ready");
 }

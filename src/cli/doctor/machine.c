@@ -42,11 +42,11 @@ static void check_groups(struct doctor *d)
 		doctor_say(d, DOCTOR_OK, "control groups", NULL, "version 2");
 	else if (access("/sys/fs/cgroup/memory", X_OK) == 0)
 		doctor_say(d, DOCTOR_OK, "control groups", NULL,
-			   "version 1; use of disks by pods is told less exactly");
+			   "cgroup v1: per-pod disk usage is less accurate");
 	else
 		doctor_say(d, DOCTOR_WARN, "control groups",
-			   "mount them at /sys/fs/cgroup; hollow nodes do without",
-			   "there are none");
+			   "mount them at /sys/fs/cgroup; hollow nodes do not need them",
+			   "not found");
 }
 
 static void check_runtime(struct doctor *d)
@@ -87,11 +87,11 @@ static void on_kubectl(void *arg, const struct program_end *end)
 	(void)json_parse(d->arena, arena_str(d->arena, end->out), NULL, &tree, NULL);
 	version = json_text_at(json_getz(tree, "clientVersion"), "gitVersion");
 	if (end->status != 0 || version.n == 0)
-		doctor_say(d, DOCTOR_WARN, "kubectl", "install it anew", "it does not work: %.*s",
+		doctor_say(d, DOCTOR_WARN, "kubectl", "reinstall it", "it does not work: %.*s",
 			   STR_ARG(program_last_line(end->err)));
 	else if (minor_of(version) < KUBECTL_OLDEST)
 		doctor_say(d, DOCTOR_WARN, "kubectl",
-			   "a newer one knows more kinds; `devplane get` and the like do, too",
+			   "install a newer one, which knows more kinds, or use `devplane get`",
 			   "%.*s is old", STR_ARG(version));
 	else
 		doctor_say(d, DOCTOR_OK, "kubectl", NULL, "%.*s", STR_ARG(version));
@@ -139,7 +139,7 @@ static void check_plugin(struct doctor *d)
 	else
 		doctor_say(d, DOCTOR_WARN, "disk plugin",
 			   "`make install` puts it into lib/devplane/scheduler",
-			   "disk_io.so was not found: the scheduler does not look at disks");
+			   "disk_io.so was not found: the scheduler ignores disk bandwidth");
 }
 
 void doctor_check_machine(struct doctor *d)

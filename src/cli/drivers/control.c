@@ -108,11 +108,11 @@ static int find_only(struct cli *cli, const char *root, struct buf *path, struct
 	if (n < 1)
 		return error_set(err, ERR_NOT_FOUND,
 				 "no `devplane driver sim` runs with --root-dir %s; start one, or "
-				 "say where with --root-dir",
+				 "name its folder with --root-dir",
 				 root);
 	if (chosen < 0)
-		return cli_bad_usage(cli, err, "several run there; say which with --name: %s",
-				     names.p);
+		return cli_bad_usage(
+			cli, err, "several drivers run there; choose one with --name: %s", names.p);
 	return 0;
 }
 

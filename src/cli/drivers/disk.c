@@ -223,7 +223,7 @@ static void announce(void *arg, FILE *out)
 		      v->options->node_name, (double)v->options->interval / (double)CLOCK_SEC,
 		      STR_ARG(buf_str(&aligned)));
 	if (h->groups == DISK_GROUPS_NONE)
-		(void)fprintf(out, "  use is not told per pod: %s\n", h->groups_why.msg);
+		(void)fprintf(out, "  usage per pod is not available: %s\n", h->groups_why.msg);
 	else
 		(void)fprintf(out, "  use per pod by cgroup %s in %s%s\n", versions[h->groups],
 			      h->groups_dir,

@@ -319,8 +319,8 @@ static int run_list(struct cli *cli, struct error *err)
 	if (access(path.p, F_OK) < 0)
 		return error_set(
 			err, ERR_NOT_FOUND,
-			"no `devplane driver net` runs as %s with --root-dir %s; start one, "
-			"or say where with --root-dir and --name",
+			"no `devplane driver net` runs as %s with --root-dir %s; start one, or "
+			"name another with --root-dir and --name",
 			o->name, o->root_dir);
 	ask.path = path.p;
 	r = ask_socket_tree(&ask, &cli->arena, &devices, err);

@@ -70,7 +70,7 @@ static int put_all(struct kube *k, struct fit_cluster *c, const struct json *lis
 
 	JSON_FOREACH (it, json_getz(list, "items")) {
 		if (put(c->inventory, it, &why) < 0)
-			note(k, c, "%.*s is not understood: %.200s",
+			note(k, c, "cannot read %.*s: %.200s",
 			     STR_ARG(json_text_at(json_getz(it, "metadata"), "name")), why.msg);
 	}
 	return 0;
@@ -94,7 +94,7 @@ static int load_rules(struct kube *k, struct fit_cluster *c, struct error *err)
 		return 0;
 	if (is_denied(r)) {
 		note(k, c,
-		     "device taint rules cannot be read: devices that they taint count as usable");
+		     "cannot read device taint rules: devices that they taint count as usable");
 		return 0;
 	}
 	return r < 0 ? r : put_all(k, c, list, inventory_put_taint_rule);
@@ -211,12 +211,12 @@ static int load_claims(struct kube *k, struct fit_cluster *c, struct str ns,
 	if (own)
 		(void)put_all(k, c, list, inventory_put_claim);
 	put_stand_ins(k, c, own ? ns : STR_NULL, json_getz(slices, "items"));
-	note(k, c, "claims%s%.*s cannot be read: %s", own ? " of other namespaces than " : "",
+	note(k, c, "cannot read claims%s%.*s: %s", own ? " of other namespaces than " : "",
 	     STR_ARG(own ? ns : STR_NULL),
 	     c->uncertain
-		     ? "what they hold is known only where a slice has a status, other devices "
-		       "count as free"
-		     : "what they hold is told by the status of slices");
+		     ? "their devices are known only for slices with a status; other devices count "
+		       "as free"
+		     : "their devices are known from the status of slices");
 	return 0;
 }
 
@@ -251,8 +251,8 @@ static void note_denied(struct kube *k, struct fit_cluster *c, struct str node,
 			const struct json *slices)
 {
 	note(k, c,
-	     "nodes cannot be read: only those that slices name are looked at, as if they existed, "
-	     "without labels and taints");
+	     "cannot read nodes: only nodes that slices name are considered; they are assumed to "
+	     "exist, without labels and taints");
 	c->node_names_only = true;
 	if (node.n)
 		json_append(c->nodes, node_named(&k->cli->arena, node));

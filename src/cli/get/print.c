@@ -133,8 +133,8 @@ static int add_value(struct get *g, const struct json *object, struct str path, 
 	if (str_starts(path, STR("range")) || str_find(path, STR("*")) >= 0 ||
 	    str_find(path, STR("..")) >= 0 || str_find(path, STR(":")) >= 0)
 		return cli_bad_usage(g->cli, err,
-				     "jsonpath: {%.*s} may stand for several values; here a path "
-				     "leads to one. -o json shows all",
+				     "jsonpath: {%.*s} can match several values, which is not "
+				     "supported; use -o json",
 				     STR_ARG(path));
 	r = jsonpath_compile(&g->cli->arena, path, &compiled, err);
 	if (r < 0)

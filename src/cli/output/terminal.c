@@ -249,7 +249,7 @@ int terminal_open(const struct terminal_opts *opts, struct terminal **ret_termin
 	t->opts = *opts;
 	t->pipe = -1;
 	if (tcgetattr(opts->out, &t->before) < 0) {
-		r = error_set_errno(err, ERR_IO, errno, "there is no terminal");
+		r = error_set_errno(err, ERR_IO, errno, "no terminal");
 		free(t);
 		return r;
 	}

@@ -24,13 +24,12 @@ static int explain_connect(const struct podres_caller *c, struct error *err)
 	case ENOTDIR:
 		return error_set(
 			err, ERR_UNAVAILABLE,
-			"there is no socket %s: is devplane node, or the kubelet, running? "
-			"--root-dir DIR says where its folder is, --socket PATH where the "
-			"socket is",
+			"no socket %s: is devplane node or the kubelet running? Name its folder "
+			"with --root-dir, or the socket with --socket",
 			c->path);
 	case ECONNREFUSED:
 		return error_set(err, ERR_UNAVAILABLE,
-				 "nobody listens at %s: devplane node, or the kubelet, has gone; "
+				 "nothing listens on %s: devplane node or the kubelet has stopped; "
 				 "start it again",
 				 c->path);
 	case EACCES:
@@ -149,8 +148,8 @@ int podres_caller_open(struct podres_caller *c, struct cli *cli, const struct po
 	r = addr_parse(&opts.to, str_from(arena_printf(&cli->arena, "unix:%s", c->path)), 0, err);
 	if (r < 0)
 		return cli_bad_usage(cli, err,
-				     "%s is no path of a socket: give a shorter one by "
-				     "--root-dir or --socket",
+				     "%s is too long for a socket's path: use a shorter --root-dir "
+				     "or --socket",
 				     c->path);
 	r = loop_new(&c->loop, err);
 	if (r == 0)

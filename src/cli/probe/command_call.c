@@ -181,7 +181,7 @@ static int fill_ask(struct call *c, struct error *err)
 	enum grpc_code code = GRPC_OK;
 
 	if (o->fail && !grpc_code_parse(str_from(o->fail), &code))
-		return cli_bad_usage(c->cli, err, "\"%s\" is no status of gRPC's", o->fail);
+		return cli_bad_usage(c->cli, err, "\"%s\" is not a gRPC status", o->fail);
 	c->ask = (struct probe_ask){
 		.count = (uint64_t)o->count,
 		.size = (uint32_t)o->size,

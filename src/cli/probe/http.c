@@ -395,8 +395,7 @@ void probe_http_handle(struct http_stream *s, struct metrics *metrics)
 
 	s->ops = &quiet_ops;
 	if (!r) {
-		(void)error_set(&err, ERR_NOT_FOUND,
-				"there is no %.*s here; GET / lists what there is",
+		(void)error_set(&err, ERR_NOT_FOUND, "unknown path %.*s; GET / lists all paths",
 				STR_ARG(s->in.path));
 		http_stream_fail(s, &err);
 		return;

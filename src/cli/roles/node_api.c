@@ -14,7 +14,7 @@ static int read_port(struct cli *cli, const char *text, bool hollow, int64_t *re
 {
 	*ret_port = hollow ? 0 : KUBELET_PORT;
 	if (text && (!str_to_i64(str_from(text), ret_port) || *ret_port < 0 || *ret_port > 65535))
-		return cli_bad_usage(cli, err, "--port: \"%s\" is no port", text);
+		return cli_bad_usage(cli, err, "--port: \"%s\" is not a port", text);
 	return 0;
 }
 
@@ -27,7 +27,7 @@ static int read_address(struct cli *cli, const char *text, int64_t port, struct 
 	(void)snprintf(with_port, sizeof(with_port), strchr(text, ':') ? "[%s]:%d" : "%s:%d", text,
 		       (int)port);
 	if (addr_parse(ret_at, str_from(with_port), 0, &why) < 0 || ret_at->kind != ADDR_INET)
-		return cli_bad_usage(cli, err, "--address: \"%s\" is no IP address", text);
+		return cli_bad_usage(cli, err, "--address: \"%s\" is not an IP address", text);
 	return 0;
 }
 

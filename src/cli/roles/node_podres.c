@@ -17,7 +17,8 @@ static int read_mode(struct cli *cli, const char *text, unsigned *ret_mode, stru
 	mode = strtoul(text, &end, 8);
 	if (errno || end == text || *end || text[0] == '-' || mode == 0 || mode > 0777)
 		return cli_bad_usage(cli, err,
-				     "--pod-resources-socket-mode: \"%s\" is no mode such as 0660",
+				     "--pod-resources-socket-mode: \"%s\" is not a mode such as "
+				     "0660",
 				     text);
 	*ret_mode = (unsigned)mode;
 	return 0;
@@ -32,8 +33,8 @@ static int read_group(struct cli *cli, const char *text, int64_t *ret_group, str
 		*ret_group = (int64_t)g->gr_gid;
 	else if (text && (!str_to_i64(str_from(text), ret_group) || *ret_group < 0 ||
 			  *ret_group >= UINT32_MAX))
-		return cli_bad_usage(
-			cli, err, "--pod-resources-socket-group: there is no group \"%s\"", text);
+		return cli_bad_usage(cli, err, "--pod-resources-socket-group: unknown group \"%s\"",
+				     text);
 	return 0;
 }
 

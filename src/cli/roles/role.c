@@ -30,7 +30,7 @@ static void on_signal(void *arg, int signum)
 
 	/* Connections are still open, so an orderly shutdown is not possible. */
 	if (r->stopping) {
-		log_warn(&r->log, "stopping at once", LOG_INT("signal", signum));
+		log_warn(&r->log, "stopping immediately", LOG_INT("signal", signum));
 		_exit(CLI_FAILURE);
 	}
 	r->stopping = true;
@@ -59,7 +59,7 @@ int role_init(struct role *r, const struct role_options *o, void (*on_stop)(void
 	init_log(r, o);
 	ret = syscalls_limit_by_variable(err);
 	if (ret == -ERR_UNIMPLEMENTED)
-		log_warn(&r->log, "this kernel has no filters of system calls");
+		log_warn(&r->log, "the kernel does not support system call filters (seccomp)");
 	else if (ret < 0)
 		goto out_release;
 	ret = io_threads_new((size_t)o->io_threads, &r->io, err);

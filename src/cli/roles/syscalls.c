@@ -353,7 +353,7 @@ int syscalls_limit(const char *list, struct error *err)
 	if (strcmp(list, "all") == 0)
 		return 0;
 	if (role == 0)
-		return error_set(err, ERR_INVALID, "there is no list of system calls \"%s\"", list);
+		return error_set(err, ERR_INVALID, "unknown list of system calls \"%s\"", list);
 	if (ARCH == 0)
 		return 0;
 	build(&f, role);

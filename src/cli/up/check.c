@@ -157,8 +157,8 @@ int up_check_runtime(struct cli *cli, const char *endpoint, const char **ret_end
 
 	if (geteuid() != 0)
 		return error_set(err, ERR_NOT_FOUND,
-				 "this is not root, so that containers cannot be run: the node is "
-				 "hollow, its pods are bookkeeping");
+				 "you are not root, so containers cannot run: the node is hollow "
+				 "and only simulates its pods");
 	if (endpoint) {
 		*ret_endpoint = endpoint;
 		if (endpoint[0] == '/') /* users also write "/run/x.sock" */
@@ -166,8 +166,8 @@ int up_check_runtime(struct cli *cli, const char *endpoint, const char **ret_end
 		return try_runtime(&cli->arena, *ret_endpoint, ret_what, err);
 	}
 	(void)error_set(err, ERR_NOT_FOUND,
-			"no container runtime is there: the node is hollow, its pods are "
-			"bookkeeping; --container-runtime-endpoint names one");
+			"no container runtime found: the node is hollow and only simulates its "
+			"pods; name one with --container-runtime-endpoint");
 	for (size_t i = 0; i < ARRAY_SIZE(usual) && r < 0; i++) {
 		if (access(usual[i] + strlen("unix://"), F_OK) < 0)
 			continue;

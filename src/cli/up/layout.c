@@ -34,7 +34,8 @@ static int default_dir(struct arena *a, const char **ret_dir, struct error *err)
 		*ret_dir = arena_printf(a, "%s/.local/state/devplane", home);
 	else
 		return error_set(err, ERR_INVALID,
-				 "there is no home folder ($HOME): say where with --data-dir");
+				 "no home folder ($HOME is not set): choose a folder with "
+				 "--data-dir");
 	return 0;
 }
 
@@ -46,7 +47,7 @@ static int absolute(struct arena *a, const char **dir, struct error *err)
 	if ((*dir)[0] != '/') {
 		if (!getcwd(here, sizeof(here)))
 			return error_set_errno(err, ERR_IO, errno,
-					       "cannot tell the current folder");
+					       "cannot find out the current folder");
 		*dir = arena_printf(a, "%s/%s", here, *dir);
 	}
 	text = str_from(*dir);
@@ -132,8 +133,7 @@ static int check_content(const char *dir, struct error *err)
 		return errno == ENOENT ? 0
 		       : errno == ENOTDIR
 			       ? error_set(err, ERR_INVALID,
-					   "%s is no folder: choose another with "
-					   "--data-dir",
+					   "%s is not a folder: choose another with --data-dir",
 					   dir)
 			       : error_set_errno(err, ERR_IO, errno,
 						 "cannot read %s: choose another with --data-dir",
@@ -148,7 +148,7 @@ static int check_content(const char *dir, struct error *err)
 	(void)closedir(d);
 	if (any && !ours)
 		return error_set(err, ERR_INVALID,
-				 "%s holds something else: choose an empty folder, or one that "
+				 "%s contains other files: choose an empty folder, or one that "
 				 "does not exist yet, with --data-dir",
 				 dir);
 	return 0;
@@ -210,7 +210,7 @@ static int check_owner(const char *path, unsigned base, struct error *err)
 		return errno == ENOENT ? 0 : cannot_write(err, path, errno);
 	if (!S_ISDIR(st.st_mode))
 		return error_set(err, ERR_INVALID,
-				 "%s is no folder: choose another with --data-dir", path);
+				 "%s is not a folder: choose another with --data-dir", path);
 	if (!is_owner(&st, base))
 		return error_set(err, ERR_FORBIDDEN,
 				 "%s belongs to another user (uid %u): choose a folder of your own "

@@ -133,18 +133,18 @@ int up_port_check(const char *address, int port, struct error *err)
 	if (port == 0)
 		return 0;
 	if (addr_parse(&a, str_from(address), (uint16_t)port, NULL) < 0 || a.kind != ADDR_INET)
-		return error_set(err, ERR_INVALID, "--bind-address: \"%s\" is no IP address",
+		return error_set(err, ERR_INVALID, "--bind-address: \"%s\" is not an IP address",
 				 address);
 	failed = try_bind(&a);
 	if (failed == EADDRINUSE && up_port_owner(port, owner, sizeof(owner)))
 		return error_set(err, ERR_UNAVAILABLE,
-				 "port %d is taken by %s: stop that, or choose another port with "
-				 "--secure-port (0 picks one)",
+				 "port %d is in use by %s: stop that program, or choose another "
+				 "port with --secure-port (0 picks one)",
 				 port, owner);
 	if (failed == EADDRINUSE)
 		return error_set(err, ERR_UNAVAILABLE,
-				 "port %d is taken: choose another one with --secure-port (0 picks "
-				 "one)",
+				 "port %d is in use: choose another one with --secure-port (0 "
+				 "picks one)",
 				 port);
 	if (failed == EACCES)
 		return error_set(err, ERR_UNAVAILABLE,

@@ -119,7 +119,7 @@ static void save(struct up *u)
 		fill_role(&u->members[s.n], &roles[s.n]);
 	up_state_print(&s, &out);
 	if (file_write_atomic(u->plan->layout.state, buf_str(&out), 0600, &err) < 0)
-		log_warn(&u->log, "cannot write the state", LOG_ERR(&err));
+		log_warn(&u->log, "cannot write the state file", LOG_ERR(&err));
 }
 
 static void on_save(struct loop_timer *t)
@@ -154,7 +154,7 @@ static void fail(struct up *u, const struct error *err)
 {
 	if (u->failure.code == ERR_OK)
 		u->failure = *err;
-	log_error(&u->log, "the start failed", LOG_ERR(err));
+	log_error(&u->log, "startup failed", LOG_ERR(err));
 	begin_stop(u);
 }
 
@@ -476,8 +476,8 @@ static int prepare(void *arg, struct up_child *c, const struct up_plan *p, struc
 	int r = c->role->kind == UP_SERVER ? 0 : up_credentials_write(p, c->role, u->url, err);
 
 	if (r < 0 && strcmp(m->url, u->url) == 0 && now - m->certificate_ns < CERTIFICATE_NS) {
-		log_warn(&u->log, "a role goes on with its old kubeconfig",
-			 LOG_Z("role", c->role->name), LOG_ERR(err));
+		log_warn(&u->log, "a role keeps its old kubeconfig", LOG_Z("role", c->role->name),
+			 LOG_ERR(err));
 		return 0;
 	}
 	if (r < 0)
@@ -495,13 +495,13 @@ static void tell(struct up *u, const struct up_child *c, enum supervised_verdict
 	char text[512];
 
 	if (verdict == SUPERVISED_AGAIN) {
-		log_warn(&u->log, "a role ended", LOG_Z("role", c->role->name),
+		log_warn(&u->log, "a role exited", LOG_Z("role", c->role->name),
 			 LOG_Z("why", c->failure), LOG_NS("delay", delay_ms * CLOCK_MS));
 		(void)snprintf(text, sizeof(text), "%s ended: %s; starting it again", c->role->name,
 			       c->failure);
 	} else {
-		log_error(&u->log, "a role is given up", LOG_Z("role", c->role->name),
-			  LOG_Z("why", c->failure));
+		log_error(&u->log, "a role keeps failing and is not restarted",
+			  LOG_Z("role", c->role->name), LOG_Z("why", c->failure));
 		(void)snprintf(text, sizeof(text), "%s cannot start: %s", c->role->name,
 			       c->failure);
 	}
@@ -590,7 +590,7 @@ static void on_stop_deadline(struct loop_timer *t)
 
 		if (stage(c->role->kind) != u->stop_kind || !supervised_runs(&c->supervised))
 			continue;
-		log_warn(&u->log, "a role did not end in time, and is killed",
+		log_warn(&u->log, "a role did not stop in time; killing it",
 			 LOG_Z("role", c->role->name));
 		up_child_stop(c, true);
 	}

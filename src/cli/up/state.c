@@ -113,7 +113,7 @@ int up_state_parse(struct str text, struct arena *a, struct up_state *ret_state,
 	int64_t format;
 
 	if (r < 0)
-		return error_set(err, ERR_INVALID, "it is no JSON");
+		return error_set(err, ERR_INVALID, "it is not JSON");
 	format = json_i64_at(tree, "format", 0);
 	if (format > UP_STATE_FORMAT)
 		return error_set(err, ERR_INVALID,

@@ -242,7 +242,7 @@ int client_answer_tree(const struct client_answer *answer, struct arena *a, stru
 
 	if (json_parse(a, arena_str(a, answer->body), NULL, ret_tree, &why) == 0)
 		return 0;
-	return error_set(err, ERR_PROTOCOL, "the server's answer is no JSON: %s", why.msg);
+	return error_set(err, ERR_PROTOCOL, "the server's reply is not JSON: %s", why.msg);
 }
 
 /* --- the client ------------------------------------------------------------------------- */

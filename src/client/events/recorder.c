@@ -185,7 +185,7 @@ static void settle(struct recorder *r, struct record *n, const struct error *err
 {
 	count(err ? r->failed : r->written);
 	if (err && r->opts.log)
-		log_debug(r->opts.log, "event is lost", LOG_Z("name", n->name), LOG_ERR(err));
+		log_debug(r->opts.log, "event was dropped", LOG_Z("name", n->name), LOG_ERR(err));
 	n->tries = 0;
 	n->written_ms = loop_now(r->loop);
 	n->written = n->written || !err;

@@ -32,7 +32,8 @@ static int add_items(struct json_cursor *s, const struct cached_defaults *d, str
 	int r;
 
 	if (!json_cursor_enter(s, '['))
-		return error_set(err, ERR_PROTOCOL, "the server's list has items that are no list");
+		return error_set(err, ERR_PROTOCOL,
+				 "the server's list has an items field that is not a list");
 	while (json_cursor_element(s) && json_cursor_value(s, &raw, &type)) {
 		r = cached_new(raw, d, &o, err);
 		if (r < 0)

@@ -186,7 +186,8 @@ int kubeconfig_read_exec_cluster(struct kubeconfig *k, const struct kubeconfig_e
 	if (!said || said->type == JSON_NULL)
 		return 0;
 	if (json_print(&text, said, NULL) < 0)
-		return kubeconfig_bad(e, ERR_TOO_LARGE, err, "what it says to plugins is too much");
+		return kubeconfig_bad(e, ERR_TOO_LARGE, err,
+				      "its configuration for credential plugins is too large");
 	k->exec->cluster_config = arena_strdup(&k->arena, buf_str(&text));
 	return 0;
 }

@@ -192,7 +192,7 @@ int exec_answer_read(struct arena *a, struct str text, const char *api_version,
 	if (r < 0)
 		return error_wrap(err, r, "decoding stdout");
 	if (!str_eqz(json_text_at(tree, "kind"), "ExecCredential"))
-		return error_set(err, ERR_INVALID, "decoding stdout: it is no ExecCredential");
+		return error_set(err, ERR_INVALID, "decoding stdout: not an ExecCredential");
 	if (!str_eqz(json_text_at(tree, "apiVersion"), api_version))
 		return error_set(err, ERR_INVALID,
 				 "exec plugin is configured to use API version %s, plugin returned "

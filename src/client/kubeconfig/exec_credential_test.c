@@ -370,7 +370,7 @@ static void answers_that_say_nothing_are_refused(void **state UNUSED)
 		const char *text, *want;
 	} v[] = {
 		{ "", "decoding stdout" },
-		{ "[]", "it is no ExecCredential" },
+		{ "[]", "not an ExecCredential" },
 		{ "{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1 "beta1\"}",
 		  "configured to use API version " V1 ", plugin returned version " V1 "beta1" },
 		{ HEAD "}", "exec plugin didn't return a status field" },

@@ -55,7 +55,7 @@ static int parse_file(struct loading *l, struct str text, const char *name, cons
 	if (tree->type == JSON_NULL) /* an empty file sets nothing */
 		return 0;
 	if (tree->type != JSON_OBJECT)
-		return error_set(err, ERR_INVALID, "%s: it is no kubeconfig", name);
+		return error_set(err, ERR_INVALID, "%s is not a kubeconfig", name);
 	if (!vec_push(&l->files, (struct kubeconfig_file){ name, dir, tree }))
 		return error_set(err, ERR_TOO_LARGE, "KUBECONFIG names more than %d files",
 				 KUBECONFIG_PATHS_MAX);

@@ -437,7 +437,7 @@ static void mistakes_are_told_with_their_place(void **state)
 	put(t, "config", "");
 	expect(t, path, NULL, ERR_INVALID, "it is empty");
 	put(t, "config", "- a");
-	expect(t, path, NULL, ERR_INVALID, "it is no kubeconfig");
+	expect(t, path, NULL, ERR_INVALID, "is not a kubeconfig");
 	put(t, "config", "a: [");
 	expect(t, path, NULL, ERR_INVALID, path);
 	put(t, "config", "{\"a\":");

@@ -63,7 +63,7 @@ int lease_record_read(struct str lease, struct lease_record *ret_record, struct 
 	r = json_parse(&a, lease, NULL, &tree, err);
 	if (r < 0) {
 		arena_release(&a);
-		return error_set(err, ERR_PROTOCOL, "the lease is no JSON object");
+		return error_set(err, ERR_PROTOCOL, "the lease is not a JSON object");
 	}
 	spec = json_getz(tree, "spec");
 	lease_record_release(ret_record);
@@ -130,7 +130,7 @@ int lease_record_write(const struct lease_record *r, struct str lease, const cha
 	else
 		ret = json_parse(&a, lease, NULL, &tree, err);
 	if (ret == 0 && !json_is(tree, JSON_OBJECT))
-		ret = error_set(err, ERR_PROTOCOL, "the lease is no JSON object");
+		ret = error_set(err, ERR_PROTOCOL, "the lease is not a JSON object");
 	if (ret == 0) {
 		set_spec(&a, tree, r);
 		ret = json_print(out, tree, NULL);

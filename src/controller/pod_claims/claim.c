@@ -135,7 +135,7 @@ static void settle(struct pod_claims_job *j)
 		drop_finalizer(j);
 		return;
 	}
-	log_debug(j->owner->ctx.log, "taking users from a claim", LOG_STR("key", j->key));
+	log_debug(j->owner->ctx.log, "removing consumers from a claim", LOG_STR("key", j->key));
 	j->on_answer = on_status_written;
 	client_update_status(j->owner->ctx.client, &j->request, &j->owner->claims.resource, j->ns,
 			     j->name, j->claim);

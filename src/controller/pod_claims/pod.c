@@ -52,7 +52,7 @@ static void PRINTF_LIKE(2, 3) refuse(struct pod_claims_job *j, const char *fmt, 
 	va_start(args, fmt);
 	(void)vsnprintf(why, sizeof(why), fmt, args);
 	va_end(args);
-	log_debug(j->owner->ctx.log, "cannot make a claim", LOG_STR("key", j->key),
+	log_debug(j->owner->ctx.log, "cannot create a claim", LOG_STR("key", j->key),
 		  LOG_STR("claim", entry), LOG_Z("why", why));
 	tell(j, arena_printf(&j->arena, "PodResourceClaim %.*s: %s", STR_ARG(entry), why));
 	pod_claims_job_end(j, true);
@@ -123,7 +123,7 @@ static void on_created(struct pod_claims_job *j, const struct client_answer *a U
 		refuse(j, "create ResourceClaim : %s", err->msg);
 		return;
 	}
-	log_debug(j->owner->ctx.log, "made a claim", LOG_STR("key", j->key),
+	log_debug(j->owner->ctx.log, "created a claim", LOG_STR("key", j->key),
 		  LOG_STR("claim", name));
 	note_made(j, name);
 	look_at_entries(j);

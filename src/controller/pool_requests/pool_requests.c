@@ -113,10 +113,10 @@ static void finish(struct pool_requests *p, const struct error *err)
 	bool again = err && workqueue_num_requeues(p->queue, key) < RETRIES;
 
 	if (again)
-		log_debug(p->ctx.log, "pool status request is tried again", LOG_STR("name", key),
+		log_debug(p->ctx.log, "pool status request failed, retrying", LOG_STR("name", key),
 			  LOG_ERR(err));
 	else if (err)
-		log_warn(p->ctx.log, "pool status request is given up until it changes",
+		log_warn(p->ctx.log, "pool status request failed; it is retried when it changes",
 			 LOG_STR("name", key), LOG_ERR(err));
 	arena_clear(&p->arena);
 	p->tree = NULL;

@@ -43,7 +43,7 @@ static void on_refused(void *arg, const char *what, struct str key, const struct
 {
 	const struct availability *v = arg;
 
-	log_warn(v->ctx.log, "object not understood", LOG_Z("kind", what), LOG_STR("name", key),
+	log_warn(v->ctx.log, "cannot read an object", LOG_Z("kind", what), LOG_STR("name", key),
 		 LOG_ERR(err));
 }
 
@@ -91,7 +91,7 @@ static void make_slice_status(struct availability *v, bool has_status, const str
 		remove_leftovers(v, d);
 		sink = slice_sink_status_new(&v->ctx, v->devices);
 	} else {
-		log_info(v->ctx.log, "slices have no status here: it is kept in "
+		log_info(v->ctx.log, "this server's ResourceSlices have no status; writing it to "
 				     "resourceslicestatuses.devplane.dev");
 		sink = slice_sink_object_new(&v->ctx, v->devices);
 	}

@@ -155,7 +155,8 @@ static void on_new_leader(void *arg, struct str identity)
 	struct controller *c = arg;
 
 	if (identity.n > 0 && !str_eqz(identity, c->opts.identity))
-		log_info(c->opts.log, "another leads", LOG_STR("identity", identity));
+		log_info(c->opts.log, "another instance is the leader",
+			 LOG_STR("identity", identity));
 }
 
 static int stand(struct controller *c, struct error *err)

@@ -306,7 +306,7 @@ static void on_defined(struct client_request *r, const struct client_answer *a U
 		log_warn(s->ctx.log,
 			 "cannot define resourceslicestatuses.devplane.dev: grant create on "
 			 "customresourcedefinitions, or create slice_sink_object.yaml by hand; "
-			 "until then the status of slices is kept nowhere",
+			 "until then the status of slices is not published",
 			 LOG_ERR(err));
 	s->told |= err && err->code != ERR_ALREADY_EXISTS;
 	look_later(s);

@@ -263,7 +263,7 @@ static void look_at(struct slice_status *s, struct slice_state *st, const struct
 	}
 	slice_status_metrics_look(&s->metrics);
 	writes = write_if_other(s, st, slice, &stored);
-	log_debug(s->ctx.log, "looked at slice", LOG_STR("slice", st->name),
+	log_debug(s->ctx.log, "checked slice", LOG_STR("slice", st->name),
 		  LOG_Z("status", writes ? "is written" : "is up to date"));
 	if (!writes)
 		end_look(s, st);
@@ -368,7 +368,7 @@ static void note_missing(struct slice_status *s, struct slice_state *st, const s
 	if (!before || !st->missing || !devices_find_slice(s->devices, st->name))
 		return;
 	if (!s->unserved)
-		log_warn(s->ctx.log, "slice is there, and where its status is kept is not",
+		log_warn(s->ctx.log, "ResourceSliceStatus object is missing",
 			 LOG_STR("slice", st->name), LOG_ERR(err));
 	else if (now < s->unserved_at + UNSERVED_MS)
 		return;

@@ -129,7 +129,7 @@ static void on_told(void *arg, const struct taint_pod *pod, enum taint_change ch
 	if (change == TAINT_POD_DUE) {
 		devices_names_add(&t->due, pod->key);
 	} else if (change == TAINT_POD_SPARED) {
-		log_debug(t->ctx.log, "a pod may stay after all", LOG_STR("pod", pod->key));
+		log_debug(t->ctx.log, "a pod is no longer to be evicted", LOG_STR("pod", pod->key));
 		taint_eviction_event(t, pod->key, pod->uid, "Cancelling deletion");
 	}
 }

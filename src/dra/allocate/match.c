@@ -40,8 +40,8 @@ static int too_costly(struct allocate_plan *plan, const char *place, struct erro
 	if (!plan->costly)
 		(void)error_set(&plan->too_costly, ERR_TOO_LARGE,
 				"the selectors of the pod's claims cost more than %d units in one "
-				"attempt, up to %s; what they said of devices is remembered for "
-				"the next",
+				"attempt, up to %s; the results so far are cached for the next "
+				"attempt",
 				ALLOCATE_ATTEMPT_COST_MAX, place);
 	plan->costly = true;
 	if (err)

@@ -132,7 +132,7 @@ static int read_selectors(struct allocate_plan *plan, struct allocate_request *r
 		if (read_selector(plan, json_text_at(cel, "expression"), &v[r->nselectors]) < 0)
 			return error_set(err, ERR_TOO_LARGE,
 					 "claim %.*s, request %.*s, selector #%zu: compiling the "
-					 "pod's selectors takes too much work at a time",
+					 "pod's selectors takes too much work in one attempt",
 					 STR_ARG(plan->claims[r->claim].text), STR_ARG(r->name),
 					 r->nselectors);
 		r->nselectors++;
@@ -153,10 +153,11 @@ static int read_capacities(struct allocate_plan *plan, struct allocate_request *
 
 		c->name = json_key(it);
 		if (!quantity_read(it, &c->value))
-			return error_set(err, ERR_INVALID,
-					 "claim %.*s, request %.*s: capacity %.*s is no quantity",
-					 STR_ARG(plan->claims[r->claim].text), STR_ARG(r->name),
-					 STR_ARG(c->name));
+			return error_set(
+				err, ERR_INVALID,
+				"claim %.*s, request %.*s: capacity %.*s is not a quantity",
+				STR_ARG(plan->claims[r->claim].text), STR_ARG(r->name),
+				STR_ARG(c->name));
 	}
 	return 0;
 }

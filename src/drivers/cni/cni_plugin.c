@@ -110,7 +110,7 @@ static int read_command(struct reader *r)
 			r->request->command = (enum cni_command)i;
 			return 0;
 		}
-	return fail(r, CNI_INVALID_ENVIRONMENT, "CNI_COMMAND: there is no command \"%s\"",
+	return fail(r, CNI_INVALID_ENVIRONMENT, "CNI_COMMAND: unknown command \"%s\"",
 		    str_is_utf8(str_from(name)) ? name : "?");
 }
 
@@ -132,14 +132,15 @@ static int read_args(struct reader *r, struct str args)
 		at = str_chr(pair, '=');
 		if (at < 0)
 			return fail(r, CNI_INVALID_ENVIRONMENT,
-				    "CNI_ARGS: \"%.*s\" is no KEY=VALUE", STR_ARG(pair));
+				    "CNI_ARGS: \"%.*s\" is not KEY=VALUE", STR_ARG(pair));
 		for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 			if (str_eqz(str_of(pair.p, (size_t)at), known[i].key))
 				*known[i].to = str_skip(pair, (size_t)at + 1);
 	}
 	if (r->request->pod_uid.n > 0 &&
 	    (!is_name(r->request->pod_uid) || r->request->pod_uid.n > UID_MAX))
-		return fail(r, CNI_INVALID_ENVIRONMENT, "CNI_ARGS: K8S_POD_UID is no uid: \"%.*s\"",
+		return fail(r, CNI_INVALID_ENVIRONMENT,
+			    "CNI_ARGS: K8S_POD_UID is not a UID: \"%.*s\"",
 			    STR_ARG(r->request->pod_uid));
 	return 0;
 }
@@ -163,11 +164,12 @@ static int read_environment(struct reader *r)
 	if (e < 0)
 		return e;
 	if (container && !is_name(q->container_id))
-		return fail(r, CNI_INVALID_ENVIRONMENT, "CNI_CONTAINERID: \"%.*s\" is no id",
+		return fail(r, CNI_INVALID_ENVIRONMENT,
+			    "CNI_CONTAINERID: \"%.*s\" is not a container ID",
 			    STR_ARG(q->container_id));
 	if (container && !is_ifname(q->ifname))
 		return fail(r, CNI_INVALID_ENVIRONMENT,
-			    "CNI_IFNAME: \"%.*s\" is no interface's name", STR_ARG(q->ifname));
+			    "CNI_IFNAME: \"%.*s\" is not an interface name", STR_ARG(q->ifname));
 	return read_args(r, args);
 }
 
@@ -197,7 +199,7 @@ static int check_version(struct reader *r)
 	q->version = json_str(v);
 	if (version_index(q->version) < version_index(str_from(since)))
 		return fail(r, CNI_INCOMPATIBLE,
-			    "cniVersion: \"%.*s\" has no %s, which came with %s",
+			    "cniVersion: \"%.*s\" does not support %s, which needs %s",
 			    STR_ARG(q->version), cni_command_name(q->command), since);
 	return 0;
 }
@@ -230,8 +232,8 @@ static int read_valid(struct reader *r)
 		valid = json_getz(q->config, "cni.dev/attachments");
 	if (!valid)
 		return fail(r, CNI_INVALID_CONFIG,
-			    "cni.dev/valid-attachments: is missing; an empty list would mean that "
-			    "there are none");
+			    "cni.dev/valid-attachments: is missing; for no attachments, set an "
+			    "empty list");
 	q->valid = valid->type == JSON_NULL ? json_make_array(r->arena) : valid;
 	if (q->valid->type != JSON_ARRAY)
 		return fail(r, CNI_INVALID_CONFIG, "cni.dev/valid-attachments: must be a list");

@@ -42,8 +42,8 @@ int nic_socket_path(const char *root, const char *driver, struct buf *path, stru
 	(void)buf_printf(path, "%s/plugins/%s/cni.sock", root, driver);
 	if (path->overflow || path->n > SOCKET_PATH_MAX)
 		return error_set(err, ERR_INVALID,
-				 "the socket's path %s has more bytes than the kernel takes (%d): "
-				 "choose a shorter root folder",
+				 "the socket's path %s is longer than the kernel allows (%d "
+				 "bytes): choose a shorter root folder",
 				 path->p, SOCKET_PATH_MAX);
 	return 0;
 }
@@ -200,7 +200,7 @@ static int read_valid(struct nic_ask *a, const struct json *body, struct error *
 	const struct json *valid = json_getz(body, "valid");
 
 	if (!*a->question.network)
-		return error_set(err, ERR_BAD_REQUEST, "network: must be told");
+		return error_set(err, ERR_BAD_REQUEST, "network: must be set");
 	if (!json_is(valid, JSON_ARRAY))
 		return error_set(err, ERR_BAD_REQUEST, "valid: must be a list");
 	JSON_FOREACH (it, valid)
@@ -232,7 +232,7 @@ static int read_question(struct nic_ask *a, struct str text, struct error *err)
 	if (text.n > 0)
 		r = json_parse(&a->arena, arena_str(&a->arena, text), NULL, &body, err);
 	if (r == 0 && body && body->type != JSON_OBJECT)
-		r = error_set(err, ERR_BAD_REQUEST, "the question must be an object");
+		r = error_set(err, ERR_BAD_REQUEST, "the request must be an object");
 	for (size_t i = 0; i < ARRAY_SIZE(members) && r == 0; i++)
 		r = read_text(a, body, members[i].key, members[i].to, err);
 	if (r == 0 && q->command == CNI_GC)

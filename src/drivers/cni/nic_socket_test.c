@@ -308,7 +308,7 @@ static void bad_questions_reach_nobody(void **state)
 		int status;
 	} v[] = {
 		{ "POST", "/add", "[]",
-		  "{\"code\":6,\"message\":\"the question must be an object\"}\n", 400 },
+		  "{\"code\":6,\"message\":\"the request must be an object\"}\n", 400 },
 		{ "POST", "/add", "{\"netns\":1}",
 		  "{\"code\":6,\"message\":\"netns: must be text\"}\n", 400 },
 		{ "POST", "/del", "{\"podUID\":\"a\\u0000b\"}",
@@ -318,7 +318,7 @@ static void bad_questions_reach_nobody(void **state)
 		{ "POST", "/gc", "{\"network\":\"n\",\"valid\":null}",
 		  "{\"code\":6,\"message\":\"valid: must be a list\"}\n", 400 },
 		{ "POST", "/gc", "{\"valid\":[]}",
-		  "{\"code\":6,\"message\":\"network: must be told\"}\n", 400 },
+		  "{\"code\":6,\"message\":\"network: must be set\"}\n", 400 },
 		{ "POST", "/gc", "{\"network\":\"n\",\"valid\":[{\"containerID\":\"c1\"}]}",
 		  "{\"code\":6,\"message\":\"valid: must be a list of {\\\"containerID\\\", "
 		  "\\\"ifname\\\"}\"}\n",

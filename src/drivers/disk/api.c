@@ -62,7 +62,7 @@ static void fail(struct disk_api *a, const char *what, const struct error *err)
 
 	(void)error_wrap(&e, -(int)e.code, "cannot %s", what);
 	if (strcmp(a->failure.msg, e.msg) != 0)
-		log_warn(a->opts.log, "disk status is not published; trying again", LOG_ERR(&e));
+		log_warn(a->opts.log, "cannot publish the disk status; retrying", LOG_ERR(&e));
 	a->failure = e;
 	loop_timer_start(&a->retry, delay);
 }
@@ -85,7 +85,8 @@ static void on_defined(struct client_request *r, const struct client_answer *ans
 	struct error e;
 
 	if (!err)
-		log_info(a->opts.log, "defined a custom resource", LOG_Z("name", DISK_CRD_NAME));
+		log_info(a->opts.log, "created the CustomResourceDefinition",
+			 LOG_Z("name", DISK_CRD_NAME));
 	if (!err || err->code == ERR_ALREADY_EXISTS) {
 		/* The server needs a moment to serve it. */
 		loop_timer_start(&a->retry, RETRY_MS);
@@ -332,7 +333,8 @@ static void on_taken(struct client_request *r, const struct client_answer *answe
 		return;
 	} else if (err->code == ERR_FORBIDDEN) {
 		log_warn(a->opts.log,
-			 "the request of a probe stays on the object: change it to ask again",
+			 "cannot remove the probe annotation; change its value to request another "
+			 "probe",
 			 LOG_ERR(err));
 		memcpy(a->refused, a->answered, sizeof(a->refused));
 	}
@@ -411,7 +413,7 @@ static void on_look(struct loop_timer *t)
 	const struct error *err = a->informer ? informer_failure(a->informer) : NULL;
 
 	if (err && err->code != ERR_OK && err->code != a->blind.code)
-		log_warn(a->opts.log, "requests of probes are not seen", LOG_ERR(err));
+		log_warn(a->opts.log, "cannot watch probe requests", LOG_ERR(err));
 	if (err)
 		a->blind = *err;
 	loop_timer_start(t, LOOK_MS);

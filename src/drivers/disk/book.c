@@ -59,7 +59,7 @@ static int parse_entry(const struct json *v, struct disk_book *b, struct error *
 
 	if (!disk_name_is_fit(name) || c.read < 0 || c.write < 0 ||
 	    timestamp_parse(json_text_at(v, "time"), &time, NULL) < 0)
-		return error_set(err, ERR_INVALID, "entry %zu makes no sense", b->entries.n);
+		return error_set(err, ERR_INVALID, "entry %zu is not valid", b->entries.n);
 	str_put(c.device, name);
 	if (!disk_book_note(b, &c, time))
 		return error_set(err, ERR_INVALID, "it has more than %d devices", DISK_DEVICES_MAX);

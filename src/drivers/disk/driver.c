@@ -80,7 +80,8 @@ static void read_book(struct disk_driver *d)
 		return;
 	d->book_time = st.st_mtim;
 	if (disk_book_load(&d->book, d->opts.root_dir, &err) < 0)
-		log_warn(d->opts.log, "what probes found is not known; probe again", LOG_ERR(&err));
+		log_warn(d->opts.log, "cannot read the saved probe results; probe the disks again",
+			 LOG_ERR(&err));
 }
 
 /* --- status ---------------------------------------------------------------------------------- */
@@ -246,7 +247,7 @@ static int check_probe(const struct disk_driver *d, struct str device, struct er
 		return 0;
 	for (size_t i = 0; i < d->meter.devices.n; i++)
 		(void)buf_printf(&names, "%s%s", i ? ", " : "", d->meter.devices.v[i].stat.name);
-	return error_set(err, ERR_NOT_FOUND, "\"%.*s\" is no device that is measured here: %s",
+	return error_set(err, ERR_NOT_FOUND, "\"%.*s\" is not a measured device: %s",
 			 (int)MIN(device.n, (size_t)DISK_NAME_SIZE), device.p,
 			 names.n ? names.p : "there is none");
 }

@@ -103,7 +103,9 @@ int disk_host_open(struct disk_host *h, const struct disk_host_opts *opts, struc
 	*h = (struct disk_host){ .proc_root = opts->proc_root ? opts->proc_root : "/proc",
 				 .sys_root = opts->sys_root ? opts->sys_root : "/sys" };
 	if (!path_print(path, "%s/diskstats", h->proc_root) || access(path, R_OK) < 0)
-		return error_set(err, ERR_IO, "%s cannot be read: what do disks do here?", path);
+		return error_set(err, ERR_IO,
+				 "cannot read %s, which has the disks' counters; set --proc-root",
+				 path);
 	if (opts->cgroup_root)
 		find_groups(h, opts->cgroup_root);
 	else if (path_print(path, "%s/fs/cgroup", h->sys_root))

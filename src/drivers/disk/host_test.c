@@ -148,16 +148,16 @@ static void capacities_that_make_no_sense_are_refused_with_a_reason(void **state
 	static const char *const rows[][2] = {
 		{ "", "it is not DEVICE=read:QUANTITY,write:QUANTITY" },
 		{ "sda", "it is not DEVICE=read:QUANTITY,write:QUANTITY" },
-		{ "=read:1", "\"\" is no name of a device as /sys/block has it, such as sda" },
+		{ "=read:1", "\"\" is not a device name from /sys/block, such as sda" },
 		{ "/dev/sda=read:1",
-		  "\"/dev/sda\" is no name of a device as /sys/block has it, such as sda" },
+		  "\"/dev/sda\" is not a device name from /sys/block, such as sda" },
 		{ "sda=", "\"\" is neither read:QUANTITY nor write:QUANTITY" },
 		{ "sda=500Mi", "\"500Mi\" is neither read:QUANTITY nor write:QUANTITY" },
 		{ "sda=reed:1", "\"reed\" is neither read nor write" },
-		{ "sda=read:fast", "\"fast\" is no quantity such as 500Mi" },
+		{ "sda=read:fast", "\"fast\" is not a quantity such as 500Mi" },
 		{ "sda=read:-1", "\"-1\" is not more than 0" },
 		{ "sda=read:0", "\"0\" is not more than 0" },
-		{ "sda=read:1,read:2", "read is said twice" },
+		{ "sda=read:1,read:2", "read is set twice" },
 	};
 
 	(void)state;
@@ -310,7 +310,7 @@ static void without_diskstats_there_is_nothing_to_measure(void **state)
 	struct error err;
 
 	assert_int_equal(disk_host_open(&h, &o, &err), -ERR_IO);
-	assert_non_null(strstr(err.msg, "/proc/diskstats cannot be read"));
+	assert_non_null(strstr(err.msg, "/proc/diskstats, which has the disks' counters"));
 }
 
 static void pods_of_version_2_are_found_below_either_driver_s_folders(void **state)

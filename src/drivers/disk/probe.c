@@ -111,7 +111,7 @@ static int run_rounds(struct round *r, int64_t duration, const char *path, int64
 			return n;
 		failed = atomic_load(&r->failed);
 		if (failed == ECANCELED)
-			return error_set(err, ERR_CANCELED, "the probe of %s was given up", path);
+			return error_set(err, ERR_CANCELED, "the probe of %s was cancelled", path);
 		if (failed)
 			return error_set_errno(err, ERR_IO, failed, "cannot %s %s past the cache",
 					       r->write ? "write" : "read", path);
@@ -119,7 +119,7 @@ static int run_rounds(struct round *r, int64_t duration, const char *path, int64
 	}
 	*ret_rate = (int64_t)best;
 	if (*ret_rate <= 0)
-		return error_set(err, ERR_IO, "nothing of %s came in that time", path);
+		return error_set(err, ERR_IO, "no data was read from %s in that time", path);
 	return 0;
 }
 
@@ -143,13 +143,13 @@ static int open_target(const char *target, char path[static PATH_MAX], int *ret_
 		return 0;
 	if (errno == EINVAL)
 		return error_set(err, ERR_INVALID,
-				 "%s cannot be read past the cache: its filesystem knows no "
-				 "O_DIRECT",
+				 "cannot read %s without the page cache: its filesystem does not "
+				 "support O_DIRECT",
 				 path);
 	if (errno == ENOENT)
 		return error_set(err, ERR_INVALID,
-				 "there is no %s; say a device such as sda, "
-				 "or the path of a file",
+				 "%s does not exist; name a device such as sda, or the path of a "
+				 "file",
 				 path);
 	return error_set_errno(err, ERR_INVALID, errno, "cannot open %s", path);
 }
@@ -165,7 +165,7 @@ static int measure_target(int fd, const char *path, int64_t *ret_blocks, dev_t *
 		return error_set_errno(err, ERR_IO, errno, "cannot look at %s", path);
 	if (S_ISBLK(st.st_mode)) {
 		if (ioctl(fd, BLKGETSIZE64, &size) < 0)
-			return error_set_errno(err, ERR_IO, errno, "cannot ask for the size of %s",
+			return error_set_errno(err, ERR_IO, errno, "cannot get the size of %s",
 					       path);
 		*ret_device = st.st_rdev;
 	} else {
@@ -184,7 +184,7 @@ static int name_device(const struct disk_host *h, dev_t device, const char *path
 {
 	if (disk_host_name_of(h, major(device), minor(device), c->device))
 		return 0;
-	return error_set(err, ERR_INVALID, "%s is on no block device that %s/block knows", path,
+	return error_set(err, ERR_INVALID, "%s is not on a block device listed in %s/block", path,
 			 h->sys_root);
 }
 
@@ -213,9 +213,7 @@ static int open_new(const char *path, int *ret_fd, struct error *err)
 	*ret_fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_DIRECT | O_CLOEXEC, 0600);
 	if (*ret_fd < 0 && errno == EEXIST)
 		return error_set(err, ERR_ALREADY_EXISTS,
-				 "%s is there already: it would be overwritten; name a new file on "
-				 "the disk",
-				 path);
+				 "%s already exists; name a new file on the disk", path);
 	if (*ret_fd < 0)
 		return error_set_errno(err, ERR_INVALID, errno,
 				       "cannot make %s to be written past the cache", path);
@@ -274,5 +272,5 @@ int disk_probe_keep(const char *root_dir, const struct disk_capacity *found, int
 	(void)disk_book_note(&book, found, time);
 	r = disk_book_save(&book, root_dir, err);
 	disk_book_release(&book);
-	return r < 0 ? error_wrap(err, r, "the result is not kept") : 0;
+	return r < 0 ? error_wrap(err, r, "cannot save the result") : 0;
 }

@@ -11,7 +11,7 @@ static int parse_rate(struct str text, int64_t *ret_rate, struct error *err)
 	struct error why;
 
 	if (quantity_parse(text, &q, &why) < 0)
-		return error_set(err, ERR_INVALID, "\"%.*s\" is no quantity such as 500Mi",
+		return error_set(err, ERR_INVALID, "\"%.*s\" is not a quantity such as 500Mi",
 				 STR_ARG(text));
 	if (quantity_sign(q) <= 0)
 		return error_set(err, ERR_INVALID, "\"%.*s\" is not more than 0", STR_ARG(text));
@@ -36,17 +36,16 @@ static int parse_part(struct str part, struct disk_capacity *c, struct error *er
 				 STR_ARG(key));
 	rate = str_eq(key, STR("read")) ? &c->read : &c->write;
 	if (*rate)
-		return error_set(err, ERR_INVALID, "%.*s is said twice", STR_ARG(key));
+		return error_set(err, ERR_INVALID, "%.*s is set twice", STR_ARG(key));
 	return parse_rate(value, rate, err);
 }
 
 static int parse_name(struct str name, struct disk_capacity *c, struct error *err)
 {
 	if (!disk_name_is_fit(name))
-		return error_set(
-			err, ERR_INVALID,
-			"\"%.*s\" is no name of a device as /sys/block has it, such as sda",
-			STR_ARG(name));
+		return error_set(err, ERR_INVALID,
+				 "\"%.*s\" is not a device name from /sys/block, such as sda",
+				 STR_ARG(name));
 	str_put(c->device, name);
 	c->device[name.n] = 0;
 	return 0;
@@ -66,7 +65,7 @@ int disk_capacity_parse(struct str text, struct disk_capacity *ret_capacity, str
 	while (r == 0 && str_split(&rest, ',', &part))
 		r = parse_part(part, &c, err);
 	if (r == 0 && c.read == 0 && c.write == 0)
-		r = error_set(err, ERR_INVALID, "it says neither read nor write");
+		r = error_set(err, ERR_INVALID, "it has neither read nor write");
 	if (r == 0)
 		*ret_capacity = c;
 	return r;

@@ -32,14 +32,14 @@ static void drop_forgotten(struct nic_driver *d)
 		next = nic_book_next(d->book, u);
 		if (!is_forgotten(d, u))
 			continue;
-		log_warn(d->opts.log, "device is free: its claim is not prepared any more",
+		log_warn(d->opts.log, "device is free: its claim is no longer prepared",
 			 LOG_Z("device", u->nic.device), LOG_Z("claim", u->claim_name));
 		nic_view_free(u);
 		nic_book_remove(d->book, u);
 		dropped = true;
 	}
 	if (dropped && nic_book_save(d->book, &err) < 0)
-		log_warn(d->opts.log, "book cannot be written", LOG_ERR(&err));
+		log_warn(d->opts.log, "cannot save the driver's state", LOG_ERR(&err));
 }
 
 static void on_look(struct loop_timer *t)
@@ -49,7 +49,7 @@ static void on_look(struct loop_timer *t)
 
 	loop_timer_start(t, NIC_LOOK_MS);
 	if (nic_host_list(d, &err) < 0)
-		log_warn(d->opts.log, "network interfaces are not known", LOG_ERR(&err));
+		log_warn(d->opts.log, "cannot read the node's network interfaces", LOG_ERR(&err));
 	nic_sandbox_sweep(d);
 	nic_second_look(d);
 	if (list_empty(&d->jobs))
@@ -283,7 +283,8 @@ const char *nic_driver_name(const struct nic_driver *d)
 int nic_driver_check(const struct nic_driver *d, struct error *err)
 {
 	if (!d->known)
-		return error_set(err, ERR_UNAVAILABLE, "network interfaces are not known yet");
+		return error_set(err, ERR_UNAVAILABLE,
+				 "cannot read the node's network interfaces yet");
 	return driver_check(d->driver, err);
 }
 

@@ -185,7 +185,7 @@ void nic_view_look(struct nic_view *v)
 	if (look(v, &err) < 0) {
 		/* Logged once, because the pod decides how often there are events. */
 		if (!v->blind)
-			log_warn(v->driver->opts.log, "interface cannot be looked at",
+			log_warn(v->driver->opts.log, "cannot read the interface",
 				 LOG_Z("device", u->nic.device), LOG_Z("interface", u->interface),
 				 LOG_ERR(&err));
 		v->blind = true;

@@ -285,7 +285,7 @@ static void what_the_default_route_leads_through_is_not_prepared(void **state)
 
 	route_through(w, "host0");
 	prepare(w, 1, "host0", NULL, "1");
-	assert_has(w->error, "default route leads through host0");
+	assert_has(w->error, "default route uses host0");
 	(void)nic_node_reason(w, 1, "Refused");
 	assert_null(nic_inventory_find(w->driver->inventory, "host0"));
 }
@@ -305,7 +305,7 @@ static void what_the_default_route_leads_through_by_now_is_not_moved(void **stat
 	route_through(w, "br0");
 	nic_node_ask(w, "/add", 1, "");
 	assert_int_not_equal(w->status, 200);
-	assert_has(w->answer, "default route leads through host0");
+	assert_has(w->answer, "default route uses host0");
 	(void)nic_node_reason(w, 1, "AttachFailed");
 	assert_int_not_equal(nic_node_index(w->host, "host0"), 0);
 }

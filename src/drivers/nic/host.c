@@ -10,7 +10,7 @@
 
 static void skip(struct nic_driver *d, const struct nic_create *c, const struct error *why)
 {
-	log_warn(d->opts.log, "devices are not offered: this kernel cannot make them",
+	log_warn(d->opts.log, "devices are not offered: the kernel cannot create them",
 		 LOG_Z("kind", nic_kind_name(c->kind)), LOG_Z("parent", c->parent),
 		 LOG_UINT("count", c->count), LOG_ERR(why));
 	if (d->opts.on_skip)
@@ -50,7 +50,7 @@ void nic_host_tell(struct loop_task *t)
 
 	v = nic_inventory_devices(d->inventory, &n);
 	if (dp_driver_set_devices(d->driver, v, n, message, sizeof(message)) < 0)
-		log_error(d->opts.log, "devices cannot be published", LOG_Z("error", message));
+		log_error(d->opts.log, "cannot publish the devices", LOG_Z("error", message));
 }
 
 void nic_host_gone(struct nic_driver *d, const struct nic_use *u)
@@ -117,8 +117,7 @@ int nic_host_check(struct nic_driver *d, const char *interface, struct error *er
 		r = rtnl_link_by_name(d->host, interface, &l, err);
 	if (r == 0 && nic_inventory_is_routed(d->inventory, l.index))
 		r = error_set(err, ERR_FORBIDDEN,
-			      "the node's default route leads through %s: it stays here",
-			      interface);
+			      "the node's default route uses %s: it stays on the node", interface);
 	return r;
 }
 
@@ -129,7 +128,7 @@ static void list_again(struct nic_driver *d)
 	struct error err;
 
 	if (nic_host_list(d, &err) < 0)
-		log_warn(d->opts.log, "network interfaces are not known", LOG_ERR(&err));
+		log_warn(d->opts.log, "cannot read the node's network interfaces", LOG_ERR(&err));
 }
 
 static void on_event(void *arg, const struct rtnl_event *e)
@@ -159,7 +158,7 @@ static void on_needed(void *arg, const char *interface)
 {
 	const struct nic_driver *d = arg;
 
-	log_warn(d->opts.log, "interface is not offered: the node's default route leads through it",
+	log_warn(d->opts.log, "interface is not offered: the node's default route uses it",
 		 LOG_Z("interface", interface));
 }
 

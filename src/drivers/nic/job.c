@@ -248,8 +248,7 @@ static void detach_failed(struct nic_job *j, struct error *failure)
 	const struct nic_use *u = j->uses[j->at];
 
 	(void)error_wrap(failure, -(int)failure->code, "take %s back", u->nic.device);
-	log_use(j->driver, LOG_LEVEL_WARN, "interface cannot be detached", u, u->interface,
-		failure);
+	log_use(j->driver, LOG_LEVEL_WARN, "cannot detach the interface", u, u->interface, failure);
 	fail(j, failure);
 	j->at++;
 	detach_next(j);
@@ -280,8 +279,7 @@ static int wait_for_it(struct nic_job *j, struct error *err)
 	}
 	if (now(j) - v->missing < BACK_SECONDS * CLOCK_SEC)
 		return -ERR_NOT_FOUND;
-	log_use(j->driver, LOG_LEVEL_WARN, "interface is nowhere to be found", u, u->interface,
-		err);
+	log_use(j->driver, LOG_LEVEL_WARN, "cannot find the interface", u, u->interface, err);
 	return nic_detach_forget(j->driver->attach, u, err);
 }
 
@@ -299,7 +297,7 @@ static int abandon(struct nic_job *j, struct error *err)
 	struct nic_view *v = nic_view_of(u);
 
 	log_use(j->driver, LOG_LEVEL_WARN,
-		"interface cannot be taken back and is left to the end of its namespace", u,
+		"cannot take the interface back; it stays until its network namespace ends", u,
 		u->interface, err);
 	nic_view_close(v);
 	v->abandoned = true;
@@ -418,7 +416,7 @@ static void attach_failed(struct nic_job *j, struct error *failure)
 	const struct nic_use *u = j->uses[j->at];
 
 	(void)error_wrap(failure, -(int)failure->code, "attach %s", u->nic.device);
-	log_use(d, LOG_LEVEL_WARN, "interface cannot be attached", u, u->interface, failure);
+	log_use(d, LOG_LEVEL_WARN, "cannot attach the interface", u, u->interface, failure);
 	if (d->failures)
 		metrics_counter_add(d->failures, 1);
 	fail(j, failure);

@@ -331,7 +331,8 @@ static int judge_pod(struct nic_driver *d, struct dp_claim *c, const struct clie
 		return nic_prepare_first(d, dp_claim_uid(c)) ? dp_claim_fail(c, err.msg)
 							     : refuse_all(d, c, "Refused", err.msg);
 	if (r < 0)
-		log_warn(d->opts.log, "pod is not known, and taken for one with its own network",
+		log_warn(d->opts.log,
+			 "unknown pod: assuming that it does not use the host's network",
 			 LOG_Z("namespace", dp_claim_namespace(c)), LOG_Z("pod", pod->name),
 			 LOG_ERR(&err));
 	return go_on(d, c, pod);

@@ -415,7 +415,8 @@ static void add_without_uid(struct nic_driver *d, struct nic_ask *ask, const str
 static void status(const struct nic_driver *d, struct nic_ask *ask)
 {
 	if (!d->known)
-		nic_ask_refuse(ask, CNI_NOT_AVAILABLE, "network interfaces are not known yet");
+		nic_ask_refuse(ask, CNI_NOT_AVAILABLE,
+			       "cannot read the node's network interfaces yet");
 	else
 		nic_ask_answer(ask, NULL);
 }
@@ -495,7 +496,7 @@ static void follow_again(struct nic_use *u)
 	if (nic_view_open(v, fd, &err) == 0)
 		nic_status_tell(v);
 	else
-		log_warn(v->driver->opts.log, "interface cannot be followed",
+		log_warn(v->driver->opts.log, "cannot watch the interface",
 			 LOG_Z("device", u->nic.device), LOG_Z("pod", u->pod_name), LOG_ERR(&err));
 }
 

@@ -66,14 +66,14 @@ static int is_taken(const struct nic_attach *t, const struct nic_use *u, struct 
 
 	if (o) {
 		(void)error_set(err, ERR_ALREADY_EXISTS,
-				"the pod's interface name %s is taken by device %s", name,
+				"the pod's interface name %s is already used by device %s", name,
 				o->nic.device);
 		return 1;
 	}
 	r = nic_link_named(pod, name, &l, err);
 	if (r > 0)
 		(void)error_set(err, ERR_ALREADY_EXISTS,
-				"the interface name %s is taken in the pod already", name);
+				"the interface name %s is already in use in the pod", name);
 	return r;
 }
 
@@ -105,7 +105,7 @@ static int choose_name(struct nic_attach *t, struct nic_use *u, struct rtnl *pod
 		if (r <= 0)
 			return r;
 	}
-	return error_set(err, ERR_ALREADY_EXISTS, "all names from net1 to net%d are taken",
+	return error_set(err, ERR_ALREADY_EXISTS, "all names from net1 to net%d are in use",
 			 NIC_LINKS_MAX);
 }
 
@@ -126,7 +126,7 @@ static int look_at_host(struct nic_attach *t, struct nic_use *u, struct error *e
 	if (r < 0)
 		return r;
 	if (r == 0)
-		return error_set(err, ERR_NOT_FOUND, "interface %s is not on this node any more",
+		return error_set(err, ERR_NOT_FOUND, "interface %s is no longer on this node",
 				 u->nic.interface);
 	if (u->before.loopback)
 		return error_set(err, ERR_INVALID, "%s is the loopback", u->nic.interface);

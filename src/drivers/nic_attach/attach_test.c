@@ -162,7 +162,7 @@ static void names_are_given_in_order_and_never_twice(void **state)
 	assert_string_equal(b->interface, "net3");
 	(void)snprintf(c->config.interface_name, RTNL_NAME, "net3");
 	assert_int_equal(attach_world_begin(w, c), -ERR_ALREADY_EXISTS);
-	assert_non_null(strstr(w->err.msg, "net3 is taken by device veth-0"));
+	assert_non_null(strstr(w->err.msg, "net3 is already used by device veth-0"));
 	NIC_MUST(w, nic_attach_put(w->attach, b, w->pod_fd, &w->err));
 	NIC_MUST(w, nic_attach_put(w->attach, a, w->pod_fd, &w->err));
 	NIC_MUST(w, attach_world_detach(w, a));
@@ -271,11 +271,11 @@ static void what_cannot_be_is_refused_before_anything_is_done(void **state)
 		skip();
 	u = attach_world_add_full(w, ATTACH_WORLD_HOST);
 	(void)snprintf(u->config.interface_name, RTNL_NAME, "eth0");
-	refused(w, u, ERR_ALREADY_EXISTS, "eth0 is taken in the pod");
+	refused(w, u, ERR_ALREADY_EXISTS, "eth0 is already in use in the pod");
 	assert_int_equal(w->steps, 0);
 	(void)snprintf(u->nic.interface, RTNL_NAME, "eth9");
 	u->config.interface_name[0] = 0;
-	refused(w, u, ERR_NOT_FOUND, "eth9 is not on this node");
+	refused(w, u, ERR_NOT_FOUND, "eth9 is no longer on this node");
 	(void)snprintf(u->nic.interface, RTNL_NAME, "lo");
 	refused(w, u, ERR_INVALID, "loopback");
 	(void)snprintf(u->nic.interface, RTNL_NAME, "eth1");

@@ -255,7 +255,7 @@ static int read_uses(struct nic_book *b, const struct json *tree, struct error *
 	if (json_i64_at(tree, "version", 0) != FORMAT)
 		return error_set(err, ERR_INVALID, "it is not of version %d", FORMAT);
 	if (!json_is(list, JSON_ARRAY))
-		return error_set(err, ERR_INVALID, "uses is no list");
+		return error_set(err, ERR_INVALID, "uses is not a list");
 	JSON_FOREACH (it, list) {
 		if (read_use(b, it, &why) < 0 && r == 0)
 			r = error_set(err, why.code, "uses[%zu]: %s", i, why.msg);
@@ -309,7 +309,7 @@ static int set_aside(struct nic_book *b, const char *why, struct error *err)
 	(void)unlink(aside.p);
 	if (link(b->file, aside.p) < 0)
 		return error_set_errno(err, ERR_IO, errno, "cannot set %s aside", b->file);
-	nic_book_warn(b, "%s cannot be read (%s) and is now %s; %zu of its uses are known", b->file,
+	nic_book_warn(b, "cannot read %s (%s); moved it to %s; %zu of its uses are known", b->file,
 		      why, aside.p, b->n);
 	return nic_book_save(b, err);
 }
@@ -510,8 +510,8 @@ int nic_use_check(const struct nic_use *u, struct error *err)
 	r = json_print(&text, nic_use_tree(u, &a), NULL);
 	arena_release(&a);
 	return r < 0 ? error_set(err, ERR_TOO_LARGE,
-				 "device %s: its configuration and what is to be remembered of its "
-				 "pod have more than %zu bytes",
+				 "device %s: its configuration and the data about its pod exceed "
+				 "%zu bytes",
 				 u->nic.device, text.max)
 		     : 0;
 }

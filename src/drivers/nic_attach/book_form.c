@@ -190,7 +190,7 @@ static struct str text_at(struct form *f, const char *key)
 	struct str text = json_str(v);
 
 	if (v && (!text.p || memchr(text.p, 0, text.n))) {
-		fault(f, key, "is no text");
+		fault(f, key, "is not a string");
 		return STR_NULL;
 	}
 	return text;
@@ -227,7 +227,7 @@ static void take_name(struct form *f, const char *key, char out[static RTNL_NAME
 	struct str text = text_at(f, key);
 
 	if (text.p && !rtnl_name_is_valid(text))
-		fault(f, key, "is no interface's name");
+		fault(f, key, "is not an interface name");
 	else
 		take_into(f, key, out, RTNL_NAME);
 }
@@ -265,7 +265,7 @@ static void take_mac(struct form *f, const char *key, struct rtnl_mac *mac)
 		int low = piece.n == 2 ? str_hex_digit(piece.p[1]) : -1;
 
 		if (high < 0 || low < 0 || mac->n == RTNL_MAC) {
-			fault(f, key, "is no hardware address");
+			fault(f, key, "is not a hardware address");
 			return;
 		}
 		mac->bytes[mac->n++] = (unsigned char)(high << 4 | low);
@@ -278,7 +278,7 @@ static void take_link(struct form *whole, const char *key, struct rtnl_link *l)
 	char path[32];
 
 	if (f.tree && !json_is(f.tree, JSON_OBJECT))
-		fault(whole, key, "is no object");
+		fault(whole, key, "is not an object");
 	if (!f.tree || whole->r < 0)
 		return;
 	(void)snprintf(path, sizeof(path), "%s.", key);
@@ -309,7 +309,7 @@ static void take_hardware(struct form *whole, struct nic_hardware *h)
 
 	h->numa = -1;
 	if (f.tree && !json_is(f.tree, JSON_OBJECT))
-		fault(whole, "hardware", "is no object");
+		fault(whole, "hardware", "is not an object");
 	if (!f.tree || whole->r < 0)
 		return;
 	h->there = true;
@@ -356,7 +356,7 @@ static void take_netns_id(struct form *f, uint64_t *ret_id)
 	const struct json *v = json_getz(f->tree, "netnsID");
 
 	if (!json_u64(v, ret_id))
-		fault(f, "netnsID", "is no number of a namespace");
+		fault(f, "netnsID", "is not the number of a namespace");
 }
 
 static void take_altnames(struct form *f, struct nic_use *u)
@@ -364,12 +364,12 @@ static void take_altnames(struct form *f, struct nic_use *u)
 	const struct json *list = json_getz(f->tree, "altnames");
 
 	if (list && !json_is(list, JSON_ARRAY))
-		fault(f, "altnames", "is no list");
+		fault(f, "altnames", "is not a list");
 	JSON_FOREACH (it, list) {
 		struct str text = json_str(it);
 
 		if (!text.p || text.n >= RTNL_ALTNAME || memchr(text.p, 0, text.n))
-			fault(f, "altnames", "has something that is no name");
+			fault(f, "altnames", "has an entry that is not a name");
 		else
 			nic_use_add_altname(u, arena_strdup(&u->stay, text));
 	}
@@ -407,7 +407,7 @@ int nic_use_from_tree(struct nic_use *u, const struct json *tree, struct error *
 	struct form f = { .tree = tree, .path = "", .err = err };
 
 	if (!json_is(tree, JSON_OBJECT))
-		return error_set(err, ERR_INVALID, "a use is no object");
+		return error_set(err, ERR_INVALID, "a use is not an object");
 	u->claim_ns = need_text(&f, &u->arena, "claimNamespace");
 	if (!cdi_file_is_safe(str_from(u->claim_ns)))
 		fault(&f, "claimNamespace", "can be no file's name");

@@ -395,7 +395,7 @@ static void what_has_no_room_in_the_file_is_refused_with_a_sentence(void **state
 	(void)buf_printf(&large, "%040000d", 0);
 	u->pod_name = nic_use_text(u, buf_str(&large));
 	assert_int_equal(nic_book_save(t->book, &err), -ERR_TOO_LARGE);
-	assert_non_null(strstr(err.msg, "device veth-1: its configuration and what is"));
+	assert_non_null(strstr(err.msg, "device veth-1: its configuration and the data"));
 	assert_string_equal(marks(t), "pod-1 ");
 	nic_book_remove(t->book, u);
 	save(t);
@@ -656,10 +656,10 @@ static void a_full_disk_is_told_with_what_to_do(void **state)
 static const struct {
 	const char *use, *says;
 } bad_uses[] = {
-	{ "5", "no object" },
+	{ "5", "a use is not an object" },
 	{ "{}", "claimNamespace is missing" },
-	{ USE(",\"claimUID\":5"), "claimUID is no text" },
-	{ USE(",\"pool\":\"a\\u0000b\""), "pool is no text" },
+	{ USE(",\"claimUID\":5"), "claimUID is not a string" },
+	{ USE(",\"pool\":\"a\\u0000b\""), "pool is not a string" },
 	{ USE(",\"podUID\":\"../x\""), "podUID can be no file's name" },
 	{ USE(",\"claimNamespace\":\"../x\""), "claimNamespace can be no file's name" },
 	{ USE(",\"device\":\"\""), "device is missing" },
@@ -667,22 +667,22 @@ static const struct {
 	  "device is too long" },
 	{ USE(",\"kind\":\"tun\""), "kind is unknown" },
 	{ USE(",\"kind\":\"host\""), "interface is missing" },
-	{ USE(",\"parent\":\"a b\""), "parent is no interface's name" },
+	{ USE(",\"parent\":\"a b\""), "parent is not an interface name" },
 	{ USE(",\"vlan\":70000"), "vlan is out of range" },
 	{ USE(",\"vlan\":1.0"), "vlan is out of range" },
-	{ USE(",\"link\":5"), "link is no object" },
-	{ USE(",\"hardware\":5"), "hardware is no object" },
+	{ USE(",\"link\":5"), "link is not an object" },
+	{ USE(",\"hardware\":5"), "hardware is not an object" },
 	{ USE(",\"hardware\":{\"numa\":-2}"), "hardware.numa is out of range" },
 	{ USE(",\"link\":{}"), "link.index or name is missing" },
 	{ USE(",\"link\":{\"index\":1,\"name\":\"a\",\"mac\":\"1:2\"}"),
-	  "link.mac is no hardware" },
+	  "link.mac is not a hardware" },
 	{ USE(",\"link\":{\"index\":1,\"name\":\"a\",\"up\":1}"), "link.up is neither" },
 	{ USE(",\"config\":{\"adresses\":[]}"), "adresses" },
 	{ USE(",\"state\":\"gone\""), "state is unknown" },
 	{ USE(",\"state\":\"attached\""), "containerID is missing" },
 	{ USE(",\"state\":\"attached\",\"containerID\":\"c\",\"netns\":\"n\",\"podInterface\":"
 	      "\"net1\",\"netnsID\":-1"),
-	  "netnsID is no number" },
+	  "netnsID is not the number" },
 	{ USE(",\"state\":\"attached\",\"containerID\":\"c\",\"netns\":\"n\",\"netnsID\":7"),
 	  "podInterface is missing" },
 	{ USE(",\"kind\":\"host\",\"interface\":\"eth1\",\"state\":\"attached\",\"containerID\":"

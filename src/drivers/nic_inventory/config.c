@@ -403,8 +403,8 @@ static int read_cni(const struct place *at, void *into, struct error *err)
 		return error_set(err, ERR_INVALID, "%s.type: must be the name of a plugin",
 				 at->path);
 	if (str_eqz(type, "devplane-cni"))
-		return error_set(err, ERR_INVALID, "%s.type: %.*s is what asks here", at->path,
-				 STR_ARG(type));
+		return error_set(err, ERR_INVALID, "%s.type: %.*s is the calling plugin itself",
+				 at->path, STR_ARG(type));
 	r = json_copy(at->arena, at->value, &copy, err);
 	c->cni = copy;
 	return r;

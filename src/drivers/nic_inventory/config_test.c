@@ -208,7 +208,7 @@ static const struct {
 	{ "{\"cni\":{}}", "parameters.cni.type: must be the name of a plugin" },
 	{ "{\"cni\":{\"type\":\"../sh\"}}", "parameters.cni.type: must be the name of a plugin" },
 	{ "{\"cni\":{\"type\":\"devplane-cni\"}}",
-	  "parameters.cni.type: devplane-cni is what asks here" },
+	  "parameters.cni.type: devplane-cni is the calling plugin itself" },
 	{ "{\"mtu\":1400,\"cni\":{\"type\":\"macvlan\"}}",
 	  "parameters.mtu: cannot be together with cni, which sets it" },
 	{ "{\"cni\":{\"type\":\"macvlan\"},\"addresses\":[]}",

@@ -75,8 +75,8 @@ static int parse_count(struct str word, struct nic_create *c, struct error *err)
 	uint64_t n;
 
 	if (!str_to_u64(word, &n) || n < 1 || n > DRIVER_DEVICES_MAX)
-		return error_set(err, ERR_INVALID, "\"%.*s\" is no count of 1 to %d", STR_ARG(word),
-				 DRIVER_DEVICES_MAX);
+		return error_set(err, ERR_INVALID, "\"%.*s\" is not a number from 1 to %d",
+				 STR_ARG(word), DRIVER_DEVICES_MAX);
 	c->count = (unsigned)n;
 	return 0;
 }
@@ -84,8 +84,8 @@ static int parse_count(struct str word, struct nic_create *c, struct error *err)
 static int parse_parent(struct str word, const char *what, struct nic_create *c, struct error *err)
 {
 	if (!rtnl_name_is_valid(word))
-		return error_set(err, ERR_INVALID, "\"%.*s\" is no name of a %s", STR_ARG(word),
-				 what);
+		return error_set(err, ERR_INVALID, "\"%.*s\" is not the name of a %s",
+				 STR_ARG(word), what);
 	(void)snprintf(c->parent, sizeof(c->parent), "%.*s", STR_ARG(word));
 	return 0;
 }
@@ -108,7 +108,7 @@ static int parse_mode(struct str word, struct nic_create *c, struct error *err)
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
 		nearest_offer(&n, str_from(modes[i].name));
 	if (nearest_get(&n).n > 0)
-		return error_set(err, ERR_INVALID, "\"%.*s\" is no mode, did you mean %.*s?",
+		return error_set(err, ERR_INVALID, "\"%.*s\" is not a mode; did you mean %.*s?",
 				 STR_ARG(word), STR_ARG(nearest_get(&n)));
 	return error_set(err, ERR_INVALID, "\"%.*s\" is not one of bridge, private, vepa, passthru",
 			 STR_ARG(word));
@@ -139,7 +139,8 @@ static int parse_vlan(const struct words *w, struct nic_create *c, struct error 
 	high = rest.p ? rest : low;
 	if (!str_to_u64(low, &first) || !str_to_u64(high, &last) || first < 1 || last > VLAN_MAX ||
 	    first > last)
-		return error_set(err, ERR_INVALID, "\"%.*s\" is no id of 1 to %d, or ID-ID",
+		return error_set(err, ERR_INVALID,
+				 "\"%.*s\" is not an ID from 1 to %d, or a range ID-ID",
 				 STR_ARG(w->v[0]), VLAN_MAX);
 	c->first = (unsigned)first;
 	c->count = (unsigned)(last - first + 1);
@@ -272,8 +273,8 @@ int nic_spec_check(const struct nic_spec *s, struct error *err)
 				continue;
 			nic_create_label(c, c->first, label);
 			return error_set(err, ERR_INVALID,
-					 "two of what is to be created give devices of one name, "
-					 "such as %s: say all of them at once",
+					 "two entries give devices of the same name, such "
+					 "as %s: combine them into one",
 					 label);
 		}
 		n += c->count;
@@ -292,11 +293,14 @@ int nic_spec_check_cni(const char *claim_cni, struct error *err)
 		return 0;
 	while (str_split(&rest, ',', &piece)) {
 		if (piece.n == 0)
-			return error_set(err, ERR_INVALID, "a type is empty; for none say none");
+			return error_set(err, ERR_INVALID,
+					 "a type is empty; to allow none, write none");
 		if (str_eqz(piece, "*") || str_eqz(piece, "none"))
-			return error_set(err, ERR_INVALID, "%.*s stands alone", STR_ARG(piece));
+			return error_set(err, ERR_INVALID,
+					 "%.*s cannot be combined with other types",
+					 STR_ARG(piece));
 		if (str_chr(piece, '/') >= 0)
-			return error_set(err, ERR_INVALID, "%.*s is no type of a plugin",
+			return error_set(err, ERR_INVALID, "%.*s is not the type of a CNI plugin",
 					 STR_ARG(piece));
 	}
 	return 0;

@@ -53,33 +53,36 @@ static void what_cannot_be_created_is_refused_with_what_to_write(void **state)
 			     "macvlan:COUNT:PARENT[:MODE] or vlan:ID[-ID]:PARENT" },
 		{ "mcvlan:2:eth1", "cannot create \"mcvlan\", did you mean macvlan?" },
 		{ "veth", "\"veth\": write veth:COUNT[:BRIDGE]" },
-		{ "veth:", "veth:COUNT[:BRIDGE]: \"\" is no count of 1 to 16384" },
-		{ "veth:0", "veth:COUNT[:BRIDGE]: \"0\" is no count of 1 to 16384" },
-		{ "veth:16385", "veth:COUNT[:BRIDGE]: \"16385\" is no count of 1 to 16384" },
-		{ "veth:-1", "veth:COUNT[:BRIDGE]: \"-1\" is no count of 1 to 16384" },
-		{ "veth:1:", "veth:COUNT[:BRIDGE]: \"\" is no name of a bridge" },
-		{ "veth:1:a b", "veth:COUNT[:BRIDGE]: \"a b\" is no name of a bridge" },
+		{ "veth:", "veth:COUNT[:BRIDGE]: \"\" is not a number from 1 to 16384" },
+		{ "veth:0", "veth:COUNT[:BRIDGE]: \"0\" is not a number from 1 to 16384" },
+		{ "veth:16385", "veth:COUNT[:BRIDGE]: \"16385\" is not a number from 1 to 16384" },
+		{ "veth:-1", "veth:COUNT[:BRIDGE]: \"-1\" is not a number from 1 to 16384" },
+		{ "veth:1:", "veth:COUNT[:BRIDGE]: \"\" is not the name of a bridge" },
+		{ "veth:1:a b", "veth:COUNT[:BRIDGE]: \"a b\" is not the name of a bridge" },
 		{ "veth:1:br0:x", "\"veth:1:br0:x\": write veth:COUNT[:BRIDGE]" },
 		{ "macvlan:1", "\"macvlan:1\": write macvlan:COUNT:PARENT[:MODE]" },
 		{ "macvlan:1:abcdefghijklmnop",
-		  "macvlan:COUNT:PARENT[:MODE]: \"abcdefghijklmnop\" is no name of a parent "
+		  "macvlan:COUNT:PARENT[:MODE]: \"abcdefghijklmnop\" is not the name of a parent "
 		  "interface" },
 		{ "macvlan:1:eth1:brigde",
-		  "macvlan:COUNT:PARENT[:MODE]: \"brigde\" is no mode, did "
-		  "you mean bridge?" },
+		  "macvlan:COUNT:PARENT[:MODE]: \"brigde\" is not a mode; did you mean bridge?" },
 		{ "macvlan:1:eth1:source", "macvlan:COUNT:PARENT[:MODE]: \"source\" is not one of "
 					   "bridge, private, vepa, passthru" },
 		{ "macvlan:2:eth1:passthru",
 		  "macvlan:COUNT:PARENT[:MODE]: with mode passthru there "
 		  "can be one on a parent: the count is 1" },
-		{ "vlan:0:eth1", "vlan:ID[-ID]:PARENT: \"0\" is no id of 1 to 4094, or ID-ID" },
+		{ "vlan:0:eth1", "vlan:ID[-ID]:PARENT: \"0\" is not an ID from 1 to 4094, or a "
+				 "range ID-ID" },
 		{ "vlan:4095:eth1",
-		  "vlan:ID[-ID]:PARENT: \"4095\" is no id of 1 to 4094, or ID-ID" },
-		{ "vlan:9-5:eth1", "vlan:ID[-ID]:PARENT: \"9-5\" is no id of 1 to 4094, or ID-ID" },
-		{ "vlan:5-:eth1", "vlan:ID[-ID]:PARENT: \"5-\" is no id of 1 to 4094, or ID-ID" },
-		{ "vlan:-5:eth1", "vlan:ID[-ID]:PARENT: \"-5\" is no id of 1 to 4094, or ID-ID" },
+		  "vlan:ID[-ID]:PARENT: \"4095\" is not an ID from 1 to 4094, or a range ID-ID" },
+		{ "vlan:9-5:eth1", "vlan:ID[-ID]:PARENT: \"9-5\" is not an ID from 1 to 4094, or a "
+				   "range ID-ID" },
+		{ "vlan:5-:eth1", "vlan:ID[-ID]:PARENT: \"5-\" is not an ID from 1 to 4094, or a "
+				  "range ID-ID" },
+		{ "vlan:-5:eth1", "vlan:ID[-ID]:PARENT: \"-5\" is not an ID from 1 to 4094, or a "
+				  "range ID-ID" },
 		{ "vlan:1-2-3:eth1",
-		  "vlan:ID[-ID]:PARENT: \"1-2-3\" is no id of 1 to 4094, or ID-ID" },
+		  "vlan:ID[-ID]:PARENT: \"1-2-3\" is not an ID from 1 to 4094, or a range ID-ID" },
 	};
 
 	(void)state;
@@ -146,8 +149,8 @@ static void two_creates_may_not_give_one_name(void **state)
 	assert_int_equal(check("macvlan:2:eth1", "macvlan:1:eth1:private", &err), 0);
 	assert_int_equal(check("vlan:5-9:eth1", "vlan:10:eth1", &err), 0);
 	assert_int_equal(check("veth:2", "veth:3", &err), -ERR_INVALID);
-	assert_string_equal(err.msg, "two of what is to be created give devices of one name, such "
-				     "as veth-0: say all of them at once");
+	assert_string_equal(err.msg, "two entries give devices of the same name, such as "
+				     "veth-0: combine them into one");
 	assert_int_equal(check("vlan:5-9:eth1", "vlan:9:eth1", &err), -ERR_INVALID);
 	assert_int_equal(check("veth:1:br.0", "veth:1:br_0", &err), -ERR_INVALID);
 	assert_int_equal(check("veth:16384", "veth:1:br0", &err), -ERR_INVALID);

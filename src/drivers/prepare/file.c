@@ -20,7 +20,7 @@ static void add_claim(struct prepare *p, const struct json *tree, bool same_boot
 	struct error err;
 
 	if (claim_from_tree(tree, &c, &err) < 0) {
-		driver_log(p->opts.log, DP_LOG_WARN, "%s: %s: passed over", p->file, err.msg);
+		driver_log(p->opts.log, DP_LOG_WARN, "%s: %s: skipped", p->file, err.msg);
 		return;
 	}
 	if (!same_boot)
@@ -108,7 +108,7 @@ int prepare_load(struct prepare *p, struct error *err)
 	(void)buf_printf(&aside, "%s.bad", p->file);
 	if (rename(p->file, aside.p) < 0)
 		return error_set_errno(err, ERR_IO, errno, "cannot set %s aside", p->file);
-	driver_log(p->opts.log, DP_LOG_ERROR, "%s cannot be read (%s) and is now %s", p->file,
+	driver_log(p->opts.log, DP_LOG_ERROR, "cannot read %s (%s); moved it to %s", p->file,
 		   why.msg, aside.p);
 	return 0;
 }

@@ -201,7 +201,8 @@ static void vendor_done(struct dp_claim *c, int result)
 	c->nconsumers = 0;
 	if (result < 0)
 		r = error_set(&err, ERR_INTERNAL, "%s",
-			      c->failure[0] ? c->failure : "the driver failed without a word");
+			      c->failure[0] ? c->failure
+					    : "the driver failed without an error message");
 	else if (c->of)
 		r = end_again(c, &err);
 	else

@@ -37,7 +37,7 @@ static void on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
 		return;
 	}
 	s->ops = &refused_ops;
-	(void)error_set(&err, ERR_UNSUPPORTED_MEDIA_TYPE, "this socket speaks gRPC");
+	(void)error_set(&err, ERR_UNSUPPORTED_MEDIA_TYPE, "this socket only serves gRPC");
 	http_stream_fail(s, &err);
 }
 

@@ -12,7 +12,7 @@ static int check(const struct buf *path, struct error *err)
 	if (path->n <= SOCKET_PATH_MAX)
 		return 0;
 	return error_set(err, ERR_INVALID,
-			 "the socket's path %s has %zu bytes, and the kernel takes %d: choose a "
+			 "the socket's path %s has %zu bytes, but the kernel allows %d: choose a "
 			 "shorter root folder",
 			 path->p, path->n, SOCKET_PATH_MAX);
 }

@@ -101,10 +101,11 @@ static int allocate(struct dp_driver *d, struct arena *arena,
 
 	for (size_t i = 0; i < a.n; i++)
 		if (!device_table_find(d->table, str_from(c->node_name), str_from(a.ids[i])))
-			return error_set(err, ERR_NOT_FOUND, "there is no device %s", a.ids[i]);
+			return error_set(err, ERR_NOT_FOUND, "unknown device %s", a.ids[i]);
 	if (c->allocate && c->allocate(c->arg, &a) < 0)
 		return error_set(err, ERR_INTERNAL, "%s",
-				 a.failure[0] ? a.failure : "the driver failed without a word");
+				 a.failure[0] ? a.failure
+					      : "the driver failed without an error message");
 	add_envs(arena, json_getz(a.edits, "env"), out);
 	add_nodes(arena, json_getz(a.edits, "deviceNodes"), out);
 	add_mounts(arena, json_getz(a.edits, "mounts"), out);

@@ -194,7 +194,7 @@ static void give_up(struct subject *j, const char *why)
 {
 	struct claim_status *s = j->owner;
 
-	driver_log(s->opts.log, DP_LOG_DEBUG, "status of claim %s/%s (%s) is not written: %s",
+	driver_log(s->opts.log, DP_LOG_DEBUG, "cannot write the status of claim %s/%s (%s): %s",
 		   j->ns, j->name, j->uid, why);
 	forget(j);
 	leave(s);
@@ -227,8 +227,8 @@ static void fail(struct subject *j, const struct error *err)
 	count(s, WRITE_FAILED);
 	if (strcmp(j->failure, err->msg) != 0)
 		driver_log(s->opts.log, DP_LOG_WARN,
-			   "cannot write the status of claim %s/%s: %s; trying again", j->ns,
-			   j->name, err->msg);
+			   "cannot write the status of claim %s/%s: %s; retrying", j->ns, j->name,
+			   err->msg);
 	(void)snprintf(j->failure, sizeof(j->failure), "%s", err->msg);
 	drop_seen(j);
 	j->conflicts = 0;
@@ -298,7 +298,7 @@ static int remember(struct subject *j, struct str object, struct error *err)
 
 	drop_seen(j);
 	if (version.n == 0)
-		return error_set(err, ERR_PROTOCOL, "the answer is no object");
+		return error_set(err, ERR_PROTOCOL, "the reply is not an object");
 	if (!str_eqz(raw_at(meta, "uid"), j->uid))
 		return error_set(err, ERR_NOT_FOUND, "it is another claim of the same name");
 	j->hearsay = j->doubted;
@@ -390,7 +390,7 @@ static void drop_unallocated(struct subject *j)
 		if (is_allocated(j, e))
 			continue;
 		driver_log(s->opts.log, DP_LOG_DEBUG,
-			   "status of device %s/%s is not written: claim %s/%s does not have it",
+			   "status of device %s/%s not written: it is not allocated to claim %s/%s",
 			   e->pool, e->device, j->ns, j->name);
 		drop_entry(j, e);
 	}
@@ -526,8 +526,7 @@ static struct subject *wake(struct claim_status *s, struct claim_status_id id, s
 	room = make_room(s, more, !j);
 	if (!room && !s->full)
 		driver_log(s->opts.log, DP_LOG_ERROR,
-			   "too much waits to be written into the status of claims: what comes "
-			   "now is lost");
+			   "too many claim status updates are waiting: new ones are dropped");
 	s->full = !room;
 	if (!j && room) {
 		j = subject_new(s, id);

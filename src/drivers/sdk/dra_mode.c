@@ -62,7 +62,7 @@ static void on_notify(struct grpc_call *c, const void *request)
 	if (in->plugin_registered)
 		driver_log(&m->driver->log, DP_LOG_INFO, "registered as %s", config->name);
 	else
-		driver_log(&m->driver->log, DP_LOG_ERROR, "registration of %s was refused: %s",
+		driver_log(&m->driver->log, DP_LOG_ERROR, "registration of %s was rejected: %s",
 			   config->name, in->error);
 	(void)grpc_call_reply(c, &out.base);
 	if (config->registered)

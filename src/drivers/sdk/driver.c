@@ -86,7 +86,8 @@ static int check_config(const struct dp_driver_config *c, struct error *err)
 				 c->instance);
 	if (c->mode == DP_MODE_PLUGIN && !names_is_extended_resource(str_from(c->resource)))
 		return error_set(err, ERR_INVALID,
-				 "resource \"%s\" is no extended resource such as example.com/gpu",
+				 "resource \"%s\" is not an extended resource such as "
+				 "example.com/gpu",
 				 c->resource ? c->resource : "");
 	if (c->mode == DP_MODE_DRA && !c->prepare)
 		return error_set(err, ERR_INVALID, "a DRA driver needs prepare()");
@@ -140,7 +141,7 @@ static void set_health(struct dp_driver *d, struct post *p)
 	bool tainted;
 
 	if (!device) {
-		driver_log(&d->log, DP_LOG_WARN, "health of %.*s/%s, which is no device",
+		driver_log(&d->log, DP_LOG_WARN, "health reported for unknown device %.*s/%s",
 			   STR_ARG(pool), p->device);
 		return;
 	}

@@ -139,7 +139,7 @@ static int open_socket(struct plugin_mode *m, struct error *err)
 
 static void try_again(struct plugin_mode *m, const char *what, const char *why)
 {
-	driver_log(&m->driver->log, DP_LOG_WARN, "cannot %s: %s; trying again", what, why);
+	driver_log(&m->driver->log, DP_LOG_WARN, "cannot %s: %s; retrying", what, why);
 	m->known = (struct identity){ 0 };
 	loop_timer_start(&m->retry, backoff_next(&m->backoff, loop_prng(m->driver->loop)));
 }

@@ -90,7 +90,7 @@ static bool caught_up(struct publisher *p)
 static void complain(struct publisher *p, const char *what, const struct error *err)
 {
 	if (strcmp(p->failure.msg, err->msg) != 0)
-		driver_log(p->opts.log, DP_LOG_WARN, "cannot %s: %s; trying again", what, err->msg);
+		driver_log(p->opts.log, DP_LOG_WARN, "cannot %s: %s; retrying", what, err->msg);
 	p->failure = *err;
 }
 

@@ -49,7 +49,7 @@ static int check_condition(const struct dp_condition *c, struct error *err)
 				 c->status, c->type);
 	if (text_of(c->message).n > CONDITION_MESSAGE_MAX || !str_is_utf8(text_of(c->message)))
 		return error_set(err, ERR_INVALID,
-				 "message of condition %s is no UTF-8 of at most %lu bytes",
+				 "message of condition %s is not UTF-8 of at most %lu bytes",
 				 c->type, CONDITION_MESSAGE_MAX);
 	return 0;
 }
@@ -111,7 +111,7 @@ static int write_data(struct json_writer *w, const char *data, struct error *err
 	if (r < 0)
 		r = error_wrap(err, -ERR_INVALID, "data");
 	else if (tree->type != JSON_OBJECT)
-		r = error_set(err, ERR_INVALID, "data is no JSON object");
+		r = error_set(err, ERR_INVALID, "data is not a JSON object");
 	else if (json_print(&text, tree, NULL) < 0)
 		r = error_set(err, ERR_INVALID, "data is longer than %lu bytes",
 			      OPAQUE_PARAMETERS_MAX);
@@ -129,8 +129,8 @@ static int check_ip(const struct dp_device_status *s, size_t at, struct error *e
 	struct str ip = text_of(s->ips[at]);
 
 	if (!address_canonical(ip, &canonical))
-		return error_set(err, ERR_INVALID, "\"%.*s\" is no address such as 192.0.2.5/24",
-				 STR_ARG(ip));
+		return error_set(err, ERR_INVALID,
+				 "\"%.*s\" is not an address such as 192.0.2.5/24", STR_ARG(ip));
 	if (!str_eq(ip, buf_str(&canonical)))
 		return error_set(err, ERR_INVALID, "address \"%.*s\" must be written as %s",
 				 STR_ARG(ip), canonical.p);
@@ -145,7 +145,7 @@ static int check_text(const char *what, const char *text, size_t max, struct err
 	struct str s = text_of(text);
 
 	if (s.n > max || !str_is_utf8(s))
-		return error_set(err, ERR_INVALID, "%s is no UTF-8 of at most %zu bytes", what,
+		return error_set(err, ERR_INVALID, "%s is not UTF-8 of at most %zu bytes", what,
 				 max);
 	return 0;
 }

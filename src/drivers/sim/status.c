@@ -105,7 +105,7 @@ static void tell_device(const struct vendor_status *s, const struct dp_claim *c,
 		status.hardware_address = d->detail;
 	}
 	if (dp_driver_set_status(s->driver, &id, &status, message, sizeof(message)) < 0)
-		log_warn(s->log, "status not told", LOG_Z("device", d->name),
+		log_warn(s->log, "cannot update claim status", LOG_Z("device", d->name),
 			 LOG_Z("error", message));
 }
 

@@ -55,7 +55,8 @@ static void on_turn(struct http_conn *c)
 
 	if (!c->session || !(c->session->draining || c->session->done))
 		return;
-	(void)error_set(&err, ERR_UNAVAILABLE, "the server takes no more requests here");
+	(void)error_set(&err, ERR_UNAVAILABLE,
+			"the server accepts no more requests on this connection");
 	tell_closed(client_of(c), &err);
 }
 

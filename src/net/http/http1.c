@@ -96,7 +96,7 @@ static void fail_client(struct http1 *c, const struct error *err)
 	http1_end_session(c);
 	if (c->current)
 		http1_close_current(c, err);
-	(void)error_set(&unsent, ERR_UNAVAILABLE, "the connection takes no more requests");
+	(void)error_set(&unsent, ERR_UNAVAILABLE, "the connection accepts no more requests");
 	close_all(c, &unsent);
 }
 
@@ -341,7 +341,7 @@ static bool output(struct http_session *h, struct outbuf *o)
 	while (!h->done && outbuf_room(o) && output_message(c, o))
 		;
 	if (h->done && !h->server) {
-		(void)error_set(&err, ERR_UNAVAILABLE, "the connection takes no more requests");
+		(void)error_set(&err, ERR_UNAVAILABLE, "the connection accepts no more requests");
 		close_all(c, &err);
 	}
 	update_pause(c);

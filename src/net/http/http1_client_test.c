@@ -133,7 +133,8 @@ static void an_early_end_of_the_connection_is_a_failure(void **state UNUSED)
 		assert_int_equal(w.result, -ERR_UNAVAILABLE);
 		assert_null(strstr(w.log.p, "end\n"));
 		assert_non_null(strstr(w.log.p, "close: the server closed the connection before"));
-		assert_non_null(strstr(w.log.p, "close: the connection takes no more requests\n"));
+		assert_non_null(
+			strstr(w.log.p, "close: the connection accepts no more requests\n"));
 		assert_true(w.session->done);
 		http_wire_release(&w);
 	}
@@ -198,7 +199,7 @@ static void a_reset_ends_the_connection_only_if_something_was_sent(void **state 
 	http_stream_reset(first, NULL);
 	http_wire_flush(&w);
 	assert_true(w.session->done);
-	heard(&w, "close\nclose\nclose: the connection takes no more requests\n");
+	heard(&w, "close\nclose\nclose: the connection accepts no more requests\n");
 	http_wire_release(&w);
 }
 

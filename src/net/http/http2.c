@@ -206,7 +206,7 @@ static void expire_stalled(struct http_session *h)
 	struct http_stream *s;
 	struct error err;
 
-	(void)error_set(&err, ERR_TIMEOUT, "the client took nothing of the answer for too long");
+	(void)error_set(&err, ERR_TIMEOUT, "the client did not read the reply for too long");
 	while ((s = stalled(h))) {
 		if (h->events->on_stalled)
 			h->events->on_stalled(h->owner);

@@ -94,7 +94,7 @@ int http_session_request(struct http_session *h, const struct http_request *r,
 	int ret;
 
 	if (h->draining || h->done)
-		return error_set(err, ERR_UNAVAILABLE, "the connection takes no more requests");
+		return error_set(err, ERR_UNAVAILABLE, "the connection accepts no more requests");
 	s = http_stream_new(h);
 	s->ops = r->ops;
 	s->data = r->data;

@@ -96,7 +96,7 @@ static int parse_zone(const char *zone, uint32_t *ret_scope, struct error *err)
 	if (*ret_scope)
 		return 0;
 	if (!str_to_u64(str_from(zone), &number) || number == 0 || number > UINT32_MAX)
-		return error_set(err, ERR_INVALID, "there is no network interface \"%s\"", zone);
+		return error_set(err, ERR_INVALID, "no network interface \"%s\"", zone);
 	*ret_scope = (uint32_t)number;
 	return 0;
 }

@@ -135,8 +135,8 @@ static int step_into(struct gzip *z, struct str *in, bool last, struct buf *out,
 	if (room == 0) {
 		r = once(z, in, last, &probe, 1, ret_made, err);
 		if (r == 0 && *ret_made)
-			return error_set(err, ERR_TOO_LARGE, "gzip: more than %zu bytes come out",
-					 out->max);
+			return error_set(err, ERR_TOO_LARGE,
+					 "gzip: the uncompressed data exceeds %zu bytes", out->max);
 		return r;
 	}
 	(void)buf_reserve(out, MIN(room, (size_t)GZIP_PIECE));

@@ -113,7 +113,7 @@ static int add_name(X509_NAME *name, int nid, struct str value, struct error *er
 {
 	if (value.n == 0 || value.n > PKI_NAME_MAX || !str_is_utf8(value) ||
 	    str_chr(value, '\0') >= 0)
-		return error_set(err, ERR_INVALID, "\"%.*s\" cannot stand in a certificate",
+		return error_set(err, ERR_INVALID, "\"%.*s\" cannot be used in a certificate",
 				 STR_ARG(value));
 	/* As plain UTF8String: with an MBSTRING type OpenSSL would check X.520's lengths. */
 	if (X509_NAME_add_entry_by_NID(name, nid, V_ASN1_UTF8STRING, (const unsigned char *)value.p,

@@ -79,7 +79,7 @@ static void on_refused(void *arg, struct str pod_uid, const struct error *err)
 	struct agent *a = arg;
 	struct worker *w = agent_worker(a, pod_uid);
 
-	log_error(a->opts.log, "the server refuses a pod's status", LOG_STR("uid", pod_uid),
+	log_error(a->opts.log, "the server rejected a pod's status", LOG_STR("uid", pod_uid),
 		  LOG_ERR(err));
 	if (w)
 		worker_problem(w, "FailedUpdateStatus", str_from(err->msg));

@@ -132,7 +132,7 @@ static void on_health(void *arg, struct str driver, const struct plugin_health *
 	if (health_unconfirmed(a->host.health) != unconfirmed)
 		save_health_soon(a);
 	if (lost > 0)
-		log_warn(a->opts.log, "a driver reports more devices than are kept",
+		log_warn(a->opts.log, "a driver reports too many devices; the rest are ignored",
 			 LOG_STR("driver", driver), LOG_UINT("lost", lost));
 	agent_podres_health(a);
 	follow_expiry(a);
@@ -142,7 +142,8 @@ static void on_no_health(void *arg, struct str driver)
 {
 	struct agent *a = arg;
 
-	log_info(a->opts.log, "the driver tells no device health", LOG_STR("driver", driver));
+	log_info(a->opts.log, "the driver does not report device health",
+		 LOG_STR("driver", driver));
 	health_driver_gone(a->host.health, driver);
 	agent_podres_health(a);
 	follow_expiry(a);
@@ -197,7 +198,7 @@ static void on_lost(struct loop_timer *t)
 		agent_refresh_all(a);
 		return;
 	}
-	log_info(a->opts.log, "resource dropped: no plugin came back",
+	log_info(a->opts.log, "resource dropped: its device plugin did not register again",
 		 LOG_Z("resource", l->resource));
 	assign_drop_resource(a->host.assign, str_from(l->resource));
 	lost_free(l);
@@ -261,7 +262,7 @@ static void on_problem(void *arg, struct str what, const struct error *err)
 {
 	struct agent *a = arg;
 
-	log_warn(a->opts.log, "a plugin cannot be used", LOG_STR("plugin", what), LOG_ERR(err));
+	log_warn(a->opts.log, "cannot use a device plugin", LOG_STR("plugin", what), LOG_ERR(err));
 }
 
 const struct plugins_events agent_plugin_events = {
@@ -439,7 +440,8 @@ static int load_file(struct agent *a, const char *path, const char *kind, unsign
 	int r = saver_load(path, kind, version, body, err);
 
 	if (r == -ERR_CONFLICT) {
-		log_error(a->opts.log, "a state file was broken and set aside", LOG_ERR(err));
+		log_error(a->opts.log, "a state file was corrupt and has been moved away",
+			  LOG_ERR(err));
 		return 0;
 	}
 	return r;
@@ -457,7 +459,7 @@ int agent_load(struct agent *a, struct error *err)
 		return r;
 	a->recovering = r == 0;
 	if (r > 0 && assign_decode(a->host.assign, buf_str(&assign), &why) < 0) {
-		log_error(a->opts.log, "the state of devices cannot be read", LOG_ERR(&why));
+		log_error(a->opts.log, "cannot read the saved state of devices", LOG_ERR(&why));
 		a->recovering = true;
 	}
 	r = load_file(a, a->health_path, HEALTH_STATE_KIND, HEALTH_STATE_VERSION, &health, err);
@@ -466,7 +468,7 @@ int agent_load(struct agent *a, struct error *err)
 	if (r > 0 &&
 	    health_decode(a->host.health, buf_str(&health), clock_wall(loop_clock(a->opts.loop)),
 			  loop_now(a->opts.loop), &why) < 0)
-		log_error(a->opts.log, "the state of health cannot be read", LOG_ERR(&why));
+		log_error(a->opts.log, "cannot read the saved health of devices", LOG_ERR(&why));
 	if (health_unconfirmed(a->host.health) > 0)
 		save_health_soon(a);
 	await_plugins(a);

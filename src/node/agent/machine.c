@@ -46,7 +46,8 @@ static void on_machine_timer(struct loop_timer *t)
 
 	loop_timer_start(t, a->opts.machine_check_ms);
 	if (agent_read_machine(a, &now, &err) < 0) {
-		log_warn(a->opts.log, "the machine cannot be read again", LOG_ERR(&err));
+		log_warn(a->opts.log, "cannot read CPUs and memory of the machine again",
+			 LOG_ERR(&err));
 		return;
 	}
 	if (!machine_equal(&a->machine, &now))

@@ -130,7 +130,7 @@ static void on_orphan_removed(void *arg, const struct error *err)
 	struct agent_orphan *o = arg;
 
 	if (err && err->code != ERR_NOT_FOUND) {
-		log_warn(o->agent->opts.log, "what is left of a pod cannot be removed",
+		log_warn(o->agent->opts.log, "cannot remove the remains of a pod",
 			 LOG_STR("pod", o->pod->name), LOG_ERR(err));
 		o->failed = true;
 	}
@@ -192,8 +192,8 @@ static void end_orphan(struct agent *a, const struct runtime_pod *p)
 
 	if (find_orphan(a, p->uid) || p->nsandboxes + p->ncontainers == 0)
 		return;
-	log_info(a->opts.log, "ending a pod that the API does not know", LOG_STR("pod", p->name),
-		 LOG_STR("uid", p->uid));
+	log_info(a->opts.log, "terminating a pod that the API server does not have",
+		 LOG_STR("pod", p->name), LOG_STR("uid", p->uid));
 	o = XNEW(struct agent_orphan);
 	o->agent = a;
 	arena_init(&o->arena, REQUEST_WORK_MAX);
@@ -225,7 +225,7 @@ static void clear_left_over(struct agent *a, const struct map *seen)
 	for (size_t i = 0; i < n; i++) {
 		if (!agent_worker(a, uids[i]) && !map_get(seen, uids[i]) &&
 		    volumes_unmount(a->host.volumes, uids[i], &err) < 0)
-			log_warn(a->opts.log, "left-over volumes cannot be removed", LOG_ERR(&err));
+			log_warn(a->opts.log, "cannot remove left-over volumes", LOG_ERR(&err));
 	}
 	while (assign_next_pod(a->host.assign, &at, &ended)) {
 		at = arena_str(&scratch, at);
@@ -262,7 +262,7 @@ static void on_list(void *arg, const struct runtime_pods *pods, const struct err
 
 	a->listing = false;
 	if (err) {
-		log_debug(a->opts.log, "the runtime cannot be listed", LOG_ERR(err));
+		log_debug(a->opts.log, "cannot list the containers of the runtime", LOG_ERR(err));
 		a->list_failed = true;
 		/* Callers that wait for this listing wait for the next one. */
 		if (loop_timer_running(&a->condition_timer))
@@ -360,8 +360,7 @@ static void take(struct agent *a, struct cached *o)
 	struct error err;
 
 	if (pod_new(o, &pod, &err) < 0) {
-		log_warn(a->opts.log, "a pod cannot be read", LOG_STR("pod", o->key),
-			 LOG_ERR(&err));
+		log_warn(a->opts.log, "cannot read a pod", LOG_STR("pod", o->key), LOG_ERR(&err));
 		return;
 	}
 	w = agent_worker(a, pod->uid);

@@ -54,7 +54,7 @@ static void take(struct attach *a, const struct cached *o)
 	struct error err;
 
 	if (attach_merge_pod(a->merge, &info, now, &err) < 0) {
-		log_warn(a->opts.log, "a pod is left out", LOG_STR("pod", o->key), LOG_ERR(&err));
+		log_warn(a->opts.log, "a pod is skipped", LOG_STR("pod", o->key), LOG_ERR(&err));
 		return;
 	}
 	attach_poll_pod(&a->poll, o->uid, now);

@@ -85,7 +85,7 @@ static void watch_folder(struct attach *a)
 		return;
 	*end = '\0';
 	if (loop_watch_new(a->opts.loop, folder, on_folder, a, &a->folder, &err) < 0)
-		log_debug(a->opts.log, "the kubelet's folder cannot be watched", LOG_ERR(&err));
+		log_debug(a->opts.log, "cannot watch the kubelet's folder", LOG_ERR(&err));
 }
 
 static int connect_kubelet(struct attach *a, struct error *err)

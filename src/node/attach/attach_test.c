@@ -570,7 +570,7 @@ static void without_a_kubelet_it_waits_and_says_so(void **state)
 	start(w);
 	expect_behind(w, "the pods of this node are not known yet");
 	run(w, 5000);
-	expect_behind(w, "the kubelet has not told of its pods yet");
+	expect_behind(w, "the kubelet has not listed its pods yet");
 	w->kubelet.list = "a=gpu0";
 	kubelet_begin(w);
 	run(w, 1500);

@@ -81,7 +81,7 @@ static struct lag lag_of(const struct attach *a)
 	if (!informer_synced(a->pods))
 		return (struct lag){ a->began_ms, "the pods of this node are not known yet" };
 	if (!a->listed)
-		return (struct lag){ a->began_ms, "the kubelet has not told of its pods yet" };
+		return (struct lag){ a->began_ms, "the kubelet has not listed its pods yet" };
 	consider(&lag, a->unknown_ms, soon, "the kubelet has pods that the API does not show");
 	consider(&lag, attach_poll_waiting_since(&a->poll, now), soon,
 		 "changes wait for the kubelet's answer");

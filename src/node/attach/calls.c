@@ -52,7 +52,7 @@ static void taken(struct attach *a, bool list)
 
 static void torn(struct attach *a, const struct attach_outcome *out)
 {
-	log_debug(a->opts.log, "the kubelet's answer contradicts itself", LOG_Z("what", out->why));
+	log_debug(a->opts.log, "the kubelet's reply is inconsistent", LOG_Z("what", out->why));
 	if (a->torn)
 		metrics_counter_add(a->torn, 1);
 	problem(a, out->why);

@@ -328,7 +328,7 @@ static void on_reconciled(void *arg, const struct error *err)
 
 	if (!err)
 		return;
-	log_debug(c->opts.log, "unpreparing in the periodic look failed", LOG_ERR(err));
+	log_debug(c->opts.log, "periodic unprepare failed", LOG_ERR(err));
 	if (c->asked)
 		claims_reconcile(c);
 }

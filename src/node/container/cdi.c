@@ -157,7 +157,7 @@ static int apply_all(const struct scan *s, const struct str *ids, size_t n,
 		int r = 0;
 
 		if (!cdi_valid_name(ids[i]))
-			return error_set(err, ERR_INVALID, "\"%.*s\" is no CDI device name",
+			return error_set(err, ERR_INVALID, "\"%.*s\" is not a CDI device name",
 					 STR_ARG(ids[i]));
 		if (is_first(ids, i))
 			r = apply_one(s, ids[i], io, err);

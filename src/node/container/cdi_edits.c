@@ -14,7 +14,7 @@
 static int check_env(const struct json *v, struct error *err)
 {
 	if (str_chr(json_str(v), '=') <= 0)
-		return error_set(err, ERR_INVALID, "env \"%.*s\" is no NAME=VALUE",
+		return error_set(err, ERR_INVALID, "env \"%.*s\" is not NAME=VALUE",
 				 STR_ARG(json_str(v)));
 	return 0;
 }
@@ -60,12 +60,12 @@ static int check_node(const struct json *v, struct error *err)
 				 "a device node without an absolute path: \"%.*s\"", STR_ARG(path));
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		if (!number_or_none(v, numbers[i]))
-			return error_set(err, ERR_INVALID, "%s of device node %.*s is no number",
+			return error_set(err, ERR_INVALID, "%s of device node %.*s is not a number",
 					 numbers[i], STR_ARG(path));
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (!text_or_none(v, texts[i]))
-			return error_set(err, ERR_INVALID, "%s of device node %.*s is no text",
+			return error_set(err, ERR_INVALID, "%s of device node %.*s is not a string",
 					 texts[i], STR_ARG(path));
 	}
 	if (!is_permissions(json_text_at(v, "permissions")))
@@ -88,7 +88,7 @@ static int check_mount(const struct json *v, struct error *err)
 		return error_set(err, ERR_INVALID, "mount %.*s: type or options", STR_ARG(path));
 	JSON_FOREACH (it, options) {
 		if (!json_is(it, JSON_STRING))
-			return error_set(err, ERR_INVALID, "mount %.*s: an option is no text",
+			return error_set(err, ERR_INVALID, "mount %.*s: an option is not a string",
 					 STR_ARG(path));
 	}
 	return 0;
@@ -106,7 +106,8 @@ static int check_gid(const struct json *v, struct error *err)
 	int64_t n;
 
 	if (!json_i64(v, &n) || n < 0 || n > UINT32_MAX)
-		return error_set(err, ERR_INVALID, "additionalGids has what is no group");
+		return error_set(err, ERR_INVALID,
+				 "additionalGids has an entry that is not a group ID");
 	return 0;
 }
 
@@ -351,7 +352,7 @@ static int check_kind(const struct kind *k, const struct json *list, struct erro
 	if (json_is(list, JSON_NULL))
 		return 0;
 	if (!json_is(list, JSON_ARRAY))
-		return error_set(err, ERR_INVALID, "%s is no list", k->name);
+		return error_set(err, ERR_INVALID, "%s is not a list", k->name);
 	if (json_count(list) > CDI_EDITS_MAX)
 		return error_set(err, ERR_TOO_LARGE, "more than %d of %s", CDI_EDITS_MAX, k->name);
 	JSON_FOREACH (it, list) {
@@ -368,7 +369,7 @@ int cdi_edits_check(const struct json *edits, struct error *err)
 	if (!edits || json_is(edits, JSON_NULL))
 		return 0;
 	if (!json_is(edits, JSON_OBJECT))
-		return error_set(err, ERR_INVALID, "containerEdits is no object");
+		return error_set(err, ERR_INVALID, "containerEdits is not an object");
 	JSON_FOREACH (it, edits) {
 		const struct kind *k = kind_of(json_key(it));
 		int r = k ? check_kind(k, it, err) : 0;

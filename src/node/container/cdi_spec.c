@@ -57,8 +57,7 @@ static int check_device(const struct json *device, struct map *names, struct err
 	int r;
 
 	if (!json_is(device, JSON_OBJECT) || !cdi_spec_valid_device(name))
-		return error_set(err, ERR_INVALID, "\"%.*s\" is no name of a device",
-				 STR_ARG(name));
+		return error_set(err, ERR_INVALID, "\"%.*s\" is not a device name", STR_ARG(name));
 	if (map_put(names, name, (void *)device))
 		return error_set(err, ERR_INVALID, "two devices are named \"%.*s\"", STR_ARG(name));
 	r = cdi_edits_check(json_getz(device, "containerEdits"), err);
@@ -74,15 +73,15 @@ static int check(const struct json *spec, struct error *err)
 
 	map_init(&names);
 	if (!json_is(spec, JSON_OBJECT) || version.n == 0)
-		return error_set(err, ERR_INVALID, "no cdiVersion: this is no CDI file");
+		return error_set(err, ERR_INVALID, "no cdiVersion: this is not a CDI file");
 	if (!is_known_version(version))
 		return error_set(err, ERR_UNIMPLEMENTED, "cdiVersion \"%.*s\" is not known",
 				 STR_ARG(version));
 	if (!cdi_spec_valid_kind(cdi_spec_kind(spec)))
-		return error_set(err, ERR_INVALID, "kind \"%.*s\" is no vendor/class",
+		return error_set(err, ERR_INVALID, "kind \"%.*s\" is not VENDOR/CLASS",
 				 STR_ARG(cdi_spec_kind(spec)));
 	if (devices && !json_is(devices, JSON_ARRAY))
-		return error_set(err, ERR_INVALID, "devices is no list");
+		return error_set(err, ERR_INVALID, "devices is not a list");
 	if (json_count(devices) > CDI_DEVICES_MAX)
 		return error_set(err, ERR_TOO_LARGE, "more than %d devices", CDI_DEVICES_MAX);
 	r = cdi_edits_check(json_getz(spec, "containerEdits"), err);

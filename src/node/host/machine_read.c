@@ -201,9 +201,8 @@ static int read_memory(struct machine *m, const char *procfs, struct error *err)
 
 	m->memory_bytes = meminfo(info, STR("MemTotal:"));
 	m->swap_bytes = MAX(meminfo(info, STR("SwapTotal:")), 0);
-	return m->memory_bytes > 0
-		       ? 0
-		       : error_set(err, ERR_IO, "%s/meminfo does not say MemTotal", procfs);
+	return m->memory_bytes > 0 ? 0
+				   : error_set(err, ERR_IO, "%s/meminfo has no MemTotal", procfs);
 }
 
 /* --- names ----------------------------------------------------------------------------------- */

@@ -67,11 +67,11 @@ static int check_body(const struct header *h, struct str body, struct error *err
 		return error_set(err, ERR_CONFLICT, "it ends after %zu of %" PRIu64 " bytes",
 				 body.n, h->n);
 	if (body.n > h->n)
-		return error_set(err, ERR_CONFLICT, "it has %zu bytes where %" PRIu64 " are said",
-				 body.n, h->n);
+		return error_set(err, ERR_CONFLICT, "it has %zu bytes instead of %" PRIu64, body.n,
+				 h->n);
 	if (gzip_crc32(body) != h->crc)
 		return error_set(err, ERR_CONFLICT,
-				 "its check sum is %08" PRIx32 " where %08" PRIx32 " is said",
+				 "its checksum is %08" PRIx32 " instead of %08" PRIx32,
 				 gzip_crc32(body), h->crc);
 	return 0;
 }

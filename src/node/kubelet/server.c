@@ -225,7 +225,8 @@ static void on_renew(struct loop_timer *t)
 	if (kubelet_tls_new(&s->opts.tls, &tls, &err) == 0)
 		http_server_set_tls(s->http, tls);
 	else
-		log_warn(s->opts.log, "the kubelet API goes on with the certificates that it has",
+		log_warn(s->opts.log,
+			 "cannot reload certificates; the kubelet API keeps the old ones",
 			 LOG_ERR(&err));
 	loop_timer_start(t, RENEW_MS);
 }

@@ -91,7 +91,7 @@ static int new_health(struct arena *a, size_t n, struct plugin_health **ret_v, s
 {
 	if (n > RESOURCE_DEVICES_MAX)
 		return error_set(err, ERR_TOO_LARGE,
-				 "a report of %zu devices; at most %d are taken", n,
+				 "a report of %zu devices; at most %d are allowed", n,
 				 RESOURCE_DEVICES_MAX);
 	*ret_v = ARENA_ARRAY(a, struct plugin_health, n);
 	return 0;
@@ -200,8 +200,9 @@ int plugin_wire_devices(const Deviceplugin__ListAndWatchResponse *m, struct aren
 	struct assign_device *v;
 
 	if (m->n_devices > RESOURCE_DEVICES_MAX)
-		return error_set(err, ERR_TOO_LARGE, "a list of %zu devices; at most %d are taken",
-				 m->n_devices, RESOURCE_DEVICES_MAX);
+		return error_set(err, ERR_TOO_LARGE,
+				 "a list of %zu devices; at most %d are allowed", m->n_devices,
+				 RESOURCE_DEVICES_MAX);
 	v = ARENA_ARRAY(a, struct assign_device, m->n_devices);
 	for (size_t i = 0; i < m->n_devices; i++) {
 		const Deviceplugin__Device *d = m->devices[i];

@@ -282,7 +282,7 @@ static void on_problem(void *arg, const struct error *err)
 {
 	struct podres_server *s = arg;
 
-	log_warn(s->log, "the socket of PodResources is gone and cannot be made again",
+	log_warn(s->log, "the PodResources socket was removed and cannot be created again",
 		 LOG_ERR(err));
 }
 

@@ -94,7 +94,7 @@ static int open_channel(struct probe_run *r, const struct json *action, struct e
 	o.to = r->addr;
 	o.tls = tls ? r->target.tls : NULL;
 	if (tls && !o.tls)
-		return error_set(err, ERR_UNIMPLEMENTED, "there is no TLS here");
+		return error_set(err, ERR_UNIMPLEMENTED, "this agent has no TLS for probes");
 	r->channel = grpc_channel_new(r->target.loop, &o);
 	return 0;
 }

@@ -180,7 +180,7 @@ static int open_http(struct probe_run *r, struct error *err)
 	int e;
 
 	if (r->url.https && !r->target.tls)
-		return error_set(err, ERR_UNIMPLEMENTED, "there is no TLS here");
+		return error_set(err, ERR_UNIMPLEMENTED, "this agent has no TLS for probes");
 	e = addr_parse(&r->addr, probe_run_join(r, r->url.host, r->url.port), 0, err);
 	if (e < 0)
 		return e;

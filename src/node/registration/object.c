@@ -190,7 +190,7 @@ static void tell_beginning(struct node_object *n)
 	tell(n, RECORDER_NORMAL, "Starting", "Starting kubelet.");
 	if (n->opts.hollow)
 		tell(n, RECORDER_WARNING, "Hollow",
-		     "Pods are bookkeeping only on this node: no container is run.");
+		     "This hollow node only simulates pods: it runs no containers.");
 }
 
 /* --- the known Node -------------------------------------------------------------------------- */
@@ -252,7 +252,7 @@ static void on_delete(struct informer_handler *h, struct cached *last UNUSED, bo
 	n->known_rv = 0;
 	if (n->opts.log)
 		log_warn(n->opts.log,
-			 "the Node object was deleted; it is made again when the agent starts anew",
+			 "the Node object was deleted; restart the agent to create it again",
 			 LOG_Z("node", n->name));
 }
 

@@ -17,7 +17,7 @@
 /* The Kubernetes release whose kubelet we implement. */
 #define KUBELET_VERSION "v1.37.0+devplane."
 
-#define HOLLOW_TEXT "pods are bookkeeping only: nothing runs on this node"
+#define HOLLOW_TEXT "hollow node: it only simulates pods, and runs no containers"
 
 /* --- quantities ------------------------------------------------------------------------------ */
 

@@ -500,7 +500,7 @@ static void stream(struct runtime *r, const struct runtime_stream *s, runtime_id
 		   void *arg)
 {
 	fail(owe_id(hollow_of(r), done, arg, s->id), ERR_UNIMPLEMENTED,
-	     "there is nothing to join in %.*s, as a hollow node runs no containers", s->id);
+	     "cannot exec or attach in %.*s: a hollow node runs no containers", s->id);
 }
 
 static void reopen_log(struct runtime *r, struct str id UNUSED, runtime_done *done, void *arg)

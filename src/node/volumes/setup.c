@@ -238,7 +238,9 @@ static int make_place(struct volumes *v, const struct place *p, struct error *er
 	}
 	if (r < 0 && !v->plain_told && v->log) {
 		v->plain_told = true;
-		log_warn(v->log, "may not mount: secrets are kept in plain folders", LOG_ERR(&why));
+		log_warn(v->log,
+			 "no permission to mount tmpfs: secrets are kept in normal folders on disk",
+			 LOG_ERR(&why));
 	}
 	return 0;
 }

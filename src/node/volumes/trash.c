@@ -28,8 +28,8 @@ static int empty_one(struct volumes *v, const char *name)
 	r = volume_dir_remove_some(dirfd(root), name, AT_A_TIME, &err);
 	(void)closedir(root);
 	if (r < 0 && v->log)
-		log_warn(v->log, "cannot remove what a pod left", LOG_STR("folder", str_from(name)),
-			 LOG_ERR(&err));
+		log_warn(v->log, "cannot remove the volumes of a pod",
+			 LOG_STR("folder", str_from(name)), LOG_ERR(&err));
 	return r;
 }
 

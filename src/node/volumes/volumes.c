@@ -68,7 +68,7 @@ static int job_token(void *arg, const struct json *source, struct str *ret_token
 		*ret_token = t->text;
 		return t->failure ? error_copy(err, t->failure) : 0;
 	}
-	return error_set(err, ERR_INTERNAL, "a token was not asked for");
+	return error_set(err, ERR_INTERNAL, "no token was requested");
 }
 
 /* The user of all containers if it is the same; else -1. */

@@ -181,7 +181,7 @@ static void on_ended(void *arg, const struct error *err)
 		return;
 	}
 	/* It counts as in flight during the pause, so the life cycle does not repeat it. */
-	log_debug(w->host->log, "the runtime could not end it", LOG_STR("id", op->id),
+	log_debug(w->host->log, "the runtime could not stop it", LOG_STR("id", op->id),
 		  LOG_ERR(err));
 	loop_timer_start(&op->pause, backoff_next(&w->op_backoff, loop_prng(w->host->loop)));
 }

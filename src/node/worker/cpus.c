@@ -76,7 +76,7 @@ static void on_updated(void *arg, const struct error *err)
 	w->calls--;
 	if (err) {
 		if (err->code != ERR_NOT_FOUND)
-			log_warn(w->host->log, "a container cannot be moved to other CPUs",
+			log_warn(w->host->log, "cannot move a container to other CPUs",
 				 LOG_STR("pod", w->pod->name), LOG_Z("container", b->id),
 				 LOG_Z("cpus", b->asked), LOG_ERR(err));
 		free(TAKE(b->asked));

@@ -340,7 +340,7 @@ static void on_wanted_again(void *arg, const struct error *err)
 	struct worker *w = arg;
 
 	if (err)
-		log_debug(w->host->log, "what a pod uses cannot be had",
+		log_debug(w->host->log, "cannot get what a pod's volumes need",
 			  LOG_STR("pod", w->pod->name), LOG_ERR(err));
 	volumes_mount(w->host->volumes, w->pod, on_refreshed, w);
 }

@@ -148,7 +148,7 @@ static void refuse(const struct extended_type *t, const struct podinfo *p, int c
 {
 	((struct extended_type *)(uintptr_t)t)->refused++;
 	if (t->log)
-		log_warn(t->log, "an extended resource refused a pod", LOG_STR("type", t->name),
+		log_warn(t->log, "an extended resource rejected a pod", LOG_STR("type", t->name),
 			 LOG_STR("pod", p->key), LOG_STR("node", p->node), LOG_INT("code", code));
 }
 

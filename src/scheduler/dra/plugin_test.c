@@ -692,8 +692,8 @@ static void selectors_of_an_attempt_cost_so_much_and_no_more(void **state)
 	dra_cycle_of(c, w->p)->effort.cost = 0;
 	assert_string_equal(scheduler_fixture_filters(&w->f, w->p, c),
 			    "n1:Error[the selectors of the pod's claims cost more than 30000000 "
-			    "units in one attempt, up to class large: selector #0; what they said "
-			    "of devices is remembered for the next]");
+			    "units in one attempt, up to class large: selector #0; the results so "
+			    "far are cached for the next attempt]");
 	assert_true(c->unfinished);
 	c->part = ATTEMPT_PARTS - 1;
 	assert_int_equal(w->p->kind->pre_filter(w->p, c).code, VERDICT_SUCCESS);

@@ -162,13 +162,13 @@ static int open_library(struct extension_module *m, struct error *err)
 		return error_set_errno(err, ERR_NOT_FOUND, errno, "the file cannot be read");
 	m->library = dlopen(m->path, RTLD_NOW | RTLD_LOCAL);
 	if (!m->library)
-		return error_set(err, ERR_INVALID, "it is no shared object that can be loaded: %s",
+		return error_set(err, ERR_INVALID, "cannot load it as a shared object: %s",
 				 dlerror());
 	*(void **)&entry = dlsym(m->library, "dp_scheduler_plugin_entry");
 	if (!entry)
-		return error_set(
-			err, ERR_INVALID,
-			"it exports no dp_scheduler_plugin_entry(): it is no scheduler plugin");
+		return error_set(err, ERR_INVALID,
+				 "it is not a scheduler plugin: it does not export "
+				 "dp_scheduler_plugin_entry()");
 	given = entry();
 	r = check_entry(given, err);
 	if (r < 0)

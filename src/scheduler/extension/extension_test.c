@@ -63,7 +63,7 @@ static void what_cannot_be_used_is_refused_with_a_sentence(void **state)
 		const char *file, *says;
 	} cases[] = {
 		{ "plugin_missing", "the file cannot be read: No such file or directory" },
-		{ "plugin_refused_entry", "it exports no dp_scheduler_plugin_entry()" },
+		{ "plugin_refused_entry", "it does not export dp_scheduler_plugin_entry()" },
 		{ "plugin_refused_null", "returned NULL" },
 		{ "plugin_refused_abi",
 		  "it was built for ABI 99 of scheduler plugins and this is 1" },
@@ -81,7 +81,7 @@ static void what_cannot_be_used_is_refused_with_a_sentence(void **state)
 			fail_msg("%s: %s", cases[i].file, w->err.msg);
 	}
 	assert_true(extension_load(w->e, STR("/etc/passwd"), &w->err) < 0);
-	assert_non_null(strstr(w->err.msg, "it is no shared object that can be loaded"));
+	assert_non_null(strstr(w->err.msg, "cannot load it as a shared object"));
 	(void)extension_kinds(w->e, &n);
 	assert_int_equal(n, 0);
 }

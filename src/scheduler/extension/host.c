@@ -46,7 +46,7 @@ static void write_log(void *host, uint32_t level, const char *message)
 	const struct log_field fields[] = { LOG_Z("plugin", plugin), LOG_Z("message", message) };
 
 	if (log && log_enabled(log, at))
-		log_write(log, at, "a plugin says", fields, ARRAY_SIZE(fields));
+		log_write(log, at, "message of a plugin", fields, ARRAY_SIZE(fields));
 }
 
 /* --- metrics --------------------------------------------------------------------- */

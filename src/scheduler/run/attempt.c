@@ -181,7 +181,7 @@ void attempt_work(struct loop_task *t)
 
 	if (!s->ready && follow_synced(s)) {
 		s->ready = true;
-		log_info(s->opts.log, "knows the cluster",
+		log_info(s->opts.log, "caches are synced",
 			 LOG_UINT("nodes", nodecache_nodes(s->nodes)),
 			 LOG_UINT("pods", nodecache_pods(s->nodes)));
 	}

@@ -87,7 +87,7 @@ static void on_list(struct client_request *r, const struct client_answer *answer
 	}
 	if (!err && take_page(s, answer, &bad) == 0)
 		return;
-	log_warn(s->opts.log, "cannot read the claims; no pod is scheduled before",
+	log_warn(s->opts.log, "cannot read the claims; no pod is scheduled until that works",
 		 LOG_ERR(err ? err : &bad));
 	loop_timer_start(&s->catch_up_again, AGAIN_MS);
 }

@@ -220,7 +220,7 @@ static void log_failure(struct scheduler *s, const struct queued_pod *q, const s
 		log_debug(s->opts.log, "pod does not fit", LOG_STR("pod", q->pod->key),
 			  LOG_STR("why", f->message));
 	else
-		log_warn(s->opts.log, "pod could not be scheduled; it is tried again",
+		log_warn(s->opts.log, "pod could not be scheduled; retrying",
 			 LOG_STR("pod", q->pod->key), LOG_STR("why", f->message));
 }
 

@@ -110,7 +110,7 @@ static void on_node_update(struct informer_handler *h, struct cached *old_object
 	struct error err;
 
 	if (nodeobject_new(o, &s->names, &n, &err) < 0) {
-		log_warn(s->opts.log, "node cannot be read and is not used",
+		log_warn(s->opts.log, "cannot read a node; it is not used",
 			 LOG_STR("node", cached_name(o)), LOG_ERR(&err));
 		(void)nodecache_remove_node(s->nodes, cached_name(o));
 		return;
@@ -265,8 +265,8 @@ static void on_pod_update(struct informer_handler *h, struct cached *old, struct
 	if (old && !str_eq(old->uid, o->uid))
 		remove_pod(s, old);
 	if (podinfo_new(o, &s->names, &p, &err) < 0) {
-		log_warn(s->opts.log, "pod cannot be read and is left alone",
-			 LOG_STR("pod", o->key), LOG_ERR(&err));
+		log_warn(s->opts.log, "cannot read a pod; it is ignored", LOG_STR("pod", o->key),
+			 LOG_ERR(&err));
 		remove_pod(s, o);
 		return;
 	}

@@ -222,7 +222,8 @@ static void on_new_leader(void *arg, struct str identity)
 	struct scheduler *s = arg;
 
 	if (identity.n > 0 && !str_eqz(identity, s->opts.identity))
-		log_info(s->opts.log, "another leads", LOG_STR("identity", identity));
+		log_info(s->opts.log, "another instance is the leader",
+			 LOG_STR("identity", identity));
 }
 
 static int stand(struct scheduler *s, struct error *err)

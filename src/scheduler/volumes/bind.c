@@ -61,7 +61,7 @@ static void on_cancel(void *arg, struct binding *b UNUSED)
 {
 	struct error err;
 
-	(void)error_set(&err, ERR_CANCELED, "pod does not exist any more");
+	(void)error_set(&err, ERR_CANCELED, "pod no longer exists");
 	fail(arg, &err);
 }
 

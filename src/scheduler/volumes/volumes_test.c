@@ -573,7 +573,7 @@ static void waiting_for_volumes_ends(void **state)
 
 	sim_run_for(gone->sim, 5000);
 	kept_binding_cancel(&gone->binding);
-	assert_string_equal(answer(gone), "pod does not exist any more");
+	assert_string_equal(answer(gone), "pod no longer exists");
 
 	/* Somebody changed the claim before our write came. */
 	assert_int_equal(fakeapi_call(raced->api, "PATCH", CLAIM_PATH,

@@ -135,7 +135,8 @@ static int copy_texts(struct arena *a, struct texts *t, const char *const *v, si
 	t->v = ARENA_ARRAY(a, struct str, n);
 	for (size_t i = 0; i < n; i++) {
 		if (!*v[i] || !str_is_utf8(str_from(v[i])))
-			return error_set(err, ERR_INVALID, "%s: \"%s\" is no name", flag, v[i]);
+			return error_set(err, ERR_INVALID, "%s: \"%s\" is not a valid name", flag,
+					 v[i]);
 		if (!has(t, str_from(v[i])))
 			t->v[t->n++] = arena_str(a, str_from(v[i]));
 	}

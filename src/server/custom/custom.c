@@ -89,7 +89,7 @@ static bool recompile(struct definition *d, const struct json *tree)
 	if (d->crd && is_same_resource(d->crd, tree) && crd_is_made_of(d->crd, tree))
 		return false;
 	if (crd_compile(tree, &d->custom->server->gates, &made, &err) < 0) {
-		log_warn(d->custom->server->opts.log, "a definition is not served",
+		log_warn(d->custom->server->opts.log, "a CustomResourceDefinition is not served",
 			 LOG_STR("name", d->name), LOG_ERR(&err));
 		return false;
 	}

@@ -43,10 +43,10 @@ struct str lane_text_type(enum ring_type type)
  * gets this Status, and its client lists again. Fields: status (2), message (3), reason (4), code
  * (6).
  */
-#define DAMAGED                                  \
-	STR("\x12\x07"                           \
-	    "Failure\x1a\x1a"                    \
-	    "a stored object is no JSON\x22\x0d" \
+#define DAMAGED                                   \
+	STR("\x12\x07"                            \
+	    "Failure\x1a\x1b"                     \
+	    "a stored object is not JSON\x22\x0d" \
 	    "InternalError\x30\xf4\x03")
 
 static struct lane_line message_line(enum lane_form form, const struct schema_kind *kind,

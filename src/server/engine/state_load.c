@@ -157,8 +157,8 @@ static void explain_expired(struct error *failure)
 	if (failure->code == ERR_EXPIRED)
 		(void)error_set(
 			failure, ERR_EXPIRED,
-			"the store's history ended before everything was read, which begins "
-			"again; if this repeats, let etcd keep a longer history");
+			"the store's history ended before everything was read, so loading starts "
+			"again; if this repeats, configure etcd to keep a longer history");
 }
 
 static void fail(struct state_load *load, const struct error *err)

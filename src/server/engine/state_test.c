@@ -569,7 +569,7 @@ static void a_history_that_ends_while_all_is_read_is_said(void **state UNUSED)
 		sim_run_for(w.sim, 1);
 	assert_false(w.ready);
 	assert_true(state_health(w.state, &err) < 0);
-	assert_non_null(strstr(err.msg, "let etcd keep a longer history"));
+	assert_non_null(strstr(err.msg, "configure etcd to keep a longer history"));
 	sim_run_for(w.sim, 2000);
 	assert_true(w.ready);
 	state_world_release(&w);

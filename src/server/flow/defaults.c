@@ -181,7 +181,7 @@ static void on_done(void *arg, const struct error *err, bool outrun UNUSED)
 	struct server *s = arg;
 
 	if (err && !atomic_load(&s->stopping))
-		log_warn(s->opts.log, "the defaults of flow control cannot be written",
+		log_warn(s->opts.log, "cannot write the default flow control objects",
 			 LOG_ERR(err));
 }
 

@@ -254,7 +254,7 @@ void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 		return;
 	identified(x);
 	if (!audit_received(x)) {
-		(void)error_set(&err, ERR_INTERNAL, "the audit log cannot be written");
+		(void)error_set(&err, ERR_INTERNAL, "cannot write the audit log");
 		reply_error(x, &err, NULL);
 		return;
 	}

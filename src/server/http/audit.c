@@ -272,7 +272,7 @@ static bool tell(struct exchange *x, const char *stage)
 	written = write_line(x, stage, clock_wall(x->server->clock));
 	metrics_counter_add(written ? a->events : a->errors, 1);
 	if (!written && !atomic_exchange(&a->failing, true))
-		log_error(a->log, "the audit log cannot be written",
+		log_error(a->log, "cannot write the audit log",
 			  LOG_Z("requests", a->strict ? "are refused" : "go on"));
 	else if (written && atomic_load(&a->failing) && atomic_exchange(&a->failing, false))
 		log_info(a->log, "the audit log can be written again");

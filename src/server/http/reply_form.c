@@ -75,7 +75,7 @@ int reply_form_tree(const struct reply_form *f, struct arena *a, const struct ob
 	r = partial ? metadata_tree(a, o, &tree)
 		    : json_parse(a, bytes_str(o->json), NULL, &tree, err);
 	if (r < 0)
-		return error_set(err, ERR_INTERNAL, "a stored object is no JSON");
+		return error_set(err, ERR_INTERNAL, "a stored object is not JSON");
 	if (f->kind != f->kind->storage && !partial)
 		write_from_storage(a, tree, f->kind);
 	*ret_tree = tree;

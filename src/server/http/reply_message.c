@@ -66,7 +66,7 @@ static int message_of(const struct reply_form *f, const struct object *o, struct
 		return encode_converted(f, o, ret_message, err);
 	message = object_message(o, f->kind);
 	if (!message)
-		return error_set(err, ERR_INTERNAL, "a stored object is no JSON");
+		return error_set(err, ERR_INTERNAL, "a stored object is not JSON");
 	*ret_message = is_partial(f) ? slice_part(message, 0, object_message_meta_size(message))
 				     : slice_of(message);
 	return 0;
@@ -124,7 +124,7 @@ int reply_message_tree(struct exchange *x, int status, const struct reply_form *
 	if (!kind)
 		kind = schema_find_kind(frame.api_version, frame.kind);
 	if (!kind)
-		return error_set(err, ERR_INTERNAL, "there is no protobuf of this kind");
+		return error_set(err, ERR_INTERNAL, "this kind has no protobuf encoding");
 	r = protobuf_encode(kind->type, tree, &out, err);
 	if (r < 0)
 		return r;

@@ -116,7 +116,7 @@ static void a_plugin_can_be_switched(void **state)
 			    "node.kubernetes.io/not-ready");
 	opts.enable_admission_plugins = lacking;
 	assert_int_equal(admission_configure(a, &opts, &err), -ERR_INVALID);
-	assert_non_null(strstr(err.msg, "upstream's plugin AlwaysPullImages is not there"));
+	assert_non_null(strstr(err.msg, "upstream's plugin AlwaysPullImages is not implemented"));
 	opts = (struct server_opts){ .disable_admission_plugins = lacking,
 				     .ndisable_admission_plugins = 1 };
 	assert_int_equal(admission_configure(a, &opts, &err), 0);
@@ -124,7 +124,8 @@ static void a_plugin_can_be_switched(void **state)
 	assert_int_equal(admission_configure(a, &opts, &err), -ERR_INVALID);
 	opts.disable_admission_plugins = bad;
 	assert_int_equal(admission_configure(a, &opts, &err), -ERR_INVALID);
-	assert_non_null(strstr(err.msg, "there is no plugin Foo; there are DefaultIngressClass, "));
+	assert_non_null(
+		strstr(err.msg, "unknown plugin Foo; known plugins: DefaultIngressClass, "));
 	assert_true(admission_switch(a, STR("DefaultTolerationSeconds"), false));
 	assert_null(json_pointer(pod(w, "a", "", 201), STR("/spec/tolerations")));
 }

@@ -75,7 +75,7 @@ static int refuse_unknown(const char *flag, const char *name, struct error *err)
 	for (size_t i = 0; i < n; i++)
 		if (i == 0 || strcmp(names[i], names[i - 1]) != 0)
 			(void)buf_printf(&list, "%s%s", list.n ? ", " : "", names[i]);
-	return error_set(err, ERR_INVALID, "%s: there is no plugin %s; there are %s", flag, name,
+	return error_set(err, ERR_INVALID, "%s: unknown plugin %s; known plugins: %s", flag, name,
 			 list.p);
 }
 
@@ -90,11 +90,11 @@ static int switch_one(struct admission *a, const char *flag, const char *name, b
 	if (!k)
 		return refuse_unknown(flag, name, err);
 	if (k->always && !on)
-		return error_set(err, ERR_INVALID, "%s: %s cannot be switched off here", flag,
-				 name);
+		return error_set(err, ERR_INVALID, "%s: %s cannot be disabled", flag, name);
 	if (!k->always && on)
 		return error_set(err, ERR_INVALID,
-				 "%s: upstream's plugin %s is not there; see docs/differences.md",
+				 "%s: upstream's plugin %s is not implemented; see "
+				 "docs/differences.md",
 				 flag, name);
 	return 0;
 }

@@ -207,7 +207,7 @@ static bool read_tree(const struct admission_policies *all, struct object *now, 
 	*ret_tree = NULL;
 	if (!now || object_tree(now, a, ret_tree, &err) == 0)
 		return true;
-	log_error(all->log, "an admission policy or its binding cannot be read",
+	log_error(all->log, "cannot read an admission policy or its binding",
 		  LOG_STR("name", object_name(now)), LOG_ERR(&err));
 	return false;
 }

@@ -169,7 +169,7 @@ int kubelets_address(struct str host, int port, struct addr *ret_at, struct erro
 	(void)snprintf(text, sizeof(text), "tcp://%s%.*s%s:%d", v6 ? "[" : "", (int)n, host.p,
 		       v6 ? "]" : "", port);
 	if (!n || n < host.n || addr_parse(ret_at, str_from(text), 0, NULL) < 0)
-		return error_set(err, ERR_UNTYPED, "\"%.*s\" is no address of a node", (int)n,
+		return error_set(err, ERR_UNTYPED, "\"%.*s\" is not the address of a node", (int)n,
 				 host.p);
 	return 0;
 }

@@ -338,7 +338,8 @@ static void look_at_parent(struct services *sv, struct ensure *e, struct service
 
 	if (has && ip->user)
 		log_warn(sv->server->opts.log,
-			 "two services have one address: delete one of them and make it anew",
+			 "two services have the same address: delete one of them and create it "
+			 "again",
 			 LOG_STR("ip", str_from(ip->ip)), LOG_STR("service", str_from(ip->user)),
 			 LOG_STR("owner", str_from(ip->parent)));
 	if (has)
@@ -367,7 +368,7 @@ static void on_written(void *arg, const struct error *err, bool outrun UNUSED)
 	struct services *sv = arg;
 
 	if (err && !atomic_load(&sv->server->stopping))
-		log_warn(sv->server->opts.log, "addresses of services cannot be looked after",
+		log_warn(sv->server->opts.log, "cannot check the addresses of services",
 			 LOG_ERR(err));
 }
 

@@ -158,8 +158,9 @@ static void ensure_cidr(struct kubernetes_service *k, struct ensure *e)
 	} else if (!k->told_range) {
 		k->told_range = true;
 		log_warn(k->server->opts.log,
-			 "--service-cluster-ip-range is not that of ServiceCIDR kubernetes, which "
-			 "counts: give it another, or make a ServiceCIDR of another name");
+			 "--service-cluster-ip-range differs from ServiceCIDR kubernetes, which "
+			 "takes precedence: change the flag, or create a ServiceCIDR with another "
+			 "name");
 	}
 }
 
@@ -241,9 +242,10 @@ static void ensure_service(struct kubernetes_service *k, struct ensure *e, int64
 	address = ensure_tree(e, kind_of("networking.k8s.io", "ipaddresses"), STR(""), name);
 	if (address && !is_own(address)) {
 		if (!k->told_ip)
-			log_warn(k->server->opts.log,
-				 "service kubernetes cannot be made: its address is another's",
-				 LOG_STR("ip", name));
+			log_warn(
+				k->server->opts.log,
+				"cannot create service kubernetes: another service has its address",
+				LOG_STR("ip", name));
 		k->told_ip = true;
 		return;
 	}
@@ -476,7 +478,7 @@ static void on_written(void *arg, const struct error *err, bool outrun UNUSED)
 	if (done)
 		done(k->arg, err);
 	else if (err && !atomic_load(&k->server->stopping))
-		log_warn(k->server->opts.log, "service kubernetes cannot be looked after",
+		log_warn(k->server->opts.log, "cannot keep service kubernetes up to date",
 			 LOG_ERR(err));
 }
 

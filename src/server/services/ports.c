@@ -47,7 +47,7 @@ int services_ports_init(struct services *sv, const char *text, struct error *err
 	if (!str_split(&rest, '-', &first) || !str_to_u64(first, &a) || !str_to_u64(rest, &b) ||
 	    a < 1 || b > 65535 || a > b)
 		return error_set(err, ERR_INVALID,
-				 "--service-node-port-range: %s is no range of ports such as %s",
+				 "--service-node-port-range: %s is not a range of ports such as %s",
 				 text, default_ports);
 	p->first = (int64_t)a;
 	p->last = (int64_t)b;
@@ -416,7 +416,7 @@ static void on_written(void *arg, const struct error *err, bool outrun)
 	struct services *sv = arg;
 
 	if (err && !atomic_load(&sv->server->stopping))
-		log_warn(sv->server->opts.log, "the record of node ports cannot be written",
+		log_warn(sv->server->opts.log, "cannot write the record of node ports",
 			 LOG_ERR(err));
 	if (outrun && !err) {
 		try_again(sv);

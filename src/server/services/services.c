@@ -35,7 +35,7 @@ static int add_cidr(struct services *sv, struct str text, struct error *err)
 
 	if (!address_read_cidr(text, &cidr))
 		return error_set(err, ERR_INVALID,
-				 "--service-cluster-ip-range: %.*s is no range such as %s",
+				 "--service-cluster-ip-range: %.*s is not a range such as %s",
 				 STR_ARG(text), default_cidr);
 	cidr = address_masked(&cidr);
 	if (!service_range_init(&range, &cidr) || range.size < 8)

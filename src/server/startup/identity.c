@@ -114,7 +114,7 @@ static void make_name(struct identity *i)
 		i->host[0] = '\0';
 	if (find_id(i->server->opts.data_dir, id, &err) < 0)
 		log_warn(i->server->opts.log,
-			 "the name of this server cannot be kept and is another after a restart",
+			 "cannot save the name of this server; it will change at a restart",
 			 LOG_ERR(&err));
 	(void)snprintf(i->name, sizeof(i->name), PREFIX "%s", id);
 }
@@ -188,8 +188,7 @@ static void on_written(void *arg, const struct error *err, bool outrun UNUSED)
 	struct identity *i = arg;
 
 	if (err && !atomic_load(&i->server->stopping))
-		log_warn(i->server->opts.log, "this server's lease cannot be written",
-			 LOG_ERR(err));
+		log_warn(i->server->opts.log, "cannot write this server's lease", LOG_ERR(err));
 }
 
 static void on_renewed(void *arg, const struct error *err, bool outrun)

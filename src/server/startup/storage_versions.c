@@ -261,7 +261,7 @@ static void on_written(void *arg, const struct error *err, bool outrun)
 		state_sync(v->server->state, &v->job, 0, on_synced);
 	} else {
 		(void)error_set(&late, ERR_CONFLICT,
-				"somebody else changed them first, %d times in a row", TRIES);
+				"another client changed them first, %d times in a row", TRIES);
 		finish(v, &late);
 	}
 }

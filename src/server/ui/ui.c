@@ -120,7 +120,7 @@ static void handle_file(struct exchange *x, struct str name)
 	struct str method = x->stream->in.method;
 
 	if (!f)
-		refuse(x, ERR_NOT_FOUND, "the page has no such file");
+		refuse(x, ERR_NOT_FOUND, "the page has no file of that name");
 	else if (!str_eqz(method, "GET") && !str_eqz(method, "HEAD"))
 		refuse(x, ERR_METHOD_NOT_ALLOWED, "a file of the page can only be read");
 	else
@@ -238,11 +238,13 @@ static int identify(struct exchange *x, struct call *c, struct error *err)
 		return r;
 	x->user = c->user;
 	if (!c->user.authenticated || str_eq(c->user.name, USER_ANONYMOUS))
-		return error_set(err, ERR_UNAUTHORIZED,
-				 "a link is for who shows a token or a client certificate");
+		return error_set(
+			err, ERR_UNAUTHORIZED,
+			"to get a link, authenticate with a token or a client certificate");
 	r = authn_impersonated(&x->stream->in.fields, x->arena, &wanted, err);
 	if (r == 0 && wanted.name.p)
-		return error_set(err, ERR_FORBIDDEN, "a link cannot be asked for as somebody else");
+		return error_set(err, ERR_FORBIDDEN,
+				 "a link cannot be requested with impersonation");
 	return r;
 }
 
@@ -287,8 +289,8 @@ static int check_login(struct state *st, struct exchange *x, struct call *c)
 				 "too many logins have failed just now; try again in a second");
 	if (c->code.p)
 		return error_set(&c->err, ERR_UNAUTHORIZED,
-				 "the link is not good any more: each works once and for a short "
-				 "time; \"devplane page\" makes another");
+				 "the link is no longer valid: each works once and for a short "
+				 "time; \"devplane page\" prints a new one");
 	return error_set(&c->err, ERR_UNAUTHORIZED, "the token is not accepted");
 }
 

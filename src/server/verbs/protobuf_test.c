@@ -511,7 +511,7 @@ static void an_object_that_is_damaged_is_an_error(void **state)
 	s = events(w, &a);
 	assert_string_equal(s.types, "ERROR ");
 	assert_string_equal(verb_world_text(w, s.last, "/reason"), "InternalError");
-	assert_string_equal(verb_world_text(w, s.last, "/message"), "a stored object is no JSON");
+	assert_string_equal(verb_world_text(w, s.last, "/message"), "a stored object is not JSON");
 	assert_int_equal(json_getz(s.last, "code")->i64, 500);
 	verb_ask_release(&a);
 	bytes_unref(b);

@@ -266,8 +266,8 @@ int webhook_ask(struct admission_request *req, const struct webhook *h, enum web
 	answer = find(memo, h, hash, &asked);
 	if (!answer && asked >= ASKED_MAX)
 		return error_set(err, ERR_CONFLICT,
-				 "the object was changed by others each of the %d times that "
-				 "admission webhook \"%.*s\" was asked; please try again",
+				 "the object was changed by others during each of the %d calls of "
+				 "admission webhook \"%.*s\"; please try again",
 				 ASKED_MAX, STR_ARG(h->name));
 	if (!answer) {
 		answer = ARENA_NEW(req->work, struct webhook_answer);

@@ -136,8 +136,8 @@ static int question_of(struct dispatch *d, const struct webhook *h, const struct
 	};
 	if ((d->attr.object && !q->object) || (d->attr.old && !q->old))
 		return error_set(err, ERR_INTERNAL,
-				 "admission webhook \"%.*s\" cannot be asked: the object cannot be "
-				 "converted to %.*s",
+				 "admission webhook \"%.*s\" cannot be called: the object cannot "
+				 "be converted to %.*s",
 				 STR_ARG(h->name), STR_ARG(kind->api_version));
 	return 0;
 }

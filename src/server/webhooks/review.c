@@ -160,7 +160,7 @@ static int parse_review(struct arena *a, struct str text, struct json **ret_revi
 				 why.msg);
 	if (!json_is(*ret_review, JSON_OBJECT))
 		return error_set(err, ERR_UNAVAILABLE,
-				 "failed to call webhook: the answer is no AdmissionReview");
+				 "failed to call webhook: the response is not an AdmissionReview");
 	return 0;
 }
 

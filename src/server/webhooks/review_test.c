@@ -101,7 +101,7 @@ static void an_answer_is_for_the_question_that_was_asked(void **state)
 
 	assert_int_equal(read_as(w, WEBHOOK_V1, false, "no"), -ERR_UNAVAILABLE);
 	assert_non_null(strstr(w->err.msg, "couldn't get version/kind; json parse error: "));
-	refuses(w, false, "[]", "failed to call webhook: the answer is no AdmissionReview");
+	refuses(w, false, "[]", "failed to call webhook: the response is not an AdmissionReview");
 	refuses(w, false, "{}", "received invalid webhook response: webhook response was absent");
 	refuses(w, false, HEAD "{\"uid\":\"x\"}}",
 		"received invalid webhook response: expected response.uid=\"" UID "\", got \"x\"");

@@ -46,7 +46,7 @@ static void on_changed(void *arg, struct object *now, struct object *before)
 		 * Without it, writes that it forbids might be allowed: the previous version
 		 * stays, if there is one.
 		 */
-		log_error(w->server->opts.log, "a webhook configuration cannot be read",
+		log_error(w->server->opts.log, "cannot read a webhook configuration",
 			  LOG_STR("name", name), LOG_ERR(&err));
 		if (!omap_get(&set->configs, name))
 			replace(set, name, webhook_config_unreadable(name));

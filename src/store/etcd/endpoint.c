@@ -102,7 +102,9 @@ int etcd_endpoint_init(struct etcd_endpoint *e, struct loop *l, const char *url,
 	if (!has_scheme(url))
 		return error_set(
 			err, ERR_INVALID,
-			"etcd: \"%s\" is no endpoint: it needs http://, https:// or unix:", url);
+			"etcd: \"%s\" is not an endpoint: it must begin with http://, https:// or "
+			"unix:",
+			url);
 	/* "http://host:2379/", as some tools print it. */
 	if (rest.p[rest.n - 1] == '/')
 		rest.n--;

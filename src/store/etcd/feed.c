@@ -226,7 +226,7 @@ static void on_canceled(struct etcd_feed *f, const Etcd__WatchResponse *m)
 		return;
 	}
 	(void)error_set(&err, ERR_EXPIRED,
-			"etcd has forgotten what happened after revision %" PRId64
+			"etcd no longer has the changes after revision %" PRId64
 			": it is compacted at %" PRId64,
 			f->delivered, m->compact_revision);
 	lose(f, &err);

@@ -12,7 +12,7 @@ static int check_resource(struct str resource, struct error *err)
 
 	if (slash <= 0 || (size_t)slash + 1 == resource.n ||
 	    str_chr(str_skip(resource, (size_t)slash + 1), '/') >= 0)
-		return error_set(err, ERR_INVALID, "\"%.*s\" is no name of a resource",
+		return error_set(err, ERR_INVALID, "\"%.*s\" is not the name of a resource",
 				 STR_ARG(resource));
 	return 0;
 }

@@ -213,7 +213,7 @@ static int etcd_health(struct store *base, struct error *err)
 	if (r == 0)
 		r = etcd_feed_health(&s->feed, err);
 	if (r == 0 && ws->refusal.code && loop_now(base->loop) - ws->refused_at < REFUSAL_MS)
-		r = error_set(err, ERR_UNAVAILABLE, "etcd takes no writes: %s", ws->refusal.msg);
+		r = error_set(err, ERR_UNAVAILABLE, "etcd rejects writes: %s", ws->refusal.msg);
 	return r;
 }
 

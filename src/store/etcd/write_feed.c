@@ -14,7 +14,7 @@ static void fail_unknown(struct etcd_write *rec)
 {
 	struct error why = rec->err;
 
-	(void)error_set(&rec->err, ERR_TIMEOUT, "etcd did not say whether it has written it%s%s",
+	(void)error_set(&rec->err, ERR_TIMEOUT, "unknown whether etcd has written it%s%s",
 			why.code ? ": " : "", why.code ? why.msg : "");
 }
 

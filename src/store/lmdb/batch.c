@@ -204,7 +204,8 @@ static void fail(struct lmdb_batch *b, int r)
 static void fail_for_good(struct lmdb_batch *b, const struct lmdb_env *e, int rc, const char *what)
 {
 	(void)lmdb_error(&b->err, ERR_IO, rc, what);
-	fail(b, error_wrap(&b->err, -ERR_IO, "%s is not written any more until restarted", e->dir));
+	fail(b, error_wrap(&b->err, -ERR_IO, "no more writes to %s until the server restarts",
+			   e->dir));
 }
 
 static void fail_for_now(struct lmdb_batch *b, const struct lmdb_env *e, int rc)

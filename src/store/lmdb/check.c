@@ -116,7 +116,7 @@ static void check_superseded(struct check *c, struct str versioned, struct str v
 		fault(c, "superseded", key, "its revisions are not possible");
 	else if (!find_change(c, until, &change) || change.prev != revision ||
 		 !str_eq(change.key, key))
-		fault(c, "superseded", key, "the log does not know what superseded it");
+		fault(c, "superseded", key, "the log has no entry that superseded it");
 	else if (!has_change(c, key, revision))
 		fault(c, "superseded", key, "the log does not know of its change");
 }
@@ -129,7 +129,7 @@ static void check_versions(struct check *c, const struct lmdb_change *change)
 	    !lmdb_read_version(c->e, c->txn, change->key, change->revision, &bytes))
 		fault(c, "log", change->key, "the bytes of a change are missing");
 	if (change->prev && !lmdb_read_version(c->e, c->txn, change->key, change->prev, &bytes))
-		fault(c, "log", change->key, "what a change replaced is missing");
+		fault(c, "log", change->key, "the version that a change replaced is missing");
 }
 
 static void check_change(struct check *c, struct str key, struct str value)
