@@ -223,7 +223,7 @@ static void a_patient_call_has_its_deadline_all_the_same(void **state)
 	assert_string_equal(z.message, "context deadline exceeded while waiting for a connection");
 }
 
-static void what_waits_is_bounded_for_a_polite_producer(void **state)
+static void a_polite_producer_queues_a_bounded_amount(void **state)
 {
 	struct test *t = *state;
 	struct grpc_call_opts opts = { .wait_for_ready = true };
@@ -567,7 +567,7 @@ int main(void)
 		TEST(calls_fail_fast_while_backing_off_but_never_before_they_return),
 		TEST(a_patient_call_waits_until_the_server_is_there),
 		TEST(a_patient_call_has_its_deadline_all_the_same),
-		TEST(what_waits_is_bounded_for_a_polite_producer),
+		TEST(a_polite_producer_queues_a_bounded_amount),
 		EAGER(attempts_back_off_and_success_begins_anew),
 		EAGER(a_server_that_hangs_up_at_once_does_not_make_us_spin),
 		TEST(a_silent_server_is_given_up_after_twenty_seconds),

@@ -109,7 +109,7 @@ static void binary_values_may_be_padded_or_joined(void **state UNUSED)
 	assert_true(str_eq(l.v[3].value, STR("abc")));
 }
 
-static void what_is_no_base64_is_a_protocol_error(void **state UNUSED)
+static void a_binary_key_without_base64_is_a_protocol_error(void **state UNUSED)
 {
 	CLEANUP(arena_release) struct arena a;
 	struct http_fields f = { 0 };
@@ -189,7 +189,7 @@ int main(void)
 		cmocka_unit_test(keys_and_values_that_are_not_allowed_are_refused),
 		cmocka_unit_test(too_much_metadata_is_refused),
 		cmocka_unit_test(binary_values_may_be_padded_or_joined),
-		cmocka_unit_test(what_is_no_base64_is_a_protocol_error),
+		cmocka_unit_test(a_binary_key_without_base64_is_a_protocol_error),
 		cmocka_unit_test(timeouts_are_read_in_all_units),
 		cmocka_unit_test(malformed_timeouts_are_refused),
 		cmocka_unit_test(a_timeout_is_written_so_that_it_is_never_shorter),

@@ -168,7 +168,7 @@ static void fields_that_are_always_printed_are_added(void **state)
 	assert_fits(&whole, "{\"part\":{}}", "{\"part\":{\"name\":\"\"},\"status\":{}}");
 }
 
-static void what_a_default_fills_is_absent_when_empty(void **state)
+static void an_empty_field_with_a_default_is_dropped(void **state)
 {
 	assert_part("{\"protocol\":\"\"}", "");
 	assert_part("{\"protocol\":\"UDP\"}", "\"protocol\":\"UDP\"");
@@ -359,7 +359,7 @@ static void depth_is_bounded(void **state)
 	assert_refused(&whole, b.p, "exceeded max depth");
 }
 
-static void what_is_no_json_is_refused_in_upstreams_words(void **state)
+static void a_body_that_is_not_json_is_rejected_with_upstreams_message(void **state)
 {
 	const struct str body = STR("{\"kind\":\"Whole\",}");
 	struct fixture x;
@@ -490,7 +490,7 @@ int main(void)
 		cmocka_unit_test(zero_values_of_pointers_stay),
 		cmocka_unit_test(zero_values_of_structs_stay),
 		cmocka_unit_test(fields_that_are_always_printed_are_added),
-		cmocka_unit_test(what_a_default_fills_is_absent_when_empty),
+		cmocka_unit_test(an_empty_field_with_a_default_is_dropped),
 		cmocka_unit_test(null_is_absence_unless_the_field_holds_it),
 		cmocka_unit_test(null_among_others_is_a_zero_value),
 		cmocka_unit_test(times_are_told_in_utc_with_the_fields_digits),
@@ -506,7 +506,7 @@ int main(void)
 		cmocka_unit_test(unknown_fields_are_gone),
 		cmocka_unit_test(a_body_of_unknown_fields_is_read_in_time_and_told_in_part),
 		cmocka_unit_test(depth_is_bounded),
-		cmocka_unit_test(what_is_no_json_is_refused_in_upstreams_words),
+		cmocka_unit_test(a_body_that_is_not_json_is_rejected_with_upstreams_message),
 		cmocka_unit_test(a_misfit_is_told_with_its_kind_and_version),
 		cmocka_unit_test(yaml_is_read_where_it_is_allowed),
 		cmocka_unit_test(yaml_may_look_like_json_that_it_is_not),

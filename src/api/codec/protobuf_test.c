@@ -101,7 +101,7 @@ static void check_recorded(struct fixture *x, const char *name)
 	fail_msg("%s:\n%s", name, x->text.p);
 }
 
-static void what_kubectl_sends_is_what_it_prints(void **state)
+static void kubectls_bodies_decode_to_the_objects_that_it_prints(void **state)
 {
 	static const char *const names[] = {
 		"clusterrole", "configmap", "cronjob", "deployment",     "ingress",
@@ -306,7 +306,7 @@ static void unknown_fields_are_counted(void **state)
 	assert_int_equal(x->unknown, 3);
 }
 
-static void what_does_not_fit_is_refused(void **state)
+static void a_message_that_does_not_fit_its_kind_is_rejected(void **state)
 {
 	assert_string_equal(decoded(*state, META, STR("\x08\x01")),
 			    "proto: wrong wireType = 0 for field Name");
@@ -356,7 +356,7 @@ static void memory_has_an_end(void **state)
 
 /* --- bodies ----------------------------------------------------------------------- */
 
-static void what_is_no_body_is_refused_in_upstreams_words(void **state)
+static void an_invalid_body_is_rejected_with_upstreams_message(void **state)
 {
 	static const struct {
 		struct str body;
@@ -567,7 +567,7 @@ static void an_object_larger_than_its_buffer_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT(what_kubectl_sends_is_what_it_prints),
+		UNIT(kubectls_bodies_decode_to_the_objects_that_it_prints),
 		UNIT(options_of_a_deletion_are_understood),
 		UNIT(a_body_is_made_again_but_for_its_zero_values),
 		UNIT(times_are_text),
@@ -579,10 +579,10 @@ int main(void)
 		UNIT(messages_that_come_again_are_merged),
 		UNIT(a_crds_schema_has_its_forms),
 		UNIT(unknown_fields_are_counted),
-		UNIT(what_does_not_fit_is_refused),
+		UNIT(a_message_that_does_not_fit_its_kind_is_rejected),
 		UNIT(nesting_has_an_end),
 		UNIT(memory_has_an_end),
-		UNIT(what_is_no_body_is_refused_in_upstreams_words),
+		UNIT(an_invalid_body_is_rejected_with_upstreams_message),
 		UNIT(a_body_may_leave_its_kind_to_the_path),
 		UNIT(a_body_of_an_unknown_kind_says_what_it_is),
 		UNIT(a_body_may_hold_json),

@@ -80,7 +80,7 @@ static void a_group_is_one_field_with_all_that_is_in_it(void **state)
 	assert_int_equal(f.value, 6);
 }
 
-static void what_is_malformed_is_refused_with_a_reason(void **state)
+static void a_malformed_message_is_rejected_with_a_reason(void **state)
 {
 	static const struct {
 		struct str bytes;
@@ -163,7 +163,7 @@ int main(void)
 		cmocka_unit_test(numbers_have_the_bytes_of_the_specification),
 		cmocka_unit_test(fields_come_one_after_the_other),
 		cmocka_unit_test(a_group_is_one_field_with_all_that_is_in_it),
-		cmocka_unit_test(what_is_malformed_is_refused_with_a_reason),
+		cmocka_unit_test(a_malformed_message_is_rejected_with_a_reason),
 		cmocka_unit_test(a_message_has_the_shortest_length_that_fits),
 		cmocka_unit_test(a_full_buffer_is_told_and_never_passed),
 	};

@@ -204,7 +204,7 @@ static void members_keep_the_order_of_their_type(void **state)
 		      "\"count\":1}]}}}");
 }
 
-static void what_has_another_shape_is_left_alone(void **state)
+static void objects_of_another_shape_are_not_converted(void **state)
 {
 	static const char *const texts[] = {
 		"{\"spec\":1}",
@@ -246,7 +246,7 @@ static void an_autoscaler_of_version_1_aims_at_the_processor(void **state)
 							 "\"status\":{\"desiredReplicas\":0}}");
 }
 
-static void what_version_1_lacks_is_in_annotations(void **state)
+static void fields_that_version_1_lacks_are_in_annotations(void **state)
 {
 	assert_converts(
 		&autoscaler,
@@ -312,7 +312,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_autoscaler_of_version_1_aims_at_the_processor),
-		cmocka_unit_test(what_version_1_lacks_is_in_annotations),
+		cmocka_unit_test(fields_that_version_1_lacks_are_in_annotations),
 		cmocka_unit_test(annotations_that_do_not_fit_count_for_nothing),
 		cmocka_unit_test(requests_of_claims_are_wrapped),
 		cmocka_unit_test(alternatives_are_not_wrapped),
@@ -322,7 +322,7 @@ int main(void)
 		cmocka_unit_test(events_have_other_names_for_the_same),
 		cmocka_unit_test(a_bare_event_passes),
 		cmocka_unit_test(members_keep_the_order_of_their_type),
-		cmocka_unit_test(what_has_another_shape_is_left_alone),
+		cmocka_unit_test(objects_of_another_shape_are_not_converted),
 	};
 
 	return cmocka_run_group_tests_name("api/convert", tests, NULL, NULL);

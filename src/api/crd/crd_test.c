@@ -257,7 +257,7 @@ static void versions_are_listed_as_kubernetes_lists_them(void **state)
 		}
 }
 
-static void what_changes_nothing_is_the_same(void **state)
+static void a_definition_with_only_a_new_condition_is_the_same(void **state)
 {
 	struct json *definition;
 	struct world w;
@@ -346,7 +346,7 @@ static void versions_prune_by_their_own_schema(void **state)
 	world_release(&w);
 }
 
-static void what_was_stored_under_another_schema_is_served_by_this_one(void **state)
+static void an_object_stored_under_an_old_schema_is_served_by_the_new_one(void **state)
 {
 	CLEANUP(object_unref) struct object *o = NULL;
 	struct str text;
@@ -382,7 +382,7 @@ static void a_write_that_changes_nothing_is_none(void **state)
 	world_release(&w);
 }
 
-static void what_was_wrong_before_may_stay(void **state)
+static void an_update_may_keep_values_that_were_invalid_before(void **state)
 {
 	struct json *old, *next;
 	struct world w;
@@ -569,13 +569,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_definition_makes_a_kind_per_version),
 		cmocka_unit_test(versions_are_listed_as_kubernetes_lists_them),
-		cmocka_unit_test(what_changes_nothing_is_the_same),
+		cmocka_unit_test(a_definition_with_only_a_new_condition_is_the_same),
 		cmocka_unit_test(fields_are_owned_as_the_schema_says),
 		cmocka_unit_test(status_and_the_rest_are_written_apart),
 		cmocka_unit_test(versions_prune_by_their_own_schema),
-		cmocka_unit_test(what_was_stored_under_another_schema_is_served_by_this_one),
+		cmocka_unit_test(an_object_stored_under_an_old_schema_is_served_by_the_new_one),
 		cmocka_unit_test(a_write_that_changes_nothing_is_none),
-		cmocka_unit_test(what_was_wrong_before_may_stay),
+		cmocka_unit_test(an_update_may_keep_values_that_were_invalid_before),
 		cmocka_unit_test(patches_go_through_the_schema),
 		cmocka_unit_test(replicas_are_scaled_where_the_definition_says),
 		cmocka_unit_test(columns_show_what_their_paths_find),

@@ -192,7 +192,7 @@ static void check_row(const struct row *row)
 		 row->value ? row->value : "absent", found.p);
 }
 
-static void what_is_absent_is_filled_in(void **state)
+static void absent_fields_get_their_defaults(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -220,7 +220,7 @@ static void filling_in_twice_changes_nothing_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_absent_is_filled_in),
+		cmocka_unit_test(absent_fields_get_their_defaults),
 		cmocka_unit_test(filling_in_twice_changes_nothing_more),
 	};
 

@@ -102,7 +102,7 @@ static void entries_of_status_stay(void **state UNUSED)
 	assert_handed_over(before, after);
 }
 
-static void who_never_applied_keeps_everything(void **state UNUSED)
+static void a_manager_that_never_applied_keeps_its_fields(void **state UNUSED)
 {
 	assert_handed_over("", "");
 	assert_handed_over(UPDATE("csa", "'f:metadata':{'f:annotations':{'f:x':{}}}"),
@@ -143,7 +143,7 @@ static void assert_lost(const char *entries, const char *want)
 	assert_string_equal(got.p ? got.p : "", want);
 }
 
-static void what_no_other_has_is_lost(void **state UNUSED)
+static void fields_without_another_manager_are_lost(void **state UNUSED)
 {
 	assert_lost(UPDATE("csa", ANNOTATED ",'f:data':{'.':{},'f:a':{},'f:b':{}}") "," APPLY(
 			    "me", "'f:data':{'f:a':{}}"),
@@ -155,7 +155,7 @@ static void what_no_other_has_is_lost(void **state UNUSED)
 	assert_lost(UPDATE("csa", ANNOTATED), "");
 }
 
-static void what_goes_whole_is_named_once(void **state UNUSED)
+static void a_subtree_that_is_lost_as_a_whole_is_named_once(void **state UNUSED)
 {
 	assert_lost(APPLY("me", "'f:metadata':{'f:labels':{'f:a':{}}}") "," UPDATE(
 			    "csa",
@@ -181,10 +181,10 @@ int main(void)
 		cmocka_unit_test(several_who_applied_become_one),
 		cmocka_unit_test(entries_of_other_versions_are_dropped),
 		cmocka_unit_test(entries_of_status_stay),
-		cmocka_unit_test(who_never_applied_keeps_everything),
+		cmocka_unit_test(a_manager_that_never_applied_keeps_its_fields),
 		cmocka_unit_test(owners_are_known_by_name),
-		cmocka_unit_test(what_no_other_has_is_lost),
-		cmocka_unit_test(what_goes_whole_is_named_once),
+		cmocka_unit_test(fields_without_another_manager_are_lost),
+		cmocka_unit_test(a_subtree_that_is_lost_as_a_whole_is_named_once),
 		cmocka_unit_test(nobody_applied_on_the_clients_side),
 	};
 

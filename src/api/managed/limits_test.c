@@ -109,7 +109,7 @@ static void conflicts_are_listed_up_to_a_size_and_all_are_counted(void **state)
 	end(&f);
 }
 
-static void what_does_not_fit_into_memory_is_refused(void **state)
+static void an_apply_that_exceeds_the_memory_limit_is_rejected(void **state)
 {
 	struct fixture f;
 	struct json *live, *config;
@@ -150,7 +150,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(faults_are_told_up_to_a_number),
 		cmocka_unit_test(conflicts_are_listed_up_to_a_size_and_all_are_counted),
-		cmocka_unit_test(what_does_not_fit_into_memory_is_refused),
+		cmocka_unit_test(an_apply_that_exceeds_the_memory_limit_is_rejected),
 		cmocka_unit_test(managers_are_taken_up_to_a_number_and_those_that_are_there_stay),
 	};
 

@@ -151,7 +151,7 @@ static void a_changed_value_changes_its_owner(void **state)
 	end(&x);
 }
 
-static void what_is_removed_is_nobodys(void **state)
+static void a_removed_field_has_no_manager(void **state)
 {
 	struct fixture x;
 
@@ -355,7 +355,7 @@ int main(void)
 		cmocka_unit_test(a_created_pod_is_owned_as_upstream_records_it),
 		cmocka_unit_test(an_entry_tells_who_when_and_how),
 		cmocka_unit_test(a_changed_value_changes_its_owner),
-		cmocka_unit_test(what_is_removed_is_nobodys),
+		cmocka_unit_test(a_removed_field_has_no_manager),
 		cmocka_unit_test(a_manager_that_writes_again_keeps_what_it_had),
 		cmocka_unit_test(a_write_that_changes_nothing_leaves_the_list_alone),
 		cmocka_unit_test(status_and_spec_have_different_owners),

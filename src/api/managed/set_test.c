@@ -162,7 +162,7 @@ static void steps_get_our_spelling(void **state)
 		assert_false(managed_set_normalise(&a, parse(&a, wrong[i])));
 }
 
-static void what_both_have_is_found_at_every_depth(void **state)
+static void the_intersection_is_found_at_every_depth(void **state)
 {
 	static const struct {
 		const char *x, *y, *both;
@@ -237,7 +237,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(steps_have_upstreams_order),
 		cmocka_unit_test(steps_get_our_spelling),
-		cmocka_unit_test(what_both_have_is_found_at_every_depth),
+		cmocka_unit_test(the_intersection_is_found_at_every_depth),
 		cmocka_unit_test(a_deep_difference_takes_all_below),
 		cmocka_unit_test(paths_are_told_as_messages_tell_them),
 		cmocka_unit_test(reading_sorts_and_refuses_what_is_no_set),

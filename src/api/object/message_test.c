@@ -88,7 +88,7 @@ static void *ask(void *object)
 	return object_message(object, kind_of("v1", "ConfigMap"));
 }
 
-static void who_asks_at_the_same_moment_gets_the_same(void **state)
+static void concurrent_callers_get_the_same_message(void **state)
 {
 	for (int round = 0; round < 50; round++) {
 		struct object *o = made(kind_of("v1", "ConfigMap"), map, 5);
@@ -150,7 +150,7 @@ static void without_protobuf_there_is_the_metadata_alone(void **state)
 	object_unref(o);
 }
 
-static void what_does_not_fit_is_left_out(void **state)
+static void fields_that_do_not_fit_the_kind_are_left_out(void **state)
 {
 	const struct schema_kind *kind = kind_of("v1", "ConfigMap");
 	struct object *o = made(kind,
@@ -187,11 +187,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_has_the_object_with_its_resource_version),
 		cmocka_unit_test(it_is_made_once),
-		cmocka_unit_test(who_asks_at_the_same_moment_gets_the_same),
+		cmocka_unit_test(concurrent_callers_get_the_same_message),
 		cmocka_unit_test(a_later_revision_has_its_own),
 		cmocka_unit_test(its_beginning_is_its_metadata),
 		cmocka_unit_test(without_protobuf_there_is_the_metadata_alone),
-		cmocka_unit_test(what_does_not_fit_is_left_out),
+		cmocka_unit_test(fields_that_do_not_fit_the_kind_are_left_out),
 		cmocka_unit_test(damaged_text_has_none),
 		cmocka_unit_test(any_version_gives_that_of_the_storage),
 	};

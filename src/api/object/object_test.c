@@ -269,7 +269,7 @@ static void a_tree_is_encoded_in_order_and_without_its_resource_version(void **s
 	arena_release(&a);
 }
 
-static void what_is_too_large_is_not_encoded(void **state)
+static void an_object_that_is_too_large_is_not_encoded(void **state)
 {
 	struct bytes *stored = NULL;
 	struct json *tree;
@@ -337,7 +337,7 @@ static void network_data_is_served_under_both_names(void **state)
 	object_unref(o);
 }
 
-static void what_an_older_release_stored_is_of_the_present_version(void **state)
+static void an_object_of_an_older_release_is_read_as_the_current_version(void **state)
 {
 	const struct schema_kind *kind = schema_find_kind(STR("resource.k8s.io/v1"),
 							  STR("ResourceSlice"));
@@ -382,11 +382,11 @@ int main(void)
 		cmocka_unit_test(damaged_text_is_refused),
 		cmocka_unit_test(text_cut_anywhere_is_refused),
 		cmocka_unit_test(a_tree_is_encoded_in_order_and_without_its_resource_version),
-		cmocka_unit_test(what_is_too_large_is_not_encoded),
+		cmocka_unit_test(an_object_that_is_too_large_is_not_encoded),
 		cmocka_unit_test(its_tree_has_the_resource_version_and_outlives_it),
 		cmocka_unit_test(its_header_is_small),
 		cmocka_unit_test(network_data_is_served_under_both_names),
-		cmocka_unit_test(what_an_older_release_stored_is_of_the_present_version),
+		cmocka_unit_test(an_object_of_an_older_release_is_read_as_the_current_version),
 	};
 
 	return cmocka_run_group_tests_name("api/object", tests, NULL, NULL);

@@ -89,7 +89,7 @@ static void a_bad_request_has_no_details(void **state)
 			   "\"code\":401}");
 }
 
-static void what_is_forbidden_is_named_as_far_as_it_is_known(void **state)
+static void a_forbidden_status_names_the_object_as_far_as_known(void **state)
 {
 	struct status_about all = pod;
 
@@ -217,7 +217,7 @@ int main(void)
 		cmocka_unit_test(an_unknown_path_has_a_message_and_empty_details),
 		cmocka_unit_test(a_conflict_says_what_is_wrong_and_with_what),
 		cmocka_unit_test(a_bad_request_has_no_details),
-		cmocka_unit_test(what_is_forbidden_is_named_as_far_as_it_is_known),
+		cmocka_unit_test(a_forbidden_status_names_the_object_as_far_as_known),
 		cmocka_unit_test(an_invalid_object_is_told_all_its_faults),
 		cmocka_unit_test(a_patch_that_does_not_fit_has_its_own_words),
 		cmocka_unit_test(a_resource_version_from_the_future_asks_for_patience),

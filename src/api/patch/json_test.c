@@ -142,7 +142,7 @@ static void operations_do_what_the_rfc_or_upstream_says(void **state)
 	}
 }
 
-static void what_is_no_patch_is_a_bad_request(void **state)
+static void an_invalid_patch_is_a_bad_request(void **state)
 {
 	static const char *const patches[] = {
 		"{}", "null", "[1]", "[null]", "[{\"op\":1}]", "[{\"op\":\"add\",\"path\":[]}]",
@@ -246,7 +246,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(operations_do_what_the_rfc_or_upstream_says),
-		cmocka_unit_test(what_is_no_patch_is_a_bad_request),
+		cmocka_unit_test(an_invalid_patch_is_a_bad_request),
 		cmocka_unit_test(the_number_of_operations_is_bounded),
 		cmocka_unit_test(copies_of_copies_end_at_the_arenas_limit),
 		cmocka_unit_test(nesting_ends_where_the_parsers_does),

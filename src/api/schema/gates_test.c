@@ -58,7 +58,7 @@ static void a_locked_gate_stays_what_it_is(void **state)
 	assert_true(gates_on(&g, GATE_DRAAdminAccess));
 }
 
-static void what_is_no_assignment_is_refused(void **state)
+static void a_gate_without_a_boolean_is_rejected(void **state)
 {
 	struct gates g;
 	struct error err;
@@ -85,7 +85,7 @@ int main(void)
 		cmocka_unit_test(an_assignment_switches_one_gate),
 		cmocka_unit_test(an_unknown_name_is_refused_with_a_suggestion),
 		cmocka_unit_test(a_locked_gate_stays_what_it_is),
-		cmocka_unit_test(what_is_no_assignment_is_refused),
+		cmocka_unit_test(a_gate_without_a_boolean_is_rejected),
 		cmocka_unit_test(stages_are_as_the_metric_has_them),
 	};
 

@@ -141,7 +141,7 @@ static void check_sentence(const struct schema_type *t, const struct schema_fiel
 		say(t, f, "has no sentence that can be shown");
 }
 
-static void what_people_look_up_is_explained(void **state)
+static void types_that_users_look_up_have_descriptions(void **state)
 {
 	size_t n, explained = 0;
 	const struct schema_type *const *types = schema_types(&n);
@@ -418,7 +418,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_type_is_sound),
-		cmocka_unit_test(what_people_look_up_is_explained),
+		cmocka_unit_test(types_that_users_look_up_have_descriptions),
 		cmocka_unit_test(every_kind_is_described),
 		cmocka_unit_test(every_kind_is_sound),
 		cmocka_unit_test(selectable_fields_exist),

@@ -100,7 +100,7 @@ static void descent_searches_everywhere(void **state)
 	check(".spec..v", "1");
 }
 
-static void what_client_go_refuses_is_refused(void **state)
+static void paths_that_client_go_rejects_are_rejected(void **state)
 {
 	static const char *const paths[] = {
 		".a[",         ".a[x]", ".a[?(@.b==\"c\"]",  ".a[?(@.b)", ".a{", ".a[0",
@@ -146,7 +146,7 @@ int main(void)
 		cmocka_unit_test(indexes_and_slices_choose),
 		cmocka_unit_test(filters_select),
 		cmocka_unit_test(descent_searches_everywhere),
-		cmocka_unit_test(what_client_go_refuses_is_refused),
+		cmocka_unit_test(paths_that_client_go_rejects_are_rejected),
 		cmocka_unit_test(work_is_bounded),
 	};
 

@@ -172,7 +172,7 @@ static void unions_have_one_member(void **state)
 	expect(NULL, "{\"wanted\":\"x\",\"a\":\"1\",\"c\":\"1\",\"d\":\"\"}", "");
 }
 
-static void what_may_not_change_does_not(void **state)
+static void immutable_fields_do_not_change(void **state)
 {
 	static const char none[] = "{\"wanted\":\"x\",\"a\":\"\"}";
 	static const char kept[] = "{\"wanted\":\"x\",\"a\":\"\",\"kept\":\"1\"}";
@@ -188,7 +188,7 @@ static void what_may_not_change_does_not(void **state)
 	       "spec.frozen: Invalid value: \"2\": field is immutable");
 }
 
-static void what_is_stored_is_not_judged_again(void **state)
+static void unchanged_stored_values_are_not_validated_again(void **state)
 {
 	static const char old[] = "{\"wanted\":\"\",\"a\":\"\",\"number\":9,\"map\":{\"A\":\"\"},"
 				  "\"parts\":[{\"name\":\"p\",\"colour\":\"green\"}]}";
@@ -253,8 +253,8 @@ int main(void)
 		cmocka_unit_test(fields_obey_their_rules),
 		cmocka_unit_test(lists_and_maps_obey_their_rules),
 		cmocka_unit_test(unions_have_one_member),
-		cmocka_unit_test(what_may_not_change_does_not),
-		cmocka_unit_test(what_is_stored_is_not_judged_again),
+		cmocka_unit_test(immutable_fields_do_not_change),
+		cmocka_unit_test(unchanged_stored_values_are_not_validated_again),
 		cmocka_unit_test(checks_see_only_what_changed),
 		cmocka_unit_test(depth_is_bounded),
 	};

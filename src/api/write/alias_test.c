@@ -383,7 +383,7 @@ static void refuse(struct write *w, const struct json *old, const struct json *o
 	field_errors_forbidden(&w->errs, &path, "not you");
 }
 
-static void what_a_writer_may_not_is_told_with_what_is_wrong(void **state)
+static void a_forbidden_write_lists_validation_errors_too(void **state)
 {
 	struct fixture f;
 	const struct json *old = stored_claim(&f, DEVICES(ENTRY("one", "")));
@@ -409,7 +409,7 @@ int main(void)
 		cmocka_unit_test(without_the_gate_nothing_is_written),
 		cmocka_unit_test(without_the_gate_what_is_stored_stays_unseen),
 		cmocka_unit_test(without_the_gate_deallocation_still_takes_entries),
-		cmocka_unit_test(what_a_writer_may_not_is_told_with_what_is_wrong),
+		cmocka_unit_test(a_forbidden_write_lists_validation_errors_too),
 	};
 
 	return cmocka_run_group_tests_name("api/write_alias", tests, NULL, NULL);

@@ -15,7 +15,7 @@ static int delete_it(struct fixture *f, const struct json *old, const char *opti
 	return write_delete(&f->w, old, &o, &f->out, &f->err);
 }
 
-static void what_nobody_holds_goes_at_once(void **state)
+static void an_object_without_finalizers_is_deleted_at_once(void **state)
 {
 	struct fixture f;
 	const struct json *old;
@@ -263,7 +263,7 @@ static void a_namespaces_finalizers_are_not_for_everybody(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_nobody_holds_goes_at_once),
+		cmocka_unit_test(an_object_without_finalizers_is_deleted_at_once),
 		cmocka_unit_test(preconditions_are_kept),
 		cmocka_unit_test(options_are_validated),
 		cmocka_unit_test(finalizers_hold_it_until_the_last_is_gone),

@@ -22,7 +22,7 @@ static void an_update_keeps_what_the_server_set(void **state)
 	fixture_release(&f);
 }
 
-static void what_equals_the_stored_object_is_no_write(void **state)
+static void an_update_without_a_change_is_not_written(void **state)
 {
 	static const char body[] = "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"v\"}}";
 	struct fixture f;
@@ -399,7 +399,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_update_keeps_what_the_server_set),
-		cmocka_unit_test(what_equals_the_stored_object_is_no_write),
+		cmocka_unit_test(an_update_without_a_change_is_not_written),
 		cmocka_unit_test(the_name_must_be_that_of_the_path),
 		cmocka_unit_test(another_uid_is_a_conflict),
 		cmocka_unit_test(a_stale_resource_version_is_a_conflict),

@@ -53,7 +53,7 @@ static void a_small_request_stays_in_the_owners_block(void **state)
 	arena_release(&a);
 }
 
-static void what_is_lent_comes_next(void **state)
+static void a_lent_block_is_used_next(void **state)
 {
 	_Alignas(16) char block[64], lent[64];
 	struct arena a;
@@ -227,7 +227,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(allocations_are_aligned_and_do_not_overlap),
 		cmocka_unit_test(a_small_request_stays_in_the_owners_block),
-		cmocka_unit_test(what_is_lent_comes_next),
+		cmocka_unit_test(a_lent_block_is_used_next),
 		cmocka_unit_test(an_unaligned_block_is_used_from_its_first_aligned_byte),
 		cmocka_unit_test(a_large_piece_leaves_the_current_block_in_use),
 		cmocka_unit_test(cleared_memory_is_zero_and_none_is_a_piece_too),

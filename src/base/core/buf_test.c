@@ -82,7 +82,7 @@ static void the_limit_is_reached_but_not_passed(void **state)
 	buf_release(&b);
 }
 
-static void whatever_does_not_fit_adds_nothing(void **state)
+static void a_number_that_does_not_fit_adds_nothing(void **state)
 {
 	struct buf b = BUF_INIT(4);
 
@@ -161,7 +161,7 @@ int main(void)
 		cmocka_unit_test(the_pieces_come_in_order),
 		cmocka_unit_test(numbers_are_printed_in_full),
 		cmocka_unit_test(the_limit_is_reached_but_not_passed),
-		cmocka_unit_test(whatever_does_not_fit_adds_nothing),
+		cmocka_unit_test(a_number_that_does_not_fit_adds_nothing),
 		cmocka_unit_test(overflow_stays_until_cleared),
 		cmocka_unit_test(reserved_room_can_be_written_directly),
 		cmocka_unit_test(consuming_moves_the_rest_down),

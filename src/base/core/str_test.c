@@ -148,7 +148,7 @@ static void numbers_are_printed_up_to_their_limits(void **state)
 	assert_true(str_eq(str_print_i64(room, INT64_MIN), STR("-9223372036854775808")));
 }
 
-static void what_is_not_wholly_a_number_is_refused(void **state)
+static void a_text_that_is_not_just_a_number_is_rejected(void **state)
 {
 	static const char *const bad[] = { "",
 					   "-",
@@ -279,7 +279,7 @@ int main(void)
 		cmocka_unit_test(splitting_yields_every_piece_once),
 		cmocka_unit_test(numbers_are_read_up_to_their_limits),
 		cmocka_unit_test(numbers_are_printed_up_to_their_limits),
-		cmocka_unit_test(what_is_not_wholly_a_number_is_refused),
+		cmocka_unit_test(a_text_that_is_not_just_a_number_is_rejected),
 		cmocka_unit_test(well_formed_utf8_is_accepted),
 		cmocka_unit_test(malformed_utf8_is_refused_at_every_offset),
 		cmocka_unit_test(characters_are_counted_not_bytes),

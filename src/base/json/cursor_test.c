@@ -175,7 +175,7 @@ static void a_text_that_ends_early_is_damaged(void **state)
 	}
 }
 
-static void what_is_no_object_is_damaged(void **state)
+static void a_text_that_is_not_an_object_is_damaged(void **state)
 {
 	static const char *const bad[] = {
 		"",          "[]",       "{,}", "{\"a\"}", "{\"a\":}", "{a:1}", "{\"a\":[]\"b\":2}",
@@ -201,7 +201,7 @@ int main(void)
 		cmocka_unit_test(text_is_unescaped_only_where_it_must_be),
 		cmocka_unit_test(compact_text_has_no_white_space_between_tokens),
 		cmocka_unit_test(a_text_that_ends_early_is_damaged),
-		cmocka_unit_test(what_is_no_object_is_damaged),
+		cmocka_unit_test(a_text_that_is_not_an_object_is_damaged),
 	};
 
 	return cmocka_run_group_tests_name("base/json_cursor", tests, NULL, NULL);

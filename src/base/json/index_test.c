@@ -95,7 +95,7 @@ static void texts_are_found_and_names_of_members(void **state)
 	}
 }
 
-static void what_is_not_there_has_nothing(void **state)
+static void an_index_of_a_missing_list_is_empty(void **state)
 {
 	CLEANUP(json_index_release) struct json_index x;
 
@@ -110,7 +110,7 @@ int main(void)
 		cmocka_unit_test(elements_are_found_by_a_member),
 		cmocka_unit_test(the_second_of_a_name_came_before),
 		cmocka_unit_test(texts_are_found_and_names_of_members),
-		cmocka_unit_test(what_is_not_there_has_nothing),
+		cmocka_unit_test(an_index_of_a_missing_list_is_empty),
 	};
 
 	return cmocka_run_group_tests_name("base/json_index", tests, NULL, NULL);

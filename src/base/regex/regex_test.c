@@ -341,7 +341,7 @@ static void patterns_that_schemas_use_work(void **state)
 	check_all(cases, ARRAY_SIZE(cases));
 }
 
-static void what_go_refuses_is_refused_in_its_words(void **state)
+static void patterns_that_go_rejects_are_rejected_with_its_message(void **state)
 {
 	static const struct {
 		const char *pattern, *words;
@@ -573,7 +573,7 @@ int main(void)
 		cmocka_unit_test(classes_have_their_characters),
 		cmocka_unit_test(flags_hold_for_their_group),
 		cmocka_unit_test(patterns_that_schemas_use_work),
-		cmocka_unit_test(what_go_refuses_is_refused_in_its_words),
+		cmocka_unit_test(patterns_that_go_rejects_are_rejected_with_its_message),
 		cmocka_unit_test(bounds_on_patterns_hold),
 		cmocka_unit_test(equal_classes_are_kept_once),
 		cmocka_unit_test(classes_that_are_too_much_are_refused),

@@ -186,7 +186,7 @@ static void the_aggregate_lists_each_message_once(void **state)
 	release_fixture(&f);
 }
 
-static void what_is_beyond_the_cap_is_counted(void **state)
+static void errors_beyond_the_limit_are_only_counted(void **state)
 {
 	struct field_path list = field_path_name(NULL, "l");
 	struct fixture f = make_fixture(10 * MIB);
@@ -277,7 +277,7 @@ int main(void)
 		cmocka_unit_test(limits_are_told_in_the_right_number),
 		cmocka_unit_test(reasons_are_those_of_status_causes),
 		cmocka_unit_test(the_aggregate_lists_each_message_once),
-		cmocka_unit_test(what_is_beyond_the_cap_is_counted),
+		cmocka_unit_test(errors_beyond_the_limit_are_only_counted),
 		cmocka_unit_test(long_texts_are_cut_and_do_not_add_up),
 		cmocka_unit_test(an_arena_without_room_never_hides_a_fault),
 		cmocka_unit_test(values_and_keys_with_nul_bytes_are_shown_whole),

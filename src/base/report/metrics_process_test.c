@@ -29,7 +29,7 @@ static void a_stat_line_is_read_whatever_the_name(void **state)
 	assert_int_equal(stat.resident_pages, 2048);
 }
 
-static void what_is_not_a_stat_line_is_refused(void **state)
+static void an_invalid_stat_line_is_rejected(void **state)
 {
 	static const char *const bad[] = {
 		"",
@@ -98,7 +98,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stat_line_is_read_whatever_the_name),
-		cmocka_unit_test(what_is_not_a_stat_line_is_refused),
+		cmocka_unit_test(an_invalid_stat_line_is_rejected),
 		cmocka_unit_test(the_figures_are_those_of_this_process),
 	};
 

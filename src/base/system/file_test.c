@@ -47,7 +47,7 @@ static void assert_content(const char *path, const char *want)
 	assert_string_equal(b.p ? b.p : "", want);
 }
 
-static void what_was_written_is_read(void **state UNUSED)
+static void a_written_file_is_read_back(void **state UNUSED)
 {
 	struct stat st;
 
@@ -127,7 +127,7 @@ static void a_file_is_made_for_another_user(void **state UNUSED)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_written_is_read),
+		cmocka_unit_test(a_written_file_is_read_back),
 		cmocka_unit_test(a_missing_file_is_not_found_and_named),
 		cmocka_unit_test(a_file_beyond_the_limit_is_refused),
 		cmocka_unit_test(a_write_that_fails_leaves_the_old_content),

@@ -78,7 +78,7 @@ static void blocks_do_not_overlap(void **state UNUSED)
 	assert_int_equal(r.kept, 0);
 }
 
-static void what_is_kept_has_a_bound(void **state UNUSED)
+static void the_memory_that_a_recycler_keeps_has_a_limit(void **state UNUSED)
 {
 	enum { MANY = 2 * RECYCLER_KEPT / RECYCLER_STEP };
 	void **all = xcalloc(MANY, sizeof(*all));
@@ -113,7 +113,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(blocks_do_not_overlap),
-		cmocka_unit_test(what_is_kept_has_a_bound),
+		cmocka_unit_test(the_memory_that_a_recycler_keeps_has_a_limit),
 		cmocka_unit_test(none_is_one_that_keeps_nothing),
 	};
 

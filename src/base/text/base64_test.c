@@ -51,7 +51,7 @@ static void the_alphabets_differ_in_two_characters(void **state)
 	buf_release(&b);
 }
 
-static void what_was_encoded_decodes_to_the_same_bytes(void **state)
+static void encoded_bytes_decode_to_the_same_bytes(void **state)
 {
 	struct buf text = BUF_INIT(1000), back = BUF_INIT(1000);
 	char bytes[100];
@@ -136,7 +136,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_rfc_vectors_hold_in_both_directions),
 		cmocka_unit_test(the_alphabets_differ_in_two_characters),
-		cmocka_unit_test(what_was_encoded_decodes_to_the_same_bytes),
+		cmocka_unit_test(encoded_bytes_decode_to_the_same_bytes),
 		cmocka_unit_test(bad_text_is_refused_and_leaves_the_buffer_alone),
 		cmocka_unit_test(the_error_names_the_byte),
 		cmocka_unit_test(the_limit_counts_exactly_what_is_needed),

@@ -124,7 +124,7 @@ static void text_is_read_to_the_nearest_double(void **state)
 	}
 }
 
-static void what_is_too_large_is_refused(void **state)
+static void a_number_that_is_too_large_is_rejected(void **state)
 {
 	double v = 7;
 
@@ -266,7 +266,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(doubles_are_printed_as_upstream_does),
 		cmocka_unit_test(text_is_read_to_the_nearest_double),
-		cmocka_unit_test(what_is_too_large_is_refused),
+		cmocka_unit_test(a_number_that_is_too_large_is_rejected),
 		cmocka_unit_test(a_digit_far_behind_decides_the_rounding),
 		cmocka_unit_test(leading_zeros_do_not_count),
 		cmocka_unit_test(any_double_survives_a_round_trip),

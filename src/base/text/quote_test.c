@@ -23,7 +23,7 @@ static void plain_text_is_put_in_quotes(void **state)
 			    "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"");
 }
 
-static void what_would_break_the_line_is_escaped(void **state)
+static void characters_that_would_break_the_line_are_escaped(void **state)
 {
 	(void)state;
 	assert_string_equal(quoted(STR("a\"b\\c")), "\"a\\\"b\\\\c\"");
@@ -56,7 +56,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plain_text_is_put_in_quotes),
-		cmocka_unit_test(what_would_break_the_line_is_escaped),
+		cmocka_unit_test(characters_that_would_break_the_line_are_escaped),
 		cmocka_unit_test(bytes_that_are_no_text_are_hexadecimal),
 		cmocka_unit_test(text_without_end_is_cut),
 	};

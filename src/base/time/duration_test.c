@@ -107,7 +107,7 @@ static void short_ages_have_one_unit(void **state)
 	check(duration_print_age_short, rows, ARRAY_SIZE(rows));
 }
 
-static void what_go_accepts_is_accepted(void **state)
+static void durations_that_go_accepts_are_accepted(void **state)
 {
 	static const struct row rows[] = {
 		{ 0, "0" },
@@ -154,7 +154,7 @@ static void what_go_accepts_is_accepted(void **state)
 	}
 }
 
-static void what_go_refuses_is_refused(void **state)
+static void durations_that_go_rejects_are_rejected(void **state)
 {
 	static const char *const bad[] = {
 		"",
@@ -216,8 +216,8 @@ int main(void)
 		cmocka_unit_test(durations_print_as_go_prints_them),
 		cmocka_unit_test(ages_print_as_kubectl_prints_them),
 		cmocka_unit_test(short_ages_have_one_unit),
-		cmocka_unit_test(what_go_accepts_is_accepted),
-		cmocka_unit_test(what_go_refuses_is_refused),
+		cmocka_unit_test(durations_that_go_accepts_are_accepted),
+		cmocka_unit_test(durations_that_go_rejects_are_rejected),
 		cmocka_unit_test(printed_durations_read_back),
 	};
 

@@ -65,7 +65,7 @@ static void times_before_1970_round_down(void **state)
 			    "2262-04-11T23:47:16.854775807Z");
 }
 
-static void what_go_accepts_is_accepted(void **state)
+static void timestamps_that_go_accepts_are_accepted(void **state)
 {
 	static const struct {
 		const char *text;
@@ -94,7 +94,7 @@ static void what_go_accepts_is_accepted(void **state)
 	}
 }
 
-static void what_go_refuses_is_refused(void **state)
+static void timestamps_that_go_rejects_are_rejected(void **state)
 {
 	static const char *const bad[] = {
 		"",
@@ -234,8 +234,8 @@ int main(void)
 		cmocka_unit_test(leap_years_follow_the_gregorian_rule),
 		cmocka_unit_test(printing_has_the_forms_of_the_api),
 		cmocka_unit_test(times_before_1970_round_down),
-		cmocka_unit_test(what_go_accepts_is_accepted),
-		cmocka_unit_test(what_go_refuses_is_refused),
+		cmocka_unit_test(timestamps_that_go_accepts_are_accepted),
+		cmocka_unit_test(timestamps_that_go_rejects_are_rejected),
 		cmocka_unit_test(the_error_names_the_field),
 		cmocka_unit_test(printed_times_read_back),
 		cmocka_unit_test(wide_times_reach_through_all_years),

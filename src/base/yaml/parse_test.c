@@ -306,7 +306,7 @@ static void documents_become_trees(void **state)
 	check(documents, ARRAY_SIZE(documents), "");
 }
 
-static void what_is_wrong_is_said_and_where(void **state)
+static void an_error_names_the_problem_and_its_place(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
 		CLEANUP(arena_release) struct arena a;
@@ -559,7 +559,7 @@ int main(void)
 		cmocka_unit_test(plain_scalars_are_resolved),
 		cmocka_unit_test(tags_are_honoured),
 		cmocka_unit_test(documents_become_trees),
-		cmocka_unit_test(what_is_wrong_is_said_and_where),
+		cmocka_unit_test(an_error_names_the_problem_and_its_place),
 		cmocka_unit_test(documents_come_one_by_one),
 		cmocka_unit_test(an_anchor_ends_with_its_document),
 		cmocka_unit_test(the_tree_outlives_the_text),

@@ -234,7 +234,7 @@ static void times_are_made_of_seconds_and_nanos(void **state)
 	arena_release(&a);
 }
 
-static void what_goes_into_json_comes_out_as_json(void **state)
+static void values_converted_to_json_are_json(void **state)
 {
 	struct cel_value items[] = { CEL_INT_V(1), CEL_INT_V(INT64_MIN), CEL_BYTES_V(STR("hi")),
 				     CEL_DURATION_V(1500000000), CEL_NULL_V };
@@ -282,7 +282,7 @@ int main(void)
 		cmocka_unit_test(environments_have_their_libraries),
 		cmocka_unit_test(wrappers_yield_what_they_wrap),
 		cmocka_unit_test(times_are_made_of_seconds_and_nanos),
-		cmocka_unit_test(what_goes_into_json_comes_out_as_json),
+		cmocka_unit_test(values_converted_to_json_are_json),
 	};
 
 	return cmocka_run_group_tests_name("cel/type", tests, NULL, NULL);

@@ -264,7 +264,7 @@ static void attributes_are_found_by_name(void **state)
 	assert_null(cel_device_attribute(&f->device, STR(DRIVER), STR("none")));
 }
 
-static void what_validation_refuses_is_not_read(void **state)
+static void a_device_that_validation_rejects_is_not_read(void **state)
 {
 	static const char *const bad[] = {
 		"{\"attributes\":{\"a\":{}}}",
@@ -301,7 +301,7 @@ int main(void)
 		TEST(an_expensive_selector_is_stopped),
 		TEST(no_memory_is_taken_for_domains_and_attributes),
 		TEST(attributes_are_found_by_name),
-		TEST(what_validation_refuses_is_not_read),
+		TEST(a_device_that_validation_rejects_is_not_read),
 	};
 
 	return cmocka_run_group_tests_name("cel/device", tests, NULL, NULL);

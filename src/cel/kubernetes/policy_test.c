@@ -161,7 +161,7 @@ static void two_questions_fit_into_an_expression(void **state)
 	assert_string_equal(v.error, CEL_COST_EXCEEDED);
 }
 
-static void what_is_not_given_is_not_declared(void **state)
+static void variables_without_a_value_are_not_declared(void **state)
 {
 	struct fixture *f = *state;
 	const struct cel_policy_options nothing = { 0 };
@@ -225,7 +225,7 @@ int main(void)
 		TEST(a_question_about_rights_is_put_together),
 		TEST(questions_that_make_no_sense_are_errors),
 		TEST(two_questions_fit_into_an_expression),
-		TEST(what_is_not_given_is_not_declared),
+		TEST(variables_without_a_value_are_not_declared),
 		TEST(an_expression_yields_what_it_is_for),
 		TEST(variables_have_the_types_of_their_expressions),
 	};

@@ -503,7 +503,7 @@ static void faults_of_syntax_are_told_as_clients_know_them(void **state)
 			"1:6: Syntax error: extraneous input '}' expecting <EOF>");
 }
 
-static void what_is_no_word_is_told_and_skipped(void **state)
+static void an_invalid_token_is_reported_and_skipped(void **state)
 {
 	(void)state;
 	fails("a $ + b", "1:3: Syntax error: token recognition error at: '$'");
@@ -685,7 +685,7 @@ int main(void)
 		cmocka_unit_test(macros_refuse_what_they_cannot_take),
 		cmocka_unit_test(reserved_words_are_no_names_but_fields),
 		cmocka_unit_test(faults_of_syntax_are_told_as_clients_know_them),
-		cmocka_unit_test(what_is_no_word_is_told_and_skipped),
+		cmocka_unit_test(an_invalid_token_is_reported_and_skipped),
 		cmocka_unit_test(messages_show_the_line_and_the_place),
 		cmocka_unit_test(issues_are_sorted_and_bounded),
 		cmocka_unit_test(nesting_is_bounded),

@@ -295,7 +295,7 @@ static void put_half(struct fixture *x, struct top_facts facts)
 	put_as(x, "s3", SPEC("q", "\"allNodes\":true", NAME("d")), NULL, &facts);
 }
 
-static void what_nobody_says_is_not_made_up(void **state)
+static void top_shows_unreported_facts_as_unknown(void **state)
 {
 	struct fixture *x = *state;
 	struct json *tree, *p, *q;
@@ -716,7 +716,7 @@ static void details_tell_nodes_apart(void **state)
 	assert_golden(x, "fit_detailed");
 }
 
-static void what_keeps_a_pod_from_a_node_is_told(void **state)
+static void reasons_that_keep_a_pod_from_a_node_are_listed(void **state)
 {
 	static const char *const want[] = {
 		"",
@@ -761,7 +761,7 @@ int main(void)
 		TEST(nothing_is_shown_as_nothing),
 		TEST(every_size_is_kept_to),
 		TEST(a_tree_has_the_same),
-		TEST(what_nobody_says_is_not_made_up),
+		TEST(top_shows_unreported_facts_as_unknown),
 		TEST(a_status_of_before_is_marked),
 		TEST(a_pool_is_incomplete_on_each_node),
 		TEST(lines_end_where_wide_characters_pass_the_edge),
@@ -774,7 +774,7 @@ int main(void)
 		TEST(keys_are_understood),
 		TEST(nodes_with_the_same_reasons_are_told_together),
 		TEST(details_tell_nodes_apart),
-		TEST(what_keeps_a_pod_from_a_node_is_told),
+		TEST(reasons_that_keep_a_pod_from_a_node_are_listed),
 	};
 
 	return cmocka_run_group_tests_name("cli/top", tests, NULL, NULL);

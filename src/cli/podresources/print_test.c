@@ -206,7 +206,7 @@ static void pods_are_sorted_and_empty_ones_hidden(void **state UNUSED)
 	assert_pods(v, 0, &plain, "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\tHEALTH\n");
 }
 
-static void what_a_pod_has_as_a_whole_has_a_row(void **state UNUSED)
+static void pod_level_resources_have_a_row(void **state UNUSED)
 {
 	Podresources__PodResources *p = pod("ml", "a", container("main"), NULL);
 	int64_t cpus[] = { 4, 5 };
@@ -536,7 +536,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_container_has_a_row_with_all_that_it_holds),
 		cmocka_unit_test(pods_are_sorted_and_empty_ones_hidden),
-		cmocka_unit_test(what_a_pod_has_as_a_whole_has_a_row),
+		cmocka_unit_test(pod_level_resources_have_a_row),
 		cmocka_unit_test(control_characters_do_not_get_through),
 		cmocka_unit_test(allocatable_has_a_row_for_each_place),
 		cmocka_unit_test(devices_that_are_not_well_are_marked),

@@ -88,7 +88,7 @@ static void the_variable_is_not_handed_on(void **state)
 	notify_send(&n, "READY=1");
 }
 
-static void what_is_no_socket_here_is_passed_over(void **state)
+static void an_invalid_notify_socket_is_ignored(void **state)
 {
 	char longest[256];
 	const char *names[] = { NULL, "", "@", "relative", "vsock:2:1234", longest };
@@ -133,7 +133,7 @@ int main(void)
 		cmocka_unit_test(a_word_reaches_a_socket_of_a_path),
 		cmocka_unit_test(a_word_reaches_an_abstract_socket),
 		cmocka_unit_test(the_variable_is_not_handed_on),
-		cmocka_unit_test(what_is_no_socket_here_is_passed_over),
+		cmocka_unit_test(an_invalid_notify_socket_is_ignored),
 		cmocka_unit_test(a_manager_that_does_not_read_holds_nothing_up),
 	};
 

@@ -84,7 +84,7 @@ static void a_state_of_a_newer_program_is_refused(void **state)
 	assert_non_null(strstr(err.msg, "newer devplane"));
 }
 
-static void what_is_no_state_is_refused(void **state)
+static void an_invalid_state_file_is_rejected(void **state)
 {
 	struct up_state s;
 	struct error err;
@@ -437,7 +437,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_state_is_read_as_it_was_written),
 		TEST(a_state_of_a_newer_program_is_refused),
-		TEST(what_is_no_state_is_refused),
+		TEST(an_invalid_state_file_is_rejected),
 		TEST(the_demo_has_two_nodes_and_four_drivers),
 		TEST(nobody_is_elected_unless_an_etcd_is_shared),
 		TEST(gates_reach_every_role_that_has_them),

@@ -126,7 +126,7 @@ static void the_same_again_adds_to_its_count(void **state UNUSED)
 	bench_release(&b);
 }
 
-static void what_comes_while_it_is_written_is_written_together(void **state UNUSED)
+static void events_during_a_write_are_written_together(void **state UNUSED)
 {
 	struct bench b;
 
@@ -227,7 +227,7 @@ static void the_server_being_away_is_waited_out_and_the_queue_is_bounded(void **
 	bench_release(&b);
 }
 
-static void what_has_no_namespace_is_told_in_default(void **state UNUSED)
+static void an_event_of_a_cluster_scoped_object_is_in_default(void **state UNUSED)
 {
 	struct bench b;
 	struct recorder_object node = { .kind = STR("Node"), .name = STR("n") };
@@ -288,12 +288,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_event_has_the_fields_that_people_and_tools_look_at),
 		cmocka_unit_test(the_same_again_adds_to_its_count),
-		cmocka_unit_test(what_comes_while_it_is_written_is_written_together),
+		cmocka_unit_test(events_during_a_write_are_written_together),
 		cmocka_unit_test(from_the_tenth_different_message_on_they_are_combined),
 		cmocka_unit_test(one_object_may_not_flood_and_others_are_not_hurt),
 		cmocka_unit_test(an_event_that_expired_at_the_server_is_made_anew),
 		cmocka_unit_test(the_server_being_away_is_waited_out_and_the_queue_is_bounded),
-		cmocka_unit_test(what_has_no_namespace_is_told_in_default),
+		cmocka_unit_test(an_event_of_a_cluster_scoped_object_is_in_default),
 		cmocka_unit_test(a_series_is_written_twice_then_counted_then_written_at_its_end),
 		cmocka_unit_test(names_of_events_fit_whatever_the_object_is_called),
 	};

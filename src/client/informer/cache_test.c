@@ -66,7 +66,7 @@ static void names_may_have_escapes(void **state UNUSED)
 	cached_unref(o);
 }
 
-static void what_is_no_object_is_refused(void **state UNUSED)
+static void an_invalid_object_is_rejected(void **state UNUSED)
 {
 	static const char *const bad[] = { "",
 					   "[]",
@@ -265,7 +265,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_header_is_read_from_any_layout),
 		cmocka_unit_test(names_may_have_escapes),
-		cmocka_unit_test(what_is_no_object_is_refused),
+		cmocka_unit_test(an_invalid_object_is_rejected),
 		cmocka_unit_test(managed_fields_can_be_left_out),
 		cmocka_unit_test(items_of_lists_get_their_kind),
 		cmocka_unit_test(fields_are_found_without_a_tree),

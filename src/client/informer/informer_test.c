@@ -79,7 +79,7 @@ static void changes_are_told_one_by_one(void **state UNUSED)
 	informer_fixture_release(&t);
 }
 
-static void what_is_shared_is_the_same_informer(void **state UNUSED)
+static void requests_for_the_same_objects_share_an_informer(void **state UNUSED)
 {
 	struct informer_spec spec = { .resource = &api_world_things };
 	struct informer_fixture t;
@@ -501,7 +501,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_state_comes_by_watch_list),
 		cmocka_unit_test(changes_are_told_one_by_one),
-		cmocka_unit_test(what_is_shared_is_the_same_informer),
+		cmocka_unit_test(requests_for_the_same_objects_share_an_informer),
 		cmocka_unit_test(selectors_are_sent_escaped),
 		cmocka_unit_test(late_handlers_are_told_what_is_there),
 		cmocka_unit_test(resync_tells_all_again),

@@ -87,7 +87,7 @@ static void events_are_read_in_any_order(void **state UNUSED)
 	}
 }
 
-static void what_is_no_event_is_refused(void **state UNUSED)
+static void an_invalid_event_is_rejected(void **state UNUSED)
 {
 	static const char *const bad[] = { "",
 					   "x",
@@ -164,7 +164,7 @@ static void lists_are_cut_into_objects(void **state UNUSED)
 	cache_release(&c);
 }
 
-static void what_is_no_list_is_refused(void **state UNUSED)
+static void an_invalid_list_is_rejected(void **state UNUSED)
 {
 	static const char *const bad[] = {
 		"",
@@ -194,10 +194,10 @@ int main(void)
 		cmocka_unit_test(a_stream_may_be_cut_anywhere),
 		cmocka_unit_test(a_line_without_end_is_refused),
 		cmocka_unit_test(events_are_read_in_any_order),
-		cmocka_unit_test(what_is_no_event_is_refused),
+		cmocka_unit_test(an_invalid_event_is_rejected),
 		cmocka_unit_test(bookmarks_tell_a_version),
 		cmocka_unit_test(lists_are_cut_into_objects),
-		cmocka_unit_test(what_is_no_list_is_refused),
+		cmocka_unit_test(an_invalid_list_is_rejected),
 	};
 
 	return cmocka_run_group_tests_name("client/watch_event", tests, NULL, NULL);

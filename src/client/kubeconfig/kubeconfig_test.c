@@ -247,7 +247,7 @@ static void a_pod_uses_its_service_account(void **state)
 	kubeconfig_release(&k);
 }
 
-static void what_we_cannot_do_is_refused(void **state)
+static void unsupported_settings_are_rejected(void **state)
 {
 	struct test *t = *state;
 	const char *path = path_of(t, "config");
@@ -499,7 +499,7 @@ int main(void)
 		TEST(several_files_are_merged),
 		TEST(the_home_folder_is_looked_into),
 		TEST(a_pod_uses_its_service_account),
-		TEST(what_we_cannot_do_is_refused),
+		TEST(unsupported_settings_are_rejected),
 		TEST(a_program_may_say_who_we_are),
 		TEST(a_program_must_be_described_well),
 		TEST(a_user_may_act_as_another),

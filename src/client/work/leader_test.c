@@ -283,7 +283,7 @@ static void a_lease_deleted_under_the_leader_is_made_again(void **state UNUSED)
 	election_free(e);
 }
 
-static void what_others_wrote_into_the_lease_stays(void **state UNUSED)
+static void the_leader_keeps_what_others_wrote_into_the_lease(void **state UNUSED)
 {
 	struct election *e = election_new(7, 0);
 
@@ -380,7 +380,7 @@ int main(void)
 		cmocka_unit_test(a_leader_that_was_stopped_for_a_while_knows_it_before_it_is_told),
 		cmocka_unit_test(clocks_that_disagree_do_not_matter),
 		cmocka_unit_test(a_lease_deleted_under_the_leader_is_made_again),
-		cmocka_unit_test(what_others_wrote_into_the_lease_stays),
+		cmocka_unit_test(the_leader_keeps_what_others_wrote_into_the_lease),
 		cmocka_unit_test(times_that_do_not_fit_together_are_refused),
 		cmocka_unit_test(metrics_say_who_leads),
 		cmocka_unit_test(two_never_lead_whatever_fails),

@@ -117,7 +117,7 @@ static void many_pools_share_a_series(void **state)
 	bench_release(&b);
 }
 
-static void what_is_counted_goes_with_its_controller(void **state)
+static void metrics_of_a_stopped_controller_are_removed(void **state)
 {
 	struct bench b;
 
@@ -140,7 +140,7 @@ int main(void)
 		cmocka_unit_test(devices_are_counted_by_state_and_health),
 		cmocka_unit_test(free_capacity_is_that_of_devices_that_can_be_had),
 		cmocka_unit_test(many_pools_share_a_series),
-		cmocka_unit_test(what_is_counted_goes_with_its_controller),
+		cmocka_unit_test(metrics_of_a_stopped_controller_are_removed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -280,7 +280,7 @@ static void slices_of_others_are_left_alone(void **state UNUSED)
 
 /* --- as little as possible ------------------------------------------------------------------- */
 
-static void what_changes_nothing_costs_no_write(void **state UNUSED)
+static void a_change_without_effect_causes_no_write(void **state UNUSED)
 {
 	struct bench b = { .w = controller_world_new(7) };
 	uint64_t writes;
@@ -433,7 +433,7 @@ static size_t count_created(struct bench *b)
 	return n;
 }
 
-static void what_the_watch_has_not_told_yet_is_not_made_again(void **state UNUSED)
+static void a_slice_that_the_watch_has_not_shown_is_not_created_again(void **state UNUSED)
 {
 	struct bench b = { .w = controller_world_new(10) };
 
@@ -463,11 +463,11 @@ int main(void)
 		cmocka_unit_test(slices_go_with_the_service_or_its_annotation),
 		cmocka_unit_test(slices_that_others_change_or_delete_come_back),
 		cmocka_unit_test(slices_of_others_are_left_alone),
-		cmocka_unit_test(what_changes_nothing_costs_no_write),
+		cmocka_unit_test(a_change_without_effect_causes_no_write),
 		cmocka_unit_test(many_pods_at_once_make_full_slices),
 		cmocka_unit_test(a_bad_annotation_is_told_and_leaves_slices_alone),
 		cmocka_unit_test(it_comes_right_whatever_fails),
-		cmocka_unit_test(what_the_watch_has_not_told_yet_is_not_made_again),
+		cmocka_unit_test(a_slice_that_the_watch_has_not_shown_is_not_created_again),
 	};
 
 	return cmocka_run_group_tests_name("controller/network_endpoints", tests, NULL, NULL);

@@ -241,7 +241,7 @@ static enum garbage_class class_of(char letter)
 	return letter == 's' ? GARBAGE_SOLID : letter == 'd' ? GARBAGE_DANGLING : GARBAGE_WAITING;
 }
 
-static void what_becomes_of_an_object_follows_from_its_owners(void **state UNUSED)
+static void the_owners_decide_what_happens_to_an_object(void **state UNUSED)
 {
 	static const struct {
 		const char *owners;
@@ -283,7 +283,7 @@ int main(void)
 		cmocka_unit_test(an_owner_in_another_namespace_is_told_and_looked_at),
 		cmocka_unit_test(dependents_that_disagree_have_each_of_their_owners_looked_for),
 		cmocka_unit_test(one_that_was_seen_is_not_taken_out_for_another_of_its_uid),
-		cmocka_unit_test(what_becomes_of_an_object_follows_from_its_owners),
+		cmocka_unit_test(the_owners_decide_what_happens_to_an_object),
 	};
 
 	return cmocka_run_group_tests_name("controller/garbage_graph", tests, NULL, NULL);

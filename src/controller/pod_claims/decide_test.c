@@ -137,7 +137,7 @@ static void a_user_counts_while_its_pod_may_run(void **state UNUSED)
 #define FINALIZER "'finalizers':['resource.kubernetes.io/delete-protection']"
 #define TWO       "'reservedFor':[{'uid':'1'},{'uid':'2'}]"
 
-static void what_follows_from_who_uses_a_claim(void **state UNUSED)
+static void the_users_of_a_claim_decide_what_happens_to_it(void **state UNUSED)
 {
 	static const enum pod_claims_verdict none[] = { POD_CLAIMS_KEEP, POD_CLAIMS_KEEP };
 	static const enum pod_claims_verdict first[] = { POD_CLAIMS_DROP, POD_CLAIMS_KEEP };
@@ -321,7 +321,7 @@ int main(void)
 		cmocka_unit_test(a_pod_is_done_when_it_ended_or_never_began),
 		cmocka_unit_test(the_patch_tells_what_is_new_beside_what_was_told),
 		cmocka_unit_test(a_user_counts_while_its_pod_may_run),
-		cmocka_unit_test(what_follows_from_who_uses_a_claim),
+		cmocka_unit_test(the_users_of_a_claim_decide_what_happens_to_it),
 		cmocka_unit_test(a_claim_without_status_is_unused),
 		cmocka_unit_test(only_our_finalizer_goes),
 		cmocka_unit_test(an_allocated_claim_is_reserved_once),

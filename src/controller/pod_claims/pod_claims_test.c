@@ -203,7 +203,7 @@ static size_t count_created(struct bench *b)
 	return n;
 }
 
-static void what_the_watch_has_not_told_yet_is_not_made_again(void **state UNUSED)
+static void a_claim_that_the_watch_has_not_shown_is_not_created_again(void **state UNUSED)
 {
 	struct bench b = { .w = controller_world_new(3) };
 
@@ -713,7 +713,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pod_gets_its_claim_and_is_told),
 		cmocka_unit_test(all_claims_of_a_pod_are_told_at_once),
-		cmocka_unit_test(what_the_watch_has_not_told_yet_is_not_made_again),
+		cmocka_unit_test(a_claim_that_the_watch_has_not_shown_is_not_created_again),
 		cmocka_unit_test(a_claim_that_was_made_but_not_told_is_found),
 		cmocka_unit_test(a_name_that_is_taken_is_left_to_its_owner),
 		cmocka_unit_test(a_missing_template_is_told_and_waited_for),

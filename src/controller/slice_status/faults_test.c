@@ -240,7 +240,7 @@ static int not_found(struct bench *b, const struct fakeapi_query *q UNUSED)
 	return b->faults > 0 && b->faults-- > 0 ? 404 : FAKEAPI_WELL;
 }
 
-static void what_is_not_served_is_asked_for(void **state)
+static void an_unserved_status_is_discovered_again(void **state)
 {
 	struct bench b = { .fault = not_found, .faults = 1 };
 
@@ -264,7 +264,7 @@ static int refuse(struct bench *b, const struct fakeapi_query *q UNUSED)
 	return b->faults ? 422 : FAKEAPI_WELL;
 }
 
-static void what_is_refused_is_not_sent_at_each_change(void **state)
+static void a_rejected_status_is_not_sent_at_every_change(void **state)
 {
 	struct bench b = { .fault = refuse, .faults = 1 };
 
@@ -300,8 +300,8 @@ int main(void)
 		cmocka_unit_test(a_removal_that_was_seen_is_not_awaited),
 		cmocka_unit_test(a_write_that_comes_back_too_late_is_looked_at),
 		cmocka_unit_test(a_server_that_was_put_back_is_believed),
-		cmocka_unit_test(what_is_not_served_is_asked_for),
-		cmocka_unit_test(what_is_refused_is_not_sent_at_each_change),
+		cmocka_unit_test(an_unserved_status_is_discovered_again),
+		cmocka_unit_test(a_rejected_status_is_not_sent_at_every_change),
 	};
 
 	return cmocka_run_group_tests_name("controller/slice_status_faults", tests, NULL, NULL);

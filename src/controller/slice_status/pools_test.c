@@ -180,7 +180,7 @@ static int refuse_a(struct bench *b, const struct fakeapi_query *q)
 	return b->faults && str_find(q->path, STR("/a/")) >= 0 ? 500 : FAKEAPI_WELL;
 }
 
-static void what_could_not_be_written_at_once_tells_when_it_became_so(void **state)
+static void a_late_write_has_the_time_of_the_change(void **state)
 {
 	struct bench b = { .fault = refuse_a };
 	char since[64];
@@ -243,7 +243,7 @@ int main(void)
 		cmocka_unit_test(a_pool_that_was_incomplete_for_a_while_says_since_when_it_is_not),
 		cmocka_unit_test(a_slice_that_moves_tells_since_when_its_new_pool_is_so),
 		cmocka_unit_test(a_restart_goes_on_with_what_any_slice_of_the_pool_told),
-		cmocka_unit_test(what_could_not_be_written_at_once_tells_when_it_became_so),
+		cmocka_unit_test(a_late_write_has_the_time_of_the_change),
 		cmocka_unit_test(faults_of_a_pool_are_told),
 	};
 

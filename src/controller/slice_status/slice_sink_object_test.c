@@ -390,7 +390,7 @@ static void the_definition_has_a_schema_and_columns(void **state UNUSED)
 	bench_release(&b);
 }
 
-static void who_may_not_define_it_waits_for_somebody_who_does(void **state UNUSED)
+static void a_controller_without_the_right_waits_for_the_definition(void **state UNUSED)
 {
 	struct bench b = { .w = controller_world_new(7), .forbidden = true };
 
@@ -437,7 +437,7 @@ int main(void)
 		cmocka_unit_test(statuses_follow_what_happens),
 		cmocka_unit_test(a_definition_that_is_there_is_left_alone),
 		cmocka_unit_test(the_definition_has_a_schema_and_columns),
-		cmocka_unit_test(who_may_not_define_it_waits_for_somebody_who_does),
+		cmocka_unit_test(a_controller_without_the_right_waits_for_the_definition),
 		cmocka_unit_test(a_definition_that_is_taken_away_is_made_again),
 	};
 

@@ -242,7 +242,7 @@ static void an_admin_looks_on(void **state)
 
 /* --- when it is written ---------------------------------------------------------------------- */
 
-static void what_did_not_change_is_not_written(void **state)
+static void an_unchanged_status_is_not_written(void **state)
 {
 	struct bench b = { 0 };
 
@@ -495,7 +495,7 @@ static void add_slice(struct controller_world *w)
 		    "{\"name\":\"g0\"}]}");
 }
 
-static void what_is_served_decides_where_it_is_kept(void **state)
+static void the_served_api_decides_where_the_status_is_kept(void **state)
 {
 	struct availability_opts opts = { .slice_status = true, .pool_requests = true };
 
@@ -569,7 +569,7 @@ int main(void)
 		cmocka_unit_test(drivers_are_not_waited_for_where_slices_have_no_status),
 		cmocka_unit_test(attributes_and_emptiness_are_observed),
 		cmocka_unit_test(an_admin_looks_on),
-		cmocka_unit_test(what_did_not_change_is_not_written),
+		cmocka_unit_test(an_unchanged_status_is_not_written),
 		cmocka_unit_test(a_status_that_somebody_else_changed_is_put_right),
 		cmocka_unit_test(a_burst_becomes_few_writes),
 		cmocka_unit_test(slices_are_written_side_by_side),
@@ -577,7 +577,7 @@ int main(void)
 		cmocka_unit_test(faults_of_many_pools_are_added_up),
 		cmocka_unit_test(a_pool_that_is_gone_has_no_faults),
 		cmocka_unit_test(metrics_tell_how_it_is),
-		cmocka_unit_test(what_is_served_decides_where_it_is_kept),
+		cmocka_unit_test(the_served_api_decides_where_the_status_is_kept),
 		cmocka_unit_test(an_object_belongs_to_the_slice_that_is_there),
 	};
 

@@ -329,7 +329,7 @@ static void a_taint_that_nobody_tolerates_evicts_whatever_the_clocks_say(void **
 	bench_release(&b);
 }
 
-static void what_is_withdrawn_in_time_evicts_nobody(void **state UNUSED)
+static void a_rule_withdrawn_in_time_evicts_no_pod(void **state UNUSED)
 {
 	struct bench b = { .w = controller_world_new(6) };
 
@@ -563,7 +563,7 @@ int main(void)
 		cmocka_unit_test(a_rule_of_the_same_name_begins_anew),
 		cmocka_unit_test(tolerations_are_counted_from_the_taint_whoever_counts),
 		cmocka_unit_test(a_taint_that_nobody_tolerates_evicts_whatever_the_clocks_say),
-		cmocka_unit_test(what_is_withdrawn_in_time_evicts_nobody),
+		cmocka_unit_test(a_rule_withdrawn_in_time_evicts_no_pod),
 		cmocka_unit_test(a_status_tells_that_pods_left_by_themselves),
 		cmocka_unit_test(a_taint_in_a_slice_evicts),
 		cmocka_unit_test(taints_of_an_older_generation_do_not_count_any_more),

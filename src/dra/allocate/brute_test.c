@@ -771,7 +771,7 @@ static void remember(struct inventory *inv, struct prng *g, struct arena *a)
 	}
 }
 
-static void what_is_remembered_answers_as_the_search_does(void **state)
+static void cached_results_equal_those_of_a_search(void **state)
 {
 	for (uint64_t seed = 1; seed <= MEMO_SEEDS; seed++) {
 		struct inventory *inv = inventory_new(inventory_defaults);
@@ -793,7 +793,7 @@ int main(void)
 		cmocka_unit_test(finds_what_a_search_of_everything_finds),
 		cmocka_unit_test(hard_inputs_stay_within_their_bounds),
 		cmocka_unit_test(a_search_that_is_given_up_says_so),
-		cmocka_unit_test(what_is_remembered_answers_as_the_search_does),
+		cmocka_unit_test(cached_results_equal_those_of_a_search),
 	};
 
 	return cmocka_run_group_tests_name("dra/brute", tests, NULL, NULL);

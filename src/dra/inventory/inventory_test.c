@@ -368,7 +368,7 @@ static int put_json(struct inventory *inv,
 	return r;
 }
 
-static void what_cannot_be_read_is_as_if_absent(void **state)
+static void an_unreadable_slice_counts_as_absent(void **state)
 {
 	static const char *const bad[] = {
 		"{}",
@@ -428,7 +428,7 @@ static void a_claim_that_cannot_be_read_keeps_what_it_had(void **state)
 	inventory_free(inv);
 }
 
-static void what_is_stored_cannot_be_assumed(void **state)
+static void a_stored_claim_cannot_be_assumed(void **state)
 {
 	struct inventory *inv = inventory_new(inventory_defaults);
 
@@ -782,9 +782,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_order_of_changes_leads_to_the_same_inventory),
-		cmocka_unit_test(what_cannot_be_read_is_as_if_absent),
+		cmocka_unit_test(an_unreadable_slice_counts_as_absent),
 		cmocka_unit_test(a_claim_that_cannot_be_read_keeps_what_it_had),
-		cmocka_unit_test(what_is_stored_cannot_be_assumed),
+		cmocka_unit_test(a_stored_claim_cannot_be_assumed),
 		cmocka_unit_test(classes_and_their_selectors),
 		cmocka_unit_test(programs_are_compiled_once_and_not_kept_for_ever),
 		cmocka_unit_test(node_selectors_match_labels_and_names),

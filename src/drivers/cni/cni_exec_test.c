@@ -184,7 +184,7 @@ static void a_long_configuration_and_a_long_result_pass(void **state)
 
 /* --- plugins that fail -------------------------------------------------------------------- */
 
-static void what_goes_wrong_is_told_in_the_plugin_s_words(void **state)
+static void a_failure_has_the_plugins_own_message(void **state)
 {
 	static const struct {
 		const char *text, *message;
@@ -218,7 +218,7 @@ static void what_goes_wrong_is_told_in_the_plugin_s_words(void **state)
 	assert_int_equal(w->result.n, 0);
 }
 
-static void what_cannot_be_run_is_said_at_once(void **state)
+static void a_plugin_that_cannot_run_fails_at_once(void **state)
 {
 	struct world *w = *state;
 	struct error err;
@@ -242,7 +242,7 @@ static void what_cannot_be_run_is_said_at_once(void **state)
 	assert_null(w->exec);
 }
 
-static void who_hangs_is_killed(void **state)
+static void a_plugin_that_hangs_is_killed(void **state)
 {
 	struct world *w = *state;
 
@@ -328,7 +328,7 @@ static void freeing_kills_what_still_runs(void **state)
 	assert_int_equal(w->done, 0);
 }
 
-static void who_hangs_is_killed_with_what_it_has_started(void **state)
+static void a_plugin_that_hangs_is_killed_with_its_children(void **state)
 {
 	struct world *w = *state;
 	char text[256];
@@ -433,11 +433,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_WORLD(a_plugin_is_told_as_the_specification_says),
 		IN_WORLD(a_long_configuration_and_a_long_result_pass),
-		IN_WORLD(what_goes_wrong_is_told_in_the_plugin_s_words),
-		IN_WORLD(what_cannot_be_run_is_said_at_once),
-		IN_WORLD(who_hangs_is_killed),
+		IN_WORLD(a_failure_has_the_plugins_own_message),
+		IN_WORLD(a_plugin_that_cannot_run_fails_at_once),
+		IN_WORLD(a_plugin_that_hangs_is_killed),
 		IN_WORLD(freeing_kills_what_still_runs),
-		IN_WORLD(who_hangs_is_killed_with_what_it_has_started),
+		IN_WORLD(a_plugin_that_hangs_is_killed_with_its_children),
 		IN_WORLD(it_may_be_freed_when_it_is_done),
 		IN_WORLD(real_plugins_add_check_and_delete),
 	};

@@ -113,7 +113,7 @@ static void a_request_says_who_what_and_where(void **state)
 	assert_null(x->q.prev_result);
 }
 
-static void what_is_not_said_has_defaults(void **state)
+static void missing_settings_have_defaults(void **state)
 {
 	struct fixture *x = *state;
 
@@ -411,7 +411,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_request_says_who_what_and_where),
-		TEST(what_is_not_said_has_defaults),
+		TEST(missing_settings_have_defaults),
 		TEST(commands_need_what_the_specification_says),
 		TEST(a_bad_configuration_has_its_code_and_the_field),
 		TEST(gc_lists_what_is_still_valid),

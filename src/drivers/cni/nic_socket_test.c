@@ -350,7 +350,7 @@ static void devices_are_listed(void **state)
 	expect(w, 200, "[\"eth7\"]\n");
 }
 
-static void who_vanishes_is_told_and_the_answer_does_no_harm(void **state)
+static void a_reply_after_the_caller_hung_up_is_harmless(void **state)
 {
 	struct world *w = *state;
 
@@ -472,7 +472,7 @@ int main(void)
 		IN_WORLD(gc_has_its_list),
 		IN_WORLD(bad_questions_reach_nobody),
 		IN_WORLD(devices_are_listed),
-		IN_WORLD(who_vanishes_is_told_and_the_answer_does_no_harm),
+		IN_WORLD(a_reply_after_the_caller_hung_up_is_harmless),
 		IN_WORLD(stopping_waits_for_answers),
 		IN_WORLD(an_unanswered_question_outlives_the_socket),
 		IN_WORLD(a_dead_driver_s_socket_is_replaced_a_living_one_s_not),

@@ -410,7 +410,7 @@ static void a_partition_s_number_leads_to_its_disk(void **state)
 
 /* --- the file of probes ---------------------------------------------------------------------- */
 
-static void what_a_probe_found_is_there_again(void **state)
+static void a_saved_probe_result_is_loaded_again(void **state)
 {
 	const struct tree *t = *state;
 	struct disk_capacity read = { "sda", 100, 0 }, write = { "sda", 0, 50 };
@@ -571,7 +571,7 @@ int main(void)
 		T(limits_of_version_1_are_divided_among_containers),
 		T(this_machine_can_be_measured),
 		T(a_partition_s_number_leads_to_its_disk),
-		T(what_a_probe_found_is_there_again),
+		T(a_saved_probe_result_is_loaded_again),
 		T(a_file_that_makes_no_sense_changes_nothing),
 	};
 

@@ -325,7 +325,7 @@ static void the_status_tells_capacity_use_and_pods(void **state)
 		    "\"u\",\"readBytesPerSecond\":1024,\"writeBytesPerSecond\":0}]}]}");
 }
 
-static void what_nobody_knows_is_taken_away(void **state)
+static void unknown_values_are_removed_from_the_status(void **state)
 {
 	struct world *w = *state;
 	struct disk_stat s = stat_of("sda", 0);
@@ -496,7 +496,7 @@ int main(void)
 		T(pods_have_their_share_of_a_device),
 		T(groups_of_one_pod_add_up_and_other_devices_do_not_count),
 		T(the_status_tells_capacity_use_and_pods),
-		T(what_nobody_knows_is_taken_away),
+		T(unknown_values_are_removed_from_the_status),
 		T(the_primary_device_has_most_write_capacity_or_is_named),
 		T(the_users_word_wins_over_a_probe),
 		T(only_the_busiest_pods_are_told),

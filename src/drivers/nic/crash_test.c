@@ -89,7 +89,7 @@ static void check_attaching_that_cannot_be_undone(struct attach_world *w, struct
 	w->for_good = false;
 }
 
-static void what_could_not_be_undone_is_undone_later(void **state)
+static void a_failed_cleanup_is_retried_later(void **state)
 {
 	if (attach_world_can(*state))
 		attach_world_for_each(*state,
@@ -243,7 +243,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CRASH_TEST(a_step_of_attaching_that_fails_is_undone),
-		CRASH_TEST(what_could_not_be_undone_is_undone_later),
+		CRASH_TEST(a_failed_cleanup_is_retried_later),
 		CRASH_TEST(a_step_of_detaching_that_fails_is_made_up_for),
 		CRASH_TEST(a_crash_at_any_step_of_attaching_is_undone_by_the_next_start),
 		CRASH_TEST(a_crash_at_any_step_of_detaching_is_made_up_for),

@@ -92,7 +92,7 @@ static bool is_healthy(struct nic_node *w)
 	return health_of(w, "veth-0") == DP_HEALTHY;
 }
 
-static void what_the_kernel_tells_is_in_the_status(void **state)
+static void the_status_shows_what_the_kernel_reports(void **state)
 {
 	struct nic_node *w = *state;
 	struct rtnl_address a = { 0 };
@@ -155,7 +155,7 @@ static void an_interface_of_the_node_is_moved_and_comes_back(void **state)
 
 /* --- refusals ------------------------------------------------------------------------------ */
 
-static void what_cannot_be_is_refused_in_the_same_words(void **state)
+static void an_unusable_claim_is_rejected_with_a_message(void **state)
 {
 	struct nic_node *w = *state;
 	const struct json *e;
@@ -279,7 +279,7 @@ static void a_new_sandbox_of_the_pod_takes_over(void **state)
 	assert_int_equal(nic_node_index(w->pods[1], "net1"), 0);
 }
 
-static void what_the_runtime_forgot_is_collected(void **state)
+static void interfaces_that_the_runtime_forgot_are_collected(void **state)
 {
 	struct nic_node *w = *state;
 
@@ -301,7 +301,7 @@ static void ask_text(struct nic_node *w, const char *target, const char *body)
 	nic_node_hear(w);
 }
 
-static void what_is_collected_is_of_one_network(void **state)
+static void only_interfaces_of_the_named_network_are_collected(void **state)
 {
 	struct nic_node *w = *state;
 
@@ -387,7 +387,7 @@ static bool is_out(struct nic_node *w)
 	return !is_back(w);
 }
 
-static void who_hangs_up_gets_nothing(void **state)
+static void a_caller_that_hangs_up_gets_no_interface(void **state)
 {
 	struct nic_node *w = *state;
 
@@ -580,7 +580,7 @@ static bool is_published(struct nic_node *w)
 	return health_of(w, "host0") == DP_HEALTHY;
 }
 
-static void what_is_in_a_pod_when_the_driver_starts_is_offered_on(void **state)
+static void an_interface_in_a_pod_is_still_offered_after_a_restart(void **state)
 {
 	struct nic_node *w = *state;
 
@@ -685,25 +685,25 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(a_claim_goes_all_the_way),
-		WORLD_TEST(what_the_kernel_tells_is_in_the_status),
+		WORLD_TEST(the_status_shows_what_the_kernel_reports),
 		WORLD_TEST(an_interface_of_the_node_is_moved_and_comes_back),
-		WORLD_TEST(what_cannot_be_is_refused_in_the_same_words),
+		WORLD_TEST(an_unusable_claim_is_rejected_with_a_message),
 		WORLD_TEST(preparing_again_changes_nothing_and_a_second_pod_is_refused),
 		WORLD_TEST(a_second_pod_is_refused_at_its_sandbox_until_the_claim_is_its_own),
 		WORLD_TEST(a_sandbox_has_all_interfaces_or_none),
 		WORLD_TEST(a_new_sandbox_of_the_pod_takes_over),
-		WORLD_TEST(what_the_runtime_forgot_is_collected),
-		WORLD_TEST(what_is_collected_is_of_one_network),
+		WORLD_TEST(interfaces_that_the_runtime_forgot_are_collected),
+		WORLD_TEST(only_interfaces_of_the_named_network_are_collected),
 		WORLD_TEST(a_pod_without_a_uid_is_found_by_its_name_or_refused),
 		WORLD_TEST(a_pod_without_claims_is_answered_at_once),
-		WORLD_TEST(who_hangs_up_gets_nothing),
+		WORLD_TEST(a_caller_that_hangs_up_gets_no_interface),
 		WORLD_TEST(a_plugin_is_asked_to_delete_what_it_was_asked_to_make),
 		WORLD_TEST(a_plugin_that_fails_is_heard_and_asked_to_clean_up),
 		WORLD_TEST(a_plugin_that_is_not_there_leaves_nothing_behind),
 		WORLD_TEST(a_claim_may_not_name_any_plugin),
 		WORLD_TEST(questions_of_a_pod_wait_for_each_other_and_not_for_other_pods),
 		WORLD_TEST(a_driver_that_starts_again_follows_what_is_in_pods),
-		WORLD_TEST(what_is_in_a_pod_when_the_driver_starts_is_offered_on),
+		WORLD_TEST(an_interface_in_a_pod_is_still_offered_after_a_restart),
 		WORLD_TEST(a_namespace_that_ended_while_the_driver_was_away_is_noticed),
 		WORLD_TEST(a_driver_that_ends_in_the_middle_of_a_plugin_takes_back_at_its_start),
 		WORLD_TEST(a_namespace_that_ends_without_a_word_gives_the_interface_back),

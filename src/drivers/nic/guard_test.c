@@ -279,7 +279,7 @@ static void route_through(struct nic_node *w, const char *name)
 	assert_int_equal(rtnl_route_add(w->host, &t, NULL), 0);
 }
 
-static void what_the_default_route_leads_through_is_not_prepared(void **state)
+static void the_interface_of_the_default_route_is_not_prepared(void **state)
 {
 	struct nic_node *w = *state;
 
@@ -290,7 +290,7 @@ static void what_the_default_route_leads_through_is_not_prepared(void **state)
 	assert_null(nic_inventory_find(w->driver->inventory, "host0"));
 }
 
-static void what_the_default_route_leads_through_by_now_is_not_moved(void **state)
+static void an_interface_that_got_the_default_route_is_not_moved(void **state)
 {
 	struct rtnl_new_link bridge = { .kind = "bridge", .name = "br0", .ns_fd = -1 };
 	struct nic_node *w = *state;
@@ -312,7 +312,7 @@ static void what_the_default_route_leads_through_by_now_is_not_moved(void **stat
 
 /* --- what a pod does ----------------------------------------------------------------------- */
 
-static void what_cannot_be_told_does_not_keep_ready_true(void **state)
+static void network_data_that_cannot_be_written_does_not_keep_ready_true(void **state)
 {
 	struct nic_node *w = *state;
 	struct nic_view *v;
@@ -396,9 +396,9 @@ int main(void)
 		WORLD_TEST(a_new_claim_of_the_same_name_does_not_take_the_old_one_s_interface),
 		WORLD_TEST(a_container_with_another_namespace_gets_its_interface_there),
 		WORLD_TEST(a_pod_in_the_node_s_network_is_refused),
-		WORLD_TEST(what_the_default_route_leads_through_is_not_prepared),
-		WORLD_TEST(what_the_default_route_leads_through_by_now_is_not_moved),
-		WORLD_TEST(what_cannot_be_told_does_not_keep_ready_true),
+		WORLD_TEST(the_interface_of_the_default_route_is_not_prepared),
+		WORLD_TEST(an_interface_that_got_the_default_route_is_not_moved),
+		WORLD_TEST(network_data_that_cannot_be_written_does_not_keep_ready_true),
 		WORLD_TEST(an_interface_that_flaps_is_looked_at_less_often),
 		WORLD_TEST(a_new_name_is_known_to_the_next_driver),
 	};

@@ -262,7 +262,7 @@ static void refused(struct attach_world *w, struct nic_use *u, int code, const c
 	attach_world_assert_prepared(w, u, w->err.msg);
 }
 
-static void what_cannot_be_is_refused_before_anything_is_done(void **state)
+static void an_impossible_use_is_rejected_before_any_change(void **state)
 {
 	struct attach_world *w = *state;
 	struct nic_use *u;
@@ -319,7 +319,7 @@ static void check_the_kernels_words(struct attach_world *w, struct nic_use *u)
 	attach_world_assert_prepared(w, u, w->err.msg);
 }
 
-static void what_the_kernel_refuses_is_undone_and_told_in_its_words(void **state)
+static void a_failed_attach_is_undone_with_the_kernels_message(void **state)
 {
 	if (attach_world_can(*state))
 		attach_world_for_each(*state, ATTACH_WORLD_MOST, check_the_kernels_words);
@@ -367,7 +367,7 @@ static void check_renamed_by_the_pod(struct attach_world *w, struct nic_use *u)
 	attach_world_assert_prepared(w, u, u->nic.device);
 }
 
-static void what_the_pod_has_renamed_is_found(void **state)
+static void an_interface_that_the_pod_renamed_is_found(void **state)
 {
 	if (attach_world_can(*state))
 		attach_world_for_each(*state, ATTACH_WORLD_MOST, check_renamed_by_the_pod);
@@ -386,7 +386,7 @@ static void check_deleted_by_the_pod(struct attach_world *w, struct nic_use *u)
 	attach_world_assert_prepared(w, u, u->nic.device);
 }
 
-static void what_the_pod_has_deleted_needs_no_taking_back(void **state)
+static void an_interface_that_the_pod_deleted_counts_as_detached(void **state)
 {
 	if (attach_world_can(*state))
 		attach_world_for_each(*state, ATTACH_WORLD_MOST, check_deleted_by_the_pod);
@@ -528,7 +528,7 @@ static void other_names_of_the_pod_s_choice_do_not_keep_an_interface_there(void 
 
 /* --- namespaces that are gone ------------------------------------------------------------- */
 
-static void what_was_made_goes_with_its_namespace(void **state)
+static void created_interfaces_end_with_their_namespace(void **state)
 {
 	struct attach_world *w = *state;
 	struct nic_use *a, *b;
@@ -642,16 +642,16 @@ int main(void)
 		ATTACH_TEST(addresses_come_in_the_order_of_the_config),
 		ATTACH_TEST(an_address_that_is_there_twice_is_seen_once),
 		ATTACH_TEST(a_name_that_another_device_of_the_pod_wants_is_left_to_it),
-		ATTACH_TEST(what_cannot_be_is_refused_before_anything_is_done),
-		ATTACH_TEST(what_the_kernel_refuses_is_undone_and_told_in_its_words),
+		ATTACH_TEST(an_impossible_use_is_rejected_before_any_change),
+		ATTACH_TEST(a_failed_attach_is_undone_with_the_kernels_message),
 		ATTACH_TEST(a_second_namespace_waits_for_the_first),
-		ATTACH_TEST(what_the_pod_has_renamed_is_found),
-		ATTACH_TEST(what_the_pod_has_deleted_needs_no_taking_back),
+		ATTACH_TEST(an_interface_that_the_pod_renamed_is_found),
+		ATTACH_TEST(an_interface_that_the_pod_deleted_counts_as_detached),
 		ATTACH_TEST(an_interface_of_somebody_else_is_left_alone),
 		ATTACH_TEST(a_name_that_was_taken_meanwhile_is_told),
 		ATTACH_TEST(a_bridge_gets_its_port_back),
 		ATTACH_TEST(other_names_of_the_pod_s_choice_do_not_keep_an_interface_there),
-		ATTACH_TEST(what_was_made_goes_with_its_namespace),
+		ATTACH_TEST(created_interfaces_end_with_their_namespace),
 		ATTACH_TEST(hardware_that_came_back_by_itself_is_put_right),
 		ATTACH_TEST(hardware_that_is_nowhere_is_waited_for_or_forgotten),
 		ATTACH_TEST(an_interface_of_a_plugin_is_adopted_and_left_to_it),

@@ -346,7 +346,7 @@ static void the_name_that_a_plugin_was_asked_for_is_kept(void **state)
 	assert_string_equal(nic_book_next(t->book, NULL)->cni_ifname, "net1");
 }
 
-static void what_could_not_be_read_again_is_not_written(void **state)
+static void a_use_that_could_not_be_read_again_is_not_written(void **state)
 {
 	struct test *t = *state;
 	struct nic_use *u = add(t, "uid-1", "pod-1", "veth-0");
@@ -372,7 +372,7 @@ static struct json *parse_result(struct nic_use *u, const struct buf *text)
 	return tree;
 }
 
-static void what_has_no_room_in_the_file_is_refused_with_a_sentence(void **state)
+static void a_use_that_is_too_large_is_rejected_with_a_message(void **state)
 {
 	CLEANUP(buf_release) struct buf large = BUF_INIT(64 * KIB), deep = BUF_INIT(64 * KIB);
 	struct test *t = *state;
@@ -427,7 +427,7 @@ static void after_another_boot_all_namespaces_are_gone(void **state)
 	}
 }
 
-static void what_is_only_prepared_has_no_sandbox_in_the_file(void **state)
+static void a_use_that_is_only_prepared_has_no_sandbox_in_the_file(void **state)
 {
 	struct test *t = *state;
 	struct nic_use *u = add(t, "uid-1", "pod-1", "veth-0");
@@ -752,7 +752,7 @@ static void a_file_that_cannot_be_read_is_set_aside(void **state)
 	}
 }
 
-static void what_is_no_file_is_an_error(void **state)
+static void a_folder_in_place_of_the_file_is_an_error(void **state)
 {
 	struct test *t = *state;
 	struct error err;
@@ -771,10 +771,10 @@ int main(void)
 		BOOK_TEST(a_use_is_read_as_it_was_written),
 		BOOK_TEST(a_plugins_config_and_result_are_kept),
 		BOOK_TEST(the_name_that_a_plugin_was_asked_for_is_kept),
-		BOOK_TEST(what_could_not_be_read_again_is_not_written),
-		BOOK_TEST(what_has_no_room_in_the_file_is_refused_with_a_sentence),
+		BOOK_TEST(a_use_that_could_not_be_read_again_is_not_written),
+		BOOK_TEST(a_use_that_is_too_large_is_rejected_with_a_message),
 		BOOK_TEST(after_another_boot_all_namespaces_are_gone),
-		BOOK_TEST(what_is_only_prepared_has_no_sandbox_in_the_file),
+		BOOK_TEST(a_use_that_is_only_prepared_has_no_sandbox_in_the_file),
 		BOOK_TEST(uses_are_found_by_device_and_removed),
 		BOOK_TEST(a_book_that_is_full_takes_no_more),
 		BOOK_TEST(a_pod_has_a_mark_while_the_file_has_a_use_of_it),
@@ -787,7 +787,7 @@ int main(void)
 		BOOK_TEST(a_use_that_cannot_be_read_is_told_and_the_others_stay),
 		BOOK_TEST(a_member_of_a_newer_driver_is_passed_over),
 		BOOK_TEST(a_file_that_cannot_be_read_is_set_aside),
-		BOOK_TEST(what_is_no_file_is_an_error),
+		BOOK_TEST(a_folder_in_place_of_the_file_is_an_error),
 	};
 
 	return cmocka_run_group_tests_name("drivers/nic_book", tests, NULL, NULL);

@@ -314,7 +314,7 @@ static void a_claim_names_only_plugins_of_the_list(void **state)
 	}
 }
 
-static void who_wrote_the_plugin_that_counts_is_who_counts(void **state)
+static void the_source_of_the_effective_plugin_decides(void **state)
 {
 	static const char device[] = "{\"cni\":{\"type\":\"host-device\"}}";
 	static const char bridge[] = "{\"cni\":{\"type\":\"bridge\"}}";
@@ -336,7 +336,7 @@ static void a_list_of_plugins_is_checked(void **state UNUSED)
 		assert_int_equal(nic_spec_check_cni(bad[i], NULL), -ERR_INVALID);
 }
 
-static void what_is_no_json_is_invalid(void **state)
+static void parameters_that_are_not_json_are_invalid(void **state)
 {
 	struct nic_config c;
 	struct error err;
@@ -430,10 +430,11 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_claim_names_only_plugins_of_the_list, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(who_wrote_the_plugin_that_counts_is_who_counts,
-						setup, teardown),
+		cmocka_unit_test_setup_teardown(the_source_of_the_effective_plugin_decides, setup,
+						teardown),
 		cmocka_unit_test(a_list_of_plugins_is_checked),
-		cmocka_unit_test_setup_teardown(what_is_no_json_is_invalid, setup, teardown),
+		cmocka_unit_test_setup_teardown(parameters_that_are_not_json_are_invalid, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(lists_have_a_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_tree_reads_back_as_it_was, setup, teardown),
 	};

@@ -200,7 +200,7 @@ static void hardware_is_offered_that_nothing_needs(void **state)
 			    "driver=mlx5_core up=1");
 }
 
-static void what_carries_a_routed_vlan_is_not_offered(void **state)
+static void the_parent_of_a_routed_vlan_is_not_offered(void **state)
 {
 	struct node *n = *state;
 	struct rtnl_link l = link_of(3, "eth0.7");
@@ -262,7 +262,7 @@ static void tell_bridged(struct node *n)
 	(void)nic_inventory_end(n->v);
 }
 
-static void what_carries_a_default_route_is_not_offered_by_any_pattern(void **state)
+static void no_pattern_offers_the_interface_of_a_default_route(void **state)
 {
 	static const char *const patterns[] = { "*" };
 	struct node *n = *state;
@@ -429,7 +429,7 @@ static void names_that_become_one_label_stay_apart(void **state)
 	assert_string_equal(names(n), first);
 }
 
-static void what_is_created_has_its_name_for_sure(void **state)
+static void a_created_device_keeps_its_name(void **state)
 {
 	struct node *n = *state;
 	static const char *const patterns[] = { "*" };
@@ -634,15 +634,15 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(hardware_is_offered_that_nothing_needs),
-		TEST(what_carries_a_routed_vlan_is_not_offered),
-		TEST(what_carries_a_default_route_is_not_offered_by_any_pattern),
+		TEST(the_parent_of_a_routed_vlan_is_not_offered),
+		TEST(no_pattern_offers_the_interface_of_a_default_route),
 		TEST(a_state_that_cannot_be_had_changes_nothing),
 		TEST(patterns_choose_and_excludes_refuse),
 		TEST(only_what_shows_is_a_change),
 		TEST(a_renamed_interface_is_another_device),
 		TEST(a_state_forgets_what_it_does_not_have),
 		TEST(names_that_become_one_label_stay_apart),
-		TEST(what_is_created_has_its_name_for_sure),
+		TEST(a_created_device_keeps_its_name),
 		TEST(a_parent_decides_about_what_is_on_it),
 		TEST(a_renamed_parent_is_gone),
 		TEST(a_veth_needs_nothing_or_its_bridge),

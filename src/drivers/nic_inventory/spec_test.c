@@ -41,7 +41,7 @@ static void each_kind_is_parsed(void **state)
 	assert_int_equal(parsed("vlan:4094:eth1").count, 1);
 }
 
-static void what_cannot_be_created_is_refused_with_what_to_write(void **state)
+static void an_invalid_spec_is_rejected_with_the_right_syntax(void **state)
 {
 	static const struct {
 		const char *text, *message;
@@ -111,7 +111,7 @@ static void a_label_is_made_of_any_name(void **state)
 	}
 }
 
-static void what_is_created_is_called_after_kind_and_parent(void **state)
+static void created_devices_are_named_after_kind_and_parent(void **state)
 {
 	static const char *const rows[][2] = {
 		{ "veth:1", "veth-0" },
@@ -183,9 +183,9 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_kind_is_parsed),
-		cmocka_unit_test(what_cannot_be_created_is_refused_with_what_to_write),
+		cmocka_unit_test(an_invalid_spec_is_rejected_with_the_right_syntax),
 		cmocka_unit_test(a_label_is_made_of_any_name),
-		cmocka_unit_test(what_is_created_is_called_after_kind_and_parent),
+		cmocka_unit_test(created_devices_are_named_after_kind_and_parent),
 		cmocka_unit_test(two_creates_may_not_give_one_name),
 		cmocka_unit_test(patterns_excludes_and_parents_decide_about_names),
 	};

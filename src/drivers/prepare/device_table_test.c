@@ -72,7 +72,7 @@ static void a_device_becomes_what_a_slice_has(void **state UNUSED)
 	assert_null(device_table_find(table, STR("other"), STR("gpu-1")));
 }
 
-static void what_the_api_would_refuse_is_refused(void **state UNUSED)
+static void devices_that_the_api_would_reject_are_rejected(void **state UNUSED)
 {
 	struct dp_attribute a = { sizeof(a), DP_VERSION, "v", "1.0", 0 };
 	struct dp_capacity c = { sizeof(c), 0, "memory", "lots" };
@@ -159,7 +159,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_device_becomes_what_a_slice_has),
-		cmocka_unit_test(what_the_api_would_refuse_is_refused),
+		cmocka_unit_test(devices_that_the_api_would_reject_are_rejected),
 		cmocka_unit_test(a_device_that_comes_twice_is_refused),
 		cmocka_unit_test(longer_structs_are_read_by_their_own_size),
 		cmocka_unit_test(structs_without_a_size_are_refused),

@@ -434,7 +434,7 @@ static void a_claim_that_was_begun_before_a_crash_is_unprepared_after_it(void **
 	expect(t, false, "a", "retrieve claim ns/a: gone");
 }
 
-static void what_was_prepared_before_a_reboot_is_prepared_anew(void **state)
+static void a_claim_is_prepared_again_after_a_reboot(void **state)
 {
 	struct test *t = *state;
 	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
@@ -586,7 +586,7 @@ static void a_vendor_who_wants_it_is_asked_again_with_the_claim_as_it_is(void **
 	assert_int_equal(prepare_count(t->prepare), 0);
 }
 
-static void what_is_refused_again_stays_prepared(void **state)
+static void a_prepared_claim_stays_so_if_a_repeat_fails(void **state)
 {
 	struct test *t = *state;
 
@@ -699,8 +699,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_claim_that_was_begun_before_a_crash_is_unprepared_after_it, set_up,
 			tear_down),
-		cmocka_unit_test_setup_teardown(what_was_prepared_before_a_reboot_is_prepared_anew,
-						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_claim_is_prepared_again_after_a_reboot, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_disk_that_cannot_be_written_is_an_error_and_nothing_is_lost, set_up,
 			tear_down),
@@ -716,8 +716,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_vendor_who_wants_it_is_asked_again_with_the_claim_as_it_is, set_up_again,
 			tear_down),
-		cmocka_unit_test_setup_teardown(what_is_refused_again_stays_prepared, set_up_again,
-						tear_down),
+		cmocka_unit_test_setup_teardown(a_prepared_claim_stays_so_if_a_repeat_fails,
+						set_up_again, tear_down),
 		cmocka_unit_test_setup_teardown(a_vendor_may_answer_again_later, set_up_again,
 						tear_down),
 		cmocka_unit_test_setup_teardown(claims_that_are_prepared_are_known_after_a_restart,

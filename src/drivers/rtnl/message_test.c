@@ -139,7 +139,7 @@ static void routes_lead_over_routers_of_either_family(void **state UNUSED)
 			   "00050000 08000400 05000000 ");
 }
 
-static void what_does_not_fit_is_not_cut_but_marked(void **state UNUSED)
+static void a_message_that_does_not_fit_is_marked_not_cut(void **state UNUSED)
 {
 	char name[2000];
 	struct rtnl_new_link l = { .kind = "veth", .name = "a", .peer = name, .ns_fd = -1 };
@@ -244,7 +244,7 @@ static void a_link_is_read_with_all_that_it_says(void **state UNUSED)
 	free(w.p);
 }
 
-static void what_a_link_does_not_say_is_none(void **state UNUSED)
+static void attributes_that_a_link_lacks_are_empty(void **state UNUSED)
 {
 	struct wire w = wire("3c000000 11000000 00000000 00000000 00000100 01000000 49000100 "
 			     "00000000 07000300 6c6f0000 08000400 00000100 0a000100 00000000 "
@@ -513,9 +513,9 @@ int main(void)
 		cmocka_unit_test(a_change_has_what_is_set_and_nothing_else),
 		cmocka_unit_test(addresses_have_a_broadcast_or_are_used_at_once),
 		cmocka_unit_test(routes_lead_over_routers_of_either_family),
-		cmocka_unit_test(what_does_not_fit_is_not_cut_but_marked),
+		cmocka_unit_test(a_message_that_does_not_fit_is_marked_not_cut),
 		cmocka_unit_test(a_link_is_read_with_all_that_it_says),
-		cmocka_unit_test(what_a_link_does_not_say_is_none),
+		cmocka_unit_test(attributes_that_a_link_lacks_are_empty),
 		cmocka_unit_test(other_names_of_a_link_are_read),
 		cmocka_unit_test(a_link_runs_only_when_all_say_so),
 		cmocka_unit_test(an_address_is_the_local_one_with_its_long_flags),

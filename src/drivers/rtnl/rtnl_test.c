@@ -525,7 +525,7 @@ static void a_change_that_is_refused_says_what_and_why(void **state)
 		      "delete lo: Operation not supported");
 }
 
-static void what_is_not_there_is_not_found(void **state)
+static void a_missing_interface_is_not_found(void **state)
 {
 	struct world *w = *state;
 	struct rtnl_address a = { .index = 99, .ip = ip("192.0.2.5/24") };
@@ -598,7 +598,7 @@ static void namespaces_are_told_apart(void **state)
 	(void)close(here);
 }
 
-static void what_is_no_network_namespace_is_refused(void **state)
+static void a_file_that_is_not_a_network_namespace_is_rejected(void **state)
 {
 	struct world *w = *state;
 	struct rtnl *r = NULL;
@@ -703,10 +703,10 @@ int main(void)
 		IN_WORLD(routes_are_added_and_listed),
 		IN_WORLD(a_link_that_cannot_be_made_says_why),
 		IN_WORLD(a_change_that_is_refused_says_what_and_why),
-		IN_WORLD(what_is_not_there_is_not_found),
+		IN_WORLD(a_missing_interface_is_not_found),
 		IN_WORLD(a_probe_tells_which_kinds_there_are_and_leaves_nothing),
 		IN_WORLD(namespaces_are_told_apart),
-		IN_WORLD(what_is_no_network_namespace_is_refused),
+		IN_WORLD(a_file_that_is_not_a_network_namespace_is_rejected),
 		IN_WORLD(other_names_are_given_move_along_and_are_taken),
 		IN_WORLD(a_link_with_hundreds_of_names_is_still_seen),
 	};

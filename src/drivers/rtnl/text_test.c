@@ -36,7 +36,7 @@ static void addresses_are_read_and_printed_in_one_form(void **state UNUSED)
 	}
 }
 
-static void what_is_read_in_several_ways_is_no_address(void **state UNUSED)
+static void an_ambiguous_text_is_not_an_address(void **state UNUSED)
 {
 	static const char *const rows[] = {
 		"",
@@ -210,7 +210,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_are_read_and_printed_in_one_form),
-		cmocka_unit_test(what_is_read_in_several_ways_is_no_address),
+		cmocka_unit_test(an_ambiguous_text_is_not_an_address),
 		cmocka_unit_test(an_address_without_a_prefix_is_plain),
 		cmocka_unit_test(ipv4_in_ipv6_is_printed_as_ipv4),
 		cmocka_unit_test(networks_have_no_bits_of_hosts),

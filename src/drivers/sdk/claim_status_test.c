@@ -254,7 +254,7 @@ static void a_first_word_is_two_requests_and_a_change_is_one(void **state)
 	assert_int_equal(counted(t, "devplane_driver_status_writes_total{result=\"success\"} "), 2);
 }
 
-static void what_the_server_has_is_not_written(void **state)
+static void a_status_that_the_server_has_is_not_written(void **state)
 {
 	struct test *t = *state;
 
@@ -602,7 +602,7 @@ static void a_claim_that_was_just_read_is_not_read_again(void **state)
 }
 
 /* It was read before our own write had come to the server. */
-static void what_others_have_read_is_not_believed_when_it_is_old(void **state)
+static void an_old_copy_of_the_claim_is_ignored(void **state)
 {
 	CLEANUP(buf_release) struct buf old = BUF_INIT(MIB);
 	struct test *t = *state;
@@ -629,7 +629,7 @@ static void what_others_have_read_is_not_believed_when_it_is_old(void **state)
 }
 
 /* The claim was deallocated and allocated again, or somebody has removed our entry. */
-static void what_was_removed_is_written_again(void **state)
+static void a_removed_status_is_written_again(void **state)
 {
 	struct test *t = *state;
 
@@ -676,7 +676,7 @@ static void another_device_of_the_same_claim_is_written(void **state)
 }
 
 /* The server has written it, and its answer is still on the way. */
-static void what_was_read_during_a_write_is_not_overlooked(void **state)
+static void a_claim_seen_during_a_write_is_not_overlooked(void **state)
 {
 	struct test *t = *state;
 
@@ -766,7 +766,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_first_word_is_two_requests_and_a_change_is_one),
-		TEST(what_the_server_has_is_not_written),
+		TEST(a_status_that_the_server_has_is_not_written),
 		TEST(a_transition_has_its_own_time),
 		TEST(of_many_words_the_last_one_counts),
 		TEST(a_word_that_comes_during_a_write_is_written_after_it),
@@ -785,10 +785,10 @@ int main(void)
 		TEST(the_end_does_not_wait_for_ever),
 		TEST(an_end_without_words_comes_at_once),
 		TEST(a_claim_that_was_just_read_is_not_read_again),
-		TEST(what_others_have_read_is_not_believed_when_it_is_old),
-		TEST(what_was_removed_is_written_again),
+		TEST(an_old_copy_of_the_claim_is_ignored),
+		TEST(a_removed_status_is_written_again),
 		TEST(another_device_of_the_same_claim_is_written),
-		TEST(what_was_read_during_a_write_is_not_overlooked),
+		TEST(a_claim_seen_during_a_write_is_not_overlooked),
 		TEST(a_word_that_is_said_again_and_again_costs_little),
 		TEST(memory_is_bounded_and_the_loss_is_told_once),
 		TEST(a_word_that_takes_no_room_is_never_lost),

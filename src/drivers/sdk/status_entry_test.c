@@ -118,7 +118,7 @@ static const struct bad bads[] = {
 	{ "hardware address", { .device = "x", .hardware_address = "\xff" } },
 };
 
-static void what_cannot_be_an_entry_is_refused_with_a_reason(void **state UNUSED)
+static void an_invalid_entry_is_rejected_with_a_reason(void **state UNUSED)
 {
 	struct status_entry *e = NULL;
 	struct error err;
@@ -358,7 +358,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_entry_has_what_was_said),
-		cmocka_unit_test(what_cannot_be_an_entry_is_refused_with_a_reason),
+		cmocka_unit_test(an_invalid_entry_is_rejected_with_a_reason),
 		cmocka_unit_test(limits_are_the_servers_to_the_byte),
 		cmocka_unit_test(a_condition_keeps_its_time_while_its_status_is_the_same),
 		cmocka_unit_test(entries_of_others_stay_as_they_were),

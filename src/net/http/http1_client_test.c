@@ -61,7 +61,7 @@ static void requests_are_sent_one_after_the_other(void **state UNUSED)
 	http_wire_release(&w);
 }
 
-static void what_waits_fails_when_the_server_closes(void **state UNUSED)
+static void waiting_requests_fail_when_the_server_closes(void **state UNUSED)
 {
 	struct http_wire w;
 
@@ -155,7 +155,7 @@ static void an_idle_connection_may_end(void **state UNUSED)
 	http_wire_release(&w);
 }
 
-static void what_nobody_asked_for_ends_the_session(void **state UNUSED)
+static void an_unrequested_response_ends_the_session(void **state UNUSED)
 {
 	struct http_wire w;
 
@@ -544,12 +544,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requests_are_sent_one_after_the_other),
-		cmocka_unit_test(what_waits_fails_when_the_server_closes),
+		cmocka_unit_test(waiting_requests_fail_when_the_server_closes),
 		cmocka_unit_test(http_1_0_is_not_kept_without_asking),
 		cmocka_unit_test(a_body_may_end_with_the_connection),
 		cmocka_unit_test(an_early_end_of_the_connection_is_a_failure),
 		cmocka_unit_test(an_idle_connection_may_end),
-		cmocka_unit_test(what_nobody_asked_for_ends_the_session),
+		cmocka_unit_test(an_unrequested_response_ends_the_session),
 		cmocka_unit_test(an_early_answer_cuts_the_upload),
 		cmocka_unit_test(a_reset_ends_the_connection_only_if_something_was_sent),
 		cmocka_unit_test(an_answer_that_does_not_come_times_out),

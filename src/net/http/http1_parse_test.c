@@ -263,7 +263,7 @@ static void smuggling_is_refused(void **state UNUSED)
 	check_refused(v, ARRAY_SIZE(v));
 }
 
-static void what_we_do_not_speak_has_its_own_status(void **state UNUSED)
+static void unsupported_versions_have_their_own_status(void **state UNUSED)
 {
 	static const struct vector v[] = {
 		V("GET / HTTP/2.0\r\nHost: a" END, 505, NULL),
@@ -525,7 +525,7 @@ int main(void)
 		cmocka_unit_test(good_requests_are_understood),
 		cmocka_unit_test(malformed_requests_are_400),
 		cmocka_unit_test(smuggling_is_refused),
-		cmocka_unit_test(what_we_do_not_speak_has_its_own_status),
+		cmocka_unit_test(unsupported_versions_have_their_own_status),
 		cmocka_unit_test(chunked_bodies_are_joined),
 		cmocka_unit_test(malformed_chunks_are_400_and_close),
 		cmocka_unit_test(responses_are_understood),

@@ -489,7 +489,7 @@ static void the_end_of_input_ends_an_idle_session(void **state UNUSED)
 	}
 }
 
-static void who_closes_its_side_is_still_answered(void **state UNUSED)
+static void a_client_that_closes_its_side_still_gets_replies(void **state UNUSED)
 {
 	struct http_wire w;
 
@@ -504,7 +504,7 @@ static void who_closes_its_side_is_still_answered(void **state UNUSED)
 	http_wire_release(&w);
 }
 
-static void who_closes_its_side_has_gone_where_the_server_says_so(void **state UNUSED)
+static void a_half_close_ends_the_session_if_the_server_wants(void **state UNUSED)
 {
 	struct http_config config = { .eof_cancels = true };
 	struct http_wire w;
@@ -650,8 +650,8 @@ int main(void)
 		cmocka_unit_test(a_busy_server_drains_after_its_answer),
 		cmocka_unit_test(a_request_that_has_begun_is_served_while_draining),
 		cmocka_unit_test(the_end_of_input_ends_an_idle_session),
-		cmocka_unit_test(who_closes_its_side_is_still_answered),
-		cmocka_unit_test(who_closes_its_side_has_gone_where_the_server_says_so),
+		cmocka_unit_test(a_client_that_closes_its_side_still_gets_replies),
+		cmocka_unit_test(a_half_close_ends_the_session_if_the_server_wants),
 		cmocka_unit_test(a_fault_is_answered_though_the_input_has_ended),
 		cmocka_unit_test(a_request_that_breaks_off_is_canceled),
 		cmocka_unit_test(an_endless_answer_ends_when_the_client_closes),

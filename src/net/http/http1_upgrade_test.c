@@ -96,7 +96,7 @@ static void a_granted_upgrade_makes_the_connection_raw(void **state UNUSED)
 	}
 }
 
-static void what_comes_before_a_late_grant_waits_for_it(void **state UNUSED)
+static void data_before_a_late_grant_waits_for_it(void **state UNUSED)
 {
 	struct http_wire w;
 
@@ -146,7 +146,7 @@ static void an_upgrade_that_nobody_grants_is_an_ordinary_request(void **state UN
 	http_wire_release(&w);
 }
 
-static void what_did_not_ask_is_not_upgraded(void **state UNUSED)
+static void a_request_without_an_upgrade_is_not_upgraded(void **state UNUSED)
 {
 	static const char *const v[] = {
 		"GET /wait HTTP/1.1\r\nHost: a\r\nUpgrade: tube\r\n\r\n",
@@ -270,10 +270,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_granted_upgrade_makes_the_connection_raw),
-		cmocka_unit_test(what_comes_before_a_late_grant_waits_for_it),
+		cmocka_unit_test(data_before_a_late_grant_waits_for_it),
 		cmocka_unit_test(a_server_may_end_its_side_first),
 		cmocka_unit_test(an_upgrade_that_nobody_grants_is_an_ordinary_request),
-		cmocka_unit_test(what_did_not_ask_is_not_upgraded),
+		cmocka_unit_test(a_request_without_an_upgrade_is_not_upgraded),
 		cmocka_unit_test(a_full_window_pauses_a_raw_connection),
 		cmocka_unit_test(a_client_asks_and_has_the_connection),
 		cmocka_unit_test(a_refused_upgrade_is_an_ordinary_response),

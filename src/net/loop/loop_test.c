@@ -270,7 +270,7 @@ static void on_asked(void *arg, char *data UNUSED, size_t n UNUSED)
 	loop_defer(a->all->loop, &a->soon);
 }
 
-static void what_one_asks_for_is_done_before_the_next_is_read(void **state UNUSED)
+static void a_deferred_task_runs_before_the_next_read(void **state UNUSED)
 {
 	static const struct conn_events events = { .on_data = on_asked };
 	const struct addr nobody = { 0 };
@@ -497,7 +497,7 @@ static void a_name_is_resolved(void **state UNUSED)
 	loop_free(t.loop);
 }
 
-static void who_connects_for_others_reaches_global_addresses_only(void **state UNUSED)
+static void a_proxy_reaches_only_global_addresses(void **state UNUSED)
 {
 	/* The C library takes all of these for an address of this machine. */
 	static const char *const hosts[] = { "localhost",         "127.0.0.1",  "[::1]",
@@ -699,11 +699,11 @@ int main(void)
 		cmocka_unit_test(messages_of_each_thread_arrive_once_and_in_order),
 		cmocka_unit_test(a_task_that_defers_itself_runs_every_turn_without_waiting),
 		cmocka_unit_test(large_work_comes_last_one_per_turn),
-		cmocka_unit_test(what_one_asks_for_is_done_before_the_next_is_read),
+		cmocka_unit_test(a_deferred_task_runs_before_the_next_read),
 		cmocka_unit_test(bytes_cross_tcp_and_come_back),
 		cmocka_unit_test(bytes_cross_a_unix_socket_and_come_back),
 		cmocka_unit_test(a_name_is_resolved),
-		cmocka_unit_test(who_connects_for_others_reaches_global_addresses_only),
+		cmocka_unit_test(a_proxy_reaches_only_global_addresses),
 		cmocka_unit_test(connecting_to_nobody_is_an_error_that_names_the_address),
 		cmocka_unit_test(a_refused_connection_says_so),
 		cmocka_unit_test(a_conn_may_be_freed_while_it_connects),

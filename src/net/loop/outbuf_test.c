@@ -118,7 +118,7 @@ static void room_is_enough_for_large_and_small_pieces_in_turn(void **state UNUSE
 }
 
 /* Random content, written up to a random byte: the rest is exactly what is missing. */
-static void what_was_not_written_is_kept(void **state UNUSED)
+static void unwritten_data_is_kept(void **state UNUSED)
 {
 	struct prng g;
 
@@ -161,7 +161,7 @@ int main(void)
 		cmocka_unit_test(neighbouring_parts_of_one_owner_become_one_piece),
 		cmocka_unit_test(room_is_enough_for_a_frame_in_pieces_of_any_size),
 		cmocka_unit_test(room_is_enough_for_large_and_small_pieces_in_turn),
-		cmocka_unit_test(what_was_not_written_is_kept),
+		cmocka_unit_test(unwritten_data_is_kept),
 	};
 
 	return cmocka_run_group_tests_name("net/outbuf", tests, NULL, NULL);

@@ -403,7 +403,7 @@ static void an_answer_streams_through(void **state UNUSED)
 }
 
 /* As somebody who looks at a log page by page. */
-static void who_reads_may_rest_for_long(void **state UNUSED)
+static void a_reader_can_pause_for_long(void **state UNUSED)
 {
 	for (uint64_t seed = 0; seed < 8; seed++) {
 		struct world w;
@@ -469,7 +469,7 @@ static void an_answer_that_cannot_be_handed_on_is_told(void **state UNUSED)
 	}
 }
 
-static void who_cannot_be_reached_is_told(void **state UNUSED)
+static void an_unreachable_target_is_reported(void **state UNUSED)
 {
 	struct world w;
 
@@ -482,7 +482,7 @@ static void who_cannot_be_reached_is_told(void **state UNUSED)
 	end(&w);
 }
 
-static void who_does_not_answer_is_told(void **state UNUSED)
+static void a_target_that_does_not_reply_is_reported(void **state UNUSED)
 {
 	struct world w;
 
@@ -495,7 +495,7 @@ static void who_does_not_answer_is_told(void **state UNUSED)
 	end(&w);
 }
 
-static void what_stands_still_too_long_ends(void **state UNUSED)
+static void an_idle_relay_ends(void **state UNUSED)
 {
 	struct world w;
 
@@ -517,7 +517,7 @@ static bool is_over(void *arg)
 	return w->overs == w->begun;
 }
 
-static void who_leaves_while_nobody_reads_is_noticed(void **state UNUSED)
+static void a_client_that_leaves_while_nobody_reads_is_noticed(void **state UNUSED)
 {
 	for (uint64_t seed = 0; seed < 16; seed++) {
 		struct world w;
@@ -546,13 +546,13 @@ int main(void)
 		cmocka_unit_test(an_upgraded_connection_carries_all_bytes_and_both_ends),
 		cmocka_unit_test(lost_connections_end_both_sides),
 		cmocka_unit_test(an_answer_streams_through),
-		cmocka_unit_test(who_reads_may_rest_for_long),
+		cmocka_unit_test(a_reader_can_pause_for_long),
 		cmocka_unit_test(refusals_are_handed_on_or_told),
 		cmocka_unit_test(an_answer_that_cannot_be_handed_on_is_told),
-		cmocka_unit_test(who_cannot_be_reached_is_told),
-		cmocka_unit_test(who_does_not_answer_is_told),
-		cmocka_unit_test(what_stands_still_too_long_ends),
-		cmocka_unit_test(who_leaves_while_nobody_reads_is_noticed),
+		cmocka_unit_test(an_unreachable_target_is_reported),
+		cmocka_unit_test(a_target_that_does_not_reply_is_reported),
+		cmocka_unit_test(an_idle_relay_ends),
+		cmocka_unit_test(a_client_that_leaves_while_nobody_reads_is_noticed),
 	};
 
 	return cmocka_run_group_tests_name("net/http_relay", tests, NULL, NULL);

@@ -439,7 +439,7 @@ static void an_answer_becomes_messages_and_a_close(void **state UNUSED)
 	}
 }
 
-static void what_is_followed_comes_when_it_is_said(void **state UNUSED)
+static void followed_data_arrives_as_it_is_sent(void **state UNUSED)
 {
 	struct world w;
 
@@ -459,7 +459,7 @@ static void what_is_followed_comes_when_it_is_said(void **state UNUSED)
 	end(&w);
 }
 
-static void who_rests_holds_up_who_sends(void **state UNUSED)
+static void a_paused_reader_holds_up_the_sender(void **state UNUSED)
 {
 	for (uint64_t seed = 0; seed < 8; seed++) {
 		struct world w;
@@ -529,7 +529,7 @@ static void a_client_that_ends_or_is_lost_ends_it(void **state UNUSED)
 	}
 }
 
-static void what_no_client_may_send_ends_it(void **state UNUSED)
+static void a_forbidden_frame_ends_the_relay(void **state UNUSED)
 {
 	struct world w;
 
@@ -573,7 +573,7 @@ static void begin_flood(struct world *w, uint64_t seed)
 }
 
 /* Its pongs are not kept without end: it waits, and goes on when it reads. */
-static void who_floods_and_does_not_read_waits(void **state UNUSED)
+static void a_client_that_floods_without_reading_waits(void **state UNUSED)
 {
 	for (uint64_t seed = 0; seed < 4; seed++) {
 		struct world w;
@@ -591,7 +591,7 @@ static void who_floods_and_does_not_read_waits(void **state UNUSED)
 }
 
 /* Its last pings are not read, as nobody takes their pongs, and hide that it is gone. */
-static void who_floods_and_leaves_is_noticed(void **state UNUSED)
+static void a_client_that_floods_and_leaves_is_noticed(void **state UNUSED)
 {
 	for (uint64_t seed = 0; seed < 4; seed++) {
 		struct world w;
@@ -615,7 +615,7 @@ static void an_answer_that_breaks_off_is_told(void **state UNUSED)
 	end(&w);
 }
 
-static void who_does_not_end_after_the_close_is_cut(void **state UNUSED)
+static void a_client_that_stays_after_the_close_is_cut_off(void **state UNUSED)
 {
 	struct world w;
 
@@ -661,7 +661,7 @@ static void a_bad_handshake_is_answered_plainly(void **state UNUSED)
 	}
 }
 
-static void what_is_refused_stays_so(void **state UNUSED)
+static void an_error_of_the_target_is_passed_on(void **state UNUSED)
 {
 	struct world w;
 
@@ -694,19 +694,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_answer_becomes_messages_and_a_close),
-		cmocka_unit_test(what_is_followed_comes_when_it_is_said),
-		cmocka_unit_test(who_rests_holds_up_who_sends),
+		cmocka_unit_test(followed_data_arrives_as_it_is_sent),
+		cmocka_unit_test(a_paused_reader_holds_up_the_sender),
 		cmocka_unit_test(the_last_messages_wait_for_who_reads_them),
 		cmocka_unit_test(a_clients_close_ends_it),
 		cmocka_unit_test(a_client_that_ends_or_is_lost_ends_it),
-		cmocka_unit_test(what_no_client_may_send_ends_it),
+		cmocka_unit_test(a_forbidden_frame_ends_the_relay),
 		cmocka_unit_test(pings_are_answered_and_data_is_not),
-		cmocka_unit_test(who_floods_and_does_not_read_waits),
-		cmocka_unit_test(who_floods_and_leaves_is_noticed),
+		cmocka_unit_test(a_client_that_floods_without_reading_waits),
+		cmocka_unit_test(a_client_that_floods_and_leaves_is_noticed),
 		cmocka_unit_test(an_answer_that_breaks_off_is_told),
-		cmocka_unit_test(who_does_not_end_after_the_close_is_cut),
+		cmocka_unit_test(a_client_that_stays_after_the_close_is_cut_off),
 		cmocka_unit_test(a_bad_handshake_is_answered_plainly),
-		cmocka_unit_test(what_is_refused_stays_so),
+		cmocka_unit_test(an_error_of_the_target_is_passed_on),
 		cmocka_unit_test(lost_connections_end_both_sides),
 	};
 

@@ -78,7 +78,7 @@ static void the_first_protocol_that_is_known_is_taken(void **state UNUSED)
 	}
 }
 
-static void what_is_no_handshake_is_refused_in_upstreams_words(void **state UNUSED)
+static void an_invalid_handshake_is_rejected_with_upstreams_message(void **state UNUSED)
 {
 	static const struct {
 		const char *key, *version, *asked, *words;
@@ -248,7 +248,7 @@ static void pings_and_closes_are_told_and_data_is_not(void **state UNUSED)
 	hears(v, ARRAY_SIZE(v));
 }
 
-static void what_no_client_may_send_is_a_fault(void **state UNUSED)
+static void a_forbidden_frame_is_a_fault(void **state UNUSED)
 {
 	static const struct frames v[] = {
 		FRAMES("\x81\x05Hello", "fault"), /* not masked */
@@ -289,14 +289,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_key_is_answered_as_in_the_rfc),
 		cmocka_unit_test(the_first_protocol_that_is_known_is_taken),
-		cmocka_unit_test(what_is_no_handshake_is_refused_in_upstreams_words),
+		cmocka_unit_test(an_invalid_handshake_is_rejected_with_upstreams_message),
 		cmocka_unit_test(heads_say_how_long_a_frame_is),
 		cmocka_unit_test(a_close_has_its_code),
 		cmocka_unit_test(a_stream_is_cut_into_messages),
 		cmocka_unit_test(a_text_is_base64),
 		cmocka_unit_test(messages_fit_what_is_said_of_them),
 		cmocka_unit_test(pings_and_closes_are_told_and_data_is_not),
-		cmocka_unit_test(what_no_client_may_send_is_a_fault),
+		cmocka_unit_test(a_forbidden_frame_is_a_fault),
 		cmocka_unit_test(the_largest_frame_is_passed_over),
 	};
 

@@ -554,7 +554,7 @@ static void another_host_may_take_over_a_dead_one_s_address(void **state UNUSED)
 	traffic_end(&t);
 }
 
-static void what_a_crashed_host_left_open_goes_with_its_loop(void **state UNUSED)
+static void connections_of_a_crashed_host_end_with_its_loop(void **state UNUSED)
 {
 	for (uint64_t seed = 0; seed < 30; seed++) {
 		struct sim_opts opts = { .seed = seed };
@@ -641,7 +641,7 @@ int main(void)
 		cmocka_unit_test(a_crashed_machine_is_silent_until_it_is_back),
 		cmocka_unit_test(connecting_to_a_dead_machine_is_answered_when_it_is_back),
 		cmocka_unit_test(another_host_may_take_over_a_dead_one_s_address),
-		cmocka_unit_test(what_a_crashed_host_left_open_goes_with_its_loop),
+		cmocka_unit_test(connections_of_a_crashed_host_end_with_its_loop),
 		cmocka_unit_test(burying_tells_the_dead_that_their_conns_failed),
 		cmocka_unit_test(equal_seeds_repeat_and_others_differ),
 	};

@@ -554,7 +554,7 @@ static void an_error_below_is_passed_on_once(void **state)
 }
 
 /* A conn that is not connected yet takes nothing. */
-static void who_was_not_reached_did_not_fail_at_the_handshake(void **state)
+static void an_unreachable_server_is_not_a_handshake_failure(void **state)
 {
 	struct error nobody = { .code = ERR_UNAVAILABLE, .msg = "cannot connect to 10.0.0.1:1" };
 	struct tls_world w;
@@ -724,7 +724,7 @@ int main(void)
 		cmocka_unit_test(a_broken_socket_fails_the_write),
 		cmocka_unit_test(a_broken_socket_at_shutdown_is_told_later),
 		cmocka_unit_test(an_error_below_is_passed_on_once),
-		cmocka_unit_test(who_was_not_reached_did_not_fail_at_the_handshake),
+		cmocka_unit_test(an_unreachable_server_is_not_a_handshake_failure),
 		cmocka_unit_test(the_owner_may_free_in_any_callback),
 		cmocka_unit_test(idle_server_connections_are_small),
 	};

@@ -63,7 +63,7 @@ static void an_rsa_jwk_has_modulus_and_exponent(void **state UNUSED)
 	assert_non_null(strstr(out.p, "\"e\":\"AQAB\"}"));
 }
 
-static void what_is_signed_can_be_verified_and_nothing_else(void **state UNUSED)
+static void only_the_signed_message_can_be_verified(void **state UNUSED)
 {
 	CLEANUP(buf_release) struct buf pem = BUF_INIT(4 * KIB);
 	CLEANUP(buf_release) struct buf sig = BUF_INIT(KIB);
@@ -116,7 +116,7 @@ static void a_file_may_have_keys_and_certificates(void **state UNUSED)
 		pki_key_free(keys[--n]);
 }
 
-static void what_is_no_key_is_refused_with_the_reason(void **state UNUSED)
+static void an_invalid_key_is_rejected_with_a_reason(void **state UNUSED)
 {
 	static const struct {
 		struct str pem;
@@ -155,10 +155,10 @@ int main(void)
 		cmocka_unit_test(a_key_is_named_by_the_hash_of_its_public_half),
 		cmocka_unit_test(a_jwk_has_the_public_half_alone),
 		cmocka_unit_test(an_rsa_jwk_has_modulus_and_exponent),
-		cmocka_unit_test(what_is_signed_can_be_verified_and_nothing_else),
+		cmocka_unit_test(only_the_signed_message_can_be_verified),
 		cmocka_unit_test(a_public_key_does_not_sign),
 		cmocka_unit_test(a_file_may_have_keys_and_certificates),
-		cmocka_unit_test(what_is_no_key_is_refused_with_the_reason),
+		cmocka_unit_test(an_invalid_key_is_rejected_with_a_reason),
 	};
 
 	return cmocka_run_group_tests_name("net/pki_sign", tests, NULL, NULL);

@@ -300,7 +300,7 @@ static void answers_are_asked_for_and_kept(void **state)
 	assert_int_equal(packed.n, 0);
 }
 
-static void what_a_claim_backs_is_no_plugins(void **state)
+static void a_resource_backed_by_a_claim_needs_no_plugin(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f;
 	struct pod *p = NULL;
@@ -350,7 +350,7 @@ int main(void)
 		cmocka_unit_test(init_containers_leave_their_devices_to_later_ones),
 		cmocka_unit_test(a_plugin_is_asked_for_its_wish),
 		cmocka_unit_test(answers_are_asked_for_and_kept),
-		cmocka_unit_test(what_a_claim_backs_is_no_plugins),
+		cmocka_unit_test(a_resource_backed_by_a_claim_needs_no_plugin),
 		cmocka_unit_test(a_request_that_changed_is_refused),
 	};
 

@@ -184,7 +184,7 @@ static void a_pod_that_is_forgotten_does_not_lose_its_claim(void **state)
 	assign_claim_forget(f.s, STR("c1"));
 }
 
-static void what_a_driver_answers_replaces_its_devices_only(void **state)
+static void a_drivers_reply_replaces_only_its_own_devices(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f;
 	struct assign_claim_device other[] = { { .pool = STR("b"), .device = STR("2") },
@@ -217,7 +217,7 @@ int main(void)
 		cmocka_unit_test(a_name_is_one_claims_at_a_time),
 		cmocka_unit_test(an_exclusive_device_is_one_claims_until_it_is_forgotten),
 		cmocka_unit_test(a_pod_that_is_forgotten_does_not_lose_its_claim),
-		cmocka_unit_test(what_a_driver_answers_replaces_its_devices_only),
+		cmocka_unit_test(a_drivers_reply_replaces_only_its_own_devices),
 	};
 
 	return cmocka_run_group_tests_name("node/assign_claim", tests, NULL, NULL);

@@ -38,7 +38,7 @@ static void fill(struct fixture *f)
 	assign_claim_forget(f->s, STR("c2"));
 }
 
-static void what_is_written_is_read_back(void **state)
+static void the_written_state_is_read_back(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f, g;
 	struct assign_request r;
@@ -117,7 +117,7 @@ static void cpus_and_memory_come_back(void **state)
 	assert_string_equal(assign_mems(g.s, STR("p"), STR("m"), &g.a).p, "0");
 }
 
-static void whatever_is_foreign_leaves_it_empty(void **state)
+static void an_invalid_state_leaves_it_empty(void **state)
 {
 #define POD(uid, ended, id)                                                                  \
 	"{\"uid\":\"" uid "\",\"namespace\":\"n\",\"name\":\"n\",\"ended\":" ended           \
@@ -167,10 +167,10 @@ static void whatever_is_foreign_leaves_it_empty(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_written_is_read_back),
+		cmocka_unit_test(the_written_state_is_read_back),
 		cmocka_unit_test(resources_come_back_without_devices),
 		cmocka_unit_test(cpus_and_memory_come_back),
-		cmocka_unit_test(whatever_is_foreign_leaves_it_empty),
+		cmocka_unit_test(an_invalid_state_leaves_it_empty),
 	};
 
 	return cmocka_run_group_tests_name("node/assign_state", tests, NULL, NULL);

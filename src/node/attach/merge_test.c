@@ -122,7 +122,7 @@ static void an_entry_waits_for_its_pod_in_the_api(void **state)
 	fixture_expect(&w->reader, "+u1 a=gpu0\n");
 }
 
-static void what_is_given_back_is_told_before_it_is_taken(void **state)
+static void a_release_is_reported_before_the_next_holder(void **state)
 {
 	struct world *w = *state;
 
@@ -529,7 +529,7 @@ static void get_tells_of_another_pod_of_the_same_name(void **state)
 	fixture_expect(&w->reader, "+u1 a=gpu0\n-u1 a\n+u2 a=gpu0\n");
 }
 
-static void what_get_says_against_the_book_is_a_matter_for_list(void **state)
+static void a_get_that_contradicts_the_book_causes_a_list(void **state)
 {
 	struct world *w = *state;
 
@@ -669,7 +669,7 @@ int main(void)
 		TEST(pods_come_change_and_go_as_the_list_says),
 		TEST(another_order_alone_is_no_change),
 		TEST(an_entry_waits_for_its_pod_in_the_api),
-		TEST(what_is_given_back_is_told_before_it_is_taken),
+		TEST(a_release_is_reported_before_the_next_holder),
 		TEST(a_pod_that_ended_stays_as_long_as_the_list_shows_it),
 		TEST(an_active_pod_survives_lists_without_it_for_the_grace_only),
 		TEST(a_missing_pod_goes_as_soon_as_the_api_says_that_it_ended),
@@ -693,7 +693,7 @@ int main(void)
 		TEST(a_missing_pod_gives_up_a_device_that_another_claim_has),
 		TEST(get_tells_of_one_pod),
 		TEST(get_tells_of_another_pod_of_the_same_name),
-		TEST(what_get_says_against_the_book_is_a_matter_for_list),
+		TEST(a_get_that_contradicts_the_book_causes_a_list),
 		TEST(get_is_for_pods_that_are_active_and_shown),
 		TEST(a_pod_is_settled_when_it_runs_and_is_shown),
 		TEST(content_passes_through_unchanged),

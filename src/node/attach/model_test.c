@@ -338,7 +338,7 @@ static void model_release(struct model *m)
 	arena_release(&m->arena);
 }
 
-static void whatever_happens_sums_hold_and_the_book_becomes_the_truth(void **state UNUSED)
+static void sums_always_hold_and_the_book_converges(void **state UNUSED)
 {
 	unsigned torn = 0, taken = 0;
 
@@ -362,7 +362,7 @@ static void whatever_happens_sums_hold_and_the_book_becomes_the_truth(void **sta
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whatever_happens_sums_hold_and_the_book_becomes_the_truth),
+		cmocka_unit_test(sums_always_hold_and_the_book_converges),
 	};
 
 	return cmocka_run_group_tests_name("node/attach_model", tests, NULL, NULL);

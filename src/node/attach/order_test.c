@@ -15,7 +15,7 @@ static void expect_pod(const char *from, const char *to)
 	assert_string_equal(text.p, to);
 }
 
-static void what_a_container_has_is_in_order(void **state)
+static void a_containers_resources_are_sorted(void **state)
 {
 	(void)state;
 	expect_pod("nic:z gpu:b gpu:a nic:a", "web [ gpu:a gpu:b nic:a nic:z ]");
@@ -36,7 +36,7 @@ static void containers_keep_their_order(void **state)
 	expect_pod("gpu:b | gpu:a | ", "web [ gpu:b | gpu:a | ]");
 }
 
-static void what_is_within_a_thing_is_in_order_too(void **state)
+static void ids_and_numa_nodes_are_sorted_too(void **state)
 {
 	char b[] = "b", a[] = "a", gpu[] = "gpu";
 	char *ids[] = { b, a };
@@ -108,10 +108,10 @@ static void devices_of_a_claim_are_in_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_a_container_has_is_in_order),
+		cmocka_unit_test(a_containers_resources_are_sorted),
 		cmocka_unit_test(a_device_near_two_nodes_is_in_order_of_the_nodes),
 		cmocka_unit_test(containers_keep_their_order),
-		cmocka_unit_test(what_is_within_a_thing_is_in_order_too),
+		cmocka_unit_test(ids_and_numa_nodes_are_sorted_too),
 		cmocka_unit_test(devices_of_a_claim_are_in_order),
 	};
 

@@ -180,7 +180,7 @@ static void many_such_pods_are_asked_for_together(void **state UNUSED)
 	attach_poll_release(&w.poll);
 }
 
-static void what_a_list_left_open_is_asked_for_again(void **state UNUSED)
+static void a_pod_that_a_list_left_open_is_requested_again(void **state UNUSED)
 {
 	struct world w;
 
@@ -215,7 +215,7 @@ static void a_reason_that_comes_during_a_call_outlives_its_answer(void **state U
 	attach_poll_release(&w.poll);
 }
 
-static void what_only_list_tells_is_asked_by_list(void **state UNUSED)
+static void a_pod_that_get_cannot_show_is_listed(void **state UNUSED)
 {
 	struct world w;
 
@@ -320,9 +320,9 @@ int main(void)
 		cmocka_unit_test(a_burst_of_reasons_makes_one_call),
 		cmocka_unit_test(a_pod_of_which_more_is_expected_is_asked_for_ever_less_often),
 		cmocka_unit_test(many_such_pods_are_asked_for_together),
-		cmocka_unit_test(what_a_list_left_open_is_asked_for_again),
+		cmocka_unit_test(a_pod_that_a_list_left_open_is_requested_again),
 		cmocka_unit_test(a_reason_that_comes_during_a_call_outlives_its_answer),
-		cmocka_unit_test(what_only_list_tells_is_asked_by_list),
+		cmocka_unit_test(a_pod_that_get_cannot_show_is_listed),
 		cmocka_unit_test(allocatable_is_asked_before_pods),
 		cmocka_unit_test(an_allocatable_that_always_fails_does_not_hinder_pods),
 		cmocka_unit_test(calls_in_a_second_are_limited),

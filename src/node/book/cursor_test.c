@@ -221,7 +221,7 @@ static void a_pod_that_goes_during_round_one_holds_nothing_first(void **state)
 					     "DELETED u-quiet quiet [ ] 116\n");
 }
 
-static void what_was_left_of_a_catch_up_may_vanish(void **state)
+static void pods_left_in_a_catch_up_may_vanish(void **state)
 {
 	struct world *w = *state;
 	struct podres_cursor c;
@@ -251,7 +251,7 @@ static void of_equal_things_the_oldest_stay(void **state)
 }
 
 /* The reader knows the pod from a List, not from its stream. */
-static void what_a_list_told_is_given_back_in_round_one_too(void **state)
+static void devices_of_a_list_are_released_in_round_one_too(void **state)
 {
 	struct world *w = *state;
 	struct podres_cursor c = begin(w);
@@ -379,9 +379,9 @@ int main(void)
 		TEST(a_catch_up_may_be_one_message),
 		TEST(the_book_may_change_during_a_catch_up),
 		TEST(a_pod_that_goes_during_round_one_holds_nothing_first),
-		TEST(what_was_left_of_a_catch_up_may_vanish),
+		TEST(pods_left_in_a_catch_up_may_vanish),
 		TEST(of_equal_things_the_oldest_stay),
-		TEST(what_a_list_told_is_given_back_in_round_one_too),
+		TEST(devices_of_a_list_are_released_in_round_one_too),
 		TEST(a_reader_that_misses_tombstones_gets_the_full_state),
 		TEST(tombstones_may_be_forgotten_during_a_catch_up),
 		TEST(the_ring_is_bounded_in_number_and_bytes),

@@ -38,7 +38,7 @@ static void giving_back_and_getting_are_two_changes(void **state)
 					     "UPDATED u-a a [ gpu:1 gpu:2 | cpu:1 cpu:2 ] 106\n");
 }
 
-static void what_moves_within_a_pod_stays_held(void **state)
+static void a_device_that_moves_within_a_pod_stays_held(void **state)
 {
 	struct world *w = *state;
 	struct podres_cursor c = begin(w);
@@ -312,7 +312,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_change_is_told_once),
 		TEST(giving_back_and_getting_are_two_changes),
-		TEST(what_moves_within_a_pod_stays_held),
+		TEST(a_device_that_moves_within_a_pod_stays_held),
 		TEST(equal_things_are_counted),
 		TEST(several_pods_give_back_before_any_gets),
 		TEST(events_are_the_same_bytes_for_all),

@@ -385,7 +385,7 @@ static void the_end_of_one_user_while_another_comes_unprepares_nothing(void **st
 	end(&t);
 }
 
-static void what_concerns_one_pod_is_done_in_order(void **state UNUSED)
+static void operations_of_one_pod_run_in_order(void **state UNUSED)
 {
 	struct pod *pod = make_pod("p0", ONE, "");
 	struct wait w[3] = { { 0 } };
@@ -693,7 +693,7 @@ int main(void)
 		cmocka_unit_test(a_pod_that_wants_a_claim_while_it_is_unprepared_gets_it_anew),
 		cmocka_unit_test(an_unprepare_that_failed_keeps_new_pods_away),
 		cmocka_unit_test(the_end_of_one_user_while_another_comes_unprepares_nothing),
-		cmocka_unit_test(what_concerns_one_pod_is_done_in_order),
+		cmocka_unit_test(operations_of_one_pod_run_in_order),
 		cmocka_unit_test(the_periodic_look_unprepares_what_gone_pods_left),
 		cmocka_unit_test(a_driver_that_comes_back_during_the_look_is_asked_again_at_once),
 		cmocka_unit_test(after_a_kill_at_any_step_nothing_is_lost_or_leaked),

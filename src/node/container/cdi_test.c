@@ -141,7 +141,7 @@ static void yaml_means_the_same(void **state)
 	assert_env(w, "B", "2");
 }
 
-static void what_is_there_already_is_replaced(void **state)
+static void existing_entries_are_replaced(void **state)
 {
 	struct world *w = *state;
 	struct runtime_pair pair = { STR("A"), STR("old") };
@@ -206,7 +206,7 @@ static void refuse(struct world *w, const char *edits, const char *word)
 	assert_says(w, "a.json");
 }
 
-static void what_cri_cannot_say_is_refused_by_name(void **state)
+static void edits_that_cri_does_not_support_are_rejected_by_name(void **state)
 {
 	struct world *w = *state;
 
@@ -279,11 +279,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(edits_of_file_and_device_are_applied),
 		CASE(yaml_means_the_same),
-		CASE(what_is_there_already_is_replaced),
+		CASE(existing_entries_are_replaced),
 		CASE(a_later_folder_wins),
 		CASE(two_files_of_one_folder_conflict),
 		CASE(a_missing_device_says_which_file_is_broken),
-		CASE(what_cri_cannot_say_is_refused_by_name),
+		CASE(edits_that_cri_does_not_support_are_rejected_by_name),
 		CASE(a_broken_file_is_told_apart),
 		cmocka_unit_test(names_are_vendor_class_and_device),
 	};

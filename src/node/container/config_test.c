@@ -184,7 +184,7 @@ static void the_containers_security_context_goes_before_the_pods(void **state)
 	assert_int_equal(w->spec.security.readonly_paths.n, 5);
 }
 
-static void what_is_not_said_is_the_images_and_the_defaults(void **state)
+static void missing_settings_come_from_the_image_or_defaults(void **state)
 {
 	struct world *w = *state;
 
@@ -493,7 +493,7 @@ static void dns_follows_the_policy(void **state)
 
 /* --- unsupported features ------------------------------------------------------------------- */
 
-static void what_we_cannot_run_is_named(void **state)
+static void unsupported_settings_are_named(void **state)
 {
 	static const struct {
 		const char *spec, *container, *says;
@@ -542,7 +542,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(commands_are_expanded_and_names_kept),
 		CASE(the_containers_security_context_goes_before_the_pods),
-		CASE(what_is_not_said_is_the_images_and_the_defaults),
+		CASE(missing_settings_come_from_the_image_or_defaults),
 		CASE(root_is_refused_where_the_pod_forbids_it),
 		CASE(limits_are_what_upstream_computes),
 		CASE(pinned_cpus_have_no_quota_and_huge_pages_are_named),
@@ -553,7 +553,7 @@ int main(void)
 		CASE(a_sandbox_bears_labels_ports_and_its_folder_of_logs),
 		CASE(hostnames_follow_the_pod),
 		CASE(dns_follows_the_policy),
-		CASE(what_we_cannot_run_is_named),
+		CASE(unsupported_settings_are_named),
 	};
 
 	return cmocka_run_group_tests_name("node/container_config", tests, NULL, NULL);

@@ -134,7 +134,7 @@ static unsigned files_in(const char *dir)
 
 /* --- saving -------------------------------------------------------------------------------- */
 
-static void what_is_saved_is_loaded(void **state UNUSED)
+static void saved_state_is_loaded_again(void **state UNUSED)
 {
 	struct stat st;
 	struct test t;
@@ -252,7 +252,7 @@ static void a_write_that_fails_half_way_leaves_the_old_file_and_nothing_beside_i
 	end(&t);
 }
 
-static void what_is_too_large_to_be_read_again_is_not_written(void **state UNUSED)
+static void state_that_is_too_large_is_not_written(void **state UNUSED)
 {
 	char *text = xcalloc(1, STATE_FILE_MAX);
 	struct test t;
@@ -330,7 +330,7 @@ static void forget_other(void *arg, const struct error *err UNUSED)
 	loop_stop(n->t->loop);
 }
 
-static void whoever_is_forgotten_is_not_told(void **state UNUSED)
+static void a_cancelled_save_has_no_callback(void **state UNUSED)
 {
 	struct nested n = { 0 };
 	struct test t;
@@ -398,7 +398,7 @@ static void a_file_that_is_not_there_is_no_fault(void **state UNUSED)
 }
 
 /* Cut at every byte, every bit flipped, bytes added. */
-static void whatever_is_changed_is_noticed(void **state UNUSED)
+static void any_changed_byte_is_noticed(void **state UNUSED)
 {
 	CLEANUP(buf_release) struct buf file = BUF_INIT(MIB);
 	struct str body = STR("{\"devices\":[\"a\",\"b\"]}"), found = STR_NULL;
@@ -475,7 +475,7 @@ static void broken_files_are_set_aside_a_few_at_most(void **state UNUSED)
 	end(&t);
 }
 
-static void what_a_crash_left_beside_a_file_is_removed(void **state UNUSED)
+static void temporary_files_of_a_crash_are_removed(void **state UNUSED)
 {
 	static const char *const names[] = { "state.Ab3dEf", "state.broken", "state.other.x",
 					     "state2.Ab3dEf", "state.Ab3dEfg" };
@@ -498,22 +498,22 @@ static void what_a_crash_left_beside_a_file_is_removed(void **state UNUSED)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_saved_is_loaded),
+		cmocka_unit_test(saved_state_is_loaded_again),
 		cmocka_unit_test(only_the_latest_of_what_waits_is_written_and_all_are_told),
 		cmocka_unit_test(files_do_not_wait_for_each_others_failures),
 		cmocka_unit_test(a_full_disk_is_told_and_the_next_save_works_again),
 		cmocka_unit_test(
 			a_write_that_fails_half_way_leaves_the_old_file_and_nothing_beside_it),
-		cmocka_unit_test(what_is_too_large_to_be_read_again_is_not_written),
+		cmocka_unit_test(state_that_is_too_large_is_not_written),
 		cmocka_unit_test(freeing_writes_what_waits_and_tells_nobody),
 		cmocka_unit_test(a_callback_may_free_the_saver),
-		cmocka_unit_test(whoever_is_forgotten_is_not_told),
+		cmocka_unit_test(a_cancelled_save_has_no_callback),
 		cmocka_unit_test(on_a_simulated_loop_it_writes_at_the_end_of_the_turn),
 		cmocka_unit_test(a_file_that_is_not_there_is_no_fault),
-		cmocka_unit_test(whatever_is_changed_is_noticed),
+		cmocka_unit_test(any_changed_byte_is_noticed),
 		cmocka_unit_test(the_check_sum_is_the_one_that_other_tools_have),
 		cmocka_unit_test(broken_files_are_set_aside_a_few_at_most),
-		cmocka_unit_test(what_a_crash_left_beside_a_file_is_removed),
+		cmocka_unit_test(temporary_files_of_a_crash_are_removed),
 	};
 
 	return cmocka_run_group_tests_name("node/saver", tests, NULL, NULL);

@@ -294,7 +294,7 @@ static void without_a_token_one_is_anonymous_or_nobody(void **state)
 	assert_int_equal(ask(w, "GET", "/pods", "Bearer"), 401);
 }
 
-static void what_cannot_be_reviewed_is_refused_and_not_remembered(void **state)
+static void a_failed_review_is_rejected_and_not_cached(void **state)
 {
 	struct world *w = *state;
 
@@ -317,7 +317,7 @@ int main(void)
 		CASE(another_token_is_another_user),
 		CASE(each_subresource_is_tried_and_a_refusal_names_them),
 		CASE(without_a_token_one_is_anonymous_or_nobody),
-		CASE(what_cannot_be_reviewed_is_refused_and_not_remembered),
+		CASE(a_failed_review_is_rejected_and_not_cached),
 	};
 
 	return cmocka_run_group_tests_name("node/kubelet_auth", tests, NULL, NULL);

@@ -378,7 +378,7 @@ static void pods_end(void **state)
 	run_rows(ends, ARRAY_SIZE(ends));
 }
 
-static void what_was_lost_is_told(void **state)
+static void lost_containers_are_reported(void **state)
 {
 	run_rows(lost, ARRAY_SIZE(lost));
 }
@@ -392,7 +392,7 @@ int main(void)
 		cmocka_unit_test(policies_decide_about_restarts),
 		cmocka_unit_test(sandboxes_are_replaced),
 		cmocka_unit_test(pods_end),
-		cmocka_unit_test(what_was_lost_is_told),
+		cmocka_unit_test(lost_containers_are_reported),
 	};
 
 	return cmocka_run_group_tests_name("node/lifecycle", tests, NULL, NULL);

@@ -60,7 +60,7 @@ static void one_stream_may_be_asked_for(void **state)
 	expect((struct log_reader_opts){ .records = -1, .no_stderr = true }, ALL, "one\nthree\n");
 }
 
-static void what_is_older_is_left_out(void **state)
+static void older_records_are_left_out(void **state)
 {
 	/* 20:13:21.2 UTC; the second is in another time zone. */
 	expect((struct log_reader_opts){ .records = -1,
@@ -93,7 +93,7 @@ static void lines_are_counted_as_records(void **state)
 	expect((struct log_reader_opts){ .records = 3 }, ALL, "one\ntwo-and more\n");
 }
 
-static void what_is_no_record_is_passed_over(void **state)
+static void invalid_records_are_skipped(void **state)
 {
 	expect((struct log_reader_opts){ .records = 2 },
 	       "\nno record\n2023-11-14T22:13:20Z stdout F\n"
@@ -126,10 +126,10 @@ int main(void)
 		cmocka_unit_test(a_line_that_is_being_written_is_handed_on),
 		cmocka_unit_test(a_time_is_put_before_each_line_of_the_container),
 		cmocka_unit_test(one_stream_may_be_asked_for),
-		cmocka_unit_test(what_is_older_is_left_out),
+		cmocka_unit_test(older_records_are_left_out),
 		cmocka_unit_test(limits_are_exact),
 		cmocka_unit_test(lines_are_counted_as_records),
-		cmocka_unit_test(what_is_no_record_is_passed_over),
+		cmocka_unit_test(invalid_records_are_skipped),
 		cmocka_unit_test(another_file_begins_with_a_record),
 	};
 

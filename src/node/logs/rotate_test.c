@@ -142,7 +142,7 @@ static void the_newest_stay_and_are_compressed(void **state)
 	check_plan("l.2 l.1", 2, "l.1 l.2 ", "");
 }
 
-static void what_was_left_half_way_is_removed(void **state)
+static void files_of_an_unfinished_rotation_are_removed(void **state)
 {
 	check_plan("l.1.tmp l.2 l.2.gz", 5, "l.1.tmp l.2 ", "");
 }
@@ -225,7 +225,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_newest_stay_and_are_compressed),
-		cmocka_unit_test(what_was_left_half_way_is_removed),
+		cmocka_unit_test(files_of_an_unfinished_rotation_are_removed),
 		CASE(the_log_moves_away_and_older_ones_are_compressed),
 		CASE(a_runtime_that_does_not_reopen_keeps_its_log),
 		CASE(a_log_that_is_gone_is_a_failure),

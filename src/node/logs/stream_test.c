@@ -303,7 +303,7 @@ static void a_file_that_cannot_be_read_is_not_its_end(void **state)
 	assert_true(w->failed);
 }
 
-static void who_reads_may_rest_for_hours(void **state)
+static void a_reader_can_pause_for_hours(void **state)
 {
 	struct world *w = *state;
 
@@ -320,7 +320,7 @@ static void who_reads_may_rest_for_hours(void **state)
 	assert_true(w->ended && !w->failed);
 }
 
-static void what_is_written_is_followed_until_the_container_ends(void **state)
+static void a_log_is_followed_until_the_container_ends(void **state)
 {
 	struct world *w = *state;
 
@@ -430,8 +430,8 @@ int main(void)
 		CASE(more_lines_than_it_has),
 		CASE(a_search_that_fails_is_answered),
 		CASE(a_file_that_cannot_be_read_is_not_its_end),
-		CASE(who_reads_may_rest_for_hours),
-		CASE(what_is_written_is_followed_until_the_container_ends),
+		CASE(a_reader_can_pause_for_hours),
+		CASE(a_log_is_followed_until_the_container_ends),
 		CASE(a_folder_that_cannot_be_watched_is_looked_at),
 		CASE(a_rotated_log_is_read_to_its_end_before_the_new_one),
 		CASE(an_old_log_is_followed_until_the_new_one_is_written),

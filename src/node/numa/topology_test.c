@@ -59,7 +59,7 @@ static void hints_that_exclude_each_other_are_refused_unless_best_effort(void **
 	assert_false(best.preferred);
 }
 
-static void what_cannot_be_had_is_refused(void **state)
+static void hints_that_cannot_be_merged_are_rejected(void **state)
 {
 	struct topology_hint a[] = { HINT(1, true) };
 	struct topology_hints v[] = { HINTS(a), { .n = 0 } };
@@ -72,7 +72,7 @@ static void what_cannot_be_had_is_refused(void **state)
 	assert_true(best.any);
 }
 
-static void who_does_not_mind_gets_any_node(void **state)
+static void a_request_without_preference_gets_any_node(void **state)
 {
 	struct topology_hints v[] = { { .any = true } };
 	struct topology_hint best;
@@ -226,8 +226,8 @@ int main(void)
 		cmocka_unit_test(sets_are_walked_once_each),
 		cmocka_unit_test(preferred_and_equal_hints_win),
 		cmocka_unit_test(hints_that_exclude_each_other_are_refused_unless_best_effort),
-		cmocka_unit_test(what_cannot_be_had_is_refused),
-		cmocka_unit_test(who_does_not_mind_gets_any_node),
+		cmocka_unit_test(hints_that_cannot_be_merged_are_rejected),
+		cmocka_unit_test(a_request_without_preference_gets_any_node),
 		cmocka_unit_test(results_are_those_of_trying_every_combination),
 	};
 

@@ -190,7 +190,7 @@ static void play(uint64_t seed)
 	free(c);
 }
 
-static void whatever_happens_the_agent_and_its_drivers_agree_in_the_end(void **state UNUSED)
+static void the_agent_and_its_drivers_always_agree_in_the_end(void **state UNUSED)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
 		play(seed);
@@ -199,7 +199,7 @@ static void whatever_happens_the_agent_and_its_drivers_agree_in_the_end(void **s
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whatever_happens_the_agent_and_its_drivers_agree_in_the_end),
+		cmocka_unit_test(the_agent_and_its_drivers_always_agree_in_the_end),
 	};
 
 	return cmocka_run_group_tests_name("node/plugins_chaos", tests, NULL, NULL);

@@ -163,7 +163,7 @@ static void an_endpoint_may_be_another_socket(void **state)
 	assert_true(plugins_has_driver(w->plugins, STR(DRIVER)));
 }
 
-static void what_cannot_be_a_driver_is_told_why(void **state)
+static void an_invalid_driver_gets_the_reason(void **state)
 {
 	static const char *const none[] = { NULL };
 	static const char *const odd[] = { "v2.DRAPlugin", "x", NULL };
@@ -657,7 +657,7 @@ int main(void)
 		TEST(a_driver_registers_and_prepares),
 		TEST(the_first_version_that_the_driver_names_is_spoken),
 		TEST(an_endpoint_may_be_another_socket),
-		TEST(what_cannot_be_a_driver_is_told_why),
+		TEST(an_invalid_driver_gets_the_reason),
 		TEST(tries_back_off),
 		TEST(a_driver_that_hangs_does_not_hold_up_others),
 		TEST(answers_must_be_those_of_the_question),

@@ -213,7 +213,7 @@ static void folders_are_followed_as_they_come_and_go(void **state)
 	expect(t, "+x/a.sock ");
 }
 
-static void what_is_hidden_or_no_socket_is_not_told(void **state)
+static void hidden_files_and_other_than_sockets_are_ignored(void **state)
 {
 	struct test *t = *state;
 
@@ -328,7 +328,7 @@ int main(void)
 		TEST(a_socket_made_anew_is_gone_and_there),
 		TEST(a_change_of_mode_is_no_new_socket),
 		TEST(folders_are_followed_as_they_come_and_go),
-		TEST(what_is_hidden_or_no_socket_is_not_told),
+		TEST(hidden_files_and_other_than_sockets_are_ignored),
 		TEST(the_folder_itself_may_vanish),
 		TEST(the_agents_socket_comes_back_when_somebody_deletes_it),
 		TEST(the_socket_of_another_agent_is_left_alone),

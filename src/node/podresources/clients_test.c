@@ -224,7 +224,7 @@ static void a_process_that_forks_for_each_call_does_not_grow_the_table(void **st
 	podres_clients_release(&t);
 }
 
-static void whoever_is_full_again_is_forgotten(void **state UNUSED)
+static void a_client_with_all_its_tokens_is_forgotten(void **state UNUSED)
 {
 	struct podres_clients t;
 	struct conn_owner o;
@@ -256,7 +256,7 @@ int main(void)
 		cmocka_unit_test(zero_is_no_limit),
 		cmocka_unit_test(answers_that_are_not_read_are_bounded),
 		cmocka_unit_test(a_process_that_forks_for_each_call_does_not_grow_the_table),
-		cmocka_unit_test(whoever_is_full_again_is_forgotten),
+		cmocka_unit_test(a_client_with_all_its_tokens_is_forgotten),
 	};
 
 	return cmocka_run_group_tests_name("node/podres_clients", tests, NULL, NULL);

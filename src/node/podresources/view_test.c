@@ -239,7 +239,7 @@ static void a_device_is_told_once_per_numa_node(void **state)
 	assert_string_equal(view_allocatable(&f), "node: a@1 a@0 b c");
 }
 
-static void what_an_init_container_hands_on_is_not_told_of_it(void **state)
+static void an_init_container_does_not_list_a_device_that_it_passes_on(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f;
 
@@ -576,7 +576,7 @@ int main(void)
 		cmocka_unit_test(a_pod_without_devices_is_told_with_its_containers),
 		cmocka_unit_test(some_containers_only_have_devices),
 		cmocka_unit_test(a_device_is_told_once_per_numa_node),
-		cmocka_unit_test(what_an_init_container_hands_on_is_not_told_of_it),
+		cmocka_unit_test(an_init_container_does_not_list_a_device_that_it_passes_on),
 		cmocka_unit_test(of_two_init_containers_the_later_one_is_told),
 		cmocka_unit_test(a_sidecar_keeps_what_it_has),
 		cmocka_unit_test(main_containers_begin_behind_the_others),

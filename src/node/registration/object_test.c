@@ -359,7 +359,7 @@ static void without_registration_it_waits_for_its_node(void **state UNUSED)
 	world_free(w);
 }
 
-static void what_others_change_of_ours_is_written_again(void **state UNUSED)
+static void fields_of_the_agent_that_others_change_are_written_again(void **state UNUSED)
 {
 	struct world *w = world_new();
 
@@ -377,7 +377,7 @@ static void what_others_change_of_ours_is_written_again(void **state UNUSED)
 }
 
 /* As if a patch whose reply was lost was applied after all, while the next one is made. */
-static void what_changed_unseen_is_written_again(void **state UNUSED)
+static void a_change_that_the_watch_missed_is_written_again(void **state UNUSED)
 {
 	struct world *w = world_new();
 
@@ -439,8 +439,8 @@ int main(void)
 		cmocka_unit_test(a_failing_server_is_tried_again),
 		cmocka_unit_test(a_server_that_cannot_be_reached_gets_the_latest_later),
 		cmocka_unit_test(without_registration_it_waits_for_its_node),
-		cmocka_unit_test(what_others_change_of_ours_is_written_again),
-		cmocka_unit_test(what_changed_unseen_is_written_again),
+		cmocka_unit_test(fields_of_the_agent_that_others_change_are_written_again),
+		cmocka_unit_test(a_change_that_the_watch_missed_is_written_again),
 		cmocka_unit_test(a_node_that_was_deleted_stays_so),
 		cmocka_unit_test(a_bad_address_is_refused),
 	};

@@ -58,7 +58,7 @@ static void low_memory_is_noticed_and_forgotten_after_five_minutes(void **state 
 	assert_false(p.memory);
 }
 
-static void what_cannot_be_read_is_enough(void **state UNUSED)
+static void unreadable_memory_or_disk_means_no_pressure(void **state UNUSED)
 {
 	struct node_pressure p = { 0 };
 
@@ -82,7 +82,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(low_memory_is_noticed_and_forgotten_after_five_minutes),
-		cmocka_unit_test(what_cannot_be_read_is_enough),
+		cmocka_unit_test(unreadable_memory_or_disk_means_no_pressure),
 		cmocka_unit_test(a_file_system_has_a_size),
 	};
 

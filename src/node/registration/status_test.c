@@ -210,7 +210,7 @@ static void nothing_is_patched_for_a_heartbeat(void **state UNUSED)
 	bench_release(&b);
 }
 
-static void what_has_vanished_is_taken_back_and_others_things_stay(void **state UNUSED)
+static void vanished_resources_are_removed_and_those_of_others_stay(void **state UNUSED)
 {
 	struct bench b;
 	struct json *known, *wanted, *other;
@@ -332,7 +332,7 @@ int main(void)
 		cmocka_unit_test(names_and_versions_are_told),
 		cmocka_unit_test(labels_and_taints_that_are_none_are_refused),
 		cmocka_unit_test(nothing_is_patched_for_a_heartbeat),
-		cmocka_unit_test(what_has_vanished_is_taken_back_and_others_things_stay),
+		cmocka_unit_test(vanished_resources_are_removed_and_those_of_others_stay),
 		cmocka_unit_test(health_is_written_when_it_changes_and_removed_with_its_driver),
 		cmocka_unit_test(equal_quantities_of_other_spelling_are_left_alone),
 		cmocka_unit_test(an_empty_node_becomes_whole),

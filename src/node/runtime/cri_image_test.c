@@ -39,7 +39,7 @@ static void names_are_completed_as_upstream_does(void **state)
 	}
 }
 
-static void what_is_no_name_is_refused(void **state)
+static void an_invalid_image_name_is_rejected(void **state)
 {
 	static const char *const bad[] = { "",          "Busybox", "a//b",   "a:",          "a:b:c",
 					   "a b",       "/a",      "a/",     "a@sha256:12", "a._b",
@@ -79,7 +79,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_completed_as_upstream_does),
-		cmocka_unit_test(what_is_no_name_is_refused),
+		cmocka_unit_test(an_invalid_image_name_is_rejected),
 		cmocka_unit_test(a_path_is_bounded_as_a_whole),
 	};
 

@@ -359,7 +359,7 @@ static void a_status_that_fails_hides_nothing_else(void **state)
 	assert_int_equal(w->seen->containers[0].state, RUNTIME_RUNNING);
 }
 
-static void what_vanished_between_is_not_shown(void **state)
+static void a_container_that_vanished_meanwhile_is_not_listed(void **state)
 {
 	struct world *w = *state;
 
@@ -522,7 +522,7 @@ static void the_condition_says_who_it_is_and_why_it_is_not_ready(void **state)
 			    "reason:NetworkPluginNotReady message:cni plugin not initialized");
 }
 
-static void who_does_cdi_is_known(void **state)
+static void runtimes_with_cdi_are_known(void **state)
 {
 	static const struct {
 		const char *name, *version, *config;
@@ -588,7 +588,7 @@ int main(void)
 		CASE(the_termination_message_is_read),
 		CASE(the_log_stands_in_after_a_failure),
 		CASE(a_status_that_fails_hides_nothing_else),
-		CASE(what_vanished_between_is_not_shown),
+		CASE(a_container_that_vanished_meanwhile_is_not_listed),
 		CASE(a_list_that_fails_is_told_and_tried_again),
 		CASE(failures_bear_the_runtimes_words),
 		CASE(images_are_named_as_upstream_names_them),
@@ -596,7 +596,7 @@ int main(void)
 		CASE(streams_are_where_the_runtime_says),
 		CASE(a_container_that_runs_gets_other_cpus),
 		CASE(the_condition_says_who_it_is_and_why_it_is_not_ready),
-		cmocka_unit_test(who_does_cdi_is_known),
+		cmocka_unit_test(runtimes_with_cdi_are_known),
 		CASE(freeing_it_ends_all_in_silence),
 		CASE(an_endpoint_must_be_an_address),
 	};

@@ -275,7 +275,7 @@ static void a_pull_fails_as_told_and_other_images_are_there(void **state UNUSED)
 	world_free(w);
 }
 
-static void what_is_not_there_is_an_error_or_done_already(void **state UNUSED)
+static void a_missing_container_is_an_error_or_already_done(void **state UNUSED)
 {
 	struct world *w = world_new(NULL, NULL);
 	struct sandbox_spec spec = spec_of(w, "u1");
@@ -345,7 +345,7 @@ int main(void)
 		cmocka_unit_test(an_annotation_ends_a_container),
 		cmocka_unit_test(zero_is_completed_and_nonsense_is_told),
 		cmocka_unit_test(a_pull_fails_as_told_and_other_images_are_there),
-		cmocka_unit_test(what_is_not_there_is_an_error_or_done_already),
+		cmocka_unit_test(a_missing_container_is_an_error_or_already_done),
 		cmocka_unit_test(cpus_are_remembered),
 		cmocka_unit_test(it_can_be_freed_while_it_answers),
 	};

@@ -182,7 +182,7 @@ static void config_maps_and_secrets_are_read(void **state)
 	assert_null(value(w, "O"));
 }
 
-static void what_is_missing_is_named(void **state)
+static void missing_sources_are_named(void **state)
 {
 	static const struct {
 		const char *container, *message;
@@ -327,7 +327,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(services_have_dockers_variables, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(config_maps_and_secrets_are_read, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(what_is_missing_is_named, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(missing_sources_are_named, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(fields_are_what_the_pod_says, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(resources_are_rounded_up_and_default_to_the_nodes,
 						set_up, tear_down),

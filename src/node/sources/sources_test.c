@@ -359,7 +359,7 @@ static void immutable_objects_are_not_watched_for_long(void **state)
 	assert_int_equal(open_streams(w), 1);
 }
 
-static void what_the_server_refuses_is_a_failure_that_may_pass(void **state)
+static void a_forbidden_source_is_a_temporary_failure(void **state)
 {
 	struct world *w = *state;
 
@@ -445,7 +445,7 @@ static void an_old_token_serves_while_it_is_valid(void **state)
 	assert_int_equal(w->changes, 1);
 }
 
-static void whoever_waits_for_a_dropped_pods_token_hears_so(void **state)
+static void a_caller_waiting_for_a_dropped_pods_token_gets_an_error(void **state)
 {
 	struct world *w = *state;
 
@@ -472,11 +472,11 @@ int main(void)
 		TEST(changes_are_told_until_the_pod_is_dropped),
 		TEST(a_changed_pod_keeps_what_it_still_uses),
 		TEST(immutable_objects_are_not_watched_for_long),
-		TEST(what_the_server_refuses_is_a_failure_that_may_pass),
+		TEST(a_forbidden_source_is_a_temporary_failure),
 		TEST(a_token_is_bound_to_its_pod_and_kept),
 		TEST(a_token_is_renewed_before_it_ends),
 		TEST(an_old_token_serves_while_it_is_valid),
-		TEST(whoever_waits_for_a_dropped_pods_token_hears_so),
+		TEST(a_caller_waiting_for_a_dropped_pods_token_gets_an_error),
 	};
 
 	return cmocka_run_group_tests_name("node/sources", tests, NULL, NULL);

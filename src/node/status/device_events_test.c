@@ -73,7 +73,7 @@ static void the_first_of_each_direction_is_told_at_once(void **state UNUSED)
 	device_events_free(t.e);
 }
 
-static void what_is_held_back_is_told_when_its_minute_is_over(void **state UNUSED)
+static void a_delayed_event_is_reported_after_its_minute(void **state UNUSED)
 {
 	struct test t;
 
@@ -97,7 +97,7 @@ static void what_is_held_back_is_told_when_its_minute_is_over(void **state UNUSE
 	device_events_free(t.e);
 }
 
-static void what_is_no_news_any_more_is_not_told(void **state UNUSED)
+static void an_outdated_event_is_not_reported(void **state UNUSED)
 {
 	struct test t;
 
@@ -236,8 +236,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_of_each_direction_is_told_at_once),
-		cmocka_unit_test(what_is_held_back_is_told_when_its_minute_is_over),
-		cmocka_unit_test(what_is_no_news_any_more_is_not_told),
+		cmocka_unit_test(a_delayed_event_is_reported_after_its_minute),
+		cmocka_unit_test(an_outdated_event_is_not_reported),
 		cmocka_unit_test(a_new_message_is_news_of_the_same_direction),
 		cmocka_unit_test(
 			pods_devices_and_resources_are_apart_but_claims_of_one_device_are_not),

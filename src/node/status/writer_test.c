@@ -291,7 +291,7 @@ static void only_what_differs_is_sent_and_with_the_uid(void **state UNUSED)
 	world_free(w);
 }
 
-static void what_is_wanted_no_more_is_removed(void **state UNUSED)
+static void conditions_that_are_no_longer_set_are_removed(void **state UNUSED)
 {
 	struct world *w = world_new();
 
@@ -404,7 +404,7 @@ static void an_old_event_of_the_watch_changes_nothing(void **state UNUSED)
 	world_free(w);
 }
 
-static void what_others_change_of_ours_is_written_again(void **state UNUSED)
+static void fields_of_the_agent_that_others_change_are_written_again(void **state UNUSED)
 {
 	struct world *w = world_new();
 
@@ -453,7 +453,7 @@ static void conditions_of_others_are_left_to_them(void **state UNUSED)
 	world_free(w);
 }
 
-static void what_others_change_while_a_patch_is_under_way_is_not_lost(void **state UNUSED)
+static void a_change_by_others_during_a_patch_is_not_lost(void **state UNUSED)
 {
 	struct world *w = world_new();
 
@@ -487,7 +487,7 @@ static void do_silently(struct world *w, unsigned i)
 }
 
 /* A patch without a reply was applied after all: the server has a state that nobody wants. */
-static void what_an_unanswered_patch_left_behind_is_written_again(void **state UNUSED)
+static void the_status_is_written_again_after_an_unanswered_patch(void **state UNUSED)
 {
 	struct world *w = world_new();
 
@@ -659,16 +659,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_what_differs_is_sent_and_with_the_uid),
-		cmocka_unit_test(what_is_wanted_no_more_is_removed),
+		cmocka_unit_test(conditions_that_are_no_longer_set_are_removed),
 		cmocka_unit_test(a_status_that_the_server_has_is_not_sent),
 		cmocka_unit_test(a_burst_ends_in_the_latest_with_one_patch_under_way),
 		cmocka_unit_test(pods_do_not_wait_for_each_other),
 		cmocka_unit_test(a_server_that_is_away_gets_the_latest_when_it_is_back),
 		cmocka_unit_test(an_old_event_of_the_watch_changes_nothing),
-		cmocka_unit_test(what_others_change_of_ours_is_written_again),
+		cmocka_unit_test(fields_of_the_agent_that_others_change_are_written_again),
 		cmocka_unit_test(conditions_of_others_are_left_to_them),
-		cmocka_unit_test(what_others_change_while_a_patch_is_under_way_is_not_lost),
-		cmocka_unit_test(what_an_unanswered_patch_left_behind_is_written_again),
+		cmocka_unit_test(a_change_by_others_during_a_patch_is_not_lost),
+		cmocka_unit_test(the_status_is_written_again_after_an_unanswered_patch),
 		cmocka_unit_test(a_field_that_the_server_drops_is_not_fought_for),
 		cmocka_unit_test(the_pod_level_field_is_left_out_when_it_is_refused),
 		cmocka_unit_test(a_refusal_is_told_and_not_repeated),

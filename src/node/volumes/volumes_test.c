@@ -113,7 +113,7 @@ static void secrets_lie_in_memory(void **state)
 	assert_int_equal(access(path(w, "."), F_OK), -1);
 }
 
-static void what_is_missing_is_told_as_upstream_does(void **state)
+static void a_missing_source_has_upstreams_message(void **state)
 {
 	static const struct {
 		const char *volume, *message;
@@ -156,7 +156,7 @@ static void what_is_missing_is_told_as_upstream_does(void **state)
 	}
 }
 
-static void what_is_optional_may_be_missing(void **state)
+static void an_optional_source_may_be_missing(void **state)
 {
 	struct world *w = *state;
 
@@ -450,7 +450,7 @@ static void a_job_may_be_given_up(void **state)
 	w->volumes = volumes_new(&opts);
 }
 
-static void what_is_mounted_is_not_emptied(void **state)
+static void a_mounted_folder_is_not_emptied(void **state)
 {
 	struct world *w = *state;
 	const char *dir, *file;
@@ -479,8 +479,8 @@ int main(void)
 		TEST(old_states_do_not_pile_up),
 		TEST(items_choose_keys_paths_and_modes),
 		TEST(secrets_lie_in_memory),
-		TEST(what_is_missing_is_told_as_upstream_does),
-		TEST(what_is_optional_may_be_missing),
+		TEST(a_missing_source_has_upstreams_message),
+		TEST(an_optional_source_may_be_missing),
 		TEST(projected_sources_come_together),
 		TEST(a_token_without_a_server_fails),
 		TEST(a_group_may_read_what_fs_group_says),
@@ -492,7 +492,7 @@ int main(void)
 		TEST(volumes_are_emptied_bit_by_bit_and_after_a_restart),
 		TEST(a_full_disk_leaves_the_old_files),
 		TEST(a_job_may_be_given_up),
-		TEST(what_is_mounted_is_not_emptied),
+		TEST(a_mounted_folder_is_not_emptied),
 	};
 
 	return cmocka_run_group_tests_name("node/volumes", tests, NULL, NULL);

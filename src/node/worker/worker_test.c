@@ -491,7 +491,7 @@ static void a_pull_that_never_ends_keeps_no_pod_from_its_end(void **state)
 	world_free(t);
 }
 
-static void what_cannot_be_stopped_is_asked_again_with_pauses(void **state)
+static void a_failed_stop_is_retried_with_back_off(void **state)
 {
 	struct world *t = world_new();
 
@@ -733,7 +733,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pod_starts_ends_and_is_forgotten),
 		cmocka_unit_test(a_pull_that_never_ends_keeps_no_pod_from_its_end),
-		cmocka_unit_test(what_cannot_be_stopped_is_asked_again_with_pauses),
+		cmocka_unit_test(a_failed_stop_is_retried_with_back_off),
 		cmocka_unit_test(a_second_deletion_with_less_grace_counts_at_once),
 		cmocka_unit_test(an_image_that_is_pulled_and_not_there_is_not_pulled_in_a_circle),
 		cmocka_unit_test(a_pod_whose_devices_were_released_is_not_started_again),

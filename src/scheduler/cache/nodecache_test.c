@@ -375,7 +375,7 @@ static void a_snapshot_costs_what_changed(void **state)
 	assert_int_equal(snapshot_find(s, STR("n7"))->requested.cpu_milli, 10);
 }
 
-static void what_a_snapshot_shows_does_not_change(void **state)
+static void a_snapshot_does_not_change(void **state)
 {
 	struct world *w = *state;
 	struct nodeinfo *held, *mine;
@@ -722,7 +722,7 @@ int main(void)
 		TEST(types_do_not_mix),
 		TEST(a_type_is_registered_once),
 		TEST(a_snapshot_costs_what_changed),
-		TEST(what_a_snapshot_shows_does_not_change),
+		TEST(a_snapshot_does_not_change),
 		TEST(unchanged_nodes_are_shared),
 		TEST(nodes_are_in_turn_from_each_zone),
 		TEST(nodes_with_affinity_are_listed),

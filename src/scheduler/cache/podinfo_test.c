@@ -389,7 +389,7 @@ static void the_header_of_a_pod_is_read(void **state UNUSED)
 	podinfo_unref(p);
 }
 
-static void what_a_waiting_pod_asks_for_is_read(void **state UNUSED)
+static void the_requests_of_a_waiting_pod_are_read(void **state UNUSED)
 {
 	struct podinfo *p = full("");
 
@@ -464,7 +464,7 @@ static void an_assumed_pod_is_the_same_on_a_node(void **state UNUSED)
 	podinfo_unref(a);
 }
 
-static void what_is_no_pod_is_refused(void **state UNUSED)
+static void an_invalid_pod_is_rejected(void **state UNUSED)
 {
 	static const char *const texts[] = {
 		"{'metadata':{'name':'p','namespace':'ns'}}",
@@ -705,10 +705,10 @@ int main(void)
 		cmocka_unit_test(a_pod_takes_no_more_than_thousands_of_which_have_a_sum),
 		cmocka_unit_test(requests_are_what_upstream_computes),
 		cmocka_unit_test(the_header_of_a_pod_is_read),
-		cmocka_unit_test(what_a_waiting_pod_asks_for_is_read),
+		cmocka_unit_test(the_requests_of_a_waiting_pod_are_read),
 		cmocka_unit_test(a_bound_pod_keeps_what_others_ask_and_is_small),
 		cmocka_unit_test(an_assumed_pod_is_the_same_on_a_node),
-		cmocka_unit_test(what_is_no_pod_is_refused),
+		cmocka_unit_test(an_invalid_pod_is_rejected),
 		cmocka_unit_test(terms_of_affinity_are_read),
 		cmocka_unit_test(a_term_matches_by_labels_and_namespace),
 		cmocka_unit_test(tolerations_tolerate_as_upstream),

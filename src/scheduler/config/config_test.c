@@ -266,7 +266,7 @@ static const struct {
 	  "strict decoding error: unknown field \"devplane.plugin\"" },
 };
 
-static void what_is_wrong_is_told_with_its_path(void **state)
+static void an_error_names_the_path_of_the_field(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
 		CLEANUP(config_release) struct config c;
@@ -288,7 +288,7 @@ int main(void)
 		cmocka_unit_test(json_is_read_as_well),
 		cmocka_unit_test(defaults_are_changed_by_the_profile),
 		cmocka_unit_test(points_keep_what_they_say),
-		cmocka_unit_test(what_is_wrong_is_told_with_its_path),
+		cmocka_unit_test(an_error_names_the_path_of_the_field),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,7 +72,7 @@ static void nodes_fit_that_have_what_is_wanted(void **state)
 	world_free(w);
 }
 
-static void what_is_reserved_is_taken_until_it_is_given_back(void **state)
+static void a_reserved_device_is_taken_until_it_is_given_back(void **state)
 {
 	struct world *w = world_new(false);
 	struct cycle *first, *second;
@@ -232,7 +232,7 @@ static void a_device_that_another_claim_holds_is_not_tried_again(void **state)
 	}
 }
 
-static void what_others_did_meanwhile_ends_the_binding(void **state)
+static void a_change_by_others_ends_the_binding(void **state)
 {
 	static const struct {
 		const char *change, *why;
@@ -721,12 +721,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pod_waits_until_all_its_claims_are_there_and_its_own),
 		cmocka_unit_test(nodes_fit_that_have_what_is_wanted),
-		cmocka_unit_test(what_is_reserved_is_taken_until_it_is_given_back),
+		cmocka_unit_test(a_reserved_device_is_taken_until_it_is_given_back),
 		cmocka_unit_test(earlier_alternatives_score_higher),
 		cmocka_unit_test(an_allocation_is_written_with_finalizer_and_reservation),
 		cmocka_unit_test(a_conflict_is_tried_again_on_the_newest_version),
 		cmocka_unit_test(a_device_that_another_claim_holds_is_not_tried_again),
-		cmocka_unit_test(what_others_did_meanwhile_ends_the_binding),
+		cmocka_unit_test(a_change_by_others_ends_the_binding),
 		cmocka_unit_test(a_claim_that_is_deleted_meanwhile_ends_the_binding),
 		cmocka_unit_test(a_pod_that_may_be_bound_keeps_its_reservation),
 

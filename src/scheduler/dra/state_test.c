@@ -435,7 +435,7 @@ static void put(struct dra_state *s, int claim, struct truth t)
 	cached_unref(o);
 }
 
-static void what_we_wrote_counts_until_the_watch_is_as_far(void **state)
+static void the_schedulers_write_counts_until_the_watch_shows_it(void **state)
 {
 	struct dra_state *s = dra_state_new(NULL, NULL);
 	struct truth wrote = truth_of(1, 12, 0);
@@ -616,7 +616,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_device_is_given_out_twice_whatever_comes_late),
-		cmocka_unit_test(what_we_wrote_counts_until_the_watch_is_as_far),
+		cmocka_unit_test(the_schedulers_write_counts_until_the_watch_shows_it),
 		cmocka_unit_test(a_claim_that_is_gone_does_not_come_back_by_an_answer),
 		cmocka_unit_test(a_claim_frees_devices_also_when_the_watch_never_saw_them_held),
 		cmocka_unit_test(a_claim_frees_devices_also_when_the_watch_passes_over_it),

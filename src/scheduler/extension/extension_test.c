@@ -57,7 +57,7 @@ static void start_every(struct extension_world *w)
 
 /* --- loading ----------------------------------------------------------------------- */
 
-static void what_cannot_be_used_is_refused_with_a_sentence(void **state)
+static void an_unusable_plugin_is_rejected_with_a_message(void **state)
 {
 	static const struct {
 		const char *file, *says;
@@ -137,7 +137,7 @@ static void a_plugin_of_a_version_to_come_works(void **state)
 						 "{'name':'c','nodeName':'n1'}"));
 }
 
-static void what_lies_beyond_a_plugin_s_size_is_not_called(void **state)
+static void callbacks_beyond_a_plugins_size_are_not_called(void **state)
 {
 	struct extension_world *w = *state;
 	CLEANUP(podinfo_unref) struct podinfo *p = NULL;
@@ -655,11 +655,11 @@ static void a_plugin_may_have_threads(void **state UNUSED)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_cannot_be_used_is_refused_with_a_sentence),
+		TEST(an_unusable_plugin_is_rejected_with_a_message),
 		TEST(a_name_is_taken_once),
 		TEST(a_plugin_of_the_first_header_works),
 		TEST(a_plugin_of_a_version_to_come_works),
-		TEST(what_lies_beyond_a_plugin_s_size_is_not_called),
+		TEST(callbacks_beyond_a_plugins_size_are_not_called),
 		TEST(a_failing_init_says_why),
 		TEST(all_is_closed_in_order),
 		TEST(a_plugin_takes_part_at_every_point),

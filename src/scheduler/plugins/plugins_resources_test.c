@@ -116,7 +116,7 @@ static void ignored_resources_and_groups_are_not_asked_for(void **state)
 	scheduler_fixture_check_filters(f, fit, rows, ARRAY_SIZE(rows));
 }
 
-static void what_a_device_class_offers_is_left_to_it_where_the_node_has_none(void **state)
+static void a_device_class_serves_a_resource_that_the_node_lacks(void **state)
 {
 	static const struct fixture_row rows[] = {
 		{ "{'name':'p','requests':{'example.com/gpu':'1'}}",
@@ -393,7 +393,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_pod_fits_where_all_it_requests_is_left),
 		TEST(ignored_resources_and_groups_are_not_asked_for),
-		TEST(what_a_device_class_offers_is_left_to_it_where_the_node_has_none),
+		TEST(a_device_class_serves_a_resource_that_the_node_lacks),
 		TEST(least_allocated_prefers_nodes_with_much_left),
 		TEST(most_allocated_prefers_nodes_with_little_left),
 		TEST(a_shape_gives_the_score_of_what_is_in_use),

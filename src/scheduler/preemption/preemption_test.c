@@ -134,7 +134,7 @@ static void nodes_that_nothing_helps_are_not_tried(void **state)
 			    "2 No preemption victims found for incoming pod.");
 }
 
-static void who_does_not_fit_even_alone_says_why(void **state)
+static void a_pod_that_does_not_fit_even_alone_says_why(void **state)
 {
 	struct scheduler_fixture *f = *state;
 
@@ -383,7 +383,7 @@ static void work_without_a_candidate_does_not_end_the_search(void **state)
 	assert_true(str_eqz(choice.node->name, "n04"));
 }
 
-static void who_never_preempts_does_not(void **state)
+static void a_pod_with_policy_never_does_not_preempt(void **state)
 {
 	struct scheduler_fixture *f = *state;
 
@@ -395,7 +395,7 @@ static void who_never_preempts_does_not(void **state)
 			    "not eligible due to preemptionPolicy=Never.");
 }
 
-static void who_waits_for_victims_to_end_does_not_take_more(void **state)
+static void a_pod_that_waits_for_victims_preempts_no_more(void **state)
 {
 	static const char asks[] = "{'name':'p','priority':5,'status':{'nominatedNodeName':'n1'},"
 				   "'requests':{'cpu':'500m'}}";
@@ -572,7 +572,7 @@ int main(void)
 		DECIDES(a_pod_of_lower_priority_makes_room),
 		DECIDES(equals_and_betters_stay),
 		DECIDES(nodes_that_nothing_helps_are_not_tried),
-		DECIDES(who_does_not_fit_even_alone_says_why),
+		DECIDES(a_pod_that_does_not_fit_even_alone_says_why),
 		DECIDES(as_many_as_possible_stay_the_more_important_first),
 		DECIDES(a_small_one_may_stay_where_a_larger_had_to_go),
 		DECIDES(budgets_are_spared_where_it_can_be),
@@ -586,8 +586,8 @@ int main(void)
 		DECIDES(enough_candidates_end_the_search),
 		DECIDES(enough_work_ends_the_search_when_there_is_a_candidate),
 		DECIDES(work_without_a_candidate_does_not_end_the_search),
-		DECIDES(who_never_preempts_does_not),
-		DECIDES(who_waits_for_victims_to_end_does_not_take_more),
+		DECIDES(a_pod_with_policy_never_does_not_preempt),
+		DECIDES(a_pod_that_waits_for_victims_preempts_no_more),
 		DECIDES(other_filters_follow_the_what_if),
 		DECIDES(extended_resources_follow_the_what_if),
 		DECIDES(arguments_are_checked),

@@ -278,7 +278,7 @@ static void another_pod_of_the_victims_name_is_left_alone(void **state)
 	assert_true(fakeapi_has(b->api, "pods", "default", "a", "\"deletionTimestamp\""));
 }
 
-static void who_waits_in_permit_is_refused_without_a_request(void **state)
+static void a_victim_that_waits_in_permit_is_rejected_without_a_request(void **state)
 {
 	struct bench *b = *state;
 	struct queued_pod *p;
@@ -293,7 +293,7 @@ static void who_waits_in_permit_is_refused_without_a_request(void **state)
 	assert_int_equal(fakeapi_count(b->api, "events"), 1);
 }
 
-static void what_is_being_deleted_already_is_not_deleted_again(void **state)
+static void a_victim_that_is_being_deleted_is_not_deleted_again(void **state)
 {
 	struct bench *b = *state;
 
@@ -404,8 +404,8 @@ int main(void)
 		DOES(a_last_victim_that_is_gone_activates_the_pod),
 		DOES(another_victim_that_is_gone_is_no_failure),
 		DOES(another_pod_of_the_victims_name_is_left_alone),
-		DOES(who_waits_in_permit_is_refused_without_a_request),
-		DOES(what_is_being_deleted_already_is_not_deleted_again),
+		DOES(a_victim_that_waits_in_permit_is_rejected_without_a_request),
+		DOES(a_victim_that_is_being_deleted_is_not_deleted_again),
 		DOES(pods_of_lower_priority_lose_their_nomination),
 		DOES(nominated_pods_of_higher_priority_count_as_if_they_were_there),
 		DOES(attempts_and_victims_are_counted),

@@ -162,7 +162,7 @@ static void events_of_extensions_are_told_apart_by_type(void **state)
 	assert_int_equal(place_of(w, 1), QUEUE_BACKOFF);
 }
 
-static void who_has_no_events_waits_for_time_and_who_does_not_say_for_anything(void **state)
+static void a_plugin_waits_for_any_event_unless_it_names_none(void **state)
 {
 	struct world *w = *state;
 
@@ -622,7 +622,7 @@ int main(void)
 		WITH_WORLD(a_pod_is_not_woken_by_its_own_going_from_a_node),
 		WITH_WORLD(a_queue_is_freed_without_its_profiles),
 		WITH_WORLD(events_of_extensions_are_told_apart_by_type),
-		WITH_WORLD(who_has_no_events_waits_for_time_and_who_does_not_say_for_anything),
+		WITH_WORLD(a_plugin_waits_for_any_event_unless_it_names_none),
 		WITH_WORLD(back_off_doubles_up_to_its_limit_in_windows),
 		WITH_WORLD(a_back_off_that_is_over_when_the_event_comes_is_not_waited_for),
 		WITH_WORLD(errors_back_off_by_their_own_count_and_are_not_popped_early),

@@ -201,7 +201,7 @@ static void a_plugin_may_bind_by_itself(void **state)
 
 /* --- failures ----------------------------------------------------------------------------- */
 
-static void what_fails_is_undone_in_reverse_order(void **state)
+static void a_failed_attempt_is_undone_in_reverse_order(void **state)
 {
 	static const struct {
 		const char *where, *trace;
@@ -456,7 +456,7 @@ static void a_node_that_goes_does_not_stop_a_pod_that_waits(void **state)
 	scheduler_world_check_quiet(v->w);
 }
 
-static void what_is_under_way_is_undone_when_it_ends(void **state)
+static void a_running_step_is_undone_when_it_ends(void **state)
 {
 	static const char *const where[] = { "First.permit", "First.pre_bind", "First.bind", NULL };
 	static const char *const traces[] = { RESERVE PERMIT UNDO,
@@ -487,7 +487,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(all_points_are_asked_in_order),
 		TEST(a_plugin_may_bind_by_itself),
-		cmocka_unit_test(what_fails_is_undone_in_reverse_order),
+		cmocka_unit_test(a_failed_attempt_is_undone_in_reverse_order),
 		TEST(a_binding_that_the_server_refused_is_undone),
 		TEST(a_binding_whose_answer_was_lost_is_kept_reserved),
 		TEST(a_pod_waits_for_permission),
@@ -500,7 +500,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_pod_that_another_bound_elsewhere_is_undone),
 		TEST(a_pod_that_another_bound_here_is_left_alone),
 		TEST(a_node_that_goes_does_not_stop_a_pod_that_waits),
-		cmocka_unit_test(what_is_under_way_is_undone_when_it_ends),
+		cmocka_unit_test(a_running_step_is_undone_when_it_ends),
 	};
 
 	if (argc != 2)

@@ -316,7 +316,7 @@ static void the_smallest_volume_goes_to_the_smallest_claim(void **state)
 	assert_true(str_eqz(s->plan.matches[1].volume->name, "b"));
 }
 
-static void what_is_decided_holds_until_the_cache_shows_more(void **state)
+static void a_decision_holds_until_the_cache_shows_more(void **state)
 {
 	CLEANUP(world_free)
 	struct world *w = world_new("{" NODE "," POD "," NO_MAKE "," WAITING
@@ -718,7 +718,7 @@ int main(void)
 		cmocka_unit_test(a_claim_for_one_pod_is_of_one_pod),
 		cmocka_unit_test(volumes_of_a_driver_are_limited),
 		cmocka_unit_test(the_smallest_volume_goes_to_the_smallest_claim),
-		cmocka_unit_test(what_is_decided_holds_until_the_cache_shows_more),
+		cmocka_unit_test(a_decision_holds_until_the_cache_shows_more),
 		cmocka_unit_test(a_claim_to_be_made_stays_with_its_node),
 		cmocka_unit_test(a_claim_to_be_made_is_waited_for),
 		cmocka_unit_test(a_volume_that_was_found_is_waited_for),

@@ -118,7 +118,7 @@ static const char *bearer(struct world *w, struct str token)
 	return arena_printf(&w->arena, "Bearer %.*s", STR_ARG(token));
 }
 
-static void who_shows_nothing_is_anonymous(void **state)
+static void a_caller_without_credentials_is_anonymous(void **state)
 {
 	static const char *const rows[] = { NULL,     "",        "Basic YTpi",
 					    "Bearer", "Bearer ", "Bearer  static" };
@@ -443,7 +443,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		CASE(who_shows_nothing_is_anonymous),
+		CASE(a_caller_without_credentials_is_anonymous),
 		CASE(anonymous_can_be_switched_off),
 		CASE(a_token_of_the_file_is_its_users),
 		CASE(a_token_may_be_a_subprotocol),

@@ -58,7 +58,7 @@ static void an_account_must_be_there_with_its_uid(void **state)
 	assert_int_equal(check(w, &b, 0, NULL), -ERR_UNAUTHORIZED);
 }
 
-static void what_waits_for_a_finalizer_is_gone_after_a_minute(void **state)
+static void an_account_with_a_finalizer_counts_as_deleted_after_a_minute(void **state)
 {
 	struct verb_world *w = *state;
 	struct user_binding b = { .ns = STR("default"), .account = STR("robot") };
@@ -117,7 +117,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, verb_world_set_up, verb_world_tear_down)
 		CASE(nobody_else_is_bound),
 		CASE(an_account_must_be_there_with_its_uid),
-		CASE(what_waits_for_a_finalizer_is_gone_after_a_minute),
+		CASE(an_account_with_a_finalizer_counts_as_deleted_after_a_minute),
 		CASE(a_pod_node_and_secret_must_be_there),
 	};
 

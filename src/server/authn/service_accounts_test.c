@@ -211,7 +211,7 @@ static void a_token_is_good_in_its_time_give_or_take_a_minute(void **state)
 	assert_refused(f, s, issue(f, s, c), NOW, "service account token is issued in the future");
 }
 
-static void what_we_did_not_sign_is_refused(void **state)
+static void a_token_that_the_server_did_not_sign_is_rejected(void **state)
 {
 	struct folder *f = *state;
 	CLEANUP(service_accounts_free) struct service_accounts *s = load(f);
@@ -370,7 +370,7 @@ int main(void)
 		CASE(a_token_says_what_upstreams_say),
 		CASE(a_token_makes_a_user_with_groups_and_extras),
 		CASE(a_token_is_good_in_its_time_give_or_take_a_minute),
-		CASE(what_we_did_not_sign_is_refused),
+		CASE(a_token_that_the_server_did_not_sign_is_rejected),
 		CASE(a_foreign_issuer_is_not_looked_at),
 		CASE(the_first_issuer_issues_and_all_are_accepted),
 		CASE(a_rotated_key_is_believed_while_it_is_listed),

@@ -316,7 +316,7 @@ static void a_rule_of_a_billion_pieces_is_refused_at_once(void **state)
 }
 
 /* Each is found only at the end of a list of the same length, which would take forever. */
-static void what_takes_too_long_to_compare_is_not_covered(void **state)
+static void rules_that_take_too_long_to_compare_are_not_covered(void **state)
 {
 	struct rbac_rule held = { 0 }, wanted = { 0 };
 	struct rbac_rules missing;
@@ -447,7 +447,7 @@ static void bindings_reach_users_groups_and_service_accounts(void **state)
 	rbac_free(r);
 }
 
-static void what_is_bound_to_a_missing_role_is_told_once(void **state)
+static void a_binding_to_a_missing_role_is_reported_once(void **state)
 {
 	const struct str groups[] = { STR("dev") };
 	struct user bob = { .name = STR("bob"), .groups = groups, .ngroups = 1 };
@@ -702,9 +702,9 @@ int main(void)
 		cmocka_unit_test(rules_survive_the_way_to_a_tree_and_back),
 		cmocka_unit_test(missing_rules_are_told_piece_by_piece),
 		cmocka_unit_test(a_rule_of_a_billion_pieces_is_refused_at_once),
-		cmocka_unit_test(what_takes_too_long_to_compare_is_not_covered),
+		cmocka_unit_test(rules_that_take_too_long_to_compare_are_not_covered),
 		cmocka_unit_test(bindings_reach_users_groups_and_service_accounts),
-		cmocka_unit_test(what_is_bound_to_a_missing_role_is_told_once),
+		cmocka_unit_test(a_binding_to_a_missing_role_is_reported_once),
 		cmocka_unit_test(a_subject_that_is_named_often_has_one_grant),
 		cmocka_unit_test(a_reset_forgets_one_sort_and_keeps_the_rest),
 		cmocka_unit_test(the_index_decides_as_a_walk_over_all_bindings),

@@ -189,7 +189,7 @@ static void live(struct model *m, int steps, uint32_t puts_of_ten)
 	check_map(m);
 }
 
-static void what_is_there_is_found_and_what_is_taken_stays_as_it_was(void **state UNUSED)
+static void entries_are_found_and_taken_snapshots_do_not_change(void **state UNUSED)
 {
 	for (uint64_t seed = 0; seed < 3; seed++) {
 		struct model *m = model_new(seed);
@@ -276,7 +276,7 @@ static void a_part_of_a_block_keeps_no_more_than_that(void **state UNUSED)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_there_is_found_and_what_is_taken_stays_as_it_was),
+		cmocka_unit_test(entries_are_found_and_taken_snapshots_do_not_change),
 		cmocka_unit_test(objects_that_come_in_order_fill_their_blocks),
 		cmocka_unit_test(blocks_that_have_little_become_one),
 		cmocka_unit_test(a_block_that_nobody_has_is_changed_in_place),

@@ -62,7 +62,7 @@ static void events_are_found_by_revision(void **state UNUSED)
 	ring_release(&r);
 }
 
-static void what_weighs_too_much_goes_from_the_front(void **state UNUSED)
+static void a_ring_that_is_too_large_is_trimmed_from_the_front(void **state UNUSED)
 {
 	struct ring r;
 
@@ -160,7 +160,7 @@ static void a_ring_that_restarts_knows_nothing(void **state UNUSED)
 	ring_release(&r);
 }
 
-static void what_is_old_goes_but_for_a_little(void **state UNUSED)
+static void old_events_are_dropped_except_for_a_few(void **state UNUSED)
 {
 	struct ring r;
 
@@ -184,12 +184,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_are_found_by_revision),
-		cmocka_unit_test(what_weighs_too_much_goes_from_the_front),
+		cmocka_unit_test(a_ring_that_is_too_large_is_trimmed_from_the_front),
 		cmocka_unit_test(a_large_batch_is_cut_into_chunks),
 		cmocka_unit_test(a_chunk_knows_whether_it_is_of_one_namespace),
 		cmocka_unit_test(a_span_grows_at_both_ends),
 		cmocka_unit_test(a_ring_that_restarts_knows_nothing),
-		cmocka_unit_test(what_is_old_goes_but_for_a_little),
+		cmocka_unit_test(old_events_are_dropped_except_for_a_few),
 	};
 
 	return cmocka_run_group_tests_name("server/ring", tests, NULL, NULL);

@@ -217,7 +217,7 @@ static void a_proxy_without_path_is_a_folder(void **state)
 	(void)verb_world_call(w, "GET", NODES "/n/proxy", NULL, 301);
 }
 
-static void who_is_not_there_is_unavailable(void **state)
+static void an_unreachable_node_is_unavailable(void **state)
 {
 	struct verb_world *w = *state;
 	struct json *got;
@@ -535,8 +535,8 @@ int main(void)
 						verb_world_set_up_http1, verb_world_tear_down),
 		cmocka_unit_test_setup_teardown(a_proxy_without_path_is_a_folder, verb_world_set_up,
 						verb_world_tear_down),
-		cmocka_unit_test_setup_teardown(who_is_not_there_is_unavailable, verb_world_set_up,
-						verb_world_tear_down),
+		cmocka_unit_test_setup_teardown(an_unreachable_node_is_unavailable,
+						verb_world_set_up, verb_world_tear_down),
 		cmocka_unit_test_setup_teardown(addresses_that_only_the_server_has_are_refused,
 						verb_world_set_up, verb_world_tear_down),
 		cmocka_unit_test_setup_teardown(a_node_named_as_a_kind_of_address_is_a_host,

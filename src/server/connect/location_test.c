@@ -44,7 +44,7 @@ static void paths_of_theirs_lead_through_the_proxy(void **state UNUSED)
 	}
 }
 
-static void what_names_others_or_is_relative_stays(void **state UNUSED)
+static void relative_locations_and_those_of_others_stay(void **state UNUSED)
 {
 	static const char *const v[] = {
 		"",
@@ -75,7 +75,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(paths_of_theirs_lead_through_the_proxy),
-		cmocka_unit_test(what_names_others_or_is_relative_stays),
+		cmocka_unit_test(relative_locations_and_those_of_others_stay),
 	};
 
 	return cmocka_run_group_tests_name("server/connect_location", tests, NULL, NULL);

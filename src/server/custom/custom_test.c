@@ -538,7 +538,7 @@ static void storm(struct verb_world *w, uint64_t seed)
 	assert_int_equal(json_count(json_getz(tree, "items")), 0);
 }
 
-static void whatever_comes_together_ends_well(void **state)
+static void concurrent_changes_of_definitions_end_well(void **state)
 {
 	for (uint64_t seed = 1; seed <= 6; seed++) {
 		struct verb_world w;
@@ -637,7 +637,7 @@ int main(void)
 		WORLD(apply_creates_nothing_under_a_definition_that_goes),
 		WORLD(collections_of_definitions_go_as_well),
 		WORLD(a_definition_that_was_never_established_goes_at_once),
-		cmocka_unit_test(whatever_comes_together_ends_well),
+		cmocka_unit_test(concurrent_changes_of_definitions_end_well),
 		WORLD(discovery_lists_what_is_defined),
 		WORLD(openapi_changes_only_where_definitions_do),
 	};

@@ -416,7 +416,7 @@ static void a_moment_within_a_batch_is_listed_as_it_was(void **state UNUSED)
 	state_world_release(&w);
 }
 
-static void what_is_compacted_cannot_be_listed(void **state UNUSED)
+static void a_compacted_revision_cannot_be_listed(void **state UNUSED)
 {
 	struct state_world_opts opts = local;
 	struct state_world w;
@@ -434,7 +434,7 @@ static void what_is_compacted_cannot_be_listed(void **state UNUSED)
 }
 
 /* How long a token is valid depends only on its age, not on writes since. */
-static void what_is_compacted_cannot_be_listed_from_memory(void **state UNUSED)
+static void a_compacted_revision_cannot_be_listed_from_memory(void **state UNUSED)
 {
 	struct state_world w;
 	int64_t now;
@@ -462,8 +462,8 @@ int main(void)
 		cmocka_unit_test(a_state_that_stops_finishes_its_lists),
 		cmocka_unit_test(the_past_is_listed_as_it_was),
 		cmocka_unit_test(a_moment_within_a_batch_is_listed_as_it_was),
-		cmocka_unit_test(what_is_compacted_cannot_be_listed),
-		cmocka_unit_test(what_is_compacted_cannot_be_listed_from_memory),
+		cmocka_unit_test(a_compacted_revision_cannot_be_listed),
+		cmocka_unit_test(a_compacted_revision_cannot_be_listed_from_memory),
 	};
 
 	return cmocka_run_group_tests_name("server/resource", tests, NULL, NULL);

@@ -273,7 +273,7 @@ static void two_servers_on_one_store_are_one(void **state UNUSED)
 	run_seeds((struct climate){ .servers = 2, .steps = 60 }, 12);
 }
 
-static void whatever_fails_nothing_is_lost(void **state UNUSED)
+static void no_fault_loses_a_write(void **state UNUSED)
 {
 	run_seeds((struct climate){ .servers = 2,
 				    .steps = 80,
@@ -292,7 +292,7 @@ int main(void)
 		cmocka_unit_test(on_the_real_store_everybody_agrees),
 		cmocka_unit_test(with_a_short_ring_who_is_late_begins_anew),
 		cmocka_unit_test(two_servers_on_one_store_are_one),
-		cmocka_unit_test(whatever_fails_nothing_is_lost),
+		cmocka_unit_test(no_fault_loses_a_write),
 	};
 
 	return cmocka_run_group_tests_name("server/state_sim", tests, NULL, NULL);

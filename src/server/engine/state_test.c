@@ -20,7 +20,7 @@ static const struct state_world_opts shared = { .store = { .delay_ms = 5 }, .see
 
 /* --- writes ----------------------------------------------------------------------- */
 
-static void what_is_written_is_committed_before_the_writer_hears_of_it(void **state UNUSED)
+static void a_write_is_committed_before_the_writer_gets_a_reply(void **state UNUSED)
 {
 	struct state_world w;
 	struct object *o;
@@ -494,7 +494,7 @@ static void jobs_are_home_when_the_state_has_stopped(void **state UNUSED)
 		stop_with_a_traveller(seed);
 }
 
-static void what_others_write_is_seen(void **state UNUSED)
+static void writes_of_other_servers_are_seen(void **state UNUSED)
 {
 	struct state_world w;
 	struct resource *pods;
@@ -602,7 +602,7 @@ static void a_read_waits_while_all_is_read_again(void **state UNUSED)
 	state_world_release(&w);
 }
 
-static void what_cannot_be_read_at_the_start_is_said(void **state UNUSED)
+static void an_unreadable_object_at_startup_is_reported(void **state UNUSED)
 {
 	struct fake_data *data = fake_data_new();
 	struct state_world_opts opts = local;
@@ -763,7 +763,7 @@ static void age_counts_from_creation_after_a_restart(void **state UNUSED)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_written_is_committed_before_the_writer_hears_of_it),
+		cmocka_unit_test(a_write_is_committed_before_the_writer_gets_a_reply),
 		cmocka_unit_test(a_deleted_object_is_answered_with_its_last_state),
 		cmocka_unit_test(writes_of_one_key_build_on_each_other),
 		cmocka_unit_test(a_failed_write_fails_those_after_it_and_leaves_the_tip),
@@ -777,12 +777,12 @@ int main(void)
 		cmocka_unit_test(reads_that_wait_share_one_question),
 		cmocka_unit_test(a_revision_of_the_future_is_waited_for_and_given_up),
 		cmocka_unit_test(jobs_are_home_when_the_state_has_stopped),
-		cmocka_unit_test(what_others_write_is_seen),
+		cmocka_unit_test(writes_of_other_servers_are_seen),
 		cmocka_unit_test(after_a_lost_feed_all_is_read_again),
 		cmocka_unit_test(a_store_that_does_not_answer_is_waited_for),
 		cmocka_unit_test(a_history_that_ends_while_all_is_read_is_said),
 		cmocka_unit_test(a_read_waits_while_all_is_read_again),
-		cmocka_unit_test(what_cannot_be_read_at_the_start_is_said),
+		cmocka_unit_test(an_unreadable_object_at_startup_is_reported),
 		cmocka_unit_test(an_observer_knows_what_is_committed),
 		cmocka_unit_test(events_go_after_their_time),
 		cmocka_unit_test(age_counts_from_creation_after_a_restart),

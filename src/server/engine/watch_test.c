@@ -199,7 +199,7 @@ static void a_selector_turns_changes_into_comings_and_goings(void **state UNUSED
 }
 
 /* As upstream: the previous state, at the revision of the change. */
-static void what_stops_to_match_is_shown_as_it_was(void **state UNUSED)
+static void an_object_that_stops_matching_is_shown_as_it_was(void **state UNUSED)
 {
 	struct watch_guest g;
 	struct scene s;
@@ -289,7 +289,7 @@ static void a_watch_goes_on_after_a_restart(void **state UNUSED)
 	scene_release(&s);
 }
 
-static void what_is_too_old_is_gone(void **state UNUSED)
+static void a_watch_from_a_revision_that_is_too_old_is_gone(void **state UNUSED)
 {
 	struct state_world_opts opts = lanes;
 	struct watch_guest g;
@@ -308,7 +308,7 @@ static void what_is_too_old_is_gone(void **state UNUSED)
 	scene_release(&s);
 }
 
-static void what_lies_in_the_future_times_out(void **state UNUSED)
+static void a_watch_from_a_future_revision_times_out(void **state UNUSED)
 {
 	struct watch_guest g;
 	struct scene s;
@@ -533,12 +533,12 @@ int main(void)
 		cmocka_unit_test(the_head_comes_at_once_and_events_follow),
 		cmocka_unit_test(the_state_comes_first_and_its_end_is_marked),
 		cmocka_unit_test(a_selector_turns_changes_into_comings_and_goings),
-		cmocka_unit_test(what_stops_to_match_is_shown_as_it_was),
+		cmocka_unit_test(an_object_that_stops_matching_is_shown_as_it_was),
 		cmocka_unit_test(other_forms_are_made_per_event),
 		cmocka_unit_test(a_watch_begins_behind_its_revision),
 		cmocka_unit_test(a_watch_goes_on_after_a_restart),
-		cmocka_unit_test(what_is_too_old_is_gone),
-		cmocka_unit_test(what_lies_in_the_future_times_out),
+		cmocka_unit_test(a_watch_from_a_revision_that_is_too_old_is_gone),
+		cmocka_unit_test(a_watch_from_a_future_revision_times_out),
 		cmocka_unit_test(every_field_of_the_head_is_sent),
 		cmocka_unit_test(a_watch_ends_at_its_time),
 		cmocka_unit_test(bookmarks_come_every_minute_and_before_the_end),

@@ -113,7 +113,7 @@ static void a_pod_gets_the_default_account_and_its_token(void **state)
 	assert_mounted(w, made, "/spec/initContainers/0/volumeMounts", volume);
 }
 
-static void what_admission_sets_is_nobodys_field(void **state)
+static void fields_that_admission_sets_have_no_manager(void **state)
 {
 	struct verb_world *w = *state;
 	struct json *made, *fields;
@@ -220,7 +220,7 @@ static void the_pod_decides_on_the_token_before_the_account(void **state)
 	assert_int_equal(json_count(at(made, "/spec/volumes")), 1);
 }
 
-static void what_is_mounted_there_stays(void **state)
+static void an_existing_mount_at_the_path_stays(void **state)
 {
 	struct verb_world *w = *state;
 	struct json *made;
@@ -353,14 +353,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(a_pod_without_an_account_is_taken_where_there_is_none),
 		ON_BOTH(a_pod_gets_the_default_account_and_its_token),
-		ON_BOTH(what_admission_sets_is_nobodys_field),
+		ON_BOTH(fields_that_admission_sets_have_no_manager),
 		ON_BOTH(a_dry_run_shows_the_account),
 		cmocka_unit_test_setup_teardown(a_pod_finds_an_account_that_is_being_written,
 						verb_world_set_up, verb_world_tear_down),
 		ON_BOTH(an_account_that_is_not_there_is_refused),
 		ON_BOTH(a_named_account_is_used),
 		ON_BOTH(the_pod_decides_on_the_token_before_the_account),
-		ON_BOTH(what_is_mounted_there_stays),
+		ON_BOTH(an_existing_mount_at_the_path_stays),
 		ON_BOTH(mirror_pods_have_no_account),
 		ON_BOTH(a_limited_account_allows_only_its_secrets),
 		ON_BOTH(ephemeral_containers_are_limited_too),

@@ -164,7 +164,7 @@ static void a_policy_judges_what_is_created(void **state)
 	(void)verb_world_call(w, "POST", MAPS, MAP, 201);
 }
 
-static void what_is_only_warned_of_is_taken(void **state)
+static void a_write_with_only_warnings_is_accepted(void **state)
 {
 	struct verb_world *w = *state;
 	struct verb_ask ask = {
@@ -363,7 +363,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(a_policy_judges_what_is_created),
-		TEST(what_is_only_warned_of_is_taken),
+		TEST(a_write_with_only_warnings_is_accepted),
 		TEST(updates_and_deletions_see_what_is_stored),
 		TEST(an_update_that_lets_an_object_go_is_seen),
 		TEST(a_subresource_is_seen_as_itself),

@@ -136,7 +136,7 @@ static struct str hash_of(void *state, const char *path, const char *resource)
 }
 
 /* The values are those of a kube-apiserver that stores the same versions. */
-static void what_is_stored_has_a_hash_of_its_storage_version(void **state)
+static void stored_resources_have_a_storage_version_hash(void **state)
 {
 	static const char *const versions[] = { "/apis/resource.k8s.io/v1",
 						"/apis/resource.k8s.io/v1beta1" };
@@ -208,7 +208,7 @@ static void older_clients_get_v2beta1(void **state)
 		str_eqz(json_text_at(parse(w, d), "apiVersion"), "apidiscovery.k8s.io/v2beta1"));
 }
 
-static void what_a_gate_hides_is_not_listed(void **state)
+static void resources_behind_a_disabled_gate_are_not_listed(void **state)
 {
 	const struct accept accept = { .as = ACCEPT_OBJECT };
 	struct world *w = *state;
@@ -265,15 +265,16 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(resources_and_subresources_are_listed, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(what_is_stored_has_a_hash_of_its_storage_version,
-						setup, teardown),
+		cmocka_unit_test_setup_teardown(stored_resources_have_a_storage_version_hash, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(features_tell_which_gates_are_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_aggregated_form_holds_all_groups, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(the_aggregated_core_is_one_group_without_a_name,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(older_clients_get_v2beta1, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_a_gate_hides_is_not_listed, setup, teardown),
+		cmocka_unit_test_setup_teardown(resources_behind_a_disabled_gate_are_not_listed,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(other_paths_are_not_found, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_etag_stands_for_its_content, setup, teardown),
 	};

@@ -264,7 +264,7 @@ static void subresources_have_their_own_kinds(void **state)
 	assert_non_null(type_of(d, STR("io.k8s.api.policy.v1.Eviction")));
 }
 
-static void what_a_gate_hides_is_not_described(void **state)
+static void resources_behind_a_disabled_gate_are_not_described(void **state)
 {
 	struct world *w = *state;
 	struct json *paths;
@@ -389,8 +389,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(v2_keeps_bodies_among_the_parameters, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(subresources_have_their_own_kinds, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_a_gate_hides_is_not_described, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(resources_behind_a_disabled_gate_are_not_described,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(the_accept_header_chooses, setup, teardown),
 		cmocka_unit_test_setup_teardown(protobuf_says_the_same_as_json, setup, teardown),
 	};

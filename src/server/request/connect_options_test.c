@@ -64,7 +64,7 @@ static void queries_become_objects(void **state UNUSED)
 	}
 }
 
-static void what_was_changed_is_asked_for(void **state UNUSED)
+static void changed_options_are_in_the_query(void **state UNUSED)
 {
 	static const struct {
 		const char *options;
@@ -126,7 +126,7 @@ static void paths_are_escaped_and_begin_with_a_slash(void **state UNUSED)
 	}
 }
 
-static void what_does_not_fit_into_a_target_is_refused(void **state UNUSED)
+static void options_that_are_too_long_for_a_target_are_rejected(void **state UNUSED)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(OBJECT_MAX);
 	struct json *options, *command;
@@ -158,9 +158,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(queries_become_objects),
-		cmocka_unit_test(what_was_changed_is_asked_for),
+		cmocka_unit_test(changed_options_are_in_the_query),
 		cmocka_unit_test(paths_are_escaped_and_begin_with_a_slash),
-		cmocka_unit_test(what_does_not_fit_into_a_target_is_refused),
+		cmocka_unit_test(options_that_are_too_long_for_a_target_are_rejected),
 		cmocka_unit_test(a_parameter_is_found_by_its_name),
 	};
 

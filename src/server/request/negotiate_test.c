@@ -74,7 +74,7 @@ static void clients_get_the_best_that_can_be_served(void **state UNUSED)
 	}
 }
 
-static void what_nobody_serves_is_not_acceptable(void **state UNUSED)
+static void media_types_that_are_not_served_are_not_acceptable(void **state UNUSED)
 {
 	static const char *const rows[] = { "application/vnd.kubernetes.protobuf",
 					    "text/plain",
@@ -241,7 +241,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(clients_get_the_best_that_can_be_served),
-		cmocka_unit_test(what_nobody_serves_is_not_acceptable),
+		cmocka_unit_test(media_types_that_are_not_served_are_not_acceptable),
 		cmocka_unit_test(objects_of_kinds_that_have_it_are_protobuf),
 		cmocka_unit_test(without_protobuf_metadata_and_failures_still_have_it),
 		cmocka_unit_test(a_place_serves_only_its_forms),

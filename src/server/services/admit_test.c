@@ -144,7 +144,7 @@ static void two_who_ask_at_once_do_not_get_the_same(void **state)
 	assert_int_equal(addresses(w), 1);
 }
 
-static void what_is_refused_leaves_nothing_behind(void **state)
+static void a_rejected_service_leaves_nothing_behind(void **state)
 {
 	struct verb_world *w = *state;
 
@@ -458,7 +458,7 @@ int main(void)
 		SHARED(an_address_that_is_asked_for_is_given_once),
 		TEST(two_who_ask_at_once_do_not_get_the_same),
 		SHARED(two_who_ask_at_once_do_not_get_the_same),
-		TEST(what_is_refused_leaves_nothing_behind),
+		TEST(a_rejected_service_leaves_nothing_behind),
 		TEST(an_address_goes_with_the_service_or_with_its_type),
 		TEST(an_address_object_that_is_lost_comes_back_and_one_without_a_service_goes),
 		TEST(node_ports_are_given_kept_and_returned),

@@ -55,7 +55,7 @@ static void every_second_port_fits(void **state UNUSED)
 	assert_memory_equal(&back, &ports, sizeof(ports));
 }
 
-static void what_is_no_list_has_no_ports(void **state UNUSED)
+static void an_invalid_list_has_no_ports(void **state UNUSED)
 {
 	static const char *const texts[] = {
 		",",     "30080,",       ",30080",   "30080,,30081",
@@ -106,7 +106,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_list_reads_as_it_prints),
 		cmocka_unit_test(every_second_port_fits),
-		cmocka_unit_test(what_is_no_list_has_no_ports),
+		cmocka_unit_test(an_invalid_list_has_no_ports),
 		cmocka_unit_test(an_object_without_the_list_cannot_be_read),
 	};
 

@@ -166,7 +166,7 @@ static struct json *outrun(struct verb_world *w, const char *spec, const char *r
 	return tree;
 }
 
-static void who_is_outrun_takes_another_node_port_unless_it_wanted_that(void **state)
+static void a_write_that_lost_a_race_takes_another_port_unless_it_set_one(void **state)
 {
 	struct verb_world *w = *state;
 	struct json *got;
@@ -200,7 +200,7 @@ static void who_is_outrun_takes_another_node_port_unless_it_wanted_that(void **s
 	assert_int_equal(json_count(json_getz(got, "items")), 0);
 }
 
-static void who_is_outrun_in_an_update_takes_another_node_port(void **state)
+static void an_update_that_lost_a_race_takes_another_node_port(void **state)
 {
 	struct verb_world *w = *state;
 	struct verb_ask ask = { .method = "PATCH",
@@ -371,7 +371,7 @@ static void many_who_ask_at_once_share_writes_of_the_record(void **state)
 }
 
 /* Another server is always first. */
-static void who_is_outrun_for_too_long_gives_up(void **state)
+static void a_write_that_keeps_losing_the_race_fails(void **state)
 {
 	struct verb_world *w = *state;
 	const struct service_ports *ports = &w->server.services->ports;
@@ -423,15 +423,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SHARED(node_ports_are_in_the_record_as_long_as_a_service_has_them),
 		SHARED(a_node_port_that_another_server_locked_is_not_given),
-		SHARED(who_is_outrun_takes_another_node_port_unless_it_wanted_that),
-		SHARED(who_is_outrun_in_an_update_takes_another_node_port),
+		SHARED(a_write_that_lost_a_race_takes_another_port_unless_it_set_one),
+		SHARED(an_update_that_lost_a_race_takes_another_node_port),
 		SHARED(a_record_that_is_outrun_by_other_ports_is_written_again),
 		SHARED(a_record_that_is_lost_or_damaged_is_made_of_the_services),
 		SHARED(a_node_port_that_nobody_has_is_free_after_some_minutes),
 		SHARED(a_node_port_that_was_given_anew_is_not_taken_out),
 		SHARED(a_write_that_fails_gives_its_node_port_back),
 		SHARED(many_who_ask_at_once_share_writes_of_the_record),
-		SHARED(who_is_outrun_for_too_long_gives_up),
+		SHARED(a_write_that_keeps_losing_the_race_fails),
 		TEST(a_folder_has_no_record),
 	};
 

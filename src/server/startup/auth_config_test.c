@@ -30,7 +30,7 @@ static void the_first_server_writes_its_own(void **state)
 	expect_joined("", CERT("AA") CERT("BB"), CERT("AA") CERT("BB"));
 }
 
-static void what_is_there_is_not_written_again(void **state)
+static void existing_certificates_are_not_written_again(void **state)
 {
 	(void)state;
 	expect_joined(CERT("BB") CERT("AA"), CERT("AA") CERT("BB"), CERT("BB") CERT("AA"));
@@ -65,7 +65,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_server_writes_its_own),
-		cmocka_unit_test(what_is_there_is_not_written_again),
+		cmocka_unit_test(existing_certificates_are_not_written_again),
 		cmocka_unit_test(certificates_of_other_servers_stay),
 		cmocka_unit_test(the_same_one_twice_in_a_file_counts_once),
 		cmocka_unit_test(a_last_line_without_an_end_gets_one),

@@ -117,7 +117,7 @@ static void a_lease_is_written_and_renewed(void **state)
 	assert_false(has_warned(f));
 }
 
-static void what_fails_is_told_and_tried_again(void **state)
+static void a_failed_renewal_is_reported_and_retried(void **state)
 {
 	struct fixture *f = *state;
 
@@ -197,7 +197,7 @@ static void the_lease_goes_with_the_server(void **state)
 	assert_int_equal(f->renewals, 0);
 }
 
-static void who_is_stopping_begins_nothing(void **state)
+static void a_stopping_server_begins_no_renewal(void **state)
 {
 	struct fixture *f = *state;
 
@@ -273,11 +273,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_lease_is_written_and_renewed),
-		TEST(what_fails_is_told_and_tried_again),
+		TEST(a_failed_renewal_is_reported_and_retried),
 		TEST(leases_that_ran_out_long_ago_are_deleted),
 		TEST(gone_is_whose_lease_ran_out_or_is_not_there),
 		TEST(the_lease_goes_with_the_server),
-		TEST(who_is_stopping_begins_nothing),
+		TEST(a_stopping_server_begins_no_renewal),
 		TEST(a_name_lies_in_its_folder),
 		TEST(a_name_that_cannot_be_kept_is_for_this_run),
 		TEST(without_etcd_all_have_one_name),

@@ -118,7 +118,7 @@ static struct str own(struct fixture *f)
 	return identity_name(f->world.server.identity);
 }
 
-static void what_is_right_is_not_written_again(void **state)
+static void a_correct_record_is_not_written_again(void **state)
 {
 	struct fixture *f = *state;
 	int64_t revision;
@@ -181,7 +181,7 @@ static void records_of_other_kinds_lose_who_is_gone(void **state)
 	verb_world_call(&f->world, "GET", RECORDS "/a.empty", NULL, 200);
 }
 
-static void who_is_outrun_looks_again(void **state)
+static void a_server_that_lost_a_race_reads_again(void **state)
 {
 	struct fixture *f = *state;
 
@@ -197,7 +197,7 @@ static void who_is_outrun_looks_again(void **state)
 	assert_true(names(f, PODS, STR("b")));
 }
 
-static void who_is_outrun_for_ever_gives_up_and_says_so(void **state)
+static void a_server_that_keeps_losing_the_race_reports_it(void **state)
 {
 	struct fixture *f = *state;
 
@@ -211,12 +211,12 @@ static void who_is_outrun_for_ever_gives_up_and_says_so(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_right_is_not_written_again),
+		TEST(a_correct_record_is_not_written_again),
 		TEST(a_store_that_refuses_is_told),
 		TEST(entries_of_others_stay_while_they_are_there),
 		TEST(records_of_other_kinds_lose_who_is_gone),
-		TEST(who_is_outrun_looks_again),
-		TEST(who_is_outrun_for_ever_gives_up_and_says_so),
+		TEST(a_server_that_lost_a_race_reads_again),
+		TEST(a_server_that_keeps_losing_the_race_reports_it),
 	};
 
 	return cmocka_run_group_tests_name("server/storage_versions", tests, NULL, NULL);

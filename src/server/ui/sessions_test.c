@@ -317,7 +317,7 @@ static void the_most_idle_of_all_makes_room(void **state)
 		assert_true(is_open(w, ids[i]));
 }
 
-static void what_has_ended_makes_room_first(void **state)
+static void ended_sessions_make_room_first(void **state)
 {
 	struct world *w = *state;
 	char first[UI_SECRET_SIZE], id[UI_SECRET_SIZE];
@@ -418,7 +418,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_user_cannot_drive_out_another, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(the_most_idle_of_all_makes_room, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_has_ended_makes_room_first, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(ended_sessions_make_room_first, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(codes_are_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_session_ends_with_what_its_token_is_bound_to,
 						set_up, tear_down),

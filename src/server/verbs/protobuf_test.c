@@ -332,7 +332,7 @@ static void expect_json(struct verb_world *w, const char *target, const char *ac
 	verb_ask_release(&a);
 }
 
-static void what_cannot_be_is_refused_or_passed_over(void **state)
+static void unsupported_media_types_are_rejected_or_skipped(void **state)
 {
 	struct verb_world *w = *state;
 	static const char *const all = "only the following media types are accepted: "
@@ -606,7 +606,7 @@ int main(void)
 		TEST(large_lists_are_compressed_when_wanted),
 		TEST(informers_of_metadata_get_partial_objects),
 		TEST(the_old_list_of_them_is_upstream_s),
-		TEST(what_cannot_be_is_refused_or_passed_over),
+		TEST(unsupported_media_types_are_rejected_or_skipped),
 		TEST_2(a_watch_is_frames),
 		TEST_2(a_watch_with_a_selector_too),
 		TEST_2(a_watch_of_metadata_too),

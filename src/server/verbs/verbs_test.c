@@ -322,7 +322,7 @@ static void pods_are_bound_and_evicted(void **state)
 	(void)verb_world_call(w, "GET", PODS "/p", NULL, 404);
 }
 
-static void what_is_not_served_is_refused(void **state)
+static void unserved_requests_are_rejected(void **state)
 {
 	static const struct {
 		const char *method, *target, *accept, *type, *body;
@@ -732,7 +732,7 @@ int main(void)
 		TEST(patches_of_many_at_once_all_count),
 		TEST(status_is_written_apart),
 		TEST(pods_are_bound_and_evicted),
-		TEST(what_is_not_served_is_refused),
+		TEST(unserved_requests_are_rejected),
 		TEST(large_bodies_are_refused_with_a_status),
 		TEST(unknown_fields_are_warned_of),
 		TEST(a_deprecated_version_warns_where_upstream_does),

@@ -98,7 +98,7 @@ static void check_kind(struct verb_world *w, const struct kind *k)
 	(void)verb_world_call(w, "POST", MAPS, MAP, 201);
 }
 
-static void what_cannot_be_read_lets_nothing_pass(void **state)
+static void an_unreadable_configuration_rejects_all_writes(void **state)
 {
 	struct verb_world *w = *state;
 
@@ -121,7 +121,7 @@ static void configurations_themselves_pass_what_cannot_be_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_cannot_be_read_lets_nothing_pass,
+		cmocka_unit_test_setup_teardown(an_unreadable_configuration_rejects_all_writes,
 						verb_world_set_up_http1, verb_world_tear_down),
 		cmocka_unit_test_setup_teardown(configurations_themselves_pass_what_cannot_be_read,
 						verb_world_set_up_http1, verb_world_tear_down),

@@ -301,7 +301,7 @@ static void run_seed(uint64_t seed, size_t *ret_results)
 	free(x);
 }
 
-static void what_is_acknowledged_is_true_whatever_fails(void **state UNUSED)
+static void no_fault_makes_an_acknowledged_write_untrue(void **state UNUSED)
 {
 	size_t results[ERR_COUNT] = { 0 };
 
@@ -316,7 +316,7 @@ static void what_is_acknowledged_is_true_whatever_fails(void **state UNUSED)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_acknowledged_is_true_whatever_fails),
+		cmocka_unit_test(no_fault_makes_an_acknowledged_write_untrue),
 	};
 
 	return cmocka_run_group_tests_name("store/etcd_chaos", tests, NULL, NULL);

@@ -306,7 +306,7 @@ static void one_question_serves_all_who_wait(void **state)
 }
 
 /* The answer to an earlier request does not count: it may be too old. */
-static void who_asks_later_is_told_no_older_revision(void **state)
+static void a_later_caller_never_gets_an_older_revision(void **state)
 {
 	struct setup *z = *state;
 	struct asked first = { 0 }, later = { 0 };
@@ -506,7 +506,7 @@ int main(void)
 		TEST(nobody_is_healthy_before_the_first_connection),
 		TEST(a_call_waits_for_a_connection_but_not_for_ever),
 		TEST(one_question_serves_all_who_wait),
-		TEST(who_asks_later_is_told_no_older_revision),
+		TEST(a_later_caller_never_gets_an_older_revision),
 		TEST(the_name_is_given_once),
 		TEST(bad_options_are_refused),
 		cmocka_unit_test(a_slow_connection_gets_smaller_pages),

@@ -58,7 +58,7 @@ static void changes_of_others_are_delivered_in_order(void **state)
 	assert_string_equal(z->client.events.p, "a=1@3 b=2@4 a-@5 ");
 }
 
-static void what_is_not_ours_moves_the_revision_on(void **state)
+static void keys_of_others_advance_the_revision(void **state)
 {
 	struct setup *z = *state;
 	int64_t last;
@@ -136,7 +136,7 @@ static void half_a_revision_is_not_delivered_twice(void **state)
 	assert_string_equal(z->client.events.p, "a=1@3 b=1@3 c=2@4 ");
 }
 
-static void what_etcd_forgot_loses_the_feed(void **state)
+static void changes_that_etcd_compacted_lose_the_feed(void **state)
 {
 	struct setup *z = *state;
 	int64_t last;
@@ -349,7 +349,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(changes_of_others_are_delivered_in_order),
-		TEST(what_is_not_ours_moves_the_revision_on),
+		TEST(keys_of_others_advance_the_revision),
 		TEST(a_lost_stream_goes_on_where_it_was),
 		TEST(a_stream_on_a_member_without_leader_moves_to_another),
 		TEST(a_stream_leaves_a_silent_member),
@@ -357,7 +357,7 @@ int main(void)
 		TEST(a_stream_stays_when_all_members_lag),
 		TEST(fragments_are_joined_at_revisions),
 		TEST(half_a_revision_is_not_delivered_twice),
-		TEST(what_etcd_forgot_loses_the_feed),
+		TEST(changes_that_etcd_compacted_lose_the_feed),
 		TEST(a_write_waits_for_the_feed_that_follows_a_lost_one),
 		TEST(data_that_was_put_back_loses_the_feed),
 		TEST(a_missing_feed_is_unhealthy),

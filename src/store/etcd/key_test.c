@@ -72,7 +72,7 @@ static void a_key_is_read_back_as_it_was_made(void **state UNUSED)
 	expect_round_trip("core/nodes", "", "");
 }
 
-static void what_is_no_object_of_ours_is_not_read(void **state UNUSED)
+static void keys_of_other_objects_are_not_read(void **state UNUSED)
 {
 	static const char *const texts[] = {
 		"",
@@ -164,7 +164,7 @@ int main(void)
 		cmocka_unit_test(keys_sort_by_namespace_and_then_by_name),
 		cmocka_unit_test(a_key_is_readable),
 		cmocka_unit_test(a_key_is_read_back_as_it_was_made),
-		cmocka_unit_test(what_is_no_object_of_ours_is_not_read),
+		cmocka_unit_test(keys_of_other_objects_are_not_read),
 		cmocka_unit_test(pieces_that_would_be_ambiguous_are_refused),
 		cmocka_unit_test(a_range_covers_a_resource_or_one_namespace),
 		cmocka_unit_test(a_range_may_begin_behind_a_key),

@@ -467,7 +467,7 @@ static void expect_feed_at_current(struct store_contract *c, int64_t moved, int6
 	*revision = now;
 }
 
-static void whatever_moves_the_revision_is_seen_by_the_feed(void **state)
+static void the_feed_sees_every_change_of_the_revision(void **state)
 {
 	struct etcd_fixture *etcd = etcd_of(state);
 	const char *endpoints[] = { etcd->url };
@@ -565,7 +565,7 @@ static void a_range_of_large_objects_comes_in_smaller_pages(void **state)
 }
 
 /* etcd's own limit is 1.5 MiB; that of its gRPC server half a MiB more. */
-static void what_etcd_finds_too_large_is_refused(void **state)
+static void a_value_that_is_too_large_for_etcd_is_rejected(void **state)
 {
 	static const size_t sizes[] = { MIB + 768 * KIB, 3 * MIB };
 	struct store_contract_write *w;
@@ -593,10 +593,10 @@ int main(void)
 		cmocka_unit_test(etcd_is_compacted_by_itself),
 		cmocka_unit_test(certificates_are_shown_and_checked),
 		cmocka_unit_test(without_a_certificate_there_is_no_connection),
-		cmocka_unit_test(whatever_moves_the_revision_is_seen_by_the_feed),
+		cmocka_unit_test(the_feed_sees_every_change_of_the_revision),
 		cmocka_unit_test(a_range_of_many_pages_is_one_snapshot),
 		cmocka_unit_test(a_range_of_large_objects_comes_in_smaller_pages),
-		cmocka_unit_test(what_etcd_finds_too_large_is_refused),
+		cmocka_unit_test(a_value_that_is_too_large_for_etcd_is_rejected),
 	};
 
 	return cmocka_run_group_tests_name("store/etcd_live", tests, start_etcd, stop_etcd);

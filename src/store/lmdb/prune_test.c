@@ -164,7 +164,7 @@ static void the_past_is_kept_for_the_window_and_then_forgotten(void **state UNUS
 	end(&f);
 }
 
-static void what_was_too_old_before_a_restart_is_forgotten_after_it(void **state UNUSED)
+static void revisions_too_old_before_a_restart_are_dropped_after_it(void **state UNUSED)
 {
 	struct fixture f;
 	int64_t r1, r2;
@@ -305,7 +305,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_past_is_kept_for_the_window_and_then_forgotten),
-		cmocka_unit_test(what_was_too_old_before_a_restart_is_forgotten_after_it),
+		cmocka_unit_test(revisions_too_old_before_a_restart_are_dropped_after_it),
 		cmocka_unit_test(a_clock_that_is_set_back_or_forth_forgets_nothing),
 		cmocka_unit_test(forgetting_keeps_up_with_writing),
 		cmocka_unit_test(the_past_has_a_bound_in_bytes),

@@ -271,7 +271,7 @@ static uint64_t kill_after(pid_t pid, int in, uint64_t count)
 	return last;
 }
 
-static void what_was_acknowledged_survives_kill_9(void **state UNUSED)
+static void acknowledged_writes_survive_kill_9(void **state UNUSED)
 {
 	struct lmdb_world *place = lmdb_world_new();
 	struct store_contract c = { .backend = &lmdb_world_threaded, .place = place };
@@ -313,7 +313,7 @@ static void what_was_acknowledged_survives_kill_9(void **state UNUSED)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_acknowledged_survives_kill_9),
+		cmocka_unit_test(acknowledged_writes_survive_kill_9),
 		cmocka_unit_test(check_counts_what_is_there),
 		cmocka_unit_test(check_needs_a_store),
 		cmocka_unit_test(check_finds_what_is_missing),
