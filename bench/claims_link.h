@@ -1,8 +1,8 @@
 /*
  * claims_link - a pod's network namespace in a benchmark, and things that happen in it.
  *
- * What happens begins, for what is measured, when the kernel's notice of it can be read here: the
- * driver gets the same one at that time. What fails ends the program.
+ * The time of an event is when the kernel's notification can be read here: the driver gets the same
+ * one at that time. A failure ends the program.
  */
 #ifndef BENCH_CLAIMS_LINK_H
 #define BENCH_CLAIMS_LINK_H

@@ -2,9 +2,9 @@
  * claims_load KUBECONFIG - what a network driver and the status of its claims have to do with: pods
  * and claims, a kubelet, a container runtime, cables that are pulled, and a watch.
  *
- * One watch of all claims sees when what happened is there for everybody. All are in one process,
- * so that one clock tells when something happened and when it was seen; what they need is part of
- * the figures. Obeys these commands (load.h); times are in ms, "P50 P99 MAX" each:
+ * One watch of all claims shows when a change is visible to everybody. All are in one process, so
+ * that one clock measures when something happened and when it was seen. Their own CPU use is part
+ * of the figures. Obeys these commands (load.h); times are in ms, "P50 P99 MAX" each:
  *
  *	update VERB COUNT FLIGHT
  *			writes the status of all claims, by turns, with put or patch; "update
@@ -59,7 +59,7 @@ struct pod {
 	char name[32], uid[UID], claim_uid[UID], container[UID];
 	bool made; /* its claim is reserved */
 	struct claims_link *link;
-	/* What status says. */
+	/* The claim's status. */
 	char reason[REASON]; /* of Ready */
 	size_t ips;
 	char device[64];
@@ -304,7 +304,7 @@ static void on_patched(struct client_request *r, const struct client_answer *a U
 	on_answered(r->arg);
 }
 
-/* What the driver would write. */
+/* The status that the driver would write. */
 static void patch(struct load *l, struct pod *p)
 {
 	CLEANUP(buf_release) struct buf body = BUF_INIT(4 * KIB), path = BUF_INIT(KIB);

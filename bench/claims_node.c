@@ -26,7 +26,7 @@ struct claims_node {
 	struct grpc_channel *channel;
 	struct addr plugin_socket;
 
-	/* What is under way. */
+	/* The running operation. */
 	struct http_client *http;
 	struct cni_exec *exec;
 	const char *target; /* "/add" */

@@ -2,7 +2,7 @@
  * claims_node - the kubelet and the container runtime of a network driver, in a benchmark.
  *
  * Has claims prepared over the driver's DRA socket, and pods given their interfaces over the socket
- * of its CNI plugin, or by the plugin itself. One thing at a time. What fails ends the program.
+ * of its CNI plugin, or by the plugin itself. One operation at a time. A failure ends the program.
  */
 #ifndef BENCH_CLAIMS_NODE_H
 #define BENCH_CLAIMS_NODE_H
@@ -23,7 +23,7 @@ struct claims_pod {
 	const char *ns; /* its Kubernetes namespace; NULL: "default" */
 };
 
-/* What one thing took is for the caller to measure: `done` comes at its end. */
+/* The caller measures the time of an operation: `done` is called at its end. */
 struct claims_node *claims_node_new(struct loop *l, const char *root, void (*done)(void *arg),
 				    void *arg);
 

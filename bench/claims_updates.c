@@ -1,6 +1,5 @@
 /*
- * What is sent is made once, from what is there; from then on one byte of it changes with each
- * write.
+ * The body is made once, from the current object; one byte of it changes with each write.
  */
 #include "claims_updates.h"
 

@@ -25,7 +25,7 @@ struct claims_updates_opts {
 	void *arg;
 };
 
-/* What fails ends the program. */
+/* A failure ends the program. */
 void claims_updates_run(const struct claims_updates_opts *opts);
 
 #endif

@@ -28,7 +28,7 @@ struct bench {
 	bool local;
 };
 
-/* Of the processor: what else the machine does is not counted. */
+/* CPU time: other work of the machine is not counted. */
 static double seconds(void)
 {
 	struct timespec t;

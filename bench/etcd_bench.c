@@ -4,7 +4,7 @@
  *
  *	etcd_bench http://127.0.0.1:2379
  *
- * One line per figure. What it writes stays below the prefix /bench-<time>.
+ * One line per figure. Its keys stay in etcd, below the prefix /bench-<time>.
  */
 #include <inttypes.h>
 

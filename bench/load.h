@@ -53,7 +53,7 @@ struct load_watch {
 	/* For the caller, to set. */
 	const char *path; /* "/api/v1/pods" */
 	void (*on_object)(void *arg, const struct json *object); /* borrowed until return */
-	void (*on_piece)(void *arg); /* those that came together have been told; or NULL */
+	void (*on_piece)(void *arg); /* after all objects of one read; or NULL */
 	void *arg;
 	/* Begins anew when the server ends it, telling all there is; without, the program ends. */
 	bool again;
@@ -64,7 +64,7 @@ struct load_watch {
 	struct arena arena; /* of one event */
 };
 
-/* What fails ends the program. */
+/* A failure ends the program. */
 void load_watch_start(struct load_watch *w, struct client *c);
 
 NORETURN void load_die(const char *what);

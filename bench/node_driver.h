@@ -1,5 +1,5 @@
 /*
- * node_driver - a DRA driver that says what it is told to, when it is told to.
+ * node_driver - a DRA driver whose reports the benchmark controls.
  *
  * Registers with a node agent by a socket in its plugins_registry, prepares every claim at once
  * and reports the health of all its devices in one message. Claims are those of node_pods.h: the
@@ -37,7 +37,7 @@ struct node_driver_opts {
 int node_driver_new(const struct node_driver_opts *opts, struct node_driver **ret_driver,
 		    struct error *err);
 
-/* What the next report says about a device. `timeout_s` 0: the default. */
+/* Sets a device's health in the next report. `timeout_s` 0: the default. */
 void node_driver_set(struct node_driver *d, size_t device, uint64_t report, bool healthy,
 		     int64_t timeout_s);
 

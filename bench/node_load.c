@@ -1,9 +1,9 @@
 /*
  * node_load KUBECONFIG - what a node agent has to do with: a driver, an administrator, a watch.
  *
- * One watch of all pods sees when what the driver said is there for everybody. All three are in
- * one process, so that one clock tells when something was said and when it was seen; what they
- * need is part of the figures. Obeys these commands (load.h); times are in ms:
+ * One watch of all pods shows when a driver's report is visible to everybody. All three are in one
+ * process, so that one clock measures when a report was sent and when it was seen. Their own CPU
+ * use is part of the figures. Obeys these commands (load.h); times are in ms:
  *
  *	driver SOCKET DEVICES PER_POD	serves a DRA driver; "driver" when an agent watches it
  *	pods COUNT NODE		makes pods on a node, or one on each of NODE0, NODE1, .. when NODE
@@ -159,7 +159,7 @@ static void on_pace(struct loop_timer *t)
 	report_changes(l);
 	if (l->want == 0)
 		return;
-	/* What was late is not made up for: changes would come at once, not one by one. */
+	/* A late change does not hurry the next ones: they would come at once, not one by one. */
 	l->due_ms = MAX(l->due_ms + l->every_ms, loop_now(l->loop) + 1);
 	loop_timer_start(t, l->due_ms - loop_now(l->loop));
 }
@@ -170,7 +170,7 @@ static size_t short_one(const struct load *l, size_t i)
 	return (l->want * l->changes + i) * l->per_pod % l->used;
 }
 
-/* Some devices will be heard of no more. */
+/* Some devices will no longer be reported. */
 static void report_short(struct load *l)
 {
 	l->report++;

@@ -1,5 +1,5 @@
 /*
- * node_plugin - a device plugin that says what it is told to, when it is told to.
+ * node_plugin - a device plugin whose reports the benchmark controls.
  *
  * Registers with a node agent once, and gives out whatever it is asked for. Its devices are near
  * two NUMA nodes by turns. Nothing is kept and nothing checked: what is measured is the agent.

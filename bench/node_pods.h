@@ -4,7 +4,7 @@
  * With devices, pod "bench-I" has the claim "bench-I" with `per_claim` devices of a driver, by
  * default that of node_driver.h, allocated and reserved for it as a scheduler would: the first pod
  * has the first ones. Or it asks for so many of a device plugin (node_plugin.h). Some are made at a
- * time, so that the server is kept busy and nothing waits long. What fails ends the program.
+ * time, so that the server is kept busy and nothing waits long. A failure ends the program.
  */
 #ifndef BENCH_NODE_PODS_H
 #define BENCH_NODE_PODS_H

@@ -25,7 +25,7 @@ struct podres_calls_opts {
 	void *arg;
 };
 
-/* What fails ends the program. */
+/* A failure ends the program. */
 void podres_calls_run(const struct podres_calls_opts *opts);
 
 #endif

@@ -7,7 +7,7 @@
 #include "grpc/grpc.h"
 #include "net/http/client.h"
 
-/* Calls with an empty message. What fails ends the program. */
+/* Calls with an empty message. A failure ends the program. */
 void podres_http_call(struct http_client *c, const struct grpc_method *m,
 		      const struct http_stream_ops *ops, void *data);
 

@@ -1,10 +1,10 @@
 /*
  * podres_load KUBECONFIG - who uses a node's PodResources, and what makes it change.
  *
- * A device plugin, an administrator who makes and deletes pods, a watch of the API server, callers
- * of List and watchers are all in one process, so that one clock tells when something happened and
- * when it was seen; what they need is part of the figures. Obeys these commands (load.h); times
- * are in ms:
+ * A device plugin, an administrator who creates and deletes pods, a watch of the API server,
+ * callers of List and watchers are all in one process. So one clock measures when something
+ * happened and when it was seen. Their own CPU use is part of the figures. Obeys these commands
+ * (load.h); times are in ms:
  *
  *	plugin ROOT DEVICES	serves a device plugin; "plugin" when the agent has its devices
  *	pods COUNT NODE EACH	makes pods with so many devices each; "pods MS" when all run
@@ -24,7 +24,8 @@
  *				message on
  *	close			ends the watches
  *
- * Every watcher must be told the same: another number of messages, or other ones, is a failure.
+ * Every watcher must get the same messages: a different number of messages, or different content,
+ * is a failure.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,7 @@
 
 enum { PODS_MAX = 100000, TAIL = 512, KEPT = 10 };
 
-/* What the API server said of pod "bench-I". */
+/* The pod "bench-I" as the watch of the API server showed it. */
 struct pod {
 	int64_t seen_ns;
 	bool running;
@@ -286,7 +287,7 @@ static void on_pace(struct loop_timer *t)
 	make_change(l);
 	if (l->deleted == l->want)
 		return;
-	/* What was late is not made up for: changes would come at once, not one by one. */
+	/* A late change does not hurry the next ones: they would come at once, not one by one. */
 	l->due_ms = MAX(l->due_ms + l->every_ms, loop_now(l->loop) + 1);
 	loop_timer_start(t, l->due_ms - loop_now(l->loop));
 }

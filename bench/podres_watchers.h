@@ -24,7 +24,7 @@ struct podres_watchers_opts {
 	void *arg;
 };
 
-/* What fails, a watch that ends included, ends the program. */
+/* A failure ends the program, and so does a watch that ends. */
 struct podres_watchers *podres_watchers_new(const struct podres_watchers_opts *opts);
 
 /* Cuts the connections. */

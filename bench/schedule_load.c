@@ -35,13 +35,13 @@ struct schedule_load {
 	struct load_input input;
 	struct load_watch watch;
 	struct maker makers[AT_ONCE];
-	/* What is being made: body of the i-th of `total`. */
+	/* The objects to create: body of the i-th of `total`. */
 	void (*body)(struct schedule_load *l, size_t i, struct buf *out, const char **ret_path);
 	void (*after)(struct schedule_load *l);
 	size_t next, made, total;
 	size_t devices; /* per node */
 	size_t pods, bound; /* of this round */
-	bool *seen; /* which of them are bound: a watch that begins anew tells of them again */
+	bool *seen; /* which of them are bound: a restarted watch shows them again */
 	size_t claims, used; /* made; taken by pods */
 	bool with_claims;
 	int64_t begun_ns;

@@ -40,7 +40,10 @@ struct watcher {
 	struct http_client *client;
 	int64_t events;
 	bool over; /* done or dropped */
-	/* Of the frame that is being received: bytes of its length, and of its content to come. */
+	/*
+	 * The frame that is being received: bytes of its length, and remaining bytes of its
+	 * content.
+	 */
 	unsigned length_n;
 	uint32_t length;
 	size_t rest;

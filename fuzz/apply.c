@@ -1,9 +1,9 @@
 /*
  * Three lines: the kind by its number, with an s behind it for the status and a k for kubectl,
  * which has an annotation to heed; the stored object with its managedFields, or nothing; the
- * configuration. Whatever they say, an apply by force never conflicts, its object prints and reads
- * back, its sets are sets, and the same again changes nothing. Where the slow reference can
- * follow, it comes to the same.
+ * configuration. For any input, a forced apply never conflicts, its object prints and reads back,
+ * its field sets are sets, and the same apply again changes nothing. If the slow reference can
+ * handle the input, it gives the same result.
  */
 #include "api/codec/decode.h"
 #include "api/managed/managed.h"
@@ -80,7 +80,7 @@ static void check_apply(struct arena *a, const struct schema_kind *kind, const s
 		return;
 	require(r < 0 || json_equal(first.object, forced.object));
 	check_object(a, forced.object);
-	/* What is nobody's has an owner of before the next time. */
+	/* Fields without a manager get the manager "before-first-apply" at the next apply. */
 	if (json_count(managed_of(forced.object)) == 0)
 		return;
 	require(managed_apply(a, kind, forced.object, config, writer, false, &again, &err) == 0);
@@ -129,7 +129,7 @@ static struct str print_entries(struct arena *a, const struct reference_state *s
 	return arena_str(a, buf_str(&b));
 }
 
-/* Of an object that nobody manages, or none: applied by force. */
+/* Applies by force to an object without managers, or to none. */
 static void check_reference(struct arena *a, const struct schema_kind *kind,
 			    const struct json *live, const struct json *config,
 			    const struct managed_writer *writer)

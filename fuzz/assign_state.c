@@ -1,8 +1,7 @@
 /*
- * The checkpoint of assignments, as a stranger may have written it. What is read says the same
- * when it is written and read again, gives no device to two pods, and can be lived with: all
- * pods end, are forgotten, their claims unprepared, and nothing is left. What is refused leaves
- * nothing.
+ * The checkpoint of assignments, from an untrusted source. An accepted checkpoint is the same after
+ * it is written and read again, and gives no device to two pods. If all its pods end, are forgotten
+ * and their claims unprepared, nothing is left. A rejected checkpoint leaves the log empty.
  */
 #include <stdint.h>
 

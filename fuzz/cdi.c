@@ -1,6 +1,6 @@
 /*
- * Any text as a CDI file, JSON or YAML by its first byte. What is accepted has a kind and devices
- * with names, and its edits are applied or refused with a reason.
+ * Any text as a CDI file, JSON or YAML by its first byte. An accepted file has a kind and devices
+ * with names, and its edits are applied or rejected with a reason.
  */
 #include "node/container/cdi.h"
 #include "node/container/cdi_spec.h"

@@ -1,7 +1,7 @@
 /*
- * An expression, in the environment that the first byte picks. Whatever compiles must yield what
- * the reference yields: the same value, or both an error. Evaluations that cost too much,
- * or take too much memory, are not compared.
+ * An expression, in the environment that the first byte picks. An expression that compiles must
+ * give the same result as the reference: the same value, or both an error. Evaluations that cost
+ * too much, or take too much memory, are not compared.
  */
 #include "base/core/buf.h"
 #include "base/core/limits.h"

@@ -1,6 +1,6 @@
 /*
- * Any bytes as an expression with every macro there is. It becomes a tree or has issues that
- * can be told; a tree that is printed is read as the same again.
+ * Any bytes as an expression with every macro there is. The result is a tree or a list of issues
+ * that can be printed. A printed tree parses to the same tree.
  */
 #include "base/core/limits.h"
 #include "cel/cel_limits.h"

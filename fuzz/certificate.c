@@ -1,6 +1,6 @@
 /*
- * Certificates and keys as strangers send them: PEM text, or DER, which is put
- * into PEM first. What a name becomes must be text that can stand for a user.
+ * Certificates and keys as strangers send them: PEM text, or DER, which is put into PEM first. A
+ * user name that is read from a certificate must be valid text.
  */
 #include <stdint.h>
 

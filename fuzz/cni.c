@@ -1,7 +1,7 @@
 /*
  * Any bytes as a plugin's environment and configuration, and as what a plugin has printed. The
  * first line is CNI_COMMAND, then CNI_ARGS, CNI_IFNAME and CNI_CONTAINERID; the rest is the input.
- * What is read can name files, and what is printed is JSON that says the same.
+ * Accepted values can be used in file names, and the printed JSON has the same values.
  */
 #include "base/core/limits.h"
 #include "drivers/cni/cni_plugin.h"

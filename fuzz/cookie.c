@@ -1,6 +1,6 @@
 /*
- * Any text as the value of Cookie fields, one per line. What is found lies in one of them, and the
- * whole in one field is found as often as its parts in several.
+ * Any text as the value of Cookie fields, one per line. A found value lies in one of them, and one
+ * field with all cookies gives the same result as several fields with its parts.
  */
 #include "net/http/http.h"
 #include "server/ui/cookie.h"

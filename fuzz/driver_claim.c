@@ -1,6 +1,6 @@
 /*
- * Any JSON as a claim of a driver's checkpoint and as a ResourceClaim of an API server. What a
- * checkpoint gives is written and read back the same.
+ * Any JSON as a claim of a driver's checkpoint and as a ResourceClaim of an API server. A claim
+ * from a checkpoint is the same after it is written and read back.
  */
 #include "base/core/limits.h"
 #include "drivers/prepare/claim.h"

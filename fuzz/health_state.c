@@ -1,6 +1,6 @@
 /*
- * Any text as the health cache's file. What is accepted is written again as the same text,
- * whenever it is read, and its devices expire in order; what is refused leaves the cache empty.
+ * Any text as the health cache's file. An accepted file is written again as the same text, no
+ * matter when it is read, and its devices expire in order. A rejected file leaves the cache empty.
  */
 #include "base/core/limits.h"
 #include "node/health/health.h"

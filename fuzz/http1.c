@@ -1,10 +1,8 @@
 /*
- * HTTP/1.1 sessions. The first byte chooses the role and into what pieces the
- * rest is cut. A server's handler echoes, answers early or resets, by the
- * request's path, or grants an upgrade; a client has three requests under way, the
- * first of which may ask for one. What a server writes
- * must be understood by a client: its output is given to one, and a response
- * that is not valid is a crash.
+ * HTTP/1.1 sessions. The first byte chooses the role and into what pieces the rest is cut. A
+ * server's handler echoes, answers early or resets, by the request's path, or grants an upgrade; a
+ * client has three requests under way, the first of which may ask for one. A client must understand
+ * the server's output: the output is fed to one, and an invalid response is a crash.
  */
 #include <stdint.h>
 #include <stdlib.h>

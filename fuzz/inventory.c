@@ -1,11 +1,11 @@
 /*
- * An inventory that is told anything: lines of one letter and JSON, or a name.
+ * An inventory with arbitrary changes: lines of one letter and JSON, or a name.
  *
  *	s {slice}  c {claim}  k {class}  t {rule}    put      S C K T name    remove
  *	a {claim}  assume its status.allocation      f name   forget
  *
- * Whatever comes, every slice has a status that is small enough, and what many changes made of
- * the inventory is what telling another one only what is left makes of it.
+ * After any changes, the status of every slice is small enough, and the inventory equals one that
+ * is built only from the remaining objects.
  */
 #include "api/api_limits.h"
 #include "base/core/limits.h"
@@ -23,9 +23,9 @@ struct object {
 
 struct world {
 	struct inventory *inv;
-	struct arena arena; /* of everything that is told */
+	struct arena arena; /* of all changes */
 	VEC(struct object) objects;
-	bool assumed; /* something was: what is left does not tell it */
+	bool assumed; /* something was assumed: the remaining objects do not show it */
 };
 
 /* --- telling ------------------------------------------------------------------------- */

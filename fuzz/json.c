@@ -1,6 +1,6 @@
 /*
- * Any bytes into the JSON parser. What it accepts must print, compactly and
- * indented, to text that reads back as the same value and prints the same again.
+ * Any bytes into the JSON parser. An accepted value must print, compactly and indented, to text
+ * that reads back as the same value and prints the same again.
  */
 #include "base/core/limits.h"
 #include "base/json/json.h"

@@ -1,7 +1,6 @@
 /*
- * A document and a JSON patch, one line each. Whatever the patch does, the
- * result is a document that prints, reads back the same, and is not deeper
- * than what can be read.
+ * A document and a JSON patch, one line each. After any patch, the result is a document that
+ * prints, reads back the same, and is not deeper than the parser allows.
  */
 #include "api/patch/patch.h"
 #include "base/core/limits.h"

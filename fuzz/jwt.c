@@ -1,8 +1,7 @@
 /*
- * Tokens as strangers send them. What is parsed borrows from the token and has
- * the algorithm that was asked for; nobody signed it with our key, so it never
- * verifies. Whatever the input is, a token of it that we sign does, and says the
- * same again.
+ * Tokens from untrusted clients. A parsed token borrows its texts from the input and has the
+ * requested algorithm. Nobody signed it with our key, so it never verifies. A token that we sign
+ * with any input as its content verifies, and has the same content.
  */
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /*
- * Any text as a kubeconfig. What is accepted names a server; what is refused says why.
+ * Any text as a kubeconfig. An accepted one names a server; a rejected one has an error message.
  * Files that it names lie in a folder that does not exist.
  */
 #include "client/kubeconfig/kubeconfig.h"

@@ -1,7 +1,7 @@
 /*
- * What a kubelet answers to attach mode: pieces of one byte that says what it is, two of length,
- * and the wire of a message. Whatever is taken of it, no device and no CPU is with two pods of the
- * book, and what a reader gets can be read.
+ * A kubelet's replies to attach mode: pieces of one byte for the type, two for the length, and an
+ * encoded message. For any reply, no two pods of the book hold the same device or CPU, and readers
+ * get messages that they can decode.
  */
 #include "base/core/arena.h"
 #include "base/core/limits.h"

@@ -1,6 +1,6 @@
 /*
- * Any text as the Location of somebody behind a proxy. What clients are told is that text, or leads
- * through the proxy; and it would be told again as it is.
+ * Any text as the Location header of a target behind a proxy. Clients get the same text, or a
+ * location that goes through the proxy. Rewriting the result again does not change it.
  */
 #include "base/core/arena.h"
 #include "server/connect/location.h"

@@ -1,6 +1,6 @@
 /*
- * Two lines, each a FieldsV1. What reads as a set prints and reads back the same; the operations
- * are those of sets.
+ * Two lines, each a FieldsV1. An accepted set prints and reads back the same, and its operations
+ * obey the rules of sets.
  */
 #include "api/managed/set.h"
 #include "base/core/limits.h"
@@ -44,7 +44,7 @@ static void check_alone(struct arena *a, const struct json *set)
 	require(!managed_set_subtract(a, copy, set));
 }
 
-/* What is in one, in the other, in both: the numbers fit. */
+/* The sizes of union, intersection and differences add up. */
 static void check_two(struct arena *a, const struct json *x, const struct json *y)
 {
 	struct json *both = managed_set_intersect(a, x, y);

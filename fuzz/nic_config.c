@@ -1,6 +1,6 @@
 /*
- * Any text as the parameters of a network device: a class's, and behind a NUL a claim's. What is
- * taken is within its limits, and is written and read back the same.
+ * Any text as the parameters of a network device: a class's, and behind a NUL a claim's. Accepted
+ * parameters are within their limits, and are the same after they are written and read back.
  */
 #include "base/core/limits.h"
 #include "devplane/driver.h"

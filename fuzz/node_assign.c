@@ -11,7 +11,7 @@
  *           device of that resource, c a whole CPU, i makes it an init container, s a sidecar
  *   s1      plugins answer all requests of pod 1
  *   e1 f1   pod 1 ends; is forgotten
- *   k12 u12 pod 1 uses claim 2; uses it no more
+ *   k12 u12 pod 1 uses claim 2; no longer uses it
  *   p2      the driver has prepared claim 2
  *   R       the agent is started again from its checkpoint
  *
@@ -40,7 +40,7 @@ struct world {
 	struct machine machine;
 	struct assign *s;
 	struct assign_watcher watcher;
-	uint64_t revision; /* of the last change that was told */
+	uint64_t revision; /* of the last reported change */
 	struct arena a; /* of one step */
 };
 
@@ -50,7 +50,7 @@ struct step {
 	struct str text;
 };
 
-/* Who holds what, for comparing. */
+/* The holders of all resources, for comparisons. */
 struct hold {
 	struct str pod, resource, id;
 };

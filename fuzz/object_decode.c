@@ -1,8 +1,7 @@
 /*
- * Any text as a body of each of a few kinds. What fits must print, read back,
- * and fit again without a change and without a fault; versions convert to the
- * stored one and back; ownership of its fields can be recorded. What has faults is read
- * once more, to tell them in order.
+ * Any text as a body of each of a few kinds. A body that fits its kind must print, read back, and
+ * fit again without a change or a fault; versions convert to the stored one and back; ownership of
+ * its fields can be recorded. A body with faults is read once more, to list them in order.
  */
 #include "api/codec/decode.h"
 #include "api/convert/convert.h"

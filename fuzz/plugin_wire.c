@@ -1,7 +1,7 @@
 /*
- * What plugins and drivers send: byte 0 chooses the message, the rest is its wire. Whatever can
- * be unpacked is converted; results have the length that was announced, their texts end where
- * they say, messages are clean, and what is kept of an allocation can be read again.
+ * Messages of plugins and drivers: byte 0 chooses the type, the rest is the encoded message. Every
+ * message that can be decoded is converted. Results have the announced length, texts are
+ * terminated, messages are clean, and a saved allocation can be read again.
  */
 #include <stdint.h>
 

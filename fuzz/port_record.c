@@ -1,6 +1,6 @@
 /*
- * Any text as the record of node ports. What is read prints to text that reads back as the same
- * ports, and prints the same again; what is not read has none.
+ * Any text as the record of node ports. An accepted record prints to text that reads back as the
+ * same ports, and prints the same again. A rejected record has no ports.
  */
 #include "server/services/port_record.h"
 #include "target.h"

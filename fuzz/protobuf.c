@@ -1,7 +1,7 @@
 /*
- * Any bytes as a body, and as the message of a few types. What can be read and
- * fits is encoded and read again, and then gives the same bytes; what cannot has
- * an error's text.
+ * Any bytes as a body, and as the message of a few types. A message that can be read and fits its
+ * kind is encoded and read again, and then gives the same bytes. Otherwise there is an error
+ * message.
  */
 #include "api/codec/decode.h"
 #include "api/codec/protobuf.h"
@@ -16,7 +16,7 @@ static bool check_again(struct arena *a, const struct schema_type *type, struct 
 	struct json *back;
 	size_t unknown;
 
-	/* What was refused is no object of ours. */
+	/* A rejected message is not a valid object. */
 	if (decode_fit(a, v, type, NULL, &err) < 0) {
 		require(err.msg[0]);
 		return false;
@@ -30,7 +30,7 @@ static bool check_again(struct arena *a, const struct schema_type *type, struct 
 	return true;
 }
 
-/* What is framed is found again: an answer's envelope has the message as it was. */
+/* The envelope of a reply contains the message unchanged. */
 static void check_frame(const struct schema_kind *kind, const struct json *v)
 {
 	CLEANUP(buf_release) struct buf answer = BUF_INIT(256 * MIB), message = BUF_INIT(256 * MIB);

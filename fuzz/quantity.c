@@ -1,8 +1,7 @@
 /*
- * Any bytes into the quantity parser. What it accepts must print to text that
- * reads back as the same value, prints the same again where the text tells the
- * format ("2000" of a binary quantity does not: it reads back as decimal, "2k"),
- * and order as its rounded values do.
+ * Any bytes into the quantity parser. An accepted quantity must print to text that reads back as
+ * the same value, and must sort as its rounded values do. The text prints the same again if it
+ * determines the format ("2000" of a binary quantity does not: it reads back as decimal, "2k").
  */
 #include "base/json/quantity.h"
 #include "target.h"

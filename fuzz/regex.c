@@ -1,7 +1,7 @@
 /*
- * A line with a pattern, and a text behind it. What compiles must match, or not, within the
- * bounds of both; the quoted pattern matches itself; an anchored pattern matches no more than the
- * free one; and the program, its table and its search agree.
+ * A line with a pattern, and a text behind it. A pattern that compiles must match or not, without
+ * reading beyond pattern and text; the quoted pattern matches itself; an anchored pattern matches
+ * no more than the free one; and the program, its table and its search agree.
  */
 #include "base/core/limits.h"
 #include "base/regex/regex.h"

@@ -1,7 +1,7 @@
 /*
- * URLs and Accept headers as strangers send them: a method, a target, a line
- * break, an Accept header. What is taken must be text that the server can put
- * into keys and answers, and a continue token that it takes must come back.
+ * URLs and Accept headers from untrusted clients: a method, a target, a line break, an Accept
+ * header. Accepted values must be text that the server can use in keys and replies, and an accepted
+ * continue token must print the same again.
  */
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /*
- * Any bytes as a state file. What is accepted is, byte for byte, what we write for that body;
- * what is refused says why.
+ * Any bytes as a state file. An accepted file is, byte for byte, what the saver writes for that
+ * body. A rejected one has an error message.
  */
 #include "base/core/limits.h"
 #include "node/host/saver_header.h"

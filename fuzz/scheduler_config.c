@@ -1,6 +1,6 @@
 /*
- * Any text as a scheduler's configuration. What is accepted is complete; what is refused says why
- * and leaves what there was.
+ * Any text as a scheduler's configuration. An accepted one is complete. A rejected one has an error
+ * message and leaves the previous configuration unchanged.
  */
 #include "scheduler/config/config.h"
 #include "target.h"

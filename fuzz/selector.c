@@ -1,6 +1,6 @@
 /*
- * Any text as a label and as a field selector. What is accepted must match, or
- * not, without looking beyond its own memory, and its copy must say the same.
+ * Any text as a label and as a field selector. An accepted selector must match or not without
+ * reading beyond its own memory, and its copy must give the same result.
  */
 #include "api/selector/selector.h"
 #include "base/core/limits.h"

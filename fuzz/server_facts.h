@@ -71,7 +71,7 @@ struct facts_ask {
 	struct facts_right right; /* when it was sent */
 	int64_t revision;
 	int64_t seen; /* by a watch */
-	bool changed; /* a watch got an event that is no part of the initial state */
+	bool changed; /* a watch got an event that is not part of the initial state */
 };
 
 void facts_name(enum world_kind kind, unsigned name, char *buf, size_t size);

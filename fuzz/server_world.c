@@ -33,7 +33,7 @@ enum {
 
 struct line {
 	struct http_client *client; /* or NULL */
-	bool spent; /* the client takes no more requests */
+	bool spent; /* the client accepts no further requests */
 	enum world_form form;
 	bool hold;
 };

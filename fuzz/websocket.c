@@ -1,7 +1,7 @@
 /*
- * What clients of a WebSocket send: the same bytes whole and cut at random are the same pings and
- * closes, and end in the same way; answers to pings take no more than relays have room for. As a
- * list of protocols, the bytes name the one that is chosen. Byte 0 is the seed of the cuts.
+ * Frames from WebSocket clients. The same bytes, whole or cut at random places, give the same pings
+ * and closes, and end in the same way. Replies to pings fit into a relay's buffer. As a list of
+ * protocols, the bytes name the one that is chosen. Byte 0 is the seed of the cuts.
  */
 #include <stdint.h>
 

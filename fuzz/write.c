@@ -1,9 +1,9 @@
 /*
- * Lines: a digit that says how, and a resource ("3 resource.k8s.io v1
- * resourceclaims"); a body to create one with; a text that is put, or patched, over
- * what that made; and, each with a digit of its own before it ("4[..]"), texts over what
- * that made. What is accepted must be storable: it encodes, reads back
- * as the same tree, and putting back what is served changes nothing.
+ * Line 1 is a digit for the kind of write and a resource ("3 resource.k8s.io v1 resourceclaims").
+ * Line 2 is the body to create an object with. Line 3 is a text to update or patch the object with.
+ * More lines, each with its own digit ("4[..]"), are applied to the result. An accepted object must
+ * be storable: it encodes, reads back as the same tree, and an update with the served object
+ * changes nothing.
  */
 #include "api/object/object.h"
 #include "base/core/limits.h"
@@ -32,7 +32,7 @@ static struct json *stored(struct write *w, const struct json *object)
 	return tree;
 }
 
-/* What a client reads, it may put back, and nothing changes. */
+/* A client may update an object with exactly what it has read, and nothing changes. */
 static void check_put_back(struct write *w, const struct json *tree)
 {
 	struct buf text = BUF_INIT(64 * MIB);

@@ -1,7 +1,7 @@
 /*
- * Any bytes into the YAML parser. What it accepts must print to text that
- * reads back as the same value and prints the same again. Keys that are set again are
- * found only where the parser found some, or merges.
+ * Any bytes into the YAML parser. An accepted value must print to text that reads back as the same
+ * value and prints the same again. Duplicate keys are found only where the parser reported some, or
+ * merges.
  */
 #include "base/core/limits.h"
 #include "base/yaml/yaml.h"

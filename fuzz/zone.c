@@ -1,6 +1,6 @@
 /*
- * Any bytes as a file of a time zone, and as a rule. What is accepted must have an offset at any
- * time, one that the format allows; and one rule read twice gives the same.
+ * Any bytes as a file of a time zone, and as a rule. An accepted zone has an offset at any time,
+ * within the limits of the format. A rule that is read twice gives the same result.
  */
 #include "base/time/zone.h"
 #include "target.h"

@@ -83,7 +83,7 @@ static void compare(struct crds *c, const struct berth *b, const struct json *tr
 	}
 }
 
-/* Of a single server: others may not know the narrower schema yet. */
+/* Only for a single server: others may not know the narrower schema yet. */
 static void check_narrow(const struct ask *k)
 {
 	const struct crds *c = k->crds;

@@ -1,5 +1,6 @@
 /*
- * What must hold after every step, and what must come to hold when faults and load have ended.
+ * Invariants that hold after every step, and those that must hold some time after faults and load
+ * have ended.
  */
 #include "cluster_world.h"
 
@@ -66,7 +67,7 @@ static void check_counter(struct cluster *w, const struct counter *c)
 
 /* --- devices ------------------------------------------------------------------------------ */
 
-/* Who has what: "node/device" -> uid of a claim. */
+/* Holders of devices: "node/device" -> uid of a claim. */
 struct holders {
 	struct cluster *w;
 	const char *where, *node;
@@ -295,7 +296,7 @@ static const struct cluster_hardware *hardware_of(struct settling *s, struct str
 	return NULL;
 }
 
-/* What the pod's status says of the devices that its claim has. */
+/* Checks what the pod's status says about the devices of its claim. */
 static void check_health(struct settling *s, const struct json *pod)
 {
 	const struct cluster_hardware *h = hardware_of(s, text_at(pod, "/spec/nodeName"));
@@ -411,7 +412,7 @@ static void drop_times(struct json *status)
 		(void)json_remove(c, STR("lastTransitionTime"));
 	JSON_FOREACH (d, json_getz(status, "devices")) {
 		(void)json_remove(d, STR("healthSince"));
-		/* Of a pod and a node that say the same, the newest counts. */
+		/* If a pod and a node report the same health, the newest report counts. */
 		(void)json_remove(d, STR("healthSource"));
 	}
 }

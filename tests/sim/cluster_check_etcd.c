@@ -81,7 +81,7 @@ void cluster_check_copy(struct cluster *w, const struct cluster_role *server)
 		{ "", "pods", "core/pods" },
 		{ "", "configmaps", "core/configmaps" },
 		{ "resource.k8s.io", "resourceclaims", "resource.k8s.io/resourceclaims" },
-		/* Without its definition there is none, in etcd neither. */
+		/* Without its definition there is no object, in etcd neither. */
 		{ CRDS_GROUP, CRDS_RESOURCE, CRDS_GROUP "/" CRDS_RESOURCE },
 	};
 	int64_t at;

@@ -1,7 +1,7 @@
 /*
  * Wall clocks that jump, as when somebody sets them or a machine's time is put right: forward and
- * back, by a second or a day, while the time that has passed goes on as ever. What is acknowledged
- * stays, leaders stay alone, and all settles, whatever the clocks say.
+ * back, by a second or a day, while monotonic time advances normally. For any clock readings,
+ * acknowledged writes stay, there is only one leader, and everything settles.
  */
 #include "cluster_world.h"
 

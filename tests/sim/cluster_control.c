@@ -1,5 +1,6 @@
 /*
- * What cmd_scheduler.c and cmd_controller.c do for the real ones.
+ * Starts schedulers and controllers, as cli/commands/scheduler.c and controller.c do for the real
+ * ones.
  */
 #include "cluster_control.h"
 

@@ -11,7 +11,7 @@ struct buf;
 
 extern const struct cluster_role_ops cluster_scheduler_ops, cluster_controller_ops;
 
-/* What a scheduler has in its queue and cache, for failures. */
+/* Prints a scheduler's queue and cache, for failure messages. */
 void cluster_scheduler_dump(const struct cluster_role *role, struct buf *out);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What cmd_driver_sim.c does for the real one, without its control socket.
+ * Starts drivers, as cli/drivers/sim.c does for the real one, without its control socket.
  */
 #include "cluster_driver.h"
 

@@ -2,7 +2,7 @@
  * cluster_driver - the DRA drivers of a simulated cluster: the simulated vendor on the real SDK,
  * beside its node's agent, whose sockets it meets in a real folder.
  *
- * What is broken stays broken when the driver is started again: it is the hardware.
+ * A broken device stays broken when the driver restarts: it is the hardware.
  */
 #ifndef SIM_CLUSTER_DRIVER_H
 #define SIM_CLUSTER_DRIVER_H

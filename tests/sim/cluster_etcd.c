@@ -1,9 +1,10 @@
 /*
- * Consensus. What a real cluster settles by messages is settled here by looking at all members:
- * who is up, takes turns and is not cut off is in touch; a leader needs a majority in touch.
+ * Consensus. A real cluster reaches consensus with messages; here the code looks at all members. A
+ * member is in touch if it is up, takes turns and is not cut off. A leader needs a majority in
+ * touch.
  *
- * Members belong to loops of their own: nobody calls another's connections. What concerns another
- * member is left in its struct, and a message tells its loop to look.
+ * Members belong to loops of their own: nobody calls another's connections. Data for another member
+ * is left in its struct, and a message wakes its loop.
  */
 #include "cluster_etcd_impl.h"
 
@@ -193,7 +194,7 @@ static void commit(struct cluster_etcd *e, struct etcd_proposal *p)
 	proposal_free(p);
 }
 
-/* What the leader does. Returns when the next one is due. */
+/* The work of the leader. Returns when the next one is due. */
 static int64_t commit_due(struct cluster_etcd *e)
 {
 	int64_t now = etcd_now(e), next = INT64_MAX;

@@ -25,7 +25,7 @@ struct cluster_etcd *cluster_etcd_new(struct sim *sim, uint64_t seed);
 /* The roles must have been released. */
 void cluster_etcd_free(struct cluster_etcd *e);
 
-/* What the role of the i-th member has as its `arg`. */
+/* The `arg` of the i-th member's role. */
 void *cluster_etcd_member(struct cluster_etcd *e, unsigned i);
 
 /* All that was ever committed. */
@@ -34,7 +34,7 @@ const struct etcd_log *cluster_etcd_log(const struct cluster_etcd *e);
 unsigned cluster_etcd_terms(const struct cluster_etcd *e);
 unsigned cluster_etcd_doubts(const struct cluster_etcd *e);
 
-/* No write may come yet of which nobody will be told. */
+/* True if no unacknowledged write can still arrive. */
 bool cluster_etcd_settled(const struct cluster_etcd *e);
 
 /* --- faults: until they are undone, or until cluster_etcd_calm() ----------------------------- */

@@ -93,7 +93,9 @@ int64_t etcd_now(const struct cluster_etcd *e);
 
 /* --- cluster_etcd.c: the consensus ----------------------------------------------------------- */
 
-/* What a member does in its turns: elects, commits, applies. Returns ms until it is due again. */
+/*
+ * The work of a member in its turns: it elects, commits, applies. Returns ms until it is due again.
+ */
 int64_t etcd_consensus(struct cluster_etcd_member *m);
 
 /* Hands a write over. `compact` counts where `txn` is NULL. */
@@ -106,7 +108,7 @@ void etcd_abandon(struct etcd_ask *ask);
 /* The member is in touch with a leader. */
 bool etcd_has_leader(const struct cluster_etcd_member *m);
 
-/* What it has applied. */
+/* The last entry that it has applied. */
 struct etcd_entry etcd_applied(const struct cluster_etcd_member *m);
 
 /* --- cluster_etcd_member.c ------------------------------------------------------------------- */

@@ -59,7 +59,7 @@ static void answer_range(struct cluster_etcd_member *m, struct grpc_call *c,
 /* Whether it is over. */
 static bool settle(struct cluster_etcd_member *m, struct etcd_ask *ask)
 {
-	/* Of a read the index is that of the entry behind the last that it must see. */
+	/* For a read, the index is that of the entry after the last one that it must see. */
 	bool read = ask->kind == ETCD_ASK_READ;
 	bool applied = ask->index && m->applied + read >= ask->index;
 

@@ -1,6 +1,6 @@
 /*
- * What strikes: processes and machines die or are stopped, paths are cut, connections break, the
- * disk is full or fails, devices break.
+ * Faults: processes and machines die or are stopped, paths are cut, connections break, the disk is
+ * full or fails, devices break.
  */
 #include "cluster_server.h"
 #include "cluster_world.h"
@@ -21,8 +21,8 @@ static void watch_disk(struct cluster *w)
 }
 
 /*
- * What the dead server had not committed is lost, or is there and nobody was told: both can be.
- * The store commits while it is buried, so a full disk decides.
+ * A write that the dead server had not committed is either lost or committed without a reply: both
+ * can happen. The store commits while it is buried, so a full disk decides.
  */
 static void kill_server(struct cluster *w, int64_t pause_ms)
 {

@@ -1,6 +1,6 @@
 /*
- * What strikes etcd itself. Its members are roles, too: they are killed, stopped, paused and cut
- * off from servers as all others (cluster_faults.c).
+ * Faults of etcd itself. Its members are roles, too: they are killed, stopped, paused and cut off
+ * from servers as all others (cluster_faults.c).
  */
 #include "cluster_world.h"
 

@@ -75,7 +75,7 @@ static Podresources__PodResources *state_of(struct kubelet *k, struct arena *a, 
 	return p;
 }
 
-/* Calls that a kubelet would not answer; false: this is none. */
+/* Handles calls that a kubelet would not answer; false: it would answer this one. */
 static bool refuses(struct kubelet *k, struct grpc_call *c)
 {
 	if (!cluster_node_book(config_of(k)->node))

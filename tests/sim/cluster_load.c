@@ -1,10 +1,10 @@
 /*
- * A user's load, and his memory of what he was told.
+ * A user's load, and the user's record of the replies.
  *
- * Requests are sent once, not again and again, so that every answer says what became of one
- * write. What was answered well counts; what was refused for a reason did not happen; of what was
- * not answered nothing is known. Names are never used twice, and counters are written on the
- * version that was read, so that what arrives late cannot undo what was acknowledged later.
+ * Requests are sent once, not again and again, so that every answer says what became of one write.
+ * A successful reply means that the write happened; an error with a reason means that it did not.
+ * Without a reply, the result is unknown. Names are never used twice, and counters are written on
+ * the version that was read, so that what arrives late cannot undo what was acknowledged later.
  */
 #include "cluster_world.h"
 
@@ -291,7 +291,7 @@ static void create_pod(struct cluster *w)
 	if (cluster_chance(w, 0.3))
 		describe_end(w, ends, sizeof(ends));
 	describe_claims(w, claims, sizeof(claims), uses, sizeof(uses));
-	/* A rule may taint its device, unless its claim bears that. */
+	/* A rule may taint its device, unless its claim tolerates that. */
 	t->may_go = (w->parts & CLUSTER_TAINTS) && claims[0] && !strstr(claims, "gpus-3");
 	send_pod(w, t, ends, claims, uses);
 }
@@ -391,7 +391,7 @@ static void count_up(struct cluster *w)
 	client_update(cluster_client(w), &k->request, &r, STR("default"), str_from(c->name), NULL);
 }
 
-/* What is gone and was answered so is not looked at any more. */
+/* Objects whose deletion was acknowledged are no longer checked. */
 static void forget_some(struct cluster *w)
 {
 	for (size_t i = w->things.n; i-- > 0;) {

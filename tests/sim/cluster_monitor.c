@@ -46,7 +46,7 @@ struct monitor {
 	struct stream pods, room;
 	bool complete; /* it has had all pods */
 	struct omap beliefs; /* struct belief by uid */
-	char *packed_room; /* AllocatableResponse, in order; NULL: it was not told yet */
+	char *packed_room; /* AllocatableResponse, in order; NULL: not received yet */
 	size_t packed_room_n;
 };
 

@@ -1,5 +1,5 @@
 /*
- * What cmd_node.c does for the real ones.
+ * Starts node agents, as cli/commands/node.c does for the real ones.
  */
 #include "cluster_node.h"
 

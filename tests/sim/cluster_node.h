@@ -38,7 +38,7 @@ size_t cluster_node_pods(const struct cluster_role *role);
 bool cluster_node_knows(const struct cluster_role *role, struct str ns, struct str name,
 			struct str uid);
 
-/* What its PodResources lists; NULL: it does not run. */
+/* Its PodResources list; NULL: it does not run. */
 struct podres *cluster_node_book(const struct cluster_role *role);
 
 #endif

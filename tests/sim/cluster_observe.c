@@ -1,9 +1,8 @@
 /*
- * An observer follows pods and claims by watches of his own, and goes on where he was when one
- * breaks. What he is told must be in order and without a gap: an object is added when it was not
- * there and changed or deleted when it was, versions only grow, and every version that the user was
- * answered is among them. Only 410 lets him begin anew with a list. Of several servers any serves
- * the next watch.
+ * An observer watches pods and claims, and resumes when a watch breaks. Events must be in order and
+ * without a gap: an object is added if it did not exist, and changed or deleted if it did. Versions
+ * only grow, and every version in a reply to the user is among them. Only a 410 makes the observer
+ * begin again with a list. With several servers, any of them serves the next watch.
  */
 #include "cluster_crds.h"
 #include "cluster_world.h"
@@ -197,7 +196,10 @@ static void on_list(struct watch *x, const struct client_answer *answer)
 	x->lists++;
 }
 
-/* What was there went with its definition. In a calm world the watch said so before it ended. */
+/*
+ * The objects were deleted with their definition. In a calm world the watch showed that before it
+ * ended.
+ */
 static void on_absent(struct watch *x)
 {
 	const struct crds *crds = x->o->w->crds;

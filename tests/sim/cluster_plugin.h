@@ -2,8 +2,8 @@
  * cluster_plugin - device plugins of a simulated cluster: each offers a few cards, an extended
  * resource, to its node's agent, by the sockets that a kubelet and its plugins have.
  *
- * It registers again whenever the agent does not listen to it, as after a restart of either. What
- * is sick stays sick when it is started again: it is the hardware.
+ * It registers again whenever the agent does not listen to it, as after a restart of either. An
+ * unhealthy card stays unhealthy when the plugin restarts: it is the hardware.
  */
 #ifndef SIM_CLUSTER_PLUGIN_H
 #define SIM_CLUSTER_PLUGIN_H

@@ -377,7 +377,7 @@ static void add_victim(struct races *x)
 	create(x, r, "pods", "default", text);
 }
 
-/* What a controller of budgets would write: one may go. */
+/* The status that a budget controller would write: one pod may go. */
 static void allow(struct races *x)
 {
 	const struct json *budget = cluster_server_get(

@@ -1,5 +1,5 @@
 /*
- * What is different in this program, by the linker's --wrap (meson.build).
+ * Functions that this program replaces, with the linker's --wrap (meson.build).
  *
  * Its chance comes from the seed, and from nothing else. Roles ask the kernel for identities, and
  * maps keep their entries in an order of the process's own: both would make every run another one.
@@ -7,8 +7,8 @@
  * The machine that it runs on has no name, kernel or disk of its own: what is sent would be longer
  * or shorter for it, and the run another one.
  *
- * Roles speak HTTP/2, as they do to a real server. With TLS they negotiate that by ALPN, without it
- * they are told. In some worlds they speak HTTP/1.1, as to a server that knows no better.
+ * Roles speak HTTP/2, as they do to a real server. With TLS they negotiate that by ALPN, without
+ * TLS it is configured. In some worlds they speak HTTP/1.1, as to a server that knows no better.
  */
 #include "cluster_random.h"
 

@@ -66,7 +66,7 @@ void cluster_role_stop(struct cluster_role *role, int64_t pause_ms);
 /* Dies. It is started again after `pause_ms`. */
 void cluster_role_kill(struct cluster_role *role, enum sim_crash how, int64_t pause_ms);
 
-/* What the supervisor does: to be called between turns, now and then. */
+/* The work of the supervisor: call it between turns, now and then. */
 void cluster_role_watch(struct cluster_role *role);
 
 /* The end of the world: killed and not started again. */

@@ -35,7 +35,7 @@ enum {
 	WATCH_MS = 50, /* between two looks of the supervisor */
 };
 
-/* --- chance, and what is told ------------------------------------------------------------- */
+/* --- chance, and log output ------------------------------------------------------------- */
 
 unsigned cluster_pick(struct cluster *w, unsigned n)
 {
@@ -126,7 +126,7 @@ static const struct cluster_identity *identity_of(const char *name)
 	return NULL;
 }
 
-/* Of a user at one of the servers. */
+/* Writes a kubeconfig of a user for one of the servers. */
 static void write_kubeconfig(struct cluster *w, const char *name, unsigned server, char *ret_path,
 			     size_t size)
 {
@@ -555,7 +555,7 @@ static bool is_idle(struct cluster *w, char *why, size_t size)
 	return cluster_load_idle(w) && races_idle(w) && crds_idle(w) && cluster_choose_server(w);
 }
 
-/* Whatever is there is deleted, again where that was not answered. */
+/* Deletes all objects, again if there was no reply. */
 static bool is_deleted(struct cluster *w, char *why, size_t size)
 {
 	if (!is_idle(w, why, size))

@@ -1,15 +1,15 @@
 /*
  * cluster_world - a whole cluster in one process, on the seeded simulation of net/sim.h.
  *
- * One API server on LMDB, or three on a simulated etcd (cluster_etcd.h), two schedulers and two
- * controllers that stand for election, two nodes, each an agent with the hollow runtime and a DRA
- * driver with a few devices; all of it the real code, all of them on hosts of their own, which
- * talk by simulated sockets only. A user makes load (cluster_load.c), and many race for the same
- * thing (cluster_race.c), an observer watches (cluster_observe.c), strangers ask (cluster_tls.c),
- * custom kinds come and go (cluster_crds.c), faults strike
- * (cluster_faults.c, cluster_faults_etcd.c), and after every step what must hold is checked
- * (cluster_check.c). With the part `attach` an attached agent (cluster_attach.h) runs beside each
- * node's agent, and clients follow PodResources (cluster_monitor.c).
+ * It has one API server on LMDB, or three on a simulated etcd (cluster_etcd.h), and two schedulers
+ * and two controllers that elect a leader. It has two nodes, each with an agent with the hollow
+ * runtime and a DRA driver with a few devices. All of it is the real code. Each runs on its own
+ * host, and they talk only by simulated sockets. A user makes load (cluster_load.c), and many race
+ * for the same thing (cluster_race.c), an observer watches (cluster_observe.c), strangers ask
+ * (cluster_tls.c), custom kinds come and go (cluster_crds.c), faults strike (cluster_faults.c,
+ * cluster_faults_etcd.c), and after every step what must hold is checked (cluster_check.c). With
+ * the part `attach` an attached agent (cluster_attach.h) runs beside each node's agent, and clients
+ * follow PodResources (cluster_monitor.c).
  *
  * The seed draws which of the world's parts there are (enum cluster_part).
  *
@@ -47,7 +47,7 @@ enum {
 	CLUSTER_MAPS = 6,
 };
 
-/* What a world has beside the rest; SIM_WITH names them, else the seed draws. */
+/* Optional parts of a world; SIM_WITH names them, else the seed draws them. */
 enum cluster_part {
 	CLUSTER_ETCD = 1 << 0, /* three servers on etcd, not one on LMDB */
 	CLUSTER_RACES = 1 << 1, /* clients that race for one thing */
@@ -75,7 +75,7 @@ struct cluster_identity {
 	const char *group; /* or "" */
 };
 
-/* Something that the user made, by what he was told of it. */
+/* An object that the user created, according to the replies. */
 struct thing {
 	const char *resource; /* "pods", "resourceclaims", "namespaces", "devicetaintrules" */
 	const char *ns; /* "default"; "" of those that have none */
@@ -148,7 +148,7 @@ struct cluster {
 
 	/* Faults that end by themselves. */
 	int64_t heal_ms, disk_ms, node_disk_ms, etcd_ms;
-	bool quiet; /* no more faults */
+	bool quiet; /* faults have ended */
 
 	unsigned steps;
 	char told[CLUSTER_TOLD][96]; /* a ring */
@@ -283,7 +283,7 @@ void monitors_release(struct cluster *w); /* after some turns */
 
 void races_begin(struct cluster *w);
 void races_step(struct cluster *w);
-/* What must hold at each server, and at w->server, which has all that was acknowledged. */
+/* Checks the invariants at each server, and at w->server, which has all acknowledged writes. */
 void races_check(struct cluster *w);
 bool races_idle(const struct cluster *w);
 void races_release(struct cluster *w);
