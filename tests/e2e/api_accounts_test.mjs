@@ -89,7 +89,7 @@ async function withoutController(say, { client, client2 }) {
 		expectStatus(await client.patch(`${pods}/a/ephemeralcontainers`, debug("theirs"), "strategic"), 403, "Forbidden")
 		expect(await client.patch(`${pods}/a/ephemeralcontainers`, debug("mine"), "strategic"), 200)
 	})
-	await test(say("what was added is nobody's, and stays when the pod is written back"), async () => {
+	await test(say("fields that admission added have no manager, and stay when the pod is written back"), async () => {
 		const { pods, accounts } = pathsOf(await newNamespace(client))
 		expect(await client.post(accounts, account("default")), 201)
 		const made = expect(await client.post(pods, pod("a")), 201)

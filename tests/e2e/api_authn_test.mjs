@@ -141,7 +141,7 @@ async function others(server) {
 		expectStatus(await client.get("/openid/v1/jwks"), 403, "Forbidden")
 	})
 
-	await test("what is no bearer token is not looked at", async () => {
+	await test("other authorization headers than bearer tokens are ignored", async () => {
 		const client = server.as({})
 		for (const authorization of ["Basic YTpi", "Bearer", "Bearer  static"])
 			expectStatus(await client.get(`${core}/namespaces`, { headers: { authorization } }), 403, "Forbidden", /anonymous/)
@@ -314,7 +314,7 @@ async function bindings(server) {
 		expectStatus(await ask(client, ns, "robot", {}, { uid: "7" }), 409, "Conflict", /the UID in the token request \(7\) does not match/)
 	})
 
-	await test("what kubelets ask for pods lives for a year, and says when it should be renewed", async () => {
+	await test("a token that a kubelet requests for a pod lives for a year, and says when to renew it", async () => {
 		const { ns } = await newAccount(server)
 		const body = pod("p")
 		body.spec.serviceAccountName = "robot"
@@ -373,7 +373,7 @@ async function forgeries(server) {
 	const changed = { ...payload, "kubernetes.io": { ...payload["kubernetes.io"], serviceaccount: { name: "default", uid: "x" } } }
 	const publicPem = crypto.createPublicKey(key).export({ type: "spki", format: "pem" })
 
-	await test("what the key signs elsewhere is good", async () => {
+	await test("a token that the key signs elsewhere is valid", async () => {
 		await whoami(server.as({ token: sign(header, payload, key) }))
 		await whoami(server.as({ token: sign({ alg: "ES256" }, payload, key) }))
 		// Clocks may differ by a minute.

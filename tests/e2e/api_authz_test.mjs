@@ -459,7 +459,7 @@ async function nodes(say, { client, people: as }) {
 			expectStatus(await as.node.get(path), 403, "Forbidden")
 	})
 
-	await test(say("what a pod referred to is closed when the pod is gone"), async () => {
+	await test(say("a node loses access to a pod's references when the pod is gone"), async () => {
 		const spec = { nodeName: node, containers: [container], volumes: [{ name: "v", secret: { secretName: "brief" } }] }
 		const secret = `${core}/namespaces/team/secrets/brief`
 		expectStatus(await as.node.get(secret), 403, "Forbidden")

@@ -79,7 +79,7 @@ async function objects(say, { client }) {
 		expect(await client.put(`${path}/a/status`, { ...made, status: { ready: 2 } }), 200)
 	})
 
-	await test(say("what was wrong before a rule came may stay, with a warning"), async () => {
+	await test(say("a value that was invalid before a rule came may stay, with a warning"), async () => {
 		const { definition, path } = await begin(client)
 		const made = expect(await client.post(path, pool(definition, "a", { min: 1, max: 2 })), 201)
 		const before = expect(await client.get(`${definitions}/${definition.metadata.name}`), 200)

@@ -88,7 +88,7 @@ await test("answers name the schema and the level that requests were sorted into
 	assert.equal(admin.headers["x-kubernetes-pf-flowschema-uid"], await uid("/flowschemas/exempt"))
 })
 
-await test("whoever asks as somebody else is sorted as that one", async () => {
+await test("an impersonated request is classified as the impersonated user's", async () => {
 	const { metadata: { uid } } = (await client.get(`${flow}/flowschemas/global-default`)).body
 	for (const path of [small, "/version"]) {
 		const answer = await client.request("GET", path, { headers: { "impersonate-user": "quiet" } })
@@ -103,7 +103,7 @@ await test("kubectl shows the defaults", async () => {
 	assert.match(kubectl("get", "prioritylevelconfigurations", "workload-low", "-o", "jsonpath={.spec.limited.limitResponse.queuing}"), /"queues":128/)
 })
 
-await test("who finds no seat where nobody waits is refused, and told when to come back", async () => {
+await test("a request without a seat at a level without a queue is rejected, with Retry-After", async () => {
 	expect(await client.post(`${flow}/prioritylevelconfigurations`, level("strict", { limitResponse: { type: "Reject" } })), 201)
 	expect(await client.post(`${flow}/flowschemas`, schema("strict", "strict", "flood")), 201)
 	let first
@@ -152,7 +152,7 @@ await test("where requests wait, one that gets a seat is answered, and one too m
 	assert.match(await read(second), /"name":\s*"default"/)
 })
 
-await test("who waits too long is refused", async () => {
+await test("a request that waits too long is rejected", async () => {
 	const first = await ask(server, "other", big)
 	await holds(server, "patient", 1)
 	const second = await ask(server, "other", small)
@@ -162,7 +162,7 @@ await test("who waits too long is refused", async () => {
 	await holds(server, "patient", 0)
 })
 
-await test("who gives up while waiting is forgotten", async () => {
+await test("a client that leaves while waiting is forgotten", async () => {
 	const inqueue = /current_inqueue_requests{priority_level="patient"} (\d+)/
 	const first = await ask(server, "other", big)
 	await holds(server, "patient", 1)
@@ -197,7 +197,7 @@ await test("a schema says whether its level is there", async () => {
 	await until("it is found", async () => (await condition()).status === "False")
 })
 
-await test("what is mandatory comes back, and what was changed by hand stays", async () => {
+await test("mandatory objects are restored, and manual changes stay", async () => {
 	kubectl("delete", "flowschema", "exempt", "probes")
 	kubectl("delete", "prioritylevelconfiguration", "catch-all")
 	for (const path of ["/flowschemas/exempt", "/flowschemas/probes", "/prioritylevelconfigurations/catch-all"])

@@ -64,7 +64,7 @@ async function aliases(say, client) {
 		assert.equal(strategic.status.devices[0].networkData.hardwareAddress, "00:00:00:00:00:02")
 	})
 
-	await test(say("what is in them is checked under both names"), async () => {
+	await test(say("fields are validated under both names"), async () => {
 		expectStatus(await setNetwork(client, path, { addresses: ["not an address"] }), 422, "Invalid")
 		const status = expectStatus(await setNetwork(client, path, { ips: ["10.0.0.1"] }), 422, "Invalid")
 		assert.ok(causes(status).some((cause) => /networkData\.ips\[0\]/.test(cause)), causes(status))

@@ -77,7 +77,7 @@ async function requests(client) {
 }
 
 async function audit(client, log) {
-	await test("what a policy only warns of is in the answer and in the audit log", async () => {
+	await test("warnings of a policy are in the reply and in the audit log", async () => {
 		const ns = await newNamespace(client)
 		const name = await bind(client, ns, {
 			validations: [{ expression: "false", message: "think again" }],

@@ -205,14 +205,14 @@ async function failures(say, client, server) {
 		assert.equal(late.details.retryAfterSeconds, 1)
 	})
 
-	await test(say("who is unknown is told so in protobuf"), async () => {
+	await test(say("an unknown caller gets its error in protobuf"), async () => {
 		const stranger = server.as({ token: "wrong" })
 		const status = expectPacked(await stranger.get(configMaps, { accept: goAccept }), 401, "Status")
 		assert.equal(status.reason, "Unauthorized")
 		stranger.close()
 	})
 
-	await test(say("what there is no protobuf of is passed over or 406"), async () => {
+	await test(say("kinds without protobuf are skipped or 406"), async () => {
 		const all = /^only the following media types are accepted: application\/json, application\/yaml, application\/vnd\.kubernetes\.protobuf$/
 		const table = (type) => `${type};as=Table;g=meta.k8s.io;v=v1`
 		expectStatus(await client.get(configMaps, { accept: table(media) }), 406, "NotAcceptable", all)

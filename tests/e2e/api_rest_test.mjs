@@ -47,7 +47,7 @@ async function creating(say, client) {
 			/name or generateName is required/)
 	})
 
-	await test(say("what only the server may set is refused or replaced"), async () => {
+	await test(say("fields that only the server may set are rejected or replaced"), async () => {
 		const refused = expectStatus(await client.post(configMaps, configMap("rv", {}, { resourceVersion: "7" })), 400,
 			"BadRequest")
 		assert.match(refused.message, /resourceVersion should not be set on objects to be created/)
@@ -72,7 +72,7 @@ async function creating(say, client) {
 		expect(await client.post(configMaps, plain), 201)
 	})
 
-	await test(say("what cannot be read is a bad request"), async () => {
+	await test(say("an unreadable body is a bad request"), async () => {
 		expectStatus(await client.post(configMaps, "{"), 400, "BadRequest")
 		expectStatus(await client.post(configMaps, ""), 400, "BadRequest")
 		expectStatus(await client.post(configMaps, "[]"), 400, "BadRequest")
@@ -90,7 +90,7 @@ async function creating(say, client) {
 		assert.ok(found.some((cause) => cause.startsWith("FieldValueRequired spec.devices.requests[1]")), found)
 	})
 
-	await test(say("what does not exist is NotFound"), async () => {
+	await test(say("an object that does not exist is NotFound"), async () => {
 		const status = expectStatus(await client.get(`${claims}/none`), 404, "NotFound",
 			/^resourceclaims\.resource\.k8s\.io "none" not found$/)
 		assert.deepEqual(status.details, { name: "none", group: "resource.k8s.io", kind: "resourceclaims" })
@@ -538,7 +538,7 @@ async function bodies(say, client) {
 		assert.match(list.text, /^kind: ConfigMapList$/m)
 	})
 
-	await test(say("what nobody can read or write is refused"), async () => {
+	await test(say("unsupported media types are rejected"), async () => {
 		expectStatus(await client.get(configMaps, { accept: "image/png" }), 406, "NotAcceptable")
 		expectStatus(await client.post(configMaps, "x", { type: "text/csv" }), 415, "UnsupportedMediaType")
 		expect(await client.get(configMaps, { accept: "image/png, */*" }), 200)

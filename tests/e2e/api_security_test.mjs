@@ -103,7 +103,7 @@ async function paths(server) {
 		}
 	})
 
-	await test("what is there and what is not are refused alike", async () => {
+	await test("forbidden requests are rejected whether or not the object exists", async () => {
 		for (const path of ["secrets/s1", "nosuch/s1", "pods/p/nosuch"]) {
 			const there = await raw(server, "GET", `/api/v1/namespaces/team/${path}`, authorization)
 			const absent = await raw(server, "GET", `/api/v1/namespaces/nowhere/${path}`, authorization)
@@ -203,7 +203,7 @@ async function writes(server) {
 async function granting(server) {
 	const { client, people: as } = server
 
-	await test("who has all of a group cannot give the status of slices, which that is not", async () => {
+	await test("all rights on a group do not include granting the status of slices", async () => {
 		await grant(client, "greta", undefined, rule(["*"], ["resource.k8s.io"], ["*"]),
 			rule(["create", "update", "patch"], ["rbac.authorization.k8s.io"], ["clusterroles", "clusterrolebindings"]))
 		expect(await client.post(`${dra}/resourceslices`, slice("s", "n1")), 201)
@@ -303,7 +303,7 @@ async function names(server) {
 	await grant(client, "mia", undefined, rule(["impersonate"], [""], ["serviceaccounts"]), rule(["impersonate"], [""], ["users"], ["rita"]))
 	const who = async (headers) => as.mimic.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" }, { headers })
 
-	await test("who may be any account may be nobody who only looks like one", async () => {
+	await test("the right to impersonate any account does not cover users with similar names", async () => {
 		expect(await who({ "impersonate-user": "system:serviceaccount:team:default" }), 201)
 		expect(await who({ "impersonate-user": "rita" }), 201)
 		for (const name of ["system:serviceaccount:Team:default", "system:serviceaccount:team:a_b", "system:serviceaccount:team", "system:serviceaccount:team:",

@@ -32,7 +32,7 @@ async function cluster(number) {
 		}
 	})
 
-	await test(say("what one was told the others say at once"), async () => {
+	await test(say("a write through one server is visible at once through the others"), async () => {
 		const { configMaps } = paths(await newNamespace(first))
 		for (let i = 0; i < 30; i++) {
 			const writer = clients[i % number], reader = clients[(i + 1) % number]

@@ -145,7 +145,7 @@ async function versions(client) {
 	const at = (version) => `${claims(ns, version)}/c`
 	const whole = { "f:spec": { "f:devices": { "f:requests": {} } } }
 
-	await test("what is applied in one version is the same in another", async () => {
+	await test("an apply in one version is the same in another", async () => {
 		const made = await applied(client, at("v1beta1"), body("v1beta1", 2), "one", {}, 201)
 		assert.equal(made.apiVersion, "resource.k8s.io/v1beta1")
 		assert.deepEqual(managers(made), { "one Apply resource.k8s.io/v1beta1": whole })
@@ -177,13 +177,13 @@ async function versions(client) {
 		}
 	})
 
-	await test("what was applied in one version is dropped in another", async () => {
+	await test("a field applied in one version can be dropped in another", async () => {
 		const after = await applied(client, at("v1beta2"), body("v1beta2"), "labels")
 		assert.equal(after.metadata.labels, undefined)
 		assert.ok(!after.metadata.managedFields.some(({ manager }) => manager === "labels"))
 	})
 
-	await test("what a version would not print is no value in another", async () => {
+	await test("a value that a version would not print is absent in another", async () => {
 		const classes = (version) => `/apis/resource.k8s.io/${version}/deviceclasses/versions.example.com`
 		const device = (version, spec) => ({ apiVersion: `resource.k8s.io/${version}`, kind: "DeviceClass", metadata: { name: "versions.example.com" }, spec })
 		const selectors = [{ cel: { expression: "true" } }]
@@ -238,7 +238,7 @@ async function readers(client) {
 }
 
 async function crash(server) {
-	await test("what was applied and acknowledged survives a crash, with its managers", async () => {
+	await test("an acknowledged apply survives a crash, with its managers", async () => {
 		const ns = await newNamespace(server.client)
 		const path = await allocate(server.client, ns, "kept")
 		const acknowledged = {}

@@ -138,7 +138,7 @@ async function custom(client) {
 		assert.deepEqual(Object.keys(managers(moved)).sort(), [`one Apply ${group}/v2`, `two Apply ${group}/v2`])
 	})
 
-	await test("what a manager drops when it changes its version goes, and its default comes", async () => {
+	await test("a field that a manager drops with a new version is removed, and gets its default", async () => {
 		await applied(client, at("moved"), body("moved", { color: "red", size: 4 }), "one", {}, 201)
 		const after = await applied(client, at("moved", "v2"), body("moved", { replicas: 1 }, "v2"), "one")
 		assert.deepEqual(after.spec, { replicas: 1, size: 3 })

@@ -37,7 +37,7 @@ async function ownership(client) {
 		watch.close()
 	})
 
-	await test("who applies what is already so owns it with others, and its entry has no time", async () => {
+	await test("a manager that applies an existing value shares it, and its entry has no time", async () => {
 		const before = expect(await client.get(box), 200)
 		const joined = await applied(client, box, configMap("box", { a: "1" }), "two")
 		assert.deepEqual(managers(joined), { "two Apply v1": data("a"), "one Apply v1": data("a", "b") })
@@ -62,7 +62,7 @@ async function ownership(client) {
 		assert.deepEqual(managers(taken), { "one Apply v1": data("b"), "three Apply v1": data("a", "z") })
 	})
 
-	await test("what its only owner drops is removed, what others own stays", async () => {
+	await test("a field that its only owner drops is removed, a shared field stays", async () => {
 		const joined = await applied(client, box, configMap("box", { a: "4" }), "four")
 		assert.deepEqual(managers(joined)["four Apply v1"], data("a"))
 		const dropped = await applied(client, box, configMap("box", { c: "1" }), "three")
@@ -237,7 +237,7 @@ async function bodies(client) {
 		assert.deepEqual((await applied(client, box, anchored, "doc")).data, { a: "1", k: "1", m: "1" })
 	})
 
-	await test("what is no object is refused", async () => {
+	await test("a body that is not an object is rejected", async () => {
 		expectStatus(await apply(client, `${configMaps}/none`, "a: ["), 400, "BadRequest", /did not find expected node content/)
 		for (const [body, type] of [["hello", "string"], ["[]", "array"], ["- a", "array"], ["3", "number"], ["1.5", "number"], ["true", "bool"]])
 			await bad(body, `error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${type} into Go value of type map[string]interface {}`)
@@ -298,7 +298,7 @@ async function bodies(client) {
 		await applied(client, box, configMap("box", {}, { managedFields: null }), "doc")
 	})
 
-	await test("what the type does not have is refused", async () => {
+	await test("unknown fields are rejected", async () => {
 		const typed = async (path, body, message) => expectRefusal(await apply(client, path, body), 500, undefined, `failed to create typed patch object (${message}`)
 		for (const fieldValidation of ["Strict", "Warn", "Ignore"])
 			expectRefusal(await apply(client, box, { ...configMap("box", {}), colour: "red" }, "one", { fieldValidation }), 500, undefined,
@@ -414,7 +414,7 @@ async function ends(client) {
 	const path = `${configMaps}/held`
 	const held = (value, ...finalizers) => configMap("held", { a: value }, { finalizers })
 
-	await test("what is being deleted can be applied, and let go", async () => {
+	await test("an object that is being deleted can be applied, and released", async () => {
 		await applied(client, path, held("1", "example.com/x"), "one", {}, 201)
 		expect(await client.delete(path), 200)
 		const changed = await applied(client, path, held("2", "example.com/x"))

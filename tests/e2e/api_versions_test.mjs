@@ -336,7 +336,7 @@ async function older(etcd) {
 		assert.equal(found.items.length, 1)
 	}
 
-	await test("what comes as v1beta1 from the store is served in all versions", served)
+	await test("an object stored as v1beta1 is served in all versions", served)
 
 	await test("also to who starts on it", async () => {
 		await server.stop()

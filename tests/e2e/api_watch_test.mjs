@@ -80,7 +80,7 @@ async function changes(say, server) {
 async function selectors(say, server) {
 	const { client } = server
 
-	await test(say("what starts to match is ADDED, what stops is DELETED"), async () => {
+	await test(say("an object that starts to match is ADDED, one that stops is DELETED"), async () => {
 		const { configMaps } = paths(await newNamespace(client))
 		const label = (tier) => client.patch(`${configMaps}/box`, { metadata: { labels: { tier } } }, "merge").then((a) => expect(a, 200))
 		const watch = await client.watch(`${configMaps}?watch=true&labelSelector=tier%3Dfront`)

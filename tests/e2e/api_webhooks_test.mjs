@@ -145,7 +145,7 @@ async function mutatingWebhooks(server) {
 		})
 	})
 
-	await test("who asks for it is called again when a later webhook changed the object", async () => {
+	await test("a webhook with reinvocation is called again when a later one changed the object", async () => {
 		hooks.answer("/first", ({ object }) => ({ patch: object.data.second ? [{ op: "add", path: "/data/saw", value: "it" }] : undefined }))
 		hooks.answer("/second", ({ object }) => ({ patch: object.data.second ? undefined : [{ op: "add", path: "/data/second", value: "x" }] }))
 		const both = (reinvocationPolicy) => [hooks.webhook("first.example.com", "/first", { reinvocationPolicy }), hooks.webhook("second.example.com", "/second")]
@@ -208,7 +208,7 @@ async function mutatingWebhooks(server) {
 		})
 	})
 
-	await test("who changes an object at the same time as others loses nothing", async () => {
+	await test("concurrent changes of an object are not lost", async () => {
 		expect(await client.post(configMaps, configMap("busy", {})), 201)
 		await withWebhooks(client, mutating, [hooks.webhook("label.example.com", "/label")], async () => {
 			const keys = Array.from({ length: 6 }, (_, i) => `k${i}`)
@@ -315,7 +315,7 @@ async function failing(server) {
 		await closedAndOpen("/x", "Post .*certificate", { clientConfig: { url: `https://127.0.0.1:${hooks.port}/x`, caBundle: other } })
 	})
 
-	await test("who does not answer in time fails, and holds up nobody else", async () => {
+	await test("a webhook that does not answer in time fails, and delays no other request", async () => {
 		await withWebhooks(client, validating, [hooks.webhook("x.example.com", "/never", { timeoutSeconds: 1, objectSelector: { matchLabels: { slow: "yes" } } })], async () => {
 			let over = false
 			const slow = client.post(configMaps, configMap("slow", {}, { labels: { slow: "yes" } })).finally(() => (over = true))

@@ -138,7 +138,7 @@ await test("a proxy without a path is a folder, and redirections lead through it
 	assert.equal(await location(`${proxy}/?to=//else.example/there`), "302 //else.example/there")
 })
 
-await test("what leads to nobody is told as upstream tells it", async () => {
+await test("an unreachable target has upstream's error", async () => {
 	const at = (id) => refusal(`${services}/${id}/proxy/x`)
 	assert.equal(await at("web:99"), `503 ServiceUnavailable: no service port 99 found for service "web"`)
 	assert.equal(await at("web"), `503 ServiceUnavailable: no endpoints available for service "web"`)

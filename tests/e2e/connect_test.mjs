@@ -108,7 +108,7 @@ await test("a follower that does not read costs its window", async () => {
 	request.destroy()
 })
 
-await test("what is wrong with a log is told as upstream tells it", async () => {
+await test("errors of a log request are upstream's", async () => {
 	const at = (name, query = "") => refusal(`${pods}/${name}/log${query}`)
 	assert.equal(await at("two"), "400 BadRequest: a container name must be specified for pod two, choose one of: [first second]")
 	assert.equal(await at("two", "?container=third"), "400 BadRequest: container third is not valid for pod two")
@@ -185,7 +185,7 @@ await test("an upgraded connection is a tunnel, and its end is handed on", async
 	assert.equal(kubelet.asked.at(-1).target, "/attach/default/web/main?input=1&output=1")
 })
 
-await test("who goes away ends it at the kubelet, too", async () => {
+await test("a client that disconnects ends the stream at the kubelet, too", async () => {
 	const { socket } = await upgrade(`${pods}/web/portforward`)
 	socket.write("x")
 	await once(socket, "data")
@@ -200,7 +200,7 @@ await test("a refused upgrade comes back as it is", async () => {
 	assert.equal(JSON.parse(deaf.text).message, "invalid upgrade response: status code 200")
 })
 
-await test("what cannot be reached, or is no upgrade, is told", async () => {
+await test("an unreachable target, or a reply without an upgrade, is reported", async () => {
 	const { code, text } = await upgrade(`${pods}/lost/exec?command=a`)
 	assert.equal(code, 500)
 	assert.match(JSON.parse(text).message, /^error dialing backend: .*refused/i)

@@ -87,7 +87,7 @@ await test("in base64, or in no protocol", async () => {
 	assert.deepEqual(await hear(`${pods}/web/log`, []), { protocol: "", messages: ["", text], binary: true, code: 1000 })
 })
 
-await test("who has no other way shows a token as a subprotocol, which nobody else sees", async () => {
+await test("a token in a subprotocol authenticates, and is not passed on", async () => {
 	const anonymous = { ca: server.credentials.ca }
 	const as = (token, ...others) => ({ "sec-websocket-protocol":
 		[`base64url.bearer.authorization.k8s.io.${Buffer.from(token).toString("base64url")}`, ...others].join(", ") })
@@ -129,7 +129,7 @@ await test("a follower gets each line when it is written, pongs for its pings, a
 	assert.equal(code, 1000)
 })
 
-await test("who is gone without a word ends it at the kubelet, too", async () => {
+await test("a client that vanishes without a close ends the stream at the kubelet, too", async () => {
 	const { socket, response } = await follow()
 	socket.on("error", () => {})
 	socket.terminate()
@@ -170,7 +170,7 @@ await test("a follower that does not read costs its window", async () => {
 	socket.terminate()
 })
 
-await test("what a client may not send ends it", async () => {
+await test("a forbidden frame ends the connection", async () => {
 	for (const [frame, code] of [["8100", 1002], ["c18000000000", 1002], ["82ff000000010000000000000000", 1009]]) {
 		const { socket, head } = await shake(`${pods}/web/log?follow=true`)
 		const chunks = [head]
@@ -182,7 +182,7 @@ await test("what a client may not send ends it", async () => {
 	}
 })
 
-await test("what is wrong is a plain answer", async () => {
+await test("an error before the upgrade is a plain reply", async () => {
 	const at = async (...given) => {
 		const { code, text } = await shake(...given)
 		return `${code} ${text.startsWith("{") ? JSON.parse(text).message : text}`

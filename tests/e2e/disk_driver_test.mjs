@@ -216,7 +216,7 @@ await test("without the right to define the resource it says what to apply, and 
 	await other.stop()
 })
 
-await test("what makes no sense is refused with a sentence", async () => {
+await test("invalid arguments are rejected with a message", async () => {
 	const run = (...args) => spawnSync(devplane, ["driver", "disk", ...args], { encoding: "utf8" })
 	const mistakes = [
 		[[], 2, /flag --node-name is required/],

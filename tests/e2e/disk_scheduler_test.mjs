@@ -144,7 +144,7 @@ await test("a pod that matters more takes the place of one that does not", async
 	assert.ok(code === 404 || body.metadata.deletionTimestamp, "the victim is there still")
 })
 
-await test("what a pod asks for must be a quantity, and a node must publish its disks", async () => {
+await test("a pod's request must be a quantity, and a node must publish its disks", async () => {
 	await refused(await addPod("fast"), /annotation diskio\.devplane\.dev\/write-bps: "fast" is not a quantity of bytes per second/)
 	await addNode("n3")
 	await refused(await addPod("1000Gi"), /1 Disk bandwidth not published/)

@@ -215,7 +215,7 @@ await test("a checkpoint that cannot be read is set aside", async () => {
 	await sim.stop()
 })
 
-await test("what one instance prepared another one unprepares", async () => {
+await test("a claim that one instance prepared can be unprepared by another", async () => {
 	const old = await startSim(["--instance", "old"])
 	const claim = await allocatedClaim(old.node, [{ request: "a", device: "gpu-0" }])
 	const at = (uid) => new DRAPlugin.v1(`unix:${old.root}/plugins/${driver}/dra-${uid}.sock`, insecure)

@@ -154,7 +154,7 @@ await test("GC without a list asks nobody: nothing would be kept", async () => {
 	})
 })
 
-await test("what the driver refuses fails with its code and words", async () => {
+await test("an ADD that the driver rejects fails with its code and message", async () => {
 	await withDriver(refuse(422, 100, "net1: cannot move eth7: Device or resource busy"), async () => {
 		await fails(100, /^net1: cannot move eth7: Device or resource busy$/, "ADD")
 	})
@@ -278,7 +278,7 @@ await test("containerd tells the driver which pod it is, and its namespace", asy
 	})
 })
 
-await test("what the driver refuses is why the pod's sandbox fails", async () => {
+await test("a rejection of the driver is the reason why the pod's sandbox fails", async () => {
 	const words = "net1: cannot move eth7: Device or resource busy"
 	const how = (response) => (asked.at(-1).what === "POST /add" ? refuse(422, 100, words) : agree)(response)
 	await withDriver(how, async () => {

@@ -149,7 +149,7 @@ await test("parameters that cannot be show as Ready=False, and the pod waits wit
 	await net.end(pod)
 })
 
-await test("what the kernel refuses fails the sandbox with the kernel's words", async () => {
+await test("an error of the kernel fails the sandbox with the kernel's message", async () => {
 	const pod = await net.run({ device: veth(3), parameters: { routes: [{ to: "203.0.113.0/24", via: "10.99.99.1" }] } })
 	const entry = await net.entry(pod, (e) => ready(e)?.reason === "AttachFailed")
 	assert.match(ready(entry).message, /203\.0\.113\.0.*(Network is unreachable|invalid gateway)/)

@@ -32,7 +32,7 @@ const offered = (what, wanted) => until(what, async () => {
 	return wanted(all) && all
 })
 
-await test("what is offered is said at once, and what the kernel lacks is skipped with the reason", async () => {
+await test("offers are published at once, and link types that the kernel lacks are skipped with the reason", async () => {
 	addLink(parent, "type", "veth", "peer", "name", `${parent}x`)
 	ip("link", "set", `${parent}x`, "up")
 	addLink(card, "type", "veth", "peer", "name", `${card}x`)

@@ -40,7 +40,7 @@ await test("a hollow node serves its pods and says that it has no logs", async (
 	await node.stop()
 })
 
-await test("who asks must be known and allowed", async () => {
+await test("callers must be authenticated and authorized", async () => {
 	const node = await cluster.node("h1", { flags: ["--client-ca-file", caFile] })
 	const ask = async (credentials, path = "/pods", method = "GET") => {
 		const { code, text } = await clientOf(node, credentials).request(method, path)

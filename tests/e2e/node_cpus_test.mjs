@@ -91,7 +91,7 @@ await test("a container that runs leaves CPUs that a pod gets alone, and comes b
 	}
 })
 
-await test("what changed while no agent was there is made up for", async () => {
+await test("changes while no agent ran are caught up", async () => {
 	const shared = await cluster.run(watcher())
 	const own = await cluster.run(alone())
 	const its = await until("a CPU of its own", () => cpusOf(own), 60)

@@ -115,7 +115,7 @@ await test("init containers run one after the other, a sidecar beside, all on on
 	await end(p)
 })
 
-await test("what crashes is started again with back-off, and the last state is kept", async () => {
+await test("a container that crashes is restarted with back-off, and the last state is kept", async () => {
 	const p = await cluster.run(pod(sh("echo try; exit 5"), { restartPolicy: "Always" }))
 	const looping = await cluster.pod(p, (q) => state(q)?.restartCount >= 1 && state(q).state.waiting?.reason === "CrashLoopBackOff")
 	assert.equal(state(looping).lastState.terminated.exitCode, 5)
@@ -213,7 +213,7 @@ await test("a claim's devices are in the container: variables and a device node"
 	await driver.ended
 })
 
-await test("what cannot be run is said by name", async () => {
+await test("unsupported settings are reported by name", async () => {
 	const p = await cluster.run(pod(sh("true"), { hostUsers: false }))
 	const text = await until("event", async () => {
 		const all = await cluster.eventsText(p.metadata.name)

@@ -81,7 +81,7 @@ await test("init containers run to their end, one after the other; sidecars stay
 	await cluster.gone(pod)
 })
 
-await test("what does not fit is refused", async () => {
+await test("a pod that does not fit is rejected", async () => {
 	const pod = await cluster.run(podOn("n1", { main: { resources: { requests: { cpu: "5" } } } }))
 	const refused = await cluster.pod(pod, (p) => p.status.phase === "Failed")
 	assert.equal(refused.status.reason, "OutOfcpu")

@@ -87,7 +87,7 @@ await test("devices, CPUs and memory of a pod are on one node, and the next pod'
 	await Promise.all([end(a), end(b)])
 })
 
-await test("what no single node has is refused, whichever resource it is", async () => {
+await test("a request that no single NUMA node can serve is rejected, for any resource", async () => {
 	for (const spec of [{ gpus: 3 }, { cpu: "5", gpus: 1 }, { memory: "8Gi", gpus: 1 }]) {
 		const { message } = await refused(spec, "TopologyAffinityError")
 		assert.match(message, /Resources cannot be allocated with Topology locality/)

@@ -298,7 +298,7 @@ await test("a driver that comes late, fails or answers for others is asked again
 	driver.stop()
 })
 
-await test("what is no plugin of ours is told so", async () => {
+await test("a plugin of an unknown type gets an error", async () => {
 	const driver = await DraDriver.start(root, newDriver(), { type: "CSIPlugin", wait: false })
 	const told = await until("refusal", () => driver.notified[0])
 	assert.equal(told.plugin_registered, false)

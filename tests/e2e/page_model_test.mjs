@@ -239,7 +239,7 @@ await test("a pool's newest generation counts alone, and its trouble is what is 
 	assert.equal(m.counts.devices, 0)
 })
 
-await test("what a list does not have any more is gone", () => {
+await test("objects that a new list lacks are removed", () => {
 	const m = model({ slices: [slice("a"), slice("b", { pool: "n2", node: "n2" })], claims: [claim("c", ["gpu-0"])] })
 	m.replace("slices", [slice("b", { pool: "n2", node: "n2" })])
 	m.replace("claims", [])
@@ -417,7 +417,7 @@ await test("a list comes in pages, a watch goes on from there, and again where i
 	assert.deepEqual(asked.map((a) => a.replace("&fieldSelector=reason%3DX", "!")), ["limit=500!", "limit=500&continue=next!", "watch=true&resourceVersion=5!", "watch=true&resourceVersion=9!"])
 })
 
-await test("what is too old is listed anew, what cannot be reached is tried again", async () => {
+await test("an expired watch lists again, an unreachable server is retried", async () => {
 	const { told, asked } = await following([
 		listed("5"), [200, { type: "ERROR", object: { code: 410, message: "too old" } }],
 		listed("8", [thing("a", "8")]), new TypeError("Failed to fetch"), [503], [410, { message: "Expired" }], listed("12"),

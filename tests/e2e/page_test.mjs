@@ -249,7 +249,7 @@ await test("on a phone nothing is wider than the screen", async () => {
 })
 
 const read = ["get", "list", "watch"]
-await test("who may read slices alone sees devices, and reads what else there would be", async () => {
+await test("a user who can only read slices sees devices, and a note about the missing rights", async () => {
 	const token = await tokenWith(client, "viewer", [{ apiGroups: ["resource.k8s.io"], resources: ["resourceslices"], verbs: read }])
 	const other = await browser.page(server, { expected: refusals })
 	await other.goto(`${server.url}/ui/`)

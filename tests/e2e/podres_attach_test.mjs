@@ -152,7 +152,7 @@ await test("a pod is told when it comes, when it is admitted, and when it goes",
 	await same()
 })
 
-await test("what is given back is told before it is used again", async () => {
+await test("a release is reported before the next use", async () => {
 	let before = await run({ gpus: ["1", "2", "3"], cpus: [0, 2, 3] })
 	await w.until("the first pod", shows(before, "1,2,3"))
 	for (let i = 0; i < 15; i++) {

@@ -328,7 +328,7 @@ await test("a poller at 100 Hz and a watcher live together", async () => {
 	w.close()
 })
 
-await test("who floods is refused, and others do not notice", async () => {
+await test("a client that floods is rejected, and others are not affected", async () => {
 	let refused
 	const calls = setInterval(() => api.list().catch((e) => (refused ??= e)), 10)
 	const theirs = await another(socket, "lists", "1500")

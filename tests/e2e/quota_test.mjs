@@ -53,7 +53,7 @@ async function usedUntil(ns, name, want) {
 	assert.deepEqual({ ...last, ...want }, last)
 }
 
-await test("what there is already is counted, with its status as the spec says", async () => {
+await test("existing objects are counted, and the status repeats the spec", async () => {
 	const ns = await newNamespace(client)
 	expect(await client.post(paths(ns).configMaps, configMap("a")), 201)
 	await quota(ns, "q", { "count/configmaps": "5", configmaps: "9", "count/deployments.apps": "1", pods: "2", "requests.cpu": "1" })

@@ -212,7 +212,7 @@ async function logins(server, Kind) {
 }
 
 async function logins2(server) {
-	await test("who logs in again ends the session before, and its watches", async () => {
+	await test("a new login ends the previous session and its watches", async () => {
 		const browser = await loggedIn(server, { token: "token-alice" }), { cookie } = browser
 		const watch = await browser.watch(`${maps}?watch=true`)
 		assert.equal(watch.code, 200)
@@ -257,7 +257,7 @@ async function links(server) {
 			expectStatus(await server.client.post(`/ui/link?seconds=${seconds}`), 400, "BadRequest", /seconds/)
 	})
 
-	await test("what is no login is refused", async () => {
+	await test("an invalid login is rejected", async () => {
 		const browser = new Browser(server)
 		for (const [body, status] of [["{}", 400], ["", 400], ["[]", 400], ["{", 400], ['{"token":1}', 400], ['{"token":"a","code":"b"}', 400],
 			['{"token":""}', 401], [`{"code":"${"A".repeat(43)}"}`, 401], [`{"token":"${"x".repeat(40000)}"}`, 413]])
@@ -289,7 +289,7 @@ async function rights(server) {
 		expect(await browser.ask("GET", `${core}/namespaces/default/pods`), 200)
 	})
 
-	await test("who may impersonate may do so in a session, who may not may not", async () => {
+	await test("impersonation in a session needs the right to impersonate", async () => {
 		const as = { ...page, "impersonate-user": "alice" }
 		const admin = await loggedIn(server, { code: await code(server.client) })
 		const bob = await loggedIn(server, { token: "token-bob" })
@@ -505,7 +505,7 @@ async function others() {
 		await server.stop()
 	})
 
-	await test("who refuses anonymous requests still has the page", async () => {
+	await test("a server without anonymous requests still serves the page", async () => {
 		const server = await startServer("lmdb", { flags: ["--token-auth-file", tokens, "--anonymous-auth=false"] })
 		const browser = new Browser(server)
 		expect(await browser.ask("GET", "/ui/", { headers: {} }), 200)

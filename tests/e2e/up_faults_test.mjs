@@ -296,7 +296,7 @@ await test("on a full disk a role comes back, and status tells what it cannot kn
 
 // --- logs ----------------------------------------------------------------------------------
 
-await test("who follows a log misses nothing when another file takes its place", async () => {
+await test("a follower of a log misses nothing when the file is replaced", async () => {
 	const f = folder(), log = `${f}/log/x.log`
 	const line = (text) => `{"ts":"2026-11-16T09:25:36.270191Z","level":"info","msg":"${text}"}\n`
 	mkdirSync(`${f}/log`, { recursive: true })

@@ -238,7 +238,7 @@ static void a_broken_file_is_told_apart(void **state)
 		{ "{\"cdiVersion\":\"0.6.0\",\"kind\":\"gpu\"}", "is not VENDOR/CLASS" },
 		{ HEAD "\"devices\":[{\"name\":\"a/b\"}]}", "is not a device name" },
 		{ HEAD "\"devices\":[{\"name\":\"a\"},{\"name\":\"a\"}]}", "two devices" },
-		{ HEAD "\"containerEdits\":{\"env\":[\"=x\"]}}", "no NAME=VALUE" },
+		{ HEAD "\"containerEdits\":{\"env\":[\"=x\"]}}", "is not NAME=VALUE" },
 		{ HEAD "\"containerEdits\":{\"env\":{}}}", "env is not a list" },
 		{ HEAD "\"containerEdits\":{\"deviceNodes\":[{\"path\":\"dev\"}]}}", "absolute" },
 		{ HEAD
