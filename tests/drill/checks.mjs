@@ -1,4 +1,4 @@
-// What must be true: at every moment, and when all is mended and quiet.
+// Invariants: at every moment, and when all is repaired and quiet.
 import assert from "node:assert/strict"
 import { existsSync, readFileSync } from "node:fs"
 import { core, dra, expect, rv } from "../e2e/api_lib.mjs"
@@ -24,7 +24,7 @@ export async function heldOnce(place) {
 	return 1
 }
 
-// The same by what each node tells monitoring agents.
+// The same by what each node reports to monitoring agents.
 export async function heldOnceOnNodes(place) {
 	let asked = 0
 	for (const node of place.nodes) {
@@ -106,7 +106,7 @@ export async function podsPlaced(place) {
 	return wrong
 }
 
-// What pods say of their devices' health is what the drivers know.
+// The health in pods' status is what the drivers know.
 export async function healthTrue(place) {
 	const { pods, claims } = await scene(place)
 	const wrong = [], truth = new Map()
@@ -129,7 +129,7 @@ export async function healthTrue(place) {
 	return wrong
 }
 
-// Nodes tell monitoring agents the devices of just the pods that run there.
+// Nodes report to monitoring agents the devices of exactly the pods that run there.
 export async function nodesAgree(place) {
 	const { pods, claims } = await scene(place)
 	const wrong = []

@@ -1,4 +1,4 @@
-// What goes wrong in the drill. Each fault does its harm, waits, and makes good again; it returns what it did.
+// The faults of the drill. Each fault does its harm, waits, and makes good again; it returns what it did.
 import { pause } from "../e2e/api_ledger.mjs"
 import { GPU, NIC } from "./place.mjs"
 
@@ -6,7 +6,7 @@ function signal(pid, name) {
 	try {
 		process.kill(pid, name)
 	} catch {
-		// Gone already: then it hangs no more.
+		// Already gone, so it no longer hangs.
 	}
 }
 

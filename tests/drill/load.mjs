@@ -7,7 +7,7 @@ export const space = "drill"
 export const podsPath = `${core}/namespaces/${space}/pods`
 export const claimsPath = `${dra}/namespaces/${space}/resourceclaims`
 
-// What a pod may ask for.
+// The requests that a pod may have.
 const templates = { one: ["gpu", 1], two: ["gpu", 2], nic: ["nic", 1] }
 
 export function wants(pod) {

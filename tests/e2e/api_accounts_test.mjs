@@ -19,7 +19,7 @@ function account(name, fields = {}, metadata = {}) {
 	return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, ...metadata }, ...fields }
 }
 
-// What kube-apiserver 1.37 adds to a pod whose account is that.
+// The fields that kube-apiserver 1.37 adds to a pod of that account.
 function expectAccount({ spec }, name) {
 	assert.equal(spec.serviceAccountName, name)
 	assert.equal(spec.serviceAccount, name)

@@ -1,4 +1,4 @@
-// Who is let in, as whom, and for how long: certificates, static tokens, service accounts' tokens, anonymous,
+// Authentication: who can log in, as which user, and for how long: certificates, static tokens, service accounts' tokens, anonymous,
 // impersonation. Tokens are made and verified by Node's crypto, too, an implementation that is not ours.
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
@@ -15,7 +15,7 @@ const extra = (name) => `authentication.kubernetes.io/${name}`
 
 // --- helpers -------------------------------------------------------------------------------
 
-// Who the server takes the client for.
+// The user that the server sees for the client.
 async function whoami(client, options) {
 	const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" }
 	const answer = await client.post(`${authentication}/selfsubjectreviews`, review, options)

@@ -1,4 +1,4 @@
-// Who may do what: every verb on every resource and subresource for every sort of user, held against an evaluator
+// Authorization: every verb on every resource and subresource for every sort of user, held against an evaluator
 // of roles that is written here anew; and what is beyond roles: nodes, escalation, aggregation, reviews.
 import assert from "node:assert/strict"
 import { spawnSync } from "node:child_process"
@@ -399,7 +399,7 @@ async function escalation(say, { client, people: as }) {
 		assert.ok(metadata.managedFields.some(({ manager }) => manager === "clusterrole-aggregation-controller"))
 		expect(await client.patch(`${clusterroles}/z-part`, { metadata: { labels: { gather: null } } }, "merge"), 200)
 		await until("those that are left", async () => (await get("gatherer")).rules.length === 1)
-		// What a user writes there does not stay.
+		// A user's write there does not stay.
 		expect(await client.patch(`${clusterroles}/gatherer`, { rules: gpus }, "merge"), 200)
 		await until("its own again", async () => (await get("gatherer")).rules[0].resources[0] === "nics")
 		expect(await client.delete(`${clusterroles}/a-part`), 200)
@@ -443,7 +443,7 @@ async function nodes(say, { client, people: as }) {
 		spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } }, volumeName: "vol" } }), 201)
 
 	await test(say("a node reads what its pods refer to, and nothing else"), async () => {
-		// What is not there is 404 for whom it is open to.
+		// A missing object is 404 for callers with the right to read it.
 		const open = async (path) => assert.notEqual((await as.node.get(path)).code, 403, path)
 		const team = `${core}/namespaces/team`
 		for (const path of [`${team}/secrets/pull`, `${team}/secrets/key`, `${team}/configmaps/settings`, `${team}/persistentvolumeclaims/disk`,

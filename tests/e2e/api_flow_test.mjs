@@ -1,7 +1,7 @@
 // Flow control: requests are sorted, have seats, wait their turn and are refused; what runs long holds no seat; the
 // objects that say so are kept.
 //
-// Whoever asks for a list of many megabytes and does not read it holds a seat for as long as the test likes.
+// A client that requests a list of many megabytes and does not read it holds a seat for as long as the test likes.
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
 import { writeFileSync } from "node:fs"

@@ -1,5 +1,5 @@
 // A reader that follows a collection through everything: list once, then one watch after another from the last version
-// that it knows, listing again only when it is told that the version is too old.
+// that it knows, listing again only when the server says that the version is too old.
 import assert from "node:assert/strict"
 import { expect, rv } from "./api_lib.mjs"
 import { until } from "./lib.mjs"

@@ -1,4 +1,4 @@
-// Writers who remember what they were told, and hold the server to it: what was acknowledged is there, once, as it was answered;
+// Writers that record the replies, and check that the server keeps them: what was acknowledged is there, once, as it was answered;
 // what got no answer happened or did not; versions only grow.
 //
 //	const ledger = new Ledger(() => server.client, path)    // a collection of ConfigMaps that nobody else writes
@@ -28,7 +28,7 @@ class Key {
 		Object.assign(this, { ledger, name, path: `${ledger.path}/${name}`, known: absent, perhaps: [], uncertain: false })
 	}
 
-	// What to do next: [method, path, body, type, the value that the object then has].
+	// The next request: [method, path, body, type, the value that the object then has].
 	plan() {
 		const value = `${this.name}.${this.ledger.serial++}`
 		const body = configMap(this.name, { value, fill: "x".repeat(random(2000)) })

@@ -63,7 +63,7 @@ export async function startEtcd(...flags) {
 	const self = {
 		url,
 		async begin() {
-			// etcd calls arm64 unsupported unless it is told that we know. The short election saves a second.
+			// etcd refuses to run on arm64 unless a variable allows it. The short election saves a second.
 			child = spawn("etcd", ["--name", "test", "--data-dir", folder, "--listen-client-urls", url,
 				"--advertise-client-urls", url, "--listen-peer-urls", peer,
 				"--initial-advertise-peer-urls", peer, "--initial-cluster", `test=${peer}`,
@@ -95,7 +95,7 @@ async function sharedEtcd() {
 	return shared
 }
 
-// What a kubeconfig file of ours says: { url, ca, cert, key }.
+// The content of a kubeconfig file of ours: { url, ca, cert, key }.
 export function readKubeconfig(file) {
 	const text = readFileSync(file, "utf8")
 	const field = (name) => new RegExp(`\\b${name}: *"?([^\\s"]+)`).exec(text)?.[1]
@@ -170,7 +170,7 @@ const types = {
 	yaml: "application/yaml",
 }
 
-// What `body` resolves to, unless that takes too long.
+// The result of `body`, unless that takes too long.
 async function within(seconds, what, body) {
 	let timer
 	const late = new Promise((_, reject) => {
@@ -217,7 +217,7 @@ export class Client {
 		const bytes = body === undefined ? undefined : encode(body)
 		if (bytes !== undefined) {
 			all["content-type"] = types[type] ?? type
-			// Node frames the body of a DELETE only when it is told the length.
+			// Node frames the body of a DELETE only if the length is given.
 			all["content-length"] = Buffer.byteLength(bytes)
 		}
 		if (accept)
@@ -322,7 +322,7 @@ export class Watch {
 		return this.events
 	}
 
-	// What came so far, briefly: "ADDED name".
+	// The events so far, briefly: "ADDED name".
 	get brief() {
 		return this.events.map(({ type, object }) => `${type} ${object.metadata?.name ?? ""}`.trim())
 	}

@@ -383,7 +383,7 @@ async function fieldValidation(say, client) {
 		expectStatus(await client.patch(`${configMaps}/warn0?fieldValidation=Strict`, { size: 1 }, "merge"), 422, "Invalid")
 	})
 
-	// What a kube-apiserver of 1.38 says of the same bodies.
+	// The replies of kube-apiserver 1.38 to the same bodies.
 	await test(say("several faults are told in the order of the text, by which upstream meets them"), async () => {
 		const deployments = configMaps.replace("/api/v1/", "/apis/apps/v1/").replace(/configmaps$/, "deployments")
 		const deployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","labels":{"app":"n"}},"spec":{

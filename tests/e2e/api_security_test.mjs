@@ -229,7 +229,7 @@ async function granting(server) {
 		expectStatus(await as.granter.patch(`${roles}/small?dryRun=All`, { rules }, "strategic"), 403, "Forbidden")
 		expectStatus(await as.granter.patch(`${roles}/small`, { aggregationRule: { clusterRoleSelectors: [{}] } }, "merge"), 403, "Forbidden", /aggregationRule/)
 		expect(await as.granter.patch(`${roles}/small`, { metadata: { labels: { a: "b" } } }, "merge"), 200)
-		// Who gathers cluster-admin's rules by a label has to have them.
+		// A user who aggregates cluster-admin's rules by a label must have them.
 		expectStatus(await as.granter.patch(`${roles}/cluster-admin`, { metadata: { labels: { "rbac.authorization.k8s.io/aggregate-to-view": "true" } } }, "merge"), 403, "Forbidden")
 	})
 

@@ -14,12 +14,12 @@ const header = (name, version = "v1") => ({ apiVersion: `resource.k8s.io/${versi
 const entry = (driver, device, more) => ({ driver, pool: "p", device, ...more })
 const keyOf = (driver, device) => `k:{"device":"${device}","driver":"${driver}","pool":"p"}`
 
-// What a driver applies to a status: its entries.
+// The entries that a driver applies to a status.
 function status(name, entries, version) {
 	return { ...header(name, version), status: { devices: entries } }
 }
 
-// What is in a claim's status, briefly: driver/device=n
+// The content of a claim's status, briefly: driver/device=n
 function brief({ status: { devices: entries = [] } }) {
 	return entries.map(({ driver, device, data }) => `${driver}/${device}=${data?.n ?? ""}`)
 }

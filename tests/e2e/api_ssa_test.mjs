@@ -78,7 +78,7 @@ async function ownership(client) {
 		current.data.b = "9"
 		const put = expect(await client.put(`${box}?fieldManager=editor`, current), 200)
 		assert.deepEqual(managers(put), { "four Apply v1": data("a"), "editor Update v1": data("b") })
-		// Who no longer owns a field does not remove it by leaving it out.
+		// A manager that no longer owns a field does not remove it by leaving it out.
 		const left = await applied(client, box, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "box" } }, "one")
 		assert.equal(left.data.b, "9")
 		const gone = expect(await client.patch(`${box}?fieldManager=editor`, [{ op: "remove", path: "/data/b" }], "patch"), 200)

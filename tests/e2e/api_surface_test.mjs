@@ -1,4 +1,4 @@
-// What a client reads before it knows any object: discovery, OpenAPI, health, metrics; and who may.
+// Endpoints that a client reads before it knows any object: discovery, OpenAPI, health, metrics; and who may.
 import assert from "node:assert/strict"
 import { readFileSync, statSync, writeFileSync } from "node:fs"
 import { backends, Client, configMap, core, dra, expect, expectStatus, newNamespace, paths, startServer } from "./api_lib.mjs"

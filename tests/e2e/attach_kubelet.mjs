@@ -25,7 +25,7 @@ function allow() {
 	return true
 }
 
-// A device on two NUMA nodes is told twice, as kubelets do.
+// A device on two NUMA nodes is listed twice, as kubelets do.
 const device = (id) => [0, 1].map((ID) => ({ resource_name: GPU, device_ids: [id], topology: { nodes: [{ ID }] } }))
 
 const podOf = ([name, { gpus = [], cpus = [] }]) =>

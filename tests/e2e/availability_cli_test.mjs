@@ -1,4 +1,4 @@
-// What is free on the command line: three users who may know of different claims, clusters with and without somebody who publishes it,
+// Availability on the command line: three users who may know of different claims, clusters with and without somebody who publishes it,
 // and the KEP's end-to-end story with a driver, a scheduler and a node, through kubectl and `kubectl devplane`.
 import assert from "node:assert/strict"
 import { execFileSync, spawnSync } from "node:child_process"
@@ -69,7 +69,7 @@ await test("before anybody publishes a status it is computed, and that is said",
 	assert.match(text, /Available Devices: +1$/m)
 	assert.match(text, /Claim Name: +mine$/m)
 	assert.match(text, /computed/)
-	// Who may not list all claims cannot compute it, and is told so.
+	// A user who cannot list all claims cannot compute it, and gets a note.
 	const { out, err } = say(devplane, bob, ["describe", "resourceslice", "node-1-gpu"])
 	assert.doesNotMatch(out, /State: +Available/)
 	assert.match(out + err, /resourceclaims/)

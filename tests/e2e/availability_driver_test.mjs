@@ -1,4 +1,4 @@
-// What is free of pools that no single node publishes: shared devices and network-attached ones. Real drivers prepare them, the real
+// Availability of pools that no single node publishes: shared devices and network-attached ones. Real drivers prepare them, the real
 // scheduler gives them out, node agents run the pods; the slices come from the test, as from a vendor's own controller.
 import assert from "node:assert/strict"
 import { dra, expect, unique } from "./api_lib.mjs"

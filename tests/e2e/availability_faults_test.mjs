@@ -1,4 +1,4 @@
-// What is free stays true whatever fails: controllers that are killed and elected, servers that go and come back, drivers that write
+// Availability stays correct under faults: controllers that are killed and elected, servers that go and come back, drivers that write
 // the same slices all the time, and a status that somebody else wrote.
 import assert from "node:assert/strict"
 import { expect } from "./api_lib.mjs"

@@ -118,7 +118,7 @@ export async function startDevices({ flags = [], tokens = [], backend = "lmdb" }
 	return self
 }
 
-// What whole devices of plain slices look like, computed from scratch: { slice: { device: [claims] } }.
+// The state of whole devices of plain slices, computed from scratch: { slice: { device: [claims] } }.
 export async function heldByClaims(cluster) {
 	const held = {}
 	const { items } = (await cluster.client.get(`${dra}/resourceclaims`)).body
@@ -137,7 +137,7 @@ export async function differences(cluster) {
 			wrong.push(`${metadata.name} is of generation ${metadata.generation}, its status of ${status?.observedGeneration}`)
 		for (const { name, state, allocations = [] } of status?.devices ?? []) {
 			const said = allocations.map((a) => `${a.claimNamespace}/${a.claimName}`).sort().join()
-			// Of many the first are named.
+			// If there are many, only the first are named.
 			const true_ = (held[`${spec.driver}/${spec.pool.name}/${name}`] ?? []).sort().slice(0, 32).join()
 			if (said !== true_ || state !== (true_ ? "Allocated" : "Available"))
 				wrong.push(`${metadata.name}/${name} is ${state} by "${said}", not "${true_}"`)

@@ -1,4 +1,4 @@
-// What is free, in the status of ResourceSlices (KEP-5677): a server, the controller with the rights of its own role, and kubectl. The
+// Availability in the status of ResourceSlices (KEP-5677): a server, the controller with the rights of its own role, and kubectl. The
 // KEP's integration list, its consistency scenarios, its stories, ResourcePoolStatusRequests, and what its gate switches.
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
@@ -195,7 +195,7 @@ await test("a burst of changes becomes few writes, and nothing new is not writte
 	const version = rv(await cluster.read("burst"))
 	expect(await cluster.client.patch("/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/burst-0/status",
 		{ status: { reservedFor: [{ resource: "pods", name: "p", uid: "u" }] } }, "merge"), 200)
-	// What comes later on the same watch has been seen.
+	// A later event on the same watch has been seen.
 	await cluster.slice("after", { node: "after", devices: [device("gpu-0")] })
 	await cluster.claim("default", "after", [{ pool: "after", device: "gpu-0" }])
 	await cluster.status("after", (s) => s?.summary.allocatedDevices === 1)

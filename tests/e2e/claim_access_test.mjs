@@ -1,4 +1,4 @@
-// Who may write which part of a claim's status: the KEP's right on `drivers` and upstream's on resourceclaims/driver,
+// Rights to write parts of a claim's status: the KEP's right on `drivers` and upstream's on resourceclaims/driver,
 // by the node of the claim and of the caller; the binding right; and two drivers that write at once.
 import assert from "node:assert/strict"
 import { writeFileSync } from "node:fs"

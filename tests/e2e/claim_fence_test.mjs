@@ -54,7 +54,7 @@ async function races(say, servers) {
 			}
 			for (let i = 0; i < servers.length; i++)
 				assert.deepEqual(await holders(at(i), claims, "gpu-0"), winners)
-			// Whoever writes after the release was acknowledged may take it, through any server.
+			// A write after the acknowledged release may take it, through any server.
 			expect(await at(round).patch(status(winners[0]), freed, "merge"), 200)
 			const next = names[round % RACERS]
 			expect(await at(round + 1).patch(status(next), allocated(gpu("gpu-0")), "merge"), 200)

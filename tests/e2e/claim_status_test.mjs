@@ -5,7 +5,7 @@ import * as k8s from "@kubernetes/client-node"
 import { backends, causes, claim, dra, expect, expectStatus, newNamespace, paths, startServer, unfenced } from "./api_lib.mjs"
 import { finish, test } from "./lib.mjs"
 
-// What is stored, and how, is the same on every backend (api_schema_gates_test.mjs).
+// Objects are stored in the same way on every backend (api_schema_gates_test.mjs).
 const backend = backends[0]
 const share = "123e4567-e89b-12d3-a456-426614174000"
 const results = [

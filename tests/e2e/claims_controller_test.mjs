@@ -8,7 +8,7 @@ import { finish, start, test, until } from "./lib.mjs"
 
 const FINALIZER = "resource.kubernetes.io/delete-protection"
 
-// The controller's own user: it has the rights of its role and no more.
+// The controller's own user: it has only the rights of its role.
 const tokens = `${process.env.TMP}/tokens.csv`
 writeFileSync(tokens, "controllers-own,system:devplane-controller,1\n", { mode: 0o600 })
 const server = await startServer("lmdb", { flags: ["--token-auth-file", tokens] })
@@ -64,7 +64,7 @@ async function userClaim(ns, name) {
 	return expect(await server.client2.post(claimsPath(ns), { metadata: { name }, spec }), 201)
 }
 
-// What the scheduler writes.
+// The status that the scheduler writes.
 async function allocate(ns, name, ...pods) {
 	expect(await server.client2.patch(`${claimsPath(ns)}/${name}`, { metadata: { finalizers: [FINALIZER] } }, "merge"), 200)
 	expect(await server.client2.patch(`${claimsPath(ns)}/${name}/status`, {
@@ -87,7 +87,7 @@ async function list(ns) {
 	return (await resource.listNamespacedResourceClaim({ namespace: ns })).items
 }
 
-// The claim that the pod was told of.
+// The claim in the pod's status.
 async function told(ns, name, entry = "gpu") {
 	const { status } = await core.readNamespacedPod({ namespace: ns, name })
 	return status?.resourceClaimStatuses?.find((s) => s.name === entry)?.resourceClaimName
@@ -248,7 +248,7 @@ await test("a finished pod loses its claim for good", async () => {
 	await allocate(ns, name, made)
 	await phase(ns, "job", "Failed")
 	await until("the end of the claim", async () => (await list(ns)).length === 0)
-	// Whatever else happens to the pod: no new one.
+	// Other changes of the pod cause no new claim.
 	expect(await server.client2.patch(`${podsPath(ns)}/job`, { metadata: { labels: { x: "y" } } }, "merge"), 200)
 	await pod(ns, "later")
 	await untilTold(ns, "later")

@@ -87,7 +87,7 @@ await slice("one", [{ port: port(plain) }])
 await slice("one", [{ port: port(second) }])
 await slice("one", [{ port: await freePort() }], { conditions: { ready: false } })
 
-// What a refusal says, in short.
+// The error of a rejected request, in short.
 async function refusal(path, from = client) {
 	const { code, headers, body } = await from.get(path)
 	assert.equal(headers["retry-after"], undefined)

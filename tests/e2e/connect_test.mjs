@@ -1,4 +1,4 @@
-// What leads on to a node: pods/log, exec, attach, portforward and nodes/proxy at the API server, by client-node, kubectl
+// Endpoints that proxy to a node: pods/log, exec, attach, portforward and nodes/proxy at the API server, by client-node, kubectl
 // and bare HTTP. The kubelet is a stand-in; connect_kubelet.mjs says why.
 import assert from "node:assert/strict"
 import { execFile } from "node:child_process"
@@ -39,7 +39,7 @@ async function pod(name, { on = "node-1", containers = ["main"] } = {}) {
 		nodeName: on || undefined, automountServiceAccountToken: false, containers: containers.map((name) => ({ name, image: "none" })) } }))
 }
 
-// What a refusal says, in short.
+// The error of a rejected request, in short.
 async function refusal(path, options) {
 	const { code, body } = await client.get(path, options)
 	return `${code} ${body.reason ?? ""}: ${body.message}`

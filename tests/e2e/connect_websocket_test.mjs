@@ -30,7 +30,7 @@ for (const name of ["web", "waiting", "flood", "pending"])
 
 const address = (path) => new URL(path, server.url.replace(/^http/, "ws"))
 
-// What a client hears until it is closed: { protocol, messages, binary, code }.
+// The messages that a client gets until the close: { protocol, messages, binary, code }.
 async function hear(path, protocols) {
 	const socket = new WebSocket(address(path), protocols, { ...server.credentials, agent: false })
 	const messages = []
@@ -200,7 +200,7 @@ await test("an error before the upgrade is a plain reply", async () => {
 	assert.equal(await at(`${pods}/web/log`, { "sec-websocket-key": undefined }), "400 mismatch challenge/response")
 	const { code, text, headers } = await shake(`${pods}/web/log`, { "sec-websocket-version": "8" })
 	assert.deepEqual([code, text, headers["sec-websocket-version"]], [400, "missing or bad WebSocket Version", "13"])
-	// Whoever asks for something else gets the log.
+	// A client that asks for another protocol gets the log.
 	assert.equal(await at(`${pods}/web/log`, { upgrade: "h2c" }), "200 log of web: \n")
 })
 

@@ -41,7 +41,7 @@ export function startContainerd({ pluginRoot } = {}) {
 	const folder = mkdtempSync("/tmp/dp-ctd-")
 	const self = { folder, socket: `unix://${folder}/containerd.sock` }
 	running.add(self)
-	// Another image of busybox: its user, and what it runs when it is not told.
+	// Another image of busybox: its user, and its default command.
 	self.image = (name, { entrypoint = [], user = "" } = {}) =>
 		call("import_busybox_image", folder, name, JSON.stringify(entrypoint), user)
 	// The daemon alone; containers go on.

@@ -9,7 +9,7 @@ import { finish, start, test, until } from "./lib.mjs"
 // Short enough not to be waited for, long enough for a machine that is busy with other things.
 const election = ["--leader-elect-lease-duration", "8s", "--leader-elect-renew-deadline", "7s", "--leader-elect-retry-period", "500ms"]
 
-// The controller's own user: it has the rights of its role and no more.
+// The controller's own user: it has only the rights of its role.
 const tokens = `${process.env.TMP}/tokens.csv`
 writeFileSync(tokens, "controllers-own,system:devplane-controller,1\n", { mode: 0o600 })
 

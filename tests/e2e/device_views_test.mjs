@@ -112,7 +112,7 @@ async function statuses() {
 	return each(groupBy(items, (s) => s.spec.pool.name), (list) => count(list.flatMap((s) => s.status?.devices ?? [])))
 }
 
-// The first lines of a watch, until it has told all devices and both that are broken.
+// The first lines of a watch, until it has shown all devices and both broken ones.
 async function watched(...flags) {
 	const child = spawn(devplane, ["watch", "devices", "--initial", "-o", "json", ...flags], { env })
 	let out = ""
@@ -131,7 +131,7 @@ async function watched(...flags) {
 	return each(groupBy(Object.values(found), (d) => d.pool), count)
 }
 
-// What describe node says of each pool of the node.
+// The lines of describe node about each pool of the node.
 function describedNode() {
 	const text = run("describe", "node", "n1")
 	const blocks = text.slice(text.indexOf("DRA Resources:")).split(/^ {2}Driver:/m).slice(1)

@@ -29,7 +29,7 @@ async function addNode(name) {
 	}, "merge"), 200)
 }
 
-// What a driver would publish of a node.
+// The status that a driver would publish for a node.
 async function publish(node, write, used = 0) {
 	const devices = [{ name: "sda", primary: true, attributed: false, capacity: { writeBytesPerSecond: write * mib }, used: { writeBytesPerSecond: used * mib } }]
 	const { code } = await client.post(statuses, { apiVersion: `${type}/v1alpha1`, kind: "NodeDiskIOStatus", metadata: { name: node }, spec: { nodeName: node } })

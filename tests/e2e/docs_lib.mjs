@@ -1,4 +1,4 @@
-// What docs_test.mjs is made of: pages and their blocks, what counts as the same output, and a terminal in a sandbox.
+// Parts of docs_test.mjs: pages and their blocks, what counts as the same output, and a terminal in a sandbox.
 //
 // How a page is written:
 //
@@ -12,7 +12,7 @@
 //	```yaml title=pod.yaml       (any language): the reader writes this file; it is there for the commands below
 //	```c title=a.c more          the same, behind what the file has already
 //
-// What a command prints, on either stream, must be what the page shows, and nothing when it shows nothing. ".." alone stands for any
+// The output of a command, on either stream, must be what the page shows, and nothing when it shows nothing. ".." alone stands for any
 // number of lines, in a line for any text. A line "^C" at the end interrupts it. A command that shows nothing must succeed.
 // Commands that only look (LOOKS) are repeated until they show it: a reader would look again, too. Commands that stay (STAYS,
 // or "&" at the end) run to the end of the page, and are waited for until they have printed what is shown.
@@ -166,7 +166,7 @@ const LOOKS = /^(kubectl|devplane)( devplane)? (-[-\w]+[= ]\S+ )*(get|describe|t
 
 const stays = ({ command }) => /&$/.test(command) || (STAYS.test(command) && !/ (--help|-h)\b/.test(command))
 
-// What every sandbox begins with. The checkout and the build may lie anywhere, also below what is covered by empty folders here.
+// The initial content of every sandbox. The checkout and the build may lie anywhere, also below what is covered by empty folders here.
 const SANDBOX = `
 set -e
 hostname n1
@@ -227,7 +227,7 @@ export class Terminal {
 		}
 		run.text = () => readFileSync(run.file, "utf8").replace(/\x1b\[[0-9;]*m/g, "")
 		run.lines = () => {
-			// What a role logs is not for its page; nor what the shell says of jobs that were killed.
+			// A role's log lines, and the shell's messages about killed jobs, are not part of the page.
 			const noise = background ? /^\{"ts":|^bash: line \d+: / : /^bash: line \d+: +\d+ (Killed|Terminated)/
 			const lines = run.text().split("\n").filter((l) => !noise.test(l)).map((l) => l.trimEnd())
 			while (lines.at(-1)?.trim() === "")

@@ -112,7 +112,7 @@ export const scenes = {
 		await node(terminal, "n1", "/var/lib/kubelet")
 		await terminal.finish(`echo '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}' | kubectl create -f - -f examples/gpu.yaml; unset KUBECONFIG`)
 	},
-	// What README.md has its readers start: `make run` in another terminal.
+	// The command that README.md has its readers start: `make run` in another terminal.
 	readme: async (terminal) => {
 		const run = await terminal.finish("mkdir -p out && devplane up --demo --data-dir out/data --detach")
 		assert.equal(run.status(), 0, run.text())

@@ -304,7 +304,7 @@ await test("a NIC's status has its addresses, and a driver that was killed follo
 	assert.doesNotMatch(last.process.err, /cannot write the status/)
 })
 
-// What docs/driver-sdk.md says that a driver needs, less what this test is about.
+// The rights that docs/driver-sdk.md lists, without those that this test is about.
 async function account(name) {
 	const rbac = "/apis/rbac.authorization.k8s.io/v1"
 	const rule = (apiGroups, resources, verbs, more) => ({ apiGroups, resources, verbs, ...more })
@@ -347,7 +347,7 @@ await test("a driver that may not write a claim's status says so once and goes o
 
 // --- health ------------------------------------------------------------------------------------
 
-// What a stream said last, as {device: [health, message]}, whatever its dialect.
+// The last report of a stream in any dialect, as {device: [health, message]}.
 function health(stream) {
 	return Object.fromEntries((stream.last?.devices ?? []).map((d) => d.device
 		? [d.device.device_name, [d.health, d.message]]

@@ -9,7 +9,7 @@ import { assertGrowth, finish, peakMemory, scratch, start, test, until } from ".
 
 const MiB = 1024 * 1024
 
-// What the server saw of the latest call.
+// The latest call, as the server saw it.
 let seen = {}
 
 function fail(request) {
@@ -236,7 +236,7 @@ await test("a slow reader stays small and holds the server back", async () => {
 		const last = seen.sent
 		return new Promise((resolve) => setTimeout(() => resolve(seen.sent === last), 20))
 	})
-	// What is not read waits in windows and in grpc-js itself, and is nowhere near all.
+	// Unread data waits in windows and in grpc-js itself, and is only a small part of it all.
 	assert.ok(seen.sent < 20000, `the server sent ${seen.sent}`)
 	assertGrowth(run.pid, before, 16)
 	await run.ended

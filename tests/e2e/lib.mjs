@@ -1,4 +1,4 @@
-// What the *_test.mjs share: results as TAP, processes, and waiting without fixed sleeps.
+// Shared by all *_test.mjs: results as TAP, processes, and waiting without fixed sleeps.
 //
 //	await test("the server answers", async () => { assert.equal(await ask(), 42) })
 //	finish()

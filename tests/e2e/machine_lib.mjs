@@ -1,5 +1,5 @@
-// A machine that is made up of files, as sysfs and procfs tell of it: two NUMA nodes of four CPUs and 8 GiB, of which CPU 0
-// and 512 MiB of each node are kept from pods. What the tests of NUMA share.
+// A machine that is made up of files, as in sysfs and procfs: two NUMA nodes of four CPUs and 8 GiB, of which CPU 0
+// and 512 MiB of each node are kept from pods. Shared by the tests of NUMA.
 import { mkdirSync, renameSync, writeFileSync } from "node:fs"
 import { scratch } from "./lib.mjs"
 

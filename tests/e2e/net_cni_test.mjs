@@ -192,7 +192,7 @@ await test("without a driver pods without claims come and go, the others are to 
 	writeFileSync(mark, "")
 	for (const command of ["ADD", "CHECK", "DEL"])
 		await again(command)
-	// Who does not say which pod it is may be any.
+	// A caller that does not name its pod may be any.
 	await again("ADD", unnamed)
 	assert.deepEqual(JSON.parse(await succeeds("ADD", config({ prevResult }),
 		{ ...attachment, CNI_ARGS: "K8S_POD_UID=another" })), prevResult)

@@ -1,5 +1,5 @@
 // A node whose pods get network interfaces: a server, containerd, the node agent and `devplane driver net`, with bridges and
-// links of the test's own. What the net_*_test.mjs share.
+// links of the test's own. Shared by the net_*_test.mjs.
 //
 //	const net = await startNet({ creates: ["veth:4:BRIDGE"] })
 //	const pod = await net.run({ device: "veth-..-0", parameters: { addresses: ["192.0.2.1/24"] } })

@@ -1,4 +1,4 @@
-// What `devplane driver net` offers, and how that follows the kernel: links of the test's own, and a real `devplane server`.
+// The offers of `devplane driver net`, and how they follow the kernel: links of the test's own, and a real `devplane server`.
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"

@@ -1,4 +1,4 @@
-// EndpointSlices from what drivers tell in claims: the network-endpoints controller, through @kubernetes/client-node.
+// EndpointSlices from what drivers report in claims: the network-endpoints controller, through @kubernetes/client-node.
 // The test plays scheduler, kubelet and driver: it writes the status of claims and pods.
 import assert from "node:assert/strict"
 import { writeFileSync } from "node:fs"
@@ -6,7 +6,7 @@ import * as k8s from "@kubernetes/client-node"
 import { core as corePath, dra, expect, startServer, unique } from "./api_lib.mjs"
 import { finish, start, test, until } from "./lib.mjs"
 
-// The controller's own user: it has the rights of its role and no more.
+// The controller's own user: it has only the rights of its role.
 const tokens = `${process.env.TMP}/tokens.csv`
 writeFileSync(tokens, "controllers-own,system:devplane-controller,1\n", { mode: 0o600 })
 const server = await startServer("lmdb", { flags: ["--token-auth-file", tokens] })
@@ -49,7 +49,7 @@ function service(ns, { annotations = {}, selector = { app: "web" }, labels, ...s
 const claims = (ns) => `${dra}/namespaces/${ns}/resourceclaims`
 const pods = (ns) => `${corePath}/namespaces/${ns}/pods`
 
-// What a driver reports of the claim's one device.
+// A driver's report of the claim's one device.
 async function report(ns, name, ips, ready = "True", data = { network: "blue" }) {
 	const time = new Date().toISOString().replace(/\..*/, "Z")
 	expect(await server.client2.patch(`${claims(ns)}/${name}/status`, {

@@ -175,7 +175,7 @@ await test("a container that does not start says why it has no log", async () =>
 	await cluster.delete(p)
 })
 
-// What a container says over a WebSocket: a byte for the channel, then its bytes.
+// The output of a container over a WebSocket: a byte for the channel, then its bytes.
 async function converse(at, { send = [], until: enough = () => false } = {}) {
 	const socket = new WebSocket(node.api.replace("https", "wss") + at, "v4.channel.k8s.io", { cert, key, rejectUnauthorized: false })
 	const said = { 1: "", 2: "", 3: "" }

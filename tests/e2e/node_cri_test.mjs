@@ -28,7 +28,7 @@ function state(p, name = "main") {
 	return [...(p.status.containerStatuses ?? []), ...(p.status.initContainerStatuses ?? [])].find((c) => c.name === name)
 }
 
-// What a container wrote, from where CRI puts it.
+// The log of a container, from where CRI puts it.
 function logOf(p, container = "main", attempt = 0) {
 	const file = `${logs}/default_${p.metadata.name}_${p.metadata.uid}/${container}/${attempt}.log`
 	return readFileSync(file, "utf8").split("\n").filter(Boolean)

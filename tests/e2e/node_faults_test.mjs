@@ -186,7 +186,7 @@ await test("a restart of the agent alone makes no device Unknown", async () => {
 	await until("the plugin's return", async () => (await cluster.readNode("n1")).status.allocatable[self.resource] === "1")
 	await cluster.pod(pod, running)
 	assert.deepEqual((await cluster.events(pod.metadata.name)).filter((e) => /^Device/.test(e.reason)), [])
-	// One that does not come back is told of after all.
+	// One that does not come back is reported after all.
 	await node.kill()
 	self.stop()
 	await node.begin()

@@ -2,7 +2,7 @@
 // that a right that a kubelet does not have is noticed.
 //
 //	const cluster = await startCluster()
-//	const node = await cluster.node("n1")               // hollow unless told otherwise
+//	const node = await cluster.node("n1")               // hollow by default
 //	const pod = await cluster.run(podOn("n1", { containers: [..] }))
 //	await cluster.pod(pod, (p) => p.status.phase === "Running")
 import assert from "node:assert/strict"

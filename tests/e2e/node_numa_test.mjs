@@ -28,7 +28,7 @@ function cpuList(text) {
 	})
 }
 
-// What the pod holds, from the agent's state on the disk: CPUs, and the NUMA nodes of each kind.
+// The resources that the pod holds, from the agent's state on the disk: CPUs, and the NUMA nodes of each kind.
 function held({ metadata: { uid } }) {
 	const text = readFileSync(`${node.root}/devplane_assign_state`, "utf8")
 	const pod = JSON.parse(text.slice(text.indexOf("\n") + 1)).pods.find((p) => p.uid === uid)

@@ -1,9 +1,9 @@
-// What the device page makes of the cluster's objects, without a browser: the pure modules of src/web.
+// The device page's view of the cluster's objects, without a browser: the pure modules of src/web.
 import assert from "node:assert/strict"
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs"
 import { finish, scratch, test } from "./lib.mjs"
 
-// The page's files are modules by the way that they are served; Node wants to be told.
+// The page's files are modules by the way that they are served; Node needs a hint.
 const web = new URL("../../src/web/", import.meta.url)
 mkdirSync(`${scratch}/web`)
 writeFileSync(`${scratch}/web/package.json`, '{"type":"module"}')
@@ -319,7 +319,7 @@ await test("the past of a device comes from events and from what was seen, once 
 	assert.deepEqual(stretches([], { current: undefined, opened: 5, now: 9 }), [])
 	const gap = stretches([{ at: 1, health: "unhealthy", before: "healthy", message: "" }], { current: "healthy", opened: 5, now: 9 })
 	assert.deepEqual(gap.map((s) => `${s.health} ${s.sure}`), ["healthy true", "unhealthy false", "healthy true"])
-	// Seen late, and told with a time in whole seconds.
+	// Seen late, and reported with a time in whole seconds.
 	const late = new History()
 	late.add({ at: 11_400, health: "healthy", source: "seen", message: "" })
 	late.add({ at: 11_900, health: "unhealthy", before: "healthy", source: "seen", message: "" })

@@ -37,7 +37,7 @@ const live = (of = page) => of.locator('#live[data-state="live"]').waitFor()
 const fragment = async (of = page) => decodeURIComponent(await of.evaluate(() => location.hash))
 const running = (p) => p.status.phase === "Running"
 const wide = (of) => of.evaluate(() => document.documentElement.scrollWidth - innerWidth)
-// A browser tells its console about every answer above 399, whatever the page makes of it.
+// A browser logs every reply above 399 to its console, whatever the page makes of it.
 const refusals = /the server responded with a status of 40[13]/
 
 await test("a link logs in, once, and its code leaves the address", async () => {

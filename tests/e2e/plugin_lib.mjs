@@ -259,7 +259,7 @@ export class DraDriver extends Plugin {
 		})
 		for (const service of services.filter((s) => draServices[s]))
 			this.add(draServices[service], this.#claims(service))
-		// What streams get by dialect, as two of them share a method's name.
+		// The messages for streams by dialect, as two of them share a method's name.
 		this.watchers = new Map()
 		for (const dialect of services.filter((s) => healthServices[s]))
 			this.add(healthServices[dialect], { [watchOf(dialect)]: (stream) => this.#watch(dialect, stream) })

@@ -14,7 +14,7 @@ const [socket, what, count] = process.argv.slice(2)
 const channel = new PodResourcesLister(`unix:${socket}`, insecure)
 const each = (one) => Promise.all(Array.from({ length: Number(count) }, one))
 
-// What became of calls that gave these codes.
+// The results of calls that gave these codes.
 function tell(results) {
 	const failed = results.filter((c) => c !== codes.OK && c !== codes.RESOURCE_EXHAUSTED)
 	return { ok: results.filter((c) => c === codes.OK).length, refused: results.filter((c) => c === codes.RESOURCE_EXHAUSTED).length, failed }

@@ -213,7 +213,7 @@ await test("an agent that is killed again and again: clients come back, and what
 		const { resets } = follower.view
 		await node.kill()
 		await node.begin()
-		// The first state that it tells has the pod as it was.
+		// The first state that it sends has the pod as it was.
 		await until("the new state", () => follower.view.resets > resets && follower.view.initial)
 		follower.check()
 		assert.deepEqual(has(follower.view), ids, `after restart ${i}`)

@@ -108,7 +108,7 @@ export class Watch extends Reader {
 		this.stream.resume()
 	}
 
-	// What has come and was not read yet is not taken any more.
+	// Messages that have arrived and were not read yet are dropped.
 	close() {
 		this.closed = true
 		this.stream.cancel()
@@ -136,7 +136,7 @@ const nodesOf = ({ topology }) => (topology?.nodes ?? []).map((n) => n.ID)
 const sorted = (list) => [...list].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
 const text = (value) => JSON.stringify(value)
 
-// A device of a plugin may be told once per NUMA node: { resource: { id: [node, ..] } }.
+// A device of a plugin may be listed once per NUMA node: { resource: { id: [node, ..] } }.
 export function devicesOf(list) {
 	const all = {}
 	for (const entry of list) {
@@ -156,7 +156,7 @@ const claimsOf = (list) => list.flatMap((d) => d.claim_resources.map((r) =>
 	`${d.claim_namespace}/${d.claim_name} ${r.driver_name}/${r.pool_name}/${r.device_name}` +
 	`${r.share_id === undefined ? "" : `#${r.share_id}`} ${r.cdi_devices.map((c) => c.name)}`))
 
-// What a container holds, without what it does not hold: { devices, cpus, memory, claims }.
+// The resources that a container holds, without empty ones: { devices, cpus, memory, claims }.
 export function contentOf({ devices = [], cpu_ids = [], memory = [], dynamic_resources = [] }) {
 	return {
 		...(devices.length && { devices: devicesOf(devices) }),
@@ -166,7 +166,7 @@ export function contentOf({ devices = [], cpu_ids = [], memory = [], dynamic_res
 	}
 }
 
-// What a pod holds by container: { main: { devices: { "example.com/gpu": { a: [0] } }, cpus: [1, 2] }, other: {} }.
+// The resources that a pod holds, by container: { main: { devices: { "example.com/gpu": { a: [0] } }, cpus: [1, 2] }, other: {} }.
 export function containersOf(pod) {
 	return Object.fromEntries(pod.containers.map((c) => [c.name, contentOf(c)]))
 }
@@ -189,7 +189,7 @@ function thingsOf(pod) {
 
 // --- views ----------------------------------------------------------------------------------------
 
-// What a client believes that reads events alone, or a List and the events after it. `capacity` is how much of each there is:
+// The state of a client that reads only events, or a List and the events after it. `capacity` is how much of each there is:
 // { "example.com/gpu": 8, cpu: 4, memory: bytes }; "cpu" counts CPUs that pods have for themselves.
 export class View {
 	constructor({ capacity = {} } = {}) {
@@ -280,7 +280,7 @@ export class View {
 		return [...this.pods.values()].find((p) => p.namespace === namespace && p.name === name)
 	}
 
-	// What the containers of a pod hold; see containersOf().
+	// The resources of a pod's containers; see containersOf().
 	containers(name, namespace = "default") {
 		const pod = this.find(namespace, name)
 		return pod && containersOf(pod)
@@ -291,7 +291,7 @@ export class View {
 	}
 }
 
-// What a client of the allocatable stream believes: the last state.
+// The state of a client of the allocatable stream: the last message.
 export class AllocatableView {
 	constructor() {
 		Object.assign(this, { state: undefined, revision: -1n, initial: false })

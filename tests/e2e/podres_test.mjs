@@ -1,4 +1,4 @@
-// What PodResources says, asked by @grpc/grpc-js: the KEP's test plan and more, each in List, in Get and in the watch. The node is a
+// PodResources, called by @grpc/grpc-js: the KEP's test plan and more, each in List, in Get and in the watch. The node is a
 // machine made up of files, two NUMA nodes of four CPUs.
 import assert from "node:assert/strict"
 import { readFileSync, statSync, writeFileSync } from "node:fs"
@@ -34,10 +34,10 @@ async function runs(pod) {
 	return cluster.pod(made, running)
 }
 
-// What the events of a pod were.
+// The events of a pod.
 const told = ({ metadata: { uid } }) => seen.events.filter((e) => e.uid === uid)
 
-// What the pod holds, after it was found to be the same wherever one can ask.
+// The resources that the pod holds, after a check that all calls return the same.
 async function everywhere({ metadata: { name } }) {
 	const got = containersOf(await api.get("default", name))
 	await assertSame(seen, api)
@@ -210,7 +210,7 @@ await test("claims that no container names, the health of devices, and devices o
 	assert.ok(told(pod).slice(before).every((e) => e.action === "UPDATED" && health(e.pod_resources[0]).length === 2))
 	assert.ok((await own()).includes(sick))
 	await until("one offer less", async () => (await offers()).length === 2)
-	// Of a plugin's devices, too.
+	// The same for a plugin's devices.
 	const device = async () => (await api.get("default", pod.metadata.name)).containers[0].devices[0]
 	const { device_ids: [id] } = await device()
 	gpus.health(id, "Unhealthy", "dust")

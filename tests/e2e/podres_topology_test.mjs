@@ -162,7 +162,7 @@ const idle = {
 	"node-0": { cpu: "3/3/3", [GPU]: "3/3/3", memory: "7680/7680/7680" },
 	"node-1": { cpu: "4/4/4", [GPU]: "3/3/3", [NIC]: "1/1/1", memory: "7680/7680/7680" },
 }
-// What is left of a zone in which these are taken.
+// The rest of a zone in which these are used.
 const zone1 = (cpu, gpu, nic, gib) => ({ "node-1": { cpu: `${cpu}/4/4`, [GPU]: `${gpu}/3/3`, [NIC]: `${nic}/1/1`, memory: `${7680 - 1024 * gib}/7680/7680` } })
 
 // --- tests ------------------------------------------------------------------------------------------

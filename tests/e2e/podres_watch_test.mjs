@@ -49,7 +49,7 @@ async function churn(total, { users = 4, make = () => wants(GPU, 1 + random(3)) 
 	await Promise.all(Array.from({ length: users }, user))
 }
 
-// Whatever an earlier test has left.
+// Left over from an earlier test.
 async function clear() {
 	for (const pod of (await cluster.client.get(pods)).body.items)
 		await cluster.delete(pod, 0)
@@ -58,7 +58,7 @@ async function clear() {
 
 const settled = () => until("an idle node", async () => (await api.list()).pod_resources.length === 0)
 
-// What a reader was told of each pod: from ADDED to DELETED, with UPDATED between.
+// Checks the events of each pod: from ADDED to DELETED, with UPDATED between.
 function lives(events) {
 	const all = new Map()
 	for (const { uid, action } of events)
@@ -66,7 +66,7 @@ function lives(events) {
 	return [...all.values()]
 }
 
-// To compare what two were told; states may be large.
+// To compare the events of two readers; states may be large.
 const plain = (events) => events.map(({ action, uid, pod_resources, revision }) =>
 	[action, uid, revision, createHash("sha256").update(normalList({ pod_resources }).join()).digest("hex")].join(" "))
 
@@ -184,7 +184,7 @@ await test("both streams count in one sequence", async () => {
 		await held.until("the pod", (view) => view.find("default", pod.metadata.name))
 		const got = held.events.find((e) => e.uid === pod.metadata.uid)
 		assert.deepEqual(got.pod_resources[0].containers[0].devices[0].device_ids, [extra])
-		// Whoever reads both in this order knows the device when somebody has it.
+		// A client that reads both in this order knows the device when a pod holds it.
 		const known = devices.events.filter((e) => e.revision < got.revision).at(-1)
 		assert.ok(known.devices.some((d) => d.device_ids.includes(extra)), "its device is not known yet")
 		await end(pod)

@@ -54,7 +54,7 @@ export function expectPacked(answer, code, kind) {
 	return got.object
 }
 
-// What is left of a stream's bytes once its whole frames were handed over.
+// The rest of a stream's bytes after its whole frames were handed over.
 function takeFrames(bytes, each) {
 	while (bytes.length >= 4 && bytes.length >= 4 + bytes.readUInt32BE(0)) {
 		const end = 4 + bytes.readUInt32BE(0)

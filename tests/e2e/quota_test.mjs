@@ -5,7 +5,7 @@ import { cpSync, writeFileSync } from "node:fs"
 import { configMap, core, dra, expect, expectStatus, newNamespace, paths, startEtcd, startServer } from "./api_lib.mjs"
 import { finish, scratch, start, test, until } from "./lib.mjs"
 
-// The controller's own user: it has the rights of its role and no more.
+// The controller's own user: it has only the rights of its role.
 const tokens = `${scratch}/tokens.csv`
 writeFileSync(tokens, "controllers-own,system:devplane-controller,1\n", { mode: 0o600 })
 const etcd = await startEtcd()

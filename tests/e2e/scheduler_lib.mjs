@@ -77,7 +77,7 @@ export function pending({ name = unique("pod"), labels, annotations, requests, m
 
 export const onNode = (name) => (p) => (name ? p.spec.nodeName === name : !!p.spec.nodeName)
 export const scheduledCondition = (p) => p.status.conditions?.find((c) => c.type === "PodScheduled")
-// The pod is told that it does not fit, and why.
+// The pod's status says that it does not fit, and why.
 export const refused = (message) => (p) => {
 	const c = scheduledCondition(p)
 	return !p.spec.nodeName && c?.status === "False" && c.reason === "Unschedulable" && (message instanceof RegExp ? message.test(c.message) : c.message === message)

@@ -43,7 +43,7 @@ async function claimToBe(address, port, at = client, type = "InternalIP") {
 	assert.equal(code, 200, text)
 }
 
-// What the reader gets of the secrets through the node; `node` may have a scheme and a port.
+// The secrets that the reader gets through the node; `node` may have a scheme and a port.
 async function steal(node = "evil", of = server) {
 	const { code, text } = await of.as({ token: "reader-token" }).get(`${core}/nodes/${node}/proxy${core}/secrets`)
 	assert.ok(!/the crown|dGhlIGNyb3du/.test(text), "the secret is out")

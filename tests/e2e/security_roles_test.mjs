@@ -55,7 +55,7 @@ function statusOf(pid) {
 	return (name) => new RegExp(`^${name}:[ \\t]*(.*?)[ \\t]*$`, "m").exec(text)[1]
 }
 
-// What the plugin found out at its last start: { "read-ca-key": "refused 13", .. }.
+// The plugin's findings at its last start: { "read-ca-key": "refused 13", .. }.
 function attempts(c) {
 	const found = {}
 	for (const [, name, verdict] of c.log("scheduler").matchAll(/hostile (\S+) (allowed|refused \d+)/g))

@@ -153,7 +153,7 @@ await test("of three servers that are asked for one node port one gives it", asy
 		assert.deepEqual(got.map(({ code }) => code).sort(), [201, 422, 422])
 		for (const { body } of got.filter(({ code }) => code === 422))
 			assert.match(body.message, /provided port is already allocated/)
-		// The next round asks for it again as soon as another server was told to delete it.
+		// The next round requests it again as soon as another server has the request to delete it.
 		const winner = got.findIndex(({ code }) => code === 201)
 		if (i % 2)
 			expect(await at(winner + 1).delete(`${services}/f${i}-${winner}`), 200)

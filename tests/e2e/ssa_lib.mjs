@@ -1,4 +1,4 @@
-// What the api_ssa*_test.mjs share: applying, and who manages what.
+// Shared by the api_ssa*_test.mjs: applying, and the managers of fields.
 import assert from "node:assert/strict"
 import { expect } from "./api_lib.mjs"
 
@@ -20,7 +20,7 @@ function nameOf({ manager, operation, apiVersion, subresource }) {
 	return [manager, operation, apiVersion, ...(subresource ? [subresource] : [])].join(" ")
 }
 
-// Who manages what: fieldsV1 by the entry's name.
+// The managers of fields: fieldsV1 by the entry's name.
 export function managers(object) {
 	const entries = object.metadata.managedFields ?? []
 	for (const { fieldsType } of entries)

@@ -1,4 +1,4 @@
-// What the up_*_test.mjs share: a cluster by `devplane up`, and commands about it.
+// Shared by the up_*_test.mjs: a cluster by `devplane up`, and commands about it.
 import assert from "node:assert/strict"
 import { spawn } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"

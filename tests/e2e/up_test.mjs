@@ -92,7 +92,7 @@ await test("every part has given its powers away", async () => {
 	}
 })
 
-// What each may and may not: [kubeconfig, allowed, words of `kubectl auth can-i`].
+// The rights of each: [kubeconfig, allowed, words of `kubectl auth can-i`].
 const rights = [
 	["controller", true, "patch resourceslices --subresource=status"],
 	["controller", false, "create pods"],
@@ -279,7 +279,7 @@ await test("Ctrl-C stops all parts in order", async () => {
 	assert.deepEqual(pids.filter(alive), [])
 	const state = JSON.parse(readFileSync(`${c.folder}/up.json`, "utf8"))
 	assert.ok(state.roles.every((role) => role.state === "stopped" && !role.pid))
-	// Each part's last line is about its end; times tell the order.
+	// Each part's last line is about its end; times show the order.
 	const ended = (name) => c.log(name).trim().split("\n").filter((line) => line.includes('"stopping"')).at(-1).slice(7, 34)
 	const order = ["driver-gpu-demo-0", "node-demo-0", "scheduler", "controller", "server"].map(ended)
 	assert.deepEqual(order, [...order].sort())
