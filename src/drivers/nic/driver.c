@@ -62,14 +62,14 @@ static void on_log(void *arg, uint32_t level, const char *line)
 {
 	const struct nic_driver *d = arg;
 
-	log_at(d->opts.log, (enum log_level)level, "driver", LOG_Z("what", line));
+	log_at(d->opts.log, (enum log_level)level, line);
 }
 
 static void on_warning(void *arg, const char *message)
 {
 	const struct nic_driver *d = arg;
 
-	log_warn(d->opts.log, "book", LOG_Z("what", message));
+	log_warn(d->opts.log, message);
 }
 
 static int make_driver(struct nic_driver *d, struct error *err)

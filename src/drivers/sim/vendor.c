@@ -158,7 +158,7 @@ static void on_log(void *arg, uint32_t level, const char *line)
 {
 	const struct vendor *v = arg;
 
-	log_at(v->opts.log, (enum log_level)level, "driver", LOG_Z("what", line));
+	log_at(v->opts.log, (enum log_level)level, line);
 }
 
 /* --- devices ------------------------------------------------------------------------------ */
