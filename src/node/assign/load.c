@@ -66,7 +66,7 @@ static int read_device(struct reader *r, const struct json *v, struct resource_r
 
 	if (!read_name(v, "id", &id) || (numa && !json_is(numa, JSON_ARRAY)) ||
 	    !read_numa(numa, nodes, &n))
-		return foreign(r, "a device is not as written here");
+		return foreign(r, "a device entry is not valid");
 	d = assign_need_device(res, id);
 	if (!p->ended && d->held && d->held != p)
 		return foreign(r, "a device is held twice");
@@ -85,7 +85,7 @@ static int read_answer(struct reader *r, const struct json *v, struct hold_rec *
 	if (!json_is(text, JSON_STRING) ||
 	    base64_decode(&packed, json_str(text), BASE64_STD, NULL) < 0) {
 		buf_release(&packed);
-		return foreign(r, "an answer is not base64");
+		return foreign(r, "a saved reply of a plugin is not base64");
 	}
 	h->allocated = true;
 	h->answer_n = packed.n;
@@ -103,10 +103,10 @@ static int read_hold(struct reader *r, const struct json *v, struct pod_rec *p, 
 	size_t n = 0;
 
 	if (!read_name(v, "resource", &name) || json_count(ids) == 0)
-		return foreign(r, "a container's devices are not as written here");
+		return foreign(r, "a container's list of devices is not valid");
 	res = assign_need_resource(r->s, name);
 	if (assign_hold(&p->containers.v[container], res))
-		return foreign(r, "a container has a resource twice");
+		return foreign(r, "a container lists a resource twice");
 	devices = ARENA_ARRAY(r->a, struct device_rec *, json_count(ids));
 	JSON_FOREACH (it, ids) {
 		int err = read_device(r, it, res, p, &devices[n]);
@@ -140,7 +140,7 @@ static int read_memory(struct reader *r, const struct json *v, struct container_
 	if (!read_nodes(array_at(v, "nodes"), &b.nodes) ||
 	    !json_i64(json_getz(v, "page"), &b.page) || b.page < 0 ||
 	    !json_i64(json_getz(v, "bytes"), &b.bytes) || b.bytes < 0)
-		return foreign(r, "a block of memory is not as written here");
+		return foreign(r, "a memory block entry is not valid");
 	(void)vec_push(&c->memory, b);
 	return 0;
 }
@@ -155,7 +155,7 @@ static int read_cpus(struct reader *r, const struct json *v, const struct pod_re
 		return 0;
 	if (!json_is(text, JSON_STRING) || p->ended ||
 	    cpu_set_parse(json_str(text), &cpus, NULL) < 0 || cpu_set_empty(&cpus))
-		return foreign(r, "a container's CPUs are not as written here");
+		return foreign(r, "a container's list of CPUs is not valid");
 	c->cpus = XNEW(struct cpu_set);
 	*c->cpus = cpus;
 	return 0;
@@ -178,7 +178,7 @@ static int read_container(struct reader *r, const struct json *v, struct pod_rec
 
 	if (!read_name(v, "name", &name) || kind < 0 || !array_at(v, "devices") ||
 	    assign_container(p, name))
-		return foreign(r, "a container is not as written here");
+		return foreign(r, "a container entry is not valid");
 	err = read_cpus(r, v, p, assign_add_container(p, name, (enum pod_container_kind)kind));
 	JSON_FOREACH (it, array_at(v, "devices"))
 		err = err < 0 ? err : read_hold(r, it, p, at);
@@ -212,9 +212,9 @@ static int read_claim_device(struct reader *r, const struct json *v, struct clai
 	    !read_text(v, "device", &d.device) || !read_text(v, "share", &d.share_id) ||
 	    !read_strs(array_at(v, "requests"), r->a, &d.requests, &d.nrequests) ||
 	    !read_strs(array_at(v, "cdi"), r->a, &d.cdi, &d.ncdi))
-		return foreign(r, "a claim's device is not as written here");
+		return foreign(r, "a claim's device entry is not valid");
 	assign_claim_add_device(r->s, c, &d);
-	return c->devices.n > before ? 0 : foreign(r, "a claim has a device twice");
+	return c->devices.n > before ? 0 : foreign(r, "a claim lists a device twice");
 }
 
 static bool read_list(const struct json *array, struct claim_rec *c,
@@ -250,16 +250,16 @@ static int read_claim(struct reader *r, const struct json *v, struct claim_rec *
 
 	if (!read_name(v, "uid", &uid) || !read_text(v, "namespace", &ns) ||
 	    !read_name(v, "name", &name) || !json_bool(json_getz(v, "unpreparing"), &unpreparing))
-		return foreign(r, "a claim is not as written here");
+		return foreign(r, "a claim entry is not valid");
 	*ret_claim = c = assign_claim_new(uid, ns, name);
 	c->state = unpreparing ? ASSIGN_CLAIM_UNPREPARING : ASSIGN_CLAIM_PREPARING;
 	if (!read_list(array_at(v, "drivers"), c, assign_claim_add_driver) ||
 	    !read_list(array_at(v, "pods"), c, add_user) || !array_at(v, "devices"))
-		return foreign(r, "a claim's drivers or pods are not as written here");
+		return foreign(r, "a claim's lists of drivers or pods are not valid");
 	/* Older agents did not write it; claims get it again when their pods prepare them. */
 	if (array_at(v, "exclusive") &&
 	    !read_list(array_at(v, "exclusive"), c, assign_claim_add_exclusive))
-		return foreign(r, "a claim's exclusive devices are not as written here");
+		return foreign(r, "a claim's list of exclusive devices is not valid");
 	JSON_FOREACH (it, array_at(v, "devices"))
 		err = err < 0 ? err : read_claim_device(r, it, c);
 	return err;
@@ -271,7 +271,7 @@ static int read_log_claim(struct reader *r, const struct json *v)
 	int err = read_claim(r, v, &c);
 
 	if (err == 0 && !assign_claim_add(r->s, c))
-		err = foreign(r, "a claim or its device is there twice");
+		err = foreign(r, "a claim or its device is listed twice");
 	if (err < 0 && c)
 		assign_claim_unref(r->s, c);
 	return err;
@@ -300,12 +300,12 @@ static int read_link(struct reader *r, const struct json *v, struct pod_rec *p)
 	struct str name;
 
 	if (!read_name(v, "name", &name) || assign_pod_claim(p, name))
-		return foreign(r, "a pod's claim is not as written here");
+		return foreign(r, "a pod's claim entry is not valid");
 	if (past)
 		return read_past(r, past, p, name);
 	c = assign_claim_rec(r->s, json_text_at(v, "uid"));
 	if (!c)
-		return foreign(r, "a pod uses a claim that is not there");
+		return foreign(r, "a pod uses a claim that is not listed");
 	assign_pod_link(p, name, c);
 	return 0;
 }
@@ -316,7 +316,7 @@ static int read_doubts(struct reader *r, const struct json *array, struct pod_re
 		struct str name = json_str(it);
 
 		if (name.n == 0 || str_chr(name, '\0') >= 0 || p->ended)
-			return foreign(r, "a doubt is not as written here");
+			return foreign(r, "an entry of a lost assignment is not valid");
 		assign_add_doubt(p, name);
 	}
 	return 0;
@@ -332,7 +332,7 @@ static int read_pod(struct reader *r, const struct json *v)
 	if (!read_name(v, "uid", &uid) || !read_text(v, "namespace", &ns) ||
 	    !read_name(v, "name", &name) || !json_bool(json_getz(v, "ended"), &ended) ||
 	    !array_at(v, "containers") || !array_at(v, "claims") || assign_pod(r->s, uid))
-		return foreign(r, "a pod is not as written here");
+		return foreign(r, "a pod entry is not valid");
 	p = assign_pod_new(uid, ns, name);
 	p->ended = ended;
 	assign_pod_add(r->s, p);
