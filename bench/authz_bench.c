@@ -13,7 +13,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/random.h"
-#include "server/authz/authz_impl.h"
+#include "server/authz/authorizers.h"
 #include "server/authz/policy_table.h"
 
 enum { ROLES = 1000, USERS = 1000, GROUPS = 50, NAMESPACES = 100, QUERIES = 4096, ROUNDS = 64 };

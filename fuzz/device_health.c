@@ -12,7 +12,7 @@
 #include "base/core/limits.h"
 #include "dra/availability/device_health.h"
 #include "dra/dra_limits.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 #include "target.h"
 
 enum { NOW = 1000, LATER = 2000, LINES_MAX = 64 };

@@ -11,7 +11,7 @@
 #include "base/core/limits.h"
 #include "base/core/vec.h"
 #include "dra/availability/availability.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 #include "target.h"
 
 /* An object that was put last under its name. */

@@ -59,6 +59,14 @@ function check_layer(path,    other) {
 		finding(path " is not a facade of src/" other " for src/" layer "; see scripts/layers")
 }
 
+# FILE_impl.h is for the files of its folder, and for tests.
+function check_private(path,    folder) {
+	folder = path
+	sub(/\/[^\/]*$/, "/", folder)
+	if (layer != "" && path ~ /_impl\.h$/ && !is_test && FILENAME !~ ("^src/" folder "[^/]*$"))
+		finding(path " is private to src/" folder "; include another header of that folder")
+}
+
 function check_library(path,    prefix, i, n, globs) {
 	for (prefix in owners) {
 		if (index(path, prefix) != 1 || path == FILENAME)
@@ -128,10 +136,12 @@ FNR == 1 {
 
 match(code, /^#[ \t]*include[ \t]*/) && match($0, /["<][^">]+[">]/) {
 	path = substr($0, RSTART + 1, RLENGTH - 2)
-	if (substr($0, RSTART, 1) == "\"")
+	if (substr($0, RSTART, 1) == "\"") {
 		check_layer(path)
-	else
+		check_private(path)
+	} else {
 		check_library(path)
+	}
 	next
 }
 

@@ -2,8 +2,8 @@
  * A table of codes. error.h has the mapping from our errors; the mapping back is here, because it
  * is not the inverse: several errors share a code.
  */
-#include "grpc/status.h"
 #include "grpc/grpc_limits.h"
+#include "grpc/status.h"
 
 struct code_row {
 	const char *name;

@@ -3,7 +3,7 @@
  */
 #include "store/store.h"
 
-#include "store/store_impl.h"
+#include "store/backend.h"
 
 void store_close(struct store *s, void (*closed)(void *arg), void *arg)
 {

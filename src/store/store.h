@@ -184,7 +184,7 @@ struct store_past {
 	int64_t from; /* all changes after this revision are included */
 };
 
-/* A backend's functions (store_impl.h). Only store.c and the backends look into it. */
+/* A backend's functions (backend.h). Only store.c and the backends look into it. */
 struct store_ops;
 
 /* --- life ---------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
  * path of a value that does not fit. Clients' tests and people know these texts, so they are made
  * here from the schema's names.
  */
-#include "api/codec/decode_impl.h"
+#include "api/codec/decode_step.h"
 
 #include <assert.h>
 

@@ -5,7 +5,7 @@
  * library reports its repeated keys with their lines. Bodies without a fault are not read again.
  */
 #include "api/api_limits.h"
-#include "api/codec/decode_impl.h"
+#include "api/codec/decode_step.h"
 #include "base/core/limits.h"
 #include "base/core/map.h"
 #include "base/yaml/yaml.h"

@@ -3,7 +3,7 @@
  * once, so that a hundred thousand unknown fields take linear time. It recurses as deep as types
  * are nested; OBJECT_DEPTH_MAX stops types that contain themselves.
  */
-#include "api/codec/decode_impl.h"
+#include "api/codec/decode_step.h"
 
 #include <assert.h>
 

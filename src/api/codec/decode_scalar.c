@@ -3,7 +3,7 @@
  * that equal objects have equal bytes. Text that has that form already, which is nearly all, is not
  * copied.
  */
-#include "api/codec/decode_impl.h"
+#include "api/codec/decode_step.h"
 
 #include "base/json/quantity.h"
 #include "base/text/print.h"

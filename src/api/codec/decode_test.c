@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "api/codec/decode.h"
 #include "api/api_limits.h"
+#include "api/codec/decode.h"
 #include "base/core/limits.h"
 
 /* clang-format off */

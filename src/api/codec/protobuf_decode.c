@@ -9,7 +9,7 @@
 #include "api/codec/protobuf.h"
 
 #include "api/api_limits.h"
-#include "api/codec/decode_impl.h"
+#include "api/codec/decode_step.h"
 #include "api/codec/protobuf_impl.h"
 #include "base/text/base64.h"
 

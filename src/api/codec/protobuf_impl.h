@@ -6,7 +6,7 @@
 
 #include "api/codec/protobuf_wire.h"
 #include "api/schema/schema.h"
-#include "base/json/json_impl.h"
+#include "base/json/building.h"
 
 #define PROTOBUF_MAGIC STR("k8s\0")
 

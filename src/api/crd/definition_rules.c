@@ -3,8 +3,8 @@
  * not cost too much, alone or with the others. Costs are estimates for the largest object that the
  * schema allows, times how often the rule's node can occur in it.
  */
-#include "api/crd/definition_rules.h"
 #include "api/api_limits.h"
+#include "api/crd/definition_rules.h"
 
 /* Units of cost. */
 #define COST_MAX       UINT64_C(10000000) /* of one expression */

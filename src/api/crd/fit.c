@@ -7,7 +7,7 @@
 #include "api/crd/crd_impl.h"
 
 #include "api/api_limits.h"
-#include "api/codec/decode_impl.h"
+#include "api/codec/decode_step.h"
 
 /* --- pruning ---------------------------------------------------------------------- */
 

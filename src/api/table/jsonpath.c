@@ -3,8 +3,8 @@
  * found first and nothing is collected. Where client-go would fail (an index beyond the end, a
  * comparison of different types), the branch finds nothing. A table shows the same: an empty cell.
  */
-#include "api/table/jsonpath.h"
 #include "api/api_limits.h"
+#include "api/table/jsonpath.h"
 
 enum step_kind {
 	STEP_FIELD, /* .name */

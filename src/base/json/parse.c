@@ -2,7 +2,7 @@
  * One pass over the text, no recursion. Each step of the main loop is at a place where a child of
  * the innermost open container is expected. It reads the child, and moves to the next such place:
  * after a comma, or inside a container just opened. Containers are linked to their parents while
- * open (see json_impl.h), so the tree is the stack.
+ * open (see building.h), so the tree is the stack.
  *
  * Steps take the position and return the next one, or NULL after recording a failure, so that the
  * position stays in a register. Lines and columns are counted only for an error. Strings are
@@ -12,7 +12,7 @@
 #include "base/json/json.h"
 
 #include "base/core/limits.h"
-#include "base/json/json_impl.h"
+#include "base/json/building.h"
 #include "base/json/scan.h"
 #include "base/text/number.h"
 

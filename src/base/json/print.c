@@ -9,7 +9,7 @@
 #include "base/json/json.h"
 
 #include "base/core/vec.h"
-#include "base/json/json_impl.h"
+#include "base/json/building.h"
 #include "base/json/scan.h"
 #include "base/text/number.h"
 

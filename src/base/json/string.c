@@ -2,7 +2,7 @@
  * The rare cases of strings: escapes, and text that is not UTF-8. The parser finds the end of a
  * string first, so everything here works on a whole one.
  */
-#include "base/json/json_impl.h"
+#include "base/json/building.h"
 
 /* The character of a one-letter escape; zero if there is no such escape. */
 static const char escapes[256] = {

@@ -3,7 +3,7 @@
  * 64-bit set of a cheap mark of each name; only a name whose mark was seen before is compared with
  * earlier ones. A large one uses a map, for whose hash nobody can prepare colliding names.
  */
-#include "base/json/json_impl.h"
+#include "base/json/building.h"
 
 #include "base/core/map.h"
 

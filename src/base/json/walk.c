@@ -6,7 +6,7 @@
 
 #include "base/core/mem.h"
 #include "base/core/vec.h"
-#include "base/json/json_impl.h"
+#include "base/json/building.h"
 
 enum { FEW_MEMBERS = 16 }; /* up to this many are searched linearly instead of sorted */
 

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "base/json/json_impl.h"
+#include "base/json/building.h"
 #include "base/text/number.h"
 
 void json_writer_init(struct json_writer *w, struct buf *out, const struct json_style *style)

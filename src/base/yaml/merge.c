@@ -4,7 +4,7 @@
  */
 #include "base/yaml/merge.h"
 
-#include "base/json/json_impl.h"
+#include "base/json/building.h"
 
 /* Moves the members of `from` behind the last of `object`. */
 static void move_members(struct json *object, struct json *from)

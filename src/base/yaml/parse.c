@@ -18,7 +18,7 @@
 #include "base/core/map.h"
 #include "base/core/mem.h"
 #include "base/core/vec.h"
-#include "base/json/json_impl.h"
+#include "base/json/building.h"
 #include "base/yaml/merge.h"
 #include "base/yaml/scalar.h"
 

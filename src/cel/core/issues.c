@@ -3,8 +3,8 @@
  * there are at most CEL_ISSUES_MAX. Columns count characters and an indicator under a wide
  * character is wide, so that it stands below it.
  */
-#include "cel/core/issues.h"
 #include "cel/cel_limits.h"
+#include "cel/core/issues.h"
 
 /* Maximum length of a line in messages, in bytes, as in cel-go. */
 enum { SNIPPET_MAX = 16384 };

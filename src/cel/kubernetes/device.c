@@ -7,8 +7,8 @@
  * As in upstream, a missing domain is found as an empty map by selecting and has(), but not by
  * `in`.
  */
-#include "cel/kubernetes/device.h"
 #include "cel/cel_limits.h"
+#include "cel/kubernetes/device.h"
 #include "cel/lib/libraries.h"
 
 /* --- the environment ---------------------------------------------------------------- */

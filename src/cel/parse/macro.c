@@ -2,8 +2,8 @@
  * Nodes have a hidden field for their height behind the public struct. It is known when a node is
  * created, because its children are created first.
  */
-#include "cel/parse/macro.h"
 #include "cel/cel_limits.h"
+#include "cel/parse/macro.h"
 
 enum { NODE_STEPS = 32 }; /* of the budget: to make, check and compile a node */
 

@@ -6,7 +6,7 @@
 
 #include "api/schema/names.h"
 #include "base/json/quantity.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 
 static const char *const container_lists[] = { "initContainers", "containers" };
 

@@ -10,7 +10,7 @@
 #include "cli/devices/view.h"
 #include "client/api/discovery.h"
 #include "dra/dra_limits.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 
 static void to_v1(struct arena *a, const struct resource *r, struct json *tree)
 {

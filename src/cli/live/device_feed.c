@@ -16,7 +16,7 @@
 #include "controller/devices/devices.h"
 #include "controller/devices/devices_touch.h"
 #include "dra/availability/availability.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 
 /* Published slices or statuses; both have the slice's name. */
 struct published {

@@ -3,8 +3,8 @@
  */
 #include "controller/slice_status/slice_status_fixture.h"
 
-#include "controller/devices/device_metrics.h"
 #include "base/core/limits.h"
+#include "controller/devices/device_metrics.h"
 
 static void begin(struct bench *b)
 {

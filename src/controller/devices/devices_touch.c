@@ -5,7 +5,7 @@
 
 #include "controller/devices/devices.h"
 #include "dra/availability/availability.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 
 enum soundness {
 	SOUND,

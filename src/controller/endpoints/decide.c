@@ -3,8 +3,8 @@
  * its endpoints. Ports, conditions, names and limits are those of upstream's EndpointSlice
  * controller; only the source of the addresses differs (KEP-4817).
  */
-#include "controller/endpoints/decide.h"
 #include "api/api_limits.h"
+#include "controller/endpoints/decide.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

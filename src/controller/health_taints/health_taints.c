@@ -17,7 +17,7 @@
 #include "client/work/workqueue.h"
 #include "controller/devices/devices.h"
 #include "controller/shared/context.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 #include "net/loop/loop.h"
 
 enum { LOOK_MS = 1000, WORKERS = 4, BACKOFF_MAX_MS = 30 * 1000 };

@@ -3,8 +3,8 @@
  */
 #include "controller/slice_status/slice_status_fixture.h"
 
-#include "controller/health_taints/health_taints.h"
 #include "base/core/limits.h"
+#include "controller/health_taints/health_taints.h"
 
 #define NODES "/api/v1/nodes"
 

@@ -14,7 +14,7 @@
 #include "controller/slice_status/slice_sink.h"
 #include "controller/slice_status/slice_status_impl.h"
 #include "dra/availability/availability.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 
 struct slice_status_pool {
 	unsigned refs;

@@ -13,7 +13,7 @@
 #include "controller/devices/devices_touch.h"
 #include "controller/taint_eviction/judge.h"
 #include "dra/claims/pod_claims.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 
 /* One link. */
 struct lead {

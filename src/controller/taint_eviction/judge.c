@@ -6,7 +6,7 @@
 #include "base/core/clock.h"
 #include "controller/taint_eviction/eviction.h"
 #include "dra/claims/pod_claims.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 
 /* --- taints ---------------------------------------------------------------------------------- */
 

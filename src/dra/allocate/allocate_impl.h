@@ -19,7 +19,7 @@
 #define DRA_ALLOCATE_ALLOCATE_IMPL_H
 
 #include "dra/allocate/allocate.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 
 enum {
 	ALLOCATE_RESULTS_MAX = 32, /* per claim, upstream's limit */

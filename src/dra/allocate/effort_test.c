@@ -12,7 +12,7 @@
 #include "base/core/limits.h"
 #include "cel/cel_limits.h"
 #include "dra/allocate/allocate.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 
 static struct json *parse(struct arena *a, const char *text)
 {

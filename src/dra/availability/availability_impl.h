@@ -5,7 +5,7 @@
 #define DRA_AVAILABILITY_AVAILABILITY_IMPL_H
 
 #include "dra/availability/availability.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 
 /* The quantity as the API writes it. */
 struct json *availability_quantity(struct arena *a, struct quantity q);

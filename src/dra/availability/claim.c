@@ -8,7 +8,7 @@
  */
 #include "base/core/vec.h"
 #include "dra/availability/availability_impl.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 
 struct concerned {
 	struct arena *arena;

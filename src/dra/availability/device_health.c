@@ -15,7 +15,7 @@
 #include "base/core/mem.h"
 #include "base/time/timestamp.h"
 #include "dra/dra_limits.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 
 /* "driver/pool/device": 63, 253 and 63 bytes are allowed. */
 enum { ID_MAX = 512 };

@@ -3,8 +3,8 @@
  */
 #include "dra/inventory/inventory_fixture.h"
 
-#include "dra/availability/device_health.h"
 #include "base/core/limits.h"
+#include "dra/availability/device_health.h"
 
 #define DRIVER WORLD_DRIVER
 

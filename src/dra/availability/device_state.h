@@ -18,7 +18,7 @@
 #ifndef DRA_AVAILABILITY_DEVICE_STATE_H
 #define DRA_AVAILABILITY_DEVICE_STATE_H
 
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 
 enum device_state {
 	DEVICE_AVAILABLE,

@@ -33,7 +33,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/limits.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 
 #define WORLD_DRIVER "d.example.com"
 

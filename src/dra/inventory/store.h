@@ -6,7 +6,7 @@
 
 #include "base/core/omap.h"
 #include "base/core/vec.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 
 typedef VEC(struct inventory_slice *) inventory_slices;
 

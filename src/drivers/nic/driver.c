@@ -9,7 +9,6 @@
 #include "base/json/writer.h"
 #include "base/report/metrics.h"
 #include "drivers/nic/driver_impl.h"
-#include "drivers/prepare/prepare_impl.h"
 #include "drivers/rtnl/watch.h"
 
 /* --- looks ----------------------------------------------------------------------------------- */
@@ -19,7 +18,7 @@ static bool is_forgotten(const struct nic_driver *d, const struct nic_use *u)
 {
 	const struct prepare *p = d->driver->prepare;
 
-	return p && u->state == NIC_PREPARED && !map_get(&p->claims, str_from(u->claim_uid));
+	return p && u->state == NIC_PREPARED && !prepare_knows(p, str_from(u->claim_uid));
 }
 
 static void drop_forgotten(struct nic_driver *d)

@@ -19,7 +19,7 @@
 #include "drivers/cni/nic_socket.h"
 #include "drivers/nic/driver.h"
 #include "drivers/nic_attach/attach.h"
-#include "drivers/sdk/driver_impl.h"
+#include "drivers/sdk/driver.h"
 #include "net/loop/loop.h"
 
 struct cni_exec;

@@ -585,6 +585,11 @@ static void add_one(void *arg, const struct dp_claim *c UNUSED)
 	++*(size_t *)arg;
 }
 
+bool prepare_knows(const struct prepare *p, struct str claim_uid)
+{
+	return map_get(&p->claims, claim_uid) != NULL;
+}
+
 size_t prepare_count(const struct prepare *p)
 {
 	size_t n = 0;

@@ -65,6 +65,8 @@ bool prepare_owed(const struct prepare *p);
 
 /* The number of prepared claims, and a loop over them. */
 size_t prepare_count(const struct prepare *p);
+/* Whether it has the claim, prepared or not. */
+bool prepare_knows(const struct prepare *p, struct str claim_uid);
 void prepare_each(const struct prepare *p, void (*fn)(void *arg, const struct dp_claim *c),
 		  void *arg);
 

@@ -4,7 +4,7 @@
 #include "base/core/mem.h"
 #include "deviceplugin.pb-c.h"
 #include "drivers/prepare/cdi_file.h"
-#include "drivers/sdk/driver_impl.h"
+#include "drivers/sdk/driver.h"
 #include "grpc/grpc.h"
 
 struct dp_allocation {

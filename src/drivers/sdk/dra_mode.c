@@ -10,7 +10,7 @@
 #include "drahealth.pb-c.h"
 #include "drivers/prepare/rpc_socket.h"
 #include "drivers/prepare/socket_path.h"
-#include "drivers/sdk/driver_impl.h"
+#include "drivers/sdk/driver.h"
 #include "grpc/server.h"
 #include "pluginregistration.pb-c.h"
 

@@ -2,7 +2,7 @@
  * The driver as a whole. Vendors may call from any thread, so each call is posted to the loop's
  * thread as a message, and executed there.
  */
-#include "drivers/sdk/driver_impl.h"
+#include "drivers/sdk/driver.h"
 
 #include <signal.h>
 

@@ -6,7 +6,7 @@
 #include "base/core/mem.h"
 #include "drivers/prepare/abi.h"
 #include "drivers/sdk/claim_status.h"
-#include "drivers/sdk/driver_impl.h"
+#include "drivers/sdk/driver.h"
 
 struct word {
 	struct loop_msg msg;

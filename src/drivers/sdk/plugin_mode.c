@@ -14,7 +14,7 @@
 #include "drivers/prepare/rpc_socket.h"
 #include "drivers/prepare/socket_path.h"
 #include "drivers/sdk/allocation.h"
-#include "drivers/sdk/driver_impl.h"
+#include "drivers/sdk/driver.h"
 #include "grpc/channel.h"
 #include "grpc/server.h"
 

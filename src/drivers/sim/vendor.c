@@ -10,7 +10,7 @@
 #include "base/core/mem.h"
 #include "base/json/json.h"
 #include "base/report/log.h"
-#include "drivers/sdk/driver_impl.h"
+#include "drivers/sdk/driver.h"
 #include "drivers/sim/control.h"
 #include "drivers/sim/kind.h"
 #include "drivers/sim/status.h"

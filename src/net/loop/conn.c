@@ -1,7 +1,7 @@
 /* The functions of a conn, forwarded to its topmost filter. */
-#include "net/loop/conn_impl.h"
+#include "net/loop/filter.h"
 
-#include "net/loop/loop_impl.h"
+#include "net/loop/backend.h"
 
 int conn_connect(struct loop *l, const struct addr *to, const struct conn_events *events, void *arg,
 		 struct conn **ret_conn, struct error *err)

@@ -9,8 +9,8 @@
 #define NET_LOOP_CONN_PIPE_H
 
 #include "base/core/buf.h"
-#include "net/loop/conn_impl.h"
-#include "net/loop/loop_impl.h"
+#include "net/loop/backend.h"
+#include "net/loop/filter.h"
 
 struct pipe_loop {
 	struct loop loop;

@@ -4,7 +4,7 @@
  * A timer that is moved later keeps its place in the heap, and is checked again when the old time
  * comes. So a timeout that each request extends costs a store, not a heap operation.
  */
-#include "net/loop/loop_impl.h"
+#include "net/loop/backend.h"
 
 #include <assert.h>
 

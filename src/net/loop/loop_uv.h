@@ -6,8 +6,8 @@
 
 #include <uv.h>
 
-#include "net/loop/conn_impl.h"
-#include "net/loop/loop_impl.h"
+#include "net/loop/backend.h"
+#include "net/loop/filter.h"
 
 enum { LOOP_UV_READ = 64 * 1024 };
 

@@ -10,8 +10,8 @@
 
 #include <assert.h>
 
-#include "net/loop/conn_impl.h"
-#include "net/loop/loop_impl.h"
+#include "net/loop/backend.h"
+#include "net/loop/filter.h"
 #include "net/sim/pipe.h"
 #include "net/sim/sim.h"
 

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #include "base/core/buf.h"
-#include "net/loop/conn_impl.h"
+#include "net/loop/filter.h"
 #include "net/tls/tls.h"
 
 enum {

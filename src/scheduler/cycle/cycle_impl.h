@@ -8,7 +8,7 @@
 #define SCHEDULER_CYCLE_CYCLE_IMPL_H
 
 #include "scheduler/cycle/cycle.h"
-#include "scheduler/framework/profile_impl.h"
+#include "scheduler/framework/profile_metrics.h"
 
 /*
  * Fills `feasible` and `diagnosis`, after pre_filter. Returns SUCCESS even if no node fits; else

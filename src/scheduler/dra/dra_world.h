@@ -19,7 +19,7 @@
 #include "client/api/client.h"
 #include "client/informer/cached.h"
 #include "client/testing/fakeapi_world.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 #include "net/loop/loop.h"
 #include "scheduler/dra/plugin.h"
 #include "scheduler/framework/binding_fixture.h"

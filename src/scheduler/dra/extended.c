@@ -13,7 +13,7 @@
 #include "base/json/quantity.h"
 #include "base/system/uuid.h"
 #include "client/informer/cached.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 #include "scheduler/cache/amounts.h"
 #include "scheduler/cache/nodeinfo.h"
 #include "scheduler/dra/plugin.h"

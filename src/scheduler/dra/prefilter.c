@@ -7,7 +7,7 @@
 #include "api/selector/node_selector.h"
 #include "client/informer/cached.h"
 #include "dra/dra_limits.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 #include "scheduler/dra/plugin.h"
 
 struct str dra_claim_key(struct str ns, struct str name, char out[static DRA_KEY_MAX])

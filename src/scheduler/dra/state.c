@@ -18,7 +18,7 @@
 #include "base/report/log.h"
 #include "client/informer/cached.h"
 #include "dra/claims/pod_claims.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 #include "scheduler/cache/cluster_event.h"
 
 enum { UID_MAX = 64 };

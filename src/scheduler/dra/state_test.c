@@ -17,7 +17,7 @@
 #include "base/json/json.h"
 #include "client/informer/cached.h"
 #include "dra/allocate/allocate.h"
-#include "dra/inventory/inventory_impl.h"
+#include "dra/inventory/content.h"
 #include "scheduler/cache/cluster_event.h"
 
 enum { CLAIMS = 12, DEVICES = 5, STEPS = 1500, SEEDS = 60, NOBODY = -1 };

@@ -9,7 +9,7 @@
 #include "base/core/mem.h"
 #include "base/text/nearest.h"
 #include "scheduler/config/config.h"
-#include "scheduler/framework/profile_impl.h"
+#include "scheduler/framework/profile_metrics.h"
 
 struct maker {
 	const struct config_profile *config;

@@ -2,7 +2,7 @@
  * The points after the decision that end at once: reserve, unreserve, permit, post_bind.
  * (pre_bind and bind take their time: binding.c.)
  */
-#include "scheduler/framework/profile_impl.h"
+#include "scheduler/framework/profile_metrics.h"
 
 /* The longest that a plugin of permit may make a pod wait. */
 enum { PERMIT_MAX_MS = 15 * 60 * 1000 };

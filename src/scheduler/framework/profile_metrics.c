@@ -5,7 +5,7 @@
 #include "base/core/clock.h"
 #include "base/core/mem.h"
 #include "scheduler/framework/cycle_state.h"
-#include "scheduler/framework/profile_impl.h"
+#include "scheduler/framework/profile_metrics.h"
 
 static const char *const labels[] = {
 	[MEASURE_PRE_ENQUEUE] = "PreEnqueue",

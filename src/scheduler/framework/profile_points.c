@@ -7,7 +7,7 @@
 #include "base/core/mem.h"
 #include "base/core/vec.h"
 #include "base/text/print.h"
-#include "scheduler/framework/profile_impl.h"
+#include "scheduler/framework/profile_metrics.h"
 
 struct verdict profile_failure(struct arena *a, const char *before, const struct plugin *p,
 			       const char *after, const struct verdict *v)

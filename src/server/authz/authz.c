@@ -9,7 +9,7 @@
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "base/text/print.h"
-#include "server/authz/authz_impl.h"
+#include "server/authz/authorizers.h"
 #include "server/authz/policy_table.h"
 #include "server/authz/rbac_aggregate.h"
 

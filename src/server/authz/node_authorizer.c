@@ -5,7 +5,7 @@
  * these rights further.
  */
 #include "base/core/compiler.h"
-#include "server/authz/authz_impl.h"
+#include "server/authz/authorizers.h"
 #include "server/authz/pod_refs.h"
 
 struct ask {

@@ -4,7 +4,7 @@
  * lets the node request (request-serviceaccounts-token-audience).
  */
 #include "base/text/print.h"
-#include "server/authz/authz_impl.h"
+#include "server/authz/authorizers.h"
 #include "server/authz/pod_refs.h"
 
 struct tokens_ask {

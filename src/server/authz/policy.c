@@ -5,7 +5,7 @@
 #include "server/authz/policy.h"
 
 #include "base/core/mem.h"
-#include "server/authz/authz_impl.h"
+#include "server/authz/authorizers.h"
 #include "server/authz/policy_table.h"
 #include "server/authz/rbac_aggregate.h"
 #include "server/core/ensure.h"

@@ -24,7 +24,7 @@
 #include "server/core/parts.h"
 #include "server/flow/flow.h"
 #include "server/http/audit.h"
-#include "server/http/reply_impl.h"
+#include "server/http/reply.h"
 #include "server/reach/kubelets.h"
 #include "server/request/connect_options.h"
 #include "server/verbs/mutation.h"

@@ -8,7 +8,7 @@
 #include "server/admission/request.h"
 #include "server/core/parts.h"
 #include "server/custom/custom_impl.h"
-#include "server/engine/state_impl.h"
+#include "server/engine/sequencer.h"
 
 /* Names of definitions with pending writes. */
 struct pending_names {

@@ -11,7 +11,7 @@
 #include "base/report/log.h"
 #include "server/core/parts.h"
 #include "server/custom/custom_impl.h"
-#include "server/engine/state_impl.h"
+#include "server/engine/sequencer.h"
 #include "server/http/exchange.h"
 #include "server/publish/catalogue.h"
 

@@ -13,7 +13,7 @@
 #include "base/core/mem.h"
 #include "server/core/parts.h"
 #include "server/custom/custom_impl.h"
-#include "server/engine/state_impl.h"
+#include "server/engine/sequencer.h"
 
 enum {
 	AT_ONCE = 64,

@@ -13,7 +13,7 @@
 
 #include "api/crd/crd.h"
 #include "base/core/mem.h"
-#include "server/engine/state_impl.h"
+#include "server/engine/sequencer.h"
 #include "server/engine/watch_impl.h"
 
 /* One commit batch. */

@@ -4,7 +4,7 @@
  * objects, so the first change drops it. It is dropped before the objects change, because then
  * fewer blocks must be copied.
  */
-#include "server/engine/state_impl.h"
+#include "server/engine/sequencer.h"
 
 #include <assert.h>
 #include <stdlib.h>

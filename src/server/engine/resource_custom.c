@@ -12,7 +12,7 @@
 #include "base/core/mem.h"
 #include "base/report/metrics.h"
 #include "server/engine/lane.h"
-#include "server/engine/state_impl.h"
+#include "server/engine/sequencer.h"
 
 /* The object in the form of the resource's current kind; NULL if its bytes are damaged. */
 static struct object *remade(const struct resource *r, const struct object *o)

@@ -12,7 +12,7 @@
 
 #include "base/core/vec.h"
 #include "net/sim/sim.h"
-#include "server/engine/state_impl.h"
+#include "server/engine/sequencer.h"
 #include "server/testing/state_world.h"
 
 static const struct state_world_opts local = { .store = { .local = true }, .seed = 1 };

@@ -9,7 +9,7 @@
 #define SERVER_ENGINE_RESOURCE_WALK_H
 
 #include "base/core/omap.h"
-#include "server/engine/state_impl.h"
+#include "server/engine/sequencer.h"
 
 struct resource_walk {
 	const struct resource_blocks *objects;

@@ -12,7 +12,7 @@
 
 #include "base/core/mem.h"
 #include "server/engine/lane.h"
-#include "server/engine/state_impl.h"
+#include "server/engine/sequencer.h"
 #include "server/engine/watch.h"
 
 static void run_jobs(struct loop_task *t);

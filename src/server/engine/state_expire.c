@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/core/mem.h"
-#include "server/engine/state_impl.h"
+#include "server/engine/sequencer.h"
 
 enum {
 	TTL_MS = 60 * 60 * 1000,

@@ -5,7 +5,7 @@
  */
 #include "base/report/metrics.h"
 #include "server/engine/lane.h"
-#include "server/engine/state_impl.h"
+#include "server/engine/sequencer.h"
 
 enum { TIDY_MS = 60 * 1000 };
 

@@ -10,7 +10,7 @@
 #include "base/core/mem.h"
 #include "base/report/metrics.h"
 #include "server/engine/lane.h"
-#include "server/engine/state_impl.h"
+#include "server/engine/sequencer.h"
 
 enum {
 	PAGE = 2000,

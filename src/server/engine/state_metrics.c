@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/report/metrics.h"
-#include "server/engine/state_impl.h"
+#include "server/engine/sequencer.h"
 
 /* The storage label as upstream has it: "pods", "resourceclaims.resource.k8s.io". */
 static struct str storage_label(const struct schema_kind *k, char *buffer, size_t size)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/core/mem.h"
-#include "server/engine/state_impl.h"
+#include "server/engine/sequencer.h"
 
 void state_observe_find(struct resource *r)
 {

@@ -4,7 +4,7 @@
  * next one, because the reply may be older than the read. Then, and for a revision that the
  * client named, the job waits until committed has reached it.
  */
-#include "server/engine/state_impl.h"
+#include "server/engine/sequencer.h"
 
 enum { WAIT_MS = 3000 };
 

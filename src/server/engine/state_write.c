@@ -7,7 +7,7 @@
 #include <assert.h>
 
 #include "base/json/json.h"
-#include "server/engine/state_impl.h"
+#include "server/engine/sequencer.h"
 
 /* Removes the writes from `w` on from the tip; the one before becomes the tip. */
 static void tip_drop_from(struct state_write *w)

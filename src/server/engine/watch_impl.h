@@ -6,7 +6,7 @@
 #define SERVER_ENGINE_WATCH_IMPL_H
 
 #include "server/engine/lane.h"
-#include "server/engine/state_impl.h"
+#include "server/engine/sequencer.h"
 #include "server/engine/watch.h"
 
 enum watch_phase {

@@ -10,7 +10,7 @@
 #include "base/core/buf.h"
 #include "base/core/limits.h"
 #include "base/core/mem.h"
-#include "server/engine/state_impl.h"
+#include "server/engine/sequencer.h"
 
 enum { KEY_MAX = 600 };
 

@@ -15,7 +15,7 @@
 
 #include "base/core/limits.h"
 #include "base/core/random.h"
-#include "server/engine/state_impl.h"
+#include "server/engine/sequencer.h"
 
 enum { WATCHES = 400 };
 

@@ -12,7 +12,7 @@
 #include "server/gate/access.h"
 #include "server/http/audit.h"
 #include "server/http/metrics.h"
-#include "server/http/reply_impl.h"
+#include "server/http/reply.h"
 #include "server/server_limits.h"
 #include "server/ui/ui.h"
 

@@ -12,7 +12,7 @@
 #include "server/front/oidc.h"
 #include "server/gate/health.h"
 #include "server/http/exchange.h"
-#include "server/http/reply_impl.h"
+#include "server/http/reply.h"
 #include "server/publish/catalogue.h"
 #include "server/publish/discovery.h"
 #include "server/publish/document.h"

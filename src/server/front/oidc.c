@@ -7,7 +7,7 @@
 #include "base/json/writer.h"
 #include "server/authn/service_accounts.h"
 #include "server/core/parts.h"
-#include "server/http/reply_impl.h"
+#include "server/http/reply.h"
 
 static void print_list(struct json_writer *w, const char *key, const char *only)
 {

@@ -8,7 +8,7 @@
 #include "api/codec/protobuf.h"
 #include "server/connect/connect.h"
 #include "server/core/parts.h"
-#include "server/http/reply_impl.h"
+#include "server/http/reply.h"
 #include "server/verbs/review.h"
 #include "server/verbs/verb.h"
 

@@ -12,7 +12,7 @@
 #include "server/gate/health.h"
 #include "server/http/exchange.h"
 #include "server/http/ready.h"
-#include "server/http/reply_impl.h"
+#include "server/http/reply.h"
 #include "server/ui/cookie.h"
 #include "server/ui/sessions.h"
 #include "server/ui/ui.h"

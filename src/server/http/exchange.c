@@ -13,7 +13,7 @@
 #include "server/core/parts.h"
 #include "server/http/audit.h"
 #include "server/http/metrics.h"
-#include "server/http/reply_impl.h"
+#include "server/http/reply.h"
 
 enum {
 	REQUEST_TIMEOUT_MS = 60 * 1000,

@@ -8,8 +8,8 @@
 #include "api/write/write.h"
 #include "base/core/limits.h"
 #include "base/text/print.h"
+#include "server/http/reply.h"
 #include "server/http/reply_form.h"
-#include "server/http/reply_impl.h"
 #include "server/http/reply_message.h"
 
 enum {

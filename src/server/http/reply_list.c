@@ -15,8 +15,8 @@
 #include "net/loop/loop.h"
 #include "net/net_limits.h"
 #include "server/cache/snapshot.h"
+#include "server/http/reply.h"
 #include "server/http/reply_form.h"
-#include "server/http/reply_impl.h"
 #include "server/http/reply_message.h"
 #include "server/server_limits.h"
 

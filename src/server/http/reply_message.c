@@ -8,7 +8,7 @@
 #include "api/codec/protobuf_wire.h"
 #include "api/object/message.h"
 #include "base/core/limits.h"
-#include "server/http/reply_impl.h"
+#include "server/http/reply.h"
 
 enum {
 	MAKE_STEP = 32 * 1024, /* bytes of JSON encoded before the next turn */

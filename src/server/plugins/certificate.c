@@ -7,7 +7,7 @@
 #include "base/text/base64.h"
 #include "net/tls/pki_csr.h"
 #include "server/admission/request.h"
-#include "server/authz/authz_impl.h"
+#include "server/authz/authorizers.h"
 #include "server/core/parts.h"
 #include "server/plugins/authz.h"
 

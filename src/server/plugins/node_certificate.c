@@ -5,7 +5,7 @@
 #include "api/api_limits.h"
 #include "base/text/base64.h"
 #include "net/tls/pki_csr.h"
-#include "server/authz/authz_impl.h"
+#include "server/authz/authorizers.h"
 #include "server/authz/pod_refs.h"
 #include "server/plugins/node_restriction.h"
 

@@ -7,7 +7,7 @@
 #include "base/core/vec.h"
 #include "base/text/print.h"
 #include "server/admission/request.h"
-#include "server/authz/authz_impl.h"
+#include "server/authz/authorizers.h"
 #include "server/authz/pod_refs.h"
 #include "server/core/parts.h"
 #include "server/plugins/authz.h"

@@ -8,7 +8,7 @@
 #include "api/api_limits.h"
 #include "base/text/print.h"
 #include "server/admission/request.h"
-#include "server/authz/authz_impl.h"
+#include "server/authz/authorizers.h"
 #include "server/core/parts.h"
 #include "server/plugins/authz.h"
 

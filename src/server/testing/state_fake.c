@@ -12,7 +12,7 @@
 #include "base/core/mem.h"
 #include "base/core/vec.h"
 #include "net/loop/loop.h"
-#include "store/store_impl.h"
+#include "store/backend.h"
 
 struct fake_store;
 

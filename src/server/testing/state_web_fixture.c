@@ -15,7 +15,7 @@
 #include "base/core/limits.h"
 #include "base/core/mem.h"
 #include "net/http/server.h"
-#include "server/engine/state_impl.h"
+#include "server/engine/sequencer.h"
 #include "server/engine/watch.h"
 #include "server/request/request.h"
 #include "server/testing/state_world.h"

@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-#include "server/ui/sessions.h"
 #include "server/server_limits.h"
+#include "server/ui/sessions.h"
 
 #define HOUR  (INT64_C(3600) * CLOCK_SEC)
 #define START INT64_C(1893456000) /* 2030-01-01 */

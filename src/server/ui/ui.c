@@ -13,7 +13,7 @@
 #include "server/engine/watch.h"
 #include "server/http/exchange.h"
 #include "server/http/ready.h"
-#include "server/http/reply_impl.h"
+#include "server/http/reply.h"
 #include "server/publish/document.h"
 #include "server/server_limits.h"
 #include "server/ui/cookie.h"

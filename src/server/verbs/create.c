@@ -5,7 +5,7 @@
 #include "api/quota/disruption.h"
 #include "server/core/parts.h"
 #include "server/http/metrics.h"
-#include "server/http/reply_impl.h"
+#include "server/http/reply.h"
 #include "server/plugins/table.h"
 #include "server/verbs/evict.h"
 #include "server/verbs/mutation.h"

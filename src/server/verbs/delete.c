@@ -3,7 +3,7 @@
  * grace period); if it was deleted, the object or a Status, depending on its kind.
  */
 #include "server/custom/custom.h"
-#include "server/http/reply_impl.h"
+#include "server/http/reply.h"
 #include "server/verbs/mutation.h"
 #include "server/verbs/verb.h"
 

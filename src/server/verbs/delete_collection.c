@@ -6,7 +6,7 @@
  */
 #include "api/api_limits.h"
 #include "server/custom/custom.h"
-#include "server/http/reply_impl.h"
+#include "server/http/reply.h"
 #include "server/plugins/table.h"
 #include "server/verbs/mutation.h"
 #include "server/verbs/verb.h"

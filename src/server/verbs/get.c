@@ -2,7 +2,7 @@
  * GET of one object, the server's hot path: the job takes a reference at the state, and the reply
  * is the object's bytes.
  */
-#include "server/http/reply_impl.h"
+#include "server/http/reply.h"
 #include "server/verbs/mutation.h"
 #include "server/verbs/verb.h"
 

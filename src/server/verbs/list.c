@@ -2,7 +2,7 @@
  * LIST. The state to show depends on resourceVersion, its match, limit and continue, by
  * upstream's rules: plan() is the table of cases.
  */
-#include "server/http/reply_impl.h"
+#include "server/http/reply.h"
 #include "server/verbs/mutation.h"
 #include "server/verbs/verb.h"
 

@@ -20,7 +20,7 @@
 #include "server/core/parts.h"
 #include "server/custom/custom.h"
 #include "server/http/metrics.h"
-#include "server/http/reply_impl.h"
+#include "server/http/reply.h"
 #include "server/plugins/table.h"
 
 enum {

@@ -6,7 +6,7 @@
 
 #include "server/authz/authz.h"
 #include "server/core/parts.h"
-#include "server/http/reply_impl.h"
+#include "server/http/reply.h"
 #include "server/verbs/mutation.h"
 
 static const struct {

@@ -4,7 +4,7 @@
  */
 #include "api/api_limits.h"
 #include "api/validate/validate.h"
-#include "server/authz/authz_impl.h"
+#include "server/authz/authorizers.h"
 #include "server/core/parts.h"
 #include "server/verbs/review.h"
 

@@ -3,7 +3,7 @@
  * and writes of the object itself.
  */
 #include "api/write/scale.h"
-#include "server/http/reply_impl.h"
+#include "server/http/reply.h"
 #include "server/verbs/mutation.h"
 #include "server/verbs/verb.h"
 

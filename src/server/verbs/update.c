@@ -4,7 +4,7 @@
  */
 #include "server/authz/authz.h"
 #include "server/core/parts.h"
-#include "server/http/reply_impl.h"
+#include "server/http/reply.h"
 #include "server/plugins/claim_access.h"
 #include "server/verbs/mutation.h"
 #include "server/verbs/verb.h"

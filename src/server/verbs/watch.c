@@ -8,7 +8,7 @@
 #include "server/engine/watch.h"
 #include "server/gate/watch_right.h"
 #include "server/http/audit.h"
-#include "server/http/reply_impl.h"
+#include "server/http/reply.h"
 #include "server/ui/sessions.h"
 #include "server/verbs/mutation.h"
 #include "server/verbs/verb.h"

@@ -11,13 +11,13 @@
 
 #include "base/core/mem.h"
 #include "base/system/uuid.h"
+#include "store/backend.h"
 #include "store/etcd/client.h"
 #include "store/etcd/compact.h"
 #include "store/etcd/feed.h"
 #include "store/etcd/key.h"
 #include "store/etcd/read.h"
 #include "store/etcd/write.h"
-#include "store/store_impl.h"
 
 enum {
 	HISTORY_MS = 5 * 60 * 1000,

@@ -11,11 +11,11 @@
 
 #include "base/core/mem.h"
 #include "base/core/random.h"
+#include "store/backend.h"
 #include "store/etcd/client.h"
 #include "store/etcd/key.h"
 #include "store/etcd/stamp.h"
 #include "store/etcd/write_impl.h"
-#include "store/store_impl.h"
 #include "store/store_limits.h"
 
 /* How long to pursue a write whose answer was lost. */

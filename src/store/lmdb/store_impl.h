@@ -12,12 +12,12 @@
 
 #include "base/core/queue.h"
 #include "net/loop/loop.h"
+#include "store/backend.h"
 #include "store/lmdb/batch.h"
 #include "store/lmdb/history.h"
 #include "store/lmdb/metrics.h"
 #include "store/lmdb/read.h"
 #include "store/lmdb/resources.h"
-#include "store/store_impl.h"
 
 struct lmdb_store {
 	struct store base;

@@ -1,8 +1,8 @@
 /*
- * store_impl - the functions that a backend provides; for store.c and the backends only.
+ * backend - the functions that a backend provides; for store.c and the backends only.
  */
-#ifndef STORE_STORE_IMPL_H
-#define STORE_STORE_IMPL_H
+#ifndef STORE_BACKEND_H
+#define STORE_BACKEND_H
 
 #include "store/store.h"
 

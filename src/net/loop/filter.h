@@ -1,12 +1,12 @@
 /*
- * conn_impl - the interface that a filter implements. Only for files that create conns.
+ * filter - the interface that a filter implements. Only for files that create conns.
  *
  * A filter embeds `struct conn` first and fills in `ops`. After each call up (conn_up_*) it must
  * check `closed`, because the owner may have freed the conn. Its memory stays valid until the end
  * of the turn.
  */
-#ifndef NET_LOOP_CONN_IMPL_H
-#define NET_LOOP_CONN_IMPL_H
+#ifndef NET_LOOP_FILTER_H
+#define NET_LOOP_FILTER_H
 
 #include "net/loop/addr.h"
 #include "net/loop/conn.h"

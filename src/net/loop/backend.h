@@ -1,11 +1,11 @@
 /*
- * loop_impl - the interface that an event loop implements: libuv's and the simulated one.
+ * backend - the interface that an event loop implements: libuv's and the simulated one.
  *
  * loop.c has the common parts (timers, inbox, deferred tasks). An implementation waits, and calls
  * loop_turn_*() at the right moments.
  */
-#ifndef NET_LOOP_LOOP_IMPL_H
-#define NET_LOOP_LOOP_IMPL_H
+#ifndef NET_LOOP_BACKEND_H
+#define NET_LOOP_BACKEND_H
 
 #include "base/core/heap.h"
 #include "base/system/recycler.h"

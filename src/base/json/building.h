@@ -1,11 +1,11 @@
 /*
- * json_impl - shared by the JSON and YAML parsers beyond json.h.
+ * building - shared by the JSON and YAML parsers beyond json.h.
  *
  * While a container is being filled, its `next` points to its parent (NULL for the root). So the
  * tree under construction is its own stack, and no parser needs another one.
  */
-#ifndef BASE_JSON_JSON_IMPL_H
-#define BASE_JSON_JSON_IMPL_H
+#ifndef BASE_JSON_BUILDING_H
+#define BASE_JSON_BUILDING_H
 
 #include "base/json/json.h"
 

@@ -1,11 +1,11 @@
 /*
- * profile_impl - metrics, private to the files of profile.
+ * profile_metrics - metrics, private to the files of profile.
  *
  * A duration costs two clock readings, so single plugins are measured in one cycle of ten, as
  * upstream does. Extension points are always measured. Metric handles are resolved on first use.
  */
-#ifndef SCHEDULER_FRAMEWORK_PROFILE_IMPL_H
-#define SCHEDULER_FRAMEWORK_PROFILE_IMPL_H
+#ifndef SCHEDULER_FRAMEWORK_PROFILE_METRICS_H
+#define SCHEDULER_FRAMEWORK_PROFILE_METRICS_H
 
 #include "base/report/metrics.h"
 #include "scheduler/framework/profile.h"

@@ -1,8 +1,8 @@
 /*
- * authz_impl - the parts of authorization, for its own files.
+ * authorizers - the parts of authorization, for its own files.
  */
-#ifndef SERVER_AUTHZ_AUTHZ_IMPL_H
-#define SERVER_AUTHZ_AUTHZ_IMPL_H
+#ifndef SERVER_AUTHZ_AUTHORIZERS_H
+#define SERVER_AUTHZ_AUTHORIZERS_H
 
 #include "server/authz/authz.h"
 #include "server/authz/node_pods.h"

@@ -1,11 +1,11 @@
 /*
- * decode_impl - functions that the files of decode share.
+ * decode_step - functions that the files of decode share.
  *
  * A step is one level of the path from the root of an object to a value. Steps are on the stack of
  * the functions that descend, and are printed only for a fault.
  */
-#ifndef API_CODEC_DECODE_IMPL_H
-#define API_CODEC_DECODE_IMPL_H
+#ifndef API_CODEC_DECODE_STEP_H
+#define API_CODEC_DECODE_STEP_H
 
 #include "api/codec/decode.h"
 

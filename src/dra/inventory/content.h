@@ -1,5 +1,5 @@
 /*
- * inventory_impl - the structs of an inventory, for code that allocates or reports devices.
+ * content - the structs of an inventory, for code that allocates or reports devices.
  *
  * The allocator, the explainer and availability read these structs in place and do not modify them.
  * Pointers are valid until the inventory is changed (put, remove, assume, forget) or settled.
@@ -9,8 +9,8 @@
  * Each slice is one block of memory. Pools are computed from their slices, and recomputed lazily
  * after a slice changed. A claim only touches the devices that it holds.
  */
-#ifndef DRA_INVENTORY_INVENTORY_IMPL_H
-#define DRA_INVENTORY_INVENTORY_IMPL_H
+#ifndef DRA_INVENTORY_CONTENT_H
+#define DRA_INVENTORY_CONTENT_H
 
 #include "api/selector/node_selector.h"
 #include "base/core/list.h"

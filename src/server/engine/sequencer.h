@@ -1,10 +1,10 @@
 /*
- * state_impl - the sequencer's parts, for state*.c, resource*.c, lane.c and watch*.c.
+ * sequencer - the sequencer's parts, for state*.c, resource*.c, lane.c and watch*.c.
  *
  * Everything here belongs to the state's loop, except where it says otherwise.
  */
-#ifndef SERVER_ENGINE_STATE_IMPL_H
-#define SERVER_ENGINE_STATE_IMPL_H
+#ifndef SERVER_ENGINE_SEQUENCER_H
+#define SERVER_ENGINE_SEQUENCER_H
 
 #include <stdatomic.h>
 

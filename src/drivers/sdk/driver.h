@@ -1,12 +1,12 @@
 /*
- * driver_impl - the inside of devplane/driver.h, and running a driver on an existing loop.
+ * driver - the inside of devplane/driver.h, and running a driver on an existing loop.
  *
  * `devplane driver sim` runs its driver on its process's loop, beside its control socket and its
  * HTTP endpoint, while vendors let dp_driver_run() create one. The only other differences are
  * metrics and driver_check().
  */
-#ifndef DRIVERS_SDK_DRIVER_IMPL_H
-#define DRIVERS_SDK_DRIVER_IMPL_H
+#ifndef DRIVERS_SDK_DRIVER_H
+#define DRIVERS_SDK_DRIVER_H
 
 #include "base/time/timestamp.h"
 #include "client/api/client.h"

@@ -1,8 +1,8 @@
 /*
- * reply_impl - shared by the files that reply.
+ * reply - shared by the files that reply.
  */
-#ifndef SERVER_HTTP_REPLY_IMPL_H
-#define SERVER_HTTP_REPLY_IMPL_H
+#ifndef SERVER_HTTP_REPLY_H
+#define SERVER_HTTP_REPLY_H
 
 #include "api/object/status.h"
 #include "base/core/limits.h"
