@@ -22,7 +22,7 @@ const struct http_stream_ops grpc_stream_no_ops = { 0 };
 
 /* --- life ------------------------------------------------------------------------ */
 
-static void on_timer(struct loop_timer *t)
+static void call_on_timer(struct loop_timer *t)
 {
 	struct grpc_call *c = CONTAINER_OF(t, struct grpc_call, timer);
 
@@ -46,7 +46,7 @@ void grpc_call_init(struct grpc_call *c, const struct grpc_role *role, struct lo
 	in_max = c->frame.max * GRPC_UNPACK_FACTOR;
 	arena_init_in(&c->arena, in_max, c->block, sizeof(c->block));
 	arena_init_in(&c->passing, in_max, c->passing_block, sizeof(c->passing_block));
-	loop_timer_init(&c->timer, l, on_timer);
+	loop_timer_init(&c->timer, l, call_on_timer);
 }
 
 void grpc_call_attach(struct grpc_call *c, struct http_stream *s, const struct http_stream_ops *ops)
@@ -214,7 +214,7 @@ void grpc_call_on_writable(struct http_stream *s)
 
 /* --- receiving ------------------------------------------------------------------- */
 
-static int deliver(struct grpc_call *c, struct str wire, struct error *err)
+static int call_deliver(struct grpc_call *c, struct str wire, struct error *err)
 {
 	void *message;
 	int r;
@@ -248,7 +248,7 @@ static void receive(struct grpc_call *c, struct str *in)
 	while (!c->paused && !c->deaf) {
 		r = grpc_frame_next(&c->frame, in, &wire, &err);
 		if (r > 0)
-			r = deliver(c, wire, &err);
+			r = call_deliver(c, wire, &err);
 		else if (r == 0)
 			break;
 		if (r < 0)
@@ -263,7 +263,7 @@ static void receive(struct grpc_call *c, struct str *in)
 	}
 }
 
-static void hold(struct grpc_call *c, struct str in)
+static void call_hold(struct grpc_call *c, struct str in)
 {
 	if (c->held_at > c->held.n / 2) {
 		buf_consume(&c->held, c->held_at);
@@ -280,7 +280,7 @@ void grpc_call_on_body(struct http_stream *s, struct str piece)
 	if (!c->paused || c->deaf)
 		receive(c, &in);
 	if (in.n)
-		hold(c, in);
+		call_hold(c, in);
 	http_stream_consume(s, piece.n - in.n);
 }
 

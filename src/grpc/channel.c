@@ -239,7 +239,7 @@ static void begin_attempt(struct grpc_channel *ch)
 	ch->link = link;
 }
 
-static bool is_wanted(const struct grpc_channel *ch)
+static bool channel_is_wanted(const struct grpc_channel *ch)
 {
 	return ch->opts.eager || ch->asked || !list_empty(&ch->waiting);
 }
@@ -248,7 +248,7 @@ static void on_backoff_end(struct loop_timer *t)
 {
 	struct grpc_channel *ch = CONTAINER_OF(t, struct grpc_channel, timer);
 
-	if (is_wanted(ch))
+	if (channel_is_wanted(ch))
 		begin_attempt(ch);
 	else
 		set_state(ch, GRPC_CHANNEL_IDLE, NULL);
@@ -282,7 +282,7 @@ static void free_spent_links(struct grpc_channel *ch)
 	}
 }
 
-static void work(struct loop_task *t)
+static void channel_work(struct loop_task *t)
 {
 	struct grpc_channel *ch = CONTAINER_OF(t, struct grpc_channel, task);
 
@@ -290,7 +290,7 @@ static void work(struct loop_task *t)
 	fail_waiting(ch, is_failed, (struct grpc_status){ 0 });
 	if (ch->freed)
 		return;
-	if (ch->state == GRPC_CHANNEL_IDLE && is_wanted(ch))
+	if (ch->state == GRPC_CHANNEL_IDLE && channel_is_wanted(ch))
 		begin_attempt(ch);
 	else if (ch->state == GRPC_CHANNEL_READY)
 		start_waiting(ch);
@@ -298,7 +298,7 @@ static void work(struct loop_task *t)
 		fail_waiting(ch, is_impatient, grpc_status_of_error(&ch->failure));
 }
 
-static void release(struct loop_task *t)
+static void channel_release(struct loop_task *t)
 {
 	struct grpc_channel *ch = CONTAINER_OF(t, struct grpc_channel, task);
 
@@ -346,7 +346,7 @@ struct grpc_channel *grpc_channel_new(struct loop *l, const struct grpc_channel_
 	list_init(&ch->waiting);
 	list_init(&ch->running);
 	loop_timer_init(&ch->timer, l, on_backoff_end);
-	loop_task_init(&ch->task, work);
+	loop_task_init(&ch->task, channel_work);
 	if (opts->eager)
 		kick(ch);
 	return ch;
@@ -376,7 +376,7 @@ void grpc_channel_free(struct grpc_channel *ch)
 	LIST_FOREACH_SAFE (it, &ch->links)
 		link_free(LIST_ENTRY(it, struct grpc_link, node));
 	loop_task_cancel(&ch->task);
-	ch->task.fn = release;
+	ch->task.fn = channel_release;
 	kick(ch);
 }
 

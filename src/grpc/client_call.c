@@ -140,7 +140,7 @@ static int read_head(struct grpc_call *c, const struct http_fields *f, struct er
 	return 0;
 }
 
-static void on_head(struct http_stream *s)
+static void client_call_on_head(struct http_stream *s)
 {
 	struct grpc_call *c = s->data;
 	struct grpc_client_call *cc = client_call_of(c);
@@ -172,7 +172,7 @@ static enum grpc_code code_of_close(const struct error *err)
 	}
 }
 
-static void on_close(struct http_stream *s, const struct error *err)
+static void client_call_on_close(struct http_stream *s, const struct error *err)
 {
 	struct grpc_call *c = s->data;
 	struct grpc_client_call *cc = client_call_of(c);
@@ -187,11 +187,11 @@ static void on_close(struct http_stream *s, const struct error *err)
 }
 
 static const struct http_stream_ops stream_ops = {
-	.on_head = on_head,
+	.on_head = client_call_on_head,
 	.on_body = grpc_call_on_body,
 	.on_end = grpc_call_on_end,
 	.on_writable = grpc_call_on_writable,
-	.on_close = on_close,
+	.on_close = client_call_on_close,
 };
 
 /* --- sending ------------------------------------------------------------------------- */

@@ -143,7 +143,7 @@ static struct fixture *fixture_of(struct grpc_call *c)
 	return grpc_call_service(c);
 }
 
-static struct seen *begin(struct grpc_call *c)
+static struct seen *fixture_begin(struct grpc_call *c)
 {
 	struct fixture *f = fixture_of(c);
 	struct seen keep = f->server;
@@ -171,7 +171,7 @@ static void echo_request(struct grpc_call *c, const void *request)
 	const Devplane__Probe__V1__EchoRequest *in = request;
 	Devplane__Probe__V1__EchoReply out = DEVPLANE__PROBE__V1__ECHO_REPLY__INIT;
 
-	(void)begin(c);
+	(void)fixture_begin(c);
 	if (in->echo_metadata)
 		echo_metadata(c);
 	out.payload = in->payload;
@@ -185,7 +185,7 @@ static void echo_request(struct grpc_call *c, const void *request)
 static void download_request(struct grpc_call *c, const void *request)
 {
 	const Devplane__Probe__V1__DownloadRequest *in = request;
-	struct seen *z = begin(c);
+	struct seen *z = fixture_begin(c);
 
 	z->to_send = in->count;
 	z->size = in->size;
@@ -194,7 +194,7 @@ static void download_request(struct grpc_call *c, const void *request)
 
 static void stream_open(struct grpc_call *c)
 {
-	(void)begin(c);
+	(void)fixture_begin(c);
 }
 
 static void upload_message(struct grpc_call *c, const void *message)
@@ -259,7 +259,7 @@ static const struct grpc_handler rows[] = {
 
 /* --- the fixture --------------------------------------------------------------------------- */
 
-static void handle(void *arg, struct http_stream *s, size_t lane UNUSED)
+static void fixture_handle(void *arg, struct http_stream *s, size_t lane UNUSED)
 {
 	struct fixture *f = arg;
 
@@ -287,7 +287,7 @@ void fixture_settle(struct fixture *f)
 void fixture_start(struct fixture *f)
 {
 	struct http_server_opts opts = {
-		.loops = &f->server_loop, .nloops = 1, .handler = handle, .arg = f
+		.loops = &f->server_loop, .nloops = 1, .handler = fixture_handle, .arg = f
 	};
 	int r;
 

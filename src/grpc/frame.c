@@ -135,7 +135,7 @@ int grpc_frame_next(struct grpc_frame *f, struct str *in, struct str *ret_messag
 	return 1;
 }
 
-static void drop(struct buf *b)
+static void frame_drop(struct buf *b)
 {
 	if (b->cap > FRAME_KEEP)
 		buf_release(b);
@@ -145,8 +145,8 @@ static void drop(struct buf *b)
 
 void grpc_frame_drop(struct grpc_frame *f)
 {
-	drop(&f->body);
-	drop(&f->plain);
+	frame_drop(&f->body);
+	frame_drop(&f->plain);
 }
 
 bool grpc_frame_partial(const struct grpc_frame *f)

@@ -53,7 +53,7 @@ static bool is_ascii_value(struct str value)
 	return true;
 }
 
-static int check(const struct http_fields *f, struct grpc_metadata md, struct error *err)
+static int metadata_check(const struct http_fields *f, struct grpc_metadata md, struct error *err)
 {
 	size_t n = md.key.n + (is_binary(md.key) ? base64_encoded_size(md.value.n) : md.value.n);
 
@@ -74,7 +74,7 @@ int grpc_metadata_add(struct http_fields *f, struct arena *a, struct grpc_metada
 	CLEANUP(buf_release) struct buf text = BUF_INIT(GRPC_METADATA_MAX);
 	int r;
 
-	r = check(f, md, err);
+	r = metadata_check(f, md, err);
 	if (r < 0)
 		return r;
 	if (!is_binary(md.key))
@@ -97,7 +97,8 @@ static size_t count_entries(const struct http_fields *f)
 	return n;
 }
 
-static int decode(struct str text, struct arena *a, struct str *ret_value, struct error *err)
+static int metadata_decode(struct str text, struct arena *a, struct str *ret_value,
+			   struct error *err)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(HTTP_HEADERS_MAX);
 	bool padded = text.n % 4 == 0;
@@ -116,7 +117,7 @@ static int read_binary(const struct http_field *field, struct arena *a,
 	struct error why;
 
 	while (str_split(&rest, ',', &piece)) {
-		if (decode(str_trim(piece), a, &value, &why) < 0)
+		if (metadata_decode(str_trim(piece), a, &value, &why) < 0)
 			return error_set(err, ERR_PROTOCOL,
 					 "malformed binary metadata in header \"%.*s\": %s",
 					 STR_ARG(field->name), why.msg);

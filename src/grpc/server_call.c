@@ -130,7 +130,7 @@ static size_t server_room(struct grpc_call *c)
 }
 
 /* Ends a call that its handler has not finished. */
-static void cut(struct grpc_call *c, struct grpc_status st)
+static void server_call_cut(struct grpc_call *c, struct grpc_status st)
 {
 	struct grpc_server_call *sc = server_call_of(c);
 
@@ -148,12 +148,13 @@ static void cut(struct grpc_call *c, struct grpc_status st)
 
 static void server_deadline(struct grpc_call *c)
 {
-	cut(c, (struct grpc_status){ GRPC_DEADLINE_EXCEEDED, STR("context deadline exceeded") });
+	server_call_cut(c, (struct grpc_status){ GRPC_DEADLINE_EXCEEDED,
+						 STR("context deadline exceeded") });
 }
 
 static void server_input_error(struct grpc_call *c, const struct error *err)
 {
-	cut(c, grpc_status_of_error(err));
+	server_call_cut(c, grpc_status_of_error(err));
 }
 
 static void server_input_end(struct grpc_call *c)
@@ -204,7 +205,7 @@ static const struct grpc_role server_role = {
 
 /* --- making one -------------------------------------------------------------------- */
 
-static void on_close(struct http_stream *s, const struct error *err)
+static void server_call_on_close(struct http_stream *s, const struct error *err)
 {
 	struct grpc_call *c = s->data;
 	struct grpc_status st = { GRPC_OK, STR_NULL };
@@ -219,7 +220,7 @@ static const struct http_stream_ops stream_ops = {
 	.on_body = grpc_call_on_body,
 	.on_end = grpc_call_on_end,
 	.on_writable = grpc_call_on_writable,
-	.on_close = on_close,
+	.on_close = server_call_on_close,
 };
 
 struct grpc_server_call *grpc_server_call_new(const struct grpc_handler *h, void *service,

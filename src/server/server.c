@@ -61,7 +61,7 @@ enum { TIDY_MS = 10 * 1000, TIDY_BYTES = 16 * 1024 * 1024 };
 
 enum { STALL_MS = 60 * 1000 }; /* longest time that a client may read nothing of a reply */
 
-static void handle(void *arg, struct http_stream *stream, size_t lane)
+static void server_handle(void *arg, struct http_stream *stream, size_t lane)
 {
 	exchange_begin(arg, stream, lane);
 }
@@ -101,7 +101,7 @@ static int listen_on(struct server *s, struct error *err)
 	struct http_server_opts opts = {
 		.loops = s->opts.loops,
 		.nloops = s->opts.nloops,
-		.handler = handle,
+		.handler = server_handle,
 		.arg = s,
 		.max_conns = (size_t)s->opts.max_conns,
 		.max_strangers = (size_t)s->opts.max_strangers,
@@ -362,7 +362,7 @@ static void start_access(struct server *s)
 		s->sessions = ui_sessions_new();
 }
 
-static int start(struct server *s, struct error *err)
+static int server_start(struct server *s, struct error *err)
 {
 	const struct server_opts *o = &s->opts;
 	int r;
@@ -434,7 +434,7 @@ int server_new(const struct server_opts *opts, struct server **ret_server, struc
 	s->admission = XNEW(struct admission);
 	s->reach = XNEW(struct reach);
 	*ret_server = s;
-	return start(s, err);
+	return server_start(s, err);
 }
 
 const struct addr *server_address(const struct server *s)
@@ -464,7 +464,7 @@ static void on_calls_over(void *arg)
 		on_state_stopped(s);
 }
 
-static void on_drained(void *arg)
+static void server_on_drained(void *arg)
 {
 	struct server *s = arg;
 
@@ -488,12 +488,12 @@ void server_stop(struct server *s, int64_t grace_ms, void (*done)(void *arg), vo
 	if (s->custom)
 		custom_stop(s->custom);
 	if (!s->http) {
-		on_drained(s);
+		server_on_drained(s);
 		return;
 	}
 	if (s->state)
 		watch_stop(s->state);
-	http_server_drain(s->http, grace_ms, on_drained, s);
+	http_server_drain(s->http, grace_ms, server_on_drained, s);
 }
 
 void server_free(struct server *s)

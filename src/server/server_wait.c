@@ -24,7 +24,7 @@ struct server_wait {
 	int64_t gap_ms; /* to the following log line */
 };
 
-static void on_timer(struct loop_timer *t)
+static void server_wait_on_timer(struct loop_timer *t)
 {
 	struct server_wait *w = CONTAINER_OF(t, struct server_wait, timer);
 
@@ -36,7 +36,7 @@ struct server_wait *server_wait_new(struct server *s)
 	struct server_wait *w = XNEW(struct server_wait);
 
 	w->server = s;
-	loop_timer_init(&w->timer, s->opts.loops[0], on_timer);
+	loop_timer_init(&w->timer, s->opts.loops[0], server_wait_on_timer);
 	w->gap_ms = GAP_MIN_MS;
 	return w;
 }

@@ -47,7 +47,7 @@ void store_contract_until(struct store_contract *c, bool (*holds)(void *arg), vo
 		fail_msg("nothing came within %d s", WAIT_MS / 1000);
 }
 
-static bool is_set(void *arg)
+static bool contract_fixture_is_set(void *arg)
 {
 	return *(bool *)arg;
 }
@@ -59,7 +59,7 @@ struct closing {
 	bool closed;
 };
 
-static void on_closed(void *arg)
+static void contract_fixture_on_closed(void *arg)
 {
 	struct closing *z = arg;
 
@@ -71,9 +71,9 @@ void store_contract_close(struct store_contract *c)
 {
 	struct closing z = { .loop = c->loop };
 
-	store_close(TAKE(c->store), on_closed, &z);
+	store_close(TAKE(c->store), contract_fixture_on_closed, &z);
 	assert_false(z.closed);
-	store_contract_until(c, is_set, &z.closed);
+	store_contract_until(c, contract_fixture_is_set, &z.closed);
 }
 
 void store_contract_open(struct store_contract *c)
@@ -140,7 +140,7 @@ static void on_events(void *arg, const struct store_event *events, size_t n, int
 	loop_stop(c->loop);
 }
 
-static void on_lost(void *arg, const struct error *err)
+static void contract_fixture_on_lost(void *arg, const struct error *err)
 {
 	struct store_contract *c = arg;
 
@@ -151,7 +151,9 @@ static void on_lost(void *arg, const struct error *err)
 
 void store_contract_follow(struct store_contract *c, int64_t revision)
 {
-	struct store_feed feed = { .on_events = on_events, .on_lost = on_lost, .arg = c };
+	struct store_feed feed = { .on_events = on_events,
+				   .on_lost = contract_fixture_on_lost,
+				   .arg = c };
 
 	c->delivered = revision;
 	store_follow(c->store, revision, &feed);
@@ -159,7 +161,7 @@ void store_contract_follow(struct store_contract *c, int64_t revision)
 
 /* --- writes -------------------------------------------------------------------------- */
 
-static void on_done(struct store_write *w, const struct error *err)
+static void contract_fixture_on_done(struct store_write *w, const struct error *err)
 {
 	struct store_contract_write *z = CONTAINER_OF(w, struct store_contract_write, write);
 
@@ -190,7 +192,7 @@ static struct store_contract_write *submit(struct store_contract *c, const struc
 					 .value = value,
 					 .expected = expected,
 					 .after = after ? &after->write : NULL,
-					 .done = on_done };
+					 .done = contract_fixture_on_done };
 	if (value)
 		arena_hold(&c->arena, drop_bytes, value);
 	store_write(c->store, &z->write);
@@ -225,7 +227,7 @@ struct store_contract_write *store_contract_after(struct store_contract_write *a
 
 int store_contract_wait(struct store_contract_write *w)
 {
-	store_contract_until(w->contract, is_set, &w->done);
+	store_contract_until(w->contract, contract_fixture_is_set, &w->done);
 	return w->result;
 }
 
@@ -286,7 +288,7 @@ struct store_contract_read *store_contract_range(struct store_contract *c,
 	z->contract = c;
 	store_range(c->store, range, &c->arena, on_range, z);
 	assert_false(z->done);
-	store_contract_until(c, is_set, &z->done);
+	store_contract_until(c, contract_fixture_is_set, &z->done);
 	return z;
 }
 
@@ -313,7 +315,7 @@ int64_t store_contract_current(struct store_contract *c)
 
 	store_current(c->store, on_current, &a);
 	assert_false(a.done);
-	store_contract_until(c, is_set, &a.done);
+	store_contract_until(c, contract_fixture_is_set, &a.done);
 	assert_int_equal(a.result, 0);
 	return a.revision;
 }
@@ -333,12 +335,12 @@ void store_contract_compact(struct store_contract *c, int64_t revision)
 
 	store_compact(c->store, revision, on_compacted, &a);
 	assert_false(a.done);
-	store_contract_until(c, is_set, &a.done);
+	store_contract_until(c, contract_fixture_is_set, &a.done);
 	assert_int_equal(a.result, 0);
 }
 
-static const char *describe(struct store_contract *c, const struct store_range_result *got,
-			    bool revisions)
+static const char *contract_fixture_describe(struct store_contract *c,
+					     const struct store_range_result *got, bool revisions)
 {
 	struct buf b = BUF_INIT(SIZE_MAX / 2);
 	const struct store_item *it;
@@ -358,12 +360,12 @@ static const char *describe(struct store_contract *c, const struct store_range_r
 
 const char *store_contract_items(struct store_contract *c, const struct store_range_result *got)
 {
-	return describe(c, got, true);
+	return contract_fixture_describe(c, got, true);
 }
 
 const char *store_contract_values(struct store_contract *c, const struct store_range_result *got)
 {
-	return describe(c, got, false);
+	return contract_fixture_describe(c, got, false);
 }
 
 /* --- all cases --------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@
 
 #define PODS "core/pods"
 
-static void fill(struct store_contract *c)
+static void contract_read_fixture_fill(struct store_contract *c)
 {
 	(void)store_contract_must_put(c, PODS, "beta", "b", "4", 0);
 	(void)store_contract_must_put(c, PODS, "alpha", "z", "2", 0);
@@ -44,7 +44,7 @@ static void an_empty_store_has_empty_ranges(struct store_contract *c)
 
 static void a_range_is_one_resource_in_order(struct store_contract *c)
 {
-	fill(c);
+	contract_read_fixture_fill(c);
 	assert_string_equal(read_values(c, &(struct store_range){ .resource = STR(PODS) }),
 			    "alpha/a=1 alpha/z=2 beta/a=3 beta/b=4 beta/c=5");
 	assert_string_equal(read_values(c, &(struct store_range){ .resource = STR("core/nodes") }),
@@ -55,7 +55,7 @@ static void a_range_is_one_resource_in_order(struct store_contract *c)
 
 static void a_range_may_be_one_namespace(struct store_contract *c)
 {
-	fill(c);
+	contract_read_fixture_fill(c);
 	(void)store_contract_must_put(c, PODS, "alphabet", "a", "x", 0);
 	assert_string_equal(
 		read_values(c, &(struct store_range){ .resource = STR(PODS), .ns = STR("alpha") }),
@@ -81,7 +81,7 @@ static void pages_add_up_to_the_whole(struct store_contract *c)
 	struct store_contract_read *r;
 	size_t total = 0, pages = 0;
 
-	fill(c);
+	contract_read_fixture_fill(c);
 	do {
 		r = store_contract_range(c, &page);
 		assert_int_equal(r->result, 0);
@@ -103,7 +103,7 @@ static void a_limit_that_is_just_met_cuts_nothing(struct store_contract *c)
 {
 	struct store_contract_read *r;
 
-	fill(c);
+	contract_read_fixture_fill(c);
 	r = store_contract_range(
 		c, &(struct store_range){ .resource = STR(PODS), .ns = STR("beta"), .limit = 3 });
 	assert_int_equal(r->got.n, 3);
@@ -115,7 +115,7 @@ static void pages_of_a_revision_do_not_see_later_writes(struct store_contract *c
 	struct store_range page = { .resource = STR(PODS), .limit = 2 };
 	struct store_contract_read *r;
 
-	fill(c);
+	contract_read_fixture_fill(c);
 	r = store_contract_range(c, &page);
 	assert_string_equal(store_contract_values(c, &r->got), "alpha/a=1 alpha/z=2");
 	page.revision = r->got.revision;

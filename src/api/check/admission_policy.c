@@ -34,7 +34,8 @@ static void check_joined(struct validation *v, enum schema_format format, struct
 	field_errors_add(v->errs, FIELD_INVALID, path, FIELD_STR(shown), buf_str(&detail));
 }
 
-static void check_version(struct validation *v, struct str text, const struct field_path *path)
+static void admission_policy_check_version(struct validation *v, struct str text,
+					   const struct field_path *path)
 {
 	ptrdiff_t slash = str_chr(text, '/');
 	struct str group = slash < 0 ? STR("") : str_of(text.p, (size_t)slash);
@@ -63,7 +64,7 @@ static void check_param_kind(struct validation *v, const struct json *kind,
 	if (!version.n)
 		field_errors_required(v->errs, &version_at, NULL);
 	else
-		check_version(v, version, &version_at);
+		admission_policy_check_version(v, version, &version_at);
 	if (!name.n)
 		field_errors_required(v->errs, &kind_at, NULL);
 	else

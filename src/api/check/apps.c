@@ -35,7 +35,7 @@ static void check_labels_found(struct validation *v, const struct json *selector
 }
 
 /* Upstream's word in an error; ReplicaSets share that of Deployments. */
-static const char *name_of(const struct validation *v)
+static const char *apps_name_of(const struct validation *v)
 {
 	if (str_eqz(v->kind->kind, "StatefulSet"))
 		return "statefulset";
@@ -56,7 +56,7 @@ void check_workload_spec(struct validation *v, const struct json *spec,
 		return; /* required, which the table reports */
 	if (label_selector_is_empty(selector))
 		field_errors_addf(v->errs, FIELD_INVALID, &selector_at, validate_shown(v, selector),
-				  "empty selector is invalid for %s", name_of(v));
+				  "empty selector is invalid for %s", apps_name_of(v));
 	check_labels_found(v, selector, template, &template_at);
 	check_restart_policy(v, template, &template_at, always, ARRAY_SIZE(always));
 }
@@ -93,7 +93,7 @@ void check_job(struct validation *v, const struct json *job)
 				   &at);
 }
 
-static bool same(const struct json *a, const struct json *b)
+static bool apps_same(const struct json *a, const struct json *b)
 {
 	return validate_is_unset(a) ? validate_is_unset(b) : b && json_equal(a, b);
 }
@@ -103,7 +103,7 @@ static void check_unchanged(struct validation *v, const struct json *spec, const
 {
 	struct field_path at = field_path_name(path, name);
 
-	if (!same(json_getz(spec, name), json_getz(old, name)))
+	if (!apps_same(json_getz(spec, name), json_getz(old, name)))
 		field_errors_invalid(v->errs, &at, validate_shown(v, json_getz(spec, name)),
 				     "field is immutable");
 }
@@ -117,7 +117,7 @@ static bool differs_beside(const struct json *spec, const struct json *old,
 
 		for (size_t i = 0; i < n; i++)
 			free = free || str_eqz(json_key(member), names[i]);
-		if (!free && !same(member, json_get(old, json_key(member))))
+		if (!free && !apps_same(member, json_get(old, json_key(member))))
 			return true;
 	}
 	return false;
@@ -151,8 +151,8 @@ static void check_job_completions(struct validation *v, const struct json *spec,
 
 	if (!str_eqz(json_text_at(spec, "completionMode"), "Indexed"))
 		check_unchanged(v, spec, old, path, "completions");
-	else if (completions && !same(completions, json_getz(old, "completions")) &&
-		 !same(completions, json_getz(spec, "parallelism")))
+	else if (completions && !apps_same(completions, json_getz(old, "completions")) &&
+		 !apps_same(completions, json_getz(spec, "parallelism")))
 		field_errors_invalid(v->errs, &at, validate_shown(v, completions),
 				     "can only be modified in tandem with spec.parallelism");
 }

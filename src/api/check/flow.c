@@ -213,8 +213,8 @@ static bool has_all(const struct json *list)
 /*
  * Checks that a list is not empty, and has "*" only alone. Returns false if it reported an error.
  */
-static bool check_list(struct validation *v, const struct json *list, const char *empty,
-		       const char *beside, const struct field_path *path)
+static bool flow_check_list(struct validation *v, const struct json *list, const char *empty,
+			    const char *beside, const struct field_path *path)
 {
 	if (json_count(list) == 0)
 		field_errors_required(v->errs, path, empty);
@@ -238,7 +238,7 @@ static void check_verbs(struct validation *v, const struct json *rule,
 	const struct json *list = json_getz(rule, "verbs");
 	bool known = true;
 
-	if (!check_list(v, list, "verbs must contain at least one value", "verbs", &at) ||
+	if (!flow_check_list(v, list, "verbs must contain at least one value", "verbs", &at) ||
 	    has_all(list))
 		return;
 	JSON_FOREACH (it, list)
@@ -269,10 +269,10 @@ static void check_namespaces(struct validation *v, const struct json *rule,
 	cluster = json_getz(rule, "clusterScope");
 	if (json_count(list) == 0 && cluster && cluster->boolean)
 		return;
-	if (!check_list(v, list,
-			"resource rules that are not cluster scoped must supply at least one "
-			"namespace",
-			"namespaces", &at) ||
+	if (!flow_check_list(v, list,
+			     "resource rules that are not cluster scoped must supply at least one "
+			     "namespace",
+			     "namespaces", &at) ||
 	    has_all(list))
 		return;
 	JSON_FOREACH (it, list) {
@@ -289,12 +289,12 @@ static void check_resource_rule(struct validation *v, const struct json *rule,
 	struct field_path resources_at = field_path_name(path, "resources");
 
 	check_verbs(v, rule, path);
-	(void)check_list(v, json_getz(rule, "apiGroups"),
-			 "resource rules must supply at least one api group", "api groups",
-			 &groups_at);
-	(void)check_list(v, json_getz(rule, "resources"),
-			 "resource rules must supply at least one resource", "resources",
-			 &resources_at);
+	(void)flow_check_list(v, json_getz(rule, "apiGroups"),
+			      "resource rules must supply at least one api group", "api groups",
+			      &groups_at);
+	(void)flow_check_list(v, json_getz(rule, "resources"),
+			      "resource rules must supply at least one resource", "resources",
+			      &resources_at);
 	check_namespaces(v, rule, path);
 }
 
@@ -324,8 +324,8 @@ static void check_path_rule(struct validation *v, const struct json *rule,
 	size_t i = 0;
 
 	check_verbs(v, rule, path);
-	if (!check_list(v, list, "nonResourceURLs must contain at least one value",
-			"non-resource URLs", &at) ||
+	if (!flow_check_list(v, list, "nonResourceURLs must contain at least one value",
+			     "non-resource URLs", &at) ||
 	    has_all(list))
 		return;
 	JSON_FOREACH (it, list) {

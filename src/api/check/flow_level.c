@@ -17,8 +17,9 @@ static const struct json none = { .type = JSON_OBJECT };
 
 /* --- values ----------------------------------------------------------------------- */
 
-static void check_range(struct validation *v, const struct json *object, const char *name,
-			int64_t max, const char *fault, const struct field_path *path)
+static void flow_level_check_range(struct validation *v, const struct json *object,
+				   const char *name, int64_t max, const char *fault,
+				   const struct field_path *path)
 {
 	struct field_path at = field_path_name(path, name);
 	int64_t n = json_i64_at(object, name, 0);
@@ -96,22 +97,22 @@ static void check_limited(struct validation *v, const struct json *limited,
 {
 	struct field_path response_at = field_path_name(path, "limitResponse");
 
-	check_range(v, limited, "nominalConcurrencyShares", INT64_MAX,
-		    "must be a non-negative integer", path);
+	flow_level_check_range(v, limited, "nominalConcurrencyShares", INT64_MAX,
+			       "must be a non-negative integer", path);
 	check_response(v, json_getz(limited, "limitResponse"), &response_at);
-	check_range(v, limited, "lendablePercent", PERCENT_MAX,
-		    "must be between 0 and 100, inclusive", path);
-	check_range(v, limited, "borrowingLimitPercent", INT64_MAX,
-		    "if specified, must be a non-negative integer", path);
+	flow_level_check_range(v, limited, "lendablePercent", PERCENT_MAX,
+			       "must be between 0 and 100, inclusive", path);
+	flow_level_check_range(v, limited, "borrowingLimitPercent", INT64_MAX,
+			       "if specified, must be a non-negative integer", path);
 }
 
 static void check_exempt(struct validation *v, const struct json *exempt,
 			 const struct field_path *path)
 {
-	check_range(v, exempt, "nominalConcurrencyShares", INT64_MAX,
-		    "must be a non-negative integer", path);
-	check_range(v, exempt, "lendablePercent", PERCENT_MAX,
-		    "must be between 0 and 100, inclusive", path);
+	flow_level_check_range(v, exempt, "nominalConcurrencyShares", INT64_MAX,
+			       "must be a non-negative integer", path);
+	flow_level_check_range(v, exempt, "lendablePercent", PERCENT_MAX,
+			       "must be between 0 and 100, inclusive", path);
 }
 
 static void check_values(struct validation *v, const struct json *spec, struct str name,
@@ -178,8 +179,8 @@ static void check_present(struct validation *v, const struct json *object, const
 		field_errors_required(v->errs, &at, NULL);
 }
 
-static void check_type(struct validation *v, const struct json *object,
-		       const struct field_path *path)
+static void flow_level_check_type(struct validation *v, const struct json *object,
+				  const struct field_path *path)
 {
 	struct field_path at = field_path_name(path, "type");
 
@@ -197,7 +198,7 @@ static void check_response_members(struct validation *v, const struct json *limi
 		check_present(v, response, "queuing", &at);
 	else
 		check_absent(v, response, "queuing", &at);
-	check_type(v, response, &at);
+	flow_level_check_type(v, response, &at);
 }
 
 static void check_members(struct validation *v, const struct json *spec,
@@ -212,7 +213,7 @@ static void check_members(struct validation *v, const struct json *spec,
 		check_present(v, spec, "limited", path);
 	else
 		check_absent(v, spec, "limited", path);
-	check_type(v, spec, path);
+	flow_level_check_type(v, spec, path);
 	if (json_getz(spec, "limited"))
 		check_response_members(v, json_getz(spec, "limited"), &limited_at);
 }

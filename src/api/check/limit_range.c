@@ -46,7 +46,7 @@ static const struct quantity *bound(const struct range *r, enum list list, struc
 	return amount_list_get(&r->lists[list], name);
 }
 
-static const char *text_of(const struct range *r, const struct quantity *q)
+static const char *limit_range_text_of(const struct range *r, const struct quantity *q)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(256);
 
@@ -54,13 +54,14 @@ static const char *text_of(const struct range *r, const struct quantity *q)
 	return arena_strdup(r->v->arena, buf_str(&b));
 }
 
-#define FAULT(r, list, name, shown, ...)                                                    \
-	do {                                                                                \
-		struct field_path list_at = field_path_name((r)->path, list_names[list]);   \
-		struct field_path name_at = field_path_key(&list_at, name);                 \
-                                                                                            \
-		field_errors_addf((r)->v->errs, FIELD_INVALID, &name_at,                    \
-				  FIELD_STR(str_from(text_of((r), (shown)))), __VA_ARGS__); \
+#define FAULT(r, list, name, shown, ...)                                                  \
+	do {                                                                              \
+		struct field_path list_at = field_path_name((r)->path, list_names[list]); \
+		struct field_path name_at = field_path_key(&list_at, name);               \
+                                                                                          \
+		field_errors_addf((r)->v->errs, FIELD_INVALID, &name_at,                  \
+				  FIELD_STR(str_from(limit_range_text_of((r), (shown)))), \
+				  __VA_ARGS__);                                           \
 	} while (0)
 
 static void check_order(const struct range *r, const struct order *o, struct str name)
@@ -69,8 +70,8 @@ static void check_order(const struct range *r, const struct order *o, struct str
 
 	if (low && high && quantity_cmp(*low, *high) > 0)
 		FAULT(r, o->at, name, bound(r, o->shown, name),
-		      "%s value %s is greater than %s value %s", o->low_words, text_of(r, low),
-		      o->high_words, text_of(r, high));
+		      "%s value %s is greater than %s value %s", o->low_words,
+		      limit_range_text_of(r, low), o->high_words, limit_range_text_of(r, high));
 }
 
 static bool is_small(const struct quantity *q)
@@ -87,7 +88,8 @@ static void check_ratio(const struct range *r, struct str name)
 	if (!ratio)
 		return;
 	if (quantity_cmp(*ratio, quantity_of(1, QUANTITY_DECIMAL_SI)) < 0)
-		FAULT(r, LIST_RATIO, name, ratio, "ratio %s is less than 1", text_of(r, ratio));
+		FAULT(r, LIST_RATIO, name, ratio, "ratio %s is less than 1",
+		      limit_range_text_of(r, ratio));
 	if (!min || !max)
 		return;
 	if (is_small(ratio) && is_small(min) && is_small(max)) {
@@ -99,7 +101,7 @@ static void check_ratio(const struct range *r, struct str name)
 	}
 	if (value > most)
 		FAULT(r, LIST_RATIO, name, ratio, "ratio %s is greater than max/min = %f",
-		      text_of(r, ratio), most);
+		      limit_range_text_of(r, ratio), most);
 }
 
 /* A resource that cannot be shared needs equal request and limit. */
@@ -114,10 +116,11 @@ static void check_exclusive(const struct range *r, struct str name)
 	if (limit && request && quantity_cmp(*limit, *request) != 0)
 		FAULT(r, LIST_REQUEST, name, request,
 		      "default value %s must equal to defaultRequest value %s in %.*s",
-		      text_of(r, limit), text_of(r, request), STR_ARG(name));
+		      limit_range_text_of(r, limit), limit_range_text_of(r, request),
+		      STR_ARG(name));
 }
 
-static void check_names(const struct range *r, enum list list)
+static void limit_range_check_names(const struct range *r, enum list list)
 {
 	struct field_path list_at = field_path_name(r->path, list_names[list]);
 	bool contained = str_eqz(r->type, "Pod") || str_eqz(r->type, "Container");
@@ -133,7 +136,7 @@ static void check_names(const struct range *r, enum list list)
 	}
 }
 
-static void check_type(const struct range *r)
+static void limit_range_check_type(const struct range *r)
 {
 	struct field_path at = field_path_name(r->path, "type");
 	bool known = str_eqz(r->type, "Pod") || str_eqz(r->type, "Container") ||
@@ -147,7 +150,7 @@ static void check_type(const struct range *r)
 }
 
 /* Pods have no defaults of their own. */
-static void forbid(struct range *r, enum list list)
+static void limit_range_forbid(struct range *r, enum list list)
 {
 	struct field_path at = field_path_name(r->path, list_names[list]);
 
@@ -168,20 +171,20 @@ static void check_storage(const struct range *r)
 				      "neither was provided");
 }
 
-static void check_range(struct range *r, const struct json *item)
+static void limit_range_check_range(struct range *r, const struct json *item)
 {
 	struct amount_list all = amount_list_new(r->v->arena);
 
 	for (enum list i = 0; i < LISTS; i++)
 		r->lists[i] = amount_list_read(r->v->arena, json_getz(item, list_names[i]));
-	check_type(r);
+	limit_range_check_type(r);
 	if (str_eqz(r->type, "Pod")) {
-		forbid(r, LIST_DEFAULT);
-		forbid(r, LIST_REQUEST);
+		limit_range_forbid(r, LIST_DEFAULT);
+		limit_range_forbid(r, LIST_REQUEST);
 	}
 	check_storage(r);
 	for (enum list i = 0; i < LISTS; i++) {
-		check_names(r, i);
+		limit_range_check_names(r, i);
 		amount_list_put(&all, &r->lists[i]);
 	}
 	for (size_t i = 0; i < all.n; i++) {
@@ -206,7 +209,7 @@ void check_limit_range(struct validation *v, const struct json *range)
 		struct field_path type_at = field_path_name(&at, "type");
 		struct range r = { .v = v, .type = json_text_at(item, "type"), .path = &at };
 
-		check_range(&r, item);
+		limit_range_check_range(&r, item);
 		if (json_index_came_before(&types, item))
 			field_errors_duplicate(v->errs, &type_at, FIELD_STR(r.type));
 	}

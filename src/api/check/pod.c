@@ -4,8 +4,8 @@
 #include "api/check/pod.h"
 #include "api/schema/names.h"
 
-static void check_name(struct validation *v, struct json_index *names, const struct json *item,
-		       const struct field_path *path)
+static void pod_check_name(struct validation *v, struct json_index *names, const struct json *item,
+			   const struct field_path *path)
 {
 	struct field_path at = field_path_name(path, "name");
 	struct str name = json_text_at(item, "name");
@@ -46,7 +46,7 @@ static void check_volumes(struct validation *v, struct check_pod *pod,
 		struct field_path at = field_path_index(&list, i++);
 
 		check_volume_source(v, volume, &at);
-		check_name(v, &pod->volumes, volume, &at);
+		pod_check_name(v, &pod->volumes, volume, &at);
 	}
 }
 
@@ -107,7 +107,7 @@ static void check_resource_claims(struct validation *v, struct check_pod *pod,
 		bool by_name = json_getz(claim, "resourceClaimName");
 		bool by_template = json_getz(claim, "resourceClaimTemplateName");
 
-		check_name(v, &pod->claims, claim, &at);
+		pod_check_name(v, &pod->claims, claim, &at);
 		if (by_name && by_template)
 			field_errors_invalid(v->errs, &at, validate_shown(v, claim),
 					     "at most one of `resourceClaimName` or "

@@ -14,7 +14,7 @@ static bool is_one_of(struct str name, const char *const *names)
 	return false;
 }
 
-static bool same(const struct json *a, const struct json *b)
+static bool pod_update_same(const struct json *a, const struct json *b)
 {
 	if (validate_is_unset(a) || validate_is_unset(b))
 		return validate_is_unset(a) && validate_is_unset(b);
@@ -26,7 +26,7 @@ static bool same_but(const struct json *a, const struct json *b, const char *con
 {
 	JSON_FOREACH (member, a) {
 		if (!is_one_of(json_key(member), but) &&
-		    !same(member, json_get(b, json_key(member))))
+		    !pod_update_same(member, json_get(b, json_key(member))))
 			return false;
 	}
 	JSON_FOREACH (member, b) {
@@ -100,7 +100,7 @@ static void list_changes(const struct json *spec, const struct json *old, const 
 		if (str_eqz(key, "containers") || str_eqz(key, "initContainers"))
 			fine = same_containers(member, stored, part->container);
 		else
-			fine = is_one_of(key, part->spec) || same(member, stored);
+			fine = is_one_of(key, part->spec) || pod_update_same(member, stored);
 		if (!fine)
 			(void)buf_printf(out, "%sspec.%.*s", out->n ? ", " : "", STR_ARG(key));
 	}
@@ -204,7 +204,7 @@ static void check_node_selector_additions(struct validation *v, const struct jso
 
 	json_index_init(&labels, selector, NULL);
 	JSON_FOREACH (label, json_getz(old, "nodeSelector")) {
-		if (same(label, json_index_get(&labels, json_key(label))))
+		if (pod_update_same(label, json_index_get(&labels, json_key(label))))
 			continue;
 		field_errors_invalid(
 			v->errs, &at, validate_shown(v, selector),

@@ -9,7 +9,7 @@
 
 /* --- names of resources ------------------------------------------------------------------- */
 
-static bool is_among(struct str name, const char *const *names)
+static bool quota_is_among(struct str name, const char *const *names)
 {
 	for (; *names; names++)
 		if (str_eqz(name, *names))
@@ -47,7 +47,7 @@ static bool is_standard_quota(struct str name)
 		NULL,
 	};
 
-	return is_among(name, names) || str_starts(name, STR("hugepages-")) ||
+	return quota_is_among(name, names) || str_starts(name, STR("hugepages-")) ||
 	       str_starts(name, STR("requests.hugepages-"));
 }
 
@@ -66,7 +66,7 @@ static bool is_whole_number(struct str name)
 		NULL,
 	};
 
-	return is_among(name, names) || names_is_extended_resource(name);
+	return quota_is_among(name, names) || names_is_extended_resource(name);
 }
 
 static void invalid_name(struct validation *v, struct str name, const struct field_path *path,
@@ -90,7 +90,7 @@ void check_container_resource_name(struct validation *v, struct str name,
 
 	check_resource_name(v, name, path);
 	if (!is_qualified(name)) {
-		if (!is_among(name, names) && !str_starts(name, STR("hugepages-")))
+		if (!quota_is_among(name, names) && !str_starts(name, STR("hugepages-")))
 			invalid_name(v, name, path, "must be a standard resource for containers");
 	} else if (str_find(name, STR("kubernetes.io/")) < 0 && !names_is_extended_resource(name)) {
 		invalid_name(v, name, path, "doesn't follow extended resource name standard");
@@ -136,7 +136,7 @@ enum { SCOPES = ARRAY_SIZE(scope_names) - 1 };
 
 static bool is_scope(struct str scope)
 {
-	return is_among(scope, scope_names);
+	return quota_is_among(scope, scope_names);
 }
 
 static bool scope_has(struct str scope, struct str name)
@@ -150,7 +150,7 @@ static bool scope_has(struct str scope, struct str name)
 		return str_eqz(name, "pods");
 	if (str_eqz(scope, "VolumeAttributesClass"))
 		return str_eqz(name, "persistentvolumeclaims") || str_eqz(name, "requests.storage");
-	return is_among(name, compute);
+	return quota_is_among(name, compute);
 }
 
 /* For each scope, the number of the quota's standard names that do not support it. */

@@ -6,7 +6,7 @@
 
 #define GROUP STR("rbac.authorization.k8s.io")
 
-static bool has(const struct json *object, const char *name)
+static bool rbac_has(const struct json *object, const char *name)
 {
 	return json_count(json_getz(object, name)) > 0;
 }
@@ -22,7 +22,8 @@ static void check_urls(struct validation *v, const struct json *rule, bool names
 	if (namespaced)
 		field_errors_invalid(v->errs, &at, value,
 				     "namespaced rules cannot apply to non-resource URLs");
-	if (has(rule, "apiGroups") || has(rule, "resources") || has(rule, "resourceNames"))
+	if (rbac_has(rule, "apiGroups") || rbac_has(rule, "resources") ||
+	    rbac_has(rule, "resourceNames"))
 		field_errors_invalid(v->errs, &at, value,
 				     "rules cannot apply to both regular resources and "
 				     "non-resource URLs");
@@ -35,16 +36,16 @@ static void check_rule(struct validation *v, const struct json *rule, bool names
 	struct field_path groups_at = field_path_name(path, "apiGroups");
 	struct field_path resources_at = field_path_name(path, "resources");
 
-	if (!has(rule, "verbs"))
+	if (!rbac_has(rule, "verbs"))
 		field_errors_required(v->errs, &verbs_at, NULL);
-	if (has(rule, "nonResourceURLs")) {
+	if (rbac_has(rule, "nonResourceURLs")) {
 		check_urls(v, rule, namespaced, path);
 		return;
 	}
-	if (!has(rule, "apiGroups"))
+	if (!rbac_has(rule, "apiGroups"))
 		field_errors_required(v->errs, &groups_at,
 				      "resource rules must supply at least one api group");
-	if (!has(rule, "resources"))
+	if (!rbac_has(rule, "resources"))
 		field_errors_required(v->errs, &resources_at,
 				      "resource rules must supply at least one resource");
 }
@@ -73,7 +74,7 @@ void check_cluster_role(struct validation *v, const struct json *role)
 	const struct json *gathers = json_getz(role, "aggregationRule");
 
 	check_rules(v, role, false);
-	if (gathers && !has(gathers, "clusterRoleSelectors"))
+	if (gathers && !rbac_has(gathers, "clusterRoleSelectors"))
 		field_errors_required(v->errs, &at,
 				      "at least one clusterRoleSelector required if "
 				      "aggregationRule is non-nil");

@@ -75,7 +75,8 @@ static const char *version_fault(struct arena *a, struct str text)
 	return out;
 }
 
-static void check_version(struct validation *v, struct str text, const struct field_path *path)
+static void storage_version_check_version(struct validation *v, struct str text,
+					  const struct field_path *path)
 {
 	const char *fault = version_fault(v->arena, text);
 
@@ -105,7 +106,7 @@ static void check_decodable(struct validation *v, const struct json *decodable, 
 	JSON_FOREACH (it, decodable) {
 		struct field_path at = field_path_index(path, i++);
 
-		check_version(v, json_str(it), &at);
+		storage_version_check_version(v, json_str(it), &at);
 	}
 	if (!json_has_text(decodable, encoding))
 		field_errors_addf(v->errs, FIELD_INVALID, path, validate_shown(v, decodable),
@@ -125,7 +126,7 @@ static void check_served(struct validation *v, const struct json *served,
 		struct field_path at = field_path_index(path, i++);
 		struct str text = json_str(it);
 
-		check_version(v, text, &at);
+		storage_version_check_version(v, text, &at);
 		if (json_index_get(&known, text))
 			continue;
 		if (!list.p)
@@ -148,7 +149,7 @@ static void check_server(struct validation *v, const struct json *entry,
 	struct str encoding = json_text_at(entry, "encodingVersion");
 
 	validate_format(v, SCHEMA_FORMAT_DNS_SUBDOMAIN, json_text_at(entry, "apiServerID"), &id_at);
-	check_version(v, encoding, &encoding_at);
+	storage_version_check_version(v, encoding, &encoding_at);
 	check_decodable(v, decodable, encoding, &decodable_at);
 	check_served(v, json_getz(entry, "servedVersions"), decodable, &served_at);
 }
@@ -205,7 +206,7 @@ static void check_common(struct validation *v, const struct json *status,
 				  "the actual common encoding version is %.*s", STR_ARG(common));
 }
 
-static size_t place_of(const struct json *list, const struct json *item)
+static size_t storage_version_place_of(const struct json *list, const struct json *item)
 {
 	size_t i = 0;
 
@@ -230,10 +231,11 @@ static void check_observations(struct validation *v, const struct json *conditio
 		struct str type = json_text_at(it, "type");
 
 		if (json_index_came_before(&types, it) && !field_errors_full(v->errs))
-			field_errors_addf(v->errs, FIELD_INVALID, &type_at, FIELD_STR(type),
-					  "the type of the condition is not unique, it also "
-					  "appears in conditions[%zu]",
-					  place_of(conditions, json_index_get(&types, type)));
+			field_errors_addf(
+				v->errs, FIELD_INVALID, &type_at, FIELD_STR(type),
+				"the type of the condition is not unique, it also "
+				"appears in conditions[%zu]",
+				storage_version_place_of(conditions, json_index_get(&types, type)));
 		validate_format(v, SCHEMA_FORMAT_LABEL_KEY, type, &type_at);
 		validate_format(v, SCHEMA_FORMAT_LABEL_KEY, json_text_at(it, "status"), &status_at);
 		if (!json_text_at(it, "reason").n)

@@ -11,14 +11,14 @@
 
 /* --- client configuration --------------------------------------------------------- */
 
-static void refuse(struct validation *v, const struct field_path *path, struct str value,
-		   const char *why)
+static void webhook_refuse(struct validation *v, const struct field_path *path, struct str value,
+			   const char *why)
 {
 	field_errors_invalid(v->errs, path, FIELD_STR(value), why);
 }
 
 /* Cuts `*rest` at the first such character; returns the text after it, or p NULL. */
-static struct str cut(struct str *rest, char at)
+static struct str webhook_cut(struct str *rest, char at)
 {
 	ptrdiff_t i = str_chr(*rest, at);
 	struct str behind;
@@ -32,7 +32,8 @@ static struct str cut(struct str *rest, char at)
 
 static void check_url(struct validation *v, struct str url, const struct field_path *path)
 {
-	struct str fragment = cut(&url, '#'), query = cut(&url, '?'), scheme = STR(""), host;
+	struct str fragment = webhook_cut(&url, '#'), query = webhook_cut(&url, '?'),
+		   scheme = STR(""), host;
 	ptrdiff_t colon = str_chr(url, ':');
 	ptrdiff_t at;
 
@@ -41,19 +42,19 @@ static void check_url(struct validation *v, struct str url, const struct field_p
 		url = str_skip(url, (size_t)colon + 1);
 	}
 	host = str_starts(url, STR("//")) ? str_skip(url, 2) : STR("");
-	(void)cut(&host, '/');
+	(void)webhook_cut(&host, '/');
 	at = str_chr(host, '@');
 	if (!str_eqz(scheme, "https"))
-		refuse(v, path, scheme, "'https' is the only allowed URL scheme" URL_FORM);
+		webhook_refuse(v, path, scheme, "'https' is the only allowed URL scheme" URL_FORM);
 	if (host.n == (size_t)(at + 1))
-		refuse(v, path, STR(""), "host must be specified" URL_FORM);
+		webhook_refuse(v, path, STR(""), "host must be specified" URL_FORM);
 	if (at >= 0)
-		refuse(v, path, str_of(host.p, (size_t)at),
-		       "user information is not permitted in the URL");
+		webhook_refuse(v, path, str_of(host.p, (size_t)at),
+			       "user information is not permitted in the URL");
 	if (fragment.n)
-		refuse(v, path, fragment, "fragments are not permitted in the URL");
+		webhook_refuse(v, path, fragment, "fragments are not permitted in the URL");
 	if (query.n)
-		refuse(v, path, query, "query parameters are not permitted in the URL");
+		webhook_refuse(v, path, query, "query parameters are not permitted in the URL");
 }
 
 static void check_segment(struct validation *v, struct str path, struct str step, size_t i,
@@ -80,16 +81,16 @@ static void check_path(struct validation *v, struct str path, const struct field
 	if (!path.n || str_eqz(path, "/"))
 		return;
 	if (str_eqz(path, "//")) {
-		refuse(v, at, path, "segment[0] may not be empty");
+		webhook_refuse(v, at, path, "segment[0] may not be empty");
 		return;
 	}
 	if (path.p[0] != '/')
-		refuse(v, at, path, "must start with a '/'");
+		webhook_refuse(v, at, path, "must start with a '/'");
 	rest = str_skip(rest, 1);
 	if (rest.n && rest.p[rest.n - 1] == '/')
 		rest.n--;
 	while (rest.p) {
-		struct str behind = cut(&rest, '/');
+		struct str behind = webhook_cut(&rest, '/');
 
 		step = rest;
 		rest = behind;
@@ -144,7 +145,7 @@ static size_t count_dots(struct str s)
 	return n;
 }
 
-static void check_name(struct validation *v, struct str name, const struct field_path *path)
+static void webhook_check_name(struct validation *v, struct str name, const struct field_path *path)
 {
 	CLEANUP(buf_release) struct buf detail = BUF_INIT(VALIDATE_SHOWN_MAX);
 	struct names_faults faults;
@@ -159,8 +160,8 @@ static void check_name(struct validation *v, struct str name, const struct field
 	if (faults.n)
 		field_errors_add(v->errs, FIELD_INVALID, path, FIELD_STR(name), buf_str(&detail));
 	else if (count_dots(name) < 2)
-		refuse(v, path, name,
-		       "should be a domain with at least three segments separated by dots");
+		webhook_refuse(v, path, name,
+			       "should be a domain with at least three segments separated by dots");
 }
 
 static void check_side_effects(struct validation *v, const struct json *hook,
@@ -188,13 +189,14 @@ static void check_timeout(struct validation *v, const struct json *hook,
 				     "the timeout value must be between 1 and 30 seconds");
 }
 
-static void check_version(struct validation *v, struct str version, const struct field_path *path)
+static void webhook_check_version(struct validation *v, struct str version,
+				  const struct field_path *path)
 {
 	struct names_faults faults;
 
 	names_find_faults(SCHEMA_FORMAT_DNS1035_LABEL, version, &faults);
 	for (size_t i = 0; i < faults.n; i++)
-		refuse(v, path, version, faults.text[i]);
+		webhook_refuse(v, path, version, faults.text[i]);
 }
 
 static void check_versions(struct validation *v, const struct json *list,
@@ -212,9 +214,9 @@ static void check_versions(struct validation *v, const struct json *list,
 		struct field_path at = field_path_index(path, i++);
 
 		if (check_admission_seen(&seen, json_str(it)))
-			refuse(v, &at, json_str(it), "duplicate version");
+			webhook_refuse(v, &at, json_str(it), "duplicate version");
 		else
-			check_version(v, json_str(it), &at);
+			webhook_check_version(v, json_str(it), &at);
 	}
 	if (!json_has_text(list, STR("v1")) && !json_has_text(list, STR("v1beta1")))
 		field_errors_invalid(v->errs, path, validate_shown(v, list),
@@ -242,7 +244,7 @@ static void check_webhook(struct validation *v, const struct json *hook,
 	struct field_path conditions_at = field_path_name(path, "matchConditions");
 	struct field_path versions_at = field_path_name(path, "admissionReviewVersions");
 
-	check_name(v, json_text_at(hook, "name"), &name_at);
+	webhook_check_name(v, json_text_at(hook, "name"), &name_at);
 	check_rules(v, json_getz(hook, "rules"), &rules_at);
 	check_side_effects(v, hook, path);
 	check_timeout(v, hook, path);

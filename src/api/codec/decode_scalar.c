@@ -31,7 +31,7 @@ static int plain_mismatch(struct decode_fit *f, const struct json *v, const char
 }
 
 /* Replaces v's text, unless it is equal. */
-static void set_text(struct decode_fit *f, struct json *v, struct str text)
+static void decode_scalar_set_text(struct decode_fit *f, struct json *v, struct str text)
 {
 	struct json *fresh;
 
@@ -144,7 +144,7 @@ static int fit_bytes(struct decode_fit *f, struct json *v, const struct decode_s
 	if (bad != text.n || (text.n && text.n % 4))
 		return error_set(f->err, ERR_BAD_REQUEST, "illegal base64 data at input byte %zu",
 				 bad);
-	set_text(f, v, canonical_base64(f->arena, text));
+	decode_scalar_set_text(f, v, canonical_base64(f->arena, text));
 	*ret_zero = text.n == 0;
 	return 0;
 }
@@ -166,7 +166,8 @@ static int fit_time(struct decode_fit *f, struct json *v, const struct decode_st
 		return error_set(f->err, ERR_BAD_REQUEST,
 				 "parsing time \"%.*s\" as \"2006-01-02T15:04:05%sZ07:00\": %s",
 				 STR_ARG(json_str(v)), micro ? ".000000" : "", why.msg);
-	set_text(f, v, timestamp_print(ns, micro ? TIMESTAMP_MICRO : TIMESTAMP_SECONDS, out));
+	decode_scalar_set_text(
+		f, v, timestamp_print(ns, micro ? TIMESTAMP_MICRO : TIMESTAMP_SECONDS, out));
 	return 0;
 }
 
@@ -181,7 +182,7 @@ static int fit_duration(struct decode_fit *f, struct json *v, const struct decod
 	if (duration_parse(json_str(v), &ns, NULL) < 0)
 		return error_set(f->err, ERR_BAD_REQUEST, "time: invalid duration \"%.*s\"",
 				 STR_ARG(json_str(v)));
-	set_text(f, v, duration_print(ns, out));
+	decode_scalar_set_text(f, v, duration_print(ns, out));
 	return 0;
 }
 
@@ -205,7 +206,7 @@ static int fit_quantity(struct decode_fit *f, struct json *v, const struct decod
 	if (quantity_parse(text, &q, &why) < 0)
 		return error_set(f->err, ERR_BAD_REQUEST, "%s", why.msg);
 	(void)quantity_print(q, &out);
-	set_text(f, v, buf_str(&out));
+	decode_scalar_set_text(f, v, buf_str(&out));
 	return 0;
 }
 

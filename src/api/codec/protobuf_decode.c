@@ -39,7 +39,8 @@ static unsigned number_in(const struct scope *s, const struct schema_field *f, b
 	return f->inline_inner == s->outer[1] ? f->number : 0;
 }
 
-static const struct schema_field *find(struct scope *s, uint32_t number, bool *ret_inlined)
+static const struct schema_field *protobuf_decode_find(struct scope *s, uint32_t number,
+						       bool *ret_inlined)
 {
 	unsigned n = s->type->nfields, at = s->hint;
 
@@ -232,7 +233,7 @@ static int read_scope(struct protobuf_read *d, struct scope *s, struct str messa
 	int r;
 
 	while ((r = wire_next(&message, &w, d->err)) > 0) {
-		f = find(s, w.number, &inlined);
+		f = protobuf_decode_find(s, w.number, &inlined);
 		if (!f)
 			d->unknown++;
 		else if (inlined)

@@ -28,7 +28,7 @@ typedef void (*putter)(struct encode *e, const struct schema_field *f, uint32_t 
 static void put_object(struct encode *e, const struct schema_field *f, uint32_t number,
 		       const struct json *v);
 
-static void refuse(struct encode *e, const struct schema_field *f)
+static void protobuf_encode_refuse(struct encode *e, const struct schema_field *f)
 {
 	if (!e->bad)
 		e->bad = f;
@@ -40,7 +40,7 @@ static void put_string(struct encode *e, const struct schema_field *f, uint32_t 
 		       const struct json *v)
 {
 	if (v->type != JSON_STRING)
-		refuse(e, f);
+		protobuf_encode_refuse(e, f);
 	else
 		wire_put_bytes(e->out, number, json_str(v));
 }
@@ -49,7 +49,7 @@ static void put_bool(struct encode *e, const struct schema_field *f, uint32_t nu
 		     const struct json *v)
 {
 	if (v->type != JSON_BOOL)
-		refuse(e, f);
+		protobuf_encode_refuse(e, f);
 	else
 		wire_put_uint(e->out, number, v->boolean);
 }
@@ -58,7 +58,7 @@ static void put_int(struct encode *e, const struct schema_field *f, uint32_t num
 		    const struct json *v)
 {
 	if (v->type != JSON_INT)
-		refuse(e, f);
+		protobuf_encode_refuse(e, f);
 	else
 		wire_put_uint(e->out, number, (uint64_t)v->i64);
 }
@@ -70,7 +70,7 @@ static void put_double(struct encode *e, const struct schema_field *f, uint32_t 
 	double d;
 
 	if (!json_f64(v, &d)) {
-		refuse(e, f);
+		protobuf_encode_refuse(e, f);
 		return;
 	}
 	memcpy(&bits, &d, sizeof(bits));
@@ -85,21 +85,21 @@ static void put_bytes(struct encode *e, const struct schema_field *f, uint32_t n
 
 	if (v->type != JSON_STRING ||
 	    base64_decode(e->out, json_str(v), BASE64_STD, NULL) == -ERR_BAD_REQUEST)
-		refuse(e, f);
+		protobuf_encode_refuse(e, f);
 	wire_close(e->out, mark);
 }
 
 /* --- messages that are text in JSON ------------------------------------------------- */
 
 /* Time{seconds, nanos} */
-static void put_time(struct encode *e, const struct schema_field *f, uint32_t number,
-		     const struct json *v)
+static void protobuf_encode_put_time(struct encode *e, const struct schema_field *f,
+				     uint32_t number, const struct json *v)
 {
 	int64_t ns, nanos;
 	size_t mark;
 
 	if (timestamp_parse(json_str(v), &ns, NULL) < 0) {
-		refuse(e, f);
+		protobuf_encode_refuse(e, f);
 		return;
 	}
 	nanos = (ns % NS_PER_S + NS_PER_S) % NS_PER_S;
@@ -116,7 +116,7 @@ static void put_duration(struct encode *e, const struct schema_field *f, uint32_
 	size_t mark;
 
 	if (duration_parse(json_str(v), &ns, NULL) < 0) {
-		refuse(e, f);
+		protobuf_encode_refuse(e, f);
 		return;
 	}
 	mark = wire_open(e->out, number);
@@ -141,7 +141,7 @@ static void put_int_or_string(struct encode *e, const struct schema_field *f, ui
 	int64_t value = 0;
 
 	if (v->type != JSON_STRING && !json_i64(v, &value))
-		refuse(e, f);
+		protobuf_encode_refuse(e, f);
 	wire_put_uint(e->out, 1, v->type == JSON_STRING);
 	wire_put_uint(e->out, 2, (uint64_t)value);
 	wire_put_bytes(e->out, 3, json_str(v));
@@ -173,7 +173,7 @@ static void put_props(struct encode *e, const struct schema_field *f, uint32_t n
 	if (v->type == JSON_OBJECT)
 		put_object(e, f, or_bool ? 2 : 1, v);
 	else if (v->type != (or_bool ? JSON_BOOL : JSON_ARRAY))
-		refuse(e, f);
+		protobuf_encode_refuse(e, f);
 	JSON_FOREACH (item, v->type == JSON_ARRAY ? v : NULL) {
 		if (f->value == SCHEMA_PROPS_OR_STRINGS)
 			put_string(e, f, 2, item);
@@ -195,8 +195,8 @@ static void put_value(struct encode *e, const struct schema_field *f, uint32_t n
 		[SCHEMA_INT64] = put_int,
 		[SCHEMA_DOUBLE] = put_double,
 		[SCHEMA_BYTES] = put_bytes,
-		[SCHEMA_TIME] = put_time,
-		[SCHEMA_MICRO_TIME] = put_time,
+		[SCHEMA_TIME] = protobuf_encode_put_time,
+		[SCHEMA_MICRO_TIME] = protobuf_encode_put_time,
 		[SCHEMA_DURATION] = put_duration,
 		[SCHEMA_QUANTITY] = put_quantity,
 		[SCHEMA_INT_OR_STRING] = put_int_or_string,
@@ -219,7 +219,7 @@ static void put_list(struct encode *e, const struct schema_field *f, uint32_t nu
 		     const struct json *list)
 {
 	if (list->type != JSON_ARRAY)
-		refuse(e, f);
+		protobuf_encode_refuse(e, f);
 	JSON_FOREACH (v, list)
 		put_value(e, f, number, v);
 }
@@ -253,7 +253,7 @@ static void put_map(struct encode *e, const struct schema_field *f, const struct
 	size_t n = 0;
 
 	if (map->type != JSON_OBJECT) {
-		refuse(e, f);
+		protobuf_encode_refuse(e, f);
 		return;
 	}
 	if (is_sorted(map)) {
@@ -319,7 +319,7 @@ static void put_object(struct encode *e, const struct schema_field *f, uint32_t 
 	size_t mark;
 
 	if (v->type != JSON_OBJECT)
-		refuse(e, f);
+		protobuf_encode_refuse(e, f);
 	e->deep = e->deep || e->depth >= OBJECT_DEPTH_MAX;
 	if (e->deep)
 		return;

@@ -33,7 +33,7 @@ static char *put_tag(char *to, unsigned number, size_t n)
 	return to + 1 + wire_print_varint(n, to + 1);
 }
 
-static char *put_text(char *to, unsigned number, struct str text)
+static char *protobuf_frame_put_text(char *to, unsigned number, struct str text)
 {
 	to = put_tag(to, number, text.n);
 	str_put(to, text);
@@ -72,7 +72,7 @@ static char *put_event(const struct protobuf_frame *f, size_t n, char *to)
 
 	for (unsigned i = 0; i < FRAME_LENGTH; i++)
 		*to++ = (char)(event >> (8 * (FRAME_LENGTH - 1 - i)));
-	to = put_text(to, PROTOBUF_EVENT_TYPE, f->event);
+	to = protobuf_frame_put_text(to, PROTOBUF_EVENT_TYPE, f->event);
 	to = put_tag(to, PROTOBUF_EVENT_OBJECT, field_size(answer));
 	return put_tag(to, PROTOBUF_EVENT_RAW, answer);
 }
@@ -83,8 +83,8 @@ char *protobuf_put_head(const struct protobuf_frame *f, size_t n, char *to)
 		to = put_event(f, n, to);
 	str_put(to, PROTOBUF_MAGIC);
 	to = put_tag(to + PROTOBUF_MAGIC.n, PROTOBUF_TYPE_META, type_meta_size(f));
-	to = put_text(to, PROTOBUF_API_VERSION, f->api_version);
-	to = put_text(to, PROTOBUF_KIND, f->kind);
+	to = protobuf_frame_put_text(to, PROTOBUF_API_VERSION, f->api_version);
+	to = protobuf_frame_put_text(to, PROTOBUF_KIND, f->kind);
 	return put_tag(to, PROTOBUF_RAW, n);
 }
 

@@ -156,8 +156,8 @@ static int read_bytes(struct protobuf_read *d, const struct schema_field *f,
 /* --- messages that are text in JSON ------------------------------------------------- */
 
 /* Time{seconds, nanos}. A Time ignores the nanos; a MicroTime truncates them to micros. */
-static int read_time(struct protobuf_read *d, const struct schema_field *f,
-		     const struct wire_field *w, struct json **ret_value)
+static int protobuf_scalar_read_time(struct protobuf_read *d, const struct schema_field *f,
+				     const struct wire_field *w, struct json **ret_value)
 {
 	enum timestamp_digits digits = f->value == SCHEMA_TIME ? TIMESTAMP_SECONDS
 							       : TIMESTAMP_MICRO;
@@ -202,8 +202,8 @@ static int read_duration(struct protobuf_read *d, const struct schema_field *f,
 }
 
 /* Quantity{text} */
-static int read_quantity(struct protobuf_read *d, const struct schema_field *f,
-			 const struct wire_field *w, struct json **ret_value)
+static int protobuf_scalar_read_quantity(struct protobuf_read *d, const struct schema_field *f,
+					 const struct wire_field *w, struct json **ret_value)
 {
 	struct wire_field fields[PROTOBUF_SMALL];
 	struct str text = STR("0");
@@ -338,10 +338,10 @@ int protobuf_read_scalar(struct protobuf_read *d, const struct schema_field *f,
 		[SCHEMA_INT64] = read_int,
 		[SCHEMA_DOUBLE] = read_double,
 		[SCHEMA_BYTES] = read_bytes,
-		[SCHEMA_TIME] = read_time,
-		[SCHEMA_MICRO_TIME] = read_time,
+		[SCHEMA_TIME] = protobuf_scalar_read_time,
+		[SCHEMA_MICRO_TIME] = protobuf_scalar_read_time,
 		[SCHEMA_DURATION] = read_duration,
-		[SCHEMA_QUANTITY] = read_quantity,
+		[SCHEMA_QUANTITY] = protobuf_scalar_read_quantity,
 		[SCHEMA_INT_OR_STRING] = read_int_or_string,
 		[SCHEMA_RAW_OBJECT] = read_raw,
 		[SCHEMA_ANY] = read_raw,

@@ -76,7 +76,7 @@ static const char *parent_name(enum place place, enum side side)
 	return side == SPEC ? "target" : "current";
 }
 
-static struct json *copy_of(struct arena *a, const struct json *v)
+static struct json *autoscaler_copy_of(struct arena *a, const struct json *v)
 {
 	struct json *copy = NULL;
 
@@ -85,7 +85,7 @@ static struct json *copy_of(struct arena *a, const struct json *v)
 
 static void put_copy(struct arena *a, struct json *object, const char *name, const struct json *v)
 {
-	struct json *copy = v ? copy_of(a, v) : NULL;
+	struct json *copy = v ? autoscaler_copy_of(a, v) : NULL;
 
 	if (copy)
 		json_setz(object, name, copy);
@@ -190,7 +190,7 @@ static void drop_annotations(struct json *object)
 		(void)json_remove(meta, STR("annotations"));
 }
 
-static bool fits(struct arena *a, struct json *v, struct str type)
+static bool autoscaler_fits(struct arena *a, struct json *v, struct str type)
 {
 	const struct schema_type *t = schema_type_find(type);
 
@@ -222,7 +222,8 @@ static struct json *told_metrics(struct arena *a, const struct json *object, enu
 		struct json *metric = nested(a, flat, side);
 
 		if (json_text_at(flat, "type").n &&
-		    fits(a, metric, side == SPEC ? TYPE("MetricSpec") : TYPE("MetricStatus")))
+		    autoscaler_fits(a, metric,
+				    side == SPEC ? TYPE("MetricSpec") : TYPE("MetricStatus")))
 			json_append(list, metric);
 	}
 	return list;
@@ -240,7 +241,7 @@ static void take_spec(struct arena *a, struct json *object)
 		json_append(metrics, processor(a, SPEC, percent));
 	(void)json_remove(spec, STR("targetCPUUtilizationPercentage"));
 	json_setz(spec, "metrics", metrics);
-	if (behavior && fits(a, behavior, TYPE("HorizontalPodAutoscalerBehavior")) &&
+	if (behavior && autoscaler_fits(a, behavior, TYPE("HorizontalPodAutoscalerBehavior")) &&
 	    json_count(behavior))
 		json_setz(spec, "behavior", behavior);
 }
@@ -262,8 +263,8 @@ static void take_status(struct arena *a, struct json *object)
 	if (json_count(metrics))
 		json_setz(status, "currentMetrics", metrics);
 	JSON_FOREACH_SAFE (c, annotation(a, object, CONDITIONS, JSON_ARRAY))
-		if (fits(a, c, TYPE("HorizontalPodAutoscalerCondition")))
-			json_append(list, copy_of(a, c));
+		if (autoscaler_fits(a, c, TYPE("HorizontalPodAutoscalerCondition")))
+			json_append(list, autoscaler_copy_of(a, c));
 	if (json_count(list))
 		json_setz(status, "conditions", list);
 }

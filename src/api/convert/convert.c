@@ -10,7 +10,7 @@
 #include "api/schema/schema.h"
 #include "base/json/json.h"
 
-static bool is_among(const struct str *names, const struct json *member)
+static bool convert_is_among(const struct str *names, const struct json *member)
 {
 	for (; names->p; names++)
 		if (names->n == member->key_n && memcmp(names->p, member->key, names->n) == 0)
@@ -25,13 +25,13 @@ static void add_blanks(struct arena *a, const struct schema_convert *row, struct
 			json_add(object, *name, json_make_str(a, STR("")));
 }
 
-static void wrap(struct arena *a, const struct schema_convert *row, struct json *object)
+static void convert_wrap(struct arena *a, const struct schema_convert *row, struct json *object)
 {
 	struct json *inner = json_make_object(a);
 	bool blank = true;
 
 	JSON_FOREACH_SAFE (v, object) {
-		if (is_among(row->outside, v))
+		if (convert_is_among(row->outside, v))
 			continue;
 		json_add(inner, json_key(v), json_unlink(object, v));
 		blank = blank && v->type == JSON_STRING && v->n == 0;
@@ -90,7 +90,7 @@ static void run_rows(struct arena *a, struct json *object, const struct schema_k
 {
 	for (size_t i = 0; i < kind->nconverts; i++) {
 		const struct schema_convert *row = &kind->converts[i];
-		convert_fn *convert = row->wraps == to_storage ? wrap : unwrap;
+		convert_fn *convert = row->wraps == to_storage ? convert_wrap : unwrap;
 		struct json *at = object;
 
 		for (const struct str *name = row->path; name->p; name++)

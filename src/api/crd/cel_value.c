@@ -102,8 +102,8 @@ static const char *go_type(const struct json *v)
 	}
 }
 
-static struct cel_value text_of(struct cel_eval *ev, const struct crd_schema *s,
-				const struct json *v)
+static struct cel_value cel_value_text_of(struct cel_eval *ev, const struct crd_schema *s,
+					  const struct json *v)
 {
 	struct str format = s->rules ? s->rules->format_name : STR(""), text = json_str(v);
 
@@ -198,7 +198,7 @@ struct cel_value crd_cel_value(struct cel_eval *ev, const struct crd_schema *s,
 	case CRD_ARRAY:
 		return list_of(ev, s, v);
 	case CRD_STRING:
-		return text_of(ev, s, v);
+		return cel_value_text_of(ev, s, v);
 	case CRD_NUMBER:
 	case CRD_INTEGER:
 		return number_of(ev, s, v);
@@ -357,7 +357,7 @@ static const struct crd_schema *schema_of(const struct cel_value *list)
 }
 
 /* Appends a key: its kind and its text. */
-static void add_key(struct cel_eval *ev, const struct cel_value *v, struct buf *out)
+static void cel_value_add_key(struct cel_eval *ev, const struct cel_value *v, struct buf *out)
 {
 	(void)buf_addc(out, (char)('a' + v->kind));
 	if (v->kind != CEL_ERROR)
@@ -366,8 +366,8 @@ static void add_key(struct cel_eval *ev, const struct cel_value *v, struct buf *
 }
 
 /* Returns false if an element of a set is not a scalar, or memory is used up. */
-static bool key_of(struct cel_eval *ev, const struct crd_schema *s, const struct cel_value *item,
-		   struct str *ret_key)
+static bool cel_value_key_of(struct cel_eval *ev, const struct crd_schema *s,
+			     const struct cel_value *item, struct str *ret_key)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(CEL_SCRATCH_MAX);
 	struct cel_value name, key;
@@ -376,12 +376,12 @@ static bool key_of(struct cel_eval *ev, const struct crd_schema *s, const struct
 	if (s->list == CRD_LIST_SET) {
 		if (item->kind == CEL_LIST || item->kind == CEL_MAP || item->kind == CEL_OBJECT)
 			return false;
-		add_key(ev, item, &text);
+		cel_value_add_key(ev, item, &text);
 	}
 	for (const struct str *k = s->list == CRD_LIST_MAP ? s->keys : NULL; k && k->p; k++) {
 		name = CEL_STRING_V(escaped(ev, *k));
 		key = item->kind == CEL_MAP ? cel_map_find(ev, item, &name) : CEL_NOTHING;
-		add_key(ev, &key, &text);
+		cel_value_add_key(ev, &key, &text);
 	}
 	copy = cel_alloc(ev, text.n + 1);
 	if (!copy)
@@ -414,7 +414,7 @@ static struct entry *index_list(struct cel_eval *ev, const struct crd_schema *s,
 		struct cel_value item = cel_list_at(ev, list, i);
 
 		entries[i] = (struct entry){ .at = i };
-		if (!key_of(ev, s, &item, &entries[i].key))
+		if (!cel_value_key_of(ev, s, &item, &entries[i].key))
 			return NULL;
 	}
 	if (!entries)
@@ -463,7 +463,7 @@ static bool any_order_equal(struct cel_eval *ev, const struct cel_value *a,
 		struct entry *entry;
 		struct str key;
 
-		entry = key_of(ev, s, &item, &key) ? find_entry(entries, n, key) : NULL;
+		entry = cel_value_key_of(ev, s, &item, &key) ? find_entry(entries, n, key) : NULL;
 		if (!entry)
 			return false;
 		own = cel_list_at(ev, a, entry->at);
@@ -479,8 +479,8 @@ static bool any_order_equal(struct cel_eval *ev, const struct cel_value *a,
  * Keeps a's elements in place, replaces those whose keys b also has, and appends b's other
  * elements.
  */
-static struct cel_value merge(struct cel_eval *ev, const struct cel_value *a,
-			      const struct cel_value *b)
+static struct cel_value cel_value_merge(struct cel_eval *ev, const struct cel_value *a,
+					const struct cel_value *b)
 {
 	const struct crd_schema *s = schema_of(a);
 	size_t size = cel_list_size(a), nb = cel_list_size(b), n, nnew;
@@ -503,7 +503,7 @@ static struct cel_value merge(struct cel_eval *ev, const struct cel_value *a,
 		struct entry *entry, *first;
 		struct str key;
 
-		if (!key_of(ev, s, &item, &key))
+		if (!cel_value_key_of(ev, s, &item, &key))
 			return cel_too_large();
 		entry = find_entry(entries, n, key);
 		first = find_entry(added, nnew, key);
@@ -518,7 +518,8 @@ static struct cel_value merge(struct cel_eval *ev, const struct cel_value *a,
 	};
 }
 
-static const struct cel_list_rules merge_rules = { .equal = any_order_equal, .add = merge };
+static const struct cel_list_rules merge_rules = { .equal = any_order_equal,
+						   .add = cel_value_merge };
 
 static const struct cel_list_class plain_class = { .size = node_size, .at = node_at };
 static const struct cel_list_class set_class = {

@@ -234,7 +234,7 @@ static struct str deprecation_of(struct crd *crd, const struct schema_kind *kind
 
 /* --- versions --------------------------------------------------------------------- */
 
-static struct schema_kind kind_of(struct crd *crd, const struct json *names, struct str version)
+static struct schema_kind crd_kind_of(struct crd *crd, const struct json *names, struct str version)
 {
 	struct arena *a = &crd->arena;
 	struct str plural = json_text_at(names, "plural");
@@ -266,7 +266,7 @@ static int build_version(struct crd *crd, struct crd_version *version, const str
 	struct schema_kind *kind = &version->kind;
 	int r = 0;
 
-	*kind = kind_of(crd, names, json_text_at(given, "name"));
+	*kind = crd_kind_of(crd, names, json_text_at(given, "name"));
 	version->served = json_true_at(given, "served");
 	version->openapi = json_getz(json_getz(given, "schema"), "openAPIV3Schema");
 	version->schema = &anything;
@@ -327,7 +327,7 @@ static int build(struct crd *crd, struct error *err)
 
 /* --- life cycle ------------------------------------------------------------------- */
 
-static const struct json *copy_of(struct crd *crd, const struct json *tree)
+static const struct json *crd_copy_of(struct crd *crd, const struct json *tree)
 {
 	struct json *copy = NULL;
 
@@ -345,8 +345,9 @@ int crd_compile(const struct json *definition, const struct gates *gates, struct
 
 	atomic_init(&crd->refs, 1);
 	arena_init(&crd->arena, REQUEST_WORK_MAX);
-	crd->spec = copy_of(crd, json_getz(definition, "spec"));
-	crd->accepted = copy_of(crd, json_getz(json_getz(definition, "status"), "acceptedNames"));
+	crd->spec = crd_copy_of(crd, json_getz(definition, "spec"));
+	crd->accepted = crd_copy_of(crd,
+				    json_getz(json_getz(definition, "status"), "acceptedNames"));
 	if (!json_is(crd->spec, JSON_OBJECT))
 		return error_set(err, ERR_INVALID, "the definition has no spec");
 	crd->group = json_text_at(crd->spec, "group");

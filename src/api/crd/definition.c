@@ -60,8 +60,8 @@ static void check_labels(struct validation *v, const struct json *list,
 	}
 }
 
-static void check_names(struct validation *v, const struct json *names,
-			const struct field_path *path)
+static void definition_check_names(struct validation *v, const struct json *names,
+				   const struct field_path *path)
 {
 	struct field_path plural = field_path_name(path, "plural");
 	struct field_path singular = field_path_name(path, "singular");
@@ -538,7 +538,7 @@ static void check_accepted_names(struct validation *v, const struct json *object
 	struct field_path status = field_path_name(NULL, "status");
 	struct field_path path = field_path_name(&status, "acceptedNames");
 
-	check_names(v, json_getz(json_getz(object, "status"), "acceptedNames"), &path);
+	definition_check_names(v, json_getz(json_getz(object, "status"), "acceptedNames"), &path);
 }
 
 static void check_approval(struct validation *v, const struct json *object, struct str group)
@@ -584,7 +584,7 @@ static void check_spec(struct validation *v, const struct json *spec)
 	check_choice(v, json_text_at(spec, "scope"), scopes, ARRAY_SIZE(scopes), &scope);
 	check_versions(v, versions, &hoisted, &path);
 	require_names(v, names, &names_at);
-	check_names(v, names, &names_at);
+	definition_check_names(v, names, &names_at);
 	if (json_first(versions))
 		check_parts(v, json_first(versions), versions, &hoisted, true, &path);
 	check_conversion(v, json_getz(spec, "conversion"), &path);

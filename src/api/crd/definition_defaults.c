@@ -21,7 +21,7 @@ struct walk {
 	int64_t *budget; /* cost limit for rules in CEL; negative: used up */
 };
 
-static struct json *copy_of(struct validation *v, const struct json *value)
+static struct json *definition_defaults_copy_of(struct validation *v, const struct json *value)
 {
 	struct json *copy = NULL;
 
@@ -56,7 +56,7 @@ static struct str meta_faults(struct validation *v, const struct walk *w,
 			      const struct crd_schema *s)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(VALIDATE_SHOWN_MAX);
-	struct json *object = surround(v, w->step, copy_of(v, s->initial));
+	struct json *object = surround(v, w->step, definition_defaults_copy_of(v, s->initial));
 	struct field_errors *outer = v->errs, errs;
 	struct error err;
 
@@ -101,7 +101,7 @@ static void check_meta_default(struct validation *v, const struct walk *w,
 static void check_default(struct validation *v, const struct crd_schema *s, bool root,
 			  int64_t *budget, const struct field_path *path)
 {
-	struct json *copy = copy_of(v, s->initial);
+	struct json *copy = definition_defaults_copy_of(v, s->initial);
 	bool resource = root || s->embedded;
 	size_t before = v->errs->n + v->errs->dropped;
 	struct error err;
@@ -109,7 +109,7 @@ static void check_default(struct validation *v, const struct crd_schema *s, bool
 	if (crd_prune(v->arena, copy, s, resource, NULL))
 		field_errors_invalid(v->errs, path, validate_shown(v, s->initial),
 				     "must not have unknown fields");
-	copy = copy_of(v, s->initial);
+	copy = definition_defaults_copy_of(v, s->initial);
 	if (crd_coerce(v->arena, copy, s, resource, path, NULL, &err) < 0) {
 		field_errors_invalid(v->errs, path, validate_shown(v, s->initial), err.msg);
 		return;
@@ -121,8 +121,8 @@ static void check_default(struct validation *v, const struct crd_schema *s, bool
 }
 
 /* Skips additionalProperties, as upstream does. */
-static void walk(struct validation *v, const struct crd_schema *s, struct walk w,
-		 const struct field_path *path)
+static void definition_defaults_walk(struct validation *v, const struct crd_schema *s,
+				     struct walk w, const struct field_path *path)
 {
 	struct field_path initial = field_path_name(path, "default");
 	struct field_path items = field_path_name(path, "items");
@@ -143,7 +143,7 @@ static void walk(struct validation *v, const struct crd_schema *s, struct walk w
 		const struct step step = { w.step, STR_NULL };
 		struct walk below = { w.root, &step, w.inside_meta, w.budget };
 
-		walk(v, s->items, below, &items);
+		definition_defaults_walk(v, s->items, below, &items);
 	}
 	for (size_t i = 0; i < s->nproperties; i++) {
 		const struct crd_property *p = &s->properties[i];
@@ -152,7 +152,7 @@ static void walk(struct validation *v, const struct crd_schema *s, struct walk w
 		struct walk below = { w.root, &step, w.inside_meta, w.budget };
 
 		below.inside_meta |= (root || s->embedded) && crd_is_meta(p->name);
-		walk(v, p->schema, below, &at);
+		definition_defaults_walk(v, p->schema, below, &at);
 	}
 }
 
@@ -161,5 +161,6 @@ void check_crd_defaults(struct validation *v, const struct crd_schema *schema,
 {
 	int64_t budget = CRD_RULES_COST_MAX;
 
-	walk(v, schema, (struct walk){ .root = schema, .budget = &budget }, path);
+	definition_defaults_walk(v, schema, (struct walk){ .root = schema, .budget = &budget },
+				 path);
 }

@@ -169,7 +169,7 @@ static void add_member(struct buf *out, const char *name, const struct json *val
 }
 
 /* Formats the rule as upstream does: with Go's names. */
-static struct field_value shown(struct validation *v, const struct json *rule)
+static struct field_value definition_rules_shown(struct validation *v, const struct json *rule)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(VALIDATE_SHOWN_MAX);
 
@@ -194,7 +194,7 @@ static void report_fault(struct validation *v, const struct check_crd_scope *sco
 	if (strcmp(fault, CEL_COMPILE_EXCEEDED) == 0)
 		field_errors_forbidden(scope->errs, path, "too complex, " CEL_COMPILE_EXCEEDED);
 	else
-		field_errors_invalid(scope->errs, path, shown(v, given), fault);
+		field_errors_invalid(scope->errs, path, definition_rules_shown(v, given), fault);
 }
 
 static void check_message(struct validation *v, const struct crd_rule *rule,

@@ -16,10 +16,10 @@ struct context {
 	struct check_crd_scope rules;
 };
 
-static void check_node(struct validation *v, const struct json *schema, struct context context,
-		       const struct field_path *path);
+static void definition_schema_check_node(struct validation *v, const struct json *schema,
+					 struct context context, const struct field_path *path);
 
-static bool is_set(const struct json *object, const char *key)
+static bool definition_schema_is_set(const struct json *object, const char *key)
 {
 	const struct json *value = json_getz(object, key);
 
@@ -45,7 +45,7 @@ static void check_keywords(struct validation *v, const struct json *schema,
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct field_path at = field_path_name(path, rows[i].key);
 
-		if (is_set(schema, rows[i].key))
+		if (definition_schema_is_set(schema, rows[i].key))
 			field_errors_forbidden(v->errs, &at, rows[i].why);
 	}
 }
@@ -67,7 +67,7 @@ static void check_standard(struct validation *v, const struct json *schema,
 	if (!known)
 		field_errors_not_supported(v->errs, &type, FIELD_STR(given), types,
 					   ARRAY_SIZE(types));
-	if (is_set(schema, "default") && context->no_defaults)
+	if (definition_schema_is_set(schema, "default") && context->no_defaults)
 		field_errors_forbidden(
 			v->errs, &initial,
 			arena_printf(v->arena, "must not be set %s", context->no_defaults));
@@ -135,9 +135,9 @@ static void check_set_items(struct validation *v, const struct json *items,
 }
 
 /* Checks one key of a keyed list: it must be a scalar field, listed once. */
-static void check_key(struct validation *v, const struct json *items, struct json_index *keys,
-		      struct json_index *known, const struct json *key,
-		      const struct field_path *path)
+static void definition_schema_check_key(struct validation *v, const struct json *items,
+					struct json_index *keys, struct json_index *known,
+					const struct json *key, const struct field_path *path)
 {
 	const struct json *property = json_index_get(known, json_str(key));
 	struct field_path keys_at = field_path_name(path, "x-kubernetes-list-map-keys");
@@ -168,7 +168,7 @@ static void check_keys(struct validation *v, const struct json *items, const str
 	json_index_init(&keys, list, NULL);
 	json_index_init(&known, json_getz(items, "properties"), NULL);
 	JSON_FOREACH (key, list)
-		check_key(v, items, &keys, &known, key, path);
+		definition_schema_check_key(v, items, &keys, &known, key, path);
 }
 
 static void check_keyed_list(struct validation *v, const struct json *schema,
@@ -230,7 +230,7 @@ static void check_key_presence(struct validation *v, const struct json *schema,
 		struct field_path null = field_path_name(&at, "nullable");
 		bool required = json_index_get(&needed, json_str(key));
 
-		if (property && !required && !is_set(property, "default"))
+		if (property && !required && !definition_schema_is_set(property, "default"))
 			field_errors_required(v->errs, &initial,
 					      "this property is in x-kubernetes-list-map-keys, so "
 					      "it must have a default or be a required property");
@@ -292,7 +292,7 @@ static void check_properties(struct validation *v, const struct json *schema,
 				below.no_defaults = arena_printf(v->arena, "in top-level %.*s",
 								 STR_ARG(json_key(property)));
 		}
-		check_node(v, property, below, &at);
+		definition_schema_check_node(v, property, below, &at);
 	}
 }
 
@@ -314,7 +314,7 @@ static void check_additional(struct validation *v, const struct json *schema,
 	context.rules = check_crd_below(&context.rules, schema,
 					context.rules.node ? context.rules.node->additional : NULL);
 	if (additional->type == JSON_OBJECT)
-		check_node(v, additional, context, &at);
+		definition_schema_check_node(v, additional, context, &at);
 }
 
 static void check_branches(struct validation *v, const struct json *schema, struct context context,
@@ -326,7 +326,7 @@ static void check_branches(struct validation *v, const struct json *schema, stru
 	context.root = false;
 	context.rules.node = NULL;
 	if (json_is(json_getz(schema, "not"), JSON_OBJECT))
-		check_node(v, json_getz(schema, "not"), context, &not );
+		definition_schema_check_node(v, json_getz(schema, "not"), context, &not );
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
 		struct field_path list = field_path_name(path, lists[i]);
 		size_t k = 0;
@@ -334,7 +334,7 @@ static void check_branches(struct validation *v, const struct json *schema, stru
 		JSON_FOREACH (branch, json_getz(schema, lists[i])) {
 			struct field_path at = field_path_index(&list, k++);
 
-			check_node(v, branch, context, &at);
+			definition_schema_check_node(v, branch, context, &at);
 		}
 	}
 }
@@ -352,7 +352,7 @@ static void check_items(struct validation *v, const struct json *schema, struct 
 	context.rules = check_crd_below(&context.rules, schema,
 					context.rules.node ? context.rules.node->items : NULL);
 	if (json_is(json_getz(schema, "items"), JSON_OBJECT))
-		check_node(v, json_getz(schema, "items"), context, &at);
+		definition_schema_check_node(v, json_getz(schema, "items"), context, &at);
 }
 
 static size_t count_faults(const struct validation *v)
@@ -360,8 +360,8 @@ static size_t count_faults(const struct validation *v)
 	return v->errs->n + v->errs->dropped;
 }
 
-static void check_node(struct validation *v, const struct json *schema, struct context context,
-		       const struct field_path *path)
+static void definition_schema_check_node(struct validation *v, const struct json *schema,
+					 struct context context, const struct field_path *path)
 {
 	struct field_path unique = field_path_name(path, "uniqueItems");
 	struct field_path preserve = field_path_name(path, "x-kubernetes-preserve-unknown-fields");
@@ -463,7 +463,7 @@ static const struct crd_schema *check_structure(struct validation *v, const stru
 	return count_faults(v) == before ? compiled : NULL;
 }
 
-static void add_all(struct field_errors *into, const struct field_errors *from)
+static void definition_schema_add_all(struct field_errors *into, const struct field_errors *from)
 {
 	into->dropped += from->dropped;
 	for (const struct field_error *e = from->first; e; e = e->next) {
@@ -490,8 +490,8 @@ static void check_tree(struct validation *v, const struct json *schema,
 					      .errs = &errs } };
 
 	field_errors_init(&errs, v->arena);
-	check_node(v, schema, context, path);
-	add_all(v->errs, &errs);
+	definition_schema_check_node(v, schema, context, path);
+	definition_schema_add_all(v->errs, &errs);
 	check_crd_costs(v, &costs, path);
 }
 

@@ -232,8 +232,8 @@ static void check_metadata(struct checker *c, const struct json *schema, enum le
 				       "generateName, but metadata is implicitly specified");
 }
 
-static void check_type(struct checker *c, const struct json *schema, enum level level,
-		       const struct field_path *path)
+static void definition_structural_check_type(struct checker *c, const struct json *schema,
+					     enum level level, const struct field_path *path)
 {
 	static const char *const missing[] = {
 		[ROOT] = "must not be empty at the root",
@@ -306,7 +306,7 @@ static void check_shape(struct checker *c, const struct json *schema, enum level
 	check_extensions(c, schema, path);
 	check_values(c, schema, is_int_or_string(json_getz(schema, "anyOf")),
 		     is_int_or_string(json_getz(json_first(all_of), "anyOf")), path);
-	check_type(c, schema, level, path);
+	definition_structural_check_type(c, schema, level, path);
 	check_metadata(c, schema, level, path);
 }
 
@@ -404,7 +404,7 @@ static int fault_cmp(const void *a, const void *b)
 	return str_cmp(x->text, y->text);
 }
 
-static void hand_over(struct checker *c)
+static void definition_structural_hand_over(struct checker *c)
 {
 	struct field_errors *into = c->v->errs;
 	struct fault *faults = ARENA_ARRAY(c->v->arena, struct fault, c->errs.n + 1);
@@ -437,6 +437,6 @@ bool check_crd_structural(struct validation *v, const struct json *schema,
 	field_errors_init(&c.errs, v->arena);
 	check_shape(&c, schema, ROOT, path);
 	check_complete(&c, schema, &root);
-	hand_over(&c);
+	definition_structural_hand_over(&c);
 	return !field_errors_any(&c.errs);
 }

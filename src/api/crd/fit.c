@@ -22,7 +22,7 @@ static void prune(struct pruner *p, struct json *v, const struct crd_schema *s, 
 		  const struct decode_step *at);
 
 /* Reports an unknown member; not those of the resource's own metadata. */
-static void tell(struct pruner *p, struct str name, const struct decode_step *at)
+static void fit_tell(struct pruner *p, struct str name, const struct decode_step *at)
 {
 	if (p->reports && (at || !crd_is_meta(name)))
 		decode_fault(p->arena, &p->found, "unknown field", at, name);
@@ -49,7 +49,7 @@ static void prune_object(struct pruner *p, struct json *v, const struct crd_sche
 			prune(p, member, s->additional, s->additional && s->additional->preserve,
 			      &step);
 		} else if (!keep) {
-			tell(p, step.key, at);
+			fit_tell(p, step.key, at);
 			member->key = NULL;
 			dropped = true;
 		}
@@ -243,8 +243,8 @@ struct coercer {
 	struct error *err;
 };
 
-static int refuse(struct coercer *c, const struct field_path *path, const struct json *v,
-		  const char *why)
+static int fit_refuse(struct coercer *c, const struct field_path *path, const struct json *v,
+		      const char *why)
 {
 	CLEANUP(buf_release) struct buf at = BUF_INIT(VALIDATE_SHOWN_MAX);
 	CLEANUP(buf_release) struct buf shown = BUF_INIT(VALIDATE_SHOWN_MAX);
@@ -278,7 +278,7 @@ static int coerce_meta(struct coercer *c, struct json *meta, const struct field_
 
 	if (decode_fit_at(c->arena, meta, schema_object_meta(), steps_of(c->arena, path), c->report,
 			  &why) < 0)
-		return refuse(c, path, meta, why.msg);
+		return fit_refuse(c, path, meta, why.msg);
 	created = json_text_at(meta, "creationTimestamp");
 	if (created.n == 0)
 		json_remove(meta, STR("creationTimestamp"));
@@ -302,7 +302,7 @@ static int coerce_member(struct coercer *c, struct json *member, const struct cr
 			if (r < 0)
 				return r;
 		} else if (member->type != JSON_STRING) {
-			return refuse(c, &at, member, "must be a string");
+			return fit_refuse(c, &at, member, "must be a string");
 		}
 	}
 	if (property)

@@ -66,7 +66,7 @@ static struct json *find_condition(const struct json *definition, struct str typ
 	return NULL;
 }
 
-static bool set_text(struct arena *a, struct json *object, const char *key, struct str text)
+static bool names_set_text(struct arena *a, struct json *object, const char *key, struct str text)
 {
 	if (str_eq(json_text_at(object, key), text) && json_getz(object, key))
 		return false;
@@ -91,13 +91,13 @@ bool crd_set_condition(struct arena *a, struct json *definition,
 		json_append(list, c);
 		json_put_str(a, c, "type", condition->type);
 	}
-	if (set_text(a, c, "status", condition->status) ||
+	if (names_set_text(a, c, "status", condition->status) ||
 	    json_text_at(c, "lastTransitionTime").n == 0) {
 		tree_set_time(a, c, "lastTransitionTime", now_ns);
 		changed = true;
 	}
-	changed |= set_text(a, c, "reason", condition->reason);
-	changed |= set_text(a, c, "message", condition->message);
+	changed |= names_set_text(a, c, "reason", condition->reason);
+	changed |= names_set_text(a, c, "message", condition->message);
 	return changed;
 }
 
@@ -133,7 +133,7 @@ struct naming {
 	struct crd_condition condition;
 };
 
-static bool is_taken(const struct naming *n, bool kind, struct str name)
+static bool names_is_taken(const struct naming *n, bool kind, struct str name)
 {
 	return kind ? n->taken->kind(n->taken->catalogue, n->group, name)
 		    : n->taken->resource(n->taken->catalogue, n->group, name);
@@ -148,7 +148,7 @@ static struct str in_use(struct naming *n, struct str name)
 	return arena_str(n->arena, buf_str(&text));
 }
 
-static void refuse(struct naming *n, struct str reason, struct str message)
+static void names_refuse(struct naming *n, struct str reason, struct str message)
 {
 	n->condition.status = STR("False");
 	n->condition.reason = reason;
@@ -163,8 +163,8 @@ static void accept_name(struct naming *n, const char *key, bool kind, struct str
 
 	if (str_eq(want, have))
 		return;
-	if (is_taken(n, kind, want))
-		refuse(n, reason, in_use(n, want));
+	if (names_is_taken(n, kind, want))
+		names_refuse(n, reason, in_use(n, want));
 	else if (want.n)
 		json_put_str(n->arena, n->accepted, key, want);
 	else
@@ -182,7 +182,8 @@ static void accept_short_names(struct naming *n)
 	JSON_FOREACH (name, want) {
 		struct str used;
 
-		if (json_has_text(have, json_str(name)) || !is_taken(n, false, json_str(name)))
+		if (json_has_text(have, json_str(name)) ||
+		    !names_is_taken(n, false, json_str(name)))
 			continue;
 		used = in_use(n, json_str(name));
 		(void)buf_printf(&message, "%s%.*s", conflicts++ ? ", " : "", STR_ARG(used));
@@ -191,9 +192,9 @@ static void accept_short_names(struct naming *n)
 		tree_carry(n->arena, n->accepted, n->wanted, "shortNames");
 		return;
 	}
-	refuse(n, STR("ShortNamesConflict"),
-	       str_from(arena_printf(n->arena, conflicts > 1 ? "[%.*s]" : "%.*s", (int)message.n,
-				     message.p)));
+	names_refuse(n, STR("ShortNamesConflict"),
+		     str_from(arena_printf(n->arena, conflicts > 1 ? "[%.*s]" : "%.*s",
+					   (int)message.n, message.p)));
 }
 
 static void accept_all(struct naming *n)

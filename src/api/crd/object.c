@@ -48,7 +48,7 @@ static struct str element_text(struct uniqueness *u, const struct json *item)
 }
 
 /* The value for an error: the element of a set, or the keys of a keyed element. */
-static struct field_value shown(struct uniqueness *u, const struct json *item)
+static struct field_value object_shown(struct uniqueness *u, const struct json *item)
 {
 	struct json *keys, *copy;
 
@@ -100,7 +100,7 @@ static void check_repeated(struct uniqueness *u, const struct json *list,
 		if (!before || before->told)
 			continue;
 		before->told = true;
-		field_errors_duplicate(u->v->errs, &at, shown(u, item));
+		field_errors_duplicate(u->v->errs, &at, object_shown(u, item));
 	}
 }
 
@@ -122,8 +122,8 @@ static bool check_elements(struct validation *v, const struct json *list,
 	return true;
 }
 
-static void check_list(struct validation *v, const struct crd_schema *s, const struct json *list,
-		       const struct field_path *path)
+static void object_check_list(struct validation *v, const struct crd_schema *s,
+			      const struct json *list, const struct field_path *path)
 {
 	struct uniqueness u = { .v = v, .s = s, .budget = COMPARISONS_MAX };
 
@@ -148,7 +148,7 @@ static void check_lists_in(struct validation *v, const struct crd_schema *s,
 	if (!s->has_keyed && s->list == CRD_LIST_ATOMIC)
 		return;
 	if (value->type == JSON_ARRAY) {
-		check_list(v, s, value, path);
+		object_check_list(v, s, value, path);
 		JSON_FOREACH (item, value) {
 			struct field_path at = field_path_index(path, i++);
 

@@ -188,7 +188,7 @@ static void compile_rule(struct arena *a, const struct cel_env *env, const struc
 		compile_message(a, env, message, rule);
 }
 
-static enum field_error_type reason_of(struct str name)
+static enum field_error_type rule_reason_of(struct str name)
 {
 	if (str_eqz(name, "FieldValueForbidden"))
 		return FIELD_FORBIDDEN;
@@ -207,7 +207,7 @@ static void read_rule(struct arena *a, const struct json *props, const struct js
 	rule->text = trimmed(json_text_at(given, "rule"));
 	rule->message = trimmed(json_text_at(given, "message"));
 	rule->optional_old = json_true_at(given, "optionalOldSelf");
-	rule->reason = reason_of(json_text_at(given, "reason"));
+	rule->reason = rule_reason_of(json_text_at(given, "reason"));
 	if (field.n && crd_field_path(a, props, field, true, &normal, &why))
 		rule->field = arena_str(a, buf_str(&normal));
 }

@@ -83,8 +83,8 @@ static const struct json *find_stored(struct arena *a, const struct crd_schema *
 	return key.p ? map_get(stored, key) : NULL;
 }
 
-static bool is_same(struct arena *a, const struct crd_schema *s, const struct json *value,
-		    const struct json *old);
+static bool rule_run_is_same(struct arena *a, const struct crd_schema *s, const struct json *value,
+			     const struct json *old);
 
 static bool is_same_list(struct arena *a, const struct crd_schema *s, const struct json *value,
 			 const struct json *old)
@@ -98,7 +98,7 @@ static bool is_same_list(struct arena *a, const struct crd_schema *s, const stru
 	JSON_FOREACH (item, value) {
 		const struct json *before = same ? find_stored(a, s, &stored, item) : NULL;
 
-		same = before && is_same(a, s->items, item, before);
+		same = before && rule_run_is_same(a, s->items, item, before);
 	}
 	map_release(&stored);
 	return same;
@@ -108,8 +108,8 @@ static bool is_same_list(struct arena *a, const struct crd_schema *s, const stru
  * Whether the value equals the stored one. Parts without a schema have no counterpart, so they
  * differ.
  */
-static bool is_same(struct arena *a, const struct crd_schema *s, const struct json *value,
-		    const struct json *old)
+static bool rule_run_is_same(struct arena *a, const struct crd_schema *s, const struct json *value,
+			     const struct json *old)
 {
 	if (!json_is_container(value) || value->type != old->type)
 		return json_equal(value, old);
@@ -121,7 +121,7 @@ static bool is_same(struct arena *a, const struct crd_schema *s, const struct js
 		const struct crd_schema *below = crd_member(s, json_key(member));
 		const struct json *before = json_get(old, json_key(member));
 
-		if (!below || !before || !is_same(a, below, member, before))
+		if (!below || !before || !rule_run_is_same(a, below, member, before))
 			return false;
 	}
 	return true;
@@ -134,8 +134,9 @@ static bool is_unchanged(struct run *r, struct spot *spot)
 	if (!spot)
 		return false;
 	if (spot->change == NOT_ASKED)
-		spot->change = is_same(r->v->arena, spot->s, spot->value, spot->before) ? UNCHANGED
-											: CHANGED;
+		spot->change = rule_run_is_same(r->v->arena, spot->s, spot->value, spot->before)
+				       ? UNCHANGED
+				       : CHANGED;
 	return spot->change == UNCHANGED;
 }
 
@@ -257,7 +258,7 @@ static void add_error(struct run *r, const struct spot *spot, const struct crd_r
 	}
 }
 
-static struct field_value shown(struct run *r, const struct spot *spot)
+static struct field_value rule_run_shown(struct run *r, const struct spot *spot)
 {
 	if (!spot->s->int_or_string && (spot->s->types & (CRD_OBJECT | CRD_ARRAY)))
 		return FIELD_OMITTED;
@@ -280,7 +281,7 @@ static void add_failure(struct run *r, struct spot *spot, const struct crd_rule 
 	if (message.n == 0)
 		message = str_from(
 			arena_printf(r->v->arena, "failed rule: %.*s", STR_ARG(rule->text)));
-	add_fault(r, spot, rule, rule->reason, shown(r, spot), message);
+	add_fault(r, spot, rule, rule->reason, rule_run_shown(r, spot), message);
 }
 
 static void run_rule(struct run *r, struct spot *spot, const struct crd_rule *rule,

@@ -20,8 +20,8 @@ struct compiling {
 	struct cel_budget *budget; /* for patterns and rules; NULL: no limit */
 };
 
-static int compile(struct compiling *c, const struct json *props,
-		   const struct crd_schema **ret_schema);
+static int schema_compile(struct compiling *c, const struct json *props,
+			  const struct crd_schema **ret_schema);
 
 static const struct {
 	const char *name;
@@ -115,7 +115,7 @@ static int compile_list(struct compiling *c, const struct json *list, struct crd
 		return 0;
 	schemas.v = ARENA_ARRAY(c->arena, const struct crd_schema *, json_count(list));
 	JSON_FOREACH (item, list) {
-		r = compile(c, item, &schemas.v[schemas.n++]);
+		r = schema_compile(c, item, &schemas.v[schemas.n++]);
 		if (r < 0)
 			return r;
 	}
@@ -173,7 +173,7 @@ static int compile_junctors(struct compiling *c, const struct json *props, struc
 	if (r == 0)
 		r = compile_list(c, json_getz(props, "oneOf"), &rules->one_of);
 	if (r == 0 && json_is(not, JSON_OBJECT))
-		r = compile(c, not, &rules->not );
+		r = schema_compile(c, not, &rules->not );
 	c->rules_in_cel = outer;
 	return r;
 }
@@ -245,7 +245,7 @@ static int compile_properties(struct compiling *c, const struct json *map, struc
 	properties = ARENA_ARRAY(c->arena, struct crd_property, json_count(map));
 	JSON_FOREACH (member, map) {
 		properties[n].name = json_key(member);
-		r = compile(c, member, &properties[n++].schema);
+		r = schema_compile(c, member, &properties[n++].schema);
 		if (r < 0)
 			return r;
 	}
@@ -261,7 +261,7 @@ static int compile_additional(struct compiling *c, const struct json *value, str
 
 	if (json_is(value, JSON_OBJECT)) {
 		s->open = true;
-		return compile(c, value, &s->additional);
+		return schema_compile(c, value, &s->additional);
 	}
 	/* Either way pruning keeps unknown members; validation rejects them later. */
 	s->open = json_bool(value, &allowed);
@@ -278,7 +278,7 @@ static enum crd_list list_of(const struct json *props)
 	return str_eqz(name, "map") ? CRD_LIST_MAP : CRD_LIST_ATOMIC;
 }
 
-static void gather(struct crd_schema *s, const struct crd_schema *child)
+static void schema_gather(struct crd_schema *s, const struct crd_schema *child)
 {
 	s->has_defaults |= child->has_defaults || child->initial;
 	s->has_embedded |= child->has_embedded || child->embedded;
@@ -289,11 +289,11 @@ static void gather(struct crd_schema *s, const struct crd_schema *child)
 static void gather_all(struct crd_schema *s)
 {
 	for (size_t i = 0; i < s->nproperties; i++)
-		gather(s, s->properties[i].schema);
+		schema_gather(s, s->properties[i].schema);
 	if (s->additional)
-		gather(s, s->additional);
+		schema_gather(s, s->additional);
 	if (s->items)
-		gather(s, s->items);
+		schema_gather(s, s->items);
 }
 
 static int compile_shape(struct compiling *c, const struct json *props, struct crd_schema *s)
@@ -319,14 +319,14 @@ static int compile_shape(struct compiling *c, const struct json *props, struct c
 	if (r == 0)
 		r = compile_additional(c, json_getz(props, "additionalProperties"), s);
 	if (r == 0 && json_is(items, JSON_OBJECT))
-		r = compile(c, items, &s->items);
+		r = schema_compile(c, items, &s->items);
 	if (r == 0)
 		gather_all(s);
 	return r;
 }
 
-static int compile(struct compiling *c, const struct json *props,
-		   const struct crd_schema **ret_schema)
+static int schema_compile(struct compiling *c, const struct json *props,
+			  const struct crd_schema **ret_schema)
 {
 	struct crd_schema *s = ARENA_NEW(c->arena, struct crd_schema);
 	int r;
@@ -372,6 +372,6 @@ int crd_schema_compile(struct arena *a, const struct json *props, struct cel_bud
 	};
 	int r;
 
-	r = compile(&c, props, ret_schema);
+	r = schema_compile(&c, props, ret_schema);
 	return r < 0 ? error_recode(err, ERR_INVALID) : 0;
 }

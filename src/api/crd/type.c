@@ -16,7 +16,7 @@ struct builder {
 static int build_type(struct builder *b, const struct crd_schema *s, bool root,
 		      const struct schema_type **ret_type);
 
-static uint8_t value_of(const struct crd_schema *s)
+static uint8_t type_value_of(const struct crd_schema *s)
 {
 	if (s->int_or_string)
 		return SCHEMA_INT_OR_STRING;
@@ -61,7 +61,7 @@ static int build_elements(struct builder *b, const struct crd_schema *s, struct 
 		return 0;
 	}
 	if (s->types != CRD_ARRAY && !is_map(s)) {
-		field->value = is_object(s) ? SCHEMA_OBJECT : value_of(s);
+		field->value = is_object(s) ? SCHEMA_OBJECT : type_value_of(s);
 		return field->value == SCHEMA_OBJECT ? build_type(b, s, false, &field->type) : 0;
 	}
 	holder = ARENA_NEW(b->arena, struct schema_type);
@@ -94,7 +94,7 @@ static int build_field(struct builder *b, const struct crd_schema *s, struct sch
 		return build_elements(b, s->additional, field);
 	}
 	if (!is_object(s)) {
-		field->value = value_of(s);
+		field->value = type_value_of(s);
 		return 0;
 	}
 	field->value = SCHEMA_OBJECT;
@@ -134,7 +134,7 @@ static size_t add_meta(struct schema_field *fields)
 	return n;
 }
 
-static const uint16_t *index_of(struct builder *b, const struct schema_field *fields, size_t n)
+static const uint16_t *type_index_of(struct builder *b, const struct schema_field *fields, size_t n)
 {
 	uint16_t *by_name = ARENA_ARRAY(b->arena, uint16_t, n + 1);
 
@@ -178,7 +178,7 @@ static int build_type(struct builder *b, const struct crd_schema *s, bool root,
 	}
 	type->fields = fields;
 	type->nfields = (uint16_t)n;
-	type->by_name = index_of(b, fields, n);
+	type->by_name = type_index_of(b, fields, n);
 	type->atomic = s->atomic_map;
 	type->preserve = b->preserving || s->types == 0 || (s->nproperties == 0 && !s->closed);
 	b->preserving -= s->preserve;

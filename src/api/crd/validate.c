@@ -25,17 +25,17 @@ struct spot {
 	const struct json *old; /* or NULL */
 };
 
-static unsigned check(struct crd_check *c, const struct crd_schema *s, const struct json *value,
-		      const struct spot *spot);
+static unsigned validate_check(struct crd_check *c, const struct crd_schema *s,
+			       const struct json *value, const struct spot *spot);
 
 /* --- faults ----------------------------------------------------------------------- */
 
-static void print_name(const struct field_path *path, const struct field_path *base,
-		       struct buf *out)
+static void validate_print_name(const struct field_path *path, const struct field_path *base,
+				struct buf *out)
 {
 	if (path == base || !path)
 		return;
-	print_name(path->parent, base, out);
+	validate_print_name(path->parent, base, out);
 	if (path->kind == FIELD_PATH_INDEX) {
 		(void)buf_printf(out, "[%zu]", path->index);
 		return;
@@ -49,7 +49,7 @@ struct str crd_check_name(struct crd_check *c, const struct field_path *path)
 {
 	CLEANUP(buf_release) struct buf name = BUF_INIT(VALIDATE_SHOWN_MAX);
 
-	print_name(path, c->base, &name);
+	validate_print_name(path, c->base, &name);
 	return arena_str(c->v->arena, buf_str(&name));
 }
 
@@ -59,7 +59,7 @@ void crd_check_add(struct crd_check *c, enum field_error_type type, const struct
 	CLEANUP(buf_release) struct buf detail = BUF_INIT(REQUEST_WORK_MAX);
 	va_list ap;
 
-	print_name(path, c->base, &detail);
+	validate_print_name(path, c->base, &detail);
 	(void)buf_addz(&detail, " in body ");
 	va_start(ap, fmt);
 	(void)buf_vprintf(&detail, fmt, ap);
@@ -160,7 +160,7 @@ static unsigned check_below(struct crd_check *c, const struct crd_schema *s,
 {
 	if (spot->old && json_equal(value, spot->old))
 		return 0;
-	return check(c, s, value, spot);
+	return validate_check(c, s, value, spot);
 }
 
 /* --- objects and lists ------------------------------------------------------------ */
@@ -247,8 +247,8 @@ static void check_items(struct crd_check *c, const struct crd_rules *rules,
 		check_unique(c, value, spot);
 }
 
-static unsigned check_list(struct crd_check *c, const struct crd_schema *s,
-			   const struct json *value, const struct spot *spot)
+static unsigned validate_check_list(struct crd_check *c, const struct crd_schema *s,
+				    const struct json *value, const struct spot *spot)
 {
 	bool keyed = spot->shape && spot->shape->list == CRD_LIST_MAP &&
 		     json_is(spot->old, JSON_ARRAY);
@@ -287,7 +287,7 @@ static void try_branch(struct crd_check *c, const struct crd_schema *s, const st
 
 	field_errors_init(&ret_outcome->errs, c->v->arena);
 	c->errs = &ret_outcome->errs;
-	ret_outcome->content = check(c, s, value, spot);
+	ret_outcome->content = validate_check(c, s, value, spot);
 	c->errs = outer;
 }
 
@@ -412,7 +412,7 @@ static unsigned check_content(struct crd_check *c, const struct crd_schema *s,
 			       ? crd_check_number(c, s, value, spot->path)
 			       : 2;
 	case JSON_ARRAY:
-		return check_list(c, s, value, spot);
+		return validate_check_list(c, s, value, spot);
 	case JSON_OBJECT:
 		return check_object(c, s, value, spot);
 	default:
@@ -420,8 +420,8 @@ static unsigned check_content(struct crd_check *c, const struct crd_schema *s,
 	}
 }
 
-static unsigned check(struct crd_check *c, const struct crd_schema *s, const struct json *value,
-		      const struct spot *spot)
+static unsigned validate_check(struct crd_check *c, const struct crd_schema *s,
+			       const struct json *value, const struct spot *spot)
 {
 	bool typed = s->types || (s->rules && s->rules->format_name.n);
 	unsigned content = 0;

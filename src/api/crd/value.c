@@ -149,7 +149,7 @@ static struct number number_of(const struct json *value)
 }
 
 /* Converts as Go does; out of range, where Go's result is undefined, it saturates. */
-static int64_t cut(double f)
+static int64_t value_cut(double f)
 {
 	if (f >= 9223372036854775807.0)
 		return INT64_MAX;
@@ -167,13 +167,13 @@ static bool is_in_range(struct number n, bool integer, struct str format)
 	if (!n.is_int && (n.f64 >= 9223372036854775808.0 || n.f64 < -9223372036854775808.0 ||
 			  n.f64 != (double)(int64_t)n.f64))
 		return false;
-	n.i64 = n.is_int ? n.i64 : cut(n.f64);
+	n.i64 = n.is_int ? n.i64 : value_cut(n.f64);
 	return !small || (n.i64 >= INT32_MIN && n.i64 <= INT32_MAX);
 }
 
 /* Checks that a value, or a limit, fits its type and format. */
-static bool check_range(struct crd_check *c, const struct crd_schema *s, struct number n,
-			const char *what, const struct field_path *path)
+static bool value_check_range(struct crd_check *c, const struct crd_schema *s, struct number n,
+			      const char *what, const struct field_path *path)
 {
 	struct str format = s->types == CRD_INTEGER || s->types == CRD_NUMBER
 				    ? rules_of(s)->format_name
@@ -199,7 +199,7 @@ static void add_limit(struct crd_check *c, const struct json *value, const char 
 	CLEANUP(buf_release) struct buf text = BUF_INIT(256);
 
 	if (n.is_int)
-		(void)buf_add_i64(&text, cut(limit));
+		(void)buf_add_i64(&text, value_cut(limit));
 	else
 		(void)print_f64(&text, limit);
 	crd_check_add(c, FIELD_INVALID, path, validate_shown(c->v, value), "%s %.*s", words,
@@ -209,21 +209,21 @@ static void add_limit(struct crd_check *c, const struct json *value, const char 
 static bool exceeds(struct number n, double limit, bool exclusive)
 {
 	if (n.is_int)
-		return exclusive ? n.i64 >= cut(limit) : n.i64 > cut(limit);
+		return exclusive ? n.i64 >= value_cut(limit) : n.i64 > value_cut(limit);
 	return exclusive ? n.f64 >= limit : n.f64 > limit;
 }
 
 static bool falls_below(struct number n, double limit, bool exclusive)
 {
 	if (n.is_int)
-		return exclusive ? n.i64 <= cut(limit) : n.i64 < cut(limit);
+		return exclusive ? n.i64 <= value_cut(limit) : n.i64 < value_cut(limit);
 	return exclusive ? n.f64 <= limit : n.f64 < limit;
 }
 
 static bool is_multiple(struct number n, double factor)
 {
 	if (n.is_int)
-		return n.i64 % cut(factor) == 0;
+		return n.i64 % value_cut(factor) == 0;
 	return is_whole(factor < 1 ? 1 / factor * n.f64 : n.f64 / factor);
 }
 
@@ -233,9 +233,9 @@ static void check_multiple(struct crd_check *c, const struct crd_schema *s,
 	CLEANUP(buf_release) struct buf text = BUF_INIT(256);
 	double factor = s->rules->multiple_of;
 
-	if (!check_range(c, s, (struct number){ .f64 = factor }, "MultipleOf", path))
+	if (!value_check_range(c, s, (struct number){ .f64 = factor }, "MultipleOf", path))
 		n.is_int = false;
-	if (n.is_int ? cut(factor) <= 0 : factor <= 0) {
+	if (n.is_int ? value_cut(factor) <= 0 : factor <= 0) {
 		struct str name = crd_check_name(c, path);
 
 		(void)print_f64(&text, factor);
@@ -253,13 +253,13 @@ unsigned crd_check_number(struct crd_check *c, const struct crd_schema *s, const
 	const struct crd_rules *rules = rules_of(s);
 	struct number n = number_of(value), whole;
 
-	(void)check_range(c, s, n, "Checked", path);
+	(void)value_check_range(c, s, n, "Checked", path);
 	if (rules->has_multiple_of)
 		check_multiple(c, s, value, n, path);
 	if (rules->has_minimum) {
 		whole = n;
-		if (!check_range(c, s, (struct number){ .f64 = rules->minimum }, "Minimum boundary",
-				 path))
+		if (!value_check_range(c, s, (struct number){ .f64 = rules->minimum },
+				       "Minimum boundary", path))
 			whole.is_int = false;
 		if (falls_below(whole, rules->minimum, rules->exclusive_minimum))
 			add_limit(c, value,
@@ -269,8 +269,8 @@ unsigned crd_check_number(struct crd_check *c, const struct crd_schema *s, const
 	}
 	if (rules->has_maximum) {
 		whole = n;
-		if (!check_range(c, s, (struct number){ .f64 = rules->maximum }, "Maximum boundary",
-				 path))
+		if (!value_check_range(c, s, (struct number){ .f64 = rules->maximum },
+				       "Maximum boundary", path))
 			whole.is_int = false;
 		if (exceeds(whole, rules->maximum, rules->exclusive_maximum))
 			add_limit(c, value,

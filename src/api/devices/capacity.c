@@ -36,8 +36,8 @@ static int cmp(struct amount a, struct amount b)
 }
 
 /* Reports "WORDS: TEXT" at path.name, or at the path itself if `name` is NULL. */
-static void refuse(struct validation *v, const struct field_path *path, const char *name,
-		   struct str shown, const char *words, struct str than)
+static void capacity_refuse(struct validation *v, const struct field_path *path, const char *name,
+			    struct str shown, const char *words, struct str than)
 {
 	struct field_path at = field_path_name(path, name);
 
@@ -76,19 +76,20 @@ static void check_valid_values(struct validation *v, const struct json *values,
 		struct amount a = read_amount(value);
 
 		if (before && cmp(read_amount(before), a) > 0)
-			refuse(v, &at, NULL, a.text, "values must be sorted in ascending order",
-			       STR_NULL);
+			capacity_refuse(v, &at, NULL, a.text,
+					"values must be sorted in ascending order", STR_NULL);
 		if (cmp(a, max) > 0)
-			refuse(v, &at, NULL, a.text, "option is larger than capacity value",
-			       max.text);
+			capacity_refuse(v, &at, NULL, a.text,
+					"option is larger than capacity value", max.text);
 		if (is_repeated(values, value))
 			field_errors_duplicate(v->errs, &at, FIELD_STR(a.text));
 		found |= cmp(a, initial) == 0;
 		before = value;
 	}
 	if (!found)
-		refuse(v, path, NULL, initial.text,
-		       "default value is not valid according to the requestPolicy", STR_NULL);
+		capacity_refuse(v, path, NULL, initial.text,
+				"default value is not valid according to the requestPolicy",
+				STR_NULL);
 }
 
 struct range {
@@ -98,21 +99,21 @@ struct range {
 static void check_bounds(struct validation *v, const struct range *r, const struct field_path *path)
 {
 	if (cmp(r->min, r->capacity) > 0)
-		refuse(v, path, "min", r->min.text, "min is larger than capacity value",
-		       r->capacity.text);
+		capacity_refuse(v, path, "min", r->min.text, "min is larger than capacity value",
+				r->capacity.text);
 	if (cmp(r->initial, r->min) < 0)
-		refuse(v, path, "default", r->initial.text, "default is less than min",
-		       r->min.text);
+		capacity_refuse(v, path, "default", r->initial.text, "default is less than min",
+				r->min.text);
 	if (!r->max.there)
 		return;
 	if (cmp(r->min, r->max) > 0)
-		refuse(v, path, "max", r->min.text, "min is larger than max", r->max.text);
+		capacity_refuse(v, path, "max", r->min.text, "min is larger than max", r->max.text);
 	if (cmp(r->max, r->capacity) > 0)
-		refuse(v, path, "max", r->max.text, "max is larger than capacity value",
-		       r->capacity.text);
+		capacity_refuse(v, path, "max", r->max.text, "max is larger than capacity value",
+				r->capacity.text);
 	if (cmp(r->initial, r->max) > 0)
-		refuse(v, path, "default", r->initial.text, "default is more than max",
-		       r->max.text);
+		capacity_refuse(v, path, "default", r->initial.text, "default is more than max",
+				r->max.text);
 }
 
 /*
@@ -141,7 +142,7 @@ static bool check_computable(struct validation *v, const struct range *r, bool f
 			words = "must not be larger than 9223372036854775807";
 		if (!words)
 			continue;
-		refuse(v, path, names[i], amounts[i].text, words, STR_NULL);
+		capacity_refuse(v, path, names[i], amounts[i].text, words, STR_NULL);
 		fine = false;
 	}
 	return fine;
@@ -166,7 +167,8 @@ static void check_step(struct validation *v, const struct range *r, bool fractio
 	struct quantity added = quantity_add(r->min.q, r->step.q);
 
 	if (r->step.q.nano <= 0) {
-		refuse(v, path, "step", r->step.text, "must be greater than zero", STR_NULL);
+		capacity_refuse(v, path, "step", r->step.text, "must be greater than zero",
+				STR_NULL);
 		return;
 	}
 	if (quantity_cmp(added, r->capacity.q) > 0) {

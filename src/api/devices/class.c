@@ -27,7 +27,7 @@ void check_report_spent(struct validation *v, const struct field_path *path)
 }
 
 /* A verdict of the trial costs the budget as much as compiling the expression now. */
-static struct selector_verdict judge(const struct validation *v, struct str text)
+static struct selector_verdict class_judge(const struct validation *v, struct str text)
 {
 	const struct selector_verdict *known = selector_trial_find(v->trial, text);
 	struct cel_env env = { .budget = v->budget };
@@ -39,8 +39,8 @@ static struct selector_verdict judge(const struct validation *v, struct str text
 }
 
 /* Returns whether it is valid; if not, reports why. */
-static bool report(struct validation *v, const struct selector_verdict *j, struct str misuse,
-		   const struct field_path *path)
+static bool class_report(struct validation *v, const struct selector_verdict *j, struct str misuse,
+			 const struct field_path *path)
 {
 	if (is_spent(v)) {
 		check_report_spent(v, path);
@@ -76,8 +76,9 @@ static bool check_device_expression(struct validation *v, struct str text, enum 
 	}
 	if (is_spent(v))
 		return false;
-	j = judge(v, text);
-	return report(v, &j, use == CEL_DEVICE_SELECTOR ? j.unselecting : j.underivable, path);
+	j = class_judge(v, text);
+	return class_report(v, &j, use == CEL_DEVICE_SELECTOR ? j.unselecting : j.underivable,
+			    path);
 }
 
 uint64_t check_derived_attribute_cost(const struct validation *v, struct str text)
@@ -86,7 +87,7 @@ uint64_t check_derived_attribute_cost(const struct validation *v, struct str tex
 
 	if (text.n > CEL_EXPRESSION_MAX)
 		return 0;
-	j = judge(v, text);
+	j = class_judge(v, text);
 	return j.compiled ? MIN(j.cost, CEL_DEVICE_COST_MAX + 1) : 0;
 }
 

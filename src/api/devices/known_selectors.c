@@ -40,7 +40,7 @@ void known_selectors_free(struct known_selectors *k)
 	free(k);
 }
 
-static size_t place_of(struct str text)
+static size_t known_selectors_place_of(struct str text)
 {
 	return hash_bytes(text, hash_process_seed()) & (PLACES - 1);
 }
@@ -51,7 +51,7 @@ bool known_selectors_have(const struct known_selectors *k, struct str text)
 
 	if (!k || text.n == 0 || text.n > CEL_EXPRESSION_MAX)
 		return false;
-	at = place_of(text);
+	at = known_selectors_place_of(text);
 	return str_eq(str_of(k->places[at].text, k->places[at].n), text);
 }
 
@@ -69,7 +69,7 @@ void known_selectors_add(struct known_selectors *k, struct str text)
 
 	if (!k || text.n == 0 || text.n > CEL_EXPRESSION_MAX)
 		return;
-	at = place_of(text);
+	at = known_selectors_place_of(text);
 	empty(k, at);
 	while (k->bytes + text.n > BYTES_MAX)
 		empty(k, k->hand++ & (PLACES - 1));

@@ -133,8 +133,8 @@ static void visit(const struct json *v, const struct known_selectors *known, str
 }
 
 /* Uses no recursion, because bodies may be nested deeper than the stack allows. */
-static void collect(const struct json *body, const struct known_selectors *known,
-		    struct texts *texts)
+static void selector_trial_collect(const struct json *body, const struct known_selectors *known,
+				   struct texts *texts)
 {
 	VEC(const struct json *) ways;
 
@@ -155,15 +155,15 @@ static void collect(const struct json *body, const struct known_selectors *known
 	vec_release(&ways);
 }
 
-static void drop(void *trial)
+static void selector_trial_drop(void *trial)
 {
 	struct selector_trial *t = trial;
 
 	map_release(&t->verdicts);
 }
 
-static struct selector_trial *make(struct arena *a, const struct gates *gates,
-				   const struct texts *texts)
+static struct selector_trial *selector_trial_make(struct arena *a, const struct gates *gates,
+						  const struct texts *texts)
 {
 	struct selector_trial *t = ARENA_NEW(a, struct selector_trial);
 	struct str *copy = ARENA_ARRAY(a, struct str, texts->v.n);
@@ -175,7 +175,7 @@ static struct selector_trial *make(struct arena *a, const struct gates *gates,
 				      .texts = copy,
 				      .ntexts = texts->v.n };
 	map_init(&t->verdicts);
-	arena_hold(a, drop, t);
+	arena_hold(a, selector_trial_drop, t);
 	return t;
 }
 
@@ -189,9 +189,9 @@ struct selector_trial *selector_trial_new(struct arena *a, const struct schema_k
 	if (!has_expressions(kind))
 		return NULL;
 	vec_init(&texts.v, SELECTOR_TRIAL_MAX);
-	collect(body, known, &texts);
+	selector_trial_collect(body, known, &texts);
 	if (texts.v.n > 0)
-		t = make(a, gates, &texts);
+		t = selector_trial_make(a, gates, &texts);
 	vec_release(&texts.v);
 	return t;
 }

@@ -283,7 +283,7 @@ static int by_identity(const void *a, const void *b)
 	return order ? order : str_cmp(x->subresource, y->subresource);
 }
 
-static int refuse(struct applying *x, struct managed_applied *ret, struct error *err)
+static int apply_refuse(struct applying *x, struct managed_applied *ret, struct error *err)
 {
 	struct managed_entry **order = ARENA_ARRAY(x->arena, struct managed_entry *, x->entries.n);
 	struct telling t = { .arena = x->arena, .applied = ret, .room = CONFLICTS_TOLD_MAX };
@@ -361,7 +361,7 @@ static void keep_annotation(struct applying *x)
 		json_remove(annotations, STR(LAST_APPLIED_ANNOTATION));
 }
 
-static void finish(struct applying *x)
+static void apply_finish(struct applying *x)
 {
 	struct json *list;
 
@@ -412,9 +412,9 @@ int managed_apply(struct arena *a, const struct schema_kind *kind, const struct 
 		settle_conflicts(&x);
 	ret->untold = force ? 0 : count_conflicts(&x);
 	if (ret->untold)
-		return refuse(&x, ret, err);
+		return apply_refuse(&x, ret, err);
 	take_over(&x, &change);
-	finish(&x);
+	apply_finish(&x);
 	ret->object = x.object;
 	return 0;
 }

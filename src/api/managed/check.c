@@ -23,8 +23,8 @@ struct checker {
 	size_t faults;
 };
 
-static void check(struct checker *c, struct managed_place place, const struct json *value,
-		  const struct step *at);
+static void api_managed_check(struct checker *c, struct managed_place place,
+			      const struct json *value, const struct step *at);
 
 static void print_path(struct checker *c, const struct step *at)
 {
@@ -135,7 +135,7 @@ static int print_go(struct buf *out, const struct json *v, bool syntax)
 }
 
 /* Returns the value for a message; only its type if it is long. */
-static const char *shown(struct checker *c, const struct json *v, bool syntax)
+static const char *check_shown(struct checker *c, const struct json *v, bool syntax)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(256);
 
@@ -152,11 +152,11 @@ static void check_scalar(struct checker *c, enum schema_value kind, const struct
 	case SCHEMA_BYTES:
 		if (v->type != JSON_STRING)
 			fault(c, at, "expected string, got &value.valueUnstructured{Value:%s}",
-			      shown(c, v, true));
+			      check_shown(c, v, true));
 		break;
 	case SCHEMA_BOOL:
 		if (v->type != JSON_BOOL)
-			fault(c, at, "expected boolean, got &{%s}", shown(c, v, false));
+			fault(c, at, "expected boolean, got &{%s}", check_shown(c, v, false));
 		break;
 	case SCHEMA_INT32:
 	case SCHEMA_INT64:
@@ -170,7 +170,7 @@ static void check_scalar(struct checker *c, enum schema_value kind, const struct
 	case SCHEMA_QUANTITY:
 	case SCHEMA_INT_OR_STRING:
 		if (json_is_container(v))
-			fault(c, at, "expected any scalar, got &{%s}", shown(c, v, false));
+			fault(c, at, "expected any scalar, got &{%s}", check_shown(c, v, false));
 		break;
 	default: /* anything fits */
 		break;
@@ -231,19 +231,19 @@ static void check_keyed(struct checker *c, struct managed_place place,
 			managed_print_step(c->arena, &key, item->step);
 			fault(c, at, "duplicate entries for key %.*s", STR_ARG(buf_str(&key)));
 		}
-		check(c, part, item->value, &step);
+		api_managed_check(c, part, item->value, &step);
 	}
 }
 
-static void check_list(struct checker *c, struct managed_place place, const struct json *list,
-		       const struct step *at)
+static void managed_check_list(struct checker *c, struct managed_place place,
+			       const struct json *list, const struct step *at)
 {
 	enum managed_container container = managed_container(&place);
 	char text[32];
 	int index = 0;
 
 	if (list->type != JSON_ARRAY) {
-		fault(c, at, "expected list, got &{%s}", shown(c, list, false));
+		fault(c, at, "expected list, got &{%s}", check_shown(c, list, false));
 		return;
 	}
 	if (container != MANAGED_LEAF) {
@@ -255,7 +255,7 @@ static void check_list(struct checker *c, struct managed_place place, const stru
 		struct step step = { at, STR_NULL };
 
 		step.text = str_of(text, (size_t)snprintf(text, sizeof(text), "i:%d", index++));
-		check(c, place, v, &step);
+		api_managed_check(c, place, v, &step);
 	}
 }
 
@@ -265,7 +265,7 @@ static void check_map(struct checker *c, struct managed_place place, const struc
 		      const struct step *at)
 {
 	if (map->type != JSON_OBJECT) {
-		fault(c, at, "expected map, got &{%s}", shown(c, map, false));
+		fault(c, at, "expected map, got &{%s}", check_shown(c, map, false));
 		return;
 	}
 	place.single = true;
@@ -274,7 +274,7 @@ static void check_map(struct checker *c, struct managed_place place, const struc
 	JSON_FOREACH (v, map) {
 		const struct step step = { at, managed_step(c->arena, MANAGED_MAP, json_key(v)) };
 
-		check(c, place, v, &step);
+		api_managed_check(c, place, v, &step);
 	}
 }
 
@@ -283,7 +283,7 @@ static void check_struct(struct checker *c, const struct schema_type *type, cons
 {
 	if (v->type != JSON_OBJECT) {
 		if (!type->preserve)
-			fault(c, at, "expected map, got &{%s}", shown(c, v, false));
+			fault(c, at, "expected map, got &{%s}", check_shown(c, v, false));
 		return;
 	}
 	JSON_FOREACH (member, v) {
@@ -292,7 +292,8 @@ static void check_struct(struct checker *c, const struct schema_type *type, cons
 							    json_key(member)) };
 
 		if (field) {
-			check(c, (struct managed_place){ .field = field }, member, &step);
+			api_managed_check(c, (struct managed_place){ .field = field }, member,
+					  &step);
 		} else if (!type->preserve) {
 			fault(c, &step, "field not declared in schema");
 			return;
@@ -300,8 +301,8 @@ static void check_struct(struct checker *c, const struct schema_type *type, cons
 	}
 }
 
-static void check(struct checker *c, struct managed_place place, const struct json *value,
-		  const struct step *at)
+static void api_managed_check(struct checker *c, struct managed_place place,
+			      const struct json *value, const struct step *at)
 {
 	const struct schema_field *field;
 
@@ -310,7 +311,7 @@ static void check(struct checker *c, struct managed_place place, const struct js
 	if (!field || value->type == JSON_NULL || c->faults == FAULTS_MAX)
 		return;
 	if (!place.single && field->shape == SCHEMA_LIST)
-		check_list(c, place, value, at);
+		managed_check_list(c, place, value, at);
 	else if (!place.single && field->shape != SCHEMA_ONE)
 		check_map(c, place, value, at);
 	else if (field->value == SCHEMA_OBJECT)
@@ -320,7 +321,7 @@ static void check(struct checker *c, struct managed_place place, const struct js
 }
 
 /* Reports one error as it is, several as a list. */
-static void tell(struct checker *c, struct error *err)
+static void check_tell(struct checker *c, struct error *err)
 {
 	CLEANUP(buf_release) struct buf all = BUF_INIT(8 * KIB);
 	struct str rest = buf_str(&c->text), line;
@@ -341,9 +342,9 @@ int managed_check(struct arena *a, const struct schema_type *type, const struct 
 	const struct schema_field root = managed_root(type);
 	struct checker c = { .arena = a, .text = BUF_INIT(4 * KIB) };
 
-	check(&c, (struct managed_place){ &root, true }, tree, NULL);
+	api_managed_check(&c, (struct managed_place){ &root, true }, tree, NULL);
 	if (c.faults)
-		tell(&c, err);
+		check_tell(&c, err);
 	buf_release(&c.text);
 	return c.faults ? -ERR_UNTYPED : 0;
 }

@@ -75,7 +75,8 @@ static void add_set(struct arena *a, struct json *into, struct json *set)
 /*
  * Sets of other versions than the receiver's are lost, because their meaning there is unknown here.
  */
-static void hand_over(struct arena *a, struct json *list, struct str from, struct str to)
+static void managed_client_side_hand_over(struct arena *a, struct json *list, struct str from,
+					  struct str to)
 {
 	struct json *receiver = find_entry(list, "Apply", to);
 	bool united = false;
@@ -103,7 +104,7 @@ bool client_side_hand_over(struct arena *a, struct json *object, struct str mana
 	bool changed = false;
 
 	while ((owner = first_owner(list))) {
-		hand_over(a, list, json_text_at(owner, "manager"), manager);
+		managed_client_side_hand_over(a, list, json_text_at(owner, "manager"), manager);
 		changed = true;
 	}
 	return changed;

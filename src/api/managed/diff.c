@@ -25,8 +25,9 @@ struct differ {
 static const struct json null_value = { .type = JSON_NULL };
 static const struct json empty_object = { .type = JSON_OBJECT };
 
-static struct managed_diff compare(struct differ *d, struct managed_place place,
-				   const struct json *l, const struct json *r, enum level level);
+static struct managed_diff diff_compare(struct differ *d, struct managed_place place,
+					const struct json *l, const struct json *r,
+					enum level level);
 
 /* Returns upstream's value of an absent field of a struct; NULL if there is no such value. */
 static const struct json *absent(const struct schema_field *field)
@@ -143,7 +144,7 @@ static struct managed_diff compare_pair(struct differ *d, const struct comparing
 		l = l || !c->left ? l : absent(part.field);
 		r = r || !c->right ? r : absent(part.field);
 	}
-	return compare(d, part, l, r, below);
+	return diff_compare(d, part, l, r, below);
 }
 
 static bool same_twins(const struct managed_item *l, const struct managed_item *r)
@@ -232,8 +233,9 @@ static struct managed_diff compare_parts(struct differ *d, const struct comparin
 	return diff;
 }
 
-static struct managed_diff compare(struct differ *d, struct managed_place place,
-				   const struct json *l, const struct json *r, enum level level)
+static struct managed_diff diff_compare(struct differ *d, struct managed_place place,
+					const struct json *l, const struct json *r,
+					enum level level)
 {
 	struct comparing c = { .place = place, .level = level };
 	struct managed_diff diff;
@@ -266,6 +268,6 @@ struct managed_diff managed_diff(struct arena *a, const struct schema_type *type
 	const struct schema_field root = managed_root(type);
 	struct differ d = { .arena = a, .resets = resets };
 
-	return compare(&d, (struct managed_place){ &root, true }, old ? old : &empty_object, object,
-		       ROOT);
+	return diff_compare(&d, (struct managed_place){ &root, true }, old ? old : &empty_object,
+			    object, ROOT);
 }

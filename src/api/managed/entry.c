@@ -12,9 +12,9 @@ enum { UPDATERS_MAX = 10, SPARE = 2 };
 
 /* --- reading ---------------------------------------------------------------------------- */
 
-static struct managed_entry *find(const struct managed_entries *entries, struct str operation,
-				  struct str manager, struct str api_version,
-				  struct str subresource)
+static struct managed_entry *entry_find(const struct managed_entries *entries, struct str operation,
+					struct str manager, struct str api_version,
+					struct str subresource)
 {
 	for (size_t i = 0; i < entries->n; i++) {
 		struct managed_entry *e = &entries->v[i];
@@ -62,7 +62,7 @@ bool managed_entries_read(struct arena *a, struct json *list, struct managed_ent
 		if (!entry_read(a, v, &e))
 			return false;
 		/* If an entry occurs twice, the last one counts. */
-		same = find(&entries, e.operation, e.manager, e.api_version, e.subresource);
+		same = entry_find(&entries, e.operation, e.manager, e.api_version, e.subresource);
 		if (same)
 			*same = e;
 		else
@@ -74,7 +74,7 @@ bool managed_entries_read(struct arena *a, struct json *list, struct managed_ent
 
 /* --- printing --------------------------------------------------------------------------- */
 
-static void add_text(struct arena *a, struct json *v, const char *key, struct str text)
+static void entry_add_text(struct arena *a, struct json *v, const char *key, struct str text)
 {
 	if (text.n)
 		json_add(v, str_from(key), json_make_str(a, text));
@@ -84,13 +84,13 @@ static struct json *entry_print(struct arena *a, const struct managed_entry *e)
 {
 	struct json *v = json_make_object(a);
 
-	add_text(a, v, "manager", e->manager);
-	add_text(a, v, "operation", e->operation);
-	add_text(a, v, "apiVersion", e->api_version);
-	add_text(a, v, "time", e->time);
-	add_text(a, v, "fieldsType", STR("FieldsV1"));
+	entry_add_text(a, v, "manager", e->manager);
+	entry_add_text(a, v, "operation", e->operation);
+	entry_add_text(a, v, "apiVersion", e->api_version);
+	entry_add_text(a, v, "time", e->time);
+	entry_add_text(a, v, "fieldsType", STR("FieldsV1"));
 	json_add(v, STR("fieldsV1"), e->set);
-	add_text(a, v, "subresource", e->subresource);
+	entry_add_text(a, v, "subresource", e->subresource);
 	return v;
 }
 
@@ -125,7 +125,8 @@ struct managed_entry *managed_entries_find(const struct managed_entries *entries
 					   struct str operation,
 					   const struct managed_writer *writer)
 {
-	return find(entries, operation, writer->manager, writer->api_version, writer->subresource);
+	return entry_find(entries, operation, writer->manager, writer->api_version,
+			  writer->subresource);
 }
 
 void managed_entry_touch(struct arena *a, struct managed_entry *e,

@@ -26,8 +26,8 @@ static bool is_empty(const struct reference_node *node)
 }
 
 /* Whether a place that both sides have has another value itself. */
-static bool differs(const struct reference_nodes *left, const struct reference_node *l,
-		    const struct reference_nodes *right, const struct reference_node *r)
+static bool reference_differs(const struct reference_nodes *left, const struct reference_node *l,
+			      const struct reference_nodes *right, const struct reference_node *r)
 {
 	if (l->content == VALUE && r->content == VALUE) {
 		/* Once stored, an explicit empty list equals an absent one. */
@@ -72,9 +72,9 @@ static struct reference_set without_resets(const struct reference_request *q,
 	return out;
 }
 
-static struct difference compare(const struct reference_request *q,
-				 const struct reference_nodes *left,
-				 const struct reference_nodes *right)
+static struct difference reference_compare(const struct reference_request *q,
+					   const struct reference_nodes *left,
+					   const struct reference_nodes *right)
 {
 	struct difference d = { .changed.v = ARENA_ARRAY(q->arena, struct str, right->n),
 				.removed.v = ARENA_ARRAY(q->arena, struct str, left->n) };
@@ -82,7 +82,7 @@ static struct difference compare(const struct reference_request *q,
 	for (size_t i = 1; i < right->n; i++) {
 		const struct reference_node *r = &right->v[i], *l = reference_find(left, r->path);
 
-		if (l ? differs(left, l, right, r) : !r->assumed)
+		if (l ? reference_differs(left, l, right, r) : !r->assumed)
 			d.changed.v[d.changed.n++] = r->path;
 	}
 	for (size_t i = 1; i < left->n; i++)
@@ -211,8 +211,8 @@ static void merge_at(struct reference_nodes *out, const struct reference_nodes *
 		merge_at(out, left, right, order.v[i]);
 }
 
-static struct reference_nodes merge(const struct reference_nodes *left,
-				    const struct reference_nodes *right)
+static struct reference_nodes reference_merge(const struct reference_nodes *left,
+					      const struct reference_nodes *right)
 {
 	struct reference_nodes out = { .arena = left->arena };
 
@@ -395,8 +395,8 @@ static void find_conflicts(struct reference_request *q, struct reference_state *
 }
 
 /* The other managers lose the changed and removed fields. */
-static void take(struct arena *a, struct reference_state *state, const struct reference_entry *self,
-		 const struct difference *d)
+static void reference_take(struct arena *a, struct reference_state *state,
+			   const struct reference_entry *self, const struct difference *d)
 {
 	for (size_t i = 0; i < state->n; i++) {
 		struct reference_entry *e = &state->v[i];
@@ -438,7 +438,7 @@ void reference_update(const struct reference_request *q, const struct reference_
 {
 	struct reference_nodes before = reference_nodes_of(q->arena, q->kind, live->object, true);
 	struct reference_nodes after = reference_nodes_of(q->arena, q->kind, object, true);
-	struct difference d = compare(q, &before, &after);
+	struct difference d = reference_compare(q, &before, &after);
 	struct reference_entry self = entry_for(q, "Update"), *entry;
 	struct reference_state out = state_copy(q->arena, live);
 
@@ -447,7 +447,7 @@ void reference_update(const struct reference_request *q, const struct reference_
 		*ret_state = out;
 		return;
 	}
-	take(q->arena, &out, NULL, &d);
+	reference_take(q->arena, &out, NULL, &d);
 	self.set = stripped(q->arena, &d.changed);
 	if (self.set.n) {
 		entry = entry_find(&out, &self);
@@ -480,7 +480,7 @@ int reference_apply(struct reference_request *q, const struct reference_state *l
 	struct reference_state old = first_owned(q, live), out = state_copy(q->arena, &old);
 	struct reference_nodes before = reference_nodes_of(q->arena, q->kind, old.object, true);
 	struct reference_nodes wanted = reference_nodes_of(q->arena, q->kind, config, false);
-	struct reference_nodes merged = merge(&before, &wanted);
+	struct reference_nodes merged = reference_merge(&before, &wanted);
 	struct reference_entry like = entry_for(q, "Apply"), *self;
 	struct reference_set last, owned = { 0 };
 	struct difference d;
@@ -493,11 +493,11 @@ int reference_apply(struct reference_request *q, const struct reference_state *l
 	for (size_t i = 0; i < out.n; i++)
 		owned = reference_either(q->arena, &owned, &out.v[i].set);
 	merged = prune(q, &merged, &last, &owned);
-	d = compare(q, &before, &merged);
+	d = reference_compare(q, &before, &merged);
 	find_conflicts(q, &out, self, &d);
 	if (q->nconflicts && !q->force)
 		return -ERR_APPLY_CONFLICT;
-	take(q->arena, &out, self, &d);
+	reference_take(q->arena, &out, self, &d);
 	self->set = stripped(q->arena, &self->set);
 	out.object = reference_tree(&merged);
 	if (!reference_equal(out.object, reference_tree(&before)))

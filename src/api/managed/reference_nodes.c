@@ -298,7 +298,7 @@ static struct json *go_zero(struct arena *a, const struct schema_field *f)
 	}
 }
 
-static bool has(const struct json *v, const struct schema_field *f, bool null)
+static bool reference_nodes_has(const struct json *v, const struct schema_field *f, bool null)
 {
 	const struct json *member = json_get(v, f->name);
 
@@ -321,7 +321,7 @@ static void add_zeros(struct arena *a, struct place p, struct json *v, bool null
 	for (size_t i = 0; nature == STRUCT && i < p.field->type->nfields; i++) {
 		const struct schema_field *f = &p.field->type->fields[i];
 
-		if (!(f->flags & SCHEMA_ALWAYS) || has(v, f, nulls))
+		if (!(f->flags & SCHEMA_ALWAYS) || reference_nodes_has(v, f, nulls))
 			continue;
 		zero = go_zero(a, f);
 		if (nulls || !is_assumed(zero))

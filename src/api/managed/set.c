@@ -256,7 +256,7 @@ bool managed_set_normalise(struct arena *a, struct json *set)
 /* --- operations -------------------------------------------------------------------------- */
 
 /* Fills an emptied object: "." if it is in the set and has members, then the members. */
-static void fill(struct arena *a, struct json *v, struct json *kept, bool member)
+static void set_fill(struct arena *a, struct json *v, struct json *kept, bool member)
 {
 	struct json *child = kept->first, *next;
 
@@ -291,7 +291,7 @@ static bool subtract(struct arena *a, struct json *set, const struct json *minus
 			continue;
 		json_add(&kept, json_key(child), child);
 	}
-	fill(a, set, &kept, member);
+	set_fill(a, set, &kept, member);
 	return member || set->n;
 }
 
@@ -343,7 +343,7 @@ static int unite(struct arena *a, struct json *set, const struct json *plus, boo
 	}
 	if (r == 0)
 		r = add_before(a, &kept, &p, STR_NULL);
-	fill(a, set, &kept, member);
+	set_fill(a, set, &kept, member);
 	return r;
 }
 
@@ -418,7 +418,7 @@ static void subtract_deep(struct arena *a, struct json *set, const struct json *
 		if (own || child->n)
 			json_add(&kept, json_key(child), child);
 	}
-	fill(a, set, &kept, member);
+	set_fill(a, set, &kept, member);
 }
 
 void managed_set_subtract_deep(struct arena *a, struct json *set, const struct json *minus)

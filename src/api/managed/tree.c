@@ -17,7 +17,7 @@ static enum managed_container container_of(struct managed_place *place, const st
 	return managed_fits(container, value) ? container : MANAGED_LEAF;
 }
 
-static struct json *copy_of(struct arena *a, const struct json *v)
+static struct json *tree_copy_of(struct arena *a, const struct json *v)
 {
 	struct json *copy;
 
@@ -92,8 +92,8 @@ struct merging {
 	struct json *out; /* of lists: the elements in their new order */
 };
 
-static void merge(struct arena *a, struct managed_place place, struct json *left,
-		  const struct json *right);
+static void tree_merge(struct arena *a, struct managed_place place, struct json *left,
+		       const struct json *right);
 
 static void merge_members(struct merging *m, struct json *left)
 {
@@ -103,9 +103,9 @@ static void merge_members(struct merging *m, struct json *left)
 		struct managed_place part = managed_part(m->place, m->container, item->step, NULL);
 
 		if (other)
-			merge(m->arena, part, other->value, item->value);
+			tree_merge(m->arena, part, other->value, item->value);
 		else
-			json_add(left, item->step, copy_of(m->arena, item->value));
+			json_add(left, item->step, tree_copy_of(m->arena, item->value));
 	}
 }
 
@@ -117,11 +117,12 @@ static void take_right(struct merging *m, struct managed_item *item)
 
 	item->matched = true;
 	if (!other || other->twin) {
-		json_append(m->out, copy_of(m->arena, item->value));
+		json_append(m->out, tree_copy_of(m->arena, item->value));
 		return;
 	}
 	value = other->value;
-	merge(m->arena, managed_part(m->place, m->container, STR_NULL, NULL), value, item->value);
+	tree_merge(m->arena, managed_part(m->place, m->container, STR_NULL, NULL), value,
+		   item->value);
 	json_append(m->out, value);
 }
 
@@ -178,8 +179,8 @@ static void merge_elements(struct merging *m)
 	}
 }
 
-static void merge(struct arena *a, struct managed_place place, struct json *left,
-		  const struct json *right)
+static void tree_merge(struct arena *a, struct managed_place place, struct json *left,
+		       const struct json *right)
 {
 	struct merging m = { .arena = a, .place = place, .out = json_make_array(a) };
 
@@ -189,7 +190,7 @@ static void merge(struct arena *a, struct managed_place place, struct json *left
 	 */
 	if (m.container == MANAGED_LEAF || !managed_fits(m.container, left) ||
 	    json_count(left) == 0) {
-		json_assign(left, copy_of(a, right));
+		json_assign(left, tree_copy_of(a, right));
 		return;
 	}
 	if (json_count(right) == 0)
@@ -211,7 +212,7 @@ void managed_merge(struct arena *a, const struct schema_type *type, struct json 
 {
 	const struct schema_field root = managed_root(type);
 
-	merge(a, (struct managed_place){ &root, true }, tree, config);
+	tree_merge(a, (struct managed_place){ &root, true }, tree, config);
 }
 
 /* --- removing -------------------------------------------------------------------------- */

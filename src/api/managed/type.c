@@ -99,8 +99,8 @@ static struct str initial_of(const struct schema_type *type, struct str name)
 	return key->value == SCHEMA_STRING ? STR("\"\"") : STR("0");
 }
 
-static void add_key(struct buf *b, const struct schema_field *field, const struct json *element,
-		    struct str name)
+static void type_add_key(struct buf *b, const struct schema_field *field,
+			 const struct json *element, struct str name)
 {
 	static const struct json_style html = { .html = true };
 	const struct json *value = json_get(element, name);
@@ -143,7 +143,7 @@ static struct str element_step(struct buf *b, const struct schema_field *field,
 		(void)buf_addz(b, "k:{");
 		for (struct str key = next_key(field->list_keys, STR_NULL); key.p;
 		     key = next_key(field->list_keys, key))
-			add_key(b, field, element, key);
+			type_add_key(b, field, element, key);
 		(void)buf_addc(b, '}');
 	}
 	return buf_str(b);
@@ -196,7 +196,7 @@ void managed_print_step(struct arena *a, struct buf *out, struct str step)
 
 /* --- items --------------------------------------------------------------------------- */
 
-static struct managed_item *search(struct managed_items *items, struct str step)
+static struct managed_item *type_search(struct managed_items *items, struct str step)
 {
 	if (items->n <= FEW_ITEMS) {
 		for (size_t i = 0; i < items->n; i++)
@@ -220,7 +220,7 @@ struct managed_item *managed_items_find(struct managed_items *items, struct str 
 	struct managed_item *item = items->at < items->n ? &items->v[items->at] : NULL;
 
 	if (!item || item->later || !str_eq(item->step, step))
-		item = search(items, step);
+		item = type_search(items, step);
 	if (item)
 		items->at = (size_t)(item - items->v) + 1;
 	return item;

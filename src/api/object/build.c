@@ -268,7 +268,7 @@ static void fill_rv(struct object *o, const struct header *h)
 	o->rv_n = n;
 }
 
-static bool skip(struct str *text, struct str prefix)
+static bool build_skip(struct str *text, struct str prefix)
 {
 	if (!str_starts(*text, prefix))
 		return false;
@@ -281,9 +281,9 @@ static uint16_t item_begin(const struct schema_kind *kind, struct str text)
 {
 	struct str rest = text;
 
-	if (!kind->custom && skip(&rest, STR("{\"apiVersion\":\"")) &&
-	    skip(&rest, kind->api_version) && skip(&rest, STR("\",\"kind\":\"")) &&
-	    skip(&rest, kind->kind) && skip(&rest, STR("\",")))
+	if (!kind->custom && build_skip(&rest, STR("{\"apiVersion\":\"")) &&
+	    build_skip(&rest, kind->api_version) && build_skip(&rest, STR("\",\"kind\":\"")) &&
+	    build_skip(&rest, kind->kind) && build_skip(&rest, STR("\",")))
 		return (uint16_t)(rest.p - text.p);
 	return 1;
 }

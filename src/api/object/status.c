@@ -59,7 +59,7 @@ static const struct status_row rows[ERR_COUNT] = {
 	[ERR_TIMEOUT] = { PREFIXED, ALWAYS, "Timeout: " },
 };
 
-static struct str message_of(const struct error *err, const struct status_about *about)
+static struct str status_message_of(const struct error *err, const struct status_about *about)
 {
 	return about->message.n ? about->message : str_from(err->msg);
 }
@@ -75,7 +75,7 @@ static void add_qualified(struct buf *b, struct str name, struct str group)
 }
 
 /* The same, followed by the quoted name. */
-static void add_object(struct buf *b, struct str of, const struct status_about *about)
+static void status_add_object(struct buf *b, struct str of, const struct status_about *about)
 {
 	add_qualified(b, of, about->group);
 	(void)buf_addc(b, ' ');
@@ -84,7 +84,7 @@ static void add_object(struct buf *b, struct str of, const struct status_about *
 
 static void compose_invalid(struct buf *b, const struct status_about *about)
 {
-	add_object(b, about->kind, about);
+	status_add_object(b, about->kind, about);
 	(void)buf_addz(b, " is invalid");
 	if (about->causes && field_errors_any(about->causes)) {
 		(void)buf_addz(b, ": ");
@@ -95,7 +95,7 @@ static void compose_invalid(struct buf *b, const struct status_about *about)
 static void compose_forbidden(struct buf *b, struct str msg, const struct status_about *about)
 {
 	if (about->resource.n && about->name.n) {
-		add_object(b, about->resource, about);
+		status_add_object(b, about->resource, about);
 		(void)buf_addz(b, " is ");
 	} else if (about->resource.n) {
 		add_qualified(b, about->resource, about->group);
@@ -108,7 +108,7 @@ static void compose_forbidden(struct buf *b, struct str msg, const struct status
 static void compose_conflict(struct buf *b, struct str msg, const struct status_about *about)
 {
 	(void)buf_addz(b, "Operation cannot be fulfilled on ");
-	add_object(b, about->resource, about);
+	status_add_object(b, about->resource, about);
 	(void)buf_addz(b, ": ");
 	(void)buf_add_str(b, msg);
 }
@@ -147,7 +147,7 @@ static void compose_apply_conflict(struct buf *b, const struct managed_applied *
 static void compose(struct buf *b, const struct status_row *row, const struct error *err,
 		    const struct status_about *about)
 {
-	struct str told = message_of(err, about), msg = told.n ? told : str_from(row->text);
+	struct str told = status_message_of(err, about), msg = told.n ? told : str_from(row->text);
 	bool named = about->resource.n && !told.n;
 
 	if (row->compose == CONFLICT && about->resource.n) {
@@ -159,10 +159,10 @@ static void compose(struct buf *b, const struct status_row *row, const struct er
 	} else if (row->compose == INVALID && !told.n) {
 		compose_invalid(b, about);
 	} else if (row->compose == NOT_FOUND && named) {
-		add_object(b, about->resource, about);
+		status_add_object(b, about->resource, about);
 		(void)buf_addz(b, " not found");
 	} else if (row->compose == ALREADY_EXISTS && named) {
-		add_object(b, about->resource, about);
+		status_add_object(b, about->resource, about);
 		(void)buf_addz(b, " already exists");
 	} else if (row->compose == PREFIXED) {
 		(void)buf_addz(b, row->text);
@@ -173,7 +173,7 @@ static void compose(struct buf *b, const struct status_row *row, const struct er
 }
 
 /* Messages quote what clients sent, which may not be UTF-8; the reply must be. */
-static void put_text(struct json_writer *w, const char *key, struct str text)
+static void status_put_text(struct json_writer *w, const char *key, struct str text)
 {
 	CLEANUP(buf_release) struct buf clean = BUF_INIT(text.n * 3 + 16);
 
@@ -192,9 +192,9 @@ static void put_cause(struct json_writer *w, const char *reason, struct str mess
 		      struct str field)
 {
 	json_writer_begin_object(w);
-	put_text(w, "reason", str_from(reason));
-	put_text(w, "message", message);
-	put_text(w, "field", field);
+	status_put_text(w, "reason", str_from(reason));
+	status_put_text(w, "message", message);
+	status_put_text(w, "field", field);
 	json_writer_end_object(w);
 }
 
@@ -237,10 +237,10 @@ static void put_causes(struct json_writer *w, const struct status_row *row, cons
 	if (about->cause_reason)
 		put_cause(w, about->cause_reason,
 			  about->cause_message ? str_from(about->cause_message)
-					       : message_of(err, about),
+					       : status_message_of(err, about),
 			  str_from(about->cause_field));
 	if (row->details == OF_CAUSE)
-		put_cause(w, NULL, message_of(err, about), STR_NULL);
+		put_cause(w, NULL, status_message_of(err, about), STR_NULL);
 	json_writer_end_array(w);
 }
 
@@ -254,10 +254,10 @@ static void put_details(struct json_writer *w, const struct status_row *row,
 	json_writer_keyz(w, "details");
 	json_writer_begin_object(w);
 	if (named) {
-		put_text(w, "name", about->name);
-		put_text(w, "group", about->group);
-		put_text(w, "kind", row->details == OF_KIND ? about->kind : about->resource);
-		put_text(w, "uid", about->uid);
+		status_put_text(w, "name", about->name);
+		status_put_text(w, "group", about->group);
+		status_put_text(w, "kind", row->details == OF_KIND ? about->kind : about->resource);
+		status_put_text(w, "uid", about->uid);
 	}
 	if (row->details == OF_CONFLICTS)
 		put_conflicts(w, conflicts_of(about));
@@ -279,7 +279,7 @@ static void put_head(struct json_writer *w, const char *status, struct str cont)
 	json_writer_strz(w, "v1");
 	json_writer_keyz(w, "metadata");
 	json_writer_begin_object(w);
-	put_text(w, "continue", cont);
+	status_put_text(w, "continue", cont);
 	json_writer_end_object(w);
 	json_writer_keyz(w, "status");
 	json_writer_strz(w, status);
@@ -297,8 +297,8 @@ int status_print(const struct error *err, const struct status_about *about, stru
 	compose(&message, row, err, about);
 	json_writer_init(&w, out, NULL);
 	put_head(&w, "Failure", about->cont);
-	put_text(&w, "message", buf_str(&message));
-	put_text(&w, "reason", str_from(error_reason(err->code)));
+	status_put_text(&w, "message", buf_str(&message));
+	status_put_text(&w, "reason", str_from(error_reason(err->code)));
 	put_details(&w, row, err, about);
 	json_writer_keyz(&w, "code");
 	json_writer_i64(&w, error_http_status(err->code));

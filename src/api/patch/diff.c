@@ -19,7 +19,7 @@ struct diff {
 
 static struct json *diff_object(struct diff *d, struct patch_sides s, struct place place);
 
-static struct json *copy(struct diff *d, const struct json *v)
+static struct json *diff_copy(struct diff *d, const struct json *v)
 {
 	struct json *c = NULL;
 
@@ -36,8 +36,8 @@ static struct str word(struct diff *d, const char *directive, struct str key)
 /* --- lists ------------------------------------------------------------------------------- */
 
 /* Returns the element with that key, and its index. */
-static const struct json *find(const struct json *list, struct str name, const struct json *key,
-			       ptrdiff_t *ret_at)
+static const struct json *diff_find(const struct json *list, struct str name,
+				    const struct json *key, ptrdiff_t *ret_at)
 {
 	ptrdiff_t at = 0;
 
@@ -53,11 +53,11 @@ static const struct json *find(const struct json *list, struct str name, const s
 	return NULL;
 }
 
-static bool has(const struct json *list, struct str name, const struct json *key)
+static bool diff_has(const struct json *list, struct str name, const struct json *key)
 {
 	ptrdiff_t at;
 
-	return find(list, name, key, &at);
+	return diff_find(list, name, key, &at);
 }
 
 /* Whether each element has a key, without duplicates. */
@@ -68,7 +68,7 @@ static bool is_keyed(const struct json *list, struct str name)
 	JSON_FOREACH (element, list) {
 		const struct json *key = name.p ? json_get(element, name) : element;
 
-		if (!key || !find(list, name, key, &at) || at != i++)
+		if (!key || !diff_find(list, name, key, &at) || at != i++)
 			return false;
 	}
 	return true;
@@ -82,7 +82,7 @@ static bool is_in_order(const struct patch_sides *s, struct str name)
 	JSON_FOREACH (element, s->wanted) {
 		const struct json *key = name.p ? json_get(element, name) : element;
 
-		if (!find(s->live, name, key, &at) || at < before)
+		if (!diff_find(s->live, name, key, &at) || at < before)
 			return false;
 		before = at;
 	}
@@ -95,10 +95,10 @@ static void set_order(struct diff *d, struct json *patch, struct str key, const 
 	struct json *order = json_make_array(d->arena);
 
 	JSON_FOREACH (element, wanted) {
-		struct json *entry = name.p ? json_make_object(d->arena) : copy(d, element);
+		struct json *entry = name.p ? json_make_object(d->arena) : diff_copy(d, element);
 
 		if (name.p)
-			json_add(entry, name, copy(d, json_get(element, name)));
+			json_add(entry, name, diff_copy(d, json_get(element, name)));
 		json_append(order, entry);
 	}
 	if (json_first(order))
@@ -121,7 +121,7 @@ static void diff_element(struct diff *d, struct json *changes, struct patch_side
 	struct json *inner;
 
 	if (!s.live) {
-		json_append(changes, copy(d, s.wanted));
+		json_append(changes, diff_copy(d, s.wanted));
 		return;
 	}
 	inner = diff_object(d, s, (struct place){ field->type, false });
@@ -129,7 +129,7 @@ static void diff_element(struct diff *d, struct json *changes, struct patch_side
 		return;
 	if (field->patch_retain_keys)
 		retain_keys(d, inner, s.wanted);
-	json_set(inner, field->patch_key, copy(d, json_get(s.wanted, field->patch_key)));
+	json_set(inner, field->patch_key, diff_copy(d, json_get(s.wanted, field->patch_key)));
 	json_append(changes, inner);
 }
 
@@ -142,8 +142,8 @@ static void diff_objects(struct diff *d, struct json *patch, struct str key,
 
 	JSON_FOREACH (wanted, s->wanted) {
 		const struct json *k = json_get(wanted, name);
-		struct patch_sides inner = { find(s->last, name, k, &at), wanted,
-					     find(s->live, name, k, &at) };
+		struct patch_sides inner = { diff_find(s->last, name, k, &at), wanted,
+					     diff_find(s->live, name, k, &at) };
 
 		diff_element(d, changes, inner, field);
 	}
@@ -151,11 +151,11 @@ static void diff_objects(struct diff *d, struct json *patch, struct str key,
 		const struct json *k = json_get(last, name);
 		struct json *gone;
 
-		if (!k || has(s->wanted, name, k) || !has(s->live, name, k))
+		if (!k || diff_has(s->wanted, name, k) || !diff_has(s->live, name, k))
 			continue;
 		gone = json_make_object(d->arena);
 		json_put_str(d->arena, gone, "$patch", STR("delete"));
-		json_set(gone, name, copy(d, k));
+		json_set(gone, name, diff_copy(d, k));
 		json_append(changes, gone);
 	}
 	if (!json_first(changes) && is_in_order(s, name))
@@ -171,11 +171,11 @@ static void diff_scalars(struct diff *d, struct json *patch, struct str key,
 	struct json *more = json_make_array(d->arena), *gone = json_make_array(d->arena);
 
 	JSON_FOREACH (wanted, s->wanted)
-		if (!has(s->live, STR_NULL, wanted))
-			json_append(more, copy(d, wanted));
+		if (!diff_has(s->live, STR_NULL, wanted))
+			json_append(more, diff_copy(d, wanted));
 	JSON_FOREACH (last, s->last)
-		if (!has(s->wanted, STR_NULL, last) && has(s->live, STR_NULL, last))
-			json_append(gone, copy(d, last));
+		if (!diff_has(s->wanted, STR_NULL, last) && diff_has(s->live, STR_NULL, last))
+			json_append(gone, diff_copy(d, last));
 	if (!json_first(more) && !json_first(gone) && is_in_order(s, STR_NULL))
 		return;
 	set_order(d, patch, key, s->wanted, STR_NULL);
@@ -189,7 +189,7 @@ static void diff_scalars(struct diff *d, struct json *patch, struct str key,
 static void replace_objects(struct diff *d, struct json *patch, struct str key,
 			    const struct json *wanted)
 {
-	struct json *list = copy(d, wanted), *directive = json_make_object(d->arena);
+	struct json *list = diff_copy(d, wanted), *directive = json_make_object(d->arena);
 
 	json_put_str(d->arena, directive, "$patch", STR("replace"));
 	if (list->type == JSON_ARRAY)
@@ -201,7 +201,7 @@ static void diff_list(struct diff *d, struct json *patch, struct str key,
 		      const struct patch_sides *s, const struct schema_field *field)
 {
 	if (!d->strategic || !merges(field))
-		json_set(patch, key, copy(d, s->wanted));
+		json_set(patch, key, diff_copy(d, s->wanted));
 	else if (!field->patch_key.p)
 		diff_scalars(d, patch, key, s);
 	else if (is_keyed(s->wanted, field->patch_key) && is_keyed(s->live, field->patch_key))
@@ -235,7 +235,7 @@ static void diff_member(struct diff *d, struct json *patch, struct str key, stru
 	}
 	if (type != JSON_OBJECT || !json_is(s.live, JSON_OBJECT) ||
 	    (d->strategic && field && field->patch_replace)) {
-		json_set(patch, key, copy(d, s.wanted));
+		json_set(patch, key, diff_copy(d, s.wanted));
 		return;
 	}
 	inner = diff_object(d, s, place_of(place, field));

@@ -18,7 +18,7 @@ static const struct str orders = STR("$setElementOrder");
 /* --- new values ------------------------------------------------------------------ */
 
 /* Removes nulls, and objects with $patch, from a value that is used unchanged. */
-static int clean(struct merge *m, struct json *value)
+static int strategic_clean(struct merge *m, struct json *value)
 {
 	int r = 0;
 
@@ -33,7 +33,7 @@ static int clean(struct merge *m, struct json *value)
 		if (null || json_getz(child, "$patch"))
 			json_unlink(value, child);
 		else
-			r = clean(m, child);
+			r = strategic_clean(m, child);
 		if (r < 0)
 			break;
 	}
@@ -44,7 +44,7 @@ static int clean(struct merge *m, struct json *value)
 /* Sets the member to the patch's value; removes it if that is only a directive. */
 static int take_over(struct merge *m, struct json *object, struct str key, struct json *value)
 {
-	int r = clean(m, value);
+	int r = strategic_clean(m, value);
 
 	if (r == 0 && json_getz(value, "$patch"))
 		(void)json_remove(object, key);
@@ -56,7 +56,7 @@ static int take_over(struct merge *m, struct json *object, struct str key, struc
 /* --- directives ------------------------------------------------------------------ */
 
 /* Returns the field of "$prefix/field"; false if it is malformed. */
-static bool name_of(struct str key, struct str prefix, struct str *ret_name)
+static bool strategic_name_of(struct str key, struct str prefix, struct str *ret_name)
 {
 	struct str rest = str_skip(key, prefix.n);
 
@@ -145,7 +145,7 @@ static int set_order(struct merge *m, struct json *object, struct json *patch,
 
 	if (order->type != JSON_ARRAY)
 		return merge_fail_type(m, JSON_ARRAY, order);
-	if (!name_of(json_key(order), orders, &name))
+	if (!strategic_name_of(json_key(order), orders, &name))
 		return error_set(m->err, ERR_BAD_REQUEST,
 				 "invalid patch format of setElementOrder list");
 	list = json_get(object, name);
@@ -231,7 +231,7 @@ static int remove_members(struct merge *m, struct json *object, struct json *pat
 	JSON_FOREACH_SAFE (value, patch) {
 		if (!str_starts(json_key(value), deletes))
 			continue;
-		if (!name_of(json_key(value), deletes, &name))
+		if (!strategic_name_of(json_key(value), deletes, &name))
 			return error_set(m->err, ERR_BAD_REQUEST,
 					 "invalid patch format of primitive list");
 		json_unlink(patch, value);

@@ -14,7 +14,8 @@
 /* --- elements ------------------------------------------------------------------------ */
 
 /* Returns the key of an element; NULL if it has none. */
-static const struct json *key_of(const struct schema_field *field, const struct json *element)
+static const struct json *strategic_list_key_of(const struct schema_field *field,
+						const struct json *element)
 {
 	return field->patch_key.p ? json_get(element, field->patch_key) : element;
 }
@@ -26,7 +27,7 @@ struct merge_keys merge_keys_of(struct merge *m, const struct schema_field *fiel
 				   0 };
 
 	JSON_FOREACH (element, list) {
-		const struct json *key = key_of(field, element);
+		const struct json *key = strategic_list_key_of(field, element);
 
 		if (key)
 			keys.v[keys.n++] = key;
@@ -54,7 +55,7 @@ static struct json *find_element(struct merge *m, const struct schema_field *fie
 				 const struct json *list, const struct json *key)
 {
 	JSON_FOREACH (element, list) {
-		const struct json *other = key_of(field, element);
+		const struct json *other = strategic_list_key_of(field, element);
 
 		if (m->budget == 0)
 			return NULL;
@@ -71,7 +72,7 @@ int merge_check_keys(struct merge *m, const struct schema_field *field, const st
 	JSON_FOREACH (element, list) {
 		if (element->type != JSON_OBJECT)
 			return merge_fail_type(m, JSON_OBJECT, element);
-		if (!key_of(field, element))
+		if (!strategic_list_key_of(field, element))
 			return merge_fail_key(m, element, field->patch_key);
 	}
 	return 0;
@@ -119,7 +120,7 @@ void merge_order(struct merge *m, const struct schema_field *field, struct json 
 	struct ordered *kept = ARENA_ARRAY(m->arena, struct ordered, n + 1);
 
 	JSON_FOREACH_SAFE (element, list) {
-		const struct json *key = key_of(field, element);
+		const struct json *key = strategic_list_key_of(field, element);
 		struct ordered o = { element, key ? merge_find_key(m, wanted, key) : -1,
 				     key ? merge_find_key(m, stored, key) : -1, npatched + nkept };
 
@@ -155,10 +156,11 @@ static const struct json *next_kept(const struct schema_field *field, const stru
 static bool meets(struct merge *m, const struct schema_field *field, const struct json *next,
 		  const struct json *wanted, int *r)
 {
-	if (field->patch_key.p && !key_of(field, next))
+	if (field->patch_key.p && !strategic_list_key_of(field, next))
 		*r = merge_fail_key(m, next, field->patch_key);
 	else
-		return equals(m, key_of(field, next), key_of(field, wanted));
+		return equals(m, strategic_list_key_of(field, next),
+			      strategic_list_key_of(field, wanted));
 	return false;
 }
 
@@ -199,7 +201,7 @@ static int take_directive(struct merge *m, const struct schema_field *field, str
 			  const struct json *element, bool *ret_replace)
 {
 	const struct json *directive = json_getz(element, "$patch");
-	const struct json *key = key_of(field, element);
+	const struct json *key = strategic_list_key_of(field, element);
 	struct json *found;
 
 	if (str_eq(json_str(directive), STR("replace"))) {
@@ -246,7 +248,7 @@ static void move_elements(struct json *list, struct json *patch)
 static int merge_element(struct merge *m, const struct schema_field *field, struct json *list,
 			 struct json *element)
 {
-	const struct json *key = key_of(field, element);
+	const struct json *key = strategic_list_key_of(field, element);
 	struct json *found;
 
 	if (!key)

@@ -12,9 +12,11 @@
 
 #define TEXT_MAX 1024 /* more than an error's message can hold */
 
-static void add_value(struct buf *out, struct arena *a, const struct json *value, unsigned depth);
+static void strategic_text_add_value(struct buf *out, struct arena *a, const struct json *value,
+				     unsigned depth);
 
-static void add_object(struct buf *out, struct arena *a, const struct json *object, unsigned depth)
+static void strategic_text_add_object(struct buf *out, struct arena *a, const struct json *object,
+				      unsigned depth)
 {
 	struct json **members = json_sorted(a, object);
 
@@ -23,32 +25,34 @@ static void add_object(struct buf *out, struct arena *a, const struct json *obje
 		(void)buf_addz(out, i ? " " : "");
 		(void)buf_add_str(out, json_key(members[i]));
 		(void)buf_addc(out, ':');
-		add_value(out, a, members[i], depth + 1);
+		strategic_text_add_value(out, a, members[i], depth + 1);
 	}
 	(void)buf_addc(out, ']');
 }
 
-static void add_list(struct buf *out, struct arena *a, const struct json *list, unsigned depth)
+static void strategic_text_add_list(struct buf *out, struct arena *a, const struct json *list,
+				    unsigned depth)
 {
 	const char *space = "";
 
 	(void)buf_addc(out, '[');
 	JSON_FOREACH (element, list) {
 		(void)buf_addz(out, space);
-		add_value(out, a, element, depth + 1);
+		strategic_text_add_value(out, a, element, depth + 1);
 		space = " ";
 	}
 	(void)buf_addc(out, ']');
 }
 
-static void add_value(struct buf *out, struct arena *a, const struct json *value, unsigned depth)
+static void strategic_text_add_value(struct buf *out, struct arena *a, const struct json *value,
+				     unsigned depth)
 {
 	if (out->overflow || depth > OBJECT_DEPTH_MAX)
 		return;
 	if (json_is(value, JSON_OBJECT))
-		add_object(out, a, value, depth);
+		strategic_text_add_object(out, a, value, depth);
 	else if (json_is(value, JSON_ARRAY))
-		add_list(out, a, value, depth);
+		strategic_text_add_list(out, a, value, depth);
 	else if (json_is(value, JSON_STRING))
 		(void)buf_add_str(out, json_str(value));
 	else if (!value || value->type == JSON_NULL)
@@ -61,13 +65,13 @@ const char *merge_text(struct merge *m, const struct json *value)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(TEXT_MAX);
 
-	add_value(&out, m->arena, value, 0);
+	strategic_text_add_value(&out, m->arena, value, 0);
 	return arena_strdup(m->arena, buf_str(&out));
 }
 
 void patch_strategic_text(struct arena *a, const struct json *patch, struct buf *out)
 {
-	add_value(out, a, patch, 0);
+	strategic_text_add_value(out, a, patch, 0);
 }
 
 static const char *type_name(enum json_type type)

@@ -23,7 +23,7 @@ bool amount_list_reserve(struct amount_list *l, size_t n)
 	return l->v != NULL;
 }
 
-static int by_name(const void *a, const void *b)
+static int amount_list_by_name(const void *a, const void *b)
 {
 	return str_cmp(((const struct amount *)a)->name, ((const struct amount *)b)->name);
 }
@@ -38,11 +38,11 @@ struct amount_list amount_list_read(struct arena *a, const struct json *map)
 		if (quantity_read(it, &l.v[l.n].q))
 			l.v[l.n++].name = json_key(it);
 	if (l.n)
-		qsort(l.v, l.n, sizeof(*l.v), by_name);
+		qsort(l.v, l.n, sizeof(*l.v), amount_list_by_name);
 	return l;
 }
 
-static struct str shown(struct quantity q, struct arena *a)
+static struct str amount_list_shown(struct quantity q, struct arena *a)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(256);
 
@@ -55,7 +55,7 @@ struct json *amount_list_tree(const struct amount_list *l, struct arena *a)
 	struct json *map = json_make_object(a);
 
 	for (size_t i = 0; i < l->n; i++)
-		json_add(map, l->v[i].name, json_make_str(a, shown(l->v[i].q, a)));
+		json_add(map, l->v[i].name, json_make_str(a, amount_list_shown(l->v[i].q, a)));
 	return map;
 }
 
@@ -132,7 +132,8 @@ static struct quantity alone(struct quantity b, enum merge how)
 	return b;
 }
 
-static void merge(struct amount_list *l, const struct amount_list *other, enum merge how)
+static void amount_list_merge(struct amount_list *l, const struct amount_list *other,
+			      enum merge how)
 {
 	struct amount *v;
 	size_t i = 0, j = 0, n = 0;
@@ -165,27 +166,27 @@ static void merge(struct amount_list *l, const struct amount_list *other, enum m
 
 void amount_list_add(struct amount_list *l, const struct amount_list *other)
 {
-	merge(l, other, MERGE_ADD);
+	amount_list_merge(l, other, MERGE_ADD);
 }
 
 void amount_list_max(struct amount_list *l, const struct amount_list *other)
 {
-	merge(l, other, MERGE_MAX);
+	amount_list_merge(l, other, MERGE_MAX);
 }
 
 void amount_list_put(struct amount_list *l, const struct amount_list *other)
 {
-	merge(l, other, MERGE_PUT);
+	amount_list_merge(l, other, MERGE_PUT);
 }
 
 void amount_list_sub(struct amount_list *l, const struct amount_list *other)
 {
-	merge(l, other, MERGE_SUB);
+	amount_list_merge(l, other, MERGE_SUB);
 }
 
 void amount_list_reduce(struct amount_list *l, const struct amount_list *other)
 {
-	merge(l, other, MERGE_REDUCE);
+	amount_list_merge(l, other, MERGE_REDUCE);
 }
 
 bool amount_list_equal(const struct amount_list *a, const struct amount_list *b)

@@ -110,8 +110,8 @@ static struct amount_list masked(const struct amount_list *l, const struct amoun
 	return m;
 }
 
-static int refuse(const struct charge *c, const struct quota *q, const struct amount_list *exceeded,
-		  struct error *err)
+static int charge_refuse(const struct charge *c, const struct quota *q,
+			 const struct amount_list *exceeded, struct error *err)
 {
 	CLEANUP(buf_release) struct buf requested = BUF_INIT(8192);
 	CLEANUP(buf_release) struct buf used = BUF_INIT(8192);
@@ -146,7 +146,7 @@ static int add_up(const struct charge *c, const struct quota *q, struct amount_l
 			exceeded.v[exceeded.n++] = delta.v[i];
 	}
 	*ret_used = used;
-	return exceeded.n && !c->rq->status_only ? refuse(c, q, &exceeded, err) : 0;
+	return exceeded.n && !c->rq->status_only ? charge_refuse(c, q, &exceeded, err) : 0;
 }
 
 static int check_quotas(const struct charge *c, const struct quota *quotas, size_t n, bool *judged,

@@ -14,14 +14,14 @@
 
 static const char refusal[] = "Cannot evict pod as it would violate the pod's disruption budget.";
 
-static const struct json *status_of(const struct json *object)
+static const struct json *disruption_status_of(const struct json *object)
 {
 	return json_getz(object, "status");
 }
 
-static const struct json *condition_of(const struct json *object, const char *type)
+static const struct json *disruption_condition_of(const struct json *object, const char *type)
 {
-	JSON_FOREACH (c, json_getz(status_of(object), "conditions"))
+	JSON_FOREACH (c, json_getz(disruption_status_of(object), "conditions"))
 		if (str_eqz(json_text_at(c, "type"), type))
 			return c;
 	return NULL;
@@ -29,7 +29,7 @@ static const struct json *condition_of(const struct json *object, const char *ty
 
 bool disruption_is_free(const struct json *pod)
 {
-	struct str phase = json_text_at(status_of(pod), "phase");
+	struct str phase = json_text_at(disruption_status_of(pod), "phase");
 
 	return str_eqz(phase, "Succeeded") || str_eqz(phase, "Failed") ||
 	       str_eqz(phase, "Pending") ||
@@ -46,11 +46,11 @@ bool disruption_covers(const struct json *budget, const struct json *pod)
 /* Whether evicting an unhealthy pod is free: always, or while enough others are healthy. */
 static bool is_not_missed(const struct json *budget, const struct json *pod)
 {
-	const struct json *status = status_of(budget);
+	const struct json *status = disruption_status_of(budget);
 	int64_t desired = json_i64_at(status, "desiredHealthy", 0);
 	struct str policy = json_text_at(json_getz(budget, "spec"), "unhealthyPodEvictionPolicy");
 
-	if (str_eqz(json_text_at(condition_of(pod, "Ready"), "status"), "True"))
+	if (str_eqz(json_text_at(disruption_condition_of(pod, "Ready"), "status"), "True"))
 		return false;
 	return str_eqz(policy, "AlwaysAllow") ||
 	       (desired > 0 && json_i64_at(status, "currentHealthy", 0) >= desired);
@@ -58,8 +58,8 @@ static bool is_not_missed(const struct json *budget, const struct json *pod)
 
 static const char *why_none(struct arena *a, const struct json *budget, struct str name)
 {
-	const struct json *c = condition_of(budget, "DisruptionAllowed"),
-			  *status = status_of(budget);
+	const struct json *c = disruption_condition_of(budget, "DisruptionAllowed"),
+			  *status = disruption_status_of(budget);
 	long long healthy = json_i64_at(status, "currentHealthy", 0);
 	long long desired = json_i64_at(status, "desiredHealthy", 0);
 	struct str reason = json_text_at(c, "reason"), words = json_text_at(c, "message");
@@ -97,7 +97,8 @@ int disruption_check(struct arena *a, const struct json *budget, const struct js
 		     int64_t now_ns, struct json **ret_patch,
 		     struct disruption_refusal *ret_refusal, struct error *err)
 {
-	const struct json *meta = json_getz(budget, "metadata"), *status = status_of(budget);
+	const struct json *meta = json_getz(budget, "metadata"),
+			  *status = disruption_status_of(budget);
 	int64_t allowed = json_i64_at(status, "disruptionsAllowed", 0);
 	struct str name = json_text_at(meta, "name");
 

@@ -27,7 +27,7 @@ struct initial {
 	size_t *given; /* minimum number of bytes of text added to the pod, by both lists */
 };
 
-static struct str shown(struct arena *a, const struct quantity *q)
+static struct str limit_range_shown(struct arena *a, const struct quantity *q)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(256);
 
@@ -50,7 +50,7 @@ static struct initial initial_read(struct arena *a, const struct json *item, con
 		in.amounts.n = 0;
 	for (size_t i = 0; i < in.amounts.n; i++) {
 		in.amounts.v[i].name = arena_str(a, in.amounts.v[i].name);
-		in.texts[i] = shown(a, &in.amounts.v[i].q);
+		in.texts[i] = limit_range_shown(a, &in.amounts.v[i].q);
 	}
 	return in;
 }
@@ -108,8 +108,8 @@ static void give(const struct initial *in, struct json *container, struct buf *b
 	}
 }
 
-static void note(struct buf *notes, const struct buf *names, const char *what, const char *sort,
-		 const struct json *container)
+static void limit_range_note(struct buf *notes, const struct buf *names, const char *what,
+			     const char *sort, const struct json *container)
 {
 	if (names->n)
 		(void)buf_printf(notes, "%s%.*s %s for %s %.*s", notes->n ? "; " : "",
@@ -127,8 +127,8 @@ static void fill_containers(const struct initial *limits, const struct initial *
 
 		give(limits, c, &limited);
 		give(requests, c, &requested);
-		note(notes, &requested, "request", sort, c);
-		note(notes, &limited, "limit", sort, c);
+		limit_range_note(notes, &requested, "request", sort, c);
+		limit_range_note(notes, &limited, "limit", sort, c);
 	}
 }
 
@@ -227,24 +227,26 @@ static void check_min(struct limits *l, struct str name, struct quantity enforce
 {
 	const struct quantity *request = request_of(l, name), *limit = limit_of(l, name);
 	struct values v = values_of(request, limit, enforced);
-	struct str least = shown(l->arena, &enforced);
+	struct str least = limit_range_shown(l->arena, &enforced);
 
 	if (!request)
 		FAULT(l, "minimum %.*s usage per %.*s is %.*s.  No request is specified",
 		      STR_ARG(name), STR_ARG(l->type), STR_ARG(least));
 	else if (v.request < v.enforced)
 		FAULT(l, "minimum %.*s usage per %.*s is %.*s, but request is %.*s", STR_ARG(name),
-		      STR_ARG(l->type), STR_ARG(least), STR_ARG(shown(l->arena, request)));
+		      STR_ARG(l->type), STR_ARG(least),
+		      STR_ARG(limit_range_shown(l->arena, request)));
 	else if (limit && v.limit < v.enforced)
 		FAULT(l, "minimum %.*s usage per %.*s is %.*s, but limit is %.*s", STR_ARG(name),
-		      STR_ARG(l->type), STR_ARG(least), STR_ARG(shown(l->arena, limit)));
+		      STR_ARG(l->type), STR_ARG(least),
+		      STR_ARG(limit_range_shown(l->arena, limit)));
 }
 
 static void check_max(struct limits *l, struct str name, struct quantity enforced)
 {
 	const struct quantity *request = request_of(l, name), *limit = limit_of(l, name);
 	struct values v = values_of(request, limit, enforced);
-	struct str most = shown(l->arena, &enforced);
+	struct str most = limit_range_shown(l->arena, &enforced);
 
 	if (l->used_limits && !limit)
 		FAULT(l, "maximum %.*s usage per %.*s is %.*s.  No limit is specified",
@@ -254,17 +256,18 @@ static void check_max(struct limits *l, struct str name, struct quantity enforce
 		      STR_ARG(name), STR_ARG(l->type), STR_ARG(most));
 	else if (limit && v.limit > v.enforced)
 		FAULT(l, "maximum %.*s usage per %.*s is %.*s, but limit is %.*s", STR_ARG(name),
-		      STR_ARG(l->type), STR_ARG(most), STR_ARG(shown(l->arena, limit)));
+		      STR_ARG(l->type), STR_ARG(most), STR_ARG(limit_range_shown(l->arena, limit)));
 	else if (request && v.request > v.enforced)
 		FAULT(l, "maximum %.*s usage per %.*s is %.*s, but request is %.*s", STR_ARG(name),
-		      STR_ARG(l->type), STR_ARG(most), STR_ARG(shown(l->arena, request)));
+		      STR_ARG(l->type), STR_ARG(most),
+		      STR_ARG(limit_range_shown(l->arena, request)));
 }
 
 static void check_ratio(struct limits *l, struct str name, struct quantity enforced)
 {
 	const struct quantity *request = request_of(l, name), *limit = limit_of(l, name);
 	struct values v = values_of(request, limit, enforced);
-	struct str most = shown(l->arena, &enforced);
+	struct str most = limit_range_shown(l->arena, &enforced);
 	double ratio, least;
 
 	if (!request || v.request == 0) {

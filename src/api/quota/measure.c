@@ -19,7 +19,7 @@ const struct str quota_required[QUOTA_REQUIRED] = {
 	STR("memory"), STR("requests.cpu"), STR("requests.memory"),
 };
 
-static void count(struct amount_list *l, struct str name, size_t n)
+static void measure_count(struct amount_list *l, struct str name, size_t n)
 {
 	amount_list_set(l, name, quantity_of((int64_t)n, QUANTITY_DECIMAL_SI));
 }
@@ -31,12 +31,12 @@ static struct str text2(struct arena *a, struct str one, struct str two)
 
 static void count_object(const struct quota_kind *k, struct amount_list *l)
 {
-	count(l,
-	      str_from(arena_printf(l->arena, "count/%.*s%s%.*s", STR_ARG(k->resource),
-				    k->group.n ? "." : "", STR_ARG(k->group))),
-	      1);
+	measure_count(l,
+		      str_from(arena_printf(l->arena, "count/%.*s%s%.*s", STR_ARG(k->resource),
+					    k->group.n ? "." : "", STR_ARG(k->group))),
+		      1);
 	if (k->alias.n)
-		count(l, k->alias, 1);
+		measure_count(l, k->alias, 1);
 }
 
 /* --- pods ----------------------------------------------------------------------------------- */
@@ -188,7 +188,7 @@ static void use_pod(struct amount_list *usage, const struct json *pod, int64_t n
 		return;
 	requests = pod_resources_requests(pod, POD_RESOURCES_CHARGED, usage->arena);
 	limits = pod_resources_limits(pod, POD_RESOURCES_CHARGED, usage->arena);
-	count(usage, STR("pods"), 1);
+	measure_count(usage, STR("pods"), 1);
 	add_compute(usage, &requests, &limits);
 	add_others(usage, &requests);
 }
@@ -223,9 +223,9 @@ static void measure_service(const struct json *service, struct amount_list *usag
 	} else if (balanced || str_eqz(type, "NodePort")) {
 		n = json_count(ports);
 	}
-	count(usage, STR("services"), 1);
-	count(usage, STR("services.loadbalancers"), balanced);
-	count(usage, STR("services.nodeports"), n);
+	measure_count(usage, STR("services"), 1);
+	measure_count(usage, STR("services.loadbalancers"), balanced);
+	measure_count(usage, STR("services.nodeports"), n);
 }
 
 static struct quantity rounded_up(struct quantity q)
@@ -266,9 +266,9 @@ static void measure_volume_claim(const struct json *claim, struct quota_item *it
 	struct str prefix = text2(usage->arena, class, STR(QUOTA_STORAGE_CLASS));
 	struct quantity q;
 
-	count(usage, STR("persistentvolumeclaims"), 1);
+	measure_count(usage, STR("persistentvolumeclaims"), 1);
 	if (class.n)
-		count(usage, text2(usage->arena, prefix, STR("persistentvolumeclaims")), 1);
+		measure_count(usage, text2(usage->arena, prefix, STR("persistentvolumeclaims")), 1);
 	if (storage_of(claim, &q)) {
 		amount_list_set(usage, STR("requests.storage"), q);
 		if (class.n)

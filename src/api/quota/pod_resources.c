@@ -114,7 +114,7 @@ static void collect_list(struct parts *p, const struct json *list, struct part p
 	}
 }
 
-static void collect(const struct sum *s, enum source source, struct parts *p)
+static void pod_resources_collect(const struct sum *s, enum source source, struct parts *p)
 {
 	struct part part = { .role = PART_MAIN };
 
@@ -145,8 +145,8 @@ struct so_far {
 	struct quantity q;
 };
 
-static void take(struct so_far *f, struct quantity q,
-		 struct quantity (*join)(struct quantity a, struct quantity b))
+static void pod_resources_take(struct so_far *f, struct quantity q,
+			       struct quantity (*join)(struct quantity a, struct quantity b))
 {
 	f->q = f->any ? join(f->q, q) : q;
 	f->any = true;
@@ -161,16 +161,17 @@ static struct quantity fold(const struct part *v, size_t n)
 		struct quantity q = v[i].amount.q;
 
 		if (v[i].role != PART_INIT)
-			take(&total, q, amount_sum);
+			pod_resources_take(&total, q, amount_sum);
 		if (v[i].role == PART_SIDECAR) {
-			take(&sidecars, q, amount_sum);
-			take(&most, sidecars.q, amount_most);
+			pod_resources_take(&sidecars, q, amount_sum);
+			pod_resources_take(&most, sidecars.q, amount_most);
 		} else if (v[i].role == PART_INIT) {
-			take(&most, sidecars.any ? amount_sum(q, sidecars.q) : q, amount_most);
+			pod_resources_take(&most, sidecars.any ? amount_sum(q, sidecars.q) : q,
+					   amount_most);
 		}
 	}
 	if (most.any)
-		take(&total, most.q, amount_most);
+		pod_resources_take(&total, most.q, amount_most);
 	return total.q;
 }
 
@@ -179,13 +180,13 @@ static struct amount_list sum_of(const struct sum *s, enum source source)
 	struct amount_list total = amount_list_new(s->arena);
 	struct parts p = { 0 };
 
-	collect(s, source, &p);
+	pod_resources_collect(s, source, &p);
 	if (p.n)
 		p.v = arena_try_alloc(s->arena, p.n * sizeof(*p.v));
 	if (!p.v || !amount_list_reserve(&total, p.n))
 		return total;
 	p.n = 0;
-	collect(s, source, &p);
+	pod_resources_collect(s, source, &p);
 	if (p.n)
 		qsort(p.v, p.n, sizeof(*p.v), by_name_and_start);
 	for (size_t i = 0, end; i < p.n; i = end) {

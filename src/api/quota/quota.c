@@ -101,7 +101,7 @@ static bool is_extended_request(struct str name)
 	       (!native || str_starts(name, QUOTA_IMPLICIT_DEVICES));
 }
 
-static bool is_among(struct str name, const struct str *names, size_t n)
+static bool quota_is_among(struct str name, const struct str *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (str_eq(names[i], name))
@@ -118,7 +118,8 @@ static bool pods_have(struct str name)
 		STR("pods"),
 	};
 
-	return is_among(name, names, ARRAY_SIZE(names)) || str_starts(name, STR("hugepages-")) ||
+	return quota_is_among(name, names, ARRAY_SIZE(names)) ||
+	       str_starts(name, STR("hugepages-")) ||
 	       str_starts(name, STR("requests.hugepages-")) || is_extended_request(name);
 }
 
@@ -130,7 +131,7 @@ static bool services_have(struct str name)
 		STR("services.nodeports"),
 	};
 
-	return is_among(name, names, ARRAY_SIZE(names));
+	return quota_is_among(name, names, ARRAY_SIZE(names));
 }
 
 static bool volume_claims_have(struct str name)
@@ -138,7 +139,7 @@ static bool volume_claims_have(struct str name)
 	static const struct str names[] = { STR("persistentvolumeclaims"),
 					    STR("requests.storage") };
 
-	return is_among(name, names, ARRAY_SIZE(names)) ||
+	return quota_is_among(name, names, ARRAY_SIZE(names)) ||
 	       str_ends(name, STR(QUOTA_STORAGE_CLASS "persistentvolumeclaims")) ||
 	       str_ends(name, STR(QUOTA_STORAGE_CLASS "requests.storage"));
 }

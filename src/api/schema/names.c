@@ -117,7 +117,7 @@ static bool are_identifiers(struct str s, unsigned classes, bool strict_numbers)
 }
 
 /* Cuts s at the first `c`. Returns the text after it; p NULL if not found. */
-static struct str cut(struct str *s, char c)
+static struct str names_cut(struct str *s, char c)
 {
 	ptrdiff_t at = str_chr(*s, c);
 	struct str rest;
@@ -131,8 +131,8 @@ static struct str cut(struct str *s, char c)
 
 static bool is_semver(struct str s)
 {
-	struct str build = cut(&s, '+');
-	struct str pre = cut(&s, '-');
+	struct str build = names_cut(&s, '+');
+	struct str pre = names_cut(&s, '-');
 	size_t dots = 0;
 
 	for (size_t i = 0; i < s.n; i++)

@@ -46,7 +46,7 @@ static bool split_term(struct str term, struct selector_term *ret_term, struct s
 	return false;
 }
 
-static int unescape(struct arena *a, struct str s, struct str *ret_value, struct error *err)
+static int fields_unescape(struct arena *a, struct str s, struct str *ret_value, struct error *err)
 {
 	char *out = arena_alloc(a, s.n + 1);
 	size_t n = 0;
@@ -82,7 +82,7 @@ static int parse_term(struct arena *a, struct str all, struct str text,
 		return error_set(err, ERR_BAD_REQUEST,
 				 "invalid selector: '%.*s'; can't understand '%.*s'", STR_ARG(all),
 				 STR_ARG(text));
-	r = unescape(a, raw, value, err);
+	r = fields_unescape(a, raw, value, err);
 	if (r < 0)
 		return r;
 	*ret_term = t;

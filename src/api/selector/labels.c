@@ -58,7 +58,7 @@ static const struct {
 	{ { "<", 1 }, TOKEN_LESS },
 };
 
-static void take(struct labels_parser *p, enum token token, size_t n)
+static void labels_take(struct labels_parser *p, enum token token, size_t n)
 {
 	p->token = token;
 	p->text = str_of(p->rest.p, n);
@@ -73,21 +73,21 @@ static void advance(struct labels_parser *p)
 	while (p->rest.n && is_blank(p->rest.p[0]))
 		p->rest = str_skip(p->rest, 1);
 	if (p->rest.n == 0) {
-		take(p, TOKEN_END, 0);
+		labels_take(p, TOKEN_END, 0);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++) {
 		if (str_starts(p->rest, symbols[i].text)) {
-			take(p, symbols[i].token, symbols[i].text.n);
+			labels_take(p, symbols[i].token, symbols[i].text.n);
 			return;
 		}
 	}
 	while (n < p->rest.n && !is_symbol(p->rest.p[n]) && !is_blank(p->rest.p[n]))
 		n++;
-	take(p, TOKEN_NAME, n);
+	labels_take(p, TOKEN_NAME, n);
 }
 
-static int refuse(struct labels_parser *p, const char *expected)
+static int labels_refuse(struct labels_parser *p, const char *expected)
 {
 	return error_set(p->err, ERR_BAD_REQUEST, "found '%.*s', expected: %s", STR_ARG(p->text),
 			 expected);
@@ -119,7 +119,7 @@ static int faults_to_error(const struct field_errors *errs, struct error *err)
 	return error_set(err, ERR_BAD_REQUEST, "%.*s", (int)b.n, b.p);
 }
 
-static int check_key(struct labels_parser *p, struct str key)
+static int labels_check_key(struct labels_parser *p, struct str key)
 {
 	struct field_errors errs;
 
@@ -149,7 +149,7 @@ static int check_values(struct labels_parser *p, const struct selector_term *t)
 	return faults_to_error(&errs, p->err);
 }
 
-static int add_value(struct labels_parser *p, struct str value)
+static int labels_add_value(struct labels_parser *p, struct str value)
 {
 	if (p->nvalues++ == SELECTOR_VALUES_MAX)
 		return error_set(p->err, ERR_BAD_REQUEST, "a selector may have at most %d values",
@@ -165,17 +165,17 @@ static int parse_list(struct labels_parser *p)
 	int r = 0;
 
 	if (p->token != TOKEN_NAME && p->token != TOKEN_COMMA && p->token != TOKEN_CLOSE)
-		return refuse(p, "',', ')' or identifier");
+		return labels_refuse(p, "',', ')' or identifier");
 	for (; r == 0; advance(p)) {
 		if (p->token == TOKEN_NAME && expected) {
-			r = add_value(p, p->text);
+			r = labels_add_value(p, p->text);
 			expected = false;
 			continue;
 		}
 		if (p->token != TOKEN_COMMA && p->token != TOKEN_CLOSE)
-			return refuse(p, expected ? "',', or identifier" : "',' or ')'");
+			return labels_refuse(p, expected ? "',', or identifier" : "',' or ')'");
 		if (expected)
-			r = add_value(p, STR(""));
+			r = labels_add_value(p, STR(""));
 		expected = true;
 		if (p->token == TOKEN_CLOSE)
 			break;
@@ -197,12 +197,12 @@ static int parse_values(struct labels_parser *p, enum selector_op op)
 		return parse_list(p);
 	}
 	if (p->token == TOKEN_END || p->token == TOKEN_COMMA)
-		return add_value(p, STR(""));
+		return labels_add_value(p, STR(""));
 	if (p->token != TOKEN_NAME)
-		return refuse(p, "identifier");
+		return labels_refuse(p, "identifier");
 	value = p->text;
 	advance(p);
-	return add_value(p, value);
+	return labels_add_value(p, value);
 }
 
 static int parse_operator(struct labels_parser *p, enum selector_op *ret_op)
@@ -227,7 +227,7 @@ static int parse_operator(struct labels_parser *p, enum selector_op *ret_op)
 		else if (p->token == TOKEN_NAME && str_eqz(p->text, "notin"))
 			*ret_op = SELECTOR_NOT_IN;
 		else
-			return refuse(p, "in, notin, =, ==, !=, gt, lt");
+			return labels_refuse(p, "in, notin, =, ==, !=, gt, lt");
 	}
 	advance(p);
 	return 0;
@@ -263,9 +263,9 @@ static int parse_requirement(struct labels_parser *p)
 	if (negated)
 		advance(p);
 	if (p->token != TOKEN_NAME)
-		return refuse(p, "identifier");
+		return labels_refuse(p, "identifier");
 	t.key = p->text;
-	r = check_key(p, t.key);
+	r = labels_check_key(p, t.key);
 	if (r < 0)
 		return r;
 	advance(p);
@@ -294,7 +294,7 @@ static int parse_all(struct labels_parser *p)
 	if (p->token == TOKEN_END)
 		return 0;
 	if (!begins_requirement(p))
-		return refuse(p, "!, identifier, or 'end of string'");
+		return labels_refuse(p, "!, identifier, or 'end of string'");
 	for (;;) {
 		r = parse_requirement(p);
 		if (r < 0)
@@ -302,10 +302,10 @@ static int parse_all(struct labels_parser *p)
 		if (p->token == TOKEN_END)
 			return 0;
 		if (p->token != TOKEN_COMMA)
-			return refuse(p, "',' or 'end of string'");
+			return labels_refuse(p, "',' or 'end of string'");
 		advance(p);
 		if (!begins_requirement(p))
-			return refuse(p, "identifier after ','");
+			return labels_refuse(p, "identifier after ','");
 	}
 }
 

@@ -4,7 +4,7 @@
  */
 #include "api/selector/selector.h"
 
-static bool has_value(const struct selector_term *t, struct str value)
+static bool selector_has_value(const struct selector_term *t, struct str value)
 {
 	for (size_t i = 0; i < t->nvalues; i++)
 		if (str_eq(t->values[i], value))
@@ -29,10 +29,10 @@ static bool term_matches(const struct selector_term *t, struct str value)
 	switch (t->op) {
 	case SELECTOR_EQUALS:
 	case SELECTOR_IN:
-		return value.p && has_value(t, value);
+		return value.p && selector_has_value(t, value);
 	case SELECTOR_NOT_EQUALS:
 	case SELECTOR_NOT_IN:
-		return !value.p || !has_value(t, value);
+		return !value.p || !selector_has_value(t, value);
 	case SELECTOR_EXISTS:
 		return value.p != NULL;
 	case SELECTOR_NOT_EXISTS:

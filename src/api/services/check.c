@@ -257,8 +257,8 @@ static void check_ports(struct validation *v, const struct json *spec,
 
 /* --- the rest of the spec ------------------------------------------------------------------- */
 
-static void forbid(struct validation *v, const struct json *spec, const char *name,
-		   const struct field_path *path)
+static void check_forbid(struct validation *v, const struct json *spec, const char *name,
+			 const struct field_path *path)
 {
 	struct field_path at = field_path_name(path, name);
 
@@ -272,9 +272,9 @@ static void check_external_name(struct validation *v, const struct json *spec,
 	struct field_path at = field_path_name(path, "externalName");
 	struct str name = json_text_at(spec, "externalName");
 
-	forbid(v, spec, "clusterIPs", path);
-	forbid(v, spec, "ipFamilies", path);
-	forbid(v, spec, "ipFamilyPolicy", path);
+	check_forbid(v, spec, "clusterIPs", path);
+	check_forbid(v, spec, "ipFamilies", path);
+	check_forbid(v, spec, "ipFamilyPolicy", path);
 	if (name.n && name.p[name.n - 1] == '.')
 		name.n--;
 	if (name.n)
@@ -283,7 +283,8 @@ static void check_external_name(struct validation *v, const struct json *spec,
 		field_errors_required(v->errs, &at, NULL);
 }
 
-static void check_type(struct validation *v, const struct json *spec, const struct field_path *path)
+static void services_check_type(struct validation *v, const struct json *spec,
+				const struct field_path *path)
 {
 	struct field_path list = field_path_name(path, "ports");
 	struct field_path ips_at = field_path_name(path, "clusterIPs");
@@ -314,7 +315,7 @@ static void check_affinity(struct validation *v, const struct json *spec,
 				     "must be greater than 0 and less than 86400");
 }
 
-static bool is_among(const struct address *ip, const char *range)
+static bool check_is_among(const struct address *ip, const char *range)
 {
 	struct address r;
 
@@ -327,17 +328,17 @@ static void check_external_ip(struct validation *v, struct str text, const struc
 
 	if (!address_read(text, &ip))
 		return;
-	if (is_among(&ip, "0.0.0.0/32") || is_among(&ip, "::/128"))
+	if (check_is_among(&ip, "0.0.0.0/32") || check_is_among(&ip, "::/128"))
 		field_errors_addf(v->errs, FIELD_INVALID, path, FIELD_STR(text),
 				  "may not be unspecified (%.*s)", STR_ARG(text));
-	if (is_among(&ip, "127.0.0.0/8") || is_among(&ip, "::1/128"))
+	if (check_is_among(&ip, "127.0.0.0/8") || check_is_among(&ip, "::1/128"))
 		field_errors_invalid(v->errs, path, FIELD_STR(text),
 				     "may not be in the loopback range (127.0.0.0/8, ::1/128)");
-	if (is_among(&ip, "169.254.0.0/16") || is_among(&ip, "fe80::/10"))
+	if (check_is_among(&ip, "169.254.0.0/16") || check_is_among(&ip, "fe80::/10"))
 		field_errors_invalid(v->errs, path, FIELD_STR(text),
 				     "may not be in the link-local range (169.254.0.0/16, "
 				     "fe80::/10)");
-	if (is_among(&ip, "224.0.0.0/24") || is_among(&ip, "ff02::/16"))
+	if (check_is_among(&ip, "224.0.0.0/24") || check_is_among(&ip, "ff02::/16"))
 		field_errors_invalid(v->errs, path, FIELD_STR(text),
 				     "may not be in the link-local multicast range "
 				     "(224.0.0.0/24, ff02::/10)");
@@ -359,8 +360,8 @@ static void check_external_ips(struct validation *v, const struct json *spec,
 	}
 }
 
-static void check_range(struct validation *v, struct str text, const struct map *old,
-			const struct field_path *path)
+static void services_check_range(struct validation *v, struct str text, const struct map *old,
+				 const struct field_path *path)
 {
 	struct address range;
 
@@ -394,7 +395,7 @@ static void check_balancer(struct validation *v, const struct json *spec,
 	JSON_FOREACH (range, ranges) {
 		struct field_path at = field_path_index(&ranges_at, i++);
 
-		check_range(v, json_str(range), &old, &at);
+		services_check_range(v, json_str(range), &old, &at);
 	}
 	if (json_getz(spec, "allocateLoadBalancerNodePorts") && !is)
 		field_errors_forbidden(v->errs, &ports_at, only);
@@ -472,7 +473,7 @@ void check_service_spec(struct validation *v, const struct json *spec,
 {
 	struct field_path selector_at = field_path_name(path, "selector");
 
-	check_type(v, spec, path);
+	services_check_type(v, spec, path);
 	check_ports(v, spec, path);
 	validate_labels(v, json_getz(spec, "selector"), &selector_at);
 	check_affinity(v, spec, path);
@@ -487,8 +488,8 @@ void check_service_spec(struct validation *v, const struct json *spec,
 
 /* --- updates -------------------------------------------------------------------------------- */
 
-static void refuse(struct validation *v, const struct json *spec, const char *name, bool element,
-		   size_t i, const char *why)
+static void check_refuse(struct validation *v, const struct json *spec, const char *name,
+			 bool element, size_t i, const char *why)
 {
 	struct field_path spec_at = field_path_name(NULL, "spec");
 	struct field_path list = field_path_name(&spec_at, name);
@@ -513,19 +514,20 @@ static void check_list_update(struct validation *v, const struct json *spec, con
 	if (json_count(list) == json_count(before)) {
 		JSON_FOREACH (it, before) {
 			if (!json_equal(it, now))
-				refuse(v, spec, name, true, ips ? i : 0, "may not change once set");
+				check_refuse(v, spec, name, true, ips ? i : 0,
+					     "may not change once set");
 			now = now->next;
 			i++;
 		}
 		return;
 	}
 	if (json_count(list) == 0)
-		refuse(v, spec, name, true, 0, unset);
+		check_refuse(v, spec, name, true, 0, unset);
 	else if (json_count(before) && !json_equal(now, json_first(before)))
-		refuse(v, spec, name, true, 0, "may not change once set");
+		check_refuse(v, spec, name, true, 0, "may not change once set");
 	if (json_count(before) > json_count(list) && json_count(list) == 1 &&
 	    !str_eqz(json_text_at(spec, "ipFamilyPolicy"), "SingleStack"))
-		refuse(v, spec, "ipFamilyPolicy", false, 0, released);
+		check_refuse(v, spec, "ipFamilyPolicy", false, 0, released);
 }
 
 static void check_addresses_update(struct validation *v, const struct json *spec,
@@ -556,7 +558,7 @@ void check_service_update(struct validation *v, const struct json *service, cons
 	check_addresses_update(v, spec, stored);
 	if (balanced && !str_eq(json_text_at(spec, "loadBalancerClass"),
 				json_text_at(stored, "loadBalancerClass")))
-		refuse(v, spec, "loadBalancerClass", false, 0, "may not change once set");
+		check_refuse(v, spec, "loadBalancerClass", false, 0, "may not change once set");
 	if (service_wants_health_port(spec) && service_wants_health_port(stored) &&
 	    json_i64_at(spec, "healthCheckNodePort", 0) !=
 		    json_i64_at(stored, "healthCheckNodePort", 0))

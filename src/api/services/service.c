@@ -81,7 +81,7 @@ static bool same_list(const struct json *a, const struct json *b)
 	return json_equal(a, b);
 }
 
-static bool same(const struct json *spec, const struct json *old, const char *name)
+static bool service_same(const struct json *spec, const struct json *old, const char *name)
 {
 	const struct json *a = json_getz(spec, name), *b = json_getz(old, name);
 
@@ -126,10 +126,10 @@ static bool adds_node_ports(const struct json *spec, const struct json *old)
 
 static void drop_addresses(struct json *spec, const struct json *old)
 {
-	bool ips = same(spec, old, "clusterIP") && same_ips(spec, old);
+	bool ips = service_same(spec, old, "clusterIP") && same_ips(spec, old);
 	bool families = same_families(spec, old);
 
-	if (same(spec, old, "ipFamilyPolicy"))
+	if (service_same(spec, old, "ipFamilyPolicy"))
 		json_remove(spec, STR("ipFamilyPolicy"));
 	if (families)
 		json_remove(spec, STR("ipFamilies"));
@@ -141,7 +141,7 @@ static void drop_addresses(struct json *spec, const struct json *old)
 
 static void drop_same(struct json *spec, const struct json *old, const char *name)
 {
-	if (same(spec, old, name))
+	if (service_same(spec, old, name))
 		json_remove(spec, str_from(name));
 }
 
@@ -259,7 +259,7 @@ static bool is_settled(const struct json *spec, const struct json *old)
 {
 	const struct str prefer = STR("PreferDualStack");
 
-	return old && policy_of(spec).n && same(spec, old, "type") && !is_named(spec) &&
+	return old && policy_of(spec).n && service_same(spec, old, "type") && !is_named(spec) &&
 	       str_eq(policy_of(spec), prefer) &&
 	       (!policy_of(old).n || str_eq(policy_of(old), prefer)) && same_ips(spec, old) &&
 	       same_families(spec, old);

@@ -33,7 +33,8 @@ static const struct metric_source *metric_source(const struct json *spec)
 	return NULL;
 }
 
-static void amount(struct buf *out, const struct json *values, const char *key, const char *absent)
+static void control_amount(struct buf *out, const struct json *values, const char *key,
+			   const char *absent)
 {
 	const struct json *value = column_find(values, key);
 
@@ -70,9 +71,9 @@ static void metric(struct buf *out, const struct json *spec, const struct json *
 		(void)buf_printf(out, "%.*s: ", STR_ARG(column_find_str(source, "name")));
 	else if (*key == 'a' && !str_eq(str_from(s->member), STR("pods")))
 		end = " (avg)";
-	amount(out, current, key, "<unknown>");
+	control_amount(out, current, key, "<unknown>");
 	(void)buf_addz(out, "/");
-	amount(out, target, key, absent);
+	control_amount(out, target, key, absent);
 	(void)buf_addz(out, end);
 }
 
@@ -141,7 +142,7 @@ void column_autoscaler_replicas(const struct json *object, int64_t now_ns, struc
 /* --- certificates -------------------- */
 
 /* Returns the condition of this type, whatever its status. */
-static const struct json *condition(const struct json *object, struct str type)
+static const struct json *control_condition(const struct json *object, struct str type)
 {
 	JSON_FOREACH (c, column_find(object, "status.conditions"))
 		if (str_eq(column_find_str(c, "type"), type))
@@ -177,11 +178,12 @@ void column_signing_condition(const struct json *object, int64_t now_ns, struct 
 {
 	const char *state = "Pending";
 
-	if (condition(object, STR("Denied")))
+	if (control_condition(object, STR("Denied")))
 		state = "Denied";
-	else if (condition(object, STR("Approved")))
+	else if (control_condition(object, STR("Approved")))
 		state = "Approved";
-	column_printf(out, "%s%s%s", state, condition(object, STR("Failed")) ? ",Failed" : "",
+	column_printf(out, "%s%s%s", state,
+		      control_condition(object, STR("Failed")) ? ",Failed" : "",
 		      column_find_str(object, "status.certificate").n ? ",Issued" : "");
 }
 
@@ -191,7 +193,7 @@ void column_pod_certificate_state(const struct json *object, int64_t now_ns, str
 	const char *state = "Pending";
 
 	for (size_t i = 0; i < ARRAY_SIZE(states); i++)
-		if (condition(object, str_from(states[i])))
+		if (control_condition(object, str_from(states[i])))
 			state = states[i];
 	column_text(out, str_from(state), "");
 }
@@ -216,7 +218,7 @@ void column_api_service(const struct json *object, int64_t now_ns, struct buf *o
 
 void column_api_service_available(const struct json *object, int64_t now_ns, struct buf *out)
 {
-	const struct json *c = condition(object, STR("Available"));
+	const struct json *c = control_condition(object, STR("Available"));
 	struct str status = column_find_str(c, "status"), reason = column_find_str(c, "reason");
 
 	if (reason.n && !str_eq(status, STR("True")))

@@ -108,7 +108,7 @@ void column_service_cluster_ip(const struct json *object, int64_t now_ns, struct
 	column_text(out, json_str(first), "<none>");
 }
 
-static void add_text(struct buf *text, struct str piece)
+static void core_add_text(struct buf *text, struct str piece)
 {
 	if (piece.n)
 		(void)buf_printf(text, "%s%.*s", text->n ? "," : "", STR_ARG(piece));
@@ -123,7 +123,7 @@ static void add_ingress(struct buf *text, const struct json *object)
 	JSON_FOREACH (i, column_find(object, "status.loadBalancer.ingress")) {
 		struct str ip = json_text_at(i, "ip");
 
-		add_text(text, ip.n ? ip : json_text_at(i, "hostname"));
+		core_add_text(text, ip.n ? ip : json_text_at(i, "hostname"));
 	}
 }
 
@@ -140,7 +140,7 @@ void column_service_external_ip(const struct json *object, int64_t now_ns, struc
 	if (balancer)
 		add_ingress(&text, object);
 	JSON_FOREACH (ip, column_find(object, "spec.externalIPs"))
-		add_text(&text, json_str(ip));
+		core_add_text(&text, json_str(ip));
 	column_text(out, buf_str(&text), balancer ? "<pending>" : "<none>");
 	buf_release(&text);
 }

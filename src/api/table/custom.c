@@ -10,7 +10,7 @@
 #include "base/time/timestamp.h"
 
 /* Prints strings unchanged, other scalars as Go does, the rest as JSON. */
-static void print_text(const struct json *value, struct buf *out)
+static void custom_print_text(const struct json *value, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(OBJECT_MAX);
 
@@ -76,7 +76,7 @@ void column_jsonpath(const struct schema_column *c, const struct json *object, i
 	const struct json *value = jsonpath_first(c->jsonpath, object);
 
 	if (value && strcmp(c->type, "string") == 0)
-		print_text(value, out);
+		custom_print_text(value, out);
 	else if (!value || !print_typed(c->type, value, now_ns, out))
 		(void)buf_addz(out, "null");
 }

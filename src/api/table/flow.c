@@ -20,7 +20,7 @@ void column_flow_distinguisher(const struct json *object, int64_t now_ns UNUSED,
 }
 
 /* Prints a number of `of`; "<none>" if that is missing. */
-static void number(const struct json *of, const char *name, struct buf *out)
+static void flow_number(const struct json *of, const char *name, struct buf *out)
 {
 	if (of)
 		(void)buf_add_i64(out, json_i64_at(of, name, 0));
@@ -30,20 +30,21 @@ static void number(const struct json *of, const char *name, struct buf *out)
 
 void column_flow_shares(const struct json *object, int64_t now_ns UNUSED, struct buf *out)
 {
-	number(column_find(object, "spec.limited"), "nominalConcurrencyShares", out);
+	flow_number(column_find(object, "spec.limited"), "nominalConcurrencyShares", out);
 }
 
 void column_flow_queues(const struct json *object, int64_t now_ns UNUSED, struct buf *out)
 {
-	number(column_find(object, "spec.limited.limitResponse.queuing"), "queues", out);
+	flow_number(column_find(object, "spec.limited.limitResponse.queuing"), "queues", out);
 }
 
 void column_flow_hand(const struct json *object, int64_t now_ns UNUSED, struct buf *out)
 {
-	number(column_find(object, "spec.limited.limitResponse.queuing"), "handSize", out);
+	flow_number(column_find(object, "spec.limited.limitResponse.queuing"), "handSize", out);
 }
 
 void column_flow_length(const struct json *object, int64_t now_ns UNUSED, struct buf *out)
 {
-	number(column_find(object, "spec.limited.limitResponse.queuing"), "queueLengthLimit", out);
+	flow_number(column_find(object, "spec.limited.limitResponse.queuing"), "queueLengthLimit",
+		    out);
 }

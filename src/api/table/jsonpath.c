@@ -54,7 +54,7 @@ struct parser {
 static int parse_steps(struct arena *a, struct str text, unsigned depth, size_t *steps,
 		       const struct step **ret_steps, struct error *err);
 
-static int refuse(struct parser *p, const char *why, struct str part)
+static int jsonpath_refuse(struct parser *p, const char *why, struct str part)
 {
 	return error_set(p->err, ERR_BAD_REQUEST, "%s%.*s", why, STR_ARG(part));
 }
@@ -134,7 +134,7 @@ static int parse_slice(struct parser *p, struct str text)
 	     read_bound(pieces[1], &step->to, &step->has_to) &&
 	     read_bound(pieces[2], &step->by, &has_by);
 	if (!ok || (n == 1 && !step->has_from))
-		return refuse(p, "invalid array index ", text);
+		return jsonpath_refuse(p, "invalid array index ", text);
 	step->single = n == 1;
 	return 0;
 }
@@ -182,7 +182,7 @@ static int parse_array(struct parser *p)
 	ptrdiff_t end = str_chr(rest, ']');
 
 	if (end < 0 || str_chr(str_of(rest.p, (size_t)end), '\n') >= 0)
-		return refuse(p, "unterminated array", STR_NULL);
+		return jsonpath_refuse(p, "unterminated array", STR_NULL);
 	text = str_of(rest.p, (size_t)end);
 	p->at += text.n + 2;
 	if (str_chr(text, ',') >= 0)
@@ -247,7 +247,7 @@ static int parse_condition(struct parser *p, struct step *step, struct str text)
 		left = str_of(text.p, at);
 		op = str_of(text.p + at, end - at);
 		if (!comparison_of(op, &step->comparison))
-			return refuse(p, "unrecognized filter operator ", op);
+			return jsonpath_refuse(p, "unrecognized filter operator ", op);
 		r = parse_steps(p->arena, str_skip(text, end), p->depth + 1, p->steps, &step->right,
 				p->err);
 		if (r < 0)
@@ -262,9 +262,9 @@ static int parse_filter(struct parser *p)
 	size_t end = filter_end(rest);
 
 	if (end == 0)
-		return refuse(p, "unterminated filter", STR_NULL);
+		return jsonpath_refuse(p, "unterminated filter", STR_NULL);
 	if (end + 1 >= rest.n || rest.p[end + 1] != ']')
-		return refuse(p, "unclosed array expect ]", STR_NULL);
+		return jsonpath_refuse(p, "unclosed array expect ]", STR_NULL);
 	p->at += 3 + end + 2;
 	return parse_condition(p, add_step(p, STEP_FILTER), str_of(rest.p, end));
 }
@@ -279,7 +279,7 @@ static int parse_quote(struct parser *p)
 	while (p->at < p->text.n && p->text.p[p->at] != quote)
 		p->at += p->text.p[p->at] == '\\' && p->at + 1 < p->text.n ? 2 : 1;
 	if (p->at >= p->text.n)
-		return refuse(p, "unterminated quoted string", STR_NULL);
+		return jsonpath_refuse(p, "unterminated quoted string", STR_NULL);
 	text = arena_alloc(p->arena, p->at - from + 1);
 	for (size_t i = from; i < p->at; i++) {
 		if (p->text.p[i] == '\\' && i + 1 < p->at)
@@ -307,7 +307,7 @@ static int parse_word(struct parser *p)
 		word = str_skip(word, 1);
 	if (word.n == 0 || json_parse(p->arena, word, NULL, &value, NULL) < 0 ||
 	    json_is_container(value) || value->type == JSON_NULL)
-		return refuse(p, "unrecognized identifier ", word);
+		return jsonpath_refuse(p, "unrecognized identifier ", word);
 	add_step(p, STEP_LITERAL)->literal = value;
 	return 0;
 }
@@ -343,7 +343,7 @@ static int parse_step(struct parser *p)
 	case ']':
 	case '\n':
 	case '\r':
-		return refuse(p, "unrecognized character in action: ", str_of(rest.p, 1));
+		return jsonpath_refuse(p, "unrecognized character in action: ", str_of(rest.p, 1));
 	default:
 		return parse_word(p);
 	}
@@ -356,11 +356,11 @@ static int parse_steps(struct arena *a, struct str text, unsigned depth, size_t 
 	int r;
 
 	if (depth > JSONPATH_DEPTH_MAX)
-		return refuse(&p, "nested too deeply", STR_NULL);
+		return jsonpath_refuse(&p, "nested too deeply", STR_NULL);
 	p.tail = &p.first;
 	while (p.at < text.n) {
 		if (*steps > JSONPATH_STEPS_MAX)
-			return refuse(&p, "too long", STR_NULL);
+			return jsonpath_refuse(&p, "too long", STR_NULL);
 		r = parse_step(&p);
 		if (r < 0)
 			return r;
@@ -391,7 +391,8 @@ struct search {
 	unsigned depth;
 };
 
-static const struct json *find(struct search *s, const struct step *step, const struct json *v);
+static const struct json *jsonpath_find(struct search *s, const struct step *step,
+					const struct json *v);
 
 static bool compare_numbers(double a, double b, enum comparison comparison)
 {
@@ -411,7 +412,7 @@ static bool compare_numbers(double a, double b, enum comparison comparison)
 	}
 }
 
-static bool compare(const struct json *a, const struct json *b, enum comparison comparison)
+static bool jsonpath_compare(const struct json *a, const struct json *b, enum comparison comparison)
 {
 	double x, y;
 
@@ -426,12 +427,12 @@ static bool compare(const struct json *a, const struct json *b, enum comparison 
 
 static bool passes(struct search *s, const struct step *filter, const struct json *v)
 {
-	const struct json *left = find(s, filter->left, v), *right;
+	const struct json *left = jsonpath_find(s, filter->left, v), *right;
 
 	if (filter->comparison == EXISTS)
 		return left != NULL;
-	right = left ? find(s, filter->right, v) : NULL;
-	return right && compare(left, right, filter->comparison);
+	right = left ? jsonpath_find(s, filter->right, v) : NULL;
+	return right && jsonpath_compare(left, right, filter->comparison);
 }
 
 static const struct json *find_filtered(struct search *s, const struct step *step,
@@ -442,7 +443,7 @@ static const struct json *find_filtered(struct search *s, const struct step *ste
 	if (!json_is(v, JSON_ARRAY))
 		return NULL;
 	JSON_FOREACH (item, v) {
-		found = passes(s, step, item) ? find(s, step->next, item) : NULL;
+		found = passes(s, step, item) ? jsonpath_find(s, step->next, item) : NULL;
 		if (found || s->work == 0)
 			return found;
 	}
@@ -467,7 +468,7 @@ static const struct json *find_sliced(struct search *s, const struct step *step,
 
 		if (at < from || at >= to || (at - from) % step->by != 0)
 			continue;
-		found = find(s, step->next, item);
+		found = jsonpath_find(s, step->next, item);
 		if (found || s->work == 0)
 			return found;
 	}
@@ -480,7 +481,7 @@ static const struct json *find_in_children(struct search *s, const struct step *
 	const struct json *found;
 
 	JSON_FOREACH (item, v) {
-		found = find(s, step, item);
+		found = jsonpath_find(s, step, item);
 		if (found || s->work == 0)
 			return found;
 	}
@@ -495,7 +496,7 @@ static const struct json *find_below(struct search *s, const struct step *step,
 
 	if (!json_is_container(v))
 		return NULL;
-	found = find(s, step->next, v);
+	found = jsonpath_find(s, step->next, v);
 	return found ? found : find_in_children(s, step, v);
 }
 
@@ -505,8 +506,8 @@ static const struct json *find_in_union(struct search *s, const struct step *ste
 	const struct json *found;
 
 	for (const struct branch *b = step->branches; b; b = b->next) {
-		found = find(s, b->steps, v);
-		found = found ? find(s, step->next, found) : NULL;
+		found = jsonpath_find(s, b->steps, v);
+		found = found ? jsonpath_find(s, step->next, found) : NULL;
 		if (found || s->work == 0)
 			return found;
 	}
@@ -520,7 +521,7 @@ static const struct json *find_step(struct search *s, const struct step *step, c
 	switch (step->kind) {
 	case STEP_FIELD:
 		child = json_is(v, JSON_OBJECT) ? json_get(v, step->name) : NULL;
-		return child ? find(s, step->next, child) : NULL;
+		return child ? jsonpath_find(s, step->next, child) : NULL;
 	case STEP_SLICE:
 		return find_sliced(s, step, v);
 	case STEP_WILDCARD:
@@ -537,7 +538,8 @@ static const struct json *find_step(struct search *s, const struct step *step, c
 	return NULL;
 }
 
-static const struct json *find(struct search *s, const struct step *step, const struct json *v)
+static const struct json *jsonpath_find(struct search *s, const struct step *step,
+					const struct json *v)
 {
 	const struct json *found;
 
@@ -556,5 +558,5 @@ const struct json *jsonpath_first(const struct jsonpath *path, const struct json
 {
 	struct search s = { .work = JSONPATH_WORK_MAX };
 
-	return find(&s, path->steps, root);
+	return jsonpath_find(&s, path->steps, root);
 }

@@ -20,7 +20,8 @@ static const char *name_fault(const struct schema_kind *kind, struct str name)
 	return names_dns_subdomain(name);
 }
 
-static void check_name(struct validation *v, const struct json *meta, const struct field_path *path)
+static void meta_check_name(struct validation *v, const struct json *meta,
+			    const struct field_path *path)
 {
 	struct field_path prefix_at = field_path_name(path, "generateName");
 	struct field_path at = field_path_name(path, "name");
@@ -319,7 +320,7 @@ void validate_meta(struct validation *v, const struct json *meta, const struct j
 	if (old_meta) {
 		check_meta_update(v, meta, old_meta, &path);
 	} else {
-		check_name(v, meta, &path);
+		meta_check_name(v, meta, &path);
 		check_namespace(v, meta, &path);
 	}
 	check_parts(v, meta, old_meta, &path);

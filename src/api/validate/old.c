@@ -22,7 +22,7 @@ void validate_old_release(struct validate_old *o)
 }
 
 /* If an element has no text for its keys, the list is searched instead. */
-static void fill(struct validation *v, struct validate_old *o)
+static void old_fill(struct validation *v, struct validate_old *o)
 {
 	o->how = OLD_MAPPED;
 	JSON_FOREACH (item, o->old) {
@@ -41,7 +41,7 @@ static const struct json *find_item(struct validation *v, struct validate_old *o
 	struct str key = STR_NULL;
 
 	if (o->how == OLD_UNMAPPED)
-		fill(v, o);
+		old_fill(v, o);
 	if (o->how == OLD_MAPPED)
 		key = validate_key_text(v->arena, o->keys, item);
 	if (key.p)

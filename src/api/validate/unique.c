@@ -38,8 +38,8 @@ bool validate_same_keys(const struct str *keys, const struct json *a, const stru
 }
 
 /* A single key is shown itself; several keys as the whole element. */
-static struct field_value shown(struct validation *v, const struct str *keys,
-				const struct json *item)
+static struct field_value unique_shown(struct validation *v, const struct str *keys,
+				       const struct json *item)
 {
 	if (keys && !keys[1].p)
 		item = json_get(item, keys[0]);
@@ -110,6 +110,6 @@ void validate_unique(struct validation *v, const struct schema_field *field,
 		struct field_path at = field_path_index(path, i++);
 
 		if (seen(v, &map, keys, list, item))
-			field_errors_duplicate(v->errs, &at, shown(v, keys, item));
+			field_errors_duplicate(v->errs, &at, unique_shown(v, keys, item));
 	}
 }

@@ -73,8 +73,8 @@ static void walk_list(struct validation *v, const struct schema_field *field,
 		validate_unique(v, field, list, path);
 }
 
-static void check_key(struct validation *v, const struct schema_rules *rules, struct str key,
-		      const struct field_path *path)
+static void validate_check_key(struct validation *v, const struct schema_rules *rules,
+			       struct str key, const struct field_path *path)
 {
 	if (rules->key_max_length && key.n > rules->key_max_length)
 		field_errors_too_long(v->errs, path, rules->key_max_length);
@@ -100,7 +100,7 @@ static void walk_map(struct validation *v, const struct schema_field *field, con
 		const struct json *old_value = validate_old_next(v, &stored, item);
 
 		if (rules && !old_value)
-			check_key(v, rules, json_key(item), path);
+			validate_check_key(v, rules, json_key(item), path);
 		walk_value(v, field, item, old_value, &at);
 	}
 	validate_old_release(&stored);

@@ -27,7 +27,7 @@ bool validate_is_unset(const struct json *value)
 	}
 }
 
-static struct str text_of(struct validation *v, const struct json *value)
+static struct str value_text_of(struct validation *v, const struct json *value)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(VALIDATE_SHOWN_MAX);
 
@@ -51,7 +51,7 @@ struct field_value validate_shown(struct validation *v, const struct json *value
 	case JSON_DOUBLE:
 		return FIELD_F64(value->f64);
 	default:
-		return FIELD_JSON(text_of(v, value));
+		return FIELD_JSON(value_text_of(v, value));
 	}
 }
 

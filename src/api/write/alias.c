@@ -40,7 +40,7 @@ static bool is_none(const struct json *value)
 	return validate_is_unset(value);
 }
 
-static bool same(const struct json *a, const struct json *b)
+static bool alias_same(const struct json *a, const struct json *b)
 {
 	return is_none(a) || is_none(b) ? is_none(a) && is_none(b) : json_equal(a, b);
 }
@@ -58,8 +58,8 @@ static bool is_misfit(const struct write_name *name, const struct json *value)
 	return false;
 }
 
-static void remember(struct write *w, const struct write_name *name, struct json *value,
-		     size_t device)
+static void alias_remember(struct write *w, const struct write_name *name, struct json *value,
+			   size_t device)
 {
 	struct write_alias *pair = ARENA_NEW(w->arena, struct write_alias);
 
@@ -75,7 +75,7 @@ static void fold(struct write *w, struct json *network, size_t device)
 		bool two = w->aliases_shown || (alias && stored);
 
 		if (two && !is_misfit(name, alias))
-			remember(w, name, alias, device);
+			alias_remember(w, name, alias, device);
 		else if (alias)
 			json_set(network, name->stored, alias);
 	}
@@ -122,8 +122,8 @@ static void refuse_pair(struct write *w, const struct write_alias *pair)
 }
 
 /* The value that is new wins; a value wins over nothing. */
-static void settle(struct write *w, const struct write_alias *pair, struct json *device,
-		   const struct json *old)
+static void alias_settle(struct write *w, const struct write_alias *pair, struct json *device,
+			 const struct json *old)
 {
 	struct str stored = pair->name->stored;
 	struct json *network = json_getz(device, "networkData");
@@ -131,9 +131,9 @@ static void settle(struct write *w, const struct write_alias *pair, struct json 
 	const struct json *before = json_get(json_getz(same_device(old, device), "networkData"),
 					     stored);
 
-	if (!network || same(pair->value, given) || same(pair->value, before))
+	if (!network || alias_same(pair->value, given) || alias_same(pair->value, before))
 		return;
-	if (!same(given, before) && !is_none(given)) {
+	if (!alias_same(given, before) && !is_none(given)) {
 		if (!is_none(pair->value))
 			refuse_pair(w, pair);
 		return;
@@ -167,7 +167,7 @@ void write_settle_aliases(struct write *w, struct json *object, const struct jso
 	w->aliases = NULL;
 	JSON_FOREACH (device, json_getz(json_getz(object, "status"), "devices")) {
 		for (; pair && pair->device == i; pair = pair->next)
-			settle(w, pair, device, old);
+			alias_settle(w, pair, device, old);
 		i++;
 	}
 }

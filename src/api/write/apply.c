@@ -70,8 +70,8 @@ static const struct json *fold(struct write *w, const struct json *config, const
 	return own;
 }
 
-static int merge(struct write *w, const struct json *live, const struct json *config,
-		 struct json **ret_object, struct error *err)
+static int apply_merge(struct write *w, const struct json *live, const struct json *config,
+		       struct json **ret_object, struct error *err)
 {
 	const struct managed_writer writer = {
 		.manager = w->options.field_manager,
@@ -150,7 +150,7 @@ int write_apply(struct write *w, const struct json *old, const struct json *conf
 	config = fold(w, config, live);
 	r = write_result(w, err);
 	if (r == 0)
-		r = merge(w, live, config, &object, err);
+		r = apply_merge(w, live, config, &object, err);
 	if (r == 0)
 		r = take_faults(w, err);
 	if (r == 0)

@@ -103,7 +103,7 @@ static void clear_status(struct write *w, struct json *object)
 }
 
 /* Adds what every new object of a compiled kind gets, and removes what it may not have. */
-static void complete(struct write *w, struct json *body)
+static void create_complete(struct write *w, struct json *body)
 {
 	const struct schema_kind *kind = write_rules(w);
 
@@ -123,7 +123,7 @@ static int mutate(struct write *w, struct json *body, struct error *err)
 		return 0;
 	r = w->mutate(w, NULL, body, err);
 	if (r == 0 && w->mutated)
-		complete(w, body);
+		create_complete(w, body);
 	return r;
 }
 
@@ -151,7 +151,7 @@ int write_create(struct write *w, struct json *body, struct json **ret_object, s
 	r = create_meta(w, body, err);
 	if (r < 0)
 		return r;
-	complete(w, body);
+	create_complete(w, body);
 	write_manage(w, body, NULL);
 	r = mutate(w, body, err);
 	if (r < 0)

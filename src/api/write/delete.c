@@ -179,7 +179,7 @@ static void bump_generation(struct write *w, struct json *meta)
 		json_put_i64(w->arena, meta, "generation", generation + 1);
 }
 
-static int64_t read_time(const struct json *meta, const char *key)
+static int64_t delete_read_time(const struct json *meta, const char *key)
 {
 	int64_t ns = 0;
 
@@ -190,7 +190,7 @@ static int64_t read_time(const struct json *meta, const char *key)
 /* Moves the end of a running deletion. It can only become earlier, and not before now. */
 static void shorten(struct write *w, struct json *meta, int64_t from_s, int64_t to_s)
 {
-	int64_t end = read_time(meta, "deletionTimestamp") + (to_s - from_s) * SECOND;
+	int64_t end = delete_read_time(meta, "deletionTimestamp") + (to_s - from_s) * SECOND;
 
 	if (end < w->now_ns) {
 		end = w->now_ns;
@@ -232,12 +232,12 @@ static enum grace begin_grace(struct write *w, struct json *object, const struct
 /* --- deletion ------------------------------------------------------------------------------ */
 
 /* Marks an object that only finalizers hold. */
-static void mark(struct write *w, struct json *meta)
+static void delete_mark(struct write *w, struct json *meta)
 {
 	if (!json_getz(meta, "deletionTimestamp")) {
 		bump_generation(w, meta);
 		tree_set_time(w->arena, meta, "deletionTimestamp", w->now_ns);
-	} else if (read_time(meta, "deletionTimestamp") > w->now_ns) {
+	} else if (delete_read_time(meta, "deletionTimestamp") > w->now_ns) {
 		tree_set_time(w->arena, meta, "deletionTimestamp", w->now_ns);
 	}
 	json_put_i64(w->arena, meta, "deletionGracePeriodSeconds", 0);
@@ -257,7 +257,7 @@ static bool is_held(struct write *w, struct json *object, const struct delete_op
 	if (grace == GRACE_BEGUN)
 		return finalizers || json_i64_at(meta, "deletionGracePeriodSeconds", 0) > 0;
 	if (finalizers)
-		mark(w, meta);
+		delete_mark(w, meta);
 	return finalizers;
 }
 

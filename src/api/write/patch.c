@@ -21,8 +21,8 @@ int write_check_patch(const struct write *w, enum patch_type type, struct error 
 			 "application/apply-patch+yaml");
 }
 
-static int apply(struct write *w, struct json **doc, enum patch_type type, const struct json *patch,
-		 struct error *err)
+static int patch_apply(struct write *w, struct json **doc, enum patch_type type,
+		       const struct json *patch, struct error *err)
 {
 	int r = write_check_patch(w, type, err);
 
@@ -48,7 +48,7 @@ static int patched_form(struct write *w, const struct json *old, enum patch_type
 {
 	*ret_doc = tree_copy(w->arena, old);
 	write_from_storage(w->arena, *ret_doc, w->kind);
-	return apply(w, ret_doc, type, patch, err);
+	return patch_apply(w, ret_doc, type, patch, err);
 }
 
 /*
@@ -56,8 +56,8 @@ static int patched_form(struct write *w, const struct json *old, enum patch_type
  * a strategic merge, the patch. The result is computed again for that, because fitting left it half
  * done.
  */
-static int refuse(struct write *w, const struct json *old, enum patch_type type,
-		  const struct json *patch, const struct error *why, struct error *err)
+static int patch_refuse(struct write *w, const struct json *old, enum patch_type type,
+			const struct json *patch, const struct error *why, struct error *err)
 {
 	struct field_path path = field_path_name(NULL, "patch");
 	struct buf text = BUF_INIT(64UL * KIB);
@@ -193,7 +193,7 @@ int write_patch_form(struct write *w, const struct json *old, enum patch_type ty
 	if (r == 0)
 		r = fit(w, doc, old, type, patch, &why);
 	if (r < 0)
-		return refuse(w, old, type, patch, &why, err);
+		return patch_refuse(w, old, type, patch, &why, err);
 	r = write_check_namespace(w, doc, err);
 	if (r == 0)
 		r = write_check_name(w, doc, err);

@@ -142,7 +142,7 @@ static void add_expression(struct arena *a, struct terms *terms, const struct js
 	terms->v[terms->n++] = (struct term){ key, arena_str(a, buf_str(&out)) };
 }
 
-static struct str join(struct arena *a, struct terms *terms)
+static struct str scale_join(struct arena *a, struct terms *terms)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(OBJECT_MAX);
 
@@ -174,7 +174,7 @@ static struct str selector_text(struct arena *a, const struct json *selector)
 	if (json_is(expressions, JSON_ARRAY))
 		JSON_FOREACH (expression, expressions)
 			add_expression(a, &terms, expression);
-	return join(a, &terms);
+	return scale_join(a, &terms);
 }
 
 /* --- an object's scale ------------------------------------------------------------------ */

@@ -11,7 +11,7 @@ static const char *const decisions[] = { "Approved", "Denied", "Failed" };
 
 enum { APPROVED, DENIED, APPROVALS };
 
-static struct json *condition_of(const struct json *object, const char *type)
+static struct json *strategy_certificates_condition_of(const struct json *object, const char *type)
 {
 	JSON_FOREACH (it, json_getz(json_getz(object, "status"), "conditions"))
 		if (str_eqz(json_text_at(it, "type"), type))
@@ -23,8 +23,8 @@ static struct json *condition_of(const struct json *object, const char *type)
 static void keep_approvals(struct write *w, struct json *object, const struct json *old)
 {
 	for (size_t i = 0; i < APPROVALS; i++) {
-		const struct json *was = condition_of(old, decisions[i]);
-		struct json *is = condition_of(object, decisions[i]);
+		const struct json *was = strategy_certificates_condition_of(old, decisions[i]);
+		struct json *is = strategy_certificates_condition_of(object, decisions[i]);
 
 		JSON_FOREACH (member, is && was ? was : NULL)
 			tree_carry_key(w->arena, is, was, json_key(member));
@@ -40,7 +40,7 @@ void strategy_signing_request_update(struct write *w, struct json *object, const
 
 /* --- checks ----------------------------------------------------------------------------- */
 
-static void forbid(struct validation *v, const char *words, const char *type)
+static void strategy_certificates_forbid(struct validation *v, const char *words, const char *type)
 {
 	struct field_path status = field_path_name(NULL, "status");
 	struct field_path path = field_path_name(&status, "conditions");
@@ -56,10 +56,13 @@ void check_signing_request_update(struct validation *v, const struct json *objec
 	struct field_path path = field_path_name(&status, "conditions");
 
 	for (size_t i = 0; i < ARRAY_SIZE(decisions); i++)
-		if (condition_of(old, decisions[i]) && !condition_of(object, decisions[i]))
-			forbid(v, "remove", decisions[i]);
-	if (condition_of(object, decisions[APPROVED]) && condition_of(object, decisions[DENIED]) &&
-	    !(condition_of(old, decisions[APPROVED]) && condition_of(old, decisions[DENIED])))
+		if (strategy_certificates_condition_of(old, decisions[i]) &&
+		    !strategy_certificates_condition_of(object, decisions[i]))
+			strategy_certificates_forbid(v, "remove", decisions[i]);
+	if (strategy_certificates_condition_of(object, decisions[APPROVED]) &&
+	    strategy_certificates_condition_of(object, decisions[DENIED]) &&
+	    !(strategy_certificates_condition_of(old, decisions[APPROVED]) &&
+	      strategy_certificates_condition_of(old, decisions[DENIED])))
 		field_errors_invalid(v->errs, &path, FIELD_STR(STR("Denied")),
 				     "Approved and Denied conditions are mutually exclusive");
 }
@@ -74,8 +77,9 @@ void check_signing_request_status(struct validation *v, const struct json *objec
 
 	check_signing_request_update(v, object, old);
 	for (size_t i = 0; i < APPROVALS; i++)
-		if (!condition_of(old, decisions[i]) && condition_of(object, decisions[i]))
-			forbid(v, "add", decisions[i]);
+		if (!strategy_certificates_condition_of(old, decisions[i]) &&
+		    strategy_certificates_condition_of(object, decisions[i]))
+			strategy_certificates_forbid(v, "add", decisions[i]);
 	if (was && !json_equal(is, was))
 		field_errors_forbidden(v->errs, &path,
 				       "updates may not modify existing certificate content");

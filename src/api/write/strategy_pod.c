@@ -13,7 +13,7 @@
 
 enum qos { QOS_NONE, QOS_BEST_EFFORT, QOS_BURSTABLE, QOS_GUARANTEED };
 
-static struct quantity amount(const struct json *list, const char *resource)
+static struct quantity strategy_pod_amount(const struct json *list, const char *resource)
 {
 	struct quantity q = { 0 };
 
@@ -23,8 +23,9 @@ static struct quantity amount(const struct json *list, const char *resource)
 
 static enum qos resource_qos(const struct json *requirements, const char *resource)
 {
-	struct quantity request = amount(json_getz(requirements, "requests"), resource);
-	struct quantity limit = amount(json_getz(requirements, "limits"), resource);
+	struct quantity request = strategy_pod_amount(json_getz(requirements, "requests"),
+						      resource);
+	struct quantity limit = strategy_pod_amount(json_getz(requirements, "limits"), resource);
 
 	if (quantity_cmp(request, limit) != 0)
 		return QOS_BURSTABLE;

@@ -83,7 +83,7 @@ static void merge_map(struct write *w, struct json *meta, const struct json *fro
 }
 
 /* Returns the condition of that type; creates it if missing. */
-static struct json *condition(struct write *w, struct json *status, struct str type)
+static struct json *subresource_condition(struct write *w, struct json *status, struct str type)
 {
 	struct json *list = json_getz(status, "conditions"), *made;
 
@@ -103,7 +103,7 @@ static struct json *condition(struct write *w, struct json *status, struct str t
 static void set_scheduled(struct write *w, struct json *pod)
 {
 	struct json *status = json_need_object(w->arena, pod, "status");
-	struct json *c = condition(w, status, STR("PodScheduled"));
+	struct json *c = subresource_condition(w, status, STR("PodScheduled"));
 
 	json_remove(c, STR("reason"));
 	json_remove(c, STR("message"));

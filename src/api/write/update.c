@@ -39,8 +39,8 @@ static bool read_version(struct write *w, struct str text, uint64_t *ret_version
 	return false;
 }
 
-static int check_version(struct write *w, const struct json *old_meta, struct json *meta,
-			 struct error *err)
+static int update_check_version(struct write *w, const struct json *old_meta, struct json *meta,
+				struct error *err)
 {
 	struct str stored = json_text_at(old_meta, "resourceVersion");
 	struct field_path parent = field_path_name(NULL, "metadata");
@@ -142,7 +142,7 @@ static bool may_go(const struct write *w, const struct json *object, const struc
 	return true;
 }
 
-static void validate(struct write *w, const struct json *object, const struct json *old)
+static void update_validate(struct write *w, const struct json *object, const struct json *old)
 {
 	struct cel_budget budget = { .left = CEL_COMPILE_MAX };
 	struct validation v = {
@@ -182,7 +182,7 @@ static const struct json *seen_form(struct write *w, const struct json *stored)
 }
 
 /* Applies gates, defaults and the kind's own rules; called before and after admission. */
-static void complete(struct write *w, struct json *object, const struct json *old)
+static void update_complete(struct write *w, struct json *object, const struct json *old)
 {
 	const struct schema_kind *kind = write_rules(w);
 
@@ -205,7 +205,7 @@ static int mutate(struct write *w, struct json *object, const struct json *old, 
 	if (r < 0 || !w->mutated)
 		return r;
 	keep_stored(w, object, old);
-	complete(w, object, old);
+	update_complete(w, object, old);
 	return 0;
 }
 
@@ -218,13 +218,13 @@ int write_finish_update(struct write *w, const struct json *stored, struct json 
 
 	if (!kind->custom)
 		write_to_storage(w->arena, object, w->kind);
-	r = check_version(w, json_getz(old, "metadata"), write_meta(w->arena, object), err);
+	r = update_check_version(w, json_getz(old, "metadata"), write_meta(w->arena, object), err);
 	if (r < 0)
 		return r;
 	keep_stored(w, object, old);
 	write_dedup_owners(w, object);
 	write_settle_aliases(w, object, old);
-	complete(w, object, old);
+	update_complete(w, object, old);
 	write_manage(w, object, old);
 	r = mutate(w, object, old, err);
 	if (r < 0)
@@ -232,7 +232,7 @@ int write_finish_update(struct write *w, const struct json *stored, struct json 
 	write_order_meta(w->arena, object);
 	if (w->authorize)
 		w->authorize(w, old, object);
-	validate(w, object, old);
+	update_validate(w, object, old);
 	r = write_result(w, err);
 	if (r < 0)
 		return r;

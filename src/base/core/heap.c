@@ -19,24 +19,24 @@ void heap_release(struct heap *h)
 	vec_release(&h->items);
 }
 
-static size_t *index_of(const struct heap *h, void *item)
+static size_t *heap_index_of(const struct heap *h, void *item)
 {
 	return (size_t *)(void *)((char *)item + h->at_offset);
 }
 
-static void put(struct heap *h, size_t at, void *item)
+static void heap_put(struct heap *h, size_t at, void *item)
 {
 	h->items.v[at] = item;
-	*index_of(h, item) = at;
+	*heap_index_of(h, item) = at;
 }
 
 static void rise(struct heap *h, void *item, size_t at)
 {
 	while (at > 0 && h->less(item, h->items.v[(at - 1) / 2])) {
-		put(h, at, h->items.v[(at - 1) / 2]);
+		heap_put(h, at, h->items.v[(at - 1) / 2]);
 		at = (at - 1) / 2;
 	}
-	put(h, at, item);
+	heap_put(h, at, item);
 }
 
 static void sink(struct heap *h, void *item, size_t at)
@@ -49,37 +49,37 @@ static void sink(struct heap *h, void *item, size_t at)
 			child++;
 		if (!h->less(v[child], item))
 			break;
-		put(h, at, v[child]);
+		heap_put(h, at, v[child]);
 		at = child;
 	}
-	put(h, at, item);
+	heap_put(h, at, item);
 }
 
 void heap_push(struct heap *h, void *item)
 {
-	assert(*index_of(h, item) == SIZE_MAX);
+	assert(*heap_index_of(h, item) == SIZE_MAX);
 	(void)vec_push(&h->items, item);
 	rise(h, item, h->items.n - 1);
 }
 
 void heap_fix(struct heap *h, void *item)
 {
-	rise(h, item, *index_of(h, item));
-	sink(h, item, *index_of(h, item));
+	rise(h, item, *heap_index_of(h, item));
+	sink(h, item, *heap_index_of(h, item));
 }
 
 void heap_remove(struct heap *h, void *item)
 {
-	size_t at = *index_of(h, item);
+	size_t at = *heap_index_of(h, item);
 	void *last;
 
 	if (at == SIZE_MAX)
 		return;
 	assert(at < h->items.n && h->items.v[at] == item);
-	*index_of(h, item) = SIZE_MAX;
+	*heap_index_of(h, item) = SIZE_MAX;
 	last = h->items.v[--h->items.n];
 	if (last == item)
 		return;
-	put(h, at, last);
+	heap_put(h, at, last);
 	heap_fix(h, last);
 }

@@ -136,7 +136,7 @@ static uint32_t distance(const struct map *m, uint32_t at)
 }
 
 /* Returns true with the entry's slot, or false with the slot where it belongs. */
-static bool find(const struct map *m, struct str key, uint32_t hash, uint32_t *ret_at)
+static bool map_find(const struct map *m, struct str key, uint32_t hash, uint32_t *ret_at)
 {
 	uint32_t at = hash & m->mask;
 	const struct map_slot *s = &m->slots[at];
@@ -153,8 +153,8 @@ static bool find(const struct map *m, struct str key, uint32_t hash, uint32_t *r
 	return false;
 }
 
-/* Puts an entry into slot `at`, where find() says that it belongs. */
-static void insert(struct map *m, uint32_t at, struct map_slot entry)
+/* Puts an entry into slot `at`, where map_find() says that it belongs. */
+static void map_insert(struct map *m, uint32_t at, struct map_slot entry)
 {
 	while (entry.hash) {
 		struct map_slot displaced = m->slots[at];
@@ -167,7 +167,7 @@ static void insert(struct map *m, uint32_t at, struct map_slot entry)
 }
 
 /* The slot for an entry that is certainly new. */
-static uint32_t place(const struct map *m, uint32_t hash)
+static uint32_t map_place(const struct map *m, uint32_t hash)
 {
 	uint32_t at = hash & m->mask;
 
@@ -186,7 +186,7 @@ static void resize(struct map *m, size_t slots)
 	m->n = 0;
 	for (size_t i = 0; old.slots && i <= old.mask; i++)
 		if (old.slots[i].hash)
-			insert(m, place(m, old.slots[i].hash), old.slots[i]);
+			map_insert(m, map_place(m, old.slots[i].hash), old.slots[i]);
 	free(old.slots);
 }
 
@@ -205,7 +205,7 @@ void *map_get(const struct map *m, struct str key)
 {
 	uint32_t at;
 
-	if (m->n == 0 || !find(m, key, hash_of(m, key), &at))
+	if (m->n == 0 || !map_find(m, key, hash_of(m, key), &at))
 		return NULL;
 	return m->slots[at].value;
 }
@@ -227,13 +227,13 @@ void *map_put(struct map *m, struct str key, void *value)
 		.key = key.p, .len = (uint32_t)key.n, .hash = hash, .value = value
 	};
 	assert(value && key.n <= UINT32_MAX);
-	if (m->n && find(m, key, hash, &at)) {
+	if (m->n && map_find(m, key, hash, &at)) {
 		before = m->slots[at].value;
 		m->slots[at] = entry;
 		return before;
 	}
 	map_reserve(m, (size_t)m->n + 1);
-	insert(m, place(m, hash), entry);
+	map_insert(m, map_place(m, hash), entry);
 	return NULL;
 }
 
@@ -242,7 +242,7 @@ void *map_remove(struct map *m, struct str key)
 	uint32_t at, after;
 	void *value;
 
-	if (m->n == 0 || !find(m, key, hash_of(m, key), &at))
+	if (m->n == 0 || !map_find(m, key, hash_of(m, key), &at))
 		return NULL;
 	value = m->slots[at].value;
 	/* The run ends at a free slot or at an entry in its home slot. */

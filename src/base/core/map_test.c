@@ -228,7 +228,7 @@ static void colliding_hashes_are_told_apart_by_key(void **state)
 	map_put(&m, STR("one"), &a);
 	twin = (struct map_slot){ .key = "two", .len = 3, .value = &b };
 	twin.hash = hash_of(&m, STR("one"));
-	insert(&m, place(&m, twin.hash), twin);
+	map_insert(&m, map_place(&m, twin.hash), twin);
 	assert_ptr_equal(map_get(&m, STR("one")), &a);
 	assert_ptr_equal(map_remove(&m, STR("one")), &a);
 	assert_null(map_get(&m, STR("one")));

@@ -342,7 +342,7 @@ void *omap_remove(struct omap *m, struct str key)
 }
 
 /* A position after a leaf's last entry is the next leaf's first, and vice versa. */
-static bool settle(struct omap_cursor *c)
+static bool omap_settle(struct omap_cursor *c)
 {
 	if (!c->leaf)
 		return false;
@@ -375,28 +375,28 @@ bool omap_seek(const struct omap *m, struct omap_cursor *c, struct str key)
 {
 	c->leaf = m->root ? leaf_for(m, key) : NULL;
 	c->at = c->leaf ? (int)lower_bound(c->leaf, key) : 0;
-	return settle(c);
+	return omap_settle(c);
 }
 
 bool omap_seek_after(const struct omap *m, struct omap_cursor *c, struct str key)
 {
 	if (omap_seek(m, c, key) && str_eq(omap_key(c), key))
 		return omap_next(c);
-	return settle(c);
+	return omap_settle(c);
 }
 
 bool omap_next(struct omap_cursor *c)
 {
 	if (c->leaf && c->at < (int)c->leaf->n)
 		c->at++;
-	return settle(c);
+	return omap_settle(c);
 }
 
 bool omap_prev(struct omap_cursor *c)
 {
 	if (c->leaf && c->at >= 0)
 		c->at--;
-	return settle(c);
+	return omap_settle(c);
 }
 
 bool omap_seek_prefix(const struct omap *m, struct omap_cursor *c, struct str prefix)

@@ -22,7 +22,7 @@
 
 enum { PROMPT_SLICE_NS = 100 * 1000 }; /* the kernel's minimum */
 
-static void check(int r)
+static void queue_check(int r)
 {
 	assert(r == 0);
 	(void)r;
@@ -63,56 +63,56 @@ struct queue_node *queue_pop_all(struct queue *q)
 
 void lock_init(struct lock *l)
 {
-	check(pthread_mutex_init(&l->mutex, NULL));
+	queue_check(pthread_mutex_init(&l->mutex, NULL));
 }
 
 void lock_destroy(struct lock *l)
 {
-	check(pthread_mutex_destroy(&l->mutex));
+	queue_check(pthread_mutex_destroy(&l->mutex));
 }
 
 void lock_acquire(struct lock *l)
 {
-	check(pthread_mutex_lock(&l->mutex));
+	queue_check(pthread_mutex_lock(&l->mutex));
 }
 
 void lock_release(struct lock *l)
 {
-	check(pthread_mutex_unlock(&l->mutex));
+	queue_check(pthread_mutex_unlock(&l->mutex));
 }
 
 void event_init(struct event *e)
 {
 	pthread_condattr_t attr;
 
-	check(pthread_mutex_init(&e->mutex, NULL));
-	check(pthread_condattr_init(&attr));
-	check(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC));
-	check(pthread_cond_init(&e->changed, &attr));
-	check(pthread_condattr_destroy(&attr));
+	queue_check(pthread_mutex_init(&e->mutex, NULL));
+	queue_check(pthread_condattr_init(&attr));
+	queue_check(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC));
+	queue_check(pthread_cond_init(&e->changed, &attr));
+	queue_check(pthread_condattr_destroy(&attr));
 	e->set = false;
 }
 
 void event_release(struct event *e)
 {
-	check(pthread_cond_destroy(&e->changed));
-	check(pthread_mutex_destroy(&e->mutex));
+	queue_check(pthread_cond_destroy(&e->changed));
+	queue_check(pthread_mutex_destroy(&e->mutex));
 }
 
 void event_set(struct event *e)
 {
-	check(pthread_mutex_lock(&e->mutex));
+	queue_check(pthread_mutex_lock(&e->mutex));
 	e->set = true;
 	/* Under the mutex: a waiter that releases the event cannot overtake us. */
-	check(pthread_cond_broadcast(&e->changed));
-	check(pthread_mutex_unlock(&e->mutex));
+	queue_check(pthread_cond_broadcast(&e->changed));
+	queue_check(pthread_mutex_unlock(&e->mutex));
 }
 
 void event_reset(struct event *e)
 {
-	check(pthread_mutex_lock(&e->mutex));
+	queue_check(pthread_mutex_lock(&e->mutex));
 	e->set = false;
-	check(pthread_mutex_unlock(&e->mutex));
+	queue_check(pthread_mutex_unlock(&e->mutex));
 }
 
 static struct timespec deadline_after(int64_t timeout_ns)
@@ -130,7 +130,7 @@ bool event_wait(struct event *e, int64_t timeout_ns)
 	int r = timeout_ns == 0 ? ETIMEDOUT : 0;
 	bool set;
 
-	check(pthread_mutex_lock(&e->mutex));
+	queue_check(pthread_mutex_lock(&e->mutex));
 	while (!e->set && r == 0) {
 		if (timeout_ns < 0)
 			r = pthread_cond_wait(&e->changed, &e->mutex);
@@ -138,11 +138,11 @@ bool event_wait(struct event *e, int64_t timeout_ns)
 			r = pthread_cond_timedwait(&e->changed, &e->mutex, &deadline);
 	}
 	set = e->set;
-	check(pthread_mutex_unlock(&e->mutex));
+	queue_check(pthread_mutex_unlock(&e->mutex));
 	return set;
 }
 
-static void *run(void *arg)
+static void *queue_run(void *arg)
 {
 	struct thread *t = arg;
 
@@ -159,7 +159,7 @@ static void block_signals(sigset_t *ret_before)
 	(void)sigfillset(&all);
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
 		(void)sigdelset(&all, own[i]);
-	check(pthread_sigmask(SIG_SETMASK, &all, ret_before));
+	queue_check(pthread_sigmask(SIG_SETMASK, &all, ret_before));
 }
 
 int thread_start(struct thread *t, const char *name, void (*fn)(void *arg), void *arg,
@@ -174,8 +174,8 @@ int thread_start(struct thread *t, const char *name, void (*fn)(void *arg), void
 	(void)snprintf(t->name, sizeof(t->name), "%s", name);
 	/* The new thread inherits the mask, so it never runs with another one. */
 	block_signals(&before);
-	r = pthread_create(&t->id, NULL, run, t);
-	check(pthread_sigmask(SIG_SETMASK, &before, NULL));
+	r = pthread_create(&t->id, NULL, queue_run, t);
+	queue_check(pthread_sigmask(SIG_SETMASK, &before, NULL));
 	if (r != 0)
 		return error_set_errno(err, ERR_INTERNAL, r, "start thread %s", t->name);
 	(void)pthread_setname_np(t->id, t->name);
@@ -184,7 +184,7 @@ int thread_start(struct thread *t, const char *name, void (*fn)(void *arg), void
 
 void thread_join(struct thread *t)
 {
-	check(pthread_join(t->id, NULL));
+	queue_check(pthread_join(t->id, NULL));
 }
 
 void thread_be_prompt(void)

@@ -21,7 +21,7 @@ static uint64_t next_prng(void *g)
 	return prng_u64(g);
 }
 
-static uint64_t below(uint64_t (*next)(void *), void *g, uint64_t n)
+static uint64_t core_random_below(uint64_t (*next)(void *), void *g, uint64_t n)
 {
 	unsigned __int128 wide;
 	uint64_t reject;
@@ -63,11 +63,11 @@ uint64_t random_u64(void)
 
 uint64_t random_below(uint64_t n)
 {
-	return below(next_random, NULL, n);
+	return core_random_below(next_random, NULL, n);
 }
 
 /* SplitMix64: its outputs for successive states are distinct, so the four words are never all 0. */
-static uint64_t split(uint64_t *state)
+static uint64_t random_split(uint64_t *state)
 {
 	uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
 
@@ -79,7 +79,7 @@ static uint64_t split(uint64_t *state)
 void prng_init(struct prng *g, uint64_t seed)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(g->s); i++)
-		g->s[i] = split(&seed);
+		g->s[i] = random_split(&seed);
 }
 
 static uint64_t rotate(uint64_t v, unsigned by)
@@ -116,7 +116,7 @@ void prng_bytes(struct prng *g, void *p, size_t n)
 
 uint64_t prng_below(struct prng *g, uint64_t n)
 {
-	return below(next_prng, g, n);
+	return core_random_below(next_prng, g, n);
 }
 
 double prng_unit(struct prng *g)

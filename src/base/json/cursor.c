@@ -8,7 +8,7 @@
 #include "base/json/json.h"
 #include "base/json/scan.h"
 
-static bool fail(struct json_cursor *c)
+static bool cursor_fail(struct json_cursor *c)
 {
 	c->p = NULL;
 	return false;
@@ -22,7 +22,7 @@ static bool skip_spaces(struct json_cursor *c)
 	if (!c->compact)
 		while (c->p < c->end && json_is_space(*c->p))
 			c->p++;
-	return c->p < c->end || fail(c);
+	return c->p < c->end || cursor_fail(c);
 }
 
 /* The closing quote of the string whose first byte is at p; `end` if it is missing. */
@@ -46,7 +46,7 @@ static bool pass_string(struct json_cursor *c, struct str *ret_raw, bool *ret_es
 	const char *from = c->p + 1, *p = string_end(from, c->end, ret_escaped);
 
 	if (p == c->end)
-		return fail(c);
+		return cursor_fail(c);
 	*ret_raw = str_of(from, (size_t)(p - from));
 	c->p = p + 1;
 	return true;
@@ -70,7 +70,7 @@ static bool pass_nested(struct json_cursor *c)
 			return true;
 		}
 	}
-	return fail(c);
+	return cursor_fail(c);
 }
 
 static bool pass_scalar(struct json_cursor *c)
@@ -80,13 +80,13 @@ static bool pass_scalar(struct json_cursor *c)
 	while (c->p < c->end && *c->p != ',' && *c->p != '}' && *c->p != ']' &&
 	       !json_is_space(*c->p))
 		c->p++;
-	return c->p > from || fail(c);
+	return c->p > from || cursor_fail(c);
 }
 
 bool json_cursor_enter(struct json_cursor *c, char bracket)
 {
 	if (!skip_spaces(c) || *c->p != bracket)
-		return fail(c);
+		return cursor_fail(c);
 	c->p++;
 	c->inside = false;
 	return true;
@@ -104,7 +104,7 @@ static bool begin_next(struct json_cursor *c, char end)
 	}
 	if (c->inside) {
 		if (*c->p != ',')
-			return fail(c);
+			return cursor_fail(c);
 		c->p++;
 	}
 	c->inside = true;
@@ -120,9 +120,9 @@ bool json_cursor_member(struct json_cursor *c, struct str *ret_key, const char *
 	if (ret_from)
 		*ret_from = c->p;
 	if (*c->p != '"' || !pass_string(c, ret_key, &escaped))
-		return fail(c);
+		return cursor_fail(c);
 	if (!skip_spaces(c) || *c->p != ':')
-		return fail(c);
+		return cursor_fail(c);
 	c->p++;
 	return skip_spaces(c);
 }
@@ -172,7 +172,7 @@ bool json_cursor_find(struct json_cursor *c, struct str key)
 		if (!json_cursor_value(c, &raw, &type))
 			return false;
 	}
-	return fail(c);
+	return cursor_fail(c);
 }
 
 struct str json_cursor_text(struct str raw, enum json_cursor_type type, struct arena *a)

@@ -3,7 +3,7 @@
 
 enum { FEW = 16 }; /* up to this many are searched linearly */
 
-static struct str text_of(const struct json_index *x, const struct json *child)
+static struct str index_text_of(const struct json_index *x, const struct json *child)
 {
 	if (json_is(x->of, JSON_OBJECT))
 		return json_key(child);
@@ -16,11 +16,11 @@ static struct str as_key(struct str text)
 	return text.p ? text : STR("");
 }
 
-static void fill(struct json_index *x)
+static void index_fill(struct json_index *x)
 {
 	map_reserve(&x->map, json_count(x->of));
 	JSON_FOREACH (child, x->of) {
-		struct str key = as_key(text_of(x, child));
+		struct str key = as_key(index_text_of(x, child));
 
 		if (!map_get(&x->map, key))
 			(void)map_put(&x->map, key, child);
@@ -43,16 +43,16 @@ struct json *json_index_get(struct json_index *x, struct str text)
 {
 	if (json_count(x->of) > FEW) {
 		if (!x->mapped)
-			fill(x);
+			index_fill(x);
 		return map_get(&x->map, as_key(text));
 	}
 	JSON_FOREACH (child, x->of)
-		if (str_eq(text_of(x, child), text))
+		if (str_eq(index_text_of(x, child), text))
 			return child;
 	return NULL;
 }
 
 bool json_index_came_before(struct json_index *x, const struct json *child)
 {
-	return json_index_get(x, text_of(x, child)) != child;
+	return json_index_get(x, index_text_of(x, child)) != child;
 }

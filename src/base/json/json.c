@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <math.h>
 
-static struct json *make(struct arena *a, enum json_type type)
+static struct json *json_make(struct arena *a, enum json_type type)
 {
 	struct json *v = arena_alloc(a, sizeof(*v));
 
@@ -14,12 +14,12 @@ static struct json *make(struct arena *a, enum json_type type)
 
 struct json *json_make_null(struct arena *a)
 {
-	return make(a, JSON_NULL);
+	return json_make(a, JSON_NULL);
 }
 
 struct json *json_make_bool(struct arena *a, bool v)
 {
-	struct json *j = make(a, JSON_BOOL);
+	struct json *j = json_make(a, JSON_BOOL);
 
 	j->boolean = v;
 	return j;
@@ -27,7 +27,7 @@ struct json *json_make_bool(struct arena *a, bool v)
 
 struct json *json_make_i64(struct arena *a, int64_t v)
 {
-	struct json *j = make(a, JSON_INT);
+	struct json *j = json_make(a, JSON_INT);
 
 	j->i64 = v;
 	return j;
@@ -35,7 +35,7 @@ struct json *json_make_i64(struct arena *a, int64_t v)
 
 struct json *json_make_u64(struct arena *a, uint64_t v)
 {
-	struct json *j = make(a, v > INT64_MAX ? JSON_UINT : JSON_INT);
+	struct json *j = json_make(a, v > INT64_MAX ? JSON_UINT : JSON_INT);
 
 	j->u64 = v;
 	return j;
@@ -43,7 +43,7 @@ struct json *json_make_u64(struct arena *a, uint64_t v)
 
 struct json *json_make_f64(struct arena *a, double v)
 {
-	struct json *j = make(a, JSON_DOUBLE);
+	struct json *j = json_make(a, JSON_DOUBLE);
 
 	assert(isfinite(v));
 	j->f64 = v;
@@ -52,7 +52,7 @@ struct json *json_make_f64(struct arena *a, double v)
 
 struct json *json_make_str(struct arena *a, struct str v)
 {
-	struct json *j = make(a, JSON_STRING);
+	struct json *j = json_make(a, JSON_STRING);
 
 	assert(v.n <= UINT32_MAX);
 	j->text = v.p ? v.p : "";
@@ -62,12 +62,12 @@ struct json *json_make_str(struct arena *a, struct str v)
 
 struct json *json_make_array(struct arena *a)
 {
-	return make(a, JSON_ARRAY);
+	return json_make(a, JSON_ARRAY);
 }
 
 struct json *json_make_object(struct arena *a)
 {
-	return make(a, JSON_OBJECT);
+	return json_make(a, JSON_OBJECT);
 }
 
 bool json_bool(const struct json *v, bool *ret_value)
@@ -306,25 +306,26 @@ void json_put_bool(struct arena *a, struct json *object, const char *key, bool v
 	json_setz(object, key, json_make_bool(a, v));
 }
 
-static struct json *need(struct arena *a, struct json *parent, const char *key, enum json_type type)
+static struct json *json_need(struct arena *a, struct json *parent, const char *key,
+			      enum json_type type)
 {
 	struct json *child = json_getz(parent, key);
 
 	if (json_is(child, type))
 		return child;
-	child = make(a, type);
+	child = json_make(a, type);
 	json_setz(parent, key, child);
 	return child;
 }
 
 struct json *json_need_object(struct arena *a, struct json *parent, const char *key)
 {
-	return need(a, parent, key, JSON_OBJECT);
+	return json_need(a, parent, key, JSON_OBJECT);
 }
 
 struct json *json_need_array(struct arena *a, struct json *parent, const char *key)
 {
-	return need(a, parent, key, JSON_ARRAY);
+	return json_need(a, parent, key, JSON_ARRAY);
 }
 
 void json_replace(struct json *parent, struct json *old, struct json *child)

@@ -122,7 +122,7 @@ static __attribute__((noinline)) const char *skip_spaces(const char *at, const c
 	return at;
 }
 
-static inline const char *skip(const char *at, const char *end)
+static inline const char *parse_skip(const char *at, const char *end)
 {
 	if (LIKELY(at < end && (unsigned char)*at > ' '))
 		return at;
@@ -130,7 +130,7 @@ static inline const char *skip(const char *at, const char *end)
 }
 
 /* Decodes the text between two quotes, which does not end within an escape. */
-static bool unescape(struct parser *p, struct str raw, struct str *ret)
+static bool parse_unescape(struct parser *p, struct str raw, struct str *ret)
 {
 	char *out = arena_try_alloc(p->arena, raw.n);
 	const char *wrong, *why;
@@ -173,7 +173,7 @@ static __attribute__((noinline)) const char *string_slow(struct parser *p, const
 	if (wide && !str_is_utf8(raw))
 		return fail(p, json_bad_utf8(raw), "a string is not valid UTF-8");
 	*ret = raw;
-	if (escaped && !unescape(p, raw, ret))
+	if (escaped && !parse_unescape(p, raw, ret))
 		return NULL;
 	return at + 1;
 }
@@ -229,7 +229,7 @@ static void integer(struct json *v, bool negative, uint64_t m)
 	v->u64 = negative ? 0 - m : m;
 }
 
-static const char *number(struct parser *p, const char *start, struct json *v)
+static const char *parse_number(struct parser *p, const char *start, struct json *v)
 {
 	const char *at = start, *digits;
 	bool negative = *at == '-';
@@ -282,7 +282,7 @@ static const char *container(struct parser *p, const char *at, struct json *v)
 	v->first = v->last = NULL;
 	if (UNLIKELY(p->depth >= p->depth_max))
 		return fail(p, at, "arrays and objects are nested too deeply");
-	at = skip(at + 1, p->end);
+	at = parse_skip(at + 1, p->end);
 	if (at < p->end && *at == close)
 		return at + 1;
 	p->depth++;
@@ -313,7 +313,7 @@ static inline const char *value(struct parser *p, const char *at, struct json *v
 	case 'n':
 		return literal(p, at, v);
 	default:
-		return number(p, at, v);
+		return parse_number(p, at, v);
 	}
 }
 
@@ -329,10 +329,10 @@ static inline const char *name(struct parser *p, const char *at, struct json *v)
 		return NULL;
 	v->key = s.p;
 	v->key_n = (uint32_t)s.n;
-	at = skip(at, p->end);
+	at = parse_skip(at, p->end);
 	if (UNLIKELY(at == p->end || *at != ':'))
 		return fail(p, at, "expected ':' after a name");
-	return skip(at + 1, p->end);
+	return parse_skip(at + 1, p->end);
 }
 
 static inline bool close_container(struct parser *p)
@@ -356,9 +356,9 @@ static inline const char *after_value(struct parser *p, const char *at)
 	while (p->open) {
 		bool object = p->open->type == JSON_OBJECT;
 
-		at = skip(at, p->end);
+		at = parse_skip(at, p->end);
 		if (at < p->end && *at == ',')
-			return skip(at + 1, p->end);
+			return parse_skip(at + 1, p->end);
 		if (UNLIKELY(at == p->end || *at != (object ? '}' : ']')))
 			return fail(p, at,
 				    object ? "expected ',' or '}' after a member"
@@ -389,7 +389,7 @@ static inline const char *child(struct parser *p, const char *at)
 
 static int document(struct parser *p)
 {
-	const char *at = skip(p->text.p, p->end);
+	const char *at = parse_skip(p->text.p, p->end);
 
 	p->root = take_node(p, at);
 	if (!p->root)
@@ -399,7 +399,7 @@ static int document(struct parser *p)
 		at = child(p, at);
 	if (!at)
 		return p->r;
-	at = skip(at, p->end);
+	at = parse_skip(at, p->end);
 	if (at != p->end)
 		(void)fail(p, at, "expected the end of the document");
 	return p->r;

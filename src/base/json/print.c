@@ -190,7 +190,7 @@ static inline bool put_node(struct printer *p, const struct json *v)
 }
 
 /* Closes the containers whose last child is `v`, and so on; returns the next node to print. */
-static inline const struct json *after_node(struct printer *p, const struct json *v)
+static inline const struct json *print_after_node(struct printer *p, const struct json *v)
 {
 	while (p->open.n && !v->next) {
 		v = p->open.v[--p->open.n];
@@ -204,7 +204,7 @@ static inline const struct json *after_node(struct printer *p, const struct json
 	return put_byte(p->b, ',') ? v->next : NULL;
 }
 
-static void print_tree(struct printer *p, const struct json *v)
+static void json_print_tree(struct printer *p, const struct json *v)
 {
 	size_t depth;
 
@@ -216,7 +216,7 @@ static void print_tree(struct printer *p, const struct json *v)
 			return;
 		if (!put_node(p, v))
 			return;
-		v = p->open.n > depth ? v->first : after_node(p, v);
+		v = p->open.n > depth ? v->first : print_after_node(p, v);
 	}
 }
 
@@ -230,7 +230,7 @@ int json_print_below(struct buf *b, const struct json *v, const struct json_styl
 		p.html = style->html;
 	}
 	vec_init(&p.open, SIZE_MAX);
-	print_tree(&p, v);
+	json_print_tree(&p, v);
 	vec_release(&p.open);
 	if (b->p)
 		b->p[b->n] = '\0';

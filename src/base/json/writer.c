@@ -52,7 +52,7 @@ static void before_value(struct json_writer *w)
 	w->keyed = false;
 }
 
-static void begin(struct json_writer *w, bool object)
+static void writer_begin(struct json_writer *w, bool object)
 {
 	before_value(w);
 	assert(w->depth < JSON_WRITER_DEPTH_MAX);
@@ -62,7 +62,7 @@ static void begin(struct json_writer *w, bool object)
 	w->follows = false;
 }
 
-static void end(struct json_writer *w, bool object)
+static void writer_end(struct json_writer *w, bool object)
 {
 	assert(w->depth > 0 && in_object(w) == object && !w->keyed);
 	w->depth--;
@@ -75,22 +75,22 @@ static void end(struct json_writer *w, bool object)
 
 void json_writer_begin_object(struct json_writer *w)
 {
-	begin(w, true);
+	writer_begin(w, true);
 }
 
 void json_writer_end_object(struct json_writer *w)
 {
-	end(w, true);
+	writer_end(w, true);
 }
 
 void json_writer_begin_array(struct json_writer *w)
 {
-	begin(w, false);
+	writer_begin(w, false);
 }
 
 void json_writer_end_array(struct json_writer *w)
 {
-	end(w, false);
+	writer_end(w, false);
 }
 
 void json_writer_key(struct json_writer *w, struct str key)

@@ -134,7 +134,7 @@ static void sort_rest(struct regex_set *set, size_t sorted)
 }
 
 /* Sorts and joins. */
-static void join(struct regex_set *set)
+static void class_join(struct regex_set *set)
 {
 	struct regex_range *v = set->v;
 	size_t kept = 0, sorted = 1;
@@ -158,7 +158,7 @@ void regex_set_fold(struct regex_set *set)
 	struct folding f = { .set = set };
 	size_t from = 0, first = 0;
 
-	join(set);
+	class_join(set);
 	f.n = set->n;
 	for (int i = 1; i < RING_MAX; i++) {
 		size_t end = set->n;
@@ -176,7 +176,7 @@ void regex_set_fold(struct regex_set *set)
 
 void regex_set_add_set(struct regex_set *set, struct regex_set *other, bool negated)
 {
-	join(other);
+	class_join(other);
 	regex_set_add_all(set, other->v, other->n, negated);
 }
 
@@ -206,7 +206,7 @@ const struct regex_class *regex_set_finish(struct regex_set *set, bool negated)
 {
 	struct regex_set other = { .work = set->work };
 
-	join(set);
+	class_join(set);
 	if (!negated)
 		return class_new(set);
 	regex_set_add_all(&other, set->v, set->n, true);
@@ -247,7 +247,8 @@ static const struct regex_named posix_classes[] = {
 	CLASS("word", word),   CLASS("xdigit", xdigit),
 };
 
-static const struct regex_named *find(const struct regex_named *classes, size_t n, struct str name)
+static const struct regex_named *class_find(const struct regex_named *classes, size_t n,
+					    struct str name)
 {
 	for (size_t i = 0; i < n; i++)
 		if (str_eq(classes[i].name, name))
@@ -257,12 +258,12 @@ static const struct regex_named *find(const struct regex_named *classes, size_t 
 
 const struct regex_named *regex_perl_class(char letter)
 {
-	return find(perl_classes, ARRAY_SIZE(perl_classes), str_of(&letter, 1));
+	return class_find(perl_classes, ARRAY_SIZE(perl_classes), str_of(&letter, 1));
 }
 
 const struct regex_named *regex_posix_class(struct str name)
 {
-	return find(posix_classes, ARRAY_SIZE(posix_classes), name);
+	return class_find(posix_classes, ARRAY_SIZE(posix_classes), name);
 }
 
 /* "L" is every category that begins so; what is assigned to nobody ("Cn") has no name. */
@@ -334,7 +335,7 @@ struct regex_property *regex_property(struct regex_work *work, struct str name, 
 		return NULL;
 	if (folded)
 		regex_set_fold(&set);
-	join(&set);
+	class_join(&set);
 	p = ARENA_NEW(&work->arena, struct regex_property);
 	*p = (struct regex_property){ work->properties, name, folded, set, { NULL, NULL } };
 	work->properties = p;

@@ -197,7 +197,7 @@ static bool reach(struct builder *b, struct set *set, uint32_t place, bool first
 }
 
 /* The state with these places, new if need be; SIZE_MAX: there are too many. */
-static size_t state_of(struct builder *b, struct set set)
+static size_t dfa_state_of(struct builder *b, struct set set)
 {
 	size_t i = FIRST + 1;
 	uint64_t any = 0;
@@ -217,7 +217,7 @@ static size_t state_of(struct builder *b, struct set set)
 }
 
 /* Where a character of the column leads to from a state. */
-static size_t step(struct builder *b, size_t state, size_t column)
+static size_t dfa_step(struct builder *b, size_t state, size_t column)
 {
 	struct set then = { { 0 } };
 
@@ -232,7 +232,7 @@ static size_t step(struct builder *b, size_t state, size_t column)
 	}
 	if (reach(b, &then, b->re->start, false, false))
 		return MATCH;
-	return state_of(b, then);
+	return dfa_state_of(b, then);
 }
 
 /* Whether the text matches when it ends in this state. */
@@ -281,7 +281,7 @@ static bool make_states(struct builder *b, struct regex_dfa *dfa, uint16_t *next
 	for (size_t state = FIRST; state < b->n; state++) {
 		dfa->at_end[state] = ends(b, state);
 		for (size_t column = 0; column < width; column++) {
-			to = spend(b) ? step(b, state, column) : SIZE_MAX;
+			to = spend(b) ? dfa_step(b, state, column) : SIZE_MAX;
 			if (to == SIZE_MAX)
 				return false;
 			next[state * width + column] = (uint16_t)(to * width);
@@ -313,7 +313,7 @@ static bool take_program(struct builder *b, const struct regex *re)
 	return true;
 }
 
-static void *copy(struct arena *a, const void *from, size_t size)
+static void *dfa_copy(struct arena *a, const void *from, size_t size)
 {
 	return memcpy(arena_alloc(a, size), from, size);
 }
@@ -337,10 +337,10 @@ const struct regex_dfa *regex_dfa_new(struct arena *a, const struct regex *re, u
 	next = ARENA_ARRAY(&work, uint16_t, (size_t)STATES_MAX * COLUMNS_MAX);
 	if (!make_states(b, dfa, next))
 		return NULL;
-	dfa->lows = copy(a, dfa->lows, dfa->nlows * sizeof(*dfa->lows));
-	dfa->columns = copy(a, dfa->columns, dfa->nlows * sizeof(*dfa->columns));
-	dfa->next = copy(a, next, b->n * b->columns.n * sizeof(*next));
-	return copy(a, dfa, sizeof(*dfa));
+	dfa->lows = dfa_copy(a, dfa->lows, dfa->nlows * sizeof(*dfa->lows));
+	dfa->columns = dfa_copy(a, dfa->columns, dfa->nlows * sizeof(*dfa->columns));
+	dfa->next = dfa_copy(a, next, b->n * b->columns.n * sizeof(*next));
+	return dfa_copy(a, dfa, sizeof(*dfa));
 }
 
 /* --- matching ----------------------------------------------------------------------- */

@@ -27,7 +27,7 @@ int regex_refuse(struct error *err, const char *why, struct str part)
 			 STR_ARG(part));
 }
 
-static int refuse(struct parser *p, const char *why, struct str part)
+static int parse_refuse(struct parser *p, const char *why, struct str part)
 {
 	return regex_refuse(p->err, why, part);
 }
@@ -54,7 +54,7 @@ static bool looks_at(const struct parser *p, const char *z)
 	return str_starts(str_skip(p->text, p->at), str_from(z));
 }
 
-static bool take(struct parser *p, const char *z)
+static bool parse_take(struct parser *p, const char *z)
 {
 	if (!looks_at(p, z))
 		return false;
@@ -146,7 +146,7 @@ static struct regex_node *node_of_dot(struct parser *p)
 /* Behind "\x". False when it is no number. */
 static bool take_hex(struct parser *p, uint32_t *ret_rune)
 {
-	bool braced = take(p, "{");
+	bool braced = parse_take(p, "{");
 	size_t digits = 0;
 	uint32_t c = 0;
 
@@ -158,7 +158,7 @@ static bool take_hex(struct parser *p, uint32_t *ret_rune)
 			return false;
 	}
 	*ret_rune = c;
-	return braced ? digits > 0 && take(p, "}") : digits == 2;
+	return braced ? digits > 0 && parse_take(p, "}") : digits == 2;
 }
 
 static bool take_octal(struct parser *p, char first, uint32_t *ret_rune)
@@ -184,7 +184,7 @@ static int take_escape(struct parser *p, uint32_t *ret_rune)
 	bool ok = false;
 
 	if (at_end(p))
-		return refuse(p, "trailing backslash at end of expression", STR(""));
+		return parse_refuse(p, "trailing backslash at end of expression", STR(""));
 	c = str_rune(p->text, &p->at);
 	letter = c && c < 128 ? strchr(letters, (int)c) : NULL;
 	if (letter) {
@@ -198,7 +198,7 @@ static int take_escape(struct parser *p, uint32_t *ret_rune)
 		*ret_rune = c;
 		ok = true;
 	}
-	return ok ? 0 : refuse(p, "invalid escape sequence", since(p, from));
+	return ok ? 0 : parse_refuse(p, "invalid escape sequence", since(p, from));
 }
 
 /* \d, \S and such. False when the text is no such class. */
@@ -251,12 +251,12 @@ static int take_property(struct parser *p, struct regex_property **ret_property,
 		return 0;
 	p->at += 2;
 	if (at_end(p))
-		return refuse(p, "invalid character class range", since(p, from));
+		return parse_refuse(p, "invalid character class range", since(p, from));
 	if (!take_property_name(p, &name, &negated))
-		return refuse(p, "invalid character class range", str_skip(p->text, from));
+		return parse_refuse(p, "invalid character class range", str_skip(p->text, from));
 	property = regex_property(p->work, name, p->flags & FOLD);
 	if (!property)
-		return refuse(p, "invalid character class range", since(p, from));
+		return parse_refuse(p, "invalid character class range", since(p, from));
 	*ret_property = property;
 	*ret_negated = negated != others;
 	return 1;
@@ -281,7 +281,8 @@ static int take_posix_class(struct parser *p, struct regex_set *set)
 	negated = name.n && name.p[0] == '^';
 	class = regex_posix_class(str_skip(name, negated));
 	if (!class)
-		return refuse(p, "invalid character class range", str_of(rest.p, (size_t)end + 4));
+		return parse_refuse(p, "invalid character class range",
+				    str_of(rest.p, (size_t)end + 4));
 	p->at += (size_t)end + 4;
 	add_named(p, set, class, negated);
 	return 1;
@@ -290,7 +291,7 @@ static int take_posix_class(struct parser *p, struct regex_set *set)
 static int take_class_char(struct parser *p, size_t class_from, uint32_t *ret_rune)
 {
 	if (at_end(p))
-		return refuse(p, "missing closing ]", str_skip(p->text, class_from));
+		return parse_refuse(p, "missing closing ]", str_skip(p->text, class_from));
 	if (peek(p) == '\\')
 		return take_escape(p, ret_rune);
 	*ret_rune = str_rune(p->text, &p->at);
@@ -314,7 +315,7 @@ static int take_class_range(struct parser *p, size_t class_from, struct regex_se
 		if (r < 0)
 			return r;
 		if (high < low)
-			return refuse(p, "invalid character class range", since(p, from));
+			return parse_refuse(p, "invalid character class range", since(p, from));
 	}
 	add_range(p, set, low, high);
 	return 0;
@@ -341,18 +342,18 @@ static int parse_class(struct parser *p, struct regex_node **ret_node)
 {
 	struct regex_set set = { .work = p->work };
 	size_t from = p->at++;
-	bool negated = take(p, "^"), first = true;
+	bool negated = parse_take(p, "^"), first = true;
 	int r;
 
 	while (first || peek(p) != ']' || at_end(p)) {
 		if (at_end(p))
-			return refuse(p, "missing closing ]", str_skip(p->text, from));
+			return parse_refuse(p, "missing closing ]", str_skip(p->text, from));
 		first = false;
 		r = take_class_item(p, from, &set);
 		if (r < 0)
 			return r;
 		if (regex_work_is_full(p->work))
-			return refuse(p, "expression too large", p->text);
+			return parse_refuse(p, "expression too large", p->text);
 	}
 	p->at++;
 	*ret_node = node_of_set(p, &set, negated);
@@ -377,11 +378,11 @@ static int take_name(struct parser *p, size_t from)
 	struct str name;
 
 	if (end < 0)
-		return refuse(p, "invalid named capture", rest);
+		return parse_refuse(p, "invalid named capture", rest);
 	p->at += peek(p) == 'P' ? 2 : 1;
 	name = str_of(p->text.p + p->at, from + (size_t)end - p->at);
 	if (!is_group_name(name))
-		return refuse(p, "invalid named capture", str_of(rest.p, (size_t)end + 1));
+		return parse_refuse(p, "invalid named capture", str_of(rest.p, (size_t)end + 1));
 	p->at = from + (size_t)end + 1;
 	return 0;
 }
@@ -431,8 +432,8 @@ static int take_flags(struct parser *p, size_t from, bool *ret_group)
 		flags = clear ? flags & ~flag : flags | flag;
 	}
 	if (at_end(p) && flag_of(p->text.p[p->text.n - 1]))
-		return refuse(p, "missing closing )", p->text);
-	return refuse(p, "invalid or unsupported Perl syntax", since(p, from));
+		return parse_refuse(p, "missing closing )", p->text);
+	return parse_refuse(p, "invalid or unsupported Perl syntax", since(p, from));
 }
 
 /* p is at "(". *ret_node stays NULL for flags alone, which hold up to the end of the group. */
@@ -443,7 +444,7 @@ static int parse_group(struct parser *p, struct regex_node **ret_node)
 	bool group = true;
 	int r = 0;
 
-	if (take(p, "?"))
+	if (parse_take(p, "?"))
 		r = looks_at(p, "P<") ||
 				    (looks_at(p, "<") && !looks_at(p, "<=") && !looks_at(p, "<!"))
 			    ? take_name(p, from)
@@ -453,8 +454,8 @@ static int parse_group(struct parser *p, struct regex_node **ret_node)
 	r = parse_alternatives(p, ret_node);
 	if (r < 0)
 		return r;
-	if (!take(p, ")"))
-		return refuse(p, "missing closing )", p->text);
+	if (!parse_take(p, ")"))
+		return parse_refuse(p, "missing closing )", p->text);
 	p->flags = flags;
 	return 0;
 }
@@ -464,13 +465,13 @@ static int parse_group(struct parser *p, struct regex_node **ret_node)
 /* \A \z \b \B. Returns NULL for any other text. */
 static struct regex_node *take_anchor(struct parser *p)
 {
-	if (take(p, "\\A"))
+	if (parse_take(p, "\\A"))
 		return node_new(p, REGEX_BEGIN_TEXT);
-	if (take(p, "\\z"))
+	if (parse_take(p, "\\z"))
 		return node_new(p, REGEX_END_TEXT);
-	if (take(p, "\\b"))
+	if (parse_take(p, "\\b"))
 		return node_new(p, REGEX_WORD);
-	return take(p, "\\B") ? node_new(p, REGEX_NOT_WORD) : NULL;
+	return parse_take(p, "\\B") ? node_new(p, REGEX_NOT_WORD) : NULL;
 }
 
 static int parse_backslash(struct parser *p, struct regex_node **ret_node)
@@ -556,12 +557,12 @@ static bool take_counts(struct parser *p, int *ret_min, int *ret_max)
 	p->at++;
 	ok = take_count(p, ret_min);
 	*ret_max = *ret_min;
-	if (ok && take(p, ",")) {
+	if (ok && parse_take(p, ",")) {
 		*ret_max = -1;
 		if (peek(p) != '}')
 			ok = take_count(p, ret_max);
 	}
-	if (ok && take(p, "}"))
+	if (ok && parse_take(p, "}"))
 		return true;
 	p->at = from;
 	return false;
@@ -615,10 +616,10 @@ static int parse_repeat(struct parser *p, struct regex_node *cat)
 	if (!take_repeat(p, &min, &max))
 		return 0;
 	if (!are_counts(min, max))
-		return refuse(p, "invalid repeat count", since(p, from));
-	lazy = take(p, "?") != !!(p->flags & UNGREEDY);
+		return parse_refuse(p, "invalid repeat count", since(p, from));
+	lazy = parse_take(p, "?") != !!(p->flags & UNGREEDY);
 	if (!last)
-		return refuse(p, "missing argument to repetition operator", since(p, from));
+		return parse_refuse(p, "missing argument to repetition operator", since(p, from));
 	/* In its place, so that its siblings keep their link. */
 	*inner = *last;
 	*last = (struct regex_node){ .op = REGEX_REPEAT,
@@ -630,14 +631,14 @@ static int parse_repeat(struct parser *p, struct regex_node *cat)
 	inner->next = NULL;
 	node_add(last, inner);
 	if ((min >= 2 || max >= 2) && !counts_fit(last, REGEX_REPEAT_MAX))
-		return refuse(p, "invalid repeat count", since(p, from));
+		return parse_refuse(p, "invalid repeat count", since(p, from));
 	second = p->at;
 	if (!take_repeat(p, &min, &max))
 		return 0;
 	if (!are_counts(min, max))
-		return refuse(p, "invalid repeat count", since(p, second));
-	(void)take(p, "?");
-	return refuse(p, "invalid nested repetition operator", since(p, from));
+		return parse_refuse(p, "invalid repeat count", since(p, second));
+	(void)parse_take(p, "?");
+	return parse_refuse(p, "invalid nested repetition operator", since(p, from));
 }
 
 static int parse_sequence(struct parser *p, struct regex_node **ret_node)
@@ -650,8 +651,8 @@ static int parse_sequence(struct parser *p, struct regex_node **ret_node)
 		if (at_end(p) || peek(p) == '|' || peek(p) == ')')
 			break;
 		/* \Q..\E, whose end may be missing: characters that stand for themselves. */
-		if (take(p, "\\Q")) {
-			while (!at_end(p) && !take(p, "\\E"))
+		if (parse_take(p, "\\Q")) {
+			while (!at_end(p) && !parse_take(p, "\\E"))
 				node_add(cat, node_of_char(p, str_rune(p->text, &p->at)));
 			continue;
 		}
@@ -660,7 +661,7 @@ static int parse_sequence(struct parser *p, struct regex_node **ret_node)
 		if (r < 0)
 			return r;
 		if (regex_work_is_full(p->work))
-			return refuse(p, "expression too large", p->text);
+			return parse_refuse(p, "expression too large", p->text);
 		if (atom)
 			node_add(cat, atom);
 	}
@@ -674,13 +675,13 @@ static int parse_alternatives(struct parser *p, struct regex_node **ret_node)
 	int r;
 
 	if (++p->depth > REGEX_DEPTH_MAX)
-		return refuse(p, "expression nests too deeply", p->text);
+		return parse_refuse(p, "expression nests too deeply", p->text);
 	do {
 		r = parse_sequence(p, &branch);
 		if (r < 0)
 			return r;
 		node_add(alt, branch);
-	} while (take(p, "|"));
+	} while (parse_take(p, "|"));
 	p->depth--;
 	*ret_node = alt->first == alt->last ? alt->first : alt;
 	return 0;
@@ -696,9 +697,9 @@ int regex_parse(struct regex_work *work, struct str pattern, struct regex_node *
 		return error_set(err, ERR_BAD_REQUEST,
 				 "error parsing regexp: expression too large");
 	if (!str_is_utf8(pattern))
-		return refuse(&p, "invalid UTF-8", pattern);
+		return parse_refuse(&p, "invalid UTF-8", pattern);
 	r = parse_alternatives(&p, ret_node);
 	if (r < 0)
 		return r;
-	return at_end(&p) ? 0 : refuse(&p, "unexpected )", p.text);
+	return at_end(&p) ? 0 : parse_refuse(&p, "unexpected )", p.text);
 }

@@ -58,13 +58,14 @@ static uint32_t emit(struct compiler *c, struct regex_inst inst)
 	return c->n++;
 }
 
-static uint32_t compile(struct compiler *c, const struct regex_node *node, uint32_t next);
+static uint32_t base_regex_compile(struct compiler *c, const struct regex_node *node,
+				   uint32_t next);
 
 /* The children in turn; each is compiled when what follows it is known. */
 static uint32_t compile_sequence(struct compiler *c, const struct regex_node *cat, uint32_t next)
 {
 	for (const struct regex_node *child = cat->last; child && !c->full; child = child->prev)
-		next = compile(c, child, next);
+		next = base_regex_compile(c, child, next);
 	return next;
 }
 
@@ -78,11 +79,11 @@ static uint32_t emit_split(struct compiler *c, uint32_t first, uint32_t second)
 static uint32_t compile_alternatives(struct compiler *c, const struct regex_node *alt,
 				     uint32_t next)
 {
-	uint32_t start = compile(c, alt->first, next);
+	uint32_t start = base_regex_compile(c, alt->first, next);
 
 	for (const struct regex_node *child = alt->first->next; child && !c->full;
 	     child = child->next)
-		start = emit_split(c, start, compile(c, child, next));
+		start = emit_split(c, start, base_regex_compile(c, child, next));
 	return start;
 }
 
@@ -101,7 +102,7 @@ static uint32_t emit_choice(struct compiler *c, const struct regex_node *repeat,
 static uint32_t compile_endless(struct compiler *c, const struct regex_node *repeat, uint32_t next)
 {
 	uint32_t loop = emit_choice(c, repeat, next, next);
-	uint32_t body = compile(c, repeat->first, loop);
+	uint32_t body = base_regex_compile(c, repeat->first, loop);
 
 	if (c->full)
 		return 0;
@@ -124,13 +125,13 @@ static uint32_t compile_repeat(struct compiler *c, const struct regex_node *repe
 		copies = MAX(copies - 1, 0);
 	}
 	for (int i = repeat->min; i < repeat->max && !c->full; i++)
-		at = emit_choice(c, repeat, compile(c, repeat->first, at), next);
+		at = emit_choice(c, repeat, base_regex_compile(c, repeat->first, at), next);
 	for (int i = 0; i < copies && !c->full; i++)
-		at = compile(c, repeat->first, at);
+		at = base_regex_compile(c, repeat->first, at);
 	return at;
 }
 
-static uint32_t compile(struct compiler *c, const struct regex_node *node, uint32_t next)
+static uint32_t base_regex_compile(struct compiler *c, const struct regex_node *node, uint32_t next)
 {
 	c->full = c->full || c->steps++ >= STEPS_MAX;
 	if (c->full)
@@ -182,12 +183,12 @@ static const struct regex_class *keep_class(struct compiler *c, const struct reg
 }
 
 /* Keeps classes and marks what may match nothing. Recursion is bounded by REGEX_DEPTH_MAX. */
-static bool settle(struct compiler *c, struct regex_node *node)
+static bool regex_settle(struct compiler *c, struct regex_node *node)
 {
 	bool all = true, any = false;
 
 	for (struct regex_node *child = node->first; child; child = child->next) {
-		bool nullable = settle(c, child);
+		bool nullable = regex_settle(c, child);
 
 		all = all && nullable;
 		any = any || nullable;
@@ -217,10 +218,10 @@ static const struct regex *regex_of(const struct compiler *c, uint32_t start)
 	return re;
 }
 
-/* The size of compile()'s result for a node, computed in advance. */
+/* The size of base_regex_compile()'s result for a node, computed in advance. */
 struct size {
 	uint64_t insts; /* emitted */
-	uint64_t steps; /* calls of compile() */
+	uint64_t steps; /* calls of base_regex_compile() */
 };
 
 static struct size size_add(struct size a, struct size b)
@@ -248,14 +249,14 @@ static struct size repeat_size(const struct regex_node *repeat, struct size each
 	return size_add(size_times(each, min), size_times(size_add(each, choice), max - min));
 }
 
-/* For a node that settle() has processed. Recursion is bounded by REGEX_DEPTH_MAX. */
-static struct size size_of(const struct regex_node *node)
+/* For a node that regex_settle() has processed. Recursion is bounded by REGEX_DEPTH_MAX. */
+static struct size regex_size_of(const struct regex_node *node)
 {
 	struct size size = { 0, 0 };
 	size_t n = 0;
 
 	for (const struct regex_node *child = node->first; child; child = child->next, n++)
-		size = size_add(size, size_of(child));
+		size = size_add(size, regex_size_of(child));
 	switch (node->op) {
 	case REGEX_EMPTY:
 	case REGEX_CAT:
@@ -303,8 +304,8 @@ static int compile_pattern(struct compiler *c, struct str pattern, uint64_t *ste
 		return too_costly(err);
 	if (r < 0)
 		return r;
-	(void)settle(c, node);
-	size = size_of(node);
+	(void)regex_settle(c, node);
+	size = regex_size_of(node);
 	if (size.insts >= REGEX_PROGRAM_MAX || size.steps > STEPS_MAX)
 		return regex_refuse(err, "expression too large", pattern);
 	if (!ret_regex)
@@ -312,7 +313,7 @@ static int compile_pattern(struct compiler *c, struct str pattern, uint64_t *ste
 	if (!take_steps(steps, size.insts + size.steps))
 		return too_costly(err);
 	start = emit(c, (struct regex_inst){ .op = REGEX_INST_MATCH });
-	start = compile(c, node, start);
+	start = base_regex_compile(c, node, start);
 	assert(!c->full && c->n == size.insts + 1 && c->steps == size.steps);
 	*ret_regex = regex_of(c, start);
 	return 0;
@@ -425,7 +426,7 @@ static bool reach(struct machine *m, struct places *set, uint32_t start, bool st
 }
 
 /* Moves all places over the character `c`. True when one of them is at the end. */
-static bool step(struct machine *m, uint32_t c)
+static bool regex_step(struct machine *m, uint32_t c)
 {
 	struct places passed = m->now;
 
@@ -448,7 +449,7 @@ static uint32_t rune_at(struct str text, size_t at)
 }
 
 /* Each character takes a step and one for each place that it is compared with. */
-static bool run(struct machine *m, struct str text, uint64_t *steps)
+static bool regex_run(struct machine *m, struct str text, uint64_t *steps)
 {
 	size_t at = 0;
 
@@ -465,7 +466,7 @@ static bool run(struct machine *m, struct str text, uint64_t *steps)
 		(void)str_rune(text, &at);
 		m->before = c;
 		m->after = rune_at(text, at);
-		if (step(m, c))
+		if (regex_step(m, c))
 			return true;
 	}
 }
@@ -504,7 +505,7 @@ bool regex_matches_in(const struct regex *re, struct str text, uint64_t *steps)
 		return regex_dfa_matches(re->dfa, text);
 	memory = re->n <= FEW ? few : xmalloc(memory_size(re) * sizeof(*memory));
 	m = machine_in(memory, re);
-	matches = run(&m, text, steps);
+	matches = regex_run(&m, text, steps);
 	if (memory != few)
 		free(memory);
 	return matches;
@@ -530,8 +531,8 @@ struct search {
 };
 
 /* Adds a place and what it leads to, preferred ones first. */
-static void follow(struct search *s, struct places *set, size_t *starts, uint32_t place,
-		   size_t start)
+static void regex_follow(struct search *s, struct places *set, size_t *starts, uint32_t place,
+			 size_t start)
 {
 	uint32_t before = set->n;
 
@@ -556,7 +557,7 @@ static void advance(struct search *s, uint32_t c, size_t at)
 			break;
 		}
 		if (inst->op == REGEX_INST_CHAR && c != NO_RUNE && regex_class_has(inst->class, c))
-			follow(s, &s->m.then, s->then_starts, inst->next, starts[i]);
+			regex_follow(s, &s->m.then, s->then_starts, inst->next, starts[i]);
 	}
 	passed.n = 0;
 	s->m.now = s->m.then;
@@ -579,7 +580,7 @@ static bool spend(struct search *s, uint64_t *steps)
 	return false;
 }
 
-static void search(struct search *s, struct str text, size_t at, uint64_t *steps)
+static void regex_search(struct search *s, struct str text, size_t at, uint64_t *steps)
 {
 	struct machine *m = &s->m;
 
@@ -591,7 +592,7 @@ static void search(struct search *s, struct str text, size_t at, uint64_t *steps
 		size_t next = at;
 
 		if (!s->found && (!m->re->anchored || at == 0))
-			follow(s, &m->now, s->now_starts, m->re->start, at);
+			regex_follow(s, &m->now, s->now_starts, m->re->start, at);
 		if ((m->now.n == 0 && (s->found || m->re->anchored)) || !spend(s, steps))
 			return;
 		if (c != NO_RUNE) {
@@ -624,7 +625,7 @@ bool regex_find_in(const struct regex *re, struct str text, size_t from, uint64_
 	s.m = machine_in(memory, re);
 	s.now_starts = starts;
 	s.then_starts = starts + re->n;
-	search(&s, text, from, steps);
+	regex_search(&s, text, from, steps);
 	if (re->n > FEW) {
 		free(memory);
 		free(starts);

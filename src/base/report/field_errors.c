@@ -130,7 +130,7 @@ static void add_path(struct buf *b, const struct field_path *path)
 		(void)buf_add_str(b, buf_str(&text));
 }
 
-static void add_value(struct buf *b, const struct field_value *value)
+static void field_errors_add_value(struct buf *b, const struct field_value *value)
 {
 	struct field_value begins = *value;
 
@@ -160,7 +160,7 @@ static bool render(struct arena *arena, struct field_error *e, const struct fiel
 
 	add_path(&b, path);
 	value_at = b.n;
-	add_value(&b, value);
+	field_errors_add_value(&b, value);
 	detail_at = b.n;
 	add_cut(&b, detail);
 	text = b.overflow ? NULL : arena_try_alloc(arena, b.n + 1);

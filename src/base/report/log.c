@@ -78,7 +78,7 @@ static void add_quoted(struct line *l, struct str s)
 }
 
 /* Text without quotes if nothing in it could be misread. */
-static void add_text(struct line *l, struct str s)
+static void log_add_text(struct line *l, struct str s)
 {
 	bool bare = !l->json && s.n > 0 && print_is_clean(s);
 
@@ -99,21 +99,21 @@ static void add_f64(struct line *l, double v)
 	if (isfinite(v))
 		(void)buf_add_str(&l->buf, buf_str(&number));
 	else /* JSON has no such numbers */
-		add_text(l, buf_str(&number));
+		log_add_text(l, buf_str(&number));
 	buf_release(&number);
 }
 
-static void add_value(struct line *l, const struct log_field *f)
+static void log_add_value(struct line *l, const struct log_field *f)
 {
 	char duration[DURATION_SIZE];
 
 	if (f->kind == LOG_KIND_SECRET || key_is_secret(str_from(f->key))) {
-		add_text(l, STR("(redacted)"));
+		log_add_text(l, STR("(redacted)"));
 		return;
 	}
 	switch (f->kind) {
 	case LOG_KIND_STR:
-		add_text(l, f->str);
+		log_add_text(l, f->str);
 		break;
 	case LOG_KIND_I64:
 		(void)buf_add_i64(&l->buf, f->i64);
@@ -129,14 +129,14 @@ static void add_value(struct line *l, const struct log_field *f)
 		(void)buf_addz(&l->buf, f->boolean ? "true" : "false");
 		break;
 	case LOG_KIND_DURATION:
-		add_text(l, duration_print(f->i64, duration));
+		log_add_text(l, duration_print(f->i64, duration));
 		break;
 	case LOG_KIND_SECRET:
 		break;
 	}
 }
 
-static void add_key(struct line *l, const char *key)
+static void log_add_key(struct line *l, const char *key)
 {
 	if (l->json) {
 		(void)buf_addc(&l->buf, ',');
@@ -153,9 +153,9 @@ static void add_field(struct line *l, const struct log_field *f)
 
 	if (l->cut || (f->kind == LOG_KIND_SUPPRESSED && f->u64 == 0))
 		return;
-	add_key(l, f->key);
+	log_add_key(l, f->key);
 	if (!l->buf.overflow)
-		add_value(l, f);
+		log_add_value(l, f);
 	/* A key or a number that does not fit is dropped, and the line marked. */
 	if (l->buf.overflow && !l->cut) {
 		l->buf.n = before;

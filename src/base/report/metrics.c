@@ -312,8 +312,8 @@ void metrics_histogram_observe(struct metrics_histogram *h, double v)
 }
 
 /* name_suffix{labels,le="bound"}, and a space for the value. `le` may be NULL. */
-static void print_name(const struct metrics_family *f, const struct series *s, const char *suffix,
-		       const double *le, struct buf *out)
+static void metrics_print_name(const struct metrics_family *f, const struct series *s,
+			       const char *suffix, const double *le, struct buf *out)
 {
 	(void)buf_printf(out, "%s%s", f->name, suffix);
 	if (s->labels_n || le)
@@ -351,12 +351,13 @@ static void print_histogram(const struct metrics_family *f, const struct series 
 
 	for (size_t i = 0; i <= h->bounds_n; i++) {
 		count += atomic_load_explicit(&h->buckets[i], memory_order_relaxed);
-		print_name(f, s, "_bucket", i < h->bounds_n ? &h->bounds[i] : &infinite, out);
+		metrics_print_name(f, s, "_bucket", i < h->bounds_n ? &h->bounds[i] : &infinite,
+				   out);
 		print_u64_line(count, out);
 	}
-	print_name(f, s, "_sum", NULL, out);
+	metrics_print_name(f, s, "_sum", NULL, out);
 	print_f64_line(atomic_load_explicit(&h->sum, memory_order_relaxed), out);
-	print_name(f, s, "_count", NULL, out);
+	metrics_print_name(f, s, "_count", NULL, out);
 	print_u64_line(count, out);
 }
 
@@ -378,7 +379,7 @@ static void print_series(const struct metrics_family *f, const struct series *s,
 		print_histogram(f, s, out);
 		return;
 	}
-	print_name(f, s, "", NULL, out);
+	metrics_print_name(f, s, "", NULL, out);
 	if (s->callback)
 		print_f64_line(s->callback(s->ctx), out);
 	else if (f->type == METRICS_COUNTER)

@@ -13,7 +13,7 @@
 
 #define KEEP UINT_MAX /* a user or group: leave it as it is */
 
-static int read_all(int fd, const char *path, struct buf *content, struct error *err)
+static int file_read_all(int fd, const char *path, struct buf *content, struct error *err)
 {
 	char piece[16 * 1024];
 	ssize_t n;
@@ -35,17 +35,17 @@ int file_read(const char *path, struct buf *content, struct error *err)
 	int fd, r;
 
 	if (strcmp(path, "-") == 0)
-		return read_all(STDIN_FILENO, "standard input", content, err);
+		return file_read_all(STDIN_FILENO, "standard input", content, err);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return error_set_errno(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, errno,
 				       "cannot read %s", path);
-	r = read_all(fd, path, content, err);
+	r = file_read_all(fd, path, content, err);
 	(void)close(fd);
 	return r;
 }
 
-static int write_all(int fd, struct str content)
+static int file_write_all(int fd, struct str content)
 {
 	while (content.n) {
 		ssize_t n = write(fd, content.p, content.n);
@@ -60,7 +60,7 @@ static int write_all(int fd, struct str content)
 /* mkostemp() made it 0600, so it is never readable too widely before the fchmod. */
 static int fill_file(int fd, struct str content, unsigned mode, unsigned uid, unsigned gid)
 {
-	if (write_all(fd, content) < 0)
+	if (file_write_all(fd, content) < 0)
 		return -1;
 	if ((uid != KEEP || gid != KEEP) && fchown(fd, uid, gid) < 0)
 		return -1;

@@ -376,7 +376,7 @@ static void add_label(struct buf *out, const struct flag *flag)
 	flags_value(flag, out);
 }
 
-static void add_row(struct buf *out, const struct columns *c, const struct flag *flag)
+static void flags_add_row(struct buf *out, const struct columns *c, const struct flag *flag)
 {
 	CLEANUP(buf_release) struct buf label = BUF_INIT(KIB);
 	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * KIB);
@@ -417,6 +417,6 @@ void flags_help(const struct flag *table, size_t width, struct buf *out)
 
 	c.left = columns_left(c.indent, longest_label(table), width);
 	for (; table && table->name; table++)
-		add_row(out, &c, table);
-	add_row(out, &c, &help);
+		flags_add_row(out, &c, table);
+	flags_add_row(out, &c, &help);
 }

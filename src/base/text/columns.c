@@ -20,7 +20,7 @@ static void add_spaces(struct buf *out, size_t n)
  * Lays one source line into the space from column `from` to `width`. The first
  * output line is already filled up to `from`; the last is left open.
  */
-static void add_line(struct buf *out, size_t from, size_t width, struct str line)
+static void columns_add_line(struct buf *out, size_t from, size_t width, struct str line)
 {
 	size_t at = from, n;
 	struct str word;
@@ -73,7 +73,7 @@ void columns_row(struct buf *out, const struct columns *c, struct str left, stru
 	for (bool first = true; str_split(&right, '\n', &line); first = false) {
 		if (!first)
 			add_spaces(out, from);
-		add_line(out, from, c->width, line);
+		columns_add_line(out, from, c->width, line);
 	}
 }
 
@@ -84,6 +84,6 @@ void columns_paragraph(struct buf *out, size_t indent, size_t width, struct str 
 	while (str_split(&text, '\n', &line)) {
 		if (line.n > 0)
 			add_spaces(out, indent);
-		add_line(out, indent, width, line);
+		columns_add_line(out, indent, width, line);
 	}
 }

@@ -7,7 +7,7 @@
 
 enum { ABBREVIATION_MIN = 3, LETTERS_PER_MISTAKE = 3 };
 
-static bool same(char a, char b)
+static bool nearest_same(char a, char b)
 {
 	return str_ieq(str_of(&a, 1), str_of(&b, 1));
 }
@@ -25,9 +25,9 @@ size_t nearest_distance(struct str a, struct str b)
 		row[0] = i;
 		for (size_t j = 1; j <= b.n; j++) {
 			row[j] = MIN(MIN(row[j - 1], above[j]) + 1,
-				     above[j - 1] + !same(a.p[i - 1], b.p[j - 1]));
-			if (i > 1 && j > 1 && same(a.p[i - 1], b.p[j - 2]) &&
-			    same(a.p[i - 2], b.p[j - 1]))
+				     above[j - 1] + !nearest_same(a.p[i - 1], b.p[j - 1]));
+			if (i > 1 && j > 1 && nearest_same(a.p[i - 1], b.p[j - 2]) &&
+			    nearest_same(a.p[i - 2], b.p[j - 1]))
 				row[j] = MIN(row[j], above2[j - 2] + 1);
 		}
 		spare = above2;

@@ -38,7 +38,7 @@ static bool is_printable(int32_t code)
 }
 
 /* Size and code of the first character of s (s.n > 0); 1 and -1 if it is invalid. */
-static size_t decode(struct str s, int32_t *ret_code)
+static size_t print_decode(struct str s, int32_t *ret_code)
 {
 	const unsigned char *p = (const unsigned char *)s.p;
 	size_t n = p[0] < 0xc0 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
@@ -53,14 +53,14 @@ static size_t decode(struct str s, int32_t *ret_code)
 	return n;
 }
 
-static int print_text(struct buf *b, struct str s, print_char_fn *print_char)
+static int text_print_text(struct buf *b, struct str s, print_char_fn *print_char)
 {
 	int r = buf_addc(b, '"');
 	int32_t code;
 	size_t n;
 
 	for (; s.n > 0 && r == 0; s = str_skip(s, n)) {
-		n = decode(s, &code);
+		n = print_decode(s, &code);
 		r = print_char(b, str_of(s.p, n), code);
 	}
 	return r < 0 ? r : buf_addc(b, '"');
@@ -105,12 +105,12 @@ static int print_json_char(struct buf *b, struct str s, int32_t code)
 
 int print_quoted(struct buf *b, struct str s)
 {
-	return print_text(b, s, print_quoted_char);
+	return text_print_text(b, s, print_quoted_char);
 }
 
 int print_json(struct buf *b, struct str s)
 {
-	return print_text(b, s, print_json_char);
+	return text_print_text(b, s, print_json_char);
 }
 
 int print_utf8(struct buf *b, struct str s)
@@ -122,7 +122,7 @@ int print_utf8(struct buf *b, struct str s)
 	if (str_is_utf8(s))
 		return buf_add_str(b, s);
 	for (; s.n > 0 && r == 0; s = str_skip(s, n)) {
-		n = decode(s, &code);
+		n = print_decode(s, &code);
 		r = code < 0 ? buf_addz(b, "\xef\xbf\xbd") : buf_add(b, s.p, n);
 	}
 	return r;
@@ -177,7 +177,7 @@ bool print_is_clean(struct str s)
 	size_t n;
 
 	for (; s.n > 0; s = str_skip(s, n)) {
-		n = decode(s, &code);
+		n = print_decode(s, &code);
 		if (code < 0 || !is_printable(code))
 			return false;
 	}

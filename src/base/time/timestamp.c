@@ -101,7 +101,7 @@ struct timestamp_civil timestamp_civil(int64_t seconds)
 }
 
 /* Writes `width` digits and then a character; returns what follows. */
-static char *put(char *out, int value, int width, char after)
+static char *timestamp_put(char *out, int value, int width, char after)
 {
 	for (int i = width; i-- > 0; value /= 10)
 		out[i] = (char)('0' + value % 10);
@@ -110,17 +110,17 @@ static char *put(char *out, int value, int width, char after)
 }
 
 /* Writes all nine digits of the fraction; returns where the first of them is. */
-static char *print(struct civil c, char out[static TIMESTAMP_SIZE])
+static char *time_timestamp_print(struct civil c, char out[static TIMESTAMP_SIZE])
 {
 	char *at = out;
 
-	at = put(at, c.year, 4, '-');
-	at = put(at, c.month, 2, '-');
-	at = put(at, c.day, 2, 'T');
-	at = put(at, c.hour, 2, ':');
-	at = put(at, c.minute, 2, ':');
-	at = put(at, c.second, 2, '.');
-	(void)put(at, c.nanosecond, TIMESTAMP_NANO, 'Z');
+	at = timestamp_put(at, c.year, 4, '-');
+	at = timestamp_put(at, c.month, 2, '-');
+	at = timestamp_put(at, c.day, 2, 'T');
+	at = timestamp_put(at, c.hour, 2, ':');
+	at = timestamp_put(at, c.minute, 2, ':');
+	at = timestamp_put(at, c.second, 2, '.');
+	(void)timestamp_put(at, c.nanosecond, TIMESTAMP_NANO, 'Z');
 	return at;
 }
 
@@ -128,7 +128,7 @@ struct str timestamp_print(int64_t ns, enum timestamp_digits digits,
 			   char out[static TIMESTAMP_SIZE])
 {
 	int64_t rest, seconds = divide(ns, CLOCK_SEC, &rest);
-	char *at = print(civil_from_seconds(seconds, rest), out);
+	char *at = time_timestamp_print(civil_from_seconds(seconds, rest), out);
 
 	/* The coarser forms end before, or without, the point. */
 	at = digits ? at + digits : at - 1;
@@ -140,7 +140,8 @@ struct str timestamp_print(int64_t ns, enum timestamp_digits digits,
 struct str timestamp_print_wide(struct timestamp t, char out[static TIMESTAMP_SIZE])
 {
 	int minutes = t.offset < 0 ? -t.offset : t.offset;
-	char *at = print(civil_from_seconds(t.seconds + t.offset * 60, t.ns), out) + TIMESTAMP_NANO;
+	char *at = time_timestamp_print(civil_from_seconds(t.seconds + t.offset * 60, t.ns), out) +
+		   TIMESTAMP_NANO;
 
 	while (at[-1] == '0' && t.ns != 0)
 		at--;
@@ -150,7 +151,8 @@ struct str timestamp_print_wide(struct timestamp t, char out[static TIMESTAMP_SI
 		*at++ = 'Z';
 	} else {
 		*at++ = t.offset < 0 ? '-' : '+';
-		at = put(put(at, minutes / 60, 2, ':'), minutes % 60, 2, '\0') - 1;
+		at = timestamp_put(timestamp_put(at, minutes / 60, 2, ':'), minutes % 60, 2, '\0') -
+		     1;
 	}
 	*at = '\0';
 	return str_of(out, (size_t)(at - out));
@@ -271,7 +273,7 @@ static bool to_ns(const struct civil *c, int64_t *ret_ns)
 	return true;
 }
 
-static int parse(struct str text, struct civil *c, struct error *err)
+static int time_timestamp_parse(struct str text, struct civil *c, struct error *err)
 {
 	struct str s = text;
 	const char *field;
@@ -294,7 +296,7 @@ static int parse(struct str text, struct civil *c, struct error *err)
 int timestamp_parse(struct str text, int64_t *ret_ns, struct error *err)
 {
 	struct civil c = { 0 };
-	int r = parse(text, &c, err);
+	int r = time_timestamp_parse(text, &c, err);
 
 	if (r < 0)
 		return r;
@@ -308,7 +310,7 @@ int timestamp_parse(struct str text, int64_t *ret_ns, struct error *err)
 int timestamp_parse_wide(struct str text, struct timestamp *ret_time, struct error *err)
 {
 	struct civil c = { 0 };
-	int r = parse(text, &c, err);
+	int r = time_timestamp_parse(text, &c, err);
 
 	if (r < 0)
 		return r;

@@ -104,7 +104,7 @@ static bool read_char(struct str *s, char c)
 	return true;
 }
 
-static bool read_number(struct str *s, int max, int *ret_value)
+static bool zone_read_number(struct str *s, int max, int *ret_value)
 {
 	size_t n = 0;
 	int v = 0;
@@ -119,7 +119,7 @@ static bool read_number(struct str *s, int max, int *ret_value)
 }
 
 /* [+-]hh[:mm[:ss]] in seconds. */
-static bool read_time(struct str *s, int hours_max, int32_t *ret_seconds)
+static bool zone_read_time(struct str *s, int hours_max, int32_t *ret_seconds)
 {
 	int hours, minutes = 0, seconds = 0, sign = 1;
 
@@ -127,9 +127,9 @@ static bool read_time(struct str *s, int hours_max, int32_t *ret_seconds)
 		sign = -1;
 	else
 		(void)read_char(s, '+');
-	if (!read_number(s, hours_max, &hours) ||
-	    (read_char(s, ':') && (!read_number(s, 59, &minutes) ||
-				   (read_char(s, ':') && !read_number(s, 59, &seconds)))))
+	if (!zone_read_number(s, hours_max, &hours) ||
+	    (read_char(s, ':') && (!zone_read_number(s, 59, &minutes) ||
+				   (read_char(s, ':') && !zone_read_number(s, 59, &seconds)))))
 		return false;
 	*ret_seconds = sign * (hours * HOUR_S + minutes * 60 + seconds);
 	return true;
@@ -162,17 +162,17 @@ static bool read_change(struct str *s, struct zone_change *c)
 		return false;
 	if (read_char(s, 'M')) {
 		c->kind = ZONE_WEEKDAY;
-		ok = read_number(s, 12, &c->month) && c->month > 0 && read_char(s, '.') &&
-		     read_number(s, 5, &c->week) && c->week > 0 && read_char(s, '.') &&
-		     read_number(s, 6, &c->day);
+		ok = zone_read_number(s, 12, &c->month) && c->month > 0 && read_char(s, '.') &&
+		     zone_read_number(s, 5, &c->week) && c->week > 0 && read_char(s, '.') &&
+		     zone_read_number(s, 6, &c->day);
 	} else if (read_char(s, 'J')) {
 		c->kind = ZONE_JULIAN;
-		ok = read_number(s, 365, &c->day) && c->day > 0;
+		ok = zone_read_number(s, 365, &c->day) && c->day > 0;
 	} else {
 		c->kind = ZONE_DAY;
-		ok = read_number(s, 365, &c->day);
+		ok = zone_read_number(s, 365, &c->day);
 	}
-	return ok && (!read_char(s, '/') || read_time(s, 167, &c->time));
+	return ok && (!read_char(s, '/') || zone_read_time(s, 167, &c->time));
 }
 
 /* Offsets of rules count west of Greenwich. */
@@ -180,7 +180,7 @@ static bool read_rule(struct str s, struct zone *z)
 {
 	int32_t west;
 
-	if (!read_name(&s) || !read_time(&s, 24, &west))
+	if (!read_name(&s) || !zone_read_time(&s, 24, &west))
 		return false;
 	z->has_rule = true;
 	z->standard_offset = -west;
@@ -191,7 +191,7 @@ static bool read_rule(struct str s, struct zone *z)
 	if (!read_name(&s))
 		return false;
 	if (s.n > 0 && s.p[0] != ',') {
-		if (!read_time(&s, 24, &west))
+		if (!zone_read_time(&s, 24, &west))
 			return false;
 		z->summer_offset = -west;
 	}

@@ -64,7 +64,7 @@ static int compare_names(struct str a, struct str b)
 }
 
 /* Merges the sorted runs v[0, half) and v[half, n) into out. */
-static void merge(const struct json **v, size_t half, size_t n, const struct json **out)
+static void order_merge(const struct json **v, size_t half, size_t n, const struct json **out)
 {
 	size_t left = 0, right = half;
 
@@ -90,7 +90,7 @@ void yaml_order(const struct json **members, size_t n)
 	to = room = xcalloc(n, sizeof(*room));
 	for (size_t width = 1; width < n; width *= 2) {
 		for (size_t at = 0; at < n; at += 2 * width)
-			merge(from + at, MIN(width, n - at), MIN(2 * width, n - at), to + at);
+			order_merge(from + at, MIN(width, n - at), MIN(2 * width, n - at), to + at);
 		swap = from;
 		from = to;
 		to = swap;

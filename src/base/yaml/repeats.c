@@ -50,7 +50,7 @@ struct walk {
 
 /* --- nodes ------------------------------------------------------------------------ */
 
-static int fail(const struct builder *b, const char *what)
+static int repeats_fail(const struct builder *b, const char *what)
 {
 	return error_set(b->err, ERR_BAD_REQUEST, "line %zu: %s", b->event.start_mark.line + 1,
 			 what);
@@ -88,7 +88,7 @@ static int read_scalar(struct builder *b, struct node *n, bool is_key)
 		return 0;
 	n->merges = yaml_scalar_is_merge(text, tag, plain);
 	if (!yaml_scalar_read(b->arena, text, tag, plain, &v, &why))
-		return fail(b, why);
+		return repeats_fail(b, why);
 	n->name = scalar_name(b->arena, &v);
 	return 0;
 }
@@ -96,7 +96,7 @@ static int read_scalar(struct builder *b, struct node *n, bool is_key)
 static int read_alias(struct builder *b, struct node *n)
 {
 	n->target = map_get(&b->anchors, str_from((const char *)b->event.data.alias.anchor));
-	return n->target ? 0 : fail(b, "an alias names an unknown anchor");
+	return n->target ? 0 : repeats_fail(b, "an alias names an unknown anchor");
 }
 
 static void add_anchor(struct builder *b, const yaml_char_t *name, struct node *n)
@@ -132,7 +132,7 @@ static int open_node(struct builder *b, enum node_kind kind, const yaml_char_t *
 	struct node *n = make_node(b, kind);
 
 	add_anchor(b, anchor, n);
-	return vec_push(&b->open, n) ? 0 : fail(b, "lists and maps are nested too deeply");
+	return vec_push(&b->open, n) ? 0 : repeats_fail(b, "lists and maps are nested too deeply");
 }
 
 static int read_event(struct builder *b)
@@ -183,7 +183,7 @@ static int build(struct builder *b)
 
 /* --- the walk --------------------------------------------------------------------- */
 
-static bool look_at(struct walk *w, const struct node *n);
+static bool repeats_look_at(struct walk *w, const struct node *n);
 
 static const struct node *named(const struct node *n)
 {
@@ -191,7 +191,7 @@ static const struct node *named(const struct node *n)
 }
 
 /* Keys may be long, and an alias may repeat one often, so long ones are cut. */
-static struct str shown(struct str key)
+static struct str repeats_shown(struct str key)
 {
 	if (key.n <= KEY_SHOWN_MAX)
 		return key;
@@ -212,14 +212,14 @@ static void set_key(struct walk *w, struct map *keys, const struct node *key,
 	repeat = ARENA_NEW(w->arena, struct yaml_repeat);
 	*repeat = (struct yaml_repeat){
 		.line = value->line,
-		.key = arena_str(w->arena, shown(str_skip(key->name, 1))),
+		.key = arena_str(w->arena, repeats_shown(str_skip(key->name, 1))),
 	};
 	*w->tail = repeat;
 	w->tail = &repeat->next;
 	w->left--;
 }
 
-static bool merge(struct walk *w, struct map *keys, const struct node *from);
+static bool repeats_merge(struct walk *w, struct map *keys, const struct node *from);
 
 /* Adds the keys of a map to `keys`, which are its own or those of a map that it is merged into. */
 static bool set_members(struct walk *w, struct map *keys, const struct node *map)
@@ -228,11 +228,11 @@ static bool set_members(struct walk *w, struct map *keys, const struct node *map
 		const struct node *value = key->next;
 
 		if (key->kind == NODE_SCALAR && key->merges) {
-			if (!merge(w, keys, value))
+			if (!repeats_merge(w, keys, value))
 				return false;
 			continue;
 		}
-		if (!look_at(w, value))
+		if (!repeats_look_at(w, value))
 			return false;
 		set_key(w, keys, key, value);
 	}
@@ -259,12 +259,12 @@ static bool merge_list(struct walk *w, struct map *keys, const struct node *list
 	for (const struct node *n = list->first; n; n = n->next)
 		(void)vec_push(&maps, n);
 	while (ok && maps.n)
-		ok = merge(w, keys, maps.v[--maps.n]);
+		ok = repeats_merge(w, keys, maps.v[--maps.n]);
 	vec_release(&maps);
 	return ok;
 }
 
-static bool merge(struct walk *w, struct map *keys, const struct node *from)
+static bool repeats_merge(struct walk *w, struct map *keys, const struct node *from)
 {
 	bool ok = true;
 
@@ -279,7 +279,7 @@ static bool merge(struct walk *w, struct map *keys, const struct node *from)
 	return ok;
 }
 
-static bool look_at(struct walk *w, const struct node *n)
+static bool repeats_look_at(struct walk *w, const struct node *n)
 {
 	struct map keys = { 0 };
 	bool ok = true;
@@ -293,7 +293,7 @@ static bool look_at(struct walk *w, const struct node *n)
 		map_release(&keys);
 	} else if (n->kind == NODE_LIST) {
 		for (const struct node *item = n->first; item && ok; item = item->next)
-			ok = look_at(w, item);
+			ok = repeats_look_at(w, item);
 	}
 	w->depth--;
 	return ok;
@@ -319,7 +319,7 @@ int yaml_repeats(struct arena *a, struct str text, size_t max, struct yaml_repea
 	r = build(&b);
 	w.tail = &found;
 	w.steps = b.nodes + YAML_ALIAS_NODES_MAX;
-	if (r == 0 && b.root && !look_at(&w, b.root))
+	if (r == 0 && b.root && !repeats_look_at(&w, b.root))
 		r = error_set(err, ERR_TOO_LARGE, "aliases expand to too many values");
 	yaml_event_delete(&b.event);
 	yaml_parser_delete(&b.parser);

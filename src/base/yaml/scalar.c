@@ -65,7 +65,7 @@ static bool read_binary(struct arena *a, struct str text, struct json *v, const 
 	return set_str(a, buf_str(&bytes), v);
 }
 
-static bool fits(enum yaml_kind found, enum yaml_kind wanted, struct json *v)
+static bool scalar_fits(enum yaml_kind found, enum yaml_kind wanted, struct json *v)
 {
 	double number;
 
@@ -87,7 +87,7 @@ bool yaml_scalar_read(struct arena *a, struct str text, const char *tag, bool pl
 	if (tag ? wanted == YAML_KIND_STR : !plain)
 		return set_str(a, text, v);
 	found = yaml_resolve(text, v);
-	if (tag && !fits(found, wanted, v)) {
+	if (tag && !scalar_fits(found, wanted, v)) {
 		*ret_why = "a value does not fit its tag";
 		return false;
 	}

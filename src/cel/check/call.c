@@ -67,8 +67,8 @@ static void resolve_one(struct checker *c, const struct cel_overload *o, struct 
 }
 
 /* Among `n` overloads of the function e->name. */
-static void resolve(struct checker *c, struct cel_expr *e, const struct cel_overload **overloads,
-		    size_t n)
+static void call_resolve(struct checker *c, struct cel_expr *e,
+			 const struct cel_overload **overloads, size_t n)
 {
 	const struct cel_type **args = ARENA_ARRAY(c->arena, const struct cel_type *, e->n + 1);
 	struct resolution r = { .args = args, .nargs = e->n, .found = overloads };
@@ -127,7 +127,7 @@ static bool check_namespaced(struct checker *c, struct cel_expr *e)
 	e->member = false;
 	e->children++;
 	e->n--;
-	resolve(c, e, overloads, n);
+	call_resolve(c, e, overloads, n);
 	return true;
 }
 
@@ -155,5 +155,5 @@ void check_call(struct checker *c, struct cel_expr *e)
 		return;
 	}
 	e->name = name;
-	resolve(c, e, overloads, n);
+	call_resolve(c, e, overloads, n);
 }

@@ -137,8 +137,8 @@ static const struct cel_type *element_type(struct checker *c, const struct cel_e
 }
 
 /* The type that elements have in common so far; NULL before the first. */
-static const struct cel_type *join(struct checker *c, const struct cel_type *before,
-				   const struct cel_type *type)
+static const struct cel_type *check_join(struct checker *c, const struct cel_type *before,
+					 const struct cel_type *type)
 {
 	if (!before)
 		return type;
@@ -147,7 +147,7 @@ static const struct cel_type *join(struct checker *c, const struct cel_type *bef
 	return &cel_dyn;
 }
 
-static void check_list(struct checker *c, struct cel_expr *e)
+static void check_check_list(struct checker *c, struct cel_expr *e)
 {
 	const struct cel_type *type = NULL;
 
@@ -155,7 +155,8 @@ static void check_list(struct checker *c, struct cel_expr *e)
 		struct cel_expr *element = e->children[i];
 
 		check_expr(c, element);
-		type = join(c, type, element_type(c, element, e->optionals && e->optionals[i]));
+		type = check_join(c, type,
+				  element_type(c, element, e->optionals && e->optionals[i]));
 	}
 	e->type = cel_list_of(c->arena, type ? type : check_type_variable(c));
 }
@@ -168,10 +169,10 @@ static void check_map(struct checker *c, struct cel_expr *e)
 		struct cel_expr *key = e->children[i], *value = e->children[i + 1];
 
 		check_expr(c, key);
-		keys = join(c, keys, key->type);
+		keys = check_join(c, keys, key->type);
 		check_expr(c, value);
-		values = join(c, values,
-			      element_type(c, value, e->optionals && e->optionals[i / 2]));
+		values = check_join(c, values,
+				    element_type(c, value, e->optionals && e->optionals[i / 2]));
 	}
 	if (!keys) {
 		keys = check_type_variable(c);
@@ -319,7 +320,7 @@ static void check_kind(struct checker *c, struct cel_expr *e)
 		check_call(c, e);
 		return;
 	case CEL_EXPR_LIST:
-		check_list(c, e);
+		check_check_list(c, e);
 		return;
 	case CEL_EXPR_MAP:
 		check_map(c, e);
@@ -341,18 +342,18 @@ void check_expr(struct checker *c, struct cel_expr *e)
 }
 
 /* Replaces the type variables in all types by their bindings. */
-static void finish(struct checker *c, struct cel_expr *e)
+static void check_finish(struct checker *c, struct cel_expr *e)
 {
 	e->type = check_substitute(c, e->type, true);
 	for (size_t i = 0; i < e->n; i++)
-		finish(c, e->children[i]);
+		check_finish(c, e->children[i]);
 	if (e->kind != CEL_EXPR_FOLD)
 		return;
-	finish(c, e->fold->range);
-	finish(c, e->fold->init);
-	finish(c, e->fold->condition);
-	finish(c, e->fold->step);
-	finish(c, e->fold->result);
+	check_finish(c, e->fold->range);
+	check_finish(c, e->fold->init);
+	check_finish(c, e->fold->condition);
+	check_finish(c, e->fold->step);
+	check_finish(c, e->fold->result);
 }
 
 int cel_check(const struct cel_env *env, struct cel_expr *root, struct cel_issues *issues)
@@ -370,7 +371,7 @@ int cel_check(const struct cel_env *env, struct cel_expr *root, struct cel_issue
 	check_expr(&c, root);
 	c.settled = true;
 	if (issues->n == before)
-		finish(&c, root);
+		check_finish(&c, root);
 	if (issues->n == before)
 		check_literals(&c, root);
 	vec_release(&c.bound);

@@ -29,7 +29,7 @@ struct walker {
 	const struct cel_type *self;
 };
 
-static struct cost_node walk(struct walker *w, const struct cel_expr *e);
+static struct cost_node cost_walk(struct walker *w, const struct cel_expr *e);
 
 /* --- sizes -------------------------------------------------------------------------- */
 
@@ -178,7 +178,7 @@ static void walk_ident(struct walker *w, struct cost_node *node)
 static void walk_select(struct walker *w, struct cost_node *node)
 {
 	const struct cel_expr *e = node->e;
-	struct cost_node operand = walk(w, e->children[0]);
+	struct cost_node operand = cost_walk(w, e->children[0]);
 	enum cel_type_kind kind = operand.e->type->kind;
 
 	node->cost = operand.cost;
@@ -200,7 +200,7 @@ static void walk_list(struct walker *w, struct cost_node *node)
 	struct cost_range item = { e->n ? UINT64_MAX : 0, 0 };
 
 	for (uint32_t i = 0; i < e->n; i++) {
-		struct cost_node element = walk(w, e->children[i]);
+		struct cost_node element = cost_walk(w, e->children[i]);
 
 		node->cost = range_add(node->cost, element.cost);
 		item = range_union(item, node_size(&element));
@@ -218,7 +218,7 @@ static void walk_map(struct walker *w, struct cost_node *node)
 	struct cost_range sizes[2] = { { least, 0 }, { least, 0 } };
 
 	for (uint32_t i = 0; i < e->n; i++) {
-		struct cost_node child = walk(w, e->children[i]);
+		struct cost_node child = cost_walk(w, e->children[i]);
 
 		node->cost = range_add(node->cost, child.cost);
 		sizes[i % 2] = range_union(sizes[i % 2], node_size(&child));
@@ -232,7 +232,7 @@ static void walk_map(struct walker *w, struct cost_node *node)
 static void walk_struct(struct walker *w, struct cost_node *node)
 {
 	for (uint32_t i = 0; i < node->e->n; i++)
-		node->cost = range_add(node->cost, walk(w, node->e->children[i]).cost);
+		node->cost = range_add(node->cost, cost_walk(w, node->e->children[i]).cost);
 	node->cost = range_add(node->cost, COST_FIXED(CEL_COST_STRUCT));
 	guess_size(w, node);
 }
@@ -278,7 +278,7 @@ static void join_overload(struct walker *w, struct cost_node *node, const struct
 /* dyn() only hides the type, so the size stays known. */
 static void walk_dyn(struct walker *w, struct cost_node *node)
 {
-	struct cost_node arg = walk(w, node->e->children[0]);
+	struct cost_node arg = cost_walk(w, node->e->children[0]);
 
 	arg.e = node->e;
 	arg.declared = NULL;
@@ -322,7 +322,7 @@ static void walk_call(struct walker *w, struct cost_node *node)
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
-		struct cost_node child = walk(w, e->children[i]);
+		struct cost_node child = cost_walk(w, e->children[i]);
 
 		(void)vec_push(&w->args, child);
 		if (i == 0 && e->member)
@@ -339,7 +339,7 @@ static void walk_call(struct walker *w, struct cost_node *node)
 
 /* --- folds -------------------------------------------------------------------------- */
 
-static void push(struct walker *w, struct scope *s, struct str name)
+static void cost_push(struct walker *w, struct scope *s, struct str name)
 {
 	s->name = name;
 	s->up = w->scope;
@@ -358,11 +358,11 @@ static void walk_bind(struct walker *w, struct cost_node *node)
 {
 	const struct cel_fold *f = node->e->fold;
 	struct scope *outer = w->scope, accu;
-	struct cost_node range = walk(w, f->range), result;
+	struct cost_node range = cost_walk(w, f->range), result;
 
-	accu.node = walk(w, f->init);
-	push(w, &accu, f->accu);
-	result = walk(w, f->result);
+	accu.node = cost_walk(w, f->init);
+	cost_push(w, &accu, f->accu);
+	result = cost_walk(w, f->result);
 	w->scope = outer;
 	node->cost = range_add(range_add(range.cost, accu.node.cost), result.cost);
 	node->size = result.size;
@@ -386,11 +386,11 @@ static void push_iteration(struct walker *w, const struct cel_fold *f,
 	value.declared = part(w, range, elements(range->declared));
 	key.path = value.path = true;
 	vars[0].node = list && !two ? value : key;
-	push(w, &vars[0], f->var);
+	cost_push(w, &vars[0], f->var);
 	if (!two)
 		return;
 	vars[1].node = value;
-	push(w, &vars[1], f->var2);
+	cost_push(w, &vars[1], f->var2);
 }
 
 /* A fold that collects has as many elements as its range, each as large as the step makes it. */
@@ -423,15 +423,15 @@ static void walk_fold(struct walker *w, struct cost_node *node)
 		walk_bind(w, node);
 		return;
 	}
-	range = walk(w, f->range);
-	accu.node = walk(w, f->init);
-	push(w, &accu, f->accu);
+	range = cost_walk(w, f->range);
+	accu.node = cost_walk(w, f->init);
+	cost_push(w, &accu, f->accu);
 	push_iteration(w, f, &range, vars);
-	condition = walk(w, f->condition);
-	step = walk(w, f->step);
+	condition = cost_walk(w, f->condition);
+	step = cost_walk(w, f->step);
 	w->scope = &accu;
 	node->cost = range_add(range.cost, accu.node.cost);
-	node->cost = range_add(node->cost, walk(w, f->result).cost);
+	node->cost = range_add(node->cost, cost_walk(w, f->result).cost);
 	w->scope = outer;
 	count = node_size(&range);
 	node->cost = range_add(node->cost,
@@ -441,7 +441,7 @@ static void walk_fold(struct walker *w, struct cost_node *node)
 
 /* --- all together ------------------------------------------------------------------- */
 
-static struct cost_node walk(struct walker *w, const struct cel_expr *e)
+static struct cost_node cost_walk(struct walker *w, const struct cel_expr *e)
 {
 	static void (*const kinds[])(struct walker *, struct cost_node *) = {
 		[CEL_EXPR_CONST] = walk_const,   [CEL_EXPR_IDENT] = walk_ident,
@@ -482,7 +482,7 @@ struct cel_cost cel_cost_estimate(const struct cel_env *env, const struct cel_ex
 	vec_init(&w.args, (size_t)CEL_HEIGHT_MAX * (CEL_ARGS_MAX + 1));
 	(void)vec_reserve(&w.args,
 			  CEL_ARGS_MAX + 1); /* a call without arguments has a place, too */
-	node = walk(&w, root);
+	node = cost_walk(&w, root);
 	vec_release(&w.args);
 	return (struct cel_cost){ node.cost.min, node.cost.max };
 }

@@ -28,7 +28,7 @@ static uint64_t tenth(uint64_t size)
 	return up((double)size * 0.1);
 }
 
-static uint64_t add(uint64_t a, uint64_t b)
+static uint64_t cost_calls_add(uint64_t a, uint64_t b)
 {
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
@@ -39,7 +39,7 @@ static uint64_t multiply(uint64_t a, uint64_t b)
 }
 
 /* Characters are counted, which is work. */
-static uint64_t size_of(struct cel_eval *ev, const struct cel_value *v)
+static uint64_t cost_calls_size_of(struct cel_eval *ev, const struct cel_value *v)
 {
 	switch (v->kind) {
 	case CEL_IP:
@@ -59,7 +59,7 @@ static uint64_t inner_size(struct cel_eval *ev, const struct cel_value *v)
 {
 	while (v->kind == CEL_OPTIONAL && v->optional)
 		v = v->optional;
-	return size_of(ev, v);
+	return cost_calls_size_of(ev, v);
 }
 
 /* --- the language ------------------------------------------------------------------- */
@@ -88,7 +88,7 @@ CALL(of_smaller)
 
 CALL(of_both)
 {
-	return tenth(add(inner_size(ev, &args[0]), inner_size(ev, &args[1])));
+	return tenth(cost_calls_add(inner_size(ev, &args[0]), inner_size(ev, &args[1])));
 }
 
 /* A character of text for about four of the pattern; one more, for empty text costs, too. */
@@ -118,34 +118,36 @@ static uint64_t scaled(uint64_t size, double factor)
 
 static uint64_t of_new_list(double factor, uint64_t size)
 {
-	return add(scaled(size, factor < 0 ? 1 : factor), 1 + CEL_COST_LIST);
+	return cost_calls_add(scaled(size, factor < 0 ? 1 : factor), 1 + CEL_COST_LIST);
 }
 
 CALL(of_sets)
 {
-	return add(1, size_of(ev, &args[0]) * size_of(ev, &args[1]));
+	return cost_calls_add(1,
+			      cost_calls_size_of(ev, &args[0]) * cost_calls_size_of(ev, &args[1]));
 }
 
 CALL(of_sets_twice)
 {
-	return add(1, scaled(size_of(ev, &args[0]) * size_of(ev, &args[1]), 2));
+	return cost_calls_add(
+		1, scaled(cost_calls_size_of(ev, &args[0]) * cost_calls_size_of(ev, &args[1]), 2));
 }
 
 CALL(of_result)
 {
-	return of_new_list(1, size_of(ev, result));
+	return of_new_list(1, cost_calls_size_of(ev, result));
 }
 
 CALL(of_flatten)
 {
 	bool deep = nargs == 2 && args[1].kind == CEL_INT;
 
-	return of_new_list(deep ? (double)args[1].i : 1, size_of(ev, &args[0]));
+	return of_new_list(deep ? (double)args[1].i : 1, cost_calls_size_of(ev, &args[0]));
 }
 
 static uint64_t of_all_pairs(struct cel_eval *ev, const struct cel_value *list)
 {
-	uint64_t n = size_of(ev, list);
+	uint64_t n = cost_calls_size_of(ev, list);
 	struct cel_value first;
 
 	if (n == 0 || list->kind != CEL_LIST)
@@ -183,10 +185,11 @@ static uint64_t traversal_of_parts(struct cel_eval *ev, const struct cel_value *
 
 	for (; at < n && !ev->exhausted; at++) {
 		item = cel_list_at(ev, v, at);
-		cost = add(cost, traversal(ev, &item));
+		cost = cost_calls_add(cost, traversal(ev, &item));
 	}
 	while (v->kind == CEL_MAP && !ev->exhausted && cel_map_next(ev, v, &at, &key, &item))
-		cost = add(cost, add(traversal(ev, &key), traversal(ev, &item)));
+		cost = cost_calls_add(cost,
+				      cost_calls_add(traversal(ev, &key), traversal(ev, &item)));
 	return cost;
 }
 
@@ -217,43 +220,43 @@ CALL(of_traversal)
 
 CALL(of_text)
 {
-	return tenth(size_of(ev, &args[0]));
+	return tenth(cost_calls_size_of(ev, &args[0]));
 }
 
 CALL(of_text_twice)
 {
-	return up((double)size_of(ev, &args[0]) * 2 * 0.1);
+	return up((double)cost_calls_size_of(ev, &args[0]) * 2 * 0.1);
 }
 
 CALL(of_result_twice)
 {
-	return up((double)size_of(ev, result) * 2 * 0.1);
+	return up((double)cost_calls_size_of(ev, result) * 2 * 0.1);
 }
 
 CALL(of_find)
 {
-	return of_match(size_of(ev, &args[0]), size_of(ev, &args[1]));
+	return of_match(cost_calls_size_of(ev, &args[0]), cost_calls_size_of(ev, &args[1]));
 }
 
 CALL(of_contains_ip)
 {
-	uint64_t cost = tenth(2 * size_of(ev, &args[0]));
+	uint64_t cost = tenth(2 * cost_calls_size_of(ev, &args[0]));
 
-	return args[1].kind == CEL_STRING ? cost + tenth(size_of(ev, &args[1])) : cost;
+	return args[1].kind == CEL_STRING ? cost + tenth(cost_calls_size_of(ev, &args[1])) : cost;
 }
 
 CALL(of_contains_cidr)
 {
-	uint64_t size = size_of(ev, &args[0]), cost = tenth(2 * size) + tenth(size) + 1;
+	uint64_t size = cost_calls_size_of(ev, &args[0]), cost = tenth(2 * size) + tenth(size) + 1;
 
-	return args[1].kind == CEL_STRING ? cost + tenth(size_of(ev, &args[1])) : cost;
+	return args[1].kind == CEL_STRING ? cost + tenth(cost_calls_size_of(ev, &args[1])) : cost;
 }
 
 CALL(of_validate)
 {
 	if (args[0].kind != CEL_FORMAT)
 		return 1;
-	return of_match(size_of(ev, &args[1]), args[0].format->pattern_size);
+	return of_match(cost_calls_size_of(ev, &args[1]), args[0].format->pattern_size);
 }
 
 CALL(of_equality)
@@ -274,10 +277,11 @@ CALL(of_check)
 /* A selector is parsed into a list, with at worst one requirement per two characters. */
 CALL(of_selector)
 {
-	double size = nargs > 1 ? (double)size_of(ev, &args[1]) : 0;
+	double size = nargs > 1 ? (double)cost_calls_size_of(ev, &args[1]) : 0;
 
 	(void)result;
-	return add(CEL_COST_LIST, add(up(size * 0.1), up(up(size * 0.5) * 50.0)));
+	return cost_calls_add(CEL_COST_LIST,
+			      cost_calls_add(up(size * 0.1), up(up(size * 0.5) * 50.0)));
 }
 
 /* --- tables ------------------------------------------------------------------------- */
@@ -378,7 +382,7 @@ static const struct row standard[] = {
 	{ "strings_quote", of_receiver },
 };
 
-static cel_call_cost find(const struct row *rows, size_t n, const char *name)
+static cel_call_cost cost_calls_find(const struct row *rows, size_t n, const char *name)
 {
 	size_t low = 0, high = n;
 
@@ -398,15 +402,15 @@ static cel_call_cost find(const struct row *rows, size_t n, const char *name)
 
 cel_call_cost cel_call_cost_find(const struct cel_overload *overload)
 {
-	cel_call_cost cost = find(extensions, ARRAY_SIZE(extensions), overload->id);
+	cel_call_cost cost = cost_calls_find(extensions, ARRAY_SIZE(extensions), overload->id);
 
 	/* ip() of text is a conversion, of a prefix an access. */
 	if (strcmp(overload->id, "string_to_ip") == 0)
 		cost = of_text;
 	if (!cost)
-		cost = find(kubernetes, ARRAY_SIZE(kubernetes), overload->function);
+		cost = cost_calls_find(kubernetes, ARRAY_SIZE(kubernetes), overload->function);
 	if (!cost)
-		cost = find(standard, ARRAY_SIZE(standard), overload->id);
+		cost = cost_calls_find(standard, ARRAY_SIZE(standard), overload->id);
 	return cost;
 }
 
@@ -414,5 +418,5 @@ cel_call_cost cel_call_cost_dynamic(const char *function)
 {
 	if (strcmp(function, CEL_OP_NOT_EQUALS) == 0)
 		return of_smaller;
-	return find(kubernetes, ARRAY_SIZE(kubernetes), function);
+	return cost_calls_find(kubernetes, ARRAY_SIZE(kubernetes), function);
 }

@@ -98,7 +98,7 @@ static uint64_t replacements(uint64_t n, uint64_t what)
 }
 
 /* Replacing an empty text inserts the replacement before, after and between all characters. */
-static bool replace(struct cost_call *call)
+static bool cost_kubernetes_replace(struct cost_call *call)
 {
 	struct cost_range size, what, with, count = { 0, 0 }, kept = { 0, 0 };
 
@@ -128,7 +128,7 @@ static bool replace(struct cost_call *call)
 }
 
 /* At worst each character is an element. */
-static bool split(struct cost_call *call)
+static bool cost_kubernetes_split(struct cost_call *call)
 {
 	struct cost_range size, pieces;
 
@@ -142,7 +142,7 @@ static bool split(struct cost_call *call)
 	return cost_answer_sized(call, range_factor(size, 2 * COST_PER_CHARACTER), pieces);
 }
 
-static bool join(struct cost_call *call)
+static bool cost_kubernetes_join(struct cost_call *call)
 {
 	struct cost_range size = { 0, 0 }, list, gaps;
 	const struct cel_type *type;
@@ -209,7 +209,7 @@ static bool contains_cidr(struct cost_call *call)
 	return cost_answer(call, cost);
 }
 
-static bool validate(struct cost_call *call)
+static bool cost_kubernetes_validate(struct cost_call *call)
 {
 	if (call->nargs < 1)
 		return false;
@@ -288,7 +288,7 @@ static const struct row {
 	{ "isSemver", from_text },
 	{ "isSorted", traversal },
 	{ "isUnspecified", one },
-	{ "join", join },
+	{ "join", cost_kubernetes_join },
 	{ "lastIndexOf", traversal },
 	{ "lowerAscii", part },
 	{ "major", one },
@@ -299,17 +299,17 @@ static const struct row {
 	{ "patch", one },
 	{ "prefixLength", one },
 	{ "quantity", from_text },
-	{ "replace", replace },
+	{ "replace", cost_kubernetes_replace },
 	{ "semver", from_text },
 	{ "sign", one },
-	{ "split", split },
+	{ "split", cost_kubernetes_split },
 	{ "sub", one },
 	{ "substring", part },
 	{ "sum", traversal },
 	{ "trim", part },
 	{ "upperAscii", part },
 	{ "url", url },
-	{ "validate", validate },
+	{ "validate", cost_kubernetes_validate },
 };
 
 bool cost_estimate_kubernetes(struct cost_call *call)

@@ -105,7 +105,7 @@ static const struct row extensions[] = {
 	{ "lists_range", lists_range },
 };
 
-static const struct row *find(const struct row *rows, size_t n, const char *id)
+static const struct row *cost_standard_find(const struct row *rows, size_t n, const char *id)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(rows[i].id, id) == 0)
@@ -116,7 +116,7 @@ static const struct row *find(const struct row *rows, size_t n, const char *id)
 
 bool cost_estimate_extension(struct cost_call *call)
 {
-	const struct row *row = find(extensions, ARRAY_SIZE(extensions), call->id);
+	const struct row *row = cost_standard_find(extensions, ARRAY_SIZE(extensions), call->id);
 	struct str id = str_from(call->id);
 	const struct cost_node *keys = NULL;
 
@@ -232,7 +232,7 @@ static bool conditional(struct cost_call *call)
 	return true;
 }
 
-static bool add_text(struct cost_call *call)
+static bool cost_standard_add_text(struct cost_call *call)
 {
 	struct cost_range size = range_add(node_size(&call->args[0]), node_size(&call->args[1]));
 
@@ -240,7 +240,7 @@ static bool add_text(struct cost_call *call)
 	return cost_answer_sized(call, read_cost(size), size);
 }
 
-static bool add_list(struct cost_call *call)
+static bool cost_standard_add_list(struct cost_call *call)
 {
 	struct cost_range size = range_add(node_size(&call->args[0]), node_size(&call->args[1]));
 
@@ -249,7 +249,7 @@ static bool add_list(struct cost_call *call)
 }
 
 /* As far as the shorter one goes. */
-static bool compare(struct cost_call *call)
+static bool cost_standard_compare(struct cost_call *call)
 {
 	uint64_t most = MIN(node_size(&call->args[0]).max, node_size(&call->args[1]).max);
 	struct cost_range size = { most > 0, most };
@@ -258,28 +258,28 @@ static bool compare(struct cost_call *call)
 }
 
 static const struct row standard[] = {
-	{ "add_bytes", add_text },
-	{ "add_list", add_list },
-	{ "add_string", add_text },
+	{ "add_bytes", cost_standard_add_text },
+	{ "add_list", cost_standard_add_list },
+	{ "add_string", cost_standard_add_text },
 	{ "bytes_to_string", to_string },
 	{ "conditional", conditional },
 	{ "contains_string", contains },
 	{ "ends_with_string", affix },
-	{ "equals", compare },
-	{ "greater_bytes", compare },
-	{ "greater_equals_bytes", compare },
-	{ "greater_equals_string", compare },
-	{ "greater_string", compare },
+	{ "equals", cost_standard_compare },
+	{ "greater_bytes", cost_standard_compare },
+	{ "greater_equals_bytes", cost_standard_compare },
+	{ "greater_equals_string", cost_standard_compare },
+	{ "greater_string", cost_standard_compare },
 	{ "in_list", in_list },
-	{ "less_bytes", compare },
-	{ "less_equals_bytes", compare },
-	{ "less_equals_string", compare },
-	{ "less_string", compare },
+	{ "less_bytes", cost_standard_compare },
+	{ "less_equals_bytes", cost_standard_compare },
+	{ "less_equals_string", cost_standard_compare },
+	{ "less_string", cost_standard_compare },
 	{ "logical_and", logical },
 	{ "logical_or", logical },
 	{ "matches", matches },
 	{ "matches_string", matches },
-	{ "not_equals", compare },
+	{ "not_equals", cost_standard_compare },
 	{ "starts_with_string", affix },
 	{ "string_format", format },
 	{ "string_to_bytes", to_bytes },
@@ -288,7 +288,7 @@ static const struct row standard[] = {
 
 void cost_estimate_standard(struct cost_call *call)
 {
-	const struct row *row = find(standard, ARRAY_SIZE(standard), call->id);
+	const struct row *row = cost_standard_find(standard, ARRAY_SIZE(standard), call->id);
 
 	if (!row || !row->estimate(call))
 		(void)cost_answer(call, COST_FIXED(1));

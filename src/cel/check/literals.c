@@ -83,7 +83,7 @@ static void check_uniform_map(struct checker *c, const struct cel_expr *e)
 }
 
 /* `exempt`: within an argument of format(), whose lists are mixed by nature. */
-static void check_node(struct checker *c, const struct cel_expr *e, bool exempt)
+static void literals_check_node(struct checker *c, const struct cel_expr *e, bool exempt)
 {
 	bool uniform = (c->env->flags & CEL_HOMOGENEOUS) && !exempt;
 
@@ -97,23 +97,23 @@ static void check_node(struct checker *c, const struct cel_expr *e, bool exempt)
 	}
 }
 
-static void walk(struct checker *c, const struct cel_expr *e, bool exempt)
+static void literals_walk(struct checker *c, const struct cel_expr *e, bool exempt)
 {
-	check_node(c, e, exempt);
+	literals_check_node(c, e, exempt);
 	exempt |= e->kind == CEL_EXPR_CALL && str_eqz(e->name, "format");
 	for (size_t i = 0; i < e->n; i++)
-		walk(c, e->children[i], exempt);
+		literals_walk(c, e->children[i], exempt);
 	if (e->kind != CEL_EXPR_FOLD)
 		return;
-	walk(c, e->fold->range, exempt);
-	walk(c, e->fold->init, exempt);
-	walk(c, e->fold->condition, exempt);
-	walk(c, e->fold->step, exempt);
-	walk(c, e->fold->result, exempt);
+	literals_walk(c, e->fold->range, exempt);
+	literals_walk(c, e->fold->init, exempt);
+	literals_walk(c, e->fold->condition, exempt);
+	literals_walk(c, e->fold->step, exempt);
+	literals_walk(c, e->fold->result, exempt);
 }
 
 void check_literals(struct checker *c, struct cel_expr *root)
 {
 	if (c->env->flags & (CEL_HOMOGENEOUS | CEL_LITERALS))
-		walk(c, root, false);
+		literals_walk(c, root, false);
 }

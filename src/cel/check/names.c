@@ -173,7 +173,7 @@ bool check_resolve_message(struct checker *c, struct str name,
 }
 
 /* Collects the overloads of one full name, or only counts them. */
-static size_t collect(struct checker *c, struct str name, const struct cel_overload **out)
+static size_t names_collect(struct checker *c, struct str name, const struct cel_overload **out)
 {
 	size_t total = 0;
 
@@ -194,13 +194,13 @@ size_t check_function(struct checker *c, struct str name, struct str *ret_name,
 	struct candidates all = candidates_of(c, name);
 
 	while (candidates_next(&all, &name)) {
-		size_t n = collect(c, name, NULL);
+		size_t n = names_collect(c, name, NULL);
 
 		if (n == 0)
 			continue;
 		*ret_overloads = ARENA_ARRAY(c->arena, const struct cel_overload *, n);
 		*ret_name = name;
-		return collect(c, name, *ret_overloads);
+		return names_collect(c, name, *ret_overloads);
 	}
 	return 0;
 }

@@ -27,7 +27,7 @@ struct reference {
 static struct cel_value evaluate(struct reference *r, const struct cel_expr *e,
 				 const struct local *locals);
 
-static struct cel_value fault(const char *text)
+static struct cel_value reference_fault(const char *text)
 {
 	return (struct cel_value){ .kind = CEL_ERROR, .error = text };
 }
@@ -74,7 +74,8 @@ static int64_t position(const struct cel_value *key, size_t n)
 }
 
 /* Returns the part of a value, or CEL_NOTHING. */
-static struct cel_value look(struct reference *r, struct cel_value from, struct cel_value key)
+static struct cel_value reference_look(struct reference *r, struct cel_value from,
+				       struct cel_value key)
 {
 	int64_t at;
 
@@ -86,13 +87,13 @@ static struct cel_value look(struct reference *r, struct cel_value from, struct 
 		return CEL_NOTHING;
 	at = position(&key, cel_list_size(&from));
 	if (at == -2)
-		return fault("unsupported index");
+		return reference_fault("unsupported index");
 	return at < 0 ? CEL_NOTHING : cel_list_at(r->ev, &from, (size_t)at);
 }
 
 /* from.key, from[key], from.?key, from[?key] */
-static struct cel_value step(struct reference *r, struct cel_value from, struct cel_value key,
-			     bool optional)
+static struct cel_value reference_step(struct reference *r, struct cel_value from,
+				       struct cel_value key, bool optional)
 {
 	struct cel_value found;
 
@@ -105,22 +106,24 @@ static struct cel_value step(struct reference *r, struct cel_value from, struct 
 	if (from.kind == CEL_OPTIONAL) {
 		from = *from.optional;
 		if (!optional && (r->env->flags & CEL_OPTIONAL_STRICT) && !cel_has_parts(&from))
-			return fault("no such key");
+			return reference_fault("no such key");
 		optional = true;
 	}
-	found = look(r, from, key);
+	found = reference_look(r, from, key);
 	if (cel_is_error(found) && found.error)
 		return found;
 	if (optional)
 		return cel_is_error(found) ? cel_none() : cel_optional(r->ev, found);
 	if (cel_is_error(found))
-		return fault(from.kind == CEL_LIST ? "index out of bounds" : "no such key");
+		return reference_fault(from.kind == CEL_LIST ? "index out of bounds"
+							     : "no such key");
 	return found;
 }
 
-static struct cel_value has(struct reference *r, struct cel_value from, struct cel_value key)
+static struct cel_value reference_has(struct reference *r, struct cel_value from,
+				      struct cel_value key)
 {
-	struct cel_value found = step(r, from, key, true);
+	struct cel_value found = reference_step(r, from, key, true);
 
 	return cel_is_error(found) ? found : CEL_BOOL_V(found.optional != NULL);
 }
@@ -139,7 +142,7 @@ static struct cel_value logic(struct reference *r, const struct cel_expr *e,
 		if (v.kind == CEL_BOOL && v.b == decisive)
 			return v;
 		if (v.kind != CEL_BOOL && result.kind == CEL_BOOL)
-			result = cel_is_error(v) ? v : fault("no such overload");
+			result = cel_is_error(v) ? v : reference_fault("no such overload");
 	}
 	return result;
 }
@@ -151,7 +154,7 @@ static struct cel_value choice(struct reference *r, const struct cel_expr *e,
 
 	if (v.kind == CEL_BOOL)
 		return evaluate(r, e->children[v.b ? 1 : 2], locals);
-	return cel_is_error(v) ? v : fault("no such overload");
+	return cel_is_error(v) ? v : reference_fault("no such overload");
 }
 
 static struct cel_value either(struct reference *r, const struct cel_expr *e,
@@ -162,7 +165,7 @@ static struct cel_value either(struct reference *r, const struct cel_expr *e,
 	if (cel_is_error(v))
 		return v;
 	if (v.kind != CEL_OPTIONAL)
-		return fault("no such overload");
+		return reference_fault("no such overload");
 	if (!v.optional)
 		return evaluate(r, e->children[1], locals);
 	return value ? *v.optional : v;
@@ -191,7 +194,7 @@ static struct cel_value call(struct reference *r, const struct cel_expr *e,
 	for (uint32_t i = 0; i < e->noverloads; i++)
 		if (takes(e->overloads[i], args, e->n))
 			return e->overloads[i]->call(r->ev, args);
-	return fault("no such overload");
+	return reference_fault("no such overload");
 }
 
 static bool is(const struct cel_expr *e, const char *function)
@@ -217,8 +220,8 @@ static struct cel_value operation(struct reference *r, const struct cel_expr *e,
 	if (is(e, "or") || is(e, "orValue"))
 		return either(r, e, locals, is(e, "orValue"));
 	if (is(e, CEL_OP_INDEX) || is(e, CEL_OP_OPT_INDEX) || is(e, CEL_OP_OPT_SELECT))
-		return step(r, evaluate(r, e->children[0], locals),
-			    evaluate(r, e->children[1], locals), !is(e, CEL_OP_INDEX));
+		return reference_step(r, evaluate(r, e->children[0], locals),
+				      evaluate(r, e->children[1], locals), !is(e, CEL_OP_INDEX));
 	if (is(e, CEL_OP_NOT_STRICTLY_FALSE)) {
 		v = evaluate(r, e->children[0], locals);
 		return v.kind == CEL_BOOL ? v : CEL_BOOL_V(true);
@@ -236,7 +239,7 @@ static bool item(struct reference *r, const struct cel_expr *e, const struct loc
 	if (cel_is_error(*v) || !optional)
 		return !cel_is_error(*v);
 	if (v->kind != CEL_OPTIONAL)
-		*v = fault("cannot initialize optional");
+		*v = reference_fault("cannot initialize optional");
 	else if (v->optional)
 		*v = *v->optional;
 	return !cel_is_error(*v) && !(v->kind == CEL_OPTIONAL && !v->optional);
@@ -283,10 +286,10 @@ static struct cel_value bad_key(struct reference *r, const struct cel_value *pai
 
 	if (key->kind != CEL_STRING && key->kind != CEL_INT && key->kind != CEL_UINT &&
 	    key->kind != CEL_BOOL)
-		return fault("unsupported key type");
+		return reference_fault("unsupported key type");
 	for (size_t i = 0; i < n; i += 2)
 		if (cel_equal(r->ev, &pairs[i], key))
-			return fault("Failed with repeated key");
+			return reference_fault("Failed with repeated key");
 	return CEL_NOTHING;
 }
 
@@ -330,7 +333,7 @@ static struct cel_value fold(struct reference *r, const struct cel_fold *f,
 	if (cel_is_error(range))
 		return range;
 	if (range.kind != CEL_LIST && range.kind != CEL_MAP)
-		return fault("expected iterable type");
+		return reference_fault("expected iterable type");
 	accu.value = evaluate(r, f->init, outer);
 	while (r->steps > 0) {
 		if (range.kind == CEL_MAP && !cel_map_next(r->ev, &range, &at, &key, &value))
@@ -358,7 +361,7 @@ static struct cel_value evaluate(struct reference *r, const struct cel_expr *e,
 	struct cel_value v;
 
 	if (r->steps == 0)
-		return fault(CEL_REFERENCE_EXCEEDED);
+		return reference_fault(CEL_REFERENCE_EXCEEDED);
 	r->steps--;
 	switch (e->kind) {
 	case CEL_EXPR_CONST:
@@ -367,8 +370,8 @@ static struct cel_value evaluate(struct reference *r, const struct cel_expr *e,
 		return name(r, e, locals);
 	case CEL_EXPR_SELECT:
 		v = evaluate(r, e->children[0], locals);
-		return e->test_only ? has(r, v, CEL_STRING_V(e->name))
-				    : step(r, v, CEL_STRING_V(e->name), false);
+		return e->test_only ? reference_has(r, v, CEL_STRING_V(e->name))
+				    : reference_step(r, v, CEL_STRING_V(e->name), false);
 	case CEL_EXPR_CALL:
 		return operation(r, e, locals);
 	case CEL_EXPR_LIST:
@@ -380,7 +383,7 @@ static struct cel_value evaluate(struct reference *r, const struct cel_expr *e,
 	case CEL_EXPR_FOLD:
 		return fold(r, e->fold, locals);
 	}
-	return fault("unknown expression");
+	return reference_fault("unknown expression");
 }
 
 struct cel_value cel_reference(const struct cel_env *env, const struct cel_expr *root,
@@ -389,5 +392,5 @@ struct cel_value cel_reference(const struct cel_env *env, const struct cel_expr 
 	struct reference r = { env, ev, vars, steps };
 	struct cel_value v = evaluate(&r, root, NULL);
 
-	return r.steps > 0 ? v : fault(CEL_REFERENCE_EXCEEDED);
+	return r.steps > 0 ? v : reference_fault(CEL_REFERENCE_EXCEEDED);
 }

@@ -31,8 +31,8 @@ bool check_spend(struct checker *c)
 	return c->steps <= CEL_TYPE_STEPS_MAX;
 }
 
-/* Enters one level of a type. Returns false if that is too deep. Call leave() in either case. */
-static bool enter(struct checker *c)
+/* Enters one level of a type. False: that is too deep. Call types_leave() in either case. */
+static bool types_enter(struct checker *c)
 {
 	c->depth++;
 	if (c->depth > CEL_TYPE_DEPTH_MAX && c->steps < CEL_TYPE_STEPS_MAX)
@@ -40,7 +40,7 @@ static bool enter(struct checker *c)
 	return check_spend(c);
 }
 
-static bool leave(struct checker *c, bool result)
+static bool types_leave(struct checker *c, bool result)
 {
 	c->depth--;
 	return result;
@@ -163,8 +163,8 @@ bool check_same(struct checker *c, const struct cel_type *a, const struct cel_ty
 		return false;
 	if (a->kind >= CEL_TYPE_OPAQUE && !str_eq(a->name, b->name))
 		return false;
-	return leave(c, enter(c) && check_same(c, a->params[0], b->params[0]) &&
-				check_same(c, a->params[1], b->params[1]));
+	return types_leave(c, types_enter(c) && check_same(c, a->params[0], b->params[0]) &&
+				      check_same(c, a->params[1], b->params[1]));
 }
 
 /*
@@ -194,8 +194,8 @@ static bool not_within(struct checker *c, const struct cel_type *variable, const
 		return false;
 	if (!is_composite(t))
 		return true;
-	return leave(c, enter(c) && not_within(c, variable, t->params[0]) &&
-				(!t->params[1] || not_within(c, variable, t->params[1])));
+	return types_leave(c, types_enter(c) && not_within(c, variable, t->params[0]) &&
+				      (!t->params[1] || not_within(c, variable, t->params[1])));
 }
 
 /* Whether `a` is equal to or less specific than `b`, with dyn for some part. */
@@ -209,8 +209,9 @@ static bool less_specific(struct checker *c, const struct cel_type *a, const str
 		return true;
 	if (!is_composite(a) || a->kind != b->kind)
 		return check_same(c, a, b);
-	return leave(c, enter(c) && less_specific(c, a->params[0], b->params[0]) &&
-				(!a->params[1] || less_specific(c, a->params[1], b->params[1])));
+	return types_leave(c,
+			   types_enter(c) && less_specific(c, a->params[0], b->params[0]) &&
+				   (!a->params[1] || less_specific(c, a->params[1], b->params[1])));
 }
 
 const struct cel_type *check_most_general(struct checker *c, const struct cel_type *a,
@@ -303,7 +304,7 @@ static bool unify_now(struct checker *c, const struct cel_type *a, const struct 
 
 static bool unify(struct checker *c, const struct cel_type *a, const struct cel_type *b)
 {
-	return leave(c, enter(c) && unify_now(c, a, b));
+	return types_leave(c, types_enter(c) && unify_now(c, a, b));
 }
 
 bool check_all_assignable(struct checker *c, const struct cel_type *const *from,
@@ -335,7 +336,7 @@ const struct cel_type *check_substitute(struct checker *c, const struct cel_type
 		return to_dyn ? &cel_dyn : t;
 	if (!is_composite(t))
 		return t;
-	if (!enter(c)) {
+	if (!types_enter(c)) {
 		c->depth--;
 		return &cel_type_error;
 	}

@@ -9,7 +9,7 @@
 /* --- reading ------------------------------------------------------------------------ */
 
 /* ParseAddr("1.2.3"): IPv4 address too short; with the place when `at` is not empty. */
-static int refuse(struct str in, const char *why, struct str at, struct error *err)
+static int ip_refuse(struct str in, const char *why, struct str at, struct error *err)
 {
 	char text[QUOTE_SIZE], place[QUOTE_SIZE];
 
@@ -28,26 +28,27 @@ static int parse_v4(struct str in, struct str s, unsigned char out[static 4], st
 		char c = s.p[i];
 
 		if (str_is_digit(c) && digits == 1 && value == 0)
-			return refuse(in, "IPv4 field has octet with leading zero", STR_NULL, err);
+			return ip_refuse(in, "IPv4 field has octet with leading zero", STR_NULL,
+					 err);
 		if (str_is_digit(c)) {
 			value = value * 10 + (unsigned)(c - '0');
 			digits++;
 			if (value > 255)
-				return refuse(in, "IPv4 field has value >255", STR_NULL, err);
+				return ip_refuse(in, "IPv4 field has value >255", STR_NULL, err);
 			continue;
 		}
 		if (c != '.')
-			return refuse(in, "unexpected character", str_skip(s, i), err);
+			return ip_refuse(in, "unexpected character", str_skip(s, i), err);
 		if (i == 0 || i == s.n - 1 || s.p[i - 1] == '.')
-			return refuse(in, "IPv4 field must have at least one digit", str_skip(s, i),
-				      err);
+			return ip_refuse(in, "IPv4 field must have at least one digit",
+					 str_skip(s, i), err);
 		if (field == 3)
-			return refuse(in, "IPv4 address too long", STR_NULL, err);
+			return ip_refuse(in, "IPv4 address too long", STR_NULL, err);
 		out[field++] = (unsigned char)value;
 		value = digits = 0;
 	}
 	if (field < 3)
-		return refuse(in, "IPv4 address too short", STR_NULL, err);
+		return ip_refuse(in, "IPv4 address too short", STR_NULL, err);
 	out[3] = (unsigned char)value;
 	return 0;
 }
@@ -69,12 +70,12 @@ static int take_group(struct reader *r, unsigned *ret_value, struct error *err)
 
 	for (; n < r->s.n && str_hex_digit(r->s.p[n]) >= 0; n++) {
 		if (n > 3)
-			return refuse(r->in, "each group must have 4 or less digits", r->s, err);
+			return ip_refuse(r->in, "each group must have 4 or less digits", r->s, err);
 		value = value << 4 | (unsigned)str_hex_digit(r->s.p[n]);
 	}
 	if (n == 0)
-		return refuse(r->in, "each colon-separated field must have at least one digit",
-			      r->s, err);
+		return ip_refuse(r->in, "each colon-separated field must have at least one digit",
+				 r->s, err);
 	*ret_value = value;
 	return (int)n;
 }
@@ -85,15 +86,15 @@ static int take_v4(struct reader *r, struct error *err)
 	int result;
 
 	if (r->gap < 0 && r->at != 12)
-		return refuse(r->in,
-			      "embedded IPv4 address must replace the final 2 fields of the "
-			      "address",
-			      r->s, err);
+		return ip_refuse(r->in,
+				 "embedded IPv4 address must replace the final 2 fields of the "
+				 "address",
+				 r->s, err);
 	if (r->at + 4 > 16)
-		return refuse(r->in,
-			      "too many hex fields to fit an embedded IPv4 at the end of the "
-			      "address",
-			      r->s, err);
+		return ip_refuse(r->in,
+				 "too many hex fields to fit an embedded IPv4 at the end of the "
+				 "address",
+				 r->s, err);
 	result = parse_v4(r->in, r->s, r->bytes + r->at, err);
 	if (result < 0)
 		return result;
@@ -106,14 +107,14 @@ static int take_v4(struct reader *r, struct error *err)
 static int take_colons(struct reader *r, struct error *err)
 {
 	if (r->s.p[0] != ':')
-		return refuse(r->in, "unexpected character, want colon", r->s, err);
+		return ip_refuse(r->in, "unexpected character, want colon", r->s, err);
 	if (r->s.n == 1)
-		return refuse(r->in, "colon must be followed by more characters", r->s, err);
+		return ip_refuse(r->in, "colon must be followed by more characters", r->s, err);
 	r->s = str_skip(r->s, 1);
 	if (r->s.p[0] != ':')
 		return 0;
 	if (r->gap >= 0)
-		return refuse(r->in, "multiple :: in address", r->s, err);
+		return ip_refuse(r->in, "multiple :: in address", r->s, err);
 	r->gap = (ptrdiff_t)r->at;
 	r->s = str_skip(r->s, 1);
 	return 0;
@@ -145,14 +146,14 @@ static int fill_gap(struct reader *r, struct error *err)
 	size_t n = 16 - r->at;
 
 	if (r->s.n)
-		return refuse(r->in, "trailing garbage after address", r->s, err);
+		return ip_refuse(r->in, "trailing garbage after address", r->s, err);
 	if (n == 0 && r->gap >= 0)
-		return refuse(r->in, "the :: must expand to at least one field of zeros", STR_NULL,
-			      err);
+		return ip_refuse(r->in, "the :: must expand to at least one field of zeros",
+				 STR_NULL, err);
 	if (n == 0)
 		return 0;
 	if (r->gap < 0)
-		return refuse(r->in, "address string too short", STR_NULL, err);
+		return ip_refuse(r->in, "address string too short", STR_NULL, err);
 	memmove(r->bytes + r->gap + n, r->bytes + r->gap, r->at - (size_t)r->gap);
 	memset(r->bytes + r->gap, 0, n);
 	return 0;
@@ -168,13 +169,13 @@ static int parse_v6(struct str in, struct cel_address *ret_ip, bool *ret_zone, s
 	if (zone >= 0)
 		r.s.n = (size_t)zone;
 	if (zone >= 0 && (size_t)zone + 1 == in.n)
-		return refuse(in, "zone must be a non-empty string", STR_NULL, err);
+		return ip_refuse(in, "zone must be a non-empty string", STR_NULL, err);
 	if (str_starts(r.s, STR("::"))) {
 		r.gap = 0;
 		r.s = str_skip(r.s, 2);
 	} else if (r.s.n == 0) {
-		return refuse(in, "each colon-separated field must have at least one digit", r.s,
-			      err);
+		return ip_refuse(in, "each colon-separated field must have at least one digit", r.s,
+				 err);
 	}
 	result = take_groups(&r, err);
 	if (result == 0)
@@ -195,7 +196,7 @@ static int parse_address(struct str s, struct cel_address *ret_ip, bool *ret_zon
 	*ret_zone = false;
 	for (size_t i = 0; i < s.n; i++) {
 		if (s.p[i] == '%')
-			return refuse(s, "missing IPv6 address", STR_NULL, err);
+			return ip_refuse(s, "missing IPv6 address", STR_NULL, err);
 		if (s.p[i] == ':')
 			return parse_v6(s, ret_ip, ret_zone, err);
 		if (s.p[i] != '.')
@@ -205,7 +206,7 @@ static int parse_address(struct str s, struct cel_address *ret_ip, bool *ret_zon
 			*ret_ip = ip;
 		return r;
 	}
-	return refuse(s, "unable to parse IP", STR_NULL, err);
+	return ip_refuse(s, "unable to parse IP", STR_NULL, err);
 }
 
 static bool is_mapped(const struct cel_address *ip)

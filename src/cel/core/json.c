@@ -110,7 +110,7 @@ static struct slot *probe(struct cel_json_indexes *x, const struct json *of)
 }
 
 /* With room for one more. False without memory. */
-static bool make_room(struct cel_eval *ev)
+static bool json_make_room(struct cel_eval *ev)
 {
 	struct cel_json_indexes *old = ev->indexes, *x;
 	size_t cap = old ? 2 * old->cap : SLOTS_MIN;
@@ -135,7 +135,7 @@ static struct slot *slot_of(struct cel_eval *ev, const struct json *of, bool *re
 {
 	struct slot *slot;
 
-	if (!make_room(ev))
+	if (!json_make_room(ev))
 		return NULL;
 	slot = probe(ev->indexes, of);
 	*ret_first = !slot->of;

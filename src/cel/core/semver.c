@@ -17,7 +17,8 @@ static bool all_in(struct str s, bool letters)
 	return true;
 }
 
-static int read_number(struct str s, const char *what, uint64_t *ret_number, struct error *err)
+static int semver_read_number(struct str s, const char *what, uint64_t *ret_number,
+			      struct error *err)
 {
 	char text[QUOTE_SIZE];
 
@@ -35,7 +36,7 @@ static int read_number(struct str s, const char *what, uint64_t *ret_number, str
 }
 
 /* Cuts *s at the first c, and returns the text after it. */
-static struct str cut(struct str *s, char c, bool *ret_found)
+static struct str semver_cut(struct str *s, char c, bool *ret_found)
 {
 	ptrdiff_t at = str_chr(*s, c);
 	struct str rest;
@@ -102,12 +103,12 @@ static int read_rest(struct str s, bool normalize, struct cel_semver *v, struct 
 	bool has_build, has_pre;
 	int r;
 
-	v->build = cut(&s, '+', &has_build);
-	v->pre = cut(&s, '-', &has_pre);
+	v->build = semver_cut(&s, '+', &has_build);
+	v->pre = semver_cut(&s, '-', &has_pre);
 	/* "1.2.-rc" is 1.2.0-rc to the forgiving. */
 	if (s.n == 0 && normalize && (has_pre || has_build))
 		s = STR("0");
-	r = read_number(s, "patch", &v->patch, err);
+	r = semver_read_number(s, "patch", &v->patch, err);
 	if (r == 0 && has_pre)
 		r = check_pre(v->pre, err);
 	if (r == 0 && has_build)
@@ -123,7 +124,7 @@ static size_t split3(struct str s, struct str parts[static 3])
 
 	parts[0] = s;
 	while (found && n < 2) {
-		parts[n + 1] = cut(&parts[n], '.', &found);
+		parts[n + 1] = semver_cut(&parts[n], '.', &found);
 		n++;
 	}
 	return found ? n + 1 : n;
@@ -175,9 +176,9 @@ int cel_semver_parse(struct str text, bool normalize, struct cel_semver *ret_ver
 	else if (n != 3)
 		r = error_set(err, ERR_INVALID, "No Major.Minor.Patch elements found");
 	if (r == 0)
-		r = read_number(parts[0], "major", &v.major, err);
+		r = semver_read_number(parts[0], "major", &v.major, err);
 	if (r == 0)
-		r = read_number(parts[1], "minor", &v.minor, err);
+		r = semver_read_number(parts[1], "minor", &v.minor, err);
 	if (r == 0)
 		r = read_rest(parts[2], normalize, &v, err);
 	if (r == 0)

@@ -169,7 +169,7 @@ static const char *type_word(enum cel_type_kind kind)
 	return kind < ARRAY_SIZE(words) ? words[kind] : NULL;
 }
 
-static void print(const struct cel_type *type, bool named, struct buf *out)
+static void type_print(const struct cel_type *type, bool named, struct buf *out)
 {
 	const char *word = type_word(type->kind);
 
@@ -181,20 +181,20 @@ static void print(const struct cel_type *type, bool named, struct buf *out)
 	if (!type->params[0])
 		return;
 	(void)buf_addc(out, '(');
-	print(type->params[0], named, out);
+	type_print(type->params[0], named, out);
 	if (type->params[1]) {
 		(void)buf_addz(out, ", ");
-		print(type->params[1], named, out);
+		type_print(type->params[1], named, out);
 	}
 	(void)buf_addc(out, ')');
 }
 
 void cel_type_print(const struct cel_type *type, struct buf *out)
 {
-	print(type, false, out);
+	type_print(type, false, out);
 }
 
 void cel_type_print_named(const struct cel_type *type, struct buf *out)
 {
-	print(type, true, out);
+	type_print(type, true, out);
 }

@@ -71,8 +71,8 @@ static int check_escape(struct str s, enum cel_url_part part, bool zone, struct 
 	return value;
 }
 
-static int unescape(struct str s, enum cel_url_part part, bool zone, char *out, size_t *ret_n,
-		    struct error *err)
+static int core_url_unescape(struct str s, enum cel_url_part part, bool zone, char *out,
+			     size_t *ret_n, struct error *err)
 {
 	char text[QUOTE_SIZE];
 	size_t n = 0, i = 0;
@@ -102,7 +102,7 @@ static int unescape(struct str s, enum cel_url_part part, bool zone, char *out, 
 int cel_url_unescape(struct str s, enum cel_url_part part, char *out, size_t *ret_n,
 		     struct error *err)
 {
-	return unescape(s, part, false, out, ret_n, err);
+	return core_url_unescape(s, part, false, out, ret_n, err);
 }
 
 /* --- taking apart ------------------------------------------------------------------- */
@@ -167,11 +167,11 @@ static int read_literal(struct str host, char *out, size_t *ret_n, struct error 
 		return r;
 	zone = str_find(name, STR("%25"));
 	out[0] = '[';
-	r = unescape(zone < 0 ? name : str_of(name.p, (size_t)zone), CEL_URL_HOST, false, out + 1,
-		     &n, err);
+	r = core_url_unescape(zone < 0 ? name : str_of(name.p, (size_t)zone), CEL_URL_HOST, false,
+			      out + 1, &n, err);
 	if (r == 0 && zone >= 0)
-		r = unescape(str_skip(name, (size_t)zone), CEL_URL_HOST, true, out + 1 + n, &more,
-			     err);
+		r = core_url_unescape(str_skip(name, (size_t)zone), CEL_URL_HOST, true, out + 1 + n,
+				      &more, err);
 	n += more;
 	if (r == 0)
 		r = cel_ip_check_literal(str_of(out + 1, n), err);
@@ -197,7 +197,7 @@ static int read_host(struct str scheme, struct str host, char *out, size_t *ret_
 	if (!str_eqz(scheme, "http") && !str_eqz(scheme, "https"))
 		colon = last_chr(host, ':');
 	r = colon < 0 ? 0 : check_port(str_skip(host, (size_t)colon), err);
-	return r < 0 ? r : unescape(host, CEL_URL_HOST, false, out, ret_n, err);
+	return r < 0 ? r : core_url_unescape(host, CEL_URL_HOST, false, out, ret_n, err);
 }
 
 static int check_user(struct str user, struct error *err)
@@ -208,7 +208,7 @@ static int check_user(struct str user, struct error *err)
 		if (!is_plain(user.p[i]) && !strchr(":!$&'()*+,;=%@", user.p[i]))
 			return error_set(err, ERR_INVALID, "net/url: invalid userinfo");
 	}
-	return unescape(user, CEL_URL_USER, false, NULL, &n, err);
+	return core_url_unescape(user, CEL_URL_USER, false, NULL, &n, err);
 }
 
 /* Splits at the last '@' into parts->user and parts->authority_host. */
@@ -234,7 +234,7 @@ static void split_query(struct str *rest, struct parts *parts)
 	rest->n = (size_t)mark;
 }
 
-static int split(struct str s, bool request, struct parts *parts, struct error *err)
+static int url_split(struct str s, bool request, struct parts *parts, struct error *err)
 {
 	ptrdiff_t scheme = scheme_length(s), slash;
 	struct str rest = s;
@@ -279,7 +279,7 @@ struct writer {
 	char *at;
 };
 
-static void put(struct writer *w, struct str s)
+static void url_put(struct writer *w, struct str s)
 {
 	str_put(w->at, s);
 	w->at += s.n;
@@ -323,7 +323,7 @@ static int write_part(struct writer *w, struct str raw, enum cel_url_part part,
 {
 	char *from = w->at;
 	size_t n = 0;
-	int r = unescape(raw, part, false, from, &n, err);
+	int r = core_url_unescape(raw, part, false, from, &n, err);
 
 	if (r < 0)
 		return r;
@@ -351,42 +351,43 @@ static void write_user(struct writer *w, struct str user)
 	for (int i = 0; i < (colon >= 0 ? 2 : 1); i++) {
 		/* Unescaped behind what the colon and its escaped form can reach. */
 		from = w->at + 3 * parts[i].n + 1;
-		(void)unescape(parts[i], CEL_URL_USER, false, from, &n, NULL);
+		(void)core_url_unescape(parts[i], CEL_URL_USER, false, from, &n, NULL);
 		if (i == 1)
-			put(w, STR(":"));
+			url_put(w, STR(":"));
 		put_escaped(w, str_of(from, n), CEL_URL_USER);
 	}
-	put(w, STR("@"));
+	url_put(w, STR("@"));
 }
 
-static struct str write_all(struct writer *w, const struct parts *parts, const struct cel_url *url)
+static struct str url_write_all(struct writer *w, const struct parts *parts,
+				const struct cel_url *url)
 {
 	char *from = w->at;
 
-	put(w, url->scheme);
+	url_put(w, url->scheme);
 	if (url->scheme.n)
-		put(w, STR(":"));
+		url_put(w, STR(":"));
 	if (parts->opaque.n)
-		put(w, parts->opaque);
+		url_put(w, parts->opaque);
 	else if ((url->scheme.n || url->host.n || parts->has_user) && !parts->no_host) {
 		if (url->host.n || url->path.n || parts->has_user)
-			put(w, STR("//"));
+			url_put(w, STR("//"));
 		if (parts->has_user)
 			write_user(w, parts->user);
 		put_escaped(w, url->host, CEL_URL_HOST);
 	}
-	put(w, url->path);
+	url_put(w, url->path);
 	if (parts->force_query || parts->query.n)
-		put(w, STR("?"));
-	put(w, parts->query);
+		url_put(w, STR("?"));
+	url_put(w, parts->query);
 	if (parts->fragment.n)
-		put(w, STR("#"));
-	put(w, parts->fragment);
+		url_put(w, STR("#"));
+	url_put(w, parts->fragment);
 	return written(w, from);
 }
 
-static int finish(struct writer *w, struct parts *parts, struct str fragment,
-		  struct cel_url *ret_url, struct error *err)
+static int url_finish(struct writer *w, struct parts *parts, struct str fragment,
+		      struct cel_url *ret_url, struct error *err)
 {
 	char *from = w->at;
 	size_t n = 0;
@@ -410,7 +411,7 @@ static int finish(struct writer *w, struct parts *parts, struct str fragment,
 	return r;
 }
 
-static int wrap(int r, struct str text, const struct error *why, struct error *err)
+static int url_wrap(int r, struct str text, const struct error *why, struct error *err)
 {
 	char quoted[QUOTE_SIZE];
 
@@ -419,17 +420,17 @@ static int wrap(int r, struct str text, const struct error *why, struct error *e
 		     : 0;
 }
 
-static int check(struct str text, char *room, struct error *err)
+static int url_check(struct str text, char *room, struct error *err)
 {
 	struct writer w = { room };
 	struct cel_url url;
 	struct parts parts;
 	struct error why;
-	int r = split(text, true, &parts, &why);
+	int r = url_split(text, true, &parts, &why);
 
 	if (r == 0)
-		r = finish(&w, &parts, STR_NULL, &url, &why);
-	return wrap(r, text, &why, err);
+		r = url_finish(&w, &parts, STR_NULL, &url, &why);
+	return url_wrap(r, text, &why, err);
 }
 
 int cel_url_check(struct str text, struct error *err)
@@ -437,7 +438,7 @@ int cel_url_check(struct str text, struct error *err)
 	CLEANUP(arena_release) struct arena a;
 
 	arena_init(&a, ROOM(text.n) + 64);
-	return check(text, arena_alloc(&a, ROOM(text.n)), err);
+	return url_check(text, arena_alloc(&a, ROOM(text.n)), err);
 }
 
 int cel_url_parse(struct arena *a, struct str text, struct cel_url *ret_url, struct error *err)
@@ -452,15 +453,15 @@ int cel_url_parse(struct arena *a, struct str text, struct cel_url *ret_url, str
 
 	if (!w.at)
 		return error_set(err, ERR_TOO_LARGE, "the URL is too long");
-	r = check(text, w.at, err);
+	r = url_check(text, w.at, err);
 	if (r < 0)
 		return r;
-	r = split(body, false, &parts, &why);
+	r = url_split(body, false, &parts, &why);
 	if (r == 0)
-		r = finish(&w, &parts, fragment, ret_url, &why);
+		r = url_finish(&w, &parts, fragment, ret_url, &why);
 	if (r == 0)
-		ret_url->text = write_all(&w, &parts, ret_url);
-	return wrap(r, body, &why, err);
+		ret_url->text = url_write_all(&w, &parts, ret_url);
+	return url_wrap(r, body, &why, err);
 }
 
 struct str cel_url_hostname(const struct cel_url *url)

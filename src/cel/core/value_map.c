@@ -38,7 +38,7 @@ static struct key key_of_double(double d)
 	return (struct key){ KEY_NUMBER, (uint64_t)d, STR_NULL };
 }
 
-static struct key key_of(const struct cel_value *v)
+static struct key value_map_key_of(const struct cel_value *v)
 {
 	switch (v->kind) {
 	case CEL_BOOL:
@@ -69,7 +69,8 @@ static int key_cmp(const struct key *a, const struct key *b)
 static bool keys_in_order(const void *pairs, uint32_t a, uint32_t b)
 {
 	const struct cel_value *v = pairs;
-	struct key ka = key_of(&v[2 * (size_t)a]), kb = key_of(&v[2 * (size_t)b]);
+	struct key ka = value_map_key_of(&v[2 * (size_t)a]),
+		   kb = value_map_key_of(&v[2 * (size_t)b]);
 
 	return key_cmp(&ka, &kb) <= 0;
 }
@@ -81,8 +82,8 @@ struct sorting {
 };
 
 /* Merges [from, middle) and [middle, end) of v into `out`. */
-static void merge(const struct sorting *s, const uint32_t *v, uint32_t *out, size_t from,
-		  size_t middle, size_t end)
+static void value_map_merge(const struct sorting *s, const uint32_t *v, uint32_t *out, size_t from,
+			    size_t middle, size_t end)
 {
 	size_t a = from, b = middle;
 
@@ -108,7 +109,7 @@ const uint32_t *cel_order(struct cel_eval *ev, size_t n,
 		uint32_t *swap = v;
 
 		for (size_t i = 0; i < n; i += 2 * width)
-			merge(&s, v, other, i, MIN(i + width, n), MIN(i + 2 * width, n));
+			value_map_merge(&s, v, other, i, MIN(i + width, n), MIN(i + 2 * width, n));
 		v = other;
 		other = swap;
 	}
@@ -129,12 +130,12 @@ static bool same_key(const struct cel_value *a, const struct cel_value *b)
 		return a->kind == b->kind && str_eq(a->s, b->s);
 	if (a->kind == CEL_INT && b->kind == CEL_INT)
 		return a->i == b->i;
-	ka = key_of(a);
-	kb = key_of(b);
+	ka = value_map_key_of(a);
+	kb = value_map_key_of(b);
 	return ka.class != KEY_NONE && key_cmp(&ka, &kb) == 0;
 }
 
-static struct cel_value search(const struct built_map *m, const struct cel_value *key)
+static struct cel_value value_map_search(const struct built_map *m, const struct cel_value *key)
 {
 	for (size_t i = 0; i < m->n; i++)
 		if (same_key(&m->pairs[2 * i], key))
@@ -144,13 +145,13 @@ static struct cel_value search(const struct built_map *m, const struct cel_value
 
 static struct cel_value halve(const struct built_map *m, const struct cel_value *key)
 {
-	struct key wanted = key_of(key), there;
+	struct key wanted = value_map_key_of(key), there;
 	size_t low = 0, high = m->n, middle;
 	int order;
 
 	while (low < high && wanted.class != KEY_NONE) {
 		middle = low + (high - low) / 2;
-		there = key_of(&m->pairs[2 * (size_t)m->order[middle]]);
+		there = value_map_key_of(&m->pairs[2 * (size_t)m->order[middle]]);
 		order = key_cmp(&wanted, &there);
 		if (order == 0)
 			return m->pairs[2 * (size_t)m->order[middle] + 1];
@@ -168,7 +169,7 @@ static struct cel_value built_map_find(struct cel_eval *ev, const void *self,
 	const struct built_map *m = self;
 
 	(void)ev;
-	return m->order ? halve(m, key) : search(m, key);
+	return m->order ? halve(m, key) : value_map_search(m, key);
 }
 
 static bool built_map_next(struct cel_eval *ev, const void *self, size_t *at,

@@ -11,7 +11,7 @@ enum {
 };
 
 /* Converts any number type to an index. */
-static bool index_of(const struct cel_value *key, int64_t *ret_index)
+static bool value_select_index_of(const struct cel_value *key, int64_t *ret_index)
 {
 	switch (key->kind) {
 	case CEL_INT:
@@ -31,8 +31,8 @@ static bool index_of(const struct cel_value *key, int64_t *ret_index)
 }
 
 /* With the key in words; text, which keys are nearly always, needs no buffer. */
-static struct cel_value fault(struct cel_eval *ev, const char *before, const struct cel_value *key,
-			      const char *behind)
+static struct cel_value value_select_fault(struct cel_eval *ev, const char *before,
+					   const struct cel_value *key, const char *behind)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(KEY_SHOWN_MAX);
 
@@ -45,7 +45,7 @@ static struct cel_value fault(struct cel_eval *ev, const char *before, const str
 static struct cel_value bad_index(struct cel_eval *ev, const struct cel_value *key)
 {
 	if (key->kind == CEL_DOUBLE || key->kind == CEL_UINT)
-		return fault(ev, "unsupported index value ", key, " in list");
+		return value_select_fault(ev, "unsupported index value ", key, " in list");
 	return cel_errorf(ev, "unsupported index type '%.*s' in list",
 			  STR_ARG(cel_value_type(key)->name));
 }
@@ -55,7 +55,7 @@ static struct cel_value from_list(struct cel_eval *ev, const struct cel_value *l
 {
 	int64_t i;
 
-	if (!index_of(key, &i))
+	if (!value_select_index_of(key, &i))
 		return bad_index(ev, key);
 	if (i < 0 || (uint64_t)i >= cel_list_size(list))
 		return CEL_NOTHING;
@@ -82,6 +82,6 @@ struct cel_value cel_qualify(struct cel_eval *ev, const struct cel_value *operan
 struct cel_value cel_missing(struct cel_eval *ev, const struct cel_value *operand,
 			     const struct cel_value *key)
 {
-	return fault(ev, operand->kind == CEL_LIST ? "index out of bounds: " : "no such key: ", key,
-		     "");
+	return value_select_fault(
+		ev, operand->kind == CEL_LIST ? "index out of bounds: " : "no such key: ", key, "");
 }

@@ -86,9 +86,10 @@ static struct cel_value make_float(struct cel_eval *ev, const struct cel_message
 /* --- times --------------------------------------------------------------------------- */
 
 /* Fields seconds and nanos, brought to 0 <= nanos < 1 s. CEL_NULL, or an error. */
-static struct cel_value read_time(struct cel_eval *ev, const struct cel_message *m,
-				  const struct str *fields, const struct cel_value *values,
-				  size_t n, int64_t ret_time[static 2])
+static struct cel_value wellknown_read_time(struct cel_eval *ev, const struct cel_message *m,
+					    const struct str *fields,
+					    const struct cel_value *values, size_t n,
+					    int64_t ret_time[static 2])
 {
 	int64_t carry;
 
@@ -114,7 +115,7 @@ static struct cel_value make_timestamp(struct cel_eval *ev, const struct cel_mes
 				       size_t n)
 {
 	int64_t time[2];
-	struct cel_value v = read_time(ev, m, fields, values, n, time);
+	struct cel_value v = wellknown_read_time(ev, m, fields, values, n, time);
 
 	if (cel_is_error(v))
 		return v;
@@ -130,7 +131,7 @@ static struct cel_value make_duration(struct cel_eval *ev, const struct cel_mess
 				      size_t n)
 {
 	int64_t time[2], ns;
-	struct cel_value v = read_time(ev, m, fields, values, n, time);
+	struct cel_value v = wellknown_read_time(ev, m, fields, values, n, time);
 
 	if (cel_is_error(v))
 		return v;

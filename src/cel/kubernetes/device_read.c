@@ -80,8 +80,8 @@ static int read_version(const struct json *v, struct cel_device_memory *m, struc
 	return 0;
 }
 
-static int read_quantity(const struct json *v, struct cel_device_memory *m, struct cel_value *ret,
-			 struct error *err)
+static int device_read_quantity(const struct json *v, struct cel_device_memory *m,
+				struct cel_value *ret, struct error *err)
 {
 	bool known;
 	struct quantity *q = alloc_for(m, json_str(v), sizeof(*q), &known);
@@ -118,8 +118,8 @@ static const struct cel_list_class device_list_class = {
 typedef int (*reader)(const struct json *v, struct cel_device_memory *m, struct cel_value *ret,
 		      struct error *err);
 
-static int read_list(const struct json *v, reader read, struct cel_device_memory *m,
-		     struct cel_value *ret, struct error *err)
+static int device_read_list(const struct json *v, reader read, struct cel_device_memory *m,
+			    struct cel_value *ret, struct error *err)
 {
 	size_t n = json_count(v);
 	struct device_list *list;
@@ -163,7 +163,7 @@ static int read_attribute(const struct json *v, struct cel_device_memory *m, str
 		if (!value || json_is(value, JSON_NULL))
 			continue;
 		if (attribute_kinds[i].list)
-			return read_list(value, attribute_kinds[i].read, m, ret, err);
+			return device_read_list(value, attribute_kinds[i].read, m, ret, err);
 		return attribute_kinds[i].read(value, m, ret, err);
 	}
 	return error_set(err, ERR_INVALID, "unsupported attribute value");
@@ -172,7 +172,7 @@ static int read_attribute(const struct json *v, struct cel_device_memory *m, str
 static int read_capacity(const struct json *v, struct cel_device_memory *m, struct cel_value *ret,
 			 struct error *err)
 {
-	return read_quantity(json_getz(v, "value"), m, ret, err);
+	return device_read_quantity(json_getz(v, "value"), m, ret, err);
 }
 
 static bool name_before(const struct cel_device_name *a, const struct cel_device_name *b)

@@ -154,7 +154,7 @@ static void init_env(struct policy_env *e, struct cel_policy_options o)
 
 /* --- variables ---------------------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b)
+static int policy_by_name(const void *a, const void *b)
 {
 	return str_cmp(((const struct cel_field *)a)->name, ((const struct cel_field *)b)->name);
 }
@@ -167,7 +167,7 @@ void cel_policy_named_init(struct cel_policy_named *named, struct arena *a, cons
 
 	JSON_FOREACH (it, list)
 		fields[n++] = (struct cel_field){ .name = arena_str(a, json_text_at(it, "name")) };
-	qsort(fields, n, sizeof(fields[0]), by_name);
+	qsort(fields, n, sizeof(fields[0]), policy_by_name);
 	for (size_t i = 0; i < n; i++)
 		if (!i || !str_eq(fields[i].name, fields[kept - 1].name))
 			fields[kept++] = fields[i];
@@ -206,7 +206,7 @@ void cel_policy_declare(struct cel_policy_named *named, struct str name,
 {
 	struct cel_field key = { .name = name };
 	struct cel_field *field = bsearch(&key, named->fields, named->type.nfields, sizeof(key),
-					  by_name);
+					  policy_by_name);
 
 	if (field)
 		field->type = kept(type);

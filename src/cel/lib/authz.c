@@ -240,7 +240,7 @@ static struct cel_value of_labels(struct cel_eval *ev, const struct cel_value *a
 
 /* --- answers ------------------------------------------------------------------------ */
 
-static struct cel_value check(struct cel_eval *ev, const struct cel_value *args)
+static struct cel_value authz_check(struct cel_eval *ev, const struct cel_value *args)
 {
 	struct question *q = continued(ev, &args[0]);
 
@@ -274,7 +274,7 @@ static struct cel_value error_of(struct cel_eval *ev, const struct cel_value *ar
 	return CEL_STRING_V(answer_of(args)->error);
 }
 
-static struct cel_value reason_of(struct cel_eval *ev, const struct cel_value *args)
+static struct cel_value authz_reason_of(struct cel_eval *ev, const struct cel_value *args)
 {
 	(void)ev;
 	return CEL_STRING_V(answer_of(args)->reason);
@@ -294,8 +294,8 @@ static struct cel_value reason_of(struct cel_eval *ev, const struct cel_value *a
 
 static const struct cel_overload overloads[] = {
 	MEMBER("allowed", "decision_allowed", &cel_bool, &decision_type, is_allowed),
-	MEMBER1("check", "pathcheck_check", &decision_type, &path_check_type, check),
-	MEMBER1("check", "resourcecheck_check", &decision_type, RESOURCE, check),
+	MEMBER1("check", "pathcheck_check", &decision_type, &path_check_type, authz_check),
+	MEMBER1("check", "resourcecheck_check", &decision_type, RESOURCE, authz_check),
 	MEMBER("error", "decision_error", &cel_string, &decision_type, error_of),
 	MEMBER("errored", "decision_errored", &cel_bool, &decision_type, has_error),
 	MEMBER1("fieldSelector", "authorizer_fieldselector", RESOURCE, RESOURCE, of_fields),
@@ -304,7 +304,7 @@ static const struct cel_overload overloads[] = {
 	MEMBER1("name", "resourcecheck_name", RESOURCE, RESOURCE, of_name),
 	MEMBER1("namespace", "resourcecheck_namespace", RESOURCE, RESOURCE, of_namespace),
 	MEMBER1("path", "authorizer_path", &path_check_type, &cel_authorizer_type, of_path),
-	MEMBER("reason", "decision_reason", &cel_string, &decision_type, reason_of),
+	MEMBER("reason", "decision_reason", &cel_string, &decision_type, authz_reason_of),
 	MEMBER1("resource", "groupcheck_resource", RESOURCE, &group_check_type, of_resource),
 	{ "serviceAccount",
 	  "authorizer_serviceaccount",

@@ -4,7 +4,7 @@
 #include "cel/core/ip.h"
 #include "cel/lib/libraries.h"
 
-static struct cel_value wrap(const struct cel_address *cidr)
+static struct cel_value cidr_wrap(const struct cel_address *cidr)
 {
 	return (struct cel_value){ .kind = CEL_CIDR, .address = cidr };
 }
@@ -25,7 +25,7 @@ static struct cel_value cidr_make(struct cel_eval *ev, const struct cel_value *a
 		return cel_too_large();
 	if (cel_cidr_parse(args[0].s, cidr, &err) < 0)
 		return parse_error(ev, &err);
-	return wrap(cidr);
+	return cidr_wrap(cidr);
 }
 
 static struct cel_value cidr_is(struct cel_eval *ev, const struct cel_value *args)
@@ -110,7 +110,7 @@ static struct cel_value cidr_masked(struct cel_eval *ev, const struct cel_value 
 	for (unsigned bit = cidr->bits; bit < sizeof(cidr->bytes) * 8; bit++)
 		masked->bytes[bit / 8] &= (unsigned char)~(0x80U >> bit % 8);
 	masked->masked = true;
-	return wrap(masked);
+	return cidr_wrap(masked);
 }
 
 static const struct cel_overload overloads[] = {

@@ -16,7 +16,7 @@ static struct cel_value exists(struct cel_eval *ev, const struct cel_value *key)
 }
 
 /* A map with one entry more. */
-static struct cel_value insert(struct cel_eval *ev, const struct cel_value *args)
+static struct cel_value comprehensions_insert(struct cel_eval *ev, const struct cel_value *args)
 {
 	struct cel_value found = cel_map_find(ev, &args[0], &args[1]);
 	size_t n = cel_map_size(&args[0]) + 1, at = 0;
@@ -42,7 +42,7 @@ static struct cel_value insert_all(struct cel_eval *ev, const struct cel_value *
 	size_t at = 0;
 
 	while (!cel_is_error(three[0]) && cel_map_next(ev, &args[1], &at, &three[1], &three[2]))
-		three[0] = insert(ev, three);
+		three[0] = comprehensions_insert(ev, three);
 	return three[0];
 }
 
@@ -51,7 +51,7 @@ static struct cel_value insert_all(struct cel_eval *ev, const struct cel_value *
 /* clang-format off */
 static const struct cel_overload overloads[] = {
 	{ "cel.@mapInsert", "@mapInsert_map_key_value", M, { M, &cel_type_a, &cel_type_b }, 3,
-	  false, insert },
+	  false, comprehensions_insert },
 	{ "cel.@mapInsert", "@mapInsert_map_map", M, { M, M }, 2, false, insert_all },
 };
 /* clang-format on */

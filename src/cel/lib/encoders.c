@@ -67,7 +67,7 @@ static size_t first_fault(struct str text)
 	return text.n ? text.n - 1 : 0;
 }
 
-static struct cel_value decode(struct cel_eval *ev, const struct cel_value *args)
+static struct cel_value encoders_decode(struct cel_eval *ev, const struct cel_value *args)
 {
 	CLEANUP(buf_release) struct buf clean = BUF_INIT(CEL_SCRATCH_MAX);
 	CLEANUP(buf_release) struct buf out = BUF_INIT(CEL_SCRATCH_MAX);
@@ -92,7 +92,13 @@ static struct cel_value encode_json(struct cel_eval *ev, const struct cel_value 
 }
 
 static const struct cel_overload overloads[] = {
-	{ "base64.decode", "base64_decode_string", &cel_bytes, { &cel_string }, 1, false, decode },
+	{ "base64.decode",
+	  "base64_decode_string",
+	  &cel_bytes,
+	  { &cel_string },
+	  1,
+	  false,
+	  encoders_decode },
 	{ "base64.encode", "base64_encode_bytes", &cel_string, { &cel_bytes }, 1, false, encode },
 	{ "json.encode", "json_encode_dyn", &cel_string, { &cel_dyn }, 1, false, encode_json },
 };

@@ -168,7 +168,7 @@ const struct cel_named_format *cel_named_format_find(struct str function)
 
 /* --- functions ---------------------------------------------------------------------- */
 
-static struct cel_value wrap(const struct cel_named_format *format)
+static struct cel_value format_wrap(const struct cel_named_format *format)
 {
 	return (struct cel_value){ .kind = CEL_FORMAT, .format = format };
 }
@@ -177,10 +177,10 @@ static struct cel_value named(struct cel_eval *ev, const struct cel_value *args)
 {
 	const struct cel_named_format *format = cel_named_format_find(args[0].s);
 
-	return format ? cel_optional(ev, wrap(format)) : cel_none();
+	return format ? cel_optional(ev, format_wrap(format)) : cel_none();
 }
 
-static struct cel_value validate(struct cel_eval *ev, const struct cel_value *args)
+static struct cel_value format_validate(struct cel_eval *ev, const struct cel_value *args)
 {
 	struct names_faults faults = { .n = 0 };
 	struct cel_value *items;
@@ -200,7 +200,7 @@ static struct cel_value validate(struct cel_eval *ev, const struct cel_value *ar
 #define FORMAT(function, which)                                                             \
 	static struct cel_value function(struct cel_eval *ev, const struct cel_value *args) \
 	{                                                                                   \
-		return wrap(&formats[which]);                                               \
+		return format_wrap(&formats[which]);                                        \
 	}
 
 FORMAT(byte_format, BYTE)
@@ -255,7 +255,7 @@ static const struct cel_overload overloads[] = {
 	  { &cel_format, &cel_string },
 	  2,
 	  true,
-	  validate },
+	  format_validate },
 };
 
 const struct cel_library cel_lib_format = {

@@ -8,7 +8,7 @@
 
 /* --- reading ------------------------------------------------------------------------ */
 
-static struct cel_value make(struct cel_eval *ev, struct str text, bool unmaps)
+static struct cel_value lib_ip_make(struct cel_eval *ev, struct str text, bool unmaps)
 {
 	struct cel_address *ip = cel_alloc(ev, sizeof(*ip));
 	struct error err;
@@ -40,12 +40,12 @@ static struct cel_value is_ip(struct str text, bool unmaps)
 
 static struct cel_value ip_make(struct cel_eval *ev, const struct cel_value *args)
 {
-	return make(ev, args[0].s, false);
+	return lib_ip_make(ev, args[0].s, false);
 }
 
 static struct cel_value ip_make_unmapped(struct cel_eval *ev, const struct cel_value *args)
 {
-	return make(ev, args[0].s, true);
+	return lib_ip_make(ev, args[0].s, true);
 }
 
 static struct cel_value ip_is(struct cel_eval *ev, const struct cel_value *args)

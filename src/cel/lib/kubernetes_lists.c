@@ -74,7 +74,7 @@ static struct cel_value greatest(struct cel_eval *ev, const struct cel_value *ar
 /* --- sums --------------------------------------------------------------------------- */
 
 /* Adds `v` to *sum, both of one kind. NULL, or why it cannot. */
-static const char *add(struct cel_value *sum, const struct cel_value *v)
+static const char *kubernetes_lists_add(struct cel_value *sum, const struct cel_value *v)
 {
 	bool overflow = false;
 
@@ -102,7 +102,7 @@ static struct cel_value sum_from(struct cel_eval *ev, const struct cel_value *li
 	for (size_t i = 0; i < n && !why && cel_work(ev, 1); i++) {
 		struct cel_value v = cel_list_at(ev, list, i);
 
-		why = add(&sum, &v);
+		why = kubernetes_lists_add(&sum, &v);
 	}
 	return why ? cel_errorf(ev, "%s", why) : sum;
 }
@@ -141,7 +141,7 @@ static struct cel_value sum_duration(struct cel_eval *ev, const struct cel_value
 
 /* --- searching ---------------------------------------------------------------------- */
 
-static struct cel_value index_of(struct cel_eval *ev, const struct cel_value *args)
+static struct cel_value kubernetes_lists_index_of(struct cel_eval *ev, const struct cel_value *args)
 {
 	size_t n = cel_list_size(&args[0]);
 
@@ -170,7 +170,7 @@ static struct cel_value includes(struct cel_eval *ev, const struct cel_value *ar
 {
 	if (args[0].kind != CEL_LIST)
 		return CEL_BOOL_V(cel_equal(ev, &args[0], &args[1]));
-	return CEL_BOOL_V(index_of(ev, args).i >= 0);
+	return CEL_BOOL_V(kubernetes_lists_index_of(ev, args).i >= 0);
 }
 
 /* --- rows --------------------------------------------------------------------------- */
@@ -203,7 +203,7 @@ static const struct cel_overload overloads[] = {
 	{ "includes", "list_includes_dyn_dyn", &cel_bool, { &cel_dyn, &cel_dyn }, 2, true,
 	  includes },
 	{ "indexOf", "list_a_index_of_int", &cel_int, { &cel_list_a, &cel_type_a }, 2, true,
-	  index_of },
+	  kubernetes_lists_index_of },
 	ORDERED(IS_SORTED),
 	{ "lastIndexOf", "list_a_last_index_of_int", &cel_int, { &cel_list_a, &cel_type_a }, 2,
 	  true, last_index_of },

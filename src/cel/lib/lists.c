@@ -241,8 +241,8 @@ static struct cel_value sort(struct cel_eval *ev, const struct cel_value *args)
 
 /* --- each once ---------------------------------------------------------------------- */
 
-static bool is_among(struct cel_eval *ev, const struct cel_value *items, size_t n,
-		     const struct cel_value *v)
+static bool lists_is_among(struct cel_eval *ev, const struct cel_value *items, size_t n,
+			   const struct cel_value *v)
 {
 	for (size_t i = 0; i < n && cel_work(ev, 1); i++)
 		if (cel_equal(ev, v, &items[i]))
@@ -261,7 +261,7 @@ static struct cel_value distinct(struct cel_eval *ev, const struct cel_value *ar
 	for (size_t i = 0; i < n && cel_work(ev, 1); i++) {
 		struct cel_value v = cel_list_at(ev, &args[0], i);
 
-		if (!is_among(ev, items, kept, &v))
+		if (!lists_is_among(ev, items, kept, &v))
 			items[kept++] = v;
 	}
 	return cel_list(ev, items, kept);

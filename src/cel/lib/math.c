@@ -23,15 +23,15 @@ static bool is_number(const struct cel_value *v)
 
 /* --- least and greatest ------------------------------------------------------------- */
 
-static struct cel_value same(struct cel_eval *ev, const struct cel_value *args)
+static struct cel_value math_same(struct cel_eval *ev, const struct cel_value *args)
 {
 	(void)ev;
 	return args[0];
 }
 
 /* The second where its order to the first is `sign`, else the first. */
-static struct cel_value pick(struct cel_eval *ev, const struct cel_value *first,
-			     const struct cel_value *second, int sign, const char *function)
+static struct cel_value math_pick(struct cel_eval *ev, const struct cel_value *first,
+				  const struct cel_value *second, int sign, const char *function)
 {
 	int order;
 
@@ -54,7 +54,7 @@ static struct cel_value pick_of_list(struct cel_eval *ev, const struct cel_value
 	for (size_t i = 1; i < n && !cel_is_error(best); i++) {
 		struct cel_value next = cel_list_at(ev, list, i);
 
-		best = cel_is_error(next) ? next : pick(ev, &best, &next, sign, function);
+		best = cel_is_error(next) ? next : math_pick(ev, &best, &next, sign, function);
 	}
 	if (cel_is_error(best) || is_number(&best))
 		return best;
@@ -63,12 +63,12 @@ static struct cel_value pick_of_list(struct cel_eval *ev, const struct cel_value
 
 static struct cel_value least_of_two(struct cel_eval *ev, const struct cel_value *args)
 {
-	return pick(ev, &args[0], &args[1], 1, "math.@min");
+	return math_pick(ev, &args[0], &args[1], 1, "math.@min");
 }
 
 static struct cel_value greatest_of_two(struct cel_eval *ev, const struct cel_value *args)
 {
-	return pick(ev, &args[0], &args[1], -1, "math.@max");
+	return math_pick(ev, &args[0], &args[1], -1, "math.@max");
 }
 
 static struct cel_value least_of_list(struct cel_eval *ev, const struct cel_value *args)
@@ -240,9 +240,9 @@ static struct cel_value shift_right(struct cel_eval *ev, const struct cel_value 
 
 /* clang-format off */
 static const struct cel_overload overloads[] = {
-	{ "math.@max", "math_@max_double", D, { D }, 1, false, same },
-	{ "math.@max", "math_@max_int", I, { I }, 1, false, same },
-	{ "math.@max", "math_@max_uint", U, { U }, 1, false, same },
+	{ "math.@max", "math_@max_double", D, { D }, 1, false, math_same },
+	{ "math.@max", "math_@max_int", I, { I }, 1, false, math_same },
+	{ "math.@max", "math_@max_uint", U, { U }, 1, false, math_same },
 	{ "math.@max", "math_@max_double_double", D, { D, D }, 2, false, greatest_of_two },
 	{ "math.@max", "math_@max_int_int", I, { I, I }, 2, false, greatest_of_two },
 	{ "math.@max", "math_@max_uint_uint", U, { U, U }, 2, false, greatest_of_two },
@@ -255,9 +255,9 @@ static const struct cel_overload overloads[] = {
 	{ "math.@max", "math_@max_list_double", D, { &list_double }, 1, false, greatest_of_list },
 	{ "math.@max", "math_@max_list_int", I, { &cel_list_int }, 1, false, greatest_of_list },
 	{ "math.@max", "math_@max_list_uint", U, { &list_uint }, 1, false, greatest_of_list },
-	{ "math.@min", "math_@min_double", D, { D }, 1, false, same },
-	{ "math.@min", "math_@min_int", I, { I }, 1, false, same },
-	{ "math.@min", "math_@min_uint", U, { U }, 1, false, same },
+	{ "math.@min", "math_@min_double", D, { D }, 1, false, math_same },
+	{ "math.@min", "math_@min_int", I, { I }, 1, false, math_same },
+	{ "math.@min", "math_@min_uint", U, { U }, 1, false, math_same },
 	{ "math.@min", "math_@min_double_double", D, { D, D }, 2, false, least_of_two },
 	{ "math.@min", "math_@min_int_int", I, { I, I }, 2, false, least_of_two },
 	{ "math.@min", "math_@min_uint_uint", U, { U, U }, 2, false, least_of_two },
@@ -272,7 +272,7 @@ static const struct cel_overload overloads[] = {
 	{ "math.@min", "math_@min_list_uint", U, { &list_uint }, 1, false, least_of_list },
 	{ "math.abs", "math_abs_double", D, { D }, 1, false, abs_double },
 	{ "math.abs", "math_abs_int", I, { I }, 1, false, abs_int },
-	{ "math.abs", "math_abs_uint", U, { U }, 1, false, same },
+	{ "math.abs", "math_abs_uint", U, { U }, 1, false, math_same },
 	{ "math.bitAnd", "math_bitAnd_int_int", I, { I, I }, 2, false, bit_and },
 	{ "math.bitAnd", "math_bitAnd_uint_uint", U, { U, U }, 2, false, bit_and },
 	{ "math.bitNot", "math_bitNot_int_int", I, { I }, 1, false, bit_not },

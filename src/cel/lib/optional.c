@@ -21,7 +21,7 @@ static const struct cel_type optional_type = { .kind = CEL_TYPE_OPTIONAL,
 
 /* --- making ------------------------------------------------------------------------- */
 
-static struct cel_value of(struct cel_eval *ev, const struct cel_value *args)
+static struct cel_value lib_optional_of(struct cel_eval *ev, const struct cel_value *args)
 {
 	return cel_optional(ev, args[0]);
 }
@@ -83,12 +83,12 @@ static struct cel_value of_non_zero(struct cel_eval *ev, const struct cel_value 
 
 /* --- asking ------------------------------------------------------------------------- */
 
-static struct cel_value value_of(struct cel_eval *ev, const struct cel_value *args)
+static struct cel_value optional_value_of(struct cel_eval *ev, const struct cel_value *args)
 {
 	return args[0].optional ? *args[0].optional : cel_errorf(ev, "optional.none() dereference");
 }
 
-static struct cel_value has_value(struct cel_eval *ev, const struct cel_value *args)
+static struct cel_value optional_has_value(struct cel_eval *ev, const struct cel_value *args)
 {
 	(void)ev;
 	return CEL_BOOL_V(args[0].optional != NULL);
@@ -147,10 +147,10 @@ static const struct cel_overload overloads[] = {
 	{ "_[_]", "optional_list_index_int", OA, { OLA, &cel_int }, 2, false, NULL },
 	{ "_[_]", "optional_map_index_value", OB, { OM, A }, 2, false, NULL },
 	{ "first", "list_first", OA, { &cel_list_a }, 1, true, first },
-	{ "hasValue", "optional_hasValue", &cel_bool, { OA }, 1, true, has_value },
+	{ "hasValue", "optional_hasValue", &cel_bool, { OA }, 1, true, optional_has_value },
 	{ "last", "list_last", OA, { &cel_list_a }, 1, true, last },
 	{ "optional.none", "optional_none", OA, { NULL }, 0, false, none },
-	{ "optional.of", "optional_of", OA, { A }, 1, false, of },
+	{ "optional.of", "optional_of", OA, { A }, 1, false, lib_optional_of },
 	{ "optional.ofNonZeroValue", "optional_ofNonZeroValue", OA, { A }, 1, false, of_non_zero },
 	{ "optional.unwrap", "optional_unwrap", &cel_list_a, { &list_of_optional_a }, 1, false,
 	  unwrap_list },
@@ -158,7 +158,7 @@ static const struct cel_overload overloads[] = {
 	{ "orValue", "optional_orValue_value", A, { OA, A }, 2, true, NULL },
 	{ "unwrapOpt", "optional_unwrapOpt", &cel_list_a, { &list_of_optional_a }, 1, true,
 	  unwrap_list },
-	{ "value", "optional_value", A, { OA }, 1, true, value_of },
+	{ "value", "optional_value", A, { OA }, 1, true, optional_value_of },
 };
 /* clang-format on */
 

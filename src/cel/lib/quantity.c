@@ -5,7 +5,7 @@
 
 #include "cel/lib/libraries.h"
 
-static struct cel_value wrap(struct cel_eval *ev, struct quantity q)
+static struct cel_value quantity_wrap(struct cel_eval *ev, struct quantity q)
 {
 	struct quantity *copy = cel_alloc(ev, sizeof(*copy));
 
@@ -22,7 +22,7 @@ static struct cel_value quantity_make(struct cel_eval *ev, const struct cel_valu
 
 	if (quantity_parse(args[0].s, &q, &err) < 0)
 		return cel_errorf(ev, "%s", err.msg);
-	return wrap(ev, q);
+	return quantity_wrap(ev, q);
 }
 
 static struct cel_value quantity_is(struct cel_eval *ev, const struct cel_value *args)
@@ -82,24 +82,24 @@ static struct cel_value quantity_is_integer(struct cel_eval *ev, const struct ce
 
 static struct cel_value quantity_plus(struct cel_eval *ev, const struct cel_value *args)
 {
-	return wrap(ev, quantity_add(*args[0].quantity, *args[1].quantity));
+	return quantity_wrap(ev, quantity_add(*args[0].quantity, *args[1].quantity));
 }
 
 static struct cel_value quantity_plus_int(struct cel_eval *ev, const struct cel_value *args)
 {
-	return wrap(ev, quantity_add(*args[0].quantity,
-				     quantity_of(args[1].i, QUANTITY_DECIMAL_EXPONENT)));
+	return quantity_wrap(ev, quantity_add(*args[0].quantity,
+					      quantity_of(args[1].i, QUANTITY_DECIMAL_EXPONENT)));
 }
 
 static struct cel_value quantity_minus(struct cel_eval *ev, const struct cel_value *args)
 {
-	return wrap(ev, quantity_sub(*args[0].quantity, *args[1].quantity));
+	return quantity_wrap(ev, quantity_sub(*args[0].quantity, *args[1].quantity));
 }
 
 static struct cel_value quantity_minus_int(struct cel_eval *ev, const struct cel_value *args)
 {
-	return wrap(ev, quantity_sub(*args[0].quantity,
-				     quantity_of(args[1].i, QUANTITY_DECIMAL_EXPONENT)));
+	return quantity_wrap(ev, quantity_sub(*args[0].quantity,
+					      quantity_of(args[1].i, QUANTITY_DECIMAL_EXPONENT)));
 }
 
 static const struct cel_overload overloads[] = {

@@ -114,7 +114,7 @@ static bool find_next(struct cel_eval *ev, struct finder *f, struct str *ret_mat
 	return counts;
 }
 
-static struct cel_value *grow(struct cel_eval *ev, const struct cel_value *v, size_t n)
+static struct cel_value *regex_grow(struct cel_eval *ev, const struct cel_value *v, size_t n)
 {
 	struct cel_value *grown = cel_alloc(ev, 2 * MAX(n, (size_t)4) * sizeof(*grown));
 
@@ -133,7 +133,7 @@ struct cel_value cel_regex_find_all(struct cel_eval *ev, const struct regex *re,
 
 	while (n < most && find_next(ev, &f, &match)) {
 		if (n == cap) {
-			found = grow(ev, found, n);
+			found = regex_grow(ev, found, n);
 			cap = 2 * MAX(n, (size_t)4);
 		}
 		if (!found)
@@ -149,8 +149,8 @@ struct cel_value cel_regex_find_all(struct cel_eval *ev, const struct regex *re,
  * Compiles in separate memory that is freed after use: a pattern does not count as scratch memory,
  * and there may be one for each element of a list.
  */
-static bool compile(struct cel_eval *ev, struct arena *a, struct str pattern,
-		    const struct regex **ret_regex, struct cel_value *ret_error)
+static bool lib_regex_compile(struct cel_eval *ev, struct arena *a, struct str pattern,
+			      const struct regex **ret_regex, struct cel_value *ret_error)
 {
 	struct error err;
 
@@ -161,13 +161,14 @@ static bool compile(struct cel_eval *ev, struct arena *a, struct str pattern,
 	return false;
 }
 
-static struct cel_value find(struct cel_eval *ev, const struct cel_value *args)
+static struct cel_value lib_regex_find(struct cel_eval *ev, const struct cel_value *args)
 {
 	CLEANUP(arena_release) struct arena a;
 	const struct regex *re;
 	struct cel_value error;
 
-	return compile(ev, &a, args[1].s, &re, &error) ? cel_regex_find(ev, re, args[0].s) : error;
+	return lib_regex_compile(ev, &a, args[1].s, &re, &error) ? cel_regex_find(ev, re, args[0].s)
+								 : error;
 }
 
 static struct cel_value find_limited(struct cel_eval *ev, const struct cel_value *args,
@@ -177,7 +178,7 @@ static struct cel_value find_limited(struct cel_eval *ev, const struct cel_value
 	const struct regex *re;
 	struct cel_value error;
 
-	if (!compile(ev, &a, args[1].s, &re, &error))
+	if (!lib_regex_compile(ev, &a, args[1].s, &re, &error))
 		return error;
 	return cel_regex_find_all(ev, re, args[0].s, limit);
 }
@@ -196,7 +197,7 @@ static struct cel_value find_some(struct cel_eval *ev, const struct cel_value *a
 
 /* clang-format off */
 static const struct cel_overload overloads[] = {
-	{ "find", "string_find_string", S, { S, S }, 2, true, find },
+	{ "find", "string_find_string", S, { S, S }, 2, true, lib_regex_find },
 	{ "findAll", "string_find_all_string", &cel_list_string, { S, S }, 2, true, find_all },
 	{ "findAll", "string_find_all_string_int", &cel_list_string, { S, S, &cel_int }, 3, true,
 	  find_some },

@@ -4,7 +4,7 @@
 #include "cel/core/semver.h"
 #include "cel/lib/libraries.h"
 
-static struct cel_value make(struct cel_eval *ev, struct str text, bool normalize)
+static struct cel_value lib_semver_make(struct cel_eval *ev, struct str text, bool normalize)
 {
 	struct cel_semver *v = cel_alloc(ev, sizeof(*v));
 	struct error err;
@@ -18,12 +18,12 @@ static struct cel_value make(struct cel_eval *ev, struct str text, bool normaliz
 
 static struct cel_value semver_make(struct cel_eval *ev, const struct cel_value *args)
 {
-	return make(ev, args[0].s, false);
+	return lib_semver_make(ev, args[0].s, false);
 }
 
 static struct cel_value semver_make_normal(struct cel_eval *ev, const struct cel_value *args)
 {
-	return make(ev, args[0].s, args[1].b);
+	return lib_semver_make(ev, args[0].s, args[1].b);
 }
 
 static struct cel_value semver_is(struct cel_eval *ev, const struct cel_value *args)

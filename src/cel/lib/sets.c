@@ -4,7 +4,7 @@
  */
 #include "cel/lib/libraries.h"
 
-static bool has(struct cel_eval *ev, const struct cel_value *list, const struct cel_value *v)
+static bool sets_has(struct cel_eval *ev, const struct cel_value *list, const struct cel_value *v)
 {
 	size_t n = cel_list_size(list);
 
@@ -25,7 +25,7 @@ static bool all_in(struct cel_eval *ev, const struct cel_value *whole, const str
 	for (size_t i = 0; i < n && cel_work(ev, 1); i++) {
 		struct cel_value v = cel_list_at(ev, part, i);
 
-		if (!has(ev, whole, &v))
+		if (!sets_has(ev, whole, &v))
 			return false;
 	}
 	return true;
@@ -48,7 +48,7 @@ static struct cel_value intersects(struct cel_eval *ev, const struct cel_value *
 	for (size_t i = 0; i < n && cel_work(ev, 1); i++) {
 		struct cel_value v = cel_list_at(ev, &args[0], i);
 
-		if (has(ev, &args[1], &v))
+		if (sets_has(ev, &args[1], &v))
 			return CEL_BOOL_V(true);
 	}
 	return CEL_BOOL_V(false);

@@ -38,7 +38,7 @@ struct cel_value cel_std_subtract_timestamps(struct cel_eval *ev, const struct c
 	return CEL_DURATION_V(ns);
 }
 
-static struct cel_value add(struct cel_value timestamp, int64_t ns)
+static struct cel_value standard_time_add(struct cel_value timestamp, int64_t ns)
 {
 	int64_t nanos = (int64_t)timestamp.nanos + ns % CLOCK_SEC;
 
@@ -56,13 +56,13 @@ static struct cel_value add(struct cel_value timestamp, int64_t ns)
 struct cel_value cel_std_add_timestamp_duration(struct cel_eval *ev, const struct cel_value *args)
 {
 	(void)ev;
-	return add(args[0], args[1].i);
+	return standard_time_add(args[0], args[1].i);
 }
 
 struct cel_value cel_std_add_duration_timestamp(struct cel_eval *ev, const struct cel_value *args)
 {
 	(void)ev;
-	return add(args[1], args[0].i);
+	return standard_time_add(args[1], args[0].i);
 }
 
 struct cel_value cel_std_subtract_timestamp_duration(struct cel_eval *ev,
@@ -71,7 +71,7 @@ struct cel_value cel_std_subtract_timestamp_duration(struct cel_eval *ev,
 	(void)ev;
 	if (args[1].i == INT64_MIN)
 		return CEL_ERROR_V("integer overflow");
-	return add(args[0], -args[1].i);
+	return standard_time_add(args[0], -args[1].i);
 }
 
 /* --- time zones --------------------------------------------------------------------- */
@@ -80,7 +80,7 @@ struct cel_value cel_std_subtract_timestamp_duration(struct cel_eval *ev,
 enum { OFFSET_NUMBER_MAX = 10000 };
 
 /* A number as Go's Atoi reads it: a sign of either kind. */
-static bool read_number(struct str s, int64_t *ret_value)
+static bool standard_time_read_number(struct str s, int64_t *ret_value)
 {
 	if (s.n > 1 && s.p[0] == '+' && s.p[1] != '-')
 		s = str_skip(s, 1);
@@ -99,9 +99,9 @@ static struct cel_value numeric_offset(struct cel_eval *ev, struct str zone, siz
 	struct str whole = str_of(zone.p, colon), part = str_skip(zone, colon + 1);
 	int64_t hours, minutes;
 
-	if (!read_number(whole, &hours) || !read_number(part, &minutes))
+	if (!standard_time_read_number(whole, &hours) || !standard_time_read_number(part, &minutes))
 		return cel_errorf(ev, "strconv.Atoi: parsing \"%.*s\": invalid syntax",
-				  STR_ARG(read_number(whole, &hours) ? part : whole));
+				  STR_ARG(standard_time_read_number(whole, &hours) ? part : whole));
 	if (!is_small(hours) || !is_small(minutes))
 		return cel_errorf(ev, "timezone offset out of range: %.*s", STR_ARG(zone));
 	*ret_offset = (int32_t)(hours * 3600 + (zone.p[0] == '-' ? -minutes : minutes) * 60);

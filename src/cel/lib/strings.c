@@ -120,7 +120,7 @@ static struct cel_value index_from(struct cel_eval *ev, struct str s, struct str
 	return CEL_INT_V(found < 0 ? -1 : from + characters_before(str_skip(s, at), (size_t)found));
 }
 
-static struct cel_value index_of(struct cel_eval *ev, const struct cel_value *args)
+static struct cel_value strings_index_of(struct cel_eval *ev, const struct cel_value *args)
 {
 	return index_from(ev, args[0].s, args[1].s, 0);
 }
@@ -209,7 +209,7 @@ static bool next_separator(struct str s, struct str separator, size_t from, size
 	return found >= 0;
 }
 
-static size_t count(struct cel_eval *ev, struct str s, struct str part, size_t most)
+static size_t strings_count(struct cel_eval *ev, struct str s, struct str part, size_t most)
 {
 	size_t n = 0;
 
@@ -224,7 +224,7 @@ struct text {
 	size_t n;
 };
 
-static void append(struct text *t, struct str s)
+static void strings_append(struct text *t, struct str s)
 {
 	str_put(t->p + t->n, s);
 	t->n += s.n;
@@ -239,12 +239,12 @@ static struct cel_value interleave(struct cel_eval *ev, struct str s, struct str
 	if (!t.p)
 		return cel_too_large();
 	for (; n > 0; n--) {
-		append(&t, with);
+		strings_append(&t, with);
 		end = at < s.n ? cel_text_next(s, at) : at;
-		append(&t, str_of(s.p + at, end - at));
+		strings_append(&t, str_of(s.p + at, end - at));
 		at = end;
 	}
-	append(&t, str_skip(s, at));
+	strings_append(&t, str_skip(s, at));
 	return CEL_STRING_V(str_of(t.p, t.n));
 }
 
@@ -256,18 +256,18 @@ static struct cel_value replace_some(struct cel_eval *ev, const struct cel_value
 
 	if (old.n == 0)
 		return interleave(ev, s, with, most);
-	n = count(ev, s, old, most);
+	n = strings_count(ev, s, old, most);
 	if (n == 0)
 		return args[0];
 	t.p = cel_alloc(ev, s.n - n * old.n + n * with.n);
 	if (!t.p)
 		return cel_too_large();
 	for (; n > 0 && next_separator(s, old, at, &found); n--) {
-		append(&t, str_of(s.p + at, found - at));
-		append(&t, with);
+		strings_append(&t, str_of(s.p + at, found - at));
+		strings_append(&t, with);
 		at = found + old.n;
 	}
-	append(&t, str_skip(s, at));
+	strings_append(&t, str_skip(s, at));
 	return CEL_STRING_V(str_of(t.p, t.n));
 }
 
@@ -276,7 +276,7 @@ static size_t most_of(int64_t limit)
 	return limit < 0 ? SIZE_MAX : (size_t)limit;
 }
 
-static struct cel_value replace(struct cel_eval *ev, const struct cel_value *args)
+static struct cel_value strings_replace(struct cel_eval *ev, const struct cel_value *args)
 {
 	return replace_some(ev, args, SIZE_MAX);
 }
@@ -296,7 +296,7 @@ static struct cel_value split_some(struct cel_eval *ev, struct str s, struct str
 	/* Nothing has no characters, but it is one piece between separators. */
 	if (most == 0 || (s.n == 0 && separator.n == 0))
 		return cel_list(ev, NULL, 0);
-	n = count(ev, s, separator, most - 1) + 1;
+	n = strings_count(ev, s, separator, most - 1) + 1;
 	pieces = cel_alloc(ev, n * sizeof(*pieces));
 	if (!pieces)
 		return cel_too_large();
@@ -309,7 +309,7 @@ static struct cel_value split_some(struct cel_eval *ev, struct str s, struct str
 	return cel_list(ev, pieces, n);
 }
 
-static struct cel_value split(struct cel_eval *ev, const struct cel_value *args)
+static struct cel_value strings_split(struct cel_eval *ev, const struct cel_value *args)
 {
 	return split_some(ev, args[0].s, args[1].s, SIZE_MAX);
 }
@@ -348,14 +348,14 @@ static struct cel_value join_with(struct cel_eval *ev, const struct cel_value *l
 		return cel_too_large();
 	for (size_t i = 0; i < n; i++) {
 		if (i > 0)
-			append(&t, separator);
+			strings_append(&t, separator);
 		v = cel_list_at(ev, list, i);
-		append(&t, v.s);
+		strings_append(&t, v.s);
 	}
 	return CEL_STRING_V(str_of(t.p, t.n));
 }
 
-static struct cel_value join(struct cel_eval *ev, const struct cel_value *args)
+static struct cel_value strings_join(struct cel_eval *ev, const struct cel_value *args)
 {
 	return join_with(ev, &args[0], STR(""));
 }
@@ -385,22 +385,22 @@ static struct cel_value quote(struct cel_eval *ev, const struct cel_value *args)
 
 	if (!t.p)
 		return cel_too_large();
-	append(&t, STR("\""));
+	strings_append(&t, STR("\""));
 	while (at < s.n) {
 		char escape = escape_of(s.p[at]);
 
 		begin = at;
 		if (escape) {
-			append(&t, STR("\\"));
-			append(&t, str_of(&escape, 1));
+			strings_append(&t, STR("\\"));
+			strings_append(&t, str_of(&escape, 1));
 			at++;
 		} else if (str_rune(s, &at) == 0xfffd && at == begin + 1) {
-			append(&t, STR("\xef\xbf\xbd"));
+			strings_append(&t, STR("\xef\xbf\xbd"));
 		} else {
-			append(&t, str_of(s.p + begin, at - begin));
+			strings_append(&t, str_of(s.p + begin, at - begin));
 		}
 	}
-	append(&t, STR("\""));
+	strings_append(&t, STR("\""));
 	return CEL_STRING_V(str_of(t.p, t.n));
 }
 
@@ -413,14 +413,14 @@ static struct cel_value quote(struct cel_eval *ev, const struct cel_value *args)
 /* clang-format off */
 static const struct cel_overload overloads[] = {
 	{ "charAt", "string_char_at_int", S, { S, I }, 2, true, char_at },
-	{ "indexOf", "string_index_of_string", I, { S, S }, 2, true, index_of },
-	{ "join", "list_join", S, { LS }, 1, true, join },
+	{ "indexOf", "string_index_of_string", I, { S, S }, 2, true, strings_index_of },
+	{ "join", "list_join", S, { LS }, 1, true, strings_join },
 	{ "join", "list_join_string", S, { LS, S }, 2, true, join_separated },
 	{ "lastIndexOf", "string_last_index_of_string", I, { S, S }, 2, true, last_index_of },
 	{ "lowerAscii", "string_lower_ascii", S, { S }, 1, true, lower_ascii },
-	{ "replace", "string_replace_string_string", S, { S, S, S }, 3, true, replace },
+	{ "replace", "string_replace_string_string", S, { S, S, S }, 3, true, strings_replace },
 	{ "replace", "string_replace_string_string_int", S, { S, S, S, I }, 4, true, replace_n },
-	{ "split", "string_split_string", LS, { S, S }, 2, true, split },
+	{ "split", "string_split_string", LS, { S, S }, 2, true, strings_split },
 	{ "split", "string_split_string_int", LS, { S, S, I }, 3, true, split_n },
 	{ "strings.quote", "strings_quote", S, { S }, 1, false, quote },
 	{ "substring", "string_substring_int", S, { S, I }, 2, true, substring_from },

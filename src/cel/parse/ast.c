@@ -32,7 +32,7 @@ static bool is_function(const struct cel_expr *e, const char *function, uint32_t
 	return !e->member && e->n == n && str_eqz(e->name, function);
 }
 
-static void print_text(struct str s, bool bytes, struct buf *out)
+static void ast_print_text(struct str s, bool bytes, struct buf *out)
 {
 	(void)buf_addz(out, bytes ? "b\"" : "\"");
 	for (size_t i = 0; i < s.n; i++) {
@@ -79,7 +79,7 @@ static void print_constant(const struct cel_value *v, struct buf *out)
 		break;
 	case CEL_STRING:
 	case CEL_BYTES:
-		print_text(v->s, v->kind == CEL_BYTES, out);
+		ast_print_text(v->s, v->kind == CEL_BYTES, out);
 		break;
 	case CEL_TYPE: /* a name that the checker has resolved */
 		(void)buf_add_str(out, v->type->name);

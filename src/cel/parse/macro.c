@@ -35,7 +35,7 @@ const struct cel_macro *cel_macro_find(const struct cel_env *env, struct str nam
 	return any;
 }
 
-static struct cel_expr *make(struct cel_expander *x, enum cel_expr_kind kind)
+static struct cel_expr *macro_make(struct cel_expander *x, enum cel_expr_kind kind)
 {
 	struct node *node = ARENA_NEW(x->issues->arena, struct node);
 
@@ -56,7 +56,7 @@ static struct cel_expr *make(struct cel_expander *x, enum cel_expr_kind kind)
 }
 
 /* Takes note of a child's height. */
-static struct cel_expr *below(struct cel_expr *parent, struct cel_expr *child)
+static struct cel_expr *macro_below(struct cel_expr *parent, struct cel_expr *child)
 {
 	struct node *node = CONTAINER_OF(parent, struct node, expr);
 
@@ -74,13 +74,13 @@ static void set_children(struct cel_expander *x, struct cel_expr *e, struct cel_
 	if (first == 0)
 		e->children = ARENA_ARRAY(x->issues->arena, struct cel_expr *, n);
 	for (size_t i = 0; i < n; i++)
-		e->children[first + i] = below(e, v[i]);
+		e->children[first + i] = macro_below(e, v[i]);
 	e->n += (uint32_t)n;
 }
 
 struct cel_expr *cel_make_constant(struct cel_expander *x, struct cel_value v)
 {
-	struct cel_expr *e = make(x, CEL_EXPR_CONST);
+	struct cel_expr *e = macro_make(x, CEL_EXPR_CONST);
 
 	e->constant = v;
 	return e;
@@ -88,7 +88,7 @@ struct cel_expr *cel_make_constant(struct cel_expander *x, struct cel_value v)
 
 struct cel_expr *cel_make_ident(struct cel_expander *x, struct str name)
 {
-	struct cel_expr *e = make(x, CEL_EXPR_IDENT);
+	struct cel_expr *e = macro_make(x, CEL_EXPR_IDENT);
 
 	e->name = name;
 	return e;
@@ -97,7 +97,7 @@ struct cel_expr *cel_make_ident(struct cel_expander *x, struct str name)
 struct cel_expr *cel_make_select(struct cel_expander *x, struct cel_expr *operand, struct str field,
 				 bool test_only)
 {
-	struct cel_expr *e = make(x, CEL_EXPR_SELECT);
+	struct cel_expr *e = macro_make(x, CEL_EXPR_SELECT);
 
 	e->name = field;
 	e->test_only = test_only;
@@ -108,13 +108,13 @@ struct cel_expr *cel_make_select(struct cel_expander *x, struct cel_expr *operan
 struct cel_expr *cel_make_call(struct cel_expander *x, struct str function,
 			       struct cel_expr *receiver, struct cel_expr *const *args, size_t n)
 {
-	struct cel_expr *e = make(x, CEL_EXPR_CALL);
+	struct cel_expr *e = macro_make(x, CEL_EXPR_CALL);
 
 	e->name = function;
 	if (receiver) {
 		e->member = true;
 		e->children = ARENA_ARRAY(x->issues->arena, struct cel_expr *, n + 1);
-		e->children[0] = below(e, receiver);
+		e->children[0] = macro_below(e, receiver);
 		e->n = 1;
 	}
 	set_children(x, e, args, n);
@@ -145,7 +145,7 @@ struct cel_expr *cel_make_call3(struct cel_expander *x, const char *function, st
 struct cel_expr *cel_make_aggregate(struct cel_expander *x, enum cel_expr_kind kind,
 				    struct cel_expr *const *children, size_t n)
 {
-	struct cel_expr *e = make(x, kind);
+	struct cel_expr *e = macro_make(x, kind);
 
 	set_children(x, e, children, n);
 	return e;
@@ -153,15 +153,15 @@ struct cel_expr *cel_make_aggregate(struct cel_expander *x, enum cel_expr_kind k
 
 struct cel_expr *cel_make_fold(struct cel_expander *x, const struct cel_fold *fold)
 {
-	struct cel_expr *e = make(x, CEL_EXPR_FOLD);
+	struct cel_expr *e = macro_make(x, CEL_EXPR_FOLD);
 
 	e->fold = ARENA_NEW(x->issues->arena, struct cel_fold);
 	*e->fold = *fold;
-	below(e, fold->range);
-	below(e, fold->init);
-	below(e, fold->condition);
-	below(e, fold->step);
-	below(e, fold->result);
+	macro_below(e, fold->range);
+	macro_below(e, fold->init);
+	macro_below(e, fold->condition);
+	macro_below(e, fold->step);
+	macro_below(e, fold->result);
 	return e;
 }
 
@@ -187,11 +187,11 @@ static struct cel_fold *copy_fold(struct cel_expander *x, struct cel_expr *e,
 	struct cel_fold *fold = ARENA_NEW(x->issues->arena, struct cel_fold);
 
 	*fold = *from;
-	fold->range = below(e, cel_make_copy(x, from->range));
-	fold->init = below(e, cel_make_copy(x, from->init));
-	fold->condition = below(e, cel_make_copy(x, from->condition));
-	fold->step = below(e, cel_make_copy(x, from->step));
-	fold->result = below(e, cel_make_copy(x, from->result));
+	fold->range = macro_below(e, cel_make_copy(x, from->range));
+	fold->init = macro_below(e, cel_make_copy(x, from->init));
+	fold->condition = macro_below(e, cel_make_copy(x, from->condition));
+	fold->step = macro_below(e, cel_make_copy(x, from->step));
+	fold->result = macro_below(e, cel_make_copy(x, from->result));
 	return fold;
 }
 
@@ -208,7 +208,7 @@ static const uint32_t *copy_field_offsets(struct cel_expander *x, uint32_t n)
 /* Recursion is bounded: the nesting of the text is, and a macro adds a few levels at most. */
 struct cel_expr *cel_make_copy(struct cel_expander *x, const struct cel_expr *e)
 {
-	struct cel_expr *copy = make(x, e->kind);
+	struct cel_expr *copy = macro_make(x, e->kind);
 
 	if (x->full) { /* copies of copies grow beyond all bounds */
 		copy->kind = CEL_EXPR_CONST;
@@ -220,7 +220,7 @@ struct cel_expr *cel_make_copy(struct cel_expander *x, const struct cel_expr *e)
 	if (e->n > 0)
 		copy->children = ARENA_ARRAY(x->issues->arena, struct cel_expr *, e->n);
 	for (uint32_t i = 0; i < e->n; i++)
-		copy->children[i] = below(copy, cel_make_copy(x, e->children[i]));
+		copy->children[i] = macro_below(copy, cel_make_copy(x, e->children[i]));
 	if (e->field_offsets && e->n > 0)
 		copy->field_offsets = copy_field_offsets(x, e->n);
 	return copy;

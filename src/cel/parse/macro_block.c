@@ -18,8 +18,8 @@ static bool is_cel(const struct cel_expr *receiver)
 }
 
 /* The number that the argument is. */
-static bool number(struct cel_expander *x, const struct cel_expr *arg, const char *macro,
-		   int64_t *ret_number)
+static bool macro_block_number(struct cel_expander *x, const struct cel_expr *arg,
+			       const char *macro, int64_t *ret_number)
 {
 	const struct cel_value *v = &arg->constant;
 
@@ -44,7 +44,7 @@ static struct cel_expr *expand_index(struct cel_expander *x, uint32_t offset,
 
 	(void)offset;
 	(void)n;
-	if (!is_cel(receiver) || !number(x, args[0], "cel.index()", &i))
+	if (!is_cel(receiver) || !macro_block_number(x, args[0], "cel.index()", &i))
 		return NULL;
 	return cel_make_ident(x, index_name(x, i));
 }
@@ -54,8 +54,8 @@ static struct cel_expr *variable(struct cel_expander *x, struct cel_expr *receiv
 {
 	int64_t depth, i;
 
-	if (!is_cel(receiver) || !number(x, args[0], macro, &depth) ||
-	    !number(x, args[1], macro, &i))
+	if (!is_cel(receiver) || !macro_block_number(x, args[0], macro, &depth) ||
+	    !macro_block_number(x, args[1], macro, &i))
 		return NULL;
 	return cel_make_ident(x, str_from(arena_printf(x->issues->arena, "%s:%" PRId64 ":%" PRId64,
 						       prefix, depth, i)));

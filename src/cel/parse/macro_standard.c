@@ -120,9 +120,9 @@ static struct cel_expr *expand_exists_one(struct cel_expander *x, uint32_t offse
 }
 
 /* A fold that only ever adds: `step`, but the accumulator as it is where `filter` is false. */
-static struct cel_expr *collect(struct cel_expander *x, struct cel_fold *fold,
-				enum cel_expr_kind kind, struct cel_expr *filter,
-				struct cel_expr *step)
+static struct cel_expr *macro_standard_collect(struct cel_expander *x, struct cel_fold *fold,
+					       enum cel_expr_kind kind, struct cel_expr *filter,
+					       struct cel_expr *step)
 {
 	fold->init = cel_make_aggregate(x, kind, NULL, 0);
 	fold->condition = boolean(x, true);
@@ -132,7 +132,7 @@ static struct cel_expr *collect(struct cel_expander *x, struct cel_fold *fold,
 	return cel_make_fold(x, fold);
 }
 
-static struct cel_expr *append(struct cel_expander *x, struct cel_expr *element)
+static struct cel_expr *macro_standard_append(struct cel_expander *x, struct cel_expr *element)
 {
 	return cel_make_call2(x, CEL_OP_ADD, accumulator(x),
 			      cel_make_aggregate(x, CEL_EXPR_LIST, &element, 1));
@@ -146,7 +146,8 @@ static struct cel_expr *expand_map(struct cel_expander *x, uint32_t offset,
 	(void)offset;
 	if (!take_variables(x, args, 1, "argument is not an identifier", &fold))
 		return NULL;
-	return collect(x, &fold, CEL_EXPR_LIST, n == 3 ? args[1] : NULL, append(x, args[n - 1]));
+	return macro_standard_collect(x, &fold, CEL_EXPR_LIST, n == 3 ? args[1] : NULL,
+				      macro_standard_append(x, args[n - 1]));
 }
 
 static struct cel_expr *expand_filter(struct cel_expander *x, uint32_t offset,
@@ -158,7 +159,8 @@ static struct cel_expr *expand_filter(struct cel_expander *x, uint32_t offset,
 	(void)n;
 	if (!take_variables(x, args, 1, "argument is not an identifier", &fold))
 		return NULL;
-	return collect(x, &fold, CEL_EXPR_LIST, args[1], append(x, args[0]));
+	return macro_standard_collect(x, &fold, CEL_EXPR_LIST, args[1],
+				      macro_standard_append(x, args[0]));
 }
 
 /* transformX(k, v, transform) and transformX(k, v, filter, transform). */
@@ -178,7 +180,8 @@ static struct cel_expr *expand_transform_list(struct cel_expander *x, uint32_t o
 	(void)offset;
 	if (!begin_transform(x, receiver, args, &fold))
 		return NULL;
-	return collect(x, &fold, CEL_EXPR_LIST, n == 4 ? args[2] : NULL, append(x, args[n - 1]));
+	return macro_standard_collect(x, &fold, CEL_EXPR_LIST, n == 4 ? args[2] : NULL,
+				      macro_standard_append(x, args[n - 1]));
 }
 
 static struct cel_expr *expand_transform_map(struct cel_expander *x, uint32_t offset,
@@ -193,7 +196,7 @@ static struct cel_expr *expand_transform_map(struct cel_expander *x, uint32_t of
 		return NULL;
 	step = cel_make_call3(x, "cel.@mapInsert", accumulator(x), cel_make_ident(x, fold.var),
 			      args[n - 1]);
-	return collect(x, &fold, CEL_EXPR_MAP, n == 4 ? args[2] : NULL, step);
+	return macro_standard_collect(x, &fold, CEL_EXPR_MAP, n == 4 ? args[2] : NULL, step);
 }
 
 static struct cel_expr *expand_transform_map_entry(struct cel_expander *x, uint32_t offset,
@@ -207,7 +210,7 @@ static struct cel_expr *expand_transform_map_entry(struct cel_expander *x, uint3
 	if (!begin_transform(x, receiver, args, &fold))
 		return NULL;
 	step = cel_make_call2(x, "cel.@mapInsert", accumulator(x), args[n - 1]);
-	return collect(x, &fold, CEL_EXPR_MAP, n == 4 ? args[2] : NULL, step);
+	return macro_standard_collect(x, &fold, CEL_EXPR_MAP, n == 4 ? args[2] : NULL, step);
 }
 
 const struct cel_macro cel_macros_standard[] = {

@@ -53,14 +53,14 @@ struct cel_expr *parser_issue(struct parser *p, uint32_t offset, const char *fmt
 }
 
 /* Enters a rule that recurses. */
-static void enter(struct parser *p, uint32_t *depth, uint64_t follow)
+static void parse_enter(struct parser *p, uint32_t *depth, uint64_t follow)
 {
 	parser_push(p, follow);
 	if (++*depth > CEL_DEPTH_MAX)
 		parser_die(p, "expression recursion limit exceeded: %d", CEL_DEPTH_MAX);
 }
 
-static void leave(struct parser *p, uint32_t *depth)
+static void parse_leave(struct parser *p, uint32_t *depth)
 {
 	--*depth;
 	parser_pop(p);
@@ -314,7 +314,7 @@ static struct cel_expr *parse_calc(struct parser *p, unsigned precedence, uint64
 	struct cel_expr *e, *right;
 	uint32_t visits;
 
-	enter(p, &p->calcs, follow);
+	parse_enter(p, &p->calcs, follow);
 	e = parse_unary(p, operators);
 	while (parser_at(p, precedence > 2   ? 0
 			    : precedence > 1 ? TOKENS_PRODUCT
@@ -325,7 +325,7 @@ static struct cel_expr *parse_calc(struct parser *p, unsigned precedence, uint64
 		p->visits = MAX(visits, p->visits) + 1;
 		e = binary(p, op, e, right);
 	}
-	leave(p, &p->calcs);
+	parse_leave(p, &p->calcs);
 	return e;
 }
 
@@ -336,7 +336,7 @@ static struct cel_expr *parse_relation(struct parser *p, bool whole, uint64_t fo
 	struct cel_expr *e, *right;
 	uint32_t visits;
 
-	enter(p, &p->relations, follow);
+	parse_enter(p, &p->relations, follow);
 	e = parse_calc(p, 0, operators);
 	while (whole && parser_at(p, TOKENS_RELATION)) {
 		visits = p->visits;
@@ -345,7 +345,7 @@ static struct cel_expr *parse_relation(struct parser *p, bool whole, uint64_t fo
 		p->visits = MAX(visits, p->visits) + 1;
 		e = binary(p, op, e, right);
 	}
-	leave(p, &p->relations);
+	parse_leave(p, &p->relations);
 	return e;
 }
 
@@ -430,11 +430,11 @@ struct cel_expr *parse_expr(struct parser *p, uint64_t follow)
 {
 	struct cel_expr *e;
 
-	enter(p, &p->exprs, follow);
+	parse_enter(p, &p->exprs, follow);
 	e = parse_or(p, TOKENS(TOKEN_QUESTION) | TOKENS_END);
 	if (parser_peek(p, 0) == TOKEN_QUESTION)
 		e = parse_conditional(p, e);
-	leave(p, &p->exprs);
+	parse_leave(p, &p->exprs);
 	return e;
 }
 

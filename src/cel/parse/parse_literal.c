@@ -114,8 +114,8 @@ static const char *unescape_one(struct str s, size_t *i, bool bytes, char **out)
 }
 
 /* Converts the text between the quotes: line ends become '\n', and escapes are replaced. */
-static const char *unescape(struct arena *a, struct str s, bool raw, bool bytes,
-			    struct str *ret_text)
+static const char *parse_literal_unescape(struct arena *a, struct str s, bool raw, bool bytes,
+					  struct str *ret_text)
 {
 	char *start = arena_alloc(a, s.n + 1), *out = start;
 	const char *fault = NULL;
@@ -155,7 +155,7 @@ static struct cel_expr *parse_text(struct parser *p, struct str s, bool bytes)
 
 	plain = (raw || str_chr(text, '\\') < 0) && str_chr(text, '\r') < 0;
 	if (!plain)
-		fault = unescape(p->x.issues->arena, text, raw, bytes, &text);
+		fault = parse_literal_unescape(p->x.issues->arena, text, raw, bytes, &text);
 	if (fault)
 		(void)parser_issue(p, p->x.offset, "%s", fault);
 	return cel_make_constant(&p->x, bytes ? CEL_BYTES_V(text) : CEL_STRING_V(text));

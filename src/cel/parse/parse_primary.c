@@ -20,7 +20,7 @@ static bool is_reserved(struct str name)
 }
 
 /* Joins the texts of n tokens from `first` on, without white space and comments. */
-static struct str join(struct parser *p, const struct cel_token *first, size_t n)
+static struct str parse_primary_join(struct parser *p, const struct cel_token *first, size_t n)
 {
 	const struct cel_token *last = first + n - 1;
 	size_t length = 0, span = last->offset + last->n - first->offset;
@@ -256,7 +256,8 @@ static struct cel_expr *parse_message(struct parser *p, size_t words)
 
 	for (size_t i = 0; i < words; i++)
 		(void)parser_take(p);
-	return parse_aggregate(p, CEL_EXPR_STRUCT, &struct_braces, join(p, first, words));
+	return parse_aggregate(p, CEL_EXPR_STRUCT, &struct_braces,
+			       parse_primary_join(p, first, words));
 }
 
 static struct cel_expr *parse_global_call(struct parser *p, const struct cel_token *first,
@@ -289,7 +290,7 @@ static struct cel_expr *parse_name(struct parser *p)
 	name = parser_text(p, ident);
 	reserved = is_reserved(name);
 	if (!reserved)
-		name = join(p, first, dot ? 2 : 1);
+		name = parse_primary_join(p, first, dot ? 2 : 1);
 	if (parser_peek(p, 0) == TOKEN_LPAREN)
 		return parse_global_call(p, first, name, reserved);
 	if (reserved)
@@ -319,7 +320,7 @@ static bool at_literal(const struct parser *p)
 }
 
 /* No alternative begins like this: a sign without a number, a dot without a name. */
-static struct cel_expr *refuse(struct parser *p)
+static struct cel_expr *parse_primary_refuse(struct parser *p)
 {
 	bool inner = parser_peek(p, 0) == TOKEN_MINUS;
 
@@ -348,7 +349,7 @@ static struct cel_expr *parse_alternative(struct parser *p)
 	case TOKEN_LBRACE:
 		return parse_aggregate(p, CEL_EXPR_MAP, &map_braces, STR_NULL);
 	default:
-		return refuse(p);
+		return parse_primary_refuse(p);
 	}
 }
 

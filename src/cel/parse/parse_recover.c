@@ -49,7 +49,7 @@ void parser_pop(struct parser *p)
 	p->follow.n--;
 }
 
-static void skip(struct parser *p)
+static void parse_recover_skip(struct parser *p)
 {
 	if (p->at + 1 < p->tokens.n)
 		p->at++;
@@ -67,7 +67,7 @@ const struct cel_token *parser_take(struct parser *p)
 	const struct cel_token *token = parser_token(p);
 
 	forget_fault(p);
-	skip(p);
+	parse_recover_skip(p);
 	return token;
 }
 
@@ -143,7 +143,8 @@ static void print_token(const struct parser *p, struct buf *out)
 }
 
 /* Adds the message. From now on nothing is reported until a token matches. */
-static void report(struct parser *p, const struct cel_token *where, const struct buf *message)
+static void parse_recover_report(struct parser *p, const struct cel_token *where,
+				 const struct buf *message)
 {
 	p->recovering = true;
 	if (p->dead)
@@ -168,7 +169,7 @@ static void report_extraneous(struct parser *p, uint64_t set)
 	print_token(p, &b);
 	(void)buf_addz(&b, " expecting ");
 	print_set(set, &b);
-	report(p, parser_token(p), &b);
+	parse_recover_report(p, parser_token(p), &b);
 }
 
 static void report_missing(struct parser *p, enum cel_token_kind kind)
@@ -179,7 +180,7 @@ static void report_missing(struct parser *p, enum cel_token_kind kind)
 		return;
 	(void)buf_printf(&b, "missing %s at ", cel_token_name(kind));
 	print_token(p, &b);
-	report(p, parser_token(p), &b);
+	parse_recover_report(p, parser_token(p), &b);
 }
 
 static void report_mismatch(struct parser *p)
@@ -190,7 +191,7 @@ static void report_mismatch(struct parser *p)
 	print_token(p, &b);
 	(void)buf_addz(&b, " expecting ");
 	print_set(p->expected, &b);
-	report(p, parser_token(p), &b);
+	parse_recover_report(p, parser_token(p), &b);
 }
 
 /* Prints the text from one token to the end of another, without text that is not a token. */
@@ -227,7 +228,7 @@ static void report_no_way(struct parser *p)
 		else
 			print_range(p, from->offset, to->offset + to->n, &b);
 	}
-	report(p, to, &b);
+	parse_recover_report(p, to, &b);
 }
 
 static void count_attempt(struct parser *p)
@@ -237,7 +238,7 @@ static void count_attempt(struct parser *p)
 	if (p->attempts++ != RECOVERIES_MAX)
 		return;
 	(void)buf_printf(&b, "error recovery attempt limit exceeded: %d", RECOVERIES_MAX);
-	report(p, parser_token(p), &b);
+	parse_recover_report(p, parser_token(p), &b);
 	p->dead = true;
 }
 
@@ -246,7 +247,7 @@ static bool skip_one(struct parser *p, uint64_t set)
 	if (!(set & TOKENS(parser_peek(p, 1))))
 		return false;
 	report_extraneous(p, set);
-	skip(p);
+	parse_recover_skip(p);
 	forget_fault(p);
 	return true;
 }
@@ -269,7 +270,7 @@ bool parser_match(struct parser *p, enum parse_site site, enum cel_token_kind ki
 	}
 	count_attempt(p);
 	if (!p->dead && skip_one(p, set)) {
-		skip(p);
+		parse_recover_skip(p);
 		return true;
 	}
 	if (!p->dead && (expected(p, after) & TOKENS(parser_peek(p, 0)))) {
@@ -304,7 +305,7 @@ void parser_sync_loop(struct parser *p, uint64_t set)
 	report_extraneous(p, set);
 	set |= recovery_set(p) | TOKENS(TOKEN_EOF);
 	while (!parser_at(p, set))
-		skip(p);
+		parse_recover_skip(p);
 }
 
 void parser_no_way(struct parser *p, enum parse_site site, size_t ahead)
@@ -321,7 +322,7 @@ static void recover(struct parser *p)
 
 	if (p->failed_at == p->at && (p->failed_sites & TOKENS(p->site)) &&
 	    parser_peek(p, 0) != TOKEN_EOF) {
-		skip(p);
+		parse_recover_skip(p);
 		skipped++;
 	}
 	if (p->failed_at != p->at)
@@ -333,7 +334,7 @@ static void recover(struct parser *p)
 				   SKIPPED_MAX);
 			return;
 		}
-		skip(p);
+		parse_recover_skip(p);
 	}
 }
 

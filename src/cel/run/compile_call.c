@@ -52,7 +52,7 @@ static void compile_logic(struct cel_compiler *c, const struct cel_expr *e, bool
  * Returns the kind that a parameter accepts; CEL_KINDS: any. Sets *ret_checked if the kind is not
  * sufficient.
  */
-static uint8_t kind_of(const struct cel_type *parameter, bool *ret_checked)
+static uint8_t compile_call_kind_of(const struct cel_type *parameter, bool *ret_checked)
 {
 	uint8_t only = CEL_KINDS;
 	size_t n = 0;
@@ -86,7 +86,7 @@ static struct cel_call *call_new(struct cel_compiler *c, const struct cel_expr *
 	call->cost = call->n == 1 ? cel_call_cost_find(e->overloads[0])
 				  : cel_call_cost_dynamic(e->overloads[0]->function);
 	for (uint32_t i = 0; i < e->n && i < CEL_ARGS_MAX; i++)
-		call->kinds[i] = kind_of(e->overloads[0]->args[i], &call->checked);
+		call->kinds[i] = compile_call_kind_of(e->overloads[0]->args[i], &call->checked);
 	return call;
 }
 

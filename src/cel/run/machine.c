@@ -76,8 +76,8 @@ const struct cel_ins *cel_op_or_test(struct cel_machine *m, const struct cel_ins
  * Combines two terms of && or ||, the first of which is not decisive. `decisive` is the deciding
  * value.
  */
-static inline const struct cel_ins *join(struct cel_machine *m, const struct cel_ins *ins,
-					 bool decisive)
+static inline const struct cel_ins *machine_join(struct cel_machine *m, const struct cel_ins *ins,
+						 bool decisive)
 {
 	struct cel_value *a = m->sp - 2, *b = m->sp - 1;
 
@@ -95,12 +95,12 @@ static inline const struct cel_ins *join(struct cel_machine *m, const struct cel
 
 const struct cel_ins *cel_op_and_join(struct cel_machine *m, const struct cel_ins *ins)
 {
-	return join(m, ins, false);
+	return machine_join(m, ins, false);
 }
 
 const struct cel_ins *cel_op_or_join(struct cel_machine *m, const struct cel_ins *ins)
 {
-	return join(m, ins, true);
+	return machine_join(m, ins, true);
 }
 
 const struct cel_ins *cel_op_choose(struct cel_machine *m, const struct cel_ins *ins)
@@ -173,7 +173,7 @@ const struct cel_ins *cel_op_opt_or_value(struct cel_machine *m, const struct ce
 
 /* --- running ------------------------------------------------------------------------ */
 
-static struct cel_value run(struct cel_machine *m, const struct cel_ins *ins)
+static struct cel_value machine_run(struct cel_machine *m, const struct cel_ins *ins)
 {
 	while (ins)
 		ins = ins->run(m, ins);
@@ -205,5 +205,5 @@ struct cel_value cel_run(const struct cel_program *p, struct cel_eval *ev,
 	}
 	m.slots = frame;
 	m.sp = frame + p->nslots;
-	return run(&m, p->code);
+	return machine_run(&m, p->code);
 }

@@ -133,8 +133,8 @@ struct cel_value cel_map_literal(struct cel_eval *ev, const struct cel_value *pa
 	return cel_map(ev, copy, count / 2);
 }
 
-static const struct cel_ins *finish(struct cel_machine *m, const struct cel_ins *ins,
-				    struct cel_value result)
+static const struct cel_ins *machine_build_finish(struct cel_machine *m, const struct cel_ins *ins,
+						  struct cel_value result)
 {
 	m->sp -= ins->n;
 	*m->sp++ = result;
@@ -143,12 +143,13 @@ static const struct cel_ins *finish(struct cel_machine *m, const struct cel_ins 
 
 const struct cel_ins *cel_op_list(struct cel_machine *m, const struct cel_ins *ins)
 {
-	return finish(m, ins, cel_list_literal(m->ev, m->sp - ins->n, ins->n, ins->p));
+	return machine_build_finish(m, ins,
+				    cel_list_literal(m->ev, m->sp - ins->n, ins->n, ins->p));
 }
 
 const struct cel_ins *cel_op_map(struct cel_machine *m, const struct cel_ins *ins)
 {
-	return finish(m, ins, cel_map_literal(m->ev, m->sp - ins->n, ins->n, ins->p));
+	return machine_build_finish(m, ins, cel_map_literal(m->ev, m->sp - ins->n, ins->n, ins->p));
 }
 
 /* Fields that are not there are left out, names and values alike. */
@@ -175,5 +176,5 @@ static struct cel_value struct_literal(struct cel_eval *ev, const struct cel_lit
 
 const struct cel_ins *cel_op_struct(struct cel_machine *m, const struct cel_ins *ins)
 {
-	return finish(m, ins, struct_literal(m->ev, ins->p, m->sp - ins->n, ins->n));
+	return machine_build_finish(m, ins, struct_literal(m->ev, ins->p, m->sp - ins->n, ins->n));
 }

@@ -112,7 +112,7 @@ static inline uint64_t cost_of(struct cel_eval *ev, const struct cel_call *call,
 	return call->cost ? call->cost(ev, args, call->nargs, result) : 1;
 }
 
-static inline bool fits(const struct cel_call *call, const struct cel_value *args)
+static inline bool machine_call_fits(const struct cel_call *call, const struct cel_value *args)
 {
 	for (uint32_t i = 0; i < call->nargs; i++) {
 		if (args[i].kind == call->kinds[i])
@@ -124,8 +124,8 @@ static inline bool fits(const struct cel_call *call, const struct cel_value *arg
 }
 
 /* The result takes the place of the arguments. */
-static const struct cel_ins *finish(struct cel_machine *m, const struct cel_ins *ins,
-				    struct cel_value *args, struct cel_value result)
+static const struct cel_ins *machine_call_finish(struct cel_machine *m, const struct cel_ins *ins,
+						 struct cel_value *args, struct cel_value result)
 {
 	uint64_t cost = cost_of(m->ev, ins->p, args, &result);
 
@@ -140,7 +140,7 @@ const struct cel_ins *cel_op_dispatch(struct cel_machine *m, const struct cel_in
 	struct cel_value *args = m->sp - call->nargs;
 	const struct cel_value *error = first_error(args, call->nargs);
 
-	return finish(m, ins, args, error ? *error : cel_dispatch(m->ev, call, args));
+	return machine_call_finish(m, ins, args, error ? *error : cel_dispatch(m->ev, call, args));
 }
 
 const struct cel_ins *cel_op_call(struct cel_machine *m, const struct cel_ins *ins)
@@ -148,14 +148,14 @@ const struct cel_ins *cel_op_call(struct cel_machine *m, const struct cel_ins *i
 	const struct cel_call *call = ins->p;
 	struct cel_value *args = m->sp - call->nargs;
 
-	if (UNLIKELY(!fits(call, args)))
+	if (UNLIKELY(!machine_call_fits(call, args)))
 		return cel_op_dispatch(m, ins);
-	return finish(m, ins, args, call->overloads[0]->call(m->ev, args));
+	return machine_call_finish(m, ins, args, call->overloads[0]->call(m->ev, args));
 }
 
 /* matches(), find() or findAll() of args, whose pattern is compiled. */
-static struct cel_value search(struct cel_eval *ev, const struct cel_call *call,
-			       const struct cel_value *args)
+static struct cel_value machine_call_search(struct cel_eval *ev, const struct cel_call *call,
+					    const struct cel_value *args)
 {
 	bool limited = call->nargs == 3;
 
@@ -182,7 +182,7 @@ const struct cel_ins *cel_op_search(struct cel_machine *m, const struct cel_ins 
 		return ins + 1;
 	if (call->nargs == 3)
 		args[2] = top[1];
-	*top = args[2].kind == CEL_ERROR ? args[2] : search(m->ev, call, args);
+	*top = args[2].kind == CEL_ERROR ? args[2] : machine_call_search(m->ev, call, args);
 	return cel_next(m, ins, cost_of(m->ev, call, args, top));
 }
 
@@ -197,9 +197,9 @@ static inline const struct cel_ins *equal(struct cel_machine *m, const struct ce
 	bool same;
 
 	if (UNLIKELY(error))
-		return finish(m, ins, a, *error);
+		return machine_call_finish(m, ins, a, *error);
 	if (UNLIKELY(!negate && cel_never_equals(a, b)))
-		return finish(m, ins, a, cel_no_overload(m->ev));
+		return machine_call_finish(m, ins, a, cel_no_overload(m->ev));
 	if (a->kind == CEL_INT && b->kind == CEL_INT)
 		same = a->i == b->i;
 	else
@@ -286,7 +286,8 @@ const struct cel_ins *cel_op_subtract_int(struct cel_machine *m, const struct ce
 	return cel_next(m, ins, 1);
 }
 
-static inline const struct cel_ins *answer(struct cel_machine *m, const struct cel_ins *ins, bool b)
+static inline const struct cel_ins *machine_call_answer(struct cel_machine *m,
+							const struct cel_ins *ins, bool b)
 {
 	m->sp--;
 	m->sp[-1] = CEL_BOOL_V(b);
@@ -295,22 +296,26 @@ static inline const struct cel_ins *answer(struct cel_machine *m, const struct c
 
 const struct cel_ins *cel_op_less_int(struct cel_machine *m, const struct cel_ins *ins)
 {
-	return two_ints(m) ? answer(m, ins, m->sp[-2].i < m->sp[-1].i) : cel_op_call(m, ins);
+	return two_ints(m) ? machine_call_answer(m, ins, m->sp[-2].i < m->sp[-1].i)
+			   : cel_op_call(m, ins);
 }
 
 const struct cel_ins *cel_op_less_equal_int(struct cel_machine *m, const struct cel_ins *ins)
 {
-	return two_ints(m) ? answer(m, ins, m->sp[-2].i <= m->sp[-1].i) : cel_op_call(m, ins);
+	return two_ints(m) ? machine_call_answer(m, ins, m->sp[-2].i <= m->sp[-1].i)
+			   : cel_op_call(m, ins);
 }
 
 const struct cel_ins *cel_op_greater_int(struct cel_machine *m, const struct cel_ins *ins)
 {
-	return two_ints(m) ? answer(m, ins, m->sp[-2].i > m->sp[-1].i) : cel_op_call(m, ins);
+	return two_ints(m) ? machine_call_answer(m, ins, m->sp[-2].i > m->sp[-1].i)
+			   : cel_op_call(m, ins);
 }
 
 const struct cel_ins *cel_op_greater_equal_int(struct cel_machine *m, const struct cel_ins *ins)
 {
-	return two_ints(m) ? answer(m, ins, m->sp[-2].i >= m->sp[-1].i) : cel_op_call(m, ins);
+	return two_ints(m) ? machine_call_answer(m, ins, m->sp[-2].i >= m->sp[-1].i)
+			   : cel_op_call(m, ins);
 }
 
 /* --- membership --------------------------------------------------------------------- */

@@ -48,7 +48,7 @@ static struct cel_value not_iterable(struct cel_eval *ev, const struct cel_value
 }
 
 /* Takes the range from the stack; false leaves an error there. to2: two variables. */
-static bool begin(struct cel_machine *m, const struct cel_ins *ins)
+static bool machine_fold_begin(struct cel_machine *m, const struct cel_ins *ins)
 {
 	struct cel_value *top = m->sp - 1, *slots = m->slots + ins->n;
 
@@ -66,7 +66,7 @@ static bool begin(struct cel_machine *m, const struct cel_ins *ins)
 
 const struct cel_ins *cel_op_fold_begin(struct cel_machine *m, const struct cel_ins *ins)
 {
-	if (!begin(m, ins))
+	if (!machine_fold_begin(m, ins))
 		return ins + ins->to;
 	if (ins->p)
 		m->slots[ins->n] = *(const struct cel_value *)ins->p;
@@ -79,7 +79,7 @@ const struct cel_ins *cel_op_fold_build(struct cel_machine *m, const struct cel_
 {
 	struct building *b;
 
-	if (!begin(m, ins))
+	if (!machine_fold_begin(m, ins))
 		return ins + ins->to;
 	b = cel_alloc(m->ev, sizeof(*b));
 	if (b) {
@@ -192,8 +192,8 @@ const struct cel_ins *cel_op_charge(struct cel_machine *m, const struct cel_ins 
 }
 
 /* Appends n values; false without memory. */
-static bool append(struct cel_eval *ev, struct building *b, const struct cel_value *values,
-		   size_t n)
+static bool machine_fold_append(struct cel_eval *ev, struct building *b,
+				const struct cel_value *values, size_t n)
 {
 	struct cel_value *items = (struct cel_value *)(uintptr_t)b->list.items;
 
@@ -218,7 +218,7 @@ static bool append(struct cel_eval *ev, struct building *b, const struct cel_val
 static void accumulate(struct cel_machine *m, struct cel_value *accu,
 		       const struct cel_value *values, size_t n)
 {
-	if (!append(m->ev, (struct building *)(uintptr_t)accu->list.self, values, n))
+	if (!machine_fold_append(m->ev, (struct building *)(uintptr_t)accu->list.self, values, n))
 		*accu = cel_too_large();
 }
 

@@ -23,9 +23,9 @@ static const struct cel_program *exceeded(struct cel_issues *issues)
 }
 
 /* Copies the faults to the caller's memory. Each is shown with the text, and costs as much. */
-static const struct cel_program *hand_over(const struct cel_env *env,
-					   const struct cel_issues *found,
-					   struct cel_issues *issues)
+static const struct cel_program *program_hand_over(const struct cel_env *env,
+						   const struct cel_issues *found,
+						   struct cel_issues *issues)
 {
 	if (!cel_spend(env, MIN(found->n, CEL_ISSUES_MAX) * (found->text.n / 2 + 64)))
 		return exceeded(issues);
@@ -49,7 +49,7 @@ const struct cel_program *cel_compile(const struct cel_env *env, struct str text
 		issues->text = found.text;
 	root = cel_parse(env, &found);
 	if (!root || cel_check(env, root, &found) < 0)
-		return hand_over(env, &found, issues);
+		return program_hand_over(env, &found, issues);
 	if (a->used - used <= CEL_PROGRAM_MAX)
 		p = cel_compile_tree(env, root, a);
 	if (cel_is_spent(env))

@@ -122,7 +122,7 @@ static int refuse_part(struct error *err)
 			 "it does not exist: apply it without --subresource first");
 }
 
-static int create(struct wish *w, struct error *err)
+static int object_create(struct wish *w, struct error *err)
 {
 	struct kube_target t = w->target;
 
@@ -136,7 +136,7 @@ static int create(struct wish *w, struct error *err)
 	return kube_create(w->apply->kube, &t, w->tree, &w->applied->result, err);
 }
 
-static int change(struct wish *w, const struct json *live, struct error *err)
+static int object_change(struct wish *w, const struct json *live, struct error *err)
 {
 	const struct apply *p = w->apply;
 	struct arena *a = arena_of(w);
@@ -175,7 +175,7 @@ static int try_once(struct wish *w, struct error *err)
 
 	if (r < 0)
 		return r;
-	return w->applied->live ? change(w, w->applied->live, err) : create(w, err);
+	return w->applied->live ? object_change(w, w->applied->live, err) : object_create(w, err);
 }
 
 static bool is_race(int r)

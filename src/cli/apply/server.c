@@ -90,7 +90,7 @@ static int write_entries(const struct apply_server *s, struct json *live, struct
 }
 
 /* Returns 1 if something was handed over (*ret_fields), 0 if there was nothing. */
-static int hand_over(struct apply_server *s, struct json **ret_fields, struct error *err)
+static int server_hand_over(struct apply_server *s, struct json **ret_fields, struct error *err)
 {
 	struct json *live;
 	int r, tries = 0;
@@ -113,7 +113,7 @@ struct names {
 	size_t n;
 };
 
-static bool add_name(void *arg, struct str path)
+static bool server_add_name(void *arg, struct str path)
 {
 	struct names *names = arg;
 
@@ -130,7 +130,7 @@ static void warn(const struct apply_server *s, const struct json *object, struct
 	struct names lost = { .text = BUF_INIT(MIB) };
 	const char *name = manifest_name(s->kube->arena, s->tree);
 
-	client_side_lost(s->kube->arena, object, fields, add_name, &lost);
+	client_side_lost(s->kube->arena, object, fields, server_add_name, &lost);
 	if (lost.n > NAMED_MAX)
 		(void)buf_printf(&lost.text, " and %zu more", lost.n - NAMED_MAX);
 	if (lost.n > 0)
@@ -164,7 +164,7 @@ static int overcome(struct apply_server *s, const struct json *causes, struct js
 	if (r == 0)
 		r = are_predecessors(live, causes);
 	if (r > 0 && !s->dry_run)
-		r = hand_over(s, &fields, &why);
+		r = server_hand_over(s, &fields, &why);
 	if (r <= 0) {
 		s->kube->refusal = refusal;
 		return -ERR_CONFLICT;
@@ -195,7 +195,7 @@ static void clean_up(struct apply_server *s, struct json **object)
 
 	if (!client_side_owns(*object, STR_NULL))
 		return;
-	r = hand_over(s, &fields, &err);
+	r = server_hand_over(s, &fields, &err);
 	if (r < 0)
 		cli_warn(s->kube->cli,
 			 "%s was applied, but not what client-side apply set before handed over: "

@@ -43,8 +43,9 @@ static size_t declare(const struct json *vars, struct arena *a, struct cel_env *
 	return n;
 }
 
-static const struct cel_program *compile(struct cel_answer *answer, const struct cel_question *q,
-					 struct cel_env *env, struct arena *a)
+static const struct cel_program *answer_compile(struct cel_answer *answer,
+						const struct cel_question *q, struct cel_env *env,
+						struct arena *a)
 {
 	const struct cel_program *p;
 	struct cel_issues issues;
@@ -78,7 +79,7 @@ void cel_answer_find(struct cel_answer *answer, const struct cel_question *q, st
 
 	*answer = (struct cel_answer){ .value = CEL_NOTHING };
 	(void)declare(q->vars, a, &env, &values);
-	p = compile(answer, q, &env, a);
+	p = answer_compile(answer, q, &env, a);
 	if (!p)
 		return;
 	ev->cost = 0;

@@ -79,7 +79,7 @@ static bool is_true(const struct json *object, const char *member)
 	return json_bool(json_getz(object, member), &b) && b;
 }
 
-static struct str node_of(const struct json *holder)
+static struct str devices_node_of(const struct json *holder)
 {
 	struct str name = json_text_at(holder, "nodeName");
 
@@ -119,7 +119,7 @@ static int read_node(struct search *s, struct error *err)
 
 /* --- evaluating --------------------------------------------------------------------- */
 
-static void judge(struct search *s, struct row *row)
+static void devices_judge(struct search *s, struct row *row)
 {
 	struct cel_device device;
 	struct error err;
@@ -152,10 +152,10 @@ static void judge_slice(struct search *s, const struct json *spec)
 
 		if (!is_reachable(s, holder))
 			continue;
-		row.node = node_of(holder);
+		row.node = devices_node_of(holder);
 		row.name = json_text_at(device, "name");
 		row.device = device;
-		judge(s, &row);
+		devices_judge(s, &row);
 	}
 }
 
@@ -174,7 +174,7 @@ static void judge_all(struct search *s, const struct json *slices)
 	}
 }
 
-static int compare(const void *a, const void *b)
+static int devices_compare(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 	int r = str_cmp(x->node, y->node);
@@ -217,7 +217,7 @@ static void print_row(struct buf *out, const struct row *row, bool wide)
 	(void)buf_addc(out, '\n');
 }
 
-static void print_table(struct search *s, bool wide)
+static void devices_print_table(struct search *s, bool wide)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(CODEC_MAX);
 	CLEANUP(buf_release) struct buf out = BUF_INIT(CODEC_MAX);
@@ -257,7 +257,7 @@ static struct json *row_tree(struct arena *a, const struct row *row)
 	return tree;
 }
 
-static int print_tree(struct search *s, struct error *err)
+static int devices_print_tree(struct search *s, struct error *err)
 {
 	struct arena *a = &s->cli->arena;
 	struct json *tree = json_make_object(a), *list;
@@ -298,19 +298,19 @@ static void summarize(const struct search *s)
 	(void)fputc('\n', s->cli->err);
 }
 
-static int print(struct search *s, struct error *err)
+static int devices_print(struct search *s, struct error *err)
 {
 	const char *output = s->options->output;
 
 	if (strcmp(output, "json") == 0 || strcmp(output, "yaml") == 0)
-		return print_tree(s, err);
+		return devices_print_tree(s, err);
 	if (strcmp(output, "name") == 0)
 		for (size_t i = 0; i < s->selected.n; i++)
 			(void)fprintf(
 				s->cli->out, "%.*s/%.*s/%.*s\n", STR_ARG(s->selected.v[i].driver),
 				STR_ARG(s->selected.v[i].pool), STR_ARG(s->selected.v[i].name));
 	else
-		print_table(s, strcmp(output, "wide") == 0);
+		devices_print_table(s, strcmp(output, "wide") == 0);
 	(void)fflush(s->cli->out);
 	warn(s);
 	summarize(s);
@@ -322,7 +322,7 @@ static int print(struct search *s, struct error *err)
 /*
  * Compiles with every feature: if the cluster has a feature disabled, none of its devices uses it.
  */
-static int compile(struct search *s, struct error *err)
+static int devices_compile(struct search *s, struct error *err)
 {
 	struct cel_device_features features = { .consumable_capacity = true,
 						.list_attributes = true };
@@ -345,10 +345,10 @@ static int read_slices(struct search *s, struct json **ret_list, struct error *e
 			 err);
 }
 
-static int search(struct search *s, struct error *err)
+static int devices_search(struct search *s, struct error *err)
 {
 	struct json *list = NULL;
-	int r = compile(s, err);
+	int r = devices_compile(s, err);
 
 	if (r == 0)
 		r = kube_open(&s->kube, s->cli, s->options->kube, err);
@@ -360,10 +360,10 @@ static int search(struct search *s, struct error *err)
 		return r;
 	judge_all(s, json_getz(list, "items"));
 	if (s->selected.n > 1)
-		qsort(s->selected.v, s->selected.n, sizeof(*s->selected.v), compare);
+		qsort(s->selected.v, s->selected.n, sizeof(*s->selected.v), devices_compare);
 	if (s->failed.n > 1)
-		qsort(s->failed.v, s->failed.n, sizeof(*s->failed.v), compare);
-	return print(s, err);
+		qsort(s->failed.v, s->failed.n, sizeof(*s->failed.v), devices_compare);
+	return devices_print(s, err);
 }
 
 int cel_devices_show(struct cli *cli, const struct cel_devices_options *o, struct cel_eval *ev,
@@ -374,7 +374,7 @@ int cel_devices_show(struct cli *cli, const struct cel_devices_options *o, struc
 
 	vec_init(&s.selected, DEVICES_MAX);
 	vec_init(&s.failed, DEVICES_MAX);
-	r = search(&s, err);
+	r = devices_search(&s, err);
 	kube_close(&s.kube);
 	vec_release(&s.selected);
 	vec_release(&s.failed);

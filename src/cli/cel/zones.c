@@ -69,7 +69,7 @@ static void load(struct zone_file *f, struct str name)
 }
 
 /* NULL: the name is unsafe, or the cache is full. */
-static struct zone_file *find(struct zones *z, struct str name)
+static struct zone_file *zones_find(struct zones *z, struct str name)
 {
 	struct zone_file *f;
 
@@ -88,7 +88,7 @@ static struct zone_file *find(struct zones *z, struct str name)
 
 bool zones_offset(void *zones, struct str name, int64_t seconds, int32_t *ret_offset)
 {
-	const struct zone_file *f = find(zones, name);
+	const struct zone_file *f = zones_find(zones, name);
 
 	if (!f || !f->usable)
 		return false;

@@ -48,7 +48,7 @@ static const char *const dry_words[] = { [APPLY_DRY_NONE] = "",
 					 [APPLY_DRY_CLIENT] = " (dry run)",
 					 [APPLY_DRY_SERVER] = " (server dry run)" };
 
-static void say(struct work *p, const struct applied *w)
+static void apply_say(struct work *p, const struct applied *w)
 {
 	struct str word = object_args_word(&p->cli->arena, w->type);
 	const char *output = p->options->output;
@@ -82,8 +82,8 @@ static int print_results(struct work *p, struct error *err)
 	return output_tree(p->cli, output, list, err);
 }
 
-static void complain(struct work *p, const struct manifest_item *item, const struct applied *w,
-		     const struct error *err)
+static void apply_complain(struct work *p, const struct manifest_item *item,
+			   const struct applied *w, const struct error *err)
 {
 	cli_complain(p->cli, "%s: %s: %s", item->where, manifest_name(&p->cli->arena, item->tree),
 		     w->conflict ? w->conflict : err->msg);
@@ -100,15 +100,15 @@ static void apply_item(struct work *p, const struct manifest_item *item)
 		cli_complain(p->cli, "%s: %s", item->where, item->err.msg);
 		p->failed++;
 	} else if (apply_object(&p->apply, item->tree, &w, &err) < 0) {
-		complain(p, item, &w, &err);
+		apply_complain(p, item, &w, &err);
 	} else {
-		say(p, &w);
+		apply_say(p, &w);
 	}
 }
 
 /* --- the command ----------------------------------------------------------------------------- */
 
-static int apply(struct work *p, const struct manifest *m, struct error *err)
+static int commands_apply(struct work *p, const struct manifest *m, struct error *err)
 {
 	int r = kube_open(&p->kube, p->cli, &p->options->apply.kube, err);
 
@@ -136,7 +136,7 @@ static enum apply_dry dry_of(const char *word)
 	return strcmp(word, "client") == 0 ? APPLY_DRY_CLIENT : APPLY_DRY_SERVER;
 }
 
-static int run(struct cli *cli, struct error *err)
+static int apply_run(struct cli *cli, struct error *err)
 {
 	const struct options *o = cli->options;
 	enum apply_dry dry = dry_of(o->dry_run);
@@ -148,7 +148,7 @@ static int run(struct cli *cli, struct error *err)
 		return r;
 	p.apply = (struct apply){ .kube = &p.kube, .options = &o->apply, .dry = dry };
 	manifest_read(&m, &cli->arena, &o->apply.files);
-	r = apply(&p, &m, err);
+	r = commands_apply(&p, &m, err);
 	kube_close(&p.kube);
 	manifest_release(&m);
 	return r;
@@ -175,5 +175,5 @@ const struct command cmd_apply = {
 	.group = COMMAND_OBJECT,
 	.flags = flags,
 	.options_size = sizeof(struct options),
-	.run = run,
+	.run = apply_run,
 };

@@ -85,7 +85,7 @@ static int read_variables(struct cli *cli, const char *path, struct buf *text,
 }
 
 /* A string as it is, anything else as JSON. */
-static void print_text(struct cli *cli, const struct cel_answer *answer, struct cel_eval *ev)
+static void cel_print_text(struct cli *cli, const struct cel_answer *answer, struct cel_eval *ev)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(CEL_SCRATCH_MAX);
 	struct json_writer w;
@@ -101,8 +101,8 @@ static void print_text(struct cli *cli, const struct cel_answer *answer, struct 
 	(void)fputc('\n', cli->out);
 }
 
-static int print_tree(struct cli *cli, const struct cel_options *o, const struct cel_answer *answer,
-		      struct cel_eval *ev, struct error *err)
+static int cel_print_tree(struct cli *cli, const struct cel_options *o,
+			  const struct cel_answer *answer, struct cel_eval *ev, struct error *err)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(CEL_SCRATCH_MAX);
 	struct json *tree = NULL;
@@ -144,8 +144,8 @@ static int evaluate(struct cli *cli, const char *text, struct cel_eval *ev, stru
 	if (cel_is_error(answer.value))
 		return error_set(err, ERR_INVALID, "%.*s", STR_ARG(answer.fault));
 	if (strcmp(o->output, "text") != 0)
-		return print_tree(cli, o, &answer, ev, err);
-	print_text(cli, &answer, ev);
+		return cel_print_tree(cli, o, &answer, ev, err);
+	cel_print_text(cli, &answer, ev);
 	if (o->cost)
 		(void)fprintf(cli->out, "cost %" PRIu64 ", estimated %" PRIu64 " to %" PRIu64 "\n",
 			      answer.cost, answer.estimate.min, answer.estimate.max);
@@ -278,7 +278,7 @@ static int check_options(struct cli *cli, struct error *err)
 	return 0;
 }
 
-static int run(struct cli *cli, struct error *err)
+static int commands_cel_run(struct cli *cli, struct error *err)
 {
 	const struct cel_options *o = cli->options;
 	struct arena scratch;
@@ -322,5 +322,5 @@ const struct command cmd_cel = {
 	.group = COMMAND_TOOL,
 	.flags = flags,
 	.options_size = sizeof(struct cel_options),
-	.run = run,
+	.run = commands_cel_run,
 };

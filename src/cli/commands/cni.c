@@ -39,7 +39,7 @@ static const char *get_env(void *arg UNUSED, const char *name)
 
 /* --- the request -------------------------------------------------------------------------- */
 
-static void put(struct json_writer *w, const char *key, struct str value)
+static void cni_put(struct json_writer *w, const char *key, struct str value)
 {
 	json_writer_keyz(w, key);
 	json_writer_str(w, value);
@@ -51,25 +51,25 @@ static void write_question(const struct cni_request *q, struct buf *body)
 
 	json_writer_init(&w, body, NULL);
 	json_writer_begin_object(&w);
-	put(&w, "network", q->network);
+	cni_put(&w, "network", q->network);
 	if (q->command == CNI_GC) {
 		json_writer_keyz(&w, "valid");
 		json_writer_tree(&w, q->valid);
 	} else {
-		put(&w, "containerID", q->container_id);
-		put(&w, "netns", q->netns);
-		put(&w, "ifname", q->ifname);
-		put(&w, "path", q->path);
-		put(&w, "podUID", q->pod_uid);
-		put(&w, "podName", q->pod_name);
-		put(&w, "podNamespace", q->pod_namespace);
+		cni_put(&w, "containerID", q->container_id);
+		cni_put(&w, "netns", q->netns);
+		cni_put(&w, "ifname", q->ifname);
+		cni_put(&w, "path", q->path);
+		cni_put(&w, "podUID", q->pod_uid);
+		cni_put(&w, "podName", q->pod_name);
+		cni_put(&w, "podNamespace", q->pod_namespace);
 	}
 	json_writer_end_object(&w);
 	(void)json_writer_finish(&w);
 }
 
-static int ask(struct plugin *p, const char *path, struct buf *answer, int *ret_status,
-	       bool *ret_connected, struct error *err)
+static int cni_ask(struct plugin *p, const char *path, struct buf *answer, int *ret_status,
+		   bool *ret_connected, struct error *err)
 {
 	static const struct str targets[CNI_COMMANDS] = {
 		[CNI_ADD] = { "/add", 4 },       [CNI_DEL] = { "/del", 4 },
@@ -149,7 +149,7 @@ static int read_refusal(struct plugin *p, struct str answer, int status, struct 
 	return error_set(err, ERR_INTERNAL, "%.*s", STR_ARG(message));
 }
 
-static int serve(struct plugin *p, struct error *err)
+static int cni_serve(struct plugin *p, struct error *err)
 {
 	CLEANUP(buf_release) struct buf path = BUF_INIT(8 * KIB), answer = BUF_INIT(CNI_OUTPUT_MAX);
 	struct error own;
@@ -163,7 +163,7 @@ static int serve(struct plugin *p, struct error *err)
 	r = nic_socket_path(p->root, p->driver, &path, err);
 	if (r < 0)
 		return r;
-	if (ask(p, path.p, &answer, &status, &connected, err) < 0)
+	if (cni_ask(p, path.p, &answer, &status, &connected, err) < 0)
 		return unanswered(p, path.p, connected, err);
 	return status == 200 ? 0 : read_refusal(p, buf_str(&answer), status, err);
 }
@@ -187,7 +187,7 @@ static int read_request(struct plugin *p, struct error *err)
 				err);
 }
 
-static int work(struct plugin *p, struct buf *out, struct error *err)
+static int cni_work(struct plugin *p, struct buf *out, struct error *err)
 {
 	struct error own;
 	int r;
@@ -195,7 +195,7 @@ static int work(struct plugin *p, struct buf *out, struct error *err)
 	err = err ? err : &own;
 	r = read_request(p, err);
 	if (r == 0 && p->request.command != CNI_VERSION)
-		r = serve(p, err);
+		r = cni_serve(p, err);
 	if (r < 0)
 		cni_print_error(out, p->request.version, p->code, err->msg, NULL);
 	else if (p->request.command == CNI_VERSION)
@@ -218,7 +218,7 @@ static int run_cni(struct cli *cli, struct error *err)
 				     "runtimes");
 	arena_init(&p.arena, CNI_WORK_MAX);
 	buf_init(&p.input, CNI_INPUT_MAX);
-	r = work(&p, &out, err);
+	r = cni_work(&p, &out, err);
 	if (out.n > 0)
 		(void)fwrite(out.p, 1, out.n, cli->out);
 	arena_release(&p.arena);

@@ -100,7 +100,7 @@ static int retell(struct codec *c, enum decode_format format, struct decode_repo
 	return r;
 }
 
-static int read_text(struct codec *c, enum decode_format format, struct error *err)
+static int codec_read_text(struct codec *c, enum decode_format format, struct error *err)
 {
 	struct decode_report report = { 0 };
 	int r;
@@ -165,7 +165,7 @@ static int read_object(struct codec *c, const char *from, struct error *err)
 {
 	if (strcmp(from, "protobuf") == 0)
 		return read_protobuf(c, err);
-	return read_text(c, strcmp(from, "yaml") == 0 ? DECODE_YAML : DECODE_JSON, err);
+	return codec_read_text(c, strcmp(from, "yaml") == 0 ? DECODE_YAML : DECODE_JSON, err);
 }
 
 /* --- writing ---------------------------------------------------------------------- */
@@ -184,7 +184,7 @@ static int write_object(const struct codec *c, const char *to, struct buf *out, 
 	return 0;
 }
 
-static int run(struct cli *cli, struct error *err)
+static int codec_run(struct cli *cli, struct error *err)
 {
 	CLEANUP(buf_release) struct buf in = BUF_INIT(CODEC_MAX), out = BUF_INIT(2 * CODEC_MAX);
 	const struct codec_options *o = cli->options;
@@ -222,5 +222,5 @@ const struct command cmd_codec = {
 	.group = COMMAND_TOOL,
 	.flags = flags,
 	.options_size = sizeof(struct codec_options),
-	.run = run,
+	.run = codec_run,
 };

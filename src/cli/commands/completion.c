@@ -10,8 +10,9 @@
 /* A script grows only with our own table. */
 #define SCRIPT_MAX (1UL * MIB)
 
-static int print(struct cli *cli, void (*generate)(const struct command *root, struct buf *out),
-		 struct error *err)
+static int completion_print(struct cli *cli,
+			    void (*generate)(const struct command *root, struct buf *out),
+			    struct error *err)
 {
 	CLEANUP(buf_release) struct buf script = BUF_INIT(SCRIPT_MAX);
 
@@ -24,17 +25,17 @@ static int print(struct cli *cli, void (*generate)(const struct command *root, s
 
 static int run_bash(struct cli *cli, struct error *err)
 {
-	return print(cli, completion_bash, err);
+	return completion_print(cli, completion_bash, err);
 }
 
 static int run_fish(struct cli *cli, struct error *err)
 {
-	return print(cli, completion_fish, err);
+	return completion_print(cli, completion_fish, err);
 }
 
 static int run_zsh(struct cli *cli, struct error *err)
 {
-	return print(cli, completion_zsh, err);
+	return completion_print(cli, completion_zsh, err);
 }
 
 static const struct command bash = {

@@ -284,7 +284,7 @@ static int confine(const struct confine_options *o, struct arena *a, const char 
 	return r < 0 ? r : check_access(o, err);
 }
 
-static int run(struct cli *cli, struct error *err)
+static int confine_run(struct cli *cli, struct error *err)
 {
 	const struct confine_options *o = cli->options;
 	const char *program;
@@ -312,5 +312,5 @@ const struct command cmd_confine = {
 	.options_size = sizeof(struct confine_options),
 	.operands_min = 1,
 	.operands_max = COMMAND_ANY,
-	.run = run,
+	.run = confine_run,
 };

@@ -184,7 +184,7 @@ static int read_files(struct control *v, struct error *err)
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-static int read_all(void *arg, struct error *err)
+static int controller_read_all(void *arg, struct error *err)
 {
 	struct control *v = arg;
 	struct gates gates;
@@ -204,7 +204,7 @@ static int read_all(void *arg, struct error *err)
 	return 0;
 }
 
-static int start(void *arg, struct error *err)
+static int controller_start(void *arg, struct error *err)
 {
 	struct control *v = arg;
 	const struct controller_options *o = v->options;
@@ -242,17 +242,17 @@ static int start(void *arg, struct error *err)
 	return controller_new(&v->opts, &v->controller, err);
 }
 
-static int check(void *arg, struct error *err)
+static int commands_controller_check(void *arg, struct error *err)
 {
 	return controller_check(((const struct control *)arg)->controller, err);
 }
 
-static int check_ready(void *arg, struct error *err)
+static int commands_controller_check_ready(void *arg, struct error *err)
 {
 	return controller_check_ready(((const struct control *)arg)->controller, err);
 }
 
-static void stop(void *arg, void (*done)(void *arg), void *done_arg)
+static void commands_controller_stop(void *arg, void (*done)(void *arg), void *done_arg)
 {
 	controller_stop(((struct control *)arg)->controller, done, done_arg);
 }
@@ -265,15 +265,15 @@ static void free_all(void *arg)
 static const struct elected_role_ops ops = {
 	.name = "controller",
 	.ready_check = "informer-sync",
-	.read = read_all,
-	.start = start,
-	.check = check,
-	.check_ready = check_ready,
-	.stop = stop,
+	.read = controller_read_all,
+	.start = controller_start,
+	.check = commands_controller_check,
+	.check_ready = commands_controller_check_ready,
+	.stop = commands_controller_stop,
 	.free = free_all,
 };
 
-static int run(struct cli *cli, struct error *err)
+static int controller_run(struct cli *cli, struct error *err)
 {
 	struct control v = { .cli = cli,
 			     .options = cli->options,
@@ -311,5 +311,5 @@ const struct command cmd_controller = {
 	.files = files,
 	.flags = flags,
 	.options_size = sizeof(struct controller_options),
-	.run = run,
+	.run = controller_run,
 };

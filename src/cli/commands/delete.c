@@ -58,7 +58,7 @@ struct deletion {
 
 /* --- deleting -------------------------------------------------------------------------------- */
 
-static void say(struct deletion *d, const struct doomed *o)
+static void delete_say(struct deletion *d, const struct doomed *o)
 {
 	if (d->options->output)
 		(void)fprintf(d->cli->out, "%.*s/%.*s\n", STR_ARG(o->word), STR_ARG(o->name));
@@ -93,7 +93,7 @@ static int delete_one(struct deletion *d, struct doomed *o, struct error *err)
 		return r;
 	o->uid = uid_of(answer);
 	(void)vec_push(&d->doomed, *o);
-	say(d, o);
+	delete_say(d, o);
 	return 0;
 }
 
@@ -168,7 +168,8 @@ static void delete_files(struct deletion *d)
 
 /* --- waiting --------------------------------------------------------------------------------- */
 
-static bool is_gone(struct deletion *d, const struct doomed *o, int *ret_failure, struct error *err)
+static bool delete_is_gone(struct deletion *d, const struct doomed *o, int *ret_failure,
+			   struct error *err)
 {
 	struct kube_query q = { .resource = &o->resource, .ns = o->ns, .name = o->name };
 	struct arena scratch, *was = d->kube.arena;
@@ -186,12 +187,12 @@ static bool is_gone(struct deletion *d, const struct doomed *o, int *ret_failure
 	return gone;
 }
 
-static int wait_for(struct deletion *d, const struct doomed *o, struct error *err)
+static int delete_wait_for(struct deletion *d, const struct doomed *o, struct error *err)
 {
 	int64_t begin = clock_monotonic(clock_system()), pause = LOOK_FIRST_MS;
 	int r;
 
-	while (!is_gone(d, o, &r, err)) {
+	while (!delete_is_gone(d, o, &r, err)) {
 		if (r < 0)
 			return r;
 		if (d->options->timeout > 0 &&
@@ -224,14 +225,14 @@ static int delete_all(struct deletion *d, struct error *err)
 	else if (r == 0)
 		r = delete_args(d, err);
 	for (size_t i = 0; r == 0 && d->options->wait && i < d->doomed.n; i++)
-		r = wait_for(d, &d->doomed.v[i], err);
+		r = delete_wait_for(d, &d->doomed.v[i], err);
 	if (r == 0 && d->failed > 0)
 		r = error_set(err, ERR_INVALID, "%zu of %zu objects could not be deleted",
 			      d->failed, d->asked);
 	return r;
 }
 
-static int run(struct cli *cli, struct error *err)
+static int delete_run(struct cli *cli, struct error *err)
 {
 	struct deletion d = { .cli = cli, .options = cli->options };
 	int r;
@@ -257,5 +258,5 @@ const struct command cmd_delete = {
 	.options_size = sizeof(struct delete_options),
 	.operands_max = COMMAND_ANY,
 	.types = true,
-	.run = run,
+	.run = delete_run,
 };

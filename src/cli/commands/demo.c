@@ -68,7 +68,7 @@ struct demo {
 
 /* --- variables ------------------------------------------------------------------------------- */
 
-static const char *value_of(const struct demo *d, struct str name)
+static const char *demo_value_of(const struct demo *d, struct str name)
 {
 	for (size_t i = 0; i < d->nvariables; i++)
 		if (str_eqz(name, d->variables[i].name))
@@ -96,7 +96,8 @@ static const char *filled(struct demo *d, const char *text)
 	ptrdiff_t at, end;
 
 	while ((at = str_find(rest, STR("${"))) >= 0 && (end = str_chr(rest, '}')) > at) {
-		const char *value = value_of(d, str_of(rest.p + at + 2, (size_t)(end - at - 2)));
+		const char *value = demo_value_of(d,
+						  str_of(rest.p + at + 2, (size_t)(end - at - 2)));
 
 		if (!value)
 			return NULL;
@@ -110,7 +111,7 @@ static const char *filled(struct demo *d, const char *text)
 
 /* --- printing -------------------------------------------------------------------------------- */
 
-static void say(struct demo *d, const char *text)
+static void demo_say(struct demo *d, const char *text)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(16 * KIB);
 
@@ -142,7 +143,7 @@ static int pause_for(struct demo *d, int64_t ms, struct error *err)
 /* --- steps ----------------------------------------------------------------------------------- */
 
 /* Shows the command, runs it, and shows its output. */
-static int show(struct demo *d, const char *command, bool may_fail, struct error *err)
+static int demo_show(struct demo *d, const char *command, bool may_fail, struct error *err)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(2 * DEMO_OUTPUT_MAX);
 	int status = 0, r;
@@ -179,7 +180,7 @@ static int fail_wait(const struct demo_wait *w, const char *ask, struct str answ
  * Polls until the condition holds. On failure, the output of a failing command is part of the
  * error.
  */
-static int wait_for(struct demo *d, const struct demo_wait *w, struct error *err)
+static int demo_wait_for(struct demo *d, const struct demo_wait *w, struct error *err)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(2 * DEMO_OUTPUT_MAX);
 	int64_t end = clock_monotonic(clock_system()) + WAIT_MAX_S * CLOCK_SEC;
@@ -220,7 +221,7 @@ static int take_step(struct demo *d, const struct demo_step *step, struct error 
 		return error_set(err, ERR_INTERNAL, "`%s` names an unknown variable",
 				 step->command);
 	if (text)
-		say(d, text);
+		demo_say(d, text);
 	else
 		(void)fputc('\n', d->cli->out);
 	r = pause_for(d, text ? READ_TEXT_MS : 0, err);
@@ -228,10 +229,10 @@ static int take_step(struct demo *d, const struct demo_step *step, struct error 
 		say_command(d, command);
 		r = demo_shell_start(d->shell, command, err);
 	} else if (r == 0) {
-		r = show(d, command, step->may_fail, err);
+		r = demo_show(d, command, step->may_fail, err);
 	}
 	for (size_t i = 0; r == 0 && i < DEMO_WAITS_MAX && step->waits[i].ask; i++)
-		r = wait_for(d, &step->waits[i], err);
+		r = demo_wait_for(d, &step->waits[i], err);
 	return r < 0 ? r : pause_for(d, READ_OUTPUT_MS, err);
 }
 
@@ -257,7 +258,7 @@ static bool is_chosen(const struct demo *d, const struct demo_story *story)
 	return names->n == 0;
 }
 
-static int check_name(struct demo *d, const char *name, struct error *err)
+static int demo_check_name(struct demo *d, const char *name, struct error *err)
 {
 	struct nearest near;
 
@@ -273,12 +274,12 @@ static int check_name(struct demo *d, const char *name, struct error *err)
 	return cli_bad_usage(d->cli, err, "unknown story \"%s\"; --list shows all stories", name);
 }
 
-static int check_names(struct demo *d, struct error *err)
+static int demo_check_names(struct demo *d, struct error *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < d->options->stories.n; i++)
-		r = check_name(d, d->options->stories.v[i], err);
+		r = demo_check_name(d, d->options->stories.v[i], err);
 	return r;
 }
 
@@ -293,11 +294,12 @@ static int can_tell(struct demo *d, const struct demo_story *story, struct error
 	if (r < 0)
 		return r;
 	if (status != 0)
-		say(d, arena_printf(&d->cli->arena, "This story is left out: %s.", story->without));
+		demo_say(d, arena_printf(&d->cli->arena, "This story is left out: %s.",
+					 story->without));
 	return status == 0;
 }
 
-static int tell(struct demo *d, const struct demo_story *story, struct error *err)
+static int demo_tell(struct demo *d, const struct demo_story *story, struct error *err)
 {
 	int r;
 
@@ -320,7 +322,7 @@ static int tell_all(struct demo *d, struct error *err)
 			r = take_steps(d, s->steps, true, err);
 	for (const struct demo_story *s = demo_stories; r == 0 && s->name; s++)
 		if (is_chosen(d, s))
-			r = tell(d, s, err);
+			r = demo_tell(d, s, err);
 	return r;
 }
 
@@ -395,13 +397,13 @@ static int make_own(struct demo *d, struct error *err)
 
 static int start_own(struct demo *d, struct error *err)
 {
-	say(d, arena_printf(&d->cli->arena,
-			    "No `devplane up --demo` runs in %s, so the demo starts one in a "
-			    "folder of its own, and %s.",
-			    d->asked,
-			    d->options->keep ? "leaves it running"
-					     : "stops and removes it at the end"));
-	return show(d, with_dir(d, "up --demo", " --secure-port 0 --detach"), false, err);
+	demo_say(d, arena_printf(&d->cli->arena,
+				 "No `devplane up --demo` runs in %s, so the demo starts one in a "
+				 "folder of its own, and %s.",
+				 d->asked,
+				 d->options->keep ? "leaves it running"
+						  : "stops and removes it at the end"));
+	return demo_show(d, with_dir(d, "up --demo", " --secure-port 0 --detach"), false, err);
 }
 
 static int find_cluster(struct demo *d, struct error *err)
@@ -415,15 +417,15 @@ static int find_cluster(struct demo *d, struct error *err)
 }
 
 /* Writes the manifests, and shows the commands that come before all stories. */
-static int enter(struct demo *d, struct error *err)
+static int demo_enter(struct demo *d, struct error *err)
 {
 	const char *folder = arena_printf(&d->cli->arena, "%s/demo", d->layout.dir);
 	int r = demo_files_write(folder, err);
 
 	if (r < 0)
 		return r;
-	say(d,
-	    "All commands run in the cluster's folder; the manifests are in its subfolder demo/.");
+	demo_say(d, "All commands run in the cluster's folder; the manifests are in its subfolder "
+		    "demo/.");
 	say_command(d, arena_printf(&d->cli->arena, "cd %s", dir_word(d)));
 	say_command(d, "export KUBECONFIG=$PWD/admin.kubeconfig");
 	return 0;
@@ -432,10 +434,10 @@ static int enter(struct demo *d, struct error *err)
 /* --- the end --------------------------------------------------------------------------------- */
 
 /* Reports the first failure only; the other clean-up commands run nevertheless. */
-static void clean(struct demo *d, const char *command, int *io_result, struct error *io_err)
+static void demo_clean(struct demo *d, const char *command, int *io_result, struct error *io_err)
 {
 	struct error err;
-	int r = show(d, command, false, &err);
+	int r = demo_show(d, command, false, &err);
 
 	if (r == 0 || *io_result < 0)
 		return;
@@ -450,39 +452,40 @@ static void undo_stories(struct demo *d, int *io_result, struct error *io_err)
 	while (d->nbegan > 0) {
 		command = filled(d, d->began[--d->nbegan]->undo);
 		if (command)
-			clean(d, command, io_result, io_err);
+			demo_clean(d, command, io_result, io_err);
 	}
 }
 
-static void leave(struct demo *d, int *io_result, struct error *io_err)
+static void demo_leave(struct demo *d, int *io_result, struct error *io_err)
 {
 	demo_shell_end(d->shell);
 	demo_shell_calm(d->shell);
 	if (d->options->keep) {
-		say(d, arena_printf(&d->cli->arena,
-				    "Everything is left as it is; `%s` stops the cluster.",
-				    with_dir(d, "down", "")));
+		demo_say(d, arena_printf(&d->cli->arena,
+					 "Everything is left as it is; `%s` stops the cluster.",
+					 with_dir(d, "down", "")));
 		return;
 	}
 	if (d->own) {
-		say(d, *io_result < 0 ? "The demo stops its cluster."
-				      : "That was all. The demo stops its cluster.");
-		clean(d, with_dir(d, "down", ""), io_result, io_err);
-		clean(d, arena_printf(&d->cli->arena, "rm -r %s", dir_word(d)), io_result, io_err);
+		demo_say(d, *io_result < 0 ? "The demo stops its cluster."
+					   : "That was all. The demo stops its cluster.");
+		demo_clean(d, with_dir(d, "down", ""), io_result, io_err);
+		demo_clean(d, arena_printf(&d->cli->arena, "rm -r %s", dir_word(d)), io_result,
+			   io_err);
 		return;
 	}
-	say(d, *io_result < 0 ? "The demo removes everything that it created."
-			      : "That was all. The demo removes everything that it created.");
+	demo_say(d, *io_result < 0 ? "The demo removes everything that it created."
+				   : "That was all. The demo removes everything that it created.");
 	undo_stories(d, io_result, io_err);
-	clean(d, demo_cleanup, io_result, io_err);
-	clean(d, "rm -f demo/watch.txt", io_result, io_err);
+	demo_clean(d, demo_cleanup, io_result, io_err);
+	demo_clean(d, "rm -f demo/watch.txt", io_result, io_err);
 }
 
 /* --- the command ----------------------------------------------------------------------------- */
 
 static int demo(struct demo *d, struct error *err)
 {
-	int r = check_names(d, err);
+	int r = demo_check_names(d, err);
 
 	if (r == 0)
 		r = find_cluster(d, err);
@@ -493,14 +496,14 @@ static int demo(struct demo *d, struct error *err)
 	if (d->own)
 		r = start_own(d, err);
 	if (r == 0)
-		r = enter(d, err);
+		r = demo_enter(d, err);
 	if (r == 0)
 		r = tell_all(d, err);
-	leave(d, &r, err);
+	demo_leave(d, &r, err);
 	return r;
 }
 
-static int run(struct cli *cli, struct error *err)
+static int demo_run(struct cli *cli, struct error *err)
 {
 	struct demo d = { .cli = cli, .options = cli->options };
 	int r;
@@ -531,5 +534,5 @@ const struct command cmd_demo = {
 		    "  devplane demo --keep\n",
 	.flags = flags,
 	.options_size = sizeof(struct demo_options),
-	.run = run,
+	.run = demo_run,
 };

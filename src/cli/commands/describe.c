@@ -59,7 +59,7 @@ struct run {
 	const struct json *classes, *rules;
 };
 
-static const struct row *find(const struct resource *r)
+static const struct row *describe_find(const struct resource *r)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (str_eqz(r->resource, rows[i].resource) && str_eqz(r->group, rows[i].group))
@@ -84,7 +84,7 @@ static void load_view(struct run *v)
 	v->npools = device_pools_make(&v->cli->arena, view, &v->pools);
 }
 
-static struct describe begin(struct run *v)
+static struct describe describe_begin(struct run *v)
 {
 	return (struct describe){ .kube = &v->kube,
 				  .arena = &v->cli->arena,
@@ -101,7 +101,7 @@ static struct describe begin(struct run *v)
 				  .text = BUF_INIT(CODEC_MAX) };
 }
 
-static void print(struct run *v, struct describe *d)
+static void describe_print(struct run *v, struct describe *d)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(CODEC_MAX);
 
@@ -110,16 +110,16 @@ static void print(struct run *v, struct describe *d)
 	(void)fwrite(out.p, 1, out.n, v->cli->out);
 }
 
-static int show(struct run *v, const struct discovery_resource *type, struct json *object,
-		struct error *err)
+static int describe_show(struct run *v, const struct discovery_resource *type, struct json *object,
+			 struct error *err)
 {
-	const struct row *row = find(&type->resource);
+	const struct row *row = describe_find(&type->resource);
 	struct describe d;
 	int r;
 
 	if (row->devices)
 		load_view(v);
-	d = begin(v);
+	d = describe_begin(v);
 	d.type = type;
 	d.object = object;
 	d.metadata = json_getz(object, "metadata");
@@ -127,7 +127,7 @@ static int show(struct run *v, const struct discovery_resource *type, struct jso
 	d.status = json_getz(object, "status");
 	r = row->fn(&d, err);
 	if (r == 0)
-		print(v, &d);
+		describe_print(v, &d);
 	buf_release(&d.text);
 	return r;
 }
@@ -151,7 +151,7 @@ static int show_list(struct run *v, const struct object_arg *arg, struct json *i
 
 	JSON_FOREACH_SAFE (it, items) {
 		if (str_starts(json_text_at(json_getz(it, "metadata"), "name"), prefix) && r == 0)
-			r = show(v, arg->type, it, err);
+			r = describe_show(v, arg->type, it, err);
 	}
 	return r < 0 ? r : (int)(v->shown - before);
 }
@@ -190,7 +190,7 @@ static int show_arg(struct run *v, const struct object_arg *arg, struct error *e
 	if (r < 0)
 		return r;
 	if (arg->name.n > 0)
-		return show(v, arg->type, tree, err);
+		return describe_show(v, arg->type, tree, err);
 	r = show_list(v, arg, json_getz(tree, "items"), STR(""), err);
 	if (r == 0)
 		(void)fputs("No resources found\n", v->cli->err);
@@ -208,10 +208,10 @@ static int show_pools(struct run *v, const struct pool_args *args, struct error 
 	r = pool_args_load(&v->kube, args, v->hidden, &f, err);
 	for (size_t i = 0; r == 0 && i < f.n; i++) {
 		const struct device_pool *p = &f.pools[i];
-		struct describe d = begin(v);
+		struct describe d = describe_begin(v);
 
 		describe_pool_text(&d, p, f.view.note, describe_classes(&d, p->slices, p->n));
-		print(v, &d);
+		describe_print(v, &d);
 		buf_release(&d.text);
 	}
 	if (r == 0 && f.n == 0)
@@ -219,7 +219,7 @@ static int show_pools(struct run *v, const struct pool_args *args, struct error 
 	return r;
 }
 
-static int describe(struct run *v, struct error *err)
+static int commands_describe(struct run *v, struct error *err)
 {
 	struct object_args args;
 	struct pool_args pools;
@@ -244,10 +244,10 @@ static int describe(struct run *v, struct error *err)
 	return r;
 }
 
-static int run(struct cli *cli, struct error *err)
+static int describe_run(struct cli *cli, struct error *err)
 {
 	struct run v = { .cli = cli, .options = cli->options };
-	int r = describe(&v, err);
+	int r = commands_describe(&v, err);
 
 	kube_close(&v.kube);
 	return r;
@@ -270,5 +270,5 @@ const struct command cmd_describe = {
 	.options_size = sizeof(struct describe_options),
 	.operands_max = COMMAND_ANY,
 	.types = true,
-	.run = run,
+	.run = describe_run,
 };

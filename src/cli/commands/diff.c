@@ -127,7 +127,7 @@ static struct str side_name(struct arena *a, const char *side, const struct appl
 				     STR_ARG(w->name.ns), STR_ARG(w->name.name)));
 }
 
-static int show(struct work *p, const struct applied *w, struct error *err)
+static int diff_show(struct work *p, const struct applied *w, struct error *err)
 {
 	CLEANUP(buf_release) struct buf before = BUF_INIT(64 * MIB), after = BUF_INIT(64 * MIB);
 	CLEANUP(buf_release) struct buf out = BUF_INIT(256 * MIB);
@@ -151,7 +151,7 @@ static int show(struct work *p, const struct applied *w, struct error *err)
 	return 0;
 }
 
-static int compare(struct work *p, struct json *tree, struct applied *w, struct error *err)
+static int diff_compare(struct work *p, struct json *tree, struct applied *w, struct error *err)
 {
 	int r = apply_object(&p->apply, tree, w, err);
 
@@ -159,7 +159,7 @@ static int compare(struct work *p, struct json *tree, struct applied *w, struct 
 		return r;
 	if (w->handed) /* the dry run does not show all effects of the handover */
 		p->cli->status = MAX(p->cli->status, DIFFERS);
-	return w->live == w->result ? 0 : show(p, w, err);
+	return w->live == w->result ? 0 : diff_show(p, w, err);
 }
 
 static void diff_tree(struct work *p, const struct manifest_item *item)
@@ -167,7 +167,7 @@ static void diff_tree(struct work *p, const struct manifest_item *item)
 	struct applied w = { 0 };
 	struct error err;
 
-	if (compare(p, item->tree, &w, &err) == 0)
+	if (diff_compare(p, item->tree, &w, &err) == 0)
 		return;
 	cli_complain(p->cli, "%s: %s: %s", item->where, manifest_name(p->kube.arena, item->tree),
 		     w.conflict ? w.conflict : err.msg);
@@ -210,7 +210,7 @@ static int diff(struct work *p, const struct manifest *m, struct error *err)
 	return 0;
 }
 
-static int run(struct cli *cli, struct error *err)
+static int diff_run(struct cli *cli, struct error *err)
 {
 	const struct options *o = cli->options;
 	struct work p = { .cli = cli, .options = o };
@@ -249,5 +249,5 @@ const struct command cmd_diff = {
 	.group = COMMAND_OBJECT,
 	.flags = flags,
 	.options_size = sizeof(struct options),
-	.run = run,
+	.run = diff_run,
 };

@@ -23,7 +23,7 @@ static const struct flag flags[] = {
 	{ NULL },
 };
 
-static size_t count(const struct doctor *d, enum doctor_verdict verdict)
+static size_t doctor_count(const struct doctor *d, enum doctor_verdict verdict)
 {
 	size_t n = 0;
 
@@ -42,11 +42,11 @@ static const struct {
 	[DOCTOR_FAIL] = { "fail", "\033[1;31m" },
 };
 
-static int print_tree(struct doctor *d, const char *format, struct error *err)
+static int doctor_print_tree(struct doctor *d, const char *format, struct error *err)
 {
 	struct json *o = json_make_object(d->arena), *list = json_make_array(d->arena);
 
-	json_put_bool(d->arena, o, "ok", count(d, DOCTOR_FAIL) == 0);
+	json_put_bool(d->arena, o, "ok", doctor_count(d, DOCTOR_FAIL) == 0);
 	json_setz(o, "findings", list);
 	for (size_t i = 0; i < d->findings.n; i++) {
 		const struct doctor_finding *f = &d->findings.v[i];
@@ -62,10 +62,11 @@ static int print_tree(struct doctor *d, const char *format, struct error *err)
 	return output_tree(d->cli, format, o, err);
 }
 
-static void print_text(const struct doctor *d)
+static void doctor_print_text(const struct doctor *d)
 {
 	bool colour = d->cli->out_colour;
-	size_t width = 0, fails = count(d, DOCTOR_FAIL), warns = count(d, DOCTOR_WARN);
+	size_t width = 0, fails = doctor_count(d, DOCTOR_FAIL),
+	       warns = doctor_count(d, DOCTOR_WARN);
 
 	for (size_t i = 0; i < d->findings.n; i++)
 		width = MAX(width, columns_count(str_from(d->findings.v[i].subject)));
@@ -85,7 +86,7 @@ static void print_text(const struct doctor *d)
 
 /* --- the run --------------------------------------------------------------------------------- */
 
-static int look(struct doctor *d, struct doctor_options *o, struct error *err)
+static int doctor_look(struct doctor *d, struct doctor_options *o, struct error *err)
 {
 	int r;
 
@@ -105,19 +106,19 @@ static int look(struct doctor *d, struct doctor_options *o, struct error *err)
 	return 0;
 }
 
-static int run(struct cli *cli, struct error *err)
+static int doctor_run(struct cli *cli, struct error *err)
 {
 	struct doctor_options *o = cli->options;
 	struct doctor d = { .cli = cli, .arena = &cli->arena };
 	int r;
 
 	vec_init(&d.findings, FINDINGS_MAX);
-	r = look(&d, o, err);
+	r = doctor_look(&d, o, err);
 	if (r == 0 && strcmp(o->output, "text") != 0)
-		r = print_tree(&d, o->output, err);
+		r = doctor_print_tree(&d, o->output, err);
 	else if (r == 0)
-		print_text(&d);
-	cli->status = count(&d, DOCTOR_FAIL) > 0 ? CLI_FAILURE : CLI_OK;
+		doctor_print_text(&d);
+	cli->status = doctor_count(&d, DOCTOR_FAIL) > 0 ? CLI_FAILURE : CLI_OK;
 	vec_release(&d.findings);
 	return r;
 }
@@ -132,5 +133,5 @@ const struct command cmd_doctor = {
 	.examples = "  devplane doctor\n  devplane doctor --kubeconfig ~/.kube/config\n",
 	.flags = flags,
 	.options_size = sizeof(struct doctor_options),
-	.run = run,
+	.run = doctor_run,
 };

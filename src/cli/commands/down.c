@@ -56,7 +56,7 @@ static bool wait_for_end(const struct up_layout *l, int64_t pid, int64_t timeout
 	}
 }
 
-static int run(struct cli *cli, struct error *err)
+static int down_run(struct cli *cli, struct error *err)
 {
 	const struct down_options *o = cli->options;
 	char time[DURATION_SIZE];
@@ -97,5 +97,5 @@ const struct command cmd_down = {
 	.examples = "  devplane down\n  devplane down --data-dir d --timeout 2m\n",
 	.flags = flags,
 	.options_size = sizeof(struct down_options),
-	.run = run,
+	.run = down_run,
 };

@@ -50,14 +50,14 @@ struct fit {
 	struct buf details; /* lines to print next */
 };
 
-static struct str name_of(const struct json *object)
+static struct str explain_fit_name_of(const struct json *object)
 {
 	return json_text_at(json_getz(object, "metadata"), "name");
 }
 
-static struct str say(struct fit *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static struct str explain_fit_say(struct fit *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-static struct str say(struct fit *f, const char *fmt, ...)
+static struct str explain_fit_say(struct fit *f, const char *fmt, ...)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * KIB);
 	va_list ap;
@@ -78,7 +78,7 @@ static void add_claim(struct fit *f, const struct json *claim)
 		(void)vec_push(&f->waiting, claim);
 }
 
-static int read_claim(struct fit *f, struct str name, struct error *err)
+static int explain_fit_read_claim(struct fit *f, struct str name, struct error *err)
 {
 	struct json *claim;
 	struct error why;
@@ -103,8 +103,8 @@ static int read_template(struct fit *f, const struct pod_claims_ref *ref, struct
 			 &template, err);
 
 	if (r == -ERR_NOT_FOUND) {
-		f->stuck = say(f, "claim template %.*s/%.*s does not exist",
-			       STR_ARG(f->kube.config.ns), STR_ARG(ref->template));
+		f->stuck = explain_fit_say(f, "claim template %.*s/%.*s does not exist",
+					   STR_ARG(f->kube.config.ns), STR_ARG(ref->template));
 		return 0;
 	}
 	if (r == 0)
@@ -120,17 +120,17 @@ static int read_ref(struct fit *f, const struct json *entry, struct error *err)
 	if (ref.state == POD_CLAIMS_REF_UNNEEDED)
 		return 0;
 	if (ref.state == POD_CLAIMS_REF_UNKNOWN) {
-		f->stuck = say(f, "its claim \"%.*s\" has an unknown source",
-			       STR_ARG(ref.pod_claim));
+		f->stuck = explain_fit_say(f, "its claim \"%.*s\" has an unknown source",
+					   STR_ARG(ref.pod_claim));
 		return 0;
 	}
 	if (ref.state == POD_CLAIMS_REF_MISSING)
 		return read_template(f, &ref, err);
-	r = read_claim(f, ref.claim, err);
+	r = explain_fit_read_claim(f, ref.claim, err);
 	if (r != -ERR_NOT_FOUND)
 		return r;
-	f->stuck = say(f, "claim %.*s/%.*s does not exist", STR_ARG(f->kube.config.ns),
-		       STR_ARG(ref.claim));
+	f->stuck = explain_fit_say(f, "claim %.*s/%.*s does not exist", STR_ARG(f->kube.config.ns),
+				   STR_ARG(ref.claim));
 	return 0;
 }
 
@@ -140,7 +140,7 @@ static int read_extended(struct fit *f, struct error *err)
 	const struct json *made = json_getz(json_getz(f->pod, "status"),
 					    "extendedResourceClaimStatus");
 	struct str name = json_text_at(made, "resourceClaimName");
-	int r = name.n ? read_claim(f, name, err) : -ERR_NOT_FOUND;
+	int r = name.n ? explain_fit_read_claim(f, name, err) : -ERR_NOT_FOUND;
 
 	if (r != -ERR_NOT_FOUND)
 		return r;
@@ -194,12 +194,13 @@ static int read_subject(struct fit *f, struct error *err)
 	r = kube_resource(&f->kube, type, &d, err);
 	if (r < 0)
 		return r;
-	f->what = say(f, "%s %.*s/%.*s", str_eqz(d->resource.resource, "pods") ? "pod" : "claim",
-		      STR_ARG(f->kube.config.ns), STR_ARG(name));
+	f->what = explain_fit_say(f, "%s %.*s/%.*s",
+				  str_eqz(d->resource.resource, "pods") ? "pod" : "claim",
+				  STR_ARG(f->kube.config.ns), STR_ARG(name));
 	if (str_eqz(d->resource.resource, "pods") && !d->resource.group.n)
 		return read_pod(f, name, err);
 	if (str_eqz(d->resource.resource, "resourceclaims"))
-		return read_claim(f, name, err);
+		return explain_fit_read_claim(f, name, err);
 	return cli_bad_usage(f->cli, err, "only claims and pods can be explained, not %.*s",
 			     STR_ARG(d->resource.resource));
 }
@@ -309,7 +310,7 @@ static void tell_claims(struct fit *f)
 {
 	for (size_t i = 0; f->pod && i < f->allocated.n; i++) {
 		(void)buf_printf(&f->details, "  claim %.*s is allocated: ",
-				 STR_ARG(name_of(f->allocated.v[i])));
+				 STR_ARG(explain_fit_name_of(f->allocated.v[i])));
 		print_allocated(f->allocated.v[i], &f->details);
 		(void)buf_addc(&f->details, '\n');
 	}
@@ -328,11 +329,11 @@ static void tell_result(struct fit *f, const struct fit_node *n)
 	for (size_t i = 0; i < f->waiting.n; i++) {
 		struct json *one = json_make_object(&f->cli->arena);
 
-		(void)buf_printf(&f->details,
-				 "  claim %.*s would get: ", STR_ARG(name_of(f->waiting.v[i])));
+		(void)buf_printf(&f->details, "  claim %.*s would get: ",
+				 STR_ARG(explain_fit_name_of(f->waiting.v[i])));
 		print_devices(results[i], &f->details);
 		(void)buf_addc(&f->details, '\n');
-		json_put_str(&f->cli->arena, one, "claim", name_of(f->waiting.v[i]));
+		json_put_str(&f->cli->arena, one, "claim", explain_fit_name_of(f->waiting.v[i]));
 		json_setz(one, "allocation", results[i]);
 		json_append(f->results, one);
 	}
@@ -371,7 +372,7 @@ static void find_nodes(struct fit *f, struct fit_query *q)
 	q->nnodes = c->nodes->n + c->ngone;
 }
 
-static int explain(struct fit *f, struct error *err)
+static int explain_fit_explain(struct fit *f, struct error *err)
 {
 	struct str node = str_from(f->options->node);
 	struct explain_sight sight = { claim_sight_may_name, claim_sight_new(&f->kube) };
@@ -401,7 +402,7 @@ static int explain(struct fit *f, struct error *err)
 
 /* --- printing -------------------------------------------------------------------------------- */
 
-static void print_text(struct fit *f)
+static void explain_fit_print_text(struct fit *f)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(CODEC_MAX);
 	CLEANUP(buf_release) struct buf clean = BUF_INIT(CODEC_MAX);
@@ -423,7 +424,7 @@ static void print_text(struct fit *f)
 	(void)fwrite(clean.p, 1, clean.n, f->cli->out);
 }
 
-static int print_tree(struct fit *f, struct error *err)
+static int explain_fit_print_tree(struct fit *f, struct error *err)
 {
 	struct arena *a = &f->cli->arena;
 	struct json *o = json_make_object(a), *names = json_make_array(a);
@@ -451,7 +452,7 @@ static int print_tree(struct fit *f, struct error *err)
 	return output_tree(f->cli, f->options->output, o, err);
 }
 
-static int answer(struct fit *f, struct error *err)
+static int explain_fit_answer(struct fit *f, struct error *err)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(CODEC_MAX);
 	bool hidden; /* availability is not shown here, but the flag is accepted */
@@ -462,7 +463,7 @@ static int answer(struct fit *f, struct error *err)
 	if (r == 0)
 		r = read_subject(f, err);
 	if (r == 0 && (f->waiting.n || f->extended) && !f->stuck.n)
-		r = explain(f, err);
+		r = explain_fit_explain(f, err);
 	if (r < 0)
 		return r;
 	if (f->pod)
@@ -472,19 +473,19 @@ static int answer(struct fit *f, struct error *err)
 	f->answer = arena_str(&f->cli->arena, buf_str(&text));
 	tell_claims(f);
 	if (f->options->output && strcmp(f->options->output, "wide") != 0)
-		return print_tree(f, err);
-	print_text(f);
+		return explain_fit_print_tree(f, err);
+	explain_fit_print_text(f);
 	return 0;
 }
 
-static int run(struct cli *cli, struct error *err)
+static int explain_fit_run(struct cli *cli, struct error *err)
 {
 	struct fit f = { .cli = cli, .options = cli->options, .details = BUF_INIT(CODEC_MAX) };
 	int r;
 
 	vec_init(&f.waiting, SIZE_MAX);
 	vec_init(&f.allocated, SIZE_MAX);
-	r = answer(&f, err);
+	r = explain_fit_answer(&f, err);
 	vec_release(&f.waiting);
 	vec_release(&f.allocated);
 	buf_release(&f.details);
@@ -510,5 +511,5 @@ const struct command cmd_explain_fit = {
 	.options_size = sizeof(struct fit_options),
 	.operands_min = 1,
 	.operands_max = 2,
-	.run = run,
+	.run = explain_fit_run,
 };

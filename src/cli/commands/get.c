@@ -103,8 +103,8 @@ static void say_nothing_found(const struct get *g)
 }
 
 /* Returns 1 if it exists, 0 if it does not and that is fine. */
-static int read_one(struct get *g, const struct object_arg *arg, struct json **ret_tree,
-		    struct error *err)
+static int get_read_one(struct get *g, const struct object_arg *arg, struct json **ret_tree,
+			struct error *err)
 {
 	struct kube_query q = get_query(g, arg);
 	struct error why;
@@ -146,7 +146,7 @@ static void begin_type(struct get *g, const struct discovery_resource *type)
 }
 
 /* Objects of one type that are named one by one share a table. */
-static void join(struct json *into, struct json *more)
+static void get_join(struct json *into, struct json *more)
 {
 	struct json *rows = json_getz(into, "rows"), *from = json_getz(more, "rows");
 
@@ -163,7 +163,7 @@ static int read_table(struct get *g, size_t *io_at, struct json **ret_table, str
 	int r, worst = 0;
 
 	for (; *io_at < g->args.n && g->args.v[*io_at].type == type; (*io_at)++) {
-		r = read_one(g, &g->args.v[*io_at], &tree, &err);
+		r = get_read_one(g, &g->args.v[*io_at], &tree, &err);
 		if (r < 0) {
 			*failed = err;
 			worst = r;
@@ -173,7 +173,7 @@ static int read_table(struct get *g, size_t *io_at, struct json **ret_table, str
 		if (!get_is_slices(type))
 			tree = object_table_of(&g->cli->arena, tree, g->style.wall_ns);
 		if (table)
-			join(table, tree);
+			get_join(table, tree);
 		else
 			table = tree;
 	}
@@ -220,7 +220,7 @@ static int show_objects(struct get *g, struct json **ret_last, struct error *err
 	for (size_t i = 0; i < g->args.n; i++) {
 		struct error why;
 
-		r = read_one(g, &g->args.v[i], &tree, &why);
+		r = get_read_one(g, &g->args.v[i], &tree, &why);
 		if (r < 0)
 			worst = error_copy(err, &why);
 		if (r <= 0)
@@ -286,7 +286,7 @@ static int show_made(struct get *g, const struct pool_args *args, struct error *
 	return get_pools(g, args, err);
 }
 
-static int get(struct get *g, struct error *err)
+static int commands_get(struct get *g, struct error *err)
 {
 	struct json *last = NULL;
 	struct pool_args pools;
@@ -319,10 +319,10 @@ static int get(struct get *g, struct error *err)
 	return get_watch(g, &g->args.v[0], version, last, err);
 }
 
-static int run(struct cli *cli, struct error *err)
+static int get_run(struct cli *cli, struct error *err)
 {
 	struct get g = { .cli = cli, .options = cli->options };
-	int r = get(&g, err);
+	int r = commands_get(&g, err);
 
 	kube_close(&g.kube);
 	return r;
@@ -350,5 +350,5 @@ const struct command cmd_get = {
 	.operands_min = 0,
 	.operands_max = COMMAND_ANY,
 	.types = true,
-	.run = run,
+	.run = get_run,
 };

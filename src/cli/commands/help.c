@@ -5,7 +5,7 @@
 #include "cli/program/cli.h"
 #include "cli/program/help.h"
 
-static int run(struct cli *cli, struct error *err)
+static int help_run(struct cli *cli, struct error *err)
 {
 	const struct command *c = cli->root, *next;
 	const char *path = c->name;
@@ -27,5 +27,5 @@ const struct command cmd_help = {
 	.usage = "[COMMAND ..]",
 	.group = COMMAND_ABOUT,
 	.operands_max = COMMAND_ANY,
-	.run = run,
+	.run = help_run,
 };

@@ -98,7 +98,7 @@ static int find_sources(struct logs *v, struct error *err)
 			 v->layout.logs);
 }
 
-static int choose(struct logs *v, struct str role, struct error *err)
+static int logs_choose(struct logs *v, struct str role, struct error *err)
 {
 	CLEANUP(buf_release) struct buf names = BUF_INIT(64 * KIB);
 
@@ -251,13 +251,13 @@ static void look_again(struct logs *v)
 	arena_clear(&v->scratch);
 }
 
-static int show(struct logs *v, struct error *err)
+static int logs_show(struct logs *v, struct error *err)
 {
 	char oldest[TIMESTAMP_SIZE];
 	int r = find_sources(v, err);
 
 	if (r == 0 && v->cli->operands.n > 0)
-		r = choose(v, str_from(v->cli->operands.v[0]), err);
+		r = logs_choose(v, str_from(v->cli->operands.v[0]), err);
 	if (r < 0)
 		return r;
 	if (v->options->since > 0)
@@ -273,7 +273,7 @@ static int show(struct logs *v, struct error *err)
 	return 0;
 }
 
-static int run(struct cli *cli, struct error *err)
+static int logs_run(struct cli *cli, struct error *err)
 {
 	struct logs v = { .cli = cli, .options = cli->options };
 	int r = up_layout_init(&v.layout, &cli->arena, v.options->data_dir, err);
@@ -282,7 +282,7 @@ static int run(struct cli *cli, struct error *err)
 		return r;
 	vec_init(&v.lines, LINES_MAX);
 	arena_init(&v.scratch, 64 * MIB);
-	r = show(&v, err);
+	r = logs_show(&v, err);
 	vec_release(&v.lines);
 	arena_release(&v.scratch);
 	return r;
@@ -302,5 +302,5 @@ const struct command cmd_logs = {
 	.flags = flags,
 	.options_size = sizeof(struct logs_options),
 	.operands_max = 1,
-	.run = run,
+	.run = logs_run,
 };

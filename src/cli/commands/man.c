@@ -46,7 +46,7 @@ struct writing {
 };
 
 /* The words after the root's name; modifies `text`. */
-static size_t split(char *text, const char *words[WORDS_MAX])
+static size_t man_split(char *text, const char *words[WORDS_MAX])
 {
 	size_t n = 0;
 
@@ -79,7 +79,7 @@ static void write_page(void *ctx, const struct command *c UNUSED, const char *pa
 	if (w->r < 0)
 		return;
 	text = str_dup(str_from(path));
-	w->r = man_page(w->opts, words, split(text, words), &page, w->err);
+	w->r = man_page(w->opts, words, man_split(text, words), &page, w->err);
 	free(text);
 	(void)buf_printf(&file, "%s/", w->dir);
 	man_file(path, &file);
@@ -87,7 +87,7 @@ static void write_page(void *ctx, const struct command *c UNUSED, const char *pa
 		w->r = write_file(file.p, buf_str(&page), w->err);
 }
 
-static int run(struct cli *cli, struct error *err)
+static int man_run(struct cli *cli, struct error *err)
 {
 	CLEANUP(buf_release) struct buf page = BUF_INIT(PAGE_MAX);
 	const struct man_options *o = cli->options;
@@ -126,5 +126,5 @@ const struct command cmd_man = {
 	.flags = flags,
 	.options_size = sizeof(struct man_options),
 	.operands_max = COMMAND_ANY,
-	.run = run,
+	.run = man_run,
 };

@@ -396,7 +396,7 @@ static int check_alive(void *arg, struct error *err)
 	return v->agents ? agents_check(v->agents, err) : 0;
 }
 
-static int check_ready(void *arg, struct error *err)
+static int node_check_ready(void *arg, struct error *err)
 {
 	const struct node *v = arg;
 
@@ -409,7 +409,7 @@ static int check_ready(void *arg, struct error *err)
 
 static const struct endpoint_check checks[] = {
 	{ .name = "agent", .run = check_alive },
-	{ .name = "node-ready", .ready_only = true, .run = check_ready },
+	{ .name = "node-ready", .ready_only = true, .run = node_check_ready },
 	{ NULL },
 };
 
@@ -433,14 +433,14 @@ static void on_silent(void *arg)
 	role_stop_soon(&v->role);
 }
 
-static void on_stopped(void *arg)
+static void node_on_stopped(void *arg)
 {
 	struct node *v = arg;
 
 	endpoint_stop(v->endpoint, on_silent, v);
 }
 
-static void on_stop(void *arg)
+static void node_on_stop(void *arg)
 {
 	struct node *v = arg;
 
@@ -448,11 +448,11 @@ static void on_stop(void *arg)
 		return;
 	v->stopping = true;
 	if (v->agents)
-		agents_stop(v->agents, on_stopped, v);
+		agents_stop(v->agents, node_on_stopped, v);
 	else if (v->attached)
-		attached_stop(v->attached, on_stopped, v);
+		attached_stop(v->attached, node_on_stopped, v);
 	else
-		on_stopped(v);
+		node_on_stopped(v);
 }
 
 /* Serves from the kubelet's folder, so that clients that mount it find both sockets. */
@@ -485,7 +485,7 @@ static int start_attached(struct node *v, struct error *err)
 	return attached_new(&n, &v->attached, err);
 }
 
-static int start(struct node *v, struct error *err)
+static int node_start(struct node *v, struct error *err)
 {
 	const struct node_options *o = v->options;
 	struct kubeconfig_opts k = { .path = o->kubeconfig, .context = o->context };
@@ -547,7 +547,7 @@ static void announce_agents(struct node *v)
 			      agents_api_addr(v->agents)->text);
 }
 
-static void announce(struct node *v)
+static void node_announce(struct node *v)
 {
 	if (v->attached)
 		announce_attached(v);
@@ -565,22 +565,22 @@ static int node(struct node *v, struct error *err)
 	struct error why;
 	int r;
 
-	if (start(v, &why) < 0) {
+	if (node_start(v, &why) < 0) {
 		v->failure = why;
-		on_stop(v);
+		node_on_stop(v);
 	} else {
-		announce(v);
+		node_announce(v);
 	}
 	r = role_run(&v->role, err);
 	return r != 0 || v->failure.code == ERR_OK ? r : error_copy(err, &v->failure);
 }
 
-static int run(struct cli *cli, struct error *err)
+static int node_run(struct cli *cli, struct error *err)
 {
 	struct node v = { .cli = cli, .options = cli->options };
 	int r;
 
-	r = role_init(&v.role, &v.options->role, on_stop, &v, err);
+	r = role_init(&v.role, &v.options->role, node_on_stop, &v, err);
 	if (r < 0)
 		return r;
 	arena_init(&v.arena, REQUEST_WORK_MAX);
@@ -636,5 +636,5 @@ const struct command cmd_node = {
 	.files = files,
 	.flags = flags,
 	.options_size = sizeof(struct node_options),
-	.run = run,
+	.run = node_run,
 };

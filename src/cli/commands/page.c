@@ -84,7 +84,7 @@ static void on_link(struct page_link *link, struct str code, struct str expires,
 	loop_stop(p->kube.loop);
 }
 
-static int ask(struct page *p, struct error *err)
+static int page_ask(struct page *p, struct error *err)
 {
 	p->link = (struct page_link){ .on_done = on_link, .arg = p };
 	page_link_ask(p->kube.client, &p->link, PAGE_LINK_SECONDS);
@@ -97,7 +97,7 @@ static int ask(struct page *p, struct error *err)
 
 /* --- printing -------------------------------------------------------------------------------- */
 
-static void explain(struct page *p)
+static void page_explain(struct page *p)
 {
 	const char *print = page_link_fingerprint(&p->cli->arena, p->kube.config.ca);
 
@@ -148,7 +148,7 @@ static int open_browser(struct page *p, struct error *err)
 	return p->err.code == ERR_OK ? 0 : error_copy(err, &p->err);
 }
 
-static int run(struct cli *cli, struct error *err)
+static int page_run(struct cli *cli, struct error *err)
 {
 	struct page p = { .cli = cli, .options = cli->options };
 	struct kube_options kube;
@@ -158,10 +158,10 @@ static int run(struct cli *cli, struct error *err)
 		return r;
 	r = kube_open(&p.kube, cli, &kube, err);
 	if (r == 0)
-		r = ask(&p, err);
+		r = page_ask(&p, err);
 	if (r == 0) {
 		(void)fprintf(cli->out, "%s\n", p.url);
-		explain(&p);
+		page_explain(&p);
 		if (p.options->open)
 			r = open_browser(&p, err);
 	}
@@ -183,5 +183,5 @@ const struct command cmd_page = {
 		    "  devplane page --kubeconfig team.kubeconfig\n",
 	.flags = flags,
 	.options_size = sizeof(struct page_options),
-	.run = run,
+	.run = page_run,
 };

@@ -56,14 +56,14 @@ static bool is_table(const struct ask_options *o)
 	return strcmp(o->output, "table") == 0 || strcmp(o->output, "wide") == 0;
 }
 
-static int print_tree(struct cli *cli, const ProtobufCMessage *m, struct error *err)
+static int podresources_print_tree(struct cli *cli, const ProtobufCMessage *m, struct error *err)
 {
 	const struct ask_options *o = cli->options;
 
 	return output_tree(cli, o->output, podres_json(&cli->arena, m), err);
 }
 
-static void print_table(struct cli *cli, const struct buf *text)
+static void podresources_print_table(struct cli *cli, const struct buf *text)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(PODRES_TEXT_MAX);
 	const struct ask_options *o = cli->options;
@@ -106,7 +106,7 @@ static int show_pods(struct cli *cli, Podresources__PodResources *const *v, size
 	CLEANUP(buf_release) struct buf text = BUF_INIT(PODRES_TEXT_MAX);
 
 	if (podres_print_pods(&text, v, n, style) > 0)
-		print_table(cli, &text);
+		podresources_print_table(cli, &text);
 	else
 		say_nothing_held(cli, n);
 	return 0;
@@ -135,7 +135,7 @@ static int list_all(struct podres_caller *c, struct error *err)
 			some.pod_resources[some.n_pod_resources++] = pod;
 	}
 	if (!is_table(o))
-		return print_tree(c->cli, &some.base, err);
+		return podresources_print_tree(c->cli, &some.base, err);
 	return show_pods(c->cli, some.pod_resources, some.n_pod_resources, &style);
 }
 
@@ -160,7 +160,7 @@ static int list_one(struct podres_caller *c, struct error *err)
 		return r;
 	answer = reply;
 	if (!is_table(o))
-		return print_tree(c->cli, &answer->base, err);
+		return podresources_print_tree(c->cli, &answer->base, err);
 	style.empty = true;
 	return show_pods(c->cli, &answer->pod_resources, answer->pod_resources ? 1 : 0, &style);
 }
@@ -215,9 +215,9 @@ static int show_allocatable(struct podres_caller *c, struct error *err)
 		return r;
 	answer = reply;
 	if (!is_table(c->cli->options))
-		return print_tree(c->cli, &answer->base, err);
+		return podresources_print_tree(c->cli, &answer->base, err);
 	if (podres_print_allocatable(&text, answer, &style) > 0)
-		print_table(c->cli, &text);
+		podresources_print_table(c->cli, &text);
 	else
 		(void)fputs("Nothing can be handed out: no device plugin has registered, and CPUs "
 			    "and memory are not given to containers of their own.\n",

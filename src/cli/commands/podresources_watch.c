@@ -84,7 +84,7 @@ static void print_json(struct watcher *w, const ProtobufCMessage *m)
 }
 
 /* The time of day with milliseconds, without the date. */
-static void print_line(struct watcher *w, const struct buf *line)
+static void podresources_watch_print_line(struct watcher *w, const struct buf *line)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(PODRES_TEXT_MAX);
 	CLEANUP(buf_release) struct buf out = BUF_INIT(PODRES_TEXT_MAX);
@@ -120,7 +120,7 @@ static void show_pod(struct watcher *w, const Podresources__PodEvent *e)
 	if (strcmp(w->options->output, "json") == 0)
 		print_json(w, &e->base);
 	else if (podres_print_pod_event(&w->state, &line, e))
-		print_line(w, &line);
+		podresources_watch_print_line(w, &line);
 	else
 		print_end(w);
 }
@@ -134,7 +134,7 @@ static void show_allocatable(struct watcher *w, const Podresources__AllocatableE
 	if (strcmp(w->options->output, "json") == 0)
 		print_json(w, &e->base);
 	else if (podres_print_allocatable_event(&w->state, &line, e))
-		print_line(w, &line);
+		podresources_watch_print_line(w, &line);
 	else
 		print_end(w);
 }
@@ -164,7 +164,7 @@ static void on_metadata(struct grpc_call *c)
 	on_ready(w);
 }
 
-static void on_message(struct grpc_call *c, const void *message)
+static void podresources_watch_on_message(struct grpc_call *c, const void *message)
 {
 	struct watcher *w = grpc_call_data(c);
 
@@ -203,7 +203,7 @@ static void say_lost(struct watcher *w, const struct grpc_status *st)
 		      st->code == GRPC_OK ? "the server ended it" : grpc_code_name(st->code));
 }
 
-static void on_end(struct grpc_call *c, const struct grpc_status *st)
+static void podresources_watch_on_end(struct grpc_call *c, const struct grpc_status *st)
 {
 	struct watcher *w = grpc_call_data(c);
 
@@ -220,13 +220,13 @@ static void on_end(struct grpc_call *c, const struct grpc_status *st)
 }
 
 static const struct grpc_call_ops call_ops = { .on_metadata = on_metadata,
-					       .on_message = on_message,
-					       .on_end = on_end };
+					       .on_message = podresources_watch_on_message,
+					       .on_end = podresources_watch_on_end };
 
 /*
  * Requests what has not been seen yet: the state, the next change, or the events after a revision.
  */
-static void begin(struct watcher *w)
+static void podresources_watch_begin(struct watcher *w)
 {
 	Podresources__WatchRequest request = PODRESOURCES__WATCH_REQUEST__INIT;
 
@@ -238,14 +238,14 @@ static void begin(struct watcher *w)
 	(void)grpc_call_half_close(w->call);
 }
 
-static void on_timer(struct loop_timer *t)
+static void podresources_watch_on_timer(struct loop_timer *t)
 {
-	begin(CONTAINER_OF(t, struct watcher, timer));
+	podresources_watch_begin(CONTAINER_OF(t, struct watcher, timer));
 }
 
 /* --- the command -------------------------------------------------------------------------- */
 
-static void on_signal(void *arg, int signum UNUSED)
+static void podresources_watch_on_signal(void *arg, int signum UNUSED)
 {
 	struct watcher *w = arg;
 
@@ -253,7 +253,7 @@ static void on_signal(void *arg, int signum UNUSED)
 	loop_stop(w->caller.loop);
 }
 
-static int start(struct watcher *w, struct error *err)
+static int podresources_watch_start(struct watcher *w, struct error *err)
 {
 	static const int signums[] = { SIGINT, SIGTERM };
 	const struct watch_options *o = w->options;
@@ -264,17 +264,18 @@ static int start(struct watcher *w, struct error *err)
 				     "--no-initial and --after-revision exclude each other");
 	r = podres_caller_open(&w->caller, w->cli, &o->socket, true, err);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(signums); i++)
-		r = loop_signal_new(w->caller.loop, signums[i], on_signal, w, &w->signals[i], err);
+		r = loop_signal_new(w->caller.loop, signums[i], podresources_watch_on_signal, w,
+				    &w->signals[i], err);
 	if (r < 0)
 		return r;
 	w->caller.on_ready = on_ready;
 	w->caller.arg = w;
-	loop_timer_init(&w->timer, w->caller.loop, on_timer);
-	begin(w);
+	loop_timer_init(&w->timer, w->caller.loop, podresources_watch_on_timer);
+	podresources_watch_begin(w);
 	return 0;
 }
 
-static int run(struct cli *cli, struct error *err)
+static int podresources_watch_run(struct cli *cli, struct error *err)
 {
 	const struct watch_options *o = cli->options;
 	struct podres_print_style style = { .wide = strcmp(o->output, "wide") == 0,
@@ -290,7 +291,7 @@ static int run(struct cli *cli, struct error *err)
 	w.columns.width[1] = strlen("DELETED") + TABS_TABLE->padding; /* its width will be needed */
 	w.method = o->allocatable ? &podres_method_watch_allocatable : &podres_method_watch;
 	podres_print_init(&w.state, &style, false);
-	r = start(&w, err);
+	r = podresources_watch_start(&w, err);
 	if (r == 0) {
 		loop_run(w.caller.loop);
 		loop_timer_stop(&w.timer);
@@ -320,5 +321,5 @@ const struct command cmd_podresources_watch = {
 		"devplane podresources watch --after-revision 1760000000000 --root-dir d/n1",
 	.flags = flags,
 	.options_size = sizeof(struct watch_options),
-	.run = run,
+	.run = podresources_watch_run,
 };

@@ -157,7 +157,7 @@ static const struct endpoint_page pages[] = {
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-static int read_all(void *arg, struct error *err)
+static int scheduler_read_all(void *arg, struct error *err)
 {
 	struct schedule *v = arg;
 	int r = role_gates(v->cli, &v->options->feature_gates, &v->gates, err);
@@ -165,7 +165,7 @@ static int read_all(void *arg, struct error *err)
 	return r < 0 ? r : read_files(v, err);
 }
 
-static int start(void *arg, struct error *err)
+static int scheduler_start(void *arg, struct error *err)
 {
 	struct schedule *v = arg;
 	struct scheduler_opts s = { .loop = v->frame.role.loop,
@@ -181,17 +181,17 @@ static int start(void *arg, struct error *err)
 	return scheduler_new(&s, &v->scheduler, err);
 }
 
-static int check(void *arg, struct error *err)
+static int commands_scheduler_check(void *arg, struct error *err)
 {
 	return scheduler_check(((const struct schedule *)arg)->scheduler, err);
 }
 
-static int check_ready(void *arg, struct error *err)
+static int commands_scheduler_check_ready(void *arg, struct error *err)
 {
 	return scheduler_check_ready(((const struct schedule *)arg)->scheduler, err);
 }
 
-static void stop(void *arg, void (*done)(void *arg), void *done_arg)
+static void commands_scheduler_stop(void *arg, void (*done)(void *arg), void *done_arg)
 {
 	scheduler_stop(((struct schedule *)arg)->scheduler, done, done_arg);
 }
@@ -205,15 +205,15 @@ static const struct elected_role_ops ops = {
 	.name = "scheduler",
 	.ready_check = "sched-handler-sync",
 	.pages = pages,
-	.read = read_all,
-	.start = start,
-	.check = check,
-	.check_ready = check_ready,
-	.stop = stop,
+	.read = scheduler_read_all,
+	.start = scheduler_start,
+	.check = commands_scheduler_check,
+	.check_ready = commands_scheduler_check_ready,
+	.stop = commands_scheduler_stop,
 	.free = free_all,
 };
 
-static int run(struct cli *cli, struct error *err)
+static int scheduler_run(struct cli *cli, struct error *err)
 {
 	struct schedule v = { .cli = cli, .options = cli->options };
 	int r;
@@ -250,5 +250,5 @@ const struct command cmd_scheduler = {
 	.files = files,
 	.flags = flags,
 	.options_size = sizeof(struct scheduler_options),
-	.run = run,
+	.run = scheduler_run,
 };

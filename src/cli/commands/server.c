@@ -313,18 +313,18 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-static void on_stopped(void *arg)
+static void server_on_stopped(void *arg)
 {
 	struct serve *v = arg;
 
 	role_stop(&v->role);
 }
 
-static void on_stop(void *arg)
+static void server_on_stop(void *arg)
 {
 	struct serve *v = arg;
 
-	server_stop(v->server, v->options->drain_timeout / CLOCK_MS, on_stopped, v);
+	server_stop(v->server, v->options->drain_timeout / CLOCK_MS, server_on_stopped, v);
 }
 
 static void on_ready(void *arg, const struct error *err)
@@ -333,7 +333,7 @@ static void on_ready(void *arg, const struct error *err)
 
 	if (err) {
 		v->failure = *err;
-		on_stop(v);
+		server_on_stop(v);
 		return;
 	}
 	/* For users and scripts: one block, printed once, when everything works. */
@@ -346,7 +346,7 @@ static void on_ready(void *arg, const struct error *err)
 	role_ready(&v->role);
 }
 
-static int serve(struct serve *v, struct error *err)
+static int server_serve(struct serve *v, struct error *err)
 {
 	struct server_opts opts;
 	int r;
@@ -361,21 +361,21 @@ static int serve(struct serve *v, struct error *err)
 	opts.arg = v;
 	r = server_new(&opts, &v->server, &v->failure);
 	if (r < 0)
-		on_stop(v);
+		server_on_stop(v);
 	r = role_run(&v->role, err);
 	server_free(v->server);
 	return r != 0 || v->failure.code == ERR_OK ? r : error_copy(err, &v->failure);
 }
 
-static int run(struct cli *cli, struct error *err)
+static int server_run(struct cli *cli, struct error *err)
 {
 	struct serve v = { .cli = cli, .options = cli->options };
 	int r;
 
-	r = role_init(&v.role, &v.options->role, on_stop, &v, err);
+	r = role_init(&v.role, &v.options->role, server_on_stop, &v, err);
 	if (r < 0)
 		return r;
-	r = serve(&v, err);
+	r = server_serve(&v, err);
 	role_release(&v.role);
 	return r;
 }
@@ -408,5 +408,5 @@ const struct command cmd_server = {
 	.files = files,
 	.flags = flags,
 	.options_size = sizeof(struct server_options),
-	.run = run,
+	.run = server_run,
 };

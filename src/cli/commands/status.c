@@ -100,7 +100,7 @@ static void look_at_processes(struct status *s)
 	}
 }
 
-static int look(struct status *s, struct error *err)
+static int status_look(struct status *s, struct error *err)
 {
 	const struct status_options *o = s->cli->options;
 	int r = up_layout_init(&s->layout, &s->cli->arena, o->data_dir, err);
@@ -147,7 +147,7 @@ static void add_role(struct status *s, struct json *list, size_t i)
 		json_put_str(a, o, "lastFailure", role->failure);
 }
 
-static int print_tree(struct status *s, const char *format, struct error *err)
+static int status_print_tree(struct status *s, const char *format, struct error *err)
 {
 	struct arena *a = &s->cli->arena;
 	struct json *o = json_make_object(a), *roles = json_make_array(a);
@@ -214,7 +214,7 @@ static void print_faults(struct status *s)
 	}
 }
 
-static void print_table(struct status *s, bool wide)
+static void status_print_table(struct status *s, bool wide)
 {
 	CLEANUP(buf_release) struct buf raw = BUF_INIT(4 * MIB);
 	CLEANUP(buf_release) struct buf lines = BUF_INIT(4 * MIB);
@@ -251,23 +251,23 @@ static void print_nothing(struct status *s)
 			      : "");
 }
 
-static int run(struct cli *cli, struct error *err)
+static int status_run(struct cli *cli, struct error *err)
 {
 	const struct status_options *o = cli->options;
 	struct status s = { .cli = cli };
-	int r = look(&s, err);
+	int r = status_look(&s, err);
 
 	if (r < 0)
 		return r;
 	cli->status = s.pid == 0 ? NOT_RUNNING : all_is_well(&s) ? CLI_OK : DEGRADED;
 	if (o->output && strcmp(o->output, "wide") != 0)
-		return print_tree(&s, o->output, err);
+		return status_print_tree(&s, o->output, err);
 	if (s.pid == 0)
 		print_nothing(&s);
 	else if (s.state.pid == 0)
 		print_starting(&s);
 	else
-		print_table(&s, o->output != NULL);
+		status_print_table(&s, o->output != NULL);
 	return 0;
 }
 
@@ -288,5 +288,5 @@ const struct command cmd_status = {
 	.exit_status = exit_status,
 	.flags = flags,
 	.options_size = sizeof(struct status_options),
-	.run = run,
+	.run = status_run,
 };

@@ -67,7 +67,7 @@ struct top {
 
 /* --- waking up ------------------------------------------------------------------------------- */
 
-static void wake(struct top *t)
+static void top_wake(struct top *t)
 {
 	t->again = true;
 	loop_stop(t->kube.loop);
@@ -81,11 +81,11 @@ static void quit(struct top *t)
 
 static void on_draw(struct loop_timer *timer)
 {
-	wake(CONTAINER_OF(timer, struct top, draw));
+	top_wake(CONTAINER_OF(timer, struct top, draw));
 }
 
 /* Several changes are drawn together. */
-static void on_change(void *arg)
+static void top_on_change(void *arg)
 {
 	struct top *t = arg;
 	int64_t since = loop_now(t->kube.loop) - t->drawn_at;
@@ -101,17 +101,17 @@ static void on_check(struct loop_timer *timer)
 	loop_timer_start(&t->check, CHECK_MS);
 	if (!device_feed_synced(t->feed) || t->view.message.n ||
 	    device_feed_failure(t->feed)->code != ERR_OK)
-		wake(t);
+		top_wake(t);
 }
 
-static void on_signal(void *arg, int signum UNUSED)
+static void top_on_signal(void *arg, int signum UNUSED)
 {
 	quit(arg);
 }
 
 static void on_resize(void *arg)
 {
-	wake(arg);
+	top_wake(arg);
 }
 
 static void on_key(void *arg, int key)
@@ -159,7 +159,7 @@ static void on_key(void *arg, int key)
 	default:
 		return;
 	}
-	wake(t);
+	top_wake(t);
 }
 
 /* --- drawing --------------------------------------------------------------------------------- */
@@ -237,7 +237,7 @@ static int turn(struct top *t, struct error *err)
 	return r;
 }
 
-static int work(struct top *t, struct error *err)
+static int top_work(struct top *t, struct error *err)
 {
 	int r = 0;
 
@@ -281,7 +281,8 @@ static int catch_signals(struct top *t, struct error *err)
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(signums) && r == 0; i++)
-		r = loop_signal_new(t->kube.loop, signums[i], on_signal, t, &t->signals[i], err);
+		r = loop_signal_new(t->kube.loop, signums[i], top_on_signal, t, &t->signals[i],
+				    err);
 	return r;
 }
 
@@ -297,12 +298,12 @@ static void set_view(struct top *t)
 	t->view.arg = t->sight;
 }
 
-static int begin(struct top *t, struct error *err)
+static int top_begin(struct top *t, struct error *err)
 {
 	struct device_feed_opts o = { .driver = str_from(t->options->driver),
 				      .pool = str_from(t->options->pool),
 				      .node = str_from(t->options->node),
-				      .on_change = on_change,
+				      .on_change = top_on_change,
 				      .arg = t };
 	int r = kube_open(&t->kube, t->cli, &t->options->kube, err);
 
@@ -325,7 +326,7 @@ static int begin(struct top *t, struct error *err)
 }
 
 /* Notes are printed after the terminal has been restored. */
-static void end(struct top *t)
+static void top_end(struct top *t)
 {
 	terminal_close(t->terminal);
 	if (t->feed && device_feed_lacks_nodes(t->feed))
@@ -341,7 +342,7 @@ static void end(struct top *t)
 	top_model_release(&t->model);
 }
 
-static int run(struct cli *cli, struct error *err)
+static int top_run(struct cli *cli, struct error *err)
 {
 	struct top t = { .cli = cli, .options = cli->options };
 	int r = device_gate_need(cli, &t.options->feature_gates, err);
@@ -349,12 +350,12 @@ static int run(struct cli *cli, struct error *err)
 	if (r < 0)
 		return r;
 	top_model_init(&t.model);
-	r = begin(&t, err);
+	r = top_begin(&t, err);
 	if (r == 0)
-		r = work(&t, err);
+		r = top_work(&t, err);
 	if (t.terminal && t.done)
 		r = 0;
-	end(&t);
+	top_end(&t);
 	return r;
 }
 
@@ -376,7 +377,7 @@ static const struct command devices = {
 		    "  devplane top devices -o json\n",
 	.flags = flags,
 	.options_size = sizeof(struct top_options),
-	.run = run,
+	.run = top_run,
 };
 
 static const struct command *const rows[] = { &devices, NULL };

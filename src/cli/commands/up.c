@@ -85,7 +85,7 @@ struct up_command {
 	size_t nnotes;
 };
 
-static void note(struct up_command *v, const char *text)
+static void up_note(struct up_command *v, const char *text)
 {
 	if (v->nnotes < ARRAY_SIZE(v->notes))
 		v->notes[v->nnotes++] = text;
@@ -117,7 +117,7 @@ static int plan_nodes(struct up_command *v, struct error *err)
 		return 0;
 	if (o->endpoint || (o->runtime && strcmp(o->runtime, "cri") == 0))
 		return error_copy(err, &failure);
-	note(v, arena_strdup(&v->cli->arena, str_from(failure.msg)));
+	up_note(v, arena_strdup(&v->cli->arena, str_from(failure.msg)));
 	return 0;
 }
 
@@ -133,10 +133,10 @@ static void plan_users(struct up_command *v)
 	if (!wall)
 		return;
 	p->uid_base = 0;
-	note(v, arena_printf(p->arena,
-			     "all roles run as root, because other users may not pass %s: use "
-			     "another --data-dir, or let others pass it (chmod o+x)",
-			     wall));
+	up_note(v, arena_printf(p->arena,
+				"all roles run as root, because other users may not pass %s: use "
+				"another --data-dir, or let others pass it (chmod o+x)",
+				wall));
 }
 
 /* Makes the plugin readable for the scheduler's user: copies it if its folder is not accessible. */
@@ -167,9 +167,9 @@ static int plan_scheduler(struct up_command *v, struct error *err)
 		return 0;
 	plugin = up_check_plugin(&v->cli->arena, "disk_io");
 	if (!plugin) {
-		note(v, "the plugin disk_io.so was not found beside the program or in "
-			"lib/devplane/scheduler: pods are scheduled without regard to disk "
-			"bandwidth");
+		up_note(v, "the plugin disk_io.so was not found beside the program or in "
+			   "lib/devplane/scheduler: pods are scheduled without regard to disk "
+			   "bandwidth");
 		return 0;
 	}
 	r = place_plugin(p, &plugin, err);
@@ -249,7 +249,7 @@ static int make_plan(struct up_command *v, struct error *err)
 
 /* --- summary --------------------------------------------------------------------------------- */
 
-static void count(struct buf *out, size_t n, const char *what)
+static void up_count(struct buf *out, size_t n, const char *what)
 {
 	if (n > 0)
 		(void)buf_printf(out, ", %zu %s%s", n, what, n == 1 ? "" : "s");
@@ -262,8 +262,8 @@ static void print_what_runs(const struct up_command *v, struct buf *out)
 	for (size_t i = 0; i < v->plan.n; i++)
 		drivers += v->plan.roles[i].kind == UP_DRIVER;
 	(void)buf_addz(out, "  runs    server, controller, scheduler");
-	count(out, up_plan_nodes(&v->plan), "node");
-	count(out, drivers, "driver");
+	up_count(out, up_plan_nodes(&v->plan), "node");
+	up_count(out, drivers, "driver");
 	if (v->plan.runtime_endpoint)
 		(void)buf_printf(out, "; containers by %s", v->plan.runtime_endpoint);
 	(void)buf_addc(out, '\n');
@@ -339,7 +339,7 @@ static void print_summary(const struct up_command *v, const struct up_ready *rea
  * From here on the supervisor's streams are its log. Notifies the waiting process that all is
  * ready.
  */
-static void let_go(struct up_command *v)
+static void up_let_go(struct up_command *v)
 {
 	int fd = open(up_layout_log(&v->plan.layout, "up"),
 		      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -433,7 +433,7 @@ static void on_ready(void *arg, const struct up_ready *ready)
 
 	print_summary(v, ready);
 	if (v->ready_fd >= 0)
-		let_go(v);
+		up_let_go(v);
 }
 
 static void on_trouble(void *arg, const char *text)
@@ -484,7 +484,7 @@ static int prepare(struct up_command *v, struct error *err)
 	return r < 0 ? r : up_owners_set(&v->plan, err);
 }
 
-static int run(struct cli *cli, struct error *err)
+static int commands_up_run(struct cli *cli, struct error *err)
 {
 	struct up_command v = { .cli = cli,
 				.options = cli->options,
@@ -540,5 +540,5 @@ const struct command cmd_up = {
 	.files = files,
 	.flags = flags,
 	.options_size = sizeof(struct up_options),
-	.run = run,
+	.run = commands_up_run,
 };

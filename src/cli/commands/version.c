@@ -17,7 +17,7 @@ static const struct flag flags[] = {
 	{ NULL },
 };
 
-static int run(struct cli *cli, struct error *err)
+static int version_run(struct cli *cli, struct error *err)
 {
 	const struct version_options *o = cli->options;
 	const struct version *v = version_get();
@@ -42,5 +42,5 @@ const struct command cmd_version = {
 	.examples = "devplane version -o json",
 	.flags = flags,
 	.options_size = sizeof(struct version_options),
-	.run = run,
+	.run = version_run,
 };

@@ -53,21 +53,21 @@ struct watcher {
 	struct error told; /* the failure that was reported to the user */
 };
 
-static void wake(struct watcher *w)
+static void watch_wake(struct watcher *w)
 {
 	w->again = true;
 	loop_stop(w->kube.loop);
 }
 
-static void on_change(void *arg)
+static void watch_on_change(void *arg)
 {
 	struct watcher *w = arg;
 
 	w->changed = true;
-	wake(w);
+	watch_wake(w);
 }
 
-static void on_signal(void *arg, int signum UNUSED)
+static void watch_on_signal(void *arg, int signum UNUSED)
 {
 	struct watcher *w = arg;
 
@@ -82,10 +82,10 @@ static void on_check(struct loop_timer *t)
 
 	loop_timer_start(&w->check, CHECK_MS);
 	if (device_feed_failure(w->feed)->code != w->told.code)
-		wake(w);
+		watch_wake(w);
 }
 
-static void tell(void *arg, const struct top_change *c)
+static void watch_tell(void *arg, const struct top_change *c)
 {
 	struct watcher *w = arg;
 	CLEANUP(buf_release) struct buf line = BUF_INIT(MIB);
@@ -139,14 +139,14 @@ static void print_changes(struct watcher *w)
 	w->view.wall_ns = clock_wall(clock_system());
 	if (!w->started)
 		print_head(w);
-	device_feed_update(w->feed, &w->model, tell, w);
+	device_feed_update(w->feed, &w->model, watch_tell, w);
 	if (!w->started && device_feed_lacks_nodes(w->feed))
 		device_view_say_nodes_unknown(w->cli);
 	w->started = true;
 	w->done |= fflush(w->cli->out) != 0;
 }
 
-static int work(struct watcher *w, struct error *err)
+static int watch_work(struct watcher *w, struct error *err)
 {
 	int r = 0;
 
@@ -163,13 +163,13 @@ static int work(struct watcher *w, struct error *err)
 	return r;
 }
 
-static int begin(struct watcher *w, struct error *err)
+static int watch_begin(struct watcher *w, struct error *err)
 {
 	static const int signums[] = { SIGTERM, SIGINT, SIGHUP };
 	struct device_feed_opts o = { .driver = str_from(w->options->driver),
 				      .pool = str_from(w->options->pool),
 				      .node = str_from(w->options->node),
-				      .on_change = on_change,
+				      .on_change = watch_on_change,
 				      .arg = w };
 	int r = kube_open(&w->kube, w->cli, &w->options->kube, err);
 
@@ -179,7 +179,8 @@ static int begin(struct watcher *w, struct error *err)
 	w->view.may = claim_sight_may_name;
 	w->view.arg = claim_sight_new(&w->kube);
 	for (size_t i = 0; i < ARRAY_SIZE(signums) && r == 0; i++)
-		r = loop_signal_new(w->kube.loop, signums[i], on_signal, w, &w->signals[i], err);
+		r = loop_signal_new(w->kube.loop, signums[i], watch_on_signal, w, &w->signals[i],
+				    err);
 	if (r == 0)
 		r = device_feed_open(&w->kube, &o, &w->feed, err);
 	if (r == 0)
@@ -187,7 +188,7 @@ static int begin(struct watcher *w, struct error *err)
 	return r;
 }
 
-static void end(struct watcher *w)
+static void commands_watch_end(struct watcher *w)
 {
 	if (w->kube.loop)
 		loop_timer_stop(&w->check);
@@ -198,7 +199,7 @@ static void end(struct watcher *w)
 	top_model_release(&w->model);
 }
 
-static int run(struct cli *cli, struct error *err)
+static int watch_run(struct cli *cli, struct error *err)
 {
 	struct watcher w = { .cli = cli, .options = cli->options };
 	int r = device_gate_need(cli, &w.options->feature_gates, err);
@@ -206,12 +207,12 @@ static int run(struct cli *cli, struct error *err)
 	if (r < 0)
 		return r;
 	top_model_init(&w.model);
-	r = begin(&w, err);
+	r = watch_begin(&w, err);
 	if (r == 0)
-		r = work(&w, err);
+		r = watch_work(&w, err);
 	if (w.done)
 		r = 0;
-	end(&w);
+	commands_watch_end(&w);
 	return r;
 }
 
@@ -228,7 +229,7 @@ static const struct command devices = {
 		    "  devplane watch devices -o json | jq -c 'select(.change == \"health\")'\n",
 	.flags = flags,
 	.options_size = sizeof(struct watch_options),
-	.run = run,
+	.run = watch_run,
 };
 
 static const struct command *const rows[] = { &devices, NULL };

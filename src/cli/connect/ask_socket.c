@@ -22,7 +22,7 @@ struct ask {
 	struct error err; /* code ERR_OK: no failure */
 };
 
-static void finish(struct ask *a, const struct error *err)
+static void ask_socket_finish(struct ask *a, const struct error *err)
 {
 	if (a->done)
 		return;
@@ -32,12 +32,12 @@ static void finish(struct ask *a, const struct error *err)
 	loop_stop(a->loop);
 }
 
-static void on_head(struct http_stream *s)
+static void ask_socket_on_head(struct http_stream *s)
 {
 	((struct ask *)s->data)->status = s->in.status;
 }
 
-static void on_body(struct http_stream *s, struct str piece)
+static void ask_socket_on_body(struct http_stream *s, struct str piece)
 {
 	struct ask *a = s->data;
 	struct error err;
@@ -45,21 +45,21 @@ static void on_body(struct http_stream *s, struct str piece)
 	if (buf_add_str(a->answer, piece) < 0) {
 		(void)error_set(&err, ERR_TOO_LARGE, "the answer is larger than %zu bytes",
 				a->answer->max);
-		finish(a, &err);
+		ask_socket_finish(a, &err);
 	}
 	http_stream_consume(s, piece.n);
 }
 
-static void on_close(struct http_stream *s, const struct error *err)
+static void ask_socket_on_close(struct http_stream *s, const struct error *err)
 {
-	finish(s->data, err);
+	ask_socket_finish(s->data, err);
 }
 
-static const struct http_stream_ops stream_ops = { .on_head = on_head,
-						   .on_body = on_body,
-						   .on_close = on_close };
+static const struct http_stream_ops stream_ops = { .on_head = ask_socket_on_head,
+						   .on_body = ask_socket_on_body,
+						   .on_close = ask_socket_on_close };
 
-static void on_open(void *arg)
+static void ask_socket_on_open(void *arg)
 {
 	struct ask *a = arg;
 	struct http_request r = { .method = a->what->method,
@@ -75,19 +75,19 @@ static void on_open(void *arg)
 
 	a->asked = true;
 	if (http_client_request(a->client, &r, &s, &err) < 0) {
-		finish(a, &err);
+		ask_socket_finish(a, &err);
 	} else if (!r.end) {
 		(void)http_stream_send_copy(s, a->what->body);
 		(void)http_stream_end(s, NULL, 0);
 	}
 }
 
-static void on_client_close(void *arg, const struct error *err)
+static void ask_socket_on_client_close(void *arg, const struct error *err)
 {
 	struct ask *a = arg;
 
 	if (!a->asked)
-		finish(a, err);
+		ask_socket_finish(a, err);
 }
 
 static void on_timeout(struct loop_timer *t)
@@ -96,12 +96,14 @@ static void on_timeout(struct loop_timer *t)
 	struct error err;
 
 	(void)error_set(&err, ERR_TIMEOUT, "no answer within %lld ms", (long long)a->timeout_ms);
-	finish(a, &err);
+	ask_socket_finish(a, &err);
 }
 
 static int exchange(struct ask *a, struct error *err)
 {
-	struct http_client_opts o = { .on_open = on_open, .on_close = on_client_close, .arg = a };
+	struct http_client_opts o = { .on_open = ask_socket_on_open,
+				      .on_close = ask_socket_on_client_close,
+				      .arg = a };
 	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * KIB);
 	int r;
 

@@ -1,7 +1,7 @@
 /*
- * The loop runs only within wait_for(); other code may stop it meanwhile without harm. As kubectl
- * does, lists are requested in pages, so that a server never has to make a large reply at once;
- * the pages are put together again.
+ * The loop runs only within kube_wait_for(); other code may stop it meanwhile without harm. As
+ * kubectl does, lists are requested in pages, so that a server never has to make a large reply at
+ * once; the pages are put together again.
  */
 #include "cli/connect/kube.h"
 
@@ -25,7 +25,7 @@ struct wait {
 /* --- one request ----------------------------------------------------------------------------- */
 
 /* A failed connection's own message says little, so the error is extended. */
-static void explain(const struct kube *k, struct error *failure)
+static void kube_explain(const struct kube *k, struct error *failure)
 {
 	char why[256];
 
@@ -67,8 +67,8 @@ static void say_warnings(struct kube *k, const struct client_answer *answer)
 	}
 }
 
-static void on_done(struct client_request *r, const struct client_answer *answer,
-		    const struct error *err)
+static void kube_on_done(struct client_request *r, const struct client_answer *answer,
+			 const struct error *err)
 {
 	struct wait *w = r->arg;
 
@@ -84,7 +84,7 @@ static void on_done(struct client_request *r, const struct client_answer *answer
 	loop_stop(w->kube->loop);
 }
 
-static int wait_for(struct wait *w, struct error *err)
+static int kube_wait_for(struct wait *w, struct error *err)
 {
 	while (!w->done && !w->kube->interrupted)
 		loop_run(w->kube->loop);
@@ -92,7 +92,7 @@ static int wait_for(struct wait *w, struct error *err)
 		return error_set(err, ERR_CANCELED, "interrupted");
 	if (w->result >= 0)
 		return w->result;
-	explain(w->kube, &w->err);
+	kube_explain(w->kube, &w->err);
 	(void)error_copy(err, &w->err);
 	return w->result;
 }
@@ -100,13 +100,14 @@ static int wait_for(struct wait *w, struct error *err)
 static void prepare(struct wait *w, struct client_request *r, struct kube *k)
 {
 	*w = (struct wait){ .kube = k };
-	r->on_done = on_done;
+	r->on_done = kube_on_done;
 	r->arg = w;
 }
 
-static int finish(struct wait *w, struct client_request *r, struct str *ret_body, struct error *err)
+static int kube_finish(struct wait *w, struct client_request *r, struct str *ret_body,
+		       struct error *err)
 {
-	int ret = wait_for(w, err);
+	int ret = kube_wait_for(w, err);
 
 	client_cancel(r);
 	if (ret == 0)
@@ -121,14 +122,14 @@ static int send_and_wait(struct kube *k, struct client_request *r, struct str *r
 
 	prepare(&w, r, k);
 	client_send(k->client, r);
-	return finish(&w, r, ret_body, err);
+	return kube_finish(&w, r, ret_body, err);
 }
 
 static int finish_tree(struct wait *w, struct client_request *r, struct json **ret_tree,
 		       struct error *err)
 {
 	struct str body;
-	int ret = finish(w, r, &body, err);
+	int ret = kube_finish(w, r, &body, err);
 
 	return ret < 0 ? ret : json_parse(w->kube->arena, body, NULL, ret_tree, err);
 }
@@ -327,7 +328,7 @@ static int discover(struct kube *k, struct error *err)
 		return 0;
 	k->discovery = discovery_open(k->client);
 	discovery_refresh(k->discovery, on_discovered, &w);
-	r = wait_for(&w, err);
+	r = kube_wait_for(&w, err);
 	if (r < 0) {
 		discovery_close(k->discovery);
 		k->discovery = NULL;
@@ -365,7 +366,7 @@ static bool is_of(const struct discovery_resource *d, struct str rest)
 	       str_eq(rest, d->resource.group);
 }
 
-static const struct discovery_resource *find(const struct discovery *d, struct str word)
+static const struct discovery_resource *kube_find(const struct discovery *d, struct str word)
 {
 	struct str rest = word, name;
 	size_t n;
@@ -402,7 +403,7 @@ int kube_resource(struct kube *k, struct str word, const struct discovery_resour
 
 	if (r < 0)
 		return r;
-	d = word.n > 0 ? find(k->discovery, word) : NULL;
+	d = word.n > 0 ? kube_find(k->discovery, word) : NULL;
 	if (d) {
 		*ret_resource = d;
 		return 0;
@@ -477,7 +478,7 @@ int kube_login(struct kube *k, struct error *err)
 	return k->config.exec ? send_and_wait(k, &r, &body, err) : 0;
 }
 
-static void on_last(struct loop_timer *t)
+static void kube_on_last(struct loop_timer *t)
 {
 	loop_stop(t->loop);
 }
@@ -490,7 +491,7 @@ void kube_close(struct kube *k)
 	client_free(k->client);
 	if (k->loop) {
 		/* Connections free their memory in the loop's next turn. */
-		loop_timer_init(&last, k->loop, on_last);
+		loop_timer_init(&last, k->loop, kube_on_last);
 		loop_timer_start(&last, 0);
 		loop_run(k->loop);
 	}

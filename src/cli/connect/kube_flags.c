@@ -115,7 +115,8 @@ static int identify(const struct kube_options *o, struct kubeconfig *k, struct e
 	return show_certificate(o, k, err);
 }
 
-static int check(const struct kube_options *o, const struct kubeconfig *k, struct error *err)
+static int kube_flags_check(const struct kube_options *o, const struct kubeconfig *k,
+			    struct error *err)
 {
 	if (o->insecure && o->ca_file)
 		return error_set(err, ERR_INVALID,
@@ -146,5 +147,5 @@ int kube_flags_load(const struct kube_options *o, struct kubeconfig *ret_config,
 		r = identify(o, ret_config, err);
 	if (r == 0)
 		r = trust(o, ret_config, err);
-	return r < 0 ? r : check(o, ret_config, err);
+	return r < 0 ? r : kube_flags_check(o, ret_config, err);
 }

@@ -20,7 +20,7 @@ struct reader {
 	const char *file; /* as the user calls it */
 };
 
-static void add(struct reader *r, struct manifest_item item)
+static void manifest_add(struct reader *r, struct manifest_item item)
 {
 	if (!item.where)
 		item.where = r->file;
@@ -29,7 +29,7 @@ static void add(struct reader *r, struct manifest_item item)
 
 static void add_error(struct reader *r, const char *where, const struct error *err)
 {
-	add(r, (struct manifest_item){ .err = *err, .where = where });
+	manifest_add(r, (struct manifest_item){ .err = *err, .where = where });
 }
 
 const char *manifest_name(struct arena *a, const struct json *tree)
@@ -44,7 +44,7 @@ const char *manifest_name(struct arena *a, const struct json *tree)
 
 /* --- one object ------------------------------------------------------------------------------ */
 
-static void add_object(struct reader *r, struct json *tree, const char *where)
+static void manifest_add_object(struct reader *r, struct json *tree, const char *where)
 {
 	const char *missing = NULL;
 	struct error err;
@@ -58,7 +58,7 @@ static void add_object(struct reader *r, struct json *tree, const char *where)
 	else if (json_text_at(json_getz(tree, "metadata"), "name").n == 0)
 		missing = "metadata.name is not set";
 	if (!missing) {
-		add(r, (struct manifest_item){ .tree = tree, .where = where });
+		manifest_add(r, (struct manifest_item){ .tree = tree, .where = where });
 		return;
 	}
 	(void)error_set(
@@ -75,11 +75,11 @@ static void add_document(struct reader *r, struct json *tree, const char *where)
 	size_t n = 0;
 
 	if (!str_ends(json_text_at(tree, "kind"), STR("List")) || !json_is(items, JSON_ARRAY)) {
-		add_object(r, tree, where);
+		manifest_add_object(r, tree, where);
 		return;
 	}
 	JSON_FOREACH (item, items)
-		add_object(r, item, arena_printf(r->arena, "%s, item %zu", where, ++n));
+		manifest_add_object(r, item, arena_printf(r->arena, "%s, item %zu", where, ++n));
 }
 
 /* --- files ----------------------------------------------------------------------------------- */

@@ -11,7 +11,7 @@ struct parse {
 	size_t room;
 };
 
-static int add(struct parse *p, struct str type, struct str name, struct error *err)
+static int object_args_add(struct parse *p, struct str type, struct str name, struct error *err)
 {
 	struct object_arg arg = { .name = name };
 	int r = kube_resource(p->kube, type, &arg.type, err);
@@ -36,7 +36,7 @@ static int parse_pairs(struct parse *p, const struct flag_list *operands, struct
 			return cli_bad_usage(p->kube->cli, err,
 					     "\"%s\" is not TYPE/NAME, as the others are",
 					     operands->v[i]);
-		r = add(p, type, rest, err);
+		r = object_args_add(p, type, rest, err);
 	}
 	return r;
 }
@@ -48,7 +48,7 @@ static int parse_types(struct parse *p, const struct flag_list *operands, struct
 
 	while (r == 0 && str_split(&rest, ',', &type)) {
 		if (operands->n == 1)
-			r = add(p, type, STR_NULL, err);
+			r = object_args_add(p, type, STR_NULL, err);
 		for (size_t i = 1; i < operands->n && r == 0; i++) {
 			if (strchr(operands->v[i], '/'))
 				return cli_bad_usage(
@@ -56,7 +56,7 @@ static int parse_types(struct parse *p, const struct flag_list *operands, struct
 					"\"%s\" has its own type: write either TYPE NAME.. or "
 					"TYPE/NAME..",
 					operands->v[i]);
-			r = add(p, type, str_from(operands->v[i]), err);
+			r = object_args_add(p, type, str_from(operands->v[i]), err);
 		}
 	}
 	return r;

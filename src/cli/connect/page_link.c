@@ -8,7 +8,7 @@
 #include "client/client_limits.h"
 #include "net/tls/tls.h"
 
-static void explain(struct error *failure)
+static void page_link_explain(struct error *failure)
 {
 	if (failure->code == ERR_NOT_FOUND || failure->code == ERR_METHOD_NOT_ALLOWED ||
 	    (failure->code == ERR_FORBIDDEN && strstr(failure->msg, "cannot post path")))
@@ -17,8 +17,8 @@ static void explain(struct error *failure)
 				"it is not \"devplane server\"");
 }
 
-static void on_done(struct client_request *r, const struct client_answer *answer,
-		    const struct error *err)
+static void page_link_on_done(struct client_request *r, const struct client_answer *answer,
+			      const struct error *err)
 {
 	struct page_link *p = CONTAINER_OF(r, struct page_link, request);
 	CLEANUP(arena_release) struct arena a;
@@ -29,7 +29,7 @@ static void on_done(struct client_request *r, const struct client_answer *answer
 	arena_init(&a, CLIENT_ANSWER_MAX);
 	if (err) {
 		why = *err;
-		explain(&why);
+		page_link_explain(&why);
 	} else if (client_answer_tree(answer, &a, &tree, &why) == 0) {
 		code = json_text_at(tree, "code");
 		expires = json_text_at(tree, "expires");
@@ -47,7 +47,7 @@ void page_link_ask(struct client *c, struct page_link *p, int64_t seconds)
 	p->request = (struct client_request){ .method = STR("POST"),
 					      .path = STR("/ui/link"),
 					      .query = str_from(query),
-					      .on_done = on_done };
+					      .on_done = page_link_on_done };
 	client_send(c, &p->request);
 }
 

@@ -47,7 +47,7 @@ static void make_script(const struct demo_shell *s, const char *command, bool ex
 
 /* --- interrupts ------------------------------------------------------------------------------ */
 
-static void on_signal(void *arg, int signum UNUSED)
+static void shell_on_signal(void *arg, int signum UNUSED)
 {
 	struct demo_shell *s = arg;
 
@@ -67,7 +67,7 @@ void demo_shell_calm(struct demo_shell *s)
 
 /* --- commands -------------------------------------------------------------------------------- */
 
-static void on_end(void *arg, const struct program_end *end)
+static void shell_on_end(void *arg, const struct program_end *end)
 {
 	struct errand *e = arg;
 
@@ -83,8 +83,8 @@ static void on_background_end(void *arg UNUSED, const struct program_end *end UN
 	/* The caller notices what it left undone. */
 }
 
-static int begin(struct demo_shell *s, const char *command, const struct program_opts *how,
-		 struct program **ret_program, struct error *err)
+static int shell_begin(struct demo_shell *s, const char *command, const struct program_opts *how,
+		       struct program **ret_program, struct error *err)
 {
 	CLEANUP(buf_release) struct buf script = BUF_INIT(64 * KIB);
 	const char *argv[] = { "/bin/sh", "-c", NULL, NULL };
@@ -101,9 +101,11 @@ int demo_shell_run(struct demo_shell *s, const char *command, struct buf *out, i
 		   struct error *err)
 {
 	struct errand e = { .shell = s, .out = out };
-	struct program_opts opts = { .timeout_ms = DEMO_COMMAND_MS, .on_end = on_end, .arg = &e };
+	struct program_opts opts = { .timeout_ms = DEMO_COMMAND_MS,
+				     .on_end = shell_on_end,
+				     .arg = &e };
 	struct program *program = NULL;
-	int r = begin(s, command, &opts, &program, err);
+	int r = shell_begin(s, command, &opts, &program, err);
 
 	if (r < 0)
 		return r;
@@ -130,7 +132,7 @@ int demo_shell_start(struct demo_shell *s, const char *command, struct error *er
 		text.n--;
 	(void)buf_add_str(&line, text);
 	demo_shell_end(s);
-	return begin(s, line.p, &opts, &s->background, err);
+	return shell_begin(s, line.p, &opts, &s->background, err);
 }
 
 void demo_shell_end(struct demo_shell *s)
@@ -140,7 +142,7 @@ void demo_shell_end(struct demo_shell *s)
 
 /* --- time ------------------------------------------------------------------------------------ */
 
-static void on_timer(struct loop_timer *t)
+static void shell_on_timer(struct loop_timer *t)
 {
 	loop_stop(t->loop);
 }
@@ -149,7 +151,7 @@ int demo_shell_pause(struct demo_shell *s, int64_t ms, struct error *err)
 {
 	struct loop_timer t;
 
-	loop_timer_init(&t, s->loop, on_timer);
+	loop_timer_init(&t, s->loop, shell_on_timer);
 	loop_timer_start(&t, ms);
 	while (loop_timer_running(&t) && !s->interrupted)
 		loop_run(s->loop);
@@ -168,7 +170,7 @@ int demo_shell_new(const char *dir, struct demo_shell **ret_shell, struct error 
 	*s = (struct demo_shell){ .dir = dir };
 	r = loop_new(&s->loop, err);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(signums); i++)
-		r = loop_signal_new(s->loop, signums[i], on_signal, s, &s->signals[i], err);
+		r = loop_signal_new(s->loop, signums[i], shell_on_signal, s, &s->signals[i], err);
 	if (r < 0) {
 		demo_shell_free(s);
 		return r;
@@ -189,7 +191,7 @@ void demo_shell_free(struct demo_shell *s)
 			loop_signal_free(s->signals[i]);
 	if (s->loop) {
 		/* Closed handles free their memory in the loop's next turn. */
-		loop_timer_init(&last, s->loop, on_timer);
+		loop_timer_init(&last, s->loop, shell_on_timer);
 		loop_timer_start(&last, 0);
 		loop_run(s->loop);
 	}

@@ -14,7 +14,7 @@ enum {
 
 /* --- requests -------------------------------------------------------------------------------- */
 
-static struct str amount(struct describe *d, const struct json *request)
+static struct str claim_amount(struct describe *d, const struct json *request)
 {
 	struct str mode = json_text_at(request, "allocationMode");
 
@@ -34,7 +34,7 @@ static void request_line(struct describe *d, struct str name, struct str sub,
 				 STR_ARG(json_text_at(json_getz(it, "cel"), "expression")));
 	describe_line(d, 1, "%.*s%s%.*s\t%.*s\t%.*s\t%s", STR_ARG(name), sub.n > 0 ? "/" : "",
 		      STR_ARG(sub), STR_ARG(json_text_at(request, "deviceClassName")),
-		      STR_ARG(amount(d, request)), selectors.n > 0 ? selectors.p : "<none>");
+		      STR_ARG(claim_amount(d, request)), selectors.n > 0 ? selectors.p : "<none>");
 }
 
 static void describe_requests(struct describe *d)

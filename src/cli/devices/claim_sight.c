@@ -25,7 +25,7 @@ struct claim_sight {
 	int64_t silent_until; /* after a failure: do not ask before */
 };
 
-static void release(void *sight)
+static void claim_sight_release(void *sight)
 {
 	map_release(&((struct claim_sight *)sight)->namespaces);
 }
@@ -38,7 +38,7 @@ struct claim_sight *claim_sight_asking(struct arena *a, const struct clock *cloc
 
 	*s = (struct claim_sight){ .arena = a, .clock = clock, .ask = ask, .arg = arg };
 	map_init(&s->namespaces);
-	arena_hold(a, release, s);
+	arena_hold(a, claim_sight_release, s);
 	return s;
 }
 

@@ -6,7 +6,7 @@ const char *device_fact_state_name(int state)
 	return state < DEVICE_STATES ? device_state_name((enum device_state)state) : "Unknown";
 }
 
-static int state_of(struct str text)
+static int fact_state_of(struct str text)
 {
 	for (int i = 0; i < DEVICE_STATES; i++)
 		if (str_eqz(text, device_fact_state_name(i)))
@@ -16,7 +16,7 @@ static int state_of(struct str text)
 
 struct device_fact device_fact_read(const struct json *entry)
 {
-	struct device_fact f = { .state = state_of(json_text_at(entry, "state")),
+	struct device_fact f = { .state = fact_state_of(json_text_at(entry, "state")),
 				 .reason = json_text_at(entry, "stateReason"),
 				 .health = json_text_at(entry, "health"),
 				 .message = json_text_at(entry, "healthMessage"),

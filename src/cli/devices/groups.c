@@ -58,7 +58,7 @@ const struct json *device_groups_attribute(const struct json *device, struct str
 	return NULL;
 }
 
-static struct str text_of(struct arena *a, const struct json *attribute)
+static struct str groups_text_of(struct arena *a, const struct json *attribute)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * KIB);
 	const struct json *v = json_first(attribute);
@@ -101,7 +101,7 @@ static void gather_device(struct gather *g, const struct device_view_slice *s,
 
 	if (by.n > 0) {
 		e.attribute = by;
-		e.type = text_of(g->arena, device_groups_attribute(device, driver, by));
+		e.type = groups_text_of(g->arena, device_groups_attribute(device, driver, by));
 		(void)vec_push(&g->entries, e);
 		return;
 	}
@@ -109,7 +109,7 @@ static void gather_device(struct gather *g, const struct device_view_slice *s,
 		const struct json *found = device_groups_attribute(device, driver, g->names.v[i]);
 
 		e.attribute = g->names.v[i];
-		e.type = text_of(g->arena, found);
+		e.type = groups_text_of(g->arena, found);
 		if (found)
 			(void)vec_push(&g->entries, e);
 	}

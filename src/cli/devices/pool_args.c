@@ -89,8 +89,8 @@ static int not_found(const struct pool_args_found *f, struct str name, struct er
 	return error_set(err, ERR_NOT_FOUND, "no slice has a pool \"%.*s\"", STR_ARG(name));
 }
 
-static int pick(struct kube *k, const struct pool_args *args, struct pool_args_found *f,
-		struct error *err)
+static int pool_args_pick(struct kube *k, const struct pool_args *args, struct pool_args_found *f,
+			  struct error *err)
 {
 	bool *wanted = ARENA_ARRAY(&k->cli->arena, bool, f->n + 1);
 	size_t n = 0;
@@ -125,7 +125,7 @@ int pool_args_load(struct kube *k, const struct pool_args *args, bool hidden,
 	if (r < 0)
 		return r;
 	f.n = device_pools_make(&k->cli->arena, &f.view, &f.pools);
-	r = pick(k, args, &f, err);
+	r = pool_args_pick(k, args, &f, err);
 	*ret_found = f;
 	return r;
 }

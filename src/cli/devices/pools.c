@@ -8,13 +8,13 @@ static struct str pool_name(const struct device_view_slice *s)
 	return json_text_at(json_getz(s->spec, "pool"), "name");
 }
 
-static bool is_same(const struct device_view_slice *a, const struct device_view_slice *b)
+static bool pools_is_same(const struct device_view_slice *a, const struct device_view_slice *b)
 {
 	return str_eq(json_text_at(a->spec, "driver"), json_text_at(b->spec, "driver")) &&
 	       str_eq(pool_name(a), pool_name(b));
 }
 
-static void add_slice(struct device_pool *p, const struct device_view_slice *s)
+static void pools_add_slice(struct device_pool *p, const struct device_view_slice *s)
 {
 	const struct json *pool = json_getz(s->spec, "pool");
 	const struct json *status = json_getz(s->status, "poolStatus");
@@ -46,13 +46,13 @@ size_t device_pools_make(struct arena *a, const struct device_view *v,
 	for (size_t i = 0; i < v->n; i++) {
 		const struct device_view_slice *s = &v->slices[i];
 
-		if (i == 0 || !is_same(s, s - 1))
+		if (i == 0 || !pools_is_same(s, s - 1))
 			pools[n++] = (struct device_pool){ .driver = json_text_at(s->spec,
 										  "driver"),
 							   .name = pool_name(s),
 							   .slices = s };
 		pools[n - 1].n++;
-		add_slice(&pools[n - 1], s);
+		pools_add_slice(&pools[n - 1], s);
 	}
 	*ret_pools = pools;
 	return n;

@@ -11,7 +11,7 @@
 #include "dra/availability/availability.h"
 #include "dra/availability/device_health.h"
 
-static struct str name_of(const struct json *object)
+static struct str view_name_of(const struct json *object)
 {
 	return json_text_at(json_getz(object, "metadata"), "name");
 }
@@ -59,7 +59,7 @@ void device_view_make(struct arena *a, const struct json *slices, struct device_
 
 		*s = (struct device_view_slice){ .object = it,
 						 .spec = json_getz(it, "spec"),
-						 .name = name_of(it) };
+						 .name = view_name_of(it) };
 		s->node = json_text_at(s->spec, "nodeName");
 		if (is_written(status))
 			device_view_take(s, status, DEVICE_VIEW_STATUS);
@@ -141,7 +141,7 @@ void device_view_adopt(struct device_view *v, const struct json *objects)
 
 	map_init(&by_name);
 	JSON_FOREACH (it, objects)
-		(void)map_put(&by_name, name_of(it), it);
+		(void)map_put(&by_name, view_name_of(it), it);
 	for (size_t i = 0; i < v->n; i++) {
 		struct device_view_slice *s = &v->slices[i];
 		const struct json *object = map_get(&by_name, s->name);
@@ -154,7 +154,7 @@ void device_view_adopt(struct device_view *v, const struct json *objects)
 	map_release(&by_name);
 }
 
-static void drop(void *inventory)
+static void view_drop(void *inventory)
 {
 	inventory_free(inventory);
 }
@@ -203,7 +203,7 @@ static struct inventory *make_inventory(const struct device_view_inputs *in)
 	JSON_FOREACH (it, in->rules)
 		(void)inventory_put_taint_rule(inv, it, NULL);
 	JSON_FOREACH (it, in->nodes)
-		inventory_put_node(inv, name_of(it));
+		inventory_put_node(inv, view_name_of(it));
 	if (in->nodes)
 		inventory_know_nodes(inv);
 	return inv;
@@ -216,7 +216,7 @@ void device_view_compute(struct arena *a, struct device_view *v,
 	struct device_health_book *book = make_book(in, now_ns);
 
 	/* The trees borrow its text. */
-	arena_hold(a, drop, inv);
+	arena_hold(a, view_drop, inv);
 	if (book)
 		arena_hold(a, drop_book, book);
 	for (size_t i = 0; i < v->n; i++) {

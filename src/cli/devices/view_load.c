@@ -81,7 +81,7 @@ static struct str only_driver(const struct device_view *v)
 		       : STR_NULL;
 }
 
-static int read_all(struct load *l, struct error *err)
+static int view_load_read_all(struct load *l, struct error *err)
 {
 	const struct device_view_query *q = l->query;
 	struct kube_query ask = { .resource = &l->slices };
@@ -169,7 +169,7 @@ int device_view_rules(struct kube *k, const struct json **ret_rules, struct erro
 }
 
 /* An array of all objects; NULL: not readable. */
-static const struct json *read_list(struct load *l, const char *plural, struct error *err)
+static const struct json *view_load_read_list(struct load *l, const char *plural, struct error *err)
 {
 	struct resource kind = resource_builtin("", "v1", plural);
 	struct kube_query ask = { .resource = &kind };
@@ -197,12 +197,12 @@ static void read_optional(struct load *l, struct device_view_inputs *in)
 			"%.*s; device taint rules cannot be read, and devices that they taint "
 			"count as usable: %s",
 			STR_ARG(l->view.note), err.msg));
-	in->pods = read_list(l, "pods", &err);
+	in->pods = view_load_read_list(l, "pods", &err);
 	if (!in->pods)
 		l->view.note = str_from(arena_printf(
 			l->arena, "%.*s; health is not known, as pods cannot be listed: %s",
 			STR_ARG(l->view.note), err.msg));
-	in->nodes = read_list(l, "nodes", &err);
+	in->nodes = view_load_read_list(l, "nodes", &err);
 	if (!in->nodes)
 		device_view_say_nodes_unknown(l->kube->cli);
 }
@@ -259,7 +259,7 @@ int device_view_load(struct kube *k, const struct device_view_query *q,
 	if (q->hidden) {
 		device_view_hide(&l.view);
 	} else {
-		r = read_all(&l, err);
+		r = view_load_read_all(&l, err);
 	}
 	if (r < 0)
 		return r;

@@ -23,8 +23,8 @@ struct answer {
 	bool done;
 };
 
-static void on_done(struct client_request *r, const struct client_answer *a,
-		    const struct error *err)
+static void cluster_on_done(struct client_request *r, const struct client_answer *a,
+			    const struct error *err)
 {
 	struct answer *w = r->arg;
 
@@ -35,10 +35,10 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 	loop_stop(w->loop);
 }
 
-static void ask(struct kube *k, struct client_request *r, struct answer *w)
+static void cluster_ask(struct kube *k, struct client_request *r, struct answer *w)
 {
 	*w = (struct answer){ .loop = k->loop, .arena = k->arena };
-	r->on_done = on_done;
+	r->on_done = cluster_on_done;
 	r->arg = w;
 	r->no_retry = true;
 	client_send(k->client, r);
@@ -51,7 +51,7 @@ static bool check_server(struct doctor *d, struct kube *k)
 	struct client_request r = { .path = STR("/readyz"), .accept = STR("text/plain") };
 	struct answer w;
 
-	ask(k, &r, &w);
+	cluster_ask(k, &r, &w);
 	if (w.err.code == ERR_OK) {
 		doctor_say(d, DOCTOR_OK, "server", NULL, "%.*s is ready",
 			   STR_ARG(k->config.server));
@@ -77,7 +77,7 @@ static void check_clock(struct doctor *d, struct kube *k)
 	struct json *tree = NULL;
 	struct answer w;
 
-	ask(k, &r, &w);
+	cluster_ask(k, &r, &w);
 	(void)json_parse(k->arena, w.body, NULL, &tree, NULL);
 	if (w.err.code != ERR_OK ||
 	    timestamp_parse(json_text_at(json_getz(tree, "metadata"), "creationTimestamp"), &there,
@@ -94,7 +94,7 @@ static void check_clock(struct doctor *d, struct kube *k)
 
 /* --- nodes ----------------------------------------------------------------------------------- */
 
-static bool is_ready(const struct json *node)
+static bool cluster_is_ready(const struct json *node)
 {
 	const struct json *conditions = json_pointer(node, STR("/status/conditions"));
 
@@ -116,7 +116,7 @@ static void check_nodes(struct doctor *d, struct kube *k)
 	}
 	JSON_FOREACH (it, json_getz(list, "items")) {
 		n++;
-		if (is_ready(it))
+		if (cluster_is_ready(it))
 			ready++;
 		else if (first.n == 0)
 			first = json_text_at(json_getz(it, "metadata"), "name");

@@ -32,7 +32,7 @@ struct survey {
 
 /* --- collecting ------------------------------------------------------------------------------- */
 
-static struct str id_of(struct survey *s, const struct device_pool *p, struct str device)
+static struct str devices_id_of(struct survey *s, const struct device_pool *p, struct str device)
 {
 	return str_from(arena_printf(s->doctor->arena, "%.*s/%.*s/%.*s", STR_ARG(p->driver),
 				     STR_ARG(p->name), STR_ARG(device)));
@@ -48,7 +48,7 @@ static void note_reason(struct survey *s, const struct device_pool *p, struct st
 		return;
 	}
 	if (s->nreasons < REASONS_MAX)
-		s->reasons[s->nreasons++] = (struct reason){ text, 1, id_of(s, p, device) };
+		s->reasons[s->nreasons++] = (struct reason){ text, 1, devices_id_of(s, p, device) };
 }
 
 static void note_broken(struct survey *s, const struct device_pool *p, struct str device,
@@ -59,7 +59,7 @@ static void note_broken(struct survey *s, const struct device_pool *p, struct st
 
 	if (at < NAMED_MAX)
 		(is_free ? s->broken_free : s->broken)[at] = str_from(arena_printf(
-			s->doctor->arena, "%.*s%s%.*s%s", STR_ARG(id_of(s, p, device)),
+			s->doctor->arena, "%.*s%s%.*s%s", STR_ARG(devices_id_of(s, p, device)),
 			f->message.n ? " (" : "", STR_ARG(f->message), f->message.n ? ")" : ""));
 }
 

@@ -98,7 +98,7 @@ static void on_kubectl(void *arg, const struct program_end *end)
 	loop_stop(k->loop);
 }
 
-static void on_last(struct loop_timer *t)
+static void machine_on_last(struct loop_timer *t)
 {
 	loop_stop(t->loop);
 }
@@ -124,7 +124,7 @@ static void check_kubectl(struct doctor *d)
 	else
 		loop_run(k.loop);
 	program_free(p);
-	loop_timer_init(&last, k.loop, on_last);
+	loop_timer_init(&last, k.loop, machine_on_last);
 	loop_timer_start(&last, 0);
 	loop_run(k.loop);
 	loop_free(k.loop);

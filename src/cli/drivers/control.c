@@ -71,7 +71,7 @@ static bool has_device(struct cli *cli, const char *dir, const char *socket, con
 }
 
 /* The index of the only driver, or of the only one with the named device; -1: not unique. */
-static int choose(struct cli *cli, const char *dir, struct dirent **v, int n)
+static int control_choose(struct cli *cli, const char *dir, struct dirent **v, int n)
 {
 	int found = -1;
 
@@ -96,7 +96,7 @@ static int find_only(struct cli *cli, const char *root, struct buf *path, struct
 
 	(void)buf_printf(path, "%s/" VENDOR_CONTROL_DIR, root);
 	n = scandir(path->p, &v, is_socket, alphasort);
-	chosen = choose(cli, arena_printf(&cli->arena, "%s", path->p), v, n);
+	chosen = control_choose(cli, arena_printf(&cli->arena, "%s", path->p), v, n);
 	if (chosen >= 0)
 		(void)buf_printf(path, "/%s", v[chosen]->d_name);
 	for (int i = 0; i < n; i++) {

@@ -96,7 +96,7 @@ static void on_driver_stopped(void *arg)
 	driver_role_stopped(v->role);
 }
 
-static void stop(void *arg)
+static void disk_stop(void *arg)
 {
 	struct driver_disk *v = arg;
 
@@ -138,7 +138,7 @@ static int read_spec(struct driver_disk *v, struct error *err)
 	return read_capacities(v, err);
 }
 
-static int start(void *arg, struct driver_role *role, struct error *err)
+static int disk_start(void *arg, struct driver_role *role, struct error *err)
 {
 	struct driver_disk *v = arg;
 	const struct disk_options *o = v->options;
@@ -172,7 +172,7 @@ static int start(void *arg, struct driver_role *role, struct error *err)
 	return r;
 }
 
-static int check(void *arg, struct error *err)
+static int disk_check(void *arg, struct error *err)
 {
 	const struct driver_disk *v = arg;
 
@@ -209,7 +209,7 @@ static void add_devices(const struct driver_disk *v, struct buf *out)
 		(void)buf_addz(out, "  no disk yet; choose with --device\n");
 }
 
-static void announce(void *arg, FILE *out)
+static void disk_announce(void *arg, FILE *out)
 {
 	static const char *const versions[] = { [DISK_GROUPS_V1] = "v1", [DISK_GROUPS_V2] = "v2" };
 	const struct driver_disk *v = arg;
@@ -231,14 +231,14 @@ static void announce(void *arg, FILE *out)
 }
 
 static const struct driver_role_ops ops = {
-	.start = start,
-	.announce = announce,
-	.check = check,
-	.stop = stop,
+	.start = disk_start,
+	.announce = disk_announce,
+	.check = disk_check,
+	.stop = disk_stop,
 	.check_name = "diskstatus",
 };
 
-static int run(struct cli *cli, struct error *err)
+static int disk_run(struct cli *cli, struct error *err)
 {
 	struct driver_disk v = { .cli = cli, .options = cli->options };
 
@@ -284,6 +284,6 @@ const struct command cmd_driver_disk = {
 	.environment = role_environment,
 	.flags = flags,
 	.options_size = sizeof(struct disk_options),
-	.run = run,
+	.run = disk_run,
 	.subcommands = rows,
 };

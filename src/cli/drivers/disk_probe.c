@@ -34,21 +34,21 @@ static const struct flag flags[] = {
 	{ NULL },
 };
 
-static void print_line(struct cli *cli, const char *what, int64_t rate)
+static void disk_probe_print_line(struct cli *cli, const char *what, int64_t rate)
 {
 	if (rate)
 		(void)fprintf(cli->out, "  %s %.1f MiB/s\n", what, (double)rate / (double)MIB);
 }
 
-static int print(struct cli *cli, const struct probe_options *o, const struct disk_capacity *c,
-		 struct error *err)
+static int disk_probe_print(struct cli *cli, const struct probe_options *o,
+			    const struct disk_capacity *c, struct error *err)
 {
 	struct json *tree;
 
 	if (strcmp(o->output, "text") == 0) {
 		(void)fprintf(cli->out, "%s\n", c->device);
-		print_line(cli, "read ", c->read);
-		print_line(cli, "write", c->write);
+		disk_probe_print_line(cli, "read ", c->read);
+		disk_probe_print_line(cli, "write", c->write);
 		return 0;
 	}
 	tree = json_make_object(&cli->arena);
@@ -59,7 +59,7 @@ static int print(struct cli *cli, const struct probe_options *o, const struct di
 	return output_tree(cli, o->output, tree, err);
 }
 
-static int run(struct cli *cli, struct error *err)
+static int drivers_disk_probe_run(struct cli *cli, struct error *err)
 {
 	const struct probe_options *o = cli->options;
 	struct disk_host host = { .proc_root = "/proc", .sys_root = o->sys_root };
@@ -75,7 +75,7 @@ static int run(struct cli *cli, struct error *err)
 	if (!o->forget)
 		r = disk_probe_keep(o->root_dir, &found, clock_wall(clock_system()), err);
 	if (r == 0)
-		r = print(cli, o, &found, err);
+		r = disk_probe_print(cli, o, &found, err);
 	return r;
 }
 
@@ -96,5 +96,5 @@ const struct command cmd_driver_disk_probe = {
 	.options_size = sizeof(struct probe_options),
 	.operands_min = 1,
 	.operands_max = 1,
-	.run = run,
+	.run = drivers_disk_probe_run,
 };

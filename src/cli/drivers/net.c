@@ -73,7 +73,7 @@ static void on_driver_stopped(void *arg)
 	driver_role_stopped(v->role);
 }
 
-static void stop(void *arg)
+static void net_stop(void *arg)
 {
 	struct driver_net *v = arg;
 
@@ -154,7 +154,7 @@ static void on_skip(void *arg, const struct nic_create *c, const struct error *w
 	(void)buf_printf(&v->skipped, "%s\n", why->msg);
 }
 
-static int start(void *arg, struct driver_role *role, struct error *err)
+static int net_start(void *arg, struct driver_role *role, struct error *err)
 {
 	struct driver_net *v = arg;
 	const struct net_options *o = v->options;
@@ -190,7 +190,7 @@ static int start(void *arg, struct driver_role *role, struct error *err)
 	return r < 0 ? r : nic_driver_start(v->driver, err);
 }
 
-static int check(void *arg, struct error *err)
+static int net_check(void *arg, struct error *err)
 {
 	const struct driver_net *v = arg;
 
@@ -232,7 +232,7 @@ static void add_kind(struct buf *out, const struct json *devices, const char *ki
 		(void)buf_printf(out, "  %s\t%zu\t%s\n", kind, n, names.p);
 }
 
-static void announce(void *arg, FILE *out)
+static void net_announce(void *arg, FILE *out)
 {
 	struct driver_net *v = arg;
 	const struct net_options *o = v->options;
@@ -253,9 +253,9 @@ static void announce(void *arg, FILE *out)
 		      STR_ARG(buf_str(&aligned)));
 }
 
-static const struct driver_role_ops ops = { start, announce, check, stop };
+static const struct driver_role_ops ops = { net_start, net_announce, net_check, net_stop };
 
-static int run(struct cli *cli, struct error *err)
+static int net_run(struct cli *cli, struct error *err)
 {
 	struct driver_net v = { .cli = cli, .options = cli->options, .skipped = BUF_INIT(MIB) };
 	int r = driver_role_run(cli, &v.options->driver, &ops, &v, err);
@@ -280,7 +280,7 @@ static const struct flag list_flags[] = {
 	{ NULL },
 };
 
-static void add_row(struct buf *out, const struct json *device)
+static void net_add_row(struct buf *out, const struct json *device)
 {
 	static const char *const columns[] = { "device", "kind",  "state",  "interface",
 					       "pod",    "claim", "message" };
@@ -294,14 +294,14 @@ static void add_row(struct buf *out, const struct json *device)
 	(void)buf_addc(out, '\n');
 }
 
-static void print_table(struct cli *cli, const struct json *devices)
+static void net_print_table(struct cli *cli, const struct json *devices)
 {
 	CLEANUP(buf_release) struct buf lines = BUF_INIT(64 * MIB);
 	CLEANUP(buf_release) struct buf aligned = BUF_INIT(64 * MIB);
 
 	(void)buf_addz(&lines, "DEVICE\tKIND\tSTATE\tINTERFACE\tPOD\tCLAIM\tMESSAGE\n");
 	JSON_FOREACH (it, devices)
-		add_row(&lines, it);
+		net_add_row(&lines, it);
 	tabs_align(&aligned, buf_str(&lines), TABS_TABLE);
 	output_table(cli, buf_str(&aligned), true);
 }
@@ -328,7 +328,7 @@ static int run_list(struct cli *cli, struct error *err)
 		return r;
 	if (strcmp(o->output, "text") != 0)
 		return output_tree(cli, o->output, devices, err);
-	print_table(cli, devices);
+	net_print_table(cli, devices);
 	return 0;
 }
 
@@ -367,6 +367,6 @@ const struct command cmd_driver_net = {
 	.environment = role_environment,
 	.flags = flags,
 	.options_size = sizeof(struct net_options),
-	.run = run,
+	.run = net_run,
 	.subcommands = rows,
 };

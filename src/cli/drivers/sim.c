@@ -73,7 +73,7 @@ static void on_vendor_stopped(void *arg)
 	driver_role_stopped(v->role);
 }
 
-static void stop(void *arg)
+static void sim_stop(void *arg)
 {
 	struct driver_sim *v = arg;
 
@@ -130,7 +130,7 @@ static int start_vendor(struct driver_sim *v, struct error *err)
 	return r < 0 ? r : vendor_start(v->vendor, err);
 }
 
-static int start(void *arg, struct driver_role *role, struct error *err)
+static int sim_start(void *arg, struct driver_role *role, struct error *err)
 {
 	struct driver_sim *v = arg;
 	const struct sim_options *o = v->options;
@@ -142,14 +142,14 @@ static int start(void *arg, struct driver_role *role, struct error *err)
 	return start_vendor(v, err);
 }
 
-static int check(void *arg, struct error *err)
+static int sim_check(void *arg, struct error *err)
 {
 	const struct driver_sim *v = arg;
 
 	return vendor_check(v->vendor, err);
 }
 
-static void announce(void *arg, FILE *out)
+static void sim_announce(void *arg, FILE *out)
 {
 	const struct driver_sim *v = arg;
 	const struct sim_options *o = v->options;
@@ -159,9 +159,9 @@ static void announce(void *arg, FILE *out)
 		      o->driver.root_dir);
 }
 
-static const struct driver_role_ops ops = { start, announce, check, stop };
+static const struct driver_role_ops ops = { sim_start, sim_announce, sim_check, sim_stop };
 
-static int run(struct cli *cli, struct error *err)
+static int sim_run(struct cli *cli, struct error *err)
 {
 	struct driver_sim v = { .cli = cli, .options = cli->options };
 
@@ -201,6 +201,6 @@ const struct command cmd_driver_sim = {
 	.environment = role_environment,
 	.flags = flags,
 	.options_size = sizeof(struct sim_options),
-	.run = run,
+	.run = sim_run,
 	.subcommands = rows,
 };

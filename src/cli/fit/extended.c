@@ -43,7 +43,7 @@ bool fit_extended_asked(const struct json *pod)
 	return false;
 }
 
-static void note(struct making *m, struct str resource, struct str class)
+static void extended_note(struct making *m, struct str resource, struct str class)
 {
 	struct str text = str_from(arena_printf(
 		m->arena,
@@ -77,7 +77,7 @@ static void add_request(struct making *m, const struct json *resource, size_t at
 	json_put_str(m->arena, exactly, "allocationMode", STR("ExactCount"));
 	json_put_i64(m->arena, exactly, "count", quantity_value(q));
 	json_append(m->requests, request);
-	note(m, json_key(resource), class->name);
+	extended_note(m, json_key(resource), class->name);
 }
 
 struct json *fit_extended_claim(const struct inventory *inv, const struct json *pod,

@@ -44,9 +44,10 @@ int fit_read(struct kube *k, const char *plural, struct str ns, struct str name,
 
 /* --- optional objects ------------------------------------------------------------------------ */
 
-static void note(struct kube *k, struct fit_cluster *c, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static void load_note(struct kube *k, struct fit_cluster *c, const char *fmt, ...)
+	PRINTF_LIKE(3, 4);
 
-static void note(struct kube *k, struct fit_cluster *c, const char *fmt, ...)
+static void load_note(struct kube *k, struct fit_cluster *c, const char *fmt, ...)
 {
 	struct arena *a = &k->cli->arena;
 	char text[1024];
@@ -70,8 +71,9 @@ static int put_all(struct kube *k, struct fit_cluster *c, const struct json *lis
 
 	JSON_FOREACH (it, json_getz(list, "items")) {
 		if (put(c->inventory, it, &why) < 0)
-			note(k, c, "cannot read %.*s: %.200s",
-			     STR_ARG(json_text_at(json_getz(it, "metadata"), "name")), why.msg);
+			load_note(k, c, "cannot read %.*s: %.200s",
+				  STR_ARG(json_text_at(json_getz(it, "metadata"), "name")),
+				  why.msg);
 	}
 	return 0;
 }
@@ -93,8 +95,9 @@ static int load_rules(struct kube *k, struct fit_cluster *c, struct error *err)
 	if (r == -ERR_NOT_FOUND)
 		return 0;
 	if (is_denied(r)) {
-		note(k, c,
-		     "cannot read device taint rules: devices that they taint count as usable");
+		load_note(
+			k, c,
+			"cannot read device taint rules: devices that they taint count as usable");
 		return 0;
 	}
 	return r < 0 ? r : put_all(k, c, list, inventory_put_taint_rule);
@@ -154,7 +157,7 @@ static void add_result(struct stand_ins *s, const struct json *spec, struct str 
 	json_append(results_of(s, allocation), result);
 }
 
-static void add_slice(struct stand_ins *s, const struct device_view_slice *slice)
+static void load_add_slice(struct stand_ins *s, const struct device_view_slice *slice)
 {
 	if (!slice->status)
 		s->cluster->uncertain = true;
@@ -188,7 +191,7 @@ static void put_stand_ins(struct kube *k, struct fit_cluster *c, struct str know
 		device_view_adopt(&v, objects);
 	for (size_t i = 0; i < v.n; i++) {
 		if (!v.slices[i].older)
-			add_slice(&s, &v.slices[i]);
+			load_add_slice(&s, &v.slices[i]);
 	}
 	JSON_FOREACH (it, s.claims)
 		(void)inventory_put_claim(c->inventory, it, NULL);
@@ -211,12 +214,12 @@ static int load_claims(struct kube *k, struct fit_cluster *c, struct str ns,
 	if (own)
 		(void)put_all(k, c, list, inventory_put_claim);
 	put_stand_ins(k, c, own ? ns : STR_NULL, json_getz(slices, "items"));
-	note(k, c, "cannot read claims%s%.*s: %s", own ? " of other namespaces than " : "",
-	     STR_ARG(own ? ns : STR_NULL),
-	     c->uncertain
-		     ? "their devices are known only for slices with a status; other devices count "
-		       "as free"
-		     : "their devices are known from the status of slices");
+	load_note(k, c, "cannot read claims%s%.*s: %s", own ? " of other namespaces than " : "",
+		  STR_ARG(own ? ns : STR_NULL),
+		  c->uncertain ? "their devices are known only for slices with a status; other "
+				 "devices count "
+				 "as free"
+			       : "their devices are known from the status of slices");
 	return 0;
 }
 
@@ -250,9 +253,10 @@ static void nodes_of_slices(struct kube *k, struct fit_cluster *c, const struct 
 static void note_denied(struct kube *k, struct fit_cluster *c, struct str node,
 			const struct json *slices)
 {
-	note(k, c,
-	     "cannot read nodes: only nodes that slices name are considered; they are assumed to "
-	     "exist, without labels and taints");
+	load_note(k, c,
+		  "cannot read nodes: only nodes that slices name are considered; they are assumed "
+		  "to "
+		  "exist, without labels and taints");
 	c->node_names_only = true;
 	if (node.n)
 		json_append(c->nodes, node_named(&k->cli->arena, node));
@@ -260,7 +264,7 @@ static void note_denied(struct kube *k, struct fit_cluster *c, struct str node,
 		nodes_of_slices(k, c, slices);
 }
 
-static bool is_gone(const struct fit_cluster *c, struct str node)
+static bool load_is_gone(const struct fit_cluster *c, struct str node)
 {
 	for (size_t i = 0; i < c->ngone; i++)
 		if (str_eq(c->gone[i], node))
@@ -277,7 +281,7 @@ static int load_node(struct kube *k, struct fit_cluster *c, struct str node,
 	struct json *tree;
 	int r;
 
-	if (is_gone(c, node)) {
+	if (load_is_gone(c, node)) {
 		c->gone[0] = node;
 		c->ngone = 1;
 		return 0;

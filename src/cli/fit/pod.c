@@ -16,9 +16,9 @@ struct asking {
 	struct buf out; /* sentences about one node */
 };
 
-static void say(struct asking *q, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void pod_say(struct asking *q, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-static void say(struct asking *q, const char *fmt, ...)
+static void pod_say(struct asking *q, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -29,20 +29,20 @@ static void say(struct asking *q, const char *fmt, ...)
 	va_end(ap);
 }
 
-static void check_node(struct asking *q, const struct json *node)
+static void pod_check_node(struct asking *q, const struct json *node)
 {
 	struct plugin_obstacles o = plugin_explain_node(q->pod, q->arena, node);
 
 	if (o.bound_to.n)
-		say(q, "the pod is bound to node %.*s", STR_ARG(o.bound_to));
+		pod_say(q, "the pod is bound to node %.*s", STR_ARG(o.bound_to));
 	if (o.unschedulable)
-		say(q, "the node is unschedulable");
+		pod_say(q, "the node is unschedulable");
 	if (o.not_selected)
-		say(q, "the node does not match the pod's node selector or affinity");
+		pod_say(q, "the node does not match the pod's node selector or affinity");
 	if (o.taint_effect.n)
-		say(q, "the pod does not tolerate the node's taint %.*s",
-		    STR_ARG(device_view_taint(q->arena, o.taint_key, o.taint_value,
-					      o.taint_effect)));
+		pod_say(q, "the pod does not tolerate the node's taint %.*s",
+			STR_ARG(device_view_taint(q->arena, o.taint_key, o.taint_value,
+						  o.taint_effect)));
 }
 
 /* Existing allocations may tie the pod to some nodes. */
@@ -59,8 +59,8 @@ static void check_allocations(struct asking *q, struct str name, const struct js
 			    0 ||
 		    node_selector_matches(&s, name, labels))
 			continue;
-		say(q, "claim %.*s is allocated for other nodes",
-		    STR_ARG(json_text_at(json_getz(q->allocated[i], "metadata"), "name")));
+		pod_say(q, "claim %.*s is allocated for other nodes",
+			STR_ARG(json_text_at(json_getz(q->allocated[i], "metadata"), "name")));
 	}
 }
 
@@ -79,7 +79,7 @@ void fit_pod_nodes(const struct json *pod, const struct json *const *allocated, 
 					 .labels = json_getz(meta, "labels") };
 		buf_clear(&q.out);
 		if (q.pod)
-			check_node(&q, it);
+			pod_check_node(&q, it);
 		check_allocations(&q, to->name, to->labels);
 		to->away = arena_str(a, buf_str(&q.out));
 	}

@@ -127,7 +127,7 @@ static int compare_groups(const void *a, const void *b)
 	return str_cmp(x->nodes[0], y->nodes[0]);
 }
 
-static const struct fit_node *node_of(const struct making *m, struct str name)
+static const struct fit_node *report_node_of(const struct making *m, struct str name)
 {
 	for (size_t i = 0; i < m->query->nnodes; i++)
 		if (str_eq(m->query->nodes[i].name, name))
@@ -142,11 +142,11 @@ static void tell_details(struct making *m, struct fit_group *g)
 
 	if (g->n != 1 || g->devices || m->query->detailed)
 		return;
-	(void)explain_node(m, node_of(m, g->nodes[0]), DEVICES_MAX, &text);
+	(void)explain_node(m, report_node_of(m, g->nodes[0]), DEVICES_MAX, &text);
 	g->text = arena_str(m->arena, buf_str(&text));
 }
 
-static void gather(struct making *m, struct fit_report *r)
+static void report_gather(struct making *m, struct fit_report *r)
 {
 	size_t at = 0;
 
@@ -178,7 +178,7 @@ void fit_report_make(const struct fit_query *q, struct arena *a, struct fit_repo
 		add_node(&m, &q->nodes[i]);
 	for (size_t i = 0; i < q->nnodes; i++)
 		r->nodes += !q->nodes[i].gone;
-	gather(&m, r);
+	report_gather(&m, r);
 	vec_release(&m.groups);
 	map_release(&m.by_key);
 	arena_release(&m.scratch);

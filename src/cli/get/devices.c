@@ -29,7 +29,7 @@ struct devices {
 
 /* --- which devices --------------------------------------------------------------------------- */
 
-static bool is_wanted(const struct devices *d, const struct row *r)
+static bool devices_is_wanted(const struct devices *d, const struct row *r)
 {
 	const struct get_options *o = d->get->options;
 
@@ -53,12 +53,12 @@ static void gather_slice(struct devices *d, const struct device_pool *p,
 		r.entry = device_view_device(s, r.name);
 		r.fact = device_view_fact(s, r.name);
 		r.node = device_view_node(each ? it : s->spec);
-		if (is_wanted(d, &r))
+		if (devices_is_wanted(d, &r))
 			d->rows[d->n++] = r;
 	}
 }
 
-static void gather(struct devices *d, const struct pool_args_found *f)
+static void devices_gather(struct devices *d, const struct pool_args_found *f)
 {
 	size_t all = 0;
 
@@ -73,7 +73,7 @@ static void gather(struct devices *d, const struct pool_args_found *f)
 
 /* --- shares ---------------------------------------------------------------------------------- */
 
-static void drop(void *inventory)
+static void devices_drop(void *inventory)
 {
 	inventory_free(inventory);
 }
@@ -82,7 +82,7 @@ static void drop(void *inventory)
 static void read_policies(struct devices *d, const struct device_view *v)
 {
 	d->shares = inventory_new(inventory_everything);
-	arena_hold(d->arena, drop, d->shares);
+	arena_hold(d->arena, devices_drop, d->shares);
 	for (size_t i = 0; i < v->n; i++)
 		(void)inventory_put_slice(d->shares, v->slices[i].object, NULL);
 }
@@ -132,12 +132,12 @@ static const struct get_column columns[] = {
 };
 enum { PLAIN_COLUMNS = 4 }; /* if the gate is off: only what slices contain */
 
-static void add_text(struct devices *d, struct json *cells, struct str text)
+static void devices_add_text(struct devices *d, struct json *cells, struct str text)
 {
 	get_add_cell(d->arena, cells, text.n > 0 ? text : STR("<none>"));
 }
 
-static void add_row(struct devices *d, struct json *table, const struct row *r)
+static void devices_add_row(struct devices *d, struct json *table, const struct row *r)
 {
 	struct json *cells = get_make_row(d->arena, table, NULL);
 
@@ -148,15 +148,15 @@ static void add_row(struct devices *d, struct json *table, const struct row *r)
 	if (d->get->hidden)
 		return;
 	get_add_cell(d->arena, cells, device_fact_state_text(&r->fact));
-	add_text(d, cells, r->fact.reason);
+	devices_add_text(d, cells, r->fact.reason);
 	get_add_cell(d->arena, cells, device_fact_health_name(&r->fact));
-	add_text(d, cells, describe_held_by(&d->describe, r->entry));
-	add_text(d, cells, r->fact.since);
-	add_text(d, cells, r->fact.message);
-	add_text(d, cells, share_text(d, r));
+	devices_add_text(d, cells, describe_held_by(&d->describe, r->entry));
+	devices_add_text(d, cells, r->fact.since);
+	devices_add_text(d, cells, r->fact.message);
+	devices_add_text(d, cells, share_text(d, r));
 }
 
-static void print_table(struct devices *d)
+static void devices_print_table(struct devices *d)
 {
 	struct get *g = d->get;
 	struct json *table = get_make_table(d->arena, columns,
@@ -168,13 +168,13 @@ static void print_table(struct devices *d)
 	if (g->options->show_kind)
 		g->style.prefix = STR("device/");
 	for (size_t i = 0; i < d->n; i++)
-		add_row(d, table, &d->rows[i]);
+		devices_add_row(d, table, &d->rows[i]);
 	get_print_table(g, table, table);
 }
 
 /* --- objects --------------------------------------------------------------------------------- */
 
-static void put_text(struct devices *d, struct json *o, const char *name, struct str text)
+static void devices_put_text(struct devices *d, struct json *o, const char *name, struct str text)
 {
 	if (text.n > 0)
 		json_put_str(d->arena, o, name, text);
@@ -208,12 +208,12 @@ static void put_status(struct devices *d, struct json *object, const struct row 
 	struct json *share = largest_share(d, r);
 
 	json_put_str(d->arena, status, "state", str_from(device_fact_state_name(r->fact.state)));
-	put_text(d, status, "stateReason", r->fact.reason);
+	devices_put_text(d, status, "stateReason", r->fact.reason);
 	if (!r->fact.unsure)
 		json_put_str(d->arena, status, "health", device_fact_health_name(&r->fact));
-	put_text(d, status, "healthMessage", r->fact.message);
-	put_text(d, status, "healthSince", r->fact.since);
-	put_text(d, status, "healthSource", r->fact.source);
+	devices_put_text(d, status, "healthMessage", r->fact.message);
+	devices_put_text(d, status, "healthSince", r->fact.since);
+	devices_put_text(d, status, "healthSource", r->fact.source);
 	put_holders(d, status, r);
 	if (share)
 		json_setz(status, "largestShare", share);
@@ -261,7 +261,7 @@ static void print_names(const struct devices *d)
 
 /* --- the command ----------------------------------------------------------------------------- */
 
-static int print(struct devices *d, struct error *err)
+static int devices_print(struct devices *d, struct error *err)
 {
 	if (d->get->format == GET_NAME)
 		print_names(d);
@@ -270,7 +270,7 @@ static int print(struct devices *d, struct error *err)
 	else if (d->n == 0)
 		(void)fputs("No resources found\n", d->get->cli->err);
 	else
-		print_table(d);
+		devices_print_table(d);
 	return 0;
 }
 
@@ -290,6 +290,6 @@ int get_devices(struct get *g, const struct pool_args *args, struct error *err)
 	get_say_note(g, &f.view);
 	if (g->format != GET_TABLE && g->format != GET_NAME && !g->hidden)
 		read_policies(&d, &f.view);
-	gather(&d, &f);
-	return print(&d, err);
+	devices_gather(&d, &f);
+	return devices_print(&d, err);
 }

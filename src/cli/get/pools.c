@@ -24,7 +24,7 @@ static const struct get_column plain_columns[] = {
 	{ "Slices", false }, { "Devices", false }, { "Generation", true },
 };
 
-static void add_row(struct get *g, struct json *table, const struct device_pool *p)
+static void pools_add_row(struct get *g, struct json *table, const struct device_pool *p)
 {
 	struct arena *a = &g->cli->arena;
 	struct json *cells = get_make_row(a, table, NULL);
@@ -47,7 +47,7 @@ static void add_row(struct get *g, struct json *table, const struct device_pool 
 			      json_count(json_getz(p->status, "validationErrors")));
 }
 
-static void print_table(struct get *g, const struct pool_args_found *f)
+static void pools_print_table(struct get *g, const struct pool_args_found *f)
 {
 	struct arena *a = &g->cli->arena;
 	struct json *table = g->hidden ? get_make_table(a, plain_columns, ARRAY_SIZE(plain_columns))
@@ -59,7 +59,7 @@ static void print_table(struct get *g, const struct pool_args_found *f)
 	if (g->options->show_kind)
 		g->style.prefix = STR("resourcepool/");
 	for (size_t i = 0; i < f->n; i++)
-		add_row(g, table, &f->pools[i]);
+		pools_add_row(g, table, &f->pools[i]);
 	get_print_table(g, table, table);
 }
 
@@ -171,6 +171,6 @@ int get_pools(struct get *g, const struct pool_args *args, struct error *err)
 	else if (f.n == 0)
 		(void)fputs("No resources found\n", g->cli->err);
 	else
-		print_table(g, &f);
+		pools_print_table(g, &f);
 	return 0;
 }

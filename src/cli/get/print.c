@@ -83,8 +83,8 @@ int get_gather(struct get *g, const struct discovery_resource *type, struct json
 	return 0;
 }
 
-static void print_name(struct get *g, const struct discovery_resource *type,
-		       const struct json *object)
+static void get_print_name(struct get *g, const struct discovery_resource *type,
+			   const struct json *object)
 {
 	struct str word = object_args_word(&g->cli->arena, type);
 	struct str name = json_text_at(json_getz(object, "metadata"), "name");
@@ -98,9 +98,9 @@ static void print_names(struct get *g, const struct discovery_resource *type,
 	const struct json *list = json_getz(object, "items");
 
 	if (!list)
-		print_name(g, type, object);
+		get_print_name(g, type, object);
 	JSON_FOREACH (it, list)
-		print_name(g, type, it);
+		get_print_name(g, type, it);
 }
 
 /* --- paths ----------------------------------------------------------------------------------- */
@@ -119,8 +119,8 @@ static void add_literal(struct buf *out, struct str text)
 	}
 }
 
-static int add_value(struct get *g, const struct json *object, struct str path, struct buf *out,
-		     struct error *err)
+static int print_add_value(struct get *g, const struct json *object, struct str path,
+			   struct buf *out, struct error *err)
 {
 	const struct jsonpath *compiled;
 	const struct json *v;
@@ -155,7 +155,7 @@ static int print_path(struct get *g, const struct json *object, struct error *er
 	int r = 0;
 
 	if (str_chr(rest, '{') < 0) {
-		r = add_value(g, object, rest, &out, err);
+		r = print_add_value(g, object, rest, &out, err);
 		rest = STR_NULL;
 	}
 	while (r == 0 && rest.n > 0 && str_split(&rest, '{', &text)) {
@@ -164,7 +164,7 @@ static int print_path(struct get *g, const struct json *object, struct error *er
 			break;
 		if (!str_split(&rest, '}', &path) || !rest.p)
 			return cli_bad_usage(g->cli, err, "jsonpath: a brace is not closed");
-		r = add_value(g, object, path, &out, err);
+		r = print_add_value(g, object, path, &out, err);
 	}
 	if (r == 0)
 		(void)fwrite(out.p, 1, out.n, g->cli->out);

@@ -131,8 +131,8 @@ static struct str age_of(struct arena *a, const struct json *meta, int64_t wall_
 	return arena_str(a, duration_print_age(wall_ns - at, text));
 }
 
-static void add_slice(struct get *g, struct arena *a, struct json *table,
-		      const struct device_view_slice *s)
+static void slices_add_slice(struct get *g, struct arena *a, struct json *table,
+			     const struct device_view_slice *s)
 {
 	const struct json *meta = json_getz(s->object, "metadata");
 	struct json *cells = get_make_row(a, table, meta);
@@ -146,7 +146,7 @@ static void add_slice(struct get *g, struct arena *a, struct json *table,
 	get_add_cell(a, cells, age_of(a, meta, g->style.wall_ns));
 }
 
-static int by_name(const void *a, const void *b)
+static int slices_by_name(const void *a, const void *b)
 {
 	return str_cmp(((const struct device_view_slice *)a)->name,
 		       ((const struct device_view_slice *)b)->name);
@@ -185,13 +185,13 @@ int get_slices(struct get *g, const struct object_arg *arg, struct json **ret_ta
 	get_say_note(g, &v);
 	g->newest = v.newest;
 	/* Sorted by name, as in a server's list. */
-	qsort(v.slices, v.n, sizeof(*v.slices), by_name);
+	qsort(v.slices, v.n, sizeof(*v.slices), slices_by_name);
 	table = slice_table(g, a);
 	if (v.version.n > 0 && arg->name.n == 0)
 		json_put_str(a, json_need_object(a, table, "metadata"), "resourceVersion",
 			     v.version);
 	for (size_t i = 0; i < v.n; i++)
-		add_slice(g, a, table, &v.slices[i]);
+		slices_add_slice(g, a, table, &v.slices[i]);
 	*ret_table = table;
 	return 0;
 }
@@ -205,6 +205,6 @@ struct json *get_slice_event(struct get *g, struct arena *a, struct json *slice)
 	json_append(one, slice);
 	device_view_make(a, one, &v);
 	v.slices[0].older = g->newest && !device_newest_put(g->newest, v.slices[0].spec);
-	add_slice(g, a, table, &v.slices[0]);
+	slices_add_slice(g, a, table, &v.slices[0]);
 	return table;
 }

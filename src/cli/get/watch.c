@@ -22,7 +22,7 @@ struct watcher {
 	int result;
 };
 
-static void fail(struct watcher *w, const struct error *err)
+static void watch_fail(struct watcher *w, const struct error *err)
 {
 	w->err = *err;
 	w->result = -(int)err->code;
@@ -41,7 +41,7 @@ static void note_version(struct watcher *w, const struct json *object)
 		(void)snprintf(w->version, sizeof(w->version), "%.*s", STR_ARG(rv));
 }
 
-static void show(struct watcher *w, struct json *object, struct error *err)
+static void watch_show(struct watcher *w, struct json *object, struct error *err)
 {
 	struct get *g = w->get;
 
@@ -80,15 +80,15 @@ static void on_event(struct watcher *w, struct str line)
 		r = -(int)err.code;
 	}
 	if (r < 0) {
-		fail(w, &err);
+		watch_fail(w, &err);
 		return;
 	}
 	note_version(w, object);
 	if (e.type == WATCH_EVENT_BOOKMARK || e.type == WATCH_EVENT_UNKNOWN)
 		return;
-	show(w, object, &err);
+	watch_show(w, object, &err);
 	if (w->result < 0)
-		fail(w, &err);
+		watch_fail(w, &err);
 }
 
 static void on_data(struct client_request *r, struct str piece)
@@ -101,15 +101,15 @@ static void on_data(struct client_request *r, struct str piece)
 	while (w->result == 0) {
 		got = event_lines_next(&w->lines, &piece, &line, &err);
 		if (got < 0)
-			fail(w, &err);
+			watch_fail(w, &err);
 		if (got <= 0)
 			return;
 		on_event(w, line);
 	}
 }
 
-static void on_done(struct client_request *r, const struct client_answer *answer UNUSED,
-		    const struct error *err)
+static void watch_on_done(struct client_request *r, const struct client_answer *answer UNUSED,
+			  const struct error *err)
 {
 	struct watcher *w = r->arg;
 
@@ -120,7 +120,7 @@ static void on_done(struct client_request *r, const struct client_answer *answer
 	loop_stop(w->get->kube.loop);
 }
 
-static void begin(struct watcher *w)
+static void watch_begin(struct watcher *w)
 {
 	CLEANUP(buf_release) struct buf path = BUF_INIT(HTTP_TARGET_MAX);
 	CLEANUP(buf_release) struct buf query = BUF_INIT(HTTP_TARGET_MAX);
@@ -145,7 +145,7 @@ static void begin(struct watcher *w)
 					      .accept = q.accept,
 					      .timeout_ms = -1,
 					      .on_data = on_data,
-					      .on_done = on_done,
+					      .on_done = watch_on_done,
 					      .arg = w };
 	client_send(w->get->kube.client, &w->request);
 }
@@ -163,7 +163,7 @@ int get_watch(struct get *g, const struct object_arg *arg, struct str version,
 	arena_init(&w.arena, REQUEST_WORK_MAX);
 	event_lines_init(&w.lines);
 	while (w.result == 0) {
-		begin(&w);
+		watch_begin(&w);
 		loop_run(g->kube.loop);
 	}
 	(void)error_copy(err, &w.err);

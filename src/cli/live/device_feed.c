@@ -54,7 +54,7 @@ struct device_feed {
 
 /* --- changes --------------------------------------------------------------------------------- */
 
-static void wake(struct device_feed *f)
+static void device_feed_wake(struct device_feed *f)
 {
 	if (f->told)
 		return;
@@ -62,23 +62,24 @@ static void wake(struct device_feed *f)
 	f->opts.on_change(f->opts.arg);
 }
 
-static void note(struct device_feed *f, struct str slice)
+static void device_feed_note(struct device_feed *f, struct str slice)
 {
 	devices_names_add(&f->dirty, slice);
-	wake(f);
+	device_feed_wake(f);
 }
 
-static void on_slice(struct devices_watcher *w, struct str slice)
+static void device_feed_on_slice(struct devices_watcher *w, struct str slice)
 {
-	note(CONTAINER_OF(w, struct device_feed, watcher), slice);
+	device_feed_note(CONTAINER_OF(w, struct device_feed, watcher), slice);
 }
 
-static void on_synced(struct devices_watcher *w)
+static void device_feed_on_synced(struct devices_watcher *w)
 {
-	wake(CONTAINER_OF(w, struct device_feed, watcher));
+	device_feed_wake(CONTAINER_OF(w, struct device_feed, watcher));
 }
 
-static void on_claim_update(struct informer_handler *h, struct cached *old UNUSED, struct cached *o)
+static void device_feed_on_claim_update(struct informer_handler *h, struct cached *old UNUSED,
+					struct cached *o)
 {
 	struct device_feed *f = CONTAINER_OF(h, struct device_feed, on_claim);
 	struct str *names;
@@ -87,7 +88,7 @@ static void on_claim_update(struct informer_handler *h, struct cached *old UNUSE
 	n = availability_claim_slices(devices_inventory(f->devices), cached_ns(o), cached_name(o),
 				      &f->scratch, &names);
 	for (size_t i = 0; i < n; i++)
-		note(f, names[i]);
+		device_feed_note(f, names[i]);
 	arena_clear(&f->scratch);
 }
 
@@ -96,7 +97,7 @@ static void on_rule_change(struct informer_handler *h)
 	struct device_feed *f = CONTAINER_OF(h, struct device_feed, on_rule);
 
 	f->all = true;
-	wake(f);
+	device_feed_wake(f);
 }
 
 static void on_rule_add(struct informer_handler *h, struct cached *o UNUSED, bool initial)
@@ -136,7 +137,7 @@ static void on_published_add(struct informer_handler *h, struct cached *o, bool 
 	struct device_feed *f = feed_of(h);
 
 	f->all |= !initial && concerns_pool(f, h);
-	note(f, o->key);
+	device_feed_note(f, o->key);
 }
 
 static void on_published_update(struct informer_handler *h, struct cached *old, struct cached *o)
@@ -146,7 +147,7 @@ static void on_published_update(struct informer_handler *h, struct cached *old, 
 	if (concerns_pool(f, h) && !str_eq(cached_field(old, "metadata.generation", NULL),
 					   cached_field(o, "metadata.generation", NULL)))
 		f->all = true;
-	note(f, o->key);
+	device_feed_note(f, o->key);
 }
 
 static void on_published_delete(struct informer_handler *h, struct cached *last,
@@ -157,7 +158,7 @@ static void on_published_delete(struct informer_handler *h, struct cached *last,
 
 static void on_published_synced(struct informer_handler *h)
 {
-	wake(feed_of(h));
+	device_feed_wake(feed_of(h));
 }
 
 /* --- taints and holders --------------------------------------------------------------------- */
@@ -251,7 +252,7 @@ static struct json *parse_field(struct device_feed *f, const struct cached *o, c
 	return v;
 }
 
-static bool is_wanted(const struct device_feed *f, const struct json *spec)
+static bool device_feed_is_wanted(const struct device_feed *f, const struct json *spec)
 {
 	const struct device_feed_opts *o = &f->opts;
 
@@ -351,7 +352,7 @@ static struct top_slice *make_slice(struct device_feed *f, struct str name)
 				   .arg = f };
 	bool gone;
 
-	if (!spec || !is_wanted(f, spec))
+	if (!spec || !device_feed_is_wanted(f, spec))
 		return NULL;
 	status = read_status(f, o, &facts);
 	gone = f->devices ? !status : has_newer(f, spec);
@@ -383,7 +384,7 @@ static void note_all(struct device_feed *f)
 	const struct cached *o;
 
 	while ((o = cache_next(slice_cache(f), &w)))
-		note(f, o->key);
+		device_feed_note(f, o->key);
 }
 
 void device_feed_update(struct device_feed *f, struct top_model *m,
@@ -495,9 +496,10 @@ static void follow_claims(struct device_feed *f)
 	f->health_known = o.health;
 	f->nodes_known = o.nodes;
 	f->devices = devices_new(&o);
-	f->watcher = (struct devices_watcher){ .on_slice = on_slice, .on_synced = on_synced };
+	f->watcher = (struct devices_watcher){ .on_slice = device_feed_on_slice,
+					       .on_synced = device_feed_on_synced };
 	devices_watch(f->devices, &f->watcher);
-	f->on_claim = (struct informer_handler){ .on_update = on_claim_update };
+	f->on_claim = (struct informer_handler){ .on_update = device_feed_on_claim_update };
 	informer_add_handler(devices_claims(f->devices), &f->on_claim);
 	if (f->served.rules.resource.n > 0)
 		follow_rules(f);

@@ -78,7 +78,7 @@ static void add_pool(struct drawing *w, const struct top_slice *s)
 	l->valid = both(l->valid, s->valid);
 }
 
-static void add_slice(struct drawing *w, struct top_slice *s)
+static void draw_add_slice(struct drawing *w, struct top_slice *s)
 {
 	struct line *l = line_of(w, s);
 
@@ -100,7 +100,7 @@ static void add_slice(struct drawing *w, struct top_slice *s)
 		device_counts_add(&l->counts, &s->devices[i].fact);
 }
 
-static int by_name(const struct line *a, const struct line *b)
+static int draw_by_name(const struct line *a, const struct line *b)
 {
 	int r = str_cmp(a->pool, b->pool);
 
@@ -109,7 +109,7 @@ static int by_name(const struct line *a, const struct line *b)
 
 static int by_pool(const void *a, const void *b)
 {
-	return by_name(*(struct line *const *)a, *(struct line *const *)b);
+	return draw_by_name(*(struct line *const *)a, *(struct line *const *)b);
 }
 
 static int by_number(const void *a, const void *b, enum device_state s)
@@ -118,7 +118,7 @@ static int by_number(const void *a, const void *b, enum device_state s)
 
 	if (x->counts.by_state[s] != y->counts.by_state[s])
 		return x->counts.by_state[s] > y->counts.by_state[s] ? -1 : 1;
-	return by_name(x, y);
+	return draw_by_name(x, y);
 }
 
 static int by_free(const void *a, const void *b)
@@ -141,7 +141,7 @@ static void sum_up(struct drawing *w)
 	struct omap_cursor c;
 
 	for (bool more = omap_first(&w->model->slices, &c); more; more = omap_next(&c))
-		add_slice(w, omap_value(&c));
+		draw_add_slice(w, omap_value(&c));
 	for (bool more = omap_first(&w->model->slices, &c); more; more = omap_next(&c))
 		add_pool(w, omap_value(&c));
 	if (w->lines.n)
@@ -150,7 +150,7 @@ static void sum_up(struct drawing *w)
 		w->rows += 1 + (w->view->devices ? w->lines.v[i]->counts.devices : 0);
 }
 
-static void begin(struct drawing *w, const struct top_model *m, struct top_view *view)
+static void draw_begin(struct drawing *w, const struct top_model *m, struct top_view *view)
 {
 	*w = (struct drawing){ .model = m, .view = view };
 	w->left = view->height ? view->height : SIZE_MAX;
@@ -160,7 +160,7 @@ static void begin(struct drawing *w, const struct top_model *m, struct top_view 
 	sum_up(w);
 }
 
-static void end(struct drawing *w)
+static void draw_end(struct drawing *w)
 {
 	vec_release(&w->lines);
 	map_release(&w->by_pool);
@@ -332,7 +332,7 @@ static size_t title_widths(struct drawing *w)
 }
 
 /* Measures all lines, so that columns do not move when the table is scrolled. */
-static void measure(struct drawing *w)
+static void draw_measure(struct drawing *w)
 {
 	struct str cells[CELLS];
 
@@ -529,9 +529,9 @@ void top_draw(const struct top_model *m, struct top_view *view, struct buf *out)
 	size_t page = view->height ? top_page(view) : SIZE_MAX / 2, shown;
 	struct drawing w;
 
-	begin(&w, m, view);
+	draw_begin(&w, m, view);
 	w.out = out;
-	measure(&w);
+	draw_measure(&w);
 	view->scroll = MIN(view->scroll, w.rows > page ? w.rows - page : 0);
 	shown = MIN(page, w.rows - view->scroll);
 	put_head(&w);
@@ -542,7 +542,7 @@ void top_draw(const struct top_model *m, struct top_view *view, struct buf *out)
 			put_line(&w, STR_NULL, NULL);
 		put_keys(&w, shown);
 	}
-	end(&w);
+	draw_end(&w);
 }
 
 /* --- as a tree ------------------------------------------------------------------------------- */
@@ -570,7 +570,7 @@ static struct json *holders_tree(const struct top_view *view, const struct top_h
 	return list;
 }
 
-static void put_text(struct json *o, const char *name, struct str text, struct arena *a)
+static void draw_put_text(struct json *o, const char *name, struct str text, struct arena *a)
 {
 	if (text.n)
 		json_put_str(a, o, name, text);
@@ -584,13 +584,13 @@ static struct json *device_tree(const struct top_view *view, const struct top_de
 
 	json_put_str(a, o, "name", d->name);
 	json_put_str(a, o, "state", str_from(device_fact_state_name(d->fact.state)));
-	put_text(o, "stateReason", d->fact.reason, a);
-	put_text(o, "taint", d->taint, a);
+	draw_put_text(o, "stateReason", d->fact.reason, a);
+	draw_put_text(o, "taint", d->taint, a);
 	if (!d->fact.unsure)
 		json_put_str(a, o, "health", device_fact_health_name(&d->fact));
-	put_text(o, "healthMessage", d->fact.message, a);
-	put_text(o, "healthSince", d->fact.since, a);
-	put_text(o, "healthSource", d->fact.source, a);
+	draw_put_text(o, "healthMessage", d->fact.message, a);
+	draw_put_text(o, "healthSince", d->fact.since, a);
+	draw_put_text(o, "healthSource", d->fact.source, a);
 	if (d->fact.omitted)
 		json_put_i64(a, o, "omittedAllocations", (int64_t)d->fact.omitted);
 	if (!d->nholders)
@@ -634,7 +634,7 @@ struct json *top_tree(const struct top_model *m, const struct top_view *view, st
 	struct drawing w;
 	struct device_counts all;
 
-	begin(&w, m, &own);
+	draw_begin(&w, m, &own);
 	all = count_totals(&w);
 	json_put_str(a, o, "time",
 		     arena_str(a, timestamp_print(view->wall_ns, TIMESTAMP_SECONDS, time)));
@@ -643,6 +643,6 @@ struct json *top_tree(const struct top_model *m, const struct top_view *view, st
 	for (size_t i = 0; i < w.lines.n; i++)
 		json_append(pools, pool_tree(view, w.lines.v[i], a));
 	json_setz(o, "pools", pools);
-	end(&w);
+	draw_end(&w);
 	return o;
 }

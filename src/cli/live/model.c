@@ -53,8 +53,8 @@ static void read_pool(struct top_slice *s, const struct json *status)
 	}
 }
 
-static void read_device(struct top_slice *s, struct top_device *d, const struct json *spec,
-			const struct json *device, const struct top_facts *facts)
+static void model_read_device(struct top_slice *s, struct top_device *d, const struct json *spec,
+			      const struct json *device, const struct top_facts *facts)
 {
 	d->name = arena_str(&s->arena, json_text_at(device, "name"));
 	d->fact = device_fact_read(NULL);
@@ -114,7 +114,7 @@ struct top_slice *top_slice_new(struct str name, const struct json *spec, const 
 	s->devices = ARENA_ARRAY(&s->arena, struct top_device, json_count(devices));
 	memset(s->devices, 0, json_count(devices) * sizeof(*s->devices));
 	JSON_FOREACH (it, devices)
-		read_device(s, &s->devices[s->n++], spec, it, facts);
+		model_read_device(s, &s->devices[s->n++], spec, it, facts);
 	read_states(s, status, facts);
 	for (size_t i = 0; i < s->n; i++)
 		read_pods(s, &s->devices[i], facts);
@@ -183,18 +183,19 @@ struct seen {
 	bool met;
 };
 
-static struct str key_of(struct telling *t, const struct top_slice *s, const struct top_device *d)
+static struct str model_key_of(struct telling *t, const struct top_slice *s,
+			       const struct top_device *d)
 {
 	return str_from(arena_printf(&t->arena, "%.*s/%.*s/%.*s", STR_ARG(s->driver),
 				     STR_ARG(s->pool), STR_ARG(d ? d->name : STR_NULL)));
 }
 
-static void remember(struct telling *t, const struct top_slice *s, const struct top_device *d)
+static void model_remember(struct telling *t, const struct top_slice *s, const struct top_device *d)
 {
 	struct seen *seen = ARENA_NEW(&t->arena, struct seen);
 
 	*seen = (struct seen){ .slice = s, .device = d };
-	(void)map_put(&t->before, key_of(t, s, d), seen);
+	(void)map_put(&t->before, model_key_of(t, s, d), seen);
 }
 
 static struct top_change change_of(enum top_change_kind kind, const struct top_slice *s,
@@ -319,7 +320,7 @@ static void compare_slice(struct telling *t, const struct top_slice *s)
 	for (size_t i = 0; i < s->n; i++) {
 		const struct top_device *d = &s->devices[i], *old = NULL;
 
-		seen = map_get(&t->before, key_of(t, s, d));
+		seen = map_get(&t->before, model_key_of(t, s, d));
 		if (seen) {
 			seen->met = true;
 			old = seen->device;
@@ -330,14 +331,14 @@ static void compare_slice(struct telling *t, const struct top_slice *s)
 	}
 	if (!s->has_pool)
 		return;
-	seen = map_get(&t->before, key_of(t, s, NULL));
+	seen = map_get(&t->before, model_key_of(t, s, NULL));
 	compare_pool(t, seen ? seen->slice : NULL, s);
 }
 
 static void tell_gone(struct telling *t, const struct top_slice *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		const struct seen *seen = map_get(&t->before, key_of(t, s, &s->devices[i]));
+		const struct seen *seen = map_get(&t->before, model_key_of(t, s, &s->devices[i]));
 		struct top_change c = change_of(TOP_REMOVED, s, &s->devices[i]);
 
 		if (seen->met || seen->device != &s->devices[i])
@@ -356,9 +357,9 @@ void top_changes(struct top_slice *const *old, size_t nold, struct top_slice *co
 	map_init(&t.before);
 	for (size_t i = 0; i < nold; i++) {
 		for (size_t k = 0; k < old[i]->n; k++)
-			remember(&t, old[i], &old[i]->devices[k]);
+			model_remember(&t, old[i], &old[i]->devices[k]);
 		if (old[i]->has_pool)
-			remember(&t, old[i], NULL);
+			model_remember(&t, old[i], NULL);
 	}
 	for (size_t i = 0; i < nnow; i++)
 		compare_slice(&t, now[i]);

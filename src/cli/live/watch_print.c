@@ -15,8 +15,8 @@ static const char *word(struct str s, const char *none)
 }
 
 /* Removes the name of a claim that may not be named; reasons of devices have none. */
-static struct str reason_of(const struct top_change *c, const struct top_view *view,
-			    struct arena *a)
+static struct str watch_print_reason_of(const struct top_change *c, const struct top_view *view,
+					struct arena *a)
 {
 	return c->kind == TOP_POOL ? claim_sight_message(a, view->may, view->arg, c->reason)
 				   : c->reason;
@@ -44,7 +44,8 @@ void watch_print_line(const struct top_change *c, const struct top_view *view, s
 	}
 	arena_init(&scratch, MIB);
 	if (c->reason.n)
-		(void)buf_printf(&text, "  %.*s", STR_ARG(reason_of(c, view, &scratch)));
+		(void)buf_printf(&text, "  %.*s",
+				 STR_ARG(watch_print_reason_of(c, view, &scratch)));
 	arena_release(&scratch);
 	output_clean(out, buf_str(&text));
 	(void)buf_addc(out, '\n');
@@ -107,7 +108,7 @@ void watch_print_json(const struct top_change *c, const struct top_view *view, s
 	if (tells_holders(c))
 		holders(&w, c, view);
 	arena_init(&scratch, MIB);
-	member(&w, "reason", reason_of(c, view, &scratch));
+	member(&w, "reason", watch_print_reason_of(c, view, &scratch));
 	arena_release(&scratch);
 	json_writer_end_object(&w);
 	(void)json_writer_finish(&w);

@@ -48,7 +48,7 @@ static bool is_plain(struct str s)
 	return s.n > 0;
 }
 
-static void add_value(struct buf *out, const struct json *v)
+static void log_line_add_value(struct buf *out, const struct json *v)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(SIZE_MAX);
 	struct str s = json_str(v);
@@ -71,7 +71,7 @@ static void add_field(struct buf *out, const struct json *v, bool colour)
 	(void)buf_printf(out, " %s", colour ? DIM : "");
 	output_clean_text(out, key, "");
 	(void)buf_printf(out, "=%s", colour ? RESET : "");
-	add_value(out, v);
+	log_line_add_value(out, v);
 }
 
 static void add_head(struct buf *out, const struct json *tree, const struct log_line_style *style)

@@ -20,7 +20,8 @@ static void add_column(struct arena *a, struct json *columns, const char *name)
 	json_append(columns, c);
 }
 
-static void add_row(struct arena *a, struct json *rows, struct json *object, int64_t wall_ns)
+static void object_table_add_row(struct arena *a, struct json *rows, struct json *object,
+				 int64_t wall_ns)
 {
 	struct json *row = json_make_object(a), *cells = json_need_array(a, row, "cells");
 	struct json *meta = json_getz(object, "metadata");
@@ -48,11 +49,11 @@ struct json *object_table_of(struct arena *a, struct json *answer, int64_t wall_
 	rows = json_need_array(a, table, "rows");
 	items = json_getz(answer, "items");
 	if (!items) {
-		add_row(a, rows, answer, wall_ns);
+		object_table_add_row(a, rows, answer, wall_ns);
 		return table;
 	}
 	JSON_FOREACH_SAFE (it, items)
-		add_row(a, rows, json_unlink(items, it), wall_ns);
+		object_table_add_row(a, rows, json_unlink(items, it), wall_ns);
 	return table;
 }
 
@@ -149,8 +150,8 @@ void object_table_head(struct buf *out, const struct json *table,
 	(void)buf_addc(out, '\n');
 }
 
-static void add_line(struct buf *out, const struct json *head, const struct json *row,
-		     const struct object_table_style *s)
+static void object_table_add_line(struct buf *out, const struct json *head, const struct json *row,
+				  const struct object_table_style *s)
 {
 	const struct json *meta = json_getz(json_getz(row, "object"), "metadata");
 	const struct json *column = json_first(json_getz(head, "columnDefinitions"));
@@ -179,5 +180,5 @@ void object_table_body(struct buf *out, const struct json *head, const struct js
 		       const struct object_table_style *s)
 {
 	JSON_FOREACH (it, json_getz(table, "rows"))
-		add_line(out, head, it, s);
+		object_table_add_line(out, head, it, s);
 }

@@ -41,7 +41,7 @@ static size_t width_of(struct str text)
 	return n;
 }
 
-static void cut(struct layout *l, struct str text)
+static void tabs_cut(struct layout *l, struct str text)
 {
 	struct str line, cell;
 
@@ -64,8 +64,8 @@ static bool has_column(const struct layout *l, size_t line, size_t column)
 }
 
 /* Measures the run of lines from `begin` on that have this column; returns its end. */
-static size_t measure(struct layout *l, size_t begin, size_t column, const struct tabs_style *s,
-		      struct tabs_memory *memory)
+static size_t tabs_measure(struct layout *l, size_t begin, size_t column,
+			   const struct tabs_style *s, struct tabs_memory *memory)
 {
 	size_t width = s->min, end;
 
@@ -92,12 +92,12 @@ static bool measure_column(struct layout *l, size_t column, const struct tabs_st
 		if (!has_column(l, i, column))
 			continue;
 		any = true;
-		i = measure(l, i, column, s, memory);
+		i = tabs_measure(l, i, column, s, memory);
 	}
 	return any;
 }
 
-static void print_line(const struct layout *l, const struct line *line, struct buf *out)
+static void tabs_print_line(const struct layout *l, const struct line *line, struct buf *out)
 {
 	for (size_t i = 0; i < line->n; i++) {
 		const struct cell *c = &l->cells.v[line->first + i];
@@ -117,11 +117,11 @@ void tabs_align_more(struct buf *out, struct str text, const struct tabs_style *
 
 	vec_init(&l.cells, SIZE_MAX / sizeof(struct cell));
 	vec_init(&l.lines, SIZE_MAX / sizeof(struct line));
-	cut(&l, text);
+	tabs_cut(&l, text);
 	for (size_t column = 0; measure_column(&l, column, style, memory); column++)
 		;
 	for (size_t i = 0; i < l.lines.n; i++)
-		print_line(&l, &l.lines.v[i], out);
+		tabs_print_line(&l, &l.lines.v[i], out);
 	vec_release(&l.cells);
 	vec_release(&l.lines);
 }

@@ -40,7 +40,7 @@ struct terminal {
 };
 
 /* Also works if somebody made the descriptor non-blocking. */
-static void write_all(int fd, const char *p, size_t n)
+static void terminal_write_all(int fd, const char *p, size_t n)
 {
 	struct pollfd room = { .fd = fd, .events = POLLOUT };
 
@@ -76,7 +76,7 @@ static void guard(int pipe, int out, const struct termios *before)
 		n = read(pipe, &done, 1);
 	} while (n < 0 && errno == EINTR);
 	if (n == 0) {
-		write_all(out, LEAVE, sizeof(LEAVE) - 1);
+		terminal_write_all(out, LEAVE, sizeof(LEAVE) - 1);
 		(void)tcsetattr(out, TCSANOW, before);
 	}
 	_exit(0);
@@ -107,7 +107,7 @@ static void stop_guard(struct terminal *t)
 {
 	if (t->pipe < 0)
 		return;
-	write_all(t->pipe, "x", 1);
+	terminal_write_all(t->pipe, "x", 1);
 	(void)close(t->pipe);
 	t->pipe = -1;
 	while (waitpid(t->guard, NULL, 0) < 0 && errno == EINTR)
@@ -164,7 +164,7 @@ int terminal_key_parse(struct str bytes, size_t *ret_used)
 
 /* --- the screen ------------------------------------------------------------------------------ */
 
-static int enter(struct terminal *t, struct error *err)
+static int terminal_enter(struct terminal *t, struct error *err)
 {
 	struct termios raw = t->before;
 
@@ -174,13 +174,13 @@ static int enter(struct terminal *t, struct error *err)
 	raw.c_cc[VTIME] = 0;
 	if (tcsetattr(t->opts.out, TCSANOW, &raw) < 0)
 		return error_set_errno(err, ERR_IO, errno, "cannot set the terminal's modes");
-	write_all(t->opts.out, ENTER, sizeof(ENTER) - 1);
+	terminal_write_all(t->opts.out, ENTER, sizeof(ENTER) - 1);
 	return 0;
 }
 
-static void leave(struct terminal *t)
+static void terminal_leave(struct terminal *t)
 {
-	write_all(t->opts.out, LEAVE, sizeof(LEAVE) - 1);
+	terminal_write_all(t->opts.out, LEAVE, sizeof(LEAVE) - 1);
 	(void)tcsetattr(t->opts.out, TCSANOW, &t->before);
 }
 
@@ -188,14 +188,14 @@ static void on_continued(void *arg, int signum UNUSED)
 {
 	struct terminal *t = arg;
 
-	(void)enter(t, NULL);
+	(void)terminal_enter(t, NULL);
 	t->opts.on_resize(t->opts.arg);
 }
 
 /* Stops the whole process group, as the terminal would, unless no shell could resume it. */
 static void suspend(struct terminal *t)
 {
-	leave(t);
+	terminal_leave(t);
 	(void)kill(0, SIGTSTP);
 	on_continued(t, SIGCONT);
 }
@@ -261,7 +261,7 @@ int terminal_open(const struct terminal_opts *opts, struct terminal **ret_termin
 	if (r == 0)
 		r = loop_signal_new(opts->loop, SIGCONT, on_continued, t, &t->continued, err);
 	if (r == 0)
-		r = enter(t, err);
+		r = terminal_enter(t, err);
 	if (r < 0) {
 		terminal_close(t);
 		return r;
@@ -277,7 +277,7 @@ void terminal_close(struct terminal *t)
 	loop_fd_free(t->keys);
 	loop_signal_free(t->resized);
 	loop_signal_free(t->continued);
-	leave(t);
+	terminal_leave(t);
 	stop_guard(t);
 	free(t);
 }
@@ -305,5 +305,5 @@ void terminal_draw(struct terminal *t, struct str text)
 			(void)buf_addc(&out, text.p[i]);
 	}
 	(void)buf_addz(&out, "\033[K\033[J");
-	write_all(t->opts.out, out.p, out.n);
+	terminal_write_all(t->opts.out, out.p, out.n);
 }

@@ -22,7 +22,7 @@ struct edit {
 	size_t n;
 };
 
-static struct lines split(struct arena *a, struct str text)
+static struct lines text_diff_split(struct arena *a, struct str text)
 {
 	struct lines l = { .v = ARENA_ARRAY(a, struct str, 1) };
 	struct str rest, line;
@@ -106,7 +106,8 @@ static void make_edit(struct edit *e, struct arena *a)
 
 /* --- printing -------------------------------------------------------------------------------- */
 
-static void print_line(const struct edit *e, const char *colour, char mark, struct str text)
+static void text_diff_print_line(const struct edit *e, const char *colour, char mark,
+				 struct str text)
 {
 	bool coloured = e->diff->colour && *colour;
 
@@ -117,11 +118,11 @@ static void print_line(const struct edit *e, const char *colour, char mark, stru
 static void print_op(const struct edit *e, char op, size_t before, size_t after)
 {
 	if (op == '-')
-		print_line(e, "\033[31m", '-', e->before.v[before]);
+		text_diff_print_line(e, "\033[31m", '-', e->before.v[before]);
 	else if (op == '+')
-		print_line(e, "\033[32m", '+', e->after.v[after]);
+		text_diff_print_line(e, "\033[32m", '+', e->after.v[after]);
 	else
-		print_line(e, "", ' ', e->before.v[before]);
+		text_diff_print_line(e, "", ' ', e->before.v[before]);
 }
 
 /* The start of a part and its number of lines; an empty part is positioned at the line before. */
@@ -144,7 +145,7 @@ static size_t hunk_end(const struct edit *e, size_t at)
 	return MIN(end + CONTEXT, e->n);
 }
 
-static size_t count(const struct edit *e, size_t from, size_t to, char not )
+static size_t text_diff_count(const struct edit *e, size_t from, size_t to, char not )
 {
 	size_t n = 0;
 
@@ -156,14 +157,14 @@ static size_t count(const struct edit *e, size_t from, size_t to, char not )
 static void print_hunk(const struct edit *e, size_t from, size_t to)
 {
 	CLEANUP(buf_release) struct buf head = BUF_INIT(256);
-	size_t before = count(e, 0, from, '+'), after = count(e, 0, from, '-');
+	size_t before = text_diff_count(e, 0, from, '+'), after = text_diff_count(e, 0, from, '-');
 
 	(void)buf_addz(&head, "@@ ");
-	print_range(&head, '-', before, count(e, from, to, '+'));
+	print_range(&head, '-', before, text_diff_count(e, from, to, '+'));
 	(void)buf_addc(&head, ' ');
-	print_range(&head, '+', after, count(e, from, to, '-'));
+	print_range(&head, '+', after, text_diff_count(e, from, to, '-'));
 	(void)buf_addz(&head, " @@");
-	print_line(e, "\033[36m", '\0', buf_str(&head));
+	text_diff_print_line(e, "\033[36m", '\0', buf_str(&head));
 	for (size_t i = from; i < to; i++) {
 		print_op(e, e->ops[i], before, after);
 		before += e->ops[i] != '+';
@@ -171,7 +172,7 @@ static void print_hunk(const struct edit *e, size_t from, size_t to)
 	}
 }
 
-static void print_name(const struct edit *e, const char *mark, struct str name)
+static void text_diff_print_name(const struct edit *e, const char *mark, struct str name)
 {
 	const char *bold = e->diff->colour ? "\033[1m" : "",
 		   *end = e->diff->colour ? "\033[0m" : "";
@@ -186,11 +187,11 @@ bool text_diff_print(struct arena *a, const struct text_diff *d, struct buf *out
 
 	if (str_eq(d->before, d->after))
 		return false;
-	e.before = split(a, d->before);
-	e.after = split(a, d->after);
+	e.before = text_diff_split(a, d->before);
+	e.after = text_diff_split(a, d->after);
 	make_edit(&e, a);
-	print_name(&e, "---", d->before_name);
-	print_name(&e, "+++", d->after_name);
+	text_diff_print_name(&e, "---", d->before_name);
+	text_diff_print_name(&e, "+++", d->after_name);
 	while (i < e.n) {
 		if (e.ops[i] == ' ') {
 			i++;

@@ -108,7 +108,7 @@ int podres_caller_explain(const struct podres_caller *c, const struct grpc_metho
 
 /* --- life --------------------------------------------------------------------------------- */
 
-static void on_state(void *arg, enum grpc_channel_state state, const struct error *err)
+static void caller_on_state(void *arg, enum grpc_channel_state state, const struct error *err)
 {
 	struct podres_caller *c = arg;
 
@@ -137,7 +137,7 @@ static const char *socket_path(struct cli *cli, const struct podres_options *o, 
 int podres_caller_open(struct podres_caller *c, struct cli *cli, const struct podres_options *o,
 		       bool watch, struct error *err)
 {
-	struct grpc_channel_opts opts = { .on_state = on_state,
+	struct grpc_channel_opts opts = { .on_state = caller_on_state,
 					  .arg = c,
 					  .backoff_initial_ms = RETRY_MS,
 					  .backoff_max_ms = RETRY_MS };
@@ -166,8 +166,8 @@ void podres_caller_close(struct podres_caller *c)
 
 /* --- one call ----------------------------------------------------------------------------- */
 
-static void on_done(void *arg, struct grpc_call *call, const struct grpc_status *st,
-		    const void *reply)
+static void caller_on_done(void *arg, struct grpc_call *call, const struct grpc_status *st,
+			   const void *reply)
 {
 	struct podres_caller *c = arg;
 
@@ -183,7 +183,8 @@ int podres_caller_ask(struct podres_caller *c, const struct grpc_method *method,
 	static const struct grpc_call_opts opts = { .deadline_ms = TIMEOUT_MS };
 
 	grpc_call_unref(TAKE(c->call));
-	c->call = grpc_call_ref(grpc_channel_unary(c->channel, method, request, &opts, on_done, c));
+	c->call = grpc_call_ref(
+		grpc_channel_unary(c->channel, method, request, &opts, caller_on_done, c));
 	loop_run(c->loop);
 	if (c->err.code != ERR_OK)
 		return error_copy(err, &c->err);

@@ -96,7 +96,7 @@ static int by_mention(const void *a, const void *b)
 
 /* --- collecting --------------------------------------------------------------------------- */
 
-static struct str clean(struct gather *g, const char *text)
+static struct str items_clean(struct gather *g, const char *text)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(PODRES_ITEMS_MAX);
 
@@ -104,7 +104,8 @@ static struct str clean(struct gather *g, const char *text)
 	return arena_str(g->arena, buf_str(&b));
 }
 
-static void add(struct gather *g, struct podres_item item, const Podresources__TopologyInfo *at)
+static void items_add(struct gather *g, struct podres_item item,
+		      const Podresources__TopologyInfo *at)
 {
 	item.container = g->container;
 	(void)vec_push(&g->mentions, (struct mention){ item, at });
@@ -129,14 +130,14 @@ static void add_devices(struct gather *g, Podresources__ContainerDevices *const 
 {
 	for (size_t i = 0; i < n; i++) {
 		struct podres_item item = { .kind = PODRES_DEVICE,
-					    .group = clean(g, v[i]->resource_name),
+					    .group = items_clean(g, v[i]->resource_name),
 					    .health = health_of(v[i]->health),
-					    .message = clean(g, v[i]->health_message),
+					    .message = items_clean(g, v[i]->health_message),
 					    .amount = 1 };
 
 		for (size_t j = 0; j < v[i]->n_device_ids; j++) {
-			item.id = clean(g, v[i]->device_ids[j]);
-			add(g, item, v[i]->topology);
+			item.id = items_clean(g, v[i]->device_ids[j]);
+			items_add(g, item, v[i]->topology);
 		}
 	}
 }
@@ -149,7 +150,7 @@ static void add_cpus(struct gather *g, const int64_t *v, size_t n)
 					    .amount = (uint64_t)v[i] };
 
 		item.id = str_from(arena_printf(g->arena, "%" PRId64, v[i]));
-		add(g, item, NULL);
+		items_add(g, item, NULL);
 	}
 }
 
@@ -166,11 +167,11 @@ static void add_memory(struct gather *g, Podresources__ContainerMemory *const *v
 {
 	for (size_t i = 0; i < n; i++) {
 		struct podres_item item = { .kind = PODRES_MEMORY,
-					    .group = clean(g, v[i]->memory_type),
+					    .group = items_clean(g, v[i]->memory_type),
 					    .id = size_text(g, v[i]->size),
 					    .amount = v[i]->size };
 
-		add(g, item, v[i]->topology);
+		items_add(g, item, v[i]->topology);
 	}
 }
 
@@ -192,7 +193,7 @@ static struct str claim_device(struct gather *g, const Podresources__ClaimResour
 	(void)buf_printf(&b, "%s/%s/%s", r->driver_name, r->pool_name, r->device_name);
 	if (r->share_case == PODRESOURCES__CLAIM_RESOURCE__SHARE_SHARE_ID && *r->share_id)
 		(void)buf_printf(&b, "(share %s)", r->share_id);
-	return clean(g, b.p);
+	return items_clean(g, b.p);
 }
 
 static void add_claim_device(struct gather *g, struct str group, struct str id,
@@ -203,16 +204,17 @@ static void add_claim_device(struct gather *g, struct str group, struct str id,
 				    .id = id,
 				    .cdi = cdi_names(g, r),
 				    .health = health_of(r->health),
-				    .message = clean(g, r->health_message),
+				    .message = items_clean(g, r->health_message),
 				    .amount = 1 };
 
-	add(g, item, NULL);
+	items_add(g, item, NULL);
 }
 
 static void add_claims(struct gather *g, Podresources__DynamicResource *const *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct str group = clean(g, arena_printf(g->arena, "claim/%s", v[i]->claim_name));
+		struct str group = items_clean(
+			g, arena_printf(g->arena, "claim/%s", v[i]->claim_name));
 
 		for (size_t j = 0; j < v[i]->n_claim_resources; j++)
 			add_claim_device(g, group, claim_device(g, v[i]->claim_resources[j]),
@@ -224,9 +226,9 @@ static void add_claims(struct gather *g, Podresources__DynamicResource *const *v
 static void add_drivers(struct gather *g, Podresources__ClaimResource *const *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		add_claim_device(g, clean(g, v[i]->driver_name),
-				 clean(g, arena_printf(g->arena, "%s/%s", v[i]->pool_name,
-						       v[i]->device_name)),
+		add_claim_device(g, items_clean(g, v[i]->driver_name),
+				 items_clean(g, arena_printf(g->arena, "%s/%s", v[i]->pool_name,
+							     v[i]->device_name)),
 				 v[i]);
 }
 
@@ -272,7 +274,7 @@ static size_t run_of(const struct mention *v, size_t n)
 	return same;
 }
 
-static struct podres_items finish(struct gather *g)
+static struct podres_items items_finish(struct gather *g)
 {
 	struct mention *v = g->mentions.v;
 	size_t n = g->mentions.n, same;
@@ -305,7 +307,7 @@ struct podres_items podres_items_of_container(struct arena *a,
 	struct gather g = gather_in(a);
 
 	add_container(&g, c);
-	return finish(&g);
+	return items_finish(&g);
 }
 
 struct podres_items podres_items_of_pod(struct arena *a, const Podresources__PodResources *pod,
@@ -315,13 +317,13 @@ struct podres_items podres_items_of_pod(struct arena *a, const Podresources__Pod
 
 	for (size_t i = 0; i < pod->n_containers; i++) {
 		if (containers)
-			g.container = clean(&g, pod->containers[i]->name);
+			g.container = items_clean(&g, pod->containers[i]->name);
 		add_container(&g, pod->containers[i]);
 	}
 	if (containers)
 		g.container = STR(PODRES_WHOLE_POD);
 	add_whole(&g, pod);
-	return finish(&g);
+	return items_finish(&g);
 }
 
 struct podres_items podres_items_of_whole(struct arena *a, const Podresources__PodResources *pod)
@@ -329,7 +331,7 @@ struct podres_items podres_items_of_whole(struct arena *a, const Podresources__P
 	struct gather g = gather_in(a);
 
 	add_whole(&g, pod);
-	return finish(&g);
+	return items_finish(&g);
 }
 
 struct podres_items podres_items_of_node(struct arena *a,
@@ -341,7 +343,7 @@ struct podres_items podres_items_of_node(struct arena *a,
 	add_drivers(&g, r->claim_resources, r->n_claim_resources);
 	add_cpus(&g, r->cpu_ids, r->n_cpu_ids);
 	add_memory(&g, r->memory, r->n_memory);
-	return finish(&g);
+	return items_finish(&g);
 }
 
 struct podres_items podres_items_of_change(struct arena *a, const Podresources__AllocatableEvent *e)
@@ -352,5 +354,5 @@ struct podres_items podres_items_of_change(struct arena *a, const Podresources__
 	add_drivers(&g, e->claim_resources, e->n_claim_resources);
 	add_cpus(&g, e->cpu_ids, e->n_cpu_ids);
 	add_memory(&g, e->memory, e->n_memory);
-	return finish(&g);
+	return items_finish(&g);
 }

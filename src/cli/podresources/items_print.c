@@ -91,7 +91,7 @@ void podres_items_numa(struct buf *out, const struct podres_items *items)
 	arena_release(&a);
 }
 
-static int by_name(const void *a, const void *b)
+static int items_print_by_name(const void *a, const void *b)
 {
 	return podres_items_cmp_names(*(const struct str *)a, *(const struct str *)b);
 }
@@ -109,7 +109,7 @@ void podres_items_cdi(struct buf *out, const struct podres_items *items)
 			(void)vec_push(&names, name);
 	}
 	if (names.n > 0)
-		qsort(names.v, names.n, sizeof(*names.v), by_name);
+		qsort(names.v, names.n, sizeof(*names.v), items_print_by_name);
 	/* A kubelet repeats names of a driver's other devices in a claim. */
 	for (size_t i = 0; i < names.n; i++)
 		if (i == 0 || !str_eq(names.v[i - 1], names.v[i]))
@@ -154,8 +154,8 @@ static void parts_release(struct parts *p)
 	vec_release(&p->gone);
 }
 
-static void mark(struct buf *out, char sign, const struct podres_item *v, size_t n,
-		 const struct podres_items_style *style)
+static void items_print_mark(struct buf *out, char sign, const struct podres_item *v, size_t n,
+			     const struct podres_items_style *style)
 {
 	const char *colour = sign == '+' ? "\033[32m" : "\033[31m";
 
@@ -177,8 +177,8 @@ static void print_group(struct buf *out, const struct podres_item *of, const str
 		(void)buf_addc(out, ' ');
 		podres_items_ids(out, p->kept.v, p->kept.n, 0, style->messages);
 	}
-	mark(out, '+', p->added.v, p->added.n, style);
-	mark(out, '-', p->gone.v, p->gone.n, style);
+	items_print_mark(out, '+', p->added.v, p->added.n, style);
+	items_print_mark(out, '-', p->gone.v, p->gone.n, style);
 }
 
 /* Takes the next group off both lists; returns one of its items. */

@@ -40,7 +40,7 @@ static struct json *enum_value(struct arena *a, const ProtobufCFieldDescriptor *
 }
 
 /* The stride of a repeated field, for the types that occur in our messages. */
-static size_t size_of(const ProtobufCFieldDescriptor *f)
+static size_t json_size_of(const ProtobufCFieldDescriptor *f)
 {
 	switch (f->type) {
 	case PROTOBUF_C_TYPE_INT64:
@@ -56,8 +56,8 @@ static size_t size_of(const ProtobufCFieldDescriptor *f)
 }
 
 /* The value at `p`; NULL if it is the default and `implicit` allows to leave it out. */
-static struct json *value_of(struct arena *a, const ProtobufCFieldDescriptor *f, const void *p,
-			     bool implicit)
+static struct json *json_value_of(struct arena *a, const ProtobufCFieldDescriptor *f, const void *p,
+				  bool implicit)
 {
 	const char *text;
 
@@ -105,7 +105,7 @@ static struct json *array_of(struct arena *a, const ProtobufCFieldDescriptor *f,
 		return NULL;
 	array = json_make_array(a);
 	for (size_t i = 0; i < n; i++)
-		json_append(array, value_of(a, f, v + i * size_of(f), false));
+		json_append(array, json_value_of(a, f, v + i * json_size_of(f), false));
 	return array;
 }
 
@@ -118,7 +118,7 @@ static struct json *field_of(struct arena *a, const ProtobufCFieldDescriptor *f,
 		return array_of(a, f, base);
 	if (chosen && *(const uint32_t *)(const void *)(base + f->quantifier_offset) != f->id)
 		return NULL;
-	return value_of(a, f, base + f->offset, !chosen && !is_node(type));
+	return json_value_of(a, f, base + f->offset, !chosen && !is_node(type));
 }
 
 struct json *podres_json(struct arena *a, const ProtobufCMessage *message)

@@ -22,7 +22,8 @@ struct pod_table {
 	size_t rows;
 };
 
-static void add_row(struct pod_table *t, const char *container, const struct podres_items *items)
+static void print_add_row(struct pod_table *t, const char *container,
+			  const struct podres_items *items)
 {
 	const struct podres_items_style style = { .messages = t->style->wide };
 
@@ -45,23 +46,23 @@ static void add_row(struct pod_table *t, const char *container, const struct pod
 	t->rows++;
 }
 
-static void add_pod(struct pod_table *t)
+static void print_add_pod(struct pod_table *t)
 {
 	struct podres_items items = podres_items_of_whole(&t->arena, t->pod);
 
 	if (items.n > 0)
-		add_row(t, PODRES_WHOLE_POD, &items);
+		print_add_row(t, PODRES_WHOLE_POD, &items);
 	for (size_t i = 0; i < t->pod->n_containers; i++) {
 		items = podres_items_of_container(&t->arena, t->pod->containers[i]);
 		if (items.n > 0 || t->style->empty)
-			add_row(t, t->pod->containers[i]->name, &items);
+			print_add_row(t, t->pod->containers[i]->name, &items);
 		arena_clear(&t->arena);
 	}
 	if (t->pod->n_containers == 0 && t->style->empty && items.n == 0)
-		add_row(t, "<none>", &items);
+		print_add_row(t, "<none>", &items);
 }
 
-static int by_name(const void *a, const void *b)
+static int print_by_name(const void *a, const void *b)
 {
 	const Podresources__PodResources *x = *(Podresources__PodResources *const *)a;
 	const Podresources__PodResources *y = *(Podresources__PodResources *const *)b;
@@ -80,12 +81,12 @@ size_t podres_print_pods(struct buf *out, Podresources__PodResources *const *v, 
 	sorted = xcalloc(n + 1, sizeof(*sorted));
 	for (size_t i = 0; i < n; i++)
 		sorted[i] = v[i];
-	qsort(sorted, n, sizeof(*sorted), by_name);
+	qsort(sorted, n, sizeof(*sorted), print_by_name);
 	(void)buf_printf(out, "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\tHEALTH%s\n",
 			 style->wide ? "\tNUMA\tCDI" : "");
 	for (size_t i = 0; i < n; i++) {
 		t.pod = sorted[i];
-		add_pod(&t);
+		print_add_pod(&t);
 	}
 	free(sorted);
 	arena_release(&t.arena);
@@ -106,7 +107,7 @@ static int by_place(const void *a, const void *b)
 	return c != 0 ? c : podres_items_cmp_names(x->id, y->id);
 }
 
-static size_t place_of(const struct podres_item *v, size_t n)
+static size_t print_place_of(const struct podres_item *v, size_t n)
 {
 	size_t same = 1;
 
@@ -142,7 +143,7 @@ size_t podres_print_allocatable(struct buf *out, const Podresources__Allocatable
 		qsort(items.v, items.n, sizeof(*items.v), by_place);
 	(void)buf_addz(out, "RESOURCE\tCOUNT\tNUMA\tHEALTH\tDEVICES\n");
 	for (size_t i = 0; i < items.n; i += n, rows++) {
-		n = place_of(items.v + i, items.n - i);
+		n = print_place_of(items.v + i, items.n - i);
 		add_place(out, items.v + i, n, style->wide);
 	}
 	arena_release(&a);

@@ -35,7 +35,7 @@ static void known_free(struct known *k)
 	free(k);
 }
 
-static void forget(struct podres_print_state *s)
+static void print_event_forget(struct podres_print_state *s)
 {
 	size_t at = 0;
 	struct str uid;
@@ -55,7 +55,7 @@ void podres_print_init(struct podres_print_state *s, const struct podres_print_s
 
 void podres_print_release(struct podres_print_state *s)
 {
-	forget(s);
+	print_event_forget(s);
 	map_release(&s->pods);
 	known_free(s->node);
 }
@@ -89,7 +89,7 @@ bool podres_print_is_reset(const Podresources__PodEvent *e)
 	return e->action == PODRESOURCES__ACTION__DELETED && !*e->uid && e->n_pod_resources == 0;
 }
 
-static void add_name(struct buf *out, const Podresources__PodEvent *e)
+static void print_event_add_name(struct buf *out, const Podresources__PodEvent *e)
 {
 	for (size_t i = 0; i < MIN(e->n_pod_resources, (size_t)1); i++) {
 		output_clean(out, str_from(e->pod_resources[i]->namespace_));
@@ -126,12 +126,12 @@ bool podres_print_pod_event(struct podres_print_state *s, struct buf *out,
 	add_action(s, out, e->action, e->revision);
 	if (podres_print_is_reset(e)) {
 		(void)buf_addz(out, "<all>\tforget what came before: the full state follows");
-		forget(s);
+		print_event_forget(s);
 		s->initial = true;
 		return true;
 	}
 	now = known_of(s, e);
-	add_name(out, e);
+	print_event_add_name(out, e);
 	old = map_remove(&s->pods, now->uid);
 	if (old)
 		before = &old->items;

@@ -147,7 +147,7 @@ const char *probe_method_words(void)
 
 /* --- the call ------------------------------------------------------------------------------ */
 
-static void on_message(struct grpc_call *c, const void *message)
+static void call_on_message(struct grpc_call *c, const void *message)
 {
 	struct probe_call *p = grpc_call_data(c);
 	struct json_writer w;
@@ -172,12 +172,12 @@ static void on_rested(struct loop_timer *t)
 	grpc_call_resume(CONTAINER_OF(t, struct probe_call, timer)->call);
 }
 
-static void on_writable(struct grpc_call *c)
+static void call_on_writable(struct grpc_call *c)
 {
 	send_chunks(grpc_call_data(c));
 }
 
-static void on_end(struct grpc_call *c, const struct grpc_status *st)
+static void call_on_end(struct grpc_call *c, const struct grpc_status *st)
 {
 	struct probe_call *p = grpc_call_data(c);
 
@@ -186,9 +186,9 @@ static void on_end(struct grpc_call *c, const struct grpc_status *st)
 }
 
 static const struct grpc_call_ops call_ops = {
-	.on_message = on_message,
-	.on_writable = on_writable,
-	.on_end = on_end,
+	.on_message = call_on_message,
+	.on_writable = call_on_writable,
+	.on_end = call_on_end,
 };
 
 void probe_call_start(struct probe_call *p, struct loop *l, struct grpc_channel *ch,

@@ -138,7 +138,7 @@ static void write_result(struct call *c, const struct grpc_status *st)
 	(void)json_writer_finish(&w);
 }
 
-static void on_end(struct probe_call *p, const struct grpc_status *st)
+static void command_call_on_end(struct probe_call *p, const struct grpc_status *st)
 {
 	struct call *c = CONTAINER_OF(p, struct call, probe);
 
@@ -196,7 +196,7 @@ static int fill_ask(struct call *c, struct error *err)
 		.cancel_after = (uint64_t)o->cancel_after,
 	};
 	c->probe.ask = &c->ask;
-	c->probe.on_end = on_end;
+	c->probe.on_end = command_call_on_end;
 	c->probe.method = probe_method_find(str_from(c->cli->operands.v[1]));
 	if (!c->probe.method)
 		return cli_bad_usage(c->cli, err, "\"%s\" is not one of %s", c->cli->operands.v[1],
@@ -247,7 +247,7 @@ static int call(struct call *c, struct error *err)
 	return 0;
 }
 
-static int run(struct cli *cli, struct error *err)
+static int command_call_run(struct cli *cli, struct error *err)
 {
 	struct call c = { .cli = cli, .options = cli->options, .line = BUF_INIT(MIB) };
 	int r = loop_new(&c.loop, err);
@@ -280,5 +280,5 @@ const struct command cmd_probe_call = {
 	.options_size = sizeof(struct call_options),
 	.operands_min = 2,
 	.operands_max = 2,
-	.run = run,
+	.run = command_call_run,
 };

@@ -55,7 +55,7 @@ struct get {
 	struct error err; /* code ERR_OK: no failure */
 };
 
-static void finish(struct get *g, const struct error *err)
+static void command_get_finish(struct get *g, const struct error *err)
 {
 	if (g->done)
 		return;
@@ -65,7 +65,7 @@ static void finish(struct get *g, const struct error *err)
 	loop_stop(g->loop);
 }
 
-static void on_head(struct http_stream *s)
+static void command_get_on_head(struct http_stream *s)
 {
 	struct get *g = s->data;
 
@@ -79,7 +79,7 @@ static void on_head(struct http_stream *s)
 			      STR_ARG(s->in.fields.v[i].value));
 }
 
-static void on_body(struct http_stream *s, struct str piece)
+static void command_get_on_body(struct http_stream *s, struct str piece)
 {
 	struct get *g = s->data;
 
@@ -87,15 +87,15 @@ static void on_body(struct http_stream *s, struct str piece)
 	http_stream_consume(s, piece.n);
 }
 
-static void on_close(struct http_stream *s, const struct error *err)
+static void command_get_on_close(struct http_stream *s, const struct error *err)
 {
-	finish(s->data, err);
+	command_get_finish(s->data, err);
 }
 
 static const struct http_stream_ops stream_ops = {
-	.on_head = on_head,
-	.on_body = on_body,
-	.on_close = on_close,
+	.on_head = command_get_on_head,
+	.on_body = command_get_on_body,
+	.on_close = command_get_on_close,
 };
 
 static int parse_headers(struct get *g, struct http_field *fields, struct error *err)
@@ -146,23 +146,23 @@ static int send_request(struct get *g, struct error *err)
 	return http_stream_end(s, NULL, 0);
 }
 
-static void on_open(void *arg)
+static void command_get_on_open(void *arg)
 {
 	struct get *g = arg;
 	struct error err;
 
 	g->asked = true;
 	if (send_request(g, &err) < 0)
-		finish(g, &err);
+		command_get_finish(g, &err);
 }
 
 /* Before the request was sent, this is the failure; afterwards the stream reports it. */
-static void on_client_close(void *arg, const struct error *err)
+static void command_get_on_client_close(void *arg, const struct error *err)
 {
 	struct get *g = arg;
 
 	if (!g->asked)
-		finish(g, err);
+		command_get_finish(g, err);
 }
 
 static void on_timeout(struct loop_timer *t)
@@ -171,7 +171,7 @@ static void on_timeout(struct loop_timer *t)
 	struct error err;
 
 	(void)error_set(&err, ERR_TIMEOUT, "no complete answer within the time limit");
-	finish(g, &err);
+	command_get_finish(g, &err);
 }
 
 /* --- before the loop runs ------------------------------------------------------------------ */
@@ -197,7 +197,7 @@ static int parse_url(struct get *g, struct addr *ret_to, struct error *err)
 	return addr_parse(ret_to, g->authority, g->https ? 443 : 80, err);
 }
 
-static int make_tls(struct get *g, struct error *err)
+static int command_get_make_tls(struct get *g, struct error *err)
 {
 	static const char *const any[] = { "h2", "http/1.1", NULL };
 	static const char *const one[] = { "http/1.1", NULL };
@@ -214,17 +214,17 @@ static enum http_protocol protocol_of(const char *word)
 	return strcmp(word, "http2") == 0 ? HTTP_PROTOCOL_2 : HTTP_PROTOCOL_ANY;
 }
 
-static int ask(struct get *g, struct error *err)
+static int command_get_ask(struct get *g, struct error *err)
 {
 	struct http_client_opts opts = { .protocol = protocol_of(g->options->protocol),
-					 .on_open = on_open,
-					 .on_close = on_client_close,
+					 .on_open = command_get_on_open,
+					 .on_close = command_get_on_client_close,
 					 .arg = g };
 	struct addr host;
 	int r = parse_url(g, &opts.to, err);
 
 	if (r == 0 && g->https)
-		r = make_tls(g, err);
+		r = command_get_make_tls(g, err);
 	if (r == 0 && g->options->data)
 		r = file_read(g->options->data, &g->body, err);
 	if (r == 0)
@@ -244,13 +244,13 @@ static int ask(struct get *g, struct error *err)
 	return 0;
 }
 
-static int run(struct cli *cli, struct error *err)
+static int command_get_run(struct cli *cli, struct error *err)
 {
 	struct get g = { .cli = cli, .options = cli->options, .body = BUF_INIT(256 * MIB) };
 	int r = loop_new(&g.loop, err);
 
 	if (r == 0)
-		r = ask(&g, err);
+		r = command_get_ask(&g, err);
 	loop_free(g.loop);
 	tls_unref(g.tls);
 	buf_release(&g.body);
@@ -278,5 +278,5 @@ const struct command cmd_probe_get = {
 	.options_size = sizeof(struct get_options),
 	.operands_min = 1,
 	.operands_max = 1,
-	.run = run,
+	.run = command_get_run,
 };

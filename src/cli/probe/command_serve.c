@@ -64,7 +64,7 @@ struct serve {
 	struct tls *tls;
 };
 
-static void handle(void *arg, struct http_stream *s, size_t lane UNUSED)
+static void command_serve_handle(void *arg, struct http_stream *s, size_t lane UNUSED)
 {
 	struct serve *v = arg;
 
@@ -107,7 +107,7 @@ static int load_pair(const struct serve_options *o, struct buf *cert, struct buf
 	return r < 0 ? r : file_read(o->key_file, key, err);
 }
 
-static int make_tls(struct serve *v, struct error *err)
+static int command_serve_make_tls(struct serve *v, struct error *err)
 {
 	static const char *const alpn[] = { "h2", "http/1.1", NULL };
 	CLEANUP(buf_release) struct buf cert = BUF_INIT(MIB);
@@ -157,18 +157,19 @@ static int listen_all(struct serve *v, const struct flag_list *where, struct tls
 	return 0;
 }
 
-static void on_drained(void *arg)
+static void command_serve_on_drained(void *arg)
 {
 	struct serve *v = arg;
 
 	role_stop(&v->role);
 }
 
-static void on_stop(void *arg)
+static void command_serve_on_stop(void *arg)
 {
 	struct serve *v = arg;
 
-	http_server_drain(v->http, v->options->drain_timeout / CLOCK_MS, on_drained, v);
+	http_server_drain(v->http, v->options->drain_timeout / CLOCK_MS, command_serve_on_drained,
+			  v);
 }
 
 /* --- figures ---------------------------------------------------------------------------------- */
@@ -196,7 +197,7 @@ static double read_requests(void *ctx)
 	return (double)stats_of(ctx).requests;
 }
 
-static int add_metrics(struct serve *v, struct error *err)
+static int command_serve_add_metrics(struct serve *v, struct error *err)
 {
 	static const struct {
 		struct metrics_spec spec;
@@ -230,7 +231,7 @@ static int add_metrics(struct serve *v, struct error *err)
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-static int start(struct serve *v, struct error *err)
+static int command_serve_start(struct serve *v, struct error *err)
 {
 	const struct serve_options *o = v->options;
 	struct http_server_opts opts = {
@@ -239,7 +240,7 @@ static int start(struct serve *v, struct error *err)
 		.config = { .body_max = o->max_body,
 			    .head_timeout_ms = o->head_timeout / CLOCK_MS,
 			    .idle_timeout_ms = o->idle_timeout / CLOCK_MS },
-		.handler = handle,
+		.handler = command_serve_handle,
 		.arg = v,
 	};
 	static const char *const anywhere[] = { "127.0.0.1:8080" };
@@ -248,9 +249,9 @@ static int start(struct serve *v, struct error *err)
 
 	if (!listen.n && !o->listen_tls.n)
 		listen = (struct flag_list){ (const char **)(uintptr_t)anywhere, 1 };
-	r = add_metrics(v, err);
+	r = command_serve_add_metrics(v, err);
 	if (r == 0 && o->listen_tls.n)
-		r = make_tls(v, err);
+		r = command_serve_make_tls(v, err);
 	if (r < 0)
 		return r;
 	v->grpc = grpc_server_new(NULL);
@@ -260,14 +261,14 @@ static int start(struct serve *v, struct error *err)
 	return r < 0 ? r : listen_all(v, &o->listen_tls, v->tls, err);
 }
 
-static int run(struct cli *cli, struct error *err)
+static int command_serve_run(struct cli *cli, struct error *err)
 {
 	struct serve v = { .cli = cli, .options = cli->options };
-	int r = role_init(&v.role, &v.options->role, on_stop, &v, err);
+	int r = role_init(&v.role, &v.options->role, command_serve_on_stop, &v, err);
 
 	if (r < 0)
 		return r;
-	r = start(&v, err);
+	r = command_serve_start(&v, err);
 	if (r == 0) {
 		role_ready(&v.role);
 		r = role_run(&v.role, err);
@@ -295,5 +296,5 @@ const struct command cmd_probe_serve = {
 	.environment = role_environment,
 	.flags = flags,
 	.options_size = sizeof(struct serve_options),
-	.run = run,
+	.run = command_serve_run,
 };

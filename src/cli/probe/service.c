@@ -83,7 +83,7 @@ static struct probe_state *probe_state_new(struct grpc_call *c,
 	return p;
 }
 
-static void on_end(struct grpc_call *c, const struct grpc_status *st UNUSED)
+static void service_on_end(struct grpc_call *c, const struct grpc_status *st UNUSED)
 {
 	struct probe_state *p = grpc_call_data(c);
 
@@ -330,21 +330,21 @@ static void health_watch(struct grpc_call *c, const void *request)
 }
 
 static const struct grpc_handler rows[] = {
-	{ .method = &probe_echo, .on_request = echo_request, .ops.on_end = on_end },
+	{ .method = &probe_echo, .on_request = echo_request, .ops.on_end = service_on_end },
 	{ .method = &probe_download,
 	  .on_request = download_request,
-	  .ops = { .on_writable = on_download_writable, .on_end = on_end } },
+	  .ops = { .on_writable = on_download_writable, .on_end = service_on_end } },
 	{ .method = &probe_upload,
 	  .on_open = stream_open,
 	  .ops = { .on_message = upload_message,
 		   .on_half_close = upload_half_close,
-		   .on_end = on_end } },
+		   .on_end = service_on_end } },
 	{ .method = &probe_chat,
 	  .on_open = stream_open,
 	  .ops = { .on_message = chat_message,
 		   .on_half_close = chat_half_close,
 		   .on_writable = chat_writable,
-		   .on_end = on_end } },
+		   .on_end = service_on_end } },
 	{ .method = &probe_health_check, .on_request = health_check },
 	{ .method = &probe_health_watch, .on_request = health_watch },
 };

@@ -202,7 +202,7 @@ static int failure_of(const struct cli *cli)
 	return cli->command->failure ? cli->command->failure : CLI_FAILURE;
 }
 
-static int report(const struct cli *cli, const struct error *err)
+static int cli_report(const struct cli *cli, const struct error *err)
 {
 	cli_complain(cli, "%s", err->msg);
 	if (!cli->bad_usage)
@@ -220,7 +220,7 @@ static bool is_unread(FILE *out)
 }
 
 /* Lost output is a failure, whatever the command returned. */
-static int finish(const struct cli *cli, int code)
+static int cli_finish(const struct cli *cli, int code)
 {
 	bool failed = ferror(cli->out);
 
@@ -235,13 +235,13 @@ static int finish(const struct cli *cli, int code)
 }
 
 /* kubectl requests completions: its words, the last of them unfinished. */
-static int complete(const struct cli *cli, int argc, char *const *argv)
+static int cli_complete(const struct cli *cli, int argc, char *const *argv)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(MIB);
 
 	completion_words(cli->root, argc - 1, argv + 1, &out);
 	(void)fwrite(out.p, 1, out.n, cli->out);
-	return finish(cli, CLI_OK);
+	return cli_finish(cli, CLI_OK);
 }
 
 int cli_main(struct cli *cli, const struct command *root, int argc, char *const *argv)
@@ -252,7 +252,7 @@ int cli_main(struct cli *cli, const struct command *root, int argc, char *const 
 	cli->root = cli->command = root;
 	cli->program = cli->path = root->name;
 	if (argc > 0 && is_named(file_name(argv[0]), "kubectl_complete-", str_from(root->name))) {
-		code = complete(cli, argc, argv);
+		code = cli_complete(cli, argc, argv);
 		arena_release(&cli->arena);
 		return code;
 	}
@@ -261,8 +261,8 @@ int cli_main(struct cli *cli, const struct command *root, int argc, char *const 
 	r = find_command(cli, argc, argv, &at, &err);
 	if (r == 0)
 		r = run_command(cli, argc - MIN(at, argc), argv + MIN(at, argc), &err);
-	code = r < 0 ? report(cli, &err) : cli->status;
-	code = finish(cli, code);
+	code = r < 0 ? cli_report(cli, &err) : cli->status;
+	code = cli_finish(cli, code);
 	arena_release(&cli->arena);
 	return code;
 }

@@ -81,8 +81,10 @@ static void offer_types(struct buf *out, struct str so_far)
  * The command that the complete words name. *ret_flag is a flag that waits for a value, or NULL.
  * *ret_operands counts the other words.
  */
-static const struct command *follow(const struct command *root, int argc, char *const *argv,
-				    const struct flag **ret_flag, size_t *ret_operands)
+static const struct command *completion_words_follow(const struct command *root, int argc,
+						     char *const *argv,
+						     const struct flag **ret_flag,
+						     size_t *ret_operands)
 {
 	const struct command *c = root, *sub;
 
@@ -112,7 +114,8 @@ void completion_words(const struct command *root, int argc, char *const *argv, s
 	struct str last = argc > 0 ? str_from(argv[argc - 1]) : STR_NULL, name;
 	const struct flag *flag;
 	size_t operands;
-	const struct command *c = follow(root, MAX(argc - 1, 0), argv, &flag, &operands);
+	const struct command *c = completion_words_follow(root, MAX(argc - 1, 0), argv, &flag,
+							  &operands);
 	ptrdiff_t equals = str_chr(last, '=');
 	char before[128];
 

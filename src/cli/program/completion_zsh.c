@@ -13,7 +13,7 @@ static void add_function_name(struct buf *out, const char *path)
 }
 
 /* Text inside single quotes, with brackets and colons escaped, as specs require. */
-static void add_text(struct buf *out, const char *text)
+static void completion_zsh_add_text(struct buf *out, const char *text)
 {
 	for (; *text; text++) {
 		if (*text == '\'') {
@@ -27,7 +27,7 @@ static void add_text(struct buf *out, const char *text)
 }
 
 /* ":what:action" after an option that takes a value. */
-static void add_value(struct buf *out, const struct flag *flag)
+static void completion_zsh_add_value(struct buf *out, const struct flag *flag)
 {
 	(void)buf_printf(out, ":%s:", flag->arg ? flag->arg : "value");
 	if (completion_values(flag)) {
@@ -52,10 +52,10 @@ static void add_flag(struct buf *out, const struct flag *flag)
 	else
 		(void)buf_printf(out, "'--%s%s", flag->name, value ? "=" : "");
 	(void)buf_addc(out, '[');
-	add_text(out, flag->help);
+	completion_zsh_add_text(out, flag->help);
 	(void)buf_addc(out, ']');
 	if (value)
-		add_value(out, flag);
+		completion_zsh_add_value(out, flag);
 	(void)buf_addz(out, "' \\\n");
 }
 
@@ -66,7 +66,7 @@ static void add_dispatch(struct buf *out, const struct command *c, const char *p
 		if ((*sub)->hidden)
 			continue;
 		(void)buf_printf(out, "\t\t\t'%s:", (*sub)->name);
-		add_text(out, (*sub)->summary);
+		completion_zsh_add_text(out, (*sub)->summary);
 		(void)buf_addz(out, "'\n");
 	}
 	(void)buf_addz(out, "\t\t)\n\t\t_describe command commands\n\t\t;;\n"

@@ -16,7 +16,7 @@ struct page {
 	struct buf *out;
 };
 
-static void add_name(struct buf *out, const char *path)
+static void man_add_name(struct buf *out, const char *path)
 {
 	for (const char *p = path; *p; p++)
 		(void)buf_addc(out, *p == ' ' ? '-' : *p);
@@ -24,7 +24,7 @@ static void add_name(struct buf *out, const char *path)
 
 void man_file(const char *path, struct buf *out)
 {
-	add_name(out, path);
+	man_add_name(out, path);
 	(void)buf_addz(out, ".1");
 }
 
@@ -33,7 +33,7 @@ static void add_title(struct page *p)
 	CLEANUP(buf_release) struct buf name = BUF_INIT(KIB);
 	char date[TIMESTAMP_SIZE];
 
-	add_name(&name, p->path.p);
+	man_add_name(&name, p->path.p);
 	for (size_t i = 0; i < name.n; i++)
 		if (name.p[i] >= 'a' && name.p[i] <= 'z')
 			name.p[i] = (char)(name.p[i] - 'a' + 'A');
@@ -53,7 +53,7 @@ static void add_names(struct page *p)
 {
 	CLEANUP(buf_release) struct buf name = BUF_INIT(KIB);
 
-	add_name(&name, p->path.p);
+	man_add_name(&name, p->path.p);
 	add_section(p, "NAME");
 	man_roff_literal(p->out, buf_str(&name));
 	(void)buf_addz(p->out, " \\- ");
@@ -200,7 +200,7 @@ static void add_reference(struct page *p, const char *path, const char *name, bo
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(KIB);
 
-	add_name(&text, path);
+	man_add_name(&text, path);
 	if (name)
 		(void)buf_printf(&text, "-%s", name);
 	(void)buf_addz(p->out, first ? ".BR " : ",\n.BR ");
@@ -231,7 +231,7 @@ static void add_see_also(struct page *p)
 	(void)buf_addc(p->out, '\n');
 }
 
-static int find(struct page *p, const char *const *words, size_t n, struct error *err)
+static int man_find(struct page *p, const char *const *words, size_t n, struct error *err)
 {
 	const struct command *next;
 	struct str guess;
@@ -260,7 +260,7 @@ int man_page(const struct man_opts *o, const char *const *words, size_t n, struc
 	     struct error *err)
 {
 	struct page p = { .o = o, .path = BUF_INIT(KIB), .parent_path = BUF_INIT(KIB), .out = out };
-	int r = find(&p, words, n, err);
+	int r = man_find(&p, words, n, err);
 
 	if (r == 0) {
 		add_title(&p);

@@ -32,7 +32,7 @@ void man_roff_literal(struct buf *out, struct str s)
 }
 
 /* A grave accent without a partner is literal. */
-static void add_line(struct buf *out, struct str line)
+static void man_roff_add_line(struct buf *out, struct str line)
 {
 	struct str piece;
 	ptrdiff_t end;
@@ -66,7 +66,7 @@ void man_roff_prose(struct buf *out, struct str s)
 		}
 		if (text)
 			(void)buf_addz(out, paragraph ? ".PP\n" : ".br\n");
-		add_line(out, line);
+		man_roff_add_line(out, line);
 		text = true;
 		paragraph = false;
 	}

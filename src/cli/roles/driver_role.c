@@ -8,7 +8,7 @@
 #include "base/report/metrics_process.h"
 #include "cli/program/cli.h"
 
-static int check_ready(void *arg, struct error *err)
+static int driver_role_check_ready(void *arg, struct error *err)
 {
 	const struct driver_role *r = arg;
 
@@ -30,7 +30,7 @@ void driver_role_stopped(struct driver_role *r)
 	endpoint_stop(r->endpoint, on_silent, r);
 }
 
-static void on_stop(void *arg)
+static void driver_role_on_stop(void *arg)
 {
 	struct driver_role *r = arg;
 
@@ -40,7 +40,7 @@ static void on_stop(void *arg)
 	r->ops->stop(r->arg);
 }
 
-static int start(struct driver_role *r, const char *address, struct error *err)
+static int driver_role_start(struct driver_role *r, const char *address, struct error *err)
 {
 	struct endpoint_opts e = { .loop = r->role.loop,
 				   .address = address,
@@ -54,7 +54,7 @@ static int start(struct driver_role *r, const char *address, struct error *err)
 	return n;
 }
 
-static void announce(struct driver_role *r)
+static void driver_role_announce(struct driver_role *r)
 {
 	r->ops->announce(r->arg, r->cli->out);
 	if (r->endpoint)
@@ -73,18 +73,18 @@ int driver_role_run(struct cli *cli, const struct driver_options *o,
 		.arg = arg,
 		.checks = { { .name = ops->check_name ? ops->check_name : "resourceslices",
 			      .ready_only = true,
-			      .run = check_ready } },
+			      .run = driver_role_check_ready } },
 	};
-	int n = role_init(&r.role, &o->role, on_stop, &r, err);
+	int n = role_init(&r.role, &o->role, driver_role_on_stop, &r, err);
 
 	if (n < 0)
 		return n;
 	r.metrics = metrics_new();
 	(void)metrics_process_register(r.metrics, NULL);
-	if (start(&r, o->metrics_address, &r.failure) < 0)
-		on_stop(&r);
+	if (driver_role_start(&r, o->metrics_address, &r.failure) < 0)
+		driver_role_on_stop(&r);
 	else
-		announce(&r);
+		driver_role_announce(&r);
 	n = role_run(&r.role, err);
 	if (n == 0 && r.failure.code != ERR_OK)
 		n = error_copy(err, &r.failure);

@@ -15,7 +15,7 @@ static int check_alive(void *arg, struct error *err)
 	return r->started ? r->ops->check(r->arg, err) : 0;
 }
 
-static int check_ready(void *arg, struct error *err)
+static int elected_role_check_ready(void *arg, struct error *err)
 {
 	const struct elected_role *r = arg;
 
@@ -35,14 +35,14 @@ static void on_silent(void *arg)
 	role_stop_soon(&r->role);
 }
 
-static void on_stopped(void *arg)
+static void elected_role_on_stopped(void *arg)
 {
 	struct elected_role *r = arg;
 
 	endpoint_stop(r->endpoint, on_silent, r);
 }
 
-static void on_stop(void *arg)
+static void elected_role_on_stop(void *arg)
 {
 	struct elected_role *r = arg;
 
@@ -50,9 +50,9 @@ static void on_stop(void *arg)
 		return;
 	r->stopping = true;
 	if (r->started)
-		r->ops->stop(r->arg, on_stopped, r);
+		r->ops->stop(r->arg, elected_role_on_stopped, r);
 	else
-		on_stopped(r);
+		elected_role_on_stopped(r);
 }
 
 void elected_role_lost(void *role, const struct error *why)
@@ -60,10 +60,11 @@ void elected_role_lost(void *role, const struct error *why)
 	struct elected_role *r = role;
 
 	r->failure = *why;
-	on_stop(r);
+	elected_role_on_stop(r);
 }
 
-static int start(struct elected_role *r, const char *metrics_address, struct error *err)
+static int elected_role_start(struct elected_role *r, const char *metrics_address,
+			      struct error *err)
 {
 	struct endpoint_opts e = { .loop = r->role.loop,
 				   .address = metrics_address,
@@ -81,7 +82,7 @@ static int start(struct elected_role *r, const char *metrics_address, struct err
 	return ret;
 }
 
-static void announce(struct elected_role *r)
+static void elected_role_announce(struct elected_role *r)
 {
 	(void)fprintf(r->cli->out, "devplane %s runs for %.*s\n", r->ops->name,
 		      STR_ARG(r->kubeconfig.server));
@@ -103,18 +104,20 @@ int elected_role_run(struct elected_role *r, struct cli *cli, const struct role_
 		.ops = ops,
 		.arg = arg,
 		.checks = { { .name = "leaderElection", .run = check_alive },
-			    { .name = ops->ready_check, .ready_only = true, .run = check_ready } },
+			    { .name = ops->ready_check,
+			      .ready_only = true,
+			      .run = elected_role_check_ready } },
 	};
-	ret = role_init(&r->role, o, on_stop, r, err);
+	ret = role_init(&r->role, o, elected_role_on_stop, r, err);
 	if (ret < 0)
 		return ret;
 	r->metrics = metrics_new();
 	(void)metrics_process_register(r->metrics, NULL);
 	role_identity(r->identity);
-	if (start(r, metrics_address, &r->failure) < 0)
-		on_stop(r);
+	if (elected_role_start(r, metrics_address, &r->failure) < 0)
+		elected_role_on_stop(r);
 	else
-		announce(r);
+		elected_role_announce(r);
 	ret = role_run(&r->role, err);
 	if (ret == 0 && r->failure.code != ERR_OK)
 		ret = error_copy(err, &r->failure);

@@ -18,16 +18,17 @@ struct endpoint {
 	struct addr at;
 };
 
-static void on_close(struct http_stream *s UNUSED, const struct error *err UNUSED)
+static void endpoint_on_close(struct http_stream *s UNUSED, const struct error *err UNUSED)
 {
 }
 
-static void on_body(struct http_stream *s, struct str piece)
+static void endpoint_on_body(struct http_stream *s, struct str piece)
 {
 	http_stream_consume(s, piece.n);
 }
 
-static const struct http_stream_ops stream_ops = { .on_body = on_body, .on_close = on_close };
+static const struct http_stream_ops stream_ops = { .on_body = endpoint_on_body,
+						   .on_close = endpoint_on_close };
 
 static void reply(struct http_stream *s, int status, struct str type, struct buf *text)
 {
@@ -50,7 +51,7 @@ struct health {
 	int failed, asked;
 };
 
-static void ask(struct endpoint *e, const struct endpoint_check *c, struct health *h)
+static void endpoint_ask(struct endpoint *e, const struct endpoint_check *c, struct health *h)
 {
 	struct error err;
 
@@ -72,9 +73,9 @@ static void serve_health(struct endpoint *e, struct http_stream *s, struct healt
 	static const struct endpoint_check ping = { .name = "ping" };
 
 	buf_init(&h->text, MIB);
-	ask(e, &ping, h);
+	endpoint_ask(e, &ping, h);
 	for (const struct endpoint_check *c = e->opts.checks; c && c->name; c++)
-		ask(e, c, h);
+		endpoint_ask(e, c, h);
 	if (h->asked == 0) {
 		buf_clear(&h->text);
 		(void)buf_addz(&h->text, "404 page not found\n");
@@ -133,7 +134,7 @@ static void serve_page(struct endpoint *e, struct http_stream *s, const struct e
 	reply(s, text.n > 0 ? 200 : 503, STR("application/json"), &text);
 }
 
-static void on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
+static void endpoint_on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
 {
 	struct endpoint *e = arg;
 	const struct endpoint_page *page = find_page(e, s->in.path);
@@ -162,7 +163,7 @@ int endpoint_new(const struct endpoint_opts *opts, struct endpoint **ret_endpoin
 		 struct error *err)
 {
 	struct endpoint *e = XNEW(struct endpoint);
-	struct http_server_opts o = { .nloops = 1, .handler = on_request, .arg = e };
+	struct http_server_opts o = { .nloops = 1, .handler = endpoint_on_request, .arg = e };
 	struct addr at;
 	int r;
 

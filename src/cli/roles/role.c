@@ -24,7 +24,7 @@ const struct command_note role_environment[] = {
 	{ NULL },
 };
 
-static void on_signal(void *arg, int signum)
+static void role_on_signal(void *arg, int signum)
 {
 	struct role *r = arg;
 
@@ -67,7 +67,7 @@ int role_init(struct role *r, const struct role_options *o, void (*on_stop)(void
 		goto out_release;
 	r->loop = io_threads_loops(r->io)[0];
 	for (size_t i = 0; i < ARRAY_SIZE(signums); i++) {
-		ret = loop_signal_new(r->loop, signums[i], on_signal, r, &r->signals[i], err);
+		ret = loop_signal_new(r->loop, signums[i], role_on_signal, r, &r->signals[i], err);
 		if (ret < 0)
 			goto out_release;
 	}
@@ -82,14 +82,14 @@ void role_ready(const struct role *r)
 	notify_send(&r->notify, "READY=1");
 }
 
-static void on_last(struct loop_timer *t)
+static void role_on_last(struct loop_timer *t)
 {
 	role_stop(CONTAINER_OF(t, struct role, last));
 }
 
 void role_stop_soon(struct role *r)
 {
-	loop_timer_init(&r->last, r->loop, on_last);
+	loop_timer_init(&r->last, r->loop, role_on_last);
 	loop_timer_start(&r->last, 0);
 }
 

@@ -241,7 +241,7 @@ struct filter {
 	unsigned short n;
 };
 
-static void add(struct filter *f, struct sock_filter step)
+static void syscalls_add(struct filter *f, struct sock_filter step)
 {
 	if (f->n < PROGRAM_MAX)
 		f->v[f->n++] = step;
@@ -249,18 +249,18 @@ static void add(struct filter *f, struct sock_filter step)
 
 static void add_load(struct filter *f, size_t offset)
 {
-	add(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
+	syscalls_add(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
 static void add_verdict(struct filter *f, uint32_t verdict)
 {
-	add(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
+	syscalls_add(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
 }
 
 /* The next `steps` instructions run if the comparison holds, and are skipped otherwise. */
 static void add_if(struct filter *f, unsigned short how, uint32_t value, uint8_t steps)
 {
-	add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | how | BPF_K, value, 0, steps));
+	syscalls_add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | how | BPF_K, value, 0, steps));
 }
 
 static void add_argument(struct filter *f, int index)
@@ -269,7 +269,7 @@ static void add_argument(struct filter *f, int index)
 	add_load(f, offsetof(struct seccomp_data, args) + (size_t)index * sizeof(uint64_t));
 }
 
-static void refuse(struct filter *f, int sys_errno)
+static void syscalls_refuse(struct filter *f, int sys_errno)
 {
 	add_verdict(f, SECCOMP_RET_ERRNO | (uint32_t)sys_errno);
 }
@@ -277,11 +277,11 @@ static void refuse(struct filter *f, int sys_errno)
 static void add_head(struct filter *f)
 {
 	add_load(f, offsetof(struct seccomp_data, arch));
-	add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0));
-	refuse(f, EPERM);
+	syscalls_add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0));
+	syscalls_refuse(f, EPERM);
 	add_load(f, offsetof(struct seccomp_data, nr));
 	add_if(f, BPF_JGE, X32, 1);
-	refuse(f, EPERM);
+	syscalls_refuse(f, EPERM);
 }
 
 /*
@@ -291,12 +291,12 @@ static void add_head(struct filter *f)
 static void add_clone(struct filter *f)
 {
 	add_if(f, BPF_JEQ, SYS_clone3, 1);
-	refuse(f, ENOSYS);
+	syscalls_refuse(f, ENOSYS);
 	add_if(f, BPF_JEQ, SYS_clone, 4);
 	add_argument(f, 0);
 	add_if(f, BPF_JSET, CLONE_THREAD, 1);
 	add_verdict(f, SECCOMP_RET_ALLOW);
-	refuse(f, EPERM);
+	syscalls_refuse(f, EPERM);
 }
 
 /* Allows a call only if one argument has one of a few values. */
@@ -309,7 +309,7 @@ static void add_choice(struct filter *f, uint32_t number, int index, const uint3
 		add_if(f, BPF_JEQ, values[i], 1);
 		add_verdict(f, SECCOMP_RET_ALLOW);
 	}
-	refuse(f, EPERM);
+	syscalls_refuse(f, EPERM);
 }
 
 static void build(struct filter *f, int role)
@@ -332,8 +332,8 @@ static void build(struct filter *f, int role)
 	add_choice(f, SYS_ioctl, 1, requests, ARRAY_SIZE(requests));
 	add_choice(f, SYS_prctl, 0, controls, ARRAY_SIZE(controls));
 	add_if(f, BPF_JGT, NEWEST, 1);
-	refuse(f, ENOSYS);
-	refuse(f, EPERM);
+	syscalls_refuse(f, ENOSYS);
+	syscalls_refuse(f, EPERM);
 }
 
 static int find_role(const char *list)

@@ -17,7 +17,7 @@ static const struct flag flags[] = {
 	{ NULL },
 };
 
-static int run(struct cli *cli, struct error *err)
+static int backup_run(struct cli *cli, struct error *err)
 {
 	const struct backup_options *o = cli->options;
 	const char *file = cli->operands.v[0];
@@ -40,5 +40,5 @@ const struct command cmd_store_backup = {
 	.options_size = sizeof(struct backup_options),
 	.operands_min = 1,
 	.operands_max = 1,
-	.run = run,
+	.run = backup_run,
 };

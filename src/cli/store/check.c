@@ -20,7 +20,7 @@ static const struct flag flags[] = {
 	{ NULL },
 };
 
-static void print_text(FILE *out, const struct store_lmdb_report *r)
+static void check_print_text(FILE *out, const struct store_lmdb_report *r)
 {
 	(void)fprintf(out, "cluster id   %s\n", r->cluster_id);
 	(void)fprintf(out, "revision     %" PRId64 ", readable since %" PRId64 "\n", r->revision,
@@ -39,7 +39,7 @@ static void add_count(struct arena *a, struct json *tree, const char *name, size
 	json_add(tree, str_from(name), json_make_u64(a, n));
 }
 
-static struct json *tree_of(struct arena *a, const struct store_lmdb_report *r)
+static struct json *check_tree_of(struct arena *a, const struct store_lmdb_report *r)
 {
 	struct json *tree = json_make_object(a), *faults = json_make_array(a);
 	struct str rest = r->text.n ? str_of(r->text.p, r->text.n) : STR_NULL, line;
@@ -63,16 +63,16 @@ static struct json *tree_of(struct arena *a, const struct store_lmdb_report *r)
 	return tree;
 }
 
-static int run(struct cli *cli, struct error *err)
+static int check_run(struct cli *cli, struct error *err)
 {
 	const struct check_options *o = cli->options;
 	struct store_lmdb_report report;
 	int r = store_lmdb_check(store_dir(cli, o->data_dir), &report, err);
 
 	if (r == 0 && strcmp(o->output, "text") == 0)
-		print_text(cli->out, &report);
+		check_print_text(cli->out, &report);
 	else if (r == 0)
-		r = output_tree(cli, o->output, tree_of(&cli->arena, &report), err);
+		r = output_tree(cli, o->output, check_tree_of(&cli->arena, &report), err);
 	if (r == 0 && report.faults)
 		r = error_set(err, ERR_INVALID, "%s has %zu faults", o->data_dir, report.faults);
 	store_lmdb_report_release(&report);
@@ -88,5 +88,5 @@ const struct command cmd_store_check = {
 		    "devplane store check -d /var/lib/devplane -o json",
 	.flags = flags,
 	.options_size = sizeof(struct check_options),
-	.run = run,
+	.run = check_run,
 };

@@ -17,7 +17,7 @@ static const struct flag flags[] = {
 	{ NULL },
 };
 
-static int run(struct cli *cli, struct error *err)
+static int compact_run(struct cli *cli, struct error *err)
 {
 	const struct compact_options *o = cli->options;
 	size_t before, after;
@@ -38,5 +38,5 @@ const struct command cmd_store_compact = {
 	.examples = "devplane store compact --data-dir /var/lib/devplane",
 	.flags = flags,
 	.options_size = sizeof(struct compact_options),
-	.run = run,
+	.run = compact_run,
 };

@@ -14,7 +14,7 @@ static const struct flag flags[] = {
 	{ NULL },
 };
 
-static int run(struct cli *cli, struct error *err)
+static int restore_run(struct cli *cli, struct error *err)
 {
 	const struct restore_options *o = cli->options;
 	const char *dir = store_dir(cli, o->data_dir);
@@ -37,5 +37,5 @@ const struct command cmd_store_restore = {
 	.options_size = sizeof(struct restore_options),
 	.operands_min = 1,
 	.operands_max = 1,
-	.run = run,
+	.run = restore_run,
 };

@@ -25,8 +25,8 @@ struct call {
 
 /* --- one request ----------------------------------------------------------------------------- */
 
-static void on_answer(struct client_request *r, const struct client_answer *a,
-		      const struct error *err)
+static void api_on_answer(struct client_request *r, const struct client_answer *a,
+			  const struct error *err)
 {
 	struct call *c = CONTAINER_OF(r, struct call, request);
 	struct arena arena;
@@ -42,13 +42,13 @@ static void on_answer(struct client_request *r, const struct client_answer *a,
 	free(c);
 }
 
-static void ask(struct up_api *u, const struct call *form)
+static void api_ask(struct up_api *u, const struct call *form)
 {
 	struct call *c = XNEW(struct call);
 
 	*c = *form;
 	c->api = u;
-	c->request.on_done = on_answer;
+	c->request.on_done = api_on_answer;
 	list_push_back(&u->calls, &c->link);
 	client_send(u->client, &c->request);
 }
@@ -123,7 +123,7 @@ static void on_object(void *arg, struct str text UNUSED, const struct error *err
 		u->on_objects(u->arg, u->failure.code == ERR_OK ? NULL : &u->failure);
 }
 
-static void make(struct up_api *u, struct str path, struct str body, struct str type)
+static void api_make(struct up_api *u, struct str path, struct str body, struct str type)
 {
 	struct call c = { .request = { .method = STR("POST"),
 				       .path = path,
@@ -133,7 +133,7 @@ static void make(struct up_api *u, struct str path, struct str body, struct str 
 			  .arg = u };
 
 	u->waiting++;
-	ask(u, &c);
+	api_ask(u, &c);
 }
 
 static void make_account(struct up_api *u, const char *kind)
@@ -144,7 +144,7 @@ static void make_account(struct up_api *u, const char *kind)
 		       "{\"apiVersion\":\"v1\",\"kind\":\"ServiceAccount\","
 		       "\"metadata\":{\"name\":\"devplane-sim-%s\"}}",
 		       kind);
-	make(u, STR(ACCOUNTS), str_from(body), STR("application/json"));
+	api_make(u, STR(ACCOUNTS), str_from(body), STR("application/json"));
 }
 
 static void make_class(struct up_api *u, const char *kind)
@@ -156,8 +156,8 @@ static void make_class(struct up_api *u, const char *kind)
 		       "\"metadata\":{\"name\":\"%s\"},\"spec\":{\"selectors\":[{\"cel\":"
 		       "{\"expression\":\"device.driver == \\\"%s.sim.devplane.dev\\\"\"}}]}}",
 		       kind, kind);
-	make(u, STR("/apis/resource.k8s.io/v1/deviceclasses"), str_from(body),
-	     STR("application/json"));
+	api_make(u, STR("/apis/resource.k8s.io/v1/deviceclasses"), str_from(body),
+		 STR("application/json"));
 }
 
 void up_api_make_demo(struct up_api *u, void (*done)(void *arg, const struct error *err), void *arg)
@@ -168,13 +168,13 @@ void up_api_make_demo(struct up_api *u, void (*done)(void *arg, const struct err
 	make_account(u, "nic");
 	make_class(u, "gpu");
 	make_class(u, "nic");
-	make(u, STR("/apis/apiextensions.k8s.io/v1/customresourcedefinitions"),
-	     str_from(disk_crd_yaml), STR("application/yaml"));
+	api_make(u, STR("/apis/apiextensions.k8s.io/v1/customresourcedefinitions"),
+		 str_from(disk_crd_yaml), STR("application/yaml"));
 }
 
 /* --- requests -------------------------------------------------------------------------------- */
 
-static int read_text(struct str *text, struct arena *a, const char *pointer, struct error *err)
+static int api_read_text(struct str *text, struct arena *a, const char *pointer, struct error *err)
 {
 	struct json *tree;
 	int r = json_parse(a, *text, NULL, &tree, err);
@@ -187,7 +187,7 @@ static int read_text(struct str *text, struct arena *a, const char *pointer, str
 
 static int read_token(struct str *text, struct arena *a, struct error *err)
 {
-	return read_text(text, a, "/status/token", err);
+	return api_read_text(text, a, "/status/token", err);
 }
 
 void up_api_token(struct up_api *u, const struct up_role *r, up_api_fn *fn, void *arg)
@@ -208,13 +208,13 @@ void up_api_token(struct up_api *u, const struct up_role *r, up_api_fn *fn, void
 		"\"expirationSeconds\":%d,\"boundObjectRef\":{\"apiVersion\":\"v1\","
 		"\"kind\":\"Node\",\"name\":\"%s\"}}}",
 		UP_TOKEN_SECONDS, r->node));
-	ask(u, &c);
+	api_ask(u, &c);
 	arena_release(&a);
 }
 
 static int read_uid(struct str *text, struct arena *a, struct error *err)
 {
-	return read_text(text, a, "/metadata/uid", err);
+	return api_read_text(text, a, "/metadata/uid", err);
 }
 
 void up_api_node_uid(struct up_api *u, const char *node, up_api_fn *fn, void *arg)
@@ -224,10 +224,10 @@ void up_api_node_uid(struct up_api *u, const char *node, up_api_fn *fn, void *ar
 
 	(void)snprintf(path, sizeof(path), "/api/v1/nodes/%s", node);
 	c.request.path = str_from(path);
-	ask(u, &c);
+	api_ask(u, &c);
 }
 
-static bool is_ready(const struct json *node)
+static bool api_is_ready(const struct json *node)
 {
 	const struct json *conditions = json_pointer(node, STR("/status/conditions"));
 
@@ -243,7 +243,7 @@ static int read_nodes(struct str *text, struct arena *a, struct error *err)
 	if (r < 0)
 		return r;
 	JSON_FOREACH (it, json_getz(tree, "items"))
-		n += is_ready(it);
+		n += api_is_ready(it);
 	*text = str_from(arena_printf(a, "%zu", n));
 	return 0;
 }
@@ -255,12 +255,12 @@ void up_api_nodes(struct up_api *u, up_api_fn *fn, void *arg)
 			  .fn = fn,
 			  .arg = arg };
 
-	ask(u, &c);
+	api_ask(u, &c);
 }
 
 static int read_code(struct str *text, struct arena *a, struct error *err)
 {
-	return read_text(text, a, "/code", err);
+	return api_read_text(text, a, "/code", err);
 }
 
 void up_api_link(struct up_api *u, up_api_fn *fn, void *arg)
@@ -273,5 +273,5 @@ void up_api_link(struct up_api *u, up_api_fn *fn, void *arg)
 			  .fn = fn,
 			  .arg = arg };
 
-	ask(u, &c);
+	api_ask(u, &c);
 }

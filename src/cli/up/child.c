@@ -36,8 +36,8 @@ static void become_ready(struct up_child *c)
 	c->ops->on_change(c->arg, c);
 }
 
-static void on_health(struct client_request *r, const struct client_answer *a UNUSED,
-		      const struct error *err)
+static void child_on_health(struct client_request *r, const struct client_answer *a UNUSED,
+			    const struct error *err)
 {
 	struct up_child *c = r->arg;
 	int64_t age = loop_now(c->loop) - c->supervised.started_ms;
@@ -63,7 +63,7 @@ static void on_ask(struct loop_timer *t)
 					      .accept = STR("text/plain"),
 					      .timeout_ms = 5000,
 					      .no_retry = true,
-					      .on_done = on_health,
+					      .on_done = child_on_health,
 					      .arg = c };
 	client_send(c->client, &c->request);
 }
@@ -202,7 +202,7 @@ static void explain_end(struct up_child *c, int status, int signum)
 	c->said[0] = 0;
 }
 
-static void decide(struct up_child *c, int status, int signum)
+static void child_decide(struct up_child *c, int status, int signum)
 {
 	struct supervised_end end = { .status = status, .signum = signum, .first = c->first };
 	int64_t delay = 0;
@@ -231,7 +231,7 @@ static void on_exit_(void *arg, int status, int signum)
 		c->url[0] = 0;
 	if (c->supervised.state != SUPERVISED_STOPPING)
 		explain_end(c, status, signum);
-	decide(c, status, signum);
+	child_decide(c, status, signum);
 }
 
 static int make_pipe(struct up_child *c, int *ret_theirs, struct error *err)
@@ -261,7 +261,7 @@ struct argv {
 	size_t n;
 };
 
-static void add(struct argv *v, const char *word)
+static void child_add(struct argv *v, const char *word)
 {
 	assert(v->n + 1 < ARGV_MAX);
 	v->words[v->n++] = word;
@@ -270,23 +270,23 @@ static void add(struct argv *v, const char *word)
 static void add_paths(struct argv *v, const char *flag, const char *const *paths)
 {
 	for (size_t i = 0; paths[i]; i++)
-		add(v, arena_printf(v->arena, "--%s=%s", flag, paths[i]));
+		child_add(v, arena_printf(v->arena, "--%s=%s", flag, paths[i]));
 }
 
 static void add_user(struct argv *v, struct up_user user)
 {
 	if (user.uid)
-		add(v, arena_printf(v->arena, "--uid=%u", user.uid));
+		child_add(v, arena_printf(v->arena, "--uid=%u", user.uid));
 	for (size_t i = 0; i < user.ngroups; i++)
-		add(v, arena_printf(v->arena, "--groups=%u", user.groups[i]));
+		child_add(v, arena_printf(v->arena, "--groups=%u", user.groups[i]));
 }
 
 static void add_sandbox(struct argv *v, struct up_sandbox s)
 {
-	add(v, arena_printf(v->arena, "--syscalls=%s", s.syscalls));
+	child_add(v, arena_printf(v->arena, "--syscalls=%s", s.syscalls));
 	if (!s.landlock)
 		return;
-	add(v, "--landlock");
+	child_add(v, "--landlock");
 	add_paths(v, "execute", s.execute);
 	add_paths(v, "read", s.read);
 	add_paths(v, "write", s.write);
@@ -299,16 +299,16 @@ static const char *const *make_argv(const struct up_child *c, const struct up_pl
 	struct argv v = { .arena = a };
 
 	v.words = ARENA_ARRAY(a, const char *, ARGV_MAX);
-	add(&v, "/proc/self/exe");
-	add(&v, "confine");
-	add(&v, arena_printf(a, "--parent=%d", (int)getpid()));
-	add(&v, arena_printf(a, "--capabilities=%s", up_role_capabilities(p, c->role)));
-	add(&v, arena_printf(a, "--folder=%s", p->layout.dir));
+	child_add(&v, "/proc/self/exe");
+	child_add(&v, "confine");
+	child_add(&v, arena_printf(a, "--parent=%d", (int)getpid()));
+	child_add(&v, arena_printf(a, "--capabilities=%s", up_role_capabilities(p, c->role)));
+	child_add(&v, arena_printf(a, "--folder=%s", p->layout.dir));
 	add_user(&v, up_role_user(p, c->role));
 	add_sandbox(&v, up_role_sandbox(p, c->role));
-	add(&v, "--");
+	child_add(&v, "--");
 	for (size_t i = 0; words[i]; i++)
-		add(&v, words[i]);
+		child_add(&v, words[i]);
 	return v.words;
 }
 
@@ -356,7 +356,7 @@ void up_child_start(struct up_child *c)
 	buf_clear(&c->line);
 	if (spawn_once(c, &err) < 0) {
 		(void)snprintf(c->failure, sizeof(c->failure), "%s", err.msg);
-		decide(c, 1, 0);
+		child_decide(c, 1, 0);
 		return;
 	}
 	c->ops->on_change(c->arg, c);
@@ -370,7 +370,7 @@ static void on_hurry(struct loop_timer *t)
 		(void)loop_child_kill(c->process, SIGKILL, NULL);
 }
 
-static void on_again(struct loop_timer *t)
+static void child_on_again(struct loop_timer *t)
 {
 	up_child_start(CONTAINER_OF(t, struct up_child, again));
 }
@@ -380,7 +380,7 @@ int up_child_init(struct up_child *c, struct loop *l, struct up_plan *p, const s
 {
 	*c = (struct up_child){ .loop = l, .plan = p, .role = r, .first = true, .fd = -1 };
 	supervised_init(&c->supervised, loop_now(l));
-	loop_timer_init(&c->again, l, on_again);
+	loop_timer_init(&c->again, l, child_on_again);
 	loop_timer_init(&c->ask, l, on_ask);
 	loop_timer_init(&c->hurry, l, on_hurry);
 	buf_init(&c->line, (size_t)4 * LINE_BYTES);

@@ -31,8 +31,8 @@ static struct str find_fault(struct str body)
 	return line;
 }
 
-static void on_done(struct client_request *r, const struct client_answer *a,
-		    const struct error *err)
+static void health_on_done(struct client_request *r, const struct client_answer *a,
+			   const struct error *err)
 {
 	struct question *q = r->arg;
 	struct up_health *h = q->health;
@@ -50,7 +50,7 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 	loop_stop(client_loop(q->client));
 }
 
-static int ask(struct question *q, struct loop *l, int64_t timeout_ms, struct error *err)
+static int health_ask(struct question *q, struct loop *l, int64_t timeout_ms, struct error *err)
 {
 	static const struct kubeconfig_env nothing = { 0 };
 	struct up_health *h = q->health;
@@ -70,14 +70,14 @@ static int ask(struct question *q, struct loop *l, int64_t timeout_ms, struct er
 					      .accept = STR("text/plain"),
 					      .timeout_ms = timeout_ms,
 					      .no_retry = true,
-					      .on_done = on_done,
+					      .on_done = health_on_done,
 					      .arg = q };
 	++*q->waiting;
 	client_send(q->client, &q->request);
 	return 0;
 }
 
-static void on_last(struct loop_timer *t)
+static void health_on_last(struct loop_timer *t)
 {
 	loop_stop(t->loop);
 }
@@ -89,7 +89,7 @@ static void close_all(struct loop *l, struct question *v, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		client_free(v[i].client);
-	loop_timer_init(&last, l, on_last);
+	loop_timer_init(&last, l, health_on_last);
 	loop_timer_start(&last, 0);
 	loop_run(l);
 }
@@ -109,7 +109,7 @@ int up_health_ask(struct up_health *v, size_t n, int64_t timeout_ms, struct erro
 	for (size_t i = 0; i < n; i++) {
 		questions[i] = (struct question){ .health = &v[i], .waiting = &waiting };
 		v[i].ok = false;
-		if (ask(&questions[i], l, timeout_ms, &why) < 0)
+		if (health_ask(&questions[i], l, timeout_ms, &why) < 0)
 			(void)snprintf(v[i].text, sizeof(v[i].text), "%.200s", why.msg);
 	}
 	while (waiting > 0)

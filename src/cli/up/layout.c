@@ -111,7 +111,7 @@ const char *up_layout_node(const struct up_layout *l, const char *node)
 
 /* --- making it ------------------------------------------------------------------------------- */
 
-static bool is_ours(const char *name)
+static bool layout_is_ours(const char *name)
 {
 	static const char *const names[] = { "pki", "store", "admin.kubeconfig", "up.json",
 					     "up.lock" };
@@ -143,7 +143,7 @@ static int check_content(const char *dir, struct error *err)
 		    strcmp(e->d_name, "lost+found") == 0)
 			continue;
 		any = true;
-		ours = ours || is_ours(e->d_name);
+		ours = ours || layout_is_ours(e->d_name);
 	}
 	(void)closedir(d);
 	if (any && !ours)

@@ -68,7 +68,7 @@ bool up_log_is_json(struct str line)
 	return str_starts(line, STR("{\"ts\":\"")) && line.p[line.n - 1] == '}';
 }
 
-static void wrap(struct buf *out, struct str line, const struct clock *clock)
+static void log_wrap(struct buf *out, struct str line, const struct clock *clock)
 {
 	CLEANUP(buf_release) struct buf clean = BUF_INIT(LINE_MAX_BYTES);
 	bool bad = str_starts(line, STR("devplane: "));
@@ -91,7 +91,7 @@ void up_log_line(struct up_log *l, struct str line, const struct clock *clock)
 	if (up_log_is_json(line))
 		(void)buf_add_str(&out, line);
 	else
-		wrap(&out, line, clock);
+		log_wrap(&out, line, clock);
 	(void)buf_addc(&out, '\n');
 	if (l->size + (int64_t)out.n > UP_LOG_MAX)
 		l->size = up_log_rotate(l->path, l->fd) == 0 ? 0 : l->size;

@@ -117,12 +117,12 @@ static int set_file(const char *path, struct owner o, struct error *err)
 
 /* --- roles ------------------------------------------------------------------------------------ */
 
-static const char *below(const struct up_plan *p, const char *dir, const char *name)
+static const char *owners_below(const struct up_plan *p, const char *dir, const char *name)
 {
 	return arena_printf(p->arena, "%s/%s", dir, name);
 }
 
-static struct owner owner_of(const struct up_plan *p, const struct up_role *r)
+static struct owner owners_owner_of(const struct up_plan *p, const struct up_role *r)
 {
 	unsigned uid = up_role_user(p, r).uid;
 
@@ -138,19 +138,20 @@ static int set_node(const struct up_plan *p, const struct up_role *r, struct err
 	int ret = set_folder(dir, (struct owner){ 0, up_driver_group(p, r->place) }, 0710, err);
 
 	if (ret == 0)
-		ret = set_folder(below(p, dir, "plugins"), agent, users ? 02711 : 0750, err);
+		ret = set_folder(owners_below(p, dir, "plugins"), agent, users ? 02711 : 0750, err);
 	if (ret == 0)
-		ret = set_folder(below(p, dir, "plugins_registry"), agent, users ? 03773 : 0750,
+		ret = set_folder(owners_below(p, dir, "plugins_registry"), agent,
+				 users ? 03773 : 0750, err);
+	if (ret == 0)
+		ret = set_folder(owners_below(p, dir, "devplane-sim"), root, users ? 01773 : 0750,
 				 err);
-	if (ret == 0)
-		ret = set_folder(below(p, dir, "devplane-sim"), root, users ? 01773 : 0750, err);
 	return ret;
 }
 
 static int set_driver(const struct up_plan *p, const struct up_role *r, struct error *err)
 {
 	const char *dir = up_layout_node(&p->layout, r->node), *name = up_driver_name(p, r);
-	struct owner own = owner_of(p, r), shared = { own.uid, up_node_group(p, r->place) };
+	struct owner own = owners_owner_of(p, r), shared = { own.uid, up_node_group(p, r->place) };
 	int ret = set_tree(arena_printf(p->arena, "%s/plugins/%s", dir, name), shared,
 			   p->uid_base ? 02710 : 0750, err);
 
@@ -170,16 +171,17 @@ static int set_name(const struct up_plan *p, struct owner server, struct error *
 			? bootstrap_identity(p->layout.dir, err)
 			: 0;
 
-	return r < 0 ? r : set_file(below(p, p->layout.dir, "server-id"), server, err);
+	return r < 0 ? r : set_file(owners_below(p, p->layout.dir, "server-id"), server, err);
 }
 
 static int set_server(const struct up_plan *p, const struct up_role *r, struct error *err)
 {
-	struct owner server = owner_of(p, r);
-	int ret = set_tree(below(p, p->layout.dir, "pki"), server, p->uid_base ? 0711 : 0700, err);
+	struct owner server = owners_owner_of(p, r);
+	int ret = set_tree(owners_below(p, p->layout.dir, "pki"), server, p->uid_base ? 0711 : 0700,
+			   err);
 
 	if (ret == 0)
-		ret = set_tree(below(p, p->layout.dir, "store"), server, 0700, err);
+		ret = set_tree(owners_below(p, p->layout.dir, "store"), server, 0700, err);
 	return ret < 0 ? ret : set_name(p, server, err);
 }
 

@@ -14,22 +14,22 @@ struct words {
 	VEC(const char *) v;
 };
 
-static void add(struct words *w, const char *word)
+static void roles_add(struct words *w, const char *word)
 {
 	(void)vec_push(&w->v, word);
 }
 
 static void add_flag(struct words *w, const char *name, const char *value)
 {
-	add(w, arena_printf(w->arena, "--%s=%s", name, value));
+	roles_add(w, arena_printf(w->arena, "--%s=%s", name, value));
 }
 
 static void add_number(struct words *w, const char *name, int64_t value)
 {
-	add(w, arena_printf(w->arena, "--%s=%lld", name, (long long)value));
+	roles_add(w, arena_printf(w->arena, "--%s=%lld", name, (long long)value));
 }
 
-static void add_list(struct words *w, const char *name, const struct flag_list *list)
+static void roles_add_list(struct words *w, const char *name, const struct flag_list *list)
 {
 	for (size_t i = 0; list && i < list->n; i++)
 		add_flag(w, name, list->v[i]);
@@ -52,19 +52,19 @@ const char *up_role_served_node(const struct up_plan *p, const struct up_role *r
 
 static void server_words(struct words *w, const struct up_plan *p, const struct up_role *r UNUSED)
 {
-	add(w, "server");
+	roles_add(w, "server");
 	add_flag(w, "data-dir", p->layout.dir);
 	add_flag(w, "bind-address", p->bind_address);
 	add_number(w, "secure-port", p->port);
 	/* The supervisor writes it: the server may not write to its folder. */
-	add(w, "--write-kubeconfig=false");
-	add_list(w, "etcd-servers", p->etcd_servers);
-	add_list(w, "feature-gates", p->feature_gates);
+	roles_add(w, "--write-kubeconfig=false");
+	roles_add_list(w, "etcd-servers", p->etcd_servers);
+	roles_add_list(w, "feature-gates", p->feature_gates);
 	/* The names of its nodes need not be in DNS, but their certificates contain them. */
 	add_flag(w, "kubelet-preferred-address-types", "InternalIP,Hostname");
 	if (!p->any_kubelet) {
 		add_flag(w, "kubelet-certificate-authority", up_layout_ca(&p->layout));
-		add(w, "--kubelet-certificate-names");
+		roles_add(w, "--kubelet-certificate-names");
 	}
 }
 
@@ -72,20 +72,20 @@ static void elected_words(struct words *w, const struct up_plan *p, const struct
 {
 	add_identity(w, p, r);
 	if (!p->etcd_servers || p->etcd_servers->n == 0)
-		add(w, "--leader-elect=false");
-	add_list(w, "feature-gates", p->feature_gates);
+		roles_add(w, "--leader-elect=false");
+	roles_add_list(w, "feature-gates", p->feature_gates);
 }
 
 static void controller_words(struct words *w, const struct up_plan *p, const struct up_role *r)
 {
-	add(w, "controller");
+	roles_add(w, "controller");
 	add_flag(w, "controllers", "*,device-health-taints");
 	elected_words(w, p, r);
 }
 
 static void scheduler_words(struct words *w, const struct up_plan *p, const struct up_role *r)
 {
-	add(w, "scheduler");
+	roles_add(w, "scheduler");
 	if (p->scheduler_config)
 		add_flag(w, "config", p->scheduler_config);
 	elected_words(w, p, r);
@@ -109,7 +109,7 @@ static void add_api(struct words *w, const struct up_plan *p, const struct up_ro
 
 static void node_words(struct words *w, const struct up_plan *p, const struct up_role *r)
 {
-	add(w, "node");
+	roles_add(w, "node");
 	add_flag(w, "node-name", r->node);
 	add_flag(w, "root-dir", up_layout_node(&p->layout, r->node));
 	add_identity(w, p, r);
@@ -120,7 +120,7 @@ static void node_words(struct words *w, const struct up_plan *p, const struct up
 		add_flag(w, "cdi-dir", p->layout.cdi);
 	}
 	add_api(w, p, r, !r->runtime);
-	add_list(w, "feature-gates", p->feature_gates);
+	roles_add_list(w, "feature-gates", p->feature_gates);
 }
 
 /* A single node gets its full name here; `devplane node` appends numbers only to several. */
@@ -130,7 +130,7 @@ static void hollow_words(struct words *w, const struct up_plan *p, const struct 
 	const char *name = up_role_served_node(p, r);
 	bool one = name != NULL;
 
-	add(w, "node");
+	roles_add(w, "node");
 	add_flag(w, "node-name", one ? name : r->node);
 	add_flag(w, "root-dir", one ? arena_printf(w->arena, "%s/0", root) : root);
 	add_number(w, "nodes", p->hollow);
@@ -139,13 +139,13 @@ static void hollow_words(struct words *w, const struct up_plan *p, const struct 
 	add_identity(w, p, r);
 	if (one)
 		add_api(w, p, r, true);
-	add_list(w, "feature-gates", p->feature_gates);
+	roles_add_list(w, "feature-gates", p->feature_gates);
 }
 
 static void driver_words(struct words *w, const struct up_plan *p, const struct up_role *r)
 {
-	add(w, "driver");
-	add(w, "sim");
+	roles_add(w, "driver");
+	roles_add(w, "sim");
 	add_flag(w, "kind", r->device);
 	add_number(w, "devices", r->devices);
 	add_flag(w, "node-name", r->node);
@@ -269,7 +269,7 @@ const char *up_role_capabilities(const struct up_plan *p, const struct up_role *
 	return r->kind == UP_SERVER && p->port > 0 && p->port < 1024 ? "bind" : "none";
 }
 
-static const char *fill(struct arena *a, const char *form, const char *value)
+static const char *roles_fill(struct arena *a, const char *form, const char *value)
 {
 	const char *hole = form ? strstr(form, "%s") : NULL;
 
@@ -280,9 +280,9 @@ struct up_identity up_role_identity(const struct up_plan *p, const struct up_rol
 {
 	const struct kind *k = &kinds[r->kind];
 
-	return (struct up_identity){ .user = fill(p->arena, k->user_name, r->node),
+	return (struct up_identity){ .user = roles_fill(p->arena, k->user_name, r->node),
 				     .group = k->group,
-				     .account = fill(p->arena, k->account, r->device) };
+				     .account = roles_fill(p->arena, k->account, r->device) };
 }
 
 /* --- the system ------------------------------------------------------------------------------ */
@@ -360,22 +360,22 @@ static const char *const machine[] = {
 static void read_paths(struct words *w, const struct up_plan *p, const struct up_role *r)
 {
 	for (size_t i = 0; machine[i]; i++)
-		add(w, machine[i]);
+		roles_add(w, machine[i]);
 	/* A driver's token is replaced by another file while it runs, so it needs the folder. */
 	if (r->kind == UP_DRIVER)
-		add(w, p->layout.kubeconfigs);
+		roles_add(w, p->layout.kubeconfigs);
 	else if (r->kind != UP_SERVER)
-		add(w, up_layout_kubeconfig(&p->layout, r->name));
+		roles_add(w, up_layout_kubeconfig(&p->layout, r->name));
 	if (r->kind == UP_SERVER)
-		add(w, arena_printf(p->arena, "%s/server-id", p->layout.dir));
+		roles_add(w, arena_printf(p->arena, "%s/server-id", p->layout.dir));
 	if (r->kind == UP_SCHEDULER && p->scheduler_config)
-		add(w, p->scheduler_config);
+		roles_add(w, p->scheduler_config);
 	if (r->kind == UP_SCHEDULER && p->scheduler_plugin)
-		add(w, p->scheduler_plugin);
+		roles_add(w, p->scheduler_plugin);
 	if (r->kind == UP_NODE || r->kind == UP_HOLLOW) {
-		add(w, up_layout_ca(&p->layout));
-		add(w, up_layout_serving(&p->layout, r->name));
-		add(w, p->layout.cdi);
+		roles_add(w, up_layout_ca(&p->layout));
+		roles_add(w, up_layout_serving(&p->layout, r->name));
+		roles_add(w, p->layout.cdi);
 	}
 }
 
@@ -383,17 +383,17 @@ static void write_paths(struct words *w, const struct up_plan *p, const struct u
 {
 	const char *node = r->node ? up_layout_node(&p->layout, r->node) : NULL;
 
-	add(w, "/dev/null");
+	roles_add(w, "/dev/null");
 	if (r->kind == UP_SERVER) {
-		add(w, arena_printf(p->arena, "%s/pki", p->layout.dir));
-		add(w, arena_printf(p->arena, "%s/store", p->layout.dir));
+		roles_add(w, arena_printf(p->arena, "%s/pki", p->layout.dir));
+		roles_add(w, arena_printf(p->arena, "%s/store", p->layout.dir));
 	} else if (r->kind == UP_DRIVER) {
-		add(w, p->layout.cdi);
-		add(w, arena_printf(p->arena, "%s/devplane-sim", node));
-		add(w, arena_printf(p->arena, "%s/plugins_registry", node));
-		add(w, arena_printf(p->arena, "%s/plugins/%s", node, up_driver_name(p, r)));
+		roles_add(w, p->layout.cdi);
+		roles_add(w, arena_printf(p->arena, "%s/devplane-sim", node));
+		roles_add(w, arena_printf(p->arena, "%s/plugins_registry", node));
+		roles_add(w, arena_printf(p->arena, "%s/plugins/%s", node, up_driver_name(p, r)));
 	} else if (node) {
-		add(w, node);
+		roles_add(w, node);
 	}
 }
 

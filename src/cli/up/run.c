@@ -150,7 +150,7 @@ static void bound_log(struct up *u)
 
 /* --- ready ------------------------------------------------------------------------------------ */
 
-static void fail(struct up *u, const struct error *err)
+static void run_fail(struct up *u, const struct error *err)
 {
 	if (u->failure.code == ERR_OK)
 		u->failure = *err;
@@ -206,7 +206,7 @@ static void on_nodes(void *arg, struct str text, const struct error *err)
 		become_ready(u);
 }
 
-static void on_look(struct loop_timer *t)
+static void run_on_look(struct loop_timer *t)
 {
 	struct up *u = CONTAINER_OF(t, struct up, look);
 
@@ -252,7 +252,7 @@ static void on_deadline(struct loop_timer *t)
 	(void)error_set(&err, ERR_TIMEOUT, "%s is not ready after %d s; see %s/%s.log",
 			late ? late : "a node", (int)(start_took(u) / CLOCK_SEC),
 			u->plan->layout.logs, late ? late : "up");
-	fail(u, &err);
+	run_fail(u, &err);
 }
 
 /* --- tokens of drivers ------------------------------------------------------------------------ */
@@ -325,7 +325,7 @@ static void ask_token(struct member *m)
 	up_api_token(&m->up->api, m->child.role, on_token, m);
 }
 
-static void on_retry(struct loop_timer *t)
+static void run_on_retry(struct loop_timer *t)
 {
 	ask_token(CONTAINER_OF(t, struct member, retry));
 }
@@ -395,7 +395,7 @@ static void on_objects(void *arg, const struct error *err)
 	if (u->phase != PHASE_OBJECTS)
 		return;
 	if (err)
-		fail(u, err);
+		run_fail(u, err);
 	else
 		start_roles(u);
 }
@@ -431,7 +431,7 @@ static void server_is_ready(struct up *u, const struct up_child *c)
 	keep_port(u);
 	loop_timer_start(&u->deadline, START_MS);
 	if (write_admin(u, &err) < 0 || up_api_open(&u->api, &err) < 0) {
-		fail(u, &err);
+		run_fail(u, &err);
 		return;
 	}
 	u->phase = PHASE_OBJECTS;
@@ -452,7 +452,7 @@ static void server_is_back(struct up *u)
 		log_warn(&u->log, "cannot read the administrator's kubeconfig", LOG_ERR(&err));
 }
 
-static void on_change(void *arg, struct up_child *c)
+static void run_on_change(void *arg, struct up_child *c)
 {
 	struct up *u = ((struct member *)arg)->up;
 	bool server = c->role->kind == UP_SERVER && c->supervised.state == SUPERVISED_READY;
@@ -489,8 +489,8 @@ static int prepare(void *arg, struct up_child *c, const struct up_plan *p, struc
 
 /* --- children that end ------------------------------------------------------------------------ */
 
-static void tell(struct up *u, const struct up_child *c, enum supervised_verdict verdict,
-		 int64_t delay_ms)
+static void run_tell(struct up *u, const struct up_child *c, enum supervised_verdict verdict,
+		     int64_t delay_ms)
 {
 	char text[512];
 
@@ -511,7 +511,8 @@ static void tell(struct up *u, const struct up_child *c, enum supervised_verdict
 
 static void stop_next(struct up *u);
 
-static void on_end(void *arg, struct up_child *c, enum supervised_verdict verdict, int64_t delay_ms)
+static void run_on_end(void *arg, struct up_child *c, enum supervised_verdict verdict,
+		       int64_t delay_ms)
 {
 	struct up *u = ((struct member *)arg)->up;
 	struct error err;
@@ -521,14 +522,14 @@ static void on_end(void *arg, struct up_child *c, enum supervised_verdict verdic
 			stop_next(u);
 		return;
 	}
-	tell(u, c, verdict, delay_ms);
+	run_tell(u, c, verdict, delay_ms);
 	if (verdict != SUPERVISED_GIVE_ALL_UP)
 		return;
 	(void)error_set(&err, ERR_UNAVAILABLE, "%s cannot start: %s", c->role->name, c->failure);
-	fail(u, &err);
+	run_fail(u, &err);
 }
 
-static void on_last(struct loop_timer *t)
+static void run_on_last(struct loop_timer *t)
 {
 	loop_stop(t->loop);
 }
@@ -612,7 +613,7 @@ static void begin_stop(struct up *u)
 	stop_next(u);
 }
 
-static void on_signal(void *arg, int signum)
+static void run_on_signal(void *arg, int signum)
 {
 	struct up *u = arg;
 
@@ -627,7 +628,7 @@ static void on_signal(void *arg, int signum)
 
 static int init_members(struct up *u, struct error *err)
 {
-	static const struct up_child_ops ops = { on_change, prepare, on_end };
+	static const struct up_child_ops ops = { run_on_change, prepare, run_on_end };
 	int r = 0;
 
 	u->members = ARENA_ARRAY(u->plan->arena, struct member, u->plan->n);
@@ -640,7 +641,7 @@ static int init_members(struct up *u, struct error *err)
 		m->up = u;
 		m->child.ops = &ops;
 		m->child.arg = m;
-		loop_timer_init(&m->retry, u->loop, on_retry);
+		loop_timer_init(&m->retry, u->loop, run_on_retry);
 		u->n++;
 	}
 	return r;
@@ -654,7 +655,7 @@ static int init_signals(struct up *u, struct error *err)
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(signums) - nohup && r == 0; i++)
-		r = loop_signal_new(u->loop, signums[i], on_signal, u, &u->signals[i], err);
+		r = loop_signal_new(u->loop, signums[i], run_on_signal, u, &u->signals[i], err);
 	return r;
 }
 
@@ -662,9 +663,9 @@ static void init_timers(struct up *u)
 {
 	loop_timer_init(&u->save, u->loop, on_save);
 	loop_timer_init(&u->deadline, u->loop, on_deadline);
-	loop_timer_init(&u->look, u->loop, on_look);
+	loop_timer_init(&u->look, u->loop, run_on_look);
 	loop_timer_init(&u->renew, u->loop, on_renew);
-	loop_timer_init(&u->last, u->loop, on_last);
+	loop_timer_init(&u->last, u->loop, run_on_last);
 }
 
 static void init_log(struct up *u)
@@ -678,7 +679,7 @@ static void init_log(struct up *u)
 	bound_log(u);
 }
 
-static void release(struct up *u)
+static void run_release(struct up *u)
 {
 	for (size_t i = 0; i < u->n; i++)
 		up_child_release(&u->members[i].child);
@@ -690,7 +691,7 @@ static void release(struct up *u)
 	up_api_close(&u->api);
 }
 
-static int run(struct up *u, struct error *err)
+static int cli_up_run(struct up *u, struct error *err)
 {
 	int r = init_signals(u, err);
 
@@ -704,7 +705,7 @@ static int run(struct up *u, struct error *err)
 		loop_run(u->loop);
 		save(u);
 	}
-	release(u);
+	run_release(u);
 	/* Connections and handles free their memory in the next turn. */
 	loop_timer_start(&u->last, 0);
 	loop_run(u->loop);
@@ -722,7 +723,7 @@ int up_run(const struct up_run_opts *opts, struct error *err)
 	init_timers(&u);
 	init_log(&u);
 	up_api_init(&u.api, u.loop, u.plan);
-	r = run(&u, err);
+	r = cli_up_run(&u, err);
 	loop_free(u.loop);
 	log_release(&u.log);
 	(void)close(u.log_fd);

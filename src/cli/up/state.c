@@ -38,7 +38,7 @@ static void put_i64(struct json_writer *w, const char *key, int64_t v)
 	json_writer_i64(w, v);
 }
 
-static void put_time(struct json_writer *w, const char *key, int64_t ns)
+static void state_put_time(struct json_writer *w, const char *key, int64_t ns)
 {
 	char text[TIMESTAMP_SIZE];
 
@@ -53,7 +53,7 @@ static void put_role(struct json_writer *w, const struct up_state_role *r)
 	if (r->pid)
 		put_i64(w, "pid", r->pid);
 	put_i64(w, "restarts", r->restarts);
-	put_time(w, "since", r->since_ns);
+	state_put_time(w, "since", r->since_ns);
 	put_str(w, "metrics", r->metrics);
 	put_str(w, "lastFailure", str_is_utf8(r->failure) ? r->failure : STR("unreadable"));
 	json_writer_end_object(w);
@@ -67,7 +67,7 @@ void up_state_print(const struct up_state *s, struct buf *out)
 	json_writer_begin_object(&w);
 	put_i64(&w, "format", UP_STATE_FORMAT);
 	put_i64(&w, "pid", s->pid);
-	put_time(&w, "startTime", s->start_ns);
+	state_put_time(&w, "startTime", s->start_ns);
 	put_str(&w, "version", s->version);
 	put_str(&w, "server", s->server);
 	put_str(&w, "kubeconfig", s->kubeconfig);
@@ -86,7 +86,7 @@ void up_state_print(const struct up_state *s, struct buf *out)
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-static int64_t read_time(const struct json *v, const char *key)
+static int64_t state_read_time(const struct json *v, const char *key)
 {
 	int64_t ns = 0;
 
@@ -102,7 +102,7 @@ static void read_role(const struct json *v, struct up_state_role *r)
 				     .failure = json_text_at(v, "lastFailure"),
 				     .pid = json_i64_at(v, "pid", 0),
 				     .restarts = json_i64_at(v, "restarts", 0),
-				     .since_ns = read_time(v, "since") };
+				     .since_ns = state_read_time(v, "since") };
 }
 
 int up_state_parse(struct str text, struct arena *a, struct up_state *ret_state, struct error *err)
@@ -123,7 +123,7 @@ int up_state_parse(struct str text, struct arena *a, struct up_state *ret_state,
 	if (format < 1)
 		return error_set(err, ERR_INVALID, "it is not devplane's");
 	s.pid = json_i64_at(tree, "pid", 0);
-	s.start_ns = read_time(tree, "startTime");
+	s.start_ns = state_read_time(tree, "startTime");
 	s.version = json_text_at(tree, "version");
 	s.server = json_text_at(tree, "server");
 	s.kubeconfig = json_text_at(tree, "kubeconfig");

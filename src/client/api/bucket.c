@@ -11,7 +11,7 @@ void bucket_init(struct bucket *b, double per_s, double burst)
 	*b = (struct bucket){ .per_s = per_s, .burst = burst, .tokens = burst };
 }
 
-static void fill(struct bucket *b, int64_t now_ns)
+static void bucket_fill(struct bucket *b, int64_t now_ns)
 {
 	if (b->at != 0 && now_ns > b->at) {
 		double s = (double)(now_ns - b->at) / (double)CLOCK_SEC;
@@ -23,7 +23,7 @@ static void fill(struct bucket *b, int64_t now_ns)
 
 bool bucket_take(struct bucket *b, int64_t now_ns)
 {
-	fill(b, now_ns);
+	bucket_fill(b, now_ns);
 	if (b->tokens < 1)
 		return false;
 	b->tokens -= 1;
@@ -32,7 +32,7 @@ bool bucket_take(struct bucket *b, int64_t now_ns)
 
 int64_t bucket_reserve(struct bucket *b, int64_t now_ns)
 {
-	fill(b, now_ns);
+	bucket_fill(b, now_ns);
 	b->tokens -= 1;
 	if (b->tokens >= 0)
 		return 0;

@@ -131,7 +131,7 @@ static bool wants_retry(const struct client_attempt *a)
 	       (status == 429 || status / 100 == 5) && a->answer.retry_after_s >= 0;
 }
 
-static void answered(struct client_attempt *a)
+static void client_answered(struct client_attempt *a)
 {
 	struct error err;
 
@@ -173,7 +173,7 @@ void client_attempt_closed(struct client_attempt *a, const struct error *err)
 	if (!a->request)
 		attempt_free(a);
 	else if (a->ended)
-		answered(a);
+		client_answered(a);
 	else
 		died(a, err);
 }
@@ -247,12 +247,12 @@ int client_answer_tree(const struct client_answer *answer, struct arena *a, stru
 
 /* --- the client ------------------------------------------------------------------------- */
 
-static void work(struct loop_task *t)
+static void client_work(struct loop_task *t)
 {
 	client_link_work(CONTAINER_OF(t, struct client, task));
 }
 
-static void on_timer(struct loop_timer *t)
+static void client_on_timer(struct loop_timer *t)
 {
 	client_kick(CONTAINER_OF(t, struct client, timer));
 }
@@ -329,8 +329,8 @@ int client_new(struct loop *l, const struct client_opts *opts, struct client **r
 	list_init(&c->waiting);
 	list_init(&c->resting);
 	list_init(&c->running);
-	loop_timer_init(&c->timer, l, on_timer);
-	loop_task_init(&c->task, work);
+	loop_timer_init(&c->timer, l, client_on_timer);
+	loop_task_init(&c->task, client_work);
 	set_defaults(c);
 	r = client_link_setup(c, err);
 	if (r == 0)
@@ -353,7 +353,7 @@ static void end_all(struct list *attempts)
 }
 
 /* Also ends requests that on_done callbacks made while the client was being freed. */
-static void release(struct loop_task *t)
+static void client_release(struct loop_task *t)
 {
 	struct client *c = CONTAINER_OF(t, struct client, task);
 
@@ -378,7 +378,7 @@ void client_free(struct client *c)
 	end_all(&c->resting);
 	client_link_free_all(c);
 	loop_task_cancel(&c->task);
-	c->task.fn = release;
+	c->task.fn = client_release;
 	client_kick(c);
 }
 

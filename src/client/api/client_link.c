@@ -49,7 +49,7 @@ static bool reread(const char *path, struct buf *content)
 	return differs;
 }
 
-static int make_tls(struct client *c, struct tls **ret_tls, struct error *err)
+static int client_link_make_tls(struct client *c, struct tls **ret_tls, struct error *err)
 {
 	static const char *const any[] = { "h2", "http/1.1", NULL }, *const one[] = { "http/1.1",
 										      NULL };
@@ -71,7 +71,7 @@ static void renew_tls(struct client *c)
 
 	differs |= reread(c->config.cert_file, &c->cert);
 	differs |= reread(c->config.key_file, &c->key);
-	if (!c->tls || !differs || make_tls(c, &tls, NULL) < 0)
+	if (!c->tls || !differs || client_link_make_tls(c, &tls, NULL) < 0)
 		return;
 	tls_unref(c->tls);
 	c->tls = tls;
@@ -122,7 +122,7 @@ static int become_bearer_of(struct client *c, const struct exec_answer *answer, 
 	(void)buf_add_str(&c->key, answer->key);
 	if (!c->tls)
 		return 0;
-	r = make_tls(c, &tls, err);
+	r = client_link_make_tls(c, &tls, err);
 	if (r < 0)
 		return error_wrap(err, r, "failed parsing client key/certificate");
 	tls_unref(c->tls);
@@ -213,7 +213,7 @@ int client_link_setup(struct client *c, struct error *err)
 	c->token_read_at = loop_now(c->loop);
 	if (c->scheme.n == sizeof("http") - 1)
 		return 0;
-	r = make_tls(c, &c->tls, err);
+	r = client_link_make_tls(c, &c->tls, err);
 	return r < 0 ? error_wrap(err, r, "%.*s", STR_ARG(c->config.source)) : 0;
 }
 
@@ -236,7 +236,7 @@ static void read_warnings(struct client_attempt *a, const struct http_fields *fi
 	}
 }
 
-static void on_head(struct http_stream *s)
+static void client_link_on_head(struct http_stream *s)
 {
 	struct client_attempt *a = s->data;
 	struct str after = http_fields_get(&s->in.fields, STR("retry-after"));
@@ -257,7 +257,7 @@ static void on_head(struct http_stream *s)
 		a->request->on_open(a->request);
 }
 
-static void on_body(struct http_stream *s, struct str piece)
+static void client_link_on_body(struct http_stream *s, struct str piece)
 {
 	struct client_attempt *a = s->data;
 	struct error err;
@@ -276,7 +276,7 @@ static void on_body(struct http_stream *s, struct str piece)
 	client_attempt_end(a, &err);
 }
 
-static void on_end(struct http_stream *s)
+static void client_link_on_end(struct http_stream *s)
 {
 	((struct client_attempt *)s->data)->ended = true;
 }
@@ -296,9 +296,9 @@ static void on_stream_close(struct http_stream *s, const struct error *err)
 }
 
 static const struct http_stream_ops stream_ops = {
-	.on_head = on_head,
-	.on_body = on_body,
-	.on_end = on_end,
+	.on_head = client_link_on_head,
+	.on_body = client_link_on_body,
+	.on_end = client_link_on_end,
 	.on_close = on_stream_close,
 };
 

@@ -35,7 +35,7 @@ struct kubeconfig_exec *client_login_copy(struct client *c, const struct kubecon
 }
 
 /* Fails with ERR_IO whatever the plugin's error: a "not found" would read as a missing object. */
-static void fail(struct client *c, const struct error *why)
+static void client_login_fail(struct client *c, const struct error *why)
 {
 	struct error err;
 
@@ -44,7 +44,8 @@ static void fail(struct client *c, const struct error *why)
 	client_link_fail_waiting(c, &err);
 }
 
-static void on_answer(void *arg, const struct exec_answer *answer, const struct error *err)
+static void client_login_on_answer(void *arg, const struct exec_answer *answer,
+				   const struct error *err)
 {
 	struct client *c = arg;
 	struct error why;
@@ -64,7 +65,7 @@ static void on_answer(void *arg, const struct exec_answer *answer, const struct 
 	}
 	exec_credential_free(TAKE(c->login.run));
 	if (!answer)
-		fail(c, &why);
+		client_login_fail(c, &why);
 }
 
 static bool is_valid(const struct client *c)
@@ -76,9 +77,10 @@ static bool is_valid(const struct client *c)
 
 bool client_login_ready(struct client *c)
 {
-	struct exec_credential_opts o = {
-		.config = &c->config, .may_ask = c->login.count == 0, .on_done = on_answer, .arg = c
-	};
+	struct exec_credential_opts o = { .config = &c->config,
+					  .may_ask = c->login.count == 0,
+					  .on_done = client_login_on_answer,
+					  .arg = c };
 	struct error err;
 
 	if (!c->config.exec)
@@ -88,7 +90,7 @@ bool client_login_ready(struct client *c)
 	if (is_valid(c))
 		return true;
 	if (exec_credential_new(c->loop, &o, &c->login.run, &err) < 0)
-		fail(c, &err);
+		client_login_fail(c, &err);
 	return false;
 }
 

@@ -59,7 +59,7 @@ static bool read_warning(struct arena *a, struct str *rest, struct str *ret_code
 }
 
 /* The array grows whenever the count reaches a power of two. */
-static void push(struct client_answer *answer, struct arena *a, struct str text)
+static void client_warning_push(struct client_answer *answer, struct arena *a, struct str text)
 {
 	size_t n = answer->nwarnings;
 	struct str *v = (struct str *)answer->warnings;
@@ -79,6 +79,6 @@ void client_warning_read(struct client_answer *answer, struct arena *a, struct s
 
 	while (rest.n > 0 && read_warning(a, &rest, &code, &text)) {
 		if (str_eqz(code, "299") && text.n > 0)
-			push(answer, a, text);
+			client_warning_push(answer, a, text);
 	}
 }

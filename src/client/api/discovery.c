@@ -59,7 +59,7 @@ static void catalogue_free(struct catalogue *c)
 	free(c);
 }
 
-static struct str key_of(struct arena *a, struct str x, struct str y, struct str z)
+static struct str discovery_key_of(struct arena *a, struct str x, struct str y, struct str z)
 {
 	return str_from(arena_printf(a, "%.*s/%.*s/%.*s", STR_ARG(x), STR_ARG(y), STR_ARG(z)));
 }
@@ -72,10 +72,11 @@ static void catalogue_index(struct catalogue *c)
 	for (size_t i = 0; i < c->resources.n; i++) {
 		struct discovery_resource *d = &c->resources.v[i];
 		const struct resource *r = &d->resource;
-		struct str any = key_of(a, r->group, STR_NULL, r->resource);
-		struct str kind = key_of(a, r->group, r->version, r->kind);
+		struct str any = discovery_key_of(a, r->group, STR_NULL, r->resource);
+		struct str kind = discovery_key_of(a, r->group, r->version, r->kind);
 
-		(void)map_put(&c->by_resource, key_of(a, r->group, r->version, r->resource), d);
+		(void)map_put(&c->by_resource,
+			      discovery_key_of(a, r->group, r->version, r->resource), d);
 		if (!map_get(&c->by_kind, kind))
 			(void)map_put(&c->by_kind, kind, d);
 		d->preferred = !map_get(&c->preferred, any);
@@ -86,7 +87,7 @@ static void catalogue_index(struct catalogue *c)
 
 /* --- a refresh ------------------------------------------------------------------------------ */
 
-static void finish(struct discovery *d, const struct error *err)
+static void discovery_finish(struct discovery *d, const struct error *err)
 {
 	void (*done)(void *arg, const struct error *err) = d->done;
 
@@ -102,7 +103,7 @@ static void finish(struct discovery *d, const struct error *err)
 	done(d->arg, err);
 }
 
-static void ask(struct discovery *d, struct str path, struct str accept)
+static void discovery_ask(struct discovery *d, struct str path, struct str accept)
 {
 	d->request.path = path;
 	d->request.accept = accept;
@@ -115,15 +116,15 @@ static void ask_version(struct discovery *d)
 	struct arena *a = &d->next->arena;
 
 	if (d->version == d->next->versions.n) {
-		finish(d, NULL);
+		discovery_finish(d, NULL);
 		return;
 	}
 	r = d->next->versions.v[d->version];
-	ask(d,
-	    str_from(r.group.n ? arena_printf(a, "/apis/%.*s/%.*s", STR_ARG(r.group),
-					      STR_ARG(r.version))
-			       : arena_printf(a, "/api/%.*s", STR_ARG(r.version))),
-	    STR("application/json"));
+	discovery_ask(d,
+		      str_from(r.group.n ? arena_printf(a, "/apis/%.*s/%.*s", STR_ARG(r.group),
+							STR_ARG(r.version))
+					 : arena_printf(a, "/api/%.*s", STR_ARG(r.version))),
+		      STR("application/json"));
 }
 
 static bool is_aggregated(const struct client_answer *a)
@@ -138,22 +139,22 @@ static void on_groups(struct discovery *d, const struct client_answer *a, const 
 	struct error why;
 
 	if (err && err->code != ERR_NOT_FOUND) {
-		finish(d, err);
+		discovery_finish(d, err);
 		return;
 	}
 	if (!err) {
 		d->aggregated &= is_aggregated(a);
 		if (client_answer_tree(a, &d->next->arena, &tree, &why) < 0) {
-			finish(d, &why);
+			discovery_finish(d, &why);
 			return;
 		}
 		discovery_add_groups(d->next, tree, is_aggregated(a));
 	}
 	if (d->step == STEP_CORE) {
 		d->step = STEP_GROUPS;
-		ask(d, STR("/apis"), str_from(accept_aggregated));
+		discovery_ask(d, STR("/apis"), str_from(accept_aggregated));
 	} else if (d->aggregated) {
-		finish(d, NULL);
+		discovery_finish(d, NULL);
 	} else {
 		/*
 		 * All or nothing: a catalogue read half in each form would have no defined order.
@@ -179,8 +180,8 @@ static void on_version(struct discovery *d, const struct client_answer *a, const
 	ask_version(d);
 }
 
-static void on_done(struct client_request *r, const struct client_answer *a,
-		    const struct error *err)
+static void discovery_on_done(struct client_request *r, const struct client_answer *a,
+			      const struct error *err)
 {
 	struct discovery *d = r->arg;
 
@@ -200,7 +201,7 @@ void discovery_refresh(struct discovery *d, void (*done)(void *arg, const struct
 	d->next = catalogue_new();
 	d->aggregated = true;
 	d->step = STEP_CORE;
-	ask(d, STR("/api"), str_from(accept_aggregated));
+	discovery_ask(d, STR("/api"), str_from(accept_aggregated));
 }
 
 /* --- the rest --------------------------------------------------------------------------- */
@@ -211,7 +212,7 @@ struct discovery *discovery_open(struct client *c)
 
 	d->client = c;
 	d->now = catalogue_new();
-	d->request = (struct client_request){ .on_done = on_done, .arg = d };
+	d->request = (struct client_request){ .on_done = discovery_on_done, .arg = d };
 	return d;
 }
 
@@ -236,14 +237,14 @@ const struct discovery_resource *discovery_resources(const struct discovery *d, 
 	return d->now->resources.v;
 }
 
-static const struct discovery_resource *find(const struct map *m, struct str x, struct str y,
-					     struct str z)
+static const struct discovery_resource *api_discovery_find(const struct map *m, struct str x,
+							   struct str y, struct str z)
 {
 	CLEANUP(arena_release) struct arena a;
 	char room[512] UNZEROED;
 
 	arena_init_in(&a, MIB, room, sizeof(room));
-	return map_get(m, key_of(&a, x, y, z));
+	return map_get(m, discovery_key_of(&a, x, y, z));
 }
 
 const struct discovery_resource *discovery_find(const struct discovery *d, struct str group,
@@ -251,7 +252,7 @@ const struct discovery_resource *discovery_find(const struct discovery *d, struc
 {
 	const struct map *m = version.n ? &d->now->by_resource : &d->now->preferred;
 
-	return find(m, group, version, resource);
+	return api_discovery_find(m, group, version, resource);
 }
 
 const struct discovery_resource *discovery_find_kind(const struct discovery *d,
@@ -261,5 +262,5 @@ const struct discovery_resource *discovery_find_kind(const struct discovery *d,
 	struct str group = slash < 0 ? STR_NULL : str_of(api_version.p, (size_t)slash);
 	struct str version = slash < 0 ? api_version : str_skip(api_version, (size_t)slash + 1);
 
-	return find(&d->now->by_kind, group, version, kind);
+	return api_discovery_find(&d->now->by_kind, group, version, kind);
 }

@@ -28,7 +28,7 @@ static unsigned read_verbs(const struct json *list)
 	return set;
 }
 
-static struct str append(struct arena *a, struct str list, struct str item)
+static struct str discovery_read_append(struct arena *a, struct str list, struct str item)
 {
 	if (!list.n)
 		return item;
@@ -36,12 +36,12 @@ static struct str append(struct arena *a, struct str list, struct str item)
 }
 
 /* A list of strings, or of objects with a string `member`, joined by commas. */
-static struct str join(struct arena *a, const struct json *list, const char *member)
+static struct str discovery_read_join(struct arena *a, const struct json *list, const char *member)
 {
 	struct str all = STR_NULL;
 
 	JSON_FOREACH (it, list)
-		all = append(a, all, json_str(member ? json_getz(it, member) : it));
+		all = discovery_read_append(a, all, json_str(member ? json_getz(it, member) : it));
 	return all;
 }
 
@@ -54,9 +54,10 @@ static void add_aggregated(struct catalogue *c, const struct resource *version,
 	d.resource.kind = json_text_at(json_getz(v, "responseKind"), "kind");
 	d.resource.namespaced = str_eq(json_text_at(v, "scope"), STR("Namespaced"));
 	d.singular = json_text_at(v, "singularResource");
-	d.short_names = join(&c->arena, json_getz(v, "shortNames"), NULL);
-	d.categories = join(&c->arena, json_getz(v, "categories"), NULL);
-	d.subresources = join(&c->arena, json_getz(v, "subresources"), "subresource");
+	d.short_names = discovery_read_join(&c->arena, json_getz(v, "shortNames"), NULL);
+	d.categories = discovery_read_join(&c->arena, json_getz(v, "categories"), NULL);
+	d.subresources = discovery_read_join(&c->arena, json_getz(v, "subresources"),
+					     "subresource");
 	d.verbs = read_verbs(json_getz(v, "verbs"));
 	/* A parent that has only subresources has no kind. */
 	if (d.resource.resource.n && d.resource.kind.n)
@@ -113,7 +114,7 @@ static void add_legacy_subresource(struct catalogue *c, struct str parent, struc
 		struct discovery_resource *d = &c->resources.v[i];
 
 		if (str_eq(d->resource.resource, parent))
-			d->subresources = append(&c->arena, d->subresources, name);
+			d->subresources = discovery_read_append(&c->arena, d->subresources, name);
 	}
 }
 
@@ -125,8 +126,8 @@ static void add_legacy(struct catalogue *c, const struct resource *version, cons
 	d.resource.kind = json_text_at(v, "kind");
 	d.resource.namespaced = json_true_at(v, "namespaced");
 	d.singular = json_text_at(v, "singularName");
-	d.short_names = join(&c->arena, json_getz(v, "shortNames"), NULL);
-	d.categories = join(&c->arena, json_getz(v, "categories"), NULL);
+	d.short_names = discovery_read_join(&c->arena, json_getz(v, "shortNames"), NULL);
+	d.categories = discovery_read_join(&c->arena, json_getz(v, "categories"), NULL);
 	d.verbs = read_verbs(json_getz(v, "verbs"));
 	if (d.resource.resource.n && d.resource.kind.n)
 		(void)vec_push(&c->resources, d);

@@ -66,7 +66,7 @@ struct recorder {
 	struct metrics_counter *dropped_queue, *dropped_rate, *written, *failed;
 };
 
-static void count(struct metrics_counter *c)
+static void recorder_count(struct metrics_counter *c)
 {
 	if (c)
 		metrics_counter_add(c, 1);
@@ -145,12 +145,12 @@ static struct record *record_new(struct recorder *r, const struct recorder_fixed
 
 static void write_next(struct recorder *r);
 
-static void enqueue(struct recorder *r, struct record *n)
+static void recorder_enqueue(struct recorder *r, struct record *n)
 {
 	if (record_is_busy(n))
 		return;
 	if (r->nwaiting >= r->opts.queue_max) {
-		count(r->dropped_queue);
+		recorder_count(r->dropped_queue);
 		return;
 	}
 	list_push_back(&r->waiting, &n->link);
@@ -181,9 +181,9 @@ static void put_back(struct recorder *r, struct record *n)
 	r->nwaiting++;
 }
 
-static void settle(struct recorder *r, struct record *n, const struct error *err)
+static void recorder_settle(struct recorder *r, struct record *n, const struct error *err)
 {
-	count(err ? r->failed : r->written);
+	recorder_count(err ? r->failed : r->written);
 	if (err && r->opts.log)
 		log_debug(r->opts.log, "event was dropped", LOG_Z("name", n->name), LOG_ERR(err));
 	n->tries = 0;
@@ -192,12 +192,12 @@ static void settle(struct recorder *r, struct record *n, const struct error *err
 	if (n->over)
 		record_free(n);
 	else if (!err && n->count != n->sent && !r->opts.series)
-		enqueue(r, n);
+		recorder_enqueue(r, n);
 	write_next(r);
 }
 
-static void on_done(struct client_request *q, const struct client_answer *a UNUSED,
-		    const struct error *err)
+static void recorder_on_done(struct client_request *q, const struct client_answer *a UNUSED,
+			     const struct error *err)
 {
 	struct record *n = q->arg;
 	struct recorder *r = n->owner;
@@ -219,7 +219,7 @@ static void on_done(struct client_request *q, const struct client_answer *a UNUS
 	}
 	if (!err)
 		backoff_reset(&r->backoff);
-	settle(r, n, err);
+	recorder_settle(r, n, err);
 }
 
 static void send_record(struct recorder *r, struct record *n)
@@ -239,7 +239,7 @@ static void send_record(struct recorder *r, struct record *n)
 		recorder_text_patch(&body, &v, r->opts.series);
 	else
 		recorder_text_event(&body, str_from(n->fixed), &v, r->opts.series);
-	n->request = (struct client_request){ .on_done = on_done,
+	n->request = (struct client_request){ .on_done = recorder_on_done,
 					      .arg = n,
 					      .body = buf_str(&body) };
 	if (n->written)
@@ -269,7 +269,7 @@ static void write_next(struct recorder *r)
 	}
 }
 
-static void on_again(struct loop_timer *t)
+static void recorder_on_again(struct loop_timer *t)
 {
 	write_next(CONTAINER_OF(t, struct recorder, again));
 }
@@ -281,12 +281,12 @@ static void series_end(struct recorder *r, struct record *n)
 	map_remove(&r->series_by_key, str_from(n->key));
 	list_remove(&n->series_link);
 	if (n->count > 1)
-		enqueue(r, n);
+		recorder_enqueue(r, n);
 	record_end(n);
 }
 
 /* The least recently used come first, so this looks only at series that are over, and one more. */
-static void on_look(struct loop_timer *t)
+static void recorder_on_look(struct loop_timer *t)
 {
 	struct recorder *r = CONTAINER_OF(t, struct recorder, look);
 	int64_t now = loop_now(r->loop);
@@ -297,7 +297,7 @@ static void on_look(struct loop_timer *t)
 		if (now - n->told_ms >= SERIES_QUIET_MS)
 			series_end(r, n);
 		else if (n->count > 2 && now - n->written_ms >= SERIES_REFRESH_MS)
-			enqueue(r, n);
+			recorder_enqueue(r, n);
 	}
 	if (!list_empty(&r->series))
 		loop_timer_start(t, SERIES_LOOK_MS);
@@ -322,7 +322,7 @@ static void tell_series(struct recorder *r, const struct recorder_fixed *f, stru
 	n->last_ns = now;
 	n->told_ms = loop_now(r->loop);
 	if (++n->count <= 2)
-		enqueue(r, n);
+		recorder_enqueue(r, n);
 	if (!loop_timer_running(&r->look))
 		loop_timer_start(&r->look, SERIES_LOOK_MS);
 }
@@ -337,7 +337,7 @@ static void tell_counted(struct recorder *r, const struct recorder_fixed *f,
 	struct record *n;
 
 	if (!seen) {
-		count(r->dropped_rate);
+		recorder_count(r->dropped_rate);
 		return;
 	}
 	n = seen->data;
@@ -350,12 +350,12 @@ static void tell_counted(struct recorder *r, const struct recorder_fixed *f,
 	n->count = seen->count;
 	n->combined = seen->combined;
 	n->last_ns = clock_wall(clock);
-	enqueue(r, n);
+	recorder_enqueue(r, n);
 }
 
 /* --- recording ------------------------------------------------------------------------------- */
 
-static void add_object(struct buf *key, const struct recorder_object *o)
+static void recorder_add_object(struct buf *key, const struct recorder_object *o)
 {
 	(void)buf_printf(key, "%.*s/%.*s/%.*s/%.*s/%.*s", STR_ARG(o->kind), STR_ARG(o->ns),
 			 STR_ARG(o->name), STR_ARG(o->uid), STR_ARG(o->api_version));
@@ -369,7 +369,7 @@ void recorder_event_detailed(struct recorder *r, const struct recorder_object *a
 				    reason, type,   r->opts.series };
 	struct buf key = BUF_INIT(MIB);
 
-	add_object(&key, about);
+	recorder_add_object(&key, about);
 	(void)buf_printf(&key, " %d", (int)type);
 	if (!r->opts.series) {
 		tell_counted(r, &f,
@@ -381,7 +381,7 @@ void recorder_event_detailed(struct recorder *r, const struct recorder_object *a
 		(void)buf_printf(&key, " %.*s %s %s ", STR_ARG(about->resource_version), reason,
 				 detail && detail->action ? detail->action : "");
 		if (detail && detail->related)
-			add_object(&key, detail->related);
+			recorder_add_object(&key, detail->related);
 		tell_series(r, &f, buf_str(&key), message);
 	}
 	buf_release(&key);
@@ -400,7 +400,7 @@ size_t recorder_pending(const struct recorder *r)
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-static void make_metrics(struct recorder *r, struct metrics *m)
+static void recorder_make_metrics(struct recorder *r, struct metrics *m)
 {
 	static const char *const why[] = { "reason" }, *const how[] = { "result" };
 	struct metrics_spec dropped = { .name = "event_recorder_dropped_total",
@@ -449,9 +449,9 @@ struct recorder *recorder_new(const struct recorder_opts *opts)
 	r->backoff = (struct backoff){
 		.initial_ms = 1000, .max_ms = 10000, .factor = 2, .jitter = 0.5
 	};
-	loop_timer_init(&r->again, r->loop, on_again);
-	loop_timer_init(&r->look, r->loop, on_look);
-	make_metrics(r, opts->metrics);
+	loop_timer_init(&r->again, r->loop, recorder_on_again);
+	loop_timer_init(&r->look, r->loop, recorder_on_look);
+	recorder_make_metrics(r, opts->metrics);
 	return r;
 }
 

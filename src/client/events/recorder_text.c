@@ -8,16 +8,16 @@
 #include "base/text/print.h"
 #include "base/time/timestamp.h"
 
-static void add_key(struct buf *out, const char *name)
+static void recorder_text_add_key(struct buf *out, const char *name)
 {
 	(void)buf_printf(out, "\"%s\":", name);
 }
 
-static void add_text(struct buf *out, const char *name, struct str text)
+static void recorder_text_add_text(struct buf *out, const char *name, struct str text)
 {
 	if (text.n == 0)
 		return;
-	add_key(out, name);
+	recorder_text_add_key(out, name);
 	(void)print_json(out, text);
 	(void)buf_addc(out, ',');
 }
@@ -26,7 +26,7 @@ static void add_time(struct buf *out, const char *name, int64_t ns, enum timesta
 {
 	char text[TIMESTAMP_SIZE];
 
-	add_text(out, name, timestamp_print(ns, digits, text));
+	recorder_text_add_text(out, name, timestamp_print(ns, digits, text));
 }
 
 static void close_object(struct buf *out)
@@ -36,17 +36,18 @@ static void close_object(struct buf *out)
 	(void)buf_addc(out, '}');
 }
 
-static void add_object(struct buf *out, const char *name, const struct recorder_object *o)
+static void recorder_text_add_object(struct buf *out, const char *name,
+				     const struct recorder_object *o)
 {
-	add_key(out, name);
+	recorder_text_add_key(out, name);
 	(void)buf_addc(out, '{');
-	add_text(out, "apiVersion", o->api_version);
-	add_text(out, "kind", o->kind);
-	add_text(out, "namespace", o->ns);
-	add_text(out, "name", o->name);
-	add_text(out, "uid", o->uid);
-	add_text(out, "resourceVersion", o->resource_version);
-	add_text(out, "fieldPath", o->field_path);
+	recorder_text_add_text(out, "apiVersion", o->api_version);
+	recorder_text_add_text(out, "kind", o->kind);
+	recorder_text_add_text(out, "namespace", o->ns);
+	recorder_text_add_text(out, "name", o->name);
+	recorder_text_add_text(out, "uid", o->uid);
+	recorder_text_add_text(out, "resourceVersion", o->resource_version);
+	recorder_text_add_text(out, "fieldPath", o->field_path);
 	close_object(out);
 	(void)buf_addc(out, ',');
 }
@@ -56,25 +57,26 @@ void recorder_text_fixed(struct buf *out, const struct recorder_fixed *f)
 	struct str component = str_from(f->component);
 	struct str instance = str_from(f->instance ? f->instance : "");
 
-	add_object(out, f->series ? "regarding" : "involvedObject", f->about);
+	recorder_text_add_object(out, f->series ? "regarding" : "involvedObject", f->about);
 	if (f->detail && f->detail->related)
-		add_object(out, "related", f->detail->related);
+		recorder_text_add_object(out, "related", f->detail->related);
 	if (f->detail && f->detail->action)
-		add_text(out, "action", str_from(f->detail->action));
-	add_text(out, "reason", str_from(f->reason));
-	add_text(out, "type", f->type == RECORDER_WARNING ? STR("Warning") : STR("Normal"));
+		recorder_text_add_text(out, "action", str_from(f->detail->action));
+	recorder_text_add_text(out, "reason", str_from(f->reason));
+	recorder_text_add_text(out, "type",
+			       f->type == RECORDER_WARNING ? STR("Warning") : STR("Normal"));
 	if (f->series) {
-		add_text(out, "reportingController", component);
+		recorder_text_add_text(out, "reportingController", component);
 		/* Required in this group; a component without instances uses its own name. */
-		add_text(out, "reportingInstance", instance.n ? instance : component);
+		recorder_text_add_text(out, "reportingInstance", instance.n ? instance : component);
 		return;
 	}
-	add_text(out, "reportingComponent", component);
-	add_text(out, "reportingInstance", instance);
-	add_key(out, "source");
+	recorder_text_add_text(out, "reportingComponent", component);
+	recorder_text_add_text(out, "reportingInstance", instance);
+	recorder_text_add_key(out, "source");
 	(void)buf_addc(out, '{');
-	add_text(out, "component", component);
-	add_text(out, "host", instance);
+	recorder_text_add_text(out, "component", component);
+	recorder_text_add_text(out, "host", instance);
 	close_object(out);
 	(void)buf_addc(out, ',');
 }
@@ -86,7 +88,7 @@ static void add_message(struct buf *out, const struct recorder_varying *v, bool 
 	if (v->combined)
 		(void)buf_addz(&text, "(combined from similar events): ");
 	(void)buf_add_str(&text, v->message);
-	add_text(out, series ? "note" : "message", buf_str(&text));
+	recorder_text_add_text(out, series ? "note" : "message", buf_str(&text));
 	buf_release(&text);
 }
 
@@ -104,12 +106,12 @@ void recorder_text_event(struct buf *out, struct str fixed, const struct recorde
 			 bool series)
 {
 	(void)buf_addc(out, '{');
-	add_text(out, "apiVersion", series ? STR("events.k8s.io/v1") : STR("v1"));
-	add_text(out, "kind", STR("Event"));
-	add_key(out, "metadata");
+	recorder_text_add_text(out, "apiVersion", series ? STR("events.k8s.io/v1") : STR("v1"));
+	recorder_text_add_text(out, "kind", STR("Event"));
+	recorder_text_add_key(out, "metadata");
 	(void)buf_addc(out, '{');
-	add_text(out, "name", v->name);
-	add_text(out, "namespace", v->ns);
+	recorder_text_add_text(out, "name", v->name);
+	recorder_text_add_text(out, "namespace", v->ns);
 	close_object(out);
 	(void)buf_addc(out, ',');
 	(void)buf_add_str(out, fixed);

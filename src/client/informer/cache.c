@@ -84,7 +84,7 @@ static struct str row_key(struct arena *a, struct str value, struct str key)
 }
 
 /* A value that an object has twice makes one row. */
-static void add_row(struct cache_table *t, struct str text, struct cached *o)
+static void cache_add_row(struct cache_table *t, struct str text, struct cached *o)
 {
 	struct cache_row *row = omap_get(&t->rows, text);
 
@@ -105,7 +105,7 @@ static void table_add(struct cache *c, struct cache_table *t, struct cached *o)
 
 	index_values(c, t, o, &v);
 	for (size_t i = 0; i < v.list.n; i++)
-		add_row(t, row_key(&c->scratch, v.list.v[i], o->key), o);
+		cache_add_row(t, row_key(&c->scratch, v.list.v[i], o->key), o);
 	vec_release(&v.list);
 	arena_clear(&c->scratch);
 }
@@ -288,7 +288,7 @@ struct cached *cache_next_in(const struct cache *c, struct str ns, struct cache_
 	return walk_at(w, ok ? omap_value(&at) : NULL);
 }
 
-static bool has_value(struct str row, struct str value)
+static bool cache_has_value(struct str row, struct str value)
 {
 	return row.n > value.n && row.p[value.n] == '\0' && str_starts(row, value);
 }
@@ -308,7 +308,7 @@ struct cached *cache_next_by(const struct cache *c, const char *index, struct st
 		return NULL;
 	from = row_key(&a, value, w->last ? w->last->key : STR_NULL);
 	ok = w->last ? omap_seek_after(&t->rows, &at, from) : omap_seek(&t->rows, &at, from);
-	if (!ok || !has_value(omap_key(&at), value))
+	if (!ok || !cache_has_value(omap_key(&at), value))
 		return walk_at(w, NULL);
 	return walk_at(w, ((struct cache_row *)omap_value(&at))->object);
 }

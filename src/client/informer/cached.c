@@ -71,7 +71,7 @@ static bool walk_meta(struct json_cursor *s, struct found *f, struct arena *a)
 	return s->p != NULL;
 }
 
-static bool walk(struct str text, struct found *f, struct arena *a)
+static bool cached_walk(struct str text, struct found *f, struct arena *a)
 {
 	struct json_cursor s = json_cursor_of(text);
 	enum json_cursor_type type;
@@ -92,14 +92,14 @@ static bool walk(struct str text, struct found *f, struct arena *a)
 	return s.p && f->name.n;
 }
 
-static char *put(char *at, struct str s)
+static char *cached_put(char *at, struct str s)
 {
 	str_put(at, s);
 	return at + s.n;
 }
 
 /* Copies the text with a head in front and without the cut; returns the end. */
-static char *put_text(char *at, struct str text, struct str head, const struct found *f)
+static char *cached_put_text(char *at, struct str text, struct str head, const struct found *f)
 {
 	const char *end = text.p + text.n, *body = text.p;
 
@@ -107,19 +107,19 @@ static char *put_text(char *at, struct str text, struct str head, const struct f
 		while (*body != '{')
 			body++;
 		*at++ = *body++;
-		at = put(at, head);
+		at = cached_put(at, head);
 	}
 	if (!f->cut)
-		return put(at, str_of(body, (size_t)(end - body)));
-	at = put(at, str_of(body, (size_t)(f->cut - body)));
-	return put(at, str_of(f->cut_end, (size_t)(end - f->cut_end)));
+		return cached_put(at, str_of(body, (size_t)(end - body)));
+	at = cached_put(at, str_of(body, (size_t)(f->cut - body)));
+	return cached_put(at, str_of(f->cut_end, (size_t)(end - f->cut_end)));
 }
 
 static struct str put_piece(char **at, struct str piece)
 {
 	struct str copy = str_of(*at, piece.n);
 
-	*at = put(*at, piece);
+	*at = cached_put(*at, piece);
 	return copy;
 }
 
@@ -132,13 +132,13 @@ static struct cached *build(struct str text, struct str head, const struct found
 
 	*o = (struct cached){ .refs = 1, .ns_n = (uint16_t)f->ns.n, .deleting = f->deleting };
 	o->json = str_of(at, n);
-	at = put_text(at, text, head, f);
+	at = cached_put_text(at, text, head, f);
 	*at++ = '\0';
 	o->key = str_of(at, key_n);
-	at = put(at, f->ns);
+	at = cached_put(at, f->ns);
 	if (f->ns.n)
 		*at++ = '/';
-	at = put(at, f->name);
+	at = cached_put(at, f->name);
 	o->uid = put_piece(&at, f->uid);
 	o->resource_version = put_piece(&at, f->rv);
 	if (!str_to_u64(f->rv, &o->revision))
@@ -155,7 +155,7 @@ int cached_new(struct str text, const struct cached_defaults *d, struct cached *
 	char room[512] UNZEROED; /* for the head; most objects then need no heap memory for it */
 
 	arena_init_in(&a, MIB, room, sizeof(room));
-	if (!walk(text, &f, &a))
+	if (!cached_walk(text, &f, &a))
 		return error_set(err, ERR_PROTOCOL,
 				 "the server sent an object without a name: %.*s",
 				 (int)MIN(text.n, (size_t)64), text.p ? text.p : "");
@@ -234,13 +234,13 @@ int cached_tree(const struct cached *o, struct arena *a, struct json **ret_tree,
 	return json_parse(a, o->json, NULL, ret_tree, err);
 }
 
-static void drop(void *object)
+static void cached_drop(void *object)
 {
 	cached_unref(object);
 }
 
 int cached_tree_held(struct cached *o, struct arena *a, struct json **ret_tree, struct error *err)
 {
-	arena_hold(a, drop, cached_ref(o));
+	arena_hold(a, cached_drop, cached_ref(o));
 	return cached_tree(o, a, ret_tree, err);
 }

@@ -184,7 +184,7 @@ static void drop_unmarked(struct informer *i)
 	}
 }
 
-static void on_state(void *arg, struct cache *state)
+static void informer_on_state(void *arg, struct cache *state)
 {
 	struct informer *i = arg;
 	struct cache_walk w = { 0 };
@@ -237,7 +237,7 @@ static void take_put(struct informer *i, struct cached *o)
 	cached_unref(old);
 }
 
-static void on_change(void *arg, enum watch_event_type type, struct cached *o)
+static void informer_on_change(void *arg, enum watch_event_type type, struct cached *o)
 {
 	struct informer *i = arg;
 
@@ -252,7 +252,7 @@ static void on_change(void *arg, enum watch_event_type type, struct cached *o)
 	informer_metrics_update(i);
 }
 
-static void on_list(void *arg)
+static void informer_on_list(void *arg)
 {
 	struct informer *i = arg;
 
@@ -271,9 +271,9 @@ static void on_watch(void *arg)
 }
 
 static const struct reflector_ops reflector_ops = {
-	.on_state = on_state,
-	.on_change = on_change,
-	.on_list = on_list,
+	.on_state = informer_on_state,
+	.on_change = informer_on_change,
+	.on_list = informer_on_list,
 	.on_watch = on_watch,
 };
 

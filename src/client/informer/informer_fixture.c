@@ -19,7 +19,7 @@ static struct account *account_of(struct informer_handler *h)
 	return CONTAINER_OF(h, struct account, handler);
 }
 
-static void on_add(struct informer_handler *h, struct cached *o, bool initial)
+static void informer_fixture_on_add(struct informer_handler *h, struct cached *o, bool initial)
 {
 	struct account *a = account_of(h);
 
@@ -30,7 +30,8 @@ static void on_add(struct informer_handler *h, struct cached *o, bool initial)
 		assert_int_equal(a->synced, 0);
 }
 
-static void on_update(struct informer_handler *h, struct cached *old, struct cached *o)
+static void informer_fixture_on_update(struct informer_handler *h, struct cached *old,
+				       struct cached *o)
 {
 	struct account *a = account_of(h);
 
@@ -45,7 +46,8 @@ static void on_update(struct informer_handler *h, struct cached *old, struct cac
 	cached_unref(old);
 }
 
-static void on_delete(struct informer_handler *h, struct cached *last, bool unknown)
+static void informer_fixture_on_delete(struct informer_handler *h, struct cached *last,
+				       bool unknown)
 {
 	struct account *a = account_of(h);
 	struct cached *known = map_remove(&a->objects, last->key);
@@ -57,17 +59,17 @@ static void on_delete(struct informer_handler *h, struct cached *last, bool unkn
 	a->unknown += unknown;
 }
 
-static void on_synced(struct informer_handler *h)
+static void informer_fixture_on_synced(struct informer_handler *h)
 {
 	account_of(h)->synced++;
 }
 
 void account_init(struct account *a)
 {
-	*a = (struct account){ .handler = { .on_add = on_add,
-					    .on_update = on_update,
-					    .on_delete = on_delete,
-					    .on_synced = on_synced } };
+	*a = (struct account){ .handler = { .on_add = informer_fixture_on_add,
+					    .on_update = informer_fixture_on_update,
+					    .on_delete = informer_fixture_on_delete,
+					    .on_synced = informer_fixture_on_synced } };
 	map_init(&a->objects);
 }
 
@@ -120,7 +122,7 @@ bool informer_fixture_matches(const struct informer_fixture *t, const struct acc
 	return true;
 }
 
-static bool is_same(void *arg)
+static bool informer_fixture_is_same(void *arg)
 {
 	struct informer_fixture *t = arg;
 
@@ -129,7 +131,7 @@ static bool is_same(void *arg)
 
 void informer_fixture_wait(struct informer_fixture *t)
 {
-	if (!sim_run_until(t->w.sim, is_same, t, HANG_MS))
+	if (!sim_run_until(t->w.sim, informer_fixture_is_same, t, HANG_MS))
 		fail_msg("the copy has %zu objects, the server %zu: %s",
 			 cache_count(informer_cache(t->informer)), t->w.objects.n,
 			 informer_failure(t->informer)->msg);

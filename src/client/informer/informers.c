@@ -79,8 +79,8 @@ static struct str metrics_name(struct informer *i)
 				     r->field_selector.n ? "," : "", STR_ARG(r->field_selector)));
 }
 
-static struct metrics_family *family(struct informer *i, const char *name, const char *help,
-				     enum metrics_type type)
+static struct metrics_family *informers_family(struct informer *i, const char *name,
+					       const char *help, enum metrics_type type)
 {
 	static const char *const labels[] = { "name" };
 	struct metrics_spec spec = { .name = name,
@@ -97,7 +97,7 @@ static struct metrics_family *family(struct informer *i, const char *name, const
 static struct metrics_counter *counter(struct informer *i, const char *name, const char *help,
 				       struct str label)
 {
-	struct metrics_family *f = family(i, name, help, METRICS_COUNTER);
+	struct metrics_family *f = informers_family(i, name, help, METRICS_COUNTER);
 
 	return f ? metrics_counter(f, label) : NULL;
 }
@@ -105,7 +105,7 @@ static struct metrics_counter *counter(struct informer *i, const char *name, con
 static struct metrics_gauge *gauge(struct informer *i, const char *name, const char *help,
 				   struct str label)
 {
-	struct metrics_family *f = family(i, name, help, METRICS_GAUGE);
+	struct metrics_family *f = informers_family(i, name, help, METRICS_GAUGE);
 
 	return f ? metrics_gauge(f, label) : NULL;
 }

@@ -91,7 +91,7 @@ static void send_query(struct reflector *r, enum reflector_state state, struct b
 
 /* --- watching --------------------------------------------------------------------------- */
 
-static bool is_gone(enum error_code code)
+static bool reflector_is_gone(enum error_code code)
 {
 	return code == ERR_EXPIRED || code == ERR_GONE;
 }
@@ -135,7 +135,7 @@ static bool is_refusal(enum error_code code)
 static void stream_failed(struct reflector *r, const struct error *err, bool too_large)
 {
 	r->restate = true;
-	r->rv_unavailable |= too_large || is_gone(err->code);
+	r->rv_unavailable |= too_large || reflector_is_gone(err->code);
 	r->no_watch_list |= is_refusal(err->code);
 	/* A user who may list but not watch gets at least a state. */
 	r->list_once = err->code == ERR_FORBIDDEN;
@@ -145,7 +145,7 @@ static void stream_failed(struct reflector *r, const struct error *err, bool too
 		rest(r, err);
 }
 
-static void failed(struct reflector *r, const struct error *err, bool too_large)
+static void reflector_failed(struct reflector *r, const struct error *err, bool too_large)
 {
 	if (r->state == REFLECTOR_STREAMING)
 		stream_failed(r, err, too_large);
@@ -265,7 +265,7 @@ static void on_watch_data(struct client_request *q, struct str piece)
 	if (ret == 0)
 		return;
 	client_cancel(q);
-	failed(r, &err, r->too_large);
+	reflector_failed(r, &err, r->too_large);
 }
 
 static void on_watch_done(struct client_request *q, const struct client_answer *a,
@@ -281,7 +281,7 @@ static void on_watch_done(struct client_request *q, const struct client_answer *
 	}
 	if (a->body.n)
 		client_error_of_status(a->body, a->status, &why, &too_large);
-	failed(r, err, too_large);
+	reflector_failed(r, err, too_large);
 }
 
 static void on_watch_open(struct client_request *q)
@@ -337,13 +337,13 @@ static void get_page(struct reflector *r);
 
 static void list_failed(struct reflector *r, const struct error *err, bool too_large)
 {
-	bool retry = is_gone(err->code) || too_large;
+	bool retry = reflector_is_gone(err->code) || too_large;
 
 	r->restate = true;
 	/*
 	 * The pages expired during the list. A list without pages takes longer but cannot expire.
 	 */
-	r->whole = r->next_page && is_gone(err->code);
+	r->whole = r->next_page && reflector_is_gone(err->code);
 	if (retry && !r->rv_unavailable) {
 		r->rv_unavailable = true;
 		get_state(r);

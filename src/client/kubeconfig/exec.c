@@ -98,7 +98,7 @@ static int need_list(const struct kubeconfig_entry *x, const char *member,
 	return 0;
 }
 
-static int read_args(struct kubeconfig *k, const struct kubeconfig_entry *x, struct error *err)
+static int exec_read_args(struct kubeconfig *k, const struct kubeconfig_entry *x, struct error *err)
 {
 	const struct json *list;
 	int r = need_list(x, "args", &list, err);
@@ -160,7 +160,7 @@ int kubeconfig_read_exec(struct kubeconfig *k, const struct kubeconfig_entry *e,
 	if (r == 0)
 		r = read_interactive(k, &x, err);
 	if (r == 0)
-		r = read_args(k, &x, err);
+		r = exec_read_args(k, &x, err);
 	if (r == 0)
 		r = read_env(k, &x, err);
 	if (r == 0)

@@ -115,7 +115,7 @@ static int write_info(const struct kubeconfig *k, bool asks, struct buf *out, st
 	return 0;
 }
 
-static bool is_set(const char *variable, const char *const *set, size_t n)
+static bool exec_credential_is_set(const char *variable, const char *const *set, size_t n)
 {
 	const char *equals = strchr(variable, '=');
 	size_t length = equals ? (size_t)(equals - variable) + 1 : strlen(variable);
@@ -143,10 +143,10 @@ static const char *const *make_env(const struct kubeconfig_exec *e, struct str i
 	set[e->nenv] = arena_printf(a, "KUBERNETES_EXEC_INFO=%.*s", STR_ARG(info));
 	env = ARENA_ARRAY(a, const char *, count + added + 1);
 	for (size_t i = 0; i < count; i++)
-		if (!is_set(environ[i], set, added))
+		if (!exec_credential_is_set(environ[i], set, added))
 			env[n++] = environ[i];
 	for (size_t i = 0; i < added; i++)
-		if (!is_set(set[i], set + i + 1, added - i - 1))
+		if (!exec_credential_is_set(set[i], set + i + 1, added - i - 1))
 			env[n++] = set[i];
 	return env;
 }
@@ -255,7 +255,7 @@ static void tell_end(struct exec_credential *x, const struct program_end *end, s
 			x->command, how, words.n ? ": " : "", STR_ARG(words));
 }
 
-static void on_end(void *arg, const struct program_end *end)
+static void exec_credential_on_end(void *arg, const struct program_end *end)
 {
 	struct exec_credential *x = arg;
 	struct exec_answer answer;
@@ -294,14 +294,14 @@ static int share_input(int *ret_fd, struct error *err)
 	return 0;
 }
 
-static int start(struct exec_credential *x, struct loop *l, const struct kubeconfig *k,
-		 const char *file, struct error *err)
+static int exec_credential_start(struct exec_credential *x, struct loop *l,
+				 const struct kubeconfig *k, const char *file, struct error *err)
 {
 	CLEANUP(buf_release) struct buf info = BUF_INIT(4 * PEM_FILE_MAX);
 	struct program_opts o = { .with_us = x->asks,
 				  .output_max = EXEC_OUTPUT_MAX,
 				  .timeout_ms = x->asks ? 0 : x->timeout_ms,
-				  .on_end = on_end,
+				  .on_end = exec_credential_on_end,
 				  .arg = x };
 	int r = write_info(k, x->asks, &info, err);
 
@@ -344,7 +344,7 @@ int exec_credential_new(struct loop *l, const struct exec_credential_opts *opts,
 	else
 		r = choose_asking(x, opts, err);
 	if (r == 0) {
-		r = start(x, l, opts->config, file, err);
+		r = exec_credential_start(x, l, opts->config, file, err);
 		if (r < 0)
 			(void)error_wrap(err, r, "exec: executable %s", x->command);
 	}

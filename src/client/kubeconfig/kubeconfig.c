@@ -89,7 +89,7 @@ static int read_file(struct loading *l, const char *path, struct error *err)
 }
 
 /* Skips missing files, as kubectl does. */
-static int read_list(struct loading *l, const char *paths, struct error *err)
+static int kubeconfig_read_list(struct loading *l, const char *paths, struct error *err)
 {
 	struct str rest = str_from(paths), path;
 	int r = 0;
@@ -112,7 +112,7 @@ static int read_files(struct loading *l, const struct kubeconfig_opts *o,
 	if (o->path)
 		return read_file(l, o->path, err);
 	if (env->kubeconfig && env->kubeconfig[0])
-		return read_list(l, env->kubeconfig, err);
+		return kubeconfig_read_list(l, env->kubeconfig, err);
 	if (!env->home || !env->home[0])
 		return 0;
 	r = read_file(l, arena_printf(&l->arena, "%s/.kube/config", env->home), err);
@@ -224,7 +224,7 @@ static void name_source(struct loading *l)
 	k->source = arena_str(&k->arena, buf_str(&b));
 }
 
-static int resolve(struct loading *l, const struct kubeconfig_opts *o, struct error *err)
+static int kubeconfig_resolve(struct loading *l, const struct kubeconfig_opts *o, struct error *err)
 {
 	struct kubeconfig *k = l->config;
 	struct kubeconfig_entry e;
@@ -358,7 +358,7 @@ int kubeconfig_load(struct kubeconfig *k, const struct kubeconfig_opts *opts, st
 	loading_init(&l, k);
 	r = read_files(&l, opts, env, err);
 	if (r == 0 && l.files.n)
-		r = resolve(&l, opts, err);
+		r = kubeconfig_resolve(&l, opts, err);
 	else if (r == 0 && opts->path)
 		r = error_set(err, ERR_INVALID, "%s: it is empty", opts->path);
 	else if (r == 0)
@@ -381,7 +381,7 @@ int kubeconfig_parse(struct kubeconfig *k, struct str text, const char *name, co
 	if (r == 0 && !l.files.n)
 		r = error_set(err, ERR_INVALID, "%s: it is empty", name);
 	if (r == 0)
-		r = resolve(&l, &opts, err);
+		r = kubeconfig_resolve(&l, &opts, err);
 	return loading_end(&l, r);
 }
 

@@ -60,7 +60,7 @@ static struct str parameter(const struct http_stream *s, const char *name)
 	return STR_NULL;
 }
 
-static uint64_t number(struct str text)
+static uint64_t api_world_number(struct str text)
 {
 	uint64_t n = 0;
 
@@ -75,7 +75,7 @@ static void reply_list(struct api_world *w, struct http_stream *s)
 {
 	struct buf b = BUF_INIT(64 * MIB);
 	struct str from = parameter(s, "continue"), last = STR_NULL;
-	size_t limit = (size_t)number(parameter(s, "limit")), n = 0;
+	size_t limit = (size_t)api_world_number(parameter(s, "limit")), n = 0;
 	uint64_t version = w->rv;
 	struct omap_cursor at;
 	bool ok;
@@ -86,14 +86,14 @@ static void reply_list(struct api_world *w, struct http_stream *s)
 		struct str rest = from, rv;
 
 		(void)str_split(&rest, '.', &rv);
-		version = number(rv);
+		version = api_world_number(rv);
 		from = rest;
 		if (version <= w->compacted && version != w->rv) {
 			reply_status(s, 410, "Expired", "the continue token is too old", -1);
 			return;
 		}
 	}
-	if (number(parameter(s, "resourceVersion")) > w->rv) {
+	if (api_world_number(parameter(s, "resourceVersion")) > w->rv) {
 		reply_status(s, 504, "Timeout", "Too large resource version", -1);
 		return;
 	}
@@ -176,7 +176,7 @@ static void begin_watch(struct api_world *w, struct http_stream *s)
 {
 	struct http_field field = HTTP_FIELD("content-type", STR("application/json"));
 	bool initial = str_eq(parameter(s, "sendInitialEvents"), STR("true"));
-	uint64_t from = number(parameter(s, "resourceVersion"));
+	uint64_t from = api_world_number(parameter(s, "resourceVersion"));
 	struct api_watch *h;
 
 	if (initial && w->no_watch_list) {
@@ -260,7 +260,7 @@ static void collected(struct http_stream *s, struct str body)
 	}
 }
 
-static void handle(void *arg, struct http_stream *s, size_t lane UNUSED)
+static void api_world_handle(void *arg, struct http_stream *s, size_t lane UNUSED)
 {
 	static const struct http_stream_ops none = { 0 };
 
@@ -384,7 +384,7 @@ void api_world_send_raw(struct api_world *w, const char *text)
 
 void api_world_begin(struct api_world *w)
 {
-	struct http_server_opts opts = { .nloops = 1, .handler = handle, .arg = w };
+	struct http_server_opts opts = { .nloops = 1, .handler = api_world_handle, .arg = w };
 	struct addr at;
 
 	w->loop = sim_loop_new(w->sim, "server");

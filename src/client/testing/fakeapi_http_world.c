@@ -79,17 +79,20 @@ static void on_watch_close(struct http_stream *s, const struct error *err UNUSED
 	free(w);
 }
 
-static void on_close(struct http_stream *s UNUSED, const struct error *err UNUSED)
+static void fakeapi_http_world_on_close(struct http_stream *s UNUSED,
+					const struct error *err UNUSED)
 {
 }
 
-static void on_body(struct http_stream *s, struct str piece)
+static void fakeapi_http_world_on_body(struct http_stream *s, struct str piece)
 {
 	http_stream_consume(s, piece.n);
 }
 
-static const struct http_stream_ops watch_ops = { .on_body = on_body, .on_close = on_watch_close };
-static const struct http_stream_ops stream_ops = { .on_body = on_body, .on_close = on_close };
+static const struct http_stream_ops watch_ops = { .on_body = fakeapi_http_world_on_body,
+						  .on_close = on_watch_close };
+static const struct http_stream_ops stream_ops = { .on_body = fakeapi_http_world_on_body,
+						   .on_close = fakeapi_http_world_on_close };
 
 static void reply(struct http_stream *s, int status, struct str type, struct str text)
 {
@@ -186,7 +189,8 @@ struct held {
 	struct buf answer;
 };
 
-static void answer(struct fakeapi *f, struct http_stream *s, struct str body, bool tell)
+static void fakeapi_http_world_answer(struct fakeapi *f, struct http_stream *s, struct str body,
+				      bool tell)
 {
 	struct fakeapi_query q = { s->in.method, s->in.path, s->in.query, body };
 	struct error why = { .code = ERR_UNAVAILABLE };
@@ -216,9 +220,11 @@ static void on_held_close(struct http_stream *s, const struct error *err UNUSED)
 	held_free(s->data);
 }
 
-static const struct http_stream_ops held_ops = { .on_body = on_body, .on_close = on_held_close };
+static const struct http_stream_ops held_ops = { .on_body = fakeapi_http_world_on_body,
+						 .on_close = on_held_close };
 
-static void hold(struct fakeapi *f, struct http_stream *s, struct str body, bool done)
+static void fakeapi_http_world_hold(struct fakeapi *f, struct http_stream *s, struct str body,
+				    bool done)
 {
 	struct fakeapi_query q = { s->in.method, s->in.path, s->in.query, body };
 	struct held *h = XNEW(struct held);
@@ -245,12 +251,12 @@ void fakeapi_let_go(struct fakeapi *f)
 		if (h->done)
 			reply(s, h->status, STR("application/json"), buf_str(&h->answer));
 		else
-			answer(f, s, str_from(h->body), true);
+			fakeapi_http_world_answer(f, s, str_from(h->body), true);
 		held_free(h);
 	}
 }
 
-static void refuse(const struct fakeapi *f, struct http_stream *s, int status)
+static void fakeapi_http_world_refuse(const struct fakeapi *f, struct http_stream *s, int status)
 {
 	char text[128];
 
@@ -273,16 +279,16 @@ static void on_request_body(struct http_stream *s, struct str body)
 	if (prng_unit(&f->prng) < f->fail)
 		fault = 500;
 	if (fault >= 400)
-		refuse(f, s, fault);
+		fakeapi_http_world_refuse(f, s, fault);
 	else if (fault == FAKEAPI_CUT)
 		http_stream_reset(s, &why);
 	else if (fault == FAKEAPI_HOLD || fault == FAKEAPI_HOLD_ANSWER)
-		hold(f, s, body, fault == FAKEAPI_HOLD_ANSWER);
+		fakeapi_http_world_hold(f, s, body, fault == FAKEAPI_HOLD_ANSWER);
 	else
-		answer(f, s, body, fault == FAKEAPI_WELL);
+		fakeapi_http_world_answer(f, s, body, fault == FAKEAPI_WELL);
 }
 
-static void on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
+static void fakeapi_http_world_on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
 {
 	struct fakeapi *f = arg;
 	struct str ns, name, sub;
@@ -304,7 +310,9 @@ static void on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
 struct fakeapi *fakeapi_new(struct sim *s, uint64_t seed)
 {
 	struct fakeapi *f = XNEW(struct fakeapi);
-	struct http_server_opts o = { .nloops = 1, .handler = on_request, .arg = f };
+	struct http_server_opts o = { .nloops = 1,
+				      .handler = fakeapi_http_world_on_request,
+				      .arg = f };
 	struct addr at;
 
 	f->sim = s;
@@ -321,7 +329,7 @@ struct fakeapi *fakeapi_new(struct sim *s, uint64_t seed)
 	return f;
 }
 
-static void on_drained(void *arg)
+static void fakeapi_http_world_on_drained(void *arg)
 {
 	((struct fakeapi *)arg)->drained = true;
 }
@@ -335,7 +343,7 @@ void fakeapi_free(struct fakeapi *f)
 {
 	struct omap_cursor c;
 
-	http_server_drain(f->server, 1000, on_drained, f);
+	http_server_drain(f->server, 1000, fakeapi_http_world_on_drained, f);
 	assert_true(sim_run_until(f->sim, is_drained, f, 100000));
 	http_server_free(f->server);
 	sim_run_for(f->sim, 10);

@@ -104,7 +104,7 @@ struct str fakeapi_param(struct str query, const char *name)
 
 /* --- objects --------------------------------------------------------------------------------- */
 
-static char *key_of(const struct fakeapi_kind *k, struct str ns, struct str name)
+static char *fakeapi_world_key_of(const struct fakeapi_kind *k, struct str ns, struct str name)
 {
 	struct buf b = BUF_INIT(KIB);
 
@@ -113,17 +113,18 @@ static char *key_of(const struct fakeapi_kind *k, struct str ns, struct str name
 	return buf_take(&b);
 }
 
-static struct fakeapi_object *find(const struct fakeapi *f, const struct fakeapi_kind *k,
-				   struct str ns, struct str name)
+static struct fakeapi_object *fakeapi_world_find(const struct fakeapi *f,
+						 const struct fakeapi_kind *k, struct str ns,
+						 struct str name)
 {
-	char *key = key_of(k, ns, name);
+	char *key = fakeapi_world_key_of(k, ns, name);
 	struct fakeapi_object *o = omap_get(&f->objects, str_from(key));
 
 	free(key);
 	return o;
 }
 
-static struct json *parse(struct arena *a, struct str text)
+static struct json *fakeapi_world_parse(struct arena *a, struct str text)
 {
 	struct json *v;
 
@@ -148,8 +149,8 @@ static void add_event(struct fakeapi *f, const char *type, const struct fakeapi_
 	fakeapi_tell(f, &e);
 }
 
-static void set_text(struct fakeapi *f, struct arena *a, struct fakeapi_object *o,
-		     struct json *tree)
+static void fakeapi_world_set_text(struct fakeapi *f, struct arena *a, struct fakeapi_object *o,
+				   struct json *tree)
 {
 	struct buf text = BUF_INIT(OBJECT_MAX);
 
@@ -166,7 +167,8 @@ static void remove_object(struct fakeapi *f, struct fakeapi_object *o)
 	struct arena a;
 
 	arena_init(&a, SIZE_MAX);
-	set_text(f, &a, o, parse(&a, str_from(arena_strdup(&a, str_from(o->text)))));
+	fakeapi_world_set_text(
+		f, &a, o, fakeapi_world_parse(&a, str_from(arena_strdup(&a, str_from(o->text)))));
 	arena_release(&a);
 	omap_remove(&f->objects, str_from(o->key));
 	add_event(f, "DELETED", o);
@@ -189,7 +191,9 @@ static void store(struct fakeapi *f, struct arena *a, struct fakeapi_object *o, 
 	struct buf before = BUF_INIT(OBJECT_MAX), after = BUF_INIT(OBJECT_MAX);
 	bool same;
 
-	(void)json_print(&before, parse(a, str_from(arena_strdup(a, str_from(o->text)))), NULL);
+	(void)json_print(&before,
+			 fakeapi_world_parse(a, str_from(arena_strdup(a, str_from(o->text)))),
+			 NULL);
 	json_put_str(a, meta_of(tree), "resourceVersion",
 		     str_from(arena_printf(a, "%lld", (long long)o->rv)));
 	(void)json_print(&after, tree, NULL);
@@ -202,14 +206,14 @@ static void store(struct fakeapi *f, struct arena *a, struct fakeapi_object *o, 
 	}
 	if (same)
 		return;
-	set_text(f, a, o, tree);
+	fakeapi_world_set_text(f, a, o, tree);
 	add_event(f, "MODIFIED", o);
 }
 
 /* --- answers --------------------------------------------------------------------------------- */
 
-static int refuse(struct buf *out, enum error_code code, const struct fakeapi_kind *k,
-		  struct str name, const char *why)
+static int fakeapi_world_refuse(struct buf *out, enum error_code code, const struct fakeapi_kind *k,
+				struct str name, const char *why)
 {
 	struct error err = { .code = code };
 	struct status_about about = { .group = str_from(k ? k->group : ""),
@@ -225,7 +229,7 @@ static int refuse(struct buf *out, enum error_code code, const struct fakeapi_ki
 
 static bool is_terminating(const struct fakeapi *f, struct str ns)
 {
-	const struct fakeapi_object *o = find(f, &kinds[0], STR_NULL, ns);
+	const struct fakeapi_object *o = fakeapi_world_find(f, &kinds[0], STR_NULL, ns);
 
 	return o && strstr(o->text, "\"deletionTimestamp\"");
 }
@@ -242,8 +246,8 @@ static struct str give_name(const struct fakeapi *f, struct arena *a, struct jso
 	return json_text_at(meta, "name");
 }
 
-static int create(struct fakeapi *f, const struct fakeapi_kind *k, struct str ns, struct str body,
-		  struct buf *out)
+static int fakeapi_world_create(struct fakeapi *f, const struct fakeapi_kind *k, struct str ns,
+				struct str body, struct buf *out)
 {
 	struct arena a;
 	struct json *tree, *meta;
@@ -254,14 +258,15 @@ static int create(struct fakeapi *f, const struct fakeapi_kind *k, struct str ns
 	int status = 201;
 
 	arena_init(&a, SIZE_MAX);
-	tree = parse(&a, body);
+	tree = fakeapi_world_parse(&a, body);
 	meta = meta_of(tree);
 	name = give_name(f, &a, meta);
 	if (ns.n > 0 && is_terminating(f, ns)) {
-		status = refuse(out, ERR_FORBIDDEN, k, name,
-				"unable to create new content because it is being terminated");
-	} else if (find(f, k, ns, name)) {
-		status = refuse(out, ERR_ALREADY_EXISTS, k, name, NULL);
+		status = fakeapi_world_refuse(
+			out, ERR_FORBIDDEN, k, name,
+			"unable to create new content because it is being terminated");
+	} else if (fakeapi_world_find(f, k, ns, name)) {
+		status = fakeapi_world_refuse(out, ERR_ALREADY_EXISTS, k, name, NULL);
 	} else {
 		json_put_str(&a, tree, "apiVersion",
 			     str_from(k->group[0] ? arena_printf(&a, "%s/%s", k->group, k->version)
@@ -276,8 +281,8 @@ static int create(struct fakeapi *f, const struct fakeapi_kind *k, struct str ns
 			json_put_i64(&a, meta, "generation", 1);
 		o = XNEW(struct fakeapi_object);
 		o->kind = k;
-		o->key = key_of(k, ns, name);
-		set_text(f, &a, o, tree);
+		o->key = fakeapi_world_key_of(k, ns, name);
+		fakeapi_world_set_text(f, &a, o, tree);
 		omap_put(&f->objects, str_from(o->key), o);
 		add_event(f, "ADDED", o);
 		(void)buf_addz(out, o->text);
@@ -286,14 +291,15 @@ static int create(struct fakeapi *f, const struct fakeapi_kind *k, struct str ns
 	return status;
 }
 
-static bool differs(struct json *meta, const struct json *now, const char *name)
+static bool fakeapi_world_differs(struct json *meta, const struct json *now, const char *name)
 {
 	struct str want = json_text_at(meta, name);
 
 	return want.n > 0 && !str_eq(want, json_text_at(now, name));
 }
 
-static void keep(struct arena *a, struct json *to, struct json *from, const char *name)
+static void fakeapi_world_keep(struct arena *a, struct json *to, struct json *from,
+			       const char *name)
 {
 	struct json *v = json_getz(from, name), *copy;
 
@@ -309,17 +315,19 @@ static int apply_change(struct arena *a, const struct fakeapi_object *o, struct 
 	int r = 0;
 
 	*ret_tree = change;
-	if (differs(meta_of(change), meta_of(now), "uid"))
+	if (fakeapi_world_differs(meta_of(change), meta_of(now), "uid"))
 		return -ERR_CONFLICT;
 	if (patch)
-		*ret_tree = parse(a, str_from(arena_strdup(a, str_from(o->text))));
+		*ret_tree = fakeapi_world_parse(a, str_from(arena_strdup(a, str_from(o->text))));
 	if (patch && json_is(change, JSON_ARRAY))
 		r = patch_json(a, ret_tree, change, NULL);
 	else if (patch)
 		r = patch_merge(a, ret_tree, change, NULL);
 	if (r < 0)
 		return r;
-	return differs(meta_of(*ret_tree), meta_of(now), "resourceVersion") ? -ERR_CONFLICT : 0;
+	return fakeapi_world_differs(meta_of(*ret_tree), meta_of(now), "resourceVersion")
+		       ? -ERR_CONFLICT
+		       : 0;
 }
 
 /* The status is written separately, and changes of the spec raise the generation. */
@@ -328,16 +336,16 @@ static void keep_parts(struct arena *a, struct str sub, struct json *tree, struc
 	int64_t generation = json_i64_at(meta_of(now), "generation", 1);
 
 	if (str_eq(sub, STR("status")))
-		keep(a, tree, now, "spec");
+		fakeapi_world_keep(a, tree, now, "spec");
 	else
-		keep(a, tree, now, "status");
+		fakeapi_world_keep(a, tree, now, "status");
 	if (!json_equal(json_getz(tree, "spec"), json_getz(now, "spec")))
 		generation++;
 	json_put_i64(a, meta_of(tree), "generation", generation);
 }
 
-static int change(struct fakeapi *f, struct fakeapi_object *o, struct str sub, struct str body,
-		  bool patch, struct buf *out)
+static int fakeapi_world_change(struct fakeapi *f, struct fakeapi_object *o, struct str sub,
+				struct str body, bool patch, struct buf *out)
 {
 	struct arena a;
 	struct json *now, *tree;
@@ -345,21 +353,21 @@ static int change(struct fakeapi *f, struct fakeapi_object *o, struct str sub, s
 	int status = 200, r;
 
 	arena_init(&a, SIZE_MAX);
-	now = parse(&a, str_from(arena_strdup(&a, str_from(o->text))));
-	r = apply_change(&a, o, now, parse(&a, body), patch, &tree);
+	now = fakeapi_world_parse(&a, str_from(arena_strdup(&a, str_from(o->text))));
+	r = apply_change(&a, o, now, fakeapi_world_parse(&a, body), patch, &tree);
 	if (r < 0) {
-		status = refuse(out, (enum error_code)(-r), o->kind, STR_NULL, NULL);
+		status = fakeapi_world_refuse(out, (enum error_code)(-r), o->kind, STR_NULL, NULL);
 	} else {
-		keep(&a, meta_of(tree), meta_of(now), "uid");
-		keep(&a, meta_of(tree), meta_of(now), "deletionTimestamp");
+		fakeapi_world_keep(&a, meta_of(tree), meta_of(now), "uid");
+		fakeapi_world_keep(&a, meta_of(tree), meta_of(now), "deletionTimestamp");
 		if (strcmp(o->kind->resource, "namespaces") == 0 && !str_eq(sub, STR("finalize")))
-			keep(&a, tree, now, "spec");
+			fakeapi_world_keep(&a, tree, now, "spec");
 		if (kind->generations)
 			keep_parts(&a, sub, tree, now);
 		(void)buf_addz(out, o->text);
 		store(f, &a, o, tree);
-		o = find(f, kind, json_text_at(meta_of(tree), "namespace"),
-			 json_text_at(meta_of(tree), "name"));
+		o = fakeapi_world_find(f, kind, json_text_at(meta_of(tree), "namespace"),
+				       json_text_at(meta_of(tree), "name"));
 		if (o) {
 			buf_clear(out);
 			(void)buf_addz(out, o->text);
@@ -376,7 +384,7 @@ static const char *why_not_bound(struct arena *a, struct json *pod, struct json 
 	struct str name = json_text_at(meta_of(pod), "name");
 	struct str node = json_text_at(json_getz(pod, "spec"), "nodeName");
 
-	if (differs(meta_of(binding), meta_of(pod), "uid"))
+	if (fakeapi_world_differs(meta_of(binding), meta_of(pod), "uid"))
 		return "Precondition failed: UID in precondition is another";
 	if (json_getz(meta_of(pod), "deletionTimestamp"))
 		return arena_printf(a, "pod %.*s is being deleted, cannot be assigned to a host",
@@ -398,16 +406,16 @@ static int bind_pod(struct fakeapi *f, struct fakeapi_object *o, struct str body
 	int r = 201;
 
 	arena_init(&a, SIZE_MAX);
-	pod = parse(&a, str_from(arena_strdup(&a, str_from(o->text))));
-	binding = parse(&a, body);
+	pod = fakeapi_world_parse(&a, str_from(arena_strdup(&a, str_from(o->text))));
+	binding = fakeapi_world_parse(&a, body);
 	why = why_not_bound(&a, pod, binding);
 	if (why) {
-		r = refuse(out, ERR_CONFLICT, o->kind, STR_NULL, why);
+		r = fakeapi_world_refuse(out, ERR_CONFLICT, o->kind, STR_NULL, why);
 	} else {
 		json_put_str(&a, json_getz(pod, "spec"), "nodeName",
 			     json_text_at(json_getz(binding, "target"), "name"));
 		(void)json_remove(pod, STR("status"));
-		json_setz(pod, "status", parse(&a, status));
+		json_setz(pod, "status", fakeapi_world_parse(&a, status));
 		store(f, &a, o, pod);
 		(void)buf_addz(out, "{\"kind\":\"Status\",\"status\":\"Success\"}");
 	}
@@ -440,7 +448,7 @@ static void mark_and_remove(struct fakeapi *f, struct fakeapi_object *o, struct 
 	bool running;
 
 	arena_init(&a, SIZE_MAX);
-	tree = parse(&a, str_from(arena_strdup(&a, str_from(o->text))));
+	tree = fakeapi_world_parse(&a, str_from(arena_strdup(&a, str_from(o->text))));
 	meta = meta_of(tree);
 	set_finalizer(&a, meta, "orphan", str_eq(policy, STR("Orphan")));
 	set_finalizer(&a, meta, "foregroundDeletion", str_eq(policy, STR("Foreground")));
@@ -452,7 +460,7 @@ static void mark_and_remove(struct fakeapi *f, struct fakeapi_object *o, struct 
 	} else {
 		if (!json_getz(meta, "deletionTimestamp"))
 			json_put_str(&a, meta, "deletionTimestamp", STR("2024-01-01T00:00:00Z"));
-		set_text(f, &a, o, tree);
+		fakeapi_world_set_text(f, &a, o, tree);
 		add_event(f, "MODIFIED", o);
 	}
 	arena_release(&a);
@@ -468,15 +476,20 @@ static int remove_one(struct fakeapi *f, struct fakeapi_object *o, const struct 
 
 	arena_init(&a, SIZE_MAX);
 	if (q->body.n > 0)
-		options = parse(&a, q->body);
+		options = fakeapi_world_parse(&a, q->body);
 	if (json_text_at(options, "propagationPolicy").n > 0)
 		policy = json_text_at(options, "propagationPolicy");
 	before = json_getz(options, "preconditions");
-	if (differs(before, meta_of(parse(&a, str_from(arena_strdup(&a, str_from(o->text))))),
+	if (fakeapi_world_differs(
+		    before,
+		    meta_of(fakeapi_world_parse(&a, str_from(arena_strdup(&a, str_from(o->text))))),
 		    "uid") ||
-	    differs(before, meta_of(parse(&a, str_from(arena_strdup(&a, str_from(o->text))))),
+	    fakeapi_world_differs(
+		    before,
+		    meta_of(fakeapi_world_parse(&a, str_from(arena_strdup(&a, str_from(o->text))))),
 		    "resourceVersion")) {
-		status = refuse(out, ERR_CONFLICT, o->kind, STR_NULL, "Precondition failed");
+		status = fakeapi_world_refuse(out, ERR_CONFLICT, o->kind, STR_NULL,
+					      "Precondition failed");
 	} else {
 		(void)buf_addz(out, o->text);
 		mark_and_remove(f, o, policy);
@@ -490,7 +503,7 @@ bool fakeapi_selects(const struct fakeapi_kind *kind, struct str ns, struct str 
 {
 	struct str rest = str_from(key), resource = STR_NULL, at = STR_NULL;
 	struct str field = fakeapi_param(query, "fieldSelector");
-	char *prefix = key_of(kind, STR_NULL, STR_NULL);
+	char *prefix = fakeapi_world_key_of(kind, STR_NULL, STR_NULL);
 	bool ours = str_starts(rest, str_of(prefix, strlen(prefix) - 1));
 
 	free(prefix);
@@ -610,7 +623,7 @@ static int answer_one(struct fakeapi *f, struct fakeapi_object *o, const struct 
 		return remove_one(f, o, q, out);
 	if (str_eq(sub, STR("binding")))
 		return bind_pod(f, o, q->body, out);
-	return change(f, o, sub, q->body, str_eq(q->method, STR("PATCH")), out);
+	return fakeapi_world_change(f, o, sub, q->body, str_eq(q->method, STR("PATCH")), out);
 }
 
 int fakeapi_answer(struct fakeapi *f, const struct fakeapi_query *q, struct buf *out)
@@ -623,19 +636,20 @@ int fakeapi_answer(struct fakeapi *f, const struct fakeapi_query *q, struct buf 
 		return discover(f, str_eq(q->path, STR("/api")), out);
 	k = fakeapi_kind_of_path(q->path, &ns, &name, &sub);
 	if (!k || (k->defined && !fakeapi_serves(f, k)))
-		return refuse(out, ERR_NOT_FOUND, NULL, STR_NULL, "no such resource");
+		return fakeapi_world_refuse(out, ERR_NOT_FOUND, NULL, STR_NULL, "no such resource");
 	if (name.n == 0 && str_eq(q->method, STR("POST")))
-		return create(f, k, ns, q->body, out);
+		return fakeapi_world_create(f, k, ns, q->body, out);
 	if (name.n == 0 && str_eq(q->method, STR("DELETE"))) {
 		(void)buf_addz(out, "{}");
-		return k->no_collection ? refuse(out, ERR_METHOD_NOT_ALLOWED, k, STR_NULL, NULL)
+		return k->no_collection ? fakeapi_world_refuse(out, ERR_METHOD_NOT_ALLOWED, k,
+							       STR_NULL, NULL)
 					: remove_all(f, k, ns);
 	}
 	if (name.n == 0)
 		return list(f, k, ns, q->query, out);
-	o = find(f, k, ns, name);
+	o = fakeapi_world_find(f, k, ns, name);
 	if (!o)
-		return refuse(out, ERR_NOT_FOUND, k, name, NULL);
+		return fakeapi_world_refuse(out, ERR_NOT_FOUND, k, name, NULL);
 	return answer_one(f, o, q, sub, out);
 }
 
@@ -683,7 +697,7 @@ const struct fakeapi_object *fakeapi_find(const struct fakeapi *f, const char *r
 
 		if (strcmp(kinds[i].resource, resource) != 0)
 			continue;
-		o = find(f, &kinds[i], str_from(ns), str_from(name));
+		o = fakeapi_world_find(f, &kinds[i], str_from(ns), str_from(name));
 		if (o)
 			return o;
 	}

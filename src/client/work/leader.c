@@ -52,7 +52,7 @@ struct leader {
 
 /* --- our knowledge --------------------------------------------------------------------------- */
 
-static bool is_ours(const struct leader *l)
+static bool leader_is_ours(const struct leader *l)
 {
 	return lease_record_held_by(&l->seen, l->opts.identity);
 }
@@ -74,7 +74,7 @@ static void keep_text(struct leader *l, struct str text)
 	(void)buf_add_str(&l->lease, text);
 }
 
-static void report(struct leader *l)
+static void leader_report(struct leader *l)
 {
 	const char *holder = l->seen.holder ? l->seen.holder : "";
 
@@ -120,7 +120,7 @@ static void fail_try(struct leader *l, const struct error *err)
 	if (l->opts.log)
 		log_debug(l->opts.log, "no lease", LOG_Z("lease", l->opts.name), LOG_ERR(err));
 	loop_timer_start(&l->again, period + (int64_t)((double)period * jitter));
-	report(l);
+	leader_report(l);
 }
 
 static void send_write(struct leader *l, enum leader_step step)
@@ -151,7 +151,7 @@ static void send_write(struct leader *l, enum leader_step step)
 static void want(struct leader *l)
 {
 	int64_t now = clock_wall(loop_clock(l->loop));
-	bool ours = is_ours(l);
+	bool ours = leader_is_ours(l);
 	struct lease_record next = {
 		.holder = (char *)l->opts.identity,
 		.duration_s = l->opts.lease_duration_ms / 1000,
@@ -177,7 +177,7 @@ static void want_release(struct leader *l)
 
 static void try_lease(struct leader *l)
 {
-	if (l->state != STATE_LEADING || !is_ours(l) || !is_valid(l) || l->lease.n == 0) {
+	if (l->state != STATE_LEADING || !leader_is_ours(l) || !is_valid(l) || l->lease.n == 0) {
 		send_get(l);
 		return;
 	}
@@ -201,7 +201,7 @@ static void end_release(struct leader *l)
 		stopped(l->stopped_arg);
 }
 
-static void hold(struct leader *l)
+static void leader_hold(struct leader *l)
 {
 	bool begins = l->state == STATE_CANDIDATE;
 
@@ -210,7 +210,7 @@ static void hold(struct leader *l)
 	see(l, &l->wanted);
 	l->held_ns = l->asked_ns;
 	if (l->state == STATE_RELEASING) {
-		report(l);
+		leader_report(l);
 		end_release(l);
 		return;
 	}
@@ -218,7 +218,7 @@ static void hold(struct leader *l)
 	loop_timer_start(&l->again, l->opts.retry_period_ms);
 	l->state = STATE_LEADING;
 	set_status(l, true);
-	report(l);
+	leader_report(l);
 	if (begins)
 		l->opts.started_leading(l->opts.arg);
 }
@@ -237,7 +237,7 @@ static void on_got(struct leader *l, struct str text)
 		see(l, &r);
 	lease_record_release(&r);
 	if (l->state == STATE_RELEASING) {
-		if (!is_ours(l)) {
+		if (!leader_is_ours(l)) {
 			end_release(l);
 			return;
 		}
@@ -245,7 +245,8 @@ static void on_got(struct leader *l, struct str text)
 		send_write(l, STEP_TAKE);
 		return;
 	}
-	if (!is_ours(l) && ((l->seen.holder[0] && is_valid(l)) || l->state == STATE_LEADING)) {
+	if (!leader_is_ours(l) &&
+	    ((l->seen.holder[0] && is_valid(l)) || l->state == STATE_LEADING)) {
 		(void)error_set(&err, ERR_CONFLICT, "it is held by %s",
 				l->seen.holder[0] ? l->seen.holder : "nobody");
 		fail_try(l, &err);
@@ -254,7 +255,7 @@ static void on_got(struct leader *l, struct str text)
 			loop_timer_start(&l->deadline, 0);
 		return;
 	}
-	if (is_ours(l) && l->slowpath)
+	if (leader_is_ours(l) && l->slowpath)
 		metrics_counter_add(l->slowpath, 1);
 	want(l);
 	send_write(l, STEP_TAKE);
@@ -269,8 +270,8 @@ static void on_release_failed(struct leader *l, enum leader_step step, const str
 		end_release(l);
 }
 
-static void on_done(struct client_request *q, const struct client_answer *a,
-		    const struct error *err)
+static void leader_on_done(struct client_request *q, const struct client_answer *a,
+			   const struct error *err)
 {
 	struct leader *l = q->arg;
 	enum leader_step step = l->step;
@@ -291,13 +292,13 @@ static void on_done(struct client_request *q, const struct client_answer *a,
 		on_got(l, a->body);
 	} else {
 		keep_text(l, a->body);
-		hold(l);
+		leader_hold(l);
 	}
 }
 
 /* --- timers ---------------------------------------------------------------------------------- */
 
-static void on_again(struct loop_timer *t)
+static void leader_on_again(struct loop_timer *t)
 {
 	struct leader *l = CONTAINER_OF(t, struct leader, again);
 
@@ -320,7 +321,7 @@ static void on_deadline(struct loop_timer *t)
 	loop_timer_stop(&l->again);
 	client_cancel(&l->request);
 	set_status(l, false);
-	report(l);
+	leader_report(l);
 	(void)error_set(&why, ERR_TIMEOUT, "the lease %s/%s could not be renewed in time%s%s",
 			l->opts.ns, l->opts.name, l->failure.code == ERR_OK ? "" : ": ",
 			l->failure.code == ERR_OK ? "" : l->failure.msg);
@@ -356,7 +357,7 @@ static int check_times(const struct leader_opts *o, struct error *err)
 	return 0;
 }
 
-static void make_metrics(struct leader *l)
+static void leader_make_metrics(struct leader *l)
 {
 	static const char *const labels[] = { "name" };
 	struct metrics_spec status = {
@@ -401,12 +402,12 @@ int leader_new(const struct leader_opts *opts, struct leader **ret_leader, struc
 	l->opts.identity = xstrdup(o.identity);
 	l->loop = client_loop(o.client);
 	l->leases = resource_builtin("coordination.k8s.io", "v1", "leases");
-	l->request.on_done = on_done;
+	l->request.on_done = leader_on_done;
 	l->request.arg = l;
 	buf_init(&l->lease, OBJECT_MAX);
-	loop_timer_init(&l->again, l->loop, on_again);
+	loop_timer_init(&l->again, l->loop, leader_on_again);
 	loop_timer_init(&l->deadline, l->loop, on_deadline);
-	make_metrics(l);
+	leader_make_metrics(l);
 	*ret_leader = l;
 	return 0;
 }
@@ -456,7 +457,7 @@ bool leader_is_leader(const struct leader *l)
 {
 	int64_t age = clock_monotonic(loop_clock(l->loop)) - l->held_ns;
 
-	return l->state == STATE_LEADING && is_ours(l) &&
+	return l->state == STATE_LEADING && leader_is_ours(l) &&
 	       age < l->opts.lease_duration_ms * CLOCK_MS;
 }
 

@@ -36,7 +36,7 @@ bool lease_record_equal(const struct lease_record *a, const struct lease_record 
 	       a->acquire_ns == b->acquire_ns && a->renew_ns == b->renew_ns;
 }
 
-static int64_t read_time(const struct json *spec, const char *name)
+static int64_t lease_read_time(const struct json *spec, const char *name)
 {
 	int64_t ns;
 
@@ -71,14 +71,14 @@ int lease_record_read(struct str lease, struct lease_record *ret_record, struct 
 		.holder = str_dup(json_text_at(spec, "holderIdentity")),
 		.duration_s = read_int(spec, "leaseDurationSeconds"),
 		.transitions = read_int(spec, "leaseTransitions"),
-		.acquire_ns = read_time(spec, "acquireTime"),
-		.renew_ns = read_time(spec, "renewTime"),
+		.acquire_ns = lease_read_time(spec, "acquireTime"),
+		.renew_ns = lease_read_time(spec, "renewTime"),
 	};
 	arena_release(&a);
 	return 0;
 }
 
-static void set_text(struct arena *a, struct json *object, const char *name, struct str text)
+static void lease_set_text(struct arena *a, struct json *object, const char *name, struct str text)
 {
 	json_put_str(a, object, name, arena_str(a, text));
 }
@@ -87,18 +87,18 @@ static void set_time(struct arena *a, struct json *spec, const char *name, int64
 {
 	char text[TIMESTAMP_SIZE];
 
-	set_text(a, spec, name, timestamp_print(ns, TIMESTAMP_MICRO, text));
+	lease_set_text(a, spec, name, timestamp_print(ns, TIMESTAMP_MICRO, text));
 }
 
 static struct json *new_lease(struct arena *a, const char *ns, const char *name)
 {
 	struct json *lease = json_make_object(a), *meta = json_make_object(a);
 
-	set_text(a, lease, "apiVersion", STR("coordination.k8s.io/v1"));
-	set_text(a, lease, "kind", STR("Lease"));
+	lease_set_text(a, lease, "apiVersion", STR("coordination.k8s.io/v1"));
+	lease_set_text(a, lease, "kind", STR("Lease"));
 	json_setz(lease, "metadata", meta);
-	set_text(a, meta, "name", str_from(name));
-	set_text(a, meta, "namespace", str_from(ns));
+	lease_set_text(a, meta, "name", str_from(name));
+	lease_set_text(a, meta, "namespace", str_from(ns));
 	return lease;
 }
 
@@ -110,7 +110,7 @@ static void set_spec(struct arena *a, struct json *lease, const struct lease_rec
 		spec = json_make_object(a);
 		json_setz(lease, "spec", spec);
 	}
-	set_text(a, spec, "holderIdentity", str_from(r->holder ? r->holder : ""));
+	lease_set_text(a, spec, "holderIdentity", str_from(r->holder ? r->holder : ""));
 	json_put_i64(a, spec, "leaseDurationSeconds", r->duration_s);
 	set_time(a, spec, "acquireTime", r->acquire_ns);
 	set_time(a, spec, "renewTime", r->renew_ns);

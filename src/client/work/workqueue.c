@@ -48,7 +48,7 @@ struct workqueue {
 	void *stopped_arg;
 };
 
-static int64_t now_ns(const struct workqueue *q)
+static int64_t workqueue_now_ns(const struct workqueue *q)
 {
 	return clock_monotonic(loop_clock(q->opts.loop));
 }
@@ -97,11 +97,11 @@ static void item_drop_if_idle(struct item *it)
 
 /* --- starting handlers ----------------------------------------------------------------------- */
 
-static void start(struct workqueue *q, struct item *it)
+static void workqueue_start(struct workqueue *q, struct item *it)
 {
 	it->dirty = false;
 	it->processing = true;
-	it->started_ns = now_ns(q);
+	it->started_ns = workqueue_now_ns(q);
 	list_push_back(&q->running, &it->run_link);
 	q->nrunning++;
 	workqueue_metrics_start(&q->metrics, it->started_ns - it->added_ns);
@@ -134,7 +134,7 @@ static void on_pump(struct loop_task *t)
 		struct list *l = list_pop_front(&q->waiting);
 
 		q->nwaiting--;
-		start(q, LIST_ENTRY(l, struct item, link));
+		workqueue_start(q, LIST_ENTRY(l, struct item, link));
 	}
 	q->in_handler = false;
 	if (may_start(q))
@@ -142,7 +142,7 @@ static void on_pump(struct loop_task *t)
 	tell_if_stopped(q);
 }
 
-static void enqueue(struct workqueue *q, struct item *it)
+static void workqueue_enqueue(struct workqueue *q, struct item *it)
 {
 	list_push_back(&q->waiting, &it->link);
 	q->nwaiting++;
@@ -153,7 +153,7 @@ static void enqueue(struct workqueue *q, struct item *it)
 static void on_unfinished(struct loop_timer *t)
 {
 	struct workqueue *q = CONTAINER_OF(t, struct workqueue, unfinished);
-	int64_t now = now_ns(q), total = 0, longest = 0;
+	int64_t now = workqueue_now_ns(q), total = 0, longest = 0;
 
 	LIST_FOREACH (l, &q->running) {
 		int64_t age = now - LIST_ENTRY(l, struct item, run_link)->started_ns;
@@ -222,10 +222,10 @@ void workqueue_add(struct workqueue *q, struct str key)
 	if (it->dirty)
 		return;
 	it->dirty = true;
-	it->added_ns = now_ns(q);
+	it->added_ns = workqueue_now_ns(q);
 	workqueue_metrics_add(&q->metrics);
 	if (!it->processing)
-		enqueue(q, it);
+		workqueue_enqueue(q, it);
 }
 
 static void add_at(struct workqueue *q, struct str key, int64_t delay_ms)
@@ -267,7 +267,8 @@ void workqueue_add_rate_limited(struct workqueue *q, struct str key)
 	it = item_of(q, key);
 	ms = backoff_ms(q, it->failures++);
 	if (q->opts.retries_per_s > 0)
-		bucket = (bucket_reserve(&q->bucket, now_ns(q)) + CLOCK_MS - 1) / CLOCK_MS;
+		bucket = (bucket_reserve(&q->bucket, workqueue_now_ns(q)) + CLOCK_MS - 1) /
+			 CLOCK_MS;
 	add_at(q, key, MAX(ms, bucket));
 }
 
@@ -298,9 +299,9 @@ void workqueue_done(struct workqueue *q, struct str key)
 	it->processing = false;
 	list_remove(&it->run_link);
 	q->nrunning--;
-	workqueue_metrics_done(&q->metrics, now_ns(q) - it->started_ns);
+	workqueue_metrics_done(&q->metrics, workqueue_now_ns(q) - it->started_ns);
 	if (it->dirty)
-		enqueue(q, it);
+		workqueue_enqueue(q, it);
 	else
 		item_drop_if_idle(it);
 	if (q->nwaiting > 0 || q->shutting_down)

@@ -8,8 +8,8 @@
 
 static const double bounds[] = { 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10 };
 
-static struct metrics_family *family(struct metrics *m, const char *name, const char *help,
-				     enum metrics_type type)
+static struct metrics_family *workqueue_metrics_family(struct metrics *m, const char *name,
+						       const char *help, enum metrics_type type)
 {
 	static const char *const labels[] = { "name" };
 	bool histogram = type == METRICS_HISTOGRAM;
@@ -33,37 +33,45 @@ void workqueue_metrics_init(struct workqueue_metrics *w, struct metrics *m, cons
 	*w = (struct workqueue_metrics){ NULL };
 	if (!m)
 		return;
-	w->depth = metrics_gauge(
-		family(m, "workqueue_depth", "Current depth of workqueue", METRICS_GAUGE), label);
-	w->adds = metrics_counter(family(m, "workqueue_adds_total",
+	w->depth = metrics_gauge(workqueue_metrics_family(m, "workqueue_depth",
+							  "Current depth of workqueue",
+							  METRICS_GAUGE),
+				 label);
+	w->adds = metrics_counter(
+		workqueue_metrics_family(m, "workqueue_adds_total",
 					 "Total number of adds handled by workqueue",
 					 METRICS_COUNTER),
-				  label);
-	w->retries = metrics_counter(family(m, "workqueue_retries_total",
-					    "Total number of retries handled by workqueue",
-					    METRICS_COUNTER),
-				     label);
+		label);
+	w->retries = metrics_counter(
+		workqueue_metrics_family(m, "workqueue_retries_total",
+					 "Total number of retries handled by workqueue",
+					 METRICS_COUNTER),
+		label);
 	w->queued = metrics_histogram(
-		family(m, "workqueue_queue_duration_seconds",
-		       "How long in seconds an item stays in workqueue before being requested.",
-		       METRICS_HISTOGRAM),
+		workqueue_metrics_family(
+			m, "workqueue_queue_duration_seconds",
+			"How long in seconds an item stays in workqueue before being requested.",
+			METRICS_HISTOGRAM),
 		label);
 	w->worked = metrics_histogram(
-		family(m, "workqueue_work_duration_seconds",
-		       "How long in seconds processing an item from workqueue takes.",
-		       METRICS_HISTOGRAM),
+		workqueue_metrics_family(
+			m, "workqueue_work_duration_seconds",
+			"How long in seconds processing an item from workqueue takes.",
+			METRICS_HISTOGRAM),
 		label);
 	w->unfinished = metrics_gauge(
-		family(m, "workqueue_unfinished_work_seconds",
-		       "How many seconds of work is in progress and not yet observed by "
-		       "work_duration. Large values indicate stuck handlers.",
-		       METRICS_GAUGE),
+		workqueue_metrics_family(
+			m, "workqueue_unfinished_work_seconds",
+			"How many seconds of work is in progress and not yet observed by "
+			"work_duration. Large values indicate stuck handlers.",
+			METRICS_GAUGE),
 		label);
 	w->longest = metrics_gauge(
-		family(m, "workqueue_longest_running_processor_seconds",
-		       "How many seconds has the longest running processor for workqueue been "
-		       "running.",
-		       METRICS_GAUGE),
+		workqueue_metrics_family(
+			m, "workqueue_longest_running_processor_seconds",
+			"How many seconds has the longest running processor for workqueue been "
+			"running.",
+			METRICS_GAUGE),
 		label);
 }
 

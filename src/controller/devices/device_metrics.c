@@ -27,7 +27,7 @@ struct device_counts {
 
 /* --- reading a status ------------------------------------------------------------------------ */
 
-static enum device_state state_of(struct str name)
+static enum device_state device_metrics_state_of(struct str name)
 {
 	enum device_state s = DEVICE_AVAILABLE;
 
@@ -53,7 +53,7 @@ static void add_capacity(struct device_counts *c, struct str name, double amount
 
 static void count_device(struct device_counts *c, const struct json *device)
 {
-	enum device_state state = state_of(json_text_at(device, "state"));
+	enum device_state state = device_metrics_state_of(json_text_at(device, "state"));
 	bool free = state == DEVICE_AVAILABLE || state == DEVICE_PARTIALLY_ALLOCATED;
 
 	c->n[state][device_health_of_name(json_text_at(device, "health"))]++;
@@ -81,7 +81,7 @@ static bool has_series(struct device_metrics *m, struct str key)
 	return true;
 }
 
-static struct str keep(char **at, struct str text)
+static struct str device_metrics_keep(char **at, struct str text)
 {
 	struct str copy = str_of(*at, text.n);
 
@@ -102,9 +102,9 @@ static struct device_counts *counts_new(struct device_metrics *m,
 	struct device_counts *c = xcalloc(1, sizeof(*c) + driver.n + pool.n + node.n);
 	char *at = (char *)(c + 1);
 
-	c->driver = keep(&at, driver);
-	c->pool = keep(&at, pool);
-	c->node = keep(&at, node);
+	c->driver = device_metrics_keep(&at, driver);
+	c->pool = device_metrics_keep(&at, pool);
+	c->node = device_metrics_keep(&at, node);
 	vec_init(&c->capacities, CAPACITIES_MAX);
 	JSON_FOREACH (device, json_getz(status, "devices"))
 		count_device(c, device);
@@ -120,7 +120,7 @@ static void counts_free(struct device_counts *c)
 }
 
 /* Adds the share (sign 1), or subtracts it (-1). */
-static void apply(struct device_metrics *m, const struct device_counts *c, int sign)
+static void device_metrics_apply(struct device_metrics *m, const struct device_counts *c, int sign)
 {
 	for (unsigned i = 0; i < DEVICE_STATES * DEVICE_HEALTHS; i++) {
 		enum device_state s = i / DEVICE_HEALTHS;
@@ -148,7 +148,7 @@ static bool same_capacities(const struct device_counts *a, const struct device_c
 	return same;
 }
 
-static bool same(const struct device_counts *a, const struct device_counts *b)
+static bool device_metrics_same(const struct device_counts *a, const struct device_counts *b)
 {
 	return str_eq(a->driver, b->driver) && str_eq(a->pool, b->pool) &&
 	       str_eq(a->node, b->node) && memcmp(a->n, b->n, sizeof(a->n)) == 0 &&
@@ -165,14 +165,14 @@ void device_metrics_note(struct device_metrics *m, struct device_counts **counts
 		return;
 	if (slice && status)
 		now = counts_new(m, slice, status);
-	if (before && now && same(before, now)) {
+	if (before && now && device_metrics_same(before, now)) {
 		counts_free(now);
 		return;
 	}
 	if (now)
-		apply(m, now, 1);
+		device_metrics_apply(m, now, 1);
 	if (before) {
-		apply(m, before, -1);
+		device_metrics_apply(m, before, -1);
 		counts_free(before);
 	}
 	*counts = now;

@@ -88,8 +88,8 @@ static int put_claim(struct devices *d, const struct cached *o, struct error *er
 	return r < 0 ? r : inventory_put_claim(d->inventory, tree, err);
 }
 
-static void refuse(const struct devices *d, const char *what, struct str key,
-		   const struct error *err)
+static void devices_refuse(const struct devices *d, const char *what, struct str key,
+			   const struct error *err)
 {
 	if (d->opts.refused)
 		d->opts.refused(d->opts.arg, what, key, err);
@@ -104,7 +104,7 @@ static void apply_slice(struct devices *d, struct str name)
 	if (!o || devices_names_has(&d->anew, name))
 		inventory_remove_slice(d->inventory, name);
 	if (o && put_slice(d, o, &err) < 0)
-		refuse(d, "ResourceSlice", name, &err);
+		devices_refuse(d, "ResourceSlice", name, &err);
 	arena_clear(&d->scratch);
 }
 
@@ -125,7 +125,7 @@ static void apply_claim(struct devices *d, struct str key)
 	if (!o)
 		inventory_remove_claim(d->inventory, ns, name);
 	else if (put_claim(d, o, &err) < 0)
-		refuse(d, "ResourceClaim", key, &err);
+		devices_refuse(d, "ResourceClaim", key, &err);
 	arena_clear(&d->scratch);
 }
 
@@ -143,7 +143,7 @@ static void apply_rule(struct devices *d, struct str name)
 	if (o && r == 0)
 		r = inventory_put_taint_rule(d->inventory, tree, &err);
 	if (r < 0)
-		refuse(d, "DeviceTaintRule", name, &err);
+		devices_refuse(d, "DeviceTaintRule", name, &err);
 	arena_clear(&d->scratch);
 }
 
@@ -223,7 +223,7 @@ static void before_slices(struct devices *d, struct devices_touch *t)
 	}
 }
 
-static void apply(struct devices *d)
+static void devices_apply(struct devices *d)
 {
 	for (size_t i = 0; i < d->changed_slices.v.n; i++)
 		apply_slice(d, d->changed_slices.v.v[i]);
@@ -264,7 +264,7 @@ static void take_in(struct devices *d)
 		tell_claims(d);
 		tell_rules(d);
 		before_slices(d, &touch);
-		apply(d);
+		devices_apply(d);
 		tell_claims(d);
 		tell_rules(d);
 		tell_nodes(d);
@@ -273,7 +273,7 @@ static void take_in(struct devices *d)
 		devices_touch_release(&touch);
 		arena_release(&a);
 	} else {
-		apply(d);
+		devices_apply(d);
 	}
 	devices_names_clear(&d->changed_slices);
 	devices_names_clear(&d->changed_claims);
@@ -293,7 +293,7 @@ static bool all_synced(const struct devices *d)
 	return !d->health || devices_health_synced(d->health);
 }
 
-static void tell(struct devices *d, struct str slice)
+static void devices_tell(struct devices *d, struct str slice)
 {
 	LIST_FOREACH_SAFE (it, &d->watchers) {
 		struct devices_watcher *w = LIST_ENTRY(it, struct devices_watcher, link);
@@ -317,7 +317,7 @@ static void tell_everything(struct devices *d, struct devices_watcher *w)
 }
 
 /* The end of a turn with events. Watchers may read the inventory meanwhile. */
-static void on_turn(struct loop_task *t)
+static void devices_on_turn(struct loop_task *t)
 {
 	struct devices *d = CONTAINER_OF(t, struct devices, task);
 
@@ -325,7 +325,7 @@ static void on_turn(struct loop_task *t)
 	if (!d->nodes_known && d->health && devices_health_knows_nodes(d->health))
 		know_nodes(d);
 	for (size_t i = 0; i < d->told.v.n; i++)
-		tell(d, d->told.v.v[i]);
+		devices_tell(d, d->told.v.v[i]);
 	devices_names_clear(&d->told);
 	if (!d->synced && !all_synced(d))
 		return;
@@ -346,19 +346,19 @@ static void on_turn(struct loop_task *t)
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-static struct devices *owner_of(struct informer_handler *h)
+static struct devices *devices_owner_of(struct informer_handler *h)
 {
 	return CONTAINER_OF(h, struct followed, handler)->owner;
 }
 
-static void on_synced(struct informer_handler *h)
+static void devices_on_synced(struct informer_handler *h)
 {
-	struct devices *d = owner_of(h);
+	struct devices *d = devices_owner_of(h);
 
 	loop_defer(d->opts.loop, &d->task);
 }
 
-static void note(struct devices *d, struct devices_names *set, struct str key)
+static void devices_note(struct devices *d, struct devices_names *set, struct str key)
 {
 	devices_names_add(set, key);
 	loop_defer(d->opts.loop, &d->task);
@@ -366,9 +366,9 @@ static void note(struct devices *d, struct devices_names *set, struct str key)
 
 static void on_slice_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
-	struct devices *d = owner_of(h);
+	struct devices *d = devices_owner_of(h);
 
-	note(d, &d->changed_slices, o->key);
+	devices_note(d, &d->changed_slices, o->key);
 }
 
 /*
@@ -378,7 +378,7 @@ static void on_slice_add(struct informer_handler *h, struct cached *o, bool init
  */
 static void on_slice_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
-	struct devices *d = owner_of(h);
+	struct devices *d = devices_owner_of(h);
 	struct str before = cached_field(old, "metadata.generation", NULL);
 	bool put_back = o->revision > 0 && o->revision <= old->revision;
 
@@ -387,14 +387,14 @@ static void on_slice_update(struct informer_handler *h, struct cached *old, stru
 	if (put_back || before.n == 0 ||
 	    !str_eq(before, cached_field(o, "metadata.generation", NULL)) ||
 	    !str_eq(old->uid, o->uid))
-		note(d, &d->changed_slices, o->key);
+		devices_note(d, &d->changed_slices, o->key);
 }
 
 static void on_slice_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
 {
-	struct devices *d = owner_of(h);
+	struct devices *d = devices_owner_of(h);
 
-	note(d, &d->changed_slices, last->key);
+	devices_note(d, &d->changed_slices, last->key);
 }
 
 static struct str allocation_of(const struct cached *claim)
@@ -415,36 +415,37 @@ static void say_health(struct devices *d, const struct cached *old, const struct
 
 static void on_claim_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
-	struct devices *d = owner_of(h);
+	struct devices *d = devices_owner_of(h);
 
 	say_health(d, NULL, o);
 	if (str_starts(allocation_of(o), STR("{")))
-		note(d, &d->changed_claims, o->key);
+		devices_note(d, &d->changed_claims, o->key);
 }
 
-static void on_claim_update(struct informer_handler *h, struct cached *old, struct cached *o)
+static void devices_on_claim_update(struct informer_handler *h, struct cached *old,
+				    struct cached *o)
 {
-	struct devices *d = owner_of(h);
+	struct devices *d = devices_owner_of(h);
 
 	say_health(d, old, o);
 	if (!str_eq(allocation_of(old), allocation_of(o)) || !str_eq(old->uid, o->uid) ||
 	    (d->opts.health && !str_eq(users_of(old), users_of(o))))
-		note(d, &d->changed_claims, o->key);
+		devices_note(d, &d->changed_claims, o->key);
 }
 
 static void on_claim_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
 {
-	struct devices *d = owner_of(h);
+	struct devices *d = devices_owner_of(h);
 
 	say_health(d, last, NULL);
-	note(d, &d->changed_claims, last->key);
+	devices_note(d, &d->changed_claims, last->key);
 }
 
 static void on_rule_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
-	struct devices *d = owner_of(h);
+	struct devices *d = devices_owner_of(h);
 
-	note(d, &d->changed_rules, o->key);
+	devices_note(d, &d->changed_rules, o->key);
 }
 
 static void on_rule_update(struct informer_handler *h, struct cached *old UNUSED, struct cached *o)
@@ -454,26 +455,26 @@ static void on_rule_update(struct informer_handler *h, struct cached *old UNUSED
 
 static void on_rule_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
 {
-	struct devices *d = owner_of(h);
+	struct devices *d = devices_owner_of(h);
 
-	note(d, &d->changed_rules, last->key);
+	devices_note(d, &d->changed_rules, last->key);
 }
 
-static void on_health(void *arg, struct str driver, struct str pool, struct str device)
+static void devices_on_health(void *arg, struct str driver, struct str pool, struct str device)
 {
 	struct devices *d = arg;
 
-	note(d, &d->changed_health,
-	     str_from(arena_printf(&d->scratch, "%.*s/%.*s/%.*s", STR_ARG(driver), STR_ARG(pool),
-				   STR_ARG(device))));
+	devices_note(d, &d->changed_health,
+		     str_from(arena_printf(&d->scratch, "%.*s/%.*s/%.*s", STR_ARG(driver),
+					   STR_ARG(pool), STR_ARG(device))));
 	arena_clear(&d->scratch);
 }
 
-static void on_node(void *arg, struct str name)
+static void devices_on_node(void *arg, struct str name)
 {
 	struct devices *d = arg;
 
-	note(d, &d->changed_nodes, name);
+	devices_note(d, &d->changed_nodes, name);
 }
 
 static void on_health_synced(void *arg)
@@ -485,7 +486,7 @@ static void on_health_synced(void *arg)
 
 static void on_health_refused(void *arg, const char *what, struct str key, const struct error *err)
 {
-	refuse(arg, what, key, err);
+	devices_refuse(arg, what, key, err);
 }
 
 /* --- resources that are served ---------------------------------------------------------------- */
@@ -532,13 +533,13 @@ static void index_pool(const struct cached *o, struct arena *a, struct cache_val
 	cache_values_add(v, devices_pool_key_of(o, a));
 }
 
-static void follow(struct devices *d, struct followed *f, const struct resource *resource,
-		   const struct informer_handler *handler)
+static void devices_follow(struct devices *d, struct followed *f, const struct resource *resource,
+			   const struct informer_handler *handler)
 {
 	f->owner = d;
 	f->resource = resource_copy(&d->texts, resource);
 	f->handler = *handler;
-	f->handler.on_synced = on_synced;
+	f->handler.on_synced = devices_on_synced;
 	f->informer = informers_get(d->opts.informers, &(struct informer_spec){
 							       .resource = &f->resource,
 							       .slim = true,
@@ -553,25 +554,25 @@ static void follow_all(struct devices *d)
 							.on_update = on_slice_update,
 							.on_delete = on_slice_delete };
 	static const struct informer_handler claims = { .on_add = on_claim_add,
-							.on_update = on_claim_update,
+							.on_update = devices_on_claim_update,
 							.on_delete = on_claim_delete };
 	static const struct informer_handler rules = { .on_add = on_rule_add,
 						       .on_update = on_rule_update,
 						       .on_delete = on_rule_delete };
 	const struct devices_served *served = &d->opts.served;
 
-	follow(d, &d->slices, &served->slices, &slices);
+	devices_follow(d, &d->slices, &served->slices, &slices);
 	informer_add_index(d->slices.informer, &by_pool);
-	follow(d, &d->claims, &served->claims, &claims);
+	devices_follow(d, &d->claims, &served->claims, &claims);
 	if (served->rules.resource.n > 0)
-		follow(d, &d->rules, &served->rules, &rules);
+		devices_follow(d, &d->rules, &served->rules, &rules);
 	if (d->opts.health || d->opts.nodes)
 		d->health = devices_health_new(
 			&(struct devices_health_opts){ .loop = d->opts.loop,
 						       .informers = d->opts.informers,
 						       .pods = d->opts.health,
-						       .changed = on_health,
-						       .node = on_node,
+						       .changed = devices_on_health,
+						       .node = devices_on_node,
 						       .synced = on_health_synced,
 						       .refused = on_health_refused,
 						       .arg = d });
@@ -593,7 +594,7 @@ struct devices *devices_new(const struct devices_opts *opts)
 	devices_names_init(&d->told);
 	devices_names_init(&d->anew);
 	devices_names_init(&d->changed_health);
-	loop_task_init(&d->task, on_turn);
+	loop_task_init(&d->task, devices_on_turn);
 	follow_all(d);
 	return d;
 }

@@ -64,13 +64,15 @@ static void put_pod(struct devices_health *h, const struct cached *o)
 	arena_clear(&h->scratch);
 }
 
-static void on_pod(struct informer_handler *handler, struct cached *o, bool initial UNUSED)
+static void devices_health_on_pod(struct informer_handler *handler, struct cached *o,
+				  bool initial UNUSED)
 {
 	if (has_claims(o))
 		put_pod(CONTAINER_OF(handler, struct devices_health, pods), o);
 }
 
-static void on_pod_update(struct informer_handler *handler, struct cached *old, struct cached *o)
+static void devices_health_on_pod_update(struct informer_handler *handler, struct cached *old,
+					 struct cached *o)
 {
 	struct devices_health *h = CONTAINER_OF(handler, struct devices_health, pods);
 
@@ -80,8 +82,8 @@ static void on_pod_update(struct informer_handler *handler, struct cached *old, 
 		put_pod(h, o);
 }
 
-static void on_pod_delete(struct informer_handler *handler, struct cached *last,
-			  bool unknown UNUSED)
+static void devices_health_on_pod_delete(struct informer_handler *handler, struct cached *last,
+					 bool unknown UNUSED)
 {
 	struct devices_health *h = CONTAINER_OF(handler, struct devices_health, pods);
 
@@ -103,7 +105,8 @@ static void put_node(struct devices_health *h, const struct cached *o, struct st
 		h->opts.refused(h->opts.arg, "annotation " DEVICE_HEALTH_ANNOTATION, o->key, &err);
 }
 
-static void on_node(struct informer_handler *handler, struct cached *o, bool initial UNUSED)
+static void devices_health_on_node(struct informer_handler *handler, struct cached *o,
+				   bool initial UNUSED)
 {
 	struct devices_health *h = CONTAINER_OF(handler, struct devices_health, nodes);
 	struct str text = annotation(h, o);
@@ -176,8 +179,8 @@ static bool may_not(const struct informer_handler *handler)
 	return handler->informer && informer_failure(handler->informer)->code == ERR_FORBIDDEN;
 }
 
-static void complain(struct devices_health *h, const struct informer_handler *handler,
-		     struct str kind)
+static void devices_health_complain(struct devices_health *h,
+				    const struct informer_handler *handler, struct str kind)
 {
 	if (!handler->synced && may_not(handler) && h->opts.refused)
 		h->opts.refused(h->opts.arg, "health of devices", kind,
@@ -192,13 +195,13 @@ static void on_forbidden(struct loop_timer *t)
 		loop_timer_start(t, FORBIDDEN_MS);
 		return;
 	}
-	complain(h, &h->pods, STR("pods"));
-	complain(h, &h->nodes, STR("nodes"));
+	devices_health_complain(h, &h->pods, STR("pods"));
+	devices_health_complain(h, &h->nodes, STR("nodes"));
 	h->opts.synced(h->opts.arg);
 }
 
-static void follow(struct devices_health *h, const struct resource *resource,
-		   struct informer_handler *handler)
+static void devices_health_follow(struct devices_health *h, const struct resource *resource,
+				  struct informer_handler *handler)
 {
 	struct informer_spec spec = { .resource = resource, .slim = true };
 
@@ -214,17 +217,17 @@ struct devices_health *devices_health_new(const struct devices_health_opts *opts
 	arena_init(&h->scratch, REQUEST_WORK_MAX);
 	h->pods_resource = resource_builtin("", "v1", "pods");
 	h->nodes_resource = resource_builtin("", "v1", "nodes");
-	h->pods = (struct informer_handler){ .on_add = on_pod,
-					     .on_update = on_pod_update,
-					     .on_delete = on_pod_delete,
+	h->pods = (struct informer_handler){ .on_add = devices_health_on_pod,
+					     .on_update = devices_health_on_pod_update,
+					     .on_delete = devices_health_on_pod_delete,
 					     .on_synced = on_pods_synced };
-	h->nodes = (struct informer_handler){ .on_add = on_node,
+	h->nodes = (struct informer_handler){ .on_add = devices_health_on_node,
 					      .on_update = on_node_update,
 					      .on_delete = on_node_delete,
 					      .on_synced = on_nodes_synced };
 	if (opts->pods)
-		follow(h, &h->pods_resource, &h->pods);
-	follow(h, &h->nodes_resource, &h->nodes);
+		devices_health_follow(h, &h->pods_resource, &h->pods);
+	devices_health_follow(h, &h->nodes_resource, &h->nodes);
 	loop_timer_init(&h->forbidden, opts->loop, on_forbidden);
 	loop_timer_start(&h->forbidden, FORBIDDEN_MS);
 	return h;

@@ -43,8 +43,9 @@ static void read_families(const struct json *spec, struct network_service *s)
 	}
 }
 
-static int read_selector(struct arena *a, const struct json *spec, const struct json *annotations,
-			 struct network_service *s, struct error *err)
+static int decide_read_selector(struct arena *a, const struct json *spec,
+				const struct json *annotations, struct network_service *s,
+				struct error *err)
 {
 	const struct json *map = json_getz(spec, "selector");
 	const struct json *text = json_get(annotations, NETWORK_SELECTOR_ANNOTATION);
@@ -84,7 +85,7 @@ int network_service_read(struct arena *a, const struct json *service,
 	s.headless = ip.n == 0 || str_eqz(ip, "None");
 	s.publish_not_ready = json_true_at(spec, "publishNotReadyAddresses");
 	read_families(spec, &s);
-	r = read_selector(a, spec, annotations, &s, err);
+	r = decide_read_selector(a, spec, annotations, &s, err);
 	if (r < 0)
 		return r;
 	*ret_service = s;
@@ -369,7 +370,7 @@ static void add_endpoint(struct addition *add, struct str address, const char *t
 	e->ready = add->w->says.publish_not_ready || (e->serving && !e->terminating);
 }
 
-static void add_device(struct addition *add, const struct json *device)
+static void decide_add_device(struct addition *add, const struct json *device)
 {
 	const struct network_service *says = &add->w->says;
 	bool works = !str_eqz(condition_status(device, "Ready"), "False");
@@ -418,7 +419,7 @@ void network_wanted_add(struct network_wanted *w, const struct json *pod,
 			continue;
 		JSON_FOREACH (it, json_getz(json_getz(claims[i], "status"), "devices")) {
 			if (is_on_network(it, refs[i].name, w->says.network))
-				add_device(&add, it);
+				decide_add_device(&add, it);
 		}
 	}
 }

@@ -65,8 +65,8 @@ static bool is_behind(struct network_endpoints *n, struct str key)
 /* --- deciding -------------------------------------------------------------------------------- */
 
 /* Adds the endpoints of one pod; its trees live in the scratch arena. */
-static void add_pod(struct network_endpoints *n, struct network_wanted *w, const struct cached *pod,
-		    struct arena *scratch)
+static void job_add_pod(struct network_endpoints *n, struct network_wanted *w,
+			const struct cached *pod, struct arena *scratch)
 {
 	const struct cache *claims = informer_cache(n->claims.informer);
 	struct network_claim_ref *refs;
@@ -98,7 +98,7 @@ static void add_pods(struct network_endpoints *n, struct network_wanted *w, stru
 	arena_init(&scratch, REQUEST_WORK_MAX);
 	while ((pod = cache_next_by(pods, "namespace", ns, &walk))) {
 		if (network_service_selects(&w->says, network_endpoints_label, pod))
-			add_pod(n, w, pod, &scratch);
+			job_add_pod(n, w, pod, &scratch);
 		arena_clear(&scratch);
 	}
 	arena_release(&scratch);
@@ -140,7 +140,8 @@ static void delete_all(struct job *j)
 	}
 }
 
-static void tell(struct network_endpoints *n, struct str key, const char *reason, struct str text)
+static void job_tell(struct network_endpoints *n, struct str key, const char *reason,
+		     struct str text)
 {
 	const struct cached *o = cache_get(informer_cache(n->services.informer), key);
 	struct recorder_object about;
@@ -156,7 +157,8 @@ static void tell(struct network_endpoints *n, struct str key, const char *reason
 	recorder_event(n->ctx.recorder, &about, RECORDER_WARNING, reason, text);
 }
 
-static void decide(struct job *j, const struct json *service, const struct network_service *says)
+static void job_decide(struct job *j, const struct json *service,
+		       const struct network_service *says)
 {
 	struct network_endpoints *n = j->owner;
 	struct network_wanted wanted;
@@ -164,9 +166,9 @@ static void decide(struct job *j, const struct json *service, const struct netwo
 	size_t count = read_slices(j, &slices);
 
 	if (!says->selects)
-		tell(n, j->key, "NoNetworkSelector",
-		     STR("spec.selector and annotation devplane.dev/network-selector are both "
-			 "missing: no pods are selected"));
+		job_tell(n, j->key, "NoNetworkSelector",
+			 STR("spec.selector and annotation devplane.dev/network-selector are both "
+			     "missing: no pods are selected"));
 	network_wanted_init(&wanted, &j->arena, service, says);
 	if (says->selects)
 		add_pods(n, &wanted, json_text_at(json_getz(service, "metadata"), "namespace"));
@@ -175,7 +177,7 @@ static void decide(struct job *j, const struct json *service, const struct netwo
 }
 
 /* Plans the job's writes. */
-static void look_at(struct job *j)
+static void job_look_at(struct job *j)
 {
 	struct network_endpoints *n = j->owner;
 	struct cached *o = cache_get(informer_cache(n->services.informer), j->key);
@@ -189,16 +191,16 @@ static void look_at(struct job *j)
 	if (o && r == 0)
 		r = network_service_read(&j->arena, service, &says, &err);
 	if (r < 0)
-		tell(n, j->key, "InvalidNetworkAnnotation", str_from(err.msg));
+		job_tell(n, j->key, "InvalidNetworkAnnotation", str_from(err.msg));
 	else if (r == 0)
 		delete_all(j);
 	else
-		decide(j, service, &says);
+		job_decide(j, service, &says);
 }
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-static void job_free(struct job *j)
+static void endpoints_job_free(struct job *j)
 {
 	list_remove(&j->link);
 	client_cancel(&j->request);
@@ -211,7 +213,7 @@ static void job_end(struct job *j, bool again)
 	struct workqueue *queue = j->owner->queue;
 	struct str key = j->key;
 
-	job_free(j);
+	endpoints_job_free(j);
 	workqueue_finish(queue, key, again);
 }
 
@@ -243,7 +245,7 @@ static bool is_harmless(enum network_verb verb, const struct error *err)
 }
 
 /* Conflicts are expected: the server was ahead of our copy. */
-static void fail(struct job *j, const struct error *err)
+static void job_fail(struct job *j, const struct error *err)
 {
 	struct network_endpoints *n = j->owner;
 	char text[sizeof(err->msg) + 64];
@@ -253,20 +255,20 @@ static void fail(struct job *j, const struct error *err)
 			       "cannot write EndpointSlices of network addresses: %s", err->msg);
 		log_warn(n->ctx.log, "cannot write endpoint slices", LOG_STR("service", j->key),
 			 LOG_ERR(err));
-		tell(n, j->key, "FailedToUpdateEndpointSlices", str_from(text));
+		job_tell(n, j->key, "FailedToUpdateEndpointSlices", str_from(text));
 	}
 	job_end(j, true);
 }
 
-static void on_written(struct client_request *r, const struct client_answer *a,
-		       const struct error *err)
+static void job_on_written(struct client_request *r, const struct client_answer *a,
+			   const struct error *err)
 {
 	struct job *j = r->arg;
 	struct json *slice;
 	uint64_t revision = 0;
 
 	if (err && !is_harmless(j->writes->verb, err)) {
-		fail(j, err);
+		job_fail(j, err);
 		return;
 	}
 	if (!err && j->writes->verb != NETWORK_DELETE &&
@@ -291,10 +293,10 @@ void network_endpoints_handle(void *arg, struct str key)
 	j->owner = n;
 	j->key = key;
 	j->request.arg = j;
-	j->request.on_done = on_written;
+	j->request.on_done = job_on_written;
 	arena_init(&j->arena, REQUEST_WORK_MAX);
 	list_push_back(&n->jobs, &j->link);
-	look_at(j);
+	job_look_at(j);
 	write_next(j);
 }
 
@@ -303,7 +305,7 @@ void network_endpoints_jobs_release(struct network_endpoints *n)
 	struct omap_cursor c;
 
 	LIST_FOREACH_SAFE (l, &n->jobs)
-		job_free(LIST_ENTRY(l, struct job, link));
+		endpoints_job_free(LIST_ENTRY(l, struct job, link));
 	for (bool ok = omap_first(&n->written, &c); ok; ok = omap_next(&c))
 		free(omap_value(&c));
 	omap_release(&n->written);

@@ -50,7 +50,7 @@ static bool same_field(const struct cached *a, const struct cached *b, const cha
 	return str_eq(cached_field(a, path, NULL), cached_field(b, path, NULL));
 }
 
-static bool is_ready(struct network_endpoints *n, const struct cached *pod)
+static bool network_endpoints_is_ready(struct network_endpoints *n, const struct cached *pod)
 {
 	struct json *tree;
 	bool ready = cached_tree(pod, &n->scratch, &tree, NULL) == 0 && network_pod_ready(tree);
@@ -75,10 +75,10 @@ static bool same_pod(struct network_endpoints *n, const struct cached *old, cons
 		if (!same_field(old, o, fields[i]))
 			return false;
 	}
-	return is_ready(n, old) == is_ready(n, o);
+	return network_endpoints_is_ready(n, old) == network_endpoints_is_ready(n, o);
 }
 
-static void on_pod(struct informer_handler *h, struct cached *o, bool initial)
+static void network_endpoints_on_pod(struct informer_handler *h, struct cached *o, bool initial)
 {
 	struct network_endpoints *n = CONTAINER_OF(h, struct network_endpoints, pods.handler);
 
@@ -87,7 +87,8 @@ static void on_pod(struct informer_handler *h, struct cached *o, bool initial)
 		add_services_of(n, o);
 }
 
-static void on_pod_update(struct informer_handler *h, struct cached *old, struct cached *o)
+static void network_endpoints_on_pod_update(struct informer_handler *h, struct cached *old,
+					    struct cached *o)
 {
 	struct network_endpoints *n = CONTAINER_OF(h, struct network_endpoints, pods.handler);
 
@@ -98,12 +99,13 @@ static void on_pod_update(struct informer_handler *h, struct cached *old, struct
 		add_services_of(n, old);
 }
 
-static void on_pod_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
+static void network_endpoints_on_pod_delete(struct informer_handler *h, struct cached *last,
+					    bool unknown UNUSED)
 {
-	on_pod(h, last, false);
+	network_endpoints_on_pod(h, last, false);
 }
 
-static void on_claim(struct informer_handler *h, struct cached *o, bool initial)
+static void network_endpoints_on_claim(struct informer_handler *h, struct cached *o, bool initial)
 {
 	struct network_endpoints *n = CONTAINER_OF(h, struct network_endpoints, claims.handler);
 	struct cache_walk walk = { 0 };
@@ -115,15 +117,16 @@ static void on_claim(struct informer_handler *h, struct cached *o, bool initial)
 		add_services_of(n, pod);
 }
 
-static void on_claim_update(struct informer_handler *h, struct cached *old, struct cached *o)
+static void network_endpoints_on_claim_update(struct informer_handler *h, struct cached *old,
+					      struct cached *o)
 {
 	if (!same_field(old, o, "status.devices") || !same_field(old, o, "status.reservedFor"))
-		on_claim(h, o, false);
+		network_endpoints_on_claim(h, o, false);
 }
 
 static void on_claim_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
 {
-	on_claim(h, last, false);
+	network_endpoints_on_claim(h, last, false);
 }
 
 static bool takes_part(struct network_endpoints *n, const struct cached *service)
@@ -163,7 +166,8 @@ static struct str service_of(const struct cached *slice, struct arena *a)
 	return str_from(arena_printf(a, "%.*s/%.*s", STR_ARG(cached_ns(slice)), STR_ARG(name)));
 }
 
-static void on_slice(struct informer_handler *h, struct cached *o, bool initial UNUSED)
+static void network_endpoints_on_slice(struct informer_handler *h, struct cached *o,
+				       bool initial UNUSED)
 {
 	struct network_endpoints *n = CONTAINER_OF(h, struct network_endpoints, slices.handler);
 	struct str key = service_of(o, &n->scratch);
@@ -175,13 +179,13 @@ static void on_slice(struct informer_handler *h, struct cached *o, bool initial 
 
 static void on_slice_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
-	on_slice(h, old, false);
-	on_slice(h, o, false);
+	network_endpoints_on_slice(h, old, false);
+	network_endpoints_on_slice(h, o, false);
 }
 
 static void on_slice_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
 {
-	on_slice(h, last, false);
+	network_endpoints_on_slice(h, last, false);
 }
 
 /* --- indexes --------------------------------------------------------------------------------- */
@@ -227,7 +231,7 @@ static void index_service(const struct cached *o, struct arena *a, struct cache_
 /* --- life ------------------------------------------------------------------------------------ */
 
 /* Until all informers have their state, endpoints would seem to be missing. */
-static void on_synced(struct network_endpoints *n)
+static void network_endpoints_on_synced(struct network_endpoints *n)
 {
 	if (n->services.handler.synced && n->pods.handler.synced && n->claims.handler.synced &&
 	    n->slices.handler.synced)
@@ -236,26 +240,26 @@ static void on_synced(struct network_endpoints *n)
 
 static void on_services_synced(struct informer_handler *h)
 {
-	on_synced(CONTAINER_OF(h, struct network_endpoints, services.handler));
+	network_endpoints_on_synced(CONTAINER_OF(h, struct network_endpoints, services.handler));
 }
 
 static void on_pods_synced(struct informer_handler *h)
 {
-	on_synced(CONTAINER_OF(h, struct network_endpoints, pods.handler));
+	network_endpoints_on_synced(CONTAINER_OF(h, struct network_endpoints, pods.handler));
 }
 
 static void on_claims_synced(struct informer_handler *h)
 {
-	on_synced(CONTAINER_OF(h, struct network_endpoints, claims.handler));
+	network_endpoints_on_synced(CONTAINER_OF(h, struct network_endpoints, claims.handler));
 }
 
 static void on_slices_synced(struct informer_handler *h)
 {
-	on_synced(CONTAINER_OF(h, struct network_endpoints, slices.handler));
+	network_endpoints_on_synced(CONTAINER_OF(h, struct network_endpoints, slices.handler));
 }
 
-static void follow(struct network_endpoints *n, struct followed *f, struct str label_selector,
-		   const struct cache_index *indexes)
+static void network_endpoints_follow(struct network_endpoints *n, struct followed *f,
+				     struct str label_selector, const struct cache_index *indexes)
 {
 	f->informer = informers_get(n->ctx.informers,
 				    &(struct informer_spec){ .resource = &f->resource,
@@ -284,30 +288,31 @@ static void follow_all(struct network_endpoints *n)
 	};
 	n->pods = (struct followed){
 		.resource = resource_builtin("", "v1", "pods"),
-		.handler = { .on_add = on_pod,
-			     .on_update = on_pod_update,
-			     .on_delete = on_pod_delete,
+		.handler = { .on_add = network_endpoints_on_pod,
+			     .on_update = network_endpoints_on_pod_update,
+			     .on_delete = network_endpoints_on_pod_delete,
 			     .on_synced = on_pods_synced },
 	};
 	n->claims = (struct followed){
 		.resource = resource_builtin("resource.k8s.io", "v1", "resourceclaims"),
-		.handler = { .on_add = on_claim,
-			     .on_update = on_claim_update,
+		.handler = { .on_add = network_endpoints_on_claim,
+			     .on_update = network_endpoints_on_claim_update,
 			     .on_delete = on_claim_delete,
 			     .on_synced = on_claims_synced },
 	};
 	n->slices = (struct followed){
 		.resource = resource_builtin("discovery.k8s.io", "v1", "endpointslices"),
-		.handler = { .on_add = on_slice,
+		.handler = { .on_add = network_endpoints_on_slice,
 			     .on_update = on_slice_update,
 			     .on_delete = on_slice_delete,
 			     .on_synced = on_slices_synced },
 	};
-	follow(n, &n->services, STR_NULL, of_services);
-	follow(n, &n->pods, STR_NULL, of_pods);
-	follow(n, &n->claims, STR_NULL, NULL);
-	follow(n, &n->slices, STR("endpointslice.kubernetes.io/managed-by=" NETWORK_MANAGER),
-	       of_slices);
+	network_endpoints_follow(n, &n->services, STR_NULL, of_services);
+	network_endpoints_follow(n, &n->pods, STR_NULL, of_pods);
+	network_endpoints_follow(n, &n->claims, STR_NULL, NULL);
+	network_endpoints_follow(n, &n->slices,
+				 STR("endpointslice.kubernetes.io/managed-by=" NETWORK_MANAGER),
+				 of_slices);
 }
 
 struct network_endpoints *network_endpoints_new(const struct context *ctx)

@@ -54,7 +54,7 @@ static struct json *make_labels(const struct plan *p)
 	return labels;
 }
 
-static struct json *copy(struct arena *a, const struct json *v)
+static struct json *slices_copy(struct arena *a, const struct json *v)
 {
 	struct json *to = json_make_null(a);
 
@@ -111,10 +111,10 @@ static struct network_held *make_slice(struct plan *p, struct network_group *g)
 		     str_from(arena_printf(p->a, "%.*s-",
 					   STR_ARG(json_text_at(service_meta(p), "name")))));
 	json_put_str(p->a, meta, "namespace", json_text_at(service_meta(p), "namespace"));
-	json_setz(meta, "labels", copy(p->a, p->labels));
+	json_setz(meta, "labels", slices_copy(p->a, p->labels));
 	json_setz(meta, "ownerReferences", make_owners(p));
 	json_put_str(p->a, h->tree, "addressType", str_from(g->address_type));
-	json_setz(h->tree, "ports", copy(p->a, g->ports));
+	json_setz(h->tree, "ports", slices_copy(p->a, g->ports));
 	json_setz(h->tree, "endpoints", json_make_array(p->a));
 	return h;
 }
@@ -129,7 +129,7 @@ static bool is_owned(const struct plan *p, const struct json *slice)
 	return owner && str_eqz(json_text_at(owner, "kind"), "Service");
 }
 
-static void push(struct network_held **list, struct network_held *h)
+static void slices_push(struct network_held **list, struct network_held *h)
 {
 	while (*list)
 		list = &(*list)->next;
@@ -144,12 +144,12 @@ static void hold_slice(struct plan *p, struct json *slice)
 
 	h->tree = slice;
 	if (!is_owned(p, slice)) {
-		push(&p->strangers, h);
+		slices_push(&p->strangers, h);
 		return;
 	}
 	g = map_get(&p->w->groups, network_group_key(p->a, json_text_at(slice, "addressType"),
 						     json_getz(slice, "ports")));
-	push(g ? &g->slices : &p->spare, h);
+	slices_push(g ? &g->slices : &p->spare, h);
 }
 
 /* --- endpoints that stay --------------------------------------------------------------------- */
@@ -194,7 +194,7 @@ static void keep_labels(struct plan *p, struct network_held *h)
 
 	if (json_equal(json_getz(meta, "labels"), p->labels))
 		return;
-	json_setz(meta, "labels", copy(p->a, p->labels));
+	json_setz(meta, "labels", slices_copy(p->a, p->labels));
 	h->changed = true;
 }
 
@@ -209,7 +209,7 @@ static void drop_empty(struct plan *p, struct network_group *g)
 			continue;
 		}
 		*at = h->next;
-		push(&p->spare, h);
+		slices_push(&p->spare, h);
 	}
 }
 
@@ -224,8 +224,8 @@ static void keep_slices(struct plan *p, struct network_group *g)
 
 /* --- endpoints that are added ---------------------------------------------------------------- */
 
-static struct network_endpoint *fill(struct plan *p, struct network_held *h,
-				     struct network_endpoint *e)
+static struct network_endpoint *slices_fill(struct plan *p, struct network_held *h,
+					    struct network_endpoint *e)
 {
 	struct json *list = json_need_array(p->a, h->tree, "endpoints");
 
@@ -273,7 +273,7 @@ static struct network_held *reuse(struct plan *p, const struct network_group *g)
 		if (!str_eqz(json_text_at(h->tree, "addressType"), g->address_type))
 			continue;
 		*at = h->next;
-		json_setz(h->tree, "ports", copy(p->a, g->ports));
+		json_setz(h->tree, "ports", slices_copy(p->a, g->ports));
 		json_setz(h->tree, "endpoints", json_make_array(p->a));
 		h->n = 0;
 		h->changed = true;
@@ -299,10 +299,10 @@ static void place_rest(struct plan *p, struct network_group *g)
 		if (!h) {
 			h = reuse(p, g);
 			h = h ? h : make_slice(p, g);
-			push(&g->slices, h);
+			slices_push(&g->slices, h);
 		}
 		before = h->n;
-		e = fill(p, h, e);
+		e = slices_fill(p, h, e);
 		placed += h->n - before;
 	}
 }

@@ -167,7 +167,7 @@ static void sync_soon(struct garbage *g)
 		loop_timer_start(&g->sync, SOON_MS);
 }
 
-static void on_add(struct informer_handler *h, struct cached *o, bool initial)
+static void garbage_on_add(struct informer_handler *h, struct cached *o, bool initial)
 {
 	struct monitor *m = CONTAINER_OF(h, struct monitor, handler);
 
@@ -176,7 +176,7 @@ static void on_add(struct informer_handler *h, struct cached *o, bool initial)
 		sync_soon(m->owner);
 }
 
-static void on_update(struct informer_handler *h, struct cached *old, struct cached *o)
+static void garbage_on_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
 	struct monitor *m = CONTAINER_OF(h, struct monitor, handler);
 
@@ -188,7 +188,7 @@ static void on_update(struct informer_handler *h, struct cached *old, struct cac
 		sync_soon(m->owner);
 }
 
-static void on_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
+static void garbage_on_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
 {
 	struct monitor *m = CONTAINER_OF(h, struct monitor, handler);
 
@@ -202,20 +202,20 @@ bool garbage_synced(const struct garbage *g)
 	return g->looked && g->nsynced == g->monitors.n;
 }
 
-static void let_go(struct garbage *g)
+static void garbage_let_go(struct garbage *g)
 {
 	loop_timer_stop(&g->give_up_waiting);
 	workqueue_hold(g->deletions, false);
 	workqueue_hold(g->orphans, false);
 }
 
-static void on_synced(struct informer_handler *h)
+static void garbage_on_synced(struct informer_handler *h)
 {
 	struct garbage *g = CONTAINER_OF(h, struct monitor, handler)->owner;
 
 	g->nsynced++;
 	if (garbage_synced(g))
-		let_go(g);
+		garbage_let_go(g);
 }
 
 static void on_waited(struct loop_timer *t)
@@ -224,7 +224,7 @@ static void on_waited(struct loop_timer *t)
 
 	log_warn(g->ctx.log, "not all resources could be synced, proceeding anyway",
 		 LOG_UINT("synced", g->nsynced), LOG_UINT("resources", g->monitors.n));
-	let_go(g);
+	garbage_let_go(g);
 }
 
 /* --- monitors -------------------------------------------------------------------------------- */
@@ -240,10 +240,10 @@ static struct monitor *monitor_new(struct garbage *g, const struct resource *r, 
 	m->key = arena_str(&m->arena, key);
 	m->api_version = resource_api_version(&m->arena, &m->resource);
 	m->defines = str_eq(r->resource, STR("customresourcedefinitions"));
-	m->handler = (struct informer_handler){ .on_add = on_add,
-						.on_update = on_update,
-						.on_delete = on_delete,
-						.on_synced = on_synced };
+	m->handler = (struct informer_handler){ .on_add = garbage_on_add,
+						.on_update = garbage_on_update,
+						.on_delete = garbage_on_delete,
+						.on_synced = garbage_on_synced };
 	map_put(&g->monitors, m->key, m);
 	spec.resource = &m->resource;
 	m->informer = informers_get(g->ctx.informers, &spec);
@@ -328,7 +328,7 @@ static void sync_monitors(struct garbage *g, const struct discovery *d)
 		monitor_free(m);
 }
 
-static void on_looked(struct served_wait *w, const struct error *err)
+static void garbage_on_looked(struct served_wait *w, const struct error *err)
 {
 	struct garbage *g = CONTAINER_OF(w, struct garbage, look);
 
@@ -343,14 +343,14 @@ static void on_looked(struct served_wait *w, const struct error *err)
 	sync_monitors(g, served_discovery(g->ctx.served));
 	loop_timer_start(&g->sync, g->opts.sync_period_ms);
 	if (garbage_synced(g))
-		let_go(g);
+		garbage_let_go(g);
 }
 
 static void on_sync(struct loop_timer *t)
 {
 	struct garbage *g = CONTAINER_OF(t, struct garbage, sync);
 
-	g->look.done = on_looked;
+	g->look.done = garbage_on_looked;
 	served_look(g->ctx.served, &g->look);
 }
 
@@ -372,7 +372,7 @@ static struct workqueue *queue_new(struct garbage *g, const char *name,
 	return q;
 }
 
-static void make_metrics(struct garbage *g)
+static void garbage_make_metrics(struct garbage *g)
 {
 	struct metrics_spec spec = {
 		.name = "garbagecollector_controller_resources_sync_error_total",
@@ -405,7 +405,7 @@ struct garbage *garbage_new(const struct context *ctx, const struct garbage_opts
 	g->graph = garbage_graph_new(&graph_ops, g);
 	g->deletions = queue_new(g, "garbage_collector_attempt_to_delete", garbage_handle_deletion);
 	g->orphans = queue_new(g, "garbage_collector_attempt_to_orphan", garbage_handle_orphan);
-	make_metrics(g);
+	garbage_make_metrics(g);
 	loop_timer_init(&g->sync, ctx->loop, on_sync);
 	loop_timer_init(&g->give_up_waiting, ctx->loop, on_waited);
 	loop_timer_start(&g->sync, 0);

@@ -63,7 +63,7 @@ static bool kind_is(const struct garbage_kind *k, struct str api_version, struct
 
 /* --- nodes ----------------------------------------------------------------------------------- */
 
-static void set_text(struct garbage_node *n, struct str uid, struct str ns, struct str name)
+static void graph_set_text(struct garbage_node *n, struct str uid, struct str ns, struct str name)
 {
 	char *text = xmalloc(uid.n + ns.n + name.n + 1);
 
@@ -83,7 +83,7 @@ static struct garbage_node *node_new(struct garbage_graph *g, const struct garba
 
 	list_init(&n->dependents);
 	n->kind = kind_get(g, who->api_version, who->kind);
-	set_text(n, who->uid, who->ns, who->name);
+	graph_set_text(n, who->uid, who->ns, who->name);
 	map_put(&g->nodes, n->uid, n);
 	return n;
 }
@@ -212,7 +212,7 @@ static void node_rename(struct garbage_graph *g, struct garbage_node *n,
 	struct garbage_kind *kind = kind_get(g, who->api_version, who->kind);
 
 	map_remove(&g->nodes, n->uid);
-	set_text(n, str_from(uid), who->ns, who->name);
+	graph_set_text(n, str_from(uid), who->ns, who->name);
 	map_put(&g->nodes, n->uid, n);
 	kind_drop(g, n->kind);
 	n->kind = kind;
@@ -460,7 +460,7 @@ void garbage_graph_deleted(struct garbage_graph *g, struct str uid)
 
 /* --- results of live reads ------------------------------------------------------------------- */
 
-static int compare(const struct garbage_identity *a, const struct garbage_identity *b)
+static int graph_compare(const struct garbage_identity *a, const struct garbage_identity *b)
 {
 	int r = str_cmp(a->kind, b->kind);
 
@@ -498,11 +498,11 @@ static bool find_alternative(const struct garbage_node *n, const struct garbage_
 	LIST_FOREACH (l, &n->dependents) {
 		struct garbage_identity who = edge_identity(
 			LIST_ENTRY(l, struct garbage_edge, link), absent);
-		int r = compare(&who, absent);
+		int r = graph_compare(&who, absent);
 
-		if (r != 0 && (!first.uid.p || compare(&who, &first) < 0))
+		if (r != 0 && (!first.uid.p || graph_compare(&who, &first) < 0))
 			first = who;
-		if (r > 0 && (!next.uid.p || compare(&who, &next) < 0))
+		if (r > 0 && (!next.uid.p || graph_compare(&who, &next) < 0))
 			next = who;
 	}
 	*ret_other = next.uid.p ? next : first;

@@ -32,7 +32,7 @@ static void item_free(struct garbage_job *j)
 	free(it);
 }
 
-static struct garbage_node *node_of(struct item *it)
+static struct garbage_node *item_node_of(struct item *it)
 {
 	return garbage_graph_find(it->job.owner->graph, it->job.uid);
 }
@@ -40,7 +40,7 @@ static struct garbage_node *node_of(struct item *it)
 static void item_end(struct item *it, bool again)
 {
 	struct garbage *g = it->job.owner;
-	struct garbage_node *n = node_of(it);
+	struct garbage_node *n = item_node_of(it);
 	struct str uid = it->job.uid;
 
 	/* A node that was only named is retried until it is seen, or known not to exist. */
@@ -64,8 +64,8 @@ static void item_absent(struct item *it)
 	item_end(it, false);
 }
 
-static void on_done(struct client_request *r, const struct client_answer *a,
-		    const struct error *err)
+static void item_on_done(struct client_request *r, const struct client_answer *a,
+			 const struct error *err)
 {
 	struct item *it = r->arg;
 
@@ -74,8 +74,8 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 
 /* --- doing ----------------------------------------------------------------------------------- */
 
-static void on_written(struct item *it, const struct client_answer *a UNUSED,
-		       const struct error *err)
+static void item_on_written(struct item *it, const struct client_answer *a UNUSED,
+			    const struct error *err)
 {
 	if (err && err->code == ERR_NOT_FOUND)
 		item_absent(it);
@@ -106,7 +106,7 @@ static void send_delete(struct item *it, const char *propagation)
 	log_info(it->job.owner->ctx.log, "deleting", LOG_STR("kind", it->who.kind),
 		 LOG_STR("namespace", it->who.ns), LOG_STR("name", it->who.name),
 		 LOG_Z("propagation", propagation));
-	it->on_answer = on_written;
+	it->on_answer = item_on_written;
 	client_delete(it->job.owner->ctx.client, &it->request, &it->resource, it->who.ns,
 		      it->who.name, &o);
 }
@@ -137,7 +137,7 @@ static bool is_solid(void *arg, const struct json *reference)
 static void on_unblocked(struct item *it, const struct client_answer *a, const struct error *err)
 {
 	if (err) {
-		on_written(it, a, err);
+		item_on_written(it, a, err);
 		return;
 	}
 	/* If the reply is not JSON, the object stays as it was. */
@@ -164,9 +164,9 @@ static bool dependent_waits(const struct garbage_node *n)
 	return false;
 }
 
-static void decide(struct item *it)
+static void item_decide(struct item *it)
 {
-	const struct garbage_node *n = node_of(it);
+	const struct garbage_node *n = item_node_of(it);
 	struct garbage_facts f = { .owners = it->classes, .nowners = it->nclasses };
 
 	if (!n) {
@@ -181,7 +181,7 @@ static void decide(struct item *it)
 		break;
 	case GARBAGE_UNREFER:
 		send_patch(it, garbage_patch_owners(&it->job.arena, it->latest, is_solid, it),
-			   on_written);
+			   item_on_written);
 		break;
 	case GARBAGE_UNBLOCK_FOREGROUND:
 		unblock(it);
@@ -206,7 +206,7 @@ static void classify(struct item *it, enum garbage_class class)
 	next_owner(it);
 }
 
-static struct garbage_owner owner_of(const struct json *reference)
+static struct garbage_owner item_owner_of(const struct json *reference)
 {
 	return (struct garbage_owner){ .api_version = json_text_at(reference, "apiVersion"),
 				       .kind = json_text_at(reference, "kind"),
@@ -216,7 +216,7 @@ static struct garbage_owner owner_of(const struct json *reference)
 
 static void on_owner(struct item *it, const struct client_answer *a, const struct error *err)
 {
-	struct garbage_owner o = owner_of(it->reference);
+	struct garbage_owner o = item_owner_of(it->reference);
 	struct json *owner;
 	struct error why;
 
@@ -240,12 +240,12 @@ static void on_owner(struct item *it, const struct client_answer *a, const struc
 static void next_owner(struct item *it)
 {
 	struct garbage *g = it->job.owner;
-	struct garbage_owner o = owner_of(it->reference);
+	struct garbage_owner o = item_owner_of(it->reference);
 	struct resource r;
 	struct error err;
 
 	if (!it->reference) {
-		decide(it);
+		item_decide(it);
 		return;
 	}
 	if (garbage_graph_is_absent(g->graph, &o, it->who.ns)) {
@@ -298,16 +298,16 @@ static void delete_dependents(struct item *it, struct garbage_node *n)
 	}
 	patch = garbage_patch_finalizer(&it->job.arena, it->latest, STR("foregroundDeletion"));
 	if (patch)
-		send_patch(it, patch, on_written);
+		send_patch(it, patch, item_on_written);
 	else
 		item_end(it, false);
 }
 
 /* --- the object ------------------------------------------------------------------------------ */
 
-static void on_read(struct item *it, const struct client_answer *a, const struct error *err)
+static void item_on_read(struct item *it, const struct client_answer *a, const struct error *err)
 {
-	struct garbage_node *n = node_of(it);
+	struct garbage_node *n = item_node_of(it);
 	struct error why;
 
 	if (err && err->code == ERR_NOT_FOUND) {
@@ -328,7 +328,7 @@ static void on_read(struct item *it, const struct client_answer *a, const struct
 		look_at_owners(it);
 }
 
-static void begin(struct item *it, struct garbage_node *n)
+static void item_begin(struct item *it, struct garbage_node *n)
 {
 	struct garbage *g = it->job.owner;
 	struct error err;
@@ -350,7 +350,7 @@ static void begin(struct item *it, struct garbage_node *n)
 		workqueue_finish(g->deletions, n->uid, false);
 		return;
 	}
-	it->on_answer = on_read;
+	it->on_answer = item_on_read;
 	client_get(g->ctx.client, &it->request, &it->resource, it->who.ns, it->who.name);
 }
 
@@ -372,7 +372,7 @@ void garbage_handle_deletion(void *arg, struct str uid)
 	it = XNEW(struct item);
 	garbage_job_init(&it->job, g, uid, item_free);
 	it->request.arg = it;
-	it->request.on_done = on_done;
+	it->request.on_done = item_on_done;
 	it->request.accept = ACCEPT_METADATA;
-	begin(it, n);
+	item_begin(it, n);
 }

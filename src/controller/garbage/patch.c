@@ -15,7 +15,7 @@ bool garbage_has_finalizer(const struct json *object, struct str name)
 	return json_has_text(json_getz(json_getz(object, "metadata"), "finalizers"), name);
 }
 
-static struct json *copy(struct arena *a, const struct json *v)
+static struct json *patch_copy(struct arena *a, const struct json *v)
 {
 	struct json *c = NULL;
 
@@ -47,7 +47,7 @@ struct json *garbage_patch_finalizer(struct arena *a, const struct json *object,
 		return NULL;
 	JSON_FOREACH (f, json_getz(json_getz(object, "metadata"), "finalizers")) {
 		if (!str_eq(json_str(f), name))
-			json_append(list, copy(a, f));
+			json_append(list, patch_copy(a, f));
 	}
 	return patch_of(a, object, "finalizers", list);
 }
@@ -60,7 +60,7 @@ struct json *garbage_patch_owners(struct arena *a, const struct json *object,
 
 	JSON_FOREACH (o, owners) {
 		if (keep(arg, o))
-			json_append(list, copy(a, o));
+			json_append(list, patch_copy(a, o));
 	}
 	if (json_count(list) == json_count(owners))
 		return NULL;
@@ -74,7 +74,7 @@ struct json *garbage_patch_unblock(struct arena *a, const struct json *object)
 	bool any = false;
 
 	JSON_FOREACH (o, owners) {
-		struct json *c = copy(a, o);
+		struct json *c = patch_copy(a, o);
 
 		if (json_true_at(c, "blockOwnerDeletion")) {
 			json_put_bool(a, c, "blockOwnerDeletion", false);

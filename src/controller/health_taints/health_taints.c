@@ -51,7 +51,7 @@ static int64_t now(const struct health_taints *t)
 	return loop_now(t->ctx.loop);
 }
 
-static const struct inventory_device *find(struct health_taints *t, struct str id)
+static const struct inventory_device *health_taints_find(struct health_taints *t, struct str id)
 {
 	struct str driver, pool, device;
 
@@ -75,7 +75,7 @@ static const struct cached *rule_of(struct health_taints *t, struct str id)
 /* A device that does not exist has no health. */
 static bool wants(struct health_taints *t, struct str id)
 {
-	const struct inventory_device *d = find(t, id);
+	const struct inventory_device *d = health_taints_find(t, id);
 
 	health_taints_see(t->book, id, d ? health_of(t, d).health : DEVICE_NOT_REPORTED, now(t));
 	return health_taints_wants(t->book, id, d ? d->slice->pool->ndevices : 0, now(t));
@@ -96,7 +96,7 @@ static void tell_counts(struct health_taints *t)
 	t->complained = withheld > 0;
 }
 
-static void on_timer(struct loop_timer *timer)
+static void health_taints_on_timer(struct loop_timer *timer)
 {
 	struct health_taints *t = CONTAINER_OF(timer, struct health_taints, timer);
 	struct str *ids;
@@ -117,7 +117,7 @@ static void look_soon(struct health_taints *t)
 		loop_timer_start(&t->timer, LOOK_MS);
 }
 
-static void on_slice(struct devices_watcher *w, struct str name)
+static void health_taints_on_slice(struct devices_watcher *w, struct str name)
 {
 	struct health_taints *t = CONTAINER_OF(w, struct health_taints, watcher);
 	const struct inventory_slice *s = inventory_slice(devices_inventory(t->devices), name);
@@ -139,7 +139,7 @@ static void on_slice(struct devices_watcher *w, struct str name)
 /* --- rules ----------------------------------------------------------------------------------- */
 
 /* The device that our rule is for, in scratch memory; empty: the rule is not ours. */
-static struct str id_of(struct health_taints *t, const struct cached *rule)
+static struct str health_taints_id_of(struct health_taints *t, const struct cached *rule)
 {
 	struct arena *a = &t->scratch;
 	struct str driver = cached_field(rule, "spec.deviceSelector.driver", a);
@@ -157,7 +157,7 @@ static struct str id_of(struct health_taints *t, const struct cached *rule)
 static void note_rule(struct informer_handler *h, const struct cached *rule, bool there)
 {
 	struct health_taints *t = CONTAINER_OF(h, struct health_taints, rules);
-	struct str id = id_of(t, rule);
+	struct str id = health_taints_id_of(t, rule);
 
 	if (id.n > 0) {
 		health_taints_rule(t->book, id, there, now(t));
@@ -183,7 +183,7 @@ static void on_rule_delete(struct informer_handler *h, struct cached *last, bool
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-static void job_free(struct job *j)
+static void health_taints_job_free(struct job *j)
 {
 	client_cancel(&j->request);
 	list_remove(&j->link);
@@ -191,8 +191,8 @@ static void job_free(struct job *j)
 }
 
 /* Done as well if the rule already exists, another rule has its name, or it is already deleted. */
-static void on_done(struct client_request *r, const struct client_answer *a UNUSED,
-		    const struct error *err)
+static void health_taints_on_done(struct client_request *r, const struct client_answer *a UNUSED,
+				  const struct error *err)
 {
 	struct job *j = r->arg;
 	struct health_taints *t = j->owner;
@@ -210,7 +210,7 @@ static void on_done(struct client_request *r, const struct client_answer *a UNUS
 				    : "removed the taint of a device",
 			 LOG_STR("device", j->id));
 	workqueue_finish(t->queue, j->id, !fine);
-	job_free(j);
+	health_taints_job_free(j);
 }
 
 static struct job *job_new(struct health_taints *t, struct str id, bool creates)
@@ -221,7 +221,7 @@ static struct job *job_new(struct health_taints *t, struct str id, bool creates)
 	j->id = str_of((char *)(j + 1), id.n);
 	j->owner = t;
 	j->creates = creates;
-	j->request.on_done = on_done;
+	j->request.on_done = health_taints_on_done;
 	j->request.arg = j;
 	list_push_back(&t->jobs, &j->link);
 	return j;
@@ -259,12 +259,12 @@ static struct json *make_rule(struct health_taints *t, const struct inventory_de
 }
 
 /* Decides again: the reason for queueing the device may be outdated. */
-static bool begin(struct health_taints *t, struct str id)
+static bool health_taints_begin(struct health_taints *t, struct str id)
 {
 	const struct resource *what = informer_resource(t->rules.informer);
 	struct str name = health_taints_name(id, &t->scratch);
 	const struct cached *rule = rule_of(t, id);
-	const struct inventory_device *d = find(t, id);
+	const struct inventory_device *d = health_taints_find(t, id);
 	bool wanted = wants(t, id);
 	struct job *j;
 
@@ -279,11 +279,11 @@ static bool begin(struct health_taints *t, struct str id)
 	return true;
 }
 
-static void handle(void *arg, struct str id)
+static void health_taints_handle(void *arg, struct str id)
 {
 	struct health_taints *t = arg;
 
-	if (!begin(t, id))
+	if (!health_taints_begin(t, id))
 		workqueue_finish(t->queue, id, false);
 	arena_clear(&t->scratch);
 }
@@ -298,7 +298,7 @@ static struct metrics_gauge *gauge(struct metrics *m, const char *name, const ch
 	return metrics_register(m, &spec, &f, NULL) == 0 ? metrics_gauge_of(f, NULL, 0) : NULL;
 }
 
-static void make_metrics(struct health_taints *t)
+static void health_taints_make_metrics(struct health_taints *t)
 {
 	struct metrics_gauge *withheld;
 
@@ -322,12 +322,12 @@ struct health_taints *health_taints_new(const struct context *ctx, struct device
 	t->book = health_taints_book_new(limits);
 	list_init(&t->jobs);
 	arena_init(&t->scratch, REQUEST_WORK_MAX);
-	make_metrics(t);
-	loop_timer_init(&t->timer, ctx->loop, on_timer);
+	health_taints_make_metrics(t);
+	loop_timer_init(&t->timer, ctx->loop, health_taints_on_timer);
 	t->queue = workqueue_new(&(struct workqueue_opts){ .loop = ctx->loop,
 							   .name = "device_health_taints",
 							   .workers = WORKERS,
-							   .handle = handle,
+							   .handle = health_taints_handle,
 							   .arg = t,
 							   .backoff_max_ms = BACKOFF_MAX_MS,
 							   .metrics = ctx->metrics });
@@ -335,7 +335,7 @@ struct health_taints *health_taints_new(const struct context *ctx, struct device
 					      .on_update = on_rule_update,
 					      .on_delete = on_rule_delete };
 	informer_add_handler(devices_rules(devices), &t->rules);
-	t->watcher.on_slice = on_slice;
+	t->watcher.on_slice = health_taints_on_slice;
 	devices_watch(devices, &t->watcher);
 	return t;
 }
@@ -348,7 +348,7 @@ void health_taints_free(struct health_taints *t)
 	informer_remove_handler(&t->rules);
 	loop_timer_stop(&t->timer);
 	LIST_FOREACH_SAFE (it, &t->jobs)
-		job_free(LIST_ENTRY(it, struct job, link));
+		health_taints_job_free(LIST_ENTRY(it, struct job, link));
 	workqueue_free(t->queue);
 	if (t->tainted) {
 		metrics_gauge_set(t->tainted, 0);

@@ -19,7 +19,7 @@ enum {
 static void remove_each(struct namespace_content *c, struct json *items);
 static void verify(struct namespace_content *c);
 
-static void finish(struct namespace_content *c, const struct error *err)
+static void content_finish(struct namespace_content *c, const struct error *err)
 {
 	arena_clear(&c->arena);
 	c->done(c, err);
@@ -31,8 +31,8 @@ static bool is_unsupported(const struct error *err)
 	return err->code == ERR_METHOD_NOT_ALLOWED || err->code == ERR_NOT_FOUND;
 }
 
-static void on_done(struct client_request *r, const struct client_answer *a,
-		    const struct error *err)
+static void content_on_done(struct client_request *r, const struct client_answer *a,
+			    const struct error *err)
 {
 	struct namespace_content *c = r->arg;
 
@@ -52,24 +52,24 @@ static void next_page(struct namespace_content *c)
 		c->on_page(c, NULL);
 }
 
-static void on_listed(struct namespace_content *c, const struct client_answer *a,
-		      const struct error *err)
+static void content_on_listed(struct namespace_content *c, const struct client_answer *a,
+			      const struct error *err)
 {
 	struct json *list;
 	struct error why;
 
 	if (err && is_unsupported(err)) {
 		c->remaining = 0;
-		finish(c, NULL);
+		content_finish(c, NULL);
 		return;
 	}
 	if (err) {
-		finish(c, err);
+		content_finish(c, err);
 		return;
 	}
 	arena_clear(&c->arena);
 	if (client_answer_tree(a, &c->arena, &list, &why) < 0) {
-		finish(c, &why);
+		content_finish(c, &why);
 		return;
 	}
 	c->token = json_text_at(json_getz(list, "metadata"), "continue");
@@ -83,7 +83,7 @@ static void ask_page(struct namespace_content *c)
 	(void)buf_printf(&query, "limit=%d", PAGE);
 	if (c->token.n > 0)
 		client_query_add(&query, "continue", c->token);
-	c->on_answer = on_listed;
+	c->on_answer = content_on_listed;
 	c->request.query = buf_str(&query);
 	client_list(c->client, &c->request, &c->resource, c->ns);
 	c->request.query = STR_NULL;
@@ -105,11 +105,11 @@ static const struct client_delete_opts background = { .propagation = "Background
 
 static void remove_item(struct namespace_content *c);
 
-static void on_removed(struct namespace_content *c, const struct client_answer *a UNUSED,
-		       const struct error *err)
+static void content_on_removed(struct namespace_content *c, const struct client_answer *a UNUSED,
+			       const struct error *err)
 {
 	if (err && !is_unsupported(err)) {
-		finish(c, err);
+		content_finish(c, err);
 		return;
 	}
 	c->item = c->item->next;
@@ -125,7 +125,7 @@ static void remove_item(struct namespace_content *c)
 		return;
 	}
 	name = json_text_at(json_getz(c->item, "metadata"), "name");
-	c->on_answer = on_removed;
+	c->on_answer = content_on_removed;
 	client_delete(c->client, &c->request, &c->resource, c->ns, name, &background);
 }
 
@@ -145,7 +145,7 @@ static void on_collection_removed(struct namespace_content *c, const struct clie
 	if (err && is_unsupported(err))
 		begin_list(c, ACCEPT_METADATA_LIST, remove_each);
 	else if (err)
-		finish(c, err);
+		content_finish(c, err);
 	else
 		verify(c);
 }
@@ -174,7 +174,7 @@ static void conclude(struct namespace_content *c)
 	else if (c->estimate_s == 0 && c->finalizers > 0)
 		c->estimate_s = FINALIZERS_S;
 	if (c->remaining == 0 || c->estimate_s > 0) {
-		finish(c, NULL);
+		content_finish(c, NULL);
 		return;
 	}
 	(void)error_set(&err, ERR_CONFLICT,
@@ -182,10 +182,10 @@ static void conclude(struct namespace_content *c)
 			"%.*s/%.*s, Resource=%.*s",
 			STR_ARG(c->ns), STR_ARG(r->group), STR_ARG(r->version),
 			STR_ARG(r->resource));
-	finish(c, &err);
+	content_finish(c, &err);
 }
 
-static void count(struct namespace_content *c, struct json *items)
+static void content_count(struct namespace_content *c, struct json *items)
 {
 	if (!items) {
 		conclude(c);
@@ -203,7 +203,7 @@ static void count(struct namespace_content *c, struct json *items)
 
 static void verify(struct namespace_content *c)
 {
-	begin_list(c, ACCEPT_METADATA_LIST, count);
+	begin_list(c, ACCEPT_METADATA_LIST, content_count);
 }
 
 /* --- pods ------------------------------------------------------------------------------------ */
@@ -248,7 +248,7 @@ void namespace_content_start(struct namespace_content *c, const struct resource 
 	c->collection = collection;
 	c->estimate_s = c->remaining = c->finalizers = 0;
 	c->request.arg = c;
-	c->request.on_done = on_done;
+	c->request.on_done = content_on_done;
 	if (c->arena.max == 0)
 		arena_init(&c->arena, REQUEST_WORK_MAX);
 	if (pods)

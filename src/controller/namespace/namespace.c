@@ -56,7 +56,7 @@ static void read_namespace(struct job *j);
 
 /* --- a job's end ----------------------------------------------------------------------------- */
 
-static void job_free(struct job *j)
+static void namespace_job_free(struct job *j)
 {
 	list_remove(&j->link);
 	served_cancel(&j->wait);
@@ -72,7 +72,7 @@ static void job_end(struct job *j, bool again)
 	struct namespaces *n = j->owner;
 	struct str key = j->key;
 
-	job_free(j);
+	namespace_job_free(j);
 	workqueue_finish(n->queue, key, again);
 }
 
@@ -94,8 +94,8 @@ static void job_wait(struct job *j)
 	job_end(j, false);
 }
 
-static void on_done(struct client_request *r, const struct client_answer *a,
-		    const struct error *err)
+static void namespace_on_done(struct client_request *r, const struct client_answer *a,
+			      const struct error *err)
 {
 	struct job *j = r->arg;
 
@@ -241,7 +241,7 @@ static void take_targets(struct job *j, const struct discovery *d)
 	}
 }
 
-static void on_looked(struct served_wait *w, const struct error *err)
+static void namespace_on_looked(struct served_wait *w, const struct error *err)
 {
 	struct job *j = CONTAINER_OF(w, struct job, wait);
 	const struct discovery *d = served_discovery(j->owner->ctx.served);
@@ -273,7 +273,7 @@ static void begin_pass(struct job *j)
 	namespace_status_init(&j->status, &j->arena);
 	j->estimate_s = 0;
 	j->at = j->ntargets = 0;
-	j->wait.done = on_looked;
+	j->wait.done = namespace_on_looked;
 	served_look(j->owner->ctx.served, &j->wait);
 }
 
@@ -296,7 +296,7 @@ static void on_marked(struct job *j, const struct client_answer *a, const struct
 }
 
 /* The server should set the phase; if it does not, we do. */
-static void mark(struct job *j)
+static void namespace_mark(struct job *j)
 {
 	struct json *status = json_getz(j->ns, "status");
 
@@ -310,7 +310,7 @@ static void mark(struct job *j)
 			     j->key, j->ns);
 }
 
-static void on_read(struct job *j, const struct client_answer *a, const struct error *err)
+static void namespace_on_read(struct job *j, const struct client_answer *a, const struct error *err)
 {
 	struct error why;
 
@@ -328,16 +328,16 @@ static void on_read(struct job *j, const struct client_answer *a, const struct e
 	if (str_eq(json_text_at(json_getz(j->ns, "status"), "phase"), STR("Terminating")))
 		begin_pass(j);
 	else
-		mark(j);
+		namespace_mark(j);
 }
 
 static void read_namespace(struct job *j)
 {
-	j->on_answer = on_read;
+	j->on_answer = namespace_on_read;
 	client_get(j->owner->ctx.client, &j->request, &j->owner->resource, STR_NULL, j->key);
 }
 
-static void handle(void *arg, struct str key)
+static void namespace_handle(void *arg, struct str key)
 {
 	struct namespaces *n = arg;
 	struct job *j = XNEW(struct job);
@@ -345,7 +345,7 @@ static void handle(void *arg, struct str key)
 	j->owner = n;
 	j->key = key;
 	j->request.arg = j;
-	j->request.on_done = on_done;
+	j->request.on_done = namespace_on_done;
 	arena_init(&j->arena, REQUEST_WORK_MAX);
 	namespace_status_init(&j->status, &j->arena);
 	list_push_back(&n->jobs, &j->link);
@@ -366,12 +366,13 @@ static void consider(struct namespaces *n, const struct cached *o)
 		workqueue_add(n->queue, cached_name(o));
 }
 
-static void on_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
+static void namespace_on_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
 	consider(CONTAINER_OF(h, struct namespaces, handler), o);
 }
 
-static void on_update(struct informer_handler *h, struct cached *old UNUSED, struct cached *o)
+static void namespace_on_update(struct informer_handler *h, struct cached *old UNUSED,
+				struct cached *o)
 {
 	consider(CONTAINER_OF(h, struct namespaces, handler), o);
 }
@@ -393,13 +394,13 @@ struct namespaces *namespaces_new(const struct context *ctx, const struct namesp
 		&(struct workqueue_opts){ .loop = ctx->loop,
 					  .name = "namespace",
 					  .workers = opts->workers ? opts->workers : 10,
-					  .handle = handle,
+					  .handle = namespace_handle,
 					  .arg = n,
 					  .backoff_max_ms = BACKOFF_MAX_MS,
 					  .retries_per_s = -1,
 					  .metrics = ctx->metrics });
-	n->handler = (struct informer_handler){ .on_add = on_add,
-						.on_update = on_update,
+	n->handler = (struct informer_handler){ .on_add = namespace_on_add,
+						.on_update = namespace_on_update,
 						.resync_ms = n->opts.resync_ms };
 	informer_add_handler(informers_get(ctx->informers, &spec), &n->handler);
 	return n;
@@ -411,7 +412,7 @@ void namespaces_free(struct namespaces *n)
 		return;
 	informer_remove_handler(&n->handler);
 	LIST_FOREACH_SAFE (l, &n->jobs)
-		job_free(LIST_ENTRY(l, struct job, link));
+		namespace_job_free(LIST_ENTRY(l, struct job, link));
 	workqueue_free(n->queue);
 	free(n);
 }

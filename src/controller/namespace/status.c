@@ -150,7 +150,7 @@ static const struct condition conditions[] = {
 
 /* --- applying -------------------------------------------------------------------------------- */
 
-static struct json *find(const struct json *list, const char *type)
+static struct json *status_find(const struct json *list, const char *type)
 {
 	JSON_FOREACH (c, list) {
 		if (str_eqz(json_text_at(c, "type"), type))
@@ -174,7 +174,7 @@ static bool apply_one(const struct namespace_status *s, const struct condition *
 	struct buf text = BUF_INIT(CONDITION_MESSAGE_MAX);
 	bool wrong = c->describe(s, &text);
 	struct str message = wrong ? arena_str(a, buf_str(&text)) : str_from(c->ok_message);
-	struct json *condition = find(list, c->type);
+	struct json *condition = status_find(list, c->type);
 	bool changed = false;
 
 	buf_release(&text);

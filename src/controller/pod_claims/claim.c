@@ -23,7 +23,7 @@ static void on_deleted(struct pod_claims_job *j, const struct client_answer *a U
 		pod_claims_job_end(j, false);
 }
 
-static void finish(struct pod_claims_job *j, bool over)
+static void claim_finish(struct pod_claims_job *j, bool over)
 {
 	struct str uid = json_text_at(json_getz(j->claim, "metadata"), "uid");
 
@@ -52,11 +52,11 @@ static void on_owner(struct pod_claims_job *j, const struct client_answer *a,
 		pod = NULL;
 	over = pod_claims_judge_unused(j->claim, pod, true) == POD_CLAIMS_DROP;
 	arena_clear(scratch);
-	finish(j, over);
+	claim_finish(j, over);
 }
 
 /* If its pod is unknown, the garbage collector takes care of the claim. */
-static void end(struct pod_claims_job *j)
+static void claim_end(struct pod_claims_job *j)
 {
 	struct arena *scratch = &j->owner->scratch;
 	enum pod_claims_verdict v;
@@ -76,7 +76,7 @@ static void end(struct pod_claims_job *j)
 			   name);
 		return;
 	}
-	finish(j, v == POD_CLAIMS_DROP);
+	claim_finish(j, v == POD_CLAIMS_DROP);
 }
 
 /* --- writing --------------------------------------------------------------------------------- */
@@ -97,7 +97,7 @@ static void on_finalizer_dropped(struct pod_claims_job *j, const struct client_a
 				 const struct error *err)
 {
 	if (!has_failed(j, "cannot take the finalizer from a claim", err))
-		end(j);
+		claim_end(j);
 }
 
 static void drop_finalizer(struct pod_claims_job *j)
@@ -106,7 +106,7 @@ static void drop_finalizer(struct pod_claims_job *j)
 				 JSON_OBJECT);
 
 	if (!j->plan.drop_finalizer || allocated || !pod_claims_has_finalizer(j->claim)) {
-		end(j);
+		claim_end(j);
 		return;
 	}
 	pod_claims_drop_finalizer(j->claim);
@@ -128,7 +128,7 @@ static void on_status_written(struct pod_claims_job *j, const struct client_answ
 		drop_finalizer(j);
 }
 
-static void settle(struct pod_claims_job *j)
+static void claim_settle(struct pod_claims_job *j)
 {
 	j->plan = pod_claims_settle(j->claim, j->verdicts);
 	if (!j->plan.write_status) {
@@ -174,7 +174,7 @@ static void on_asked(struct pod_claims_job *j, const struct client_answer *a,
 }
 
 /* Judges by local knowledge. */
-static enum pod_claims_verdict judge(struct pod_claims_job *j)
+static enum pod_claims_verdict claim_judge(struct pod_claims_job *j)
 {
 	struct pod_claims *c = j->owner;
 	struct cached *o = cache_get_in(informer_cache(c->pods.informer), j->ns,
@@ -193,7 +193,7 @@ static enum pod_claims_verdict judge(struct pod_claims_job *j)
 static void judge_rest(struct pod_claims_job *j)
 {
 	while (j->user) {
-		enum pod_claims_verdict v = judge(j);
+		enum pod_claims_verdict v = claim_judge(j);
 
 		if (v == POD_CLAIMS_ASK) {
 			j->on_answer = on_asked;
@@ -203,7 +203,7 @@ static void judge_rest(struct pod_claims_job *j)
 		}
 		note_verdict(j, v);
 	}
-	settle(j);
+	claim_settle(j);
 }
 
 void pod_claims_claim_begin(struct pod_claims_job *j)

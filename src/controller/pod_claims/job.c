@@ -9,7 +9,7 @@
 
 enum { UNSEEN_MS = 5000 }; /* until a user that the informer does not show is read again */
 
-static void job_free(struct pod_claims_job *j)
+static void pod_claims_job_free(struct pod_claims_job *j)
 {
 	list_remove(&j->link);
 	client_cancel(&j->request);
@@ -24,7 +24,7 @@ void pod_claims_job_end(struct pod_claims_job *j, bool again)
 
 	if (j->unseen && !again)
 		workqueue_add_after(queue, key, UNSEEN_MS);
-	job_free(j);
+	pod_claims_job_free(j);
 	workqueue_finish(queue, key, again);
 }
 
@@ -38,8 +38,8 @@ void pod_claims_job_fail(struct pod_claims_job *j, const char *what, const struc
 	pod_claims_job_end(j, true);
 }
 
-static void on_done(struct client_request *r, const struct client_answer *a,
-		    const struct error *err)
+static void job_on_done(struct client_request *r, const struct client_answer *a,
+			const struct error *err)
 {
 	struct pod_claims_job *j = r->arg;
 
@@ -58,7 +58,7 @@ void pod_claims_handle(void *arg, struct str key)
 	j->name = str_skip(key, pod ? POD_CLAIMS_POD_KEY.n : POD_CLAIMS_CLAIM_KEY.n);
 	(void)str_split(&j->name, '/', &j->ns);
 	j->request.arg = j;
-	j->request.on_done = on_done;
+	j->request.on_done = job_on_done;
 	arena_init(&j->arena, REQUEST_WORK_MAX);
 	list_push_back(&c->jobs, &j->link);
 	if (pod)
@@ -70,5 +70,5 @@ void pod_claims_handle(void *arg, struct str key)
 void pod_claims_jobs_release(struct pod_claims *c)
 {
 	LIST_FOREACH_SAFE (l, &c->jobs)
-		job_free(LIST_ENTRY(l, struct pod_claims_job, link));
+		pod_claims_job_free(LIST_ENTRY(l, struct pod_claims_job, link));
 }

@@ -15,7 +15,8 @@ static struct str word(bool yes)
 	return yes ? STR("true") : STR("false");
 }
 
-static struct metrics_family *family(struct metrics *m, const struct metrics_spec *spec)
+static struct metrics_family *pod_claims_metrics_family(struct metrics *m,
+							const struct metrics_spec *spec)
 {
 	struct metrics_family *f = NULL;
 
@@ -32,18 +33,18 @@ void pod_claims_metrics_init(struct pod_claims_metrics *m, struct metrics *metri
 	*m = (struct pod_claims_metrics){ NULL };
 	if (!metrics)
 		return;
-	m->there = family(metrics,
-			  &(struct metrics_spec){
-				  .name = "dynamic_resource_allocation_resource_claims",
-				  .help = "Number of ResourceClaims, categorized by allocation "
-					  "status, admin access, and source. Source can be "
-					  "'resource_claim_template' (created from a template), "
-					  "'extended_resource' (extended resources), or empty "
-					  "(manually created by a user).",
-				  .type = METRICS_GAUGE,
-				  .labels = of_there,
-				  .labels_n = ARRAY_SIZE(of_there) });
-	m->created = family(
+	m->there = pod_claims_metrics_family(
+		metrics, &(struct metrics_spec){
+				 .name = "dynamic_resource_allocation_resource_claims",
+				 .help = "Number of ResourceClaims, categorized by allocation "
+					 "status, admin access, and source. Source can be "
+					 "'resource_claim_template' (created from a template), "
+					 "'extended_resource' (extended resources), or empty "
+					 "(manually created by a user).",
+				 .type = METRICS_GAUGE,
+				 .labels = of_there,
+				 .labels_n = ARRAY_SIZE(of_there) });
+	m->created = pod_claims_metrics_family(
 		metrics, &(struct metrics_spec){
 				 .name = "dynamic_resource_allocation_resourceclaim_creates_total",
 				 .help = "Number of ResourceClaims creation requests, categorized "

@@ -26,7 +26,7 @@ static struct json *first_entry(const struct pod_claims_job *j)
 
 /* --- failures -------------------------------------------------------------------------------- */
 
-static void tell(struct pod_claims_job *j, const char *text)
+static void pod_tell(struct pod_claims_job *j, const char *text)
 {
 	const struct json *meta = json_getz(j->pod, "metadata");
 	struct recorder_object about = { .api_version = STR("v1"),
@@ -54,7 +54,7 @@ static void PRINTF_LIKE(2, 3) refuse(struct pod_claims_job *j, const char *fmt, 
 	va_end(args);
 	log_debug(j->owner->ctx.log, "cannot create a claim", LOG_STR("key", j->key),
 		  LOG_STR("claim", entry), LOG_Z("why", why));
-	tell(j, arena_printf(&j->arena, "PodResourceClaim %.*s: %s", STR_ARG(entry), why));
+	pod_tell(j, arena_printf(&j->arena, "PodResourceClaim %.*s: %s", STR_ARG(entry), why));
 	pod_claims_job_end(j, true);
 }
 
@@ -85,7 +85,7 @@ static void get_claim(struct pod_claims_job *j, struct str name,
 	client_get(j->owner->ctx.client, &j->request, &j->owner->claims.resource, j->ns, name);
 }
 
-static void make(struct pod_claims_job *j);
+static void pod_make(struct pod_claims_job *j);
 
 /* A claim of the chosen name existed: from our earlier attempt, or somebody else's. */
 static void on_there(struct pod_claims_job *j, const struct client_answer *a,
@@ -102,14 +102,14 @@ static void on_there(struct pod_claims_job *j, const struct client_answer *a,
 		note_made(j, json_text_at(json_getz(claim, "metadata"), "name"));
 		look_at_entries(j);
 	} else if (++j->attempt < POD_CLAIMS_NAME_TRIES) {
-		make(j);
+		pod_make(j);
 	} else {
 		refuse(j, "create ResourceClaim : no name is free");
 	}
 }
 
-static void on_created(struct pod_claims_job *j, const struct client_answer *a UNUSED,
-		       const struct error *err)
+static void pod_on_created(struct pod_claims_job *j, const struct client_answer *a UNUSED,
+			   const struct error *err)
 {
 	struct str name = json_text_at(json_getz(j->claim, "metadata"), "name");
 
@@ -130,7 +130,7 @@ static void on_created(struct pod_claims_job *j, const struct client_answer *a U
 }
 
 /* Sends a request, or reports a failure. */
-static void make(struct pod_claims_job *j)
+static void pod_make(struct pod_claims_job *j)
 {
 	struct pod_claims_ref ref = pod_claims_ref_of(j->pod, j->entry);
 	struct cached *o = cache_get_in(informer_cache(j->owner->templates.informer), j->ns,
@@ -147,7 +147,7 @@ static void make(struct pod_claims_job *j)
 		refuse(j, "resource claim template \"%.*s\": %s", STR_ARG(ref.template), err.msg);
 	} else {
 		j->claim = pod_claims_make(&j->arena, j->pod, ref.pod_claim, template, j->attempt);
-		j->on_answer = on_created;
+		j->on_answer = pod_on_created;
 		client_create(j->owner->ctx.client, &j->request, &j->owner->claims.resource, j->ns,
 			      j->claim);
 	}
@@ -181,7 +181,7 @@ static void find_or_make(struct pod_claims_job *j)
 	if (find_made(j))
 		look_at_entries(j);
 	else
-		make(j);
+		pod_make(j);
 }
 
 /* The informer does not know the claim that the status names. */

@@ -20,7 +20,8 @@ enum {
 
 /* --- affected objects ------------------------------------------------------------------------ */
 
-static void add_key(struct pod_claims *c, struct str prefix, struct str ns, struct str name)
+static void pod_claims_add_key(struct pod_claims *c, struct str prefix, struct str ns,
+			       struct str name)
 {
 	char key[512];
 	int n = snprintf(key, sizeof(key), "%.*s%.*s/%.*s", STR_ARG(prefix), STR_ARG(ns),
@@ -76,10 +77,10 @@ static void add_claims_of(struct pod_claims *c, struct str ns, const struct json
 		struct pod_claims_ref ref = pod_claims_ref_of(pod, it);
 
 		if (ref.state == POD_CLAIMS_REF_NAMED)
-			add_key(c, POD_CLAIMS_CLAIM_KEY, ns, ref.claim);
+			pod_claims_add_key(c, POD_CLAIMS_CLAIM_KEY, ns, ref.claim);
 	}
 	if (extended.n > 0)
-		add_key(c, POD_CLAIMS_CLAIM_KEY, ns, extended);
+		pod_claims_add_key(c, POD_CLAIMS_CLAIM_KEY, ns, extended);
 }
 
 /*
@@ -93,7 +94,7 @@ static void add_claims_used_by(struct pod_claims *c, struct str uid)
 
 	while ((claim = cache_next_by(informer_cache(c->claims.informer), POD_CLAIMS_BY_USER, uid,
 				      &walk)))
-		add_key(c, POD_CLAIMS_CLAIM_KEY, cached_ns(claim), cached_name(claim));
+		pod_claims_add_key(c, POD_CLAIMS_CLAIM_KEY, cached_ns(claim), cached_name(claim));
 }
 
 static void look_at_pod(struct pod_claims *c, const struct cached *o, bool deleted)
@@ -111,17 +112,18 @@ static void look_at_pod(struct pod_claims *c, const struct cached *o, bool delet
 		if (deleted || pod_claims_pod_done(pod))
 			add_claims_of(c, cached_ns(o), pod);
 		else if (pod_needs_work(c, o, pod))
-			add_key(c, POD_CLAIMS_POD_KEY, cached_ns(o), cached_name(o));
+			pod_claims_add_key(c, POD_CLAIMS_POD_KEY, cached_ns(o), cached_name(o));
 	}
 	arena_clear(&c->scratch);
 }
 
-static void on_pod(struct informer_handler *h, struct cached *o, bool initial UNUSED)
+static void pod_claims_on_pod(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
 	look_at_pod(CONTAINER_OF(h, struct pod_claims, pods.handler), o, false);
 }
 
-static void on_pod_update(struct informer_handler *h, struct cached *old, struct cached *o)
+static void pod_claims_on_pod_update(struct informer_handler *h, struct cached *old,
+				     struct cached *o)
 {
 	struct pod_claims *c = CONTAINER_OF(h, struct pod_claims, pods.handler);
 
@@ -131,7 +133,8 @@ static void on_pod_update(struct informer_handler *h, struct cached *old, struct
 	look_at_pod(c, o, false);
 }
 
-static void on_pod_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
+static void pod_claims_on_pod_delete(struct informer_handler *h, struct cached *last,
+				     bool unknown UNUSED)
 {
 	look_at_pod(CONTAINER_OF(h, struct pod_claims, pods.handler), last, true);
 }
@@ -149,21 +152,22 @@ static void look_at_pods_by(struct pod_claims *c, const char *index, const struc
  * Initially every claim is checked, for pods that are gone. Later each changed claim is, because a
  * pod that was already gone may have been added to it.
  */
-static void on_claim(struct informer_handler *h, struct cached *o, bool initial UNUSED)
+static void pod_claims_on_claim(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
 	struct pod_claims *c = CONTAINER_OF(h, struct pod_claims, claims.handler);
 
 	pod_claims_metrics_count(&c->metrics, o, 1, &c->scratch);
-	add_key(c, POD_CLAIMS_CLAIM_KEY, cached_ns(o), cached_name(o));
+	pod_claims_add_key(c, POD_CLAIMS_CLAIM_KEY, cached_ns(o), cached_name(o));
 	look_at_pods_by(c, POD_CLAIMS_BY_CLAIM, o);
 }
 
-static void on_claim_update(struct informer_handler *h, struct cached *old, struct cached *o)
+static void pod_claims_on_claim_update(struct informer_handler *h, struct cached *old,
+				       struct cached *o)
 {
 	struct pod_claims *c = CONTAINER_OF(h, struct pod_claims, claims.handler);
 
 	pod_claims_metrics_count(&c->metrics, old, -1, &c->scratch);
-	on_claim(h, o, false);
+	pod_claims_on_claim(h, o, false);
 }
 
 static void on_claim_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
@@ -232,7 +236,7 @@ static void index_template(const struct cached *o, struct arena *a, struct cache
 /* --- life ------------------------------------------------------------------------------------ */
 
 /* Until all informers have their state, pods and claims would seem to be missing. */
-static void on_synced(struct pod_claims *c)
+static void pod_claims_on_synced(struct pod_claims *c)
 {
 	if (pod_claims_synced(c))
 		workqueue_hold(c->queue, false);
@@ -240,21 +244,21 @@ static void on_synced(struct pod_claims *c)
 
 static void on_pods_synced(struct informer_handler *h)
 {
-	on_synced(CONTAINER_OF(h, struct pod_claims, pods.handler));
+	pod_claims_on_synced(CONTAINER_OF(h, struct pod_claims, pods.handler));
 }
 
 static void on_claims_synced(struct informer_handler *h)
 {
-	on_synced(CONTAINER_OF(h, struct pod_claims, claims.handler));
+	pod_claims_on_synced(CONTAINER_OF(h, struct pod_claims, claims.handler));
 }
 
 static void on_templates_synced(struct informer_handler *h)
 {
-	on_synced(CONTAINER_OF(h, struct pod_claims, templates.handler));
+	pod_claims_on_synced(CONTAINER_OF(h, struct pod_claims, templates.handler));
 }
 
-static void follow(struct pod_claims *c, struct pod_claims_followed *f,
-		   const struct cache_index *indexes)
+static void pod_claims_follow(struct pod_claims *c, struct pod_claims_followed *f,
+			      const struct cache_index *indexes)
 {
 	f->informer = informers_get(c->ctx.informers, &(struct informer_spec){
 							      .resource = &f->resource,
@@ -278,15 +282,15 @@ static void follow_all(struct pod_claims *c)
 
 	c->pods = (struct pod_claims_followed){
 		.resource = resource_builtin("", "v1", "pods"),
-		.handler = { .on_add = on_pod,
-			     .on_update = on_pod_update,
-			     .on_delete = on_pod_delete,
+		.handler = { .on_add = pod_claims_on_pod,
+			     .on_update = pod_claims_on_pod_update,
+			     .on_delete = pod_claims_on_pod_delete,
 			     .on_synced = on_pods_synced },
 	};
 	c->claims = (struct pod_claims_followed){
 		.resource = resource_builtin("resource.k8s.io", "v1", "resourceclaims"),
-		.handler = { .on_add = on_claim,
-			     .on_update = on_claim_update,
+		.handler = { .on_add = pod_claims_on_claim,
+			     .on_update = pod_claims_on_claim_update,
 			     .on_delete = on_claim_delete,
 			     .on_synced = on_claims_synced },
 	};
@@ -296,9 +300,9 @@ static void follow_all(struct pod_claims *c)
 			     .on_update = on_template_update,
 			     .on_synced = on_templates_synced },
 	};
-	follow(c, &c->pods, of_pods);
-	follow(c, &c->claims, of_claims);
-	follow(c, &c->templates, NULL);
+	pod_claims_follow(c, &c->pods, of_pods);
+	pod_claims_follow(c, &c->claims, of_claims);
+	pod_claims_follow(c, &c->templates, NULL);
 }
 
 static void on_served(struct served_wait *w, const struct error *err)
@@ -319,7 +323,7 @@ static void on_served(struct served_wait *w, const struct error *err)
 		loop_timer_start(&c->again, LOOK_AGAIN_MS);
 }
 
-static void on_again(struct loop_timer *t)
+static void pod_claims_on_again(struct loop_timer *t)
 {
 	struct pod_claims *c = CONTAINER_OF(t, struct pod_claims, again);
 
@@ -344,7 +348,7 @@ struct pod_claims *pod_claims_new(const struct context *ctx, const struct pod_cl
 					  .metrics = ctx->metrics });
 	workqueue_hold(c->queue, true);
 	c->wait.done = on_served;
-	loop_timer_init(&c->again, ctx->loop, on_again);
+	loop_timer_init(&c->again, ctx->loop, pod_claims_on_again);
 	served_look(ctx->served, &c->wait);
 	return c;
 }

@@ -7,7 +7,8 @@
 
 #define PREFIX "resourcepoolstatusrequest_controller_"
 
-static struct metrics_family *family(struct metrics *m, struct metrics_spec spec)
+static struct metrics_family *pool_requests_metrics_family(struct metrics *m,
+							   struct metrics_spec spec)
 {
 	static const char *const labels[] = { "driver_name" };
 	struct metrics_family *f = NULL;
@@ -27,17 +28,17 @@ void pool_requests_metrics_init(struct pool_requests_metrics *m, struct metrics 
 	*m = (struct pool_requests_metrics){ NULL };
 	if (!metrics)
 		return;
-	m->processed = family(
+	m->processed = pool_requests_metrics_family(
 		metrics, (struct metrics_spec){
 				 .name = PREFIX "requests_processed_total",
 				 .help = "Total number of ResourcePoolStatusRequests processed",
 				 .type = METRICS_COUNTER });
-	m->errors = family(
+	m->errors = pool_requests_metrics_family(
 		metrics, (struct metrics_spec){ .name = PREFIX "request_processing_errors_total",
 						.help = "Total number of errors encountered while "
 							"processing ResourcePoolStatusRequests",
 						.type = METRICS_COUNTER });
-	m->duration = family(
+	m->duration = pool_requests_metrics_family(
 		metrics,
 		(struct metrics_spec){ .name = PREFIX "request_processing_duration_seconds",
 				       .help = "Time taken to process a ResourcePoolStatusRequest",

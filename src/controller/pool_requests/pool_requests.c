@@ -107,7 +107,7 @@ static struct json *make_answer(struct pool_requests *p)
 
 /* --- one request ----------------------------------------------------------------------------- */
 
-static void finish(struct pool_requests *p, const struct error *err)
+static void pool_requests_finish(struct pool_requests *p, const struct error *err)
 {
 	struct str key = p->key;
 	bool again = err && workqueue_num_requeues(p->queue, key) < RETRIES;
@@ -138,8 +138,8 @@ static void send_failure(struct pool_requests *p, const struct error *err)
 						err->msg)));
 }
 
-static void on_written(struct client_request *r, const struct client_answer *a UNUSED,
-		       const struct error *err)
+static void pool_requests_on_written(struct client_request *r, const struct client_answer *a UNUSED,
+				     const struct error *err)
 {
 	struct pool_requests *p = r->arg;
 	int64_t took = clock_monotonic(loop_clock(p->ctx.loop)) - p->begun;
@@ -148,10 +148,10 @@ static void on_written(struct client_request *r, const struct client_answer *a U
 	if (err && (err->code == ERR_TOO_LARGE || err->code == ERR_INVALID) && !p->refused)
 		send_failure(p, err);
 	else
-		finish(p, err && err->code == ERR_NOT_FOUND ? NULL : err);
+		pool_requests_finish(p, err && err->code == ERR_NOT_FOUND ? NULL : err);
 }
 
-static void handle(void *arg, struct str key)
+static void pool_requests_handle(void *arg, struct str key)
 {
 	struct pool_requests *p = arg;
 	struct cached *o = cache_get(informer_cache(p->informer), key);
@@ -162,7 +162,7 @@ static void handle(void *arg, struct str key)
 	p->refused = false;
 	p->begun = clock_monotonic(loop_clock(p->ctx.loop));
 	if (!o || is_answered(o) || cached_tree_held(o, &p->arena, &p->tree, NULL) < 0) {
-		finish(p, NULL);
+		pool_requests_finish(p, NULL);
 		return;
 	}
 	p->driver = json_text_at(json_getz(p->tree, "spec"), "driver");
@@ -172,7 +172,7 @@ static void handle(void *arg, struct str key)
 		return;
 	}
 	(void)error_set(&err, ERR_UNAVAILABLE, "incomplete pools detected, requeueing");
-	finish(p, &err);
+	pool_requests_finish(p, &err);
 }
 
 /* --- clean-up -------------------------------------------------------------------------------- */
@@ -225,8 +225,8 @@ static void clean_up_more(struct pool_requests *p)
 	loop_timer_start(&p->clean_up, CLEAN_UP_MS);
 }
 
-static void on_removed(struct client_request *r, const struct client_answer *a UNUSED,
-		       const struct error *err)
+static void pool_requests_on_removed(struct client_request *r, const struct client_answer *a UNUSED,
+				     const struct error *err)
 {
 	struct pool_requests *p = r->arg;
 
@@ -245,7 +245,7 @@ static void on_clean_up(struct loop_timer *t)
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-static void on_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
+static void pool_requests_on_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
 	struct pool_requests *p = CONTAINER_OF(h, struct pool_requests, handler);
 
@@ -253,12 +253,13 @@ static void on_add(struct informer_handler *h, struct cached *o, bool initial UN
 		workqueue_add(p->queue, o->key);
 }
 
-static void on_update(struct informer_handler *h, struct cached *old UNUSED, struct cached *o)
+static void pool_requests_on_update(struct informer_handler *h, struct cached *old UNUSED,
+				    struct cached *o)
 {
-	on_add(h, o, false);
+	pool_requests_on_add(h, o, false);
 }
 
-static void begin(struct pool_requests *p)
+static void pool_requests_begin(struct pool_requests *p)
 {
 	if (p->working || !pool_requests_synced(p))
 		return;
@@ -267,14 +268,14 @@ static void begin(struct pool_requests *p)
 	loop_timer_start(&p->clean_up, 0);
 }
 
-static void on_synced(struct informer_handler *h)
+static void pool_requests_on_synced(struct informer_handler *h)
 {
-	begin(CONTAINER_OF(h, struct pool_requests, handler));
+	pool_requests_begin(CONTAINER_OF(h, struct pool_requests, handler));
 }
 
 static void on_devices_synced(struct devices_watcher *w)
 {
-	begin(CONTAINER_OF(w, struct pool_requests, watcher));
+	pool_requests_begin(CONTAINER_OF(w, struct pool_requests, watcher));
 }
 
 struct pool_requests *pool_requests_new(const struct context *ctx, struct devices *devices,
@@ -287,14 +288,14 @@ struct pool_requests *pool_requests_new(const struct context *ctx, struct device
 	arena_init(&p->own, KIB);
 	arena_init(&p->arena, REQUEST_WORK_MAX);
 	p->resource = resource_copy(&p->own, requests);
-	p->answer = (struct client_request){ .on_done = on_written, .arg = p };
-	p->removal = (struct client_request){ .on_done = on_removed, .arg = p };
+	p->answer = (struct client_request){ .on_done = pool_requests_on_written, .arg = p };
+	p->removal = (struct client_request){ .on_done = pool_requests_on_removed, .arg = p };
 	loop_timer_init(&p->clean_up, ctx->loop, on_clean_up);
 	pool_requests_metrics_init(&p->metrics, ctx->metrics);
 	p->queue = workqueue_new(
 		&(struct workqueue_opts){ .loop = ctx->loop,
 					  .name = "resourcepoolstatusrequest_controller",
-					  .handle = handle,
+					  .handle = pool_requests_handle,
 					  .arg = p,
 					  .metrics = ctx->metrics });
 	workqueue_hold(p->queue, true);
@@ -302,9 +303,9 @@ struct pool_requests *pool_requests_new(const struct context *ctx, struct device
 	devices_watch(devices, &p->watcher);
 	p->informer = informers_get(
 		ctx->informers, &(struct informer_spec){ .resource = &p->resource, .slim = true });
-	p->handler = (struct informer_handler){ .on_add = on_add,
-						.on_update = on_update,
-						.on_synced = on_synced,
+	p->handler = (struct informer_handler){ .on_add = pool_requests_on_add,
+						.on_update = pool_requests_on_update,
+						.on_synced = pool_requests_on_synced,
 						.resync_ms = RESYNC_MS };
 	informer_add_handler(p->informer, &p->handler);
 	return p;

@@ -128,7 +128,7 @@ static struct space *space_of(struct quota_book *b, struct str ns)
 	return s;
 }
 
-static size_t find(const struct space *s, struct str name)
+static size_t book_find(const struct space *s, struct str name)
 {
 	size_t i = 0;
 
@@ -170,7 +170,7 @@ bool quota_book_set_quota(struct quota_book *b, struct str ns, struct str name,
 
 	if (!s)
 		return false;
-	at = find(s, name);
+	at = book_find(s, name);
 	if (at == s->quotas.n && !object)
 		return false;
 	if (at < s->quotas.n && object && same_spec(s->quotas.v[at], object))
@@ -201,7 +201,7 @@ bool quota_book_sums(const struct quota_book *b, struct str ns, struct str name,
 		     struct amount_list *ret_sums)
 {
 	const struct space *s = map_get(&b->spaces, ns);
-	size_t at = s ? find(s, name) : 0;
+	size_t at = s ? book_find(s, name) : 0;
 	const struct counted *c;
 	struct amount_list sums;
 
@@ -256,9 +256,9 @@ static struct record *record_new(struct str key, const struct part *parts, size_
 }
 
 /* In the scratch arena; NULL: the object adds nothing. */
-static struct record *measure(struct quota_book *b, const struct space *s, struct str key,
-			      const struct quota_kind *k, const struct quota_context *ctx,
-			      const struct json *object)
+static struct record *book_measure(struct quota_book *b, const struct space *s, struct str key,
+				   const struct quota_kind *k, const struct quota_context *ctx,
+				   const struct json *object)
 {
 	struct quota_item item;
 	struct part *parts;
@@ -277,7 +277,7 @@ static struct record *measure(struct quota_book *b, const struct space *s, struc
 	return n ? record_new(key, parts, n) : NULL;
 }
 
-static void apply(const struct record *r, bool add)
+static void book_apply(const struct record *r, bool add)
 {
 	for (size_t i = 0; r && i < r->n; i++) {
 		const struct part *p = &r->parts[i];
@@ -309,8 +309,8 @@ static void tell_freed(const struct space *s, const struct part *before, struct 
 }
 
 /* Reports each part of `r` that differs from the other record; parts of one quota are adjacent. */
-static void tell(const struct space *s, const struct record *r, const struct record *other,
-		 bool r_is_new, const struct quota_book_listener *l)
+static void book_tell(const struct space *s, const struct record *r, const struct record *other,
+		      bool r_is_new, const struct quota_book_listener *l)
 {
 	const struct counted *told[2] = { NULL, NULL };
 
@@ -339,13 +339,13 @@ void quota_book_put(struct quota_book *b, unsigned kind_id, const struct quota_k
 		return;
 	key = str_from(arena_printf(&b->scratch, "%u/%.*s", kind_id, STR_ARG(name)));
 	if (object)
-		now = measure(b, s, key, k, ctx, object);
+		now = book_measure(b, s, key, k, ctx, object);
 	before = now ? map_put(&s->records, now->key, now) : map_remove(&s->records, key);
 	b->count += (now != NULL) - (before != NULL);
-	apply(before, false);
-	apply(now, true);
-	tell(s, now, before, true, listener);
-	tell(s, before, now, false, listener);
+	book_apply(before, false);
+	book_apply(now, true);
+	book_tell(s, now, before, true, listener);
+	book_tell(s, before, now, false, listener);
 	free(before);
 	arena_clear(&b->scratch);
 }

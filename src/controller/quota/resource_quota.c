@@ -107,8 +107,9 @@ struct count {
 	bool wait; /* not everything is known yet */
 };
 
-static void count(struct resource_quotas *r, struct str ns, const struct json *object,
-		  struct arena *a, struct count *ret_count)
+static void resource_quota_count(struct resource_quotas *r, struct str ns,
+				 const struct json *object, struct arena *a,
+				 struct count *ret_count)
 {
 	struct quota_context ctx = resource_quotas_context(r);
 	struct count c = { .sums = amount_list_new(a) };
@@ -145,15 +146,15 @@ static bool is_right(const struct count *c, const struct json *object)
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-static void job_free(struct job *j)
+static void resource_quota_job_free(struct job *j)
 {
 	list_remove(&j->link);
 	client_cancel(&j->request);
 	free(j);
 }
 
-static void on_written(struct client_request *q, const struct client_answer *a UNUSED,
-		       const struct error *err)
+static void resource_quota_on_written(struct client_request *q,
+				      const struct client_answer *a UNUSED, const struct error *err)
 {
 	struct job *j = q->arg;
 	struct resource_quotas *r = j->owner;
@@ -168,12 +169,13 @@ static void on_written(struct client_request *q, const struct client_answer *a U
 	/* The request was sent once, so a conflict is about this write, not an earlier try. */
 	if (t)
 		quota_tally_end_write(t->tally, err && err->code == ERR_CONFLICT);
-	job_free(j);
+	resource_quota_job_free(j);
 	workqueue_finish(r->queue, key, again);
 }
 
-static void write_status(struct resource_quotas *r, const struct cached *o, struct str key,
-			 struct json *object, const struct count *c, struct arena *a)
+static void resource_quota_write_status(struct resource_quotas *r, const struct cached *o,
+					struct str key, struct json *object, const struct count *c,
+					struct arena *a)
 {
 	struct job *j = XNEW(struct job);
 	struct json *status = json_make_object(a);
@@ -184,7 +186,7 @@ static void write_status(struct resource_quotas *r, const struct cached *o, stru
 	j->owner = r;
 	j->key = key;
 	j->request.arg = j;
-	j->request.on_done = on_written;
+	j->request.on_done = resource_quota_on_written;
 	j->request.no_retry = true;
 	quota_tally_begin_write(tally_of(r, key));
 	list_push_back(&r->jobs, &j->link);
@@ -193,8 +195,8 @@ static void write_status(struct resource_quotas *r, const struct cached *o, stru
 }
 
 /* Returns true if its write will finish the key. */
-static bool settle(struct resource_quotas *r, const struct cached *o, struct str key,
-		   struct arena *a)
+static bool resource_quota_settle(struct resource_quotas *r, const struct cached *o, struct str key,
+				  struct arena *a)
 {
 	struct json *object;
 	struct count c;
@@ -203,7 +205,7 @@ static bool settle(struct resource_quotas *r, const struct cached *o, struct str
 	/* Also if it is being deleted: the server charges it until its finalizers are gone. */
 	if (cached_tree(o, a, &object, NULL) < 0)
 		return false;
-	count(r, cached_ns(o), object, a, &c);
+	resource_quota_count(r, cached_ns(o), object, a, &c);
 	if (c.wait)
 		return false;
 	c.used = quota_tally_decide(tally_of(r, key), &c.quota.used, &c.sums, loop_now(r->ctx.loop),
@@ -212,18 +214,18 @@ static bool settle(struct resource_quotas *r, const struct cached *o, struct str
 		workqueue_add_after(r->queue, key, wait);
 	if (is_right(&c, object))
 		return false;
-	write_status(r, o, key, object, &c, a);
+	resource_quota_write_status(r, o, key, object, &c, a);
 	return true;
 }
 
-static void handle(void *arg, struct str key)
+static void resource_quota_handle(void *arg, struct str key)
 {
 	struct resource_quotas *r = arg;
 	const struct cached *o = cache_get(informer_cache(r->quotas), key);
 	struct arena a;
 
 	arena_init(&a, REQUEST_WORK_MAX);
-	if (!o || !settle(r, o, key, &a))
+	if (!o || !resource_quota_settle(r, o, key, &a))
 		workqueue_finish(r->queue, key, false);
 	arena_release(&a);
 }
@@ -231,7 +233,7 @@ static void handle(void *arg, struct str key)
 /* --- changes --------------------------------------------------------------------------------- */
 
 /* "namespace/name" in `key`; empty: too long to be valid. */
-static struct str key_of(char key[KEY_MAX], struct str ns, struct str name)
+static struct str resource_quota_key_of(char key[KEY_MAX], struct str ns, struct str name)
 {
 	int n = snprintf(key, KEY_MAX, "%.*s/%.*s", STR_ARG(ns), STR_ARG(name));
 
@@ -241,7 +243,7 @@ static struct str key_of(char key[KEY_MAX], struct str ns, struct str name)
 void resource_quotas_touch(struct resource_quotas *r, struct str ns, struct str name, bool less)
 {
 	char text[KEY_MAX];
-	struct str key = key_of(text, ns, name);
+	struct str key = resource_quota_key_of(text, ns, name);
 
 	if (key.n)
 		workqueue_add_after(r->queue, key, less ? LESS_MS : MORE_MS);
@@ -251,7 +253,7 @@ void resource_quotas_freed(struct resource_quotas *r, struct str ns, struct str 
 			   const struct amount *amount)
 {
 	char text[KEY_MAX];
-	struct str key = key_of(text, ns, name);
+	struct str key = resource_quota_key_of(text, ns, name);
 
 	if (key.n)
 		quota_tally_add_freed(tally_of(r, key), amount->name, amount->q);
@@ -369,7 +371,7 @@ struct resource_quotas *resource_quotas_new(const struct context *ctx)
 	r->queue = workqueue_new(&(struct workqueue_opts){ .loop = ctx->loop,
 							   .name = "resourcequota_primary",
 							   .workers = WORKERS,
-							   .handle = handle,
+							   .handle = resource_quota_handle,
 							   .arg = r,
 							   .metrics = ctx->metrics });
 	workqueue_hold(r->queue, true);
@@ -397,7 +399,7 @@ void resource_quotas_free(struct resource_quotas *r)
 	resource_quotas_follow_release(r);
 	loop_timer_stop(&r->recount);
 	LIST_FOREACH_SAFE (l, &r->jobs)
-		job_free(LIST_ENTRY(l, struct job, link));
+		resource_quota_job_free(LIST_ENTRY(l, struct job, link));
 	workqueue_free(r->queue);
 	for (size_t at = 0; map_next(&r->tallies, &at, &key, &t);)
 		tallied_free(t);

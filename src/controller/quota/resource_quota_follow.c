@@ -87,7 +87,7 @@ struct quota_context resource_quotas_context(struct resource_quotas *r)
 
 /* --- objects --------------------------------------------------------------------------------- */
 
-static void on_changed(void *arg, struct str ns, struct str quota, bool less)
+static void resource_quota_follow_on_changed(void *arg, struct str ns, struct str quota, bool less)
 {
 	struct resource_quotas *r = arg;
 
@@ -100,10 +100,10 @@ static void on_freed(void *arg, struct str ns, struct str quota, const struct am
 	resource_quotas_freed(arg, ns, quota, amount);
 }
 
-static void put(struct quota_followed *f, const struct cached *o, bool gone)
+static void resource_quota_follow_put(struct quota_followed *f, const struct cached *o, bool gone)
 {
 	struct resource_quotas *r = f->owner;
-	struct quota_book_listener listener = { on_changed, on_freed, r };
+	struct quota_book_listener listener = { resource_quota_follow_on_changed, on_freed, r };
 	struct quota_context ctx;
 	const struct json *object = gone ? NULL : &nothing;
 	struct json *tree;
@@ -122,29 +122,32 @@ static void put(struct quota_followed *f, const struct cached *o, bool gone)
 	arena_clear(&r->context_arena);
 }
 
-static void on_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
+static void resource_quota_follow_on_add(struct informer_handler *h, struct cached *o,
+					 bool initial UNUSED)
 {
-	put(CONTAINER_OF(h, struct quota_followed, handler), o, false);
+	resource_quota_follow_put(CONTAINER_OF(h, struct quota_followed, handler), o, false);
 }
 
 /* The object may have been replaced by another of its name: both were charged. */
-static void on_update(struct informer_handler *h, struct cached *old, struct cached *o)
+static void resource_quota_follow_on_update(struct informer_handler *h, struct cached *old,
+					    struct cached *o)
 {
 	struct quota_followed *f = CONTAINER_OF(h, struct quota_followed, handler);
 	bool replaced = !str_eq(old->uid, o->uid);
 
 	if (replaced)
-		put(f, old, true);
+		resource_quota_follow_put(f, old, true);
 	if (replaced || f->kind.sort != QUOTA_COUNTED)
-		put(f, o, false);
+		resource_quota_follow_put(f, o, false);
 }
 
-static void on_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
+static void resource_quota_follow_on_delete(struct informer_handler *h, struct cached *last,
+					    bool unknown UNUSED)
 {
-	put(CONTAINER_OF(h, struct quota_followed, handler), last, true);
+	resource_quota_follow_put(CONTAINER_OF(h, struct quota_followed, handler), last, true);
 }
 
-static void on_synced(struct informer_handler *h)
+static void resource_quota_follow_on_synced(struct informer_handler *h)
 {
 	resource_quotas_touch_all(CONTAINER_OF(h, struct quota_followed, handler)->owner);
 }
@@ -159,7 +162,7 @@ void resource_quotas_refill(struct resource_quotas *r, struct str ns)
 
 		while (f->handler.informer &&
 		       (o = cache_next_in(informer_cache(f->handler.informer), ns, &walk)))
-			put(f, o, false);
+			resource_quota_follow_put(f, o, false);
 	}
 	r->muted = false;
 }
@@ -228,10 +231,10 @@ static void follow_kind(struct quota_followed *f, const struct discovery *d)
 	if (!found || (found->verbs & needs) != needs || !found->resource.namespaced)
 		return;
 	f->resource = resource_copy(&f->arena, &found->resource);
-	f->handler = (struct informer_handler){ .on_add = on_add,
-						.on_update = on_update,
-						.on_delete = on_delete,
-						.on_synced = on_synced };
+	f->handler = (struct informer_handler){ .on_add = resource_quota_follow_on_add,
+						.on_update = resource_quota_follow_on_update,
+						.on_delete = resource_quota_follow_on_delete,
+						.on_synced = resource_quota_follow_on_synced };
 	informer_add_handler(informers_get(f->owner->ctx.informers, &spec), &f->handler);
 	if (f->kind.sort == QUOTA_DEVICE_CLAIMS)
 		follow_classes(f->owner);
@@ -257,7 +260,7 @@ static void on_served(struct served_wait *w, const struct error *err)
 	resource_quotas_touch_all(r);
 }
 
-static void on_look(struct loop_timer *t)
+static void resource_quota_follow_on_look(struct loop_timer *t)
 {
 	struct resource_quotas *r = CONTAINER_OF(t, struct resource_quotas, look);
 
@@ -333,7 +336,7 @@ void resource_quotas_follow_init(struct resource_quotas *r)
 	arena_init(&r->context_arena, REQUEST_WORK_MAX);
 	r->class_resource = resource_builtin("resource.k8s.io", "v1", "deviceclasses");
 	r->wait.done = on_served;
-	loop_timer_init(&r->look, r->ctx.loop, on_look);
+	loop_timer_init(&r->look, r->ctx.loop, resource_quota_follow_on_look);
 }
 
 void resource_quotas_follow_release(struct resource_quotas *r)

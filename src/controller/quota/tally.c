@@ -45,7 +45,7 @@ void quota_tally_free(struct quota_tally *t)
 }
 
 /* The index of the name, or where to insert it. */
-static size_t place_of(const struct quota_tally *t, struct str name)
+static size_t tally_place_of(const struct quota_tally *t, struct str name)
 {
 	size_t from = 0, to = t->entries.n;
 
@@ -60,18 +60,18 @@ static size_t place_of(const struct quota_tally *t, struct str name)
 	return from;
 }
 
-static struct entry *find(struct quota_tally *t, struct str name)
+static struct entry *tally_find(struct quota_tally *t, struct str name)
 {
-	size_t at = place_of(t, name);
+	size_t at = tally_place_of(t, name);
 
 	return at < t->entries.n && str_eq(t->entries.v[at].name, name) ? &t->entries.v[at] : NULL;
 }
 
 /* NULL: too many names. */
-static struct entry *need(struct quota_tally *t, struct str name)
+static struct entry *tally_need(struct quota_tally *t, struct str name)
 {
-	struct entry *e = find(t, name);
-	size_t at = place_of(t, name);
+	struct entry *e = tally_find(t, name);
+	size_t at = tally_place_of(t, name);
 
 	if (e || !vec_reserve(&t->entries, 1))
 		return e;
@@ -111,7 +111,7 @@ static void begin_period(struct quota_tally *t, int64_t now_ms)
 static void add_charge(struct quota_tally *t, const struct amount *a, struct quantity q,
 		       int64_t now_ms)
 {
-	struct entry *e = need(t, a->name);
+	struct entry *e = tally_need(t, a->name);
 
 	if (e)
 		e->charged[0] = quantity_add(e->charged[0], q);
@@ -142,7 +142,7 @@ void quota_tally_see(struct quota_tally *t, const struct amount_list *before,
 
 void quota_tally_add_freed(struct quota_tally *t, struct str name, struct quantity q)
 {
-	struct entry *e = need(t, name);
+	struct entry *e = tally_need(t, name);
 
 	if (e)
 		e->freed = quantity_add(e->freed, q);
@@ -161,7 +161,7 @@ static struct quantity charged_lately(const struct quota_tally *t, const struct 
 static struct quantity lower(struct quota_tally *t, struct str name, struct quantity used,
 			     struct quantity count, int64_t now_ms)
 {
-	struct entry *e = need(t, name);
+	struct entry *e = tally_need(t, name);
 
 	if (!e)
 		return used;
@@ -174,7 +174,7 @@ static struct quantity lower(struct quota_tally *t, struct str name, struct quan
 /* Nothing has to be lowered, so `used` does not include what was freed. */
 static void forget_freed_of(struct quota_tally *t, struct str name)
 {
-	struct entry *e = find(t, name);
+	struct entry *e = tally_find(t, name);
 
 	if (e)
 		e->freed = (struct quantity){ 0 };

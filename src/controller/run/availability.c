@@ -55,8 +55,8 @@ static void on_unserved(void *arg)
 		loop_timer_start(&v->again, RETRY_MS);
 }
 
-static void on_removed(struct client_request *r, const struct client_answer *a UNUSED,
-		       const struct error *err)
+static void availability_on_removed(struct client_request *r, const struct client_answer *a UNUSED,
+				    const struct error *err)
 {
 	const struct availability *v = r->arg;
 
@@ -75,7 +75,7 @@ static void remove_leftovers(struct availability *v, const struct discovery *d)
 
 	if (!objects || client_busy(&v->leftovers))
 		return;
-	v->leftovers = (struct client_request){ .on_done = on_removed, .arg = v };
+	v->leftovers = (struct client_request){ .on_done = availability_on_removed, .arg = v };
 	client_delete_collection(v->ctx.client, &v->leftovers, &objects->resource, STR_NULL, NULL);
 }
 
@@ -153,7 +153,7 @@ static void on_served(struct served_wait *w, const struct error *err)
 	loop_timer_start(&v->again, is_complete(v) ? CHECK_MS : LOOK_AGAIN_MS);
 }
 
-static void on_again(struct loop_timer *t)
+static void availability_on_again(struct loop_timer *t)
 {
 	struct availability *v = CONTAINER_OF(t, struct availability, again);
 
@@ -168,7 +168,7 @@ struct availability *availability_new(const struct context *ctx,
 	v->ctx = *ctx;
 	v->opts = *opts;
 	v->wait.done = on_served;
-	loop_timer_init(&v->again, ctx->loop, on_again);
+	loop_timer_init(&v->again, ctx->loop, availability_on_again);
 	served_look(ctx->served, &v->wait);
 	return v;
 }

@@ -142,7 +142,7 @@ static void on_started(void *arg)
 	begin_work(c);
 }
 
-static void on_lost(void *arg, const struct error *why)
+static void controller_on_lost(void *arg, const struct error *why)
 {
 	struct controller *c = arg;
 
@@ -170,7 +170,7 @@ static int stand(struct controller *c, struct error *err)
 		.renew_deadline_ms = o->renew_deadline_ms,
 		.retry_period_ms = o->retry_period_ms,
 		.started_leading = on_started,
-		.stopped_leading = on_lost,
+		.stopped_leading = controller_on_lost,
 		.new_leader = on_new_leader,
 		.arg = c,
 		.metrics = o->metrics,
@@ -192,7 +192,7 @@ static int stand(struct controller *c, struct error *err)
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-static void on_later(struct loop_timer *t)
+static void controller_on_later(struct loop_timer *t)
 {
 	struct controller *c = CONTAINER_OF(t, struct controller, later);
 
@@ -216,7 +216,7 @@ int controller_new(const struct controller_opts *opts, struct controller **ret_c
 		c->opts.parts = CONTROLLER_ALL;
 	c->root_ca = opts->root_ca.n > 0 ? opts->root_ca : opts->kubeconfig->ca;
 	c->ctx = (struct context){ .loop = opts->loop, .metrics = opts->metrics, .log = opts->log };
-	loop_timer_init(&c->later, opts->loop, on_later);
+	loop_timer_init(&c->later, opts->loop, controller_on_later);
 	r = client_new(opts->loop, &client, &c->ctx.client, err);
 	if (r == 0 && !opts->no_election)
 		r = stand(c, err);

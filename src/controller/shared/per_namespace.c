@@ -30,7 +30,7 @@ struct job {
 	struct client_request request;
 };
 
-static void job_free(struct job *j)
+static void per_namespace_job_free(struct job *j)
 {
 	list_remove(&j->link);
 	client_cancel(&j->request);
@@ -44,8 +44,8 @@ static bool is_harmless(const struct error *err)
 	       (err->code == ERR_FORBIDDEN && strstr(err->msg, "being terminated"));
 }
 
-static void on_written(struct client_request *r, const struct client_answer *a UNUSED,
-		       const struct error *err)
+static void per_namespace_on_written(struct client_request *r, const struct client_answer *a UNUSED,
+				     const struct error *err)
 {
 	struct job *j = r->arg;
 	struct per_namespace *p = j->owner;
@@ -55,7 +55,7 @@ static void on_written(struct client_request *r, const struct client_answer *a U
 	if (again)
 		log_warn(p->ctx.log, "cannot write", LOG_Z("name", p->opts.name),
 			 LOG_STR("namespace", ns), LOG_ERR(err));
-	job_free(j);
+	per_namespace_job_free(j);
 	workqueue_finish(p->queue, ns, again);
 }
 
@@ -67,7 +67,7 @@ static void write_object(struct per_namespace *p, struct str ns, const struct js
 	j->owner = p;
 	j->ns = ns;
 	j->request.arg = j;
-	j->request.on_done = on_written;
+	j->request.on_done = per_namespace_on_written;
 	list_push_back(&p->jobs, &j->link);
 	if (exists)
 		client_update(p->ctx.client, &j->request, &p->opts.resource, ns,
@@ -83,7 +83,7 @@ static bool is_active(const struct cached *ns)
 	return !ns->deleting && (phase.n == 0 || str_eq(phase, STR("Active")));
 }
 
-static void handle(void *arg, struct str key)
+static void per_namespace_handle(void *arg, struct str key)
 {
 	struct per_namespace *p = arg;
 	const struct cached *ns = cache_get(informer_cache(p->namespaces), key);
@@ -129,7 +129,7 @@ static void on_object_delete(struct informer_handler *h, struct cached *last, bo
 }
 
 /* Until both informers have their state, everything would seem to be missing. */
-static void on_synced(struct per_namespace *p)
+static void per_namespace_on_synced(struct per_namespace *p)
 {
 	if (p->on_namespaces.synced && p->on_objects.synced)
 		workqueue_hold(p->queue, false);
@@ -137,12 +137,12 @@ static void on_synced(struct per_namespace *p)
 
 static void on_namespaces_synced(struct informer_handler *h)
 {
-	on_synced(CONTAINER_OF(h, struct per_namespace, on_namespaces));
+	per_namespace_on_synced(CONTAINER_OF(h, struct per_namespace, on_namespaces));
 }
 
 static void on_objects_synced(struct informer_handler *h)
 {
-	on_synced(CONTAINER_OF(h, struct per_namespace, on_objects));
+	per_namespace_on_synced(CONTAINER_OF(h, struct per_namespace, on_objects));
 }
 
 /* --- life ------------------------------------------------------------------------------------ */
@@ -179,7 +179,7 @@ struct per_namespace *per_namespace_new(const struct context *ctx,
 	p->queue = workqueue_new(&(struct workqueue_opts){ .loop = ctx->loop,
 							   .name = opts->queue,
 							   .workers = opts->workers,
-							   .handle = handle,
+							   .handle = per_namespace_handle,
 							   .arg = p,
 							   .metrics = ctx->metrics });
 	workqueue_hold(p->queue, true);
@@ -194,7 +194,7 @@ void per_namespace_free(struct per_namespace *p)
 	informer_remove_handler(&p->on_namespaces);
 	informer_remove_handler(&p->on_objects);
 	LIST_FOREACH_SAFE (l, &p->jobs)
-		job_free(LIST_ENTRY(l, struct job, link));
+		per_namespace_job_free(LIST_ENTRY(l, struct job, link));
 	workqueue_free(p->queue);
 	free(p);
 }

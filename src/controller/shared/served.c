@@ -13,9 +13,9 @@ struct served {
 	bool looking;
 };
 
-static void look(struct served *s);
+static void shared_served_look(struct served *s);
 
-static void on_looked(void *arg, const struct error *err)
+static void served_on_looked(void *arg, const struct error *err)
 {
 	struct served *s = arg;
 	struct list told;
@@ -24,7 +24,7 @@ static void on_looked(void *arg, const struct error *err)
 	list_splice_back(&told, &s->now);
 	s->looking = false;
 	if (!list_empty(&s->next))
-		look(s);
+		shared_served_look(s);
 	for (struct list *l; (l = list_pop_front(&told)) != NULL;) {
 		struct served_wait *w = LIST_ENTRY(l, struct served_wait, link);
 
@@ -33,11 +33,11 @@ static void on_looked(void *arg, const struct error *err)
 	}
 }
 
-static void look(struct served *s)
+static void shared_served_look(struct served *s)
 {
 	s->looking = true;
 	list_splice_back(&s->now, &s->next);
-	discovery_refresh(s->discovery, on_looked, s);
+	discovery_refresh(s->discovery, served_on_looked, s);
 }
 
 struct served *served_new(struct client *c)
@@ -50,7 +50,7 @@ struct served *served_new(struct client *c)
 	return s;
 }
 
-static void forget(struct list *waits)
+static void served_forget(struct list *waits)
 {
 	for (struct list *l; (l = list_pop_front(waits)) != NULL;)
 		LIST_ENTRY(l, struct served_wait, link)->link.next = NULL;
@@ -60,8 +60,8 @@ void served_free(struct served *s)
 {
 	if (!s)
 		return;
-	forget(&s->now);
-	forget(&s->next);
+	served_forget(&s->now);
+	served_forget(&s->next);
 	discovery_close(s->discovery);
 	free(s);
 }
@@ -70,7 +70,7 @@ void served_look(struct served *s, struct served_wait *w)
 {
 	list_push_back(&s->next, &w->link);
 	if (!s->looking)
-		look(s);
+		shared_served_look(s);
 }
 
 void served_cancel(struct served_wait *w)

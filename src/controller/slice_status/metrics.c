@@ -16,7 +16,8 @@ struct slice_status_driver {
 	char text[];
 };
 
-static struct metrics_family *family(struct metrics *m, const struct metrics_spec *spec)
+static struct metrics_family *slice_status_metrics_family(struct metrics *m,
+							  const struct metrics_spec *spec)
 {
 	struct metrics_family *f = NULL;
 
@@ -24,7 +25,7 @@ static struct metrics_family *family(struct metrics *m, const struct metrics_spe
 	return f;
 }
 
-static void tick(struct loop_timer *t)
+static void metrics_tick(struct loop_timer *t)
 {
 	struct slice_status_metrics *m = CONTAINER_OF(t, struct slice_status_metrics, tick);
 	int64_t now = loop_now(m->loop);
@@ -55,21 +56,24 @@ static void register_writes(struct slice_status_metrics *m, struct metrics *metr
 	struct metrics_family *errors;
 
 	m->durations = metrics_histogram_of(
-		family(metrics,
-		       &(struct metrics_spec){
-			       .name = "dra_resourceslice_status_update_duration_seconds",
-			       .help = "Time from when a ResourceSlice's status became out of date "
-				       "until it was written.",
-			       .type = METRICS_HISTOGRAM,
-			       .bounds = bounds,
-			       .bounds_n = ARRAY_SIZE(bounds) }),
+		slice_status_metrics_family(
+			metrics,
+			&(struct metrics_spec){
+				.name = "dra_resourceslice_status_update_duration_seconds",
+				.help = "Time from when a ResourceSlice's status became out of "
+					"date "
+					"until it was written.",
+				.type = METRICS_HISTOGRAM,
+				.bounds = bounds,
+				.bounds_n = ARRAY_SIZE(bounds) }),
 		NULL, 0);
-	errors = family(metrics, &(struct metrics_spec){
-					 .name = "dra_resourceslice_status_update_errors_total",
-					 .help = "Writes of a ResourceSlice's status that failed.",
-					 .type = METRICS_COUNTER,
-					 .labels = by_reason,
-					 .labels_n = ARRAY_SIZE(by_reason) });
+	errors = slice_status_metrics_family(
+		metrics,
+		&(struct metrics_spec){ .name = "dra_resourceslice_status_update_errors_total",
+					.help = "Writes of a ResourceSlice's status that failed.",
+					.type = METRICS_COUNTER,
+					.labels = by_reason,
+					.labels_n = ARRAY_SIZE(by_reason) });
 	m->conflicts = metrics_counter(errors, STR("conflict"));
 	m->errors = metrics_counter(errors, STR("error"));
 }
@@ -82,37 +86,39 @@ void slice_status_metrics_init(struct slice_status_metrics *m, struct metrics *m
 
 	*m = (struct slice_status_metrics){ .loop = loop };
 	map_init(&m->drivers);
-	loop_timer_init(&m->tick, loop, tick);
+	loop_timer_init(&m->tick, loop, metrics_tick);
 	if (!metrics)
 		return;
 	register_writes(m, metrics);
 	m->looks = metrics_counter_of(
-		family(metrics,
-		       &(struct metrics_spec){
-			       .name = "dra_resourceslice_status_controller_sync_total",
-			       .help = "Checks of whether a ResourceSlice's status is up to date.",
-			       .type = METRICS_COUNTER }),
+		slice_status_metrics_family(
+			metrics,
+			&(struct metrics_spec){
+				.name = "dra_resourceslice_status_controller_sync_total",
+				.help = "Checks of whether a ResourceSlice's status is up to date.",
+				.type = METRICS_COUNTER }),
 		NULL, 0);
 	m->claims = metrics_gauge_of(
-		family(metrics,
-		       &(struct metrics_spec){ .name = "dra_resourceslice_claims_tracked_total",
-					       .help = "ResourceClaims that hold devices.",
-					       .type = METRICS_GAUGE }),
+		slice_status_metrics_family(
+			metrics,
+			&(struct metrics_spec){ .name = "dra_resourceslice_claims_tracked_total",
+						.help = "ResourceClaims that hold devices.",
+						.type = METRICS_GAUGE }),
 		NULL, 0);
-	m->stale = family(metrics,
-			  &(struct metrics_spec){
-				  .name = "dra_resourceslice_status_staleness_seconds",
-				  .help = "Age of the driver's oldest pending ResourceSlice status "
-					  "update; 0 if all are current.",
-				  .type = METRICS_GAUGE,
-				  .labels = by_driver,
-				  .labels_n = ARRAY_SIZE(by_driver) });
-	m->faults = family(metrics,
-			   &(struct metrics_spec){ .name = "dra_pool_validation_errors_total",
-						   .help = "Current validation errors of a pool.",
-						   .type = METRICS_GAUGE,
-						   .labels = by_pool,
-						   .labels_n = ARRAY_SIZE(by_pool) });
+	m->stale = slice_status_metrics_family(
+		metrics, &(struct metrics_spec){
+				 .name = "dra_resourceslice_status_staleness_seconds",
+				 .help = "Age of the driver's oldest pending ResourceSlice status "
+					 "update; 0 if all are current.",
+				 .type = METRICS_GAUGE,
+				 .labels = by_driver,
+				 .labels_n = ARRAY_SIZE(by_driver) });
+	m->faults = slice_status_metrics_family(
+		metrics, &(struct metrics_spec){ .name = "dra_pool_validation_errors_total",
+						 .help = "Current validation errors of a pool.",
+						 .type = METRICS_GAUGE,
+						 .labels = by_pool,
+						 .labels_n = ARRAY_SIZE(by_pool) });
 }
 
 void slice_status_metrics_release(struct slice_status_metrics *m)

@@ -56,7 +56,7 @@ void slice_status_pools_release(struct slice_status_pools *p)
 
 /* --- membership ------------------------------------------------------------------------------ */
 
-static struct slice_status_pool *need(struct slice_status_pools *p, struct str key)
+static struct slice_status_pool *pools_need(struct slice_status_pools *p, struct str key)
 {
 	struct slice_status_pool *pool = map_get(&p->all, key);
 
@@ -117,7 +117,7 @@ void slice_status_pools_join(struct slice_status_pools *p, struct slice_state *s
 		return;
 	slice_status_pools_leave(p, st);
 	if (slice)
-		st->pool = need(p, slice->pool->key);
+		st->pool = pools_need(p, slice->pool->key);
 }
 
 /* --- conditions ------------------------------------------------------------------------------ */

@@ -55,7 +55,7 @@ static const struct resource objects = { .group = STR("devplane.dev"),
 					 .resource = STR("resourceslicestatuses"),
 					 .kind = STR("ResourceSliceStatus") };
 
-static struct object_sink *of(struct slice_sink *s)
+static struct object_sink *slice_sink_object_of(struct slice_sink *s)
 {
 	return CONTAINER_OF(s, struct object_sink, sink);
 }
@@ -82,14 +82,14 @@ static bool is_about(const struct cached *o, const struct cached *slice)
 
 static uint64_t object_revision(struct slice_sink *sink, struct str name)
 {
-	const struct cached *o = find_object(of(sink), name);
+	const struct cached *o = find_object(slice_sink_object_of(sink), name);
 
 	return o ? o->revision : 0;
 }
 
 static struct slice_stored object_read(struct slice_sink *sink, struct str name)
 {
-	const struct object_sink *s = of(sink);
+	const struct object_sink *s = slice_sink_object_of(sink);
 	const struct cached *o = find_object(s, name),
 			    *slice = devices_find_slice(s->devices, name);
 	struct slice_stored stored = { .status = STR_NULL };
@@ -165,7 +165,7 @@ static struct json *make_object(const struct object_sink *s, const struct cached
 static bool object_write(struct slice_sink *sink, const struct cached *slice, struct str status,
 			 struct client_request *r, struct arena *a)
 {
-	struct object_sink *s = of(sink);
+	struct object_sink *s = slice_sink_object_of(sink);
 	struct client *c = s->ctx.client;
 	const struct cached *o = find_object(s, cached_name(slice));
 
@@ -202,8 +202,9 @@ static void look_for_slices(struct object_sink *s)
 }
 
 /* A conflict means that our copy is behind; it is checked again. */
-static void on_removed(struct client_request *r, const struct client_answer *a UNUSED,
-		       const struct error *err)
+static void slice_sink_object_on_removed(struct client_request *r,
+					 const struct client_answer *a UNUSED,
+					 const struct error *err)
 {
 	struct object_sink *s = r->arg;
 	bool again = err && find_object(s, s->removing);
@@ -229,7 +230,7 @@ static void remove_object(void *arg, struct str name)
 						    .resource_version = o->resource_version });
 }
 
-static void on_slice(struct devices_watcher *w, struct str name)
+static void slice_sink_object_on_slice(struct devices_watcher *w, struct str name)
 {
 	look_for_slice(CONTAINER_OF(w, struct object_sink, watcher), name);
 }
@@ -248,22 +249,25 @@ static void on_object(struct object_sink *s, const struct cached *o)
 		s->sink.changed(s->sink.arg, o->key);
 }
 
-static void on_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
+static void slice_sink_object_on_add(struct informer_handler *h, struct cached *o,
+				     bool initial UNUSED)
 {
 	on_object(CONTAINER_OF(h, struct object_sink, handler), o);
 }
 
-static void on_update(struct informer_handler *h, struct cached *old UNUSED, struct cached *o)
+static void slice_sink_object_on_update(struct informer_handler *h, struct cached *old UNUSED,
+					struct cached *o)
 {
 	on_object(CONTAINER_OF(h, struct object_sink, handler), o);
 }
 
-static void on_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
+static void slice_sink_object_on_delete(struct informer_handler *h, struct cached *last,
+					bool unknown UNUSED)
 {
 	on_object(CONTAINER_OF(h, struct object_sink, handler), last);
 }
 
-static void on_synced(struct informer_handler *h)
+static void slice_sink_object_on_synced(struct informer_handler *h)
 {
 	struct object_sink *s = CONTAINER_OF(h, struct object_sink, handler);
 
@@ -271,16 +275,16 @@ static void on_synced(struct informer_handler *h)
 		s->sink.ready(s->sink.arg);
 }
 
-static void follow(struct object_sink *s)
+static void slice_sink_object_follow(struct object_sink *s)
 {
 	if (s->informer)
 		return;
 	s->informer = informers_get(s->ctx.informers,
 				    &(struct informer_spec){ .resource = &objects, .slim = true });
-	s->handler = (struct informer_handler){ .on_add = on_add,
-						.on_update = on_update,
-						.on_delete = on_delete,
-						.on_synced = on_synced };
+	s->handler = (struct informer_handler){ .on_add = slice_sink_object_on_add,
+						.on_update = slice_sink_object_on_update,
+						.on_delete = slice_sink_object_on_delete,
+						.on_synced = slice_sink_object_on_synced };
 	informer_add_handler(s->informer, &s->handler);
 }
 
@@ -337,7 +341,7 @@ static void on_served(struct served_wait *w, const struct error *err)
 	} else if (discovery_find(served_discovery(s->ctx.served), objects.group, objects.version,
 				  objects.resource)) {
 		s->look_ms = LOOK_MIN_MS;
-		follow(s);
+		slice_sink_object_follow(s);
 		loop_timer_start(&s->later, CHECK_MS);
 	} else {
 		define(s);
@@ -345,7 +349,7 @@ static void on_served(struct served_wait *w, const struct error *err)
 }
 
 /* Somebody may delete the definition, and all objects with it. */
-static void on_later(struct loop_timer *t)
+static void slice_sink_object_on_later(struct loop_timer *t)
 {
 	struct object_sink *s = CONTAINER_OF(t, struct object_sink, later);
 
@@ -359,7 +363,7 @@ static void on_later(struct loop_timer *t)
 
 static void object_free(struct slice_sink *sink)
 {
-	struct object_sink *s = of(sink);
+	struct object_sink *s = slice_sink_object_of(sink);
 
 	devices_unwatch(&s->watcher);
 	informer_remove_handler(&s->handler);
@@ -384,18 +388,18 @@ struct slice_sink *slice_sink_object_new(const struct context *ctx, struct devic
 	s->devices = devices;
 	s->look_ms = LOOK_MIN_MS;
 	s->definition = (struct client_request){ .on_done = on_defined, .arg = s };
-	s->removal = (struct client_request){ .on_done = on_removed, .arg = s };
+	s->removal = (struct client_request){ .on_done = slice_sink_object_on_removed, .arg = s };
 	s->gone = workqueue_new(&(struct workqueue_opts){ .loop = ctx->loop,
 							  .name = "resourceslice_status_gone",
 							  .handle = remove_object,
 							  .backoff_max_ms = GONE_MAX_MS,
 							  .arg = s,
 							  .metrics = ctx->metrics });
-	s->watcher.on_slice = on_slice;
+	s->watcher.on_slice = slice_sink_object_on_slice;
 	s->watcher.on_synced = on_devices_synced;
 	devices_watch(devices, &s->watcher);
 	s->wait.done = on_served;
-	loop_timer_init(&s->later, ctx->loop, on_later);
+	loop_timer_init(&s->later, ctx->loop, slice_sink_object_on_later);
 	served_look(ctx->served, &s->wait);
 	return &s->sink;
 }

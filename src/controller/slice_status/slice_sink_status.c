@@ -25,7 +25,7 @@ static struct status_sink *status_sink_of(struct slice_sink *s)
 	return CONTAINER_OF(s, struct status_sink, sink);
 }
 
-static struct str status_of(const struct cached *slice)
+static struct str slice_sink_status_of(const struct cached *slice)
 {
 	struct str text = cached_field(slice, "status", NULL);
 
@@ -45,7 +45,7 @@ static struct slice_stored sink_read(struct slice_sink *s, struct str slice)
 
 	if (!o)
 		return (struct slice_stored){ 0 };
-	return (struct slice_stored){ .status = status_of(o), .revision = o->revision };
+	return (struct slice_stored){ .status = slice_sink_status_of(o), .revision = o->revision };
 }
 
 static void print_patch(struct buf *out, const struct cached *slice, struct str status)
@@ -67,7 +67,7 @@ static bool sink_write(struct slice_sink *s, const struct cached *slice, struct 
 	struct status_sink *t = status_sink_of(s);
 	struct buf patch = BUF_INIT(2 * OBJECT_MAX);
 
-	if (!status.p && !status_of(slice).p)
+	if (!status.p && !slice_sink_status_of(slice).p)
 		return false;
 	print_patch(&patch, slice, status);
 	r->body = buf_str(&patch);
@@ -90,7 +90,8 @@ static void sink_free(struct slice_sink *s)
 }
 
 /* Does not compare the status: it usually has changed. */
-static void on_update(struct informer_handler *h, struct cached *old UNUSED, struct cached *o)
+static void slice_sink_status_on_update(struct informer_handler *h, struct cached *old UNUSED,
+					struct cached *o)
 {
 	struct status_sink *t = CONTAINER_OF(h, struct status_sink, handler);
 
@@ -98,7 +99,7 @@ static void on_update(struct informer_handler *h, struct cached *old UNUSED, str
 		t->sink.changed(t->sink.arg, o->key);
 }
 
-static void on_synced(struct informer_handler *h)
+static void slice_sink_status_on_synced(struct informer_handler *h)
 {
 	struct status_sink *t = CONTAINER_OF(h, struct status_sink, handler);
 
@@ -120,8 +121,8 @@ struct slice_sink *slice_sink_status_new(const struct context *ctx, struct devic
 	t->sink.in_slice = true;
 	t->client = ctx->client;
 	t->slices = devices_slices(devices);
-	t->handler.on_update = on_update;
-	t->handler.on_synced = on_synced;
+	t->handler.on_update = slice_sink_status_on_update;
+	t->handler.on_synced = slice_sink_status_on_synced;
 	informer_add_handler(t->slices, &t->handler);
 	return &t->sink;
 }

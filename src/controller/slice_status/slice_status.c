@@ -71,8 +71,8 @@ static void set_since(struct slice_status *s, struct slice_state *st, int64_t si
 	slice_status_metrics_since(&s->metrics, st);
 }
 
-static void on_done(struct client_request *r, const struct client_answer *a,
-		    const struct error *err);
+static void slice_status_on_done(struct client_request *r, const struct client_answer *a,
+				 const struct error *err);
 
 static struct slice_state *state_new(struct slice_status *s, const struct cached *slice)
 {
@@ -82,7 +82,7 @@ static struct slice_state *state_new(struct slice_status *s, const struct cached
 	st->name = str_of(st->text, slice->key.n);
 	st->owner = s;
 	st->since = st->again_since = st->replaced_since = -1;
-	st->request.on_done = on_done;
+	st->request.on_done = slice_status_on_done;
 	st->request.arg = st;
 	slice_status_metrics_add(&s->metrics, st, slice);
 	(void)map_put(&s->states, st->name, st);
@@ -114,7 +114,7 @@ static void note_uid(struct slice_state *st, const struct cached *slice)
 }
 
 /* Whether our copy shows our last write, however the server changed it. */
-static bool is_ours(const struct slice_state *st, uint64_t revision)
+static bool slice_status_is_ours(const struct slice_state *st, uint64_t revision)
 {
 	return st->written && st->written == revision;
 }
@@ -125,7 +125,7 @@ static bool is_stored(struct slice_status *s, const struct slice_state *st,
 {
 	struct json *v;
 
-	if (is_ours(st, stored->revision))
+	if (slice_status_is_ours(st, stored->revision))
 		return st->written_hash == hash_bytes(buf_str(&s->text), 0);
 	if (!status || !stored->status.p)
 		return !status && !stored->status.p;
@@ -190,7 +190,7 @@ static bool write_if_other(struct slice_status *s, struct slice_state *st,
 				   &st->request, &s->scratch);
 }
 
-static void forget(struct slice_status *s, struct str name)
+static void slice_status_forget(struct slice_status *s, struct str name)
 {
 	struct slice_state *st = map_remove(&s->states, name);
 
@@ -239,14 +239,15 @@ static void end_look(struct slice_status *s, struct slice_state *st)
 	workqueue_finish(s->queue, st->name, false);
 }
 
-static void look_at(struct slice_status *s, struct slice_state *st, const struct cached *slice)
+static void slice_status_look_at(struct slice_status *s, struct slice_state *st,
+				 const struct cached *slice)
 {
 	struct slice_stored stored = { .revision = s->sink->ops->revision(s->sink, st->name) };
 	int64_t wait = wait_ms(s, st, stored.revision), grace = grace_ms(s, st);
 	bool ours, writes;
 
 	note_uid(st, slice);
-	ours = is_ours(st, stored.revision);
+	ours = slice_status_is_ours(st, stored.revision);
 	if (ours && !st->concerned) {
 		end_look(s, st);
 		return;
@@ -270,17 +271,17 @@ static void look_at(struct slice_status *s, struct slice_state *st, const struct
 	arena_clear(&s->scratch);
 }
 
-static void look(void *arg, struct str name)
+static void slice_status_look(void *arg, struct str name)
 {
 	struct slice_status *s = arg;
 	struct slice_state *st = map_get(&s->states, name);
 	const struct cached *slice = devices_find_slice(s->devices, name);
 
 	if (st && slice) {
-		look_at(s, st, slice);
+		slice_status_look_at(s, st, slice);
 		return;
 	}
-	forget(s, name);
+	slice_status_forget(s, name);
 	workqueue_finish(s->queue, name, false);
 }
 
@@ -302,8 +303,8 @@ static uint64_t written_revision(const struct slice_state *st, const struct clie
 }
 
 /* An unknown version is not awaited if our copy may have shown it before the reply arrived. */
-static void on_written(struct slice_status *s, struct slice_state *st,
-		       const struct client_answer *a)
+static void slice_status_on_written(struct slice_status *s, struct slice_state *st,
+				    const struct client_answer *a)
 {
 	uint64_t revision = written_revision(st, a);
 	int64_t now = loop_now(s->ctx.loop);
@@ -328,7 +329,8 @@ static bool is_usual(const struct error *err)
 }
 
 /* Logs once for each slice until it succeeds, and once in all while the server is unreachable. */
-static void complain(struct slice_status *s, struct slice_state *st, const struct error *err)
+static void slice_status_complain(struct slice_status *s, struct slice_state *st,
+				  const struct error *err)
 {
 	bool said = st->failing || (err->code == ERR_UNAVAILABLE && s->unreachable);
 
@@ -349,7 +351,7 @@ static void on_failed(struct slice_status *s, struct slice_state *st, const stru
 	unsigned failures = workqueue_num_requeues(s->queue, st->name);
 
 	slice_status_metrics_write(&s->metrics, 0, err);
-	complain(s, st, err);
+	slice_status_complain(s, st, err);
 	st->behind = is_usual(err);
 	st->retry_at = loop_now(s->ctx.loop) +
 		       MIN((int64_t)BACKOFF_MIN_MS << MIN(failures, 16u), (int64_t)BACKOFF_MAX_MS);
@@ -378,8 +380,8 @@ static void note_missing(struct slice_status *s, struct slice_state *st, const s
 		s->opts.unserved(s->opts.arg);
 }
 
-static void on_done(struct client_request *r, const struct client_answer *a,
-		    const struct error *err)
+static void slice_status_on_done(struct client_request *r, const struct client_answer *a,
+				 const struct error *err)
 {
 	struct slice_state *st = r->arg;
 	struct slice_status *s = st->owner;
@@ -390,7 +392,7 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 	if (err)
 		on_failed(s, st, err);
 	else
-		on_written(s, st, a);
+		slice_status_on_written(s, st, a);
 	st->again_since = -1;
 	workqueue_finish(s->queue, st->name, err != NULL);
 	if (err)
@@ -418,7 +420,7 @@ static void want_look(struct slice_status *s, struct str name, bool concerned)
 }
 
 /* The slice joins its pool before others are checked that may leave it. */
-static void on_slice(struct devices_watcher *w, struct str slice)
+static void slice_status_on_slice(struct devices_watcher *w, struct str slice)
 {
 	struct slice_status *s = CONTAINER_OF(w, struct slice_status, watcher);
 	struct slice_state *st;
@@ -429,7 +431,7 @@ static void on_slice(struct devices_watcher *w, struct str slice)
 		slice_status_pools_join(&s->pools, st);
 }
 
-static void on_turn(struct devices_watcher *w)
+static void slice_status_on_turn(struct devices_watcher *w)
 {
 	struct slice_status *s = CONTAINER_OF(w, struct slice_status, watcher);
 
@@ -457,16 +459,16 @@ static void on_stored(void *arg, struct str slice)
 	want_look(s, slice, false);
 }
 
-static bool is_ready(const struct slice_status *s)
+static bool slice_status_is_ready(const struct slice_status *s)
 {
 	return s->watcher.synced && s->sink_ready;
 }
 
-static void on_synced(struct devices_watcher *w)
+static void slice_status_on_synced(struct devices_watcher *w)
 {
 	struct slice_status *s = CONTAINER_OF(w, struct slice_status, watcher);
 
-	workqueue_hold(s->queue, !is_ready(s));
+	workqueue_hold(s->queue, !slice_status_is_ready(s));
 }
 
 static void on_sink_ready(void *arg)
@@ -474,7 +476,7 @@ static void on_sink_ready(void *arg)
 	struct slice_status *s = arg;
 
 	s->sink_ready = true;
-	workqueue_hold(s->queue, !is_ready(s));
+	workqueue_hold(s->queue, !slice_status_is_ready(s));
 }
 
 /* --- life ------------------------------------------------------------------------------------ */
@@ -498,7 +500,7 @@ struct slice_status *slice_status_new(const struct context *ctx, struct devices 
 		&(struct workqueue_opts){ .loop = ctx->loop,
 					  .name = "resourceslice_status",
 					  .workers = opts->workers ? opts->workers : WORKERS,
-					  .handle = look,
+					  .handle = slice_status_look,
 					  .arg = s,
 					  .backoff_base_ms = BACKOFF_MIN_MS,
 					  .backoff_max_ms = BACKOFF_MAX_MS,
@@ -509,16 +511,16 @@ struct slice_status *slice_status_new(const struct context *ctx, struct devices 
 	sink->changed = on_stored;
 	sink->ready = on_sink_ready;
 	sink->arg = s;
-	s->watcher.on_slice = on_slice;
-	s->watcher.on_synced = on_synced;
-	s->watcher.on_turn = on_turn;
+	s->watcher.on_slice = slice_status_on_slice;
+	s->watcher.on_synced = slice_status_on_synced;
+	s->watcher.on_turn = slice_status_on_turn;
 	devices_watch(devices, &s->watcher);
 	return s;
 }
 
 bool slice_status_settled(const struct slice_status *s)
 {
-	return is_ready(s) && s->outdated == 0 && workqueue_len(s->queue) == 0 &&
+	return slice_status_is_ready(s) && s->outdated == 0 && workqueue_len(s->queue) == 0 &&
 	       workqueue_running(s->queue) == 0;
 }
 

@@ -8,7 +8,8 @@
 #include "base/core/mem.h"
 
 /* The index of a source, or where to insert it. */
-static size_t place(const struct str *sources, size_t n, struct str source, bool *ret_there)
+static size_t eviction_place(const struct str *sources, size_t n, struct str source,
+			     bool *ret_there)
 {
 	size_t low = 0, high = n;
 
@@ -24,7 +25,7 @@ static size_t place(const struct str *sources, size_t n, struct str source, bool
 	return low;
 }
 
-static void grow(struct eviction_draft *d)
+static void eviction_grow(struct eviction_draft *d)
 {
 	size_t room = d->room ? d->room * 2 : 4;
 	struct str *larger = ARENA_ARRAY(d->arena, struct str, room);
@@ -38,14 +39,14 @@ static void grow(struct eviction_draft *d)
 void eviction_add(struct eviction_draft *d, int64_t when, struct str source)
 {
 	bool there;
-	size_t at = place(d->sources, d->n, source, &there);
+	size_t at = eviction_place(d->sources, d->n, source, &there);
 
 	if (d->n == 0 || when < d->when)
 		d->when = when;
 	if (there)
 		return;
 	if (d->n == d->room)
-		grow(d);
+		eviction_grow(d);
 	for (size_t i = d->n; i > at; i--)
 		d->sources[i] = d->sources[i - 1];
 	d->sources[at] = arena_str(d->arena, source);
@@ -109,7 +110,7 @@ bool eviction_has(const struct eviction *e, struct str source)
 {
 	bool there;
 
-	(void)place(e->sources, e->n, source, &there);
+	(void)eviction_place(e->sources, e->n, source, &there);
 	return there;
 }
 

@@ -24,7 +24,7 @@ static bool still_due(const struct taint_job *j)
 }
 
 /* Nothing is left to do for a deleted pod, whoever deleted it. */
-static void finish(struct taint_job *j)
+static void pod_finish(struct taint_job *j)
 {
 	taint_book_evicted(j->owner->book, j->name, j->uid);
 	taint_job_end(j, false);
@@ -39,7 +39,7 @@ static void on_deleted(struct taint_job *j, const struct client_answer *a UNUSED
 	int64_t late = MAX(now_of(j) - j->eviction->when, 0);
 
 	if (err && err->code == ERR_NOT_FOUND) {
-		finish(j);
+		pod_finish(j);
 		return;
 	}
 	if (err) {
@@ -53,7 +53,7 @@ static void on_deleted(struct taint_job *j, const struct client_answer *a UNUSED
 	if (t->latency)
 		metrics_histogram_observe(t->latency, (double)late / CLOCK_SEC);
 	taint_rules_concerned(t, j->eviction, true);
-	finish(j);
+	pod_finish(j);
 }
 
 static void delete_pod(struct taint_job *j)
@@ -114,7 +114,7 @@ static void on_marked(struct taint_job *j, const struct client_answer *a UNUSED,
 		      const struct error *err)
 {
 	if (err && err->code == ERR_NOT_FOUND)
-		finish(j);
+		pod_finish(j);
 	else if (err)
 		taint_job_fail(j, "cannot mark a pod that is to be evicted", err);
 	else
@@ -139,14 +139,14 @@ static void mark_pod(struct taint_job *j, const struct json *pod)
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-static void on_read(struct taint_job *j, const struct client_answer *a, const struct error *err)
+static void pod_on_read(struct taint_job *j, const struct client_answer *a, const struct error *err)
 {
 	struct json *pod = NULL;
 	const struct json *meta;
 	struct error bad;
 
 	if (err && err->code == ERR_NOT_FOUND) {
-		finish(j);
+		pod_finish(j);
 		return;
 	}
 	if (err || client_answer_tree(a, &j->arena, &pod, &bad) < 0) {
@@ -155,7 +155,7 @@ static void on_read(struct taint_job *j, const struct client_answer *a, const st
 	}
 	meta = json_getz(pod, "metadata");
 	if (!str_eq(json_text_at(meta, "uid"), j->uid) || json_getz(meta, "deletionTimestamp"))
-		finish(j);
+		pod_finish(j);
 	else if (!still_due(j))
 		taint_job_end(j, false);
 	else
@@ -181,6 +181,6 @@ void taint_pod_begin(struct taint_job *j)
 	j->uid = arena_str(&j->arena, pod->uid);
 	eviction_join(&draft, pod->eviction);
 	j->eviction = eviction_new(&draft);
-	j->on_answer = on_read;
+	j->on_answer = pod_on_read;
 	client_get(t->ctx.client, &j->request, &t->pods_resource, j->ns, j->pod);
 }

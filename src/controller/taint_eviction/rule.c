@@ -33,8 +33,8 @@ static int64_t must_wait(const struct taint_job *j, const struct taint_rule *rul
 	return rest > TAINT_STATUS_MS ? TAINT_STATUS_MS : rest > 0 ? rest : 0;
 }
 
-static void on_written(struct taint_job *j, const struct client_answer *a UNUSED,
-		       const struct error *err)
+static void rule_on_written(struct taint_job *j, const struct client_answer *a UNUSED,
+			    const struct error *err)
 {
 	struct taint_rule *rule = rule_of(j);
 
@@ -49,13 +49,13 @@ static void on_written(struct taint_job *j, const struct client_answer *a UNUSED
 	taint_job_end(j, false);
 }
 
-static void write_status(struct taint_job *j, const struct json *rule, struct json *condition)
+static void rule_write_status(struct taint_job *j, const struct json *rule, struct json *condition)
 {
 	struct taint_eviction *t = j->owner;
 	struct resource_name name = { .name = j->name, .subresource = STR("status") };
 	int64_t now = clock_wall(loop_clock(t->ctx.loop));
 
-	j->on_answer = on_written;
+	j->on_answer = rule_on_written;
 	j->request.query = STR("fieldManager=" TAINT_CONTROLLER "&force=true");
 	client_patch(t->ctx.client, &j->request, informer_resource(t->rules), name,
 		     CLIENT_PATCH_APPLY, taint_condition_patch(&j->arena, rule, condition, now));
@@ -89,5 +89,5 @@ void taint_rule_begin(struct taint_job *j)
 	if (taint_condition_same(condition, taint_condition_of(tree)))
 		taint_job_end(j, false);
 	else
-		write_status(j, tree, condition);
+		rule_write_status(j, tree, condition);
 }

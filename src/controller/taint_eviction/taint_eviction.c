@@ -15,7 +15,8 @@
 
 enum { WORKERS = 8 }; /* as upstream's controller */
 
-static void add_key(struct taint_eviction *t, const char *prefix, struct str name, int64_t after_ms)
+static void taint_eviction_add_key(struct taint_eviction *t, const char *prefix, struct str name,
+				   int64_t after_ms)
 {
 	char key[600];
 	int n = snprintf(key, sizeof(key), "%s%.*s", prefix, STR_ARG(name));
@@ -30,7 +31,7 @@ static void add_key(struct taint_eviction *t, const char *prefix, struct str nam
 
 /* --- jobs ------------------------------------------------------------------------------------ */
 
-static void job_free(struct taint_job *j)
+static void taint_eviction_job_free(struct taint_job *j)
 {
 	list_remove(&j->link);
 	client_cancel(&j->request);
@@ -44,7 +45,7 @@ void taint_job_end(struct taint_job *j, bool again)
 	struct workqueue *queue = j->owner->queue;
 	struct str key = j->key;
 
-	job_free(j);
+	taint_eviction_job_free(j);
 	workqueue_finish(queue, key, again);
 }
 
@@ -63,8 +64,8 @@ void taint_job_fail(struct taint_job *j, const char *what, const struct error *e
 	taint_job_end(j, true);
 }
 
-static void on_done(struct client_request *r, const struct client_answer *a,
-		    const struct error *err)
+static void taint_eviction_on_done(struct client_request *r, const struct client_answer *a,
+				   const struct error *err)
 {
 	struct taint_job *j = r->arg;
 
@@ -72,7 +73,7 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 	j->on_answer(j, a, err);
 }
 
-static void handle(void *arg, struct str key)
+static void taint_eviction_handle(void *arg, struct str key)
 {
 	struct taint_eviction *t = arg;
 	struct taint_job *j = XNEW(struct taint_job);
@@ -82,7 +83,7 @@ static void handle(void *arg, struct str key)
 	j->key = key;
 	j->name = str_skip(key, pod ? STR(TAINT_POD_KEY).n : STR(TAINT_RULE_KEY).n);
 	j->request.arg = j;
-	j->request.on_done = on_done;
+	j->request.on_done = taint_eviction_on_done;
 	arena_init(&j->arena, REQUEST_WORK_MAX);
 	list_push_back(&t->jobs, &j->link);
 	if (pod)
@@ -116,7 +117,7 @@ void taint_rules_concerned(struct taint_eviction *t, const struct eviction *e, b
 			continue;
 		if (evicted)
 			rule->evicted++;
-		add_key(t, TAINT_RULE_KEY, name, TAINT_STATUS_MS);
+		taint_eviction_add_key(t, TAINT_RULE_KEY, name, TAINT_STATUS_MS);
 	}
 }
 
@@ -155,7 +156,7 @@ static const struct json *find_pod(void *arg, struct str key, struct arena *a)
 /* --- a turn ---------------------------------------------------------------------------------- */
 
 /* The initial state: the watcher has reported the slices, which lead to claims and pods. */
-static void begin(struct taint_eviction *t)
+static void taint_eviction_begin(struct taint_eviction *t)
 {
 	struct str name;
 	size_t at = 0;
@@ -167,7 +168,7 @@ static void begin(struct taint_eviction *t)
 	workqueue_hold(t->queue, false);
 }
 
-static void on_turn(struct loop_task *task)
+static void taint_eviction_on_turn(struct loop_task *task)
 {
 	struct taint_eviction *t = CONTAINER_OF(task, struct taint_eviction, task);
 
@@ -175,36 +176,36 @@ static void on_turn(struct loop_task *task)
 		return;
 	(void)devices_inventory(t->devices); /* updates the inventory */
 	if (!t->working)
-		begin(t);
+		taint_eviction_begin(t);
 	for (size_t i = 0; i < t->changed_rules.v.n; i++)
 		taint_book_rule(t->book, t->changed_rules.v.v[i]);
 	taint_book_settle(t->book);
 	for (size_t i = 0; i < t->changed_rules.v.n; i++)
-		add_key(t, TAINT_RULE_KEY, t->changed_rules.v.v[i], 0);
+		taint_eviction_add_key(t, TAINT_RULE_KEY, t->changed_rules.v.v[i], 0);
 	for (size_t i = 0; i < t->due.v.n; i++)
-		add_key(t, TAINT_POD_KEY, t->due.v.v[i], 0);
+		taint_eviction_add_key(t, TAINT_POD_KEY, t->due.v.v[i], 0);
 	devices_names_clear(&t->changed_rules);
 	devices_names_clear(&t->due);
 }
 
-static void plan(struct taint_eviction *t)
+static void taint_eviction_plan(struct taint_eviction *t)
 {
 	loop_defer(t->ctx.loop, &t->task);
 }
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-static void on_slice(struct devices_watcher *w, struct str slice)
+static void taint_eviction_on_slice(struct devices_watcher *w, struct str slice)
 {
 	struct taint_eviction *t = CONTAINER_OF(w, struct taint_eviction, watcher);
 
 	taint_book_slice(t->book, slice);
-	plan(t);
+	taint_eviction_plan(t);
 }
 
 static void on_devices_synced(struct devices_watcher *w)
 {
-	plan(CONTAINER_OF(w, struct taint_eviction, watcher));
+	taint_eviction_plan(CONTAINER_OF(w, struct taint_eviction, watcher));
 }
 
 static void note_claim(struct taint_eviction *t, const struct cached *o)
@@ -212,28 +213,30 @@ static void note_claim(struct taint_eviction *t, const struct cached *o)
 	if (!t->working)
 		return;
 	taint_book_claim(t->book, o->key);
-	plan(t);
+	taint_eviction_plan(t);
 }
 
-static void on_claim(struct informer_handler *h, struct cached *o, bool initial UNUSED)
+static void taint_eviction_on_claim(struct informer_handler *h, struct cached *o,
+				    bool initial UNUSED)
 {
 	note_claim(CONTAINER_OF(h, struct taint_eviction, claim_handler), o);
 }
 
-static bool same(const struct cached *a, const struct cached *b, const char *path)
+static bool taint_eviction_same(const struct cached *a, const struct cached *b, const char *path)
 {
 	return str_eq(cached_field(a, path, NULL), cached_field(b, path, NULL));
 }
 
 /* Compares only the relevant parts: drivers' entries in the status change far more often. */
-static void on_claim_update(struct informer_handler *h, struct cached *old, struct cached *o)
+static void taint_eviction_on_claim_update(struct informer_handler *h, struct cached *old,
+					   struct cached *o)
 {
-	if (!str_eq(old->uid, o->uid) || !same(old, o, "status.allocation") ||
-	    !same(old, o, "status.reservedFor"))
-		on_claim(h, o, false);
+	if (!str_eq(old->uid, o->uid) || !taint_eviction_same(old, o, "status.allocation") ||
+	    !taint_eviction_same(old, o, "status.reservedFor"))
+		taint_eviction_on_claim(h, o, false);
 }
 
-static void on_pod(struct informer_handler *h, struct cached *o, bool initial UNUSED)
+static void taint_eviction_on_pod(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
 	struct taint_eviction *t = CONTAINER_OF(h, struct taint_eviction, pod_handler);
 
@@ -241,12 +244,13 @@ static void on_pod(struct informer_handler *h, struct cached *o, bool initial UN
 			    cached_field(o, "status.extendedResourceClaimStatus", NULL).n <= 2))
 		return;
 	taint_book_pod(t->book, o->key);
-	plan(t);
+	taint_eviction_plan(t);
 }
 
-static void on_pod_update(struct informer_handler *h, struct cached *old UNUSED, struct cached *o)
+static void taint_eviction_on_pod_update(struct informer_handler *h, struct cached *old UNUSED,
+					 struct cached *o)
 {
-	on_pod(h, o, false);
+	taint_eviction_on_pod(h, o, false);
 }
 
 static void forget_rule(struct taint_eviction *t, struct str name)
@@ -282,7 +286,7 @@ static void on_rule(struct informer_handler *h, struct cached *o, bool initial U
 		remember_rule(t, o, generation);
 	}
 	devices_names_add(&t->changed_rules, o->key);
-	plan(t);
+	taint_eviction_plan(t);
 }
 
 static void on_rule_update(struct informer_handler *h, struct cached *old UNUSED, struct cached *o)
@@ -296,32 +300,33 @@ static void on_rule_delete(struct informer_handler *h, struct cached *last, bool
 
 	forget_rule(t, last->key);
 	devices_names_add(&t->changed_rules, last->key);
-	plan(t);
+	taint_eviction_plan(t);
 }
 
-static void on_pod_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
+static void taint_eviction_on_pod_delete(struct informer_handler *h, struct cached *last,
+					 bool unknown UNUSED)
 {
-	on_pod(h, last, false);
+	taint_eviction_on_pod(h, last, false);
 }
 
 static void on_claim_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
 {
-	on_claim(h, last, false);
+	taint_eviction_on_claim(h, last, false);
 }
 
 static void on_pods_synced(struct informer_handler *h)
 {
-	plan(CONTAINER_OF(h, struct taint_eviction, pod_handler));
+	taint_eviction_plan(CONTAINER_OF(h, struct taint_eviction, pod_handler));
 }
 
 static void on_claims_synced(struct informer_handler *h)
 {
-	plan(CONTAINER_OF(h, struct taint_eviction, claim_handler));
+	taint_eviction_plan(CONTAINER_OF(h, struct taint_eviction, claim_handler));
 }
 
 static void on_rules_synced(struct informer_handler *h)
 {
-	plan(CONTAINER_OF(h, struct taint_eviction, rule_handler));
+	taint_eviction_plan(CONTAINER_OF(h, struct taint_eviction, rule_handler));
 }
 
 /* --- life ------------------------------------------------------------------------------------ */
@@ -353,7 +358,7 @@ static void init_metrics(struct taint_eviction *t, struct metrics *m)
 		t->latency = metrics_histogram_of(f, NULL, 0);
 }
 
-static void follow(struct taint_eviction *t)
+static void taint_eviction_follow(struct taint_eviction *t)
 {
 	t->pods_resource = resource_builtin("", "v1", "pods");
 	t->pods = informers_get(
@@ -361,12 +366,12 @@ static void follow(struct taint_eviction *t)
 		&(struct informer_spec){ .resource = &t->pods_resource, .slim = true });
 	t->claims = devices_claims(t->devices);
 	t->rules = devices_rules(t->devices);
-	t->pod_handler = (struct informer_handler){ .on_add = on_pod,
-						    .on_update = on_pod_update,
-						    .on_delete = on_pod_delete,
+	t->pod_handler = (struct informer_handler){ .on_add = taint_eviction_on_pod,
+						    .on_update = taint_eviction_on_pod_update,
+						    .on_delete = taint_eviction_on_pod_delete,
 						    .on_synced = on_pods_synced };
-	t->claim_handler = (struct informer_handler){ .on_add = on_claim,
-						      .on_update = on_claim_update,
+	t->claim_handler = (struct informer_handler){ .on_add = taint_eviction_on_claim,
+						      .on_update = taint_eviction_on_claim_update,
 						      .on_delete = on_claim_delete,
 						      .on_synced = on_claims_synced };
 	t->rule_handler = (struct informer_handler){ .on_add = on_rule,
@@ -377,7 +382,7 @@ static void follow(struct taint_eviction *t)
 	informer_add_handler(t->claims, &t->claim_handler);
 	if (t->rules)
 		informer_add_handler(t->rules, &t->rule_handler);
-	t->watcher = (struct devices_watcher){ .on_slice = on_slice,
+	t->watcher = (struct devices_watcher){ .on_slice = taint_eviction_on_slice,
 					       .on_synced = on_devices_synced };
 	devices_watch(t->devices, &t->watcher);
 }
@@ -393,7 +398,7 @@ struct taint_eviction *taint_eviction_new(const struct context *ctx, struct devi
 	map_init(&t->rule_states);
 	devices_names_init(&t->changed_rules);
 	devices_names_init(&t->due);
-	loop_task_init(&t->task, on_turn);
+	loop_task_init(&t->task, taint_eviction_on_turn);
 	init_metrics(t, ctx->metrics);
 	t->book = taint_book_new(&(struct taint_book_opts){ .inventory = devices_inventory(devices),
 							    .claim = find_claim,
@@ -404,11 +409,11 @@ struct taint_eviction *taint_eviction_new(const struct context *ctx, struct devi
 		&(struct workqueue_opts){ .loop = ctx->loop,
 					  .name = TAINT_CONTROLLER,
 					  .workers = opts->workers ? opts->workers : WORKERS,
-					  .handle = handle,
+					  .handle = taint_eviction_handle,
 					  .arg = t,
 					  .metrics = ctx->metrics });
 	workqueue_hold(t->queue, true);
-	follow(t);
+	taint_eviction_follow(t);
 	return t;
 }
 
@@ -432,7 +437,7 @@ void taint_eviction_free(struct taint_eviction *t)
 	informer_remove_handler(&t->rule_handler);
 	loop_task_cancel(&t->task);
 	LIST_FOREACH_SAFE (it, &t->jobs)
-		job_free(LIST_ENTRY(it, struct taint_job, link));
+		taint_eviction_job_free(LIST_ENTRY(it, struct taint_job, link));
 	workqueue_free(t->queue);
 	taint_book_free(t->book);
 	while (map_next(&t->rule_states, &at, &name, &rule))

@@ -172,7 +172,7 @@ static int64_t preference(const struct allocate_plan *plan)
 }
 
 /* Searches and builds the results. Call it after begin_node() or allocate_plan_read(). */
-static int decide(struct allocate_plan *plan, struct json **ret_results, struct error *err)
+static int allocate_decide(struct allocate_plan *plan, struct json **ret_results, struct error *err)
 {
 	int r = allocate_search(plan, err);
 
@@ -191,7 +191,7 @@ static int decide(struct allocate_plan *plan, struct json **ret_results, struct 
 	return r;
 }
 
-static void report(const struct allocate_plan *plan, int r)
+static void dra_allocate_report(const struct allocate_plan *plan, int r)
 {
 	if (plan->options.report)
 		*plan->options.report = (struct allocate_report){
@@ -218,8 +218,8 @@ int allocate(struct inventory *inv, const struct allocate_node *node,
 	arena_init_in(&work, SIZE_MAX, block, sizeof(block));
 	r = allocate_plan_read(&plan, claims, n, err);
 	if (r == 0)
-		r = decide(&plan, ret_results, err);
-	report(&plan, r);
+		r = allocate_decide(&plan, ret_results, err);
+	dra_allocate_report(&plan, r);
 	allocate_plan_release(&plan);
 	arena_release(&work);
 	return r;
@@ -239,7 +239,7 @@ int allocate_on(struct allocate_plan *plan, const struct allocate_node *node, st
 	if (r != OPEN) {
 		plan->steps = plan->nplaces = 0;
 		plan->faulty_pool = false;
-		report(plan, r);
+		dra_allocate_report(plan, r);
 		return r;
 	}
 	arena_init_in(&work, SIZE_MAX, block, sizeof(block));
@@ -248,8 +248,8 @@ int allocate_on(struct allocate_plan *plan, const struct allocate_node *node, st
 	plan->node = (struct inventory_node){ node->name, node->labels };
 	r = begin_node(plan, err);
 	if (r == 0)
-		r = decide(plan, ret_results, err);
-	report(plan, r);
+		r = allocate_decide(plan, ret_results, err);
+	dra_allocate_report(plan, r);
 	arena_clear(&plan->scratch);
 	arena_release(&work);
 	return r;

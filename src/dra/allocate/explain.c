@@ -11,9 +11,9 @@
 #include "dra/allocate/allocate_impl.h"
 #include "dra/availability/device_state.h"
 
-static struct str say(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static struct str explain_say(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-static struct str say(struct arena *a, const char *fmt, ...)
+static struct str explain_say(struct arena *a, const char *fmt, ...)
 {
 	struct buf b = BUF_INIT(64UL * 1024);
 	struct str s;
@@ -27,7 +27,7 @@ static struct str say(struct arena *a, const char *fmt, ...)
 	return s;
 }
 
-static struct str amount(struct arena *a, struct quantity q)
+static struct str explain_amount(struct arena *a, struct quantity q)
 {
 	struct buf b = BUF_INIT(128);
 	struct str s;
@@ -75,7 +75,7 @@ static bool short_capacity(struct allocate_plan *plan, const struct allocate_req
 	int fits = allocate_capacity_fits(plan, r, at->device, &err);
 
 	if (fits < 0) {
-		*ret_detail = say(plan->arena, "%s", err.msg);
+		*ret_detail = explain_say(plan->arena, "%s", err.msg);
 		return true;
 	}
 	for (size_t i = 0; i < r->ncapacities; i++) {
@@ -86,7 +86,7 @@ static bool short_capacity(struct allocate_plan *plan, const struct allocate_req
 		       !str_eq(at->device->capacities[k].name, name))
 			k++;
 		if (k == at->device->view.ncapacity) {
-			*ret_detail = say(plan->arena, "has no %.*s", STR_ARG(name));
+			*ret_detail = explain_say(plan->arena, "has no %.*s", STR_ARG(name));
 			return true;
 		}
 	}
@@ -97,14 +97,15 @@ static bool short_capacity(struct allocate_plan *plan, const struct allocate_req
 		if (allocate_consumption(plan, r, at->device, i, &wanted, NULL) < 0 ||
 		    quantity_cmp(wanted, left) <= 0)
 			continue;
-		*ret_detail = say(plan->arena, "%.*s: %.*s wanted, %.*s left",
-				  STR_ARG(at->device->capacities[i].name),
-				  STR_ARG(amount(plan->arena, wanted)),
-				  STR_ARG(amount(plan->arena, left)));
+		*ret_detail = explain_say(plan->arena, "%.*s: %.*s wanted, %.*s left",
+					  STR_ARG(at->device->capacities[i].name),
+					  STR_ARG(explain_amount(plan->arena, wanted)),
+					  STR_ARG(explain_amount(plan->arena, left)));
 		return true;
 	}
 	if (!fits)
-		*ret_detail = say(plan->arena, "the amount is not one that the device offers");
+		*ret_detail = explain_say(plan->arena,
+					  "the amount is not one that the device offers");
 	return !fits;
 }
 
@@ -116,7 +117,7 @@ static bool short_counter(struct allocate_plan *plan, const struct allocate_at *
 	if (allocate_shareable(plan, at->device) && inventory_device_shared(at->device))
 		return false;
 	if (!plan->features.partitionable && at->device->ncounters) {
-		*ret_detail = say(plan->arena, "partitionable devices are disabled");
+		*ret_detail = explain_say(plan->arena, "partitionable devices are disabled");
 		return true;
 	}
 	for (size_t i = 0; i < at->device->ncounters; i++) {
@@ -125,14 +126,14 @@ static bool short_counter(struct allocate_plan *plan, const struct allocate_at *
 
 		if (quantity_cmp(c->amount, left) <= 0)
 			continue;
-		*ret_detail = say(plan->arena, "%.*s of %.*s: %.*s wanted, %.*s left",
-				  STR_ARG(c->counter), STR_ARG(c->set),
-				  STR_ARG(amount(plan->arena, c->amount)),
-				  STR_ARG(amount(plan->arena, left)));
+		*ret_detail = explain_say(plan->arena, "%.*s of %.*s: %.*s wanted, %.*s left",
+					  STR_ARG(c->counter), STR_ARG(c->set),
+					  STR_ARG(explain_amount(plan->arena, c->amount)),
+					  STR_ARG(explain_amount(plan->arena, left)));
 		return true;
 	}
 	if (at->device->ncounters && p->overdrawn)
-		*ret_detail = say(plan->arena, "a counter of the pool is overdrawn");
+		*ret_detail = explain_say(plan->arena, "a counter of the pool is overdrawn");
 	return at->device->ncounters && p->overdrawn;
 }
 
@@ -144,8 +145,9 @@ static bool lacks_attribute(const struct allocate_plan *plan, const struct alloc
 	for (uint32_t i = 0; i < c->nconstraints; i++) {
 		if (!(r->constraints >> i & 1) || allocate_attribute(d, &c->constraints[i]))
 			continue;
-		*ret_detail = say(plan->arena, "no attribute %.*s/%.*s",
-				  STR_ARG(c->constraints[i].domain), STR_ARG(c->constraints[i].id));
+		*ret_detail = explain_say(plan->arena, "no attribute %.*s/%.*s",
+					  STR_ARG(c->constraints[i].domain),
+					  STR_ARG(c->constraints[i].id));
 		return true;
 	}
 	return false;
@@ -164,7 +166,7 @@ static enum explain_reason selector_reason(struct allocate_plan *plan,
 		return EXPLAIN_FITS;
 	e->detail = arena_str(plan->arena, text);
 	if (m < 0) {
-		e->error = say(plan->arena, "%s", err.msg);
+		e->error = explain_say(plan->arena, "%s", err.msg);
 		return EXPLAIN_SELECTOR_ERROR;
 	}
 	for (size_t i = 0; i < r->class->nselectors; i++)
@@ -173,9 +175,11 @@ static enum explain_reason selector_reason(struct allocate_plan *plan,
 	return EXPLAIN_REQUEST_SELECTOR;
 }
 
-static enum explain_reason reason_of(struct allocate_plan *plan, const struct allocate_request *r,
-				     const struct allocate_at *at,
-				     const struct explain_sight *sight, struct explain_device *e)
+static enum explain_reason explain_reason_of(struct allocate_plan *plan,
+					     const struct allocate_request *r,
+					     const struct allocate_at *at,
+					     const struct explain_sight *sight,
+					     struct explain_device *e)
 {
 	const struct inventory_device *d = at->device;
 	const struct inventory_taint *t;
@@ -200,8 +204,9 @@ static enum explain_reason reason_of(struct allocate_plan *plan, const struct al
 		return EXPLAIN_COUNTERS;
 	t = allocate_taint(plan, r, d);
 	if (t) {
-		e->detail = say(plan->arena, "%.*s%s%.*s:%.*s", STR_ARG(t->key),
-				t->value.n ? "=" : "", STR_ARG(t->value), STR_ARG(t->effect_text));
+		e->detail = explain_say(plan->arena, "%.*s%s%.*s:%.*s", STR_ARG(t->key),
+					t->value.n ? "=" : "", STR_ARG(t->value),
+					STR_ARG(t->effect_text));
 		return EXPLAIN_TAINT;
 	}
 	return lacks_attribute(plan, r, d, &e->detail) ? EXPLAIN_CONSTRAINT : EXPLAIN_FITS;
@@ -298,7 +303,7 @@ static void explain_request(const struct explaining *x, const struct allocate_re
 		d->driver = arena_str(plan->arena, of->slice->pool->driver);
 		d->pool = arena_str(plan->arena, of->slice->pool->name);
 		d->device = arena_str(plan->arena, of->name);
-		d->reason = reason_of(plan, r, &x->devices[i], x->sight, d);
+		d->reason = explain_reason_of(plan, r, &x->devices[i], x->sight, d);
 		e->fitting += d->reason == EXPLAIN_FITS;
 	}
 	if (!x->gone)
@@ -359,14 +364,15 @@ static struct str blame_constraint(struct allocate_plan *plan)
 
 		for (uint32_t k = 0; k < c->nconstraints; k++)
 			if (fits_without(plan, i, k))
-				return say(plan->arena,
-					   "claim %.*s: no devices %s %.*s/%.*s; without that "
-					   "constraint they would fit",
-					   STR_ARG(c->text),
-					   c->constraints[k].distinct ? "that all differ in"
-								      : "that agree in",
-					   STR_ARG(c->constraints[k].domain),
-					   STR_ARG(c->constraints[k].id));
+				return explain_say(
+					plan->arena,
+					"claim %.*s: no devices %s %.*s/%.*s; without that "
+					"constraint they would fit",
+					STR_ARG(c->text),
+					c->constraints[k].distinct ? "that all differ in"
+								   : "that agree in",
+					STR_ARG(c->constraints[k].domain),
+					STR_ARG(c->constraints[k].id));
 	}
 	return STR_NULL;
 }
@@ -379,12 +385,14 @@ static struct str between(struct allocate_plan *plan)
 		return text;
 	plan->ignore_counters = true;
 	if (fits_now(plan))
-		text = say(plan->arena, "counters that the devices share do not suffice for all of "
-					"them at once");
+		text = explain_say(plan->arena,
+				   "counters that the devices share do not suffice for all of "
+				   "them at once");
 	plan->ignore_counters = false;
 	if (text.n)
 		return text;
-	return say(plan->arena, "each request could be served, but they want the same devices");
+	return explain_say(plan->arena,
+			   "each request could be served, but they want the same devices");
 }
 
 /* --- all of it ---------------------------------------------------------------------- */
@@ -420,7 +428,7 @@ static void conclude(struct allocate_plan *plan, struct explain *e)
 
 	e->fits = r == 1;
 	if (r < 0 && !has_failed_selector(e))
-		e->between = say(plan->arena, "%s", err.msg);
+		e->between = explain_say(plan->arena, "%s", err.msg);
 	else if (r == 0 && all_served(plan, e))
 		e->between = between(plan);
 }
@@ -446,9 +454,9 @@ void explain_fit(struct inventory *inv, const struct allocate_node *node,
 		explain_request(&x, &plan.requests[ret_explain->n],
 				&ret_explain->requests[ret_explain->n]);
 	if (r < 0 && plan.nrequests && plan.requests[plan.nrequests - 1].group == plan.ngroups)
-		ret_explain->requests[plan.nrequests - 1].fault = say(a, "%s", err.msg);
+		ret_explain->requests[plan.nrequests - 1].fault = explain_say(a, "%s", err.msg);
 	else if (r < 0)
-		ret_explain->between = say(a, "%s", err.msg);
+		ret_explain->between = explain_say(a, "%s", err.msg);
 	else if (!x.gone)
 		conclude(&plan, ret_explain);
 	allocate_plan_release(&plan);

@@ -43,7 +43,7 @@ static bool of_pool(const struct explain_device *d)
 	return d->reason == EXPLAIN_POOL_INCOMPLETE || d->reason == EXPLAIN_POOL_INVALID;
 }
 
-static void print_name(const struct explain_device *d, struct buf *out)
+static void explain_print_name(const struct explain_device *d, struct buf *out)
 {
 	if (of_pool(d))
 		(void)buf_printf(out, "%.*s/%.*s", STR_ARG(d->driver), STR_ARG(d->pool));
@@ -54,8 +54,8 @@ static void print_name(const struct explain_device *d, struct buf *out)
 }
 
 /* Prints the line for device i and all later devices with the same text. Device i is the first. */
-static void print_line(const struct explain_request *r, size_t i, size_t devices_max,
-		       struct buf *out)
+static void explain_print_line(const struct explain_request *r, size_t i, size_t devices_max,
+			       struct buf *out)
 {
 	const struct explain_device *first = &r->devices[i];
 	const struct wording *w = &wordings[first->reason];
@@ -77,7 +77,7 @@ static void print_line(const struct explain_request *r, size_t i, size_t devices
 		if (!same_line(first, &r->devices[k]))
 			continue;
 		(void)buf_addz(out, told++ ? ", " : ": ");
-		print_name(&r->devices[k], out);
+		explain_print_name(&r->devices[k], out);
 	}
 	if (told && n > told)
 		(void)buf_printf(out, " and %zu more", n - told);
@@ -92,7 +92,7 @@ static void print_reasons(const struct explain_request *r, size_t devices_max, s
 		while (!same_line(&r->devices[k], &r->devices[i]))
 			k++;
 		if (k == i && r->devices[i].reason != EXPLAIN_FITS)
-			print_line(r, i, devices_max, out);
+			explain_print_line(r, i, devices_max, out);
 	}
 }
 

@@ -120,7 +120,7 @@ static void expand_crowd(struct flow_state *s, uint32_t crowd)
 /*
  * Adds one unit along the path from the source in need to a sink with room, following parents back.
  */
-static void apply(struct flow_state *s, uint32_t sink)
+static void flow_apply(struct flow_state *s, uint32_t sink)
 {
 	const struct allocate_flow *f = s->f;
 	uint32_t node = node_more(f, sink);
@@ -152,7 +152,7 @@ static bool expand_sink(struct flow_state *s, uint32_t sink)
 	bool room = s->load[sink] < f->room[sink];
 
 	if (room && !crowd_full(s, sink)) {
-		apply(s, sink);
+		flow_apply(s, sink);
 		return true;
 	}
 	expand_served(s, sink, node_more(f, sink));

@@ -208,8 +208,8 @@ static int large_enough(const struct allocate_plan *plan, const struct allocate_
 	return m;
 }
 
-static int look(struct allocate_plan *plan, const struct allocate_request *r,
-		const struct inventory_device *d, struct error *err)
+static int match_look(struct allocate_plan *plan, const struct allocate_request *r,
+		      const struct inventory_device *d, struct error *err)
 {
 	int m;
 
@@ -245,7 +245,7 @@ int allocate_match(struct allocate_plan *plan, struct allocate_request *r,
 	m = r->match[at->ordinal];
 	if (m != ALLOCATE_UNKNOWN)
 		return m;
-	m = look(plan, r, at->device, err);
+	m = match_look(plan, r, at->device, err);
 	if (m > 0)
 		r->match[at->ordinal] = (uint8_t)m;
 	return m;

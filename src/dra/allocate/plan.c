@@ -95,8 +95,8 @@ struct allocate_at allocate_at(const struct allocate_plan *plan, uint32_t ordina
  * Compiles a selector. If it does not compile, sets its `fault`. Returns -ERR_TOO_LARGE if the
  * effort does not suffice.
  */
-static int read_selector(struct allocate_plan *plan, struct str text,
-			 struct allocate_selector *ret_selector)
+static int plan_read_selector(struct allocate_plan *plan, struct str text,
+			      struct allocate_selector *ret_selector)
 {
 	struct allocate_effort *effort = plan->options.effort;
 	struct inventory_compiled compiled = { 0 };
@@ -129,7 +129,8 @@ static int read_selectors(struct allocate_plan *plan, struct allocate_request *r
 				"(unsupported selector type?)",
 				STR_ARG(plan->claims[r->claim].text), STR_ARG(r->name),
 				r->nselectors);
-		if (read_selector(plan, json_text_at(cel, "expression"), &v[r->nselectors]) < 0)
+		if (plan_read_selector(plan, json_text_at(cel, "expression"), &v[r->nselectors]) <
+		    0)
 			return error_set(err, ERR_TOO_LARGE,
 					 "claim %.*s, request %.*s, selector #%zu: compiling the "
 					 "pod's selectors takes too much work in one attempt",
@@ -404,8 +405,8 @@ static int read_constraints(struct allocate_plan *plan, struct allocate_claim *c
 
 /* --- claims ------------------------------------------------------------------------- */
 
-static int read_claim(struct allocate_plan *plan, uint32_t index, const struct json *object,
-		      struct error *err)
+static int plan_read_claim(struct allocate_plan *plan, uint32_t index, const struct json *object,
+			   struct error *err)
 {
 	const struct json *meta = json_getz(object, "metadata");
 	const struct json *devices = json_getz(json_getz(object, "spec"), "devices");
@@ -436,7 +437,7 @@ static int read_claim(struct allocate_plan *plan, uint32_t index, const struct j
 	return read_constraints(plan, c, json_getz(devices, "constraints"), err);
 }
 
-static void make_room(struct allocate_plan *plan, const struct json *const *claims, size_t n)
+static void plan_make_room(struct allocate_plan *plan, const struct json *const *claims, size_t n)
 {
 	size_t groups = 0, requests = 0;
 
@@ -484,9 +485,9 @@ void allocate_plan_begin(struct allocate_plan *plan)
 int allocate_plan_claims(struct allocate_plan *plan, const struct json *const *claims, size_t n,
 			 struct error *err)
 {
-	make_room(plan, claims, n);
+	plan_make_room(plan, claims, n);
 	for (; plan->nclaims < n; plan->nclaims++) {
-		int r = read_claim(plan, plan->nclaims, claims[plan->nclaims], err);
+		int r = plan_read_claim(plan, plan->nclaims, claims[plan->nclaims], err);
 
 		if (r < 0)
 			return r;

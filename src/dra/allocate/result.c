@@ -94,8 +94,8 @@ static void put_consumed(struct allocate_plan *plan, const struct allocate_place
 		json_setz(result, "consumedCapacity", consumed);
 }
 
-static int add_device(struct allocate_plan *plan, const struct allocate_place *p,
-		      struct json *results, struct error *err)
+static int result_add_device(struct allocate_plan *plan, const struct allocate_place *p,
+			     struct json *results, struct error *err)
 {
 	const struct allocate_request *r = &plan->requests[p->request];
 	const struct inventory_device *d = p->at.device;
@@ -250,7 +250,7 @@ static void shorten(const struct allocate_plan *plan, const struct allocate_clai
 
 /* --- nodes -------------------------------------------------------------------------- */
 
-static bool has_value(const struct selector_term *t, struct str value)
+static bool result_has_value(const struct selector_term *t, struct str value)
 {
 	for (size_t i = 0; i < t->nvalues; i++)
 		if (str_eq(t->values[i], value))
@@ -264,10 +264,10 @@ static bool same_requirement(const struct selector_term *a, const struct selecto
 	if (!str_eq(a->key, b->key) || a->op != b->op)
 		return false;
 	for (size_t i = 0; i < a->nvalues; i++)
-		if (!has_value(b, a->values[i]))
+		if (!result_has_value(b, a->values[i]))
 			return false;
 	for (size_t i = 0; i < b->nvalues; i++)
-		if (!has_value(a, b->values[i]))
+		if (!result_has_value(a, b->values[i]))
 			return false;
 	return true;
 }
@@ -408,7 +408,7 @@ int allocate_result(struct allocate_plan *plan, uint32_t claim, struct json **re
 
 		if (plan->requests[p->request].claim != claim)
 			break;
-		r = add_device(plan, p, results, err);
+		r = result_add_device(plan, p, results, err);
 		if (r < 0)
 			return r;
 	}

@@ -115,7 +115,7 @@ static struct str state_key(struct search *s, uint32_t group)
 	return buf_str(&s->key);
 }
 
-static void remember(struct search *s, const struct choice *c)
+static void search_remember(struct search *s, const struct choice *c)
 {
 	if (c->key.p)
 		(void)map_put(&s->failed, c->key, s);
@@ -123,7 +123,7 @@ static void remember(struct search *s, const struct choice *c)
 
 /* --- making choices ----------------------------------------------------------------- */
 
-static struct choice *push(struct search *s, uint32_t group, uint32_t request, uint32_t slot)
+static struct choice *search_push(struct search *s, uint32_t group, uint32_t request, uint32_t slot)
 {
 	struct choice *c = &s->stack[s->n++];
 	uint64_t *tried = c->tried;
@@ -172,7 +172,7 @@ static enum outcome choose_device(struct search *s, uint32_t group, uint32_t req
 	if (s->ask && !allocate_outlook_open(s->outlook, request, (uint32_t)(r->count - slot),
 					     r->all ? 0 : next, group + 1))
 		return FAILED;
-	c = push(s, group, request, slot);
+	c = search_push(s, group, request, slot);
 	c->next = r->all ? 0 : next;
 	if (s->alike && slot == 0 && !plan->groups[group].alternatives && known_to_fail(s, c)) {
 		s->n--;
@@ -188,7 +188,7 @@ static enum outcome choose_alternative(struct search *s, uint32_t group)
 
 	if (s->ask && !allocate_outlook_open(s->outlook, ALLOCATE_NONE, 0, 0, group))
 		return FAILED;
-	c = push(s, group, ALLOCATE_NONE, 0);
+	c = search_push(s, group, ALLOCATE_NONE, 0);
 	if (s->alike && known_to_fail(s, c)) {
 		s->n--;
 		return FAILED;
@@ -241,7 +241,8 @@ static int count_step(struct search *s, struct error *err)
 	return error_set(err, ERR_TIMEOUT, "gave up after %" PRIu64 " steps", plan->steps);
 }
 
-static int take(struct search *s, struct choice *c, const struct allocate_at *at, struct error *err)
+static int search_take(struct search *s, struct choice *c, const struct allocate_at *at,
+		       struct error *err)
 {
 	int r = count_step(s, err);
 
@@ -265,7 +266,7 @@ static int try_all(struct search *s, struct choice *c, struct error *err)
 		return 0;
 	c->next = ALLOCATE_NONE;
 	at = allocate_at(s->plan, r->devices[c->slot]);
-	return take(s, c, &at, err);
+	return search_take(s, c, &at, err);
 }
 
 /* First part: tries devices in order. */
@@ -284,7 +285,7 @@ static int try_next(struct search *s, struct choice *c, struct error *err)
 			continue;
 		m = allocate_match(plan, r, &at, err);
 		if (m == ALLOCATE_YES)
-			m = take(s, c, &at, err);
+			m = search_take(s, c, &at, err);
 		else if (m > 0)
 			continue;
 		c->next = at.ordinal + 1;
@@ -326,7 +327,7 @@ static int try_candidates(struct search *s, struct choice *c, struct error *err)
 		at = allocate_at(plan, v[low]);
 		m = allocate_match(plan, &plan->requests[c->request], &at, err);
 		if (m > 0)
-			m = take(s, c, &at, err);
+			m = search_take(s, c, &at, err);
 		c->next = v[low] + 1;
 		if (m != 0)
 			return m;
@@ -368,7 +369,7 @@ static int next_option(struct search *s, struct choice *c, struct error *err)
 }
 
 /* Pushes the choice that follows the option just taken. */
-static enum outcome follow(struct search *s, const struct choice *c)
+static enum outcome search_follow(struct search *s, const struct choice *c)
 {
 	const struct allocate_request *r;
 
@@ -384,7 +385,7 @@ static enum outcome follow(struct search *s, const struct choice *c)
  * Drops the choice on top, which has no option left. Returns FAILED or EXCEEDED for the choice
  * below.
  */
-static enum outcome drop(struct search *s)
+static enum outcome search_drop(struct search *s)
 {
 	struct choice *c = &s->stack[s->n - 1];
 	bool limit = c->request == ALLOCATE_NONE && !c->other;
@@ -395,7 +396,7 @@ static enum outcome drop(struct search *s)
 		s->exceeded = s->plan->groups[c->group].claim;
 		return EXCEEDED;
 	}
-	remember(s, c);
+	search_remember(s, c);
 	return FAILED;
 }
 
@@ -431,7 +432,7 @@ static bool in_the_way(const struct search *s)
 }
 
 /* Returns 1 if found, 0 if there is no result, an error, or UNDECIDED if another part is needed. */
-static int run(struct search *s, struct error *err)
+static int search_run(struct search *s, struct error *err)
 {
 	enum outcome e = begin_group(s, 0);
 
@@ -445,13 +446,13 @@ static int run(struct search *s, struct error *err)
 		r = next_option(s, &s->stack[s->n - 1], err);
 		if (r < 0)
 			return r;
-		e = r ? follow(s, &s->stack[s->n - 1]) : drop(s);
+		e = r ? search_follow(s, &s->stack[s->n - 1]) : search_drop(s);
 	}
 	return 1;
 }
 
 /* Undoes all choices. */
-static void give_up(struct search *s)
+static void search_give_up(struct search *s)
 {
 	for (; s->n > 0; s->n--)
 		undo(s, &s->stack[s->n - 1]);
@@ -462,7 +463,7 @@ static int run_with_outlook(struct search *s, struct error *err)
 	struct allocate_outlook outlook;
 	int r = UNDECIDED;
 
-	give_up(s);
+	search_give_up(s);
 	allocate_outlook_init(&outlook, s->plan);
 	for (uint32_t i = 0; i < s->plan->nrequests; i++)
 		s->admin |= s->plan->requests[i].admin;
@@ -470,13 +471,13 @@ static int run_with_outlook(struct search *s, struct error *err)
 	s->alike = outlook.alike;
 	if (!outlook.sure) {
 		s->until = s->plan->steps + SEARCH_CAREFUL_MAX;
-		r = run(s, err);
+		r = search_run(s, err);
 		s->until = 0;
 	}
 	if (r == UNDECIDED) {
-		give_up(s);
+		search_give_up(s);
 		s->ask = s->alike = true;
-		r = run(s, err);
+		r = search_run(s, err);
 	}
 	s->outlook = NULL;
 	return r;
@@ -491,7 +492,7 @@ int allocate_search(struct allocate_plan *plan, struct error *err)
 			      plan->nclaims * ALLOCATE_RESULTS_MAX + plan->ngroups + 1);
 	map_init_seeded(&s.failed, 1);
 	arena_init(&s.states, SEARCH_STATES_BYTES);
-	r = run(&s, err);
+	r = search_run(&s, err);
 	if (r == UNDECIDED)
 		r = run_with_outlook(&s, err);
 	map_release(&s.failed);

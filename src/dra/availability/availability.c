@@ -56,7 +56,7 @@ struct slice_status {
 };
 
 /* Reserves so many bytes; false if there is not enough room. */
-static bool take(struct slice_status *s, size_t bytes)
+static bool availability_take(struct slice_status *s, size_t bytes)
 {
 	if (bytes > s->room)
 		return false;
@@ -125,9 +125,9 @@ static void read_health(struct slice_status *s)
 		t->health = device_health(s->health, s->inv, &s->slice->devices[i]);
 		s->unhealthy += t->health.health == DEVICE_UNHEALTHY;
 		if (t->health.health > DEVICE_HEALTHY)
-			t->explains_health = take(s,
-						  HEALTH_BYTES + t->health.source.n +
-							  HEALTH_TEXT_BYTES * t->health.message.n);
+			t->explains_health = availability_take(
+				s, HEALTH_BYTES + t->health.source.n +
+					   HEALTH_TEXT_BYTES * t->health.message.n);
 	}
 }
 
@@ -166,7 +166,7 @@ static bool add_allocation(struct slice_status *s, const struct inventory_device
 	if (!t->next)
 		return false;
 	v = allocation(s->arena, d, LIST_ENTRY(t->next, struct inventory_holder, link));
-	if (!take(s, sizeof("{},") - 1 + object_bytes(v))) {
+	if (!availability_take(s, sizeof("{},") - 1 + object_bytes(v))) {
 		t->next = NULL;
 		return false;
 	}
@@ -241,7 +241,7 @@ static void take_sums(struct slice_status *s)
 	s->sums[LEFT] = print_sums(s, &s->left);
 	for (size_t i = 0; i < ARRAY_SIZE(s->sums); i++)
 		bytes += object_bytes(s->sums[i]);
-	s->tells_sums = take(s, bytes);
+	s->tells_sums = availability_take(s, bytes);
 }
 
 /* Sums up capacities, and decides whether sums and capacities are written. */
@@ -260,7 +260,7 @@ static void sum_up(struct slice_status *s)
 		bytes += CAPACITIES_BYTES + object_bytes(t->capacity) + object_bytes(t->available);
 	}
 	take_sums(s);
-	s->tells_capacities = take(s, bytes);
+	s->tells_capacities = availability_take(s, bytes);
 }
 
 /* --- the whole slice ------------------------------------------------------------------ */

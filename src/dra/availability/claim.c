@@ -18,7 +18,7 @@ struct concerned {
 	const struct inventory_pool *counted; /* the last pool of which all consumers were added */
 };
 
-static void add_slice(struct concerned *c, struct inventory_slice *slice)
+static void claim_add_slice(struct concerned *c, struct inventory_slice *slice)
 {
 	if (!map_put(&c->seen, slice->name, slice))
 		(void)vec_push(&c->names, arena_str(c->arena, slice->name));
@@ -51,7 +51,7 @@ static void add_consumers(struct concerned *c, const struct inventory_pool *pool
 	c->counted = pool;
 	for (size_t i = 0; i < pool->nslices; i++)
 		if (has_consumers(pool->slices[i]))
-			add_slice(c, pool->slices[i]);
+			claim_add_slice(c, pool->slices[i]);
 }
 
 /*
@@ -73,13 +73,13 @@ static void add_counter(struct concerned *c, struct inventory_pool *pool, uint32
 		return;
 	n = inventory_consumers(pool, index, &places);
 	for (size_t i = 0; i < n; i++)
-		add_slice(c, pool->slices[places[i]]);
+		claim_add_slice(c, pool->slices[places[i]]);
 }
 
-static void add_device(struct concerned *c, struct inventory_pool *pool,
-		       const struct inventory_device *d)
+static void claim_add_device(struct concerned *c, struct inventory_pool *pool,
+			     const struct inventory_device *d)
 {
-	add_slice(c, d->slice);
+	claim_add_slice(c, d->slice);
 	for (size_t i = 0; i < d->ncounters; i++)
 		if (d->counters[i].index != UINT32_MAX)
 			add_counter(c, pool, d->counters[i].index);
@@ -90,7 +90,7 @@ static void add_every_device(struct concerned *c, struct inventory_pool *pool, s
 	for (size_t i = 0; i < pool->nslices; i++)
 		for (size_t k = 0; k < pool->slices[i]->ndevices; k++)
 			if (str_eq(pool->slices[i]->devices[k].name, name))
-				add_device(c, pool, &pool->slices[i]->devices[k]);
+				claim_add_device(c, pool, &pool->slices[i]->devices[k]);
 }
 
 /* A held device that does not exist is an error in poolStatus, which is on the first slice. */
@@ -100,13 +100,13 @@ static void add_held(struct concerned *c, const struct inventory_holder *h)
 	const struct inventory_device *d = inventory_pool_device(pool, h->use->name);
 
 	if (!d && pool->nslices > 0)
-		add_slice(c, pool->slices[0]);
+		claim_add_slice(c, pool->slices[0]);
 	if (!d || h->admin)
 		return;
 	if (pool->duplicates)
 		add_every_device(c, pool, h->use->name);
 	else
-		add_device(c, pool, d);
+		claim_add_device(c, pool, d);
 }
 
 size_t availability_claim_slices(struct inventory *inv, struct str namespace, struct str name,
@@ -156,7 +156,7 @@ static void add_pool(struct concerned *c, const struct inventory_pool *pool,
 		return;
 	for (size_t i = 0; i < pool->nslices; i++)
 		if (has_device(pool->slices[i], rule))
-			add_slice(c, pool->slices[i]);
+			claim_add_slice(c, pool->slices[i]);
 }
 
 size_t availability_rule_slices(struct inventory *inv, struct str rule, struct arena *a,
@@ -186,9 +186,9 @@ static void add_of_node(struct concerned *c, struct inventory_slice *slice)
 {
 	const struct inventory_pool *pool = slice->pool;
 
-	add_slice(c, slice);
+	claim_add_slice(c, slice);
 	for (size_t i = 0; !pool->sound && i < pool->nslices; i++)
-		add_slice(c, pool->slices[i]);
+		claim_add_slice(c, pool->slices[i]);
 }
 
 size_t availability_node_slices(struct inventory *inv, struct str node, struct arena *a,

@@ -132,7 +132,7 @@ static struct subject *need_subject(struct device_health_book *b, const struct s
 	return s;
 }
 
-static void tell(struct device_health_book *b, const struct subject *s)
+static void device_health_tell(struct device_health_book *b, const struct subject *s)
 {
 	if (b->changed)
 		b->changed(b->arg, s->driver, s->pool, s->device);
@@ -166,7 +166,7 @@ static void sort_in(struct report *r)
 	list_insert_after(at, &r->of_subject);
 }
 
-static void set_text(struct str *to, struct str text)
+static void device_health_set_text(struct str *to, struct str text)
 {
 	free((char *)to->p);
 	*to = str_of(str_dup(text), text.n);
@@ -198,7 +198,7 @@ static void report_free(struct device_health_book *b, struct report *r)
 	list_remove(&r->of_speaker);
 	r->speaker->n--;
 	b->n--;
-	tell(b, s);
+	device_health_tell(b, s);
 	if (--s->n == 0) {
 		(void)map_remove(&b->subjects, s->id);
 		free(s);
@@ -216,8 +216,8 @@ static void report_update(struct device_health_book *b, struct report *r)
 
 	if (goes_on && str_eq(r->is.message, next->message) && str_eq(r->claim, r->next_claim))
 		return;
-	set_text(&r->is.message, next->message);
-	set_text(&r->claim, r->next_claim);
+	device_health_set_text(&r->is.message, next->message);
+	device_health_set_text(&r->claim, r->next_claim);
 	if (!goes_on) {
 		list_remove(&r->of_subject);
 		r->is.health = next->health;
@@ -225,11 +225,11 @@ static void report_update(struct device_health_book *b, struct report *r)
 		r->dated = r->next_dated;
 		sort_in(r);
 	}
-	tell(b, r->subject);
+	device_health_tell(b, r->subject);
 }
 
 /* Containers of a pod should report the same about a device. If they differ, the worst counts. */
-static void say(struct device_health_book *b, struct speaker *by, struct said *said)
+static void device_health_say(struct device_health_book *b, struct speaker *by, struct said *said)
 {
 	struct report *r;
 
@@ -261,7 +261,7 @@ static void say_of(struct device_health_book *b, struct speaker *by, struct str 
 	    buf_printf(&id, "%.*s/%.*s/%.*s", STR_ARG(driver), STR_ARG(pool), STR_ARG(device)) ==
 		    0) {
 		said->id = buf_str(&id);
-		say(b, by, said);
+		device_health_say(b, by, said);
 	}
 	buf_release(&id);
 }
@@ -285,8 +285,8 @@ static struct speaker *need_speaker(struct device_health_book *b, struct str key
 	if (s)
 		return s;
 	s = XNEW(struct speaker);
-	set_text(&s->key, key);
-	set_text(&s->source, source);
+	device_health_set_text(&s->key, key);
+	device_health_set_text(&s->source, source);
 	s->kind = (enum speaker_kind)key.p[0];
 	list_init(&s->reports);
 	map_init(&s->by_id);
@@ -304,7 +304,7 @@ static struct speaker *need_spaced(struct device_health_book *b, struct str key,
 	(void)buf_printf(&text, "%s %.*s/%.*s", what, STR_ARG(namespace), STR_ARG(name));
 	s = need_speaker(b, key, buf_str(&text));
 	if (s->namespace.n == 0)
-		set_text(&s->namespace, namespace);
+		device_health_set_text(&s->namespace, namespace);
 	buf_release(&text);
 	return s;
 }
@@ -317,7 +317,7 @@ static void speaker_free(struct speaker *s)
 	free(s);
 }
 
-static void begin(struct speaker *s)
+static void device_health_begin(struct speaker *s)
 {
 	s->met = 0;
 	LIST_FOREACH (it, &s->reports) {
@@ -332,7 +332,7 @@ static void begin(struct speaker *s)
  * Ends a put: removes reports that the speaker did not repeat, and the speaker if it has no
  * reports.
  */
-static void end(struct device_health_book *b, struct speaker *s)
+static void device_health_end(struct device_health_book *b, struct speaker *s)
 {
 	map_release(&s->by_id);
 	map_init(&s->by_id);
@@ -356,8 +356,8 @@ static void silence(struct device_health_book *b, struct str key)
 
 	if (!s)
 		return;
-	begin(s);
-	end(b, s);
+	device_health_begin(s);
+	device_health_end(b, s);
 }
 
 /* --- pods ------------------------------------------------------------------------------------ */
@@ -388,7 +388,7 @@ static struct str claim_of(const struct json *pod, struct str entry)
 	return str_eq(claim, first) ? claim : STR_NULL;
 }
 
-static void read_list(struct pod_words *w, const struct json *list)
+static void device_health_read_list(struct pod_words *w, const struct json *list)
 {
 	JSON_FOREACH (entry, list) {
 		struct str name = json_text_at(entry, "name"), claim;
@@ -406,7 +406,7 @@ static void read_list(struct pod_words *w, const struct json *list)
 			};
 
 			if (claim.n > 0)
-				say(w->book, w->speaker, &said);
+				device_health_say(w->book, w->speaker, &said);
 		}
 	}
 }
@@ -429,14 +429,14 @@ void device_health_book_put_pod(struct device_health_book *b, const struct json 
 
 	w.speaker = need_spaced(b, speaker_key(key, OF_POD, json_text_at(meta, "uid")), "pod",
 				json_text_at(meta, "namespace"), json_text_at(meta, "name"));
-	begin(w.speaker);
+	device_health_begin(w.speaker);
 	for (size_t i = 0; i < ARRAY_SIZE(lists) && !has_ended(status); i++) {
 		JSON_FOREACH (container, json_getz(status, lists[i]))
-			read_list(&w, json_getz(container, field));
+			device_health_read_list(&w, json_getz(container, field));
 	}
 	if (!has_ended(status))
-		read_list(&w, json_getz(status, field));
-	end(b, w.speaker);
+		device_health_read_list(&w, json_getz(status, field));
+	device_health_end(b, w.speaker);
 }
 
 void device_health_book_remove_pod(struct device_health_book *b, struct str uid)
@@ -469,7 +469,7 @@ static void read_annotation(struct device_health_book *b, struct speaker *by,
 		};
 
 		date(&said, json_text_at(v, "since"), now);
-		say(b, by, &said);
+		device_health_say(b, by, &said);
 		JSON_FOREACH (device, json_getz(v, "devices"))
 			say_of(b, by, json_text_at(v, "driver"), json_text_at(v, "pool"),
 			       json_str(device), &said);
@@ -508,9 +508,9 @@ int device_health_book_put_node(struct device_health_book *b, struct str node, s
 	r = parse_annotation(&a, text, &list, err);
 	(void)buf_printf(&source, "node %.*s", STR_ARG(node));
 	by = need_speaker(b, speaker_key(key, OF_NODE, node), buf_str(&source));
-	begin(by);
+	device_health_begin(by);
 	read_annotation(b, by, list, now);
-	end(b, by);
+	device_health_end(b, by);
 	buf_release(&source);
 	arena_release(&a);
 	return r;
@@ -558,10 +558,10 @@ void device_health_book_put_claim(struct device_health_book *b, struct str names
 
 	(void)buf_printf(&own, "%.*s/%.*s", STR_ARG(namespace), STR_ARG(name));
 	by = need_spaced(b, speaker_key(key, OF_CLAIM, buf_str(&own)), "claim", namespace, name);
-	begin(by);
+	device_health_begin(by);
 	JSON_FOREACH (device, devices)
 		read_claim_device(b, by, device, name, now);
-	end(b, by);
+	device_health_end(b, by);
 	buf_release(&own);
 }
 

@@ -176,8 +176,9 @@ static void say_counters(const struct inventory_pool *pool, struct messages *m)
 
 /* --- poolStatus ----------------------------------------------------------------------- */
 
-static void condition(struct arena *a, struct json *array, const struct json *old, const char *type,
-		      bool holds, struct str reason, struct str message, int64_t now_ns)
+static void pool_condition(struct arena *a, struct json *array, const struct json *old,
+			   const char *type, bool holds, struct str reason, struct str message,
+			   int64_t now_ns)
 {
 	const struct json *before = json_find(json_getz(old, "conditions"), "type", str_from(type));
 	struct str status = holds ? STR("True") : STR("False");
@@ -224,12 +225,12 @@ static void add_conditions(struct json *status, const struct inventory_pool *poo
 	if (pool->incomplete)
 		missing = str_from(arena_printf(a, "observed %u of %lld ResourceSlices",
 						pool->observed, (long long)pool->expected));
-	condition(a, array, old, "Complete", !pool->incomplete,
-		  pool->incomplete ? STR("SliceCountMismatch") : STR("SliceCountMatch"), missing,
-		  now_ns);
-	condition(a, array, old, "Valid", m->n == 0,
-		  m->n == 0 ? STR("ValidationPassed") : STR("ValidationFailed"),
-		  m->n == 0 ? STR("") : m->v[0], now_ns);
+	pool_condition(a, array, old, "Complete", !pool->incomplete,
+		       pool->incomplete ? STR("SliceCountMismatch") : STR("SliceCountMatch"),
+		       missing, now_ns);
+	pool_condition(a, array, old, "Valid", m->n == 0,
+		       m->n == 0 ? STR("ValidationPassed") : STR("ValidationFailed"),
+		       m->n == 0 ? STR("") : m->v[0], now_ns);
 }
 
 struct json *availability_pool_status(const struct inventory_pool *pool, const struct json *old,

@@ -27,7 +27,7 @@ struct pool_view {
 };
 
 /* Cuts the text at the field's maximum, between characters. */
-static struct str cut(struct str s)
+static struct str pools_cut(struct str s)
 {
 	size_t n = MIN(s.n, (size_t)POOL_STATUS_ERROR_MAX);
 
@@ -151,7 +151,7 @@ static bool group_slice(struct pool_view *v, const struct inventory_slice *s, st
 	return true;
 }
 
-static bool fits(const struct inventory_device *d, const struct quantity *free)
+static bool pools_fits(const struct inventory_device *d, const struct quantity *free)
 {
 	for (size_t i = 0; i < d->ncounters; i++)
 		if (d->counters[i].index == UINT32_MAX ||
@@ -172,7 +172,7 @@ static int64_t allocatable(const struct pool_view *v, const struct group *g)
 	for (size_t k = 0; k < g->fresh.n; k++) {
 		const struct inventory_device *d = g->fresh.v[k];
 
-		if (!fits(d, free))
+		if (!pools_fits(d, free))
 			continue;
 		n++;
 		for (size_t i = 0; i < d->ncounters; i++)
@@ -371,7 +371,7 @@ static int64_t count_held(const struct inventory_pool *pool)
 }
 
 /* Returns the node that all slices name, or an empty text. */
-static struct str node_of(const struct inventory_pool *pool)
+static struct str pools_node_of(const struct inventory_pool *pool)
 {
 	struct str name = pool->slices[0]->nodes.name;
 
@@ -398,7 +398,7 @@ static void add_views(struct pool_view *v, struct json *out)
 	struct json *parts = partitions(v), *shares = shareable(v);
 
 	if (v->error.n > 0)
-		json_put_str(v->arena, out, "validationError", cut(v->error));
+		json_put_str(v->arena, out, "validationError", pools_cut(v->error));
 	else if (parts)
 		json_setz(out, "partitionSummary", parts);
 	if (shares)
@@ -414,12 +414,12 @@ static struct json *pool_status(const struct inventory_pool *pool, struct str st
 	vec_init(&v.groups, SIZE_MAX);
 	json_put_str(a, out, "driver", pool->driver);
 	json_put_str(a, out, "poolName", pool->name);
-	if (node_of(pool).n > 0)
-		json_put_str(a, out, "nodeName", node_of(pool));
+	if (pools_node_of(pool).n > 0)
+		json_put_str(a, out, "nodeName", pools_node_of(pool));
 	json_put_i64(a, out, "generation", pool->generation);
 	if ((int64_t)pool->nslices < pool->expected) {
 		json_put_str(a, out, "validationError",
-			     cut(str_from(arena_printf(
+			     pools_cut(str_from(arena_printf(
 				     a,
 				     "PoolIncomplete: pool %.*s is incomplete: observed %u/%lld "
 				     "slices at generation %lld",

@@ -20,7 +20,7 @@ struct quantity availability_positive(struct quantity q)
 	return q.nano < 0 ? quantity_of(0, q.format) : q;
 }
 
-static void grow(struct availability_sums *sums)
+static void sum_grow(struct availability_sums *sums)
 {
 	size_t cap = MAX(sums->cap * 2, (size_t)8);
 	struct inventory_amount *v = ARENA_ARRAY(sums->arena, struct inventory_amount, cap);
@@ -40,11 +40,11 @@ void availability_sum(struct availability_sums *sums, struct str name, struct qu
 		return;
 	}
 	if (sums->n == sums->cap)
-		grow(sums);
+		sum_grow(sums);
 	sums->v[sums->n++] = (struct inventory_amount){ name, q };
 }
 
-static int by_name(const void *a, const void *b)
+static int sum_by_name(const void *a, const void *b)
 {
 	const struct inventory_amount *x = a, *y = b;
 
@@ -54,5 +54,5 @@ static int by_name(const void *a, const void *b)
 void availability_sums_sort(struct availability_sums *sums)
 {
 	if (sums->n > 0)
-		qsort(sums->v, sums->n, sizeof(*sums->v), by_name);
+		qsort(sums->v, sums->n, sizeof(*sums->v), sum_by_name);
 }

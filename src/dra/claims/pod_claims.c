@@ -96,8 +96,8 @@ struct str pod_claims_generate_name(struct arena *a, struct str pod, struct str 
 }
 
 /* The base and five letters in the style of the server. */
-static struct str name_of(struct arena *a, struct str base, struct str pod_uid,
-			  struct str pod_claim, unsigned attempt)
+static struct str pod_claims_name_of(struct arena *a, struct str base, struct str pod_uid,
+				     struct str pod_claim, unsigned attempt)
 {
 	static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
 	enum { LETTERS = sizeof(letters) - 1, SUFFIX = 5 };
@@ -111,14 +111,14 @@ static struct str name_of(struct arena *a, struct str base, struct str pod_uid,
 	return str_from(arena_printf(a, "%.*s%s", STR_ARG(base), suffix));
 }
 
-static struct json *copy_of(struct arena *a, const struct json *v)
+static struct json *pod_claims_copy_of(struct arena *a, const struct json *v)
 {
 	struct json *copy;
 
 	return v && json_copy(a, v, &copy, NULL) == 0 ? copy : json_make_object(a);
 }
 
-static struct json *owner_of(struct arena *a, const struct json *pod_meta)
+static struct json *pod_claims_owner_of(struct arena *a, const struct json *pod_meta)
 {
 	struct json *list = json_make_array(a), *owner = json_make_object(a);
 
@@ -138,22 +138,22 @@ struct json *pod_claims_make(struct arena *a, const struct json *pod, struct str
 	const struct json *from = json_getz(template, "spec"), *meta = json_getz(pod, "metadata");
 	struct str base = pod_claims_generate_name(a, json_text_at(meta, "name"), pod_claim);
 	struct json *claim = json_make_object(a), *to = json_make_object(a);
-	struct json *annotations = copy_of(a,
-					   json_getz(json_getz(from, "metadata"), "annotations"));
+	struct json *annotations = pod_claims_copy_of(
+		a, json_getz(json_getz(from, "metadata"), "annotations"));
 	const struct json *labels = json_getz(json_getz(from, "metadata"), "labels");
 
 	json_put_str(a, claim, "apiVersion", STR("resource.k8s.io/v1"));
 	json_put_str(a, claim, "kind", STR("ResourceClaim"));
 	json_setz(claim, "metadata", to);
 	json_put_str(a, to, "name",
-		     name_of(a, base, json_text_at(meta, "uid"), pod_claim, attempt));
+		     pod_claims_name_of(a, base, json_text_at(meta, "uid"), pod_claim, attempt));
 	json_put_str(a, to, "generateName", base);
 	json_put_str(a, to, "namespace", json_text_at(meta, "namespace"));
 	if (json_count(labels) > 0)
-		json_setz(to, "labels", copy_of(a, labels));
+		json_setz(to, "labels", pod_claims_copy_of(a, labels));
 	json_put_str(a, annotations, POD_CLAIMS_ANNOTATION, pod_claim);
 	json_setz(to, "annotations", annotations);
-	json_setz(to, "ownerReferences", owner_of(a, meta));
-	json_setz(claim, "spec", copy_of(a, json_getz(from, "spec")));
+	json_setz(to, "ownerReferences", pod_claims_owner_of(a, meta));
+	json_setz(claim, "spec", pod_claims_copy_of(a, json_getz(from, "spec")));
 	return claim;
 }

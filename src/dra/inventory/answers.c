@@ -33,7 +33,7 @@ static size_t set_of(uint64_t selector, uint64_t slice)
 	return hash_bytes(str_of((const char *)ids, sizeof(ids)), 1) & (SETS - 1);
 }
 
-static struct answer *find(struct inventory_answers *all, uint64_t selector, uint64_t slice)
+static struct answer *answers_find(struct inventory_answers *all, uint64_t selector, uint64_t slice)
 {
 	struct answer *set = all->places[set_of(selector, slice)];
 
@@ -47,7 +47,8 @@ int inventory_answer(const struct inventory *inv, uint64_t selector,
 		     const struct inventory_device *d)
 {
 	size_t i = (size_t)(d - d->slice->devices);
-	const struct answer *a = inv->answers ? find(inv->answers, selector, d->slice->id) : NULL;
+	const struct answer *a = inv->answers ? answers_find(inv->answers, selector, d->slice->id)
+					      : NULL;
 
 	if (!a || i >= SLICE_DEVICES_MAX || !(a->known[i / 64] >> (i % 64) & 1))
 		return -1;
@@ -66,7 +67,7 @@ void inventory_remember(struct inventory *inv, uint64_t selector, const struct i
 		inv->answers = XNEW(struct inventory_answers);
 		inv->bytes += sizeof(*inv->answers);
 	}
-	a = find(inv->answers, selector, d->slice->id);
+	a = answers_find(inv->answers, selector, d->slice->id);
 	if (!a) {
 		a = &inv->answers->places[set][inv->answers->next[set]++ % WAYS];
 		*a = (struct answer){ .selector = selector, .slice = d->slice->id };

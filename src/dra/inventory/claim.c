@@ -123,7 +123,8 @@ static void sum_without(struct inventory_use *use, const struct inventory_holder
 }
 
 /* Counts a holder that was linked (sign 1) or unlinked (-1). */
-static void count(struct inventory_use *use, const struct inventory_holder *h, int sign)
+static void inventory_claim_count(struct inventory_use *use, const struct inventory_holder *h,
+				  int sign)
 {
 	uint32_t *counter = &use->whole;
 
@@ -173,7 +174,7 @@ static void index_holders(struct inventory_use *use)
 }
 
 /* Returns the list position after which a holder of that claim belongs. */
-static struct list *place_of(struct inventory_use *use, struct str key)
+static struct list *claim_place_of(struct inventory_use *use, struct str key)
 {
 	struct list *after = use->holders.prev;
 	struct omap_cursor c;
@@ -192,7 +193,7 @@ static struct list *place_of(struct inventory_use *use, struct str key)
 static void insert_holder(struct inventory_use *use, struct inventory_holder *h)
 {
 	index_holders(use);
-	list_insert_after(place_of(use, h->claim->key), &h->link);
+	list_insert_after(claim_place_of(use, h->claim->key), &h->link);
 	if (use->order)
 		(void)omap_put(use->order, h->claim->key, h);
 }
@@ -216,7 +217,7 @@ static void link_holder(struct inventory_holder *h)
 	bool held = use_held(use);
 
 	insert_holder(use, h);
-	count(use, h, 1);
+	inventory_claim_count(use, h, 1);
 	if (!use->pool->dirty)
 		(void)inventory_pool_use(use->pool, use, true, use_held(use) - held);
 }
@@ -228,7 +229,7 @@ static void unlink_holder(struct inventory *inv, struct inventory_holder *h)
 	bool held = use_held(use);
 
 	remove_holder(use, h);
-	count(use, h, -1);
+	inventory_claim_count(use, h, -1);
 	index_holders(use);
 	if (!pool->dirty &&
 	    !inventory_pool_use(pool, use, !list_empty(&use->holders), use_held(use) - held))
@@ -298,8 +299,9 @@ static void read_users(struct pack *p, const struct json *reserved, struct inven
 		users[c->nusers++] = pack_text(p, json_text_at(user, "uid"));
 }
 
-static int read_claim(const struct inventory *inv, struct pack *p, const struct claim_source *from,
-		      struct inventory_claim **ret_claim, struct error *err)
+static int claim_read_claim(const struct inventory *inv, struct pack *p,
+			    const struct claim_source *from, struct inventory_claim **ret_claim,
+			    struct error *err)
 {
 	const struct json *meta = from->meta, *results = from->results;
 	struct inventory_claim *c = PACK_NEW(p, struct inventory_claim);
@@ -332,10 +334,10 @@ static int claim_new(const struct inventory *inv, const struct claim_source *fro
 	int r;
 
 	pack_init(&pack);
-	r = read_claim(inv, &pack, from, &c, err);
+	r = claim_read_claim(inv, &pack, from, &c, err);
 	if (r == 0) {
 		pack_allocate(&pack);
-		r = read_claim(inv, &pack, from, ret_claim, err);
+		r = claim_read_claim(inv, &pack, from, ret_claim, err);
 		(*ret_claim)->block = pack.split + pack.back;
 	}
 	pack_release(&pack);
@@ -408,8 +410,8 @@ static const struct json *results_of(const struct json *allocation)
  * earlier devices, since these are the better guess. An observer drops them, because its state must
  * not depend on earlier objects.
  */
-static int put(struct inventory *inv, struct inventory_claim *old, const struct claim_source *from,
-	       bool assumed, struct error *err)
+static int claim_put(struct inventory *inv, struct inventory_claim *old,
+		     const struct claim_source *from, bool assumed, struct error *err)
 {
 	const struct json *meta = from->meta;
 	struct inventory_claim *c;
@@ -440,7 +442,7 @@ int inventory_put_claim(struct inventory *inv, const struct json *claim, struct 
 						 json_text_at(meta, "name"));
 
 	if (json_count(from.results) > 0)
-		return put(inv, old, &from, false, err);
+		return claim_put(inv, old, &from, false, err);
 	/* The allocation is assumed, and the stored claim does not have it yet: keep it. */
 	if (old && old->assumed && !json_is(allocation, JSON_OBJECT) &&
 	    str_eq(old->uid, json_text_at(meta, "uid")))
@@ -465,7 +467,7 @@ int inventory_assume(struct inventory *inv, const struct json *claim, const stru
 	if (old && !old->assumed && str_eq(old->uid, json_text_at(meta, "uid")))
 		return error_set(err, ERR_CONFLICT, "claim %.*s has an allocation already",
 				 STR_ARG(old->key));
-	return put(inv, old, &from, true, err);
+	return claim_put(inv, old, &from, true, err);
 }
 
 void inventory_forget(struct inventory *inv, struct str namespace, struct str name)

@@ -29,8 +29,8 @@ struct inventory_program {
 };
 
 /* Returns the program, or NULL with all issues as text. */
-static const struct cel_program *compile(struct arena *a, struct str text,
-					 struct cel_budget *budget, struct str *ret_fault)
+static const struct cel_program *class_compile(struct arena *a, struct str text,
+					       struct cel_budget *budget, struct str *ret_fault)
 {
 	const struct cel_program *program;
 	struct cel_issues issues;
@@ -68,7 +68,7 @@ static void read_selectors(struct inventory_class *c, const struct json *array, 
 		struct inventory_selector *s = &list[c->nselectors++];
 
 		s->text = arena_str(a, json_text_at(json_getz(v, "cel"), "expression"));
-		s->program = compile(a, s->text, NULL, &s->fault);
+		s->program = class_compile(a, s->text, NULL, &s->fault);
 	}
 }
 
@@ -177,7 +177,7 @@ static struct inventory_program *program_new(struct inventory *inv, struct str t
 
 	arena_init(&p->arena, CEL_PROGRAM_MAX);
 	p->text = arena_str(&p->arena, text);
-	p->program = compile(&p->arena, p->text, steps ? &budget : NULL, &p->fault);
+	p->program = class_compile(&p->arena, p->text, steps ? &budget : NULL, &p->fault);
 	if (steps)
 		*steps = budget.left;
 	if (budget.spent) {

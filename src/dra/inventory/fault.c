@@ -27,7 +27,7 @@ struct str inventory_name_fault(struct inventory_slice *const *slices, size_t n,
 
 /* --- counters ----------------------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b)
+static int fault_by_name(const void *a, const void *b)
 {
 	const struct inventory_counter *x = a, *y = b;
 	int c = str_cmp(x->set, y->set);
@@ -59,7 +59,7 @@ struct inventory_counter *inventory_counters(struct inventory_slice *const *slic
 			};
 		}
 	}
-	qsort(list, all, sizeof(*list), by_name);
+	qsort(list, all, sizeof(*list), fault_by_name);
 	return list;
 }
 
@@ -76,7 +76,7 @@ static uint32_t lower_bound(const struct inventory_counter *list, uint32_t n, st
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (by_name(&list[middle], &key) < 0)
+		if (fault_by_name(&list[middle], &key) < 0)
 			low = middle + 1;
 		else
 			high = middle;

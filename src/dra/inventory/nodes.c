@@ -210,8 +210,8 @@ static bool slice_applies(const struct inventory_slice *s, const struct inventor
 }
 
 /* Returns the slices that apply to the node, merged from two sorted lists. */
-static size_t gather(struct inventory *inv, const struct inventory_node *node, struct arena *a,
-		     struct inventory_slice ***ret_slices)
+static size_t nodes_gather(struct inventory *inv, const struct inventory_node *node,
+			   struct arena *a, struct inventory_slice ***ret_slices)
 {
 	const struct inventory_local *local = map_get(&inv->nodes, node->name);
 	size_t nlocal = local ? local->slices.n : 0, n = 0, i = 0, k = 0;
@@ -362,8 +362,8 @@ static struct str fault_for(const struct inventory_checks *checks,
 }
 
 /* Decides whether the pool is complete and valid for a node that sees these n slices. */
-static void judge(const struct inventory *inv, struct inventory_node_pool *np,
-		  struct inventory_slice **seen, size_t n, struct arena *a)
+static void nodes_judge(const struct inventory *inv, struct inventory_node_pool *np,
+			struct inventory_slice **seen, size_t n, struct arena *a)
 {
 	const struct inventory_checks checks = inventory_checks(inv, seen[0], n);
 
@@ -410,7 +410,7 @@ size_t inventory_node_pools(struct inventory *inv, const struct inventory_node *
 	inventory_settle(inv);
 	inventory_programs_trim(inv);
 	sort_wide(inv);
-	n = gather(inv, node, a, &slices);
+	n = nodes_gather(inv, node, a, &slices);
 	for (size_t i = 0; i < n; i++)
 		npools += i == 0 || slices[i]->pool != slices[i - 1]->pool;
 	pools = ARENA_ARRAY(a, struct inventory_node_pool, npools);
@@ -421,7 +421,7 @@ size_t inventory_node_pools(struct inventory *inv, const struct inventory_node *
 		for (end = i + 1; end < n && slices[end]->pool == slices[i]->pool;)
 			end++;
 		*np = (struct inventory_node_pool){ .pool = slices[i]->pool };
-		judge(inv, np, &slices[i], end - i, a);
+		nodes_judge(inv, np, &slices[i], end - i, a);
 	}
 	binding_last(pools, npools, a);
 	*ret_pools = pools;

@@ -88,7 +88,7 @@ void inventory_pool_dirty(struct inventory *inv, struct inventory_pool *pool)
 
 /* --- working it out ----------------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b)
+static int pool_by_name(const void *a, const void *b)
 {
 	const struct inventory_slice *const *x = a, *const *y = b;
 
@@ -127,7 +127,7 @@ static void settle_slices(struct inventory *inv, struct inventory_pool *pool)
 		pool->ndevices += s->ndevices;
 	}
 	if (pool->nslices > 0)
-		qsort(pool->slices, pool->nslices, sizeof(*pool->slices), by_name);
+		qsort(pool->slices, pool->nslices, sizeof(*pool->slices), pool_by_name);
 	pool->expected = pool->nslices ? pool->slices[0]->expected : 0;
 	pool->incomplete = (int64_t)pool->observed != pool->expected;
 }

@@ -36,8 +36,8 @@ static struct selector pack_requirements(struct pack *p, const struct selector *
 	return (struct selector){ terms, s->n };
 }
 
-static int read_selector(struct reading *r, const struct json *v,
-			 const struct node_selector **ret_selector)
+static int slice_read_selector(struct reading *r, const struct json *v,
+			       const struct node_selector **ret_selector)
 {
 	struct node_selector_term *terms;
 	struct node_selector *copy, s;
@@ -72,7 +72,7 @@ static int read_nodes(struct reading *r, const struct json *v, struct inventory_
 		nodes->kind = INVENTORY_NODES_ALL;
 	} else if (json_is(selector, JSON_OBJECT)) {
 		nodes->kind = INVENTORY_NODES_SELECTOR;
-		return read_selector(r, selector, &nodes->selector);
+		return slice_read_selector(r, selector, &nodes->selector);
 	} else if (json_true_at(v, "perDeviceNodeSelection")) {
 		nodes->kind = INVENTORY_NODES_PER_DEVICE;
 	}
@@ -93,8 +93,8 @@ static int read_device_nodes(struct reading *r, const struct json *v, struct inv
 /* --- capacities --------------------------------------------------------------------- */
 
 /* Returns 1 if read, 0 if absent, or an error. */
-static int read_quantity(struct reading *r, const struct json *parent, const char *key,
-			 struct quantity *ret_q)
+static int slice_read_quantity(struct reading *r, const struct json *parent, const char *key,
+			       struct quantity *ret_q)
 {
 	const struct json *v = json_getz(parent, key);
 
@@ -108,7 +108,7 @@ static int read_quantity(struct reading *r, const struct json *parent, const cha
 static int read_flagged(struct reading *r, const struct json *parent, const char *key,
 			struct quantity *ret_q, bool *ret_flag)
 {
-	int ret = read_quantity(r, parent, key, ret_q);
+	int ret = slice_read_quantity(r, parent, key, ret_q);
 
 	*ret_flag = ret > 0;
 	return MIN(ret, 0);
@@ -263,7 +263,7 @@ static int read_consumption(struct reading *r, const struct json *entry, struct 
 		to->set = set;
 		to->counter = pack_text(r->pack, json_key(c));
 		to->index = UINT32_MAX;
-		if (read_quantity(r, c, "value", &to->amount) <= 0)
+		if (slice_read_quantity(r, c, "value", &to->amount) <= 0)
 			return error_set(r->err, ERR_INVALID, "counter %.*s has no value",
 					 STR_ARG(to->counter));
 	}
@@ -309,7 +309,7 @@ static int read_conditions(struct reading *r, const struct json *v, struct inven
 	return 0;
 }
 
-static int read_device(struct reading *r, const struct json *v, struct inventory_device *d)
+static int slice_read_device(struct reading *r, const struct json *v, struct inventory_device *d)
 {
 	static int (*const parts[])(struct reading *, const struct json *,
 				    struct inventory_device *) = {
@@ -339,7 +339,7 @@ static int read_devices(struct reading *r, const struct json *array)
 		return error_set(r->err, ERR_INVALID, "more than %d devices", SLICE_DEVICES_MAX);
 	s->devices = PACK_ARRAY(r->pack, struct inventory_device, json_count(array));
 	JSON_FOREACH (v, array) {
-		int ret = read_device(r, v, &s->devices[s->ndevices]);
+		int ret = slice_read_device(r, v, &s->devices[s->ndevices]);
 
 		if (ret < 0)
 			return ret;
@@ -363,7 +363,7 @@ static int read_shared(struct reading *r, const struct json *array)
 
 			to->set = pack_text(r->pack, json_text_at(set, "name"));
 			to->name = pack_text(r->pack, json_key(c));
-			if (read_quantity(r, c, "value", &to->value) <= 0)
+			if (slice_read_quantity(r, c, "value", &to->value) <= 0)
 				return error_set(r->err, ERR_INVALID, "counter %.*s has no value",
 						 STR_ARG(to->name));
 		}

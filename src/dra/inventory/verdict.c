@@ -119,7 +119,7 @@ static void ledger_init(struct ledger *l, const struct inventory_pool *pool, str
 }
 
 /* Counts up or down, and keeps track of how many counts are above one. */
-static void count(uint32_t *n, int sign, size_t *above_one)
+static void verdict_count(uint32_t *n, int sign, size_t *above_one)
 {
 	*above_one -= *n > 1;
 	*n += (uint32_t)sign;
@@ -151,7 +151,7 @@ static void count_slice(struct ledger *l, uint32_t slice, int sign)
 
 	l->calls++;
 	for (uint32_t i = 0; i < s->ndevices; i++) {
-		count(&l->named[l->names[l->devices_at[slice] + i]], sign, &l->doubles);
+		verdict_count(&l->named[l->names[l->devices_at[slice] + i]], sign, &l->doubles);
 		count_device(l, &s->devices[i], sign);
 	}
 	for (uint32_t i = 0; i < s->ncounters; i++) {
@@ -160,7 +160,7 @@ static void count_slice(struct ledger *l, uint32_t slice, int sign)
 
 		count_counter(l, counter, 0, sign);
 		if (l->stamps[set] != l->calls)
-			count(&l->sets[set], sign, &l->double_sets);
+			verdict_count(&l->sets[set], sign, &l->double_sets);
 		l->stamps[set] = l->calls;
 	}
 }
@@ -257,7 +257,7 @@ static uint32_t first_of(const struct verdict *a, const struct verdict *b)
 }
 
 /* Whether the pool is usable for a node that sees its own slices and those that everybody sees. */
-static bool judge(struct making *m, const struct verdict *v)
+static bool verdict_judge(struct making *m, const struct verdict *v)
 {
 	const struct verdict *all = &m->everybody;
 	struct inventory_checks checks;
@@ -283,16 +283,17 @@ static void judge_all(struct making *m)
 	void *value;
 
 	count_own(m, &m->everybody, 1);
-	m->verdicts->other = judge(m, &nobody);
+	m->verdicts->other = verdict_judge(m, &nobody);
 	while (map_next(&m->verdicts->by_node, &at, &name, &value)) {
 		struct verdict *v = value;
 
-		v->usable = judge(m, v);
+		v->usable = verdict_judge(m, v);
 		v->slices = NULL;
 	}
 }
 
-static struct inventory_verdicts *make(const struct inventory *inv, struct inventory_pool *pool)
+static struct inventory_verdicts *verdict_make(const struct inventory *inv,
+					       struct inventory_pool *pool)
 {
 	struct making m = { .inv = inv, .pool = pool, .verdicts = XNEW(struct inventory_verdicts) };
 
@@ -349,7 +350,7 @@ bool inventory_pool_usable(const struct inventory *inv, struct inventory_pool *p
 	if (pool->sound)
 		return true;
 	if (!pool->verdicts)
-		pool->verdicts = make(inv, pool);
+		pool->verdicts = verdict_make(inv, pool);
 	if (nodes->kind == INVENTORY_NODES_ALL)
 		return usable_from_any(inv, pool->verdicts);
 	if (nodes->kind != INVENTORY_NODES_NAME)

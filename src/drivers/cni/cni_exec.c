@@ -149,8 +149,8 @@ static int make_input(struct str text, int *ret_fd, struct error *err)
 
 /* --- its end ------------------------------------------------------------------------------ */
 
-static int judge(struct cni_exec *x, const struct program_end *end, struct arena *a,
-		 struct json **ret_result, struct error *err)
+static int cni_exec_judge(struct cni_exec *x, const struct program_end *end, struct arena *a,
+			  struct json **ret_result, struct error *err)
 {
 	char how[64];
 
@@ -167,7 +167,7 @@ static int judge(struct cni_exec *x, const struct program_end *end, struct arena
 	return cni_error_read(a, end->out.n > 0 ? end->out : program_last_line(end->err), how, err);
 }
 
-static void on_end(void *arg, const struct program_end *end)
+static void cni_exec_on_end(void *arg, const struct program_end *end)
 {
 	CLEANUP(arena_release) struct arena a;
 	struct cni_exec *x = arg;
@@ -176,7 +176,7 @@ static void on_end(void *arg, const struct program_end *end)
 	int r;
 
 	arena_init(&a, CNI_WORK_MAX);
-	r = judge(x, end, &a, &result, &err);
+	r = cni_exec_judge(x, end, &a, &result, &err);
 	if (r < 0)
 		(void)error_wrap(&err, r, "%s", x->type);
 	x->on_done(x->arg, result, r < 0 ? &err : NULL);
@@ -184,14 +184,14 @@ static void on_end(void *arg, const struct program_end *end)
 
 /* --- life --------------------------------------------------------------------------------- */
 
-static int start(struct cni_exec *x, struct loop *l, const char *file, const char *const *env,
-		 struct str config, struct error *err)
+static int cni_exec_start(struct cni_exec *x, struct loop *l, const char *file,
+			  const char *const *env, struct str config, struct error *err)
 {
 	struct program_opts o = { .argv = (const char *const[]){ file, NULL },
 				  .env = env,
 				  .output_max = CNI_OUTPUT_MAX,
 				  .timeout_ms = x->timeout_ms,
-				  .on_end = on_end,
+				  .on_end = cni_exec_on_end,
 				  .arg = x };
 	int r = make_input(config, &o.in_fd, err);
 
@@ -233,7 +233,7 @@ int cni_exec_new(struct loop *l, const struct cni_exec_opts *opts, struct cni_ex
 	x = exec_new(opts, type);
 	r = make_config(opts, &a, &text, err);
 	if (r == 0)
-		r = start(x, l, file, make_env(opts, &a), buf_str(&text), err);
+		r = cni_exec_start(x, l, file, make_env(opts, &a), buf_str(&text), err);
 	if (r < 0) {
 		(void)error_wrap(err, r, "%s", x->type);
 		cni_exec_free(x);

@@ -48,9 +48,9 @@ struct reader {
 	struct error *err;
 };
 
-static int fail(struct reader *r, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static int cni_plugin_fail(struct reader *r, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-static int fail(struct reader *r, int code, const char *fmt, ...)
+static int cni_plugin_fail(struct reader *r, int code, const char *fmt, ...)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * KIB);
 	va_list ap;
@@ -86,15 +86,15 @@ static bool is_ifname(struct str s)
 	return true;
 }
 
-static int get(struct reader *r, const char *name, bool needed, struct str *ret_value)
+static int cni_plugin_get(struct reader *r, const char *name, bool needed, struct str *ret_value)
 {
 	struct str v = str_from(r->env(r->arg, name));
 
 	if (!str_is_utf8(v))
-		return fail(r, CNI_INVALID_ENVIRONMENT, "%s: must be UTF-8", name);
+		return cni_plugin_fail(r, CNI_INVALID_ENVIRONMENT, "%s: must be UTF-8", name);
 	if (needed && v.n == 0)
-		return fail(r, CNI_INVALID_ENVIRONMENT, "%s: must be set for %s", name,
-			    cni_command_name(r->request->command));
+		return cni_plugin_fail(r, CNI_INVALID_ENVIRONMENT, "%s: must be set for %s", name,
+				       cni_command_name(r->request->command));
 	*ret_value = v;
 	return 0;
 }
@@ -104,18 +104,18 @@ static int read_command(struct reader *r)
 	const char *name = r->env(r->arg, "CNI_COMMAND");
 
 	if (!name || !*name)
-		return fail(r, CNI_INVALID_ENVIRONMENT, "CNI_COMMAND: must be set");
+		return cni_plugin_fail(r, CNI_INVALID_ENVIRONMENT, "CNI_COMMAND: must be set");
 	for (int i = 0; i < CNI_COMMANDS; i++)
 		if (strcmp(name, commands[i].name) == 0) {
 			r->request->command = (enum cni_command)i;
 			return 0;
 		}
-	return fail(r, CNI_INVALID_ENVIRONMENT, "CNI_COMMAND: unknown command \"%s\"",
-		    str_is_utf8(str_from(name)) ? name : "?");
+	return cni_plugin_fail(r, CNI_INVALID_ENVIRONMENT, "CNI_COMMAND: unknown command \"%s\"",
+			       str_is_utf8(str_from(name)) ? name : "?");
 }
 
 /* "K8S_POD_NAME=a;K8S_POD_UID=b" */
-static int read_args(struct reader *r, struct str args)
+static int cni_plugin_read_args(struct reader *r, struct str args)
 {
 	const struct {
 		const char *key;
@@ -131,17 +131,18 @@ static int read_args(struct reader *r, struct str args)
 	while (args.n > 0 && str_split(&args, ';', &pair)) {
 		at = str_chr(pair, '=');
 		if (at < 0)
-			return fail(r, CNI_INVALID_ENVIRONMENT,
-				    "CNI_ARGS: \"%.*s\" is not KEY=VALUE", STR_ARG(pair));
+			return cni_plugin_fail(r, CNI_INVALID_ENVIRONMENT,
+					       "CNI_ARGS: \"%.*s\" is not KEY=VALUE",
+					       STR_ARG(pair));
 		for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 			if (str_eqz(str_of(pair.p, (size_t)at), known[i].key))
 				*known[i].to = str_skip(pair, (size_t)at + 1);
 	}
 	if (r->request->pod_uid.n > 0 &&
 	    (!is_name(r->request->pod_uid) || r->request->pod_uid.n > UID_MAX))
-		return fail(r, CNI_INVALID_ENVIRONMENT,
-			    "CNI_ARGS: K8S_POD_UID is not a UID: \"%.*s\"",
-			    STR_ARG(r->request->pod_uid));
+		return cni_plugin_fail(r, CNI_INVALID_ENVIRONMENT,
+				       "CNI_ARGS: K8S_POD_UID is not a UID: \"%.*s\"",
+				       STR_ARG(r->request->pod_uid));
 	return 0;
 }
 
@@ -152,25 +153,26 @@ static int read_environment(struct reader *r)
 	struct str args = STR_NULL;
 	int e;
 
-	e = get(r, "CNI_CONTAINERID", container, &q->container_id);
+	e = cni_plugin_get(r, "CNI_CONTAINERID", container, &q->container_id);
 	if (e == 0)
-		e = get(r, "CNI_NETNS", netns, &q->netns);
+		e = cni_plugin_get(r, "CNI_NETNS", netns, &q->netns);
 	if (e == 0)
-		e = get(r, "CNI_IFNAME", container, &q->ifname);
+		e = cni_plugin_get(r, "CNI_IFNAME", container, &q->ifname);
 	if (e == 0)
-		e = get(r, "CNI_PATH", false, &q->path);
+		e = cni_plugin_get(r, "CNI_PATH", false, &q->path);
 	if (e == 0)
-		e = get(r, "CNI_ARGS", false, &args);
+		e = cni_plugin_get(r, "CNI_ARGS", false, &args);
 	if (e < 0)
 		return e;
 	if (container && !is_name(q->container_id))
-		return fail(r, CNI_INVALID_ENVIRONMENT,
-			    "CNI_CONTAINERID: \"%.*s\" is not a container ID",
-			    STR_ARG(q->container_id));
+		return cni_plugin_fail(r, CNI_INVALID_ENVIRONMENT,
+				       "CNI_CONTAINERID: \"%.*s\" is not a container ID",
+				       STR_ARG(q->container_id));
 	if (container && !is_ifname(q->ifname))
-		return fail(r, CNI_INVALID_ENVIRONMENT,
-			    "CNI_IFNAME: \"%.*s\" is not an interface name", STR_ARG(q->ifname));
-	return read_args(r, args);
+		return cni_plugin_fail(r, CNI_INVALID_ENVIRONMENT,
+				       "CNI_IFNAME: \"%.*s\" is not an interface name",
+				       STR_ARG(q->ifname));
+	return cni_plugin_read_args(r, args);
 }
 
 /* --- the configuration -------------------------------------------------------------------- */
@@ -183,24 +185,25 @@ static int version_index(struct str version)
 	return -1;
 }
 
-static int check_version(struct reader *r)
+static int cni_plugin_check_version(struct reader *r)
 {
 	struct cni_request *q = r->request;
 	const struct json *v = json_getz(q->config, "cniVersion");
 	const char *since = commands[q->command].since;
 
 	if (v && v->type != JSON_STRING)
-		return fail(r, CNI_DECODE, "cniVersion: must be text");
+		return cni_plugin_fail(r, CNI_DECODE, "cniVersion: must be text");
 	if (version_index(json_str(v)) < 0)
-		return fail(r, CNI_INCOMPATIBLE,
-			    "cniVersion: \"%.*s\" is not supported; there are 0.3.0, 0.3.1, 0.4.0, "
-			    "1.0.0 and " NEWEST,
-			    STR_ARG(json_str(v)));
+		return cni_plugin_fail(
+			r, CNI_INCOMPATIBLE,
+			"cniVersion: \"%.*s\" is not supported; there are 0.3.0, 0.3.1, 0.4.0, "
+			"1.0.0 and " NEWEST,
+			STR_ARG(json_str(v)));
 	q->version = json_str(v);
 	if (version_index(q->version) < version_index(str_from(since)))
-		return fail(r, CNI_INCOMPATIBLE,
-			    "cniVersion: \"%.*s\" does not support %s, which needs %s",
-			    STR_ARG(q->version), cni_command_name(q->command), since);
+		return cni_plugin_fail(r, CNI_INCOMPATIBLE,
+				       "cniVersion: \"%.*s\" does not support %s, which needs %s",
+				       STR_ARG(q->version), cni_command_name(q->command), since);
 	return 0;
 }
 
@@ -231,18 +234,21 @@ static int read_valid(struct reader *r)
 	if (!valid)
 		valid = json_getz(q->config, "cni.dev/attachments");
 	if (!valid)
-		return fail(r, CNI_INVALID_CONFIG,
-			    "cni.dev/valid-attachments: is missing; for no attachments, set an "
-			    "empty list");
+		return cni_plugin_fail(
+			r, CNI_INVALID_CONFIG,
+			"cni.dev/valid-attachments: is missing; for no attachments, set an "
+			"empty list");
 	q->valid = valid->type == JSON_NULL ? json_make_array(r->arena) : valid;
 	if (q->valid->type != JSON_ARRAY)
-		return fail(r, CNI_INVALID_CONFIG, "cni.dev/valid-attachments: must be a list");
+		return cni_plugin_fail(r, CNI_INVALID_CONFIG,
+				       "cni.dev/valid-attachments: must be a list");
 	JSON_FOREACH (it, q->valid)
 		if (!is_name(json_text_at(it, "containerID")) ||
 		    !is_ifname(json_text_at(it, "ifname")))
-			return fail(r, CNI_INVALID_CONFIG,
-				    "cni.dev/valid-attachments: must be a list of containerID and "
-				    "ifname");
+			return cni_plugin_fail(
+				r, CNI_INVALID_CONFIG,
+				"cni.dev/valid-attachments: must be a list of containerID and "
+				"ifname");
 	return 0;
 }
 
@@ -253,7 +259,8 @@ static int read_results(struct reader *r, struct str input)
 
 	if (prev && prev->type != JSON_NULL) {
 		if (prev->type != JSON_OBJECT)
-			return fail(r, CNI_INVALID_CONFIG, "prevResult: must be an object");
+			return cni_plugin_fail(r, CNI_INVALID_CONFIG,
+					       "prevResult: must be an object");
 		q->prev_result = prev;
 		q->prev_text = raw_member(r->arena, input, STR("prevResult"));
 	}
@@ -269,12 +276,13 @@ static int read_where(struct reader *r)
 
 	q->driver = driver ? json_str(driver) : STR(CNI_DRIVER_DEFAULT);
 	if (!is_name(q->driver))
-		return fail(r, CNI_INVALID_CONFIG,
-			    "driver: must be a driver's name, such as " CNI_DRIVER_DEFAULT);
+		return cni_plugin_fail(
+			r, CNI_INVALID_CONFIG,
+			"driver: must be a driver's name, such as " CNI_DRIVER_DEFAULT);
 	q->root_dir = root ? path : STR(CNI_ROOT_DEFAULT);
 	if (!str_starts(q->root_dir, STR("/")) || memchr(q->root_dir.p, 0, q->root_dir.n))
-		return fail(r, CNI_INVALID_CONFIG,
-			    "rootDir: must be the kubelet's folder, an absolute path");
+		return cni_plugin_fail(r, CNI_INVALID_CONFIG,
+				       "rootDir: must be the kubelet's folder, an absolute path");
 	return 0;
 }
 
@@ -286,14 +294,15 @@ static int read_config(struct reader *r, struct str input)
 
 	if (json_parse(r->arena, input, &(struct json_options){ .size_max = CNI_INPUT_MAX },
 		       &config, &why) < 0)
-		return fail(r, CNI_DECODE, "the configuration cannot be read: %s", why.msg);
+		return cni_plugin_fail(r, CNI_DECODE, "the configuration cannot be read: %s",
+				       why.msg);
 	if (config->type != JSON_OBJECT)
-		return fail(r, CNI_DECODE, "the configuration must be an object");
+		return cni_plugin_fail(r, CNI_DECODE, "the configuration must be an object");
 	r->request->config = config;
-	e = check_version(r);
+	e = cni_plugin_check_version(r);
 	r->request->network = json_text_at(config, "name");
 	if (e == 0 && !is_name(r->request->network))
-		e = fail(r, CNI_INVALID_CONFIG, "name: must be a network's name");
+		e = cni_plugin_fail(r, CNI_INVALID_CONFIG, "name: must be a network's name");
 	if (e == 0)
 		e = read_where(r);
 	return e < 0 ? e : read_results(r, input);
@@ -336,7 +345,7 @@ int cni_request_read(struct arena *a, const char *(*env)(void *arg, const char *
 
 /* --- what we print ------------------------------------------------------------------------ */
 
-static void begin(struct json_writer *w, struct buf *out, struct str version)
+static void cni_plugin_begin(struct json_writer *w, struct buf *out, struct str version)
 {
 	json_writer_init(w, out, NULL);
 	json_writer_begin_object(w);
@@ -344,7 +353,7 @@ static void begin(struct json_writer *w, struct buf *out, struct str version)
 	json_writer_str(w, version.n > 0 ? version : STR(NEWEST));
 }
 
-static void end(struct json_writer *w, struct buf *out)
+static void cni_plugin_end(struct json_writer *w, struct buf *out)
 {
 	json_writer_end_object(w);
 	(void)json_writer_finish(w);
@@ -362,27 +371,27 @@ void cni_print_result(struct buf *out, const struct cni_request *r)
 		(void)buf_addc(out, '\n');
 		return;
 	}
-	begin(&w, out, r->version);
+	cni_plugin_begin(&w, out, r->version);
 	json_writer_keyz(&w, "interfaces");
 	json_writer_begin_array(&w);
 	json_writer_end_array(&w);
 	json_writer_keyz(&w, "ips");
 	json_writer_begin_array(&w);
 	json_writer_end_array(&w);
-	end(&w, out);
+	cni_plugin_end(&w, out);
 }
 
 void cni_print_versions(struct buf *out, struct str version)
 {
 	struct json_writer w;
 
-	begin(&w, out, version);
+	cni_plugin_begin(&w, out, version);
 	json_writer_keyz(&w, "supportedVersions");
 	json_writer_begin_array(&w);
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
 		json_writer_strz(&w, versions[i]);
 	json_writer_end_array(&w);
-	end(&w, out);
+	cni_plugin_end(&w, out);
 }
 
 static void print_words(struct json_writer *w, const char *key, const char *words)
@@ -399,13 +408,13 @@ void cni_print_error(struct buf *out, struct str version, int code, const char *
 {
 	struct json_writer w;
 
-	begin(&w, out, version);
+	cni_plugin_begin(&w, out, version);
 	json_writer_keyz(&w, "code");
 	json_writer_i64(&w, code);
 	print_words(&w, "msg", message);
 	if (details)
 		print_words(&w, "details", details);
-	end(&w, out);
+	cni_plugin_end(&w, out);
 }
 
 /* --- what others print -------------------------------------------------------------------- */
@@ -427,7 +436,7 @@ static enum error_code code_of(int64_t cni_code)
 }
 
 /* Appends the text as one line for an error message, cut to what an error holds. */
-static void add_line(struct buf *line, struct str text)
+static void cni_plugin_add_line(struct buf *line, struct str text)
 {
 	text = str_of(text.p, MIN(text.n, sizeof(((struct error *)NULL)->msg)));
 	(void)print_utf8(line, text);
@@ -442,7 +451,7 @@ static int fail_in_words(struct str text, const char *else_, struct error *err)
 {
 	CLEANUP(buf_release) struct buf line = BUF_INIT(4 * KIB);
 
-	add_line(&line, text);
+	cni_plugin_add_line(&line, text);
 	return error_set(err, ERR_INTERNAL, "%s", line.n > 0 ? line.p : else_);
 }
 
@@ -459,10 +468,10 @@ int cni_error_read(struct arena *a, struct str output, const char *else_, struct
 	details = json_text_at(v, "details");
 	if (msg.n == 0 && details.n == 0)
 		msg = str_from(else_);
-	add_line(&line, msg);
+	cni_plugin_add_line(&line, msg);
 	if (details.n > 0) {
 		(void)buf_addz(&line, line.n > 0 ? "; " : "");
-		add_line(&line, details);
+		cni_plugin_add_line(&line, details);
 	}
 	return error_set(err, code_of(json_i64_at(v, "code", 0)), "%s",
 			 line.n > 0 ? line.p : else_);

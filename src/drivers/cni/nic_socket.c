@@ -150,7 +150,7 @@ void nic_ask_answer(struct nic_ask *a, const char *interfaces)
 	http_stream_unref(s);
 }
 
-static int status_of(int cni_code)
+static int nic_socket_status_of(int cni_code)
 {
 	if (cni_code == CNI_TRY_AGAIN || cni_code == CNI_NOT_AVAILABLE)
 		return error_http_status(ERR_UNAVAILABLE);
@@ -164,13 +164,13 @@ void nic_ask_refuse(struct nic_ask *a, int cni_code, const char *message)
 
 	if (!s)
 		return;
-	reply_refusal(s, status_of(cni_code), cni_code, text);
+	reply_refusal(s, nic_socket_status_of(cni_code), cni_code, text);
 	http_stream_unref(s);
 }
 
 /* --- questions ---------------------------------------------------------------------------- */
 
-static void on_close(struct http_stream *s, const struct error *err UNUSED)
+static void nic_socket_on_close(struct http_stream *s, const struct error *err UNUSED)
 {
 	struct nic_ask *a = s->data;
 
@@ -180,11 +180,11 @@ static void on_close(struct http_stream *s, const struct error *err UNUSED)
 		a->socket->opts.on_gone(a->socket->opts.arg, a);
 }
 
-static const struct http_stream_ops ask_ops = { .on_close = on_close };
+static const struct http_stream_ops ask_ops = { .on_close = nic_socket_on_close };
 
 /* A missing member is "". */
-static int read_text(struct nic_ask *a, const struct json *body, const char *key,
-		     const char **ret_text, struct error *err)
+static int nic_socket_read_text(struct nic_ask *a, const struct json *body, const char *key,
+				const char **ret_text, struct error *err)
 {
 	const struct json *v = json_getz(body, key);
 	struct str text = json_str(v);
@@ -234,7 +234,7 @@ static int read_question(struct nic_ask *a, struct str text, struct error *err)
 	if (r == 0 && body && body->type != JSON_OBJECT)
 		r = error_set(err, ERR_BAD_REQUEST, "the request must be an object");
 	for (size_t i = 0; i < ARRAY_SIZE(members) && r == 0; i++)
-		r = read_text(a, body, members[i].key, members[i].to, err);
+		r = nic_socket_read_text(a, body, members[i].key, members[i].to, err);
 	if (r == 0 && q->command == CNI_GC)
 		r = read_valid(a, body, err);
 	return r;
@@ -259,8 +259,8 @@ static bool find_command(const struct http_head *head, enum cni_command *ret_com
 	return false;
 }
 
-static void ask(struct nic_socket *n, struct http_stream *s, enum cni_command command,
-		struct str body)
+static void nic_socket_ask(struct nic_socket *n, struct http_stream *s, enum cni_command command,
+			   struct str body)
 {
 	struct nic_ask *a = XNEW(struct nic_ask);
 	struct error err;
@@ -292,15 +292,15 @@ static void list(struct nic_socket *n, struct http_stream *s)
 	reply(s, 200, &text);
 }
 
-static void on_body(struct http_stream *s, struct str body)
+static void nic_socket_on_body(struct http_stream *s, struct str body)
 {
 	struct nic_socket *n = s->data;
 	enum cni_command command;
 
 	if (find_command(&s->in, &command) && n->nasks < NIC_ASKS_MAX)
-		ask(n, s, command, body);
+		nic_socket_ask(n, s, command, body);
 	else if (find_command(&s->in, &command))
-		reply_refusal(s, status_of(CNI_TRY_AGAIN), CNI_TRY_AGAIN,
+		reply_refusal(s, nic_socket_status_of(CNI_TRY_AGAIN), CNI_TRY_AGAIN,
 			      "too many questions wait for the net driver");
 	else if (n->opts.on_list && str_eqz(s->in.method, "GET") && str_eqz(s->in.path, "/devices"))
 		list(n, s);
@@ -309,12 +309,12 @@ static void on_body(struct http_stream *s, struct str body)
 			      "there is POST /add, /del, /check and /gc, GET /status and /devices");
 }
 
-static void on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
+static void nic_socket_on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
 {
 	s->ops = &done_ops;
 	s->data = arg;
 	http_stream_limit_body(s, (int64_t)CNI_INPUT_MAX);
-	http_stream_collect(s, on_body);
+	http_stream_collect(s, nic_socket_on_body);
 }
 
 /* --- life --------------------------------------------------------------------------------- */
@@ -337,7 +337,7 @@ int nic_socket_new(const struct nic_socket_opts *opts, struct nic_socket **ret_s
 		   struct error *err)
 {
 	struct nic_socket *n = XNEW(struct nic_socket);
-	struct http_server_opts o = { .nloops = 1, .handler = on_request, .arg = n };
+	struct http_server_opts o = { .nloops = 1, .handler = nic_socket_on_request, .arg = n };
 	int r;
 
 	n->opts = *opts;

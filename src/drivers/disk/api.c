@@ -46,7 +46,7 @@ static void step_soon(struct disk_api *a)
 	loop_defer(client_loop(a->opts.client), &a->task);
 }
 
-static void count(struct metrics_counter *c)
+static void api_count(struct metrics_counter *c)
 {
 	if (c)
 		metrics_counter_add(c, 1);
@@ -55,7 +55,7 @@ static void count(struct metrics_counter *c)
 /* --- failures -------------------------------------------------------------------------------- */
 
 /* Logs each distinct error once: a server that is down for an hour is one line. */
-static void fail(struct disk_api *a, const char *what, const struct error *err)
+static void api_fail(struct disk_api *a, const char *what, const struct error *err)
 {
 	int64_t delay = backoff_next(&a->backoff, loop_prng(client_loop(a->opts.client)));
 	struct error e = *err;
@@ -67,7 +67,7 @@ static void fail(struct disk_api *a, const char *what, const struct error *err)
 	loop_timer_start(&a->retry, delay);
 }
 
-static void succeed(struct disk_api *a)
+static void api_succeed(struct disk_api *a)
 {
 	backoff_reset(&a->backoff);
 	a->failure = (struct error){ 0 };
@@ -98,7 +98,7 @@ static void on_defined(struct client_request *r, const struct client_answer *ans
 				"%s is not defined and this account may not define it; " APPLY
 				" (%.200s)",
 				DISK_CRD_NAME, err->msg);
-	fail(a, "define the custom resource", &e);
+	api_fail(a, "define the custom resource", &e);
 }
 
 static void define(struct disk_api *a)
@@ -109,12 +109,12 @@ static void define(struct disk_api *a)
 
 	if (!a->opts.install_crd) {
 		(void)error_set(&err, ERR_NOT_FOUND, "%s is not defined; " APPLY, DISK_CRD_NAME);
-		fail(a, "publish", &err);
+		api_fail(a, "publish", &err);
 		return;
 	}
 	arena_init(&arena, SIZE_MAX);
 	if (yaml_parse(&arena, str_from(disk_crd_yaml), NULL, &tree, &err) < 0) {
-		fail(a, "read our own definition", &err);
+		api_fail(a, "read our own definition", &err);
 	} else {
 		a->request.on_done = on_defined;
 		client_create(a->opts.client, &a->request, &a->definitions, STR_NULL, tree);
@@ -130,7 +130,7 @@ static void on_discovered(struct client_request *r, const struct client_answer *
 	struct arena arena;
 
 	if (err && err->code != ERR_NOT_FOUND) {
-		fail(a, "ask the API server for " DISK_GROUP, err);
+		api_fail(a, "ask the API server for " DISK_GROUP, err);
 		return;
 	}
 	arena_init(&arena, SIZE_MAX);
@@ -139,7 +139,7 @@ static void on_discovered(struct client_request *r, const struct client_answer *
 	a->served = json_find(json_getz(tree, "resources"), "name", STR(DISK_RESOURCE)) != NULL;
 	arena_release(&arena);
 	if (a->served)
-		succeed(a);
+		api_succeed(a);
 	else
 		define(a);
 }
@@ -156,15 +156,15 @@ static void discover(struct disk_api *a)
 /* --- the object ------------------------------------------------------------------------------ */
 
 /* Without a Node, or without permission to read it, the object has no owner. */
-static void on_node(struct client_request *r, const struct client_answer *answer,
-		    const struct error *err)
+static void api_on_node(struct client_request *r, const struct client_answer *answer,
+			const struct error *err)
 {
 	struct disk_api *a = r->arg;
 	struct json *tree = NULL;
 	struct arena arena;
 
 	if (err && err->code != ERR_NOT_FOUND && err->code != ERR_FORBIDDEN) {
-		fail(a, "look at the Node", err);
+		api_fail(a, "look at the Node", err);
 		return;
 	}
 	arena_init(&arena, SIZE_MAX);
@@ -172,12 +172,12 @@ static void on_node(struct client_request *r, const struct client_answer *answer
 		(void)client_answer_tree(answer, &arena, &tree, NULL);
 	a->node_uid = str_dup(json_text_at(json_getz(tree, "metadata"), "uid"));
 	arena_release(&arena);
-	succeed(a);
+	api_succeed(a);
 }
 
 static void ask_for_node(struct disk_api *a)
 {
-	a->request.on_done = on_node;
+	a->request.on_done = api_on_node;
 	client_get(a->opts.client, &a->request, &a->nodes, STR_NULL, str_from(a->opts.node));
 }
 
@@ -194,8 +194,8 @@ static void add_owner(struct arena *arena, struct json *meta, const struct disk_
 	json_append(json_need_array(arena, meta, "ownerReferences"), owner);
 }
 
-static void on_created(struct client_request *r, const struct client_answer *answer UNUSED,
-		       const struct error *err)
+static void api_on_created(struct client_request *r, const struct client_answer *answer UNUSED,
+			   const struct error *err)
 {
 	struct disk_api *a = r->arg;
 
@@ -204,14 +204,14 @@ static void on_created(struct client_request *r, const struct client_answer *ans
 	if (err && err->code == ERR_NOT_FOUND)
 		a->served = false;
 	if (err && err->code != ERR_ALREADY_EXISTS) {
-		fail(a, "create the object", err);
+		api_fail(a, "create the object", err);
 		return;
 	}
 	a->exists = true;
-	succeed(a);
+	api_succeed(a);
 }
 
-static void create(struct disk_api *a)
+static void api_create(struct disk_api *a)
 {
 	struct json *tree, *meta;
 	struct arena arena;
@@ -225,7 +225,7 @@ static void create(struct disk_api *a)
 	add_owner(&arena, meta, a);
 	json_put_str(&arena, json_need_object(&arena, tree, "spec"), "nodeName",
 		     str_from(a->opts.node));
-	a->request.on_done = on_created;
+	a->request.on_done = api_on_created;
 	client_create(a->opts.client, &a->request, &a->resource, STR_NULL, tree);
 	arena_release(&arena);
 }
@@ -238,12 +238,12 @@ static void on_patched(struct client_request *r, const struct client_answer *ans
 	struct disk_api *a = r->arg;
 
 	if (!err) {
-		count(a->writes);
+		api_count(a->writes);
 		a->published = true;
-		succeed(a);
+		api_succeed(a);
 		return;
 	}
-	count(a->failures);
+	api_count(a->failures);
 	a->published = false;
 	/* Send it again, unless a newer one was published. */
 	if (a->status.n == 0)
@@ -253,7 +253,7 @@ static void on_patched(struct client_request *r, const struct client_answer *ans
 		loop_timer_start(&a->retry, RETRY_MS);
 		return;
 	}
-	fail(a, "write the status", err);
+	api_fail(a, "write the status", err);
 }
 
 static void send_status(struct disk_api *a)
@@ -285,7 +285,7 @@ void disk_api_publish(struct disk_api *a, const struct json *status)
 
 /* --- annotations ----------------------------------------------------------------------------- */
 
-static void look_at(struct disk_api *a, const struct cached *o)
+static void api_look_at(struct disk_api *a, const struct cached *o)
 {
 	struct arena arena;
 	struct str device;
@@ -306,7 +306,7 @@ static void look_again(struct disk_api *a)
 	const struct cached *o = cache_get(informer_cache(a->informer), str_from(a->opts.node));
 
 	if (o)
-		look_at(a, o);
+		api_look_at(a, o);
 }
 
 static void note_version(struct disk_api *a, const struct client_answer *answer)
@@ -329,7 +329,7 @@ static void on_taken(struct client_request *r, const struct client_answer *answe
 	if (!err) {
 		note_version(a, answer);
 	} else if (err->code == ERR_UNAVAILABLE || err->code == ERR_TIMEOUT) {
-		fail(a, "take the annotation away", err);
+		api_fail(a, "take the annotation away", err);
 		return;
 	} else if (err->code == ERR_FORBIDDEN) {
 		log_warn(a->opts.log,
@@ -340,7 +340,7 @@ static void on_taken(struct client_request *r, const struct client_answer *answe
 	}
 	/* Otherwise the annotation was changed or removed meanwhile. */
 	a->answered[0] = 0;
-	succeed(a);
+	api_succeed(a);
 	look_again(a);
 }
 
@@ -370,18 +370,19 @@ static struct disk_api *of_handler(struct informer_handler *h)
 	return CONTAINER_OF(h, struct disk_api, handler);
 }
 
-static void on_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
+static void api_on_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
-	look_at(of_handler(h), o);
+	api_look_at(of_handler(h), o);
 }
 
-static void on_update(struct informer_handler *h, struct cached *old UNUSED, struct cached *o)
+static void api_on_update(struct informer_handler *h, struct cached *old UNUSED, struct cached *o)
 {
-	look_at(of_handler(h), o);
+	api_look_at(of_handler(h), o);
 }
 
 /* The status was deleted with it. */
-static void on_delete(struct informer_handler *h, struct cached *last UNUSED, bool unknown UNUSED)
+static void api_on_delete(struct informer_handler *h, struct cached *last UNUSED,
+			  bool unknown UNUSED)
 {
 	struct disk_api *a = of_handler(h);
 
@@ -391,7 +392,7 @@ static void on_delete(struct informer_handler *h, struct cached *last UNUSED, bo
 	step_soon(a);
 }
 
-static void follow(struct disk_api *a)
+static void api_follow(struct disk_api *a)
 {
 	CLEANUP(buf_release) struct buf selector = BUF_INIT(4 * KIB);
 	struct informer_spec spec = { .resource = &a->resource, .slim = true };
@@ -400,14 +401,14 @@ static void follow(struct disk_api *a)
 	spec.field_selector = buf_str(&selector);
 	a->informers = informers_new(a->opts.client, a->opts.metrics);
 	a->informer = informers_get(a->informers, &spec);
-	a->handler = (struct informer_handler){ .on_add = on_add,
-						.on_update = on_update,
-						.on_delete = on_delete };
+	a->handler = (struct informer_handler){ .on_add = api_on_add,
+						.on_update = api_on_update,
+						.on_delete = api_on_delete };
 	informer_add_handler(a->informer, &a->handler);
 	informers_start(a->informers);
 }
 
-static void on_look(struct loop_timer *t)
+static void api_on_look(struct loop_timer *t)
 {
 	struct disk_api *a = CONTAINER_OF(t, struct disk_api, look);
 	const struct error *err = a->informer ? informer_failure(a->informer) : NULL;
@@ -421,32 +422,32 @@ static void on_look(struct loop_timer *t)
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-static void on_task(struct loop_task *t)
+static void api_on_task(struct loop_task *t)
 {
 	struct disk_api *a = CONTAINER_OF(t, struct disk_api, task);
 
 	if (client_busy(&a->request) || loop_timer_running(&a->retry))
 		return;
 	if (a->served && !a->informer)
-		follow(a);
+		api_follow(a);
 	if (!a->served)
 		discover(a);
 	else if (!a->exists && !a->node_uid)
 		ask_for_node(a);
 	else if (!a->exists)
-		create(a);
+		api_create(a);
 	else if (a->status.n > 0)
 		send_status(a);
 	else if (a->answered[0])
 		take_annotation(a);
 }
 
-static void on_retry(struct loop_timer *t)
+static void api_on_retry(struct loop_timer *t)
 {
 	step_soon(CONTAINER_OF(t, struct disk_api, retry));
 }
 
-static void add_metrics(struct disk_api *a)
+static void api_add_metrics(struct disk_api *a)
 {
 	static const char *const labels[] = { "result" };
 	struct metrics_spec spec = { .name = "devplane_disk_status_writes_total",
@@ -480,11 +481,11 @@ struct disk_api *disk_api_new(const struct disk_api_opts *opts)
 	};
 	buf_init(&a->status, OBJECT_MAX);
 	buf_init(&a->sent, OBJECT_MAX);
-	loop_task_init(&a->task, on_task);
-	loop_timer_init(&a->retry, client_loop(opts->client), on_retry);
-	loop_timer_init(&a->look, client_loop(opts->client), on_look);
+	loop_task_init(&a->task, api_on_task);
+	loop_timer_init(&a->retry, client_loop(opts->client), api_on_retry);
+	loop_timer_init(&a->look, client_loop(opts->client), api_on_look);
 	loop_timer_start(&a->look, LOOK_MS);
-	add_metrics(a);
+	api_add_metrics(a);
 	step_soon(a);
 	return a;
 }

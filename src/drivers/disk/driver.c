@@ -149,7 +149,7 @@ static int sample(struct disk_driver *d, struct error *err)
 	return r;
 }
 
-static void complain(struct disk_driver *d, const char *what, const struct error *err)
+static void driver_complain(struct disk_driver *d, const char *what, const struct error *err)
 {
 	uint64_t suppressed;
 
@@ -157,7 +157,7 @@ static void complain(struct disk_driver *d, const char *what, const struct error
 		log_warn(d->opts.log, what, LOG_ERR(err), LOG_SUPPRESSED(suppressed));
 }
 
-static void on_tick(struct loop_timer *t)
+static void driver_on_tick(struct loop_timer *t)
 {
 	struct disk_driver *d = CONTAINER_OF(t, struct disk_driver, tick);
 	bool due = now_of(d) - d->published_at >= d->opts.report_interval_ns;
@@ -167,19 +167,19 @@ static void on_tick(struct loop_timer *t)
 	loop_timer_start(t, MAX(d->opts.interval_ns / CLOCK_MS, 1));
 	read_book(d);
 	if (sample(d, &err) < 0) {
-		complain(d, "disks are not measured", &err);
+		driver_complain(d, "disks are not measured", &err);
 		return;
 	}
 	publish(d, due || !d->published);
 	in = input(d);
 	if (d->enforce && disk_enforce_round(d->enforce, &in, &err) < 0)
-		complain(d, "requests of disk bandwidth are not enforced", &err);
+		driver_complain(d, "requests of disk bandwidth are not enforced", &err);
 }
 
 /* --- probes ---------------------------------------------------------------------------------- */
 
 /* Reads and writes the file on this thread; the loop reloads it when it changes. */
-static void remember(struct probing *p)
+static void driver_remember(struct probing *p)
 {
 	struct disk_driver *d = p->driver;
 	struct disk_book book;
@@ -201,11 +201,11 @@ static void probe(void *arg)
 				     .cancel = &p->cancel };
 
 	if (disk_probe_run(&o, &p->found, &p->err) == 0)
-		remember(p);
+		driver_remember(p);
 	loop_post(p->driver->opts.loop, &p->msg);
 }
 
-static void answer(struct disk_driver *d, const struct error *err)
+static void driver_answer(struct disk_driver *d, const struct error *err)
 {
 	d->answer.ended = wall_of(d);
 	if (err->code != ERR_OK) {
@@ -236,7 +236,7 @@ static void on_probed(struct loop_msg *m)
 	}
 	read_book(d);
 	d->answer.found = p->found;
-	answer(d, &p->err);
+	driver_answer(d, &p->err);
 }
 
 static int check_probe(const struct disk_driver *d, struct str device, struct error *err)
@@ -269,13 +269,13 @@ static void on_probe_wanted(void *arg, struct str device)
 		p->running = true;
 		publish(d, true);
 	} else {
-		answer(d, &err);
+		driver_answer(d, &err);
 	}
 }
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-static int add_metrics(struct disk_driver *d, struct error *err)
+static int driver_add_metrics(struct disk_driver *d, struct error *err)
 {
 	static const char *const labels[] = { "device", "direction" };
 	struct metrics_spec gauges = { .name = "devplane_disk_bytes_per_second",
@@ -329,7 +329,7 @@ static int connect_api(struct disk_driver *d, struct error *err)
 	return 0;
 }
 
-static int begin(struct disk_driver *d, struct error *err)
+static int driver_begin(struct disk_driver *d, struct error *err)
 {
 	const char *fault = names_dns_subdomain(str_from(d->opts.node_name));
 	int r;
@@ -339,7 +339,7 @@ static int begin(struct disk_driver *d, struct error *err)
 				 fault);
 	r = disk_host_open(&d->host, &d->opts.host, err);
 	if (r == 0)
-		r = add_metrics(d, err);
+		r = driver_add_metrics(d, err);
 	read_book(d);
 	if (r == 0)
 		r = sample(d, err);
@@ -362,8 +362,8 @@ int disk_driver_new(const struct disk_driver_opts *opts, struct disk_driver **re
 	disk_book_init(&d->book);
 	arena_init(&d->arenas[0], SIZE_MAX);
 	arena_init(&d->arenas[1], SIZE_MAX);
-	loop_timer_init(&d->tick, opts->loop, on_tick);
-	r = begin(d, err);
+	loop_timer_init(&d->tick, opts->loop, driver_on_tick);
+	r = driver_begin(d, err);
 	if (r < 0) {
 		disk_driver_free(d);
 		return r;

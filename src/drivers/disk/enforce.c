@@ -42,7 +42,7 @@ static bool is_over(const struct cached *o)
 	return str_eqz(phase, "Succeeded") || str_eqz(phase, "Failed");
 }
 
-static void look_at(struct disk_enforce *e, const struct cached *o)
+static void enforce_look_at(struct disk_enforce *e, const struct cached *o)
 {
 	struct disk_limits_pod p = { 0 };
 	struct arena a;
@@ -67,20 +67,20 @@ static struct disk_enforce *of_handler(struct informer_handler *h)
 	return CONTAINER_OF(h, struct disk_enforce, handler);
 }
 
-static void on_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
+static void enforce_on_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
-	look_at(of_handler(h), o);
+	enforce_look_at(of_handler(h), o);
 }
 
 /* A pod of the same name may be a different one. */
-static void on_update(struct informer_handler *h, struct cached *old, struct cached *o)
+static void enforce_on_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
 	if (!str_eq(old->uid, o->uid))
 		disk_limits_remove(&of_handler(h)->limits, old->uid);
-	look_at(of_handler(h), o);
+	enforce_look_at(of_handler(h), o);
 }
 
-static void on_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
+static void enforce_on_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
 {
 	disk_limits_remove(&of_handler(h)->limits, last->uid);
 }
@@ -98,9 +98,9 @@ struct disk_enforce *disk_enforce_new(const struct disk_enforce_opts *opts)
 	spec.field_selector = buf_str(&selector);
 	e->informers = informers_new(opts->client, opts->metrics);
 	e->informer = informers_get(e->informers, &spec);
-	e->handler = (struct informer_handler){ .on_add = on_add,
-						.on_update = on_update,
-						.on_delete = on_delete };
+	e->handler = (struct informer_handler){ .on_add = enforce_on_add,
+						.on_update = enforce_on_update,
+						.on_delete = enforce_on_delete };
 	informer_add_handler(e->informer, &e->handler);
 	informers_start(e->informers);
 	return e;

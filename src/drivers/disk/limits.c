@@ -19,7 +19,7 @@ void disk_limits_release(struct disk_limits *l)
 	vec_release(&l->pods);
 }
 
-static struct disk_limits_pod *find(const struct disk_limits *l, struct str uid)
+static struct disk_limits_pod *limits_find(const struct disk_limits *l, struct str uid)
 {
 	for (size_t i = 0; i < l->pods.n; i++)
 		if (str_eqz(uid, l->pods.v[i].uid))
@@ -39,7 +39,7 @@ static int by_creation(const void *a, const void *b)
 /* Grants on one device do not apply to another. */
 void disk_limits_put(struct disk_limits *l, const struct disk_limits_pod *p)
 {
-	struct disk_limits_pod *old = find(l, str_from(p->uid)), now = *p;
+	struct disk_limits_pod *old = limits_find(l, str_from(p->uid)), now = *p;
 	bool same = old && strcmp(old->device, p->device) == 0;
 
 	for (int x = 0; x < DISK_DIRECTIONS; x++)
@@ -53,7 +53,7 @@ void disk_limits_put(struct disk_limits *l, const struct disk_limits_pod *p)
 
 void disk_limits_remove(struct disk_limits *l, struct str uid)
 {
-	struct disk_limits_pod *p = find(l, uid);
+	struct disk_limits_pod *p = limits_find(l, uid);
 
 	if (p)
 		vec_remove(&l->pods, (size_t)(p - l->pods.v));
@@ -103,7 +103,7 @@ void disk_limits_grant(struct disk_limits *l, struct disk_limits_device *d)
 int64_t disk_limits_of(const struct disk_limits *l, const struct disk_limits_device *d,
 		       struct str uid, enum disk_direction x)
 {
-	const struct disk_limits_pod *p = find(l, uid);
+	const struct disk_limits_pod *p = limits_find(l, uid);
 	int64_t limit = d->each[x];
 
 	if (!d->limited[x])

@@ -116,7 +116,7 @@ static void rate_device(const struct disk_meter *m, struct disk_device *d,
 /* --- devices --------------------------------------------------------------------------------- */
 
 /* Its index, or the index where it belongs. */
-static size_t place_of(const struct disk_meter *m, const char *name, bool *ret_found)
+static size_t meter_place_of(const struct disk_meter *m, const char *name, bool *ret_found)
 {
 	size_t low = 0, high = m->devices.n;
 
@@ -140,7 +140,7 @@ static size_t place_of(const struct disk_meter *m, const char *name, bool *ret_f
 const struct disk_device *disk_meter_find(const struct disk_meter *m, const char *name)
 {
 	bool found;
-	size_t at = place_of(m, name, &found);
+	size_t at = meter_place_of(m, name, &found);
 
 	return found ? &m->devices.v[at] : NULL;
 }
@@ -160,7 +160,7 @@ void disk_meter_begin(struct disk_meter *m, int64_t now)
 	}
 }
 
-static void insert(struct disk_meter *m, size_t at, const struct disk_stat *s)
+static void meter_insert(struct disk_meter *m, size_t at, const struct disk_stat *s)
 {
 	if (!vec_push(&m->devices, (struct disk_device){ 0 }))
 		return;
@@ -173,10 +173,10 @@ void disk_meter_device(struct disk_meter *m, const struct disk_stat *s)
 {
 	struct disk_device *d;
 	bool found;
-	size_t at = place_of(m, s->name, &found);
+	size_t at = meter_place_of(m, s->name, &found);
 
 	if (!found) {
-		insert(m, at, s);
+		meter_insert(m, at, s);
 		return;
 	}
 	d = &m->devices.v[at];

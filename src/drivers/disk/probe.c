@@ -42,12 +42,12 @@ struct round {
 
 /* --- one round ------------------------------------------------------------------------------- */
 
-static int64_t now_ns(void)
+static int64_t probe_now_ns(void)
 {
 	return clock_monotonic(clock_system());
 }
 
-static void work(void *arg)
+static void probe_work(void *arg)
 {
 	struct round *r = arg;
 	void *block = NULL;
@@ -57,7 +57,7 @@ static void work(void *arg)
 		return;
 	}
 	memset(block, 0x5a, BLOCK);
-	while (now_ns() < r->until && !atomic_load(&r->failed)) {
+	while (probe_now_ns() < r->until && !atomic_load(&r->failed)) {
 		if (r->cancel && atomic_load(r->cancel))
 			atomic_store(&r->failed, ECANCELED);
 		off_t at = (off_t)(atomic_fetch_add(&r->next, 1) % r->blocks) * BLOCK;
@@ -77,13 +77,13 @@ static int run_round(struct round *r, int depth, int64_t duration, double *ret_r
 		     struct error *err)
 {
 	struct thread threads[DEPTH_MAX];
-	int64_t start = now_ns(), end;
+	int64_t start = probe_now_ns(), end;
 	int started = 0, n = 0;
 
 	r->until = start + duration;
 	atomic_store(&r->bytes, 0);
 	while (started < depth && n == 0) {
-		n = thread_start(&threads[started], "disk-probe", work, r, err);
+		n = thread_start(&threads[started], "disk-probe", probe_work, r, err);
 		if (n == 0)
 			started++;
 	}
@@ -93,7 +93,7 @@ static int run_round(struct round *r, int depth, int64_t duration, double *ret_r
 		thread_join(&threads[--started]);
 	if (r->write && fdatasync(r->fd) < 0)
 		atomic_store(&r->failed, errno);
-	end = now_ns();
+	end = probe_now_ns();
 	*ret_rate = (double)atomic_load(&r->bytes) * (double)CLOCK_SEC / (double)(end - start);
 	return n;
 }

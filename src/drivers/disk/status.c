@@ -70,7 +70,7 @@ static struct str time_text(struct arena *a, int64_t ns)
 }
 
 /* null removes the old value: the status is sent as a merge patch. */
-static void put_text(struct arena *a, struct json *into, const char *key, struct str text)
+static void status_put_text(struct arena *a, struct json *into, const char *key, struct str text)
 {
 	json_setz(into, key, text.n > 0 ? json_make_str(a, text) : json_make_null(a));
 }
@@ -184,9 +184,9 @@ static void put_summary(struct arena *a, const struct disk_status_input *in,
 	struct disk_capacity c = disk_status_capacity(in->spec, in->book, d->stat.name);
 
 	json_put_str(a, s, "device", arena_str(a, str_from(d->stat.name)));
-	put_text(a, s, "readCapacity", c.read ? rate_text(a, (double)c.read) : STR_NULL);
+	status_put_text(a, s, "readCapacity", c.read ? rate_text(a, (double)c.read) : STR_NULL);
 	json_put_str(a, s, "readUsed", rate_text(a, d->rates.read_bytes));
-	put_text(a, s, "writeCapacity", c.write ? rate_text(a, (double)c.write) : STR_NULL);
+	status_put_text(a, s, "writeCapacity", c.write ? rate_text(a, (double)c.write) : STR_NULL);
 	json_put_str(a, s, "writeUsed", rate_text(a, d->rates.write_bytes));
 }
 
@@ -199,11 +199,11 @@ static void put_probe(struct arena *a, const struct disk_probe_answer *p, struct
 	v = json_need_object(a, status, "probe");
 	json_put_str(a, v, "device", arena_str(a, str_from(p->device)));
 	json_put_str(a, v, "state", str_from(p->state));
-	put_text(a, v, "message", arena_str(a, str_from(p->message)));
+	status_put_text(a, v, "message", arena_str(a, str_from(p->message)));
 	put_rate(a, v, read_key, p->found.read);
 	put_rate(a, v, write_key, p->found.write);
 	json_put_str(a, v, "startTime", time_text(a, p->started));
-	put_text(a, v, "completionTime", p->ended ? time_text(a, p->ended) : STR_NULL);
+	status_put_text(a, v, "completionTime", p->ended ? time_text(a, p->ended) : STR_NULL);
 }
 
 struct json *disk_status_tree(struct arena *a, const struct disk_status_input *in)
@@ -232,7 +232,7 @@ static int64_t number_at(const struct json *v, const char *key)
 	return json_i64_at(v, key, 0);
 }
 
-static bool differs(int64_t old, int64_t now, int64_t whole, double share, int64_t noise)
+static bool status_differs(int64_t old, int64_t now, int64_t whole, double share, int64_t noise)
 {
 	int64_t by = old > now ? old - now : now - old;
 	double bound = share * (double)(whole > 0 ? whole : MAX(old, now));
@@ -246,8 +246,8 @@ static bool bytes_differ(const struct json *old, const struct json *now,
 	static const char *const keys[] = { read_key, write_key };
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (differs(number_at(old, keys[i]), number_at(now, keys[i]),
-			    number_at(capacity, keys[i]), share, NOISE_BYTES))
+		if (status_differs(number_at(old, keys[i]), number_at(now, keys[i]),
+				   number_at(capacity, keys[i]), share, NOISE_BYTES))
 			return true;
 	return false;
 }
@@ -258,13 +258,13 @@ static bool use_differs(const struct json *old, const struct json *now, const st
 	static const char *const keys[] = { "readOperationsPerSecond", "writeOperationsPerSecond" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (differs(number_at(old, keys[i]), number_at(now, keys[i]), 0, share,
-			    NOISE_OPERATIONS) &&
+		if (status_differs(number_at(old, keys[i]), number_at(now, keys[i]), 0, share,
+				   NOISE_OPERATIONS) &&
 		    json_count(capacity) == 0)
 			return true;
 	return bytes_differ(old, now, capacity, share) ||
-	       differs(number_at(old, "utilizationPercent"), number_at(now, "utilizationPercent"),
-		       100, share, NOISE_PERCENT);
+	       status_differs(number_at(old, "utilizationPercent"),
+			      number_at(now, "utilizationPercent"), 100, share, NOISE_PERCENT);
 }
 
 /* Whether a pod of `from` has different rates in `in`. A missing pod counts as idle. */

@@ -41,7 +41,7 @@ static void drop_forgotten(struct nic_driver *d)
 		log_warn(d->opts.log, "cannot save the driver's state", LOG_ERR(&err));
 }
 
-static void on_look(struct loop_timer *t)
+static void driver_on_look(struct loop_timer *t)
 {
 	struct nic_driver *d = CONTAINER_OF(t, struct nic_driver, look);
 	struct error err;
@@ -97,7 +97,7 @@ static int make_driver(struct nic_driver *d, struct error *err)
 	return driver_new_on(o->loop, o->metrics, &c, &d->driver, err);
 }
 
-static void add_metrics(struct nic_driver *d)
+static void driver_add_metrics(struct nic_driver *d)
 {
 	static const double bounds[] = { 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1,
 					 0.2,   0.5,   1,     2,    5,    10,   30 };
@@ -138,7 +138,7 @@ int nic_driver_new(const struct nic_driver_opts *opts, struct nic_driver **ret_d
 	list_init(&d->jobs);
 	loop_task_init(&d->turn, nic_job_turn);
 	loop_task_init(&d->tell, nic_host_tell);
-	loop_timer_init(&d->look, opts->loop, on_look);
+	loop_timer_init(&d->look, opts->loop, driver_on_look);
 	r = make_driver(d, err);
 	if (r == 0)
 		r = nic_spec_check(opts->spec, err);
@@ -148,7 +148,7 @@ int nic_driver_new(const struct nic_driver_opts *opts, struct nic_driver **ret_d
 		nic_driver_free(d);
 		return r;
 	}
-	add_metrics(d);
+	driver_add_metrics(d);
 	*ret_driver = d;
 	return 0;
 }
@@ -196,7 +196,7 @@ static int open_book(struct nic_driver *d, struct error *err)
 	return nic_attach_new(d->book, &d->attach, err);
 }
 
-static void on_list(void *arg, struct json_writer *out)
+static void driver_on_list(void *arg, struct json_writer *out)
 {
 	nic_driver_list(arg, out);
 }
@@ -207,7 +207,7 @@ static int open_socket(struct nic_driver *d, struct error *err)
 	struct nic_socket_opts o = { .loop = d->opts.loop,
 				     .on_question = nic_sandbox_question,
 				     .on_gone = nic_sandbox_gone,
-				     .on_list = on_list,
+				     .on_list = driver_on_list,
 				     .arg = d };
 	int r = nic_socket_path(d->driver->config.root_dir, d->name, &path, err);
 
@@ -287,7 +287,7 @@ int nic_driver_check(const struct nic_driver *d, struct error *err)
 	return driver_check(d->driver, err);
 }
 
-static void put(struct json_writer *w, const char *key, const char *text)
+static void driver_put(struct json_writer *w, const char *key, const char *text)
 {
 	json_writer_keyz(w, key);
 	json_writer_strz(w, text ? text : "");
@@ -305,13 +305,13 @@ static void write_device(const struct nic_driver *d, const struct nic *n, struct
 		(void)snprintf(claim, sizeof(claim), "%s/%s", u->claim_ns, u->claim_name);
 	}
 	json_writer_begin_object(out);
-	put(out, "device", n->device);
-	put(out, "kind", nic_kind_name(n->kind));
-	put(out, "interface", u && u->state != NIC_PREPARED ? u->interface : n->interface);
-	put(out, "state", u ? nic_state_name(u->state) : n->present ? "free" : "absent");
-	put(out, "pod", pod);
-	put(out, "claim", claim);
-	put(out, "message", v ? (v->several[0] ? v->several : v->message) : n->message);
+	driver_put(out, "device", n->device);
+	driver_put(out, "kind", nic_kind_name(n->kind));
+	driver_put(out, "interface", u && u->state != NIC_PREPARED ? u->interface : n->interface);
+	driver_put(out, "state", u ? nic_state_name(u->state) : n->present ? "free" : "absent");
+	driver_put(out, "pod", pod);
+	driver_put(out, "claim", claim);
+	driver_put(out, "message", v ? (v->several[0] ? v->several : v->message) : n->message);
 	json_writer_end_object(out);
 }
 

@@ -25,12 +25,12 @@ enum {
 	LOOK_SHARE = 20,
 };
 
-static void on_look(struct loop_task *t)
+static void follow_on_look(struct loop_task *t)
 {
 	nic_view_look(CONTAINER_OF(t, struct nic_view, look));
 }
 
-static void on_later(struct loop_timer *t)
+static void follow_on_later(struct loop_timer *t)
 {
 	nic_view_look(CONTAINER_OF(t, struct nic_view, later));
 }
@@ -55,8 +55,8 @@ void nic_view_new(struct nic_driver *d, struct nic_use *u)
 	v->driver = d;
 	v->use = u;
 	v->ns_fd = -1;
-	loop_task_init(&v->look, on_look);
-	loop_timer_init(&v->later, d->opts.loop, on_later);
+	loop_task_init(&v->look, follow_on_look);
+	loop_timer_init(&v->later, d->opts.loop, follow_on_later);
 	loop_timer_init(&v->keep, d->opts.loop, on_keep);
 	u->arg = v;
 }
@@ -166,7 +166,7 @@ static void keep_name(struct nic_view *v)
 }
 
 /* Reads the state, and charges for it. */
-static int look(struct nic_view *v, struct error *err)
+static int follow_look(struct nic_view *v, struct error *err)
 {
 	int64_t before = clock_thread_work();
 	int r = nic_attach_look(v->pod, v->use, &v->seen, err);
@@ -182,7 +182,7 @@ void nic_view_look(struct nic_view *v)
 
 	if (!v->pod)
 		return;
-	if (look(v, &err) < 0) {
+	if (follow_look(v, &err) < 0) {
 		/* Logged once, because the pod decides how often there are events. */
 		if (!v->blind)
 			log_warn(v->driver->opts.log, "cannot read the interface",

@@ -8,7 +8,7 @@
 
 /* --- link types ------------------------------------------------------------------------------ */
 
-static void skip(struct nic_driver *d, const struct nic_create *c, const struct error *why)
+static void host_skip(struct nic_driver *d, const struct nic_create *c, const struct error *why)
 {
 	log_warn(d->opts.log, "devices are not offered: the kernel cannot create them",
 		 LOG_Z("kind", nic_kind_name(c->kind)), LOG_Z("parent", c->parent),
@@ -28,7 +28,7 @@ void nic_host_probe(struct nic_driver *d)
 	d->spec.ncreates = 0;
 	for (size_t i = 0; i < s->ncreates; i++) {
 		if (rtnl_probe_kind(nic_kind_name(s->creates[i].kind), &why) < 0)
-			skip(d, &s->creates[i], &why);
+			host_skip(d, &s->creates[i], &why);
 		else
 			d->creates[d->spec.ncreates++] = s->creates[i];
 	}

@@ -30,7 +30,7 @@ enum {
 
 /* --- the queue ------------------------------------------------------------------------------- */
 
-static void on_retry(struct loop_timer *t);
+static void job_on_retry(struct loop_timer *t);
 
 void *nic_job_new(struct nic_driver *d, size_t size, const char *pod_uid,
 		  void (*run)(struct nic_job *j))
@@ -42,7 +42,7 @@ void *nic_job_new(struct nic_driver *d, size_t size, const char *pod_uid,
 	j->ns_fd = -1;
 	arena_init(&j->arena, SIZE_MAX);
 	list_init(&j->link);
-	loop_timer_init(&j->retry, d->opts.loop, on_retry);
+	loop_timer_init(&j->retry, d->opts.loop, job_on_retry);
 	j->pod_uid = arena_strdup(&j->arena, str_from(pod_uid));
 	return j;
 }
@@ -60,7 +60,7 @@ static bool may_run(const struct nic_job *j)
 	return true;
 }
 
-static void start(struct nic_job *j)
+static void job_start(struct nic_job *j)
 {
 	j->running = true;
 	j->run(j);
@@ -70,7 +70,7 @@ void nic_job_queue(struct nic_job *j)
 {
 	list_push_back(&j->driver->jobs, &j->link);
 	if (may_run(j))
-		start(j);
+		job_start(j);
 }
 
 void nic_job_move(struct nic_job *j, const char *pod_uid)
@@ -93,7 +93,7 @@ bool nic_job_is_busy(const struct nic_driver *d, const char *pod_uid)
 	return false;
 }
 
-static void job_free(struct nic_job *j)
+static void nic_job_free(struct nic_job *j)
 {
 	list_remove(&j->link);
 	loop_timer_stop(&j->retry);
@@ -108,7 +108,7 @@ void nic_job_end(struct nic_job *j)
 {
 	struct nic_driver *d = j->driver;
 
-	job_free(j);
+	nic_job_free(j);
 	loop_defer(d->opts.loop, &d->turn);
 }
 
@@ -129,7 +129,7 @@ void nic_job_turn(struct loop_task *t)
 	struct nic_driver *d = CONTAINER_OF(t, struct nic_driver, turn);
 
 	for (struct nic_job *j; (j = next_waiting(d));)
-		start(j);
+		job_start(j);
 }
 
 void nic_job_drop_all(struct nic_driver *d)
@@ -144,7 +144,7 @@ void nic_job_drop_all(struct nic_driver *d)
 			j->cancel(j);
 		if (j->ask)
 			nic_ask_refuse(j->ask, CNI_TRY_AGAIN, "the driver is ending");
-		job_free(j);
+		nic_job_free(j);
 	}
 	loop_defer(d->opts.loop, &d->turn);
 }
@@ -170,7 +170,7 @@ static int64_t now(const struct nic_job *j)
 	return clock_monotonic(loop_clock(j->driver->opts.loop));
 }
 
-static void fail(struct nic_job *j, const struct error *err)
+static void job_fail(struct nic_job *j, const struct error *err)
 {
 	if (j->failure.code == ERR_OK)
 		j->failure = *err;
@@ -249,7 +249,7 @@ static void detach_failed(struct nic_job *j, struct error *failure)
 
 	(void)error_wrap(failure, -(int)failure->code, "take %s back", u->nic.device);
 	log_use(j->driver, LOG_LEVEL_WARN, "cannot detach the interface", u, u->interface, failure);
-	fail(j, failure);
+	job_fail(j, failure);
 	j->at++;
 	detach_next(j);
 }
@@ -258,7 +258,7 @@ static void detach_failed(struct nic_job *j, struct error *failure)
 static void detach_left(struct nic_job *j, struct error *err)
 {
 	if (!j->ended)
-		fail(j, err);
+		job_fail(j, err);
 	j->at++;
 	detach_next(j);
 }
@@ -336,7 +336,7 @@ static void detach_link(struct nic_job *j)
 		detached(j);
 }
 
-static void on_retry(struct loop_timer *t)
+static void job_on_retry(struct loop_timer *t)
 {
 	detach_link(CONTAINER_OF(t, struct nic_job, retry));
 }
@@ -419,12 +419,12 @@ static void attach_failed(struct nic_job *j, struct error *failure)
 	log_use(d, LOG_LEVEL_WARN, "cannot attach the interface", u, u->interface, failure);
 	if (d->failures)
 		metrics_counter_add(d->failures, 1);
-	fail(j, failure);
+	job_fail(j, failure);
 	j->then(j);
 }
 
 /* It is in the pod: from now on the kernel reports its state. */
-static int follow(struct nic_job *j, struct nic_use *u, struct error *err)
+static int job_follow(struct nic_job *j, struct nic_use *u, struct error *err)
 {
 	int fd = fcntl(j->ns_fd, F_DUPFD_CLOEXEC, 0);
 
@@ -441,7 +441,7 @@ static void attached(struct nic_job *j)
 
 	nic_host_gone(d, u);
 	nic_job_count(d);
-	if (follow(j, u, &err) < 0) {
+	if (job_follow(j, u, &err) < 0) {
 		attach_failed(j, &err);
 		return;
 	}

@@ -73,7 +73,7 @@ bool nic_node_enter(void)
  * --- waiting -----------------------------------------------------------------------------------
  */
 
-static void on_tick(struct loop_timer *t)
+static void node_world_on_tick(struct loop_timer *t)
 {
 	struct nic_node *w = CONTAINER_OF(t, struct nic_node, tick);
 
@@ -84,7 +84,7 @@ static void on_tick(struct loop_timer *t)
 }
 
 /* A state that lasts only until a reply would be missed between two ticks. */
-static void look(struct nic_node *w)
+static void node_world_look(struct nic_node *w)
 {
 	if (!loop_timer_running(&w->tick) || !w->ready(w))
 		return;
@@ -104,7 +104,7 @@ static bool is_done(struct nic_node *w)
 	return w->done;
 }
 
-static void on_done(void *arg)
+static void node_world_on_done(void *arg)
 {
 	((struct nic_node *)arg)->done = true;
 }
@@ -121,7 +121,7 @@ static void collected(struct http_stream *s, struct str body)
 	char target[512], method[16];
 	int status = 404;
 
-	look(w);
+	node_world_look(w);
 	(void)snprintf(method, sizeof(method), "%.*s", STR_ARG(s->in.method));
 	(void)snprintf(target, sizeof(target), "%.*s", STR_ARG(s->in.path));
 	/* Slices are of no interest here. */
@@ -134,7 +134,7 @@ static void collected(struct http_stream *s, struct str body)
 	buf_release(&out);
 }
 
-static void handle(void *arg, struct http_stream *s, size_t lane UNUSED)
+static void node_world_handle(void *arg, struct http_stream *s, size_t lane UNUSED)
 {
 	static const struct http_stream_ops none = { 0 };
 
@@ -143,9 +143,11 @@ static void handle(void *arg, struct http_stream *s, size_t lane UNUSED)
 	http_stream_collect(s, collected);
 }
 
-static void serve(struct nic_node *w)
+static void node_world_serve(struct nic_node *w)
 {
-	struct http_server_opts o = { .loops = &w->loop, .nloops = 1, .handler = handle, .arg = w };
+	struct http_server_opts o = {
+		.loops = &w->loop, .nloops = 1, .handler = node_world_handle, .arg = w
+	};
 	char text[512];
 	struct addr at;
 
@@ -264,7 +266,7 @@ void nic_node_stop(struct nic_node *w)
 	w->stopping = true;
 	grpc_channel_free(w->channel);
 	w->done = false;
-	nic_driver_stop(w->driver, on_done, w);
+	nic_driver_stop(w->driver, node_world_on_done, w);
 	nic_node_wait(w, is_done);
 	nic_driver_free(w->driver);
 	w->stopping = false;
@@ -283,7 +285,7 @@ static const struct grpc_method methods[] = {
 	  &dra__node_unprepare_resources_response__descriptor },
 };
 
-static void answered(struct nic_node *w, const struct grpc_status *st, const char *error)
+static void node_world_answered(struct nic_node *w, const struct grpc_status *st, const char *error)
 {
 	if (!w->stopping)
 		assert_int_equal(st->code, GRPC_OK);
@@ -296,7 +298,7 @@ static void on_prepared(void *arg, struct grpc_call *c UNUSED, const struct grpc
 {
 	const Dra__NodePrepareResourcesResponse *in = reply;
 
-	answered(arg, st, in ? in->claims[0]->value->error : "");
+	node_world_answered(arg, st, in ? in->claims[0]->value->error : "");
 }
 
 static void on_unprepared(void *arg, struct grpc_call *c UNUSED, const struct grpc_status *st,
@@ -304,7 +306,7 @@ static void on_unprepared(void *arg, struct grpc_call *c UNUSED, const struct gr
 {
 	const Dra__NodeUnprepareResourcesResponse *in = reply;
 
-	answered(arg, st, in ? in->claims[0]->value->error : "");
+	node_world_answered(arg, st, in ? in->claims[0]->value->error : "");
 }
 
 void nic_node_begin(struct nic_node *w, bool unprepare, int n)
@@ -425,7 +427,7 @@ void nic_node_end_pod(struct nic_node *w, int n)
  * --- what the claim says -----------------------------------------------------------------------
  */
 
-static const struct json *entry_of(struct nic_node *w)
+static const struct json *node_world_entry_of(struct nic_node *w)
 {
 	const struct fakeapi_object *o = fakeapi_find(w->api, "resourceclaims", "default",
 						      w->want_claim);
@@ -439,14 +441,14 @@ static const struct json *entry_of(struct nic_node *w)
 
 static bool has_reason(struct nic_node *w)
 {
-	const struct json *ready = json_at(json_getz(entry_of(w), "conditions"), 0);
+	const struct json *ready = json_at(json_getz(node_world_entry_of(w), "conditions"), 0);
 
 	return str_eqz(json_text_at(ready, "reason"), w->want);
 }
 
 static bool has_no_entry(struct nic_node *w)
 {
-	return entry_of(w) == NULL;
+	return node_world_entry_of(w) == NULL;
 }
 
 const struct json *nic_node_reason(struct nic_node *w, int n, const char *reason)
@@ -454,7 +456,7 @@ const struct json *nic_node_reason(struct nic_node *w, int n, const char *reason
 	(void)snprintf(w->want_claim, sizeof(w->want_claim), "claim-%d", n);
 	w->want = reason;
 	nic_node_wait(w, has_reason);
-	return entry_of(w);
+	return node_world_entry_of(w);
 }
 
 void nic_node_no_entry(struct nic_node *w, int n)
@@ -497,8 +499,8 @@ void nic_node_init(struct nic_node *w)
 	w->sim = sim_new(&o);
 	w->api = fakeapi_new(w->sim, 1);
 	assert_int_equal(loop_new(&w->loop, NULL), 0);
-	loop_timer_init(&w->tick, w->loop, on_tick);
-	serve(w);
+	loop_timer_init(&w->tick, w->loop, node_world_on_tick);
+	node_world_serve(w);
 	if (rtnl_open(-1, &w->host, &err) < 0)
 		fail_msg("%s", err.msg);
 	make_pods(w);
@@ -514,7 +516,7 @@ void nic_node_release(struct nic_node *w)
 {
 	nic_node_stop(w);
 	w->done = false;
-	http_server_drain(w->server, 0, on_done, w);
+	http_server_drain(w->server, 0, node_world_on_done, w);
 	nic_node_wait(w, is_done);
 	http_server_free(w->server);
 	fakeapi_free(w->api);

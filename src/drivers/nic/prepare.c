@@ -11,7 +11,7 @@
 
 enum { GET_TIMEOUT_MS = 10000 }; /* well below the 45 s of the kubelet's call */
 
-static struct dp_claim_id id_of(const struct dp_claim *c)
+static struct dp_claim_id prepare_id_of(const struct dp_claim *c)
 {
 	return (struct dp_claim_id){ .size = sizeof(struct dp_claim_id),
 				     .ns = dp_claim_namespace(c),
@@ -37,7 +37,7 @@ void nic_prepare_tell(struct nic_use *u)
 }
 
 /* Removes the claim's uses from the book, without saving. */
-static void forget(struct nic_driver *d, const char *claim_uid)
+static void prepare_forget(struct nic_driver *d, const char *claim_uid)
 {
 	for (struct nic_use *u; (u = nic_prepare_first(d, claim_uid));) {
 		nic_view_free(u);
@@ -130,7 +130,8 @@ static int check_device(struct nic_driver *d, const struct dp_result *r, const s
 	return 0;
 }
 
-static int check_name(const struct nic_driver *d, const struct nic_use *new, struct error *err)
+static int prepare_check_name(const struct nic_driver *d, const struct nic_use *new,
+			      struct error *err)
 {
 	for (const struct nic_use *u = NULL; (u = nic_book_next(d->book, u));) {
 		if (u == new || strcmp(u->pod_uid, new->pod_uid) != 0 ||
@@ -145,8 +146,8 @@ static int check_name(const struct nic_driver *d, const struct nic_use *new, str
 	return 0;
 }
 
-static void fill(struct nic_use *u, const struct dp_claim *c, const struct dp_result *r,
-		 const struct dp_consumer *pod, const struct nic *n)
+static void prepare_fill(struct nic_use *u, const struct dp_claim *c, const struct dp_result *r,
+			 const struct dp_consumer *pod, const struct nic *n)
 {
 	u->claim_ns = nic_use_text(u, str_from(dp_claim_namespace(c)));
 	u->claim_name = nic_use_text(u, str_from(dp_claim_name(c)));
@@ -160,8 +161,8 @@ static void fill(struct nic_use *u, const struct dp_claim *c, const struct dp_re
 }
 
 /* Adds the use of one result. On failure sets *ret_reason. */
-static int add(struct nic_driver *d, const struct dp_claim *c, const struct dp_result *r,
-	       const struct dp_consumer *pod, const char **ret_reason, struct error *err)
+static int prepare_add(struct nic_driver *d, const struct dp_claim *c, const struct dp_result *r,
+		       const struct dp_consumer *pod, const char **ret_reason, struct error *err)
 {
 	const struct nic *n = NULL;
 	struct nic_use *u;
@@ -173,28 +174,28 @@ static int add(struct nic_driver *d, const struct dp_claim *c, const struct dp_r
 	u = nic_book_add(d->book);
 	if (!u)
 		return error_set(err, ERR_TOO_LARGE, "too many devices are in use");
-	fill(u, c, r, pod, n);
+	prepare_fill(u, c, r, pod, n);
 	nic_view_new(d, u);
 	*ret_reason = "InvalidConfig";
 	result = nic_config_read(&u->arena, r, d->opts.claim_cni, &u->config, err);
-	return result < 0 ? result : check_name(d, u, err);
+	return result < 0 ? result : prepare_check_name(d, u, err);
 }
 
-static int add_all(struct nic_driver *d, struct dp_claim *c, const struct dp_consumer *pod)
+static int prepare_add_all(struct nic_driver *d, struct dp_claim *c, const struct dp_consumer *pod)
 {
 	const struct dp_result *r;
 	const char *reason;
 	struct error err;
 
 	for (size_t i = 0; (r = dp_claim_result(c, i)); i++) {
-		if (add(d, c, r, pod, &reason, &err) == 0)
+		if (prepare_add(d, c, r, pod, &reason, &err) == 0)
 			continue;
-		forget(d, dp_claim_uid(c));
+		prepare_forget(d, dp_claim_uid(c));
 		nic_status_refuse(d, c, r, reason, err.msg);
 		return dp_claim_fail(c, err.msg);
 	}
 	if (nic_book_save(d->book, &err) < 0) {
-		forget(d, dp_claim_uid(c));
+		prepare_forget(d, dp_claim_uid(c));
 		return dp_claim_fail(c, err.msg);
 	}
 	for (struct nic_use *u = NULL; (u = nic_book_next(d->book, u));)
@@ -223,7 +224,7 @@ static bool same_config(const struct nic_use *u, const struct dp_result *r)
 }
 
 /* Whether the book matches the claim. */
-static bool is_same(const struct nic_driver *d, const struct dp_claim *c)
+static bool prepare_is_same(const struct nic_driver *d, const struct dp_claim *c)
 {
 	const struct dp_result *r;
 	size_t n = 0, results = 0;
@@ -255,10 +256,10 @@ static void on_handed_over(void *arg, const struct error *err)
 	dp_claim_done(c, err ? dp_claim_fail(c, err->msg) : 0);
 }
 
-static int again(struct nic_driver *d, struct dp_claim *c, const struct dp_consumer *pod,
-		 struct nic_use *first)
+static int prepare_again(struct nic_driver *d, struct dp_claim *c, const struct dp_consumer *pod,
+			 struct nic_use *first)
 {
-	if (!is_same(d, c)) {
+	if (!prepare_is_same(d, c)) {
 		if (!is_free(d, dp_claim_uid(c)))
 			return dp_claim_fail(c, "the claim's interfaces are in a pod, and it has "
 						"another allocation by now");
@@ -266,8 +267,8 @@ static int again(struct nic_driver *d, struct dp_claim *c, const struct dp_consu
 		if (nic_job_is_busy(d, first->pod_uid))
 			return dp_claim_fail(c, "the claim has another allocation by now, and its "
 						"pod's sandbox is being made: try again");
-		forget(d, dp_claim_uid(c));
-		return add_all(d, c, pod);
+		prepare_forget(d, dp_claim_uid(c));
+		return prepare_add_all(d, c, pod);
 	}
 	if (strcmp(first->pod_uid, pod->uid) != 0) {
 		nic_second_hand_over(first, pod->name, pod->uid, true, on_handed_over, c);
@@ -277,11 +278,11 @@ static int again(struct nic_driver *d, struct dp_claim *c, const struct dp_consu
 	return 0;
 }
 
-static int go_on(struct nic_driver *d, struct dp_claim *c, const struct dp_consumer *pod)
+static int prepare_go_on(struct nic_driver *d, struct dp_claim *c, const struct dp_consumer *pod)
 {
 	struct nic_use *first = nic_prepare_first(d, dp_claim_uid(c));
 
-	return first ? again(d, c, pod, first) : add_all(d, c, pod);
+	return first ? prepare_again(d, c, pod, first) : prepare_add_all(d, c, pod);
 }
 
 /* --- what the pod is ------------------------------------------------------------------------- */
@@ -335,11 +336,11 @@ static int judge_pod(struct nic_driver *d, struct dp_claim *c, const struct clie
 			 "unknown pod: assuming that it does not use the host's network",
 			 LOG_Z("namespace", dp_claim_namespace(c)), LOG_Z("pod", pod->name),
 			 LOG_ERR(&err));
-	return go_on(d, c, pod);
+	return prepare_go_on(d, c, pod);
 }
 
-static void on_pod(struct client_request *q, const struct client_answer *answer,
-		   const struct error *failure)
+static void prepare_on_pod(struct client_request *q, const struct client_answer *answer,
+			   const struct error *failure)
 {
 	struct ask_pod *ask = q->arg;
 	struct nic_driver *d = ask->job.driver;
@@ -357,7 +358,7 @@ static void ask_pod_run(struct nic_job *j)
 	struct ask_pod *ask = CONTAINER_OF(j, struct ask_pod, job);
 	const struct dp_claim *c = ask->claim;
 
-	ask->get = (struct client_request){ .on_done = on_pod,
+	ask->get = (struct client_request){ .on_done = prepare_on_pod,
 					    .arg = ask,
 					    .timeout_ms = GET_TIMEOUT_MS };
 	client_get(j->driver->driver->client, &ask->get, &j->driver->pods,
@@ -374,7 +375,7 @@ int nic_prepare(void *arg, struct dp_claim *c)
 	if (!pod)
 		return -1;
 	if (first && strcmp(first->pod_uid, pod->uid) == 0)
-		return go_on(d, c, pod);
+		return prepare_go_on(d, c, pod);
 	ask = nic_job_new(d, sizeof(*ask), pod->uid, ask_pod_run);
 	ask->claim = c;
 	ask->job.owed = true;
@@ -396,12 +397,12 @@ static bool is_claims(const struct nic_job *j, const struct nic_use *u)
 	return strcmp(u->claim_uid, dp_claim_uid(c)) == 0;
 }
 
-static int release(struct nic_driver *d, struct dp_claim *c)
+static int prepare_release(struct nic_driver *d, struct dp_claim *c)
 {
-	struct dp_claim_id id = id_of(c);
+	struct dp_claim_id id = prepare_id_of(c);
 	struct error err;
 
-	forget(d, id.uid);
+	prepare_forget(d, id.uid);
 	if (nic_book_save(d->book, &err) < 0)
 		return dp_claim_fail(c, err.msg);
 	dp_driver_clear_status(d->driver, &id);
@@ -418,7 +419,7 @@ static void unprepare_end(struct nic_job *j)
 	if (j->failure.code != ERR_OK)
 		r = dp_claim_fail(c, j->failure.msg);
 	else
-		r = release(j->driver, c);
+		r = prepare_release(j->driver, c);
 	nic_job_end(j);
 	dp_claim_done(c, r);
 }
@@ -443,7 +444,7 @@ int nic_unprepare(void *arg, struct dp_claim *c)
 	struct unprepare *j;
 
 	if (!first)
-		return release(d, c);
+		return prepare_release(d, c);
 	j = nic_job_new(d, sizeof(*j), first->pod_uid, unprepare_run);
 	j->claim = c;
 	j->job.owed = true;

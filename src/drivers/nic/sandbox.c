@@ -37,7 +37,7 @@ static struct sandbox *sandbox_of(const struct nic_job *j)
 
 /* --- answers --------------------------------------------------------------------------------- */
 
-static void refuse(struct nic_job *j, int code, const char *message)
+static void sandbox_refuse(struct nic_job *j, int code, const char *message)
 {
 	if (j->ask)
 		nic_ask_refuse(TAKE(j->ask), code, message);
@@ -48,7 +48,7 @@ static void refuse(struct nic_job *j, int code, const char *message)
 static void conclude(struct nic_job *j)
 {
 	if (j->failure.code != ERR_OK) {
-		refuse(j, CNI_OTHER, j->failure.msg);
+		sandbox_refuse(j, CNI_OTHER, j->failure.msg);
 		return;
 	}
 	if (j->ask)
@@ -133,7 +133,7 @@ static void add_undone(struct nic_job *j)
 			u == s->culprit ? "" : "another interface of the pod failed: ", s->why.msg);
 		nic_status_set(nic_view_of(u), "AttachFailed", message);
 	}
-	refuse(j, CNI_OTHER, s->why.msg);
+	sandbox_refuse(j, CNI_OTHER, s->why.msg);
 }
 
 static void add_undo(struct nic_job *j)
@@ -186,7 +186,7 @@ static void add_begin(struct nic_job *j)
 	}
 	if (netns_open(s->netns, &j->ns_fd, &err) < 0 ||
 	    netns_id(j->ns_fd, &s->netns_id, &err) < 0) {
-		refuse(j, CNI_OTHER, err.msg);
+		sandbox_refuse(j, CNI_OTHER, err.msg);
 		return;
 	}
 	nic_job_pick(j, is_pods_old);
@@ -203,7 +203,7 @@ static void on_second(void *arg, const struct error *err)
 	if (!err || (err->code != ERR_CONFLICT && has_uses(j)))
 		add_begin(j);
 	else
-		refuse(j, err->code == ERR_CONFLICT ? CNI_OTHER : CNI_TRY_AGAIN, err->msg);
+		sandbox_refuse(j, err->code == ERR_CONFLICT ? CNI_OTHER : CNI_TRY_AGAIN, err->msg);
 }
 
 static void add_run(struct nic_job *j)
@@ -288,7 +288,7 @@ static bool is_first(const struct nic_driver *d, const struct nic_use *u)
 	return true;
 }
 
-static void collect(struct nic_driver *d, struct nic_ask *ask, const struct nic_question *q)
+static void sandbox_collect(struct nic_driver *d, struct nic_ask *ask, const struct nic_question *q)
 {
 	struct collection *c = XNEW(struct collection);
 	struct json *valid = NULL;
@@ -444,7 +444,7 @@ void nic_sandbox_question(void *arg, struct nic_ask *ask, const struct nic_quest
 		ask_job(d, ask, q, pod_of_container(d, q), check_run);
 		return;
 	case CNI_GC:
-		collect(d, ask, q);
+		sandbox_collect(d, ask, q);
 		return;
 	case CNI_STATUS:
 	case CNI_VERSION:

@@ -146,7 +146,7 @@ void nic_second_hand_over(struct nic_use *u, const char *pod_name, const char *p
 
 /* --- the claim ------------------------------------------------------------------------------- */
 
-static void finish(struct nic_second *s, const struct error *err)
+static void second_finish(struct nic_second *s, const struct error *err)
 {
 	void (*done)(void *arg, const struct error *err) = s->done;
 
@@ -175,7 +175,7 @@ static void on_handed_over(void *arg, const struct error *err)
 	struct nic_second *s = arg;
 
 	if (err)
-		finish(s, err);
+		second_finish(s, err);
 	else
 		next_claim(s);
 }
@@ -217,11 +217,11 @@ static void judge_claim(struct nic_second *s, const struct json *claim)
 	nic_second_sentence(sentence, u->claim_ns, u->claim_name, names_of(s, consumers));
 	nic_second_mark(s->driver, u->claim_uid, sentence);
 	(void)error_set(&err, ERR_CONFLICT, "%s", sentence);
-	finish(s, &err);
+	second_finish(s, &err);
 }
 
-static void on_claim(struct client_request *q, const struct client_answer *answer,
-		     const struct error *failure)
+static void second_on_claim(struct client_request *q, const struct client_answer *answer,
+			    const struct error *failure)
 {
 	struct nic_second *s = q->arg;
 	struct json *tree = NULL;
@@ -233,9 +233,9 @@ static void on_claim(struct client_request *q, const struct client_answer *answe
 		err = *failure;
 		(void)error_wrap(&err, -(int)err.code, "get the claim that pod %s/%s names", s->ns,
 				 s->pod_name);
-		finish(s, &err);
+		second_finish(s, &err);
 	} else if (client_answer_tree(answer, &s->arena, &tree, &err) < 0) {
-		finish(s, &err);
+		second_finish(s, &err);
 	} else {
 		judge_claim(s, tree);
 	}
@@ -272,42 +272,42 @@ static void next_claim(struct nic_second *s)
 	const struct nic_use *u = wanted(s);
 
 	if (!u) {
-		finish(s, NULL);
+		second_finish(s, NULL);
 		return;
 	}
 	s->claim_uid = arena_strdup(&s->arena, str_from(u->claim_uid));
-	s->get = (struct client_request){ .on_done = on_claim,
+	s->get = (struct client_request){ .on_done = second_on_claim,
 					  .arg = s,
 					  .timeout_ms = GET_TIMEOUT_MS };
 	client_get(s->driver->driver->client, &s->get, &s->driver->claims, str_from(s->ns),
 		   str_from(u->claim_name));
 }
 
-static void on_pod(struct client_request *q, const struct client_answer *answer,
-		   const struct error *failure)
+static void second_on_pod(struct client_request *q, const struct client_answer *answer,
+			  const struct error *failure)
 {
 	struct nic_second *s = q->arg;
 	struct json *tree = NULL;
 	struct error err;
 
 	if (failure && failure->code == ERR_NOT_FOUND) {
-		finish(s, NULL);
+		second_finish(s, NULL);
 		return;
 	}
 	if (failure) {
 		err = *failure;
 		(void)error_wrap(&err, -(int)err.code, "get pod %s/%s", s->ns, s->pod_name);
-		finish(s, &err);
+		second_finish(s, &err);
 		return;
 	}
 	if (client_answer_tree(answer, &s->arena, &tree, &err) < 0) {
-		finish(s, &err);
+		second_finish(s, &err);
 		return;
 	}
 	s->pod = tree;
 	/* A different pod of this name, or the mirror of a static pod, which has no claims. */
 	if (!str_eqz(json_text_at(json_getz(tree, "metadata"), "uid"), s->pod_uid))
-		finish(s, NULL);
+		second_finish(s, NULL);
 	else
 		next_claim(s);
 }
@@ -333,7 +333,7 @@ struct nic_second *nic_second_new(struct nic_driver *d, const char *ns, const ch
 	s->pod_uid = arena_strdup(&s->arena, str_from(pod_uid));
 	s->done = done;
 	s->arg = arg;
-	s->get = (struct client_request){ .on_done = on_pod,
+	s->get = (struct client_request){ .on_done = second_on_pod,
 					  .arg = s,
 					  .timeout_ms = GET_TIMEOUT_MS };
 	client_get(d->driver->client, &s->get, &d->pods, str_from(ns), str_from(pod_name));
@@ -365,8 +365,8 @@ static bool is_ones(const struct client_answer *answer, const char *claim_uid)
 	return yes;
 }
 
-static void on_again(struct client_request *q, const struct client_answer *answer,
-		     const struct error *failure)
+static void second_on_again(struct client_request *q, const struct client_answer *answer,
+			    const struct error *failure)
 {
 	struct nic_view *v = q->arg;
 	bool ones = failure ? failure->code == ERR_NOT_FOUND : is_ones(answer, v->use->claim_uid);
@@ -383,7 +383,7 @@ void nic_second_look(struct nic_driver *d)
 		if (!v->several[0] || client_busy(&v->get) ||
 		    nic_prepare_first(d, u->claim_uid) != u)
 			continue;
-		v->get = (struct client_request){ .on_done = on_again,
+		v->get = (struct client_request){ .on_done = second_on_again,
 						  .arg = v,
 						  .timeout_ms = GET_TIMEOUT_MS };
 		client_get(d->driver->client, &v->get, &d->claims, str_from(u->claim_ns),

@@ -56,7 +56,7 @@ const char *nic_status_judge(const struct nic_use *u, const struct nic_seen *s,
 
 /* --- data ------------------------------------------------------------------------------------ */
 
-static void put(struct json_writer *w, const char *key, const char *text)
+static void status_put(struct json_writer *w, const char *key, const char *text)
 {
 	if (!text || !*text)
 		return;
@@ -65,7 +65,7 @@ static void put(struct json_writer *w, const char *key, const char *text)
 }
 
 /* Its interface on the node: the moved link, a veth's other end, or the parent. */
-static const char *on_node(const struct nic_use *u)
+static const char *status_on_node(const struct nic_use *u)
 {
 	if (u->nic.kind == NIC_HOST)
 		return u->nic.interface;
@@ -83,10 +83,10 @@ static int print_data(struct buf *out, const struct nic_view *v, bool with_resul
 	buf_clear(out);
 	json_writer_init(&w, out, NULL);
 	json_writer_begin_object(&w);
-	put(&w, "network", u->config.network);
-	put(&w, "device", u->nic.device);
-	put(&w, "kind", nic_kind_name(u->nic.kind));
-	put(&w, "nodeInterface", on_node(u));
+	status_put(&w, "network", u->config.network);
+	status_put(&w, "device", u->nic.device);
+	status_put(&w, "kind", nic_kind_name(u->nic.kind));
+	status_put(&w, "nodeInterface", status_on_node(u));
 	if (mtu > 0) {
 		json_writer_keyz(&w, "mtu");
 		json_writer_u64(&w, mtu);
@@ -105,8 +105,8 @@ static int print_data(struct buf *out, const struct nic_view *v, bool with_resul
  * Sends the entry. If it is rejected, the pod's data may be the reason, so it is sent again without
  * that data, to report at least Ready. *told (or NULL) says whether that was so the last time.
  */
-static void say(struct nic_driver *d, const struct dp_claim_id *id, struct dp_device_status *s,
-		struct dp_condition *c, bool *told)
+static void status_say(struct nic_driver *d, const struct dp_claim_id *id,
+		       struct dp_device_status *s, struct dp_condition *c, bool *told)
 {
 	char message[512];
 	bool refused;
@@ -170,7 +170,7 @@ static void send_entry(struct nic_view *v, const char *reason, const char *messa
 			s.interface_name = v->seen.link.name;
 		s.hardware_address = mac[0] ? mac : NULL;
 	}
-	say(v->driver, &id, &s, &c, &v->untold);
+	status_say(v->driver, &id, &s, &c, &v->untold);
 }
 
 static void send_health(struct nic_view *v, const char *reason, const char *message)
@@ -223,7 +223,7 @@ void nic_status_refuse(struct nic_driver *d, const struct dp_claim *c, const str
 				      .conditions = &condition,
 				      .nconditions = 1 };
 
-	say(d, &id, &s, &condition, NULL);
+	status_say(d, &id, &s, &condition, NULL);
 }
 
 void nic_status_interface(const struct nic_use *u, const struct nic_seen *s,
@@ -234,8 +234,8 @@ void nic_status_interface(const struct nic_use *u, const struct nic_seen *s,
 	rtnl_name_print(s->there ? s->link.name : u->interface, name);
 	rtnl_mac_print(&s->link.mac, text);
 	json_writer_begin_object(out);
-	put(out, "name", name);
-	put(out, "mac", text);
+	status_put(out, "name", name);
+	status_put(out, "mac", text);
 	json_writer_keyz(out, "ips");
 	json_writer_begin_array(out);
 	for (size_t i = 0; i < s->nips; i++) {

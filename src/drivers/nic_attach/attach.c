@@ -57,8 +57,8 @@ static const struct nic_use *use_of_name(const struct nic_attach *t, const struc
 }
 
 /* Returns 1 if taken, with the owner in the error; 0 if free; or an error. */
-static int is_taken(const struct nic_attach *t, const struct nic_use *u, struct rtnl *pod,
-		    const char *name, struct error *err)
+static int attach_is_taken(const struct nic_attach *t, const struct nic_use *u, struct rtnl *pod,
+			   const char *name, struct error *err)
 {
 	const struct nic_use *o = use_of_name(t, u, u->netns_id, name);
 	struct rtnl_link l;
@@ -78,7 +78,7 @@ static int is_taken(const struct nic_attach *t, const struct nic_use *u, struct 
 }
 
 /* A name that is configured for another device of the pod is reserved for it. */
-static bool is_wanted(const struct nic_attach *t, const struct nic_use *u, const char *name)
+static bool attach_is_wanted(const struct nic_attach *t, const struct nic_use *u, const char *name)
 {
 	for (const struct nic_use *o = nic_book_next(t->book, NULL); o;
 	     o = nic_book_next(t->book, o))
@@ -94,14 +94,14 @@ static int choose_name(struct nic_attach *t, struct nic_use *u, struct rtnl *pod
 
 	if (u->config.interface_name[0]) {
 		memcpy(u->interface, u->config.interface_name, RTNL_NAME);
-		r = is_taken(t, u, pod, u->interface, err);
+		r = attach_is_taken(t, u, pod, u->interface, err);
 		return r > 0 ? -ERR_ALREADY_EXISTS : r;
 	}
 	for (unsigned i = 1; i <= NIC_LINKS_MAX; i++) {
 		(void)snprintf(u->interface, sizeof(u->interface), "net%u", i);
-		if (is_wanted(t, u, u->interface))
+		if (attach_is_wanted(t, u, u->interface))
 			continue;
-		r = is_taken(t, u, pod, u->interface, err);
+		r = attach_is_taken(t, u, pod, u->interface, err);
 		if (r <= 0)
 			return r;
 	}
@@ -187,8 +187,8 @@ static int look_at_kind(struct nic_attach *t, struct nic_use *u, struct error *e
 	return look_at_parent(t, u, err);
 }
 
-static int begin(struct nic_attach *t, struct nic_use *u, int ns_fd, uint64_t netns,
-		 struct error *err)
+static int attach_begin(struct nic_attach *t, struct nic_use *u, int ns_fd, uint64_t netns,
+			struct error *err)
 {
 	struct rtnl *pod;
 	int r;
@@ -231,7 +231,7 @@ int nic_attach_begin(struct nic_attach *t, struct nic_use *u, int ns_fd, struct 
 	r = nic_detach(t, u, ns_fd, err);
 	if (r < 0)
 		return r;
-	r = begin(t, u, ns_fd, netns, err);
+	r = attach_begin(t, u, ns_fd, netns, err);
 	return r < 0 ? error_wrap(err, r, "cannot attach %s", u->nic.device) : 0;
 }
 
@@ -249,7 +249,7 @@ static int move_in(struct nic_attach *t, const struct nic_use *u, int ns_fd, str
 }
 
 /* Settings of the link itself can be made when it is created. */
-static int make(struct nic_attach *t, const struct nic_use *u, int ns_fd, struct error *err)
+static int attach_make(struct nic_attach *t, const struct nic_use *u, int ns_fd, struct error *err)
 {
 	struct rtnl_new_link l = {
 		.kind = nic_kind_name(u->nic.kind),
@@ -340,13 +340,13 @@ static int configure(struct nic_attach *t, struct nic_use *u, struct rtnl *pod, 
 }
 
 /* If the name was taken in the last moment, the link is not ours, and nothing needs undoing. */
-static int put(struct nic_attach *t, struct nic_use *u, int ns_fd, struct rtnl *pod, bool *ret_made,
-	       struct error *err)
+static int attach_put(struct nic_attach *t, struct nic_use *u, int ns_fd, struct rtnl *pod,
+		      bool *ret_made, struct error *err)
 {
 	bool host = u->nic.kind == NIC_HOST;
 	int r;
 
-	r = host ? move_in(t, u, ns_fd, err) : make(t, u, ns_fd, err);
+	r = host ? move_in(t, u, ns_fd, err) : attach_make(t, u, ns_fd, err);
 	*ret_made = host || r != -ERR_ALREADY_EXISTS;
 	if (r == 0 && u->nic.kind == NIC_VETH)
 		r = set_peer(t, u, err);
@@ -382,7 +382,7 @@ int nic_attach_put(struct nic_attach *t, struct nic_use *u, int ns_fd, struct er
 	assert(u->state == NIC_ATTACHING && !u->config.cni);
 	r = rtnl_open(ns_fd, &pod, err);
 	if (r == 0)
-		r = put(t, u, ns_fd, pod, &made, err);
+		r = attach_put(t, u, ns_fd, pod, &made, err);
 	if (r < 0) {
 		(void)error_wrap(err, r, "cannot attach %s as %s", u->nic.device, u->interface);
 		take_back(t, u, pod, made, err);
@@ -426,7 +426,7 @@ static bool same_ip(const struct rtnl_ip *a, const struct rtnl_ip *b)
 	       memcmp(a->bytes, b->bytes, a->family == AF_INET ? 4 : 16) == 0;
 }
 
-static size_t place(const struct nic_config *c, const struct rtnl_ip *ip)
+static size_t attach_place(const struct nic_config *c, const struct rtnl_ip *ip)
 {
 	size_t i = 0;
 
@@ -438,7 +438,7 @@ static size_t place(const struct nic_config *c, const struct rtnl_ip *ip)
 static bool comes_before(const struct nic_config *c, const struct rtnl_ip *a,
 			 const struct rtnl_ip *b)
 {
-	size_t place_a = place(c, a), place_b = place(c, b);
+	size_t place_a = attach_place(c, a), place_b = attach_place(c, b);
 	int order;
 
 	if (place_a != place_b)

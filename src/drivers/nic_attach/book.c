@@ -283,7 +283,7 @@ static bool is_of_another_boot(const struct nic_book *b, const struct json *tree
 	return boot.n > 0 && *b->boot && !str_eqz(boot, b->boot);
 }
 
-static int parse(struct nic_book *b, struct str text, struct error *err)
+static int book_parse(struct nic_book *b, struct str text, struct error *err)
 {
 	struct json *tree;
 	struct arena a;
@@ -325,7 +325,7 @@ static int load(struct nic_book *b, struct error *err)
 		return 0;
 	if (r < 0 && r != -ERR_TOO_LARGE)
 		return error_set(err, why.code, "%s", why.msg);
-	if (r < 0 || parse(b, buf_str(&text), &why) < 0)
+	if (r < 0 || book_parse(b, buf_str(&text), &why) < 0)
 		return set_aside(b, why.msg, err);
 	return 0;
 }

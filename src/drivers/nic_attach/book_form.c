@@ -45,7 +45,7 @@ void nic_use_free(struct nic_use *u)
 
 /* --- writing ------------------------------------------------------------------------------ */
 
-static void put_text(struct arena *a, struct json *o, const char *key, const char *text)
+static void book_form_put_text(struct arena *a, struct json *o, const char *key, const char *text)
 {
 	if (text && *text)
 		json_put_str(a, o, key, str_from(text));
@@ -81,8 +81,8 @@ static void put_link(struct arena *a, struct json *o, const char *key, const str
 		return;
 	t = json_need_object(a, o, key);
 	json_put_i64(a, t, "index", l->index);
-	put_text(a, t, "name", l->name);
-	put_text(a, t, "kind", l->kind);
+	book_form_put_text(a, t, "name", l->name);
+	book_form_put_text(a, t, "kind", l->kind);
 	put_mac(a, t, "mac", &l->mac);
 	put_mac(a, t, "permanentMAC", &l->permanent);
 	put_number(a, t, "mtu", l->mtu);
@@ -103,7 +103,7 @@ static void put_hardware(struct arena *a, struct json *o, const struct nic_hardw
 	t = json_need_object(a, o, "hardware");
 	put_number(a, t, "speed", h->speed);
 	json_put_i64(a, t, "numa", h->numa);
-	put_text(a, t, "driver", h->driver);
+	book_form_put_text(a, t, "driver", h->driver);
 }
 
 static void put_copy(struct arena *a, struct json *o, const char *key, const struct json *v)
@@ -128,16 +128,16 @@ static void put_stay(const struct nic_use *u, struct arena *a, struct json *o)
 {
 	put_needed(a, o, "containerID", u->container_id);
 	put_needed(a, o, "netns", u->netns);
-	put_text(a, o, "cniPath", u->cni_path);
-	put_text(a, o, "cniNetwork", u->cni_network);
+	book_form_put_text(a, o, "cniPath", u->cni_path);
+	book_form_put_text(a, o, "cniNetwork", u->cni_network);
 	json_setz(o, "netnsID", json_make_u64(a, u->netns_id));
-	put_text(a, o, "podInterface", u->interface);
-	put_text(a, o, "cniIfname", u->cni_ifname);
+	book_form_put_text(a, o, "podInterface", u->interface);
+	book_form_put_text(a, o, "cniIfname", u->cni_ifname);
 	put_number(a, o, "podIndex", u->index);
-	put_text(a, o, "peer", u->peer);
+	book_form_put_text(a, o, "peer", u->peer);
 	put_number(a, o, "parentIndex", u->parent);
 	put_link(a, o, "before", &u->before);
-	put_text(a, o, "master", u->master);
+	book_form_put_text(a, o, "master", u->master);
 	put_altnames(u, a, o);
 	put_copy(a, o, "cniResult", u->cni_result);
 }
@@ -152,17 +152,17 @@ struct json *nic_use_tree(const struct nic_use *u, struct arena *a)
 	put_needed(a, o, "podName", u->pod_name);
 	put_needed(a, o, "podUID", u->pod_uid);
 	put_needed(a, o, "pool", u->pool);
-	put_text(a, o, "shareID", u->share_id);
-	put_text(a, o, "device", u->nic.device);
-	put_text(a, o, "kind", nic_kind_name(u->nic.kind));
-	put_text(a, o, "interface", u->nic.interface);
-	put_text(a, o, "parent", u->nic.parent);
+	book_form_put_text(a, o, "shareID", u->share_id);
+	book_form_put_text(a, o, "device", u->nic.device);
+	book_form_put_text(a, o, "kind", nic_kind_name(u->nic.kind));
+	book_form_put_text(a, o, "interface", u->nic.interface);
+	book_form_put_text(a, o, "parent", u->nic.parent);
 	put_number(a, o, "vlan", u->nic.vlan);
 	put_number(a, o, "macvlanMode", u->nic.macvlan_mode);
 	put_link(a, o, "link", &u->nic.link);
 	put_hardware(a, o, &u->nic.hardware);
 	json_setz(o, "config", nic_config_tree(&u->config, a));
-	put_text(a, o, "state", state_names[u->state]);
+	book_form_put_text(a, o, "state", state_names[u->state]);
 	if (u->state != NIC_PREPARED)
 		put_stay(u, a, o);
 	return o;
@@ -177,7 +177,7 @@ struct form {
 	int r; /* the first error */
 };
 
-static void fault(struct form *f, const char *key, const char *what)
+static void book_form_fault(struct form *f, const char *key, const char *what)
 {
 	if (f->r == 0)
 		f->r = error_set(f->err, ERR_INVALID, "%s%s %s", f->path, key, what);
@@ -190,7 +190,7 @@ static struct str text_at(struct form *f, const char *key)
 	struct str text = json_str(v);
 
 	if (v && (!text.p || memchr(text.p, 0, text.n))) {
-		fault(f, key, "is not a string");
+		book_form_fault(f, key, "is not a string");
 		return STR_NULL;
 	}
 	return text;
@@ -208,7 +208,7 @@ static const char *need_text(struct form *f, struct arena *a, const char *key)
 	struct str text = text_at(f, key);
 
 	if (!text.p)
-		fault(f, key, "is missing");
+		book_form_fault(f, key, "is missing");
 	return arena_strdup(a, text);
 }
 
@@ -217,7 +217,7 @@ static void take_into(struct form *f, const char *key, char *out, size_t size)
 	struct str text = text_at(f, key);
 
 	if (text.n >= size)
-		fault(f, key, "is too long");
+		book_form_fault(f, key, "is too long");
 	else
 		(void)snprintf(out, size, "%.*s", STR_ARG(text));
 }
@@ -227,7 +227,7 @@ static void take_name(struct form *f, const char *key, char out[static RTNL_NAME
 	struct str text = text_at(f, key);
 
 	if (text.p && !rtnl_name_is_valid(text))
-		fault(f, key, "is not an interface name");
+		book_form_fault(f, key, "is not an interface name");
 	else
 		take_into(f, key, out, RTNL_NAME);
 }
@@ -238,7 +238,7 @@ static int64_t take_number(struct form *f, const char *key, int64_t min, int64_t
 	int64_t n = 0;
 
 	if (v && (!json_i64(v, &n) || n < min || n > max)) {
-		fault(f, key, "is out of range");
+		book_form_fault(f, key, "is out of range");
 		return 0;
 	}
 	return n;
@@ -250,7 +250,7 @@ static bool take_bool(struct form *f, const char *key)
 	bool b = false;
 
 	if (v && !json_bool(v, &b))
-		fault(f, key, "is neither true nor false");
+		book_form_fault(f, key, "is neither true nor false");
 	return b;
 }
 
@@ -265,7 +265,7 @@ static void take_mac(struct form *f, const char *key, struct rtnl_mac *mac)
 		int low = piece.n == 2 ? str_hex_digit(piece.p[1]) : -1;
 
 		if (high < 0 || low < 0 || mac->n == RTNL_MAC) {
-			fault(f, key, "is not a hardware address");
+			book_form_fault(f, key, "is not a hardware address");
 			return;
 		}
 		mac->bytes[mac->n++] = (unsigned char)(high << 4 | low);
@@ -278,7 +278,7 @@ static void take_link(struct form *whole, const char *key, struct rtnl_link *l)
 	char path[32];
 
 	if (f.tree && !json_is(f.tree, JSON_OBJECT))
-		fault(whole, key, "is not an object");
+		book_form_fault(whole, key, "is not an object");
 	if (!f.tree || whole->r < 0)
 		return;
 	(void)snprintf(path, sizeof(path), "%s.", key);
@@ -296,7 +296,7 @@ static void take_link(struct form *whole, const char *key, struct rtnl_link *l)
 	l->master = (int)take_number(&f, "master", 0, INT_MAX);
 	l->vlan = (uint16_t)take_number(&f, "vlan", 0, UINT16_MAX);
 	if (l->index == 0 || !l->name[0])
-		fault(&f, "index", "or name is missing");
+		book_form_fault(&f, "index", "or name is missing");
 	if (whole->r == 0)
 		whole->r = f.r;
 }
@@ -309,7 +309,7 @@ static void take_hardware(struct form *whole, struct nic_hardware *h)
 
 	h->numa = -1;
 	if (f.tree && !json_is(f.tree, JSON_OBJECT))
-		fault(whole, "hardware", "is not an object");
+		book_form_fault(whole, "hardware", "is not an object");
 	if (!f.tree || whole->r < 0)
 		return;
 	h->there = true;
@@ -329,19 +329,19 @@ static void take_state(struct form *f, struct nic_use *u)
 			u->state = (enum nic_state)i;
 			return;
 		}
-	fault(f, "state", "is unknown");
+	book_form_fault(f, "state", "is unknown");
 }
 
 static void take_nic(struct form *f, struct nic *nic)
 {
 	take_into(f, "device", nic->device, sizeof(nic->device));
 	if (!nic->device[0])
-		fault(f, "device", "is missing");
+		book_form_fault(f, "device", "is missing");
 	if (!nic_kind_parse(text_at(f, "kind"), &nic->kind))
-		fault(f, "kind", "is unknown");
+		book_form_fault(f, "kind", "is unknown");
 	take_name(f, "interface", nic->interface);
 	if (nic->kind == NIC_HOST && !nic->interface[0])
-		fault(f, "interface", "is missing");
+		book_form_fault(f, "interface", "is missing");
 	take_name(f, "parent", nic->parent);
 	nic->vlan = (uint16_t)take_number(f, "vlan", 0, UINT16_MAX);
 	nic->macvlan_mode = (uint32_t)take_number(f, "macvlanMode", 0, UINT32_MAX);
@@ -356,7 +356,7 @@ static void take_netns_id(struct form *f, uint64_t *ret_id)
 	const struct json *v = json_getz(f->tree, "netnsID");
 
 	if (!json_u64(v, ret_id))
-		fault(f, "netnsID", "is not the number of a namespace");
+		book_form_fault(f, "netnsID", "is not the number of a namespace");
 }
 
 static void take_altnames(struct form *f, struct nic_use *u)
@@ -364,12 +364,12 @@ static void take_altnames(struct form *f, struct nic_use *u)
 	const struct json *list = json_getz(f->tree, "altnames");
 
 	if (list && !json_is(list, JSON_ARRAY))
-		fault(f, "altnames", "is not a list");
+		book_form_fault(f, "altnames", "is not a list");
 	JSON_FOREACH (it, list) {
 		struct str text = json_str(it);
 
 		if (!text.p || text.n >= RTNL_ALTNAME || memchr(text.p, 0, text.n))
-			fault(f, "altnames", "has an entry that is not a name");
+			book_form_fault(f, "altnames", "has an entry that is not a name");
 		else
 			nic_use_add_altname(u, arena_strdup(&u->stay, text));
 	}
@@ -386,7 +386,7 @@ static void take_stay(struct form *f, struct nic_use *u)
 	take_netns_id(f, &u->netns_id);
 	take_name(f, "podInterface", u->interface);
 	if (!u->interface[0])
-		fault(f, "podInterface", "is missing");
+		book_form_fault(f, "podInterface", "is missing");
 	take_name(f, "cniIfname", u->cni_ifname);
 	if (u->config.cni && !u->cni_ifname[0])
 		memcpy(u->cni_ifname, u->interface, RTNL_NAME);
@@ -395,7 +395,7 @@ static void take_stay(struct form *f, struct nic_use *u)
 	u->parent = (int)take_number(f, "parentIndex", 0, INT_MAX);
 	take_link(f, "before", &u->before);
 	if (u->nic.kind == NIC_HOST && !u->config.cni && !u->before.index)
-		fault(f, "before", "is missing");
+		book_form_fault(f, "before", "is missing");
 	take_name(f, "master", u->master);
 	take_altnames(f, u);
 	if (f->r == 0 && result)
@@ -410,13 +410,13 @@ int nic_use_from_tree(struct nic_use *u, const struct json *tree, struct error *
 		return error_set(err, ERR_INVALID, "a use is not an object");
 	u->claim_ns = need_text(&f, &u->arena, "claimNamespace");
 	if (!cdi_file_is_safe(str_from(u->claim_ns)))
-		fault(&f, "claimNamespace", "can be no file's name");
+		book_form_fault(&f, "claimNamespace", "can be no file's name");
 	u->claim_name = need_text(&f, &u->arena, "claimName");
 	u->claim_uid = need_text(&f, &u->arena, "claimUID");
 	u->pod_name = need_text(&f, &u->arena, "podName");
 	u->pod_uid = need_text(&f, &u->arena, "podUID");
 	if (!cdi_file_is_safe(str_from(u->pod_uid)))
-		fault(&f, "podUID", "can be no file's name");
+		book_form_fault(&f, "podUID", "can be no file's name");
 	u->pool = need_text(&f, &u->arena, "pool");
 	u->share_id = take_text(&f, &u->arena, "shareID");
 	take_nic(&f, &u->nic);

@@ -21,7 +21,7 @@ struct search {
 	struct rtnl_link found;
 };
 
-static int look_at(void *arg, const struct rtnl_link *l)
+static int detach_look_at(void *arg, const struct rtnl_link *l)
 {
 	struct search *s = arg;
 	unsigned rank = l->loopback ? 0 : s->rank(s, l);
@@ -39,17 +39,17 @@ enum { SURE = 4 };
  * Returns 1 if found, 0 if not, or an error. Looks at the expected index first: processes in the
  * pod may have made so many links that they cannot be listed.
  */
-static int find(struct search *s, struct rtnl *r, int index, bool only, struct error *err)
+static int detach_find(struct search *s, struct rtnl *r, int index, bool only, struct error *err)
 {
 	struct rtnl_link l;
 	int failed = index ? rtnl_link_by_index(r, index, &l, err) : -ERR_NOT_FOUND;
 
 	if (failed == 0)
-		(void)look_at(s, &l);
+		(void)detach_look_at(s, &l);
 	if (failed < 0 && failed != -ERR_NOT_FOUND)
 		return failed;
 	if (s->best < SURE && !only)
-		failed = rtnl_links(r, look_at, s, err);
+		failed = rtnl_links(r, detach_look_at, s, err);
 	else
 		failed = 0;
 	return failed < 0 ? failed : s->best > 0;
@@ -140,7 +140,8 @@ static int set_down(struct nic_attach *t, struct rtnl *r, struct rtnl_link *l, s
 }
 
 /* Collects the properties to restore; returns whether there are any. */
-static bool differs(const struct nic_use *u, const struct rtnl_link *l, struct rtnl_change *c)
+static bool detach_differs(const struct nic_use *u, const struct rtnl_link *l,
+			   struct rtnl_change *c)
 {
 	if (l->mtu != u->before.mtu)
 		c->mtu = u->before.mtu;
@@ -211,7 +212,7 @@ static int send_home(struct nic_attach *t, const struct nic_use *u, struct rtnl 
 	r = set_down(t, pod, l, err);
 	if (r == 0)
 		r = rtnl_altnames(pod, l->index, drop_altname, &naming, err);
-	if (r == 0 && differs(u, l, &own))
+	if (r == 0 && detach_differs(u, l, &own))
 		r = nic_step_change(t, pod, l->index, &own, err);
 	if (r == 0)
 		r = home_name(t, u, name, err);
@@ -252,7 +253,7 @@ static int restore(struct nic_attach *t, const struct nic_use *u, struct rtnl_li
 		r = home_name(t, u, name, err);
 		own.name = strcmp(l->name, name) != 0 ? name : NULL;
 	}
-	if (r == 0 && (differs(u, l, &own) || !u->before.up))
+	if (r == 0 && (detach_differs(u, l, &own) || !u->before.up))
 		r = set_down(t, t->here, l, err);
 	if (r == 0 && (own.name || own.mtu || own.mac))
 		r = nic_step_change(t, t->here, l->index, &own, err);
@@ -277,11 +278,11 @@ static int undo_host(struct nic_attach *t, const struct nic_use *u, struct rtnl 
 	int r = 0;
 
 	if (pod)
-		r = find(&there, pod, u->index, u->index != 0, err);
+		r = detach_find(&there, pod, u->index, u->index != 0, err);
 	if (r > 0)
 		r = send_home(t, u, pod, &there.found, err);
 	if (r == 0)
-		r = find(&here, t->here, u->before.index, false, err);
+		r = detach_find(&here, t->here, u->before.index, false, err);
 	if (r > 0)
 		return restore(t, u, &here.found, err);
 	if (r < 0)
@@ -308,7 +309,7 @@ static int undo_made(struct nic_attach *t, const struct nic_use *u, struct rtnl 
 	if (r > 0 && strcmp(peer.kind, "veth") == 0)
 		return nic_step_delete(t, t->here, peer.index, err);
 	if (r >= 0 && pod)
-		r = find(&s, pod, u->index, u->index != 0, err);
+		r = detach_find(&s, pod, u->index, u->index != 0, err);
 	if (r > 0 && s.best)
 		r = nic_step_delete(t, pod, s.found.index, err);
 	return MIN(r, 0);

@@ -5,7 +5,7 @@
 #include "base/core/mem.h"
 #include "drivers/nic_attach/attach_impl.h"
 
-static int step(struct nic_attach *t, struct error *err)
+static int nic_attach_step(struct nic_attach *t, struct error *err)
 {
 	return t->on_step ? t->on_step(t->arg, err) : 0;
 }
@@ -13,14 +13,14 @@ static int step(struct nic_attach *t, struct error *err)
 int nic_step_change(struct nic_attach *t, struct rtnl *r, int index, const struct rtnl_change *c,
 		    struct error *err)
 {
-	int failed = step(t, err);
+	int failed = nic_attach_step(t, err);
 
 	return failed < 0 ? failed : rtnl_link_change(r, index, c, err);
 }
 
 int nic_step_add(struct nic_attach *t, const struct rtnl_new_link *l, struct error *err)
 {
-	int failed = step(t, err);
+	int failed = nic_attach_step(t, err);
 
 	return failed < 0 ? failed : rtnl_link_add(t->here, l, err);
 }
@@ -28,7 +28,7 @@ int nic_step_add(struct nic_attach *t, const struct rtnl_new_link *l, struct err
 /* A link that is already gone is not an error. */
 int nic_step_delete(struct nic_attach *t, struct rtnl *r, int index, struct error *err)
 {
-	int failed = step(t, err);
+	int failed = nic_attach_step(t, err);
 
 	if (failed == 0)
 		failed = rtnl_link_delete(r, index, err);
@@ -38,7 +38,7 @@ int nic_step_delete(struct nic_attach *t, struct rtnl *r, int index, struct erro
 int nic_step_address(struct nic_attach *t, struct rtnl *r, const struct rtnl_address *a,
 		     struct error *err)
 {
-	int failed = step(t, err);
+	int failed = nic_attach_step(t, err);
 
 	return failed < 0 ? failed : rtnl_address_add(r, a, err);
 }
@@ -46,7 +46,7 @@ int nic_step_address(struct nic_attach *t, struct rtnl *r, const struct rtnl_add
 int nic_step_route(struct nic_attach *t, struct rtnl *r, const struct rtnl_route *to,
 		   struct error *err)
 {
-	int failed = step(t, err);
+	int failed = nic_attach_step(t, err);
 
 	return failed < 0 ? failed : rtnl_route_add(r, to, err);
 }
@@ -54,7 +54,7 @@ int nic_step_route(struct nic_attach *t, struct rtnl *r, const struct rtnl_route
 int nic_step_save(struct nic_attach *t, struct nic_use *u, enum nic_state state, struct error *err)
 {
 	enum nic_state before = u->state;
-	int failed = step(t, err);
+	int failed = nic_attach_step(t, err);
 
 	u->state = state;
 	if (failed == 0 && state == NIC_ATTACHING)
@@ -69,7 +69,7 @@ int nic_step_save(struct nic_attach *t, struct nic_use *u, enum nic_state state,
 int nic_step_altname(struct nic_attach *t, struct rtnl *r, int index, const char *name, bool add,
 		     struct error *err)
 {
-	int failed = step(t, err);
+	int failed = nic_attach_step(t, err);
 
 	if (failed < 0)
 		return failed;

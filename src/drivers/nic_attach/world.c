@@ -97,7 +97,7 @@ void attach_world_dump(struct attach_world *w, struct rtnl *r, struct attach_wor
 	NIC_MUST(w, rtnl_links(r, add_to_dump, d, &w->err));
 }
 
-static const char *name_of(const struct attach_world_dump *d, int index)
+static const char *world_name_of(const struct attach_world_dump *d, int index)
 {
 	for (size_t i = 0; i < d->n; i++)
 		if (index && d->links[i].index == index)
@@ -110,8 +110,8 @@ static bool same_link(const struct attach_world_dump *da, const struct rtnl_link
 {
 	return strcmp(a->name, b->name) == 0 && strcmp(a->kind, b->kind) == 0 &&
 	       rtnl_mac_equal(&a->mac, &b->mac) && a->mtu == b->mtu && a->up == b->up &&
-	       strcmp(name_of(da, a->master), name_of(db, b->master)) == 0 &&
-	       strcmp(name_of(da, a->parent), name_of(db, b->parent)) == 0;
+	       strcmp(world_name_of(da, a->master), world_name_of(db, b->master)) == 0 &&
+	       strcmp(world_name_of(da, a->parent), world_name_of(db, b->parent)) == 0;
 }
 
 static void print_dump(const char *title, const struct attach_world_dump *d)
@@ -123,7 +123,7 @@ static void print_dump(const char *title, const struct attach_world_dump *d)
 		rtnl_mac_print(&l->mac, mac);
 		print_message("# %s: %d %s (%s) %s mtu %u %s master %s parent %s\n", title,
 			      l->index, l->name, l->kind, mac, l->mtu, l->up ? "up" : "down",
-			      name_of(d, l->master), name_of(d, l->parent));
+			      world_name_of(d, l->master), world_name_of(d, l->parent));
 	}
 }
 

@@ -35,7 +35,7 @@ struct member {
 
 /* --- pieces ------------------------------------------------------------------------------- */
 
-static int fault(const struct place *at, struct error *err, const char *what)
+static int config_fault(const struct place *at, struct error *err, const char *what)
 {
 	return error_set(err, ERR_INVALID, "%s: %s", at->path, what);
 }
@@ -88,7 +88,7 @@ static int need_list(const struct place *at, size_t max, size_t size, void **ret
 }
 
 /* Shortens a name for an error message, because long messages are cut at the end. */
-static const char *shown(struct arena *a, struct str key)
+static const char *config_shown(struct arena *a, struct str key)
 {
 	return key.n <= NEAREST_WORD_MAX ? arena_strdup(a, key)
 					 : arena_printf(a, "(a name of %zu bytes)", key.n);
@@ -105,7 +105,7 @@ static int unknown(const struct place *at, const struct member *members, struct 
 		nearest_offer(&n, str_from(members->name));
 	meant = nearest_get(&n);
 	return error_set(err, ERR_INVALID, "%s.%s: unknown field%s%.*s%s", at->path,
-			 shown(at->arena, key), meant.n > 0 ? ", did you mean " : "",
+			 config_shown(at->arena, key), meant.n > 0 ? ", did you mean " : "",
 			 STR_ARG(meant), meant.n > 0 ? "?" : "");
 }
 
@@ -176,11 +176,12 @@ static int read_ip(const struct place *at, bool plain, struct rtnl_ip *ret_ip, s
 	if (r < 0)
 		return r;
 	if (!rtnl_ip_parse(text, plain, ret_ip))
-		return fault(at, err,
-			     plain ? "must be an address without a prefix, such as 192.0.2.1 or "
-				     "2001:db8::1"
-				   : "must be an address with its prefix, such as 192.0.2.5/24 or "
-				     "2001:db8::5/64");
+		return config_fault(
+			at, err,
+			plain ? "must be an address without a prefix, such as 192.0.2.1 or "
+				"2001:db8::1"
+			      : "must be an address with its prefix, such as 192.0.2.5/24 or "
+				"2001:db8::5/64");
 	return 0;
 }
 
@@ -194,7 +195,7 @@ static int read_address(const struct place *at, struct rtnl_ip *all, size_t befo
 		return r;
 	why = no_address(&all[before]);
 	if (why)
-		return fault(at, err, why);
+		return config_fault(at, err, why);
 	for (size_t i = 0; i < before; i++)
 		if (ip_equal(&all[i], &all[before]))
 			return error_set(err, ERR_INVALID, "%s: is addresses[%zu] again", at->path,
@@ -254,7 +255,7 @@ static int read_via(const struct place *at, void *into, struct error *err)
 	int r = read_ip(at, true, &t->via, err);
 
 	why = r < 0 ? NULL : no_address(&t->via);
-	return why ? fault(at, err, why) : r;
+	return why ? config_fault(at, err, why) : r;
 }
 
 static int read_metric(const struct place *at, void *into, struct error *err)
@@ -344,7 +345,8 @@ static int read_network(const struct place *at, void *into, struct error *err)
 	if (r < 0)
 		return r;
 	if (names_dns_label(text))
-		return fault(at, err, "must be a DNS label: a-z, 0-9 and '-', at most 63 of them");
+		return config_fault(at, err,
+				    "must be a DNS label: a-z, 0-9 and '-', at most 63 of them");
 	((struct nic_config *)into)->network = arena_strdup(at->arena, text);
 	return 0;
 }
@@ -358,7 +360,8 @@ static int read_interface_name(const struct place *at, void *into, struct error 
 	if (r < 0)
 		return r;
 	if (!rtnl_name_is_valid(text) || !str_is_utf8(text) || memchr(text.p, '%', text.n))
-		return fault(at, err, "must be 1 to 15 bytes without '/', ':', '%' and spaces");
+		return config_fault(at, err,
+				    "must be 1 to 15 bytes without '/', ':', '%' and spaces");
 	if (str_eqz(text, "lo") || str_eqz(text, "eth0"))
 		return error_set(err, ERR_INVALID, "%s: %.*s is the pod's own", at->path,
 				 STR_ARG(text));
@@ -381,10 +384,10 @@ static int read_mac(const struct place *at, void *into, struct error *err)
 	if (r < 0)
 		return r;
 	if (!rtnl_mac_parse(text, &mac))
-		return fault(at, err, "must be six bytes, such as 02:00:00:00:00:05");
+		return config_fault(at, err, "must be six bytes, such as 02:00:00:00:00:05");
 	if ((mac.bytes[0] & 1) || all_zero(mac.bytes, mac.n))
-		return fault(at, err,
-			     "must be an address of one interface: not zero, first byte even");
+		return config_fault(
+			at, err, "must be an address of one interface: not zero, first byte even");
 	c->mac = mac;
 	return 0;
 }
@@ -446,7 +449,7 @@ static int refuse_plugin(struct arena *a, const char *path, struct str name, con
 	return error_set(err, ERR_INVALID,
 			 "%s: a claim may not name the plugin \"%s\": this node allows %s; a "
 			 "DeviceClass may",
-			 path, shown(a, name), types.n > 0 ? types.p : "none");
+			 path, config_shown(a, name), types.n > 0 ? types.p : "none");
 }
 
 /* Plugins are written in Go and match names of members in any case. */
@@ -460,7 +463,8 @@ static int check_spelling(struct arena *a, const char *path, struct str key, con
 {
 	if (str_eqz(key, name))
 		return 0;
-	return error_set(err, ERR_INVALID, "%s.%s: must be spelled %s", path, shown(a, key), name);
+	return error_set(err, ERR_INVALID, "%s.%s: must be spelled %s", path, config_shown(a, key),
+			 name);
 }
 
 static int check_ipam(struct arena *a, const struct json *ipam, const char *claim_cni,
@@ -511,7 +515,7 @@ static int check_claims_plugin(struct arena *a, const struct json *cni, const ch
 			r = error_set(err, ERR_INVALID,
 				      "%s.%s: a claim's plugin may not have others below it; a "
 				      "DeviceClass's may",
-				      path, shown(a, key));
+				      path, config_shown(a, key));
 		}
 		if (r < 0)
 			return r;
@@ -542,7 +546,8 @@ int nic_config_from_tree(struct arena *a, const struct json *tree, struct nic_co
 	return 0;
 }
 
-static int parse(struct arena *a, const char *text, struct json **ret_tree, struct error *err)
+static int config_parse(struct arena *a, const char *text, struct json **ret_tree,
+			struct error *err)
 {
 	struct json_report report = { 0 };
 	struct json_options o = { .depth_max = 1000, .report = &report };
@@ -554,7 +559,7 @@ static int parse(struct arena *a, const char *text, struct json **ret_tree, stru
 	}
 	if (report.duplicates)
 		return error_set(err, ERR_INVALID, "parameters: %s is there twice",
-				 shown(a, report.duplicates->key));
+				 config_shown(a, report.duplicates->key));
 	return 0;
 }
 
@@ -564,7 +569,7 @@ static int add_source(struct arena *a, const struct dp_opaque *o, struct json *a
 {
 	struct nic_config alone;
 	struct json *tree, *copy;
-	int r = parse(a, o->parameters, &tree, err);
+	int r = config_parse(a, o->parameters, &tree, err);
 
 	if (r == 0)
 		r = nic_config_from_tree(a, tree, &alone, err);

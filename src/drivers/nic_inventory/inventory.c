@@ -30,7 +30,7 @@ const struct nic_parent *nic_inventory_parent(const struct nic_inventory *v, con
 	return NULL;
 }
 
-static struct nic_entry *find(const struct nic_inventory *v, const char *device)
+static struct nic_entry *inventory_find(const struct nic_inventory *v, const char *device)
 {
 	for (size_t i = 0; i < v->v.n; i++)
 		if (strcmp(v->v.v[i]->nic.device, device) == 0)
@@ -112,8 +112,8 @@ static bool is_needed(const struct nic_inventory *v, const struct rtnl_link *l)
 }
 
 /* Reads sysfs only if the name matches. */
-static enum verdict judge(const struct nic_inventory *v, const struct rtnl_link *l,
-			  struct nic_hardware *ret_hardware)
+static enum verdict inventory_judge(const struct nic_inventory *v, const struct rtnl_link *l,
+				    struct nic_hardware *ret_hardware)
 {
 	if (l->loopback || !rtnl_name_is_text(l->name) || !nic_spec_matches(v->spec, l->name))
 		return UNWANTED;
@@ -124,7 +124,7 @@ static enum verdict judge(const struct nic_inventory *v, const struct rtnl_link 
 }
 
 /* Reports once that the node needs an interface. */
-static void note(struct nic_inventory *v, const struct rtnl_link *l, bool needed)
+static void inventory_note(struct nic_inventory *v, const struct rtnl_link *l, bool needed)
 {
 	size_t at = 0;
 
@@ -147,12 +147,12 @@ static void name_host(const struct nic_inventory *v, const char *interface,
 
 	nic_label(str_from(interface), base);
 	(void)snprintf(out, NIC_LABEL, "%s", base);
-	for (unsigned i = 0; find(v, out); i++)
+	for (unsigned i = 0; inventory_find(v, out); i++)
 		(void)snprintf(out, NIC_LABEL, "%.32s-%04x", base, (unsigned)((hash + i) & 0xffff));
 }
 
 /* After the spec's creates, sorted by name. */
-static bool insert(struct nic_inventory *v, struct nic_entry *e)
+static bool inventory_insert(struct nic_inventory *v, struct nic_entry *e)
 {
 	size_t at = v->v.n;
 
@@ -188,7 +188,7 @@ static bool add_host(struct nic_inventory *v, const struct rtnl_link *l,
 	set_name(e->nic.interface, l->name);
 	name_host(v, l->name, e->nic.device);
 	nic_entry_judge(v, e);
-	if (!insert(v, e)) {
+	if (!inventory_insert(v, e)) {
 		free(e);
 		return false;
 	}
@@ -376,8 +376,8 @@ static bool apply_link(struct nic_inventory *v, const struct rtnl_link *l)
 	}
 	if (!e)
 		e = host_by_name(v, l->name);
-	verdict = judge(v, l, &hardware);
-	note(v, l, verdict == NEEDED);
+	verdict = inventory_judge(v, l, &hardware);
+	inventory_note(v, l, verdict == NEEDED);
 	wanted = verdict == OFFERED;
 	if (e && (wanted || e->nic.away))
 		return update_host(v, e, l, &hardware) || changed;
@@ -404,7 +404,7 @@ bool nic_inventory_link_gone(struct nic_inventory *v, int index)
 
 	if (h && index != 0)
 		vec_remove_swap(&v->hidden, h - v->hidden.v);
-	note(v, &(struct rtnl_link){ .index = index }, false);
+	inventory_note(v, &(struct rtnl_link){ .index = index }, false);
 	if (!e)
 		return changed;
 	e->nic.present = false;
@@ -455,7 +455,8 @@ static const struct rtnl_link *in_state(const struct nic_inventory *v, int index
  * The link below a link. A veth in a bridge does not count: its other end belongs to somebody else
  * and does not affect the bridge's own traffic.
  */
-static const struct rtnl_link *below(const struct nic_inventory *v, const struct rtnl_link *l)
+static const struct rtnl_link *inventory_below(const struct nic_inventory *v,
+					       const struct rtnl_link *l)
 {
 	if (l->parent <= 0 || l->parent_nsid != -1 ||
 	    (l->master > 0 && strcmp(l->kind, "veth") == 0))
@@ -468,7 +469,7 @@ static bool carry(const struct nic_inventory *v, bool *marks, const struct rtnl_
 {
 	bool news = false;
 
-	for (; l && !marks[l - v->state.v]; l = below(v, l))
+	for (; l && !marks[l - v->state.v]; l = inventory_below(v, l))
 		news = marks[l - v->state.v] = true;
 	return news;
 }
@@ -579,7 +580,8 @@ bool nic_inventory_end(struct nic_inventory *v)
 
 /* --- in pods ------------------------------------------------------------------------------ */
 
-static bool remember(struct nic_inventory *v, const char *device, const struct nic *last)
+static bool nic_inventory_inventory_remember(struct nic_inventory *v, const char *device,
+					     const struct nic *last)
 {
 	struct nic_entry *e = XNEW(struct nic_entry);
 
@@ -589,7 +591,7 @@ static bool remember(struct nic_inventory *v, const char *device, const struct n
 	e->nic.health = DP_HEALTHY;
 	e->nic.message = NULL;
 	(void)snprintf(e->nic.device, sizeof(e->nic.device), "%s", device);
-	if (!insert(v, e)) {
+	if (!inventory_insert(v, e)) {
 		free(e);
 		return false;
 	}
@@ -601,7 +603,8 @@ static bool come_back(struct nic_inventory *v, struct nic_entry *e)
 	struct nic_hardware h;
 
 	e->nic.away = false;
-	if (e->nic.kind == NIC_HOST && e->nic.present && judge(v, &e->here, &h) == OFFERED)
+	if (e->nic.kind == NIC_HOST && e->nic.present &&
+	    inventory_judge(v, &e->here, &h) == OFFERED)
 		(void)update_host(v, e, &e->here, &h);
 	else if (e->asked)
 		nic_entry_judge(v, e);
@@ -613,10 +616,10 @@ static bool come_back(struct nic_inventory *v, struct nic_entry *e)
 bool nic_inventory_set_away(struct nic_inventory *v, const char *device, bool away,
 			    const struct nic *last)
 {
-	struct nic_entry *e = find(v, device);
+	struct nic_entry *e = inventory_find(v, device);
 
 	if (!e)
-		return away && last && remember(v, device, last);
+		return away && last && nic_inventory_inventory_remember(v, device, last);
 	if (e->nic.away == away)
 		return false;
 	if (!away)
@@ -628,7 +631,7 @@ bool nic_inventory_set_away(struct nic_inventory *v, const char *device, bool aw
 bool nic_inventory_set_health(struct nic_inventory *v, const char *device, uint32_t health,
 			      const char *message)
 {
-	struct nic_entry *e = find(v, device);
+	struct nic_entry *e = inventory_find(v, device);
 	const char *text = message ? message : "";
 
 	if (!e || !e->nic.away || (e->nic.health == health && strcmp(e->message, text) == 0))
@@ -655,7 +658,7 @@ bool nic_inventory_hide(struct nic_inventory *v, const char *interface)
 
 const struct nic *nic_inventory_find(const struct nic_inventory *v, const char *device)
 {
-	const struct nic_entry *e = find(v, device);
+	const struct nic_entry *e = inventory_find(v, device);
 
 	return e ? &e->nic : NULL;
 }

@@ -56,8 +56,8 @@ void nic_entry_judge(const struct nic_inventory *v, struct nic_entry *e)
 
 /* --- attributes --------------------------------------------------------------------------- */
 
-static void add_text(struct dp_device *d, struct dp_attribute *all, const char *name,
-		     const char *text)
+static void offer_add_text(struct dp_device *d, struct dp_attribute *all, const char *name,
+			   const char *text)
 {
 	if (text && text[0])
 		all[d->nattributes++] = (struct dp_attribute){ sizeof(*all), DP_STRING, name, text,
@@ -77,13 +77,13 @@ static void describe_host(struct nic_entry *e, struct dp_device *d, struct dp_at
 	e->mac[0] = 0;
 	if (n->link.mac.n > 0)
 		rtnl_mac_print(&n->link.mac, e->mac);
-	add_text(d, all, "interface", n->interface);
+	offer_add_text(d, all, "interface", n->interface);
 	/* InfiniBand's twenty bytes are 59 characters, which fit in an attribute. */
-	add_text(d, all, "mac", strlen(e->mac) <= 64 ? e->mac : NULL);
+	offer_add_text(d, all, "mac", strlen(e->mac) <= 64 ? e->mac : NULL);
 	add_number(d, all, DP_INT, "mtu", n->link.mtu);
 	if (n->hardware.speed > 0)
 		add_number(d, all, DP_INT, "speed", n->hardware.speed);
-	add_text(d, all, "driver", n->hardware.driver);
+	offer_add_text(d, all, "driver", n->hardware.driver);
 	if (n->hardware.numa >= 0)
 		add_number(d, all, DP_INT, "numaNode", n->hardware.numa);
 	add_number(d, all, DP_BOOL, "up", n->link.up && n->link.running);
@@ -94,23 +94,23 @@ static void describe_created(const struct nic_inventory *v, const struct nic *n,
 {
 	const struct nic_parent *p = nic_inventory_parent(v, n->parent);
 
-	add_text(d, all, "parent", n->parent);
+	offer_add_text(d, all, "parent", n->parent);
 	if (n->kind == NIC_VLAN)
 		add_number(d, all, DP_INT, "vlan", n->vlan);
 	if (n->kind == NIC_MACVLAN)
-		add_text(d, all, "mode", nic_macvlan_mode_name(n->macvlan_mode));
+		offer_add_text(d, all, "mode", nic_macvlan_mode_name(n->macvlan_mode));
 	add_number(d, all, DP_BOOL, "up", !p || !parent_fault(p, n->kind));
 }
 
-static void describe(const struct nic_inventory *v, struct nic_entry *e, struct dp_device *d,
-		     struct dp_attribute *all)
+static void offer_describe(const struct nic_inventory *v, struct nic_entry *e, struct dp_device *d,
+			   struct dp_attribute *all)
 {
 	*d = (struct dp_device){ .size = sizeof(*d),
 				 .health = e->nic.health,
 				 .name = e->nic.device,
 				 .attributes = all,
 				 .message = e->nic.message };
-	add_text(d, all, "kind", nic_kind_name(e->nic.kind));
+	offer_add_text(d, all, "kind", nic_kind_name(e->nic.kind));
 	if (e->nic.kind == NIC_HOST)
 		describe_host(e, d, all);
 	else
@@ -124,7 +124,7 @@ const struct dp_device *nic_inventory_devices(struct nic_inventory *v, size_t *r
 	v->devices = xcalloc(v->v.n + 1, sizeof(*v->devices));
 	v->attributes = xcalloc(v->v.n + 1, ATTRIBUTES_MAX * sizeof(*v->attributes));
 	for (size_t i = 0; i < v->v.n; i++)
-		describe(v, v->v.v[i], &v->devices[i], &v->attributes[i * ATTRIBUTES_MAX]);
+		offer_describe(v, v->v.v[i], &v->devices[i], &v->attributes[i * ATTRIBUTES_MAX]);
 	*ret_n = v->v.n;
 	return v->devices;
 }

@@ -12,7 +12,7 @@
 
 enum { NUMBER_MAX = 32 }; /* bytes of a file with a number */
 
-static int64_t read_number(const char *folder, const char *name, int64_t unknown)
+static int64_t sysfs_read_number(const char *folder, const char *name, int64_t unknown)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(NUMBER_MAX);
 	char path[PATH_MAX];
@@ -53,10 +53,10 @@ void nic_sysfs_read(const char *sysfs, const char *interface, struct nic_hardwar
 	(void)snprintf(folder, sizeof(folder), "%s/class/net/%s", sysfs, interface);
 	(void)snprintf(path, sizeof(path), "%s/device", folder);
 	h.there = access(path, F_OK) == 0;
-	n = read_number(folder, "speed", 0);
+	n = sysfs_read_number(folder, "speed", 0);
 	if (n > 0 && n < INT32_MAX)
 		h.speed = (uint32_t)n;
-	n = read_number(folder, "device/numa_node", -1);
+	n = sysfs_read_number(folder, "device/numa_node", -1);
 	if (n >= 0 && n < INT_MAX)
 		h.numa = (int)n;
 	read_driver(folder, h.driver, sizeof(h.driver));

@@ -19,7 +19,7 @@ static bool is_path(const char *p)
 	return p && p[0] == '/' && str_is_utf8(str_from(p));
 }
 
-static void put(struct arena *a, struct json *to, const char *key, const char *value)
+static void cdi_file_put(struct arena *a, struct json *to, const char *key, const char *value)
 {
 	json_put_str(a, to, key, arena_str(a, str_from(value)));
 }
@@ -51,10 +51,10 @@ static int add_node(struct arena *a, struct json *list, const struct dp_node *n,
 	if (permissions[strspn(permissions, "rwm")] != 0)
 		return error_set(err, ERR_INVALID, "\"%s\": permissions are of r, w, m",
 				 permissions);
-	put(a, node, "path", n->path);
+	cdi_file_put(a, node, "path", n->path);
 	if (n->host_path)
-		put(a, node, "hostPath", n->host_path);
-	put(a, node, "permissions", permissions);
+		cdi_file_put(a, node, "hostPath", n->host_path);
+	cdi_file_put(a, node, "permissions", permissions);
 	json_append(list, node);
 	return 0;
 }
@@ -66,8 +66,8 @@ static int add_mount(struct arena *a, struct json *list, const struct dp_mount *
 
 	if (!is_path(m->path) || !is_path(m->host_path))
 		return error_set(err, ERR_INVALID, "a mount needs absolute paths");
-	put(a, mount, "hostPath", m->host_path);
-	put(a, mount, "containerPath", m->path);
+	cdi_file_put(a, mount, "hostPath", m->host_path);
+	cdi_file_put(a, mount, "containerPath", m->path);
 	options = json_need_array(a, mount, "options");
 	json_append(options, json_make_str(a, m->read_only ? STR("ro") : STR("rw")));
 	json_append(options, json_make_str(a, STR("nosuid")));

@@ -203,7 +203,7 @@ int claim_write_cdi(struct dp_claim *c, const char *dir, const char *driver, str
 
 /* --- the checkpoint's form ---------------------------------------------------------------- */
 
-static void put(struct arena *a, struct json *o, const char *key, const char *text)
+static void claim_put(struct arena *a, struct json *o, const char *key, const char *text)
 {
 	if (text)
 		json_put_str(a, o, key, arena_str(a, str_from(text)));
@@ -213,9 +213,9 @@ struct json *claim_tree(const struct dp_claim *c, struct arena *a)
 {
 	struct json *tree = json_make_object(a), *list, *o, *cdi;
 
-	put(a, tree, "uid", c->uid);
-	put(a, tree, "namespace", c->ns);
-	put(a, tree, "name", c->name);
+	claim_put(a, tree, "uid", c->uid);
+	claim_put(a, tree, "namespace", c->ns);
+	claim_put(a, tree, "name", c->name);
 	json_put_bool(a, tree, "prepared", c->state == CLAIM_PREPARED);
 	json_put_bool(a, tree, "ownFile", c->own_file);
 	list = json_need_array(a, tree, "results");
@@ -223,11 +223,11 @@ struct json *claim_tree(const struct dp_claim *c, struct arena *a)
 		const struct dp_result *r = &c->results[i].result;
 
 		o = json_make_object(a);
-		put(a, o, "request", r->request);
-		put(a, o, "subrequest", r->subrequest);
-		put(a, o, "pool", r->pool);
-		put(a, o, "device", r->device);
-		put(a, o, "shareID", r->share_id);
+		claim_put(a, o, "request", r->request);
+		claim_put(a, o, "subrequest", r->subrequest);
+		claim_put(a, o, "pool", r->pool);
+		claim_put(a, o, "device", r->device);
+		claim_put(a, o, "shareID", r->share_id);
 		json_put_bool(a, o, "adminAccess", r->admin != 0);
 		(void)json_copy(a, c->results[i].cdi, &cdi, NULL);
 		json_setz(o, "cdi", cdi);

@@ -13,14 +13,14 @@
 
 enum { TEXT_MAX = 64, PLUGIN_ID_MAX = 253 };
 
-static struct str text_of(const char *z)
+static struct str device_table_text_of(const char *z)
 {
 	return str_from(z ? z : "");
 }
 
 char *device_message_dup(const char *text)
 {
-	struct str s = text_of(text);
+	struct str s = device_table_text_of(text);
 
 	if (s.n > DRIVER_MESSAGE_MAX) {
 		s.n = DRIVER_MESSAGE_MAX;
@@ -49,7 +49,7 @@ static int add_attribute(struct arena *a, struct json *to, const struct dp_attri
 			 struct error *err)
 {
 	static const char *const types[] = { "string", "int", "bool", "version" };
-	struct str name = text_of(at->name), text = text_of(at->text);
+	struct str name = device_table_text_of(at->name), text = device_table_text_of(at->text);
 	struct json *value = json_make_object(a);
 	const char *fault = check_qualified(name);
 
@@ -76,7 +76,7 @@ static int add_attribute(struct arena *a, struct json *to, const struct dp_attri
 static int add_capacity(struct arena *a, struct json *to, const struct dp_capacity *c,
 			struct error *err)
 {
-	struct str name = text_of(c->name), text = text_of(c->quantity);
+	struct str name = device_table_text_of(c->name), text = device_table_text_of(c->quantity);
 	CLEANUP(buf_release) struct buf canonical = BUF_INIT(KIB);
 	struct json *value = json_make_object(a);
 	const char *fault = check_qualified(name);
@@ -97,7 +97,8 @@ static int add_capacity(struct arena *a, struct json *to, const struct dp_capaci
 
 static int add_taint(struct arena *a, struct json *to, const struct dp_taint *t, struct error *err)
 {
-	struct str key = text_of(t->key), value = text_of(t->value), effect = text_of(t->effect);
+	struct str key = device_table_text_of(t->key), value = device_table_text_of(t->value),
+		   effect = device_table_text_of(t->effect);
 	struct json *taint = json_make_object(a);
 	const char *fault = names_qualified(key);
 
@@ -193,13 +194,13 @@ static int check_device(const struct device *d, const struct dp_device *in, bool
 	return fault ? error_set(err, ERR_INVALID, "%s", fault) : 0;
 }
 
-static int fill(struct device_table *t, struct device *d, const struct dp_device *in,
-		const struct device_defaults *defaults, struct error *err)
+static int device_table_fill(struct device_table *t, struct device *d, const struct dp_device *in,
+			     const struct device_defaults *defaults, struct error *err)
 {
 	struct arena *a = &t->arena;
 	int r;
 
-	d->name = arena_str(a, text_of(in->name));
+	d->name = arena_str(a, device_table_text_of(in->name));
 	d->pool = arena_str(a, in->pool && *in->pool ? str_from(in->pool) : defaults->pool);
 	d->key = str_from(arena_printf(a, "%s/%s", d->pool.p, d->name.p));
 	d->health = in->health;
@@ -244,7 +245,7 @@ int device_table_new(const struct dp_device *v, size_t n, const struct device_de
 		if (!ABI_READ(&in, v, i))
 			return error_set(err, ERR_INVALID, "struct dp_device has no size");
 		t->n++;
-		r = fill(t, &t->v[i], &in, defaults, err);
+		r = device_table_fill(t, &t->v[i], &in, defaults, err);
 		if (r < 0)
 			return r;
 	}

@@ -70,7 +70,7 @@ static void drop_gone(struct prepare *p, const struct json *list)
 	vec_release(&gone);
 }
 
-static int parse(struct prepare *p, struct str text, struct error *err)
+static int file_parse(struct prepare *p, struct str text, struct error *err)
 {
 	struct arena a;
 	struct json *tree;
@@ -103,7 +103,7 @@ int prepare_load(struct prepare *p, struct error *err)
 		return 0;
 	if (r < 0)
 		return error_set(err, why.code, "%s", why.msg);
-	if (parse(p, buf_str(&text), &why) == 0)
+	if (file_parse(p, buf_str(&text), &why) == 0)
 		return 0;
 	(void)buf_printf(&aside, "%s.bad", p->file);
 	if (rename(p->file, aside.p) < 0)

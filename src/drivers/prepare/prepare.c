@@ -134,7 +134,7 @@ static struct prepare_op *op_of(struct dp_claim *c)
 }
 
 /* The op's last step. */
-static void end(struct prepare_op *op, const struct error *err)
+static void prepare_end(struct prepare_op *op, const struct error *err)
 {
 	claim_free(TAKE(op->claim->again));
 	op_end(op, err);
@@ -207,10 +207,10 @@ static void vendor_done(struct dp_claim *c, int result)
 		r = end_again(c, &err);
 	else
 		r = op->unprepare ? end_unprepare(c, &err) : end_prepare(c, &err);
-	end(op, r < 0 ? &err : NULL);
+	prepare_end(op, r < 0 ? &err : NULL);
 }
 
-static void on_later(struct loop_msg *m)
+static void prepare_on_later(struct loop_msg *m)
 {
 	struct dp_claim *c = CONTAINER_OF(m, struct dp_claim, done);
 
@@ -229,7 +229,7 @@ static void ask_vendor(struct dp_claim *c, int (*fn)(void *arg, struct dp_claim 
 	int result;
 
 	c->failure[0] = 0;
-	c->done.fn = on_later;
+	c->done.fn = prepare_on_later;
 	/* The vendor may call dp_claim_done() before it returns. */
 	c->owner->asked++;
 	result = fn ? fn(c->owner->opts.arg, c) : 0;
@@ -261,7 +261,8 @@ static int check_devices(const struct dp_claim *c, struct error *err)
 	return 0;
 }
 
-static int read_claim(struct dp_claim *c, const struct client_answer *answer, struct error *err)
+static int prepare_read_claim(struct dp_claim *c, const struct client_answer *answer,
+			      struct error *err)
 {
 	struct json *tree;
 	struct arena a;
@@ -279,8 +280,8 @@ static int read_claim(struct dp_claim *c, const struct client_answer *answer, st
 	return r;
 }
 
-static void on_claim(struct client_request *q, const struct client_answer *answer,
-		     const struct error *failure)
+static void prepare_on_claim(struct client_request *q, const struct client_answer *answer,
+			     const struct error *failure)
 {
 	struct dp_claim *c = q->arg;
 	enum claim_state before = c->state;
@@ -290,12 +291,12 @@ static void on_claim(struct client_request *q, const struct client_answer *answe
 	if (failure) {
 		err = *failure;
 		(void)error_wrap(&err, -(int)err.code, "retrieve claim %s/%s", c->ns, c->name);
-		end(op_of(c), &err);
+		prepare_end(op_of(c), &err);
 		return;
 	}
 	r = check_caller(op_of(c), &err);
 	if (r == 0)
-		r = read_claim(c, answer, &err);
+		r = prepare_read_claim(c, answer, &err);
 	if (r == 0 && !c->of) {
 		c->state = CLAIM_STARTED;
 		r = prepare_save(c->owner, &err);
@@ -303,7 +304,7 @@ static void on_claim(struct client_request *q, const struct client_answer *answe
 			c->state = before;
 	}
 	if (r < 0)
-		end(op_of(c), &err);
+		prepare_end(op_of(c), &err);
 	else
 		ask_vendor(c, c->owner->opts.prepare);
 }
@@ -312,7 +313,7 @@ static void fetch(struct dp_claim *c)
 {
 	struct prepare *p = c->owner;
 
-	c->get = (struct client_request){ .on_done = on_claim,
+	c->get = (struct client_request){ .on_done = prepare_on_claim,
 					  .arg = c,
 					  .timeout_ms = GET_TIMEOUT_MS };
 	client_get(p->opts.client, &c->get, &p->claims_resource, str_from(c->ns),
@@ -414,8 +415,8 @@ static const char *op_queue(struct prepare_op *op, const Dra__Claim *in)
 	return NULL;
 }
 
-static void begin(struct prepare *p, struct grpc_call *call, Dra__Claim *const *v, size_t n,
-		  bool unprepare)
+static void prepare_begin(struct prepare *p, struct grpc_call *call, Dra__Claim *const *v, size_t n,
+			  bool unprepare)
 {
 	struct batch *b = xcalloc(1, sizeof(*b) + n * sizeof(b->ops[0]));
 	struct error err;
@@ -447,19 +448,19 @@ void prepare_call(struct prepare *p, struct grpc_call *call, const void *request
 {
 	const Dra__NodePrepareResourcesRequest *in = request;
 
-	begin(p, call, in->claims, in->n_claims, false);
+	prepare_begin(p, call, in->claims, in->n_claims, false);
 }
 
 void unprepare_call(struct prepare *p, struct grpc_call *call, const void *request)
 {
 	const Dra__NodeUnprepareResourcesRequest *in = request;
 
-	begin(p, call, in->claims, in->n_claims, true);
+	prepare_begin(p, call, in->claims, in->n_claims, true);
 }
 
 /* --- life --------------------------------------------------------------------------------- */
 
-static void add_metrics(struct prepare *p)
+static void prepare_add_metrics(struct prepare *p)
 {
 	static const char *const labels[] = { "operation", "result" };
 	struct metrics_spec spec = { .name = "devplane_driver_claims_total",
@@ -506,7 +507,7 @@ int prepare_new(const struct prepare_opts *opts, struct prepare **ret_prepare, s
 	(void)buf_printf(&file, "%s/prepared.json", opts->dir);
 	p->file = buf_take(&file);
 	p->boot = boot_id();
-	add_metrics(p);
+	prepare_add_metrics(p);
 	r = folder_make(opts->dir, 0750, err);
 	if (r == 0)
 		r = open_lock(p, err);

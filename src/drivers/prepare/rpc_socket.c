@@ -21,13 +21,13 @@ struct rpc_socket {
 	void *arg;
 };
 
-static void on_close(struct http_stream *s UNUSED, const struct error *err UNUSED)
+static void rpc_socket_on_close(struct http_stream *s UNUSED, const struct error *err UNUSED)
 {
 }
 
-static const struct http_stream_ops refused_ops = { .on_close = on_close };
+static const struct http_stream_ops refused_ops = { .on_close = rpc_socket_on_close };
 
-static void on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
+static void rpc_socket_on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
 {
 	struct rpc_socket *self = arg;
 	struct error err;
@@ -44,7 +44,7 @@ static void on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
 struct rpc_socket *rpc_socket_new(struct loop *l, struct grpc_server *services)
 {
 	struct rpc_socket *s = XNEW(struct rpc_socket);
-	struct http_server_opts o = { .nloops = 1, .handler = on_request, .arg = s };
+	struct http_server_opts o = { .nloops = 1, .handler = rpc_socket_on_request, .arg = s };
 
 	s->loop = l;
 	s->services = services;
@@ -77,7 +77,7 @@ int rpc_socket_listen(struct rpc_socket *s, struct str path, struct error *err)
 	return r;
 }
 
-static void on_drained(void *arg)
+static void rpc_socket_on_drained(void *arg)
 {
 	struct rpc_socket *s = arg;
 	void (*done)(void *arg) = s->done;
@@ -93,5 +93,5 @@ void rpc_socket_close(struct rpc_socket *s, int64_t grace_ms, void (*done)(void 
 {
 	s->done = done;
 	s->arg = arg;
-	http_server_drain(s->http, grace_ms, on_drained, s);
+	http_server_drain(s->http, grace_ms, rpc_socket_on_drained, s);
 }

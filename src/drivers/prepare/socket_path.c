@@ -7,7 +7,7 @@
 
 enum { UID_HASH = 8, DRIVER_UID_HASH = 16 }; /* bytes of SHA-256, as upstream */
 
-static int check(const struct buf *path, struct error *err)
+static int socket_path_check(const struct buf *path, struct error *err)
 {
 	if (path->n <= SOCKET_PATH_MAX)
 		return 0;
@@ -56,7 +56,7 @@ int socket_path_registry(const char *root, const char *driver, const char *insta
 		if (path->n <= SOCKET_PATH_MAX)
 			return 0;
 	}
-	return check(path, err);
+	return socket_path_check(path, err);
 }
 
 int socket_path_dra(const char *root, const char *driver, const char *instance, struct buf *path,
@@ -64,13 +64,13 @@ int socket_path_dra(const char *root, const char *driver, const char *instance, 
 {
 	(void)buf_printf(path, "%s/plugins/%s/dra%s%s.sock", root, driver, instance ? "-" : "",
 			 instance ? instance : "");
-	return check(path, err);
+	return socket_path_check(path, err);
 }
 
 int socket_path_plugin(const char *root, const char *name, struct buf *path, struct error *err)
 {
 	(void)buf_printf(path, "%s/device-plugins/%s.sock", root, name);
-	return check(path, err);
+	return socket_path_check(path, err);
 }
 
 int socket_path_addr(struct str path, struct addr *ret_addr, struct error *err)

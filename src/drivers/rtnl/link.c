@@ -136,7 +136,7 @@ int rtnl_link_delete(struct rtnl *r, int index, struct error *err)
 /* --- changing ----------------------------------------------------------------------------- */
 
 /* "name net1, mtu 9000, up" */
-static void describe(const struct rtnl_change *c, struct buf *out)
+static void link_describe(const struct rtnl_change *c, struct buf *out)
 {
 	char mac[RTNL_MAC_TEXT];
 
@@ -169,7 +169,7 @@ int rtnl_link_change(struct rtnl *r, int index, const struct rtnl_change *c, str
 	if (rc >= 0)
 		return 0;
 	rtnl_label(r, index, label);
-	describe(c, &what);
+	link_describe(c, &what);
 	text = str_skip(buf_str(&what), 2);
 	return error_wrap(err, rc, "change %s (%.*s)", label, STR_ARG(text));
 }

@@ -67,7 +67,7 @@ static void sort_nested(const struct nlattr *a, const struct nlattr **tb, unsign
 }
 
 /* Copies exactly n bytes. Returns false, and copies nothing, if it is missing or shorter. */
-static bool get(const struct nlattr *a, void *out, size_t n)
+static bool message_get(const struct nlattr *a, void *out, size_t n)
 {
 	if (!a || mnl_attr_get_payload_len(a) < n)
 		return false;
@@ -79,7 +79,7 @@ static uint32_t get_u32(const struct nlattr *a, uint32_t otherwise)
 {
 	uint32_t v = otherwise;
 
-	(void)get(a, &v, sizeof(v));
+	(void)message_get(a, &v, sizeof(v));
 	return v;
 }
 
@@ -87,7 +87,7 @@ static uint8_t get_u8(const struct nlattr *a, uint8_t otherwise)
 {
 	uint8_t v = otherwise;
 
-	(void)get(a, &v, sizeof(v));
+	(void)message_get(a, &v, sizeof(v));
 	return v;
 }
 
@@ -123,7 +123,7 @@ static void get_info(const struct nlattr *a, struct rtnl_link *l)
 	if (strcmp(l->kind, "vlan") != 0)
 		return;
 	sort_nested(info[IFLA_INFO_DATA], data, ARRAY_SIZE(data));
-	(void)get(data[IFLA_VLAN_ID], &l->vlan, sizeof(l->vlan));
+	(void)message_get(data[IFLA_VLAN_ID], &l->vlan, sizeof(l->vlan));
 }
 
 static bool has_carrier(unsigned flags, const struct nlattr **tb)
@@ -212,7 +212,8 @@ bool rtnl_message_read_address(const struct nlmsghdr *m, struct rtnl_address *re
 		return false;
 	n = ip_bytes(i.ifa_family);
 	/* On a point-to-point link IFA_ADDRESS is the peer's address; ours is IFA_LOCAL. */
-	if (!get(tb[IFA_LOCAL], a.ip.bytes, n) && !get(tb[IFA_ADDRESS], a.ip.bytes, n))
+	if (!message_get(tb[IFA_LOCAL], a.ip.bytes, n) &&
+	    !message_get(tb[IFA_ADDRESS], a.ip.bytes, n))
 		return false;
 	a.index = (int)i.ifa_index;
 	a.ip.family = i.ifa_family;
@@ -237,11 +238,11 @@ static void get_via(const struct nlattr **tb, uint8_t family, struct rtnl_ip *vi
 	struct rtvia v;
 	size_t n = other ? mnl_attr_get_payload_len(other) : 0;
 
-	if (get(tb[RTA_GATEWAY], via->bytes, ip_bytes(family))) {
+	if (message_get(tb[RTA_GATEWAY], via->bytes, ip_bytes(family))) {
 		set_via(via, family);
 		return;
 	}
-	if (!get(other, &v, sizeof(v)) || !is_ip((uint8_t)v.rtvia_family, 0) ||
+	if (!message_get(other, &v, sizeof(v)) || !is_ip((uint8_t)v.rtvia_family, 0) ||
 	    n < sizeof(v) + ip_bytes((uint8_t)v.rtvia_family))
 		return;
 	memcpy(via->bytes, (const char *)mnl_attr_get_payload(other) + sizeof(v),
@@ -291,7 +292,7 @@ bool rtnl_message_read_route(const struct nlmsghdr *m, unsigned hop, struct rtnl
 		return false;
 	t.to.family = i.rtm_family;
 	t.to.prefix = i.rtm_dst_len;
-	if (i.rtm_dst_len && !get(tb[RTA_DST], t.to.bytes, ip_bytes(i.rtm_family)))
+	if (i.rtm_dst_len && !message_get(tb[RTA_DST], t.to.bytes, ip_bytes(i.rtm_family)))
 		return false;
 	t.metric = get_u32(tb[RTA_PRIORITY], 0);
 	if (tb[RTA_MULTIPATH]) {

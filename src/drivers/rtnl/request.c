@@ -16,7 +16,7 @@ struct nlmsghdr *rtnl_request_header(struct rtnl_request *q)
 }
 
 /* Returns the family's header: `size` zero bytes. */
-static void *begin(struct rtnl_request *q, uint16_t type, uint16_t flags, size_t size)
+static void *request_begin(struct rtnl_request *q, uint16_t type, uint16_t flags, size_t size)
 {
 	struct nlmsghdr *m;
 
@@ -27,7 +27,7 @@ static void *begin(struct rtnl_request *q, uint16_t type, uint16_t flags, size_t
 	return mnl_nlmsg_put_extra_header(m, size);
 }
 
-static void put(struct rtnl_request *q, uint16_t type, const void *data, size_t n)
+static void request_put(struct rtnl_request *q, uint16_t type, const void *data, size_t n)
 {
 	if (!mnl_attr_put_check(rtnl_request_header(q), sizeof(q->bytes), type, n, data))
 		q->too_long = true;
@@ -35,12 +35,12 @@ static void put(struct rtnl_request *q, uint16_t type, const void *data, size_t 
 
 static void put_u32(struct rtnl_request *q, uint16_t type, uint32_t value)
 {
-	put(q, type, &value, sizeof(value));
+	request_put(q, type, &value, sizeof(value));
 }
 
-static void put_text(struct rtnl_request *q, uint16_t type, const char *text)
+static void request_put_text(struct rtnl_request *q, uint16_t type, const char *text)
 {
-	put(q, type, text, strlen(text) + 1);
+	request_put(q, type, text, strlen(text) + 1);
 }
 
 static struct nlattr *nest(struct rtnl_request *q, uint16_t type)
@@ -63,7 +63,7 @@ static void end_nest(struct rtnl_request *q, struct nlattr *a)
 static struct ifinfomsg *begin_link(struct rtnl_request *q, uint16_t type, uint16_t flags,
 				    int index)
 {
-	struct ifinfomsg *i = begin(q, type, flags, sizeof(*i));
+	struct ifinfomsg *i = request_begin(q, type, flags, sizeof(*i));
 
 	i->ifi_family = AF_UNSPEC;
 	i->ifi_index = index;
@@ -86,7 +86,7 @@ void rtnl_request_link_by_name(struct rtnl_request *q, const char *name)
 {
 	(void)begin_link(q, RTM_GETLINK, NLM_F_ACK, 0);
 	put_filter(q);
-	put_text(q, IFLA_IFNAME, name);
+	request_put_text(q, IFLA_IFNAME, name);
 }
 
 void rtnl_request_link_by_index(struct rtnl_request *q, int index)
@@ -108,7 +108,7 @@ static void put_peer(struct rtnl_request *q, const char *name)
 	}
 	memcpy(mnl_nlmsg_get_payload_tail(m), &zero, sizeof(zero));
 	m->nlmsg_len += sizeof(zero);
-	put_text(q, IFLA_IFNAME, name);
+	request_put_text(q, IFLA_IFNAME, name);
 	end_nest(q, peer);
 }
 
@@ -116,7 +116,7 @@ static void put_info(struct rtnl_request *q, const struct rtnl_new_link *l)
 {
 	struct nlattr *info = nest(q, IFLA_LINKINFO), *data;
 
-	put_text(q, IFLA_INFO_KIND, l->kind);
+	request_put_text(q, IFLA_INFO_KIND, l->kind);
 	data = nest(q, IFLA_INFO_DATA);
 	if (strcmp(l->kind, "veth") == 0 && l->peer)
 		put_peer(q, l->peer);
@@ -124,7 +124,7 @@ static void put_info(struct rtnl_request *q, const struct rtnl_new_link *l)
 		put_u32(q, IFLA_MACVLAN_MODE,
 			l->macvlan_mode ? l->macvlan_mode : MACVLAN_MODE_BRIDGE);
 	else if (strcmp(l->kind, "vlan") == 0)
-		put(q, IFLA_VLAN_ID, &l->vlan, sizeof(l->vlan));
+		request_put(q, IFLA_VLAN_ID, &l->vlan, sizeof(l->vlan));
 	end_nest(q, data);
 	end_nest(q, info);
 }
@@ -132,13 +132,13 @@ static void put_info(struct rtnl_request *q, const struct rtnl_new_link *l)
 void rtnl_request_link_add(struct rtnl_request *q, const struct rtnl_new_link *l)
 {
 	(void)begin_link(q, RTM_NEWLINK, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, 0);
-	put_text(q, IFLA_IFNAME, l->name);
+	request_put_text(q, IFLA_IFNAME, l->name);
 	if (l->parent)
 		put_u32(q, IFLA_LINK, (uint32_t)l->parent);
 	if (l->mtu)
 		put_u32(q, IFLA_MTU, l->mtu);
 	if (l->mac && l->mac->n)
-		put(q, IFLA_ADDRESS, l->mac->bytes, l->mac->n);
+		request_put(q, IFLA_ADDRESS, l->mac->bytes, l->mac->n);
 	if (l->ns_fd >= 0)
 		put_u32(q, IFLA_NET_NS_FD, (uint32_t)l->ns_fd);
 	put_info(q, l);
@@ -158,7 +158,7 @@ void rtnl_request_link_change(struct rtnl_request *q, int index, const struct rt
 		i->ifi_flags = c->up ? IFF_UP : 0;
 	}
 	if (c->name)
-		put_text(q, IFLA_IFNAME, c->name);
+		request_put_text(q, IFLA_IFNAME, c->name);
 	if (c->set_ns)
 		put_u32(q, IFLA_NET_NS_FD, (uint32_t)c->ns_fd);
 	if (c->set_master)
@@ -166,7 +166,7 @@ void rtnl_request_link_change(struct rtnl_request *q, int index, const struct rt
 	if (c->mtu)
 		put_u32(q, IFLA_MTU, c->mtu);
 	if (c->mac && c->mac->n)
-		put(q, IFLA_ADDRESS, c->mac->bytes, c->mac->n);
+		request_put(q, IFLA_ADDRESS, c->mac->bytes, c->mac->n);
 }
 
 void rtnl_request_altname(struct rtnl_request *q, int index, const char *name, bool add)
@@ -176,7 +176,7 @@ void rtnl_request_altname(struct rtnl_request *q, int index, const char *name, b
 	(void)begin_link(q, add ? RTM_NEWLINKPROP : RTM_DELLINKPROP,
 			 add ? NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL : NLM_F_ACK, index);
 	list = nest(q, IFLA_PROP_LIST);
-	put_text(q, IFLA_ALT_IFNAME, name);
+	request_put_text(q, IFLA_ALT_IFNAME, name);
 	end_nest(q, list);
 }
 
@@ -189,12 +189,12 @@ static size_t ip_bytes(uint8_t family)
 
 static void put_ip(struct rtnl_request *q, uint16_t type, const struct rtnl_ip *ip)
 {
-	put(q, type, ip->bytes, ip_bytes(ip->family));
+	request_put(q, type, ip->bytes, ip_bytes(ip->family));
 }
 
 void rtnl_request_addresses(struct rtnl_request *q, int index)
 {
-	struct ifaddrmsg *i = begin(q, RTM_GETADDR, NLM_F_DUMP, sizeof(*i));
+	struct ifaddrmsg *i = request_begin(q, RTM_GETADDR, NLM_F_DUMP, sizeof(*i));
 
 	i->ifa_index = (uint32_t)index;
 }
@@ -202,7 +202,7 @@ void rtnl_request_addresses(struct rtnl_request *q, int index)
 static void begin_address(struct rtnl_request *q, uint16_t type, uint16_t flags,
 			  const struct rtnl_address *a)
 {
-	struct ifaddrmsg *i = begin(q, type, flags, sizeof(*i));
+	struct ifaddrmsg *i = request_begin(q, type, flags, sizeof(*i));
 
 	i->ifa_family = a->ip.family;
 	i->ifa_prefixlen = a->ip.prefix;
@@ -224,7 +224,7 @@ static void put_broadcast(struct rtnl_request *q, const struct rtnl_ip *ip)
 
 		last[i] = (unsigned char)(ip->bytes[i] | 0xffU >> kept);
 	}
-	put(q, IFA_BROADCAST, last, sizeof(last));
+	request_put(q, IFA_BROADCAST, last, sizeof(last));
 }
 
 void rtnl_request_address_add(struct rtnl_request *q, const struct rtnl_address *a)
@@ -245,7 +245,7 @@ void rtnl_request_address_delete(struct rtnl_request *q, const struct rtnl_addre
 
 void rtnl_request_routes(struct rtnl_request *q, uint8_t family)
 {
-	struct rtmsg *t = begin(q, RTM_GETROUTE, NLM_F_DUMP, sizeof(*t));
+	struct rtmsg *t = request_begin(q, RTM_GETROUTE, NLM_F_DUMP, sizeof(*t));
 
 	t->rtm_family = family;
 	t->rtm_table = RT_TABLE_MAIN;
@@ -263,12 +263,14 @@ static void put_via(struct rtnl_request *q, const struct rtnl_route *t)
 	}
 	memcpy(bytes, &via, sizeof(via));
 	memcpy(bytes + offsetof(struct rtvia, rtvia_addr), t->via.bytes, 16);
-	put(q, RTA_VIA, bytes, offsetof(struct rtvia, rtvia_addr) + ip_bytes(t->via.family));
+	request_put(q, RTA_VIA, bytes,
+		    offsetof(struct rtvia, rtvia_addr) + ip_bytes(t->via.family));
 }
 
 void rtnl_request_route_add(struct rtnl_request *q, const struct rtnl_route *t)
 {
-	struct rtmsg *m = begin(q, RTM_NEWROUTE, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, sizeof(*m));
+	struct rtmsg *m = request_begin(q, RTM_NEWROUTE, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL,
+					sizeof(*m));
 
 	m->rtm_family = t->to.family;
 	m->rtm_dst_len = t->to.prefix;

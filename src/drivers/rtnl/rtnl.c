@@ -82,7 +82,7 @@ static enum error_code code_of(int errnum)
 	}
 }
 
-static int refuse(struct error *err, const struct rtnl_verdict *v)
+static int rtnl_refuse(struct error *err, const struct rtnl_verdict *v)
 {
 	char text[128];
 	int r = error_set(err, code_of(v->errnum), "%s%s%s%s",
@@ -107,7 +107,7 @@ static int send_request(struct rtnl *r, struct rtnl_request *q, struct error *er
 		n = sendto(r->fd, m, m->nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof(kernel));
 	while (n < 0 && errno == EINTR);
 	r->hung = n < 0 && errno == EAGAIN;
-	return n < 0 ? refuse(err, &(struct rtnl_verdict){ .errnum = errno }) : 0;
+	return n < 0 ? rtnl_refuse(err, &(struct rtnl_verdict){ .errnum = errno }) : 0;
 }
 
 void rtnl_buffer_init(struct rtnl_buffer *b)
@@ -122,7 +122,7 @@ void rtnl_buffer_release(struct rtnl_buffer *b)
 }
 
 /* Makes room for the next datagram; or returns the error of receiving it. */
-static int make_room(int fd, struct rtnl_buffer *b, struct iovec *ret_room)
+static int rtnl_make_room(int fd, struct rtnl_buffer *b, struct iovec *ret_room)
 {
 	ssize_t n;
 
@@ -150,7 +150,7 @@ int rtnl_receive(int fd, struct rtnl_buffer *b, struct str *ret_text)
 	ssize_t n;
 
 	for (;;) {
-		int errnum = make_room(fd, b, &iov);
+		int errnum = rtnl_make_room(fd, b, &iov);
 		struct msghdr h = { .msg_name = &from,
 				    .msg_namelen = sizeof(from),
 				    .msg_iov = &iov,
@@ -211,10 +211,10 @@ static int exchange(struct rtnl *r, struct rtnl_request *q, struct exchange *x, 
 			return error_set_errno(err, ERR_TIMEOUT, ETIMEDOUT, "no answer in %d s",
 					       ANSWER_SECONDS);
 		if (errnum)
-			return refuse(err, &(struct rtnl_verdict){ .errnum = errnum });
+			return rtnl_refuse(err, &(struct rtnl_verdict){ .errnum = errnum });
 		take_messages(r, x, text);
 	}
-	return x->verdict.errnum ? refuse(err, &x->verdict) : 0;
+	return x->verdict.errnum ? rtnl_refuse(err, &x->verdict) : 0;
 }
 
 int rtnl_ask(struct rtnl *r, struct rtnl_request *q,

@@ -50,7 +50,7 @@ void rtnl_ip_print(const struct rtnl_ip *ip, char out[static RTNL_IP_TEXT])
 }
 
 /* Decimal without sign and leading zeros, at most `max`. */
-static bool read_number(struct str s, unsigned max, uint8_t *ret_n)
+static bool text_read_number(struct str s, unsigned max, uint8_t *ret_n)
 {
 	uint64_t n;
 
@@ -67,7 +67,7 @@ static bool read_ipv4(struct str s, struct rtnl_ip *ip)
 
 	ip->family = AF_INET;
 	while (str_split(&s, '.', &part))
-		if (n == 4 || !read_number(part, 255, &ip->bytes[n++]))
+		if (n == 4 || !text_read_number(part, 255, &ip->bytes[n++]))
 			return false;
 	return n == 4;
 }
@@ -98,7 +98,7 @@ bool rtnl_ip_parse(struct str text, bool plain, struct rtnl_ip *ret_ip)
 	bits = ip.family == AF_INET ? 32 : 128;
 	if (plain)
 		ip.prefix = (uint8_t)bits;
-	else if (!read_number(str_skip(text, (size_t)slash + 1), bits, &ip.prefix))
+	else if (!text_read_number(str_skip(text, (size_t)slash + 1), bits, &ip.prefix))
 		return false;
 	*ret_ip = ip;
 	return true;

@@ -64,7 +64,7 @@ static void tell_all(struct rtnl_watch *w, struct str text)
 }
 
 /* Returns false if nothing is left for now. */
-static bool read_one(struct rtnl_watch *w)
+static bool watch_read_one(struct rtnl_watch *w)
 {
 	CLEANUP(rtnl_buffer_release) struct rtnl_buffer received;
 	struct str text;
@@ -86,7 +86,7 @@ static void on_readable(void *arg)
 	struct rtnl_watch *w = arg;
 
 	w->reading = true;
-	for (int i = 0; i < DATAGRAMS && read_one(w); i++)
+	for (int i = 0; i < DATAGRAMS && watch_read_one(w); i++)
 		;
 	w->reading = false;
 	if (w->freed)
@@ -100,7 +100,7 @@ void rtnl_watch_set_buffer(struct rtnl_watch *w, int bytes)
 		(void)setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 }
 
-static int join(struct rtnl_watch *w, struct error *err)
+static int watch_join(struct rtnl_watch *w, struct error *err)
 {
 	struct sockaddr_nl at = {
 		.nl_family = AF_NETLINK,
@@ -123,7 +123,7 @@ int rtnl_watch_new(struct loop *l, int ns_fd,
 	r = netns_socket(ns_fd, AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK, NETLINK_ROUTE, &w->fd, err);
 	if (r >= 0) {
 		rtnl_watch_set_buffer(w, BUFFER);
-		r = join(w, err);
+		r = watch_join(w, err);
 	}
 	if (r >= 0)
 		r = loop_fd_new(l, w->fd, on_readable, w, &w->readable, err);

@@ -82,36 +82,36 @@ struct claim_status {
 
 /* --- memory ------------------------------------------------------------------------------- */
 
-static void hold(struct subject *j, ptrdiff_t more)
+static void claim_status_hold(struct subject *j, ptrdiff_t more)
 {
 	j->bytes += (size_t)more;
 	j->owner->bytes += (size_t)more;
 }
 
-static char *keep(struct subject *j, struct str s)
+static char *claim_status_keep(struct subject *j, struct str s)
 {
-	hold(j, (ptrdiff_t)s.n + 1);
+	claim_status_hold(j, (ptrdiff_t)s.n + 1);
 	return str_dup(s);
 }
 
-static void drop(struct subject *j, char *text)
+static void claim_status_drop(struct subject *j, char *text)
 {
 	if (text)
-		hold(j, -(ptrdiff_t)strlen(text) - 1);
+		claim_status_hold(j, -(ptrdiff_t)strlen(text) - 1);
 	free(text);
 }
 
 static void drop_entry(struct subject *j, struct status_entry *e)
 {
-	hold(j, -(ptrdiff_t)e->n);
+	claim_status_hold(j, -(ptrdiff_t)e->n);
 	status_entry_free(e);
 }
 
 static void drop_seen(struct subject *j)
 {
-	drop(j, TAKE(j->version));
-	drop(j, TAKE(j->devices));
-	drop(j, TAKE(j->results));
+	claim_status_drop(j, TAKE(j->version));
+	claim_status_drop(j, TAKE(j->devices));
+	claim_status_drop(j, TAKE(j->results));
 }
 
 static void drop_wanted(struct subject *j)
@@ -121,7 +121,7 @@ static void drop_wanted(struct subject *j)
 }
 
 /* Also cancels its request and timer. */
-static void forget(struct subject *j)
+static void claim_status_forget(struct subject *j)
 {
 	struct claim_status *s = j->owner;
 
@@ -145,16 +145,16 @@ static bool too_much(const struct claim_status *s, size_t bytes, size_t claims)
 }
 
 /* Evicts idle claims, oldest first. */
-static bool make_room(struct claim_status *s, size_t bytes, size_t claims)
+static bool claim_status_make_room(struct claim_status *s, size_t bytes, size_t claims)
 {
 	while (too_much(s, bytes, claims) && !list_empty(&s->idle))
-		forget(LIST_ENTRY(s->idle.next, struct subject, link));
+		claim_status_forget(LIST_ENTRY(s->idle.next, struct subject, link));
 	return !too_much(s, bytes, claims);
 }
 
 /* --- states of a claim -------------------------------------------------------------------- */
 
-static void count(struct claim_status *s, int result)
+static void claim_status_count(struct claim_status *s, int result)
 {
 	if (s->writes[result])
 		metrics_counter_add(s->writes[result], 1);
@@ -182,7 +182,7 @@ static void be_ready(struct subject *j)
 }
 
 /* Frees a slot. */
-static void leave(struct claim_status *s)
+static void claim_status_leave(struct claim_status *s)
 {
 	s->working--;
 	loop_defer(s->loop, &s->task);
@@ -190,14 +190,14 @@ static void leave(struct claim_status *s)
 		loop_timer_start(&s->end, 0);
 }
 
-static void give_up(struct subject *j, const char *why)
+static void claim_status_give_up(struct subject *j, const char *why)
 {
 	struct claim_status *s = j->owner;
 
 	driver_log(s->opts.log, DP_LOG_DEBUG, "cannot write the status of claim %s/%s (%s): %s",
 		   j->ns, j->name, j->uid, why);
-	forget(j);
-	leave(s);
+	claim_status_forget(j);
+	claim_status_leave(s);
 }
 
 /* The work has ended; starts again if entries were set meanwhile. */
@@ -212,19 +212,19 @@ static void rest(struct subject *j)
 	if (is_wanting(j))
 		be_ready(j);
 	else if (j->last)
-		forget(j);
+		claim_status_forget(j);
 	else
 		be_idle(j);
-	(void)make_room(s, 0, 0);
-	leave(s);
+	(void)claim_status_make_room(s, 0, 0);
+	claim_status_leave(s);
 }
 
 /* Logs each distinct error once: a rejection that lasts for an hour is one line. */
-static void fail(struct subject *j, const struct error *err)
+static void claim_status_fail(struct subject *j, const struct error *err)
 {
 	struct claim_status *s = j->owner;
 
-	count(s, WRITE_FAILED);
+	claim_status_count(s, WRITE_FAILED);
 	if (strcmp(j->failure, err->msg) != 0)
 		driver_log(s->opts.log, DP_LOG_WARN,
 			   "cannot write the status of claim %s/%s: %s; retrying", j->ns, j->name,
@@ -234,16 +234,16 @@ static void fail(struct subject *j, const struct error *err)
 	j->conflicts = 0;
 	j->admitted = false;
 	if (s->on_end) {
-		give_up(j, "the driver ends");
+		claim_status_give_up(j, "the driver ends");
 		return;
 	}
 	j->state = WAITING;
 	j->failed_at = loop_now(s->loop);
 	loop_timer_start(&j->retry, backoff_next(&j->backoff, loop_prng(s->loop)));
-	leave(s);
+	claim_status_leave(s);
 }
 
-static void on_retry(struct loop_timer *t)
+static void claim_status_on_retry(struct loop_timer *t)
 {
 	be_ready(CONTAINER_OF(t, struct subject, retry));
 }
@@ -270,7 +270,7 @@ static bool admit(struct subject *j)
 		return true;
 	j->state = PAUSED;
 	loop_timer_start(&j->retry, (wait_ns + CLOCK_MS - 1) / CLOCK_MS);
-	leave(s);
+	claim_status_leave(s);
 	return false;
 }
 
@@ -290,7 +290,7 @@ static struct str raw_at(struct str object, const char *key)
 }
 
 /* Caches what a merge needs. Returns -ERR_NOT_FOUND if it is a different claim. */
-static int remember(struct subject *j, struct str object, struct error *err)
+static int claim_status_remember(struct subject *j, struct str object, struct error *err)
 {
 	struct str meta = raw_at(object, "metadata"), status = raw_at(object, "status");
 	struct str allocation = raw_at(raw_at(status, "allocation"), "devices");
@@ -304,34 +304,34 @@ static int remember(struct subject *j, struct str object, struct error *err)
 	j->hearsay = j->doubted;
 	j->doubted = false;
 	j->seen_at = loop_now(j->owner->loop);
-	j->version = keep(j, version);
-	j->devices = keep(j, raw_at(status, "devices"));
-	j->results = keep(j, raw_at(allocation, "results"));
+	j->version = claim_status_keep(j, version);
+	j->devices = claim_status_keep(j, raw_at(status, "devices"));
+	j->results = claim_status_keep(j, raw_at(allocation, "results"));
 	return 0;
 }
 
-static void read_claim(struct subject *j);
+static void claim_status_read_claim(struct subject *j);
 
-static void on_written(struct client_request *q, const struct client_answer *answer,
-		       const struct error *failure)
+static void claim_status_on_written(struct client_request *q, const struct client_answer *answer,
+				    const struct error *failure)
 {
 	struct subject *j = q->arg;
 	struct error err;
 
 	if (failure && failure->code == ERR_CONFLICT && ++j->conflicts <= CONFLICTS_MAX) {
-		count(j->owner, WRITE_CONFLICT);
-		read_claim(j);
+		claim_status_count(j->owner, WRITE_CONFLICT);
+		claim_status_read_claim(j);
 		return;
 	}
 	if (failure && failure->code == ERR_NOT_FOUND) {
-		give_up(j, failure->msg);
+		claim_status_give_up(j, failure->msg);
 		return;
 	}
 	if (failure) {
-		fail(j, failure);
+		claim_status_fail(j, failure);
 		return;
 	}
-	count(j->owner, WRITE_OK);
+	claim_status_count(j->owner, WRITE_OK);
 	LIST_FOREACH_SAFE (it, &j->wanted) {
 		struct status_entry *e = LIST_ENTRY(it, struct status_entry, link);
 
@@ -342,7 +342,7 @@ static void on_written(struct client_request *q, const struct client_answer *ans
 	/*
 	 * The write succeeded, even if the reply is unreadable. At worst the claim is read again.
 	 */
-	(void)remember(j, answer->body, &err);
+	(void)claim_status_remember(j, answer->body, &err);
 	rest(j);
 }
 
@@ -361,9 +361,10 @@ static void send_patch(struct subject *j, struct str devices)
 	LIST_FOREACH (it, &j->wanted)
 		LIST_ENTRY(it, struct status_entry, link)->sent = true;
 	j->clear_sent = j->clear;
-	j->request = (struct client_request){
-		.on_done = on_written, .arg = j, .body = buf_str(&body), .timeout_ms = TIMEOUT_MS
-	};
+	j->request = (struct client_request){ .on_done = claim_status_on_written,
+					      .arg = j,
+					      .body = buf_str(&body),
+					      .timeout_ms = TIMEOUT_MS };
 	client_patch(s->opts.client, &j->request, &s->claims, name, CLIENT_PATCH_MERGE, NULL);
 }
 
@@ -399,7 +400,7 @@ static void drop_unallocated(struct subject *j)
 enum { IS_THERE, TO_BE_WRITTEN, NOT_KNOWN };
 
 /* Returns one of those. If TO_BE_WRITTEN, the new list is appended to `devices`. */
-static int merge(struct subject *j, struct buf *devices, struct error *err)
+static int claim_status_merge(struct subject *j, struct buf *devices, struct error *err)
 {
 	struct status_merge m = { .driver = j->owner->opts.driver,
 				  .wanted = &j->wanted,
@@ -425,10 +426,10 @@ static void write_claim(struct subject *j)
 {
 	CLEANUP(buf_release) struct buf devices = BUF_INIT(OBJECT_MAX * 2);
 	struct error err;
-	int r = merge(j, &devices, &err);
+	int r = claim_status_merge(j, &devices, &err);
 
 	if (r < 0) {
-		fail(j, &err);
+		claim_status_fail(j, &err);
 	} else if (r == IS_THERE) {
 		drop_wanted(j);
 		j->clear = false;
@@ -438,39 +439,39 @@ static void write_claim(struct subject *j)
 	} else if (r == TO_BE_WRITTEN) {
 		send_patch(j, buf_str(&devices));
 	} else {
-		read_claim(j);
+		claim_status_read_claim(j);
 	}
 }
 
-static void on_read(struct client_request *q, const struct client_answer *answer,
-		    const struct error *failure)
+static void claim_status_on_read(struct client_request *q, const struct client_answer *answer,
+				 const struct error *failure)
 {
 	struct subject *j = q->arg;
 	struct error err;
 
 	if (failure)
 		err = *failure;
-	else if (remember(j, answer->body, &err) == 0)
+	else if (claim_status_remember(j, answer->body, &err) == 0)
 		err.code = ERR_OK;
 	if (err.code == ERR_OK)
 		write_claim(j);
 	else if (err.code == ERR_NOT_FOUND)
-		give_up(j, err.msg);
+		claim_status_give_up(j, err.msg);
 	else
-		fail(j, &err);
+		claim_status_fail(j, &err);
 }
 
-static void read_claim(struct subject *j)
+static void claim_status_read_claim(struct subject *j)
 {
 	struct claim_status *s = j->owner;
 
-	j->request = (struct client_request){ .on_done = on_read,
+	j->request = (struct client_request){ .on_done = claim_status_on_read,
 					      .arg = j,
 					      .timeout_ms = TIMEOUT_MS };
 	client_get(s->opts.client, &j->request, &s->claims, str_from(j->ns), str_from(j->name));
 }
 
-static void on_task(struct loop_task *t)
+static void claim_status_on_task(struct loop_task *t)
 {
 	struct claim_status *s = CONTAINER_OF(t, struct claim_status, task);
 	struct subject *j;
@@ -484,7 +485,7 @@ static void on_task(struct loop_task *t)
 		else if (j->version)
 			write_claim(j);
 		else if (admit(j))
-			read_claim(j);
+			claim_status_read_claim(j);
 	}
 }
 
@@ -497,7 +498,7 @@ static struct subject *subject_new(struct claim_status *s, struct claim_status_i
 	j->owner = s;
 	list_init(&j->link);
 	list_init(&j->wanted);
-	hold(j, sizeof(*j));
+	claim_status_hold(j, sizeof(*j));
 	j->uid = str_dup(id.uid);
 	j->ns = str_dup(id.ns);
 	j->name = str_dup(id.name);
@@ -505,25 +506,26 @@ static struct subject *subject_new(struct claim_status *s, struct claim_status_i
 		.initial_ms = RETRY_MS, .max_ms = RETRY_MAX_MS, .factor = 2, .jitter = 0.2
 	};
 	bucket_init(&j->writes, WRITES_PER_S, WRITES_BURST);
-	loop_timer_init(&j->retry, s->loop, on_retry);
+	loop_timer_init(&j->retry, s->loop, claim_status_on_retry);
 	(void)map_put(&s->subjects, str_from(j->uid), j);
 	be_idle(j);
 	return j;
 }
 
 /* Finds or adds the claim and makes it ready. Returns NULL if there is no room for `bytes` more. */
-static struct subject *wake(struct claim_status *s, struct claim_status_id id, size_t bytes)
+static struct subject *claim_status_wake(struct claim_status *s, struct claim_status_id id,
+					 size_t bytes)
 {
 	struct subject *j = map_get(&s->subjects, id.uid);
 	size_t more = j ? bytes : bytes + sizeof(*j);
 	bool room;
 
-	/* First of all, or make_room() might evict it. */
+	/* First of all, or claim_status_make_room() might evict it. */
 	if (j && j->state == IDLE)
 		be_ready(j);
 	if (more == 0)
 		return j;
-	room = make_room(s, more, !j);
+	room = claim_status_make_room(s, more, !j);
 	if (!room && !s->full)
 		driver_log(s->opts.log, DP_LOG_ERROR,
 			   "too many claim status updates are waiting: new ones are dropped");
@@ -555,7 +557,7 @@ void claim_status_set(struct claim_status *s, struct claim_status_id id, struct 
 	bool same = old && str_eq(str_of(old->text, old->n), str_of(e->text, e->n));
 
 	s->used = true;
-	j = wake(s, id, e->n > replaced ? e->n - replaced : 0);
+	j = claim_status_wake(s, id, e->n > replaced ? e->n - replaced : 0);
 	if (!j) {
 		status_entry_free(e);
 		return;
@@ -564,7 +566,7 @@ void claim_status_set(struct claim_status *s, struct claim_status_id id, struct 
 		drop_entry(j, old);
 	e->sent = false;
 	list_push_back(&j->wanted, &e->link);
-	hold(j, (ptrdiff_t)e->n);
+	claim_status_hold(j, (ptrdiff_t)e->n);
 	j->last = false;
 	if (!same)
 		hurry(j);
@@ -582,21 +584,21 @@ void claim_status_seen(struct claim_status *s, struct claim_status_id id, struct
 	}
 	if (j)
 		drop_seen(j);
-	if (!make_room(s, object.n + sizeof(*j), !j))
+	if (!claim_status_make_room(s, object.n + sizeof(*j), !j))
 		return;
-	/* make_room() may have evicted it. */
+	/* claim_status_make_room() may have evicted it. */
 	j = map_get(&s->subjects, id.uid);
 	if (!j)
 		j = subject_new(s, id);
-	if (remember(j, object, NULL) == 0)
+	if (claim_status_remember(j, object, NULL) == 0)
 		j->hearsay = true;
 	else if (j->state == IDLE)
-		forget(j);
+		claim_status_forget(j);
 }
 
 void claim_status_clear(struct claim_status *s, struct claim_status_id id)
 {
-	struct subject *j = wake(s, id, 0);
+	struct subject *j = claim_status_wake(s, id, 0);
 	bool same;
 
 	if (!j)
@@ -616,14 +618,14 @@ size_t claim_status_waiting(const struct claim_status *s)
 
 /* --- life --------------------------------------------------------------------------------- */
 
-static void on_end(struct loop_timer *t)
+static void claim_status_on_end(struct loop_timer *t)
 {
 	struct claim_status *s = CONTAINER_OF(t, struct claim_status, end);
 
 	s->on_end(s->end_arg);
 }
 
-static void add_metrics(struct claim_status *s)
+static void claim_status_add_metrics(struct claim_status *s)
 {
 	static const char *const labels[] = { "result" };
 	struct metrics_spec spec = { .name = "devplane_driver_status_writes_total",
@@ -650,9 +652,9 @@ struct claim_status *claim_status_new(const struct claim_status_opts *opts)
 	map_init(&s->subjects);
 	list_init(&s->ready);
 	list_init(&s->idle);
-	loop_task_init(&s->task, on_task);
-	loop_timer_init(&s->end, s->loop, on_end);
-	add_metrics(s);
+	loop_task_init(&s->task, claim_status_on_task);
+	loop_timer_init(&s->end, s->loop, claim_status_on_end);
+	claim_status_add_metrics(s);
 	return s;
 }
 
@@ -673,7 +675,7 @@ void claim_status_free(struct claim_status *s)
 	if (!s)
 		return;
 	while ((j = any(s)))
-		forget(j);
+		claim_status_forget(j);
 	loop_task_cancel(&s->task);
 	loop_timer_stop(&s->end);
 	map_release(&s->subjects);

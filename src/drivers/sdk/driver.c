@@ -26,7 +26,7 @@ enum {
 
 /* --- configuration ------------------------------------------------------------------------ */
 
-static void keep(struct arena *a, const char **text)
+static void driver_keep(struct arena *a, const char **text)
 {
 	if (*text)
 		*text = **text ? arena_strdup(a, str_from(*text)) : NULL;
@@ -36,13 +36,13 @@ static void keep_texts(struct dp_driver *d)
 {
 	struct dp_driver_config *c = &d->config;
 
-	keep(&d->arena, &c->name);
-	keep(&d->arena, &c->node_name);
-	keep(&d->arena, &c->kubeconfig);
-	keep(&d->arena, &c->root_dir);
-	keep(&d->arena, &c->cdi_dir);
-	keep(&d->arena, &c->resource);
-	keep(&d->arena, &c->instance);
+	driver_keep(&d->arena, &c->name);
+	driver_keep(&d->arena, &c->node_name);
+	driver_keep(&d->arena, &c->kubeconfig);
+	driver_keep(&d->arena, &c->root_dir);
+	driver_keep(&d->arena, &c->cdi_dir);
+	driver_keep(&d->arena, &c->resource);
+	driver_keep(&d->arena, &c->instance);
 }
 
 static void fill_defaults(struct dp_driver_config *c)
@@ -210,7 +210,7 @@ static struct post *post_new(struct dp_driver *d, enum post_kind kind)
 	return p;
 }
 
-static int say(const struct error *err, char *message, size_t size)
+static int driver_say(const struct error *err, char *message, size_t size)
 {
 	if (message && size > 0)
 		(void)snprintf(message, size, "%s", err->msg);
@@ -231,7 +231,7 @@ int dp_driver_set_devices(struct dp_driver *d, const struct dp_device *v, size_t
 	struct post *p;
 
 	if (device_table_new(v, n, &defaults, &t, &err) < 0)
-		return say(&err, message, message_size);
+		return driver_say(&err, message, message_size);
 	p = post_new(d, POST_DEVICES);
 	p->table = t;
 	loop_post(d->loop, &p->msg);
@@ -288,7 +288,7 @@ int dp_driver_write_cdi(struct dp_driver *d, const char *device, const struct dp
 	if (r == 0 && id && id_size > 0)
 		(void)snprintf(id, id_size, "%s", cdi_file_id(&a, &f, name).p);
 	arena_release(&a);
-	return r < 0 ? say(&err, message, message_size) : 0;
+	return r < 0 ? driver_say(&err, message, message_size) : 0;
 }
 
 int dp_driver_remove_cdi(struct dp_driver *d, const char *device)
@@ -302,7 +302,7 @@ int dp_driver_remove_cdi(struct dp_driver *d, const char *device)
 
 /* --- start -------------------------------------------------------------------------------- */
 
-static void on_tick(struct loop_timer *t)
+static void driver_on_tick(struct loop_timer *t)
 {
 	struct dp_driver *d = CONTAINER_OF(t, struct dp_driver, tick);
 
@@ -416,7 +416,7 @@ int driver_check(const struct dp_driver *d, struct error *err)
 /* --- end ---------------------------------------------------------------------------------- */
 
 /* Messages that were posted before the end are still delivered, and need the driver. */
-static void on_last(struct loop_timer *t)
+static void driver_on_last(struct loop_timer *t)
 {
 	struct dp_driver *d = CONTAINER_OF(t, struct dp_driver, last);
 	struct post *p;
@@ -445,7 +445,7 @@ static void on_flushed(void *arg)
 	dra_mode_free(TAKE(d->dra));
 	plugin_mode_free(TAKE(d->plugin));
 	if (d->killed)
-		on_last(&d->last);
+		driver_on_last(&d->last);
 	else
 		loop_timer_start(&d->last, 0);
 }
@@ -496,7 +496,7 @@ void driver_kill(struct dp_driver *d, void (*done)(void *arg), void *arg)
 		driver_end(d, done, arg);
 	} else if (loop_timer_running(&d->last)) {
 		loop_timer_stop(&d->last);
-		on_last(&d->last);
+		driver_on_last(&d->last);
 	} else if (d->silent) {
 		loop_timer_stop(&d->tick);
 		on_flushed(d);
@@ -514,7 +514,7 @@ void dp_driver_stop(struct dp_driver *d)
 	loop_post(d->loop, &post_new(d, POST_STOP)->msg);
 }
 
-static void on_signal(void *arg, int signum)
+static void driver_on_signal(void *arg, int signum)
 {
 	struct dp_driver *d = arg;
 
@@ -528,7 +528,7 @@ static int catch_signals(struct dp_driver *d, struct error *err)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(signums); i++)
-		r = loop_signal_new(d->loop, signums[i], on_signal, d, &d->signals[i], err);
+		r = loop_signal_new(d->loop, signums[i], driver_on_signal, d, &d->signals[i], err);
 	return r;
 }
 
@@ -546,7 +546,7 @@ int dp_driver_run(struct dp_driver *d, char *message, size_t message_size)
 	loop_run(d->loop);
 	for (size_t i = 0; i < ARRAY_SIZE(d->signals); i++)
 		loop_signal_free(TAKE(d->signals[i]));
-	return r < 0 ? say(&err, message, message_size) : 0;
+	return r < 0 ? driver_say(&err, message, message_size) : 0;
 }
 
 /* --- life --------------------------------------------------------------------------------- */
@@ -576,8 +576,8 @@ int driver_new_on(struct loop *l, struct metrics *metrics, const struct dp_drive
 		return r;
 	}
 	d->log = (struct driver_log){ d->config.log, d->config.arg };
-	loop_timer_init(&d->tick, l, on_tick);
-	loop_timer_init(&d->last, l, on_last);
+	loop_timer_init(&d->tick, l, driver_on_tick);
+	loop_timer_init(&d->last, l, driver_on_last);
 	*ret_driver = d;
 	return 0;
 }
@@ -589,10 +589,10 @@ int dp_driver_new(const struct dp_driver_config *config, struct dp_driver **ret_
 	struct error err;
 
 	if (loop_new(&l, &err) < 0)
-		return say(&err, message, message_size);
+		return driver_say(&err, message, message_size);
 	if (driver_new_on(l, NULL, config, ret_driver, &err) < 0) {
 		loop_free(l);
-		return say(&err, message, message_size);
+		return driver_say(&err, message, message_size);
 	}
 	(*ret_driver)->own_loop = true;
 	return 0;

@@ -43,7 +43,8 @@ static int check_id(const struct dp_claim_id *claim, struct dp_claim_id *ret_id,
 	return 0;
 }
 
-static void say(struct dp_driver *d, const struct dp_claim_id *id, struct status_entry *e)
+static void driver_status_say(struct dp_driver *d, const struct dp_claim_id *id,
+			      struct status_entry *e)
 {
 	struct word *w = XNEW(struct word);
 
@@ -73,7 +74,7 @@ int dp_driver_set_status(struct dp_driver *d, const struct dp_claim_id *claim,
 			(void)snprintf(message, message_size, "%s", err.msg);
 		return -1;
 	}
-	say(d, &id, e);
+	driver_status_say(d, &id, e);
 	return 0;
 }
 
@@ -82,7 +83,7 @@ void dp_driver_clear_status(struct dp_driver *d, const struct dp_claim_id *claim
 	struct dp_claim_id id;
 
 	if (check_id(claim, &id, NULL) == 0)
-		say(d, &id, NULL);
+		driver_status_say(d, &id, NULL);
 }
 
 void dp_driver_each_claim(struct dp_driver *d, void (*fn)(void *arg, const struct dp_claim *c),

@@ -57,7 +57,7 @@ static struct identity identify(const char *path)
 				  (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec };
 }
 
-static bool same(struct identity a, struct identity b)
+static bool plugin_mode_same(struct identity a, struct identity b)
 {
 	return a.inode == b.inode && a.changed == b.changed;
 }
@@ -71,7 +71,7 @@ static void on_options(struct grpc_call *c, const void *request UNUSED)
 	(void)grpc_call_reply(c, &out.base);
 }
 
-static void on_list(struct grpc_call *c, const void *request UNUSED)
+static void plugin_mode_on_list(struct grpc_call *c, const void *request UNUSED)
 {
 	struct plugin_mode *m = grpc_call_service(c);
 
@@ -97,7 +97,7 @@ static const struct grpc_method methods[] = {
 static const struct grpc_handler rows[] = {
 	{ .method = &methods[0], .on_request = on_options },
 	{ .method = &methods[1],
-	  .on_request = on_list,
+	  .on_request = plugin_mode_on_list,
 	  .ops = { .on_writable = reporter_on_writable, .on_end = reporter_on_end } },
 	{ .method = &methods[2], .on_request = on_allocate },
 };
@@ -108,7 +108,7 @@ static const struct grpc_method register_method = { "/v1beta1.Registration/Regis
 
 /* --- the socket --------------------------------------------------------------------------- */
 
-static void on_closed(void *arg)
+static void plugin_mode_on_closed(void *arg)
 {
 	struct plugin_mode *m = arg;
 
@@ -121,7 +121,7 @@ static void close_socket(struct plugin_mode *m)
 	if (!m->socket)
 		return;
 	m->closing++;
-	rpc_socket_close(TAKE(m->socket), GRACE_MS, on_closed, m);
+	rpc_socket_close(TAKE(m->socket), GRACE_MS, plugin_mode_on_closed, m);
 }
 
 static int open_socket(struct plugin_mode *m, struct error *err)
@@ -144,7 +144,7 @@ static void try_again(struct plugin_mode *m, const char *what, const char *why)
 	loop_timer_start(&m->retry, backoff_next(&m->backoff, loop_prng(m->driver->loop)));
 }
 
-static void tell(struct plugin_mode *m, bool yes, const char *message)
+static void plugin_mode_tell(struct plugin_mode *m, bool yes, const char *message)
 {
 	const struct dp_driver_config *c = &m->driver->config;
 
@@ -163,13 +163,13 @@ static void on_registered(void *arg, struct grpc_call *c UNUSED, const struct gr
 		return;
 	if (grpc_status_error(st, &err) < 0) {
 		try_again(m, "register the device plugin", err.msg);
-		tell(m, false, err.msg);
+		plugin_mode_tell(m, false, err.msg);
 		return;
 	}
 	backoff_reset(&m->backoff);
 	driver_log(&m->driver->log, DP_LOG_INFO, "registered as device plugin of %s",
 		   m->driver->config.resource);
-	tell(m, true, "");
+	plugin_mode_tell(m, true, "");
 }
 
 static void register_now(struct plugin_mode *m)
@@ -194,10 +194,10 @@ static void register_now(struct plugin_mode *m)
 				     m);
 }
 
-static void look(struct plugin_mode *m)
+static void plugin_mode_look(struct plugin_mode *m)
 {
 	struct identity kubelet = identify(m->kubelet);
-	bool lost = !same(identify(m->path), m->own) || m->own.inode == 0;
+	bool lost = !plugin_mode_same(identify(m->path), m->own) || m->own.inode == 0;
 	struct error err;
 
 	if (m->stopping || loop_timer_running(&m->retry))
@@ -206,7 +206,7 @@ static void look(struct plugin_mode *m)
 		m->known = kubelet;
 		return;
 	}
-	if (same(kubelet, m->known) && !lost)
+	if (plugin_mode_same(kubelet, m->known) && !lost)
 		return;
 	m->known = kubelet;
 	if (lost && open_socket(m, &err) < 0)
@@ -215,12 +215,12 @@ static void look(struct plugin_mode *m)
 		register_now(m);
 }
 
-static void on_look(struct loop_task *t)
+static void plugin_mode_on_look(struct loop_task *t)
 {
-	look(CONTAINER_OF(t, struct plugin_mode, look));
+	plugin_mode_look(CONTAINER_OF(t, struct plugin_mode, look));
 }
 
-static void on_change(void *arg, struct str name UNUSED, const struct error *err)
+static void plugin_mode_on_change(void *arg, struct str name UNUSED, const struct error *err)
 {
 	struct plugin_mode *m = arg;
 
@@ -235,10 +235,12 @@ static int watch(struct plugin_mode *m, struct error *err)
 {
 	int r = folder_make(m->dir, 0750, err);
 
-	return r < 0 ? r : loop_watch_new(m->driver->loop, m->dir, on_change, m, &m->watch, err);
+	return r < 0 ? r
+		     : loop_watch_new(m->driver->loop, m->dir, plugin_mode_on_change, m, &m->watch,
+				      err);
 }
 
-static void on_retry(struct loop_timer *t)
+static void plugin_mode_on_retry(struct loop_timer *t)
 {
 	struct plugin_mode *m = CONTAINER_OF(t, struct plugin_mode, retry);
 	struct error err;
@@ -246,7 +248,7 @@ static void on_retry(struct loop_timer *t)
 	if (!m->watch && watch(m, &err) < 0)
 		try_again(m, "watch the device plugins' folder", err.msg);
 	else
-		look(m);
+		plugin_mode_look(m);
 }
 
 /* --- life --------------------------------------------------------------------------------- */
@@ -278,8 +280,8 @@ int plugin_mode_start(struct dp_driver *d, struct plugin_mode **ret_mode, struct
 	m->backoff = (struct backoff){
 		.initial_ms = 200, .max_ms = 10000, .factor = 2, .jitter = 0.2
 	};
-	loop_task_init(&m->look, on_look);
-	loop_timer_init(&m->retry, d->loop, on_retry);
+	loop_task_init(&m->look, plugin_mode_on_look);
+	loop_timer_init(&m->retry, d->loop, plugin_mode_on_retry);
 	*ret_mode = m; /* also on failure: the caller must stop it */
 	r = find_paths(m, err);
 	if (r == 0)
@@ -291,7 +293,7 @@ int plugin_mode_start(struct dp_driver *d, struct plugin_mode **ret_mode, struct
 	return r;
 }
 
-static void on_stopped(struct loop_task *t)
+static void plugin_mode_on_stopped(struct loop_task *t)
 {
 	struct plugin_mode *m = CONTAINER_OF(t, struct plugin_mode, look);
 
@@ -310,7 +312,7 @@ void plugin_mode_stop(struct plugin_mode *m, void (*done)(void *arg), void *arg)
 	if (m->closing > 0)
 		return;
 	loop_task_cancel(&m->look);
-	loop_task_init(&m->look, on_stopped);
+	loop_task_init(&m->look, plugin_mode_on_stopped);
 	loop_defer(m->driver->loop, &m->look);
 }
 

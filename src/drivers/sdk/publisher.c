@@ -47,7 +47,7 @@ static void plan_soon(struct publisher *p)
 	loop_defer(client_loop(p->opts.client), &p->task);
 }
 
-static void count(struct metrics_counter *c)
+static void publisher_count(struct metrics_counter *c)
 {
 	if (c)
 		metrics_counter_add(c, 1);
@@ -87,19 +87,19 @@ static bool caught_up(struct publisher *p)
 /* --- requests ----------------------------------------------------------------------------- */
 
 /* Logs each distinct error once: a server that is down for an hour is one line. */
-static void complain(struct publisher *p, const char *what, const struct error *err)
+static void publisher_complain(struct publisher *p, const char *what, const struct error *err)
 {
 	if (strcmp(p->failure.msg, err->msg) != 0)
 		driver_log(p->opts.log, DP_LOG_WARN, "cannot %s: %s; retrying", what, err->msg);
 	p->failure = *err;
 }
 
-static void fail(struct publisher *p, const char *what, const struct error *err)
+static void publisher_fail(struct publisher *p, const char *what, const struct error *err)
 {
 	int64_t delay = backoff_next(&p->backoff, loop_prng(client_loop(p->opts.client)));
 
-	complain(p, what, err);
-	count(p->failures);
+	publisher_complain(p, what, err);
+	publisher_count(p->failures);
 	loop_timer_start(&p->retry, delay);
 }
 
@@ -129,8 +129,8 @@ static void note_version(struct publisher *p, const struct client_answer *answer
 	arena_release(&a);
 }
 
-static void on_written(struct client_request *r, const struct client_answer *answer,
-		       const struct error *err)
+static void publisher_on_written(struct client_request *r, const struct client_answer *answer,
+				 const struct error *err)
 {
 	struct publisher *p = r->arg;
 
@@ -141,10 +141,10 @@ static void on_written(struct client_request *r, const struct client_answer *ans
 	}
 	if (err) {
 		free(TAKE(p->gone_uid));
-		fail(p, action_words(p->step.action), err);
+		publisher_fail(p, action_words(p->step.action), err);
 		return;
 	}
-	count(p->writes);
+	publisher_count(p->writes);
 	backoff_reset(&p->backoff);
 	p->failure.code = ERR_OK;
 	p->failure.msg[0] = 0;
@@ -154,8 +154,8 @@ static void on_written(struct client_request *r, const struct client_answer *ans
 	plan_soon(p);
 }
 
-static void on_node(struct client_request *r, const struct client_answer *answer,
-		    const struct error *err)
+static void publisher_on_node(struct client_request *r, const struct client_answer *answer,
+			      const struct error *err)
 {
 	struct publisher *p = r->arg;
 	struct arena a;
@@ -163,12 +163,12 @@ static void on_node(struct client_request *r, const struct client_answer *answer
 	struct error why;
 
 	if (err) {
-		fail(p, "find the Node that the ResourceSlices belong to", err);
+		publisher_fail(p, "find the Node that the ResourceSlices belong to", err);
 		return;
 	}
 	arena_init(&a, OBJECT_MAX * 8);
 	if (client_answer_tree(answer, &a, &tree, &why) < 0)
-		fail(p, "read the Node", &why);
+		publisher_fail(p, "read the Node", &why);
 	else
 		p->node_uid = str_dup(json_text_at(json_getz(tree, "metadata"), "uid"));
 	arena_release(&a);
@@ -180,7 +180,7 @@ static void send_step(struct publisher *p, const struct slice_step *s, struct ar
 	struct client_delete_opts only = { 0 };
 
 	p->step.action = s->action;
-	p->request.on_done = on_written;
+	p->request.on_done = publisher_on_written;
 	if (s->action == SLICE_DELETE) {
 		only.uid = s->of->uid;
 		p->gone_uid = str_dup(s->of->uid);
@@ -194,7 +194,7 @@ static void send_step(struct publisher *p, const struct slice_step *s, struct ar
 	}
 }
 
-static void decide(struct publisher *p)
+static void publisher_decide(struct publisher *p)
 {
 	struct slice_step s;
 	struct arena a;
@@ -202,10 +202,10 @@ static void decide(struct publisher *p)
 
 	arena_init(&a, SIZE_MAX);
 	if (slice_plan_next(&p->plan, p->table, informer_cache(p->informer), &a, &s, &err) < 0) {
-		fail(p, "read the ResourceSlices", &err);
+		publisher_fail(p, "read the ResourceSlices", &err);
 	} else if (s.action == SLICE_CREATE && !p->node_uid) {
 		p->settled = false;
-		p->request.on_done = on_node;
+		p->request.on_done = publisher_on_node;
 		client_get(p->opts.client, &p->request, &p->nodes, STR_NULL, p->opts.node);
 	} else if (s.action != SLICE_NONE) {
 		p->settled = false;
@@ -219,7 +219,7 @@ static void decide(struct publisher *p)
 	arena_release(&a);
 }
 
-static void on_task(struct loop_task *t)
+static void publisher_on_task(struct loop_task *t)
 {
 	struct publisher *p = CONTAINER_OF(t, struct publisher, task);
 
@@ -232,10 +232,10 @@ static void on_task(struct loop_task *t)
 	}
 	/* Otherwise the back-off is still running. */
 	if (!loop_timer_running(&p->retry))
-		decide(p);
+		publisher_decide(p);
 }
 
-static void on_retry(struct loop_timer *t)
+static void publisher_on_retry(struct loop_timer *t)
 {
 	struct publisher *p = CONTAINER_OF(t, struct publisher, retry);
 
@@ -244,13 +244,13 @@ static void on_retry(struct loop_timer *t)
 	plan_soon(p);
 }
 
-static void on_look(struct loop_timer *t)
+static void publisher_on_look(struct loop_timer *t)
 {
 	struct publisher *p = CONTAINER_OF(t, struct publisher, look);
 	const struct error *err = informer_failure(p->informer);
 
 	if (err->code != ERR_OK)
-		complain(p, "read the ResourceSlices", err);
+		publisher_complain(p, "read the ResourceSlices", err);
 	loop_timer_start(t, LOOK_MS);
 }
 
@@ -261,30 +261,32 @@ static struct publisher *of_handler(struct informer_handler *h)
 	return CONTAINER_OF(h, struct publisher, handler);
 }
 
-static void on_add(struct informer_handler *h, struct cached *o UNUSED, bool initial UNUSED)
+static void publisher_on_add(struct informer_handler *h, struct cached *o UNUSED,
+			     bool initial UNUSED)
 {
 	plan_soon(of_handler(h));
 }
 
-static void on_update(struct informer_handler *h, struct cached *old UNUSED,
-		      struct cached *o UNUSED)
+static void publisher_on_update(struct informer_handler *h, struct cached *old UNUSED,
+				struct cached *o UNUSED)
 {
 	plan_soon(of_handler(h));
 }
 
 /* The slice may have been deleted with its Node; a new Node has a different UID. */
-static void on_delete(struct informer_handler *h, struct cached *last UNUSED, bool unknown UNUSED)
+static void publisher_on_delete(struct informer_handler *h, struct cached *last UNUSED,
+				bool unknown UNUSED)
 {
 	free(TAKE(of_handler(h)->node_uid));
 	plan_soon(of_handler(h));
 }
 
-static void on_synced(struct informer_handler *h)
+static void publisher_on_synced(struct informer_handler *h)
 {
 	plan_soon(of_handler(h));
 }
 
-static void follow(struct publisher *p)
+static void publisher_follow(struct publisher *p)
 {
 	CLEANUP(buf_release) struct buf selector = BUF_INIT(4 * KIB);
 	struct informer_spec spec = { .resource = &p->slices, .slim = true };
@@ -294,15 +296,15 @@ static void follow(struct publisher *p)
 	spec.field_selector = buf_str(&selector);
 	p->informers = informers_new(p->opts.client, p->opts.metrics);
 	p->informer = informers_get(p->informers, &spec);
-	p->handler = (struct informer_handler){ .on_add = on_add,
-						.on_update = on_update,
-						.on_delete = on_delete,
-						.on_synced = on_synced };
+	p->handler = (struct informer_handler){ .on_add = publisher_on_add,
+						.on_update = publisher_on_update,
+						.on_delete = publisher_on_delete,
+						.on_synced = publisher_on_synced };
 	informer_add_handler(p->informer, &p->handler);
 	informers_start(p->informers);
 }
 
-static void add_metrics(struct publisher *p)
+static void publisher_add_metrics(struct publisher *p)
 {
 	static const char *const labels[] = { "result" };
 	struct metrics_spec spec = { .name = "devplane_driver_slice_writes_total",
@@ -337,12 +339,12 @@ struct publisher *publisher_new(const struct publisher_opts *opts)
 	p->backoff = (struct backoff){
 		.initial_ms = RETRY_MS, .max_ms = RETRY_MAX_MS, .factor = 2, .jitter = 0.2
 	};
-	loop_task_init(&p->task, on_task);
-	loop_timer_init(&p->retry, client_loop(opts->client), on_retry);
-	loop_timer_init(&p->look, client_loop(opts->client), on_look);
+	loop_task_init(&p->task, publisher_on_task);
+	loop_timer_init(&p->retry, client_loop(opts->client), publisher_on_retry);
+	loop_timer_init(&p->look, client_loop(opts->client), publisher_on_look);
 	loop_timer_start(&p->look, LOOK_MS);
-	add_metrics(p);
-	follow(p);
+	publisher_add_metrics(p);
+	publisher_follow(p);
 	return p;
 }
 

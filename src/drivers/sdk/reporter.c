@@ -38,7 +38,7 @@ static const char *health_word(uint32_t health)
 	return words[health];
 }
 
-static char *message_of(const struct device *d)
+static char *reporter_message_of(const struct device *d)
 {
 	return d->message ? d->message : (char *)(uintptr_t) "";
 }
@@ -66,7 +66,7 @@ static struct bytes *pack_dra(struct arena *a, const struct device_table *t)
 		h->health = codes[d->health];
 		h->last_updated_time = d->updated_s;
 		h->health_check_timeout_seconds = d->timeout_s;
-		h->message = message_of(d);
+		h->message = reporter_message_of(d);
 		out.devices[out.n_devices++] = h;
 	}
 	return grpc_message_pack(&out.base);
@@ -90,7 +90,7 @@ static struct bytes *pack_node(struct arena *a, const struct device_table *t)
 		h->health_status = (char *)(uintptr_t)health_word(d->health);
 		h->last_updated_timestamp = d->updated_s;
 		h->health_check_timeout_seconds = d->timeout_s;
-		h->message = message_of(d);
+		h->message = reporter_message_of(d);
 		out.devices[out.n_devices++] = h;
 	}
 	return grpc_message_pack(&out.base);
@@ -126,7 +126,7 @@ static struct bytes *pack_plugin(struct arena *a, const struct device_table *t)
 		h->id = (char *)(uintptr_t)d->name.p;
 		h->health = (char *)(uintptr_t)health_word(d->health == DP_HEALTHY ? DP_HEALTHY
 										   : DP_UNHEALTHY);
-		h->message = message_of(d);
+		h->message = reporter_message_of(d);
 		if (d->numa >= 0)
 			h->topology = topology(a, d->numa);
 		out.devices[out.n_devices++] = h;
@@ -231,7 +231,7 @@ static void restart(struct reporter *r)
 		loop_timer_start(&r->heartbeat, r->heartbeat_ms);
 }
 
-static void on_task(struct loop_task *t)
+static void reporter_on_task(struct loop_task *t)
 {
 	struct reporter *r = CONTAINER_OF(t, struct reporter, task);
 
@@ -273,7 +273,7 @@ void reporter_pause(struct reporter *r, bool paused)
 
 /* --- life --------------------------------------------------------------------------------- */
 
-static void add_metrics(struct reporter *r, struct metrics *m)
+static void reporter_add_metrics(struct reporter *r, struct metrics *m)
 {
 	struct metrics_spec spec = { .name = "devplane_driver_health_reports_total",
 				     .help = "Health reports sent, one per stream.",
@@ -292,8 +292,8 @@ struct reporter *reporter_new(struct loop *l, int64_t heartbeat_ms, struct metri
 	r->heartbeat_ms = heartbeat_ms;
 	list_init(&r->streams);
 	loop_timer_init(&r->heartbeat, l, on_heartbeat);
-	loop_task_init(&r->task, on_task);
-	add_metrics(r, metrics);
+	loop_task_init(&r->task, reporter_on_task);
+	reporter_add_metrics(r, metrics);
 	restart(r);
 	return r;
 }

@@ -75,7 +75,7 @@ static int64_t generation_of(const struct json *tree)
 }
 
 /* Stores a slice by its index. If two have the same index, the newer generation wins. */
-static void place(struct pool_view *v, struct cached *o, struct json *tree)
+static void slice_plan_place(struct pool_view *v, struct cached *o, struct json *tree)
 {
 	int64_t generation = generation_of(tree);
 	size_t i;
@@ -107,7 +107,7 @@ static int place_all(struct pool_view *v, const struct cache *existing, struct e
 			cache_walk_end(&w);
 			return r;
 		}
-		place(v, o, tree);
+		slice_plan_place(v, o, tree);
 	}
 	return 0;
 }
@@ -178,7 +178,7 @@ static void choose_generation(struct pool_view *v)
 
 /* --- trees to send ------------------------------------------------------------------------ */
 
-static void mark(const struct slice_plan *p, struct arena *a, struct json *meta)
+static void slice_plan_mark(const struct slice_plan *p, struct arena *a, struct json *meta)
 {
 	struct json *notes;
 
@@ -207,7 +207,7 @@ static struct json *updated(const struct pool_view *v, size_t i)
 	slice_keep_times(v->a, devices, json_getz(spec, "devices"));
 	set_pool(v, spec);
 	json_setz(spec, "devices", devices);
-	mark(v->plan, v->a, json_need_object(v->a, tree, "metadata"));
+	slice_plan_mark(v->plan, v->a, json_need_object(v->a, tree, "metadata"));
 	return tree;
 }
 
@@ -222,7 +222,7 @@ static struct json *created(const struct pool_view *v, size_t i)
 	json_put_str(v->a, meta, "generateName",
 		     str_from(arena_printf(v->a, "%03zx-%.*s-%.*s-", i, STR_ARG(p->driver),
 					   STR_ARG(p->node))));
-	mark(p, v->a, meta);
+	slice_plan_mark(p, v->a, meta);
 	spec = json_need_object(v->a, tree, "spec");
 	json_put_str(v->a, spec, "driver", p->driver);
 	json_put_str(v->a, spec, "nodeName", p->node);
@@ -266,7 +266,7 @@ static bool pool_step(struct pool_view *v, struct slice_step *ret)
 	return false;
 }
 
-static void gather(struct pool_view *v, const struct device_table *t)
+static void slice_plan_gather(struct pool_view *v, const struct device_table *t)
 {
 	bool costly = v->plan->taint_unhealthy;
 
@@ -336,7 +336,7 @@ int slice_plan_next(struct slice_plan *p, const struct device_table *t,
 	for (size_t i = 0; i < p->pools.n; i++) {
 		struct pool_view v = { .plan = p, .pool = &p->pools.v[i], .a = a };
 
-		gather(&v, t);
+		slice_plan_gather(&v, t);
 		r = place_all(&v, existing, err);
 		if (r < 0)
 			return r;

@@ -19,7 +19,7 @@
 
 /* --- what a vendor says ------------------------------------------------------------------- */
 
-static struct str text_of(const char *z)
+static struct str status_entry_text_of(const char *z)
 {
 	return z ? str_from(z) : STR("");
 }
@@ -34,7 +34,7 @@ static void member(struct json_writer *w, const char *key, const char *value)
 
 static int check_condition(const struct dp_condition *c, struct error *err)
 {
-	struct str type = text_of(c->type), reason = text_of(c->reason);
+	struct str type = status_entry_text_of(c->type), reason = status_entry_text_of(c->reason);
 	const char *fault = names_qualified(type);
 
 	if (fault)
@@ -47,7 +47,8 @@ static int check_condition(const struct dp_condition *c, struct error *err)
 	if (c->status > DP_UNKNOWN_CONDITION)
 		return error_set(err, ERR_INVALID, "status %u of condition %s is unknown",
 				 c->status, c->type);
-	if (text_of(c->message).n > CONDITION_MESSAGE_MAX || !str_is_utf8(text_of(c->message)))
+	if (status_entry_text_of(c->message).n > CONDITION_MESSAGE_MAX ||
+	    !str_is_utf8(status_entry_text_of(c->message)))
 		return error_set(err, ERR_INVALID,
 				 "message of condition %s is not UTF-8 of at most %lu bytes",
 				 c->type, CONDITION_MESSAGE_MAX);
@@ -126,7 +127,7 @@ static int write_data(struct json_writer *w, const char *data, struct error *err
 static int check_ip(const struct dp_device_status *s, size_t at, struct error *err)
 {
 	CLEANUP(buf_release) struct buf canonical = BUF_INIT(128);
-	struct str ip = text_of(s->ips[at]);
+	struct str ip = status_entry_text_of(s->ips[at]);
 
 	if (!address_canonical(ip, &canonical))
 		return error_set(err, ERR_INVALID,
@@ -142,7 +143,7 @@ static int check_ip(const struct dp_device_status *s, size_t at, struct error *e
 
 static int check_text(const char *what, const char *text, size_t max, struct error *err)
 {
-	struct str s = text_of(text);
+	struct str s = status_entry_text_of(text);
 
 	if (s.n > max || !str_is_utf8(s))
 		return error_set(err, ERR_INVALID, "%s is not UTF-8 of at most %zu bytes", what,
@@ -180,9 +181,10 @@ static int write_network(struct json_writer *w, const struct dp_device_status *s
 	return 0;
 }
 
-static int check_names(const struct dp_device_status *s, const char *pool, struct error *err)
+static int status_entry_check_names(const struct dp_device_status *s, const char *pool,
+				    struct error *err)
 {
-	struct str device = text_of(s->device);
+	struct str device = status_entry_text_of(s->device);
 	const char *fault = names_dns_label(device);
 
 	if (fault)
@@ -228,7 +230,7 @@ int status_entry_new(const struct dp_device_status *status, const char *driver, 
 		return error_set(err, ERR_INVALID, "struct dp_device_status has no size");
 	if (s.pool)
 		pool = s.pool;
-	r = check_names(&s, pool, err);
+	r = status_entry_check_names(&s, pool, err);
 	if (r < 0)
 		return r;
 	json_writer_init(&w, &text, NULL);

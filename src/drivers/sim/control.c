@@ -32,7 +32,7 @@ int vendor_control_path(const char *root, const char *name, const char *instance
 	return 0;
 }
 
-static void answer(struct http_stream *s, struct buf *text)
+static void control_answer(struct http_stream *s, struct buf *text)
 {
 	struct http_field type = HTTP_FIELD("content-type", STR("application/json"));
 
@@ -43,8 +43,8 @@ static void answer(struct http_stream *s, struct buf *text)
 	}
 }
 
-static int serve(struct vendor_control *c, const struct http_head *head, struct str body,
-		 struct buf *text, struct error *err)
+static int control_serve(struct vendor_control *c, const struct http_head *head, struct str body,
+			 struct buf *text, struct error *err)
 {
 	CLEANUP(free) char *message = str_dup(body);
 	struct json_writer w;
@@ -64,29 +64,29 @@ static int serve(struct vendor_control *c, const struct http_head *head, struct 
 	return r < 0 ? r : json_writer_finish(&w);
 }
 
-static void on_body(struct http_stream *s, struct str body)
+static void control_on_body(struct http_stream *s, struct str body)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * MIB);
 	struct error err;
 
-	if (serve(s->data, &s->in, body, &text, &err) < 0)
+	if (control_serve(s->data, &s->in, body, &text, &err) < 0)
 		http_stream_fail(s, &err);
 	else
-		answer(s, &text);
+		control_answer(s, &text);
 }
 
-static void on_close(struct http_stream *s UNUSED, const struct error *err UNUSED)
+static void control_on_close(struct http_stream *s UNUSED, const struct error *err UNUSED)
 {
 }
 
-static const struct http_stream_ops ops = { .on_close = on_close };
+static const struct http_stream_ops ops = { .on_close = control_on_close };
 
-static void on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
+static void control_on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
 {
 	s->ops = &ops;
 	s->data = arg;
 	http_stream_limit_body(s, (int64_t)DRIVER_MESSAGE_MAX * 2);
-	http_stream_collect(s, on_body);
+	http_stream_collect(s, control_on_body);
 }
 
 int vendor_control_new(struct loop *l, struct vendor *v, struct str path,
@@ -94,7 +94,7 @@ int vendor_control_new(struct loop *l, struct vendor *v, struct str path,
 {
 	CLEANUP(free) char *folder = str_dup(path);
 	struct vendor_control *c = XNEW(struct vendor_control);
-	struct http_server_opts o = { .nloops = 1, .handler = on_request, .arg = c };
+	struct http_server_opts o = { .nloops = 1, .handler = control_on_request, .arg = c };
 	struct addr at;
 	int r;
 

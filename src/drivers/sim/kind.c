@@ -65,7 +65,7 @@ static void text(struct dp_attribute *a, const char *name, const char *value)
 	*a = (struct dp_attribute){ sizeof(*a), DP_STRING, name, value, 0 };
 }
 
-static void number(struct dp_attribute *a, const char *name, int64_t value)
+static void kind_number(struct dp_attribute *a, const char *name, int64_t value)
 {
 	*a = (struct dp_attribute){ sizeof(*a), DP_INT, name, NULL, value };
 }
@@ -79,8 +79,8 @@ void vendor_kind_describe(const struct vendor_kind *k, const struct vendor_devic
 	text(&attributes[2], "type", k->name);
 	text(&attributes[3], k->detail_name, v->detail);
 	text(&attributes[4], "pciBusID", v->bus);
-	number(&attributes[5], "index", v->index);
-	number(&attributes[6], "numaNode", v->numa);
+	kind_number(&attributes[5], "index", v->index);
+	kind_number(&attributes[6], "numaNode", v->numa);
 	attributes[7] = (struct dp_attribute){ sizeof(attributes[7]), DP_VERSION, "driverVersion",
 					       "1.0.0", 0 };
 	*d = (struct dp_device){ .size = sizeof(*d),

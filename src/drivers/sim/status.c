@@ -9,7 +9,7 @@
 #include "base/text/ip6.h"
 #include "net/tls/pki_sign.h"
 
-static const struct vendor_device *find(const struct vendor_status *s, const char *name)
+static const struct vendor_device *status_find(const struct vendor_status *s, const char *name)
 {
 	for (size_t i = 0; i < s->ndevices; i++)
 		if (strcmp(s->devices[i].name, name) == 0)
@@ -17,7 +17,7 @@ static const struct vendor_device *find(const struct vendor_status *s, const cha
 	return NULL;
 }
 
-static struct dp_condition condition_of(const struct vendor_device *d)
+static struct dp_condition status_condition_of(const struct vendor_device *d)
 {
 	struct dp_condition c = {
 		.size = sizeof(c), .type = "Ready", .status = DP_TRUE, .reason = "Prepared"
@@ -72,7 +72,7 @@ static void fill_addresses(const struct vendor_device *d, struct addresses *a)
 	a->ips[1] = a->v6;
 }
 
-static struct dp_claim_id id_of(const struct dp_claim *c)
+static struct dp_claim_id status_id_of(const struct dp_claim *c)
 {
 	return (struct dp_claim_id){ .size = sizeof(struct dp_claim_id),
 				     .ns = dp_claim_namespace(c),
@@ -84,8 +84,8 @@ static void tell_device(const struct vendor_status *s, const struct dp_claim *c,
 			const struct dp_result *r, const struct vendor_device *d)
 {
 	CLEANUP(buf_release) struct buf data = BUF_INIT(OPAQUE_PARAMETERS_MAX);
-	struct dp_condition ready = condition_of(d);
-	struct dp_claim_id id = id_of(c);
+	struct dp_condition ready = status_condition_of(d);
+	struct dp_claim_id id = status_id_of(c);
 	struct dp_device_status status = { .size = sizeof(status),
 					   .pool = r->pool,
 					   .device = r->device,
@@ -110,13 +110,13 @@ static void tell_device(const struct vendor_status *s, const struct dp_claim *c,
 }
 
 /* `only` may be empty: reports all devices of the claim. */
-static void tell(const struct vendor_status *s, const struct dp_claim *c, struct str only)
+static void status_tell(const struct vendor_status *s, const struct dp_claim *c, struct str only)
 {
 	const struct vendor_device *d;
 	const struct dp_result *r;
 
 	for (size_t i = 0; (r = dp_claim_result(c, i)); i++) {
-		d = only.n == 0 || str_eqz(only, r->device) ? find(s, r->device) : NULL;
+		d = only.n == 0 || str_eqz(only, r->device) ? status_find(s, r->device) : NULL;
 		if (d)
 			tell_device(s, c, r, d);
 	}
@@ -125,12 +125,12 @@ static void tell(const struct vendor_status *s, const struct dp_claim *c, struct
 void vendor_status_tell(const struct vendor_status *s, const struct dp_claim *c)
 {
 	if (!s->off)
-		tell(s, c, STR_NULL);
+		status_tell(s, c, STR_NULL);
 }
 
 void vendor_status_clear(const struct vendor_status *s, const struct dp_claim *c)
 {
-	struct dp_claim_id id = id_of(c);
+	struct dp_claim_id id = status_id_of(c);
 
 	if (!s->off)
 		dp_driver_clear_status(s->driver, &id);
@@ -141,11 +141,11 @@ struct change {
 	struct str device;
 };
 
-static void on_claim(void *arg, const struct dp_claim *c)
+static void status_on_claim(void *arg, const struct dp_claim *c)
 {
 	const struct change *change = arg;
 
-	tell(change->status, c, change->device);
+	status_tell(change->status, c, change->device);
 }
 
 void vendor_status_changed(const struct vendor_status *s, struct str device)
@@ -153,5 +153,5 @@ void vendor_status_changed(const struct vendor_status *s, struct str device)
 	struct change change = { s, device };
 
 	if (!s->off)
-		dp_driver_each_claim(s->driver, on_claim, &change);
+		dp_driver_each_claim(s->driver, status_on_claim, &change);
 }

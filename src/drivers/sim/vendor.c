@@ -31,7 +31,7 @@ struct vendor {
 /* --- what a container gets ---------------------------------------------------------------- */
 
 /* "gpu-3" is the device with index 3. */
-static const struct vendor_device *find(const struct vendor *v, struct str name)
+static const struct vendor_device *vendor_find(const struct vendor *v, struct str name)
 {
 	for (size_t i = 0; i < v->n; i++)
 		if (str_eqz(name, v->v[i].name))
@@ -104,7 +104,7 @@ static int prepare(void *arg, struct dp_claim *c)
 	const char *config;
 
 	for (; (r = dp_claim_result(c, edit.at)); edit.at++) {
-		d = find(v, str_from(r->device));
+		d = vendor_find(v, str_from(r->device));
 		if (!d || d->removed)
 			return dp_claim_fail(c, "the device is not plugged in");
 		config = r->nconfigs > 0 ? r->configs[r->nconfigs - 1]->parameters : NULL;
@@ -144,7 +144,7 @@ static int allocate(void *arg, struct dp_allocation *a)
 	const char *id;
 
 	for (size_t i = 0; (id = dp_allocation_device(a, i)); i++) {
-		d = find(v, str_from(id));
+		d = vendor_find(v, str_from(id));
 		if (!d || d->removed)
 			return dp_allocation_fail(a, "the device is not plugged in");
 		if (edit_with(v, d, NULL, edit_allocation, a) < 0)
@@ -208,7 +208,7 @@ static void tell_pause(struct vendor *v)
 	dp_driver_pause_health(v->driver, present > 0 && silent == present);
 }
 
-static const char *state_of(const struct vendor_device *d)
+static const char *vendor_state_of(const struct vendor_device *d)
 {
 	if (d->removed)
 		return "Removed";
@@ -235,7 +235,7 @@ bool vendor_command_parse(struct str word, enum vendor_command *ret_command)
 	return false;
 }
 
-static void change(struct vendor_device *d, enum vendor_command command, const char *message)
+static void vendor_change(struct vendor_device *d, enum vendor_command command, const char *message)
 {
 	switch (command) {
 	case VENDOR_FAIL:
@@ -265,7 +265,7 @@ static void write_change(struct json_writer *out, const struct vendor_device *d,
 	json_writer_keyz(out, "before");
 	json_writer_strz(out, before);
 	json_writer_keyz(out, "after");
-	json_writer_strz(out, state_of(d));
+	json_writer_strz(out, vendor_state_of(d));
 	json_writer_keyz(out, "message");
 	json_writer_strz(out, d->message ? d->message : "");
 	json_writer_end_object(out);
@@ -279,13 +279,13 @@ static int do_all(struct vendor *v, enum vendor_command command, struct str devi
 	json_writer_begin_array(out);
 	for (size_t i = 0; i < v->n; i++) {
 		struct vendor_device *d = &v->v[i];
-		const char *before = state_of(d);
+		const char *before = vendor_state_of(d);
 
 		if (!all && !str_eqz(device, d->name))
 			continue;
 		if (d->removed && command != VENDOR_RESTORE)
 			continue;
-		change(d, command, message);
+		vendor_change(d, command, message);
 		write_change(out, d, before);
 		if (command != VENDOR_REMOVE && command != VENDOR_RESTORE)
 			tell_health(v, d);
@@ -297,7 +297,7 @@ static int do_all(struct vendor *v, enum vendor_command command, struct str devi
 int vendor_do(struct vendor *v, enum vendor_command command, struct str device, const char *message,
 	      struct json_writer *out, struct error *err)
 {
-	const struct vendor_device *d = find(v, device);
+	const struct vendor_device *d = vendor_find(v, device);
 	int r = 0;
 
 	if (!d && !str_eqz(device, "all"))
@@ -329,7 +329,7 @@ void vendor_list(const struct vendor *v, struct json_writer *out)
 		json_writer_keyz(out, "numa");
 		json_writer_i64(out, d->numa);
 		json_writer_keyz(out, "state");
-		json_writer_strz(out, state_of(d));
+		json_writer_strz(out, vendor_state_of(d));
 		json_writer_keyz(out, "message");
 		json_writer_strz(out, d->message ? d->message : "");
 		json_writer_end_object(out);

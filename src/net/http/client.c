@@ -39,7 +39,7 @@ static void tell_closed(struct http_client *k, const struct error *err)
 		k->opts.on_close(k->opts.arg, err);
 }
 
-static void on_over(struct http_conn *c, const struct error *err)
+static void client_on_over(struct http_conn *c, const struct error *err)
 {
 	struct http_client *k = client_of(c);
 
@@ -49,7 +49,7 @@ static void on_over(struct http_conn *c, const struct error *err)
 		http_client_free(k);
 }
 
-static void on_turn(struct http_conn *c)
+static void client_on_turn(struct http_conn *c)
 {
 	struct error err UNZEROED;
 
@@ -85,7 +85,7 @@ static bool agreed(struct http_client *k, struct error *err)
 	return true;
 }
 
-static void on_open(struct http_conn *c)
+static void client_on_open(struct http_conn *c)
 {
 	struct http_client *k = client_of(c);
 	struct error err;
@@ -158,10 +158,10 @@ static void release_client(struct http_conn *c)
 }
 
 static const struct http_conn_events client_events = {
-	.on_open = on_open,
+	.on_open = client_on_open,
 	.on_first = on_first,
-	.on_turn = on_turn,
-	.on_over = on_over,
+	.on_turn = client_on_turn,
+	.on_over = client_on_over,
 };
 
 static int open_conn(struct http_client *k, struct loop *l, struct error *err)

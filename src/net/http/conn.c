@@ -17,8 +17,8 @@
 
 enum { LINGER_MS = 1000 };
 
-static void on_task(struct loop_task *t);
-static void on_timer(struct loop_timer *t);
+static void conn_on_task(struct loop_task *t);
+static void conn_on_timer(struct loop_timer *t);
 
 void http_conn_init(struct http_conn *c, struct loop *l, const struct http_config *config,
 		    const struct http_conn_events *events, void (*release)(struct http_conn *c))
@@ -28,8 +28,8 @@ void http_conn_init(struct http_conn *c, struct loop *l, const struct http_confi
 	c->events = events;
 	c->release = release;
 	c->opened_at = c->input_at = c->progress_at = loop_now(l);
-	loop_task_init(&c->task, on_task);
-	loop_timer_init(&c->timer, l, on_timer);
+	loop_task_init(&c->task, conn_on_task);
+	loop_timer_init(&c->timer, l, conn_on_timer);
 }
 
 void http_conn_schedule(struct http_conn *c)
@@ -114,7 +114,7 @@ static void drop_rest(struct http_conn *c)
 	c->nrest = c->rest_at = 0;
 }
 
-static void cut(struct http_conn *c, const struct error *err)
+static void conn_cut(struct http_conn *c, const struct error *err)
 {
 	c->over = true;
 	loop_timer_stop(&c->timer);
@@ -129,7 +129,7 @@ void http_conn_fail(struct http_conn *c, const struct error *err)
 {
 	if (c->over)
 		return;
-	cut(c, err);
+	conn_cut(c, err);
 	if (!c->freed)
 		c->events->on_over(c, err);
 }
@@ -149,7 +149,7 @@ void http_conn_free(struct http_conn *c, const struct error *err)
 	if (c->freed)
 		return;
 	c->freed = true;
-	cut(c, err);
+	conn_cut(c, err);
 	loop_task_cancel(&c->task);
 	c->task.fn = on_release;
 	loop_defer(c->loop, &c->task);
@@ -304,7 +304,7 @@ static int64_t next_deadline(const struct http_conn *c)
 	return due;
 }
 
-static void arm(struct http_conn *c)
+static void conn_arm(struct http_conn *c)
 {
 	int64_t due = next_deadline(c);
 
@@ -323,7 +323,7 @@ static void shut_when_flushed(struct http_conn *c)
 	conn_shutdown(c->conn);
 }
 
-static void on_task(struct loop_task *t)
+static void conn_on_task(struct loop_task *t)
 {
 	struct http_conn *c = CONTAINER_OF(t, struct http_conn, task);
 	bool more = false;
@@ -346,7 +346,7 @@ static void on_task(struct loop_task *t)
 	if (!c->over && c->events->on_turn)
 		c->events->on_turn(c);
 	if (!c->over)
-		arm(c);
+		conn_arm(c);
 }
 
 /* --- the conn's side ---------------------------------------------------------------------- */
@@ -441,7 +441,7 @@ static void idle_too_long(struct http_conn *c)
 		c->session->ops->drain(c->session);
 }
 
-static void on_timer(struct loop_timer *t)
+static void conn_on_timer(struct loop_timer *t)
 {
 	struct http_conn *c = CONTAINER_OF(t, struct http_conn, timer);
 	struct http_session *h = c->session;

@@ -388,7 +388,7 @@ static void expire_connection(struct http1 *c)
 	}
 }
 
-static int tick(struct http_session *h, struct error *err UNUSED)
+static int http1_tick(struct http_session *h, struct error *err UNUSED)
 {
 	struct http1 *c = http1_of(h);
 	struct http_stream *s;
@@ -432,7 +432,7 @@ static void respond(struct http_session *h, struct http_stream *s)
 	h->events->on_output(h->owner);
 }
 
-static void wake(struct http_session *h, struct http_stream *s UNUSED)
+static void http1_wake(struct http_session *h, struct http_stream *s UNUSED)
 {
 	h->events->on_output(h->owner);
 }
@@ -456,11 +456,11 @@ static const struct http_session_ops http1_ops = {
 	.eof = eof,
 	.output = output,
 	.drain = drain,
-	.tick = tick,
+	.tick = http1_tick,
 	.free = free_session,
 	.request = request,
 	.respond = respond,
-	.wake = wake,
+	.wake = http1_wake,
 	.consume = consume,
 	.reset = reset,
 };

@@ -30,7 +30,7 @@ static bool read_size(struct http1_body *b, char ch)
 	return true;
 }
 
-static bool step(struct http1_body *b, bool ok, enum http1_body_state next)
+static bool http1_body_step(struct http1_body *b, bool ok, enum http1_body_state next)
 {
 	b->state = next;
 	return ok;
@@ -44,18 +44,20 @@ static bool read_framing(struct http1_body *b, char ch)
 		return read_size(b, ch);
 	case HTTP1_BODY_DIGITS:
 		if (ch == '\r')
-			return step(b, true, HTTP1_BODY_SIZE_LF);
-		return ch == ';' ? step(b, true, HTTP1_BODY_EXTENSION) : read_size(b, ch);
+			return http1_body_step(b, true, HTTP1_BODY_SIZE_LF);
+		return ch == ';' ? http1_body_step(b, true, HTTP1_BODY_EXTENSION)
+				 : read_size(b, ch);
 	case HTTP1_BODY_EXTENSION:
 		if (ch == '\r')
-			return step(b, true, HTTP1_BODY_SIZE_LF);
+			return http1_body_step(b, true, HTTP1_BODY_SIZE_LF);
 		return http1_is_value(str_of(&ch, 1));
 	case HTTP1_BODY_SIZE_LF:
-		return step(b, ch == '\n', b->left ? HTTP1_BODY_CHUNK : HTTP1_BODY_TRAILERS);
+		return http1_body_step(b, ch == '\n',
+				       b->left ? HTTP1_BODY_CHUNK : HTTP1_BODY_TRAILERS);
 	case HTTP1_BODY_CHUNK_CR:
-		return step(b, ch == '\r', HTTP1_BODY_CHUNK_LF);
+		return http1_body_step(b, ch == '\r', HTTP1_BODY_CHUNK_LF);
 	case HTTP1_BODY_CHUNK_LF:
-		return step(b, ch == '\n', HTTP1_BODY_SIZE);
+		return http1_body_step(b, ch == '\n', HTTP1_BODY_SIZE);
 	default:
 		return false;
 	}

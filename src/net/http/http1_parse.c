@@ -110,7 +110,7 @@ static int on_headers_complete(llhttp_t *ll)
 	return h->bodiless ? 1 : 0;
 }
 
-static int on_body(llhttp_t *ll UNUSED, const char *at UNUSED, size_t n UNUSED)
+static int http1_parse_on_body(llhttp_t *ll UNUSED, const char *at UNUSED, size_t n UNUSED)
 {
 	return -1;
 }
@@ -129,7 +129,7 @@ static int execute(struct http1_head *head, bool request, struct str prefix,
 		.on_header_field = on_header_field,
 		.on_header_value = on_header_value,
 		.on_headers_complete = on_headers_complete,
-		.on_body = on_body,
+		.on_body = http1_parse_on_body,
 		.on_message_complete = on_message_complete,
 	};
 	llhttp_errno_t e = HPE_OK;

@@ -35,7 +35,7 @@ void http1_begin_raw(struct http1 *c)
 }
 
 /* Both directions have ended. */
-static void finish(struct http1 *c)
+static void http1_raw_finish(struct http1 *c)
 {
 	http1_close_current(c, NULL);
 	http1_end_session(c);
@@ -48,7 +48,7 @@ void http1_raw_sent(struct http1 *c)
 	if (!s)
 		return;
 	if (s->in_ended)
-		finish(c);
+		http1_raw_finish(c);
 	else
 		c->h.shut = true;
 }
@@ -61,7 +61,7 @@ void http1_raw_eof(struct http1 *c)
 		return;
 	http_stream_in_end(s);
 	if (http1_current(c) && s->out_sent)
-		finish(c);
+		http1_raw_finish(c);
 }
 
 void http1_raw_switch(struct http1 *c)

@@ -19,7 +19,7 @@ enum {
 
 static const struct str crlf = { "\r\n", 2 };
 
-static char *put(char *to, struct str s)
+static char *http1_send_put(char *to, struct str s)
 {
 	str_put(to, s);
 	return to + s.n;
@@ -34,13 +34,13 @@ static char *put_u64(char *to, uint64_t v, unsigned base)
 		digits[--at] = "0123456789abcdef"[v % base];
 		v /= base;
 	} while (v);
-	return put(to, str_of(digits + at, sizeof(digits) - at));
+	return http1_send_put(to, str_of(digits + at, sizeof(digits) - at));
 }
 
 /* --- fields -------------------------------------------------------------------- */
 
 /* Connection, framing and Host are set here, whatever an owner passes. */
-static bool is_ours(const struct http1 *c, struct str name)
+static bool http1_send_is_ours(const struct http1 *c, struct str name)
 {
 	switch (name.n) {
 	case 4:
@@ -68,10 +68,10 @@ static size_t fields_size(const struct http_fields *f)
 
 static char *put_field(char *to, struct str name, struct str value)
 {
-	to = put(to, name);
-	to = put(to, STR(": "));
-	to = put(to, value);
-	return put(to, crlf);
+	to = http1_send_put(to, name);
+	to = http1_send_put(to, STR(": "));
+	to = http1_send_put(to, value);
+	return http1_send_put(to, crlf);
 }
 
 static char *put_fields(const struct http1 *c, char *to, const struct http_fields *f)
@@ -79,7 +79,7 @@ static char *put_fields(const struct http1 *c, char *to, const struct http_field
 	for (size_t i = 0; i < f->n; i++) {
 		const struct http_field *field = &f->v[i];
 
-		if (!is_ours(c, field->name) && http1_is_token(field->name) &&
+		if (!http1_send_is_ours(c, field->name) && http1_is_token(field->name) &&
 		    http1_is_value(field->value))
 			to = put_field(to, field->name, field->value);
 	}
@@ -88,20 +88,20 @@ static char *put_fields(const struct http1 *c, char *to, const struct http_field
 
 static char *put_length(char *to, uint64_t length)
 {
-	to = put(to, STR("Content-Length: "));
+	to = http1_send_put(to, STR("Content-Length: "));
 	to = put_u64(to, length, 10);
-	return put(to, crlf);
+	return http1_send_put(to, crlf);
 }
 
 /* --- heads ---------------------------------------------------------------------- */
 
 static char *put_status_line(const struct http1 *c, char *to, int status)
 {
-	to = put(to, STR("HTTP/1.1 "));
+	to = http1_send_put(to, STR("HTTP/1.1 "));
 	to = put_u64(to, (uint64_t)status, 10);
-	to = put(to, STR(" "));
-	to = put(to, str_from(http_status_text(status)));
-	to = put(to, crlf);
+	to = http1_send_put(to, STR(" "));
+	to = http1_send_put(to, str_from(http_status_text(status)));
+	to = http1_send_put(to, crlf);
 	if (c->h.date)
 		to = put_field(to, STR("Date"), str_of(c->h.date, HTTP_DATE_LEN));
 	return to;
@@ -110,7 +110,8 @@ static char *put_status_line(const struct http1 *c, char *to, int status)
 /* RFC 9110, 7.8: Upgrade must be listed in Connection. */
 static char *put_upgrade(char *to, struct str protocol)
 {
-	return put_field(put(to, STR("Connection: Upgrade\r\n")), STR("Upgrade"), protocol);
+	return put_field(http1_send_put(to, STR("Connection: Upgrade\r\n")), STR("Upgrade"),
+			 protocol);
 }
 
 static char *put_response(const struct http1 *c, const struct http_stream *s, char *to)
@@ -118,16 +119,16 @@ static char *put_response(const struct http1 *c, const struct http_stream *s, ch
 	to = put_status_line(c, to, s->out_status);
 	to = put_fields(c, to, &s->out_fields);
 	if (c->delimiter == HTTP1_RAW)
-		return put(put_upgrade(to, s->upgrade), crlf);
+		return http1_send_put(put_upgrade(to, s->upgrade), crlf);
 	if (c->delimiter == HTTP1_CHUNKED)
-		to = put(to, STR("Transfer-Encoding: chunked\r\n"));
+		to = http1_send_put(to, STR("Transfer-Encoding: chunked\r\n"));
 	else if (s->out_length >= 0 && s->out_status != 204 && s->out_status != 304)
 		to = put_length(to, (uint64_t)s->out_length);
 	if (!c->keep_alive)
-		to = put(to, STR("Connection: close\r\n"));
+		to = http1_send_put(to, STR("Connection: close\r\n"));
 	else if (s->in.version == HTTP_1_0)
-		to = put(to, STR("Connection: keep-alive\r\n"));
-	return put(to, crlf);
+		to = http1_send_put(to, STR("Connection: keep-alive\r\n"));
+	return http1_send_put(to, crlf);
 }
 
 /* RFC 9110, 8.6: a request that stores something says explicitly that its body is empty. */
@@ -139,19 +140,19 @@ static bool says_empty(struct str method)
 
 static char *put_request(const struct http1 *c, const struct http_stream *s, char *to)
 {
-	to = put(to, s->request.method);
-	to = put(to, STR(" "));
-	to = put(to, s->request.target);
-	to = put(to, STR(" HTTP/1.1\r\n"));
+	to = http1_send_put(to, s->request.method);
+	to = http1_send_put(to, STR(" "));
+	to = http1_send_put(to, s->request.target);
+	to = http1_send_put(to, STR(" HTTP/1.1\r\n"));
 	to = put_field(to, STR("Host"), s->request.authority);
 	to = put_fields(c, to, &s->out_fields);
 	if (c->delimiter == HTTP1_CHUNKED)
-		to = put(to, STR("Transfer-Encoding: chunked\r\n"));
+		to = http1_send_put(to, STR("Transfer-Encoding: chunked\r\n"));
 	else if (c->delimiter == HTTP1_LENGTH || says_empty(s->request.method))
 		to = put_length(to, (uint64_t)s->out_length);
 	if (s->upgrade.n)
 		to = put_upgrade(to, s->upgrade);
-	return put(to, crlf);
+	return http1_send_put(to, crlf);
 }
 
 /* Sends the output of put(c, s, to), at most `max` bytes. */
@@ -249,9 +250,9 @@ static int send_length(struct http1 *c, struct http_stream *s, struct outbuf *o)
 
 static char *put_last_chunk(const struct http1 *c, const struct http_stream *s, char *to)
 {
-	to = put(to, STR("0\r\n"));
+	to = http1_send_put(to, STR("0\r\n"));
 	to = put_fields(c, to, &s->out_trailers);
-	return put(to, crlf);
+	return http1_send_put(to, crlf);
 }
 
 static int send_chunked(struct http1 *c, struct http_stream *s, struct outbuf *o)
@@ -262,7 +263,8 @@ static int send_chunked(struct http1 *c, struct http_stream *s, struct outbuf *o
 		if (c->out_left == 0) {
 			c->out_left = (int64_t)s->out_bytes;
 			outbuf_add(o, line,
-				   (size_t)(put(put_u64(line, s->out_bytes, 16), crlf) - line));
+				   (size_t)(http1_send_put(put_u64(line, s->out_bytes, 16), crlf) -
+					    line));
 		}
 		c->out_left -= (int64_t)move(s, o, (size_t)c->out_left);
 		if (c->out_left == 0)
@@ -320,14 +322,15 @@ static char *put_fault(const struct http1 *c, const struct http_stream *s UNUSED
 
 	to = put_status_line(c, to, c->fault.status);
 	if (c->fault.status == 405)
-		to = put(to, STR("Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"));
-	to = put(to, STR("Content-Type: text/plain; charset=utf-8\r\n"));
+		to = http1_send_put(to,
+				    STR("Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"));
+	to = http1_send_put(to, STR("Content-Type: text/plain; charset=utf-8\r\n"));
 	to = put_length(to, what.n + 1);
-	to = put(to, STR("Connection: close\r\n\r\n"));
+	to = http1_send_put(to, STR("Connection: close\r\n\r\n"));
 	if (c->bodiless_fault)
 		return to;
-	to = put(to, what);
-	return put(to, STR("\n"));
+	to = http1_send_put(to, what);
+	return http1_send_put(to, STR("\n"));
 }
 
 void http1_send_fault(struct http1 *c, struct outbuf *o)

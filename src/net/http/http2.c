@@ -140,7 +140,7 @@ void http2_drain_acked(struct http2 *x)
 }
 
 /* Responded before the request was complete: asks the peer to stop sending (RFC 9113, 8.1). */
-static void stop(struct http_session *h, struct http_stream *s)
+static void http2_stop(struct http_session *h, struct http_stream *s)
 {
 	s->deadline = INT64_MAX;
 	(void)nghttp2_submit_rst_stream(http2_of(h)->ng, NGHTTP2_FLAG_NONE, s->id,
@@ -175,7 +175,7 @@ static void expire_bodies(struct http_session *h)
 	while ((s = expired(h))) {
 		s->deadline = INT64_MAX;
 		if (s->out_sent)
-			stop(h, s);
+			http2_stop(h, s);
 		else
 			http_stream_fail(s, &err);
 	}
@@ -214,7 +214,7 @@ static void expire_stalled(struct http_session *h)
 	}
 }
 
-static int tick(struct http_session *h, struct error *err)
+static int http2_tick(struct http_session *h, struct error *err)
 {
 	struct http2 *x = http2_of(h);
 
@@ -260,7 +260,7 @@ static void reset(struct http_session *h, struct http_stream *s, int code)
  * Closed from outside, for example because the connection failed: nghttp2 may be in the middle of
  * its input, and has fields and a body of the stream to send.
  */
-static void forget(struct http_session *h, struct http_stream *s)
+static void http2_forget(struct http_session *h, struct http_stream *s)
 {
 	if (s->id > 0)
 		reset(h, s, ERR_CANCELED);
@@ -277,15 +277,15 @@ static const struct http_session_ops http2_ops = {
 	.eof = eof,
 	.output = output,
 	.drain = drain,
-	.tick = tick,
+	.tick = http2_tick,
 	.free = free_session,
 	.request = http2_request,
 	.respond = http2_respond,
 	.wake = http2_wake,
 	.consume = consume,
 	.reset = reset,
-	.forget = forget,
-	.stop = stop,
+	.forget = http2_forget,
+	.stop = http2_stop,
 	.ping = ping,
 };
 

@@ -11,7 +11,7 @@ static struct http_stream *stream_of(nghttp2_session *ng, int32_t id)
 	return id ? nghttp2_session_get_stream_user_data(ng, id) : NULL;
 }
 
-static void count(struct http2 *x, struct http2_bucket *b, int64_t burst, int64_t per_s)
+static void http2_in_count(struct http2 *x, struct http2_bucket *b, int64_t burst, int64_t per_s)
 {
 	if (!http2_bucket_take(b, x->h.now, burst, per_s))
 		x->flooded = true;
@@ -19,7 +19,7 @@ static void count(struct http2 *x, struct http2_bucket *b, int64_t burst, int64_
 
 void http2_count_control(struct http2 *x)
 {
-	count(x, &x->control, HTTP2_CONTROL_BURST, HTTP2_CONTROL_PER_S);
+	http2_in_count(x, &x->control, HTTP2_CONTROL_BURST, HTTP2_CONTROL_PER_S);
 }
 
 void http2_earn_control(struct http2 *x)
@@ -94,7 +94,7 @@ static void read_length(struct http_head *head)
 		head->length = (int64_t)length;
 }
 
-static void refuse(struct http_stream *s, enum error_code code, const char *why)
+static void http2_in_refuse(struct http_stream *s, enum error_code code, const char *why)
 {
 	struct error err;
 
@@ -108,16 +108,17 @@ static void request_head(struct http2 *x, struct http_stream *s)
 	struct str expect = http_fields_get(&s->in.fields, STR("expect"));
 
 	if (s->too_many_fields) {
-		refuse(s, ERR_HEADERS_TOO_LARGE, "the request's header fields are too large");
+		http2_in_refuse(s, ERR_HEADERS_TOO_LARGE,
+				"the request's header fields are too large");
 		return;
 	}
 	/* Only possible with lax messaging: otherwise nghttp2 has checked it. */
 	if (!s->in.method.n || (!s->in.target.n && !str_eq(s->in.method, STR("CONNECT")))) {
-		refuse(s, ERR_BAD_REQUEST, "the request has no method or path");
+		http2_in_refuse(s, ERR_BAD_REQUEST, "the request has no method or path");
 		return;
 	}
 	if (str_eq(s->in.method, STR("CONNECT"))) {
-		refuse(s, ERR_UNIMPLEMENTED, "CONNECT is not supported");
+		http2_in_refuse(s, ERR_UNIMPLEMENTED, "CONNECT is not supported");
 		return;
 	}
 	s->head_request = str_eq(s->in.method, STR("HEAD"));
@@ -192,7 +193,7 @@ static int on_frame_recv(nghttp2_session *ng, const nghttp2_frame *frame, void *
 		break;
 	case NGHTTP2_RST_STREAM:
 		x->reset_by_peer = frame->hd.stream_id;
-		count(x, &x->resets, http2_resets_burst(x), HTTP2_RESETS_PER_S);
+		http2_in_count(x, &x->resets, http2_resets_burst(x), HTTP2_RESETS_PER_S);
 		break;
 	case NGHTTP2_PING:
 		if (ack)

@@ -115,7 +115,7 @@ void http_pair_run(struct http_pair *p)
 		;
 }
 
-static void tick(struct http_pair *p, struct http_pair_side *side)
+static void pair_tick(struct http_pair *p, struct http_pair_side *side)
 {
 	side->session->now = p->now;
 	if (side->session->deadline <= p->now && !side->failed)
@@ -125,8 +125,8 @@ static void tick(struct http_pair *p, struct http_pair_side *side)
 void http_pair_advance(struct http_pair *p, int64_t ms)
 {
 	p->now += ms;
-	tick(p, &p->client);
-	tick(p, &p->server);
+	pair_tick(p, &p->client);
+	pair_tick(p, &p->server);
 	http_pair_run(p);
 }
 

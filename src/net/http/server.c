@@ -102,7 +102,7 @@ static void on_stalled(struct http_conn *c)
 	atomic_fetch_add_explicit(&conn_of(c)->lane->server->stalled, 1, memory_order_relaxed);
 }
 
-static void start(struct server_conn *sc, enum http_version version)
+static void server_start(struct server_conn *sc, enum http_version version)
 {
 	http_conn_start(&sc->http, version, true);
 	sc->http.session->date = lane_date(sc->lane);
@@ -110,10 +110,10 @@ static void start(struct server_conn *sc, enum http_version version)
 		sc->http.session->ops->drain(sc->http.session);
 }
 
-static void on_open(struct http_conn *c)
+static void server_on_open(struct http_conn *c)
 {
 	if (conn_is_tls(c->conn))
-		start(conn_of(c), str_eq(conn_alpn(c->conn), STR("h2")) ? HTTP_2 : HTTP_1_1);
+		server_start(conn_of(c), str_eq(conn_alpn(c->conn), STR("h2")) ? HTTP_2 : HTTP_1_1);
 }
 
 static void on_first(struct http_conn *c, char *data, size_t n)
@@ -125,7 +125,7 @@ static void on_first(struct http_conn *c, char *data, size_t n)
 		sc->first[sc->nfirst++] = data[at++];
 	if (at == n && sc->nfirst < sizeof(h2_sniff))
 		return;
-	start(sc, sc->nfirst == sizeof(h2_sniff) ? HTTP_2 : HTTP_1_1);
+	server_start(sc, sc->nfirst == sizeof(h2_sniff) ? HTTP_2 : HTTP_1_1);
 	if (sc->nfirst)
 		http_conn_feed(c, sc->first, sc->nfirst);
 	if (at < n && !c->over && !c->session->done)
@@ -156,12 +156,12 @@ static void release_conn(struct http_conn *c)
 	lane_check_empty(lane);
 }
 
-static void on_over(struct http_conn *c, const struct error *err)
+static void server_on_over(struct http_conn *c, const struct error *err)
 {
 	http_conn_free(c, err);
 }
 
-static void on_turn(struct http_conn *c)
+static void server_on_turn(struct http_conn *c)
 {
 	struct server_conn *sc = conn_of(c);
 
@@ -171,11 +171,11 @@ static void on_turn(struct http_conn *c)
 
 static const struct http_conn_events server_events = {
 	.on_stream = on_stream,
-	.on_turn = on_turn,
+	.on_turn = server_on_turn,
 	.on_stalled = on_stalled,
-	.on_open = on_open,
+	.on_open = server_on_open,
 	.on_first = on_first,
-	.on_over = on_over,
+	.on_over = server_on_over,
 };
 
 static struct tls *current_tls(struct http_server *sv)
@@ -249,7 +249,7 @@ static void on_accept(void *arg, struct conn *below, size_t index)
 
 /* --- the server --------------------------------------------------------------------------- */
 
-static void on_done(struct loop_msg *m)
+static void server_on_done(struct loop_msg *m)
 {
 	struct http_server *sv = CONTAINER_OF(m, struct http_server, done_msg);
 
@@ -273,7 +273,7 @@ struct http_server *http_server_new(const struct http_server_opts *opts)
 	sv->arg = opts->arg;
 	sv->nlanes = opts->nloops;
 	sv->lanes = xcalloc(sv->nlanes, sizeof(*sv->lanes));
-	sv->done_msg.fn = on_done;
+	sv->done_msg.fn = server_on_done;
 	sv->max_conns = opts->max_conns;
 	list_init(&sv->ports);
 	lock_init(&sv->tls_lock);

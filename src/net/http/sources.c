@@ -26,7 +26,7 @@ void http_sources_release(struct http_sources *s)
 	lock_destroy(&s->lock);
 }
 
-static struct str key_of(const struct addr *from)
+static struct str sources_key_of(const struct addr *from)
 {
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&from->sa;
 	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&from->sa;
@@ -53,7 +53,7 @@ static struct http_source *source_of(struct http_sources *s, struct str key)
 bool http_sources_enter(struct http_sources *s, const struct addr *from,
 			struct http_source **ret_source)
 {
-	struct str key = s->max ? key_of(from) : STR_NULL;
+	struct str key = s->max ? sources_key_of(from) : STR_NULL;
 	struct http_source *source;
 	bool room;
 

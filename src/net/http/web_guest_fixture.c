@@ -40,7 +40,7 @@ static void send_body(struct http_stream *s)
 		(void)http_stream_end(s, NULL, 0);
 }
 
-static void leave(struct web_guest *g)
+static void web_guest_fixture_leave(struct web_guest *g)
 {
 	struct http_client *client = TAKE(g->client);
 
@@ -56,7 +56,7 @@ static bool follow_whim(struct web_ask *k, enum web_whim reset, enum web_whim le
 		(void)error_set(&err, ERR_CANCELED, "changed my mind");
 		http_stream_reset(k->stream, &err);
 	} else if (k->whim == leaves) {
-		leave(k->guest);
+		web_guest_fixture_leave(k->guest);
 	} else if (k->whim == WEB_WHIM_DRAIN_AT_HEAD) {
 		http_client_drain(k->guest->client);
 	}
@@ -183,7 +183,7 @@ static void ask_close(struct http_stream *s, const struct error *err)
 	if (!loop_timer_running(&k->guest->next))
 		loop_timer_start(&k->guest->next, (int64_t)web_world_draw(k->web, 5));
 	if (k->whim == WEB_WHIM_LEAVE_AT_CLOSE)
-		leave(k->guest);
+		web_guest_fixture_leave(k->guest);
 }
 
 static const struct http_stream_ops ask_ops = {
@@ -232,14 +232,14 @@ static bool ask_begin(struct web_ask *k)
 	return true;
 }
 
-static void on_client_close(void *arg, const struct error *err UNUSED)
+static void web_guest_fixture_on_client_close(void *arg, const struct error *err UNUSED)
 {
 	struct web_guest *g = arg;
 
 	if (!loop_timer_running(&g->next))
 		loop_timer_start(&g->next, (int64_t)web_world_draw(g->web, 20));
 	if (g->web->climate.fickle && web_world_draw(g->web, 2))
-		leave(g);
+		web_guest_fixture_leave(g);
 }
 
 static void connect_client(struct web_guest *g)
@@ -249,7 +249,7 @@ static void connect_client(struct web_guest *g)
 					 .protocol = g->protocol,
 					 .connect_timeout_ms = 3000,
 					 .ping_interval_ms = 2000,
-					 .on_close = on_client_close,
+					 .on_close = web_guest_fixture_on_client_close,
 					 .arg = g };
 
 	assert_int_equal(http_client_new(g->loop, &opts, &g->client, NULL), 0);
@@ -289,7 +289,7 @@ static void on_next(struct loop_timer *t)
 		k->over = true;
 	if (has_stream(g))
 		return;
-	leave(g);
+	web_guest_fixture_leave(g);
 	loop_timer_start(t, (int64_t)web_world_draw(g->web, 50));
 }
 

@@ -185,7 +185,7 @@ static void begin_answer(struct answer *a, struct http_stream *s)
 	}
 }
 
-static void handle(void *arg, struct http_stream *s, size_t lane)
+static void web_world_handle(void *arg, struct http_stream *s, size_t lane)
 {
 	struct answer *a = XNEW(struct answer);
 	struct web_world *w = arg;
@@ -207,7 +207,7 @@ static void handle(void *arg, struct http_stream *s, size_t lane)
 
 /* --- the world ------------------------------------------------------------------------ */
 
-static struct tls *make_tls(const struct tls_opts *opts)
+static struct tls *web_world_make_tls(const struct tls_opts *opts)
 {
 	struct tls *t = NULL;
 
@@ -239,10 +239,10 @@ static void web_make_tls(struct web_world *w)
 
 	issue(loop_clock(w->lanes[0]), &ca, &cert, &key);
 	pair = (struct tls_pair){ buf_str(&cert), buf_str(&key) };
-	w->server_tls = make_tls(
+	w->server_tls = web_world_make_tls(
 		&(struct tls_opts){ .server = true, .pairs = &pair, .npairs = 1, .alpn = both });
 	for (int i = 0; i < 2; i++)
-		w->client_tls[i] = make_tls(
+		w->client_tls[i] = web_world_make_tls(
 			&(struct tls_opts){ .ca = buf_str(&ca), .alpn = only[i] });
 	buf_release(&ca);
 	buf_release(&cert);
@@ -254,7 +254,7 @@ static void web_listen(struct web_world *w)
 	struct http_server_opts opts = { .loops = w->lanes,
 					 .nloops = 2,
 					 .config.idle_timeout_ms = w->climate.idle_timeout_ms,
-					 .handler = handle,
+					 .handler = web_world_handle,
 					 .arg = w };
 	struct addr any;
 
@@ -290,7 +290,7 @@ static bool all_over(void *arg)
 	return true;
 }
 
-static void on_drained(void *arg)
+static void web_world_on_drained(void *arg)
 {
 	struct web_world *w = arg;
 	struct http_server_stats stats;
@@ -308,7 +308,7 @@ static bool is_drained(void *arg)
 
 void web_world_drain(struct web_world *w, int64_t grace_ms)
 {
-	http_server_drain(w->server, grace_ms, on_drained, w);
+	http_server_drain(w->server, grace_ms, web_world_on_drained, w);
 	/* A lane's turn may be late; the rest is the grace. */
 	assert_true(sim_run_until(w->sim, is_drained, w, grace_ms + 1000));
 	assert_int_equal(w->drains, 1);

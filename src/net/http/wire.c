@@ -13,7 +13,7 @@ static struct http_wire *wire_of(const struct http_stream *s)
 	return s->data;
 }
 
-static void note(struct http_wire *w, const char *line)
+static void wire_note(struct http_wire *w, const char *line)
 {
 	if (w->in_body)
 		(void)buf_addc(&w->log, '\n');
@@ -25,7 +25,7 @@ static void logged_head(struct http_stream *s)
 {
 	struct http_wire *w = wire_of(s);
 
-	note(w, "response ");
+	wire_note(w, "response ");
 	(void)buf_printf(&w->log, "%d\n", s->in.status);
 }
 
@@ -34,7 +34,7 @@ static void logged_body(struct http_stream *s, struct str piece)
 	struct http_wire *w = wire_of(s);
 
 	if (!w->in_body)
-		note(w, "body=");
+		wire_note(w, "body=");
 	w->in_body = true;
 	(void)buf_add_str(&w->log, piece);
 	if (!w->keep)
@@ -46,11 +46,11 @@ static void logged_end(struct http_stream *s)
 	struct http_wire *w = wire_of(s);
 
 	for (size_t i = 0; i < s->trailers.n; i++) {
-		note(w, "trailer ");
+		wire_note(w, "trailer ");
 		(void)buf_printf(&w->log, "%.*s: %.*s\n", STR_ARG(s->trailers.v[i].name),
 				 STR_ARG(s->trailers.v[i].value));
 	}
-	note(w, "end\n");
+	wire_note(w, "end\n");
 	if (s->server && str_starts(s->in.path, STR("/wait")))
 		return;
 	if (s->server && !s->out_head)
@@ -61,7 +61,7 @@ static void logged_close(struct http_stream *s, const struct error *err)
 {
 	struct http_wire *w = wire_of(s);
 
-	note(w, "close");
+	wire_note(w, "close");
 	(void)(err ? buf_printf(&w->log, ": %s\n", err->msg) : buf_addc(&w->log, '\n'));
 }
 
@@ -100,7 +100,7 @@ static void wire_stream(void *owner, struct http_stream *s)
 {
 	struct http_wire *w = owner;
 
-	note(w, "request ");
+	wire_note(w, "request ");
 	(void)buf_printf(&w->log, "%.*s %.*s host=%.*s\n", STR_ARG(s->in.method),
 			 STR_ARG(s->in.target), STR_ARG(s->in.authority));
 	s->ops = &http_wire_ops;

@@ -138,7 +138,7 @@ static bool is_label(struct str s)
  * Labels of letters, digits, '-' and '_'. A last label of digits only is a
  * mistyped IPv4 address ("10.0.0.256"): no resolver should ever see it.
  */
-static int check_name(struct str name, struct error *err)
+static int addr_check_name(struct str name, struct error *err)
 {
 	struct str rest = name, label = STR_NULL;
 	uint64_t number;
@@ -157,7 +157,7 @@ static int check_name(struct str name, struct error *err)
 
 static int parse_name(struct addr *a, struct str host, uint16_t port, struct error *err)
 {
-	int r = check_name(host, err);
+	int r = addr_check_name(host, err);
 
 	if (r < 0)
 		return r;

@@ -104,7 +104,7 @@ void pipe_new(struct pipe_loop *l, size_t piece, size_t room, struct pipe_end **
 	*ret_b = b;
 }
 
-static void deliver(struct pipe_end *e)
+static void conn_pipe_deliver(struct pipe_end *e)
 {
 	size_t n = MIN(e->wire.n, e->piece);
 	char *block = xmalloc(n);
@@ -123,7 +123,7 @@ static bool end_step(struct pipe_end *e)
 	bool moved = false;
 
 	if (open && e->wire.n) {
-		deliver(e);
+		conn_pipe_deliver(e);
 		moved = true;
 	} else if (open && e->shut && !e->end_told) {
 		e->end_told = moved = true;

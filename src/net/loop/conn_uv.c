@@ -65,7 +65,7 @@ static int die(struct conn_uv *u, struct error *err, int errno_)
 			       u->peer_addr.text);
 }
 
-static void fail(struct conn_uv *u, int errno_)
+static void conn_uv_fail(struct conn_uv *u, int errno_)
 {
 	struct error err;
 
@@ -88,7 +88,7 @@ static bool read_some(struct conn_uv *u)
 		update_poll(u);
 		conn_up_eof(&u->conn);
 	} else {
-		fail(u, errno);
+		conn_uv_fail(u, errno);
 	}
 	return true;
 }
@@ -108,7 +108,7 @@ static void on_socket_error(struct conn_uv *u)
 	if (u->conn.closed || (!u->want_write && (u->conn.paused || u->read_closed)))
 		return;
 	(void)getsockopt(u->fd, SOL_SOCKET, SO_ERROR, &code, &len);
-	fail(u, code ? code : ECONNRESET);
+	conn_uv_fail(u, code ? code : ECONNRESET);
 }
 
 static void on_poll(uv_poll_t *p, int status, int events)
@@ -173,7 +173,7 @@ static void conn_uv_shutdown(struct conn *c)
 		u->shut_early = true;
 }
 
-static void on_closed(uv_handle_t *h)
+static void conn_uv_on_closed(uv_handle_t *h)
 {
 	free(CONTAINER_OF(h, struct conn_uv, poll));
 }
@@ -193,7 +193,7 @@ static void conn_uv_close(struct conn *c)
 		loop_defer(c->loop, &u->gone);
 		return;
 	}
-	uv_close((uv_handle_t *)&u->poll, on_closed);
+	uv_close((uv_handle_t *)&u->poll, conn_uv_on_closed);
 	(void)close(u->fd);
 	u->fd = -1;
 }

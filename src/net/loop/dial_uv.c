@@ -161,7 +161,7 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *list
 	try_next(d);
 }
 
-static void resolve(struct dial *d)
+static void dial_uv_resolve(struct dial *d)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG };
 	char port[8];
@@ -183,7 +183,7 @@ static void on_begin(struct loop_task *t)
 	struct dial *d = CONTAINER_OF(t, struct dial, begin);
 
 	if (d->name.kind == ADDR_NAME) {
-		resolve(d);
+		dial_uv_resolve(d);
 		return;
 	}
 	if (!refuse_address(d, &d->name))

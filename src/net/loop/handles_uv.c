@@ -23,7 +23,7 @@ static void signal_free(struct loop_signal *s)
 	uv_close((uv_handle_t *)&CONTAINER_OF(s, struct signal_uv, handle)->uv, signal_closed);
 }
 
-static void on_signal(uv_signal_t *h, int signum)
+static void handles_uv_on_signal(uv_signal_t *h, int signum)
 {
 	struct signal_uv *s = CONTAINER_OF(h, struct signal_uv, uv);
 
@@ -42,7 +42,7 @@ int loop_uv_signal_new(struct loop *l, int signum, void (*fn)(void *arg, int sig
 		free(s);
 		return loop_uv_error(err, ERR_IO, r, "cannot watch signals");
 	}
-	r = uv_signal_start(&s->uv, on_signal, signum);
+	r = uv_signal_start(&s->uv, handles_uv_on_signal, signum);
 	if (r != 0) {
 		signal_free(&s->handle);
 		return loop_uv_error(err, ERR_IO, r, "cannot watch a signal");

@@ -49,7 +49,7 @@ static void on_handover(struct loop_msg *m)
 	free(h);
 }
 
-static void deliver(struct listener_uv *u, int fd, const struct addr *peer)
+static void listener_uv_deliver(struct listener_uv *u, int fd, const struct addr *peer)
 {
 	size_t lane = u->next++ % u->nlanes;
 	struct handover *h;
@@ -100,7 +100,7 @@ static void on_acceptable(uv_poll_t *p, int status UNUSED, int events UNUSED)
 		fd = accept4(u->fd, (struct sockaddr *)&sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
 			name_peer(u, &peer, &sa, len);
-			deliver(u, fd, &peer);
+			listener_uv_deliver(u, fd, &peer);
 		} else if (errno == EAGAIN) {
 			return;
 		} else if (!is_passing(errno)) {
@@ -111,7 +111,7 @@ static void on_acceptable(uv_poll_t *p, int status UNUSED, int events UNUSED)
 	}
 }
 
-static void on_retry(struct loop_timer *t)
+static void listener_uv_on_retry(struct loop_timer *t)
 {
 	struct listener_uv *u = CONTAINER_OF(t, struct listener_uv, retry);
 
@@ -247,7 +247,7 @@ int listener_uv_open(struct loop *l, const struct addr *at, const struct listene
 		u->lanes[i] = opts->loops[i];
 	u->fd = fd;
 	remember_address(u, at);
-	loop_timer_init(&u->retry, l, on_retry);
+	loop_timer_init(&u->retry, l, listener_uv_on_retry);
 	(void)uv_poll_init(&loop_uv_of(l)->uv, &u->poll, fd);
 	(void)uv_poll_start(&u->poll, UV_READABLE, on_acceptable);
 	*ret_listener = &u->listener;

@@ -85,7 +85,7 @@ struct recycler *loop_recycler(struct loop *l)
 
 /* --- timers ----------------------------------------------------------------------- */
 
-static void arm(struct loop *l)
+static void loop_arm(struct loop *l)
 {
 	const struct loop_timer *first = heap_first(&l->timers);
 
@@ -110,7 +110,7 @@ void loop_timer_start(struct loop_timer *t, int64_t delay_ms)
 	t->armed = t->due;
 	heap_push(&l->timers, t);
 	if (t->at == 0)
-		arm(l);
+		loop_arm(l);
 }
 
 void loop_timer_stop(struct loop_timer *t)
@@ -135,7 +135,7 @@ void loop_turn_timers(struct loop *l)
 		t->due = INT64_MAX;
 		t->fn(t);
 	}
-	arm(l);
+	loop_arm(l);
 }
 
 /* --- messages and deferred work --------------------------------------------------- */

@@ -24,7 +24,7 @@ static void tell_time(struct loop_uv *u)
 	u->loop.now = (int64_t)uv_now(&u->uv);
 }
 
-static void on_timer(uv_timer_t *t)
+static void loop_uv_on_timer(uv_timer_t *t)
 {
 	struct loop_uv *u = self_of(t->loop);
 
@@ -65,7 +65,7 @@ static void on_after(uv_check_t *c)
 	loop_turn_deferred(&u->loop);
 }
 
-static void run(struct loop *l)
+static void loop_uv_run(struct loop *l)
 {
 	struct loop_uv *u = loop_uv_of(l);
 
@@ -75,7 +75,7 @@ static void run(struct loop *l)
 	atomic_store(&u->stopping, false);
 }
 
-static void stop(struct loop *l)
+static void loop_uv_stop(struct loop *l)
 {
 	struct loop_uv *u = loop_uv_of(l);
 
@@ -83,12 +83,12 @@ static void stop(struct loop *l)
 	(void)uv_async_send(&u->inbox);
 }
 
-static void wake(struct loop *l)
+static void loop_uv_wake(struct loop *l)
 {
 	(void)uv_async_send(&loop_uv_of(l)->inbox);
 }
 
-static void arm(struct loop *l, int64_t due)
+static void loop_uv_arm(struct loop *l, int64_t due)
 {
 	struct loop_uv *u = loop_uv_of(l);
 	uint64_t now = uv_now(&u->uv);
@@ -96,7 +96,7 @@ static void arm(struct loop *l, int64_t due)
 	if (due == INT64_MAX)
 		(void)uv_timer_stop(&u->timer);
 	else
-		(void)uv_timer_start(&u->timer, on_timer,
+		(void)uv_timer_start(&u->timer, loop_uv_on_timer,
 				     (uint64_t)due > now ? (uint64_t)due - now : 0, 0);
 }
 
@@ -120,10 +120,10 @@ static void free_loop(struct loop *l)
 }
 
 static const struct loop_ops loop_uv_ops = {
-	.run = run,
-	.stop = stop,
-	.wake = wake,
-	.arm = arm,
+	.run = loop_uv_run,
+	.stop = loop_uv_stop,
+	.wake = loop_uv_wake,
+	.arm = loop_uv_arm,
 	.free = free_loop,
 	.connect = conn_uv_connect,
 	.listen = listener_uv_open,

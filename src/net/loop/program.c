@@ -86,7 +86,8 @@ static void on_timeout(struct loop_timer *t)
 	(void)loop_child_kill(p->child, SIGKILL, NULL);
 }
 
-static int start(struct program *p, struct loop *l, const struct program_opts *o, struct error *err)
+static int program_start(struct program *p, struct loop *l, const struct program_opts *o,
+			 struct error *err)
 {
 	struct loop_child_opts child = { .argv = o->argv,
 					 .env = o->env,
@@ -122,7 +123,7 @@ int program_new(struct loop *l, const struct program_opts *opts, struct program 
 			       .out = { -1, -1 },
 			       .err = { -1, -1 } };
 	loop_timer_init(&p->timer, l, on_timeout);
-	r = start(p, l, opts, err);
+	r = program_start(p, l, opts, err);
 	if (r < 0) {
 		program_free(p);
 		return r;

@@ -35,7 +35,8 @@ void http_relay_cut_back(struct http_relay *r)
 }
 
 /* Hands the stream back, so that others respond to it. May free the relay. */
-static void refuse(struct http_relay *r, int status, struct str body, const struct error *err)
+static void http_relay_refuse(struct http_relay *r, int status, struct str body,
+			      const struct error *err)
 {
 	struct http_stream *s = TAKE(r->front);
 
@@ -60,7 +61,7 @@ static bool has_left(const struct http_relay *r)
 }
 
 /* The last messages of a WebSocket may be read as slowly as those before. */
-static bool is_taken(const struct http_relay *r)
+static bool http_relay_is_taken(const struct http_relay *r)
 {
 	return r->complete && r->front && !r->front->in_ended && !http_stream_was_shut(r->front);
 }
@@ -84,7 +85,7 @@ static void look_later(struct http_relay *r)
 	loop_timer_start(&r->timer, MAX(ms, (int64_t)1));
 }
 
-static void on_timer(struct loop_timer *t)
+static void http_relay_on_timer(struct loop_timer *t)
 {
 	struct http_relay *r = CONTAINER_OF(t, struct http_relay, timer);
 	int64_t now = loop_now(r->loop);
@@ -92,10 +93,10 @@ static void on_timer(struct loop_timer *t)
 
 	if (!r->answered && r->front && now >= r->answer_due) {
 		(void)error_set(&err, ERR_TIMEOUT, "%s did not answer in time", r->opts.to.text);
-		refuse(r, 0, STR_NULL, &err);
+		http_relay_refuse(r, 0, STR_NULL, &err);
 		return;
 	}
-	if (is_taken(r))
+	if (http_relay_is_taken(r))
 		r->moved_at = now;
 	if (now - r->moved_at < still_max(r)) {
 		look_later(r);
@@ -218,7 +219,7 @@ static struct http_head handed_on(struct http_stream *s)
 	return head;
 }
 
-static int answer(struct http_relay *r, struct http_stream *s, struct error *err)
+static int http_relay_answer(struct http_relay *r, struct http_stream *s, struct error *err)
 {
 	struct http_head head = handed_on(s);
 	const struct http_field *fields = head.fields.v;
@@ -259,8 +260,8 @@ static void back_head(struct http_stream *s)
 		http_relay_websocket(r);
 		return;
 	}
-	if (answer(r, s, &err) < 0) {
-		refuse(r, 0, STR_NULL, &err);
+	if (http_relay_answer(r, s, &err) < 0) {
+		http_relay_refuse(r, 0, STR_NULL, &err);
 		return;
 	}
 	http_stream_patient(r->front);
@@ -287,7 +288,7 @@ static void back_end(struct http_stream *s)
 	if (!r->front)
 		return;
 	if (r->refusing) {
-		refuse(r, s->in.status, buf_str(&r->refusal), NULL);
+		http_relay_refuse(r, s->in.status, buf_str(&r->refusal), NULL);
 		return;
 	}
 	if (http_stream_end(r->front, s->trailers.v, s->trailers.n) < 0)
@@ -317,7 +318,7 @@ static void back_close(struct http_stream *s, const struct error *err)
 	if (!r->front)
 		http_relay_put(r);
 	else if (!r->answered)
-		refuse(r, 0, STR_NULL, err);
+		http_relay_refuse(r, 0, STR_NULL, err);
 	else if (err)
 		http_stream_reset(r->front, err);
 	else
@@ -344,7 +345,7 @@ static bool has_body(const struct http_stream *s)
 	return s->in.length > 0 || http_fields_get(&s->in.fields, STR("transfer-encoding")).p;
 }
 
-static int ask(struct http_relay *r, struct http_stream *s, struct error *err)
+static int http_relay_ask(struct http_relay *r, struct http_stream *s, struct error *err)
 {
 	const struct http_relay_opts *o = &r->opts;
 	bool more = has_body(s);
@@ -392,10 +393,10 @@ int http_relay(struct http_stream *s, const struct http_relay_opts *opts, struct
 	r = XNEW(struct http_relay);
 	r->opts = *opts;
 	r->loop = l;
-	loop_timer_init(&r->timer, l, on_timer);
+	loop_timer_init(&r->timer, l, http_relay_on_timer);
 	ret = http_client_new(l, &to, &r->client, err);
 	if (ret == 0)
-		ret = ask(r, s, err);
+		ret = http_relay_ask(r, s, err);
 	if (ret < 0) {
 		http_client_free(r->client);
 		free(r);

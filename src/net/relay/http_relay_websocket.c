@@ -25,7 +25,7 @@ static void say_close(struct http_relay *r, enum websocket_code code)
 	http_relay_half(r);
 }
 
-static void say(struct http_relay *r, struct str piece)
+static void http_relay_websocket_say(struct http_relay *r, struct str piece)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(websocket_messages_max(piece.n));
 
@@ -109,7 +109,7 @@ static void back_body(struct http_stream *s, struct str piece)
 	r->back_held += piece.n;
 	if (r->front && !r->said_all) {
 		r->moved_at = loop_now(r->loop);
-		say(r, piece);
+		http_relay_websocket_say(r, piece);
 		if (http_stream_room(r->front) == 0)
 			return;
 	}
@@ -193,6 +193,6 @@ void http_relay_websocket(struct http_relay *r)
 		return;
 	}
 	http_stream_patient(r->front);
-	say(r, STR_NULL);
+	http_relay_websocket_say(r, STR_NULL);
 	r->moved_at = loop_now(r->loop);
 }

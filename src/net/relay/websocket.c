@@ -41,8 +41,8 @@ static void print_accept(struct str key, char ret_accept[static WEBSOCKET_ACCEPT
 	memcpy(ret_accept, out.p, WEBSOCKET_ACCEPT_LEN + 1);
 }
 
-static const struct websocket_protocol *find(const struct websocket_protocol *table, size_t n,
-					     struct str name)
+static const struct websocket_protocol *websocket_find(const struct websocket_protocol *table,
+						       size_t n, struct str name)
 {
 	for (size_t i = 0; i < n; i++)
 		if (str_eqz(name, table[i].name))
@@ -50,17 +50,17 @@ static const struct websocket_protocol *find(const struct websocket_protocol *ta
 	return NULL;
 }
 
-static const struct websocket_protocol *choose(const struct websocket_protocol *table, size_t n,
-					       struct str asked)
+static const struct websocket_protocol *websocket_choose(const struct websocket_protocol *table,
+							 size_t n, struct str asked)
 {
 	const struct websocket_protocol *p = NULL;
 	struct str name;
 
 	asked = str_trim(asked);
 	if (!asked.n)
-		return find(table, n, STR(""));
+		return websocket_find(table, n, STR(""));
 	while (!p && str_split(&asked, ',', &name))
-		p = find(table, n, str_trim(name));
+		p = websocket_find(table, n, str_trim(name));
 	return p;
 }
 
@@ -75,7 +75,7 @@ int websocket_handshake(const struct http_fields *in, const struct websocket_pro
 		return error_set(err, ERR_BAD_REQUEST, "mismatch challenge/response");
 	if (!str_eqz(http_fields_get(in, STR("sec-websocket-version")), WEBSOCKET_VERSION))
 		return error_set(err, ERR_BAD_REQUEST, "missing or bad WebSocket Version");
-	p = choose(table, n, http_fields_get(in, STR("sec-websocket-protocol")));
+	p = websocket_choose(table, n, http_fields_get(in, STR("sec-websocket-protocol")));
 	if (!p)
 		return error_set(err, ERR_FORBIDDEN, "%s", "");
 	print_accept(key, ret_accept);
@@ -166,7 +166,7 @@ static size_t head_size(const struct websocket_reader *r)
 }
 
 /* The violation of RFC 6455 in the first two bytes of a frame; NULL if valid. */
-static const char *fault(const struct websocket_reader *r)
+static const char *websocket_fault(const struct websocket_reader *r)
 {
 	enum websocket_opcode op = opcode(r);
 	bool fin = r->head[0] & FIN;
@@ -203,7 +203,7 @@ static int read_head(struct websocket_reader *r, struct str *in, struct error *e
 
 	for (; in->n && r->nhead < head_size(r); *in = str_skip(*in, 1)) {
 		r->head[r->nhead++] = (uint8_t)in->p[0];
-		what = r->nhead == 2 ? fault(r) : NULL;
+		what = r->nhead == 2 ? websocket_fault(r) : NULL;
 		if (what)
 			return error_set(err, ERR_PROTOCOL, "%s", what);
 	}
@@ -220,7 +220,7 @@ static int read_head(struct websocket_reader *r, struct str *in, struct error *e
 	return 1;
 }
 
-static void keep(struct websocket_reader *r, struct str piece)
+static void websocket_keep(struct websocket_reader *r, struct str piece)
 {
 	const uint8_t *mask = r->head + r->nhead - MASK_SIZE;
 
@@ -234,7 +234,7 @@ static int read_payload(struct websocket_reader *r, struct str *in)
 	struct str piece = str_of(in->p, (size_t)MIN((uint64_t)in->n, r->left));
 
 	if (is_control(r))
-		keep(r, piece);
+		websocket_keep(r, piece);
 	*in = str_skip(*in, piece.n);
 	r->left -= piece.n;
 	if (r->left)

@@ -159,7 +159,7 @@ static int lost(const struct sim_conn *c, struct error *err, int code)
 			       c->peer_addr.text);
 }
 
-static void fail(struct sim_conn *c)
+static void conn_fail(struct sim_conn *c)
 {
 	struct error err;
 
@@ -170,7 +170,7 @@ static void fail(struct sim_conn *c)
 static void tell_open(struct sim_conn *c)
 {
 	if (has_arrived(c, &c->error) && sim_coin(c->sim)) {
-		fail(c);
+		conn_fail(c);
 		return;
 	}
 	trace(c, "open", 0);
@@ -261,7 +261,7 @@ static void fire(struct sim_source *src)
 		tell_open(c);
 	else if (has_arrived(c, &c->error) &&
 		 (!is_reading(c) || !sim_pipe_arrived(&c->in, c->sim->now) || sim_coin(c->sim)))
-		fail(c);
+		conn_fail(c);
 	else
 		exchange(c);
 	if (!c->conn.closed)

@@ -187,7 +187,7 @@ static bool is_forbidden(const struct addr *to)
 	return !addr_allows(to, to);
 }
 
-static void refuse(struct sim_conn *c)
+static void net_refuse(struct sim_conn *c)
 {
 	struct error err;
 
@@ -237,7 +237,7 @@ void sim_conn_dial(struct sim_conn *c)
 	struct sim_port *port = find_port(c->sim, &c->peer_addr);
 
 	if (!port || is_forbidden(&c->peer_addr) || sim_chance(c->sim, c->sim->opts.refuse)) {
-		refuse(c);
+		net_refuse(c);
 		return;
 	}
 	c->far = port->host;
@@ -280,7 +280,7 @@ static void on_handover(struct loop_msg *m)
 	free(h);
 }
 
-static void deliver(struct sim_listener *ln, struct sim_conn *c)
+static void net_deliver(struct sim_listener *ln, struct sim_conn *c)
 {
 	size_t lane = ln->next++ % ln->nlanes;
 	struct handover *h;
@@ -315,7 +315,7 @@ static void accept_some(struct sim_source *src)
 		if (c->open_due > s->now)
 			break;
 		list_remove(&c->backlog);
-		deliver(ln, c);
+		net_deliver(ln, c);
 	} while (ln->src.loop && !sim_chance(s, 0.25));
 	update_listener(ln);
 }

@@ -282,7 +282,7 @@ static int64_t loop_wall(const struct clock *c)
 	return l->sim->now + (START_WALL_S - START_MONOTONIC_S) * CLOCK_SEC + l->host->skew;
 }
 
-static void run(struct loop *loop)
+static void sim_run(struct loop *loop)
 {
 	struct sim_loop *l = sim_loop_of(loop);
 
@@ -291,19 +291,19 @@ static void run(struct loop *loop)
 	l->stopped = false;
 }
 
-static void stop(struct loop *loop)
+static void sim_stop(struct loop *loop)
 {
 	sim_loop_of(loop)->stopped = true;
 }
 
-static void wake(struct loop *loop)
+static void sim_wake(struct loop *loop)
 {
 	struct sim_loop *l = sim_loop_of(loop);
 
 	sim_source_set(&l->inbox, l->sim->now);
 }
 
-static void arm(struct loop *loop, int64_t due)
+static void sim_arm(struct loop *loop, int64_t due)
 {
 	struct sim_loop *l = sim_loop_of(loop);
 
@@ -336,10 +336,10 @@ static void free_loop(struct loop *loop)
 }
 
 static const struct loop_ops sim_loop_ops = {
-	.run = run,
-	.stop = stop,
-	.wake = wake,
-	.arm = arm,
+	.run = sim_run,
+	.stop = sim_stop,
+	.wake = sim_wake,
+	.arm = sim_arm,
 	.free = free_loop,
 	.connect = sim_connect,
 	.listen = sim_listen,

@@ -109,7 +109,7 @@ static bool may_deliver(const struct tls_conn *t)
 }
 
 /* With a buffer as large as a record, nothing is left in OpenSSL when we stop. */
-static int deliver(struct tls_conn *t, struct error *err)
+static int conn_deliver(struct tls_conn *t, struct error *err)
 {
 	char plain[TLS_RECORD] UNZEROED;
 	size_t n;
@@ -145,7 +145,7 @@ static void progress(struct tls_conn *t)
 	if (t->state == TLS_HANDSHAKE)
 		r = handshake(t, &err);
 	if (r == 0 && may_deliver(t))
-		r = deliver(t, &err);
+		r = conn_deliver(t, &err);
 	if (t->conn.closed)
 		return;
 	/* If a write by the owner failed meanwhile, the owner got that error. */
@@ -355,7 +355,7 @@ static int attach_bio(struct tls_conn *t, struct error *err)
 	return 0;
 }
 
-static int start(struct tls_conn *t, const char *server_name, struct error *err)
+static int conn_start(struct tls_conn *t, const char *server_name, struct error *err)
 {
 	int64_t now = clock_wall(loop_clock(t->conn.loop)) / CLOCK_SEC;
 	int r = tls_session_new(t->tls, server_name, &t->ssl, err);
@@ -390,7 +390,7 @@ int tls_wrap(struct tls *t, struct conn *below, const char *server_name,
 	loop_task_init(&c->task, run_task);
 	conn_set_events(below, &below_events, c);
 	conn_resume(below);
-	r = start(c, server_name, err);
+	r = conn_start(c, server_name, err);
 	if (r < 0) {
 		conn_free(&c->conn);
 		return r;

@@ -10,7 +10,7 @@
 
 #define JWT_DEPTH_MAX 16 /* nesting depth; usual tokens have 4 */
 
-static int refuse(struct error *err, const char *what)
+static int jwt_refuse(struct error *err, const char *what)
 {
 	return error_set(err, ERR_UNAUTHORIZED, "malformed token: %s", what);
 }
@@ -21,7 +21,7 @@ static int decode_part(struct str part, struct arena *a, struct str *ret_bytes, 
 	CLEANUP(buf_release) struct buf bytes = BUF_INIT(part.n);
 
 	if (!part.n || base64_decode(&bytes, part, BASE64_URL_RAW, NULL) < 0)
-		return refuse(err, "a part is not base64url");
+		return jwt_refuse(err, "a part is not base64url");
 	*ret_bytes = arena_str(a, buf_str(&bytes));
 	return 0;
 }
@@ -41,9 +41,9 @@ static int parse_part(struct str part, struct arena *a, const struct json **ret_
 	if (r < 0)
 		return r;
 	if (json_parse(a, text, &options, &v, NULL) < 0 || !json_is(v, JSON_OBJECT))
-		return refuse(err, "a part is not a JSON object");
+		return jwt_refuse(err, "a part is not a JSON object");
 	if (report.duplicate_count)
-		return refuse(err, "a member is repeated");
+		return jwt_refuse(err, "a member is repeated");
 	*ret_object = v;
 	return 0;
 }
@@ -53,11 +53,11 @@ static int read_header(struct jwt *t, struct error *err)
 	const struct json *kid = json_getz(t->header, "kid");
 
 	if (!pki_alg_find(json_text_at(t->header, "alg"), &t->alg))
-		return refuse(err, "the algorithm is not supported");
+		return jwt_refuse(err, "the algorithm is not supported");
 	if (json_getz(t->header, "crit"))
-		return refuse(err, "it has critical extensions");
+		return jwt_refuse(err, "it has critical extensions");
 	if (kid && !json_is(kid, JSON_STRING))
-		return refuse(err, "the key id is not text");
+		return jwt_refuse(err, "the key id is not text");
 	t->kid = json_str(kid);
 	return 0;
 }
@@ -70,11 +70,11 @@ int jwt_parse(struct str token, struct arena *a, struct jwt *ret_jwt, struct err
 	int r;
 
 	if (token.n > JWT_MAX)
-		return refuse(err, "it is too long");
+		return jwt_refuse(err, "it is too long");
 	while (n < ARRAY_SIZE(parts) && str_split(&rest, '.', &parts[n]))
 		n++;
 	if (n != ARRAY_SIZE(parts) || rest.p)
-		return refuse(err, "want three parts");
+		return jwt_refuse(err, "want three parts");
 	t.message = str_of(token.p, parts[0].n + 1 + parts[1].n);
 	r = parse_part(parts[0], a, &t.header, err);
 	if (r == 0)

@@ -109,7 +109,7 @@ static int set_validity(X509 *cert, int64_t from, int64_t to)
 	return 0;
 }
 
-static int add_name(X509_NAME *name, int nid, struct str value, struct error *err)
+static int pki_add_name(X509_NAME *name, int nid, struct str value, struct error *err)
 {
 	if (value.n == 0 || value.n > PKI_NAME_MAX || !str_is_utf8(value) ||
 	    str_chr(value, '\0') >= 0)
@@ -190,7 +190,7 @@ static int self_sign(struct pki_ca *ca, struct str common_name, int64_t now, int
 
 	if (r < 0)
 		return r;
-	r = add_name(X509_get_subject_name(ca->cert), NID_commonName, common_name, err);
+	r = pki_add_name(X509_get_subject_name(ca->cert), NID_commonName, common_name, err);
 	if (r < 0)
 		return r;
 	if (X509_set_issuer_name(ca->cert, X509_get_subject_name(ca->cert)) != 1 ||
@@ -338,8 +338,8 @@ static int add_subject(X509 *cert, const struct pki_leaf *leaf, struct error *er
 	int r = 0;
 
 	for (size_t i = 0; i < leaf->norganizations && r == 0; i++)
-		r = add_name(subject, NID_organizationName, leaf->organizations[i], err);
-	return r < 0 ? r : add_name(subject, NID_commonName, leaf->common_name, err);
+		r = pki_add_name(subject, NID_organizationName, leaf->organizations[i], err);
+	return r < 0 ? r : pki_add_name(subject, NID_commonName, leaf->common_name, err);
 }
 
 static const char *usage_of(const struct pki_leaf *leaf)

@@ -34,7 +34,7 @@ static bool next_entry(const X509_NAME *name, int nid, struct arena *a, int *at,
 	return true;
 }
 
-static int refuse(struct error *err)
+static int pki_csr_refuse(struct error *err)
 {
 	return error_set(err, ERR_BAD_REQUEST, "PEM block type must be CERTIFICATE REQUEST");
 }
@@ -46,7 +46,7 @@ int pki_csr_common_name(struct str pem, struct arena *a, struct str *ret_name, s
 	int at = -1;
 
 	if (!req)
-		return refuse(err);
+		return pki_csr_refuse(err);
 	*ret_name = STR_NULL;
 	while (next_entry(X509_REQ_get_subject_name(req), NID_commonName, a, &at, &text))
 		*ret_name = text;
@@ -62,7 +62,7 @@ int pki_csr_has_organization(struct str pem, struct str organization, struct are
 	int at = -1;
 
 	if (!req)
-		return refuse(err);
+		return pki_csr_refuse(err);
 	*ret_has = false;
 	while (next_entry(X509_REQ_get_subject_name(req), NID_organizationName, a, &at, &text))
 		*ret_has = *ret_has || str_eq(text, organization);

@@ -21,7 +21,7 @@ static void happened(struct tls_side *s, enum tls_event event)
 		s->hook(s, event);
 }
 
-static void on_open(void *arg)
+static void tls_world_on_open(void *arg)
 {
 	struct tls_side *s = arg;
 
@@ -43,7 +43,7 @@ static void on_eof(void *arg)
 	happened(arg, TLS_EVENT_EOF);
 }
 
-static void on_writable(void *arg)
+static void tls_world_on_writable(void *arg)
 {
 	struct tls_side *s = arg;
 
@@ -60,10 +60,10 @@ static void on_error(void *arg, const struct error *err)
 }
 
 static const struct conn_events side_events = {
-	.on_open = on_open,
+	.on_open = tls_world_on_open,
 	.on_data = on_data,
 	.on_eof = on_eof,
-	.on_writable = on_writable,
+	.on_writable = tls_world_on_writable,
 	.on_error = on_error,
 };
 
@@ -144,7 +144,7 @@ void tls_world_release(struct tls_world *w)
 	buf_release(&w->server.got);
 }
 
-static struct tls *make(const struct tls_opts *opts)
+static struct tls *tls_world_make(const struct tls_opts *opts)
 {
 	struct tls *t = NULL;
 	struct error err;
@@ -157,13 +157,13 @@ struct tls *tls_world_server(struct tls_world *w, const char *const *alpn)
 {
 	struct tls_pair pair = { buf_str(&w->cert), buf_str(&w->key) };
 
-	return make(
+	return tls_world_make(
 		&(struct tls_opts){ .server = true, .pairs = &pair, .npairs = 1, .alpn = alpn });
 }
 
 struct tls *tls_world_client(struct tls_world *w, const char *const *alpn)
 {
-	return make(&(struct tls_opts){ .ca = buf_str(&w->ca_cert), .alpn = alpn });
+	return tls_world_make(&(struct tls_opts){ .ca = buf_str(&w->ca_cert), .alpn = alpn });
 }
 
 void tls_world_connect(struct tls_world *w, struct tls *client, struct tls *server,

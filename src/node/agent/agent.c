@@ -85,7 +85,7 @@ static void on_refused(void *arg, struct str pod_uid, const struct error *err)
 		worker_problem(w, "FailedUpdateStatus", str_from(err->msg));
 }
 
-static void on_node(void *arg, const struct json *node)
+static void agent_on_node(void *arg, const struct json *node)
 {
 	struct agent *a = arg;
 
@@ -119,7 +119,7 @@ static int make_runtime(struct agent *a, struct error *err)
 	return 0;
 }
 
-static void make_metrics(struct agent *a)
+static void agent_make_metrics(struct agent *a)
 {
 	struct metrics_family *f;
 
@@ -191,7 +191,7 @@ static int make_node(struct agent *a, struct error *err)
 		.reserved_cpu_milli = o->reserved_cpu_milli,
 		.reserved_memory = o->reserved_memory,
 		.hollow = !o->runtime_endpoint,
-		.on_node = on_node,
+		.on_node = agent_on_node,
 		.arg = a,
 		.log = o->log,
 	};
@@ -346,7 +346,7 @@ int agent_new(const struct agent_opts *opts, struct agent **ret_agent, struct er
 	agent_pods_init(a);
 	agent_devices_init(a);
 	agent_machine_init(a);
-	make_metrics(a);
+	agent_make_metrics(a);
 	r = make_parts(a, err);
 	if (r < 0) {
 		agent_free(a);

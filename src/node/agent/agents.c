@@ -70,7 +70,7 @@ int agents_start(struct agents *g, struct error *err)
 	return r;
 }
 
-static void on_stopped(void *arg)
+static void agents_on_stopped(void *arg)
 {
 	struct agents *g = arg;
 
@@ -84,9 +84,9 @@ void agents_stop(struct agents *g, void (*done)(void *arg), void *arg)
 	g->arg = arg;
 	pod_level_free(TAKE(g->pod_level));
 	for (size_t i = 0; i < g->n; i++)
-		agent_stop(g->v[i], on_stopped, g);
+		agent_stop(g->v[i], agents_on_stopped, g);
 	if (g->n == 0)
-		on_stopped(g);
+		agents_on_stopped(g);
 }
 
 void agents_free(struct agents *g)

@@ -220,7 +220,7 @@ static void print_pods(void *arg, struct buf *out)
 	end_list(&w);
 }
 
-static void put_text(struct json_writer *w, const char *key, struct str value)
+static void api_put_text(struct json_writer *w, const char *key, struct str value)
 {
 	json_writer_keyz(w, key);
 	json_writer_str(w, value);
@@ -231,9 +231,9 @@ static void print_runtime_pod(struct json_writer *w, const struct runtime_pod *p
 	json_writer_begin_object(w);
 	json_writer_keyz(w, "metadata");
 	json_writer_begin_object(w);
-	put_text(w, "name", p->name);
-	put_text(w, "namespace", p->ns);
-	put_text(w, "uid", p->uid);
+	api_put_text(w, "name", p->name);
+	api_put_text(w, "namespace", p->ns);
+	api_put_text(w, "uid", p->uid);
 	json_writer_end_object(w);
 	json_writer_keyz(w, "spec");
 	json_writer_begin_object(w);
@@ -243,8 +243,8 @@ static void print_runtime_pod(struct json_writer *w, const struct runtime_pod *p
 		if (p->containers[i].state != RUNTIME_RUNNING)
 			continue;
 		json_writer_begin_object(w);
-		put_text(w, "name", p->containers[i].name);
-		put_text(w, "image", p->containers[i].image);
+		api_put_text(w, "name", p->containers[i].name);
+		api_put_text(w, "image", p->containers[i].image);
 		json_writer_end_object(w);
 	}
 	json_writer_end_array(w);

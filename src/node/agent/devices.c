@@ -30,7 +30,7 @@ enum {
 
 /* --- pods whose devices changed --------------------------------------------------- */
 
-static void mark(struct agent *a, struct str pod_uid)
+static void devices_mark(struct agent *a, struct str pod_uid)
 {
 	struct worker *w = agent_worker(a, pod_uid);
 
@@ -95,7 +95,7 @@ void agent_health_changed(void *arg, const struct health_device *now, enum assig
 	n = assign_pods_of_device(a->host.assign, now->driver, now->pool, now->device, &scratch,
 				  &uids);
 	for (size_t i = 0; i < n; i++)
-		mark(a, uids[i]);
+		devices_mark(a, uids[i]);
 	agent_podres_health(a); /* also for a device that has expired */
 }
 
@@ -123,7 +123,7 @@ static void on_events(struct loop_timer *t)
 	agent_events_follow(a);
 }
 
-static void on_health(void *arg, struct str driver, const struct plugin_health *v, size_t n)
+static void devices_on_health(void *arg, struct str driver, const struct plugin_health *v, size_t n)
 {
 	struct agent *a = arg;
 	size_t unconfirmed = health_unconfirmed(a->host.health);
@@ -187,7 +187,7 @@ static void forget_lost(struct agent *a, struct str resource)
 	}
 }
 
-static void on_lost(struct loop_timer *t)
+static void devices_on_lost(struct loop_timer *t)
 {
 	struct agent_lost *l = CONTAINER_OF(t, struct agent_lost, timer);
 	struct agent *a = l->agent;
@@ -211,7 +211,7 @@ static void begin_lost(struct agent *a, struct str resource, bool settling)
 	l->agent = a;
 	l->resource = str_dup(resource);
 	l->settling = settling;
-	loop_timer_init(&l->timer, a->opts.loop, on_lost);
+	loop_timer_init(&l->timer, a->opts.loop, devices_on_lost);
 	list_push_back(&a->lost, &l->link);
 	loop_timer_start(&l->timer, settling ? SETTLE_MS : LOST_MS);
 }
@@ -258,7 +258,7 @@ static void on_resource_gone(void *arg, struct str resource)
 	assign_resource_gone(a->host.assign, resource);
 }
 
-static void on_problem(void *arg, struct str what, const struct error *err)
+static void devices_on_problem(void *arg, struct str what, const struct error *err)
 {
 	struct agent *a = arg;
 
@@ -269,9 +269,9 @@ const struct plugins_events agent_plugin_events = {
 	.on_resource = on_resource,
 	.on_resource_gone = on_resource_gone,
 	.on_driver = on_driver,
-	.on_health = on_health,
+	.on_health = devices_on_health,
 	.on_no_health = on_no_health,
-	.on_problem = on_problem,
+	.on_problem = devices_on_problem,
 };
 
 /* Every pod that holds the device gets an event; the metric counts the change once. */
@@ -289,7 +289,7 @@ static void on_assign_change(struct assign_watcher *w, const struct assign_chang
 	struct agent *a = CONTAINER_OF(w, struct agent, watcher);
 
 	if (c->pod_uid.n > 0)
-		mark(a, c->pod_uid);
+		devices_mark(a, c->pod_uid);
 	if (c->type == ASSIGN_DEVICE_HEALTH)
 		count_changes(a);
 	if (c->type == ASSIGN_SHARED_CPUS)

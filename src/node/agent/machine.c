@@ -26,7 +26,7 @@ int agent_read_machine(const struct agent *a, struct machine *m, struct error *e
 }
 
 /* Readers keep their pointer, which now shows the new machine. */
-static void replace(struct agent *a, struct machine *m)
+static void machine_replace(struct agent *a, struct machine *m)
 {
 	struct machine old = a->machine;
 
@@ -51,7 +51,7 @@ static void on_machine_timer(struct loop_timer *t)
 		return;
 	}
 	if (!machine_equal(&a->machine, &now))
-		replace(a, &now);
+		machine_replace(a, &now);
 	machine_release(&now);
 }
 

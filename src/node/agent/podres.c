@@ -37,7 +37,7 @@ static void follow_allocatable(struct agent *a)
 	(void)podres_set_allocatable(a->book, state);
 }
 
-static void on_change(struct assign_watcher *w, const struct assign_change *c)
+static void podres_on_change(struct assign_watcher *w, const struct assign_change *c)
 {
 	struct agent *a = CONTAINER_OF(w, struct agent, podres_watcher);
 
@@ -74,7 +74,7 @@ void agent_podres_refresh(struct agent *a, struct str pod_uid)
 }
 
 /* Adds pods that an earlier agent admitted, before the API has listed them. */
-static void fill(struct agent *a)
+static void podres_fill(struct agent *a)
 {
 	struct str at = STR_NULL;
 	bool ended;
@@ -92,10 +92,10 @@ int agent_podres_start(struct agent *a, struct error *err)
 	 * Microseconds: no earlier agent has made more changes than microseconds have passed since.
 	 */
 	a->book = podres_new(clock_wall(loop_clock(a->opts.loop)) / 1000);
-	fill(a);
+	podres_fill(a);
 	loop_timer_init(&a->offers_timer, a->opts.loop, on_offers);
 	podres_on_refresh(a->book, on_refresh, a);
-	a->podres_watcher.on_change = on_change;
+	a->podres_watcher.on_change = podres_on_change;
 	assign_add_watcher(a->host.assign, &a->podres_watcher);
 	o.loop = a->opts.loop;
 	o.book = a->book;

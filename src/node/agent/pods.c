@@ -252,7 +252,7 @@ bool agent_recovering(void *arg)
 	return a->recovering;
 }
 
-static void on_list(void *arg, const struct runtime_pods *pods, const struct error *err)
+static void pods_on_list(void *arg, const struct runtime_pods *pods, const struct error *err)
 {
 	struct agent *a = arg;
 	struct map seen;
@@ -295,7 +295,7 @@ static void on_list_task(struct loop_task *t)
 	a->list_again = false;
 	a->listing = true;
 	a->looks++;
-	a->host.runtime->ops->list(a->host.runtime, on_list, a);
+	a->host.runtime->ops->list(a->host.runtime, pods_on_list, a);
 }
 
 uint64_t agent_relist(void *arg)
@@ -353,7 +353,7 @@ static void on_condition_timer(struct loop_timer *t)
 
 /* --- the API ---------------------------------------------------------------------- */
 
-static void take(struct agent *a, struct cached *o)
+static void pods_take(struct agent *a, struct cached *o)
 {
 	CLEANUP(pod_unref) struct pod *pod = NULL;
 	struct worker *w;
@@ -377,13 +377,13 @@ static void take(struct agent *a, struct cached *o)
 	(void)agent_relist(a);
 }
 
-static void on_add(struct informer_handler *h, struct cached *o, bool initial)
+static void pods_on_add(struct informer_handler *h, struct cached *o, bool initial)
 {
 	(void)initial;
-	take(CONTAINER_OF(h, struct agent, handler), o);
+	pods_take(CONTAINER_OF(h, struct agent, handler), o);
 }
 
-static void drop(struct agent *a, struct cached *o)
+static void pods_drop(struct agent *a, struct cached *o)
 {
 	struct worker *w = agent_worker(a, o->uid);
 
@@ -392,22 +392,22 @@ static void drop(struct agent *a, struct cached *o)
 }
 
 /* Another pod of the same name may have replaced it unnoticed. */
-static void on_update(struct informer_handler *h, struct cached *old, struct cached *o)
+static void pods_on_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
 	struct agent *a = CONTAINER_OF(h, struct agent, handler);
 
 	if (!str_eq(old->uid, o->uid))
-		drop(a, old);
-	take(a, o);
+		pods_drop(a, old);
+	pods_take(a, o);
 }
 
-static void on_delete(struct informer_handler *h, struct cached *last, bool unknown)
+static void pods_on_delete(struct informer_handler *h, struct cached *last, bool unknown)
 {
 	(void)unknown;
-	drop(CONTAINER_OF(h, struct agent, handler), last);
+	pods_drop(CONTAINER_OF(h, struct agent, handler), last);
 }
 
-static void on_synced(struct informer_handler *h)
+static void pods_on_synced(struct informer_handler *h)
 {
 	struct agent *a = CONTAINER_OF(h, struct agent, handler);
 
@@ -452,10 +452,10 @@ void agent_pods_start(struct agent *a)
 				&(struct informer_spec){ .resource = &pods,
 							 .field_selector = buf_str(&selector),
 							 .slim = true });
-	a->handler = (struct informer_handler){ .on_add = on_add,
-						.on_update = on_update,
-						.on_delete = on_delete,
-						.on_synced = on_synced };
+	a->handler = (struct informer_handler){ .on_add = pods_on_add,
+						.on_update = pods_on_update,
+						.on_delete = pods_on_delete,
+						.on_synced = pods_on_synced };
 	informer_add_handler(a->pods, &a->handler);
 	a->host.runtime->on_change = on_runtime_change;
 	a->host.runtime->arg = a;

@@ -83,19 +83,19 @@ struct choice {
 	uint64_t mark; /* marks chosen devices */
 };
 
-static int refuse(struct error *err, const char *what, struct str resource)
+static int admit_refuse(struct error *err, const char *what, struct str resource)
 {
 	return error_set(err, ERR_INVALID, "%s %.*s", what, STR_ARG(resource));
 }
 
-static bool complete(const struct choice *c)
+static bool admit_complete(const struct choice *c)
 {
 	return (int64_t)c->chosen.n == c->required;
 }
 
-static void take(struct choice *c, struct device_rec *d)
+static void admit_take(struct choice *c, struct device_rec *d)
 {
-	if (complete(c) || d->mark == c->mark)
+	if (admit_complete(c) || d->mark == c->mark)
 		return;
 	d->mark = c->mark;
 	c->chosen.v[c->chosen.n++] = d;
@@ -104,7 +104,7 @@ static void take(struct choice *c, struct device_rec *d)
 static void take_all(struct choice *c, struct device_list from)
 {
 	for (size_t i = 0; i < from.n; i++)
-		take(c, from.v[i]);
+		admit_take(c, from.v[i]);
 }
 
 struct device_list assign_reusable(const struct admitting *in, const struct resource_rec *r)
@@ -168,7 +168,7 @@ static int take_preferred(struct choice *c, struct device_list from)
 		struct device_rec *d = assign_device(c->resource, str_from(w->ids[i]));
 
 		if (d && d->offer == c->mark)
-			take(c, d);
+			admit_take(c, d);
 	}
 	if (w)
 		return 0;
@@ -202,7 +202,7 @@ static int choose_aligned(struct choice *c, struct device_list aligned, struct e
 	if (r != 0)
 		return r;
 	take_all(c, aligned);
-	return complete(c) ? 0 : unexpectedly_short(c, err);
+	return admit_complete(c) ? 0 : unexpectedly_short(c, err);
 }
 
 static int choose_rest(struct choice *c, struct device_list available,
@@ -211,17 +211,17 @@ static int choose_rest(struct choice *c, struct device_list available,
 	int r;
 
 	take_all(c, by->aligned);
-	if (complete(c))
+	if (admit_complete(c))
 		return 0;
 	r = take_preferred(c, available);
 	if (r != 0)
 		return r;
 	take_all(c, by->unaligned);
 	take_all(c, by->anywhere);
-	return complete(c) ? 0 : unexpectedly_short(c, err);
+	return admit_complete(c) ? 0 : unexpectedly_short(c, err);
 }
 
-static int choose(struct choice *c, struct error *err)
+static int admit_choose(struct choice *c, struct error *err)
 {
 	struct device_list available, reusable = assign_reusable(c->in, c->resource);
 	struct device_split by;
@@ -229,7 +229,7 @@ static int choose(struct choice *c, struct error *err)
 
 	c->mark = ++c->in->s->marks;
 	take_all(c, reusable);
-	if (complete(c))
+	if (admit_complete(c))
 		return 0;
 	available = assign_available(c->in, c->resource);
 	needed = c->required - (int64_t)c->chosen.n;
@@ -255,10 +255,11 @@ static int check_registered(const struct admitting *in, const struct resource_re
 			"devices of %.*s may be in use by pod %s/%s, whose assignment was lost",
 			STR_ARG(r->name), other->ns, other->name);
 	if (r->dropped)
-		return refuse(err, "cannot allocate unregistered device", r->name);
+		return admit_refuse(err, "cannot allocate unregistered device", r->name);
 	if (r->nhealthy == 0)
-		return refuse(err, "no healthy devices present; cannot allocate unhealthy devices",
-			      r->name);
+		return admit_refuse(err,
+				    "no healthy devices present; cannot allocate unhealthy devices",
+				    r->name);
 	return 0;
 }
 
@@ -317,7 +318,7 @@ static int admit_devices(struct admitting *in, const struct json *container,
 		c.chosen.n = 0;
 		c.chosen.v = ARENA_ARRAY(in->a, struct device_rec *,
 					 MIN((size_t)c.required, c.resource->devices.n));
-		r = choose(&c, err);
+		r = admit_choose(&c, err);
 		if (r == 0)
 			(void)assign_add_hold(in->rec, rec, c.resource, c.chosen.v, c.chosen.n);
 	}

@@ -23,7 +23,7 @@ static int foreign(struct reader *r, const char *what)
 /*
  * Reads text without NULs, because our records end there. Empty text only where that is meaningful.
  */
-static bool read_text(const struct json *object, const char *key, struct str *ret)
+static bool load_read_text(const struct json *object, const char *key, struct str *ret)
 {
 	*ret = json_text_at(object, key);
 	return ret->p && str_chr(*ret, '\0') < 0;
@@ -31,7 +31,7 @@ static bool read_text(const struct json *object, const char *key, struct str *re
 
 static bool read_name(const struct json *object, const char *key, struct str *ret)
 {
-	return read_text(object, key, ret) && ret->n > 0;
+	return load_read_text(object, key, ret) && ret->n > 0;
 }
 
 static const struct json *array_at(const struct json *object, const char *key)
@@ -55,8 +55,8 @@ static bool read_numa(const struct json *array, int64_t *numa, size_t *ret_n)
 	return true;
 }
 
-static int read_device(struct reader *r, const struct json *v, struct resource_rec *res,
-		       struct pod_rec *p, struct device_rec **ret_device)
+static int load_read_device(struct reader *r, const struct json *v, struct resource_rec *res,
+			    struct pod_rec *p, struct device_rec **ret_device)
 {
 	const struct json *numa = json_getz(v, "numa");
 	int64_t nodes[DEVICE_NUMA_MAX];
@@ -109,7 +109,7 @@ static int read_hold(struct reader *r, const struct json *v, struct pod_rec *p, 
 		return foreign(r, "a container lists a resource twice");
 	devices = ARENA_ARRAY(r->a, struct device_rec *, json_count(ids));
 	JSON_FOREACH (it, ids) {
-		int err = read_device(r, it, res, p, &devices[n]);
+		int err = load_read_device(r, it, res, p, &devices[n]);
 
 		if (err < 0)
 			return err;
@@ -161,7 +161,7 @@ static int read_cpus(struct reader *r, const struct json *v, const struct pod_re
 	return 0;
 }
 
-static int kind_of(struct str text)
+static int load_kind_of(struct str text)
 {
 	for (int i = 0; i < (int)ASSIGN_KINDS; i++) {
 		if (str_eqz(text, assign_kind_names[i]))
@@ -172,7 +172,7 @@ static int kind_of(struct str text)
 
 static int read_container(struct reader *r, const struct json *v, struct pod_rec *p)
 {
-	int kind = kind_of(json_text_at(v, "kind")), err;
+	int kind = load_kind_of(json_text_at(v, "kind")), err;
 	struct str name;
 	size_t at = p->containers.n;
 
@@ -208,8 +208,8 @@ static int read_claim_device(struct reader *r, const struct json *v, struct clai
 	struct assign_claim_device d = { 0 };
 	size_t before = c->devices.n;
 
-	if (!read_name(v, "driver", &d.driver) || !read_text(v, "pool", &d.pool) ||
-	    !read_text(v, "device", &d.device) || !read_text(v, "share", &d.share_id) ||
+	if (!read_name(v, "driver", &d.driver) || !load_read_text(v, "pool", &d.pool) ||
+	    !load_read_text(v, "device", &d.device) || !load_read_text(v, "share", &d.share_id) ||
 	    !read_strs(array_at(v, "requests"), r->a, &d.requests, &d.nrequests) ||
 	    !read_strs(array_at(v, "cdi"), r->a, &d.cdi, &d.ncdi))
 		return foreign(r, "a claim's device entry is not valid");
@@ -217,8 +217,8 @@ static int read_claim_device(struct reader *r, const struct json *v, struct clai
 	return c->devices.n > before ? 0 : foreign(r, "a claim lists a device twice");
 }
 
-static bool read_list(const struct json *array, struct claim_rec *c,
-		      bool (*add)(struct claim_rec *c, struct str text))
+static bool load_read_list(const struct json *array, struct claim_rec *c,
+			   bool (*add)(struct claim_rec *c, struct str text))
 {
 	if (!array)
 		return false;
@@ -241,24 +241,24 @@ static bool add_user(struct claim_rec *c, struct str pod_uid)
 }
 
 /* The caller owns *ret_claim if it is not NULL, also after a failure. */
-static int read_claim(struct reader *r, const struct json *v, struct claim_rec **ret_claim)
+static int load_read_claim(struct reader *r, const struct json *v, struct claim_rec **ret_claim)
 {
 	bool unpreparing;
 	struct str uid, ns, name;
 	struct claim_rec *c;
 	int err = 0;
 
-	if (!read_name(v, "uid", &uid) || !read_text(v, "namespace", &ns) ||
+	if (!read_name(v, "uid", &uid) || !load_read_text(v, "namespace", &ns) ||
 	    !read_name(v, "name", &name) || !json_bool(json_getz(v, "unpreparing"), &unpreparing))
 		return foreign(r, "a claim entry is not valid");
 	*ret_claim = c = assign_claim_new(uid, ns, name);
 	c->state = unpreparing ? ASSIGN_CLAIM_UNPREPARING : ASSIGN_CLAIM_PREPARING;
-	if (!read_list(array_at(v, "drivers"), c, assign_claim_add_driver) ||
-	    !read_list(array_at(v, "pods"), c, add_user) || !array_at(v, "devices"))
+	if (!load_read_list(array_at(v, "drivers"), c, assign_claim_add_driver) ||
+	    !load_read_list(array_at(v, "pods"), c, add_user) || !array_at(v, "devices"))
 		return foreign(r, "a claim's lists of drivers or pods are not valid");
 	/* Older agents did not write it; claims get it again when their pods prepare them. */
 	if (array_at(v, "exclusive") &&
-	    !read_list(array_at(v, "exclusive"), c, assign_claim_add_exclusive))
+	    !load_read_list(array_at(v, "exclusive"), c, assign_claim_add_exclusive))
 		return foreign(r, "a claim's list of exclusive devices is not valid");
 	JSON_FOREACH (it, array_at(v, "devices"))
 		err = err < 0 ? err : read_claim_device(r, it, c);
@@ -268,7 +268,7 @@ static int read_claim(struct reader *r, const struct json *v, struct claim_rec *
 static int read_log_claim(struct reader *r, const struct json *v)
 {
 	struct claim_rec *c = NULL;
-	int err = read_claim(r, v, &c);
+	int err = load_read_claim(r, v, &c);
 
 	if (err == 0 && !assign_claim_add(r->s, c))
 		err = foreign(r, "a claim or its device is listed twice");
@@ -280,7 +280,7 @@ static int read_log_claim(struct reader *r, const struct json *v)
 static int read_past(struct reader *r, const struct json *v, struct pod_rec *p, struct str name)
 {
 	struct claim_rec *c = NULL;
-	int err = read_claim(r, v, &c);
+	int err = load_read_claim(r, v, &c);
 
 	if (err == 0 && c->users.n + c->exclusive.n > 0)
 		err = foreign(r, "a claim of the past is used");
@@ -329,7 +329,7 @@ static int read_pod(struct reader *r, const struct json *v)
 	bool ended;
 	int err = 0;
 
-	if (!read_name(v, "uid", &uid) || !read_text(v, "namespace", &ns) ||
+	if (!read_name(v, "uid", &uid) || !load_read_text(v, "namespace", &ns) ||
 	    !read_name(v, "name", &name) || !json_bool(json_getz(v, "ended"), &ended) ||
 	    !array_at(v, "containers") || !array_at(v, "claims") || assign_pod(r->s, uid))
 		return foreign(r, "a pod entry is not valid");
@@ -363,8 +363,8 @@ static int read_resource(struct reader *r, const struct json *v)
 	return 0;
 }
 
-static int read_all(struct reader *r, const struct json *root, const char *key,
-		    int (*read)(struct reader *r, const struct json *v))
+static int load_read_all(struct reader *r, const struct json *root, const char *key,
+			 int (*read)(struct reader *r, const struct json *v))
 {
 	const struct json *array = array_at(root, key);
 	int err = array ? 0 : foreign(r, "a part is missing");
@@ -376,14 +376,14 @@ static int read_all(struct reader *r, const struct json *root, const char *key,
 
 static int read_log(struct reader *r, const struct json *root)
 {
-	int err = read_all(r, root, "claims", read_log_claim);
+	int err = load_read_all(r, root, "claims", read_log_claim);
 
 	if (err == 0)
-		err = read_all(r, root, "pods", read_pod);
+		err = load_read_all(r, root, "pods", read_pod);
 	if (err < 0)
 		return err;
 	drop_all(r->s);
-	return read_all(r, root, "resources", read_resource);
+	return load_read_all(r, root, "resources", read_resource);
 }
 
 int assign_decode(struct assign *s, struct str body, struct error *err)

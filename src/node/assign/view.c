@@ -3,8 +3,8 @@
  */
 #include "node/assign/assign_impl.h"
 
-static const struct container_rec *find(const struct assign *s, struct str pod_uid,
-					struct str container)
+static const struct container_rec *view_find(const struct assign *s, struct str pod_uid,
+					     struct str container)
 {
 	const struct pod_rec *p = assign_pod(s, pod_uid);
 
@@ -41,7 +41,7 @@ bool assign_next_container(const struct assign *s, struct str pod_uid, size_t *a
 struct str assign_cpus(const struct assign *s, struct str pod_uid, struct str container,
 		       struct arena *a)
 {
-	const struct container_rec *c = find(s, pod_uid, container);
+	const struct container_rec *c = view_find(s, pod_uid, container);
 
 	if (!s->static_cpus)
 		return STR_NULL;
@@ -51,7 +51,7 @@ struct str assign_cpus(const struct assign *s, struct str pod_uid, struct str co
 struct str assign_mems(const struct assign *s, struct str pod_uid, struct str container,
 		       struct arena *a)
 {
-	const struct container_rec *c = find(s, pod_uid, container);
+	const struct container_rec *c = view_find(s, pod_uid, container);
 	struct cpu_set nodes = { 0 };
 
 	for (size_t i = 0; c && i < c->memory.n; i++)
@@ -62,7 +62,7 @@ struct str assign_mems(const struct assign *s, struct str pod_uid, struct str co
 bool assign_own_cpus(const struct assign *s, struct str pod_uid, struct str container,
 		     struct cpu_set *ret_cpus)
 {
-	const struct container_rec *c = find(s, pod_uid, container);
+	const struct container_rec *c = view_find(s, pod_uid, container);
 
 	if (!c || !c->cpus)
 		return false;
@@ -73,7 +73,7 @@ bool assign_own_cpus(const struct assign *s, struct str pod_uid, struct str cont
 size_t assign_memory(const struct assign *s, struct str pod_uid, struct str container,
 		     struct arena *a, const struct memory_block **ret_blocks)
 {
-	const struct container_rec *c = find(s, pod_uid, container);
+	const struct container_rec *c = view_find(s, pod_uid, container);
 	size_t n = c ? c->memory.n : 0;
 	struct memory_block *v = ARENA_ARRAY(a, struct memory_block, n);
 

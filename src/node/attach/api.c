@@ -22,8 +22,8 @@ static const char *const pod_parts[] = {
 };
 static const char *const node_parts[] = { "status.allocatable", "status.capacity" };
 
-static bool differs(const struct cached *a, const struct cached *b, const char *const *parts,
-		    size_t n)
+static bool api_differs(const struct cached *a, const struct cached *b, const char *const *parts,
+			size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (!str_eq(cached_field(a, parts[i], NULL), cached_field(b, parts[i], NULL)))
@@ -43,7 +43,7 @@ static enum attach_life life_of(const struct cached *o)
 	return cached_field(o, "status.startTime", NULL).p ? ATTACH_STARTING : ATTACH_COMING;
 }
 
-static void take(struct attach *a, const struct cached *o)
+static void api_take(struct attach *a, const struct cached *o)
 {
 	struct attach_pod_info info = { .uid = o->uid,
 					.ns = cached_ns(o),
@@ -64,38 +64,38 @@ static void take(struct attach *a, const struct cached *o)
 	attach_follow(a);
 }
 
-static void drop(struct attach *a, const struct cached *o)
+static void api_drop(struct attach *a, const struct cached *o)
 {
 	attach_merge_pod_gone(a->merge, o->uid);
 	attach_poll_pod(&a->poll, o->uid, loop_now(a->opts.loop));
 	attach_follow(a);
 }
 
-static void on_add(struct informer_handler *h, struct cached *o, bool initial)
+static void api_on_add(struct informer_handler *h, struct cached *o, bool initial)
 {
 	(void)initial;
-	take(CONTAINER_OF(h, struct attach, pod_handler), o);
+	api_take(CONTAINER_OF(h, struct attach, pod_handler), o);
 }
 
 /* Another pod of the same name may have replaced it unnoticed. */
-static void on_update(struct informer_handler *h, struct cached *old, struct cached *o)
+static void api_on_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
 	struct attach *a = CONTAINER_OF(h, struct attach, pod_handler);
 	bool other = !str_eq(old->uid, o->uid);
 
 	if (other)
-		drop(a, old);
-	if (other || differs(old, o, pod_parts, ARRAY_SIZE(pod_parts)))
-		take(a, o);
+		api_drop(a, old);
+	if (other || api_differs(old, o, pod_parts, ARRAY_SIZE(pod_parts)))
+		api_take(a, o);
 }
 
-static void on_delete(struct informer_handler *h, struct cached *last, bool unknown)
+static void api_on_delete(struct informer_handler *h, struct cached *last, bool unknown)
 {
 	(void)unknown;
-	drop(CONTAINER_OF(h, struct attach, pod_handler), last);
+	api_drop(CONTAINER_OF(h, struct attach, pod_handler), last);
 }
 
-static void on_synced(struct informer_handler *h)
+static void api_on_synced(struct informer_handler *h)
 {
 	attach_follow(CONTAINER_OF(h, struct attach, pod_handler));
 }
@@ -117,11 +117,11 @@ static void on_node_add(struct informer_handler *h, struct cached *o, bool initi
 
 static void on_node_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
-	if (differs(old, o, node_parts, ARRAY_SIZE(node_parts)))
+	if (api_differs(old, o, node_parts, ARRAY_SIZE(node_parts)))
 		node_changed(h);
 }
 
-static struct informer *follow(struct attach *a, const char *what, const char *field)
+static struct informer *api_follow(struct attach *a, const char *what, const char *field)
 {
 	CLEANUP(buf_release) struct buf selector = BUF_INIT(KIB);
 	struct resource resource = resource_builtin("", "v1", what);
@@ -136,15 +136,15 @@ static struct informer *follow(struct attach *a, const char *what, const char *f
 void attach_api_start(struct attach *a)
 {
 	a->informers = informers_new(a->opts.client, NULL);
-	a->pod_handler = (struct informer_handler){ .on_add = on_add,
-						    .on_update = on_update,
-						    .on_delete = on_delete,
-						    .on_synced = on_synced };
+	a->pod_handler = (struct informer_handler){ .on_add = api_on_add,
+						    .on_update = api_on_update,
+						    .on_delete = api_on_delete,
+						    .on_synced = api_on_synced };
 	a->node_handler = (struct informer_handler){ .on_add = on_node_add,
 						     .on_update = on_node_update };
-	a->pods = follow(a, "pods", "spec.nodeName");
+	a->pods = api_follow(a, "pods", "spec.nodeName");
 	informer_add_handler(a->pods, &a->pod_handler);
-	informer_add_handler(follow(a, "nodes", "metadata.name"), &a->node_handler);
+	informer_add_handler(api_follow(a, "nodes", "metadata.name"), &a->node_handler);
 	informers_start(a->informers);
 }
 

@@ -13,7 +13,7 @@ enum {
 	LOOK_MS = 250, /* while something waits */
 };
 
-static void tick(struct attach *a)
+static void attach_tick(struct attach *a)
 {
 	int64_t wait = attach_calls_next(a);
 	bool waits = a->call || a->unknown_ms != INT64_MAX || !a->listed || !a->ready ||
@@ -27,9 +27,9 @@ static void tick(struct attach *a)
 		loop_timer_start(&a->timer, wait);
 }
 
-static void on_timer(struct loop_timer *t)
+static void attach_on_timer(struct loop_timer *t)
 {
-	tick(CONTAINER_OF(t, struct attach, timer));
+	attach_tick(CONTAINER_OF(t, struct attach, timer));
 }
 
 void attach_follow(struct attach *a)
@@ -44,7 +44,7 @@ void attach_follow(struct attach *a)
  * A kubelet that connects may be another one than before: everything is requested, and Get is tried
  * again.
  */
-static void on_state(void *arg, enum grpc_channel_state state, const struct error *err)
+static void attach_on_state(void *arg, enum grpc_channel_state state, const struct error *err)
 {
 	struct attach *a = arg;
 	bool ready = state == GRPC_CHANNEL_READY;
@@ -94,7 +94,7 @@ static int connect_kubelet(struct attach *a, struct error *err)
 	struct grpc_channel_opts opts = { .eager = true,
 					  .backoff_initial_ms = RECONNECT_MS,
 					  .backoff_max_ms = RECONNECT_MAX_MS,
-					  .on_state = on_state,
+					  .on_state = attach_on_state,
 					  .arg = a };
 	struct buf to = BUF_INIT(NET_ADDRESS_MAX);
 	int r;
@@ -126,7 +126,7 @@ static bool is_settled(void *arg, struct str uid)
 	return attach_merge_settled(a->merge, uid);
 }
 
-static void end(struct attach *a)
+static void attach_end(struct attach *a)
 {
 	a->stopping = true;
 	loop_timer_stop(&a->timer);
@@ -135,7 +135,7 @@ static void end(struct attach *a)
 	attach_calls_stop(a);
 }
 
-static void on_stopped(struct loop_task *t)
+static void attach_on_stopped(struct loop_task *t)
 {
 	struct attach *a = CONTAINER_OF(t, struct attach, stop_task);
 
@@ -156,8 +156,8 @@ int attach_new(const struct attach_opts *opts, struct attach **ret_attach, struc
 	a->poll_ops = (struct attach_poll_ops){ asks_get, is_settled, a };
 	a->began_ms = a->last_answer_ms = now;
 	a->unknown_ms = INT64_MAX;
-	loop_timer_init(&a->timer, opts->loop, on_timer);
-	loop_task_init(&a->stop_task, on_stopped);
+	loop_timer_init(&a->timer, opts->loop, attach_on_timer);
+	loop_task_init(&a->stop_task, attach_on_stopped);
 	attach_behind_init(a);
 	r = connect_kubelet(a, err);
 	if (r < 0)
@@ -170,7 +170,7 @@ int attach_new(const struct attach_opts *opts, struct attach **ret_attach, struc
 
 void attach_stop(struct attach *a, void (*done)(void *arg), void *arg)
 {
-	end(a);
+	attach_end(a);
 	a->stopped = done;
 	a->stopped_arg = arg;
 	loop_defer(a->opts.loop, &a->stop_task);
@@ -180,7 +180,7 @@ void attach_free(struct attach *a)
 {
 	if (!a)
 		return;
-	end(a);
+	attach_end(a);
 	loop_task_cancel(&a->stop_task);
 	attach_merge_free(a->merge);
 	attach_poll_release(&a->poll);

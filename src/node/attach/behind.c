@@ -8,7 +8,7 @@
 
 enum { BEHIND_MS = 2000, SILENT_TIMES = 3 };
 
-static struct metrics_family *family(struct metrics *m, const struct metrics_spec *spec)
+static struct metrics_family *behind_family(struct metrics *m, const struct metrics_spec *spec)
 {
 	struct metrics_family *f = NULL;
 
@@ -22,28 +22,30 @@ void attach_behind_init(struct attach *a)
 
 	if (!a->opts.metrics)
 		return;
-	a->calls = family(a->opts.metrics,
-			  &(struct metrics_spec){ .name = "devplane_attach_calls_total",
-						  .help = "Calls to the kubelet, by result.",
-						  .type = METRICS_COUNTER,
-						  .labels = labels,
-						  .labels_n = ARRAY_SIZE(labels) });
-	f = family(a->opts.metrics,
-		   &(struct metrics_spec){ .name = "devplane_attach_torn_answers_total",
-					   .help = "Inconsistent replies to List, which were "
-						   "discarded.",
-					   .type = METRICS_COUNTER });
+	a->calls = behind_family(a->opts.metrics,
+				 &(struct metrics_spec){ .name = "devplane_attach_calls_total",
+							 .help = "Calls to the kubelet, by result.",
+							 .type = METRICS_COUNTER,
+							 .labels = labels,
+							 .labels_n = ARRAY_SIZE(labels) });
+	f = behind_family(
+		a->opts.metrics,
+		&(struct metrics_spec){ .name = "devplane_attach_torn_answers_total",
+					.help = "Inconsistent replies to List, which were "
+						"discarded.",
+					.type = METRICS_COUNTER });
 	a->torn = f ? metrics_counter_of(f, NULL, 0) : NULL;
-	f = family(a->opts.metrics,
-		   &(struct metrics_spec){ .name = "devplane_attach_behind",
-					   .help = "1 while the kubelet cannot be followed.",
-					   .type = METRICS_GAUGE });
+	f = behind_family(a->opts.metrics,
+			  &(struct metrics_spec){ .name = "devplane_attach_behind",
+						  .help = "1 while the kubelet cannot be followed.",
+						  .type = METRICS_GAUGE });
 	a->behind_gauge = f ? metrics_gauge_of(f, NULL, 0) : NULL;
-	f = family(a->opts.metrics,
-		   &(struct metrics_spec){ .name = "devplane_attach_last_answer_timestamp_seconds",
-					   .help = "Time of the kubelet's last reply, in seconds "
-						   "since 1970.",
-					   .type = METRICS_GAUGE });
+	f = behind_family(
+		a->opts.metrics,
+		&(struct metrics_spec){ .name = "devplane_attach_last_answer_timestamp_seconds",
+					.help = "Time of the kubelet's last reply, in seconds "
+						"since 1970.",
+					.type = METRICS_GAUGE });
 	a->last_answer = f ? metrics_gauge_of(f, NULL, 0) : NULL;
 }
 

@@ -17,7 +17,7 @@ static const struct {
 	[ATTACH_ASK_ALLOCATABLE] = { &podres_method_allocatable, "GetAllocatableResources" },
 };
 
-static int64_t now_ms(const struct attach *a)
+static int64_t calls_now_ms(const struct attach *a)
 {
 	return loop_now(a->opts.loop);
 }
@@ -44,9 +44,9 @@ static void taken(struct attach *a, bool list)
 	struct str uid = STR_NULL;
 
 	a->problem[0] = '\0';
-	attach_poll_answered(&a->poll, &a->poll_ops, now_ms(a));
+	attach_poll_answered(&a->poll, &a->poll_ops, calls_now_ms(a));
 	while (list && attach_merge_next_unsettled(a->merge, &uid))
-		attach_poll_expect(&a->poll, uid, now_ms(a));
+		attach_poll_expect(&a->poll, uid, calls_now_ms(a));
 	tell_known(a);
 }
 
@@ -56,7 +56,7 @@ static void torn(struct attach *a, const struct attach_outcome *out)
 	if (a->torn)
 		metrics_counter_add(a->torn, 1);
 	problem(a, out->why);
-	attach_poll_failed(&a->poll, loop_prng(a->opts.loop), now_ms(a));
+	attach_poll_failed(&a->poll, loop_prng(a->opts.loop), calls_now_ms(a));
 }
 
 /*
@@ -70,9 +70,9 @@ static bool may_tell(struct attach *a, Podresources__PodResources *const *v, siz
 		return true;
 	}
 	a->surprised = true;
-	attach_poll_failed(&a->poll, loop_prng(a->opts.loop), now_ms(a));
+	attach_poll_failed(&a->poll, loop_prng(a->opts.loop), calls_now_ms(a));
 	attach_poll_resume(&a->poll);
-	attach_poll_allocatable(&a->poll, now_ms(a));
+	attach_poll_allocatable(&a->poll, calls_now_ms(a));
 	return false;
 }
 
@@ -83,10 +83,10 @@ static void take_list(struct attach *a, const void *reply)
 
 	if (!may_tell(a, list->pod_resources, list->n_pod_resources))
 		return;
-	attach_merge_list(a->merge, list, now_ms(a), &out);
+	attach_merge_list(a->merge, list, calls_now_ms(a), &out);
 	if (out.applied) {
 		a->listed = true;
-		a->unknown_ms = out.unknown > 0 ? MIN(a->unknown_ms, now_ms(a)) : INT64_MAX;
+		a->unknown_ms = out.unknown > 0 ? MIN(a->unknown_ms, calls_now_ms(a)) : INT64_MAX;
 	}
 	if (out.verdict == ATTACH_TORN) {
 		torn(a, &out);
@@ -105,10 +105,10 @@ static void take_get(struct attach *a, const void *reply)
 	if (answer && answer->pod_resources && !may_tell(a, &answer->pod_resources, 1))
 		return;
 	attach_merge_get(a->merge, str_from(a->poll.asking_uid),
-			 answer ? answer->pod_resources : NULL, now_ms(a), &out);
+			 answer ? answer->pod_resources : NULL, calls_now_ms(a), &out);
 	taken(a, false);
 	if (out.verdict == ATTACH_NEEDS_LIST)
-		attach_poll_list(&a->poll, now_ms(a));
+		attach_poll_list(&a->poll, calls_now_ms(a));
 }
 
 static void take_allocatable(struct attach *a, const void *reply)
@@ -147,7 +147,7 @@ static bool means_something(struct attach *a, enum attach_ask ask, const struct 
 	if (ask == ATTACH_ASK_GET) {
 		say_once(a, &a->said_no_get, "the kubelet does not offer Get: List does", st);
 		attach_poll_offer_get(&a->poll, false);
-		attach_poll_failed(&a->poll, loop_prng(a->opts.loop), now_ms(a));
+		attach_poll_failed(&a->poll, loop_prng(a->opts.loop), calls_now_ms(a));
 		attach_poll_resume(&a->poll);
 		return true;
 	}
@@ -165,10 +165,11 @@ static void on_failure(struct attach *a, enum attach_ask ask, const struct grpc_
 		return;
 	(void)grpc_status_error(st, &err);
 	(void)snprintf(a->problem, sizeof(a->problem), "%s: %s", asks[ask].name, err.msg);
-	attach_poll_failed(&a->poll, loop_prng(a->opts.loop), now_ms(a));
+	attach_poll_failed(&a->poll, loop_prng(a->opts.loop), calls_now_ms(a));
 }
 
-static void on_done(void *arg, struct grpc_call *c, const struct grpc_status *st, const void *reply)
+static void calls_on_done(void *arg, struct grpc_call *c, const struct grpc_status *st,
+			  const void *reply)
 {
 	static void (*const take[])(struct attach * a, const void *reply) = {
 		[ATTACH_ASK_LIST] = take_list,
@@ -201,7 +202,8 @@ static void ask_get(struct attach *a, struct str uid, const struct grpc_call_opt
 		m.pod_namespace = arena_strdup(&scratch, ns);
 		m.pod_name = arena_strdup(&scratch, name);
 	}
-	a->call = grpc_channel_unary(a->channel, &podres_method_get, &m.base, opts, on_done, a);
+	a->call = grpc_channel_unary(a->channel, &podres_method_get, &m.base, opts, calls_on_done,
+				     a);
 }
 
 int64_t attach_calls_next(struct attach *a)
@@ -216,7 +218,7 @@ int64_t attach_calls_next(struct attach *a)
 
 	if (a->call || !a->ready || !informer_synced(a->pods))
 		return -1;
-	ask = attach_poll_next(&a->poll, &a->poll_ops, now_ms(a), &uid, &wait);
+	ask = attach_poll_next(&a->poll, &a->poll_ops, calls_now_ms(a), &uid, &wait);
 	if (ask == ATTACH_ASK_NOTHING)
 		return wait;
 	attach_merge_begin(a->merge);
@@ -225,7 +227,8 @@ int64_t attach_calls_next(struct attach *a)
 	if (ask == ATTACH_ASK_GET)
 		ask_get(a, uid, &opts);
 	else
-		a->call = grpc_channel_unary(a->channel, asks[ask].method, m, &opts, on_done, a);
+		a->call = grpc_channel_unary(a->channel, asks[ask].method, m, &opts, calls_on_done,
+					     a);
 	return -1;
 }
 

@@ -27,7 +27,7 @@ void attach_claims_clear(struct attach_claims *c)
 
 /* --- uses ----------------------------------------------------------------------------- */
 
-static void add_text(struct buf *out, const char *text)
+static void claims_add_text(struct buf *out, const char *text)
 {
 	(void)buf_add(out, text, strlen(text) + 1);
 }
@@ -37,21 +37,21 @@ static void put_device(struct buf *out, const Podresources__ClaimResource *r)
 	bool shared = r->share_case == PODRESOURCES__CLAIM_RESOURCE__SHARE_SHARE_ID;
 
 	buf_clear(out);
-	add_text(out, r->driver_name);
-	add_text(out, r->pool_name);
-	add_text(out, r->device_name);
-	add_text(out, shared ? r->share_id : "");
+	claims_add_text(out, r->driver_name);
+	claims_add_text(out, r->pool_name);
+	claims_add_text(out, r->device_name);
+	claims_add_text(out, shared ? r->share_id : "");
 }
 
 static void put_use(struct buf *out, const Podresources__DynamicResource *d,
 		    const Podresources__ClaimResource *r)
 {
 	put_device(out, r);
-	add_text(out, d->claim_namespace);
-	add_text(out, d->claim_name);
+	claims_add_text(out, d->claim_namespace);
+	claims_add_text(out, d->claim_name);
 }
 
-static void add(struct attach_claims *c, const Podresources__DynamicResource *d)
+static void claims_add(struct attach_claims *c, const Podresources__DynamicResource *d)
 {
 	CLEANUP(buf_release) struct buf use = BUF_INIT(PODRES_LIST_MAX);
 
@@ -68,13 +68,13 @@ void attach_claims_add(struct attach_claims *c, const Podresources__PodResources
 		const Podresources__ContainerResources *r = pod->containers[i];
 
 		for (size_t j = 0; j < r->n_dynamic_resources; j++)
-			add(c, r->dynamic_resources[j]);
+			claims_add(c, r->dynamic_resources[j]);
 	}
 }
 
 /* --- doubts --------------------------------------------------------------------------- */
 
-static size_t count(const struct attach_claims *c, struct str device)
+static size_t attach_claims_count(const struct attach_claims *c, struct str device)
 {
 	struct omap_cursor at;
 	size_t n = 0;
@@ -106,8 +106,8 @@ static const char *doubt(const struct attach_claims *c, const Podresources__Dyna
 
 	for (size_t i = 0; i < d->n_claim_resources; i++) {
 		put_device(&device, d->claim_resources[i]);
-		if (count(c, buf_str(&device)) > 1 && !within(c, seen, buf_str(&device)) &&
-		    !within(c, book, buf_str(&device)))
+		if (attach_claims_count(c, buf_str(&device)) > 1 &&
+		    !within(c, seen, buf_str(&device)) && !within(c, book, buf_str(&device)))
 			return d->claim_resources[i]->device_name;
 	}
 	return NULL;
@@ -141,7 +141,8 @@ static void strip(const struct attach_claims *c, Podresources__DynamicResource *
 		size_t others;
 
 		put_device(&name, r);
-		others = within(c, book, buf_str(&name)) ? 0 : count(c, buf_str(&name));
+		others = within(c, book, buf_str(&name)) ? 0
+							 : attach_claims_count(c, buf_str(&name));
 		put_use(&name, d, r);
 		if (others == 0 || omap_get(&c->uses, buf_str(&name)))
 			d->claim_resources[kept++] = r;

@@ -90,7 +90,7 @@ static struct str name_key(const struct attach_name *n)
 	return str_of(n->key, n->key_n);
 }
 
-static struct str key_of(struct arena *a, struct str ns, struct str name)
+static struct str merge_key_of(struct arena *a, struct str ns, struct str name)
 {
 	return str_from(arena_printf(a, "%.*s/%.*s", STR_ARG(ns), STR_ARG(name)));
 }
@@ -102,7 +102,7 @@ static struct attach_name *name_need(struct attach_merge *m, struct str ns, stru
 	struct str key;
 
 	arena_init(&scratch, SIZE_MAX);
-	key = key_of(&scratch, ns, name);
+	key = merge_key_of(&scratch, ns, name);
 	n = map_get(&m->names, key);
 	if (n)
 		return n;
@@ -126,7 +126,7 @@ static void attach_pod_free(struct attach_pod *p)
 }
 
 /* Frees a pod that is not in the book, and its name if no pod has it. */
-static void forget(struct attach_merge *m, struct attach_pod *p)
+static void merge_forget(struct attach_merge *m, struct attach_pod *p)
 {
 	struct attach_name *n = p->name;
 
@@ -142,14 +142,14 @@ static void forget(struct attach_merge *m, struct attach_pod *p)
 }
 
 /* The pod has left the book. */
-static void let_go(struct attach_merge *m, struct attach_pod *p)
+static void merge_let_go(struct attach_merge *m, struct attach_pod *p)
 {
 	p->name->held = NULL;
 	p->missing_ms = NOT_MISSING;
 	free(TAKE(p->packed));
 	p->packed_n = 0;
 	if (p->gone)
-		forget(m, p);
+		merge_forget(m, p);
 }
 
 /* Drops the pod if a List lacks it and the API shows that it has ended, in either order. */
@@ -158,7 +158,7 @@ static void drop_ended(struct attach_merge *m, struct attach_pod *p)
 	if (p->name->held != p || p->missing_ms == NOT_MISSING)
 		return;
 	(void)podres_drop_pod(m->book, attach_pod_uid(p));
-	let_go(m, p);
+	merge_let_go(m, p);
 }
 
 static struct attach_pod *attach_pod_new(struct attach_merge *m, const struct attach_pod_info *info,
@@ -212,7 +212,7 @@ void attach_merge_pod_gone(struct attach_merge *m, struct str uid)
 		return;
 	p->gone = true;
 	if (p->name->held != p)
-		forget(m, p);
+		merge_forget(m, p);
 	else
 		drop_ended(m, p);
 }
@@ -313,7 +313,7 @@ static bool same_state(struct work *w, const struct attach_pod *p,
 
 static struct attach_name *name_of_entry(struct work *w, const Podresources__PodResources *e)
 {
-	struct str key = key_of(&w->arena, str_from(e->namespace_), str_from(e->name));
+	struct str key = merge_key_of(&w->arena, str_from(e->namespace_), str_from(e->name));
 
 	return map_get(&w->m->names, key);
 }
@@ -334,14 +334,14 @@ static struct attach_pod *whose(struct work *w, const struct attach_name *n,
 	return w->now_ms - now->seen_ms >= m->grace_ms || !same_state(w, held, entry) ? now : held;
 }
 
-static void put(struct work *w, struct attach_pod *p, const Podresources__PodResources *state)
+static void merge_put(struct work *w, struct attach_pod *p, const Podresources__PodResources *state)
 {
 	(void)vec_push(&w->batch,
 		       (struct podres_entry){ .uid = attach_pod_uid(p), .state = state });
 	(void)vec_push(&w->touched, p);
 }
 
-static void remember(struct attach_pod *p, struct str packed)
+static void merge_remember(struct attach_pod *p, struct str packed)
 {
 	free(p->packed);
 	p->packed = xmalloc(packed.n + 1);
@@ -355,17 +355,17 @@ static void remember(struct attach_pod *p, struct str packed)
  * Applies the batch to the book in one change, then here. Gone pods come first: the next pod takes
  * over the name.
  */
-static void apply(struct work *w)
+static void merge_apply(struct work *w)
 {
 	if (w->batch.n > 0)
 		podres_set_pods(w->m->book, w->batch.v, w->batch.n);
 	for (size_t i = 0; i < w->batch.n; i++) {
 		if (!w->batch.v[i].state)
-			let_go(w->m, w->touched.v[i]);
+			merge_let_go(w->m, w->touched.v[i]);
 	}
 	for (size_t i = 0; i < w->batch.n; i++) {
 		if (w->batch.v[i].state)
-			remember(w->touched.v[i], pack(&w->arena, w->batch.v[i].state));
+			merge_remember(w->touched.v[i], pack(&w->arena, w->batch.v[i].state));
 	}
 }
 
@@ -398,8 +398,8 @@ static void add_to_book(void *arg, const struct attach_pod *p UNUSED,
 
 /* --- List ----------------------------------------------------------------------------- */
 
-static void say(struct attach_outcome *out, enum attach_verdict verdict, const char *what,
-		const Podresources__PodResources *a, const Podresources__PodResources *b)
+static void merge_say(struct attach_outcome *out, enum attach_verdict verdict, const char *what,
+		      const Podresources__PodResources *a, const Podresources__PodResources *b)
 {
 	out->verdict = verdict;
 	(void)snprintf(out->why, sizeof(out->why), "%s is with %s/%s and %s/%s", what,
@@ -447,7 +447,8 @@ static bool names_differ(struct work *w, const Podresources__ListResponse *list,
 	map_init(&names);
 	for (size_t i = 0; i < list->n_pod_resources; i++) {
 		const Podresources__PodResources *e = list->pod_resources[i];
-		struct str key = key_of(&w->arena, str_from(e->namespace_), str_from(e->name));
+		struct str key = merge_key_of(&w->arena, str_from(e->namespace_),
+					      str_from(e->name));
 		bool *other = map_put(&names, key, &contested[i]);
 
 		if (!other)
@@ -478,8 +479,8 @@ static bool consistent(struct work *w, const Podresources__ListResponse *list, b
 			continue;
 		contested[i] = true;
 		contested[(const bool *)clash.owner - contested] = true;
-		say(out, ATTACH_TORN, clash.thing,
-		    list->pod_resources[(const bool *)clash.owner - contested], e);
+		merge_say(out, ATTACH_TORN, clash.thing,
+			  list->pod_resources[(const bool *)clash.owner - contested], e);
 		ok = false;
 	}
 	for (size_t i = 0; i < list->n_pod_resources; i++)
@@ -537,15 +538,15 @@ static bool is_over(const struct work *w, struct attach_pod *p)
 	return p->gone || p->life == ATTACH_ENDED || w->now_ms - p->missing_ms >= w->m->grace_ms;
 }
 
-static void decide(struct work *w, struct attach_pod *p)
+static void merge_decide(struct work *w, struct attach_pod *p)
 {
 	if (p->next) {
 		p->missing_ms = NOT_MISSING;
 		if (!same_state(w, p, p->next))
-			put(w, p, p->next);
+			merge_put(w, p, p->next);
 	} else if (p->name->held == p) {
 		if (is_over(w, p))
-			put(w, p, NULL);
+			merge_put(w, p, NULL);
 		else
 			(void)vec_push(&w->kept, p);
 	}
@@ -576,7 +577,7 @@ static void strip_kept(struct work *w)
 		if (full)
 			give_up_memory(states[i]);
 		if (!same_state(w, w->kept.v[i], states[i]))
-			put(w, w->kept.v[i], states[i]);
+			merge_put(w, w->kept.v[i], states[i]);
 	}
 }
 
@@ -604,9 +605,9 @@ void attach_merge_list(struct attach_merge *m, const Podresources__ListResponse 
 	}
 	distribute(&w, list, contested, out);
 	for (bool ok = omap_first(&m->pods, &c); ok; ok = omap_next(&c))
-		decide(&w, omap_value(&c));
+		merge_decide(&w, omap_value(&c));
 	strip_kept(&w);
-	apply(&w);
+	merge_apply(&w);
 	out->applied = true;
 }
 
@@ -641,7 +642,7 @@ static bool goes_with_others(struct work *w, const struct attach_name *n,
 	each_state(w->m, &w->arena, add_other, &others);
 	(void)vec_push(&w->memory, entry);
 	if (!attach_things_add(&w->things, entry, entry, &clash)) {
-		say(out, ATTACH_NEEDS_LIST, clash.thing, clash.owner, entry);
+		merge_say(out, ATTACH_NEEDS_LIST, clash.thing, clash.owner, entry);
 		return false;
 	}
 	attach_claims_add(&w->claims, entry);
@@ -655,11 +656,11 @@ static void take_one(struct work *w, struct attach_name *n, const Podresources__
 	struct attach_pod *p = whose(w, n, entry);
 
 	if (n->held && n->held != p)
-		put(w, n->held, NULL);
+		merge_put(w, n->held, NULL);
 	if (!same_state(w, p, entry))
-		put(w, p, entry);
+		merge_put(w, p, entry);
 	p->missing_ms = NOT_MISSING;
-	apply(w);
+	merge_apply(w);
 }
 
 void attach_merge_get(struct attach_merge *m, struct str uid, const Podresources__PodResources *pod,

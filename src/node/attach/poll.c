@@ -61,7 +61,7 @@ void attach_poll_release(struct attach_poll *p)
 
 /* --- reasons -------------------------------------------------------------------------- */
 
-static struct attach_poll_pod *need(struct attach_poll *p, struct str uid)
+static struct attach_poll_pod *poll_need(struct attach_poll *p, struct str uid)
 {
 	struct attach_poll_pod *q = map_get(&p->pods, uid);
 
@@ -77,7 +77,7 @@ static struct attach_poll_pod *need(struct attach_poll *p, struct str uid)
 
 void attach_poll_pod(struct attach_poll *p, struct str uid, int64_t now)
 {
-	struct attach_poll_pod *q = need(p, uid);
+	struct attach_poll_pod *q = poll_need(p, uid);
 
 	q->due = q->asked ? now + TOGETHER_MS : MIN(q->due, now + TOGETHER_MS);
 	q->again_ms = AGAIN_MS;
@@ -88,8 +88,8 @@ void attach_poll_expect(struct attach_poll *p, struct str uid, int64_t now)
 {
 	if (map_get(&p->pods, uid))
 		return;
-	need(p, uid)->due = now + AGAIN_MS;
-	need(p, uid)->again_ms = 2 * AGAIN_MS;
+	poll_need(p, uid)->due = now + AGAIN_MS;
+	poll_need(p, uid)->again_ms = 2 * AGAIN_MS;
 }
 
 void attach_poll_list(struct attach_poll *p, int64_t now)
@@ -133,8 +133,8 @@ static size_t due_pods(const struct attach_poll *p, int64_t now, struct str *ret
 	return n;
 }
 
-static enum attach_ask choose(const struct attach_poll *p, const struct attach_poll_ops *ops,
-			      int64_t now, struct str *ret_uid, int64_t *ret_due)
+static enum attach_ask poll_choose(const struct attach_poll *p, const struct attach_poll_ops *ops,
+				   int64_t now, struct str *ret_uid, int64_t *ret_due)
 {
 	int64_t next_pod;
 	size_t n = due_pods(p, now, ret_uid, &next_pod);
@@ -186,7 +186,7 @@ enum attach_ask attach_poll_next(struct attach_poll *p, const struct attach_poll
 	*ret_wait = -1;
 	if (p->asking != ATTACH_ASK_NOTHING)
 		return ATTACH_ASK_NOTHING;
-	ask = choose(p, ops, now, ret_uid, &due);
+	ask = poll_choose(p, ops, now, ret_uid, &due);
 	at = allowed(p, due, now);
 	if (at > now) {
 		*ret_wait = at - now;
@@ -203,7 +203,7 @@ enum attach_ask attach_poll_next(struct attach_poll *p, const struct attach_poll
 }
 
 /* Returns whether no further change of the pod is expected. */
-static bool answered(const struct attach_poll_ops *ops, struct attach_poll_pod *q, int64_t now)
+static bool poll_answered(const struct attach_poll_ops *ops, struct attach_poll_pod *q, int64_t now)
 {
 	if (!q->asked)
 		return false;
@@ -222,7 +222,7 @@ static void answered_pods(struct attach_poll *p, const struct attach_poll_ops *o
 
 	vec_init(&over, SIZE_MAX / sizeof(*over.v));
 	while (map_next(&p->pods, &at, &uid, &q)) {
-		if (answered(ops, q, now))
+		if (poll_answered(ops, q, now))
 			(void)vec_push(&over, q);
 	}
 	for (size_t i = 0; i < over.n; i++) {

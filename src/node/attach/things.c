@@ -53,8 +53,8 @@ static const char *words(struct attach_things *t, struct str name)
 
 /* --- recording ------------------------------------------------------------------------ */
 
-static bool add(struct attach_things *t, struct str name, const void *owner,
-		struct attach_clash *ret_clash)
+static bool things_add(struct attach_things *t, struct str name, const void *owner,
+		       struct attach_clash *ret_clash)
 {
 	const void *there = map_get(&t->owners, name);
 
@@ -76,7 +76,7 @@ static bool add_devices(struct attach_things *t, const Podresources__ContainerDe
 	for (size_t i = 0; i < d->n_device_ids; i++) {
 		struct str name = device_name(t, d->resource_name, d->device_ids[i]);
 
-		ok = add(t, name, owner, ret_clash) && ok;
+		ok = things_add(t, name, owner, ret_clash) && ok;
 	}
 	return ok;
 }
@@ -87,7 +87,7 @@ static bool add_cpus(struct attach_things *t, const int64_t *v, size_t n, const 
 	bool ok = true;
 
 	for (size_t i = 0; i < n; i++)
-		ok = add(t, cpu_name(t, v[i]), owner, ret_clash) && ok;
+		ok = things_add(t, cpu_name(t, v[i]), owner, ret_clash) && ok;
 	return ok;
 }
 
@@ -216,7 +216,7 @@ bool attach_things_strip(struct attach_things *t, Podresources__PodResources *po
 /* --- memory --------------------------------------------------------------------------- */
 
 /* The one NUMA node of a block; MEMORY_ANY_NODE if it has none or several. */
-static int64_t node_of(const Podresources__ContainerMemory *m)
+static int64_t things_node_of(const Podresources__ContainerMemory *m)
 {
 	return m->topology && m->topology->n_nodes == 1 ? m->topology->nodes[0]->id
 							: MEMORY_ANY_NODE;
@@ -229,7 +229,7 @@ static uint64_t memory_sum(Podresources__ContainerMemory *const *v, size_t n, co
 
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(v[i]->memory_type, type) == 0 &&
-		    (node == MEMORY_ANY_NODE || node_of(v[i]) == node))
+		    (node == MEMORY_ANY_NODE || things_node_of(v[i]) == node))
 			sum += v[i]->size;
 	}
 	return sum;
@@ -248,9 +248,9 @@ static uint64_t memory_of(const Podresources__PodResources *p, const char *type,
 	return MAX(whole, parts);
 }
 
-static bool fits(const Podresources__AllocatableResponse *room,
-		 const Podresources__PodResources *const *pods, size_t n, const char *type,
-		 int64_t node)
+static bool things_fits(const Podresources__AllocatableResponse *room,
+			const Podresources__PodResources *const *pods, size_t n, const char *type,
+			int64_t node)
 {
 	uint64_t there = memory_sum(room->memory, room->n_memory, type, node), used = 0;
 
@@ -265,8 +265,8 @@ bool attach_things_memory_fits(const Podresources__AllocatableResponse *room,
 	for (size_t i = 0; i < room->n_memory; i++) {
 		const Podresources__ContainerMemory *m = room->memory[i];
 
-		if (!fits(room, pods, n, m->memory_type, MEMORY_ANY_NODE) ||
-		    !fits(room, pods, n, m->memory_type, node_of(m)))
+		if (!things_fits(room, pods, n, m->memory_type, MEMORY_ANY_NODE) ||
+		    !things_fits(room, pods, n, m->memory_type, things_node_of(m)))
 			return false;
 	}
 	return true;

@@ -105,7 +105,7 @@ static bool next_in_gone(const struct podres *b, struct podres_cursor *c, struct
 	return false;
 }
 
-static void enter(struct podres_cursor *c, enum phase phase)
+static void cursor_enter(struct podres_cursor *c, enum phase phase)
 {
 	c->phase = (uint8_t)phase;
 	c->pos = 0;
@@ -122,27 +122,27 @@ static bool next_item(const struct podres *b, struct podres_cursor *c, struct it
 	*ret = (struct item){ 0 };
 	if (c->phase == PHASE_RESET) {
 		ret->action = PODRESOURCES__ACTION__DELETED;
-		enter(c, PHASE_FULL);
+		cursor_enter(c, PHASE_FULL);
 		return true;
 	}
 	if (c->phase == PHASE_ONE) {
 		if (next_in_pods(b, c, ret))
 			return true;
-		enter(c, PHASE_GONE);
+		cursor_enter(c, PHASE_GONE);
 	}
 	if (c->phase == PHASE_GONE) {
 		if (next_in_gone(b, c, ret))
 			return true;
-		enter(c, PHASE_TWO);
+		cursor_enter(c, PHASE_TWO);
 	}
 	if (c->phase == PHASE_TWO || c->phase == PHASE_FULL) {
 		if (next_in_pods(b, c, ret))
 			return true;
-		enter(c, c->phase == PHASE_TWO ? PHASE_LIVE : PHASE_END);
+		cursor_enter(c, c->phase == PHASE_TWO ? PHASE_LIVE : PHASE_END);
 	}
 	if (c->phase == PHASE_END) {
 		ret->initial_end = true;
-		enter(c, PHASE_LIVE);
+		cursor_enter(c, PHASE_LIVE);
 		return true;
 	}
 	return false;
@@ -203,7 +203,7 @@ static struct bytes *read_catch_up(const struct podres *b, struct podres_cursor 
 
 static void begin_full(const struct podres *b, struct podres_cursor *c, enum phase phase)
 {
-	enter(c, phase);
+	cursor_enter(c, phase);
 	c->at = -1;
 	c->target = b->revision;
 }
@@ -243,7 +243,7 @@ static struct bytes *read_pods(const struct podres *b, struct podres_cursor *c)
 		if (c->phase == PHASE_LIVE) {
 			if (b->events[PODRES_PODS].floor <= c->at)
 				return read_ring(b, c);
-			enter(c, PHASE_ONE);
+			cursor_enter(c, PHASE_ONE);
 			c->target = b->revision;
 		}
 		if (misses_gone(b, c))
@@ -264,11 +264,11 @@ static struct bytes *read_allocatable(const struct podres *b, struct podres_curs
 	if (c->phase == PHASE_LIVE && b->events[PODRES_ALLOCATABLE].floor <= c->at)
 		return read_ring(b, c);
 	if (c->phase == PHASE_END) {
-		enter(c, PHASE_LIVE);
+		cursor_enter(c, PHASE_LIVE);
 		return podres_allocatable_end(c->at);
 	}
 	c->target = b->revision;
-	enter(c, c->phase == PHASE_LIVE ? PHASE_LIVE : PHASE_END);
+	cursor_enter(c, c->phase == PHASE_LIVE ? PHASE_LIVE : PHASE_END);
 	return podres_allocatable_event(
 		b, replaces ? PODRESOURCES__ACTION__UPDATED : PODRESOURCES__ACTION__ADDED,
 		c->phase == PHASE_LIVE ? c->target : c->target - 1);

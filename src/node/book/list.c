@@ -8,7 +8,7 @@
 #include "node/book/podres_impl.h"
 #include "node/book/wire.h"
 
-static struct bytes *message_of(size_t n)
+static struct bytes *list_message_of(size_t n)
 {
 	struct bytes *b = grpc_message_new(n);
 
@@ -24,7 +24,7 @@ static struct bytes *pack_list(const struct podres *b)
 
 	for (size_t i = 0; i < b->pods.n; i++)
 		n += podres_bytes_size(PODRES_FIELD_POD, b->pods.v[i]->state);
-	list = message_of(n);
+	list = list_message_of(n);
 	p = list->data + GRPC_PREFIX;
 	for (size_t i = 0; i < b->pods.n; i++)
 		p = podres_put_bytes(p, PODRES_FIELD_POD, b->pods.v[i]->state);
@@ -103,7 +103,7 @@ struct bytes *podres_get(struct podres *b, struct str ns, struct str name)
 
 		if (!str_eq(pod->name, name) || !str_eq(pod->ns, ns))
 			continue;
-		answer = message_of(podres_bytes_size(PODRES_FIELD_POD, pod->state));
+		answer = list_message_of(podres_bytes_size(PODRES_FIELD_POD, pod->state));
 		(void)podres_put_bytes(answer->data + GRPC_PREFIX, PODRES_FIELD_POD, pod->state);
 		return answer;
 	}

@@ -109,7 +109,7 @@ int64_t podres_change(struct podres *b, enum podres_kind kind)
 	return b->revision;
 }
 
-static void keep(struct podres *b, struct podres_ring *r, const struct podres_past *past)
+static void podres_keep(struct podres *b, struct podres_ring *r, const struct podres_past *past)
 {
 	if (!b->asked) {
 		r->floor = past->revision;
@@ -121,7 +121,8 @@ static void keep(struct podres *b, struct podres_ring *r, const struct podres_pa
 
 void podres_tell(struct podres *b, enum podres_kind kind, struct bytes *event)
 {
-	keep(b, &b->events[kind], &(struct podres_past){ .revision = b->revision, .event = event });
+	podres_keep(b, &b->events[kind],
+		    &(struct podres_past){ .revision = b->revision, .event = event });
 	if (b->on_change)
 		b->on_change(b->arg);
 }
@@ -136,7 +137,7 @@ static char *copy_text(struct str *s, char *to)
 	return to + s->n;
 }
 
-static struct podres_pod *add_pod(struct podres *b, const struct podres_entry *e)
+static struct podres_pod *podres_add_pod(struct podres *b, const struct podres_entry *e)
 {
 	struct str ns = str_from(e->state->namespace_), name = str_from(e->state->name);
 	struct podres_pod *pod = xcalloc(1, sizeof(*pod) + e->uid.n + ns.n + name.n);
@@ -218,7 +219,7 @@ static bool set_pod(struct podres *b, const struct podres_entry *e, enum part pa
 	if (part == PART_LOSSES && d.lost == 0)
 		return false;
 	if (!pod)
-		pod = add_pod(b, e);
+		pod = podres_add_pod(b, e);
 	if (d.lost > 0 && d.gained > 0) {
 		podres_keep_older(now, d.since, PODRES_NEW - 1);
 		commit(b, pod, podres_pack_pod(now, &a), &d, false);
@@ -258,7 +259,7 @@ bool podres_drop_pod(struct podres *b, struct str uid)
 		},
 		&past.uid, &past.names);
 	pod_free(pod);
-	keep(b, &b->gone, &past);
+	podres_keep(b, &b->gone, &past);
 	podres_tell(b, PODRES_PODS, past.event);
 	bytes_unref(past.event);
 	return true;

@@ -39,7 +39,7 @@ void podres_ring_release(struct podres_ring *r)
 	r->cap = 0;
 }
 
-static void grow(struct podres_ring *r)
+static void ring_grow(struct podres_ring *r)
 {
 	uint32_t cap = MIN(MAX(r->cap * 2, (uint32_t)RING_FIRST), r->max);
 	struct podres_past *v = xcalloc(cap, sizeof(*v));
@@ -57,7 +57,7 @@ void podres_ring_push(struct podres_ring *r, const struct podres_past *past)
 	if (r->n == r->max)
 		drop_first(r);
 	if (r->n == r->cap)
-		grow(r);
+		ring_grow(r);
 	r->n++;
 	*past_at(r, r->n - 1) = *past;
 	r->bytes += past->event->n;

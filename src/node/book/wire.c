@@ -56,7 +56,7 @@ static size_t text_size(uint32_t number, struct str s)
 	return s.n ? podres_bytes_size(number, s) : 0;
 }
 
-static char *put_text(char *p, uint32_t number, struct str s)
+static char *wire_put_text(char *p, uint32_t number, struct str s)
 {
 	return s.n ? podres_put_bytes(p, number, s) : p;
 }
@@ -80,7 +80,7 @@ struct bytes *podres_pack_event(const struct podres_event *e, struct str *ret_ui
 
 	assert(b); /* a pod of 4 GiB */
 	p = podres_put_int(b->data + GRPC_PREFIX, PODRES_FIELD_ACTION, (int64_t)e->action);
-	p = put_text(p, EVENT_UID, e->uid);
+	p = wire_put_text(p, EVENT_UID, e->uid);
 	if (ret_uid)
 		*ret_uid = str_of(p - e->uid.n, e->uid.n);
 	if (e->pod.p)
@@ -107,7 +107,7 @@ struct str podres_pack_names(struct str ns, struct str name, struct arena *a)
 	size_t n = text_size(POD_NAME, name) + text_size(POD_NAMESPACE, ns);
 	char *p = arena_alloc(a, n + 1);
 
-	(void)put_text(put_text(p, POD_NAME, name), POD_NAMESPACE, ns);
+	(void)wire_put_text(wire_put_text(p, POD_NAME, name), POD_NAMESPACE, ns);
 	return str_of(p, n);
 }
 

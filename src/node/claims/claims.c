@@ -38,7 +38,7 @@ static bool can_hold(const struct claims_op *op)
 	return true;
 }
 
-static void hold(struct claims_op *op)
+static void claims_hold(struct claims_op *op)
 {
 	op->waiting = false;
 	op->holds = true;
@@ -52,7 +52,7 @@ static void hold(struct claims_op *op)
 	}
 }
 
-static void let_go(struct claims_op *op)
+static void claims_let_go(struct claims_op *op)
 {
 	for (size_t i = 0; op->holds && i < op->n; i++) {
 		if (!op->items[i].repeated)
@@ -61,7 +61,7 @@ static void let_go(struct claims_op *op)
 	op->holds = false;
 }
 
-static void look(struct claims *c)
+static void claims_look(struct claims *c)
 {
 	loop_defer(c->opts.loop, &c->look);
 }
@@ -77,13 +77,13 @@ static void take_turn(struct claims_op *op)
 		op->started = true;
 		op->type->start(op);
 	} else {
-		hold(op);
+		claims_hold(op);
 		op->type->go(op);
 	}
 }
 
 /* Runs one operation, then checks again: any step may end operations, or free everything. */
-static void on_look(struct loop_task *t)
+static void claims_on_look(struct loop_task *t)
 {
 	struct claims *c = CONTAINER_OF(t, struct claims, look);
 
@@ -92,7 +92,7 @@ static void on_look(struct loop_task *t)
 
 		if (!has_turn(op))
 			continue;
-		look(c);
+		claims_look(c);
 		take_turn(op);
 		return;
 	}
@@ -101,7 +101,7 @@ static void on_look(struct loop_task *t)
 void claims_op_ready(struct claims_op *op)
 {
 	op->waiting = true;
-	look(op->claims);
+	claims_look(op->claims);
 }
 
 /* --- drivers --------------------------------------------------------------------------------- */
@@ -185,8 +185,8 @@ static void call_over(struct claims_op *op)
 		op->type->all_answered(op);
 }
 
-static void on_answer(void *arg, const struct plugin_claim_result *v, size_t n,
-		      const struct error *err)
+static void claims_on_answer(void *arg, const struct plugin_claim_result *v, size_t n,
+			     const struct error *err)
 {
 	struct claims_call *call = arg;
 	struct error own;
@@ -218,10 +218,10 @@ void claims_op_call(struct claims_op *op)
 			op->pending--;
 		} else if (op->type == &claims_prepare_type) {
 			c->drivers->prepare(c->opts.plugins, call->driver, call->v, call->n,
-					    on_answer, call);
+					    claims_on_answer, call);
 		} else {
 			c->drivers->unprepare(c->opts.plugins, call->driver, call->v, call->n,
-					      on_answer, call);
+					      claims_on_answer, call);
 		}
 	}
 	call_over(op);
@@ -242,7 +242,7 @@ static struct claims_op *op_new(struct claims *c, const struct claims_op_type *t
 	arena_init(&op->arena, REQUEST_WORK_MAX);
 	op->pod_uid = arena_str(&op->arena, pod_uid);
 	list_push_back(&c->ops, &op->link);
-	look(c);
+	claims_look(c);
 	return op;
 }
 
@@ -250,7 +250,7 @@ static void op_free(struct claims_op *op)
 {
 	for (size_t i = 0; i < op->n; i++)
 		client_cancel(&op->items[i].request);
-	let_go(op);
+	claims_let_go(op);
 	list_remove(&op->link);
 	pod_unref(op->pod);
 	arena_release(&op->arena);
@@ -269,7 +269,7 @@ void claims_op_end(struct claims_op *op)
 	claims_metrics_over(c, op);
 	claims_metrics_count(c);
 	op_free(op);
-	look(c);
+	claims_look(c);
 	if (done)
 		done(arg, err.code != ERR_OK ? &err : NULL);
 }
@@ -376,7 +376,7 @@ struct claims *claims_new(const struct claims_opts *opts)
 		c->opts.log = log_null();
 	list_init(&c->ops);
 	map_init(&c->busy);
-	loop_task_init(&c->look, on_look);
+	loop_task_init(&c->look, claims_on_look);
 	loop_timer_init(&c->reconcile, opts->loop, on_reconcile);
 	loop_timer_start(&c->reconcile, CLAIMS_RECONCILE_MS);
 	claims_metrics_init(c);

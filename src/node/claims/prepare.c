@@ -140,8 +140,8 @@ static void go(struct claims_op *op)
 	c->opts.save(c->opts.arg, on_used, op);
 }
 
-static void answered(struct claims_item *item, struct str driver,
-		     const struct plugin_claim_result *result)
+static void prepare_answered(struct claims_item *item, struct str driver,
+			     const struct plugin_claim_result *result)
 {
 	struct arena *a = &item->op->arena;
 	struct assign_claim_device *devices = ARENA_ARRAY(a, struct assign_claim_device,
@@ -187,6 +187,6 @@ const struct claims_op_type claims_prepare_type = {
 	.wrap = "prepare dynamic resources",
 	.start = claims_fetch,
 	.go = go,
-	.answered = answered,
+	.answered = prepare_answered,
 	.all_answered = all_answered,
 };

@@ -36,7 +36,7 @@ static void add_item(struct claims_op *op, const struct assign_claim *claim)
 					     .ndrivers = claim->ndrivers };
 }
 
-static void start(struct claims_op *op)
+static void unprepare_start(struct claims_op *op)
 {
 	CLEANUP(arena_release) struct arena a;
 	const struct assign *assign = op->claims->opts.assign;
@@ -80,8 +80,8 @@ static void go(struct claims_op *op)
 	claims_op_call(op);
 }
 
-static void answered(struct claims_item *item UNUSED, struct str driver UNUSED,
-		     const struct plugin_claim_result *result UNUSED)
+static void unprepare_answered(struct claims_item *item UNUSED, struct str driver UNUSED,
+			       const struct plugin_claim_result *result UNUSED)
 {
 }
 
@@ -104,8 +104,8 @@ const struct claims_op_type claims_unprepare_type = {
 	.metric = "UnprepareResources",
 	.method = "NodeUnprepareResources",
 	.wrap = "unprepare dynamic resources",
-	.start = start,
+	.start = unprepare_start,
 	.go = go,
-	.answered = answered,
+	.answered = unprepare_answered,
 	.all_answered = all_answered,
 };

@@ -92,8 +92,8 @@ static int scan_dir(struct scan *s, const char *dir, size_t priority, struct err
 
 /* --- names ---------------------------------------------------------------------------------- */
 
-static int find(const struct scan *s, struct str id, struct spec_file **ret_file,
-		struct json **ret_device, struct error *err)
+static int cdi_find(const struct scan *s, struct str id, struct spec_file **ret_file,
+		    struct json **ret_device, struct error *err)
 {
 	size_t at = (size_t)str_chr(id, '=');
 	struct str kind = str_of(id.p, at), name = str_skip(id, at + 1);
@@ -129,7 +129,7 @@ static int apply_one(const struct scan *s, struct str id, struct container_spec 
 {
 	struct spec_file *f = NULL;
 	struct json *device = NULL;
-	int r = find(s, id, &f, &device, err);
+	int r = cdi_find(s, id, &f, &device, err);
 
 	if (r < 0)
 		return r;

@@ -49,7 +49,7 @@ static bool number_or_none(const struct json *object, const char *key)
 	return !v || (json_i64(v, &n) && n >= 0);
 }
 
-static int check_node(const struct json *v, struct error *err)
+static int cdi_edits_check_node(const struct json *v, struct error *err)
 {
 	static const char *const numbers[] = { "major", "minor", "fileMode", "uid", "gid" };
 	static const char *const texts[] = { "hostPath", "type", "permissions" };
@@ -163,7 +163,7 @@ static int apply_gids(const struct json *list, struct arena *a, struct container
 /* --- device nodes --------------------------------------------------------------------------- */
 
 /* A member that differs from the node on the host: only the runtime could create that. */
-static bool differs(const struct json *node, const char *key, int64_t host)
+static bool cdi_edits_differs(const struct json *node, const char *key, int64_t host)
 {
 	int64_t want = json_i64_at(node, key, -1);
 
@@ -192,9 +192,10 @@ static int check_host(const struct json *node, const char *host, struct error *e
 			return refuse_node(path, "the host does not have it", err);
 		return 0;
 	}
-	if (differs(node, "major", major(st.st_rdev)) || differs(node, "minor", minor(st.st_rdev)))
+	if (cdi_edits_differs(node, "major", major(st.st_rdev)) ||
+	    cdi_edits_differs(node, "minor", minor(st.st_rdev)))
 		return refuse_node(path, "the host's has other numbers", err);
-	if (differs(node, "uid", st.st_uid) || differs(node, "gid", st.st_gid))
+	if (cdi_edits_differs(node, "uid", st.st_uid) || cdi_edits_differs(node, "gid", st.st_gid))
 		return refuse_node(path, "the host's has another owner", err);
 	mode = json_i64_at(node, "fileMode", -1);
 	if (mode > 0 && (mode & 0777) != (int64_t)(st.st_mode & 0777))
@@ -333,12 +334,14 @@ struct kind {
 };
 
 static const struct kind kinds[] = {
-	{ "env", check_env, apply_env },         { "deviceNodes", check_node, apply_nodes },
-	{ "mounts", check_mount, apply_mounts }, { "additionalGids", check_gid, apply_gids },
+	{ "env", check_env, apply_env },
+	{ "deviceNodes", cdi_edits_check_node, apply_nodes },
+	{ "mounts", check_mount, apply_mounts },
+	{ "additionalGids", check_gid, apply_gids },
 	{ "hooks", check_hook, NULL },
 };
 
-static const struct kind *kind_of(struct str name)
+static const struct kind *cdi_edits_kind_of(struct str name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		if (str_eqz(name, kinds[i].name))
@@ -371,7 +374,7 @@ int cdi_edits_check(const struct json *edits, struct error *err)
 	if (!json_is(edits, JSON_OBJECT))
 		return error_set(err, ERR_INVALID, "containerEdits is not an object");
 	JSON_FOREACH (it, edits) {
-		const struct kind *k = kind_of(json_key(it));
+		const struct kind *k = cdi_edits_kind_of(json_key(it));
 		int r = k ? check_kind(k, it, err) : 0;
 
 		if (r < 0)
@@ -380,7 +383,7 @@ int cdi_edits_check(const struct json *edits, struct error *err)
 	return 0;
 }
 
-static int refuse(const struct json *member, struct error *err)
+static int cdi_edits_refuse(const struct json *member, struct error *err)
 {
 	const struct json *first = json_first(member);
 
@@ -399,12 +402,12 @@ int cdi_edits_apply(const struct json *edits, struct arena *a, struct container_
 		    struct error *err)
 {
 	JSON_FOREACH (it, edits) {
-		const struct kind *k = kind_of(json_key(it));
+		const struct kind *k = cdi_edits_kind_of(json_key(it));
 		int r;
 
 		if (json_is(it, JSON_NULL) || (json_is_container(it) && json_count(it) == 0))
 			continue;
-		r = k && k->apply ? k->apply(it, a, io, err) : refuse(it, err);
+		r = k && k->apply ? k->apply(it, a, io, err) : cdi_edits_refuse(it, err);
 		if (r < 0)
 			return r;
 	}

@@ -64,7 +64,7 @@ static int check_device(const struct json *device, struct map *names, struct err
 	return r < 0 ? error_wrap(err, r, "device \"%.*s\"", STR_ARG(name)) : 0;
 }
 
-static int check(const struct json *spec, struct error *err)
+static int cdi_spec_check(const struct json *spec, struct error *err)
 {
 	struct str version = json_text_at(spec, "cdiVersion");
 	const struct json *devices = json_getz(spec, "devices");
@@ -103,7 +103,7 @@ int cdi_spec_parse(struct arena *a, struct str text, bool is_json, struct json *
 			: yaml_parse(a, text, NULL, &spec, err);
 
 	if (r == 0)
-		r = check(spec, err);
+		r = cdi_spec_check(spec, err);
 	if (r < 0)
 		return r;
 	*ret_spec = spec;

@@ -63,7 +63,7 @@ static void put_pod_labels(const struct pod *pod, struct runtime_pairs *labels)
 	pair_set(labels, STR(RUNTIME_LABEL_POD_UID), pod->uid);
 }
 
-static struct str number(struct arena *a, int64_t v)
+static struct str config_number(struct arena *a, int64_t v)
 {
 	return str_from(arena_printf(a, "%" PRId64, v));
 }
@@ -84,9 +84,9 @@ static void put_optional_annotations(const struct pod *pod, const struct json *c
 	int64_t grace;
 
 	if (json_i64(json_getz(pod->metadata, "deletionGracePeriodSeconds"), &grace))
-		pair_set(to, STR(CRI_ANNOTATION_DELETION_GRACE), number(a, grace));
+		pair_set(to, STR(CRI_ANNOTATION_DELETION_GRACE), config_number(a, grace));
 	if (json_i64(json_getz(pod->spec, "terminationGracePeriodSeconds"), &grace))
-		pair_set(to, STR(CRI_ANNOTATION_TERMINATION_GRACE), number(a, grace));
+		pair_set(to, STR(CRI_ANNOTATION_TERMINATION_GRACE), config_number(a, grace));
 	if (hook)
 		pair_set(to, STR(CRI_ANNOTATION_PRE_STOP), as_json(hook, a));
 	if (json_count(ports) > 0)
@@ -105,7 +105,7 @@ static void put_annotations(const struct pod *pod, const struct json *container,
 		pair_set(&to, plugins.v[i].key, plugins.v[i].value);
 	pair_set(&to, STR(CRI_ANNOTATION_HASH),
 		 str_from(arena_printf(a, "%" PRIx32, lifecycle_container_hash(container))));
-	pair_set(&to, STR(CRI_ANNOTATION_RESTARTS), number(a, io->attempt));
+	pair_set(&to, STR(CRI_ANNOTATION_RESTARTS), config_number(a, io->attempt));
 	pair_set(&to, STR(CRI_ANNOTATION_TERMINATION_PATH),
 		 json_text_at(container, "terminationMessagePath"));
 	pair_set(&to, STR(CRI_ANNOTATION_TERMINATION_POLICY),

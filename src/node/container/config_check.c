@@ -73,7 +73,7 @@ static bool is_fine(const struct row *row, const struct json *v)
 	return str_eqz(json_str(v), row->fine);
 }
 
-static const struct row *fault(const struct row *rows, size_t n, const struct json *v)
+static const struct row *config_check_fault(const struct row *rows, size_t n, const struct json *v)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (!is_fine(&rows[i], at_path(v, rows[i].path)))
@@ -82,8 +82,8 @@ static const struct row *fault(const struct row *rows, size_t n, const struct js
 	return NULL;
 }
 
-static int refuse(struct str container, const struct row *row, const struct json *v,
-		  struct error *err)
+static int config_check_refuse(struct str container, const struct row *row, const struct json *v,
+			       struct error *err)
 {
 	struct str value = json_str(v);
 	const char *is = value.n > 0 ? " " : json_is(v, JSON_BOOL) ? " false" : "";
@@ -122,15 +122,16 @@ static int check_sysctl(const struct pod *pod, struct str name, struct error *er
 
 int container_config_check(const struct pod *pod, struct error *err)
 {
-	const struct row *row = fault(of_pod, ARRAY_SIZE(of_pod), pod->spec);
+	const struct row *row = config_check_fault(of_pod, ARRAY_SIZE(of_pod), pod->spec);
 	struct pod_containers c = pod_containers(pod);
 
 	if (row)
-		return refuse(STR_NULL, row, at_path(pod->spec, row->path), err);
+		return config_check_refuse(STR_NULL, row, at_path(pod->spec, row->path), err);
 	while (pod_containers_next(&c)) {
-		row = fault(of_container, ARRAY_SIZE(of_container), c.container);
+		row = config_check_fault(of_container, ARRAY_SIZE(of_container), c.container);
 		if (row)
-			return refuse(c.name, row, at_path(c.container, row->path), err);
+			return config_check_refuse(c.name, row, at_path(c.container, row->path),
+						   err);
 	}
 	JSON_FOREACH (it, at_path(pod->spec, "securityContext.sysctls")) {
 		int r = check_sysctl(pod, json_text_at(it, "name"), err);

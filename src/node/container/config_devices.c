@@ -77,7 +77,7 @@ static void add_mount(struct container_spec *io, const struct container_parts *p
 							    .readonly = m->read_only };
 }
 
-static void add_device(struct container_spec *io, const Deviceplugin__DeviceSpec *m)
+static void config_devices_add_device(struct container_spec *io, const Deviceplugin__DeviceSpec *m)
 {
 	struct str path = str_from(m->container_path);
 
@@ -100,7 +100,7 @@ static void add_answer(const Deviceplugin__ContainerAllocateResponse *m,
 	for (size_t i = 0; i < m->n_mounts; i++)
 		add_mount(io, parts, m->mounts[i]);
 	for (size_t i = 0; i < m->n_devices; i++)
-		add_device(io, m->devices[i]);
+		config_devices_add_device(io, m->devices[i]);
 	for (size_t i = 0; i < m->n_annotations; i++)
 		add_pair(&io->annotations, NULL, m->annotations[i]);
 	for (size_t i = 0; i < m->n_cdi_devices; i++)

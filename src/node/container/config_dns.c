@@ -21,7 +21,7 @@ static void add_new(struct runtime_strs *to, struct str s)
 	to->v[to->n++] = s;
 }
 
-static void add_all(struct runtime_strs *to, const struct runtime_strs *from)
+static void config_dns_add_all(struct runtime_strs *to, const struct runtime_strs *from)
 {
 	for (size_t i = 0; i < from->n; i++)
 		add_new(to, from->v[i]);
@@ -101,7 +101,7 @@ static void cluster_dns(const struct pod *pod, const struct sandbox_parts *parts
 {
 	struct str domain = parts->cluster_domain;
 
-	add_all(&io->dns_servers, &parts->cluster_dns);
+	config_dns_add_all(&io->dns_servers, &parts->cluster_dns);
 	if (domain.n > 0) {
 		add_new(&io->dns_searches,
 			str_from(arena_printf(a, "%.*s.svc.%.*s", STR_ARG(pod->ns),
@@ -109,15 +109,15 @@ static void cluster_dns(const struct pod *pod, const struct sandbox_parts *parts
 		add_new(&io->dns_searches, str_from(arena_printf(a, "svc.%.*s", STR_ARG(domain))));
 		add_new(&io->dns_searches, domain);
 	}
-	add_all(&io->dns_searches, &parts->dns_searches);
+	config_dns_add_all(&io->dns_searches, &parts->dns_searches);
 	set_option(&io->dns_options, STR("ndots:5"));
 }
 
 static void host_dns(const struct sandbox_parts *parts, struct sandbox_spec *io)
 {
-	add_all(&io->dns_servers, &parts->dns_servers);
-	add_all(&io->dns_searches, &parts->dns_searches);
-	add_all(&io->dns_options, &parts->dns_options);
+	config_dns_add_all(&io->dns_servers, &parts->dns_servers);
+	config_dns_add_all(&io->dns_searches, &parts->dns_searches);
+	config_dns_add_all(&io->dns_options, &parts->dns_options);
 }
 
 static void pod_dns(const struct json *config, struct arena *a, struct sandbox_spec *io)
@@ -136,7 +136,7 @@ static void pod_dns(const struct json *config, struct arena *a, struct sandbox_s
 	}
 }
 
-static void cut(struct sandbox_spec *io)
+static void config_dns_cut(struct sandbox_spec *io)
 {
 	struct runtime_strs *s = &io->dns_searches;
 	size_t kept = 0, chars = 0;
@@ -176,5 +176,5 @@ void config_dns(const struct pod *pod, const struct sandbox_parts *parts, struct
 	else
 		cluster_dns(pod, parts, a, io);
 	pod_dns(config, a, io);
-	cut(io);
+	config_dns_cut(io);
 }

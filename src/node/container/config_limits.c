@@ -14,8 +14,8 @@ enum {
 	OOM_BEST_EFFORT = 1000,
 };
 
-static bool amount(const struct json *container, const char *list, const char *resource,
-		   struct quantity *ret)
+static bool config_limits_amount(const struct json *container, const char *list,
+				 const char *resource, struct quantity *ret)
 {
 	const struct json *v = json_getz(json_getz(container, "resources"), list);
 
@@ -26,7 +26,7 @@ static int64_t bytes(const struct json *container, const char *list)
 {
 	struct quantity q;
 
-	return amount(container, list, "memory", &q) ? quantity_value(q) : 0;
+	return config_limits_amount(container, list, "memory", &q) ? quantity_value(q) : 0;
 }
 
 static int64_t shares_of(int64_t cpu_milli)
@@ -140,8 +140,10 @@ void config_limits(const struct pod *pod, const struct json *container,
 		   const struct container_parts *parts, struct arena *a, struct runtime_limits *ret)
 {
 	struct quantity q;
-	int64_t limit = amount(container, "limits", "cpu", &q) ? quantity_milli(q) : 0;
-	int64_t request = amount(container, "requests", "cpu", &q) ? quantity_milli(q) : limit;
+	int64_t limit = config_limits_amount(container, "limits", "cpu", &q) ? quantity_milli(q)
+									     : 0;
+	int64_t request = config_limits_amount(container, "requests", "cpu", &q) ? quantity_milli(q)
+										 : limit;
 
 	*ret = (struct runtime_limits){
 		.cpu_shares = shares_of(request),

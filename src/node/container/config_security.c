@@ -32,7 +32,7 @@ static const struct json *effective(const struct pod *pod, const struct json *co
 	return own ? own : json_getz(pod_context(pod), key);
 }
 
-static int64_t id_of(const struct json *v)
+static int64_t config_security_id_of(const struct json *v)
 {
 	int64_t n;
 
@@ -86,8 +86,8 @@ static int put_user(const struct pod *pod, const struct json *container,
 {
 	bool non_root = false;
 
-	s->run_as_user = id_of(effective(pod, container, "runAsUser"));
-	s->run_as_group = id_of(effective(pod, container, "runAsGroup"));
+	s->run_as_user = config_security_id_of(effective(pod, container, "runAsUser"));
+	s->run_as_group = config_security_id_of(effective(pod, container, "runAsGroup"));
 	(void)json_bool(effective(pod, container, "runAsNonRoot"), &non_root);
 	if (non_root) {
 		int r = check_non_root(pod, json_text_at(container, "name"), s->run_as_user, parts,
@@ -107,14 +107,14 @@ static int put_user(const struct pod *pod, const struct json *container,
 static void put_groups(const struct pod *pod, struct arena *a, struct runtime_security *s)
 {
 	const struct json *list = json_getz(pod_context(pod), "supplementalGroups");
-	int64_t fs_group = id_of(json_getz(pod_context(pod), "fsGroup"));
+	int64_t fs_group = config_security_id_of(json_getz(pod_context(pod), "fsGroup"));
 	int64_t *v = ARENA_ARRAY(a, int64_t, json_count(list) + 1);
 
 	if (fs_group >= 0)
 		v[s->ngroups++] = fs_group;
 	JSON_FOREACH (it, list) {
-		if (id_of(it) >= 0)
-			v[s->ngroups++] = id_of(it);
+		if (config_security_id_of(it) >= 0)
+			v[s->ngroups++] = config_security_id_of(it);
 	}
 	s->groups = v;
 }
@@ -268,8 +268,8 @@ void config_sandbox_security(const struct pod *pod, struct arena *a, struct runt
 	struct pod_containers c = pod_containers(pod);
 	struct runtime_security s = { .seccomp = STR("RuntimeDefault") };
 
-	s.run_as_user = id_of(json_getz(pod_context(pod), "runAsUser"));
-	s.run_as_group = id_of(json_getz(pod_context(pod), "runAsGroup"));
+	s.run_as_user = config_security_id_of(json_getz(pod_context(pod), "runAsUser"));
+	s.run_as_group = config_security_id_of(json_getz(pod_context(pod), "runAsGroup"));
 	put_groups(pod, a, &s);
 	put_namespaces(pod, &s);
 	while (pod_containers_next(&c))

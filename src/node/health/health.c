@@ -38,17 +38,17 @@ static void set_expiry(struct health *h, struct health_entry *e, int64_t expires
 
 /* --- entries ------------------------------------------------------------------------- */
 
-static bool fits(struct str s)
+static bool health_fits(struct str s)
 {
 	return s.n > 0 && s.n <= HEALTH_NAME_MAX;
 }
 
 bool health_name_ok(struct str s)
 {
-	return fits(s) && str_chr(s, '\0') < 0 && str_is_utf8(s);
+	return health_fits(s) && str_chr(s, '\0') < 0 && str_is_utf8(s);
 }
 
-static struct str key_of(struct str pool, struct str device, char out[static HEALTH_KEY_MAX])
+static struct str health_key_of(struct str pool, struct str device, char out[static HEALTH_KEY_MAX])
 {
 	str_put(out, pool);
 	out[pool.n] = '\0';
@@ -78,10 +78,10 @@ struct health_entry *health_entry_of(struct health *h, struct health_driver *d, 
 	struct health_entry *e;
 	struct str key;
 
-	if (!fits(pool) || !fits(device))
+	if (!health_fits(pool) || !health_fits(device))
 		return NULL;
 	/* Keys contain one NUL, so a name with a NUL finds nothing, and is checked below. */
-	key = key_of(pool, device, text);
+	key = health_key_of(pool, device, text);
 	e = omap_get(&d->devices, key);
 	if (e || d->devices.n >= HEALTH_DEVICES_MAX)
 		return e;
@@ -108,7 +108,7 @@ void health_set_unconfirmed(struct health *h, struct health_entry *e, bool uncon
 	e->unconfirmed = unconfirmed;
 }
 
-static void entry_free(struct health *h, struct health_entry *e)
+static void health_entry_free(struct health *h, struct health_entry *e)
 {
 	heap_remove(&h->heap, e);
 	health_set_unconfirmed(h, e, false);
@@ -148,8 +148,8 @@ static struct health_device view(const struct health_entry *e)
 	};
 }
 
-static void change(struct health *h, struct health_entry *e, enum assign_health health,
-		   struct str message, int64_t expires_ms)
+static void health_change(struct health *h, struct health_entry *e, enum assign_health health,
+			  struct str message, int64_t expires_ms)
 {
 	enum assign_health before = e->health;
 	struct health_device now;
@@ -180,8 +180,8 @@ static void drop_driver(struct health *h, struct health_driver *d, bool tell)
 		struct health_entry *e = LIST_ENTRY(it, struct health_entry, link);
 
 		if (tell)
-			change(h, e, ASSIGN_UNKNOWN, STR_NULL, INT64_MAX);
-		entry_free(h, e);
+			health_change(h, e, ASSIGN_UNKNOWN, STR_NULL, INT64_MAX);
+		health_entry_free(h, e);
 	}
 	(void)omap_remove(&h->drivers, d->name);
 	omap_release(&d->devices);
@@ -224,8 +224,8 @@ static struct health_entry *expected(const struct health_driver *d, const struct
 	return e;
 }
 
-static size_t gather(struct health *h, struct health_driver *d, const struct plugin_health *v,
-		     size_t n)
+static size_t health_gather(struct health *h, struct health_driver *d,
+			    const struct plugin_health *v, size_t n)
 {
 	const struct list *at = d->order.next;
 	struct health_entry *e;
@@ -250,15 +250,15 @@ static size_t gather(struct health *h, struct health_driver *d, const struct plu
 	return left_out;
 }
 
-static void apply(struct health *h, struct health_entry *e, const struct plugin_health *p,
-		  int64_t now_ms)
+static void health_apply(struct health *h, struct health_entry *e, const struct plugin_health *p,
+			 int64_t now_ms)
 {
 	int64_t timeout_s = p->timeout_s > 0 ? p->timeout_s : HEALTH_TIMEOUT_DEFAULT_S;
 
 	e->updated_s = p->updated_s;
 	e->timeout_ms = timeout_s > INT64_MAX / 1000 ? INT64_MAX : timeout_s * 1000;
 	health_set_unconfirmed(h, e, false);
-	change(h, e, p->health, p->message, health_after(now_ms, e->timeout_ms));
+	health_change(h, e, p->health, p->message, health_after(now_ms, e->timeout_ms));
 }
 
 /* Entries that the newest report did not have are at the front. */
@@ -269,8 +269,8 @@ static void drop_unreported(struct health *h, struct health_driver *d)
 
 		if (e->round == d->round)
 			break;
-		change(h, e, ASSIGN_UNKNOWN, STR_NULL, INT64_MAX);
-		entry_free(h, e);
+		health_change(h, e, ASSIGN_UNKNOWN, STR_NULL, INT64_MAX);
+		health_entry_free(h, e);
 	}
 }
 
@@ -281,15 +281,15 @@ size_t health_report(struct health *h, struct str driver, const struct plugin_he
 	size_t left_out;
 
 	d->round++;
-	left_out = gather(h, d, v, n);
+	left_out = health_gather(h, d, v, n);
 	drop_unreported(h, d);
 	/* Dropped devices may have made room. */
 	if (left_out > 0 && d->devices.n < HEALTH_DEVICES_MAX)
-		left_out = gather(h, d, v, n);
+		left_out = health_gather(h, d, v, n);
 	LIST_FOREACH (it, &d->order) {
 		struct health_entry *e = LIST_ENTRY(it, struct health_entry, link);
 
-		apply(h, e, &v[e->pick], now_ms);
+		health_apply(h, e, &v[e->pick], now_ms);
 	}
 	return left_out;
 }
@@ -317,7 +317,7 @@ void health_expire(struct health *h, int64_t now_ms)
 		struct health_entry *e = heap_first(&h->heap);
 
 		health_set_unconfirmed(h, e, false);
-		change(h, e, ASSIGN_UNKNOWN, STR_NULL, INT64_MAX);
+		health_change(h, e, ASSIGN_UNKNOWN, STR_NULL, INT64_MAX);
 	}
 }
 
@@ -331,7 +331,7 @@ bool health_get(const struct health *h, struct str driver, struct str pool, stru
 	char text[HEALTH_KEY_MAX];
 
 	if (d && pool.n <= HEALTH_NAME_MAX && device.n <= HEALTH_NAME_MAX)
-		e = omap_get(&d->devices, key_of(pool, device, text));
+		e = omap_get(&d->devices, health_key_of(pool, device, text));
 	if (e)
 		*ret_device = view(e);
 	else

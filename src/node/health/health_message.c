@@ -45,7 +45,7 @@ static void blank_controls(struct buf *b)
 	b->n = to;
 }
 
-static void cut(struct buf *b)
+static void health_message_cut(struct buf *b)
 {
 	struct str dots = STR("...");
 
@@ -66,6 +66,6 @@ struct str health_message_clean(struct str message, struct arena *a)
 		return s;
 	(void)print_utf8(&b, str_of(s.p, MIN(s.n, (size_t)INPUT_MAX)));
 	blank_controls(&b);
-	cut(&b);
+	health_message_cut(&b);
 	return arena_str(a, str_trim_space(buf_str(&b)));
 }

@@ -132,7 +132,8 @@ struct reading {
 	int64_t wall_ns, now_ms;
 };
 
-static int read_device(struct reading *r, struct health_driver *d, const struct json *v)
+static int health_state_read_device(struct reading *r, struct health_driver *d,
+				    const struct json *v)
 {
 	struct str pool = json_text_at(v, "pool"), device = json_text_at(v, "device");
 	int64_t timeout_ms = json_i64_at(v, "timeoutMs", 0);
@@ -167,7 +168,7 @@ static int read_driver(struct reading *r, const struct json *v)
 		return -ERR_INVALID;
 	d = health_driver_of(r->health, name);
 	JSON_FOREACH (it, json_getz(v, "devices")) {
-		if (read_device(r, d, it) < 0)
+		if (health_state_read_device(r, d, it) < 0)
 			return -ERR_INVALID;
 	}
 	return 0;

@@ -16,7 +16,7 @@
 /* --- files ----------------------------------------------------------------------------------- */
 
 /* The content without the newline at its end; empty if it cannot be read. In the arena. */
-static struct str read_text(struct arena *a, const char *path)
+static struct str machine_read_text(struct arena *a, const char *path)
 {
 	struct buf b = BUF_INIT(MACHINE_FILE_MAX);
 	struct str s = STR_NULL;
@@ -30,11 +30,11 @@ static struct str read_text(struct arena *a, const char *path)
 	return s;
 }
 
-static int64_t read_number(struct arena *a, const char *path, int64_t absent)
+static int64_t machine_read_number(struct arena *a, const char *path, int64_t absent)
 {
 	int64_t v;
 
-	return str_to_i64(read_text(a, path), &v) ? v : absent;
+	return str_to_i64(machine_read_text(a, path), &v) ? v : absent;
 }
 
 /* "MemTotal: 24643328 kB" of a file like /proc/meminfo, in bytes; -1 if missing. */
@@ -101,7 +101,8 @@ static int core_of(const struct machine_cpu *v, const int64_t *core_ids, size_t 
 static int read_cpus(struct machine *m, const char *sysfs, struct error *err)
 {
 	struct arena *a = &m->arena;
-	struct str text = read_text(a, arena_printf(a, "%s/devices/system/cpu/online", sysfs));
+	struct str text = machine_read_text(a,
+					    arena_printf(a, "%s/devices/system/cpu/online", sysfs));
 	struct machine_cpu *v;
 	struct cpu_set online;
 	int64_t *core_ids;
@@ -118,8 +119,9 @@ static int read_cpus(struct machine *m, const char *sysfs, struct error *err)
 
 		v[at].id = id;
 		v[at].socket = (int)MAX(
-			read_number(a, arena_printf(a, "%s/physical_package_id", base), 0), 0);
-		core_ids[at] = read_number(a, arena_printf(a, "%s/core_id", base), id);
+			machine_read_number(a, arena_printf(a, "%s/physical_package_id", base), 0),
+			0);
+		core_ids[at] = machine_read_number(a, arena_printf(a, "%s/core_id", base), id);
 		v[at].core = core_of(v, core_ids, at);
 	}
 	return 0;
@@ -145,7 +147,7 @@ static void read_huge(struct arena *a, const char *folder, struct machine_numa *
 	for (size_t i = 0; i < n->nhuge; i++) {
 		char *path = arena_printf(a, "%s/hugepages-%" PRId64 "kB/nr_hugepages", folder,
 					  kib[i]);
-		int64_t pages = MAX(read_number(a, path, 0), 0);
+		int64_t pages = MAX(machine_read_number(a, path, 0), 0);
 
 		n->huge_size[i] = kib[i] * 1024;
 		if (__builtin_mul_overflow(n->huge_size[i], pages, &n->huge_bytes[i]))
@@ -156,13 +158,13 @@ static void read_huge(struct arena *a, const char *folder, struct machine_numa *
 static void read_node(struct machine *m, const char *base, int id, struct machine_numa *n)
 {
 	struct arena *a = &m->arena;
-	struct str info = read_text(a, arena_printf(a, "%s/meminfo", base));
+	struct str info = machine_read_text(a, arena_printf(a, "%s/meminfo", base));
 	struct cpu_set cpus = { 0 };
 
 	n->id = id;
 	n->memory_bytes = MAX(meminfo(info, STR("MemTotal:")), 0);
 	read_huge(a, arena_printf(a, "%s/hugepages", base), n);
-	(void)cpu_set_parse(read_text(a, arena_printf(a, "%s/cpulist", base)), &cpus, NULL);
+	(void)cpu_set_parse(machine_read_text(a, arena_printf(a, "%s/cpulist", base)), &cpus, NULL);
 	place_cpus(m, &cpus, id);
 }
 
@@ -197,7 +199,8 @@ static void read_numa(struct machine *m, const char *sysfs)
 
 static int read_memory(struct machine *m, const char *procfs, struct error *err)
 {
-	struct str info = read_text(&m->arena, arena_printf(&m->arena, "%s/meminfo", procfs));
+	struct str info = machine_read_text(&m->arena,
+					    arena_printf(&m->arena, "%s/meminfo", procfs));
 
 	m->memory_bytes = meminfo(info, STR("MemTotal:"));
 	m->swap_bytes = MAX(meminfo(info, STR("SwapTotal:")), 0);
@@ -244,10 +247,10 @@ static struct str arch_name(struct str machine)
 static void read_kernel(struct machine *m, const char *procfs)
 {
 	struct arena *a = &m->arena;
-	struct str arch = read_text(a, arena_printf(a, "%s/sys/kernel/arch", procfs));
+	struct str arch = machine_read_text(a, arena_printf(a, "%s/sys/kernel/arch", procfs));
 	struct utsname u;
 
-	m->kernel = read_text(a, arena_printf(a, "%s/sys/kernel/osrelease", procfs));
+	m->kernel = machine_read_text(a, arena_printf(a, "%s/sys/kernel/osrelease", procfs));
 	if ((arch.n == 0 || m->kernel.n == 0) && uname(&u) == 0) {
 		if (arch.n == 0)
 			arch = arena_str(a, str_from(u.machine));
@@ -260,14 +263,15 @@ static void read_kernel(struct machine *m, const char *procfs)
 static void read_names(struct machine *m, const char *sysfs, const char *procfs, const char *etc)
 {
 	struct arena *a = &m->arena;
-	struct str release = read_text(a, arena_printf(a, "%s/os-release", etc));
+	struct str release = machine_read_text(a, arena_printf(a, "%s/os-release", etc));
 
 	read_kernel(m, procfs);
-	m->machine_id = read_text(a, arena_printf(a, "%s/machine-id", etc));
-	m->boot_id = read_text(a, arena_printf(a, "%s/sys/kernel/random/boot_id", procfs));
-	m->system_uuid = read_text(a, arena_printf(a, "%s/class/dmi/id/product_uuid", sysfs));
+	m->machine_id = machine_read_text(a, arena_printf(a, "%s/machine-id", etc));
+	m->boot_id = machine_read_text(a, arena_printf(a, "%s/sys/kernel/random/boot_id", procfs));
+	m->system_uuid = machine_read_text(a,
+					   arena_printf(a, "%s/class/dmi/id/product_uuid", sysfs));
 	if (m->system_uuid.n == 0)
-		m->system_uuid = read_text(
+		m->system_uuid = machine_read_text(
 			a, arena_printf(a, "%s/firmware/devicetree/base/vm,uuid", sysfs));
 	if (m->system_uuid.n == 0)
 		m->system_uuid = m->machine_id;

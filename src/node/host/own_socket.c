@@ -60,7 +60,7 @@ static void port_free(struct own_port *port)
 	free(port);
 }
 
-static void on_drained(void *arg)
+static void own_socket_on_drained(void *arg)
 {
 	struct own_port *port = arg;
 	struct own_socket *s = port->owner;
@@ -82,10 +82,10 @@ static void port_close(struct own_socket *s, int64_t grace_ms)
 	if (!port)
 		return;
 	s->ports++;
-	http_server_drain(port->http, grace_ms, on_drained, port);
+	http_server_drain(port->http, grace_ms, own_socket_on_drained, port);
 }
 
-static void on_http(void *arg, struct http_stream *stream, size_t lane UNUSED)
+static void own_socket_on_http(void *arg, struct http_stream *stream, size_t lane UNUSED)
 {
 	struct own_socket *s = arg;
 
@@ -114,7 +114,7 @@ static int listen_again(struct own_socket *s, struct error *err)
 		.loops = &s->opts.loop,
 		.nloops = 1,
 		.config = s->opts.config,
-		.handler = on_http,
+		.handler = own_socket_on_http,
 		.arg = s,
 	};
 	char text[NET_ADDRESS_MAX];
@@ -142,7 +142,7 @@ static int listen_again(struct own_socket *s, struct error *err)
 
 /* --- checks -------------------------------------------------------------------------- */
 
-static bool is_ours(const struct own_socket *s)
+static bool own_socket_is_ours(const struct own_socket *s)
 {
 	struct stat st;
 
@@ -163,16 +163,16 @@ static void on_folder(void *arg, struct str name UNUSED, const struct error *err
 }
 
 /* Recreates what is missing; reports once if that fails. */
-static int look(struct own_socket *s, struct error *err)
+static int own_socket_look(struct own_socket *s, struct error *err)
 {
 	int r;
 
-	if (is_ours(s) && s->watch)
+	if (own_socket_is_ours(s) && s->watch)
 		return 0;
 	r = folder_make(s->dir, FOLDER_MODE, err);
 	if (r < 0)
 		return r;
-	if (!is_ours(s)) {
+	if (!own_socket_is_ours(s)) {
 		port_close(s, DRAIN_MS);
 		r = listen_again(s, err);
 		/* The folder itself may be new. */
@@ -188,19 +188,19 @@ static int look(struct own_socket *s, struct error *err)
 static void look_and_tell(struct own_socket *s)
 {
 	struct error err;
-	bool good = look(s, &err) == 0;
+	bool good = own_socket_look(s, &err) == 0;
 
 	if (!good && !s->troubled && s->opts.on_problem)
 		s->opts.on_problem(s->opts.arg, &err);
 	s->troubled = !good;
 }
 
-static void on_task(struct loop_task *t)
+static void own_socket_on_task(struct loop_task *t)
 {
 	look_and_tell(CONTAINER_OF(t, struct own_socket, task));
 }
 
-static void on_timer(struct loop_timer *t)
+static void own_socket_on_timer(struct loop_timer *t)
 {
 	struct own_socket *s = CONTAINER_OF(t, struct own_socket, timer);
 
@@ -221,8 +221,8 @@ int own_socket_new(const struct own_socket_opts *opts, struct own_socket **ret_s
 	s->path = xstrdup(opts->path);
 	s->dir = xstrdup(dirname(folder));
 	s->opts.path = s->path;
-	loop_timer_init(&s->timer, opts->loop, on_timer);
-	loop_task_init(&s->task, on_task);
+	loop_timer_init(&s->timer, opts->loop, own_socket_on_timer);
+	loop_task_init(&s->task, own_socket_on_task);
 	r = folder_make(s->dir, FOLDER_MODE, err);
 	if (r == 0)
 		r = listen_again(s, err);

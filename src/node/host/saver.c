@@ -119,7 +119,7 @@ static void run_thread(void *arg)
 	}
 }
 
-static void push(struct saver *s, struct queue_node *node)
+static void saver_push(struct saver *s, struct queue_node *node)
 {
 	if (queue_push(&s->work, node))
 		event_set(&s->wake);
@@ -128,7 +128,7 @@ static void push(struct saver *s, struct queue_node *node)
 /* --- the loop -------------------------------------------------------------------------------- */
 
 /* Callbacks may save, forget, or free the saver. */
-static void finish(struct saver *s)
+static void saver_finish(struct saver *s)
 {
 	struct file *f = TAKE(s->job->file);
 	struct error err = s->job->err;
@@ -149,7 +149,7 @@ static void finish(struct saver *s)
 	file_free(f);
 }
 
-static void job_free(struct job *j)
+static void saver_job_free(struct job *j)
 {
 	if (j->file)
 		file_free(j->file);
@@ -161,9 +161,9 @@ static void on_finished(struct loop_msg *m)
 	struct job *j = CONTAINER_OF(m, struct job, finished);
 
 	if (j->saver)
-		finish(j->saver);
+		saver_finish(j->saver);
 	else
-		job_free(j);
+		saver_job_free(j);
 }
 
 static void on_start(struct loop_task *t)
@@ -175,11 +175,11 @@ static void on_start(struct loop_task *t)
 		return;
 	s->job->file = LIST_ENTRY(first, struct file, link);
 	if (!s->opts.inline_write) {
-		push(s, &s->job->node);
+		saver_push(s, &s->job->node);
 		return;
 	}
 	run_job(s->job, &s->opts);
-	finish(s);
+	saver_finish(s);
 }
 
 /* --- life ------------------------------------------------------------------------------------ */
@@ -225,12 +225,12 @@ int saver_new(struct loop *l, struct saver **ret_saver, struct error *err)
 static void end_thread(struct saver *s)
 {
 	if (!s->opts.inline_write) {
-		push(s, &s->stop);
+		saver_push(s, &s->stop);
 		thread_join(&s->thread);
 	}
 	s->job->saver = NULL;
 	if (!s->job->file)
-		job_free(s->job);
+		saver_job_free(s->job);
 }
 
 void saver_free(struct saver *s)
@@ -247,7 +247,7 @@ void saver_free(struct saver *s)
 		run_job(&last, &s->opts);
 		file_free(last.file);
 	}
-	/* finish() frees the file whose callbacks are being called. */
+	/* saver_finish() frees the file whose callbacks are being called. */
 	it = list_pop_front(&s->told);
 	if (it)
 		forget_waiters(LIST_ENTRY(it, struct file, link));

@@ -42,7 +42,7 @@ static bool read_crc(struct str s, uint32_t *ret_crc)
 	return true;
 }
 
-static bool read_number(struct str s, uint64_t *ret_value)
+static bool saver_header_read_number(struct str s, uint64_t *ret_value)
 {
 	return s.n > 0 && (s.n == 1 || s.p[0] != '0') && str_to_u64(s, ret_value);
 }
@@ -57,8 +57,8 @@ static bool read_header(struct str line, struct header *ret)
 	}
 	ret->kind = word[1];
 	return line.p == NULL && str_eqz(word[0], MAGIC) && word[1].n > 0 &&
-	       read_number(word[2], &ret->version) && read_crc(word[3], &ret->crc) &&
-	       read_number(word[4], &ret->n);
+	       saver_header_read_number(word[2], &ret->version) && read_crc(word[3], &ret->crc) &&
+	       saver_header_read_number(word[4], &ret->n);
 }
 
 static int check_body(const struct header *h, struct str body, struct error *err)

@@ -46,7 +46,7 @@ void kubelet_auth_free(struct kubelet_auth *a)
 	free(a);
 }
 
-static int64_t now_ms(const struct kubelet_ask *q)
+static int64_t auth_now_ms(const struct kubelet_ask *q)
 {
 	return loop_now(client_loop(q->auth->opts.client));
 }
@@ -61,7 +61,7 @@ static struct str user_name(const struct kubelet_ask *q)
 	return json_text_at(q->user, "username");
 }
 
-static void fail(struct kubelet_ask *q, enum error_code code, const char *text)
+static void auth_fail(struct kubelet_ask *q, enum error_code code, const char *text)
 {
 	struct error err;
 
@@ -98,7 +98,7 @@ static const char *verb_of(const struct kubelet_ask *q)
 }
 
 /* "Forbidden (user=u, verb=get, resource=nodes, subresource(s)=[pods proxy])\n" */
-static void forbid(struct kubelet_ask *q)
+static void auth_forbid(struct kubelet_ask *q)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * KIB);
 
@@ -107,7 +107,7 @@ static void forbid(struct kubelet_ask *q)
 	for (size_t i = 0; i < q->n; i++)
 		(void)buf_printf(&text, "%s%s", i > 0 ? " " : "", q->subresources[i]);
 	(void)buf_addz(&text, "])\n");
-	fail(q, ERR_FORBIDDEN, text.p);
+	auth_fail(q, ERR_FORBIDDEN, text.p);
 }
 
 static void right_known(struct kubelet_ask *q, bool yes)
@@ -129,17 +129,17 @@ static void on_right(struct client_request *r, const struct client_answer *answe
 	bool yes;
 
 	if (err || client_answer_tree(answer, arena_of(q), &tree, NULL) < 0) {
-		fail(q, ERR_INTERNAL,
-		     arena_printf(arena_of(q),
-				  "Authorization error (user=%.*s, verb=%s, resource=nodes, "
-				  "subresource=%s)",
-				  STR_ARG(user_name(q)), verb_of(q), q->subresources[q->at]));
+		auth_fail(q, ERR_INTERNAL,
+			  arena_printf(arena_of(q),
+				       "Authorization error (user=%.*s, verb=%s, resource=nodes, "
+				       "subresource=%s)",
+				       STR_ARG(user_name(q)), verb_of(q), q->subresources[q->at]));
 		return;
 	}
 	status = json_getz(tree, "status");
 	yes = json_true_at(status, "allowed");
 	review_cache_put(&q->auth->known_rights, q->key, yes, STR_NULL,
-			 now_ms(q) + (yes ? ALLOWED_MS : DENIED_MS));
+			 auth_now_ms(q) + (yes ? ALLOWED_MS : DENIED_MS));
 	right_known(q, yes);
 }
 
@@ -172,17 +172,17 @@ static void next_right(struct kubelet_ask *q)
 	bool yes;
 
 	if (q->at == q->n) {
-		forbid(q);
+		auth_forbid(q);
 		return;
 	}
 	(void)buf_printf(&key, "%s %s ", verb_of(q), q->subresources[q->at]);
 	(void)json_print(&key, q->user, NULL);
 	if (key.overflow) {
-		fail(q, ERR_UNAUTHORIZED, "Unauthorized");
+		auth_fail(q, ERR_UNAUTHORIZED, "Unauthorized");
 		return;
 	}
 	q->key = arena_str(arena_of(q), buf_str(&key));
-	if (review_cache_get(&q->auth->known_rights, q->key, now_ms(q), &yes, &text))
+	if (review_cache_get(&q->auth->known_rights, q->key, auth_now_ms(q), &yes, &text))
 		right_known(q, yes);
 	else
 		ask_right(q);
@@ -203,7 +203,7 @@ static void token_known(struct kubelet_ask *q, bool yes, struct str user)
 	struct json *tree;
 
 	if (!yes || json_parse(arena_of(q), arena_str(arena_of(q), user), NULL, &tree, NULL) < 0)
-		fail(q, ERR_UNAUTHORIZED, "Unauthorized");
+		auth_fail(q, ERR_UNAUTHORIZED, "Unauthorized");
 	else
 		user_known(q, tree);
 }
@@ -218,14 +218,15 @@ static void on_token(struct client_request *r, const struct client_answer *answe
 	bool yes;
 
 	if (err || client_answer_tree(answer, arena_of(q), &tree, NULL) < 0) {
-		fail(q, ERR_UNAUTHORIZED, "Unauthorized");
+		auth_fail(q, ERR_UNAUTHORIZED, "Unauthorized");
 		return;
 	}
 	status = json_getz(tree, "status");
 	yes = json_true_at(status, "authenticated");
 	if (yes)
 		yes = json_print(&user, json_getz(status, "user"), NULL) == 0;
-	review_cache_put(&q->auth->known_tokens, q->key, yes, buf_str(&user), now_ms(q) + TOKEN_MS);
+	review_cache_put(&q->auth->known_tokens, q->key, yes, buf_str(&user),
+			 auth_now_ms(q) + TOKEN_MS);
 	token_known(q, yes, buf_str(&user));
 }
 
@@ -238,7 +239,7 @@ static void review_token(struct kubelet_ask *q, struct str token)
 
 	pki_sha256(token, hash);
 	q->key = str_of(hash, PKI_SHA256_SIZE);
-	if (review_cache_get(&q->auth->known_tokens, q->key, now_ms(q), &yes, &user)) {
+	if (review_cache_get(&q->auth->known_tokens, q->key, auth_now_ms(q), &yes, &user)) {
 		token_known(q, yes, user);
 		return;
 	}
@@ -292,7 +293,7 @@ void kubelet_auth_ask(struct kubelet_auth *a, struct kubelet_ask *q)
 		user_known(q, make_user(arena_of(q), STR("system:anonymous"), NULL, 0,
 					"system:unauthenticated"));
 	else
-		fail(q, ERR_UNAUTHORIZED, "Unauthorized");
+		auth_fail(q, ERR_UNAUTHORIZED, "Unauthorized");
 }
 
 void kubelet_auth_cancel(struct kubelet_ask *q)

@@ -21,7 +21,7 @@ void review_cache_init(struct review_cache *c)
 	list_init(&c->order);
 }
 
-static void drop(struct review_cache *c, struct entry *e)
+static void review_cache_drop(struct review_cache *c, struct entry *e)
 {
 	(void)map_remove(&c->entries, str_of(e->key, e->nkey));
 	list_remove(&e->link);
@@ -33,7 +33,7 @@ static void drop(struct review_cache *c, struct entry *e)
 void review_cache_release(struct review_cache *c)
 {
 	LIST_FOREACH_SAFE (it, &c->order)
-		drop(c, LIST_ENTRY(it, struct entry, link));
+		review_cache_drop(c, LIST_ENTRY(it, struct entry, link));
 	map_release(&c->entries);
 }
 
@@ -45,7 +45,7 @@ bool review_cache_get(struct review_cache *c, struct str key, int64_t now_ms, bo
 	if (!e)
 		return false;
 	if (e->until_ms <= now_ms) {
-		drop(c, e);
+		review_cache_drop(c, e);
 		return false;
 	}
 	*ret_yes = e->yes;
@@ -59,9 +59,9 @@ void review_cache_put(struct review_cache *c, struct str key, bool yes, struct s
 	struct entry *e = map_get(&c->entries, key);
 
 	if (e)
-		drop(c, e);
+		review_cache_drop(c, e);
 	if (c->entries.n >= REVIEW_CACHE_MAX)
-		drop(c, LIST_ENTRY(c->order.next, struct entry, link));
+		review_cache_drop(c, LIST_ENTRY(c->order.next, struct entry, link));
 	e = XNEW(struct entry);
 	e->key = str_dup(key);
 	e->nkey = key.n;

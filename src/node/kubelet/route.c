@@ -175,8 +175,8 @@ static bool flag(struct str query, const char *name, struct arena *a)
 }
 
 /* Returns 1 if the parameter is set, 0 if not. */
-static int number(struct str query, const char *name, struct arena *a, int64_t *ret_value,
-		  struct error *err)
+static int route_number(struct str query, const char *name, struct arena *a, int64_t *ret_value,
+			struct error *err)
 {
 	struct str v = param(query, name, a);
 
@@ -195,7 +195,7 @@ static int read_since(struct str query, int64_t wall_ns, struct arena *a, struct
 	int64_t seconds;
 	int r;
 
-	r = number(query, "sinceSeconds", a, &seconds, err);
+	r = route_number(query, "sinceSeconds", a, &seconds, err);
 	if (r < 0)
 		return r;
 	if (time.p && r > 0)
@@ -240,12 +240,12 @@ int kubelet_route_log_query(struct str query, int64_t wall_ns, struct arena *a,
 	q.follow = flag(query, "follow", a);
 	q.previous = flag(query, "previous", a);
 	q.reader.timestamps = flag(query, "timestamps", a);
-	r = number(query, "tailLines", a, &q.tail, err);
+	r = route_number(query, "tailLines", a, &q.tail, err);
 	if (r < 0)
 		return r;
 	if (r > 0 && q.tail < 0)
 		return error_set(err, ERR_INVALID, "tailLines: must be greater than or equal to 0");
-	r = number(query, "limitBytes", a, &q.reader.limit_bytes, err);
+	r = route_number(query, "limitBytes", a, &q.reader.limit_bytes, err);
 	if (r < 0)
 		return r;
 	if (r > 0 && q.reader.limit_bytes < 1)

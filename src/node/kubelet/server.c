@@ -176,12 +176,12 @@ static void on_allowed(struct kubelet_ask *q, const struct error *denied)
 		pages[r->route.page](r);
 }
 
-static void on_body(struct http_stream *s, struct str piece)
+static void server_on_body(struct http_stream *s, struct str piece)
 {
 	http_stream_consume(s, piece.n);
 }
 
-static void on_writable(struct http_stream *s)
+static void server_on_writable(struct http_stream *s)
 {
 	struct kubelet_request *r = s->data;
 
@@ -189,7 +189,7 @@ static void on_writable(struct http_stream *s)
 		log_stream_writable(r->log);
 }
 
-static void on_close(struct http_stream *s, const struct error *err UNUSED)
+static void server_on_close(struct http_stream *s, const struct error *err UNUSED)
 {
 	struct kubelet_request *r = s->data;
 
@@ -197,11 +197,11 @@ static void on_close(struct http_stream *s, const struct error *err UNUSED)
 	log_stream_free(TAKE(r->log));
 }
 
-static const struct http_stream_ops ops = { .on_body = on_body,
-					    .on_writable = on_writable,
-					    .on_close = on_close };
+static const struct http_stream_ops ops = { .on_body = server_on_body,
+					    .on_writable = server_on_writable,
+					    .on_close = server_on_close };
 
-static void on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
+static void server_on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
 {
 	struct kubelet_server *server = arg;
 	struct kubelet_request *r = ARENA_NEW(&s->arena, struct kubelet_request);
@@ -235,9 +235,10 @@ int kubelet_server_new(const struct kubelet_server_opts *opts, struct kubelet_se
 		       struct error *err)
 {
 	struct kubelet_server *s = XNEW(struct kubelet_server);
-	struct http_server_opts o = {
-		.nloops = 1, .handler = on_request, .arg = s, .config = { .eof_cancels = true }
-	};
+	struct http_server_opts o = { .nloops = 1,
+				      .handler = server_on_request,
+				      .arg = s,
+				      .config = { .eof_cancels = true } };
 	CLEANUP(tls_unref) struct tls *tls = NULL;
 	int r;
 

@@ -113,7 +113,7 @@ static void on_refused(void *arg, struct http_stream *s UNUSED, int status UNUSE
 	kubelet_fail(arg, &copy);
 }
 
-static int join(struct kubelet_request *r, struct str url, struct error *err)
+static int stream_join(struct kubelet_request *r, struct str url, struct error *err)
 {
 	struct http_relay_opts o = { .method = r->http->in.method,
 				     .upgrade = http_fields_get(&r->http->in.fields,
@@ -140,11 +140,11 @@ static void on_url(void *arg, struct str url, const struct error *err)
 		return;
 	if (err)
 		kubelet_fail(r, err);
-	else if (join(r, url, &why) < 0)
+	else if (stream_join(r, url, &why) < 0)
 		kubelet_fail(r, &why);
 }
 
-static enum runtime_stream_kind kind_of(enum kubelet_page page)
+static enum runtime_stream_kind stream_kind_of(enum kubelet_page page)
 {
 	if (page == KUBELET_PORT_FORWARD)
 		return RUNTIME_STREAM_PORTS;
@@ -162,8 +162,8 @@ void kubelet_serve_stream(struct kubelet_request *r)
 		kubelet_reply(r, 400, TEXT, STR("Upgrade request required"));
 		return;
 	}
-	e = kubelet_route_stream_query(r->http->in.query, kind_of(r->route.page), &r->http->arena,
-				       &s, &err);
+	e = kubelet_route_stream_query(r->http->in.query, stream_kind_of(r->route.page),
+				       &r->http->arena, &s, &err);
 	if (e == 0)
 		e = o->host->find_stream(o->arg, &r->route, &s, &err);
 	if (e < 0)

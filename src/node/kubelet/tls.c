@@ -30,7 +30,8 @@ static int read_pair(const char *cert_file, const char *key_file, struct pair *p
 	return r < 0 ? r : file_read(key_file, &p->key, err);
 }
 
-static int make_tls(const struct pair *p, struct str ca, struct tls **ret_tls, struct error *err)
+static int tls_make_tls(const struct pair *p, struct str ca, struct tls **ret_tls,
+			struct error *err)
 {
 	static const char *const alpn[] = { "h2", "http/1.1", NULL };
 	struct tls_pair pair = { .cert = buf_str(&p->cert), .key = buf_str(&p->key) };
@@ -98,7 +99,7 @@ static int own_tls(const struct kubelet_tls_opts *o, struct pair *p, struct str 
 	(void)snprintf(cert, sizeof(cert), "%s/kubelet.crt", o->folder);
 	(void)snprintf(key, sizeof(key), "%s/kubelet.key", o->folder);
 	if (read_pair(cert, key, p, NULL) == 0 && lasts(p, o->clock) &&
-	    make_tls(p, ca, ret_tls, NULL) == 0)
+	    tls_make_tls(p, ca, ret_tls, NULL) == 0)
 		return 0;
 	if (mkdir(o->folder, 0755) < 0 && errno != EEXIST)
 		return error_set_errno(err, ERR_IO, errno, "cannot make the folder %s", o->folder);
@@ -107,7 +108,7 @@ static int own_tls(const struct kubelet_tls_opts *o, struct pair *p, struct str 
 		r = file_write_atomic(key, buf_str(&p->key), 0600, err);
 	if (r == 0)
 		r = file_write_atomic(cert, buf_str(&p->cert), 0644, err);
-	return r < 0 ? r : make_tls(p, ca, ret_tls, err);
+	return r < 0 ? r : tls_make_tls(p, ca, ret_tls, err);
 }
 
 int kubelet_tls_new(const struct kubelet_tls_opts *opts, struct tls **ret_tls, struct error *err)
@@ -121,7 +122,7 @@ int kubelet_tls_new(const struct kubelet_tls_opts *opts, struct tls **ret_tls, s
 	if (r == 0 && opts->cert_file) {
 		r = read_pair(opts->cert_file, opts->key_file, &p, err);
 		if (r == 0)
-			r = make_tls(&p, buf_str(&ca), ret_tls, err);
+			r = tls_make_tls(&p, buf_str(&ca), ret_tls, err);
 	} else if (r == 0) {
 		r = own_tls(opts, &p, buf_str(&ca), ret_tls, err);
 	}

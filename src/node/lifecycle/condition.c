@@ -14,7 +14,7 @@ struct condition {
 	struct str message; /* or empty */
 };
 
-static void put(struct lifecycle_view *v, struct json *list, const struct condition *c)
+static void condition_put(struct lifecycle_view *v, struct json *list, const struct condition *c)
 {
 	struct arena *a = v->arena;
 	const struct json *before = json_find(json_getz(v->old, "conditions"), "type",
@@ -52,7 +52,7 @@ static void add_names(struct buf *b, const char *what, struct buf *names)
 	(void)buf_printf(b, "%s: [%.*s]", what, STR_ARG(buf_str(names)));
 }
 
-static void add_name(struct buf *names, struct str name)
+static void condition_add_name(struct buf *names, struct str name)
 {
 	if (names->n > 0)
 		(void)buf_addc(names, ' ');
@@ -61,7 +61,8 @@ static void add_name(struct buf *names, struct str name)
 
 /* --- each condition ----------------------------------------------------------------- */
 
-static const struct json *status_of(const struct json *status, const struct pod_containers *c)
+static const struct json *condition_status_of(const struct json *status,
+					      const struct pod_containers *c)
 {
 	return json_find(json_getz(status, lifecycle_list_of(c->kind)), "name", c->name);
 }
@@ -74,8 +75,8 @@ static struct str unready(struct lifecycle_view *v, const struct json *status)
 
 	while (pod_containers_next(&c)) {
 		if ((c.kind == POD_SIDECAR || c.kind == POD_MAIN) &&
-		    !json_true_at(status_of(status, &c), "ready"))
-			add_name(&names, c.name);
+		    !json_true_at(condition_status_of(status, &c), "ready"))
+			condition_add_name(&names, c.name);
 	}
 	add_names(&text, "containers with unready status", &names);
 	return arena_str(v->arena, buf_str(&text));
@@ -143,7 +144,8 @@ static bool main_has_started(struct lifecycle_view *v, const struct json *status
 	struct pod_containers c = pod_containers(v->in->pod);
 
 	while (pod_containers_next(&c)) {
-		if (c.kind == POD_MAIN && !lifecycle_state(status_of(status, &c), "waiting"))
+		if (c.kind == POD_MAIN &&
+		    !lifecycle_state(condition_status_of(status, &c), "waiting"))
 			return true;
 	}
 	return false;
@@ -156,9 +158,11 @@ static struct str incomplete(struct lifecycle_view *v, const struct json *status
 	struct pod_containers c = pod_containers(v->in->pod);
 
 	while (pod_containers_next(&c)) {
-		if ((c.kind == POD_INIT && !json_true_at(status_of(status, &c), "ready")) ||
-		    (c.kind == POD_SIDECAR && !json_true_at(status_of(status, &c), "started")))
-			add_name(&names, c.name);
+		if ((c.kind == POD_INIT &&
+		     !json_true_at(condition_status_of(status, &c), "ready")) ||
+		    (c.kind == POD_SIDECAR &&
+		     !json_true_at(condition_status_of(status, &c), "started")))
+			condition_add_name(&names, c.name);
 	}
 	add_names(&text, "containers with incomplete status", &names);
 	return arena_str(v->arena, buf_str(&text));
@@ -221,15 +225,15 @@ void lifecycle_put_conditions(struct lifecycle_view *v, struct json *status, str
 	struct condition containers = containers_ready(v, status, phase), c;
 
 	put_others(v, list);
-	put(v, list, &sandbox);
+	condition_put(v, list, &sandbox);
 	c = initialized(v, status, phase);
-	put(v, list, &c);
+	condition_put(v, list, &c);
 	c = ready(v, list, containers);
-	put(v, list, &c);
-	put(v, list, &containers);
-	put(v, list, &scheduled);
+	condition_put(v, list, &c);
+	condition_put(v, list, &containers);
+	condition_put(v, list, &scheduled);
 	if (lifecycle_could_restart_all(v->in->pod)) {
 		c = restarting(v, phase);
-		put(v, list, &c);
+		condition_put(v, list, &c);
 	}
 }

@@ -21,7 +21,7 @@ struct init_walk {
 	bool failed; /* for good */
 };
 
-static size_t collect(struct lifecycle_planner *p, struct init_entry **ret_entries)
+static size_t init_collect(struct lifecycle_planner *p, struct init_entry **ret_entries)
 {
 	const struct pod *pod = p->v.in->pod;
 	struct init_entry *v = ARENA_ARRAY(p->v.arena, struct init_entry,
@@ -135,7 +135,7 @@ bool lifecycle_plan_init(struct lifecycle_planner *p, bool *ret_kill)
 			       .before_done = p->v.initialized,
 			       .through = p->v.initialized };
 
-	w.n = collect(p, &w.v);
+	w.n = init_collect(p, &w.v);
 	*ret_kill = false;
 	if (w.n == 0)
 		return true;

@@ -404,7 +404,7 @@ int64_t lifecycle_deadline_ns(const struct lifecycle_view *v)
 
 /* --- the view ----------------------------------------------------------------------- */
 
-static void settle(struct lifecycle *l, struct str reason, struct str message)
+static void lifecycle_settle(struct lifecycle *l, struct str reason, struct str message)
 {
 	if (l->stop_reason)
 		return;
@@ -428,12 +428,13 @@ static bool settle_ending(struct lifecycle_view *v)
 		return true;
 	if (in->reject_reason.n > 0) {
 		l->rejected = l->rejected || !l->stop_reason;
-		settle(l, in->reject_reason, rejection(v->arena, in->reject_message));
+		lifecycle_settle(l, in->reject_reason, rejection(v->arena, in->reject_message));
 	} else if (in->stop_reason.n > 0) {
-		settle(l, in->stop_reason, in->stop_message);
+		lifecycle_settle(l, in->stop_reason, in->stop_message);
 	} else if (in->wall_ns >= lifecycle_deadline_ns(v)) {
-		settle(l, STR("DeadlineExceeded"),
-		       STR("Pod was active on the node longer than the specified deadline"));
+		lifecycle_settle(
+			l, STR("DeadlineExceeded"),
+			STR("Pod was active on the node longer than the specified deadline"));
 	}
 	return l->stop_reason || l->ended || in->pod->deleting;
 }

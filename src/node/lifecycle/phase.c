@@ -36,8 +36,8 @@ static bool is_started(const struct lifecycle_view *v, const struct json *contai
 	return same_container(status, old) && json_true_at(old, "started");
 }
 
-static bool is_ready(const struct lifecycle_view *v, const struct json *container,
-		     const struct json *status, const struct json *old)
+static bool phase_is_ready(const struct lifecycle_view *v, const struct json *container,
+			   const struct json *status, const struct json *old)
 {
 	int known = lifecycle_outcome(v->l, runtime_id(status), LIFECYCLE_READINESS);
 
@@ -61,7 +61,7 @@ static void put_ready(struct lifecycle_view *v, struct json *status, const struc
 	if (c->kind == POD_INIT)
 		ready = ended && json_i64_at(ended, "exitCode", -1) == 0;
 	else
-		ready = started && is_ready(v, c->container, status, old);
+		ready = started && phase_is_ready(v, c->container, status, old);
 	json_put_bool(v->arena, status, "ready", ready);
 }
 
@@ -158,7 +158,7 @@ static void count_main(const struct lifecycle_view *v, const struct pod_containe
 		    !lifecycle_comes_back(v, c->name);
 }
 
-static struct counts count(const struct lifecycle_view *v, const struct json *status)
+static struct counts phase_count(const struct lifecycle_view *v, const struct json *status)
 {
 	struct pod_containers c = pod_containers(v->in->pod);
 	struct counts n = { 0 };
@@ -179,7 +179,7 @@ static struct counts count(const struct lifecycle_view *v, const struct json *st
 
 const char *lifecycle_phase(const struct lifecycle_view *v, const struct json *status, bool final)
 {
-	struct counts n = count(v, status);
+	struct counts n = phase_count(v, status);
 
 	if (n.init_failed > 0)
 		return "Failed";

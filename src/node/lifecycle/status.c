@@ -124,7 +124,7 @@ static bool was_initialized(const struct lifecycle_view *v, const struct json *s
 }
 
 /* Containers that have not ended by now count as failed. */
-static void finish(struct lifecycle_view *v, struct json *status)
+static void status_finish(struct lifecycle_view *v, struct json *status)
 {
 	struct json *init = json_getz(status, "initContainerStatuses");
 	size_t left = tried(init);
@@ -150,7 +150,7 @@ struct verdict {
 };
 
 /* The pod's actual phase, reported or not. */
-static struct verdict judge(struct lifecycle_view *v, const struct json *status, bool final)
+static struct verdict status_judge(struct lifecycle_view *v, const struct json *status, bool final)
 {
 	struct str before = json_text_at(v->old, "phase");
 	struct str given = json_text_at(v->in->pod->status, "phase");
@@ -180,7 +180,7 @@ static struct verdict judge(struct lifecycle_view *v, const struct json *status,
 }
 
 /* The phase to report: a terminal one only if it is final. */
-static struct verdict tell(const struct lifecycle_view *v, struct verdict now, bool final)
+static struct verdict status_tell(const struct lifecycle_view *v, struct verdict now, bool final)
 {
 	struct str before = json_text_at(v->old, "phase");
 
@@ -193,7 +193,7 @@ static struct verdict tell(const struct lifecycle_view *v, struct verdict now, b
 
 /* --- all ---------------------------------------------------------------------------- */
 
-static void put_text(struct arena *a, struct json *o, const char *key, struct str s)
+static void status_put_text(struct arena *a, struct json *o, const char *key, struct str s)
 {
 	if (s.n > 0)
 		json_put_str(a, o, key, s);
@@ -206,7 +206,7 @@ static void put_basics(struct lifecycle_view *v, struct json *status)
 	int64_t observed = json_i64_at(v->old, "observedGeneration", 0);
 	struct str started = json_text_at(v->old, "startTime");
 
-	put_text(v->arena, status, "qosClass", json_text_at(pod->status, "qosClass"));
+	status_put_text(v->arena, status, "qosClass", json_text_at(pod->status, "qosClass"));
 	if (MAX(generation, observed) > 0)
 		json_put_i64(v->arena, status, "observedGeneration", MAX(generation, observed));
 	if (started.n > 0)
@@ -215,7 +215,7 @@ static void put_basics(struct lifecycle_view *v, struct json *status)
 		lifecycle_put_time(v->arena, status, "startTime", v->in->wall_ns);
 }
 
-static void remember(struct lifecycle *l, const struct json *status)
+static void status_remember(struct lifecycle *l, const struct json *status)
 {
 	buf_clear(&l->last);
 	if (json_print(&l->last, status, NULL) < 0)
@@ -251,13 +251,13 @@ struct json *lifecycle_status(struct lifecycle *l, const struct lifecycle_input 
 		lifecycle_put_containers(&v, status);
 	lifecycle_look_end(&v, status);
 	final = v.ending && v.idle;
-	now = judge(&v, status, final);
+	now = status_judge(&v, status, final);
 	if (!bare && final && in->cleaned)
-		finish(&v, status);
-	told = tell(&v, now, final);
+		status_finish(&v, status);
+	told = status_tell(&v, now, final);
 	json_put_str(a, status, "phase", told.phase);
-	put_text(a, status, "reason", told.reason);
-	put_text(a, status, "message", told.message);
+	status_put_text(a, status, "reason", told.reason);
+	status_put_text(a, status, "message", told.message);
 	if (bare)
 		keep_conditions(&v, status);
 	else
@@ -266,6 +266,6 @@ struct json *lifecycle_status(struct lifecycle *l, const struct lifecycle_input 
 	put_basics(&v, status);
 	if (l->restart_removed)
 		l->restarting = l->restart_removed = false;
-	remember(l, status);
+	status_remember(l, status);
 	return status;
 }

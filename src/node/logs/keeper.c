@@ -38,7 +38,7 @@ struct log_keeper {
 	int64_t stop_at; /* ms: when to stop waiting; 0: not stopping */
 };
 
-static enum fault look(const struct log_keeper *k, const char *path)
+static enum fault keeper_look(const struct log_keeper *k, const char *path)
 {
 	struct stat st;
 
@@ -48,7 +48,7 @@ static enum fault look(const struct log_keeper *k, const char *path)
 }
 
 /* The entry is finished, successfully or not. */
-static void go_on(struct log_keeper *k, const char *what, const struct error *err)
+static void keeper_go_on(struct log_keeper *k, const char *what, const struct error *err)
 {
 	const struct entry *e = &k->entries.v[k->next];
 
@@ -65,12 +65,12 @@ static void on_rotated(void *arg, const struct error *err)
 	struct log_keeper *k = arg;
 
 	log_rotate_free(TAKE(k->rotation));
-	go_on(k, "a container's log cannot be rotated", err);
+	keeper_go_on(k, "a container's log cannot be rotated", err);
 }
 
 static void on_reopened(void *arg, const struct error *err)
 {
-	go_on(arg, "a container's log is missing and cannot be opened anew", err);
+	keeper_go_on(arg, "a container's log is missing and cannot be opened anew", err);
 }
 
 static void rotate(struct log_keeper *k, const struct entry *e)
@@ -84,7 +84,7 @@ static void rotate(struct log_keeper *k, const struct entry *e)
 								.arg = k });
 }
 
-static void on_task(struct loop_task *t)
+static void keeper_on_task(struct loop_task *t)
 {
 	struct log_keeper *k = CONTAINER_OF(t, struct log_keeper, task);
 	struct runtime *rt = k->opts.runtime;
@@ -92,7 +92,7 @@ static void on_task(struct loop_task *t)
 	for (; k->next < k->entries.n; k->next++) {
 		const struct entry *e = &k->entries.v[k->next];
 
-		if (look(k, e->path) != e->fault)
+		if (keeper_look(k, e->path) != e->fault)
 			continue;
 		if (e->fault == TOO_LARGE)
 			rotate(k, e);
@@ -103,7 +103,7 @@ static void on_task(struct loop_task *t)
 	loop_timer_start(&k->timer, k->opts.interval_ms);
 }
 
-static void on_timer(struct loop_timer *t)
+static void keeper_on_timer(struct loop_timer *t)
 {
 	struct log_keeper *k = CONTAINER_OF(t, struct log_keeper, timer);
 
@@ -118,7 +118,7 @@ void log_keeper_add(struct log_keeper *k, struct str container_id, struct str pa
 {
 	struct entry e = { .path = arena_strdup(&k->arena, path) };
 
-	e.fault = look(k, e.path);
+	e.fault = keeper_look(k, e.path);
 	if (path.n == 0 || e.fault == FINE)
 		return;
 	e.id = arena_str(&k->arena, container_id);
@@ -133,8 +133,8 @@ struct log_keeper *log_keeper_new(const struct log_keeper_opts *opts)
 	k->opts = *opts;
 	arena_init(&k->arena, SIZE_MAX);
 	vec_init(&k->entries, LOGS_MAX);
-	loop_task_init(&k->task, on_task);
-	loop_timer_init(&k->timer, opts->loop, on_timer);
+	loop_task_init(&k->task, keeper_on_task);
+	loop_timer_init(&k->timer, opts->loop, keeper_on_timer);
 	loop_timer_start(&k->timer, opts->interval_ms);
 	return k;
 }

@@ -30,7 +30,7 @@ void log_reader_restart(struct log_reader *r)
 	r->spaces = 0;
 }
 
-static void put(struct log_reader *r, struct str text, struct buf *out)
+static void reader_put(struct log_reader *r, struct str text, struct buf *out)
 {
 	if ((int64_t)text.n > r->remain)
 		text.n = (size_t)r->remain;
@@ -41,7 +41,7 @@ static void put(struct log_reader *r, struct str text, struct buf *out)
 }
 
 /* With nine decimals, and the original offset. */
-static void put_time(struct log_reader *r, struct timestamp t, struct buf *out)
+static void reader_put_time(struct log_reader *r, struct timestamp t, struct buf *out)
 {
 	enum { WITHOUT_OFFSET = 19 }; /* "2006-01-02T15:04:05" */
 	struct timestamp whole = { .seconds = t.seconds, .offset = t.offset };
@@ -51,7 +51,7 @@ static void put_time(struct log_reader *r, struct timestamp t, struct buf *out)
 
 	n = snprintf(line, sizeof(line), "%.*s.%09u%s ", WITHOUT_OFFSET, text, (unsigned)t.ns,
 		     s.n > WITHOUT_OFFSET ? text + WITHOUT_OFFSET : "");
-	put(r, str_of(line, (size_t)n), out);
+	reader_put(r, str_of(line, (size_t)n), out);
 }
 
 static bool is_before(struct timestamp a, struct timestamp b)
@@ -83,7 +83,7 @@ static void begin_record(struct log_reader *r, struct buf *out)
 		return;
 	r->state = WRITE;
 	if (r->opts.timestamps && r->begins)
-		put_time(r, t, out);
+		reader_put_time(r, t, out);
 }
 
 static void end_record(struct log_reader *r)
@@ -134,11 +134,11 @@ static size_t feed_text(struct log_reader *r, struct str bytes, struct buf *out)
 	if (text.n > 0)
 		r->text = true;
 	if (r->state == WRITE && text.n > 0)
-		put(r, text, out);
+		reader_put(r, text, out);
 	if (end < 0)
 		return bytes.n;
 	if (r->state == WRITE && !r->partial)
-		put(r, STR("\n"), out);
+		reader_put(r, STR("\n"), out);
 	end_record(r);
 	return text.n + 1;
 }

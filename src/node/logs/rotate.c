@@ -130,7 +130,7 @@ void log_rotate_remove_pod(const char *folder)
 }
 
 /* "DIR/0.log" is "DIR" and "0.log". */
-static const char *split(struct arena *a, const char *path, struct str *ret_name)
+static const char *rotate_split(struct arena *a, const char *path, struct str *ret_name)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -145,7 +145,7 @@ void log_rotate_remove(const char *path)
 	struct str name;
 
 	arena_init(&a, SIZE_MAX);
-	folder = split(&a, path, &name);
+	folder = rotate_split(&a, path, &name);
 	(void)unlink(path);
 	each_file(folder, str_from(arena_printf(&a, "%.*s.", STR_ARG(name))), unlink_one, NULL);
 }
@@ -157,7 +157,7 @@ static const char *file_of(struct log_rotate *r, struct str name, const char *su
 	return arena_printf(&r->arena, "%s/%.*s%s", r->folder, STR_ARG(name), suffix);
 }
 
-static void finish(struct log_rotate *r, const struct error *err)
+static void rotate_finish(struct log_rotate *r, const struct error *err)
 {
 	r->opts.done(r->opts.arg, err);
 }
@@ -191,7 +191,7 @@ static int open_files(struct log_rotate *r, struct error *err)
 	return 0;
 }
 
-static int write_all(int fd, struct str text, struct error *err)
+static int rotate_write_all(int fd, struct str text, struct error *err)
 {
 	while (text.n > 0) {
 		ssize_t n = write(fd, text.p, text.n);
@@ -217,7 +217,7 @@ static int compress_piece(struct log_rotate *r, struct error *err)
 	while (z == 0 && e == 0 && (in.n > 0 || n == 0)) {
 		z = gzip_step(r->gzip, &in, n == 0, &out, PIECE, err);
 		if (z >= 0)
-			e = write_all(r->to, buf_str(&out), err);
+			e = rotate_write_all(r->to, buf_str(&out), err);
 		buf_clear(&out);
 	}
 	return z < 0 ? z : e < 0 ? e : n == 0;
@@ -253,7 +253,7 @@ static void on_reopened(void *arg, const struct error *err)
 	r->moved = false;
 	if (err)
 		move_back(r);
-	finish(r, err);
+	rotate_finish(r, err);
 }
 
 static int move_away(struct log_rotate *r, struct error *err)
@@ -273,7 +273,7 @@ static int move_away(struct log_rotate *r, struct error *err)
 	return 0;
 }
 
-static int step(struct log_rotate *r, struct error *err)
+static int rotate_step(struct log_rotate *r, struct error *err)
 {
 	int e;
 
@@ -287,14 +287,14 @@ static int step(struct log_rotate *r, struct error *err)
 	return e;
 }
 
-static void on_task(struct loop_task *t)
+static void rotate_on_task(struct loop_task *t)
 {
 	struct log_rotate *r = CONTAINER_OF(t, struct log_rotate, task);
 	struct error err;
 
-	if (step(r, &err) < 0) {
+	if (rotate_step(r, &err) < 0) {
 		close_files(r);
-		finish(r, &err);
+		rotate_finish(r, &err);
 	}
 }
 
@@ -304,7 +304,7 @@ struct names {
 	size_t n;
 };
 
-static void add_name(void *arg, const char *folder, const char *name)
+static void rotate_add_name(void *arg, const char *folder, const char *name)
 {
 	struct names *all = arg;
 
@@ -324,14 +324,14 @@ struct log_rotate *log_rotate_new(const struct log_rotate_opts *opts)
 	arena_init(&r->arena, SIZE_MAX);
 	r->path = arena_strdup(&r->arena, opts->path);
 	r->id = arena_str(&r->arena, opts->container_id);
-	r->folder = split(&r->arena, r->path, &name);
+	r->folder = rotate_split(&r->arena, r->path, &name);
 	all.v = ARENA_ARRAY(&r->arena, struct str, FILES_MAX);
-	each_file(r->folder, str_from(arena_printf(&r->arena, "%.*s.", STR_ARG(name))), add_name,
-		  &all);
+	each_file(r->folder, str_from(arena_printf(&r->arena, "%.*s.", STR_ARG(name))),
+		  rotate_add_name, &all);
 	log_rotate_plan(all.v, all.n, opts->max_files, &r->arena, &r->plan);
 	for (size_t i = 0; i < r->plan.nremove; i++)
 		(void)unlink(file_of(r, r->plan.remove[i], ""));
-	loop_task_init(&r->task, on_task);
+	loop_task_init(&r->task, rotate_on_task);
 	loop_defer(opts->loop, &r->task);
 	return r;
 }

@@ -36,7 +36,7 @@ struct log_stream {
 	bool over; /* the reply is complete */
 };
 
-static void on_changed(void *arg, struct str name UNUSED, const struct error *err)
+static void stream_on_changed(void *arg, struct str name UNUSED, const struct error *err)
 {
 	struct log_stream *s = arg;
 
@@ -46,14 +46,14 @@ static void on_changed(void *arg, struct str name UNUSED, const struct error *er
 		loop_defer(s->opts.loop, &s->task);
 }
 
-static void on_timer(struct loop_timer *t)
+static void stream_on_timer(struct loop_timer *t)
 {
 	struct log_stream *s = CONTAINER_OF(t, struct log_stream, timer);
 
 	loop_defer(s->opts.loop, &s->task);
 }
 
-static void finish(struct log_stream *s)
+static void stream_finish(struct log_stream *s)
 {
 	s->over = true;
 	loop_timer_stop(&s->timer);
@@ -71,7 +71,7 @@ static bool begin_watch(struct log_stream *s)
 	if (!slash)
 		return false;
 	*slash = '\0';
-	(void)loop_watch_new(s->opts.loop, s->path, on_changed, s, &s->watch, NULL);
+	(void)loop_watch_new(s->opts.loop, s->path, stream_on_changed, s, &s->watch, NULL);
 	*slash = '/';
 	return s->watch != NULL;
 }
@@ -106,7 +106,7 @@ static void wait_for_more(struct log_stream *s)
 	bool again;
 
 	if (!s->opts.follow) {
-		finish(s);
+		stream_finish(s);
 		return;
 	}
 	if (log_file_size(s->fd) < s->at) { /* truncated: continue at its beginning */
@@ -117,7 +117,7 @@ static void wait_for_more(struct log_stream *s)
 		again = take_next(s) || begin_watch(s);
 	}
 	if (!again && s->ending && s->replaced_at == 0) {
-		finish(s);
+		stream_finish(s);
 		return;
 	}
 	if (!s->ending && !s->opts.running(s->opts.arg)) {
@@ -129,7 +129,7 @@ static void wait_for_more(struct log_stream *s)
 		loop_defer(s->opts.loop, &s->task);
 }
 
-static void begin(struct log_stream *s)
+static void stream_begin(struct log_stream *s)
 {
 	struct http_field type = HTTP_FIELD("content-type", STR("text/plain"));
 
@@ -148,7 +148,7 @@ static void seek(struct log_stream *s)
 	if (r == 0) {
 		loop_defer(s->opts.loop, &s->task);
 	} else if (r > 0) {
-		begin(s);
+		stream_begin(s);
 	} else {
 		s->over = true;
 		s->opts.failed(s->opts.arg, &err); /* may free it */
@@ -156,7 +156,7 @@ static void seek(struct log_stream *s)
 }
 
 /* A partial log must not look complete, so the stream is reset. */
-static void cut(struct log_stream *s)
+static void stream_cut(struct log_stream *s)
 {
 	struct error err;
 
@@ -175,7 +175,7 @@ static void send_piece(struct log_stream *s)
 
 	n = pread(s->fd, piece, sizeof(piece), s->at);
 	if (n < 0) {
-		cut(s);
+		stream_cut(s);
 		return;
 	}
 	if (n == 0) {
@@ -188,12 +188,12 @@ static void send_piece(struct log_stream *s)
 	if (out.n > 0)
 		(void)http_stream_send_copy(s->opts.http, buf_str(&out));
 	if (done)
-		finish(s);
+		stream_finish(s);
 	else
 		loop_defer(s->opts.loop, &s->task);
 }
 
-static void on_task(struct loop_task *t)
+static void stream_on_task(struct loop_task *t)
 {
 	struct log_stream *s = CONTAINER_OF(t, struct log_stream, task);
 
@@ -229,14 +229,14 @@ int log_stream_new(const struct log_stream_opts *opts, struct log_stream **ret_s
 	s->opts.path = s->path;
 	s->fd = fd;
 	log_reader_init(&s->reader, &reader);
-	loop_task_init(&s->task, on_task);
-	loop_timer_init(&s->timer, opts->loop, on_timer);
+	loop_task_init(&s->task, stream_on_task);
+	loop_timer_init(&s->timer, opts->loop, stream_on_timer);
 	if (opts->tail >= 0) {
 		s->seeking = true;
 		s->tail = log_file_tail_begin(fd, opts->tail);
 		loop_defer(opts->loop, &s->task);
 	} else {
-		begin(s);
+		stream_begin(s);
 	}
 	*ret_stream = s;
 	return 0;

@@ -119,7 +119,7 @@ static struct units units_of(const struct pick *p, enum level level)
 	return u;
 }
 
-static void take(struct pick *p, const struct unit *u, enum level level)
+static void cpu_pick_take(struct pick *p, const struct unit *u, enum level level)
 {
 	for (size_t i = 0; i < p->m->ncpus && p->needed > 0; i++) {
 		int id = p->m->cpus[i].id;
@@ -138,7 +138,7 @@ static void take_whole(struct pick *p, enum level level)
 
 	for (size_t i = 0; i < u.n; i++) {
 		if (u.v[i].left == u.v[i].total && u.v[i].total <= p->needed)
-			take(p, &u.v[i], level);
+			cpu_pick_take(p, &u.v[i], level);
 	}
 }
 
@@ -147,7 +147,7 @@ static void take_threads(struct pick *p)
 	struct units u = units_of(p, LEVEL_CORE);
 
 	for (size_t i = 0; i < u.n && p->needed > 0; i++)
-		take(p, &u.v[i], LEVEL_CORE);
+		cpu_pick_take(p, &u.v[i], LEVEL_CORE);
 }
 
 int cpu_pick(const struct machine *m, const struct cpu_set *available, int64_t n, struct arena *a,

@@ -41,7 +41,7 @@ void memory_table_release(struct memory_table *t)
 }
 
 /* The index of a kind; -1 if the node has none of it. */
-static int kind_of(const struct memory_node *n, int64_t page)
+static int memory_table_kind_of(const struct memory_node *n, int64_t page)
 {
 	for (size_t k = 0; k < n->nkinds; k++) {
 		if (n->kinds[k].page == page)
@@ -54,7 +54,7 @@ void memory_table_take(struct memory_table *t, const struct memory_block *b, int
 {
 	for (size_t i = 0; i < t->n; i++) {
 		struct memory_node *n = &t->v[i];
-		int k = kind_of(n, b->page);
+		int k = memory_table_kind_of(n, b->page);
 		int64_t part;
 
 		if (!in(b->nodes, n))
@@ -78,7 +78,7 @@ static struct totals totals(const struct memory_table *t, uint64_t nodes, int64_
 	struct totals sum = { 0 };
 
 	for (size_t i = 0; i < t->n; i++) {
-		int k = kind_of(&t->v[i], page);
+		int k = memory_table_kind_of(&t->v[i], page);
 
 		if (k < 0 || !in(nodes, &t->v[i]))
 			continue;

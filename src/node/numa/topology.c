@@ -8,7 +8,7 @@
  */
 #include "node/numa/topology.h"
 
-static int count(uint64_t nodes)
+static int numa_topology_count(uint64_t nodes)
 {
 	return __builtin_popcountll(nodes);
 }
@@ -24,7 +24,7 @@ bool topology_next_set(uint64_t nodes, uint64_t *at)
 struct topology_hints topology_hints_make(uint64_t nodes, struct arena *a)
 {
 	return (struct topology_hints){ .v = ARENA_ARRAY(a, struct topology_hint,
-							 (size_t)1 << count(nodes)) };
+							 (size_t)1 << numa_topology_count(nodes)) };
 }
 
 void topology_hints_add(struct topology_hints *h, uint64_t nodes)
@@ -35,7 +35,7 @@ void topology_hints_add(struct topology_hints *h, uint64_t nodes)
 void topology_hints_prefer(struct topology_hints *h, int nodes)
 {
 	for (size_t i = 0; i < h->n; i++)
-		h->v[i].preferred = count(h->v[i].nodes) == nodes;
+		h->v[i].preferred = numa_topology_count(h->v[i].nodes) == nodes;
 }
 
 /* --- results --------------------------------------------------------------------------------- */
@@ -75,8 +75,8 @@ static uint64_t sparse(unsigned d, uint64_t all)
 /*
  * Joins the result (preferred, set) with a hint. The join is preferred if all nodes are the same.
  */
-static void join(struct results *out, bool preferred, unsigned set, const struct topology_hint *h,
-		 uint64_t all)
+static void topology_join(struct results *out, bool preferred, unsigned set,
+			  const struct topology_hint *h, uint64_t all)
 {
 	unsigned nodes = h->any ? 0 : dense(h->nodes, all);
 
@@ -91,7 +91,7 @@ static void join(struct results *out, bool preferred, unsigned set, const struct
 
 static bool single(const struct topology_hint *h)
 {
-	return h->preferred && (h->any || count(h->nodes) == 1);
+	return h->preferred && (h->any || numa_topology_count(h->nodes) == 1);
 }
 
 static void join_all(struct results *r, const struct topology_hint *v, size_t n, bool only_single,
@@ -107,7 +107,7 @@ static void join_all(struct results *r, const struct topology_hint *v, size_t n,
 			unsigned set = at % (NO_MATTER + 1);
 
 			if (r->has[preferred][set])
-				join(&out, preferred, set, &v[i], all);
+				topology_join(&out, preferred, set, &v[i], all);
 		}
 	}
 	*r = out;
@@ -127,8 +127,8 @@ static int wanted_nodes(const struct topology_hints *v, size_t n)
 		int fewest = 0;
 
 		for (size_t h = 0; h < v[i].n; h++) {
-			if (fewest == 0 || count(v[i].v[h].nodes) < fewest)
-				fewest = count(v[i].v[h].nodes);
+			if (fewest == 0 || numa_topology_count(v[i].v[h].nodes) < fewest)
+				fewest = numa_topology_count(v[i].v[h].nodes);
 		}
 		most = MAX(most, fewest);
 	}
@@ -143,7 +143,7 @@ static int distance(int nodes, int wanted)
 
 static bool better(const struct topology_hint *a, const struct topology_hint *b, int wanted)
 {
-	int na = count(a->nodes), nb = count(b->nodes);
+	int na = numa_topology_count(a->nodes), nb = numa_topology_count(b->nodes);
 
 	if (a->preferred != b->preferred)
 		return a->preferred;

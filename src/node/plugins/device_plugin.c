@@ -47,7 +47,7 @@ static bool is_newest(const struct device_endpoint *e)
 
 /* --- an endpoint's end --------------------------------------------------------------- */
 
-static void release(struct loop_task *t)
+static void device_plugin_release(struct loop_task *t)
 {
 	struct device_endpoint *e = CONTAINER_OF(t, struct device_endpoint, task);
 
@@ -70,7 +70,7 @@ static void endpoint_close(struct device_endpoint *e)
 	list_remove(&e->link);
 	loop_timer_stop(&e->dial);
 	loop_task_cancel(&e->task);
-	e->task.fn = release;
+	e->task.fn = device_plugin_release;
 	loop_defer(e->owner->p->loop, &e->task);
 	grpc_channel_free(TAKE(e->channel));
 }
@@ -201,7 +201,8 @@ static void on_options(void *arg, struct grpc_call *c UNUSED, const struct grpc_
 		watch(e);
 }
 
-static void on_state(void *arg, enum grpc_channel_state state, const struct error *err UNUSED)
+static void device_plugin_on_state(void *arg, enum grpc_channel_state state,
+				   const struct error *err UNUSED)
 {
 	static const Deviceplugin__Empty empty = DEVICEPLUGIN__EMPTY__INIT;
 	struct grpc_call_opts opts = { .deadline_ms = OPTIONS_MS };
@@ -224,7 +225,7 @@ static void on_dial_timeout(struct loop_timer *t)
 	fail_connect(e, &err);
 }
 
-static int begin(struct device_endpoint *e, struct error *err)
+static int device_plugin_begin(struct device_endpoint *e, struct error *err)
 {
 	struct plugins *p = e->owner->p;
 	int r;
@@ -232,7 +233,7 @@ static int begin(struct device_endpoint *e, struct error *err)
 	if (e->owner->n > PLUGIN_ENDPOINTS_MAX)
 		return error_set(err, ERR_TOO_MANY_REQUESTS, "too many device plugins: %d",
 				 PLUGIN_ENDPOINTS_MAX);
-	r = plugins_channel(p, e->socket, on_state, e, &e->channel, err);
+	r = plugins_channel(p, e->socket, device_plugin_on_state, e, &e->channel, err);
 	if (r < 0)
 		return error_wrap(err, r, "failed to dial device plugin");
 	loop_timer_start(&e->dial, PLUGIN_DIAL_MS);
@@ -254,7 +255,7 @@ struct device_endpoint *device_plugins_connect(struct device_plugins *d, struct 
 	loop_task_init(&e->task, on_failure);
 	list_push_back(&d->connecting, &e->link);
 	d->n++;
-	if (begin(e, &e->failure) < 0)
+	if (device_plugin_begin(e, &e->failure) < 0)
 		loop_defer(d->p->loop, &e->task);
 	return e;
 }
@@ -270,7 +271,7 @@ static void keep_list(struct device_endpoint *e, const Deviceplugin__ListAndWatc
 	e->list = str_of(packed, protobuf_c_message_pack(&m->base, packed));
 }
 
-static void on_list(struct grpc_call *c, const void *message)
+static void device_plugin_on_list(struct grpc_call *c, const void *message)
 {
 	struct device_endpoint *e = grpc_call_data(c);
 	struct plugins *p = e->owner->p;
@@ -315,7 +316,8 @@ static void on_lists_end(struct grpc_call *c, const struct grpc_status *st)
 
 static void watch(struct device_endpoint *e)
 {
-	static const struct grpc_call_ops ops = { .on_message = on_list, .on_end = on_lists_end };
+	static const struct grpc_call_ops ops = { .on_message = device_plugin_on_list,
+						  .on_end = on_lists_end };
 	static const Deviceplugin__Empty empty = DEVICEPLUGIN__EMPTY__INIT;
 
 	e->call = grpc_channel_call(e->channel, &plugin_wire_list_and_watch, NULL, &ops, e);

@@ -44,7 +44,8 @@ static char **terminated(struct plugin_request *q, const struct str *v, size_t n
 	return out;
 }
 
-static void ask(struct plugin_request *q, const ProtobufCMessage *message, int64_t deadline_ms)
+static void device_plugin_call_ask(struct plugin_request *q, const ProtobufCMessage *message,
+				   int64_t deadline_ms)
 {
 	struct device_endpoint *e = device_plugins_newest(q->p->devices, q->subject);
 	struct error err;
@@ -104,7 +105,7 @@ void plugins_preferred(struct plugins *p, const struct assign_wish *wish, plugin
 	one.allocation_size = (int32_t)MIN(wish->size, (int64_t)INT32_MAX);
 	m.container_requests = all;
 	m.n_container_requests = 1;
-	ask(q, &m.base, ALLOCATE_MS);
+	device_plugin_call_ask(q, &m.base, ALLOCATE_MS);
 }
 
 /* --- Allocate ------------------------------------------------------------------------ */
@@ -133,7 +134,7 @@ void plugins_allocate(struct plugins *p, struct str resource, const struct str *
 	one.n_devices_ids = n;
 	m.container_requests = all;
 	m.n_container_requests = 1;
-	ask(q, &m.base, ALLOCATE_MS);
+	device_plugin_call_ask(q, &m.base, ALLOCATE_MS);
 }
 
 /* --- PreStartContainer --------------------------------------------------------------- */
@@ -162,5 +163,5 @@ void plugins_prestart(struct plugins *p, struct str resource, const struct str *
 	q->done.plain = done;
 	m.devices_ids = terminated(q, ids, n);
 	m.n_devices_ids = n;
-	ask(q, &m.base, PRESTART_MS);
+	device_plugin_call_ask(q, &m.base, PRESTART_MS);
 }

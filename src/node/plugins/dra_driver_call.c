@@ -88,7 +88,7 @@ static void end_unprepare(struct plugin_request *q, const void *reply, const str
 	end_claims(q, v, err);
 }
 
-static void refuse(struct plugin_request *q)
+static void dra_driver_call_refuse(struct plugin_request *q)
 {
 	struct error err;
 
@@ -108,7 +108,7 @@ void plugins_prepare(struct plugins *p, struct str driver, const struct plugin_c
 	q->done.claims = done;
 	copy_claims(q, v, n);
 	if (!i) {
-		refuse(q);
+		dra_driver_call_refuse(q);
 		return;
 	}
 	m.claims = pack_claims(q);
@@ -127,7 +127,7 @@ void plugins_unprepare(struct plugins *p, struct str driver, const struct plugin
 	q->done.claims = done;
 	copy_claims(q, v, n);
 	if (!i) {
-		refuse(q);
+		dra_driver_call_refuse(q);
 		return;
 	}
 	m.claims = pack_claims(q);

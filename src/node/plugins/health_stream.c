@@ -26,7 +26,7 @@ struct health_stream {
 	struct loop_task release;
 };
 
-static void release(struct loop_task *t)
+static void health_stream_release(struct loop_task *t)
 {
 	free(CONTAINER_OF(t, struct health_stream, release));
 }
@@ -81,7 +81,7 @@ static void next_service(struct health_stream *s)
 		s->p->events.on_no_health(s->p->arg, s->driver);
 }
 
-static void on_end(struct grpc_call *c, const struct grpc_status *st)
+static void health_stream_on_end(struct grpc_call *c, const struct grpc_status *st)
 {
 	struct health_stream *s = grpc_call_data(c);
 
@@ -98,7 +98,8 @@ static void on_end(struct grpc_call *c, const struct grpc_status *st)
 
 static void open_stream(struct health_stream *s)
 {
-	static const struct grpc_call_ops ops = { .on_message = on_report, .on_end = on_end };
+	static const struct grpc_call_ops ops = { .on_message = on_report,
+						  .on_end = health_stream_on_end };
 	static const Drahealth__WatchRequest request = DRAHEALTH__WATCH_REQUEST__INIT;
 	struct grpc_call_opts opts = { .wait_for_ready = true };
 
@@ -107,7 +108,7 @@ static void open_stream(struct health_stream *s)
 	(void)grpc_call_half_close(s->call);
 }
 
-static void on_timer(struct loop_timer *t)
+static void health_stream_on_timer(struct loop_timer *t)
 {
 	open_stream(CONTAINER_OF(t, struct health_stream, timer));
 }
@@ -136,8 +137,8 @@ struct health_stream *health_stream_new(struct plugins *p, struct str driver,
 				       .max_ms = MAX(p->health_retry_ms, RETRY_MAX_MS),
 				       .factor = 2,
 				       .jitter = 0.2 };
-	loop_timer_init(&s->timer, p->loop, on_timer);
-	loop_task_init(&s->release, release);
+	loop_timer_init(&s->timer, p->loop, health_stream_on_timer);
+	loop_task_init(&s->release, health_stream_release);
 	choose_services(s, advertised);
 	open_stream(s);
 	return s;

@@ -30,7 +30,8 @@ static const double dra_bounds[] = {
 	39.99999999999997,
 };
 
-static struct metrics_family *make(struct metrics *registry, const struct metrics_spec *spec)
+static struct metrics_family *metrics_make(struct metrics *registry,
+					   const struct metrics_spec *spec)
 {
 	struct metrics_family *f = NULL;
 	int r = metrics_register(registry, spec, &f, NULL);
@@ -47,14 +48,14 @@ void plugin_metrics_init(struct plugin_metrics *m, struct metrics *registry)
 
 	if (!registry)
 		return;
-	m->registrations = make(
+	m->registrations = metrics_make(
 		registry,
 		&(struct metrics_spec){ .name = "kubelet_device_plugin_registration_total",
 					.help = "Registrations of device plugins, by resource.",
 					.type = METRICS_COUNTER,
 					.labels = resource,
 					.labels_n = ARRAY_SIZE(resource) });
-	m->allocations = make(
+	m->allocations = metrics_make(
 		registry,
 		&(struct metrics_spec){
 			.name = "kubelet_device_plugin_alloc_duration_seconds",
@@ -64,14 +65,14 @@ void plugin_metrics_init(struct plugin_metrics *m, struct metrics *registry)
 			.labels_n = ARRAY_SIZE(resource),
 			.bounds = allocation_bounds,
 			.bounds_n = ARRAY_SIZE(allocation_bounds) });
-	m->dra_calls = make(registry,
-			    &(struct metrics_spec){ .name = "dra_grpc_operations_duration_seconds",
-						    .help = "Duration of calls to DRA drivers.",
-						    .type = METRICS_HISTOGRAM,
-						    .labels = call,
-						    .labels_n = ARRAY_SIZE(call),
-						    .bounds = dra_bounds,
-						    .bounds_n = ARRAY_SIZE(dra_bounds) });
+	m->dra_calls = metrics_make(
+		registry, &(struct metrics_spec){ .name = "dra_grpc_operations_duration_seconds",
+						  .help = "Duration of calls to DRA drivers.",
+						  .type = METRICS_HISTOGRAM,
+						  .labels = call,
+						  .labels_n = ARRAY_SIZE(call),
+						  .bounds = dra_bounds,
+						  .bounds_n = ARRAY_SIZE(dra_bounds) });
 }
 
 void plugin_metrics_registered(struct plugins *p, struct str resource)

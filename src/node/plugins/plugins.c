@@ -118,8 +118,8 @@ void plugin_request_fail(struct plugin_request *q, const struct error *err)
 	loop_defer(q->p->loop, &q->task);
 }
 
-static void on_answer(void *arg, struct grpc_call *c UNUSED, const struct grpc_status *st,
-		      const void *reply)
+static void plugins_on_answer(void *arg, struct grpc_call *c UNUSED, const struct grpc_status *st,
+			      const void *reply)
 {
 	struct plugin_request *q = arg;
 	struct error err;
@@ -141,12 +141,12 @@ void plugin_request_call(struct plugin_request *q, struct grpc_channel *ch,
 		.deadline_ms = q->p->rpc_timeout_ms ? q->p->rpc_timeout_ms : deadline_ms,
 	};
 
-	(void)grpc_channel_unary(ch, q->method, message, &opts, on_answer, q);
+	(void)grpc_channel_unary(ch, q->method, message, &opts, plugins_on_answer, q);
 }
 
 /* --- life ---------------------------------------------------------------------------- */
 
-static void release(struct loop_task *t)
+static void plugins_release(struct loop_task *t)
 {
 	struct plugins *p = CONTAINER_OF(t, struct plugins, release);
 
@@ -155,7 +155,7 @@ static void release(struct loop_task *t)
 	free(p);
 }
 
-static char *join(const char *dir, const char *name)
+static char *plugins_join(const char *dir, const char *name)
 {
 	struct buf b = BUF_INIT(PLUGIN_PATH_MAX);
 
@@ -191,10 +191,10 @@ int plugins_new(const struct plugins_opts *opts, struct plugins **ret_plugins, s
 	p->rpc_timeout_ms = opts->rpc_timeout_ms;
 	p->health_retry_ms = opts->health_retry_ms ? opts->health_retry_ms : HEALTH_RETRY_MS;
 	p->watch_health = opts->watch_health;
-	p->device_dir = join(opts->root_dir, "device-plugins");
-	p->registry_dir = join(opts->root_dir, "plugins_registry");
+	p->device_dir = plugins_join(opts->root_dir, "device-plugins");
+	p->registry_dir = plugins_join(opts->root_dir, "plugins_registry");
 	list_init(&p->requests);
-	loop_task_init(&p->release, release);
+	loop_task_init(&p->release, plugins_release);
 	plugin_metrics_init(&p->metrics, opts->metrics);
 	r = open_parts(p, err);
 	if (r < 0) {

@@ -67,7 +67,8 @@ static void on_driver(void *arg, struct str driver, bool registered)
 	after_event(w);
 }
 
-static void on_health(void *arg, struct str driver, const struct plugin_health *v, size_t n)
+static void plugins_world_on_health(void *arg, struct str driver, const struct plugin_health *v,
+				    size_t n)
 {
 	struct plugins_world *w = arg;
 
@@ -90,7 +91,7 @@ static void on_no_health(void *arg, struct str driver)
 	after_event(w);
 }
 
-static void on_problem(void *arg, struct str what, const struct error *err)
+static void plugins_world_on_problem(void *arg, struct str what, const struct error *err)
 {
 	struct plugins_world *w = arg;
 
@@ -102,9 +103,9 @@ static const struct plugins_events events = {
 	.on_resource = on_resource,
 	.on_resource_gone = on_resource_gone,
 	.on_driver = on_driver,
-	.on_health = on_health,
+	.on_health = plugins_world_on_health,
 	.on_no_health = on_no_health,
-	.on_problem = on_problem,
+	.on_problem = plugins_world_on_problem,
 };
 
 /* --- the world ----------------------------------------------------------------------- */
@@ -138,7 +139,7 @@ void plugins_world_start(struct plugins_world *w)
 	plugins_world_settle(w);
 }
 
-static void on_closed(void *arg)
+static void plugins_world_on_closed(void *arg)
 {
 	((struct plugins_world *)arg)->closed = true;
 }
@@ -148,7 +149,7 @@ void plugins_world_stop(struct plugins_world *w)
 	if (!w->plugins)
 		return;
 	w->closed = false;
-	plugins_close(TAKE(w->plugins), on_closed, w);
+	plugins_close(TAKE(w->plugins), plugins_world_on_closed, w);
 	plugins_world_run(w, CLOSE_MS);
 	assert_true(w->closed);
 }
@@ -482,7 +483,7 @@ static void add_services(struct fake_plugin *f, unsigned services)
 
 /* --- a fake's life ------------------------------------------------------------------- */
 
-static void on_http(void *arg, struct http_stream *s, size_t lane UNUSED)
+static void plugins_world_on_http(void *arg, struct http_stream *s, size_t lane UNUSED)
 {
 	grpc_server_handle(((struct fake_plugin *)arg)->grpc, s);
 }
@@ -541,7 +542,7 @@ void fake_plugin_renew_file(struct fake_plugin *f)
 struct fake_plugin *fake_plugin_new(struct plugins_world *w, const char *path, unsigned services)
 {
 	struct fake_plugin *f = XNEW(struct fake_plugin);
-	struct http_server_opts opts = { .nloops = 1, .handler = on_http, .arg = f };
+	struct http_server_opts opts = { .nloops = 1, .handler = plugins_world_on_http, .arg = f };
 	struct addr at;
 
 	f->w = w;
@@ -574,7 +575,7 @@ struct fake_plugin *fake_driver_new(struct plugins_world *w, const char *file, c
 	return f;
 }
 
-static void on_drained(void *arg)
+static void plugins_world_on_drained(void *arg)
 {
 	struct fake_plugin *f = arg;
 
@@ -586,7 +587,7 @@ void fake_plugin_stop(struct fake_plugin *f, bool remove_file)
 {
 	grpc_channel_free(TAKE(f->channel));
 	if (f->http && !f->drained)
-		http_server_drain(f->http, 0, on_drained, f);
+		http_server_drain(f->http, 0, plugins_world_on_drained, f);
 	f->drained = true;
 	if (remove_file)
 		fake_plugin_file(f, false);
@@ -623,7 +624,7 @@ void fake_plugin_register(struct fake_plugin *f, const char *version, const char
 }
 
 /* Cuts at the first `sep`, and returns the rest or NULL. */
-static char *cut(char *text, char sep)
+static char *plugins_world_cut(char *text, char sep)
 {
 	char *at = text ? strchr(text, sep) : NULL;
 
@@ -645,10 +646,10 @@ void fake_plugin_send_list(struct fake_plugin *f, const char *devices)
 		Deviceplugin__Device *d = &v[m.n_devices];
 		char *message;
 
-		next = cut(at, ' ');
+		next = plugins_world_cut(at, ' ');
 		*d = (Deviceplugin__Device)DEVICEPLUGIN__DEVICE__INIT;
-		d->health = cut(at, ':');
-		message = cut(d->health, '/');
+		d->health = plugins_world_cut(at, ':');
+		message = plugins_world_cut(d->health, '/');
 		d->id = at;
 		if (message)
 			d->message = message;
@@ -668,11 +669,11 @@ static void send_node_health(struct grpc_call *c, char *text)
 		Drahealth__NodeDeviceHealth *d = &v[m.n_devices];
 		char *message;
 
-		next = cut(at, ' ');
+		next = plugins_world_cut(at, ' ');
 		*d = (Drahealth__NodeDeviceHealth)DRAHEALTH__NODE_DEVICE_HEALTH__INIT;
-		d->health_status = cut(at, ':');
-		message = cut(d->health_status, '|');
-		d->device_name = cut(at, '/');
+		d->health_status = plugins_world_cut(at, ':');
+		message = plugins_world_cut(d->health_status, '|');
+		d->device_name = plugins_world_cut(at, '/');
 		d->pool_name = at;
 		if (message)
 			d->message = message;
@@ -693,12 +694,12 @@ static void send_health(struct grpc_call *c, char *text)
 		Drahealth__DeviceIdentifier *id = &ids[m.n_devices];
 		char *word, *message;
 
-		next = cut(at, ' ');
+		next = plugins_world_cut(at, ' ');
 		*d = (Drahealth__DeviceHealth)DRAHEALTH__DEVICE_HEALTH__INIT;
 		*id = (Drahealth__DeviceIdentifier)DRAHEALTH__DEVICE_IDENTIFIER__INIT;
-		word = cut(at, ':');
-		message = cut(word, '|');
-		id->device_name = cut(at, '/');
+		word = plugins_world_cut(at, ':');
+		message = plugins_world_cut(word, '|');
+		id->device_name = plugins_world_cut(at, '/');
 		id->pool_name = at;
 		d->device = id;
 		d->health = word[0] == 'H'                   ? DRAHEALTH__HEALTH_STATUS__HEALTHY

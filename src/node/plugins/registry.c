@@ -199,7 +199,7 @@ static void on_device(void *arg, const struct error *err)
 	registered(s, &types[TYPE_DEVICE], err);
 }
 
-static void add_device(struct plugin_socket *s, const Pluginregistration__PluginInfo *info)
+static void registry_add_device(struct plugin_socket *s, const Pluginregistration__PluginInfo *info)
 {
 	s->connecting = device_plugins_connect(plugins_of(s)->devices, str_from(info->name),
 					       s->endpoint, on_device, s);
@@ -212,7 +212,7 @@ static void remove_device(struct plugins *p, struct str name, struct str endpoin
 
 static const struct plugin_type types[TYPES] = {
 	[TYPE_DRA] = { "DRAPlugin", check_dra, add_dra, remove_dra },
-	[TYPE_DEVICE] = { "DevicePlugin", check_device, add_device, remove_device },
+	[TYPE_DEVICE] = { "DevicePlugin", check_device, registry_add_device, remove_device },
 };
 
 /* --- an attempt ---------------------------------------------------------------------- */
@@ -273,7 +273,8 @@ static void on_info(void *arg, struct grpc_call *c UNUSED, const struct grpc_sta
 	attempt_failed(s, &err);
 }
 
-static void on_state(void *arg, enum grpc_channel_state state, const struct error *err UNUSED)
+static void registry_on_state(void *arg, enum grpc_channel_state state,
+			      const struct error *err UNUSED)
 {
 	static const Pluginregistration__InfoRequest request =
 		PLUGINREGISTRATION__INFO_REQUEST__INIT;
@@ -305,20 +306,20 @@ static void begin_attempt(struct plugin_socket *s)
 	struct error err;
 
 	s->failure = (struct error){ 0 };
-	if (plugins_channel(plugins_of(s), s->path, on_state, s, &s->channel, &err) < 0)
+	if (plugins_channel(plugins_of(s), s->path, registry_on_state, s, &s->channel, &err) < 0)
 		attempt_failed(s, &err);
 	else
 		loop_timer_start(&s->dial, PLUGIN_DIAL_MS);
 }
 
-static void on_retry(struct loop_timer *t)
+static void registry_on_retry(struct loop_timer *t)
 {
 	begin_attempt(CONTAINER_OF(t, struct plugin_socket, retry));
 }
 
 /* --- sockets ------------------------------------------------------------------------- */
 
-static void release(struct loop_task *t)
+static void registry_release(struct loop_task *t)
 {
 	struct plugin_socket *s = CONTAINER_OF(t, struct plugin_socket, release);
 
@@ -352,8 +353,8 @@ static void on_socket(void *arg, struct str path)
 				       .max_ms = RETRY_MAX_MS,
 				       .factor = 2 };
 	loop_timer_init(&s->dial, r->p->loop, on_dial_timeout);
-	loop_timer_init(&s->retry, r->p->loop, on_retry);
-	loop_task_init(&s->release, release);
+	loop_timer_init(&s->retry, r->p->loop, registry_on_retry);
+	loop_task_init(&s->release, registry_release);
 	(void)omap_put(&r->sockets, str_from(s->path), s);
 	begin_attempt(s);
 }
@@ -367,7 +368,7 @@ static void on_gone(void *arg, struct str path)
 		socket_close(s);
 }
 
-static void on_problem(void *arg, const struct error *err)
+static void registry_on_problem(void *arg, const struct error *err)
 {
 	struct plugin_registry *r = arg;
 
@@ -380,7 +381,7 @@ struct plugin_registry *plugin_registry_new(struct plugins *p)
 					    .dir = p->registry_dir,
 					    .on_socket = on_socket,
 					    .on_gone = on_gone,
-					    .on_problem = on_problem };
+					    .on_problem = registry_on_problem };
 	struct plugin_registry *r = XNEW(struct plugin_registry);
 
 	r->p = p;

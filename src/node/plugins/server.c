@@ -42,7 +42,7 @@ static void registration_end(struct registration *r)
 }
 
 /* The code that grpc-go uses for a handler's error that is not a status. */
-static void refuse(struct grpc_call *c, const struct error *err)
+static void server_refuse(struct grpc_call *c, const struct error *err)
 {
 	(void)grpc_call_finish(c, GRPC_UNKNOWN, str_from(err->msg));
 }
@@ -55,7 +55,7 @@ static void on_connected(void *arg, const struct error *err)
 
 	registration_end(r);
 	if (err)
-		refuse(c, err);
+		server_refuse(c, err);
 	else
 		(void)grpc_call_reply(c, &empty.base);
 	grpc_call_unref(c);
@@ -102,7 +102,7 @@ static void on_register(struct grpc_call *c, const void *request)
 	}
 	plugin_metrics_registered(p, resource);
 	if (check_request(m, &err) < 0) {
-		refuse(c, &err);
+		server_refuse(c, &err);
 		plugins_problem(p, &err, "device plugin at %s", m->endpoint);
 		return;
 	}
@@ -119,7 +119,7 @@ static const struct grpc_handler handlers[] = {
 	  .ops = { .on_end = on_call_end } },
 };
 
-static void on_http(void *arg, struct http_stream *s)
+static void server_on_http(void *arg, struct http_stream *s)
 {
 	struct plugin_server *d = arg;
 
@@ -127,7 +127,7 @@ static void on_http(void *arg, struct http_stream *s)
 	grpc_server_handle(d->grpc, s);
 }
 
-static void on_problem(void *arg, const struct error *err)
+static void server_on_problem(void *arg, const struct error *err)
 {
 	struct plugin_server *d = arg;
 
@@ -176,8 +176,8 @@ int plugin_server_new(struct plugins *p, struct plugin_server **ret_server, stru
 	struct own_socket_opts opts = {
 		.loop = p->loop,
 		.group = -1,
-		.handler = on_http,
-		.on_problem = on_problem,
+		.handler = server_on_http,
+		.on_problem = server_on_problem,
 	};
 	struct plugin_server *d;
 	int r = remove_sockets(p->device_dir, err);
@@ -200,7 +200,7 @@ int plugin_server_new(struct plugins *p, struct plugin_server **ret_server, stru
 	return 0;
 }
 
-static void on_closed(void *arg)
+static void server_on_closed(void *arg)
 {
 	struct plugin_server *d = arg;
 	void (*done)(void *arg) = d->done;
@@ -218,5 +218,5 @@ void plugin_server_close(struct plugin_server *d, void (*done)(void *arg), void 
 	}
 	d->done = done;
 	d->arg = arg;
-	own_socket_close(d->socket, 0, on_closed, d);
+	own_socket_close(d->socket, 0, server_on_closed, d);
 }

@@ -92,7 +92,7 @@ static bool is_same_file(const struct identity *a, const struct identity *b)
 	return a->dev == b->dev && a->inode == b->inode && a->handle == b->handle;
 }
 
-static bool is_same(const struct identity *a, const struct identity *b)
+static bool watcher_is_same(const struct identity *a, const struct identity *b)
 {
 	return is_same_file(a, b) && a->made.tv_sec == b->made.tv_sec &&
 	       a->made.tv_nsec == b->made.tv_nsec;
@@ -161,7 +161,7 @@ static void see_socket(struct plugin_watcher *w, const char *path, const struct 
 	struct identity id = identity_of(path, st);
 	struct error err;
 
-	if (s && is_same(&s->id, &id)) {
+	if (s && watcher_is_same(&s->id, &id)) {
 		s->round = w->round;
 		return;
 	}
@@ -183,7 +183,7 @@ static void see_socket(struct plugin_watcher *w, const char *path, const struct 
 	list_push_back(&w->fresh, &s->link);
 }
 
-static void walk(struct plugin_watcher *w, const char *path, unsigned depth);
+static void watcher_walk(struct plugin_watcher *w, const char *path, unsigned depth);
 
 static void see_entry(struct plugin_watcher *w, const char *path, unsigned depth)
 {
@@ -192,12 +192,12 @@ static void see_entry(struct plugin_watcher *w, const char *path, unsigned depth
 	if (lstat(path, &st) < 0)
 		return;
 	if (S_ISDIR(st.st_mode))
-		walk(w, path, depth + 1);
+		watcher_walk(w, path, depth + 1);
 	else if (stat(path, &st) == 0 && S_ISSOCK(st.st_mode))
 		see_socket(w, path, &st);
 }
 
-static void walk(struct plugin_watcher *w, const char *path, unsigned depth)
+static void watcher_walk(struct plugin_watcher *w, const char *path, unsigned depth)
 {
 	char below[PLUGIN_PATH_MAX];
 	struct dirent *e;
@@ -277,7 +277,7 @@ static void socket_free(struct watched_socket *s)
 	free(s);
 }
 
-static void tell(struct plugin_watcher *w)
+static void watcher_tell(struct plugin_watcher *w)
 {
 	struct list *node;
 
@@ -297,7 +297,7 @@ static void tell(struct plugin_watcher *w)
 	w->troubled = w->blind;
 }
 
-static void look(struct plugin_watcher *w)
+static void watcher_look(struct plugin_watcher *w)
 {
 	struct error err;
 
@@ -305,20 +305,20 @@ static void look(struct plugin_watcher *w)
 	w->blind = false;
 	if (folder_make(w->dir, 0750, &err) < 0)
 		note_trouble(w, &err);
-	walk(w, w->dir, 0);
+	watcher_walk(w, w->dir, 0);
 	sweep(w);
 	loop_timer_start(&w->timer, w->blind ? LOOK_BLIND_MS : LOOK_MS);
-	tell(w);
+	watcher_tell(w);
 }
 
-static void on_task(struct loop_task *t)
+static void watcher_on_task(struct loop_task *t)
 {
-	look(CONTAINER_OF(t, struct plugin_watcher, task));
+	watcher_look(CONTAINER_OF(t, struct plugin_watcher, task));
 }
 
-static void on_timer(struct loop_timer *t)
+static void watcher_on_timer(struct loop_timer *t)
 {
-	look(CONTAINER_OF(t, struct plugin_watcher, timer));
+	watcher_look(CONTAINER_OF(t, struct plugin_watcher, timer));
 }
 
 /* --- life ---------------------------------------------------------------------------- */
@@ -333,13 +333,13 @@ struct plugin_watcher *plugin_watcher_new(const struct plugin_watcher_opts *opts
 	omap_init(&w->sockets);
 	list_init(&w->fresh);
 	list_init(&w->gone);
-	loop_task_init(&w->task, on_task);
-	loop_timer_init(&w->timer, opts->loop, on_timer);
+	loop_task_init(&w->task, watcher_on_task);
+	loop_timer_init(&w->timer, opts->loop, watcher_on_timer);
 	loop_defer(opts->loop, &w->task);
 	return w;
 }
 
-static void release(struct loop_task *t)
+static void watcher_release(struct loop_task *t)
 {
 	struct plugin_watcher *w = CONTAINER_OF(t, struct plugin_watcher, task);
 	struct list *node;
@@ -369,6 +369,6 @@ void plugin_watcher_free(struct plugin_watcher *w)
 
 		folder_free(f);
 	}
-	w->task.fn = release;
+	w->task.fn = watcher_release;
 	loop_defer(w->opts.loop, &w->task);
 }

@@ -77,7 +77,7 @@ void fit_add(struct fit_sum *sum, const struct pod *pod)
 
 /* --- node selection --------------------------------------------------------------- */
 
-static bool has_value(const struct json *values, struct str v)
+static bool fit_has_value(const struct json *values, struct str v)
 {
 	return v.p && json_has_text(values, v);
 }
@@ -96,9 +96,9 @@ static bool requirement_holds(const struct json *r, struct str v)
 	const struct json *values = json_getz(r, "values");
 
 	if (str_eqz(op, "In"))
-		return has_value(values, v);
+		return fit_has_value(values, v);
 	if (str_eqz(op, "NotIn"))
-		return !has_value(values, v);
+		return !fit_has_value(values, v);
 	if (str_eqz(op, "Exists"))
 		return v.p != NULL;
 	if (str_eqz(op, "DoesNotExist"))

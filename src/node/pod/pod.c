@@ -43,7 +43,7 @@ static int read_pod(struct pod *p, struct error *err)
 	return 0;
 }
 
-static struct pod *make(void)
+static struct pod *pod_make(void)
 {
 	struct pod *p = XNEW(struct pod);
 
@@ -54,7 +54,7 @@ static struct pod *make(void)
 
 int pod_new(struct cached *object, struct pod **ret_pod, struct error *err)
 {
-	CLEANUP(pod_unref) struct pod *p = make();
+	CLEANUP(pod_unref) struct pod *p = pod_make();
 	int r;
 
 	r = cached_tree_held(object, &p->arena, &p->tree, err);
@@ -68,7 +68,7 @@ int pod_new(struct cached *object, struct pod **ret_pod, struct error *err)
 
 int pod_parse(struct str text, struct pod **ret_pod, struct error *err)
 {
-	CLEANUP(pod_unref) struct pod *p = make();
+	CLEANUP(pod_unref) struct pod *p = pod_make();
 	int r;
 
 	r = json_parse(&p->arena, arena_str(&p->arena, text), NULL, &p->tree, err);
@@ -102,7 +102,7 @@ struct pod_containers pod_containers(const struct pod *p)
 					.next = json_first(json_getz(p->spec, lists[0])) };
 }
 
-static enum pod_container_kind kind_of(const struct json *container, int list)
+static enum pod_container_kind pod_kind_of(const struct json *container, int list)
 {
 	if (list == 0)
 		return str_eqz(json_text_at(container, "restartPolicy"), "Always") ? POD_SIDECAR
@@ -120,7 +120,7 @@ bool pod_containers_next(struct pod_containers *c)
 	c->container = c->next;
 	c->next = c->container->next;
 	c->name = json_text_at(c->container, "name");
-	c->kind = kind_of(c->container, c->list);
+	c->kind = pod_kind_of(c->container, c->list);
 	return true;
 }
 

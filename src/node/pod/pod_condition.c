@@ -21,7 +21,7 @@ static const struct own {
 	{ .type = DEVICES_HEALTHY_CONDITION },
 };
 
-static const struct own *find(struct str type)
+static const struct own *pod_condition_find(struct str type)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
 		if (str_eqz(type, own[i].type))
@@ -32,12 +32,12 @@ static const struct own *find(struct str type)
 
 bool pod_condition_is_own(struct str type)
 {
-	return find(type) != NULL;
+	return pod_condition_find(type) != NULL;
 }
 
 bool pod_condition_is_exclusive(struct str type)
 {
-	const struct own *o = find(type);
+	const struct own *o = pod_condition_find(type);
 
 	return o && !o->shared;
 }

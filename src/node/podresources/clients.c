@@ -53,7 +53,7 @@ void podres_clients_init(struct podres_clients *t, const struct podres_limits *l
 	list_init(&t->idle);
 }
 
-static void forget(struct podres_clients *t, struct podres_client *c)
+static void clients_forget(struct podres_clients *t, struct podres_client *c)
 {
 	list_remove(&c->link);
 	t->nidle--;
@@ -64,7 +64,7 @@ static void forget(struct podres_clients *t, struct podres_client *c)
 void podres_clients_release(struct podres_clients *t)
 {
 	while (!list_empty(&t->idle))
-		forget(t, LIST_ENTRY(t->idle.next, struct podres_client, link));
+		clients_forget(t, LIST_ENTRY(t->idle.next, struct podres_client, link));
 	assert(t->by_owner.n == 0);
 	map_release(&t->by_owner);
 }
@@ -100,12 +100,12 @@ static void forget_some(struct podres_clients *t, int64_t now_ms)
 
 		if (t->nidle <= PODRES_CLIENTS_MAX && !is_full(t, c, now_ms))
 			return;
-		forget(t, c);
+		clients_forget(t, c);
 	}
 }
 
-static struct podres_client *find(struct podres_clients *t, const struct conn_owner *owner,
-				  int64_t now_ms)
+static struct podres_client *clients_find(struct podres_clients *t, const struct conn_owner *owner,
+					  int64_t now_ms)
 {
 	struct client_key key = { 0 };
 	struct podres_client *c;
@@ -144,8 +144,8 @@ static bool take_token(const struct podres_clients *t, struct podres_client *c, 
 	return true;
 }
 
-static enum podres_refusal check(const struct podres_clients *t, struct podres_client *c,
-				 bool watch, int64_t now_ms)
+static enum podres_refusal clients_check(const struct podres_clients *t, struct podres_client *c,
+					 bool watch, int64_t now_ms)
 {
 	const struct podres_limits *l = &t->limits;
 
@@ -160,7 +160,8 @@ static enum podres_refusal check(const struct podres_clients *t, struct podres_c
 	return PODRES_TAKEN;
 }
 
-static void refuse(const struct podres_clients *t, enum podres_refusal why, struct error *err)
+static void clients_refuse(const struct podres_clients *t, enum podres_refusal why,
+			   struct error *err)
 {
 	if (why == PODRES_REFUSED_RATE)
 		(void)error_set(err, ERR_TOO_MANY_REQUESTS, "rejected by rate limit");
@@ -184,10 +185,10 @@ struct podres_client *podres_clients_begin(struct podres_clients *t, const struc
 					   bool watch, int64_t now_ms, enum podres_refusal *ret_why,
 					   struct error *err)
 {
-	struct podres_client *c = find(t, owner, now_ms);
+	struct podres_client *c = clients_find(t, owner, now_ms);
 	bool idle = is_idle(c);
 
-	*ret_why = check(t, c, watch, now_ms);
+	*ret_why = clients_check(t, c, watch, now_ms);
 	if (idle)
 		list_remove(&c->link);
 	if (*ret_why == PODRES_TAKEN) {
@@ -198,7 +199,7 @@ struct podres_client *podres_clients_begin(struct podres_clients *t, const struc
 	} else {
 		if (idle)
 			list_push_back(&t->idle, &c->link);
-		refuse(t, *ret_why, err);
+		clients_refuse(t, *ret_why, err);
 		c = NULL;
 	}
 	forget_some(t, now_ms);

@@ -27,8 +27,8 @@ static const char *const reasons[PODRES_REFUSALS] = {
 	[PODRES_REFUSED_STREAMS] = "streams",
 };
 
-static struct metrics_family *make(struct metrics *registry, enum metrics_type type,
-				   const char *name, const char *help, const char *label)
+static struct metrics_family *metrics_make(struct metrics *registry, enum metrics_type type,
+					   const char *name, const char *help, const char *label)
 {
 	struct metrics_spec spec = {
 		.name = name,
@@ -51,7 +51,7 @@ static struct metrics_family *make_endpoint(struct metrics *registry, const char
 	char name[128];
 
 	(void)snprintf(name, sizeof(name), "%spod_resources_endpoint_%s_%s", prefix, what, of);
-	return make(registry, METRICS_COUNTER, name, help, "server_api_version");
+	return metrics_make(registry, METRICS_COUNTER, name, help, "server_api_version");
 }
 
 static void init_endpoint(struct podres_metrics *m, struct metrics *registry, size_t n)
@@ -90,18 +90,19 @@ void podres_metrics_init(struct podres_metrics *m, struct metrics *registry)
 		return;
 	for (size_t n = 0; n < PODRES_NAMES; n++)
 		init_endpoint(m, registry, n);
-	f = make(registry, METRICS_GAUGE, "devplane_pod_resources_streams",
-		 "Open PodResources watches.", "method");
+	f = metrics_make(registry, METRICS_GAUGE, "devplane_pod_resources_streams",
+			 "Open PodResources watches.", "method");
 	for (size_t i = PODRES_CALL_WATCH; i <= PODRES_CALL_WATCH_ALLOCATABLE; i++)
 		m->streams[i] = metrics_gauge(f, str_from(calls[i].method));
-	f = make(registry, METRICS_COUNTER, "devplane_pod_resources_events_total",
-		 "Messages sent to PodResources watches.", NULL);
+	f = metrics_make(registry, METRICS_COUNTER, "devplane_pod_resources_events_total",
+			 "Messages sent to PodResources watches.", NULL);
 	m->events = metrics_counter_of(f, NULL, 0);
-	f = make(registry, METRICS_GAUGE, "devplane_pod_resources_backlog",
-		 "Changes not yet sent to PodResources watches, summed over all watches.", NULL);
+	f = metrics_make(registry, METRICS_GAUGE, "devplane_pod_resources_backlog",
+			 "Changes not yet sent to PodResources watches, summed over all watches.",
+			 NULL);
 	m->backlog = metrics_gauge_of(f, NULL, 0);
-	f = make(registry, METRICS_COUNTER, "devplane_pod_resources_refused_total",
-		 "PodResources calls rejected because of a limit.", "reason");
+	f = metrics_make(registry, METRICS_COUNTER, "devplane_pod_resources_refused_total",
+			 "PodResources calls rejected because of a limit.", "reason");
 	for (size_t i = PODRES_TAKEN + 1; i < PODRES_REFUSALS; i++)
 		m->refused[i] = metrics_counter(f, str_from(reasons[i]));
 }

@@ -99,7 +99,7 @@ static void held_free(struct held *h)
 	free(h);
 }
 
-static void let_go(struct podres_server *s, const struct grpc_call *c)
+static void server_let_go(struct podres_server *s, const struct grpc_call *c)
 {
 	LIST_FOREACH_SAFE (it, &s->held) {
 		struct held *h = LIST_ENTRY(it, struct held, link);
@@ -115,7 +115,7 @@ static void on_call_done(void *arg, struct grpc_call *c, enum grpc_code code UNU
 	void *data = grpc_call_data(c);
 	struct stream *st = data;
 
-	let_go(s, c);
+	server_let_go(s, c);
 	if (!data)
 		return; /* it was rejected */
 	grpc_call_set_data(c, NULL);
@@ -130,8 +130,8 @@ static void on_call_done(void *arg, struct grpc_call *c, enum grpc_code code UNU
 
 /* --- replies ------------------------------------------------------------------------- */
 
-static void hold(struct podres_server *s, struct grpc_call *c, answer_fn *answer,
-		 const void *request)
+static void server_hold(struct podres_server *s, struct grpc_call *c, answer_fn *answer,
+			const void *request)
 {
 	struct held *h = XNEW(struct held);
 
@@ -145,13 +145,13 @@ static void hold(struct podres_server *s, struct grpc_call *c, answer_fn *answer
  * Counts the call and returns the server. Returns NULL if the call waits (`answer` is called again
  * later), or was ended because the server is closing.
  */
-static struct podres_server *begin(struct grpc_call *c, enum podres_call call, answer_fn *answer,
-				   const void *request)
+static struct podres_server *server_begin(struct grpc_call *c, enum podres_call call,
+					  answer_fn *answer, const void *request)
 {
 	struct podres_server *s = grpc_call_service(c);
 
 	if (s->waits && !s->closing) {
-		hold(s, c, answer, request);
+		server_hold(s, c, answer, request);
 		return NULL;
 	}
 	if (s->closing) {
@@ -169,9 +169,9 @@ static void reply(struct grpc_call *c, struct bytes *packed)
 	bytes_unref(packed);
 }
 
-static void on_list(struct grpc_call *c, const void *request)
+static void server_on_list(struct grpc_call *c, const void *request)
 {
-	struct podres_server *s = begin(c, PODRES_CALL_LIST, on_list, request);
+	struct podres_server *s = server_begin(c, PODRES_CALL_LIST, server_on_list, request);
 
 	if (s)
 		reply(c, podres_list(s->book));
@@ -179,7 +179,7 @@ static void on_list(struct grpc_call *c, const void *request)
 
 static void on_list_alpha(struct grpc_call *c, const void *request)
 {
-	struct podres_server *s = begin(c, PODRES_CALL_LIST_ALPHA, on_list_alpha, request);
+	struct podres_server *s = server_begin(c, PODRES_CALL_LIST_ALPHA, on_list_alpha, request);
 
 	if (s)
 		reply(c, podres_list_alpha(s->book));
@@ -187,7 +187,7 @@ static void on_list_alpha(struct grpc_call *c, const void *request)
 
 static void on_allocatable(struct grpc_call *c, const void *request)
 {
-	struct podres_server *s = begin(c, PODRES_CALL_ALLOCATABLE, on_allocatable, request);
+	struct podres_server *s = server_begin(c, PODRES_CALL_ALLOCATABLE, on_allocatable, request);
 
 	if (s) {
 		podres_refresh(s->book);
@@ -198,7 +198,7 @@ static void on_allocatable(struct grpc_call *c, const void *request)
 static void on_get(struct grpc_call *c, const void *request)
 {
 	const Podresources__GetRequest *m = request;
-	struct podres_server *s = begin(c, PODRES_CALL_GET, on_get, request);
+	struct podres_server *s = server_begin(c, PODRES_CALL_GET, on_get, request);
 	struct bytes *packed;
 	struct error err;
 
@@ -221,7 +221,7 @@ static void on_get(struct grpc_call *c, const void *request)
 static void begin_watch(struct grpc_call *c, enum podres_call call, answer_fn *answer,
 			const void *request)
 {
-	struct podres_server *s = begin(c, call, answer, request);
+	struct podres_server *s = server_begin(c, call, answer, request);
 	struct stream *st = grpc_call_data(c);
 
 	if (!s)
@@ -247,7 +247,7 @@ static void on_watch_allocatable(struct grpc_call *c, const void *request)
 	begin_watch(c, PODRES_CALL_WATCH_ALLOCATABLE, on_watch_allocatable, request);
 }
 
-static void on_writable(struct grpc_call *c)
+static void server_on_writable(struct grpc_call *c)
 {
 	struct stream *st = grpc_call_data(c);
 
@@ -256,21 +256,21 @@ static void on_writable(struct grpc_call *c)
 }
 
 static const struct grpc_handler handlers[] = {
-	{ .method = &podres_method_list, .on_request = on_list },
+	{ .method = &podres_method_list, .on_request = server_on_list },
 	{ .method = &podres_method_get, .on_request = on_get },
 	{ .method = &podres_method_allocatable, .on_request = on_allocatable },
 	{ .method = &podres_method_list_alpha, .on_request = on_list_alpha },
 	{ .method = &podres_method_watch,
 	  .on_request = on_watch,
-	  .ops = { .on_writable = on_writable } },
+	  .ops = { .on_writable = server_on_writable } },
 	{ .method = &podres_method_watch_allocatable,
 	  .on_request = on_watch_allocatable,
-	  .ops = { .on_writable = on_writable } },
+	  .ops = { .on_writable = server_on_writable } },
 };
 
 /* --- life ---------------------------------------------------------------------------- */
 
-static void on_http(void *arg, struct http_stream *stream)
+static void server_on_http(void *arg, struct http_stream *stream)
 {
 	struct podres_server *s = arg;
 
@@ -278,7 +278,7 @@ static void on_http(void *arg, struct http_stream *stream)
 	grpc_server_handle(s->grpc, stream);
 }
 
-static void on_problem(void *arg, const struct error *err)
+static void server_on_problem(void *arg, const struct error *err)
 {
 	struct podres_server *s = arg;
 
@@ -329,8 +329,8 @@ int podres_server_new(const struct podres_server_opts *opts, struct podres_serve
 		.mode = opts->mode,
 		.group = opts->group,
 		.config = { .streams_max = streams_max(&opts->limits), .out_max = PODRES_OUT_MAX },
-		.handler = on_http,
-		.on_problem = on_problem,
+		.handler = server_on_http,
+		.on_problem = server_on_problem,
 		.arg = s,
 	};
 	int r = own_socket_new(&socket, &s->socket, err);
@@ -367,7 +367,7 @@ void podres_server_begin(struct podres_server *s)
 	answer_held(s);
 }
 
-static void on_closed(void *arg)
+static void server_on_closed(void *arg)
 {
 	struct podres_server *s = arg;
 	void (*done)(void *arg) = s->done;
@@ -387,7 +387,7 @@ static void server_close(struct podres_server *s, int64_t grace_ms, void (*done)
 	podres_watches_close(&s->watches);
 	answer_held(s);
 	s->book = NULL;
-	own_socket_close(s->socket, grace_ms, on_closed, s);
+	own_socket_close(s->socket, grace_ms, server_on_closed, s);
 }
 
 void podres_server_close(struct podres_server *s, void (*done)(void *arg), void *arg)

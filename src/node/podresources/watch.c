@@ -18,26 +18,27 @@ enum {
 
 /* --- reading ------------------------------------------------------------------------- */
 
-static void finish(struct podres_watch *w, enum grpc_code code, struct str message)
+static void watch_finish(struct podres_watch *w, enum grpc_code code, struct str message)
 {
 	list_remove(&w->link);
 	(void)grpc_call_finish(w->call, code, message); /* may free the watch */
 }
 
 /* The watch missed changes that cannot be sent to its client. */
-static void give_up(struct podres_watch *w)
+static void watch_give_up(struct podres_watch *w)
 {
 	podres_metrics_failed(w->table->metrics, w->kind);
-	finish(w, GRPC_OUT_OF_RANGE,
-	       STR("the watch fell behind and changes were lost to it: open the watch again, then "
-		   "call List"));
+	watch_finish(
+		w, GRPC_OUT_OF_RANGE,
+		STR("the watch fell behind and changes were lost to it: open the watch again, then "
+		    "call List"));
 }
 
 /*
  * Sends as many messages as there is room for, and puts the watch into its list. Returns their
  * number.
  */
-static unsigned read_one(struct podres_watches *t, struct podres_watch *w)
+static unsigned watch_read_one(struct podres_watches *t, struct podres_watch *w)
 {
 	struct bytes *b;
 	unsigned n;
@@ -50,7 +51,7 @@ static unsigned read_one(struct podres_watches *t, struct podres_watch *w)
 		}
 		b = podres_read(t->book, &w->cursor);
 		if (!b && w->cursor.lost) {
-			give_up(w);
+			watch_give_up(w);
 			return n;
 		}
 		if (!b) {
@@ -66,7 +67,7 @@ static unsigned read_one(struct podres_watches *t, struct podres_watch *w)
 	return n;
 }
 
-static void serve(struct podres_watches *t)
+static void watch_serve(struct podres_watches *t)
 {
 	uint64_t sent = 0, n;
 	struct list *node;
@@ -77,7 +78,7 @@ static void serve(struct podres_watches *t)
 		list_splice_back(&t->ready, &t->idle);
 	t->changed = false;
 	while (work < TURN_MAX && (node = list_pop_front(&t->ready))) {
-		n = read_one(t, LIST_ENTRY(node, struct podres_watch, link));
+		n = watch_read_one(t, LIST_ENTRY(node, struct podres_watch, link));
 		sent += n;
 		work += n + 1;
 	}
@@ -90,13 +91,13 @@ static void serve(struct podres_watches *t)
 	t->serving = false;
 }
 
-static void on_task(struct loop_task *task)
+static void watch_on_task(struct loop_task *task)
 {
-	serve(CONTAINER_OF(task, struct podres_watches, task));
+	watch_serve(CONTAINER_OF(task, struct podres_watches, task));
 }
 
 /* Serves at once, so that sockets are written before other work that the change has caused. */
-static void on_change(void *arg)
+static void watch_on_change(void *arg)
 {
 	struct podres_watches *t = arg;
 
@@ -104,7 +105,7 @@ static void on_change(void *arg)
 	if (t->serving || !list_empty(&t->ready))
 		loop_defer(t->loop, &t->task);
 	else
-		serve(t);
+		watch_serve(t);
 }
 
 /* --- backlog ------------------------------------------------------------------------- */
@@ -124,7 +125,7 @@ static void set_backlog(struct podres_watches *t, double n)
 	t->backlog = n;
 }
 
-static void on_timer(struct loop_timer *timer)
+static void watch_on_timer(struct loop_timer *timer)
 {
 	struct podres_watches *t = CONTAINER_OF(timer, struct podres_watches, timer);
 
@@ -142,16 +143,16 @@ void podres_watches_init(struct podres_watches *t, struct loop *l, struct podres
 	list_init(&t->idle);
 	list_init(&t->ready);
 	list_init(&t->full);
-	loop_task_init(&t->task, on_task);
-	loop_timer_init(&t->timer, l, on_timer);
-	podres_listen(book, on_change, t);
+	loop_task_init(&t->task, watch_on_task);
+	loop_timer_init(&t->timer, l, watch_on_timer);
+	podres_listen(book, watch_on_change, t);
 }
 
 static void end_all(struct list *watches)
 {
 	while (!list_empty(watches))
-		finish(LIST_ENTRY(watches->next, struct podres_watch, link), GRPC_UNAVAILABLE,
-		       STR("the agent is stopping"));
+		watch_finish(LIST_ENTRY(watches->next, struct podres_watch, link), GRPC_UNAVAILABLE,
+			     STR("the agent is stopping"));
 }
 
 void podres_watches_close(struct podres_watches *t)

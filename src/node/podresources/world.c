@@ -25,7 +25,7 @@ enum { GUARD_MS = 60 * 1000 };
 
 /* --- the world ----------------------------------------------------------------------- */
 
-static void on_look(struct loop_task *t)
+static void world_on_look(struct loop_task *t)
 {
 	struct podres_world *w = CONTAINER_OF(t, struct podres_world, look);
 
@@ -97,7 +97,7 @@ void podres_world_init(struct podres_world *w, bool simulated)
 	} else {
 		assert_int_equal(loop_new(&w->loop, NULL), 0);
 		w->client_loop = w->loop;
-		loop_task_init(&w->look, on_look);
+		loop_task_init(&w->look, world_on_look);
 		loop_timer_init(&w->guard, w->loop, on_guard);
 	}
 	w->book = podres_new(PODRES_WORLD_EPOCH);
@@ -113,7 +113,7 @@ void podres_world_init(struct podres_world *w, bool simulated)
 	};
 }
 
-static void on_closed(void *arg)
+static void world_on_closed(void *arg)
 {
 	((struct podres_world *)arg)->closed = true;
 }
@@ -125,7 +125,7 @@ static bool is_closed(void *arg)
 
 void podres_world_stop(struct podres_world *w)
 {
-	podres_server_close(w->server, on_closed, w);
+	podres_server_close(w->server, world_on_closed, w);
 	w->server = NULL;
 	podres_world_run_until(w, is_closed, w);
 }
@@ -259,8 +259,8 @@ static void read_answer(struct podres_answer *a, const struct grpc_method *m, co
 	}
 }
 
-static void on_answer(void *arg, struct grpc_call *c, const struct grpc_status *st,
-		      const void *reply)
+static void world_on_answer(void *arg, struct grpc_call *c, const struct grpc_status *st,
+			    const void *reply)
 {
 	struct podres_answer *a = arg;
 
@@ -280,7 +280,7 @@ void podres_world_call(struct podres_world *w, const struct grpc_method *m,
 		       const ProtobufCMessage *request, struct podres_answer *ret_answer)
 {
 	*ret_answer = (struct podres_answer){ 0 };
-	(void)grpc_channel_unary(w->channel, m, request, NULL, on_answer, ret_answer);
+	(void)grpc_channel_unary(w->channel, m, request, NULL, world_on_answer, ret_answer);
 	podres_world_run_until(w, is_answered, ret_answer);
 }
 
@@ -298,7 +298,7 @@ void podres_world_get(struct podres_world *w, const char *ns, const char *name,
 
 static const char *const actions[] = { "ADDED", "DELETED", "UPDATED" };
 
-static void on_head(struct grpc_call *c)
+static void world_on_head(struct grpc_call *c)
 {
 	((struct podres_seen *)grpc_call_data(c))->opened = true;
 }
@@ -350,7 +350,7 @@ static void on_watch_end(struct grpc_call *c, const struct grpc_status *st)
 }
 
 static const struct grpc_call_ops watch_ops = {
-	.on_metadata = on_head,
+	.on_metadata = world_on_head,
 	.on_message = on_event,
 	.on_end = on_watch_end,
 };

@@ -14,7 +14,7 @@ static const struct grpc_method check_method = {
 	.response = &grpc__health__v1__health_check_response__descriptor,
 };
 
-static void on_state(void *arg, enum grpc_channel_state state, const struct error *err)
+static void grpc_on_state(void *arg, enum grpc_channel_state state, const struct error *err)
 {
 	struct probe_run *r = arg;
 
@@ -38,7 +38,7 @@ static void late(struct probe_run *r)
 				r->addr.text, time);
 }
 
-static void failed(struct probe_run *r, const struct grpc_status *st)
+static void grpc_failed(struct probe_run *r, const struct grpc_status *st)
 {
 	if (st->code == GRPC_DEADLINE_EXCEEDED)
 		late(r);
@@ -65,7 +65,7 @@ static void on_checked(void *arg, struct grpc_call *c, const struct grpc_status 
 	if (!r->channel)
 		return;
 	if (st->code != GRPC_OK || !reply) {
-		failed(r, st);
+		grpc_failed(r, st);
 		return;
 	}
 	if (reply->status == GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING) {
@@ -81,7 +81,7 @@ static void on_checked(void *arg, struct grpc_call *c, const struct grpc_status 
 
 static int open_channel(struct probe_run *r, const struct json *action, struct error *err)
 {
-	struct grpc_channel_opts o = { .on_state = on_state, .arg = r };
+	struct grpc_channel_opts o = { .on_state = grpc_on_state, .arg = r };
 	bool tls = str_eqz(json_text_at(action, "mode"), "TLS");
 	uint16_t port;
 	int e;

@@ -53,7 +53,7 @@ static void over(struct hook *h, const struct error *err)
 }
 
 /* `more` follows the error: the output of a command. */
-static void failed(struct hook *h, struct str why, struct str more)
+static void hook_failed(struct hook *h, struct str why, struct str more)
 {
 	struct error err;
 
@@ -79,7 +79,7 @@ static void exec_exited(struct hook *h, const struct runtime_exec *result, struc
 	(void)buf_add(&out, result->err.p, MIN(result->err.n, PROBE_OUTPUT_MAX - out.n));
 	(void)buf_addz(&more, ", message: ");
 	(void)print_quoted(&more, buf_str(&out));
-	failed(h, buf_str(&why), buf_str(&more));
+	hook_failed(h, buf_str(&why), buf_str(&more));
 }
 
 /* The words between "([" and "])". */
@@ -101,7 +101,7 @@ static void on_exec(void *arg, const struct runtime_exec *result, const struct e
 		return;
 	h->exec = NULL;
 	if (err)
-		failed(h, str_from(err->msg), STR(", message: \"\""));
+		hook_failed(h, str_from(err->msg), STR(", message: \"\""));
 	else if (result->exit_code != 0)
 		exec_exited(h, result, words_of(h));
 	else
@@ -131,7 +131,7 @@ static void begin_exec(struct probes *p, struct hook *h, struct str id, const st
 
 /* --- httpGet and sleep ---------------------------------------------------------------------- */
 
-static void on_http(void *arg, enum probe_result result, struct str message)
+static void hook_on_http(void *arg, enum probe_result result, struct str message)
 {
 	struct hook *h = arg;
 
@@ -139,7 +139,7 @@ static void on_http(void *arg, enum probe_result result, struct str message)
 	if (result == PROBE_SUCCESS || result == PROBE_WARNING)
 		over(h, NULL);
 	else
-		failed(h, message, STR_NULL);
+		hook_failed(h, message, STR_NULL);
 }
 
 static void begin_http(struct hook *h, const struct probe_target *t, const struct json *handler,
@@ -148,7 +148,7 @@ static void begin_http(struct hook *h, const struct probe_target *t, const struc
 	struct str path = json_text_at(json_getz(handler, "httpGet"), "path");
 
 	h->what = str_from(arena_printf(&h->arena, "HTTP lifecycle hook (%.*s)", STR_ARG(path)));
-	h->run = probe_run_new(t, handler, timeout_ms, on_http, h);
+	h->run = probe_run_new(t, handler, timeout_ms, hook_on_http, h);
 }
 
 static void on_slept(struct loop_timer *t)
@@ -156,7 +156,7 @@ static void on_slept(struct loop_timer *t)
 	struct hook *h = CONTAINER_OF(t, struct hook, timer);
 
 	if (h->too_short)
-		failed(h, STR("container terminated before sleep hook finished"), STR_NULL);
+		hook_failed(h, STR("container terminated before sleep hook finished"), STR_NULL);
 	else
 		over(h, NULL);
 }

@@ -14,7 +14,7 @@
 static void connect_http(struct probe_run *r);
 
 /* "Get "URL": why" */
-static void fail(struct probe_run *r, const char *why)
+static void http_fail(struct probe_run *r, const char *why)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(2 * PROBE_OUTPUT_MAX);
 
@@ -26,24 +26,24 @@ static void fail(struct probe_run *r, const char *why)
 
 void probe_http_late(struct probe_run *r)
 {
-	fail(r, "context deadline exceeded (Client.Timeout exceeded while awaiting headers)");
+	http_fail(r, "context deadline exceeded (Client.Timeout exceeded while awaiting headers)");
 }
 
 /* --- replies -------------------------------------------------------------------------------- */
 
-static void follow(struct probe_run *r)
+static void http_follow(struct probe_run *r)
 {
 	struct http_client *old = TAKE(r->http);
 	struct probe_url next;
 
 	if (++r->redirects >= PROBE_REDIRECTS_MAX) {
 		http_client_free(old);
-		fail(r, "stopped after 10 redirects");
+		http_fail(r, "stopped after 10 redirects");
 		return;
 	}
 	if (!probe_url_resolve(&r->url, r->location, &r->arena, &next)) {
 		http_client_free(old);
-		fail(r, "failed to parse Location header");
+		http_fail(r, "failed to parse Location header");
 		return;
 	}
 	if (!str_eq(next.host, r->first_host)) {
@@ -60,13 +60,13 @@ static void follow(struct probe_run *r)
 }
 
 /* Status and body have arrived, the body up to our limit. */
-static void answered(struct probe_run *r)
+static void http_answered(struct probe_run *r)
 {
 	bool moved = r->status >= 301 && r->status <= 308 && r->status != 304 && r->status != 305 &&
 		     r->status != 306;
 
 	if (moved && r->location.n > 0)
-		follow(r);
+		http_follow(r);
 	else if (r->target.any_status)
 		probe_run_tell(r, PROBE_SUCCESS, STR_NULL);
 	else if (r->status >= 300 && r->status < 400)
@@ -79,7 +79,7 @@ static void answered(struct probe_run *r)
 				r->status);
 }
 
-static void on_head(struct http_stream *s)
+static void http_on_head(struct http_stream *s)
 {
 	struct probe_run *r = s->data;
 
@@ -87,19 +87,19 @@ static void on_head(struct http_stream *s)
 	r->location = arena_str(&r->arena, http_fields_get(&s->in.fields, STR("location")));
 }
 
-static void on_body(struct http_stream *s, struct str piece)
+static void http_on_body(struct http_stream *s, struct str piece)
 {
 	struct probe_run *r = s->data;
 
 	http_stream_consume(s, piece.n);
 	(void)buf_add(&r->body, piece.p, MIN(piece.n, r->body.max - r->body.n));
 	if (r->body.n == r->body.max)
-		answered(r);
+		http_answered(r);
 }
 
-static void on_end(struct http_stream *s)
+static void http_on_end(struct http_stream *s)
 {
-	answered(s->data);
+	http_answered(s->data);
 }
 
 /* Also called when we free the connection: then r->http is NULL. */
@@ -112,19 +112,19 @@ static void on_stream_close(struct http_stream *s, const struct error *err)
 	if (r->status > 0)
 		probe_run_tell(r, PROBE_ERROR, str_from(err ? err->msg : "unexpected EOF"));
 	else
-		fail(r, err ? err->msg : "EOF");
+		http_fail(r, err ? err->msg : "EOF");
 }
 
 static const struct http_stream_ops stream_ops = {
-	.on_head = on_head,
-	.on_body = on_body,
-	.on_end = on_end,
+	.on_head = http_on_head,
+	.on_body = http_on_body,
+	.on_end = http_on_end,
 	.on_close = on_stream_close,
 };
 
 /* --- requests ------------------------------------------------------------------------------- */
 
-static void on_open(void *arg)
+static void http_on_open(void *arg)
 {
 	struct probe_run *r = arg;
 	struct http_request request = { .method = STR("GET"),
@@ -142,13 +142,13 @@ static void on_open(void *arg)
 
 	r->status = 0;
 	if (http_client_request(r->http, &request, &stream, &err) < 0) {
-		fail(r, err.msg);
+		http_fail(r, err.msg);
 		return;
 	}
 	http_stream_limit_body(stream, -1);
 }
 
-static void on_close(void *arg, const struct error *err)
+static void http_on_close(void *arg, const struct error *err)
 {
 	CLEANUP(buf_release) struct buf words = BUF_INIT(PROBE_OUTPUT_MAX);
 	struct probe_run *r = arg;
@@ -157,7 +157,7 @@ static void on_close(void *arg, const struct error *err)
 	if (r->connected || !r->http)
 		return;
 	probe_run_dial_words(r, err, &words);
-	fail(r, words.p);
+	http_fail(r, words.p);
 }
 
 static void on_connected(void *arg)
@@ -165,7 +165,7 @@ static void on_connected(void *arg)
 	struct probe_run *r = arg;
 
 	r->connected = true;
-	on_open(arg);
+	http_on_open(arg);
 }
 
 static int open_http(struct probe_run *r, struct error *err)
@@ -175,7 +175,7 @@ static int open_http(struct probe_run *r, struct error *err)
 				      .protocol = HTTP_PROTOCOL_ANY,
 				      .connect_timeout_ms = INT32_MAX,
 				      .on_open = on_connected,
-				      .on_close = on_close,
+				      .on_close = http_on_close,
 				      .arg = r };
 	int e;
 

@@ -72,7 +72,7 @@ static struct str container_name(const struct probe *b)
 }
 
 /* Reports an event. The callback may stop the probe, so the text is not part of the probe. */
-static void say(struct probe *b, enum probe_result result, struct str message)
+static void probes_say(struct probe *b, enum probe_result result, struct str message)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(2 * PROBE_OUTPUT_MAX);
 	const struct probes_opts *o = &b->owner->opts;
@@ -95,7 +95,7 @@ static bool reaches_threshold(const struct probe *b)
 }
 
 /* Applies thresholds, and reports a new result. Must come last: the callback may free the probe. */
-static void count(struct probe *b, enum outcome outcome, struct str message)
+static void probes_count(struct probe *b, enum outcome outcome, struct str message)
 {
 	const struct probes_opts *o = &b->owner->opts;
 
@@ -116,7 +116,7 @@ static void count(struct probe *b, enum outcome outcome, struct str message)
 			      message);
 }
 
-static void on_done(void *arg, enum probe_result result, struct str message);
+static void probes_on_done(void *arg, enum probe_result result, struct str message);
 
 static void attempt(struct probe *b)
 {
@@ -130,10 +130,10 @@ static void attempt(struct probe *b)
 	int64_t timeout = MAX(json_i64_at(b->spec, "timeoutSeconds", 1), INT64_C(1)) * 1000;
 
 	b->tries++;
-	b->run = probe_run_new(&t, b->spec, timeout, on_done, b);
+	b->run = probe_run_new(&t, b->spec, timeout, probes_on_done, b);
 }
 
-static void on_done(void *arg, enum probe_result result, struct str message)
+static void probes_on_done(void *arg, enum probe_result result, struct str message)
 {
 	struct probe *b = arg;
 	struct probes *p = b->owner;
@@ -147,13 +147,13 @@ static void on_done(void *arg, enum probe_result result, struct str message)
 	next_tick(b);
 	key = xstrdup(b->key);
 	if (result != PROBE_SUCCESS)
-		say(b, result, message);
+		probes_say(b, result, message);
 	/* The event's callback may have stopped the probe. */
 	if (result != PROBE_ERROR && map_get(&p->all, str_from(key)) == b)
-		count(b, result == PROBE_FAILURE ? OUTCOME_BAD : OUTCOME_GOOD, message);
+		probes_count(b, result == PROBE_FAILURE ? OUTCOME_BAD : OUTCOME_GOOD, message);
 }
 
-static void on_tick(struct loop_timer *t)
+static void probes_on_tick(struct loop_timer *t)
 {
 	struct probe *b = CONTAINER_OF(t, struct probe, timer);
 
@@ -163,7 +163,7 @@ static void on_tick(struct loop_timer *t)
 
 /* --- all probes ----------------------------------------------------------------------------- */
 
-static char *key_of(struct str id, enum lifecycle_probe kind)
+static char *probes_key_of(struct str id, enum lifecycle_probe kind)
 {
 	char *key = xmalloc(id.n + 3);
 
@@ -210,7 +210,7 @@ static void set_ip(struct probe *b, struct str ip)
 void probes_start(struct probes *p, struct pod *pod, struct str container, struct str container_id,
 		  enum lifecycle_probe probe, struct str pod_ip)
 {
-	CLEANUP(free) char *key = key_of(container_id, probe);
+	CLEANUP(free) char *key = probes_key_of(container_id, probe);
 	const struct json *c = pod_container(pod, container, NULL);
 	struct probe *b = map_get(&p->all, str_from(key));
 
@@ -228,14 +228,14 @@ void probes_start(struct probes *p, struct pod *pod, struct str container, struc
 	b->kind = probe;
 	set_pod(b, pod, c);
 	set_ip(b, pod_ip);
-	loop_timer_init(&b->timer, p->opts.loop, on_tick);
+	loop_timer_init(&b->timer, p->opts.loop, probes_on_tick);
 	(void)map_put(&p->all, str_from(b->key), b);
 	schedule(b);
 }
 
 void probes_stop(struct probes *p, struct str container_id, enum lifecycle_probe probe)
 {
-	CLEANUP(free) char *key = key_of(container_id, probe);
+	CLEANUP(free) char *key = probes_key_of(container_id, probe);
 	struct probe *b = map_get(&p->all, str_from(key));
 
 	if (b)

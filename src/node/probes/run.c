@@ -60,7 +60,7 @@ void probe_run_tellf(struct probe_run *r, enum probe_result result, const char *
 	probe_run_tell(r, result, buf_str(&text));
 }
 
-static void on_task(struct loop_task *t)
+static void run_on_task(struct loop_task *t)
 {
 	struct probe_run *r = CONTAINER_OF(t, struct probe_run, task);
 
@@ -203,7 +203,7 @@ static void begin_exec(struct probe_run *r, const struct json *container, const 
 
 /* --- tcpSocket ------------------------------------------------------------------------------ */
 
-static void on_open(void *arg)
+static void run_on_open(void *arg)
 {
 	probe_run_tell(arg, PROBE_SUCCESS, STR_NULL);
 }
@@ -230,7 +230,7 @@ static void on_nothing(void *arg)
 }
 
 static const struct conn_events tcp_events = {
-	.on_open = on_open,
+	.on_open = run_on_open,
 	.on_data = on_data,
 	.on_eof = on_nothing,
 	.on_writable = on_nothing,
@@ -275,8 +275,8 @@ static void on_late(struct loop_timer *t)
 		probe_run_tellf(r, PROBE_FAILURE, "dial tcp %s: i/o timeout", r->addr.text);
 }
 
-static struct probe_run *make(const struct probe_target *t, int64_t timeout_ms,
-			      probe_run_done *done, void *arg)
+static struct probe_run *run_make(const struct probe_target *t, int64_t timeout_ms,
+				  probe_run_done *done, void *arg)
 {
 	struct probe_run *r = XNEW(struct probe_run);
 
@@ -289,14 +289,14 @@ static struct probe_run *make(const struct probe_target *t, int64_t timeout_ms,
 	r->arg = arg;
 	buf_init(&r->body, PROBE_OUTPUT_MAX);
 	loop_timer_init(&r->timer, t->loop, on_late);
-	loop_task_init(&r->task, on_task);
+	loop_task_init(&r->task, run_on_task);
 	return r;
 }
 
 struct probe_run *probe_run_new(const struct probe_target *t, const struct json *action,
 				int64_t timeout_ms, probe_run_done *done, void *arg)
 {
-	struct probe_run *r = make(t, timeout_ms, done, arg);
+	struct probe_run *r = run_make(t, timeout_ms, done, arg);
 	const struct json *a;
 
 	if (timeout_ms > 0)

@@ -62,7 +62,7 @@ static void keep_or_drop(struct making *m, size_t was, const char *end)
 		m->out->n = was;
 }
 
-static void add(struct making *m, const struct health_device *e)
+static void health_add(struct making *m, const struct health_device *e)
 {
 	const char *health = assign_health_name(e->health);
 	struct str message = str_cut(e->message, NODE_HEALTH_MESSAGE_MAX);
@@ -90,7 +90,7 @@ static void close_names(struct making *m)
 }
 
 /* Devices of one pool come one after another. */
-static void add_name(struct making *m, const struct health_device *e)
+static void health_add_name(struct making *m, const struct health_device *e)
 {
 	bool more = str_eq(m->last.driver, e->driver) && str_eq(m->last.pool, e->pool);
 	size_t was;
@@ -114,8 +114,8 @@ static void add_name(struct making *m, const struct health_device *e)
 		m->last = *e;
 }
 
-static void add_all(struct making *m, const struct health *h, enum assign_health which,
-		    void (*one)(struct making *m, const struct health_device *e))
+static void health_add_all(struct making *m, const struct health *h, enum assign_health which,
+			   void (*one)(struct making *m, const struct health_device *e))
 {
 	struct health_device e = { 0 };
 
@@ -135,9 +135,9 @@ struct str node_health_annotation(struct arena *a, const struct health *h, struc
 		return STR_NULL;
 	m.now = timestamp_print(wall_ns, TIMESTAMP_SECONDS, now);
 	read_before(&m, before);
-	add_all(&m, h, ASSIGN_UNHEALTHY, add);
-	add_all(&m, h, ASSIGN_UNKNOWN, add);
-	add_all(&m, h, ASSIGN_HEALTHY, add_name);
+	health_add_all(&m, h, ASSIGN_UNHEALTHY, health_add);
+	health_add_all(&m, h, ASSIGN_UNKNOWN, health_add);
+	health_add_all(&m, h, ASSIGN_HEALTHY, health_add_name);
 	close_names(&m);
 	map_release(&m.before);
 	if (out.n == 0)

@@ -57,8 +57,8 @@ static void try_later(struct node_lease *l, const struct error *err)
 	loop_timer_start(&l->timer, MIN(ms, interval_ms(l)));
 }
 
-static void on_done(struct client_request *r, const struct client_answer *answer UNUSED,
-		    const struct error *err)
+static void lease_on_done(struct client_request *r, const struct client_answer *answer UNUSED,
+			  const struct error *err)
 {
 	struct node_lease *l = r->arg;
 	bool created = str_eqz(r->method, "POST");
@@ -77,7 +77,7 @@ static void on_done(struct client_request *r, const struct client_answer *answer
 	}
 }
 
-static struct json *owner_of(const struct node_lease *l, struct arena *a)
+static struct json *lease_owner_of(const struct node_lease *l, struct arena *a)
 {
 	struct json *owner = json_make_object(a), *list = json_make_array(a);
 
@@ -89,7 +89,7 @@ static struct json *owner_of(const struct node_lease *l, struct arena *a)
 	return list;
 }
 
-static struct json *make(const struct node_lease *l, struct arena *a)
+static struct json *lease_make(const struct node_lease *l, struct arena *a)
 {
 	struct json *lease = json_make_object(a);
 	struct json *meta = json_need_object(a, lease, "metadata");
@@ -102,7 +102,7 @@ static struct json *make(const struct node_lease *l, struct arena *a)
 	json_put_str(a, lease, "kind", STR("Lease"));
 	json_put_str(a, meta, "name", str_from(l->opts.name));
 	json_put_str(a, meta, "namespace", STR(NAMESPACE));
-	json_setz(meta, "ownerReferences", owner_of(l, a));
+	json_setz(meta, "ownerReferences", lease_owner_of(l, a));
 	json_put_str(a, spec, "holderIdentity", str_from(l->opts.name));
 	json_put_i64(a, spec, "leaseDurationSeconds", l->opts.duration_s);
 	json_put_str(a, spec, "renewTime", arena_str(a, now));
@@ -116,8 +116,8 @@ static void renew(struct node_lease *l, bool create)
 	struct json *lease;
 
 	arena_init(&a, MIB);
-	lease = make(l, &a);
-	l->request = (struct client_request){ .on_done = on_done,
+	lease = lease_make(l, &a);
+	l->request = (struct client_request){ .on_done = lease_on_done,
 					      .arg = l,
 					      .timeout_ms = interval_ms(l) };
 	if (create)
@@ -128,7 +128,7 @@ static void renew(struct node_lease *l, bool create)
 	arena_release(&a);
 }
 
-static void on_timer(struct loop_timer *t)
+static void lease_on_timer(struct loop_timer *t)
 {
 	renew(CONTAINER_OF(t, struct node_lease, timer), false);
 }
@@ -142,7 +142,7 @@ struct node_lease *node_lease_new(const struct node_lease_opts *opts)
 	l->backoff = (struct backoff){
 		.initial_ms = RETRY_FIRST_MS, .max_ms = RETRY_MAX_MS, .factor = 2, .jitter = 0.2
 	};
-	loop_timer_init(&l->timer, opts->loop, on_timer);
+	loop_timer_init(&l->timer, opts->loop, lease_on_timer);
 	return l;
 }
 

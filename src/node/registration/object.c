@@ -107,7 +107,7 @@ static struct node_status_input input(const struct node_object *n)
 	};
 }
 
-static char *print(const struct json *v)
+static char *object_print(const struct json *v)
 {
 	struct buf b = BUF_INIT(OBJECT_MAX);
 
@@ -115,7 +115,7 @@ static char *print(const struct json *v)
 	return buf_take(&b);
 }
 
-static struct json *tree_of(struct arena *a, const char *text)
+static struct json *object_tree_of(struct arena *a, const char *text)
 {
 	struct json *v = NULL;
 
@@ -126,8 +126,8 @@ static struct json *tree_of(struct arena *a, const char *text)
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-static void tell(struct node_object *n, enum recorder_type type, const char *reason,
-		 const char *message)
+static void object_tell(struct node_object *n, enum recorder_type type, const char *reason,
+			const char *message)
 {
 	struct recorder_object about = { .api_version = STR("v1"),
 					 .kind = STR("Node"),
@@ -162,7 +162,7 @@ static void tell_transition(struct node_object *n, const struct transition *t,
 		return;
 	event = str_eqz(json_text_at(new, "status"), "True") ? t->on : t->off;
 	(void)snprintf(message, sizeof(message), "Node %s status is now: %s", n->name, event);
-	tell(n, RECORDER_NORMAL, event, message);
+	object_tell(n, RECORDER_NORMAL, event, message);
 }
 
 static struct str boot_of(const struct json *node)
@@ -182,15 +182,15 @@ static void tell_transitions(struct node_object *n, const struct json *before,
 		return;
 	(void)snprintf(message, sizeof(message), "Node %s has been rebooted, boot id: %.*s",
 		       n->name, STR_ARG(is));
-	tell(n, RECORDER_WARNING, "Rebooted", message);
+	object_tell(n, RECORDER_WARNING, "Rebooted", message);
 }
 
 static void tell_beginning(struct node_object *n)
 {
-	tell(n, RECORDER_NORMAL, "Starting", "Starting kubelet.");
+	object_tell(n, RECORDER_NORMAL, "Starting", "Starting kubelet.");
 	if (n->opts.hollow)
-		tell(n, RECORDER_WARNING, "Hollow",
-		     "This hollow node only simulates pods: it runs no containers.");
+		object_tell(n, RECORDER_WARNING, "Hollow",
+			    "This hollow node only simulates pods: it runs no containers.");
 }
 
 /* --- the known Node -------------------------------------------------------------------------- */
@@ -207,7 +207,7 @@ static void learn(struct node_object *n, struct json *node)
 		return;
 	(void)json_remove(meta, STR("managedFields"));
 	free(n->known);
-	n->known = print(node);
+	n->known = object_print(node);
 	n->known_rv = rv;
 	if (!n->uid || !str_eqz(uid, n->uid)) {
 		free(n->uid);
@@ -232,17 +232,19 @@ static void learn_cached(struct node_object *n, struct cached *o)
 	arena_release(&a);
 }
 
-static void on_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
+static void object_on_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
 	learn_cached(CONTAINER_OF(h, struct node_object, handler), o);
 }
 
-static void on_update(struct informer_handler *h, struct cached *old UNUSED, struct cached *o)
+static void object_on_update(struct informer_handler *h, struct cached *old UNUSED,
+			     struct cached *o)
 {
 	learn_cached(CONTAINER_OF(h, struct node_object, handler), o);
 }
 
-static void on_delete(struct informer_handler *h, struct cached *last UNUSED, bool unknown UNUSED)
+static void object_on_delete(struct informer_handler *h, struct cached *last UNUSED,
+			     bool unknown UNUSED)
 {
 	struct node_object *n = CONTAINER_OF(h, struct node_object, handler);
 
@@ -263,9 +265,9 @@ static void watch(struct node_object *n)
 
 	(void)buf_printf(&selector, "metadata.name=%s", n->name);
 	spec.field_selector = buf_str(&selector);
-	n->handler = (struct informer_handler){ .on_add = on_add,
-						.on_update = on_update,
-						.on_delete = on_delete };
+	n->handler = (struct informer_handler){ .on_add = object_on_add,
+						.on_update = object_on_update,
+						.on_delete = object_on_delete };
 	informer_add_handler(informers_get(n->informers, &spec), &n->handler);
 	informers_start(n->informers);
 	buf_release(&selector);
@@ -331,36 +333,36 @@ static struct client_request request(struct node_object *n,
 	return (struct client_request){ .on_done = on_done, .arg = n, .timeout_ms = TIMEOUT_MS };
 }
 
-static void get(struct node_object *n)
+static void object_get(struct node_object *n)
 {
 	n->request = request(n, on_got);
 	client_get(n->opts.client, &n->request, &n->nodes, STR_NULL, str_from(n->name));
 }
 
-static void on_created(struct client_request *r, const struct client_answer *answer,
-		       const struct error *err)
+static void object_on_created(struct client_request *r, const struct client_answer *answer,
+			      const struct error *err)
 {
 	struct node_object *n = r->arg;
 
 	if (!err)
 		registered(n, answer, true);
 	else if (err->code == ERR_ALREADY_EXISTS || err->code == ERR_FORBIDDEN)
-		get(n);
+		object_get(n);
 	else
 		try_later(n, "cannot register the node, will try again", err);
 }
 
-static void begin(struct node_object *n)
+static void object_begin(struct node_object *n)
 {
 	struct node_status_input in = input(n);
 	struct arena a;
 
 	if (!n->opts.register_node) {
-		get(n);
+		object_get(n);
 		return;
 	}
 	arena_init(&a, REQUEST_WORK_MAX);
-	n->request = request(n, on_created);
+	n->request = request(n, object_on_created);
 	client_create(n->opts.client, &n->request, &n->nodes, STR_NULL,
 		      node_status_make(&a, &in, NULL));
 	arena_release(&a);
@@ -374,14 +376,15 @@ static void patched(struct node_object *n, const struct client_answer *answer)
 	struct arena a;
 
 	arena_init(&a, REQUEST_WORK_MAX);
-	sent = tree_of(&a, n->sent);
-	tell_transitions(n, tree_of(&a, n->before), sent);
+	sent = object_tree_of(&a, n->sent);
+	tell_transitions(n, object_tree_of(&a, n->before), sent);
 	if (client_answer_tree(answer, &a, &tree, NULL) == 0) {
 		left = node_status_patch(&a, tree, sent);
 		learn(n, tree);
 	}
 	free(n->left);
-	n->left = left && json_equal(left, tree_of(&a, n->change)) ? print(left) : NULL;
+	n->left = left && json_equal(left, object_tree_of(&a, n->change)) ? object_print(left)
+									  : NULL;
 	arena_release(&a);
 }
 
@@ -420,7 +423,7 @@ static void on_patched(struct client_request *r, const struct client_answer *ans
 	look_soon(n);
 }
 
-static void write_status(struct node_object *n)
+static void object_write_status(struct node_object *n)
 {
 	struct resource_name name = { STR_NULL, str_from(n->name), STR("status") };
 	struct node_status_input in = input(n);
@@ -429,16 +432,16 @@ static void write_status(struct node_object *n)
 	struct arena a;
 
 	arena_init_in(&a, REQUEST_WORK_MAX, block, sizeof(block));
-	known = tree_of(&a, n->known);
+	known = object_tree_of(&a, n->known);
 	wanted = node_status_make(&a, &in, known);
 	n->health_due = false;
 	change = node_status_patch(&a, known, wanted);
-	if (change && n->left && json_equal(change, tree_of(&a, n->left)))
+	if (change && n->left && json_equal(change, object_tree_of(&a, n->left)))
 		change = NULL;
 	if (change || n->beat_due) {
-		n->sent = print(wanted);
+		n->sent = object_print(wanted);
 		n->before = xstrdup(n->known);
-		n->change = change ? print(change) : NULL;
+		n->change = change ? object_print(change) : NULL;
 		n->request = request(n, on_patched);
 		client_patch(n->opts.client, &n->request, &n->nodes, name, CLIENT_PATCH_STRATEGIC,
 			     node_status_beat(&a, change, wanted));
@@ -446,21 +449,21 @@ static void write_status(struct node_object *n)
 	arena_release(&a);
 }
 
-static void on_look(struct loop_task *t)
+static void object_on_look(struct loop_task *t)
 {
 	struct node_object *n = CONTAINER_OF(t, struct node_object, look);
 
 	if (client_busy(&n->request) || loop_timer_running(&n->again))
 		return;
 	if (!n->uid)
-		begin(n);
+		object_begin(n);
 	else if (n->registered)
-		write_status(n);
+		object_write_status(n);
 }
 
 /* --- timers ---------------------------------------------------------------------------------- */
 
-static void on_again(struct loop_timer *t)
+static void object_on_again(struct loop_timer *t)
 {
 	look_soon(CONTAINER_OF(t, struct node_object, again));
 }
@@ -473,7 +476,7 @@ static void on_beat(struct loop_timer *t)
 	look_soon(n);
 }
 
-static void on_health(struct loop_timer *t)
+static void object_on_health(struct loop_timer *t)
 {
 	struct node_object *n = CONTAINER_OF(t, struct node_object, health_timer);
 
@@ -542,7 +545,7 @@ static void fill_defaults(struct node_object_opts *o)
 		o->status_period_ms = STATUS_MS;
 }
 
-static struct node_object *make(const struct node_object_opts *opts)
+static struct node_object *object_make(const struct node_object_opts *opts)
 {
 	struct node_object *n = XNEW(struct node_object);
 
@@ -556,11 +559,11 @@ static struct node_object *make(const struct node_object_opts *opts)
 	n->backoff = (struct backoff){
 		.initial_ms = RETRY_FIRST_MS, .max_ms = RETRY_MAX_MS, .factor = 2, .jitter = 0.2
 	};
-	loop_task_init(&n->look, on_look);
-	loop_timer_init(&n->again, opts->loop, on_again);
+	loop_task_init(&n->look, object_on_look);
+	loop_timer_init(&n->again, opts->loop, object_on_again);
 	loop_timer_init(&n->beat, opts->loop, on_beat);
 	loop_timer_init(&n->pressure_timer, opts->loop, on_pressure);
-	loop_timer_init(&n->health_timer, opts->loop, on_health);
+	loop_timer_init(&n->health_timer, opts->loop, object_on_health);
 	n->health_due = true;
 	n->informers = informers_new(opts->client, NULL);
 	n->lease = node_lease_new(&(struct node_lease_opts){ .loop = opts->loop,
@@ -574,7 +577,7 @@ static struct node_object *make(const struct node_object_opts *opts)
 int node_object_new(const struct node_object_opts *opts, struct node_object **ret_node,
 		    struct error *err)
 {
-	CLEANUP(node_object_free) struct node_object *n = make(opts);
+	CLEANUP(node_object_free) struct node_object *n = object_make(opts);
 	struct node_status_input in = input(n);
 	int r;
 
@@ -627,7 +630,7 @@ void node_object_touch_health(struct node_object *n)
 		loop_timer_start(&n->health_timer, HEALTH_MS);
 }
 
-static void replace(char **text, struct str with)
+static void object_replace(char **text, struct str with)
 {
 	free(*text);
 	*text = str_dup(with);
@@ -637,9 +640,10 @@ void node_object_set_runtime(struct node_object *n, bool ready, struct str messa
 			     struct str version)
 {
 	n->runtime_ready = ready;
-	replace(&n->runtime_message, message.n > 0 ? message : STR("container runtime is down"));
-	replace(&n->runtime_name, name);
-	replace(&n->runtime_version, version);
+	object_replace(&n->runtime_message,
+		       message.n > 0 ? message : STR("container runtime is down"));
+	object_replace(&n->runtime_name, name);
+	object_replace(&n->runtime_version, version);
 	look_soon(n);
 }
 

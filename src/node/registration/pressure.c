@@ -33,7 +33,7 @@ static int64_t available_memory(const char *procfs)
 	return str_to_i64(str_trim(line), &kib) ? kib * (int64_t)KIB : -1;
 }
 
-static bool note(bool low, int64_t *seen_at, bool before, int64_t now_ms)
+static bool pressure_note(bool low, int64_t *seen_at, bool before, int64_t now_ms)
 {
 	if (low)
 		*seen_at = now_ms;
@@ -52,6 +52,6 @@ void node_pressure_look(struct node_pressure *p, const char *procfs, const char 
 		disk_low = fs.f_bavail < fs.f_blocks / 10 ||
 			   (fs.f_files > 0 && fs.f_favail < fs.f_files / 20);
 	}
-	p->memory = note(memory_low, &p->memory_at, p->memory, now_ms);
-	p->disk = note(disk_low, &p->disk_at, p->disk, now_ms);
+	p->memory = pressure_note(memory_low, &p->memory_at, p->memory, now_ms);
+	p->disk = pressure_note(disk_low, &p->disk_at, p->disk, now_ms);
 }

@@ -36,8 +36,8 @@ static void wiping_free(struct wiping *w)
 	free(w);
 }
 
-static void on_done(struct client_request *r, const struct client_answer *answer,
-		    const struct error *err)
+static void slice_cleaner_on_done(struct client_request *r, const struct client_answer *answer,
+				  const struct error *err)
 {
 	struct wiping *w = CONTAINER_OF(r, struct wiping, request);
 
@@ -51,7 +51,7 @@ static void on_done(struct client_request *r, const struct client_answer *answer
 	loop_timer_start(&w->timer, backoff_next(&w->backoff, loop_prng(w->cleaner->opts.loop)));
 }
 
-static void on_timer(struct loop_timer *t)
+static void slice_cleaner_on_timer(struct loop_timer *t)
 {
 	struct wiping *w = CONTAINER_OF(t, struct wiping, timer);
 	struct slice_cleaner *c = w->cleaner;
@@ -61,7 +61,8 @@ static void on_timer(struct loop_timer *t)
 	if (w->driver[0])
 		(void)buf_printf(&selector, ",spec.driver=%s", w->driver);
 	client_query_add(&query, "fieldSelector", buf_str(&selector));
-	w->request = (struct client_request){ .on_done = on_done, .query = buf_str(&query) };
+	w->request = (struct client_request){ .on_done = slice_cleaner_on_done,
+					      .query = buf_str(&query) };
 	client_delete_collection(c->opts.client, &w->request, &c->slices, STR_NULL, NULL);
 }
 
@@ -74,7 +75,7 @@ static void wipe(struct slice_cleaner *c, struct str driver, int64_t delay_ms)
 	w->backoff = (struct backoff){
 		.initial_ms = 1000, .max_ms = 300000, .factor = 2, .jitter = 0.2
 	};
-	loop_timer_init(&w->timer, c->opts.loop, on_timer);
+	loop_timer_init(&w->timer, c->opts.loop, slice_cleaner_on_timer);
 	list_push_back(&c->entries, &w->link);
 	loop_timer_start(&w->timer, delay_ms);
 }

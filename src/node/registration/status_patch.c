@@ -7,14 +7,15 @@
 #include "dra/availability/device_health.h"
 #include "node/registration/status.h"
 
-static const struct json *below(const struct json *node, const char *part, const char *key)
+static const struct json *status_patch_below(const struct json *node, const char *part,
+					     const char *key)
 {
 	return json_getz(json_getz(node, part), key);
 }
 
 /* Adds patch.PART.KEY, unless `v` is NULL. */
-static void add(struct arena *a, struct json *patch, const char *part, const char *key,
-		struct json *v)
+static void status_patch_add(struct arena *a, struct json *patch, const char *part, const char *key,
+			     struct json *v)
 {
 	if (v)
 		json_setz(json_need_object(a, patch, part), key, v);
@@ -64,9 +65,9 @@ static void put_null(struct arena *a, struct json *map, struct str key)
 /* --- resources ------------------------------------------------------------------------------- */
 
 /* Whether this agent, or the one before it, advertised the resource. */
-static bool is_ours(const struct json *node, struct str resource)
+static bool status_patch_is_ours(const struct json *node, struct str resource)
 {
-	const struct json *annotations = below(node, "metadata", "annotations");
+	const struct json *annotations = status_patch_below(node, "metadata", "annotations");
 	struct str rest = json_text_at(annotations, NODE_STATUS_RESOURCES), name;
 
 	if (str_starts(resource, STR("hugepages-")))
@@ -81,12 +82,12 @@ static bool is_ours(const struct json *node, struct str resource)
 static struct json *resources(struct arena *a, const struct json *known, const struct json *wanted,
 			      const char *field)
 {
-	const struct json *has = below(known, "status", field);
-	const struct json *wants = below(wanted, "status", field);
+	const struct json *has = status_patch_below(known, "status", field);
+	const struct json *wants = status_patch_below(wanted, "status", field);
 	struct json *v = differing(a, has, wants, same_quantity);
 
 	JSON_FOREACH (it, has) {
-		if (!json_get(wants, json_key(it)) && is_ours(known, json_key(it)))
+		if (!json_get(wants, json_key(it)) && status_patch_is_ours(known, json_key(it)))
 			put_null(a, v, json_key(it));
 	}
 	return unless_empty(v);
@@ -95,8 +96,8 @@ static struct json *resources(struct arena *a, const struct json *known, const s
 static struct json *annotations_of(struct arena *a, const struct json *known,
 				   const struct json *wanted)
 {
-	const struct json *has = below(known, "metadata", "annotations");
-	const struct json *wants = below(wanted, "metadata", "annotations");
+	const struct json *has = status_patch_below(known, "metadata", "annotations");
+	const struct json *wants = status_patch_below(wanted, "metadata", "annotations");
 	static const char *const ours[] = { NODE_STATUS_RESOURCES, NODE_STATUS_HOLLOW,
 					    DEVICE_HEALTH_ANNOTATION };
 	struct json *v = differing(a, has, wants, same_value);
@@ -110,8 +111,8 @@ static struct json *annotations_of(struct arena *a, const struct json *known,
 
 static struct json *labels_of(struct arena *a, const struct json *known, const struct json *wanted)
 {
-	const struct json *has = below(known, "metadata", "labels");
-	const struct json *wants = below(wanted, "metadata", "labels");
+	const struct json *has = status_patch_below(known, "metadata", "labels");
+	const struct json *wants = status_patch_below(wanted, "metadata", "labels");
 	struct json *v = differing(a, has, wants, same_value);
 
 	if (json_getz(has, NODE_STATUS_RUNTIME_LABEL) &&
@@ -149,7 +150,7 @@ static struct json *conditions(struct arena *a, const struct json *known, const 
 {
 	struct json *list = json_make_array(a);
 
-	JSON_FOREACH (it, below(wanted, "status", "conditions")) {
+	JSON_FOREACH (it, status_patch_below(wanted, "status", "conditions")) {
 		const struct json *old = node_status_condition(known, json_text_at(it, "type"));
 
 		if (!old || !same_but_for_heartbeat(old, it))
@@ -160,10 +161,10 @@ static struct json *conditions(struct arena *a, const struct json *known, const 
 
 static struct json *addresses(struct arena *a, const struct json *known, const struct json *wanted)
 {
-	const struct json *wants = below(wanted, "status", "addresses");
+	const struct json *wants = status_patch_below(wanted, "status", "addresses");
 	struct json *list, *directive;
 
-	if (json_equal(below(known, "status", "addresses"), wants))
+	if (json_equal(status_patch_below(known, "status", "addresses"), wants))
 		return NULL;
 	list = json_make_array(a);
 	directive = json_make_object(a);
@@ -176,8 +177,8 @@ static struct json *addresses(struct arena *a, const struct json *known, const s
 
 static struct json *info(struct arena *a, const struct json *known, const struct json *wanted)
 {
-	const struct json *has = below(known, "status", "nodeInfo");
-	const struct json *wants = below(wanted, "status", "nodeInfo");
+	const struct json *has = status_patch_below(known, "status", "nodeInfo");
+	const struct json *wants = status_patch_below(wanted, "status", "nodeInfo");
 	struct json *v = differing(a, has, wants, same_value);
 
 	if (json_getz(has, "swap") && !json_getz(wants, "swap"))
@@ -187,8 +188,9 @@ static struct json *info(struct arena *a, const struct json *known, const struct
 
 static int64_t port_of(const struct json *node)
 {
-	return json_i64_at(json_getz(below(node, "status", "daemonEndpoints"), "kubeletEndpoint"),
-			   "Port", 0);
+	return json_i64_at(
+		json_getz(status_patch_below(node, "status", "daemonEndpoints"), "kubeletEndpoint"),
+		"Port", 0);
 }
 
 static struct json *endpoints(struct arena *a, const struct json *known, const struct json *wanted)
@@ -206,21 +208,22 @@ struct json *node_status_patch(struct arena *a, const struct json *known, const 
 {
 	struct json *patch = json_make_object(a);
 
-	add(a, patch, "metadata", "labels", labels_of(a, known, wanted));
-	add(a, patch, "metadata", "annotations", annotations_of(a, known, wanted));
-	add(a, patch, "status", "capacity", resources(a, known, wanted, "capacity"));
-	add(a, patch, "status", "allocatable", resources(a, known, wanted, "allocatable"));
-	add(a, patch, "status", "conditions", conditions(a, known, wanted));
-	add(a, patch, "status", "addresses", addresses(a, known, wanted));
-	add(a, patch, "status", "nodeInfo", info(a, known, wanted));
-	add(a, patch, "status", "daemonEndpoints", endpoints(a, known, wanted));
+	status_patch_add(a, patch, "metadata", "labels", labels_of(a, known, wanted));
+	status_patch_add(a, patch, "metadata", "annotations", annotations_of(a, known, wanted));
+	status_patch_add(a, patch, "status", "capacity", resources(a, known, wanted, "capacity"));
+	status_patch_add(a, patch, "status", "allocatable",
+			 resources(a, known, wanted, "allocatable"));
+	status_patch_add(a, patch, "status", "conditions", conditions(a, known, wanted));
+	status_patch_add(a, patch, "status", "addresses", addresses(a, known, wanted));
+	status_patch_add(a, patch, "status", "nodeInfo", info(a, known, wanted));
+	status_patch_add(a, patch, "status", "daemonEndpoints", endpoints(a, known, wanted));
 	return unless_empty(patch);
 }
 
 struct json *node_status_beat(struct arena *a, struct json *patch, const struct json *wanted)
 {
 	struct json *v = patch ? patch : json_make_object(a);
-	const struct json *all = below(wanted, "status", "conditions");
+	const struct json *all = status_patch_below(wanted, "status", "conditions");
 
 	json_setz(json_need_object(a, v, "status"), "conditions", json_alias(a, all));
 	return v;

@@ -26,7 +26,7 @@ static void read_error(const struct grpc_status *st, struct error *err)
 
 /* --- calls ---------------------------------------------------------------------------------- */
 
-static void count(struct metrics_family *f, enum cri_method m)
+static void cri_count(struct metrics_family *f, enum cri_method m)
 {
 	if (f)
 		metrics_counter_add(metrics_counter(f, str_from(cri_method_operation(m))), 1);
@@ -35,7 +35,7 @@ static void count(struct metrics_family *f, enum cri_method m)
 static void call_failed(struct cri_op *op, const struct grpc_status *st, struct error *ret_err)
 {
 	read_error(st, ret_err);
-	count(op->r->errors, op->method);
+	cri_count(op->r->errors, op->method);
 	log_debug(op->r->log, "the container runtime failed",
 		  LOG_Z("operation", cri_method_operation(op->method)), LOG_ERR(ret_err));
 }
@@ -63,7 +63,7 @@ void cri_call(const struct cri_op *op, const ProtobufCMessage *request, int64_t 
 	struct grpc_call_opts opts = { .deadline_ms = timeout_ms };
 
 	*own = *op;
-	count(op->r->operations, op->method);
+	cri_count(op->r->operations, op->method);
 	(void)grpc_channel_unary(op->r->channel, cri_method(op->method), request, &opts, call_done,
 				 own);
 }
@@ -276,8 +276,9 @@ static void create_done(struct cri_op *op, const void *reply, const struct error
 	op->id_done(op->arg, m ? str_from(m->container_id) : STR_NULL, err);
 }
 
-static void create(struct runtime *rt, struct str sandbox_id, const struct sandbox_spec *sandbox,
-		   const struct container_spec *spec, runtime_id_done *done, void *arg)
+static void cri_create(struct runtime *rt, struct str sandbox_id,
+		       const struct sandbox_spec *sandbox, const struct container_spec *spec,
+		       runtime_id_done *done, void *arg)
 {
 	struct cri_op op = { .r = cri_of(rt), .method = CRI_CREATE, .fn = create_done };
 	Cri__CreateContainerRequest m = CRI__CREATE_CONTAINER_REQUEST__INIT;
@@ -298,7 +299,7 @@ static void create(struct runtime *rt, struct str sandbox_id, const struct sandb
 	cri_call(&op, &m.base, CRI_TIMEOUT_MS);
 }
 
-static void start(struct runtime *rt, struct str id, runtime_done *done, void *arg)
+static void cri_start(struct runtime *rt, struct str id, runtime_done *done, void *arg)
 {
 	struct cri_op op = change_op(rt, CRI_START, done, arg);
 	Cri__StartContainerRequest m = CRI__START_CONTAINER_REQUEST__INIT;
@@ -308,7 +309,8 @@ static void start(struct runtime *rt, struct str id, runtime_done *done, void *a
 	cri_call(&op, &m.base, CRI_TIMEOUT_MS);
 }
 
-static void stop(struct runtime *rt, struct str id, int64_t grace_s, runtime_done *done, void *arg)
+static void cri_stop(struct runtime *rt, struct str id, int64_t grace_s, runtime_done *done,
+		     void *arg)
 {
 	struct cri_op op = change_op(rt, CRI_STOP, done, arg);
 	Cri__StopContainerRequest m = CRI__STOP_CONTAINER_REQUEST__INIT;
@@ -422,9 +424,9 @@ static const struct runtime_ops ops = {
 	.remove_sandbox = remove_sandbox,
 	.image = image_status,
 	.pull = pull,
-	.create = create,
-	.start = start,
-	.stop = stop,
+	.create = cri_create,
+	.start = cri_start,
+	.stop = cri_stop,
 	.remove = remove_container,
 	.exec = exec,
 	.stream = cri_stream,

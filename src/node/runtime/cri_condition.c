@@ -51,7 +51,8 @@ bool cri_does_cdi(struct str name, struct str version, struct str config)
 
 /* --- the two calls -------------------------------------------------------------------------- */
 
-static const Cri__RuntimeCondition *condition(const Cri__StatusResponse *m, const char *type)
+static const Cri__RuntimeCondition *runtime_cri_condition(const Cri__StatusResponse *m,
+							  const char *type)
 {
 	for (size_t i = 0; m->status && i < m->status->n_conditions; i++) {
 		if (strcmp(m->status->conditions[i]->type, type) == 0)
@@ -85,8 +86,8 @@ static void status_done(struct cri_op *op, const void *reply, const struct error
 		op->condition_done(op->arg, NULL, err);
 		return;
 	}
-	runtime = condition(m, "RuntimeReady");
-	network = condition(m, "NetworkReady");
+	runtime = runtime_cri_condition(m, "RuntimeReady");
+	network = runtime_cri_condition(m, "NetworkReady");
 	why_not(&why, "container runtime", runtime);
 	why_not(&why, "container runtime network", network);
 	if (m->n_info > 0)

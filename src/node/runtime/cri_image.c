@@ -115,7 +115,7 @@ static bool is_digest(struct str s)
 	return true;
 }
 
-static bool split(struct str s, struct parts *ret)
+static bool cri_image_split(struct str s, struct parts *ret)
 {
 	struct parts p = { 0 };
 	ptrdiff_t at = str_chr(s, '@'), slash;
@@ -153,9 +153,9 @@ static bool split(struct str s, struct parts *ret)
 	return s.n > 0 && s.n + (p.library ? strlen(LIBRARY) : 0) <= NAME_MAX_BYTES && is_path(s);
 }
 
-static int parse(struct str image, struct parts *ret, struct error *err)
+static int cri_image_parse(struct str image, struct parts *ret, struct error *err)
 {
-	if (!split(image, ret))
+	if (!cri_image_split(image, ret))
 		return error_set(
 			err, ERR_INVALID,
 			"Failed to apply default image tag \"%.*s\": couldn't parse image name "
@@ -167,7 +167,7 @@ static int parse(struct str image, struct parts *ret, struct error *err)
 int cri_image_name(struct str image, struct arena *a, struct str *ret_name, struct error *err)
 {
 	struct parts p;
-	int r = parse(image, &p, err);
+	int r = cri_image_parse(image, &p, err);
 
 	if (r < 0)
 		return r;
@@ -181,7 +181,7 @@ int cri_image_name(struct str image, struct arena *a, struct str *ret_name, stru
 int cri_image_full(struct str image, struct arena *a, struct str *ret_name, struct error *err)
 {
 	struct parts p;
-	int r = parse(image, &p, err);
+	int r = cri_image_parse(image, &p, err);
 
 	if (r < 0)
 		return r;

@@ -11,7 +11,7 @@
 #include "node/runtime/cri_impl.h"
 #include "node/runtime/cri_log.h"
 
-static void ask(struct runtime_cri *r);
+static void cri_list_ask(struct runtime_cri *r);
 
 /* --- the end of a read ---------------------------------------------------------------------- */
 
@@ -60,16 +60,16 @@ static void look_end(struct runtime_cri *r)
 		loop_defer(r->loop, &r->answer);
 }
 
-static void answered(struct runtime_cri *r)
+static void cri_list_answered(struct runtime_cri *r)
 {
 	r->pending--;
-	ask(r);
+	cri_list_ask(r);
 }
 
 /* --- statuses ------------------------------------------------------------------------------- */
 
 /* "Not found" is a valid reply; other failures are not. */
-static bool is_gone(const struct error *err)
+static bool cri_list_is_gone(const struct error *err)
 {
 	return err && err->code == ERR_NOT_FOUND;
 }
@@ -78,9 +78,9 @@ static void sandbox_answered(struct cri_op *op, const void *reply, const struct 
 {
 	const Cri__PodSandboxStatusResponse *m = reply;
 
-	if (is_gone(err) || (m && m->status))
+	if (cri_list_is_gone(err) || (m && m->status))
 		cri_state_sandbox(op->r->state, str_from(op->id), m ? m->status : NULL);
-	answered(op->r);
+	cri_list_answered(op->r);
 }
 
 static void container_answered(struct cri_op *op, const void *reply, const struct error *err)
@@ -92,9 +92,9 @@ static void container_answered(struct cri_op *op, const void *reply, const struc
 	arena_init(&a, SIZE_MAX);
 	if (m && m->status && m->status->state == CRI__CONTAINER_STATE__CONTAINER_EXITED)
 		message = cri_log_termination(m->status, &a);
-	if (is_gone(err) || (m && m->status))
+	if (cri_list_is_gone(err) || (m && m->status))
 		cri_state_container(op->r->state, str_from(op->id), m ? m->status : NULL, message);
-	answered(op->r);
+	cri_list_answered(op->r);
 }
 
 static void ask_one(struct runtime_cri *r, const struct cri_question *q)
@@ -110,7 +110,7 @@ static void ask_one(struct runtime_cri *r, const struct cri_question *q)
 	cri_call(&op, q->container ? &container.base : &sandbox.base, CRI_STATUS_TIMEOUT_MS);
 }
 
-static void ask(struct runtime_cri *r)
+static void cri_list_ask(struct runtime_cri *r)
 {
 	struct cri_question q;
 
@@ -132,7 +132,7 @@ static void lists_done(struct runtime_cri *r)
 	}
 	cri_state_listed(r->state, r->sandboxes, r->containers);
 	drop_lists(r);
-	ask(r);
+	cri_list_ask(r);
 }
 
 static void sandboxes_listed(struct cri_op *op, const void *reply, const struct error *err)
@@ -155,7 +155,7 @@ static void containers_listed(struct cri_op *op, const void *reply, const struct
 	lists_done(op->r);
 }
 
-static void look(struct runtime_cri *r)
+static void cri_list_look(struct runtime_cri *r)
 {
 	struct cri_op sandboxes = { .r = r, .method = CRI_LIST_SANDBOXES, .fn = sandboxes_listed };
 	struct cri_op containers = { .r = r,
@@ -179,7 +179,7 @@ static void look(struct runtime_cri *r)
 
 static void look_again(struct loop_timer *t)
 {
-	look(CONTAINER_OF(t, struct runtime_cri, timer));
+	cri_list_look(CONTAINER_OF(t, struct runtime_cri, timer));
 }
 
 /* --- list() calls --------------------------------------------------------------------------- */
@@ -197,7 +197,7 @@ static void answer_known(struct loop_task *t)
 	if (r->freed || r->looking || r->next.n == 0)
 		return;
 	if (!is_fresh(r)) {
-		look(r);
+		cri_list_look(r);
 		return;
 	}
 	r->now = r->next;

@@ -40,7 +40,7 @@ static bool read_end(const char *path, size_t max, struct arena *a, struct str *
 	return n >= 0;
 }
 
-static struct str clean(struct arena *a, struct str text)
+static struct str cri_log_clean(struct arena *a, struct str text)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(4 * TERMINATION_MESSAGE_MAX);
 
@@ -146,6 +146,6 @@ struct str cri_log_termination(const Cri__ContainerStatus *st, struct arena *a)
 	struct str text = written(st, fallback, a);
 
 	if (text.n == 0 || st->message[0] == '\0')
-		return clean(a, text.n == 0 ? arena_str(a, str_from(st->message)) : text);
-	return clean(a, str_from(arena_printf(a, "%s: %.*s", st->message, STR_ARG(text))));
+		return cri_log_clean(a, text.n == 0 ? arena_str(a, str_from(st->message)) : text);
+	return cri_log_clean(a, str_from(arena_printf(a, "%s: %.*s", st->message, STR_ARG(text))));
 }

@@ -47,7 +47,7 @@ static Cri__Pair **pairs(struct arena *a, const struct runtime_pairs *from, size
 	return v;
 }
 
-static Cri__Int64Value *number(struct arena *a, int64_t v)
+static Cri__Int64Value *cri_messages_number(struct arena *a, int64_t v)
 {
 	Cri__Int64Value *m;
 
@@ -132,8 +132,8 @@ static Cri__LinuxContainerSecurityContext *security(struct arena *a,
 	m->capabilities = capabilities(a, s);
 	m->privileged = s->privileged;
 	m->namespace_options = namespaces(a, s);
-	m->run_as_user = number(a, s->run_as_user);
-	m->run_as_group = number(a, s->run_as_group);
+	m->run_as_user = cri_messages_number(a, s->run_as_user);
+	m->run_as_group = cri_messages_number(a, s->run_as_group);
 	m->run_as_username = cri_text(a, s->run_as_username);
 	m->readonly_rootfs = s->readonly_rootfs;
 	m->supplemental_groups = groups(a, s);
@@ -162,8 +162,8 @@ static Cri__LinuxPodSandboxConfig *sandbox_linux(struct arena *a, const struct s
 	m->security_context = s;
 	m->sysctls = pairs(a, &spec->sysctls, &m->n_sysctls);
 	s->namespace_options = namespaces(a, &spec->security);
-	s->run_as_user = number(a, spec->security.run_as_user);
-	s->run_as_group = number(a, spec->security.run_as_group);
+	s->run_as_user = cri_messages_number(a, spec->security.run_as_user);
+	s->run_as_group = cri_messages_number(a, spec->security.run_as_group);
 	s->readonly_rootfs = spec->security.readonly_rootfs;
 	s->supplemental_groups = groups(a, &spec->security);
 	s->n_supplemental_groups = spec->security.ngroups;

@@ -59,7 +59,7 @@ struct cri_state *cri_state_new(void)
 	return s;
 }
 
-static void entry_free(struct entry *e)
+static void cri_state_entry_free(struct entry *e)
 {
 	free(e->text);
 	free(e);
@@ -72,7 +72,7 @@ static void entries_free(struct map *m)
 	void *value;
 
 	while (map_next(m, &at, &key, &value))
-		entry_free(value);
+		cri_state_entry_free(value);
 	map_release(m);
 }
 
@@ -89,7 +89,7 @@ void cri_state_free(struct cri_state *s)
 }
 
 /* The entry's pod has changed. */
-static void mark(struct cri_state *s, const struct entry *e)
+static void cri_state_mark(struct cri_state *s, const struct entry *e)
 {
 	s->view_good = false;
 	if (!map_get(&s->changed, e->uid))
@@ -148,7 +148,7 @@ static struct sandbox *make_sandbox(struct cri_state *s, const Cri__PodSandbox *
 	b->view.created_ns = m->created_at;
 	b->view.attempt = m->metadata->attempt;
 	keep_sandbox(s, b);
-	mark(s, &b->e);
+	cri_state_mark(s, &b->e);
 	return b;
 }
 
@@ -168,11 +168,11 @@ static void list_sandbox(struct cri_state *s, const Cri__PodSandbox *m)
 	b->e.ask = ready && !b->e.known;
 	if (!ready && b->view.ready) {
 		b->view.ready = false;
-		mark(s, &b->e);
+		cri_state_mark(s, &b->e);
 	}
 }
 
-static enum runtime_state state_of(Cri__ContainerState state)
+static enum runtime_state cri_state_of(Cri__ContainerState state)
 {
 	switch (state) {
 	case CRI__CONTAINER_STATE__CONTAINER_CREATED:
@@ -208,7 +208,7 @@ static struct container *make_container(struct cri_state *s, const Cri__Containe
 	c->view.attempt = m->metadata ? m->metadata->attempt : 0;
 	c->view.state = RUNTIME_UNKNOWN;
 	keep_container(s, c);
-	mark(s, &c->e);
+	cri_state_mark(s, &c->e);
 	return c;
 }
 
@@ -222,7 +222,7 @@ static void list_container(struct cri_state *s, const Cri__Container *m)
 		c = make_container(s, m);
 	c->e.look = s->look;
 	c->e.asked = false;
-	c->listed = state_of(m->state);
+	c->listed = cri_state_of(m->state);
 	c->e.ask = !c->e.known || c->listed != c->view.state;
 }
 
@@ -242,9 +242,9 @@ static void sweep(struct cri_state *s, struct map *m)
 			(void)vec_push(&gone, e);
 	}
 	for (size_t i = 0; i < gone.n; i++) {
-		mark(s, gone.v[i]);
+		cri_state_mark(s, gone.v[i]);
 		(void)map_remove(m, gone.v[i]->id);
-		entry_free(gone.v[i]);
+		cri_state_entry_free(gone.v[i]);
 	}
 	vec_release(&gone);
 }
@@ -293,7 +293,7 @@ bool cri_state_next_question(struct cri_state *s, struct cri_question *ret_quest
 /* The walk is not finished, so the entry is removed at the end of the read. */
 static void set_gone(struct cri_state *s, struct entry *e)
 {
-	mark(s, e);
+	cri_state_mark(s, e);
 	e->gone = true;
 }
 
@@ -317,7 +317,7 @@ void cri_state_sandbox(struct cri_state *s, struct str id, const Cri__PodSandbox
 	b->e.known = true;
 	b->e.ask = false;
 	keep_sandbox(s, b);
-	mark(s, &b->e);
+	cri_state_mark(s, &b->e);
 }
 
 void cri_state_container(struct cri_state *s, struct str id, const Cri__ContainerStatus *st,
@@ -333,7 +333,7 @@ void cri_state_container(struct cri_state *s, struct str id, const Cri__Containe
 		return;
 	}
 	v = &c->view;
-	v->state = state_of(st->state);
+	v->state = cri_state_of(st->state);
 	v->image = str_from(st->image ? st->image->image : "");
 	v->image_id = str_from(st->image_id[0] != '\0' ? st->image_id : st->image_ref);
 	v->log_path = str_from(st->log_path);
@@ -348,7 +348,7 @@ void cri_state_container(struct cri_state *s, struct str id, const Cri__Containe
 	c->e.known = true;
 	c->e.ask = false;
 	keep_container(s, c);
-	mark(s, &c->e);
+	cri_state_mark(s, &c->e);
 }
 
 void cri_state_end(struct cri_state *s, void (*changed)(void *arg, struct str pod_uid), void *arg)
@@ -401,7 +401,8 @@ static int by_pod_sandboxes(const void *a, const void *b)
 	return r != 0 ? r : str_cmp(x->e.id, y->e.id);
 }
 
-static void **gather(struct arena *a, const struct map *m, int (*order)(const void *, const void *))
+static void **cri_state_gather(struct arena *a, const struct map *m,
+			       int (*order)(const void *, const void *))
 {
 	void **v = ARENA_ARRAY(a, void *, (size_t)m->n + 1);
 	size_t at = 0, n = 0;
@@ -455,8 +456,8 @@ const struct runtime_pods *cri_state_pods(struct cri_state *s)
 	if (s->view_good)
 		return &s->view;
 	arena_clear(a);
-	cs = (struct container **)gather(a, &s->containers, by_pod_containers);
-	bs = (struct sandbox **)gather(a, &s->sandboxes, by_pod_sandboxes);
+	cs = (struct container **)cri_state_gather(a, &s->containers, by_pod_containers);
+	bs = (struct sandbox **)cri_state_gather(a, &s->sandboxes, by_pod_sandboxes);
 	pods = ARENA_ARRAY(a, struct runtime_pod, (size_t)s->containers.n + s->sandboxes.n + 1);
 	while (*cs || *bs)
 		pods[n++] = view_pod(a, &cs, &bs);

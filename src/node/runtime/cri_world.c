@@ -25,7 +25,7 @@ enum { SETTLE_MS = 50, LINGER_MS = 2000 };
 
 /* --- the fake runtime ----------------------------------------------------------------------- */
 
-static void *keep(struct cri_world *w, const void *message)
+static void *cri_world_keep(struct cri_world *w, const void *message)
 {
 	const ProtobufCMessage *m = message;
 	struct bytes *packed = grpc_message_pack(m);
@@ -37,12 +37,12 @@ static void *keep(struct cri_world *w, const void *message)
 	return copy;
 }
 
-static size_t index_of(const char *id)
+static size_t cri_world_index_of(const char *id)
 {
 	return (size_t)strtoul(id + 1, NULL, 10);
 }
 
-static char *id_of(struct cri_world *w, char kind, size_t i)
+static char *cri_world_id_of(struct cri_world *w, char kind, size_t i)
 {
 	return arena_printf(&w->a, "%c%zu", kind, i);
 }
@@ -53,9 +53,9 @@ static void fake_run_sandbox(struct cri_world *w, struct grpc_call *c, const voi
 	Cri__RunPodSandboxResponse r = CRI__RUN_POD_SANDBOX_RESPONSE__INIT;
 	struct cri_world_sandbox *s = &w->sandboxes[w->nsandboxes];
 
-	s->config = keep(w, m->config);
+	s->config = cri_world_keep(w, m->config);
 	s->ready = true;
-	r.pod_sandbox_id = id_of(w, 's', w->nsandboxes++);
+	r.pod_sandbox_id = cri_world_id_of(w, 's', w->nsandboxes++);
 	(void)grpc_call_reply(c, &r.base);
 }
 
@@ -64,7 +64,7 @@ static void fake_stop_sandbox(struct cri_world *w, struct grpc_call *c, const vo
 	const Cri__StopPodSandboxRequest *m = request;
 	Cri__StopPodSandboxResponse r = CRI__STOP_POD_SANDBOX_RESPONSE__INIT;
 
-	w->sandboxes[index_of(m->pod_sandbox_id)].ready = false;
+	w->sandboxes[cri_world_index_of(m->pod_sandbox_id)].ready = false;
 	(void)grpc_call_reply(c, &r.base);
 }
 
@@ -73,7 +73,7 @@ static void fake_remove_sandbox(struct cri_world *w, struct grpc_call *c, const 
 	const Cri__RemovePodSandboxRequest *m = request;
 	Cri__RemovePodSandboxResponse r = CRI__REMOVE_POD_SANDBOX_RESPONSE__INIT;
 
-	w->sandboxes[index_of(m->pod_sandbox_id)].removed = true;
+	w->sandboxes[cri_world_index_of(m->pod_sandbox_id)].removed = true;
 	(void)grpc_call_reply(c, &r.base);
 }
 
@@ -91,7 +91,7 @@ static void fake_list_sandboxes(struct cri_world *w, struct grpc_call *c, const 
 			continue;
 		s = items[r.n_items++] = ARENA_NEW(&w->a, Cri__PodSandbox);
 		cri__pod_sandbox__init(s);
-		s->id = id_of(w, 's', i);
+		s->id = cri_world_id_of(w, 's', i);
 		s->metadata = w->sandboxes[i].config->metadata;
 		s->state = w->sandboxes[i].ready ? 0 : 1;
 		s->created_at = 1000 + (int64_t)i;
@@ -108,7 +108,7 @@ static void fake_sandbox_status(struct cri_world *w, struct grpc_call *c, const 
 
 	net.ip = (char *)"10.0.0.5";
 	st.id = m->pod_sandbox_id;
-	st.state = w->sandboxes[index_of(m->pod_sandbox_id)].ready ? 0 : 1;
+	st.state = w->sandboxes[cri_world_index_of(m->pod_sandbox_id)].ready ? 0 : 1;
 	st.network = &net;
 	r.status = &st;
 	(void)grpc_call_reply(c, &r.base);
@@ -120,9 +120,9 @@ static void fake_create(struct cri_world *w, struct grpc_call *c, const void *re
 	Cri__CreateContainerResponse r = CRI__CREATE_CONTAINER_RESPONSE__INIT;
 	struct cri_world_container *k = &w->containers[w->ncontainers];
 
-	k->config = keep(w, m->config);
+	k->config = cri_world_keep(w, m->config);
 	(void)snprintf(k->sandbox, sizeof(k->sandbox), "%s", m->pod_sandbox_id);
-	r.container_id = id_of(w, 'c', w->ncontainers++);
+	r.container_id = cri_world_id_of(w, 'c', w->ncontainers++);
 	(void)grpc_call_reply(c, &r.base);
 }
 
@@ -131,7 +131,7 @@ static void fake_start(struct cri_world *w, struct grpc_call *c, const void *req
 	const Cri__StartContainerRequest *m = request;
 	Cri__StartContainerResponse r = CRI__START_CONTAINER_RESPONSE__INIT;
 
-	w->containers[index_of(m->container_id)].state = RUNTIME_RUNNING;
+	w->containers[cri_world_index_of(m->container_id)].state = RUNTIME_RUNNING;
 	(void)grpc_call_reply(c, &r.base);
 }
 
@@ -140,8 +140,8 @@ static void fake_stop(struct cri_world *w, struct grpc_call *c, const void *requ
 	const Cri__StopContainerRequest *m = request;
 	Cri__StopContainerResponse r = CRI__STOP_CONTAINER_RESPONSE__INIT;
 
-	w->containers[index_of(m->container_id)].state = RUNTIME_EXITED;
-	w->containers[index_of(m->container_id)].exit_code = 143;
+	w->containers[cri_world_index_of(m->container_id)].state = RUNTIME_EXITED;
+	w->containers[cri_world_index_of(m->container_id)].exit_code = 143;
 	w->stop_timeout = m->timeout;
 	(void)grpc_call_reply(c, &r.base);
 }
@@ -151,7 +151,7 @@ static void fake_remove(struct cri_world *w, struct grpc_call *c, const void *re
 	const Cri__RemoveContainerRequest *m = request;
 	Cri__RemoveContainerResponse r = CRI__REMOVE_CONTAINER_RESPONSE__INIT;
 
-	w->containers[index_of(m->container_id)].removed = true;
+	w->containers[cri_world_index_of(m->container_id)].removed = true;
 	(void)grpc_call_reply(c, &r.base);
 }
 
@@ -170,7 +170,7 @@ static void fake_list_containers(struct cri_world *w, struct grpc_call *c, const
 			continue;
 		m = items[r.n_containers++] = ARENA_NEW(&w->a, Cri__Container);
 		cri__container__init(m);
-		m->id = id_of(w, 'c', i);
+		m->id = cri_world_id_of(w, 'c', i);
 		m->pod_sandbox_id = k->sandbox;
 		m->metadata = k->config->metadata;
 		m->state = (Cri__ContainerState)k->state;
@@ -186,7 +186,7 @@ static void fake_list_containers(struct cri_world *w, struct grpc_call *c, const
 static void fake_container_status(struct cri_world *w, struct grpc_call *c, const void *request)
 {
 	const Cri__ContainerStatusRequest *m = request;
-	struct cri_world_container *k = &w->containers[index_of(m->container_id)];
+	struct cri_world_container *k = &w->containers[cri_world_index_of(m->container_id)];
 	Cri__ContainerStatusResponse r = CRI__CONTAINER_STATUS_RESPONSE__INIT;
 	Cri__ContainerStatus st = CRI__CONTAINER_STATUS__INIT;
 	Cri__Mount mount = CRI__MOUNT__INIT, *mounts = &mount;
@@ -270,8 +270,8 @@ static void fake_update(struct cri_world *w, struct grpc_call *c, const void *re
 	Cri__UpdateContainerResourcesResponse r = CRI__UPDATE_CONTAINER_RESOURCES_RESPONSE__INIT;
 
 	assert_int_equal(m->linux_config->cpu_shares, 0);
-	(void)snprintf(w->containers[index_of(m->container_id)].cpus, sizeof(w->containers[0].cpus),
-		       "%s", m->linux_config->cpuset_cpus);
+	(void)snprintf(w->containers[cri_world_index_of(m->container_id)].cpus,
+		       sizeof(w->containers[0].cpus), "%s", m->linux_config->cpuset_cpus);
 	(void)grpc_call_reply(c, &r.base);
 }
 
@@ -280,7 +280,7 @@ static void fake_image(struct cri_world *w, struct grpc_call *c, const void *req
 	Cri__ImageStatusResponse r = CRI__IMAGE_STATUS_RESPONSE__INIT;
 	Cri__Image image = CRI__IMAGE__INIT;
 
-	w->image = keep(w, request);
+	w->image = cri_world_keep(w, request);
 	image.id = (char *)"sha256:def";
 	if (w->with_user)
 		image.username = (char *)"worker";
@@ -293,7 +293,7 @@ static void fake_pull(struct cri_world *w, struct grpc_call *c, const void *requ
 {
 	Cri__PullImageResponse r = CRI__PULL_IMAGE_RESPONSE__INIT;
 
-	w->pull = keep(w, request);
+	w->pull = cri_world_keep(w, request);
 	r.image_ref = (char *)"sha256:def";
 	(void)grpc_call_reply(c, &r.base);
 }
@@ -361,7 +361,7 @@ static void (*const fakes[CRI_METHODS])(struct cri_world *w, struct grpc_call *c
 	[CRI_PULL] = fake_pull,
 };
 
-static void on_request(struct grpc_call *c, const void *request)
+static void cri_world_on_request(struct grpc_call *c, const void *request)
 {
 	struct cri_world *w = grpc_call_service(c);
 	enum cri_method m = 0;
@@ -379,12 +379,12 @@ static void on_request(struct grpc_call *c, const void *request)
 
 /* --- the world ------------------------------------------------------------------------------ */
 
-static void handle(void *arg, struct http_stream *s, size_t lane UNUSED)
+static void cri_world_handle(void *arg, struct http_stream *s, size_t lane UNUSED)
 {
 	grpc_server_handle(((struct cri_world *)arg)->grpc, s);
 }
 
-static void on_change(void *arg, struct str uid)
+static void cri_world_on_change(void *arg, struct str uid)
 {
 	struct cri_world *w = arg;
 
@@ -396,7 +396,7 @@ void cri_world_init(struct cri_world *w)
 {
 	struct sim_opts so = { .seed = 7 };
 	struct runtime_cri_opts opts = { .endpoint = "unix:///run/fake.sock" };
-	struct http_server_opts http = { .nloops = 1, .handler = handle, .arg = w };
+	struct http_server_opts http = { .nloops = 1, .handler = cri_world_handle, .arg = w };
 	struct addr at;
 
 	*w = (struct cri_world){ 0 };
@@ -412,7 +412,7 @@ void cri_world_init(struct cri_world *w)
 	w->grpc = grpc_server_new(NULL);
 	for (size_t i = 0; i < CRI_METHODS; i++)
 		w->rows[i] = (struct grpc_handler){ .method = cri_method(i),
-						    .on_request = on_request };
+						    .on_request = cri_world_on_request };
 	grpc_server_add(w->grpc, w->rows, CRI_METHODS, w);
 	http.loops = &w->server_loop;
 	w->http = http_server_new(&http);
@@ -422,7 +422,7 @@ void cri_world_init(struct cri_world *w)
 	opts.loop = w->client_loop;
 	opts.metrics = w->metrics;
 	assert_int_equal(runtime_cri_new(&opts, &w->runtime, NULL), 0);
-	w->runtime->on_change = on_change;
+	w->runtime->on_change = cri_world_on_change;
 	w->runtime->arg = w;
 }
 

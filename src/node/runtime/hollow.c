@@ -125,7 +125,7 @@ static struct reply *owe(struct hollow *h, void (*give)(struct hollow *h, struct
 	return r;
 }
 
-static void fail(struct reply *r, enum error_code code, const char *what, struct str name)
+static void hollow_fail(struct reply *r, enum error_code code, const char *what, struct str name)
 {
 	r->err = XNEW(struct error);
 	(void)error_set(r->err, code, what, STR_ARG(name));
@@ -267,7 +267,7 @@ static bool parse_exit(struct str text, int *ret_code, int64_t *ret_after_ms)
 	return true;
 }
 
-static void on_end(struct loop_timer *t)
+static void hollow_on_end(struct loop_timer *t)
 {
 	struct hollow_container *c = CONTAINER_OF(t, struct hollow_container, end);
 	struct runtime *r = &c->owner->runtime;
@@ -389,7 +389,7 @@ static void pull(struct runtime *r, struct str image, const struct runtime_auth 
 	struct str error = pull_error(h, image);
 
 	if (error.n > 0)
-		fail(reply, ERR_NOT_FOUND, "%.*s", error);
+		hollow_fail(reply, ERR_NOT_FOUND, "%.*s", error);
 }
 
 /* --- containers ------------------------------------------------------------------------------ */
@@ -407,8 +407,9 @@ static struct str exit_of(const struct sandbox_spec *sandbox, const struct conta
 	return annotation(&spec->annotations, STR(RUNTIME_HOLLOW_EXIT));
 }
 
-static void create(struct runtime *r, struct str sandbox_id, const struct sandbox_spec *sandbox,
-		   const struct container_spec *spec, runtime_id_done *done, void *arg)
+static void hollow_create(struct runtime *r, struct str sandbox_id,
+			  const struct sandbox_spec *sandbox, const struct container_spec *spec,
+			  runtime_id_done *done, void *arg)
 {
 	struct hollow *h = hollow_of(r);
 	struct hollow_sandbox *s = map_get(&h->sandboxes, sandbox_id);
@@ -416,7 +417,8 @@ static void create(struct runtime *r, struct str sandbox_id, const struct sandbo
 	struct hollow_container *c;
 
 	if (!s || !s->ready) {
-		fail(owe_id(h, done, arg, STR_NULL), ERR_NOT_FOUND, "no sandbox %.*s", sandbox_id);
+		hollow_fail(owe_id(h, done, arg, STR_NULL), ERR_NOT_FOUND, "no sandbox %.*s",
+			    sandbox_id);
 		return;
 	}
 	c = XNEW(struct hollow_container);
@@ -431,13 +433,13 @@ static void create(struct runtime *r, struct str sandbox_id, const struct sandbo
 	c->created_ns = wall(h);
 	c->attempt = spec->attempt;
 	c->state = RUNTIME_CREATED;
-	loop_timer_init(&c->end, h->loop, on_end);
+	loop_timer_init(&c->end, h->loop, hollow_on_end);
 	list_push_front(&s->pod->containers, &c->link);
 	(void)map_put(&h->containers, str_from(c->id), c);
 	(void)owe_id(h, done, arg, str_from(c->id));
 }
 
-static void start(struct runtime *r, struct str id, runtime_done *done, void *arg)
+static void hollow_start(struct runtime *r, struct str id, runtime_done *done, void *arg)
 {
 	struct hollow *h = hollow_of(r);
 	struct hollow_container *c = map_get(&h->containers, id);
@@ -446,7 +448,7 @@ static void start(struct runtime *r, struct str id, runtime_done *done, void *ar
 	int code;
 
 	if (!c || c->state != RUNTIME_CREATED) {
-		fail(reply, ERR_NOT_FOUND, "no created container %.*s", id);
+		hollow_fail(reply, ERR_NOT_FOUND, "no created container %.*s", id);
 		return;
 	}
 	c->state = RUNTIME_RUNNING;
@@ -457,8 +459,8 @@ static void start(struct runtime *r, struct str id, runtime_done *done, void *ar
 	loop_timer_start(&c->end, after);
 }
 
-static void stop(struct runtime *r, struct str id, int64_t grace_s UNUSED, runtime_done *done,
-		 void *arg)
+static void hollow_stop(struct runtime *r, struct str id, int64_t grace_s UNUSED,
+			runtime_done *done, void *arg)
 {
 	struct hollow *h = hollow_of(r);
 	struct hollow_container *c = map_get(&h->containers, id);
@@ -483,7 +485,7 @@ static void give_exec(struct hollow *h, struct reply *r)
 	const struct hollow_container *c = map_get(&h->containers, str_from(r->text));
 
 	if (!c || c->state != RUNTIME_RUNNING)
-		fail(r, ERR_NOT_FOUND, "no running container %.*s", str_from(r->text));
+		hollow_fail(r, ERR_NOT_FOUND, "no running container %.*s", str_from(r->text));
 	r->done.exec(r->arg, r->err ? NULL : &(struct runtime_exec){ 0 }, r->err);
 }
 
@@ -499,8 +501,8 @@ static void exec(struct runtime *r, struct str id, const struct runtime_strs *co
 static void stream(struct runtime *r, const struct runtime_stream *s, runtime_id_done *done,
 		   void *arg)
 {
-	fail(owe_id(hollow_of(r), done, arg, s->id), ERR_UNIMPLEMENTED,
-	     "cannot exec or attach in %.*s: a hollow node runs no containers", s->id);
+	hollow_fail(owe_id(hollow_of(r), done, arg, s->id), ERR_UNIMPLEMENTED,
+		    "cannot exec or attach in %.*s: a hollow node runs no containers", s->id);
 }
 
 static void reopen_log(struct runtime *r, struct str id UNUSED, runtime_done *done, void *arg)
@@ -516,7 +518,7 @@ static void update(struct runtime *r, struct str id, const struct runtime_limits
 	struct reply *reply = owe_plain(h, done, arg);
 
 	if (!c || c->state == RUNTIME_EXITED) {
-		fail(reply, ERR_NOT_FOUND, "no running container %.*s", id);
+		hollow_fail(reply, ERR_NOT_FOUND, "no running container %.*s", id);
 		return;
 	}
 	if (limits->cpus.n == 0)
@@ -538,12 +540,12 @@ static void give_condition(struct hollow *h UNUSED, struct reply *r)
 	r->done.condition(r->arg, &c, NULL);
 }
 
-static void condition(struct runtime *r, runtime_condition_done *done, void *arg)
+static void hollow_condition(struct runtime *r, runtime_condition_done *done, void *arg)
 {
 	owe(hollow_of(r), give_condition, arg)->done.condition = done;
 }
 
-static struct str reason_of(const struct hollow_container *c)
+static struct str hollow_reason_of(const struct hollow_container *c)
 {
 	if (c->state != RUNTIME_EXITED)
 		return STR_NULL;
@@ -593,7 +595,7 @@ static void list_containers(struct arena *a, const struct hollow_pod *p,
 						     .sandbox_id = str_from(c->sandbox->id),
 						     .image = str_from(c->image),
 						     .image_id = str_from(c->image),
-						     .reason = reason_of(c),
+						     .reason = hollow_reason_of(c),
 						     .message = str_from(c->message),
 						     .log_path = str_from(c->log_path),
 						     .created_ns = c->created_ns,
@@ -663,16 +665,16 @@ static void hollow_free(struct runtime *r)
 static const struct runtime_ops ops = {
 	.id_prefix = "hollow",
 	.free = hollow_free,
-	.condition = condition,
+	.condition = hollow_condition,
 	.list = list_pods,
 	.run_sandbox = run_sandbox,
 	.stop_sandbox = stop_sandbox,
 	.remove_sandbox = remove_sandbox,
 	.image = find_image,
 	.pull = pull,
-	.create = create,
-	.start = start,
-	.stop = stop,
+	.create = hollow_create,
+	.start = hollow_start,
+	.stop = hollow_stop,
 	.remove = remove_container,
 	.exec = exec,
 	.stream = stream,

@@ -137,7 +137,8 @@ static int object_value(struct making *m, const struct object *o, struct str key
 
 /* --- envFrom -------------------------------------------------------------------------------- */
 
-static int add_all(struct making *m, const struct object *o, struct str prefix, struct error *err)
+static int env_add_all(struct making *m, const struct object *o, struct str prefix,
+		       struct error *err)
 {
 	struct str value = STR_NULL, name;
 	bool found;
@@ -172,7 +173,7 @@ static int add_from(struct making *m, const struct json *from, struct error *err
 	r = find_object(m, ref, secret, &o, err);
 	if (r <= 0)
 		return r;
-	return add_all(m, &o, json_text_at(from, "prefix"), err);
+	return env_add_all(m, &o, json_text_at(from, "prefix"), err);
 }
 
 /* --- env ------------------------------------------------------------------------------------ */
@@ -257,7 +258,7 @@ static int by_key(const void *a, const void *b)
 		       ((const struct runtime_pair *)b)->key);
 }
 
-static void gather(struct making *m, struct runtime_pairs *ret_env)
+static void env_gather(struct making *m, struct runtime_pairs *ret_env)
 {
 	struct runtime_pair *v = ARENA_ARRAY(m->arena, struct runtime_pair,
 					     m->own.n + m->services.n + 1);
@@ -275,7 +276,7 @@ static void gather(struct making *m, struct runtime_pairs *ret_env)
 	*ret_env = (struct runtime_pairs){ .v = v, .n = n };
 }
 
-static int make(struct making *m, struct error *err)
+static int sources_env_make(struct making *m, struct error *err)
 {
 	int r = 0;
 
@@ -301,9 +302,9 @@ int env_make(const struct pod *pod, const struct json *container, const struct e
 
 	env_table_init(&m.own, a);
 	env_table_init(&m.services, a);
-	r = make(&m, err);
+	r = sources_env_make(&m, err);
 	if (r == 0)
-		gather(&m, ret_env);
+		env_gather(&m, ret_env);
 	env_table_release(&m.own);
 	env_table_release(&m.services);
 	return r;

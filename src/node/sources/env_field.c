@@ -172,7 +172,7 @@ int env_field(const struct pod *pod, struct str path, const struct env_context *
 
 /* --- resources ------------------------------------------------------------------------------ */
 
-static struct quantity read_quantity(const struct json *v)
+static struct quantity env_field_read_quantity(const struct json *v)
 {
 	struct quantity q = { 0 };
 
@@ -189,7 +189,7 @@ static struct quantity default_limit(const struct pod *pod, struct str name,
 	struct quantity q = { 0 };
 
 	if (cpu || memory)
-		q = read_quantity(json_get(limits, name));
+		q = env_field_read_quantity(json_get(limits, name));
 	if (q.nano != 0)
 		return q;
 	if (cpu)
@@ -244,12 +244,12 @@ int env_resource(const struct pod *pod, const struct json *container, const stru
 		return error_set(err, ERR_INVALID, "unsupported container resource : %.*s",
 				 STR_ARG(what));
 	list = json_getz(json_getz(container, "resources"), limits ? "limits" : "requests");
-	q = read_quantity(json_get(list, name));
+	q = env_field_read_quantity(json_get(list, name));
 	if (limits && q.nano == 0)
 		q = default_limit(pod, name, c);
-	*ret_value = str_from(
-		arena_printf(a, "%lld",
-			     (long long)divided(q, read_quantity(json_getz(ref, "divisor")),
-						str_eqz(name, "cpu"))));
+	*ret_value = str_from(arena_printf(
+		a, "%lld",
+		(long long)divided(q, env_field_read_quantity(json_getz(ref, "divisor")),
+				   str_eqz(name, "cpu"))));
 	return 0;
 }

@@ -19,7 +19,7 @@ static struct str without(struct str s, const char *prefix)
 	return str_starts(s, str_from(prefix)) ? str_skip(s, strlen(prefix)) : s;
 }
 
-static struct place split(struct str s)
+static struct place pull_secrets_split(struct str s)
 {
 	ptrdiff_t slash;
 
@@ -59,9 +59,9 @@ static bool host_matches(struct str pattern, struct str host)
 }
 
 /* "/v1/" and "/v2/" at the beginning of an entry's path belong to the API, not to the image. */
-static struct place entry_of(struct str key)
+static struct place pull_secrets_entry_of(struct str key)
 {
-	struct place e = split(key);
+	struct place e = pull_secrets_split(key);
 
 	if (str_starts(e.path, STR("/v1/")) || str_starts(e.path, STR("/v2/")))
 		e.path = str_skip(e.path, strlen("/v1"));
@@ -96,7 +96,7 @@ static const struct json *best_entry(const struct json *keyring, const struct pl
 	size_t longest = 0;
 
 	JSON_FOREACH (it, keyring) {
-		struct place e = entry_of(json_key(it));
+		struct place e = pull_secrets_entry_of(json_key(it));
 
 		if (e.host.n + e.path.n > longest && host_matches(e.host, w->host) &&
 		    str_starts(w->path, e.path)) {
@@ -129,7 +129,7 @@ bool pull_secrets_find(const struct sources *s, const struct pod *pod, struct st
 
 	if (cri_image_full(image, a, &full, NULL) < 0)
 		return false;
-	w = split(full);
+	w = pull_secrets_split(full);
 	JSON_FOREACH (it, json_getz(pod->spec, "imagePullSecrets")) {
 		struct json *secret = sources_secret(s, pod->ns, json_text_at(it, "name"), a);
 		const struct json *entry = best_entry(keyring_of(secret, a), &w);

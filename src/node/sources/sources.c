@@ -107,7 +107,7 @@ static void doom(struct source *s)
 		loop_defer(s->owner->opts.loop, &s->owner->sweep);
 }
 
-static void tell(struct source *s)
+static void sources_tell(struct source *s)
 {
 	const struct sources_opts *o = &s->owner->opts;
 
@@ -127,32 +127,32 @@ static void keep_if_immutable(struct source *s, struct cached *o)
 	doom(s);
 }
 
-static void on_add(struct informer_handler *h, struct cached *o, bool initial)
+static void sources_on_add(struct informer_handler *h, struct cached *o, bool initial)
 {
 	struct source *s = CONTAINER_OF(h, struct source, handler);
 
 	(void)initial;
 	keep_if_immutable(s, o);
-	tell(s);
+	sources_tell(s);
 }
 
-static void on_update(struct informer_handler *h, struct cached *old, struct cached *o)
+static void sources_on_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
 	struct source *s = CONTAINER_OF(h, struct source, handler);
 
 	(void)old;
 	keep_if_immutable(s, o);
-	tell(s);
+	sources_tell(s);
 }
 
-static void on_delete(struct informer_handler *h, struct cached *last, bool is_unknown)
+static void sources_on_delete(struct informer_handler *h, struct cached *last, bool is_unknown)
 {
 	(void)last;
 	(void)is_unknown;
-	tell(CONTAINER_OF(h, struct source, handler));
+	sources_tell(CONTAINER_OF(h, struct source, handler));
 }
 
-static void on_synced(struct informer_handler *h)
+static void sources_on_synced(struct informer_handler *h)
 {
 	struct source *s = CONTAINER_OF(h, struct source, handler);
 
@@ -172,10 +172,10 @@ static void source_watch(struct source *s)
 		spec.field_selector = buf_str(&selector);
 	}
 	s->informer = informers_get(s->owner->informers, &spec);
-	s->handler = (struct informer_handler){ .on_add = on_add,
-						.on_update = on_update,
-						.on_delete = on_delete,
-						.on_synced = on_synced };
+	s->handler = (struct informer_handler){ .on_add = sources_on_add,
+						.on_update = sources_on_update,
+						.on_delete = sources_on_delete,
+						.on_synced = sources_on_synced };
 	informer_add_handler(s->informer, &s->handler);
 	buf_release(&selector);
 }
@@ -397,7 +397,7 @@ void sources_drop(struct sources *s, struct str pod_uid)
 
 /* --- reading -------------------------------------------------------------------------------- */
 
-static struct json *tree_of(struct cached *o, struct arena *a)
+static struct json *sources_tree_of(struct cached *o, struct arena *a)
 {
 	struct json *tree = NULL;
 
@@ -406,28 +406,28 @@ static struct json *tree_of(struct cached *o, struct arena *a)
 	return tree;
 }
 
-static struct json *read_one(const struct sources *s, const char *resource, struct str ns,
-			     struct str name, struct arena *a)
+static struct json *sources_read_one(const struct sources *s, const char *resource, struct str ns,
+				     struct str name, struct arena *a)
 {
 	const struct source *found = source_find(s, resource, ns, name);
 
 	if (!found)
 		return NULL;
 	if (found->kept || !found->informer)
-		return tree_of(found->kept, a);
-	return tree_of(cache_get_in(informer_cache(found->informer), ns, name), a);
+		return sources_tree_of(found->kept, a);
+	return sources_tree_of(cache_get_in(informer_cache(found->informer), ns, name), a);
 }
 
 struct json *sources_config_map(const struct sources *s, struct str ns, struct str name,
 				struct arena *a)
 {
-	return read_one(s, "configmaps", ns, name, a);
+	return sources_read_one(s, "configmaps", ns, name, a);
 }
 
 struct json *sources_secret(const struct sources *s, struct str ns, struct str name,
 			    struct arena *a)
 {
-	return read_one(s, "secrets", ns, name, a);
+	return sources_read_one(s, "secrets", ns, name, a);
 }
 
 struct found_services {
@@ -450,7 +450,7 @@ static void add_of_namespace(const struct sources *s, struct str ns, struct foun
 	if (!found || !found->informer)
 		return;
 	while ((o = cache_next(informer_cache(found->informer), &w)))
-		add_service(f, tree_of(o, f->arena));
+		add_service(f, sources_tree_of(o, f->arena));
 }
 
 static void add_by_hand(const struct sources *s, struct str ns, struct found_services *f)
@@ -463,7 +463,7 @@ static void add_by_hand(const struct sources *s, struct str ns, struct found_ser
 		const struct source *it = value;
 
 		if (it->by_hand && strcmp(it->resource, "services") == 0 && str_eq(it->ns, ns))
-			add_service(f, tree_of(it->kept, f->arena));
+			add_service(f, sources_tree_of(it->kept, f->arena));
 	}
 }
 
@@ -472,7 +472,7 @@ static struct str service_name(const struct json *service)
 	return json_text_at(json_getz(service, "metadata"), "name");
 }
 
-static int by_name(const void *a, const void *b)
+static int sources_by_name(const void *a, const void *b)
 {
 	return str_cmp(service_name(*(struct json *const *)a),
 		       service_name(*(struct json *const *)b));
@@ -494,11 +494,12 @@ size_t sources_services(const struct sources *s, struct str ns, bool links, stru
 	for (size_t i = 0; i < f.v.n; i++)
 		has_master = has_master || str_eqz(service_name(f.v.v[i]), "kubernetes");
 	if (!has_master)
-		add_service(&f, read_one(s, "services", STR("default"), STR("kubernetes"), a));
+		add_service(&f,
+			    sources_read_one(s, "services", STR("default"), STR("kubernetes"), a));
 	n = f.v.n;
 	copy = ARENA_ARRAY(a, struct json *, n + 1);
 	if (n > 0) {
-		qsort(f.v.v, n, sizeof(*f.v.v), by_name);
+		qsort(f.v.v, n, sizeof(*f.v.v), sources_by_name);
 		memcpy(copy, f.v.v, n * sizeof(*copy));
 	}
 	vec_release(&f.v);
@@ -522,7 +523,7 @@ int sources_put(struct sources *s, const char *resource, struct str text, struct
 	at->kept = o;
 	at->by_hand = true;
 	at->synced = true;
-	tell(at);
+	sources_tell(at);
 	return 0;
 }
 

@@ -112,7 +112,7 @@ static struct json *request_tree(struct arena *a, const struct token *t)
 	return tree;
 }
 
-static void ask(struct token *t)
+static void tokens_ask(struct token *t)
 {
 	struct resource accounts = resource_builtin("", "v1", "serviceaccounts");
 	struct resource_name name = { .ns = t->ns,
@@ -128,9 +128,9 @@ static void ask(struct token *t)
 	arena_release(&a);
 }
 
-static void on_timer(struct loop_timer *timer)
+static void tokens_on_timer(struct loop_timer *timer)
 {
-	ask(CONTAINER_OF(timer, struct token, timer));
+	tokens_ask(CONTAINER_OF(timer, struct token, timer));
 }
 
 /* When to request the next one: at four fifths of its life, or after a day, minus some seconds. */
@@ -171,7 +171,7 @@ static int take_answer(struct token *t, const struct client_answer *answer, stru
 	return 0;
 }
 
-static void failed(struct token *t, struct error *failure)
+static void tokens_failed(struct token *t, struct error *failure)
 {
 	loop_timer_start(&t->timer, backoff_next(&t->backoff, loop_prng(t->owner->opts.loop)));
 	if (valid(t)) {
@@ -183,8 +183,8 @@ static void failed(struct token *t, struct error *failure)
 	tell_waiters(t, failure);
 }
 
-static void on_done(struct client_request *r, const struct client_answer *answer,
-		    const struct error *err)
+static void tokens_on_done(struct client_request *r, const struct client_answer *answer,
+			   const struct error *err)
 {
 	struct token *t = r->arg;
 	const struct sources_opts *o = &t->owner->opts;
@@ -194,7 +194,7 @@ static void on_done(struct client_request *r, const struct client_answer *answer
 	if (err)
 		why = *err;
 	if (err || take_answer(t, answer, &why) < 0) {
-		failed(t, &why);
+		tokens_failed(t, &why);
 		return;
 	}
 	backoff_reset(&t->backoff);
@@ -206,7 +206,7 @@ static void on_done(struct client_request *r, const struct client_answer *answer
 
 /* --- waiting callers ------------------------------------------------------------------------ */
 
-static void on_task(struct loop_task *task)
+static void tokens_on_task(struct loop_task *task)
 {
 	struct token *t = CONTAINER_OF(task, struct token, task);
 	struct error err;
@@ -218,7 +218,7 @@ static void on_task(struct loop_task *task)
 	} else if (t->text && wall(t) < t->renew_ns) {
 		tell_waiters(t, NULL);
 	} else if (t->owner->opts.client) {
-		ask(t);
+		tokens_ask(t);
 	} else {
 		(void)error_set(&err, ERR_UNAVAILABLE, "there is no API server");
 		tell_waiters(t, &err);
@@ -239,13 +239,13 @@ static struct token *token_new(struct sources *s, const struct pod *pod, struct 
 	t->account = account.n > 0 ? arena_str(&t->arena, account) : STR("default");
 	t->audience = arena_str(&t->arena, audience);
 	t->expiry_s = expiry_s;
-	t->request.on_done = on_done;
+	t->request.on_done = tokens_on_done;
 	t->request.arg = t;
 	t->backoff = (struct backoff){
 		.initial_ms = RETRY_MS, .max_ms = RETRY_MAX_MS, .factor = 2, .jitter = 0.5
 	};
-	loop_timer_init(&t->timer, s->opts.loop, on_timer);
-	loop_task_init(&t->task, on_task);
+	loop_timer_init(&t->timer, s->opts.loop, tokens_on_timer);
+	loop_task_init(&t->task, tokens_on_task);
 	list_init(&t->waiters);
 	list_push_back(&s->tokens, &t->link);
 	return t;

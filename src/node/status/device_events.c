@@ -53,7 +53,7 @@ static void drop_held(struct device_events *e, struct entry *x)
 	free(TAKE(x->new_message));
 }
 
-static void entry_free(struct device_events *e, struct entry *x)
+static void device_events_entry_free(struct device_events *e, struct entry *x)
 {
 	drop_held(e, x);
 	(void)omap_remove(&e->entries, x->key);
@@ -68,21 +68,21 @@ void device_events_free(struct device_events *e)
 	if (!e)
 		return;
 	while (omap_first(&e->entries, &c))
-		entry_free(e, omap_value(&c));
+		device_events_entry_free(e, omap_value(&c));
 	omap_release(&e->entries);
 	heap_release(&e->waiting);
 	free(e);
 }
 
-static void put(char **at, struct str s)
+static void device_events_put(char **at, struct str s)
 {
 	str_put(*at, s);
 	*at += s.n;
 	*(*at)++ = '\0';
 }
 
-static struct entry *entry_of(struct device_events *e, struct str pod_uid,
-			      const struct device_status_change *c)
+static struct entry *device_events_entry_of(struct device_events *e, struct str pod_uid,
+					    const struct device_status_change *c)
 {
 	/* IDs of DRA devices are unique; those of plugin devices only within their resource. */
 	bool claim = str_starts(c->resource, STR("claim:"));
@@ -91,9 +91,9 @@ static struct entry *entry_of(struct device_events *e, struct str pod_uid,
 	char *at = (char *)(x + 1);
 	struct entry *known;
 
-	put(&at, pod_uid);
-	put(&at, resource);
-	put(&at, c->id);
+	device_events_put(&at, pod_uid);
+	device_events_put(&at, resource);
+	device_events_put(&at, c->id);
 	x->key = str_of(x + 1, (size_t)(at - (char *)(x + 1)));
 	x->pod_uid = str_of(x + 1, pod_uid.n);
 	known = omap_get(&e->entries, x->key);
@@ -139,7 +139,7 @@ void device_events_change(struct device_events *e, struct str pod_uid,
 			  const struct device_status_change *c, int64_t now_ms,
 			  device_events_tell *tell, void *arg)
 {
-	struct entry *x = entry_of(e, pod_uid, c);
+	struct entry *x = device_events_entry_of(e, pod_uid, c);
 
 	drop_held(e, x);
 	if (x->told && x->health == c->now && str_eqz(c->message, x->message))
@@ -181,6 +181,6 @@ void device_events_forget(struct device_events *e, struct str pod_uid)
 
 		if (!str_eq(x->pod_uid, pod_uid))
 			return;
-		entry_free(e, x);
+		device_events_entry_free(e, x);
 	}
 }

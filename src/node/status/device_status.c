@@ -44,7 +44,7 @@ static bool of_claim(const struct device *d)
 
 /* --- devices --------------------------------------------------------------------------------- */
 
-static void read_device(struct fill *f, struct device *d)
+static void device_status_read_device(struct fill *f, struct device *d)
 {
 	const struct assign_claim_device *c = &d->use->device;
 	struct health_device health;
@@ -79,7 +79,7 @@ static void read_devices(struct fill *f)
 	f->devices = ARENA_ARRAY(f->arena, struct device, f->n);
 	for (size_t i = 0; i < f->n; i++) {
 		f->devices[i].use = &uses[i];
-		read_device(f, &f->devices[i]);
+		device_status_read_device(f, &f->devices[i]);
 	}
 	if (f->n > 0)
 		qsort(f->devices, f->n, sizeof(*f->devices), cmp_devices);
@@ -121,7 +121,8 @@ static void note_kept(struct fill *f, struct device *d, enum assign_health healt
 }
 
 /* Devices come sorted, so if two shares of a claim have the same device, it was added last. */
-static void add_device(struct fill *f, struct json *list, struct str name, struct device *d)
+static void device_status_add_device(struct fill *f, struct json *list, struct str name,
+				     struct device *d)
 {
 	struct json *resources = json_getz(need_entry(f, list, name), "resources");
 	const struct json *old = json_getz(json_find(f->evidence, "name", name), "resources");
@@ -153,7 +154,7 @@ static void add_plugin_devices(struct fill *f, const struct json *container, str
 
 		if (!of_claim(d) && str_eq(d->use->container, name) &&
 		    json_get(requests, d->use->resource))
-			add_device(f, list, d->use->resource, d);
+			device_status_add_device(f, list, d->use->resource, d);
 	}
 }
 
@@ -183,7 +184,7 @@ static void add_claim_devices(struct fill *f, const struct json *container, stru
 			    !claims_device_fits(&d->use->device, r.request))
 				continue;
 			d->named = true;
-			add_device(f, list, name, d);
+			device_status_add_device(f, list, name, d);
 		}
 	}
 }
@@ -238,10 +239,10 @@ static void fill_pod(struct fill *f, struct json *status)
 		struct device *d = &f->devices[i];
 
 		if (of_claim(d) && !d->named && !str_eqz(d->use->pod_claim, CLAIMS_EXTENDED))
-			add_device(f, list,
-				   str_from(arena_printf(f->arena, "claim:%.*s",
-							 STR_ARG(d->use->pod_claim))),
-				   d);
+			device_status_add_device(f, list,
+						 str_from(arena_printf(f->arena, "claim:%.*s",
+								       STR_ARG(d->use->pod_claim))),
+						 d);
 	}
 	put_list(f, status, list);
 }
@@ -426,7 +427,7 @@ static void diff_lists(struct diff *d, const struct json *before, const struct j
 	}
 }
 
-static size_t count(const struct json *list)
+static size_t device_status_count(const struct json *list)
 {
 	size_t n = 0;
 
@@ -440,13 +441,13 @@ size_t device_status_diff(struct arena *a, const struct json *before, const stru
 {
 	static const char *const lists[] = { "initContainerStatuses", "containerStatuses" };
 	static const char field[] = "allocatedResourcesStatus";
-	size_t most = count(json_getz(now, field));
+	size_t most = device_status_count(json_getz(now, field));
 	struct diff d = { .arena = a };
 
 	map_init(&d.seen);
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
 		JSON_FOREACH (status, json_getz(now, lists[i]))
-			most += count(json_getz(status, field));
+			most += device_status_count(json_getz(status, field));
 	}
 	d.v = ARENA_ARRAY(a, struct device_status_change, most);
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {

@@ -76,8 +76,8 @@ static void on_data(struct client_request *r, struct str piece)
 	pod_level_scan(&CONTAINER_OF(r, struct pod_level, request)->scan, piece);
 }
 
-static void on_done(struct client_request *r, const struct client_answer *answer,
-		    const struct error *err)
+static void pod_level_on_done(struct client_request *r, const struct client_answer *answer,
+			      const struct error *err)
 {
 	struct pod_level *p = CONTAINER_OF(r, struct pod_level, request);
 
@@ -89,14 +89,14 @@ static void on_done(struct client_request *r, const struct client_answer *answer
 				 backoff_next(&p->backoff, loop_prng(client_loop(p->client))));
 }
 
-static void on_timer(struct loop_timer *t)
+static void pod_level_on_timer(struct loop_timer *t)
 {
 	struct pod_level *p = CONTAINER_OF(t, struct pod_level, timer);
 
 	p->scan = (struct pod_level_scan){ 0 };
 	p->request = (struct client_request){ .path = STR("/openapi/v3/api/v1"),
 					      .on_data = on_data,
-					      .on_done = on_done };
+					      .on_done = pod_level_on_done };
 	client_send(p->client, &p->request);
 }
 
@@ -110,7 +110,7 @@ struct pod_level *pod_level_ask(struct client *c, void (*told)(void *arg, bool k
 	p->backoff = (struct backoff){
 		.initial_ms = 1000, .max_ms = 60000, .factor = 2, .jitter = 0.2
 	};
-	loop_timer_init(&p->timer, client_loop(c), on_timer);
+	loop_timer_init(&p->timer, client_loop(c), pod_level_on_timer);
 	loop_timer_start(&p->timer, 0);
 	return p;
 }

@@ -68,7 +68,7 @@ static void next(struct entry *e);
 
 /* --- texts ----------------------------------------------------------------------------------- */
 
-static char *print(const struct json *v)
+static char *writer_print(const struct json *v)
 {
 	struct buf b = BUF_INIT(OBJECT_MAX);
 
@@ -77,7 +77,7 @@ static char *print(const struct json *v)
 }
 
 /* Parses a stored text; returns an empty object for NULL. */
-static struct json *tree_of(struct arena *a, const char *text)
+static struct json *writer_tree_of(struct arena *a, const char *text)
 {
 	struct json *v = NULL;
 
@@ -125,7 +125,8 @@ static void version_move(struct version *to, struct version *from)
 /* Returns NULL if nothing differs. Borrows the text of both versions. */
 static struct json *difference(const struct entry *e, struct arena *a, const char *server)
 {
-	return status_patch_make(a, tree_of(a, server), tree_of(a, e->wanted), !e->no_pod_level);
+	return status_patch_make(a, writer_tree_of(a, server), writer_tree_of(a, e->wanted),
+				 !e->no_pod_level);
 }
 
 /* Whether each condition type of patch list `list` also occurs in `of`. */
@@ -141,9 +142,9 @@ static bool has_conditions(const struct json *list, const struct json *of)
 /* Whether every field in which the reply still differs was part of the patch in flight. */
 static bool said_all(const struct entry *e, struct arena *a, const char *answer)
 {
-	struct json *sent = tree_of(a, e->sent);
-	struct json *patch = status_patch_make(a, tree_of(a, e->known.text), sent, true);
-	struct json *rest = status_patch_make(a, tree_of(a, answer), sent, !e->no_pod_level);
+	struct json *sent = writer_tree_of(a, e->sent);
+	struct json *patch = status_patch_make(a, writer_tree_of(a, e->known.text), sent, true);
+	struct json *rest = status_patch_make(a, writer_tree_of(a, answer), sent, !e->no_pod_level);
 
 	JSON_FOREACH (it, rest) {
 		const struct json *said = json_get(patch, json_key(it));
@@ -183,7 +184,7 @@ static void forget_texts(struct entry *e)
 	e->sent = e->wanted = e->known.text = e->later.text = NULL;
 }
 
-static void entry_free(struct entry *e)
+static void writer_entry_free(struct entry *e)
 {
 	client_cancel(&e->request);
 	loop_timer_stop(&e->again);
@@ -194,12 +195,12 @@ static void entry_free(struct entry *e)
 	free(e);
 }
 
-static void on_again(struct loop_timer *t)
+static void writer_on_again(struct loop_timer *t)
 {
 	next(CONTAINER_OF(t, struct entry, again));
 }
 
-static struct entry *entry_of(struct status_writer *w, const struct pod *pod)
+static struct entry *writer_entry_of(struct status_writer *w, const struct pod *pod)
 {
 	struct entry *e = map_get(&w->entries, pod->uid);
 
@@ -214,12 +215,12 @@ static struct entry *entry_of(struct status_writer *w, const struct pod *pod)
 	e->backoff = (struct backoff){
 		.initial_ms = RETRY_FIRST_MS, .max_ms = RETRY_MAX_MS, .factor = 2, .jitter = 0.2
 	};
-	loop_timer_init(&e->again, w->opts.loop, on_again);
+	loop_timer_init(&e->again, w->opts.loop, writer_on_again);
 	(void)map_put(&w->entries, str_from(e->uid), e);
 	return e;
 }
 
-static void count(const struct status_writer *w, enum outcome o)
+static void writer_count(const struct status_writer *w, enum outcome o)
 {
 	if (w->counts[o])
 		metrics_counter_add(w->counts[o], 1);
@@ -233,7 +234,7 @@ static void count(const struct status_writer *w, enum outcome o)
  */
 static void gone(struct entry *e)
 {
-	count(e->writer, GONE);
+	writer_count(e->writer, GONE);
 	forget_texts(e);
 	e->gone = true;
 	e->dirty = false;
@@ -254,7 +255,7 @@ static bool is_final(const struct error *err)
 
 static void try_later(struct entry *e)
 {
-	count(e->writer, FAILED);
+	writer_count(e->writer, FAILED);
 	loop_timer_start(&e->again, backoff_next(&e->backoff, loop_prng(e->writer->opts.loop)));
 }
 
@@ -283,10 +284,10 @@ static void patch_taken(struct entry *e, const struct client_answer *answer)
 	struct arena a;
 
 	arena_init(&a, REQUEST_WORK_MAX);
-	count(w, WRITTEN);
+	writer_count(w, WRITTEN);
 	backoff_reset(&e->backoff);
 	if (w->opts.on_written)
-		status = tree_of(&a, arena_strdup(&a, str_from(e->sent)));
+		status = writer_tree_of(&a, arena_strdup(&a, str_from(e->sent)));
 	if (client_answer_tree(answer, &a, &tree, NULL) == 0) {
 		version = version_of(tree);
 		all = !e->doubted || said_all(e, &a, version.text);
@@ -310,7 +311,7 @@ static void patch_refused(struct entry *e, const struct client_answer *answer,
 	char *uid = xstrdup(e->uid);
 	bool without = !e->no_pod_level && client_answer_blames(answer, field);
 
-	count(w, REFUSED);
+	writer_count(w, REFUSED);
 	e->no_pod_level |= without;
 	end_patch(e, !without);
 	next(e);
@@ -339,7 +340,7 @@ static void look_done(struct client_request *r, const struct client_answer *answ
  * A conflict is either about the pod's uid or about another write. Only the human-readable message
  * distinguishes them, so we read which pod has the name now.
  */
-static void look(struct entry *e)
+static void writer_look(struct entry *e)
 {
 	e->request = (struct client_request){ .on_done = look_done,
 					      .arg = e,
@@ -361,7 +362,7 @@ static void patch_done(struct client_request *r, const struct client_answer *ans
 		patch_refused(e, answer, err);
 	} else if (err->code == ERR_CONFLICT) {
 		end_patch(e, false);
-		look(e);
+		writer_look(e);
 	} else {
 		e->doubted = true;
 		end_patch(e, false);
@@ -380,7 +381,7 @@ static void delete_done(struct client_request *r, const struct client_answer *an
 	} else if (err->code == ERR_NOT_FOUND) {
 		gone(e);
 	} else if (err->code == ERR_CONFLICT) {
-		look(e);
+		writer_look(e);
 	} else {
 		try_later(e);
 	}
@@ -437,7 +438,7 @@ static void next(struct entry *e)
 
 /* --- public ---------------------------------------------------------------------------------- */
 
-static void make_metrics(struct status_writer *w)
+static void writer_make_metrics(struct status_writer *w)
 {
 	static const char *const labels[] = { "result" };
 	static const struct str results[OUTCOMES] = { [WRITTEN] = { "written", 7 },
@@ -466,7 +467,7 @@ struct status_writer *status_writer_new(const struct status_writer_opts *opts)
 	w->opts = *opts;
 	w->pods = resource_builtin("", "v1", "pods");
 	map_init(&w->entries);
-	make_metrics(w);
+	writer_make_metrics(w);
 	return w;
 }
 
@@ -479,19 +480,19 @@ void status_writer_free(struct status_writer *w)
 	if (!w)
 		return;
 	while (map_next(&w->entries, &at, &key, &e))
-		entry_free(e);
+		writer_entry_free(e);
 	map_release(&w->entries);
 	free(w);
 }
 
 void status_writer_set(struct status_writer *w, const struct pod *pod, const struct json *status)
 {
-	struct entry *e = entry_of(w, pod);
+	struct entry *e = writer_entry_of(w, pod);
 	char *text;
 
 	if (e->gone)
 		return;
-	text = print(status);
+	text = writer_print(status);
 	if (!e->wanted || strcmp(text, e->wanted) != 0) {
 		if (e->wanted != e->sent)
 			free(e->wanted);
@@ -540,12 +541,12 @@ void status_writer_forget(struct status_writer *w, struct str pod_uid)
 	struct entry *e = map_remove(&w->entries, pod_uid);
 
 	if (e)
-		entry_free(e);
+		writer_entry_free(e);
 }
 
 void status_writer_delete(struct status_writer *w, const struct pod *pod)
 {
-	struct entry *e = entry_of(w, pod);
+	struct entry *e = writer_entry_of(w, pod);
 
 	e->to_delete = true;
 	next(e);

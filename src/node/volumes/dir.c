@@ -220,7 +220,7 @@ int volume_dir_bind(int fd, const char *target, struct error *err)
 }
 
 /* Paths in mountinfo have spaces and the like as \ooo. Works in place; returns the length. */
-static size_t unescape(char *s, size_t n)
+static size_t dir_unescape(char *s, size_t n)
 {
 	size_t out = 0;
 
@@ -257,7 +257,7 @@ static int unmount_one(struct str at, struct error *err)
 {
 	CLEANUP(free) char *path = str_dup(at);
 
-	path[unescape(path, at.n)] = '\0';
+	path[dir_unescape(path, at.n)] = '\0';
 	if (umount2(path, UMOUNT_NOFOLLOW) == 0 || errno == EINVAL || errno == ENOENT)
 		return 0;
 	if (errno == EBUSY && umount2(path, UMOUNT_NOFOLLOW | MNT_DETACH) == 0)
@@ -281,7 +281,7 @@ int volume_dir_unmount_below(const char *path, struct error *err)
 		struct str at = mount_point(line);
 		CLEANUP(free) char *plain = str_dup(at);
 
-		if (is_at_or_below(str_of(plain, unescape(plain, at.n)), str_from(path)))
+		if (is_at_or_below(str_of(plain, dir_unescape(plain, at.n)), str_from(path)))
 			(void)vec_push(&found, at);
 	}
 	/* Mounts on top of others come later in the list. */

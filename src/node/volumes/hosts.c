@@ -30,7 +30,7 @@ static void add_aliases(struct buf *out, const struct pod *pod)
 }
 
 /* Cuts at 63 characters, and then removes '-' and '.' at the end. */
-static struct str cut(struct str name)
+static struct str hosts_cut(struct str name)
 {
 	if (name.n <= HOSTNAME_LONGEST)
 		return name;
@@ -40,8 +40,8 @@ static struct str cut(struct str name)
 	return name;
 }
 
-static void add_pod(struct buf *out, const struct volumes *v, const struct pod *pod,
-		    const struct volumes_paths *paths)
+static void hosts_add_pod(struct buf *out, const struct volumes *v, const struct pod *pod,
+			  const struct volumes_paths *paths)
 {
 	struct str whole = json_text_at(pod->spec, "hostnameOverride");
 	struct str name = json_text_at(pod->spec, "hostname");
@@ -53,7 +53,7 @@ static void add_pod(struct buf *out, const struct volumes *v, const struct pod *
 		name = whole;
 		subdomain = STR_NULL;
 	}
-	name = cut(name);
+	name = hosts_cut(name);
 	for (size_t i = 0; i < paths->npod_ips; i++) {
 		(void)buf_printf(out, "%.*s\t%.*s", STR_ARG(paths->pod_ips[i]), STR_ARG(name));
 		if (subdomain.n > 0)
@@ -79,7 +79,7 @@ static int make_hosts(struct buf *out, const struct volumes *v, const struct pod
 				    "fe00::0\tip6-mcastprefix\n"
 				    "fe00::1\tip6-allnodes\n"
 				    "fe00::2\tip6-allrouters\n");
-		add_pod(out, v, pod, paths);
+		hosts_add_pod(out, v, pod, paths);
 	}
 	add_aliases(out, pod);
 	if (r == 0 && out->overflow)

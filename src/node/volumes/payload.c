@@ -124,8 +124,8 @@ static int object_value(struct volume_payload *p, const struct object *o, struct
 	return 0;
 }
 
-static int add_key(struct volume_payload *p, const struct object *o, struct str key,
-		   const struct json *item, struct error *err)
+static int payload_add_key(struct volume_payload *p, const struct object *o, struct str key,
+			   const struct json *item, struct error *err)
 {
 	struct volume_file f = { .path = item ? json_text_at(item, "path") : key,
 				 .mode = (unsigned)json_i64_at(item, "mode", o->defaults.mode) &
@@ -154,14 +154,14 @@ static int add_keys(struct volume_payload *p, const struct object *o, const stru
 	int r = 0;
 
 	JSON_FOREACH (it, map) {
-		r = add_key(p, o, json_key(it), NULL, err);
+		r = payload_add_key(p, o, json_key(it), NULL, err);
 		if (r < 0)
 			break;
 	}
 	return r;
 }
 
-static int add_object(struct volume_payload *p, const struct object *o, struct error *err)
+static int payload_add_object(struct volume_payload *p, const struct object *o, struct error *err)
 {
 	const struct json *items = json_getz(o->source, "items");
 	int r = 0;
@@ -171,7 +171,7 @@ static int add_object(struct volume_payload *p, const struct object *o, struct e
 		return r < 0 ? r : add_keys(p, o, o->binary, err);
 	}
 	JSON_FOREACH (it, items) {
-		r = add_key(p, o, json_text_at(it, "key"), it, err);
+		r = payload_add_key(p, o, json_text_at(it, "key"), it, err);
 		if (r < 0)
 			break;
 	}
@@ -190,7 +190,7 @@ static int add_config_map(const struct volume_context *c, const struct json *sou
 		return error_set(err, ERR_NOT_FOUND, "configmap \"%.*s\" not found", STR_ARG(name));
 	o.text = json_getz(tree, "data");
 	o.binary = json_getz(tree, "binaryData");
-	return add_object(p, &o, err);
+	return payload_add_object(p, &o, err);
 }
 
 static int add_secret(const struct volume_context *c, const struct json *source, struct str name,
@@ -203,7 +203,7 @@ static int add_secret(const struct volume_context *c, const struct json *source,
 	if (!tree && !json_true_at(source, "optional"))
 		return error_set(err, ERR_NOT_FOUND, "secret \"%.*s\" not found", STR_ARG(name));
 	o.binary = json_getz(tree, "data");
-	return add_object(p, &o, err);
+	return payload_add_object(p, &o, err);
 }
 
 /* --- fields and tokens ---------------------------------------------------------------------- */

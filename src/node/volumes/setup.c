@@ -297,7 +297,7 @@ static int set_up_empty(struct volumes *v, const struct volume_context *c,
 /* --- volumes from the API ------------------------------------------------------------------- */
 
 /* The part of the path below `mine`; else empty. */
-static struct str below(struct str path, struct str mine)
+static struct str setup_below(struct str path, struct str mine)
 {
 	while (mine.n > 1 && mine.p[mine.n - 1] == '/')
 		mine.n--;
@@ -314,7 +314,7 @@ static int nest_in(const struct json *mounts, struct str name, struct str mine, 
 		   struct error *err)
 {
 	JSON_FOREACH (it, mounts) {
-		struct str rest = below(json_text_at(it, "mountPath"), mine);
+		struct str rest = setup_below(json_text_at(it, "mountPath"), mine);
 		int fd = -1, r;
 
 		if (rest.n == 0 || str_eq(json_text_at(it, "name"), name))

@@ -39,7 +39,7 @@ static int leads_out(struct error *err)
 	return error_set(err, ERR_FORBIDDEN, "subpath leads out of its volume");
 }
 
-static int push(struct walk *w, int fd, struct error *err)
+static int subpath_push(struct walk *w, int fd, struct error *err)
 {
 	if (w->n == SUBPATH_DEPTH_MAX) {
 		(void)close(fd);
@@ -51,7 +51,7 @@ static int push(struct walk *w, int fd, struct error *err)
 }
 
 /* Puts the link's target in front of the rest. */
-static int follow(struct walk *w, int link, struct error *err)
+static int subpath_follow(struct walk *w, int link, struct error *err)
 {
 	char target[PATH_MAX];
 	ssize_t n = readlinkat(link, "", target, sizeof(target) - 1);
@@ -89,7 +89,7 @@ static int open_name(struct walk *w, const char *name, struct error *err)
 	return fd;
 }
 
-static int step(struct walk *w, const char *name, struct error *err)
+static int subpath_step(struct walk *w, const char *name, struct error *err)
 {
 	struct stat st;
 	int fd, r;
@@ -106,8 +106,8 @@ static int step(struct walk *w, const char *name, struct error *err)
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) < 0 || !S_ISLNK(st.st_mode))
-		return push(w, fd, err);
-	r = follow(w, fd, err);
+		return subpath_push(w, fd, err);
+	r = subpath_follow(w, fd, err);
 	(void)close(fd);
 	return r;
 }
@@ -136,7 +136,7 @@ static int walk_all(struct walk *w, struct error *err)
 	while (r == 0 && w->rest[0]) {
 		CLEANUP(free) char *name = next_name(w);
 
-		r = step(w, name, err);
+		r = subpath_step(w, name, err);
 	}
 	return r;
 }

@@ -43,7 +43,7 @@ struct job {
 
 /* --- jobs ----------------------------------------------------------------------------------- */
 
-static void job_free(struct job *j)
+static void volumes_job_free(struct job *j)
 {
 	for (struct job_token *t = j->tokens; t; t = t->next) {
 		if (j->pending > 0)
@@ -119,7 +119,7 @@ static int set_up_all(struct job *j, struct error *err)
 	return 0;
 }
 
-static void on_task(struct loop_task *t)
+static void volumes_on_task(struct loop_task *t)
 {
 	struct job *j = CONTAINER_OF(t, struct job, task);
 	volumes_done *done = j->done;
@@ -128,7 +128,7 @@ static void on_task(struct loop_task *t)
 	int r;
 
 	r = set_up_all(j, &err);
-	job_free(j);
+	volumes_job_free(j);
 	done(arg, r < 0 ? &err : NULL);
 }
 
@@ -168,7 +168,7 @@ void volumes_mount(struct volumes *v, struct pod *pod, volumes_done *done, void 
 	j->done = done;
 	j->arg = arg;
 	arena_init(&j->arena, REQUEST_WORK_MAX);
-	loop_task_init(&j->task, on_task);
+	loop_task_init(&j->task, volumes_on_task);
 	list_push_back(&v->jobs, &j->link);
 	JSON_FOREACH (volume, json_getz(pod->spec, "volumes")) {
 		JSON_FOREACH (it, json_getz(json_getz(volume, "projected"), "sources")) {
@@ -274,7 +274,7 @@ void volumes_free(struct volumes *v)
 	if (!v)
 		return;
 	while (!list_empty(&v->jobs))
-		job_free(LIST_ENTRY(v->jobs.next, struct job, link));
+		volumes_job_free(LIST_ENTRY(v->jobs.next, struct job, link));
 	loop_timer_stop(&v->trash);
 	free(v->root);
 	free(v->node_name);

@@ -153,7 +153,7 @@ static int make_parents(struct writer *w, const struct volume_file *f, struct er
 	return r;
 }
 
-static int write_all(int fd, struct str data)
+static int writer_write_all(int fd, struct str data)
 {
 	while (data.n > 0) {
 		ssize_t n = write(fd, data.p, data.n);
@@ -178,7 +178,7 @@ static int write_file(struct writer *w, const struct volume_file *f, struct erro
 		    0600);
 	if (fd < 0)
 		return error_set_errno(err, ERR_IO, errno, "create %.*s", STR_ARG(f->path));
-	e = -write_all(fd, f->data);
+	e = -writer_write_all(fd, f->data);
 	if (e == 0 && fchmod(fd, f->mode & 07777) < 0)
 		e = errno;
 	if (e == 0 && f->user >= 0 && fchown(fd, (uid_t)f->user, (gid_t)-1) < 0)

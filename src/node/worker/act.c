@@ -14,7 +14,7 @@
 #include "node/registration/object.h"
 #include "node/worker/worker_impl.h"
 
-static bool same(const struct worker_op *op, const struct lifecycle_action *a)
+static bool act_same(const struct worker_op *op, const struct lifecycle_action *a)
 {
 	if (a->type == LIFECYCLE_START_CONTAINER || a->type == LIFECYCLE_RUN_SANDBOX)
 		return op->type == a->type && str_eq(op->container, a->container);
@@ -27,7 +27,7 @@ static bool same(const struct worker_op *op, const struct lifecycle_action *a)
 static bool under_way(const struct worker *w, const struct lifecycle_action *a)
 {
 	LIST_FOREACH (it, &w->ops) {
-		if (same(LIST_ENTRY(it, struct worker_op, link), a))
+		if (act_same(LIST_ENTRY(it, struct worker_op, link), a))
 			return true;
 	}
 	return false;
@@ -86,7 +86,7 @@ void worker_ops_free(struct worker *w)
 		op_free(LIST_ENTRY(it, struct worker_op, link));
 }
 
-static void drop(struct worker_op *op)
+static void act_drop(struct worker_op *op)
 {
 	op->dropped = true;
 	list_remove(&op->link);
@@ -99,7 +99,7 @@ void worker_ops_drop(struct worker *w)
 		struct worker_op *op = LIST_ENTRY(it, struct worker_op, link);
 
 		if (op->endless)
-			drop(op);
+			act_drop(op);
 	}
 }
 
@@ -220,7 +220,7 @@ static bool drop_stops(struct worker *w, struct str id)
 
 		if (op->type != LIFECYCLE_STOP_CONTAINER || !str_eq(op->id, id))
 			continue;
-		drop(op);
+		act_drop(op);
 		any = true;
 	}
 	return any;

@@ -133,7 +133,7 @@ void worker_cpus_started(struct worker *w, struct str id, struct str cpus)
 		bound_add(w, id)->cpus = str_dup(cpus);
 }
 
-static void on_timer(struct loop_timer *t)
+static void cpus_on_timer(struct loop_timer *t)
 {
 	worker_cpus_follow(CONTAINER_OF(t, struct worker, cpus_timer));
 }
@@ -141,7 +141,7 @@ static void on_timer(struct loop_timer *t)
 void worker_cpus_init(struct worker *w)
 {
 	list_init(&w->bound);
-	loop_timer_init(&w->cpus_timer, w->host->loop, on_timer);
+	loop_timer_init(&w->cpus_timer, w->host->loop, cpus_on_timer);
 	w->cpus_backoff = (struct backoff){
 		.initial_ms = 500, .max_ms = 10000, .factor = 2, .jitter = 0.1
 	};

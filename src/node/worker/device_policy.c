@@ -52,7 +52,7 @@ struct device_policy device_policy_of(const struct pod *pod, const struct device
 
 /* --- cases --------------------------------------------------------------------------------- */
 
-static struct device_policy_case *find(struct device_policy_book *b, struct str id)
+static struct device_policy_case *device_policy_find(struct device_policy_book *b, struct str id)
 {
 	for (size_t i = 0; i < b->cases.n; i++) {
 		if (str_eqz(id, b->cases.v[i].container_id))
@@ -70,7 +70,7 @@ void device_policy_release(struct device_policy_book *b)
 
 void device_policy_again(struct device_policy_book *b, struct str container_id, int64_t now_ms)
 {
-	struct device_policy_case *c = find(b, container_id);
+	struct device_policy_case *c = device_policy_find(b, container_id);
 
 	if (!c)
 		return;
@@ -102,10 +102,10 @@ static bool is_sick(const struct assign *s, const struct assign_use *uses, size_
 }
 
 /* Moves cases of this call to the front; those behind them have ended. */
-static struct device_policy_case *keep(struct device_policy_book *b, size_t *nkept, struct str id,
-				       int64_t now_ms)
+static struct device_policy_case *device_policy_keep(struct device_policy_book *b, size_t *nkept,
+						     struct str id, int64_t now_ms)
 {
-	struct device_policy_case *c = find(b, id), other;
+	struct device_policy_case *c = device_policy_find(b, id), other;
 
 	if (!c) {
 		(void)vec_push(&b->cases, (struct device_policy_case){ .container_id = str_dup(id),
@@ -144,7 +144,7 @@ bool device_policy_look(struct device_policy_book *b, const struct device_policy
 
 		if (r->state != RUNTIME_RUNNING || !is_sick(in->assign, uses, n, r, &due))
 			continue;
-		c = keep(b, &nkept, r->id, in->now_ms);
+		c = device_policy_keep(b, &nkept, r->id, in->now_ms);
 		if (!is_due(c, in, ret_wake_ms))
 			continue;
 		if (found) {

@@ -93,7 +93,7 @@ void worker_policy(struct worker *w)
 		loop_timer_start(&w->policy_timer, MAX(0, wake_ms - in.now_ms));
 }
 
-static void on_timer(struct loop_timer *t)
+static void policy_on_timer(struct loop_timer *t)
 {
 	worker_policy(CONTAINER_OF(t, struct worker, policy_timer));
 }
@@ -101,7 +101,7 @@ static void on_timer(struct loop_timer *t)
 void worker_policy_init(struct worker *w)
 {
 	vec_init(&w->sick.cases, SIZE_MAX);
-	loop_timer_init(&w->policy_timer, w->host->loop, on_timer);
+	loop_timer_init(&w->policy_timer, w->host->loop, policy_on_timer);
 }
 
 void worker_policy_release(struct worker *w)

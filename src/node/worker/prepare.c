@@ -50,7 +50,7 @@ struct wish {
 	struct assign_wish wish;
 };
 
-static void refuse(struct worker *w, const char *reason, const struct error *err)
+static void prepare_refuse(struct worker *w, const char *reason, const struct error *err)
 {
 	char text[sizeof(err->msg) + 64];
 
@@ -72,7 +72,7 @@ static void on_preferred(void *arg, const struct str *ids, size_t n, const struc
 	if (err && w->admitted)
 		worker_step_failed(w, "FailedAllocateDevices", "", err);
 	else if (err)
-		refuse(w, "UnexpectedAdmissionError", err);
+		prepare_refuse(w, "UnexpectedAdmissionError", err);
 	else
 		assign_prefer(w->host->assign, w->pod->uid, &s->wish, ids, n);
 	arena_release(&s->arena);
@@ -157,7 +157,7 @@ static void hold_devices(struct worker *w)
 	else if (r == 0 && io.doubt)
 		return; /* until its containers have ended, or it must end */
 	else if (r < 0)
-		refuse(w, io.reason ? io.reason : "UnexpectedAdmissionError", &err);
+		prepare_refuse(w, io.reason ? io.reason : "UnexpectedAdmissionError", &err);
 	else if (io.waiting)
 		ask_preferred(w, &io.wish);
 	else
@@ -179,7 +179,7 @@ void worker_step_admit(struct worker *w)
 	} else if (r < 0) {
 		worker_step_failed(w, "FailedCreatePodContainer", "cannot run this pod: ", &err);
 	} else if (!w->admitted && w->host->fits(w->host->arg, w->pod, reason, &err) < 0) {
-		refuse(w, reason, &err);
+		prepare_refuse(w, reason, &err);
 	} else {
 		hold_devices(w);
 	}
@@ -234,7 +234,7 @@ static void on_allocated(void *arg, struct str packed, const struct error *err)
 	if (err && w->admitted)
 		worker_step_failed(w, "FailedAllocateDevices", "", err);
 	else if (err)
-		refuse(w, "UnexpectedAdmissionError", err);
+		prepare_refuse(w, "UnexpectedAdmissionError", err);
 	else if (assign_next_request(w->host->assign, w->pod->uid, &a, &request))
 		assign_set_answer(w->host->assign, w->pod->uid, request.container, request.resource,
 				  packed);
@@ -413,7 +413,7 @@ void worker_step_release(struct worker *w)
 	w->host->save(w->host->arg, on_released, w);
 }
 
-static void on_removed(void *arg, const struct error *err)
+static void prepare_on_removed(void *arg, const struct error *err)
 {
 	struct worker *w = arg;
 
@@ -431,7 +431,7 @@ void worker_step_remove(struct worker *w)
 	if (w->seen && w->seen->nsandboxes > 0) {
 		call(w);
 		w->host->runtime->ops->remove_sandbox(w->host->runtime, w->seen->sandboxes[0].id,
-						      on_removed, w);
+						      prepare_on_removed, w);
 	} else if (list_empty(&w->dropped)) {
 		w->host->over(w->host->arg, w);
 	}

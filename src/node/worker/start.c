@@ -18,7 +18,7 @@
 #include "node/volumes/volumes.h"
 #include "node/worker/worker_impl.h"
 
-static void failed(struct worker_op *op, const char *reason, const char *text)
+static void start_failed(struct worker_op *op, const char *reason, const char *text)
 {
 	struct str message = arena_str(&op->arena, str_from(text));
 
@@ -50,7 +50,7 @@ static void on_started(void *arg, const struct error *err)
 	const struct json *hook = json_getz(json_getz(op->spec, "lifecycle"), "postStart");
 
 	if (err) {
-		failed(op, "RunContainerError", err->msg);
+		start_failed(op, "RunContainerError", err->msg);
 		return;
 	}
 	worker_cpus_started(op->worker, op->created_id, op->cpus);
@@ -69,13 +69,13 @@ static void on_started(void *arg, const struct error *err)
 		    on_post_start, op);
 }
 
-static void on_created(void *arg, struct str id, const struct error *err)
+static void start_on_created(void *arg, struct str id, const struct error *err)
 {
 	struct worker_op *op = arg;
 	struct worker_host *h = op->worker->host;
 
 	if (err) {
-		failed(op, "CreateContainerError", err->msg);
+		start_failed(op, "CreateContainerError", err->msg);
 		return;
 	}
 	op->created_id = arena_str(&op->arena, id);
@@ -107,7 +107,7 @@ static void gather_answers(struct worker_op *op, struct container_parts *parts)
 	parts->nanswers = n;
 }
 
-static int gather(struct worker_op *op, struct container_parts *parts, struct error *err)
+static int start_gather(struct worker_op *op, struct container_parts *parts, struct error *err)
 {
 	struct worker_host *h = op->worker->host;
 	const struct runtime_sandbox *sandbox = worker_sandbox(op->worker);
@@ -173,10 +173,10 @@ static void create_hollow(struct worker_op *op)
 		spec.annotations = (struct runtime_pairs){ &ends, 1 };
 	op->cpus = assign_cpus(op->worker->host->assign, op->pod->uid, op->container, &op->arena);
 	spec.limits.cpus = op->cpus;
-	r->ops->create(r, op->sandbox_id, &sandbox, &spec, on_created, op);
+	r->ops->create(r, op->sandbox_id, &sandbox, &spec, start_on_created, op);
 }
 
-static void create(struct worker_op *op)
+static void start_create(struct worker_op *op)
 {
 	struct worker_host *h = op->worker->host;
 	struct container_parts parts = { .attempt = op->attempt,
@@ -198,16 +198,16 @@ static void create(struct worker_op *op)
 	parts.mems = assign_mems(h->assign, op->pod->uid, op->container, &op->arena);
 	gather_answers(op, &parts);
 	parts.ncdi_ids = claims_cdi_ids(h->assign, op->pod, op->spec, &op->arena, &parts.cdi_ids);
-	r = gather(op, &parts, &err);
+	r = start_gather(op, &parts, &err);
 	if (r == 0)
 		r = container_config_sandbox(op->pod, &h->sandbox, &op->arena, &sandbox, &err);
 	if (r == 0)
 		r = container_config_make(op->pod, op->spec, &parts, &op->arena, &spec, &err);
 	if (r < 0)
-		failed(op, "CreateContainerConfigError", err.msg);
+		start_failed(op, "CreateContainerConfigError", err.msg);
 	else
-		h->runtime->ops->create(h->runtime, op->sandbox_id, &sandbox, &spec, on_created,
-					op);
+		h->runtime->ops->create(h->runtime, op->sandbox_id, &sandbox, &spec,
+					start_on_created, op);
 }
 
 /* --- PreStartContainer ------------------------------------------------------------ */
@@ -219,7 +219,7 @@ static void on_prestarted(void *arg, const struct error *err)
 	struct worker_op *op = arg;
 
 	if (err)
-		failed(op, "RunContainerError", err->msg);
+		start_failed(op, "RunContainerError", err->msg);
 	else
 		prestart(op);
 }
@@ -245,7 +245,7 @@ static void prestart(struct worker_op *op)
 	if (h->hollow)
 		create_hollow(op);
 	else
-		create(op);
+		start_create(op);
 }
 
 /* --- the image -------------------------------------------------------------------- */
@@ -269,7 +269,7 @@ static void on_pulled(void *arg, struct str id, const struct error *err)
 		worker_event(op->worker, op->container, RECORDER_WARNING, "Failed",
 			     "Failed to pull image \"%.*s\": %s", STR_ARG(image_name(op)),
 			     err->msg);
-		failed(op, "ErrImagePull", err->msg);
+		start_failed(op, "ErrImagePull", err->msg);
 		return;
 	}
 	op->pulled = true;
@@ -299,8 +299,9 @@ static void on_image(void *arg, const struct runtime_image *image, const struct 
 	struct str policy = json_text_at(op->spec, "imagePullPolicy");
 
 	if (err) {
-		failed(op, err->code == ERR_INVALID ? "InvalidImageName" : "ImageInspectError",
-		       err->msg);
+		start_failed(op,
+			     err->code == ERR_INVALID ? "InvalidImageName" : "ImageInspectError",
+			     err->msg);
 		return;
 	}
 	if (image->ref.n > 0 && (op->pulled || !str_eqz(policy, "Always"))) {
@@ -316,10 +317,10 @@ static void on_image(void *arg, const struct runtime_image *image, const struct 
 		worker_event(op->worker, op->container, RECORDER_WARNING, "ErrImageNeverPull",
 			     "Container image \"%.*s\" is not present with pull policy of Never",
 			     STR_ARG(image_name(op)));
-		failed(op, "ErrImageNeverPull", "ErrImageNeverPull");
+		start_failed(op, "ErrImageNeverPull", "ErrImageNeverPull");
 	} else if (op->pulled) {
-		failed(op, "ErrImagePull",
-		       "the image was pulled, but the runtime does not have it");
+		start_failed(op, "ErrImagePull",
+			     "the image was pulled, but the runtime does not have it");
 	} else {
 		pull(op);
 	}

@@ -93,7 +93,7 @@ void worker_relist(struct worker *w)
 	w->seen_need = w->host->relist(w->host->arg);
 }
 
-static struct str text_of(const char *z)
+static struct str worker_text_of(const char *z)
 {
 	return z ? str_from(z) : STR_NULL;
 }
@@ -107,11 +107,11 @@ struct lifecycle_input worker_input(const struct worker *w)
 		.seen = w->seen,
 		.wall_ns = clock_wall(clock),
 		.mono_ms = loop_now(w->host->loop),
-		.reject_reason = text_of(w->reject_reason),
-		.reject_message = text_of(w->reject_message),
+		.reject_reason = worker_text_of(w->reject_reason),
+		.reject_message = worker_text_of(w->reject_message),
 		.prepared = w->prepared,
-		.stop_reason = w->gone ? STR("Deleted") : text_of(w->stop_reason),
-		.stop_message = text_of(w->stop_message),
+		.stop_reason = w->gone ? STR("Deleted") : worker_text_of(w->stop_reason),
+		.stop_message = worker_text_of(w->stop_message),
 		.cleaned = w->cleaned,
 		.host_ip = node_object_ip(w->host->node),
 		.id_prefix = w->host->id_prefix,
@@ -168,7 +168,7 @@ static bool waits(struct worker *w)
 }
 
 /* Carries out the life cycle's actions, and sets the timer for the next call. */
-static void run(struct worker *w)
+static void worker_run(struct worker *w)
 {
 	CLEANUP(arena_release) struct arena a;
 	struct lifecycle_input in = worker_input(w);
@@ -211,13 +211,13 @@ static void (*const steps[])(struct worker *w) = {
 	[WORKER_CLAIMS] = worker_step_claims,
 	[WORKER_SOURCES] = worker_step_sources,
 	[WORKER_VOLUMES] = worker_step_volumes,
-	[WORKER_RUN] = run,
+	[WORKER_RUN] = worker_run,
 	[WORKER_CLEAN] = worker_step_clean,
 	[WORKER_RELEASE] = worker_step_release,
 	[WORKER_ENDED] = rest,
 };
 
-static void on_task(struct loop_task *t)
+static void worker_on_task(struct loop_task *t)
 {
 	struct worker *w = CONTAINER_OF(t, struct worker, task);
 
@@ -238,7 +238,7 @@ static void on_task(struct loop_task *t)
 	worker_write_status(w);
 }
 
-static void on_timer(struct loop_timer *t)
+static void worker_on_timer(struct loop_timer *t)
 {
 	worker_look(CONTAINER_OF(t, struct worker, timer));
 }
@@ -474,8 +474,8 @@ struct worker *worker_new(struct worker_host *host, struct pod *pod, bool admitt
 	list_init(&w->dropped);
 	worker_cpus_init(w);
 	worker_policy_init(w);
-	loop_timer_init(&w->timer, host->loop, on_timer);
-	loop_task_init(&w->task, on_task);
+	loop_timer_init(&w->timer, host->loop, worker_on_timer);
+	loop_task_init(&w->task, worker_on_task);
 	worker_look(w);
 	return w;
 }

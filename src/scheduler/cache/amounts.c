@@ -62,7 +62,7 @@ uint32_t amount_names_id(struct amount_names *n, struct str name)
 	return id;
 }
 
-static void forget(struct amount_names *n, uint32_t id)
+static void amounts_forget(struct amount_names *n, uint32_t id)
 {
 	struct amount_name *a = n->names.v[id];
 
@@ -83,7 +83,7 @@ void amounts_hold(const struct amounts *a, struct amount_names *names)
 		names->names.v[a->scalars.v[i].name]->holds++;
 	for (size_t i = 0; i < names->unheld.n; i++)
 		if (names->names.v[names->unheld.v[i]]->holds == 0)
-			forget(names, names->unheld.v[i]);
+			amounts_forget(names, names->unheld.v[i]);
 	names->unheld.n = 0;
 }
 
@@ -91,7 +91,7 @@ void amounts_drop(const struct amounts *a, struct amount_names *names)
 {
 	for (size_t i = 0; i < a->scalars.n; i++)
 		if (--names->names.v[a->scalars.v[i].name]->holds == 0)
-			forget(names, a->scalars.v[i].name);
+			amounts_forget(names, a->scalars.v[i].name);
 }
 
 void amounts_init(struct amounts *a)
@@ -120,7 +120,7 @@ void amounts_copy(struct amounts *to, const struct amounts *from)
 }
 
 /* Returns the entry of the name, and creates it if necessary. */
-static struct amount_scalar *need(struct amounts *a, uint32_t name)
+static struct amount_scalar *amounts_need(struct amounts *a, uint32_t name)
 {
 	size_t at = a->scalars.n;
 
@@ -142,7 +142,7 @@ void amounts_add(struct amounts *a, const struct amounts *b)
 	a->ephemeral = amount_sum(a->ephemeral, b->ephemeral);
 	a->pods = amount_sum(a->pods, b->pods);
 	for (size_t i = 0; i < b->scalars.n; i++) {
-		struct amount_scalar *s = need(a, b->scalars.v[i].name);
+		struct amount_scalar *s = amounts_need(a, b->scalars.v[i].name);
 
 		s->value = amount_sum(s->value, b->scalars.v[i].value);
 	}
@@ -166,7 +166,7 @@ void amounts_sub(struct amounts *a, const struct amounts *b)
 	a->ephemeral = amount_sum(a->ephemeral, -b->ephemeral);
 	a->pods = amount_sum(a->pods, -b->pods);
 	for (size_t i = 0; i < b->scalars.n; i++) {
-		struct amount_scalar *s = need(a, b->scalars.v[i].name);
+		struct amount_scalar *s = amounts_need(a, b->scalars.v[i].name);
 
 		s->value = amount_sum(s->value, -b->scalars.v[i].value);
 	}
@@ -181,7 +181,7 @@ void amounts_max(struct amounts *a, const struct amounts *b)
 	a->ephemeral = MAX(a->ephemeral, b->ephemeral);
 	a->pods = MAX(a->pods, b->pods);
 	for (size_t i = 0; i < b->scalars.n; i++) {
-		struct amount_scalar *s = need(a, b->scalars.v[i].name);
+		struct amount_scalar *s = amounts_need(a, b->scalars.v[i].name);
 
 		s->value = MAX(s->value, b->scalars.v[i].value);
 	}
@@ -197,7 +197,7 @@ int64_t amounts_scalar(const struct amounts *a, uint32_t name)
 
 void amounts_set_scalar(struct amounts *a, uint32_t name, int64_t value)
 {
-	need(a, name)->value = value;
+	amounts_need(a, name)->value = value;
 }
 
 void amounts_clamp(struct amounts *a)
@@ -235,7 +235,7 @@ static void add_one(struct amounts *a, struct amount_names *names, struct str na
 	} else if (str_eqz(name, "pods")) {
 		a->pods = amount_sum(a->pods, quantity_value(q));
 	} else if (is_scalar(name)) {
-		s = need(a, amount_names_read(names, name));
+		s = amounts_need(a, amount_names_read(names, name));
 		s->value = amount_sum(s->value, quantity_value(q));
 	}
 }

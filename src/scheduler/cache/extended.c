@@ -144,7 +144,7 @@ int extended_types_register(struct extended_types *t, const struct dp_resource_t
 }
 
 /* Counts the rejection in the type, which is const for all other code. */
-static void refuse(const struct extended_type *t, const struct podinfo *p, int code)
+static void extended_refuse(const struct extended_type *t, const struct podinfo *p, int code)
 {
 	((struct extended_type *)(uintptr_t)t)->refused++;
 	if (t->log)
@@ -159,7 +159,7 @@ bool extended_add_pod(const struct extended_type *t, void *value, const struct p
 
 	if (r == 0)
 		return true;
-	refuse(t, p, r);
+	extended_refuse(t, p, r);
 	return false;
 }
 

@@ -163,7 +163,7 @@ static void enter_zone(struct nodecache *c, struct nodecache_item *item, struct 
 
 /* --- pods ------------------------------------------------------------------------ */
 
-static void count(struct nodecache *c, struct podinfo *p)
+static void nodecache_count(struct nodecache *c, struct podinfo *p)
 {
 	struct nodecache_item *i = need_item(c, p->node);
 	struct podinfo *old;
@@ -203,7 +203,7 @@ static void recount(struct nodecache *c, struct podinfo *old, struct podinfo *p)
 
 	if (!i || !str_eq(old->node, p->node)) {
 		uncount_and_drop(c, old->uid);
-		count(c, p);
+		nodecache_count(c, p);
 		return;
 	}
 	map_remove(&c->assumed, old->uid);
@@ -222,7 +222,7 @@ int nodecache_assume(struct nodecache *c, struct podinfo *p, struct error *err)
 		return error_set(err, ERR_CONFLICT,
 				 "pod %.*s(%.*s) is in the cache, so can't be assumed",
 				 STR_ARG(p->uid), STR_ARG(p->key));
-	count(c, p);
+	nodecache_count(c, p);
 	map_put(&c->assumed, p->uid, p);
 	return 0;
 }
@@ -253,7 +253,7 @@ int nodecache_add_pod(struct nodecache *c, struct podinfo *p, struct error *err)
 	bool assumed = known && map_get(&c->assumed, p->uid);
 
 	if (!known) {
-		count(c, p);
+		nodecache_count(c, p);
 		return 0;
 	}
 	recount(c, known, p);
@@ -269,7 +269,7 @@ int nodecache_update_pod(struct nodecache *c, struct podinfo *p, struct error *e
 	bool assumed, moved;
 
 	if (!known) {
-		count(c, p);
+		nodecache_count(c, p);
 		return error_set(err, ERR_NOT_FOUND,
 				 "pod %.*s(%.*s) was not in the scheduler's cache when updated",
 				 STR_ARG(p->uid), STR_ARG(p->key));

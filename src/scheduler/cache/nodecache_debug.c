@@ -123,8 +123,8 @@ void nodecache_dump(const struct nodecache *c, const struct amount_names *names,
 
 /* --- checking -------------------------------------------------------------------- */
 
-static void fault(struct buf *out, const struct nodeinfo *n, const char *what, int64_t is,
-		  int64_t should)
+static void nodecache_debug_fault(struct buf *out, const struct nodeinfo *n, const char *what,
+				  int64_t is, int64_t should)
 {
 	if (is != should)
 		(void)buf_printf(out, "node %.*s: %s is %lld, should be %lld\n", STR_ARG(n->name),
@@ -135,15 +135,17 @@ static void check_amounts(struct buf *out, const struct nodeinfo *n, const struc
 {
 	const struct amounts *has = &n->requested;
 
-	fault(out, n, "requested cpu", has->cpu_milli, sum->cpu_milli);
-	fault(out, n, "requested memory", has->memory, sum->memory);
-	fault(out, n, "requested ephemeral-storage", has->ephemeral, sum->ephemeral);
+	nodecache_debug_fault(out, n, "requested cpu", has->cpu_milli, sum->cpu_milli);
+	nodecache_debug_fault(out, n, "requested memory", has->memory, sum->memory);
+	nodecache_debug_fault(out, n, "requested ephemeral-storage", has->ephemeral,
+			      sum->ephemeral);
 	for (size_t i = 0; i < has->scalars.n; i++)
-		fault(out, n, "a requested scalar", has->scalars.v[i].value,
-		      amounts_scalar(sum, has->scalars.v[i].name));
+		nodecache_debug_fault(out, n, "a requested scalar", has->scalars.v[i].value,
+				      amounts_scalar(sum, has->scalars.v[i].name));
 	for (size_t i = 0; i < sum->scalars.n; i++)
-		fault(out, n, "a requested scalar", amounts_scalar(has, sum->scalars.v[i].name),
-		      sum->scalars.v[i].value);
+		nodecache_debug_fault(out, n, "a requested scalar",
+				      amounts_scalar(has, sum->scalars.v[i].name),
+				      sum->scalars.v[i].value);
 }
 
 static void check_pvcs(struct buf *out, const struct nodeinfo *n, const struct nodeinfo *sum)
@@ -154,11 +156,13 @@ static void check_pvcs(struct buf *out, const struct nodeinfo *n, const struct n
 		has += n->pvcs.v[i].pods;
 	for (size_t i = 0; i < sum->pvcs.n; i++)
 		should += sum->pvcs.v[i].pods;
-	fault(out, n, "count of volume claims", (int64_t)n->pvcs.n, (int64_t)sum->pvcs.n);
-	fault(out, n, "count of users of volume claims", has, should);
+	nodecache_debug_fault(out, n, "count of volume claims", (int64_t)n->pvcs.n,
+			      (int64_t)sum->pvcs.n);
+	nodecache_debug_fault(out, n, "count of users of volume claims", has, should);
 }
 
-static void check_node(const struct nodecache *c, const struct nodeinfo *n, struct buf *out)
+static void nodecache_debug_check_node(const struct nodecache *c, const struct nodeinfo *n,
+				       struct buf *out)
 {
 	CLEANUP(nodeinfo_unref) struct nodeinfo *sum = nodeinfo_new(n->name);
 
@@ -174,13 +178,14 @@ static void check_node(const struct nodecache *c, const struct nodeinfo *n, stru
 					 STR_ARG(n->name));
 	}
 	check_amounts(out, n, &sum->requested);
-	fault(out, n, "non-zero cpu", n->nonzero_cpu_milli, sum->nonzero_cpu_milli);
-	fault(out, n, "non-zero memory", n->nonzero_memory, sum->nonzero_memory);
-	fault(out, n, "count of pods with affinity", (int64_t)n->with_affinity.n,
-	      (int64_t)sum->with_affinity.n);
-	fault(out, n, "count of pods with anti-affinity", (int64_t)n->with_required_anti_affinity.n,
-	      (int64_t)sum->with_required_anti_affinity.n);
-	fault(out, n, "count of ports", (int64_t)n->ports.n, (int64_t)sum->ports.n);
+	nodecache_debug_fault(out, n, "non-zero cpu", n->nonzero_cpu_milli, sum->nonzero_cpu_milli);
+	nodecache_debug_fault(out, n, "non-zero memory", n->nonzero_memory, sum->nonzero_memory);
+	nodecache_debug_fault(out, n, "count of pods with affinity", (int64_t)n->with_affinity.n,
+			      (int64_t)sum->with_affinity.n);
+	nodecache_debug_fault(out, n, "count of pods with anti-affinity",
+			      (int64_t)n->with_required_anti_affinity.n,
+			      (int64_t)sum->with_required_anti_affinity.n);
+	nodecache_debug_fault(out, n, "count of ports", (int64_t)n->ports.n, (int64_t)sum->ports.n);
 	check_pvcs(out, n, sum);
 }
 
@@ -217,7 +222,7 @@ void nodecache_check(const struct nodecache *c, struct buf *ret_faults)
 			(void)buf_printf(ret_faults,
 					 "node %.*s is known by a text that is not its\n",
 					 STR_ARG(i->info->name));
-		check_node(c, i->info, ret_faults);
+		nodecache_debug_check_node(c, i->info, ret_faults);
 		pods += i->info->pods.n;
 		nodes += i->info->node != NULL;
 		if ((i->info->node != NULL) != (i->zone != NULL))

@@ -12,7 +12,7 @@
 
 enum { BLOCK_SIZE = 4096, STRUCT_SIZE = ALIGN_UP(sizeof(struct nodeobject), 16) };
 
-static struct str keep(struct nodeobject *n, struct str text)
+static struct str nodeobject_keep(struct nodeobject *n, struct str text)
 {
 	struct str whole = n->object->json;
 
@@ -29,8 +29,8 @@ static const struct json *keep_map(struct nodeobject *n, const struct json *map)
 		return NULL;
 	copy = json_make_object(&n->arena);
 	JSON_FOREACH (v, map)
-		json_add(copy, keep(n, json_key(v)),
-			 json_make_str(&n->arena, keep(n, json_str(v))));
+		json_add(copy, nodeobject_keep(n, json_key(v)),
+			 json_make_str(&n->arena, nodeobject_keep(n, json_str(v))));
 	return copy;
 }
 
@@ -51,8 +51,8 @@ static void read_taints(struct nodeobject *n, const struct json *list)
 	n->taints = taints;
 	JSON_FOREACH (v, list)
 		taints[n->ntaints++] = (struct node_taint){
-			.key = keep(n, json_text_at(v, "key")),
-			.value = keep(n, json_text_at(v, "value")),
+			.key = nodeobject_keep(n, json_text_at(v, "key")),
+			.value = nodeobject_keep(n, json_text_at(v, "value")),
 			.effect = effect_of(json_text_at(v, "effect")),
 		};
 }
@@ -71,7 +71,7 @@ static void read_images(struct nodeobject *n, const struct json *list)
 	JSON_FOREACH (v, list)
 		JSON_FOREACH (name, json_getz(v, "names"))
 			images[n->nimages++] = (struct node_image){
-				.name = keep(n, json_str(name)),
+				.name = nodeobject_keep(n, json_str(name)),
 				.size = json_i64_at(v, "sizeBytes", 0),
 			};
 }
@@ -85,7 +85,7 @@ static void read_features(struct nodeobject *n, const struct json *list)
 	features = ARENA_ARRAY(&n->arena, struct str, json_count(list));
 	n->features = features;
 	JSON_FOREACH (v, list)
-		features[n->nfeatures++] = keep(n, json_str(v));
+		features[n->nfeatures++] = nodeobject_keep(n, json_str(v));
 }
 
 /* Order does not count, as in upstream's map of them. */
@@ -147,7 +147,8 @@ static void read_node(struct nodeobject *n, const struct json *tree, struct amou
 }
 
 /* Bytes that are kept; 0: more than a block. */
-static size_t measure(struct cached *object, const struct json *tree, struct amount_names *names)
+static size_t nodeobject_measure(struct cached *object, const struct json *tree,
+				 struct amount_names *names)
 {
 	_Alignas(16) char block[BLOCK_SIZE];
 	struct nodeobject draft = { .object = object };
@@ -175,7 +176,7 @@ int nodeobject_new(struct cached *object, struct amount_names *names, struct nod
 	r = cached_tree(object, &scratch, &tree, err);
 	if (r < 0)
 		return error_wrap(err, r, "node %.*s", STR_ARG(object->key));
-	size = measure(object, tree, names);
+	size = nodeobject_measure(object, tree, names);
 	n = xcalloc(1, STRUCT_SIZE + size);
 	n->refs = 1;
 	n->object = cached_ref(object);

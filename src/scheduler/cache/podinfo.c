@@ -227,7 +227,7 @@ static int read_pod(struct podinfo *p, const struct json *tree, struct amount_na
 }
 
 /* The memory behind the struct is the arena's first block. */
-static struct podinfo *make(struct cached *object, size_t block)
+static struct podinfo *podinfo_make(struct cached *object, size_t block)
 {
 	struct podinfo *p = xcalloc(1, STRUCT_SIZE + block);
 
@@ -244,7 +244,8 @@ static void keep_names(struct podinfo *p, struct amount_names *names)
 }
 
 /* How much a bound pod keeps; 0: more than fits a block, or it cannot be read. */
-static size_t measure(struct cached *object, const struct json *tree, struct amount_names *names)
+static size_t podinfo_measure(struct cached *object, const struct json *tree,
+			      struct amount_names *names)
 {
 	_Alignas(16) char block[BOUND_BLOCK_MAX];
 	struct podinfo draft = { .object = object };
@@ -271,7 +272,7 @@ static int new_bound(struct cached *object, struct amount_names *names, struct p
 	r = cached_tree(object, &scratch, &tree, err);
 	if (r < 0)
 		return r;
-	p = make(object, measure(object, tree, names));
+	p = podinfo_make(object, podinfo_measure(object, tree, names));
 	r = read_pod(p, tree, names, err);
 	if (r < 0)
 		return r;
@@ -283,7 +284,7 @@ static int new_bound(struct cached *object, struct amount_names *names, struct p
 static int new_waiting(struct cached *object, struct amount_names *names, struct podinfo **ret_pod,
 		       struct error *err)
 {
-	CLEANUP(podinfo_unref) struct podinfo *p = make(object, 0);
+	CLEANUP(podinfo_unref) struct podinfo *p = podinfo_make(object, 0);
 	struct json *tree;
 	int r = cached_tree(object, &p->arena, &tree, err);
 
@@ -332,7 +333,7 @@ void podinfo_unref(struct podinfo *p)
 	free(p);
 }
 
-static void drop(void *pod)
+static void podinfo_drop(void *pod)
 {
 	podinfo_unref(pod);
 }
@@ -348,7 +349,7 @@ struct podinfo *podinfo_assumed(struct podinfo *p, struct str node)
 	cached_ref(copy->object);
 	arena_init_in(&copy->arena, POD_WORK_MAX, (char *)copy + STRUCT_SIZE,
 		      64 + ALIGN_UP(node.n + 1, 16));
-	arena_hold(&copy->arena, drop, podinfo_ref(p));
+	arena_hold(&copy->arena, podinfo_drop, podinfo_ref(p));
 	copy->node = arena_str(&copy->arena, node);
 	amounts_init(&copy->requests);
 	amounts_copy(&copy->requests, &p->requests);

@@ -42,8 +42,9 @@ static void add_keys(struct podinfo *p, const struct json *keys, enum selector_o
 }
 
 /* A LabelSelector and, unless NULL, keys from `keyed`. Without a selector: nothing. */
-static int read_selector(struct podinfo *p, const struct json *selector, const struct json *keyed,
-			 struct selector *ret_selector, bool *ret_nothing, struct error *err)
+static int podinfo_affinity_read_selector(struct podinfo *p, const struct json *selector,
+					  const struct json *keyed, struct selector *ret_selector,
+					  bool *ret_nothing, struct error *err)
 {
 	const struct json *labels = json_getz(selector, "matchLabels");
 	const struct json *expressions = json_getz(selector, "matchExpressions");
@@ -78,10 +79,12 @@ static int read_term(struct podinfo *p, const struct json *v, struct affinity_te
 {
 	const struct json *spaces = json_getz(v, "namespaceSelector");
 	bool nothing;
-	int r = read_selector(p, json_getz(v, "labelSelector"), v, &t->pods, &t->nothing, err);
+	int r = podinfo_affinity_read_selector(p, json_getz(v, "labelSelector"), v, &t->pods,
+					       &t->nothing, err);
 
 	if (r == 0)
-		r = read_selector(p, spaces, NULL, &t->namespace_selector, &nothing, err);
+		r = podinfo_affinity_read_selector(p, spaces, NULL, &t->namespace_selector,
+						   &nothing, err);
 	if (r < 0)
 		return r;
 	t->has_namespace_selector = json_is(spaces, JSON_OBJECT);
@@ -235,7 +238,8 @@ static int read_constraint(struct podinfo *p, const struct json *v, struct sprea
 	s->schedule_anyway = str_eqz(json_text_at(v, "whenUnsatisfiable"), "ScheduleAnyway");
 	s->honor_affinity = !str_eqz(affinity, "Ignore");
 	s->honor_taints = str_eqz(json_text_at(v, "nodeTaintsPolicy"), "Honor");
-	return read_selector(p, json_getz(v, "labelSelector"), v, &s->pods, &s->nothing, err);
+	return podinfo_affinity_read_selector(p, json_getz(v, "labelSelector"), v, &s->pods,
+					      &s->nothing, err);
 }
 
 int podinfo_read_spread(struct podinfo_reader *reader, struct error *err)

@@ -27,7 +27,7 @@ struct sums {
 	bool too_many; /* names of resources: the sums are not complete */
 };
 
-static void add_list(struct sums *s, struct amounts *to, const struct json *list)
+static void podinfo_requests_add_list(struct sums *s, struct amounts *to, const struct json *list)
 {
 	if (!amounts_add_list(to, s->r->names, list, POD_RESOURCES_MAX))
 		s->too_many = true;
@@ -46,7 +46,8 @@ static bool resize_infeasible(const struct json *status)
 	return str_eqz(json_text_at(c, "reason"), "Infeasible");
 }
 
-static const struct json *status_of(const struct json *status, const struct json *container)
+static const struct json *podinfo_requests_status_of(const struct json *status,
+						     const struct json *container)
 {
 	struct str name = json_text_at(container, "name");
 	const struct json *s = json_find(json_getz(status, "containerStatuses"), "name", name);
@@ -63,7 +64,7 @@ static const struct json *requests_of(const struct sums *s, const struct json *c
 
 	if (source == SOURCE_SPEC)
 		return wanted;
-	status = status_of(s->r->status, container);
+	status = podinfo_requests_status_of(s->r->status, container);
 	list = source == SOURCE_ACTUATED ? json_getz(json_getz(status, "resources"), "requests")
 					 : NULL;
 	if (!list)
@@ -81,7 +82,7 @@ static void add_container(struct sums *s, const struct json *container, enum sou
 
 	if (s->too_many)
 		return;
-	add_list(s, to, list);
+	podinfo_requests_add_list(s, to, list);
 	s->has_cpu |= cpu;
 	s->has_memory |= memory;
 	s->lacks |= !cpu || !memory;
@@ -138,7 +139,8 @@ static void add_from_status(struct sums *s, struct amounts *to)
 	for (enum source source = SOURCE_ALLOCATED; source <= SOURCE_ACTUATED; source++) {
 		amounts_init(&one);
 		if (allocated && actuated)
-			add_list(s, &one, source == SOURCE_ALLOCATED ? allocated : actuated);
+			podinfo_requests_add_list(
+				s, &one, source == SOURCE_ALLOCATED ? allocated : actuated);
 		else
 			add_containers(s, source, &one);
 		amounts_max(to, &one);
@@ -199,7 +201,7 @@ static void apply_pod_level(struct sums *s, struct amounts *to)
 	amounts_init(&level);
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
 		amounts_init(&one);
-		add_list(s, &one, lists[i]);
+		podinfo_requests_add_list(s, &one, lists[i]);
 		amounts_max(&level, &one);
 		amounts_release(&one);
 	}
@@ -219,7 +221,7 @@ static void total(struct sums *s, struct amounts *to)
 		add_from_status(s, to);
 	if (!s->containers_only)
 		apply_pod_level(s, to);
-	add_list(s, to, overhead);
+	podinfo_requests_add_list(s, to, overhead);
 	s->has_cpu |= json_getz(overhead, "cpu") != NULL;
 	s->has_memory |= json_getz(overhead, "memory") != NULL;
 }

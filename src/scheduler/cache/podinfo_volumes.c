@@ -56,7 +56,8 @@ static int read_volume(struct podinfo_reader *r, const struct json *v, struct po
 	return keep_source(r, v, volume, err);
 }
 
-static void read_claim(struct podinfo_reader *r, const struct json *v, struct pod_claim *c)
+static void podinfo_volumes_read_claim(struct podinfo_reader *r, const struct json *v,
+				       struct pod_claim *c)
 {
 	struct pod_claims_ref ref = pod_claims_ref_of(r->tree, v);
 
@@ -76,7 +77,7 @@ static void read_claims(struct podinfo_reader *r)
 	claims = ARENA_ARRAY(&r->pod->arena, struct pod_claim, json_count(list));
 	r->pod->claims = claims;
 	JSON_FOREACH (v, list)
-		read_claim(r, v, &claims[r->pod->nclaims++]);
+		podinfo_volumes_read_claim(r, v, &claims[r->pod->nclaims++]);
 }
 
 /* Sorts the keys of claims once, because a pod may have thousands of volumes. */

@@ -151,7 +151,7 @@ static bool relist_one(struct nodeinfo **list, size_t at, bool belongs, struct n
  * Copies the item's current state to the snapshot. Returns true if a list of nodes with affinity
  * must be rebuilt.
  */
-static bool show(struct nodecache *c, struct nodecache_item *i)
+static bool snapshot_show(struct nodecache *c, struct nodecache_item *i)
 {
 	struct snapshot_owner *o = &c->snapshot;
 	struct nodeinfo *n = i->info;
@@ -227,7 +227,7 @@ struct snapshot *nodecache_snapshot(struct nodecache *c)
 			break;
 		if (!i->info->node || i->shown == i->info)
 			continue;
-		flips |= show(c, i);
+		flips |= snapshot_show(c, i);
 		s->changed++;
 	}
 	s->generation = c->generation;

@@ -272,7 +272,8 @@ static void check_rest(struct config_reader *r)
 
 /* --- all of it ----------------------------------------------------------------------------- */
 
-static int parse(struct config *c, struct str text, struct json **ret_tree, struct error *err)
+static int config_parse(struct config *c, struct str text, struct json **ret_tree,
+			struct error *err)
 {
 	struct json_report report = { 0 };
 	struct error why;
@@ -295,7 +296,7 @@ static int parse(struct config *c, struct str text, struct json **ret_tree, stru
 	return 0;
 }
 
-static int check_type(const struct json *tree, struct error *err)
+static int config_check_type(const struct json *tree, struct error *err)
 {
 	struct str version = json_text_at(tree, "apiVersion"), kind = json_text_at(tree, "kind");
 
@@ -314,7 +315,7 @@ static int check_type(const struct json *tree, struct error *err)
 }
 
 /* Adds the defaults. Empty or zero values count as unset, as in upstream's Go structs. */
-static void complete(struct config_reader *r)
+static void config_complete(struct config_reader *r)
 {
 	struct config *c = r->config;
 
@@ -349,15 +350,15 @@ static int read_config(struct config_reader *r, struct str text)
 	CLEANUP(buf_release) struct buf faults = BUF_INIT(4096);
 	struct config *c = r->config;
 	struct json *tree = NULL;
-	int rc = parse(c, text, &tree, r->err);
+	int rc = config_parse(c, text, &tree, r->err);
 
 	if (rc == 0)
-		rc = check_type(tree, r->err);
+		rc = config_check_type(tree, r->err);
 	if (rc == 0)
 		rc = read_top(r, tree);
 	if (rc < 0)
 		return rc;
-	complete(r);
+	config_complete(r);
 	check_leader_election(r);
 	check_rest(r);
 	check_profiles(r);

@@ -36,7 +36,8 @@ const struct config_plugin config_default_plugins[] = {
 
 enum { DEFAULTS = ARRAY_SIZE(config_default_plugins) - 1 };
 
-static const struct config_plugin *find(const struct config_plugin *v, size_t n, struct str name)
+static const struct config_plugin *defaults_find(const struct config_plugin *v, size_t n,
+						 struct str name)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (str_eq(v[i].name, name))
@@ -56,9 +57,9 @@ static const struct config_plugin *find_last(const struct config_plugin *v, size
 	return NULL;
 }
 
-static void merge(struct arena *a, struct config_set *s)
+static void defaults_merge(struct arena *a, struct config_set *s)
 {
-	bool all_off = find(s->disabled, s->ndisabled, STR("*"));
+	bool all_off = defaults_find(s->disabled, s->ndisabled, STR("*"));
 	struct config_plugin *merged;
 	bool *replaced;
 	size_t n = 0;
@@ -68,7 +69,7 @@ static void merge(struct arena *a, struct config_set *s)
 	for (size_t i = 0; !all_off && i < DEFAULTS; i++) {
 		const struct config_plugin *d = &config_default_plugins[i], *own;
 
-		if (find(s->disabled, s->ndisabled, d->name))
+		if (defaults_find(s->disabled, s->ndisabled, d->name))
 			continue;
 		own = find_last(s->enabled, s->nenabled, d->name);
 		if (own)
@@ -86,7 +87,7 @@ static void merge(struct arena *a, struct config_set *s)
 /* All of upstream's defaults are in multiPoint; the other extension points have no defaults. */
 void config_merge_defaults(struct arena *a, struct config_profile *p)
 {
-	merge(a, &p->points[POINT_MULTI]);
+	defaults_merge(a, &p->points[POINT_MULTI]);
 }
 
 void config_default_profile(struct arena *a, struct config_profile *p)

@@ -139,8 +139,8 @@ static int check_args_kind(struct config_reader *r, const struct config_plugin_a
 			 STR_ARG(buf_str(&at)), STR_ARG(a->name), STR_ARG(a->name), STR_ARG(kind));
 }
 
-static int read_args(struct config_reader *r, const struct json *v, const struct field_path *path,
-		     void *to)
+static int plugins_read_args(struct config_reader *r, const struct json *v,
+			     const struct field_path *path, void *to)
 {
 	static const struct config_field fields[] = {
 		{ "name", config_text, offsetof(struct config_plugin_args, name) },
@@ -162,7 +162,7 @@ static int read_args(struct config_reader *r, const struct json *v, const struct
 static int read_plugin_config(struct config_reader *r, const struct json *v,
 			      const struct field_path *path, void *to)
 {
-	static const struct config_field element = { "", read_args, 0 };
+	static const struct config_field element = { "", plugins_read_args, 0 };
 	struct config_profile *p = to;
 	int rc = config_array(r, v, path, &element, sizeof(*p->args), (void **)&p->args, &p->nargs);
 

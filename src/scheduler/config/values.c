@@ -5,7 +5,7 @@
 #include "base/time/duration.h"
 #include "scheduler/config/config_impl.h"
 
-static struct field_value shown(struct config_reader *r, const struct json *v)
+static struct field_value values_shown(struct config_reader *r, const struct json *v)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(256);
 
@@ -19,7 +19,7 @@ static struct field_value shown(struct config_reader *r, const struct json *v)
 static int wrong(struct config_reader *r, const struct json *v, const struct field_path *path,
 		 const char *must)
 {
-	field_errors_invalid(&r->faults, path, shown(r, v), must);
+	field_errors_invalid(&r->faults, path, values_shown(r, v), must);
 	return 0;
 }
 

@@ -100,14 +100,14 @@ struct cycle *cycle_what_if(struct cycle *c)
 
 /* --- the run ------------------------------------------------------------------------------- */
 
-static void fail(struct cycle_result *r, struct verdict v)
+static void cycle_fail(struct cycle_result *r, struct verdict v)
 {
 	r->verdict = v;
 	r->nominated = STR_NULL;
 	r->nominating = true;
 }
 
-static struct verdict choose(struct cycle *c, struct prng *prng, struct str *ret_node)
+static struct verdict cycle_choose(struct cycle *c, struct prng *prng, struct str *ret_node)
 {
 	size_t best = 0, equal = 1;
 	struct verdict v;
@@ -146,12 +146,13 @@ static void no_fit(struct cycle *c, struct cycle_result *r)
 	r->verdict = verdict_of(&c->arena, VERDICT_UNSCHEDULABLE, cycle_message(c));
 }
 
-static void run(struct cycle *c, size_t *start, struct prng *prng, struct cycle_result *r)
+static void scheduler_cycle_run(struct cycle *c, size_t *start, struct prng *prng,
+				struct cycle_result *r)
 {
 	struct verdict v;
 
 	if (c->snapshot->n == 0) {
-		fail(r, verdict_of(&c->arena, VERDICT_UNRESOLVABLE, cycle_message(c)));
+		cycle_fail(r, verdict_of(&c->arena, VERDICT_UNRESOLVABLE, cycle_message(c)));
 		return;
 	}
 	v = profile_pre_filter(c->profile, c);
@@ -167,9 +168,9 @@ static void run(struct cycle *c, size_t *start, struct prng *prng, struct cycle_
 		return;
 	}
 	if (v.code == VERDICT_SUCCESS)
-		v = choose(c, prng, &r->node);
+		v = cycle_choose(c, prng, &r->node);
 	if (v.code != VERDICT_SUCCESS)
-		fail(r, v);
+		cycle_fail(r, v);
 }
 
 void cycle_run(struct cycle *c, const struct snapshot *s, size_t *start, struct prng *prng,
@@ -177,7 +178,7 @@ void cycle_run(struct cycle *c, const struct snapshot *s, size_t *start, struct 
 {
 	*ret_result = (struct cycle_result){ .verdict = VERDICT_OK };
 	c->snapshot = s;
-	run(c, start, prng, ret_result);
+	scheduler_cycle_run(c, start, prng, ret_result);
 	cycle_keep_verdicts(c);
 	profile_flush(c->profile);
 }

@@ -204,7 +204,7 @@ static void reject_others(struct cycle *c, const struct search *s, uint64_t rest
 	}
 }
 
-static struct verdict find(struct cycle *c, size_t *start)
+static struct verdict filter_find(struct cycle *c, size_t *start)
 {
 	struct search s = { .n = c->snapshot->n };
 	uint64_t restricted_by = c->diagnosis.rejectors;
@@ -230,7 +230,7 @@ static struct verdict find(struct cycle *c, size_t *start)
 struct verdict cycle_find(struct cycle *c, size_t *start)
 {
 	int64_t since = profile_now(c->profile);
-	struct verdict v = find(c, start);
+	struct verdict v = filter_find(c, start);
 
 	profile_took(c->profile, c, NULL, MEASURE_FILTER, v.code, since);
 	return v;

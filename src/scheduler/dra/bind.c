@@ -86,7 +86,7 @@ void dra_bind_cancel(struct dra_bind *b)
 		bind_free(b);
 }
 
-static void fail(struct dra_bind *b, const struct error *why)
+static void bind_fail(struct dra_bind *b, const struct error *why)
 {
 	struct binding *binding = b->binding;
 	struct error copy = *why;
@@ -101,10 +101,10 @@ static void fail_text(struct dra_bind *b, const char *before, const char *after)
 
 	(void)error_set(&err, ERR_CONFLICT, "%s%.*s%s", before,
 			STR_ARG(b->cycle->claims[b->at].key), after);
-	fail(b, &err);
+	bind_fail(b, &err);
 }
 
-static void succeed(struct dra_bind *b)
+static void bind_succeed(struct dra_bind *b)
 {
 	struct binding *binding = b->binding;
 
@@ -124,7 +124,7 @@ static bool given_up(struct dra_bind *b)
 	if (!binding_cancelled(b->binding))
 		return false;
 	(void)error_set(&err, ERR_CANCELED, "the pod was deleted");
-	fail(b, &err);
+	bind_fail(b, &err);
 	return true;
 }
 
@@ -145,7 +145,7 @@ static void on_cancel(void *arg, struct binding *binding)
 /* --- conditions ----------------------------------------------------------------------------- */
 
 /* The claim as it is now: 1, 0 as dra_ready(); -ERR_*: there is no use in waiting. */
-static int look_at(struct dra_bind *b, struct dra_pod_claim *c, struct error *err)
+static int bind_look_at(struct dra_bind *b, struct dra_pod_claim *c, struct error *err)
 {
 	struct cached *o = dra_state_claim(b->plugin->services->dra, c->object->key);
 
@@ -165,7 +165,7 @@ static int look_at(struct dra_bind *b, struct dra_pod_claim *c, struct error *er
 }
 
 /* Looks at the claims as they are now. True: it has ended, well or not. */
-static bool look(struct dra_bind *b)
+static bool bind_look(struct dra_bind *b)
 {
 	const struct dra_plugin *own = b->plugin->state;
 	int64_t until = b->deadline, now = dra_wall_ns(b->plugin->services);
@@ -178,9 +178,9 @@ static bool look(struct dra_bind *b)
 
 		if (!c->object)
 			continue;
-		r = look_at(b, c, &err);
+		r = bind_look_at(b, c, &err);
 		if (r < 0) {
-			fail(b, &err);
+			bind_fail(b, &err);
 			return true;
 		}
 		if (r == 0 && dra_ready_until(c->tree, own->binding_timeout_ns) < until) {
@@ -191,24 +191,24 @@ static bool look(struct dra_bind *b)
 			late = cached_name(c->object);
 	}
 	if (!late.p) {
-		succeed(b);
+		bind_succeed(b);
 		return true;
 	}
 	if (until < now) {
 		(void)error_set(&err, ERR_TIMEOUT, "device binding timeout: claim=%.*s",
 				STR_ARG(late));
-		fail(b, &err);
+		bind_fail(b, &err);
 		return true;
 	}
 	loop_timer_start(&b->timer, (until - now) / CLOCK_MS + 1);
 	return false;
 }
 
-static void on_claim(struct dra_waiter *w)
+static void bind_on_claim(struct dra_waiter *w)
 {
 	struct bind_waiter *bw = CONTAINER_OF(w, struct bind_waiter, waiter);
 
-	(void)look(bw->bind);
+	(void)bind_look(bw->bind);
 }
 
 static void tell_of_waiting(const struct dra_bind *b)
@@ -238,7 +238,7 @@ static void await_conditions(struct dra_bind *b)
 		any |= b->cycle->claims[i].object && dra_has_conditions(b->cycle->claims[i].tree);
 	if (!any || !gates_on(g, GATE_DRADeviceBindingConditions) ||
 	    !gates_on(g, GATE_DRAResourceClaimDeviceStatus)) {
-		succeed(b);
+		bind_succeed(b);
 		return;
 	}
 	tell_of_waiting(b);
@@ -250,13 +250,13 @@ static void await_conditions(struct dra_bind *b)
 		struct dra_waiter *w = &b->waiters[i].waiter;
 
 		b->waiters[i].bind = b;
-		w->fn = on_claim;
+		w->fn = bind_on_claim;
 		list_init(&w->link);
 		if (b->cycle->claims[i].object)
 			dra_state_wait(b->plugin->services->dra, b->cycle->claims[i].object->key,
 				       w);
 	}
-	(void)look(b);
+	(void)bind_look(b);
 }
 
 /* --- one claim ------------------------------------------------------------------------------ */
@@ -281,7 +281,7 @@ static void put_reservation(struct dra_bind *b, struct json *status)
 	json_append(json_need_array(b->arena, status, "reservedFor"), entry);
 }
 
-static void put_time(struct dra_bind *b, struct json *allocation)
+static void bind_put_time(struct dra_bind *b, struct json *allocation)
 {
 	char text[TIMESTAMP_SIZE];
 
@@ -292,7 +292,7 @@ static void put_time(struct dra_bind *b, struct json *allocation)
 							 TIMESTAMP_SECONDS, text)));
 }
 
-static void write_status(struct dra_bind *b, struct json *tree)
+static void bind_write_status(struct dra_bind *b, struct json *tree)
 {
 	const struct gates *g = dra_state_gates(b->plugin->services->dra);
 	const struct leader *leader = b->plugin->services->leader;
@@ -311,7 +311,7 @@ static void write_status(struct dra_bind *b, struct json *tree)
 			fail_text(b, "claim ", " got deallocated elsewhere in the meantime");
 			return;
 		}
-		put_time(b, allocation);
+		bind_put_time(b, allocation);
 	}
 	/* Another may be giving the same devices away. */
 	if (leader && !leader_is_leader(leader)) {
@@ -345,7 +345,7 @@ static void attempt(struct dra_bind *b)
 	if (!b->doubted && given_up(b))
 		return;
 	if (cached_tree_held(b->current, b->arena, &tree, &err) < 0) {
-		fail(b, &err);
+		bind_fail(b, &err);
 		return;
 	}
 	if (b->current->deleting || (c->object && !str_eq(c->object->uid, b->current->uid))) {
@@ -353,7 +353,7 @@ static void attempt(struct dra_bind *b)
 		return;
 	}
 	if (!c->allocation) {
-		write_status(b, tree);
+		bind_write_status(b, tree);
 		return;
 	}
 	if (json_is(json_getz(json_getz(tree, "status"), "allocation"), JSON_OBJECT)) {
@@ -372,7 +372,7 @@ static void attempt(struct dra_bind *b)
 	}
 	finalizers = json_getz(json_getz(tree, "metadata"), "finalizers");
 	if (json_has_text(finalizers, STR(POD_CLAIMS_FINALIZER)))
-		write_status(b, tree);
+		bind_write_status(b, tree);
 	else
 		write_finalizer(b, tree);
 }
@@ -384,12 +384,12 @@ static void refresh(struct dra_bind *b, enum step step)
 		   cached_ns(b->current), cached_name(b->current));
 }
 
-static void on_timer(struct loop_timer *t)
+static void bind_on_timer(struct loop_timer *t)
 {
 	struct dra_bind *b = CONTAINER_OF(t, struct dra_bind, timer);
 
 	if (b->waiters)
-		(void)look(b);
+		(void)bind_look(b);
 	else if (b->step == STEP_VERIFY)
 		refresh(b, STEP_VERIFY);
 	else if (b->doubted || !given_up(b))
@@ -418,7 +418,7 @@ static void write_pod(struct dra_bind *b)
 		     CLIENT_PATCH_STRATEGIC, patch);
 }
 
-static void go_on(struct dra_bind *b)
+static void bind_go_on(struct dra_bind *b)
 {
 	if (given_up(b))
 		return;
@@ -437,7 +437,7 @@ static void written(struct dra_bind *b)
 	struct error err;
 
 	if (cached_tree_held(b->current, b->arena, &c->tree, &err) < 0) {
-		fail(b, &err);
+		bind_fail(b, &err);
 		return;
 	}
 	c->object = b->current;
@@ -445,11 +445,11 @@ static void written(struct dra_bind *b)
 	if (dra_state_stored(b->plugin->services->dra, b->current,
 			     c->allocation ? c->uid : STR_NULL, false))
 		dra_tell_freed(b->plugin, c->key);
-	go_on(b);
+	bind_go_on(b);
 }
 
 /* Words the error of a failed request, by step: the text before and after the claim's name. */
-static struct error explain(struct dra_bind *b, const struct error *err)
+static struct error bind_explain(struct dra_bind *b, const struct error *err)
 {
 	static const char *const before[] = {
 		[STEP_CREATE] = "create claim for extended resources ",
@@ -491,7 +491,7 @@ static void on_verify_failure(struct dra_bind *b, const struct error *err)
 
 	if (err->code == ERR_NOT_FOUND || err->code == ERR_CANCELED ||
 	    loop_now(b->plugin->services->loop) >= b->deadline) {
-		fail(b, &why);
+		bind_fail(b, &why);
 		return;
 	}
 	loop_timer_start(&b->timer, b->verify_ms);
@@ -521,7 +521,7 @@ static void on_device_held(struct dra_bind *b, const struct json *cause, const s
 	if (own->conflicts)
 		metrics_counter_add(own->conflicts, 1);
 	if (!str_split(&name, '/', &ns)) {
-		fail(b, why);
+		bind_fail(b, why);
 		return;
 	}
 	b->why = *why;
@@ -538,13 +538,13 @@ static void on_holder(struct dra_bind *b, const struct client_answer *a, const s
 
 	if (!err && cached_new(a->body, NULL, &holder, NULL) == 0)
 		(void)dra_state_stored(s, holder, STR_NULL, !dra_state_claim(s, holder->key));
-	fail(b, &why);
+	bind_fail(b, &why);
 }
 
 static void on_failure(struct dra_bind *b, const struct client_answer *a, const struct error *err)
 {
 	const struct json *held = device_cause(b, a);
-	struct error why = explain(b, err);
+	struct error why = bind_explain(b, err);
 
 	if (b->step == STEP_VERIFY) {
 		on_verify_failure(b, err);
@@ -561,7 +561,7 @@ static void on_failure(struct dra_bind *b, const struct client_answer *a, const 
 		   err->code != ERR_CANCELED) {
 		begin_verify(b, &why);
 	} else {
-		fail(b, &why);
+		bind_fail(b, &why);
 	}
 }
 
@@ -581,14 +581,14 @@ static int take_answer(struct dra_bind *b, const struct client_answer *a, struct
 /* The write succeeded, although the reply could not be read. */
 static void answer_unread(struct dra_bind *b, const struct error *err)
 {
-	struct error why = explain(b, err);
+	struct error why = bind_explain(b, err);
 
 	if (b->step == STEP_VERIFY)
 		on_verify_failure(b, err);
 	else if (b->step == STEP_STATUS)
 		begin_verify(b, &why);
 	else
-		fail(b, &why);
+		bind_fail(b, &why);
 }
 
 static void on_verified(struct dra_bind *b)
@@ -598,7 +598,7 @@ static void on_verified(struct dra_bind *b)
 
 	if (cached_tree_held(b->current, b->arena, &tree, &err) < 0) {
 		err = b->why;
-		fail(b, &err);
+		bind_fail(b, &err);
 	} else if (dra_reserved_for(tree, b->pod->uid)) {
 		written(b);
 	} else if (b->tries++ < TRIES_MAX) {
@@ -610,12 +610,12 @@ static void on_verified(struct dra_bind *b)
 	} else {
 		(void)dra_state_stored(b->plugin->services->dra, b->current, STR_NULL, false);
 		err = b->why;
-		fail(b, &err);
+		bind_fail(b, &err);
 	}
 }
 
-static void on_done(struct client_request *r, const struct client_answer *a,
-		    const struct error *err)
+static void bind_on_done(struct client_request *r, const struct client_answer *a,
+			 const struct error *err)
 {
 	struct dra_bind *b = r->arg;
 	struct error why;
@@ -637,7 +637,7 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 		/* From now on it is to be deleted if anything fails. */
 		claim_of(b)->object = b->current;
 		if (cached_tree_held(b->current, b->arena, &claim_of(b)->tree, &why) < 0) {
-			fail(b, &why);
+			bind_fail(b, &why);
 			return;
 		}
 		(void)dra_state_stored(b->plugin->services->dra, b->current, STR_NULL, true);
@@ -654,7 +654,7 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 		on_verified(b);
 		break;
 	case STEP_POD:
-		go_on(b);
+		bind_go_on(b);
 		break;
 	case STEP_HOLDER:
 		break;
@@ -663,13 +663,13 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 
 /* --- all claims ----------------------------------------------------------------------------- */
 
-static void create(struct dra_bind *b)
+static void bind_create(struct dra_bind *b)
 {
 	struct json *tree, *meta;
 	struct error err;
 
 	if (json_copy(b->arena, b->cycle->chosen->claim, &tree, &err) < 0) {
-		fail(b, &err);
+		bind_fail(b, &err);
 		return;
 	}
 	meta = json_need_object(b->arena, tree, "metadata");
@@ -701,7 +701,7 @@ static void next_claim(struct dra_bind *b)
 	if (b->current)
 		attempt(b);
 	else
-		create(b);
+		bind_create(b);
 }
 
 void dra_pre_bind(struct plugin *p, struct binding *binding)
@@ -726,8 +726,8 @@ void dra_pre_bind(struct plugin *p, struct binding *binding)
 	b->arena = d->arena;
 	b->pod = binding_pod(binding);
 	d->binding = binding;
-	b->request = (struct client_request){ .on_done = on_done, .arg = b };
-	loop_timer_init(&b->timer, p->services->loop, on_timer);
+	b->request = (struct client_request){ .on_done = bind_on_done, .arg = b };
+	loop_timer_init(&b->timer, p->services->loop, bind_on_timer);
 	d->bind = b;
 	binding_on_cancel(binding, on_cancel, b);
 	next_claim(b);

@@ -22,7 +22,8 @@ enum { BINDING_TIMEOUT_S = 600 };
 static const struct str deallocated[] = { REASON("deallocation of ResourceClaim completed") };
 static const struct str deleted[] = { REASON("deletion of ResourceClaim completed") };
 
-static int read_time(const struct json *args, const char *field, int64_t *ns, struct error *err)
+static int dynamic_resources_read_time(const struct json *args, const char *field, int64_t *ns,
+				       struct error *err)
 {
 	const struct json *v = json_getz(args, field);
 	int r;
@@ -52,7 +53,7 @@ static struct metrics_counter *count_conflicts(struct metrics *m)
 	return metrics_counter_of(f, NULL, 0);
 }
 
-static int init(struct plugin *p, const struct json *args, struct error *err)
+static int dynamic_resources_init(struct plugin *p, const struct json *args, struct error *err)
 {
 	static const char *const fields[] = { "filterTimeout", "bindingTimeout", NULL };
 	struct dra_plugin *own;
@@ -61,9 +62,9 @@ static int init(struct plugin *p, const struct json *args, struct error *err)
 
 	/* The search is limited by steps, so filterTimeout is accepted without effect. */
 	if (r == 0)
-		r = read_time(args, "filterTimeout", &filter_ns, err);
+		r = dynamic_resources_read_time(args, "filterTimeout", &filter_ns, err);
 	if (r == 0)
-		r = read_time(args, "bindingTimeout", &binding_ns, err);
+		r = dynamic_resources_read_time(args, "bindingTimeout", &binding_ns, err);
 	if (r < 0)
 		return r;
 	if (filter_ns < 0)
@@ -77,7 +78,7 @@ static int init(struct plugin *p, const struct json *args, struct error *err)
 	return 0;
 }
 
-static void release(struct plugin *p)
+static void dynamic_resources_release(struct plugin *p)
 {
 	free(p->state);
 }
@@ -163,14 +164,15 @@ static struct verdict post_filter(struct plugin *p, struct cycle *c, struct str 
 /* --- scores ----------------------------------------------------------------------------------- */
 
 /* Without a choice among alternatives all nodes are the same to it. */
-static struct verdict pre_score(struct plugin *p, struct cycle *c)
+static struct verdict dynamic_resources_pre_score(struct plugin *p, struct cycle *c)
 {
 	const struct dra_cycle *d = dra_cycle_of(c, p);
 
 	return d && d->alternatives ? VERDICT_OK : (struct verdict){ VERDICT_SKIP };
 }
 
-static struct verdict score(struct plugin *p, struct cycle *c, size_t at, int64_t *ret_score)
+static struct verdict dynamic_resources_score(struct plugin *p, struct cycle *c, size_t at,
+					      int64_t *ret_score)
 {
 	*ret_score = dra_cycle_of(c, p) ? dra_preference(p, c, c->feasible[at]) : 0;
 	return VERDICT_OK;
@@ -205,7 +207,7 @@ static struct dra_pod_claim *wanted_claim(struct dra_cycle *d, const struct dra_
 	return NULL;
 }
 
-static void give_up(struct plugin *p, struct dra_cycle *d)
+static void dynamic_resources_give_up(struct plugin *p, struct dra_cycle *d)
 {
 	for (size_t i = 0; i < d->n; i++) {
 		struct dra_pod_claim *claim = &d->claims[i];
@@ -234,7 +236,7 @@ static struct verdict reserve(struct plugin *p, struct cycle *c, struct str node
 		struct dra_pod_claim *claim = wanted_claim(d, v, i);
 
 		if (dra_state_decide(p->services->dra, v->wanted[i], results[i], &err) < 0) {
-			give_up(p, d);
+			dynamic_resources_give_up(p, d);
 			return verdict_print(&c->arena, VERDICT_ERROR,
 					     "internal error, couldn't signal allocation for claim "
 					     "%.*s: %s",
@@ -273,20 +275,20 @@ static void unreserve(struct plugin *p, struct cycle *c, struct str node)
 			 dra_reserved_for(claim->tree, c->pod->uid))
 			dra_write_unreserve(p, claim, c->pod->uid);
 	}
-	give_up(p, d);
+	dynamic_resources_give_up(p, d);
 }
 
 const struct plugin_kind plugin_dynamic_resources = {
 	.name = "DynamicResources",
-	.init = init,
-	.release = release,
+	.init = dynamic_resources_init,
+	.release = dynamic_resources_release,
 	.events = dra_events,
 	.pre_enqueue = pre_enqueue,
 	.pre_filter = dra_pre_filter,
 	.filter = dra_filter,
 	.post_filter = post_filter,
-	.pre_score = pre_score,
-	.score = score,
+	.pre_score = dynamic_resources_pre_score,
+	.score = dynamic_resources_score,
 	.normalize = normalize,
 	.reserve = reserve,
 	.unreserve = unreserve,

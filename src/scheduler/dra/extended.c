@@ -32,7 +32,7 @@ static bool may_be_devices(struct str name)
 
 /* --- before nodes ---------------------------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b)
+static int extended_by_name(const void *a, const void *b)
 {
 	return str_cmp(((const struct dra_resource *)a)->name,
 		       ((const struct dra_resource *)b)->name);
@@ -63,11 +63,11 @@ static bool find_resources(struct plugin *p, struct cycle *c, struct dra_cycle *
 		any |= class != NULL;
 	}
 	if (d->nresources > 0)
-		qsort(d->resources, d->nresources, sizeof(*d->resources), by_name);
+		qsort(d->resources, d->nresources, sizeof(*d->resources), extended_by_name);
 	return any;
 }
 
-static struct json *owner_of(struct arena *a, const struct podinfo *pod)
+static struct json *extended_owner_of(struct arena *a, const struct podinfo *pod)
 {
 	struct json *list = json_make_array(a), *owner = json_make_object(a);
 
@@ -93,7 +93,7 @@ static struct json *claim_template(struct arena *a, const struct podinfo *pod, s
 	json_put_str(a, meta, "generateName",
 		     str_from(arena_printf(a, "%.*s-extended-resources-", STR_ARG(pod->name))));
 	json_put_str(a, meta, "uid", uid);
-	json_setz(meta, "ownerReferences", owner_of(a, pod));
+	json_setz(meta, "ownerReferences", extended_owner_of(a, pod));
 	json_put_str(a, json_need_object(a, meta, "annotations"), POD_CLAIMS_EXTENDED_ANNOTATION,
 		     STR("true"));
 	return claim;
@@ -205,7 +205,7 @@ static int64_t wanted_by(const struct container *c, struct str resource)
 }
 
 /* Returns the index of the resource among the container's requests, sorted by name. */
-static unsigned place_of(const struct container *c, struct str resource)
+static unsigned extended_place_of(const struct container *c, struct str resource)
 {
 	const struct json *requests = json_getz(json_getz(c->spec, "resources"), "requests");
 	unsigned before = 0;
@@ -260,8 +260,8 @@ static void ask_for(struct making *m, size_t at, const struct dra_resource *r)
 		if (sum >= wanted)
 			return;
 	}
-	c->request = str_from(
-		arena_printf(m->arena, "container-%zu-request-%u", at, place_of(c, r->name)));
+	c->request = str_from(arena_printf(m->arena, "container-%zu-request-%u", at,
+					   extended_place_of(c, r->name)));
 	c->count = wanted - sum;
 	c->mapping = map_request(m, c, r->name, c->request);
 }

@@ -67,7 +67,7 @@ static struct dra_variant *variant(struct plugin *p, struct dra_cycle *d, const 
 	return v ? v : variant_new(p, d, pod, resources);
 }
 
-static struct allocate_node node_of(const struct nodeinfo *n)
+static struct allocate_node filter_node_of(const struct nodeinfo *n)
 {
 	return (struct allocate_node){ .name = n->name,
 				       .labels = n->node ? n->node->labels : NULL };
@@ -113,7 +113,7 @@ struct verdict dra_filter(struct plugin *p, struct cycle *c, const struct nodein
 {
 	struct dra_cycle *d = dra_cycle_of(c, p);
 	const struct dra_variant *v;
-	struct allocate_node node = node_of(n);
+	struct allocate_node node = filter_node_of(n);
 	uint64_t resources = 0;
 	struct verdict verdict;
 	bool available = true;
@@ -148,7 +148,7 @@ int dra_allocate(struct plugin *p, struct cycle *c, const struct nodeinfo *n,
 		 struct dra_variant **ret_variant, struct json ***ret_results, struct error *err)
 {
 	struct dra_cycle *d = dra_cycle_of(c, p);
-	struct allocate_node node = node_of(n);
+	struct allocate_node node = filter_node_of(n);
 	struct verdict verdict;
 	uint64_t resources = 0;
 
@@ -164,7 +164,7 @@ int dra_allocate(struct plugin *p, struct cycle *c, const struct nodeinfo *n,
 int64_t dra_preference(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
 {
 	struct dra_cycle *d = dra_cycle_of(c, p);
-	struct allocate_node node = node_of(n);
+	struct allocate_node node = filter_node_of(n);
 	const struct dra_variant *v;
 	struct verdict verdict;
 	uint64_t resources = 0;

@@ -98,7 +98,7 @@ const struct plugin_event dra_events[] = {
 	{ .kind = EVENT_CLAIM, .actions = 0 },
 };
 
-static void tell(struct plugin *p, const struct cluster_event *e)
+static void hints_tell(struct plugin *p, const struct cluster_event *e)
 {
 	if (p->services->queue && p->services->loop)
 		podqueue_event(p->services->queue, e, loop_now(p->services->loop));
@@ -106,8 +106,8 @@ static void tell(struct plugin *p, const struct cluster_event *e)
 
 void dra_tell_deleted(struct plugin *p, struct cached *last)
 {
-	tell(p, &(struct cluster_event){
-			.kind = EVENT_CLAIM, .actions = EVENT_DELETE, .old_object = last });
+	hints_tell(p, &(struct cluster_event){
+			      .kind = EVENT_CLAIM, .actions = EVENT_DELETE, .old_object = last });
 }
 
 void dra_tell_freed(struct plugin *p, struct str key)
@@ -119,5 +119,5 @@ void dra_tell_freed(struct plugin *p, struct str key)
 				   .old_object = o,
 				   .object = o };
 
-	tell(p, &e);
+	hints_tell(p, &e);
 }

@@ -57,8 +57,8 @@ bool dra_claims_exist(const struct dra_state *s, const struct podinfo *pod, stru
 	return true;
 }
 
-static int read_claim(const struct dra_state *s, struct arena *a, struct dra_pod_claim *out,
-		      struct str key, struct error *err)
+static int prefilter_read_claim(const struct dra_state *s, struct arena *a,
+				struct dra_pod_claim *out, struct str key, struct error *err)
 {
 	struct dra_claim claim;
 
@@ -94,7 +94,7 @@ static int read_claims(const struct dra_state *s, const struct podinfo *pod, str
 
 		if (pod->claims[i].none_needed || knows(d, key))
 			continue;
-		r = read_claim(s, d->arena, &d->claims[d->n], key, err);
+		r = prefilter_read_claim(s, d->arena, &d->claims[d->n], key, err);
 		if (r < 0)
 			return r;
 		d->n++;

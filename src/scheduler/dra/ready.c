@@ -26,7 +26,7 @@ static const struct json *results_of(const struct json *claim)
 	return json_getz(json_getz(allocation, "devices"), "results");
 }
 
-static bool same(const struct json *a, const struct json *b, const char *key)
+static bool ready_same(const struct json *a, const struct json *b, const char *key)
 {
 	return str_eq(json_text_at(a, key), json_text_at(b, key));
 }
@@ -35,8 +35,8 @@ static bool same(const struct json *a, const struct json *b, const char *key)
 static const struct json *device_status(const struct json *claim, const struct json *result)
 {
 	JSON_FOREACH (it, json_getz(json_getz(claim, "status"), "devices"))
-		if (same(it, result, "device") && same(it, result, "driver") &&
-		    same(it, result, "pool"))
+		if (ready_same(it, result, "device") && ready_same(it, result, "driver") &&
+		    ready_same(it, result, "pool"))
 			return it;
 	return NULL;
 }

@@ -98,7 +98,7 @@ struct dra_state *dra_state_new(const struct gates *gates, const struct log *log
 	return s;
 }
 
-static void entry_free(struct claim_entry *e)
+static void state_entry_free(struct claim_entry *e)
 {
 	list_remove(&e->unseen);
 	cached_unref(e->seen);
@@ -116,7 +116,7 @@ void dra_state_free(struct dra_state *s)
 	if (!s)
 		return;
 	while (map_next(&s->claims, &at, &key, &value))
-		entry_free(value);
+		state_entry_free(value);
 	at = 0;
 	while (map_next(&s->decisions, &at, &key, &value))
 		free(value);
@@ -142,7 +142,7 @@ const struct gates *dra_state_gates(const struct dra_state *s)
  * Returns the object's JSON tree, valid until the next call. If it cannot be parsed, logs it and
  * returns NULL.
  */
-static struct json *tree_of(struct dra_state *s, const struct cached *o)
+static struct json *state_tree_of(struct dra_state *s, const struct cached *o)
 {
 	struct json *tree = NULL;
 	struct error err;
@@ -161,14 +161,14 @@ static struct cached *view(const struct claim_entry *e)
 	return e->ours ? e->ours : e->seen;
 }
 
-static struct claim_entry *find(const struct dra_state *s, struct str key)
+static struct claim_entry *state_find(const struct dra_state *s, struct str key)
 {
 	return map_get(&s->claims, key);
 }
 
-static struct claim_entry *need(struct dra_state *s, struct str key)
+static struct claim_entry *state_need(struct dra_state *s, struct str key)
 {
-	struct claim_entry *e = find(s, key);
+	struct claim_entry *e = state_find(s, key);
 
 	if (e)
 		return e;
@@ -186,7 +186,7 @@ static void entry_drop(struct dra_state *s, struct claim_entry *e)
 	if (view(e) || e->decisions || !list_empty(&e->waiters))
 		return;
 	(void)map_remove(&s->claims, e->key);
-	entry_free(e);
+	state_entry_free(e);
 }
 
 /* `seen` or `ours` changed. */
@@ -204,7 +204,7 @@ static void forget_answer(struct dra_state *s)
 	s->asked_revision = 0;
 }
 
-static void tell(struct claim_entry *e)
+static void dra_state_tell(struct claim_entry *e)
 {
 	struct list now;
 
@@ -256,10 +256,10 @@ static void note_owner(struct dra_state *s, struct claim_entry *e, const struct 
 }
 
 /* Updates the inventory after the view has changed. */
-static void look(struct dra_state *s, struct claim_entry *e)
+static void state_look(struct dra_state *s, struct claim_entry *e)
 {
 	struct cached *o = view(e);
-	struct json *tree = tree_of(s, o);
+	struct json *tree = state_tree_of(s, o);
 	const struct json *allocation = json_getz(json_getz(tree, "status"), "allocation");
 	bool was = e->allocated;
 	struct error err;
@@ -267,7 +267,7 @@ static void look(struct dra_state *s, struct claim_entry *e)
 	forget_answer(s);
 	if (!tree) {
 		/* The claim cannot be read: it keeps its earlier devices. */
-		tell(e);
+		dra_state_tell(e);
 		return;
 	}
 	e->allocated = json_is(allocation, JSON_OBJECT);
@@ -277,7 +277,7 @@ static void look(struct dra_state *s, struct claim_entry *e)
 	if (inventory_put_claim(s->inventory, tree, &err) < 0)
 		log_warn(s->log, "ignoring the allocation of a claim", LOG_STR("claim", o->key),
 			 LOG_ERR(&err));
-	tell(e);
+	dra_state_tell(e);
 }
 
 static bool newer(const struct cached *a, const struct cached *b)
@@ -287,7 +287,7 @@ static bool newer(const struct cached *a, const struct cached *b)
 
 void dra_state_put_claim(struct dra_state *s, struct cached *o)
 {
-	struct claim_entry *e = need(s, o->key);
+	struct claim_entry *e = state_need(s, o->key);
 	struct cached *old = e->seen;
 	bool echo = e->ours && o->revision > 0 && e->ours->revision == o->revision &&
 		    str_eq(e->ours->uid, o->uid);
@@ -303,7 +303,7 @@ void dra_state_put_claim(struct dra_state *s, struct cached *o)
 	forget_answer(s);
 	/* An echo of our own write changes nothing. */
 	if (!echo)
-		look(s, e);
+		state_look(s, e);
 }
 
 /* Removes a claim that no longer exists. */
@@ -319,14 +319,14 @@ static void vanish(struct dra_state *s, struct claim_entry *e)
 	forget_pod(s, e);
 	/* Keep the entry alive during the callbacks. */
 	e->decisions++;
-	tell(e);
+	dra_state_tell(e);
 	e->decisions--;
 	entry_drop(s, e);
 }
 
 void dra_state_remove_claim(struct dra_state *s, struct cached *o)
 {
-	struct claim_entry *e = find(s, o->key);
+	struct claim_entry *e = state_find(s, o->key);
 
 	if (!e || !view(e))
 		return;
@@ -345,7 +345,7 @@ void dra_state_remove_claim(struct dra_state *s, struct cached *o)
 
 bool dra_state_gone(struct dra_state *s, struct str key, struct str uid)
 {
-	struct claim_entry *e = find(s, key);
+	struct claim_entry *e = state_find(s, key);
 
 	if (!e || !e->ours || e->seen || !str_eq(e->ours->uid, uid))
 		return false;
@@ -372,14 +372,14 @@ struct cached *dra_state_take_lost(struct dra_state *s, uint64_t revision)
 
 struct cached *dra_state_claim(const struct dra_state *s, struct str key)
 {
-	const struct claim_entry *e = find(s, key);
+	const struct claim_entry *e = state_find(s, key);
 
 	return e ? view(e) : NULL;
 }
 
 bool dra_state_find(const struct dra_state *s, struct str key, struct dra_claim *ret_claim)
 {
-	const struct claim_entry *e = find(s, key);
+	const struct claim_entry *e = state_find(s, key);
 	struct cached *o = e ? view(e) : NULL;
 
 	if (!o)
@@ -431,7 +431,7 @@ int dra_state_decide(struct dra_state *s, const struct json *claim, const struct
 	int r;
 
 	d = decision_new(uid, json_text_at(meta, "namespace"), json_text_at(meta, "name"));
-	e = find(s, d->key);
+	e = state_find(s, d->key);
 	if (map_get(&s->decisions, uid) ||
 	    (e && view(e) && e->allocated && str_eq(view(e)->uid, uid))) {
 		r = error_set(err, ERR_CONFLICT, "claim %.*s has an allocation already",
@@ -451,14 +451,14 @@ int dra_state_decide(struct dra_state *s, const struct json *claim, const struct
 		return r;
 	}
 	(void)map_put(&s->decisions, d->uid, d);
-	need(s, d->key)->decisions++;
+	state_need(s, d->key)->decisions++;
 	return 0;
 }
 
 /* Ends a decision. Returns true if this frees devices that only the decision held. */
 static bool decision_end(struct dra_state *s, struct decision *d)
 {
-	struct claim_entry *e = find(s, d->key);
+	struct claim_entry *e = state_find(s, d->key);
 	bool freed = !d->stored;
 
 	if (freed)
@@ -480,7 +480,7 @@ void dra_state_settle(struct dra_state *s, struct str uid)
 bool dra_state_drop(struct dra_state *s, struct str uid)
 {
 	struct decision *d = map_remove(&s->decisions, uid);
-	struct claim_entry *e = d ? find(s, d->key) : NULL;
+	struct claim_entry *e = d ? state_find(s, d->key) : NULL;
 
 	/* For hints: devices are free again, although the claim did not change. */
 	if (e && !d->stored && view(e))
@@ -504,7 +504,7 @@ static bool holds(const struct claim_entry *e, const struct cached *o)
 /* Unless it is known already, or is about a claim that is gone. */
 static void take_answer(struct dra_state *s, struct cached *o, bool is_new)
 {
-	struct claim_entry *e = is_new ? need(s, o->key) : find(s, o->key);
+	struct claim_entry *e = is_new ? state_need(s, o->key) : state_find(s, o->key);
 
 	if (!e || (!is_new && (!view(e) || !str_eq(view(e)->uid, o->uid))))
 		return;
@@ -513,7 +513,7 @@ static void take_answer(struct dra_state *s, struct cached *o, bool is_new)
 	cached_unref(e->ours);
 	e->ours = cached_ref(o);
 	note_unseen(s, e);
-	look(s, e);
+	state_look(s, e);
 }
 
 bool dra_state_stored(struct dra_state *s, struct cached *o, struct str decision, bool is_new)
@@ -528,7 +528,7 @@ bool dra_state_stored(struct dra_state *s, struct cached *o, struct str decision
 		d->stored = true;
 	}
 	take_answer(s, o, is_new);
-	e = find(s, o->key);
+	e = state_find(s, o->key);
 	if (!ends || holds(e, o))
 		return false;
 	/* For hints: when the watch reported the release, the decision still held the devices. */
@@ -540,7 +540,7 @@ bool dra_state_stored(struct dra_state *s, struct cached *o, struct str decision
 
 void dra_state_wait(struct dra_state *s, struct str key, struct dra_waiter *w)
 {
-	list_push_back(&need(s, key)->waiters, &w->link);
+	list_push_back(&state_need(s, key)->waiters, &w->link);
 }
 
 void dra_state_unwait(struct dra_waiter *w)
@@ -550,10 +550,10 @@ void dra_state_unwait(struct dra_waiter *w)
 
 /* --- slices, classes, rules --------------------------------------------------------------- */
 
-static void put(struct dra_state *s, struct cached *o, const char *kind,
-		int (*fn)(struct inventory *inv, const struct json *tree, struct error *err))
+static void state_put(struct dra_state *s, struct cached *o, const char *kind,
+		      int (*fn)(struct inventory *inv, const struct json *tree, struct error *err))
 {
-	struct json *tree = tree_of(s, o);
+	struct json *tree = state_tree_of(s, o);
 	struct error err;
 
 	if (tree && fn(s->inventory, tree, &err) < 0)
@@ -563,7 +563,7 @@ static void put(struct dra_state *s, struct cached *o, const char *kind,
 
 void dra_state_put_slice(struct dra_state *s, struct cached *o)
 {
-	put(s, o, "ResourceSlice", inventory_put_slice);
+	state_put(s, o, "ResourceSlice", inventory_put_slice);
 }
 
 void dra_state_remove_slice(struct dra_state *s, struct cached *o)
@@ -573,7 +573,7 @@ void dra_state_remove_slice(struct dra_state *s, struct cached *o)
 
 void dra_state_put_class(struct dra_state *s, struct cached *o)
 {
-	put(s, o, "DeviceClass", inventory_put_class);
+	state_put(s, o, "DeviceClass", inventory_put_class);
 }
 
 void dra_state_remove_class(struct dra_state *s, struct cached *o)
@@ -584,7 +584,7 @@ void dra_state_remove_class(struct dra_state *s, struct cached *o)
 void dra_state_put_taint_rule(struct dra_state *s, struct cached *o)
 {
 	if (gates_on(&s->gates, GATE_DRADeviceTaintRules))
-		put(s, o, "DeviceTaintRule", inventory_put_taint_rule);
+		state_put(s, o, "DeviceTaintRule", inventory_put_taint_rule);
 }
 
 void dra_state_remove_taint_rule(struct dra_state *s, struct cached *o)
@@ -622,7 +622,7 @@ static bool freed_within(const struct claim_entry *e, const struct cached *old,
 static struct dra_change find_change(const struct dra_state *s, const struct cached *old,
 				     const struct cached *o)
 {
-	const struct claim_entry *e = o ? find(s, o->key) : NULL;
+	const struct claim_entry *e = o ? state_find(s, o->key) : NULL;
 	struct dra_change c = { 0 };
 
 	if (!o) {

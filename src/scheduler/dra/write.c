@@ -30,7 +30,7 @@ static void write_free(struct dra_write *w)
 	free(w);
 }
 
-static void finish(struct dra_write *w, const struct error *err, struct cached *answer)
+static void write_finish(struct dra_write *w, const struct error *err, struct cached *answer)
 {
 	(void)answer;
 	if (err && err->code != ERR_NOT_FOUND && err->code != ERR_CANCELED)
@@ -39,8 +39,8 @@ static void finish(struct dra_write *w, const struct error *err, struct cached *
 	write_free(w);
 }
 
-static void on_done(struct client_request *r, const struct client_answer *a,
-		    const struct error *err)
+static void write_on_done(struct client_request *r, const struct client_answer *a,
+			  const struct error *err)
 {
 	struct dra_write *w = r->arg;
 	CLEANUP(cached_unref) struct cached *answer = NULL;
@@ -68,8 +68,8 @@ static struct dra_write *write_new(struct plugin *p, const struct dra_pod_claim 
 	w->ns = arena_str(&w->arena, cached_ns(claim->object));
 	w->name = arena_str(&w->arena, cached_name(claim->object));
 	w->uid = arena_str(&w->arena, claim->object->uid);
-	w->next = finish;
-	w->request = (struct client_request){ .on_done = on_done, .arg = w };
+	w->next = write_finish;
+	w->request = (struct client_request){ .on_done = write_on_done, .arg = w };
 	return w;
 }
 
@@ -126,7 +126,7 @@ static void deleted(struct dra_write *w, const struct error *err, struct cached 
 
 	/* It does not matter if someone else deleted it first. */
 	if (err && err->code != ERR_NOT_FOUND) {
-		finish(w, err, answer);
+		write_finish(w, err, answer);
 		return;
 	}
 	if (dra_state_claim(w->state, key))
@@ -134,7 +134,7 @@ static void deleted(struct dra_write *w, const struct error *err, struct cached 
 	/* The watch may never report it. */
 	if (dra_state_gone(w->state, key, w->uid))
 		dra_tell_deleted(w->plugin, last);
-	finish(w, NULL, answer);
+	write_finish(w, NULL, answer);
 }
 
 static void delete_now(struct dra_write *w)
@@ -155,7 +155,7 @@ static void delete_unprotected(struct dra_write *w, const struct error *err, str
 	if (err && err->code == ERR_NOT_FOUND)
 		deleted(w, err, NULL);
 	else if (err)
-		finish(w, err, NULL);
+		write_finish(w, err, NULL);
 	else
 		delete_now(w);
 }
@@ -180,7 +180,7 @@ static void delete_fresh(struct dra_write *w, const struct error *err, struct ca
 		return;
 	}
 	if (err || !answer || cached_tree_held(answer, &w->arena, &tree, NULL) < 0) {
-		finish(w, err, NULL);
+		write_finish(w, err, NULL);
 		return;
 	}
 	take_finalizer_off(w, tree);

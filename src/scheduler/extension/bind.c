@@ -11,7 +11,7 @@
 
 enum { PERMIT_MAX_MS = 15 * 60 * 1000 };
 
-static struct extension_instance *of(const struct plugin *p)
+static struct extension_instance *bind_of(const struct plugin *p)
 {
 	return p->state;
 }
@@ -22,45 +22,45 @@ static struct dp_cycle *cycle(struct cycle *c)
 }
 
 /* Node names end with a NUL over there. */
-static const char *name_of(struct extension_instance *i, struct str node)
+static const char *bind_name_of(struct extension_instance *i, struct str node)
 {
 	return arena_strdup(extension_scratch(i->module->extension), node);
 }
 
 static struct verdict reserve(struct plugin *p, struct cycle *c, struct str node)
 {
-	struct extension_instance *i = of(p);
+	struct extension_instance *i = bind_of(p);
 	struct dp_reason why = { .size = sizeof(why) };
 	uint32_t code;
 
 	extension_enter(i->module->extension);
 	code = OPS(i)->reserve(i->state, cycle(c), &(struct dp_object){ c->pod->object, c->pod },
-			       name_of(i, node), &why);
+			       bind_name_of(i, node), &why);
 	extension_leave(i->module->extension);
 	return extension_verdict(&c->arena, code, &why);
 }
 
 static void unreserve(struct plugin *p, struct cycle *c, struct str node)
 {
-	struct extension_instance *i = of(p);
+	struct extension_instance *i = bind_of(p);
 
 	extension_enter(i->module->extension);
 	OPS(i)->unreserve(i->state, cycle(c), &(struct dp_object){ c->pod->object, c->pod },
-			  name_of(i, node));
+			  bind_name_of(i, node));
 	extension_leave(i->module->extension);
 }
 
 static struct verdict permit(struct plugin *p, struct cycle *c, struct str node,
 			     int64_t *ret_timeout_ms)
 {
-	struct extension_instance *i = of(p);
+	struct extension_instance *i = bind_of(p);
 	struct dp_reason why = { .size = sizeof(why) };
 	int64_t timeout = 0;
 	uint32_t code;
 
 	extension_enter(i->module->extension);
 	code = OPS(i)->permit(i->state, cycle(c), &(struct dp_object){ c->pod->object, c->pod },
-			      name_of(i, node), &timeout, &why);
+			      bind_name_of(i, node), &timeout, &why);
 	extension_leave(i->module->extension);
 	if (code == DP_WAIT)
 		*ret_timeout_ms = MAX(MIN(timeout, (int64_t)PERMIT_MAX_MS), (int64_t)0);
@@ -70,7 +70,7 @@ static struct verdict permit(struct plugin *p, struct cycle *c, struct str node,
 /* --- pre_bind and bind ----------------------------------------------------------- */
 
 /* A cancelled binding only exists as an address. */
-static void finish(struct dp_binding *b, uint32_t code, const struct dp_reason *why)
+static void bind_finish(struct dp_binding *b, uint32_t code, const struct dp_reason *why)
 {
 	struct binding *binding = b->binding;
 	struct verdict v = VERDICT_OK;
@@ -89,7 +89,7 @@ void extension_binding_end(struct extension_instance *i UNUSED, struct dp_bindin
 	struct dp_reason why = { .size = sizeof(why) };
 
 	extension_say(&why, reason ? reason : "");
-	finish(b, code, &why);
+	bind_finish(b, code, &why);
 }
 
 /*
@@ -108,9 +108,9 @@ static void on_cancel(void *arg, struct binding *binding)
 typedef uint32_t binding_fn(void *state, struct dp_binding *b, struct dp_cycle *c,
 			    const struct dp_object *pod, const char *node, struct dp_reason *why);
 
-static void step(struct plugin *p, struct binding *binding, binding_fn *fn)
+static void bind_step(struct plugin *p, struct binding *binding, binding_fn *fn)
 {
-	struct extension_instance *i = of(p);
+	struct extension_instance *i = bind_of(p);
 	struct podinfo *pod = binding_pod(binding);
 	struct dp_reason why = { .size = sizeof(why) };
 	struct dp_binding *b = XNEW(struct dp_binding);
@@ -120,31 +120,32 @@ static void step(struct plugin *p, struct binding *binding, binding_fn *fn)
 	list_push_back(&i->bindings, &b->link);
 	extension_enter(i->module->extension);
 	code = fn(i->state, b, cycle(binding_cycle(binding)),
-		  &(struct dp_object){ pod->object, pod }, name_of(i, binding_node(binding)), &why);
+		  &(struct dp_object){ pod->object, pod }, bind_name_of(i, binding_node(binding)),
+		  &why);
 	extension_leave(i->module->extension);
 	if (code != DP_SCHED_LATER)
-		finish(b, code, &why);
+		bind_finish(b, code, &why);
 	else
 		binding_on_cancel(binding, on_cancel, b);
 }
 
 static void pre_bind(struct plugin *p, struct binding *b)
 {
-	step(p, b, OPS(of(p))->pre_bind);
+	bind_step(p, b, OPS(bind_of(p))->pre_bind);
 }
 
 static void bind_pod(struct plugin *p, struct binding *b)
 {
-	step(p, b, OPS(of(p))->bind);
+	bind_step(p, b, OPS(bind_of(p))->bind);
 }
 
 static void post_bind(struct plugin *p, struct cycle *c, struct str node)
 {
-	struct extension_instance *i = of(p);
+	struct extension_instance *i = bind_of(p);
 
 	extension_enter(i->module->extension);
 	OPS(i)->post_bind(i->state, cycle(c), &(struct dp_object){ c->pod->object, c->pod },
-			  name_of(i, node));
+			  bind_name_of(i, node));
 	extension_leave(i->module->extension);
 }
 

@@ -38,7 +38,7 @@ static const void *live_get(struct dp_cache *cache, const char *node)
 	return live(cache->extension, cache->type, node);
 }
 
-static void change(struct dp_cache *cache, const char *node, void *value, bool fresh)
+static void cache_change(struct dp_cache *cache, const char *node, void *value, bool fresh)
 {
 	struct extension *e = cache->extension;
 	bool was;
@@ -59,7 +59,7 @@ static void change(struct dp_cache *cache, const char *node, void *value, bool f
 static void live_set(struct dp_cache *cache, const char *node, void *resource)
 {
 	if (resource)
-		change(cache, node, resource, true);
+		cache_change(cache, node, resource, true);
 }
 
 static void live_update(struct dp_cache *cache, const char *node,
@@ -71,12 +71,12 @@ static void live_update(struct dp_cache *cache, const char *node,
 
 	if (copy && now != copy)
 		extended_free(cache->type, copy);
-	change(cache, node, now, !now || now != copy);
+	cache_change(cache, node, now, !now || now != copy);
 }
 
 static void live_delete(struct dp_cache *cache, const char *node)
 {
-	change(cache, node, NULL, true);
+	cache_change(cache, node, NULL, true);
 }
 
 /*

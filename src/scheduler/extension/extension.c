@@ -114,7 +114,7 @@ static bool is_name(const char *name)
 	return true;
 }
 
-static int check_name(const struct extension *e, const char *name, struct error *err)
+static int extension_check_name(const struct extension *e, const char *name, struct error *err)
 {
 	if (!is_name(name))
 		return error_set(
@@ -197,7 +197,7 @@ int extension_load(struct extension *e, struct str path, struct error *err)
 	m->path = file_path(path);
 	r = open_library(m, err);
 	if (r == 0)
-		r = check_name(e, m->ops.name, err);
+		r = extension_check_name(e, m->ops.name, err);
 	if (r < 0)
 		return error_wrap(err, r, "plugin %.*s", STR_ARG(path));
 	extension_plugin_functions(m);

@@ -21,7 +21,7 @@ struct str extension_reason(const struct dp_reason *why)
 	return str_of(why->text, strnlen(why->text, sizeof(why->text)));
 }
 
-static void wake(void *host, const char *type)
+static void host_wake(void *host, const char *type)
 {
 	struct extension *e = ((struct extension_host *)host)->extension;
 	const struct extended_type *t = extended_types_find(e->opts.types, str_from(type));
@@ -30,7 +30,7 @@ static void wake(void *host, const char *type)
 		extension_wake(e, t->id, EVENT_ALL);
 }
 
-static int64_t now_ms(void *host)
+static int64_t host_now_ms(void *host)
 {
 	return loop_now(((struct extension_host *)host)->extension->opts.loop);
 }
@@ -51,8 +51,8 @@ static void write_log(void *host, uint32_t level, const char *message)
 
 /* --- metrics --------------------------------------------------------------------- */
 
-static bool resolve(struct extension *e, uint32_t type, const struct metrics_spec *spec,
-		    struct str value, struct dp_metric *m)
+static bool host_resolve(struct extension *e, uint32_t type, const struct metrics_spec *spec,
+			 struct str value, struct dp_metric *m)
 {
 	struct metrics_family *f;
 
@@ -85,7 +85,7 @@ static struct dp_metric *metric(void *host, uint32_t type, const char *name, con
 	if (type > DP_METRIC_GAUGE || !name)
 		return NULL;
 	m = XNEW(struct dp_metric);
-	if (!resolve(e, type, &spec, str_from(value), m)) {
+	if (!host_resolve(e, type, &spec, str_from(value), m)) {
 		free(m);
 		return NULL;
 	}
@@ -121,9 +121,9 @@ void extension_host_init(struct extension_host *h, struct extension *e,
 		.abi_major = DP_SCHEDULER_ABI_MAJOR,
 		.abi_minor = DP_SCHEDULER_ABI_MINOR,
 		.host = h,
-		.wake = wake,
+		.wake = host_wake,
 		.watch = extension_watch,
-		.now_ms = now_ms,
+		.now_ms = host_now_ms,
 		.log = write_log,
 		.metric = metric,
 		.metric_add = metric_add,

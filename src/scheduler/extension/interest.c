@@ -94,7 +94,7 @@ static enum event_hint hint(const struct plugin *p, const struct podinfo *waitin
 	return queue ? HINT_QUEUE : HINT_SKIP;
 }
 
-static int read_one(struct extension_instance *i, uint32_t at, struct error *err)
+static int interest_read_one(struct extension_instance *i, uint32_t at, struct error *err)
 {
 	struct dp_event_interest v = interest(i, at);
 	const struct extended_type *type;
@@ -132,7 +132,7 @@ int extension_read_interests(struct extension_instance *i, struct error *err)
 		return 0;
 	i->events = xcalloc(n + 1, sizeof(*i->events));
 	for (uint32_t at = 0; r == 0 && at < n; at++)
-		r = read_one(i, at, err);
+		r = interest_read_one(i, at, err);
 	return r;
 }
 

@@ -18,7 +18,7 @@ static const struct nodeinfo *info(const struct dp_node_info *n)
 	return (const struct nodeinfo *)n;
 }
 
-static struct extension_host *of(void *host)
+static struct extension_host *node_of(void *host)
 {
 	return host;
 }
@@ -30,13 +30,14 @@ static struct dp_text node_name(void *host UNUSED, const struct dp_node_info *n)
 
 static const struct dp_object *node_object(void *host, const struct dp_node_info *n)
 {
-	return info(n)->node ? extension_object(of(host)->extension, info(n)->node->object, NULL)
-			     : NULL;
+	return info(n)->node
+		       ? extension_object(node_of(host)->extension, info(n)->node->object, NULL)
+		       : NULL;
 }
 
 static const void *node_resource(void *host, const struct dp_node_info *n, const char *type)
 {
-	const struct extended_type *t = extended_types_find(of(host)->extension->opts.types,
+	const struct extended_type *t = extended_types_find(node_of(host)->extension->opts.types,
 							    str_from(type));
 
 	return t ? nodeinfo_extended(info(n), t->id) : NULL;
@@ -45,7 +46,7 @@ static const void *node_resource(void *host, const struct dp_node_info *n, const
 static uint32_t admit(void *host, const struct dp_node_info *n, const char *type,
 		      const struct dp_object *pod, int64_t *ret_requested, int64_t *ret_available)
 {
-	const struct extended_type *t = extended_types_find(of(host)->extension->opts.types,
+	const struct extended_type *t = extended_types_find(node_of(host)->extension->opts.types,
 							    str_from(type));
 	const void *value = t ? nodeinfo_extended(info(n), t->id) : NULL;
 	int64_t requested = 0, available = 0;
@@ -73,10 +74,11 @@ static const struct dp_object *node_pod(void *host, const struct dp_node_info *n
 {
 	const struct podinfo *p = at < info(n)->pods.n ? info(n)->pods.v[at] : NULL;
 
-	return p ? extension_object(of(host)->extension, p->object, p) : NULL;
+	return p ? extension_object(node_of(host)->extension, p->object, p) : NULL;
 }
 
-static int64_t amount(const struct extension_host *h, const struct amounts *a, struct str name)
+static int64_t extension_node_amount(const struct extension_host *h, const struct amounts *a,
+				     struct str name)
 {
 	const struct services *s = h->instance ? h->instance->plugin->services
 					       : h->extension->services;
@@ -102,8 +104,9 @@ static void node_amount(void *host, const struct dp_node_info *n, const char *re
 	*ret_allocatable = 0;
 	if (node)
 		*ret_allocatable = pods ? node->allocatable.pods
-					: amount(host, &node->allocatable, name);
-	*ret_requested = pods ? (int64_t)info(n)->pods.n : amount(host, &info(n)->requested, name);
+					: extension_node_amount(host, &node->allocatable, name);
+	*ret_requested = pods ? (int64_t)info(n)->pods.n
+			      : extension_node_amount(host, &info(n)->requested, name);
 }
 
 /* --- cycles ---------------------------------------------------------------------- */
@@ -128,7 +131,7 @@ static const struct dp_object *cycle_pod(void *host, const struct dp_cycle *c)
 {
 	const struct podinfo *p = ((const struct cycle *)c)->pod;
 
-	return extension_object(of(host)->extension, p->object, p);
+	return extension_object(node_of(host)->extension, p->object, p);
 }
 
 static void *alloc(struct extension_cycle *x, struct cycle *c, size_t size)

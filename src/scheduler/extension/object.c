@@ -9,12 +9,12 @@
 #include "scheduler/cache/podinfo.h"
 #include "scheduler/extension/extension_impl.h"
 
-static struct extension *of(void *host)
+static struct extension *extension_object_of(void *host)
 {
 	return ((struct extension_host *)host)->extension;
 }
 
-static struct dp_text text_of(struct str s)
+static struct dp_text object_text_of(struct str s)
 {
 	return (struct dp_text){ s.p, s.n };
 }
@@ -38,17 +38,17 @@ const struct dp_object *extension_object(struct extension *e, struct cached *o,
 
 static struct dp_text get_name(void *host UNUSED, const struct dp_object *o)
 {
-	return text_of(cached_name(o->object));
+	return object_text_of(cached_name(o->object));
 }
 
 static struct dp_text get_ns(void *host UNUSED, const struct dp_object *o)
 {
-	return text_of(cached_ns(o->object));
+	return object_text_of(cached_ns(o->object));
 }
 
 static struct dp_text get_uid(void *host UNUSED, const struct dp_object *o)
 {
-	return text_of(o->object->uid);
+	return object_text_of(o->object->uid);
 }
 
 static struct dp_text get_label(void *host, const struct dp_object *o, const char *key)
@@ -56,8 +56,9 @@ static struct dp_text get_label(void *host, const struct dp_object *o, const cha
 	struct str name = str_from(key);
 
 	if (o->pod)
-		return text_of(json_str(json_get(o->pod->labels, name)));
-	return text_of(cached_label(o->object, name, extension_scratch(of(host))));
+		return object_text_of(json_str(json_get(o->pod->labels, name)));
+	return object_text_of(
+		cached_label(o->object, name, extension_scratch(extension_object_of(host))));
 }
 
 static struct dp_text get_annotation(void *host, const struct dp_object *o, const char *key)
@@ -65,14 +66,15 @@ static struct dp_text get_annotation(void *host, const struct dp_object *o, cons
 	struct str name = str_from(key);
 
 	if (o->pod)
-		return text_of(json_str(json_get(o->pod->annotations, name)));
-	return text_of(cached_annotation(o->object, name, extension_scratch(of(host))));
+		return object_text_of(json_str(json_get(o->pod->annotations, name)));
+	return object_text_of(
+		cached_annotation(o->object, name, extension_scratch(extension_object_of(host))));
 }
 
 /* --- paths ----------------------------------------------------------------------- */
 
 /* RFC 6901's ~0 and ~1 undone, in place. */
-static bool unescape(char *text, size_t *n)
+static bool object_unescape(char *text, size_t *n)
 {
 	size_t to = 0;
 
@@ -89,7 +91,7 @@ static bool unescape(char *text, size_t *n)
 	return true;
 }
 
-static struct dp_path *compile(struct arena *a, struct str pointer)
+static struct dp_path *object_compile(struct arena *a, struct str pointer)
 {
 	struct str rest = str_skip(pointer, 1), name;
 	struct dp_path *path;
@@ -104,7 +106,7 @@ static struct dp_path *compile(struct arena *a, struct str pointer)
 	rest.p = most > 0 ? rest.p : NULL;
 	while (path->n < most && str_split(&rest, '/', &name)) {
 		text = arena_strdup(a, name);
-		if (!unescape(text, &name.n))
+		if (!object_unescape(text, &name.n))
 			return NULL;
 		path->names[path->n++] = str_of(text, name.n);
 	}
@@ -116,7 +118,7 @@ static struct dp_path *compile(struct arena *a, struct str pointer)
 
 static const struct dp_path *get_path(void *host, const char *pointer)
 {
-	return compile(&of(host)->lasting, str_from(pointer));
+	return object_compile(&extension_object_of(host)->lasting, str_from(pointer));
 }
 
 static bool find_element(struct json_cursor *c, struct str name)
@@ -136,7 +138,7 @@ static bool find_element(struct json_cursor *c, struct str name)
 	return false;
 }
 
-static bool walk(struct json_cursor *c, const struct dp_path *path)
+static bool object_walk(struct json_cursor *c, const struct dp_path *path)
 {
 	for (size_t i = 0; i < path->n; i++) {
 		struct json_cursor array = *c;
@@ -158,17 +160,19 @@ static struct dp_text get_value(void *host, const struct dp_object *o, const str
 	enum json_cursor_type type;
 	struct str raw;
 
-	if (!path || !walk(&c, path) || !json_cursor_value(&c, &raw, &type) ||
+	if (!path || !object_walk(&c, path) || !json_cursor_value(&c, &raw, &type) ||
 	    type == JSON_CURSOR_NULL)
 		return (struct dp_text){ NULL, 0 };
 	if (type == JSON_CURSOR_ESCAPED)
-		raw = json_cursor_text(raw, type, extension_scratch(of(host)));
-	return text_of(raw);
+		raw = json_cursor_text(raw, type, extension_scratch(extension_object_of(host)));
+	return object_text_of(raw);
 }
 
 static struct dp_text find_value(void *host, const struct dp_object *o, const char *pointer)
 {
-	return get_value(host, o, compile(extension_scratch(of(host)), str_from(pointer)));
+	return get_value(
+		host, o,
+		object_compile(extension_scratch(extension_object_of(host)), str_from(pointer)));
 }
 
 static int64_t count_in(struct json_cursor c, bool object)
@@ -187,10 +191,11 @@ static int64_t count_in(struct json_cursor c, bool object)
 
 static int64_t count_values(void *host, const struct dp_object *o, const char *pointer)
 {
-	struct dp_path *path = compile(extension_scratch(of(host)), str_from(pointer));
+	struct dp_path *path = object_compile(extension_scratch(extension_object_of(host)),
+					      str_from(pointer));
 	struct json_cursor c = json_cursor_of(o->object->json), inner;
 
-	if (!path || !walk(&c, path))
+	if (!path || !object_walk(&c, path))
 		return -1;
 	inner = c;
 	if (json_cursor_enter(&inner, '{'))
@@ -199,7 +204,7 @@ static int64_t count_values(void *host, const struct dp_object *o, const char *p
 	return json_cursor_enter(&inner, '[') ? count_in(inner, false) : -1;
 }
 
-static int read_quantity(void *host UNUSED, struct dp_text text, int64_t *ret_value)
+static int object_read_quantity(void *host UNUSED, struct dp_text text, int64_t *ret_value)
 {
 	struct quantity q;
 
@@ -220,5 +225,5 @@ void extension_object_functions(struct dp_scheduler_host *t)
 	t->get = get_value;
 	t->find = find_value;
 	t->count = count_values;
-	t->quantity = read_quantity;
+	t->quantity = object_read_quantity;
 }

@@ -10,7 +10,7 @@
 
 #define OPS(i) (&(i)->module->ops)
 
-static struct extension_instance *of(const struct plugin *p)
+static struct extension_instance *plugin_of(const struct plugin *p)
 {
 	return p->state;
 }
@@ -74,9 +74,9 @@ static struct dp_reason no_reason(void)
 
 /* --- life ------------------------------------------------------------------------ */
 
-static void release(struct plugin *p)
+static void plugin_release(struct plugin *p)
 {
-	struct extension_instance *i = of(p);
+	struct extension_instance *i = plugin_of(p);
 	struct extension *e = i->module->extension;
 	struct list *link;
 
@@ -121,7 +121,7 @@ static void discard(struct extension_instance *i)
 	free(i);
 }
 
-static int init(struct plugin *p, const struct json *args, struct error *err)
+static int plugin_init(struct plugin *p, const struct json *args, struct error *err)
 {
 	struct extension_module *m = CONTAINER_OF((uintptr_t)p->kind, struct extension_module,
 						  kind);
@@ -146,7 +146,7 @@ static int init(struct plugin *p, const struct json *args, struct error *err)
 	p->state = i;
 	r = extension_read_interests(i, err);
 	if (r < 0)
-		release(p);
+		plugin_release(p);
 	return r;
 }
 
@@ -154,7 +154,7 @@ static int init(struct plugin *p, const struct json *args, struct error *err)
 
 static struct verdict pre_enqueue(struct plugin *p, const struct podinfo *pod, struct arena *a)
 {
-	struct extension_instance *i = of(p);
+	struct extension_instance *i = plugin_of(p);
 	struct dp_reason why = no_reason();
 	uint32_t code;
 
@@ -166,7 +166,7 @@ static struct verdict pre_enqueue(struct plugin *p, const struct podinfo *pod, s
 
 static bool less(const struct plugin *p, const struct queued_pod *a, const struct queued_pod *b)
 {
-	struct extension_instance *i = of(p);
+	struct extension_instance *i = plugin_of(p);
 	bool before;
 
 	extension_enter(i->module->extension);
@@ -178,9 +178,9 @@ static bool less(const struct plugin *p, const struct queued_pod *a, const struc
 
 /* --- filters --------------------------------------------------------------------- */
 
-static struct verdict pre_filter(struct plugin *p, struct cycle *c)
+static struct verdict plugin_pre_filter(struct plugin *p, struct cycle *c)
 {
-	struct extension_instance *i = of(p);
+	struct extension_instance *i = plugin_of(p);
 	struct extension_cycle *x = extension_cycle(i, c);
 	struct dp_reason why = no_reason();
 	uint32_t code;
@@ -194,10 +194,10 @@ static struct verdict pre_filter(struct plugin *p, struct cycle *c)
 	return extension_verdict(&c->arena, code, &why);
 }
 
-static void add_pod(struct plugin *p, struct cycle *c, const struct podinfo *other,
-		    const struct nodeinfo *n)
+static void plugin_add_pod(struct plugin *p, struct cycle *c, const struct podinfo *other,
+			   const struct nodeinfo *n)
 {
-	struct extension_instance *i = of(p);
+	struct extension_instance *i = plugin_of(p);
 
 	enter_at(i->module->extension, n);
 	OPS(i)->pre_filter_add_pod(i->state, cycle(c), &(struct dp_object){ other->object, other },
@@ -208,7 +208,7 @@ static void add_pod(struct plugin *p, struct cycle *c, const struct podinfo *oth
 static void remove_pod(struct plugin *p, struct cycle *c, const struct podinfo *other,
 		       const struct nodeinfo *n)
 {
-	struct extension_instance *i = of(p);
+	struct extension_instance *i = plugin_of(p);
 
 	enter_at(i->module->extension, n);
 	OPS(i)->pre_filter_remove_pod(i->state, cycle(c),
@@ -216,9 +216,9 @@ static void remove_pod(struct plugin *p, struct cycle *c, const struct podinfo *
 	leave_at(i->module->extension);
 }
 
-static struct verdict filter(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
+static struct verdict plugin_filter(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
 {
-	struct extension_instance *i = of(p);
+	struct extension_instance *i = plugin_of(p);
 	struct dp_reason why;
 	uint32_t code;
 
@@ -233,7 +233,7 @@ static struct verdict filter(struct plugin *p, struct cycle *c, const struct nod
 
 static struct verdict post_filter(struct plugin *p, struct cycle *c, struct str *ret_nominated)
 {
-	struct extension_instance *i = of(p);
+	struct extension_instance *i = plugin_of(p);
 	struct dp_reason why = no_reason();
 	char nominated[256] = "";
 	uint32_t code;
@@ -250,9 +250,9 @@ static struct verdict post_filter(struct plugin *p, struct cycle *c, struct str 
 
 /* --- scores ---------------------------------------------------------------------- */
 
-static struct verdict pre_score(struct plugin *p, struct cycle *c)
+static struct verdict plugin_pre_score(struct plugin *p, struct cycle *c)
 {
-	struct extension_instance *i = of(p);
+	struct extension_instance *i = plugin_of(p);
 	struct dp_reason why = no_reason();
 	uint32_t code;
 
@@ -263,9 +263,9 @@ static struct verdict pre_score(struct plugin *p, struct cycle *c)
 	return extension_verdict(&c->arena, code, &why);
 }
 
-static struct verdict score(struct plugin *p, struct cycle *c, size_t at, int64_t *ret_score)
+static struct verdict plugin_score(struct plugin *p, struct cycle *c, size_t at, int64_t *ret_score)
 {
-	struct extension_instance *i = of(p);
+	struct extension_instance *i = plugin_of(p);
 	struct dp_reason why;
 	uint32_t code;
 
@@ -281,7 +281,7 @@ static struct verdict score(struct plugin *p, struct cycle *c, size_t at, int64_
 
 static void normalize(struct plugin *p, struct cycle *c, int64_t *scores, size_t n)
 {
-	struct extension_instance *i = of(p);
+	struct extension_instance *i = plugin_of(p);
 
 	extension_enter(i->module->extension);
 	OPS(i)->normalize(i->state, cycle(c), scores, n);
@@ -293,19 +293,19 @@ void extension_plugin_functions(struct extension_module *m)
 	const struct dp_scheduler_plugin *o = &m->ops;
 
 	m->kind.name = o->name;
-	m->kind.init = init;
-	m->kind.release = release;
+	m->kind.init = plugin_init;
+	m->kind.release = plugin_release;
 	m->kind.events_of = extension_events_of;
 	m->kind.clone_state = extension_clone_state;
 	m->kind.pre_enqueue = o->pre_enqueue ? pre_enqueue : NULL;
 	m->kind.less = o->less ? less : NULL;
-	m->kind.pre_filter = o->pre_filter ? pre_filter : NULL;
-	m->kind.add_pod = o->pre_filter_add_pod ? add_pod : NULL;
+	m->kind.pre_filter = o->pre_filter ? plugin_pre_filter : NULL;
+	m->kind.add_pod = o->pre_filter_add_pod ? plugin_add_pod : NULL;
 	m->kind.remove_pod = o->pre_filter_remove_pod ? remove_pod : NULL;
-	m->kind.filter = o->filter ? filter : NULL;
+	m->kind.filter = o->filter ? plugin_filter : NULL;
 	m->kind.post_filter = o->post_filter ? post_filter : NULL;
-	m->kind.pre_score = o->pre_score ? pre_score : NULL;
-	m->kind.score = o->score ? score : NULL;
+	m->kind.pre_score = o->pre_score ? plugin_pre_score : NULL;
+	m->kind.score = o->score ? plugin_score : NULL;
 	m->kind.normalize = o->normalize ? normalize : NULL;
 	extension_bind_functions(m);
 }

@@ -7,23 +7,23 @@
 #include "base/report/log.h"
 #include "scheduler/extension/extension_impl.h"
 
-static struct extension_watch *of(struct informer_handler *h)
+static struct extension_watch *watch_of(struct informer_handler *h)
 {
 	return CONTAINER_OF(h, struct extension_watch, handler);
 }
 
-static void on_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
+static void watch_on_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
-	struct extension_watch *w = of(h);
+	struct extension_watch *w = watch_of(h);
 
 	extension_enter(w->extension);
 	w->ops.on_add(w->ops.arg, &(struct dp_object){ o, NULL });
 	extension_leave(w->extension);
 }
 
-static void on_update(struct informer_handler *h, struct cached *old, struct cached *o)
+static void watch_on_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
-	struct extension_watch *w = of(h);
+	struct extension_watch *w = watch_of(h);
 
 	extension_enter(w->extension);
 	w->ops.on_update(w->ops.arg, &(struct dp_object){ old, NULL },
@@ -31,18 +31,18 @@ static void on_update(struct informer_handler *h, struct cached *old, struct cac
 	extension_leave(w->extension);
 }
 
-static void on_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
+static void watch_on_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
 {
-	struct extension_watch *w = of(h);
+	struct extension_watch *w = watch_of(h);
 
 	extension_enter(w->extension);
 	w->ops.on_delete(w->ops.arg, &(struct dp_object){ last, NULL });
 	extension_leave(w->extension);
 }
 
-static void on_synced(struct informer_handler *h)
+static void watch_on_synced(struct informer_handler *h)
 {
-	struct extension_watch *w = of(h);
+	struct extension_watch *w = watch_of(h);
 
 	extension_enter(w->extension);
 	w->ops.on_synced(w->ops.arg);
@@ -60,7 +60,7 @@ static const char *refusal(const struct extension_host *h, const struct dp_watch
 	return NULL;
 }
 
-static const char *copy(struct extension_watch *w, const char *text)
+static const char *watch_copy(struct extension_watch *w, const char *text)
 {
 	return text ? arena_strdup(&w->arena, str_from(text)) : NULL;
 }
@@ -83,20 +83,20 @@ int extension_watch(void *host, const struct dp_watch *given, struct dp_reason *
 	w->extension = h->extension;
 	w->owner = h->id;
 	w->ops = ops;
-	w->ops.group = copy(w, ops.group);
-	w->ops.version = copy(w, ops.version);
-	w->ops.resource = copy(w, ops.resource);
-	w->ops.ns = copy(w, ops.ns);
-	w->ops.label_selector = copy(w, ops.label_selector);
-	w->handler.on_add = ops.on_add ? on_add : NULL;
-	w->handler.on_update = ops.on_update ? on_update : NULL;
-	w->handler.on_delete = ops.on_delete ? on_delete : NULL;
-	w->handler.on_synced = ops.on_synced ? on_synced : NULL;
+	w->ops.group = watch_copy(w, ops.group);
+	w->ops.version = watch_copy(w, ops.version);
+	w->ops.resource = watch_copy(w, ops.resource);
+	w->ops.ns = watch_copy(w, ops.ns);
+	w->ops.label_selector = watch_copy(w, ops.label_selector);
+	w->handler.on_add = ops.on_add ? watch_on_add : NULL;
+	w->handler.on_update = ops.on_update ? watch_on_update : NULL;
+	w->handler.on_delete = ops.on_delete ? watch_on_delete : NULL;
+	w->handler.on_synced = ops.on_synced ? watch_on_synced : NULL;
 	(void)vec_push(&h->extension->watches, w);
 	return 0;
 }
 
-static void begin(struct extension *e, struct extension_watch *w)
+static void watch_begin(struct extension *e, struct extension_watch *w)
 {
 	struct resource resource = {
 		.group = str_from(w->ops.group),
@@ -118,7 +118,7 @@ static void begin(struct extension *e, struct extension_watch *w)
 void extension_watches_begin(struct extension *e)
 {
 	for (size_t i = 0; e->informers && i < e->watches.n; i++)
-		begin(e, e->watches.v[i]);
+		watch_begin(e, e->watches.v[i]);
 }
 
 void extension_watches_end(struct extension *e, uint64_t owner)

@@ -68,7 +68,7 @@ void scores_normalize(int64_t *scores, size_t n, bool reverse)
 	}
 }
 
-static bool is_among(struct str name, const char *const *names)
+static bool common_is_among(struct str name, const char *const *names)
 {
 	for (; *names; names++)
 		if (str_eqz(name, *names))
@@ -82,7 +82,7 @@ int plugin_args_fields(const struct json *object, const char *path, const char *
 	if (object && !json_is(object, JSON_OBJECT))
 		return error_set(err, ERR_INVALID, "%s: must be an object", path);
 	JSON_FOREACH (v, object)
-		if (!is_among(json_key(v), fields))
+		if (!common_is_among(json_key(v), fields))
 			return error_set(err, ERR_INVALID, "unknown field \"%s%s%.*s\"", path,
 					 *path ? "." : "", STR_ARG(json_key(v)));
 	return 0;
@@ -101,7 +101,8 @@ int plugin_args_check(const struct json *args, const char *kind, const char *con
 	JSON_FOREACH (v, args) {
 		struct str key = json_key(v);
 
-		if (!str_eqz(key, "kind") && !str_eqz(key, "apiVersion") && !is_among(key, fields))
+		if (!str_eqz(key, "kind") && !str_eqz(key, "apiVersion") &&
+		    !common_is_among(key, fields))
 			return error_set(err, ERR_INVALID, "unknown field \"%.*s\"", STR_ARG(key));
 	}
 	return 0;

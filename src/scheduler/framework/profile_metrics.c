@@ -34,7 +34,8 @@ static const char *const point_labels[] = { "extension_point", "status", "profil
 static const char *const execution_labels[] = { "plugin", "extension_point", "status" };
 static const char *const evaluation_labels[] = { "plugin", "extension_point", "profile" };
 
-static struct metrics_family *family(struct metrics *registry, const struct metrics_spec *spec)
+static struct metrics_family *profile_metrics_family(struct metrics *registry,
+						     const struct metrics_spec *spec)
 {
 	struct metrics_family *f = NULL;
 
@@ -46,7 +47,7 @@ static void count_evaluations(struct profile *p, struct metrics *registry)
 {
 	static const enum profile_measure counted[] = { MEASURE_PRE_FILTER, MEASURE_FILTER,
 							MEASURE_PRE_SCORE, MEASURE_SCORE };
-	struct metrics_family *f = family(
+	struct metrics_family *f = profile_metrics_family(
 		registry, &(struct metrics_spec){ .name = "scheduler_plugin_evaluation_total",
 						  .help = "Calls of plugins",
 						  .type = METRICS_COUNTER,
@@ -80,16 +81,16 @@ void profile_metrics_init(struct profile *p)
 	bounds[0] = 0.00001;
 	for (size_t i = 1; i < EXECUTION_BOUNDS; i++)
 		bounds[i] = bounds[i - 1] * 1.5;
-	m->points = family(registry,
-			   &(struct metrics_spec){
-				   .name = "scheduler_framework_extension_point_duration_seconds",
-				   .help = "Duration of all plugins of an extension point",
-				   .type = METRICS_HISTOGRAM,
-				   .labels = point_labels,
-				   .labels_n = ARRAY_SIZE(point_labels),
-				   .bounds = point_bounds,
-				   .bounds_n = ARRAY_SIZE(point_bounds) });
-	m->executions = family(
+	m->points = profile_metrics_family(
+		registry, &(struct metrics_spec){
+				  .name = "scheduler_framework_extension_point_duration_seconds",
+				  .help = "Duration of all plugins of an extension point",
+				  .type = METRICS_HISTOGRAM,
+				  .labels = point_labels,
+				  .labels_n = ARRAY_SIZE(point_labels),
+				  .bounds = point_bounds,
+				  .bounds_n = ARRAY_SIZE(point_bounds) });
+	m->executions = profile_metrics_family(
 		registry,
 		&(struct metrics_spec){ .name = "scheduler_plugin_execution_duration_seconds",
 					.help = "Duration of one plugin at an extension point",

@@ -78,8 +78,8 @@ void resource_shape_read(struct resource_scores *s, struct arena *a, const struc
 		};
 }
 
-static void check_range(const struct json *point, const char *name, int64_t most,
-			const struct field_path *path, struct field_errors *faults)
+static void resource_score_check_range(const struct json *point, const char *name, int64_t most,
+				       const struct field_path *path, struct field_errors *faults)
 {
 	struct field_path field = field_path_name(path, name);
 	int64_t value = json_i64_at(point, name, 0);
@@ -115,8 +115,8 @@ void resource_shape_check(const struct json *shape, const struct field_path *pat
 	JSON_FOREACH (v, shape) {
 		struct field_path item = field_path_index(path, i++);
 
-		check_range(v, "utilization", 100, &item, faults);
-		check_range(v, "score", CUSTOM_SCORE_MAX, &item, faults);
+		resource_score_check_range(v, "utilization", 100, &item, faults);
+		resource_score_check_range(v, "score", CUSTOM_SCORE_MAX, &item, faults);
 	}
 }
 

@@ -33,8 +33,8 @@ static void check_resources(const struct json *list, struct field_errors *faults
 	}
 }
 
-static int read_args(struct plugin *p, struct balanced *s, const struct json *args,
-		     struct error *err)
+static int balanced_allocation_read_args(struct plugin *p, struct balanced *s,
+					 const struct json *args, struct error *err)
 {
 	static const char *const fields[] = { "resources", NULL };
 	static const char *const members[] = { "name", "weight", NULL };
@@ -55,7 +55,7 @@ static int read_args(struct plugin *p, struct balanced *s, const struct json *ar
 	return plugin_args_verdict(&faults, err);
 }
 
-static void release(struct plugin *p)
+static void balanced_allocation_release(struct plugin *p)
 {
 	struct balanced *s = p->state;
 
@@ -66,20 +66,20 @@ static void release(struct plugin *p)
 	p->state = NULL;
 }
 
-static int init(struct plugin *p, const struct json *args, struct error *err)
+static int balanced_allocation_init(struct plugin *p, const struct json *args, struct error *err)
 {
 	struct balanced *s = XNEW(struct balanced);
 	int r;
 
 	arena_init(&s->arena, ARGS_MEMORY_MAX);
 	p->state = s;
-	r = read_args(p, s, args, err);
+	r = balanced_allocation_read_args(p, s, args, err);
 	if (r < 0)
-		release(p);
+		balanced_allocation_release(p);
 	return r;
 }
 
-static struct verdict pre_score(struct plugin *p, struct cycle *c)
+static struct verdict balanced_allocation_pre_score(struct plugin *p, struct cycle *c)
 {
 	const struct balanced *s = p->state;
 	int64_t *requests = resource_scores_requests(&s->scores, &c->arena, p->services->names,
@@ -92,12 +92,13 @@ static struct verdict pre_score(struct plugin *p, struct cycle *c)
 	return (struct verdict){ .code = VERDICT_SKIP };
 }
 
-static struct verdict score(struct plugin *p, struct cycle *c, size_t at, int64_t *ret_score)
+static struct verdict balanced_allocation_score(struct plugin *p, struct cycle *c, size_t at,
+						int64_t *ret_score)
 {
 	const struct balanced *s = p->state;
 
 	*ret_score = 0;
-	if (!*cycle_state(c, p) && pre_score(p, c).code == VERDICT_SKIP)
+	if (!*cycle_state(c, p) && balanced_allocation_pre_score(p, c).code == VERDICT_SKIP)
 		return VERDICT_OK;
 	*ret_score = resource_scores_of(&s->scores, *cycle_state(c, p), c->feasible[at]);
 	return VERDICT_OK;
@@ -105,8 +106,8 @@ static struct verdict score(struct plugin *p, struct cycle *c, size_t at, int64_
 
 const struct plugin_kind plugin_node_resources_balanced_allocation = {
 	.name = "NodeResourcesBalancedAllocation",
-	.init = init,
-	.release = release,
-	.pre_score = pre_score,
-	.score = score,
+	.init = balanced_allocation_init,
+	.release = balanced_allocation_release,
+	.pre_score = balanced_allocation_pre_score,
+	.score = balanced_allocation_score,
 };

@@ -32,7 +32,7 @@ struct bind_call {
 };
 
 /* `why` NULL: it is bound. */
-static void end(struct bind_call *call, const struct error *why)
+static void default_binder_end(struct bind_call *call, const struct error *why)
 {
 	struct binding *b = call->binding;
 	struct error copy = why ? *why : (struct error){ 0 };
@@ -49,7 +49,8 @@ static void end(struct bind_call *call, const struct error *why)
 }
 
 /* Returns the pod's node, or an empty text. p NULL: the reply has another pod or no pod. */
-static struct str node_of(const struct client_answer *a, struct binding *b, struct arena *arena)
+static struct str default_binder_node_of(const struct client_answer *a, struct binding *b,
+					 struct arena *arena)
 {
 	struct json *tree;
 	struct str node;
@@ -61,10 +62,10 @@ static struct str node_of(const struct client_answer *a, struct binding *b, stru
 	return node.p ? node : STR("");
 }
 
-static void again(struct bind_call *call)
+static void default_binder_again(struct bind_call *call)
 {
 	if (call->looks >= LOOKS_MAX || binding_cancelled(call->binding))
-		end(call, &call->why);
+		default_binder_end(call, &call->why);
 	else
 		loop_timer_start(&call->timer, LOOK_MS << call->looks++);
 }
@@ -76,18 +77,18 @@ static void take_look(struct bind_call *call, const struct client_answer *a)
 	bool ours;
 
 	arena_init(&arena, POD_WORK_MAX);
-	node = node_of(a, call->binding, &arena);
+	node = default_binder_node_of(a, call->binding, &arena);
 	ours = node.n > 0 && str_eq(node, binding_node(call->binding));
 	call->unbound = node.p && node.n == 0;
 	arena_release(&arena);
 	if (call->unbound)
-		again(call);
+		default_binder_again(call);
 	else
-		end(call, ours ? NULL : &call->why);
+		default_binder_end(call, ours ? NULL : &call->why);
 }
 
-static void on_looked(struct client_request *r, const struct client_answer *a,
-		      const struct error *err)
+static void default_binder_on_looked(struct client_request *r, const struct client_answer *a,
+				     const struct error *err)
 {
 	struct bind_call *call = r->arg;
 
@@ -96,22 +97,22 @@ static void on_looked(struct client_request *r, const struct client_answer *a,
 	if (!err)
 		take_look(call, a);
 	else if (err->code == ERR_NOT_FOUND || err->code == ERR_CANCELED)
-		end(call, &call->why);
+		default_binder_end(call, &call->why);
 	else
-		again(call);
+		default_binder_again(call);
 }
 
-static void look(struct bind_call *call)
+static void default_binder_look(struct bind_call *call)
 {
 	const struct podinfo *pod = binding_pod(call->binding);
 	struct resource pods = resource_builtin("", "v1", "pods");
 
-	call->request = (struct client_request){ .on_done = on_looked, .arg = call };
+	call->request = (struct client_request){ .on_done = default_binder_on_looked, .arg = call };
 	client_get(call->client, &call->request, &pods, pod->ns, pod->name);
 }
 
-static void on_done(struct client_request *r, const struct client_answer *a,
-		    const struct error *err)
+static void default_binder_on_done(struct client_request *r, const struct client_answer *a,
+				   const struct error *err)
 {
 	struct bind_call *call = r->arg;
 
@@ -119,12 +120,12 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 		binding_note_gone(call->binding);
 	if (!err || err->code == ERR_CANCELED ||
 	    (!client_answer_doubtful(a) && err->code != ERR_CONFLICT)) {
-		end(call, err);
+		default_binder_end(call, err);
 		return;
 	}
 	if (call->why.code == ERR_OK)
 		call->why = *err;
-	look(call);
+	default_binder_look(call);
 }
 
 /* Cancelled while it waits for its next look. */
@@ -133,7 +134,7 @@ static void on_cancel(void *arg, struct binding *b UNUSED)
 	struct bind_call *call = arg;
 
 	if (loop_timer_running(&call->timer))
-		end(call, &call->why);
+		default_binder_end(call, &call->why);
 }
 
 static void write_member(struct json_writer *w, const char *key, struct str value)
@@ -175,21 +176,22 @@ static void post(struct bind_call *call)
 	struct buf body = BUF_INIT(BODY_MAX);
 
 	write_body(&body, pod, binding_node(call->binding));
-	call->request = (struct client_request){
-		.method = STR("POST"), .body = buf_str(&body), .on_done = on_done, .arg = call
-	};
+	call->request = (struct client_request){ .method = STR("POST"),
+						 .body = buf_str(&body),
+						 .on_done = default_binder_on_done,
+						 .arg = call };
 	client_call(call->client, &call->request, &pods, name, NULL);
 	buf_release(&body);
 }
 
-static void on_timer(struct loop_timer *t)
+static void default_binder_on_timer(struct loop_timer *t)
 {
 	struct bind_call *call = CONTAINER_OF(t, struct bind_call, timer);
 
 	if (call->unbound)
 		post(call);
 	else
-		look(call);
+		default_binder_look(call);
 }
 
 static void bind_pod(struct plugin *p, struct binding *b)
@@ -206,7 +208,7 @@ static void bind_pod(struct plugin *p, struct binding *b)
 	call = XNEW(struct bind_call);
 	call->binding = b;
 	call->client = p->services->client;
-	loop_timer_init(&call->timer, p->services->loop, on_timer);
+	loop_timer_init(&call->timer, p->services->loop, default_binder_on_timer);
 	binding_on_cancel(b, on_cancel, call);
 	post(call);
 }

@@ -23,8 +23,8 @@ static resource_score_fn *find_strategy(struct str name)
 	return NULL;
 }
 
-static void check_names(const struct json *args, const char *field, bool groups,
-			struct field_errors *faults)
+static void fit_args_check_names(const struct json *args, const char *field, bool groups,
+				 struct field_errors *faults)
 {
 	struct field_path path = field_path_name(NULL, field);
 	size_t i = 0;
@@ -99,8 +99,8 @@ static int check_fields(const struct json *args, struct error *err)
 	return r;
 }
 
-static int keep(struct fit_args *s, const struct json *list, const struct json **ret_list,
-		struct error *err)
+static int fit_args_keep(struct fit_args *s, const struct json *list, const struct json **ret_list,
+			 struct error *err)
 {
 	struct json *copy;
 	int r;
@@ -123,14 +123,15 @@ int fit_args_read(struct fit_args *s, struct amount_names *names, const struct j
 	if (r < 0)
 		return r;
 	field_errors_init(&faults, &s->arena);
-	check_names(args, "ignoredResources", false, &faults);
-	check_names(args, "ignoredResourceGroups", true, &faults);
+	fit_args_check_names(args, "ignoredResources", false, &faults);
+	fit_args_check_names(args, "ignoredResourceGroups", true, &faults);
 	check_strategy(strategy, &faults);
 	r = plugin_args_verdict(&faults, err);
 	if (r == 0)
-		r = keep(s, json_getz(args, "ignoredResources"), &s->ignored, err);
+		r = fit_args_keep(s, json_getz(args, "ignoredResources"), &s->ignored, err);
 	if (r == 0)
-		r = keep(s, json_getz(args, "ignoredResourceGroups"), &s->ignored_groups, err);
+		r = fit_args_keep(s, json_getz(args, "ignoredResourceGroups"), &s->ignored_groups,
+				  err);
 	if (r < 0)
 		return r;
 	resource_scores_read(&s->scores, &s->arena, names, json_getz(strategy, "resources"));

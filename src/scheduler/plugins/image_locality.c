@@ -49,7 +49,7 @@ static void add_image(struct cycle *c, struct images *s, struct str name)
 }
 
 /* Of its containers, and of volumes that are images. */
-static struct verdict pre_score(struct plugin *p, struct cycle *c)
+static struct verdict image_locality_pre_score(struct plugin *p, struct cycle *c)
 {
 	size_t most = c->pod->nimages + c->pod->nvolumes;
 	struct images *s = arena_alloc(&c->arena, sizeof(*s) + most * sizeof(struct image));
@@ -75,7 +75,8 @@ static bool has_image(const struct nodeobject *n, struct str name)
 	return false;
 }
 
-static struct verdict score(struct plugin *p, struct cycle *c, size_t at, int64_t *ret_score)
+static struct verdict image_locality_score(struct plugin *p, struct cycle *c, size_t at,
+					   int64_t *ret_score)
 {
 	const struct images *s = *cycle_state(c, p);
 	const struct nodeobject *n = c->feasible[at]->node;
@@ -95,6 +96,6 @@ static struct verdict score(struct plugin *p, struct cycle *c, size_t at, int64_
 
 const struct plugin_kind plugin_image_locality = {
 	.name = "ImageLocality",
-	.pre_score = pre_score,
-	.score = score,
+	.pre_score = image_locality_pre_score,
+	.score = image_locality_score,
 };

@@ -55,7 +55,8 @@ static int read_preferred(struct affinity_args *s, const struct json *list, stru
 	return 0;
 }
 
-static int read_args(struct affinity_args *s, const struct json *args, struct error *err)
+static int node_affinity_read_args(struct affinity_args *s, const struct json *args,
+				   struct error *err)
 {
 	static const char *const fields[] = { "addedAffinity", NULL };
 	static const char *const parts[] = { "requiredDuringSchedulingIgnoredDuringExecution",
@@ -78,7 +79,7 @@ static int read_args(struct affinity_args *s, const struct json *args, struct er
 	return read_preferred(s, json_getz(added, parts[1]), err);
 }
 
-static void release(struct plugin *p)
+static void node_affinity_release(struct plugin *p)
 {
 	struct affinity_args *s = p->state;
 
@@ -89,16 +90,16 @@ static void release(struct plugin *p)
 	p->state = NULL;
 }
 
-static int init(struct plugin *p, const struct json *args, struct error *err)
+static int node_affinity_init(struct plugin *p, const struct json *args, struct error *err)
 {
 	struct affinity_args *s = XNEW(struct affinity_args);
 	int r;
 
 	arena_init(&s->arena, ARGS_MEMORY_MAX);
 	p->state = s;
-	r = read_args(s, args, err);
+	r = node_affinity_read_args(s, args, err);
 	if (r < 0)
-		release(p);
+		node_affinity_release(p);
 	return r;
 }
 
@@ -163,7 +164,7 @@ static bool only_names(struct cycle *c, const struct node_selector *s, struct st
 	return true;
 }
 
-static struct verdict pre_filter(struct plugin *p, struct cycle *c)
+static struct verdict node_affinity_pre_filter(struct plugin *p, struct cycle *c)
 {
 	const struct affinity_args *s = p->state;
 	const struct node_selector *required = c->pod->required_nodes;
@@ -187,7 +188,8 @@ static bool is_enforced(const struct plugin *p, const struct nodeobject *n)
 	return !s->has_required || node_selector_matches(&s->required, n->name, n->labels);
 }
 
-static struct verdict filter(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
+static struct verdict node_affinity_filter(struct plugin *p, struct cycle *c,
+					   const struct nodeinfo *n)
 {
 	if (!is_enforced(p, n->node))
 		return VERDICT_STATIC(VERDICT_UNRESOLVABLE, not_enforced);
@@ -198,7 +200,7 @@ static struct verdict filter(struct plugin *p, struct cycle *c, const struct nod
 
 /* --- score ---------------------------------------------------------------------------------- */
 
-static struct verdict pre_score(struct plugin *p, struct cycle *c)
+static struct verdict node_affinity_pre_score(struct plugin *p, struct cycle *c)
 {
 	const struct affinity_args *s = p->state;
 	bool any = s->npreferred > 0 || c->pod->npreferred_nodes > 0;
@@ -220,7 +222,8 @@ static int64_t sum_of_weights(const struct preferred_node *v, size_t count,
 	return sum;
 }
 
-static struct verdict score(struct plugin *p, struct cycle *c, size_t at, int64_t *ret_score)
+static struct verdict node_affinity_score(struct plugin *p, struct cycle *c, size_t at,
+					  int64_t *ret_score)
 {
 	const struct affinity_args *s = p->state;
 	const struct nodeobject *n = c->feasible[at]->node;
@@ -237,8 +240,9 @@ static void normalize(struct plugin *p, struct cycle *c, int64_t *scores, size_t
 
 /* --- hints ---------------------------------------------------------------------------------- */
 
-static enum event_hint after_node(const struct plugin *p, const struct podinfo *waiting,
-				  const struct cluster_event *e)
+static enum event_hint node_affinity_after_node(const struct plugin *p,
+						const struct podinfo *waiting,
+						const struct cluster_event *e)
 {
 	if (!is_enforced(p, e->node) || !pod_wants_node(waiting, e->node))
 		return HINT_SKIP;
@@ -246,18 +250,20 @@ static enum event_hint after_node(const struct plugin *p, const struct podinfo *
 }
 
 static const struct plugin_event events[] = {
-	{ .kind = EVENT_NODE, .actions = EVENT_ADD | EVENT_UPDATE_NODE_LABEL, .hint = after_node },
+	{ .kind = EVENT_NODE,
+	  .actions = EVENT_ADD | EVENT_UPDATE_NODE_LABEL,
+	  .hint = node_affinity_after_node },
 	{ 0 },
 };
 
 const struct plugin_kind plugin_node_affinity = {
 	.name = "NodeAffinity",
-	.init = init,
-	.release = release,
+	.init = node_affinity_init,
+	.release = node_affinity_release,
 	.events = events,
-	.pre_filter = pre_filter,
-	.filter = filter,
-	.pre_score = pre_score,
-	.score = score,
+	.pre_filter = node_affinity_pre_filter,
+	.filter = node_affinity_filter,
+	.pre_score = node_affinity_pre_score,
+	.score = node_affinity_score,
 	.normalize = normalize,
 };

@@ -52,7 +52,7 @@ static unsigned needs_of(const struct podinfo *pod)
 	return needs;
 }
 
-static struct verdict pre_filter(struct plugin *p, struct cycle *c)
+static struct verdict node_declared_features_pre_filter(struct plugin *p, struct cycle *c)
 {
 	unsigned needs = needs_of(c->pod);
 
@@ -71,7 +71,8 @@ static bool declares(const struct nodeobject *n, const char *name)
 	return false;
 }
 
-static struct verdict filter(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
+static struct verdict node_declared_features_filter(struct plugin *p, struct cycle *c,
+						    const struct nodeinfo *n)
 {
 	const unsigned *needs = *cycle_state(c, p);
 
@@ -91,8 +92,9 @@ static bool same_features(const struct nodeobject *a, const struct nodeobject *b
 	return true;
 }
 
-static enum event_hint after_node(const struct plugin *p, const struct podinfo *waiting,
-				  const struct cluster_event *e)
+static enum event_hint node_declared_features_after_node(const struct plugin *p,
+							 const struct podinfo *waiting,
+							 const struct cluster_event *e)
 {
 	return e->old_node && same_features(e->old_node, e->node) ? HINT_SKIP : HINT_QUEUE;
 }
@@ -106,7 +108,7 @@ static enum event_hint after_update(const struct plugin *p, const struct podinfo
 static const struct plugin_event events[] = {
 	{ .kind = EVENT_NODE,
 	  .actions = EVENT_ADD | EVENT_UPDATE_NODE_FEATURES,
-	  .hint = after_node },
+	  .hint = node_declared_features_after_node },
 	{ .kind = EVENT_UNSCHEDULED_POD, .actions = EVENT_UPDATE, .hint = after_update },
 	{ 0 },
 };
@@ -114,6 +116,6 @@ static const struct plugin_event events[] = {
 const struct plugin_kind plugin_node_declared_features = {
 	.name = "NodeDeclaredFeatures",
 	.events = events,
-	.pre_filter = pre_filter,
-	.filter = filter,
+	.pre_filter = node_declared_features_pre_filter,
+	.filter = node_declared_features_filter,
 };

@@ -9,7 +9,7 @@
 
 static const struct str no_match[] = { REASON("node(s) didn't match the requested node name") };
 
-static struct verdict pre_filter(struct plugin *p, struct cycle *c)
+static struct verdict node_name_pre_filter(struct plugin *p, struct cycle *c)
 {
 	if (c->pod->node.n == 0)
 		return (struct verdict){ .code = VERDICT_SKIP };
@@ -17,7 +17,7 @@ static struct verdict pre_filter(struct plugin *p, struct cycle *c)
 	return VERDICT_OK;
 }
 
-static struct verdict filter(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
+static struct verdict node_name_filter(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
 {
 	if (c->pod->node.n == 0 || str_eq(c->pod->node, n->name))
 		return VERDICT_OK;
@@ -32,6 +32,6 @@ static const struct plugin_event events[] = {
 const struct plugin_kind plugin_node_name = {
 	.name = "NodeName",
 	.events = events,
-	.pre_filter = pre_filter,
-	.filter = filter,
+	.pre_filter = node_name_pre_filter,
+	.filter = node_name_filter,
 };

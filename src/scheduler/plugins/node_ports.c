@@ -8,12 +8,12 @@
 static const struct str taken[] = { REASON(
 	"node(s) didn't have free ports for the requested pod ports") };
 
-static struct verdict pre_filter(struct plugin *p, struct cycle *c)
+static struct verdict node_ports_pre_filter(struct plugin *p, struct cycle *c)
 {
 	return (struct verdict){ .code = c->pod->nports ? VERDICT_SUCCESS : VERDICT_SKIP };
 }
 
-static struct verdict filter(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
+static struct verdict node_ports_filter(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
 {
 	if (n->ports.n == 0)
 		return VERDICT_OK;
@@ -54,6 +54,6 @@ static const struct plugin_event events[] = {
 const struct plugin_kind plugin_node_ports = {
 	.name = "NodePorts",
 	.events = events,
-	.pre_filter = pre_filter,
-	.filter = filter,
+	.pre_filter = node_ports_pre_filter,
+	.filter = node_ports_filter,
 };

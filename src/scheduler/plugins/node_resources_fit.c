@@ -39,7 +39,7 @@ struct fit_state {
 
 /* --- the plugin ----------------------------------------------------------------------------- */
 
-static void release(struct plugin *p)
+static void node_resources_fit_release(struct plugin *p)
 {
 	struct fit_args *s = p->state;
 
@@ -50,7 +50,7 @@ static void release(struct plugin *p)
 	p->state = NULL;
 }
 
-static int init(struct plugin *p, const struct json *args, struct error *err)
+static int node_resources_fit_init(struct plugin *p, const struct json *args, struct error *err)
 {
 	struct fit_args *s = XNEW(struct fit_args);
 	int r;
@@ -59,7 +59,7 @@ static int init(struct plugin *p, const struct json *args, struct error *err)
 	p->state = s;
 	r = fit_args_read(s, p->services->names, args, err);
 	if (r < 0)
-		release(p);
+		node_resources_fit_release(p);
 	return r;
 }
 
@@ -112,7 +112,7 @@ static struct fit_state *need_state(struct plugin *p, struct cycle *c)
 	return *state;
 }
 
-static struct verdict pre_filter(struct plugin *p, struct cycle *c)
+static struct verdict node_resources_fit_pre_filter(struct plugin *p, struct cycle *c)
 {
 	*cycle_state(c, p) = make_state(p, c);
 	return VERDICT_OK;
@@ -175,7 +175,8 @@ static struct verdict short_verdict(struct arena *a, enum verdict_code code, uns
 	return v;
 }
 
-static struct verdict filter(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
+static struct verdict node_resources_fit_filter(struct plugin *p, struct cycle *c,
+						const struct nodeinfo *n)
 {
 	const struct fit_state *s = need_state(p, c);
 	unsigned hopeless = 0;
@@ -198,7 +199,7 @@ static struct verdict filter(struct plugin *p, struct cycle *c, const struct nod
 
 /* --- score ---------------------------------------------------------------------------------- */
 
-static struct verdict pre_score(struct plugin *p, struct cycle *c)
+static struct verdict node_resources_fit_pre_score(struct plugin *p, struct cycle *c)
 {
 	const struct fit_args *args = p->state;
 	struct fit_state *s = need_state(p, c);
@@ -208,13 +209,14 @@ static struct verdict pre_score(struct plugin *p, struct cycle *c)
 	return VERDICT_OK;
 }
 
-static struct verdict score(struct plugin *p, struct cycle *c, size_t at, int64_t *ret_score)
+static struct verdict node_resources_fit_score(struct plugin *p, struct cycle *c, size_t at,
+					       int64_t *ret_score)
 {
 	const struct fit_args *args = p->state;
 	struct fit_state *s = need_state(p, c);
 
 	if (!s->requests)
-		(void)pre_score(p, c);
+		(void)node_resources_fit_pre_score(p, c);
 	*ret_score = resource_scores_of(&args->scores, s->requests, c->feasible[at]);
 	return VERDICT_OK;
 }
@@ -277,8 +279,9 @@ static bool has_grown(const struct plugin *p, const struct amounts *want,
 	       scalars_grew(p, want, before, now);
 }
 
-static enum event_hint after_node(const struct plugin *p, const struct podinfo *waiting,
-				  const struct cluster_event *e)
+static enum event_hint node_resources_fit_after_node(const struct plugin *p,
+						     const struct podinfo *waiting,
+						     const struct cluster_event *e)
 {
 	if (!fits_empty(p, waiting, e->node))
 		return HINT_SKIP;
@@ -350,7 +353,7 @@ static const struct plugin_event events[] = {
 	{ .kind = EVENT_ASSIGNED_POD, .actions = EVENT_DELETE, .hint = after_delete },
 	{ .kind = EVENT_NODE,
 	  .actions = EVENT_ADD | EVENT_UPDATE_NODE_ALLOCATABLE,
-	  .hint = after_node },
+	  .hint = node_resources_fit_after_node },
 	{ .kind = EVENT_DEVICE_CLASS, .actions = EVENT_ADD | EVENT_UPDATE, .hint = after_class },
 	{ .kind = EVENT_ASSIGNED_POD,
 	  .actions = EVENT_UPDATE_POD_SCALE_DOWN,
@@ -361,11 +364,11 @@ static const struct plugin_event events[] = {
 
 const struct plugin_kind plugin_node_resources_fit = {
 	.name = "NodeResourcesFit",
-	.init = init,
-	.release = release,
+	.init = node_resources_fit_init,
+	.release = node_resources_fit_release,
 	.events = events,
-	.pre_filter = pre_filter,
-	.filter = filter,
-	.pre_score = pre_score,
-	.score = score,
+	.pre_filter = node_resources_fit_pre_filter,
+	.filter = node_resources_fit_filter,
+	.pre_score = node_resources_fit_pre_score,
+	.score = node_resources_fit_score,
 };

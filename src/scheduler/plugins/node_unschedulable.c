@@ -13,15 +13,17 @@ static bool tolerates(const struct podinfo *pod)
 			     TAINT_NO_SCHEDULE);
 }
 
-static struct verdict filter(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
+static struct verdict node_unschedulable_filter(struct plugin *p, struct cycle *c,
+						const struct nodeinfo *n)
 {
 	if (!n->node->unschedulable || tolerates(c->pod))
 		return VERDICT_OK;
 	return VERDICT_STATIC(VERDICT_UNRESOLVABLE, unschedulable);
 }
 
-static enum event_hint after_node(const struct plugin *p, const struct podinfo *waiting,
-				  const struct cluster_event *e)
+static enum event_hint node_unschedulable_after_node(const struct plugin *p,
+						     const struct podinfo *waiting,
+						     const struct cluster_event *e)
 {
 	bool was_closed = !e->old_node || e->old_node->unschedulable;
 
@@ -35,7 +37,9 @@ static enum event_hint after_toleration(const struct plugin *p, const struct pod
 }
 
 static const struct plugin_event events[] = {
-	{ .kind = EVENT_NODE, .actions = EVENT_ADD | EVENT_UPDATE_NODE_TAINT, .hint = after_node },
+	{ .kind = EVENT_NODE,
+	  .actions = EVENT_ADD | EVENT_UPDATE_NODE_TAINT,
+	  .hint = node_unschedulable_after_node },
 	{ .kind = EVENT_UNSCHEDULED_POD,
 	  .actions = EVENT_UPDATE_POD_TOLERATION,
 	  .hint = after_toleration },
@@ -45,5 +49,5 @@ static const struct plugin_event events[] = {
 const struct plugin_kind plugin_node_unschedulable = {
 	.name = "NodeUnschedulable",
 	.events = events,
-	.filter = filter,
+	.filter = node_unschedulable_filter,
 };

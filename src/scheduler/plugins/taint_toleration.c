@@ -8,14 +8,16 @@
 
 static const struct str untolerated[] = { REASON("node(s) had untolerated taint(s)") };
 
-static struct verdict filter(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
+static struct verdict taint_toleration_filter(struct plugin *p, struct cycle *c,
+					      const struct nodeinfo *n)
 {
 	if (n->node->ntaints == 0 || pod_tolerates_node(c->pod, n->node))
 		return VERDICT_OK;
 	return VERDICT_STATIC(VERDICT_UNRESOLVABLE, untolerated);
 }
 
-static struct verdict score(struct plugin *p, struct cycle *c, size_t at, int64_t *ret_score)
+static struct verdict taint_toleration_score(struct plugin *p, struct cycle *c, size_t at,
+					     int64_t *ret_score)
 {
 	const struct nodeobject *n = c->feasible[at]->node;
 	int64_t count = 0;
@@ -36,8 +38,9 @@ static void normalize(struct plugin *p, struct cycle *c, int64_t *scores, size_t
 	scores_normalize(scores, n, true);
 }
 
-static enum event_hint after_node(const struct plugin *p, const struct podinfo *waiting,
-				  const struct cluster_event *e)
+static enum event_hint taint_toleration_after_node(const struct plugin *p,
+						   const struct podinfo *waiting,
+						   const struct cluster_event *e)
 {
 	bool was_closed = !e->old_node || !pod_tolerates_node(waiting, e->old_node);
 
@@ -45,7 +48,9 @@ static enum event_hint after_node(const struct plugin *p, const struct podinfo *
 }
 
 static const struct plugin_event events[] = {
-	{ .kind = EVENT_NODE, .actions = EVENT_ADD | EVENT_UPDATE_NODE_TAINT, .hint = after_node },
+	{ .kind = EVENT_NODE,
+	  .actions = EVENT_ADD | EVENT_UPDATE_NODE_TAINT,
+	  .hint = taint_toleration_after_node },
 	{ .kind = EVENT_UNSCHEDULED_POD, .actions = EVENT_UPDATE_POD_TOLERATION },
 	{ 0 },
 };
@@ -53,7 +58,7 @@ static const struct plugin_event events[] = {
 const struct plugin_kind plugin_taint_toleration = {
 	.name = "TaintToleration",
 	.events = events,
-	.filter = filter,
-	.score = score,
+	.filter = taint_toleration_filter,
+	.score = taint_toleration_score,
 	.normalize = normalize,
 };

@@ -45,7 +45,8 @@ static void check_args(struct field_errors *faults, int64_t percentage, int64_t 
 			     "cannot be zero at the same time as minCandidateNodesPercentage");
 }
 
-static int read_args(struct default_preemption *d, const struct json *args, struct error *err)
+static int default_preemption_read_args(struct default_preemption *d, const struct json *args,
+					struct error *err)
 {
 	static const char *const fields[] = { "minCandidateNodesPercentage",
 					      "minCandidateNodesAbsolute", NULL };
@@ -96,7 +97,7 @@ static void init_metrics(struct default_preemption *d, struct metrics *m)
 	d->victims = metrics_histogram_of(f, NULL, 0);
 }
 
-static void release(struct plugin *p)
+static void default_preemption_release(struct plugin *p)
 {
 	struct default_preemption *d = p->state;
 
@@ -107,10 +108,10 @@ static void release(struct plugin *p)
 	p->state = NULL;
 }
 
-static int init(struct plugin *p, const struct json *args, struct error *err)
+static int default_preemption_init(struct plugin *p, const struct json *args, struct error *err)
 {
 	struct default_preemption *d = XNEW(struct default_preemption);
-	int r = read_args(d, args, err);
+	int r = default_preemption_read_args(d, args, err);
 
 	if (r < 0) {
 		free(d);
@@ -202,8 +203,8 @@ static const struct plugin_event events[] = {
 
 const struct plugin_kind plugin_default_preemption = {
 	.name = "DefaultPreemption",
-	.init = init,
-	.release = release,
+	.init = default_preemption_init,
+	.release = default_preemption_release,
 	.events = events,
 	.pre_enqueue = pre_enqueue,
 	.post_filter = post_filter,

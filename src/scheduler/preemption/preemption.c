@@ -335,7 +335,7 @@ static struct verdict no_candidates(struct cycle *c, struct search *s)
 			  arena_str(&c->arena, cycle_message(copy)));
 }
 
-static struct verdict search(const struct preemption *p, struct search *s)
+static struct verdict preemption_search(const struct preemption *p, struct search *s)
 {
 	struct preemption_budgets budgets;
 
@@ -358,7 +358,7 @@ struct verdict preemption_decide(const struct preemption *p, struct preemption_c
 	*ret_hopeless = false;
 	if (!eligible(p, &why))
 		return verdict_of(&c->arena, VERDICT_UNSCHEDULABLE, why);
-	v = search(p, &s);
+	v = preemption_search(p, &s);
 	if (v.code != VERDICT_SUCCESS)
 		return v;
 	if (!s.nfound && !s.nviolating) {

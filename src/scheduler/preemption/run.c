@@ -130,7 +130,7 @@ static void end_status(struct json_writer *w)
 }
 
 /* Gone, or another one has its name. */
-static bool is_gone(const struct error *err)
+static bool run_is_gone(const struct error *err)
 {
 	return err && (err->code == ERR_NOT_FOUND || err->code == ERR_CONFLICT);
 }
@@ -142,7 +142,7 @@ static void on_cleared(struct client_request *r, const struct client_answer *a U
 {
 	struct step *s = r->arg;
 
-	if (err && !is_gone(err) && err->code != ERR_CANCELED)
+	if (err && !run_is_gone(err) && err->code != ERR_CANCELED)
 		log_warn(log_of(s->runs), "cannot clear the nomination of a pod of lower priority",
 			 LOG_STR("pod", s->pod->key), LOG_ERR(err));
 	step_free(s);
@@ -243,7 +243,7 @@ static void step_end(struct step *s, const char *what, const struct error *err)
 
 	if (err && err->code == ERR_CANCELED) {
 		run->failed = run->canceled = true;
-	} else if (err && !is_gone(err)) {
+	} else if (err && !run_is_gone(err)) {
 		run->failed = true;
 		log_warn(log_of(s->runs), what, LOG_STR("pod", s->pod->key),
 			 LOG_STR("preemptor", run->preemptor->key), LOG_ERR(err));

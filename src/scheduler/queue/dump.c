@@ -73,7 +73,7 @@ static int by_leaving(const void *a, const void *b)
 
 typedef VEC(struct queued_pod *) pod_list;
 
-static void collect(const struct podqueue *q, enum queue_place place, pod_list *out)
+static void dump_collect(const struct podqueue *q, enum queue_place place, pod_list *out)
 {
 	struct str key;
 	void *value;
@@ -97,7 +97,7 @@ void podqueue_dump(const struct podqueue *q, int64_t now_ms, struct json_writer 
 	vec_init(&pods, SIZE_MAX / sizeof(void *));
 	json_writer_begin_object(w);
 	for (enum queue_place place = QUEUE_ACTIVE; place <= QUEUE_IN_FLIGHT; place++) {
-		collect(q, place, &pods);
+		dump_collect(q, place, &pods);
 		json_writer_keyz(w, names[place]);
 		json_writer_begin_array(w);
 		for (size_t i = 0; i < pods.n; i++)

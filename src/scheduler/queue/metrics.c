@@ -11,8 +11,9 @@ static const char *const places[QUEUE_IN_FLIGHT] = {
 	[QUEUE_GATED] = "gated",
 };
 
-static struct metrics_family *family(struct metrics *m, const char *name, const char *help,
-				     enum metrics_type type, const char *const *labels, size_t n)
+static struct metrics_family *queue_metrics_family(struct metrics *m, const char *name,
+						   const char *help, enum metrics_type type,
+						   const char *const *labels, size_t n)
 {
 	struct metrics_spec spec = {
 		.name = name, .help = help, .type = type, .labels = labels, .labels_n = n
@@ -34,7 +35,7 @@ void queue_metrics_init(struct podqueue_metrics *m, struct metrics *registry)
 	*m = (struct podqueue_metrics){ { NULL } };
 	if (!registry)
 		return;
-	pending = family(
+	pending = queue_metrics_family(
 		registry, "scheduler_pending_pods",
 		"Number of pending pods, by the queue type. 'active' means number of pods in "
 		"activeQ; 'backoff' means number of pods in backoffQ; 'unschedulable' means "
@@ -44,18 +45,20 @@ void queue_metrics_init(struct podqueue_metrics *m, struct metrics *registry)
 		METRICS_GAUGE, queue, 1);
 	for (unsigned i = QUEUE_ACTIVE; i < QUEUE_IN_FLIGHT; i++)
 		m->pending[i] = metrics_gauge(pending, str_from(places[i]));
-	m->incoming = family(registry, "scheduler_queue_incoming_pods_total",
-			     "Number of pods added to scheduling queues by event and queue type.",
-			     METRICS_COUNTER, incoming, 2);
-	m->reasons = family(
+	m->incoming = queue_metrics_family(
+		registry, "scheduler_queue_incoming_pods_total",
+		"Number of pods added to scheduling queues by event and queue type.",
+		METRICS_COUNTER, incoming, 2);
+	m->reasons = queue_metrics_family(
 		registry, "scheduler_unschedulable_pods",
 		"The number of unschedulable pods broken down by plugin name. A pod will "
 		"increment the gauge for all plugins that caused it to not schedule and so "
 		"this metric have meaning only when broken down by plugin.",
 		METRICS_GAUGE, reasons, 2);
-	m->flight = family(registry, "scheduler_inflight_events",
-			   "Number of events currently tracked in the scheduling queue.",
-			   METRICS_GAUGE, event, 1);
+	m->flight = queue_metrics_family(
+		registry, "scheduler_inflight_events",
+		"Number of events currently tracked in the scheduling queue.", METRICS_GAUGE, event,
+		1);
 	m->popped = metrics_gauge(m->flight, STR("PodPopped"));
 }
 

@@ -31,7 +31,7 @@ static void node_drop(struct podqueue *q, struct nominated_node *n)
 	free(n);
 }
 
-static void forget(struct podqueue *q, struct str uid)
+static void nominate_forget(struct podqueue *q, struct str uid)
 {
 	struct nomination *m = map_remove(&q->nominations, uid);
 	struct queued_pod *queued;
@@ -78,7 +78,7 @@ void queue_nominations_release(struct podqueue *q)
 	map_release(&q->nominated_nodes);
 }
 
-static struct nominated_node *node_of(struct podqueue *q, struct str name)
+static struct nominated_node *nominate_node_of(struct podqueue *q, struct str name)
 {
 	struct nominated_node *n = map_get(&q->nominated_nodes, name);
 
@@ -99,10 +99,10 @@ void podqueue_nominate(struct podqueue *q, struct podinfo *p, struct str node)
 	struct nomination *m;
 
 	/* The name may be the old nomination's own. */
-	n = node.n && queued && !queued->deleted ? node_of(q, node) : NULL;
+	n = node.n && queued && !queued->deleted ? nominate_node_of(q, node) : NULL;
 	if (n)
 		(void)vec_push(&n->pods, podinfo_ref(p));
-	forget(q, p->uid);
+	nominate_forget(q, p->uid);
 	if (n) {
 		m = XNEW(struct nomination);
 		m->node = n;

@@ -68,7 +68,7 @@ static struct heap *heap_of(struct podqueue *q, const struct queued_pod *p)
 }
 
 /* Out of wherever it is. */
-static void leave(struct podqueue *q, struct queued_pod *p)
+static void podqueue_leave(struct podqueue *q, struct queued_pod *p)
 {
 	struct heap *h = heap_of(q, p);
 
@@ -84,7 +84,7 @@ static void leave(struct podqueue *q, struct queued_pod *p)
 	q->counts[QUEUE_NOWHERE]++;
 }
 
-static void enter(struct podqueue *q, struct queued_pod *p, enum queue_place place)
+static void podqueue_enter(struct podqueue *q, struct queued_pod *p, enum queue_place place)
 {
 	struct heap *h;
 
@@ -126,7 +126,7 @@ static void pod_discard(struct podqueue *q, struct queued_pod *p)
 {
 	podqueue_nominate(q, p->pod, STR_NULL);
 	queue_metrics_reasons(q, p->view, p->rejectors, -1);
-	leave(q, p);
+	podqueue_leave(q, p);
 	pod_free(q, p);
 }
 
@@ -187,7 +187,7 @@ static bool admitted(struct podqueue *q, struct queued_pod *p)
 
 static void stay_gated(struct podqueue *q, struct queued_pod *p, const char *label, bool waited)
 {
-	enter(q, p, QUEUE_GATED);
+	podqueue_enter(q, p, QUEUE_GATED);
 	if (!waited)
 		queue_metrics_incoming(q, QUEUE_GATED, label);
 }
@@ -205,14 +205,14 @@ static void to_active(struct podqueue *q, struct queued_pod *p, const char *labe
 {
 	bool waited = waits(p), passed = p->place == QUEUE_BACKOFF;
 
-	leave(q, p);
+	podqueue_leave(q, p);
 	if (!passed && !admitted(q, p)) {
 		stay_gated(q, p, label, waited);
 		return;
 	}
 	if (!p->first_ms)
 		p->first_ms = now_ms;
-	enter(q, p, QUEUE_ACTIVE);
+	podqueue_enter(q, p, QUEUE_ACTIVE);
 	queue_metrics_incoming(q, QUEUE_ACTIVE, label);
 }
 
@@ -220,12 +220,12 @@ static void to_backoff(struct podqueue *q, struct queued_pod *p, const char *lab
 {
 	bool waited = waits(p);
 
-	leave(q, p);
+	podqueue_leave(q, p);
 	if (!admitted(q, p)) {
 		stay_gated(q, p, label, waited);
 		return;
 	}
-	enter(q, p, QUEUE_BACKOFF);
+	podqueue_enter(q, p, QUEUE_BACKOFF);
 	queue_metrics_incoming(q, QUEUE_BACKOFF, label);
 }
 
@@ -252,8 +252,8 @@ static int64_t backoff_ms(const struct podqueue *q, const struct queued_pod *p)
 	return q->opts.initial_backoff_ms << (n - 1);
 }
 
-static void wake(struct podqueue *q, struct queued_pod *p, enum queue_wake how, const char *label,
-		 int64_t now_ms)
+static void podqueue_wake(struct podqueue *q, struct queued_pod *p, enum queue_wake how,
+			  const char *label, int64_t now_ms)
 {
 	if (how == WAKE_NOT)
 		return;
@@ -351,7 +351,7 @@ void podqueue_update(struct podqueue *q, struct podinfo *old, struct podinfo *po
 	replace_pod(q, p, pod);
 	queue_nominate_update(q, before, pod);
 	if (waits(p))
-		wake(q, p, queue_worth(p, &e), e.label, now_ms);
+		podqueue_wake(q, p, queue_worth(p, &e), e.label, now_ms);
 	else
 		heap_fix(heap_of(q, p), p);
 	tell_ready(q);
@@ -391,14 +391,14 @@ struct queued_pod *podqueue_pop(struct podqueue *q, int64_t now_ms)
 			return NULL;
 		queue_metrics_incoming(q, QUEUE_ACTIVE, label_early);
 	}
-	leave(q, p);
+	podqueue_leave(q, p);
 	queue_metrics_reasons(q, p->view, p->rejectors, -1);
 	p->rejectors = 0;
 	p->pending = false;
 	p->attempts++;
 	if (!p->first_ms)
 		p->first_ms = now_ms;
-	enter(q, p, QUEUE_IN_FLIGHT);
+	podqueue_enter(q, p, QUEUE_IN_FLIGHT);
 	return p;
 }
 
@@ -437,11 +437,11 @@ void podqueue_return(struct podqueue *q, struct queued_pod *p, int64_t now_ms)
 	queue_metrics_reasons(q, p->view, p->rejectors, 1);
 	how = queue_flight_worth(q, p);
 	if (how == WAKE_NOT) {
-		leave(q, p);
-		enter(q, p, QUEUE_UNSCHEDULABLE);
+		podqueue_leave(q, p);
+		podqueue_enter(q, p, QUEUE_UNSCHEDULABLE);
 		queue_metrics_incoming(q, QUEUE_UNSCHEDULABLE, label_failed);
 	} else {
-		wake(q, p, how, label_failed, now_ms);
+		podqueue_wake(q, p, how, label_failed, now_ms);
 	}
 	tell_ready(q);
 }
@@ -461,7 +461,7 @@ void podqueue_go_on(struct podqueue *q, struct queued_pod *p, int64_t now_ms)
 	p->attempts--; /* it is the same one */
 	p->since_ms = now_ms;
 	p->order = q->order++;
-	wake(q, p, WAKE_NOW, label_unfinished, now_ms);
+	podqueue_wake(q, p, WAKE_NOW, label_unfinished, now_ms);
 	tell_ready(q);
 }
 
@@ -476,7 +476,7 @@ void podqueue_event(struct podqueue *q, const struct cluster_event *e, int64_t n
 		struct queued_pod *p = q->moving.v[i];
 		bool now = p->pending && e->kind != EVENT_WILDCARD;
 
-		wake(q, p, now ? WAKE_NOW : WAKE_AFTER_BACKOFF, label, now_ms);
+		podqueue_wake(q, p, now ? WAKE_NOW : WAKE_AFTER_BACKOFF, label, now_ms);
 	}
 	queue_flight_note(q, e);
 	tell_ready(q);
@@ -505,7 +505,7 @@ void podqueue_tick(struct podqueue *q, int64_t now_ms)
 		/* It may be gated again: then it waits as long once more. */
 		p->flushed_ms = now_ms;
 		heap_fix(&q->waiting, p);
-		wake(q, p, WAKE_AFTER_BACKOFF, label_timeout, now_ms);
+		podqueue_wake(q, p, WAKE_AFTER_BACKOFF, label_timeout, now_ms);
 	}
 	tell_ready(q);
 }

@@ -20,7 +20,7 @@ enum {
 	REST_MS = 50,
 };
 
-static int64_t now_ns(const struct scheduler *s)
+static int64_t attempt_now_ns(const struct scheduler *s)
 {
 	return clock_monotonic(loop_clock(s->opts.loop));
 }
@@ -42,8 +42,8 @@ static void fail_search(struct scheduler *s, struct queued_pod *q, struct cycle 
 }
 
 /* The pod is decided on: assumed, reserved, permitted, on its way. */
-static void place(struct scheduler *s, struct queued_pod *q, struct cycle *c, struct str node,
-		  int64_t began_ns)
+static void attempt_place(struct scheduler *s, struct queued_pod *q, struct cycle *c,
+			  struct str node, int64_t began_ns)
 {
 	struct binding_start b = { .queued = q, .cycle = c, .began_ns = began_ns };
 	int64_t timeouts[PLUGINS_MAX] = { 0 };
@@ -75,7 +75,7 @@ static void place(struct scheduler *s, struct queued_pod *q, struct cycle *c, st
 	cycle_free(c);
 }
 
-static bool skip(struct scheduler *s, struct queued_pod *q)
+static bool attempt_skip(struct scheduler *s, struct queued_pod *q)
 {
 	struct recorder_object about = pod_about(q->pod);
 	struct buf text;
@@ -97,22 +97,22 @@ static bool try_pod(struct scheduler *s, struct queued_pod *q)
 	const struct snapshot *snapshot;
 	struct cycle_result result;
 	struct cycle *c;
-	int64_t began = now_ns(s);
+	int64_t began = attempt_now_ns(s);
 	bool over = true;
 
-	if (skip(s, q)) {
+	if (attempt_skip(s, q)) {
 		podqueue_done(s->queue, q);
 		return true;
 	}
 	c = cycle_new(q->profile, q->pod, loop_now(s->opts.loop));
 	c->part = q->part;
 	snapshot = nodecache_snapshot(s->nodes);
-	measures_snapshot(&s->measures, now_ns(s) - began);
+	measures_snapshot(&s->measures, attempt_now_ns(s) - began);
 	extension_set_snapshot(s->extension, snapshot);
 	cycle_run(c, snapshot, &s->start, loop_prng(s->opts.loop), &result);
-	measures_algorithm(&s->measures, now_ns(s) - began);
+	measures_algorithm(&s->measures, attempt_now_ns(s) - began);
 	if (result.verdict.code == VERDICT_SUCCESS) {
-		place(s, q, c, result.node, began);
+		attempt_place(s, q, c, result.node, began);
 	} else if (c->unfinished && q->part + 1 < ATTEMPT_PARTS) {
 		over = false;
 		q->part++;
@@ -175,7 +175,7 @@ static void set_tick(struct scheduler *s)
 void attempt_work(struct loop_task *t)
 {
 	struct scheduler *s = CONTAINER_OF(t, struct scheduler, work);
-	int64_t until = now_ns(s) + TURN_NS;
+	int64_t until = attempt_now_ns(s) + TURN_NS;
 	struct queued_pod *q;
 	int left = ATTEMPTS_PER_TURN;
 
@@ -187,7 +187,7 @@ void attempt_work(struct loop_task *t)
 	}
 	follow_sweep(s);
 	podqueue_tick(s->queue, loop_now(s->opts.loop));
-	while (may_work(s) && !rests(s) && left-- > 0 && now_ns(s) < until &&
+	while (may_work(s) && !rests(s) && left-- > 0 && attempt_now_ns(s) < until &&
 	       (q = podqueue_pop(s->queue, loop_now(s->opts.loop))))
 		if (!try_pod(s, q))
 			break;

@@ -32,7 +32,7 @@ struct binding_run {
 	enum binding_step step;
 	unsigned at; /* of the step's plugins */
 	bool calling, answered;
-	bool held; /* before bind: see hold() */
+	bool held; /* before bind: see binding_run_hold() */
 	struct verdict answer;
 	int64_t began_ns, permit_ns;
 	int64_t point_since, plugin_since; /* profile_now() */
@@ -44,7 +44,7 @@ struct binding_run {
 	bool slow; /* no longer counted in scheduler->writing */
 };
 
-static int64_t now_ns(const struct scheduler *s)
+static int64_t binding_run_now_ns(const struct scheduler *s)
 {
 	return clock_monotonic(loop_clock(s->opts.loop));
 }
@@ -62,7 +62,7 @@ static void binding_free(struct binding_run *r)
 }
 
 /* Frees the binding, and makes room for the next one. */
-static void leave(struct binding_run *r)
+static void binding_run_leave(struct binding_run *r)
 {
 	struct scheduler *s = r->scheduler;
 
@@ -88,7 +88,7 @@ static void tell_user(struct binding_run *r)
 	buf_release(&text);
 }
 
-static void succeed(struct binding_run *r)
+static void binding_run_succeed(struct binding_run *r)
 {
 	struct scheduler *s = r->scheduler;
 
@@ -96,15 +96,15 @@ static void succeed(struct binding_run *r)
 	if (!s->stopped)
 		tell_user(r);
 	measures_attempt(&s->measures, r->binding.cycle->profile, MEASURES_SCHEDULED,
-			 now_ns(s) - r->began_ns);
+			 binding_run_now_ns(s) - r->began_ns);
 	measures_bound(&s->measures, r->queued->attempts,
 		       (loop_now(s->opts.loop) - r->queued->first_ms) * CLOCK_MS);
 	profile_post_bind(r->binding.cycle->profile, r->binding.cycle, r->assumed->node);
 	podqueue_done(s->queue, r->queued);
-	leave(r);
+	binding_run_leave(r);
 }
 
-static void fail(struct binding_run *r, const struct verdict *v)
+static void binding_run_fail(struct binding_run *r, const struct verdict *v)
 {
 	struct scheduler *s = r->scheduler;
 	CLEANUP(podinfo_unref) struct podinfo *assumed = podinfo_ref(r->assumed);
@@ -113,7 +113,7 @@ static void fail(struct binding_run *r, const struct verdict *v)
 
 	/* The watch shows it on our node: the server did it, only its answer was lost. */
 	if (r->step == BINDING_BIND && known && !was_there && str_eq(known->node, assumed->node)) {
-		succeed(r);
+		binding_run_succeed(r);
 		return;
 	}
 	profile_unreserve(r->binding.cycle->profile, r->binding.cycle, assumed->node);
@@ -138,7 +138,7 @@ static void fail(struct binding_run *r, const struct verdict *v)
 					   .began_ns = r->began_ns });
 	if (was_there && verdict_rejects(v))
 		follow_tell_pod(s, EVENT_DELETE, assumed, NULL);
-	leave(r);
+	binding_run_leave(r);
 }
 
 /* --- steps ---------------------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ static const struct profile_point *point(const struct binding_run *r)
 }
 
 /* Calls one plugin. Returns true if it has ended its step. */
-static bool ask(struct binding_run *r)
+static bool binding_run_ask(struct binding_run *r)
 {
 	struct plugin *p = &r->binding.cycle->profile->plugins[point(r)->at[r->at]];
 
@@ -170,7 +170,8 @@ static bool ask(struct binding_run *r)
 }
 
 /* The plugin's time, and with its last one's the point's. */
-static void measure(const struct binding_run *r, const struct plugin *p, enum verdict_code code)
+static void binding_run_measure(const struct binding_run *r, const struct plugin *p,
+				enum verdict_code code)
 {
 	enum profile_measure m = r->step == BINDING_BIND ? MEASURE_BIND : MEASURE_PRE_BIND;
 	bool goes_on = r->step == BINDING_BIND ? code == VERDICT_SKIP : code == VERDICT_SUCCESS;
@@ -190,9 +191,9 @@ static bool take_answer(struct binding_run *r)
 	struct str why;
 
 	r->at++;
-	measure(r, p, v.code);
+	binding_run_measure(r, p, v.code);
 	if (r->step == BINDING_BIND && v.code == VERDICT_SUCCESS) {
-		succeed(r);
+		binding_run_succeed(r);
 		return false;
 	}
 	if (v.code == VERDICT_SKIP || v.code == VERDICT_SUCCESS)
@@ -204,7 +205,7 @@ static bool take_answer(struct binding_run *r)
 				  STR_ARG(why));
 	}
 	v.plugin = p;
-	fail(r, &v);
+	binding_run_fail(r, &v);
 	return false;
 }
 
@@ -222,7 +223,7 @@ static void on_held_cancel(void *arg UNUSED, struct binding *b)
  * Waits while an earlier failure condition of the pod is still being written. Concurrently with the
  * binding, it could be applied last and contradict the bound pod's condition.
  */
-static bool hold(struct binding_run *r)
+static bool binding_run_hold(struct binding_run *r)
 {
 	r->held = failure_is_written(r->scheduler, r->assumed->uid);
 	if (r->held)
@@ -238,28 +239,28 @@ static void advance(struct binding_run *r)
 		if (r->binding.cancelled) {
 			v = verdict_of(&r->binding.cycle->arena, VERDICT_ERROR,
 				       STR("the pod was deleted"));
-			fail(r, &v);
+			binding_run_fail(r, &v);
 			return;
 		}
 		if (r->at >= point(r)->n && r->step == BINDING_BIND) {
 			v = verdict_of(&r->binding.cycle->arena, VERDICT_ERROR,
 				       STR("no plugin of the profile binds the pod"));
-			fail(r, &v);
+			binding_run_fail(r, &v);
 			return;
 		}
 		if (r->at >= point(r)->n) {
 			r->step = BINDING_BIND;
 			r->at = 0;
-			if (hold(r))
+			if (binding_run_hold(r))
 				return;
 			continue;
 		}
-		if (!ask(r) || !take_answer(r))
+		if (!binding_run_ask(r) || !take_answer(r))
 			return;
 	}
 }
 
-static void on_done(struct binding *b, struct verdict v)
+static void binding_run_on_done(struct binding *b, struct verdict v)
 {
 	struct binding_run *r = CONTAINER_OF(b, struct binding_run, binding);
 
@@ -287,7 +288,8 @@ static void permitted(struct binding_run *r)
 	loop_timer_init(&r->timeout, s->opts.loop, on_slow);
 	loop_timer_start(&r->timeout, SLOW_MS);
 	if (r->permit_ns)
-		measures_permit(&s->measures, MEASURES_SCHEDULED, now_ns(s) - r->permit_ns);
+		measures_permit(&s->measures, MEASURES_SCHEDULED,
+				binding_run_now_ns(s) - r->permit_ns);
 	r->step = BINDING_PRE_BIND;
 	s->writing++;
 	podqueue_settle(s->queue, r->queued);
@@ -296,15 +298,16 @@ static void permitted(struct binding_run *r)
 
 /* --- permit --------------------------------------------------------------------------------- */
 
-static void refuse(struct binding_run *r, const struct plugin *plugin, struct str reason)
+static void binding_run_refuse(struct binding_run *r, const struct plugin *plugin,
+			       struct str reason)
 {
 	struct verdict v = verdict_of(&r->binding.cycle->arena, VERDICT_UNSCHEDULABLE,
 				      arena_str(&r->binding.cycle->arena, reason));
 
 	v.plugin = plugin;
 	measures_permit(&r->scheduler->measures, MEASURES_UNSCHEDULABLE,
-			now_ns(r->scheduler) - r->permit_ns);
-	fail(r, &v);
+			binding_run_now_ns(r->scheduler) - r->permit_ns);
+	binding_run_fail(r, &v);
 }
 
 static void on_timeout(struct loop_timer *t)
@@ -314,13 +317,14 @@ static void on_timeout(struct loop_timer *t)
 				  "rejected due to timeout after waiting %gs at plugin %s",
 				  (double)r->timeouts_ms[r->first->at] / 1000, r->first->name);
 
-	refuse(r, r->first, str_from(text));
+	binding_run_refuse(r, r->first, str_from(text));
 }
 
 /* The earliest time-out of those that still keep it. */
 static void start_timeout(struct binding_run *r)
 {
-	int64_t least = INT64_MAX, waited = (now_ns(r->scheduler) - r->permit_ns) / CLOCK_MS;
+	int64_t least = INT64_MAX,
+		waited = (binding_run_now_ns(r->scheduler) - r->permit_ns) / CLOCK_MS;
 
 	for (size_t i = 0; i < r->binding.cycle->profile->n; i++) {
 		if ((r->waiting >> i & 1) && r->timeouts_ms[i] < least) {
@@ -340,7 +344,7 @@ void binding_begin(struct scheduler *s, const struct binding_start *start)
 	r->queued = start->queued;
 	r->binding = (struct binding){ .cycle = start->cycle,
 				       .node = start->assumed->node,
-				       .done = on_done };
+				       .done = binding_run_on_done };
 	r->assumed = start->assumed;
 	r->waiting = start->waiting;
 	r->began_ns = start->began_ns;
@@ -355,7 +359,7 @@ void binding_begin(struct scheduler *s, const struct binding_start *start)
 	timeouts = arena_alloc(&r->binding.cycle->arena, PLUGINS_MAX * sizeof(*timeouts));
 	memcpy(timeouts, start->timeouts, PLUGINS_MAX * sizeof(*timeouts));
 	r->timeouts_ms = timeouts;
-	r->permit_ns = now_ns(s);
+	r->permit_ns = binding_run_now_ns(s);
 	start_timeout(r);
 }
 
@@ -390,7 +394,7 @@ bool binding_reject(struct scheduler *s, struct str uid, const struct plugin *pl
 
 	if (!r || r->step != BINDING_PERMIT)
 		return false;
-	refuse(r, plugin, reason);
+	binding_run_refuse(r, plugin, reason);
 	return true;
 }
 
@@ -402,7 +406,7 @@ bool binding_cancel(struct scheduler *s, struct str uid)
 		return false;
 	r->binding.cancelled = true;
 	if (r->step == BINDING_PERMIT)
-		refuse(r, NULL, STR("the pod was deleted"));
+		binding_run_refuse(r, NULL, STR("the pod was deleted"));
 	else if (r->binding.on_cancel)
 		r->binding.on_cancel(r->binding.cancel_arg, &r->binding);
 	return true;

@@ -16,7 +16,7 @@
 
 enum { PAGE = 500, AGAIN_MS = 1000, TIMEOUT_MS = 20 * 1000 };
 
-static void ask(struct scheduler *s, struct str token)
+static void catch_up_ask(struct scheduler *s, struct str token)
 {
 	CLEANUP(buf_release) struct buf query = BUF_INIT(64 * KIB);
 	struct resource claims = resource_builtin("resource.k8s.io", "v1", "resourceclaims");
@@ -66,14 +66,14 @@ static int take_page(struct scheduler *s, const struct client_answer *answer, st
 		take_item(s, item);
 	token = json_text_at(json_getz(list, "metadata"), "continue");
 	if (token.n > 0)
-		ask(s, token);
+		catch_up_ask(s, token);
 	else
 		lead(s);
 	return 0;
 }
 
-static void on_list(struct client_request *r, const struct client_answer *answer,
-		    const struct error *err)
+static void catch_up_on_list(struct client_request *r, const struct client_answer *answer,
+			     const struct error *err)
 {
 	struct scheduler *s = r->arg;
 	struct error bad;
@@ -98,10 +98,10 @@ void catch_up(struct scheduler *s)
 		lead(s);
 		return;
 	}
-	s->catch_up = (struct client_request){ .on_done = on_list,
+	s->catch_up = (struct client_request){ .on_done = catch_up_on_list,
 					       .arg = s,
 					       .timeout_ms = TIMEOUT_MS };
-	ask(s, STR_NULL);
+	catch_up_ask(s, STR_NULL);
 }
 
 void catch_up_again(struct loop_timer *t)

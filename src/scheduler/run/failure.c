@@ -51,7 +51,7 @@ static bool says(const struct json *c, const char *field, struct str text)
 	return str_eq(json_str(json_getz(c, field)), text);
 }
 
-static struct str reason_of(const struct failure *f)
+static struct str failure_reason_of(const struct failure *f)
 {
 	return verdict_rejects(&f->verdict) ? STR("Unschedulable") : STR("SchedulerError");
 }
@@ -73,7 +73,7 @@ static void write_condition(struct scheduler *s, struct json_writer *w, const st
 	json_writer_keyz(w, "status");
 	json_writer_strz(w, "False");
 	json_writer_keyz(w, "reason");
-	json_writer_str(w, reason_of(f));
+	json_writer_str(w, failure_reason_of(f));
 	json_writer_keyz(w, "message");
 	json_writer_str(w, f->message);
 	json_writer_keyz(w, "lastProbeTime");
@@ -94,7 +94,8 @@ static bool make_patch(struct scheduler *s, const struct podinfo *p, const struc
 {
 	const struct json *was = find_condition(p);
 	bool condition = !was || !says(was, "status", STR("False")) ||
-			 !says(was, "reason", reason_of(f)) || !says(was, "message", f->message);
+			 !says(was, "reason", failure_reason_of(f)) ||
+			 !says(was, "message", f->message);
 	bool nominate = f->nominating && !str_eq(p->nominated, f->nominated);
 	struct json_writer w;
 

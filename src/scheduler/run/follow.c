@@ -58,7 +58,7 @@ static int64_t now(const struct scheduler *s)
 	return loop_now(s->opts.loop);
 }
 
-static void tell(struct scheduler *s, const struct cluster_event *e)
+static void follow_tell(struct scheduler *s, const struct cluster_event *e)
 {
 	podqueue_event(s->queue, e, now(s));
 	attempt_soon(s);
@@ -69,10 +69,10 @@ static void tell(struct scheduler *s, const struct cluster_event *e)
 static void tell_object(struct follow *f, unsigned actions, struct cached *old, struct cached *o)
 {
 	if (f->kind->event != EVENT_KINDS)
-		tell(f->scheduler, &(struct cluster_event){ .kind = f->kind->event,
-							    .actions = actions,
-							    .old_object = old,
-							    .object = o });
+		follow_tell(f->scheduler, &(struct cluster_event){ .kind = f->kind->event,
+								   .actions = actions,
+								   .old_object = old,
+								   .object = o });
 }
 
 static void on_object_update(struct informer_handler *h, struct cached *old, struct cached *o)
@@ -121,9 +121,10 @@ static void on_node_update(struct informer_handler *h, struct cached *old_object
 	}
 	nodecache_put_node(s->nodes, n);
 	if (actions)
-		tell(s,
-		     &(struct cluster_event){
-			     .kind = EVENT_NODE, .actions = actions, .old_node = old, .node = n });
+		follow_tell(s, &(struct cluster_event){ .kind = EVENT_NODE,
+							.actions = actions,
+							.old_node = old,
+							.node = n });
 }
 
 static void on_node_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
@@ -140,8 +141,8 @@ static void on_node_delete(struct informer_handler *h, struct cached *last, bool
 	if (known && known->node)
 		old = nodeobject_ref(known->node);
 	(void)nodecache_remove_node(s->nodes, cached_name(last));
-	tell(s, &(struct cluster_event){
-			.kind = EVENT_NODE, .actions = EVENT_DELETE, .old_node = old });
+	follow_tell(s, &(struct cluster_event){
+			       .kind = EVENT_NODE, .actions = EVENT_DELETE, .old_node = old });
 }
 
 /* --- pods ----------------------------------------------------------------------------------- */
@@ -152,16 +153,17 @@ void follow_tell_pod(struct scheduler *s, unsigned actions, const struct podinfo
 	static const char *const labels[] = { "AssignedPodUpdate", "AssignedPodAdd",
 					      "AssignedPodDelete" };
 
-	tell(s, &(struct cluster_event){ .kind = EVENT_ASSIGNED_POD,
-					 .actions = actions,
-					 .label = labels[actions == EVENT_ADD      ? 1
-							 : actions == EVENT_DELETE ? 2
-										   : 0],
-					 .old_pod = old,
-					 .pod = pod });
+	follow_tell(s, &(struct cluster_event){ .kind = EVENT_ASSIGNED_POD,
+						.actions = actions,
+						.label = labels[actions == EVENT_ADD      ? 1
+								: actions == EVENT_DELETE ? 2
+											  : 0],
+						.old_pod = old,
+						.pod = pod });
 }
 
-static void report(struct scheduler *s, const struct podinfo *p, int r, const struct error *err)
+static void follow_report(struct scheduler *s, const struct podinfo *p, int r,
+			  const struct error *err)
 {
 	if (r < 0)
 		log_error(s->opts.log, "cache and API server disagree about a pod",
@@ -181,19 +183,19 @@ static void put_bound(struct scheduler *s, struct podinfo *p)
 	if (known && nodecache_is_assumed(s->nodes, p->uid) && !str_eq(known->node, p->node)) {
 		old = podinfo_ref(known);
 		(void)binding_cancel(s, p->uid);
-		report(s, p, nodecache_add_pod(s->nodes, p, &err), &err);
+		follow_report(s, p, nodecache_add_pod(s->nodes, p, &err), &err);
 		follow_tell_pod(s, EVENT_DELETE, old, NULL);
 		follow_tell_pod(s, EVENT_ADD, NULL, p);
 		return;
 	}
 	if (!known || nodecache_is_assumed(s->nodes, p->uid)) {
-		report(s, p, nodecache_add_pod(s->nodes, p, &err), &err);
+		follow_report(s, p, nodecache_add_pod(s->nodes, p, &err), &err);
 		follow_tell_pod(s, EVENT_ADD, NULL, p);
 		return;
 	}
 	old = podinfo_ref(known);
 	actions = podinfo_changes(old, p);
-	report(s, p, nodecache_update_pod(s->nodes, p, &err), &err);
+	follow_report(s, p, nodecache_update_pod(s->nodes, p, &err), &err);
 	if (actions)
 		follow_tell_pod(s, actions, old, p);
 }
@@ -205,7 +207,7 @@ static void drop_assumed(struct scheduler *s, struct str uid)
 	struct error err;
 
 	if (!binding_cancel(s, uid))
-		report(s, p, nodecache_forget(s->nodes, p, &err), &err);
+		follow_report(s, p, nodecache_forget(s->nodes, p, &err), &err);
 	else if (nodecache_is_assumed(s->nodes, uid))
 		(void)nodecache_forget(s->nodes, p, NULL);
 	follow_tell_pod(s, EVENT_DELETE, p, NULL);
@@ -246,7 +248,7 @@ static void remove_pod(struct scheduler *s, struct cached *last)
 	}
 	if (nodecache_pod(s->nodes, last->uid)) {
 		p = podinfo_ref(nodecache_pod(s->nodes, last->uid));
-		report(s, p, nodecache_remove_pod(s->nodes, p, &err), &err);
+		follow_report(s, p, nodecache_remove_pod(s->nodes, p, &err), &err);
 		follow_tell_pod(s, EVENT_DELETE, p, NULL);
 	} else if (q && q->pod->nominated.n > 0) {
 		p = podinfo_ref(q->pod);
@@ -256,7 +258,7 @@ static void remove_pod(struct scheduler *s, struct cached *last)
 		follow_tell_pod(s, EVENT_DELETE, p, NULL);
 }
 
-static void on_pod_update(struct informer_handler *h, struct cached *old, struct cached *o)
+static void follow_on_pod_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
 	struct scheduler *s = follow_of(h)->scheduler;
 	CLEANUP(podinfo_unref) struct podinfo *p = NULL;
@@ -278,10 +280,11 @@ static void on_pod_update(struct informer_handler *h, struct cached *old, struct
 
 static void on_pod_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
-	on_pod_update(h, NULL, o);
+	follow_on_pod_update(h, NULL, o);
 }
 
-static void on_pod_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
+static void follow_on_pod_delete(struct informer_handler *h, struct cached *last,
+				 bool unknown UNUSED)
 {
 	remove_pod(follow_of(h)->scheduler, last);
 }
@@ -323,8 +326,8 @@ void follow_begin(struct scheduler *s)
 {
 	s->pods.resource = resource_builtin("", "v1", "pods");
 	s->pods.handler = (struct informer_handler){ .on_add = on_pod_add,
-						     .on_update = on_pod_update,
-						     .on_delete = on_pod_delete };
+						     .on_update = follow_on_pod_update,
+						     .on_delete = follow_on_pod_delete };
 	s->node_objects.resource = resource_builtin("", "v1", "nodes");
 	s->node_objects.handler = (struct informer_handler){ .on_add = on_node_add,
 							     .on_update = on_node_update,

@@ -28,7 +28,8 @@ static const char *const only_result[] = { "result" };
 static const char *const only_attempts[] = { "attempts" };
 static const char *const only_type[] = { "type" };
 
-static struct metrics_family *family(struct metrics *registry, const struct metrics_spec *spec)
+static struct metrics_family *measures_family(struct metrics *registry,
+					      const struct metrics_spec *spec)
 {
 	struct metrics_family *f = NULL;
 
@@ -40,13 +41,13 @@ static void init_attempts(struct measures *m, struct metrics *r)
 {
 	struct metrics_family *f;
 
-	m->attempts = family(r,
-			     &(struct metrics_spec){ .name = "scheduler_schedule_attempts_total",
-						     .help = "Attempts to schedule pods, by result",
-						     .type = METRICS_COUNTER,
-						     .labels = result_profile,
-						     .labels_n = 2 });
-	m->attempt_seconds = family(
+	m->attempts = measures_family(
+		r, &(struct metrics_spec){ .name = "scheduler_schedule_attempts_total",
+					   .help = "Attempts to schedule pods, by result",
+					   .type = METRICS_COUNTER,
+					   .labels = result_profile,
+					   .labels_n = 2 });
+	m->attempt_seconds = measures_family(
 		r, &(struct metrics_spec){ .name = "scheduler_scheduling_attempt_duration_seconds",
 					   .help = "Duration of a scheduling attempt, including "
 						   "binding",
@@ -55,26 +56,27 @@ static void init_attempts(struct measures *m, struct metrics *r)
 					   .labels_n = 2,
 					   .bounds = milli,
 					   .bounds_n = ARRAY_SIZE(milli) });
-	f = family(r, &(struct metrics_spec){
-			      .name = "scheduler_scheduling_algorithm_duration_seconds",
-			      .help = "Time to choose a node",
-			      .type = METRICS_HISTOGRAM,
-			      .bounds = milli,
-			      .bounds_n = ARRAY_SIZE(milli) });
+	f = measures_family(r, &(struct metrics_spec){
+				       .name = "scheduler_scheduling_algorithm_duration_seconds",
+				       .help = "Time to choose a node",
+				       .type = METRICS_HISTOGRAM,
+				       .bounds = milli,
+				       .bounds_n = ARRAY_SIZE(milli) });
 	m->algorithm_seconds = metrics_histogram_of(f, NULL, 0);
-	f = family(r, &(struct metrics_spec){ .name = "scheduler_snapshot_duration_seconds",
-					      .help = "Time to update the snapshot",
-					      .type = METRICS_HISTOGRAM,
-					      .bounds = micro,
-					      .bounds_n = ARRAY_SIZE(micro) });
+	f = measures_family(r,
+			    &(struct metrics_spec){ .name = "scheduler_snapshot_duration_seconds",
+						    .help = "Time to update the snapshot",
+						    .type = METRICS_HISTOGRAM,
+						    .bounds = micro,
+						    .bounds_n = ARRAY_SIZE(micro) });
 	m->snapshot_seconds = metrics_histogram_of(f, NULL, 0);
-	f = family(r, &(struct metrics_spec){ .name = "scheduler_pod_scheduling_attempts",
-					      .help = "Attempts until a pod was bound",
-					      .type = METRICS_HISTOGRAM,
-					      .bounds = counts,
-					      .bounds_n = ARRAY_SIZE(counts) });
+	f = measures_family(r, &(struct metrics_spec){ .name = "scheduler_pod_scheduling_attempts",
+						       .help = "Attempts until a pod was bound",
+						       .type = METRICS_HISTOGRAM,
+						       .bounds = counts,
+						       .bounds_n = ARRAY_SIZE(counts) });
 	m->pod_attempts = metrics_histogram_of(f, NULL, 0);
-	m->sli_seconds = family(
+	m->sli_seconds = measures_family(
 		r, &(struct metrics_spec){ .name = "scheduler_pod_scheduling_sli_duration_seconds",
 					   .help = "Time from a pod's first attempt to its binding",
 					   .type = METRICS_HISTOGRAM,
@@ -88,14 +90,15 @@ static void init_selectors(struct measures *m, struct metrics *r)
 {
 	struct metrics_family *f;
 
-	f = family(r, &(struct metrics_spec){
-			      .name = "devplane_scheduler_selector_evaluations_total",
-			      .help = "Evaluations of a device selector for one device",
-			      .type = METRICS_COUNTER });
+	f = measures_family(r, &(struct metrics_spec){
+				       .name = "devplane_scheduler_selector_evaluations_total",
+				       .help = "Evaluations of a device selector for one device",
+				       .type = METRICS_COUNTER });
 	m->evaluations = metrics_counter_of(f, NULL, 0);
-	f = family(r, &(struct metrics_spec){ .name = "devplane_scheduler_selector_cost_total",
-					      .help = "Cost of these evaluations, in CEL's units",
-					      .type = METRICS_COUNTER });
+	f = measures_family(
+		r, &(struct metrics_spec){ .name = "devplane_scheduler_selector_cost_total",
+					   .help = "Cost of these evaluations, in CEL's units",
+					   .type = METRICS_COUNTER });
 	m->evaluation_cost = metrics_counter_of(f, NULL, 0);
 }
 
@@ -108,30 +111,32 @@ void measures_init(struct measures *m, struct metrics *registry)
 		return;
 	init_attempts(m, registry);
 	init_selectors(m, registry);
-	f = family(registry,
-		   &(struct metrics_spec){ .name = "scheduler_permit_wait_duration_seconds",
-					   .help = "Time that pods wait at the Permit extension "
-						   "point",
-					   .type = METRICS_HISTOGRAM,
-					   .labels = only_result,
-					   .labels_n = 1,
-					   .bounds = milli,
-					   .bounds_n = ARRAY_SIZE(milli) });
+	f = measures_family(registry, &(struct metrics_spec){
+					      .name = "scheduler_permit_wait_duration_seconds",
+					      .help = "Time that pods wait at the Permit extension "
+						      "point",
+					      .type = METRICS_HISTOGRAM,
+					      .labels = only_result,
+					      .labels_n = 1,
+					      .bounds = milli,
+					      .bounds_n = ARRAY_SIZE(milli) });
 	for (size_t i = 0; i < ARRAY_SIZE(results); i++)
 		m->permit_seconds[i] = metrics_histogram_of(
 			f, &(struct str){ results[i], strlen(results[i]) }, 1);
-	f = family(registry, &(struct metrics_spec){ .name = "scheduler_cache_size",
-						     .help = "Nodes, pods and assumed pods in the "
-							     "scheduler's cache",
-						     .type = METRICS_GAUGE,
-						     .labels = only_type,
-						     .labels_n = 1 });
+	f = measures_family(registry,
+			    &(struct metrics_spec){ .name = "scheduler_cache_size",
+						    .help = "Nodes, pods and assumed pods in the "
+							    "scheduler's cache",
+						    .type = METRICS_GAUGE,
+						    .labels = only_type,
+						    .labels_n = 1 });
 	m->nodes = metrics_gauge_of(f, &STR("nodes"), 1);
 	m->pods = metrics_gauge_of(f, &STR("pods"), 1);
 	m->assumed = metrics_gauge_of(f, &STR("assumed_pods"), 1);
-	f = family(registry, &(struct metrics_spec){ .name = "scheduler_bindings_in_flight",
-						     .help = "Pods that are being bound",
-						     .type = METRICS_GAUGE });
+	f = measures_family(registry,
+			    &(struct metrics_spec){ .name = "scheduler_bindings_in_flight",
+						    .help = "Pods that are being bound",
+						    .type = METRICS_GAUGE });
 	m->writing = metrics_gauge_of(f, NULL, 0);
 }
 

@@ -208,7 +208,7 @@ static void on_started(void *arg)
 	catch_up(s);
 }
 
-static void on_lost(void *arg, const struct error *why)
+static void scheduler_on_lost(void *arg, const struct error *why)
 {
 	struct scheduler *s = arg;
 
@@ -237,7 +237,7 @@ static int stand(struct scheduler *s, struct error *err)
 				 .renew_deadline_ms = c->renew_deadline_ms,
 				 .retry_period_ms = c->retry_period_ms,
 				 .started_leading = on_started,
-				 .stopped_leading = on_lost,
+				 .stopped_leading = scheduler_on_lost,
 				 .new_leader = on_new_leader,
 				 .arg = s,
 				 .metrics = s->opts.metrics,
@@ -263,14 +263,14 @@ static int stand(struct scheduler *s, struct error *err)
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-static void on_later(struct loop_timer *t)
+static void scheduler_on_later(struct loop_timer *t)
 {
 	struct scheduler *s = CONTAINER_OF(t, struct scheduler, later);
 
 	s->done(s->done_arg);
 }
 
-static int begin(struct scheduler *s, struct error *err)
+static int scheduler_begin(struct scheduler *s, struct error *err)
 {
 	struct client_opts client = { .config = s->opts.kubeconfig,
 				      .role = "scheduler",
@@ -308,10 +308,10 @@ int scheduler_new(const struct scheduler_opts *opts, struct scheduler **ret_sche
 	map_init(&s->patching);
 	loop_task_init(&s->work, attempt_work);
 	loop_timer_init(&s->tick, opts->loop, attempt_tick);
-	loop_timer_init(&s->later, opts->loop, on_later);
+	loop_timer_init(&s->later, opts->loop, scheduler_on_later);
 	loop_timer_init(&s->catch_up_again, opts->loop, catch_up_again);
 	measures_init(&s->measures, opts->metrics);
-	r = begin(s, err);
+	r = scheduler_begin(s, err);
 	if (r < 0) {
 		scheduler_free(s);
 		return r;

@@ -19,7 +19,7 @@ enum { FIXTURE_MEMORY_MAX = 1 << 28, FIXTURE_TEXT_MAX = 1 << 20 };
 
 /* --- texts --------------------------------------------------------------------------------- */
 
-static struct json *parse(struct scheduler_fixture *f, const char *text)
+static struct json *scheduler_fixture_parse(struct scheduler_fixture *f, const char *text)
 {
 	char *copy = arena_strdup(&f->arena, str_from(text));
 	struct json *tree = NULL;
@@ -32,7 +32,7 @@ static struct json *parse(struct scheduler_fixture *f, const char *text)
 	return tree;
 }
 
-static bool is_among(struct str key, const char *names)
+static bool scheduler_fixture_is_among(struct str key, const char *names)
 {
 	struct str rest = str_from(names), name;
 
@@ -45,14 +45,15 @@ static bool is_among(struct str key, const char *names)
 static void move_members(struct json *from, struct json *to, const char *names)
 {
 	JSON_FOREACH_SAFE (v, from) {
-		if (names && !is_among(json_key(v), names))
+		if (names && !scheduler_fixture_is_among(json_key(v), names))
 			continue;
 		(void)json_unlink(from, v);
 		json_set(to, json_key(v), v);
 	}
 }
 
-static struct json *begin(struct scheduler_fixture *f, struct json *text, const char *kind)
+static struct json *scheduler_fixture_begin(struct scheduler_fixture *f, struct json *text,
+					    const char *kind)
 {
 	struct json *o = json_make_object(&f->arena);
 
@@ -63,13 +64,13 @@ static struct json *begin(struct scheduler_fixture *f, struct json *text, const 
 	return o;
 }
 
-static struct json *node_of(struct scheduler_fixture *f, struct json *text)
+static struct json *scheduler_fixture_node_of(struct scheduler_fixture *f, struct json *text)
 {
 	struct json *o, *status, *all;
 
 	if (json_getz(text, "metadata"))
 		return text;
-	o = begin(f, text, "Node");
+	o = scheduler_fixture_begin(f, text, "Node");
 	move_members(text, json_need_object(&f->arena, o, "spec"), "taints unschedulable");
 	status = json_need_object(&f->arena, o, "status");
 	move_members(text, status, "allocatable images conditions declaredFeatures");
@@ -99,7 +100,7 @@ static struct json *pod_of(struct scheduler_fixture *f, struct json *text)
 
 	if (json_getz(text, "metadata"))
 		return text;
-	o = begin(f, text, "Pod");
+	o = scheduler_fixture_begin(f, text, "Pod");
 	meta = json_getz(o, "metadata");
 	spec = json_need_object(&f->arena, o, "spec");
 	owners = json_remove(text, STR("owners"));
@@ -231,7 +232,7 @@ int scheduler_fixture_try_profile(struct scheduler_fixture *f, const char *plugi
 				enable(set, d->name);
 	enable(set, STR("PrioritySort"));
 	enable(set, STR("DefaultBinder"));
-	JSON_FOREACH (v, args ? parse(f, args) : NULL)
+	JSON_FOREACH (v, args ? scheduler_fixture_parse(f, args) : NULL)
 		said[config.nargs++] = (struct config_plugin_args){ json_key(v), v };
 	return profile_new(&config, &(struct plugin_kinds){ .built_in = plugins_built_in },
 			   &f->services, &f->profile, err);
@@ -258,7 +259,7 @@ struct plugin *scheduler_fixture_plugin(struct scheduler_fixture *f, const char 
 
 struct cached *scheduler_fixture_object(struct scheduler_fixture *f, const char *text)
 {
-	return cached_of(f, parse(f, text), false);
+	return cached_of(f, scheduler_fixture_parse(f, text), false);
 }
 
 void scheduler_fixture_put(struct scheduler_fixture *f, struct cache *c, const char *text)
@@ -268,7 +269,9 @@ void scheduler_fixture_put(struct scheduler_fixture *f, struct cache *c, const c
 
 struct nodeobject *scheduler_fixture_make_node(struct scheduler_fixture *f, const char *text)
 {
-	CLEANUP(cached_unref) struct cached *o = cached_of(f, node_of(f, parse(f, text)), false);
+	CLEANUP(cached_unref)
+	struct cached *o = cached_of(
+		f, scheduler_fixture_node_of(f, scheduler_fixture_parse(f, text)), false);
 	struct nodeobject *n = NULL;
 	struct error err;
 
@@ -279,7 +282,8 @@ struct nodeobject *scheduler_fixture_make_node(struct scheduler_fixture *f, cons
 
 struct podinfo *scheduler_fixture_make_pod(struct scheduler_fixture *f, const char *text)
 {
-	CLEANUP(cached_unref) struct cached *o = cached_of(f, pod_of(f, parse(f, text)), true);
+	CLEANUP(cached_unref)
+	struct cached *o = cached_of(f, pod_of(f, scheduler_fixture_parse(f, text)), true);
 	struct podinfo *p = NULL;
 	struct error err;
 
@@ -306,7 +310,7 @@ void scheduler_fixture_pod(struct scheduler_fixture *f, const char *text)
 
 /* --- asking -------------------------------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b)
+static int scheduler_fixture_by_name(const void *a, const void *b)
 {
 	const struct nodeinfo *const *x = a, *const *y = b;
 
@@ -323,7 +327,7 @@ struct cycle *scheduler_fixture_cycle(struct scheduler_fixture *f, const char *p
 	c->feasible = ARENA_ARRAY(&c->arena, struct nodeinfo *, c->nfeasible + 1);
 	for (size_t i = 0; i < c->nfeasible; i++)
 		c->feasible[i] = c->snapshot->nodes[i];
-	qsort(c->feasible, c->nfeasible, sizeof(*c->feasible), by_name);
+	qsort(c->feasible, c->nfeasible, sizeof(*c->feasible), scheduler_fixture_by_name);
 	return c;
 }
 
@@ -333,7 +337,7 @@ static void print_verdict(struct cycle *c, const struct verdict *v, struct buf *
 			 STR_ARG(verdict_message(v, &c->arena)));
 }
 
-static const char *take(struct scheduler_fixture *f, struct buf *out)
+static const char *scheduler_fixture_take(struct scheduler_fixture *f, struct buf *out)
 {
 	const char *text = arena_strdup(&f->arena, buf_str(out));
 
@@ -355,7 +359,7 @@ const char *scheduler_fixture_filters(struct scheduler_fixture *f, struct plugin
 		(void)buf_addc(&out, ':');
 		print_verdict(c, &v, &out);
 	}
-	return take(f, &out);
+	return scheduler_fixture_take(f, &out);
 }
 
 const char *scheduler_fixture_filter(struct scheduler_fixture *f, const char *plugin,
@@ -373,7 +377,7 @@ const char *scheduler_fixture_filter(struct scheduler_fixture *f, const char *pl
 	if (v.code == VERDICT_SUCCESS)
 		return scheduler_fixture_filters(f, p, c);
 	print_verdict(c, &v, &out);
-	return take(f, &out);
+	return scheduler_fixture_take(f, &out);
 }
 
 const char *scheduler_fixture_score(struct scheduler_fixture *f, const char *plugin,
@@ -399,7 +403,7 @@ const char *scheduler_fixture_score(struct scheduler_fixture *f, const char *plu
 		(void)buf_printf(&out, "%s%.*s=%lld/%lld", i ? " " : "",
 				 STR_ARG(c->feasible[i]->name), (long long)raw[i],
 				 (long long)scores[i]);
-	return take(f, &out);
+	return scheduler_fixture_take(f, &out);
 }
 
 static void check_row(const char *plugin, const struct fixture_row *row, const char *got)

@@ -26,7 +26,7 @@ static int faulty(struct scheduler_world *w, int fault)
 	return fault;
 }
 
-static int on_request(void *arg, const struct fakeapi_query *q)
+static int scheduler_world_on_request(void *arg, const struct fakeapi_query *q)
 {
 	struct scheduler_world *w = arg;
 
@@ -77,7 +77,7 @@ struct scheduler_world *scheduler_world_new(uint64_t seed, const char *config)
 
 	w->sim = sim_new(&(struct sim_opts){ .seed = seed });
 	w->api = fakeapi_new(w->sim, seed);
-	w->api->fault = on_request;
+	w->api->fault = scheduler_world_on_request;
 	w->api->fault_arg = w;
 	w->loop = sim_loop_new(w->sim, "scheduler");
 	gates_init(&w->gates);
@@ -98,12 +98,12 @@ void scheduler_world_free(struct scheduler_world *w)
 	free(w);
 }
 
-static void on_lost(void *arg, const struct error *why UNUSED)
+static void scheduler_world_on_lost(void *arg, const struct error *why UNUSED)
 {
 	((struct scheduler_world *)arg)->lost++;
 }
 
-static bool is_ready(void *arg)
+static bool scheduler_world_is_ready(void *arg)
 {
 	return scheduler_check_ready(((struct scheduler_world *)arg)->scheduler, NULL) == 0;
 }
@@ -116,16 +116,16 @@ void scheduler_world_start(struct scheduler_world *w)
 				    .gates = &w->gates,
 				    .identity = "us",
 				    .log = log_null(),
-				    .on_lost = on_lost,
+				    .on_lost = scheduler_world_on_lost,
 				    .arg = w };
 	struct error err;
 
 	if (scheduler_new(&o, &w->scheduler, &err) < 0)
 		fail_msg("%s", err.msg);
-	assert_true(sim_run_until(w->sim, is_ready, w, 60000));
+	assert_true(sim_run_until(w->sim, scheduler_world_is_ready, w, 60000));
 }
 
-static void on_stopped(void *arg)
+static void scheduler_world_on_stopped(void *arg)
 {
 	((struct scheduler_world *)arg)->stopped = true;
 }
@@ -144,7 +144,7 @@ void scheduler_world_drop(struct scheduler_world *w)
 void scheduler_world_stop(struct scheduler_world *w)
 {
 	w->stopped = false;
-	scheduler_stop(w->scheduler, on_stopped, w);
+	scheduler_stop(w->scheduler, scheduler_world_on_stopped, w);
 	assert_true(sim_run_until(w->sim, is_stopped, w, 60000));
 	scheduler_world_drop(w);
 }

@@ -34,7 +34,7 @@ static struct topology_count *find_changed(const struct topology_counts *t, stru
 }
 
 /* An array of `size` bytes each, in the arena, with room for one more. */
-static void *grow(struct arena *a, void *v, size_t n, size_t *room, size_t size)
+static void *counts_grow(struct arena *a, void *v, size_t n, size_t *room, size_t size)
 {
 	void *more;
 
@@ -65,7 +65,8 @@ static struct topology_count *need_base(struct topology_counts *t, struct arena 
 		k->key = key;
 		map_init(&k->values);
 		arena_hold(a, drop_key, k);
-		t->keys = grow(a, t->keys, t->nkeys, &t->room, sizeof(struct topology_key *));
+		t->keys = counts_grow(a, t->keys, t->nkeys, &t->room,
+				      sizeof(struct topology_key *));
 		t->keys[t->nkeys++] = k;
 	}
 	c = map_get(&k->values, value);
@@ -86,7 +87,7 @@ static struct topology_count *need_changed(struct topology_counts *t, struct are
 	if (c)
 		return c;
 	base = find_base(t, key, value);
-	t->changed = grow(a, t->changed, t->nchanged, &t->changed_room, sizeof(*c));
+	t->changed = counts_grow(a, t->changed, t->nchanged, &t->changed_room, sizeof(*c));
 	c = &t->changed[t->nchanged++];
 	*c = (struct topology_count){ key, value, base ? base->n : 0 };
 	return c;

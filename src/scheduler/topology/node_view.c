@@ -53,7 +53,7 @@ static void empty(struct node_view *v)
 	v->used = 0;
 }
 
-static void make_room(struct node_view *v, size_t nodes)
+static void node_view_make_room(struct node_view *v, size_t nodes)
 {
 	size_t room = ROOM_MIN;
 
@@ -219,7 +219,7 @@ struct node_view *node_views_get(struct node_views *v, size_t nodes)
 	}
 	/* All nodes may be new in this cycle, and no domain may change its number then. */
 	if (view->last_use <= v->begun) {
-		make_room(view, nodes);
+		node_view_make_room(view, nodes);
 		if (view->used + nodes > (view->mask + 1) / 4 * 3)
 			empty(view);
 	}

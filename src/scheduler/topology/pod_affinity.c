@@ -11,7 +11,7 @@
 
 /* --- arguments ------------------------------------------------------------------------------ */
 
-static int init(struct plugin *p, const struct json *args, struct error *err)
+static int pod_affinity_init(struct plugin *p, const struct json *args, struct error *err)
 {
 	static const char *const fields[] = { "hardPodAffinityWeight",
 					      "ignorePreferredTermsOfExistingPods", NULL };
@@ -34,7 +34,7 @@ static int init(struct plugin *p, const struct json *args, struct error *err)
 	return 0;
 }
 
-static void release(struct plugin *p)
+static void pod_affinity_release(struct plugin *p)
 {
 	struct pod_affinity_args *s = p->state;
 
@@ -313,8 +313,9 @@ static bool entered(struct str old, struct str now)
 	return now.p && (!old.p || !str_eq(old, now));
 }
 
-static enum event_hint after_node(const struct plugin *p, const struct podinfo *waiting,
-				  const struct cluster_event *e)
+static enum event_hint pod_affinity_after_node(const struct plugin *p,
+					       const struct podinfo *waiting,
+					       const struct cluster_event *e)
 {
 	const struct json *old = e->old_node ? e->old_node->labels : NULL;
 	const struct json *now = e->node->labels;
@@ -340,14 +341,16 @@ static const struct plugin_event events[] = {
 	  .actions = EVENT_ADD | EVENT_UPDATE_POD_LABEL | EVENT_DELETE,
 	  .hint = after_assigned },
 	{ .kind = EVENT_UNSCHEDULED_POD, .actions = EVENT_UPDATE_POD_LABEL },
-	{ .kind = EVENT_NODE, .actions = EVENT_ADD | EVENT_UPDATE_NODE_LABEL, .hint = after_node },
+	{ .kind = EVENT_NODE,
+	  .actions = EVENT_ADD | EVENT_UPDATE_NODE_LABEL,
+	  .hint = pod_affinity_after_node },
 	{ 0 },
 };
 
 const struct plugin_kind plugin_inter_pod_affinity = {
 	.name = "InterPodAffinity",
-	.init = init,
-	.release = release,
+	.init = pod_affinity_init,
+	.release = pod_affinity_release,
 	.events = events,
 	.pre_filter = pod_affinity_pre_filter,
 	.clone_state = pod_affinity_clone_state,

@@ -40,7 +40,7 @@ static void add_hard(struct scoring *s, struct affinity_terms terms, const struc
 					    labels, s->hard_weight);
 }
 
-static void add_all(struct scoring *s, const struct plugin *p)
+static void pod_affinity_score_add_all(struct scoring *s, const struct plugin *p)
 {
 	const struct snapshot *all = s->cycle->snapshot;
 
@@ -71,7 +71,7 @@ struct verdict pod_affinity_pre_score(struct plugin *p, struct cycle *c)
 	s.preferred = pod_affinity_resolve(p, c, c->pod->preferred_affinity);
 	s.preferred_anti = pod_affinity_resolve(p, c, c->pod->preferred_anti_affinity);
 	s.namespace_labels = pod_affinity_namespace(p, c);
-	add_all(&s, p);
+	pod_affinity_score_add_all(&s, p);
 	if (s.scores->nkeys == 0)
 		return (struct verdict){ .code = VERDICT_SKIP };
 	pod_affinity_state(p, c)->score = s.scores;

@@ -8,7 +8,7 @@
 
 enum { ARGS_MEMORY_MAX = 1 << 20 };
 
-static void release(struct plugin *p)
+static void spread_release(struct plugin *p)
 {
 	struct spread_args *s = p->state;
 
@@ -20,7 +20,7 @@ static void release(struct plugin *p)
 	p->state = NULL;
 }
 
-static int init(struct plugin *p, const struct json *args, struct error *err)
+static int spread_init(struct plugin *p, const struct json *args, struct error *err)
 {
 	struct spread_args *s = XNEW(struct spread_args);
 	int r;
@@ -30,12 +30,12 @@ static int init(struct plugin *p, const struct json *args, struct error *err)
 	p->state = s;
 	r = spread_args_read(s, args, err);
 	if (r < 0)
-		release(p);
+		spread_release(p);
 	return r;
 }
 
-static struct spread_constraints pick(const struct spread_constraint *from, size_t n, bool anyway,
-				      struct arena *a)
+static struct spread_constraints spread_pick(const struct spread_constraint *from, size_t n,
+					     bool anyway, struct arena *a)
 {
 	struct spread_constraint *v;
 	size_t found = 0;
@@ -58,7 +58,7 @@ static struct spread_constraints default_constraints(const struct plugin *p,
 						     struct arena *a)
 {
 	const struct spread_args *s = p->state;
-	struct spread_constraints c = pick(s->defaults, s->ndefaults, anyway, a);
+	struct spread_constraints c = spread_pick(s->defaults, s->ndefaults, anyway, a);
 	struct spread_constraint *v;
 	struct selector selector;
 
@@ -80,7 +80,7 @@ struct spread_constraints spread_constraints(const struct plugin *p, const struc
 					     bool anyway, struct arena *a)
 {
 	if (pod->nspread > 0)
-		return pick(pod->spread, pod->nspread, anyway, a);
+		return spread_pick(pod->spread, pod->nspread, anyway, a);
 	return default_constraints(p, pod, anyway, a);
 }
 
@@ -142,8 +142,8 @@ struct node_seen spread_look(const struct spread_view *v, const struct nodeinfo 
 
 const struct plugin_kind plugin_pod_topology_spread = {
 	.name = "PodTopologySpread",
-	.init = init,
-	.release = release,
+	.init = spread_init,
+	.release = spread_release,
 	.events = spread_events,
 	.pre_filter = spread_pre_filter,
 	.clone_state = spread_clone_state,

@@ -8,7 +8,8 @@
 static const struct str actions[] = { REASON("DoNotSchedule"), REASON("ScheduleAnyway") };
 static const struct str types[] = { REASON("System"), REASON("List") };
 
-static void check_key(struct str key, const struct field_path *path, struct field_errors *faults)
+static void spread_args_check_key(struct str key, const struct field_path *path,
+				  struct field_errors *faults)
 {
 	struct names_faults found = { .n = 0 };
 
@@ -55,7 +56,7 @@ static void check_constraint(struct spread_args *s, const struct json *list, con
 	if (json_i64_at(v, "maxSkew", 0) <= 0)
 		field_errors_invalid(faults, &skew, FIELD_I64(json_i64_at(v, "maxSkew", 0)),
 				     "not in valid range (0, inf)");
-	check_key(json_text_at(v, "topologyKey"), &key, faults);
+	spread_args_check_key(json_text_at(v, "topologyKey"), &key, faults);
 	check_action(json_text_at(v, "whenUnsatisfiable"), &action, faults);
 	if (json_is(json_getz(v, "labelSelector"), JSON_OBJECT))
 		field_errors_forbidden(
@@ -69,7 +70,8 @@ static void check_constraint(struct spread_args *s, const struct json *list, con
 				STR_ARG(json_text_at(v, "whenUnsatisfiable"))))));
 }
 
-static int check(struct spread_args *s, struct str type, const struct json *list, struct error *err)
+static int spread_args_check(struct spread_args *s, struct str type, const struct json *list,
+			     struct error *err)
 {
 	static const char *const fields[] = {
 		"maxSkew",          "topologyKey",    "whenUnsatisfiable",
@@ -124,7 +126,7 @@ int spread_args_read(struct spread_args *s, const struct json *args, struct erro
 	if (type.n == 0)
 		type = types[0];
 	if (r == 0)
-		r = check(s, type, list, err);
+		r = spread_args_check(s, type, list, err);
 	if (r < 0)
 		return r;
 	if (str_eq(type, types[0])) {

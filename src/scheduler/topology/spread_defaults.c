@@ -118,8 +118,8 @@ static void add_controller_selector(struct terms *t, const struct cached *o)
 	}
 }
 
-static const struct cached *find(const struct cache *c, const struct podinfo *pod,
-				 const struct json *owner)
+static const struct cached *spread_defaults_find(const struct cache *c, const struct podinfo *pod,
+						 const struct json *owner)
 {
 	return c ? cache_get_in(c, pod->ns, json_text_at(owner, "name")) : NULL;
 }
@@ -133,10 +133,11 @@ struct selector spread_default_selector(const struct services *s, const struct p
 
 	add_services(&t, s->kube_services, pod);
 	if (str_eqz(group, "v1") && str_eqz(kind, "ReplicationController"))
-		add_controller_labels(&t, find(s->replication_controllers, pod, owner));
+		add_controller_labels(&t,
+				      spread_defaults_find(s->replication_controllers, pod, owner));
 	else if (str_eqz(group, "apps/v1") && str_eqz(kind, "ReplicaSet"))
-		add_controller_selector(&t, find(s->replica_sets, pod, owner));
+		add_controller_selector(&t, spread_defaults_find(s->replica_sets, pod, owner));
 	else if (str_eqz(group, "apps/v1") && str_eqz(kind, "StatefulSet"))
-		add_controller_selector(&t, find(s->stateful_sets, pod, owner));
+		add_controller_selector(&t, spread_defaults_find(s->stateful_sets, pod, owner));
 	return (struct selector){ t.v, t.n };
 }

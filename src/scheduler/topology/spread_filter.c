@@ -36,7 +36,7 @@ struct spread_filter {
 
 /* --- counts --------------------------------------------------------------------------------- */
 
-static void note(struct balance *b, struct str value, int64_t pods)
+static void spread_filter_note(struct balance *b, struct str value, int64_t pods)
 {
 	struct domain *e = b->emptiest;
 	int at = -1;
@@ -68,7 +68,7 @@ static const struct domain *find_domain(const struct balance *b, struct str valu
 	return map_get(b->counts, value);
 }
 
-static void change(struct balance *b, struct arena *a, struct str value, int64_t by)
+static void spread_filter_change(struct balance *b, struct arena *a, struct str value, int64_t by)
 {
 	const struct domain *d = find_domain(b, value);
 	struct domain *own = NULL;
@@ -91,7 +91,7 @@ static void change(struct balance *b, struct arena *a, struct str value, int64_t
 		b->domains += d == NULL;
 	}
 	own->pods += by;
-	note(b, value, own->pods);
+	spread_filter_note(b, value, own->pods);
 }
 
 static void drop_map(void *object)
@@ -155,8 +155,8 @@ static struct map *new_map(struct cycle *c)
 	return m;
 }
 
-static void begin(struct plugin *p, struct cycle *c, struct spread_constraints constraints,
-		  struct counting *counting)
+static void spread_filter_begin(struct plugin *p, struct cycle *c,
+				struct spread_constraints constraints, struct counting *counting)
 {
 	const struct spread_args *args = p->state;
 
@@ -168,8 +168,8 @@ static void begin(struct plugin *p, struct cycle *c, struct spread_constraints c
 		};
 }
 
-static void finish(struct cycle *c, const struct spread_constraint *k,
-		   const struct counting *counting, struct balance *b)
+static void spread_filter_finish(struct cycle *c, const struct spread_constraint *k,
+				 const struct counting *counting, struct balance *b)
 {
 	size_t at = 0;
 	struct str value;
@@ -180,7 +180,7 @@ static void finish(struct cycle *c, const struct spread_constraint *k,
 	b->self = spread_selects(k, c->pod->labels);
 	b->emptiest[0].pods = b->emptiest[1].pods = INT32_MAX;
 	while (map_next(b->counts, &at, &value, &d))
-		note(b, value, ((struct domain *)d)->pods);
+		spread_filter_note(b, value, ((struct domain *)d)->pods);
 }
 
 static struct spread_filter *count_all(struct plugin *p, struct cycle *c,
@@ -191,11 +191,11 @@ static struct spread_filter *count_all(struct plugin *p, struct cycle *c,
 
 	s->constraints = constraints;
 	s->v = ARENA_ARRAY(&c->arena, struct balance, constraints.n);
-	begin(p, c, constraints, counting);
+	spread_filter_begin(p, c, constraints, counting);
 	for (size_t i = 0; i < c->snapshot->n; i++)
 		count_node(c, constraints, counting, c->snapshot->nodes[i]);
 	for (size_t i = 0; i < constraints.n; i++)
-		finish(c, &constraints.v[i], &counting[i], &s->v[i]);
+		spread_filter_finish(c, &constraints.v[i], &counting[i], &s->v[i]);
 	return s;
 }
 
@@ -253,8 +253,8 @@ static void change_pod(struct plugin *p, struct cycle *c, const struct podinfo *
 		const struct spread_constraint *k = &s->constraints.v[i];
 
 		if (spread_selects(k, other->labels) && spread_counts_node(k, c->pod, n->node))
-			change(&s->v[i], &c->arena, labels_get(n->node->labels, k->topology_key),
-			       by);
+			spread_filter_change(&s->v[i], &c->arena,
+					     labels_get(n->node->labels, k->topology_key), by);
 	}
 }
 

@@ -124,8 +124,9 @@ static bool node_matters(struct spread_constraints c, const struct nodeobject *o
 	return is && (!same_domains(c, old, n) || !same_taints(old, n));
 }
 
-static enum event_hint after_node(const struct plugin *p, const struct podinfo *waiting,
-				  const struct cluster_event *e)
+static enum event_hint spread_hints_after_node(const struct plugin *p,
+					       const struct podinfo *waiting,
+					       const struct cluster_event *e)
 {
 	struct arena a;
 	bool queue;
@@ -145,6 +146,6 @@ const struct plugin_event spread_events[] = {
 	  .hint = after_target },
 	{ .kind = EVENT_NODE,
 	  .actions = EVENT_ADD | EVENT_DELETE | EVENT_UPDATE_NODE_LABEL | EVENT_UPDATE_NODE_TAINT,
-	  .hint = after_node },
+	  .hint = spread_hints_after_node },
 	{ 0 },
 };

@@ -68,8 +68,8 @@ static struct domain *need_domain(struct cycle *c, struct counting *k, uint32_t 
 }
 
 /* Returns the domain of a feasible node, or NULL. A host is its own domain. */
-static struct domain *place(struct cycle *c, struct spread_score *s, size_t i,
-			    const struct nodeinfo *n)
+static struct domain *spread_score_place(struct cycle *c, struct spread_score *s, size_t i,
+					 const struct nodeinfo *n)
 {
 	const struct spread_constraint *k = &s->constraints.v[i];
 	struct counting *counting = &s->counting[i];
@@ -119,7 +119,7 @@ static struct spread_score *make_score(struct plugin *p, struct cycle *c,
 		s->ignored[at] = all_keys && !spread_has_keys(constraints, n->node);
 		ignored += s->ignored[at];
 		for (size_t i = 0; !s->ignored[at] && i < constraints.n; i++)
-			s->domains[at * constraints.n + i] = place(c, s, i, n);
+			s->domains[at * constraints.n + i] = spread_score_place(c, s, i, n);
 	}
 	for (size_t i = 0; i < constraints.n; i++) {
 		size_t n = is_host(&constraints.v[i]) ? c->nfeasible - ignored

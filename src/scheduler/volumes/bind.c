@@ -38,7 +38,7 @@ static void bind_free(struct volume_bind *v)
 	free(v);
 }
 
-static void fail(struct volume_bind *v, const struct error *why)
+static void bind_fail(struct volume_bind *v, const struct error *why)
 {
 	struct binding *b = v->binding;
 	struct error copy = *why;
@@ -47,7 +47,7 @@ static void fail(struct volume_bind *v, const struct error *why)
 	binding_failed(b, &copy);
 }
 
-static void succeed(struct volume_bind *v)
+static void bind_succeed(struct volume_bind *v)
 {
 	struct binding *b = v->binding;
 
@@ -62,7 +62,7 @@ static void on_cancel(void *arg, struct binding *b UNUSED)
 	struct error err;
 
 	(void)error_set(&err, ERR_CANCELED, "pod no longer exists");
-	fail(arg, &err);
+	bind_fail(arg, &err);
 }
 
 /* --- waiting ------------------------------------------------------------------------------- */
@@ -145,7 +145,7 @@ int volume_bind_check(const struct services *s, const struct volume_plan *plan, 
 	return r;
 }
 
-static void look(struct loop_timer *t)
+static void bind_look(struct loop_timer *t)
 {
 	struct volume_bind *v = CONTAINER_OF(t, struct volume_bind, timer);
 	const struct services *s = v->plugin->services;
@@ -154,7 +154,7 @@ static void look(struct loop_timer *t)
 				  v->provision_revisions, &err);
 
 	if (r > 0) {
-		succeed(v);
+		bind_succeed(v);
 		return;
 	}
 	if (r == 0 && loop_now(s->loop) < v->until_ms) {
@@ -164,13 +164,13 @@ static void look(struct loop_timer *t)
 	if (r == 0)
 		r = error_set(&err, ERR_TIMEOUT, "context deadline exceeded");
 	(void)error_wrap(&err, r, "binding volumes");
-	fail(v, &err);
+	bind_fail(v, &err);
 }
 
 /* --- writing ------------------------------------------------------------------------------- */
 
-static void on_done(struct client_request *r, const struct client_answer *a,
-		    const struct error *err)
+static void bind_on_done(struct client_request *r, const struct client_answer *a,
+			 const struct error *err)
 {
 	struct volume_bind *v = r->arg;
 	CLEANUP(cached_unref) struct cached *answer = NULL;
@@ -178,11 +178,11 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 	struct error bad;
 
 	if (err) {
-		fail(v, err);
+		bind_fail(v, err);
 		return;
 	}
 	if (cached_new(a->body, NULL, &answer, &bad) < 0) {
-		fail(v, &bad);
+		bind_fail(v, &bad);
 		return;
 	}
 	if (at < v->plan->nmatches)
@@ -235,7 +235,7 @@ static void write_match(struct volume_bind *v, const struct volume_match *m)
 	struct error err;
 
 	if (json_copy(&v->arena, m->volume->tree, &tree, &err) < 0) {
-		fail(v, &err);
+		bind_fail(v, &err);
 		return;
 	}
 	if (!bound || !str_eq(json_text_at(old, "uid"), m->claim->uid))
@@ -255,7 +255,7 @@ static void write_provision(struct volume_bind *v, const struct volume_claim *c)
 	struct error err;
 
 	if (json_copy(&v->arena, c->tree, &tree, &err) < 0) {
-		fail(v, &err);
+		bind_fail(v, &err);
 		return;
 	}
 	annotate(&v->arena, tree, "volume.kubernetes.io/selected-node", binding_node(v->binding));
@@ -294,8 +294,8 @@ void volume_bind_begin(struct plugin *p, struct binding *b, const struct volume_
 	arena_init(&v->arena, REQUEST_WORK_MAX);
 	v->match_revisions = ARENA_ARRAY(&v->arena, uint64_t, plan->nmatches + 1);
 	v->provision_revisions = ARENA_ARRAY(&v->arena, uint64_t, plan->nprovisions + 1);
-	v->request = (struct client_request){ .on_done = on_done, .arg = v };
-	loop_timer_init(&v->timer, s->loop, look);
+	v->request = (struct client_request){ .on_done = bind_on_done, .arg = v };
+	loop_timer_init(&v->timer, s->loop, bind_look);
 	v->until_ms = loop_now(s->loop) + binder->bind_timeout_ms;
 	binding_on_cancel(b, on_cancel, v);
 	write_next(v);

@@ -41,7 +41,7 @@ static int check_args(const struct json *args, struct error *err)
 	return plugin_args_verdict(&faults, err);
 }
 
-static int init(struct plugin *p, const struct json *args, struct error *err)
+static int binding_init(struct plugin *p, const struct json *args, struct error *err)
 {
 	static struct resource_point const usual[] = { { 0, SCORE_MAX }, { 100, 0 } };
 	struct volume_binder *b;
@@ -64,7 +64,7 @@ static int init(struct plugin *p, const struct json *args, struct error *err)
 	return 0;
 }
 
-static void release(struct plugin *p)
+static void binding_release(struct plugin *p)
 {
 	volume_binder_release(p->state);
 	free(p->state);
@@ -234,7 +234,7 @@ static bool has_claims(const struct podinfo *pod)
 	return false;
 }
 
-static struct verdict pre_filter(struct plugin *p, struct cycle *c)
+static struct verdict binding_pre_filter(struct plugin *p, struct cycle *c)
 {
 	size_t most = c->pod->nvolumes, n = 0;
 	struct volume_claim **claims;
@@ -264,7 +264,7 @@ static struct verdict pre_filter(struct plugin *p, struct cycle *c)
 
 /* --- the other points ---------------------------------------------------------------------- */
 
-static struct verdict filter(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
+static struct verdict binding_filter(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
 {
 	struct volume_plan plan;
 
@@ -272,14 +272,15 @@ static struct verdict filter(struct plugin *p, struct cycle *c, const struct nod
 				&c->arena);
 }
 
-static struct verdict pre_score(struct plugin *p, struct cycle *c)
+static struct verdict binding_pre_score(struct plugin *p, struct cycle *c)
 {
 	const struct volume_pod *s = *cycle_state(c, p);
 
 	return (struct verdict){ .code = s && s->nunbound ? VERDICT_SUCCESS : VERDICT_SKIP };
 }
 
-static struct verdict score(struct plugin *p, struct cycle *c, size_t at, int64_t *ret_score)
+static struct verdict binding_score(struct plugin *p, struct cycle *c, size_t at,
+				    int64_t *ret_score)
 {
 	const struct nodeinfo *n = c->feasible[at];
 	struct volume_plan plan;
@@ -333,7 +334,7 @@ static void pre_bind(struct plugin *p, struct binding *b)
 /* --- hints --------------------------------------------------------------------------------- */
 
 /* The JSON text of a field is another; objects are never changed in their order by chance. */
-static bool differs(const struct cluster_event *e, const char *path)
+static bool binding_differs(const struct cluster_event *e, const char *path)
 {
 	CLEANUP(arena_release) struct arena a;
 	struct str was, is;
@@ -348,8 +349,8 @@ static enum event_hint class_changed(const struct plugin *p UNUSED,
 				     const struct podinfo *waiting UNUSED,
 				     const struct cluster_event *e)
 {
-	return !e->old_object || !e->object || differs(e, "allowedTopologies") ? HINT_QUEUE
-									       : HINT_SKIP;
+	return !e->old_object || !e->object || binding_differs(e, "allowedTopologies") ? HINT_QUEUE
+										       : HINT_SKIP;
 }
 
 static enum event_hint claim_changed(const struct plugin *p UNUSED, const struct podinfo *waiting,
@@ -374,7 +375,7 @@ static enum event_hint driver_changed(const struct plugin *p UNUSED,
 	if (!e->old_object || !e->object)
 		return HINT_SKIP;
 	return str_eqz(cached_field(e->old_object, "spec.storageCapacity", NULL), "true") &&
-			       differs(e, "spec.storageCapacity")
+			       binding_differs(e, "spec.storageCapacity")
 		       ? HINT_QUEUE
 		       : HINT_SKIP;
 }
@@ -413,13 +414,13 @@ static const struct plugin_event events[] = {
 
 const struct plugin_kind plugin_volume_binding = {
 	.name = "VolumeBinding",
-	.init = init,
-	.release = release,
+	.init = binding_init,
+	.release = binding_release,
 	.events = events,
-	.pre_filter = pre_filter,
-	.filter = filter,
-	.pre_score = pre_score,
-	.score = score,
+	.pre_filter = binding_pre_filter,
+	.filter = binding_filter,
+	.pre_score = binding_pre_score,
+	.score = binding_score,
 	.reserve = reserve,
 	.unreserve = unreserve,
 	.pre_bind = pre_bind,

@@ -215,8 +215,9 @@ static struct verdict check_drivers(const struct attached *wanted, const struct 
 	return VERDICT_OK;
 }
 
-static struct verdict check(struct plugin *p, struct cycle *c, const struct nodeinfo *n,
-			    struct attached *wanted, struct attached *used, struct attached *left)
+static struct verdict limits_check(struct plugin *p, struct cycle *c, const struct nodeinfo *n,
+				   struct attached *wanted, struct attached *used,
+				   struct attached *left)
 {
 	static const struct str reason[] = { REASON("node(s) exceed max volume count") };
 	struct verdict v = attach_pod(wanted, c->pod, true, &c->arena);
@@ -244,7 +245,7 @@ static struct verdict check(struct plugin *p, struct cycle *c, const struct node
 		       : VERDICT_STATIC(VERDICT_UNSCHEDULABLE, reason);
 }
 
-static struct verdict filter(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
+static struct verdict limits_filter(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
 {
 	CLEANUP(arena_release) struct arena a;
 	struct attached wanted = { .services = p->services, .arena = &a };
@@ -255,7 +256,7 @@ static struct verdict filter(struct plugin *p, struct cycle *c, const struct nod
 	map_init(&wanted.all);
 	map_init(&used.all);
 	map_init(&left.all);
-	v = check(p, c, n, &wanted, &used, &left);
+	v = limits_check(p, c, n, &wanted, &used, &left);
 	map_release(&wanted.all);
 	map_release(&used.all);
 	map_release(&left.all);
@@ -271,7 +272,7 @@ static bool pod_has_claims(const struct podinfo *p)
 	return false;
 }
 
-static struct verdict pre_filter(struct plugin *p UNUSED, struct cycle *c)
+static struct verdict limits_pre_filter(struct plugin *p UNUSED, struct cycle *c)
 {
 	return (struct verdict){ .code = pod_has_claims(c->pod) ? VERDICT_SUCCESS : VERDICT_SKIP };
 }
@@ -343,6 +344,6 @@ static const struct plugin_event events[] = {
 const struct plugin_kind plugin_node_volume_limits = {
 	.name = "NodeVolumeLimits",
 	.events = events,
-	.pre_filter = pre_filter,
-	.filter = filter,
+	.pre_filter = limits_pre_filter,
+	.filter = limits_filter,
 };

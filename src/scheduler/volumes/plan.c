@@ -343,7 +343,7 @@ static void assumed_free(struct assumed_volume *v)
 	free(v);
 }
 
-static char *key_of(const char *kind, struct str name)
+static char *plan_key_of(const char *kind, struct str name)
 {
 	size_t n = strlen(kind);
 	char *key = xmalloc(n + name.n + 1);
@@ -354,30 +354,30 @@ static char *key_of(const char *kind, struct str name)
 	return key;
 }
 
-static void put(struct volume_binder *b, struct assumed_volume *v)
+static void plan_put(struct volume_binder *b, struct assumed_volume *v)
 {
 	assumed_free(map_put(&b->assumed, str_from(v->key), v));
 }
 
-static void drop(struct volume_binder *b, const char *kind, struct str name)
+static void plan_drop(struct volume_binder *b, const char *kind, struct str name)
 {
-	CLEANUP(free) char *key = key_of(kind, name);
+	CLEANUP(free) char *key = plan_key_of(kind, name);
 
 	assumed_free(map_remove(&b->assumed, str_from(key)));
 }
 
-static struct assumed_volume *get(struct volume_binder *b, const char *kind, struct str name,
-				  uint64_t revision)
+static struct assumed_volume *plan_get(struct volume_binder *b, const char *kind, struct str name,
+				       uint64_t revision)
 {
 	CLEANUP(free) char *key = NULL;
 	struct assumed_volume *v;
 
 	if (b->assumed.n == 0)
 		return NULL;
-	key = key_of(kind, name);
+	key = plan_key_of(kind, name);
 	v = map_get(&b->assumed, str_from(key));
 	if (v && v->revision != revision) {
-		drop(b, kind, name);
+		plan_drop(b, kind, name);
 		return NULL;
 	}
 	return v;
@@ -389,35 +389,35 @@ void volume_assume(struct volume_binder *b, const struct volume_plan *plan, stru
 		const struct volume_match *m = &plan->matches[i];
 		struct assumed_volume *v = XNEW(struct assumed_volume);
 
-		v->key = key_of("pv ", m->volume->name);
+		v->key = plan_key_of("pv ", m->volume->name);
 		v->revision = m->volume->object->revision;
 		v->ns = str_dup(m->claim->ns);
 		v->name = str_dup(m->claim->name);
 		v->uid = str_dup(m->claim->uid);
-		put(b, v);
+		plan_put(b, v);
 	}
 	for (size_t i = 0; i < plan->nprovisions; i++) {
 		const struct volume_claim *c = plan->provisions[i].claim;
 		struct assumed_volume *v = XNEW(struct assumed_volume);
 
-		v->key = key_of("pvc ", c->key);
+		v->key = plan_key_of("pvc ", c->key);
 		v->revision = c->object->revision;
 		v->node = str_dup(node);
-		put(b, v);
+		plan_put(b, v);
 	}
 }
 
 void volume_forget(struct volume_binder *b, const struct volume_plan *plan)
 {
 	for (size_t i = 0; i < plan->nmatches; i++)
-		drop(b, "pv ", plan->matches[i].volume->name);
+		plan_drop(b, "pv ", plan->matches[i].volume->name);
 	for (size_t i = 0; i < plan->nprovisions; i++)
-		drop(b, "pvc ", plan->provisions[i].claim->key);
+		plan_drop(b, "pvc ", plan->provisions[i].claim->key);
 }
 
 void volume_claim_overlay(struct volume_binder *b, struct volume_claim *c, struct arena *a)
 {
-	const struct assumed_volume *v = get(b, "pvc ", c->key, c->object->revision);
+	const struct assumed_volume *v = plan_get(b, "pvc ", c->key, c->object->revision);
 
 	if (v)
 		c->selected_node = arena_str(a, str_from(v->node));
@@ -425,7 +425,7 @@ void volume_claim_overlay(struct volume_binder *b, struct volume_claim *c, struc
 
 void volume_overlay(struct volume_binder *b, struct volume *v, struct arena *a)
 {
-	const struct assumed_volume *as = get(b, "pv ", v->name, v->object->revision);
+	const struct assumed_volume *as = plan_get(b, "pv ", v->name, v->object->revision);
 
 	if (!as)
 		return;

@@ -141,7 +141,7 @@ static struct verdict read_claims(struct plugin *p, struct cycle *c, struct rest
 	return VERDICT_OK;
 }
 
-static struct verdict pre_filter(struct plugin *p, struct cycle *c)
+static struct verdict restrictions_pre_filter(struct plugin *p, struct cycle *c)
 {
 	struct restrictions *s;
 	struct verdict v;
@@ -179,8 +179,8 @@ static void count_pod(struct plugin *p, struct cycle *c, const struct podinfo *o
 	}
 }
 
-static void add_pod(struct plugin *p, struct cycle *c, const struct podinfo *other,
-		    const struct nodeinfo *n UNUSED)
+static void restrictions_add_pod(struct plugin *p, struct cycle *c, const struct podinfo *other,
+				 const struct nodeinfo *n UNUSED)
 {
 	count_pod(p, c, other, 1);
 }
@@ -191,7 +191,8 @@ static void remove_pod(struct plugin *p, struct cycle *c, const struct podinfo *
 	count_pod(p, c, other, -1);
 }
 
-static struct verdict filter(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
+static struct verdict restrictions_filter(struct plugin *p, struct cycle *c,
+					  const struct nodeinfo *n)
 {
 	static const struct str disk[] = { REASON("node(s) had no available disk") };
 	static const struct str once[] = { REASON(
@@ -246,9 +247,9 @@ static const struct plugin_event events[] = {
 const struct plugin_kind plugin_volume_restrictions = {
 	.name = "VolumeRestrictions",
 	.events = events,
-	.pre_filter = pre_filter,
+	.pre_filter = restrictions_pre_filter,
 	.clone_state = clone_state,
-	.add_pod = add_pod,
+	.add_pod = restrictions_add_pod,
 	.remove_pod = remove_pod,
-	.filter = filter,
+	.filter = restrictions_filter,
 };

@@ -30,7 +30,7 @@ static struct str mode_of(const struct json *spec)
 	return mode.p ? mode : STR("Filesystem");
 }
 
-static const struct json *tree_of(struct cached *o, struct arena *a)
+static const struct json *volumes_tree_of(struct cached *o, struct arena *a)
 {
 	struct json *tree;
 
@@ -40,7 +40,7 @@ static const struct json *tree_of(struct cached *o, struct arena *a)
 struct volume_claim *volume_claim_find(const struct services *s, struct str key, struct arena *a)
 {
 	struct cached *o = s->pvcs ? cache_get(s->pvcs, key) : NULL;
-	const struct json *tree = o ? tree_of(o, a) : NULL;
+	const struct json *tree = o ? volumes_tree_of(o, a) : NULL;
 	const struct json *spec = json_getz(tree, "spec"), *notes = annotations_of(tree);
 	struct volume_claim *c;
 
@@ -83,7 +83,7 @@ static void read_affinity(struct volume *v, const struct json *spec, struct aren
 
 struct volume *volume_read(struct cached *o, struct arena *a)
 {
-	const struct json *tree = tree_of(o, a), *spec = json_getz(tree, "spec");
+	const struct json *tree = volumes_tree_of(o, a), *spec = json_getz(tree, "spec");
 	const struct json *claim = json_getz(spec, "claimRef");
 	struct volume *v;
 
@@ -123,7 +123,7 @@ const struct json *volume_class_find(const struct services *s, struct str name, 
 {
 	struct cached *o = s->storage_classes ? cache_get(s->storage_classes, name) : NULL;
 
-	return o ? tree_of(o, a) : NULL;
+	return o ? volumes_tree_of(o, a) : NULL;
 }
 
 bool volume_allows(const struct volume *v, const struct json *node_labels)

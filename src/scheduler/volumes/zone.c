@@ -105,8 +105,8 @@ static struct verdict unbound(const struct services *s, const struct volume_clai
 	return verdict_of(a, VERDICT_UNRESOLVABLE, STR("PersistentVolume had no name"));
 }
 
-static struct verdict read_claim(struct plugin *p, struct cycle *c, const struct pod_volume *v,
-				 struct zone_state *s)
+static struct verdict zone_read_claim(struct plugin *p, struct cycle *c, const struct pod_volume *v,
+				      struct zone_state *s)
 {
 	struct volume_claim *claim = volume_claim_find(p->services, v->pvc_key, &c->arena);
 	struct volume *volume;
@@ -122,7 +122,7 @@ static struct verdict read_claim(struct plugin *p, struct cycle *c, const struct
 	return VERDICT_OK;
 }
 
-static struct verdict pre_filter(struct plugin *p, struct cycle *c)
+static struct verdict zone_pre_filter(struct plugin *p, struct cycle *c)
 {
 	const struct podinfo *pod = c->pod;
 	struct zone_state *s;
@@ -136,7 +136,7 @@ static struct verdict pre_filter(struct plugin *p, struct cycle *c)
 
 		if (pod->volumes[i].ephemeral || pod->volumes[i].pvc.n == 0)
 			continue;
-		v = read_claim(p, c, &pod->volumes[i], s);
+		v = zone_read_claim(p, c, &pod->volumes[i], s);
 		if (v.code != VERDICT_SUCCESS)
 			return v;
 	}
@@ -146,7 +146,7 @@ static struct verdict pre_filter(struct plugin *p, struct cycle *c)
 	return VERDICT_OK;
 }
 
-static struct verdict filter(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
+static struct verdict zone_filter(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
 {
 	static const struct str reason[] = { REASON("node(s) had no available volume zone") };
 	const struct zone_state *s = *cycle_state(c, p);
@@ -218,6 +218,6 @@ static const struct plugin_event events[] = {
 const struct plugin_kind plugin_volume_zone = {
 	.name = "VolumeZone",
 	.events = events,
-	.pre_filter = pre_filter,
-	.filter = filter,
+	.pre_filter = zone_pre_filter,
+	.filter = zone_filter,
 };

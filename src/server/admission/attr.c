@@ -57,7 +57,7 @@ static int foreign_objects(struct admission_request *req, struct admission_attr 
 }
 
 /* The name in the request: a generated name is not known to it. */
-static struct str name_of(const struct admission_request *req, const struct json *object)
+static struct str attr_name_of(const struct admission_request *req, const struct json *object)
 {
 	if (req->request->verb == REQUEST_DELETE_COLLECTION || req->write->generated_from.n)
 		return STR("");
@@ -80,7 +80,7 @@ int admission_attr(struct admission_request *req, const struct json *old, const 
 		.kind = req->path_kind,
 		.subresource = req->request->subresource,
 		.ns = req->ns,
-		.name = name_of(req, object),
+		.name = attr_name_of(req, object),
 		.object = object_of(req, object),
 		.old = req->op == ADMIT_CREATE ? NULL : old,
 		.namespace_labels = req->write->namespace_labels,
@@ -108,7 +108,7 @@ const struct json *admission_seen(struct admission_request *req, const struct ad
 
 /* --- the request -------------------------------------------------------------------- */
 
-static void put(struct arena *a, struct json *object, const char *key, struct str text)
+static void attr_put(struct arena *a, struct json *object, const char *key, struct str text)
 {
 	json_put_str(a, object, key, text);
 }
@@ -136,15 +136,16 @@ struct json *admission_options(struct admission_request *req, enum admission_op 
 	if (op == ADMIT_DELETE) {
 		if (!req->tree || json_copy(a, req->tree, &options, NULL) < 0)
 			options = json_make_object(a);
-		put(a, options, "kind", STR("DeleteOptions"));
-		put(a, options, "apiVersion", STR("meta.k8s.io/v1"));
+		attr_put(a, options, "kind", STR("DeleteOptions"));
+		attr_put(a, options, "apiVersion", STR("meta.k8s.io/v1"));
 		return options;
 	}
 	if (op == ADMIT_CONNECT)
 		return json_make_null(a);
 	options = json_make_object(a);
-	put(a, options, "kind", op == ADMIT_CREATE ? STR("CreateOptions") : STR("UpdateOptions"));
-	put(a, options, "apiVersion", STR("meta.k8s.io/v1"));
+	attr_put(a, options, "kind",
+		 op == ADMIT_CREATE ? STR("CreateOptions") : STR("UpdateOptions"));
+	attr_put(a, options, "apiVersion", STR("meta.k8s.io/v1"));
 	if (req->dry_run)
 		put_dry_run(a, options);
 	put_if(a, options, "fieldManager", r->write.field_manager);
@@ -159,9 +160,9 @@ static struct json *kind_tree(struct arena *a, const struct schema_kind *k, stru
 	bool own = sub && sub->kind.n;
 	struct json *tree = json_make_object(a);
 
-	put(a, tree, "group", own ? sub->group : k->group);
-	put(a, tree, "version", own ? sub->version : k->version);
-	put(a, tree, "kind", own ? sub->kind : k->kind);
+	attr_put(a, tree, "group", own ? sub->group : k->group);
+	attr_put(a, tree, "version", own ? sub->version : k->version);
+	attr_put(a, tree, "kind", own ? sub->kind : k->kind);
 	return tree;
 }
 
@@ -169,9 +170,9 @@ static struct json *resource_tree(struct arena *a, const struct schema_kind *k)
 {
 	struct json *tree = json_make_object(a);
 
-	put(a, tree, "group", k->group);
-	put(a, tree, "version", k->version);
-	put(a, tree, "resource", k->resource);
+	attr_put(a, tree, "group", k->group);
+	attr_put(a, tree, "version", k->version);
+	attr_put(a, tree, "resource", k->resource);
 	return tree;
 }
 
@@ -182,7 +183,7 @@ struct json *admission_request_tree(struct admission_request *req,
 	struct arena *a = req->write->arena;
 	struct json *tree = json_make_object(a);
 
-	put(a, tree, "uid", STR(""));
+	attr_put(a, tree, "uid", STR(""));
 	json_setz(tree, "kind", kind_tree(a, kind, attr->subresource));
 	json_setz(tree, "resource", resource_tree(a, kind));
 	put_if(a, tree, "subResource", attr->subresource);
@@ -191,7 +192,7 @@ struct json *admission_request_tree(struct admission_request *req,
 	put_if(a, tree, "requestSubResource", attr->subresource);
 	put_if(a, tree, "name", attr->name);
 	put_if(a, tree, "namespace", attr->ns);
-	put(a, tree, "operation", admission_op_name(attr->op));
+	attr_put(a, tree, "operation", admission_op_name(attr->op));
 	json_setz(tree, "userInfo", user_info(a, req->user));
 	json_setz(tree, "object", json_make_null(a));
 	json_setz(tree, "oldObject", json_make_null(a));
@@ -224,8 +225,8 @@ static struct json *denial_details(struct arena *a, const struct schema_kind *k,
 
 	put_if(a, details, "name", name);
 	put_if(a, details, "group", k->group);
-	put(a, details, "kind", k->resource);
-	put(a, cause, "message", str_from(message));
+	attr_put(a, details, "kind", k->resource);
+	attr_put(a, cause, "message", str_from(message));
 	json_append(causes, cause);
 	json_setz(details, "causes", causes);
 	return details;
@@ -245,12 +246,12 @@ int admission_deny(struct admission_request *req, const struct admission_attr *a
 			 STR_ARG(k->group));
 	(void)print_quoted(&text, name);
 	(void)buf_printf(&text, " is forbidden: %s", message);
-	put(a, status, "kind", STR("Status"));
-	put(a, status, "apiVersion", STR("v1"));
+	attr_put(a, status, "kind", STR("Status"));
+	attr_put(a, status, "apiVersion", STR("v1"));
 	json_setz(status, "metadata", json_make_object(a));
-	put(a, status, "status", STR("Failure"));
-	put(a, status, "message", arena_str(a, buf_str(&text)));
-	put(a, status, "reason", str_from(error_reason((int)code)));
+	attr_put(a, status, "status", STR("Failure"));
+	attr_put(a, status, "message", arena_str(a, buf_str(&text)));
+	attr_put(a, status, "reason", str_from(error_reason((int)code)));
 	json_setz(status, "details", denial_details(a, k, name, message));
 	json_put_i64(a, status, "code", error_http_status((int)code));
 	req->about.status = status;

@@ -69,8 +69,8 @@ static struct user account_user(struct arena *a, const struct cel_authz_query *q
 	};
 }
 
-static void decide(const struct cel_authorizer *self, struct cel_eval *ev,
-		   const struct cel_authz_query *from, struct cel_authz_answer *ret_answer)
+static void cel_decide(const struct cel_authorizer *self, struct cel_eval *ev,
+		       const struct cel_authz_query *from, struct cel_authz_answer *ret_answer)
 {
 	const struct admission_cel *c = CONTAINER_OF(self, const struct admission_cel, authorizer);
 	struct selector fields, labels;
@@ -163,7 +163,7 @@ void admission_cel_begin(struct admission_cel *c, struct admission_request *req,
 	c->req = req;
 	c->attr = attr;
 	c->views = NULL;
-	c->authorizer.decide = decide;
+	c->authorizer.decide = cel_decide;
 	c->ev = (struct cel_eval){ .scratch = &c->scratch };
 	c->depth = 0;
 	arena_init_in(&c->scratch, CEL_SCRATCH_MAX, c->block, sizeof(c->block));
@@ -176,7 +176,7 @@ void admission_cel_end(struct admission_cel *c)
 	arena_release(&c->kept);
 }
 
-static struct cel_value value_of(const struct json *tree)
+static struct cel_value cel_value_of(const struct json *tree)
 {
 	return tree ? cel_of_json(tree) : CEL_NULL_V;
 }
@@ -191,8 +191,8 @@ static const struct admission_view *view_of(struct admission_cel *c, const struc
 		return v;
 	v = ARENA_NEW(c->req->write->arena, struct admission_view);
 	v->kind = kind;
-	v->object = value_of(admission_seen(c->req, c->attr, c->attr->object, kind));
-	v->old = value_of(admission_seen(c->req, c->attr, c->attr->old, kind));
+	v->object = cel_value_of(admission_seen(c->req, c->attr, c->attr->object, kind));
+	v->old = cel_value_of(admission_seen(c->req, c->attr, c->attr->old, kind));
 	v->request = cel_of_json(admission_request_tree(c->req, c->attr, kind));
 	v->next = c->views;
 	c->views = v;
@@ -216,8 +216,8 @@ void admission_cel_run(struct admission_cel *c, const struct admission_run *run)
 	v[CEL_POLICY_OBJECT] = view->object;
 	v[CEL_POLICY_OLD_OBJECT] = view->old;
 	v[CEL_POLICY_REQUEST] = view->request;
-	v[CEL_POLICY_NAMESPACE] = value_of(run->namespace_object);
-	v[CEL_POLICY_PARAMS] = value_of(run->params);
+	v[CEL_POLICY_NAMESPACE] = cel_value_of(run->namespace_object);
+	v[CEL_POLICY_PARAMS] = cel_value_of(run->params);
 	v[CEL_POLICY_AUTHORIZER] = v[CEL_POLICY_REQUEST_RESOURCE] = CEL_NOTHING;
 	if (!run->no_authorizer) {
 		v[CEL_POLICY_AUTHORIZER] = cel_authorizer_value(&keeping, &c->authorizer);

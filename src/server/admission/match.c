@@ -103,7 +103,7 @@ struct admission_match admission_match_webhook(struct arena *a, const struct jso
 
 /* --- rules -------------------------------------------------------------------------- */
 
-static bool has(struct admission_texts t, struct str text)
+static bool match_has(struct admission_texts t, struct str text)
 {
 	for (size_t i = 0; i < t.n; i++)
 		if (str_eqz(t.v[i], "*") || str_eq(t.v[i], text))
@@ -154,8 +154,8 @@ static bool name_matches(const struct admission_rule *r, struct str name)
 static bool rule_matches(const struct admission_rule *r, const struct schema_kind *k,
 			 const struct admission_attr *attr)
 {
-	return (r->ops & attr->op) && scope_matches(r, k, attr) && has(r->groups, k->group) &&
-	       has(r->versions, k->version) &&
+	return (r->ops & attr->op) && scope_matches(r, k, attr) && match_has(r->groups, k->group) &&
+	       match_has(r->versions, k->version) &&
 	       resource_matches(r, k->resource, attr->subresource) && name_matches(r, attr->name);
 }
 

@@ -142,7 +142,7 @@ struct protocols {
 	size_t tokens, others;
 };
 
-static void read_list(struct str list, struct protocols *p)
+static void authn_read_list(struct str list, struct protocols *p)
 {
 	struct str one;
 
@@ -163,7 +163,7 @@ static struct protocols read_protocols(const struct http_fields *fields)
 
 	for (size_t i = 0; i < fields->n; i++)
 		if (str_eqz(fields->v[i].name, "sec-websocket-protocol"))
-			read_list(fields->v[i].value, &p);
+			authn_read_list(fields->v[i].value, &p);
 	return p;
 }
 

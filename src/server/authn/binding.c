@@ -15,7 +15,8 @@
 
 #define INVALIDATED "service account token has been invalidated"
 
-static struct object *find(struct state *st, struct str resource, struct str ns, struct str name)
+static struct object *binding_find(struct state *st, struct str resource, struct str ns,
+				   struct str name)
 {
 	const struct schema_kind *kind = schema_find_resource(STR(""), STR("v1"), resource);
 	const struct resource *r = kind ? state_resource(st, kind) : NULL;
@@ -42,7 +43,7 @@ static int64_t deletion_time(const struct object *o)
  * An object that waits for finalizers or its grace period counts as gone one minute after its
  * deletion time. Such objects are few, so reading them each time is cheap.
  */
-static bool is_gone(const struct object *o, int64_t now_ns)
+static bool binding_is_gone(const struct object *o, int64_t now_ns)
 {
 	return o->deleting && deletion_time(o) < now_ns - TOKEN_CLAIMS_LEEWAY_S * CLOCK_SEC;
 }
@@ -50,7 +51,7 @@ static bool is_gone(const struct object *o, int64_t now_ns)
 static int check_account(struct state *st, const struct user_binding *b, int64_t now_ns,
 			 struct error *err)
 {
-	const struct object *o = find(st, STR("serviceaccounts"), b->ns, b->account);
+	const struct object *o = binding_find(st, STR("serviceaccounts"), b->ns, b->account);
 
 	if (!o)
 		return error_set(err, ERR_UNAUTHORIZED, "serviceaccounts \"%.*s\" not found",
@@ -59,7 +60,7 @@ static int check_account(struct state *st, const struct user_binding *b, int64_t
 		return error_set(err, ERR_UNAUTHORIZED,
 				 "service account UID (%.*s) does not match claim (%.*s)",
 				 STR_ARG(o->uid), STR_ARG(b->account_uid));
-	if (is_gone(o, now_ns))
+	if (binding_is_gone(o, now_ns))
 		return error_set(err, ERR_UNAUTHORIZED,
 				 "service account %.*s/%.*s has been deleted", STR_ARG(b->ns),
 				 STR_ARG(b->account));
@@ -76,7 +77,7 @@ static int check_bound(const struct object *o, struct str uid, const char *what,
 		return error_set(err, ERR_UNAUTHORIZED,
 				 "%s UID (%.*s) does not match service account %s ref claim (%.*s)",
 				 what, STR_ARG(o->uid), what, STR_ARG(uid));
-	if (is_gone(o, now_ns))
+	if (binding_is_gone(o, now_ns))
 		return error_set(err, ERR_UNAUTHORIZED, INVALIDATED);
 	return 0;
 }
@@ -91,14 +92,14 @@ int authn_explain_binding(struct state *st, const struct user *u, int64_t now_ns
 		return 0;
 	r = check_account(st, b, now_ns, err);
 	if (r == 0 && b->secret.n)
-		r = check_bound(find(st, STR("secrets"), b->ns, b->secret), b->secret_uid, "secret",
-				now_ns, err);
+		r = check_bound(binding_find(st, STR("secrets"), b->ns, b->secret), b->secret_uid,
+				"secret", now_ns, err);
 	if (r == 0 && b->pod.n)
-		r = check_bound(find(st, STR("pods"), b->ns, b->pod), b->pod_uid, "pod", now_ns,
-				err);
-	else if (r == 0 && b->node.n)
-		r = check_bound(find(st, STR("nodes"), STR(""), b->node), b->node_uid, "node",
+		r = check_bound(binding_find(st, STR("pods"), b->ns, b->pod), b->pod_uid, "pod",
 				now_ns, err);
+	else if (r == 0 && b->node.n)
+		r = check_bound(binding_find(st, STR("nodes"), STR(""), b->node), b->node_uid,
+				"node", now_ns, err);
 	return r;
 }
 

@@ -90,7 +90,7 @@ static void imply_groups(struct user *u, struct arena *a)
 }
 
 /* A list as Go's %#v prints it. */
-static void show(struct buf *out, const struct str *v, size_t n)
+static void impersonate_show(struct buf *out, const struct str *v, size_t n)
 {
 	(void)buf_addz(out, n ? "[]string{" : "[]string(nil)");
 	for (size_t i = 0; i < n; i++)
@@ -104,11 +104,11 @@ static int refuse_nameless(const struct user *u, struct error *err)
 
 	(void)buf_printf(&text, "requested &user.DefaultInfo{Name:\"\", UID:\"%.*s\", Groups:",
 			 STR_ARG(u->uid));
-	show(&text, u->groups, u->ngroups);
+	impersonate_show(&text, u->groups, u->ngroups);
 	(void)buf_printf(&text, ", Extra:map[string][]string%s", u->nextras ? "{" : "(nil)");
 	for (size_t i = 0; i < u->nextras; i++) {
 		(void)buf_printf(&text, "%s\"%.*s\":", i ? ", " : "", STR_ARG(u->extras[i].key));
-		show(&text, u->extras[i].values, u->extras[i].nvalues);
+		impersonate_show(&text, u->extras[i].values, u->extras[i].nvalues);
 	}
 	(void)buf_addz(&text, u->nextras ? "}}" : "}");
 	return error_set(err, ERR_BAD_REQUEST, "%.*s without impersonating a user name",
@@ -161,8 +161,8 @@ static size_t count_checks(const struct user *wanted)
 }
 
 /* Users, unlike service accounts, have no API version. */
-static struct authz_query check(struct str group, struct str version, struct str resource,
-				struct str name)
+static struct authz_query impersonate_check(struct str group, struct str version,
+					    struct str resource, struct str name)
 {
 	return (struct authz_query){ .verb = STR("impersonate"),
 				     .group = group,
@@ -179,7 +179,8 @@ static size_t check_extras(const struct user *wanted, struct authz_query *q)
 		const struct user_extra *e = &wanted->extras[i];
 
 		for (size_t j = 0; j < e->nvalues; j++) {
-			q[n] = check(AUTHENTICATION, STR("v1"), STR("userextras"), e->values[j]);
+			q[n] = impersonate_check(AUTHENTICATION, STR("v1"), STR("userextras"),
+						 e->values[j]);
 			q[n++].subresource = e->key;
 		}
 	}
@@ -194,16 +195,16 @@ size_t authn_impersonation_checks(const struct user *wanted, struct arena *a,
 	size_t n = 0;
 
 	if (user_service_account(wanted, &ns, &name)) {
-		q[n] = check(STR(""), STR(""), STR("serviceaccounts"), name);
+		q[n] = impersonate_check(STR(""), STR(""), STR("serviceaccounts"), name);
 		q[n++].ns = ns;
 	} else {
-		q[n++] = check(STR(""), STR(""), STR("users"), wanted->name);
+		q[n++] = impersonate_check(STR(""), STR(""), STR("users"), wanted->name);
 	}
 	for (size_t i = 0; i + wanted->nimplied < wanted->ngroups; i++)
-		q[n++] = check(STR(""), STR(""), STR("groups"), wanted->groups[i]);
+		q[n++] = impersonate_check(STR(""), STR(""), STR("groups"), wanted->groups[i]);
 	n += check_extras(wanted, q + n);
 	if (wanted->uid.n)
-		q[n++] = check(AUTHENTICATION, STR("v1"), STR("uids"), wanted->uid);
+		q[n++] = impersonate_check(AUTHENTICATION, STR("v1"), STR("uids"), wanted->uid);
 	*ret_queries = q;
 	return n;
 }

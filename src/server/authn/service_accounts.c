@@ -32,7 +32,7 @@ struct service_accounts {
 	size_t nkeys;
 };
 
-static bool has(const struct texts *t, struct str text)
+static bool service_accounts_has(const struct texts *t, struct str text)
 {
 	for (size_t i = 0; i < t->n; i++)
 		if (str_eq(t->v[i], text))
@@ -137,7 +137,7 @@ static int copy_texts(struct arena *a, struct texts *t, const char *const *v, si
 		if (!*v[i] || !str_is_utf8(str_from(v[i])))
 			return error_set(err, ERR_INVALID, "%s: \"%s\" is not a valid name", flag,
 					 v[i]);
-		if (!has(t, str_from(v[i])))
+		if (!service_accounts_has(t, str_from(v[i])))
 			t->v[t->n++] = arena_str(a, str_from(v[i]));
 	}
 	return 0;
@@ -202,7 +202,7 @@ const struct str *service_accounts_audiences(const struct service_accounts *s, s
 
 bool service_accounts_is_audience(const struct service_accounts *s, struct str audience)
 {
-	return has(&s->audiences, audience);
+	return service_accounts_has(&s->audiences, audience);
 }
 
 /* --- tokens ------------------------------------------------------------------------------ */
@@ -241,7 +241,8 @@ int service_accounts_verify(const struct service_accounts *s, struct str token, 
 	int r;
 
 	/* Tokens of other issuers, and texts that are not tokens, are not examined further. */
-	if (jwt_parse(token, a, &t, NULL) < 0 || !has(&s->issuers, json_text_at(t.payload, "iss")))
+	if (jwt_parse(token, a, &t, NULL) < 0 ||
+	    !service_accounts_has(&s->issuers, json_text_at(t.payload, "iss")))
 		return error_set(err, ERR_UNAUTHORIZED, "invalid bearer token");
 	r = verify_signature(s, &t, err);
 	if (r == 0)

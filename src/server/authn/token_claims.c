@@ -96,7 +96,7 @@ static int bad(struct error *err)
 }
 
 /* Absent text is empty; other types than text are rejected. */
-static bool read_text(const struct json *object, const char *key, struct str *ret_text)
+static bool token_claims_read_text(const struct json *object, const char *key, struct str *ret_text)
 {
 	const struct json *v = json_getz(object, key);
 
@@ -111,13 +111,13 @@ static bool read_ref(const struct json *parent, const char *key, struct str *ret
 
 	if (!ref || json_is(ref, JSON_NULL))
 		return true;
-	return json_is(ref, JSON_OBJECT) && read_text(ref, "name", ret_name) &&
-	       read_text(ref, "uid", ret_uid) && ret_name->n > 0;
+	return json_is(ref, JSON_OBJECT) && token_claims_read_text(ref, "name", ret_name) &&
+	       token_claims_read_text(ref, "uid", ret_uid) && ret_name->n > 0;
 }
 
 static bool read_binding(const struct json *k, struct user_binding *b)
 {
-	return read_text(k, "namespace", &b->ns) &&
+	return token_claims_read_text(k, "namespace", &b->ns) &&
 	       read_ref(k, "serviceaccount", &b->account, &b->account_uid) &&
 	       read_ref(k, "pod", &b->pod, &b->pod_uid) &&
 	       read_ref(k, "node", &b->node, &b->node_uid) &&
@@ -151,7 +151,7 @@ static bool read_audiences(const struct json *aud, struct arena *a, struct token
 }
 
 /* An absent time is 0; a wrong type is rejected. */
-static bool read_time(const struct jwt *t, const char *claim, int64_t *ret_seconds)
+static bool token_claims_read_time(const struct jwt *t, const char *claim, int64_t *ret_seconds)
 {
 	return jwt_time(t, claim, ret_seconds) || !json_getz(t->payload, claim);
 }
@@ -164,11 +164,12 @@ int token_claims_read(const struct jwt *t, struct arena *a, struct token_claims 
 	struct str sub;
 
 	if (!read_binding(k, &c.binding) || !read_audiences(json_getz(t->payload, "aud"), a, &c) ||
-	    !read_text(t->payload, "iss", &c.issuer) || !read_text(t->payload, "jti", &c.jti) ||
-	    !read_text(t->payload, "sub", &sub))
+	    !token_claims_read_text(t->payload, "iss", &c.issuer) ||
+	    !token_claims_read_text(t->payload, "jti", &c.jti) ||
+	    !token_claims_read_text(t->payload, "sub", &sub))
 		return bad(err);
-	if (!read_time(t, "iat", &c.issued_s) || !read_time(t, "nbf", &c.not_before_s) ||
-	    !jwt_time(t, "exp", &c.expires_s))
+	if (!token_claims_read_time(t, "iat", &c.issued_s) ||
+	    !token_claims_read_time(t, "nbf", &c.not_before_s) || !jwt_time(t, "exp", &c.expires_s))
 		return bad(err);
 	if (!str_eq(sub, subject(&c.binding, a)))
 		return bad(err);

@@ -69,7 +69,7 @@ static void set_groups(struct user *u, struct arena *a, struct str list)
 	u->ngroups = n;
 }
 
-static int add_line(struct tokens *t, struct str line, size_t number, struct error *err)
+static int tokens_add_line(struct tokens *t, struct str line, size_t number, struct error *err)
 {
 	struct str fields[TOKEN_FIELDS_MIN + 1] = { 0 };
 	struct token *token;
@@ -111,7 +111,7 @@ int tokens_parse(struct str text, struct tokens **ret_tokens, struct error *err)
 			line.n--;
 		if (!line.n || line.p[0] == '#')
 			continue;
-		r = add_line(t, line, number, err);
+		r = tokens_add_line(t, line, number, err);
 		if (r < 0)
 			return r;
 	}

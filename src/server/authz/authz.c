@@ -54,7 +54,7 @@ static void on_binding(void *arg, struct object *now, struct object *before)
 	arena_release(&t.arena);
 }
 
-static void on_pod(void *arg, struct object *now, struct object *before)
+static void authz_on_pod(void *arg, struct object *now, struct object *before)
 {
 	struct authz *az = arg;
 
@@ -104,7 +104,7 @@ struct authz *authz_new(void)
 		{ "rbac.authorization.k8s.io", "clusterrolebindings", on_binding,
 		  reset_cluster_bindings },
 		{ "rbac.authorization.k8s.io", "rolebindings", on_binding, reset_bindings },
-		{ "", "pods", on_pod, reset_pods },
+		{ "", "pods", authz_on_pod, reset_pods },
 	};
 	struct authz *az = XNEW(struct authz);
 
@@ -249,7 +249,7 @@ static void print_refusal(struct buf *out, const struct authz_query *q)
 	}
 }
 
-static int refuse(const struct authz_query *q, struct str reason, struct error *err)
+static int authz_refuse(const struct authz_query *q, struct str reason, struct error *err)
 {
 	CLEANUP(buf_release) struct buf plain = BUF_INIT(REASON_MAX);
 	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * REASON_MAX);
@@ -272,5 +272,5 @@ int authz_require(struct authz *az, const struct authz_query *q, struct arena *a
 	if (authz_decide(az, q, a, NULL) == AUTHZ_ALLOW)
 		return 0;
 	(void)authz_decide(az, q, a, &reason);
-	return refuse(q, reason, err);
+	return authz_refuse(q, reason, err);
 }

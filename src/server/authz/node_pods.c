@@ -65,7 +65,7 @@ void node_pods_free(struct node_pods *p)
 	free(p);
 }
 
-static struct str node_of(const struct node_pods *p, const struct object *o)
+static struct str node_pods_node_of(const struct node_pods *p, const struct object *o)
 {
 	return o ? object_field_at(o, p->kind, p->node_name) : STR_NULL;
 }
@@ -99,7 +99,7 @@ static void take_out(struct node_pods *p, struct str node, struct str key)
 
 void node_pods_change(struct node_pods *p, struct object *now, struct object *before)
 {
-	struct str is = node_of(p, now), was = node_of(p, before);
+	struct str is = node_pods_node_of(p, now), was = node_pods_node_of(p, before);
 
 	if (was.n && !str_eq(is, was))
 		take_out(p, was, before->key);
@@ -111,7 +111,7 @@ void node_pods_change(struct node_pods *p, struct object *now, struct object *be
  * A pod's tree; NULL for a mirror pod, or if it does not parse, which does not happen for stored
  * objects.
  */
-static const struct json *tree_of(const struct object *o, struct arena *a)
+static const struct json *node_pods_tree_of(const struct object *o, struct arena *a)
 {
 	struct json *tree;
 
@@ -138,7 +138,7 @@ static bool pod_refers(const struct object *o, enum node_pods_what what, struct 
 	if (!may_refer(o, what, name))
 		return false;
 	arena_init(&a, SIZE_MAX);
-	pod = tree_of(o, &a);
+	pod = node_pods_tree_of(o, &a);
 	found = pod && pod_refs_has(pod, what, name);
 	arena_release(&a);
 	return found;
@@ -183,7 +183,7 @@ static bool pod_each_claim(const struct object *o,
 	    str_find(text, STR("\"ephemeral\"")) < 0)
 		return false;
 	arena_init(&a, SIZE_MAX);
-	pod = tree_of(o, &a);
+	pod = node_pods_tree_of(o, &a);
 	JSON_FOREACH (it, json_getz(json_getz(pod, "spec"), "volumes")) {
 		claim = pod_refs_volume_claim(&a, pod, it);
 		stop = stop || (claim.n && fn(arg, object_ns(o), claim));

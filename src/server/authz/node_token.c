@@ -14,8 +14,8 @@ struct tokens_ask {
 	const struct json *pod;
 };
 
-static struct json *tree_of(struct tokens_ask *k, struct str group, struct str resource,
-			    struct str ns, struct str name)
+static struct json *node_token_tree_of(struct tokens_ask *k, struct str group, struct str resource,
+				       struct str ns, struct str name)
 {
 	struct object *o = authz_object(k->authz, group, resource, ns, name);
 	struct json *tree = NULL;
@@ -28,17 +28,18 @@ static struct json *tree_of(struct tokens_ask *k, struct str group, struct str r
 /* The driver behind a claim: from claim to volume to csi. */
 static struct str driver_of_claim(struct tokens_ask *k, struct str claim)
 {
-	const struct json *tree = tree_of(k, STR(""), STR("persistentvolumeclaims"), k->ns, claim);
+	const struct json *tree = node_token_tree_of(k, STR(""), STR("persistentvolumeclaims"),
+						     k->ns, claim);
 
-	tree = tree_of(k, STR(""), STR("persistentvolumes"), STR(""),
-		       json_text_at(json_getz(tree, "spec"), "volumeName"));
+	tree = node_token_tree_of(k, STR(""), STR("persistentvolumes"), STR(""),
+				  json_text_at(json_getz(tree, "spec"), "volumeName"));
 	return json_text_at(json_getz(json_getz(tree, "spec"), "csi"), "driver");
 }
 
 static bool driver_wants(struct tokens_ask *k, struct str driver)
 {
-	const struct json *tree = tree_of(k, STR("storage.k8s.io"), STR("csidrivers"), STR(""),
-					  driver);
+	const struct json *tree = node_token_tree_of(k, STR("storage.k8s.io"), STR("csidrivers"),
+						     STR(""), driver);
 
 	JSON_FOREACH (it, json_getz(json_getz(tree, "spec"), "tokenRequests"))
 		if (str_eq(json_text_at(it, "audience"), k->audience))
@@ -107,7 +108,7 @@ int authz_admit_token(struct authz *az, const struct user *u, struct authz_accou
 	if (!uid.n)
 		return error_set(err, ERR_FORBIDDEN,
 				 "node requested token with a pod binding without a uid");
-	k.pod = tree_of(&k, STR(""), STR("pods"), account.ns, pod);
+	k.pod = node_token_tree_of(&k, STR(""), STR("pods"), account.ns, pod);
 	if (!k.pod)
 		return error_set(err, ERR_NOT_FOUND, "pods \"%.*s\" not found", STR_ARG(pod));
 	if (!str_eq(uid, json_text_at(json_getz(k.pod, "metadata"), "uid")))

@@ -35,7 +35,7 @@ static struct json *lacking_members(struct arena *a, const struct json *there,
 	return patch;
 }
 
-static struct json *copy(struct arena *a, const struct json *v)
+static struct json *policy_copy(struct arena *a, const struct json *v)
 {
 	struct json *c = NULL;
 
@@ -60,8 +60,8 @@ static struct json *extended(struct arena *a, const struct json *list, const str
 		if (has_element(list, it))
 			continue;
 		if (!all)
-			all = list ? copy(a, list) : json_make_array(a);
-		json_append(all, copy(a, it));
+			all = list ? policy_copy(a, list) : json_make_array(a);
+		json_append(all, policy_copy(a, it));
 	}
 	return all;
 }
@@ -76,9 +76,9 @@ static struct json *extended_rules(struct arena *a, const struct json *list,
 
 	if (missing.n == 0)
 		return NULL;
-	all = json_is(list, JSON_ARRAY) ? copy(a, list) : json_make_array(a);
+	all = json_is(list, JSON_ARRAY) ? policy_copy(a, list) : json_make_array(a);
 	JSON_FOREACH_SAFE (it, rbac_rules_tree(a, missing))
-		json_append(all, copy(a, it));
+		json_append(all, policy_copy(a, it));
 	return all;
 }
 
@@ -165,7 +165,7 @@ static void ensure_one(struct ensure *e, struct json *wanted)
 		ensure_patch(e, kind, there, patch, ENSURE_MANAGER);
 }
 
-static void finish(struct policy *p, const struct error *err)
+static void policy_finish(struct policy *p, const struct error *err)
 {
 	p->done(p->arg, err);
 	free(p);
@@ -173,16 +173,16 @@ static void finish(struct policy *p, const struct error *err)
 
 static void on_gathered(void *arg, const struct error *err)
 {
-	finish(arg, err);
+	policy_finish(arg, err);
 }
 
-static void on_written(void *arg, const struct error *err, bool outrun UNUSED)
+static void policy_on_written(void *arg, const struct error *err, bool outrun UNUSED)
 {
 	struct policy *p = arg;
 	struct server *s = p->server;
 
 	if (err)
-		finish(p, err);
+		policy_finish(p, err);
 	else if (s->authz->aggregate)
 		rbac_aggregate_again(s->authz->aggregate, on_gathered, p);
 	else
@@ -192,7 +192,7 @@ static void on_written(void *arg, const struct error *err, bool outrun UNUSED)
 void policy_ensure(struct server *s, void (*done)(void *arg, const struct error *err), void *arg)
 {
 	struct policy *p = XNEW(struct policy);
-	struct ensure *e = ensure_new(s, on_written, p);
+	struct ensure *e = ensure_new(s, policy_on_written, p);
 	struct json *objects = NULL;
 
 	*p = (struct policy){ s, done, arg };

@@ -43,7 +43,7 @@ static struct json *list(struct reader *r, struct json *object, const char *key)
 }
 
 /* Splits at the first `sep`; returns false if there is no `sep`. */
-static bool cut(struct str s, char sep, struct str *ret_head, struct str *ret_tail)
+static bool policy_table_cut(struct str s, char sep, struct str *ret_head, struct str *ret_tail)
 {
 	ptrdiff_t at = str_chr(s, sep);
 
@@ -58,7 +58,7 @@ static bool add_pair(struct reader *r, struct json *object, struct str word)
 {
 	struct str key, value;
 
-	if (!cut(word, '=', &key, &value))
+	if (!policy_table_cut(word, '=', &key, &value))
 		return false;
 	json_set(object, key, text(r, value));
 	return true;
@@ -74,7 +74,7 @@ static struct json *object_new(struct reader *r, const char *kind, bool namespac
 	json_setz(object, "kind", text(r, str_from(kind)));
 	meta = child(r, object, "metadata");
 	if (namespaced) {
-		if (!cut(name, '/', &ns, &name))
+		if (!policy_table_cut(name, '/', &ns, &name))
 			return NULL;
 		json_setz(meta, "namespace", text(r, ns));
 	}
@@ -104,11 +104,11 @@ static bool add_subject(struct reader *r, struct json *object, struct str word)
 	struct json *subject = json_make_object(r->arena);
 	struct str kind, name, ns;
 
-	if (!cut(word, ':', &kind, &name))
+	if (!policy_table_cut(word, ':', &kind, &name))
 		return false;
 	if (str_eq(kind, STR("account"))) {
 		json_setz(subject, "kind", text(r, STR("ServiceAccount")));
-		if (!cut(name, '/', &ns, &name))
+		if (!policy_table_cut(name, '/', &ns, &name))
 			return false;
 		json_setz(subject, "namespace", text(r, ns));
 	} else if (str_eq(kind, STR("user")) || str_eq(kind, STR("group"))) {
@@ -128,7 +128,7 @@ static bool read_binding(struct reader *r, const char *kind, bool namespaced)
 	struct str role_kind, role;
 
 	r->role = NULL;
-	if (!object || r->n < 3 || !cut(r->words[2], ':', &role_kind, &role))
+	if (!object || r->n < 3 || !policy_table_cut(r->words[2], ':', &role_kind, &role))
 		return false;
 	ref = child(r, object, "roleRef");
 	json_setz(ref, "apiGroup", text(r, STR("rbac.authorization.k8s.io")));
@@ -141,7 +141,8 @@ static bool read_binding(struct reader *r, const char *kind, bool namespaced)
 	return true;
 }
 
-static void add_list(struct reader *r, struct json *rule, const char *key, struct str words)
+static void policy_table_add_list(struct reader *r, struct json *rule, const char *key,
+				  struct str words)
 {
 	struct json *v = list(r, rule, key);
 	struct str piece;
@@ -166,14 +167,14 @@ static bool read_rule(struct reader *r)
 	if (r->n < 3)
 		return false;
 	if (str_eqz(r->words[1], "url")) {
-		add_list(r, rule, "nonResourceURLs", r->words[2]);
+		policy_table_add_list(r, rule, "nonResourceURLs", r->words[2]);
 	} else {
-		add_list(r, rule, "apiGroups", r->words[1]);
+		policy_table_add_list(r, rule, "apiGroups", r->words[1]);
 		if (r->n > 3)
-			add_list(r, rule, "resourceNames", r->words[3]);
-		add_list(r, rule, "resources", r->words[2]);
+			policy_table_add_list(r, rule, "resourceNames", r->words[3]);
+		policy_table_add_list(r, rule, "resources", r->words[2]);
 	}
-	add_list(r, rule, "verbs", r->words[0]);
+	policy_table_add_list(r, rule, "verbs", r->words[0]);
 	json_append(list(r, r->role, "rules"), rule);
 	return true;
 }

@@ -201,7 +201,7 @@ static void binding_leave(struct rbac *r, struct binding *b)
 
 /* --- roles -------------------------------------------------------------------------- */
 
-static struct str key_of(char *out, struct str ns, struct str name)
+static struct str rbac_key_of(char *out, struct str ns, struct str name)
 {
 	size_t n = 0;
 
@@ -223,7 +223,7 @@ static struct role *role_get(const struct rbac *r, struct str ns, struct str nam
 {
 	CLEANUP(free) char *text = xmalloc(ns.n + name.n + 1);
 
-	return map_get(roles_of((struct rbac *)r, ns), key_of(text, ns, name));
+	return map_get(roles_of((struct rbac *)r, ns), rbac_key_of(text, ns, name));
 }
 
 static struct role *role_make(struct rbac *r, struct str ns, struct str name)
@@ -233,7 +233,7 @@ static struct role *role_make(struct rbac *r, struct str ns, struct str name)
 	if (role)
 		return role;
 	role = xcalloc(1, sizeof(*role) + ns.n + name.n + 1);
-	role->key = key_of((char *)(role + 1), ns, name);
+	role->key = rbac_key_of((char *)(role + 1), ns, name);
 	arena_init(&role->arena, SIZE_MAX);
 	map_put(roles_of(r, ns), role->key, role);
 	return role;
@@ -322,7 +322,7 @@ void rbac_set_binding(struct rbac *r, struct str ns, struct str name, const stru
 {
 	struct map *m = ns.n ? &r->bindings : &r->cluster_bindings;
 	CLEANUP(free) char *text = xmalloc(ns.n + name.n + 1);
-	struct str key = key_of(text, ns, name);
+	struct str key = rbac_key_of(text, ns, name);
 	struct binding *b = map_remove(m, key);
 
 	if (b)

@@ -45,7 +45,7 @@ static void gatherer_free(struct gatherer *t)
 	free(t);
 }
 
-static void forget(struct rbac_aggregate *g, struct str name)
+static void rbac_aggregate_forget(struct rbac_aggregate *g, struct str name)
 {
 	struct gatherer *t = map_remove(&g->gatherers, name);
 
@@ -53,7 +53,8 @@ static void forget(struct rbac_aggregate *g, struct str name)
 		gatherer_free(t);
 }
 
-static void remember(struct rbac_aggregate *g, struct str name, const struct json *selectors)
+static void rbac_aggregate_remember(struct rbac_aggregate *g, struct str name,
+				    const struct json *selectors)
 {
 	struct gatherer *t = XNEW(struct gatherer);
 
@@ -77,7 +78,8 @@ static bool gathers_from(const struct rbac_aggregate *g, const struct gatherer *
 	return false;
 }
 
-static void mark(struct rbac_aggregate *g, const struct object *now, const struct object *before)
+static void rbac_aggregate_mark(struct rbac_aggregate *g, const struct object *now,
+				const struct object *before)
 {
 	size_t at = 0;
 	struct str key;
@@ -123,10 +125,11 @@ void rbac_aggregate_change(struct rbac_aggregate *g, struct object *now, struct 
 {
 	const struct json *rule = json_getz(tree, "aggregationRule");
 
-	forget(g, object_name(now ? now : before));
+	rbac_aggregate_forget(g, object_name(now ? now : before));
 	if (rule)
-		remember(g, object_name(now), json_getz(rule, "clusterRoleSelectors"));
-	mark(g, now, before);
+		rbac_aggregate_remember(g, object_name(now),
+					json_getz(rule, "clusterRoleSelectors"));
+	rbac_aggregate_mark(g, now, before);
 	schedule(g);
 }
 
@@ -163,7 +166,8 @@ static void add_rule(struct gathering *gg, const struct rbac_rule *rule)
 	(void)vec_push(&gg->rules, *rule);
 }
 
-static void on_listed(void *arg, const struct list_result *result, const struct error *err)
+static void rbac_aggregate_on_listed(void *arg, const struct list_result *result,
+				     const struct error *err)
 {
 	struct gathering *gg = arg;
 
@@ -180,7 +184,8 @@ static void on_listed(void *arg, const struct list_result *result, const struct 
 	}
 }
 
-static struct json *gather(struct rbac_aggregate *g, const struct gatherer *t, struct arena *a)
+static struct json *rbac_aggregate_gather(struct rbac_aggregate *g, const struct gatherer *t,
+					  struct arena *a)
 {
 	struct resource *r = state_resource(g->server->state, g->kind);
 	struct gathering gg = { .arena = a, .self = t->name };
@@ -191,7 +196,7 @@ static struct json *gather(struct rbac_aggregate *g, const struct gatherer *t, s
 	for (size_t i = 0; i < t->nselectors; i++) {
 		struct list_query q = { .labels = t->selectors[i] };
 
-		resource_list(r, &q, a, on_listed, &gg);
+		resource_list(r, &q, a, rbac_aggregate_on_listed, &gg);
 	}
 	tree = rbac_rules_tree(a, (struct rbac_rules){ gg.rules.v, gg.rules.n });
 	vec_release(&gg.rules);
@@ -209,13 +214,13 @@ static void write_one(struct rbac_aggregate *g, struct ensure *e, struct gathere
 	if (!old)
 		return;
 	patch = json_make_object(a);
-	json_setz(patch, "rules", gather(g, t, a));
+	json_setz(patch, "rules", rbac_aggregate_gather(g, t, a));
 	if (json_equal(json_getz(patch, "rules"), json_getz(old, "rules")))
 		return;
 	ensure_patch(e, g->kind, old, patch, STR("clusterrole-aggregation-controller"));
 }
 
-static void on_written(void *arg, const struct error *err, bool outrun)
+static void rbac_aggregate_on_written(void *arg, const struct error *err, bool outrun)
 {
 	struct rbac_aggregate *g = arg;
 	void (*done)(void *arg, const struct error *err) = g->done;
@@ -233,7 +238,7 @@ static void on_written(void *arg, const struct error *err, bool outrun)
 	}
 }
 
-static void run(struct rbac_aggregate *g)
+static void rbac_aggregate_run(struct rbac_aggregate *g)
 {
 	struct ensure *e;
 	size_t at = 0;
@@ -243,7 +248,7 @@ static void run(struct rbac_aggregate *g)
 	if (g->writing)
 		return;
 	g->writing = true;
-	e = ensure_new(g->server, on_written, g);
+	e = ensure_new(g->server, rbac_aggregate_on_written, g);
 	while (map_next(&g->gatherers, &at, &key, &v)) {
 		struct gatherer *t = v;
 
@@ -253,12 +258,12 @@ static void run(struct rbac_aggregate *g)
 	ensure_end(e);
 }
 
-static void on_task(struct loop_task *t)
+static void rbac_aggregate_on_task(struct loop_task *t)
 {
-	run(CONTAINER_OF(t, struct rbac_aggregate, task));
+	rbac_aggregate_run(CONTAINER_OF(t, struct rbac_aggregate, task));
 }
 
-static void on_retry(struct loop_timer *t)
+static void rbac_aggregate_on_retry(struct loop_timer *t)
 {
 	struct rbac_aggregate *g = CONTAINER_OF(t, struct rbac_aggregate, retry);
 
@@ -281,8 +286,8 @@ static void on_there(void *arg, const struct list_result *result, const struct e
 			continue;
 		rule = json_getz(tree, "aggregationRule");
 		if (rule)
-			remember(g, object_name(result->items[i]),
-				 json_getz(rule, "clusterRoleSelectors"));
+			rbac_aggregate_remember(g, object_name(result->items[i]),
+						json_getz(rule, "clusterRoleSelectors"));
 		arena_clear(&a);
 	}
 	arena_release(&a);
@@ -301,8 +306,8 @@ struct rbac_aggregate *rbac_aggregate_new(struct server *s,
 	g->done = done;
 	g->arg = arg;
 	map_init(&g->gatherers);
-	loop_task_init(&g->task, on_task);
-	loop_timer_init(&g->retry, s->opts.loops[0], on_retry);
+	loop_task_init(&g->task, rbac_aggregate_on_task);
+	loop_timer_init(&g->retry, s->opts.loops[0], rbac_aggregate_on_retry);
 	arena_init(&a, SIZE_MAX);
 	resource_list(state_resource(s->state, g->kind), &all, &a, on_there, g);
 	arena_release(&a);

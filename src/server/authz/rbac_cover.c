@@ -24,7 +24,7 @@ static bool counts(struct cover *c)
 	return c->work < RBAC_COMPARISONS_MAX && ++c->work;
 }
 
-static bool has(struct cover *c, struct rbac_texts t, struct str text)
+static bool rbac_cover_has(struct cover *c, struct rbac_texts t, struct str text)
 {
 	for (size_t i = 0; i < t.n && counts(c); i++)
 		if (str_eq(t.v[i], text))
@@ -34,10 +34,10 @@ static bool has(struct cover *c, struct rbac_texts t, struct str text)
 
 static bool have_all(struct cover *c, struct rbac_texts held, struct rbac_texts wanted)
 {
-	if (has(c, held, ALL))
+	if (rbac_cover_has(c, held, ALL))
 		return true;
 	for (size_t i = 0; i < wanted.n; i++)
-		if (!has(c, held, wanted.v[i]))
+		if (!rbac_cover_has(c, held, wanted.v[i]))
 			return false;
 	return true;
 }
@@ -59,10 +59,10 @@ static bool has_any_sub(struct cover *c, struct rbac_texts held, struct str reso
 
 static bool cover_resources(struct cover *c, struct rbac_texts held, struct rbac_texts wanted)
 {
-	if (has(c, held, ALL))
+	if (rbac_cover_has(c, held, ALL))
 		return true;
 	for (size_t i = 0; i < wanted.n; i++)
-		if (!has(c, held, wanted.v[i]) && !has_any_sub(c, held, wanted.v[i]))
+		if (!rbac_cover_has(c, held, wanted.v[i]) && !has_any_sub(c, held, wanted.v[i]))
 			return false;
 	return true;
 }
@@ -96,7 +96,7 @@ static bool cover_names(struct cover *c, struct rbac_texts held, struct rbac_tex
 	if (held.n == 0)
 		return true;
 	for (size_t i = 0; i < wanted.n; i++)
-		if (!has(c, held, wanted.v[i]))
+		if (!rbac_cover_has(c, held, wanted.v[i]))
 			return false;
 	return wanted.n > 0;
 }

@@ -91,7 +91,7 @@ struct resource_place resource_blocks_seek(const struct resource_blocks *b, stru
 }
 
 /* The place where a key is, or would be. */
-static struct resource_place place_of(const struct resource_blocks *b, struct str key)
+static struct resource_place blocks_place_of(const struct resource_blocks *b, struct str key)
 {
 	struct resource_place p = { .block = find_block(b, key, true) };
 
@@ -110,7 +110,7 @@ static struct object *object_at_place(const struct resource_blocks *b, struct re
 
 struct object *resource_blocks_find(const struct resource_blocks *b, struct str key)
 {
-	return b->n ? object_at_place(b, place_of(b, key), key) : NULL;
+	return b->n ? object_at_place(b, blocks_place_of(b, key), key) : NULL;
 }
 
 struct object *resource_blocks_next(const struct resource_blocks *b, struct resource_place *at)
@@ -206,7 +206,7 @@ static void move_tail(struct resource_block *from, size_t at, struct resource_bl
 }
 
 /* Makes room for one object at a place in a full block; adjusts the place. */
-static void make_room(struct resource_blocks *b, struct resource_place *p)
+static void blocks_make_room(struct resource_blocks *b, struct resource_place *p)
 {
 	struct resource_block *k, *next = resource_block_new();
 	bool at_end = p->block + 1 == b->n && p->at == RESOURCE_BLOCK_MAX;
@@ -223,12 +223,12 @@ static void make_room(struct resource_blocks *b, struct resource_place *p)
 		*p = (struct resource_place){ .block = p->block + 1, .at = p->at - k->n };
 }
 
-static void insert(struct resource_blocks *b, struct resource_place p, struct object *o)
+static void blocks_insert(struct resource_blocks *b, struct resource_place p, struct object *o)
 {
 	struct resource_block *k;
 
 	if (b->v[p.block].block->n == RESOURCE_BLOCK_MAX)
-		make_room(b, &p);
+		blocks_make_room(b, &p);
 	k = own(b, p.block);
 	move_run(k, p.at + 1, k, p.at, k->n - p.at);
 	set_at(k, p.at, o);
@@ -238,7 +238,7 @@ static void insert(struct resource_blocks *b, struct resource_place p, struct ob
 	set_first(b, p.block);
 }
 
-static void replace(struct resource_blocks *b, struct resource_place p, struct object *o)
+static void blocks_replace(struct resource_blocks *b, struct resource_place p, struct object *o)
 {
 	struct resource_block *k = own(b, p.block);
 
@@ -248,13 +248,13 @@ static void replace(struct resource_blocks *b, struct resource_place p, struct o
 	set_first(b, p.block);
 }
 
-/* As place_of(), but checks the end first, where objects are often added. */
+/* As blocks_place_of(), but checks the end first, where objects are often added. */
 static struct resource_place place_for(const struct resource_blocks *b, struct str key)
 {
 	const struct resource_block *last = b->v[b->n - 1].block;
 
 	if (last->n && str_cmp(key_at(last, last->n - 1), key) >= 0)
-		return place_of(b, key);
+		return blocks_place_of(b, key);
 	return (struct resource_place){ b->n - 1, last->n };
 }
 
@@ -268,14 +268,14 @@ struct object *resource_blocks_put(struct resource_blocks *b, struct object *o)
 	p = place_for(b, o->key);
 	before = object_at_place(b, p, o->key);
 	if (before)
-		replace(b, p, o);
+		blocks_replace(b, p, o);
 	else
-		insert(b, p, o);
+		blocks_insert(b, p, o);
 	return before;
 }
 
 /* Merges a block with the next one if both have few objects. */
-static void join(struct resource_blocks *b, size_t at)
+static void blocks_join(struct resource_blocks *b, size_t at)
 {
 	if (at + 1 >= b->n || b->v[at].block->n + b->v[at + 1].block->n > RESOURCE_BLOCK_MAX / 2)
 		return;
@@ -285,7 +285,7 @@ static void join(struct resource_blocks *b, size_t at)
 
 void resource_blocks_remove(struct resource_blocks *b, const struct object *o)
 {
-	struct resource_place p = place_of(b, o->key);
+	struct resource_place p = blocks_place_of(b, o->key);
 	struct resource_block *k = own(b, p.block);
 
 	assert(k->items[p.at] == o);
@@ -295,12 +295,12 @@ void resource_blocks_remove(struct resource_blocks *b, const struct object *o)
 	move_run(k, p.at, k, p.at + 1, k->n - p.at);
 	if (k->n) {
 		set_first(b, p.block);
-		join(b, p.block);
+		blocks_join(b, p.block);
 	} else {
 		drop_entry(b, p.block);
 	}
 	if (p.block)
-		join(b, p.block - 1);
+		blocks_join(b, p.block - 1);
 }
 
 /* --- snapshots of ranges ---------------------------------------------------------- */

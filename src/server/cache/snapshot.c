@@ -131,12 +131,12 @@ void resource_snapshot_unref(struct resource_snapshot *s)
 	}
 }
 
-static void drop(void *snapshot)
+static void snapshot_drop(void *snapshot)
 {
 	resource_snapshot_unref(snapshot);
 }
 
 void resource_snapshot_hold(struct arena *a, struct resource_snapshot *s)
 {
-	arena_hold(a, drop, s);
+	arena_hold(a, snapshot_drop, s);
 }

@@ -71,15 +71,15 @@ static int may_create(struct connect *c)
 	return authz_require(x->server->authz, &q, &x->work, &c->err);
 }
 
-static void again(struct mutation *m);
+static void connect_again(struct mutation *m);
 
-static void decide(struct mutation *m)
+static void connect_decide(struct mutation *m)
 {
 	struct connect *c = m->data;
 
 	c->err = (struct error){ 0 };
 	c->nobody = false;
-	m->again = again;
+	m->again = connect_again;
 	if (may_create(c) == 0 && connect_admit(c) == 0)
 		(void)connect_find(c, m->req.state);
 	if (m->req.parked)
@@ -91,26 +91,26 @@ static void decide(struct mutation *m)
 }
 
 /* Admission resumes the request. */
-static void again(struct mutation *m)
+static void connect_again(struct mutation *m)
 {
 	if (mutation_renew(m))
-		decide(m);
+		connect_decide(m);
 }
 
-static void on_synced(struct state *st UNUSED, struct job *j, const struct error *err)
+static void connect_on_synced(struct state *st UNUSED, struct job *j, const struct error *err)
 {
 	struct mutation *m = exchange_of(j)->data;
 
 	if (err)
 		mutation_fail(m, err);
 	else
-		decide(m);
+		connect_decide(m);
 }
 
-static void on_state(struct state *st, struct job *j)
+static void connect_on_state(struct state *st, struct job *j)
 {
 	(void)mutation_arrive(st, j);
-	state_sync(st, j, 0, on_synced);
+	state_sync(st, j, 0, connect_on_synced);
 }
 
 /* --- the forwarded request -------------------------------------------------------- */
@@ -175,8 +175,8 @@ static struct str location(const struct connect *c, struct str theirs)
 	return connect_location(c->x->arena, theirs, &at);
 }
 
-static size_t on_answer(void *arg, const struct http_head *answer,
-			const struct http_field **ret_fields)
+static size_t connect_on_answer(void *arg, const struct http_head *answer,
+				const struct http_field **ret_fields)
 {
 	const struct connect *c = arg;
 	struct http_field *v, *warnings = NULL;
@@ -196,7 +196,7 @@ static size_t on_answer(void *arg, const struct http_head *answer,
 	return n + flow_fields(&c->x->flow, v + n);
 }
 
-static void on_over(void *arg, struct http_stream *s, const struct error *err UNUSED)
+static void connect_on_over(void *arg, struct http_stream *s, const struct error *err UNUSED)
 {
 	struct connect *c = arg;
 
@@ -309,8 +309,8 @@ static void lead_on(struct connect *c)
 					.idle_ms = IDLE_MS,
 					.refusal_max = c->log ? REFUSAL_MAX : 0,
 					.on_refused = on_refused,
-					.on_answer = on_answer,
-					.on_over = on_over,
+					.on_answer = connect_on_answer,
+					.on_over = connect_on_over,
 					.arg = c };
 	struct error err;
 
@@ -347,7 +347,7 @@ static bool redirect(struct connect *c)
 	return true;
 }
 
-static void finish(struct exchange *x)
+static void connect_finish(struct exchange *x)
 {
 	struct mutation *m = x->data;
 	struct connect *c = m->data;
@@ -382,7 +382,7 @@ static void refuse_options(struct exchange *x, const struct error *err,
 }
 
 /* The object for admission is made again for each try. */
-static int decode(struct mutation *m, struct error *err)
+static int connect_decode(struct mutation *m, struct error *err)
 {
 	const struct connect *c = m->data;
 
@@ -401,12 +401,12 @@ static int read_options(struct connect *c, struct error *err)
 	if (connect_options_given(x->arena, query, "dryRun"))
 		return error_set(err, ERR_BAD_REQUEST, "dryRun is not supported");
 	r = connect_options_read(&x->work, x->sub->kind, query, c->tail, &c->options, err);
-	return r < 0 ? r : decode(c->m, err);
+	return r < 0 ? r : connect_decode(c->m, err);
 }
 
 void verb_connect(struct exchange *x)
 {
-	static const struct mutation_ops ops = { .decode = decode };
+	static const struct mutation_ops ops = { .decode = connect_decode };
 	struct connect *c = ARENA_NEW(&x->work, struct connect);
 	struct str sub = x->request.subresource;
 	struct field_errors errs;
@@ -428,5 +428,5 @@ void verb_connect(struct exchange *x)
 	if (r < 0)
 		refuse_options(x, &err, &errs);
 	else
-		exchange_submit(x, on_state, finish);
+		exchange_submit(x, connect_on_state, connect_finish);
 }

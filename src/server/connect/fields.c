@@ -67,7 +67,7 @@ static bool sets_our_cookie(struct str value)
 	       str_ieq(str_trim(value), STR(UI_COOKIE_NAME));
 }
 
-static bool is_ours(const struct http_field *f)
+static bool fields_is_ours(const struct http_field *f)
 {
 	return str_eqz(f->name, "audit-id") || str_starts(f->name, STR("x-kubernetes-pf-")) ||
 	       str_starts(f->name, STR("access-control-allow-")) ||
@@ -81,7 +81,7 @@ size_t connect_fields_answer(const struct http_fields *in, struct arena *a, size
 	size_t n = 0;
 
 	for (size_t i = 0; i < in->n; i++)
-		if (!is_ours(&in->v[i]))
+		if (!fields_is_ours(&in->v[i]))
 			v[n++] = in->v[i];
 	*ret_fields = v;
 	return n;

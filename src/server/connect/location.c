@@ -31,7 +31,7 @@ static size_t scheme_length(struct str s)
 	return n && n < s.n && s.p[n] == ':' ? n + 1 : 0;
 }
 
-static struct url split(struct str s)
+static struct url location_split(struct str s)
 {
 	size_t n = scheme_length(s), host = n;
 
@@ -48,7 +48,7 @@ static struct url split(struct str s)
 
 struct str connect_location(struct arena *a, struct str location, const struct connect_place *at)
 {
-	struct url u = split(location);
+	struct url u = location_split(location);
 	bool asked = u.host.n && str_eq(u.host, at->asked);
 
 	if (u.host.n && !asked && !str_eq(u.host, at->backend))

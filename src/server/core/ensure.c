@@ -36,7 +36,7 @@ struct arena *ensure_arena(struct ensure *e)
 	return &e->arena;
 }
 
-static void fail(struct ensure *e, const struct error *err)
+static void ensure_fail(struct ensure *e, const struct error *err)
 {
 	if (e->err.code == ERR_OK)
 		e->err = *err;
@@ -51,14 +51,15 @@ void ensure_end(struct ensure *e)
 	free(e);
 }
 
-static void on_written(struct state_write *w, struct object *object UNUSED, const struct error *err)
+static void ensure_on_written(struct state_write *w, struct object *object UNUSED,
+			      const struct error *err)
 {
 	struct ensure *e = w->arg;
 
 	if (err && (err->code == ERR_CONFLICT || err->code == ERR_ALREADY_EXISTS))
 		e->outrun = true;
 	else if (err)
-		fail(e, err);
+		ensure_fail(e, err);
 	ensure_end(e);
 }
 
@@ -86,11 +87,11 @@ static void submit(struct ensure *e, const struct schema_kind *kind, struct obje
 	struct state_write *w = ARENA_NEW(&e->arena, struct state_write);
 	struct error err;
 
-	w->done = on_written;
+	w->done = ensure_on_written;
 	w->arg = e;
 	if (state_write(w, state_resource(e->server->state, kind), meta_text(named, "namespace"),
 			meta_text(named, "name"), base, tree, &e->arena, &err) < 0)
-		fail(e, &err);
+		ensure_fail(e, &err);
 	else
 		e->open++;
 }
@@ -114,7 +115,7 @@ static void create_through(struct ensure *e, const struct schema_kind *kind, str
 	w.subresource = subresource;
 	write_init(&w);
 	if (write_create(&w, body, &tree, &err) < 0)
-		fail(e, &err);
+		ensure_fail(e, &err);
 	else
 		submit(e, kind, NULL, tree, tree);
 }
@@ -141,7 +142,7 @@ struct json *ensure_tree(struct ensure *e, const struct schema_kind *kind, struc
 	if (!o)
 		return NULL;
 	if (object_tree(o, &e->arena, &tree, &err) < 0) {
-		fail(e, &err);
+		ensure_fail(e, &err);
 		return NULL;
 	}
 	/* A pending object has no resourceVersion yet, but an update must name one. */
@@ -193,7 +194,7 @@ static void patch_through(struct ensure *e, const struct schema_kind *kind, stru
 	base = tip_of(e, kind, w.ns, w.name);
 	write_init(&w);
 	if (write_patch(&w, old, PATCH_MERGE, patch, &tree, &err) < 0)
-		fail(e, &err);
+		ensure_fail(e, &err);
 	else if (!w.unchanged && tree)
 		submit(e, kind, base, tree, tree);
 }
@@ -221,7 +222,7 @@ void ensure_delete(struct ensure *e, const struct schema_kind *kind, const struc
 	w.name = meta_text(old, "name");
 	write_init(&w);
 	if (write_delete(&w, old, &options, &tree, &err) < 0)
-		fail(e, &err);
+		ensure_fail(e, &err);
 	else if (!w.unchanged)
 		submit(e, kind, tip_of(e, kind, w.ns, w.name), old, tree);
 }

@@ -44,9 +44,9 @@ static bool names_have_kind(const struct json *names, struct str name)
 	return is_text(names, "kind", name) || is_text(names, "listKind", name);
 }
 
-static bool is_taken(const struct taken *t, struct str group, struct str name,
-		     bool (*by_crd)(const struct crd *crd, struct str name),
-		     bool (*by_names)(const struct json *names, struct str name))
+static bool admit_is_taken(const struct taken *t, struct str group, struct str name,
+			   bool (*by_crd)(const struct crd *crd, struct str name),
+			   bool (*by_names)(const struct json *names, struct str name))
 {
 	struct omap_cursor at;
 
@@ -64,12 +64,12 @@ static bool is_taken(const struct taken *t, struct str group, struct str name,
 
 static bool resource_is_taken(const void *catalogue, struct str group, struct str name)
 {
-	return is_taken(catalogue, group, name, crd_takes_resource, names_have_resource);
+	return admit_is_taken(catalogue, group, name, crd_takes_resource, names_have_resource);
 }
 
 static bool kind_is_taken(const void *catalogue, struct str group, struct str name)
 {
-	return is_taken(catalogue, group, name, crd_takes_kind, names_have_kind);
+	return admit_is_taken(catalogue, group, name, crd_takes_kind, names_have_kind);
 }
 
 static struct pending_names *pending_names(struct custom *c, struct arena *a)

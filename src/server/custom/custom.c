@@ -135,7 +135,7 @@ static void definition_take(struct definition *d, const struct json *tree)
 
 /* --- observers ---------------------------------------------------------------------- */
 
-static void on_changed(void *arg, struct object *now, struct object *before)
+static void custom_on_changed(void *arg, struct object *now, struct object *before)
 {
 	CLEANUP(arena_release) struct arena a;
 	struct custom *c = arg;
@@ -200,7 +200,7 @@ struct custom *custom_new(struct server *s)
 	custom_work_init(c);
 	c->observer = (struct state_observer){ .group = custom_group,
 					       .resource = STR("customresourcedefinitions"),
-					       .changed = on_changed,
+					       .changed = custom_on_changed,
 					       .reset = on_reset,
 					       .early = true,
 					       .arg = c };

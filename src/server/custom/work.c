@@ -116,7 +116,7 @@ static bool definition_write(struct definition *d,
 	return true;
 }
 
-static int64_t now_ns(const struct definition *d)
+static int64_t work_now_ns(const struct definition *d)
 {
 	return clock_wall(d->custom->server->clock);
 }
@@ -125,12 +125,12 @@ static int64_t now_ns(const struct definition *d)
 
 static bool change_names(struct definition *d, struct arena *a, struct json *tree)
 {
-	return custom_settle(d->custom, a, tree, now_ns(d));
+	return custom_settle(d->custom, a, tree, work_now_ns(d));
 }
 
 static bool change_begun(struct definition *d, struct arena *a, struct json *tree)
 {
-	return crd_set_condition(a, tree, &crd_deletion_begun, now_ns(d));
+	return crd_set_condition(a, tree, &crd_deletion_begun, work_now_ns(d));
 }
 
 static bool change_done(struct definition *d, struct arena *a, struct json *tree)
@@ -145,7 +145,7 @@ static bool change_done(struct definition *d, struct arena *a, struct json *tree
 					  : d->served ? &crd_deletion_done
 						      : &crd_never_established;
 
-	(void)crd_set_condition(a, tree, end, now_ns(d));
+	(void)crd_set_condition(a, tree, end, work_now_ns(d));
 	return crd_remove_finalizer(tree);
 }
 
@@ -184,8 +184,8 @@ static struct removal *removal_new(struct definition *d)
 	return r;
 }
 
-static void on_removed(struct state_write *sw, struct object *object UNUSED,
-		       const struct error *err UNUSED)
+static void work_on_removed(struct state_write *sw, struct object *object UNUSED,
+			    const struct error *err UNUSED)
 {
 	struct removal_write *w = sw->arg;
 	struct removal *r = w->removal;
@@ -228,7 +228,7 @@ static void remove_object(struct removal_write *w, struct resource *res, struct 
 	if (object_tree(tip, &w->arena, &old, NULL) < 0 ||
 	    write_delete(&write, old, &options, &object, NULL) < 0 || write.unchanged)
 		return;
-	w->write.done = on_removed;
+	w->write.done = work_on_removed;
 	w->write.arg = w;
 	if (state_write(&w->write, res, object_ns(tip), object_name(tip), tip, object, &w->arena,
 			NULL) < 0)
@@ -285,7 +285,7 @@ static bool is_empty(const struct removal *r)
 	return !r->open && (!res || (!res->objects.count && !res->tips.n));
 }
 
-static void clean(struct definition *d)
+static void work_clean(struct definition *d)
 {
 	if (!d->removal)
 		d->removal = removal_new(d);
@@ -310,7 +310,7 @@ static void on_work(struct loop_timer *t)
 		struct definition *d = omap_value(&at);
 
 		if (d->cleaning) {
-			clean(d);
+			work_clean(d);
 			waiting = true;
 		} else if (d->refused && !d->terminating) {
 			(void)definition_write(d, change_names);

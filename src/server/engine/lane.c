@@ -41,7 +41,7 @@ struct left {
 
 static void take_inbox(struct loop_task *t);
 static void on_ask(struct loop_msg *m);
-static void on_answer(struct lane_msg *m);
+static void lane_on_answer(struct lane_msg *m);
 static void on_stop_done(struct loop_msg *m);
 
 struct lane *lane_new(struct state *st, size_t number, struct loop *loop)
@@ -58,7 +58,7 @@ struct lane *lane_new(struct state *st, size_t number, struct loop *loop)
 	lane_texts_init(&l->texts);
 	loop_task_init(&l->take, take_inbox);
 	l->ask.fn = on_ask;
-	l->answer.fn = on_answer;
+	l->answer.fn = lane_on_answer;
 	l->stop_done.fn = on_stop_done;
 	return l;
 }
@@ -148,8 +148,8 @@ static void on_batch(struct lane_msg *m)
 	free(b);
 }
 
-static void put(struct batch *b, size_t at, struct lane *l, const struct resource *r,
-		struct ring_chunk *chunk)
+static void lane_put(struct batch *b, size_t at, struct lane *l, const struct resource *r,
+		     struct ring_chunk *chunk)
 {
 	b->v[at].feed = r->subs[l->number].feed;
 	b->v[at].chunk = chunk;
@@ -157,7 +157,7 @@ static void put(struct batch *b, size_t at, struct lane *l, const struct resourc
 }
 
 /* Collects the chunks that a lane must get; b NULL: only counts them. */
-static size_t gather(struct lane *l, struct batch *b)
+static size_t lane_gather(struct lane *l, struct batch *b)
 {
 	size_t n = 0;
 
@@ -168,9 +168,10 @@ static size_t gather(struct lane *l, struct batch *b)
 		if (!r->subs[l->number].watchers)
 			continue;
 		if (b && r->batch == span->end)
-			put(b, n, l, r, NULL);
+			lane_put(b, n, l, r, NULL);
 		for (uint64_t seq = r->batch; b && seq < span->end; seq++)
-			put(b, n + seq - r->batch, l, r, ring_chunk_ref(ring_span_at(span, seq)));
+			lane_put(b, n + seq - r->batch, l, r,
+				 ring_chunk_ref(ring_span_at(span, seq)));
 		n += MAX(span->end - r->batch, (uint64_t)1);
 	}
 	return n;
@@ -178,14 +179,14 @@ static size_t gather(struct lane *l, struct batch *b)
 
 void lane_tell_batch(struct lane *l)
 {
-	size_t n = l->state->watches_stopped ? 0 : gather(l, NULL);
+	size_t n = l->state->watches_stopped ? 0 : lane_gather(l, NULL);
 	struct batch *b;
 
 	if (n == 0)
 		return;
 	b = xmalloc(sizeof(*b) + n * sizeof(b->v[0]));
 	b->msg.fn = on_batch;
-	b->n = gather(l, b);
+	b->n = lane_gather(l, b);
 	lane_post(l, &b->msg);
 }
 
@@ -220,7 +221,7 @@ void lane_extend(struct lane_feed *f, struct lane_past *past)
 	*past = (struct lane_past){ 0 };
 }
 
-static void forget(struct lane_feed *f)
+static void lane_forget(struct lane_feed *f)
 {
 	ring_span_clear(&f->span);
 	lane_texts_drop(&f->lane->texts, f);
@@ -230,7 +231,7 @@ static void on_drop(struct lane_msg *m)
 {
 	struct drop *d = CONTAINER_OF(m, struct drop, msg);
 
-	forget(d->feed);
+	lane_forget(d->feed);
 	list_remove(&d->feed->link);
 	free(d);
 }
@@ -262,7 +263,7 @@ void lane_leave(struct lane_feed *f)
 
 /* --- losses ----------------------------------------------------------------------- */
 
-static void on_lost(struct lane_msg *m)
+static void lane_on_lost(struct lane_msg *m)
 {
 	struct lane *l = m->lane;
 
@@ -286,7 +287,7 @@ void lane_tell_lost(struct lane *l)
 		r->subs[l->number].first = r->ring.span.end;
 	}
 	m = XNEW(struct lane_msg);
-	m->fn = on_lost;
+	m->fn = lane_on_lost;
 	lane_post(l, m);
 }
 
@@ -299,7 +300,7 @@ struct changed {
 	struct crd *custom; /* a reference for the feed */
 };
 
-static void on_changed(struct lane_msg *m)
+static void lane_on_changed(struct lane_msg *m)
 {
 	struct changed *c = CONTAINER_OF(m, struct changed, msg);
 	struct lane_feed *f = c->feed;
@@ -310,7 +311,7 @@ static void on_changed(struct lane_msg *m)
 		if (w->feed == f)
 			watch_end(w);
 	}
-	forget(f);
+	lane_forget(f);
 	crd_unref(f->custom);
 	f->kind = c->kind;
 	f->custom = c->custom;
@@ -328,7 +329,7 @@ void lane_tell_changed(struct lane *l, struct resource *r)
 	c->feed = r->subs[l->number].feed;
 	c->kind = r->kind;
 	c->custom = crd_ref(r->custom);
-	c->msg.fn = on_changed;
+	c->msg.fn = lane_on_changed;
 	lane_post(l, &c->msg);
 }
 
@@ -363,7 +364,7 @@ static void on_ask(struct loop_msg *m)
 	lane_post(l, &l->answer);
 }
 
-static void on_answer(struct lane_msg *m)
+static void lane_on_answer(struct lane_msg *m)
 {
 	struct lane *l = CONTAINER_OF(m, struct lane, answer);
 	struct list now, *node;
@@ -402,7 +403,7 @@ void lane_stop_step(struct lane *l)
 	state_tell(l->state, l->loop, &l->stop_done);
 }
 
-static void on_stop(struct lane_msg *m)
+static void lane_on_stop(struct lane_msg *m)
 {
 	struct lane *l = m->lane;
 
@@ -417,6 +418,6 @@ void lane_tell_stop(struct lane *l)
 {
 	struct lane_msg *m = XNEW(struct lane_msg);
 
-	m->fn = on_stop;
+	m->fn = lane_on_stop;
 	lane_post(l, m);
 }

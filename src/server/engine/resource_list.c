@@ -108,7 +108,7 @@ static struct resource_snapshot *list_named(struct resource *r, const struct res
 }
 
 /* The name if the selector requires a particular one; else p NULL. */
-static struct str name_of(const struct resource_filter *f)
+static struct str resource_list_name_of(const struct resource_filter *f)
 {
 	return f->fields.n ? selector_required_value(&f->fields, STR("metadata.name")) : STR_NULL;
 }
@@ -222,7 +222,7 @@ static struct search *search_new(struct resource *r, const struct list_query *q,
 
 struct resource_snapshot *resource_select(struct resource *r, const struct resource_filter *f)
 {
-	struct str name = name_of(f);
+	struct str name = resource_list_name_of(f);
 	struct look l;
 
 	if (!f->labels.n && !f->fields.n)
@@ -263,7 +263,7 @@ static bool list_at_once(struct resource *r, const struct list_query *q, struct 
 	bool all = !f.labels.n && !f.fields.n;
 	struct resource_snapshot *s;
 
-	if (!all && !name_of(&f).p)
+	if (!all && !resource_list_name_of(&f).p)
 		return false;
 	if (all && (q->limit || q->after.n)) {
 		list_page(r, q, a, ret_list);

@@ -149,7 +149,7 @@ static void on_lane_left(struct loop_msg *m)
 		st->stopped(st->stopped_arg);
 }
 
-static void on_last(struct loop_msg *m)
+static void state_on_last(struct loop_msg *m)
 {
 	struct lane *l = CONTAINER_OF(m, struct lane, last);
 
@@ -167,9 +167,9 @@ static void closed(void *arg)
 	for (size_t i = 0; i < n; i++) {
 		struct lane *l = st->lanes[i];
 
-		l->last.fn = on_last;
+		l->last.fn = state_on_last;
 		if (l->loop == st->loop)
-			on_last(&l->last);
+			state_on_last(&l->last);
 		else
 			loop_post(l->loop, &l->last);
 	}
@@ -275,7 +275,7 @@ size_t watch_count(const struct state *st)
 /* --- jobs ------------------------------------------------------------------------- */
 
 /* Jobs that arrive before everything is loaded wait. */
-static void run(struct state *st, struct list *jobs)
+static void state_run(struct state *st, struct list *jobs)
 {
 	struct list now, *node;
 
@@ -294,14 +294,14 @@ static void run_jobs(struct loop_task *t)
 {
 	struct state *st = CONTAINER_OF(t, struct state, run_jobs);
 
-	run(st, &st->jobs);
+	state_run(st, &st->jobs);
 }
 
 static void run_writing(struct loop_task *t)
 {
 	struct state *st = CONTAINER_OF(t, struct state, run_writing);
 
-	run(st, &st->writing);
+	state_run(st, &st->writing);
 }
 
 /* Runs one job, so that other work gets its turn before the next. */
@@ -311,14 +311,14 @@ static void run_large(struct loop_task *t)
 	struct list one, *node;
 
 	if (!st->loaded || st->stopping) {
-		run(st, &st->large);
+		state_run(st, &st->large);
 		return;
 	}
 	list_init(&one);
 	node = list_pop_front(&st->large);
 	if (node)
 		list_push_back(&one, node);
-	run(st, &one);
+	state_run(st, &one);
 	if (!list_empty(&st->large))
 		loop_defer_large(st->loop, t);
 }
@@ -341,7 +341,7 @@ void state_run_jobs(struct state *st)
 	loop_defer_large(st->loop, &st->run_large);
 }
 
-static void enqueue(struct state *st, struct job *j)
+static void state_enqueue(struct state *st, struct job *j)
 {
 	if (j->large) {
 		list_push_back(&st->large, &j->link);
@@ -369,7 +369,7 @@ static void job_arrived(struct loop_msg *m)
 {
 	struct job *j = CONTAINER_OF(m, struct job, msg);
 
-	enqueue(j->state, j);
+	state_enqueue(j->state, j);
 }
 
 static void job_returned(struct loop_msg *m)
@@ -383,7 +383,7 @@ void state_submit(struct state *st, struct job *j)
 {
 	j->state = st;
 	if (j->home == st->loop) {
-		enqueue(st, j);
+		state_enqueue(st, j);
 		return;
 	}
 	j->msg.fn = job_arrived;

@@ -28,7 +28,7 @@ struct expire_delete {
 	struct arena arena;
 };
 
-static void on_timer(struct loop_timer *t);
+static void state_expire_on_timer(struct loop_timer *t);
 
 static int64_t ttl(const struct resource *r)
 {
@@ -41,7 +41,7 @@ struct expire_queue *expire_new(struct resource *r)
 
 	list_init(&q->due);
 	map_init(&q->by_key);
-	loop_timer_init(&q->timer, r->state->loop, on_timer);
+	loop_timer_init(&q->timer, r->state->loop, state_expire_on_timer);
 	q->resource = r;
 	return q;
 }
@@ -67,7 +67,7 @@ static struct expire_entry *front(const struct expire_queue *q)
 }
 
 /* The timer runs if there is an entry to wait for and another deletion may begin. */
-static void arm(struct expire_queue *q, int64_t at_least_ms)
+static void state_expire_arm(struct expire_queue *q, int64_t at_least_ms)
 {
 	struct expire_entry *e = front(q);
 
@@ -99,7 +99,7 @@ void expire_touch(struct resource *r, struct str key)
 	e->due = loop_now(r->state->loop) + ttl(r);
 	list_remove(&e->link);
 	list_push_back(&q->due, &e->link);
-	arm(q, 0);
+	state_expire_arm(q, 0);
 }
 
 void expire_forget(struct resource *r, struct str key)
@@ -121,7 +121,7 @@ static void put_back(struct expire_queue *q, struct str key)
 
 	if (e && list_empty(&e->link))
 		list_push_front(&q->due, &e->link);
-	arm(q, RETRY_MS);
+	state_expire_arm(q, RETRY_MS);
 }
 
 static void deleted(struct state_write *w, struct object *object UNUSED, const struct error *err)
@@ -133,7 +133,7 @@ static void deleted(struct state_write *w, struct object *object UNUSED, const s
 	if (err)
 		put_back(q, w->key);
 	else
-		arm(q, 0);
+		state_expire_arm(q, 0);
 	arena_release(&d->arena);
 	free(d);
 }
@@ -159,7 +159,7 @@ static bool delete_one(struct resource *r, struct expire_entry *e)
 	return false;
 }
 
-static void on_timer(struct loop_timer *t)
+static void state_expire_on_timer(struct loop_timer *t)
 {
 	struct expire_queue *q = CONTAINER_OF(t, struct expire_queue, timer);
 	int64_t now = loop_now(t->loop);
@@ -176,7 +176,7 @@ static void on_timer(struct loop_timer *t)
 		put_back(q, e->key);
 		return;
 	}
-	arm(q, 0);
+	state_expire_arm(q, 0);
 }
 
 /* --- loading ---------------------------------------------------------------------- */
@@ -232,5 +232,5 @@ void expire_loaded(struct resource *r)
 		list_push_back(&q->due, &entries[i]->link);
 	}
 	free(entries);
-	arm(q, 0);
+	state_expire_arm(q, 0);
 }

@@ -160,7 +160,7 @@ static void on_events(void *arg, const struct store_event *events, size_t n, int
 	finish_batch(st);
 }
 
-static void on_lost(void *arg, const struct error *err UNUSED)
+static void state_feed_on_lost(void *arg, const struct error *err UNUSED)
 {
 	struct state *st = arg;
 
@@ -172,5 +172,6 @@ void state_feed_start(struct state *st)
 {
 	loop_timer_start(&st->tidy, TIDY_MS);
 	store_follow(st->store, st->revision,
-		     &(struct store_feed){ .on_events = on_events, .on_lost = on_lost, .arg = st });
+		     &(struct store_feed){
+			     .on_events = on_events, .on_lost = state_feed_on_lost, .arg = st });
 }

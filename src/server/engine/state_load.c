@@ -88,7 +88,7 @@ static void load_past(struct state *st, struct resource *r, struct arena *a)
 
 /* --- replacing the objects -------------------------------------------------------- */
 
-static void place(struct state *st, struct resource *r, struct arena *a)
+static void state_load_place(struct state *st, struct resource *r, struct arena *a)
 {
 	bool again = st->loaded;
 
@@ -117,13 +117,13 @@ static void call_ready(struct state *st, const struct error *err)
 	st->opts.on_ready = NULL;
 }
 
-static void finish(struct state_load *load)
+static void state_load_finish(struct state_load *load)
 {
 	struct state *st = load->state;
 
 	st->revision = MAX(st->revision, load->revision);
 	for (size_t i = 0; i < st->nresources; i++)
-		place(st, st->resources[i], &load->arena);
+		state_load_place(st, st->resources[i], &load->arena);
 	for (size_t i = 0; i < st->nresources; i++)
 		if (!state_observed_early(st->resources[i]))
 			state_observe_all(st->resources[i], &st->resources[i]->objects);
@@ -161,7 +161,7 @@ static void explain_expired(struct error *failure)
 			"again; if this repeats, configure etcd to keep a longer history");
 }
 
-static void fail(struct state_load *load, const struct error *err)
+static void state_load_fail(struct state_load *load, const struct error *err)
 {
 	struct state *st = load->state;
 	bool first = !st->loaded;
@@ -228,7 +228,7 @@ static void page_done(void *arg, const struct store_range_result *page, const st
 	if (!err && take_page(load, page, &fault) < 0)
 		err = &fault;
 	if (err) {
-		fail(load, err);
+		state_load_fail(load, err);
 		return;
 	}
 	load->revision = load->revision ? load->revision : page->revision;
@@ -238,7 +238,7 @@ static void page_done(void *arg, const struct store_range_result *page, const st
 	if (load->at < st->nresources)
 		read_page(load);
 	else
-		finish(load);
+		state_load_finish(load);
 }
 
 static void read_page(struct state_load *load)

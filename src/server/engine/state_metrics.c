@@ -15,8 +15,9 @@ static struct str storage_label(const struct schema_kind *k, char *buffer, size_
 	return str_of(buffer, MIN((size_t)MAX(n, 0), size - 1));
 }
 
-static struct metrics_family *family(struct metrics *m, const char *name, const char *help,
-				     enum metrics_type type, const char *const *labels, size_t n)
+static struct metrics_family *state_metrics_family(struct metrics *m, const char *name,
+						   const char *help, enum metrics_type type,
+						   const char *const *labels, size_t n)
 {
 	struct metrics_family *f = NULL;
 
@@ -37,24 +38,27 @@ void state_metrics_add(struct state *st)
 
 	if (!m)
 		return;
-	st->objects_family = family(m, "apiserver_storage_objects", "Objects stored, by resource.",
-				    METRICS_GAUGE, by_resource, 1);
-	st->events_family = family(m, "apiserver_watch_cache_events_received_total",
-				   "Events received from the store, by resource.", METRICS_COUNTER,
-				   by_group, 2);
-	st->revision_family = family(m, "apiserver_watch_cache_resource_version",
-				     "Revision of the last change, by resource.", METRICS_GAUGE,
-				     by_group, 2);
-	f = family(m, "devplane_committed_revision",
-		   "Committed revision, which reads and watches see.", METRICS_GAUGE, NULL, 0);
+	st->objects_family = state_metrics_family(m, "apiserver_storage_objects",
+						  "Objects stored, by resource.", METRICS_GAUGE,
+						  by_resource, 1);
+	st->events_family = state_metrics_family(m, "apiserver_watch_cache_events_received_total",
+						 "Events received from the store, by resource.",
+						 METRICS_COUNTER, by_group, 2);
+	st->revision_family = state_metrics_family(m, "apiserver_watch_cache_resource_version",
+						   "Revision of the last change, by resource.",
+						   METRICS_GAUGE, by_group, 2);
+	f = state_metrics_family(m, "devplane_committed_revision",
+				 "Committed revision, which reads and watches see.", METRICS_GAUGE,
+				 NULL, 0);
 	st->revision_gauge = f ? metrics_gauge_of(f, NULL, 0) : NULL;
-	f = family(m, "apiserver_storage_decode_errors_total",
-		   "Stored values that could not be decoded as an object of their resource.",
-		   METRICS_COUNTER, NULL, 0);
+	f = state_metrics_family(
+		m, "apiserver_storage_decode_errors_total",
+		"Stored values that could not be decoded as an object of their resource.",
+		METRICS_COUNTER, NULL, 0);
 	st->damaged_counter = f ? metrics_counter_of(f, NULL, 0) : NULL;
-	f = family(m, "devplane_watch_evaluations_total",
-		   "Evaluations of a watch's selectors for an event's object.", METRICS_COUNTER,
-		   NULL, 0);
+	f = state_metrics_family(m, "devplane_watch_evaluations_total",
+				 "Evaluations of a watch's selectors for an event's object.",
+				 METRICS_COUNTER, NULL, 0);
 	st->evaluations_counter = f ? metrics_counter_of(f, NULL, 0) : NULL;
 }
 

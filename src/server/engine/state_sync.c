@@ -8,7 +8,7 @@
 
 enum { WAIT_MS = 3000 };
 
-static void ask(struct state *st);
+static void state_sync_ask(struct state *st);
 
 static void resume(struct state *st, struct job *j, const struct error *err)
 {
@@ -45,7 +45,7 @@ static void wait_insert(struct state *st, struct job *j)
 	loop_timer_start(&st->wait_timer, MAX(j->deadline - loop_now(st->loop), INT64_C(0)));
 }
 
-static void wait_for(struct state *st, struct job *j, int64_t revision)
+static void state_sync_wait_for(struct state *st, struct job *j, int64_t revision)
 {
 	j->wanted = revision;
 	if (revision <= st->revision && st->loaded)
@@ -113,7 +113,7 @@ void state_sync_fail(struct state *st, const struct error *err)
 	loop_timer_stop(&st->wait_timer);
 }
 
-static void answered(void *arg, int64_t revision, const struct error *err)
+static void state_sync_answered(void *arg, int64_t revision, const struct error *err)
 {
 	struct state *st = arg;
 	struct list now, *node;
@@ -122,19 +122,19 @@ static void answered(void *arg, int64_t revision, const struct error *err)
 	list_splice_back(&now, &st->asking);
 	st->asked = false;
 	if (!list_empty(&st->asking_next))
-		ask(st);
+		state_sync_ask(st);
 	if (err)
 		fail_all(st, &now, err);
 	while ((node = list_pop_front(&now)))
-		wait_for(st, job_of(node), revision);
+		state_sync_wait_for(st, job_of(node), revision);
 	state_stop_step(st);
 }
 
-static void ask(struct state *st)
+static void state_sync_ask(struct state *st)
 {
 	st->asked = true;
 	list_splice_back(&st->asking, &st->asking_next);
-	store_current(st->store, answered, st);
+	store_current(st->store, state_sync_answered, st);
 }
 
 bool state_is_shared(const struct state *st)
@@ -153,11 +153,11 @@ void state_sync(struct state *st, struct job *j, int64_t revision,
 		(void)error_set(&err, ERR_UNAVAILABLE, "the server is shutting down");
 		fn(st, j, &err);
 	} else if (revision > 0 || store_is_local(st->store)) {
-		wait_for(st, j, revision);
+		state_sync_wait_for(st, j, revision);
 	} else {
 		list_push_back(&st->asking_next, &j->link);
 		if (!st->asked)
-			ask(st);
+			state_sync_ask(st);
 	}
 }
 

@@ -133,7 +133,8 @@ static void write_done(struct store_write *sw, const struct error *err)
  * Checks that the tree's name and namespace are those of the key; otherwise nobody would find the
  * object.
  */
-static int check_key(const struct json *tree, struct str ns, struct str name, struct error *err)
+static int state_write_check_key(const struct json *tree, struct str ns, struct str name,
+				 struct error *err)
 {
 	const struct json *meta = json_getz(tree, "metadata");
 	struct str own_ns = json_text_at(meta, "namespace"), own = json_text_at(meta, "name");
@@ -177,7 +178,7 @@ int state_write(struct state_write *w, struct resource *r, struct str ns, struct
 				   .changes = r->changes };
 	list_init(&w->waits);
 	if (tree) {
-		res = check_key(tree, ns, name, err);
+		res = state_write_check_key(tree, ns, name, err);
 		if (res == 0)
 			res = encode(w, r, tree, err);
 		if (res < 0)

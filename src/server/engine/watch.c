@@ -23,7 +23,7 @@ enum {
 };
 
 static void pump_more(struct loop_task *t);
-static void on_timer(struct loop_timer *t);
+static void watch_on_timer(struct loop_timer *t);
 
 /* --- the end ---------------------------------------------------------------------- */
 
@@ -35,7 +35,7 @@ static void watch_free(struct watch *w)
 }
 
 /* From now on neither the lane nor the state refers to it. */
-static void leave(struct watch *w)
+static void watch_leave(struct watch *w)
 {
 	if (w->plain)
 		list_remove(&w->spot.link);
@@ -54,7 +54,7 @@ static void leave(struct watch *w)
 
 void watch_end(struct watch *w)
 {
-	leave(w);
+	watch_leave(w);
 	(void)http_stream_end(w->stream, NULL, 0);
 }
 
@@ -83,26 +83,26 @@ void watch_expire(struct watch *w)
 	watch_end(w);
 }
 
-static void on_close(struct http_stream *s, const struct error *err UNUSED)
+static void watch_on_close(struct http_stream *s, const struct error *err UNUSED)
 {
 	struct watch *w = s->data;
 
 	w->closed = true;
 	if (w->phase != WATCH_OPENING && w->phase != WATCH_OVER)
-		leave(w);
+		watch_leave(w);
 	w->opts.on_over(w->opts.arg);
 	if (w->phase == WATCH_OVER)
 		watch_free(w);
 }
 
-static void on_writable(struct http_stream *s)
+static void watch_on_writable(struct http_stream *s)
 {
 	watch_pump(s->data);
 }
 
 static const struct http_stream_ops watch_ops = {
-	.on_writable = on_writable,
-	.on_close = on_close,
+	.on_writable = watch_on_writable,
+	.on_close = watch_on_close,
 };
 
 static void pump_more(struct loop_task *t)
@@ -123,12 +123,12 @@ static void plan_bookmark(struct watch *w)
 		w->bookmark = last > now ? last : INT64_MAX;
 }
 
-static void arm(struct watch *w)
+static void watch_arm(struct watch *w)
 {
 	loop_timer_start(&w->timer, MIN(w->deadline, w->bookmark) - loop_now(w->lane->loop));
 }
 
-static void on_timer(struct loop_timer *t)
+static void watch_on_timer(struct loop_timer *t)
 {
 	struct watch *w = CONTAINER_OF(t, struct watch, timer);
 	int64_t now = loop_now(t->loop);
@@ -143,7 +143,7 @@ static void on_timer(struct loop_timer *t)
 		lane_ask(w->lane);
 		plan_bookmark(w);
 	}
-	arm(w);
+	watch_arm(w);
 }
 
 /* --- opened: on the lane's loop --------------------------------------------------- */
@@ -196,7 +196,7 @@ static void answer_error(struct watch *w)
 	(void)http_stream_end(w->stream, NULL, 0);
 }
 
-static void join(struct watch *w)
+static void watch_join(struct watch *w)
 {
 	struct lane *l = w->lane;
 
@@ -212,7 +212,7 @@ static void join(struct watch *w)
 	w->bookmark = INT64_MAX;
 	if (w->opts.bookmarks)
 		plan_bookmark(w);
-	arm(w);
+	watch_arm(w);
 }
 
 /* Finds the watch's first event in its first chunk. */
@@ -241,10 +241,10 @@ static void on_opened(struct lane_msg *m)
 	} else {
 		lane_extend(w->feed, &w->past);
 		seek(w);
-		join(w);
+		watch_join(w);
 		begun = send_head(w, 200, watch_text_content_type(&w->opts.form), 0, -1);
 		if (w->closed)
-			leave(w);
+			watch_leave(w);
 		else if (!begun || l->stopping || watch_is_revoked(w))
 			watch_end(w);
 		else
@@ -345,7 +345,7 @@ void watch_start(struct state *st, size_t lane, struct http_stream *s,
 	list_init(&w->link);
 	list_init(&w->spot.link);
 	list_init(&w->asking);
-	loop_timer_init(&w->timer, l->loop, on_timer);
+	loop_timer_init(&w->timer, l->loop, watch_on_timer);
 	loop_task_init(&w->more, pump_more);
 	copy_opts(w, opts);
 	if (opts->kind->custom)

@@ -163,7 +163,7 @@ static bool key_of_label(const struct resource_filter *f, struct place_key *k)
 	return !k->cut;
 }
 
-static void key_of(const struct resource_filter *f, bool whole, struct place_key *k)
+static void watch_index_key_of(const struct resource_filter *f, bool whole, struct place_key *k)
 {
 	if (key_of_name(f, k) || key_of_field(f, k) || key_of_label(f, k))
 		return;
@@ -231,7 +231,7 @@ static void filter_text(struct buf *b, const struct resource_filter *f, bool who
 }
 
 /* Counts one group more or less (`n` is 1 or -1) in a bucket. */
-static void count(struct watch_index *x, const struct watch_bucket *b, int n)
+static void watch_index_count(struct watch_index *x, const struct watch_bucket *b, int n)
 {
 	x->counts[b->place] += (size_t)n;
 	if (b->place == WATCH_PLACE_FIELD)
@@ -251,7 +251,7 @@ static struct watch_group *group_new(struct watch_index *x, struct str text,
 	(void)map_put(&x->groups, g->key, g);
 	g->bucket = bucket_get(x, k);
 	list_push_back(&g->bucket->groups, &g->link);
-	count(x, g->bucket, 1);
+	watch_index_count(x, g->bucket, 1);
 	return g;
 }
 
@@ -262,7 +262,7 @@ static void group_free(struct watch_index *x, struct watch_group *g)
 	(void)map_remove(&x->groups, g->key);
 	list_remove(&g->link);
 	free(g);
-	count(x, b, -1);
+	watch_index_count(x, b, -1);
 	if (!list_empty(&b->groups))
 		return;
 	if (b == x->any)
@@ -281,7 +281,7 @@ void watch_index_add(struct watch_index *x, struct watch_spot *spot,
 	spot->filter = filter;
 	spot->group = map_get(&x->groups, buf_str(&text));
 	if (!spot->group) {
-		key_of(filter, whole, &key);
+		watch_index_key_of(filter, whole, &key);
 		spot->group = group_new(x, buf_str(&text), &key);
 	}
 	list_push_back(&spot->group->watches, &spot->link);

@@ -36,8 +36,9 @@ bool watch_form_equal(const struct watch_form *a, const struct watch_form *b)
 
 /* --- objects ---------------------------------------------------------------------- */
 
-static int print_table(const struct watch_form *f, const struct json *tree,
-		       enum table_include include, bool columns, int64_t now_ns, struct buf *out)
+static int watch_text_print_table(const struct watch_form *f, const struct json *tree,
+				  enum table_include include, bool columns, int64_t now_ns,
+				  struct buf *out)
 {
 	struct str rv = json_text_at(json_getz(tree, "metadata"), "resourceVersion");
 	char meta[64];
@@ -63,7 +64,7 @@ static int print_form(const struct watch_form *f, const struct json *tree,
 {
 	switch (f->as) {
 	case WATCH_TABLE:
-		return print_table(f, tree, include, columns, now_ns, out);
+		return watch_text_print_table(f, tree, include, columns, now_ns, out);
 	case WATCH_PARTIAL:
 		return print_partial(f, tree, out);
 	default:

@@ -118,7 +118,7 @@ static enum flow_by read_by(const struct json *spec)
 	return str_eqz(type, "ByNamespace") ? FLOW_BY_NAMESPACE : FLOW_BY_NOTHING;
 }
 
-static struct str name_of(const struct json *tree)
+static struct str config_name_of(const struct json *tree)
 {
 	return json_text_at(json_getz(tree, "metadata"), "name");
 }
@@ -146,7 +146,7 @@ static void add_schema(struct flow_config *c, const struct json *tree)
 			      json_text_at(json_getz(spec, "priorityLevelConfiguration"), "name"));
 	if (!s->level)
 		return;
-	s->name = arena_str(&c->arena, name_of(tree));
+	s->name = arena_str(&c->arena, config_name_of(tree));
 	s->uid = uid_of(&c->arena, tree);
 	s->precedence = json_i64_at(spec, "matchingPrecedence", 1000);
 	s->by = read_by(spec);
@@ -164,7 +164,7 @@ static void add_level(struct flow_config *c, const struct json *tree)
 	int64_t length = json_i64_at(queuing, "queueLengthLimit", 50);
 	struct flow_level *l = &c->levels[c->nlevels++];
 
-	l->name = arena_str(&c->arena, name_of(tree));
+	l->name = arena_str(&c->arena, config_name_of(tree));
 	l->uid = uid_of(&c->arena, tree);
 	l->exempt = str_eqz(json_text_at(spec, "type"), "Exempt");
 	l->queues = str_eqz(json_text_at(response, "type"), "Queue");
@@ -227,7 +227,7 @@ static void add_mandatory(struct flow_config *c, struct arena *a, enum flow_kind
 		struct json *tree = v[i].mandatory ? flow_default_tree(a, kind, &v[i]) : NULL;
 
 		for (size_t k = 0; tree && k < n; k++)
-			if (str_eqz(name_of(trees[k]), v[i].name))
+			if (str_eqz(config_name_of(trees[k]), v[i].name))
 				json_put_str(a, json_getz(tree, "metadata"), "uid",
 					     json_text_at(json_getz(trees[k], "metadata"), "uid"));
 		if (tree)
@@ -235,15 +235,15 @@ static void add_mandatory(struct flow_config *c, struct arena *a, enum flow_kind
 	}
 }
 
-static void add_all(struct flow_config *c, const struct json *const *trees, size_t n,
-		    enum flow_kind kind, add_fn add)
+static void config_add_all(struct flow_config *c, const struct json *const *trees, size_t n,
+			   enum flow_kind kind, add_fn add)
 {
 	CLEANUP(arena_release) struct arena scratch;
 
 	arena_init(&scratch, MIB);
 	add_mandatory(c, &scratch, kind, trees, n, add);
 	for (size_t i = 0; i < n; i++)
-		if (!find_mandatory(kind, name_of(trees[i])))
+		if (!find_mandatory(kind, config_name_of(trees[i])))
 			add(c, trees[i]);
 }
 
@@ -256,9 +256,9 @@ struct flow_config *flow_config_new(const struct json *const *schemas, size_t ns
 	arena_init(&c->arena, 16 * MIB);
 	c->levels = ARENA_ARRAY(&c->arena, struct flow_level, nlevels + FLOW_MANDATORY);
 	c->schemas = ARENA_ARRAY(&c->arena, struct flow_schema, nschemas + FLOW_MANDATORY);
-	add_all(c, levels, nlevels, FLOW_LEVEL, add_level);
+	config_add_all(c, levels, nlevels, FLOW_LEVEL, add_level);
 	share(c, total);
-	add_all(c, schemas, nschemas, FLOW_SCHEMA, add_schema);
+	config_add_all(c, schemas, nschemas, FLOW_SCHEMA, add_schema);
 	qsort(c->schemas, c->nschemas, sizeof(*c->schemas), compare_schemas);
 	return c;
 }

@@ -43,7 +43,8 @@ struct json *flow_default_tree(struct arena *a, enum flow_kind kind, const struc
 
 /* --- the status of schemas -------------------------------------------------------- */
 
-static struct json *condition_of(struct arena *a, struct str level, bool found, int64_t now_ns)
+static struct json *defaults_condition_of(struct arena *a, struct str level, bool found,
+					  int64_t now_ns)
 {
 	struct json *c = json_make_object(a);
 	char *text, stamp[TIMESTAMP_SIZE];
@@ -116,11 +117,12 @@ static struct str level_of(const struct json *schema)
 			    "name");
 }
 
-static struct json *status_of(struct arena *a, struct str level, bool found, int64_t now_ns)
+static struct json *defaults_status_of(struct arena *a, struct str level, bool found,
+				       int64_t now_ns)
 {
 	struct json *status = json_make_object(a), *list = json_make_array(a);
 
-	json_append(list, condition_of(a, level, found, now_ns));
+	json_append(list, defaults_condition_of(a, level, found, now_ns));
 	json_setz(status, "conditions", list);
 	return status;
 }
@@ -132,8 +134,9 @@ static void create_one(struct ensure *e, const struct server *s, enum flow_kind 
 	struct json *tree = flow_default_tree(a, kind, d);
 
 	json_setz(tree, "status",
-		  kind == FLOW_SCHEMA ? status_of(a, level_of(tree), true, clock_wall(s->clock))
-				      : json_make_object(a));
+		  kind == FLOW_SCHEMA
+			  ? defaults_status_of(a, level_of(tree), true, clock_wall(s->clock))
+			  : json_make_object(a));
 	ensure_create_status(e, flow_kind(kind), tree, MANAGER);
 }
 
@@ -172,11 +175,11 @@ static void ensure_status(struct ensure *e, const struct server *s, struct str n
 	if (!there || (old && str_eqz(json_text_at(old, "status"), found ? "False" : "True")))
 		return;
 	patch = json_make_object(a);
-	json_setz(patch, "status", status_of(a, level, found, clock_wall(s->clock)));
+	json_setz(patch, "status", defaults_status_of(a, level, found, clock_wall(s->clock)));
 	ensure_patch_status(e, k, there, patch, CONSUMER);
 }
 
-static void on_done(void *arg, const struct error *err, bool outrun UNUSED)
+static void defaults_on_done(void *arg, const struct error *err, bool outrun UNUSED)
 {
 	struct server *s = arg;
 
@@ -196,7 +199,7 @@ static void ensure_kind(struct ensure *e, const struct server *s, enum flow_kind
 
 void flow_defaults_ensure(struct server *s)
 {
-	struct ensure *e = ensure_new(s, on_done, s);
+	struct ensure *e = ensure_new(s, defaults_on_done, s);
 	const struct json *names, *known;
 
 	ensure_kind(e, s, FLOW_LEVEL);

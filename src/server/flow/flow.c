@@ -56,7 +56,7 @@ static bool is_long(const struct request *r)
 }
 
 /* The slot for the size of a list. Two resources may share one, and get each other's estimate. */
-static uint32_t *size_of(struct flow_lane *lane, const struct request *r)
+static uint32_t *flow_size_of(struct flow_lane *lane, const struct request *r)
 {
 	uint64_t h = r->resource.n * 31 + r->ns.n;
 
@@ -73,7 +73,7 @@ static int64_t cost_of(struct flow_lane *lane, const struct request *r,
 	size_t body = MAX(in->body_n, (size_t)COMMON_BODY) - COMMON_BODY;
 
 	if (r->verb == REQUEST_LIST)
-		return COST_READ + (int64_t)*size_of(lane, r);
+		return COST_READ + (int64_t)*flow_size_of(lane, r);
 	if (!request_verb_writes(r->verb))
 		return COST_READ;
 	return COST_WRITE + (int64_t)body * COST_BYTE;
@@ -123,7 +123,7 @@ static struct flow_lane *lane_of(const struct flow_ticket *t)
  * Clients that ignore Retry-After and return immediately would keep the loop busy with rejections
  * only. So rejections are delayed, up to a number of them.
  */
-static void refuse(struct flow_ticket *t, enum flow_reason reason)
+static void flow_refuse(struct flow_ticket *t, enum flow_reason reason)
 {
 	struct flow_lane *lane = lane_of(t);
 
@@ -146,7 +146,7 @@ static bool is_system(const struct flow_schema *s)
 	return s->precedence <= SYSTEM_PRECEDENCE;
 }
 
-static void run(struct flow_lane *lane, struct flow_ticket *t)
+static void flow_run(struct flow_lane *lane, struct flow_ticket *t)
 {
 	t->state = FLOW_RUNS;
 	if (t->writes && !is_system(t->schema)) {
@@ -212,7 +212,7 @@ static void run_some(struct flow_lane *lane, enum flow_class class)
 		note_waiting(lane, t->schema->level->seats, -1);
 		loop_timer_stop(t->timer);
 		flow_metrics_waited(t);
-		run(lane, t);
+		flow_run(lane, t);
 	}
 }
 
@@ -236,7 +236,7 @@ void flow_on_wake(struct loop_msg *m)
 }
 
 /* A seat is free: loops with waiting requests try again. */
-static void wake(struct flow *f, struct flow_lane *from)
+static void flow_wake(struct flow *f, struct flow_lane *from)
 {
 	for (struct flow_lane *lane = f->lanes; lane < f->lanes + f->nlanes; lane++) {
 		if (!atomic_load(&lane->waits))
@@ -259,11 +259,12 @@ static bool run_rare(struct flow_lane *lane, struct flow_ticket *t, size_t waiti
 	    !flow_seats_take(t->schema->level->seats))
 		return false;
 	lane->rare += t->item.cost;
-	run(lane, t);
+	flow_run(lane, t);
 	return true;
 }
 
-static void enqueue(struct flow_lane *lane, struct flow_ticket *t, const struct flow_arrival *in)
+static void flow_enqueue(struct flow_lane *lane, struct flow_ticket *t,
+			 const struct flow_arrival *in)
 {
 	const struct flow_level *level = t->schema->level;
 	struct flow_seats *s = level->seats;
@@ -275,7 +276,7 @@ static void enqueue(struct flow_lane *lane, struct flow_ticket *t, const struct 
 	if (run_rare(lane, t, waiting))
 		return;
 	if (atomic_load(&s->waiting) >= level->all_max || (int64_t)waiting >= level->flow_max) {
-		refuse(t, FLOW_QUEUE_FULL);
+		flow_refuse(t, FLOW_QUEUE_FULL);
 		return;
 	}
 	t->state = FLOW_WAITS;
@@ -298,7 +299,7 @@ static void enter_by_limit(struct flow *f, struct flow_ticket *t, const struct f
 	}
 	if (atomic_fetch_add(taken, 1) >= limit) {
 		(void)atomic_fetch_sub(taken, 1);
-		refuse(t, FLOW_CONCURRENCY_LIMIT);
+		flow_refuse(t, FLOW_CONCURRENCY_LIMIT);
 		return;
 	}
 	t->state = FLOW_RUNS;
@@ -341,11 +342,11 @@ void flow_enter(struct flow_ticket *t, const struct flow_arrival *in,
 	}
 	note_flow(lane, t, in);
 	if (needs_no_turn(lane, t) && flow_seats_take(level->seats))
-		run(lane, t);
+		flow_run(lane, t);
 	else if (level->queues)
-		enqueue(lane, t, in);
+		flow_enqueue(lane, t, in);
 	else
-		refuse(t, FLOW_CONCURRENCY_LIMIT);
+		flow_refuse(t, FLOW_CONCURRENCY_LIMIT);
 }
 
 /* --- leaving ------------------------------------------------------------------------ */
@@ -362,7 +363,7 @@ static bool stop_committing(struct flow_ticket *t)
 void flow_pause(struct flow_ticket *t)
 {
 	if (stop_committing(t))
-		wake(t->flow, NULL);
+		flow_wake(t->flow, NULL);
 }
 
 static void leave_seat(struct flow_lane *lane, struct flow_ticket *t)
@@ -375,7 +376,7 @@ static void leave_seat(struct flow_lane *lane, struct flow_ticket *t)
 	}
 	(void)stop_committing(t);
 	flow_seats_leave(t->schema->level->seats);
-	wake(f, lane);
+	flow_wake(f, lane);
 }
 
 void flow_leave(struct flow_ticket *t)
@@ -418,7 +419,7 @@ bool flow_time_out(struct flow_ticket *t)
 void flow_note_size(struct flow_ticket *t, size_t bytes)
 {
 	if (t->schema && t->request->verb == REQUEST_LIST)
-		*size_of(lane_of(t), t->request) = (uint32_t)MIN(bytes, (size_t)64 * MIB);
+		*flow_size_of(lane_of(t), t->request) = (uint32_t)MIN(bytes, (size_t)64 * MIB);
 }
 
 size_t flow_fields(const struct flow_ticket *t, struct http_field *ret_fields)

@@ -125,7 +125,7 @@ static void on_rebuild(struct loop_task *t)
 
 /* --- observers ------------------------------------------------------------------------ */
 
-static void forget(struct map *m, struct str name)
+static void follow_forget(struct map *m, struct str name)
 {
 	struct object *o = map_remove(m, name);
 
@@ -138,9 +138,9 @@ static void changed(struct flow *f, enum flow_kind kind, struct object *now, str
 	struct map *m = &f->objects[kind];
 
 	if (before)
-		forget(m, object_name(before));
+		follow_forget(m, object_name(before));
 	if (now) {
-		forget(m, object_name(now));
+		follow_forget(m, object_name(now));
 		(void)map_put(m, object_name(now), object_ref(now));
 	}
 	loop_defer(f->lanes[0].loop, &f->rebuild);

@@ -46,16 +46,16 @@ int flow_metrics_add(struct flow *f, struct error *err)
 	return r;
 }
 
-static double read_number(void *number)
+static double metrics_read_number(void *number)
 {
 	return (double)atomic_load((atomic_llong *)number);
 }
 
 void flow_metrics_level(struct flow *f, struct flow_seats *s)
 {
-	metrics_callback_of(f->waiting, read_number, &s->waiting, &s->name, 1);
-	metrics_callback_of(f->executing, read_number, &s->taken, &s->name, 1);
-	metrics_callback_of(f->limits, read_number, &s->nominal, &s->name, 1);
+	metrics_callback_of(f->waiting, metrics_read_number, &s->waiting, &s->name, 1);
+	metrics_callback_of(f->executing, metrics_read_number, &s->taken, &s->name, 1);
+	metrics_callback_of(f->limits, metrics_read_number, &s->nominal, &s->name, 1);
 }
 
 void flow_metrics_schema(struct flow *f, struct flow_schema *s)

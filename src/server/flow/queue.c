@@ -63,7 +63,7 @@ static void relink(struct list *l, struct list *was)
 	l->prev->next = l;
 }
 
-static void grow(struct flow_queue *q, size_t need)
+static void queue_grow(struct flow_queue *q, size_t need)
 {
 	struct level *v = xcalloc(need, sizeof(*v));
 
@@ -144,7 +144,7 @@ void flow_queue_add(struct flow_queue *q, struct flow_item *item, size_t level, 
 	struct level *l;
 
 	if (level >= q->nlevels)
-		grow(q, level + 8);
+		queue_grow(q, level + 8);
 	l = &q->levels[level];
 	l->weight = weight;
 	if (!l->n)
@@ -197,7 +197,7 @@ static struct flow_source *turn_of(struct level *l)
 	}
 }
 
-static struct flow_item *take(struct flow_queue *q, struct level *l)
+static struct flow_item *queue_take(struct flow_queue *q, struct level *l)
 {
 	struct flow_source *s = turn_of(l);
 	struct flow_item *item = LIST_ENTRY(s->items.next, struct flow_item, link);
@@ -235,7 +235,7 @@ struct flow_item *flow_queue_next(struct flow_queue *q, bool (*may)(void *arg, s
 		if (!best)
 			return NULL;
 		if (may(arg, (size_t)(best - q->levels)))
-			return take(q, best);
+			return queue_take(q, best);
 		last = best;
 	}
 	return NULL;

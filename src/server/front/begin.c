@@ -60,7 +60,7 @@ static void act(struct exchange *x)
 	x->verb(x);
 }
 
-static void enter(struct exchange *x, void (*then)(struct flow_ticket *t))
+static void begin_enter(struct exchange *x, void (*then)(struct flow_ticket *t))
 {
 	flow_enter(&x->flow,
 		   &(struct flow_arrival){ .user = &x->user,
@@ -84,10 +84,10 @@ static void perform(struct exchange *x)
 		return;
 	}
 	x->entered = true;
-	enter(x, act_in_turn);
+	begin_enter(x, act_in_turn);
 }
 
-static void on_body(struct http_stream *s, struct str piece)
+static void begin_on_body(struct http_stream *s, struct str piece)
 {
 	struct exchange *x = s->data;
 	size_t before = x->incoming.cap;
@@ -99,7 +99,7 @@ static void on_body(struct http_stream *s, struct str piece)
 	http_stream_consume(s, piece.n);
 }
 
-static void on_end(struct http_stream *s)
+static void begin_on_end(struct http_stream *s)
 {
 	struct exchange *x = s->data;
 
@@ -108,7 +108,7 @@ static void on_end(struct http_stream *s)
 		perform(x);
 }
 
-static void on_writable(struct http_stream *s)
+static void begin_on_writable(struct http_stream *s)
 {
 	struct exchange *x = s->data;
 
@@ -116,16 +116,16 @@ static void on_writable(struct http_stream *s)
 		x->produce(x);
 }
 
-static void on_close(struct http_stream *s, const struct error *err UNUSED)
+static void begin_on_close(struct http_stream *s, const struct error *err UNUSED)
 {
 	exchange_over(s->data);
 }
 
 static const struct http_stream_ops stream_ops = {
-	.on_body = on_body,
-	.on_end = on_end,
-	.on_writable = on_writable,
-	.on_close = on_close,
+	.on_body = begin_on_body,
+	.on_end = begin_on_end,
+	.on_writable = begin_on_writable,
+	.on_close = begin_on_close,
 };
 
 /* --- beginning -------------------------------------------------------------------- */
@@ -142,7 +142,7 @@ struct exchange_fault {
 	struct field_errors causes;
 };
 
-static void parse(struct exchange *x)
+static void begin_parse(struct exchange *x)
 {
 	const struct http_head *in = &x->stream->in;
 	struct exchange_fault f, *kept;
@@ -215,14 +215,14 @@ static void on_admitted(struct exchange *x)
 		perform(x);
 }
 
-static void ask(struct exchange *x)
+static void begin_ask(struct exchange *x)
 {
 	access_ask(x, on_admitted);
 }
 
 static void ask_in_turn(struct flow_ticket *t)
 {
-	ask(exchange_of_ticket(t));
+	begin_ask(exchange_of_ticket(t));
 }
 
 /* The device page decides about access itself. */
@@ -258,7 +258,7 @@ void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 		reply_error(x, &err, NULL);
 		return;
 	}
-	parse(x);
+	begin_parse(x);
 	expect_body(x);
 	if (x->answered)
 		return;
@@ -270,7 +270,7 @@ void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 		     !x->session_id.p &&
 		     !http_fields_get(&stream->in.fields, STR("impersonate-user")).n;
 	if (x->entered)
-		enter(x, ask_in_turn);
+		begin_enter(x, ask_in_turn);
 	else
-		ask(x);
+		begin_ask(x);
 }

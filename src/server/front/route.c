@@ -32,7 +32,7 @@ static const struct route routes[REQUEST_VERBS] = {
 /* --- rejections ------------------------------------------------------------------- */
 
 /* As upstream's router: the error does not name the requested resource. */
-static bool refuse(struct exchange *x, enum error_code code)
+static bool route_refuse(struct exchange *x, enum error_code code)
 {
 	struct error err = { .code = code };
 
@@ -61,7 +61,7 @@ static bool has_version(const struct exchange *x)
 static bool refuse_unknown(struct exchange *x)
 {
 	if (has_version(x))
-		return refuse(x, ERR_NOT_FOUND);
+		return route_refuse(x, ERR_NOT_FOUND);
 	reply_no_page(x);
 	return false;
 }
@@ -96,7 +96,7 @@ static bool find_resource(struct exchange *x)
 			return refuse_object(x);
 		if (!x->sub || !gates_on(&x->server->gates, (enum gate)x->sub->gate) ||
 		    (r->rest.n && !str_eqz(r->subresource, "proxy")))
-			return refuse(x, ERR_NOT_FOUND);
+			return route_refuse(x, ERR_NOT_FOUND);
 	}
 	x->kind = kind;
 	return true;
@@ -241,9 +241,9 @@ bool exchange_route(struct exchange *x)
 		return false;
 	}
 	if (r < 0)
-		return refuse(x, (enum error_code) - r);
+		return route_refuse(x, (enum error_code) - r);
 	if (!has_verb(x))
-		return refuse(x, ERR_METHOD_NOT_ALLOWED);
+		return route_refuse(x, ERR_METHOD_NOT_ALLOWED);
 	if (x->sub && x->sub->connect) {
 		/* Only error replies are ours to encode. */
 		(void)exchange_negotiate(x, ACCEPT_OF_RESOURCES, NULL);

@@ -104,7 +104,7 @@ static int check_asker(struct exchange *x, struct state *st, struct access *a, b
 	return r;
 }
 
-static void decide(struct exchange *x, struct state *st, struct access *a, bool current)
+static void access_decide(struct exchange *x, struct state *st, struct access *a, bool current)
 {
 	int r = check_asker(x, st, a, current);
 
@@ -127,16 +127,16 @@ static void decide_again(struct state *st, struct job *j, const struct error *er
 	/* A store that does not answer is not a reason to deny access. */
 	a->err = err ? *err : (struct error){ 0 };
 	if (!err)
-		decide(x, st, a, true);
+		access_decide(x, st, a, true);
 	job_finish(j);
 }
 
-static void run(struct state *st, struct job *j)
+static void access_run(struct state *st, struct job *j)
 {
 	struct exchange *x = exchange_of(j);
 	struct access *a = x->data;
 
-	decide(x, st, a, !state_is_shared(st));
+	access_decide(x, st, a, !state_is_shared(st));
 	/* Another server may just have created the account and its token, or the resource. */
 	if (a->unsure ||
 	    (a->err.code == ERR_UNAUTHORIZED && a->asker->binding && state_is_shared(st)))
@@ -183,7 +183,7 @@ static bool is_at_hand(const struct exchange *x)
 
 /* --- on the stream's loop --------------------------------------------------------- */
 
-static void refuse(struct exchange *x, const struct access *a)
+static void access_refuse(struct exchange *x, const struct access *a)
 {
 	struct status_about about = { 0 };
 
@@ -195,7 +195,7 @@ static void refuse(struct exchange *x, const struct access *a)
 	reply_status(x, &a->err, &about);
 }
 
-static void finish(struct exchange *x)
+static void access_finish(struct exchange *x)
 {
 	struct access *a = x->data;
 
@@ -206,7 +206,7 @@ static void finish(struct exchange *x)
 		x->user = a->session->user;
 	}
 	if (a->err.code) {
-		refuse(x, a);
+		access_refuse(x, a);
 		return;
 	}
 	if (a->wanted.name.p) {
@@ -287,16 +287,16 @@ void access_ask(struct exchange *x, void (*then)(struct exchange *x))
 	a = (struct access){ .query = query_of(x), .then = then };
 	at_hand = authn_impersonated(&x->stream->in.fields, x->arena, &a.wanted, &a.err) < 0;
 	if (!at_hand && is_at_hand(x)) {
-		decide(x, s->state, &a, !state_is_shared(s->state));
+		access_decide(x, s->state, &a, !state_is_shared(s->state));
 		at_hand = !a.unsure;
 	}
 	x->data = &a;
 	if (at_hand) {
-		finish(x);
+		access_finish(x);
 		return;
 	}
 	kept = arena_alloc(x->arena, sizeof(*kept));
 	*kept = a;
 	x->data = kept;
-	exchange_submit(x, run, finish);
+	exchange_submit(x, access_run, access_finish);
 }

@@ -126,7 +126,7 @@ static bool run_check(struct health *h, const struct check *c, struct buf *out)
 	return true;
 }
 
-static void answer(struct health *h, const char *name)
+static void health_answer(struct health *h, const char *name)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(64 * KIB);
 	struct exchange *x = h->x;
@@ -167,12 +167,12 @@ static void ask_state(struct state *st, struct job *j)
 	job_finish(j);
 }
 
-static void finish(struct exchange *x)
+static void health_finish(struct exchange *x)
 {
 	struct str rest;
 	int at = find_endpoint(x->stream->in.path, &rest);
 
-	answer(x->data, endpoints[at].name);
+	health_answer(x->data, endpoints[at].name);
 }
 
 static void read_query(struct health *h)
@@ -197,9 +197,9 @@ void health_handle(struct exchange *x)
 	x->data = h;
 	read_query(h);
 	if (atomic_load(&x->server->ready)) {
-		exchange_submit(x, ask_state, finish);
+		exchange_submit(x, ask_state, health_finish);
 		return;
 	}
 	(void)error_set(&h->state, ERR_UNAVAILABLE, "the store is not open yet");
-	finish(x);
+	health_finish(x);
 }

@@ -24,7 +24,7 @@ static struct watch_right *right_of(struct job *j)
 	return CONTAINER_OF(j, struct watch_right, job);
 }
 
-static void plan(struct watch_right *r)
+static void watch_right_plan(struct watch_right *r)
 {
 	loop_timer_start(&r->timer, ASK_MS + (int64_t)prng_below(loop_prng(r->x->home), SPREAD_MS));
 }
@@ -39,7 +39,7 @@ static void ask_again(struct state *st, struct job *j, const struct error *err)
 }
 
 /* Another server may have granted the right just now. */
-static void ask(struct state *st, struct job *j)
+static void watch_right_ask(struct state *st, struct job *j)
 {
 	struct watch_right *r = right_of(j);
 
@@ -50,7 +50,7 @@ static void ask(struct state *st, struct job *j)
 		job_finish(j);
 }
 
-static void answered(struct job *j)
+static void watch_right_answered(struct job *j)
 {
 	struct watch_right *r = right_of(j);
 	struct http_stream *stream = r->x->stream;
@@ -58,15 +58,17 @@ static void answered(struct job *j)
 	if (!r->over && r->lost)
 		watch_revoke(stream);
 	else if (!r->over)
-		plan(r);
+		watch_right_plan(r);
 	http_stream_unref(stream);
 }
 
-static void on_timer(struct loop_timer *t)
+static void watch_right_on_timer(struct loop_timer *t)
 {
 	struct watch_right *r = CONTAINER_OF(t, struct watch_right, timer);
 
-	r->job = (struct job){ .home = r->x->home, .run = ask, .done = answered };
+	r->job = (struct job){ .home = r->x->home,
+			       .run = watch_right_ask,
+			       .done = watch_right_answered };
 	(void)http_stream_ref(r->x->stream);
 	state_submit(r->x->server->state, &r->job);
 }
@@ -76,8 +78,8 @@ struct watch_right *watch_right_new(struct exchange *x)
 	struct watch_right *r = ARENA_NEW(x->arena, struct watch_right);
 
 	r->x = x;
-	loop_timer_init(&r->timer, x->home, on_timer);
-	plan(r);
+	loop_timer_init(&r->timer, x->home, watch_right_on_timer);
+	watch_right_plan(r);
 	return r;
 }
 

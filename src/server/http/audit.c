@@ -32,7 +32,7 @@ struct audit {
 	const struct log *log;
 };
 
-static int add_metrics(struct audit *a, struct metrics *m, struct error *err)
+static int audit_add_metrics(struct audit *a, struct metrics *m, struct error *err)
 {
 	static const char *const labels[] = { "plugin" };
 	struct metrics_spec events = { .name = "apiserver_audit_event_total",
@@ -69,7 +69,7 @@ int audit_open(const struct audit_opts *opts, struct audit **ret_audit, struct e
 	if (a->fd < 0)
 		return error_set_errno(err, ERR_IO, errno, "cannot open the audit log %s",
 				       opts->path);
-	r = add_metrics(a, opts->metrics, err);
+	r = audit_add_metrics(a, opts->metrics, err);
 	if (r < 0)
 		return r;
 	*ret_audit = a;
@@ -205,7 +205,7 @@ static void write_annotations(struct json_writer *w, const struct audit_annotati
 	json_writer_end_object(w);
 }
 
-static void write_status(struct json_writer *w, const struct exchange *x)
+static void audit_write_status(struct json_writer *w, const struct exchange *x)
 {
 	json_writer_keyz(w, "responseStatus");
 	json_writer_begin_object(w);
@@ -215,7 +215,7 @@ static void write_status(struct json_writer *w, const struct exchange *x)
 }
 
 /* Returns false if not all of it could be written. */
-static bool append(struct audit *a, struct str line)
+static bool audit_append(struct audit *a, struct str line)
 {
 	ssize_t n;
 
@@ -251,18 +251,18 @@ static bool write_line(struct exchange *x, const char *stage, int64_t now_ns)
 	member(&w, "userAgent", http_fields_get(&x->stream->in.fields, STR("user-agent")));
 	write_object_ref(&w, x);
 	if (x->status)
-		write_status(&w, x);
+		audit_write_status(&w, x);
 	member_time(&w, "requestReceivedTimestamp", x->wall_ns);
 	member_time(&w, "stageTimestamp", now_ns);
 	write_annotations(&w, x->about.annotations);
 	json_writer_end_object(&w);
 	if (json_writer_finish(&w) < 0 || buf_addc(&line, '\n') < 0)
 		return false;
-	return append(x->server->audit, buf_str(&line));
+	return audit_append(x->server->audit, buf_str(&line));
 }
 
 /* Writes the line of a stage and counts it. */
-static bool tell(struct exchange *x, const char *stage)
+static bool audit_tell(struct exchange *x, const char *stage)
 {
 	struct audit *a = x->server->audit;
 	bool written;
@@ -283,15 +283,15 @@ bool audit_received(struct exchange *x)
 {
 	const struct audit *a = x->server->audit;
 
-	return !a || !a->strict || tell(x, "RequestReceived");
+	return !a || !a->strict || audit_tell(x, "RequestReceived");
 }
 
 void audit_started(struct exchange *x)
 {
-	(void)tell(x, "ResponseStarted");
+	(void)audit_tell(x, "ResponseStarted");
 }
 
 void audit_end(struct exchange *x)
 {
-	(void)tell(x, "ResponseComplete");
+	(void)audit_tell(x, "ResponseComplete");
 }

@@ -116,7 +116,7 @@ static void refuse_turn(struct flow_ticket *t)
 
 /* --- time ------------------------------------------------------------------------- */
 
-static void on_timer(struct loop_timer *t)
+static void exchange_on_timer(struct loop_timer *t)
 {
 	struct exchange *x = CONTAINER_OF(t, struct exchange, timer);
 	struct error err;
@@ -133,7 +133,7 @@ static void on_timer(struct loop_timer *t)
 	reply_error(x, &err, NULL);
 }
 
-static void on_task(struct loop_task *t)
+static void exchange_on_task(struct loop_task *t)
 {
 	struct exchange *x = CONTAINER_OF(t, struct exchange, task);
 
@@ -164,8 +164,8 @@ struct exchange *exchange_new(struct server *s, struct http_stream *stream, size
 	x->flow.begun_ns = x->begun_ns;
 	arena_init_in(&x->work, REQUEST_WORK_MAX, x + 1, EXCHANGE_BLOCK - sizeof(*x));
 	buf_init(&x->incoming, HTTP_BODY_MAX);
-	loop_timer_init(&x->timer, home, on_timer);
-	loop_task_init(&x->task, on_task);
+	loop_timer_init(&x->timer, home, exchange_on_timer);
+	loop_task_init(&x->task, exchange_on_task);
 	arena_hold(x->arena, exchange_drop, x);
 	return x;
 }

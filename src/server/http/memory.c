@@ -40,7 +40,7 @@ struct memory {
 	struct metrics_gauge *bytes;
 };
 
-static int add_metrics(struct memory *m, struct metrics *registry, struct error *err)
+static int memory_add_metrics(struct memory *m, struct metrics *registry, struct error *err)
 {
 	static const char *const labels[] = { "limit" };
 	struct metrics_spec refused = {
@@ -84,7 +84,7 @@ static int add_metrics(struct memory *m, struct metrics *registry, struct error 
 int memory_new(struct server *s, struct memory **ret_memory, struct error *err)
 {
 	struct memory *m = XNEW(struct memory);
-	int r = add_metrics(m, s->metrics, err);
+	int r = memory_add_metrics(m, s->metrics, err);
 
 	if (r < 0) {
 		free(m);
@@ -238,7 +238,7 @@ static struct metrics_counter *charge(struct exchange *x, size_t bytes)
 	return NULL;
 }
 
-static bool take(struct exchange *x, size_t bytes, size_t *part)
+static bool memory_take(struct exchange *x, size_t bytes, size_t *part)
 {
 	struct memory *m = x->server->memory;
 	struct metrics_counter *limit;
@@ -262,12 +262,12 @@ static bool take(struct exchange *x, size_t bytes, size_t *part)
 
 bool memory_take_request(struct exchange *x, size_t bytes)
 {
-	return take(x, bytes, &x->bill.request);
+	return memory_take(x, bytes, &x->bill.request);
 }
 
 bool memory_take_rest(struct exchange *x, size_t bytes)
 {
-	return take(x, bytes, &x->bill.rest);
+	return memory_take(x, bytes, &x->bill.rest);
 }
 
 void memory_identified(struct exchange *x)

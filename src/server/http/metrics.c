@@ -281,7 +281,7 @@ void server_metrics_paused(struct server_metrics *m)
 
 /* --- counting ------------------------------------------------------------------------------- */
 
-static void resolve(struct server_metrics *m, const struct exchange *x, struct cached *c)
+static void metrics_resolve(struct server_metrics *m, const struct exchange *x, struct cached *c)
 {
 	const struct request *r = &x->request;
 	char code[16];
@@ -301,7 +301,7 @@ static void resolve(struct server_metrics *m, const struct exchange *x, struct c
 	c->duration = is_long(x) ? NULL : metrics_histogram_of(m->duration, values, 8);
 }
 
-static struct cached *find(struct server_metrics *m, const struct exchange *x)
+static struct cached *metrics_find(struct server_metrics *m, const struct exchange *x)
 {
 	struct cached key = { .kind = x->kind,
 			      .sub = x->sub,
@@ -321,7 +321,7 @@ static struct cached *find(struct server_metrics *m, const struct exchange *x)
 	    c->sub == key.sub && c->status == key.status && c->verb == key.verb &&
 	    c->scope == key.scope && c->dry_run == key.dry_run)
 		return c;
-	resolve(m, x, &key);
+	metrics_resolve(m, x, &key);
 	*c = key;
 	return c;
 }
@@ -344,7 +344,7 @@ void server_metrics_begin(struct exchange *x)
 void server_metrics_end(struct exchange *x)
 {
 	struct server_metrics *m = x->server->counts;
-	struct cached *c = find(m, x);
+	struct cached *c = metrics_find(m, x);
 	int64_t took_ns = clock_monotonic(x->server->clock) - x->begun_ns;
 
 	if (x->inflight)

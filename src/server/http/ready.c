@@ -24,7 +24,7 @@ struct waiting {
 	void *data; /* the request's own, kept meanwhile */
 };
 
-static void refuse(struct exchange *x)
+static void ready_refuse(struct exchange *x)
 {
 	struct error err;
 
@@ -38,7 +38,7 @@ static void refuse(struct exchange *x)
 	reply_error(x, &err, NULL);
 }
 
-static void finish(struct exchange *x)
+static void ready_finish(struct exchange *x)
 {
 	const struct waiting *w = x->data;
 
@@ -46,7 +46,7 @@ static void finish(struct exchange *x)
 	if (atomic_load(&x->server->ready))
 		w->then(x);
 	else
-		refuse(x);
+		ready_refuse(x);
 }
 
 /* --- on the first loop ------------------------------------------------------------ */
@@ -57,7 +57,7 @@ static void release_one(struct server *s, struct job *j)
 	job_finish(j);
 }
 
-static void run(struct state *st UNUSED, struct job *j)
+static void ready_run(struct state *st UNUSED, struct job *j)
 {
 	struct server *s = exchange_of(j)->server;
 
@@ -122,11 +122,11 @@ void ready_wait(struct exchange *x, void (*then)(struct exchange *x))
 
 	if (atomic_fetch_add(&r->count, 1) >= READY_WAITING_MAX) {
 		atomic_fetch_sub(&r->count, 1);
-		refuse(x);
+		ready_refuse(x);
 		return;
 	}
 	w = ARENA_NEW(x->arena, struct waiting);
 	*w = (struct waiting){ then, x->data };
 	x->data = w;
-	exchange_visit(x, run, finish);
+	exchange_visit(x, ready_run, ready_finish);
 }

@@ -415,7 +415,8 @@ void reply_object(struct exchange *x, int status, const struct object *o)
 }
 
 /* The tree may be of another kind than the resource: a Scale. */
-static const struct schema_kind *kind_of(const struct json *tree, const struct schema_kind *usual)
+static const struct schema_kind *reply_kind_of(const struct json *tree,
+					       const struct schema_kind *usual)
 {
 	const struct schema_kind *kind = schema_find_kind(json_text_at(tree, "apiVersion"),
 							  json_text_at(tree, "kind"));
@@ -431,7 +432,7 @@ void reply_tree(struct exchange *x, int status, const struct json *tree)
 	struct error err;
 
 	arena_init(&scratch, SIZE_MAX);
-	f.kind = kind_of(tree, f.kind);
+	f.kind = reply_kind_of(tree, f.kind);
 	if (x->answered || refuse_form(x, &f))
 		return;
 	if (f.protobuf) {

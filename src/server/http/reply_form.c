@@ -100,8 +100,8 @@ static struct json *as_partial(const struct reply_form *f, struct arena *a, stru
 	return partial;
 }
 
-static int print_tree(const struct reply_form *f, const struct json *tree, struct buf *out,
-		      struct error *err)
+static int reply_form_print_tree(const struct reply_form *f, const struct json *tree,
+				 struct buf *out, struct error *err)
 {
 	if (f->yaml)
 		return yaml_print(out, tree, &sorted, err);
@@ -122,8 +122,8 @@ int reply_form_restyle(bool yaml, struct arena *a, struct str json, struct buf *
 	return json_print(out, tree, &indented);
 }
 
-static int print_table(const struct reply_form *f, struct arena *a, const struct json *tree,
-		       struct buf *out, struct error *err)
+static int reply_form_print_table(const struct reply_form *f, struct arena *a,
+				  const struct json *tree, struct buf *out, struct error *err)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(out->max), meta = BUF_INIT(KIB);
 	struct str rv = json_text_at(json_getz(tree, "metadata"), "resourceVersion");
@@ -143,10 +143,10 @@ int reply_form_print(const struct reply_form *f, struct arena *a, struct json *t
 		     struct buf *out, struct error *err)
 {
 	if (f->as == ACCEPT_TABLE)
-		return print_table(f, a, tree, out, err);
+		return reply_form_print_table(f, a, tree, out, err);
 	if (f->as == ACCEPT_PARTIAL)
 		tree = as_partial(f, a, tree);
-	return print_tree(f, tree, out, err);
+	return reply_form_print_tree(f, tree, out, err);
 }
 
 /* --- lists ------------------------------------------------------------------------ */

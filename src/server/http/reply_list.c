@@ -174,7 +174,7 @@ static struct slice next_piece(struct list_reply *l)
 
 /* --- sending ---------------------------------------------------------------------- */
 
-static void finish(struct list_reply *l)
+static void reply_list_finish(struct list_reply *l)
 {
 	struct error err;
 
@@ -210,7 +210,7 @@ static void send_pieces(struct list_reply *l)
 		else
 			(void)http_stream_send(s, piece);
 		if (l->failed || l->phase == LIST_END) {
-			finish(l);
+			reply_list_finish(l);
 			return;
 		}
 		if (!l->plain && step_back(l))
@@ -256,7 +256,7 @@ static void send_compressed(struct list_reply *l)
 			return;
 	}
 	if (done || l->failed)
-		finish(l);
+		reply_list_finish(l);
 }
 
 static void produce(struct exchange *x)
@@ -351,7 +351,7 @@ static bool refuse_form(struct exchange *x, const struct reply_form *f)
 }
 
 /* `size`: of the items; `length`: of the reply, -1 if unknown. */
-static void begin(struct list_reply *l, size_t size, int64_t length)
+static void reply_list_begin(struct list_reply *l, size_t size, int64_t length)
 {
 	struct exchange *x = l->x;
 	bool zipped = x->accept.gzip && size > GZIP_FROM;
@@ -368,7 +368,7 @@ static void begin(struct list_reply *l, size_t size, int64_t length)
 }
 
 /* Before the head: measures the messages, and makes those that are missing. */
-static void measure(struct exchange *x)
+static void reply_list_measure(struct exchange *x)
 {
 	struct list_reply *l = x->data;
 	struct error err;
@@ -383,7 +383,7 @@ static void measure(struct exchange *x)
 	if (r < 0)
 		reply_error(x, &err, NULL);
 	else
-		begin(l, l->messages->size, (int64_t)reply_messages_length(l->messages));
+		reply_list_begin(l, l->messages->size, (int64_t)reply_messages_length(l->messages));
 }
 
 static void reply_messages(struct list_reply *l)
@@ -393,8 +393,8 @@ static void reply_messages(struct list_reply *l)
 	l->messages = XNEW(struct reply_messages);
 	reply_messages_init(l->messages, &l->form, &l->list, l->meta);
 	l->plain = reply_messages_are_kept(l->messages);
-	x->produce = measure;
-	measure(x);
+	x->produce = reply_list_measure;
+	reply_list_measure(x);
 }
 
 void reply_list(struct exchange *x, const struct list_result *list)
@@ -417,5 +417,5 @@ void reply_list(struct exchange *x, const struct list_result *list)
 		return;
 	}
 	size = list->bytes + (list->n ? 2 * list->n - 1 : 0); /* braces, and commas between */
-	begin(l, size, l->plain ? plain_length(l, size) : -1);
+	reply_list_begin(l, size, l->plain ? plain_length(l, size) : -1);
 }

@@ -57,8 +57,8 @@ static int encode_converted(const struct reply_form *f, const struct object *o,
 }
 
 /* The bare message of a committed object; a new reference. -ERR_INTERNAL. */
-static int message_of(const struct reply_form *f, const struct object *o, struct slice *ret_message,
-		      struct error *err)
+static int reply_message_of(const struct reply_form *f, const struct object *o,
+			    struct slice *ret_message, struct error *err)
 {
 	struct bytes *message;
 
@@ -101,7 +101,7 @@ void reply_message_object(struct exchange *x, int status, const struct reply_for
 	struct slice message;
 	struct error err;
 
-	if (message_of(f, o, &message, &err) < 0)
+	if (reply_message_of(f, o, &message, &err) < 0)
 		reply_error(x, &err, NULL);
 	else
 		send_message(x, status, &frame, message);
@@ -196,7 +196,7 @@ static int measure_item(struct reply_messages *m, const struct object *o, size_t
 {
 	struct slice message;
 	bool made = is_kept(m->form) && object_message_made(o);
-	int r = message_of(m->form, o, &message, err);
+	int r = reply_message_of(m->form, o, &message, err);
 
 	if (r < 0)
 		return r;
@@ -268,5 +268,5 @@ int reply_messages_next(struct reply_messages *m, size_t *at, struct slice *ret_
 	}
 	m->head_sent = false;
 	fetch_ahead(m->list, *at);
-	return message_of(m->form, m->list->items[(*at)++], ret_piece, NULL);
+	return reply_message_of(m->form, m->list->items[(*at)++], ret_piece, NULL);
 }

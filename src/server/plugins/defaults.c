@@ -82,7 +82,8 @@ static bool is_marked(const struct search *s, struct object *o)
 }
 
 /* Picks the newest; among equal times the first by name. */
-static void look(void *arg, const struct list_result *result, const struct error *err UNUSED)
+static void defaults_look(void *arg, const struct list_result *result,
+			  const struct error *err UNUSED)
 {
 	struct search *s = arg;
 
@@ -105,7 +106,7 @@ static struct str default_class(struct admission_request *req, const char *group
 			    .marks = marks };
 	struct list_query q = { 0 };
 
-	resource_list(s.resource, &q, req->write->arena, look, &s);
+	resource_list(s.resource, &q, req->write->arena, defaults_look, &s);
 	return s.found ? arena_str(req->write->arena, s.found->key) : STR_NULL;
 }
 

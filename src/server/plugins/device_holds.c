@@ -87,7 +87,7 @@ static struct str results_text(const struct object *claim)
 
 /* --- the index ---------------------------------------------------------------------------- */
 
-static char *put_text(void *behind, struct str text)
+static char *device_holds_put_text(void *behind, struct str text)
 {
 	str_put(behind, text);
 	return behind;
@@ -102,7 +102,7 @@ static struct device *device_of(struct device_holds *h, struct str name)
 	d = xcalloc(1, sizeof(*d) + name.n);
 	list_init(&d->exclusive);
 	list_init(&d->shares);
-	d->name = str_of(put_text(d + 1, name), name.n);
+	d->name = str_of(device_holds_put_text(d + 1, name), name.n);
 	(void)map_put(&h->devices, d->name, d);
 	return d;
 }
@@ -150,7 +150,7 @@ static void claim_add(struct device_holds *h, struct str key, struct str text, u
 	size_t n;
 
 	c->results = hash;
-	c->key = str_of(put_text(c + 1, key), key.n);
+	c->key = str_of(device_holds_put_text(c + 1, key), key.n);
 	(void)map_put(&h->claims, c->key, c);
 	arena_init_in(&a, SIZE_MAX, block, sizeof(block));
 	(void)json_parse(&a, text, NULL, &results, NULL);

@@ -71,8 +71,8 @@ static bool may_read(struct admission_request *req, struct str ns, struct str na
 	return authz_decide(req->server->authz, &q, req->write->arena, NULL) == AUTHZ_ALLOW;
 }
 
-static int refuse(struct admission_request *req, const struct device_use *use,
-		  const struct device_hold *hold, struct error *err)
+static int devices_refuse(struct admission_request *req, const struct device_use *use,
+			  const struct device_hold *hold, struct error *err)
 {
 	struct arena *a = req->write->arena;
 	struct str name = hold->claim, ns;
@@ -92,16 +92,17 @@ static int refuse(struct admission_request *req, const struct device_use *use,
 
 /* --- waiting ---------------------------------------------------------------------- */
 
-static void on_turn(struct state_wait *wait)
+static void devices_on_turn(struct state_wait *wait)
 {
 	admission_resume(CONTAINER_OF(wait, struct fence, wait)->req);
 }
 
-static int wait_for(struct admission_request *req, struct state_write *other, struct error *err)
+static int devices_wait_for(struct admission_request *req, struct state_write *other,
+			    struct error *err)
 {
 	struct fence *f = fence_of(req);
 
-	f->wait.over = on_turn;
+	f->wait.over = devices_on_turn;
 	state_write_wait(other, &f->wait);
 	return admission_park(req, err);
 }
@@ -166,13 +167,13 @@ int admit_devices(struct admission_request *req, const struct json *old UNUSED, 
 								   key);
 
 		if (hold)
-			return refuse(req, &uses[i], hold, err);
+			return devices_refuse(req, &uses[i], hold, err);
 	}
 	for (size_t i = 0; i < n; i++) {
 		struct state_write *other = state_guard_owner(req->state, uses[i].device);
 
 		if (other)
-			return wait_for(req, other, err);
+			return devices_wait_for(req, other, err);
 	}
 	take_guards(req, uses, n);
 	return 0;

@@ -47,7 +47,7 @@ static const struct known {
 	{ "AlwaysDeny", false },
 };
 
-static const struct known *find(struct str name)
+static const struct known *flags_find(struct str name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (str_eqz(name, known[i].name))
@@ -86,7 +86,7 @@ static int switch_one(struct admission *a, const char *flag, const char *name, b
 
 	if (admission_switch(a, str_from(name), on))
 		return 0;
-	k = find(str_from(name));
+	k = flags_find(str_from(name));
 	if (!k)
 		return refuse_unknown(flag, name, err);
 	if (k->always && !on)

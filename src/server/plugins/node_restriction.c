@@ -13,9 +13,9 @@
 #include "server/plugins/authz.h"
 #include "server/plugins/node_restriction.h"
 
-static int forbid(struct error *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static int node_restriction_forbid(struct error *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-static int forbid(struct error *err, const char *fmt, ...)
+static int node_restriction_forbid(struct error *err, const char *fmt, ...)
 {
 	char text[400];
 	va_list ap;
@@ -43,7 +43,7 @@ static struct str spec_node(const struct json *object)
 	return json_text_at(json_getz(object, "spec"), "nodeName");
 }
 
-static bool same(const struct json *a, const struct json *b)
+static bool node_restriction_same(const struct json *a, const struct json *b)
 {
 	bool a_empty = !a || (json_is_container(a) && json_count(a) == 0);
 	bool b_empty = !b || (json_is_container(b) && json_count(b) == 0);
@@ -61,36 +61,40 @@ static int check_owner(const struct node_write *c, struct error *err)
 	struct object *node;
 
 	if (json_count(owners) > 1)
-		return forbid(err,
-			      "node \"%.*s\" can only create pods with a single owner "
-			      "reference set to itself",
-			      STR_ARG(c->node));
+		return node_restriction_forbid(
+			err,
+			"node \"%.*s\" can only create pods with a single owner "
+			"reference set to itself",
+			STR_ARG(c->node));
 	if (!owner || !str_eqz(json_text_at(owner, "apiVersion"), "v1") ||
 	    !str_eqz(json_text_at(owner, "kind"), "Node") ||
 	    !str_eq(json_text_at(owner, "name"), c->node))
-		return forbid(err,
-			      "node \"%.*s\" can only create pods with an owner reference set "
-			      "to itself",
-			      STR_ARG(c->node));
+		return node_restriction_forbid(
+			err,
+			"node \"%.*s\" can only create pods with an owner reference set "
+			"to itself",
+			STR_ARG(c->node));
 	(void)json_bool(json_getz(owner, "controller"), &controller);
 	(void)json_bool(json_getz(owner, "blockOwnerDeletion"), &blocks);
 	if (!controller)
-		return forbid(err,
-			      "node \"%.*s\" can only create pods with a controller owner "
-			      "reference set to itself",
-			      STR_ARG(c->node));
+		return node_restriction_forbid(
+			err,
+			"node \"%.*s\" can only create pods with a controller owner "
+			"reference set to itself",
+			STR_ARG(c->node));
 	if (blocks)
-		return forbid(err,
-			      "node \"%.*s\" must not set blockOwnerDeletion on an owner "
-			      "reference",
-			      STR_ARG(c->node));
+		return node_restriction_forbid(
+			err,
+			"node \"%.*s\" must not set blockOwnerDeletion on an owner "
+			"reference",
+			STR_ARG(c->node));
 	node = authz_object(c->authz, STR(""), STR("nodes"), STR(""), c->node);
 	if (!node)
 		return error_set(err, ERR_NOT_FOUND, "nodes \"%.*s\" not found", STR_ARG(c->node));
 	if (!str_eq(node->uid, json_text_at(owner, "uid")))
-		return forbid(err, "node %.*s UID mismatch: expected %.*s got %.*s",
-			      STR_ARG(c->node), STR_ARG(json_text_at(owner, "uid")),
-			      STR_ARG(node->uid));
+		return node_restriction_forbid(
+			err, "node %.*s UID mismatch: expected %.*s got %.*s", STR_ARG(c->node),
+			STR_ARG(json_text_at(owner, "uid")), STR_ARG(node->uid));
 	return 0;
 }
 
@@ -100,22 +104,25 @@ static int check_pod_create(const struct node_write *c, struct error *err)
 	int r;
 
 	if (!pod_refs_is_mirror(c->object))
-		return forbid(err,
-			      "pod does not have \"kubernetes.io/config.mirror\" annotation, "
-			      "node \"%.*s\" can only create mirror pods",
-			      STR_ARG(c->node));
+		return node_restriction_forbid(
+			err,
+			"pod does not have \"kubernetes.io/config.mirror\" annotation, "
+			"node \"%.*s\" can only create mirror pods",
+			STR_ARG(c->node));
 	if (!str_eq(spec_node(c->object), c->node))
-		return forbid(err,
-			      "node \"%.*s\" can only create pods with spec.nodeName set to "
-			      "itself",
-			      STR_ARG(c->node));
+		return node_restriction_forbid(
+			err,
+			"node \"%.*s\" can only create pods with spec.nodeName set to "
+			"itself",
+			STR_ARG(c->node));
 	r = check_owner(c, err);
 	if (r < 0)
 		return r;
 	refers = pod_refs_any(c->object);
 	if (refers)
-		return forbid(err, "node \"%.*s\" can not create pods that reference %s",
-			      STR_ARG(c->node), refers);
+		return node_restriction_forbid(
+			err, "node \"%.*s\" can not create pods that reference %s",
+			STR_ARG(c->node), refers);
 	return 0;
 }
 
@@ -124,15 +131,17 @@ static int check_pod(const struct node_write *c, struct error *err)
 	if (c->op == NODE_CREATE)
 		return check_pod_create(c, err);
 	if (c->op == NODE_UPDATE)
-		return forbid(err,
-			      "unexpected operation \"UPDATE\", node \"%.*s\" can only create "
-			      "and delete mirror pods",
-			      STR_ARG(c->node));
+		return node_restriction_forbid(
+			err,
+			"unexpected operation \"UPDATE\", node \"%.*s\" can only create "
+			"and delete mirror pods",
+			STR_ARG(c->node));
 	if (!str_eq(spec_node(c->old), c->node))
-		return forbid(err,
-			      "node \"%.*s\" can only delete pods with spec.nodeName set to "
-			      "itself",
-			      STR_ARG(c->node));
+		return node_restriction_forbid(
+			err,
+			"node \"%.*s\" can only delete pods with spec.nodeName set to "
+			"itself",
+			STR_ARG(c->node));
 	return 0;
 }
 
@@ -150,19 +159,23 @@ static int check_pod_status(const struct node_write *c, struct error *err)
 	const struct json *status = json_getz(c->object, "status");
 
 	if (c->op != NODE_UPDATE)
-		return forbid(err, "unexpected operation \"%s\"", node_operation_name(c->op));
+		return node_restriction_forbid(err, "unexpected operation \"%s\"",
+					       node_operation_name(c->op));
 	if (!str_eq(spec_node(c->old), c->node))
-		return forbid(err,
-			      "node \"%.*s\" can only update pod status for pods with "
-			      "spec.nodeName set to itself",
-			      STR_ARG(c->node));
-	if (!same(meta_of(c->old, "labels"), meta_of(c->object, "labels")))
-		return forbid(err, "node \"%.*s\" cannot update labels through pod status",
-			      STR_ARG(c->node));
+		return node_restriction_forbid(
+			err,
+			"node \"%.*s\" can only update pod status for pods with "
+			"spec.nodeName set to itself",
+			STR_ARG(c->node));
+	if (!node_restriction_same(meta_of(c->old, "labels"), meta_of(c->object, "labels")))
+		return node_restriction_forbid(
+			err, "node \"%.*s\" cannot update labels through pod status",
+			STR_ARG(c->node));
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
-		if (!same(json_getz(old, kept[i].field), json_getz(status, kept[i].field)))
-			return forbid(err, "node \"%.*s\" cannot update %s", STR_ARG(c->node),
-				      kept[i].words);
+		if (!node_restriction_same(json_getz(old, kept[i].field),
+					   json_getz(status, kept[i].field)))
+			return node_restriction_forbid(err, "node \"%.*s\" cannot update %s",
+						       STR_ARG(c->node), kept[i].words);
 	return 0;
 }
 
@@ -173,13 +186,15 @@ static int check_pods(const struct node_write *c, struct error *err)
 	if (str_eqz(c->sub, "status"))
 		return check_pod_status(c, err);
 	if (!str_eqz(c->sub, "eviction"))
-		return forbid(err,
-			      "unexpected pod subresource \"%.*s\", only 'status' and "
-			      "'eviction' are allowed",
-			      STR_ARG(c->sub));
+		return node_restriction_forbid(
+			err,
+			"unexpected pod subresource \"%.*s\", only 'status' and "
+			"'eviction' are allowed",
+			STR_ARG(c->sub));
 	if (!str_eq(spec_node(c->old), c->node))
-		return forbid(err, "node %.*s can only evict pods with spec.nodeName set to itself",
-			      STR_ARG(c->node));
+		return node_restriction_forbid(
+			err, "node %.*s can only evict pods with spec.nodeName set to itself",
+			STR_ARG(c->node));
 	return 0;
 }
 
@@ -270,19 +285,24 @@ static int check_node_update(const struct node_write *c, struct error *err)
 	struct str labels;
 
 	if (json_getz(spec, "configSource") &&
-	    !same(json_getz(spec, "configSource"), json_getz(old, "configSource")))
-		return forbid(err,
-			      "node \"%.*s\" is not allowed to update configSource to a new "
-			      "non-nil configSource",
-			      STR_ARG(c->node));
-	if (!same(json_getz(spec, "taints"), json_getz(old, "taints")))
-		return forbid(err, "node \"%.*s\" is not allowed to modify taints",
-			      STR_ARG(c->node));
-	if (!same(meta_of(c->object, "ownerReferences"), meta_of(c->old, "ownerReferences")))
-		return forbid(err, "node \"%.*s\" is not allowed to modify ownerReferences",
-			      STR_ARG(c->node));
+	    !node_restriction_same(json_getz(spec, "configSource"), json_getz(old, "configSource")))
+		return node_restriction_forbid(
+			err,
+			"node \"%.*s\" is not allowed to update configSource to a new "
+			"non-nil configSource",
+			STR_ARG(c->node));
+	if (!node_restriction_same(json_getz(spec, "taints"), json_getz(old, "taints")))
+		return node_restriction_forbid(err, "node \"%.*s\" is not allowed to modify taints",
+					       STR_ARG(c->node));
+	if (!node_restriction_same(meta_of(c->object, "ownerReferences"),
+				   meta_of(c->old, "ownerReferences")))
+		return node_restriction_forbid(
+			err, "node \"%.*s\" is not allowed to modify ownerReferences",
+			STR_ARG(c->node));
 	labels = forbidden_labels(c);
-	return labels.n ? forbid(err, "is not allowed to modify labels: %.*s", STR_ARG(labels)) : 0;
+	return labels.n ? node_restriction_forbid(err, "is not allowed to modify labels: %.*s",
+						  STR_ARG(labels))
+			: 0;
 }
 
 static int check_nodes(const struct node_write *c, struct error *err)
@@ -290,22 +310,25 @@ static int check_nodes(const struct node_write *c, struct error *err)
 	struct str name = c->name.n ? c->name : json_str(meta_of(c->object, "name")), labels;
 
 	if (!str_eq(name, c->node))
-		return forbid(err, "node \"%.*s\" is not allowed to modify node \"%.*s\"",
-			      STR_ARG(c->node), STR_ARG(name));
+		return node_restriction_forbid(
+			err, "node \"%.*s\" is not allowed to modify node \"%.*s\"",
+			STR_ARG(c->node), STR_ARG(name));
 	if (c->op == NODE_UPDATE)
 		return check_node_update(c, err);
 	if (c->op == NODE_DELETE)
 		return 0;
 	if (json_getz(json_getz(c->object, "spec"), "configSource"))
-		return forbid(err,
-			      "node \"%.*s\" is not allowed to create pods with a non-nil "
-			      "configSource",
-			      STR_ARG(c->node));
+		return node_restriction_forbid(
+			err,
+			"node \"%.*s\" is not allowed to create pods with a non-nil "
+			"configSource",
+			STR_ARG(c->node));
 	labels = forbidden_labels(c);
-	return labels.n ? forbid(err,
-				 "node \"%.*s\" is not allowed to set the following labels: "
-				 "%.*s",
-				 STR_ARG(c->node), STR_ARG(labels))
+	return labels.n ? node_restriction_forbid(
+				  err,
+				  "node \"%.*s\" is not allowed to set the following labels: "
+				  "%.*s",
+				  STR_ARG(c->node), STR_ARG(labels))
 			: 0;
 }
 
@@ -321,7 +344,8 @@ static bool is_volume_status(struct str key)
 static bool status_within(const struct json *a, const struct json *b)
 {
 	JSON_FOREACH (it, a) {
-		if (!is_volume_status(json_key(it)) && !same(it, json_get(b, json_key(it))))
+		if (!is_volume_status(json_key(it)) &&
+		    !node_restriction_same(it, json_get(b, json_key(it))))
 			return false;
 	}
 	return true;
@@ -331,7 +355,8 @@ static bool meta_within(const struct json *a, const struct json *b)
 {
 	JSON_FOREACH (it, a) {
 		if (!str_eqz(json_key(it), "resourceVersion") &&
-		    !str_eqz(json_key(it), "managedFields") && !same(it, json_get(b, json_key(it))))
+		    !str_eqz(json_key(it), "managedFields") &&
+		    !node_restriction_same(it, json_get(b, json_key(it))))
 			return false;
 	}
 	return true;
@@ -344,16 +369,18 @@ static int check_volume_claims(const struct node_write *c, struct error *err)
 			  *mb = json_getz(c->object, "metadata");
 
 	if (!str_eqz(c->sub, "status"))
-		return forbid(err, "may only update PVC status");
+		return node_restriction_forbid(err, "may only update PVC status");
 	if (c->op != NODE_UPDATE)
-		return forbid(err, "unexpected operation \"%s\"", node_operation_name(c->op));
+		return node_restriction_forbid(err, "unexpected operation \"%s\"",
+					       node_operation_name(c->op));
 	if (status_within(a, b) && status_within(b, a) && meta_within(ma, mb) &&
-	    meta_within(mb, ma) && same(json_getz(c->old, "spec"), json_getz(c->object, "spec")))
+	    meta_within(mb, ma) &&
+	    node_restriction_same(json_getz(c->old, "spec"), json_getz(c->object, "spec")))
 		return 0;
-	return forbid(err,
-		      "node \"%.*s\" is not allowed to update fields other than "
-		      "status.quantity and status.conditions",
-		      STR_ARG(c->node));
+	return node_restriction_forbid(err,
+				       "node \"%.*s\" is not allowed to update fields other than "
+				       "status.quantity and status.conditions",
+				       STR_ARG(c->node));
 }
 
 static struct str written_name(const struct node_write *c)
@@ -364,30 +391,35 @@ static struct str written_name(const struct node_write *c)
 static int check_leases(const struct node_write *c, struct error *err)
 {
 	if (!str_eqz(c->ns, "kube-node-lease"))
-		return forbid(err, "can only access leases in the \"kube-node-lease\" system "
-				   "namespace");
+		return node_restriction_forbid(
+			err, "can only access leases in the \"kube-node-lease\" system "
+			     "namespace");
 	if (!str_eq(written_name(c), c->node))
-		return forbid(err, "can only access node lease with the same name as the "
-				   "requesting node");
+		return node_restriction_forbid(
+			err, "can only access node lease with the same name as the "
+			     "requesting node");
 	return 0;
 }
 
 static int check_csi_nodes(const struct node_write *c, struct error *err)
 {
 	if (!str_eq(written_name(c), c->node))
-		return forbid(err, "can only access CSINode with the same name as the requesting "
-				   "node");
+		return node_restriction_forbid(
+			err, "can only access CSINode with the same name as the requesting "
+			     "node");
 	return 0;
 }
 
 static int check_slices(const struct node_write *c, struct error *err)
 {
 	if (c->op == NODE_CREATE && !str_eq(spec_node(c->object), c->node))
-		return forbid(err, "can only create ResourceSlice with the same NodeName as the "
-				   "requesting node");
+		return node_restriction_forbid(
+			err, "can only create ResourceSlice with the same NodeName as the "
+			     "requesting node");
 	if (c->op == NODE_DELETE && !str_eq(spec_node(c->old), c->node))
-		return forbid(err, "can only delete ResourceSlice with the same NodeName as the "
-				   "requesting node");
+		return node_restriction_forbid(
+			err, "can only delete ResourceSlice with the same NodeName as the "
+			     "requesting node");
 	return 0;
 }
 
@@ -438,8 +470,8 @@ int admit_node(struct admission_request *req, const struct json *old, struct jso
 	if (!c.node.p)
 		return 0;
 	if (!c.node.n)
-		return forbid(err, "could not determine node from user \"%.*s\"",
-			      STR_ARG(req->user->name));
+		return node_restriction_forbid(err, "could not determine node from user \"%.*s\"",
+					       STR_ARG(req->user->name));
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (str_eqz(req->write->kind->resource, rows[i].resource) &&
 		    str_eqz(req->write->kind->group, rows[i].group))

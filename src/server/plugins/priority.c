@@ -100,8 +100,8 @@ static int set_policy(struct admission_request *req, struct json *spec, const st
 	return 0;
 }
 
-static void keep(struct admission_request *req, struct json *spec, const struct json *old,
-		 const char *name)
+static void priority_keep(struct admission_request *req, struct json *spec, const struct json *old,
+			  const char *name)
 {
 	struct json *copy;
 
@@ -124,8 +124,8 @@ int admit_priority(struct admission_request *req, const struct json *old, struct
 	int r;
 
 	if (old) {
-		keep(req, spec, json_getz(old, "spec"), "priority");
-		keep(req, spec, json_getz(old, "spec"), "preemptionPolicy");
+		priority_keep(req, spec, json_getz(old, "spec"), "priority");
+		priority_keep(req, spec, json_getz(old, "spec"), "preemptionPolicy");
 		return 0;
 	}
 	r = find_class(req, json_text_at(spec, "priorityClassName"), &class, err);

@@ -20,7 +20,7 @@ struct paid {
 	struct admission_request *req;
 	struct error err;
 	bool unsure;
-	bool hooked; /* on_over() will be called */
+	bool hooked; /* quota_on_over() will be called */
 	int waits;
 };
 
@@ -66,7 +66,7 @@ static void on_charged(struct quota_wait *w, const struct error *err, bool unsur
 }
 
 /* If the write succeeded and its last try needed no charge, the charge was not used. */
-static void on_over(struct admission_request *req, void *arg, const struct error *err)
+static void quota_on_over(struct admission_request *req, void *arg, const struct error *err)
 {
 	struct paid *p = arg;
 
@@ -75,7 +75,7 @@ static void on_over(struct admission_request *req, void *arg, const struct error
 }
 
 /* A rejection is returned once; the next try is checked again. */
-static int refuse(struct admission_request *req, struct paid *p, struct error *err)
+static int quota_refuse(struct admission_request *req, struct paid *p, struct error *err)
 {
 	p->state = PAID_NOTHING;
 	if (p->unsure && ++p->waits < UNSURE_MAX)
@@ -124,7 +124,7 @@ static int pay(struct admission_request *req, struct paid *p, const struct quota
 	if (p->state == PAID_ALL)
 		quotas_give_back(req->server->quotas, &p->wait);
 	if (!p->hooked)
-		admission_on_over(req, on_over, p);
+		admission_on_over(req, quota_on_over, p);
 	p->hooked = true;
 	p->state = PAID_NOTHING;
 	p->wait.ns = req->ns;
@@ -163,7 +163,7 @@ int admit_quota(struct admission_request *req, const struct json *old, struct js
 		return 0;
 	p = admission_memo(req, &key, sizeof(*p));
 	if (p->state == PAID_REFUSED)
-		return refuse(req, p, err);
+		return quota_refuse(req, p, err);
 	ctx = quotas_context(quotas, req->write->arena);
 	quota_measure(&k, &ctx, object, req->write->arena, &item);
 	if (old)

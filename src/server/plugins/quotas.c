@@ -203,8 +203,8 @@ static void dismiss_all(struct desk *d, const struct error *err)
 /* --- a round ------------------------------------------------------------------------------ */
 
 /* `again`: the quotas of the previous try; NULL: this is the first. */
-static bool is_wanted(const struct quota *again, size_t n, const struct charged *charged,
-		      struct str name)
+static bool quotas_is_wanted(const struct quota *again, size_t n, const struct charged *charged,
+			     struct str name)
 {
 	if (!again)
 		return true;
@@ -230,7 +230,7 @@ static void read_quotas(struct desk *d)
 	d->n = 0;
 	d->unsure = false;
 	for (size_t i = 0; i < n; i++) {
-		if (!is_wanted(before, nbefore, charged, in_namespace_name(objects[i])) ||
+		if (!quotas_is_wanted(before, nbefore, charged, in_namespace_name(objects[i])) ||
 		    object_tree(objects[i], &d->arena, &tree, NULL) < 0)
 			continue;
 		quota_read(tree, &d->arena, &d->quotas[d->n]);
@@ -292,7 +292,7 @@ static int charge(struct desk *d, struct quota_wait *w, const struct quota_conte
 	return r;
 }
 
-static void judge(struct desk *d)
+static void quotas_judge(struct desk *d)
 {
 	struct quota_context ctx = quotas_context(d->owner, &d->arena);
 
@@ -308,7 +308,7 @@ static void judge(struct desk *d)
 	}
 }
 
-static int64_t now_ms(const struct desk *d)
+static int64_t quotas_now_ms(const struct desk *d)
 {
 	return loop_now(d->owner->server->opts.loops[0]);
 }
@@ -338,7 +338,7 @@ static void refund(struct desk *d)
 	LIST_FOREACH_SAFE (l, &d->refunding) {
 		struct refund *r = LIST_ENTRY(l, struct refund, link);
 
-		if (now_ms(d) - r->begun_ms >= QUOTA_CHARGE_MS)
+		if (quotas_now_ms(d) - r->begun_ms >= QUOTA_CHARGE_MS)
 			continue;
 		for (struct quota_debit *debit = r->debits; debit; debit = debit->next)
 			for (size_t i = 0; i < d->n; i++)
@@ -348,7 +348,7 @@ static void refund(struct desk *d)
 
 static void end_writes(struct desk *d);
 
-static void on_written(void *arg, const struct error *err, bool outrun)
+static void quotas_on_written(void *arg, const struct error *err, bool outrun)
 {
 	struct charged *c = arg;
 
@@ -361,7 +361,7 @@ static void on_written(void *arg, const struct error *err, bool outrun)
 static void write_quota(struct desk *d, size_t i)
 {
 	const struct schema_kind *kind = core_kind("resourcequotas");
-	struct ensure *e = ensure_new(d->owner->server, on_written, &d->charged[i]);
+	struct ensure *e = ensure_new(d->owner->server, quotas_on_written, &d->charged[i]);
 	struct arena *a = ensure_arena(e);
 	struct json *old = ensure_tree(e, kind, d->ns, d->quotas[i].name);
 	struct json *patch = json_make_object(a), *status = json_make_object(a);
@@ -388,7 +388,7 @@ static void run_round(struct desk *d)
 {
 	read_quotas(d);
 	refund(d);
-	judge(d);
+	quotas_judge(d);
 	write_quotas(d);
 }
 
@@ -454,7 +454,7 @@ static void begin_round(struct desk *d)
 		return;
 	}
 	LIST_FOREACH_SAFE (l, &d->waiting) {
-		LIST_ENTRY(l, struct quota_wait, link)->begun_ms = now_ms(d);
+		LIST_ENTRY(l, struct quota_wait, link)->begun_ms = quotas_now_ms(d);
 		list_remove(l);
 		list_push_back(&d->served, l);
 	}

@@ -28,7 +28,7 @@ static int find_class(struct admission_request *req, const struct json *pod,
 	return r;
 }
 
-static struct json *copy(struct admission_request *req, const struct json *tree)
+static struct json *runtime_class_copy(struct admission_request *req, const struct json *tree)
 {
 	struct json *c = NULL;
 
@@ -74,7 +74,7 @@ static int set_overhead(struct admission_request *req, struct json *spec, const 
 	    !same_amounts(fixed, json_getz(spec, "overhead")))
 		return refuse_overhead(err);
 	if (fixed)
-		json_setz(spec, "overhead", copy(req, fixed));
+		json_setz(spec, "overhead", runtime_class_copy(req, fixed));
 	return 0;
 }
 
@@ -86,7 +86,7 @@ static int add_selector(struct admission_request *req, struct json *spec,
 	if (json_count(selector) == 0)
 		return 0;
 	if (!json_is(own, JSON_OBJECT)) {
-		json_setz(spec, "nodeSelector", copy(req, selector));
+		json_setz(spec, "nodeSelector", runtime_class_copy(req, selector));
 		return 0;
 	}
 	JSON_FOREACH (it, selector) {
@@ -98,7 +98,7 @@ static int add_selector(struct admission_request *req, struct json *spec,
 					 "%.*s; pod.spec.nodeSelector[%.*s] = %.*s",
 					 STR_ARG(key), STR_ARG(json_str(it)), STR_ARG(key),
 					 STR_ARG(value));
-		json_set(own, arena_str(req->write->arena, key), copy(req, it));
+		json_set(own, arena_str(req->write->arena, key), runtime_class_copy(req, it));
 	}
 	return 0;
 }
@@ -121,7 +121,7 @@ static void add_tolerations(struct admission_request *req, struct json *spec,
 		JSON_FOREACH (other, list)
 			has |= json_equal(it, other);
 		if (!has)
-			json_append(list, copy(req, it));
+			json_append(list, runtime_class_copy(req, it));
 	}
 }
 

@@ -182,8 +182,8 @@ int admission_mutate_foreign(struct admission_request *req, struct json *object,
 	return mutate(req, NULL, object, true, err);
 }
 
-static int validate(struct admission_request *req, const struct json *old, struct json *object,
-		    struct error *err)
+static int table_validate(struct admission_request *req, const struct json *old,
+			  struct json *object, struct error *err)
 {
 	int r = 0;
 
@@ -199,14 +199,14 @@ int admission_connect(struct admission_request *req, struct json *options, struc
 
 	req->op = ADMIT_CONNECT;
 	r = mutate(req, NULL, options, true, err);
-	return r < 0 ? r : validate(req, NULL, options, err);
+	return r < 0 ? r : table_validate(req, NULL, options, err);
 }
 
 int admission_check_tree(struct admission_request *req, const struct json *old, struct json *object,
 			 struct error *err)
 {
 	req->op = op_of(req, !old);
-	return validate(req, old, object, err);
+	return table_validate(req, old, object, err);
 }
 
 /* Whether any plugin that applies uses the stored object. */
@@ -227,5 +227,5 @@ int admission_check(struct admission_request *req, struct object *base, struct j
 	req->op = op_of(req, !base);
 	if (base && any_looks(req))
 		r = object_tree(base, req->write->arena, &old, err);
-	return r < 0 ? r : validate(req, old, object, err);
+	return r < 0 ? r : table_validate(req, old, object, err);
 }

@@ -84,7 +84,7 @@ static void tell_audit(struct asking *q, size_t index, const char *message)
 }
 
 /* Validation `index` failed, or could not be evaluated. */
-static void failed(struct asking *q, size_t index, enum error_code code, const char *message)
+static void admit_failed(struct asking *q, size_t index, enum error_code code, const char *message)
 {
 	unsigned actions = q->binding->actions;
 
@@ -103,14 +103,14 @@ static void failed(struct asking *q, size_t index, enum error_code code, const c
 static void errored(struct asking *q, size_t index, const char *message)
 {
 	if (!q->policy->ignores_failures)
-		failed(q, index, ERR_INVALID, message);
+		admit_failed(q, index, ERR_INVALID, message);
 }
 
 /* --- validations -------------------------------------------------------------------- */
 
 /* The message of a failed validation. `made` is the result of its messageExpression. */
-static const char *message_of(struct asking *q, const struct admission_validation *v,
-			      struct cel_value made)
+static const char *admit_message_of(struct asking *q, const struct admission_validation *v,
+				    struct cel_value made)
 {
 	struct arena *a = q->req->write->arena;
 	struct str text = made.kind == CEL_STRING ? str_trim_space(made.s) : STR("");
@@ -142,7 +142,7 @@ static bool make_messages(struct asking *q, uint64_t budget, const char **ret_me
 		if ((v->message_expr.program || v->message_expr.fault) &&
 		    !admission_cel_evaluate(&q->cel, &v->message_expr, &budget, &made))
 			return false;
-		ret_messages[i] = message_of(q, v, made);
+		ret_messages[i] = admit_message_of(q, v, made);
 	}
 	return true;
 }
@@ -165,11 +165,11 @@ static void tell_outcomes(struct asking *q, const struct outcome *outcomes, uint
 		else if (!made)
 			errored(q, i, "failed messageExpression: " ADMISSION_OUT_OF_BUDGET);
 		else if (!outcomes[i].holds)
-			failed(q, i, p->validations[i].reason, messages[i]);
+			admit_failed(q, i, p->validations[i].reason, messages[i]);
 	}
 }
 
-static void validate(struct asking *q)
+static void admit_validate(struct asking *q)
 {
 	const struct admission_policy *p = q->policy;
 	struct arena *a = q->req->write->arena;
@@ -315,7 +315,7 @@ static void evaluate(struct asking *q, const struct schema_kind *kind, const str
 					 .params = params,
 					 .namespace_object = namespace_object(q),
 					 .named = &p->variables };
-	validate(q);
+	admit_validate(q);
 	make_annotations(q);
 }
 

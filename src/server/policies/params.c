@@ -41,7 +41,7 @@ struct gathering {
 	struct admission_params *params;
 };
 
-static void take(struct gathering *g, const struct object *o)
+static void params_take(struct gathering *g, const struct object *o)
 {
 	struct arena *a = g->req->write->arena;
 	struct json *tree;
@@ -55,7 +55,7 @@ static void take(struct gathering *g, const struct object *o)
 	g->params->v[g->params->n++] = tree;
 }
 
-static void on_listed(void *arg, const struct list_result *list, const struct error *err)
+static void params_on_listed(void *arg, const struct list_result *list, const struct error *err)
 {
 	struct gathering *g = arg;
 
@@ -63,7 +63,7 @@ static void on_listed(void *arg, const struct list_result *list, const struct er
 		return;
 	g->params->v = ARENA_ARRAY(g->req->write->arena, const struct json *, list->n + 1);
 	for (size_t i = 0; i < list->n; i++)
-		take(g, list->items[i]);
+		params_take(g, list->items[i]);
 }
 
 static void take_named(struct gathering *g, struct resource *r, struct str ns, struct str name)
@@ -72,7 +72,7 @@ static void take_named(struct gathering *g, struct resource *r, struct str ns, s
 
 	g->params->v = ARENA_ARRAY(g->req->write->arena, const struct json *, 1);
 	if (o)
-		take(g, o);
+		params_take(g, o);
 }
 
 /* The namespace of the parameters; empty for cluster-scoped kinds. */
@@ -115,7 +115,7 @@ int admission_params(struct admission_request *req, const struct schema_kind *ki
 		return ret;
 	r = state_resource(req->state, kind);
 	if (b->by_selector)
-		resource_list(r, &query, req->write->arena, on_listed, &g);
+		resource_list(r, &query, req->write->arena, params_on_listed, &g);
 	else
 		take_named(&g, r, query.ns, b->param_name);
 	if (ret_params->n == 0 && b->deny_without)

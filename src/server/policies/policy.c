@@ -20,7 +20,7 @@ static void policy_free(struct admission_policy *p)
 	free(p);
 }
 
-static enum error_code reason_of(struct str reason)
+static enum error_code policy_reason_of(struct str reason)
 {
 	static const enum error_code codes[] = { ERR_UNAUTHORIZED, ERR_FORBIDDEN, ERR_TOO_LARGE };
 
@@ -70,7 +70,7 @@ static void compile_validations(struct admission_policy *p, const struct json *l
 			v->message_expr = admission_expr(&p->arena, STR(""), message, of_message,
 							 CEL_POLICY_MESSAGE);
 		v->message = arena_str(&p->arena, str_trim_space(json_text_at(it, "message")));
-		v->reason = reason_of(json_text_at(it, "reason"));
+		v->reason = policy_reason_of(json_text_at(it, "reason"));
 		v++;
 		p->nvalidations++;
 	}

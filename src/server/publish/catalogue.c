@@ -60,8 +60,8 @@ static const struct schema_kind **served_kinds(const struct catalogue *c, size_t
 }
 
 /* Moves the kinds of one group (or, with `version`, of one group version) to the list. */
-static void take(struct catalogue *c, const struct schema_kind **custom, size_t n,
-		 const struct schema_kind *like, bool version)
+static void catalogue_take(struct catalogue *c, const struct schema_kind **custom, size_t n,
+			   const struct schema_kind *like, bool version)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (!custom[i] || !str_eq(custom[i]->group, like->group) ||
@@ -72,7 +72,7 @@ static void take(struct catalogue *c, const struct schema_kind **custom, size_t 
 	}
 }
 
-static void merge(struct catalogue *c)
+static void catalogue_merge(struct catalogue *c)
 {
 	size_t n, ncustom;
 	const struct schema_kind *const *kinds = schema_kinds(&n);
@@ -86,9 +86,9 @@ static void merge(struct catalogue *c)
 		if (!ncustom)
 			continue;
 		if (!next || !str_eq(next->api_version, k->api_version))
-			take(c, custom, ncustom, k, true);
+			catalogue_take(c, custom, ncustom, k, true);
 		if (!next || !str_eq(next->group, k->group))
-			take(c, custom, ncustom, k, false);
+			catalogue_take(c, custom, ncustom, k, false);
 	}
 	for (size_t i = 0; i < ncustom; i++)
 		if (custom[i])
@@ -105,7 +105,7 @@ struct catalogue *catalogue_build(struct catalogue_builder *b, const struct cata
 	atomic_init(&c->refs, 1);
 	c->crds = b->crds.v;
 	c->ncrds = b->crds.n;
-	merge(c);
+	catalogue_merge(c);
 	c->discovery = discovery_new(b->gates, c->kinds, c->nkinds);
 	c->openapi = openapi_new(b->gates, c->kinds, c->nkinds, before ? before->openapi : NULL);
 	return c;

@@ -43,7 +43,7 @@ struct discovery {
 
 /* --- parts that several documents share --------------------------------------------- */
 
-static void put(struct json_writer *w, const char *key, struct str value)
+static void discovery_put(struct json_writer *w, const char *key, struct str value)
 {
 	json_writer_keyz(w, key);
 	json_writer_str(w, value);
@@ -143,18 +143,18 @@ static void put_storage_hash(struct json_writer *w, const struct schema_kind *k)
 		       STR_ARG(stored->version), STR_ARG(stored->kind));
 	pki_sha256(str_from(text), digest);
 	(void)base64_encode(&hash, str_of(digest, 8), BASE64_STD);
-	put(w, "storageVersionHash", buf_str(&hash));
+	discovery_put(w, "storageVersionHash", buf_str(&hash));
 	buf_release(&hash);
 }
 
 static void put_resource(struct json_writer *w, const struct schema_kind *k)
 {
 	json_writer_begin_object(w);
-	put(w, "name", k->resource);
-	put(w, "singularName", k->singular);
+	discovery_put(w, "name", k->resource);
+	discovery_put(w, "singularName", k->singular);
 	json_writer_keyz(w, "namespaced");
 	json_writer_bool(w, k->flags & SCHEMA_NAMESPACED);
-	put(w, "kind", k->kind);
+	discovery_put(w, "kind", k->kind);
 	put_verbs(w, k->verbs);
 	put_texts(w, "shortNames", k->short_names);
 	put_texts(w, "categories", k->categories);
@@ -169,15 +169,15 @@ static void put_subresource(struct json_writer *w, const struct schema_kind *k,
 
 	(void)snprintf(name, sizeof(name), "%.*s/%.*s", STR_ARG(k->resource), STR_ARG(s->name));
 	json_writer_begin_object(w);
-	put(w, "name", str_from(name));
-	put(w, "singularName", STR(""));
+	discovery_put(w, "name", str_from(name));
+	discovery_put(w, "singularName", STR(""));
 	json_writer_keyz(w, "namespaced");
 	json_writer_bool(w, k->flags & SCHEMA_NAMESPACED);
 	if (!str_eq(s->group, k->group) || !str_eq(s->version, k->version)) {
-		put(w, "group", s->group);
-		put(w, "version", s->version);
+		discovery_put(w, "group", s->group);
+		discovery_put(w, "version", s->version);
 	}
-	put(w, "kind", s->kind);
+	discovery_put(w, "kind", s->kind);
 	put_verbs(w, s->verbs);
 	json_writer_end_object(w);
 }
@@ -189,11 +189,11 @@ static void put_bares(const struct discovery *d, const struct schema_kind *first
 		if (!str_eq(b->api_version, first->api_version) || !gates_on(&d->gates, b->gate))
 			continue;
 		json_writer_begin_object(w);
-		put(w, "name", b->resource);
-		put(w, "singularName", b->singular);
+		discovery_put(w, "name", b->resource);
+		discovery_put(w, "singularName", b->singular);
 		json_writer_keyz(w, "namespaced");
 		json_writer_bool(w, false);
-		put(w, "kind", b->kind);
+		discovery_put(w, "kind", b->kind);
 		put_bare_verb(w, b);
 		json_writer_end_object(w);
 	}
@@ -216,10 +216,10 @@ static void print_resources(const struct discovery *d, const struct entry *e, st
 	size_t at = 0;
 
 	json_writer_begin_object(w);
-	put(w, "kind", STR("APIResourceList"));
+	discovery_put(w, "kind", STR("APIResourceList"));
 	if (first->group.n)
-		put(w, "apiVersion", STR("v1"));
-	put(w, "groupVersion", first->api_version);
+		discovery_put(w, "apiVersion", STR("v1"));
+	discovery_put(w, "groupVersion", first->api_version);
 	json_writer_keyz(w, "resources");
 	json_writer_begin_array(w);
 	while ((k = next_kind(d, &at))) {
@@ -240,8 +240,8 @@ static void print_resources(const struct discovery *d, const struct entry *e, st
 static void put_group_version(struct json_writer *w, const struct schema_kind *k)
 {
 	json_writer_begin_object(w);
-	put(w, "groupVersion", k->api_version);
-	put(w, "version", k->version);
+	discovery_put(w, "groupVersion", k->api_version);
+	discovery_put(w, "version", k->version);
 	json_writer_end_object(w);
 }
 
@@ -252,7 +252,7 @@ static void put_group(const struct discovery *d, const struct schema_kind *first
 	const struct schema_kind *k, *last = NULL;
 	size_t at = 0;
 
-	put(w, "name", first->group);
+	discovery_put(w, "name", first->group);
 	json_writer_keyz(w, "versions");
 	json_writer_begin_array(w);
 	while ((k = next_kind(d, &at))) {
@@ -269,8 +269,8 @@ static void put_group(const struct discovery *d, const struct schema_kind *first
 static void print_group(const struct discovery *d, const struct entry *e, struct json_writer *w)
 {
 	json_writer_begin_object(w);
-	put(w, "kind", STR("APIGroup"));
-	put(w, "apiVersion", STR("v1"));
+	discovery_put(w, "kind", STR("APIGroup"));
+	discovery_put(w, "apiVersion", STR("v1"));
 	put_group(d, e->first, w);
 	json_writer_end_object(w);
 }
@@ -282,8 +282,8 @@ static void print_groups(const struct discovery *d, const struct entry *e UNUSED
 	size_t at = 0;
 
 	json_writer_begin_object(w);
-	put(w, "kind", STR("APIGroupList"));
-	put(w, "apiVersion", STR("v1"));
+	discovery_put(w, "kind", STR("APIGroupList"));
+	discovery_put(w, "apiVersion", STR("v1"));
 	json_writer_keyz(w, "groups");
 	json_writer_begin_array(w);
 	while ((k = next_kind(d, &at))) {
@@ -306,7 +306,7 @@ static void print_versions(const struct discovery *d UNUSED, const struct entry 
 			   struct json_writer *w)
 {
 	json_writer_begin_object(w);
-	put(w, "kind", STR("APIVersions"));
+	discovery_put(w, "kind", STR("APIVersions"));
 	json_writer_keyz(w, "versions");
 	json_writer_begin_array(w);
 	json_writer_strz(w, "v1");
@@ -327,9 +327,9 @@ static void put_response_kind(struct json_writer *w, const struct schema_kind *k
 
 	json_writer_keyz(w, "responseKind");
 	json_writer_begin_object(w);
-	put(w, "group", own ? STR("") : group);
-	put(w, "version", own ? STR("") : version);
-	put(w, "kind", kind);
+	discovery_put(w, "group", own ? STR("") : group);
+	discovery_put(w, "version", own ? STR("") : version);
+	discovery_put(w, "kind", kind);
 	json_writer_end_object(w);
 }
 
@@ -344,7 +344,7 @@ static void put_subresources(const struct discovery *d, const struct schema_kind
 		if (!gates_on(&d->gates, s->gate))
 			continue;
 		json_writer_begin_object(w);
-		put(w, "subresource", s->name);
+		discovery_put(w, "subresource", s->name);
 		put_response_kind(w, k, s->group, s->version, s->kind);
 		put_verbs(w, s->verbs);
 		json_writer_end_object(w);
@@ -356,10 +356,11 @@ static void put_aggregated_resource(const struct discovery *d, const struct sche
 				    struct json_writer *w)
 {
 	json_writer_begin_object(w);
-	put(w, "resource", k->resource);
+	discovery_put(w, "resource", k->resource);
 	put_response_kind(w, k, k->group, k->version, k->kind);
-	put(w, "scope", k->flags & SCHEMA_NAMESPACED ? STR("Namespaced") : STR("Cluster"));
-	put(w, "singularResource", k->singular);
+	discovery_put(w, "scope",
+		      k->flags & SCHEMA_NAMESPACED ? STR("Namespaced") : STR("Cluster"));
+	discovery_put(w, "singularResource", k->singular);
 	put_verbs(w, k->verbs);
 	put_texts(w, "shortNames", k->short_names);
 	put_texts(w, "categories", k->categories);
@@ -375,10 +376,10 @@ static void put_aggregated_bares(const struct discovery *d, const struct schema_
 		if (!str_eq(b->api_version, first->api_version) || !gates_on(&d->gates, b->gate))
 			continue;
 		json_writer_begin_object(w);
-		put(w, "resource", b->resource);
+		discovery_put(w, "resource", b->resource);
 		put_response_kind(w, first, first->group, first->version, b->kind);
-		put(w, "scope", STR("Cluster"));
-		put(w, "singularResource", b->singular);
+		discovery_put(w, "scope", STR("Cluster"));
+		discovery_put(w, "singularResource", b->singular);
 		put_bare_verb(w, b);
 		json_writer_end_object(w);
 	}
@@ -391,7 +392,7 @@ static void put_aggregated_version(const struct discovery *d, const struct schem
 	size_t at = 0;
 
 	json_writer_begin_object(w);
-	put(w, "version", first->version);
+	discovery_put(w, "version", first->version);
 	json_writer_keyz(w, "resources");
 	json_writer_begin_array(w);
 	while ((k = next_kind(d, &at)))
@@ -399,7 +400,7 @@ static void put_aggregated_version(const struct discovery *d, const struct schem
 			put_aggregated_resource(d, k, w);
 	put_aggregated_bares(d, first, w);
 	json_writer_end_array(w);
-	put(w, "freshness", STR("Current"));
+	discovery_put(w, "freshness", STR("Current"));
 	json_writer_end_object(w);
 }
 
@@ -413,7 +414,7 @@ static void put_aggregated_group(const struct discovery *d, const struct schema_
 	json_writer_keyz(w, "metadata");
 	json_writer_begin_object(w);
 	if (first->group.n)
-		put(w, "name", first->group);
+		discovery_put(w, "name", first->group);
 	json_writer_end_object(w);
 	json_writer_keyz(w, "versions");
 	json_writer_begin_array(w);
@@ -438,8 +439,8 @@ static void print_aggregated(const struct discovery *d, const struct entry *e,
 
 	(void)snprintf(api_version, sizeof(api_version), "apidiscovery.k8s.io/%s", e->version);
 	json_writer_begin_object(w);
-	put(w, "kind", STR("APIGroupDiscoveryList"));
-	put(w, "apiVersion", str_from(api_version));
+	discovery_put(w, "kind", STR("APIGroupDiscoveryList"));
+	discovery_put(w, "apiVersion", str_from(api_version));
 	json_writer_keyz(w, "metadata");
 	json_writer_begin_object(w);
 	json_writer_end_object(w);
@@ -530,7 +531,8 @@ void discovery_free(struct discovery *d)
 	free(d);
 }
 
-static const struct entry *find(const struct discovery *d, struct str path, struct str version)
+static const struct entry *publish_discovery_find(const struct discovery *d, struct str path,
+						  struct str version)
 {
 	for (size_t i = 0; i < d->entries.n; i++) {
 		const struct entry *e = &d->entries.v[i];
@@ -546,7 +548,7 @@ struct printing {
 	const struct entry *entry;
 };
 
-static void print(void *arg, struct buf *out)
+static void discovery_print(void *arg, struct buf *out)
 {
 	const struct printing *p = arg;
 	struct json_writer w;
@@ -568,15 +570,15 @@ int discovery_get(const struct discovery *d, struct str path, const struct accep
 	if (accept->as == ACCEPT_DISCOVERY_V2) {
 		bool beta = str_eqz(accept->as_version, "v2beta1");
 
-		found = find(d, path, beta ? STR("v2beta1") : STR("v2"));
+		found = publish_discovery_find(d, path, beta ? STR("v2beta1") : STR("v2"));
 	}
 	if (!found)
-		found = find(d, path, STR_NULL);
+		found = publish_discovery_find(d, path, STR_NULL);
 	if (!found)
 		return error_set(err, ERR_NOT_FOUND,
 				 "the server could not find the requested resource");
 	made = document_lazy_get(found->document, DISCOVERY_DOCUMENT_MAX, found->content_type,
-				 print, &(struct printing){ d, found });
+				 discovery_print, &(struct printing){ d, found });
 	if (!made)
 		return error_set(err, ERR_TOO_LARGE, "limit is %lu", DISCOVERY_DOCUMENT_MAX);
 	*ret_document = made;

@@ -104,7 +104,7 @@ static void print_root(const struct openapi *o, struct buf *out)
 	(void)json_writer_finish(&w);
 }
 
-static void print(void *arg, struct buf *out)
+static void publish_openapi_print(void *arg, struct buf *out)
 {
 	const struct making *m = arg;
 
@@ -123,8 +123,8 @@ static void print(void *arg, struct buf *out)
 /* NULL if it is too large. */
 static const struct document *made(const struct openapi *o, const struct slot *s)
 {
-	return document_lazy_get(s->document, OPENAPI_DOCUMENT_MAX, s->content_type, print,
-				 &(struct making){ o, s });
+	return document_lazy_get(s->document, OPENAPI_DOCUMENT_MAX, s->content_type,
+				 publish_openapi_print, &(struct making){ o, s });
 }
 
 /* --- the list ------------------------------------------------------------------------ */
@@ -166,8 +166,8 @@ static bool same_kinds(const struct openapi *a, const struct openapi *b, struct 
 }
 
 /* The existing document; otherwise an empty slot for it. */
-static struct document_lazy *place(const struct openapi *o, const struct slot *s,
-				   const struct openapi *before)
+static struct document_lazy *openapi_place(const struct openapi *o, const struct slot *s,
+					   const struct openapi *before)
 {
 	for (size_t i = 0; before && s->form == FORM_V3 && i < before->slots.n; i++) {
 		const struct slot *old = &before->slots.v[i];
@@ -203,7 +203,7 @@ struct openapi *openapi_new(const struct gates *gates, const struct schema_kind 
 		add_slot(o, path, FORM_V3, last, TYPE_JSON);
 	}
 	for (size_t i = 0; i < o->slots.n; i++)
-		o->slots.v[i].document = place(o, &o->slots.v[i], before);
+		o->slots.v[i].document = openapi_place(o, &o->slots.v[i], before);
 	return o;
 }
 
@@ -236,8 +236,8 @@ static bool takes(struct str range, const char *content_type)
 }
 
 /* kubectl lists its types in order of preference without q, so the first one wins. */
-static const struct slot *choose(struct openapi *o, struct str path, struct str accept,
-				 bool *ret_known)
+static const struct slot *openapi_choose(struct openapi *o, struct str path, struct str accept,
+					 bool *ret_known)
 {
 	struct str range;
 
@@ -263,7 +263,7 @@ int openapi_get(struct openapi *o, struct str path, struct str accept,
 
 	if (path.n > 1 && path.p[path.n - 1] == '/')
 		path.n--;
-	s = choose(o, path, accept.n ? accept : STR("*/*"), &known);
+	s = openapi_choose(o, path, accept.n ? accept : STR("*/*"), &known);
 	if (!s && known)
 		return error_set(err, ERR_NOT_ACCEPTABLE,
 				 "only the following media types are accepted: " TYPE_JSON

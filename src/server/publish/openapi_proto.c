@@ -58,7 +58,7 @@ static void add_tag(struct buf *out, uint32_t number, unsigned wire)
 	add_varint(out, (uint64_t)number << 3 | wire);
 }
 
-static void add_text(struct buf *out, uint32_t number, struct str text)
+static void openapi_proto_add_text(struct buf *out, uint32_t number, struct str text)
 {
 	add_tag(out, number, WIRE_BYTES);
 	add_varint(out, text.n);
@@ -66,13 +66,13 @@ static void add_text(struct buf *out, uint32_t number, struct str text)
 }
 
 /* Begins a message; its length is inserted before it at the end. */
-static size_t begin(struct buf *out, uint32_t number)
+static size_t openapi_proto_begin(struct buf *out, uint32_t number)
 {
 	add_tag(out, number, WIRE_BYTES);
 	return out->n;
 }
 
-static void end(struct buf *out, size_t mark)
+static void openapi_proto_end(struct buf *out, size_t mark)
 {
 	unsigned char bytes[10];
 	size_t n = encode_varint(out->n - mark, bytes);
@@ -86,9 +86,9 @@ static void end(struct buf *out, size_t mark)
 
 /* --- scalars ------------------------------------------------------------------------- */
 
-static void put_text(struct buf *out, uint32_t number, const struct json *v)
+static void openapi_proto_put_text(struct buf *out, uint32_t number, const struct json *v)
 {
-	add_text(out, number, json_str(v));
+	openapi_proto_add_text(out, number, json_str(v));
 }
 
 static void put_bool(struct buf *out, uint32_t number, const struct json *v)
@@ -130,19 +130,19 @@ static void put_number(struct buf *out, uint32_t number, const struct json *v)
 static void put_texts(struct buf *out, uint32_t number, const struct json *v)
 {
 	JSON_FOREACH (e, v)
-		add_text(out, number, json_str(e));
+		openapi_proto_add_text(out, number, json_str(e));
 }
 
 /* Any{yaml(2)} */
 static void put_any(struct buf *out, uint32_t number, const struct json *v)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(1UL << 20);
-	size_t mark = begin(out, number);
+	size_t mark = openapi_proto_begin(out, number);
 
 	if (json_print(&text, v, NULL) < 0)
 		out->overflow = true;
-	add_text(out, 2, buf_str(&text));
-	end(out, mark);
+	openapi_proto_add_text(out, 2, buf_str(&text));
+	openapi_proto_end(out, mark);
 }
 
 static void put_anys(struct buf *out, uint32_t number, const struct json *v)
@@ -154,11 +154,11 @@ static void put_anys(struct buf *out, uint32_t number, const struct json *v)
 /* NamedAny{name(1), value(2)} */
 static void put_extension(struct buf *out, uint32_t number, const struct json *v)
 {
-	size_t mark = begin(out, number);
+	size_t mark = openapi_proto_begin(out, number);
 
-	add_text(out, 1, json_key(v));
+	openapi_proto_add_text(out, 1, json_key(v));
 	put_any(out, 2, v);
-	end(out, mark);
+	openapi_proto_end(out, mark);
 }
 
 /* --- messages ------------------------------------------------------------------------ */
@@ -181,21 +181,21 @@ static void put_members(struct buf *out, const struct message *m, const struct j
 static void put_message(struct buf *out, uint32_t number, const struct message *m,
 			const struct json *v)
 {
-	size_t mark = begin(out, number);
+	size_t mark = openapi_proto_begin(out, number);
 
 	put_members(out, m, v);
-	end(out, mark);
+	openapi_proto_end(out, mark);
 }
 
 /* {name(1), value(2)} for each member, in the list `number`. */
 static void put_named(struct buf *out, uint32_t number, const struct json *object, put_fn put)
 {
 	JSON_FOREACH (v, object) {
-		size_t mark = begin(out, number);
+		size_t mark = openapi_proto_begin(out, number);
 
-		add_text(out, 1, json_key(v));
+		openapi_proto_add_text(out, 1, json_key(v));
 		put(out, 2, v);
-		end(out, mark);
+		openapi_proto_end(out, mark);
 	}
 }
 
@@ -204,39 +204,39 @@ static void put_schema(struct buf *out, uint32_t number, const struct json *v);
 /* TypeItem{value(1)} */
 static void put_type(struct buf *out, uint32_t number, const struct json *v)
 {
-	size_t mark = begin(out, number);
+	size_t mark = openapi_proto_begin(out, number);
 
-	add_text(out, 1, json_str(v));
-	end(out, mark);
+	openapi_proto_add_text(out, 1, json_str(v));
+	openapi_proto_end(out, mark);
 }
 
 /* ItemsItem{schema(1)}, AdditionalPropertiesItem{schema(1)}, SchemaItem{schema(1)} */
 static void put_schema_item(struct buf *out, uint32_t number, const struct json *v)
 {
-	size_t mark = begin(out, number);
+	size_t mark = openapi_proto_begin(out, number);
 
 	put_schema(out, 1, v);
-	end(out, mark);
+	openapi_proto_end(out, mark);
 }
 
 /* AdditionalPropertiesItem{schema(1) | boolean(2)} */
 static void put_additional(struct buf *out, uint32_t number, const struct json *v)
 {
-	size_t mark = begin(out, number);
+	size_t mark = openapi_proto_begin(out, number);
 
 	if (json_is(v, JSON_BOOL))
 		put_bool(out, 2, v);
 	else
 		put_schema(out, 1, v);
-	end(out, mark);
+	openapi_proto_end(out, mark);
 }
 
 /* ExternalDocs{description(1), url(2)} */
 static void put_docs(struct buf *out, uint32_t number, const struct json *v)
 {
 	static const struct member members[] = {
-		{ KEY("description"), 1, put_text },
-		{ KEY("url"), 2, put_text },
+		{ KEY("description"), 1, openapi_proto_put_text },
+		{ KEY("url"), 2, openapi_proto_put_text },
 	};
 	static const struct message docs = MESSAGE(members, 3);
 
@@ -246,19 +246,19 @@ static void put_docs(struct buf *out, uint32_t number, const struct json *v)
 /* Properties{additional_properties(1)}, Definitions{additional_properties(1)} */
 static void put_schemas(struct buf *out, uint32_t number, const struct json *v)
 {
-	size_t mark = begin(out, number);
+	size_t mark = openapi_proto_begin(out, number);
 
 	put_named(out, 1, v, put_schema);
-	end(out, mark);
+	openapi_proto_end(out, mark);
 }
 
 static void put_schema(struct buf *out, uint32_t number, const struct json *v)
 {
 	static const struct member members[] = {
-		{ KEY("$ref"), 1, put_text },
-		{ KEY("format"), 2, put_text },
-		{ KEY("title"), 3, put_text },
-		{ KEY("description"), 4, put_text },
+		{ KEY("$ref"), 1, openapi_proto_put_text },
+		{ KEY("format"), 2, openapi_proto_put_text },
+		{ KEY("title"), 3, openapi_proto_put_text },
+		{ KEY("description"), 4, openapi_proto_put_text },
 		{ KEY("default"), 5, put_any },
 		{ KEY("multipleOf"), 6, put_number },
 		{ KEY("maximum"), 7, put_number },
@@ -267,7 +267,7 @@ static void put_schema(struct buf *out, uint32_t number, const struct json *v)
 		{ KEY("exclusiveMinimum"), 10, put_bool },
 		{ KEY("maxLength"), 11, put_count },
 		{ KEY("minLength"), 12, put_count },
-		{ KEY("pattern"), 13, put_text },
+		{ KEY("pattern"), 13, openapi_proto_put_text },
 		{ KEY("maxItems"), 14, put_count },
 		{ KEY("minItems"), 15, put_count },
 		{ KEY("uniqueItems"), 16, put_bool },
@@ -291,38 +291,43 @@ static void put_schema(struct buf *out, uint32_t number, const struct json *v)
 static void put_parameter(struct buf *out, uint32_t number, const struct json *v)
 {
 	static const struct member of_body[] = {
-		{ KEY("name"), 2, put_text },
-		{ KEY("in"), 3, put_text },
+		{ KEY("name"), 2, openapi_proto_put_text },
+		{ KEY("in"), 3, openapi_proto_put_text },
 		{ KEY("required"), 4, put_bool },
 		{ KEY("schema"), 5, put_schema },
 	};
 	static const struct member of_query[] = {
-		{ KEY("required"), 1, put_bool },     { KEY("in"), 2, put_text },
-		{ KEY("name"), 4, put_text },         { KEY("type"), 6, put_text },
+		{ KEY("required"), 1, put_bool },
+		{ KEY("in"), 2, openapi_proto_put_text },
+		{ KEY("name"), 4, openapi_proto_put_text },
+		{ KEY("type"), 6, openapi_proto_put_text },
 		{ KEY("uniqueItems"), 20, put_bool },
 	};
 	static const struct member of_path[] = {
-		{ KEY("required"), 1, put_bool },     { KEY("in"), 2, put_text },
-		{ KEY("name"), 4, put_text },         { KEY("type"), 5, put_text },
+		{ KEY("required"), 1, put_bool },
+		{ KEY("in"), 2, openapi_proto_put_text },
+		{ KEY("name"), 4, openapi_proto_put_text },
+		{ KEY("type"), 5, openapi_proto_put_text },
 		{ KEY("uniqueItems"), 19, put_bool },
 	};
 	static const struct message body = MESSAGE(of_body, 0), query = MESSAGE(of_query, 0),
 				    path = MESSAGE(of_path, 0);
 	struct str in = json_text_at(v, "in");
-	size_t item = begin(out, number), parameter = begin(out, 1), inner;
+	size_t item = openapi_proto_begin(out, number), parameter = openapi_proto_begin(out, 1),
+	       inner;
 
 	if (str_eqz(in, "body")) {
 		put_message(out, 1, &body, v);
 	} else {
-		inner = begin(out, 2);
+		inner = openapi_proto_begin(out, 2);
 		if (str_eqz(in, "path"))
 			put_message(out, 4, &path, v);
 		else
 			put_message(out, 3, &query, v);
-		end(out, inner);
+		openapi_proto_end(out, inner);
 	}
-	end(out, parameter);
-	end(out, item);
+	openapi_proto_end(out, parameter);
+	openapi_proto_end(out, item);
 }
 
 static void put_parameters(struct buf *out, uint32_t number, const struct json *v)
@@ -335,32 +340,36 @@ static void put_parameters(struct buf *out, uint32_t number, const struct json *
 static void put_response(struct buf *out, uint32_t number, const struct json *v)
 {
 	static const struct member members[] = {
-		{ KEY("description"), 1, put_text },
+		{ KEY("description"), 1, openapi_proto_put_text },
 		{ KEY("schema"), 2, put_schema_item },
 	};
 	static const struct message response = MESSAGE(members, 5);
-	size_t mark = begin(out, number);
+	size_t mark = openapi_proto_begin(out, number);
 
 	put_message(out, 1, &response, v);
-	end(out, mark);
+	openapi_proto_end(out, mark);
 }
 
 /* Responses{response_code(1)} */
 static void put_responses(struct buf *out, uint32_t number, const struct json *v)
 {
-	size_t mark = begin(out, number);
+	size_t mark = openapi_proto_begin(out, number);
 
 	put_named(out, 1, v, put_response);
-	end(out, mark);
+	openapi_proto_end(out, mark);
 }
 
 static void put_operation(struct buf *out, uint32_t number, const struct json *v)
 {
 	static const struct member members[] = {
-		{ KEY("tags"), 1, put_texts },          { KEY("description"), 3, put_text },
-		{ KEY("operationId"), 5, put_text },    { KEY("produces"), 6, put_texts },
-		{ KEY("consumes"), 7, put_texts },      { KEY("parameters"), 8, put_parameters },
-		{ KEY("responses"), 9, put_responses }, { KEY("schemes"), 10, put_texts },
+		{ KEY("tags"), 1, put_texts },
+		{ KEY("description"), 3, openapi_proto_put_text },
+		{ KEY("operationId"), 5, openapi_proto_put_text },
+		{ KEY("produces"), 6, put_texts },
+		{ KEY("consumes"), 7, put_texts },
+		{ KEY("parameters"), 8, put_parameters },
+		{ KEY("responses"), 9, put_responses },
+		{ KEY("schemes"), 10, put_texts },
 	};
 	static const struct message operation = MESSAGE(members, 13);
 
@@ -382,17 +391,17 @@ static void put_path(struct buf *out, uint32_t number, const struct json *v)
 /* Paths{path(2)} */
 static void put_paths(struct buf *out, uint32_t number, const struct json *v)
 {
-	size_t mark = begin(out, number);
+	size_t mark = openapi_proto_begin(out, number);
 
 	put_named(out, 2, v, put_path);
-	end(out, mark);
+	openapi_proto_end(out, mark);
 }
 
 static void put_info(struct buf *out, uint32_t number, const struct json *v)
 {
 	static const struct member members[] = {
-		{ KEY("title"), 1, put_text },
-		{ KEY("version"), 2, put_text },
+		{ KEY("title"), 1, openapi_proto_put_text },
+		{ KEY("version"), 2, openapi_proto_put_text },
 	};
 	static const struct message info = MESSAGE(members, 7);
 
@@ -403,50 +412,50 @@ static void put_info(struct buf *out, uint32_t number, const struct json *v)
 static void put_api_key(struct buf *out, uint32_t number, const struct json *v)
 {
 	static const struct member members[] = {
-		{ KEY("type"), 1, put_text },
-		{ KEY("name"), 2, put_text },
-		{ KEY("in"), 3, put_text },
-		{ KEY("description"), 4, put_text },
+		{ KEY("type"), 1, openapi_proto_put_text },
+		{ KEY("name"), 2, openapi_proto_put_text },
+		{ KEY("in"), 3, openapi_proto_put_text },
+		{ KEY("description"), 4, openapi_proto_put_text },
 	};
 	static const struct message key = MESSAGE(members, 5);
-	size_t mark = begin(out, number);
+	size_t mark = openapi_proto_begin(out, number);
 
 	put_message(out, 2, &key, v);
-	end(out, mark);
+	openapi_proto_end(out, mark);
 }
 
 static void put_security_definitions(struct buf *out, uint32_t number, const struct json *v)
 {
-	size_t mark = begin(out, number);
+	size_t mark = openapi_proto_begin(out, number);
 
 	put_named(out, 1, v, put_api_key);
-	end(out, mark);
+	openapi_proto_end(out, mark);
 }
 
 /* StringArray{value(1)} */
 static void put_text_array(struct buf *out, uint32_t number, const struct json *v)
 {
-	size_t mark = begin(out, number);
+	size_t mark = openapi_proto_begin(out, number);
 
 	put_texts(out, 1, v);
-	end(out, mark);
+	openapi_proto_end(out, mark);
 }
 
 /* SecurityRequirement{additional_properties(1)} for each */
 static void put_security(struct buf *out, uint32_t number, const struct json *v)
 {
 	JSON_FOREACH (e, v) {
-		size_t mark = begin(out, number);
+		size_t mark = openapi_proto_begin(out, number);
 
 		put_named(out, 1, e, put_text_array);
-		end(out, mark);
+		openapi_proto_end(out, mark);
 	}
 }
 
 int openapi_v2_to_protobuf(const struct json *document, struct buf *out)
 {
 	static const struct member members[] = {
-		{ KEY("swagger"), 1, put_text },
+		{ KEY("swagger"), 1, openapi_proto_put_text },
 		{ KEY("info"), 2, put_info },
 		{ KEY("paths"), 8, put_paths },
 		{ KEY("definitions"), 9, put_schemas },

@@ -50,7 +50,7 @@ static void add_kind(struct type_set *set, const struct schema_kind *k)
 }
 
 /* The list grows during the iteration: added types are visited in turn. */
-static void collect(const struct openapi_print *p, struct type_set *set)
+static void openapi_types_collect(const struct openapi_print *p, struct type_set *set)
 {
 	for (size_t i = 0; i < p->nkinds; i++)
 		if (openapi_has_kind(p, p->kinds[i]))
@@ -325,7 +325,7 @@ void openapi_print_types(struct openapi_print *p)
 
 	map_init(&set.seen);
 	vec_init(&set.list, SIZE_MAX);
-	collect(p, &set);
+	openapi_types_collect(p, &set);
 	qsort(set.list.v, set.list.n, sizeof(*set.list.v), order);
 	json_writer_begin_object(p->w);
 	for (size_t i = 0; i < set.list.n; i++)

@@ -20,7 +20,7 @@ struct search {
 };
 
 /* An endpoint without the condition is ready. */
-static bool is_ready(const struct json *endpoint)
+static bool endpoints_is_ready(const struct json *endpoint)
 {
 	bool ready = true;
 
@@ -29,13 +29,13 @@ static bool is_ready(const struct json *endpoint)
 }
 
 /* Only the first of its addresses counts. */
-static bool take(struct search *s, const struct json *endpoint, int port)
+static bool endpoints_take(struct search *s, const struct json *endpoint, int port)
 {
 	const struct endpoints_query *q = s->query;
 	struct str host = json_str(json_first(json_getz(endpoint, "addresses")));
 	struct addr to;
 
-	if (!is_ready(endpoint) || !host.n || kubelets_address(host, port, &to, NULL) < 0)
+	if (!endpoints_is_ready(endpoint) || !host.n || kubelets_address(host, port, &to, NULL) < 0)
 		return false;
 	if (q->accepts && !q->accepts(q->arg, endpoint, &to))
 		return false;
@@ -49,7 +49,7 @@ static bool take_any(struct search *s, const struct json *endpoints, int port)
 	const struct json *it = n ? json_at(endpoints, prng_below(s->prng, n)) : NULL;
 
 	for (size_t i = 0; i < n; i++) {
-		if (take(s, it, port))
+		if (endpoints_take(s, it, port))
 			return true;
 		it = it->next ? it->next : json_first(endpoints);
 	}

@@ -55,7 +55,8 @@ static int read_pair(const struct kubelets *k, struct buf *cert, struct buf *key
 	return r < 0 ? r : file_read(k->opts->kubelet_key_file, key, err);
 }
 
-static int make(const struct kubelets *k, struct tls *ret_tls[CONFIGURATIONS], struct error *err)
+static int kubelets_make(const struct kubelets *k, struct tls *ret_tls[CONFIGURATIONS],
+			 struct error *err)
 {
 	static const char *const alpn[] = { "http/1.1", NULL };
 	CLEANUP(buf_release) struct buf cert = BUF_INIT(PEM_MAX);
@@ -82,7 +83,7 @@ static int make(const struct kubelets *k, struct tls *ret_tls[CONFIGURATIONS], s
 int kubelets_renew(struct kubelets *k, struct error *err)
 {
 	struct tls *made[CONFIGURATIONS] = { NULL }, *old;
-	int r = make(k, made, err);
+	int r = kubelets_make(k, made, err);
 
 	if (r == 0)
 		lock_acquire(&k->lock);

@@ -11,7 +11,7 @@
 #include "base/core/mem.h"
 
 /* Whether the address belongs to this machine: then a socket can be bound to it. */
-static bool is_ours(const struct addr *a)
+static bool reach_is_ours(const struct addr *a)
 {
 	struct sockaddr_storage at = a->sa;
 	int fd = socket(at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -51,7 +51,7 @@ static bool allows(const struct addr_rule *rule, const struct addr *a)
 		return a->kind == ADDR_NAME;
 	if (r->nodes && r->reach->nranges && !is_in_a_range(r->reach, a))
 		return false;
-	return a->port != atomic_load(&r->reach->port) || !is_ours(a);
+	return a->port != atomic_load(&r->reach->port) || !reach_is_ours(a);
 }
 
 int reach_init(struct reach *r, const char *const *ranges, size_t n, struct error *err)

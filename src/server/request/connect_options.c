@@ -253,7 +253,8 @@ static void add_member(struct buf *out, const struct member *m, const struct jso
 }
 
 /* A text that does not fit into a target must not be sent in part. */
-static int finish(struct arena *a, struct buf *out, struct str *ret_text, struct error *err)
+static int connect_options_finish(struct arena *a, struct buf *out, struct str *ret_text,
+				  struct error *err)
 {
 	if (out->n > HTTP_TARGET_MAX)
 		return error_set(err, ERR_TOO_LARGE, "the options take more than %lu KiB",
@@ -271,7 +272,7 @@ int connect_options_query(struct arena *a, const struct json *options, struct st
 	for (const struct member *m = o->members; m < o->members + MEMBERS_MAX && m->name; m++)
 		if (json_getz(options, m->name))
 			add_member(&out, m, json_getz(options, m->name));
-	return finish(a, &out, ret_query, err);
+	return connect_options_finish(a, &out, ret_query, err);
 }
 
 int connect_options_path(struct arena *a, const struct json *options, struct str *ret_path,
@@ -287,5 +288,5 @@ int connect_options_path(struct arena *a, const struct json *options, struct str
 		(void)buf_addz(&out, first ? "" : "/");
 		connect_escape(&out, part, false);
 	}
-	return finish(a, &out, ret_path, err);
+	return connect_options_finish(a, &out, ret_path, err);
 }

@@ -116,7 +116,8 @@ static void send(struct buf *out, const char *name, struct str value)
 /* --- reading ---------------------------------------------------------------------- */
 
 /* Sent in whole seconds. */
-static int read_time(struct reading *r, struct value *v, struct str text, struct error *err)
+static int connect_query_read_time(struct reading *r, struct value *v, struct str text,
+				   struct error *err)
 {
 	CLEANUP(buf_release) struct buf quoted = BUF_INIT(4 * text.n + 16);
 	char printed[TIMESTAMP_SIZE];
@@ -165,7 +166,7 @@ static int read_value(struct reading *r, const struct param *p, struct value *v,
 	if (p->type == PARAM_NUMBER)
 		return request_read_i64(text, &v->number, err);
 	if (p->type == PARAM_TIME)
-		return read_time(r, v, text, err);
+		return connect_query_read_time(r, v, text, err);
 	if (p->type == PARAM_BOOL)
 		v->on = request_read_bool(text);
 	else
@@ -173,7 +174,7 @@ static int read_value(struct reading *r, const struct param *p, struct value *v,
 	return 0;
 }
 
-static int read_all(struct reading *r, struct str query, struct error *err)
+static int connect_query_read_all(struct reading *r, struct str query, struct error *err)
 {
 	struct str name, value;
 	int ret = 0;
@@ -267,7 +268,7 @@ int connect_query_parse(struct str subresource, struct str query, struct arena *
 	for (size_t i = 0; i < PARAMS_MAX; i++)
 		buf_init(&r.values[i].list, 4 * HTTP_TARGET_MAX);
 	log = r.of == options;
-	ret = read_all(&r, query, err);
+	ret = connect_query_read_all(&r, query, err);
 	if (ret == 0 && log)
 		check_log(&r, errs);
 	if (ret == 0 && field_errors_any(errs))

@@ -22,7 +22,7 @@ struct clause {
 /* --- parsing ---------------------------------------------------------------------- */
 
 /* The text before `sep`; *rest is the text after it. */
-static struct str take(struct str *rest, char sep)
+static struct str negotiate_take(struct str *rest, char sep)
 {
 	struct str piece;
 
@@ -74,16 +74,16 @@ static void read_param(struct clause *c, struct str name, struct str value)
 static bool read_clause(struct str text, struct clause *ret_clause)
 {
 	struct clause c = { .q = 1000 };
-	struct str media = take(&text, ';'), param, name;
+	struct str media = negotiate_take(&text, ';'), param, name;
 
-	c.type = take(&media, '/');
-	c.subtype = take(&media, '/');
+	c.type = negotiate_take(&media, '/');
+	c.subtype = negotiate_take(&media, '/');
 	if (!c.subtype.n && str_eq(c.type, STR("*")))
 		c.subtype = STR("*");
 	if (!c.type.n || !c.subtype.n || media.n)
 		return false;
 	while (text.p && str_split(&text, ';', &param)) {
-		name = take(&param, '=');
+		name = negotiate_take(&param, '=');
 		read_param(&c, name, str_trim(param));
 	}
 	*ret_clause = c;
@@ -170,7 +170,7 @@ static bool is_better(const struct clause *c, const struct clause *than)
 	return wildness(c) < wildness(than);
 }
 
-static bool pick(unsigned forms, struct str header, struct accept *ret_accept)
+static bool negotiate_pick(unsigned forms, struct str header, struct accept *ret_accept)
 {
 	struct clause best, c;
 	struct accept a = { 0 };
@@ -194,7 +194,7 @@ static bool accepts_gzip(struct str encodings)
 	struct str piece;
 
 	while (str_split(&encodings, ',', &piece)) {
-		struct str name = take(&piece, ';');
+		struct str name = negotiate_take(&piece, ';');
 
 		if (str_ieq(name, STR("gzip")) && !str_eq(str_trim(piece), STR("q=0")))
 			return true;
@@ -216,7 +216,7 @@ static enum accept_format failure_format(struct str accept)
 {
 	struct accept failure = { .format = ACCEPT_JSON };
 
-	(void)pick(1U << ACCEPT_OBJECT | ACCEPT_OBJECT_AS_PROTOBUF, accept, &failure);
+	(void)negotiate_pick(1U << ACCEPT_OBJECT | ACCEPT_OBJECT_AS_PROTOBUF, accept, &failure);
 	return failure.format;
 }
 
@@ -224,7 +224,7 @@ int negotiate_accept(unsigned forms, struct str accept, struct str accept_encodi
 		     struct str user_agent, struct accept *ret_accept, struct error *err)
 {
 	struct accept a = { .as_version = STR("v1") };
-	bool found = !accept.n || pick(forms, accept, &a);
+	bool found = !accept.n || negotiate_pick(forms, accept, &a);
 
 	a.failure_format = a.format;
 	if (!found || a.as != ACCEPT_OBJECT || !(forms & ACCEPT_OBJECT_AS_PROTOBUF))
@@ -261,7 +261,7 @@ static int unsupported(struct error *err, const char *types)
 /* Without its parameters. */
 static struct str media_type(struct str content_type)
 {
-	return take(&content_type, ';');
+	return negotiate_take(&content_type, ';');
 }
 
 int negotiate_body(struct str content_type, enum decode_format *ret_format, struct error *err)

@@ -39,15 +39,15 @@ struct param {
 
 /* --- parsers of values ------------------------------------------------------------ */
 
-static void *place(struct query *q, const struct param *p)
+static void *query_place(struct query *q, const struct param *p)
 {
 	return (char *)q->r + p->at;
 }
 
-static int read_text(struct query *q, const struct param *p, struct str value,
-		     struct error *err UNUSED)
+static int query_read_text(struct query *q, const struct param *p, struct str value,
+			   struct error *err UNUSED)
 {
-	*(struct str *)place(q, p) = value;
+	*(struct str *)query_place(q, p) = value;
 	return 0;
 }
 
@@ -59,7 +59,7 @@ bool request_read_bool(struct str value)
 static int read_bool(struct query *q, const struct param *p, struct str value,
 		     struct error *err UNUSED)
 {
-	*(bool *)place(q, p) = request_read_bool(value);
+	*(bool *)query_place(q, p) = request_read_bool(value);
 	return 0;
 }
 
@@ -107,7 +107,7 @@ int request_read_i64(struct str value, int64_t *ret_number, struct error *err)
 
 static int read_i64(struct query *q, const struct param *p, struct str value, struct error *err)
 {
-	return request_read_i64(value, place(q, p), err);
+	return request_read_i64(value, query_place(q, p), err);
 }
 
 static int read_match(struct query *q, const struct param *p UNUSED, struct str value,
@@ -171,20 +171,20 @@ static int read_deadline(struct query *q, const struct param *p UNUSED, struct s
 
 static const struct param params[] = {
 	{ "allowWatchBookmarks", ON_LIST, read_bool, AT(bookmarks), 0 },
-	{ "continue", ON_LIST, read_text, AT(cont), 0 },
+	{ "continue", ON_LIST, query_read_text, AT(cont), 0 },
 	ROW("dryRun", ON_DRY_RUN, read_dry_run),
-	{ "fieldManager", ON_WRITE, read_text, AT(write.field_manager), 0 },
+	{ "fieldManager", ON_WRITE, query_read_text, AT(write.field_manager), 0 },
 	ROW("fieldSelector", ON_LIST, read_fields),
-	{ "fieldValidation", ON_WRITE, read_text, AT(field_validation), 0 },
+	{ "fieldValidation", ON_WRITE, query_read_text, AT(field_validation), 0 },
 	{ "force", ON(REQUEST_PATCH), read_bool, AT(write.force), AT(force_given) },
-	{ "gracePeriodSeconds", ON_DELETE, read_text, AT(grace), 0 },
-	{ "includeObject", ON_ALL, read_text, AT(include_object), 0 },
+	{ "gracePeriodSeconds", ON_DELETE, query_read_text, AT(grace), 0 },
+	{ "includeObject", ON_ALL, query_read_text, AT(include_object), 0 },
 	ROW("labelSelector", ON_LIST, read_labels),
 	{ "limit", ON_LIST, read_i64, AT(limit), 0 },
 	{ "orphanDependents", ON_DELETE, read_bool, AT(orphan), AT(orphan_given) },
 	ROW("pretty", ON_ALL, read_pretty),
-	{ "propagationPolicy", ON_DELETE, read_text, AT(propagation), 0 },
-	{ "resourceVersion", ON_RV, read_text, AT(resource_version), 0 },
+	{ "propagationPolicy", ON_DELETE, query_read_text, AT(propagation), 0 },
+	{ "resourceVersion", ON_RV, query_read_text, AT(resource_version), 0 },
 	ROW("resourceVersionMatch", ON_LIST, read_match),
 	{ "sendInitialEvents", ON_LIST, read_bool, AT(send_initial), AT(send_initial_given) },
 	ROW("timeout", ON_ALL & ~ON(REQUEST_WATCH), read_deadline),
@@ -214,7 +214,7 @@ static int read_param(struct query *q, uint32_t *seen, struct str name, struct s
 	return 0;
 }
 
-static int read_all(struct query *q, struct str query, struct error *err)
+static int query_read_all(struct query *q, struct str query, struct error *err)
 {
 	struct str name, value;
 	uint32_t seen = 0;
@@ -227,7 +227,7 @@ static int read_all(struct query *q, struct str query, struct error *err)
 
 /* --- checking --------------------------------------------------------------------- */
 
-static void forbid(struct field_errors *errs, const char *field, const char *detail)
+static void query_forbid(struct field_errors *errs, const char *field, const char *detail)
 {
 	struct field_path path = field_path_name(NULL, field);
 
@@ -241,19 +241,21 @@ static void check_watch(const struct query *q, struct field_errors *errs)
 	bool newer = q->r->match == MATCH_NOT_OLDER_THAN;
 
 	if (q->r->send_initial_given && !newer)
-		forbid(errs, "resourceVersionMatch",
-		       "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+		query_forbid(
+			errs, "resourceVersionMatch",
+			"sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
 	if (!q->match.n)
 		return;
 	if (!q->r->send_initial_given)
-		forbid(errs, "resourceVersionMatch",
-		       "resourceVersionMatch is forbidden for watch unless sendInitialEvents is "
-		       "provided");
+		query_forbid(
+			errs, "resourceVersionMatch",
+			"resourceVersionMatch is forbidden for watch unless sendInitialEvents is "
+			"provided");
 	if (!newer)
 		field_errors_not_supported(errs, &path, FIELD_STR(q->match), supported, 1);
 	if (q->r->cont.n)
-		forbid(errs, "resourceVersionMatch",
-		       "resourceVersionMatch is forbidden when continue is provided");
+		query_forbid(errs, "resourceVersionMatch",
+			     "resourceVersionMatch is forbidden when continue is provided");
 }
 
 static void check_match(const struct query *q, struct field_errors *errs)
@@ -263,24 +265,26 @@ static void check_match(const struct query *q, struct field_errors *errs)
 	const struct request *r = q->r;
 
 	if (!r->resource_version.n)
-		forbid(errs, "resourceVersionMatch",
-		       "resourceVersionMatch is forbidden unless resourceVersion is provided");
+		query_forbid(
+			errs, "resourceVersionMatch",
+			"resourceVersionMatch is forbidden unless resourceVersion is provided");
 	if (r->cont.n)
-		forbid(errs, "resourceVersionMatch",
-		       "resourceVersionMatch is forbidden when continue is provided");
+		query_forbid(errs, "resourceVersionMatch",
+			     "resourceVersionMatch is forbidden when continue is provided");
 	if (r->match == MATCH_UNSET)
 		field_errors_not_supported(errs, &path, FIELD_STR(q->match), supported, 3);
 	if (r->match == MATCH_EXACT && str_eq(r->resource_version, STR("0")))
-		forbid(errs, "resourceVersionMatch",
-		       "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
+		query_forbid(
+			errs, "resourceVersionMatch",
+			"resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
 }
 
-static void check_list(const struct query *q, struct field_errors *errs)
+static void query_check_list(const struct query *q, struct field_errors *errs)
 {
 	if (q->match.n)
 		check_match(q, errs);
 	if (q->r->send_initial_given)
-		forbid(errs, "sendInitialEvents", "sendInitialEvents is forbidden for list");
+		query_forbid(errs, "sendInitialEvents", "sendInitialEvents is forbidden for list");
 }
 
 /* Decodes one code point at s; returns its length. The text has been checked to be UTF-8. */
@@ -354,7 +358,7 @@ void request_check_patch(const struct request *r, bool apply, struct field_error
 	if (apply && !r->write.field_manager.n)
 		field_errors_required(errs, &path, "is required for apply patch");
 	if (!apply && r->force_given)
-		forbid(errs, "force", "may not be specified for non-apply patch");
+		query_forbid(errs, "force", "may not be specified for non-apply patch");
 }
 
 const char *request_options_kind(const struct request *r)
@@ -417,14 +421,14 @@ static int select_name(struct query *q, struct error *err)
 	return 0;
 }
 
-static int judge(struct query *q, struct field_errors *errs, struct error *err)
+static int query_judge(struct query *q, struct field_errors *errs, struct error *err)
 {
 	uint32_t on = ON(q->r->verb);
 
 	if (q->r->verb == REQUEST_WATCH)
 		check_watch(q, errs);
 	else if (on & ON_LIST)
-		check_list(q, errs);
+		query_check_list(q, errs);
 	if (on & ON_WRITE)
 		check_write(q, errs);
 	if (on & ON_DELETE)
@@ -441,11 +445,11 @@ int request_parse_query(struct request *r, struct arena *a, struct str query,
 	struct query q = { .r = r, .arena = a, .dry_run = BUF_INIT(64 * KIB) };
 	int ret;
 
-	ret = read_all(&q, query, err);
+	ret = query_read_all(&q, query, err);
 	if (ret == 0 && r->verb == REQUEST_LIST && r->watch)
 		r->verb = REQUEST_WATCH;
 	if (ret == 0)
-		ret = judge(&q, errs, err);
+		ret = query_judge(&q, errs, err);
 	if (ret == 0)
 		ret = parse_revision(&q, err);
 	if (ret == 0)

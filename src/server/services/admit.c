@@ -26,7 +26,7 @@ static void release_ip(struct held *h, struct held_ip *ip)
 	*ip = (struct held_ip){ 0 };
 }
 
-static void on_over(struct admission_request *req, void *arg, const struct error *err)
+static void admit_on_over(struct admission_request *req, void *arg, const struct error *err)
 {
 	struct held *h = arg;
 	/*
@@ -51,7 +51,7 @@ static struct held *held_of(struct admission_request *req)
 		h->req = req;
 		h->services = req->server->services;
 		write_ports_init(&h->ports, h->services, req->work, req->dry_run);
-		admission_on_over(req, on_over, h);
+		admission_on_over(req, admit_on_over, h);
 	}
 	return h;
 }
@@ -87,7 +87,7 @@ static int refuse_ip(struct admission_request *req, const struct json *service,
 
 /* --- addresses ------------------------------------------------------------------------------ */
 
-static struct str name_of(const struct admission_request *req, const struct json *service)
+static struct str admit_name_of(const struct admission_request *req, const struct json *service)
 {
 	struct str name = json_text_at(json_getz(service, "metadata"), "name");
 
@@ -128,7 +128,7 @@ static int take_any(struct held *h, struct held_ip *slot, const struct json *ser
 	else if (!services_pick(h->services, is4, &slot->ip))
 		return error_set(err, ERR_INTERNAL,
 				 "failed to allocate a serviceIP for Service \"%.*s\": %s",
-				 STR_ARG(name_of(h->req, service)),
+				 STR_ARG(admit_name_of(h->req, service)),
 				 services_has_family(h->services, is4) ? "range is full"
 				 : is4 ? "no ServiceCIDR of family IPv4 is ready"
 				       : "no ServiceCIDR of family IPv6 is ready");
@@ -328,7 +328,7 @@ int admit_service_lock(struct admission_request *req, const struct json *old UNU
 		return 0;
 	/* Everything was valid up to here; earlier errors will be found again. */
 	field_errors_init(&req->write->errs, req->write->arena);
-	keep_name(h, name_of(req, service));
+	keep_name(h, admit_name_of(req, service));
 	for (size_t i = 0; i < SERVICE_IPS_MAX && r == 0; i++)
 		r = lock_one(h, &h->ips[i], service, err);
 	if (r == 0)

@@ -26,7 +26,7 @@ enum {
  * The entry of an address in any notation that a service may use; IPAddresses are named by the
  * canonical one.
  */
-static struct service_ip *entry_of(struct services *sv, struct str text, bool make)
+static struct service_ip *follow_entry_of(struct services *sv, struct str text, bool make)
 {
 	struct address ip;
 	char canonical[ADDRESS_TEXT];
@@ -45,7 +45,7 @@ static void set_user(struct service_ip *e, struct str key)
 static void note_users(struct services *sv, const struct json *spec, struct str key)
 {
 	JSON_FOREACH (it, json_getz(spec, "clusterIPs")) {
-		struct service_ip *e = entry_of(sv, json_str(it), true);
+		struct service_ip *e = follow_entry_of(sv, json_str(it), true);
 
 		if (!e)
 			continue;
@@ -63,7 +63,7 @@ static void drop_users(struct services *sv, const struct json *spec, const struc
 		       struct str key)
 {
 	JSON_FOREACH (it, json_getz(spec, "clusterIPs")) {
-		struct service_ip *e = entry_of(sv, json_str(it), false);
+		struct service_ip *e = follow_entry_of(sv, json_str(it), false);
 
 		if (!e || service_has_ip(now, json_str(it)) || !e->user || !str_eqz(key, e->user))
 			continue;
@@ -190,7 +190,7 @@ static void drop_cidr(struct services *sv, struct str name)
 }
 
 /* Without the condition it counts as ready: there may be no controller that sets it. */
-static bool is_ready(const struct json *tree)
+static bool follow_is_ready(const struct json *tree)
 {
 	const struct json *list = json_getz(json_getz(tree, "status"), "conditions");
 	const struct json *c = json_find(list, "type", STR("Ready"));
@@ -207,7 +207,7 @@ static bool comes_before(struct str a, struct str b)
 
 static void add_cidr(struct services *sv, const struct json *tree, struct object *o)
 {
-	struct service_cidr c = { .ready = is_ready(tree) && !o->deleting };
+	struct service_cidr c = { .ready = follow_is_ready(tree) && !o->deleting };
 	size_t at = 0;
 
 	JSON_FOREACH (it, json_getz(json_getz(tree, "spec"), "cidrs")) {
@@ -348,7 +348,7 @@ static void look_at_parent(struct services *sv, struct ensure *e, struct service
 		drop_object(e, ip, ip->parent);
 }
 
-static void look(struct services *sv, struct ensure *e, struct service_ip *ip)
+static void follow_look(struct services *sv, struct ensure *e, struct service_ip *ip)
 {
 	if (ip->foreign)
 		return;
@@ -363,7 +363,7 @@ static void look(struct services *sv, struct ensure *e, struct service_ip *ip)
 }
 
 /* A failure is retried with the next check of all. */
-static void on_written(void *arg, const struct error *err, bool outrun UNUSED)
+static void follow_on_written(void *arg, const struct error *err, bool outrun UNUSED)
 {
 	struct services *sv = arg;
 
@@ -375,13 +375,13 @@ static void on_written(void *arg, const struct error *err, bool outrun UNUSED)
 void services_on_work(struct loop_timer *t)
 {
 	struct services *sv = CONTAINER_OF(t, struct services, work);
-	struct ensure *e = ensure_new(sv->server, on_written, sv);
+	struct ensure *e = ensure_new(sv->server, follow_on_written, sv);
 
 	while (sv->queue.n) {
 		struct service_ip *ip = sv->queue.v[--sv->queue.n];
 
 		ip->queued = false;
-		look(sv, e, ip);
+		follow_look(sv, e, ip);
 		services_ip_settle(sv, ip);
 	}
 	ensure_end(e);

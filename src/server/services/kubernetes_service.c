@@ -36,7 +36,7 @@ struct kubernetes_service {
 	bool told_range, told_ip; /* whether these problems were logged */
 };
 
-static const struct schema_kind *kind_of(const char *group, const char *resource)
+static const struct schema_kind *kubernetes_service_kind_of(const char *group, const char *resource)
 {
 	return schema_find_resource(str_from(group), STR("v1"), str_from(resource));
 }
@@ -130,13 +130,14 @@ static void set_ready(struct kubernetes_service *k, struct ensure *e, const stru
 	if (json_find(list, "type", STR("Ready")))
 		return;
 	json_setz(json_need_object(a, patch, "status"), "conditions", ready_condition(k, a));
-	ensure_patch_status(e, kind_of("networking.k8s.io", "servicecidrs"), there, patch,
-			    ENSURE_MANAGER);
+	ensure_patch_status(e, kubernetes_service_kind_of("networking.k8s.io", "servicecidrs"),
+			    there, patch, ENSURE_MANAGER);
 }
 
 static void ensure_cidr(struct kubernetes_service *k, struct ensure *e)
 {
-	const struct schema_kind *kind = kind_of("networking.k8s.io", "servicecidrs");
+	const struct schema_kind *kind = kubernetes_service_kind_of("networking.k8s.io",
+								    "servicecidrs");
 	struct arena *a = ensure_arena(e);
 	struct json *cidrs = services_cidrs(k->server->services, a), *body;
 	struct json *there = ensure_tree(e, kind, STR(""), NAME);
@@ -220,13 +221,13 @@ static void ensure_target(struct ensure *e, const struct json *there, int64_t ta
 	if (!differs)
 		return;
 	json_setz(json_need_object(a, patch, "spec"), "ports", ports);
-	ensure_patch(e, kind_of("", "services"), there, patch, ENSURE_MANAGER);
+	ensure_patch(e, kubernetes_service_kind_of("", "services"), there, patch, ENSURE_MANAGER);
 }
 
 /* `target` is 0 if no server's address is known. */
 static void ensure_service(struct kubernetes_service *k, struct ensure *e, int64_t target)
 {
-	const struct schema_kind *kind = kind_of("", "services");
+	const struct schema_kind *kind = kubernetes_service_kind_of("", "services");
 	struct arena *a = ensure_arena(e);
 	struct address ip = services_first(k->server->services);
 	char text[ADDRESS_TEXT];
@@ -239,7 +240,8 @@ static void ensure_service(struct kubernetes_service *k, struct ensure *e, int64
 		k->told_ip = false;
 		return;
 	}
-	address = ensure_tree(e, kind_of("networking.k8s.io", "ipaddresses"), STR(""), name);
+	address = ensure_tree(e, kubernetes_service_kind_of("networking.k8s.io", "ipaddresses"),
+			      STR(""), name);
 	if (address && !is_own(address)) {
 		if (!k->told_ip)
 			log_warn(
@@ -259,7 +261,8 @@ static void ensure_service(struct kubernetes_service *k, struct ensure *e, int64
 
 static void put_lease(struct kubernetes_service *k, struct ensure *e)
 {
-	const struct schema_kind *kind = kind_of("coordination.k8s.io", "leases");
+	const struct schema_kind *kind = kubernetes_service_kind_of("coordination.k8s.io",
+								    "leases");
 	struct arena *a = ensure_arena(e);
 	struct json *lease = json_make_object(a), *meta = json_need_object(a, lease, "metadata");
 	struct json *spec = json_need_object(a, lease, "spec"), *there;
@@ -316,7 +319,8 @@ static void add_server(struct arena *a, struct live *live, struct str lease, con
 /* All live servers; deletes expired Leases. */
 static struct live live_servers(struct kubernetes_service *k, struct ensure *e)
 {
-	const struct schema_kind *kind = kind_of("coordination.k8s.io", "leases");
+	const struct schema_kind *kind = kubernetes_service_kind_of("coordination.k8s.io",
+								    "leases");
 	struct arena *a = ensure_arena(e);
 	struct live live = { 0 };
 
@@ -391,7 +395,7 @@ static bool same_hosts(const struct json *there, const struct json *hosts)
 
 static void ensure_endpoints(struct ensure *e, const struct live *live)
 {
-	const struct schema_kind *kind = kind_of("", "endpoints");
+	const struct schema_kind *kind = kubernetes_service_kind_of("", "endpoints");
 	struct arena *a = ensure_arena(e);
 	struct json *there = ensure_tree(e, kind, NAMESPACE, NAME);
 	struct json *body = body_of(a, "v1", "Endpoints", true), *list = json_make_array(a);
@@ -440,7 +444,8 @@ static bool same_slice(const struct json *there, const struct json *endpoints)
 
 static void ensure_slice(struct ensure *e, const struct live *live)
 {
-	const struct schema_kind *kind = kind_of("discovery.k8s.io", "endpointslices");
+	const struct schema_kind *kind = kubernetes_service_kind_of("discovery.k8s.io",
+								    "endpointslices");
 	struct arena *a = ensure_arena(e);
 	struct json *there = ensure_tree(e, kind, NAMESPACE, NAME);
 	struct json *body = body_of(a, "discovery.k8s.io/v1", "EndpointSlice", true);
@@ -469,7 +474,7 @@ static void ensure_slice(struct ensure *e, const struct live *live)
 /* --- steps ---------------------------------------------------------------------------------- */
 
 /* A later failure is retried with the next check. */
-static void on_written(void *arg, const struct error *err, bool outrun UNUSED)
+static void kubernetes_service_on_written(void *arg, const struct error *err, bool outrun UNUSED)
 {
 	struct kubernetes_service *k = arg;
 	void (*done)(void *arg, const struct error *err) = k->done;
@@ -482,9 +487,9 @@ static void on_written(void *arg, const struct error *err, bool outrun UNUSED)
 			 LOG_ERR(err));
 }
 
-static void look(struct kubernetes_service *k)
+static void services_kubernetes_service_look(struct kubernetes_service *k)
 {
-	struct ensure *e = ensure_new(k->server, on_written, k);
+	struct ensure *e = ensure_new(k->server, kubernetes_service_on_written, k);
 	struct live live = live_servers(k, e);
 
 	ensure_cidr(k, e);
@@ -499,9 +504,9 @@ static void look(struct kubernetes_service *k)
 	ensure_end(e);
 }
 
-static void on_timer(struct loop_timer *t)
+static void kubernetes_service_on_timer(struct loop_timer *t)
 {
-	look(CONTAINER_OF(t, struct kubernetes_service, timer));
+	services_kubernetes_service_look(CONTAINER_OF(t, struct kubernetes_service, timer));
 }
 
 struct kubernetes_service *kubernetes_service_new(struct server *s,
@@ -513,11 +518,11 @@ struct kubernetes_service *kubernetes_service_new(struct server *s,
 	k->server = s;
 	k->done = done;
 	k->arg = arg;
-	loop_timer_init(&k->timer, s->opts.loops[0], on_timer);
+	loop_timer_init(&k->timer, s->opts.loops[0], kubernetes_service_on_timer);
 	find_address(k);
 	(void)snprintf(k->lease, sizeof(k->lease), PREFIX "%.*s",
 		       STR_ARG(identity_name(s->identity)));
-	look(k);
+	services_kubernetes_service_look(k);
 	return k;
 }
 
@@ -541,10 +546,11 @@ void kubernetes_service_stop(struct kubernetes_service *k)
 	if (!is_shared(k) || state_health(k->server->state, NULL) < 0)
 		return;
 	e = ensure_new(k->server, on_dropped, NULL);
-	lease = ensure_tree(e, kind_of("coordination.k8s.io", "leases"), SYSTEM,
+	lease = ensure_tree(e, kubernetes_service_kind_of("coordination.k8s.io", "leases"), SYSTEM,
 			    str_from(k->lease));
 	if (lease)
-		ensure_delete(e, kind_of("coordination.k8s.io", "leases"), lease);
+		ensure_delete(e, kubernetes_service_kind_of("coordination.k8s.io", "leases"),
+			      lease);
 	ensure_end(e);
 }
 

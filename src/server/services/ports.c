@@ -30,7 +30,7 @@ enum {
 
 static const char default_ports[] = "30000-32767";
 
-static void begin(struct services *sv);
+static void ports_begin(struct services *sv);
 static void on_work(struct loop_timer *t);
 
 /* --- lifecycle ------------------------------------------------------------------------------ */
@@ -85,7 +85,7 @@ bool services_is_port_recorded(const struct services *sv, int64_t port)
 	return services_locks_ports(sv) && port_set_has(&sv->ports.recorded, port);
 }
 
-static bool is_ours(const struct service_ports *p, int64_t port)
+static bool ports_is_ours(const struct service_ports *p, int64_t port)
 {
 	return port_set_has(&p->in_use, port) || port_set_has(&p->held, port);
 }
@@ -93,7 +93,7 @@ static bool is_ours(const struct service_ports *p, int64_t port)
 bool services_is_port_taken(const struct services *sv, int64_t port)
 {
 	return services_has_port(sv, port) &&
-	       (is_ours(&sv->ports, port) || services_is_port_recorded(sv, port));
+	       (ports_is_ours(&sv->ports, port) || services_is_port_recorded(sv, port));
 }
 
 bool services_is_port_left(const struct services *sv, int64_t port)
@@ -101,9 +101,9 @@ bool services_is_port_left(const struct services *sv, int64_t port)
 	const struct service_ports *p = &sv->ports;
 
 	if (port)
-		return port_set_has(&p->left, port) && !is_ours(p, port);
+		return port_set_has(&p->left, port) && !ports_is_ours(p, port);
 	PORT_SET_FOREACH (any, &p->left)
-		if (!is_ours(p, any))
+		if (!ports_is_ours(p, any))
 			return true;
 	return false;
 }
@@ -138,7 +138,7 @@ int64_t services_pick_port(struct services *sv)
 /* --- released ports ------------------------------------------------------------------------- */
 
 /* Checks the record at the end of this turn. */
-static void look(struct services *sv)
+static void ports_look(struct services *sv)
 {
 	if (sv->started && services_locks_ports(sv))
 		loop_timer_start(&sv->ports.work, 0);
@@ -155,7 +155,7 @@ static void look_at_left(struct services *sv)
 }
 
 /* Only a port in the record can be removed from it. */
-static void leave(struct services *sv, int64_t port)
+static void ports_leave(struct services *sv, int64_t port)
 {
 	if (services_is_port_recorded(sv, port))
 		port_set_add(&sv->ports.left, port);
@@ -193,7 +193,7 @@ void services_unlock_port(struct services *sv, int64_t port, bool unused)
 	port_set_remove(&p->locked, port);
 	if (!unused || port_set_has(&p->in_use, port))
 		return;
-	leave(sv, port);
+	ports_leave(sv, port);
 	look_at_left(sv);
 }
 
@@ -212,7 +212,7 @@ static void count_port(struct services *sv, int64_t port, bool more)
 		port_set_remove(&p->suspects, port);
 	} else if (*n && !--*n) {
 		port_set_remove(&p->in_use, port);
-		leave(sv, port);
+		ports_leave(sv, port);
 	}
 }
 
@@ -244,7 +244,7 @@ void services_ports_reset(struct services *sv)
  * The next content of the record, without the waiting locks. Returns whether it differs from the
  * current one. Ports outside of our ranges stay: another server may have other flags.
  */
-static bool plan(const struct service_ports *p, struct port_set *ret_next)
+static bool ports_plan(const struct service_ports *p, struct port_set *ret_next)
 {
 	bool changes = p->damaged;
 
@@ -296,8 +296,8 @@ void services_ports_on_record(void *arg, struct object *now, struct object *befo
 		note_record(p, &ports);
 	else
 		lose_record(p);
-	if (plan(p, &ports))
-		look(sv);
+	if (ports_plan(p, &ports))
+		ports_look(sv);
 }
 
 void services_ports_on_record_reset(void *arg)
@@ -331,7 +331,7 @@ static void grant(struct service_ports *p, struct port_set *next)
 }
 
 /* Calls done() for all locks of this write. They may request again immediately, and then wait. */
-static void answer(struct service_ports *p, const struct error *err)
+static void ports_answer(struct service_ports *p, const struct error *err)
 {
 	struct list told, *node;
 
@@ -347,16 +347,16 @@ static void answer(struct service_ports *p, const struct error *err)
 }
 
 /* A failure is retried with the next check of all, unless a lock waits. */
-static void go_on(struct services *sv, bool failed)
+static void ports_go_on(struct services *sv, bool failed)
 {
 	struct service_ports *p = &sv->ports;
 	struct port_set next;
 
 	p->busy = false;
 	if (!list_empty(&p->waiting))
-		begin(sv);
-	else if (!failed && plan(p, &next))
-		look(sv);
+		ports_begin(sv);
+	else if (!failed && ports_plan(p, &next))
+		ports_look(sv);
 }
 
 /* Fails the locks whose client already got a timeout. */
@@ -383,10 +383,10 @@ static void on_fresh(struct state *st UNUSED, struct job *j, const struct error 
 	/* A slow sync with other servers is not a reason to fail. */
 	if (err && err->code != ERR_TIMEOUT) {
 		list_splice_back(&p->asked, &p->waiting);
-		answer(p, err);
+		ports_answer(p, err);
 	}
 	drop_late(sv);
-	go_on(sv, err && err->code != ERR_TIMEOUT);
+	ports_go_on(sv, err && err->code != ERR_TIMEOUT);
 }
 
 static int64_t revision_of(struct services *sv)
@@ -406,12 +406,12 @@ static void try_again(struct services *sv)
 	list_splice_back(&p->waiting, &p->asked);
 	drop_late(sv);
 	if (revision_of(sv) != p->base)
-		go_on(sv, false);
+		ports_go_on(sv, false);
 	else
 		state_sync(sv->server->state, &p->sync, 0, on_fresh);
 }
 
-static void on_written(void *arg, const struct error *err, bool outrun)
+static void ports_on_written(void *arg, const struct error *err, bool outrun)
 {
 	struct services *sv = arg;
 
@@ -422,8 +422,8 @@ static void on_written(void *arg, const struct error *err, bool outrun)
 		try_again(sv);
 		return;
 	}
-	answer(&sv->ports, err);
-	go_on(sv, err != NULL);
+	ports_answer(&sv->ports, err);
+	ports_go_on(sv, err != NULL);
 }
 
 /* Whether another write of the record through this server is pending. */
@@ -436,13 +436,13 @@ static bool is_pending(struct services *sv)
 }
 
 /* Only one write at a time: the next begins when it has ended. */
-static void begin(struct services *sv)
+static void ports_begin(struct services *sv)
 {
 	struct service_ports *p = &sv->ports;
 	struct port_set next;
 	struct ensure *e;
 
-	if (p->busy || (!plan(p, &next) && list_empty(&p->waiting)))
+	if (p->busy || (!ports_plan(p, &next) && list_empty(&p->waiting)))
 		return;
 	p->busy = true;
 	if (is_pending(sv)) {
@@ -453,7 +453,7 @@ static void begin(struct services *sv)
 	list_splice_back(&p->asked, &p->waiting);
 	grant(p, &next);
 	p->base = revision_of(sv);
-	e = ensure_new(sv->server, on_written, sv);
+	e = ensure_new(sv->server, ports_on_written, sv);
 	if (p->base || !port_set_empty(&next))
 		port_record_write(e, &next);
 	ensure_end(e);
@@ -461,13 +461,13 @@ static void begin(struct services *sv)
 
 static void on_work(struct loop_timer *t)
 {
-	begin(CONTAINER_OF(t, struct services, ports.work));
+	ports_begin(CONTAINER_OF(t, struct services, ports.work));
 }
 
 void services_lock_ports(struct services *sv, struct port_lock *l)
 {
 	list_push_back(&sv->ports.waiting, &l->link);
-	begin(sv);
+	ports_begin(sv);
 }
 
 /* A port without a user may belong to a write of another server, but not for that long. */
@@ -479,10 +479,10 @@ void services_ports_repair(struct services *sv)
 	if (!services_locks_ports(sv))
 		return;
 	PORT_SET_FOREACH (port, &p->recorded)
-		if (services_has_port(sv, port) && !is_ours(p, port))
+		if (services_has_port(sv, port) && !ports_is_ours(p, port))
 			port_set_add(&nobodys, port);
 	for (size_t i = 0; i < PORT_SET_WORDS; i++)
 		p->left.words[i] |= nobodys.words[i] & p->suspects.words[i];
 	p->suspects = nobodys;
-	look(sv);
+	ports_look(sv);
 }

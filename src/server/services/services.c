@@ -242,7 +242,7 @@ bool services_is_left(const struct services *sv, const struct address *ip)
 }
 
 /* The service kubernetes must get its own address back if someone deleted it. */
-static bool is_taken(void *arg, const struct address *ip)
+static bool server_services_is_taken(void *arg, const struct address *ip)
 {
 	struct address first = services_first(arg);
 
@@ -259,7 +259,8 @@ bool services_pick(struct services *sv, bool is4, struct address *ret_ip)
 
 		for (size_t k = 0; k < c->n && c->ready; k++)
 			if (c->ranges[k].cidr.is4 == is4 &&
-			    service_range_pick(&c->ranges[k], prng, is_taken, sv, ret_ip))
+			    service_range_pick(&c->ranges[k], prng, server_services_is_taken, sv,
+					       ret_ip))
 				return true;
 	}
 	return false;

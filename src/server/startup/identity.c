@@ -183,7 +183,7 @@ static void drop_old(const struct identity *i, struct ensure *e)
 /* --- steps -------------------------------------------------------------------------------- */
 
 /* A failure is retried with the next renewal. */
-static void on_written(void *arg, const struct error *err, bool outrun UNUSED)
+static void identity_on_written(void *arg, const struct error *err, bool outrun UNUSED)
 {
 	struct identity *i = arg;
 
@@ -195,7 +195,7 @@ static void on_renewed(void *arg, const struct error *err, bool outrun)
 {
 	struct identity *i = arg;
 
-	on_written(i, err, outrun);
+	identity_on_written(i, err, outrun);
 	if (!atomic_load(&i->server->stopping))
 		i->renewed(i->server);
 }
@@ -212,7 +212,7 @@ static void put_lease(struct identity *i, void (*done)(void *arg, const struct e
 	loop_timer_start(&i->timer, RENEW_MS);
 }
 
-static void on_timer(struct loop_timer *t)
+static void identity_on_timer(struct loop_timer *t)
 {
 	put_lease(CONTAINER_OF(t, struct identity, timer), on_renewed);
 }
@@ -222,7 +222,7 @@ struct identity *identity_new(struct server *s)
 	struct identity *i = xcalloc(1, sizeof(*i));
 
 	i->server = s;
-	loop_timer_init(&i->timer, s->opts.loops[0], on_timer);
+	loop_timer_init(&i->timer, s->opts.loops[0], identity_on_timer);
 	make_name(i);
 	return i;
 }
@@ -238,7 +238,7 @@ void identity_keep(struct identity *i, void (*renewed)(struct server *s))
 		return;
 	i->kept = true;
 	i->renewed = renewed;
-	put_lease(i, on_written);
+	put_lease(i, identity_on_written);
 }
 
 bool identity_is_gone(const struct identity *i, struct ensure *e, struct str name)

@@ -13,7 +13,7 @@ struct namespaces {
 	void *arg;
 };
 
-static void on_done(void *arg, const struct error *err, bool outrun UNUSED)
+static void namespaces_on_done(void *arg, const struct error *err, bool outrun UNUSED)
 {
 	struct namespaces *n = arg;
 
@@ -36,7 +36,7 @@ void namespaces_ensure(struct server *s, void (*done)(void *arg, const struct er
 		       void *arg)
 {
 	struct namespaces *n = XNEW(struct namespaces);
-	struct ensure *e = ensure_new(s, on_done, n);
+	struct ensure *e = ensure_new(s, namespaces_on_done, n);
 
 	*n = (struct namespaces){ done, arg };
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)

@@ -23,7 +23,7 @@ struct storage_versions {
 	unsigned tries;
 };
 
-static void run(struct storage_versions *v);
+static void storage_versions_run(struct storage_versions *v);
 
 /* --- one entry --------------------------------------------------------------------------- */
 
@@ -44,8 +44,8 @@ static struct json *versions_of(struct arena *a, const struct schema_kind *store
 	return list;
 }
 
-static struct json *entry_of(const struct server *s, struct arena *a,
-			     const struct schema_kind *kind)
+static struct json *storage_versions_entry_of(const struct server *s, struct arena *a,
+					      const struct schema_kind *kind)
 {
 	struct json *entry = json_make_object(a);
 
@@ -63,7 +63,7 @@ static struct json *entries_of(const struct server *s, struct ensure *e,
 			       const struct schema_kind *kind, const struct json *old)
 {
 	struct arena *a = ensure_arena(e);
-	struct json *own = kind ? entry_of(s, a, kind) : NULL, *copy;
+	struct json *own = kind ? storage_versions_entry_of(s, a, kind) : NULL, *copy;
 	struct json *list = json_make_array(a);
 
 	JSON_FOREACH (it, json_getz(old, "storageVersions")) {
@@ -93,8 +93,8 @@ static struct str common_of(const struct json *entries)
 	return common;
 }
 
-static struct json *condition_of(const struct server *s, struct arena *a, struct str common,
-				 const struct json *old)
+static struct json *storage_versions_condition_of(const struct server *s, struct arena *a,
+						  struct str common, const struct json *old)
 {
 	const struct json *was = json_find(json_getz(old, "conditions"), "type", CONDITION);
 	struct json *c = json_make_object(a);
@@ -119,7 +119,8 @@ static struct json *condition_of(const struct server *s, struct arena *a, struct
 static struct json *conditions_of(const struct server *s, struct arena *a, struct str common,
 				  const struct json *old)
 {
-	struct json *own = condition_of(s, a, common, old), *list = json_make_array(a), *copy;
+	struct json *own = storage_versions_condition_of(s, a, common, old),
+		    *list = json_make_array(a), *copy;
 
 	JSON_FOREACH (it, json_getz(old, "conditions")) {
 		bool is_own = str_eq(json_text_at(it, "type"), CONDITION);
@@ -134,8 +135,8 @@ static struct json *conditions_of(const struct server *s, struct arena *a, struc
 	return list;
 }
 
-static struct json *status_of(const struct server *s, struct arena *a, struct json *entries,
-			      const struct json *old)
+static struct json *storage_versions_status_of(const struct server *s, struct arena *a,
+					       struct json *entries, const struct json *old)
 {
 	struct json *status = json_make_object(a);
 	struct str common = common_of(entries);
@@ -160,7 +161,7 @@ static struct json *body_of(struct arena *a, struct str name)
 	return body;
 }
 
-static struct str name_of(struct arena *a, const struct schema_kind *kind)
+static struct str storage_versions_name_of(struct arena *a, const struct schema_kind *kind)
 {
 	struct str group = kind->group.n ? kind->group : STR("core");
 
@@ -189,10 +190,10 @@ static void ensure_own(const struct server *s, struct ensure *e, const struct sc
 		       const struct schema_kind *kind)
 {
 	struct arena *a = ensure_arena(e);
-	struct str name = name_of(a, kind);
+	struct str name = storage_versions_name_of(a, kind);
 	struct json *there = ensure_tree(e, record, STR(""), name), *body;
 	const struct json *old = json_getz(there, "status");
-	struct json *status = status_of(s, a, entries_of(s, e, kind, old), old);
+	struct json *status = storage_versions_status_of(s, a, entries_of(s, e, kind, old), old);
 
 	if (there) {
 		if (!json_equal(status, old))
@@ -215,7 +216,8 @@ static void ensure_other(const struct server *s, struct ensure *e, const struct 
 	if (json_count(entries) == json_count(json_getz(old, "storageVersions")))
 		return;
 	if (json_count(entries))
-		patch(e, record, there, status_of(s, ensure_arena(e), entries, old));
+		patch(e, record, there,
+		      storage_versions_status_of(s, ensure_arena(e), entries, old));
 	else
 		ensure_delete(e, record, there);
 }
@@ -227,49 +229,50 @@ static bool is_own(const struct server *s, struct arena *a, struct str name)
 
 	for (size_t i = 0; i < n; i++)
 		if (is_stored(s, kinds[i]) && str_ends(name, kinds[i]->resource) &&
-		    str_eq(name, name_of(a, kinds[i])))
+		    str_eq(name, storage_versions_name_of(a, kinds[i])))
 			return true;
 	return false;
 }
 
 /* --- steps --------------------------------------------------------------------------------- */
 
-static void finish(struct storage_versions *v, const struct error *err)
+static void storage_versions_finish(struct storage_versions *v, const struct error *err)
 {
 	v->done(v->arg, err);
 	free(v);
 }
 
-static void on_synced(struct state *st UNUSED, struct job *j, const struct error *err)
+static void storage_versions_on_synced(struct state *st UNUSED, struct job *j,
+				       const struct error *err)
 {
 	struct storage_versions *v = CONTAINER_OF(j, struct storage_versions, job);
 
 	if (err)
-		finish(v, err);
+		storage_versions_finish(v, err);
 	else
-		run(v);
+		storage_versions_run(v);
 }
 
-static void on_written(void *arg, const struct error *err, bool outrun)
+static void storage_versions_on_written(void *arg, const struct error *err, bool outrun)
 {
 	struct storage_versions *v = arg;
 	struct error late;
 
 	if (err || !outrun) {
-		finish(v, err);
+		storage_versions_finish(v, err);
 	} else if (++v->tries < TRIES) {
-		state_sync(v->server->state, &v->job, 0, on_synced);
+		state_sync(v->server->state, &v->job, 0, storage_versions_on_synced);
 	} else {
 		(void)error_set(&late, ERR_CONFLICT,
 				"another client changed them first, %d times in a row", TRIES);
-		finish(v, &late);
+		storage_versions_finish(v, &late);
 	}
 }
 
-static void run(struct storage_versions *v)
+static void storage_versions_run(struct storage_versions *v)
 {
 	struct server *s = v->server;
-	struct ensure *e = ensure_new(s, on_written, v);
+	struct ensure *e = ensure_new(s, storage_versions_on_written, v);
 	const struct schema_kind *record = schema_find_resource(
 		STR("internal.apiserver.k8s.io"), STR("v1alpha1"), STR("storageversions"));
 	size_t n;
@@ -295,5 +298,5 @@ void storage_versions_ensure(struct server *s, void (*done)(void *arg, const str
 	}
 	v = XNEW(struct storage_versions);
 	*v = (struct storage_versions){ .server = s, .done = done, .arg = arg };
-	run(v);
+	storage_versions_run(v);
 }

@@ -71,7 +71,7 @@ struct fake_store {
 	struct loop_task close;
 };
 
-static struct fake_store *of(struct store *s)
+static struct fake_store *state_fake_of(struct store *s)
 {
 	return CONTAINER_OF(s, struct fake_store, store);
 }
@@ -147,8 +147,8 @@ static void wake_stores(struct fake_data *d)
 	}
 }
 
-static int64_t append(struct fake_data *d, struct store_key k, struct bytes *value,
-		      struct fake_store *by, struct store_write *w)
+static int64_t state_fake_append(struct fake_data *d, struct store_key k, struct bytes *value,
+				 struct fake_store *by, struct store_write *w)
 {
 	struct change c = { .revision = ++d->revision, .value = value, .by = by, .write = w };
 
@@ -164,8 +164,8 @@ static int64_t append(struct fake_data *d, struct store_key k, struct bytes *val
 int64_t fake_data_put(struct fake_data *d, struct str resource, struct str ns, struct str name,
 		      struct str value)
 {
-	return append(d, (struct store_key){ resource, ns, name },
-		      value.n ? bytes_copy(value) : NULL, NULL, NULL);
+	return state_fake_append(d, (struct store_key){ resource, ns, name },
+				 value.n ? bytes_copy(value) : NULL, NULL, NULL);
 }
 
 int64_t fake_data_put_guarded(struct fake_data *d, const struct store_key *key, struct str value,
@@ -189,7 +189,7 @@ void fake_data_compact(struct fake_data *d, int64_t revision)
 
 /* --- writing ---------------------------------------------------------------------- */
 
-static void finish(struct fake_store *s, struct store_write *w, int r, const char *why)
+static void state_fake_finish(struct fake_store *s, struct store_write *w, int r, const char *why)
 {
 	struct error err;
 
@@ -234,7 +234,7 @@ static void touch_guards(struct fake_store *s, const struct store_write *w, int6
 			      (void *)(intptr_t)revision);
 }
 
-static int decide(struct fake_store *s, struct fake_write *f)
+static int state_fake_decide(struct fake_store *s, struct fake_write *f)
 {
 	int64_t expected = f->write->expected;
 
@@ -264,7 +264,8 @@ static void finish_refused(struct fake_store *s)
 			continue;
 		list_remove(node);
 		list_push_back(&s->settled, node);
-		finish(s, f->write, -ERR_CONFLICT, "a guard was touched, or a basis changed");
+		state_fake_finish(s, f->write, -ERR_CONFLICT,
+				  "a guard was touched, or a basis changed");
 	}
 }
 
@@ -273,7 +274,7 @@ static void commit_one(struct fake_store *s, struct fake_write *f)
 	struct store_write *w = f->write;
 	bool unknown = chance(s, s->opts.unknown);
 
-	f->result = decide(s, f);
+	f->result = state_fake_decide(s, f);
 	if (f->touched) {
 		list_remove(&f->link);
 		list_push_back(&s->refused, &f->link);
@@ -281,18 +282,18 @@ static void commit_one(struct fake_store *s, struct fake_write *f)
 		return;
 	}
 	if (f->result < 0) {
-		finish(s, w, f->result, "not as expected");
+		state_fake_finish(s, w, f->result, "not as expected");
 		return;
 	}
-	f->revision = append(s->data, w->key, w->value ? bytes_ref(w->value) : NULL, s,
-			     unknown ? NULL : w);
+	f->revision = state_fake_append(s->data, w->key, w->value ? bytes_ref(w->value) : NULL, s,
+					unknown ? NULL : w);
 	w->revision = f->revision;
 	touch_guards(s, w, f->revision);
 	if (!w->value)
 		f->revision = 0; /* a write after it expects that nothing exists */
 	if (unknown) {
 		f->result = -ERR_TIMEOUT;
-		finish(s, w, -ERR_TIMEOUT, "no answer");
+		state_fake_finish(s, w, -ERR_TIMEOUT, "no answer");
 	}
 }
 
@@ -325,7 +326,7 @@ static void on_commit(struct loop_timer *t)
 
 static void fake_write(struct store *st, struct store_write *w)
 {
-	struct fake_store *s = of(st);
+	struct fake_store *s = state_fake_of(st);
 	struct fake_write *f = XNEW(struct fake_write);
 
 	assert(!s->closing);
@@ -357,7 +358,7 @@ static void deliver_batch(struct fake_store *s, size_t to)
 	s->feed.on_events(s->feed.arg, events, n, s->data->log.v[to - 1].revision);
 	for (size_t i = 0; i < n; i++)
 		if (events[i].write)
-			finish(s, events[i].write, 0, NULL);
+			state_fake_finish(s, events[i].write, 0, NULL);
 	free(events);
 }
 
@@ -368,7 +369,7 @@ static void deliver_done(struct fake_store *s)
 		struct change *c = &s->data->log.v[s->fed++];
 
 		if (c->by == s && c->write)
-			finish(s, c->write, 0, NULL);
+			state_fake_finish(s, c->write, 0, NULL);
 	}
 }
 
@@ -411,7 +412,7 @@ static void on_wake(struct loop_msg *m)
 
 static void fake_follow(struct store *st, int64_t revision, const struct store_feed *feed)
 {
-	struct fake_store *s = of(st);
+	struct fake_store *s = state_fake_of(st);
 
 	assert(!s->following);
 	s->feed = *feed;
@@ -492,7 +493,7 @@ static void read_range(struct reading *r, struct store_range_result *ret)
 	}
 }
 
-static void on_read(struct loop_timer *t)
+static void state_fake_on_read(struct loop_timer *t)
 {
 	struct reading *r = CONTAINER_OF(t, struct reading, timer);
 	struct fake_data *d = r->store->data;
@@ -526,10 +527,10 @@ static struct reading *reading_new(struct store *st, void *arg)
 {
 	struct reading *r = XNEW(struct reading);
 
-	r->store = of(st);
+	r->store = state_fake_of(st);
 	r->store->reading++;
 	r->arg = arg;
-	loop_timer_init(&r->timer, st->loop, on_read);
+	loop_timer_init(&r->timer, st->loop, state_fake_on_read);
 	loop_timer_start(&r->timer, delay(r->store));
 	return r;
 }
@@ -577,7 +578,7 @@ static void fake_past_cut(struct store_past *p, size_t max_bytes)
 static int fake_history(struct store *st, struct str resource, int64_t revision, size_t max_bytes,
 			struct arena *arena, struct store_past *ret_past, struct error *err UNUSED)
 {
-	struct fake_data *d = of(st)->data;
+	struct fake_data *d = state_fake_of(st)->data;
 	struct store_past past = { .from = MAX(revision, d->compacted) };
 
 	past.changes = ARENA_ARRAY(arena, struct store_change, d->log.n + 1);
@@ -604,7 +605,7 @@ static int fake_history(struct store *st, struct str resource, int64_t revision,
 
 /* --- the rest --------------------------------------------------------------------- */
 
-static void on_close(struct loop_task *t)
+static void state_fake_on_close(struct loop_task *t)
 {
 	struct fake_store *s = CONTAINER_OF(t, struct fake_store, close);
 	struct list *node;
@@ -625,7 +626,7 @@ static void on_close(struct loop_task *t)
 
 static void fake_close(struct store *st, void (*closed)(void *arg), void *arg)
 {
-	struct fake_store *s = of(st);
+	struct fake_store *s = state_fake_of(st);
 
 	s->closing = true;
 	s->closed = closed;
@@ -642,7 +643,7 @@ static int fake_health(struct store *st UNUSED, struct error *err UNUSED)
 static void fake_compact(struct store *st, int64_t revision,
 			 void (*done)(void *arg, const struct error *err), void *arg)
 {
-	fake_data_compact(of(st)->data, revision);
+	fake_data_compact(state_fake_of(st)->data, revision);
 	done(arg, NULL);
 }
 
@@ -683,7 +684,7 @@ struct store *fake_store_open(struct loop *l, struct fake_data *d, const struct 
 	list_init(&s->refused);
 	loop_timer_init(&s->commit, l, on_commit);
 	loop_timer_init(&s->deliver, l, on_deliver);
-	loop_task_init(&s->close, on_close);
+	loop_task_init(&s->close, state_fake_on_close);
 	s->wake.fn = on_wake;
 	(void)vec_push(&d->stores, s);
 	return &s->store;
@@ -691,7 +692,7 @@ struct store *fake_store_open(struct loop *l, struct fake_data *d, const struct 
 
 void fake_store_lose(struct store *st)
 {
-	struct fake_store *s = of(st);
+	struct fake_store *s = state_fake_of(st);
 
 	s->lost = s->following;
 	loop_timer_start(&s->deliver, delay(s));
@@ -699,19 +700,19 @@ void fake_store_lose(struct store *st)
 
 void fake_store_fail(struct store *st, unsigned n, enum error_code code)
 {
-	of(st)->fail_next = n;
-	of(st)->fail_code = code;
+	state_fake_of(st)->fail_next = n;
+	state_fake_of(st)->fail_code = code;
 }
 
 void fake_store_fail_reads(struct store *st, unsigned n, enum error_code code)
 {
-	of(st)->fail_reads = n;
-	of(st)->fail_reads_code = code;
+	state_fake_of(st)->fail_reads = n;
+	state_fake_of(st)->fail_reads_code = code;
 }
 
 void fake_store_hold(struct store *st, bool hold)
 {
-	struct fake_store *s = of(st);
+	struct fake_store *s = state_fake_of(st);
 
 	s->hold = hold;
 	if (!hold && !list_empty(&s->queue) && !loop_timer_running(&s->commit))
@@ -720,8 +721,8 @@ void fake_store_hold(struct store *st, bool hold)
 
 void fake_store_hold_name(struct store *st, const char *name)
 {
-	of(st)->hold_name = name;
-	fake_store_hold(st, of(st)->hold);
+	state_fake_of(st)->hold_name = name;
+	fake_store_hold(st, state_fake_of(st)->hold);
 }
 
 unsigned fake_store_asked(const struct store *st)

@@ -48,7 +48,7 @@ static struct str param(struct http_stream *s, struct arena *a, const char *name
 	return STR_NULL;
 }
 
-static int64_t number(struct str s, int64_t otherwise)
+static int64_t state_web_fixture_number(struct str s, int64_t otherwise)
 {
 	int64_t v;
 
@@ -177,7 +177,7 @@ static void ask_run(struct state *st, struct job *j)
 
 /* --- the handler, on a lane ------------------------------------------------------- */
 
-static void on_over(void *arg)
+static void state_web_fixture_on_over(void *arg)
 {
 	((struct state_world *)arg)->overs++;
 }
@@ -199,13 +199,13 @@ static void start_watch(struct state_world *w, struct http_stream *s, size_t lan
 	struct watch_opts opts = {
 		.kind = state_world_kind(param(s, a, "kind")),
 		.ns = param(s, a, "ns"),
-		.revision = number(param(s, a, "rv"), 0),
+		.revision = state_web_fixture_number(param(s, a, "rv"), 0),
 		.initial = param(s, a, "initial").n > 0,
 		.initial_end = param(s, a, "end").n > 0,
 		.bookmarks = param(s, a, "bookmarks").n > 0,
-		.timeout_ms = number(param(s, a, "timeout"), 3600 * 1000),
-		.nhead = (size_t)number(param(s, a, "head"), 0),
-		.on_over = on_over,
+		.timeout_ms = state_web_fixture_number(param(s, a, "timeout"), 3600 * 1000),
+		.nhead = (size_t)state_web_fixture_number(param(s, a, "head"), 0),
+		.on_over = state_web_fixture_on_over,
 		.arg = w,
 	};
 	struct str form = param(s, a, "form");
@@ -229,8 +229,8 @@ static void ask_parse(struct ask *k, struct http_stream *s)
 	k->ns = param(s, a, "ns");
 	k->name = param(s, a, "name");
 	k->after = param(s, a, "after");
-	k->rv = number(param(s, a, "rv"), -1);
-	k->limit = number(param(s, a, "limit"), 0);
+	k->rv = state_web_fixture_number(param(s, a, "rv"), -1);
+	k->limit = state_web_fixture_number(param(s, a, "limit"), 0);
 	(void)selector_parse_labels(a, param(s, a, "labels"), &k->labels, NULL);
 	(void)selector_parse_fields(a, param(s, a, "fields"), &k->fields, NULL);
 }
@@ -255,7 +255,7 @@ static void got_body(struct http_stream *s, struct str body)
 
 static const struct http_stream_ops no_ops = { 0 };
 
-static void handle(void *arg, struct http_stream *s, size_t lane)
+static void state_web_fixture_handle(void *arg, struct http_stream *s, size_t lane)
 {
 	struct state_world *w = arg;
 
@@ -278,9 +278,10 @@ static void handle(void *arg, struct http_stream *s, size_t lane)
 
 void state_world_serve(struct state_world *w, struct str at)
 {
-	struct http_server_opts opts = {
-		.loops = w->lanes, .nloops = w->nlanes, .handler = handle, .arg = w
-	};
+	struct http_server_opts opts = { .loops = w->lanes,
+					 .nloops = w->nlanes,
+					 .handler = state_web_fixture_handle,
+					 .arg = w };
 	struct addr addr;
 
 	w->http = http_server_new(&opts);

@@ -58,7 +58,7 @@ static void on_waiting(void *arg, const struct error *err)
 	w->waits++;
 }
 
-static bool is_ready(void *arg)
+static bool state_world_is_ready(void *arg)
 {
 	return ((struct state_world *)arg)->ready;
 }
@@ -108,10 +108,10 @@ void state_world_begin(struct state_world *w)
 void state_world_start(struct state_world *w)
 {
 	state_world_begin(w);
-	assert_true(sim_run_until(w->sim, is_ready, w, HANG_MS));
+	assert_true(sim_run_until(w->sim, state_world_is_ready, w, HANG_MS));
 }
 
-static void on_stopped(void *arg)
+static void state_world_on_stopped(void *arg)
 {
 	struct state_world *w = arg;
 
@@ -128,7 +128,7 @@ void state_world_stop(struct state_world *w)
 {
 	w->stopping = true;
 	watch_stop(w->state);
-	state_stop(w->state, on_stopped, w);
+	state_stop(w->state, state_world_on_stopped, w);
 	assert_true(sim_run_until(w->sim, is_stopped, w, HANG_MS));
 	assert_int_equal(watch_count(w->state), 0);
 	sim_run_for(w->sim, 1); /* runs deferred work */
@@ -137,7 +137,7 @@ void state_world_stop(struct state_world *w)
 	w->store = NULL;
 }
 
-static void serve(struct state_world *w)
+static void testing_state_world_serve(struct state_world *w)
 {
 	char at[64];
 
@@ -167,10 +167,10 @@ void state_world_init(struct state_world *w, const struct state_world_opts *opts
 	w->loop = opts->apart ? sim_loop_new(w->sim, host) : w->lanes[0];
 	state_world_start(w);
 	if (opts->http)
-		serve(w);
+		testing_state_world_serve(w);
 }
 
-static void on_drained(void *arg)
+static void state_world_on_drained(void *arg)
 {
 	((struct state_world *)arg)->drained = true;
 }
@@ -184,7 +184,7 @@ static void stop_http(struct state_world *w)
 {
 	if (!w->http)
 		return;
-	http_server_drain(w->http, 1000, on_drained, w);
+	http_server_drain(w->http, 1000, state_world_on_drained, w);
 	assert_true(sim_run_until(w->sim, is_drained, w, HANG_MS));
 	http_server_free(w->http);
 }

@@ -21,7 +21,7 @@ static size_t draw(struct state_writer *w, size_t n)
 	return (size_t)prng_below(&w->prng, n);
 }
 
-static void again(struct state_writer *w, int64_t ms)
+static void state_writer_fixture_again(struct state_writer *w, int64_t ms)
 {
 	if (!w->stopped && !loop_timer_running(&w->next))
 		loop_timer_start(&w->next, ms);
@@ -81,12 +81,12 @@ static void take_count(struct state_writer *w, bool answered)
 		w->tally->unknown[w->counter]++;
 }
 
-static void on_head(struct http_stream *s)
+static void state_writer_fixture_on_head(struct http_stream *s)
 {
 	((struct state_writer *)s->data)->status = s->in.status;
 }
 
-static void on_body(struct http_stream *s, struct str piece)
+static void state_writer_fixture_on_body(struct http_stream *s, struct str piece)
 {
 	struct state_writer *w = s->data;
 
@@ -94,7 +94,7 @@ static void on_body(struct http_stream *s, struct str piece)
 	http_stream_consume(s, piece.n);
 }
 
-static void on_close(struct http_stream *s, const struct error *err)
+static void state_writer_fixture_on_close(struct http_stream *s, const struct error *err)
 {
 	struct state_writer *w = s->data;
 	bool answered = !err;
@@ -107,13 +107,13 @@ static void on_close(struct http_stream *s, const struct error *err)
 		take_read(w);
 	else
 		w->step = WRITER_IDLE;
-	again(w, (int64_t)draw(w, answered ? 10 : 100));
+	state_writer_fixture_again(w, (int64_t)draw(w, answered ? 10 : 100));
 }
 
 static const struct http_stream_ops writer_ops = {
-	.on_head = on_head,
-	.on_body = on_body,
-	.on_close = on_close,
+	.on_head = state_writer_fixture_on_head,
+	.on_body = state_writer_fixture_on_body,
+	.on_close = state_writer_fixture_on_close,
 };
 
 /* --- requests --------------------------------------------------------------------- */
@@ -135,7 +135,7 @@ static void request(struct state_writer *w, const char *method, const char *targ
 	if (http_client_request(w->client, &r, &w->stream, NULL) < 0) {
 		w->step = WRITER_IDLE;
 		http_client_free(TAKE(w->client));
-		again(w, (int64_t)draw(w, 50));
+		state_writer_fixture_again(w, (int64_t)draw(w, 50));
 		return;
 	}
 	loop_timer_start(&w->patience, PATIENCE_MS);
@@ -193,9 +193,9 @@ static void begin_churn(struct state_writer *w)
 	request(w, "PUT", target, body);
 }
 
-static void on_client_close(void *arg, const struct error *err UNUSED)
+static void state_writer_fixture_on_client_close(void *arg, const struct error *err UNUSED)
 {
-	again(arg, 1);
+	state_writer_fixture_again(arg, 1);
 }
 
 static void on_next(struct loop_timer *t)
@@ -205,7 +205,7 @@ static void on_next(struct loop_timer *t)
 					 .protocol = draw(w, 2) ? HTTP_PROTOCOL_1 : HTTP_PROTOCOL_2,
 					 .connect_timeout_ms = 2000,
 					 .ping_interval_ms = 2000,
-					 .on_close = on_client_close,
+					 .on_close = state_writer_fixture_on_client_close,
 					 .arg = w };
 
 	if (w->stopped || w->stream || (!w->left && w->step == WRITER_IDLE))

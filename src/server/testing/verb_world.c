@@ -76,7 +76,7 @@ bool nonresource_handle(struct exchange *x)
 
 /* --- lifecycle -------------------------------------------------------------------- */
 
-static void handle(void *arg, struct http_stream *stream, size_t lane)
+static void verb_world_handle(void *arg, struct http_stream *stream, size_t lane)
 {
 	struct verb_world *w = arg;
 
@@ -95,7 +95,7 @@ static void on_namespaces(void *arg, const struct error *err)
 	services_start(w->server.services);
 }
 
-static void on_state(void *arg, const struct error *err)
+static void verb_world_on_state(void *arg, const struct error *err)
 {
 	struct verb_world *w = arg;
 
@@ -103,7 +103,7 @@ static void on_state(void *arg, const struct error *err)
 	namespaces_ensure(&w->server, on_namespaces, w);
 }
 
-static bool is_ready(void *arg)
+static bool verb_world_is_ready(void *arg)
 {
 	return atomic_load(&((struct verb_world *)arg)->server.ready);
 }
@@ -142,7 +142,7 @@ static void start_state(struct verb_world *w, uint64_t seed)
 		.gates = &w->server.gates,
 		.lanes = w->lanes,
 		.nlanes = 2,
-		.on_ready = on_state,
+		.on_ready = verb_world_on_state,
 		.arg = w,
 	};
 
@@ -157,7 +157,7 @@ static void start_state(struct verb_world *w, uint64_t seed)
 	opts.store = w->server.store = fake_store_open(w->lanes[0], w->data, &fake);
 	w->server.state = state_new(&opts);
 	custom_attach(w->server.custom, w->server.state);
-	assert_true(sim_run_until(w->sim, is_ready, w, HANG_MS));
+	assert_true(sim_run_until(w->sim, verb_world_is_ready, w, HANG_MS));
 }
 
 static void connect_client(struct verb_world *w, unsigned client)
@@ -172,7 +172,7 @@ static void connect_client(struct verb_world *w, unsigned client)
 static void start_http(struct verb_world *w)
 {
 	struct http_server_opts opts = {
-		.loops = w->lanes, .nloops = 2, .handler = handle, .arg = w
+		.loops = w->lanes, .nloops = 2, .handler = verb_world_handle, .arg = w
 	};
 	struct addr at;
 	struct error err;
@@ -219,7 +219,7 @@ static void set_flag(void *arg)
 	*(bool *)arg = true;
 }
 
-static bool is_set(void *arg)
+static bool verb_world_is_set(void *arg)
 {
 	return *(bool *)arg;
 }
@@ -231,14 +231,14 @@ void verb_world_release(struct verb_world *w)
 	http_client_free(w->clients[0]);
 	http_client_free(w->clients[1]);
 	http_server_drain(w->server.http, 1000, set_flag, &drained);
-	assert_true(sim_run_until(w->sim, is_set, &drained, HANG_MS));
+	assert_true(sim_run_until(w->sim, verb_world_is_set, &drained, HANG_MS));
 	http_server_free(w->server.http);
 	custom_stop(w->server.custom);
 	services_stop(w->server.services);
 	webhooks_stop(w->server.webhooks, set_flag, &called);
-	assert_true(sim_run_until(w->sim, is_set, &called, HANG_MS));
+	assert_true(sim_run_until(w->sim, verb_world_is_set, &called, HANG_MS));
 	state_stop(w->server.state, set_flag, &stopped);
-	assert_true(sim_run_until(w->sim, is_set, &stopped, HANG_MS));
+	assert_true(sim_run_until(w->sim, verb_world_is_set, &stopped, HANG_MS));
 	custom_free(w->server.custom);
 	admission_policies_release(w->server.policies);
 	free(w->server.policies);
@@ -271,7 +271,7 @@ static void copy_field(const struct http_stream *s, struct str name, char *to, s
 	(void)snprintf(to, size, "%.*s", STR_ARG(v));
 }
 
-static void on_head(struct http_stream *s)
+static void verb_world_on_head(struct http_stream *s)
 {
 	struct verb_ask *a = s->data;
 	size_t n = 0;
@@ -289,7 +289,7 @@ static void on_head(struct http_stream *s)
 					      STR_ARG(s->in.fields.v[i].value));
 }
 
-static void on_body(struct http_stream *s, struct str piece)
+static void verb_world_on_body(struct http_stream *s, struct str piece)
 {
 	struct verb_ask *a = s->data;
 
@@ -298,7 +298,7 @@ static void on_body(struct http_stream *s, struct str piece)
 		http_stream_consume(s, piece.n);
 }
 
-static void on_close(struct http_stream *s, const struct error *err)
+static void verb_world_on_close(struct http_stream *s, const struct error *err)
 {
 	struct verb_ask *a = s->data;
 
@@ -308,11 +308,11 @@ static void on_close(struct http_stream *s, const struct error *err)
 	a->stream = NULL;
 }
 
-static const struct http_stream_ops ask_ops = { .on_head = on_head,
-						.on_body = on_body,
-						.on_close = on_close };
+static const struct http_stream_ops ask_ops = { .on_head = verb_world_on_head,
+						.on_body = verb_world_on_body,
+						.on_close = verb_world_on_close };
 
-static size_t put(struct http_field *f, size_t n, const char *name, const char *value)
+static size_t verb_world_put(struct http_field *f, size_t n, const char *name, const char *value)
 {
 	if (!value)
 		return n;
@@ -337,10 +337,10 @@ void verb_world_begin(struct verb_world *w, struct verb_ask *ask)
 	if (ask->body && !ask->body_n)
 		ask->body_n = strlen(ask->body);
 	r.length = ask->body ? (int64_t)ask->body_n : 0;
-	r.nfields = put(f, 0, "accept", ask->accept);
-	r.nfields = put(f, r.nfields, "content-type", ask->content_type);
-	r.nfields = put(f, r.nfields, "user-agent", ask->user_agent);
-	r.nfields = put(f, r.nfields, "accept-encoding", ask->encoding);
+	r.nfields = verb_world_put(f, 0, "accept", ask->accept);
+	r.nfields = verb_world_put(f, r.nfields, "content-type", ask->content_type);
+	r.nfields = verb_world_put(f, r.nfields, "user-agent", ask->user_agent);
+	r.nfields = verb_world_put(f, r.nfields, "accept-encoding", ask->encoding);
 	buf_init(&ask->got, 256 * MIB);
 	client = w->asked++ % 2;
 	/* The server closes connections that are idle for long. */

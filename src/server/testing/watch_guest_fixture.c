@@ -80,7 +80,7 @@ static int64_t revision_of(const struct json *object)
 	return revision;
 }
 
-static struct str key_of(struct arena *a, const struct json *object)
+static struct str watch_guest_fixture_key_of(struct arena *a, const struct json *object)
 {
 	const struct json *meta = json_getz(object, "metadata");
 	struct str ns = json_text_at(meta, "namespace");
@@ -165,7 +165,7 @@ static void take_line(struct watch_guest *g, struct str line)
 	else if (str_eqz(type, "ERROR"))
 		take_error(g, object);
 	else
-		take_change(g, type, object, key_of(&a, object));
+		take_change(g, type, object, watch_guest_fixture_key_of(&a, object));
 }
 
 static void take_lines(struct watch_guest *g)
@@ -198,14 +198,14 @@ static void take_list(struct watch_guest *g)
 	JSON_FOREACH (object, json_getz(list, "items")) {
 		assert_true(revision_of(object) <= g->revision);
 		check_shown(g, object);
-		assert_null(map_get(&g->model, key_of(&a, object)));
-		model_put(g, key_of(&a, object), revision_of(object));
+		assert_null(map_get(&g->model, watch_guest_fixture_key_of(&a, object)));
+		model_put(g, watch_guest_fixture_key_of(&a, object), revision_of(object));
 	}
 }
 
 /* --- connections ------------------------------------------------------------------ */
 
-static void again(struct watch_guest *g)
+static void watch_guest_fixture_again(struct watch_guest *g)
 {
 	if (!g->stopped && !g->opts.once && !loop_timer_running(&g->next))
 		loop_timer_start(&g->next, (int64_t)prng_below(&g->prng, 30));
@@ -227,7 +227,7 @@ static void on_patience(struct loop_timer *t)
 		http_stream_reset(g->stream, &err);
 }
 
-static void on_head(struct http_stream *s)
+static void watch_guest_fixture_on_head(struct http_stream *s)
 {
 	struct watch_guest *g = s->data;
 
@@ -247,7 +247,7 @@ static void on_consume(struct loop_timer *t)
 		http_stream_consume(g->stream, held);
 }
 
-static void on_body(struct http_stream *s, struct str piece)
+static void watch_guest_fixture_on_body(struct http_stream *s, struct str piece)
 {
 	struct watch_guest *g = s->data;
 
@@ -265,7 +265,7 @@ static void on_body(struct http_stream *s, struct str piece)
 				 (int64_t)prng_below(&g->prng, (uint64_t)g->opts.slow_ms));
 }
 
-static void on_end(struct http_stream *s)
+static void watch_guest_fixture_on_end(struct http_stream *s)
 {
 	struct watch_guest *g = s->data;
 
@@ -274,7 +274,7 @@ static void on_end(struct http_stream *s)
 		take_list(g);
 }
 
-static void on_close(struct http_stream *s, const struct error *err UNUSED)
+static void watch_guest_fixture_on_close(struct http_stream *s, const struct error *err UNUSED)
 {
 	struct watch_guest *g = s->data;
 
@@ -283,14 +283,14 @@ static void on_close(struct http_stream *s, const struct error *err UNUSED)
 	if (!g->listing && g->status == 200)
 		assert_int_equal(g->stopped || err ? 0 : g->line.n, 0); /* no incomplete line */
 	g->listing = false;
-	again(g);
+	watch_guest_fixture_again(g);
 }
 
 static const struct http_stream_ops guest_ops = {
-	.on_head = on_head,
-	.on_body = on_body,
-	.on_end = on_end,
-	.on_close = on_close,
+	.on_head = watch_guest_fixture_on_head,
+	.on_body = watch_guest_fixture_on_body,
+	.on_end = watch_guest_fixture_on_end,
+	.on_close = watch_guest_fixture_on_close,
 };
 
 static void add_param(struct buf *b, const char *name, const char *value)
@@ -324,7 +324,7 @@ static void print_target(struct watch_guest *g, struct buf *b)
 		(void)buf_addz(b, "&initial=1&end=1");
 }
 
-static void begin(struct watch_guest *g)
+static void watch_guest_fixture_begin(struct watch_guest *g)
 {
 	__attribute__((cleanup(buf_release_cleanup))) struct buf target = BUF_INIT(4096);
 	struct http_request r = { .method = STR("GET"),
@@ -349,13 +349,13 @@ static void begin(struct watch_guest *g)
 	be_patient(g);
 	if (http_client_request(g->client, &r, &g->stream, NULL) < 0) {
 		g->listing = false;
-		again(g);
+		watch_guest_fixture_again(g);
 	}
 }
 
-static void on_client_close(void *arg, const struct error *err UNUSED)
+static void watch_guest_fixture_on_client_close(void *arg, const struct error *err UNUSED)
 {
-	again(arg);
+	watch_guest_fixture_again(arg);
 }
 
 static void on_next(struct loop_timer *t)
@@ -366,7 +366,7 @@ static void on_next(struct loop_timer *t)
 					 .protocol = g->opts.protocol,
 					 .connect_timeout_ms = 3000,
 					 .ping_interval_ms = 5000,
-					 .on_close = on_client_close,
+					 .on_close = watch_guest_fixture_on_client_close,
 					 .arg = g };
 
 	if (g->stopped || g->stream)
@@ -374,7 +374,7 @@ static void on_next(struct loop_timer *t)
 	http_client_free(TAKE(g->client));
 	loop_timer_stop(t); /* a stream that was cut off has started it again */
 	assert_int_equal(http_client_new(g->loop, &opts, &g->client, NULL), 0);
-	begin(g);
+	watch_guest_fixture_begin(g);
 }
 
 /* --- lifecycle -------------------------------------------------------------------- */

@@ -133,7 +133,7 @@ struct ui_sessions *ui_sessions_new(void)
 	return s;
 }
 
-static void drop(struct ui_sessions *s, struct ui_session *e)
+static void sessions_drop(struct ui_sessions *s, struct ui_session *e)
 {
 	list_remove(&e->link);
 	atomic_store(&e->over, true);
@@ -144,7 +144,7 @@ static void drop(struct ui_sessions *s, struct ui_session *e)
 static void drop_all(struct ui_sessions *s, struct list *l)
 {
 	LIST_FOREACH_SAFE (node, l)
-		drop(s, LIST_ENTRY(node, struct ui_session, link));
+		sessions_drop(s, LIST_ENTRY(node, struct ui_session, link));
 }
 
 void ui_sessions_free(struct ui_sessions *s)
@@ -169,13 +169,14 @@ static struct ui_session *idler(struct ui_session *a, struct ui_session *b)
 	return a && a->used_ns <= b->used_ns ? a : b;
 }
 
-static void count(struct ui_sessions *s, struct list *l, struct ui_now now, struct census *c)
+static void sessions_count(struct ui_sessions *s, struct list *l, struct ui_now now,
+			   struct census *c)
 {
 	LIST_FOREACH_SAFE (node, l) {
 		struct ui_session *e = LIST_ENTRY(node, struct ui_session, link);
 
 		if (has_ended(e, now)) {
-			drop(s, e);
+			sessions_drop(s, e);
 			continue;
 		}
 		c->all++;
@@ -188,12 +189,13 @@ static void count(struct ui_sessions *s, struct list *l, struct ui_now now, stru
 }
 
 /* A user who logs in repeatedly loses their own sessions, not those of others. */
-static void make_room(struct ui_sessions *s, const struct census *c, size_t own_max, size_t max)
+static void sessions_make_room(struct ui_sessions *s, const struct census *c, size_t own_max,
+			       size_t max)
 {
 	if (c->own >= own_max)
-		drop(s, c->own_idlest);
+		sessions_drop(s, c->own_idlest);
 	else if (c->all >= max)
-		drop(s, c->idlest);
+		sessions_drop(s, c->idlest);
 }
 
 /* --- secrets ---------------------------------------------------------------------- */
@@ -212,7 +214,7 @@ static void make_secret(char ret_text[static UI_SECRET_SIZE], uint8_t *ret_hash)
 }
 
 /* Compares all of them, for constant time. NULL if not found. */
-static struct ui_session *find(const struct list *l, const uint8_t *hash)
+static struct ui_session *sessions_find(const struct list *l, const uint8_t *hash)
 {
 	struct ui_session *found = NULL;
 
@@ -238,8 +240,8 @@ int64_t ui_sessions_add_code(struct ui_sessions *s, const struct user *user, int
 	struct ui_session *e = session_new(user, life_ns, now);
 	struct census c = { .name = user->name };
 
-	count(s, &s->codes, now, &c);
-	make_room(s, &c, UI_USER_CODES_MAX, UI_CODES_MAX);
+	sessions_count(s, &s->codes, now, &c);
+	sessions_make_room(s, &c, UI_USER_CODES_MAX, UI_CODES_MAX);
 	make_secret(ret_code, e->hash);
 	list_push_back(&s->codes, &e->link);
 	return ui_session_ends(e, now);
@@ -253,11 +255,11 @@ struct ui_session *ui_sessions_take_code(struct ui_sessions *s, struct str code,
 	if (code.n != UI_SECRET_SIZE - 1)
 		return NULL;
 	pki_sha256(code, hash);
-	e = find(&s->codes, hash);
+	e = sessions_find(&s->codes, hash);
 	if (!e)
 		return NULL;
 	if (has_ended(e, now)) {
-		drop(s, e);
+		sessions_drop(s, e);
 		return NULL;
 	}
 	list_remove(&e->link);
@@ -273,8 +275,8 @@ struct ui_session *ui_sessions_open(struct ui_sessions *s, const struct user *us
 	struct census c = { .name = user->name };
 
 	for (size_t i = 0; i < BUCKETS; i++)
-		count(s, &s->buckets[i], now, &c);
-	make_room(s, &c, UI_USER_SESSIONS_MAX, UI_SESSIONS_MAX);
+		sessions_count(s, &s->buckets[i], now, &c);
+	sessions_make_room(s, &c, UI_USER_SESSIONS_MAX, UI_SESSIONS_MAX);
 	make_secret(ret_id, e->hash);
 	list_push_back(bucket_of(s, e->hash), &e->link);
 	return e;
@@ -287,7 +289,7 @@ static struct ui_session *look_up(struct ui_sessions *s, struct str id)
 	if (id.n != UI_SECRET_SIZE - 1)
 		return NULL;
 	pki_sha256(id, hash);
-	return find(bucket_of(s, hash), hash);
+	return sessions_find(bucket_of(s, hash), hash);
 }
 
 struct ui_session *ui_sessions_find(struct ui_sessions *s, struct str id, struct ui_now now)
@@ -295,7 +297,7 @@ struct ui_session *ui_sessions_find(struct ui_sessions *s, struct str id, struct
 	struct ui_session *e = look_up(s, id);
 
 	if (e && has_ended(e, now)) {
-		drop(s, e);
+		sessions_drop(s, e);
 		return NULL;
 	}
 	if (e)
@@ -309,7 +311,7 @@ bool ui_sessions_close(struct ui_sessions *s, struct str id)
 
 	if (!e)
 		return false;
-	drop(s, e);
+	sessions_drop(s, e);
 	return true;
 }
 
@@ -317,7 +319,7 @@ void ui_sessions_end(struct ui_sessions *s, struct ui_session *e)
 {
 	/* It may have ended while it was held. */
 	if (!atomic_load(&e->over))
-		drop(s, e);
+		sessions_drop(s, e);
 }
 
 /* A pod's token also names the pod's node, but does not depend on it. */
@@ -334,7 +336,7 @@ static void unbind_all(struct ui_sessions *s, struct list *l, struct str uid)
 		struct ui_session *e = LIST_ENTRY(node, struct ui_session, link);
 
 		if (is_bound(e->user.binding, uid))
-			drop(s, e);
+			sessions_drop(s, e);
 	}
 }
 

@@ -78,17 +78,17 @@ static void set_cookie(struct exchange *x, const char *value)
 	x->nmore = ARRAY_SIZE(head) + 1;
 }
 
-static void fail(struct exchange *x, const struct error *err)
+static void ui_fail(struct exchange *x, const struct error *err)
 {
 	reply_status(x, err, &(struct status_about){ .retry_after_s = x->about.retry_after_s });
 }
 
-static void refuse(struct exchange *x, enum error_code code, const char *why)
+static void ui_refuse(struct exchange *x, enum error_code code, const char *why)
 {
 	struct error err;
 
 	(void)error_set(&err, code, "%s", why);
-	fail(x, &err);
+	ui_fail(x, &err);
 }
 
 /* --- files ------------------------------------------------------------------------ */
@@ -120,9 +120,9 @@ static void handle_file(struct exchange *x, struct str name)
 	struct str method = x->stream->in.method;
 
 	if (!f)
-		refuse(x, ERR_NOT_FOUND, "the page has no file of that name");
+		ui_refuse(x, ERR_NOT_FOUND, "the page has no file of that name");
 	else if (!str_eqz(method, "GET") && !str_eqz(method, "HEAD"))
-		refuse(x, ERR_METHOD_NOT_ALLOWED, "a file of the page can only be read");
+		ui_refuse(x, ERR_METHOD_NOT_ALLOWED, "a file of the page can only be read");
 	else
 		send_file(x, f);
 }
@@ -139,7 +139,7 @@ static struct str readable(struct str s)
 	return str_is_utf8(s) ? s : STR("(not UTF-8)");
 }
 
-static void put_time(struct json_writer *w, const char *key, int64_t ns)
+static void ui_put_time(struct json_writer *w, const char *key, int64_t ns)
 {
 	char text[TIMESTAMP_SIZE];
 
@@ -161,7 +161,7 @@ static void reply_session(struct exchange *x, const struct user *u, int64_t ends
 	for (size_t i = 0; i < u->ngroups; i++)
 		json_writer_str(&w, readable(u->groups[i]));
 	json_writer_end_array(&w);
-	put_time(&w, "expires", ends_ns);
+	ui_put_time(&w, "expires", ends_ns);
 	json_writer_end_object(&w);
 	(void)json_writer_finish(&w);
 	reply_text(x, 200, STR("application/json"), buf_str(&out));
@@ -196,14 +196,14 @@ static void finish_link(struct exchange *x)
 	struct json_writer w;
 
 	if (c->err.code) {
-		fail(x, &c->err);
+		ui_fail(x, &c->err);
 		return;
 	}
 	json_writer_init(&w, &out, NULL);
 	json_writer_begin_object(&w);
 	json_writer_keyz(&w, "code");
 	json_writer_strz(&w, c->secret);
-	put_time(&w, "expires", c->ends_ns);
+	ui_put_time(&w, "expires", c->ends_ns);
 	json_writer_end_object(&w);
 	(void)json_writer_finish(&w);
 	reply_text(x, 201, STR("application/json"), buf_str(&out));
@@ -259,7 +259,7 @@ static void handle_link(struct exchange *x)
 	if (r == 0)
 		r = read_life(x, &c->life_ns, &err);
 	if (r < 0)
-		fail(x, &err);
+		ui_fail(x, &err);
 	else
 		exchange_submit(x, run_link, finish_link);
 }
@@ -336,7 +336,7 @@ static void finish_login(struct exchange *x)
 
 	if (c->err.code) {
 		x->about.retry_after_s = c->err.code == ERR_TOO_MANY_REQUESTS ? 1 : 0;
-		fail(x, &c->err);
+		ui_fail(x, &c->err);
 		return;
 	}
 	x->user = c->session->user;
@@ -385,7 +385,7 @@ static void handle_login(struct exchange *x)
 
 	x->data = c;
 	if (read_login(x, c, &err) < 0)
-		fail(x, &err);
+		ui_fail(x, &err);
 	else
 		exchange_submit(x, run_login, finish_login);
 }
@@ -428,7 +428,7 @@ static void finish_session(struct exchange *x)
 	struct call *c = x->data;
 
 	if (c->err.code) {
-		fail(x, &c->err);
+		ui_fail(x, &c->err);
 		return;
 	}
 	x->user = c->session->user;
@@ -443,9 +443,9 @@ static void handle_session(struct exchange *x)
 
 	x->data = c;
 	if (r < 0)
-		fail(x, &err);
+		ui_fail(x, &err);
 	else if (r == 0)
-		refuse(x, ERR_UNAUTHORIZED, "Unauthorized");
+		ui_refuse(x, ERR_UNAUTHORIZED, "Unauthorized");
 	else
 		exchange_submit(x, run_session, finish_session);
 }
@@ -483,7 +483,7 @@ static void handle_logout(struct exchange *x)
 
 	x->data = c;
 	if (ui_cookie_check_page(&x->stream->in, &err) < 0)
-		fail(x, &err);
+		ui_fail(x, &err);
 	else if (ui_cookie_read(&x->stream->in.fields, &c->id) != UI_COOKIE_ONE)
 		finish_logout(x);
 	else
@@ -554,7 +554,7 @@ static bool route(struct exchange *x, struct str name)
 	if (i == ARRAY_SIZE(routes))
 		return false;
 	if (!str_eq(routes[i].method, x->stream->in.method))
-		refuse(x, ERR_METHOD_NOT_ALLOWED, "this path has another method");
+		ui_refuse(x, ERR_METHOD_NOT_ALLOWED, "this path has another method");
 	else if (!atomic_load(&x->server->ready))
 		ready_wait(x, ui_handle);
 	else

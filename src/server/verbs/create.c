@@ -15,12 +15,12 @@ enum { NAMES_MAX = 8 };
 
 /* --- objects ---------------------------------------------------------------------- */
 
-static int decode(struct mutation *m, struct error *err)
+static int create_decode(struct mutation *m, struct error *err)
 {
 	return write_decode(&m->write, m->x->body, m->decoded.format, &m->req.tree, err);
 }
 
-static struct str name_of(const struct json *object)
+static struct str create_name_of(const struct json *object)
 {
 	return json_text_at(json_getz(object, "metadata"), "name");
 }
@@ -46,7 +46,7 @@ static void refuse_taken(struct mutation *m)
 static void reset_about(struct mutation *m, const struct json *object)
 {
 	m->req.about = (struct about){
-		.name = m->write.generated_from.n ? STR_NULL : name_of(object),
+		.name = m->write.generated_from.n ? STR_NULL : create_name_of(object),
 		.annotations = m->req.about.annotations,
 	};
 }
@@ -57,11 +57,11 @@ static void place_again(struct mutation *m);
  * The object is complete: finds a free name and commits. Also called if the name was taken
  * meanwhile.
  */
-static void place(struct mutation *m)
+static void create_place(struct mutation *m)
 {
 	struct json *object = m->decided.object;
 
-	m->req.name = name_of(object);
+	m->req.name = create_name_of(object);
 	for (int i = 1; mutation_base(m); i++) {
 		if (!m->write.generated_from.n || i == NAMES_MAX) {
 			if (!mutation_wait(m, place_again))
@@ -69,7 +69,7 @@ static void place(struct mutation *m)
 			return;
 		}
 		write_rename(&m->write, object);
-		m->req.name = name_of(object);
+		m->req.name = create_name_of(object);
 	}
 	mutation_commit(m, place_again);
 }
@@ -86,21 +86,21 @@ static void place_again(struct mutation *m)
 	m->again = place_again;
 	reset_about(m, m->decided.object);
 	if (mutation_check_home(m, &err) == 0)
-		place(m);
+		create_place(m);
 	else if (!m->req.parked)
 		mutation_fail(m, &err);
 }
 
-static void again(struct mutation *m);
+static void create_again(struct mutation *m);
 
-static void make(struct mutation *m)
+static void create_make(struct mutation *m)
 {
 	struct error err = { 0 };
 	int r;
 
 	reset_about(m, m->req.tree);
 	m->decided.status = 201;
-	m->again = again;
+	m->again = create_again;
 	r = mutation_check_home(m, &err);
 	if (r == 0) {
 		mutation_prepare(&m->req);
@@ -112,23 +112,23 @@ static void make(struct mutation *m)
 	if (m->req.parked)
 		return;
 	if (r == 0)
-		place(m);
-	else if (!mutation_wait(m, again))
+		create_place(m);
+	else if (!mutation_wait(m, create_again))
 		mutation_fail(m, &err);
 }
 
-static void again(struct mutation *m)
+static void create_again(struct mutation *m)
 {
 	if (mutation_renew(m))
-		make(m);
+		create_make(m);
 }
 
-static void on_state(struct state *st, struct job *j)
+static void create_on_state(struct state *st, struct job *j)
 {
-	mutation_try(mutation_arrive(st, j), make);
+	mutation_try(mutation_arrive(st, j), create_make);
 }
 
-static const struct mutation_ops create_ops = { .decode = decode };
+static const struct mutation_ops create_ops = { .decode = create_decode };
 
 /* --- bindings --------------------------------------------------------------------- */
 
@@ -153,12 +153,12 @@ static int decode_binding(struct mutation *m, struct error *err)
 {
 	int r;
 
-	r = decode(m, err);
+	r = create_decode(m, err);
 	if (r == 0)
 		r = check_body_namespace(m, err);
 	/* POST .../bindings has the name only in the body. */
 	if (r == 0 && !m->req.name.n) {
-		m->req.name = m->write.name = name_of(m->req.tree);
+		m->req.name = m->write.name = create_name_of(m->req.tree);
 		if (!m->req.name.n)
 			r = error_set(err, ERR_BAD_REQUEST, "name must be provided");
 	}
@@ -187,7 +187,7 @@ static int decode_eviction(struct mutation *m, struct error *err)
 {
 	int r;
 
-	r = decode(m, err);
+	r = create_decode(m, err);
 	return r < 0 ? r : check_body_namespace(m, err);
 }
 
@@ -262,8 +262,8 @@ void verb_create(struct exchange *x)
 		mutation_start(m);
 		return;
 	}
-	if (decode(m, &err) < 0)
+	if (create_decode(m, &err) < 0)
 		mutation_refuse(m, &err);
 	else
-		mutation_submit(m, on_state);
+		mutation_submit(m, create_on_state);
 }

@@ -101,8 +101,8 @@ static const char *immortal(const struct schema_kind *k, struct str name)
 	return NULL;
 }
 
-static int decide(struct mutation *m, const struct json *old, struct json **ret_object,
-		  struct error *err)
+static int delete_decide(struct mutation *m, const struct json *old, struct json **ret_object,
+			 struct error *err)
 {
 	const char *why = immortal(m->write.kind, m->req.name);
 
@@ -112,7 +112,7 @@ static int decide(struct mutation *m, const struct json *old, struct json **ret_
 	return write_delete(&m->write, old, &m->decoded.options, ret_object, err);
 }
 
-static void answer(struct mutation *m)
+static void delete_answer(struct mutation *m)
 {
 	const struct mutation_committed *c = &m->committed;
 	bool gone = !m->decided.object, orphan = true,
@@ -137,7 +137,7 @@ static void answer(struct mutation *m)
 	}
 }
 
-static const struct mutation_ops delete_ops = { .decide = decide, .answer = answer };
+static const struct mutation_ops delete_ops = { .decide = delete_decide, .answer = delete_answer };
 
 void verb_delete(struct exchange *x)
 {

@@ -40,7 +40,7 @@ struct collection {
 	size_t nidle;
 };
 
-static void fill(struct collection *c);
+static void delete_collection_fill(struct collection *c);
 
 static void collection_drop(void *object)
 {
@@ -63,12 +63,13 @@ static void removal_end(struct removal *d, const struct error *err)
 	}
 	c->open--;
 	c->idle[c->nidle++] = d;
-	fill(c);
+	delete_collection_fill(c);
 }
 
 static void removal_try(struct removal *d);
 
-static void on_written(struct state_write *w, struct object *object UNUSED, const struct error *err)
+static void delete_collection_on_written(struct state_write *w, struct object *object UNUSED,
+					 const struct error *err)
 {
 	struct removal *d = w->arg;
 
@@ -157,7 +158,7 @@ static bool has_more(const struct collection *c)
 	return c->next < c->list.n && !c->m->committed.err.code && !c->m->req.dry_run;
 }
 
-static void fill(struct collection *c)
+static void delete_collection_fill(struct collection *c)
 {
 	struct removal *d;
 
@@ -175,7 +176,8 @@ static void fill(struct collection *c)
 		job_finish(&c->m->x->job);
 }
 
-static void on_listed(void *arg, const struct list_result *result, const struct error *err)
+static void delete_collection_on_listed(void *arg, const struct list_result *result,
+					const struct error *err)
 {
 	struct collection *c = arg;
 
@@ -184,10 +186,10 @@ static void on_listed(void *arg, const struct list_result *result, const struct 
 		return;
 	}
 	c->list = *result;
-	fill(c);
+	delete_collection_fill(c);
 }
 
-static void on_synced(struct state *st, struct job *j, const struct error *err)
+static void delete_collection_on_synced(struct state *st, struct job *j, const struct error *err)
 {
 	struct mutation *m = exchange_of(j)->data;
 	const struct request *r = &m->x->request;
@@ -201,23 +203,24 @@ static void on_synced(struct state *st, struct job *j, const struct error *err)
 	if (err)
 		mutation_fail(m, err);
 	else
-		resource_list(state_resource(st, m->write.kind), &query, &m->x->work, on_listed, c);
+		resource_list(state_resource(st, m->write.kind), &query, &m->x->work,
+			      delete_collection_on_listed, c);
 }
 
-static void on_state(struct state *st, struct job *j)
+static void delete_collection_on_state(struct state *st, struct job *j)
 {
 	(void)mutation_arrive(st, j);
-	state_sync(st, j, 0, on_synced);
+	state_sync(st, j, 0, delete_collection_on_synced);
 }
 
-static void answer(struct mutation *m)
+static void delete_collection_answer(struct mutation *m)
 {
 	struct collection *c = m->data;
 
 	reply_list(m->x, &c->list);
 }
 
-static const struct mutation_ops collection_ops = { .answer = answer };
+static const struct mutation_ops collection_ops = { .answer = delete_collection_answer };
 
 static struct collection *collection_new(struct mutation *m)
 {
@@ -232,7 +235,7 @@ static struct collection *collection_new(struct mutation *m)
 		arena_init(&d->arena, REQUEST_WORK_MAX);
 		d->write = m->write;
 		d->write.arena = &d->arena;
-		d->pending.done = on_written;
+		d->pending.done = delete_collection_on_written;
 		d->pending.arg = d;
 		c->idle[c->nidle++] = d;
 	}
@@ -247,5 +250,5 @@ void verb_delete_collection(struct exchange *x)
 	if (!mutation_delete_options(m))
 		return;
 	(void)collection_new(m);
-	mutation_submit(m, on_state);
+	mutation_submit(m, delete_collection_on_state);
 }

@@ -63,8 +63,8 @@ static bool is_pending(const struct json *object)
 	return str_eqz(json_text_at(json_getz(object, "metadata"), "resourceVersion"), "0");
 }
 
-static int ask(struct admission_request *req, struct ensure *e, const struct json *pod,
-	       struct asked *asked, struct error *err)
+static int evict_ask(struct admission_request *req, struct ensure *e, const struct json *pod,
+		     struct asked *asked, struct error *err)
 {
 	const struct schema_kind *kind = schema_find_resource(STR("policy"), STR("v1"),
 							      STR("poddisruptionbudgets"));
@@ -104,7 +104,7 @@ int evict_ask_budget(struct admission_request *req, const struct json *pod, stru
 		asked->asking = true;
 		asked->ended = asked->waits = false;
 		e = ensure_new(req->server, on_told, req);
-		r = ask(req, e, pod, asked, err);
+		r = evict_ask(req, e, pod, asked, err);
 		ensure_end(e);
 		asked->asking = false;
 		if (!asked->ended)

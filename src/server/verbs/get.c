@@ -17,7 +17,7 @@ static void object_drop(void *object)
 	object_unref(object);
 }
 
-static void on_synced(struct state *st, struct job *j, const struct error *err)
+static void get_on_synced(struct state *st, struct job *j, const struct error *err)
 {
 	struct exchange *x = exchange_of(j);
 	struct get *g = x->data;
@@ -36,15 +36,15 @@ static void on_synced(struct state *st, struct job *j, const struct error *err)
 }
 
 /* No resourceVersion: the newest. "0": whatever is here. Otherwise at least that revision. */
-static void on_state(struct state *st, struct job *j)
+static void get_on_state(struct state *st, struct job *j)
 {
 	const struct exchange *x = exchange_of(j);
 	int64_t revision = x->request.revision;
 
-	state_read(st, j, x->kind, revision == 0 ? -1 : MAX(revision, 0), on_synced);
+	state_read(st, j, x->kind, revision == 0 ? -1 : MAX(revision, 0), get_on_synced);
 }
 
-static void finish(struct exchange *x)
+static void get_finish(struct exchange *x)
 {
 	struct get *g = x->data;
 
@@ -64,7 +64,7 @@ void verb_get_object(struct exchange *x, void (*answer)(struct exchange *x, cons
 	g->answer = answer;
 	g->err.code = ERR_OK;
 	x->data = g;
-	exchange_submit(x, on_state, finish);
+	exchange_submit(x, get_on_state, get_finish);
 }
 
 static void answer_object(struct exchange *x, const struct object *o)

@@ -1,6 +1,6 @@
 /*
  * LIST. The state to show depends on resourceVersion, its match, limit and continue, by
- * upstream's rules: plan() is the table of cases.
+ * upstream's rules: list_plan() is the table of cases.
  */
 #include "server/http/reply.h"
 #include "server/verbs/mutation.h"
@@ -45,7 +45,7 @@ static int plan_continue(struct exchange *x, struct list_job *l, struct error *e
 	return 0;
 }
 
-static int plan(struct exchange *x, struct list_job *l, struct error *err)
+static int list_plan(struct exchange *x, struct list_job *l, struct error *err)
 {
 	const struct request *r = &x->request;
 
@@ -65,7 +65,7 @@ static int plan(struct exchange *x, struct list_job *l, struct error *err)
 	return 0;
 }
 
-static void on_listed(void *arg, const struct list_result *result, const struct error *err)
+static void list_on_listed(void *arg, const struct list_result *result, const struct error *err)
 {
 	struct list_job *l = arg;
 
@@ -76,7 +76,7 @@ static void on_listed(void *arg, const struct list_result *result, const struct 
 	job_finish(&l->x->job);
 }
 
-static void on_synced(struct state *st, struct job *j, const struct error *err)
+static void list_on_synced(struct state *st, struct job *j, const struct error *err)
 {
 	struct exchange *x = exchange_of(j);
 	struct list_job *l = x->data;
@@ -86,15 +86,15 @@ static void on_synced(struct state *st, struct job *j, const struct error *err)
 		job_finish(j);
 		return;
 	}
-	resource_list(state_resource(st, x->kind), &l->query, &x->work, on_listed, l);
+	resource_list(state_resource(st, x->kind), &l->query, &x->work, list_on_listed, l);
 }
 
-static void on_state(struct state *st, struct job *j)
+static void list_on_state(struct state *st, struct job *j)
 {
 	const struct exchange *x = exchange_of(j);
 	const struct list_job *l = x->data;
 
-	state_read(st, j, x->kind, l->sync, on_synced);
+	state_read(st, j, x->kind, l->sync, list_on_synced);
 }
 
 /* A client that wants the rest nevertheless continues with the current state. */
@@ -109,7 +109,7 @@ static void reply_expired(struct exchange *x, const struct list_job *l)
 	reply_status(x, &l->err, &about);
 }
 
-static void finish(struct exchange *x)
+static void list_finish(struct exchange *x)
 {
 	struct list_job *l = x->data;
 
@@ -128,8 +128,8 @@ void verb_list(struct exchange *x)
 
 	l->x = x;
 	x->data = l;
-	if (plan(x, l, &err) < 0)
+	if (list_plan(x, l, &err) < 0)
 		reply_status(x, &err, &(struct status_about){ 0 });
 	else
-		exchange_submit(x, on_state, finish);
+		exchange_submit(x, list_on_state, list_finish);
 }

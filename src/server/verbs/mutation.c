@@ -83,7 +83,7 @@ void mutation_refuse(struct mutation *m, const struct error *err)
 	reply_error(x, err, field_errors_any(&m->write.errs) ? &m->write.errs : NULL);
 }
 
-static void finish(struct exchange *x)
+static void mutation_finish(struct exchange *x)
 {
 	struct mutation *m = x->data;
 
@@ -222,7 +222,8 @@ int mutation_check_home(struct mutation *m, struct error *err)
 
 /* --- writing ---------------------------------------------------------------------- */
 
-static void on_written(struct state_write *w, struct object *object, const struct error *err)
+static void mutation_on_written(struct state_write *w, struct object *object,
+				const struct error *err)
 {
 	struct mutation *m = w->arg;
 
@@ -276,7 +277,9 @@ void mutation_commit(struct mutation *m, void (*again)(struct mutation *m))
 		return;
 	}
 	m->on_committed = false;
-	*pending = (struct state_write){ .done = on_written, .arg = m, .terms = m->req.terms };
+	*pending = (struct state_write){ .done = mutation_on_written,
+					 .arg = m,
+					 .terms = m->req.terms };
 	if (!d->base) {
 		pending->terms.bases[0] = namespace_basis(m);
 		pending->terms.bases[1] = custom_basis(m->x->server->custom, m->write.kind,
@@ -289,7 +292,7 @@ void mutation_commit(struct mutation *m, void (*again)(struct mutation *m))
 
 /* --- the usual steps -------------------------------------------------------------- */
 
-static void on_synced(struct state *st UNUSED, struct job *j, const struct error *err)
+static void mutation_on_synced(struct state *st UNUSED, struct job *j, const struct error *err)
 {
 	struct mutation *m = exchange_of(j)->data;
 
@@ -319,7 +322,7 @@ bool mutation_wait(struct mutation *m, void (*again)(struct mutation *m))
 		return false;
 	m->req.synced = true;
 	m->on_committed = false;
-	state_sync(m->req.state, &m->x->job, 0, on_synced);
+	state_sync(m->req.state, &m->x->job, 0, mutation_on_synced);
 	return true;
 }
 
@@ -436,7 +439,7 @@ struct mutation *mutation_arrive(struct state *st, struct job *j)
 
 static void on_trying(struct state *st, struct job *j);
 
-static void go_on(struct mutation *m)
+static void mutation_go_on(struct mutation *m)
 {
 	if (m->trial && selector_trial_go_on(m->trial, SELECTOR_TRIAL_STEPS) &&
 	    state_run_later(m->req.state, &m->x->job, on_trying)) {
@@ -456,7 +459,7 @@ static void on_trying(struct state *st UNUSED, struct job *j)
 	if (m->req.cancelled)
 		mutation_fail(m, m->req.cancelled);
 	else
-		go_on(m);
+		mutation_go_on(m);
 }
 
 /* Subresources have no expressions of their own, and stored expressions are not checked again. */
@@ -466,17 +469,17 @@ void mutation_try(struct mutation *m, void (*then)(struct mutation *m))
 		m->trial = selector_trial_new(&m->x->work, m->write.kind, m->req.tree,
 					      m->write.gates, m->write.selectors);
 	m->again = then;
-	go_on(m);
+	mutation_go_on(m);
 }
 
-static void on_state(struct state *st, struct job *j)
+static void mutation_on_state(struct state *st, struct job *j)
 {
 	mutation_try(mutation_arrive(st, j), attempt);
 }
 
 void mutation_submit(struct mutation *m, void (*run)(struct state *st, struct job *j))
 {
-	exchange_submit(m->x, run, finish);
+	exchange_submit(m->x, run, mutation_finish);
 }
 
 void mutation_start(struct mutation *m)
@@ -486,7 +489,7 @@ void mutation_start(struct mutation *m)
 	if (m->ops->decode && m->ops->decode(m, &err) < 0)
 		mutation_refuse(m, &err);
 	else
-		mutation_submit(m, on_state);
+		mutation_submit(m, mutation_on_state);
 }
 
 /* --- making ----------------------------------------------------------------------- */

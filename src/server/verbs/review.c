@@ -52,7 +52,7 @@ static int fill_in(struct review *r, struct error *err)
 			 STR_ARG(r->kind->kind));
 }
 
-static void answer(struct state *st, struct job *j, const struct error *err)
+static void review_answer(struct state *st, struct job *j, const struct error *err)
 {
 	struct course *c = exchange_of(j)->data;
 
@@ -65,12 +65,12 @@ static void answer(struct state *st, struct job *j, const struct error *err)
 }
 
 /* The review sees every acknowledged write: the account of a token, a role. */
-static void run(struct state *st, struct job *j)
+static void review_run(struct state *st, struct job *j)
 {
-	state_sync(st, j, 0, answer);
+	state_sync(st, j, 0, review_answer);
 }
 
-static void finish(struct exchange *x)
+static void review_finish(struct exchange *x)
 {
 	struct course *c = x->data;
 	struct review *r = &c->review;
@@ -133,5 +133,5 @@ void verb_review(struct exchange *x)
 		reply_error(x, &err, NULL);
 		return;
 	}
-	exchange_submit(x, run, finish);
+	exchange_submit(x, review_run, review_finish);
 }

@@ -10,7 +10,7 @@
 
 /* --- validation --------------------------------------------------------------------- */
 
-static struct field_value shown(struct review *r, const struct json *v)
+static struct field_value review_access_shown(struct review *r, const struct json *v)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(OBJECT_MAX);
 
@@ -29,7 +29,7 @@ static void check_meta(struct review *r, bool local)
 		if (validate_is_unset(it) || str_eqz(json_key(it), "managedFields") ||
 		    (local && str_eqz(json_key(it), "namespace")))
 			continue;
-		field_errors_invalid(&r->errs, &path, shown(r, meta),
+		field_errors_invalid(&r->errs, &path, review_access_shown(r, meta),
 				     local ? "must be empty except for namespace"
 					   : "must be empty");
 		return;
@@ -69,7 +69,7 @@ static void check_spec(struct review *r, bool self)
 	const struct json *other = json_getz(spec, "nonResourceAttributes");
 
 	if (!attributes == !other)
-		field_errors_invalid(&r->errs, &path, shown(r, other),
+		field_errors_invalid(&r->errs, &path, review_access_shown(r, other),
 				     "exactly one of nonResourceAttributes or resourceAttributes "
 				     "must be specified");
 	if (!self && !json_text_at(spec, "user").n && !json_count(json_getz(spec, "groups")))
@@ -93,7 +93,7 @@ static void check_local(struct review *r)
 				     FIELD_STR(json_text_at(attributes, "namespace")),
 				     "must match metadata.namespace");
 	if (other)
-		field_errors_invalid(&r->errs, &other_at, shown(r, other),
+		field_errors_invalid(&r->errs, &other_at, review_access_shown(r, other),
 				     "disallowed on this kind of request");
 }
 
@@ -113,7 +113,7 @@ struct question {
 	struct buf faults; /* parts of the selectors that were not understood */
 };
 
-static void fault(struct question *q, const char *which, bool partly)
+static void review_access_fault(struct question *q, const char *which, bool partly)
 {
 	(void)buf_printf(&q->faults, "%sspec.resourceAttributes.%s %signored due to parse error",
 			 q->faults.n ? "; " : "", which, partly ? "partially " : "");
@@ -155,8 +155,8 @@ static bool read_term(struct arena *a, const struct json *tree, const struct op_
 /*
  * Requirements that are not understood are left out, which makes the query broader, not narrower.
  */
-static void read_selector(struct review *r, struct question *q, const struct json *attributes,
-			  bool fields)
+static void review_access_read_selector(struct review *r, struct question *q,
+					const struct json *attributes, bool fields)
 {
 	const char *name = fields ? "fieldSelector" : "labelSelector";
 	struct selector *to = fields ? &q->fields : &q->labels;
@@ -181,7 +181,7 @@ static void read_selector(struct review *r, struct question *q, const struct jso
 		*to = (struct selector){ terms, n };
 	}
 	if (bad)
-		fault(q, name, n > 0);
+		review_access_fault(q, name, n > 0);
 }
 
 static void read_question(struct review *r, struct question *q, const struct user *u)
@@ -198,8 +198,8 @@ static void read_question(struct review *r, struct question *q, const struct use
 						 .verb = json_text_at(other, "verb") };
 		return;
 	}
-	read_selector(r, q, attributes, true);
-	read_selector(r, q, attributes, false);
+	review_access_read_selector(r, q, attributes, true);
+	review_access_read_selector(r, q, attributes, false);
 	q->query = (struct authz_query){
 		.user = u,
 		.verb = json_text_at(attributes, "verb"),
@@ -254,13 +254,14 @@ static struct json *answer_status(struct review *r)
 	return status;
 }
 
-static void set_text(struct review *r, struct json *object, const char *key, struct str text)
+static void review_access_set_text(struct review *r, struct json *object, const char *key,
+				   struct str text)
 {
 	if (text.n)
 		json_put_str(r->arena, object, key, text);
 }
 
-static void answer(struct review *r, const struct user *u)
+static void review_access_answer(struct review *r, const struct user *u)
 {
 	struct json *status = answer_status(r);
 	struct question q = { 0 };
@@ -272,9 +273,10 @@ static void answer(struct review *r, const struct user *u)
 	json_put_bool(r->arena, status, "allowed", decision == AUTHZ_ALLOW);
 	if (decision == AUTHZ_DENY)
 		json_put_bool(r->arena, status, "denied", true);
-	set_text(r, status, "reason", reason);
+	review_access_set_text(r, status, "reason", reason);
 	if (q.faults.n)
-		set_text(r, status, "evaluationError", arena_str(r->arena, buf_str(&q.faults)));
+		review_access_set_text(r, status, "evaluationError",
+				       arena_str(r->arena, buf_str(&q.faults)));
 	buf_release(&q.faults);
 }
 
@@ -284,7 +286,7 @@ static int answer_about(struct review *r, struct error *err)
 	int ret = checked(r, err);
 
 	if (ret == 0)
-		answer(r, &u);
+		review_access_answer(r, &u);
 	return ret;
 }
 
@@ -317,7 +319,7 @@ int review_self_subject_access(struct review *r, struct error *err)
 	check_meta(r, false);
 	ret = checked(r, err);
 	if (ret == 0)
-		answer(r, &r->x->user);
+		review_access_answer(r, &r->x->user);
 	return ret;
 }
 
@@ -368,6 +370,7 @@ int review_self_subject_rules(struct review *r, struct error *err)
 		(void)buf_printf(&faults, "%snode authorizer does not support user rule resolution",
 				 faults.n ? ", " : "");
 	if (faults.n)
-		set_text(r, status, "evaluationError", arena_str(r->arena, buf_str(&faults)));
+		review_access_set_text(r, status, "evaluationError",
+				       arena_str(r->arena, buf_str(&faults)));
 	return 0;
 }

@@ -39,7 +39,8 @@ static const struct schema_kind *core_kind(struct str resource)
 	return schema_find_resource(STR(""), STR("v1"), resource);
 }
 
-static struct object *find(const struct ask *q, struct str resource, struct str ns, struct str name)
+static struct object *review_token_find(const struct ask *q, struct str resource, struct str ns,
+					struct str name)
 {
 	return resource_get(state_resource(q->review->state, core_kind(resource)), ns, name);
 }
@@ -101,7 +102,7 @@ static int check_metadata(struct ask *q, struct error *err)
 		return error_set(err, ERR_BAD_REQUEST,
 				 "the namespace of the provided object does not match the "
 				 "namespace sent on the request");
-	q->account = find(q, STR("serviceaccounts"), q->ns, q->name);
+	q->account = review_token_find(q, STR("serviceaccounts"), q->ns, q->name);
 	if (!q->account)
 		return fail_not_found(q, STR("serviceaccounts"), q->name, err);
 	if (uid.n && !str_eq(uid, q->account->uid))
@@ -194,7 +195,8 @@ static int read_request(struct ask *q, struct error *err)
 
 static int bind_pod(struct ask *q, struct str name, struct object **ret_object, struct error *err)
 {
-	struct object_source pod = { find(q, STR("pods"), q->ns, name), core_kind(STR("pods")) };
+	struct object_source pod = { review_token_find(q, STR("pods"), q->ns, name),
+				     core_kind(STR("pods")) };
 	struct user_binding *b = &q->claims.binding;
 	const struct object *node;
 
@@ -208,7 +210,7 @@ static int bind_pod(struct ask *q, struct str name, struct object **ret_object, 
 	b->pod = object_name(pod.object);
 	b->pod_uid = pod.object->uid;
 	b->node = object_field(&pod, STR("spec.nodeName"));
-	node = b->node.n ? find(q, STR("nodes"), STR(""), b->node) : NULL;
+	node = b->node.n ? review_token_find(q, STR("nodes"), STR(""), b->node) : NULL;
 	b->node_uid = node ? node->uid : STR_NULL;
 	q->of_pod = true;
 	*ret_object = (struct object *)pod.object;
@@ -217,7 +219,7 @@ static int bind_pod(struct ask *q, struct str name, struct object **ret_object, 
 
 static int bind_node(struct ask *q, struct str name, struct object **ret_object, struct error *err)
 {
-	struct object *node = find(q, STR("nodes"), STR(""), name);
+	struct object *node = review_token_find(q, STR("nodes"), STR(""), name);
 
 	if (!node)
 		return fail_not_found(q, STR("nodes"), name, err);
@@ -230,7 +232,7 @@ static int bind_node(struct ask *q, struct str name, struct object **ret_object,
 static int bind_secret(struct ask *q, struct str name, struct object **ret_object,
 		       struct error *err)
 {
-	struct object *secret = find(q, STR("secrets"), q->ns, name);
+	struct object *secret = review_token_find(q, STR("secrets"), q->ns, name);
 
 	if (!secret)
 		return fail_not_found(q, STR("secrets"), name, err);

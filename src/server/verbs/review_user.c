@@ -31,7 +31,7 @@ static int authenticate(struct review *r, struct str token, struct json *status,
 }
 
 /* Upstream has two authenticators for tokens; the first one never gives a reason. */
-static struct str explain(struct arena *a, const struct error *why)
+static struct str review_user_explain(struct arena *a, const struct error *why)
 {
 	if (strcmp(why->msg, AUTHN_NO_TOKEN) == 0)
 		return STR(AUTHN_NO_TOKEN);
@@ -52,7 +52,7 @@ int review_token(struct review *r, struct error *err)
 				 TOKEN_AUDIENCES_MAX);
 	if (authenticate(r, token, status, &why) < 0) {
 		json_setz(status, "user", json_make_object(r->arena));
-		json_put_str(r->arena, status, "error", explain(r->arena, &why));
+		json_put_str(r->arena, status, "error", review_user_explain(r->arena, &why));
 	}
 	json_setz(r->tree, "status", status);
 	return 0;

@@ -34,7 +34,7 @@ static void answer_object(struct exchange *x, const struct object *o)
 
 /* --- writes ----------------------------------------------------------------------- */
 
-static int decode(struct mutation *m, struct error *err)
+static int scale_decode(struct mutation *m, struct error *err)
 {
 	return write_decode(&m->write, m->x->body, m->decoded.format, &m->req.tree, err);
 }
@@ -50,8 +50,8 @@ static int decide_on(struct mutation *m, const struct json *old, struct json *sc
 	return scale_update(&m->write, old, scale, ret_object, err);
 }
 
-static int decide(struct mutation *m, const struct json *old, struct json **ret_object,
-		  struct error *err)
+static int scale_decide(struct mutation *m, const struct json *old, struct json **ret_object,
+			struct error *err)
 {
 	return decide_on(m, old, m->req.tree, ret_object, err);
 }
@@ -73,7 +73,7 @@ static int decide_patch(struct mutation *m, const struct json *old, struct json 
 	return decide_on(m, old, scale, ret_object, err);
 }
 
-static void answer(struct mutation *m)
+static void scale_answer(struct mutation *m)
 {
 	if (m->committed.shown)
 		answer_tree(m->x, m->committed.shown);
@@ -82,15 +82,15 @@ static void answer(struct mutation *m)
 }
 
 static const struct mutation_ops update_ops = {
-	.decode = decode,
-	.decide = decide,
-	.answer = answer,
+	.decode = scale_decode,
+	.decide = scale_decide,
+	.answer = scale_answer,
 };
 
 static const struct mutation_ops patch_ops = {
 	.decode = mutation_decode_patch,
 	.decide = decide_patch,
-	.answer = answer,
+	.answer = scale_answer,
 };
 
 static void update(struct exchange *x)

@@ -11,13 +11,13 @@
 
 /* --- update ----------------------------------------------------------------------- */
 
-static int decode(struct mutation *m, struct error *err)
+static int update_decode(struct mutation *m, struct error *err)
 {
 	return write_decode(&m->write, m->x->body, m->decoded.format, &m->req.tree, err);
 }
 
-static int decide(struct mutation *m, const struct json *old, struct json **ret_object,
-		  struct error *err)
+static int update_decide(struct mutation *m, const struct json *old, struct json **ret_object,
+			 struct error *err)
 {
 	m->decided.status = 200;
 	if (str_eq(m->write.subresource, STR("finalize")))
@@ -68,8 +68,8 @@ static int decide_new(struct mutation *m, struct json **ret_object, struct error
 }
 
 static const struct mutation_ops update_ops = {
-	.decode = decode,
-	.decide = decide,
+	.decode = update_decode,
+	.decide = update_decide,
 	.decide_new = decide_new,
 };
 

@@ -54,7 +54,7 @@ static void on_started(void *arg, int status)
 	audit_started(x);
 }
 
-static void on_over(void *arg)
+static void watch_on_over(void *arg)
 {
 	struct exchange *x = arg;
 
@@ -107,7 +107,7 @@ static const struct http_field *head_of(struct exchange *x, size_t *ret_n)
  * a watch without a resourceVersion, or from 0, as one that requests the initial state, so its
  * end is marked too.
  */
-static void start(struct exchange *x, int64_t revision)
+static void verbs_watch_start(struct exchange *x, int64_t revision)
 {
 	const struct request *r = &x->request;
 	bool legacy = r->revision <= 0 && !r->send_initial_given;
@@ -125,7 +125,7 @@ static void start(struct exchange *x, int64_t revision)
 		.timeout_ms = bound_by_user(x, time_limit(x)),
 		.revoked = x->session ? &x->session->over : NULL,
 		.on_started = on_started,
-		.on_over = on_over,
+		.on_over = watch_on_over,
 		.arg = x,
 	};
 
@@ -137,7 +137,7 @@ static void start(struct exchange *x, int64_t revision)
 	watch_start(x->server->state, x->lane, x->stream, &opts);
 }
 
-static void on_synced(struct state *st, struct job *j, const struct error *err)
+static void watch_on_synced(struct state *st, struct job *j, const struct error *err)
 {
 	struct watch_job *w = exchange_of(j)->data;
 
@@ -147,24 +147,24 @@ static void on_synced(struct state *st, struct job *j, const struct error *err)
 	job_finish(j);
 }
 
-static void on_state(struct state *st, struct job *j)
+static void watch_on_state(struct state *st, struct job *j)
 {
 	const struct exchange *x = exchange_of(j);
 
-	state_read(st, j, x->kind, x->request.revision == 0 ? -1 : 0, on_synced);
+	state_read(st, j, x->kind, x->request.revision == 0 ? -1 : 0, watch_on_synced);
 }
 
-static void finish(struct exchange *x)
+static void watch_finish(struct exchange *x)
 {
 	struct watch_job *w = x->data;
 
 	if (w->err.code)
 		verb_reply_sync_error(x, &w->err);
 	else
-		start(x, w->revision);
+		verbs_watch_start(x, w->revision);
 }
 
-static void refuse(struct exchange *x, const struct error *err)
+static void watch_refuse(struct exchange *x, const struct error *err)
 {
 	x->about.retry_after_s = RETRY_AFTER_S;
 	reply_error(x, err, NULL);
@@ -184,13 +184,13 @@ void verb_watch(struct exchange *x)
 		return;
 	}
 	if (memory_take_watch(x, &err) < 0) {
-		refuse(x, &err);
+		watch_refuse(x, &err);
 	} else if (r->revision > 0) {
-		start(x, r->revision);
+		verbs_watch_start(x, r->revision);
 	} else if (r->revision == 0 && (!r->send_initial_given || r->send_initial)) {
-		start(x, 0);
+		verbs_watch_start(x, 0);
 	} else {
 		x->data = ARENA_NEW(&x->work, struct watch_job);
-		exchange_submit(x, on_state, finish);
+		exchange_submit(x, watch_on_state, watch_finish);
 	}
 }

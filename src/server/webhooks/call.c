@@ -79,7 +79,7 @@ static int read_answer(struct webhook_call *c, struct error *err)
 	return r;
 }
 
-static void count(struct webhook_call *c)
+static void call_count(struct webhook_call *c)
 {
 	const struct webhook_answer *answer = c->answer;
 	const struct clock *clock = c->webhooks->server->clock;
@@ -99,7 +99,7 @@ static void count(struct webhook_call *c)
 }
 
 /* Records why there is no verdict. */
-static void fail(struct webhook_call *c, const struct error *err)
+static void call_fail(struct webhook_call *c, const struct error *err)
 {
 	const struct log *log = c->webhooks->server->opts.log;
 	struct error *kept = ARENA_NEW(c->req->work, struct error);
@@ -111,7 +111,7 @@ static void fail(struct webhook_call *c, const struct error *err)
 		 LOG_BOOL("ignored", c->fails_open), LOG_ERR(kept));
 }
 
-static void on_done(struct webhook_post *post)
+static void call_on_done(struct webhook_post *post)
 {
 	struct webhook_call *c = CONTAINER_OF(post, struct webhook_call, post);
 	struct webhook_memo *memo = memo_of(c->req);
@@ -122,10 +122,10 @@ static void on_done(struct webhook_post *post)
 	list_remove(&c->link);
 	c->answer->late = c->cut && post->err.code == ERR_TIMEOUT;
 	if (read_answer(c, &err) < 0)
-		fail(c, &err);
+		call_fail(c, &err);
 	buf_release(&post->answer);
 	c->answer->done = true;
-	count(c);
+	call_count(c);
 	call_free(c);
 	if (--memo->open == 0)
 		admission_resume(req);
@@ -163,7 +163,7 @@ static void limit_time(struct webhook_call *c, const struct webhook *h)
 	c->post.target = webhook_target_within(&c->arena, h, (c->post.timeout_ms + 999) / 1000);
 }
 
-static void start(struct webhook_call *c, const struct webhook *h, struct str text)
+static void call_start(struct webhook_call *c, const struct webhook *h, struct str text)
 {
 	struct arena *a = &c->arena;
 	char *body = arena_strdup(a, text);
@@ -175,7 +175,7 @@ static void start(struct webhook_call *c, const struct webhook *h, struct str te
 	c->post.server_name = arena_strdup(a, str_from(h->server_name));
 	c->post.authority = arena_str(a, h->authority);
 	c->post.body = str_of(body, text.n);
-	c->post.done = on_done;
+	c->post.done = call_on_done;
 	list_push_back(&c->webhooks->calls, &c->link);
 	memo_of(c->req)->open++;
 	webhook_peer_post(h->peer, &c->post);
@@ -208,19 +208,19 @@ static void call(struct admission_request *req, const struct webhook *h, enum we
 	if (r == 0)
 		r = webhook_target(req->state, h, req->write->prng, a, &c->post.to, &err);
 	if (r == 0) {
-		start(c, h, text);
+		call_start(c, h, text);
 		return;
 	}
 	(void)error_set(&why, ERR_UNAVAILABLE, "failed to call webhook: Post \"%.*s\": %s",
 			STR_ARG(c->url), err.msg);
-	fail(c, &why);
+	call_fail(c, &why);
 	answer->done = true;
-	count(c);
+	call_count(c);
 	call_free(c);
 }
 
-static struct webhook_answer *find(const struct webhook_memo *memo, const struct webhook *h,
-				   const uint64_t hash[2], unsigned *ret_asked)
+static struct webhook_answer *call_find(const struct webhook_memo *memo, const struct webhook *h,
+					const uint64_t hash[2], unsigned *ret_asked)
 {
 	struct webhook_answer *found = NULL;
 
@@ -263,7 +263,7 @@ int webhook_ask(struct admission_request *req, const struct webhook *h, enum web
 		return error_set(err, ERR_TOO_LARGE, "the object is too large for a webhook");
 	hash[0] = hash_bytes(buf_str(&text), hash_process_seed());
 	hash[1] = hash_bytes(buf_str(&text), ~hash_process_seed());
-	answer = find(memo, h, hash, &asked);
+	answer = call_find(memo, h, hash, &asked);
 	if (!answer && asked >= ASKED_MAX)
 		return error_set(err, ERR_CONFLICT,
 				 "the object was changed by others during each of the %d calls of "

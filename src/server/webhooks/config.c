@@ -10,7 +10,7 @@
 #include "base/text/base64.h"
 #include "net/net_limits.h"
 
-static struct str text_of(struct webhook_config *c, const struct json *tree, const char *key)
+static struct str config_text_of(struct webhook_config *c, const struct json *tree, const char *key)
 {
 	return arena_str(&c->arena, json_text_at(tree, key));
 }
@@ -31,8 +31,8 @@ static void read_path(struct webhook_config *c, struct webhook *h, struct str pa
 
 static void read_service(struct webhook_config *c, struct webhook *h, const struct json *service)
 {
-	h->service_ns = text_of(c, service, "namespace");
-	h->service = text_of(c, service, "name");
+	h->service_ns = config_text_of(c, service, "namespace");
+	h->service = config_text_of(c, service, "name");
 	h->port = (uint16_t)json_i64_at(service, "port", 443);
 	h->server_name = arena_printf(&c->arena, "%.*s.%.*s.svc", STR_ARG(h->service),
 				      STR_ARG(h->service_ns));
@@ -79,11 +79,11 @@ static struct webhook_peer *peer_of(struct loop *l, const struct webhook *h,
 					     : webhook_peer_new(l, h->ca);
 }
 
-static void compile(struct webhook_config *c, struct webhook *h, const struct json *tree)
+static void config_compile(struct webhook_config *c, struct webhook *h, const struct json *tree)
 {
 	struct str effects = json_text_at(tree, "sideEffects");
 
-	h->name = text_of(c, tree, "name");
+	h->name = config_text_of(c, tree, "name");
 	h->config = c->name;
 	h->match = admission_match_webhook(&c->arena, tree);
 	h->conditions = admission_conditions(&c->arena, json_getz(tree, "matchConditions"),
@@ -109,12 +109,12 @@ struct webhook_config *webhook_config_new(struct loop *l, const struct json *tre
 	for (size_t i = 0; before && i < before->n; i++)
 		(void)map_put(&former, before->hooks[i].name, &before->hooks[i]);
 	arena_init(&c->arena, REQUEST_WORK_MAX);
-	c->name = text_of(c, json_getz(tree, "metadata"), "name");
+	c->name = config_text_of(c, json_getz(tree, "metadata"), "name");
 	c->hooks = ARENA_ARRAY(&c->arena, struct webhook, json_count(list) + 1);
 	JSON_FOREACH (it, list) {
 		struct webhook *h = &c->hooks[c->n++];
 
-		compile(c, h, it);
+		config_compile(c, h, it);
 		h->id = ++*next_id;
 		h->peer = peer_of(l, h, &former);
 	}

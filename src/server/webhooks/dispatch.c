@@ -143,8 +143,9 @@ static int question_of(struct dispatch *d, const struct webhook *h, const struct
 }
 
 /* Begins a call, or finds the answer. */
-static int ask(struct dispatch *d, const struct webhook *h, const struct schema_kind *kind,
-	       const struct json *shown, struct webhook_answer **ret_answer, struct error *err)
+static int dispatch_ask(struct dispatch *d, const struct webhook *h, const struct schema_kind *kind,
+			const struct json *shown, struct webhook_answer **ret_answer,
+			struct error *err)
 {
 	struct admission_request *req = d->req;
 	struct webhook_question q;
@@ -163,7 +164,7 @@ static int ask(struct dispatch *d, const struct webhook *h, const struct schema_
 
 /* --- answers ---------------------------------------------------------------------- */
 
-static void note(struct admission_request *req, struct str key, struct str value)
+static void dispatch_note(struct admission_request *req, struct str key, struct str value)
 {
 	audit_annotate(&req->about.annotations, req->work, key, value);
 }
@@ -176,11 +177,12 @@ static void annotate(struct admission_request *req, const struct webhook *h,
 					       STR_ARG(json_key(it)));
 
 		if (json_str(it).p)
-			note(req, str_from(key), json_str(it));
+			dispatch_note(req, str_from(key), json_str(it));
 	}
 }
 
-static int fail(const struct webhook *h, const struct webhook_answer *answer, struct error *err)
+static int dispatch_fail(const struct webhook *h, const struct webhook_answer *answer,
+			 struct error *err)
 {
 	if (answer->stopped)
 		return error_set(err, ERR_UNAVAILABLE, "the server is being stopped");
@@ -189,27 +191,28 @@ static int fail(const struct webhook *h, const struct webhook_answer *answer, st
 }
 
 /* Evaluates an answer. Returns 0 if the write proceeds, also if the webhook failed open. */
-static int judge(struct dispatch *d, const struct webhook *h, size_t index, int round,
-		 const struct webhook_answer *answer, struct error *err)
+static int dispatch_judge(struct dispatch *d, const struct webhook *h, size_t index, int round,
+			  const struct webhook_answer *answer, struct error *err)
 {
 	struct admission_request *req = d->req;
 	const struct webhook_verdict *v = &answer->verdict;
 	int code;
 
 	if (answer->err && (!h->fails_open || answer->stopped))
-		return fail(h, answer, err);
+		return dispatch_fail(h, answer, err);
 	/* The call timed out because the request did: its result no longer matters. */
 	if (answer->err && answer->late)
 		return error_set(err, ERR_TIMEOUT,
 				 "request did not complete within requested timeout");
 	if (answer->err) {
-		note(req,
-		     str_from(arena_printf(req->work,
-					   "failed-open.%s.webhook.admission.k8s.io/"
-					   "round_%d_index_%zu",
-					   d->type == WEBHOOK_MUTATING ? "mutation" : "validating",
-					   round, index)),
-		     h->name);
+		dispatch_note(req,
+			      str_from(arena_printf(req->work,
+						    "failed-open.%s.webhook.admission.k8s.io/"
+						    "round_%d_index_%zu",
+						    d->type == WEBHOOK_MUTATING ? "mutation"
+										: "validating",
+						    round, index)),
+			      h->name);
 		return 0;
 	}
 	annotate(req, h, v->annotations);
@@ -266,12 +269,12 @@ static void note_mutation(struct dispatch *d, const struct webhook *h, size_t in
 	(void)buf_addz(&value, ",\"webhook\":");
 	(void)json_print_str(&value, h->name, NULL);
 	(void)buf_printf(&value, ",\"mutated\":%s}", changed ? "true" : "false");
-	note(req,
-	     str_from(arena_printf(req->work,
-				   "mutation.webhook.admission.k8s.io/"
-				   "round_%d_index_%zu",
-				   req->reinvoking ? 1 : 0, index)),
-	     buf_str(&value));
+	dispatch_note(req,
+		      str_from(arena_printf(req->work,
+					    "mutation.webhook.admission.k8s.io/"
+					    "round_%d_index_%zu",
+					    req->reinvoking ? 1 : 0, index)),
+		      buf_str(&value));
 }
 
 static int take_patch(struct dispatch *d, const struct webhook *h, const struct schema_kind *kind,
@@ -310,12 +313,12 @@ static int mutate_by(struct dispatch *d, const struct webhook *h, size_t index,
 		return r;
 	r = d->object ? webhook_form_show(d->req, &d->attr, kind, &shown, err) : 0;
 	if (r == 0)
-		r = ask(d, h, kind, shown, &answer, err);
+		r = dispatch_ask(d, h, kind, shown, &answer, err);
 	if (r < 0)
 		return r;
 	if (!answer->done)
 		return admission_park(d->req, err);
-	r = judge(d, h, index, d->req->reinvoking, answer, err);
+	r = dispatch_judge(d, h, index, d->req->reinvoking, answer, err);
 	if (r == 0 && !answer->err)
 		r = take_patch(d, h, kind, shown, answer->verdict.patch, &changed, err);
 	note_mutation(d, h, index, changed);
@@ -383,7 +386,7 @@ static int ask_all(struct dispatch *d, struct asked *list, size_t *ret_n, bool *
 		r = is_asked(d, h, &kind, err);
 		if (r <= 0)
 			continue;
-		r = ask(d, h, kind, NULL, &one->answer, err);
+		r = dispatch_ask(d, h, kind, NULL, &one->answer, err);
 		if (r < 0)
 			continue;
 		one->hook = h;
@@ -414,7 +417,8 @@ int webhooks_validate(struct admission_request *req, const struct json *old, str
 	for (size_t i = 0; i < n && r == 0; i++) {
 		const struct json *refusal = req->about.status;
 
-		ruling = judge(&d, list[i].hook, i, 0, list[i].answer, result ? &one : err);
+		ruling = dispatch_judge(&d, list[i].hook, i, 0, list[i].answer,
+					result ? &one : err);
 		if (result) /* the first rejection is reported */
 			req->about.status = refusal;
 		else

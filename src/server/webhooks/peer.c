@@ -110,7 +110,7 @@ static void detach(struct webhook_post *post)
 	list_init(&post->link);
 }
 
-static void on_timer(struct loop_timer *t)
+static void peer_on_timer(struct loop_timer *t)
 {
 	struct webhook_post *post = CONTAINER_OF(t, struct webhook_post, timer);
 
@@ -137,7 +137,7 @@ void webhook_post_cancel(struct webhook_post *post, const struct error *why)
 
 /* --- answers ---------------------------------------------------------------------- */
 
-static void on_head(struct http_stream *s)
+static void peer_on_head(struct http_stream *s)
 {
 	struct webhook_line *line = s->data;
 
@@ -145,7 +145,7 @@ static void on_head(struct http_stream *s)
 		line->post->status = s->in.status;
 }
 
-static void on_body(struct http_stream *s, struct str piece)
+static void peer_on_body(struct http_stream *s, struct str piece)
 {
 	struct webhook_line *line = s->data;
 	struct webhook_post *post = line->post;
@@ -160,14 +160,14 @@ static void on_body(struct http_stream *s, struct str piece)
 	post_end(post);
 }
 
-static void on_end(struct http_stream *s)
+static void peer_on_end(struct http_stream *s)
 {
 	struct webhook_line *line = s->data;
 
 	line->ended = true;
 }
 
-static void again(struct webhook_post *post)
+static void peer_again(struct webhook_post *post)
 {
 	post->retried = true;
 	post->status = 0;
@@ -195,7 +195,7 @@ static void on_stream_close(struct http_stream *s, const struct error *err)
 	}
 	line_free(line);
 	if (!fresh && !post->status && !post->retried) {
-		again(post);
+		peer_again(post);
 		return;
 	}
 	if (err)
@@ -206,9 +206,9 @@ static void on_stream_close(struct http_stream *s, const struct error *err)
 }
 
 static const struct http_stream_ops stream_ops = {
-	.on_head = on_head,
-	.on_body = on_body,
-	.on_end = on_end,
+	.on_head = peer_on_head,
+	.on_body = peer_on_body,
+	.on_end = peer_on_end,
 	.on_close = on_stream_close,
 };
 
@@ -323,7 +323,7 @@ static int send_post(struct webhook_line *line, struct webhook_post *post, struc
 }
 
 /* Returns false if there is no free connection now. */
-static bool start(struct webhook_peer *p, struct webhook_post *post)
+static bool peer_start(struct webhook_peer *p, struct webhook_post *post)
 {
 	struct webhook_line *line = find_line(p, post);
 	struct error err = { 0 };
@@ -352,7 +352,7 @@ static bool start(struct webhook_peer *p, struct webhook_post *post)
 static void pump(struct webhook_peer *p)
 {
 	while (!list_empty(&p->waiting) &&
-	       start(p, LIST_ENTRY(p->waiting.next, struct webhook_post, link)))
+	       peer_start(p, LIST_ENTRY(p->waiting.next, struct webhook_post, link)))
 		;
 }
 
@@ -364,7 +364,7 @@ void webhook_peer_post(struct webhook_peer *p, struct webhook_post *post)
 	post->status = 0;
 	post->retried = false;
 	buf_init(&post->answer, WEBHOOK_ANSWER_MAX);
-	loop_timer_init(&post->timer, p->loop, on_timer);
+	loop_timer_init(&post->timer, p->loop, peer_on_timer);
 	loop_timer_start(&post->timer, post->timeout_ms);
 	list_push_back(&p->waiting, &post->link);
 	pump(p);

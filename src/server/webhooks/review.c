@@ -40,7 +40,7 @@ static void member_tree(struct json_writer *w, struct str key, const struct json
 }
 
 /* Members that are printed separately from the rest of the request. */
-static bool is_ours(struct str key)
+static bool review_is_ours(struct str key)
 {
 	return str_eqz(key, "uid") || str_eqz(key, "object") || str_eqz(key, "oldObject");
 }
@@ -57,7 +57,7 @@ int webhook_review_print(const struct webhook_question *q, struct buf *out)
 	json_writer_keyz(&w, "uid");
 	json_writer_strz(&w, NO_UID);
 	JSON_FOREACH (it, q->request)
-		if (!is_ours(json_key(it)))
+		if (!review_is_ours(json_key(it)))
 			member_tree(&w, json_key(it), it);
 	member_tree(&w, STR("object"), q->object);
 	member_tree(&w, STR("oldObject"), q->old);

@@ -7,8 +7,8 @@
 #include "server/reach/endpoints.h"
 #include "server/webhooks/config.h"
 
-static int parse(struct str host, int64_t port, struct arena *a, struct addr *ret_to,
-		 struct error *err)
+static int target_parse(struct str host, int64_t port, struct arena *a, struct addr *ret_to,
+			struct error *err)
 {
 	bool six = str_chr(host, ':') >= 0;
 	const char *text = arena_printf(a, six ? "[%.*s]:%lld" : "%.*s:%lld", STR_ARG(host),
@@ -46,7 +46,7 @@ int webhook_target(struct state *st, const struct webhook *h, struct prng *prng,
 				 STR_ARG(h->service));
 	spec = json_getz(tree, "spec");
 	if (str_eqz(json_text_at(spec, "type"), "ExternalName"))
-		return parse(json_text_at(spec, "externalName"), h->port, a, ret_to, err);
+		return target_parse(json_text_at(spec, "externalName"), h->port, a, ret_to, err);
 	port = find_port(json_getz(spec, "ports"), h->port);
 	if (!port)
 		return error_set(err, ERR_UNAVAILABLE,
@@ -54,7 +54,7 @@ int webhook_target(struct state *st, const struct webhook *h, struct prng *prng,
 				 STR_ARG(h->service));
 	ip = json_text_at(spec, "clusterIP");
 	if (ip.n && !str_eqz(ip, "None"))
-		return parse(ip, h->port, a, ret_to, err);
+		return target_parse(ip, h->port, a, ret_to, err);
 	q.port = json_text_at(port, "name");
 	q.family = json_str(json_first(json_getz(spec, "ipFamilies")));
 	return endpoints_pick(st, &q, prng, a, ret_to, err);

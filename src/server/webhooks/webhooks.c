@@ -14,7 +14,7 @@
 /* --- configurations --------------------------------------------------------------- */
 
 /* `next` (NULL: none) replaces the current one. */
-static void replace(struct webhook_set *set, struct str name, struct webhook_config *next)
+static void webhooks_replace(struct webhook_set *set, struct str name, struct webhook_config *next)
 {
 	struct webhook_config *before = omap_remove(&set->configs, name);
 
@@ -30,7 +30,7 @@ static void replace(struct webhook_set *set, struct str name, struct webhook_con
 	webhook_config_free(before);
 }
 
-static void on_changed(void *arg, struct object *now, struct object *before)
+static void webhooks_on_changed(void *arg, struct object *now, struct object *before)
 {
 	struct webhook_set *set = arg;
 	struct webhooks *w = set->webhooks;
@@ -49,13 +49,13 @@ static void on_changed(void *arg, struct object *now, struct object *before)
 		log_error(w->server->opts.log, "cannot read a webhook configuration",
 			  LOG_STR("name", name), LOG_ERR(&err));
 		if (!omap_get(&set->configs, name))
-			replace(set, name, webhook_config_unreadable(name));
+			webhooks_replace(set, name, webhook_config_unreadable(name));
 		return;
 	}
 	if (now)
 		next = webhook_config_new(w->server->opts.loops[0], tree,
 					  omap_get(&set->configs, name), &w->last_id);
-	replace(set, name, next);
+	webhooks_replace(set, name, next);
 }
 
 static void on_reset(void *arg)
@@ -80,7 +80,7 @@ static void set_init(struct webhooks *w, enum webhook_type type, struct str reso
 	omap_init(&set->configs);
 	w->observers[type] = (struct state_observer){ .group = STR("admissionregistration.k8s.io"),
 						      .resource = resource,
-						      .changed = on_changed,
+						      .changed = webhooks_on_changed,
 						      .reset = on_reset,
 						      .arg = set };
 }

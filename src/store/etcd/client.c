@@ -61,7 +61,7 @@ static const struct grpc_metadata has_leader = { { "hasleader", 9 }, { "true", 4
 
 /* --- members ------------------------------------------------------------------------------- */
 
-static int64_t now_ms(const struct etcd_client *client)
+static int64_t client_now_ms(const struct etcd_client *client)
 {
 	return loop_now(client->loop);
 }
@@ -79,7 +79,7 @@ static enum rank rank(const struct etcd_endpoint *e)
 		return RANK_DEAD;
 	if (e->pulse.leaderless)
 		return RANK_LEADERLESS;
-	return now_ms(e->client) < e->avoid_until ? RANK_AVOIDED : RANK_GOOD;
+	return client_now_ms(e->client) < e->avoid_until ? RANK_AVOIDED : RANK_GOOD;
 }
 
 static bool is_better(const struct etcd_endpoint *e, const struct etcd_endpoint *than)
@@ -91,7 +91,7 @@ static bool is_better(const struct etcd_endpoint *e, const struct etcd_endpoint 
 }
 
 /* Returns the current member while it is good, else the best; NULL if none is alive. */
-static struct etcd_endpoint *pick(struct etcd_client *client)
+static struct etcd_endpoint *client_pick(struct etcd_client *client)
 {
 	struct etcd_endpoint *best = NULL;
 	size_t first = client->current ? (size_t)(client->current - client->endpoints) : 0;
@@ -109,7 +109,7 @@ static struct etcd_endpoint *pick(struct etcd_client *client)
 
 static void avoid(struct etcd_endpoint *e)
 {
-	e->avoid_until = now_ms(e->client) + AVOID_MS;
+	e->avoid_until = client_now_ms(e->client) + AVOID_MS;
 }
 
 static bool is_dark(const struct etcd_client *client)
@@ -133,7 +133,7 @@ static void note_dark(struct etcd_client *client)
 	if (!is_dark(client))
 		client->dark_since = INT64_MAX;
 	else if (client->dark_since == INT64_MAX)
-		client->dark_since = now_ms(client);
+		client->dark_since = client_now_ms(client);
 }
 
 static void place_waiting(struct etcd_client *client);
@@ -148,7 +148,7 @@ static void on_revive(struct loop_task *t)
 		client->on_ready(client->arg);
 }
 
-static void on_change(void *arg)
+static void client_on_change(void *arg)
 {
 	struct etcd_endpoint *e = arg;
 
@@ -156,9 +156,9 @@ static void on_change(void *arg)
 	loop_defer(e->client->loop, &e->client->revive);
 }
 
-static void wake(struct etcd_client *client);
+static void client_wake(struct etcd_client *client);
 
-static void on_state(void *arg, enum grpc_channel_state state, const struct error *err)
+static void client_on_state(void *arg, enum grpc_channel_state state, const struct error *err)
 {
 	struct etcd_endpoint *e = arg;
 	struct etcd_client *client = e->client;
@@ -170,7 +170,7 @@ static void on_state(void *arg, enum grpc_channel_state state, const struct erro
 	if (e->ready) {
 		e->avoid_until = 0;
 		etcd_pulse_probe(&e->pulse);
-		wake(client);
+		client_wake(client);
 	} else {
 		note_dark(client);
 	}
@@ -202,10 +202,10 @@ static void note_outcome(struct etcd_client *client, enum etcd_outcome outcome, 
 	}
 	(void)error_set(&client->mute, ERR_TIMEOUT, "%.*s", STR_ARG(why));
 	if (client->mute_since == INT64_MAX)
-		client->mute_since = now_ms(client);
+		client->mute_since = client_now_ms(client);
 }
 
-static void count(struct etcd_client *client, const struct etcd_call *c, enum grpc_code code)
+static void client_count(struct etcd_client *client, const struct etcd_call *c, enum grpc_code code)
 {
 	int64_t took = clock_monotonic(loop_clock(client->loop)) - c->sent_at;
 
@@ -217,7 +217,7 @@ static void count(struct etcd_client *client, const struct etcd_call *c, enum gr
 	metrics_histogram_observe(client->durations[c->op], (double)took / CLOCK_SEC);
 }
 
-static void finish(struct etcd_call *c, const struct etcd_answer *a)
+static void client_finish(struct etcd_call *c, const struct etcd_answer *a)
 {
 	list_remove(&c->link);
 	loop_timer_stop(&c->timer);
@@ -231,7 +231,7 @@ static void wait_again(struct etcd_call *c)
 
 	list_remove(&c->link);
 	list_push_back(&client->waiting, &c->link);
-	loop_timer_start(&c->timer, c->give_up - now_ms(client));
+	loop_timer_start(&c->timer, c->give_up - client_now_ms(client));
 	if (!loop_timer_running(&client->retry))
 		loop_timer_start(&client->retry, RETRY_MS);
 }
@@ -239,7 +239,7 @@ static void wait_again(struct etcd_call *c)
 /* Whether a retry is harmless, may help, and is still in time. */
 static bool may_try_again(const struct etcd_call *c, const struct etcd_answer *a)
 {
-	if (now_ms(c->client) >= c->give_up || a->err.code == ERR_TOO_LARGE)
+	if (client_now_ms(c->client) >= c->give_up || a->err.code == ERR_TOO_LARGE)
 		return false;
 	return a->outcome == ETCD_RETRY || (a->outcome == ETCD_UNKNOWN && c->repeatable);
 }
@@ -249,12 +249,12 @@ static void on_metadata(struct grpc_call *g)
 	((struct etcd_call *)grpc_call_data(g))->begun = true;
 }
 
-static void on_message(struct grpc_call *g, const void *message)
+static void client_on_message(struct grpc_call *g, const void *message)
 {
 	((struct etcd_call *)grpc_call_data(g))->reply = message;
 }
 
-static void on_end(struct grpc_call *g, const struct grpc_status *st)
+static void client_on_end(struct grpc_call *g, const struct grpc_status *st)
 {
 	struct etcd_call *c = grpc_call_data(g);
 	struct etcd_client *client;
@@ -269,7 +269,7 @@ static void on_end(struct grpc_call *g, const struct grpc_status *st)
 	if (c->begun && c->op == ETCD_RANGE && st->code == GRPC_DEADLINE_EXCEEDED)
 		(void)error_set(&a.err, ERR_TOO_LARGE, "etcd's answer did not arrive in time");
 	if (sent)
-		count(client, c, st->code);
+		client_count(client, c, st->code);
 	if (a.outcome == ETCD_ANSWERED) {
 		a.reply = c->reply;
 		note_answer(client, c);
@@ -285,7 +285,7 @@ static void on_end(struct grpc_call *g, const struct grpc_status *st)
 	}
 	if (a.outcome == ETCD_RETRY)
 		a.outcome = ETCD_REFUSED;
-	finish(c, &a);
+	client_finish(c, &a);
 }
 
 static void on_give_up(struct loop_timer *t)
@@ -296,16 +296,16 @@ static void on_give_up(struct loop_timer *t)
 	(void)error_set(&a.err, ERR_UNAVAILABLE, "%s",
 			is_connected(c->client) ? "etcd does not answer"
 						: "the server has no connection to etcd");
-	finish(c, &a);
+	client_finish(c, &a);
 }
 
 /* --- calls --------------------------------------------------------------------------------- */
 
-static void start(struct etcd_call *c, struct etcd_endpoint *e)
+static void client_start(struct etcd_call *c, struct etcd_endpoint *e)
 {
 	static const struct grpc_call_ops ops = { .on_metadata = on_metadata,
-						  .on_message = on_message,
-						  .on_end = on_end };
+						  .on_message = client_on_message,
+						  .on_end = client_on_end };
 	struct grpc_call_opts opts = {
 		.deadline_ms = ETCD_CALL_MS,
 		.metadata = &has_leader,
@@ -324,12 +324,12 @@ static void start(struct etcd_call *c, struct etcd_endpoint *e)
 	c->grpc = grpc_channel_call(e->channel, &etcd_ops[c->op].method, &opts, &ops, c);
 	(void)grpc_call_send_packed(c->grpc, c->request);
 	(void)grpc_call_half_close(c->grpc);
-	wake(client);
+	client_wake(client);
 }
 
 static void place_waiting(struct etcd_client *client)
 {
-	struct etcd_endpoint *e = pick(client);
+	struct etcd_endpoint *e = client_pick(client);
 
 	if (!e)
 		return;
@@ -337,11 +337,11 @@ static void place_waiting(struct etcd_client *client)
 		struct etcd_call *c = LIST_ENTRY(it, struct etcd_call, link);
 
 		if (c->urgent || !client->held)
-			start(c, e);
+			client_start(c, e);
 	}
 }
 
-static void on_retry(struct loop_timer *t)
+static void client_on_retry(struct loop_timer *t)
 {
 	place_waiting(CONTAINER_OF(t, struct etcd_client, retry));
 }
@@ -349,17 +349,17 @@ static void on_retry(struct loop_timer *t)
 void etcd_client_call(struct etcd_client *client, struct etcd_call *c,
 		      const ProtobufCMessage *request)
 {
-	struct etcd_endpoint *e = client->held && !c->urgent ? NULL : pick(client);
+	struct etcd_endpoint *e = client->held && !c->urgent ? NULL : client_pick(client);
 
 	c->client = client;
 	c->grpc = NULL;
 	c->moves = 0;
 	c->request = grpc_message_pack(request);
-	c->give_up = now_ms(client) + ETCD_WAIT_MS;
+	c->give_up = client_now_ms(client) + ETCD_WAIT_MS;
 	list_init(&c->link);
 	loop_timer_init(&c->timer, client->loop, on_give_up);
 	if (e) {
-		start(c, e);
+		client_start(c, e);
 		return;
 	}
 	list_push_back(&client->waiting, &c->link);
@@ -398,7 +398,7 @@ struct grpc_call *etcd_client_watch(struct etcd_client *client, const struct grp
 				    void *data)
 {
 	struct grpc_call_opts opts = { .metadata = &has_leader, .nmetadata = 1 };
-	struct etcd_endpoint *e = client->held ? NULL : pick(client);
+	struct etcd_endpoint *e = client->held ? NULL : client_pick(client);
 
 	client->watched = e;
 	return e ? grpc_channel_call(e->channel, &etcd_watch_method, &opts, ops, data) : NULL;
@@ -475,7 +475,7 @@ static bool mark_overdue(struct etcd_client *client)
 static bool is_due(const struct etcd_endpoint *e, bool overdue)
 {
 	const struct etcd_pulse *p = &e->pulse;
-	int64_t idle = now_ms(e->client) - p->heard_at;
+	int64_t idle = client_now_ms(e->client) - p->heard_at;
 
 	if (!e->ready)
 		return false;
@@ -497,9 +497,9 @@ static void probe_members(struct etcd_client *client)
 /* Returns the member that can take over: it was heard recently. NULL if there is no such member. */
 static struct etcd_endpoint *find_refuge(struct etcd_client *client)
 {
-	struct etcd_endpoint *e = pick(client);
+	struct etcd_endpoint *e = client_pick(client);
 
-	if (!e || e->pulse.leaderless || now_ms(client) - e->pulse.heard_at > IDLE_MS)
+	if (!e || e->pulse.leaderless || client_now_ms(client) - e->pulse.heard_at > IDLE_MS)
 		return NULL;
 	return e;
 }
@@ -522,10 +522,10 @@ static void leave_member(struct etcd_call *c, struct etcd_endpoint *to)
 	const struct etcd_pulse *p = &c->endpoint->pulse;
 
 	cancel(c);
-	count(c->client, c, GRPC_CANCELLED);
+	client_count(c->client, c, GRPC_CANCELLED);
 	if (c->repeatable) {
 		c->moves++;
-		start(c, to);
+		client_start(c, to);
 		return;
 	}
 	(void)error_set(&a.err, ERR_TIMEOUT, "%s",
@@ -533,7 +533,7 @@ static void leave_member(struct etcd_call *c, struct etcd_endpoint *to)
 			: p->leaderless ? "the etcd member has lost its leader"
 					: "etcd has changed its leader");
 	note_outcome(c->client, a.outcome, str_from(a.err.msg));
-	finish(c, &a);
+	client_finish(c, &a);
 }
 
 /* Moves stuck calls. Their owners may start and drop other calls, so they are collected first. */
@@ -564,29 +564,29 @@ static void leave_watched(struct etcd_client *client)
 		client->on_stuck(client->arg);
 }
 
-static void arm(struct etcd_client *client)
+static void client_arm(struct etcd_client *client)
 {
 	bool busy = !list_empty(&client->running);
 
 	for (size_t i = 0; i < client->n && !busy; i++)
 		busy = etcd_pulse_waits(&client->endpoints[i].pulse);
 	client->drowsy = !busy;
-	client->tick_due = now_ms(client) + (busy ? TICK_MS : IDLE_MS);
-	loop_timer_start(&client->tick, client->tick_due - now_ms(client));
+	client->tick_due = client_now_ms(client) + (busy ? TICK_MS : IDLE_MS);
+	loop_timer_start(&client->tick, client->tick_due - client_now_ms(client));
 }
 
 /* Something was sent, so check for its answer soon. */
-static void wake(struct etcd_client *client)
+static void client_wake(struct etcd_client *client)
 {
 	if (client->drowsy)
-		arm(client);
+		client_arm(client);
 }
 
-static void on_tick(struct loop_timer *t)
+static void client_on_tick(struct loop_timer *t)
 {
 	struct etcd_client *client = CONTAINER_OF(t, struct etcd_client, tick);
 	/* The tick is so late that answers may be waiting unread: this process was stopped. */
-	bool late = now_ms(client) - client->tick_due > TICK_MS;
+	bool late = client_now_ms(client) - client->tick_due > TICK_MS;
 
 	for (size_t i = 0; i < client->n; i++) {
 		struct etcd_pulse *p = &client->endpoints[i].pulse;
@@ -602,12 +602,12 @@ static void on_tick(struct loop_timer *t)
 		leave_stuck(client);
 		leave_watched(client);
 	}
-	arm(client);
+	client_arm(client);
 }
 
 /* --- health and revisions ------------------------------------------------------------------ */
 
-static const char *condition(const struct etcd_endpoint *e)
+static const char *client_condition(const struct etcd_endpoint *e)
 {
 	if (!e->ready)
 		return e->failure.msg;
@@ -617,23 +617,23 @@ static const char *condition(const struct etcd_endpoint *e)
 }
 
 /* "http://a:2379 (why), http://b:2379 (why)" */
-static void describe(const struct etcd_client *client, struct buf *out)
+static void client_describe(const struct etcd_client *client, struct buf *out)
 {
 	for (size_t i = 0; i < client->n; i++) {
 		const struct etcd_endpoint *e = &client->endpoints[i];
 
-		(void)buf_printf(out, "%s%s (%s)", i ? ", " : "", e->url, condition(e));
+		(void)buf_printf(out, "%s%s (%s)", i ? ", " : "", e->url, client_condition(e));
 	}
 }
 
 int etcd_client_health(const struct etcd_client *client, struct error *err)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(16 * KIB);
-	int64_t limit = now_ms(client) - DARK_MS;
+	int64_t limit = client_now_ms(client) - DARK_MS;
 
 	if (client->dark_since > limit && client->mute_since > limit)
 		return 0;
-	describe(client, &text);
+	client_describe(client, &text);
 	if (client->dark_since <= limit)
 		return error_set(err, ERR_UNAVAILABLE,
 				 is_connected(client) ? "etcd does not answer: %s"
@@ -660,7 +660,7 @@ struct loop *etcd_client_loop(const struct etcd_client *client)
 
 /* --- life ---------------------------------------------------------------------------------- */
 
-static int add_metrics(struct etcd_client *client, struct metrics *m, struct error *err)
+static int client_add_metrics(struct etcd_client *client, struct metrics *m, struct error *err)
 {
 	static const char *const labels[] = { "operation", "code" };
 	static const double bounds[] = { 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
@@ -711,10 +711,11 @@ static int add_endpoints(struct etcd_client *client, const struct store_etcd_opt
 
 		e->client = client;
 		client->n++;
-		r = etcd_endpoint_init(e, client->loop, opts->endpoints[i], tls, on_state, err);
+		r = etcd_endpoint_init(e, client->loop, opts->endpoints[i], tls, client_on_state,
+				       err);
 		if (r < 0)
 			return r;
-		e->pulse.on_change = on_change;
+		e->pulse.on_change = client_on_change;
 		e->pulse.arg = e;
 	}
 	return 0;
@@ -729,18 +730,18 @@ int etcd_client_new(struct loop *l, const struct store_etcd_opts *opts,
 	client->loop = l;
 	list_init(&client->waiting);
 	list_init(&client->running);
-	loop_timer_init(&client->retry, l, on_retry);
-	loop_timer_init(&client->tick, l, on_tick);
+	loop_timer_init(&client->retry, l, client_on_retry);
+	loop_timer_init(&client->tick, l, client_on_tick);
 	loop_task_init(&client->revive, on_revive);
 	/* Unhealthy until the first connection, without a grace period. */
 	client->dark_since = INT64_MIN;
 	client->mute_since = INT64_MAX;
-	r = add_metrics(client, opts->metrics, err);
+	r = client_add_metrics(client, opts->metrics, err);
 	if (r == 0)
 		r = add_endpoints(client, opts, err);
 	if (r < 0)
 		return r;
-	arm(client);
+	client_arm(client);
 	*ret_client = TAKE(client);
 	return 0;
 }

@@ -36,7 +36,7 @@ static void on_events(void *arg, const struct store_event *events, size_t n, int
 	c->batches++;
 }
 
-static void on_lost(void *arg, const struct error *err)
+static void client_world_on_lost(void *arg, const struct error *err)
 {
 	struct etcd_client_world *c = arg;
 
@@ -55,7 +55,9 @@ void etcd_client_world_open(struct etcd_client_world *c, struct etcd_world *w)
 
 void etcd_client_world_follow(struct etcd_client_world *c, int64_t revision)
 {
-	struct store_feed feed = { .on_events = on_events, .on_lost = on_lost, .arg = c };
+	struct store_feed feed = { .on_events = on_events,
+				   .on_lost = client_world_on_lost,
+				   .arg = c };
 
 	c->delivered = revision;
 	c->lost = false;
@@ -98,7 +100,7 @@ void etcd_client_world_release(struct etcd_client_world *c)
 	buf_release(&c->events);
 }
 
-static void on_done(struct store_write *w, const struct error *err)
+static void client_world_on_done(struct store_write *w, const struct error *err)
 {
 	struct etcd_world_write *z = CONTAINER_OF(w, struct etcd_world_write, write);
 
@@ -120,7 +122,7 @@ static void submit(struct etcd_client_world *c, struct etcd_world_write *z, cons
 	(void)snprintf(z->name, sizeof(z->name), "%s", name);
 	z->write.key = (struct store_key){ STR("core/pods"), STR("ns"), str_from(z->name) };
 	z->write.value = value ? bytes_copy(str_from(value)) : NULL;
-	z->write.done = on_done;
+	z->write.done = client_world_on_done;
 	store_write(c->store, &z->write);
 	assert_false(z->done);
 }

@@ -19,7 +19,7 @@ static void ask_compaction(struct etcd_client *client, struct etcd_call *c, int6
 }
 
 /* Whether the revision was compacted, now or before. */
-static bool is_gone(const struct etcd_answer *a)
+static bool compact_is_gone(const struct etcd_answer *a)
 {
 	return a->outcome == ETCD_ANSWERED || a->err.code == ERR_EXPIRED;
 }
@@ -39,7 +39,7 @@ static void on_compacted(struct etcd_call *c, const struct etcd_answer *a)
 	struct etcd_compactor *k = CONTAINER_OF(c, struct etcd_compactor, call);
 
 	k->busy = false;
-	if (is_gone(a))
+	if (compact_is_gone(a))
 		etcd_compactor_note(k, k->asked);
 }
 
@@ -124,7 +124,7 @@ static void try_to_win(struct etcd_compactor *k)
 	buf_release(&text);
 }
 
-static void on_looked(struct etcd_call *c, const struct etcd_answer *a)
+static void compact_on_looked(struct etcd_call *c, const struct etcd_answer *a)
 {
 	struct etcd_compactor *k = CONTAINER_OF(c, struct etcd_compactor, call);
 
@@ -133,17 +133,19 @@ static void on_looked(struct etcd_call *c, const struct etcd_answer *a)
 		(void)read_key(k, a->reply);
 }
 
-static void look(struct etcd_compactor *k)
+static void compact_look(struct etcd_compactor *k)
 {
 	Etcd__RangeRequest get = ETCD__RANGE_REQUEST__INIT;
 
 	get.key = etcd_data(compact_key);
 	k->busy = true;
-	k->call = (struct etcd_call){ .op = ETCD_RANGE, .repeatable = true, .done = on_looked };
+	k->call = (struct etcd_call){ .op = ETCD_RANGE,
+				      .repeatable = true,
+				      .done = compact_on_looked };
 	etcd_client_call(k->client, &k->call, &get.base);
 }
 
-static void on_timer(struct loop_timer *t)
+static void compact_on_timer(struct loop_timer *t)
 {
 	struct etcd_compactor *k = CONTAINER_OF(t, struct etcd_compactor, timer);
 
@@ -153,13 +155,13 @@ static void on_timer(struct loop_timer *t)
 	if (k->ticks++ % TICKS == 0)
 		try_to_win(k);
 	else if (!k->won)
-		look(k);
+		compact_look(k);
 }
 
 void etcd_compactor_init(struct etcd_compactor *k, struct etcd_client *client, int64_t window_ms)
 {
 	*k = (struct etcd_compactor){ .client = client, .window_ms = window_ms };
-	loop_timer_init(&k->timer, etcd_client_loop(client), on_timer);
+	loop_timer_init(&k->timer, etcd_client_loop(client), compact_on_timer);
 	if (window_ms > 0)
 		loop_timer_start(&k->timer, 0);
 }
@@ -185,7 +187,7 @@ static void on_job(struct etcd_call *c, const struct etcd_answer *a)
 	struct compact_job *job = CONTAINER_OF(c, struct compact_job, call);
 
 	if (job->done)
-		job->done(job->arg, is_gone(a) ? NULL : &a->err);
+		job->done(job->arg, compact_is_gone(a) ? NULL : &a->err);
 	free(job);
 }
 

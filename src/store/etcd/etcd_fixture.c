@@ -230,7 +230,7 @@ static void make_certificates(struct etcd_fixture *f)
 	pki_ca_free(ca);
 }
 
-static bool init(struct etcd_fixture *f, bool tls)
+static bool store_etcd_fixture_init(struct etcd_fixture *f, bool tls)
 {
 	*f = (struct etcd_fixture){ .tls = tls, .dir = "/tmp/devplane-etcd-XXXXXX" };
 	if (!is_installed())
@@ -253,12 +253,12 @@ static bool init(struct etcd_fixture *f, bool tls)
 
 bool etcd_fixture_init(struct etcd_fixture *f)
 {
-	return init(f, false);
+	return store_etcd_fixture_init(f, false);
 }
 
 bool etcd_fixture_init_tls(struct etcd_fixture *f)
 {
-	return init(f, true);
+	return store_etcd_fixture_init(f, true);
 }
 
 void etcd_fixture_release(struct etcd_fixture *f)

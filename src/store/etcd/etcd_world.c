@@ -254,7 +254,7 @@ static void serve_compact(struct grpc_call *c, const void *request)
 
 /* --- the members --------------------------------------------------------------------------- */
 
-static void handle(void *arg, struct http_stream *s, size_t lane UNUSED)
+static void etcd_world_handle(void *arg, struct http_stream *s, size_t lane UNUSED)
 {
 	grpc_server_handle(((struct etcd_world_member *)arg)->grpc, s);
 }
@@ -270,7 +270,7 @@ static const struct grpc_handler rows[] = {
 void etcd_world_start(struct etcd_world *w, size_t member)
 {
 	struct etcd_world_member *m = &w->members[member];
-	struct http_server_opts opts = { .nloops = 1, .handler = handle, .arg = m };
+	struct http_server_opts opts = { .nloops = 1, .handler = etcd_world_handle, .arg = m };
 	struct addr at;
 
 	m->loop = sim_loop_new(w->sim, m->host);
@@ -300,7 +300,7 @@ void etcd_world_crash(struct etcd_world *w, size_t member)
 	loop_free(TAKE(m->loop));
 }
 
-static void init(struct etcd_world *w, const struct sim_opts *so, size_t members)
+static void store_etcd_world_init(struct etcd_world *w, const struct sim_opts *so, size_t members)
 {
 	*w = (struct etcd_world){ .nmembers = members };
 	w->sim = sim_new(so);
@@ -325,7 +325,7 @@ void etcd_world_init(struct etcd_world *w, uint64_t seed, size_t members)
 {
 	struct sim_opts so = { .seed = seed, .latency_min_us = 10, .latency_max_us = 200 };
 
-	init(w, &so, members);
+	store_etcd_world_init(w, &so, members);
 }
 
 void etcd_world_init_slow(struct etcd_world *w, uint64_t seed, size_t members)
@@ -334,10 +334,10 @@ void etcd_world_init_slow(struct etcd_world *w, uint64_t seed, size_t members)
 		.seed = seed, .latency_min_us = 20000, .latency_max_us = 40000, .pipe_max = 1024
 	};
 
-	init(w, &so, members);
+	store_etcd_world_init(w, &so, members);
 }
 
-static void on_drained(void *arg)
+static void etcd_world_on_drained(void *arg)
 {
 	*(bool *)arg = true;
 }
@@ -348,7 +348,7 @@ static void stop_member(struct etcd_world *w, struct etcd_world_member *m)
 
 	if (!m->loop)
 		return;
-	http_server_drain(m->http, 0, on_drained, &drained);
+	http_server_drain(m->http, 0, etcd_world_on_drained, &drained);
 	etcd_world_run(w, TURN_OFF_MS);
 	assert_true(drained);
 	http_server_free(m->http);
@@ -391,7 +391,7 @@ void etcd_world_close(struct etcd_world *w, struct store *s)
 {
 	bool closed = false;
 
-	store_close(s, on_drained, &closed);
+	store_close(s, etcd_world_on_drained, &closed);
 	etcd_world_until(w, &closed);
 }
 
@@ -400,19 +400,19 @@ void etcd_world_run(struct etcd_world *w, int64_t ms)
 	sim_run_for(w->sim, ms);
 }
 
-static bool is_set(void *arg)
+static bool etcd_world_is_set(void *arg)
 {
 	return **(const bool **)arg;
 }
 
 void etcd_world_until(struct etcd_world *w, const bool *flag)
 {
-	assert_true(sim_run_until(w->sim, is_set, &flag, PATIENCE_MS));
+	assert_true(sim_run_until(w->sim, etcd_world_is_set, &flag, PATIENCE_MS));
 }
 
 /* --- changes and failures ------------------------------------------------------------------ */
 
-static void put(struct etcd_world *w, const char *key, const char *value)
+static void etcd_world_put(struct etcd_world *w, const char *key, const char *value)
 {
 	struct str text = str_from(value);
 
@@ -422,7 +422,7 @@ static void put(struct etcd_world *w, const char *key, const char *value)
 int64_t etcd_world_change(struct etcd_world *w, const char *key, const char *value)
 {
 	w->log.revision++;
-	put(w, key, value);
+	etcd_world_put(w, key, value);
 	spread(w);
 	return w->log.revision;
 }
@@ -431,8 +431,8 @@ int64_t etcd_world_change_both(struct etcd_world *w, const char *key1, const cha
 			       const char *value)
 {
 	w->log.revision++;
-	put(w, key1, value);
-	put(w, key2, value);
+	etcd_world_put(w, key1, value);
+	etcd_world_put(w, key2, value);
 	spread(w);
 	return w->log.revision;
 }

@@ -95,7 +95,7 @@ static void add_event(struct etcd_feed *f, const struct etcd_change *change)
 }
 
 /* Delivers the first n changes, which include all of their last revision. */
-static void deliver(struct etcd_feed *f, size_t n)
+static void feed_deliver(struct etcd_feed *f, size_t n)
 {
 	struct store_feed to = f->to;
 
@@ -116,7 +116,7 @@ static void deliver(struct etcd_feed *f, size_t n)
 }
 
 /* Returns how many of the changes belong to complete revisions. */
-static size_t complete(const struct etcd_feed *f, bool fragment)
+static size_t feed_complete(const struct etcd_feed *f, bool fragment)
 {
 	size_t n = f->changes.n;
 
@@ -165,8 +165,8 @@ static void on_changes(struct etcd_feed *f, const Etcd__WatchResponse *m)
 					       .revision = kv->mod_revision,
 				       });
 	}
-	n = complete(f, m->fragment);
-	deliver(f, n);
+	n = feed_complete(f, m->fragment);
+	feed_deliver(f, n);
 	/* The follower may have stopped the feed. */
 	if (f->stream == stream)
 		keep_rest(f, n);
@@ -208,7 +208,7 @@ static void check_revision(struct etcd_feed *f)
 	etcd_client_call(f->client, &f->check, &request.base);
 }
 
-static void on_created(struct etcd_feed *f, const Etcd__WatchResponse *m)
+static void feed_on_created(struct etcd_feed *f, const Etcd__WatchResponse *m)
 {
 	f->down_since = INT64_MAX;
 	backoff_reset(&f->backoff);
@@ -232,7 +232,7 @@ static void on_canceled(struct etcd_feed *f, const Etcd__WatchResponse *m)
 	lose(f, &err);
 }
 
-static void on_message(struct grpc_call *c, const void *message)
+static void feed_on_message(struct grpc_call *c, const void *message)
 {
 	struct etcd_feed *f = grpc_call_data(c);
 	const Etcd__WatchResponse *m = message;
@@ -241,14 +241,14 @@ static void on_message(struct grpc_call *c, const void *message)
 		return;
 	etcd_client_watch_heard(f->client);
 	if (m->created)
-		on_created(f, m);
+		feed_on_created(f, m);
 	if (m->canceled)
 		on_canceled(f, m);
 	else if (m->n_events)
 		on_changes(f, m);
 }
 
-static void on_end(struct grpc_call *c, const struct grpc_status *st)
+static void feed_on_end(struct grpc_call *c, const struct grpc_status *st)
 {
 	struct etcd_feed *f = grpc_call_data(c);
 
@@ -260,7 +260,8 @@ static void on_end(struct grpc_call *c, const struct grpc_status *st)
 
 static void open_stream(struct etcd_feed *f)
 {
-	static const struct grpc_call_ops ops = { .on_message = on_message, .on_end = on_end };
+	static const struct grpc_call_ops ops = { .on_message = feed_on_message,
+						  .on_end = feed_on_end };
 	Etcd__WatchCreateRequest create = ETCD__WATCH_CREATE_REQUEST__INIT;
 	Etcd__WatchRequest request = ETCD__WATCH_REQUEST__INIT;
 
@@ -278,7 +279,7 @@ static void open_stream(struct etcd_feed *f)
 	(void)grpc_call_send(f->stream, &request.base);
 }
 
-static void on_retry(struct loop_timer *t)
+static void feed_on_retry(struct loop_timer *t)
 {
 	open_stream(CONTAINER_OF(t, struct etcd_feed, retry));
 }
@@ -349,7 +350,7 @@ int etcd_feed_health(const struct etcd_feed *f, struct error *err)
 	return error_set(err, ERR_UNAVAILABLE, "etcd's watch is interrupted: %s", f->failure.msg);
 }
 
-static int add_metrics(struct etcd_feed *f, struct metrics *m, struct error *err)
+static int feed_add_metrics(struct etcd_feed *f, struct metrics *m, struct error *err)
 {
 	const struct metrics_spec reconnects = {
 		.name = "etcd_feed_reconnects_total",
@@ -381,7 +382,7 @@ int etcd_feed_init(struct etcd_feed *f, struct etcd_client *client, struct etcd_
 		   struct str prefix, struct metrics *m, struct error *err)
 {
 	*f = (struct etcd_feed){ .client = client, .writes = writes, .prefix = prefix };
-	loop_timer_init(&f->retry, etcd_client_loop(client), on_retry);
+	loop_timer_init(&f->retry, etcd_client_loop(client), feed_on_retry);
 	loop_timer_init(&f->lag, etcd_client_loop(client), on_lag);
 	f->backoff = (struct backoff){ .initial_ms = BACKOFF_INITIAL_MS,
 				       .max_ms = BACKOFF_MAX_MS,
@@ -392,7 +393,7 @@ int etcd_feed_init(struct etcd_feed *f, struct etcd_client *client, struct etcd_
 	vec_init(&f->changes, SIZE_MAX / sizeof(struct etcd_change));
 	vec_init(&f->events, SIZE_MAX / sizeof(struct store_event));
 	arena_init(&f->arena, ETCD_RESPONSE_MAX);
-	return add_metrics(f, m, err);
+	return feed_add_metrics(f, m, err);
 }
 
 void etcd_feed_release(struct etcd_feed *f)

@@ -26,7 +26,7 @@ static int check_ns(struct str ns, struct error *err)
 	return 0;
 }
 
-static int check_name(struct str name, struct error *err)
+static int key_check_name(struct str name, struct error *err)
 {
 	if (str_chr(name, '/') >= 0 || str_chr(name, '\0') >= 0)
 		return error_set(err, ERR_INVALID, "\"%.*s\" cannot be a name", STR_ARG(name));
@@ -61,7 +61,7 @@ int etcd_key_make(struct str prefix, const struct store_key *key, struct buf *ou
 	int r = check_ns(key->ns, err);
 
 	if (r == 0)
-		r = check_name(key->name, err);
+		r = key_check_name(key->name, err);
 	if (r == 0)
 		r = add_resource(prefix, key->resource, out, err);
 	if (r < 0)

@@ -156,7 +156,7 @@ static bool changes_something(const struct etcd_log *l, const Etcd__RequestOp *o
 	return op->request_case == ETCD__REQUEST_OP__REQUEST_REQUEST_PUT;
 }
 
-static void change(struct etcd_log *l, const Etcd__RequestOp *op)
+static void log_change(struct etcd_log *l, const Etcd__RequestOp *op)
 {
 	struct str value;
 
@@ -181,7 +181,7 @@ bool etcd_log_apply(struct etcd_log *l, const Etcd__TxnRequest *in)
 		any = any || changes_something(l, in->success[i]);
 	l->revision += any;
 	for (size_t i = 0; i < in->n_success; i++)
-		change(l, in->success[i]);
+		log_change(l, in->success[i]);
 	return true;
 }
 
@@ -274,8 +274,8 @@ static bool is_before_end(struct str key, struct str end)
 	return (end.n == 1 && end.p[0] == '\0') || str_cmp(key, end) < 0;
 }
 
-static void walk(const struct etcd_log *l, const Etcd__RangeRequest *in, int64_t revision,
-		 struct arena *a, Etcd__RangeResponse *out)
+static void log_walk(const struct etcd_log *l, const Etcd__RangeRequest *in, int64_t revision,
+		     struct arena *a, Etcd__RangeResponse *out)
 {
 	struct str key = etcd_str(in->key), end = etcd_str(in->range_end);
 	struct omap_cursor c;
@@ -312,6 +312,6 @@ enum grpc_code etcd_log_range(const struct etcd_log *l, const Etcd__RangeRequest
 		return GRPC_OUT_OF_RANGE;
 	}
 	out->kvs = ARENA_ARRAY(a, Etcd__KeyValue *, l->keys.n + 1);
-	walk(l, in, revision, a, out);
+	log_walk(l, in, revision, a, out);
 	return GRPC_OK;
 }

@@ -50,7 +50,7 @@ void etcd_pulse_failed(struct etcd_pulse *p, const struct grpc_status *st)
 
 /* --- probes -------------------------------------------------------------------------------- */
 
-static void on_message(struct grpc_call *c, const void *message)
+static void pulse_on_message(struct grpc_call *c, const void *message)
 {
 	struct etcd_pulse *p = grpc_call_data(c);
 	const Etcd__RangeResponse *reply = message;
@@ -59,7 +59,7 @@ static void on_message(struct grpc_call *c, const void *message)
 		etcd_pulse_heard(p, reply->header);
 }
 
-static void on_end(struct grpc_call *c, const struct grpc_status *st)
+static void pulse_on_end(struct grpc_call *c, const struct grpc_status *st)
 {
 	struct etcd_pulse *p = grpc_call_data(c);
 
@@ -72,7 +72,8 @@ static void on_end(struct grpc_call *c, const struct grpc_status *st)
 
 void etcd_pulse_probe(struct etcd_pulse *p)
 {
-	static const struct grpc_call_ops ops = { .on_message = on_message, .on_end = on_end };
+	static const struct grpc_call_ops ops = { .on_message = pulse_on_message,
+						  .on_end = pulse_on_end };
 	/* With this, a member that is cut off from the others reports that. */
 	static const struct grpc_metadata has_leader = { { "hasleader", 9 }, { "true", 4 } };
 	static const struct grpc_call_opts opts = { .deadline_ms = PROBE_MS,

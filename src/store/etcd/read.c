@@ -71,7 +71,7 @@ static void ask_page(struct range_job *job)
 }
 
 /* Allocates the items. etcd's first page has the number of all keys of the range. */
-static int make_room(struct range_job *job, int64_t count, struct error *err)
+static int read_make_room(struct range_job *job, int64_t count, struct error *err)
 {
 	size_t n = MIN(job->limit, count > 0 ? (size_t)count : 0);
 
@@ -122,7 +122,7 @@ static int add_page(struct range_job *job, const Etcd__RangeResponse *reply, str
 		return error_set(err, ERR_UNAVAILABLE, "etcd answered without a revision");
 	if (!job->result.revision)
 		job->result.revision = reply->header->revision;
-	r = make_room(job, reply->count, err);
+	r = read_make_room(job, reply->count, err);
 	for (size_t i = 0; i < reply->n_kvs && r == 0; i++)
 		r = add_item(job, reply->kvs[i], err);
 	if (r < 0)

@@ -90,7 +90,7 @@ static void ask_name(struct store_etcd *s)
 }
 
 /* Returns the name that was found. A name that was just put is read by the next request. */
-static struct str name_of(const Etcd__TxnResponse *reply)
+static struct str store_name_of(const Etcd__TxnResponse *reply)
 {
 	const Etcd__ResponseOp *op = reply->n_responses ? reply->responses[0] : NULL;
 
@@ -105,7 +105,7 @@ static void on_named(struct etcd_call *c, const struct etcd_answer *a)
 {
 	struct store_etcd *s = CONTAINER_OF(c, struct store_etcd, naming);
 	const Etcd__TxnResponse *reply = a->reply;
-	struct str name = a->outcome == ETCD_ANSWERED ? name_of(reply) : STR_NULL;
+	struct str name = a->outcome == ETCD_ANSWERED ? store_name_of(reply) : STR_NULL;
 
 	s->is_naming = false;
 	if (name.n == 0) {

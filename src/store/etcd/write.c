@@ -21,10 +21,10 @@
 /* How long to pursue a write whose answer was lost. */
 enum { DOUBT_MS = 10 * 1000 };
 
-static void enqueue(struct etcd_write *rec);
+static void write_enqueue(struct etcd_write *rec);
 static void send_queued(struct etcd_writes *ws);
 
-static struct str key_of(const struct etcd_write *rec)
+static struct str write_key_of(const struct etcd_write *rec)
 {
 	return str_of(rec->key, rec->nkey);
 }
@@ -33,19 +33,19 @@ static struct str key_of(const struct etcd_write *rec)
 
 static void index_add(struct etcd_write *rec)
 {
-	rec->older = map_put(&rec->all->keys, key_of(rec), rec);
+	rec->older = map_put(&rec->all->keys, write_key_of(rec), rec);
 }
 
 /* Also accepts a record that was never added. */
 static void index_remove(struct etcd_write *rec)
 {
 	struct map *keys = &rec->all->keys;
-	struct etcd_write *at = map_get(keys, key_of(rec));
+	struct etcd_write *at = map_get(keys, write_key_of(rec));
 
 	if (at == rec) {
-		(void)map_remove(keys, key_of(rec));
+		(void)map_remove(keys, write_key_of(rec));
 		if (rec->older)
-			(void)map_put(keys, key_of(rec->older), rec->older);
+			(void)map_put(keys, write_key_of(rec->older), rec->older);
 		return;
 	}
 	while (at && at->older != rec)
@@ -73,7 +73,7 @@ static void release_followers(struct etcd_write *rec)
 
 		next->expected = rec->w->value ? rec->w->revision : 0;
 		next->floor = rec->w->revision;
-		enqueue(next);
+		write_enqueue(next);
 	}
 }
 
@@ -111,7 +111,7 @@ void etcd_write_settle(struct etcd_write *rec)
 	free(rec);
 }
 
-static void work(struct loop_task *t)
+static void write_work(struct loop_task *t)
 {
 	struct etcd_writes *ws = CONTAINER_OF(t, struct etcd_writes, task);
 	struct list *node;
@@ -162,7 +162,7 @@ static void land(struct etcd_write *rec, enum etcd_verdict verdict, int64_t revi
 }
 
 /* No answer, and no time left: decides by what the feed has shown so far. */
-static void give_up(struct etcd_write *rec)
+static void write_give_up(struct etcd_write *rec)
 {
 	leave_flight(rec);
 	rec->verdict = rec->expected ? VERDICT_CHANGED : VERDICT_ASKED;
@@ -229,7 +229,7 @@ static void add_deletion(struct txn *t, const struct etcd_write *rec)
 	op->request_case = ETCD__REQUEST_OP__REQUEST_REQUEST_DELETE_RANGE;
 	op->request_delete_range = ARENA_NEW(t->arena, Etcd__DeleteRangeRequest);
 	etcd__delete_range_request__init(op->request_delete_range);
-	op->request_delete_range->key = etcd_data(key_of(rec));
+	op->request_delete_range->key = etcd_data(write_key_of(rec));
 }
 
 /* Compares that no write has touched the guard since the view; touches it. */
@@ -261,9 +261,9 @@ static void send_txn(struct etcd_write *rec)
 	t.request.compare = arena_alloc(t.arena, (w->nguards + STORE_BASES_MAX + 1) *
 							 sizeof(*t.request.compare));
 	t.request.success = arena_alloc(t.arena, (w->nguards + 2) * sizeof(*t.request.success));
-	add_compare(&t, key_of(rec), ETCD__COMPARE__COMPARE_RESULT__EQUAL, rec->expected);
+	add_compare(&t, write_key_of(rec), ETCD__COMPARE__COMPARE_RESULT__EQUAL, rec->expected);
 	if (w->value)
-		add_put(&t, key_of(rec), bytes_str(w->value), rec->stamp);
+		add_put(&t, write_key_of(rec), bytes_str(w->value), rec->stamp);
 	else
 		add_deletion(&t, rec);
 	for (size_t i = 0; i < STORE_BASES_MAX; i++)
@@ -277,11 +277,11 @@ static void send_txn(struct etcd_write *rec)
 }
 
 /* Sends a linearizable read, for its revision. */
-static void ask(struct etcd_write *rec)
+static void write_ask(struct etcd_write *rec)
 {
 	Etcd__RangeRequest range = ETCD__RANGE_REQUEST__INIT;
 
-	range.key = etcd_data(key_of(rec));
+	range.key = etcd_data(write_key_of(rec));
 	range.count_only = true;
 	rec->call = (struct etcd_call){ .op = ETCD_RANGE, .repeatable = true, .done = on_asked };
 	etcd_client_call(rec->all->client, &rec->call, &range.base);
@@ -302,15 +302,15 @@ static void pursue(struct etcd_write *rec, const struct error *why)
 	rec->doubtful = true;
 	rec->err = *why;
 	if (now >= rec->give_up || (rec->expected && is_late(rec, now)))
-		give_up(rec);
+		write_give_up(rec);
 	else if (rec->expected)
 		send_txn(rec);
 	else
-		ask(rec);
+		write_ask(rec);
 }
 
 /* Ends a write that etcd rejected: nothing was done, and nothing will be. */
-static void refuse(struct etcd_write *rec, const struct error *why)
+static void write_refuse(struct etcd_write *rec, const struct error *why)
 {
 	struct etcd_writes *ws = rec->all;
 
@@ -338,9 +338,9 @@ static void on_txn(struct etcd_call *c, const struct etcd_answer *a)
 	} else if (a->outcome == ETCD_UNKNOWN) {
 		pursue(rec, &a->err);
 	} else if (rec->doubtful || a->outcome == ETCD_ANSWERED) {
-		give_up(rec);
+		write_give_up(rec);
 	} else {
-		refuse(rec, &a->err);
+		write_refuse(rec, &a->err);
 	}
 }
 
@@ -352,10 +352,10 @@ static void on_asked(struct etcd_call *c, const struct etcd_answer *a)
 	if (a->outcome == ETCD_ANSWERED && reply->header)
 		land(rec, VERDICT_ASKED, reply->header->revision);
 	else
-		give_up(rec);
+		write_give_up(rec);
 }
 
-static void enqueue(struct etcd_write *rec)
+static void write_enqueue(struct etcd_write *rec)
 {
 	list_push_back(&rec->all->queued, &rec->link);
 	send_queued(rec->all);
@@ -427,7 +427,7 @@ void etcd_writes_add(struct etcd_writes *ws, struct store_write *w)
 		return;
 	}
 	rec->expected = rec->floor = w->expected;
-	enqueue(rec);
+	write_enqueue(rec);
 }
 
 void etcd_writes_init(struct etcd_writes *ws, struct store *store, struct etcd_client *client,
@@ -442,7 +442,7 @@ void etcd_writes_init(struct etcd_writes *ws, struct store *store, struct etcd_c
 	list_init(&ws->queued);
 	list_init(&ws->landed);
 	list_init(&ws->dead);
-	loop_task_init(&ws->task, work);
+	loop_task_init(&ws->task, write_work);
 }
 
 void etcd_writes_release(struct etcd_writes *ws)

@@ -24,7 +24,7 @@ static void fail_conflict(struct etcd_write *rec)
 			rec->expected);
 }
 
-static void succeed(struct etcd_write *rec, int64_t revision)
+static void write_feed_succeed(struct etcd_write *rec, int64_t revision)
 {
 	rec->w->revision = revision;
 	rec->err.code = ERR_OK;
@@ -34,14 +34,14 @@ void etcd_write_judge(struct etcd_write *rec, bool complete)
 {
 	switch (rec->verdict) {
 	case VERDICT_SUCCEEDED:
-		succeed(rec, rec->reached);
+		write_feed_succeed(rec, rec->reached);
 		return;
 	case VERDICT_CONFLICTED:
 		fail_conflict(rec);
 		return;
 	case VERDICT_CHANGED:
 		if (rec->seen)
-			succeed(rec, rec->seen);
+			write_feed_succeed(rec, rec->seen);
 		else if ((rec->overtaken || complete) && rec->epoch == rec->all->epoch)
 			fail_conflict(rec);
 		else
@@ -49,7 +49,7 @@ void etcd_write_judge(struct etcd_write *rec, bool complete)
 		return;
 	case VERDICT_ASKED:
 		if (rec->seen)
-			succeed(rec, rec->seen);
+			write_feed_succeed(rec, rec->seen);
 		else
 			fail_unknown(rec);
 		return;

@@ -36,7 +36,7 @@ struct change {
 	struct buf *old; /* its value as in `current` */
 };
 
-static MDB_val key_of(const struct change *c)
+static MDB_val batch_key_of(const struct change *c)
 {
 	return lmdb_val(lmdb_key_str(&c->key));
 }
@@ -44,7 +44,7 @@ static MDB_val key_of(const struct change *c)
 /* Copies the old value: LMDB's pointer is valid only until the next change. */
 static int read_old(struct change *c)
 {
-	MDB_val k = key_of(c), v;
+	MDB_val k = batch_key_of(c), v;
 	struct str bytes;
 	int rc = mdb_get(c->txn, c->e->current, &k, &v);
 
@@ -84,7 +84,7 @@ static int move_old(struct change *c)
 static int put_current(struct change *c)
 {
 	const struct bytes *value = c->w->value;
-	MDB_val k = key_of(c), v = { .mv_size = 0 };
+	MDB_val k = batch_key_of(c), v = { .mv_size = 0 };
 	int rc;
 
 	if (!value)
@@ -118,7 +118,7 @@ static int put_log(struct change *c, int64_t now_ms)
 }
 
 /* Whether the quota has space for it. */
-static bool fits(struct lmdb_batch *b, const struct change *c)
+static bool batch_fits(struct lmdb_batch *b, const struct change *c)
 {
 	size_t before = c->old->n, after = c->w->value ? LMDB_NUMBER + c->w->value->n : 0;
 
@@ -130,8 +130,8 @@ static bool fits(struct lmdb_batch *b, const struct change *c)
 }
 
 /* Returns 0 with w->result set, or LMDB's error code if the whole transaction is lost. */
-static int apply(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn,
-		 struct store_write *w, struct buf *scratch)
+static int batch_apply(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn,
+		       struct store_write *w, struct buf *scratch)
 {
 	const struct lmdb_resource *resource = w->state;
 	struct change c = { .e = e, .txn = txn, .w = w, .old = scratch };
@@ -150,7 +150,7 @@ static int apply(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn,
 	rc = read_old(&c);
 	if (rc || c.prev != expected || (!c.prev && !w->value))
 		return rc;
-	if (!fits(b, &c)) {
+	if (!batch_fits(b, &c)) {
 		w->result = -ERR_UNAVAILABLE;
 		b->refused++;
 		return 0;
@@ -181,7 +181,7 @@ static int apply_all(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *tx
 		return rc;
 	b->objects = sizes.objects;
 	LIST_FOREACH (it, &b->writes) {
-		rc = apply(b, e, txn, LIST_ENTRY(it, struct store_write, link), scratch);
+		rc = batch_apply(b, e, txn, LIST_ENTRY(it, struct store_write, link), scratch);
 		if (rc)
 			return rc;
 	}
@@ -190,7 +190,7 @@ static int apply_all(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *tx
 
 /* --- failing ------------------------------------------------------------------------ */
 
-static void fail(struct lmdb_batch *b, int r)
+static void batch_fail(struct lmdb_batch *b, int r)
 {
 	b->result = r;
 	b->changes = 0;
@@ -204,21 +204,22 @@ static void fail(struct lmdb_batch *b, int r)
 static void fail_for_good(struct lmdb_batch *b, const struct lmdb_env *e, int rc, const char *what)
 {
 	(void)lmdb_error(&b->err, ERR_IO, rc, what);
-	fail(b, error_wrap(&b->err, -ERR_IO, "no more writes to %s until the server restarts",
-			   e->dir));
+	batch_fail(b, error_wrap(&b->err, -ERR_IO, "no more writes to %s until the server restarts",
+				 e->dir));
 }
 
 static void fail_for_now(struct lmdb_batch *b, const struct lmdb_env *e, int rc)
 {
 	if (rc == MDB_MAP_FULL || rc == MDB_TXN_FULL)
-		fail(b, error_set(&b->err, ERR_UNAVAILABLE,
-				  "%s has grown to the most that it may; reads go on", e->dir));
+		batch_fail(b,
+			   error_set(&b->err, ERR_UNAVAILABLE,
+				     "%s has grown to the most that it may; reads go on", e->dir));
 	else if (rc == ENOSPC || rc == EDQUOT || rc == EFBIG || rc == EIO)
-		fail(b, error_set_errno(&b->err, ERR_UNAVAILABLE, rc == EIO ? ENOSPC : rc,
-					"cannot write %s: free some space there; reads go on",
-					e->dir));
+		batch_fail(b, error_set_errno(&b->err, ERR_UNAVAILABLE, rc == EIO ? ENOSPC : rc,
+					      "cannot write %s: free some space there; reads go on",
+					      e->dir));
 	else
-		fail(b, lmdb_error(&b->err, ERR_UNAVAILABLE, rc, e->dir));
+		batch_fail(b, lmdb_error(&b->err, ERR_UNAVAILABLE, rc, e->dir));
 }
 
 /*

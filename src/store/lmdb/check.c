@@ -28,7 +28,7 @@ struct check {
 };
 
 /* Adds one line. Keys are shown as far as they can be read. */
-static void fault(struct check *c, const char *table, struct str key, const char *what)
+static void check_fault(struct check *c, const char *table, struct str key, const char *what)
 {
 	const struct lmdb_resource *r;
 	struct str ns, name;
@@ -57,17 +57,17 @@ static bool find_change(struct check *c, int64_t revision, struct lmdb_change *r
 }
 
 /* Checks only the key itself. */
-static bool check_key(struct check *c, const char *table, struct str key)
+static bool lmdb_check_key(struct check *c, const char *table, struct str key)
 {
 	struct str ns, name;
 	uint32_t id;
 
 	if (!lmdb_key_parse(key, &id, &ns, &name)) {
-		fault(c, table, STR_NULL, "a key that cannot be read");
+		check_fault(c, table, STR_NULL, "a key that cannot be read");
 		return false;
 	}
 	if (!lmdb_resources_at(&c->resources, id))
-		fault(c, table, key, "its resource has no name");
+		check_fault(c, table, key, "its resource has no name");
 	return true;
 }
 
@@ -89,12 +89,12 @@ static void check_current(struct check *c, struct str key, struct str value)
 
 	c->report->objects++;
 	c->report->object_bytes += value.n;
-	if (!check_key(c, "current", key))
+	if (!lmdb_check_key(c, "current", key))
 		return;
 	if (!lmdb_value_split(value, &revision, &bytes) || revision > c->report->revision)
-		fault(c, "current", key, "its revision is not possible");
+		check_fault(c, "current", key, "its revision is not possible");
 	else if (!has_change(c, key, revision))
-		fault(c, "current", key, "the log does not know of its last change");
+		check_fault(c, "current", key, "the log does not know of its last change");
 }
 
 static void check_superseded(struct check *c, struct str versioned, struct str value)
@@ -106,19 +106,19 @@ static void check_superseded(struct check *c, struct str versioned, struct str v
 	c->report->superseded++;
 	c->report->superseded_bytes += value.n;
 	if (!lmdb_key_split(versioned, &key, &revision)) {
-		fault(c, "superseded", STR_NULL, "a key that cannot be read");
+		check_fault(c, "superseded", STR_NULL, "a key that cannot be read");
 		return;
 	}
-	if (!check_key(c, "superseded", key))
+	if (!lmdb_check_key(c, "superseded", key))
 		return;
 	if (!lmdb_value_split(value, &until, &bytes) || until <= revision ||
 	    until > c->report->revision)
-		fault(c, "superseded", key, "its revisions are not possible");
+		check_fault(c, "superseded", key, "its revisions are not possible");
 	else if (!find_change(c, until, &change) || change.prev != revision ||
 		 !str_eq(change.key, key))
-		fault(c, "superseded", key, "the log has no entry that superseded it");
+		check_fault(c, "superseded", key, "the log has no entry that superseded it");
 	else if (!has_change(c, key, revision))
-		fault(c, "superseded", key, "the log does not know of its change");
+		check_fault(c, "superseded", key, "the log does not know of its change");
 }
 
 static void check_versions(struct check *c, const struct lmdb_change *change)
@@ -127,9 +127,9 @@ static void check_versions(struct check *c, const struct lmdb_change *change)
 
 	if (!change->deleted &&
 	    !lmdb_read_version(c->e, c->txn, change->key, change->revision, &bytes))
-		fault(c, "log", change->key, "the bytes of a change are missing");
+		check_fault(c, "log", change->key, "the bytes of a change are missing");
 	if (change->prev && !lmdb_read_version(c->e, c->txn, change->key, change->prev, &bytes))
-		fault(c, "log", change->key, "the version that a change replaced is missing");
+		check_fault(c, "log", change->key, "the version that a change replaced is missing");
 }
 
 static void check_change(struct check *c, struct str key, struct str value)
@@ -138,20 +138,20 @@ static void check_change(struct check *c, struct str key, struct str value)
 
 	c->report->changes++;
 	if (!lmdb_change_parse(key, value, &change)) {
-		fault(c, "log", STR_NULL, "an entry that cannot be read");
+		check_fault(c, "log", STR_NULL, "an entry that cannot be read");
 		return;
 	}
 	c->replacing += change.prev != 0;
 	if (change.revision <= c->last_revision || change.time_ms < c->last_time)
-		fault(c, "log", change.key, "its revision or time goes back");
+		check_fault(c, "log", change.key, "its revision or time goes back");
 	c->last_revision = change.revision;
 	c->last_time = change.time_ms;
-	if (check_key(c, "log", change.key) && change.revision > c->report->compacted)
+	if (lmdb_check_key(c, "log", change.key) && change.revision > c->report->compacted)
 		check_versions(c, &change);
 }
 
-static int walk(struct check *c, MDB_dbi table,
-		void (*each)(struct check *, struct str, struct str))
+static int check_walk(struct check *c, MDB_dbi table,
+		      void (*each)(struct check *, struct str, struct str))
 {
 	MDB_cursor *cursor;
 	MDB_val k, v;
@@ -179,17 +179,17 @@ static int count_space(struct check *c)
 
 static int check_tables(struct check *c)
 {
-	int rc = walk(c, c->e->log, check_change);
+	int rc = check_walk(c, c->e->log, check_change);
 
 	if (rc == 0)
-		rc = walk(c, c->e->current, check_current);
+		rc = check_walk(c, c->e->current, check_current);
 	if (rc == 0)
-		rc = walk(c, c->e->superseded, check_superseded);
+		rc = check_walk(c, c->e->superseded, check_superseded);
 	if (rc == 0)
 		rc = count_space(c);
 	if (rc == 0 && c->replacing != c->report->superseded)
-		fault(c, "superseded", STR_NULL,
-		      "more or fewer versions than changes that made them");
+		check_fault(c, "superseded", STR_NULL,
+			    "more or fewer versions than changes that made them");
 	for (size_t i = 0; i < c->resources.by_id.n; i++)
 		c->report->resources += c->resources.by_id.v[i] != NULL;
 	return rc;

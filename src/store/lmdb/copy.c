@@ -30,7 +30,7 @@ static int sync_folder_of(const char *path, struct error *err)
 	return lmdb_env_sync_path(dir, err);
 }
 
-static int create(const char *path, struct error *err)
+static int copy_create(const char *path, struct error *err)
 {
 	int fd;
 
@@ -60,7 +60,7 @@ static int publish(int fd, int r, const char *temporary, const char *path, struc
 static int copy_env(const struct lmdb_env *e, const char *temporary, const char *path,
 		    struct error *err)
 {
-	int fd = create(temporary, err);
+	int fd = copy_create(temporary, err);
 	int rc, r = 0;
 
 	if (fd < 0)
@@ -120,7 +120,7 @@ static int copy_file(const char *from, const char *to, struct error *err)
 	if (in < 0)
 		return error_set_errno(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, errno,
 				       "cannot read %s", from);
-	out = create(to, err);
+	out = copy_create(to, err);
 	r = out < 0 ? out : copy_bytes(in, out, from, err);
 	(void)close(in);
 	if (out >= 0 && close(out) < 0 && r == 0)
@@ -228,7 +228,7 @@ static int newest_revision(const struct lmdb_env *e, int64_t *ret_revision, stru
 	return r;
 }
 
-static size_t size_of(const char *path)
+static size_t copy_size_of(const char *path)
 {
 	struct stat st;
 
@@ -251,13 +251,13 @@ int store_lmdb_compact_file(const char *dir, bool keep_history, size_t *ret_befo
 	r = lmdb_env_open(&e, &opts, err);
 	if (r < 0)
 		return r;
-	*ret_before = size_of(path);
+	*ret_before = copy_size_of(path);
 	r = newest_revision(&e, &revision, err);
 	if (r == 0 && !keep_history)
 		r = forget_all(&e, revision, err);
 	if (r == 0)
 		r = copy_env(&e, fresh, path, err);
-	*ret_after = size_of(path);
+	*ret_after = copy_size_of(path);
 	lmdb_env_close(&e);
 	return r;
 }

@@ -126,7 +126,7 @@ int lmdb_env_lock(const char *dir, struct error *err)
 
 /* --- creating the file --------------------------------------------------------------- */
 
-static int put_text(MDB_txn *txn, MDB_dbi meta, const char *name, struct str value)
+static int env_put_text(MDB_txn *txn, MDB_dbi meta, const char *name, struct str value)
 {
 	MDB_val k = lmdb_val(str_from(name)), v = lmdb_val(value);
 
@@ -147,9 +147,9 @@ static int fill_new(MDB_env *mdb, struct str cluster_id)
 		rc = mdb_dbi_open(txn, tables[i], MDB_CREATE, &dbi);
 	lmdb_number_put(format, LMDB_FORMAT);
 	if (rc == 0)
-		rc = put_text(txn, dbi, "format", str_of(format, sizeof(format)));
+		rc = env_put_text(txn, dbi, "format", str_of(format, sizeof(format)));
 	if (rc == 0)
-		rc = put_text(txn, dbi, "cluster-id", cluster_id);
+		rc = env_put_text(txn, dbi, "cluster-id", cluster_id);
 	if (rc) {
 		mdb_txn_abort(txn);
 		return rc;
@@ -463,7 +463,7 @@ int lmdb_meta_put(const struct lmdb_env *e, MDB_txn *txn, const char *name, int6
 	char number[LMDB_NUMBER];
 
 	lmdb_number_put(number, value);
-	return put_text(txn, e->meta, name, str_of(number, sizeof(number)));
+	return env_put_text(txn, e->meta, name, str_of(number, sizeof(number)));
 }
 
 int lmdb_env_revisions(const struct lmdb_env *e, MDB_txn *txn, int64_t *ret_revision,

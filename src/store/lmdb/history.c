@@ -33,7 +33,8 @@ static int read_change(MDB_val *k, MDB_val *v, struct lmdb_change *ret_change)
 	return lmdb_change_parse(lmdb_str(k), lmdb_str(v), ret_change) ? 0 : MDB_CORRUPTED;
 }
 
-static int make(struct lmdb_history *h, const struct lmdb_env *e, const struct lmdb_snapshot *at)
+static int history_make(struct lmdb_history *h, const struct lmdb_env *e,
+			const struct lmdb_snapshot *at)
 {
 	VEC(struct lmdb_history_entry) v;
 	struct lmdb_change c;
@@ -66,7 +67,7 @@ static int make(struct lmdb_history *h, const struct lmdb_env *e, const struct l
 }
 
 /* Returns the index of the resource's first entry after the revision. */
-static size_t find(const struct lmdb_history *h, uint32_t id, int64_t revision)
+static size_t history_find(const struct lmdb_history *h, uint32_t id, int64_t revision)
 {
 	const struct lmdb_history_entry wanted = { id, revision };
 	size_t low = 0, high = h->n, mid;
@@ -81,7 +82,7 @@ static size_t find(const struct lmdb_history *h, uint32_t id, int64_t revision)
 	return low;
 }
 
-static struct slice copy(struct arena *arena, struct str bytes)
+static struct slice history_copy(struct arena *arena, struct str bytes)
 {
 	return slice_static(str_of(arena_strdup(arena, bytes), bytes.n));
 }
@@ -112,12 +113,12 @@ static int load_change(const struct lmdb_env *e, MDB_txn *txn, int64_t revision,
 	if (!c.deleted) {
 		if (!lmdb_read_version(e, txn, c.key, revision, &bytes))
 			return MDB_CORRUPTED;
-		ret->value = copy(arena, bytes);
+		ret->value = history_copy(arena, bytes);
 	}
 	if (c.prev) {
 		if (!lmdb_read_version(e, txn, c.key, c.prev, &bytes))
 			return MDB_CORRUPTED;
-		ret->prev = copy(arena, bytes);
+		ret->prev = history_copy(arena, bytes);
 	}
 	return 0;
 }
@@ -144,10 +145,11 @@ int lmdb_history_read(struct lmdb_history *h, const struct lmdb_env *e,
 	int rc = 0;
 
 	if (!h->made || h->revision != at->revision)
-		rc = make(h, e, at);
+		rc = history_make(h, e, at);
 	vec_init(&v, SIZE_MAX / sizeof(c));
-	first = find(h, resource->id, past->from);
-	for (i = find(h, resource->id, INT64_MAX); i > first && rc == 0 && bytes < max_bytes; i--) {
+	first = history_find(h, resource->id, past->from);
+	for (i = history_find(h, resource->id, INT64_MAX);
+	     i > first && rc == 0 && bytes < max_bytes; i--) {
 		rc = load_change(e, at->txn, h->entries[i - 1].revision, arena, &c);
 		c.key.resource = name;
 		bytes += c.value.n + c.prev.n;

@@ -6,8 +6,8 @@
 
 #include "store/lmdb/keys.h"
 
-static int forget(const struct lmdb_env *e, MDB_txn *txn, MDB_cursor *log,
-		  const struct lmdb_change *c)
+static int prune_forget(const struct lmdb_env *e, MDB_txn *txn, MDB_cursor *log,
+			const struct lmdb_change *c)
 {
 	struct lmdb_key key;
 	MDB_val k;
@@ -38,7 +38,7 @@ static bool is_kept(struct lmdb_prune *p, const struct lmdb_env *e, MDB_txn *txn
 	return p->sizes.history <= lmdb_quota_history(&p->quota, p->sizes.objects);
 }
 
-static int walk(struct lmdb_prune *p, const struct lmdb_env *e, MDB_txn *txn, MDB_cursor *log)
+static int prune_walk(struct lmdb_prune *p, const struct lmdb_env *e, MDB_txn *txn, MDB_cursor *log)
 {
 	struct lmdb_change c;
 	MDB_val k, v;
@@ -54,7 +54,7 @@ static int walk(struct lmdb_prune *p, const struct lmdb_env *e, MDB_txn *txn, MD
 		p->more = p->pruned >= p->budget;
 		if (p->more)
 			return 0;
-		rc = forget(e, txn, log, &c);
+		rc = prune_forget(e, txn, log, &c);
 		if (rc)
 			return rc;
 		p->compacted = MAX(p->compacted, c.revision);
@@ -75,7 +75,7 @@ int lmdb_prune_run(struct lmdb_prune *p, const struct lmdb_env *e, MDB_txn *txn)
 	if (rc)
 		return rc;
 	p->compacted = MAX(before, p->compact);
-	rc = walk(p, e, txn, log);
+	rc = prune_walk(p, e, txn, log);
 	mdb_cursor_close(log);
 	if (rc == 0)
 		rc = lmdb_sizes_read(e, txn, &p->sizes);

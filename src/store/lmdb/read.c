@@ -76,7 +76,7 @@ static int next_key(struct scan *s, struct walk *w, struct str key)
 
 /* --- taking items -------------------------------------------------------------------- */
 
-static int take(struct scan *s, struct str key, int64_t revision, struct str bytes)
+static int read_take(struct scan *s, struct str key, int64_t revision, struct str bytes)
 {
 	struct store_item item = { .key.resource = s->resource, .revision = revision };
 	struct str ns, name;
@@ -123,11 +123,11 @@ static int take_superseded(struct scan *s, struct str key)
 		return MDB_CORRUPTED;
 	if (!str_eq(found, key) || revision > s->revision || until <= s->revision)
 		return 0;
-	return take(s, found, revision, bytes);
+	return read_take(s, found, revision, bytes);
 }
 
 /* Reads one key and moves past it. */
-static int step(struct scan *s)
+static int read_step(struct scan *s)
 {
 	struct walk *cur = &s->current, *sup = &s->superseded;
 	int order = !sup->valid ? -1 : !cur->valid ? 1 : str_cmp(cur->key, sup->key);
@@ -139,7 +139,7 @@ static int step(struct scan *s)
 	if (order <= 0 && !lmdb_value_split(cur->value, &revision, &bytes))
 		return MDB_CORRUPTED;
 	if (revision <= s->revision)
-		rc = take(s, key, revision, bytes);
+		rc = read_take(s, key, revision, bytes);
 	else if (order >= 0)
 		rc = take_superseded(s, key);
 	if (rc == 0 && order >= 0)
@@ -183,7 +183,7 @@ static int scan_run(struct scan *s, const struct lmdb_env *e, MDB_txn *txn,
 	int rc = scan_begin(s, e, txn, range, id);
 
 	while (rc == 0 && !s->more && (s->current.valid || s->superseded.valid))
-		rc = step(s);
+		rc = read_step(s);
 	mdb_cursor_close(s->current.cursor);
 	mdb_cursor_close(s->superseded.cursor);
 	return rc == MDB_NOTFOUND ? 0 : rc;

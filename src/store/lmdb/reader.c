@@ -26,7 +26,7 @@ struct answer {
 	struct error err; /* code ERR_OK: none */
 };
 
-static void hand_over(const struct answer *a)
+static void reader_hand_over(const struct answer *a)
 {
 	const struct error *err = a->err.code ? &a->err : NULL;
 
@@ -43,12 +43,12 @@ void lmdb_reader_flush(struct lmdb_store *s)
 
 	while ((node = list_pop_front(&s->answers))) {
 		a = LIST_ENTRY(node, struct answer, link);
-		hand_over(a);
+		reader_hand_over(a);
 		free(a);
 	}
 }
 
-static void on_answer(struct loop_task *t)
+static void reader_on_answer(struct loop_task *t)
 {
 	lmdb_reader_flush(CONTAINER_OF(t, struct lmdb_store, answer));
 }
@@ -211,6 +211,6 @@ void lmdb_reader_follow(struct store *base, int64_t revision, const struct store
 void lmdb_reader_init(struct lmdb_store *s)
 {
 	list_init(&s->answers);
-	loop_task_init(&s->answer, on_answer);
+	loop_task_init(&s->answer, reader_on_answer);
 	loop_task_init(&s->replay, on_replay);
 }

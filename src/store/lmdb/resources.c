@@ -24,7 +24,7 @@ void lmdb_resources_release(struct lmdb_resources *t)
 	map_release(&t->by_name);
 }
 
-static struct lmdb_resource *add(struct lmdb_resources *t, struct str name, uint32_t id)
+static struct lmdb_resource *resources_add(struct lmdb_resources *t, struct str name, uint32_t id)
 {
 	struct lmdb_resource *r = xmalloc(sizeof(*r) + name.n);
 	char *text = (char *)(r + 1);
@@ -54,7 +54,7 @@ static bool load_one(struct lmdb_resources *t, struct str key, struct str value)
 	id = lmdb_number_get(value.p);
 	if (id < 1 || id > STORE_RESOURCES_MAX || lmdb_resources_at(t, (uint32_t)id))
 		return false;
-	add(t, name, (uint32_t)id)->stored = true;
+	resources_add(t, name, (uint32_t)id)->stored = true;
 	return true;
 }
 
@@ -92,7 +92,7 @@ struct lmdb_resource *lmdb_resources_get(struct lmdb_resources *t, struct str na
 
 	if (r || t->by_id.n >= STORE_RESOURCES_MAX)
 		return r;
-	return add(t, name, (uint32_t)t->by_id.n + 1);
+	return resources_add(t, name, (uint32_t)t->by_id.n + 1);
 }
 
 int lmdb_resource_put(const struct lmdb_resource *r, const struct lmdb_env *e, MDB_txn *txn)

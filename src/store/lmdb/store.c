@@ -15,7 +15,7 @@ enum { DEFAULT_HISTORY_MS = 5 * 60 * 1000 };
 
 static const size_t default_map_size = sizeof(void *) >= 8 ? (size_t)1 << 36 : (size_t)1 << 30;
 
-static void release(struct lmdb_store *s)
+static void store_release(struct lmdb_store *s)
 {
 	loop_timer_stop(&s->prune);
 	loop_timer_stop(&s->tidy);
@@ -46,7 +46,7 @@ void lmdb_store_drained(struct lmdb_store *s)
 		thread_join(&s->thread);
 	}
 	lmdb_reader_flush(s);
-	release(s);
+	store_release(s);
 	closed(arg);
 }
 
@@ -194,7 +194,7 @@ int store_lmdb_open(struct loop *l, const struct store_lmdb_opts *opts, struct s
 				opts->dir);
 	r = open_parts(s, opts, err);
 	if (r < 0) {
-		release(s);
+		store_release(s);
 		return r;
 	}
 	lmdb_metrics_revisions(&s->metrics, s->view.revision, s->view.compacted);

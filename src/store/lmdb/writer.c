@@ -60,8 +60,8 @@ static int tell_full(const struct lmdb_store *s, struct error *ret)
 		s->quota.bytes);
 }
 
-static void explain(const struct lmdb_store *s, const struct store_write *w,
-		    const struct error *batch, struct error *ret)
+static void writer_explain(const struct lmdb_store *s, const struct store_write *w,
+			   const struct error *batch, struct error *ret)
 {
 	if (w->result == -(int)batch->code)
 		*ret = *batch;
@@ -92,7 +92,7 @@ static void acknowledge(struct lmdb_store *s, struct list *writes, const struct 
 			w->done(w, NULL);
 			continue;
 		}
-		explain(s, w, batch, &err);
+		writer_explain(s, w, batch, &err);
 		w->done(w, &err);
 	}
 }
@@ -113,7 +113,7 @@ static size_t gather_events(struct lmdb_store *s, struct list *writes)
 	return n;
 }
 
-static void deliver(struct lmdb_store *s, struct list *writes, int64_t revision)
+static void writer_deliver(struct lmdb_store *s, struct list *writes, int64_t revision)
 {
 	size_t n = s->following ? gather_events(s, writes) : 0;
 
@@ -159,7 +159,7 @@ void lmdb_writer_plan_prune(struct lmdb_store *s, int64_t oldest_ms)
 }
 
 /* After a batch that failed for lack of space, the timers try again. */
-static void plan(struct lmdb_store *s, const struct lmdb_batch *b)
+static void writer_plan(struct lmdb_store *s, const struct lmdb_batch *b)
 {
 	s->prune_now = b->result == 0 && b->prune.more;
 	if (b->result == 0)
@@ -170,9 +170,9 @@ static void plan(struct lmdb_store *s, const struct lmdb_batch *b)
 		loop_timer_start(&s->tidy, TIDY_MS);
 }
 
-static void begin(struct lmdb_store *s);
+static void writer_begin(struct lmdb_store *s);
 
-static void finish(struct lmdb_store *s)
+static void writer_finish(struct lmdb_store *s)
 {
 	struct lmdb_batch b = s->batch;
 	struct list writes;
@@ -186,14 +186,14 @@ static void finish(struct lmdb_store *s)
 	move_view(s, &b);
 	if (b.result == -ERR_IO)
 		s->broken = b.err;
-	plan(s, &b);
+	writer_plan(s, &b);
 	LIST_FOREACH (it, &writes)
 		resolve_next(LIST_ENTRY(it, struct store_write, link));
 	if (!s->inline_commit)
-		begin(s);
+		writer_begin(s);
 	else
 		lmdb_writer_kick(s);
-	deliver(s, &writes, b.revision);
+	writer_deliver(s, &writes, b.revision);
 	finish_compactions(s, &b);
 	acknowledge(s, &writes, &b.err);
 }
@@ -202,7 +202,7 @@ static void on_finished(struct loop_msg *m)
 {
 	struct lmdb_store *s = CONTAINER_OF(m, struct lmdb_store, finished);
 
-	finish(s);
+	writer_finish(s);
 	lmdb_writer_kick(s);
 }
 
@@ -266,7 +266,7 @@ static void make_batch(struct lmdb_store *s)
 	s->prune_now = false;
 }
 
-static void begin(struct lmdb_store *s)
+static void writer_begin(struct lmdb_store *s)
 {
 	if (s->running || s->broken.code || !has_work(s))
 		return;
@@ -282,10 +282,10 @@ static void on_start(struct loop_task *t)
 {
 	struct lmdb_store *s = CONTAINER_OF(t, struct lmdb_store, start);
 
-	begin(s);
+	writer_begin(s);
 	if (s->running && s->inline_commit) {
 		lmdb_batch_run(&s->batch, &s->env, &s->scratch);
-		finish(s);
+		writer_finish(s);
 		return;
 	}
 	if (s->broken.code && !s->running) {
