@@ -169,7 +169,7 @@ await test("bad environments and configurations have the specification's codes, 
 		await fails(4, /^CNI_COMMAND: .*"REMOVE"/, "REMOVE")
 		await fails(4, /K8S_POD_UID/, "ADD", config(), { ...attachment, CNI_ARGS: "K8S_POD_UID=../../x" })
 		await fails(1, /^cniVersion: "3.0.0"/, "ADD", config({}, "3.0.0"))
-		await fails(1, /has no STATUS/, "STATUS", config({}, "1.0.0"), {})
+		await fails(1, /does not support STATUS/, "STATUS", config({}, "1.0.0"), {})
 		await fails(6, /cannot be read/, "ADD", "{")
 		await fails(7, /^rootDir: /, "ADD", config({ rootDir: "relative" }))
 		await fails(7, /longer|more bytes/, "ADD", config({ rootDir: `/${"r".repeat(200)}` }))

@@ -203,7 +203,7 @@ await test("health is remembered by an agent that was killed, and a broken state
 	truncateSync(state, readFileSync(state).length - 3)
 	appendFileSync(`${node.root}/devplane_assign_state`, "garbage")
 	await node.begin()
-	await until("the log has it", () => /set aside/.test(node.process.err))
+	await until("the log has it", () => /has been moved away/.test(node.process.err))
 	assert.ok(readdirSync(node.root).some((f) => /devplane_health_state\.broken/.test(f)))
 	driver = await DraDriver.start(node.root, driverName, { prepare })
 	driver.report([broken("gpu0", "anew")])

@@ -233,7 +233,7 @@ await test("logs are readable, of one part and of all by time", async () => {
 		assert.ok(JSON.parse(line).ts)
 	const wrong = await c.run("logs", "nobody")
 	assert.equal(wrong.code, 1)
-	assert.match(wrong.err, /no role nobody; there are: controller, driver-gpu-demo-0,/)
+	assert.match(wrong.err, /unknown role nobody; roles: controller, driver-gpu-demo-0,/)
 })
 
 await test("doctor finds nothing that fails", async () => {
