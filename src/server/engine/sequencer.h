@@ -137,6 +137,7 @@ void resource_list_past(struct resource *r, const struct list_query *q, struct a
 struct state {
 	struct loop *loop;
 	struct store *store;
+	bool shared; /* other servers write to the store; known also when it is closed */
 	const struct gates *gates; /* lanes read them too */
 	struct state_opts opts;
 	int64_t revision; /* of committed */

@@ -81,6 +81,7 @@ struct state *state_new(const struct state_opts *opts)
 	st->opts = *opts;
 	st->loop = opts->loop;
 	st->store = opts->store;
+	st->shared = !store_is_local(opts->store);
 	st->gates = opts->gates;
 	st->nlanes = opts->nlanes;
 	map_init(&st->by_name);

@@ -139,7 +139,7 @@ static void state_sync_ask(struct state *st)
 
 bool state_is_shared(const struct state *st)
 {
-	return !store_is_local(st->store);
+	return st->shared;
 }
 
 void state_sync(struct state *st, struct job *j, int64_t revision,
@@ -152,7 +152,7 @@ void state_sync(struct state *st, struct job *j, int64_t revision,
 	if (st->stopping) {
 		(void)error_set(&err, ERR_UNAVAILABLE, "the server is shutting down");
 		fn(st, j, &err);
-	} else if (revision > 0 || store_is_local(st->store)) {
+	} else if (revision > 0 || !st->shared) {
 		state_sync_wait_for(st, j, revision);
 	} else {
 		list_push_back(&st->asking_next, &j->link);

@@ -481,6 +481,7 @@ static void stop_with_a_traveller(uint64_t seed)
 	assert_true(sim_run_until(w.sim, has_stopped, &t, 1000));
 	assert_int_equal(t.read.result, -ERR_UNAVAILABLE);
 	assert_true(t.home_by_then);
+	assert_false(state_is_shared(w.state)); /* the store is freed: a late job may ask */
 	state_free(w.state);
 	w.store = NULL;
 	state_world_start(&w);
