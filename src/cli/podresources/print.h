@@ -57,7 +57,4 @@ bool podres_print_pod_event(struct podres_print_state *s, struct buf *out,
 bool podres_print_allocatable_event(struct podres_print_state *s, struct buf *out,
 				    const Podresources__AllocatableEvent *e);
 
-/* DELETED without a uid: drop everything, the full state follows. */
-bool podres_print_is_reset(const Podresources__PodEvent *e);
-
 #endif

@@ -84,7 +84,8 @@ static void add_action(struct podres_print_state *s, struct buf *out, Podresourc
 	(void)buf_addc(out, '\t');
 }
 
-bool podres_print_is_reset(const Podresources__PodEvent *e)
+/* DELETED without a uid: drop everything, the full state follows. */
+static bool podres_print_is_reset(const Podresources__PodEvent *e)
 {
 	return e->action == PODRESOURCES__ACTION__DELETED && !*e->uid && e->n_pod_resources == 0;
 }

@@ -84,7 +84,8 @@ static void describe_process(const char *pid, char *ret_text, size_t size)
 	(void)snprintf(ret_text, size, "%.*s (pid %.20s)", STR_ARG(buf_str(&name)), pid);
 }
 
-bool up_port_owner(int port, char *ret_text, size_t size)
+/* The process that listens on the port: "nginx (pid 812)". Returns false if none is visible. */
+static bool up_port_owner(int port, char *ret_text, size_t size)
 {
 	char socket[64];
 	const struct dirent *e;

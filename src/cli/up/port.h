@@ -14,7 +14,4 @@
  */
 int up_port_check(const char *address, int port, struct error *err);
 
-/* The process that listens on the port: "nginx (pid 812)". Returns false if none is visible. */
-bool up_port_owner(int port, char *ret_text, size_t size);
-
 #endif

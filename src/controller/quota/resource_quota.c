@@ -268,7 +268,8 @@ void resource_quotas_touch_all(struct resource_quotas *r)
 		workqueue_add(r->queue, o->key);
 }
 
-void resource_quotas_recount(struct resource_quotas *r)
+/* Recounts all quotas. */
+static void resource_quotas_recount(struct resource_quotas *r)
 {
 	struct cache_walk walk = { 0 };
 	struct str last = STR_NULL;

@@ -62,9 +62,6 @@ bool resource_quotas_knows(const struct quota_followed *f, bool *ret_counts);
 /* A context for this turn; its results live in context_arena. */
 struct quota_context resource_quotas_context(struct resource_quotas *r);
 
-/* Recounts all quotas. */
-void resource_quotas_recount(struct resource_quotas *r);
-
 /* A sum has changed, or whether it is known. */
 void resource_quotas_touch(struct resource_quotas *r, struct str ns, struct str name, bool less);
 /* A counted object uses less, by this amount. */

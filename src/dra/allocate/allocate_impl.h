@@ -187,10 +187,6 @@ int allocate_plan_claims(struct allocate_plan *plan, const struct json *const *c
 /* Allocates plan->places, with room for the devices of so many claims. */
 void allocate_plan_places(struct allocate_plan *plan, size_t nclaims);
 
-/* Whether a constraint with that list of request names applies to the request. */
-bool allocate_plan_concerns(const struct json *names, const struct allocate_plan *plan,
-			    const struct allocate_request *r);
-
 /* --- devices ------------------------------------------------------------------------ */
 
 /* Walks the devices from an ordinal on: begin, then next until false. */

@@ -343,8 +343,9 @@ static int read_group(struct allocate_plan *plan, uint32_t claim, const struct j
 
 /* --- constraints -------------------------------------------------------------------- */
 
-bool allocate_plan_concerns(const struct json *names, const struct allocate_plan *plan,
-			    const struct allocate_request *r)
+/* Whether a constraint with that list of request names applies to the request. */
+static bool allocate_plan_concerns(const struct json *names, const struct allocate_plan *plan,
+				   const struct allocate_request *r)
 {
 	size_t main = r->full.n - r->name.n;
 

@@ -115,7 +115,8 @@ int disk_host_open(struct disk_host *h, const struct disk_host_opts *opts, struc
 
 /* --- devices --------------------------------------------------------------------------------- */
 
-struct disk_hardware disk_host_hardware(const struct disk_host *h, const char *name)
+/* Reads a device's properties from /sys/block. */
+static struct disk_hardware disk_host_hardware(const struct disk_host *h, const char *name)
 {
 	CLEANUP(buf_release) struct buf size = BUF_INIT(64);
 	struct disk_hardware r = { 0 };

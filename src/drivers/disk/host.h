@@ -46,9 +46,6 @@ void disk_host_each_pod(const struct disk_host *h, disk_host_pod_fn *fn, void *a
 typedef void disk_host_folder_fn(void *arg, const char *path, const char *name, int depth);
 void disk_host_each_folder(const char *dir, disk_host_folder_fn *fn, void *arg, int depth);
 
-/* Reads a device's properties from /sys/block. */
-struct disk_hardware disk_host_hardware(const struct disk_host *h, const char *name);
-
 /* Finds the whole disk for a device number, also of a partition. Returns false if unknown. */
 bool disk_host_name_of(const struct disk_host *h, uint32_t major, uint32_t minor,
 		       char ret_name[static DISK_NAME_SIZE]);

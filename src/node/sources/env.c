@@ -13,14 +13,14 @@
 
 /* --- the table ------------------------------------------------------------------------------ */
 
-void env_table_init(struct env_table *t, struct arena *a)
+static void env_table_init(struct env_table *t, struct arena *a)
 {
 	*t = (struct env_table){ .arena = a };
 	map_init(&t->by_name);
 	t->last = &t->first;
 }
 
-void env_table_release(struct env_table *t)
+static void env_table_release(struct env_table *t)
 {
 	map_release(&t->by_name);
 }
@@ -42,7 +42,8 @@ void env_table_set(struct env_table *t, struct str name, struct str value)
 	(void)map_put(&t->by_name, v->pair.key, v);
 }
 
-bool env_table_get(const struct env_table *t, struct str name, struct str *ret_value)
+/* Returns false if not found. */
+static bool env_table_get(const struct env_table *t, struct str name, struct str *ret_value)
 {
 	const struct env_var *v = map_get(&t->by_name, name);
 

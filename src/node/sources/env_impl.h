@@ -21,13 +21,8 @@ struct env_table {
 	size_t n, bytes;
 };
 
-void env_table_init(struct env_table *t, struct arena *a);
-void env_table_release(struct env_table *t);
-
 /* Sets a variable; the text is borrowed while the arena lives. */
 void env_table_set(struct env_table *t, struct str name, struct str value);
-/* Returns false if not found. */
-bool env_table_get(const struct env_table *t, struct str name, struct str *ret_value);
 
 /* Variables of Services, in the order of the Services. Never fails. */
 void env_services(const struct pod *pod, const struct sources *sources, struct env_table *out);

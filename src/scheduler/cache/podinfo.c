@@ -29,7 +29,8 @@ struct str podinfo_keep(struct podinfo *p, struct str text)
 	return arena_str(&p->arena, text);
 }
 
-const struct json *podinfo_keep_map(struct podinfo *p, const struct json *map)
+/* Keeps a flat object of texts. Returns NULL if it is absent or empty. */
+static const struct json *podinfo_keep_map(struct podinfo *p, const struct json *map)
 {
 	struct json *copy;
 

@@ -19,8 +19,6 @@ struct podinfo_reader {
 
 /* Returns the text with the lifetime of the pod. */
 struct str podinfo_keep(struct podinfo *p, struct str text);
-/* Keeps a flat object of texts. Returns NULL if it is absent or empty. */
-const struct json *podinfo_keep_map(struct podinfo *p, const struct json *map);
 /* Keeps the texts of an array. */
 const struct str *podinfo_keep_texts(struct podinfo *p, const struct json *list, size_t *ret_n);
 

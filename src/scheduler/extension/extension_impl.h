@@ -177,7 +177,6 @@ void *extension_clone_state(const struct plugin *p, struct cycle *c, void *state
 void extension_post_functions(struct dp_scheduler_host *t);
 struct extension_life *extension_life_new(struct extension *e);
 void extension_life_unref(struct extension_life *l);
-struct extension_instance *extension_find_instance(const struct extension *e, uint64_t id);
 
 /* extension/plugin.c: sets the kind's functions for those that the plugin has. */
 void extension_plugin_functions(struct extension_module *m);

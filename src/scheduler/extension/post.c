@@ -39,7 +39,7 @@ void extension_life_unref(struct extension_life *l)
 		free(l);
 }
 
-struct extension_instance *extension_find_instance(const struct extension *e, uint64_t id)
+static struct extension_instance *extension_find_instance(const struct extension *e, uint64_t id)
 {
 	LIST_FOREACH (link, &e->instances) {
 		struct extension_instance *i = LIST_ENTRY(link, struct extension_instance, link);

@@ -22,7 +22,8 @@ static int64_t start_of(const struct podinfo *p)
 	return p->started_s ? p->started_s : INT64_MAX;
 }
 
-bool preemption_more_important(const struct podinfo *a, const struct podinfo *b)
+/* Whether a is more important than b: by priority, then by earlier start. */
+static bool preemption_more_important(const struct podinfo *a, const struct podinfo *b)
 {
 	if (a->priority != b->priority)
 		return a->priority > b->priority;
@@ -129,9 +130,9 @@ static void keep_victims(struct arena *a, const struct nodeinfo *node, const str
 	*ret_choice = choice;
 }
 
-struct verdict preemption_on_node(struct cycle *c, const struct nodeinfo *n,
-				  struct preemption_budgets *budgets,
-				  struct preemption_choice *ret_choice)
+static struct verdict preemption_on_node(struct cycle *c, const struct nodeinfo *n,
+					 struct preemption_budgets *budgets,
+					 struct preemption_choice *ret_choice)
 {
 	CLEANUP(cycle_free) struct cycle *copy = NULL;
 	CLEANUP(nodeinfo_unref) struct nodeinfo *node = NULL;
@@ -197,7 +198,7 @@ static bool better(const struct preemption_choice *a, const struct preemption_ch
 	return earliest_start(a) > earliest_start(b);
 }
 
-const struct preemption_choice *preemption_pick(const struct preemption_choice *v, size_t n)
+static const struct preemption_choice *preemption_pick(const struct preemption_choice *v, size_t n)
 {
 	const struct preemption_choice *best = n ? v : NULL;
 

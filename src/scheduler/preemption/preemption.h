@@ -61,13 +61,6 @@ struct verdict preemption_decide(const struct preemption *p, struct preemption_c
  * Decides for one node. Returns SUCCESS with victims, or the reason why preemption does not help.
  */
 struct preemption_budgets;
-struct verdict preemption_on_node(struct cycle *c, const struct nodeinfo *n,
-				  struct preemption_budgets *budgets,
-				  struct preemption_choice *ret_choice);
-const struct preemption_choice *preemption_pick(const struct preemption_choice *v, size_t n);
-
-/* Whether a is more important than b: by priority, then by earlier start. */
-bool preemption_more_important(const struct podinfo *a, const struct podinfo *b);
 
 /* Disruption budgets, read into `arena` per namespace on first use. */
 struct preemption_budgets {

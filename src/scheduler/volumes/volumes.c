@@ -16,7 +16,8 @@ static const struct json *annotations_of(const struct json *tree)
 	return json_getz(json_getz(tree, "metadata"), "annotations");
 }
 
-struct str volume_class_of(const struct json *tree)
+/* Returns the class of a claim or volume, from annotation or field. */
+static struct str volume_class_of(const struct json *tree)
 {
 	const struct json *said = json_getz(annotations_of(tree), ANNOTATION_CLASS);
 

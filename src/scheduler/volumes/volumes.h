@@ -50,8 +50,6 @@ struct volume *volume_find(const struct services *s, struct str name, struct are
 const struct json *volume_class_find(const struct services *s, struct str name, struct arena *a);
 
 struct volume *volume_read(struct cached *o, struct arena *a);
-/* Returns the class of a claim or volume, from annotation or field. */
-struct str volume_class_of(const struct json *tree);
 
 /* Whether the volume's required node affinity matches. Only labels count, as upstream. */
 bool volume_allows(const struct volume *v, const struct json *node_labels);

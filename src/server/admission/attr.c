@@ -127,7 +127,8 @@ static void put_dry_run(struct arena *a, struct json *options)
 	json_setz(options, "dryRun", all);
 }
 
-struct json *admission_options(struct admission_request *req, enum admission_op op)
+/* The request's options: a CreateOptions, UpdateOptions or DeleteOptions; JSON null for CONNECT. */
+static struct json *admission_options(struct admission_request *req, enum admission_op op)
 {
 	const struct request *r = req->request;
 	struct arena *a = req->write->arena;

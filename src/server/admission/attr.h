@@ -24,9 +24,6 @@ int admission_attr(struct admission_request *req, const struct json *old, const 
 const struct json *admission_seen(struct admission_request *req, const struct admission_attr *attr,
 				  const struct json *tree, const struct schema_kind *kind);
 
-/* The request's options: a CreateOptions, UpdateOptions or DeleteOptions; JSON null for CONNECT. */
-struct json *admission_options(struct admission_request *req, enum admission_op op);
-
 /*
  * The AdmissionRequest of admission.k8s.io/v1 for the version that matched, without uid and
  * objects.

@@ -200,7 +200,8 @@ static struct str label_of(const void *source, struct str key)
 	return json_str(json_get(source, key));
 }
 
-bool admission_selects(const struct selector *s, const struct json *labels)
+/* Matches a label selector against a tree of labels (NULL: no labels). */
+static bool admission_selects(const struct selector *s, const struct json *labels)
 {
 	return selector_matches(s, label_of, labels);
 }

@@ -64,9 +64,6 @@ struct admission_match admission_match_webhook(struct arena *a, const struct jso
 bool admission_matches(const struct admission_match *m, const struct admission_attr *attr,
 		       const struct schema_kind **ret_kind);
 
-/* Matches a label selector against a tree of labels (NULL: no labels). */
-bool admission_selects(const struct selector *s, const struct json *labels);
-
 /* Whether the kind is itself a policy or webhook configuration, to which others never apply. */
 bool admission_is_exempt(const struct schema_kind *kind);
 

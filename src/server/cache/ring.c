@@ -24,7 +24,7 @@ struct ring_chunk *ring_chunk_ref(struct ring_chunk *c)
 	return c;
 }
 
-void ring_chunk_unref(struct ring_chunk *c)
+static void ring_chunk_unref(struct ring_chunk *c)
 {
 	if (!c || atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1)
 		return;

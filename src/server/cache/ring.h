@@ -45,7 +45,6 @@ struct ring_chunk {
 };
 
 struct ring_chunk *ring_chunk_ref(struct ring_chunk *c);
-void ring_chunk_unref(struct ring_chunk *c);
 
 /* --- a run of chunks -------------------------------------------------------------- */
 

@@ -28,7 +28,7 @@ bool watch_form_is_plain(const struct watch_form *f)
 	return watch_form_lane(f) != LANE_NONE;
 }
 
-bool watch_form_equal(const struct watch_form *a, const struct watch_form *b)
+static bool watch_form_equal(const struct watch_form *a, const struct watch_form *b)
 {
 	return a == b || (a->as == b->as && a->kind == b->kind && a->include == b->include &&
 			  a->protobuf == b->protobuf && str_eq(a->table_version, b->table_version));

@@ -18,7 +18,6 @@ struct status_about;
 /* The matching lane form; LANE_NONE if the form is not made of the object's own bytes. */
 enum lane_form watch_form_lane(const struct watch_form *f);
 bool watch_form_is_plain(const struct watch_form *f);
-bool watch_form_equal(const struct watch_form *a, const struct watch_form *b);
 
 /*
  * The text of one event. `columns`: include the Table's column definitions, which only the first

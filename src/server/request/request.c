@@ -132,7 +132,8 @@ static bool is_proxy(const struct request *r)
 	return !r->group.n && r->name.n && str_eq(r->subresource, STR("proxy"));
 }
 
-bool request_connects(const struct request *r)
+/* Whether the subresource proxies its query to another server. If so, it is not parsed here. */
+static bool request_connects(const struct request *r)
 {
 	static const char *const of_pods[] = { "log", "exec", "attach", "portforward" };
 

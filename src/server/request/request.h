@@ -103,9 +103,6 @@ static inline bool request_param(struct str *rest, struct arena *a, struct str *
 bool request_read_bool(struct str value);
 int request_read_i64(struct str value, int64_t *ret_number, struct error *err);
 
-/* Whether the subresource proxies its query to another server. If so, it is not parsed here. */
-bool request_connects(const struct request *r);
-
 /*
  * Continue tokens: base64url of {"v":"meta.k8s.io/v1","rv":N,"start":"KEY"}. The list continues
  * after the key; revision -1 means the newest.
