@@ -1,6 +1,7 @@
 /*
  * Any bytes into the JSON parser. An accepted value must print, compactly and indented, to text
- * that reads back as the same value and prints the same again.
+ * that reads back as the same value and prints the same again. json_fits() must know how long the
+ * compact text is.
  */
 #include "base/core/limits.h"
 #include "base/json/json.h"
@@ -16,6 +17,10 @@ static void check_round_trip(struct arena *a, const struct json *v, const struct
 	require(json_equal(v, back));
 	require(json_print(&second, back, style) == 0);
 	require(str_eq(buf_str(&first), buf_str(&second)));
+	if (style->indent || style->html)
+		return;
+	require(json_fits(v, first.n));
+	require(!json_fits(v, first.n - 1));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -156,11 +156,9 @@ void validate_unset_scalar(struct validation *v, const struct schema_field *fiel
 void validate_raw_object(struct validation *v, const struct json *value, size_t max,
 			 const struct field_path *path)
 {
-	CLEANUP(buf_release) struct buf b = BUF_INIT(max);
-
 	if (!value || value->type == JSON_NULL)
 		field_errors_required(v->errs, path, NULL);
-	else if (json_print(&b, value, NULL) < 0)
+	else if (!json_fits(value, max))
 		field_errors_too_long(v->errs, path, (int64_t)max);
 	else if (value->type != JSON_OBJECT)
 		field_errors_invalid(v->errs, path, FIELD_STR(STR("<value omitted>")),

@@ -286,6 +286,9 @@ struct json_style {
  */
 int json_print(struct buf *b, const struct json *v, const struct json_style *style);
 
+/* True if json_print() writes at most `max` bytes for the value, in compact form. */
+bool json_fits(const struct json *v, size_t max);
+
 /* Appends a string with its quotes. */
 int json_print_str(struct buf *b, struct str s, const struct json_style *style);
 

@@ -21,11 +21,6 @@ struct printer {
 	VEC(const struct json *) open; /* containers being printed, outermost first */
 };
 
-static const char digit_pairs[201] = "00010203040506070809101112131415161718192021222324"
-				     "25262728293031323334353637383940414243444546474849"
-				     "50515253545556575859606162636465666768697071727374"
-				     "75767778798081828384858687888990919293949596979899";
-
 /* Where the next n bytes go; NULL at the buffer's limit. */
 static inline char *room(struct buf *b, size_t n)
 {
@@ -62,17 +57,19 @@ static const char *scan_html(const char *p, const char *end)
 	return p;
 }
 
+/* The letter of an escape such as "\n"; 0 for characters that have none. */
+static const char escape_letters[256] = {
+	['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
+	['\n'] = 'n', ['\r'] = 'r',  ['\t'] = 't',
+};
+
 /* Writes the escape for the byte or sequence at p; returns what follows it. */
 static const char *put_escape(struct buf *b, const char *p, const char *end)
 {
-	static const char letters[256] = {
-		['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
-		['\n'] = 'n', ['\r'] = 'r',  ['\t'] = 't',
-	};
 	unsigned char c = (unsigned char)*p;
 
-	if (letters[c])
-		(void)buf_add(b, (char[]){ '\\', letters[c] }, 2);
+	if (escape_letters[c])
+		(void)buf_add(b, (char[]){ '\\', escape_letters[c] }, 2);
 	else if (c < 0x80)
 		(void)buf_printf(b, "\\u%04x", c);
 	else
@@ -111,24 +108,30 @@ static ALWAYS_INLINE bool put_str(struct buf *b, const char *s, size_t n, bool h
 	return true;
 }
 
+static size_t u64_length(uint64_t v)
+{
+	size_t n = 1;
+
+	for (; v >= 10; v /= 10)
+		n++;
+	return n;
+}
+
 static bool put_u64(struct buf *b, bool negative, uint64_t v)
 {
-	char digits[24];
-	size_t at = sizeof(digits);
+	size_t n = negative + u64_length(v);
+	char *out = room(b, n);
 
-	for (; v >= 100; v /= 100) {
-		at -= 2;
-		memcpy(digits + at, digit_pairs + v % 100 * 2, 2);
-	}
-	if (v >= 10) {
-		at -= 2;
-		memcpy(digits + at, digit_pairs + v * 2, 2);
-	} else {
-		digits[--at] = (char)('0' + v);
-	}
+	if (UNLIKELY(!out))
+		return false;
+	b->n += n;
 	if (negative)
-		digits[--at] = '-';
-	return buf_add(b, digits + at, sizeof(digits) - at) == 0;
+		out[0] = '-';
+	do {
+		out[--n] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	return true;
 }
 
 static bool put_double(struct buf *b, double v)
@@ -248,4 +251,79 @@ int json_print_str(struct buf *b, struct str s, const struct json_style *style)
 	if (b->p)
 		b->p[b->n] = '\0';
 	return b->overflow ? -ERR_TOO_LARGE : 0;
+}
+
+/* --- measuring -------------------------------------------------------------------- */
+
+struct measure {
+	VEC(const struct json *) open; /* containers whose children are not counted yet */
+	size_t n; /* bytes */
+};
+
+static size_t str_length(const char *p, size_t size)
+{
+	const char *end = p + size;
+	size_t n = size + 2;
+
+	if (LIKELY(json_scan_clean(p, size)))
+		return n;
+	for (p = json_scan_plain(p, end); p < end; p = json_scan_plain(p + 1, end))
+		n += escape_letters[(unsigned char)*p] ? 1 : strlen("u0000");
+	return n;
+}
+
+/* Apart, so that only doubles pay for the text on the stack. */
+static __attribute__((noinline)) size_t double_length(double v)
+{
+	char text[JSON_NUMBER_MAX];
+
+	return json_number_print(v, text);
+}
+
+static size_t scalar_length(const struct json *v)
+{
+	switch (v->type) {
+	case JSON_STRING:
+		return str_length(v->text, v->n);
+	case JSON_INT:
+		return v->i64 < 0 ? 1 + u64_length(0 - v->u64) : u64_length(v->u64);
+	case JSON_UINT:
+		return u64_length(v->u64);
+	case JSON_DOUBLE:
+		return double_length(v->f64);
+	case JSON_BOOL:
+		return v->boolean ? strlen("true") : strlen("false");
+	default:
+		return strlen("null");
+	}
+}
+
+static void measure_node(struct measure *m, const struct json *v)
+{
+	if (!json_is_container(v)) {
+		m->n += scalar_length(v);
+		return;
+	}
+	m->n += 2 + (v->n ? v->n - 1 : 0); /* brackets and commas */
+	if (v->n)
+		(void)vec_push(&m->open, v);
+}
+
+bool json_fits(const struct json *v, size_t max)
+{
+	struct measure m = { .n = 0 };
+
+	vec_init(&m.open, SIZE_MAX);
+	measure_node(&m, v);
+	while (m.open.n && m.n <= max) {
+		const struct json *parent = m.open.v[--m.open.n];
+
+		JSON_FOREACH (child, parent) {
+			if (parent->type == JSON_OBJECT)
+				m.n += str_length(child->key, child->key_n) + 1;
+			measure_node(&m, child);
+		}
+	}
+	vec_release(&m.open);
+	return m.n <= max;
 }

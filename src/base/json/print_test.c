@@ -27,11 +27,17 @@ static void assert_printed(const char *text, const struct json_style *style, con
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
 	CLEANUP(arena_release) struct arena a;
+	const struct json *v;
 
 	arena_init(&a, MIB);
-	assert_int_equal(json_print(&b, parse(&a, str_from(text)), style), 0);
+	v = parse(&a, str_from(text));
+	assert_int_equal(json_print(&b, v, style), 0);
 	assert_string_equal(b.p, expected);
 	assert_int_equal(strlen(b.p), b.n);
+	if (style)
+		return;
+	assert_true(json_fits(v, b.n));
+	assert_false(json_fits(v, b.n - 1));
 }
 
 static void indentation_is_that_of_upstream(void **state)
@@ -96,6 +102,7 @@ static void escapes_are_found_everywhere(void **state)
 	for (size_t n = 1; n < 64; n++) {
 		for (size_t at = 0; at < n; at++) {
 			CLEANUP(arena_release) struct arena a;
+			const struct json *v;
 
 			memset(text, 'x', n);
 			text[at] = specials[(n + at) % sizeof(specials)];
@@ -103,7 +110,10 @@ static void escapes_are_found_everywhere(void **state)
 			assert_int_equal(json_print_str(&b, str_of(text, n), NULL), 0);
 			assert_true(b.n > n + 2);
 			arena_init(&a, MIB);
-			assert_true(str_eq(json_str(parse(&a, buf_str(&b))), str_of(text, n)));
+			v = parse(&a, buf_str(&b));
+			assert_true(str_eq(json_str(v), str_of(text, n)));
+			assert_true(json_fits(v, b.n));
+			assert_false(json_fits(v, b.n - 1));
 		}
 	}
 }

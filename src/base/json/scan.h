@@ -224,4 +224,31 @@ static inline bool json_scan_copy(char *out, const char *p, size_t n)
 	return (marks | json_scan_write(p + i)) == 0;
 }
 
+/* True if none of the n bytes must be escaped. The last piece may overlap the one before. */
+static inline bool json_scan_clean(const char *p, size_t n)
+{
+	uint64_t x, marks = 0;
+	uint32_t low, high;
+
+	if (n >= sizeof(x)) {
+		for (const char *last = p + n - sizeof(x); p < last; p += sizeof(x)) {
+			memcpy(&x, p, sizeof(x));
+			marks |= json_scan_escaped8(x);
+			n -= sizeof(x);
+		}
+		memcpy(&x, p + n - sizeof(x), sizeof(x));
+		return (marks | json_scan_escaped8(x)) == 0;
+	}
+	if (n >= sizeof(low)) {
+		memcpy(&low, p, sizeof(low));
+		memcpy(&high, p + n - sizeof(high), sizeof(high));
+		return json_scan_escaped8((uint64_t)high << 32 | low) == 0;
+	}
+	while (n && !json_scan_escaped(*p)) {
+		p++;
+		n--;
+	}
+	return n == 0;
+}
+
 #endif
