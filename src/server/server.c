@@ -297,7 +297,7 @@ static void add_observers(struct server *s, size_t *n, const struct state_observ
 static void gather_observers(struct server *s, struct state_opts *opts)
 {
 	struct state_observer ui[UI_OBSERVERS], flow[FLOW_OBSERVERS], services[SERVICES_OBSERVERS];
-	struct state_observer holds = device_holds_observer(s->holds);
+	struct state_observer holds[DEVICE_HOLDS_OBSERVERS];
 	const struct state_observer *v;
 	size_t n, *all = &opts->nobservers;
 
@@ -314,7 +314,8 @@ static void gather_observers(struct server *s, struct state_opts *opts)
 	add_observers(s, all, flow, FLOW_OBSERVERS);
 	services_observe(s->services, services);
 	add_observers(s, all, services, SERVICES_OBSERVERS);
-	add_observers(s, all, &holds, 1);
+	device_holds_observe(s->holds, holds);
+	add_observers(s, all, holds, DEVICE_HOLDS_OBSERVERS);
 	opts->observers = s->observers;
 }
 

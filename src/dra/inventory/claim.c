@@ -490,7 +490,7 @@ bool inventory_next_claim(const struct inventory *inv, size_t *at,
 	return true;
 }
 
-void inventory_claims_release(struct inventory *inv)
+void inventory_remove_claims(struct inventory *inv)
 {
 	struct str key;
 	size_t at = 0;
@@ -498,6 +498,12 @@ void inventory_claims_release(struct inventory *inv)
 
 	while (map_next(&inv->claims, &at, &key, &value))
 		claim_free(inv, value);
+	map_clear(&inv->claims);
+}
+
+void inventory_claims_release(struct inventory *inv)
+{
+	inventory_remove_claims(inv);
 	map_release(&inv->claims);
 }
 

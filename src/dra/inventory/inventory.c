@@ -57,14 +57,11 @@ const struct inventory_features *inventory_features(const struct inventory *inv)
 
 /* --- slices ------------------------------------------------------------------------- */
 
+/* Frees a slice that is no longer in the map. */
 static void slice_drop(struct inventory *inv, struct inventory_slice *slice)
 {
-	struct inventory_pool *pool;
+	struct inventory_pool *pool = slice->pool;
 
-	if (!slice)
-		return;
-	pool = slice->pool;
-	map_remove(&inv->slices, slice->name);
 	inventory_index_remove(inv, slice);
 	list_remove(&slice->link);
 	inv->bytes -= slice->block;
@@ -110,7 +107,21 @@ int inventory_put_slice(struct inventory *inv, const struct json *slice, struct 
 
 void inventory_remove_slice(struct inventory *inv, struct str name)
 {
-	slice_drop(inv, map_get(&inv->slices, name));
+	struct inventory_slice *slice = map_remove(&inv->slices, name);
+
+	if (slice)
+		slice_drop(inv, slice);
+}
+
+void inventory_remove_slices(struct inventory *inv)
+{
+	struct str name;
+	size_t at = 0;
+	void *value;
+
+	while (map_next(&inv->slices, &at, &name, &value))
+		slice_drop(inv, value);
+	map_clear(&inv->slices);
 }
 
 /* --- taint rules -------------------------------------------------------------------- */

@@ -56,6 +56,7 @@ int inventory_put_slice(struct inventory *inv, const struct json *slice, struct 
 int inventory_put_class(struct inventory *inv, const struct json *device_class, struct error *err);
 int inventory_put_taint_rule(struct inventory *inv, const struct json *rule, struct error *err);
 void inventory_remove_slice(struct inventory *inv, struct str name);
+void inventory_remove_slices(struct inventory *inv); /* all of them */
 void inventory_remove_class(struct inventory *inv, struct str name);
 void inventory_remove_taint_rule(struct inventory *inv, struct str name);
 
@@ -69,6 +70,7 @@ void inventory_remove_taint_rule(struct inventory *inv, struct str name);
  */
 int inventory_put_claim(struct inventory *inv, const struct json *claim, struct error *err);
 void inventory_remove_claim(struct inventory *inv, struct str namespace, struct str name);
+void inventory_remove_claims(struct inventory *inv); /* all of them, also assumed ones */
 
 /*
  * Assumes an allocation (the object for status.allocation) that is decided but not yet stored. It

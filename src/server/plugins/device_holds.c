@@ -1,37 +1,23 @@
 /*
  * Most changes of an allocated claim leave its results alone (conditions of devices,
- * reservedFor). A hash of the results' text, kept per claim, detects that: it needs one scan of
- * the text and no parsing. Data from a server without this rule may have several claims on one
- * device: the index keeps all of them.
+ * reservedFor). Comparing the results' text with the earlier one detects that without parsing.
+ * Data from a server without this rule may have several claims on one device: the index keeps all
+ * of them.
  */
 #include "server/plugins/device_holds.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/core/arena.h"
-#include "base/core/map.h"
 #include "base/core/mem.h"
 #include "base/json/cursor.h"
 #include "base/json/json.h"
+#include "dra/inventory/content.h"
 #include "server/engine/state.h"
+#include "server/plugins/device_offers.h"
 
 struct device_holds {
-	struct map devices; /* name -> struct device */
-	struct map claims; /* "namespace/name" -> struct claim; only allocated ones */
-	uint64_t seed;
-};
-
-/* A device may have many shares. A new share is compared only with exclusive holds. */
-struct device {
-	struct list exclusive, shares; /* struct device_hold */
-	struct str name; /* stored after the struct */
-};
-
-struct claim {
-	uint64_t results; /* hash of the results' text */
-	struct device_hold *holds;
-	struct str key; /* stored after the struct */
+	struct inventory *inventory;
 };
 
 /* --- reading claims ----------------------------------------------------------------------- */
@@ -49,20 +35,17 @@ size_t device_uses(const struct json *results, struct arena *a, struct device_us
 	size_t n = 0, place = 0;
 
 	JSON_FOREACH (it, results) {
-		bool admin = false;
-		struct str driver = json_text_at(it, "driver"), pool = json_text_at(it, "pool");
-		struct str device = json_text_at(it, "device");
+		struct device_use use = { .driver = json_text_at(it, "driver"),
+					  .pool = json_text_at(it, "pool"),
+					  .name = json_text_at(it, "device"),
+					  .share = json_text_at(it, "shareID"),
+					  .place = place++ };
 
-		(void)json_bool(json_getz(it, "adminAccess"), &admin);
-		if (!admin)
-			uses[n++] = (struct device_use){
-				.device = str_from(arena_printf(a, "%.*s/%.*s/%.*s",
-								STR_ARG(driver), STR_ARG(pool),
-								STR_ARG(device))),
-				.share = json_text_at(it, "shareID"),
-				.place = place,
-			};
-		place++;
+		if (json_true_at(it, "adminAccess"))
+			continue;
+		use.device = str_from(arena_printf(a, "%.*s/%.*s/%.*s", STR_ARG(use.driver),
+						   STR_ARG(use.pool), STR_ARG(use.name)));
+		uses[n++] = use;
 	}
 	*ret_uses = uses;
 	return n;
@@ -87,112 +70,63 @@ static struct str results_text(const struct object *claim)
 
 /* --- the index ---------------------------------------------------------------------------- */
 
-static char *device_holds_put_text(void *behind, struct str text)
+static struct json *holds_claim(struct str ns, struct str name, struct json *results,
+				struct arena *a)
 {
-	str_put(behind, text);
-	return behind;
+	struct json *claim = json_make_object(a), *meta = json_need_object(a, claim, "metadata");
+	struct json *status = json_need_object(a, claim, "status");
+	struct json *allocation = json_need_object(a, status, "allocation");
+
+	json_put_str(a, meta, "namespace", ns);
+	json_put_str(a, meta, "name", name);
+	json_setz(json_need_object(a, allocation, "devices"), "results", results);
+	return claim;
 }
 
-static struct device *device_of(struct device_holds *h, struct str name)
-{
-	struct device *d = map_get(&h->devices, name);
-
-	if (d)
-		return d;
-	d = xcalloc(1, sizeof(*d) + name.n);
-	list_init(&d->exclusive);
-	list_init(&d->shares);
-	d->name = str_of(device_holds_put_text(d + 1, name), name.n);
-	(void)map_put(&h->devices, d->name, d);
-	return d;
-}
-
-static void add_hold(struct device_holds *h, struct claim *c, const struct device_use *use)
-{
-	struct device *d = device_of(h, use->device);
-	struct device_hold *hold = XNEW(struct device_hold);
-
-	hold->claim = c->key;
-	hold->device = d;
-	hold->next = c->holds;
-	c->holds = hold;
-	list_push_back(use->share.n ? &d->shares : &d->exclusive, &hold->link);
-}
-
-static void drop_hold(struct device_holds *h, struct device_hold *hold)
-{
-	struct device *d = hold->device;
-
-	list_remove(&hold->link);
-	free(hold);
-	if (list_empty(&d->exclusive) && list_empty(&d->shares)) {
-		(void)map_remove(&h->devices, d->name);
-		free(d);
-	}
-}
-
-static void claim_free(struct device_holds *h, struct claim *c)
-{
-	for (struct device_hold *hold = c->holds, *next; hold; hold = next) {
-		next = hold->next;
-		drop_hold(h, hold);
-	}
-	free(c);
-}
-
-static void claim_add(struct device_holds *h, struct str key, struct str text, uint64_t hash)
+static void holds_put(struct device_holds *h, struct str ns, struct str name, struct str text)
 {
 	CLEANUP(arena_release) struct arena a;
-	struct claim *c = xcalloc(1, sizeof(*c) + key.n);
-	struct json *results = NULL;
-	struct device_use *uses;
-	char block[2048] UNZEROED;
-	size_t n;
+	struct json *results = NULL, *claim;
+	char block[4096] UNZEROED;
 
-	c->results = hash;
-	c->key = str_of(device_holds_put_text(c + 1, key), key.n);
-	(void)map_put(&h->claims, c->key, c);
 	arena_init_in(&a, SIZE_MAX, block, sizeof(block));
-	(void)json_parse(&a, text, NULL, &results, NULL);
-	n = device_uses(results, &a, &uses);
-	for (size_t i = 0; i < n; i++)
-		add_hold(h, c, &uses[i]);
-}
-
-static void changed(void *arg, struct object *now, struct object *before)
-{
-	struct device_holds *h = arg;
-	struct str key = now ? now->key : before->key, text = results_text(now);
-	struct claim *c = map_get(&h->claims, key);
-	uint64_t hash = text.n ? hash_bytes(text, h->seed) : 0;
-
-	if (c ? text.n && c->results == hash : !text.n)
+	if (json_parse(&a, text, NULL, &results, NULL) < 0)
+		results = json_make_array(&a);
+	claim = holds_claim(ns, name, results, &a);
+	if (inventory_put_claim(h->inventory, claim, NULL) == 0)
 		return;
-	if (c)
-		claim_free(h, map_remove(&h->claims, key));
-	if (text.n)
-		claim_add(h, key, text, hash);
+	/* More capacities than a device can have: the claim holds its devices all the same. */
+	JSON_FOREACH (it, results)
+		(void)json_remove(it, STR("consumedCapacity"));
+	(void)inventory_put_claim(h->inventory, claim, NULL);
 }
 
-static void reset(void *arg)
+static void holds_changed(void *arg, struct object *now, struct object *before)
 {
 	struct device_holds *h = arg;
-	struct str key;
-	size_t at = 0;
-	void *c;
+	struct str name = now ? now->key : before->key, ns = STR(""), text = results_text(now);
 
-	while (map_next(&h->claims, &at, &key, &c))
-		claim_free(h, c);
-	map_clear(&h->claims);
+	if (str_eq(text, results_text(before)))
+		return;
+	(void)str_split(&name, '/', &ns);
+	if (text.n)
+		holds_put(h, ns, name, text);
+	else
+		inventory_remove_claim(h->inventory, ns, name);
+}
+
+static void holds_reset(void *arg)
+{
+	struct device_holds *h = arg;
+
+	inventory_remove_claims(h->inventory);
 }
 
 struct device_holds *device_holds_new(void)
 {
 	struct device_holds *h = XNEW(struct device_holds);
 
-	map_init(&h->devices);
-	map_init(&h->claims);
-	h->seed = hash_process_seed();
+	h->inventory = inventory_new(inventory_everything);
 	return h;
 }
 
@@ -200,37 +134,40 @@ void device_holds_free(struct device_holds *h)
 {
 	if (!h)
 		return;
-	reset(h);
-	map_release(&h->devices);
-	map_release(&h->claims);
+	inventory_free(h->inventory);
 	free(h);
 }
 
-struct state_observer device_holds_observer(struct device_holds *h)
+void device_holds_observe(struct device_holds *h, struct state_observer *ret_observers)
 {
-	return (struct state_observer){ .group = STR("resource.k8s.io"),
-					.resource = STR("resourceclaims"),
-					.changed = changed,
-					.reset = reset,
-					.arg = h };
+	ret_observers[0] = (struct state_observer){ .group = STR("resource.k8s.io"),
+						    .resource = STR("resourceclaims"),
+						    .changed = holds_changed,
+						    .reset = holds_reset,
+						    .arg = h };
+	ret_observers[1] = device_offers_observer(h->inventory);
 }
 
-static const struct device_hold *other_than(const struct list *holds, struct str claim)
+struct inventory *device_holds_inventory(const struct device_holds *h)
 {
-	LIST_FOREACH (node, holds) {
-		const struct device_hold *hold = LIST_ENTRY(node, struct device_hold, link);
+	return h->inventory;
+}
 
-		if (!str_eq(hold->claim, claim))
-			return hold;
+struct str device_holds_find(const struct device_holds *h, const struct device_use *use,
+			     struct str claim)
+{
+	const struct inventory_pool *pool = inventory_pool(h->inventory, use->driver, use->pool);
+	const struct inventory_use *held = pool ? inventory_use(pool, use->name) : NULL;
+
+	/* A device may have many shares. A new share is compared only with exclusive holds. */
+	if (!held || (use->share.n && !held->whole))
+		return STR("");
+	LIST_FOREACH (node, &held->holders) {
+		const struct inventory_holder *it = LIST_ENTRY(node, struct inventory_holder, link);
+
+		if (!it->admin && !(use->share.n && it->share_id.n) &&
+		    !str_eq(it->claim->key, claim))
+			return it->claim->key;
 	}
-	return NULL;
-}
-
-const struct device_hold *device_holds_find(const struct device_holds *h,
-					    const struct device_use *use, struct str claim)
-{
-	const struct device *d = map_get(&h->devices, use->device);
-	const struct device_hold *other = d ? other_than(&d->exclusive, claim) : NULL;
-
-	return d && !other && !use->share.n ? other_than(&d->shares, claim) : other;
+	return STR("");
 }

@@ -1,11 +1,13 @@
 /*
- * device_holds - an index of the committed claims that hold each device.
+ * device_holds - an index of the devices that committed claims hold, and of what slices offer.
  *
  * A result in a claim's allocation (status.allocation.devices.results) holds its device, unless
  * it has admin access. A result with a shareID holds a share: shares exclude only a claim that
- * wants the whole device. The index follows the state's ResourceClaims as an observer, so it is
- * as current as state_revision(). A changed claim costs one scan of its text, and more only if
- * its results differ.
+ * wants the whole device. The index follows the state's ResourceClaims and ResourceSlices as an
+ * observer, so it is as current as state_revision(). A changed claim costs two scans of its text,
+ * and more only if its results differ.
+ *
+ * The index is an inventory: it sums up consumed capacity and counters as the allocator does.
  *
  * Pending writes are not in the index. A write that takes a device uses the device's name as a
  * guard (state.h), and the next such write waits for it.
@@ -17,18 +19,18 @@
 
 #include <stddef.h>
 
-#include "base/core/list.h"
 #include "base/core/str.h"
 
 struct arena;
-struct device;
 struct device_holds;
+struct inventory;
 struct json;
 struct state_observer;
 
 /* One device that a claim holds. */
 struct device_use {
 	struct str device; /* "driver/pool/device"; neither driver nor device has a '/' */
+	struct str driver, pool, name;
 	struct str share; /* shareID; empty: an exclusive hold */
 	size_t place; /* index in results */
 };
@@ -42,26 +44,22 @@ size_t device_uses(const struct json *results, struct arena *a, struct device_us
 /* status.allocation.devices.results of a claim; NULL if absent. */
 const struct json *device_results(const struct json *claim);
 
-/* A claim that holds a device. */
-struct device_hold {
-	struct str claim; /* "namespace/name" */
-	/* Private. */
-	struct list link; /* in the list of holds of the same device */
-	struct device *device;
-	struct device_hold *next; /* the next hold of the same claim */
-};
-
 struct device_holds *device_holds_new(void);
 void device_holds_free(struct device_holds *h); /* NULL allowed */
 
-/* The observer to pass to the state; `h` must outlive the state. */
-struct state_observer device_holds_observer(struct device_holds *h);
+enum { DEVICE_HOLDS_OBSERVERS = 2 };
+
+/* Sets the observers to pass to the state, DEVICE_HOLDS_OBSERVERS; `h` must outlive the state. */
+void device_holds_observe(struct device_holds *h, struct state_observer *ret_observers);
 
 /*
- * Finds a claim other than `claim` ("namespace/name") whose hold excludes the use. NULL if not
- * found.
+ * Finds a claim other than `claim` ("namespace/name") whose hold excludes the use, and returns its
+ * "namespace/name", borrowed until the index changes. Empty if not found.
  */
-const struct device_hold *device_holds_find(const struct device_holds *h,
-					    const struct device_use *use, struct str claim);
+struct str device_holds_find(const struct device_holds *h, const struct device_use *use,
+			     struct str claim);
+
+/* The inventory of committed claims, and of devices that are not simply held once. */
+struct inventory *device_holds_inventory(const struct device_holds *h);
 
 #endif

@@ -121,7 +121,8 @@ static void gather_observers(struct verb_world *w, struct state_opts *opts)
 	assert_int_equal(webhooks_new(s, &s->webhooks, &err), 0);
 	hooks = webhooks_observers(s->webhooks, &nhooks);
 	s->holds = device_holds_new();
-	opts->nobservers = n + nhooks + ADMISSION_POLICY_OBSERVERS + SERVICES_OBSERVERS + 1;
+	opts->nobservers = n + nhooks + ADMISSION_POLICY_OBSERVERS + SERVICES_OBSERVERS +
+			   DEVICE_HOLDS_OBSERVERS;
 	at = s->observers = xcalloc(opts->nobservers, sizeof(*s->observers));
 	memcpy(at, custom, n * sizeof(*custom));
 	at += n;
@@ -130,7 +131,7 @@ static void gather_observers(struct verb_world *w, struct state_opts *opts)
 	memcpy(at, policies->observers, sizeof(policies->observers));
 	at += ADMISSION_POLICY_OBSERVERS;
 	services_observe(s->services, at);
-	at[SERVICES_OBSERVERS] = device_holds_observer(s->holds);
+	device_holds_observe(s->holds, at + SERVICES_OBSERVERS);
 	opts->observers = s->observers;
 }
 
