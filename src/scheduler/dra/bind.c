@@ -498,10 +498,7 @@ static void on_verify_failure(struct dra_bind *b, const struct error *err)
 	b->verify_ms = MIN(2 * b->verify_ms, VERIFY_MAX_MS);
 }
 
-/*
- * Returns the cause of a conflict about a device, whose message names the holder; NULL for other
- * conflicts.
- */
+/* Returns the cause of a conflict about a device; NULL for other conflicts. */
 static const struct json *device_cause(struct dra_bind *b, const struct client_answer *a)
 {
 	struct json *status;
@@ -509,18 +506,26 @@ static const struct json *device_cause(struct dra_bind *b, const struct client_a
 	if (b->step != STEP_STATUS || !a || a->status != 409 ||
 	    client_answer_tree(a, b->arena, &status, NULL) < 0)
 		return NULL;
-	return json_find(json_getz(json_getz(status, "details"), "causes"), "reason",
-			 STR("DeviceHeld"));
+	JSON_FOREACH (cause, json_getz(json_getz(status, "details"), "causes")) {
+		struct str reason = json_text_at(cause, "reason");
+
+		if (str_eqz(reason, "DeviceHeld") || str_eqz(reason, "DeviceCapacityExceeded") ||
+		    str_eqz(reason, "DeviceCountersExceeded"))
+			return cause;
+	}
+	return NULL;
 }
 
-static void on_device_held(struct dra_bind *b, const struct json *cause, const struct error *why)
+/* The view of devices was outdated. If the server names one holder, that claim is read at once. */
+static void on_device_conflict(struct dra_bind *b, const struct json *cause,
+			       const struct error *why)
 {
 	const struct dra_plugin *own = b->plugin->state;
 	struct str name = json_text_at(cause, "message"), ns;
 
 	if (own->conflicts)
 		metrics_counter_add(own->conflicts, 1);
-	if (!str_split(&name, '/', &ns)) {
+	if (!str_eqz(json_text_at(cause, "reason"), "DeviceHeld") || !str_split(&name, '/', &ns)) {
 		bind_fail(b, why);
 		return;
 	}
@@ -543,15 +548,15 @@ static void on_holder(struct dra_bind *b, const struct client_answer *a, const s
 
 static void on_failure(struct dra_bind *b, const struct client_answer *a, const struct error *err)
 {
-	const struct json *held = device_cause(b, a);
+	const struct json *cause = device_cause(b, a);
 	struct error why = bind_explain(b, err);
 
 	if (b->step == STEP_VERIFY) {
 		on_verify_failure(b, err);
 		return;
 	}
-	if (held) {
-		on_device_held(b, held, &why);
+	if (cause) {
+		on_device_conflict(b, cause, &why);
 		return;
 	}
 	if (err->code == ERR_CONFLICT && b->step != STEP_POD && b->step != STEP_CREATE &&

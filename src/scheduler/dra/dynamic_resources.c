@@ -43,7 +43,7 @@ static struct metrics_counter *count_conflicts(struct metrics *m)
 	static const struct metrics_spec spec = {
 		.name = "devplane_scheduler_device_conflicts_total",
 		.help = "Allocations that the API server rejected because another claim held a "
-			"device",
+			"device, or because capacity or counters were used up",
 		.type = METRICS_COUNTER,
 	};
 	struct metrics_family *f = NULL;

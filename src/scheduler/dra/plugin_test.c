@@ -187,12 +187,18 @@ static int refuse_allocation(void *arg UNUSED, const struct fakeapi_query *q)
 										  : FAKEAPI_WELL;
 }
 
-static void a_device_that_another_claim_holds_is_not_tried_again(void **state)
+static void a_device_that_other_claims_hold_is_not_tried_again(void **state)
 {
 	static const struct {
-		const char *holder; /* as the refusal names it */
-		bool known; /* the next attempt knows of it, before the watch does */
-	} cases[] = { { "default/two", true }, { "default/gone", false }, { "", false } };
+		const char *reason, *message; /* of the refusal's cause */
+		bool known; /* the next attempt knows the holder, before the watch does */
+	} cases[] = {
+		{ "DeviceHeld", "default/two", true },
+		{ "DeviceHeld", "default/gone", false },
+		{ "DeviceHeld", "", false },
+		{ "DeviceCapacityExceeded", "default/two: 1 left of 2", false },
+		{ "DeviceCountersExceeded", "default/two: 1 left of 2", false },
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct world *w = world_new(true);
@@ -208,9 +214,9 @@ static void a_device_that_another_claim_holds_is_not_tried_again(void **state)
 			w, arena_printf(&w->f.arena,
 					"{'kind':'Status','status':'Failure','reason':'Conflict',"
 					"'message':'it is held','details':{'causes':[{'reason':"
-					"'DeviceHeld','message':'%s','field':'status.allocation."
+					"'%s','message':'%s','field':'status.allocation."
 					"devices.results[0]'}]},'code':409}",
-					cases[i].holder));
+					cases[i].reason, cases[i].message));
 		c = reserved(w, POD("p", USES("one")), "n1");
 		assert_int_equal(conflicts(w), 0);
 		assert_string_equal(bind_pod(w, &b, c), "add allocation and reservation to claim "
@@ -725,7 +731,7 @@ int main(void)
 		cmocka_unit_test(earlier_alternatives_score_higher),
 		cmocka_unit_test(an_allocation_is_written_with_finalizer_and_reservation),
 		cmocka_unit_test(a_conflict_is_tried_again_on_the_newest_version),
-		cmocka_unit_test(a_device_that_another_claim_holds_is_not_tried_again),
+		cmocka_unit_test(a_device_that_other_claims_hold_is_not_tried_again),
 		cmocka_unit_test(a_change_by_others_ends_the_binding),
 		cmocka_unit_test(a_claim_that_is_deleted_meanwhile_ends_the_binding),
 		cmocka_unit_test(a_pod_that_may_be_bound_keeps_its_reservation),
