@@ -1,7 +1,8 @@
-// A device is held by one claim at a time, whoever races for it: on LMDB, and with three servers on one etcd.
+// A device is held by one claim at a time, and its capacity and counters are given out once, whoever races for them: on LMDB, and with three servers on
+// one etcd.
 import assert from "node:assert/strict"
 import { cpSync, writeFileSync } from "node:fs"
-import { backends, causes, claim, core, expect, expectStatus, newNamespace, paths, startEtcd, startServer, unique } from "./api_lib.mjs"
+import { backends, causes, claim, core, dra, expect, expectStatus, newNamespace, paths, startEtcd, startServer, unique } from "./api_lib.mjs"
 import { finish, scratch, test, until } from "./lib.mjs"
 
 const RACERS = 16, ROUNDS = 12
@@ -104,6 +105,85 @@ async function races(say, servers) {
 	}, 300)
 }
 
+const FIT = 4 // shares or partitions of 10Gi in 45Gi
+const memory = (value) => ({ memory: { value } })
+const slicesOf = (pool, contents) => contents.map((content, i) => ({
+	apiVersion: "resource.k8s.io/v1", kind: "ResourceSlice", metadata: { name: `${pool}-${i}` },
+	spec: { driver: "gpu.example.com", nodeName: "node-1", pool: { name: pool, generation: 1, resourceSliceCount: contents.length }, ...content },
+}))
+const shared = { name: "gpu-0", allowMultipleAllocations: true, capacity: memory("45Gi") }
+const partition = (i) => ({ name: `part-${i}`, consumesCounters: [{ counterSet: "card", counters: memory("10Gi") }] })
+const kinds = [{
+	kind: "shares", pool: "shares-1", contents: [{ devices: [shared] }], reason: "DeviceCapacityExceeded", left: /^memory: (0|5Gi) left of 45Gi$/,
+	message: /device gpu\.example\.com\/shares-1\/gpu-0 has 5Gi left of 45Gi of the capacity memory, and the claim would consume 10Gi$/,
+	result: (i) => gpu("gpu-0", { pool: "shares-1", shareID: `123e4567-e89b-12d3-a456-4266141741${String(i).padStart(2, "0")}`, consumedCapacity: { memory: "10Gi" } }),
+}, {
+	kind: "partitions", pool: "cards-1", reason: "DeviceCountersExceeded", left: /^card\/memory: (0|5Gi) left of 45Gi$/,
+	contents: [{ sharedCounters: [{ name: "card", counters: memory("45Gi") }] }, { devices: Array.from({ length: RACERS }, (_, i) => partition(i)) }],
+	message: /pool gpu\.example\.com\/cards-1 has 5Gi left of 45Gi of the counter card\/memory, and the claim would consume 10Gi$/,
+	result: (i) => gpu(`part-${i}`, { pool: "cards-1" }),
+}]
+
+async function offers(say, servers, { kind, pool, contents, reason, left, message, result }) {
+	const at = (i) => servers[i % servers.length].client
+	const { claims } = paths(await newNamespace(at(0)))
+	const names = Array.from({ length: RACERS }, (_, i) => `c${i}`)
+	const status = (name) => `${claims}/${name}/status`
+	const slices = slicesOf(pool, contents)
+	await makeClaims(at(0), claims, names)
+	for (const slice of slices)
+		expect(await at(0).post(`${dra}/resourceslices`, slice), 201)
+	for (const server of servers)
+		for (const { metadata } of slices)
+			expect(await server.client.get(`${dra}/resourceslices/${metadata.name}`), 200)
+
+	await test(say(`of ${RACERS} clients that race for ${kind} as many get one as fit`), async () => {
+		for (let round = 0; round < ROUNDS; round++) {
+			const answers = await Promise.all(names.map((name, i) => at(i + round).patch(status(name), allocated(result(i)), "merge")))
+			const winners = names.filter((_, i) => answers[i].code === 200)
+			assert.equal(winners.length, FIT, answers.map(({ code }) => code).join())
+			for (const answer of answers.filter(({ code }) => code !== 200)) {
+				const refusal = expectStatus(answer, 409, "Conflict", message)
+				assert.deepEqual(causes(refusal), [`${reason} status.allocation.devices.results[0]`])
+				assert.match(refusal.details.causes[0].message, left)
+			}
+			// A write after the acknowledged release may take it, through any server.
+			const next = names.findIndex((name) => !winners.includes(name))
+			expectStatus(await at(round).patch(status(names[next]), allocated(result(next)), "merge"), 409, "Conflict")
+			expect(await at(round).patch(status(winners[0]), freed, "merge"), 200)
+			expect(await at(round + 1).patch(status(names[next]), allocated(result(next)), "merge"), 200)
+			for (const name of [...winners.slice(1), names[next]])
+				expect(await at(round + 2).patch(status(name), freed, "merge"), 200)
+		}
+	}, 300)
+
+	await test(say(`clients that race for ${kind}, release and delete never have more than is offered`), async () => {
+		let held = 0, taken = 0 // acknowledged, and no release has begun
+		await Promise.all(names.map(async (name, i) => {
+			for (let turn = 0; turn < 20; turn++) {
+				const answer = await at(i + turn).patch(status(name), allocated(result(i)), "merge")
+				if (answer.code === 409)
+					continue
+				expect(answer, 200)
+				taken++
+				held++
+				assert.ok(held <= FIT, `${held} are held`)
+				await new Promise(setImmediate)
+				held--
+				if (turn % 3) {
+					expect(await at(i).patch(status(name), freed, "merge"), 200)
+				} else {
+					expect(await at(i).delete(`${claims}/${name}`), 200)
+					expect(await at(i).post(claims, claim(name)), 201)
+				}
+			}
+		}))
+		assert.ok(taken > 10, `${taken} allocations`)
+	}, 300)
+	for (const { metadata } of slices)
+		expect(await at(0).delete(`${dra}/resourceslices/${metadata.name}`), 200)
+}
+
 async function rules(say, servers) {
 	const at = (i) => servers[i % servers.length].client
 	const ns = await newNamespace(at(0))
@@ -128,7 +208,7 @@ async function rules(say, servers) {
 			expect(await at(0).patch(status(name), freed, "merge"), 200)
 	})
 
-	await test(say("shares of one device that are taken at once are all given"), async () => {
+	await test(say("shares that are taken at once are all given, of a device that no slice has"), async () => {
 		const answers = await Promise.all(names.map((name, i) => at(i).patch(status(name), allocated(gpu("gpu-0", { shareID: share(i) })), "merge")))
 		assert.deepEqual(answers.map(({ code }) => code), names.map(() => 200))
 		for (const name of names)
@@ -242,6 +322,17 @@ async function switches(say, backend, flag) {
 		for (const name of ["a", "b"])
 			expect(await server.client.patch(status(name), allocated(gpu("gpu-0")), "merge"), 200)
 	})
+
+	await test(say(`${flag.join(" ")}: as upstream, capacity and counters may be given twice`), async () => {
+		for (const { pool, contents, result } of kinds) {
+			const names = Array.from({ length: RACERS }, (_, i) => `${pool}-${i}`)
+			await makeClaims(server.client, claims, names)
+			for (const slice of slicesOf(pool, contents))
+				expect(await server.client.post(`${dra}/resourceslices`, slice), 201)
+			for (const [i, name] of names.entries())
+				expect(await server.client.patch(status(name), allocated(result(i)), "merge"), 200)
+		}
+	})
 	await server.stop()
 	const again = await startServer(backend, { folder: server.folder, etcd: server.etcd, prefix: server.prefix })
 
@@ -253,6 +344,20 @@ async function switches(say, backend, flag) {
 		}
 		expect(await again.client.patch(status("c"), allocated(gpu("gpu-0")), "merge"), 200)
 	})
+
+	await test(say(`after ${flag.join(" ")}: what was given stays, and more is refused until it fits`), async () => {
+		for (const { pool, reason, result } of kinds) {
+			const name = (i) => `${pool}-${i}`
+			expect(await again.client.patch(status(name(1)), { status: { reservedFor: [{ resource: "pods", name: "p", uid: "u" }] } }, "merge"), 200)
+			for (let i = RACERS - 1; i >= FIT; i--) {
+				expect(await again.client.patch(status(name(i)), freed, "merge"), 200)
+				const refusal = expectStatus(await again.client.patch(status(name(i)), allocated(result(i)), "merge"), 409, "Conflict")
+				assert.deepEqual(causes(refusal), [`${reason} status.allocation.devices.results[0]`])
+			}
+			expect(await again.client.patch(status(name(0)), freed, "merge"), 200)
+			expect(await again.client.patch(status(name(RACERS - 1)), allocated(result(RACERS - 1)), "merge"), 200)
+		}
+	})
 	await again.stop()
 }
 
@@ -260,6 +365,8 @@ for (const backend of backends) {
 	const say = (name) => `${backend}: ${name}`
 	const servers = await startServers(backend)
 	await races(say, servers)
+	for (const kind of kinds)
+		await offers(say, servers, kind)
 	await rules(say, servers)
 	await crashes(say, servers)
 	for (const server of servers)
