@@ -16,7 +16,8 @@
 
 struct fence {
 	struct admission_request *req;
-	struct state_wait wait; /* for a pending write that takes a device that this one wants */
+	struct state_wait wait; /* for a pending write with a guard that this one wants */
+	struct str guard; /* the guard it waits for */
 	/* For the current try: */
 	const struct device_use *had;
 	size_t nhad;
@@ -135,16 +136,28 @@ static int devices_refuse_excess(struct admission_request *req, const struct dev
 
 /* --- waiting ---------------------------------------------------------------------- */
 
+/*
+ * The first write that waited for the guard may have taken it in this turn. Then the others wait
+ * for that write, without being decided again for nothing.
+ */
 static void devices_on_turn(struct state_wait *wait)
 {
-	admission_resume(CONTAINER_OF(wait, struct fence, wait)->req);
+	struct fence *f = CONTAINER_OF(wait, struct fence, wait);
+	struct state_write *other = state_guard_owner(f->req->state, f->guard);
+
+	admission_check_deadline(f->req);
+	if (other && !f->req->cancelled)
+		state_write_wait(other, &f->wait);
+	else
+		admission_resume(f->req);
 }
 
 static int devices_wait_for(struct admission_request *req, struct state_write *other,
-			    struct error *err)
+			    struct str guard, struct error *err)
 {
 	struct fence *f = fence_of(req);
 
+	f->guard = guard;
 	f->wait.over = devices_on_turn;
 	state_write_wait(other, &f->wait);
 	return admission_park(req, err);
@@ -289,7 +302,7 @@ int admit_devices(struct admission_request *req, const struct json *old UNUSED, 
 		struct state_write *other = state_guard_owner(req->state, req->terms.guards[i]);
 
 		if (other)
-			r = devices_wait_for(req, other, err);
+			r = devices_wait_for(req, other, req->terms.guards[i], err);
 	}
 	return r;
 }
